@@ -1,0 +1,10 @@
+//! Linux, and all of Longhaul's `unsafe`: sockets' own facts, namespaces, TUN
+//! devices, sysctls, privileges, the clock.
+//!
+//! Every function here is one operation of the system with its error spelled
+//! out; nothing here knows what it is used for.
+#![expect(unsafe_code, reason = "this is the one room for system calls that no safe library wraps")]
+
+pub mod clock;
+pub mod cpu;
+pub mod tcp_info;

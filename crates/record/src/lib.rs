@@ -1,0 +1,145 @@
+//! What a measurement is: the spine between what measures and what explains,
+//! stores or draws.
+//!
+//! Whatever sends traffic writes a [`Measurement`]; whatever judges one reads
+//! it, today or from a file in a year. It holds what was asked, the hosts and
+//! the path it ran over, the kernel's samples of every stream, and, where a
+//! lab carried it, whether the emulation can be trusted. Pure: no I/O, no clock.
+//!
+//! JSON keys carry their unit (`_bps`, `_ms`, `_us`, `_bytes`, `_s`); a value
+//! that could not be had is `null`, never a guess.
+
+mod closed_loop;
+mod finding;
+mod path;
+mod sample;
+
+pub use closed_loop::{LOOP_SCHEMA, LoopReport, PlanItem};
+pub use finding::{Finding, Limit, Shares, Steady};
+pub use path::{Achieved, PathReport};
+pub use sample::{ReceiverSample, Sample};
+
+use serde::{Deserialize, Serialize};
+use units::ByteCount;
+
+/// The version of [`Measurement`] on disk; the number after the slash grows
+/// when a reader of the older one would be misled.
+pub const MEASUREMENT_SCHEMA: &str = "longhaul.measurement/1";
+
+/// Which way the test data went, seen from the client.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Direction {
+    /// The client sends.
+    Forward,
+    /// The server sends (`-R`).
+    Reverse,
+}
+
+/// What was asked of a test.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TestSpec {
+    /// The server as it was named on the command line.
+    pub target: String,
+    /// The server's port.
+    pub port: u16,
+    /// Which way the data went.
+    pub direction: Direction,
+    /// Length asked, in seconds.
+    pub seconds: f64,
+    /// Parallel TCP connections.
+    pub streams: u32,
+    /// Socket buffers asked with `-w`.
+    pub window_bytes: Option<ByteCount>,
+    /// Rate asked with `-b`, for each stream; `None` is as fast as it goes.
+    pub rate_bps: Option<units::BitRate>,
+    /// Congestion control asked with `-C`.
+    pub congestion: Option<String>,
+}
+
+/// Facts about the host that measured, as they were at the time.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct HostFacts {
+    /// `uname -r`.
+    pub kernel: String,
+    /// Cores this process may run on.
+    pub cores: u32,
+    /// `net.ipv4.tcp_rmem`: least, initial and most bytes of receive buffer.
+    pub tcp_rmem: Option<[u64; 3]>,
+    /// `net.ipv4.tcp_wmem`: least, initial and most bytes of send buffer.
+    pub tcp_wmem: Option<[u64; 3]>,
+    /// Share of the machine's CPU that was in use before the test began, 0 to 1.
+    pub busy_before: Option<f64>,
+}
+
+/// One TCP connection of a test.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Stream {
+    /// iperf3's stream id (1, 3, 4, …).
+    pub id: u32,
+    /// The congestion control the sender used, where known.
+    pub congestion: Option<String>,
+    /// Bytes the sender handed to its kernel.
+    pub sent_bytes: u64,
+    /// Bytes the receiving program read: the goodput.
+    pub received_bytes: u64,
+    /// Seconds the sender counted for its bytes.
+    pub sent_seconds: f64,
+    /// Seconds the receiver counted for its bytes.
+    pub received_seconds: f64,
+    /// Segments sent again, by the sender's kernel.
+    pub retransmits: Option<u64>,
+    /// The sending kernel's samples, oldest first; empty where the sender is
+    /// a program that does not share them (a foreign iperf3).
+    pub sender: Vec<Sample>,
+    /// The receiving side's samples, oldest first; empty likewise.
+    pub receiver: Vec<ReceiverSample>,
+}
+
+/// One test: everything needed to judge it later.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Measurement {
+    /// [`MEASUREMENT_SCHEMA`].
+    pub schema: String,
+    /// The version of longhaul that measured.
+    pub version: String,
+    /// When it began: seconds since 1970-01-01 UTC.
+    pub started_unix_s: u64,
+    /// What was asked.
+    pub spec: TestSpec,
+    /// The client's host.
+    pub host: HostFacts,
+    /// The far end, as it names itself: `longhaul 0.1.0`, or `iperf3` where it says nothing.
+    pub peer: String,
+    /// The path, where it is known because a lab made it.
+    pub path: Option<PathReport>,
+    /// The connections, by id.
+    pub streams: Vec<Stream>,
+    /// Most CPU one sending thread used over the test, as a share of one core.
+    pub sender_cpu: Option<f64>,
+    /// Most CPU one receiving thread used over the test, as a share of one core.
+    pub receiver_cpu: Option<f64>,
+    /// What the tool noticed and the user should know: a clamped window, a
+    /// busy machine, an interruption.
+    pub notes: Vec<String>,
+}
+
+impl Measurement {
+    /// Bytes received over all streams.
+    #[must_use]
+    pub fn received(&self) -> ByteCount {
+        ByteCount::from_bytes(self.streams.iter().map(|s| s.received_bytes).sum())
+    }
+
+    /// Longest time a receiver counted, in seconds.
+    #[must_use]
+    pub fn seconds(&self) -> f64 {
+        self.streams.iter().map(|s| s.received_seconds).fold(0.0, f64::max)
+    }
+
+    /// Whether the sending kernel's clocks are at hand for every stream.
+    #[must_use]
+    pub fn has_sender_clocks(&self) -> bool {
+        !self.streams.is_empty() && self.streams.iter().all(|s| s.sender.len() >= 2)
+    }
+}

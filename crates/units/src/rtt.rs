@@ -1,0 +1,152 @@
+//! Round-trip times and delays.
+
+use crate::{ParseError, number, rate::short};
+use serde::{Deserialize, Serialize};
+use std::{fmt, str::FromStr, time::Duration};
+
+const EXAMPLE: &str = "173ms";
+
+/// A round-trip time or delay, kept in whole nanoseconds, 0 to 1 h.
+///
+/// A number without a unit is refused: `173` could be 173 s. Serialised as
+/// nanoseconds.
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+#[serde(transparent)]
+pub struct Rtt(u64);
+
+impl Rtt {
+    /// No delay at all.
+    pub const ZERO: Rtt = Rtt(0);
+    /// The longest that can be written: one hour, beyond any path there is.
+    pub const MAX: Rtt = Rtt(3_600_000_000_000);
+
+    /// So many nanoseconds.
+    #[must_use]
+    pub const fn from_nanos(nanos: u64) -> Self {
+        Rtt(nanos)
+    }
+
+    /// So many microseconds (the kernel's unit), held at the largest value.
+    #[must_use]
+    pub const fn from_micros(micros: u64) -> Self {
+        Rtt(micros.saturating_mul(1_000))
+    }
+
+    /// Nanoseconds.
+    #[must_use]
+    pub const fn nanos(self) -> u64 {
+        self.0
+    }
+
+    /// Milliseconds for a table or JSON.
+    #[must_use]
+    #[expect(clippy::cast_precision_loss, reason = "an hour of nanoseconds fits 53 bits")]
+    pub fn millis_f64(self) -> f64 {
+        self.0 as f64 / 1e6
+    }
+
+    /// Seconds for an equation.
+    #[must_use]
+    pub fn secs_f64(self) -> f64 {
+        self.duration().as_secs_f64()
+    }
+
+    /// As the standard library's duration.
+    #[must_use]
+    pub const fn duration(self) -> Duration {
+        Duration::from_nanos(self.0)
+    }
+}
+
+impl fmt::Display for Rtt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let nanos = self.duration().as_secs_f64() * 1e9;
+        let (scale, unit) = match self.0 {
+            0 => return f.pad("0 ms"),
+            1..1_000 => (1.0, "ns"),
+            1_000..1_000_000 => (1e3, "µs"),
+            1_000_000..10_000_000_000 => (1e6, "ms"),
+            _ => (1e9, "s"),
+        };
+        f.pad(&format!("{} {unit}", number::three_digits(nanos / scale)))
+    }
+}
+
+impl FromStr for Rtt {
+    type Err = ParseError;
+
+    fn from_str(text: &str) -> Result<Self, ParseError> {
+        let wrong = |remedy: String| ParseError::new(text, "time", remedy);
+        let (value, unit) = number::split(text).map_err(|e| wrong(e.explain(EXAMPLE)))?;
+        let scale = scale_of(unit).ok_or_else(|| {
+            wrong(match unit {
+                "" => format!("give the unit (ns, us, ms, s), as in {EXAMPLE}"),
+                _ => {
+                    format!("'{}' is no unit of time (ns, us, ms, s); write {EXAMPLE}", short(unit))
+                }
+            })
+        })?;
+        match value.times(scale) {
+            Some(nanos) if nanos <= Rtt::MAX.0 => Ok(Rtt(nanos)),
+            _ => Err(wrong("the most is 3600s".to_owned())),
+        }
+    }
+}
+
+fn scale_of(unit: &str) -> Option<u64> {
+    Some(match unit.to_lowercase().as_str() {
+        "ns" => 1,
+        "us" | "µs" | "μs" | "usec" => 1_000,
+        "ms" | "msec" => 1_000_000,
+        "s" | "sec" => 1_000_000_000,
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_times_with_their_unit() {
+        for (text, nanos) in [
+            ("173ms", 173_000_000),
+            ("0ms", 0),
+            ("250 us", 250_000),
+            ("250µs", 250_000),
+            ("1.5s", 1_500_000_000),
+            ("3600s", 3_600_000_000_000),
+        ] {
+            assert_eq!(text.parse(), Ok(Rtt(nanos)), "{text}");
+        }
+    }
+
+    #[test]
+    fn refuses_what_is_not_a_time() {
+        for text in ["173", "-1ms", "", "ms", "3601s", "1h", "1m"] {
+            assert!(text.parse::<Rtt>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn prints_in_the_unit_people_say() {
+        for (nanos, text) in [
+            (173_000_000, "173 ms"),
+            (163_600_000, "164 ms"),
+            (250_000, "250 µs"),
+            (0, "0 ms"),
+            (1_500_000_000, "1500 ms"),
+        ] {
+            assert_eq!(Rtt(nanos).to_string(), text);
+        }
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn any_text_is_answered(text in ".*") {
+            let _ = text.parse::<Rtt>();
+        }
+    }
+}
