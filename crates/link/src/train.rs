@@ -1,0 +1,70 @@
+//! Trains of packets, and what comes out of a link.
+
+use crate::Nanos;
+use std::ops::Range;
+
+/// The sizes of the packets that one buffer stands for: all `full` bytes long
+/// but the last. Sizes are those of the IP packets, headers included, as they
+/// would be on a wire.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Train {
+    packets: u32,
+    full: u32,
+    last: u32,
+}
+
+impl Train {
+    /// One packet of `size` bytes.
+    #[must_use]
+    pub const fn single(size: u32) -> Self {
+        Train { packets: 1, full: size, last: size }
+    }
+
+    /// The packets that carry `payload` bytes behind `headers` bytes each, at
+    /// most `segment` bytes of payload a packet. A `segment` of zero means one
+    /// packet.
+    #[must_use]
+    pub const fn segmented(headers: u32, payload: u32, segment: u32) -> Self {
+        if segment == 0 || payload <= segment {
+            return Train::single(headers.saturating_add(payload));
+        }
+        let packets = payload.div_ceil(segment);
+        let last = payload - (packets - 1) * segment;
+        Train { packets, full: headers.saturating_add(segment), last: headers.saturating_add(last) }
+    }
+
+    /// How many packets it stands for, at least 1.
+    #[must_use]
+    pub const fn packets(self) -> u32 {
+        self.packets
+    }
+
+    /// Size of packet `index` in bytes.
+    #[must_use]
+    pub const fn size(self, index: u32) -> u32 {
+        if index + 1 == self.packets { self.last } else { self.full }
+    }
+}
+
+/// Neighbouring packets of one train that reach the far end together.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Delivery<P> {
+    /// The handle given with the train.
+    pub payload: P,
+    /// The train they belong to.
+    pub train: Train,
+    /// Which of its packets.
+    pub packets: Range<u32>,
+    /// When the first of them reached the far end of the wire.
+    pub first_due: Nanos,
+    /// When the last did: the moment of release.
+    pub due: Nanos,
+}
+
+impl<P> Delivery<P> {
+    /// Bytes of the IP packets in this delivery.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.packets.clone().map(|index| u64::from(self.train.size(index))).sum()
+    }
+}
