@@ -1,0 +1,186 @@
+//! What random loss allows a congestion control, and how much of it a rate bears.
+//!
+//! Both equations describe long-lived flows that lose packets independently of
+//! one another; they speak of the sawtooth's average, so a measured rate
+//! within a factor of two agrees with them.
+
+use units::{BitRate, ByteCount, LossRatio, Rtt};
+
+/// RFC 9438, section 5: how fast CUBIC's window grows, in segments/s^3.
+pub const CUBIC_C: f64 = 0.4;
+
+/// RFC 9438, section 4.6: what CUBIC keeps of its window at a loss.
+pub const CUBIC_BETA: f64 = 0.7;
+
+/// The constant of Mathis et al. for one acknowledgement a packet and
+/// independent loss: sqrt(3/2). NPAD's budgets use 0.7 (delayed
+/// acknowledgements), which bears about a third of the loss.
+#[must_use]
+pub fn mathis_constant() -> f64 {
+    1.5_f64.sqrt()
+}
+
+/// `C x MSS / (RTT x sqrt(p))` with C = sqrt(3/2): Mathis, Semke, Mahdavi,
+/// Ott, "The macroscopic behavior of the TCP congestion avoidance algorithm",
+/// 1997, equation 3. `None` without a round trip, a segment or loss.
+#[must_use]
+pub fn mathis(mss: ByteCount, rtt: Rtt, loss: LossRatio) -> Option<BitRate> {
+    let segments = mathis_constant() / loss.fraction().sqrt();
+    segments_rate(segments, mss, rtt)
+}
+
+/// The average window of RFC 9438, section 5.1, equation 6, per round trip:
+/// `(C (3 + beta) / (4 (1 - beta)))^(1/4) x (RTT / p)^(3/4)` segments, which is
+/// `1.054 (RTT/p)^(3/4)`. Only CUBIC's own region: at short round trips and
+/// high loss CUBIC is Reno-friendly and faster, see [`cubic`].
+#[must_use]
+pub fn cubic_region(mss: ByteCount, rtt: Rtt, loss: LossRatio) -> Option<BitRate> {
+    let segments = cubic_factor() * (rtt.secs_f64() / loss.fraction()).powf(0.75);
+    segments_rate(segments, mss, rtt)
+}
+
+/// CUBIC's average rate: the greater of [`cubic_region`] and of Reno's, which
+/// its Reno-friendly region equals ([`mathis`]; RFC 9438, sections 4.3 and 5.1).
+#[must_use]
+pub fn cubic(mss: ByteCount, rtt: Rtt, loss: LossRatio) -> Option<BitRate> {
+    cubic_region(mss, rtt, loss).max(mathis(mss, rtt, loss))
+}
+
+/// The most loss at which [`mathis`] still carries `rate`: `(C MSS / (rate RTT))^2`.
+/// `None` where rate, segment or round trip is zero.
+#[must_use]
+pub fn loss_budget_mathis(rate: BitRate, mss: ByteCount, rtt: Rtt) -> Option<LossRatio> {
+    budget_with(mathis_constant(), rate, mss, rtt)
+}
+
+/// The most loss at which [`cubic`] still carries `rate`.
+#[must_use]
+pub fn loss_budget_cubic(rate: BitRate, mss: ByteCount, rtt: Rtt) -> Option<LossRatio> {
+    let segments = segments_for(rate, mss, rtt)?;
+    let own = rtt.secs_f64() / (segments / cubic_factor()).powf(4.0 / 3.0);
+    loss_from_fraction(own).max(loss_budget_mathis(rate, mss, rtt))
+}
+
+/// A loss ratio from a computed fraction; what is 1 or more is held just below
+/// it, what is negative or not a number is `None`.
+#[must_use]
+pub fn loss_from_fraction(fraction: f64) -> Option<LossRatio> {
+    if fraction.is_nan() || fraction < 0.0 {
+        return None;
+    }
+    // Twelve places are what a `LossRatio` holds; its parser is its one constructor.
+    format!("{:.12}", fraction.min(0.999_999_999_999)).parse().ok()
+}
+
+fn cubic_factor() -> f64 {
+    (CUBIC_C * (3.0 + CUBIC_BETA) / (4.0 * (1.0 - CUBIC_BETA))).powf(0.25)
+}
+
+fn budget_with(c: f64, rate: BitRate, mss: ByteCount, rtt: Rtt) -> Option<LossRatio> {
+    let segments = segments_for(rate, mss, rtt)?;
+    loss_from_fraction((c / segments).powi(2))
+}
+
+fn segments_rate(segments: f64, mss: ByteCount, rtt: Rtt) -> Option<BitRate> {
+    let bps = segments * mss.as_f64() * 8.0 / rtt.secs_f64();
+    (bps.is_finite() && bps > 0.0).then(|| BitRate::from_bps_f64(bps))
+}
+
+fn segments_for(rate: BitRate, mss: ByteCount, rtt: Rtt) -> Option<f64> {
+    let segments = rate.as_f64() * rtt.secs_f64() / (8.0 * mss.as_f64());
+    (segments.is_finite() && segments > 0.0).then_some(segments)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MSS: ByteCount = ByteCount::from_bytes(1448);
+
+    fn rtt(text: &str) -> Rtt {
+        text.parse().unwrap()
+    }
+    fn loss(text: &str) -> LossRatio {
+        text.parse().unwrap()
+    }
+    fn mbit(rate: Option<BitRate>) -> f64 {
+        rate.unwrap().as_f64() / 1e6
+    }
+
+    #[test]
+    fn one_percent_at_100_ms_is_mathis() {
+        let rate = mbit(mathis(MSS, rtt("100ms"), loss("1%")));
+        assert!((rate - 1.42).abs() < 5e-3, "{rate}");
+        // There CUBIC is Reno-friendly: below the 3 Mbit/s of the source.
+        assert!((mbit(cubic(MSS, rtt("100ms"), loss("1%"))) - rate).abs() < 1e-9);
+    }
+
+    #[test]
+    fn windows_of_rfc_9438_table_at_100_ms() {
+        // Average windows in segments with C = 0.4, RTT 0.1 s.
+        for (p, segments) in [
+            ("0.01%", 187.0),
+            ("0.001%", 1_054.0),
+            ("0.0001%", 5_926.0),
+            ("0.00001%", 33_325.0),
+            ("0.000001%", 187_400.0),
+        ] {
+            let rate = cubic_region(MSS, rtt("100ms"), loss(p)).unwrap().as_f64();
+            let got = rate * 0.1 / 8.0 / 1448.0;
+            assert!((got / segments - 1.0).abs() < 3e-3, "{p}: {got} for {segments}");
+        }
+    }
+
+    #[test]
+    fn ten_gigabit_at_100_ms_needs_a_loss_below_3e_8() {
+        let rate = BitRate::from_bps(10_000_000_000);
+        let budget = loss_budget_cubic(rate, ByteCount::from_bytes(1500), rtt("100ms")).unwrap();
+        assert!((2.9e-8..3e-8).contains(&budget.fraction()), "{budget}");
+        let reno = loss_budget_mathis(rate, ByteCount::from_bytes(1500), rtt("100ms")).unwrap();
+        assert!(reno < budget);
+    }
+
+    #[test]
+    fn npad_budget_with_its_own_constant() {
+        let budget = budget_with(0.7, BitRate::from_bps(4_000_000), MSS, rtt("200ms")).unwrap();
+        assert!((budget.fraction() * 100.0 - 0.0103).abs() < 5e-5, "{budget}");
+    }
+
+    #[test]
+    fn a_budget_gives_its_rate_back() {
+        let rate = BitRate::from_bps(50_000_000);
+        for (there, back) in [
+            (loss_budget_mathis(rate, MSS, rtt("80ms")), mathis as fn(_, _, _) -> _),
+            (loss_budget_cubic(rate, MSS, rtt("80ms")), cubic),
+        ] {
+            let again = mbit(back(MSS, rtt("80ms"), there.unwrap()));
+            assert!((again / 50.0 - 1.0).abs() < 1e-3, "{again}");
+        }
+    }
+
+    #[test]
+    fn without_loss_time_or_segment_there_is_no_answer() {
+        assert_eq!(mathis(MSS, rtt("100ms"), LossRatio::NONE), None);
+        assert_eq!(cubic(MSS, rtt("100ms"), LossRatio::NONE), None);
+        assert_eq!(mathis(MSS, Rtt::ZERO, loss("1%")), None);
+        assert_eq!(cubic(ByteCount::ZERO, rtt("1ms"), loss("1%")), None);
+        assert_eq!(loss_budget_mathis(BitRate::ZERO, MSS, rtt("1ms")), None);
+        assert_eq!(loss_budget_cubic(BitRate::MAX, ByteCount::ZERO, rtt("1ms")), None);
+    }
+
+    #[test]
+    fn a_slow_flow_bears_almost_any_loss() {
+        let budget = loss_budget_mathis(BitRate::from_bps(1), MSS, rtt("1ms")).unwrap();
+        assert!(budget.fraction() > 0.99 && budget.fraction() < 1.0);
+    }
+
+    #[test]
+    fn fractions_become_ratios() {
+        assert_eq!(loss_from_fraction(0.01), Some(loss("1%")));
+        assert_eq!(loss_from_fraction(0.0), Some(LossRatio::NONE));
+        assert_eq!(loss_from_fraction(1e-15), Some(LossRatio::NONE));
+        assert!(loss_from_fraction(f64::INFINITY).unwrap().fraction() < 1.0);
+        assert_eq!(loss_from_fraction(f64::NAN), None);
+        assert_eq!(loss_from_fraction(-0.1), None);
+    }
+}
