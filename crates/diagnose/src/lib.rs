@@ -1,1 +1,55 @@
-//! To be written.
+//! What limited a transfer: samples in, a finding out.
+//!
+//! [`explain`] reads one [`Measurement`] and answers with one [`Finding`]: the
+//! limit, the share of time by the sending kernel's own clocks, the goodput
+//! that the limit's equation predicts, and one sentence with the remedy. Pure:
+//! no I/O, no clock; it does not know where samples come from, and samples
+//! that make no sense are left out, never trusted.
+//!
+//! | step | room |
+//! |---|---|
+//! | counters against time, over all streams | `curve` |
+//! | where the ramp-up ends | `steady` |
+//! | time by cause | `shares` |
+//! | round trips, windows, loss, flatness over the steady part | `evidence` |
+//! | which cause it was | `judge`, and `network` for what the clocks cannot tell |
+//! | what the equation of that cause gives | `predict` |
+//! | in plain words | `sentence` |
+
+mod curve;
+mod evidence;
+mod judge;
+mod network;
+mod predict;
+mod sentence;
+mod shares;
+mod steady;
+
+use evidence::Evidence;
+use record::{Finding, Measurement};
+
+/// Says what limited the transfer.
+///
+/// `limit` and `shares` are `None` where the sending kernel's clocks are not at
+/// hand for every stream; throughput and sentence are always there.
+#[must_use]
+pub fn explain(m: &Measurement) -> Finding {
+    let evidence = Evidence::gather(m);
+    let shares = shares::over(m, evidence.steady.from_s, evidence.steady.to_s);
+    let limit = shares.map(|shares| judge::limit(m, &evidence, &shares));
+    let prediction = limit.and_then(|limit| predict::goodput(limit, m, &evidence));
+    let sentence = sentence::of(limit, shares, prediction.as_ref(), m, &evidence);
+    let (predicted_bps, equation) = prediction.map(|p| (p.rate, p.equation)).unzip();
+    Finding {
+        throughput_bps: evidence.goodput,
+        average_bps: evidence.average,
+        steady: evidence.steady,
+        predicted_bps,
+        equation,
+        limit,
+        shares,
+        min_rtt: evidence.min_rtt,
+        loaded_rtt: evidence.loaded_rtt,
+        sentence,
+    }
+}

@@ -1,0 +1,123 @@
+//! The causes that the kernel's clocks count as one: the network and its
+//! congestion control.
+//!
+//! | cause | its signs |
+//! |---|---|
+//! | ramp | at speed late or never, congestion window growing, nothing lost |
+//! | path rate | flat rate and a standing queue, or the known path's payload rate |
+//! | loss | segments sent again, no queue, a rate that Mathis or CUBIC predicts |
+//! | policer | losses in bursts, no queue, yet a flat rate above that prediction |
+//! | pacing | delivered at the pacing rate, congestion window not filled |
+//! | congestion | held by the congestion window without any of these |
+
+use crate::{evidence::Evidence, predict};
+use record::{Limit, Measurement};
+
+/// Within 8 % of the known path's payload rate, the path is full.
+const NEAR_FULL: f64 = 0.92;
+
+/// A flat rate over a standing queue is the known path's from here.
+const QUEUE_AND: f64 = 0.8;
+
+/// Loss equations speak of averages: this factor either way agrees with them.
+const AGREES: f64 = 2.5;
+
+/// A congestion window that grew so much over the second half was still opening.
+const GROWING: f64 = 1.1;
+
+/// The same where the rate came close to its last for longer.
+const STILL_OPENING: f64 = 1.25;
+
+/// In flight over congestion window, from which the window is what holds.
+const FILLED: f64 = 0.8;
+
+/// Segments sent again for each interval with any, from which they come in bursts.
+const BURST: f64 = 5.0;
+
+/// The limit, where the clocks say network.
+pub(crate) fn limit(m: &Measurement, e: &Evidence) -> Limit {
+    if is_ramp(m, e) {
+        Limit::Ramp
+    } else if is_path_rate(m, e) {
+        Limit::PathRate
+    } else if is_loss(m, e) {
+        Limit::Loss
+    } else if is_policer(m, e) {
+        Limit::Policer
+    } else if is_pacing(e) {
+        Limit::Pacing
+    } else if e.cwnd_filled.is_some_and(|filled| filled >= FILLED) || e.steady_retransmits > 0.0 {
+        Limit::Congestion
+    } else {
+        Limit::Unknown
+    }
+}
+
+fn is_ramp(m: &Measurement, e: &Evidence) -> bool {
+    if e.retransmits > 0 {
+        return false;
+    }
+    let growth = e.cwnd_growth.unwrap_or(GROWING);
+    let opening = !e.is_flat() && !e.has_standing_queue() && growth >= STILL_OPENING;
+    (e.late && growth >= GROWING) || opening || ends_in_slow_start(m, e)
+}
+
+/// On a known path: shorter than slow start takes to fill it.
+fn ends_in_slow_start(m: &Measurement, e: &Evidence) -> bool {
+    let Some((path, mss)) = m.path.as_ref().zip(e.mss) else {
+        return false;
+    };
+    let window = model::per_stream(
+        model::bdp(path.rate_bps, path.rtt),
+        u32::try_from(e.streams).unwrap_or(u32::MAX),
+    );
+    model::slow_start_time(window, mss, path.rtt)
+        .is_some_and(|needed| e.steady.to_s < needed.as_secs_f64())
+}
+
+fn is_path_rate(m: &Measurement, e: &Evidence) -> bool {
+    match predict::path_payload(m, e) {
+        Some(path) => {
+            let used = e.goodput.as_f64() / path.goodput.as_f64().max(1.0);
+            used >= NEAR_FULL || (used >= QUEUE_AND && e.is_flat() && e.has_standing_queue())
+        }
+        None => e.is_flat() && (e.has_standing_queue() || (is_bbr(m) && delivers_as_paced(e))),
+    }
+}
+
+fn is_loss(m: &Measurement, e: &Evidence) -> bool {
+    let asked = m.path.as_ref().map(|path| path.loss.fraction() > 0.0);
+    // On a known path without random loss, what was lost fell out of its queue.
+    if e.loss.is_none() || asked == Some(false) || is_bbr(m) {
+        return false;
+    }
+    let Some((least, most)) = predict::loss_range(m, e) else {
+        return false;
+    };
+    let rate = e.per_stream().as_f64();
+    let agrees = (least.as_f64() / AGREES..=most.as_f64() * AGREES).contains(&rate);
+    agrees && (asked == Some(true) || !e.has_standing_queue())
+}
+
+/// A lab has no policer, so on a known path it is none.
+fn is_policer(m: &Measurement, e: &Evidence) -> bool {
+    let bursts = e.steady_retransmits >= 2.0 * BURST && e.burst >= BURST;
+    m.path.is_none() && bursts && e.is_flat() && !e.has_standing_queue()
+}
+
+fn is_pacing(e: &Evidence) -> bool {
+    delivers_as_paced(e) && e.cwnd_filled.is_some_and(|filled| filled < FILLED)
+}
+
+/// CUBIC's own pacing runs at 1.2 congestion windows a round trip, so that
+/// what it delivers stays a sixth below.
+fn delivers_as_paced(e: &Evidence) -> bool {
+    let rates = e.delivery.or(Some(e.goodput)).zip(e.pacing);
+    rates.is_some_and(|(delivery, pacing)| {
+        pacing.bps() > 0 && (delivery.as_f64() / pacing.as_f64() - 1.0).abs() <= 0.05
+    })
+}
+
+pub(crate) fn is_bbr(m: &Measurement) -> bool {
+    predict::congestion(m).is_some_and(|name| name.starts_with("bbr"))
+}

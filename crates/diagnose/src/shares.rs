@@ -1,0 +1,41 @@
+//! Time by cause, from the sending kernel's clocks.
+//!
+//! Linux counts one state at a time, to the jiffy: `busy` runs while anything
+//! is unacknowledged or unsent, and includes the time held by the receiver's
+//! window and by the send buffer (`tcp_chrono_start` in Linux' `tcp_output.c`).
+
+use crate::curve::Curve;
+use record::{Measurement, Sample, Shares, Stream};
+
+/// The streams' mean shares from `from` to `to` seconds, which add up to 1;
+/// `None` where the clocks of a stream are not at hand.
+pub(crate) fn over(m: &Measurement, from: f64, to: f64) -> Option<Shares> {
+    if !m.has_sender_clocks() {
+        return None;
+    }
+    let mut sum = Shares::default();
+    for stream in &m.streams {
+        let one = of(stream, from, to)?;
+        sum.receive_window += one.receive_window;
+        sum.send_buffer += one.send_buffer;
+        sum.network += one.network;
+    }
+    let streams = m.streams.len() as f64;
+    let receive_window = sum.receive_window / streams;
+    let send_buffer = sum.send_buffer / streams;
+    let network = sum.network / streams;
+    let application = (1.0 - receive_window - send_buffer - network).max(0.0);
+    Some(Shares { application, receive_window, send_buffer, network })
+}
+
+fn of(stream: &Stream, from: f64, to: f64) -> Option<Shares> {
+    let clock = |read: fn(&Sample) -> u64| {
+        let curve = Curve::new(stream.sender.iter().map(|s| (s.t_s, read(s))));
+        curve.slope(from, to).map(|us_a_second| (us_a_second / 1e6).clamp(0.0, 1.0))
+    };
+    let receive_window = clock(|s| s.rwnd_limited_us)?;
+    let send_buffer = clock(|s| s.sndbuf_limited_us)?.min(1.0 - receive_window);
+    let busy = clock(|s| s.busy_us)?.max(receive_window + send_buffer);
+    let network = busy - receive_window - send_buffer;
+    Some(Shares { application: 1.0 - busy, receive_window, send_buffer, network })
+}

@@ -1,0 +1,181 @@
+//! Limits that the kernel's clocks, the program or the processor show.
+
+use crate::build::{Flow, flow, path};
+use diagnose::explain;
+use record::Limit;
+use units::BitRate;
+
+fn limit(flow: &Flow) -> Option<Limit> {
+    explain(&flow.measurement()).limit
+}
+
+/// Frankfurt to Las Vegas, as published: 64 KiB over 173 ms.
+fn small_window() -> Flow {
+    Flow {
+        rwnd: 0.97,
+        window: 64 << 10,
+        in_flight: 64 << 10,
+        path: Some(path(100, 173, "0")),
+        ..flow(3.03, 173.0)
+    }
+}
+
+#[test]
+fn a_small_window_of_the_receiver() {
+    let finding = explain(&small_window().measurement());
+    assert_eq!(finding.limit, Some(Limit::ReceiveWindow));
+    assert_eq!(
+        finding.equation.as_deref(),
+        Some("window / RTT = 64 KiB / 173 ms = 3.03 Mbit/s of TCP payload")
+    );
+    assert_eq!(
+        finding.sentence,
+        "Receiver limited 97 % of the time: a window of 64 KiB over 173 ms carries at most \
+         3.03 Mbit/s; the path's 100 Mbit/s needs a window of 2.16 MB."
+    );
+    assert_eq!(finding.predicted_bps, Some(BitRate::from_bps(3_030_566)));
+    let shares = finding.shares.unwrap();
+    assert!((shares.receive_window - 0.97).abs() < 1e-6 && shares.application < 1e-6);
+}
+
+#[test]
+fn ten_small_windows_add_up() {
+    let ten = Flow { streams: 10, window: 128 << 10, ..small_window() };
+    let finding = explain(&Flow { bps: Box::new(|_| 60.6e6), ..ten }.measurement());
+    assert_eq!(finding.limit, Some(Limit::ReceiveWindow));
+    assert_eq!(
+        finding.equation.as_deref(),
+        Some("streams x window / RTT = 10 x 128 KiB / 173 ms = 60.6 Mbit/s of TCP payload")
+    );
+    assert!(finding.sentence.contains("216 kB for each of 10 streams"), "{}", finding.sentence);
+}
+
+#[test]
+fn windows_beyond_the_path_are_cut_to_it() {
+    let wide = Flow { window: 8 << 20, bps: Box::new(|_| 80e6), ..small_window() };
+    let finding = explain(&wide.measurement());
+    assert_eq!(finding.limit, Some(Limit::ReceiveWindow));
+    assert_eq!(finding.predicted_bps, Some(BitRate::from_bps(96_533_333)));
+}
+
+#[test]
+fn the_window_counts_from_two_fifths_of_the_time() {
+    let held = |rwnd: f64, busy: f64| Flow { rwnd, busy, path: None, ..small_window() };
+    assert_eq!(limit(&held(0.41, 0.75)), Some(Limit::ReceiveWindow));
+    assert_ne!(limit(&held(0.38, 0.75)), Some(Limit::ReceiveWindow));
+    // And never beside a longer one.
+    assert_ne!(limit(&held(0.45, 1.0)), Some(Limit::ReceiveWindow));
+}
+
+#[test]
+fn a_full_path_is_no_windows_fault() {
+    let full = |mbit: f64| Flow {
+        bps: Box::new(move |_| mbit * 1e6),
+        window: 3 << 20,
+        rtt_ms: 250.0,
+        ..small_window()
+    };
+    assert_eq!(limit(&full(96.4)), Some(Limit::PathRate));
+    assert_eq!(limit(&full(92.0)), Some(Limit::ReceiveWindow));
+}
+
+#[test]
+fn a_small_send_buffer() {
+    let small = |sndbuf: f64| Flow {
+        sndbuf,
+        held: 1 << 20,
+        unsent: 0,
+        in_flight: 1 << 20,
+        app_limited: true,
+        path: Some(path(100, 173, "0")),
+        ..flow(48.0, 173.0)
+    };
+    let finding = explain(&small(0.8).measurement());
+    assert_eq!(finding.limit, Some(Limit::SendBuffer));
+    assert_eq!(
+        finding.equation.as_deref(),
+        Some("send buffer / RTT = 1 MiB / 173 ms = 48.5 Mbit/s of TCP payload")
+    );
+    assert!(finding.sentence.contains("tcp_wmem"), "{}", finding.sentence);
+    // The clock shows only a part of it, and an idle program looks the same without.
+    assert_eq!(limit(&small(0.16)), Some(Limit::SendBuffer));
+    assert_eq!(limit(&small(0.14)), Some(Limit::Application));
+}
+
+#[test]
+fn a_program_with_nothing_to_send() {
+    let idle = |busy: f64| Flow { busy, in_flight: 0, ..flow(10.0, 50.0) };
+    let finding = explain(&idle(0.3).measurement());
+    assert_eq!(finding.limit, Some(Limit::Application));
+    assert!(finding.sentence.contains("70 % of the time"), "{}", finding.sentence);
+    assert_eq!(finding.predicted_bps, None);
+    assert_eq!(limit(&idle(0.59)), Some(Limit::Application));
+    assert_ne!(limit(&idle(0.61)), Some(Limit::Application));
+}
+
+#[test]
+fn a_slow_program_that_always_has_data_in_flight() {
+    let slow = |in_flight: u64| Flow {
+        busy: 0.98,
+        app_limited: true,
+        unsent: 0,
+        in_flight,
+        ..flow(20.0, 50.0)
+    };
+    assert_eq!(limit(&slow(1 << 20)), Some(Limit::Application));
+    assert_ne!(limit(&slow(2 << 20)), Some(Limit::Application));
+    let waiting = Flow { unsent: 1, ..slow(1 << 20) };
+    assert_ne!(limit(&waiting), Some(Limit::Application));
+}
+
+#[test]
+fn a_rate_that_was_asked_for_and_reached() {
+    let asked = |mbit: f64| Flow {
+        streams: 2,
+        asked: Some(BitRate::from_bps(10_000_000)),
+        ..flow(mbit, 50.0)
+    };
+    let finding = explain(&asked(19.9).measurement());
+    assert_eq!(finding.limit, Some(Limit::Application));
+    assert_eq!(finding.predicted_bps, Some(BitRate::from_bps(20_000_000)));
+    assert!(finding.sentence.contains("asked for 20 Mbit/s"), "{}", finding.sentence);
+    assert_ne!(limit(&asked(18.9)), Some(Limit::Application));
+}
+
+#[test]
+fn a_core_at_its_end() {
+    let busy = |sender, receiver| Flow { cpu: (sender, receiver), ..flow(9_000.0, 1.0) };
+    let finding = explain(&busy(0.96, 0.3).measurement());
+    assert_eq!(finding.limit, Some(Limit::Cpu));
+    assert!(finding.sentence.starts_with("The sending thread used 96 %"), "{}", finding.sentence);
+    assert_eq!(limit(&busy(0.3, 0.95)), Some(Limit::Cpu));
+    assert_ne!(limit(&busy(0.94, 0.94)), Some(Limit::Cpu));
+    // A window that held it for most of the time is the nearer cause.
+    assert_eq!(limit(&Flow { rwnd: 0.9, ..busy(0.99, 0.3) }), Some(Limit::ReceiveWindow));
+}
+
+#[test]
+fn a_receiver_that_falls_behind_closes_its_own_window() {
+    let behind = Flow { rwnd: 0.9, cpu: (0.3, 0.99), ..flow(9_000.0, 1.0) };
+    assert_eq!(limit(&behind), Some(Limit::ReceiveWindow));
+    let mut m = behind.measurement();
+    for sample in m.streams[0].sender.iter_mut().step_by(3) {
+        sample.peer_window_bytes = Some(0);
+    }
+    assert_eq!(explain(&m).limit, Some(Limit::Cpu));
+}
+
+#[test]
+fn without_the_senders_clocks_there_is_no_verdict_but_the_facts() {
+    let mut m = small_window().measurement();
+    m.streams[0].sender.clear();
+    let finding = explain(&m);
+    assert_eq!((finding.limit, finding.shares, finding.predicted_bps), (None, None, None));
+    assert!((finding.throughput_bps.as_f64() / 3.03e6 - 1.0).abs() < 1e-3);
+    assert!(finding.sentence.contains("clocks cannot be had"), "{}", finding.sentence);
+    assert!(
+        finding.sentence.contains("a window of 64 KiB, which over 173 ms carries at most 3.03"),
+        "{}",
+        finding.sentence
+    );
+}

@@ -1,0 +1,162 @@
+//! What no file should hold, and every reader must survive.
+
+use crate::build::{Flow, flow, path};
+use diagnose::explain;
+use proptest::{num::f64::ANY as ANY_F64, prelude::*};
+use record::{Finding, Limit, Measurement, ReceiverSample, Sample, Stream};
+use units::BitRate;
+
+fn is_sound(finding: &Finding) {
+    assert!(!finding.sentence.is_empty() && !finding.sentence.contains('\n'));
+    assert!(!finding.sentence.contains("NaN"), "{}", finding.sentence);
+    assert!(finding.steady.from_s.is_finite() && finding.steady.to_s >= finding.steady.from_s);
+    assert_eq!(finding.limit.is_some(), finding.shares.is_some());
+    if let Some(s) = finding.shares {
+        let each = [s.application, s.receive_window, s.send_buffer, s.network];
+        assert!(each.iter().all(|share| (-1e-9..=1.0 + 1e-9).contains(share)), "{s:?}");
+        assert!((each.iter().sum::<f64>() - 1.0).abs() < 1e-9, "{s:?}");
+    }
+}
+
+fn sound(m: &Measurement) -> Finding {
+    let finding = explain(m);
+    is_sound(&finding);
+    finding
+}
+
+#[test]
+fn no_streams_no_samples_one_sample() {
+    let mut m = flow(10.0, 10.0).measurement();
+    m.streams[0].sender.truncate(1);
+    assert_eq!(sound(&m).limit, None);
+    m.streams[0].receiver.truncate(1);
+    let finding = sound(&m);
+    assert!((finding.throughput_bps.as_f64() / 10e6 - 1.0).abs() < 1e-3, "{finding:?}");
+    m.streams[0] = Stream::default();
+    assert_eq!(sound(&m).throughput_bps, BitRate::ZERO);
+    m.streams.clear();
+    assert_eq!(sound(&m).limit, None);
+}
+
+#[test]
+fn one_stream_without_clocks_is_enough_to_withhold_the_verdict() {
+    let mut m = Flow { streams: 2, ..flow(10.0, 10.0) }.measurement();
+    assert!(sound(&m).limit.is_some());
+    m.streams[1].sender.clear();
+    assert_eq!(sound(&m).limit, None);
+}
+
+#[test]
+fn no_time_passes_or_time_is_no_number() {
+    for t in [0.0, f64::NAN, f64::INFINITY, -1.0] {
+        let mut m = flow(10.0, 10.0).measurement();
+        m.spec.seconds = t;
+        m.streams[0].received_seconds = t;
+        for sample in &mut m.streams[0].sender {
+            sample.t_s = t;
+        }
+        for sample in &mut m.streams[0].receiver {
+            sample.t_s = t;
+        }
+        assert_eq!(sound(&m).limit, None, "{t}");
+    }
+}
+
+#[test]
+fn nothing_arrives() {
+    let finding = sound(&flow(0.0, 0.0).measurement());
+    assert_eq!(finding.throughput_bps, BitRate::ZERO);
+    assert_eq!((finding.min_rtt, finding.loaded_rtt), (None, None));
+}
+
+#[test]
+fn two_samples_are_enough_for_shares() {
+    let mut m = Flow { rwnd: 0.9, window: 1 << 16, ..flow(3.0, 173.0) }.measurement();
+    let last = m.streams[0].sender.pop().unwrap();
+    m.streams[0].sender = vec![Sample::default(), last];
+    assert_eq!(sound(&m).limit, Some(Limit::ReceiveWindow));
+}
+
+fn any_sample() -> impl Strategy<Value = Sample> {
+    (any::<[u64; 14]>(), any::<[u32; 4]>(), any::<[bool; 5]>(), ANY_F64, 0.0f64..30.0).prop_map(
+        |(long, short, flag, odd, even)| Sample {
+            t_s: if flag[0] { odd } else { even },
+            written_bytes: long[0],
+            acked_bytes: long[1],
+            delivered_bytes: long[2],
+            mss_bytes: short[0],
+            cwnd_bytes: long[3],
+            ssthresh_bytes: None,
+            in_flight_bytes: long[4],
+            unsent_bytes: long[5],
+            peer_window_bytes: flag[1].then_some(long[6]),
+            rtt_us: short[1],
+            rttvar_us: short[2],
+            min_rtt_us: flag[2].then_some(short[3]),
+            delivery_rate_bps: long[7],
+            delivery_app_limited: flag[3],
+            pacing_rate_bps: flag[4].then_some(long[8]),
+            retransmits: long[9],
+            busy_us: long[10],
+            rwnd_limited_us: long[11],
+            sndbuf_limited_us: long[12],
+        },
+    )
+}
+
+fn any_stream() -> impl Strategy<Value = Stream> {
+    let receiver = (ANY_F64, 0.0f64..30.0, any::<bool>(), any::<[u64; 3]>()).prop_map(
+        |(odd, even, flag, long)| ReceiverSample {
+            t_s: if flag { odd } else { even },
+            received_bytes: long[0],
+            window_bytes: Some(long[1]),
+            buffer_bytes: Some(long[2]),
+        },
+    );
+    let samples = prop::collection::vec(any_sample(), 0..12);
+    let receivers = prop::collection::vec(receiver, 0..12);
+    (samples, receivers, any::<[u64; 3]>(), [ANY_F64, ANY_F64]).prop_map(
+        |(mut sender, mut receiver, long, seconds)| {
+            if long[0] % 2 == 0 {
+                sender.sort_by(|a, b| a.t_s.total_cmp(&b.t_s));
+                receiver.sort_by(|a, b| a.t_s.total_cmp(&b.t_s));
+            }
+            Stream {
+                id: 1,
+                congestion: None,
+                sent_bytes: long[0],
+                received_bytes: long[1],
+                sent_seconds: seconds[0],
+                received_seconds: seconds[1],
+                retransmits: Some(long[2]),
+                sender,
+                receiver,
+            }
+        },
+    )
+}
+
+proptest! {
+    #[test]
+    fn any_measurement_is_explained(
+        streams in prop::collection::vec(any_stream(), 0..4),
+        seconds in ANY_F64,
+        rate in any::<Option<u64>>(),
+        cpu in prop::option::of(ANY_F64),
+        link in any::<Option<(u64, u64, u32, u32)>>(),
+    ) {
+        let mut m = flow(1.0, 1.0).measurement();
+        m.streams = streams;
+        m.spec.seconds = seconds;
+        m.spec.rate_bps = rate.map(BitRate::from_bps);
+        m.sender_cpu = cpu;
+        m.path = link.map(|(bps, nanos, mtu, overhead)| record::PathReport {
+            rate_bps: BitRate::from_bps(bps),
+            rtt: units::Rtt::from_nanos(nanos),
+            mtu_bytes: mtu,
+            overhead_bytes: overhead,
+            ..path(1, 1, "1%")
+        });
+        is_sound(&explain(&m));
+    }
+}
