@@ -1,0 +1,49 @@
+//! The cookie: which connections belong to one test.
+
+/// Bytes on the wire: 36 characters and a NUL.
+pub const COOKIE_LEN: usize = 37;
+
+const ALPHABET: &[u8; 32] = b"abcdefghijklmnopqrstuvwxyz234567";
+
+/// A test's name, sent first on its control connection and on each of its streams.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Cookie([u8; COOKIE_LEN]);
+
+impl Cookie {
+    /// A cookie from 36 random bytes; five bits of each are used (180 in all),
+    /// so two tests do not meet and nobody guesses another's.
+    #[must_use]
+    pub fn from_random(random: [u8; COOKIE_LEN - 1]) -> Self {
+        let mut bytes = [0; COOKIE_LEN];
+        for (byte, random) in bytes.iter_mut().zip(random) {
+            *byte = ALPHABET[usize::from(random % 32)];
+        }
+        Cookie(bytes)
+    }
+
+    /// A cookie as it came; the alphabet is not checked, as no server does.
+    #[must_use]
+    pub const fn from_wire(bytes: [u8; COOKIE_LEN]) -> Self {
+        Cookie(bytes)
+    }
+
+    /// The bytes to send.
+    #[must_use]
+    pub const fn bytes(&self) -> &[u8; COOKIE_LEN] {
+        &self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn is_36_letters_and_a_nul() {
+        let cookie = Cookie::from_random(std::array::from_fn(|i| u8::try_from(i * 7).unwrap()));
+        let (nul, letters) = cookie.bytes().split_last().unwrap();
+        assert_eq!(*nul, 0);
+        assert!(letters.iter().all(|byte| ALPHABET.contains(byte)));
+        assert_eq!(Cookie::from_wire(*cookie.bytes()), cookie);
+    }
+}

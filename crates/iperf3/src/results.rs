@@ -1,0 +1,142 @@
+//! What both ends report after a test: the JSON after `EXCHANGE_RESULTS`.
+
+use crate::lenient;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// One end's report.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Results {
+    /// CPU of the whole process over the test, in percent of one core.
+    #[serde(deserialize_with = "lenient::real")]
+    pub cpu_util_total: f64,
+    /// Of that, in its own code.
+    #[serde(deserialize_with = "lenient::real")]
+    pub cpu_util_user: f64,
+    /// Of that, in the kernel.
+    #[serde(deserialize_with = "lenient::real")]
+    pub cpu_util_system: f64,
+    /// Whether `retransmits` counts: 1, 0, or -1 from an end that only receives.
+    #[serde(deserialize_with = "lenient::int")]
+    pub sender_has_retransmits: i64,
+    /// The congestion control of its sockets.
+    #[serde(deserialize_with = "lenient::text", skip_serializing_if = "Option::is_none")]
+    pub congestion_used: Option<String>,
+    /// Its streams.
+    pub streams: Vec<StreamResult>,
+    /// What two longhauls tell each other beyond iperf3; other programs pass over it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub longhaul: Option<Value>,
+}
+
+/// One stream in an end's report; all of it is required by iperf3.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct StreamResult {
+    /// iperf3's stream id (1, 3, 4, …).
+    #[serde(deserialize_with = "lenient::int")]
+    pub id: i64,
+    /// Bytes written where this end sends, read where it receives; the omitted
+    /// part is left out.
+    #[serde(deserialize_with = "lenient::int")]
+    pub bytes: i64,
+    /// Segments sent again; -1 where not known.
+    #[serde(deserialize_with = "lenient::int")]
+    pub retransmits: i64,
+    /// Jitter in seconds; UDP only.
+    #[serde(deserialize_with = "lenient::real")]
+    pub jitter: f64,
+    /// Datagrams lost; UDP only.
+    #[serde(deserialize_with = "lenient::int")]
+    pub errors: i64,
+    /// Datagrams; UDP only.
+    #[serde(deserialize_with = "lenient::int")]
+    pub packets: i64,
+    /// Always zero.
+    #[serde(deserialize_with = "lenient::real")]
+    pub start_time: f64,
+    /// Seconds this end counted for `bytes`; versions before 3.2 leave it out.
+    #[serde(deserialize_with = "lenient::maybe_real", skip_serializing_if = "Option::is_none")]
+    pub end_time: Option<f64>,
+}
+
+impl Results {
+    /// The report on one stream.
+    #[must_use]
+    pub fn stream(&self, id: u32) -> Option<&StreamResult> {
+        self.streams.iter().find(|stream| stream.id == i64::from(id))
+    }
+}
+
+impl StreamResult {
+    /// Bytes, never negative.
+    #[must_use]
+    pub fn byte_count(&self) -> u64 {
+        u64::try_from(self.bytes).unwrap_or(0)
+    }
+
+    /// Seconds counted; `None` where the peer does not tell, or tells nonsense.
+    #[must_use]
+    pub fn seconds(&self) -> Option<f64> {
+        self.end_time.map(|end| end - self.start_time).filter(|s| s.is_finite() && *s > 0.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    #[test]
+    fn reads_what_iperf3_sends() {
+        let results: Results = serde_json::from_value(json!({
+            "cpu_util_total": 30.5, "cpu_util_user": null, "cpu_util_system": 29,
+            "sender_has_retransmits": -1, "congestion_used": "cubic",
+            "streams": [{"id": 1, "bytes": 1.5e9, "retransmits": -1, "jitter": 0, "errors": 0,
+                         "omitted_errors": 0, "packets": 0, "omitted_packets": 0,
+                         "start_time": 0, "end_time": 10.000191}]
+        }))
+        .unwrap();
+        let stream = results.stream(1).unwrap();
+        assert_eq!((stream.byte_count(), stream.retransmits), (1_500_000_000, -1));
+        assert!((stream.seconds().unwrap() - 10.000_191).abs() < 1e-9);
+        assert_eq!(results.stream(2), None);
+    }
+
+    #[test]
+    fn every_key_iperf3_requires_is_there() {
+        let results = Results { streams: vec![StreamResult::default()], ..Results::default() };
+        let sent = serde_json::to_value(results).unwrap();
+        for key in ["cpu_util_total", "cpu_util_user", "cpu_util_system", "sender_has_retransmits"]
+        {
+            assert!(sent.get(key).is_some(), "{key}");
+        }
+        for key in ["id", "bytes", "retransmits", "jitter", "errors", "packets"] {
+            assert!(sent["streams"][0].get(key).is_some(), "{key}");
+        }
+        assert_eq!(sent.get("longhaul"), None);
+    }
+
+    proptest! {
+        #[test]
+        fn round_trip(bytes in any::<i64>(), id in 1i64..200, cpu in 0.0f64..1e4) {
+            let results = Results {
+                cpu_util_total: cpu,
+                streams: vec![StreamResult { id, bytes, end_time: Some(1.5), ..Default::default() }],
+                longhaul: Some(json!({"version": "1"})),
+                ..Results::default()
+            };
+            let text = serde_json::to_vec(&results).unwrap();
+            let back: Results = serde_json::from_slice(&text).unwrap();
+            prop_assert_eq!(&back.streams, &results.streams);
+            prop_assert_eq!(back.longhaul, results.longhaul);
+        }
+
+        #[test]
+        fn any_bytes_are_answered(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+            let _ = serde_json::from_slice::<Results>(&bytes);
+        }
+    }
+}
