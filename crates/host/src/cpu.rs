@@ -1,1 +1,203 @@
-//! To be written.
+//! CPU time of threads, of this process and of the whole machine.
+
+use crate::clock;
+use std::{fs, io, mem::MaybeUninit, thread, time::Duration};
+
+/// A thread's CPU clock, readable from any thread of the same process for as
+/// long as that thread lives.
+#[derive(Debug, Clone, Copy)]
+pub struct ThreadClock(libc::clockid_t);
+
+impl ThreadClock {
+    /// The calling thread's clock.
+    ///
+    /// # Errors
+    /// Where the kernel has no such clock.
+    pub fn of_this_thread() -> io::Result<Self> {
+        let mut clock: libc::clockid_t = 0;
+        // SAFETY: pthread_self names the calling thread, which is alive, and
+        // `clock` outlives the call.
+        let code = unsafe { libc::pthread_getcpuclockid(libc::pthread_self(), &raw mut clock) };
+        if code == 0 { Ok(ThreadClock(clock)) } else { Err(io::Error::from_raw_os_error(code)) }
+    }
+
+    /// CPU time the thread has used since it began; `None` once it has ended.
+    #[must_use]
+    pub fn read(self) -> Option<Duration> {
+        read_clock(self.0).ok()
+    }
+}
+
+/// CPU time the calling thread has used since it began.
+///
+/// # Errors
+/// Where the kernel has no such clock.
+pub fn this_thread() -> io::Result<Duration> {
+    read_clock(libc::CLOCK_THREAD_CPUTIME_ID)
+}
+
+fn read_clock(clock: libc::clockid_t) -> io::Result<Duration> {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: `time` is a valid timespec that outlives the call; an unknown
+    // clock is answered with an error, not touched.
+    if unsafe { libc::clock_gettime(clock, &raw mut time) } != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    let seconds = u64::try_from(time.tv_sec).unwrap_or(0);
+    let nanos = u32::try_from(time.tv_nsec).unwrap_or(0);
+    Ok(Duration::new(seconds, nanos))
+}
+
+/// CPU time of this process, all threads, since it began.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ProcessCpu {
+    /// In its own code.
+    pub user: Duration,
+    /// In the kernel on its behalf.
+    pub system: Duration,
+}
+
+impl ProcessCpu {
+    /// Both together.
+    #[must_use]
+    pub fn total(self) -> Duration {
+        self.user + self.system
+    }
+
+    /// What was used since an earlier reading.
+    #[must_use]
+    pub fn since(self, earlier: Self) -> Self {
+        ProcessCpu {
+            user: self.user.saturating_sub(earlier.user),
+            system: self.system.saturating_sub(earlier.system),
+        }
+    }
+}
+
+/// CPU time this process has used so far (`getrusage`).
+///
+/// # Errors
+/// What the kernel answered; it has no reason to.
+pub fn this_process() -> io::Result<ProcessCpu> {
+    let mut usage = MaybeUninit::<libc::rusage>::zeroed();
+    // SAFETY: `usage` is a valid rusage for the kernel to fill and outlives the call.
+    if unsafe { libc::getrusage(libc::RUSAGE_SELF, usage.as_mut_ptr()) } != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: zeroed is a valid rusage (plain integers), and the call filled it.
+    let usage = unsafe { usage.assume_init() };
+    Ok(ProcessCpu { user: from_timeval(usage.ru_utime), system: from_timeval(usage.ru_stime) })
+}
+
+fn from_timeval(time: libc::timeval) -> Duration {
+    let seconds = u64::try_from(time.tv_sec).unwrap_or(0);
+    let micros = u64::try_from(time.tv_usec).unwrap_or(0);
+    Duration::from_secs(seconds) + Duration::from_micros(micros)
+}
+
+/// Cores this process may run on; at least one.
+#[must_use]
+pub fn cores() -> u32 {
+    thread::available_parallelism().map_or(1, |n| u32::try_from(n.get()).unwrap_or(u32::MAX))
+}
+
+/// The machine's CPU counters since boot, in clock ticks (10 ms), over all cores.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MachineTicks {
+    idle: u64,
+    all: u64,
+}
+
+impl MachineTicks {
+    /// Reads `/proc/stat`; `None` where there is none or it reads differently.
+    #[must_use]
+    pub fn read() -> Option<Self> {
+        Self::parse(&fs::read_to_string("/proc/stat").ok()?)
+    }
+
+    /// The first line: `cpu user nice system idle iowait irq softirq steal guest guest_nice`.
+    fn parse(text: &str) -> Option<Self> {
+        let mut fields = text.lines().next()?.split_ascii_whitespace();
+        if fields.next() != Some("cpu") {
+            return None;
+        }
+        // guest and guest_nice are contained in user and nice: eight fields make the whole.
+        let ticks: Vec<u64> = fields.take(8).map_while(|field| field.parse().ok()).collect();
+        let idle = ticks.get(3)?.saturating_add(ticks.get(4).copied().unwrap_or(0));
+        Some(MachineTicks { idle, all: ticks.iter().sum() })
+    }
+
+    /// Share of all cores in use since an earlier reading, 0 to 1; `None`
+    /// where less than one tick has passed. Time stolen by a hypervisor counts as used.
+    #[must_use]
+    #[expect(clippy::cast_precision_loss, reason = "tick counts of a short interval are small")]
+    pub fn busy_since(self, earlier: Self) -> Option<f64> {
+        let all = self.all.checked_sub(earlier.all)?;
+        // The idle counter may step back a little (iowait is not monotonic).
+        let idle = self.idle.saturating_sub(earlier.idle).min(all);
+        (all > 0).then(|| (all - idle) as f64 / all as f64)
+    }
+}
+
+/// Share of the machine's CPU in use over the next `interval`, 0 to 1. A tick
+/// is 10 ms on most kernels: over 150 ms the answer is good to some 5 %.
+#[must_use]
+pub fn machine_busy(interval: Duration) -> Option<f64> {
+    let before = MachineTicks::read()?;
+    let end = clock::now() + interval;
+    while let left = end.saturating_duration_since(clock::now())
+        && !left.is_zero()
+    {
+        thread::sleep(left);
+    }
+    MachineTicks::read()?.busy_since(before)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn spin() -> u64 {
+        let start = this_thread().unwrap();
+        let mut count = 0u64;
+        while this_thread().unwrap() < start + Duration::from_millis(5) {
+            count = std::hint::black_box(count + 1);
+        }
+        count
+    }
+
+    #[test]
+    fn work_shows_on_every_clock() {
+        let before = this_process().unwrap();
+        assert!(spin() > 0);
+        assert!(this_process().unwrap().since(before).total() >= Duration::from_millis(4));
+    }
+
+    #[test]
+    fn another_threads_clock_is_readable_while_it_lives() {
+        let (tell, told) = std::sync::mpsc::channel();
+        let (end, ended) = std::sync::mpsc::channel::<()>();
+        let thread = thread::spawn(move || {
+            spin();
+            tell.send(ThreadClock::of_this_thread().unwrap()).unwrap();
+            let _ = ended.recv();
+        });
+        let clock = told.recv().unwrap();
+        assert!(clock.read().unwrap() >= Duration::from_millis(5));
+        drop(end);
+        thread.join().unwrap();
+    }
+
+    #[test]
+    fn proc_stat_of_any_age_is_read() {
+        let ticks = |line: &str| MachineTicks::parse(line);
+        let before = ticks("cpu  100 0 100 700 100 0 0 0 0 0\n").unwrap();
+        let after = ticks("cpu  150 0 150 790 110 0 0 0 50 0\n").unwrap();
+        assert_eq!(after.busy_since(before), Some(0.5));
+        assert_eq!(after.busy_since(after), None);
+        for odd in ["", "cpu", "cpu  1 2", "intr 1 2 3 4", "cpu x y z"] {
+            assert_eq!(ticks(odd), None, "{odd}");
+        }
+        assert!(cores() >= 1);
+    }
+}

@@ -7,4 +7,15 @@
 
 pub mod clock;
 pub mod cpu;
+pub mod memory;
+pub mod netlink;
+pub mod netns;
+pub mod program;
+pub mod random;
+pub mod signals;
+mod sys;
+pub mod sysctl;
 pub mod tcp_info;
+pub mod tun;
+pub mod wait;
+pub mod world;

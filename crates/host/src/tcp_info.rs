@@ -1,1 +1,490 @@
-//! To be written.
+//! What the kernel says of one TCP socket: `TCP_INFO`, `SO_MEMINFO`, and the
+//! congestion control.
+//!
+//! The struct of `TCP_INFO` has grown with almost every kernel. We hand over
+//! the layout of Linux 6.7 and take whatever length comes back: a field past
+//! it is `None`, never a zero that looks like a measurement.
+
+use std::{
+    fs, io,
+    mem::{offset_of, size_of},
+    os::fd::{AsFd, AsRawFd},
+    time::Duration,
+};
+
+/// `struct tcp_info` of `include/uapi/linux/tcp.h`, in the kernel's order.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Default)]
+struct Raw {
+    state: u8,
+    ca_state: u8,
+    retransmits: u8,
+    probes: u8,
+    backoff: u8,
+    options: u8,
+    /// `snd_wscale` in the low four bits, `rcv_wscale` in the high four.
+    wscales: u8,
+    /// Bit 0 `delivery_rate_app_limited`, bits 1 and 2 `fastopen_client_fail`.
+    flags: u8,
+    rto: u32,
+    ato: u32,
+    snd_mss: u32,
+    rcv_mss: u32,
+    unacked: u32,
+    sacked: u32,
+    lost: u32,
+    retrans: u32,
+    fackets: u32,
+    last_data_sent: u32,
+    last_ack_sent: u32,
+    last_data_recv: u32,
+    last_ack_recv: u32,
+    pmtu: u32,
+    rcv_ssthresh: u32,
+    rtt: u32,
+    rttvar: u32,
+    snd_ssthresh: u32,
+    snd_cwnd: u32,
+    advmss: u32,
+    reordering: u32,
+    rcv_rtt: u32,
+    rcv_space: u32,
+    total_retrans: u32,
+    pacing_rate: u64,
+    max_pacing_rate: u64,
+    bytes_acked: u64,
+    bytes_received: u64,
+    segs_out: u32,
+    segs_in: u32,
+    notsent_bytes: u32,
+    min_rtt: u32,
+    data_segs_in: u32,
+    data_segs_out: u32,
+    delivery_rate: u64,
+    busy_time: u64,
+    rwnd_limited: u64,
+    sndbuf_limited: u64,
+    delivered: u32,
+    delivered_ce: u32,
+    bytes_sent: u64,
+    bytes_retrans: u64,
+    dsack_dups: u32,
+    reord_seen: u32,
+    rcv_ooopack: u32,
+    snd_wnd: u32,
+    rcv_wnd: u32,
+    rehash: u32,
+    total_rto: u16,
+    total_rto_recoveries: u16,
+    total_rto_time: u32,
+}
+
+/// "No threshold yet" (`TCP_INFINITE_SSTHRESH`).
+const INFINITE_SSTHRESH: u32 = 0x7fff_ffff;
+
+/// One reading of a connection. Counters grow from the connection's start;
+/// `None` means that this kernel does not tell, or does not know yet.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct TcpInfo {
+    /// Connection state (`TCP_ESTABLISHED` is 1).
+    pub state: u8,
+    /// Congestion state: 0 open, 1 disorder, 2 CWR, 3 recovery, 4 loss.
+    pub ca_state: u8,
+    /// Shift of the windows the peer advertises, 0 to 14.
+    pub snd_wscale: u8,
+    /// Shift of the windows we advertise, 0 to 14.
+    pub rcv_wscale: u8,
+    /// Retransmission timeout.
+    pub rto: Duration,
+    /// Segment size used for sending, bytes of payload.
+    pub snd_mss: u32,
+    /// Segment size seen from the peer.
+    pub rcv_mss: u32,
+    /// Path MTU.
+    pub pmtu: u32,
+    /// Segments sent and not cumulatively acknowledged.
+    pub unacked: u32,
+    /// Of those, selectively acknowledged.
+    pub sacked: u32,
+    /// Of those, held for lost.
+    pub lost: u32,
+    /// Of those, sent again and still out.
+    pub retrans: u32,
+    /// Smoothed round trip, µs.
+    pub rtt_us: u32,
+    /// Its mean deviation, µs.
+    pub rttvar_us: u32,
+    /// Least round trip seen, µs.
+    pub min_rtt_us: Option<u32>,
+    /// The receiver's estimate of the round trip, µs; zero until known.
+    pub rcv_rtt_us: u32,
+    /// Slow-start threshold in segments; `None` before there is one.
+    pub snd_ssthresh: Option<u32>,
+    /// Congestion window in segments.
+    pub snd_cwnd: u32,
+    /// Receive window the kernel is willing to grow to, bytes.
+    pub rcv_ssthresh: u32,
+    /// What the receiving program reads in a round trip, bytes.
+    pub rcv_space: u32,
+    /// Reordering the sender tolerates, segments.
+    pub reordering: u32,
+    /// Segments sent again.
+    pub total_retrans: u32,
+    /// Pacing rate, byte/s; `None` where unlimited.
+    pub pacing_rate: Option<u64>,
+    /// Payload bytes acknowledged, the SYN counted as one.
+    pub bytes_acked: Option<u64>,
+    /// Payload bytes received in order.
+    pub bytes_received: Option<u64>,
+    /// Segments out, of every kind.
+    pub segs_out: Option<u32>,
+    /// Segments in, of every kind.
+    pub segs_in: Option<u32>,
+    /// Bytes written by the program and never sent so far.
+    pub notsent_bytes: Option<u32>,
+    /// Data segments out.
+    pub data_segs_out: Option<u32>,
+    /// Delivery rate by the kernel's estimate, byte/s.
+    pub delivery_rate: Option<u64>,
+    /// Whether that estimate was taken while the program had nothing to send.
+    pub delivery_rate_app_limited: bool,
+    /// Time with data to send or in flight, µs.
+    pub busy_us: Option<u64>,
+    /// Of that, time held by the peer's window, µs.
+    pub rwnd_limited_us: Option<u64>,
+    /// Of that, time held by the send buffer, µs.
+    pub sndbuf_limited_us: Option<u64>,
+    /// Segments delivered, in order or not.
+    pub delivered: Option<u32>,
+    /// Of those, marked with congestion experienced.
+    pub delivered_ce: Option<u32>,
+    /// Payload bytes sent, retransmissions included.
+    pub bytes_sent: Option<u64>,
+    /// Payload bytes sent again.
+    pub bytes_retrans: Option<u64>,
+    /// Duplicates the peer reported (spurious retransmissions).
+    pub dsack_dups: Option<u32>,
+    /// Times reordering was seen.
+    pub reord_seen: Option<u32>,
+    /// Segments received out of order.
+    pub rcv_ooopack: Option<u32>,
+    /// Window the peer advertises, bytes (Linux 5.4).
+    pub snd_wnd: Option<u32>,
+    /// Window we advertise, bytes (Linux 6.2).
+    pub rcv_wnd: Option<u32>,
+    /// Times the flow took another path after a timeout (Linux 6.2).
+    pub rehash: Option<u32>,
+    /// Retransmission timeouts (Linux 6.7).
+    pub total_rto: Option<u16>,
+    /// Time spent recovering from timeouts, ms (Linux 6.7).
+    pub total_rto_time_ms: Option<u32>,
+}
+
+impl TcpInfo {
+    /// Reads a connected TCP socket.
+    ///
+    /// # Errors
+    /// What `getsockopt` answered: the socket is not TCP, or is closed.
+    pub fn of(socket: &impl AsFd) -> io::Result<Self> {
+        let mut raw = Raw::default();
+        // SAFETY: Raw is plain integers, so any bytes the kernel writes are valid.
+        let length = unsafe { get(socket, libc::IPPROTO_TCP, libc::TCP_INFO, &mut raw) }?;
+        Ok(Self::decode(&raw, length))
+    }
+
+    /// `length` is how many bytes of `raw` the kernel filled.
+    fn decode(raw: &Raw, length: usize) -> Self {
+        macro_rules! told {
+            ($field:ident) => {
+                (offset_of!(Raw, $field) + size_of_val(&raw.$field) <= length).then_some(raw.$field)
+            };
+        }
+        TcpInfo {
+            state: raw.state,
+            ca_state: raw.ca_state,
+            snd_wscale: raw.wscales & 0x0f,
+            rcv_wscale: raw.wscales >> 4,
+            rto: Duration::from_micros(u64::from(raw.rto)),
+            snd_mss: raw.snd_mss,
+            rcv_mss: raw.rcv_mss,
+            pmtu: raw.pmtu,
+            unacked: raw.unacked,
+            sacked: raw.sacked,
+            lost: raw.lost,
+            retrans: raw.retrans,
+            rtt_us: raw.rtt,
+            rttvar_us: raw.rttvar,
+            // All ones until the first measurement.
+            min_rtt_us: told!(min_rtt).filter(|&us| us != u32::MAX),
+            rcv_rtt_us: raw.rcv_rtt,
+            snd_ssthresh: told!(snd_ssthresh).filter(|&segments| segments < INFINITE_SSTHRESH),
+            snd_cwnd: raw.snd_cwnd,
+            rcv_ssthresh: raw.rcv_ssthresh,
+            rcv_space: raw.rcv_space,
+            reordering: raw.reordering,
+            total_retrans: raw.total_retrans,
+            // All ones is "unlimited"; kernels with 32-bit rates widen their own all-ones.
+            pacing_rate: told!(pacing_rate)
+                .filter(|&rate| rate != 0 && rate != u64::MAX && rate != u64::from(u32::MAX)),
+            bytes_acked: told!(bytes_acked),
+            bytes_received: told!(bytes_received),
+            segs_out: told!(segs_out),
+            segs_in: told!(segs_in),
+            notsent_bytes: told!(notsent_bytes),
+            data_segs_out: told!(data_segs_out),
+            delivery_rate: told!(delivery_rate),
+            delivery_rate_app_limited: raw.flags & 1 != 0,
+            busy_us: told!(busy_time),
+            rwnd_limited_us: told!(rwnd_limited),
+            sndbuf_limited_us: told!(sndbuf_limited),
+            delivered: told!(delivered),
+            delivered_ce: told!(delivered_ce),
+            bytes_sent: told!(bytes_sent),
+            bytes_retrans: told!(bytes_retrans),
+            dsack_dups: told!(dsack_dups),
+            reord_seen: told!(reord_seen),
+            rcv_ooopack: told!(rcv_ooopack),
+            snd_wnd: told!(snd_wnd),
+            rcv_wnd: told!(rcv_wnd),
+            rehash: told!(rehash),
+            total_rto: told!(total_rto),
+            total_rto_time_ms: told!(total_rto_time),
+        }
+    }
+
+    /// Segments in the network by the kernel's own count:
+    /// unacked - (sacked + lost) + retrans (RFC 6675's pipe).
+    #[must_use]
+    pub fn in_flight_segments(&self) -> u32 {
+        self.unacked
+            .saturating_sub(self.sacked.saturating_add(self.lost))
+            .saturating_add(self.retrans)
+    }
+}
+
+/// A socket's memory by the kernel's accounting (`SO_MEMINFO`, Linux 4.12), in bytes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct MemInfo {
+    /// Received and not yet read, with the kernel's overhead.
+    pub receive_used: u32,
+    /// The receive buffer's size, of which the window is a share.
+    pub receive_buffer: u32,
+    /// Written and not yet acknowledged, with the kernel's overhead.
+    pub send_used: u32,
+    /// The send buffer's size.
+    pub send_buffer: u32,
+}
+
+impl MemInfo {
+    /// Reads a socket.
+    ///
+    /// # Errors
+    /// What `getsockopt` answered: the kernel is older than 4.12, or the socket closed.
+    pub fn of(socket: &impl AsFd) -> io::Result<Self> {
+        // SK_MEMINFO_RMEM_ALLOC, RCVBUF, WMEM_ALLOC, SNDBUF come first of nine.
+        let mut words = [0u32; 9];
+        // SAFETY: an array of integers takes any bytes the kernel writes.
+        let length = unsafe { get(socket, libc::SOL_SOCKET, libc::SO_MEMINFO, &mut words) }?;
+        if length < 4 * size_of::<u32>() {
+            return Err(io::Error::from(io::ErrorKind::UnexpectedEof));
+        }
+        let [receive_used, receive_buffer, send_used, send_buffer, ..] = words;
+        Ok(MemInfo { receive_used, receive_buffer, send_used, send_buffer })
+    }
+}
+
+/// A congestion control that could not be used.
+#[derive(Debug, thiserror::Error)]
+pub enum CongestionError {
+    /// The kernel has none of that name.
+    #[error(
+        "this kernel has no congestion control '{name}'; it has {available}; try: modprobe tcp_{name}"
+    )]
+    Unknown {
+        /// The name asked for.
+        name: String,
+        /// What `/proc/sys/net/ipv4/tcp_available_congestion_control` lists.
+        available: String,
+    },
+    /// It exists, but an ordinary user may not choose it.
+    #[error(
+        "congestion control '{name}' needs privileges; run as root, or add it to net.ipv4.tcp_allowed_congestion_control"
+    )]
+    Forbidden {
+        /// The name asked for.
+        name: String,
+    },
+    /// Anything else `setsockopt` answered.
+    #[error("cannot set congestion control '{name}': {source}")]
+    Other {
+        /// The name asked for.
+        name: String,
+        /// The kernel's answer.
+        source: io::Error,
+    },
+}
+
+/// Longest name the kernel takes (`TCP_CA_NAME_MAX`), its NUL included.
+const NAME_MAX: usize = 16;
+
+/// Chooses the congestion control of a socket.
+///
+/// # Errors
+/// The kernel has none of that name, or reserves it for root.
+pub fn set_congestion(socket: &impl AsFd, name: &str) -> Result<(), CongestionError> {
+    let own = || name.chars().filter(|c| !c.is_control()).take(40).collect::<String>();
+    // A longer name would be cut off by the kernel and could hit another one.
+    if name.is_empty() || name.len() >= NAME_MAX || !name.bytes().all(|b| b.is_ascii_graphic()) {
+        return Err(CongestionError::Unknown { name: own(), available: available_congestion() });
+    }
+    let length = libc::socklen_t::try_from(name.len()).unwrap_or(0);
+    // SAFETY: the pointer and length describe `name`, which outlives the call.
+    let code = unsafe {
+        libc::setsockopt(
+            socket.as_fd().as_raw_fd(),
+            libc::IPPROTO_TCP,
+            libc::TCP_CONGESTION,
+            name.as_ptr().cast(),
+            length,
+        )
+    };
+    if code == 0 {
+        return Ok(());
+    }
+    let source = io::Error::last_os_error();
+    Err(match source.raw_os_error() {
+        Some(libc::ENOENT) => {
+            CongestionError::Unknown { name: own(), available: available_congestion() }
+        }
+        Some(libc::EPERM) => CongestionError::Forbidden { name: own() },
+        _ => CongestionError::Other { name: own(), source },
+    })
+}
+
+/// The congestion control a socket uses.
+///
+/// # Errors
+/// What `getsockopt` answered.
+pub fn congestion(socket: &impl AsFd) -> io::Result<String> {
+    let mut name = [0u8; NAME_MAX];
+    // SAFETY: an array of bytes takes whatever the kernel writes.
+    let length = unsafe { get(socket, libc::IPPROTO_TCP, libc::TCP_CONGESTION, &mut name) }?;
+    let name = name.get(..length).unwrap_or(&name);
+    let name = name.split(|&byte| byte == 0).next().unwrap_or_default();
+    Ok(String::from_utf8_lossy(name).into_owned())
+}
+
+/// The congestion controls of this kernel, as it lists them; modules that are
+/// not loaded are not among them.
+#[must_use]
+pub fn available_congestion() -> String {
+    fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control")
+        .map_or_else(|_| "a list that cannot be read".to_owned(), |text| text.trim().to_owned())
+}
+
+/// Fills `value` from `getsockopt` and returns how many of its bytes the kernel wrote.
+///
+/// # Safety
+/// Every pattern of bytes must be a valid `T`.
+unsafe fn get<T>(
+    socket: &impl AsFd,
+    level: libc::c_int,
+    name: libc::c_int,
+    value: &mut T,
+) -> io::Result<usize> {
+    let mut length = libc::socklen_t::try_from(size_of::<T>()).unwrap_or(0);
+    // SAFETY: the pointer and `length` describe `value`, which outlives the
+    // call; the kernel writes no more than `length` bytes.
+    let code = unsafe {
+        libc::getsockopt(
+            socket.as_fd().as_raw_fd(),
+            level,
+            name,
+            std::ptr::from_mut(value).cast(),
+            &raw mut length,
+        )
+    };
+    if code == 0 {
+        Ok(usize::try_from(length).unwrap_or(0).min(size_of::<T>()))
+    } else {
+        Err(io::Error::last_os_error())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::{
+        io::{Read, Write},
+        net::{TcpListener, TcpStream},
+    };
+
+    fn pair() -> (TcpStream, TcpStream) {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let near = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        (near, listener.accept().unwrap().0)
+    }
+
+    #[test]
+    fn the_layout_is_the_kernels() {
+        // Offsets of include/uapi/linux/tcp.h, where a slip would shift everything after it.
+        assert_eq!(offset_of!(Raw, rto), 8);
+        assert_eq!(offset_of!(Raw, pacing_rate), 104);
+        assert_eq!(offset_of!(Raw, delivery_rate), 160);
+        assert_eq!(offset_of!(Raw, delivered), 192);
+        assert_eq!(offset_of!(Raw, snd_wnd), 228);
+        assert_eq!(offset_of!(Raw, rcv_wnd), 232);
+        assert_eq!(size_of::<Raw>(), 248);
+    }
+
+    #[test]
+    fn a_live_connection_is_read() {
+        let (mut near, mut far) = pair();
+        near.write_all(&[7; 5000]).unwrap();
+        far.read_exact(&mut [0; 5000]).unwrap();
+        let info = TcpInfo::of(&near).unwrap();
+        assert_eq!(info.state, 1);
+        assert!(info.snd_mss > 500 && info.snd_cwnd > 0, "{info:?}");
+        assert!(info.snd_wscale <= 14 && info.rcv_wscale <= 14);
+        assert_eq!(info.snd_ssthresh, None);
+        assert_eq!(TcpInfo::of(&far).unwrap().bytes_received, Some(5000));
+        assert!(MemInfo::of(&far).unwrap().receive_buffer > 1000);
+    }
+
+    #[test]
+    fn an_old_kernels_short_answer_leaves_new_fields_unknown() {
+        let raw = Raw { min_rtt: 5, snd_wnd: 9, rtt: 7, wscales: 0xa7, flags: 3, ..Raw::default() };
+        let old = TcpInfo::decode(&raw, 104);
+        assert_eq!((old.rtt_us, old.min_rtt_us, old.snd_wnd, old.busy_us), (7, None, None, None));
+        assert_eq!((old.snd_wscale, old.rcv_wscale), (7, 10));
+        assert!(old.delivery_rate_app_limited);
+        // One byte short of snd_wnd, and just enough.
+        assert_eq!(TcpInfo::decode(&raw, 231).snd_wnd, None);
+        assert_eq!(TcpInfo::decode(&raw, 232).snd_wnd, Some(9));
+    }
+
+    #[test]
+    fn what_is_not_known_yet_is_not_a_number() {
+        let raw = Raw {
+            min_rtt: u32::MAX,
+            snd_ssthresh: INFINITE_SSTHRESH,
+            pacing_rate: u64::MAX,
+            ..Raw::default()
+        };
+        let info = TcpInfo::decode(&raw, size_of::<Raw>());
+        assert_eq!((info.min_rtt_us, info.snd_ssthresh, info.pacing_rate), (None, None, None));
+    }
+
+    #[test]
+    fn congestion_control_is_set_and_refused() {
+        let (near, _far) = pair();
+        set_congestion(&near, "reno").unwrap();
+        assert_eq!(congestion(&near).unwrap(), "reno");
+        for name in ["", "nonesuch", "a-name-that-is-much-too-long", "re\no"] {
+            let error = set_congestion(&near, name).unwrap_err();
+            assert!(matches!(error, CongestionError::Unknown { .. }), "{name}: {error}");
+            assert!(error.to_string().contains("reno"), "{error}");
+        }
+        assert!(TcpInfo::of(&std::net::UdpSocket::bind("127.0.0.1:0").unwrap()).is_err());
+    }
+}

@@ -1,0 +1,68 @@
+//! Network namespaces without a name: held by a file descriptor, gone with
+//! the process.
+
+use crate::sys;
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+
+/// A network namespace of our own. While a [`NetNs`], a thread inside, a
+/// device's file or a socket lives, it lives; nothing in the file system
+/// points to it.
+#[derive(Debug)]
+pub struct NetNs {
+    handle: OwnedFd,
+}
+
+impl NetNs {
+    /// Makes an empty namespace: one loopback device, down.
+    ///
+    /// # Errors
+    /// The system's own where the caller may not make namespaces.
+    pub fn create() -> io::Result<Self> {
+        // A namespace belongs to a thread; one made for the purpose leaves the
+        // caller where it was.
+        std::thread::scope(|scope| {
+            let made = scope.spawn(|| -> io::Result<OwnedFd> {
+                // SAFETY: unshare takes a flag and touches no memory of ours.
+                sys::check(unsafe { libc::unshare(libc::CLONE_NEWNET) })?;
+                Ok(File::open("/proc/thread-self/ns/net")?.into())
+            });
+            made.join().unwrap_or_else(|_| Err(io::Error::other("the namespace's thread died")))
+        })
+        .map(|handle| NetNs { handle })
+    }
+
+    /// Runs `work` on a thread inside the namespace and waits for it. Sockets
+    /// made and threads started there belong to the namespace.
+    ///
+    /// # Errors
+    /// The system's own where the namespace cannot be entered.
+    pub fn run<T: Send>(&self, work: impl FnOnce() -> T + Send) -> io::Result<T> {
+        std::thread::scope(|scope| {
+            let inside = scope.spawn(|| -> io::Result<T> {
+                enter(self.handle.as_fd())?;
+                Ok(work())
+            });
+            match inside.join() {
+                Ok(result) => result,
+                Err(panic) => std::panic::resume_unwind(panic),
+            }
+        })
+    }
+}
+
+impl AsFd for NetNs {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.handle.as_fd()
+    }
+}
+
+/// Moves the calling thread into a network namespace for good.
+///
+/// # Errors
+/// The system's own.
+pub fn enter(handle: BorrowedFd<'_>) -> io::Result<()> {
+    // SAFETY: the descriptor is open for the length of the call.
+    sys::check(unsafe { libc::setns(handle.as_raw_fd(), libc::CLONE_NEWNET) }).map(drop)
+}
