@@ -82,6 +82,8 @@ pub struct Link<P> {
     /// rate has no rounding error however long a busy period lasts.
     carry: u64,
     chance: Pcg64Mcg,
+    /// Times the bottleneck went from idle to sending.
+    busy_periods: u64,
     /// Trains admitted so far; numbers them.
     trains: u64,
     /// The train that the newest entry of `wire` belongs to.
@@ -113,6 +115,7 @@ impl<P: Clone> Link<P> {
             free_at: Nanos(0),
             carry: 0,
             chance: Pcg64Mcg::seed_from_u64(config.seed),
+            busy_periods: 0,
             trains: 0,
             last_on_wire: 0,
             counters: Counters::default(),
@@ -194,6 +197,7 @@ impl<P: Clone> Link<P> {
                 // The bottleneck has been idle: a new busy period, nothing carried over.
                 start = front.arrived;
                 self.carry = 0;
+                self.busy_periods += 1;
             }
             if start > now {
                 return;
@@ -235,6 +239,7 @@ impl<P: Clone> Link<P> {
             {
                 run.packets.end += 1;
                 run.due = due;
+                run.sent_bytes = self.counters.sent_bytes;
             }
             _ => {
                 self.last_on_wire = serial;
@@ -244,6 +249,8 @@ impl<P: Clone> Link<P> {
                     packets: index..index + 1,
                     first_due: due,
                     due,
+                    busy_period: self.busy_periods,
+                    sent_bytes: self.counters.sent_bytes,
                 });
             }
         }

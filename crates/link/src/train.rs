@@ -59,6 +59,11 @@ pub struct Delivery<P> {
     pub first_due: Nanos,
     /// When the last did: the moment of release.
     pub due: Nanos,
+    /// The bottleneck's busy period the last of them was sent in.
+    pub busy_period: u64,
+    /// Bytes the bottleneck had sent up to and with the last of them, lost
+    /// ones included; with the busy period it tells the rate achieved.
+    pub sent_bytes: u64,
 }
 
 impl<P> Delivery<P> {
