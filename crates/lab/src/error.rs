@@ -1,0 +1,80 @@
+//! What can go wrong with a lab.
+
+use host::tun::TunError;
+use std::io;
+use units::ByteCount;
+
+/// Why a lab cannot be, or could not go on.
+#[derive(Debug, thiserror::Error)]
+pub enum LabError {
+    /// The congestion control is not in this kernel.
+    #[error("this kernel has no congestion control '{name}'; it has: {available}")]
+    Congestion {
+        /// As it was asked.
+        name: String,
+        /// Those there are.
+        available: String,
+    },
+    /// A setting was refused.
+    #[error("cannot set {key} to '{value}' in a lab host: {source}{}", remedy(key, source))]
+    Sysctl {
+        /// The setting.
+        key: String,
+        /// The value asked.
+        value: String,
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// The packets in flight would not fit.
+    #[error(
+        "this path can hold {needed} in flight and in its queues, more than half of the {available} of memory that are free; lower rate, rtt or queue"
+    )]
+    Memory {
+        /// Most bytes on the wire and in the queues.
+        needed: ByteCount,
+        /// Memory free.
+        available: ByteCount,
+    },
+    /// No TUN device.
+    #[error(transparent)]
+    Tun(#[from] TunError),
+    /// The program on a host could not be started.
+    #[error("cannot start '{program}' on the {host}: {source}")]
+    Start {
+        /// What was to be started.
+        program: String,
+        /// Where.
+        host: &'static str,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The emulation broke off.
+    #[error("the emulated path broke off: {0}")]
+    Emulator(#[source] io::Error),
+    /// Anything else of the system.
+    #[error("cannot build the lab ({step}): {source}")]
+    System {
+        /// The step that failed.
+        step: &'static str,
+        /// What the system said.
+        source: io::Error,
+    },
+}
+
+impl LabError {
+    pub(crate) fn system(step: &'static str) -> impl Fn(io::Error) -> Self {
+        move |source| LabError::System { step, source }
+    }
+}
+
+fn remedy(key: &str, source: &io::Error) -> &'static str {
+    match source.kind() {
+        io::ErrorKind::NotFound => "; sysctl -a lists the names",
+        io::ErrorKind::PermissionDenied if key.starts_with("net.ipv4.tcp_congestion") => {
+            "; choose it with --cc"
+        }
+        io::ErrorKind::PermissionDenied => "; it belongs to the whole machine, not to a lab host",
+        io::ErrorKind::InvalidInput => "; the kernel does not take that value",
+        _ => "",
+    }
+}

@@ -1,0 +1,205 @@
+//! Packets as a TUN device with segmentation offload hands them over, and
+//! cutting pieces out of them.
+//!
+//! A buffer begins with a `virtio_net` header (virtio 1.2, section 5.1.6): how
+//! the IP packet behind it is to be cut into packets of MTU size, and which
+//! checksum is still to be filled in. Where a link hands on only some of a
+//! train's packets, a piece gets headers of its own: lengths, sequence number,
+//! flags and the checksum's pseudo-header sum; the rest of the checksum stays
+//! the kernel's work. Pure: bytes in, bytes out.
+
+use host::tun::VNET_HEADER;
+use link::Train;
+use std::ops::Range;
+
+const NEEDS_CHECKSUM: u8 = 1;
+const GSO_NONE: u8 = 0;
+const GSO_TCP4: u8 = 1;
+const GSO_TCP6: u8 = 4;
+const GSO_UDP: u8 = 5;
+/// The train began with congestion-window-reduced set: only its first packet keeps it.
+const GSO_ECN: u8 = 0x80;
+
+const TCP_FIN: u8 = 0x01;
+const TCP_PSH: u8 = 0x08;
+const TCP_CWR: u8 = 0x80;
+
+/// How a train is laid out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Layout {
+    kind: Kind,
+    ipv6: bool,
+    /// Where the TCP or UDP header begins, from the IP header on.
+    transport: usize,
+    /// Length of all headers.
+    headers: usize,
+    /// Payload of each packet but the last; 0 where it is a single packet.
+    segment: usize,
+    /// Length of all, from the IP header on.
+    length: usize,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Single,
+    Tcp,
+    Udp,
+}
+
+/// A piece cut out of a train: headers of its own, payload of the train's.
+pub(crate) struct Piece<'a> {
+    pub(crate) headers: &'a [u8],
+    pub(crate) payload: &'a [u8],
+}
+
+impl Layout {
+    /// Reads a buffer's headers; `None` where they contradict each other, which
+    /// the kernel never writes.
+    pub(crate) fn of(buffer: &[u8]) -> Option<Self> {
+        let (vnet, ip) = buffer.split_at_checked(VNET_HEADER)?;
+        let ipv6 = match ip.first()? >> 4 {
+            4 => false,
+            6 => true,
+            _ => return None,
+        };
+        let single = Layout {
+            kind: Kind::Single,
+            ipv6,
+            transport: 0,
+            headers: 0,
+            segment: 0,
+            length: ip.len(),
+        };
+        let kind = match vnet[1] & !GSO_ECN {
+            GSO_NONE => return Some(single),
+            GSO_TCP4 | GSO_TCP6 => Kind::Tcp,
+            GSO_UDP => Kind::Udp,
+            _ => return None,
+        };
+        let transport = usize::from(u16::from_ne_bytes([vnet[6], vnet[7]]));
+        let least = if ipv6 { 40 } else { 20 };
+        if vnet[0] & NEEDS_CHECKSUM == 0 || transport < least {
+            return None;
+        }
+        let transport_header = match kind {
+            Kind::Tcp => usize::from(ip.get(transport + 12)? >> 4) * 4,
+            _ => 8,
+        };
+        let least = if kind == Kind::Tcp { 20 } else { 8 };
+        let headers = transport + transport_header;
+        let segment = usize::from(u16::from_ne_bytes([vnet[4], vnet[5]]));
+        if transport_header < least || headers > ip.len() || segment == 0 {
+            return None;
+        }
+        Some(Layout { kind, transport, headers, segment, ..single })
+    }
+
+    /// The packets on the wire.
+    pub(crate) fn train(&self) -> Train {
+        // Lengths are those of one read: at most 65 535.
+        let narrow = |length: usize| u32::try_from(length).unwrap_or(u32::MAX);
+        Train::segmented(
+            narrow(self.headers),
+            narrow(self.length - self.headers),
+            narrow(self.segment),
+        )
+    }
+
+    /// Cuts packets `range` out of `buffer`, whose layout this is. `scratch`
+    /// holds the piece's headers. The whole train is handed on as it came.
+    pub(crate) fn cut<'a>(
+        &self,
+        buffer: &'a [u8],
+        range: Range<u32>,
+        scratch: &'a mut Vec<u8>,
+    ) -> Piece<'a> {
+        let packets = self.train().packets();
+        if range.start == 0 && range.end >= packets {
+            return Piece { headers: &buffer[..VNET_HEADER], payload: &buffer[VNET_HEADER..] };
+        }
+        let (first, last) = (range.start as usize, range.end as usize);
+        let ip = &buffer[VNET_HEADER..];
+        let from = self.headers + first * self.segment;
+        let to = (self.headers + last * self.segment).min(self.length);
+        let payload = &ip[from..to];
+
+        scratch.clear();
+        scratch.extend_from_slice(&buffer[..VNET_HEADER + self.headers]);
+        let (vnet, headers) = scratch.split_at_mut(VNET_HEADER);
+        if range.len() == 1 {
+            vnet[1] = GSO_NONE;
+            vnet[2..6].fill(0);
+        } else if first > 0 {
+            vnet[1] &= !GSO_ECN;
+        }
+        let length = self.headers + payload.len();
+        self.lengths(headers, length, first);
+        let transport = &mut headers[self.transport..];
+        match self.kind {
+            Kind::Tcp => {
+                let sequence =
+                    u32::from_be_bytes([transport[4], transport[5], transport[6], transport[7]]);
+                let offset = u32::try_from(first * self.segment).unwrap_or_default();
+                transport[4..8].copy_from_slice(&sequence.wrapping_add(offset).to_be_bytes());
+                if range.end < packets {
+                    transport[13] &= !(TCP_FIN | TCP_PSH);
+                }
+                if first > 0 {
+                    transport[13] &= !TCP_CWR;
+                }
+            }
+            Kind::Udp => transport[4..6].copy_from_slice(&be16(length - self.transport)),
+            Kind::Single => {}
+        }
+        let sum = self.pseudo_header_sum(headers, length - self.transport);
+        let field = self.transport + if self.kind == Kind::Tcp { 16 } else { 6 };
+        headers[field..field + 2].copy_from_slice(&sum.to_be_bytes());
+        Piece { headers: scratch, payload }
+    }
+
+    /// IP lengths, and for IPv4 the identification and the header's checksum.
+    fn lengths(&self, ip: &mut [u8], length: usize, first: usize) {
+        if self.ipv6 {
+            ip[4..6].copy_from_slice(&be16(length - 40));
+            return;
+        }
+        ip[2..4].copy_from_slice(&be16(length));
+        let id = u16::from_be_bytes([ip[4], ip[5]]).wrapping_add(u16::from_be_bytes(be16(first)));
+        ip[4..6].copy_from_slice(&id.to_be_bytes());
+        ip[10..12].fill(0);
+        let header = usize::from(ip[0] & 0x0f) * 4;
+        let sum = !fold(sum(&ip[..header.clamp(20, self.transport)]));
+        ip[10..12].copy_from_slice(&sum.to_be_bytes());
+    }
+
+    /// What the checksum field holds while the kernel has yet to add the rest
+    /// (RFC 9293, section 3.1; RFC 8200, section 8.1).
+    fn pseudo_header_sum(&self, ip: &[u8], transport_length: usize) -> u16 {
+        let addresses = if self.ipv6 { &ip[8..40] } else { &ip[12..20] };
+        let protocol = if self.kind == Kind::Tcp { 6 } else { 17 };
+        let length = u32::try_from(transport_length).unwrap_or_default();
+        fold(sum(addresses) + protocol + length)
+    }
+}
+
+fn be16(number: usize) -> [u8; 2] {
+    u16::try_from(number).unwrap_or(u16::MAX).to_be_bytes()
+}
+
+/// The sum of 16-bit words (RFC 1071), not folded. At most 64 bytes here: no overflow.
+fn sum(bytes: &[u8]) -> u32 {
+    bytes
+        .chunks(2)
+        .map(|pair| u32::from(u16::from_be_bytes([pair[0], pair.get(1).copied().unwrap_or(0)])))
+        .sum()
+}
+
+fn fold(mut sum: u32) -> u16 {
+    while sum > 0xffff {
+        sum = (sum & 0xffff) + (sum >> 16);
+    }
+    u16::try_from(sum).unwrap_or(u16::MAX)
+}
+
+#[cfg(test)]
+mod tests;

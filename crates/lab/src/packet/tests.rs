@@ -1,0 +1,124 @@
+use super::*;
+use proptest::prelude::*;
+
+/// A train of TCP over IPv4 with timestamps, as a kernel hands it over.
+fn tcp4(payload: usize, segment: u16, flags: u8) -> Vec<u8> {
+    let mut buffer = vec![NEEDS_CHECKSUM, GSO_TCP4, 0, 0, 0, 0, 0, 0, 0, 0];
+    buffer[2..4].copy_from_slice(&52u16.to_ne_bytes());
+    buffer[4..6].copy_from_slice(&segment.to_ne_bytes());
+    buffer[6..8].copy_from_slice(&20u16.to_ne_bytes());
+    buffer[8..10].copy_from_slice(&16u16.to_ne_bytes());
+    let mut ip = vec![0x45, 0, 0, 0, 0x12, 0x34, 0x40, 0, 64, 6, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2];
+    ip[2..4].copy_from_slice(&be16(52 + payload));
+    let mut tcp = vec![0; 32];
+    tcp[4..8].copy_from_slice(&0xffff_f000u32.to_be_bytes());
+    tcp[12] = 8 << 4;
+    tcp[13] = flags;
+    buffer.extend(ip);
+    buffer.extend(tcp);
+    buffer.extend((0..payload).map(|i| (i % 251) as u8));
+    buffer
+}
+
+fn cut(buffer: &[u8], range: Range<u32>) -> Vec<u8> {
+    let mut scratch = Vec::new();
+    let piece = Layout::of(buffer).unwrap().cut(buffer, range, &mut scratch);
+    [piece.headers, piece.payload].concat()
+}
+
+#[test]
+fn a_train_is_counted_in_packets_with_their_headers() {
+    let train = Layout::of(&tcp4(4000, 1448, 0x10)).unwrap().train();
+    assert_eq!((train.packets(), train.size(0), train.size(2)), (3, 1500, 52 + 4000 - 2896));
+}
+
+#[test]
+fn the_whole_train_passes_untouched() {
+    let buffer = tcp4(4000, 1448, 0x18);
+    assert_eq!(cut(&buffer, 0..3), buffer);
+}
+
+#[test]
+fn a_piece_has_its_own_lengths_sequence_and_flags() {
+    let buffer = tcp4(4000, 1448, TCP_PSH | TCP_CWR | TCP_FIN | 0x10);
+    let first = cut(&buffer, 0..1);
+    let rest = cut(&buffer, 1..3);
+    let ip = |piece: &[u8]| piece[VNET_HEADER..].to_vec();
+    assert_eq!(u16::from_be_bytes([ip(&first)[2], ip(&first)[3]]), 1500);
+    assert_eq!(u16::from_be_bytes([ip(&rest)[2], ip(&rest)[3]]), 52 + 2552);
+    // The sequence number wraps.
+    assert_eq!(&ip(&rest)[24..28], 0xffff_f000u32.wrapping_add(1448).to_be_bytes());
+    assert_eq!(ip(&first)[33], TCP_CWR | 0x10);
+    assert_eq!(ip(&rest)[33], TCP_PSH | TCP_FIN | 0x10);
+    // One packet alone is no train any more; two are.
+    assert_eq!((first[1], rest[1]), (GSO_NONE, GSO_TCP4));
+    assert_eq!(u16::from_ne_bytes([rest[4], rest[5]]), 1448);
+    // IPv4 headers add up to all ones.
+    for piece in [&first, &rest] {
+        assert_eq!(fold(sum(&ip(piece)[..20])), 0xffff);
+    }
+    // Identification goes on as if each packet had been sent by itself.
+    assert_eq!(&ip(&rest)[4..6], [0x12, 0x35]);
+}
+
+#[test]
+fn the_pseudo_header_sum_follows_the_length() {
+    let piece = cut(&tcp4(4000, 1448, 0x10), 2..3);
+    let ip = &piece[VNET_HEADER..];
+    let expected = fold(sum(&ip[12..20]) + 6 + (32 + 4000 - 2896));
+    assert_eq!(u16::from_be_bytes([ip[36], ip[37]]), expected);
+}
+
+#[test]
+fn contradictions_are_refused() {
+    let good = tcp4(4000, 1448, 0x10);
+    let with = |change: &dyn Fn(&mut Vec<u8>)| {
+        let mut buffer = good.clone();
+        change(&mut buffer);
+        Layout::of(&buffer)
+    };
+    assert!(with(&|_| ()).is_some());
+    assert_eq!(with(&|b| b.truncate(5)), None);
+    assert_eq!(with(&|b| b.truncate(10)), None);
+    assert_eq!(with(&|b| b[10] = 0x55), None, "IP version 5");
+    assert_eq!(with(&|b| b[1] = 77), None, "unknown segmentation");
+    assert_eq!(with(&|b| b[4..6].fill(0)), None, "segments of nothing");
+    assert_eq!(with(&|b| b[6] = 250), None, "TCP header inside the payload, length zero");
+    assert_eq!(with(&|b| b[0] = 0), None, "a train with its checksum filled in");
+    assert_eq!(with(&|b| b.truncate(40)), None, "headers cut off");
+}
+
+proptest! {
+    /// Whatever bytes come, nothing panics, and every cut of what parses is in bounds.
+    #[test]
+    fn any_bytes_are_answered(mut buffer in prop::collection::vec(any::<u8>(), 0..3000), kind in 0u8..8, version in 0u8..16) {
+        if buffer.len() > 10 {
+            buffer[0] |= NEEDS_CHECKSUM;
+            buffer[1] = kind;
+            buffer[7] = 0;
+            buffer[10] = version << 4 | 5;
+        }
+        if let Some(layout) = Layout::of(&buffer) {
+            let packets = layout.train().packets();
+            let mut scratch = Vec::new();
+            let mut payload = 0;
+            for index in 0..packets {
+                payload += layout.cut(&buffer, index..index + 1, &mut scratch).payload.len();
+            }
+            let all = buffer.len() - VNET_HEADER;
+            prop_assert_eq!(payload, if packets == 1 { all } else { all - layout.headers });
+        }
+    }
+
+    /// Pieces put together again are the train.
+    #[test]
+    fn pieces_add_up(payload in 1usize..20_000, segment in 1u16..3000, at in any::<prop::sample::Index>()) {
+        let buffer = tcp4(payload, segment, 0x18);
+        let packets = Layout::of(&buffer).unwrap().train().packets();
+        let split = at.index(packets as usize) as u32;
+        prop_assume!(split > 0);
+        let (left, right) = (cut(&buffer, 0..split), cut(&buffer, split..packets));
+        let start = VNET_HEADER + 52;
+        prop_assert_eq!([&left[start..], &right[start..]].concat(), &buffer[start..]);
+    }
+}
