@@ -1,0 +1,72 @@
+//! Holding a stream to a rate.
+//!
+//! As iperf3 does it: a block may go while the average since the start is
+//! below the rate. After a stall the stream therefore catches up.
+
+use std::time::{Duration, Instant};
+use units::{BitRate, ByteCount};
+
+/// Longest time one write should stand for, so that a low rate is not sent as
+/// a few large bursts; a quarter of a usual round trip on a long path.
+const BURST: Duration = Duration::from_millis(10);
+
+/// Smallest write worth its system call: about one segment.
+const LEAST_BLOCK: usize = 1448;
+
+/// One stream's rate.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Pacer {
+    rate: BitRate,
+    start: Instant,
+}
+
+impl Pacer {
+    pub(crate) fn new(rate: BitRate, start: Instant) -> Self {
+        Pacer { rate, start }
+    }
+
+    /// How long to wait at `now`, having sent so much; zero to send at once.
+    pub(crate) fn wait(&self, sent: u64, now: Instant) -> Duration {
+        let due = self.start + self.rate.time_for(ByteCount::from_bytes(sent));
+        due.saturating_duration_since(now)
+    }
+
+    /// Bytes to write at a time, at most `block`.
+    pub(crate) fn block(&self, block: usize) -> usize {
+        let smooth = usize::try_from(self.rate.bytes_in(BURST).bytes()).unwrap_or(block);
+        smooth.max(LEAST_BLOCK).min(block)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_average_holds() {
+        let start = host::clock::now();
+        let pacer = Pacer::new("8mbit".parse().unwrap(), start);
+        assert_eq!(pacer.wait(0, start), Duration::ZERO);
+        assert_eq!(pacer.wait(1_000_000, start), Duration::from_secs(1));
+        assert_eq!(pacer.wait(1_000_000, start + Duration::from_millis(999)).as_millis(), 1);
+        assert_eq!(pacer.wait(1_000_000, start + Duration::from_secs(5)), Duration::ZERO);
+    }
+
+    #[test]
+    fn writes_are_small_at_low_rates_and_whole_at_high_ones() {
+        let block =
+            |rate: &str| Pacer::new(rate.parse().unwrap(), host::clock::now()).block(131_072);
+        assert_eq!(block("1kbit"), 1448);
+        assert_eq!(block("8mbit"), 10_000);
+        assert_eq!(block("10gbit"), 131_072);
+    }
+
+    #[test]
+    fn no_rate_and_no_count_overflow() {
+        let now = host::clock::now();
+        for bps in [0, 1, u64::MAX] {
+            let pacer = Pacer::new(BitRate::from_bps(bps), now);
+            let _ = (pacer.block(1), pacer.block(usize::MAX));
+        }
+    }
+}

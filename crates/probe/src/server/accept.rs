@@ -1,0 +1,302 @@
+//! Accepting connections and finding out whose they are.
+//!
+//! Every connection is given a thread of its own that reads its cookie; the
+//! cookie of a session that waits for streams hands the connection over, a new
+//! one begins a session. A connection that stalls here costs one of a bounded
+//! number of places for a bounded time, and no one else waits for it.
+
+use super::{ServerConfig, session};
+use crate::{ProbeError, ServerEvent, StopFlag, traffic::unmapped};
+use host::{clock, wait};
+use iperf3::{Cookie, State, cookie::COOKIE_LEN};
+use std::{
+    collections::{BTreeMap, HashMap},
+    io::{self, Read, Write},
+    net::{Shutdown, SocketAddr, TcpListener, TcpStream},
+    os::fd::AsFd,
+    sync::{
+        Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+        mpsc::{Receiver, SyncSender, sync_channel},
+    },
+    thread,
+    time::{Duration, Instant},
+};
+
+/// How often the stop flag is looked at.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// How long a connection keeps its place among those that have not said who
+/// they are, however many more wait: a client sends its cookie at once, so this
+/// is for the machine to get round to reading it.
+const FAIR: Duration = Duration::from_millis(250);
+
+/// A stream on its way to its session, with its place in the order of arrival:
+/// streams are numbered by it, and the threads that read cookies may overtake.
+pub(super) type Arrival = (u64, TcpStream);
+
+/// What the threads of one server share.
+pub(super) struct Hall<'a> {
+    pub(super) config: &'a ServerConfig,
+    pub(super) stop: &'a StopFlag,
+    pub(super) observer: &'a (dyn Fn(ServerEvent) + Sync),
+    /// Sessions by cookie; the sender is gone once a session has its streams.
+    sessions: Mutex<HashMap<Cookie, Option<SyncSender<Arrival>>>>,
+    /// Connections that have not said who they are, by arrival.
+    half_open: Mutex<BTreeMap<u64, (Instant, TcpStream)>>,
+    numbers: AtomicU64,
+    /// A one-off server has served.
+    served: AtomicBool,
+}
+
+pub(super) fn serve(
+    listener: &TcpListener,
+    address: SocketAddr,
+    config: &ServerConfig,
+    stop: &StopFlag,
+    observer: &(dyn Fn(ServerEvent) + Sync),
+) -> Result<(), ProbeError> {
+    let hall = Hall {
+        config,
+        stop,
+        observer,
+        sessions: Mutex::default(),
+        half_open: Mutex::default(),
+        numbers: AtomicU64::new(0),
+        served: AtomicBool::new(false),
+    };
+    thread::scope(|scope| {
+        let result = hall.accept_until_stopped(scope, listener, address);
+        // Nobody waits for a connection that never said who it is.
+        for (_, connection) in lock(&hall.half_open).values() {
+            let _ = connection.shutdown(Shutdown::Both);
+        }
+        result
+    })
+}
+
+impl Hall<'_> {
+    fn accept_until_stopped<'scope>(
+        &'scope self,
+        scope: &'scope thread::Scope<'scope, '_>,
+        listener: &TcpListener,
+        address: SocketAddr,
+    ) -> Result<(), ProbeError> {
+        let mut arrivals = 0u64;
+        while !self.stop.is_raised() && !self.served.load(Ordering::Relaxed) {
+            let ready = wait::readable([listener.as_fd()], Some(LOOK)).map_err(|source| {
+                ProbeError::Listen { address, source, remedy: "restart the server" }
+            })?;
+            if ready != [true] {
+                continue;
+            }
+            match listener.accept() {
+                Ok((connection, peer)) => {
+                    arrivals += 1;
+                    self.receive(scope, connection, unmapped(peer), arrivals);
+                }
+                // Out of descriptors or memory for now: sessions that end give some back.
+                Err(error) if !is_passing(&error) => thread::sleep(LOOK),
+                Err(_) => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives a new connection its thread.
+    fn receive<'scope>(
+        &'scope self,
+        scope: &'scope thread::Scope<'scope, '_>,
+        connection: TcpStream,
+        peer: SocketAddr,
+        arrival: u64,
+    ) {
+        let Ok(handle) = connection.try_clone() else { return };
+        self.make_room();
+        lock(&self.half_open).insert(arrival, (clock::now(), handle));
+        let work = move || {
+            let cookie = self.read_cookie(&connection);
+            // Gone from the table, it was closed to make room.
+            let kept = lock(&self.half_open).remove(&arrival).is_some();
+            match cookie {
+                Ok(cookie) if kept => self.place(connection, peer, arrival, cookie),
+                _ if self.stop.is_raised() => {}
+                Ok(_) => self.refuse(peer, "too many connections came at once"),
+                Err(why) => self.tell(ServerEvent::Failed { session: None, peer, why }),
+            }
+        };
+        let name = format!("from {peer}");
+        if thread::Builder::new()
+            .name(name)
+            .stack_size(512 * 1024)
+            .spawn_scoped(scope, work)
+            .is_err()
+        {
+            lock(&self.half_open).remove(&arrival);
+        }
+    }
+
+    /// Sees to it that there is a place for one more connection: those behind
+    /// wait in the kernel's backlog while the oldest has its fair time, then
+    /// it is closed.
+    fn make_room(&self) {
+        while !self.stop.is_raised() {
+            {
+                let mut half_open = lock(&self.half_open);
+                if half_open.len() < self.config.limits.half_open.max(1) {
+                    return;
+                }
+                if let Some(oldest) = half_open.first_entry()
+                    && oldest.get().0 + FAIR <= clock::now()
+                {
+                    // Its thread reads the end of the connection and leaves.
+                    let (_, connection) = oldest.remove();
+                    let _ = connection.shutdown(Shutdown::Both);
+                    return;
+                }
+            }
+            thread::sleep(Duration::from_millis(2));
+        }
+    }
+
+    fn read_cookie(&self, mut connection: &TcpStream) -> Result<Cookie, String> {
+        let limit = self.config.limits.handshake;
+        let until = clock::now() + limit;
+        let mut bytes = [0; COOKIE_LEN];
+        let mut at = 0;
+        while at < bytes.len() {
+            let left = until.saturating_duration_since(clock::now());
+            let ready = wait::readable([connection.as_fd()], Some(left));
+            if left.is_zero() || ready.is_err() {
+                return Err(format!(
+                    "it connected and did not say who it is within {} s: no iperf3 client",
+                    limit.as_secs()
+                ));
+            }
+            if matches!(ready, Ok([false])) {
+                continue;
+            }
+            match connection.read(&mut bytes[at..]) {
+                Ok(0) => return Err("it closed the connection before saying who it is".to_owned()),
+                Ok(got) => at += got,
+                Err(error) if is_passing(&error) => {}
+                Err(error) => return Err(format!("its connection broke: {error}")),
+            }
+        }
+        Ok(Cookie::from_wire(bytes))
+    }
+
+    /// Hands a connection to the session it belongs to, or begins one with it.
+    fn place(&self, connection: TcpStream, peer: SocketAddr, arrival: u64, cookie: Cookie) {
+        let streams = {
+            let mut sessions = lock(&self.sessions);
+            match sessions.get(&cookie) {
+                Some(Some(session)) => {
+                    if session.try_send((arrival, connection)).is_err() {
+                        drop(sessions);
+                        self.refuse(peer, "it opened more streams than it asked for");
+                    }
+                    return;
+                }
+                Some(None) => Err("a connection came for a session that has its streams"),
+                None if sessions.len() >= self.most_sessions() => {
+                    Err("as many tests as the limit allows are running")
+                }
+                None => {
+                    let (session, streams) = sync_channel(self.most_streams());
+                    sessions.insert(cookie, Some(session));
+                    Ok(streams)
+                }
+            }
+        };
+        match streams {
+            Ok(streams) => self.run_session(connection, peer, &cookie, &streams),
+            Err(why) => {
+                let _ = (&connection).write_all(&[State::AccessDenied.byte()]);
+                self.refuse(peer, why);
+            }
+        }
+    }
+
+    fn run_session(
+        &self,
+        connection: TcpStream,
+        peer: SocketAddr,
+        cookie: &Cookie,
+        streams: &Receiver<Arrival>,
+    ) {
+        // Removes the cookie however the session ends.
+        let place = Place { hall: self, cookie };
+        let number = self.numbers.fetch_add(1, Ordering::Relaxed) + 1;
+        let ended = session::run(self, number, connection, peer, cookie, streams);
+        if self.config.one_off && ended.ran {
+            self.served.store(true, Ordering::Relaxed);
+        }
+        drop(place);
+        match &ended.result {
+            Ok(summary) => {
+                self.tell(ServerEvent::Finished { session: number, peer, summary: *summary });
+            }
+            Err(ProbeError::NotOffered { what, .. }) => {
+                self.refuse(peer, &format!("it asked for {what}"));
+            }
+            Err(error) => {
+                let why = error.to_string();
+                self.tell(ServerEvent::Failed { session: Some(number), peer, why });
+            }
+        }
+        ended.close();
+    }
+
+    /// The session has its streams: later connections with its cookie are refused.
+    pub(super) fn streams_are_complete(&self, cookie: &Cookie) {
+        if let Some(entry) = lock(&self.sessions).get_mut(cookie) {
+            *entry = None;
+        }
+    }
+
+    pub(super) fn tell(&self, event: ServerEvent) {
+        (self.observer)(event);
+    }
+
+    fn refuse(&self, peer: SocketAddr, why: &str) {
+        self.tell(ServerEvent::Refused { peer, why: why.to_owned() });
+    }
+
+    fn most_sessions(&self) -> usize {
+        let limit = if self.config.one_off { 1 } else { self.config.limits.sessions };
+        usize::try_from(limit).unwrap_or(usize::MAX)
+    }
+
+    fn most_streams(&self) -> usize {
+        usize::try_from(self.config.limits.streams.clamp(1, 128)).unwrap_or(128)
+    }
+}
+
+/// A session's entry among the cookies.
+struct Place<'a> {
+    hall: &'a Hall<'a>,
+    cookie: &'a Cookie,
+}
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        lock(&self.hall.sessions).remove(self.cookie);
+    }
+}
+
+/// A panic of one session must not take the others along; the tables are sound
+/// after every single statement.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn is_passing(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::WouldBlock
+            | io::ErrorKind::Interrupted
+            | io::ErrorKind::ConnectionAborted
+            | io::ErrorKind::ConnectionReset
+    )
+}

@@ -1,0 +1,238 @@
+//! Against a real iperf3, both ways: what the two programs report of one test
+//! agrees.
+
+use crate::ground::{Ground, check, run, short};
+use probe::{ProbeError, ServerEvent};
+use record::Direction;
+use serde_json::Value;
+use std::{
+    net::TcpListener,
+    process::{Child, Command, Stdio},
+    thread,
+    time::Duration,
+};
+
+/// Whether iperf3 can be asked; says loudly when it cannot.
+fn there_is_iperf3() -> bool {
+    if Command::new("iperf3").arg("--version").output().is_ok() {
+        return true;
+    }
+    assert!(
+        std::env::var("LONGHAUL_REQUIRE_PEERS").as_deref() != Ok("1"),
+        "iperf3 is not installed, and LONGHAUL_REQUIRE_PEERS=1 asks for it"
+    );
+    eprintln!("SKIPPED: iperf3 is not installed");
+    false
+}
+
+/// A real server, killed when dropped.
+struct Iperf3(Child, u16);
+
+impl Iperf3 {
+    fn server() -> Self {
+        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let child = Command::new("iperf3")
+            .args(["-s", "-B", "127.0.0.1", "-p", &port.to_string()])
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        Iperf3(child, port)
+    }
+
+    /// A test against it; its server may need a moment to listen.
+    fn test(&self, change: impl FnOnce(&mut probe::client::ClientConfig)) -> record::Measurement {
+        let mut config = short(([127, 0, 0, 1], self.1).into());
+        change(&mut config);
+        for _ in 0..100 {
+            match run(&config) {
+                Err(error) if is_between_tests(&error) => {
+                    thread::sleep(Duration::from_millis(50));
+                }
+                measured => {
+                    let measured = measured.unwrap();
+                    check(&measured, &config);
+                    return measured;
+                }
+            }
+        }
+        panic!("the iperf3 server never answered");
+    }
+}
+
+/// iperf3 closes its listening socket after each test, with whoever waits there.
+fn is_between_tests(error: &ProbeError) -> bool {
+    match error {
+        ProbeError::Connect { .. } | ProbeError::Busy { .. } => true,
+        ProbeError::Vanished { point, .. } => *point == "before PARAM_EXCHANGE",
+        _ => false,
+    }
+}
+
+impl Drop for Iperf3 {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// A real client against our server; its JSON.
+fn iperf3_client(ground: &Ground, options: &[&str]) -> Value {
+    let output = Command::new("iperf3")
+        .args(["-c", "127.0.0.1", "-J", "-p", &ground.address.port().to_string()])
+        .args(options)
+        .output()
+        .unwrap();
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+fn close(a: u64, b: u64) -> bool {
+    a.abs_diff(b) as f64 <= 0.01 * a.max(b) as f64
+}
+
+#[test]
+fn our_client_against_its_server() {
+    if !there_is_iperf3() {
+        return;
+    }
+    let server = Iperf3::server();
+    for (direction, streams) in [
+        (Direction::Forward, 1),
+        (Direction::Reverse, 1),
+        (Direction::Forward, 4),
+        (Direction::Reverse, 4),
+    ] {
+        let measured = server.test(|config| {
+            config.direction = direction;
+            config.streams = streams;
+            // At a rate both ends can hold, buffers are nearly empty and bytes comparable.
+            config.rate = Some("200mbit".parse().unwrap());
+        });
+        assert_eq!(measured.peer, "iperf3");
+        let sent: u64 = measured.streams.iter().map(|stream| stream.sent_bytes).sum();
+        assert!(close(sent, measured.received().bytes()), "{direction:?} {streams}: {measured:?}");
+    }
+    let measured = server.test(|config| config.direction = Direction::Reverse);
+    assert!(measured.received().bytes() > 1_000_000, "at full speed too");
+    let measured = server.test(|config| {
+        config.bytes = Some(units::ByteCount::from_bytes(5_000_000));
+    });
+    assert_eq!(measured.received().bytes(), 5_000_000);
+}
+
+#[test]
+fn its_client_against_our_server() {
+    if !there_is_iperf3() {
+        return;
+    }
+    let ground = Ground::new();
+    for options in [
+        &["-t1", "-b200M"][..],
+        &["-t1", "-b200M", "-R"],
+        &["-t1", "-b100M", "-P4"],
+        &["-t1", "-b100M", "-P4", "-R"],
+        &["-t1", "-O1", "-b200M"],
+        &["-t1", "-O1", "-b200M", "-R"],
+        &["-n20M"],
+        &["-n20M", "-R"],
+        &["-k100", "-R"],
+        &["-t1", "-w128K", "-C", "reno", "-R", "-N", "-M1000"],
+        &["-t1"],
+        &["-t1", "-R"],
+    ] {
+        ground.events.lock().unwrap().clear();
+        let report = iperf3_client(&ground, options);
+        assert_eq!(report.get("error"), None, "{options:?}: {}", report["error"]);
+        let theirs = |end: &str| report["end"][end]["bytes"].as_u64().unwrap();
+        let (sent, received) = (theirs("sum_sent"), theirs("sum_received"));
+        let ServerEvent::Finished { summary, .. } =
+            ground.told(|event| matches!(event, ServerEvent::Finished { .. }))
+        else {
+            unreachable!()
+        };
+        let ours = summary.bytes.bytes();
+        assert!(received > 0 && ours > 0, "{options:?}");
+        // What our server told is what the client printed for our side.
+        assert_eq!(ours, if summary.sending { sent } else { received }, "{options:?}");
+        if options.iter().any(|option| option.starts_with("-b") || option.starts_with("-n")) {
+            assert!(close(sent, received), "{options:?}: sent {sent}, received {received}");
+        }
+        if options.contains(&"-O1") {
+            assert!(received < 37_500_000, "{options:?}: {received} includes the warm-up");
+        }
+        if options.contains(&"reno") {
+            assert_eq!(report["end"]["sender_tcp_congestion"], "reno");
+        }
+        assert!(report["end"]["sum_sent"]["retransmits"].is_u64(), "{options:?}");
+    }
+}
+
+#[test]
+fn what_we_do_not_carry_is_refused_in_its_words() {
+    if !there_is_iperf3() {
+        return;
+    }
+    let ground = Ground::new();
+    for options in [&["-u", "-t1"][..], &["--bidir", "-t1"], &["-t7200"]] {
+        let report = iperf3_client(&ground, options);
+        let error = report["error"].as_str().unwrap_or_default();
+        assert!(!error.is_empty(), "{options:?}: {report}");
+    }
+    ground.serves();
+}
+
+#[test]
+fn a_busy_iperf3_is_told_as_busy() {
+    if !there_is_iperf3() {
+        return;
+    }
+    let server = Iperf3::server();
+    server.test(|config| config.seconds = 0.2);
+    let mut long = Command::new("iperf3")
+        .args(["-c", "127.0.0.1", "-t60", "-b1M", "-p", &server.1.to_string()])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut busy = None;
+    for _ in 0..100 {
+        thread::sleep(Duration::from_millis(50));
+        let mut config = short(([127, 0, 0, 1], server.1).into());
+        config.seconds = 0.1;
+        if let Err(error @ ProbeError::Busy { .. }) = run(&config) {
+            busy = Some(error);
+            break;
+        }
+    }
+    let _ = long.kill();
+    let _ = long.wait();
+    assert!(busy.is_some(), "it never said that it is busy");
+}
+
+#[test]
+fn a_killed_iperf3_is_told_at_once() {
+    if !there_is_iperf3() {
+        return;
+    }
+    let mut server = Iperf3::server();
+    let mut config = short(([127, 0, 0, 1], server.1).into());
+    config.seconds = 600.0;
+    config.report_every = Duration::from_millis(100);
+    for _ in 0..100 {
+        let mut events = 0;
+        let mut progress = |_| {
+            events += 1;
+            if events == 3 {
+                server.0.kill().unwrap();
+            }
+        };
+        let error =
+            probe::client::run(&config, &mut progress, &probe::StopFlag::new()).unwrap_err();
+        if !is_between_tests(&error) {
+            assert!(error.to_string().contains("during the test"), "{error}");
+            return;
+        }
+        thread::sleep(Duration::from_millis(50));
+    }
+    panic!("the iperf3 server never answered");
+}

@@ -1,0 +1,136 @@
+//! A server of ours on a port of its own, and short tests against it.
+
+use probe::{
+    Event, ProbeError, ServerEvent, StopFlag,
+    client::{self, ClientConfig},
+    server::{Server, ServerConfig},
+};
+use record::{Direction, Measurement};
+use std::{
+    net::{IpAddr, SocketAddr},
+    sync::{Arc, Mutex},
+    thread::{self, JoinHandle},
+    time::Duration,
+};
+
+/// A running server; it stops, and must stop cleanly, when dropped.
+pub(crate) struct Ground {
+    pub(crate) address: SocketAddr,
+    pub(crate) events: Arc<Mutex<Vec<ServerEvent>>>,
+    stop: StopFlag,
+    thread: Option<JoinHandle<Result<(), ProbeError>>>,
+}
+
+impl Ground {
+    pub(crate) fn new() -> Self {
+        Ground::with(|_| ())
+    }
+
+    pub(crate) fn with(change: impl FnOnce(&mut ServerConfig)) -> Self {
+        let mut config = ServerConfig {
+            bind: Some(IpAddr::from([127, 0, 0, 1])),
+            port: 0,
+            ..ServerConfig::default()
+        };
+        change(&mut config);
+        let server = Server::bind(&config).unwrap();
+        let address = server.local_addr();
+        let stop = StopFlag::new();
+        let events = Arc::new(Mutex::new(Vec::new()));
+        let (flag, log) = (stop.clone(), Arc::clone(&events));
+        let thread =
+            thread::spawn(move || server.serve(&flag, &|event| log.lock().unwrap().push(event)));
+        Ground { address, events, stop, thread: Some(thread) }
+    }
+
+    /// A one-second test against it.
+    pub(crate) fn config(&self) -> ClientConfig {
+        short(self.address)
+    }
+
+    /// Waits until the server has told something that fits.
+    pub(crate) fn told(&self, fits: impl Fn(&ServerEvent) -> bool) -> ServerEvent {
+        for _ in 0..3000 {
+            if let Some(event) = self.events.lock().unwrap().iter().find(|event| fits(event)) {
+                return event.clone();
+            }
+            thread::sleep(Duration::from_millis(10));
+        }
+        panic!("the server never told; it told {:?}", self.events.lock().unwrap());
+    }
+
+    /// Waits for a server that ends on its own.
+    pub(crate) fn join(mut self) -> Result<(), ProbeError> {
+        self.thread.take().unwrap().join().unwrap()
+    }
+
+    /// The server still does what it is for.
+    pub(crate) fn serves(&self) {
+        let mut config = self.config();
+        config.seconds = 0.2;
+        let measured = run(&config).unwrap();
+        assert!(measured.received().bytes() > 0);
+    }
+}
+
+impl Drop for Ground {
+    fn drop(&mut self) {
+        self.stop.raise();
+        if let Some(thread) = self.thread.take() {
+            let ended = thread.join();
+            if !thread::panicking() {
+                ended.unwrap().unwrap();
+            }
+        }
+    }
+}
+
+/// A one-second test of whatever listens at `address`.
+pub(crate) fn short(address: SocketAddr) -> ClientConfig {
+    let mut config = ClientConfig::new(address.ip().to_string());
+    config.port = address.port();
+    config.seconds = 1.0;
+    config.watch_load = Duration::ZERO;
+    config
+}
+
+pub(crate) fn run(config: &ClientConfig) -> Result<Measurement, ProbeError> {
+    client::run(config, &mut |_| (), &StopFlag::new())
+}
+
+pub(crate) fn run_with_events(config: &ClientConfig) -> (Measurement, Vec<Event>) {
+    let mut events = Vec::new();
+    let measured = client::run(config, &mut |event| events.push(event), &StopFlag::new());
+    (measured.unwrap(), events)
+}
+
+/// What must hold of every whole test, whoever the peer is.
+pub(crate) fn check(measured: &Measurement, config: &ClientConfig) {
+    let ids: Vec<u32> = measured.streams.iter().map(|stream| stream.id).collect();
+    let expected: Vec<u32> = (0..config.streams).map(iperf3::stream_id).collect();
+    assert_eq!(ids, expected);
+    for stream in &measured.streams {
+        assert!(stream.received_bytes > 0, "{measured:?}");
+        // Two ends do not leave a warm-up out at the same byte.
+        assert!(
+            config.omit_seconds > 0 || stream.received_bytes <= stream.sent_bytes,
+            "{stream:?}"
+        );
+        assert!(stream.sent_seconds > 0.0 && stream.received_seconds > 0.0);
+        assert!(stream.congestion.is_some());
+        assert!(stream.retransmits.is_some());
+        match config.direction {
+            Direction::Forward => assert!(stream.sender.len() >= 2, "{stream:?}"),
+            Direction::Reverse => assert!(stream.receiver.len() >= 2, "{stream:?}"),
+        }
+        assert!(stream.sender.windows(2).all(|pair| pair[0].t_s < pair[1].t_s));
+        assert!(stream.receiver.windows(2).all(|pair| pair[0].t_s < pair[1].t_s));
+        for sample in &stream.sender {
+            // The kernel counts the SYN as a byte.
+            assert!(sample.acked_bytes <= sample.written_bytes + 1, "{sample:?}");
+            assert!(sample.mss_bytes > 0 && sample.cwnd_bytes > 0);
+        }
+    }
+    assert!(measured.host.cores >= 1 && measured.host.tcp_rmem.is_some());
+    assert_eq!(measured.schema, record::MEASUREMENT_SCHEMA);
+}
