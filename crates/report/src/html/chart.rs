@@ -1,0 +1,275 @@
+//! A chart as SVG: time to the right, one quantity up, names at the lines' ends.
+
+use super::{
+    labels::{self, Label},
+    markup::{Markup, Px},
+};
+use crate::axis::{Axis, COURSE};
+
+/// A line over time, in base units.
+pub(super) struct Curve {
+    /// Its name at its end and in the table.
+    pub(super) name: String,
+    /// Style classes: which run, how it is stroked.
+    pub(super) class: String,
+    /// (seconds, value), seconds growing.
+    pub(super) points: Vec<(f64, f64)>,
+    /// Whether the area beneath is tinted.
+    pub(super) filled: bool,
+}
+
+/// A level across the whole chart.
+pub(super) struct Mark {
+    pub(super) name: String,
+    pub(super) class: String,
+    pub(super) value: f64,
+}
+
+/// One chart; drawn in any number of shapes.
+pub(super) struct Chart {
+    /// Unique on the page: ids begin with it.
+    pub(super) id: String,
+    pub(super) title: String,
+    /// What a reader who does not see it should know.
+    pub(super) says: String,
+    pub(super) y: Axis,
+    pub(super) until_s: f64,
+    pub(super) curves: Vec<Curve>,
+    pub(super) marks: Vec<Mark>,
+    /// A span of time to set off: the steady part.
+    pub(super) band: Option<(f64, f64)>,
+}
+
+/// The outline of a drawing.
+#[derive(Clone, Copy)]
+pub(super) struct Shape {
+    pub(super) name: &'static str,
+    width: f64,
+    height: f64,
+    /// Room at the right for names; without it they stand inside.
+    names: f64,
+}
+
+/// Across the page.
+pub(super) const WIDE: Shape = Shape { name: "wide", width: 960.0, height: 380.0, names: 190.0 };
+/// The same on a phone.
+pub(super) const NARROW: Shape = Shape { name: "narrow", width: 400.0, height: 300.0, names: 0.0 };
+/// One of two side by side.
+pub(super) const HALF: Shape = Shape { name: "half", width: 470.0, height: 300.0, names: 0.0 };
+/// Within a card.
+pub(super) const SMALL: Shape = Shape { name: "small", width: 440.0, height: 190.0, names: 0.0 };
+
+const LEFT: f64 = 46.0;
+const TOP: f64 = 26.0;
+const BOTTOM: f64 = 30.0;
+
+struct Frame {
+    x0: f64,
+    x1: f64,
+    y0: f64,
+    y1: f64,
+    x: Axis,
+}
+
+impl Frame {
+    fn across(&self, t_s: f64) -> f64 {
+        self.x0 + (self.x1 - self.x0) * self.x.share(t_s)
+    }
+}
+
+impl Chart {
+    /// Whether there is anything to see.
+    pub(super) fn is_empty(&self) -> bool {
+        self.curves.iter().all(|c| c.points.is_empty())
+    }
+
+    /// The figure: the drawing in each shape, and its numbers as a table.
+    pub(super) fn figure(&self, m: &mut Markup, shapes: &[Shape], caption: Option<(&str, String)>) {
+        m.element("figure", &[("class", &"chart")], |m| {
+            if let Some((caption, class)) = caption {
+                m.leaf("figcaption", &[("class", &class)], &caption);
+            }
+            for shape in shapes {
+                self.draw(m, *shape);
+            }
+            super::curves::table(m, self);
+        });
+    }
+
+    fn draw(&self, m: &mut Markup, shape: Shape) {
+        let ticks = ((shape.width - shape.names) / 90.0).clamp(3.0, 8.0);
+        let right = if shape.names > 0.0 { shape.names } else { 12.0 };
+        let frame = Frame {
+            x0: LEFT,
+            x1: shape.width - right,
+            y0: shape.height - BOTTOM,
+            y1: TOP,
+            x: Axis::to(self.until_s, COURSE, ticks),
+        };
+        let view = format!("0 0 {} {}", shape.width, shape.height);
+        let (title, desc) =
+            (format!("{}-{}-t", self.id, shape.name), format!("{}-{}-d", self.id, shape.name));
+        let labelled = format!("{title} {desc}");
+        m.element(
+            "svg",
+            &[
+                ("class", &shape.name),
+                ("viewBox", &view),
+                ("role", &"img"),
+                ("aria-labelledby", &labelled),
+                ("data-chart", &self.y.unit),
+                ("data-x", &format!("{} {}", Px(frame.x0), Px(frame.x1))),
+                ("data-y", &format!("{} {}", Px(frame.y1), Px(frame.y0))),
+                ("data-until", &format!("{:.6}", frame.x.max)),
+            ],
+            |m| {
+                m.leaf("title", &[("id", &title)], &self.title);
+                m.leaf("desc", &[("id", &desc)], &self.says);
+                self.grid(m, &frame);
+                self.lines(m, &frame, shape);
+                labels::write(
+                    m,
+                    self.labels(&frame),
+                    (frame.x1, frame.y1, frame.y0),
+                    shape.names > 0.0,
+                );
+            },
+        );
+    }
+
+    fn up(&self, frame: &Frame, value: f64) -> f64 {
+        frame.y0 - (frame.y0 - frame.y1) * self.y.share(value)
+    }
+
+    fn grid(&self, m: &mut Markup, f: &Frame) {
+        if let Some((from, to)) = self.band {
+            let (a, b) = (f.across(from), f.across(to));
+            let (wide, high) = ((b - a).max(0.0), f.y0 - f.y1);
+            m.shape(
+                "rect",
+                &[
+                    ("class", &"band"),
+                    ("x", &Px(a)),
+                    ("y", &Px(f.y1)),
+                    ("width", &Px(wide)),
+                    ("height", &Px(high)),
+                ],
+            );
+            let (x, y) = (Px(a + 7.0), Px(f.y1 + 14.0));
+            m.leaf("text", &[("class", &"band-name"), ("x", &x), ("y", &y)], &"steady part");
+        }
+        m.leaf(
+            "text",
+            &[("class", &"unit"), ("x", &Px(f.x0 - 8.0)), ("y", &Px(f.y1 - 12.0))],
+            &self.y.unit,
+        );
+        for (value, label) in self.y.ticks() {
+            let y = self.up(f, value);
+            let class = if value == 0.0 { "base" } else { "grid" };
+            line(m, class, (f.x0, y), (f.x1, y));
+            m.leaf(
+                "text",
+                &[("class", &"tick-y"), ("x", &Px(f.x0 - 8.0)), ("y", &Px(y + 4.0))],
+                &label,
+            );
+        }
+        let ticks = f.x.ticks();
+        for (index, (value, label)) in ticks.iter().enumerate() {
+            let x = f.across(*value);
+            line(m, "base", (x, f.y0), (x, f.y0 + 4.0));
+            let unit = if index + 1 == ticks.len() { " s" } else { "" };
+            let text = format!("{label}{unit}");
+            m.leaf("text", &[("class", &"tick-x"), ("x", &Px(x)), ("y", &Px(f.y0 + 19.0))], &text);
+        }
+    }
+
+    fn lines(&self, m: &mut Markup, f: &Frame, shape: Shape) {
+        for mark in self.marks.iter().filter(|mark| mark.value <= self.y.max) {
+            let y = self.up(f, mark.value);
+            line(m, &format!("mark {}", mark.class), (f.x0, y), (f.x1, y));
+        }
+        // What rises over the top is cut there; its label says so.
+        let clip = format!("{}-{}-c", self.id, shape.name);
+        m.element("clipPath", &[("id", &clip)], |m| {
+            let (wide, high) = (f.x1 - f.x0, f.y0 - f.y1 + 2.0);
+            m.shape(
+                "rect",
+                &[
+                    ("x", &Px(f.x0)),
+                    ("y", &Px(f.y1 - 1.0)),
+                    ("width", &Px(wide)),
+                    ("height", &Px(high)),
+                ],
+            );
+        });
+        let clip = format!("url(#{clip})");
+        m.element("g", &[("clip-path", &clip)], |m| {
+            for curve in &self.curves {
+                self.curve(m, f, curve);
+            }
+        });
+    }
+
+    fn curve(&self, m: &mut Markup, f: &Frame, curve: &Curve) {
+        let (Some(first), Some(last)) = (curve.points.first(), curve.points.last()) else { return };
+        let place = |p: &(f64, f64)| {
+            // Twice the height is beyond any clip, and keeps the slope near enough.
+            let over = if p.1.is_finite() { (p.1 / self.y.max).clamp(0.0, 2.0) } else { 0.0 };
+            format!("{},{}", Px(f.across(p.0)), Px(f.y0 - (f.y0 - f.y1) * over))
+        };
+        let points = curve.points.iter().map(place).collect::<Vec<_>>().join(" ");
+        if curve.filled {
+            let area = format!(
+                "{},{} {points} {},{}",
+                Px(f.across(first.0)),
+                Px(f.y0),
+                Px(f.across(last.0)),
+                Px(f.y0)
+            );
+            m.shape("polygon", &[("class", &format!("area {}", curve.class)), ("points", &area)]);
+        }
+        let values: Vec<String> = curve.points.iter().map(|p| self.y.number(p.1)).collect();
+        m.shape(
+            "polyline",
+            &[
+                ("class", &format!("curve {}", curve.class)),
+                ("points", &points),
+                ("data-name", &curve.name),
+                ("data-values", &values.join(" ")),
+            ],
+        );
+    }
+
+    fn labels(&self, f: &Frame) -> Vec<Label> {
+        let over = |name: &str, value: f64| {
+            if value > self.y.max { format!("{name} ↑") } else { name.to_owned() }
+        };
+        let marks = self.marks.iter().map(|mark| Label {
+            text: over(&mark.name, mark.value),
+            class: mark.class.clone(),
+            from: self.up(f, mark.value),
+        });
+        let curves = self.curves.iter().filter(|c| !c.name.is_empty()).filter_map(|curve| {
+            let last = curve.points.last()?;
+            Some(Label {
+                text: over(&curve.name, last.1),
+                class: curve.class.clone(),
+                from: self.up(f, last.1),
+            })
+        });
+        marks.chain(curves).collect()
+    }
+}
+
+fn line(m: &mut Markup, class: &str, from: (f64, f64), to: (f64, f64)) {
+    m.shape(
+        "line",
+        &[
+            ("class", &class),
+            ("x1", &Px(from.0)),
+            ("y1", &Px(from.1)),
+            ("x2", &Px(to.0)),
+            ("y2", &Px(to.1)),
+        ],
+    );
+}

@@ -1,0 +1,43 @@
+//! Text for a terminal, as wide as it is and never wider.
+//!
+//! Functions that give one line ([`interval_row`], [`progress`]) end without a
+//! newline, so that a caller may overwrite them; blocks end with one. No line
+//! has trailing spaces, and without colour there is no escape code in any.
+
+mod finding;
+mod ink;
+mod intervals;
+mod line;
+mod plan;
+mod plot;
+mod progress;
+mod shares;
+mod summary;
+
+pub use finding::{finding, notes};
+pub use intervals::{Interval, RowId, interval_header, interval_row};
+pub use plan::plan;
+pub use plot::{Trace, plot};
+pub use progress::progress;
+pub use summary::{path, summary};
+
+/// Running text is hard to read in longer lines, and tables fall apart.
+const WIDEST: usize = 100;
+
+/// What the terminal at hand can show.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Style {
+    /// Whether to write escape codes.
+    pub colour: bool,
+    /// Columns; no line is longer.
+    pub width: usize,
+    /// Whether to draw with more than ASCII.
+    pub unicode: bool,
+}
+
+impl Style {
+    /// Columns that text and tables use.
+    fn text_width(&self) -> usize {
+        self.width.clamp(1, WIDEST)
+    }
+}

@@ -1,0 +1,123 @@
+//! Cells of a terminal as a drawing surface: eight braille dots a cell, or one mark.
+
+/// Marks of the curves where there is no braille.
+const MARKS: [&str; 4] = ["o", "*", "x", "%"];
+
+/// How a curve's line looks in a legend.
+pub(super) fn swatch(curve: usize, unicode: bool) -> String {
+    if unicode { "━━".to_owned() } else { MARKS[curve % MARKS.len()].to_owned() }
+}
+
+/// The dash of a line across.
+pub(super) fn dash(unicode: bool) -> &'static str {
+    if unicode { "╌" } else { "-" }
+}
+
+#[derive(Clone, Copy, Default)]
+struct Cell {
+    dots: u8,
+    curve: Option<usize>,
+    ruled: bool,
+}
+
+pub(super) struct Canvas {
+    width: usize,
+    rows: usize,
+    unicode: bool,
+    cells: Vec<Cell>,
+}
+
+impl Canvas {
+    pub(super) fn new(width: usize, rows: usize, unicode: bool) -> Self {
+        Canvas { width, rows, unicode, cells: vec![Cell::default(); width * rows] }
+    }
+
+    pub(super) fn width(&self) -> usize {
+        self.width
+    }
+
+    /// Dots in a cell, across and up.
+    fn grain(&self) -> (usize, usize) {
+        if self.unicode { (2, 4) } else { (1, 1) }
+    }
+
+    /// The row of dots, from the top, that a height of 0 to 1 falls on.
+    fn dot_row(&self, height: f64) -> usize {
+        let last = self.rows * self.grain().1 - 1;
+        let up = (height.clamp(0.0, 1.0) * last as f64).round() as usize;
+        last - up.min(last)
+    }
+
+    /// The row of cells, from the top, that a height of 0 to 1 falls on.
+    pub(super) fn row_of(&self, height: f64) -> usize {
+        self.dot_row(height) / self.grain().1
+    }
+
+    /// A dashed line across; curves go over it.
+    pub(super) fn rule(&mut self, height: f64) {
+        let row = self.row_of(height);
+        for cell in self.cells.iter_mut().skip(row * self.width).take(self.width) {
+            cell.ruled = true;
+        }
+    }
+
+    /// A curve through points of 0 to 1 in both directions, left to right.
+    pub(super) fn curve(&mut self, points: &[(f64, f64)], curve: usize) {
+        let columns = self.width * self.grain().0;
+        let column = |x: f64| (x.clamp(0.0, 1.0) * (columns - 1) as f64).round() as usize;
+        if let [only] = points {
+            self.dot(column(only.0), self.dot_row(only.1), curve);
+        }
+        for pair in points.windows(2) {
+            let [a, b] = pair else { continue };
+            let (from, to) = (column(a.0), column(b.0));
+            let mut before = self.dot_row(a.1);
+            for x in from..=to {
+                let along = if to > from { (x - from) as f64 / (to - from) as f64 } else { 1.0 };
+                let row = self.dot_row(a.1 + (b.1 - a.1) * along);
+                // A steep piece is filled, or it would fall apart into dots.
+                let (high, low) = if row < before { (row, before - 1) } else { (before + 1, row) };
+                self.dot(x, row, curve);
+                for y in high..=low {
+                    self.dot(x, y, curve);
+                }
+                before = row;
+            }
+        }
+    }
+
+    fn dot(&mut self, x: usize, y: usize, curve: usize) {
+        // Unicode numbers braille dots down the left side, then the right, the last row apart.
+        const BITS: [[u8; 2]; 4] = [[0x01, 0x08], [0x02, 0x10], [0x04, 0x20], [0x40, 0x80]];
+        let (across, up) = self.grain();
+        let index = (y / up) * self.width + x / across;
+        if let Some(cell) = self.cells.get_mut(index) {
+            // Dots of two curves in one cell would be one shape that neither has.
+            if cell.curve != Some(curve) {
+                cell.dots = 0;
+            }
+            cell.dots |= BITS[y % up][x % across];
+            cell.curve = Some(curve);
+        }
+    }
+
+    /// A row as pieces of one curve each; `None` is what lies behind the curves.
+    pub(super) fn row(&self, row: usize) -> Vec<(Option<usize>, String)> {
+        let mut pieces: Vec<(Option<usize>, String)> = Vec::new();
+        for cell in self.cells.iter().skip(row * self.width).take(self.width) {
+            let glyph = match (cell.curve, cell.ruled) {
+                (Some(_), _) if self.unicode => {
+                    char::from_u32(0x2800 + u32::from(cell.dots)).unwrap_or(' ').to_string()
+                }
+                (Some(curve), _) => MARKS[curve % MARKS.len()].to_owned(),
+                (None, true) => dash(self.unicode).to_owned(),
+                (None, false) => " ".to_owned(),
+            };
+            match pieces.last_mut() {
+                Some((curve, text)) if *curve == cell.curve => text.push_str(&glyph),
+                _ => pieces.push((cell.curve, glyph)),
+            }
+        }
+        pieces
+    }
+}
