@@ -1,0 +1,3 @@
+//! One module for each verb of the command line.
+
+pub(crate) mod lab;
