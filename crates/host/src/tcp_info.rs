@@ -252,6 +252,15 @@ impl TcpInfo {
         }
     }
 
+    /// Payload bytes known to have arrived, in order or not: the kernel counts
+    /// segments, and before Linux 4.18 only what was acknowledged in order.
+    #[must_use]
+    pub fn delivered_bytes(&self) -> u64 {
+        self.delivered.map_or(self.bytes_acked.unwrap_or(0), |segments| {
+            u64::from(segments) * u64::from(self.snd_mss)
+        })
+    }
+
     /// Segments in the network by the kernel's own count:
     /// unacked - (sacked + lost) + retrans (RFC 6675's pipe).
     #[must_use]

@@ -31,6 +31,11 @@ impl Certificate<'_> {
     pub(crate) fn report(&self) -> PathReport {
         let achieved = self.achieved();
         let reasons = self.reasons(&achieved);
+        PathReport { valid: reasons.is_empty(), reasons, achieved, ..self.asked() }
+    }
+
+    /// The path as it was asked, and what is known before the first transfer.
+    pub(crate) fn asked(&self) -> PathReport {
         PathReport {
             rate_bps: self.path.rate,
             rtt: self.path.rtt,
@@ -43,15 +48,19 @@ impl Certificate<'_> {
             overhead_bytes: self.path.overhead,
             mtu_bytes: self.path.mtu,
             seed: self.seed,
-            valid: reasons.is_empty(),
-            reasons,
-            achieved,
+            valid: true,
+            reasons: Vec::new(),
+            achieved: Achieved { idle_rtt_ms: self.idle_rtt_ms(), ..Achieved::default() },
         }
+    }
+
+    fn idle_rtt_ms(&self) -> Option<f64> {
+        self.idle_rtt.map(|rtt| rtt.as_secs_f64() * 1e3)
     }
 
     fn achieved(&self) -> Achieved {
         let mut achieved = Achieved {
-            idle_rtt_ms: self.idle_rtt.map(|rtt| rtt.as_secs_f64() * 1e3),
+            idle_rtt_ms: self.idle_rtt_ms(),
             unasked_drops: self.dropped.transmit + self.dropped.receive,
             ..Achieved::default()
         };

@@ -14,10 +14,14 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 use std::thread::JoinHandle;
-use units::{BitRate, ByteCount};
 
 /// The name of each host's one network device.
 pub const DEVICE: &str = "lab0";
+
+/// A line for /etc/gai.conf (RFC 6724 section 2.1): a program that does not
+/// ask for a family gets IPv4, as on most long paths, and the payload share
+/// of 20-byte headers; one that asks for IPv6 gets it.
+pub const PREFER_IPV4: &str = "precedence ::ffff:0:0/96 100\n";
 
 /// Trains a device holds until the emulator has read them. The link has its
 /// own queue, so this one should never be full: 10 000 single packets are
@@ -68,6 +72,10 @@ pub struct Lab {
     idle_rtt: Option<std::time::Duration>,
     stop: Arc<Bell>,
     drivers: Vec<JoinHandle<io::Result<Tally>>>,
+    /// Held until the end: a device goes, and its counters with it, when the
+    /// last to hold it does.
+    #[expect(dead_code, reason = "holding it is the use")]
+    devices: [Arc<Tun>; 2],
 }
 
 impl Lab {
@@ -90,6 +98,7 @@ impl Lab {
             ("lab-down", down, &server_tun, &client_tun),
         ];
         let mut lab = Lab {
+            devices: [Arc::clone(&client_tun), Arc::clone(&server_tun)],
             client,
             server,
             path: plan.path.clone(),
@@ -131,12 +140,28 @@ impl Lab {
         &self.path
     }
 
-    /// Lines for /etc/hosts by which both hosts are found.
+    /// Lines for /etc/hosts by which both hosts are found. Where a resolver
+    /// may choose it takes IPv6, unless [`PREFER_IPV4`] says otherwise.
     #[must_use]
     pub fn names(&self) -> String {
         [&self.client, &self.server]
             .map(|host| format!("{} {}\n{} {}\n", host.ipv4, host.name, host.ipv6, host.name))
             .concat()
+    }
+
+    /// The path as it was asked, before there is anything to certify.
+    #[must_use]
+    pub fn asked(&self) -> PathReport {
+        self.certificate(&[], DeviceDrops::default()).asked()
+    }
+
+    fn certificate<'a>(
+        &'a self,
+        tallies: &'a [Tally],
+        dropped: DeviceDrops,
+    ) -> Certificate<'a> {
+        let Lab { path, seed, idle_rtt, .. } = self;
+        Certificate { path, seed: *seed, idle_rtt: *idle_rtt, tallies, dropped }
     }
 
     /// Ends the emulation and certifies it.
@@ -159,14 +184,7 @@ impl Lab {
             dropped.transmit += drop.transmit;
             dropped.receive += drop.receive;
         }
-        Ok(Certificate {
-            path: &self.path,
-            seed: self.seed,
-            idle_rtt: self.idle_rtt,
-            tallies: &tallies,
-            dropped,
-        }
-        .report())
+        Ok(self.certificate(&tallies, dropped).report())
     }
 }
 
@@ -286,12 +304,4 @@ fn check_congestion(name: &str) -> Result<(), LabError> {
     }
     let name = name.chars().filter(|c| !c.is_control()).take(20).collect();
     Err(LabError::Congestion { name, available })
-}
-
-/// The rate below which both hosts' settings hold one connection, by the
-/// share of a buffer the kernel begins with (one half).
-#[must_use]
-pub fn rate_allowed_by(buffer: ByteCount, path: &PathSpec) -> Option<BitRate> {
-    let window = ByteCount::from_bytes(buffer.bytes() / 2);
-    (path.rtt.nanos() > 0).then(|| BitRate::of(window, path.rtt.duration()))
 }

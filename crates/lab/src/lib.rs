@@ -22,6 +22,6 @@ mod packet;
 mod path;
 
 pub use error::LabError;
-pub use hosts::{DEVICE, Lab, LabHost, LabPlan, rate_allowed_by};
+pub use hosts::{DEVICE, Lab, LabHost, LabPlan, PREFER_IPV4};
 pub use listen::{Listening, wait_until_listening};
 pub use path::{MAX_MTU, MIN_MTU, PathError, PathSpec, QueueSpec};

@@ -54,6 +54,7 @@ struct Track {
     base_retransmits: u32,
     told_bytes: u64,
     told_retransmits: u32,
+    told_delivered: u64,
     sender: Series<Sample>,
     receiver: Series<ReceiverSample>,
 }
@@ -219,8 +220,10 @@ impl<'a> Course<'a> {
         for (flow, track) in self.flows.iter().zip(&mut self.tracks) {
             track.base_bytes = flow.bytes();
             track.told_bytes = track.base_bytes;
-            track.base_retransmits = TcpInfo::of(&flow.socket).map_or(0, |info| info.total_retrans);
+            let info = TcpInfo::of(&flow.socket).unwrap_or_default();
+            track.base_retransmits = info.total_retrans;
             track.told_retransmits = track.base_retransmits;
+            track.told_delivered = info.delivered_bytes();
         }
         self.start = now;
         self.reported_to = now;
@@ -246,6 +249,7 @@ impl<'a> Course<'a> {
             to_s: (now - self.start).as_secs_f64(),
             bytes: ByteCount::ZERO,
             rate: BitRate::ZERO,
+            arrival_rate: None,
             retransmits: None,
             cwnd: None,
             rtt: None,
@@ -258,9 +262,13 @@ impl<'a> Course<'a> {
             row.bytes = ByteCount::from_bytes(bytes - track.told_bytes);
             row.rate = BitRate::of(row.bytes, span);
             track.told_bytes = bytes;
-            if self.watch.sending
-                && let Ok(info) = TcpInfo::of(&flow.socket)
-            {
+            if !self.watch.sending {
+                row.arrival_rate = Some(row.rate);
+            } else if let Ok(info) = TcpInfo::of(&flow.socket) {
+                let delivered = info.delivered_bytes();
+                let arrived = delivered.saturating_sub(track.told_delivered);
+                track.told_delivered = delivered;
+                row.arrival_rate = Some(BitRate::of(ByteCount::from_bytes(arrived), span));
                 let again = info.total_retrans.saturating_sub(track.told_retransmits);
                 track.told_retransmits = info.total_retrans;
                 row.retransmits = Some(u64::from(again));
@@ -271,6 +279,9 @@ impl<'a> Course<'a> {
                 sum.retransmits = Some(sum.retransmits.unwrap_or(0) + u64::from(again));
             }
             sum.bytes = sum.bytes.plus(row.bytes);
+            sum.arrival_rate = row.arrival_rate.map(|rate| {
+                BitRate::from_bps(rate.bps().saturating_add(sum.arrival_rate.map_or(0, BitRate::bps)))
+            });
             tell(row);
         }
         if self.flows.len() > 1 {
@@ -288,6 +299,7 @@ impl Track {
             base_retransmits: 0,
             told_bytes: 0,
             told_retransmits: 0,
+            told_delivered: 0,
             sender: Series::new(most),
             receiver: Series::new(most),
         }

@@ -42,6 +42,9 @@ pub struct Interval {
     pub bytes: ByteCount,
     /// Those bytes over that time.
     pub rate: BitRate,
+    /// Payload that arrived within the interval, over that time: what fills a
+    /// send buffer does not count. `None` where the kernel does not tell.
+    pub arrival_rate: Option<BitRate>,
     /// Segments sent again within the interval; `None` where this end receives.
     pub retransmits: Option<u64>,
     /// Congestion window at its end; `None` where this end receives, and in sums.

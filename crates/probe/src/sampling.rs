@@ -65,7 +65,7 @@ pub(crate) fn sender_sample(t_s: f64, written: u64, info: &TcpInfo) -> Sample {
         // passed on much of it by then. The SYN counts as a byte acknowledged.
         written_bytes: written.max(acked.saturating_sub(1)),
         acked_bytes: acked,
-        delivered_bytes: info.delivered.map_or(acked, |segments| u64::from(segments) * mss),
+        delivered_bytes: info.delivered_bytes(),
         mss_bytes: info.snd_mss,
         cwnd_bytes: u64::from(info.snd_cwnd) * mss,
         ssthresh_bytes: info.snd_ssthresh.map(|segments| u64::from(segments) * mss),

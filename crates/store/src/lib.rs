@@ -1,1 +1,99 @@
-//! To be written.
+//! Measurements on disk, for machines and for years.
+//!
+//! A file is one JSON object whose `schema` names its version. It is written
+//! beside its place and moved there when whole, so that a reader never sees
+//! half of one, and an older file is lost only once the newer is complete.
+
+mod place;
+
+pub use place::{WriteError, write};
+
+use record::{MEASUREMENT_SCHEMA, Measurement};
+use serde::Deserialize;
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+/// Largest file that is read, in bytes: a day at ten samples a second over
+/// 128 streams is kept in less, as long series are thinned.
+const MOST: u64 = 256 << 20;
+
+/// Why a file does not give a measurement.
+#[derive(Debug, thiserror::Error)]
+pub enum LoadError {
+    /// It cannot be read.
+    #[error("cannot read {path}: {source}")]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// It is far larger than any measurement.
+    #[error("{path} is larger than 256 MiB, so it is no measurement of `longhaul test --save`")]
+    TooLarge {
+        /// The file.
+        path: PathBuf,
+    },
+    /// It is something else.
+    #[error("{path} is no measurement ({why}); `longhaul test HOST --save FILE` writes them")]
+    Other {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// It is of another version.
+    #[error(
+        "{path} has schema '{schema}', and this version reads '{MEASUREMENT_SCHEMA}'; use the longhaul that wrote it"
+    )]
+    Version {
+        /// The file.
+        path: PathBuf,
+        /// The schema it names.
+        schema: String,
+    },
+}
+
+#[derive(Deserialize)]
+struct Head {
+    schema: String,
+}
+
+/// Keeps a measurement in the file at `path`.
+///
+/// # Errors
+/// [`WriteError`]; what was there before is still there.
+pub fn save(path: &Path, measurement: &Measurement) -> Result<(), WriteError> {
+    let mut json = serde_json::to_vec(measurement)
+        .map_err(|source| WriteError { path: path.to_owned(), source: source.into() })?;
+    json.push(b'\n');
+    write(path, &json)
+}
+
+/// Reads a measurement back.
+///
+/// # Errors
+/// [`LoadError`].
+pub fn load(path: &Path) -> Result<Measurement, LoadError> {
+    let unreadable = |source| LoadError::Read { path: path.to_owned(), source };
+    let mut text = Vec::new();
+    let file = File::open(path).map_err(unreadable)?;
+    file.take(MOST + 1).read_to_end(&mut text).map_err(unreadable)?;
+    if text.len() as u64 > MOST {
+        return Err(LoadError::TooLarge { path: path.to_owned() });
+    }
+    let other = |error: serde_json::Error| LoadError::Other {
+        path: path.to_owned(),
+        why: if error.is_data() { error.to_string() } else { format!("not JSON: {error}") },
+    };
+    let Head { schema } = serde_json::from_slice(&text).map_err(other)?;
+    if schema != MEASUREMENT_SCHEMA {
+        let schema = schema.chars().filter(|c| !c.is_control()).take(60).collect();
+        return Err(LoadError::Version { path: path.to_owned(), schema });
+    }
+    serde_json::from_slice(&text).map_err(other)
+}
+
+#[cfg(test)]
+mod tests;

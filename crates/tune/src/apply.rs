@@ -3,6 +3,7 @@
 //! `/proc/sys/net` shows the network namespace of the thread that opens it, so
 //! a thread that has entered a lab's namespace changes that lab and nothing else.
 
+use crate::Buffers;
 use record::PlanItem;
 use std::{
     fs, io,
@@ -91,6 +92,24 @@ fn remedy(error: &io::Error) -> &'static str {
 fn by_hand(left: &[Applied]) -> String {
     let lines: Vec<_> = left.iter().map(|a| format!("{}='{}'", a.key, a.before)).collect();
     lines.join(", ")
+}
+
+impl Buffers {
+    /// The settings in the network namespace of this thread.
+    ///
+    /// # Errors
+    /// Where one cannot be read.
+    pub fn read() -> io::Result<Self> {
+        let triple = |key: &str| {
+            host::sysctl::read_triple(key)
+                .ok_or_else(|| io::Error::other(format!("{key} cannot be read")))
+        };
+        Ok(Buffers {
+            tcp_rmem: triple("net.ipv4.tcp_rmem")?,
+            tcp_wmem: triple("net.ipv4.tcp_wmem")?,
+            window_scaling: host::sysctl::read("net.ipv4.tcp_window_scaling")? != "0",
+        })
+    }
 }
 
 /// Writes every item in the network namespace of this thread and reads it
