@@ -5,31 +5,98 @@
 //! protocols or packets: each verb parses its arguments, calls the floors
 //! below and prints what they say.
 
+mod console;
 mod failure;
+mod inside;
+mod stop;
 mod verbs;
+mod verdict;
 
-use clap::{Parser, Subcommand};
+use clap::error::ErrorKind;
+use clap::{CommandFactory, Parser, Subcommand};
+use console::{Colour, Console};
+use failure::USAGE;
 
 #[derive(Debug, Parser)]
-#[command(name = "longhaul", version, about, propagate_version = true, max_term_width = 100)]
+#[command(
+    name = "longhaul",
+    version,
+    about,
+    propagate_version = true,
+    max_term_width = 100,
+    after_help = EXAMPLES
+)]
 struct Cli {
     #[command(subcommand)]
     verb: Verb,
+    /// When to write colours
+    #[arg(long, global = true, value_enum, value_name = "WHEN", default_value = "auto")]
+    #[arg(visible_alias = "colour", hide_possible_values = true)]
+    color: Colour,
 }
+
+const EXAMPLES: &str = "\
+Examples:
+  longhaul demo                        the whole loop in under a minute, inside this machine
+  longhaul server                      on the far host (a real iperf3 -s serves as well)
+  longhaul test HOST                   measure to it, and say what limited the transfer
+  longhaul bdp 100mbit 173ms           what a path needs, with the equations
+  longhaul lab run --link rate=1gbit,rtt=50ms -- ping -c 3 server
+
+Exit codes: 0 done, 1 the work failed, 2 wrong usage or privileges, 3 the result is not valid.";
 
 #[derive(Debug, Subcommand)]
 enum Verb {
+    Demo(verbs::demo::DemoArgs),
+    Test(verbs::test::TestArgs),
+    Server(verbs::server::ServerArgs),
+    Explain(verbs::explain::ExplainArgs),
+    Bdp(verbs::bdp::BdpArgs),
     /// Programs behind an emulated path, inside this machine
     Lab(verbs::lab::LabArgs),
+    Completions(verbs::shell::CompletionsArgs),
+    Man(verbs::shell::ManArgs),
 }
 
 fn main() {
-    let outcome = match Cli::parse().verb {
-        Verb::Lab(args) => verbs::lab::run(&args),
+    let cli = Cli::try_parse().unwrap_or_else(|error| refuse(&error));
+    let console = &mut Console::new(cli.color);
+    let outcome = match &cli.verb {
+        Verb::Demo(args) => verbs::demo::run(args, console),
+        Verb::Test(args) => verbs::test::run(args, console),
+        Verb::Server(args) => verbs::server::run(args, console),
+        Verb::Explain(args) => verbs::explain::run(args, console),
+        Verb::Bdp(args) => verbs::bdp::run(args, console),
+        Verb::Lab(args) => verbs::lab::run(args),
+        Verb::Completions(args) => verbs::shell::completions(args, Cli::command(), console),
+        Verb::Man(args) => verbs::shell::man(args, Cli::command(), console),
     };
     let code = outcome.unwrap_or_else(|failure| {
-        eprintln!("longhaul: {failure}");
+        console.clear();
+        console::complain(&failure.to_string());
         failure.code
     });
     std::process::exit(code);
+}
+
+/// Help and version go where they were asked for; everything else is said in
+/// one line, of which clap makes several.
+fn refuse(error: &clap::Error) -> ! {
+    match error.kind() {
+        ErrorKind::DisplayHelp
+        | ErrorKind::DisplayVersion
+        | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => error.exit(),
+        _ => {}
+    }
+    let text = error.render().to_string();
+    let message: Vec<&str> = text
+        .lines()
+        .map(str::trim)
+        .filter(|line| !line.is_empty())
+        .take_while(|line| !line.starts_with("Usage:") && !line.starts_with("For more"))
+        .collect();
+    let message = message.join(" ");
+    let message = message.strip_prefix("error: ").unwrap_or(&message);
+    console::complain(&format!("{message}; --help shows what can be given"));
+    std::process::exit(USAGE)
 }

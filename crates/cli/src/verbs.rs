@@ -1,3 +1,9 @@
 //! One module for each verb of the command line.
 
+pub(crate) mod bdp;
+pub(crate) mod demo;
+pub(crate) mod explain;
 pub(crate) mod lab;
+pub(crate) mod server;
+pub(crate) mod shell;
+pub(crate) mod test;

@@ -23,6 +23,9 @@ pub enum Event {
         peer: SocketAddr,
         /// Every stream's addresses.
         streams: Vec<StreamAddress>,
+        /// What was noticed so far and the user should know before reading on:
+        /// a busy machine, a clamped window. They are in the measurement too.
+        notes: Vec<String>,
     },
     /// A report interval has passed, for one stream or for the sum.
     Interval(Interval),

@@ -1,9 +1,10 @@
 //! `longhaul lab`: programs behind an emulated path.
 
+use crate::inside;
 use crate::failure::{Code, Failure, NOT_VALID, Outcome};
 use clap::{Args, Subcommand};
 use host::program::{Program, Reaper};
-use host::world::{self, Ended};
+use host::world;
 use host::{signals, sysctl};
 use lab::{Lab, LabError, LabHost, LabPlan, Listening, PathSpec};
 use record::PathReport;
@@ -90,24 +91,7 @@ fn setting(text: &str) -> Result<(String, String), String> {
 
 pub(crate) fn run(args: &LabArgs) -> Outcome {
     match &args.verb {
-        LabVerb::Run(args) => in_a_world(|| run_inside(args)),
-    }
-}
-
-/// Does the work in a world of its own and passes its exit code on.
-pub(crate) fn in_a_world(work: impl FnOnce() -> Outcome) -> Outcome {
-    let ended = world::run(|| match work() {
-        Ok(code) => code,
-        Err(failure) => {
-            eprintln!("longhaul: {failure}");
-            failure.code
-        }
-    });
-    match ended.map_err(Failure::usage)? {
-        Ended::Code(code) => Ok(code),
-        Ended::Signal(signal) => Err(Failure::work(format!(
-            "the lab was killed by signal {signal}; its programs and devices ended with it"
-        ))),
+        LabVerb::Run(args) => inside::a_world(|| run_inside(args)),
     }
 }
 

@@ -70,6 +70,7 @@ pub(super) fn run(
             .iter()
             .map(|flow| StreamAddress { id: flow.id, local: flow.local, peer: flow.peer })
             .collect(),
+        notes: notes.clone(),
     });
     let (outcome, ending) = run_traffic(config, &mut control, &flows, progress, stop)?;
     control.close_gently();

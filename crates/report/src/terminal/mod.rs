@@ -13,13 +13,15 @@ mod plot;
 mod progress;
 mod shares;
 mod summary;
+mod worksheet;
 
 pub use finding::{finding, notes};
-pub use intervals::{Interval, RowId, interval_header, interval_row};
+pub use intervals::{Interval, RowId, interval_header, interval_row, totals};
 pub use plan::plan;
 pub use plot::{Trace, plot};
 pub use progress::progress;
 pub use summary::{path, summary};
+pub use worksheet::worksheet;
 
 /// Running text is hard to read in longer lines, and tables fall apart.
 const WIDEST: usize = 100;

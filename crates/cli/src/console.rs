@@ -1,0 +1,123 @@
+//! The terminal at hand: what it can show, and writing to it.
+//!
+//! Results go to standard output. What is said while the work goes on goes to
+//! standard error, so that `--json` and pipes stay clean.
+
+use anstream::AutoStream;
+use anstream::ColorChoice;
+use clap::ValueEnum;
+use report::terminal::Style;
+use std::io::{self, IsTerminal, Write};
+use terminal_size::{Width, terminal_size_of};
+
+/// Columns where there is no terminal to ask.
+const WIDTH: usize = 80;
+
+/// When to write colours.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Colour {
+    /// On a terminal, unless NO_COLOR is set
+    Auto,
+    /// Always
+    Always,
+    /// Never
+    Never,
+}
+
+/// Both streams, and how each is drawn on.
+#[derive(Debug, Clone)]
+pub(crate) struct Console {
+    /// For what [`Console::print`] writes.
+    pub(crate) out: Style,
+    /// For what [`Console::say`] and [`Console::live`] write.
+    pub(crate) err: Style,
+    /// Whether lines on standard error can be written over.
+    live: bool,
+    /// Whether the last thing on standard error is such a line.
+    open: bool,
+}
+
+impl Console {
+    pub(crate) fn new(colour: Colour) -> Self {
+        let unicode = has_unicode();
+        let (stdout, stderr) = (io::stdout(), io::stderr());
+        let width = |told: Option<(Width, _)>| told.map_or(WIDTH, |(Width(w), _)| w.max(1).into());
+        let coloured = |choice| match colour {
+            Colour::Auto => choice != ColorChoice::Never,
+            Colour::Always => true,
+            Colour::Never => false,
+        };
+        Console {
+            out: Style {
+                colour: coloured(AutoStream::choice(&stdout)),
+                width: width(terminal_size_of(&stdout)),
+                unicode,
+            },
+            err: Style {
+                colour: coloured(AutoStream::choice(&stderr)),
+                width: width(terminal_size_of(&stderr)),
+                unicode,
+            },
+            live: stderr.is_terminal() && std::env::var_os("TERM").is_none_or(|t| t != "dumb"),
+            open: false,
+        }
+    }
+
+    /// Writes a part of the result. Where nobody reads any more (`| head`), the
+    /// work ends without a word.
+    pub(crate) fn print(&mut self, text: &str) {
+        self.clear();
+        let mut out = io::stdout().lock();
+        match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+            Ok(()) => {}
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => std::process::exit(0),
+            Err(error) => {
+                complain(&format!("cannot write the result: {error}"));
+                std::process::exit(1);
+            }
+        }
+    }
+
+    /// Says a line while the work goes on.
+    pub(crate) fn say(&mut self, line: &str) {
+        self.clear();
+        tell(&format!("{line}\n"));
+    }
+
+    /// Shows a line in the place of the one before; only a terminal sees it.
+    pub(crate) fn live(&mut self, line: &str) {
+        if self.live {
+            tell(&format!("\r{line}\x1b[K"));
+            self.open = true;
+        }
+    }
+
+    /// Takes the live line away.
+    pub(crate) fn clear(&mut self) {
+        if std::mem::take(&mut self.open) {
+            tell("\r\x1b[K");
+        }
+    }
+}
+
+/// One line of an error.
+pub(crate) fn complain(line: &str) {
+    tell(&format!("longhaul: {line}\n"));
+}
+
+/// Standard error may be closed; there is nobody left to tell.
+fn tell(text: &str) {
+    let _ = io::stderr().write_all(text.as_bytes());
+}
+
+/// Whether the locale writes UTF-8 (POSIX: the first of these that is set counts).
+fn has_unicode() -> bool {
+    ["LC_ALL", "LC_CTYPE", "LANG"]
+        .into_iter()
+        .filter_map(std::env::var_os)
+        .find(|value| !value.is_empty())
+        .is_some_and(|value| {
+            let value = value.to_string_lossy().to_ascii_lowercase();
+            value.contains("utf-8") || value.contains("utf8")
+        })
+}

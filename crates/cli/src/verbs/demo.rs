@@ -1,0 +1,169 @@
+//! `longhaul demo`: the whole loop, inside this machine.
+
+use crate::console::Console;
+use crate::failure::{DONE, FAILED, Failure, NOT_VALID, Outcome};
+use crate::{inside, stop};
+use clap::Args;
+use lab::{LabPlan, PathSpec, QueueSpec};
+use report::html::{Page, Run as PageRun};
+use report::terminal::{self, Trace};
+use std::path::PathBuf;
+use units::{BitRate, ByteCount};
+use verify::{Event, Experiment, Run, VerifyError};
+
+/// Watch a transfer crawl, be explained, be tuned and run, in under a minute
+///
+/// Two hosts inside this machine, joined by an emulated path of 100 Mbit/s and
+/// 173 ms (Germany to Australia). The receiver begins with a window of 64 KiB,
+/// as a host without window scaling has. Nothing outside is touched: no
+/// traffic leaves the machine, no setting of it changes.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct DemoArgs {
+    /// Print the result as JSON instead
+    #[arg(long, short = 'J')]
+    json: bool,
+    /// Write one self-contained page: curves, predictions, findings, plan
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  longhaul demo
+  longhaul demo --html demo.html
+  longhaul demo --json | jq '.before.sentence, .gain'";
+
+/// The experiment of seed 0: 100 Mbit/s, 173 ms, a window of 64 KiB.
+fn experiment() -> Experiment {
+    let path = PathSpec {
+        queue: QueueSpec::Bdp(1000),
+        ..PathSpec::new(BitRate::from_bps(100_000_000), units::Rtt::from_micros(173_000))
+    };
+    Experiment {
+        lab: LabPlan::new(path),
+        window: ByteCount::from_bytes(64 << 10),
+        // At 64 KiB a round trip the window is full after six of them.
+        before_s: 8.0,
+        // Slow start overshoots the queue, and the recovery from that takes
+        // some seconds; then the path is full.
+        after_s: 20.0,
+    }
+}
+
+pub(crate) fn run(args: &DemoArgs, console: &mut Console) -> Outcome {
+    inside::a_world(|| run_inside(args, console))
+}
+
+fn run_inside(args: &DemoArgs, console: &mut Console) -> Outcome {
+    let stop = stop::on_signals();
+    let experiment = experiment();
+    let mut show = Show { console, experiment: &experiment, json: args.json, rates: Vec::new() };
+    show.introduce();
+    let outcome = verify::run(&experiment, &mut |event| show.event(&event), &stop);
+    console.clear();
+    let outcome = match outcome {
+        Err(error @ VerifyError::Interrupted) => {
+            crate::console::complain(&error.to_string());
+            return Ok(FAILED);
+        }
+        other => other.map_err(Failure::work)?,
+    };
+    let report = &outcome.report;
+    if args.json {
+        let json = serde_json::to_string_pretty(report).map_err(Failure::work)?;
+        console.print(&(json + "\n"));
+    } else {
+        let style = console.out;
+        let traces = [
+            Trace { label: "before", measurement: &outcome.before },
+            Trace { label: "after", measurement: &outcome.after },
+        ];
+        console.print(&format!(
+            "{}\n{}",
+            terminal::plot(&traces, Some(report.path.rate_bps), &style),
+            terminal::summary(report, &style)
+        ));
+    }
+    if let Some(file) = &args.html {
+        let page = Page {
+            title: "One transfer, before and after tuning".to_owned(),
+            lead: report.before.sentence.clone(),
+            path: Some(&report.path),
+            runs: vec![
+                PageRun { label: "before", measurement: &outcome.before, finding: &report.before },
+                PageRun { label: "after", measurement: &outcome.after, finding: &report.after },
+            ],
+            plan: &report.plan,
+            gain: Some(report.gain),
+        };
+        store::write(file, report::html::page(&page).as_bytes()).map_err(Failure::work)?;
+        console.say(&format!("page written to {}", file.display()));
+    }
+    if !report.path.valid {
+        crate::console::complain(&format!("not valid: {}", report.path.reasons.join("; ")));
+        return Ok(NOT_VALID);
+    }
+    Ok(DONE)
+}
+
+/// What is seen while it runs.
+struct Show<'a> {
+    console: &'a mut Console,
+    experiment: &'a Experiment,
+    json: bool,
+    rates: Vec<BitRate>,
+}
+
+impl Show<'_> {
+    fn introduce(&mut self) {
+        let path = &self.experiment.lab.path;
+        self.console.say(&format!(
+            "Two hosts inside this machine, a path of {} and {} between them, one TCP transfer.",
+            path.rate, path.rtt
+        ));
+        self.console.live("building the lab");
+    }
+
+    fn event(&mut self, event: &Event<'_>) {
+        let style = self.console.err;
+        match event {
+            Event::LabStands(_) => {
+                let window = self.experiment.window;
+                self.console.live(&format!("holding the receiver to a window of {window}"));
+            }
+            Event::Begins(run) => {
+                self.rates.clear();
+                let text = match run {
+                    Run::Before => "1. Measure, with the hosts as they are",
+                    Run::After => "4. Measure again",
+                };
+                self.console.say(text);
+            }
+            Event::Interval(run, interval) => {
+                let length = match run {
+                    Run::Before => self.experiment.before_s,
+                    Run::After => self.experiment.after_s,
+                };
+                self.rates.push(interval.arrival_rate.unwrap_or(interval.rate));
+                let line = terminal::progress(interval.to_s, Some(length), &self.rates, &style);
+                self.console.live(&line);
+            }
+            Event::Explained(run, _, finding) => {
+                let text = match run {
+                    Run::Before => "2. Explain",
+                    Run::After => "5. Verify",
+                };
+                self.console.say(&format!("   {}\n{text}", finding.throughput_bps));
+                if !self.json {
+                    self.console.print(&terminal::finding(finding, &self.console.out.clone()));
+                }
+            }
+            Event::Planned(plan) => {
+                let keys: Vec<&str> = plan.iter().map(|item| item.key.as_str()).collect();
+                self.console.say(&format!("3. Tune: {}", keys.join(", ")));
+                self.console.live("applying");
+            }
+        }
+    }
+}

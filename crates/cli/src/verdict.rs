@@ -1,0 +1,131 @@
+//! A measurement and what was found, as `test` and `explain` give them.
+
+use crate::console::Console;
+use crate::failure::{Failure, Outcome};
+use clap::Args;
+use record::{Finding, Measurement, PathReport, TestSpec};
+use report::html::{Page, Run};
+use report::terminal::{self, Trace};
+use serde::Serialize;
+use std::path::PathBuf;
+use units::ByteCount;
+
+/// The version of [`TestReport`] in JSON.
+const TEST_SCHEMA: &str = "longhaul.test/1";
+
+/// Ways to give a verdict.
+#[derive(Debug, Args)]
+pub(crate) struct Forms {
+    /// Print the result as JSON instead: throughput_bps, limit, shares, sentence and more
+    #[arg(long, short = 'J')]
+    pub(crate) json: bool,
+    /// Write the result as one self-contained page, curves and all
+    #[arg(long, value_name = "FILE")]
+    pub(crate) html: Option<PathBuf>,
+}
+
+/// What `--json` prints.
+#[derive(Serialize)]
+struct TestReport<'a> {
+    schema: &'static str,
+    version: &'a str,
+    #[serde(flatten)]
+    finding: &'a Finding,
+    started_unix_s: u64,
+    peer: &'a str,
+    spec: &'a TestSpec,
+    received_bytes: ByteCount,
+    seconds: f64,
+    retransmits: Option<u64>,
+    streams: Vec<StreamTotal<'a>>,
+    sender_cpu: Option<f64>,
+    receiver_cpu: Option<f64>,
+    path: &'a Option<PathReport>,
+    notes: &'a [String],
+}
+
+/// One stream without its samples.
+#[derive(Serialize)]
+struct StreamTotal<'a> {
+    id: u32,
+    congestion: &'a Option<String>,
+    sent_bytes: u64,
+    received_bytes: u64,
+    sent_seconds: f64,
+    received_seconds: f64,
+    retransmits: Option<u64>,
+}
+
+/// Explains the measurement and gives the verdict in the forms asked.
+pub(crate) fn give(
+    console: &mut Console,
+    measurement: &Measurement,
+    forms: &Forms,
+    notes: &[String],
+) -> Outcome {
+    let finding = diagnose::explain(measurement);
+    if forms.json {
+        let json = serde_json::to_string_pretty(&report(measurement, &finding));
+        console.print(&(json.map_err(Failure::work)? + "\n"));
+    } else {
+        let style = console.out;
+        let trace = Trace { label: "goodput", measurement };
+        let link = measurement.path.as_ref().map(|path| path.rate_bps);
+        console.print(&format!(
+            "\n{}\n{}\n{}{}",
+            terminal::totals(measurement, &style),
+            terminal::plot(&[trace], link, &style),
+            terminal::finding(&finding, &style),
+            terminal::notes(notes, &style),
+        ));
+    }
+    if let Some(file) = &forms.html {
+        let spec = &measurement.spec;
+        let page = Page {
+            title: format!("Transfer to {}", spec.target),
+            lead: finding.sentence.clone(),
+            path: measurement.path.as_ref(),
+            runs: vec![Run { label: "transfer", measurement, finding: &finding }],
+            plan: &[],
+            gain: None,
+        };
+        store::write(file, report::html::page(&page).as_bytes()).map_err(Failure::work)?;
+        console.say(&format!("page written to {}", file.display()));
+    }
+    Ok(match &measurement.path {
+        Some(path) if !path.valid => crate::failure::NOT_VALID,
+        _ => crate::failure::DONE,
+    })
+}
+
+fn report<'a>(measurement: &'a Measurement, finding: &'a Finding) -> TestReport<'a> {
+    let again = measurement.streams.iter().map(|stream| stream.retransmits);
+    TestReport {
+        schema: TEST_SCHEMA,
+        version: env!("CARGO_PKG_VERSION"),
+        finding,
+        started_unix_s: measurement.started_unix_s,
+        peer: &measurement.peer,
+        spec: &measurement.spec,
+        received_bytes: measurement.received(),
+        seconds: measurement.seconds(),
+        retransmits: again.sum(),
+        streams: measurement
+            .streams
+            .iter()
+            .map(|stream| StreamTotal {
+                id: stream.id,
+                congestion: &stream.congestion,
+                sent_bytes: stream.sent_bytes,
+                received_bytes: stream.received_bytes,
+                sent_seconds: stream.sent_seconds,
+                received_seconds: stream.received_seconds,
+                retransmits: stream.retransmits,
+            })
+            .collect(),
+        sender_cpu: measurement.sender_cpu,
+        receiver_cpu: measurement.receiver_cpu,
+        path: &measurement.path,
+        notes: &measurement.notes,
+    }
+}
