@@ -84,6 +84,14 @@ impl Console {
         tell(&format!("{line}\n"));
     }
 
+    /// Says that the next step of several begins.
+    pub(crate) fn step(&mut self, title: &str) {
+        let bold = anstyle::Style::new().bold();
+        let title =
+            if self.err.colour { format!("{bold}{title}{bold:#}") } else { title.to_owned() };
+        self.say(&format!("\n{title}"));
+    }
+
     /// Shows a line in the place of the one before; only a terminal sees it.
     pub(crate) fn live(&mut self, line: &str) {
         if self.live {

@@ -155,11 +155,7 @@ impl Lab {
         self.certificate(&[], DeviceDrops::default()).asked()
     }
 
-    fn certificate<'a>(
-        &'a self,
-        tallies: &'a [Tally],
-        dropped: DeviceDrops,
-    ) -> Certificate<'a> {
+    fn certificate<'a>(&'a self, tallies: &'a [Tally], dropped: DeviceDrops) -> Certificate<'a> {
         let Lab { path, seed, idle_rtt, .. } = self;
         Certificate { path, seed: *seed, idle_rtt: *idle_rtt, tallies, dropped }
     }

@@ -199,13 +199,13 @@ impl FromStr for PathSpec {
                 "loss" => spec.loss = parse(key, value)?,
                 "queue" => spec.queue = queue(value)?,
                 "overhead" => {
-                    spec.overhead = whole(key, value, 0, 1000, "overhead=38 for Ethernet")?
+                    spec.overhead = whole(key, value, 0, 1000, "overhead=38 for Ethernet")?;
                 }
                 "mtu" => spec.mtu = whole(key, value, MIN_MTU, MAX_MTU, "mtu=1500")?,
                 "seed" => {
                     spec.seed = Some(value.parse().map_err(|_| {
                         shape(format!("seed: '{}' is not a whole number", short(value)))
-                    })?)
+                    })?);
                 }
                 _ => {
                     let known = "rate, rtt, loss, queue, overhead, mtu, seed";

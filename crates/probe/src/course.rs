@@ -280,7 +280,9 @@ impl<'a> Course<'a> {
             }
             sum.bytes = sum.bytes.plus(row.bytes);
             sum.arrival_rate = row.arrival_rate.map(|rate| {
-                BitRate::from_bps(rate.bps().saturating_add(sum.arrival_rate.map_or(0, BitRate::bps)))
+                BitRate::from_bps(
+                    rate.bps().saturating_add(sum.arrival_rate.map_or(0, BitRate::bps)),
+                )
             });
             tell(row);
         }

@@ -91,8 +91,10 @@ pub struct Finding {
     /// Time by cause; `None` likewise.
     pub shares: Option<Shares>,
     /// Least round trip seen.
+    #[serde(rename = "min_rtt_ms", with = "crate::millis::option")]
     pub min_rtt: Option<Rtt>,
     /// Median smoothed round trip over the steady part: what queues added shows here.
+    #[serde(rename = "loaded_rtt_ms", with = "crate::millis::option")]
     pub loaded_rtt: Option<Rtt>,
     /// The verdict in one sentence.
     pub sentence: String,

@@ -11,6 +11,7 @@
 
 mod closed_loop;
 mod finding;
+mod millis;
 mod path;
 mod sample;
 
@@ -128,7 +129,10 @@ impl Measurement {
     /// Bytes received over all streams.
     #[must_use]
     pub fn received(&self) -> ByteCount {
-        ByteCount::from_bytes(self.streams.iter().map(|s| s.received_bytes).sum())
+        self.streams
+            .iter()
+            .map(|stream| ByteCount::from_bytes(stream.received_bytes))
+            .fold(ByteCount::ZERO, ByteCount::plus)
     }
 
     /// Longest time a receiver counted, in seconds.

@@ -9,7 +9,7 @@ pub struct PathReport {
     /// Bottleneck rate in each direction, counting IP bytes plus `overhead_bytes` a packet.
     pub rate_bps: BitRate,
     /// Round trip without serialisation and queueing.
-    #[serde(rename = "rtt_ms", with = "millis")]
+    #[serde(rename = "rtt_ms", with = "crate::millis")]
     pub rtt: Rtt,
     /// Random loss asked, per direction and MTU packet.
     pub loss: LossRatio,
@@ -56,24 +56,4 @@ pub struct Achieved {
     pub lateness_p99_us: u64,
     /// Worst of it.
     pub lateness_max_us: u64,
-}
-
-mod millis {
-    //! `Rtt` as milliseconds in JSON.
-    use serde::{Deserialize, Deserializer, Serializer};
-    use units::Rtt;
-
-    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's `with` asks for a reference")]
-    pub(super) fn serialize<S: Serializer>(rtt: &Rtt, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_f64(rtt.millis_f64())
-    }
-
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "`as` saturates; a negative time reads as zero"
-    )]
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Rtt, D::Error> {
-        Ok(Rtt::from_nanos((f64::deserialize(deserializer)? * 1e6).round() as u64))
-    }
 }

@@ -59,7 +59,9 @@ pub struct Point<T> {
 /// Throughput over time, and the counter it comes from; `None` without samples.
 #[must_use]
 pub fn throughput(measurement: &Measurement) -> Option<(Source, Vec<Bin>)> {
-    for source in [Source::Received, Source::Delivered, Source::Acknowledged] {
+    // What a program reads stands still behind a lost packet and then leaps past
+    // the link's rate; what has arrived shows the path.
+    for source in [Source::Delivered, Source::Received, Source::Acknowledged] {
         let counters: Vec<Vec<(f64, f64)>> =
             measurement.streams.iter().map(|s| counter(s, source)).collect();
         let told = |c: &Vec<(f64, f64)>| c.len() >= 2 && c.last().is_some_and(|p| p.1 > 0.0);

@@ -51,7 +51,10 @@ impl FromStr for LossRatio {
             "%" => ONE / 100,
             "" => ONE,
             _ => {
-                return Err(wrong(format!("'{}' is no unit of loss; write {EXAMPLE}", short(unit))));
+                return Err(wrong(format!(
+                    "'{}' is no unit of loss; write {EXAMPLE}",
+                    short(unit)
+                )));
             }
         };
         match value.times(scale) {

@@ -122,12 +122,8 @@ fn measure(
     stop: &StopFlag,
 ) -> Result<Measurement, VerifyError> {
     observe(Event::Begins(run));
-    let measurement = transfer::run(
-        lab,
-        seconds,
-        &mut |interval| observe(Event::Interval(run, interval)),
-        stop,
-    )?;
+    let measurement =
+        transfer::run(lab, seconds, &mut |interval| observe(Event::Interval(run, interval)), stop)?;
     let measurement = Measurement { path: Some(lab.asked()), ..measurement };
     observe(Event::Explained(run, &measurement, &diagnose::explain(&measurement)));
     Ok(measurement)
@@ -139,8 +135,7 @@ fn plan(lab: &Lab, share: f64) -> Result<Vec<PlanItem>, VerifyError> {
         host.namespace.run(Buffers::read).and_then(|read| read).map_err(VerifyError::Settings)
     };
     let path = lab.path();
-    let target =
-        Target { rate: path.rate, rtt: path.rtt, queue: path.queue_bytes(), streams: 1 };
+    let target = Target { rate: path.rate, rtt: path.rtt, queue: path.queue_bytes(), streams: 1 };
     Ok(tune::plan(&buffers(lab.client())?, &buffers(lab.server())?, &target, share)?)
 }
 

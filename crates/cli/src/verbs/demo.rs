@@ -80,7 +80,7 @@ fn run_inside(args: &DemoArgs, console: &mut Console) -> Outcome {
             Trace { label: "after", measurement: &outcome.after },
         ];
         console.print(&format!(
-            "{}\n{}",
+            "\n{}\n{}",
             terminal::plot(&traces, Some(report.path.rate_bps), &style),
             terminal::summary(report, &style)
         ));
@@ -119,7 +119,7 @@ impl Show<'_> {
     fn introduce(&mut self) {
         let path = &self.experiment.lab.path;
         self.console.say(&format!(
-            "Two hosts inside this machine, a path of {} and {} between them, one TCP transfer.",
+            "One TCP transfer between two hosts inside this machine, {} x {} apart.",
             path.rate, path.rtt
         ));
         self.console.live("building the lab");
@@ -134,11 +134,10 @@ impl Show<'_> {
             }
             Event::Begins(run) => {
                 self.rates.clear();
-                let text = match run {
-                    Run::Before => "1. Measure, with the hosts as they are",
-                    Run::After => "4. Measure again",
-                };
-                self.console.say(text);
+                self.console.step(match run {
+                    Run::Before => "1  Measure, with the hosts as they are",
+                    Run::After => "4  Apply it, and measure again",
+                });
             }
             Event::Interval(run, interval) => {
                 let length = match run {
@@ -150,20 +149,25 @@ impl Show<'_> {
                 self.console.live(&line);
             }
             Event::Explained(run, _, finding) => {
-                let text = match run {
-                    Run::Before => "2. Explain",
-                    Run::After => "5. Verify",
-                };
-                self.console.say(&format!("   {}\n{text}", finding.throughput_bps));
-                if !self.json {
-                    self.console.print(&terminal::finding(finding, &self.console.out.clone()));
-                }
+                self.console.say(&format!("   {}", finding.throughput_bps));
+                self.console.step(match run {
+                    Run::Before => "2  Explain",
+                    Run::After => "5  Verify",
+                });
+                self.result(|style| terminal::finding(finding, style));
             }
             Event::Planned(plan) => {
-                let keys: Vec<&str> = plan.iter().map(|item| item.key.as_str()).collect();
-                self.console.say(&format!("3. Tune: {}", keys.join(", ")));
-                self.console.live("applying");
+                self.console.step("3  Plan");
+                self.result(|style| terminal::plan(plan, style));
             }
+        }
+    }
+
+    /// A part of the result, where it is read by people.
+    fn result(&mut self, draw: impl FnOnce(&terminal::Style) -> String) {
+        if !self.json {
+            let style = self.console.out;
+            self.console.print(&draw(&style));
         }
     }
 }

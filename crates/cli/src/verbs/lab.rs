@@ -1,7 +1,7 @@
 //! `longhaul lab`: programs behind an emulated path.
 
-use crate::inside;
 use crate::failure::{Code, Failure, NOT_VALID, Outcome};
+use crate::inside;
 use clap::{Args, Subcommand};
 use host::program::{Program, Reaper};
 use host::world;

@@ -109,7 +109,7 @@ fn seconds(text: &str) -> Result<f64, String> {
 pub(crate) fn run(args: &TestArgs, console: &mut Console) -> Outcome {
     let stop = stop::on_signals();
     let mut told = Vec::new();
-    let mut live = !args.forms.json;
+    let live = !args.forms.json;
     let measured = client::run(
         &config(args),
         &mut |event| match event {
@@ -128,7 +128,6 @@ pub(crate) fn run(args: &TestArgs, console: &mut Console) -> Outcome {
             Event::Interval(interval) if live => {
                 let style = console.out;
                 console.print(&(terminal::interval_row(&row(&interval), &style) + "\n"));
-                live = true;
             }
             Event::Interval(_) => {}
         },

@@ -80,7 +80,8 @@ pub fn totals(measurement: &Measurement, style: &Style) -> String {
             let rate = if seconds > 0.0 { bytes.as_f64() * 8.0 / seconds } else { 0.0 };
             let rate = BitRate::from_bps_f64(rate);
             let (cwnd, rtt) = (None, None);
-            let row = Interval { id, from_s: 0.0, to_s: seconds, bytes, rate, retransmits, cwnd, rtt };
+            let row =
+                Interval { id, from_s: 0.0, to_s: seconds, bytes, rate, retransmits, cwnd, rtt };
             up_to_retransmits(&row, style).put(ink_of(id), "  ").put(ink_of(id), end)
         };
         [row(sent, wrote, retransmits, "sender"), row(received, read, None, "receiver")]

@@ -1,9 +1,9 @@
-//! The loop's result: the gain, the path it was won on, before and after, the plan.
+//! The loop's result: the gain, the path it was won on, before and after.
 
 use super::{
     Style, ink,
     line::{Line, block, columns, labelled},
-    plan, shares,
+    shares,
 };
 use crate::words;
 use record::{Finding, LoopReport, PathReport};
@@ -18,8 +18,6 @@ pub fn summary(report: &LoopReport, style: &Style) -> String {
     lines.extend(path_lines(&report.path, style));
     lines.push(Line::new(style));
     lines.extend(table(&report.before, &report.after, style));
-    lines.push(Line::new(style));
-    lines.extend(plan::lines(&report.plan, style));
     block(lines)
 }
 

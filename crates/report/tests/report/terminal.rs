@@ -36,6 +36,8 @@ fn everything(style: &Style) -> String {
     out += &terminal::plot(&traces, link, style);
     out += "\n";
     out += &terminal::summary(&synthetic::report(), style);
+    out += "\n";
+    out += &terminal::plan(&synthetic::report().plan, style);
     out
 }
 
