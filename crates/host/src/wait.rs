@@ -3,6 +3,7 @@
 use crate::sys;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 /// Waits until one of the files is readable or `timeout` has passed
@@ -57,6 +58,7 @@ pub fn raise_priority() -> bool {
 #[derive(Debug)]
 pub struct Bell {
     event: OwnedFd,
+    rung: AtomicBool,
 }
 
 impl Bell {
@@ -68,14 +70,23 @@ impl Bell {
         // SAFETY: plain numbers.
         let raw = sys::check(unsafe { libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK) })?;
         // SAFETY: the descriptor is new and ours.
-        Ok(Bell { event: unsafe { OwnedFd::from_raw_fd(raw) } })
+        Ok(Bell { event: unsafe { OwnedFd::from_raw_fd(raw) }, rung: AtomicBool::new(false) })
     }
 
     /// Rings it.
     pub fn ring(&self) {
+        self.rung.store(true, Ordering::Relaxed);
         let one = 1u64.to_ne_bytes();
         // SAFETY: eight valid bytes. A full counter has rung already.
         unsafe { libc::write(self.event.as_raw_fd(), one.as_ptr().cast(), one.len()) };
+    }
+}
+
+impl Bell {
+    /// Whether it has rung, without asking the kernel.
+    #[must_use]
+    pub fn has_rung(&self) -> bool {
+        self.rung.load(Ordering::Relaxed)
     }
 }
 

@@ -6,9 +6,13 @@
 //! together. What the link decided on its virtual clock and when it really
 //! happened are compared all the while; that is the [`Tally`].
 
+#[cfg(doc)]
+use crate::buffers;
+use crate::buffers::{Pool, Slot};
 use crate::packet::Layout;
 use hdrhistogram::Histogram;
-use host::tun::{self, Tun};
+use host::memory::Region;
+use host::tun::Tun;
 use host::{clock, wait};
 use link::{Counters, Delivery, Link, LinkConfig, Nanos};
 use std::io::{self, IoSlice};
@@ -21,12 +25,12 @@ use std::time::{Duration, Instant};
 /// are 0.8 ms at 10 Gbit/s: the most that reading alone can make a release late.
 const BATCH: usize = 16;
 
-/// Trains up to this size (bytes) are copied out of the read buffer; a copy of
-/// 16 KiB costs less than the cache misses of a fresh 64 KiB buffer.
+/// Trains up to this size (bytes) are copied out of their slot: a slot holds
+/// 64 KiB, and a path full of small packets would waste most of its memory.
 const COPIED: usize = 16 * 1024;
 
-/// Buffers kept for reuse: 64 of 64 KiB.
-const SPARE: usize = 64;
+/// Most that a sleep is cut short, see [`Sleep`].
+const EARLY: Duration = Duration::from_micros(150);
 
 /// A busy period shorter than this tells nothing of the rate: its ends are
 /// late by up to the wake-up time of a thread.
@@ -54,21 +58,57 @@ pub(crate) struct Direction {
     pub(crate) from: Arc<Tun>,
     pub(crate) to: Arc<Tun>,
     pub(crate) link: LinkConfig,
+    /// Room for the packets of a full path, see [`buffers::reserve`].
+    pub(crate) room: Vec<Region>,
     pub(crate) stop: Arc<wait::Bell>,
 }
 
-/// One buffer with a train in it.
+/// One train on its way.
 struct Packet {
-    bytes: Box<[u8]>,
+    bytes: Bytes,
     length: usize,
     layout: Layout,
+}
+
+/// Where its bytes are.
+enum Bytes {
+    Copied(Box<[u8]>),
+    Pooled(Slot),
+}
+
+/// Sleeping until a moment. A sleeper wakes late, by 50 to 100 µs on a virtual
+/// machine; so it asks to be woken by as much earlier as it was late before,
+/// and then looks again and again without sleeping.
+#[derive(Default)]
+struct Sleep {
+    late: Duration,
+    /// Woken early: the rest is waited for awake.
+    awake: bool,
+}
+
+impl Sleep {
+    /// How long to sleep where `left` is left; `None` not to. Short waits are
+    /// slept in full: on a busy link waiting awake would take a whole core
+    /// from the hosts.
+    fn timeout(&mut self, left: Duration) -> Option<Duration> {
+        if left.is_zero() || (self.awake && left <= EARLY) {
+            return None;
+        }
+        self.awake = left > EARLY * 2;
+        Some(if self.awake { left - self.late } else { left })
+    }
+
+    fn woke(&mut self, late_by: Duration) {
+        self.late = ((self.late + late_by) / 2).min(EARLY);
+    }
 }
 
 struct Driver {
     direction: Direction,
     link: Link<Rc<Packet>>,
     start: Instant,
-    spare: Vec<Box<[u8]>>,
+    pool: Pool,
+    sleep: Sleep,
     scratch: Vec<u8>,
     period: Period,
     tally: Tally,
@@ -84,16 +124,18 @@ struct Period {
 
 impl Direction {
     /// Carries packets until the bell rings.
-    pub(crate) fn drive(self) -> io::Result<Tally> {
+    pub(crate) fn drive(mut self) -> io::Result<Tally> {
         wait::precise_timers();
         // Without the privilege it goes on at ordinary priority; the
         // certificate tells what became of it.
         let _ = wait::raise_priority();
+        let room = std::mem::take(&mut self.room);
         let mut driver = Driver {
             link: Link::new(self.link.clone()),
             direction: self,
             start: clock::now(),
-            spare: Vec::new(),
+            pool: Pool::new(room),
+            sleep: Sleep::default(),
             scratch: Vec::new(),
             period: Period::default(),
             tally: Tally {
@@ -113,46 +155,47 @@ impl Direction {
 
 impl Driver {
     fn run(&mut self) -> io::Result<()> {
-        loop {
+        while !self.direction.stop.has_rung() {
             let more = self.take_in()?;
             self.hand_over();
-            let timeout = match (more, self.link.next_due()) {
-                (true, _) => Some(Duration::ZERO),
-                (false, None) => None,
-                (false, Some(due)) => Some(Duration::from_nanos(due.since(self.now()))),
+            let now = self.now();
+            if more {
+                continue;
+            }
+            let timeout = match self.link.next_due() {
+                None => None,
+                Some(due) => match self.sleep.timeout(Duration::from_nanos(due.since(now))) {
+                    None => continue,
+                    timeout => timeout,
+                },
             };
             let files = [self.direction.stop.as_fd(), self.direction.from.as_fd()];
-            if wait::readable(files, timeout)?[0] {
-                return Ok(());
+            let [_, packet] = wait::readable(files, timeout)?;
+            if let Some(timeout) = timeout.filter(|_| !packet) {
+                let slept = Duration::from_nanos(self.now().since(now));
+                self.sleep.woke(slept.saturating_sub(timeout));
             }
         }
+        Ok(())
     }
 
     /// Takes in what the sending host has sent; tells whether there may be more.
     fn take_in(&mut self) -> io::Result<bool> {
         for _ in 0..BATCH {
-            let mut buffer = self.spare.pop().unwrap_or_else(|| vec![0; tun::MAX_READ].into());
-            let length = match self.direction.from.receive(&mut buffer) {
+            let mut slot = self.pool.take()?;
+            let length = match self.direction.from.receive(self.pool.bytes_mut(&mut slot)) {
                 Ok(length) => length,
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    self.spare.push(buffer);
-                    return Ok(false);
-                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
                 Err(error) => return Err(error),
             };
             let now = self.now();
-            let Some(layout) = Layout::of(&buffer[..length]) else {
+            let bytes = &self.pool.bytes(&slot)[..length];
+            let Some(layout) = Layout::of(bytes) else {
                 self.tally.unreadable += 1;
-                self.spare.push(buffer);
                 continue;
             };
-            let bytes = if length <= COPIED {
-                let copy = buffer[..length].into();
-                self.spare.push(buffer);
-                copy
-            } else {
-                buffer
-            };
+            let bytes =
+                if length <= COPIED { Bytes::Copied(bytes.into()) } else { Bytes::Pooled(slot) };
             self.link.arrive(now, layout.train(), Rc::new(Packet { bytes, length, layout }));
         }
         Ok(true)
@@ -163,7 +206,10 @@ impl Driver {
         let mut now = self.now();
         while let Some(delivery) = self.link.release(now) {
             let packet = &delivery.payload;
-            let buffer = &packet.bytes[..packet.length];
+            let buffer = match &packet.bytes {
+                Bytes::Copied(bytes) => &bytes[..packet.length],
+                Bytes::Pooled(slot) => &self.pool.bytes(slot)[..packet.length],
+            };
             let piece = packet.layout.cut(buffer, delivery.packets.clone(), &mut self.scratch);
             let sent =
                 self.direction.to.send(&[IoSlice::new(piece.headers), IoSlice::new(piece.payload)]);
@@ -175,12 +221,6 @@ impl Driver {
             // The histogram grows as it must; nothing is too late for it.
             let _ = self.tally.lateness.record_n(now.since(delivery.due) / 1000, packets);
             self.follow_rate(now, &delivery);
-            if let Some(packet) = Rc::into_inner(delivery.payload)
-                && packet.bytes.len() == tun::MAX_READ
-                && self.spare.len() < SPARE
-            {
-                self.spare.push(packet.bytes);
-            }
         }
     }
 

@@ -3,7 +3,7 @@
 use crate::certificate::{self, Certificate};
 use crate::drive::{Direction, Tally};
 use crate::path::PathSpec;
-use crate::{LabError, idle};
+use crate::{LabError, buffers, idle};
 use host::netlink::{DeviceDrops, Netlink};
 use host::netns::NetNs;
 use host::tun::Tun;
@@ -14,6 +14,7 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 use std::thread::JoinHandle;
+use units::ByteCount;
 
 /// The name of each host's one network device.
 pub const DEVICE: &str = "lab0";
@@ -107,11 +108,13 @@ impl Lab {
             stop,
             drivers: Vec::new(),
         };
+        let room = ByteCount::from_bytes(plan.path.memory().bytes() / 2);
         for (name, link, from, to) in directions {
             let direction = Direction {
                 from: Arc::clone(from),
                 to: Arc::clone(to),
                 link,
+                room: buffers::reserve(room).map_err(LabError::system("taking memory"))?,
                 stop: Arc::clone(&lab.stop),
             };
             let driver =

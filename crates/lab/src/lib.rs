@@ -12,6 +12,7 @@
 //! whether the run can be trusted. Nothing here has a name under the file
 //! system; all of it goes when the process goes.
 
+mod buffers;
 mod certificate;
 mod drive;
 mod error;
