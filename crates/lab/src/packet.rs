@@ -77,8 +77,13 @@ impl Layout {
             _ => return None,
         };
         let transport = usize::from(u16::from_ne_bytes([vnet[6], vnet[7]]));
-        let least = if ipv6 { 40 } else { 20 };
-        if vnet[0] & NEEDS_CHECKSUM == 0 || transport < least {
+        // IPv6 may have extension headers in between; IPv4's header ends where it says.
+        let in_place = if ipv6 {
+            transport >= 40
+        } else {
+            transport >= 20 && transport == usize::from(ip[0] & 15) * 4
+        };
+        if vnet[0] & NEEDS_CHECKSUM == 0 || !in_place {
             return None;
         }
         let transport_header = match kind {

@@ -105,6 +105,9 @@ impl FromStr for BitRate {
     fn from_str(text: &str) -> Result<Self, ParseError> {
         let wrong = |remedy: String| ParseError::new(text, "rate", remedy);
         let (value, unit) = number::split(text).map_err(|e| wrong(e.explain(EXAMPLE)))?;
+        if value.is_zero() {
+            return Err(wrong(format!("a rate of zero carries nothing; write {EXAMPLE}")));
+        }
         let scale = scale_of(unit).ok_or_else(|| {
             wrong(match unit {
                 "" => format!("give the unit, as in {EXAMPLE}"),
@@ -114,9 +117,6 @@ impl FromStr for BitRate {
                 ),
             })
         })?;
-        if value.is_zero() {
-            return Err(wrong(format!("a rate of zero carries nothing; write {EXAMPLE}")));
-        }
         match value.times(scale) {
             Some(bps) if bps > BitRate::MAX.0 => Err(wrong("the most is 100tbit".to_owned())),
             None => Err(wrong("the most is 100tbit".to_owned())),
