@@ -1,10 +1,9 @@
-//! The endpoints over loopback: ours against ours, against a real iperf3, and
-//! against peers that misbehave. No assertion depends on how fast the machine is.
+//! The endpoints over loopback: ours against ours, and against peers that
+//! misbehave. No assertion depends on how fast the machine is.
 
 #![expect(clippy::unwrap_used, reason = "in a test an unwrap is an assertion")]
 
 mod bad_clients;
 mod bad_servers;
-mod foreign;
 mod ground;
 mod ours;

@@ -1,7 +1,14 @@
 //! Against a real iperf3, both ways: what the two programs report of one test
 //! agrees.
 
-use crate::ground::{Ground, check, run, short};
+#![expect(clippy::unwrap_used, reason = "in a test an unwrap is an assertion")]
+
+#[path = "../endpoints/ground.rs"]
+#[expect(dead_code, reason = "the endpoints' own tests use the rest")]
+mod ground;
+
+use ground::{Ground, check, run, short};
+use libtest_mimic::{Arguments, Trial};
 use probe::{ProbeError, ServerEvent};
 use record::Direction;
 use serde_json::Value;
@@ -12,17 +19,35 @@ use std::{
     time::Duration,
 };
 
-/// Whether iperf3 can be asked; says loudly when it cannot.
-fn there_is_iperf3() -> bool {
-    if Command::new("iperf3").arg("--version").output().is_ok() {
-        return true;
+/// Where iperf3 is missing every test is counted as ignored, not as passed.
+fn main() {
+    let arguments = Arguments::from_args();
+    let missing = Command::new("iperf3").arg("--version").output().is_err();
+    if missing {
+        assert!(
+            std::env::var("LONGHAUL_REQUIRE_PEERS").as_deref() != Ok("1"),
+            "iperf3 is not installed, and LONGHAUL_REQUIRE_PEERS=1 asks for it"
+        );
+        eprintln!("iperf3 is not installed: the tests against it are skipped");
     }
-    assert!(
-        std::env::var("LONGHAUL_REQUIRE_PEERS").as_deref() != Ok("1"),
-        "iperf3 is not installed, and LONGHAUL_REQUIRE_PEERS=1 asks for it"
-    );
-    eprintln!("SKIPPED: iperf3 is not installed");
-    false
+    let tests: [(&str, fn()); 5] = [
+        ("our_client_against_its_server", our_client_against_its_server),
+        ("its_client_against_our_server", its_client_against_our_server),
+        (
+            "what_we_do_not_carry_is_refused_in_its_words",
+            what_we_do_not_carry_is_refused_in_its_words,
+        ),
+        ("a_busy_iperf3_is_told_as_busy", a_busy_iperf3_is_told_as_busy),
+        ("a_killed_iperf3_is_told_at_once", a_killed_iperf3_is_told_at_once),
+    ];
+    let trials = tests.map(|(name, test)| {
+        let run = move || {
+            test();
+            Ok(())
+        };
+        Trial::test(name, run).with_ignored_flag(missing)
+    });
+    libtest_mimic::run(&arguments, trials.into()).exit();
 }
 
 /// A real server, killed when dropped.
@@ -90,11 +115,7 @@ fn close(a: u64, b: u64) -> bool {
     a.abs_diff(b) as f64 <= 0.01 * a.max(b) as f64
 }
 
-#[test]
 fn our_client_against_its_server() {
-    if !there_is_iperf3() {
-        return;
-    }
     let server = Iperf3::server();
     for (direction, streams) in [
         (Direction::Forward, 1),
@@ -120,11 +141,7 @@ fn our_client_against_its_server() {
     assert_eq!(measured.received().bytes(), 5_000_000);
 }
 
-#[test]
 fn its_client_against_our_server() {
-    if !there_is_iperf3() {
-        return;
-    }
     let ground = Ground::new();
     for options in [
         &["-t1", "-b200M"][..],
@@ -167,11 +184,7 @@ fn its_client_against_our_server() {
     }
 }
 
-#[test]
 fn what_we_do_not_carry_is_refused_in_its_words() {
-    if !there_is_iperf3() {
-        return;
-    }
     let ground = Ground::new();
     for options in [&["-u", "-t1"][..], &["--bidir", "-t1"], &["-t7200"]] {
         let report = iperf3_client(&ground, options);
@@ -181,11 +194,7 @@ fn what_we_do_not_carry_is_refused_in_its_words() {
     ground.serves();
 }
 
-#[test]
 fn a_busy_iperf3_is_told_as_busy() {
-    if !there_is_iperf3() {
-        return;
-    }
     let server = Iperf3::server();
     server.test(|config| config.seconds = 0.2);
     let mut long = Command::new("iperf3")
@@ -209,11 +218,7 @@ fn a_busy_iperf3_is_told_as_busy() {
     assert!(busy.is_some(), "it never said that it is busy");
 }
 
-#[test]
 fn a_killed_iperf3_is_told_at_once() {
-    if !there_is_iperf3() {
-        return;
-    }
     let mut server = Iperf3::server();
     let mut config = short(([127, 0, 0, 1], server.1).into());
     config.seconds = 600.0;
