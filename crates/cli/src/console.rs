@@ -78,6 +78,13 @@ impl Console {
         }
     }
 
+    /// Writes a line of a log to standard output. A server outlives its readers.
+    pub(crate) fn log(&mut self, line: &str) {
+        self.clear();
+        let mut out = io::stdout().lock();
+        let _ = writeln!(out, "{line}").and_then(|()| out.flush());
+    }
+
     /// Says a line while the work goes on.
     pub(crate) fn say(&mut self, line: &str) {
         self.clear();

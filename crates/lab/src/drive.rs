@@ -82,20 +82,23 @@ enum Bytes {
 #[derive(Default)]
 struct Sleep {
     late: Duration,
-    /// Woken early: the rest is waited for awake.
-    awake: bool,
+    /// The moment that was slept towards and is now waited for awake.
+    awake_for: Option<Nanos>,
 }
 
 impl Sleep {
-    /// How long to sleep where `left` is left; `None` not to. Short waits are
-    /// slept in full: on a busy link waiting awake would take a whole core
-    /// from the hosts.
-    fn timeout(&mut self, left: Duration) -> Option<Duration> {
-        if left.is_zero() || (self.awake && left <= EARLY) {
+    /// How long to sleep for `due`, which is so far away; `None` not to. Short
+    /// waits are slept in full: on a busy link waiting awake would take a
+    /// whole core from the hosts.
+    fn timeout(&mut self, due: Nanos, left: Duration) -> Option<Duration> {
+        if left.is_zero() || (left <= EARLY && self.awake_for == Some(due)) {
             return None;
         }
-        self.awake = left > EARLY * 2;
-        Some(if self.awake { left - self.late } else { left })
+        if left <= EARLY * 2 {
+            return Some(left);
+        }
+        self.awake_for = Some(due);
+        Some(left - self.late)
     }
 
     fn woke(&mut self, late_by: Duration) {
@@ -164,10 +167,13 @@ impl Driver {
             }
             let timeout = match self.link.next_due() {
                 None => None,
-                Some(due) => match self.sleep.timeout(Duration::from_nanos(due.since(now))) {
-                    None => continue,
-                    timeout => timeout,
-                },
+                Some(due) => {
+                    let left = Duration::from_nanos(due.since(now));
+                    match self.sleep.timeout(due, left) {
+                        None => continue,
+                        timeout => timeout,
+                    }
+                }
             };
             let files = [self.direction.stop.as_fd(), self.direction.from.as_fd()];
             let [_, packet] = wait::readable(files, timeout)?;

@@ -65,8 +65,8 @@ pub(crate) fn run(args: &ServerArgs, console: &mut Console) -> Outcome {
         ..ServerConfig::default()
     };
     let server = Server::bind(&config).map_err(test::failure)?;
-    console.print(&format!(
-        "Listening on {}; at most {} tests at a time, {} s and {} streams each; Ctrl-C ends\n",
+    console.log(&format!(
+        "Listening on {}; at most {} tests at a time, {} s and {} streams each; Ctrl-C ends",
         server.local_addr(),
         limits.sessions,
         limits.duration.as_secs(),
@@ -78,7 +78,7 @@ pub(crate) fn run(args: &ServerArgs, console: &mut Console) -> Outcome {
         let mut console = console.lock().unwrap_or_else(PoisonError::into_inner);
         let style = console.out;
         if let Some(line) = line(&event, args.verbose, &style) {
-            console.print(&(line + "\n"));
+            console.log(&line);
         }
     };
     server.serve(&stop, &tell).map_err(test::failure)?;

@@ -1,0 +1,116 @@
+//! Whatever is wrong: one line that names it and what would be right, and an
+//! exit code of 1 or 2.
+
+use crate::program::{Server, run};
+use std::io::{Read, Write};
+use std::net::TcpListener;
+
+fn refused(arguments: &[&str], code: i32, says: &str) {
+    let output = run(arguments);
+    let text = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(code), "{arguments:?}: {text}");
+    assert!(text.starts_with("longhaul: "), "{arguments:?}: {text}");
+    assert_eq!(text.lines().count(), 1, "{arguments:?}: {text}");
+    assert!(text.contains(says), "{arguments:?}: {text}");
+    assert!(output.stdout.is_empty(), "{arguments:?}: nothing is printed beside the error");
+}
+
+#[test]
+fn wrong_usage_is_refused_before_anything_runs() {
+    for (arguments, says) in [
+        (&["bdp", "100mbit", "173"][..], "give the unit"),
+        (&["bdp", "100", "173ms"], "give the unit"),
+        (&["bdp", "0", "173ms"], "a rate of zero"),
+        (&["bdp", "100mbit", "-1ms"], "-1"),
+        (&["bdp", "100mbit", "0ms"], "round trip"),
+        (&["bdp", "1e400gbit", "1ms"], "rate"),
+        (&["bdp", "100mbit", "173ms", "--window", "10EiB"], "window"),
+        (&["bdp", "100mbit", "173ms", "--streams", "0"], "streams"),
+        (&["bdp", "100mbit", "173ms", "--streams", "-1"], "-1"),
+        (&["bdp", "100mbit", "173ms", "--mtu", "20"], "MTU"),
+        (&["test"], "HOST"),
+        (&["test", "h", "-w", "10EiB"], "window"),
+        (&["test", "h", "-P", "129"], "128"),
+        (&["test", "h", "-t", "0"], "above 0"),
+        (&["test", "h", "-t", "nan"], "above 0"),
+        (&["test", "h", "-t", "5", "-n", "1M"], "cannot be used with"),
+        (&["test", "h", "-b", "100"], "give the unit"),
+        (&["test", "h", "-p", "0"], "ports are 1 to 65535"),
+        (&["test", "h", "-p", "70000"], "70000"),
+        (&["test", "h", "-4", "-6"], "cannot be used with"),
+        (&["test", "h", "-B", "nowhere"], "nowhere"),
+        (&["test", "127.0.0.1", "-C", "warp"], "warp"),
+        (&["test", ""], "name"),
+        (&["test", "no.such.host.invalid"], "cannot resolve"),
+        (&["test", "127.0.0.1", "-B", "192.0.2.1"], "192.0.2.1"),
+        (&["server", "--max-tests", "0"], "max-tests"),
+        (&["lab", "run", "--", "true"], "--link"),
+        (&["lab", "run", "--link", "rate=0,rtt=1ms", "--", "true"], "a rate of zero"),
+        (&["lab", "run", "--link", "rate=1mbit,rtt=-1ms", "--", "true"], "negative"),
+        (&["lab", "run", "--link", "rate=1mbit,rtt=1ms,loss=120%", "--", "true"], "100 %"),
+        (&["lab", "run", "--link", "rate=1mbit,rtt=1ms"], "CMD"),
+        (&["lab", "run", "--link", "rate=1mbit,rtt=1ms", "--sysctl", "x", "--", "a"], "KEY=VALUE"),
+        (&["no-such-verb"], "no-such-verb"),
+        (&["completions", "csh"], "csh"),
+    ] {
+        refused(arguments, 2, says);
+    }
+}
+
+#[test]
+fn work_that_cannot_be_done_is_said() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("half.json");
+    std::fs::write(&file, "{\"schema\": \"longhaul.measurement/1\"").unwrap();
+    let file = file.to_str().unwrap();
+    refused(&["explain", file], 1, "no measurement");
+    refused(&["explain", "/no/such/file"], 1, "cannot read");
+    refused(&["man", "--dir", "/no/such/folder"], 1, "make the folder first");
+    // Nobody listens where a listener just was.
+    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port().to_string();
+    refused(&["test", "127.0.0.1", "-p", &port], 1, "longhaul server");
+}
+
+#[test]
+fn a_port_in_use_is_named() {
+    let server = Server::start(&[]);
+    refused(&["server", "-B", "127.0.0.1", "-p", &server.port], 1, "another server runs there");
+}
+
+/// A server that takes the connection and answers with `bytes`.
+fn answering(bytes: &'static [u8]) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port().to_string();
+    std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let mut cookie = [0; 37];
+        let _ = stream.read_exact(&mut cookie);
+        let _ = stream.write_all(bytes);
+    });
+    port
+}
+
+#[test]
+fn a_peer_that_speaks_something_else_is_told_apart() {
+    for bytes in
+        [&b"HTTP/1.1 400 Bad Request\r\n\r\n"[..], b"\x09\xff\xff\xff\xff", b"", b"\x09\x00"]
+    {
+        let output = run(&["test", "127.0.0.1", "-p", &answering(bytes), "-t", "1"]);
+        let text = String::from_utf8(output.stderr).unwrap();
+        assert_eq!((output.status.code(), text.lines().count()), (Some(1), 1), "{bytes:?}: {text}");
+    }
+}
+
+#[test]
+fn nobody_reading_is_no_panic() {
+    use crate::program::command;
+    use std::process::Stdio;
+    let mut child = command(&["completions", "bash"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+}

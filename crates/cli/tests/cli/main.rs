@@ -1,0 +1,10 @@
+//! The command line, from outside: what it prints, and what it answers to
+//! what is wrong. Nothing here needs privileges; the network is the loopback.
+
+#![expect(clippy::unwrap_used, reason = "in a test an unwrap is an assertion")]
+
+mod bad_input;
+mod figures;
+mod program;
+mod results;
+mod tools;

@@ -1,0 +1,72 @@
+//! The program under test, bounded in time.
+
+use std::io::{BufRead, BufReader};
+use std::process::{Child, ChildStdout, Command, Output, Stdio};
+use std::time::Duration;
+
+/// Longest that any call here may take; far more than any needs.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// The command, without the user's own settings and colours.
+pub(crate) fn command(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_longhaul"));
+    command.args(arguments).env_remove("NO_COLOR").env("LC_ALL", "C.UTF-8").stdin(Stdio::null());
+    command
+}
+
+/// Runs it to its end; one that does not end is killed and fails the test.
+pub(crate) fn run(arguments: &[&str]) -> Output {
+    let child = command(arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let (id, (send, receive)) = (child.id(), std::sync::mpsc::channel());
+    std::thread::spawn(move || send.send(child.wait_with_output()));
+    receive.recv_timeout(PATIENCE).map_or_else(
+        |_| {
+            let _ = Command::new("kill").args(["-9", &id.to_string()]).status();
+            panic!("longhaul {arguments:?} did not end within {PATIENCE:?}")
+        },
+        Result::unwrap,
+    )
+}
+
+/// What it printed, where it must succeed.
+pub(crate) fn printed(arguments: &[&str]) -> String {
+    let output = run(arguments);
+    let complaint = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{arguments:?}: {complaint}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// A server of ours on a port that the kernel chose; killed when dropped.
+pub(crate) struct Server {
+    child: Child,
+    pub(crate) port: String,
+    _output: BufReader<ChildStdout>,
+}
+
+impl Server {
+    pub(crate) fn start(arguments: &[&str]) -> Self {
+        let mut child = command(&["server", "-B", "127.0.0.1", "-p", "0"])
+            .args(arguments)
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut output = BufReader::new(child.stdout.take().unwrap());
+        let mut line = String::new();
+        output.read_line(&mut line).unwrap();
+        let address = line.split([' ', ';']).find(|word| word.starts_with("127.0.0.1:")).unwrap();
+        let port = address.rsplit(':').next().unwrap().to_owned();
+        Server { child, port, _output: output }
+    }
+
+    /// Its exit code, when it ends by itself.
+    pub(crate) fn ended(&mut self) -> Option<i32> {
+        self.child.wait().unwrap().code()
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

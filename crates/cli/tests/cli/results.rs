@@ -1,0 +1,121 @@
+//! A test over the loopback, in every form it is given.
+
+use crate::program::{Server, command, printed, run};
+use serde_json::Value;
+use std::process::Stdio;
+use std::time::Duration;
+
+const KEYS: [&str; 4] = ["throughput_bps", "limit", "shares", "sentence"];
+
+#[test]
+fn rows_then_the_finding() {
+    let server = Server::start(&[]);
+    let text = printed(&["test", "127.0.0.1", "-p", &server.port, "-t", "2", "-P", "2"]);
+    for part in ["Interval", "Bitrate", "Cwnd", "[SUM]", "sender", "receiver", "Limit  "] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+}
+
+#[test]
+fn json_has_the_keys_and_only_json() {
+    let server = Server::start(&[]);
+    for extra in [&[][..], &["-R"], &["-P", "8"], &["-b", "50m"], &["-n", "3M"]] {
+        let mut arguments = vec!["test", "127.0.0.1", "-p", &server.port, "--json"];
+        if !extra.contains(&"-n") {
+            arguments.extend(["-t", "1"]);
+        }
+        arguments.extend(extra);
+        let result: Value = serde_json::from_str(&printed(&arguments)).unwrap();
+        for key in KEYS {
+            assert!(!result[key].is_null(), "{extra:?}: {key} in {result}");
+        }
+        let shares = result["shares"].as_object().unwrap();
+        let sum: f64 = shares.values().map(|share| share.as_f64().unwrap()).sum();
+        assert!((sum - 1.0).abs() < 1e-6, "{extra:?}: {result}");
+        if extra.contains(&"-b") {
+            assert_eq!(result["limit"], "application", "{extra:?}: {result}");
+        }
+    }
+}
+
+#[test]
+fn what_is_saved_is_explained_alike() {
+    let server = Server::start(&[]);
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let (kept, page, second) = (path("m.json"), path("m.html"), path("n.html"));
+    let first: Value = serde_json::from_str(&printed(&[
+        "test",
+        "127.0.0.1",
+        "-p",
+        &server.port,
+        "-t",
+        "1",
+        "--json",
+        "--save",
+        &kept,
+        "--html",
+        &page,
+    ]))
+    .unwrap();
+    let again: Value =
+        serde_json::from_str(&printed(&["explain", &kept, "--json", "--html", &second])).unwrap();
+    assert_eq!(first, again);
+    assert!(printed(&["explain", &kept]).contains("Limit  "));
+    let html = std::fs::read_to_string(&page).unwrap();
+    assert_eq!(html, std::fs::read_to_string(&second).unwrap());
+    assert!(html.contains("<svg") && html.trim_end().ends_with("</html>"), "{}", html.len());
+    for fetched in ["src=", "href=", "http:", "https:", "url("] {
+        assert!(!html.contains(fetched), "{fetched}");
+    }
+}
+
+#[test]
+fn one_off_serves_one_and_ends() {
+    let mut server = Server::start(&["--one-off"]);
+    printed(&["test", "127.0.0.1", "-p", &server.port, "-t", "0.3"]);
+    assert_eq!(server.ended(), Some(0));
+}
+
+#[test]
+fn a_clamped_window_is_told_with_the_setting() {
+    let server = Server::start(&[]);
+    let output = run(&["test", "127.0.0.1", "-p", &server.port, "-t", "0.3", "-w", "900M"]);
+    let text = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.success(), "{text}");
+    assert!(text.contains("net.core.wmem_max"), "{text}");
+}
+
+#[test]
+fn both_ip_versions() {
+    let mut child = command(&["server", "-B", "::1", "-p", "0", "--one-off"])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    std::io::BufRead::read_line(
+        &mut std::io::BufReader::new(child.stdout.take().unwrap()),
+        &mut line,
+    )
+    .unwrap();
+    let port = line.split("]:").nth(1).unwrap().split(';').next().unwrap().to_owned();
+    let result: Value = serde_json::from_str(&printed(&[
+        "test", "::1", "-6", "-B", "::1", "-p", &port, "-t", "0.5", "--json",
+    ]))
+    .unwrap();
+    assert!(result["received_bytes"].as_u64().unwrap() > 0);
+    assert!(child.wait().unwrap().success());
+}
+
+#[test]
+fn a_server_that_vanishes_is_said_at_once() {
+    let server = Server::start(&[]);
+    let arguments = ["test", "127.0.0.1", "-p", &server.port, "-t", "600"];
+    let child = command(&arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    // Rows are its sign that the test runs; a second is enough for the first.
+    std::thread::sleep(Duration::from_millis(1500));
+    drop(server);
+    let output = child.wait_with_output().unwrap();
+    let text = String::from_utf8(output.stderr).unwrap();
+    assert_eq!((output.status.code(), text.lines().count()), (Some(1), 1), "{text}");
+}

@@ -1,0 +1,82 @@
+//! Everything that needs a lab: namespaces, TUN devices, real kernel TCP, and
+//! a real iperf3 as the other end. One test at a time: a busy machine would
+//! make labs not valid.
+//!
+//! Where the system allows no lab, or iperf3 is missing, the tests that need
+//! them are counted as ignored.
+
+#![expect(clippy::unwrap_used, reason = "in a test an unwrap is an assertion")]
+
+mod closed_loop;
+mod ends;
+mod path;
+mod program;
+mod user;
+mod wire;
+
+use libtest_mimic::{Arguments, Trial};
+use std::process::Command;
+
+/// What a test needs beside a lab.
+#[derive(PartialEq)]
+enum Needs {
+    Nothing,
+    Iperf3,
+    RootAndDevices,
+}
+
+fn main() {
+    let mut arguments = Arguments::from_args();
+    arguments.test_threads = Some(1);
+    if arguments.list {
+        libtest_mimic::run(&arguments, trials(true, true, true)).exit();
+    }
+    let probe = program::lab("rate=1gbit,rtt=1ms", &["true"]);
+    let lab = probe.code == Some(0);
+    let iperf3 = Command::new("iperf3").arg("--version").output().is_ok();
+    if !lab {
+        eprintln!("no lab can be made here ({}): its tests are skipped", probe.stderr.trim());
+    }
+    if !iperf3 {
+        eprintln!("iperf3 is not installed: the tests against it are skipped");
+    }
+    let required = std::env::var("LONGHAUL_REQUIRE_PEERS").as_deref() == Ok("1");
+    assert!(!required || (lab && iperf3), "LONGHAUL_REQUIRE_PEERS=1 asks for a lab and for iperf3");
+    libtest_mimic::run(&arguments, trials(lab, iperf3, user::can_be_made())).exit();
+}
+
+fn trials(lab: bool, iperf3: bool, devices: bool) -> Vec<Trial> {
+    let tests: [(&str, Needs, fn()); 18] = [
+        ("the_loop_closes", Needs::Nothing, closed_loop::the_loop_closes),
+        ("the_loop_can_be_interrupted", Needs::Nothing, closed_loop::it_can_be_interrupted),
+        ("the_command_has_the_terminal", Needs::Nothing, path::the_command_has_the_terminal),
+        ("the_idle_round_trip_is_as_asked", Needs::Nothing, path::the_idle_round_trip_is_as_asked),
+        ("hosts_are_set_as_asked", Needs::Nothing, path::hosts_are_set_as_asked),
+        ("what_was_not_carried_is_not_valid", Needs::Nothing, path::what_was_not_carried),
+        ("a_transfer_is_explained", Needs::Nothing, path::a_transfer_is_explained),
+        ("the_rate_is_as_asked", Needs::Iperf3, path::the_rate_is_as_asked),
+        ("loss_is_binomial_on_the_wire", Needs::Iperf3, path::loss_is_binomial),
+        ("exit_codes", Needs::Nothing, ends::exit_codes),
+        ("killed_outside", Needs::Nothing, ends::killed_outside),
+        ("killed_inside", Needs::Nothing, ends::killed_inside),
+        ("interrupted", Needs::Nothing, ends::interrupted),
+        ("orphans_end_too", Needs::Nothing, ends::orphans_end_too),
+        ("an_ordinary_user_has_a_lab", Needs::RootAndDevices, user::has_a_lab),
+        ("a_closed_device_names_the_remedy", Needs::RootAndDevices, user::closed_device),
+        ("our_client_its_server", Needs::Iperf3, wire::our_client_its_server),
+        ("its_client_our_server", Needs::Iperf3, wire::its_client_our_server),
+    ];
+    let trial = |(name, needs, test): (&'static str, Needs, fn())| {
+        let met = match needs {
+            Needs::Nothing => lab,
+            Needs::Iperf3 => lab && iperf3,
+            Needs::RootAndDevices => lab && devices,
+        };
+        let run = move || {
+            test();
+            Ok(())
+        };
+        Trial::test(name, run).with_ignored_flag(!met)
+    };
+    tests.into_iter().map(trial).collect()
+}
