@@ -28,7 +28,7 @@ pub(crate) struct Evidence {
     pub(crate) windows: Option<Vec<ByteCount>>,
     /// How low the announced window fell: its 10th percentile over its most.
     pub(crate) window_floor: Option<f64>,
-    /// Bytes in the send buffers, in flight or waiting, over all streams.
+    /// Bytes in the send buffers, in flight or waiting: the mean over time, of all streams.
     pub(crate) held: Option<ByteCount>,
     /// Congestion windows over all streams.
     pub(crate) cwnd: Option<ByteCount>,
@@ -77,9 +77,10 @@ impl Evidence {
                 .map(ByteCount::from_f64),
             windows: window.windows(),
             window_floor: window.window_floor(),
+            // The mean: a full buffer empties and fills in steps of a whole write.
             held: window
-                .sum(|s| s.written_bytes.checked_sub(s.acked_bytes))
-                .map(ByteCount::from_f64),
+                .mean(|s| s.written_bytes.saturating_sub(s.acked_bytes) as f64)
+                .map(|each| ByteCount::from_f64(each * m.streams.len() as f64)),
             cwnd: window.sum(|s| Some(s.cwnd_bytes)).map(ByteCount::from_f64),
             cwnd_filled: window.median(|s| {
                 (s.cwnd_bytes > 0).then(|| s.in_flight_bytes as f64 / s.cwnd_bytes as f64)

@@ -12,9 +12,10 @@ pub(crate) const CPU_FULL: f64 = 0.95;
 /// other held it for longer.
 const HELD: f64 = 0.4;
 
-/// Less than this of the send buffer's clock is noise beside an idle program.
-/// A full send buffer and a program that has nothing to write look alike in
-/// all else, and Linux starts that clock only when everything written is sent.
+/// Less than this of the send buffer's clock is noise beside a program held to
+/// a rate. A full send buffer and a program that has nothing to write look
+/// alike in all else. Linux starts that clock only where a segment is sent
+/// while the program already waits; a blocking writer can escape it for good.
 const SEND_BUFFER_SHOWS: f64 = 0.15;
 
 /// A rate asked with `-b` counts as reached from here.
@@ -52,7 +53,8 @@ pub(crate) fn limit(m: &Measurement, e: &Evidence, shares: &Shares) -> Limit {
             return Limit::Application;
         }
         if idle_between_writes(e) {
-            return if shares.send_buffer >= SEND_BUFFER_SHOWS {
+            // Our own sender always has more to write, unless a rate was asked.
+            return if asked(m).is_none() || shares.send_buffer >= SEND_BUFFER_SHOWS {
                 Limit::SendBuffer
             } else {
                 Limit::Application

@@ -90,7 +90,13 @@ fn receive_window(shares: &Shares, m: &Measurement, e: &Evidence) -> String {
 }
 
 fn send_buffer(shares: &Shares, m: &Measurement, e: &Evidence) -> String {
-    let mut text = format!("Send buffer limited {} of the time", percent(shares.send_buffer));
+    let mut text = if shares.send_buffer >= 0.4 {
+        format!("Send buffer limited {} of the time", percent(shares.send_buffer))
+    } else {
+        // The kernel's clock missed it.
+        "Send buffer limited: all that was written was sent, and the congestion window had room"
+            .to_owned()
+    };
     if let (Some(held), Some(rtt)) = (e.held, e.min_rtt)
         && let Some(most) = model::window_rate(held, rtt)
     {

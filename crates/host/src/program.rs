@@ -1,7 +1,7 @@
 //! Programs in a network namespace, and the end of them.
 
 use crate::netns::NetNs;
-use crate::{sys, world};
+use crate::{signals, sys, world};
 use std::collections::HashMap;
 use std::ffi::OsString;
 use std::io;
@@ -78,6 +78,7 @@ impl Reaper {
         // numbers and static strings. The descriptor is open in the child too.
         unsafe {
             command.pre_exec(move || {
+                signals::unblock();
                 sys::check(libc::setns(handle, libc::CLONE_NEWNET))?;
                 // /sys shows the devices of the namespace it was mounted in.
                 // Where it cannot be mounted anew the programs still work.

@@ -22,12 +22,19 @@ fn set(with_child: bool) -> libc::sigset_t {
 }
 
 /// Holds back the signals that end a program, in this thread and in those it
-/// starts, so that they can be waited for. Programs started afterwards get
-/// them as usual.
+/// starts, so that they can be waited for.
 pub fn block() {
     let set = set(true);
     // SAFETY: a valid set; pthread_sigmask cannot fail with SIG_BLOCK.
     unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, &raw const set, std::ptr::null_mut()) };
+}
+
+/// Holds nothing back any more: for a program about to be started, which
+/// inherits what is held back.
+pub(crate) fn unblock() {
+    let set = set(true);
+    // SAFETY: a valid set; pthread_sigmask cannot fail with SIG_UNBLOCK.
+    unsafe { libc::pthread_sigmask(libc::SIG_UNBLOCK, &raw const set, std::ptr::null_mut()) };
 }
 
 /// Waits for a signal that asks to end (Ctrl-C, SIGTERM, SIGHUP, SIGQUIT) and

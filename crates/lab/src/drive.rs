@@ -29,6 +29,13 @@ const BATCH: usize = 16;
 /// 64 KiB, and a path full of small packets would waste most of its memory.
 const COPIED: usize = 16 * 1024;
 
+/// Longest sleep: one that took longer tells that the thread was kept from
+/// running, and what arrived meanwhile was read late.
+const LOOK: Duration = Duration::from_millis(5);
+
+/// How much longer a sleep may take before that is said of it.
+const HESITATION: Duration = Duration::from_millis(1);
+
 /// Most that a sleep is cut short, see [`Sleep`].
 const EARLY: Duration = Duration::from_micros(150);
 
@@ -68,6 +75,8 @@ struct Packet {
     bytes: Bytes,
     length: usize,
     layout: Layout,
+    /// How late it may have come to the bottleneck, in ns, because it was read late.
+    late: u64,
 }
 
 /// Where its bytes are.
@@ -112,6 +121,8 @@ struct Driver {
     start: Instant,
     pool: Pool,
     sleep: Sleep,
+    /// When the device was last known to have nothing for us.
+    seen_empty: Nanos,
     scratch: Vec<u8>,
     period: Period,
     tally: Tally,
@@ -139,6 +150,7 @@ impl Direction {
             start: clock::now(),
             pool: Pool::new(room),
             sleep: Sleep::default(),
+            seen_empty: Nanos(0),
             scratch: Vec::new(),
             period: Period::default(),
             tally: Tally {
@@ -166,21 +178,23 @@ impl Driver {
                 continue;
             }
             let timeout = match self.link.next_due() {
-                None => None,
+                None => LOOK,
                 Some(due) => {
                     let left = Duration::from_nanos(due.since(now));
                     match self.sleep.timeout(due, left) {
                         None => continue,
-                        timeout => timeout,
+                        Some(timeout) => timeout.min(LOOK),
                     }
                 }
             };
             let files = [self.direction.stop.as_fd(), self.direction.from.as_fd()];
-            let [_, packet] = wait::readable(files, timeout)?;
-            if let Some(timeout) = timeout.filter(|_| !packet) {
-                let slept = Duration::from_nanos(self.now().since(now));
-                self.sleep.woke(slept.saturating_sub(timeout));
+            let [_, packet] = wait::readable(files, Some(timeout))?;
+            let woken = self.now();
+            let longer = Duration::from_nanos(woken.since(now)).saturating_sub(timeout);
+            if !packet {
+                self.sleep.woke(longer);
             }
+            self.seen_empty = if longer > HESITATION { now.plus(timeout) } else { woken };
         }
         Ok(())
     }
@@ -191,7 +205,10 @@ impl Driver {
             let mut slot = self.pool.take()?;
             let length = match self.direction.from.receive(self.pool.bytes_mut(&mut slot)) {
                 Ok(length) => length,
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    self.seen_empty = self.now();
+                    return Ok(false);
+                }
                 Err(error) => return Err(error),
             };
             let now = self.now();
@@ -202,7 +219,13 @@ impl Driver {
             };
             let bytes =
                 if length <= COPIED { Bytes::Copied(bytes.into()) } else { Bytes::Pooled(slot) };
-            self.link.arrive(now, layout.train(), Rc::new(Packet { bytes, length, layout }));
+            // Behind a busy bottleneck it does not matter when it was read.
+            let late = self
+                .link
+                .idle_since(now)
+                .map_or(0, |idle| now.since(idle).min(now.since(self.seen_empty)));
+            let packet = Packet { bytes, length, layout, late };
+            self.link.arrive(now, layout.train(), Rc::new(packet));
         }
         Ok(true)
     }
@@ -225,7 +248,8 @@ impl Driver {
                 self.tally.refused += packets;
             }
             // The histogram grows as it must; nothing is too late for it.
-            let _ = self.tally.lateness.record_n(now.since(delivery.due) / 1000, packets);
+            let late = now.since(delivery.due) + packet.late;
+            let _ = self.tally.lateness.record_n(late / 1000, packets);
             self.follow_rate(now, &delivery);
         }
     }

@@ -30,6 +30,7 @@ pub use train::{Delivery, Train};
 use rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 use std::collections::VecDeque;
+use std::time::Duration;
 
 /// A moment on the virtual clock, in nanoseconds since the link was made.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -40,6 +41,12 @@ impl Nanos {
     #[must_use]
     pub const fn since(self, earlier: Nanos) -> u64 {
         self.0.saturating_sub(earlier.0)
+    }
+
+    /// So much later; held at the largest value.
+    #[must_use]
+    pub fn plus(self, time: Duration) -> Nanos {
+        Nanos(self.0.saturating_add(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)))
     }
 }
 
@@ -175,6 +182,12 @@ impl<P: Clone> Link<P> {
         let (end, _) =
             self.service(self.free_at.max(first.arrived), self.wire_size(first.train, first.next));
         Some(Nanos(end.0 + self.delay))
+    }
+
+    /// Since when the bottleneck has had nothing to send; `None` while it sends.
+    pub fn idle_since(&mut self, now: Nanos) -> Option<Nanos> {
+        self.advance(now);
+        (self.queue.is_empty() && self.free_at <= now).then_some(self.free_at)
     }
 
     /// What the link has done so far.

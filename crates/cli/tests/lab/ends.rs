@@ -19,12 +19,9 @@ pub(crate) fn exit_codes() {
     assert!(ended.code == Some(2) && said(&ended).contains("memory"), "{ended:?}");
 }
 
-/// A lab with a program on each host, told apart by how long they would sleep.
+/// A lab with two programs, told apart from others by how long they would sleep.
 fn sleeping(mark: &str) -> std::process::Child {
-    let server = format!("exec sleep {mark}");
-    // The server's sleep never listens: the client would wait for it.
     let client = format!("sleep {mark} & exec sleep {mark}");
-    let _ = server;
     let child = start(&["lab", "run", "--link", LINK, "--", "sh", "-c", &client]);
     until("the programs run", || processes(&format!("sleep\0{mark}")).len() == 2);
     child
