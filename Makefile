@@ -1,0 +1,48 @@
+# What people run: make demo, make test. Everything else is named in CONTRIBUTING.md.
+
+CARGO ?= cargo
+# Measurements share the machine with nothing else.
+BINARY = target/release/longhaul
+
+.PHONY: demo build test peers bench long audit man clean
+
+# Builds the program and runs the whole loop, inside this machine.
+demo: build
+	$(BINARY) demo
+
+build:
+	$(CARGO) build --release --locked
+
+# Every check there is but the long ones. CONTRIBUTING.md says what each holds.
+test: peers
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --locked --document-private-items
+	$(CARGO) test --workspace --locked
+	@scripts/audit --where-possible
+
+# Tests run real programs as peers. Where one is missing and cannot be
+# installed, the tests that need it are counted as ignored, never as passed.
+peers:
+	@scripts/peers
+
+# The promised figures that depend on the machine, beside what they are here.
+bench:
+	$(CARGO) bench --locked -p longhaul-verify --bench lab
+
+# What takes longer than a check may: property tests with many more cases.
+long:
+	PROPTEST_CASES=100000 $(CARGO) test --workspace --release --locked --lib
+
+# Licences are checked by a test as well; known advisories need cargo-deny and
+# its database: `make test` checks them where both are at hand, and says where not.
+audit:
+	@scripts/audit
+
+# Manual pages for a package.
+man: build
+	mkdir -p target/man
+	$(BINARY) man --dir target/man
+
+clean:
+	$(CARGO) clean
