@@ -25,11 +25,7 @@ const FLOORS: [&[&str]; 6] = [
 const PURE: [&str; 7] = ["units", "model", "record", "iperf3", "link", "diagnose", "report"];
 
 /// Licences that ask for no more than their text and names beside a copy.
-const LICENCES: [&str; 3] = [
-    "MIT",
-    "Apache-2.0",
-    "Unicode-3.0",
-];
+const LICENCES: [&str; 3] = ["MIT", "Apache-2.0", "Unicode-3.0"];
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
