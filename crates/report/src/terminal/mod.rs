@@ -1,6 +1,6 @@
 //! Text for a terminal, as wide as it is and never wider.
 //!
-//! Functions that give one line ([`interval_row`], [`progress`]) end without a
+//! Functions that give one line ([`interval_row`], [`progress()`]) end without a
 //! newline, so that a caller may overwrite them; blocks end with one. No line
 //! has trailing spaces, and without colour there is no escape code in any.
 
