@@ -16,7 +16,7 @@
 //! | how much loss a rate bears | [`loss_budget_mathis`], [`loss_budget_cubic`] | the same |
 //! | how long slow start takes | [`slow_start_time`] | RFC 5681, RFC 6928 |
 //!
-//! [`worksheet`] answers them all at once, each with its numbers in words.
+//! [`worksheet()`] answers them all at once, each with its numbers in words.
 
 mod figures;
 mod loss;
