@@ -46,7 +46,7 @@ pub(crate) fn limit(m: &Measurement, e: &Evidence) -> Limit {
         Limit::Policer
     } else if is_pacing(e) {
         Limit::Pacing
-    } else if e.cwnd_filled.is_some_and(|filled| filled >= FILLED) || e.steady_retransmits > 0.0 {
+    } else if is_congestion(e) {
         Limit::Congestion
     } else {
         Limit::Unknown
@@ -103,6 +103,15 @@ fn is_loss(m: &Measurement, e: &Evidence) -> bool {
 fn is_policer(m: &Measurement, e: &Evidence) -> bool {
     let bursts = e.steady_retransmits >= 2.0 * BURST && e.burst >= BURST;
     m.path.is_none() && bursts && e.is_flat() && !e.has_standing_queue()
+}
+
+/// A window that was filled or cut, and that accounts for the rate: one that
+/// would carry several times as much held nothing.
+fn is_congestion(e: &Evidence) -> bool {
+    let window = e.cwnd.zip(e.loaded_rtt).and_then(|(cwnd, rtt)| model::window_rate(cwnd, rtt));
+    let accounts = window.is_none_or(|rate| rate.as_f64() <= AGREES * e.goodput.as_f64());
+    let filled = e.cwnd_filled.is_some_and(|filled| filled >= FILLED);
+    accounts && (filled || e.steady_retransmits > 0.0)
 }
 
 fn is_pacing(e: &Evidence) -> bool {

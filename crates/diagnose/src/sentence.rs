@@ -3,6 +3,7 @@
 use crate::{
     evidence::Evidence,
     judge::{CPU_FULL, asked},
+    network,
     predict::{self, PathPayload, Prediction},
 };
 use record::{Limit, Measurement, Shares};
@@ -41,7 +42,8 @@ pub(crate) fn of(
         Limit::Congestion => congestion(m, e),
         Limit::Unknown => format!(
             "The evidence does not tell what held it at {}: no window, buffer, program, core, \
-             queue or loss stands out; repeat with a longer test.",
+             queue or loss stands out; see how busy both machines are, and repeat with a longer \
+             test.",
             e.goodput
         ),
     }
@@ -220,8 +222,12 @@ fn congestion(m: &Measurement, e: &Evidence) -> String {
     if e.retransmits > 0 {
         text += &format!(", after {} segments were sent again", e.retransmits);
     }
-    text + "; another congestion control (-C bbr), a deeper queue at the bottleneck or less \
+    let other = if network::is_bbr(m) { "" } else { " (-C bbr)" };
+    text += &format!(
+        "; another congestion control{other}, a deeper queue at the bottleneck or less \
             traffic beside it would help."
+    );
+    text
 }
 
 fn without_clocks(m: &Measurement, e: &Evidence) -> String {

@@ -62,6 +62,8 @@ fn overshoot_of_slow_start_leaves_the_rate_smooth_and_the_goodput_below_the_link
 fn a_known_path_is_full_from_nine_tenths() {
     let at = |mbit: f64| Flow {
         lost: Box::new(|_| 1.0),
+        cwnd: Box::new(|_| 600_000),
+        in_flight: 560_000,
         path: Some(path(100, 50, "0")),
         ..flow(mbit, 50.0)
     };
@@ -174,7 +176,7 @@ fn a_sender_that_paces_itself() {
     assert_eq!(finding.predicted_bps, Some(BitRate::from_bps(30_600_000)));
     // CUBIC's own pacing is a fifth over what it delivers.
     assert_ne!(limit(&paced(36_000_000)), Some(Limit::Pacing));
-    let filled = Flow { in_flight: 2 << 20, ..paced(30_600_000) };
+    let filled = Flow { cwnd: Box::new(|_| 310_000), in_flight: 300_000, ..paced(30_600_000) };
     assert_eq!(limit(&filled), Some(Limit::Congestion));
 }
 
@@ -207,10 +209,17 @@ fn a_test_shorter_than_slow_start() {
 
 #[test]
 fn a_congestion_window_that_holds_for_no_other_reason() {
-    let held = Flow { rtt_ms: 104.0, ..flow(40.0, 100.0) };
-    let finding = found(&held);
+    let held = |cwnd: u64, in_flight| Flow {
+        rtt_ms: 104.0,
+        cwnd: Box::new(move |_| cwnd),
+        in_flight,
+        ..flow(40.0, 100.0)
+    };
+    let finding = found(&held(512 << 10, 512 << 10));
     assert_eq!(finding.limit, Some(Limit::Congestion));
-    assert!(finding.equation.unwrap().starts_with("congestion window / RTT = 2 MiB / 104 ms"));
-    let open = Flow { in_flight: 1 << 20, ..held };
-    assert_eq!(limit(&open), Some(Limit::Unknown));
+    assert!(finding.equation.unwrap().starts_with("congestion window / RTT = 512 KiB / 104 ms"));
+    assert_eq!(limit(&held(512 << 10, 256 << 10)), Some(Limit::Unknown));
+    // A window that would carry 2.5 times as much, and one just above.
+    assert_eq!(limit(&held(1_290_000, 1_290_000)), Some(Limit::Congestion));
+    assert_eq!(limit(&held(1_310_000, 1_310_000)), Some(Limit::Unknown));
 }
