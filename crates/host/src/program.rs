@@ -19,6 +19,7 @@ pub type ExitCode = i32;
 #[derive(Debug, Clone)]
 pub struct Reaper {
     shared: Arc<Shared>,
+    path: Option<OsString>,
 }
 
 #[derive(Debug, Default)]
@@ -44,10 +45,12 @@ pub struct Program {
 }
 
 impl Reaper {
-    /// Starts collecting, on a thread of its own, for as long as the process lives.
+    /// Starts collecting, on a thread of its own, for as long as the process
+    /// lives. Programs are looked for in `path`, where it is given, and find
+    /// others there.
     #[must_use]
-    pub fn start() -> Self {
-        let reaper = Reaper { shared: Arc::default() };
+    pub fn start(path: Option<OsString>) -> Self {
+        let reaper = Reaper { shared: Arc::default(), path };
         let shared = Arc::clone(&reaper.shared);
         std::thread::spawn(move || collect(&shared));
         reaper
@@ -70,6 +73,9 @@ impl Reaper {
         };
         let mut command = Command::new(program);
         command.args(arguments);
+        if let Some(path) = &self.path {
+            command.env("PATH", path);
+        }
         if !foreground {
             command.stdin(Stdio::null()).stdout(io::stderr().as_fd().try_clone_to_owned()?);
         }

@@ -104,7 +104,7 @@ fn run_inside(args: &RunArgs) -> Outcome {
     };
     let running = Running::default();
     running.end_on_signals();
-    let reaper = Reaper::start();
+    let reaper = Reaper::start(path_with_us());
     let lab = Lab::start(&plan).map_err(Failure::usage)?;
     cover_names(&lab);
     introduce(&lab, &plan);
@@ -126,6 +126,15 @@ fn run_inside(args: &RunArgs) -> Outcome {
             .map_err(|error| Failure::work(format!("cannot write {}: {error}", file.display())))?;
     }
     Ok(conclude(&report, code))
+}
+
+/// The search path with our own folder at its end: `longhaul test` works in a
+/// lab where longhaul is not installed.
+fn path_with_us() -> Option<OsString> {
+    let own = std::env::current_exe().ok()?;
+    let known = std::env::var_os("PATH").unwrap_or_default();
+    let folders = std::env::split_paths(&known).chain(own.parent().map(Into::into));
+    std::env::join_paths(folders).ok()
 }
 
 /// Lets the hosts' names resolve for every program of this world.
