@@ -1,14 +1,12 @@
 # What people run: make demo, make test. Everything else is named in CONTRIBUTING.md.
 
 CARGO ?= cargo
-# Measurements share the machine with nothing else.
-BINARY = target/release/longhaul
 
 .PHONY: demo build test peers bench long audit man clean
 
 # Builds the program and runs the whole loop, inside this machine.
-demo: build
-	$(BINARY) demo
+demo:
+	$(CARGO) run --release --locked -- demo
 
 build:
 	$(CARGO) build --release --locked
@@ -40,9 +38,9 @@ audit:
 	@scripts/audit
 
 # Manual pages for a package.
-man: build
+man:
 	mkdir -p target/man
-	$(BINARY) man --dir target/man
+	$(CARGO) run --release --locked -- man --dir target/man
 
 clean:
 	$(CARGO) clean

@@ -35,6 +35,8 @@ pub(crate) struct Console {
     live: bool,
     /// Whether the last thing on standard error is such a line.
     open: bool,
+    /// Whether standard output has lost its reader.
+    unread: bool,
 }
 
 impl Console {
@@ -60,17 +62,22 @@ impl Console {
             },
             live: stderr.is_terminal() && std::env::var_os("TERM").is_none_or(|t| t != "dumb"),
             open: false,
+            unread: false,
         }
     }
 
     /// Writes a part of the result. Where nobody reads any more (`| head`), the
-    /// work ends without a word.
+    /// work goes on without a word: files are still to be written, and the exit
+    /// code tells how it went.
     pub(crate) fn print(&mut self, text: &str) {
         self.clear();
+        if self.unread {
+            return;
+        }
         let mut out = io::stdout().lock();
         match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
             Ok(()) => {}
-            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => std::process::exit(0),
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => self.unread = true,
             Err(error) => {
                 complain(&format!("cannot write the result: {error}"));
                 std::process::exit(1);

@@ -12,8 +12,7 @@ pub(crate) fn on_signals() -> StopFlag {
     std::thread::spawn(move || {
         signals::wait_for_ending();
         raised.raise();
-        let (signal, _) = signals::wait_for_ending();
-        std::process::exit(128 + signal);
+        std::process::exit(128 + signals::wait_for_second());
     });
     stop
 }

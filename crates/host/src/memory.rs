@@ -5,14 +5,25 @@ use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
 use units::ByteCount;
 
-/// Memory that programs can still have without swapping (`MemAvailable`);
-/// `None` where the system does not tell.
+/// Memory that programs can still have without swapping: `MemAvailable`, or
+/// what the control group has left where that is less; `None` where the system
+/// does not tell.
 #[must_use]
 pub fn available() -> Option<ByteCount> {
     let text = std::fs::read_to_string("/proc/meminfo").ok()?;
     let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
     let kibibytes: u64 = line.trim().strip_suffix(" kB")?.parse().ok()?;
-    Some(ByteCount::from_bytes(kibibytes.saturating_mul(1024)))
+    let machine = kibibytes.saturating_mul(1024);
+    Some(ByteCount::from_bytes(group_leaves().map_or(machine, |left| left.min(machine))))
+}
+
+/// What a container's control group (version 2, as it is seen inside) leaves.
+fn group_leaves() -> Option<u64> {
+    let number = |file: &str| -> Option<u64> {
+        let text = std::fs::read_to_string(format!("/sys/fs/cgroup/{file}")).ok()?;
+        text.trim().parse().ok()
+    };
+    Some(number("memory.max")?.saturating_sub(number("memory.current")?))
 }
 
 /// Zeroed memory in pages of 2 MiB where the system has them. Packets by the

@@ -1,8 +1,9 @@
 //! Signals as events instead of interruptions.
 
-use crate::sys;
 use crate::world::Ended;
+use crate::{clock, sys};
 use std::io;
+use std::time::Duration;
 
 const ENDINGS: [libc::c_int; 4] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT];
 
@@ -11,13 +12,47 @@ fn set(with_child: bool) -> libc::sigset_t {
     unsafe {
         let mut set = std::mem::zeroed();
         libc::sigemptyset(&raw mut set);
-        for signal in ENDINGS {
+        for signal in ENDINGS.into_iter().filter(|signal| !is_ignored(*signal)) {
             libc::sigaddset(&raw mut set, signal);
         }
         if with_child {
             libc::sigaddset(&raw mut set, libc::SIGCHLD);
         }
         set
+    }
+}
+
+/// Whether we were started to ignore it, by `nohup` or in a script's
+/// background. A signal held back would reach us all the same.
+fn is_ignored(signal: libc::c_int) -> bool {
+    // SAFETY: the structure lives across the call; null leaves the action as it is.
+    unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        libc::sigaction(signal, std::ptr::null(), &raw mut action) == 0
+            && action.sa_sigaction == libc::SIG_IGN
+    }
+}
+
+/// Lets the ends of child processes be told to us, whatever the program that
+/// started us had set: ignored, they would be lost.
+pub(crate) fn hear_of_children() {
+    // SAFETY: the default action is always valid for SIGCHLD.
+    unsafe { libc::signal(libc::SIGCHLD, libc::SIG_DFL) };
+}
+
+/// Signals so close together are one: what is sent to a whole group reaches
+/// us directly and passed on.
+const SAME: Duration = Duration::from_millis(300);
+
+/// After the first signal, waits for one that was meant as a second.
+#[must_use]
+pub fn wait_for_second() -> i32 {
+    let first = clock::now();
+    loop {
+        let (signal, _) = wait_for_ending();
+        if clock::now().duration_since(first) > SAME {
+            return signal;
+        }
     }
 }
 

@@ -64,6 +64,7 @@ pub fn run(inside: impl FnOnce() -> i32) -> Result<Ended, WorldError> {
     }
     // SAFETY: plain flags. From here on children are born into the new PID namespace.
     sys::check(unsafe { libc::unshare(libc::CLONE_NEWPID) }).map_err(refused("PID namespace"))?;
+    signals::hear_of_children();
     signals::block();
     let (alive, guard) =
         pipe().map_err(|source| WorldError::Other { step: "making a pipe", source })?;

@@ -34,11 +34,12 @@ const COPIED: usize = 16 * 1024;
 const SHORT: Duration = Duration::from_micros(25);
 
 /// Longest sleep: one that took longer tells that the thread was kept from
-/// running, and what arrived meanwhile was read late.
-const LOOK: Duration = Duration::from_millis(5);
+/// running, and what arrived meanwhile was read late. With [`HESITATION`] it is
+/// the most that can go unseen, 2 ms: as late as a packet may be.
+const LOOK: Duration = Duration::from_micros(1500);
 
 /// How much longer a sleep may take before that is said of it.
-const HESITATION: Duration = Duration::from_millis(1);
+const HESITATION: Duration = Duration::from_micros(500);
 
 /// Most that a sleep is cut short, see [`Sleep`].
 const EARLY: Duration = Duration::from_micros(150);
@@ -127,6 +128,8 @@ struct Driver {
     sleep: Sleep,
     /// When the device was last known to have nothing for us.
     seen_empty: Nanos,
+    /// How late the busy period under way may have begun, in ns.
+    began_late: u64,
     scratch: Vec<u8>,
     period: Period,
     tally: Tally,
@@ -155,6 +158,7 @@ impl Direction {
             pool: Pool::new(room),
             sleep: Sleep::default(),
             seen_empty: Nanos(0),
+            began_late: 0,
             scratch: Vec::new(),
             period: Period::default(),
             tally: Tally {
@@ -223,12 +227,12 @@ impl Driver {
             };
             let bytes =
                 if length <= COPIED { Bytes::Copied(bytes.into()) } else { Bytes::Pooled(slot) };
-            // Behind a busy bottleneck it does not matter when it was read.
-            let late = self
-                .link
-                .idle_since(now)
-                .map_or(0, |idle| now.since(idle).min(now.since(self.seen_empty)));
-            let packet = Packet { bytes, length, layout, late };
+            // Behind a busy bottleneck it does not matter when it was read; but
+            // what made a busy period begin late made all of it late.
+            if let Some(idle) = self.link.idle_since(now) {
+                self.began_late = now.since(idle).min(now.since(self.seen_empty));
+            }
+            let packet = Packet { bytes, length, layout, late: self.began_late };
             self.link.arrive(now, layout.train(), Rc::new(packet));
         }
         Ok(true)

@@ -15,6 +15,14 @@ pub enum LabError {
         /// Those there are.
         available: String,
     },
+    /// A setting that no lab host has for itself.
+    #[error(
+        "{key} belongs to the whole machine; a lab host has only settings that begin with net."
+    )]
+    Setting {
+        /// The setting.
+        key: String,
+    },
     /// A setting was refused.
     #[error("cannot set {key} to '{value}' in a lab host: {source}{}", remedy(key, source))]
     Sysctl {

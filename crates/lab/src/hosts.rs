@@ -88,6 +88,7 @@ impl Lab {
     pub fn start(plan: &LabPlan) -> Result<Self, LabError> {
         certificate::check_memory(&plan.path, memory::available())?;
         check_congestion(&plan.congestion)?;
+        check_settings(&plan.sysctls)?;
         let seed = plan.path.seed.unwrap_or_else(host::random::seed);
         let stop = Arc::new(Bell::new().map_err(LabError::system("making an event"))?);
 
@@ -161,6 +162,12 @@ impl Lab {
     fn certificate<'a>(&'a self, tallies: &'a [Tally], dropped: DeviceDrops) -> Certificate<'a> {
         let Lab { path, seed, idle_rtt, .. } = self;
         Certificate { path, seed: *seed, idle_rtt: *idle_rtt, tallies, dropped }
+    }
+
+    /// Whether both directions are still carried; [`Lab::finish`] tells why not.
+    #[must_use]
+    pub fn is_carried(&self) -> bool {
+        !self.drivers.iter().any(JoinHandle::is_finished)
     }
 
     /// Ends the emulation and certifies it.
@@ -303,4 +310,13 @@ fn check_congestion(name: &str) -> Result<(), LabError> {
     }
     let name = name.chars().filter(|c| !c.is_control()).take(20).collect();
     Err(LabError::Congestion { name, available })
+}
+
+/// Only the network's settings belong to a host of a lab; any other is the
+/// machine's own.
+fn check_settings(settings: &[(String, String)]) -> Result<(), LabError> {
+    match settings.iter().find(|(key, _)| !key.starts_with("net.")) {
+        Some((key, _)) => Err(LabError::Setting { key: key.clone() }),
+        None => Ok(()),
+    }
 }

@@ -38,7 +38,7 @@ pub fn write(path: &Path, bytes: &[u8]) -> Result<(), WriteError> {
             Ok(there) if !there.is_file() => return std::fs::write(path, bytes),
             _ => {}
         }
-        // A link keeps pointing where it points; what it points at is replaced.
+        // A link that leads somewhere goes on doing so; what it leads to is replaced.
         let path = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
         let folder = match path.parent() {
             Some(folder) if !folder.as_os_str().is_empty() => folder,

@@ -4,7 +4,7 @@ use crate::console::Console;
 use crate::failure::{DONE, FAILED, Failure, NOT_VALID, Outcome};
 use crate::{inside, stop};
 use clap::Args;
-use lab::{LabPlan, PathSpec, QueueSpec};
+use lab::{LabError, LabPlan, PathSpec, QueueSpec};
 use report::html::{Page, Run as PageRun};
 use report::terminal::{self, Trace};
 use std::path::PathBuf;
@@ -66,6 +66,10 @@ fn run_inside(args: &DemoArgs, console: &mut Console) -> Outcome {
         Err(error @ VerifyError::Interrupted) => {
             crate::console::complain(&error.to_string());
             return Ok(FAILED);
+        }
+        // A lab that cannot be is a matter of privileges or of the machine.
+        Err(VerifyError::Lab(error)) if !matches!(error, LabError::Emulator(_)) => {
+            return Err(Failure::usage(error));
         }
         other => other.map_err(Failure::work)?,
     };

@@ -10,7 +10,7 @@ use lab::{Lab, LabError, LabHost, LabPlan, Listening, PathSpec};
 use record::PathReport;
 use std::ffi::OsString;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tune::Buffers;
 
@@ -20,6 +20,9 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// How long a server may go on after the command has ended before it is told
 /// to end, and after that before it is killed.
 const GRACE: Duration = Duration::from_millis(500);
+
+/// How often the path is looked at while the command runs.
+const GLANCE: Duration = Duration::from_millis(250);
 
 #[derive(Debug, Args)]
 pub(crate) struct LabArgs {
@@ -86,6 +89,9 @@ fn setting(text: &str) -> Result<(String, String), String> {
     let (key, value) =
         text.split_once('=').ok_or("write KEY=VALUE, such as net.ipv4.tcp_sack=0")?;
     sysctl::path(key.trim()).map_err(|error| error.to_string())?;
+    if !key.trim().starts_with("net.") {
+        return Err(LabError::Setting { key: key.trim().to_owned() }.to_string());
+    }
     Ok((key.trim().to_owned(), value.trim().to_owned()))
 }
 
@@ -113,17 +119,19 @@ fn run_inside(args: &RunArgs) -> Outcome {
         Some(line) => Some(start_server(&lab, &reaper, &running, line)?),
         None => None,
     };
+    if let Some(signal) = running.ending() {
+        return Ok(128 + signal);
+    }
     let client = start(lab.client(), &reaper, &args.command, true)?;
     running.add(&client);
-    let code = client.wait();
+    let code = wait_for(&client, &lab);
     if let Some(server) = server {
         end(&server);
     }
     let report = lab.finish().map_err(Failure::work)?;
     if let Some(file) = &args.report {
-        let json = serde_json::to_string_pretty(&report).map_err(Failure::work)?;
-        std::fs::write(file, json + "\n")
-            .map_err(|error| Failure::work(format!("cannot write {}: {error}", file.display())))?;
+        let json = serde_json::to_string_pretty(&report).map_err(Failure::work)? + "\n";
+        store::write(file, json.as_bytes()).map_err(Failure::work)?;
     }
     Ok(conclude(&report, code))
 }
@@ -132,7 +140,7 @@ fn run_inside(args: &RunArgs) -> Outcome {
 /// lab where longhaul is not installed.
 fn path_with_us() -> Option<OsString> {
     let own = std::env::current_exe().ok()?;
-    let known = std::env::var_os("PATH").unwrap_or_default();
+    let known = std::env::var_os("PATH").filter(|path| !path.is_empty())?;
     let folders = std::env::split_paths(&known).chain(own.parent().map(Into::into));
     std::env::join_paths(folders).ok()
 }
@@ -170,32 +178,65 @@ fn introduce(lab: &Lab, plan: &LabPlan) {
 /// The programs that run, so that a signal to the lab reaches them.
 #[derive(Clone, Default)]
 struct Running {
-    programs: Arc<Mutex<Vec<Program>>>,
+    known: Arc<Mutex<Known>>,
+}
+
+#[derive(Default)]
+struct Known {
+    programs: Vec<Program>,
+    /// The signal that ends the lab.
+    ending: Option<i32>,
 }
 
 impl Running {
+    fn hold(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A program that starts while the lab is ending is told at once.
     fn add(&self, program: &Program) {
-        self.programs.lock().unwrap_or_else(PoisonError::into_inner).push(program.clone());
+        let mut known = self.hold();
+        if let Some(signal) = known.ending {
+            program.signal(signal);
+        }
+        known.programs.push(program.clone());
+    }
+
+    /// The signal that came before the command was started.
+    fn ending(&self) -> Option<i32> {
+        self.hold().ending
     }
 
     /// The first signal goes on to the programs, which a terminal has told
     /// already; the lab then ends as they do. A second one ends everything.
     fn end_on_signals(&self) {
-        let programs = Arc::clone(&self.programs);
+        let running = self.clone();
         std::thread::spawn(move || {
             let (first, from_program) = signals::wait_for_ending();
-            let started = programs.lock().unwrap_or_else(PoisonError::into_inner).clone();
-            if started.is_empty() {
+            let mut known = running.hold();
+            known.ending = Some(first);
+            if known.programs.is_empty() {
                 std::process::exit(128 + first);
             }
             if from_program {
-                for program in &started {
-                    program.signal(first);
-                }
+                known.programs.iter().for_each(|program| program.signal(first));
             }
-            let (second, _) = signals::wait_for_ending();
-            std::process::exit(128 + second);
+            drop(known);
+            std::process::exit(128 + signals::wait_for_second());
         });
+    }
+}
+
+/// Waits for the command's end. A path that broke off would leave it waiting
+/// for as long as TCP does.
+fn wait_for(client: &Program, lab: &Lab) -> Code {
+    loop {
+        if let Some(code) = client.wait_at_most(GLANCE) {
+            return code;
+        }
+        if !lab.is_carried() {
+            end(client);
+        }
     }
 }
 
@@ -218,8 +259,8 @@ fn start_server(
     running: &Running,
     line: &str,
 ) -> Result<Program, Failure> {
-    // A shell reads the line as people write it; `exec` leaves no shell
-    // behind that would keep signals from the program.
+    // A shell reads the line as people write it; for a single program it
+    // leaves nothing of itself behind.
     let command = ["/bin/sh", "-c", line].map(OsString::from);
     let server = start(lab.server(), reaper, &command, false)?;
     running.add(&server);

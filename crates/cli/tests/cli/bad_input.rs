@@ -50,6 +50,19 @@ fn wrong_usage_is_refused_before_anything_runs() {
         (&["lab", "run", "--link", "rate=1mbit,rtt=1ms,loss=120%", "--", "true"], "100 %"),
         (&["lab", "run", "--link", "rate=1mbit,rtt=1ms"], "CMD"),
         (&["lab", "run", "--link", "rate=1mbit,rtt=1ms", "--sysctl", "x", "--", "a"], "KEY=VALUE"),
+        (
+            &[
+                "lab",
+                "run",
+                "--link",
+                "rate=1mbit,rtt=1ms",
+                "--sysctl",
+                "vm.swappiness=60",
+                "--",
+                "a",
+            ],
+            "whole machine",
+        ),
         (&["no-such-verb"], "no-such-verb"),
         (&["completions", "csh"], "csh"),
     ] {
