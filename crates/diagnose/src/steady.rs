@@ -16,8 +16,13 @@ const AT_SPEED: f64 = 0.9;
 /// test, is still the recovery from slow start's overshoot.
 const STALLED: f64 = 0.5;
 
-/// The part of the test in which a stall is laid to slow start; any later and
-/// it is what the path is like.
+/// A rate above this multiple of the median, likewise early, is slow start
+/// filling a queue before the first losses: random loss then never lets the
+/// congestion window be as large again.
+const BURST: f64 = 1.5;
+
+/// The part of the test in which a stall or a burst is laid to slow start; any
+/// later and it is what the path is like.
 const SETTLING: f64 = 1.0 / 3.0;
 
 /// Beyond this share of the test, the steady part is too short to speak for it.
@@ -61,6 +66,10 @@ pub(crate) fn find(arrived: &[Curve], planned: f64, rtt: Option<f64>) -> Option<
     if let Some(stall) = stall {
         start = fast_after(stall).unwrap_or(start);
     }
+    let burst = (start..settling).rfind(|&i| rates.get(i).is_some_and(|r| *r > BURST * usual));
+    if let Some(burst) = burst {
+        start = fast_after(burst + 1).unwrap_or(start);
+    }
     let from = time(start);
     Some(Part { from, to, late: from > LATE * to, variation: variation(arrived, from, to, width) })
 }
@@ -102,6 +111,18 @@ mod tests {
 
     fn slow_start(t: f64) -> f64 {
         (1e4 * 2f64.powf(t / 0.173)).min(12e6)
+    }
+
+    #[test]
+    fn begins_after_a_burst_that_never_comes_again() {
+        let burst = |height: f64| move |t: f64| if t < 2.0 { height } else { 3e6 };
+        let part = find(&curve(10.0, burst(12e6)), 10.0, Some(0.06)).unwrap();
+        assert!((1.9..2.8).contains(&part.from), "{part:?}");
+        let part = find(&curve(10.0, burst(4.4e6)), 10.0, Some(0.06)).unwrap();
+        assert!(part.from < 0.1, "{part:?}");
+        // As late as this it is what the path is like.
+        let late = |t: f64| if (5.0..6.0).contains(&t) { 12e6 } else { 3e6 };
+        assert!(find(&curve(10.0, late), 10.0, Some(0.06)).unwrap().from < 0.1);
     }
 
     #[test]
