@@ -1,6 +1,6 @@
 //! The loop itself: seed 0's experiment and its figures.
 
-use crate::program::{end, processes, run, signal, start, until};
+use crate::program::{end, processes, run, signal, start, until, valid};
 use serde_json::Value;
 
 fn number(value: &Value, key: &str) -> f64 {
@@ -10,7 +10,7 @@ fn number(value: &Value, key: &str) -> f64 {
 pub(crate) fn the_loop_closes() {
     let folder = tempfile::tempdir().unwrap();
     let page = folder.path().join("demo.html").to_str().unwrap().to_owned();
-    let ended = run(&["demo", "--json", "--html", &page]);
+    let ended = valid(|| run(&["demo", "--json", "--html", &page]));
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
     let report: Value = serde_json::from_str(&ended.stdout).unwrap();
 

@@ -1,6 +1,8 @@
 //! What the path does to what runs over it.
 
-use crate::program::{LONGHAUL, end, lab, lab_with, processes, reported, signal, start, until};
+use crate::program::{
+    LONGHAUL, end, lab, lab_with, processes, reported, signal, start, until, valid,
+};
 use serde_json::Value;
 use std::time::Duration;
 
@@ -68,15 +70,15 @@ pub(crate) fn a_transfer_is_explained() {
     let client = [LONGHAUL, "test", "server", "-t", "8", "--json"];
     // A window of 64 KiB x 2 at most: the receiver is what holds it.
     let capped = ["--server", &server, "--sysctl", "net.ipv4.tcp_rmem=4096 65536 65536"];
-    let ended = lab_with("rate=100mbit,rtt=60ms", &capped, &client);
+    let ended = valid(|| lab_with("rate=100mbit,rtt=60ms", &capped, &client));
     let result: Value = serde_json::from_str(&ended.stdout).unwrap();
     assert_eq!(result["limit"], "receive-window", "{result}");
     let small = ["--server", &server, "--sysctl", "net.ipv4.tcp_wmem=4096 65536 65536"];
-    let ended = lab_with("rate=100mbit,rtt=60ms", &small, &client);
+    let ended = valid(|| lab_with("rate=100mbit,rtt=60ms", &small, &client));
     let result: Value = serde_json::from_str(&ended.stdout).unwrap();
     assert_eq!(result["limit"], "send-buffer", "{result}");
     let lossy = ["--server", &server, "--tuned"];
-    let ended = lab_with("rate=100mbit,rtt=60ms,loss=1%", &lossy, &client);
+    let ended = valid(|| lab_with("rate=100mbit,rtt=60ms,loss=1%", &lossy, &client));
     let result: Value = serde_json::from_str(&ended.stdout).unwrap();
     assert_eq!(result["limit"], "loss", "{result}");
 }

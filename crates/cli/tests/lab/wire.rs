@@ -1,7 +1,7 @@
 //! iperf3's wire protocol against a real iperf3, over a lab's path: both
 //! programs' figures of one test agree.
 
-use crate::program::{Ended, LONGHAUL, lab_with};
+use crate::program::{Ended, LONGHAUL, lab_with, valid};
 use serde_json::Value;
 
 const LINK: &str = "rate=200mbit,rtt=10ms";
@@ -30,10 +30,11 @@ pub(crate) fn our_client_its_server() {
         let case = format!("{streams} {reverse:?}");
         let folder = tempfile::tempdir().unwrap();
         let log = folder.path().join("iperf3.json");
-        let server = format!("iperf3 -s -1 -J --logfile {}", log.display());
+        // iperf3 appends to a log; a repeated run begins a new one.
+        let server = format!("rm -f {0}; exec iperf3 -s -1 -J --logfile {0}", log.display());
         let mut client = vec![LONGHAUL, "test", "server", "-t", "2", "-P", streams, "--json"];
         client.extend(reverse);
-        let ended = lab_with(LINK, &["--tuned", "--server", &server], &client);
+        let ended = valid(|| lab_with(LINK, &["--tuned", "--server", &server], &client));
         let ours = checked(&ended, &case);
         let theirs = parsed(&std::fs::read_to_string(&log).unwrap());
         let sum = |end: &str| theirs["end"][end]["bytes"].as_u64().unwrap();
@@ -60,7 +61,7 @@ pub(crate) fn its_client_our_server() {
         let server = format!("{LONGHAUL} server --one-off");
         let mut client = vec!["iperf3", "-c", "server", "-t", "2", "-P", streams, "-J"];
         client.extend(reverse);
-        let ended = lab_with(LINK, &["--tuned", "--server", &server], &client);
+        let ended = valid(|| lab_with(LINK, &["--tuned", "--server", &server], &client));
         let theirs = checked(&ended, &case);
         let sum = |end: &str| theirs["end"][end]["bytes"].as_u64().unwrap();
         // Our server's last line: `test 1: received 48.2 MB in 2.00 s, …`.
