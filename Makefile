@@ -30,7 +30,7 @@ bench:
 
 # What takes longer than a check may: property tests with many more cases.
 long:
-	PROPTEST_CASES=100000 $(CARGO) test --workspace --release --locked --lib
+	PROPTEST_CASES=100000 $(CARGO) test --workspace --release --locked --lib --test link --test explain
 
 # Licences are checked by a test as well; known advisories need cargo-deny and
 # its database: `make test` checks them where both are at hand, and says where not.
