@@ -30,6 +30,8 @@ impl Axis {
     /// An axis over 0..=`top` that ends exactly there, with about `want` ticks.
     pub(crate) fn to(top: f64, units: &'static [Unit], want: f64) -> Self {
         let top = if top.is_finite() && top > 0.0 { top } else { units[0].0.max(1.0) };
+        // The next tick above must still be a number.
+        let top = top.min(1e300);
         let (scale, unit) =
             units.iter().rev().find(|(s, _)| top >= *s).copied().unwrap_or(units[0]);
         let raw = top / scale / want.max(1.0);
