@@ -146,7 +146,7 @@ fn path_with_us() -> Option<OsString> {
 }
 
 /// Lets the hosts' names resolve for every program of this world.
-pub(crate) fn cover_names(lab: &Lab) {
+fn cover_names(lab: &Lab) {
     let known = std::fs::read_to_string("/etc/hosts").unwrap_or_default();
     let names = lab.names() + &known;
     if let Err(error) = world::cover_file(c"/etc/hosts", &names) {
