@@ -1,10 +1,9 @@
-//! An emulated link: a bottleneck of constant rate with a drop-tail queue,
-//! then a wire with a propagation delay and random loss.
+//! An emulated link: a bottleneck with a queue, then a wire.
 //!
 //! ```text
-//!             full? drop          lost? drop
-//!                 ^                   ^
-//!  arrive --> [ queue ] --> rate --> wire (delay) --> release
+//!      too long?  policed?   full, AQM?             lost?
+//!          ^         ^           ^                    ^
+//!  arrive ─┴─────────┴────> [ queue ] ──> rate ──> wire (delay, jitter) ──> release
 //! ```
 //!
 //! Pure: no I/O, no system clock, no thread. Time comes in as [`Nanos`] and
@@ -13,24 +12,40 @@
 //!
 //! What operating systems hand over is a *train*: one buffer of up to 64 KiB
 //! that stands for many packets (segmentation offload). Everything here counts
-//! the single packets of MTU size: serialisation, queue, loss. (An emulator
-//! that counts the trains loses 45 packets where it was asked to lose one.)
-//! Neighbours of one train that leave within [`COALESCE`] are released
+//! the single packets of MTU size: serialisation, queue, marks, loss. (An
+//! emulator that counts the trains loses 45 packets where it was asked to lose
+//! one.) Neighbours of one train that leave within [`COALESCE`] are released
 //! together, at the time of the last: no packet is ever early, and none is
 //! late by more than that.
 //!
 //! Storage for packets on the wire is separate from the queue and never drops.
 
 mod config;
+mod fate;
+mod loss;
+mod middlebox;
+mod queue;
+mod shaper;
+mod trace;
 mod train;
+mod wire;
 
-pub use config::{LinkConfig, Queue};
+pub use config::{
+    Blackhole, Bursts, CoDel, Distribution, Fifo, FqCoDel, Jitter, Limit, LinkConfig, Pie, Queue,
+    Rate, Red, Reorder, Schedule, WindowScale,
+};
+pub use fate::{Cause, Counters, Fate, FateKind};
+pub use loss::{GilbertElliott, Loss, PacketList};
+pub use middlebox::rewrite_window_scale;
+pub use shaper::Bucket;
+pub use trace::{Trace, TraceError};
 pub use train::{Delivery, Train};
 
-use rand_core::{Rng, SeedableRng};
-use rand_pcg::Pcg64Mcg;
-use std::collections::VecDeque;
+use fate::{Ledger, Run};
+use queue::{Discipline, Surroundings};
+use shaper::{Shaper, Tokens};
 use std::time::Duration;
+use wire::{Sent, Wire};
 
 /// A moment on the virtual clock, in nanoseconds since the link was made.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -57,227 +72,235 @@ impl Nanos {
 /// in time: at most this, and only ever late.
 pub const COALESCE: u64 = 60_000;
 
-/// What a link has done so far, in packets of MTU size and bytes with framing.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Counters {
-    /// Packets that arrived.
-    pub arrived: u64,
-    /// Packets dropped because the queue was full.
-    pub queue_drops: u64,
-    /// Packets that went through the bottleneck: delivered or lost after it.
-    pub sent: u64,
-    /// Bytes of those.
-    pub sent_bytes: u64,
-    /// Packets lost on the wire.
-    pub lost: u64,
-    /// Time the bottleneck was sending, in ns.
-    pub busy: u64,
-}
-
 /// One direction of a path. `P` is the caller's handle on a train's bytes.
 #[derive(Debug)]
 pub struct Link<P> {
+    schedule: Schedule,
     config: LinkConfig,
-    delay: u64,
-    queue: VecDeque<Waiting<P>>,
-    queued_bytes: u64,
-    queued_packets: u64,
-    wire: VecDeque<Delivery<P>>,
-    /// When the bottleneck has sent what it is sending.
+    /// When the schedule next changes the settings.
+    next_change: Option<Nanos>,
+    policer: Option<Tokens>,
+    queue: Discipline<P>,
+    shaper: Shaper,
+    /// When the bottleneck has sent what it is sending. While anything waits,
+    /// this lies after the last arrival.
     free_at: Nanos,
-    /// Bits times 10^9 that did not fill a whole nanosecond yet, so that the
-    /// rate has no rounding error however long a busy period lasts.
-    carry: u64,
-    chance: Pcg64Mcg,
+    wire: Wire<P>,
     /// Times the bottleneck went from idle to sending.
     busy_periods: u64,
-    /// Trains admitted so far; numbers them.
+    /// Trains that arrived so far; numbers them.
     trains: u64,
-    /// The train that the newest entry of `wire` belongs to.
-    last_on_wire: u64,
-    counters: Counters,
-}
-
-/// The part of a train that has not reached the bottleneck yet.
-#[derive(Debug)]
-struct Waiting<P> {
-    serial: u64,
-    payload: P,
-    train: Train,
-    next: u32,
-    end: u32,
-    arrived: Nanos,
+    ledger: Ledger<P>,
 }
 
 impl<P: Clone> Link<P> {
     /// An idle, empty link at time zero.
     #[must_use]
-    pub fn new(config: LinkConfig) -> Self {
+    pub fn new(schedule: impl Into<Schedule>) -> Self {
+        let schedule = schedule.into();
+        let (config, next_change) = schedule.at(Nanos(0));
+        let config = config.clone();
         Link {
-            delay: u64::try_from(config.delay.as_nanos()).unwrap_or(u64::MAX / 2),
-            queue: VecDeque::new(),
-            queued_bytes: 0,
-            queued_packets: 0,
-            wire: VecDeque::new(),
+            next_change,
+            policer: config.policer.map(|bucket| Tokens::full(bucket, Nanos(0))),
+            queue: Discipline::new(&config.queue, surroundings(&config)),
+            shaper: Shaper::new(config.rate.clone(), Nanos(0)),
             free_at: Nanos(0),
-            carry: 0,
-            chance: Pcg64Mcg::seed_from_u64(config.seed),
+            wire: Wire::new(&config),
             busy_periods: 0,
             trains: 0,
-            last_on_wire: 0,
-            counters: Counters::default(),
+            ledger: Ledger::new(),
             config,
+            schedule,
         }
     }
 
-    /// A train arrives at the queue; the packets that do not fit are dropped
-    /// from its tail.
+    /// Goes over to other settings. What waits and what is on the wire stays;
+    /// the packet being sent is sent to its end as it began.
+    pub fn reschedule(&mut self, now: Nanos, schedule: impl Into<Schedule>) {
+        self.advance(now);
+        self.schedule = schedule.into();
+        self.adopt(now);
+    }
+
+    /// A train arrives; the packets that do not fit are dropped from its tail.
     pub fn arrive(&mut self, now: Nanos, train: Train, payload: P) {
         self.advance(now);
-        self.counters.arrived += u64::from(train.packets());
-        let mut admitted = 0;
-        for index in 0..train.packets() {
-            let size = self.wire_size(train, index);
-            // A packet that finds queue and bottleneck idle is sent at once
-            // and never stands in the queue.
-            let idle = index == 0 && self.queue.is_empty() && self.free_at <= now;
-            if !idle && !self.config.queue.admits(self.queued_bytes, self.queued_packets, size) {
-                break;
-            }
-            self.queued_bytes += size;
-            self.queued_packets += 1;
-            admitted += 1;
-        }
-        self.counters.queue_drops += u64::from(train.packets() - admitted);
-        if admitted > 0 {
-            self.trains += 1;
-            self.queue.push_back(Waiting {
-                serial: self.trains,
-                payload,
-                train,
-                next: 0,
-                end: admitted,
-                arrived: now,
-            });
-            self.advance(now);
+        let first_number = self.ledger.counters.arrived + 1;
+        self.ledger.counters.arrived += u64::from(train.packets());
+        self.trains += 1;
+        let run = Run {
+            serial: self.trains,
+            payload,
+            train,
+            packets: 0..train.packets(),
+            first_number,
+            arrived: now,
+            marked: false,
+        };
+        if self.config.mtu.is_none() && self.policer.is_none() {
+            self.admit(now, run);
+        } else {
+            self.filter(now, &run);
         }
     }
 
     /// The next packets due at the far end by `now`, in order.
     pub fn release(&mut self, now: Nanos) -> Option<Delivery<P>> {
         self.advance(now);
-        if self.wire.front()?.due > now {
+        if self.wire.front_due()? > now {
             return None;
         }
-        self.wire.pop_front()
+        self.wire.pop()
     }
 
-    /// When `release` next has something, or `None` while the link is empty.
+    /// When to look again: `release` has something then, or the bottleneck
+    /// goes on. `None` while the link is empty.
     #[must_use]
     pub fn next_due(&self) -> Option<Nanos> {
-        if let Some(front) = self.wire.front() {
-            return Some(front.due);
-        }
-        let first = self.queue.front()?;
-        let (end, _) =
-            self.service(self.free_at.max(first.arrived), self.wire_size(first.train, first.next));
-        Some(Nanos(end.0 + self.delay))
+        let waiting = (self.queue.packets() > 0).then_some(self.free_at);
+        self.wire.front_due().or(waiting)
     }
 
     /// Since when the bottleneck has had nothing to send; `None` while it sends.
     pub fn idle_since(&mut self, now: Nanos) -> Option<Nanos> {
         self.advance(now);
-        (self.queue.is_empty() && self.free_at <= now).then_some(self.free_at)
+        self.is_idle(now).then_some(self.free_at)
     }
 
     /// What the link has done so far.
     #[must_use]
     pub const fn counters(&self) -> Counters {
-        self.counters
+        self.ledger.counters
     }
 
-    /// Bytes waiting before the bottleneck.
+    /// The settings in force.
     #[must_use]
-    pub const fn queued_bytes(&self) -> u64 {
-        self.queued_bytes
+    pub const fn config(&self) -> &LinkConfig {
+        &self.config
     }
 
-    /// Lets the bottleneck take from the queue all that it begins to send by `now`.
-    fn advance(&mut self, now: Nanos) {
-        while let Some(front) = self.queue.front_mut() {
-            let mut start = self.free_at;
-            if start < front.arrived {
-                // The bottleneck has been idle: a new busy period, nothing carried over.
-                start = front.arrived;
-                self.carry = 0;
-                self.busy_periods += 1;
-            }
-            if start > now {
-                return;
-            }
-            let index = front.next;
-            let train = front.train;
-            let serial = front.serial;
-            front.next += 1;
-            let payload = if front.next == front.end {
-                self.queue.pop_front().map(|done| done.payload)
+    /// Bytes waiting before the bottleneck, framing included.
+    #[must_use]
+    pub fn queued_bytes(&self) -> u64 {
+        self.queue.bytes()
+    }
+
+    /// Packets waiting before the bottleneck.
+    #[must_use]
+    pub fn queued_packets(&self) -> u64 {
+        self.queue.packets()
+    }
+
+    /// Writes down the fate of each packet from here on, or no longer.
+    pub fn watch(&mut self, watch: bool) {
+        self.ledger.fates = watch.then(Vec::new);
+    }
+
+    /// The fates decided since this was last asked, in the order of decision;
+    /// none while nobody watches.
+    pub fn fates(&mut self) -> impl Iterator<Item = Fate<P>> {
+        self.ledger.fates.as_mut().map(std::mem::take).into_iter().flatten()
+    }
+
+    fn is_idle(&self, now: Nanos) -> bool {
+        self.queue.packets() == 0 && self.free_at <= now
+    }
+
+    /// Takes packets past MTU and policer.
+    fn filter(&mut self, now: Nanos, run: &Run<P>) {
+        let mut passed = run.packets.start;
+        for index in run.packets.clone() {
+            let size = run.train.size(index);
+            let framed = u64::from(size) + u64::from(self.config.overhead);
+            let cause = if self.config.mtu.is_some_and(|mtu| size > mtu) {
+                fate::Cause::TooLong
+            } else if self.policer.as_mut().is_some_and(|tokens| !tokens.take(now, framed)) {
+                fate::Cause::Policed
             } else {
-                Some(front.payload.clone())
+                continue;
             };
-            let Some(payload) = payload else { return };
-            self.send(start, serial, train, index, payload);
+            self.admit(now, run.part(passed..index));
+            passed = index + 1;
+            self.ledger.drop_packet(now, cause, run.packet(index));
         }
+        self.admit(now, run.part(passed..run.packets.end));
     }
 
-    fn send(&mut self, start: Nanos, serial: u64, train: Train, index: u32, payload: P) {
-        let size = self.wire_size(train, index);
-        self.queued_bytes -= size;
-        self.queued_packets -= 1;
-        let (end, carry) = self.service(start, size);
-        self.free_at = end;
-        self.carry = carry;
-        self.counters.sent += 1;
-        self.counters.sent_bytes += size;
-        self.counters.busy += end.since(start);
-        if self.config.loss.takes(self.chance.next_u64()) {
-            self.counters.lost += 1;
+    fn admit(&mut self, now: Nanos, run: Run<P>) {
+        if run.packets.is_empty() {
             return;
         }
-        let due = Nanos(end.0 + self.delay);
-        match self.wire.back_mut() {
-            Some(run)
-                if self.last_on_wire == serial
-                    && run.packets.end == index
-                    && due.since(run.first_due) <= COALESCE =>
-            {
-                run.packets.end += 1;
-                run.due = due;
-                run.sent_bytes = self.counters.sent_bytes;
-            }
-            _ => {
-                self.last_on_wire = serial;
-                self.wire.push_back(Delivery {
-                    payload,
-                    train,
-                    packets: index..index + 1,
-                    first_due: due,
-                    due,
-                    busy_period: self.busy_periods,
-                    sent_bytes: self.counters.sent_bytes,
-                });
-            }
+        let idle = self.is_idle(now);
+        if idle {
+            // A new busy period, nothing carried over.
+            self.free_at = now;
+            self.shaper.wake();
+            self.busy_periods += 1;
+        }
+        self.queue.enqueue(now, run, idle, &mut self.ledger);
+        self.pump(now);
+    }
+
+    /// Lets time pass: the bottleneck takes from the queue all that it begins
+    /// to send by `now`, under the settings of each moment.
+    fn advance(&mut self, now: Nanos) {
+        while let Some(at) = self.next_change.filter(|at| *at <= now) {
+            self.pump(at);
+            self.adopt(at);
+        }
+        self.pump(now);
+    }
+
+    fn pump(&mut self, now: Nanos) {
+        while self.free_at <= now && self.queue.packets() > 0 {
+            let start = self.free_at;
+            let Some(packet) = self.queue.dequeue(start, &mut self.ledger) else { return };
+            let size = u64::from(packet.train.size(packet.index)) + u64::from(self.config.overhead);
+            let end = self.shaper.serve(start, size);
+            self.free_at = end;
+            let counters = &mut self.ledger.counters;
+            counters.sent += 1;
+            counters.sent_bytes += size;
+            counters.busy += end.since(start);
+            let sent = Sent {
+                start,
+                end,
+                busy_period: self.busy_periods,
+                sent_bytes: counters.sent_bytes,
+            };
+            self.wire.carry(&self.config, packet, &sent, &mut self.ledger);
         }
     }
 
-    /// End of sending `size` bytes from `start`, and the fraction left over.
-    fn service(&self, start: Nanos, size: u64) -> (Nanos, u64) {
-        let rate = self.config.rate.bps();
-        // At most 65 535 + framing bytes: 5.3e5 bits * 1e9 + 1e14 stays far below 2^64.
-        let work = size * 8 * 1_000_000_000 + self.carry;
-        (Nanos(start.0 + work / rate), work % rate)
+    /// Takes over the settings of this moment.
+    fn adopt(&mut self, now: Nanos) {
+        let (config, next_change) = self.schedule.at(now);
+        self.next_change = next_change;
+        let old = std::mem::replace(&mut self.config, config.clone());
+        if old.rate != self.config.rate {
+            self.shaper = Shaper::new(self.config.rate.clone(), now);
+        }
+        if old.policer != self.config.policer {
+            self.policer = self.config.policer.map(|bucket| Tokens::full(bucket, now));
+        }
+        if old.queue != self.config.queue || old.overhead != self.config.overhead {
+            let around = surroundings(&self.config);
+            let mut queue = Discipline::new(&self.config.queue, around);
+            for run in self.queue.drain() {
+                queue.enqueue(now, run, false, &mut self.ledger);
+            }
+            self.queue = queue;
+        }
+        self.wire.adopt(&self.config);
     }
+}
 
-    fn wire_size(&self, train: Train, index: u32) -> u64 {
-        u64::from(train.size(index)) + u64::from(self.config.overhead)
+fn surroundings(config: &LinkConfig) -> Surroundings {
+    Surroundings {
+        overhead: config.overhead,
+        rate: Surroundings::rate_of(&config.rate),
+        // Apart from the wire's draws.
+        seed: config.seed.rotate_left(32),
     }
 }

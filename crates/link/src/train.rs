@@ -11,13 +11,15 @@ pub struct Train {
     packets: u32,
     full: u32,
     last: u32,
+    flow: u32,
+    ecn_capable: bool,
 }
 
 impl Train {
     /// One packet of `size` bytes.
     #[must_use]
     pub const fn single(size: u32) -> Self {
-        Train { packets: 1, full: size, last: size }
+        Train { packets: 1, full: size, last: size, flow: 0, ecn_capable: false }
     }
 
     /// The packets that carry `payload` bytes behind `headers` bytes each, at
@@ -30,7 +32,37 @@ impl Train {
         }
         let packets = payload.div_ceil(segment);
         let last = payload - (packets - 1) * segment;
-        Train { packets, full: headers.saturating_add(segment), last: headers.saturating_add(last) }
+        Train {
+            packets,
+            full: headers.saturating_add(segment),
+            last: headers.saturating_add(last),
+            ..Train::single(0)
+        }
+    }
+
+    /// The same, as part of a flow: a hash of what its packets have in common,
+    /// by which flow queues tell them apart.
+    #[must_use]
+    pub const fn of_flow(self, flow: u32) -> Self {
+        Train { flow, ..self }
+    }
+
+    /// The same, as sent by one who understands marks or not (RFC 3168: ECT or CE).
+    #[must_use]
+    pub const fn ecn_capable(self, ecn_capable: bool) -> Self {
+        Train { ecn_capable, ..self }
+    }
+
+    /// The flow it is part of.
+    #[must_use]
+    pub const fn flow(self) -> u32 {
+        self.flow
+    }
+
+    /// Whether its packets may be marked.
+    #[must_use]
+    pub const fn is_ecn_capable(self) -> bool {
+        self.ecn_capable
     }
 
     /// How many packets it stands for, at least 1.
@@ -59,6 +91,11 @@ pub struct Delivery<P> {
     pub first_due: Nanos,
     /// When the last did: the moment of release.
     pub due: Nanos,
+    /// They were marked with congestion experienced.
+    pub marked: bool,
+    /// One bit of the packet (it is one then) is to be turned over: this
+    /// number, modulo the bits there are, says which.
+    pub flip: Option<u64>,
     /// The bottleneck's busy period the last of them was sent in.
     pub busy_period: u64,
     /// Bytes the bottleneck had sent up to and with the last of them, lost

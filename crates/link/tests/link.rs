@@ -1,19 +1,14 @@
 //! The link on its virtual clock: rate, delay, queue and loss, exactly.
 
-use link::{COALESCE, Delivery, Link, LinkConfig, Nanos, Queue, Train};
+use link::{COALESCE, Delivery, Limit, Link, LinkConfig, Loss, Nanos, Queue, Rate, Train};
 use proptest::prelude::*;
 use std::time::Duration;
 use units::{BitRate, ByteCount, LossRatio};
 
 fn config(rate_bps: u64, delay_ms: u64) -> LinkConfig {
-    LinkConfig {
-        rate: BitRate::from_bps(rate_bps),
-        delay: Duration::from_millis(delay_ms),
-        loss: LossRatio::NONE,
-        queue: Queue::Bytes(ByteCount::from_bytes(1 << 40)),
-        overhead: 0,
-        seed: 1,
-    }
+    let room = Limit::Bytes(ByteCount::from_bytes(1 << 40));
+    let rate = Rate::Constant(BitRate::from_bps(rate_bps));
+    LinkConfig::new(rate, Duration::from_millis(delay_ms), Queue::drop_tail(room))
 }
 
 /// Releases all there is, each at its own time.
@@ -96,7 +91,7 @@ fn neighbours_of_different_trains_are_never_merged() {
 #[test]
 fn a_queue_of_ten_packets_holds_ten_beside_the_one_being_sent() {
     for (offered, drops) in [(11, 0), (12, 1)] {
-        let mut link = Link::new(LinkConfig { queue: Queue::Packets(10), ..config(1_000_000, 0) });
+        let mut link = Link::new(LinkConfig { queue: Queue::drop_tail(Limit::Packets(10)), ..config(1_000_000, 0) });
         for _ in 0..offered {
             link.arrive(Nanos(0), Train::single(1500), 0);
         }
@@ -106,7 +101,7 @@ fn a_queue_of_ten_packets_holds_ten_beside_the_one_being_sent() {
 
 #[test]
 fn a_queue_of_bytes_drops_the_tail_of_a_train() {
-    let queue = Queue::Bytes(ByteCount::from_bytes(15_000));
+    let queue = Queue::drop_tail(Limit::Bytes(ByteCount::from_bytes(15_000)));
     let mut link = Link::new(LinkConfig { queue, ..config(1_000_000, 0) });
     link.arrive(Nanos(0), Train::segmented(52, 45 * 1448, 1448), 0);
     // All packets of a train arrive at one moment: the first may leave at
@@ -119,7 +114,7 @@ fn a_queue_of_bytes_drops_the_tail_of_a_train() {
 
 #[test]
 fn the_queue_empties_at_the_rate() {
-    let queue = Queue::Packets(1);
+    let queue = Queue::drop_tail(Limit::Packets(1));
     let mut link = Link::new(LinkConfig { queue, ..config(12_000_000, 0) });
     // One packet a millisecond leaves; offered at just that pace nothing drops.
     for ms in 0..1000 {
@@ -141,7 +136,7 @@ fn loss_is_within_the_binomial_interval() {
     for (text, p) in [("0.1%", 0.001), ("1%", 0.01), ("30%", 0.3)] {
         for seed in [1, 2, 3] {
             let mut link = Link::new(LinkConfig {
-                loss: text.parse().unwrap(),
+                loss: Loss::Bernoulli(text.parse().unwrap()),
                 seed,
                 ..config(10_000_000_000, 0)
             });
@@ -166,7 +161,7 @@ fn loss_is_within_the_binomial_interval() {
 fn a_seed_repeats_and_another_differs() {
     let run = |seed| {
         let mut link = Link::new(LinkConfig {
-            loss: "10%".parse().unwrap(),
+            loss: Loss::Bernoulli("10%".parse().unwrap()),
             seed,
             ..config(1_000_000_000, 0)
         });
@@ -180,7 +175,7 @@ fn a_seed_repeats_and_another_differs() {
 #[test]
 fn lost_packets_break_a_run_and_use_their_share_of_the_rate() {
     let mut link =
-        Link::new(LinkConfig { loss: "50%".parse().unwrap(), ..config(10_000_000_000, 0) });
+        Link::new(LinkConfig { loss: Loss::Bernoulli("50%".parse().unwrap()), ..config(10_000_000_000, 0) });
     link.arrive(Nanos(0), Train::segmented(52, 40 * 1448, 1448), 0);
     let out = drain(&mut link);
     let counters = link.counters();
@@ -194,7 +189,7 @@ fn a_run_never_continues_into_the_next_train() {
     // At 50 % loss, sooner or later a train ends early just where the next
     // one begins late: the two must not look like one.
     let mut link =
-        Link::new(LinkConfig { loss: "50%".parse().unwrap(), ..config(100_000_000_000, 0) });
+        Link::new(LinkConfig { loss: Loss::Bernoulli("50%".parse().unwrap()), ..config(100_000_000_000, 0) });
     for payload in 0..2_000 {
         link.arrive(Nanos(0), Train::segmented(52, 4 * 1448, 1448), payload);
     }
@@ -221,7 +216,11 @@ proptest! {
         trains in prop::collection::vec((0u64..3_000_000, 0u32..66_000, 0u32..9_000), 1..60),
     ) {
         let loss: LossRatio = format!("{loss}%").parse().unwrap();
-        let mut link = Link::new(LinkConfig { loss, queue: Queue::Packets(limit), ..config(rate, delay_ms) });
+        let mut link = Link::new(LinkConfig {
+            loss: Loss::Bernoulli(loss),
+            queue: Queue::drop_tail(Limit::Packets(limit)),
+            ..config(rate, delay_ms)
+        });
         let mut now = 0;
         let mut out = Vec::new();
         for (number, (gap, payload, segment)) in trains.into_iter().enumerate() {

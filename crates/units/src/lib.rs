@@ -10,6 +10,7 @@
 //! | [`ByteCount`] | bytes | `64KiB` (1024), `64KB` (1000), iperf3's `96K` (1024), `65536` |
 //! | [`Rtt`] | a round trip or a delay, to the nanosecond, up to 1 h | `173ms`, `250us`, `1.5s` |
 //! | [`LossRatio`] | a share of packets, 0 up to but not 100 % | `1%`, `0.01` |
+//! | [`Probability`] | 0 up to and with 100 % | `100%`, `0.3` |
 //!
 //! ```
 //! use units::{BitRate, Rtt};
@@ -25,7 +26,7 @@ mod rate;
 mod rtt;
 
 pub use bytes::ByteCount;
-pub use loss::LossRatio;
+pub use loss::{LossRatio, Probability};
 pub use rate::BitRate;
 pub use rtt::Rtt;
 

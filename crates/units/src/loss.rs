@@ -45,22 +45,86 @@ impl FromStr for LossRatio {
     type Err = ParseError;
 
     fn from_str(text: &str) -> Result<Self, ParseError> {
-        let wrong = |remedy: String| ParseError::new(text, "loss", remedy);
-        let (value, unit) = number::split(text).map_err(|e| wrong(e.explain(EXAMPLE)))?;
-        let scale = match unit {
-            "%" => ONE / 100,
-            "" => ONE,
-            _ => {
-                return Err(wrong(format!(
-                    "'{}' is no unit of loss; write {EXAMPLE}",
-                    short(unit)
-                )));
-            }
-        };
-        match value.times(scale) {
-            Some(0) if !value.is_zero() => Err(wrong("the least is 0.0000000001%".to_owned())),
+        match parts(text, "loss")? {
             Some(parts) if parts < ONE => Ok(LossRatio(parts)),
-            _ => Err(wrong(format!("it is less than 100 %; write {EXAMPLE}"))),
+            _ => {
+                let remedy = format!("it is less than 100 %; write {EXAMPLE}");
+                Err(ParseError::new(text, "loss", remedy))
+            }
+        }
+    }
+}
+
+/// Reads a share in parts of 10^12; `None` where it is beyond all numbers.
+fn parts(text: &str, what: &'static str) -> Result<Option<u64>, ParseError> {
+    let wrong = |remedy: String| ParseError::new(text, what, remedy);
+    let (value, unit) = number::split(text).map_err(|e| wrong(e.explain(EXAMPLE)))?;
+    let scale = match unit {
+        "%" => ONE / 100,
+        "" => ONE,
+        _ => {
+            let remedy = format!("'{}' is no unit of a {what}; write {EXAMPLE}", short(unit));
+            return Err(wrong(remedy));
+        }
+    };
+    match value.times(scale) {
+        Some(0) if !value.is_zero() => Err(wrong("the least is 0.0000000001%".to_owned())),
+        parts => Ok(parts),
+    }
+}
+
+/// A probability: 0 up to and with 1. What a [`LossRatio`] cannot say: always.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Probability(u64);
+
+impl Probability {
+    /// Never.
+    pub const NEVER: Probability = Probability(0);
+    /// Always.
+    pub const ALWAYS: Probability = Probability(ONE);
+
+    /// As a fraction.
+    #[must_use]
+    #[expect(clippy::cast_precision_loss, reason = "10^12 fits 53 bits")]
+    pub fn fraction(self) -> f64 {
+        self.0 as f64 / ONE as f64
+    }
+
+    /// Whether a draw, uniform over all of `u64`, falls within it.
+    #[must_use]
+    pub fn takes(self, uniform: u64) -> bool {
+        u128::from(uniform) * u128::from(ONE) < u128::from(self.0) << 64
+    }
+
+    /// The probability of the opposite.
+    #[must_use]
+    pub const fn complement(self) -> Self {
+        Probability(ONE - self.0)
+    }
+}
+
+impl From<LossRatio> for Probability {
+    fn from(ratio: LossRatio) -> Self {
+        Probability(ratio.0)
+    }
+}
+
+impl fmt::Display for Probability {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0 == ONE { f.pad("100 %") } else { LossRatio(self.0).fmt(f) }
+    }
+}
+
+impl FromStr for Probability {
+    type Err = ParseError;
+
+    fn from_str(text: &str) -> Result<Self, ParseError> {
+        match parts(text, "probability")? {
+            Some(parts) if parts <= ONE => Ok(Probability(parts)),
+            _ => {
+                let remedy = format!("it is at most 100 %; write {EXAMPLE}");
+                Err(ParseError::new(text, "probability", remedy))
+            }
         }
     }
 }
@@ -118,6 +182,15 @@ mod tests {
         assert!(half.takes(u64::MAX / 2 - 1));
         assert!(!half.takes(u64::MAX / 2 + 2));
         assert!(!LossRatio::NONE.takes(0));
+    }
+
+    #[test]
+    fn a_probability_may_be_certain() {
+        assert_eq!("100%".parse(), Ok(Probability::ALWAYS));
+        assert!(Probability::ALWAYS.takes(u64::MAX) && !Probability::NEVER.takes(0));
+        assert_eq!(Probability::ALWAYS.complement(), Probability::NEVER);
+        assert_eq!(Probability::ALWAYS.to_string(), "100 %");
+        assert!("100.1%".parse::<Probability>().is_err());
     }
 
     #[test]

@@ -1,0 +1,131 @@
+//! Which packets the wire loses by chance or by order.
+
+use rand_core::Rng;
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+use units::{LossRatio, Probability};
+
+/// A model of loss.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub enum Loss {
+    /// Nothing is lost.
+    #[default]
+    None,
+    /// Each packet by an independent draw.
+    Bernoulli(LossRatio),
+    /// Each packet by a draw that depends on a state which changes by draws.
+    GilbertElliott(GilbertElliott),
+    /// Just these packets.
+    List(Arc<PacketList>),
+}
+
+/// The two-state model of Gilbert (1960) and Elliott (1963): a packet is lost
+/// with the probability of the state the wire is in, then the state may change.
+/// The share of time in the bad state is p / (p + r), its mean length 1 / r
+/// packets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct GilbertElliott {
+    /// From good to bad, per packet.
+    pub p: Probability,
+    /// From bad to good, per packet.
+    pub r: Probability,
+    /// Loss in the bad state (1 - h in the literature).
+    pub bad: Probability,
+    /// Loss in the good state (1 - k).
+    pub good: Probability,
+}
+
+/// Packets by their number: the first that arrives at a link is 1.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct PacketList(Vec<RangeInclusive<u64>>);
+
+impl PacketList {
+    /// Whether packet `number` is in it.
+    #[must_use]
+    pub fn contains(&self, number: u64) -> bool {
+        let after = self.0.partition_point(|range| *range.start() <= number);
+        after.checked_sub(1).is_some_and(|last| self.0[last].contains(&number))
+    }
+
+    /// How many packets it names.
+    #[must_use]
+    pub fn len(&self) -> u64 {
+        self.0.iter().map(|range| range.end() - range.start() + 1).sum()
+    }
+
+    /// Whether it names none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+impl FromIterator<RangeInclusive<u64>> for PacketList {
+    fn from_iter<I: IntoIterator<Item = RangeInclusive<u64>>>(ranges: I) -> Self {
+        let mut ranges: Vec<_> = ranges.into_iter().filter(|range| !range.is_empty()).collect();
+        ranges.sort_by_key(|range| *range.start());
+        let mut apart: Vec<RangeInclusive<u64>> = Vec::new();
+        for range in ranges {
+            match apart.last_mut() {
+                Some(last) if *range.start() <= last.end().saturating_add(1) => {
+                    *last = *last.start()..=*last.end().max(range.end());
+                }
+                _ => apart.push(range),
+            }
+        }
+        PacketList(apart)
+    }
+}
+
+/// A model at work.
+#[derive(Debug)]
+pub(crate) struct Losing {
+    pub(crate) model: Loss,
+    bad: bool,
+}
+
+/// One draw, and the probability it was drawn with.
+pub(crate) struct Draw {
+    pub(crate) lost: bool,
+    pub(crate) probability: f64,
+}
+
+impl Losing {
+    pub(crate) fn new(model: Loss) -> Self {
+        Losing { model, bad: false }
+    }
+
+    /// Whether packet `number` is lost.
+    pub(crate) fn takes(&mut self, number: u64, chance: &mut impl Rng) -> Draw {
+        match &self.model {
+            Loss::None => Draw { lost: false, probability: 0.0 },
+            Loss::Bernoulli(ratio) => {
+                Draw { lost: ratio.takes(chance.next_u64()), probability: ratio.fraction() }
+            }
+            Loss::GilbertElliott(model) => {
+                let share = if self.bad { model.bad } else { model.good };
+                let lost = share.takes(chance.next_u64());
+                let change = if self.bad { model.r } else { model.p };
+                self.bad ^= change.takes(chance.next_u64());
+                Draw { lost, probability: share.fraction() }
+            }
+            Loss::List(list) => {
+                let lost = list.contains(number);
+                Draw { lost, probability: f64::from(u8::from(lost)) }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_holds_what_it_was_given_in_any_order() {
+        let list: PacketList = [7..=7, 1..=3, 3..=5, 9..=8, 6..=6].into_iter().collect();
+        assert_eq!(list.0, [1..=7]);
+        assert!(!list.contains(0) && list.contains(1) && list.contains(7) && !list.contains(8));
+        assert_eq!(list.len(), 7);
+    }
+}

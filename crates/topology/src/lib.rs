@@ -1,0 +1,2 @@
+//! What is asked of a lab: paths, hosts, links and programs, as people write
+//! them down. Pure: text in, checked plans out; files are read by the caller.
