@@ -70,7 +70,7 @@ pub(crate) fn give(
     } else {
         let style = console.out;
         let trace = Trace { label: "goodput", measurement };
-        let link = measurement.path.as_ref().map(|path| path.rate_bps);
+        let link = measurement.path.as_ref().and_then(|path| path.rate_bps);
         console.print(&format!(
             "\n{}\n{}\n{}{}",
             terminal::totals(measurement, &style),

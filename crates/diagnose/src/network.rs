@@ -67,8 +67,11 @@ fn ends_in_slow_start(m: &Measurement, e: &Evidence) -> bool {
     let Some((path, mss)) = m.path.as_ref().zip(e.mss) else {
         return false;
     };
+    let Some(rate) = path.rate_bps else {
+        return false;
+    };
     let window = model::per_stream(
-        model::bdp(path.rate_bps, path.rtt),
+        model::bdp(rate, path.rtt),
         u32::try_from(e.streams).unwrap_or(u32::MAX),
     );
     model::slow_start_time(window, mss, path.rtt)

@@ -21,17 +21,18 @@ pub(crate) struct PathPayload {
     pub(crate) goodput: BitRate,
 }
 
-/// The known path's payload rate; `None` where no lab made it.
+/// The known path's payload rate; `None` where no lab made it, or none limited it.
 pub(crate) fn path_payload(m: &Measurement, e: &Evidence) -> Option<PathPayload> {
-    let path = m.path.as_ref().filter(|path| path.rate_bps > BitRate::ZERO)?;
+    let path = m.path.as_ref()?;
+    let rate = path.rate_bps.filter(|rate| *rate > BitRate::ZERO)?;
     let measured = e.mss.and_then(|mss| u32::try_from(mss.bytes()).ok());
     let mss = match measured {
         Some(mss) if mss < path.mtu_bytes => mss,
         _ => Payload::of_ip(path.mtu_bytes).mss()?,
     };
     let wire = path.mtu_bytes.saturating_add(path.overhead_bytes);
-    let goodput = path.rate_bps.scaled(model::share_of(mss, wire)?);
-    Some(PathPayload { rate: path.rate_bps, mss, wire, goodput })
+    let goodput = rate.scaled(model::share_of(mss, wire)?);
+    Some(PathPayload { rate, mss, wire, goodput })
 }
 
 /// The congestion control used, else the one asked for.

@@ -59,7 +59,8 @@ fn needed(m: &Measurement, e: &Evidence) -> Option<(BitRate, ByteCount)> {
     let path = m.path.as_ref()?;
     let rtt = if path.rtt > Rtt::ZERO { path.rtt } else { e.min_rtt? };
     let streams = u32::try_from(e.streams).unwrap_or(u32::MAX);
-    Some((path.rate_bps, model::per_stream(model::bdp(path.rate_bps, rtt), streams)))
+    let rate = path.rate_bps?;
+    Some((rate, model::per_stream(model::bdp(rate, rtt), streams)))
 }
 
 fn each(e: &Evidence) -> String {
@@ -181,7 +182,7 @@ fn loss(prediction: Option<&Prediction>, m: &Measurement, e: &Evidence) -> Strin
     if let Some(prediction) = prediction {
         text += &format!(", {} are to be expected over {rtt}", prediction.rate);
     }
-    let rate = m.path.as_ref().map(|path| path.rate_bps);
+    let rate = m.path.as_ref().and_then(|path| path.rate_bps);
     let budget = rate.zip(e.mss).and_then(|(rate, mss)| {
         let each = rate.scaled(1.0 / e.streams.max(1) as f64);
         Some((rate, model::loss_budget_cubic(each, mss, rtt)?))
@@ -197,7 +198,7 @@ fn loss(prediction: Option<&Prediction>, m: &Measurement, e: &Evidence) -> Strin
 
 fn ramp(m: &Measurement, e: &Evidence) -> String {
     let needed = m.path.as_ref().zip(e.mss).and_then(|(path, mss)| {
-        model::slow_start_time(model::bdp(path.rate_bps, path.rtt), mss, path.rtt)
+        model::slow_start_time(model::bdp(path.rate_bps?, path.rtt), mss, path.rtt)
     });
     let remedy = match needed {
         Some(time) => format!(

@@ -17,7 +17,7 @@ mod sample;
 
 pub use closed_loop::{LOOP_SCHEMA, LoopReport, PlanItem};
 pub use finding::{Finding, Limit, Shares, Steady};
-pub use path::{Achieved, PathReport};
+pub use path::{Achieved, Asked, AskedWay, Drops, Lateness, PathChange, PathReport};
 pub use sample::{ReceiverSample, Sample};
 
 use serde::{Deserialize, Serialize};

@@ -87,6 +87,11 @@ pub(crate) fn causes(shares: &Shares) -> [(Cause, f64); 4] {
     parts
 }
 
+/// A rate that may have no limit.
+pub(crate) fn rate(rate: Option<BitRate>) -> String {
+    rate.map_or_else(|| "no limit".to_owned(), |rate| rate.to_string())
+}
+
 /// Achieved over predicted; `None` where nothing was predicted.
 pub(crate) fn of_predicted(finding: &Finding) -> Option<f64> {
     let predicted = finding.predicted_bps?.as_f64();

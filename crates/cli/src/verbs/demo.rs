@@ -85,7 +85,7 @@ fn run_inside(args: &DemoArgs, console: &mut Console) -> Outcome {
         ];
         console.print(&format!(
             "\n{}\n{}",
-            terminal::plot(&traces, Some(report.path.rate_bps), &style),
+            terminal::plot(&traces, report.path.rate_bps, &style),
             terminal::summary(report, &style)
         ));
     }

@@ -1,7 +1,7 @@
 //! A synthetic measurement: rates and clocks in, kernel counters out.
 
 use record::{
-    Achieved, Direction, HostFacts, Measurement, PathReport, ReceiverSample, Sample, Stream,
+    Direction, HostFacts, Measurement, PathReport, ReceiverSample, Sample, Stream,
     TestSpec,
 };
 use units::{BitRate, ByteCount, LossRatio, Rtt};
@@ -71,17 +71,14 @@ pub(crate) fn flow(mbit: f64, rtt_ms: f64) -> Flow {
 /// A known path of `mbit` with an MTU of 1500, counted in IP bytes.
 pub(crate) fn path(mbit: u64, rtt_ms: u64, loss: &str) -> PathReport {
     PathReport {
-        rate_bps: BitRate::from_bps(mbit * 1_000_000),
+        rate_bps: Some(BitRate::from_bps(mbit * 1_000_000)),
         rtt: Rtt::from_micros(rtt_ms * 1_000),
         loss: loss.parse().unwrap_or(LossRatio::NONE),
         queue: "1bdp".to_owned(),
-        queue_bytes: None,
-        overhead_bytes: 0,
         mtu_bytes: 1500,
         seed: 1,
         valid: true,
-        reasons: vec![],
-        achieved: Achieved::default(),
+        ..PathReport::default()
     }
 }
 

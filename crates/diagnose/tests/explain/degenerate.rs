@@ -151,7 +151,7 @@ proptest! {
         m.spec.rate_bps = rate.map(BitRate::from_bps);
         m.sender_cpu = cpu;
         m.path = link.map(|(bps, nanos, mtu, overhead)| record::PathReport {
-            rate_bps: BitRate::from_bps(bps),
+            rate_bps: Some(BitRate::from_bps(bps)),
             rtt: units::Rtt::from_nanos(nanos),
             mtu_bytes: mtu,
             overhead_bytes: overhead,

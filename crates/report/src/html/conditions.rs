@@ -2,7 +2,7 @@
 
 use super::{Page, Run, markup::Markup};
 use crate::words;
-use record::{Direction, Measurement, PathReport, PlanItem};
+use record::{Direction, Drops, Lateness, Measurement, PathReport, PlanItem};
 use units::ByteCount;
 
 pub(super) fn plan(m: &mut Markup, items: &[PlanItem]) {
@@ -159,7 +159,7 @@ fn triple(values: [u64; 3]) -> String {
 fn asked(path: &PathReport) -> String {
     format!(
         "{}, {}, {} loss, queue {}, MTU {} + {} bytes, seed {}",
-        path.rate_bps,
+        words::rate(path.rate_bps),
         path.rtt,
         path.loss,
         path.queue,
@@ -179,21 +179,35 @@ fn achieved(path: &PathReport) -> String {
 
 fn packets(path: &PathReport) -> String {
     let a = &path.achieved;
+    let Drops { queue, aqm, policer, too_long, bursts, blackhole, unasked } = a.drops;
+    let asked = [
+        (aqm, "dropped by the queue's management"),
+        (policer, "dropped by the policer"),
+        (too_long, "dropped as too long"),
+        (bursts, "taken by bursts of loss"),
+        (blackhole, "taken by blackholes"),
+        (a.marked, "marked"),
+        (a.duplicated, "doubled"),
+        (a.corrupted, "corrupted"),
+        (a.reordered, "held back"),
+    ];
+    let asked: String = asked
+        .iter()
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, what)| format!("{} {what}, ", words::grouped(*count)))
+        .collect();
     format!(
-        "{} carried, {} taken by random loss, {} dropped by the full queue, {} lost unasked",
+        "{} carried, {} taken by random loss, {} dropped by the full queue, {asked}{} lost unasked",
         words::grouped(a.packets),
         words::grouped(a.lost),
-        words::grouped(a.queue_drops),
-        words::grouped(a.unasked_drops)
+        words::grouped(queue),
+        words::grouped(unasked)
     )
 }
 
 fn lateness(path: &PathReport) -> String {
-    let a = &path.achieved;
-    format!(
-        "median {} µs, 99 % within {} µs, worst {} µs",
-        a.lateness_p50_us, a.lateness_p99_us, a.lateness_max_us
-    )
+    let Lateness { p50, p99, max } = path.achieved.lateness_us;
+    format!("median {p50} µs, 99 % within {p99} µs, worst {max} µs")
 }
 
 fn validity(path: &PathReport) -> String {

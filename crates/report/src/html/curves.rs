@@ -42,7 +42,7 @@ fn top(points: &[(f64, f64)]) -> f64 {
 
 /// All runs on one scale, with what was predicted for each, and the link.
 pub(super) fn throughput(m: &mut Markup, page: &Page<'_>) {
-    let link = path(page).map(|p| p.rate_bps);
+    let link = path(page).and_then(|p| p.rate_bps);
     let mut curves = Vec::new();
     let mut marks: Vec<Mark> = link
         .iter()
@@ -140,7 +140,7 @@ pub(super) fn own_scale(m: &mut Markup, page: &Page<'_>, index: usize, run: &Run
 /// What was in flight, against what the path holds and what the windows allowed;
 /// one chart a run, all on one scale.
 pub(super) fn in_flight(m: &mut Markup, page: &Page<'_>) {
-    let bdp = path(page).map(|p| p.rate_bps.bytes_in(p.rtt.duration()));
+    let bdp = path(page).and_then(|p| Some(p.rate_bps?.bytes_in(p.rtt.duration())));
     let data: Vec<Vec<(f64, f64)>> =
         page.runs.iter().map(|r| sizes(series::in_flight(r.measurement))).collect();
     if data.iter().all(Vec::is_empty) {

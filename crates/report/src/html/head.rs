@@ -93,12 +93,15 @@ fn path_strip(m: &mut Markup, path: &PathReport, valid: bool) {
     let rate = achieved.rate_bps.map_or_else(|| "not told".to_owned(), |r| r.to_string());
     let idle = achieved.idle_rtt_ms.filter(|ms| ms.is_finite());
     let idle = idle.map_or_else(|| "not told".to_owned(), |ms| format!("{ms:.1} ms"));
-    let bdp = path.rate_bps.bytes_in(path.rtt.duration());
+    let bdp = path.rate_bps.map_or_else(
+        || "not told".to_owned(),
+        |rate| rate.bytes_in(path.rtt.duration()).to_string(),
+    );
     m.element("section", &[("class", &"path"), ("aria-label", &"The path")], |m| {
         m.element("dl", &[], |m| {
-            tile(m, "Bottleneck", &path.rate_bps.to_string(), &format!("achieved {rate}"));
+            tile(m, "Bottleneck", &words::rate(path.rate_bps), &format!("achieved {rate}"));
             tile(m, "Round trip", &path.rtt.to_string(), &format!("idle {idle}"));
-            tile(m, "In flight to fill it", &bdp.to_string(), "rate × round trip");
+            tile(m, "In flight to fill it", &bdp, "rate × round trip");
             let lost = format!(
                 "{} of {} packets",
                 words::grouped(achieved.lost),
@@ -114,7 +117,7 @@ fn path_strip(m: &mut Markup, path: &PathReport, valid: bool) {
             m.element("div", &[("class", &class(tone))], |m| {
                 m.leaf("dt", &[], &"Emulation");
                 m.leaf("dd", &[], &if valid { "valid" } else { "not valid" });
-                let late = format!("99 % within {} µs", achieved.lateness_p99_us);
+                let late = format!("99 % within {} µs", achieved.lateness_us.p99);
                 m.leaf("dd", &[("class", &"sub")], &late);
             });
         });

@@ -49,7 +49,8 @@ fn path_lines(path: &PathReport, style: &Style) -> Vec<Line> {
     } else {
         format!("{} loss", path.loss)
     };
-    let asked = format!("{}, {} round trip, {loss}, queue {}", path.rate_bps, path.rtt, path.queue);
+    let rate = words::rate(path.rate_bps);
+    let asked = format!("{rate}, {} round trip, {loss}, queue {}", path.rtt, path.queue);
     let mut achieved = Vec::new();
     if let Some(rate) = path.achieved.rate_bps {
         achieved.push(rate.to_string());

@@ -68,7 +68,7 @@ fn stream() -> impl Strategy<Value = Stream> {
 fn path() -> impl Strategy<Value = PathReport> {
     (count(), count(), time(), any::<bool>(), vec(any::<String>(), 0..3)).prop_map(
         |(rate, rtt, idle, valid, reasons)| PathReport {
-            rate_bps: BitRate::from_bps(rate),
+            rate_bps: Some(BitRate::from_bps(rate)),
             rtt: Rtt::from_nanos(rtt),
             valid,
             queue: reasons.concat(),
@@ -129,7 +129,7 @@ proptest! {
         width in 1..130usize, unicode in any::<bool>(),
     ) {
         let style = Style { colour: false, width, unicode };
-        let link = Some(path.rate_bps);
+        let link = path.rate_bps;
         let rates = [finding.throughput_bps, finding.average_bps];
         let row = Interval {
             id: RowId::Stream(u32::MAX),

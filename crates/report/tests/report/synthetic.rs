@@ -2,7 +2,7 @@
 //! buffer holds too little, and the same after it was given enough.
 
 use record::{
-    Achieved, Direction, Finding, HostFacts, Limit, LoopReport, Measurement, PathReport, PlanItem,
+    Achieved, Direction, Finding, HostFacts, Lateness, Limit, LoopReport, Measurement, PathReport, PlanItem,
     ReceiverSample, Sample, Shares, Steady, Stream, TestSpec,
 };
 use units::{BitRate, ByteCount, LossRatio, Rtt};
@@ -14,7 +14,7 @@ const GOODPUT_BPS: f64 = 96.5e6;
 
 pub(crate) fn path() -> PathReport {
     PathReport {
-        rate_bps: BitRate::from_bps(100_000_000),
+        rate_bps: Some(BitRate::from_bps(100_000_000)),
         rtt: Rtt::from_micros(173_000),
         loss: LossRatio::NONE,
         queue: "1bdp (2.16 MB)".to_owned(),
@@ -29,11 +29,10 @@ pub(crate) fn path() -> PathReport {
             idle_rtt_ms: Some(173.2),
             packets: 94_301,
             bytes: 137_402_112,
-            lateness_p50_us: 12,
-            lateness_p99_us: 84,
-            lateness_max_us: 413,
+            lateness_us: Lateness { p50: 12, p99: 84, max: 413 },
             ..Achieved::default()
         },
+        ..PathReport::default()
     }
 }
 
