@@ -9,7 +9,7 @@ use units::{BitRate, ByteCount, Rtt};
 fn everything(style: &Style) -> String {
     let (before, verdict) = synthetic::before();
     let (after, _) = synthetic::after();
-    let link = before.path.as_ref().map(|p| p.rate_bps);
+    let link = before.path.as_ref().and_then(|p| p.rate_bps);
     let mut unknown = verdict.clone();
     unknown.limit = None;
     unknown.shares = None;
