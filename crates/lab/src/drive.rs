@@ -1,33 +1,28 @@
-//! Driving one direction of a path: packets from one TUN device through a
-//! [`Link`] to another, in real time, on a thread of its own.
+//! Driving links in real time, some directions on each of a few threads.
 //!
-//! The thread sleeps until a packet comes or one is due, never per packet:
+//! A thread sleeps until a packet comes or one is due, never per packet:
 //! whatever has come is taken in, whatever is due is handed over, trains
-//! together. What the link decided on its virtual clock and when it really
+//! together. What a link decided on its virtual clock and when it really
 //! happened are compared all the while; that is the [`Tally`].
 
 #[cfg(doc)]
 use crate::buffers;
-use crate::buffers::{Pool, Slot};
-use crate::packet::Layout;
-use hdrhistogram::Histogram;
+use crate::buffers::Pool;
+use crate::watch::Teller;
+use crate::way::{Ends, Tally, WayDriver};
 use host::memory::Region;
-use host::tun::Tun;
-use host::{clock, wait};
-use link::{Counters, Delivery, Link, LinkConfig, Nanos};
-use std::io::{self, IoSlice};
+use host::wait::{self, Bell, Poller};
+use host::clock;
+use link::{Link, Nanos, Schedule};
+use std::io;
 use std::os::fd::AsFd;
-use std::rc::Rc;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Trains taken in before what is due is looked at again. 16 trains of 64 KiB
 /// are 0.8 ms at 10 Gbit/s: the most that reading alone can make a release late.
 const BATCH: usize = 16;
-
-/// Trains up to this size (bytes) are copied out of their slot: a slot holds
-/// 64 KiB, and a path full of small packets would waste most of its memory.
-const COPIED: usize = 16 * 1024;
 
 /// A shorter wait is not slept: falling asleep and waking takes longer. At
 /// 10 Gbit/s a train comes every 52 µs, and half of that is work.
@@ -44,50 +39,66 @@ const HESITATION: Duration = Duration::from_micros(500);
 /// Most that a sleep is cut short, see [`Sleep`].
 const EARLY: Duration = Duration::from_micros(150);
 
-/// A busy period shorter than this tells nothing of the rate: its ends are
-/// late by up to the wake-up time of a thread.
-const TELLING: u64 = 200_000_000;
+/// What a driver is to begin with.
+pub(crate) struct Work {
+    pub(crate) ways: Vec<(Ends, Schedule)>,
+    /// Room for the packets of full paths, see [`buffers::reserve`].
+    pub(crate) room: Vec<Region>,
+    pub(crate) orders: Arc<Orders>,
+    /// Time zero of every link of the lab.
+    pub(crate) epoch: Instant,
+    /// Never sleep: spend a core on accuracy.
+    pub(crate) accurate: bool,
+}
 
-/// What one direction did, in real time.
+/// What one thread did.
 #[derive(Debug)]
-pub(crate) struct Tally {
-    /// The link's own counters.
-    pub(crate) counters: Counters,
-    /// Lateness of release against the virtual clock, in µs, weighted by packets.
-    pub(crate) lateness: Histogram<u64>,
-    /// Packets that came whole from one host and were not taken by the other.
-    pub(crate) refused: u64,
-    /// Buffers whose headers could not be read.
-    pub(crate) unreadable: u64,
-    /// Bytes and real ns of busy periods long enough to tell the rate.
-    pub(crate) busy_bytes: u64,
-    pub(crate) busy_ns: u64,
+pub(crate) struct Done {
+    pub(crate) ways: Vec<Tally>,
     /// CPU time of the thread as a share of one core.
     pub(crate) cpu: f64,
 }
 
-pub(crate) struct Direction {
-    pub(crate) from: Arc<Tun>,
-    pub(crate) to: Arc<Tun>,
-    pub(crate) link: LinkConfig,
-    /// Room for the packets of a full path, see [`buffers::reserve`].
-    pub(crate) room: Vec<Region>,
-    pub(crate) stop: Arc<wait::Bell>,
+/// What a running driver is told.
+#[derive(Debug)]
+pub(crate) struct Orders {
+    stop: Bell,
+    waiting: AtomicBool,
+    orders: Mutex<Vec<Order>>,
 }
 
-/// One train on its way.
-struct Packet {
-    bytes: Bytes,
-    length: usize,
-    layout: Layout,
-    /// How late it may have come to the bottleneck, in ns, because it was read late.
-    late: u64,
+/// A word to one direction, by its place in [`Work::ways`].
+#[derive(Debug)]
+pub(crate) enum Order {
+    /// Other settings from here on; times of the schedule count from `origin`.
+    Reschedule { way: usize, origin: Nanos, schedule: Box<Schedule> },
+    /// Tell of each packet.
+    Tell { way: usize, teller: Teller },
 }
 
-/// Where its bytes are.
-enum Bytes {
-    Copied(Box<[u8]>),
-    Pooled(Slot),
+impl Orders {
+    pub(crate) fn new() -> io::Result<Self> {
+        let (waiting, orders) = (AtomicBool::new(false), Mutex::default());
+        Ok(Orders { stop: Bell::new()?, waiting, orders })
+    }
+
+    /// Ends the driver.
+    pub(crate) fn stop(&self) {
+        self.stop.ring();
+    }
+
+    /// Gives an order; it is carried out within 2 ms.
+    pub(crate) fn give(&self, order: Order) {
+        self.orders.lock().unwrap_or_else(PoisonError::into_inner).push(order);
+        self.waiting.store(true, Ordering::Release);
+    }
+
+    fn take(&self) -> Vec<Order> {
+        if !self.waiting.swap(false, Ordering::Acquire) {
+            return Vec::new();
+        }
+        std::mem::take(&mut self.orders.lock().unwrap_or_else(PoisonError::into_inner))
+    }
 }
 
 /// Sleeping until a moment. A sleeper wakes late, by 50 to 100 µs on a virtual
@@ -121,175 +132,133 @@ impl Sleep {
 }
 
 struct Driver {
-    direction: Direction,
-    link: Link<Rc<Packet>>,
-    start: Instant,
+    ways: Vec<WayDriver>,
+    /// Of each direction: whether its device may have something for us.
+    ready: Vec<bool>,
+    poller: Poller,
     pool: Pool,
     sleep: Sleep,
-    /// When the device was last known to have nothing for us.
-    seen_empty: Nanos,
-    /// How late the busy period under way may have begun, in ns.
-    began_late: u64,
-    scratch: Vec<u8>,
-    period: Period,
-    tally: Tally,
+    orders: Arc<Orders>,
+    epoch: Instant,
+    accurate: bool,
 }
 
-/// The busy period under way: its number, and time and bytes at its first and latest release.
-#[derive(Default)]
-struct Period {
-    number: u64,
-    first: (u64, u64),
-    latest: (u64, u64),
-}
+/// The bell's token; directions have theirs from 0 on.
+const BELL: usize = usize::MAX;
 
-impl Direction {
-    /// Carries packets until the bell rings.
-    pub(crate) fn drive(mut self) -> io::Result<Tally> {
+impl Work {
+    /// Carries packets until told to stop.
+    pub(crate) fn drive(self) -> io::Result<Done> {
         wait::precise_timers();
         // Without the privilege it goes on at ordinary priority; the
         // certificate tells what became of it.
         let _ = wait::raise_priority();
-        let room = std::mem::take(&mut self.room);
+        let begun = clock::now();
+        let poller = Poller::new()?;
+        poller.add(&self.orders.stop, BELL)?;
+        let mut ways = Vec::new();
+        for (ends, schedule) in self.ways {
+            poller.add(&*ends.from, ways.len())?;
+            ways.push(WayDriver::new(ends, Link::new(schedule))?);
+        }
         let mut driver = Driver {
-            link: Link::new(self.link.clone()),
-            direction: self,
-            start: clock::now(),
-            pool: Pool::new(room),
+            ready: vec![true; ways.len()],
+            ways,
+            poller,
+            pool: Pool::new(self.room),
             sleep: Sleep::default(),
-            seen_empty: Nanos(0),
-            began_late: 0,
-            scratch: Vec::new(),
-            period: Period::default(),
-            tally: Tally {
-                counters: Counters::default(),
-                lateness: Histogram::new(2).map_err(io::Error::other)?,
-                refused: 0,
-                unreadable: 0,
-                busy_bytes: 0,
-                busy_ns: 0,
-                cpu: 0.0,
-            },
+            orders: self.orders,
+            epoch: self.epoch,
+            accurate: self.accurate,
         };
         driver.run()?;
-        Ok(driver.finish())
+        let used = host::cpu::this_thread().unwrap_or_default().as_secs_f64();
+        let cpu = used / begun.elapsed().as_secs_f64().max(1e-9);
+        Ok(Done { ways: driver.ways.into_iter().map(WayDriver::finish).collect(), cpu })
     }
 }
 
 impl Driver {
     fn run(&mut self) -> io::Result<()> {
-        while !self.direction.stop.has_rung() {
-            let more = self.take_in()?;
-            self.hand_over();
-            let now = self.now();
+        let mut woken = Vec::new();
+        while !self.orders.stop.has_rung() {
+            for order in self.orders.take() {
+                self.obey(order);
+            }
+            let epoch = self.epoch;
+            let clock = || since(epoch);
+            let mut more = false;
+            for (way, ready) in self.ways.iter_mut().zip(&mut self.ready) {
+                if *ready {
+                    *ready = way.take_in(&mut self.pool, BATCH, clock)?;
+                    more |= *ready;
+                }
+                way.hand_over(&self.pool, clock);
+                way.tell(&self.pool);
+            }
             if more {
                 continue;
             }
-            let timeout = match self.link.next_due() {
-                None => LOOK,
-                Some(due) => {
-                    let left = Duration::from_nanos(due.since(now));
-                    match self.sleep.timeout(due, left) {
-                        None => continue,
-                        Some(timeout) => timeout.min(LOOK),
-                    }
-                }
+            let now = clock();
+            let Some(timeout) = self.timeout(now) else {
+                // What is due in a moment is waited for awake; what comes
+                // meanwhile is found by trying.
+                self.ready.fill(true);
+                continue;
             };
-            let files = [self.direction.stop.as_fd(), self.direction.from.as_fd()];
-            let [_, packet] = wait::readable(files, Some(timeout))?;
-            let woken = self.now();
-            let longer = Duration::from_nanos(woken.since(now)).saturating_sub(timeout);
-            if !packet {
-                self.sleep.woke(longer);
-            }
-            self.seen_empty = if longer > HESITATION { now.plus(timeout) } else { woken };
+            self.poller.wait(Some(timeout), &mut woken)?;
+            self.woke(now, timeout, &woken);
         }
         Ok(())
     }
 
-    /// Takes in what the sending host has sent; tells whether there may be more.
-    fn take_in(&mut self) -> io::Result<bool> {
-        for _ in 0..BATCH {
-            let mut slot = self.pool.take()?;
-            let length = match self.direction.from.receive(self.pool.bytes_mut(&mut slot)) {
-                Ok(length) => length,
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    self.seen_empty = self.now();
-                    return Ok(false);
+    /// How long to sleep; `None` not to.
+    fn timeout(&mut self, now: Nanos) -> Option<Duration> {
+        if self.accurate {
+            return None;
+        }
+        match self.ways.iter().filter_map(|way| way.link.next_due()).min() {
+            None => Some(LOOK),
+            Some(due) => {
+                let left = Duration::from_nanos(due.since(now));
+                self.sleep.timeout(due, left).map(|timeout| timeout.min(LOOK))
+            }
+        }
+    }
+
+    fn woke(&mut self, slept_at: Nanos, timeout: Duration, woken: &[usize]) {
+        let now = since(self.epoch);
+        let longer = Duration::from_nanos(now.since(slept_at)).saturating_sub(timeout);
+        if woken.is_empty() {
+            self.sleep.woke(longer);
+        }
+        // A direction that did not wake us had nothing until now, or until
+        // the sleep should have ended.
+        let empty = if longer > HESITATION { slept_at.plus(timeout) } else { now };
+        for (index, way) in self.ways.iter_mut().enumerate() {
+            way.seen_empty = empty;
+            self.ready[index] = woken.contains(&index);
+        }
+    }
+
+    fn obey(&mut self, order: Order) {
+        match order {
+            Order::Reschedule { way, origin, schedule } => {
+                if let Some(way) = self.ways.get_mut(way) {
+                    way.link.reschedule(since(self.epoch), origin, *schedule);
+                    way.settings_changed();
                 }
-                Err(error) => return Err(error),
-            };
-            let now = self.now();
-            let bytes = &self.pool.bytes(&slot)[..length];
-            let Some(layout) = Layout::of(bytes) else {
-                self.tally.unreadable += 1;
-                continue;
-            };
-            let bytes =
-                if length <= COPIED { Bytes::Copied(bytes.into()) } else { Bytes::Pooled(slot) };
-            // Behind a busy bottleneck it does not matter when it was read; but
-            // what made a busy period begin late made all of it late.
-            if let Some(idle) = self.link.idle_since(now) {
-                self.began_late = now.since(idle).min(now.since(self.seen_empty));
             }
-            let packet = Packet { bytes, length, layout, late: self.began_late };
-            self.link.arrive(now, layout.train(), Rc::new(packet));
-        }
-        Ok(true)
-    }
-
-    /// Hands over what is due.
-    fn hand_over(&mut self) {
-        let mut now = self.now();
-        while let Some(delivery) = self.link.release(now) {
-            let packet = &delivery.payload;
-            let buffer = match &packet.bytes {
-                Bytes::Copied(bytes) => &bytes[..packet.length],
-                Bytes::Pooled(slot) => &self.pool.bytes(slot)[..packet.length],
-            };
-            let piece = packet.layout.cut(buffer, delivery.packets.clone(), &mut self.scratch);
-            let sent =
-                self.direction.to.send(&[IoSlice::new(piece.headers), IoSlice::new(piece.payload)]);
-            now = self.now();
-            let packets = u64::from(delivery.packets.end - delivery.packets.start);
-            if sent.is_err() {
-                self.tally.refused += packets;
+            Order::Tell { way, teller } => {
+                if let Some(way) = self.ways.get_mut(way) {
+                    way.add_teller(teller);
+                }
             }
-            // The histogram grows as it must; nothing is too late for it.
-            let late = now.since(delivery.due) + packet.late;
-            let _ = self.tally.lateness.record_n(late / 1000, packets);
-            self.follow_rate(now, &delivery);
         }
     }
+}
 
-    fn follow_rate(&mut self, now: Nanos, delivery: &Delivery<Rc<Packet>>) {
-        let at = (now.0, delivery.sent_bytes);
-        if delivery.busy_period != self.period.number {
-            self.close_period();
-            self.period = Period { number: delivery.busy_period, first: at, latest: at };
-        }
-        self.period.latest = at;
-    }
-
-    fn close_period(&mut self) {
-        let Period { first, latest, .. } = self.period;
-        let time = latest.0 - first.0;
-        if time >= TELLING {
-            self.tally.busy_ns += time;
-            self.tally.busy_bytes += latest.1 - first.1;
-        }
-    }
-
-    fn finish(mut self) -> Tally {
-        self.close_period();
-        self.tally.counters = self.link.counters();
-        let used = host::cpu::this_thread().unwrap_or_default().as_secs_f64();
-        self.tally.cpu = used / self.start.elapsed().as_secs_f64().max(1e-9);
-        self.tally
-    }
-
-    fn now(&self) -> Nanos {
-        let passed = clock::now().duration_since(self.start).as_nanos();
-        Nanos(u64::try_from(passed).unwrap_or(u64::MAX))
-    }
+fn since(epoch: Instant) -> Nanos {
+    let passed = clock::now().duration_since(epoch).as_nanos();
+    Nanos(u64::try_from(passed).unwrap_or(u64::MAX))
 }

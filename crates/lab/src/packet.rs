@@ -8,6 +8,8 @@
 //! flags and the checksum's pseudo-header sum; the rest of the checksum stays
 //! the kernel's work. Pure: bytes in, bytes out.
 
+pub(crate) mod change;
+
 use host::tun::VNET_HEADER;
 use link::Train;
 use std::ops::Range;
@@ -99,8 +101,13 @@ impl Layout {
         Some(Layout { kind, transport, headers, segment, ..single })
     }
 
-    /// The packets on the wire.
-    pub(crate) fn train(&self) -> Train {
+    /// The packets on the wire, of `buffer`, whose layout this is.
+    pub(crate) fn train_of(&self, buffer: &[u8]) -> Train {
+        let ip = &buffer[VNET_HEADER..];
+        self.train().of_flow(change::flow(ip)).ecn_capable(change::is_ecn_capable(ip))
+    }
+
+    fn train(&self) -> Train {
         // Lengths are those of one read: at most 65 535.
         let narrow = |length: usize| u32::try_from(length).unwrap_or(u32::MAX);
         Train::segmented(
@@ -110,17 +117,27 @@ impl Layout {
         )
     }
 
-    /// Cuts packets `range` out of `buffer`, whose layout this is. `scratch`
-    /// holds the piece's headers. The whole train is handed on as it came.
+    /// Cuts packets `range` out of `buffer`, whose layout this is, marked with
+    /// congestion experienced where `marked`. `scratch` holds the piece's
+    /// headers. The whole train is handed on as it came.
     pub(crate) fn cut<'a>(
         &self,
         buffer: &'a [u8],
         range: Range<u32>,
+        marked: bool,
         scratch: &'a mut Vec<u8>,
     ) -> Piece<'a> {
         let packets = self.train().packets();
         if range.start == 0 && range.end >= packets {
-            return Piece { headers: &buffer[..VNET_HEADER], payload: &buffer[VNET_HEADER..] };
+            if !marked {
+                return Piece { headers: &buffer[..VNET_HEADER], payload: &buffer[VNET_HEADER..] };
+            }
+            // The longest IPv4 header has 60 bytes, IPv6's has 40.
+            let (headers, payload) = buffer.split_at(buffer.len().min(VNET_HEADER + 60));
+            scratch.clear();
+            scratch.extend_from_slice(headers);
+            change::mark(&mut scratch[VNET_HEADER..]);
+            return Piece { headers: scratch, payload };
         }
         let (first, last) = (range.start as usize, range.end as usize);
         let ip = &buffer[VNET_HEADER..];
@@ -159,6 +176,9 @@ impl Layout {
         let sum = self.pseudo_header_sum(headers, length - self.transport);
         let field = self.transport + if self.kind == Kind::Tcp { 16 } else { 6 };
         headers[field..field + 2].copy_from_slice(&sum.to_be_bytes());
+        if marked {
+            change::mark(headers);
+        }
         Piece { headers: scratch, payload }
     }
 
@@ -191,7 +211,7 @@ fn be16(number: usize) -> [u8; 2] {
     u16::try_from(number).unwrap_or(u16::MAX).to_be_bytes()
 }
 
-/// The sum of 16-bit words (RFC 1071), not folded. At most 64 bytes here: no overflow.
+/// The sum of 16-bit words (RFC 1071), not folded. At most 65 535 bytes: no overflow.
 fn sum(bytes: &[u8]) -> u32 {
     bytes
         .chunks(2)

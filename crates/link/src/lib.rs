@@ -77,6 +77,9 @@ pub const COALESCE: u64 = 60_000;
 pub struct Link<P> {
     schedule: Schedule,
     config: LinkConfig,
+    /// When the schedule's time began; its changes and what comes again and
+    /// again (bursts, blackholes) are counted from there.
+    origin: Nanos,
     /// When the schedule next changes the settings.
     next_change: Option<Nanos>,
     policer: Option<Tokens>,
@@ -85,6 +88,8 @@ pub struct Link<P> {
     /// When the bottleneck has sent what it is sending. While anything waits,
     /// this lies after the last arrival.
     free_at: Nanos,
+    /// How long the packet sent last had waited, in ns.
+    last_wait: u64,
     wire: Wire<P>,
     /// Times the bottleneck went from idle to sending.
     busy_periods: u64,
@@ -101,11 +106,13 @@ impl<P: Clone> Link<P> {
         let (config, next_change) = schedule.at(Nanos(0));
         let config = config.clone();
         Link {
+            origin: Nanos(0),
             next_change,
             policer: config.policer.map(|bucket| Tokens::full(bucket, Nanos(0))),
             queue: Discipline::new(&config.queue, surroundings(&config)),
             shaper: Shaper::new(config.rate.clone(), Nanos(0)),
             free_at: Nanos(0),
+            last_wait: 0,
             wire: Wire::new(&config),
             busy_periods: 0,
             trains: 0,
@@ -115,11 +122,13 @@ impl<P: Clone> Link<P> {
         }
     }
 
-    /// Goes over to other settings. What waits and what is on the wire stays;
-    /// the packet being sent is sent to its end as it began.
-    pub fn reschedule(&mut self, now: Nanos, schedule: impl Into<Schedule>) {
+    /// Goes over to other settings, whose times count from `origin`. What waits
+    /// and what is on the wire stays; the packet being sent is sent to its end
+    /// as it began.
+    pub fn reschedule(&mut self, now: Nanos, origin: Nanos, schedule: impl Into<Schedule>) {
         self.advance(now);
         self.schedule = schedule.into();
+        self.origin = origin;
         self.adopt(now);
     }
 
@@ -192,6 +201,12 @@ impl<P: Clone> Link<P> {
         self.queue.packets()
     }
 
+    /// How long the packet that was sent last had waited for the bottleneck, in ns.
+    #[must_use]
+    pub const fn last_wait(&self) -> u64 {
+        self.last_wait
+    }
+
     /// Writes down the fate of each packet from here on, or no longer.
     pub fn watch(&mut self, watch: bool) {
         self.ledger.fates = watch.then(Vec::new);
@@ -259,6 +274,7 @@ impl<P: Clone> Link<P> {
             let size = u64::from(packet.train.size(packet.index)) + u64::from(self.config.overhead);
             let end = self.shaper.serve(start, size);
             self.free_at = end;
+            self.last_wait = start.since(packet.arrived);
             let counters = &mut self.ledger.counters;
             counters.sent += 1;
             counters.sent_bytes += size;
@@ -266,6 +282,7 @@ impl<P: Clone> Link<P> {
             let sent = Sent {
                 start,
                 end,
+                origin: self.origin,
                 busy_period: self.busy_periods,
                 sent_bytes: counters.sent_bytes,
             };
@@ -275,8 +292,8 @@ impl<P: Clone> Link<P> {
 
     /// Takes over the settings of this moment.
     fn adopt(&mut self, now: Nanos) {
-        let (config, next_change) = self.schedule.at(now);
-        self.next_change = next_change;
+        let (config, next_change) = self.schedule.at(Nanos(now.since(self.origin)));
+        self.next_change = next_change.map(|at| Nanos(at.0.saturating_add(self.origin.0)));
         let old = std::mem::replace(&mut self.config, config.clone());
         if old.rate != self.config.rate {
             self.shaper = Shaper::new(self.config.rate.clone(), now);

@@ -60,6 +60,8 @@ pub(crate) struct Sent {
     pub(crate) start: Nanos,
     /// When the last bit left.
     pub(crate) end: Nanos,
+    /// When the schedule's time began.
+    pub(crate) origin: Nanos,
     pub(crate) busy_period: u64,
     pub(crate) sent_bytes: u64,
 }
@@ -103,7 +105,7 @@ impl<P: Clone> Wire<P> {
         sent: &Sent,
         ledger: &mut Ledger<P>,
     ) {
-        if let Some(cause) = self.loses(config, packet.number, sent.end, ledger) {
+        if let Some(cause) = self.loses(config, packet.number, sent.end.since(sent.origin), ledger) {
             ledger.drop_packet(sent.end, cause, packet);
             return;
         }
@@ -156,7 +158,7 @@ impl<P: Clone> Wire<P> {
         &mut self,
         config: &LinkConfig,
         number: u64,
-        end: Nanos,
+        end: u64,
         ledger: &mut Ledger<P>,
     ) -> Option<Cause> {
         let draw = self.losing.takes(number, &mut self.draws.loss);
@@ -169,12 +171,12 @@ impl<P: Clone> Wire<P> {
         }
         if let Some(dark) = config.blackhole {
             let every = nanos(dark.every).max(1);
-            if end.0 % every >= every.saturating_sub(nanos(dark.dark)) {
+            if end % every >= every.saturating_sub(nanos(dark.dark)) {
                 return Some(Cause::Dark);
             }
         }
         if let Some(bursts) = config.bursts {
-            let number = end.0 / nanos(bursts.every).max(1);
+            let number = end / nanos(bursts.every).max(1);
             if number > self.burst.0 {
                 self.burst = (number, bursts.packets);
             }

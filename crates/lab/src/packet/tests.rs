@@ -22,7 +22,7 @@ fn tcp4(payload: usize, segment: u16, flags: u8) -> Vec<u8> {
 
 fn cut(buffer: &[u8], range: Range<u32>) -> Vec<u8> {
     let mut scratch = Vec::new();
-    let piece = Layout::of(buffer).unwrap().cut(buffer, range, &mut scratch);
+    let piece = Layout::of(buffer).unwrap().cut(buffer, range, false, &mut scratch);
     [piece.headers, piece.payload].concat()
 }
 
@@ -103,7 +103,7 @@ proptest! {
             let mut scratch = Vec::new();
             let mut payload = 0;
             for index in 0..packets {
-                payload += layout.cut(&buffer, index..index + 1, &mut scratch).payload.len();
+                payload += layout.cut(&buffer, index..index + 1, false, &mut scratch).payload.len();
             }
             let all = buffer.len() - VNET_HEADER;
             prop_assert_eq!(payload, if packets == 1 { all } else { all - layout.headers });
