@@ -35,7 +35,7 @@ pub enum LabError {
     },
     /// The packets in flight would not fit.
     #[error(
-        "this path can hold {needed} in flight and in its queues, more than half of the {available} of memory that are free; lower rate, rtt or queue"
+        "this path can hold {needed} in flight and in its queues, more than half of the {available} of memory that are free; lower rate, rtt, jitter or queue"
     )]
     Memory {
         /// Most bytes on the wire and in the queues.
@@ -43,6 +43,28 @@ pub enum LabError {
         /// Memory free.
         available: ByteCount,
     },
+    /// A host that is not there.
+    #[error("there is no host '{name}' in this lab; it has: {known}")]
+    NoHost {
+        /// As it was asked.
+        name: String,
+        /// Those there are.
+        known: String,
+    },
+    /// A link that is not there.
+    #[error("there is no link '{name}' in this lab; it has: {known}")]
+    NoLink {
+        /// As it was asked.
+        name: String,
+        /// Those there are.
+        known: String,
+    },
+    /// The hosts' devices keep their MTU.
+    #[error("mtu= is the hosts' own and stays while a lab runs; up.mtu= and down.mtu= can change")]
+    FixedMtu,
+    /// Settings that no path can have.
+    #[error(transparent)]
+    Path(#[from] topology::PathError),
     /// No TUN device.
     #[error(transparent)]
     Tun(#[from] TunError),
@@ -52,7 +74,7 @@ pub enum LabError {
         /// What was to be started.
         program: String,
         /// Where.
-        host: &'static str,
+        host: String,
         /// What the system said.
         source: io::Error,
     },

@@ -1,18 +1,26 @@
 //! The idle path's round trip, by echoes the kernel of the far host answers.
 
 use crate::LabError;
-use crate::path::PathSpec;
 use host::clock;
 use host::netns::NetNs;
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 use std::io::{self, Read};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::{Duration, Instant};
+use topology::PathSpec;
 use units::ByteCount;
 
-/// Echoes sent, 2 ms apart: an odd number has a middle one.
-const ECHOES: u16 = 21;
-const APART: Duration = Duration::from_millis(2);
+/// How many echoes, and how far apart: an odd number has a middle one.
+#[derive(Clone, Copy)]
+struct Echoes {
+    count: u16,
+    apart: Duration,
+}
+
+const ONE_LINK: Echoes = Echoes { count: 21, apart: Duration::from_millis(2) };
+
+/// Where many links are measured at once, they must not wait for each other.
+const MANY_LINKS: Echoes = Echoes { count: 5, apart: Duration::from_millis(20) };
 
 /// Longest wait for the last answer beside the path's own round trip.
 const PATIENCE: Duration = Duration::from_millis(250);
@@ -26,22 +34,28 @@ pub(crate) fn measure(
     from: &NetNs,
     to: Ipv4Addr,
     path: &PathSpec,
+    many: bool,
 ) -> Result<Option<Duration>, LabError> {
-    let serialisation =
-        path.rate.time_for(ByteCount::from_bytes(LENGTH + u64::from(path.overhead))) * 2;
+    let echoes = if many { MANY_LINKS } else { ONE_LINK };
+    let size = ByteCount::from_bytes(LENGTH + u64::from(path.overhead()));
+    let serialisation: Duration = path
+        .ways()
+        .into_iter()
+        .filter_map(|way| Some(way.constant_rate()?.time_for(size)))
+        .sum();
     // On a path so slow that echoes queue behind each other they tell nothing.
-    if serialisation > APART || path.rtt.duration() > Duration::from_secs(5) {
+    if serialisation > echoes.apart || path.rtt().duration() > Duration::from_secs(5) {
         return Ok(None);
     }
     let mut times = from
-        .run(|| echo(to, path.rtt.duration() + PATIENCE))
+        .run(|| echo(to, path.rtt().duration() + PATIENCE, echoes))
         .and_then(|times| times)
         .map_err(LabError::system("measuring the idle path"))?;
     times.sort_unstable();
     Ok(times.get(times.len() / 2).map(|time| time.saturating_sub(serialisation)))
 }
 
-fn echo(to: Ipv4Addr, patience: Duration) -> io::Result<Vec<Duration>> {
+fn echo(to: Ipv4Addr, patience: Duration, Echoes { count, apart }: Echoes) -> io::Result<Vec<Duration>> {
     let socket = Socket::new(Domain::IPV4, Type::DGRAM, Some(Protocol::ICMPV4))?;
     socket.connect(&SockAddr::from(SocketAddr::from((to, 0))))?;
     let start = clock::now();
@@ -50,8 +64,8 @@ fn echo(to: Ipv4Addr, patience: Duration) -> io::Result<Vec<Duration>> {
     let mut buffer = [0; 64];
     loop {
         let now = clock::now();
-        if sent.len() < usize::from(ECHOES)
-            && now.duration_since(start) >= APART * u32::try_from(sent.len()).unwrap_or(0)
+        if sent.len() < usize::from(count)
+            && now.duration_since(start) >= apart * u32::try_from(sent.len()).unwrap_or(0)
         {
             let sequence = u16::try_from(sent.len()).unwrap_or(0).to_be_bytes();
             // Type 8, code 0; the kernel fills in checksum and identifier (RFC 792, icmp(7)).
@@ -59,10 +73,10 @@ fn echo(to: Ipv4Addr, patience: Duration) -> io::Result<Vec<Duration>> {
             sent.push(now);
             continue;
         }
-        let all_sent = sent.len() == usize::from(ECHOES);
-        let until = if all_sent { start + APART * ECHOES.into() + patience } else { now + APART };
+        let all_sent = sent.len() == usize::from(count);
+        let until = if all_sent { start + apart * count.into() + patience } else { now + apart };
         let left = until.saturating_duration_since(now);
-        if times.len() == usize::from(ECHOES) || left.is_zero() {
+        if times.len() == usize::from(count) || left.is_zero() {
             return Ok(times);
         }
         socket.set_read_timeout(Some(left))?;

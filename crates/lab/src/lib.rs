@@ -1,4 +1,4 @@
-//! The lab: two hosts on this machine with an emulated path between them.
+//! The lab: hosts on this machine with emulated links between them.
 //!
 //! ```text
 //!    client                                            server
@@ -6,6 +6,10 @@
 //!   lab0 (TUN) ──> driver: link::Link (up)   ──> (TUN) lab0
 //!              <── driver: link::Link (down) <──
 //! ```
+//!
+//! Two hosts and one link are the usual lab; there may be hundreds. Each link
+//! ends in a device of its own on either host, and a few threads drive the
+//! directions of all.
 //!
 //! Real programs over real kernel TCP; only the wire is emulated. Every run
 //! ends with a certificate: what was asked of the path, what it did, and
@@ -20,9 +24,12 @@ mod hosts;
 mod idle;
 mod listen;
 mod packet;
-mod path;
+mod running;
+mod watch;
+mod way;
 
 pub use error::LabError;
-pub use hosts::{DEVICE, Lab, LabHost, LabPlan, PREFER_IPV4};
+pub use hosts::{LabHost, PREFER_IPV4};
 pub use listen::{Listening, wait_until_listening};
-pub use path::{MAX_MTU, MIN_MTU, PathError, PathSpec, QueueSpec};
+pub use running::{Lab, LabReport, LinkReport};
+pub use watch::{QueueSample, Seen, Watch, Way, fate_in_a_word};
