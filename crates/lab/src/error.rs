@@ -59,6 +59,35 @@ pub enum LabError {
         /// Those there are.
         known: String,
     },
+    /// Another lab has that name.
+    #[error("a lab named '{name}' is running already; choose another with --name")]
+    NameTaken {
+        /// The name.
+        name: String,
+    },
+    /// No lab of that name.
+    #[error("no lab named '{name}' is running; running: {known}")]
+    NoLab {
+        /// The name.
+        name: String,
+        /// Those that run.
+        known: String,
+    },
+    /// No lab at all.
+    #[error("no lab is running; start one with `longhaul lab up` or `longhaul lab shell`")]
+    NoneRuns,
+    /// More than one.
+    #[error("several labs are running: {known}; choose one with --lab")]
+    SeveralRun {
+        /// Their names.
+        known: String,
+    },
+    /// The lab said no.
+    #[error("{why}")]
+    Refused {
+        /// Its words.
+        why: String,
+    },
     /// The hosts' devices keep their MTU.
     #[error("mtu= is the hosts' own and stays while a lab runs; up.mtu= and down.mtu= can change")]
     FixedMtu,
@@ -77,6 +106,21 @@ pub enum LabError {
         host: String,
         /// What the system said.
         source: io::Error,
+    },
+    /// A program that must listen ended instead.
+    #[error(
+        "the program on {host} ended with exit code {code} before it listened: {command}{}{last}",
+        if last.is_empty() { "" } else { "; its last words: " }
+    )]
+    NeverListened {
+        /// Where.
+        host: String,
+        /// What was started.
+        command: String,
+        /// How it ended.
+        code: i32,
+        /// The last line it wrote, where that is known.
+        last: String,
     },
     /// The emulation broke off.
     #[error("the emulated path broke off: {0}")]

@@ -25,11 +25,13 @@ mod idle;
 mod listen;
 mod packet;
 mod running;
+mod session;
 mod watch;
 mod way;
 
 pub use error::LabError;
 pub use hosts::{LabHost, PREFER_IPV4};
-pub use listen::{Listening, wait_until_listening};
+
 pub use running::{Lab, LabReport, LinkReport};
+pub use session::{End, Ending, Job, Session, SessionEnd, SessionEvent, Streams, Why};
 pub use watch::{QueueSample, Seen, Watch, Way, fate_in_a_word};

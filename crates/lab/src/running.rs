@@ -220,9 +220,19 @@ impl Lab {
         reader: &mut dyn FnMut(&str) -> io::Result<String>,
     ) -> Result<(), LabError> {
         let index = self.link_index(link)?;
+        let path = hold(&self.links[index].state).path.with(settings, reader)?;
+        self.change(index, path, settings)
+    }
+
+    /// Gives a link another path; `settings` are the words for it.
+    pub(crate) fn change(
+        &self,
+        index: usize,
+        path: PathSpec,
+        settings: &str,
+    ) -> Result<(), LabError> {
         let link = &self.links[index];
         let mut state = hold(&link.state);
-        let path = state.path.with(settings, reader)?;
         certificate::check_memory(path.memory(), memory::available())?;
         if path.mtu() != link.asked.mtu() {
             return Err(LabError::FixedMtu);
@@ -319,6 +329,11 @@ impl Lab {
         self.links.iter().map(|link| {
             (link.name.as_str(), link.ends.map(|host| self.hosts[host].name.as_str()))
         })
+    }
+
+    /// The links' paths as they were asked, in the plan's order.
+    pub fn paths(&self) -> impl Iterator<Item = &PathSpec> {
+        self.links.iter().map(|link| &link.asked)
     }
 
     /// Lines for /etc/hosts by which all hosts are found. Where a resolver
