@@ -1,6 +1,6 @@
 //! What is asked of a link.
 
-use crate::{Bucket, Loss, Nanos, Trace};
+use crate::{Bucket, Loss, Nanos, Trace, nanos};
 use std::sync::Arc;
 use std::time::Duration;
 use units::{BitRate, ByteCount, LossRatio, Probability};
@@ -166,6 +166,15 @@ impl Limit {
             Limit::Packets(limit) => packets < limit,
         }
     }
+
+    /// Whether that is more than it admits.
+    #[must_use]
+    pub const fn is_exceeded(self, bytes: u64, packets: u64) -> bool {
+        match self {
+            Limit::Bytes(limit) => bytes > limit.bytes(),
+            Limit::Packets(limit) => packets > limit,
+        }
+    }
 }
 
 /// A queue before the bottleneck and its management.
@@ -235,7 +244,8 @@ pub struct FqCoDel {
     pub codel: CoDel,
     /// Number of flow queues: 1024.
     pub flows: u32,
-    /// Bytes a queue may send before the next has its turn: 1514.
+    /// Bytes a queue may send before the next has its turn: 1514. Framing is
+    /// counted as everywhere, see [`LinkConfig::overhead`].
     pub quantum: u32,
 }
 
@@ -262,7 +272,8 @@ pub struct Red {
 pub struct Pie {
     /// The delay it aims at: 15 ms.
     pub target: Duration,
-    /// How often the probability is computed: 15 ms.
+    /// How often the probability is computed: 15 ms. At least 1 ms is used;
+    /// the controller's gains follow it as section 4.2 says.
     pub update: Duration,
     /// Longest burst that passes without drops: 150 ms.
     pub burst: Duration,
@@ -294,7 +305,7 @@ impl Schedule {
     /// The settings at a moment, and when they next change.
     #[must_use]
     pub fn at(&self, now: Nanos) -> (&LinkConfig, Option<Nanos>) {
-        let period = self.repeat.map(|time| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX));
+        let period = self.repeat.map(nanos);
         let period = period.filter(|time| *time > 0);
         let lap = period.map_or(0, |period| now.0 - now.0 % period);
         let within = Nanos(now.0 - lap);
@@ -304,7 +315,8 @@ impl Schedule {
             None => &self.start,
         };
         let end = period.filter(|_| !self.changes.is_empty());
-        let next = self.changes.get(passed).map(|(at, _)| at.0).or(end);
+        let change = self.changes.get(passed).map(|(at, _)| at.0);
+        let next = [change, end].into_iter().flatten().min();
         (config, next.map(|next| Nanos(lap.saturating_add(next))))
     }
 }

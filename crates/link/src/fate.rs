@@ -132,6 +132,11 @@ pub(crate) struct Packet<P> {
 }
 
 impl<P: Clone> Run<P> {
+    /// How many packets.
+    pub(crate) fn count(&self) -> u64 {
+        u64::from(self.packets.end - self.packets.start)
+    }
+
     /// The same, but only some of its packets.
     pub(crate) fn part(&self, packets: Range<u32>) -> Self {
         Run { packets, payload: self.payload.clone(), ..*self }
@@ -165,7 +170,7 @@ impl<P: Clone> Ledger<P> {
 
     /// All packets of a run are dropped.
     pub(crate) fn drop_run(&mut self, now: Nanos, cause: Cause, run: &Run<P>) {
-        *self.counter(cause) += u64::from(run.packets.end - run.packets.start);
+        *self.counter(cause) += run.count();
         if self.fates.is_some() {
             for index in run.packets.clone() {
                 self.write(now, run.packet(index), FateKind::Dropped(cause));

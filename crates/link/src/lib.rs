@@ -20,6 +20,7 @@
 //!
 //! Storage for packets on the wire is separate from the queue and never drops.
 
+mod chance;
 mod config;
 mod fate;
 mod loss;
@@ -61,8 +62,13 @@ impl Nanos {
     /// So much later; held at the largest value.
     #[must_use]
     pub fn plus(self, time: Duration) -> Nanos {
-        Nanos(self.0.saturating_add(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)))
+        Nanos(self.0.saturating_add(nanos(time)))
     }
+}
+
+/// A time in ns; held at the largest value, which is 584 years.
+fn nanos(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
 /// Longest time, in ns, by which a packet may wait for its neighbours so that
@@ -295,14 +301,15 @@ impl<P: Clone> Link<P> {
         let (config, next_change) = self.schedule.at(Nanos(now.since(self.origin)));
         self.next_change = next_change.map(|at| Nanos(at.0.saturating_add(self.origin.0)));
         let old = std::mem::replace(&mut self.config, config.clone());
+        let around = surroundings(&self.config);
         if old.rate != self.config.rate {
             self.shaper = Shaper::new(self.config.rate.clone(), now);
+            self.queue.adopt(around);
         }
         if old.policer != self.config.policer {
             self.policer = self.config.policer.map(|bucket| Tokens::full(bucket, now));
         }
         if old.queue != self.config.queue || old.overhead != self.config.overhead {
-            let around = surroundings(&self.config);
             let mut queue = Discipline::new(&self.config.queue, around);
             for run in self.queue.drain() {
                 queue.enqueue(now, run, false, &mut self.ledger);

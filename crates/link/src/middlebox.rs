@@ -18,7 +18,8 @@ const SCALE: u8 = 3;
 /// lengths, stay as they are.
 pub fn rewrite_window_scale(header: &mut [u8], wish: WindowScale) -> bool {
     let Some(offset) = header.get(12).map(|byte| usize::from(byte >> 4) * 4) else { return false };
-    if header.get(FLAGS).is_none_or(|flags| flags & SYN == 0) || !(20..=header.len()).contains(&offset)
+    if header.get(FLAGS).is_none_or(|flags| flags & SYN == 0)
+        || !(20..=header.len()).contains(&offset)
     {
         return false;
     }
@@ -59,14 +60,13 @@ mod tests {
     fn header(flags: u8, options: &[u8]) -> Vec<u8> {
         let mut header = vec![0; 20];
         let length = u8::try_from(20 + options.len()).unwrap();
-        (header[12], header[FLAGS]) = (length / 4 << 4, flags);
+        (header[12], header[FLAGS]) = ((length / 4) << 4, flags);
         header.extend(options);
         header
     }
 
     /// As Linux writes them: MSS, SACK permitted, timestamps, nothing, scale 7.
-    const OPTIONS: [u8; 20] =
-        [2, 4, 5, 180, 4, 2, 8, 10, 1, 2, 3, 4, 0, 0, 0, 0, 1, 3, 3, 7];
+    const OPTIONS: [u8; 20] = [2, 4, 5, 180, 4, 2, 8, 10, 1, 2, 3, 4, 0, 0, 0, 0, 1, 3, 3, 7];
 
     #[test]
     fn strips_and_sets_on_a_syn() {

@@ -76,6 +76,15 @@ impl Train {
     pub const fn size(self, index: u32) -> u32 {
         if index + 1 == self.packets { self.last } else { self.full }
     }
+
+    /// Bytes of some of its packets.
+    pub(crate) fn bytes(self, packets: &Range<u32>) -> u64 {
+        if packets.is_empty() {
+            return 0;
+        }
+        u64::from(packets.end - 1 - packets.start) * u64::from(self.full)
+            + u64::from(self.size(packets.end - 1))
+    }
 }
 
 /// Neighbouring packets of one train that reach the far end together.
@@ -107,6 +116,6 @@ impl<P> Delivery<P> {
     /// Bytes of the IP packets in this delivery.
     #[must_use]
     pub fn bytes(&self) -> u64 {
-        self.packets.clone().map(|index| u64::from(self.train.size(index))).sum()
+        self.train.bytes(&self.packets)
     }
 }

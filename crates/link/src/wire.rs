@@ -1,8 +1,9 @@
 //! The wire behind the bottleneck: what is lost, changed, doubled and delayed.
 
+use crate::chance::unit;
 use crate::fate::{Cause, FateKind, Ledger, Packet};
 use crate::loss::Losing;
-use crate::{COALESCE, Delivery, Distribution, Jitter, LinkConfig, Nanos};
+use crate::{COALESCE, Delivery, Distribution, Jitter, LinkConfig, Nanos, nanos};
 use rand_core::{Rng, SeedableRng};
 use rand_distr::{Distribution as _, Exp1, Pareto, StandardNormal};
 use rand_pcg::Pcg64Mcg;
@@ -235,7 +236,6 @@ fn delayed(end: Nanos, delay: Duration, jitter: Jitter, chance: &mut Pcg64Mcg) -
             let standard: f64 = StandardNormal.sample(chance);
             standard * scale
         }
-        // 53 bits of a draw: every value of [-1, 1) that a double can tell apart.
         Distribution::Uniform => (unit(chance) * 2.0 - 1.0) * scale,
         Distribution::Exponential => {
             let standard: f64 = Exp1.sample(chance);
@@ -250,13 +250,4 @@ fn delayed(end: Nanos, delay: Duration, jitter: Jitter, chance: &mut Pcg64Mcg) -
     #[expect(clippy::cast_possible_truncation, reason = "`as` holds at the limits, as it should")]
     let draw = draw as i64;
     Nanos(end.0.saturating_add(delay.saturating_add_signed(draw)))
-}
-
-#[expect(clippy::cast_precision_loss, reason = "53 bits fit")]
-fn unit(chance: &mut Pcg64Mcg) -> f64 {
-    (chance.next_u64() >> 11) as f64 / (1u64 << 53) as f64
-}
-
-fn nanos(time: Duration) -> u64 {
-    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }

@@ -91,7 +91,10 @@ fn neighbours_of_different_trains_are_never_merged() {
 #[test]
 fn a_queue_of_ten_packets_holds_ten_beside_the_one_being_sent() {
     for (offered, drops) in [(11, 0), (12, 1)] {
-        let mut link = Link::new(LinkConfig { queue: Queue::drop_tail(Limit::Packets(10)), ..config(1_000_000, 0) });
+        let mut link = Link::new(LinkConfig {
+            queue: Queue::drop_tail(Limit::Packets(10)),
+            ..config(1_000_000, 0)
+        });
         for _ in 0..offered {
             link.arrive(Nanos(0), Train::single(1500), 0);
         }
@@ -174,8 +177,10 @@ fn a_seed_repeats_and_another_differs() {
 
 #[test]
 fn lost_packets_break_a_run_and_use_their_share_of_the_rate() {
-    let mut link =
-        Link::new(LinkConfig { loss: Loss::Bernoulli("50%".parse().unwrap()), ..config(10_000_000_000, 0) });
+    let mut link = Link::new(LinkConfig {
+        loss: Loss::Bernoulli("50%".parse().unwrap()),
+        ..config(10_000_000_000, 0)
+    });
     link.arrive(Nanos(0), Train::segmented(52, 40 * 1448, 1448), 0);
     let out = drain(&mut link);
     let counters = link.counters();
@@ -188,8 +193,10 @@ fn lost_packets_break_a_run_and_use_their_share_of_the_rate() {
 fn a_run_never_continues_into_the_next_train() {
     // At 50 % loss, sooner or later a train ends early just where the next
     // one begins late: the two must not look like one.
-    let mut link =
-        Link::new(LinkConfig { loss: Loss::Bernoulli("50%".parse().unwrap()), ..config(100_000_000_000, 0) });
+    let mut link = Link::new(LinkConfig {
+        loss: Loss::Bernoulli("50%".parse().unwrap()),
+        ..config(100_000_000_000, 0)
+    });
     for payload in 0..2_000 {
         link.arrive(Nanos(0), Train::segmented(52, 4 * 1448, 1448), payload);
     }

@@ -1,7 +1,7 @@
 //! Packets that wait, in order.
 
-use crate::Nanos;
-use crate::fate::{Packet, Run};
+use crate::fate::{Cause, Ledger, Packet, Run};
+use crate::{Limit, Nanos};
 use std::collections::VecDeque;
 
 /// Runs of packets in the order in which they came, and their sums.
@@ -11,6 +11,35 @@ pub(crate) struct Backlog<P> {
     bytes: u64,
     packets: u64,
     overhead: u64,
+}
+
+/// What an arriving packet finds.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Found {
+    /// Bytes that wait, framing included.
+    pub(crate) bytes: u64,
+    /// Packets that wait.
+    pub(crate) packets: u64,
+    /// Its own size, framing included.
+    size: u64,
+    /// The bottleneck is idle: it goes through without waiting.
+    at_once: bool,
+}
+
+impl Found {
+    /// Whether there is room for it. One that need not wait needs none.
+    pub(crate) const fn room(&self, limit: Limit) -> bool {
+        self.at_once || limit.admits(self.bytes, self.packets, self.size)
+    }
+}
+
+/// What a queue decides on an arriving packet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    Enter,
+    /// It comes in with congestion experienced.
+    EnterMarked,
+    Drop(Cause),
 }
 
 impl<P: Clone> Backlog<P> {
@@ -23,14 +52,81 @@ impl<P: Clone> Backlog<P> {
         u64::from(run.train.size(index)) + self.overhead
     }
 
+    /// Bytes a run counts.
+    pub(crate) fn bytes_of(&self, run: &Run<P>) -> u64 {
+        run.train.bytes(&run.packets) + run.count() * self.overhead
+    }
+
     /// Puts a run at the end.
     pub(crate) fn push(&mut self, run: Run<P>) {
         if run.packets.is_empty() {
             return;
         }
-        self.bytes += run.packets.clone().map(|index| self.size(&run, index)).sum::<u64>();
-        self.packets += u64::from(run.packets.end - run.packets.start);
+        self.bytes += self.bytes_of(&run);
+        self.packets += run.count();
         self.runs.push_back(run);
+    }
+
+    /// Takes in what fits of a run.
+    pub(crate) fn admit_within(
+        &mut self,
+        limit: Limit,
+        now: Nanos,
+        run: Run<P>,
+        idle: bool,
+        ledger: &mut Ledger<P>,
+    ) {
+        let (bytes, packets) = (self.bytes + self.bytes_of(&run), self.packets + run.count());
+        if !limit.is_exceeded(bytes, packets) {
+            // All of it, without a look at each packet.
+            return self.push(run);
+        }
+        self.admit(now, run, idle, ledger, |found| {
+            if found.room(limit) { Verdict::Enter } else { Verdict::Drop(Cause::QueueFull) }
+        });
+    }
+
+    /// Lets `decide` judge each packet of a run in turn, by what it finds; what
+    /// comes in stays in as few runs as can be.
+    pub(crate) fn admit(
+        &mut self,
+        now: Nanos,
+        run: Run<P>,
+        idle: bool,
+        ledger: &mut Ledger<P>,
+        mut decide: impl FnMut(Found) -> Verdict,
+    ) {
+        let (first, end) = (run.packets.start, run.packets.end);
+        let (mut bytes, mut packets) = (self.bytes, self.packets);
+        let mut from = first;
+        let mut verdict = Verdict::Enter;
+        for index in first..end {
+            let size = self.size(&run, index);
+            let next = decide(Found { bytes, packets, size, at_once: idle && index == first });
+            if !matches!(next, Verdict::Drop(_)) {
+                bytes += size;
+                packets += 1;
+            }
+            if next != verdict && index > from {
+                self.settle(now, run.part(from..index), verdict, ledger);
+                from = index;
+            }
+            verdict = next;
+        }
+        self.settle(now, Run { packets: from..end, ..run }, verdict, ledger);
+    }
+
+    fn settle(&mut self, now: Nanos, run: Run<P>, verdict: Verdict, ledger: &mut Ledger<P>) {
+        match verdict {
+            Verdict::Enter => self.push(run),
+            Verdict::EnterMarked => {
+                if !run.marked {
+                    ledger.counters.marked += run.count();
+                }
+                self.push(Run { marked: true, ..run });
+            }
+            Verdict::Drop(cause) => ledger.drop_run(now, cause, &run),
+        }
     }
 
     /// Takes the first packet.
