@@ -8,6 +8,7 @@
 pub mod clock;
 pub mod control;
 pub mod cpu;
+pub mod join;
 pub mod memory;
 pub mod netlink;
 pub mod netns;
