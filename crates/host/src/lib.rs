@@ -6,7 +6,9 @@
 #![expect(unsafe_code, reason = "this is the one room for system calls that no safe library wraps")]
 
 pub mod clock;
+pub mod control;
 pub mod cpu;
+pub mod join;
 pub mod memory;
 pub mod netlink;
 pub mod netns;

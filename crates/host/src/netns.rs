@@ -58,6 +58,21 @@ impl AsFd for NetNs {
     }
 }
 
+/// `NS_GET_NSTYPE` (linux/nsfs.h): which kind of namespace a file stands for.
+const NS_GET_NSTYPE: libc::Ioctl = 0xb703;
+
+/// Whether the file stands for a network namespace.
+///
+/// # Errors
+/// `InvalidInput` where it does not.
+pub(crate) fn check(file: BorrowedFd<'_>) -> io::Result<()> {
+    // SAFETY: the request takes no argument; a file of another kind refuses it.
+    if unsafe { libc::ioctl(file.as_raw_fd(), NS_GET_NSTYPE) } == libc::CLONE_NEWNET {
+        return Ok(());
+    }
+    Err(io::Error::new(io::ErrorKind::InvalidInput, "the file is no network namespace"))
+}
+
 /// Moves the calling thread into a network namespace for good.
 ///
 /// # Errors

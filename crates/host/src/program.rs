@@ -5,7 +5,7 @@ use crate::{signals, sys, world};
 use std::collections::HashMap;
 use std::ffi::OsString;
 use std::io;
-use std::os::fd::{AsFd, AsRawFd};
+use std::os::fd::{AsFd, AsRawFd, RawFd};
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -85,13 +85,7 @@ impl Reaper {
         unsafe {
             command.pre_exec(move || {
                 signals::unblock();
-                sys::check(libc::setns(handle, libc::CLONE_NEWNET))?;
-                // /sys shows the devices of the namespace it was mounted in.
-                // Where it cannot be mounted anew the programs still work.
-                if libc::unshare(libc::CLONE_NEWNS) == 0 {
-                    let _ = world::mount(Some(c"sysfs"), c"/sys", Some(c"sysfs"), 0);
-                }
-                Ok(())
+                enter_host(handle)
             });
         }
         let starting = hold(&self.shared.starting);
@@ -143,6 +137,22 @@ impl Program {
             unsafe { libc::kill(id, signal) };
         }
     }
+}
+
+/// Moves a process that is about to become a program into a host: its network
+/// namespace, and a /sys that shows the devices there.
+///
+/// Makes system calls only, so it may stand between fork and exec.
+pub(crate) fn enter_host(network: RawFd) -> io::Result<()> {
+    // SAFETY: plain numbers; a number that is no namespace is refused.
+    sys::check(unsafe { libc::setns(network, libc::CLONE_NEWNET) })?;
+    // /sys shows the devices of the namespace it was mounted in. Where it
+    // cannot be mounted anew the programs still work.
+    // SAFETY: plain flags.
+    if unsafe { libc::unshare(libc::CLONE_NEWNS) } == 0 {
+        let _ = world::mount(Some(c"sysfs"), c"/sys", Some(c"sysfs"), 0);
+    }
+    Ok(())
 }
 
 fn collect(shared: &Shared) {

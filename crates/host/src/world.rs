@@ -15,7 +15,8 @@
 use crate::{signals, sys};
 use std::ffi::CStr;
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::sync::OnceLock;
 
 /// Why there can be no world of our own, and what to change.
 #[derive(Debug, thiserror::Error)]
@@ -45,6 +46,16 @@ pub enum Ended {
     Signal(i32),
 }
 
+static USER_OUTSIDE: OnceLock<u32> = OnceLock::new();
+
+/// The number of the user, as it is outside of any world of ours: inside, an
+/// ordinary user is number 0.
+#[must_use]
+pub fn user() -> u32 {
+    // SAFETY: no arguments, cannot fail.
+    *USER_OUTSIDE.get_or_init(|| unsafe { libc::geteuid() })
+}
+
 /// Runs `inside` as process 1 of a new world and waits for it.
 ///
 /// Must be called while the process has one thread, as the child is a copy
@@ -54,11 +65,8 @@ pub enum Ended {
 /// # Errors
 /// [`WorldError`]; `inside` has not run then.
 pub fn run(inside: impl FnOnce() -> i32) -> Result<Ended, WorldError> {
-    let threads = std::fs::read_dir("/proc/self/task").map_or(1, Iterator::count);
-    if threads != 1 {
-        let source = io::Error::other("the process already has several threads");
-        return Err(WorldError::Other { step: "forking", source });
-    }
+    single_thread().map_err(|source| WorldError::Other { step: "forking", source })?;
+    let _ = user();
     if !may_make_namespaces() {
         become_root_of_a_user_namespace()?;
     }
@@ -88,6 +96,15 @@ pub fn run(inside: impl FnOnce() -> i32) -> Result<Ended, WorldError> {
             drop(guard);
             ended.map_err(|source| WorldError::Other { step: "waiting for it", source })
         }
+    }
+}
+
+/// Refuses a process with several threads: a fork would copy one of them, and
+/// only a single one may enter other user and mount namespaces.
+pub(crate) fn single_thread() -> io::Result<()> {
+    match std::fs::read_dir("/proc/self/task").map_or(1, Iterator::count) {
+        1 => Ok(()),
+        _ => Err(io::Error::other("the process already has several threads")),
     }
 }
 
@@ -139,14 +156,7 @@ fn refused(step: &'static str) -> impl Fn(io::Error) -> WorldError {
 
 fn become_process_one(alive: &OwnedFd) -> Result<(), WorldError> {
     let other = |step| move |source| WorldError::Other { step, source };
-    // SAFETY: plain numbers.
-    sys::check(unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) })
-        .map_err(other("tying its life to ours"))?;
-    // The outside process may have died before that call; then the far end of
-    // the pipe is closed and nobody would ever kill us.
-    let mut entry = libc::pollfd { fd: alive.as_raw_fd(), events: 0, revents: 0 };
-    // SAFETY: one live entry.
-    if unsafe { libc::poll(&raw mut entry, 1, 0) } > 0 {
+    if !die_with_parent(alive.as_raw_fd()).map_err(other("tying its life to ours"))? {
         std::process::exit(1);
     }
     // SAFETY: plain flags.
@@ -163,6 +173,21 @@ fn become_process_one(alive: &OwnedFd) -> Result<(), WorldError> {
         libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC,
     );
     Ok(())
+}
+
+/// Asks the kernel to kill this process when the one that forked it dies, and
+/// tells whether that one still lived: `alive` is the reading end of a pipe
+/// whose other end only the parent holds.
+///
+/// Makes system calls only, so it may stand between fork and exec.
+pub(crate) fn die_with_parent(alive: RawFd) -> io::Result<bool> {
+    // SAFETY: plain numbers.
+    sys::check(unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) })?;
+    // The parent may have died before that call; then the far end of the pipe
+    // is closed and nobody would ever kill us.
+    let mut entry = libc::pollfd { fd: alive, events: 0, revents: 0 };
+    // SAFETY: one live entry.
+    Ok(unsafe { libc::poll(&raw mut entry, 1, 0) } <= 0)
 }
 
 /// Puts `text` in the place of the file at `path`, for this world alone.
@@ -194,7 +219,7 @@ pub(crate) fn mount(
     .map(drop)
 }
 
-fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
+pub(crate) fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
     let mut ends = [0; 2];
     // SAFETY: room for two descriptors, which are then ours.
     unsafe {
