@@ -1,2 +1,6 @@
 //! What is asked of a lab: paths, hosts, links and programs, as people write
 //! them down. Pure: text in, checked plans out; files are read by the caller.
+
+mod path;
+
+pub use path::{PathError, PathSpec};
