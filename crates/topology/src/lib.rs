@@ -2,5 +2,10 @@
 //! them down. Pure: text in, checked plans out; files are read by the caller.
 
 mod path;
+pub mod plan;
+pub mod routes;
+pub mod shapes;
 
 pub use path::{PathError, PathSpec};
+pub use plan::{Plan, PlanError};
+pub use shapes::{Shape, ShapeKind};
