@@ -1,2 +1,11 @@
 //! What is asked of a lab: paths, hosts, links and programs, as people write
 //! them down. Pure: text in, checked plans out; files are read by the caller.
+
+mod path;
+pub mod plan;
+pub mod routes;
+pub mod shapes;
+
+pub use path::{PathError, PathSpec};
+pub use plan::{Plan, PlanError};
+pub use shapes::{Shape, ShapeKind};

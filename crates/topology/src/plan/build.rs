@@ -1,0 +1,332 @@
+//! From what was written to a plan that is checked.
+
+use super::error::{PlanError, Problem};
+use super::names::{self, listed, short};
+use super::source::{At, Source};
+use super::written::{HostText, LinkText, PlanText, RouteText};
+use super::{
+    HostPlan, LinkPlan, MAX_HOSTS, MAX_LINKS, Plan, Reader, Role, RoutePlan, addresses, changes,
+    parse_path, programs, time,
+};
+use crate::routes;
+use crate::shapes::Drawing;
+use crate::{PathError, PathSpec};
+use std::collections::HashMap;
+
+/// Hosts have this congestion control unless they are told another: the
+/// machine's own default differs from kernel to kernel.
+const CONGESTION: &str = "cubic";
+
+/// Most names that a message lists.
+const LISTED: usize = 12;
+
+/// Builds a plan; `name` is for one that does not say its own.
+pub(super) fn build(
+    name: String,
+    written: &PlanText,
+    source: &Source,
+    read: &mut Reader<'_>,
+) -> Result<Plan, PlanError> {
+    let mut paths = Paths { read, known: HashMap::new() };
+    let name = match &written.name {
+        Some(name) => {
+            names::check("plan", &name.value).map_err(|wrong| source.wrong(name, wrong))?;
+            name.value.clone()
+        }
+        None => name,
+    };
+    let duration = written.duration.as_ref().map(|duration| {
+        let time = time::parse("duration", &duration.value.0);
+        let time =
+            time.and_then(|time| if time.is_zero() { Err(Problem::NoTime) } else { Ok(time) });
+        time.map_err(|wrong| source.wrong(duration, wrong))
+    });
+    let drawing = draw(written, source, &mut paths)?;
+    let mut plan = Plan {
+        name,
+        file: source.file.clone(),
+        hosts: hosts(written, &drawing, source)?,
+        links: Vec::new(),
+        routes: Vec::new(),
+        programs: Vec::new(),
+        changes: Vec::new(),
+        duration: duration.transpose()?,
+    };
+    let find = Find::new(&plan, source);
+    plan.links = links(written, &drawing, &find, &mut paths)?;
+    if plan.hosts.len() < 2 || plan.links.is_empty() {
+        return Err(source.wrong_altogether(Problem::Empty));
+    }
+    plan.routes = overrides(&written.routes, &plan, &find)?;
+    routes::table(&plan)?;
+    plan.programs = programs::read(&written.programs, plan.duration, &find)?;
+    plan.changes = changes::read(&written.changes, &plan, source, &mut paths)?;
+    Ok(plan)
+}
+
+/// Reads paths, each text once: a recorded trace is then shared by all links
+/// that have it.
+pub(super) struct Paths<'a, 'r> {
+    read: &'a mut Reader<'r>,
+    known: HashMap<String, PathSpec>,
+}
+
+impl Paths<'_, '_> {
+    pub(super) fn parse(&mut self, text: &str) -> Result<PathSpec, PathError> {
+        if let Some(path) = self.known.get(text) {
+            return Ok(path.clone());
+        }
+        let path = parse_path(text, self.read)?;
+        self.known.insert(text.to_owned(), path.clone());
+        Ok(path)
+    }
+}
+
+/// Hosts by their names.
+pub(super) struct Find<'a> {
+    pub(super) source: &'a Source,
+    names: Vec<String>,
+    numbers: HashMap<String, usize>,
+}
+
+impl<'a> Find<'a> {
+    fn new(plan: &Plan, source: &'a Source) -> Self {
+        let names: Vec<String> = plan.hosts.iter().map(|host| host.name.clone()).collect();
+        let numbers = names.iter().cloned().zip(0..).collect();
+        Find { source, names, numbers }
+    }
+
+    /// The host of that name; `who` asks for it.
+    pub(super) fn host(
+        &self,
+        name: &At<String>,
+        who: impl FnOnce() -> String,
+    ) -> Result<usize, PlanError> {
+        self.numbers.get(&name.value).copied().ok_or_else(|| {
+            let host = short(&name.value, LISTED);
+            let known = listed(self.names.iter().map(String::as_str), LISTED);
+            self.source.wrong(name, Problem::UnknownHost { who: who(), host, known })
+        })
+    }
+}
+
+fn draw(
+    written: &PlanText,
+    source: &Source,
+    paths: &mut Paths<'_, '_>,
+) -> Result<Drawing, PlanError> {
+    let Some(shape) = &written.shape else { return Ok(Drawing::default()) };
+    let drawing = shape.value.shape(source)?.draw(&mut |text| paths.parse(text));
+    drawing.map_err(|(part, problem)| source.wrong(&shape.value.place(part), problem))
+}
+
+/// A host's name, what it is, and what is said about it.
+type Introduced<'a> = (At<String>, Role, Option<&'a HostText>);
+
+/// Every host: those of the shape first, which the file may say more about,
+/// then the others in the order of writing.
+fn introduce<'a>(
+    written: &'a PlanText,
+    drawing: &Drawing,
+    source: &Source,
+) -> Result<Vec<Introduced<'a>>, PlanError> {
+    let shape = written.shape.as_ref().map_or(At::nowhere(()), |shape| shape.value.kind.place());
+    let drawn =
+        drawing.hosts.iter().map(|(name, role)| (shape.map(|()| name.clone()), *role, None));
+    let mut hosts: Vec<Introduced<'a>> = drawn.collect();
+    let mut known: HashMap<String, usize> =
+        drawing.hosts.iter().map(|(name, _)| name.clone()).zip(0..).collect();
+    let plain = written.hosts.iter().map(|(name, host)| (name, Role::Host, host));
+    let routers = written.routers.iter().map(|(name, host)| (name, Role::Router, host));
+    let mut described: Vec<_> = plain.chain(routers).collect();
+    described.sort_by_key(|(name, ..)| name.offset());
+    for (name, role, text) in described {
+        names::check_host(&name.value).map_err(|wrong| source.wrong(name, wrong))?;
+        match known.get(&name.value) {
+            Some(&number) if hosts[number].1 == role && hosts[number].2.is_none() => {
+                hosts[number] = (name.clone(), role, Some(text));
+            }
+            Some(_) => {
+                let name_of = name.value.clone();
+                return Err(source.wrong(name, Problem::HostTwice { name: name_of }));
+            }
+            None => {
+                known.insert(name.value.clone(), hosts.len());
+                hosts.push((name.clone(), role, Some(text)));
+            }
+        }
+        if hosts.len() > MAX_HOSTS {
+            return Err(source.wrong(name, Problem::TooManyHosts));
+        }
+    }
+    Ok(hosts)
+}
+
+fn hosts(
+    written: &PlanText,
+    drawing: &Drawing,
+    source: &Source,
+) -> Result<Vec<HostPlan>, PlanError> {
+    let introduced = introduce(written, drawing, source)?;
+    let asked = |which: fn(&HostText) -> Option<&At<String>>| {
+        let one =
+            |(name, _, text): &Introduced<'_>| (name.value.clone(), text.and_then(which).cloned());
+        introduced.iter().map(one).collect::<Vec<_>>()
+    };
+    let ipv4 = addresses::give(&asked(|text| text.address.as_ref()), source)?;
+    let ipv6 = addresses::give(&asked(|text| text.address6.as_ref()), source)?;
+    let mut hosts = Vec::with_capacity(introduced.len());
+    for ((name, role, text), (ipv4, ipv6)) in introduced.iter().zip(ipv4.into_iter().zip(ipv6)) {
+        let congestion = text.and_then(|text| text.congestion.as_ref());
+        let own = text.map_or(&[][..], |text| &text.sysctl.0[..]);
+        hosts.push(HostPlan {
+            name: name.value.clone(),
+            role: *role,
+            ipv4,
+            ipv6,
+            congestion: match congestion.or(written.congestion.as_ref()) {
+                Some(congestion) => checked_congestion(congestion, source)?,
+                None => CONGESTION.to_owned(),
+            },
+            sysctls: settings(&[&written.sysctl.0, own], source)?,
+            tuned: text.and_then(|text| text.tuned).unwrap_or(written.tuned),
+            line: source.line(name),
+        });
+    }
+    Ok(hosts)
+}
+
+/// A name as the kernel keeps it: at most 15 characters (`TCP_CA_NAME_MAX`).
+/// Whether the machine has it, is for who makes the lab.
+fn checked_congestion(name: &At<String>, source: &Source) -> Result<String, PlanError> {
+    let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+    if (1..16).contains(&name.value.len()) && name.value.chars().all(is_name) {
+        return Ok(name.value.clone());
+    }
+    let problem = Problem::Congestion { name: short(&name.value, 20) };
+    Err(source.wrong(name, problem))
+}
+
+/// Settings of all hosts, then a host's own, which take their place.
+fn settings(
+    layers: &[&[(At<String>, String)]],
+    source: &Source,
+) -> Result<Vec<(String, String)>, PlanError> {
+    let mut settings: Vec<(String, String)> = Vec::new();
+    for (at, value) in layers.iter().flat_map(|layer| layer.iter()) {
+        let key = || short(&at.value, 60);
+        // The name becomes a path below /proc/sys.
+        let is_name = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
+        if !at.value.chars().all(is_name) || at.value.split('.').any(str::is_empty) {
+            return Err(source.wrong(at, Problem::SettingName { key: key() }));
+        }
+        if !at.value.starts_with("net.") {
+            return Err(source.wrong(at, Problem::Setting { key: key() }));
+        }
+        if value.contains(char::is_control) && value.chars().any(|c| c.is_control() && c != '\t') {
+            return Err(source.wrong(at, Problem::SettingValue { key: key() }));
+        }
+        match settings.iter_mut().find(|(known, _)| *known == at.value) {
+            Some((_, known)) => known.clone_from(value),
+            None => settings.push((at.value.clone(), value.clone())),
+        }
+    }
+    Ok(settings)
+}
+
+fn links(
+    written: &PlanText,
+    drawing: &Drawing,
+    find: &Find<'_>,
+    paths: &mut Paths<'_, '_>,
+) -> Result<Vec<LinkPlan>, PlanError> {
+    let source = find.source;
+    let mut links = Vec::new();
+    let mut names: HashMap<String, usize> = HashMap::new();
+    let mut add = |link: LinkPlan, place: &At<()>| {
+        if names.insert(link.name.clone(), links.len()).is_some() {
+            return Err(source.wrong(place, Problem::LinkTwice { name: link.name }));
+        }
+        links.push(link);
+        if links.len() > MAX_LINKS {
+            return Err(source.wrong(place, Problem::TooManyLinks));
+        }
+        Ok(())
+    };
+    let read = |name: &str, text: &At<String>, paths: &mut Paths<'_, '_>| {
+        paths.parse(&text.value).map_err(|error| {
+            let reason = error.to_string();
+            source.wrong(text, Problem::Path { link: name.to_owned(), reason })
+        })
+    };
+    for link in &drawing.links {
+        let shape = written.shape.as_ref().map(|shape| shape.value.place(link.part));
+        let place = shape.unwrap_or(At::nowhere(()));
+        let text = place.map(|()| link.path.clone());
+        let path = read(&link.name, &text, paths)?;
+        let (line, name) = (source.line(&place), link.name.clone());
+        add(LinkPlan { name, ends: link.ends, path, text: text.value, line }, &place)?;
+    }
+    for at in &written.links {
+        let LinkText { name, between, path: text } = &at.value;
+        let [first, second] = between;
+        if let Some(name) = name {
+            names::check("link", &name.value).map_err(|wrong| source.wrong(name, wrong))?;
+        }
+        let joined = || [first, second].map(|end| short(&end.value, 32)).join("-");
+        let name_of = name.as_ref().map_or_else(joined, |name| name.value.clone());
+        let who = || format!("link '{name_of}'");
+        let ends = [find.host(first, who)?, find.host(second, who)?];
+        if ends[0] == ends[1] {
+            let (link, host) = (name_of, first.value.clone());
+            return Err(source.wrong(second, Problem::Itself { link, host }));
+        }
+        let path = read(&name_of, text, paths)?;
+        let (line, place) = (source.line(text), name.as_ref().unwrap_or(first).place());
+        add(LinkPlan { name: name_of, ends, path, text: text.value.clone(), line }, &place)?;
+    }
+    Ok(links)
+}
+
+fn overrides(
+    written: &[At<RouteText>],
+    plan: &Plan,
+    find: &Find<'_>,
+) -> Result<Vec<RoutePlan>, PlanError> {
+    let source = find.source;
+    let mut routes: Vec<RoutePlan> = Vec::new();
+    for at in written {
+        let RouteText { on: on_name, to: to_name, via } = &at.value;
+        let who = || format!("the route on {}", short(&on_name.value, 32));
+        let (on, to) = (find.host(on_name, who)?, find.host(to_name, who)?);
+        if on == to {
+            let on = on_name.value.clone();
+            return Err(source.wrong(to_name, Problem::RouteToItself { on }));
+        }
+        let names = || (on_name.value.clone(), to_name.value.clone());
+        if routes.iter().any(|route| (route.on, route.to) == (on, to)) {
+            let (on, to) = names();
+            return Err(source.wrong(on_name, Problem::RouteTwice { on, to }));
+        }
+        let Some(link) = next_link(plan, on, &via.value) else {
+            let (on_name, to) = names();
+            let mut known: Vec<&str> =
+                plan.links_at(on).map(|link| plan.far_end(on, link).name.as_str()).collect();
+            known.dedup();
+            let known = listed(known.into_iter(), LISTED);
+            let via_name = short(&via.value, 32);
+            let problem = Problem::NoNeighbour { on: on_name, to, via: via_name, known };
+            return Err(source.wrong(via, problem));
+        };
+        routes.push(RoutePlan { on, to, link, line: source.line(via) });
+    }
+    Ok(routes)
+}
+
+/// The link at `on` that `via` means: the best one to the neighbour of that
+/// name, or the one that is named so.
+fn next_link(plan: &Plan, on: usize, via: &str) -> Option<usize> {
+    let neighbour = |link: &usize| plan.far_end(on, *link).name == via;
+    let best = plan.links_at(on).filter(neighbour).min_by_key(|link| routes::cost(plan, *link));
+    best.or_else(|| plan.links_at(on).find(|link| plan.links[*link].name == via))
+}
