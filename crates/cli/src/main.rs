@@ -72,7 +72,7 @@ fn main() {
         Verb::Server(args) => verbs::server::run(args, console),
         Verb::Explain(args) => verbs::explain::run(args, console),
         Verb::Bdp(args) => verbs::bdp::run(args, console),
-        Verb::Lab(args) => verbs::lab::run(args),
+        Verb::Lab(args) => verbs::lab::run(args, console),
         Verb::Completions(args) => verbs::shell::completions(args, Cli::command(), console),
         Verb::Man(args) => verbs::shell::man(args, Cli::command(), console),
     };

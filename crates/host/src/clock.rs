@@ -20,6 +20,13 @@ pub fn unix_seconds() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }
 
+/// The world's time: since 1970-01-01 UTC, for the stamps of a capture.
+#[must_use]
+#[expect(clippy::disallowed_methods, reason = "this is the one room with a clock")]
+pub fn unix_time() -> std::time::Duration {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -246,6 +246,16 @@ impl Connection {
         }
     }
 
+    /// The stream itself, for what is no longer in lines. What the other end
+    /// sent beyond the last line received is lost.
+    #[must_use]
+    pub fn into_stream(self) -> UnixStream {
+        // Either end may be quiet for as long as it likes from here on.
+        let _ = self.stream.set_read_timeout(None);
+        let _ = self.stream.set_write_timeout(None);
+        self.stream
+    }
+
     /// Whether the other end still holds its side. While it does, its process
     /// lives, and [`Connection::peer_pid`] is no other's number.
     #[must_use]

@@ -19,5 +19,6 @@ mod sys;
 pub mod sysctl;
 pub mod tcp_info;
 pub mod tun;
+pub mod udp;
 pub mod wait;
 pub mod world;

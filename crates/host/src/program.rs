@@ -37,6 +37,17 @@ struct Known {
     ends: HashMap<u32, ExitCode>,
 }
 
+/// What a program reads and writes.
+#[derive(Debug)]
+pub enum Streams {
+    /// Our own standard input, output and error.
+    Ours,
+    /// It reads nothing, and all it writes goes to standard error.
+    Errors,
+    /// It reads nothing, and all it writes goes into a pipe.
+    Pipe(io::PipeWriter),
+}
+
 /// A program that was started.
 #[derive(Debug, Clone)]
 pub struct Program {
@@ -56,9 +67,7 @@ impl Reaper {
         reaper
     }
 
-    /// Starts `arguments` (the program first) in a namespace. It reads standard
-    /// input and writes standard output only where `foreground`; otherwise all
-    /// it writes goes to standard error.
+    /// Starts `arguments` (the program first) in a namespace.
     ///
     /// # Errors
     /// The system's own: the program cannot be started.
@@ -66,7 +75,7 @@ impl Reaper {
         &self,
         namespace: &NetNs,
         arguments: &[OsString],
-        foreground: bool,
+        streams: Streams,
     ) -> io::Result<Program> {
         let [program, arguments @ ..] = arguments else {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "no program is named"));
@@ -76,8 +85,14 @@ impl Reaper {
         if let Some(path) = &self.path {
             command.env("PATH", path);
         }
-        if !foreground {
-            command.stdin(Stdio::null()).stdout(io::stderr().as_fd().try_clone_to_owned()?);
+        match streams {
+            Streams::Ours => {}
+            Streams::Errors => {
+                command.stdin(Stdio::null()).stdout(io::stderr().as_fd().try_clone_to_owned()?);
+            }
+            Streams::Pipe(writer) => {
+                command.stdin(Stdio::null()).stdout(writer.try_clone()?).stderr(writer);
+            }
         }
         let handle = namespace.as_fd().as_raw_fd();
         // SAFETY: between fork and exec only system calls are made, on plain

@@ -5,7 +5,8 @@ use crate::way::Tally;
 use hdrhistogram::Histogram;
 use record::{Achieved, Asked, AskedWay, Drops, Lateness, PathChange, PathReport};
 use std::time::Duration;
-use topology::PathSpec;
+use link::Rate;
+use topology::{PathSpec, Way};
 use units::{BitRate, ByteCount, Rtt};
 
 /// The 99th percentile of lateness that a run may have: 2 ms, or 5 % of the
@@ -55,7 +56,7 @@ impl Certificate<'_> {
         let path = self.path;
         let [up, down] = path.ways().map(|way| AskedWay {
             rate_bps: way.rate(),
-            delay_ms: way.delay().as_secs_f64() * 1e3,
+            delay_ms: way.delay().millis_f64(),
             queue: way.queue_in_words(),
             effects: way.effects(),
         });
@@ -64,8 +65,10 @@ impl Certificate<'_> {
             rate_bps: path.rate(),
             rtt: path.rtt(),
             loss: path.ways()[0].mean_loss(),
-            queue: path.queue_in_words(),
-            queue_bytes: path.queue_limit_bytes(),
+            queue: path.ways()[0].queue_in_words(),
+            queue_bytes: Some(path.ways()[0])
+                .filter(|up| !up.counts_packets() && up.rate().is_some())
+                .map(Way::queue_bytes),
             overhead_bytes: path.overhead(),
             mtu_bytes: path.mtu(),
             seed: self.seed,
@@ -148,7 +151,7 @@ impl Certificate<'_> {
         }
         if let Some(idle) = self.idle_rtt {
             let asked = self.path.rtt().duration();
-            if !self.path.is_jittered() && idle.abs_diff(asked) > IDLE.max(asked / 50) {
+            if !is_jittered(self.path) && idle.abs_diff(asked) > IDLE.max(asked / 50) {
                 reasons.push(format!(
                     "the idle round trip was {:.2} ms where {} were asked: the machine was busy at the start",
                     idle.as_secs_f64() * 1e3,
@@ -163,13 +166,12 @@ impl Certificate<'_> {
 
     /// A rate that stays the same is checked over the time it was used.
     fn wrong_rate(&self) -> Option<String> {
-        if !self.changes.is_empty() {
+        if !self.changes.is_empty() || self.path.has_schedule() {
             return None;
         }
         self.tallies.iter().find_map(|tally| {
-            let asked = self.path.ways()[usize::from(tally.way == crate::Way::Down)]
-                .constant_rate()
-                .filter(|_| tally.busy_ns > 0)?;
+            let way = self.path.ways()[usize::from(tally.way == crate::Way::Down)];
+            let asked = constant_rate(way).filter(|_| tally.busy_ns > 0)?;
             let time = Duration::from_nanos(tally.busy_ns);
             let did = BitRate::of(ByteCount::from_bytes(tally.busy_bytes), time);
             let off = (did.as_f64() / asked.as_f64() - 1.0).abs() > RATE;
@@ -191,6 +193,20 @@ impl Certificate<'_> {
             })
         })
     }
+}
+
+/// A rate that is the same at every moment.
+pub(crate) fn constant_rate(way: &Way) -> Option<BitRate> {
+    match way.config().rate {
+        Rate::Constant(rate) => Some(rate),
+        _ => None,
+    }
+}
+
+/// Whether the round trip differs from packet to packet.
+fn is_jittered(path: &PathSpec) -> bool {
+    let varies = |way: &Way| way.config().jitter.is_some() || way.config().reorder.is_some();
+    path.ways().into_iter().any(varies)
 }
 
 fn worse(so_far: Lateness, histogram: &Histogram<u64>) -> Lateness {

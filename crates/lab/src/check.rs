@@ -48,7 +48,7 @@ fn one_way(
     rate: BitRate,
     mtu: u32,
     time: Duration,
-    stop: &(dyn Fn() -> bool),
+    stop: &dyn Fn() -> bool,
 ) -> Result<(), LabError> {
     let entering = LabError::system("entering a network namespace");
     let sending = LabError::system("filling the link");

@@ -15,7 +15,6 @@ use host::wait::{self, Bell, Poller};
 use host::clock;
 use link::{Link, Nanos, Schedule};
 use std::io;
-use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -154,7 +153,7 @@ impl Work {
         // certificate tells what became of it.
         let _ = wait::raise_priority();
         let begun = clock::now();
-        let poller = Poller::new()?;
+        let mut poller = Poller::new()?;
         poller.add(&self.orders.stop, BELL)?;
         let mut ways = Vec::new();
         for (ends, schedule) in self.ways {

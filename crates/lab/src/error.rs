@@ -94,6 +94,9 @@ pub enum LabError {
     /// Settings that no path can have.
     #[error(transparent)]
     Path(#[from] topology::PathError),
+    /// A plan that cannot be.
+    #[error(transparent)]
+    Plan(#[from] topology::PlanError),
     /// No TUN device.
     #[error(transparent)]
     Tun(#[from] TunError),

@@ -1,13 +1,15 @@
 //! A host of a lab: a network namespace behind TUN devices.
 
 use crate::LabError;
-use host::netlink::{DeviceDrops, Netlink};
+use host::netlink::{DeviceDrops, Netlink, Route};
 use host::netns::NetNs;
 use host::sysctl;
 use host::tun::Tun;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
-use topology::{HostPlan, Plan, Role, routes};
+use topology::plan::{HostPlan, Role};
+use topology::routes::{HostRoutes, Table};
+use topology::{PathSpec, Plan};
 use units::ByteCount;
 
 /// A line for /etc/gai.conf (RFC 6724 section 2.1): a program that does not
@@ -60,7 +62,7 @@ impl LabHost {
     pub(crate) fn create(
         plan: &Plan,
         index: usize,
-        table: &routes::Table,
+        table: &Table,
         inherited: &Inherited,
     ) -> Result<Self, LabError> {
         let asked = &plan.hosts[index];
@@ -92,14 +94,15 @@ impl LabHost {
     pub(crate) fn drops(&self, link: usize) -> Result<DeviceDrops, LabError> {
         let Some(device) = self.device(link) else { return Ok(DeviceDrops::default()) };
         self.namespace
-            .run(|| Netlink::open()?.drops(&device.name))
+            .run(|| Netlink::open()?.drops(&[&device.name]))
             .and_then(|drops| drops)
+            .map(|drops| drops.into_iter().next().unwrap_or_default())
             .map_err(LabError::system("reading the device's counters"))
     }
 }
 
 /// Inside the namespace: devices, addresses, routes, settings.
-fn connect(plan: &Plan, index: usize, table: &routes::Table) -> Result<Vec<HostDevice>, LabError> {
+fn connect(plan: &Plan, index: usize, table: &Table) -> Result<Vec<HostDevice>, LabError> {
     let system = LabError::system;
     let asked = &plan.hosts[index];
     let netlink = Netlink::open().map_err(system("opening netlink"))?;
@@ -140,29 +143,40 @@ fn add_routes(
     netlink: &Netlink,
     plan: &Plan,
     index: usize,
-    table: &routes::Table,
+    table: &Table,
     numbers: &[(usize, u32)],
     ipv6: bool,
 ) -> Result<(), LabError> {
     let asked = &plan.hosts[index];
-    let families: &[bool] = if ipv6 { &[true, false] } else { &[true] };
-    let mut all = Vec::new();
-    for hop in table.of(index) {
-        let Some((_, device)) = numbers.iter().find(|(link, _)| *link == hop.link) else { continue };
-        for v4 in families {
-            let source =
-                if *v4 { IpAddr::V4(asked.ipv4) } else { IpAddr::V6(asked.ipv6) };
-            let to = hop.to.map(|to| &plan.hosts[to]);
-            let destination = to.map(|to| if *v4 { IpAddr::V4(to.ipv4) } else { IpAddr::V6(to.ipv6) });
-            all.push(host::netlink::Route {
+    let everywhere = |v4: bool| -> IpAddr {
+        if v4 { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() }
+    };
+    let to_host = |to: usize, v4: bool| -> IpAddr {
+        let to = &plan.hosts[to];
+        if v4 { to.ipv4.into() } else { to.ipv6.into() }
+    };
+    // Of each hop the link, where it leads (`None`: everywhere).
+    let hops: Vec<(usize, Option<usize>)> = match table.of(plan, index) {
+        HostRoutes::Default { link } => vec![(link, None)],
+        HostRoutes::Each(hops) => hops.iter().map(|hop| (hop.link, Some(hop.to))).collect(),
+    };
+    let mut routes = Vec::new();
+    for (link, to) in hops {
+        let Some((_, device)) = numbers.iter().find(|(number, _)| *number == link) else {
+            continue;
+        };
+        for v4 in [true, false].into_iter().filter(|v4| *v4 || ipv6) {
+            let whole = if v4 { 32 } else { 128 };
+            routes.push(Route {
                 device: *device,
-                destination,
-                source,
-                congestion: asked.congestion.clone(),
+                prefix: to.map_or_else(|| everywhere(v4), |to| to_host(to, v4)),
+                length: to.map_or(0, |_| whole),
+                source: Some(if v4 { asked.ipv4.into() } else { asked.ipv6.into() }),
+                congestion: Some(&asked.congestion),
             });
         }
     }
-    netlink.add_routes(&all).map_err(LabError::system("setting the routes"))
+    netlink.add_routes(routes).map_err(LabError::system("setting the routes"))
 }
 
 /// The host's own settings.
@@ -170,7 +184,7 @@ fn settle(
     asked: &HostPlan,
     plan: &Plan,
     index: usize,
-    table: &routes::Table,
+    table: &Table,
 ) -> Result<(), LabError> {
     // Pings without privileges, and no memory of earlier connections: each
     // run begins from nothing.
@@ -198,12 +212,12 @@ fn settle(
 }
 
 /// BDP and queues of the path from this host that holds most.
-fn longest(plan: &Plan, from: usize, table: &routes::Table) -> ByteCount {
+fn longest(plan: &Plan, from: usize, table: &Table) -> ByteCount {
     let most = (0..plan.hosts.len()).filter(|to| *to != from).map(|to| {
-        let links = table.path(from, to);
+        let links = table.way(plan, from, to);
         let specs = links.iter().map(|link| &plan.links[*link].path);
         let rtt = specs.clone().map(|path| path.rtt().duration()).sum();
-        let rate = specs.clone().filter_map(topology::PathSpec::rate).min();
+        let rate = specs.clone().filter_map(PathSpec::rate).min();
         let queues = specs.map(|path| path.queue_bytes().bytes()).sum();
         let bdp = rate.map_or(ByteCount::from_bytes(0), |rate| rate.bytes_in(rtt));
         bdp.plus(ByteCount::from_bytes(queues))

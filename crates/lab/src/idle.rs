@@ -1,6 +1,6 @@
 //! The idle path's round trip, by echoes the kernel of the far host answers.
 
-use crate::LabError;
+use crate::{LabError, certificate};
 use host::clock;
 use host::netns::NetNs;
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
@@ -41,7 +41,7 @@ pub(crate) fn measure(
     let serialisation: Duration = path
         .ways()
         .into_iter()
-        .filter_map(|way| Some(way.constant_rate()?.time_for(size)))
+        .filter_map(|way| Some(certificate::constant_rate(way)?.time_for(size)))
         .sum();
     // On a path so slow that echoes queue behind each other they tell nothing.
     if serialisation > echoes.apart || path.rtt().duration() > Duration::from_secs(5) {

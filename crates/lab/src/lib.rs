@@ -17,12 +17,16 @@
 //! system; all of it goes when the process goes.
 
 mod buffers;
+pub mod capture;
 mod certificate;
+pub mod check;
+pub mod control;
 mod drive;
 mod error;
 mod hosts;
 mod idle;
 mod listen;
+pub mod log;
 mod packet;
 mod running;
 mod session;

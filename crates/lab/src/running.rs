@@ -96,7 +96,7 @@ impl Lab {
             hosts::check_congestion(&host.congestion)?;
             hosts::check_settings(&host.sysctls)?;
         }
-        let table = routes::table(plan);
+        let table = routes::table(plan)?;
         let inherited = Inherited::read();
         let hosts = (0..plan.hosts.len())
             .map(|index| LabHost::create(plan, index, &table, &inherited))
@@ -178,7 +178,7 @@ impl Lab {
         let hosts = &self.hosts;
         let measure = |index: usize, link: &LabLink| {
             let [from, to] = link.ends;
-            if table.path(from, to) != [index] {
+            if table.way(plan, from, to) != [index] {
                 return Ok(None);
             }
             idle::measure(&hosts[from].namespace, hosts[to].ipv4, &plan.links[index].path, many)

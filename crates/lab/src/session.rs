@@ -11,7 +11,7 @@ use host::program::{ExitCode, Program, Reaper};
 use jobs::Running;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
-use topology::{ChangePlan, Wait};
+use topology::plan::{ChangePlan, Wait};
 
 /// How long a server may take until it listens.
 const PATIENCE: Duration = Duration::from_secs(10);

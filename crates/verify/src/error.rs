@@ -37,6 +37,9 @@ pub enum VerifyError {
     /// This kernel does not tell the window.
     #[error("this kernel does not tell the advertised window; Linux 5.4 and later do")]
     Blind,
+    /// A path without a limit has nothing to be tuned for.
+    #[error("the path's rate has no limit; give it one, such as rate=100mbit")]
+    Unlimited,
     /// Stopped by the user.
     #[error("interrupted; nothing is left behind")]
     Interrupted,

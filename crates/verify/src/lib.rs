@@ -18,7 +18,8 @@ mod window;
 pub use error::VerifyError;
 pub use probe::{Interval, StopFlag};
 
-use lab::{Lab, LabHost, LabPlan};
+use lab::{Lab, LabHost};
+use topology::Plan;
 use record::{Finding, LOOP_SCHEMA, LoopReport, Measurement, PlanItem};
 use tune::{Buffers, Target};
 use units::ByteCount;
@@ -27,7 +28,7 @@ use units::ByteCount;
 #[derive(Debug, Clone)]
 pub struct Experiment {
     /// The hosts and the path between them.
-    pub lab: LabPlan,
+    pub lab: Plan,
     /// The window the receiver advertises before tuning, on the wire.
     pub window: ByteCount,
     /// Length of the first transfer, in seconds.
@@ -83,7 +84,7 @@ pub fn run(
     observe: &mut (dyn FnMut(Event<'_>) + Send),
     stop: &StopFlag,
 ) -> Result<Outcome, VerifyError> {
-    let lab = Lab::start(&experiment.lab)?;
+    let lab = Lab::start(&experiment.lab, false)?;
     observe(Event::LabStands(&lab));
     let share = window::cap(&lab, experiment.window, stop)?;
 
@@ -95,7 +96,7 @@ pub fn run(
 
     let after = measure(&lab, Run::After, experiment.after_s, observe, stop)?;
 
-    let path = lab.finish()?;
+    let path = lab.finish()?.into_path();
     let certify = |measurement| Measurement { path: Some(path.clone()), ..measurement };
     let (before, after) = (certify(before), certify(after));
     // Explained again with the certificate, which a finding may lean on.
@@ -135,7 +136,8 @@ fn plan(lab: &Lab, share: f64) -> Result<Vec<PlanItem>, VerifyError> {
         host.namespace.run(Buffers::read).and_then(|read| read).map_err(VerifyError::Settings)
     };
     let path = lab.path();
-    let target = Target { rate: path.rate, rtt: path.rtt, queue: path.queue_bytes(), streams: 1 };
+    let rate = path.rate().ok_or(VerifyError::Unlimited)?;
+    let target = Target { rate, rtt: path.rtt(), queue: path.queue_bytes(), streams: 1 };
     Ok(tune::plan(&buffers(lab.client())?, &buffers(lab.server())?, &target, share)?)
 }
 

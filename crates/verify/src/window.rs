@@ -22,7 +22,7 @@ const ATTEMPTS: u32 = 4;
 pub(crate) fn cap(lab: &Lab, window: ByteCount, stop: &StopFlag) -> Result<f64, VerifyError> {
     let mut share = model::INITIAL_WINDOW_SHARE;
     // A dozen round trips: handshakes, slow start to the window, and some at it.
-    let seconds = (lab.path().rtt.secs_f64() * 12.0).max(0.5);
+    let seconds = (lab.path().rtt().secs_f64() * 12.0).max(0.5);
     let mut seen = ByteCount::ZERO;
     for _ in 0..ATTEMPTS {
         let buffer = ByteCount::from_f64(window.as_f64() / share);

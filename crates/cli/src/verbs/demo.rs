@@ -4,11 +4,12 @@ use crate::console::Console;
 use crate::failure::{DONE, FAILED, Failure, NOT_VALID, Outcome};
 use crate::{inside, stop};
 use clap::Args;
-use lab::{LabError, LabPlan, PathSpec, QueueSpec};
+use lab::LabError;
+use topology::{PathSpec, Plan};
 use report::html::{Page, Run as PageRun};
 use report::terminal::{self, Trace};
 use std::path::PathBuf;
-use units::{BitRate, ByteCount};
+use units::{BitRate, ByteCount, Rtt};
 use verify::{Event, Experiment, Run, VerifyError};
 
 /// Watch a transfer crawl, be explained, be tuned and run, in under a minute
@@ -34,14 +35,15 @@ Examples:
   longhaul demo --html demo.html
   longhaul demo --json | jq '.before.sentence, .gain'";
 
-/// The experiment of seed 0: 100 Mbit/s, 173 ms, a window of 64 KiB.
+/// The path of seed 0.
+const RATE: BitRate = BitRate::from_bps(100_000_000);
+const RTT: Rtt = Rtt::from_micros(173_000);
+
+/// The experiment of seed 0: a window of 64 KiB over its path, with a queue of one BDP.
 fn experiment() -> Experiment {
-    let path = PathSpec {
-        queue: QueueSpec::Bdp(1000),
-        ..PathSpec::new(BitRate::from_bps(100_000_000), units::Rtt::from_micros(173_000))
-    };
+    let path = PathSpec::new(RATE, RTT);
     Experiment {
-        lab: LabPlan::new(path),
+        lab: Plan::pair(path, "cubic", &[], false),
         window: ByteCount::from_bytes(64 << 10),
         // At 64 KiB a round trip the window is full after six of them.
         before_s: 8.0,
@@ -121,10 +123,9 @@ struct Show<'a> {
 
 impl Show<'_> {
     fn introduce(&mut self) {
-        let path = &self.experiment.lab.path;
         self.console.say(&format!(
             "One TCP transfer between two hosts inside this machine, {} x {} apart.",
-            path.rate, path.rtt
+            RATE, RTT
         ));
         self.console.live("building the lab");
     }

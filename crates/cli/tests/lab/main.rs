@@ -8,7 +8,9 @@
 #![expect(clippy::unwrap_used, reason = "in a test an unwrap is an assertion")]
 
 mod closed_loop;
+mod effects;
 mod ends;
+mod many;
 mod path;
 mod program;
 mod user;
@@ -46,7 +48,7 @@ fn main() {
 }
 
 fn trials(lab: bool, iperf3: bool, devices: bool) -> Vec<Trial> {
-    let tests: [(&str, Needs, fn()); 18] = [
+    let tests: [(&str, Needs, fn()); 33] = [
         ("the_loop_closes", Needs::Nothing, closed_loop::the_loop_closes),
         ("the_loop_can_be_interrupted", Needs::Nothing, closed_loop::it_can_be_interrupted),
         ("the_command_has_the_terminal", Needs::Nothing, path::the_command_has_the_terminal),
@@ -63,6 +65,21 @@ fn trials(lab: bool, iperf3: bool, devices: bool) -> Vec<Trial> {
         ("orphans_end_too", Needs::Nothing, ends::orphans_end_too),
         ("an_ordinary_user_has_a_lab", Needs::RootAndDevices, user::has_a_lab),
         ("a_closed_device_names_the_remedy", Needs::RootAndDevices, user::closed_device),
+        ("fair_queues_keep_pings_short", Needs::Nothing, effects::fair_queues_keep_pings_short),
+        ("a_middlebox_strips_scaling", Needs::Nothing, effects::a_middlebox_strips_window_scaling),
+        ("packets_are_corrupted", Needs::Nothing, effects::packets_are_corrupted_and_doubled),
+        ("marks_take_the_place_of_drops", Needs::Nothing, effects::marks_take_the_place_of_drops),
+        ("ways_differ_and_change", Needs::Nothing, effects::ways_differ_and_change),
+        ("losses_are_replayed", Needs::Nothing, effects::losses_are_replayed),
+        ("paths_have_names", Needs::Nothing, effects::paths_have_names),
+        ("hosts_reach_each_other", Needs::Nothing, many::hosts_reach_each_other),
+        ("sixty_four_hosts", Needs::Nothing, many::sixty_four_hosts),
+        ("ways_in", Needs::Nothing, many::ways_in),
+        ("captures_tell_fates", Needs::Nothing, many::captures_tell_fates),
+        ("killed_while_up", Needs::Nothing, many::killed_while_up),
+        ("a_program_fails", Needs::Nothing, many::a_program_fails),
+        ("bad_plans", Needs::Nothing, many::bad_plans),
+        ("a_link_is_checked", Needs::Nothing, many::a_link_is_checked),
         ("our_client_its_server", Needs::Iperf3, wire::our_client_its_server),
         ("its_client_our_server", Needs::Iperf3, wire::its_client_our_server),
     ];

@@ -14,13 +14,9 @@ const CE: u8 = 3;
 /// Hash of what the packets of a flow have in common: addresses, protocol and,
 /// where the packet begins a datagram, ports.
 pub(crate) fn flow(ip: &[u8]) -> u32 {
-    let (addresses, ports) = match transport(ip) {
-        Some(header) => (header.addresses, header.ports(ip)),
-        None => return 0,
-    };
-    let protocol = transport(ip).map_or(0, |header| header.protocol);
-    let mut hash = fnv(fnv(OFFSET, &ip[addresses]), ports);
-    hash = fnv(hash, &[protocol]);
+    let Some(header) = transport(ip) else { return 0 };
+    let hash = fnv(fnv(OFFSET, &ip[header.addresses.clone()]), header.ports(ip));
+    let hash = fnv(hash, &[header.protocol]);
     // The low half of FNV is weak in its lowest bits; fold the high half in.
     #[expect(clippy::cast_possible_truncation, reason = "the halves are wanted")]
     let folded = (hash >> 32) as u32 ^ hash as u32;

@@ -9,7 +9,7 @@ use std::ffi::OsString;
 use std::io::{BufRead, BufReader, PipeReader, Read};
 use std::sync::mpsc::{self, Receiver};
 use std::time::{Duration, Instant};
-use topology::Wait;
+use topology::plan::Wait;
 
 /// Lines that are kept of what a program wrote, for when it fails.
 const LAST: usize = 10;

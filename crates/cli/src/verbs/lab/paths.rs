@@ -3,7 +3,7 @@
 use crate::console::Console;
 use crate::failure::{DONE, Failure, Outcome};
 use clap::Args;
-use topology::{NamedPath, PathSpec};
+use topology::{NamedPath, PATHS, PathSpec};
 
 /// List the paths that have a name, with where each is from
 #[derive(Debug, Args)]
@@ -28,7 +28,7 @@ A file of your own has a table a path, with the keys of --link:
   loss = \"0.1%\"";
 
 pub(super) fn run(args: &PathsArgs, console: &mut Console) -> Outcome {
-    let all = NamedPath::all();
+    let all = PATHS;
     if args.json {
         let one = |path: &NamedPath| {
             serde_json::json!({

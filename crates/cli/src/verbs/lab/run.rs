@@ -8,7 +8,8 @@ use clap::Args;
 use lab::{Job, Lab, LabError, LabHost, Session, SessionEvent, Streams, Why};
 use std::ffi::OsString;
 use std::time::Duration;
-use topology::{PathSpec, Plan, Wait};
+use topology::plan::Wait;
+use topology::{PathSpec, Plan};
 use tune::Buffers;
 
 /// The pair of hosts and the path between them.

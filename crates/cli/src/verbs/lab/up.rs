@@ -9,7 +9,9 @@ use lab::{Job, LabReport, Session, SessionEnd, SessionEvent, Streams, Why};
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
-use topology::{Plan, ProgramPlan, Shape, ShapeKind};
+use topology::plan::ProgramPlan;
+use topology::{Plan, Shape, ShapeKind};
+use units::Rtt;
 
 /// Bring up hosts, routers, links and programs
 ///
@@ -30,36 +32,39 @@ pub(super) struct UpArgs {
     stage: StageArgs,
 }
 
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 struct ShapeArgs {
     /// A built-in topology: pair, dumbbell, chain, star
     #[arg(long, value_name = "KIND")]
     shape: Option<ShapeKind>,
     /// Pairs of a dumbbell
     #[arg(long, value_name = "N", requires = "shape")]
-    pairs: Option<usize>,
+    pairs: Option<u32>,
     /// Hosts of a star
     #[arg(long, value_name = "N", requires = "shape")]
-    hosts: Option<usize>,
+    hosts: Option<u32>,
     /// Routers of a chain
     #[arg(long, value_name = "N", requires = "shape")]
-    routers: Option<usize>,
-    /// The shared link
+    routers: Option<u32>,
+    /// The link that a dumbbell's pairs share
     #[arg(long, value_name = "PATH", requires = "shape")]
     bottleneck: Option<String>,
-    /// The hosts' own links
+    /// The hosts' own links of a dumbbell
     #[arg(long, value_name = "PATH", requires = "shape")]
     access: Option<String>,
-    /// Round trip of each pair of a dumbbell, beside the bottleneck's
+    /// The link of a pair, each link of a chain or a star
+    #[arg(long, value_name = "PATH", requires = "shape")]
+    path: Option<String>,
+    /// Round trip of each pair of a dumbbell, from host to host
     #[arg(long, value_name = "TIME,…", value_delimiter = ',', requires = "shape")]
-    rtts: Vec<String>,
+    rtts: Vec<Rtt>,
 }
 
 const EXAMPLES: &str = "\
 Examples:
   longhaul lab up examples/dumbbell.toml
   longhaul lab up --shape dumbbell --pairs 4 --bottleneck rate=100mbit,rtt=20ms --rtts 10ms,40ms,80ms,160ms
-  longhaul lab up --shape star --hosts 64 --access rate=100mbit,rtt=10ms
+  longhaul lab up --shape star --hosts 64 --path rate=100mbit,rtt=10ms
 Then, from another terminal:
   longhaul lab list
   longhaul lab exec left1 ping right1
@@ -97,14 +102,10 @@ fn plan(args: &UpArgs) -> Result<Plan, Failure> {
             Plan::parse(&file, &text, &mut read)
         }
         (None, Some(kind)) => {
-            let ShapeArgs { pairs, hosts, routers, bottleneck, access, rtts, .. } = &args.shape;
-            let mut shape = Shape::new(kind);
-            shape.pairs = *pairs;
-            shape.hosts = *hosts;
-            shape.routers = *routers;
-            shape.bottleneck.clone_from(bottleneck);
-            shape.access.clone_from(access);
-            shape.rtts.clone_from(rtts);
+            let ShapeArgs { pairs, hosts, routers, .. } = args.shape;
+            let ShapeArgs { path, bottleneck, access, rtts, .. } = args.shape.clone();
+            let shape =
+                Shape { kind, path, pairs, hosts, routers, bottleneck, access, rtts };
             Plan::from_shape(&shape, &mut read)
         }
         (None, None) => return Err(Failure::usage("give a plan or a --shape")),

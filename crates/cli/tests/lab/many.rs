@@ -1,0 +1,212 @@
+//! Many hosts, and the ways into a running lab.
+
+use crate::program::{Ended, LONGHAUL, end, processes, run, signal, start, until};
+use serde_json::Value;
+use std::process::Child;
+use std::time::Instant;
+
+fn plan(text: &str) -> (tempfile::TempDir, String) {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("plan.toml");
+    std::fs::write(&file, text).unwrap();
+    let file = file.to_str().unwrap().to_owned();
+    (folder, file)
+}
+
+const CHAIN: &str = r#"
+name = "NAME"
+[host.alice]
+[host.bob]
+[router.r1]
+[[link]]
+name = "near"
+between = ["alice", "r1"]
+path = "rate=1gbit,rtt=4ms"
+[[link]]
+name = "wan"
+between = ["r1", "bob"]
+path = "rate=100mbit,rtt=20ms"
+"#;
+
+/// Through a router, over IPv4 and IPv6, with a change in between; and what
+/// the programs write comes with the host's name.
+pub(crate) fn hosts_reach_each_other() {
+    let text = CHAIN.replace("NAME", "reach").to_owned()
+        + r#"
+[[run]]
+on = "alice"
+command = "ping -c 2 -i 0.2 bob && ping -6 -c 1 bob; sleep 1; ping -c 1 bob"
+[[change]]
+at = "900ms"
+link = "wan"
+set = "rtt=120ms"
+"#;
+    let (_folder, file) = plan(&text);
+    let ended = run(&["lab", "up", &file, "--json"]);
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    let times: Vec<f64> = ended
+        .stderr
+        .lines()
+        .filter(|line| line.starts_with("alice | "))
+        .filter_map(|line| line.split("time=").nth(1)?.split(' ').next()?.parse().ok())
+        .collect();
+    assert_eq!(times.len(), 4, "{}", ended.stderr);
+    assert!(times[..3].iter().all(|time| (23.9..60.0).contains(time)), "{times:?}");
+    assert!((123.9..180.0).contains(&times[3]), "{times:?}");
+    let report: Value = serde_json::from_str(&ended.stdout).unwrap();
+    let wan = report["links"].as_array().unwrap().iter().find(|l| l["link"] == "wan").unwrap();
+    assert_eq!(wan["asked"]["changes"][0]["set"], "rtt=120ms", "{wan}");
+    assert_eq!(report["programs"][0]["exit_code"], 0, "{report}");
+}
+
+/// 64 hosts around a router stand within seconds; `make bench` holds 2 s.
+pub(crate) fn sixty_four_hosts() {
+    let begun = Instant::now();
+    let shape = ["lab", "up", "--shape", "star", "--hosts", "64", "--path", "rate=100mbit,rtt=10ms"];
+    let child = start(&[&shape[..], &["--name", "sixty-four"]].concat());
+    until("the lab stands", || {
+        run(&["lab", "exec", "--lab", "sixty-four", "host1", "true"]).code == Some(0)
+    });
+    eprintln!("64 hosts stood after {:.1} s", begun.elapsed().as_secs_f64());
+    let ended = run(&["lab", "exec", "--lab", "sixty-four", "host1", "ping", "-c", "1", "host64"]);
+    assert_eq!(ended.code, Some(0), "{}{}", ended.stdout, ended.stderr);
+    signal("INT", child.id());
+    assert_eq!(end(child).code, Some(130));
+}
+
+/// A lab of two hosts that stands until it is told to end.
+fn standing(name: &str) -> Child {
+    let (folder, file) = plan(&CHAIN.replace("NAME", name));
+    let child = start(&["lab", "up", &file]);
+    until("the lab stands", || run(&["lab", "exec", "--lab", name, "alice", "true"]).code == Some(0));
+    drop(folder);
+    child
+}
+
+pub(crate) fn ways_in() {
+    let child = standing("ways-in");
+    let inside = |host: &str, line: &str| {
+        run(&["lab", "exec", "--lab", "ways-in", host, "sh", "-c", line])
+    };
+    assert_eq!(inside("bob", "exit 7").code, Some(7));
+    let said = |ended: &Ended| ended.stderr.lines().last().unwrap_or_default().to_owned();
+    let ended = inside("carol", "true");
+    assert!(ended.code == Some(2) && said(&ended).contains("alice, bob, r1"), "{ended:?}");
+    let ended = run(&["lab", "exec", "--lab", "ways-in", "bob", "no-such-program"]);
+    assert!(ended.code == Some(2) && said(&ended).contains("no-such-program"), "{ended:?}");
+    let ended = run(&["lab", "exec", "--lab", "nowhere", "bob", "true"]);
+    assert!(ended.code == Some(2) && said(&ended).contains("ways-in"), "{ended:?}");
+
+    let list: Value = serde_json::from_str(&run(&["lab", "list", "--json"]).stdout).unwrap();
+    let own = list.as_array().unwrap().iter().find(|lab| lab["name"] == "ways-in").unwrap();
+    assert_eq!(own["links"][1]["name"], "wan", "{own}");
+
+    let ended = run(&["lab", "set", "--lab", "ways-in", "wan", "loss=99%"]);
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    let ended = inside("alice", "ping -q -c 40 -i 0.002 -W 1 bob");
+    assert!(ended.stdout.contains("% packet loss") && !ended.stdout.contains(" 0% packet"), "{ended:?}");
+    for (settings, part) in [("wan rate=0", "zero"), ("sky loss=1%", "near, wan"), ("wan mtu=9000", "mtu")] {
+        let (link, set) = settings.split_once(' ').unwrap();
+        let ended = run(&["lab", "set", "--lab", "ways-in", link, set]);
+        assert!(ended.code == Some(2) && said(&ended).contains(part), "{settings}: {ended:?}");
+    }
+    let taken = plan(&CHAIN.replace("NAME", "ways-in"));
+    let ended = run(&["lab", "up", &taken.1]);
+    assert!(ended.code == Some(0) || said(&ended).contains("ways-in"), "{ended:?}");
+    signal("INT", child.id());
+    assert_eq!(end(child).code, Some(130));
+}
+
+/// A capture at the sender has the lost packets too, each with its fate.
+pub(crate) fn captures_tell_fates() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("client.pcapng").to_str().unwrap().to_owned();
+    let capture = format!("client={file}");
+    let arguments = ["lab", "run", "--link", "rate=100mbit,rtt=2ms,loss=20%,seed=3", "--pcap", &capture];
+    let ended = run(&[&arguments[..], &["--", "ping", "-q", "-c", "100", "-i", "0.002", "server"]].concat());
+    assert!(ended.code == Some(0), "{}", ended.stderr);
+    let bytes = std::fs::read(&file).unwrap();
+    // A section header of pcapng, then comments in clear.
+    assert_eq!(&bytes[..4], [0x0a, 0x0d, 0x0d, 0x0a]);
+    let text = String::from_utf8_lossy(&bytes);
+    let (lost, came) = (text.matches("dropped-loss").count(), text.matches("delivered, queued").count());
+    assert!(lost > 5 && came > 100, "{lost} lost, {came} delivered");
+}
+
+/// Whoever is killed, nothing is left and the others end.
+pub(crate) fn killed_while_up() {
+    for victim in ["outside", "inside", "exec"] {
+        let name = format!("killed-{victim}");
+        let mut child = standing(&name);
+        let program = start(&["lab", "exec", "--lab", &name, "bob", "sleep", "61.381"]);
+        until("it runs", || processes("sleep\x0061.381").len() == 1);
+        let inside = || processes("lab\0up").into_iter().filter(|id| *id != child.id()).min();
+        match victim {
+            "outside" => signal("KILL", child.id()),
+            "inside" => signal("KILL", inside().unwrap()),
+            _ => signal("KILL", program.id()),
+        }
+        let begun = Instant::now();
+        assert_ne!(end(program).code, Some(0));
+        until("the program is gone", || processes("sleep\x0061.381").is_empty());
+        if victim == "exec" {
+            assert!(child.try_wait().unwrap().is_none(), "the lab goes on");
+            signal("INT", child.id());
+        }
+        assert_ne!(end(child).code, Some(0));
+        assert!(begun.elapsed().as_secs() < 10, "{victim}: {:?}", begun.elapsed());
+        until("nothing is left", || processes("lab\0up").is_empty());
+    }
+}
+
+/// A program that fails ends the lab, with its exit code and last words.
+pub(crate) fn a_program_fails() {
+    let text = CHAIN.replace("NAME", "fails")
+        + "[[run]]\non = \"alice\"\ncommand = \"echo first; echo last words; exit 9\"\n\
+           [[run]]\non = \"bob\"\ncommand = \"sleep 61.382\"\n";
+    let (_folder, file) = plan(&text);
+    let ended = run(&["lab", "up", &file]);
+    assert_eq!(ended.code, Some(1), "{}", ended.stderr);
+    assert!(ended.stderr.contains("exit code 9") && ended.stderr.contains("last words"), "{}", ended.stderr);
+    assert!(processes("61.382").is_empty());
+}
+
+/// Refused before anything is made, in one line that names the plan's.
+pub(crate) fn bad_plans() {
+    let hosts = "[host.a]\n[host.b]\n";
+    let link = |path: &str| format!("[[link]]\nbetween = [\"a\", \"b\"]\npath = \"{path}\"\n");
+    for (text, part) in [
+        (hosts.to_owned() + "[[link]]\nbetween = [\"a\", \"x\"]\npath = \"rate=1mbit,rtt=1ms\"\n", "line 4"),
+        (hosts.to_owned() + &link("rate=0,rtt=1ms"), "line 5"),
+        (hosts.to_owned() + &link("rate=100tbit,rtt=3600s"), "memory"),
+        ("[host.a]\naddress = \"10.0.0.9\"\n[host.b]\naddress = \"10.0.0.9\"\n".to_owned() + &link("rate=1mbit,rtt=1ms"), "10.0.0.9"),
+        (hosts.to_owned() + "[host.c]\n" + &link("rate=1mbit,rtt=1ms"), "c"),
+        ("nonsense".to_owned(), "line 1"),
+    ] {
+        let (_folder, file) = plan(&text);
+        let ended = run(&["lab", "up", &file]);
+        assert_eq!(ended.code, Some(2), "{text}: {}", ended.stderr);
+        assert_eq!(ended.stderr.lines().count(), 1, "{}", ended.stderr);
+        assert!(ended.stderr.contains(part), "{part}: {}", ended.stderr);
+    }
+    let ended = run(&["lab", "up", "no-such-file.toml"]);
+    assert!(ended.code == Some(2) && ended.stderr.contains("no-such-file.toml"), "{ended:?}");
+}
+
+/// The link by itself, in the shape that is promised.
+pub(crate) fn a_link_is_checked() {
+    let check = || run(&["lab", "check", "--link", "rate=50mbit,rtt=10ms,loss=1%", "-t", "1", "--json"]);
+    let ended = crate::program::valid(check);
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    let report: Value = serde_json::from_str(&ended.stdout).unwrap();
+    assert_eq!(report["valid"], true, "{report}");
+    let did = &report["achieved"];
+    assert!((did["rate_bps"].as_f64().unwrap() / 50e6 - 1.0).abs() < 0.01, "{did}");
+    for key in ["p50", "p99", "max"] {
+        assert!(did["lateness_us"][key].is_u64(), "{did}");
+    }
+    assert!(did["loss"].is_f64() && did["drops"]["queue"].is_u64(), "{did}");
+    assert!(report["cpu"].is_f64() && report["asked"]["link"].is_string(), "{report}");
+    let human = run(&["lab", "check", "--link", "rate=50mbit,rtt=10ms", "-t", "0.3"]);
+    assert!(human.stdout.contains("idle round trip"), "{LONGHAUL}: {}", human.stdout);
+}
