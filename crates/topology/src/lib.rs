@@ -6,6 +6,8 @@ pub mod plan;
 pub mod routes;
 pub mod shapes;
 
-pub use path::{PathError, PathSpec};
+pub use path::{
+    MAX_MTU, MIN_MTU, NamedPath, PATHS, PathError, PathSpec, Reader, UserPath, UserPaths, Way,
+};
 pub use plan::{Plan, PlanError};
 pub use shapes::{Shape, ShapeKind};

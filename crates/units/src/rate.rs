@@ -127,7 +127,7 @@ impl FromStr for BitRate {
 }
 
 pub(crate) fn short(unit: &str) -> String {
-    unit.chars().take(12).collect()
+    unit.chars().filter(|c| !c.is_control()).take(12).collect()
 }
 
 /// `mbit`, `Mbit/s`, `mbps`, iperf3's `m`: always bits, always powers of 1000.
@@ -198,6 +198,12 @@ mod tests {
             error.to_string(),
             "'100' is not a rate: give the unit, as in 100mbit or 2.5gbit"
         );
+    }
+
+    #[test]
+    fn says_it_in_one_line() {
+        let error = "1m\nbit".parse::<BitRate>().unwrap_err().to_string();
+        assert!(!error.contains(char::is_control), "{error}");
     }
 
     #[test]

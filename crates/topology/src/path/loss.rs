@@ -1,0 +1,250 @@
+//! Models of loss as they are written, and the packets a log says were lost.
+
+use super::error::{PathError, short};
+use super::files::Files;
+use super::setting::quantity;
+use link::{GilbertElliott, Loss, PacketList};
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+use units::{LossRatio, Probability};
+
+const FORMS: &str = "1%, ge:1%:30%, list:3+7+10-20 or replay:FILE";
+
+/// What is lost, as it was asked.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct LossAsked {
+    pub(super) model: Loss,
+    /// The packet log it was read from.
+    pub(super) log: Option<String>,
+}
+
+/// Reads a model for both ways, and the text it is printed as. Only a log
+/// tells the ways apart.
+pub(super) fn read(
+    name: &str,
+    text: &str,
+    files: &mut Files,
+) -> Result<([LossAsked; 2], String), PathError> {
+    if let Some(log) = text.strip_prefix("replay:") {
+        return replay(name, log.trim(), files);
+    }
+    let model = if text == "none" {
+        Loss::None
+    } else if let Some(model) = text.strip_prefix("ge:") {
+        Loss::GilbertElliott(gilbert_elliott(name, model)?)
+    } else if let Some(list) = text.strip_prefix("list:") {
+        Loss::List(Arc::new(packets(name, list)?))
+    } else if let Some((word, _)) = text.split_once(':') {
+        let wrong = format!("'{}' is no model of loss; write {FORMS}", short(word));
+        return Err(PathError::at(name, wrong));
+    } else {
+        match quantity(name, text)? {
+            LossRatio::NONE => Loss::None,
+            ratio => Loss::Bernoulli(ratio),
+        }
+    };
+    let asked = LossAsked { model, log: None };
+    Ok(([asked.clone(), asked], text.to_owned()))
+}
+
+/// `P:R[:BAD[:GOOD]]`.
+fn gilbert_elliott(name: &str, text: &str) -> Result<GilbertElliott, PathError> {
+    let parts: Vec<&str> = text.split(':').collect();
+    let (p, r, bad, good) = match parts[..] {
+        [p, r] => (p, r, "100%", "0"),
+        [p, r, bad] => (p, r, bad, "0"),
+        [p, r, bad, good] => (p, r, bad, good),
+        _ => {
+            let wrong = format!("'{}' is not P:R[:BAD[:GOOD]]; write ge:1%:30%", short(text));
+            return Err(PathError::at(name, wrong));
+        }
+    };
+    let probability = |text: &str| quantity::<Probability>(name, text);
+    let model = GilbertElliott {
+        p: probability(p)?,
+        r: probability(r)?,
+        bad: probability(bad)?,
+        good: probability(good)?,
+    };
+    // As fine as a ratio can tell apart from everything.
+    if mean_of(&model) > 1.0 - 1e-12 {
+        let wrong = "in the long run all is lost; give a way back, as in ge:1%:30%";
+        return Err(PathError::at(name, wrong));
+    }
+    Ok(model)
+}
+
+/// Loss in the long run, as a fraction: each state's by its share of time.
+fn mean_of(model: &GilbertElliott) -> f64 {
+    let (p, r) = (model.p.fraction(), model.r.fraction());
+    // It begins good; without a way there it stays so.
+    let bad = if p == 0.0 { 0.0 } else { p / (p + r) };
+    bad * model.bad.fraction() + (1.0 - bad) * model.good.fraction()
+}
+
+/// Loss in the long run; a list, being finite, has none.
+pub(super) fn mean(model: &Loss) -> LossRatio {
+    match model {
+        Loss::None | Loss::List(_) => LossRatio::NONE,
+        Loss::Bernoulli(ratio) => *ratio,
+        // A ratio is kept in parts of 10^12: as many decimals lose nothing.
+        Loss::GilbertElliott(model) => {
+            format!("{:.12}", mean_of(model)).parse().unwrap_or(LossRatio::NONE)
+        }
+    }
+}
+
+/// `3+7+10-20`.
+fn packets(name: &str, text: &str) -> Result<PacketList, PathError> {
+    let number = |text: &str| text.trim().parse::<u64>().ok().filter(|number| *number > 0);
+    text.split('+')
+        .map(|part| {
+            let range: Option<RangeInclusive<u64>> = match part.split_once('-') {
+                None => number(part).map(|number| number..=number),
+                Some((first, last)) => number(first).zip(number(last)).map(|(a, b)| a..=b),
+            };
+            range.filter(|range| !range.is_empty()).ok_or_else(|| {
+                let wrong = format!(
+                    "'{}' is not a packet's number, from 1, or FIRST-LAST; write list:3+7+10-20",
+                    short(part)
+                );
+                PathError::at(name, wrong)
+            })
+        })
+        .collect()
+}
+
+/// The packets a log says were dropped, by direction.
+///
+/// A log is CSV with a header line. Columns are found by name: `link`, `way`
+/// (`up` or `down`), `number` (of the packet at its link and way, from 1) and
+/// `fate`; there may be others. Every row whose fate begins with `dropped`
+/// names a packet to lose.
+fn replay(
+    name: &str,
+    text: &str,
+    files: &mut Files,
+) -> Result<([LossAsked; 2], String), PathError> {
+    // What follows the last colon is a link, unless it belongs to a folder.
+    let (file, wanted) = match text.rsplit_once(':') {
+        Some((file, link)) if !link.contains('/') => (file, Some(link)),
+        _ => (text, None),
+    };
+    let (file, contents) = files.read(name, file)?;
+    let wrong = |text: String| PathError::at(name, format!("log '{}': {text}", short(&file)));
+    let dropped = Log::read(&contents).and_then(|log| log.dropped(wanted)).map_err(wrong)?;
+    let link = wanted.map(|link| format!(":{link}")).unwrap_or_default();
+    let text = format!("replay:{file}{link}");
+    let models = dropped.map(|ranges| LossAsked {
+        model: Loss::List(Arc::new(ranges.into_iter().collect())),
+        log: Some(file.clone()),
+    });
+    Ok((models, text))
+}
+
+/// A packet log, as far as loss is concerned.
+struct Log {
+    /// The links it tells of, in order of appearance.
+    links: Vec<String>,
+    /// The packets dropped: index into `links`, way, number.
+    dropped: Vec<(usize, usize, u64)>,
+}
+
+impl Log {
+    fn read(text: &str) -> Result<Self, String> {
+        let mut lines = text.lines().enumerate();
+        let header = lines.next().map(|(_, line)| fields(line)).unwrap_or_default();
+        let column = |wanted: &str| {
+            let found = header.iter().position(|name| name.trim() == wanted);
+            found.ok_or_else(|| {
+                format!("its first line names no column '{wanted}' (link, way, number, fate)")
+            })
+        };
+        let columns = [column("link")?, column("way")?, column("number")?, column("fate")?];
+        let mut log = Log { links: Vec::new(), dropped: Vec::new() };
+        for (index, line) in lines.filter(|(_, line)| !line.trim().is_empty()) {
+            log.row(&fields(line), columns)
+                .map_err(|wrong| format!("line {}: {wrong}", index + 1))?;
+        }
+        Ok(log)
+    }
+
+    fn row(&mut self, row: &[String], columns: [usize; 4]) -> Result<(), String> {
+        let mut cells = [""; 4];
+        for (cell, column) in cells.iter_mut().zip(columns) {
+            *cell = row.get(column).ok_or("it has fewer columns than the first line")?.trim();
+        }
+        let [link, way, number, fate] = cells;
+        let way = match way {
+            "up" => 0,
+            "down" => 1,
+            _ => return Err(format!("'{}' is not up or down", short(way))),
+        };
+        let link = match self.links.iter().position(|known| known == link) {
+            Some(known) => known,
+            None => {
+                self.links.push(link.to_owned());
+                self.links.len() - 1
+            }
+        };
+        if fate.starts_with("dropped") {
+            let number = number.parse().ok().filter(|number| *number > 0);
+            let number =
+                number.ok_or_else(|| format!("'{}' is not a packet's number", short(cells[2])))?;
+            self.dropped.push((link, way, number));
+        }
+        Ok(())
+    }
+
+    /// What was dropped at one link, by way.
+    fn dropped(&self, wanted: Option<&str>) -> Result<[Vec<RangeInclusive<u64>>; 2], String> {
+        let names = || {
+            let names: Vec<String> = self.links.iter().take(8).map(|name| short(name)).collect();
+            names.join(", ")
+        };
+        let link = match wanted {
+            Some(wanted) => {
+                self.links.iter().position(|name| name == wanted).ok_or_else(|| {
+                    format!("it has no link '{}'; it has {}", short(wanted), names())
+                })?
+            }
+            None if self.links.len() > 1 => {
+                return Err(format!("it has several links; add :LINK, one of {}", names()));
+            }
+            None => 0,
+        };
+        let mut ways = [Vec::new(), Vec::new()];
+        for (_, way, number) in self.dropped.iter().filter(|(at, ..)| *at == link) {
+            ways[*way].push(*number..=*number);
+        }
+        Ok(ways)
+    }
+}
+
+/// The fields of a line of CSV (RFC 4180, without line breaks in a field).
+fn fields(line: &str) -> Vec<String> {
+    let mut fields = vec![String::new()];
+    let mut quoted = false;
+    let mut before = ' ';
+    for c in line.chars() {
+        match c {
+            // A quote doubled within quotes stands for itself.
+            '"' => {
+                if !quoted && before == '"' {
+                    push(&mut fields, '"');
+                }
+                quoted = !quoted;
+            }
+            ',' if !quoted => fields.push(String::new()),
+            _ => push(&mut fields, c),
+        }
+        before = c;
+    }
+    fields
+}
+
+fn push(fields: &mut [String], c: char) {
+    if let Some(field) = fields.last_mut() {
+        field.push(c);
+    }
+}

@@ -1,0 +1,133 @@
+//! From a name to settings: built-in paths, a user's own, files.
+
+use super::error::{PathError, short};
+use super::files::Files;
+use super::key::is_key;
+use super::layer::{Layer, Part};
+use super::named::{NamedPath, PATHS};
+use super::user::{UserPath, UserPaths};
+
+/// So many paths may build on one another: more are a circle.
+const DEEPEST: usize = 8;
+
+/// What is written on a command line: a name or none, and settings over it.
+pub(super) fn read(text: &str, user: &UserPaths, files: &mut Files) -> Result<Layer, PathError> {
+    let mut words = text.split(',').map(str::trim).filter(|word| !word.is_empty()).peekable();
+    let name = words.next_if(|word| !word.contains('=') && !is_key(word));
+    let layer = settings(words, files)?;
+    match name {
+        Some(name) => Ok(layer.over(Names { sets: vec![user] }.find(name, files, 0)?)),
+        None => Ok(layer),
+    }
+}
+
+/// Settings without a name.
+pub(super) fn read_changes(text: &str, files: &mut Files) -> Result<Layer, PathError> {
+    settings(text.split(',').map(str::trim).filter(|word| !word.is_empty()), files)
+}
+
+fn settings<'a>(
+    words: impl Iterator<Item = &'a str>,
+    files: &mut Files,
+) -> Result<Layer, PathError> {
+    let parts: Result<Vec<Part>, PathError> = words
+        .map(|word| {
+            let Some((key, value)) = word.split_once('=') else {
+                let wrong = format!("'{}' is not KEY=VALUE, such as rate=100mbit", short(word));
+                return Err(PathError::Shape(wrong));
+            };
+            Ok((key.trim().to_owned(), value.trim().to_owned()))
+        })
+        .collect();
+    Layer::read(&parts?, files)
+}
+
+/// Where names are looked up, after the built-in ones.
+struct Names<'a> {
+    sets: Vec<&'a UserPaths>,
+}
+
+impl Names<'_> {
+    fn find(&self, name: &str, files: &mut Files, depth: usize) -> Result<Layer, PathError> {
+        if depth > DEEPEST {
+            let wrong =
+                format!("'{}' builds on itself, or on more than {DEEPEST} others", short(name));
+            return Err(PathError::at("base", wrong));
+        }
+        if let Some((file, within)) = of_file(name) {
+            let (file, text) = files.read("path", file)?;
+            let set = UserPaths::parse(&file, &text)?;
+            let path = match within {
+                None => set.only()?,
+                Some(name) => set.find(name).ok_or_else(|| {
+                    let names = set.iter().map(|path| path.name.as_str());
+                    PathError::at(&file, unknown(name, names))
+                })?,
+            };
+            return self.build(path, &set, files, depth);
+        }
+        if let Some(path) = NamedPath::find(name) {
+            return read_changes(path.spec, files);
+        }
+        match self.sets.iter().find_map(|set| set.find(name).map(|path| (*set, path))) {
+            Some((set, path)) => self.build(path, set, files, depth),
+            None => {
+                let own = self.sets.iter().flat_map(|set| set.iter());
+                let names =
+                    PATHS.iter().map(|path| path.name).chain(own.map(|path| path.name.as_str()));
+                Err(PathError::Shape(unknown(name, names)))
+            }
+        }
+    }
+
+    /// A user's path: its settings over those of its base, which may stand
+    /// in the same file.
+    fn build(
+        &self,
+        path: &UserPath,
+        set: &UserPaths,
+        files: &mut Files,
+        depth: usize,
+    ) -> Result<Layer, PathError> {
+        let mut files = files.beside(&set.file);
+        let layer = Layer::read(&path.parts, &mut files)?;
+        let Some(base) = &path.base else { return Ok(layer) };
+        let mut sets = vec![set];
+        sets.extend(&self.sets);
+        // At most a handful of sets: one more a level.
+        let base = Names { sets }.find(base, &mut files, depth + 1)?;
+        Ok(layer.over(base))
+    }
+}
+
+/// `FILE.toml` and `FILE.toml:NAME`.
+fn of_file(name: &str) -> Option<(&str, Option<&str>)> {
+    if name.ends_with(".toml") {
+        return Some((name, None));
+    }
+    let end = name.rfind(".toml:")? + ".toml".len();
+    Some((&name[..end], Some(&name[end + 1..])))
+}
+
+fn unknown<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> String {
+    // Shortened first: comparing takes time that grows with the length.
+    let name = short(name);
+    let mut near: Vec<(f64, &str)> = names
+        .filter(|known| !known.is_empty())
+        .map(|known| {
+            let like = strsim::jaro_winkler(&name, known);
+            let within = !name.is_empty() && known.contains(&name);
+            let close = within || strsim::levenshtein(&name, known) == 1;
+            (if close { like.max(0.9) } else { like }, known)
+        })
+        .filter(|(like, _)| *like >= 0.8)
+        .collect();
+    near.sort_by(|a, b| b.0.total_cmp(&a.0));
+    near.truncate(3);
+    let near: Vec<&str> = near.into_iter().map(|(_, known)| known).collect();
+    let near = match near.is_empty() {
+        true => String::new(),
+        false => format!("; near it: {}", near.join(", ")),
+    };
+    format!("there is no path '{name}'{near}; see longhaul lab paths")
+}

@@ -1,0 +1,303 @@
+//! Values: from the text after `=` to a checked setting.
+
+use super::error::{PathError, short};
+use super::files::Files;
+use super::key::Key;
+use super::loss::{self, LossAsked};
+use super::queues::{Discipline, Size};
+use link::{Blackhole, Bucket, Bursts, Distribution, Reorder, Trace, WindowScale};
+use std::str::FromStr;
+use std::sync::Arc;
+use units::{BitRate, ByteCount, LossRatio, ParseError, Probability, Rtt};
+
+/// A checked value.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Setting {
+    Rate(RateAsked),
+    Burst(Option<ByteCount>),
+    Delay(Delay),
+    Jitter(Option<(Distribution, Rtt)>),
+    Overtake(bool),
+    Loss(LossAsked),
+    Bursts(Option<Bursts>),
+    Blackhole(Option<Blackhole>),
+    Reorder(Option<Reorder>),
+    Duplicate(LossRatio),
+    Corrupt(LossRatio),
+    WindowScale(Option<WindowScale>),
+    Mtu(Option<u32>),
+    Police(Option<Bucket>),
+    /// The discipline, and its size where it stands in the same value.
+    Queue(Discipline, Option<Size>),
+    /// Options of a queue, by their kind.
+    Size(Size),
+    Time(Rtt),
+    Flag(bool),
+    Number(u32),
+    Share(Probability),
+}
+
+/// How fast, as it was asked.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum RateAsked {
+    Unlimited,
+    Constant(BitRate),
+    /// A recording, with the name of its file.
+    Trace(Arc<Trace>, String),
+}
+
+/// One way's delay.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Delay {
+    pub(super) time: Rtt,
+    /// Whether it is this way's half of a round trip that was asked.
+    pub(super) of_rtt: bool,
+}
+
+/// A value with the text it is printed as.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Entry {
+    pub(super) setting: Setting,
+    pub(super) text: String,
+}
+
+impl Entry {
+    /// Reads the value of `key` for both ways; `name` is the key as it was
+    /// written, for messages.
+    pub(super) fn read(
+        key: Key,
+        name: &str,
+        text: &str,
+        files: &mut Files,
+    ) -> Result<[Self; 2], PathError> {
+        let (settings, text) = match key {
+            Key::Rate => {
+                let (rate, text) = rate(name, text, files)?;
+                (twice(Setting::Rate(rate)), text)
+            }
+            Key::Loss => {
+                let (loss, text) = loss::read(name, text, files)?;
+                (loss.map(Setting::Loss), text)
+            }
+            _ => (twice(plain(key, name, text)?), text.to_owned()),
+        };
+        Ok(settings.map(|setting| Entry { setting, text: text.clone() }))
+    }
+
+    /// The two halves of a round trip; an odd nanosecond goes into the way back.
+    pub(super) fn of_rtt(rtt: Rtt, text: &str) -> [Self; 2] {
+        let up = rtt.nanos() / 2;
+        [up, rtt.nanos() - up].map(|nanos| {
+            let delay = Delay { time: Rtt::from_nanos(nanos), of_rtt: true };
+            Entry { setting: Setting::Delay(delay), text: text.to_owned() }
+        })
+    }
+}
+
+fn twice(setting: Setting) -> [Setting; 2] {
+    [setting.clone(), setting]
+}
+
+/// Everything that reads no file and is the same both ways.
+fn plain(key: Key, name: &str, text: &str) -> Result<Setting, PathError> {
+    let none = text == "none";
+    let unless_none = |read: &dyn Fn() -> Result<Setting, PathError>, otherwise: Setting| {
+        if none { Ok(otherwise) } else { read() }
+    };
+    match key {
+        Key::Burst => unless_none(&|| burst(name, text), Setting::Burst(None)),
+        Key::Delay => {
+            let delay = Delay { time: quantity(name, text)?, of_rtt: false };
+            Ok(Setting::Delay(delay))
+        }
+        Key::Jitter => unless_none(&|| jitter(name, text), Setting::Jitter(None)),
+        Key::Overtake => flag(name, text).map(Setting::Overtake),
+        Key::Bursts => unless_none(&|| bursts(name, text), Setting::Bursts(None)),
+        Key::Blackhole => unless_none(&|| blackhole(name, text), Setting::Blackhole(None)),
+        Key::Reorder => unless_none(&|| reorder(name, text), Setting::Reorder(None)),
+        Key::Duplicate => share(name, text).map(Setting::Duplicate),
+        Key::Corrupt => share(name, text).map(Setting::Corrupt),
+        Key::WindowScale => unless_none(&|| window_scale(name, text), Setting::WindowScale(None)),
+        // 68 is the least that every IPv4 host must take whole (RFC 791).
+        Key::Mtu => unless_none(
+            &|| Ok(Setting::Mtu(Some(whole(name, text, 68, 65_535, "1400, in bytes")?))),
+            Setting::Mtu(None),
+        ),
+        Key::Police => unless_none(&|| police(name, text), Setting::Police(None)),
+        Key::Queue => Discipline::read(name, text).map(|(queue, size)| Setting::Queue(queue, size)),
+        Key::Limit | Key::Mark | Key::Min | Key::Max => Size::read(name, text).map(Setting::Size),
+        Key::Target | Key::Interval | Key::Update => time(name, text).map(Setting::Time),
+        Key::MaxBurst => quantity(name, text).map(Setting::Time),
+        Key::Ecn => flag(name, text).map(Setting::Flag),
+        // Linux's FQ-CoDel takes as many.
+        Key::Flows => whole(name, text, 1, 65_536, "1024").map(Setting::Number),
+        Key::Quantum => whole(name, text, 256, 1 << 20, "1514, in bytes").map(Setting::Number),
+        Key::Probability => quantity(name, text).map(Setting::Share),
+        Key::Weight => {
+            whole(name, text, 1, 31, "9 for an average over 512 packets").map(Setting::Number)
+        }
+        Key::Rate | Key::Loss => Err(PathError::at(name, "it is read with its files")),
+    }
+}
+
+fn rate(name: &str, text: &str, files: &mut Files) -> Result<(RateAsked, String), PathError> {
+    if text == "unlimited" {
+        return Ok((RateAsked::Unlimited, text.to_owned()));
+    }
+    if let Some(file) = text.strip_prefix("trace:") {
+        let (file, contents) = files.read(name, file.trim())?;
+        let trace = Trace::parse(&contents)
+            .map_err(|error| PathError::at(name, format!("trace '{}': {error}", short(&file))))?;
+        if trace.mean_rate() == BitRate::ZERO {
+            let wrong = format!("trace '{}' carries less than 1 bit/s", short(&file));
+            return Err(PathError::at(name, wrong));
+        }
+        let text = format!("trace:{file}");
+        return Ok((RateAsked::Trace(Arc::new(trace), file), text));
+    }
+    Ok((RateAsked::Constant(quantity(name, text)?), text.to_owned()))
+}
+
+fn burst(name: &str, text: &str) -> Result<Setting, PathError> {
+    let burst: ByteCount = quantity(name, text)?;
+    match burst.bytes() {
+        0 => Err(PathError::at(name, "a bucket holds at least one byte; write burst=64KiB")),
+        _ => Ok(Setting::Burst(Some(burst))),
+    }
+}
+
+fn jitter(name: &str, text: &str) -> Result<Setting, PathError> {
+    let (distribution, scale) = match text.split_once(':') {
+        None => (Distribution::Normal, text),
+        Some((word, scale)) => {
+            let distribution = match word.trim() {
+                "normal" => Distribution::Normal,
+                "uniform" => Distribution::Uniform,
+                "exponential" => Distribution::Exponential,
+                "pareto" => Distribution::Pareto,
+                _ => {
+                    let known = "normal, uniform, exponential, pareto";
+                    let wrong = format!(
+                        "'{}' is no distribution ({known}); write 5ms or uniform:5ms",
+                        short(word)
+                    );
+                    return Err(PathError::at(name, wrong));
+                }
+            };
+            (distribution, scale)
+        }
+    };
+    let scale: Rtt = quantity(name, scale)?;
+    Ok(Setting::Jitter((scale > Rtt::ZERO).then_some((distribution, scale))))
+}
+
+/// `10p@5s`: so many packets, so often.
+fn bursts(name: &str, text: &str) -> Result<Setting, PathError> {
+    let wrong = || {
+        let wrong = format!("'{}' is not PACKETSp@TIME; write 10p@5s", short(text));
+        PathError::at(name, wrong)
+    };
+    let (packets, every) = text.split_once('@').ok_or_else(wrong)?;
+    let packets = packets.trim().strip_suffix(['p', 'P']).ok_or_else(wrong)?;
+    let packets = packets.trim().parse().ok().filter(|packets| *packets > 0).ok_or_else(wrong)?;
+    let every = time(name, every)?.duration();
+    Ok(Setting::Bursts(Some(Bursts { packets, every })))
+}
+
+/// `2s@7s`: the last 2 s of every 7 s.
+fn blackhole(name: &str, text: &str) -> Result<Setting, PathError> {
+    let (dark, every) = text.split_once('@').ok_or_else(|| {
+        let wrong = format!("'{}' is not DARK@PERIOD; write 2s@7s", short(text));
+        PathError::at(name, wrong)
+    })?;
+    let (dark, every) = (time(name, dark)?, time(name, every)?);
+    if dark >= every {
+        let wrong = format!("{dark} of every {every} leave no time with light; write 2s@7s");
+        return Err(PathError::at(name, wrong));
+    }
+    let (dark, every) = (dark.duration(), every.duration());
+    Ok(Setting::Blackhole(Some(Blackhole { dark, every })))
+}
+
+/// `1%:5ms`: a share, held back for so long.
+fn reorder(name: &str, text: &str) -> Result<Setting, PathError> {
+    let (share_text, by) = text.split_once(':').ok_or_else(|| {
+        let wrong = format!("'{}' is not SHARE:TIME; write 1%:5ms", short(text));
+        PathError::at(name, wrong)
+    })?;
+    let (share, by) = (share(name, share_text)?, time(name, by)?.duration());
+    Ok(Setting::Reorder((share > LossRatio::NONE).then_some(Reorder { share, by })))
+}
+
+fn window_scale(name: &str, text: &str) -> Result<Setting, PathError> {
+    if text == "strip" {
+        return Ok(Setting::WindowScale(Some(WindowScale::Strip)));
+    }
+    // RFC 7323, section 2.3: the shift count is at most 14.
+    match text.parse() {
+        Ok(shift @ 0..=14) => Ok(Setting::WindowScale(Some(WindowScale::Set(shift)))),
+        _ => {
+            let wrong = format!("'{}' is not strip or a shift count 0 to 14", short(text));
+            Err(PathError::at(name, wrong))
+        }
+    }
+}
+
+/// `10mbit:64KiB`: a rate and the burst beside it.
+fn police(name: &str, text: &str) -> Result<Setting, PathError> {
+    let (rate, burst) = text.split_once(':').ok_or_else(|| {
+        let wrong = format!("'{}' is not RATE:BURST; write 10mbit:64KiB", short(text));
+        PathError::at(name, wrong)
+    })?;
+    let bucket = Bucket { rate: quantity(name, rate)?, burst: quantity(name, burst)? };
+    Ok(Setting::Police(Some(bucket)))
+}
+
+/// A quantity with a type of its own.
+pub(super) fn quantity<T>(name: &str, text: &str) -> Result<T, PathError>
+where
+    T: FromStr<Err = ParseError>,
+{
+    text.parse().map_err(|source| PathError::Value { key: short(name), source })
+}
+
+/// A share of packets. Its parser speaks of loss, whatever it is a share of.
+fn share(name: &str, text: &str) -> Result<LossRatio, PathError> {
+    text.parse().map_err(|mut source: ParseError| {
+        source.quantity = "share of packets";
+        PathError::Value { key: short(name), source }
+    })
+}
+
+/// A time that is not zero.
+fn time(name: &str, text: &str) -> Result<Rtt, PathError> {
+    match quantity(name, text)? {
+        Rtt::ZERO => Err(PathError::at(name, "a time of zero does nothing; write one such as 5ms")),
+        time => Ok(time),
+    }
+}
+
+fn flag(name: &str, text: &str) -> Result<bool, PathError> {
+    match text {
+        "yes" | "true" | "on" => Ok(true),
+        "no" | "false" | "off" => Ok(false),
+        _ => Err(PathError::at(name, format!("'{}' is not yes or no", short(text)))),
+    }
+}
+
+/// A whole number within bounds.
+pub(super) fn whole(
+    name: &str,
+    text: &str,
+    least: u32,
+    most: u32,
+    example: &str,
+) -> Result<u32, PathError> {
+    text.parse().ok().filter(|number| (least..=most).contains(number)).ok_or_else(|| {
+        let wrong = format!(
+            "'{}' is not a whole number from {least} to {most}; write {example}",
+            short(text)
+        );
+        PathError::at(name, wrong)
+    })
+}

@@ -1,0 +1,180 @@
+//! Paths of a user's own, in TOML: the keys and values of the command line.
+//!
+//! ```toml
+//! [office]                      # --link paths.toml:office
+//! about = "Office to the data centre"
+//! base = "cable"                # a built-in path, or another of these
+//! loss = "0.1%"
+//! down.rate = "20mbit"
+//! "@10s".rate = "1mbit"
+//! ```
+//!
+//! Keys before the first table are a path without a table: `--link one.toml`.
+
+use super::error::{PathError, short};
+use super::key::is_key;
+use super::layer::Part;
+use super::named::NamedPath;
+use toml::{Table, Value};
+
+/// A path of a user's own, not checked yet.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct UserPath {
+    /// Its table's name, or its `name`; empty where it has none.
+    pub name: String,
+    /// What it is.
+    pub about: Option<String>,
+    /// Where its figures come from.
+    pub source: Option<String>,
+    /// The path it builds on.
+    pub base: Option<String>,
+    pub(super) parts: Vec<Part>,
+}
+
+impl UserPath {
+    /// Its settings as on the command line, without those of its base.
+    #[must_use]
+    pub fn spec(&self) -> String {
+        let parts: Vec<String> =
+            self.parts.iter().map(|(key, value)| format!("{key}={value}")).collect();
+        parts.join(",")
+    }
+}
+
+/// The paths of one file.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct UserPaths {
+    /// Its name; names of files in it begin at its folder.
+    pub(super) file: String,
+    paths: Vec<UserPath>,
+}
+
+impl UserPaths {
+    /// Reads a file's text. The paths are checked where they are used.
+    ///
+    /// # Errors
+    /// [`PathError`] where it is not TOML, or where a value is none of a path.
+    pub fn parse(file: &str, text: &str) -> Result<Self, PathError> {
+        let table: Table = text.parse().map_err(|error: toml::de::Error| {
+            let line = error.span().map_or(1, |span| {
+                text.bytes().take(span.start).filter(|byte| *byte == b'\n').count() + 1
+            });
+            let reason: String = error.message().chars().filter(|c| !c.is_control()).collect();
+            PathError::at(file, format!("line {line}: {reason}"))
+        })?;
+        let mut own = Table::new();
+        let mut paths = Vec::new();
+        for (key, value) in table {
+            match value {
+                Value::Table(table) if !is_prefix(&key) => {
+                    check_name(file, &key)?;
+                    if table.contains_key("name") {
+                        let wrong = format!("[{}] is its name; leave name= out", short(&key));
+                        return Err(PathError::at(file, wrong));
+                    }
+                    paths.push(UserPath { name: key, ..path(file, table)? });
+                }
+                value => {
+                    own.insert(key, value);
+                }
+            }
+        }
+        if !own.is_empty() {
+            let path = path(file, own)?;
+            if paths.iter().any(|other| other.name == path.name) {
+                let wrong = format!("'{}' is there twice; rename one", short(&path.name));
+                return Err(PathError::at(file, wrong));
+            }
+            paths.insert(0, path);
+        }
+        Ok(UserPaths { file: file.to_owned(), paths })
+    }
+
+    /// The paths in it, in the order of their names; first the one without a table.
+    pub fn iter(&self) -> impl Iterator<Item = &UserPath> {
+        self.paths.iter()
+    }
+
+    pub(super) fn find(&self, name: &str) -> Option<&UserPath> {
+        self.paths.iter().find(|path| path.name == name)
+    }
+
+    /// The path meant where the file alone is named: the one without a table,
+    /// or the only one.
+    pub(super) fn only(&self) -> Result<&UserPath, PathError> {
+        // Written before all tables, it has no name or one of its `name` key.
+        match &self.paths[..] {
+            [] => Err(PathError::at(&self.file, "there is no path in it; write rate= and rtt=")),
+            [path] => Ok(path),
+            paths => paths.iter().find(|path| path.name.is_empty()).ok_or_else(|| {
+                let names: Vec<&str> = paths.iter().map(|path| path.name.as_str()).collect();
+                let wrong = format!(
+                    "it has several paths; write {}:NAME, one of {}",
+                    short(&self.file),
+                    names.join(", ")
+                );
+                PathError::at(&self.file, wrong)
+            }),
+        }
+    }
+}
+
+/// `up`, `down` and times: tables that are parts of a key.
+fn is_prefix(key: &str) -> bool {
+    key == "up" || key == "down" || key.starts_with('@')
+}
+
+fn check_name(file: &str, name: &str) -> Result<(), PathError> {
+    let shown = short(name);
+    let wrong = if NamedPath::find(name).is_some() {
+        format!(
+            "'{shown}' is the name of a built-in path; take another, perhaps with base = \"{shown}\""
+        )
+    } else if name.is_empty() || name.contains(|c: char| ",=:/".contains(c) || c.is_whitespace()) {
+        format!("'{shown}' cannot be a path's name; use letters, digits, - and _")
+    } else if is_key(name) || is_prefix(name) || name.contains(char::is_control) {
+        format!("'{shown}' cannot be a path's name, as it is a key; take another")
+    } else {
+        return Ok(());
+    };
+    Err(PathError::at(file, wrong))
+}
+
+fn path(file: &str, table: Table) -> Result<UserPath, PathError> {
+    let mut path = UserPath::default();
+    flatten(file, "", table, &mut path)?;
+    if !path.name.is_empty() {
+        check_name(file, &path.name)?;
+    }
+    Ok(path)
+}
+
+/// `up.rate` is a table `up` to TOML, and a key of two parts here.
+fn flatten(file: &str, prefix: &str, table: Table, path: &mut UserPath) -> Result<(), PathError> {
+    for (key, value) in table {
+        let whole = format!("{prefix}{key}");
+        let text = match value {
+            Value::String(text) => text,
+            Value::Integer(number) => number.to_string(),
+            Value::Float(number) => number.to_string(),
+            Value::Boolean(true) => "yes".to_owned(),
+            Value::Boolean(false) => "no".to_owned(),
+            Value::Table(table) if is_prefix(&key) => {
+                flatten(file, &format!("{whole}."), table, path)?;
+                continue;
+            }
+            Value::Array(_) | Value::Datetime(_) | Value::Table(_) => {
+                let wrong = "a value is text in quotes, a number or true and false";
+                return Err(PathError::at(&whole, format!("{wrong} (in {})", short(file))));
+            }
+        };
+        match whole.as_str() {
+            "name" => path.name = text,
+            "about" => path.about = Some(text),
+            "source" => path.source = Some(text),
+            "base" => path.base = Some(text),
+            _ => path.parts.push((whole, text.trim().to_owned())),
+        }
+    }
+    Ok(())
+}
