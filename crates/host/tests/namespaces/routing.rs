@@ -93,6 +93,9 @@ fn routes() {
     assert!(ip(&["route", "get", "192.0.2.1"]).contains("dev b src 10.0.0.1"));
 
     let drops = host.netlink.drops(&["b", "lo", "a"]).unwrap();
+    let names = || [0, 1].map(|_| Tun::create("lab%d").unwrap()).map(|tun| tun.name().unwrap());
+    // Both held at once, and the numbers free again.
+    assert_eq!([names(), names()], [["lab0", "lab1"]; 2]);
     assert_eq!(drops, [DeviceDrops::default(); 3]);
     assert_eq!(host.netlink.drops(&["none"]).unwrap_err().kind(), io::ErrorKind::NotFound);
     assert_eq!(host.netlink.index("none").unwrap_err().kind(), io::ErrorKind::NotFound);
