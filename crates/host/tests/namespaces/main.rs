@@ -8,6 +8,7 @@
 #![expect(clippy::unwrap_used, reason = "in a test an unwrap is an assertion")]
 
 mod joining;
+mod masquerading;
 mod role;
 mod routing;
 
@@ -19,13 +20,15 @@ enum Needs {
     World,
     /// TUN devices, and iproute2 to look at them.
     Devices,
+    /// TUN devices, and a kernel with masquerading.
+    Netfilter,
     /// Root too, to become an ordinary user.
     Root,
 }
 
 type Test = (&'static str, Needs, fn());
 
-const TESTS: [Test; 8] = [
+const TESTS: [Test; 9] = [
     ("a_program_joins_a_host", Needs::World, joining::a_program_joins_a_host),
     ("an_ordinary_user_joins", Needs::Root, joining::an_ordinary_user_joins),
     ("the_exit_code_and_signals_pass", Needs::World, joining::the_exit_code_and_signals_pass),
@@ -34,6 +37,7 @@ const TESTS: [Test; 8] = [
     ("strangers_are_refused", Needs::Root, joining::strangers_are_refused),
     ("an_impostor_is_told", Needs::Root, joining::an_impostor_is_told),
     ("routes_are_many_and_right", Needs::Devices, || role::passes("routes")),
+    ("masquerading_ends_with_its_owner", Needs::Netfilter, || role::passes("masquerade")),
 ];
 
 fn main() {
@@ -50,6 +54,10 @@ fn main() {
     if !root {
         eprintln!("not root, or without setpriv: tests of ordinary users are skipped");
     }
+    let netfilter = !look || (devices && role::netfilter());
+    if !netfilter {
+        eprintln!("this kernel does not masquerade: the test of that is skipped");
+    }
     if !devices {
         eprintln!("no TUN devices can be made here, or there is no `ip`: their tests are skipped");
     }
@@ -59,6 +67,7 @@ fn main() {
         let met = match needs {
             Needs::World => world,
             Needs::Devices => world && devices,
+            Needs::Netfilter => world && netfilter,
             Needs::Root => world && root,
         };
         let run = move || {
