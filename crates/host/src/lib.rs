@@ -10,6 +10,7 @@ pub mod control;
 pub mod cpu;
 pub mod join;
 pub mod memory;
+pub mod nat;
 pub mod netlink;
 pub mod netns;
 pub mod program;

@@ -2,7 +2,7 @@
 //! (rtnetlink(7)).
 
 use netlink_packet_core::{
-    NLM_F_ACK, NLM_F_CREATE, NLM_F_DUMP, NLM_F_EXCL, NLM_F_REQUEST, NetlinkMessage, NetlinkPayload,
+    NLM_F_ACK, NLM_F_CREATE, NLM_F_EXCL, NLM_F_REQUEST, NetlinkMessage, NetlinkPayload,
 };
 use netlink_packet_route::address::{AddressAttribute, AddressHeaderFlags, AddressMessage};
 use netlink_packet_route::link::{LinkAttribute, LinkFlags, LinkMessage, Stats64};
@@ -12,6 +12,7 @@ use netlink_packet_route::route::{
 };
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 use netlink_sys::{Socket, SocketAddr, protocols::NETLINK_ROUTE};
+use std::fmt;
 use std::io;
 use std::net::IpAddr;
 
@@ -27,6 +28,23 @@ pub struct DeviceDrops {
     pub transmit: u64,
     /// Dropped on the way in.
     pub receive: u64,
+}
+
+/// A route through a device.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Route<'a> {
+    /// The device's number.
+    pub device: u32,
+    /// Where it leads: with `length` 32 or 128 to one host, with 0 to everywhere.
+    pub prefix: IpAddr,
+    /// Bits of `prefix` that count.
+    pub length: u8,
+    /// The address of the host's that its own packets carry; without one, the
+    /// first that the kernel finds, or for a router that has none, none.
+    pub source: Option<IpAddr>,
+    /// Congestion control of all connections that use it. This is how a
+    /// namespace gets one that its `tcp_allowed_congestion_control` does not list.
+    pub congestion: Option<&'a str>,
 }
 
 impl Netlink {
@@ -90,72 +108,58 @@ impl Netlink {
         self.order(RouteNetlinkMessage::NewAddress(message), NLM_F_CREATE | NLM_F_EXCL)
     }
 
-    /// Routes `prefix`/`length` through a device, from `source`, with a
-    /// congestion control for all connections that use it.
-    ///
-    /// A route is how a namespace gets a congestion control that its
-    /// `tcp_allowed_congestion_control` does not list.
+    /// Sets routes, however many: they go to the kernel in batches.
     ///
     /// # Errors
-    /// The system's own; `InvalidInput` for a congestion control it does not have.
-    pub fn add_route(
-        &self,
-        device: u32,
-        (prefix, length): (IpAddr, u8),
-        source: IpAddr,
-        congestion: &str,
-    ) -> io::Result<()> {
-        let mut message = RouteMessage::default();
-        message.header.address_family = family(prefix);
-        message.header.destination_prefix_length = length;
-        message.header.table = RouteHeader::RT_TABLE_MAIN;
-        message.header.protocol = RouteProtocol::Static;
-        message.header.scope =
-            if prefix.is_ipv4() { RouteScope::Link } else { RouteScope::Universe };
-        message.header.kind = RouteType::Unicast;
-        message.attributes = vec![
-            RouteAttribute::Destination(route_address(prefix)),
-            RouteAttribute::Oif(device),
-            RouteAttribute::PrefSource(route_address(source)),
-            RouteAttribute::Metrics(vec![RouteMetric::CcAlgo(congestion.to_owned())]),
-        ];
-        self.order(RouteNetlinkMessage::NewRoute(message), NLM_F_CREATE | NLM_F_EXCL)
+    /// The system's own, naming the first route it refused; those before it in
+    /// the order given are set, and some after it may be. `AlreadyExists` where
+    /// there is a route to that prefix, `InvalidInput` for a source that is
+    /// not the host's or a congestion control that the kernel does not have.
+    pub fn add_routes<'a>(&self, routes: impl IntoIterator<Item = Route<'a>>) -> io::Result<()> {
+        let mut routes = routes.into_iter();
+        loop {
+            let batch: Vec<Route<'a>> = routes.by_ref().take(BATCH).collect();
+            if batch.is_empty() {
+                return Ok(());
+            }
+            let orders = batch.iter().map(Route::message);
+            self.order_all(orders, NLM_F_CREATE | NLM_F_EXCL).map_err(
+                |Refused { at, source }| {
+                    let route = at.and_then(|at| batch.get(at));
+                    match route {
+                        Some(route) => io::Error::new(source.kind(), format!("{route}: {source}")),
+                        None => source,
+                    }
+                },
+            )?;
+        }
     }
 
-    /// What a device has dropped so far.
+    /// What each of these devices has dropped so far, in their order.
     ///
     /// # Errors
-    /// The system's own.
-    pub fn drops(&self, device: &str) -> io::Result<DeviceDrops> {
-        let message = self.device(device)?;
-        let stats = message.attributes.iter().find_map(|attribute| match attribute {
-            LinkAttribute::Stats64(stats) => Some(*stats),
-            _ => None,
-        });
-        let Stats64 { tx_dropped, rx_dropped, .. } = stats.unwrap_or_default();
-        Ok(DeviceDrops { transmit: tx_dropped, receive: rx_dropped })
+    /// The system's own; `NotFound` where there is no device of such a name.
+    pub fn drops(&self, devices: &[impl AsRef<str>]) -> io::Result<Vec<DeviceDrops>> {
+        devices.iter().map(|name| Ok(drops_of(&self.device(name.as_ref())?))).collect()
     }
 
     fn device(&self, name: &str) -> io::Result<LinkMessage> {
-        self.send(RouteNetlinkMessage::GetLink(LinkMessage::default()), NLM_F_DUMP)?;
-        let mut found = None;
+        let mut question = LinkMessage::default();
+        question.attributes.push(LinkAttribute::IfName(name.to_owned()));
+        self.socket.send(&serialized(RouteNetlinkMessage::GetLink(question), 0, 0), 0)?;
+        let missing = || io::Error::new(io::ErrorKind::NotFound, format!("no device {name}"));
         loop {
             let (bytes, _) = self.socket.recv_from_full()?;
             for message in messages(&bytes) {
                 match message?.payload {
                     NetlinkPayload::InnerMessage(RouteNetlinkMessage::NewLink(link)) => {
-                        let named =
-                            |a: &LinkAttribute| matches!(a, LinkAttribute::IfName(n) if n == name);
-                        if link.attributes.iter().any(named) {
-                            found = Some(link);
-                        }
+                        return Ok(link);
                     }
-                    NetlinkPayload::Done(_) => {
-                        let missing =
-                            || io::Error::new(io::ErrorKind::NotFound, format!("no device {name}"));
-                        return found.ok_or_else(missing);
+                    NetlinkPayload::Error(error) => {
+                        let error = error.to_io();
+                        let absent = error.raw_os_error() == Some(libc::ENODEV);
+                        return Err(if absent { missing() } else { error });
                     }
-                    NetlinkPayload::Error(error) => return Err(error.to_io()),
                     _ => {}
                 }
             }
@@ -164,25 +168,105 @@ impl Netlink {
 
     /// Sends a change and waits for the kernel's word on it.
     fn order(&self, message: RouteNetlinkMessage, flags: u16) -> io::Result<()> {
-        self.send(message, NLM_F_ACK | flags)?;
+        self.order_all(std::iter::once(message), flags).map_err(|refused| refused.source)
+    }
+
+    /// Sends changes in one datagram, at most [`BATCH`]. The kernel carries
+    /// them out in order and answers those that failed, and the last.
+    fn order_all(
+        &self,
+        orders: impl ExactSizeIterator<Item = RouteNetlinkMessage>,
+        flags: u16,
+    ) -> Result<(), Refused> {
+        let last = orders.len().saturating_sub(1);
+        let mut datagram = Vec::new();
+        for (at, order) in orders.enumerate() {
+            let flags = flags | if at == last { NLM_F_ACK } else { 0 };
+            datagram.extend(serialized(order, flags, at));
+        }
+        self.socket.send(&datagram, 0)?;
+        let mut refused = None;
         loop {
             let (bytes, _) = self.socket.recv_from_full()?;
             for message in messages(&bytes) {
-                if let NetlinkPayload::Error(error) = message?.payload {
-                    return if error.code.is_none() { Ok(()) } else { Err(error.to_io()) };
+                let Message { header, payload, .. } = message?;
+                let NetlinkPayload::Error(error) = payload else { continue };
+                let at = usize::try_from(header.sequence_number).ok();
+                if error.code.is_some() && refused.is_none() {
+                    refused = Some(Refused { at, source: error.to_io() });
+                }
+                if at == Some(last) {
+                    return refused.map_or(Ok(()), Err);
                 }
             }
         }
     }
+}
 
-    fn send(&self, message: RouteNetlinkMessage, flags: u16) -> io::Result<()> {
-        let mut message = NetlinkMessage::from(message);
-        message.header.flags = NLM_F_REQUEST | flags;
-        message.finalize();
-        let mut bytes = vec![0; message.buffer_len()];
-        message.serialize(&mut bytes);
-        self.socket.send(&bytes, 0).map(drop)
+/// Changes in one datagram. Were all refused, their answers (a kilobyte each
+/// in the kernel's accounting) still fit the socket's default buffer of 208 KiB.
+const BATCH: usize = 64;
+
+/// A change that the kernel refused.
+struct Refused {
+    /// Which of the datagram's, where that is known.
+    at: Option<usize>,
+    source: io::Error,
+}
+
+impl From<io::Error> for Refused {
+    fn from(source: io::Error) -> Self {
+        Refused { at: None, source }
     }
+}
+
+impl Route<'_> {
+    fn message(&self) -> RouteNetlinkMessage {
+        let mut message = RouteMessage::default();
+        message.header.address_family = family(self.prefix);
+        message.header.destination_prefix_length = self.length;
+        message.header.table = RouteHeader::RT_TABLE_MAIN;
+        message.header.protocol = RouteProtocol::Static;
+        message.header.scope =
+            if self.prefix.is_ipv4() { RouteScope::Link } else { RouteScope::Universe };
+        message.header.kind = RouteType::Unicast;
+        message.attributes.push(RouteAttribute::Oif(self.device));
+        // A default route is one without a destination.
+        if self.length > 0 {
+            message.attributes.push(RouteAttribute::Destination(route_address(self.prefix)));
+        }
+        let source = self.source.map(route_address).map(RouteAttribute::PrefSource);
+        message.attributes.extend(source);
+        let congestion = self.congestion.map(|name| RouteMetric::CcAlgo(name.to_owned()));
+        message.attributes.extend(congestion.map(|metric| RouteAttribute::Metrics(vec![metric])));
+        RouteNetlinkMessage::NewRoute(message)
+    }
+}
+
+impl fmt::Display for Route<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the route to {}/{}", self.prefix, self.length)
+    }
+}
+
+fn serialized(message: RouteNetlinkMessage, flags: u16, number: usize) -> Vec<u8> {
+    let mut message = NetlinkMessage::from(message);
+    message.header.flags = NLM_F_REQUEST | flags;
+    message.header.sequence_number = u32::try_from(number).unwrap_or(u32::MAX);
+    message.finalize();
+    // The next message begins at a multiple of four bytes.
+    let mut bytes = vec![0; message.buffer_len().next_multiple_of(4)];
+    message.serialize(&mut bytes);
+    bytes
+}
+
+fn drops_of(device: &LinkMessage) -> DeviceDrops {
+    let stats = device.attributes.iter().find_map(|attribute| match attribute {
+        LinkAttribute::Stats64(stats) => Some(*stats),
+        _ => None,
+    });
+    let Stats64 { tx_dropped, rx_dropped, .. } = stats.unwrap_or_default();
+    DeviceDrops { transmit: tx_dropped, receive: rx_dropped }
 }
 
 type Message = NetlinkMessage<RouteNetlinkMessage>;

@@ -49,7 +49,8 @@ pub enum TunError {
 }
 
 impl Tun {
-    /// Makes the device `name` (at most 15 bytes).
+    /// Makes the device `name` (at most 15 bytes). A `%d` in it becomes the
+    /// lowest number that makes it unused; [`Tun::name`] tells which.
     ///
     /// # Errors
     /// [`TunError`], with the remedy where there is one.
@@ -89,6 +90,22 @@ impl Tun {
         // datagrams itself and each is read singly.
         offload(tcp | udp).or_else(|_| offload(tcp)).map_err(other("segmentation offload"))?;
         Ok(Tun { file })
+    }
+
+    /// The device's name.
+    ///
+    /// # Errors
+    /// The system's own.
+    pub fn name(&self) -> io::Result<String> {
+        // SAFETY: a `struct ifreq` of zeros is a valid one.
+        let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+        // SAFETY: TUNGETIFF writes one `struct ifreq`, which lives across the call.
+        sys::check(unsafe {
+            libc::ioctl(self.file.as_raw_fd(), libc::TUNGETIFF, &raw mut request)
+        })?;
+        let name = request.ifr_name.iter().take_while(|byte| **byte != 0);
+        let name = name.map(|byte| byte.cast_unsigned()).collect();
+        String::from_utf8(name).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
     }
 
     /// Reads what the kernel sends next: header and packet.

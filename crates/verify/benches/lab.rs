@@ -5,7 +5,7 @@
 //! with nothing between them but a copy, measured in turn with it: what that
 //! pair carries is what this machine could at most.
 
-use host::netlink::Netlink;
+use host::netlink::{Netlink, Route};
 use host::netns::NetNs;
 use host::sysctl;
 use host::tun::{self, Tun};
@@ -181,8 +181,13 @@ fn connect(address: Ipv4Addr) -> Fallible<Tun> {
     let device = netlink.index("bare0")?;
     netlink.bring_up(device, Some(1500), Some(1000))?;
     netlink.add_address(device, IpAddr::V4(address))?;
-    let network = (IpAddr::V4(Ipv4Addr::new(10, 1, 0, 0)), 24);
-    netlink.add_route(device, network, IpAddr::V4(address), "cubic")?;
+    netlink.add_routes([Route {
+        device,
+        prefix: IpAddr::V4(Ipv4Addr::new(10, 1, 0, 0)),
+        length: 24,
+        source: Some(IpAddr::V4(address)),
+        congestion: Some("cubic"),
+    }])?;
     for key in ["net.ipv4.tcp_rmem", "net.ipv4.tcp_wmem"] {
         sysctl::write(key, "4096 131072 67108864")?;
     }

@@ -1,13 +1,16 @@
 //! The parts this program plays when it starts itself again.
 
+use crate::{masquerading, routing};
 use host::control::{self, Listener};
 use host::join::{Entrance, JoinError};
+use host::nat::Masquerade;
 use host::netns::NetNs;
 use host::program::Reaper;
+use host::tun::Tun;
 use host::world::{self, Ended};
 use std::ffi::OsString;
 use std::io::{Read, Write};
-use std::net::Shutdown;
+use std::net::{Ipv4Addr, Shutdown};
 use std::os::fd::{AsFd, AsRawFd};
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
@@ -49,6 +52,23 @@ pub(crate) fn world() -> bool {
     start("world", &[]).stderr(Stdio::null()).status().is_ok_and(|status| status.success())
 }
 
+/// Whether TUN devices can be made and looked at.
+pub(crate) fn devices() -> bool {
+    start("device", &[]).stderr(Stdio::null()).status().is_ok_and(|status| status.success())
+        && routing::has_ip()
+}
+
+/// Whether the kernel masquerades.
+pub(crate) fn netfilter() -> bool {
+    start("netfilter", &[]).stderr(Stdio::null()).status().is_ok_and(|status| status.success())
+}
+
+/// A role that says by its exit code whether all was as it should.
+pub(crate) fn passes(role: &str) {
+    let output = start(role, &[]).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
 /// Whether we can become an ordinary user who can make one.
 pub(crate) fn root() -> bool {
     start_as_user("world", &[]).stderr(Stdio::null()).status().is_ok_and(|status| status.success())
@@ -64,6 +84,16 @@ pub(crate) fn play() -> i32 {
     let name = arguments.first().and_then(|name| name.to_str()).unwrap_or_default();
     match role.as_str() {
         "world" => in_a_world(|| i32::from(NetNs::create().is_err())),
+        "device" => in_a_world(|| {
+            NetNs::create().unwrap().run(|| i32::from(Tun::create("a").is_err())).unwrap()
+        }),
+        "netfilter" => in_a_world(|| {
+            let any = (Ipv4Addr::UNSPECIFIED.into(), 0);
+            let rules = || i32::from(Masquerade::start("probe", &[any]).is_err());
+            NetNs::create().unwrap().run(rules).unwrap()
+        }),
+        "masquerade" => in_a_world(masquerading::play),
+        "routes" => in_a_world(routing::play),
         "lab" => in_a_world(|| lab(name)),
         "join" => join(name, &arguments[1..]),
         "stranger" => stranger(name),
