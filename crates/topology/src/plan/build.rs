@@ -269,7 +269,9 @@ fn links(
     }
     for at in &written.links {
         let LinkText { name, between, path: text } = &at.value;
-        let [first, second] = between;
+        let [first, second] = &between.value[..] else {
+            return Err(source.wrong(between, Problem::Ends { ends: between.value.len() }));
+        };
         if let Some(name) = name {
             names::check("link", &name.value).map_err(|wrong| source.wrong(name, wrong))?;
         }

@@ -49,6 +49,8 @@ pub enum Problem {
     TooManyHosts,
     #[error("more than {MAX_LINKS} links; a lab holds no more")]
     TooManyLinks,
+    #[error("a link between {ends} hosts; a link joins two: between = [\"alice\", \"bob\"]")]
+    Ends { ends: usize },
     #[error("link '{link}' joins {host} to itself; a link joins two hosts")]
     Itself { link: String, host: String },
     #[error("host '{host}': '{text}' is not the {wanted}")]

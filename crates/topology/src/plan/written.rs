@@ -46,7 +46,8 @@ pub(super) struct HostText {
 #[serde(deny_unknown_fields)]
 pub(super) struct LinkText {
     pub(super) name: Option<At<String>>,
-    pub(super) between: [At<String>; 2],
+    /// Two; TOML's reader would not miss a third where an array is asked for.
+    pub(super) between: At<Vec<At<String>>>,
     pub(super) path: At<String>,
 }
 
