@@ -173,8 +173,15 @@ impl<P: Clone> Link<P> {
     /// goes on. `None` while the link is empty.
     #[must_use]
     pub fn next_due(&self) -> Option<Nanos> {
-        let waiting = (self.queue.packets() > 0).then_some(self.free_at);
-        self.wire.front_due().or(waiting)
+        let front = self.wire.front_due();
+        if self.queue.packets() == 0 {
+            return front;
+        }
+        let Some(front) = front else { return Some(self.free_at) };
+        // What waits may overtake what is on the wire, under these settings
+        // or under the next.
+        let soonest = self.wire.soonest(&self.config, self.free_at);
+        Some(front.min(soonest).min(self.next_change.unwrap_or(front)))
     }
 
     /// Since when the bottleneck has had nothing to send; `None` while it sends.
@@ -221,7 +228,7 @@ impl<P: Clone> Link<P> {
     /// The fates decided since this was last asked, in the order of decision;
     /// none while nobody watches.
     pub fn fates(&mut self) -> impl Iterator<Item = Fate<P>> {
-        self.ledger.fates.as_mut().map(std::mem::take).into_iter().flatten()
+        self.ledger.fates.iter_mut().flat_map(|fates| fates.drain(..))
     }
 
     fn is_idle(&self, now: Nanos) -> bool {
@@ -267,7 +274,8 @@ impl<P: Clone> Link<P> {
     /// to send by `now`, under the settings of each moment.
     fn advance(&mut self, now: Nanos) {
         while let Some(at) = self.next_change.filter(|at| *at <= now) {
-            self.pump(at);
+            // What begins at this very moment begins under the new settings.
+            self.pump(Nanos(at.0.saturating_sub(1)));
             self.adopt(at);
         }
         self.pump(now);

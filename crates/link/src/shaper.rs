@@ -28,6 +28,10 @@ enum State {
         /// Bits times 10^9 that did not fill a whole nanosecond yet, so that
         /// the rate has no rounding error however long a busy period lasts.
         carry: u64,
+        /// The latest size, and its work in whole nanoseconds and what is
+        /// left of it: most packets are of one size, and a division is a
+        /// third of what a packet costs.
+        latest: (u64, u64, u64),
     },
     Bucket(Tokens),
     Trace(Cursor),
@@ -37,7 +41,9 @@ impl Shaper {
     pub(crate) fn new(rate: Rate, now: Nanos) -> Self {
         let state = match &rate {
             Rate::Unlimited => State::Unlimited,
-            Rate::Constant(rate) => State::Constant { bps: rate.bps().max(1), carry: 0 },
+            Rate::Constant(rate) => {
+                State::Constant { bps: rate.bps().max(1), carry: 0, latest: (0, 0, 0) }
+            }
             Rate::Bucket(bucket) => State::Bucket(Tokens::full(*bucket, now)),
             Rate::Trace(_) => State::Trace(Cursor::default()),
         };
@@ -54,11 +60,20 @@ impl Shaper {
     /// Sends `size` bytes from `start` on; tells when the last of them leaves.
     pub(crate) fn serve(&mut self, start: Nanos, size: u64) -> Nanos {
         match (&mut self.state, &self.rate) {
-            (State::Constant { bps, carry }, _) => {
-                // At most 65 535 + framing bytes: 5.3e5 bits * 1e9 + 1e14 stays far below 2^64.
-                let work = size * 8 * 1_000_000_000 + *carry;
-                *carry = work % *bps;
-                Nanos(start.0 + work / *bps)
+            (State::Constant { bps, carry, latest }, _) => {
+                if latest.0 != size {
+                    // At most 65 535 + framing bytes: 5.3e5 bits * 1e9 stays far below 2^64.
+                    let work = size * 8 * 1_000_000_000;
+                    *latest = (size, work / *bps, work % *bps);
+                }
+                let (_, mut time, left) = *latest;
+                // Both are less than `bps`: together they make one more at most.
+                *carry += left;
+                if *carry >= *bps {
+                    *carry -= *bps;
+                    time += 1;
+                }
+                Nanos(start.0 + time)
             }
             (State::Bucket(tokens), _) => tokens.wait_for(start, size),
             (State::Trace(cursor), Rate::Trace(trace)) => cursor.serve(trace, start, size),

@@ -3,12 +3,12 @@
 use crate::chance::unit;
 use crate::fate::{Cause, FateKind, Ledger, Packet};
 use crate::loss::Losing;
-use crate::{COALESCE, Delivery, Distribution, Jitter, LinkConfig, Nanos, nanos};
+use crate::{COALESCE, Delivery, Distribution, Jitter, LinkConfig, Loss, Nanos, nanos};
 use rand_core::{Rng, SeedableRng};
 use rand_distr::{Distribution as _, Exp1, Pareto, StandardNormal};
 use rand_pcg::Pcg64Mcg;
 use std::collections::VecDeque;
-use std::time::Duration;
+use units::LossRatio;
 
 /// Shape of the Pareto distribution: the least whole number with a variance.
 const SHAPE: f64 = 3.0;
@@ -22,6 +22,10 @@ pub(crate) struct Wire<P> {
     newest: u64,
     /// When the latest packet that keeps its place is due.
     latest: Nanos,
+    /// Propagation delay in ns.
+    delay: u64,
+    /// Nothing happens on it but delay.
+    plain: bool,
     losing: Losing,
     /// The burst under way: its number, and packets it has yet to take.
     burst: (u64, u32),
@@ -73,6 +77,8 @@ impl<P: Clone> Wire<P> {
             on_it: VecDeque::new(),
             newest: 0,
             latest: Nanos(0),
+            delay: nanos(config.delay),
+            plain: is_plain(config),
             losing: Losing::new(config.loss.clone()),
             burst: (0, 0),
             draws: Draws::new(config.seed),
@@ -81,9 +87,24 @@ impl<P: Clone> Wire<P> {
 
     /// Takes over changed settings.
     pub(crate) fn adopt(&mut self, config: &LinkConfig) {
+        self.delay = nanos(config.delay);
+        self.plain = is_plain(config);
         if self.losing.model != config.loss {
             self.losing = Losing::new(config.loss.clone());
         }
+    }
+
+    /// The earliest that a packet which the bottleneck sends from `start` on
+    /// can come. It may come before others that are on the wire already.
+    pub(crate) fn soonest(&self, config: &LinkConfig, start: Nanos) -> Nanos {
+        let ahead = config.jitter.map_or(0, |jitter| match jitter.distribution {
+            Distribution::Normal => self.delay,
+            Distribution::Uniform => nanos(jitter.scale).min(self.delay),
+            Distribution::Exponential | Distribution::Pareto => 0,
+        });
+        let soonest = Nanos(start.0.saturating_add(self.delay - ahead));
+        let overtakes = config.jitter.is_some_and(|jitter| jitter.overtake);
+        if overtakes { soonest } else { soonest.max(self.latest) }
     }
 
     pub(crate) fn front_due(&self) -> Option<Nanos> {
@@ -106,22 +127,31 @@ impl<P: Clone> Wire<P> {
         sent: &Sent,
         ledger: &mut Ledger<P>,
     ) {
-        if let Some(cause) = self.loses(config, packet.number, sent.end.since(sent.origin), ledger) {
+        if self.plain {
+            let due = Nanos(sent.end.0.saturating_add(self.delay)).max(self.latest);
+            self.latest = due;
+            if ledger.fates.is_some() {
+                ledger.write(sent.end, packet.clone(), delivered(&packet, sent, due, None, false));
+            }
+            return self.put(packet, due, None, sent);
+        }
+        let since = sent.end.since(sent.origin);
+        if let Some(cause) = self.loses(config, packet.number, since, ledger) {
             ledger.drop_packet(sent.end, cause, packet);
             return;
         }
         let draws = &mut self.draws;
-        let flip = (config.corrupt != units::LossRatio::NONE
+        let flip = (config.corrupt != LossRatio::NONE
             && config.corrupt.takes(draws.corrupt.next_u64()))
         .then(|| draws.corrupt.next_u64());
-        let twice = config.duplicate != units::LossRatio::NONE
+        let twice = config.duplicate != LossRatio::NONE
             && config.duplicate.takes(draws.duplicate.next_u64());
         let held = config.reorder.filter(|reorder| reorder.share.takes(draws.reorder.next_u64()));
 
-        let mut due = sent.end.plus(config.delay);
+        let mut due = Nanos(sent.end.0.saturating_add(self.delay));
         let mut keeps_place = held.is_none();
         if let Some(jitter) = config.jitter {
-            due = delayed(sent.end, config.delay, jitter, &mut draws.jitter);
+            due = delayed(sent.end, self.delay, jitter, &mut draws.jitter);
             keeps_place &= !jitter.overtake;
         }
         if let Some(reorder) = held {
@@ -136,13 +166,7 @@ impl<P: Clone> Wire<P> {
         counters.duplicated += u64::from(twice);
         counters.reordered += u64::from(held.is_some());
         if ledger.fates.is_some() {
-            let kind = FateKind::Delivered {
-                due,
-                queued: sent.start.since(packet.arrived),
-                marked: packet.marked,
-                corrupted: flip.is_some(),
-                duplicated: twice,
-            };
+            let kind = delivered(&packet, sent, due, flip, twice);
             ledger.write(sent.end, packet.clone(), kind);
         }
         let copy = twice.then(|| packet.clone());
@@ -228,8 +252,35 @@ impl<P: Clone> Wire<P> {
     }
 }
 
+/// Whether nothing happens to packets but delay.
+fn is_plain(config: &LinkConfig) -> bool {
+    config.loss == Loss::None
+        && config.jitter.is_none()
+        && config.bursts.is_none()
+        && config.blackhole.is_none()
+        && config.reorder.is_none()
+        && config.duplicate == LossRatio::NONE
+        && config.corrupt == LossRatio::NONE
+}
+
+fn delivered<P>(
+    packet: &Packet<P>,
+    sent: &Sent,
+    due: Nanos,
+    flip: Option<u64>,
+    duplicated: bool,
+) -> FateKind {
+    FateKind::Delivered {
+        due,
+        queued: sent.start.since(packet.arrived),
+        marked: packet.marked,
+        corrupted: flip.is_some(),
+        duplicated,
+    }
+}
+
 /// When a packet sent at `end` comes, by a draw of its own.
-fn delayed(end: Nanos, delay: Duration, jitter: Jitter, chance: &mut Pcg64Mcg) -> Nanos {
+fn delayed(end: Nanos, delay: u64, jitter: Jitter, chance: &mut Pcg64Mcg) -> Nanos {
     let scale = jitter.scale.as_secs_f64() * 1e9;
     let draw = match jitter.distribution {
         Distribution::Normal => {
@@ -246,7 +297,6 @@ fn delayed(end: Nanos, delay: Duration, jitter: Jitter, chance: &mut Pcg64Mcg) -
         Distribution::Pareto => Pareto::new(1.0, SHAPE)
             .map_or(0.0, |pareto| (pareto.sample(chance) - 1.0) * (SHAPE - 1.0) * scale),
     };
-    let delay = nanos(delay);
     #[expect(clippy::cast_possible_truncation, reason = "`as` holds at the limits, as it should")]
     let draw = draw as i64;
     Nanos(end.0.saturating_add(delay.saturating_add_signed(draw)))
