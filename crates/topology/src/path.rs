@@ -71,6 +71,14 @@ const DEFAULT_MTU: u32 = 1500;
 
 /// A path that was checked: two directions, each with settings that may
 /// change over time.
+///
+/// ```
+/// use topology::PathSpec;
+/// let path: PathSpec = "geo,loss=1%,@30s.down.rate=10mbit".parse().unwrap();
+/// assert_eq!(path.rtt().to_string(), "600 ms");
+/// let [up, down] = path.schedules(7);
+/// assert_eq!((up.changes.len(), down.changes.len()), (0, 1));
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct PathSpec {
     layer: Layer,
@@ -131,12 +139,24 @@ impl PathSpec {
         layer.check()?;
         let spec = PathSpec::build(layer);
         for state in &spec.states {
-            for way in &state.ways {
-                way.check().map_err(|error| match state.at {
-                    0 => error,
-                    at => PathError::Shape(format!("{error} (from {} on)", words::exact_time(at))),
-                })?;
-            }
+            let [up, down] = &state.ways;
+            // Where one way alone is wrong, say which.
+            let (error, way) = match (up.check(), down.check()) {
+                (Ok(()), Ok(())) => continue,
+                (Err(error), Err(_)) => (error, ""),
+                (Err(error), Ok(())) => (error, "up"),
+                (Ok(()), Err(error)) => (error, "down"),
+            };
+            let when = match state.at {
+                0 => String::new(),
+                at => format!("from {} on", words::exact_time(at)),
+            };
+            let place = [way, &when].into_iter().filter(|words| !words.is_empty());
+            let place: Vec<&str> = place.collect();
+            return Err(match place.is_empty() {
+                true => error,
+                false => PathError::Shape(format!("{error} ({})", place.join(" "))),
+            });
         }
         Ok(spec)
     }

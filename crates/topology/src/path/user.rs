@@ -46,7 +46,9 @@ impl UserPath {
 pub struct UserPaths {
     /// Its name; names of files in it begin at its folder.
     pub(super) file: String,
-    paths: Vec<UserPath>,
+    /// The path without a table.
+    own: Option<UserPath>,
+    tables: Vec<UserPath>,
 }
 
 impl UserPaths {
@@ -63,7 +65,7 @@ impl UserPaths {
             PathError::at(file, format!("line {line}: {reason}"))
         })?;
         let mut own = Table::new();
-        let mut paths = Vec::new();
+        let mut tables = Vec::new();
         for (key, value) in table {
             match value {
                 Value::Table(table) if !is_prefix(&key) => {
@@ -72,49 +74,50 @@ impl UserPaths {
                         let wrong = format!("[{}] is its name; leave name= out", short(&key));
                         return Err(PathError::at(file, wrong));
                     }
-                    paths.push(UserPath { name: key, ..path(file, table)? });
+                    tables.push(UserPath { name: key, ..path(file, table)? });
                 }
                 value => {
                     own.insert(key, value);
                 }
             }
         }
-        if !own.is_empty() {
-            let path = path(file, own)?;
-            if paths.iter().any(|other| other.name == path.name) {
-                let wrong = format!("'{}' is there twice; rename one", short(&path.name));
-                return Err(PathError::at(file, wrong));
-            }
-            paths.insert(0, path);
+        let own = if own.is_empty() { None } else { Some(path(file, own)?) };
+        if let Some(own) = &own
+            && tables.iter().any(|other| other.name == own.name)
+        {
+            let wrong = format!("'{}' is there twice; rename one", short(&own.name));
+            return Err(PathError::at(file, wrong));
         }
-        Ok(UserPaths { file: file.to_owned(), paths })
+        Ok(UserPaths { file: file.to_owned(), own, tables })
     }
 
     /// The paths in it, in the order of their names; first the one without a table.
     pub fn iter(&self) -> impl Iterator<Item = &UserPath> {
-        self.paths.iter()
+        self.own.iter().chain(&self.tables)
     }
 
     pub(super) fn find(&self, name: &str) -> Option<&UserPath> {
-        self.paths.iter().find(|path| path.name == name)
+        self.iter().find(|path| path.name == name)
     }
 
     /// The path meant where the file alone is named: the one without a table,
     /// or the only one.
     pub(super) fn only(&self) -> Result<&UserPath, PathError> {
-        // Written before all tables, it has no name or one of its `name` key.
-        match &self.paths[..] {
-            [] => Err(PathError::at(&self.file, "there is no path in it; write rate= and rtt=")),
-            [path] => Ok(path),
-            paths => paths.iter().find(|path| path.name.is_empty()).ok_or_else(|| {
-                let names: Vec<&str> = paths.iter().map(|path| path.name.as_str()).collect();
+        match (&self.own, &self.tables[..]) {
+            (Some(path), _) | (None, [path]) => Ok(path),
+            (None, []) => {
+                Err(PathError::at(&self.file, "there is no path in it; write rate= and rtt="))
+            }
+            (None, tables) => {
+                let names: Vec<String> =
+                    tables.iter().take(8).map(|path| short(&path.name)).collect();
                 let wrong = format!(
                     "it has several paths; write {}:NAME, one of {}",
                     short(&self.file),
                     names.join(", ")
                 );
-                PathError::at(&self.file, wrong)
-            }),
+                Err(PathError::at(&self.file, wrong))
+            }
         }
     }
 }

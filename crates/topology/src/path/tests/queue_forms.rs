@@ -98,7 +98,7 @@ fn a_slow_link_has_a_target_of_more_than_a_packet() {
     );
     let error = "rate=10mbit,rtt=1ms,queue=codel,target=5ms,@5s.up.rate=1mbit";
     let error = error.parse::<PathSpec>().unwrap_err().to_string();
-    assert!(error.ends_with("(from 5s on)"), "{error}");
+    assert!(error.ends_with("(up from 5s on)"), "{error}");
 }
 
 #[test]

@@ -59,6 +59,16 @@ fn any_path() -> impl Strategy<Value = String> {
     })
 }
 
+#[test]
+fn most_of_these_paths_are_good() {
+    use proptest::strategy::ValueTree;
+    let mut runner = proptest::test_runner::TestRunner::deterministic();
+    let good = (0..1000)
+        .filter(|_| any_path().new_tree(&mut runner).unwrap().current().parse::<PathSpec>().is_ok())
+        .count();
+    assert!(good > 500, "{good} of 1000");
+}
+
 proptest! {
     #[test]
     fn any_text_is_answered(text in ".*") {

@@ -109,8 +109,11 @@ fn refuses_files_that_are_no_paths() {
 
 #[test]
 fn keys_before_the_first_table_are_a_path_of_their_own() {
-    let files =
-        [("f.toml", "rate = \"1mbit\"\nrtt = \"2ms\"\n[a]\nrate = \"2mbit\"\nrtt = \"2ms\"")];
+    let files = [(
+        "f.toml",
+        "name = \"b\"\nrate = \"1mbit\"\nrtt = \"2ms\"\n[a]\nrate = \"2mbit\"\nrtt = \"2ms\"",
+    )];
     assert_eq!(read("f.toml", &files).unwrap(), path("rate=1mbit,rtt=2ms"));
+    assert_eq!(read("f.toml:b", &files).unwrap(), path("rate=1mbit,rtt=2ms"));
     assert_eq!(read("f.toml:a", &files).unwrap(), path("rate=2mbit,rtt=2ms"));
 }
