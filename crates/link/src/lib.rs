@@ -266,6 +266,14 @@ impl<P: Clone> Link<P> {
             self.shaper.wake();
             self.busy_periods += 1;
         }
+        if idle && matches!(self.config.rate, Rate::Unlimited) {
+            // Each is gone before the next one comes: nothing ever waits.
+            for index in run.packets.clone() {
+                self.queue.enqueue(now, run.part(index..index + 1), true, &mut self.ledger);
+                self.pump(now);
+            }
+            return;
+        }
         self.queue.enqueue(now, run, idle, &mut self.ledger);
         self.pump(now);
     }

@@ -149,17 +149,18 @@ impl<P: Clone> Wire<P> {
         let held = config.reorder.filter(|reorder| reorder.share.takes(draws.reorder.next_u64()));
 
         let mut due = Nanos(sent.end.0.saturating_add(self.delay));
-        let mut keeps_place = held.is_none();
         if let Some(jitter) = config.jitter {
             due = delayed(sent.end, self.delay, jitter, &mut draws.jitter);
-            keeps_place &= !jitter.overtake;
+        }
+        if config.jitter.is_none_or(|jitter| !jitter.overtake) {
+            due = due.max(self.latest);
+            if held.is_none() {
+                self.latest = due;
+            }
         }
         if let Some(reorder) = held {
+            // From its place in the order: held back, it overtakes nobody.
             due = due.plus(reorder.by);
-        }
-        if keeps_place {
-            due = due.max(self.latest);
-            self.latest = due;
         }
         let counters = &mut ledger.counters;
         counters.corrupted += u64::from(flip.is_some());

@@ -1,26 +1,9 @@
-//! The link on its virtual clock: rate, delay, queue and loss, exactly.
+//! Rate, delay, queue and loss, exactly.
 
-use link::{COALESCE, Delivery, Limit, Link, LinkConfig, Loss, Nanos, Queue, Rate, Train};
+use crate::arrange::{config, drain};
+use link::{COALESCE, Delivery, Limit, Link, LinkConfig, Loss, Nanos, Queue, Train};
 use proptest::prelude::*;
-use std::time::Duration;
-use units::{BitRate, ByteCount, LossRatio};
-
-fn config(rate_bps: u64, delay_ms: u64) -> LinkConfig {
-    let room = Limit::Bytes(ByteCount::from_bytes(1 << 40));
-    let rate = Rate::Constant(BitRate::from_bps(rate_bps));
-    LinkConfig::new(rate, Duration::from_millis(delay_ms), Queue::drop_tail(room))
-}
-
-/// Releases all there is, each at its own time.
-fn drain(link: &mut Link<u32>) -> Vec<Delivery<u32>> {
-    let mut out = Vec::new();
-    while let Some(due) = link.next_due() {
-        while let Some(delivery) = link.release(due) {
-            out.push(delivery);
-        }
-    }
-    out
-}
+use units::{ByteCount, LossRatio};
 
 #[test]
 fn one_packet_takes_serialisation_plus_delay() {

@@ -1,0 +1,18 @@
+//! The link on its virtual clock: each queue against its model, each effect
+//! against its promise, each distribution against its equation.
+
+#![expect(clippy::unwrap_used, reason = "in a test an unwrap is an assertion")]
+
+mod any;
+mod arrange;
+mod codel;
+mod effects;
+mod fq_codel;
+mod limits;
+mod marks;
+mod pie;
+mod rate;
+mod red;
+mod schedule;
+mod senders;
+mod statistics;
