@@ -31,6 +31,7 @@ mod addresses;
 mod build;
 mod changes;
 mod error;
+mod forms;
 mod names;
 mod programs;
 mod scalar;
@@ -317,7 +318,7 @@ impl Plan {
         Err(PlanError {
             file: self.file.clone(),
             line: most.and_then(|link| self.links[link].line),
-            problem: Problem::Memory { needed, available, link, share },
+            problem: Box::new(Problem::Memory { needed, available, link, share }),
         })
     }
 }
