@@ -31,6 +31,7 @@ mod addresses;
 mod build;
 mod changes;
 mod error;
+mod forms;
 mod names;
 mod programs;
 mod scalar;
@@ -42,11 +43,10 @@ pub use error::{PlanError, Problem};
 pub(crate) use names::listed;
 
 use crate::shapes::Shape;
-use crate::{PathError, PathSpec};
+use crate::{PathSpec, Reader};
 use addresses::Family;
 use core::net::{Ipv4Addr, Ipv6Addr};
 use source::Source;
-use std::io;
 use std::time::Duration;
 use units::ByteCount;
 use written::PlanText;
@@ -57,9 +57,6 @@ pub const MAX_HOSTS: usize = 250;
 
 /// Most links of a plan: each takes two threads and two devices.
 pub const MAX_LINKS: usize = 500;
-
-/// Reads a file that a path names (a trace, a schedule).
-pub type Reader<'a> = dyn FnMut(&str) -> io::Result<String> + 'a;
 
 /// What is asked of a lab. [`Plan::parse`] and [`Plan::from_shape`] give
 /// plans that are checked; the indices in them are those of `hosts` and `links`.
@@ -124,8 +121,6 @@ pub struct LinkPlan {
     pub ends: [usize; 2],
     /// Rate, delay and everything else, of both directions.
     pub path: PathSpec,
-    /// The text that `path` was read from; empty where there was none.
-    pub text: String,
     /// The line of its path in the file, from 1.
     pub line: Option<usize>,
 }
@@ -231,13 +226,7 @@ impl Plan {
             tuned,
             line: None,
         };
-        let link = LinkPlan {
-            name: "path".to_owned(),
-            ends: [0, 1],
-            path,
-            text: String::new(),
-            line: None,
-        };
+        let link = LinkPlan { name: "path".to_owned(), ends: [0, 1], path, line: None };
         Plan {
             name: "pair".to_owned(),
             file: None,
@@ -317,12 +306,7 @@ impl Plan {
         Err(PlanError {
             file: self.file.clone(),
             line: most.and_then(|link| self.links[link].line),
-            problem: Problem::Memory { needed, available, link, share },
+            problem: Box::new(Problem::Memory { needed, available, link, share }),
         })
     }
-}
-
-/// The one place where a link's text becomes a path.
-fn parse_path(text: &str, read: &mut Reader<'_>) -> Result<PathSpec, PathError> {
-    PathSpec::parse(text, &mut |name| read(name))
 }

@@ -53,7 +53,10 @@ pub struct NextHop {
 /// Where one host cannot reach another, or routes lead in a circle or through a
 /// host that does not forward; at the line of a route or a host that can be changed.
 pub fn table(plan: &Plan) -> Result<Table, PlanError> {
-    let at = |line, problem| PlanError { file: plan.file.clone(), line, problem };
+    let at = |line, problem: Problem| {
+        let (file, problem) = (plan.file.clone(), Box::new(problem));
+        PlanError { file, line, problem }
+    };
     let graph = Graph::new(plan);
     let mut table = Table { next: Vec::with_capacity(plan.hosts.len()) };
     for target in 0..plan.hosts.len() {

@@ -25,6 +25,9 @@ const ACCESS: &str = "rate=1gbit";
 /// all on the many access links without a delay.
 const ACCESS_QUEUE: &str = "queue=1000p";
 
+/// By which keys a path says its round trip.
+const DELAYS: &[&str] = &["rtt", "delay"];
+
 /// An example for messages.
 const PATH: &str = "\"rate=100mbit,rtt=40ms\"";
 
@@ -301,18 +304,18 @@ impl Shape {
             return Err((Part::Rtts, Problem::RoundTrips { rtts: self.rtts.len(), pairs }));
         }
         let access = self.access.as_deref().unwrap_or(ACCESS);
-        if self.access.is_some() && says(access, "rtt") {
+        if self.access.is_some() && says(access, DELAYS) {
             let reason = "leave out rtt, rtts says what each pair's is".to_owned();
             let link = "access".to_owned();
             return Err((Part::Access, Problem::Path { link, reason }));
         }
-        let access = if says(access, "queue") {
+        let access = if says(access, &["queue"]) {
             access.to_owned()
         } else {
             format!("{access},{ACCESS_QUEUE}")
         };
         let bottleneck = match self.rtts.iter().min() {
-            Some(shortest) if !says(bottleneck, "rtt") => with_rtt(bottleneck, *shortest),
+            Some(shortest) if !says(bottleneck, DELAYS) => with_rtt(bottleneck, *shortest),
             _ => bottleneck.to_owned(),
         };
         let shared = parse(&bottleneck).map_err(|error| {
@@ -343,11 +346,12 @@ impl Shape {
     }
 }
 
-/// Whether a path's text says what `key` is: itself, or by a name such as `geo`
-/// that stands for a whole path.
-fn says(path: &str, key: &str) -> bool {
+/// Whether a path's text says one of these keys from the beginning on, of one
+/// way or both: itself, or by a name such as `geo` that stands for a whole path.
+fn says(path: &str, keys: &[&str]) -> bool {
     path.split(',').map(str::trim).any(|part| match part.split_once('=') {
-        Some((given, _)) => given.trim() == key,
+        Some((key, _)) if key.starts_with('@') => false,
+        Some((key, _)) => keys.contains(&key.rsplit('.').next().unwrap_or(key).trim()),
         None => !part.is_empty(),
     })
 }

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::time::Duration;
 use topology::plan::{Problem, Role, Wait};
 use topology::{Plan, PlanError, routes};
-use units::{ByteCount, Rtt};
+use units::{BitRate, ByteCount, Rtt};
 
 fn parse(text: &str) -> Result<Plan, PlanError> {
     let mut no_files = |_: &str| Err(io::ErrorKind::NotFound.into());
@@ -196,11 +196,27 @@ fn memory_that_is_not_there_is_told_before() {
 }
 
 #[test]
-fn a_path_is_read_once_for_all_links_that_have_it() {
-    // The reader of files is asked by the path's own reader; that links share
-    // what they have in common shows in what they are.
-    let plan =
-        parse("[shape]\nkind = \"star\"\nhosts = 64\npath = \"rate=1gbit,rtt=20ms\"").unwrap();
+fn links_take_all_that_a_path_can_be() {
+    let text = TWO.replace("rate=100mbit,rtt=40ms", "geo,up.loss=1%");
+    let change = "[[change]]\nat = \"5s\"\nlink = \"alice-bob\"\nset = \"down.rate=1mbit\"";
+    let plan = parse(&format!("{text}{change}")).unwrap();
+    assert_eq!(plan.links[0].path.rtt(), Rtt::from_nanos(600_000_000));
+    let changed = &plan.changes[0].path;
+    assert_eq!(changed.rate(), plan.links[0].path.rate());
+    assert_eq!(changed.down_rate(), Some(BitRate::from_bps(1_000_000)));
+    assert_eq!(changed.ways()[0].mean_loss(), plan.links[0].path.ways()[0].mean_loss());
+}
+
+#[test]
+fn a_file_is_read_once_for_all_links_that_name_it() {
+    let text = "[shape]\nkind = \"star\"\nhosts = 64\npath = \"rate=trace:lte,rtt=20ms\"";
+    let mut read = Vec::new();
+    let mut reader = |name: &str| {
+        read.push(name.to_owned());
+        Ok("1\n2\n3\n".to_owned())
+    };
+    let plan = Plan::parse("star.toml", text, &mut reader).unwrap();
+    assert_eq!(read, ["lte"]);
     assert!(plan.links.iter().all(|link| link.path == plan.links[0].path));
 }
 
@@ -243,7 +259,7 @@ fn the_examples_are_plans() {
 fn a_plan_without_a_lab_in_it() {
     for text in ["", "[host.alice]", "[host.alice]\n[host.bob]", "# nothing\n"] {
         let error = parse(text).unwrap_err();
-        assert_eq!(error.problem, Problem::Empty, "{text}");
+        assert_eq!(*error.problem, Problem::Empty, "{text}");
         assert!(error.to_string().starts_with("plans/My Lab.toml: a lab needs two hosts"));
     }
 }

@@ -1,6 +1,6 @@
 //! What is wrong with a plan is told in one line that names its own.
 
-#![expect(clippy::unwrap_used, clippy::expect_used, reason = "in a test an unwrap is an assertion")]
+#![expect(clippy::expect_used, reason = "in a test an unwrap is an assertion")]
 
 use proptest::prelude::*;
 use std::fmt::Write as _;
@@ -52,6 +52,8 @@ fn what_is_changed_is_what_is_named() {
         ("[host.bob]", "[host.b_b]", 3, "has other characters"),
         ("[host.bob]", "[host.localhost]", 3, "is every host's own"),
         ("[host.bob]", "[host.alice]", 3, "duplicate"),
+        ("[host.bob]", "[[host.bob]]", 3, "heading in single brackets, such as [host.alice]"),
+        ("[host.bob]", "[host]\nbob = 1", 4, "heading in single brackets"),
         ("[router.r1]", "[router.alice]", 4, "two hosts are named 'alice'"),
         ("[host.bob]", "[host.bob]\naddres = \"10.0.0.1\"", 4, "unknown field 'addres'"),
         ("[host.bob]", "[host.bob]\naddress = \"10.0.0\"", 4, "'10.0.0' is not the IPv4"),
@@ -71,6 +73,8 @@ fn what_is_changed_is_what_is_named() {
         ("\"bob\"]", "\"bob\", \"alice\"]", 10, "a link between 3 hosts"),
         ("\"bob\"]", "\"alice\"]", 3, "no route from alice to bob: no link joins alice, r1 to bob"),
         ("rate=1gbit", "rate=0", 11, "link 'r1-bob'"),
+        ("rate=1gbit,rtt=2ms", "rate=1gbit", 11, "link 'r1-bob': rtt is missing"),
+        ("rate=1gbit,rtt=2ms", "rate=trace:x,rtt=2ms", 11, "link 'r1-bob'"),
         ("path = \"rate=1gbit,rtt=2ms\"", "", 9, "missing field 'path'"),
         ("router", "host", 4, "r1 is between them and does not forward; write [router.r1]"),
         ("net.ipv4", "vm", 13, "'vm.tcp_sack' is no network setting"),
@@ -109,6 +113,8 @@ fn what_is_added_is_what_is_named() {
             19,
             "r1 has two routes to bob",
         ),
+        ("[run]\non = \"bob\"", 14, "heading in double brackets, such as [[link]]"),
+        ("[[shape]]\nkind = \"pair\"", 14, "heading in single brackets"),
         ("[[run]]\non = \"eve\"\ncommand = \"true\"", 15, "'true': there is no host 'eve'"),
         ("[[run]]\non = \"bob\"\ncommand = \" \"", 16, "without a command"),
         ("[[run]]\non = \"bob\"", 14, "missing field 'command'"),
@@ -136,6 +142,17 @@ fn what_is_added_is_what_is_named() {
             "the change of link 'wan'",
         ),
         ("[[change]]\nat = \"5s\"\nlink = \"wan\"\nset = \"\"", 17, "sets nothing"),
+        (
+            "[[change]]\nat = \"5s\"\nlink = \"wan\"\nset = \"@2s.loss=1%\"",
+            17,
+            "its time is what at says",
+        ),
+        (
+            "[[change]]\nat = \"5s\"\nlink = \"wan\"\nset = \"mtu=9000\"",
+            17,
+            "up.mtu and down.mtu can change",
+        ),
+        ("[[change]]\nat = \"5s\"\nlink = \"wan\"\nset = \"geo\"", 17, "not KEY=VALUE"),
         ("[[change]]\nat = \"10s\"\nlink = \"wan\"\nset = \"loss=1%\"", 15, "duration is over"),
         ("[shape]\nkind = \"ring\"", 15, "there is no shape 'ring'"),
         ("[shape]\nkind = \"star\"\nhosts = 3", 15, "a star needs 'path'"),
@@ -203,8 +220,8 @@ fn hostile_text_is_told_in_one_bounded_line() {
     for text in [
         format!("{long} = 1"),
         format!("[host.{long}]"),
-        format!("{}[[link]]\nbetween = [\"{long}\", \"bob\"]\npath = \"x\"", RIGHT),
-        format!("{}[[run]]\non = \"{long}\"\ncommand = \"{long}\"", RIGHT),
+        format!("{RIGHT}[[link]]\nbetween = [\"{long}\", \"bob\"]\npath = \"x\""),
+        format!("{RIGHT}[[run]]\non = \"{long}\"\ncommand = \"{long}\""),
         "a = ".to_owned() + &"[".repeat(100_000),
         "[a]\n".repeat(1000),
         "\u{0}\u{1b}[2J = 1".to_owned(),

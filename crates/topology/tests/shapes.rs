@@ -52,9 +52,7 @@ fn millis(plan: &Plan, from: &str, to: &str) -> u64 {
 fn a_pair_is_what_one_link_gives() {
     let drawn = plan(&with_path(ShapeKind::Pair));
     let path = drawn.links[0].path.clone();
-    let mut made = Plan::pair(path, "cubic", &[], false);
-    made.links[0].text = PATH.to_owned();
-    assert_eq!(drawn, made);
+    assert_eq!(drawn, Plan::pair(path, "cubic", &[], false));
     assert_eq!(drawn.hosts[1].ipv4.to_string(), "10.0.0.2");
     assert_eq!(drawn.hosts[1].ipv6.to_string(), "fd00::2");
     let table = routes::table(&drawn).unwrap();
@@ -97,6 +95,32 @@ fn a_dumbbells_bottleneck_may_have_its_own_round_trip() {
 
     shape.rtts = vec![Rtt::from_nanos(4_000_000)];
     assert!(refused(&shape).contains("pair 1, 4 ms, is shorter than the bottleneck's own, 5 ms"));
+}
+
+#[test]
+fn a_dumbbells_links_may_say_their_delays_and_queues_in_any_form() {
+    let mut shape = dumbbell(&[700]);
+    for (bottleneck, own) in [
+        ("geo,loss=1%", 600),
+        ("rate=100mbit,up.delay=3ms,down.delay=4ms", 7),
+        ("rate=100mbit,@5s.loss=1%", 700),
+        ("rate=100mbit,queue=codel,limit=500p", 700),
+    ] {
+        shape.bottleneck = Some(bottleneck.to_owned());
+        let plan = plan(&shape);
+        assert_eq!(millis(&plan, "left", "right"), own, "{bottleneck}");
+        assert_eq!(millis(&plan, "client1", "server1"), 700, "{bottleneck}");
+    }
+    for access in
+        ["rate=unlimited", "rate=1gbit,up.queue=10p,down.queue=20p", "rate=1gbit,queue=codel"]
+    {
+        shape.access = Some(access.to_owned());
+        assert_eq!(millis(&plan(&shape), "client1", "server1"), 700, "{access}");
+    }
+    for access in ["geo", "rate=1gbit,up.delay=1ms"] {
+        shape.access = Some(access.to_owned());
+        assert!(refused(&shape).contains("leave out rtt"), "{access}");
+    }
 }
 
 #[test]

@@ -5,12 +5,12 @@ use super::names::{self, listed, short};
 use super::source::{At, Source};
 use super::written::{HostText, LinkText, PlanText, RouteText};
 use super::{
-    HostPlan, LinkPlan, MAX_HOSTS, MAX_LINKS, Plan, Reader, Role, RoutePlan, addresses, changes,
-    parse_path, programs, time,
+    HostPlan, LinkPlan, MAX_HOSTS, MAX_LINKS, Plan, Role, RoutePlan, addresses, changes, programs,
+    time,
 };
 use crate::routes;
 use crate::shapes::Drawing;
-use crate::{PathError, PathSpec};
+use crate::{PathError, PathSpec, Reader};
 use std::collections::HashMap;
 
 /// Hosts have this congestion control unless they are told another: the
@@ -76,9 +76,14 @@ impl Paths<'_, '_> {
         if let Some(path) = self.known.get(text) {
             return Ok(path.clone());
         }
-        let path = parse_path(text, self.read)?;
+        let path = PathSpec::parse(text, self.read)?;
         self.known.insert(text.to_owned(), path.clone());
         Ok(path)
+    }
+
+    /// A path with other settings.
+    pub(super) fn change(&mut self, path: &PathSpec, set: &str) -> Result<PathSpec, PathError> {
+        path.with(set, self.read)
     }
 }
 
@@ -265,7 +270,7 @@ fn links(
         let text = place.map(|()| link.path.clone());
         let path = read(&link.name, &text, paths)?;
         let (line, name) = (source.line(&place), link.name.clone());
-        add(LinkPlan { name, ends: link.ends, path, text: text.value, line }, &place)?;
+        add(LinkPlan { name, ends: link.ends, path, line }, &place)?;
     }
     for at in &written.links {
         let LinkText { name, between, path: text } = &at.value;
@@ -285,7 +290,7 @@ fn links(
         }
         let path = read(&name_of, text, paths)?;
         let (line, place) = (source.line(text), name.as_ref().unwrap_or(first).place());
-        add(LinkPlan { name: name_of, ends, path, text: text.value.clone(), line }, &place)?;
+        add(LinkPlan { name: name_of, ends, path, line }, &place)?;
     }
     Ok(links)
 }

@@ -12,7 +12,7 @@ pub struct PlanError {
     /// Its line, from 1.
     pub line: Option<usize>,
     /// What is wrong.
-    pub problem: Problem,
+    pub problem: Box<Problem>,
 }
 
 impl fmt::Display for PlanError {

@@ -84,7 +84,7 @@ impl Source {
             // one line, and of bounded length.
             let words = error.message().replace('`', "'").replace('\n', ", ");
             let line = error.span().map(|span| self.line_of(span.start));
-            let problem = Problem::Toml(short(&words, 300));
+            let problem = Box::new(Problem::Toml(short(&words, 300)));
             PlanError { file: self.file.clone(), line, problem }
         })
     }
@@ -100,11 +100,11 @@ impl Source {
 
     /// What is wrong at that place.
     pub(super) fn wrong<T>(&self, at: &At<T>, problem: Problem) -> PlanError {
-        PlanError { file: self.file.clone(), line: self.line(at), problem }
+        PlanError { file: self.file.clone(), line: self.line(at), problem: problem.into() }
     }
 
     /// What is wrong with the whole.
     pub(super) fn wrong_altogether(&self, problem: Problem) -> PlanError {
-        PlanError { file: self.file.clone(), line: None, problem }
+        PlanError { file: self.file.clone(), line: None, problem: problem.into() }
     }
 }

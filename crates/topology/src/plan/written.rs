@@ -1,6 +1,7 @@
 //! A plan's text as its author wrote it, with the place of each thing.
 
 use super::error::{PlanError, Problem};
+use super::forms;
 use super::scalar::{Scalar, Sysctls};
 use super::source::{At, Source};
 use crate::shapes::{Part, Shape};
@@ -15,18 +16,19 @@ pub(super) struct PlanText {
     pub(super) congestion: Option<At<String>>,
     pub(super) tuned: bool,
     pub(super) sysctl: Sysctls,
-    #[serde(rename = "host")]
+    #[serde(rename = "host", deserialize_with = "forms::named")]
     pub(super) hosts: BTreeMap<At<String>, HostText>,
-    #[serde(rename = "router")]
+    #[serde(rename = "router", deserialize_with = "forms::named")]
     pub(super) routers: BTreeMap<At<String>, HostText>,
+    #[serde(deserialize_with = "forms::one")]
     pub(super) shape: Option<At<ShapeText>>,
-    #[serde(rename = "link")]
+    #[serde(rename = "link", deserialize_with = "forms::list")]
     pub(super) links: Vec<At<LinkText>>,
-    #[serde(rename = "route")]
+    #[serde(rename = "route", deserialize_with = "forms::list")]
     pub(super) routes: Vec<At<RouteText>>,
-    #[serde(rename = "run")]
+    #[serde(rename = "run", deserialize_with = "forms::list")]
     pub(super) programs: Vec<At<ProgramText>>,
-    #[serde(rename = "change")]
+    #[serde(rename = "change", deserialize_with = "forms::list")]
     pub(super) changes: Vec<At<ChangeText>>,
 }
 
