@@ -2,7 +2,7 @@
 
 CARGO ?= cargo
 
-.PHONY: demo build test peers bench long audit man clean
+.PHONY: demo build test peers bench vm-check long audit man clean
 
 # Builds the program and runs the whole loop, inside this machine.
 demo:
@@ -27,6 +27,11 @@ peers:
 # The promised figures that depend on the machine, beside what they are here.
 bench:
 	$(CARGO) bench --locked -p longhaul-verify --bench lab
+
+# The lab beside Linux netem, the demo and the lab's tests, on a stock Debian
+# kernel in a virtual machine.
+vm-check:
+	@scripts/vm-check
 
 # What takes longer than a check may: property tests with many more cases.
 long:
