@@ -1,0 +1,228 @@
+//! The lab's promised figures, measured: `make bench`.
+//!
+//! Wall-clock figures of the machine it runs on, medians of three, each beside
+//! what was promised. What is compared with a pair of TUN devices with nothing
+//! between them but a copy is measured in turn with it.
+
+mod pair;
+mod traffic;
+
+use host::clock;
+use host::world::{self, Ended};
+use lab::Lab;
+use pair::{ADDRESSES, Pair};
+use record::{Measurement, PathReport};
+use std::time::Duration;
+use topology::{Plan, Shape, ShapeKind};
+use units::BitRate;
+
+type Fallible<T> = Result<T, Box<dyn std::error::Error + Send + Sync>>;
+
+const REPEATS: usize = 3;
+
+fn main() {
+    // `cargo test --benches` only asks whether it builds.
+    if std::env::args().any(|argument| argument == "--test") {
+        return;
+    }
+    match world::run(|| i32::from(measure().inspect_err(|error| eprintln!("{error}")).is_err())) {
+        Ok(Ended::Code(code)) => std::process::exit(code),
+        other => {
+            eprintln!("{other:?}");
+            std::process::exit(1);
+        }
+    }
+}
+
+/// All of it, or what the command line names.
+fn measure() -> Fallible<()> {
+    let named: Vec<String> =
+        std::env::args().skip(1).filter(|argument| !argument.starts_with('-')).collect();
+    let parts: [(&str, fn() -> Fallible<()>); 7] = [
+        ("idle", idle),
+        ("rate", rate_error),
+        ("hosts", many_hosts),
+        ("packets", packets),
+        ("trains", trains),
+        ("unlimited", unlimited),
+        ("long-fat", long_fat),
+    ];
+    println!("{:<48} {:>16} {:>16}", "", "promised", "measured");
+    for (name, part) in parts {
+        if named.is_empty() || named.iter().any(|other| other == name) {
+            part()?;
+        }
+    }
+    Ok(())
+}
+
+fn row(what: &str, promised: &str, measured: &str, kept: bool) {
+    let verdict = if kept { "kept" } else { "NOT KEPT" };
+    println!("{what:<48} {promised:>16} {measured:>16}  {verdict}");
+}
+
+fn note(what: &str, measured: &str) {
+    println!("  {what:<46} {:>16} {measured:>16}", "");
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}
+
+fn lab(path: &str, accurate: bool) -> Fallible<Lab> {
+    Ok(Lab::start(&Plan::pair(path.parse()?, "cubic", &[], true), accurate)?)
+}
+
+fn idle() -> Fallible<()> {
+    for (accurate, promised, mode) in [(false, 0.3, ""), (true, 0.1, ", accurate")] {
+        for rtt in ["1ms", "20ms", "100ms"] {
+            let mut off = Vec::new();
+            for _ in 0..REPEATS {
+                let lab = lab(&format!("rate=100mbit,rtt={rtt}"), accurate)?;
+                let asked = lab.path().rtt().millis_f64();
+                let report = lab.finish()?.into_path();
+                off.push((report.achieved.idle_rtt_ms.ok_or("no echo came back")? - asked).abs());
+            }
+            let off = median(off);
+            let what = format!("idle RTT of {rtt}{mode}, off by");
+            row(&what, &format!("{promised} ms"), &format!("{off:.3} ms"), off <= promised);
+        }
+    }
+    Ok(())
+}
+
+fn rate_error() -> Fallible<()> {
+    for rate in ["1mbit", "10mbit", "100mbit", "1gbit", "5gbit"] {
+        let lab = lab(&format!("rate={rate},rtt=20ms"), false)?;
+        lab::check::fill(&lab, Duration::from_secs(10), &|| false)?;
+        let report = lab.finish()?.into_path();
+        let did = report.achieved.rate_bps.ok_or("never busy")?;
+        let asked = report.rate_bps.ok_or("a rate was asked")?;
+        let error = (did.as_f64() / asked.as_f64() - 1.0).abs() * 100.0;
+        row(&format!("rate of {rate}, off by"), "0.1 %", &format!("{error:.4} %"), error <= 0.1);
+        say_if_not_valid(&report);
+    }
+    Ok(())
+}
+
+fn many_hosts() -> Fallible<()> {
+    let shape = Shape {
+        hosts: Some(64),
+        path: Some("rate=100mbit,rtt=10ms".to_owned()),
+        ..Shape::new(ShapeKind::Star)
+    };
+    let plan = Plan::from_shape(&shape, &mut |_| Err(std::io::ErrorKind::NotFound.into()))?;
+    let mut times = Vec::new();
+    for _ in 0..REPEATS {
+        let start = clock::now();
+        let lab = Lab::start(&plan, false)?;
+        times.push(start.elapsed().as_secs_f64());
+        lab.finish()?;
+    }
+    let time = median(times);
+    row("64 hosts around a router, up after", "2 s", &format!("{time:.2} s"), time < 2.0);
+    Ok(())
+}
+
+/// Single datagrams, in turn with the bare pair.
+fn packets() -> Fallible<()> {
+    const SECONDS: f64 = 4.0;
+    let (mut bare, mut ours, mut unasked) = (Vec::new(), Vec::new(), 0);
+    for _ in 0..REPEATS {
+        let pair = Pair::start()?;
+        let [client, server] = &pair.hosts;
+        traffic::datagrams(client, server, ADDRESSES[1], SECONDS, None)?;
+        bare.push(pair.finish()? as f64 / SECONDS);
+        let lab = lab("rate=unlimited,rtt=1ms", false)?;
+        let (client, server) = (&lab.client().namespace, &lab.server().namespace);
+        traffic::datagrams(client, server, lab.server().ipv4, SECONDS, None)?;
+        let report = lab.finish()?.into_path();
+        ours.push(report.achieved.packets as f64 / SECONDS);
+        unasked += report.achieved.drops.unasked;
+    }
+    let (bare, ours) = (median(bare), median(ours));
+    let ratio = ours / bare;
+    row("single datagrams, beside a bare pair", "0.80", &format!("{ratio:.2}"), ratio >= 0.8);
+    note("packets a second: bare, lab", &format!("{bare:.0}, {ours:.0}"));
+    note("lost unasked, and said", &unasked.to_string());
+    Ok(())
+}
+
+/// Datagrams in trains, 8 Gbit/s.
+fn trains() -> Fallible<()> {
+    let (mut rates, mut lost) = (Vec::new(), 0);
+    for _ in 0..REPEATS {
+        let lab = lab("rate=10gbit,rtt=20ms", false)?;
+        let (client, server) = (&lab.client().namespace, &lab.server().namespace);
+        let rate = BitRate::from_bps(8_000_000_000);
+        traffic::datagrams(client, server, lab.server().ipv4, 4.0, Some(rate))?;
+        std::thread::sleep(Duration::from_millis(50));
+        let report = lab.finish()?.into_path();
+        rates.push(report.achieved.bytes as f64 * 8.0 / 4.0 / 1e9);
+        lost += report.achieved.drops.unasked;
+        say_if_not_valid(&report);
+    }
+    let rate = median(rates);
+    row("segmented UDP", "8 Gbit/s", &format!("{rate:.2} Gbit/s"), rate >= 7.95 && lost == 0);
+    Ok(())
+}
+
+/// One TCP flow without a limit, in turn with the bare pair.
+fn unlimited() -> Fallible<()> {
+    let (mut bare, mut ours) = (Vec::new(), Vec::new());
+    for _ in 0..REPEATS {
+        let pair = Pair::start()?;
+        let [client, server] = &pair.hosts;
+        bare.push(steady(&traffic::tcp(client, server, ADDRESSES[1], 5.0, None)?));
+        pair.finish()?;
+        let lab = lab("rate=unlimited,rtt=0ms", false)?;
+        let (client, server) = (&lab.client().namespace, &lab.server().namespace);
+        ours.push(steady(&traffic::tcp(client, server, lab.server().ipv4, 5.0, None)?));
+        say_if_not_valid(&lab.finish()?.into_path());
+    }
+    let (bare, ours) = (median(bare), median(ours));
+    let ratio = ours / bare;
+    row("one TCP flow, unlimited, beside a bare pair", "0.85", &format!("{ratio:.2}"), ratio >= 0.85);
+    note("Gbit/s: bare, lab", &format!("{bare:.2}, {ours:.2}"));
+    Ok(())
+}
+
+/// One flow, both congestion controls, at 1 Gbit/s and at 10.
+fn long_fat() -> Fallible<()> {
+    for (rate, seconds, promised, late) in [("1gbit", 8.0, 0.95, 0.2), ("10gbit", 15.0, 9.5, 2.0)] {
+        for congestion in ["cubic", "bbr"] {
+            let (mut rates, mut lateness, mut lost, mut valid) = (Vec::new(), Vec::new(), 0, 0);
+            for _ in 0..REPEATS {
+                let lab = lab(&format!("rate={rate},rtt=100ms"), false)?;
+                let (client, server) = (&lab.client().namespace, &lab.server().namespace);
+                let to = lab.server().ipv4;
+                let measured = traffic::tcp(client, server, to, seconds, Some(congestion))?;
+                let path = lab.finish()?.into_path();
+                valid += usize::from(path.valid);
+                lost += path.achieved.drops.unasked;
+                lateness.push(path.achieved.lateness_us.p99 as f64 / 1e3);
+                say_if_not_valid(&path);
+                rates.push(steady(&Measurement { path: Some(path), ..measured }));
+            }
+            let (carried, p99) = (median(rates), median(lateness));
+            let what = format!("{rate} x 100 ms, one flow of {congestion}, steady");
+            let kept = carried >= promised && lost == 0;
+            row(&what, &format!("{promised} Gbit/s"), &format!("{carried:.2} Gbit/s"), kept);
+            row("  late by (99 %)", &format!("{late} ms"), &format!("{p99:.2} ms"), p99 < late);
+            note("valid, of three", &valid.to_string());
+        }
+    }
+    Ok(())
+}
+
+/// Throughput of the steady part, in Gbit/s.
+fn steady(measured: &Measurement) -> f64 {
+    diagnose::explain(measured).throughput_bps.as_f64() / 1e9
+}
+
+fn say_if_not_valid(path: &PathReport) {
+    if !path.valid {
+        println!("  one run is not valid: {}", path.reasons.join("; "));
+    }
+}
