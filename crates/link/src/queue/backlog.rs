@@ -149,9 +149,9 @@ impl<P: Clone> Backlog<P> {
         Some(packet)
     }
 
-    /// When the first packet arrived.
-    pub(crate) fn head_arrived(&self) -> Option<Nanos> {
-        self.runs.front().map(|run| run.arrived)
+    /// When the first packet arrived, and the bytes that it counts.
+    pub(crate) fn head(&self) -> Option<(Nanos, u64)> {
+        self.runs.front().map(|run| (run.arrived, self.size(run, run.packets.start)))
     }
 
     pub(crate) const fn bytes(&self) -> u64 {

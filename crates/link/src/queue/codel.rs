@@ -83,14 +83,20 @@ impl Aim {
         self.largest = self.largest.max(size);
     }
 
-    /// Marks a packet where that does instead of a drop.
-    fn mark<P: Clone>(&self, packet: &mut Packet<P>, ledger: &mut Ledger<P>) -> bool {
-        let may = self.ecn && packet.train.is_ecn_capable();
-        if may && !packet.marked {
-            packet.marked = true;
-            ledger.counters.marked += 1;
+    /// Marks a packet that would be dropped, or drops it where that is no answer.
+    fn mark_or_drop<P: Clone>(
+        &self,
+        now: Nanos,
+        mut packet: Packet<P>,
+        ledger: &mut Ledger<P>,
+    ) -> Option<Packet<P>> {
+        if !self.ecn || !packet.train.is_ecn_capable() {
+            ledger.drop_packet(now, Cause::Aqm, packet);
+            return None;
         }
-        may
+        ledger.counters.marked += u64::from(!packet.marked);
+        packet.marked = true;
+        Some(packet)
     }
 }
 
@@ -124,52 +130,49 @@ impl Control {
         backlog: &mut Backlog<P>,
         ledger: &mut Ledger<P>,
     ) -> Option<Packet<P>> {
-        let (mut packet, mut standing) = self.take(now, aim, backlog)?;
+        let mut standing = self.judge(now, aim, backlog);
         if self.dropping {
             self.dropping = standing;
             while self.dropping && now >= self.drop_next {
                 self.count = self.count.saturating_add(1);
-                if aim.mark(&mut packet, ledger) {
-                    self.drop_next = self.after(self.drop_next, aim.interval);
-                    break;
-                }
-                ledger.drop_packet(now, Cause::Aqm, packet);
-                (packet, standing) = self.take(now, aim, backlog)?;
+                let marked = aim.mark_or_drop(now, backlog.pop()?, ledger);
+                standing = marked.is_some() || self.judge(now, aim, backlog);
                 self.dropping = standing;
                 if standing {
                     self.drop_next = self.after(self.drop_next, aim.interval);
                 }
+                if marked.is_some() {
+                    return marked;
+                }
             }
         } else if standing {
             self.begin(now, aim.interval);
-            if !aim.mark(&mut packet, ledger) {
-                ledger.drop_packet(now, Cause::Aqm, packet);
-                // The next one passes, however long it waited.
-                (packet, _) = self.take(now, aim, backlog)?;
+            let marked = aim.mark_or_drop(now, backlog.pop()?, ledger);
+            if marked.is_some() {
+                return marked;
             }
+            // The next one passes, however long it waited.
+            self.judge(now, aim, backlog);
         }
-        Some(packet)
+        backlog.pop()
     }
 
-    /// Takes the first packet; tells whether it may be dropped.
-    fn take<P: Clone>(
-        &mut self,
-        now: Nanos,
-        aim: &Aim,
-        backlog: &mut Backlog<P>,
-    ) -> Option<(Packet<P>, bool)> {
-        let Some(packet) = backlog.pop() else {
+    /// Whether the first packet may be dropped: it and all before it waited
+    /// for too long during a whole interval, and it leaves more than a packet.
+    fn judge<P: Clone>(&mut self, now: Nanos, aim: &Aim, backlog: &Backlog<P>) -> bool {
+        let Some((arrived, size)) = backlog.head() else {
             self.rest();
-            return None;
+            return false;
         };
-        let short = now.since(packet.arrived) < aim.target || backlog.bytes() <= aim.largest;
-        let standing = !short && self.first_above.is_some_and(|time| now >= time);
-        if short {
+        if now.since(arrived) < aim.target || backlog.bytes() - size <= aim.largest {
             self.first_above = None;
-        } else if self.first_above.is_none() {
-            self.first_above = Some(Nanos(now.0.saturating_add(aim.interval)));
+            return false;
         }
-        Some((packet, standing))
+        if let Some(time) = self.first_above {
+            return now >= time;
+        }
+        self.first_above = Some(Nanos(now.0.saturating_add(aim.interval)));
+        false
     }
 
     /// Goes over to dropping.

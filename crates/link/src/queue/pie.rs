@@ -78,7 +78,7 @@ impl<P: Clone> PieQueue<P> {
 
     pub(crate) fn enqueue(&mut self, now: Nanos, run: Run<P>, idle: bool, ledger: &mut Ledger<P>) {
         let PieQueue { settings, controller, backlog } = self;
-        let head = backlog.head_arrived();
+        let head = backlog.head().map(|(arrived, _)| arrived);
         controller.advance(now, head);
         let delay = head.map_or(0, |arrived| now.since(arrived));
         let ecn_capable = settings.ecn && run.train.is_ecn_capable();
@@ -96,7 +96,8 @@ impl<P: Clone> PieQueue<P> {
     }
 
     pub(crate) fn dequeue(&mut self, now: Nanos) -> Option<Packet<P>> {
-        self.controller.advance(now, self.backlog.head_arrived());
+        let head = self.backlog.head().map(|(arrived, _)| arrived);
+        self.controller.advance(now, head);
         self.backlog.pop()
     }
 }
