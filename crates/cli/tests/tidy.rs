@@ -15,14 +15,15 @@ const LONGEST: usize = 500;
 const FLOORS: [&[&str]; 6] = [
     &["units"],
     &["model", "record", "iperf3", "link"],
-    &["diagnose", "host"],
+    &["topology", "diagnose", "host"],
     &["tune", "lab", "probe"],
     &["store", "report", "verify"],
     &["cli"],
 ];
 
 /// Crates that have no clock, no I/O, no thread.
-const PURE: [&str; 7] = ["units", "model", "record", "iperf3", "link", "diagnose", "report"];
+const PURE: [&str; 8] =
+    ["units", "model", "record", "iperf3", "link", "topology", "diagnose", "report"];
 
 /// Licences that ask for no more than their text and names beside a copy.
 const LICENCES: [&str; 3] = ["MIT", "Apache-2.0", "Unicode-3.0"];

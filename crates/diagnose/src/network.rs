@@ -70,10 +70,8 @@ fn ends_in_slow_start(m: &Measurement, e: &Evidence) -> bool {
     let Some(rate) = path.rate_bps else {
         return false;
     };
-    let window = model::per_stream(
-        model::bdp(rate, path.rtt),
-        u32::try_from(e.streams).unwrap_or(u32::MAX),
-    );
+    let window =
+        model::per_stream(model::bdp(rate, path.rtt), u32::try_from(e.streams).unwrap_or(u32::MAX));
     model::slow_start_time(window, mss, path.rtt)
         .is_some_and(|needed| e.steady.to_s < needed.as_secs_f64())
 }

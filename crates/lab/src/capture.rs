@@ -7,11 +7,11 @@ use crate::watch::{Seen, Watch, Way, fate_in_a_word};
 use crate::{Lab, LabError};
 use host::clock;
 use link::FateKind;
+use pcap_file::pcapng::PcapNgWriter;
 use pcap_file::pcapng::blocks::enhanced_packet::{EnhancedPacketBlock, EnhancedPacketOption};
 use pcap_file::pcapng::blocks::interface_description::{
     InterfaceDescriptionBlock, InterfaceDescriptionOption,
 };
-use pcap_file::pcapng::PcapNgWriter;
 use pcap_file::{DataLink, PcapError};
 use std::borrow::Cow;
 use std::io::{self, BufWriter, Write};
@@ -30,7 +30,14 @@ const QUIET: Duration = Duration::from_millis(200);
 /// The writer's own, but not that nobody reads any longer.
 pub fn stream(lab: &Lab, host: &str, watch: &Watch, out: impl Write) -> Result<(), io::Error> {
     match write(lab, host, watch, out) {
-        Err(error) if matches!(error.kind(), io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset) => Ok(()),
+        Err(error)
+            if matches!(
+                error.kind(),
+                io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset
+            ) =>
+        {
+            Ok(())
+        }
         other => other,
     }
 }
@@ -119,7 +126,11 @@ fn comment(seen: &Seen) -> String {
     let ms = |nanos: u64| format!("{}.{:03} ms", nanos / 1_000_000, nanos / 1_000 % 1_000);
     let mut text = fate_in_a_word(seen.kind).to_owned();
     if let FateKind::Delivered { due, queued, marked, corrupted, duplicated } = seen.kind {
-        text += &format!(", queued {}, on its way {}", ms(queued), ms(due.since(link::Nanos(seen.arrived))));
+        text += &format!(
+            ", queued {}, on its way {}",
+            ms(queued),
+            ms(due.since(link::Nanos(seen.arrived)))
+        );
         for (whether, word) in
             [(marked, "marked"), (corrupted, "corrupted"), (duplicated, "duplicated")]
         {

@@ -3,9 +3,9 @@
 use crate::LabError;
 use crate::way::Tally;
 use hdrhistogram::Histogram;
+use link::Rate;
 use record::{Achieved, Asked, AskedWay, Drops, Lateness, PathChange, PathReport};
 use std::time::Duration;
-use link::Rate;
 use topology::{PathSpec, Way};
 use units::{BitRate, ByteCount, Rtt};
 
@@ -231,4 +231,3 @@ pub(crate) fn check_memory(
         _ => Ok(()),
     }
 }
-

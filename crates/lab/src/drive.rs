@@ -10,9 +10,9 @@ use crate::buffers;
 use crate::buffers::Pool;
 use crate::watch::Teller;
 use crate::way::{Ends, Tally, WayDriver};
+use host::clock;
 use host::memory::Region;
 use host::wait::{self, Bell, Poller};
-use host::clock;
 use link::{Link, Nanos, Schedule};
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -132,35 +132,44 @@ impl Sleep {
 
 /// A real-time thread that leaves ordinary ones of its core less than 5 % of
 /// the time is kept from running for 50 ms of every second (sched(7); seen on
-/// Linux 6.18). So of every stint it rests this much, in one piece if it must:
-/// late by 0.2 ms now and then is better than late by 50.
+/// Linux 6.18). So of every stint it rests this much: late by 0.2 ms now and
+/// then is better than late by 50.
 const STINT: Duration = Duration::from_millis(2);
 const REST: Duration = Duration::from_micros(160);
 
-/// With accuracy asked, a rest waits for a moment in which nothing is due, but
-/// not for longer than this.
-const LONGEST_STINT: Duration = Duration::from_millis(20);
+/// Where nobody else wants the core, stints become as long as this.
+const LONGEST_STINT: Duration = Duration::from_millis(32);
 
-/// What a thread has rested in the stint under way.
+/// A rest that took so much longer than asked shows that somebody did.
+const WANTED: Duration = Duration::from_micros(150);
+
+/// The stint under way.
 struct Stint {
-    began: Nanos,
+    length: Duration,
+    began: Instant,
     rested: Duration,
 }
 
 impl Stint {
-    /// How long to rest now, if at all; `due` is when the thread is next needed.
-    fn rest(&mut self, now: Nanos, due: Option<Nanos>, accurate: bool) -> Option<Duration> {
-        let length = Duration::from_nanos(now.since(self.began));
-        if length < STINT {
-            return None;
+    fn new() -> Self {
+        Stint { length: STINT, began: clock::now(), rested: Duration::ZERO }
+    }
+
+    /// Rests where it is time to; tells whether it did.
+    fn rest(&mut self) -> bool {
+        let now = clock::now();
+        if now.duration_since(self.began) < self.length {
+            return false;
         }
         let missing = REST.saturating_sub(self.rested);
-        let in_need = due.is_some_and(|due| due < now.plus(missing * 2));
-        if accurate && !missing.is_zero() && in_need && length < LONGEST_STINT {
-            return None;
+        if !missing.is_zero() {
+            std::thread::sleep(missing);
+            let longer = now.elapsed().saturating_sub(missing);
+            self.length = if longer > WANTED { STINT } else { LONGEST_STINT.min(self.length * 2) };
         }
-        *self = Stint { began: now, rested: Duration::ZERO };
-        (!missing.is_zero()).then_some(missing)
+        self.began = clock::now();
+        self.rested = Duration::ZERO;
+        !missing.is_zero()
     }
 }
 
@@ -201,7 +210,7 @@ impl Work {
             poller,
             pool: Pool::new(self.room),
             sleep: Sleep::default(),
-            stint: Stint { began: since(self.epoch), rested: Duration::ZERO },
+            stint: Stint::new(),
             orders: self.orders,
             epoch: self.epoch,
             accurate: self.accurate,
@@ -233,11 +242,7 @@ impl Driver {
             }
             let now = clock();
             let due = self.ways.iter().filter_map(|way| way.link.next_due()).min();
-            if let Some(rest) = self.stint.rest(now, due, self.accurate) {
-                std::thread::sleep(rest);
-                continue;
-            }
-            if more {
+            if self.stint.rest() || more {
                 continue;
             }
             let Some(timeout) = self.timeout(now, due) else {

@@ -180,12 +180,7 @@ fn add_routes(
 }
 
 /// The host's own settings.
-fn settle(
-    asked: &HostPlan,
-    plan: &Plan,
-    index: usize,
-    table: &Table,
-) -> Result<(), LabError> {
+fn settle(asked: &HostPlan, plan: &Plan, index: usize, table: &Table) -> Result<(), LabError> {
     // Pings without privileges, and no memory of earlier connections: each
     // run begins from nothing.
     set("net.ipv4.ping_group_range", "0 0")?;

@@ -48,50 +48,66 @@ pub(crate) fn measure(
         return Ok(None);
     }
     let mut times = from
-        .run(|| echo(to, path.rtt().duration() + PATIENCE, echoes))
+        .run(|| echo(to, path.rtt().duration(), PATIENCE, echoes))
         .and_then(|times| times)
         .map_err(LabError::system("measuring the idle path"))?;
     times.sort_unstable();
     Ok(times.get(times.len() / 2).map(|time| time.saturating_sub(serialisation)))
 }
 
-fn echo(to: Ipv4Addr, patience: Duration, Echoes { count, apart }: Echoes) -> io::Result<Vec<Duration>> {
+/// How long before an answer is expected it is waited for awake: a sleeper
+/// wakes late, and it is the path that is measured here, not the waking.
+const AWAKE: Duration = Duration::from_millis(1);
+
+fn echo(
+    to: Ipv4Addr,
+    path: Duration,
+    patience: Duration,
+    Echoes { count, apart }: Echoes,
+) -> io::Result<Vec<Duration>> {
     let socket = Socket::new(Domain::IPV4, Type::DGRAM, Some(Protocol::ICMPV4))?;
     socket.connect(&SockAddr::from(SocketAddr::from((to, 0))))?;
+    socket.set_nonblocking(true)?;
     let start = clock::now();
     let mut sent: Vec<Instant> = Vec::new();
-    let mut times = Vec::new();
+    let mut came = vec![None; usize::from(count)];
     let mut buffer = [0; 64];
     loop {
         let now = clock::now();
-        if sent.len() < usize::from(count)
-            && now.duration_since(start) >= apart * u32::try_from(sent.len()).unwrap_or(0)
-        {
-            let sequence = u16::try_from(sent.len()).unwrap_or(0).to_be_bytes();
+        let next = sent.len();
+        let next_at = start + apart * u32::try_from(next).unwrap_or(0);
+        if next < came.len() && now >= next_at {
+            let sequence = u16::try_from(next).unwrap_or(0).to_be_bytes();
             // Type 8, code 0; the kernel fills in checksum and identifier (RFC 792, icmp(7)).
             socket.send(&[8, 0, 0, 0, 0, 0, sequence[0], sequence[1], 0, 0, 0, 0, 0, 0, 0, 0])?;
             sent.push(now);
             continue;
         }
-        let all_sent = sent.len() == usize::from(count);
-        let until = if all_sent { start + apart * count.into() + patience } else { now + apart };
-        let left = until.saturating_duration_since(now);
-        if times.len() == usize::from(count) || left.is_zero() {
-            return Ok(times);
-        }
-        socket.set_read_timeout(Some(left))?;
         match (&socket).read(&mut buffer) {
             Ok(length) if length >= 8 => {
                 let sequence = usize::from(u16::from_be_bytes([buffer[6], buffer[7]]));
-                times.extend(sent.get(sequence).map(|sent| clock::now().duration_since(*sent)));
+                if let (Some(came), Some(sent)) = (came.get_mut(sequence), sent.get(sequence)) {
+                    came.get_or_insert(now.duration_since(*sent));
+                }
+                continue;
             }
-            Ok(_) => {}
-            Err(error)
-                if matches!(
-                    error.kind(),
-                    io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted
-                ) => {}
+            Ok(_) => continue,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
             Err(error) => return Err(error),
+        }
+        let missing = sent.iter().zip(&came).find(|(_, came)| came.is_none());
+        let expected = missing.map(|(sent, _)| *sent + path);
+        if next == came.len() && expected.is_none_or(|at| now > at + patience) {
+            return Ok(came.into_iter().flatten().collect());
+        }
+        let upcoming = [expected.filter(|at| *at > now), (next < came.len()).then_some(next_at)];
+        let left = upcoming.into_iter().flatten().min().map(|at| at.duration_since(now));
+        match left {
+            Some(left) if left > AWAKE * 2 => std::thread::sleep(left - AWAKE),
+            Some(_) => std::hint::spin_loop(),
+            // It is late: however long that takes, it is too late to matter much.
+            None => std::thread::sleep(Duration::from_micros(50)),
         }
     }
 }

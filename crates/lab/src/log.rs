@@ -7,7 +7,8 @@ use std::io::{self, BufWriter, Write};
 
 /// The heading of a packet log. `loss=replay:FILE` reads `link`, `way`,
 /// `number` and `fate`; times are in seconds since the lab began.
-const PACKETS: &str = "link,way,number,arrived_s,decided_s,due_s,bytes,queued_ms,fate,marked,corrupted,duplicated";
+const PACKETS: &str =
+    "link,way,number,arrived_s,decided_s,due_s,bytes,queued_ms,fate,marked,corrupted,duplicated";
 
 /// The heading of a queue log; `dropped` (before the bottleneck), `lost`
 /// (behind it), `marked` and `sent_bytes` are sums since the lab began.

@@ -124,7 +124,8 @@ impl Lab {
             // Until the lab has begun, the settings of its first moment hold.
             let schedules = link.path.schedules(seed).map(|schedule| schedule.start);
             let mut places = [(0, 0); 2];
-            for (number, (way, schedule)) in [Way::Up, Way::Down].into_iter().zip(schedules).enumerate()
+            for (number, (way, schedule)) in
+                [Way::Up, Way::Down].into_iter().zip(schedules).enumerate()
             {
                 // The two directions of a link go to different threads, and
                 // the busy ones of several links are spread.
@@ -326,9 +327,9 @@ impl Lab {
 
     /// Names of the links and of their ends, in the plan's order.
     pub fn links(&self) -> impl Iterator<Item = (&str, [&str; 2])> {
-        self.links.iter().map(|link| {
-            (link.name.as_str(), link.ends.map(|host| self.hosts[host].name.as_str()))
-        })
+        self.links
+            .iter()
+            .map(|link| (link.name.as_str(), link.ends.map(|host| self.hosts[host].name.as_str())))
     }
 
     /// The links' paths as they were asked, in the plan's order.
@@ -362,7 +363,16 @@ impl Lab {
     ) -> Certificate<'a> {
         let LabLink { asked, seed, idle_rtt, .. } = link;
         let (path, seed, idle_rtt) = (asked, *seed, *idle_rtt);
-        Certificate { path, seed, accurate: self.accurate, idle_rtt, changes, tallies, dropped, cpu }
+        Certificate {
+            path,
+            seed,
+            accurate: self.accurate,
+            idle_rtt,
+            changes,
+            tallies,
+            dropped,
+            cpu,
+        }
     }
 
     /// Whether all links are still carried; [`Lab::finish`] tells why not.

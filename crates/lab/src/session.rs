@@ -207,12 +207,7 @@ impl AtWork<'_> {
     fn never_listened(&self, index: usize, code: ExitCode) -> LabError {
         let job = &self.session.jobs[index];
         let last = self.running[index].as_ref().map(Running::last_words).unwrap_or_default();
-        LabError::NeverListened {
-            host: job.host.clone(),
-            command: job.words.clone(),
-            code,
-            last,
-        }
+        LabError::NeverListened { host: job.host.clone(), command: job.words.clone(), code, last }
     }
 
     fn start(&mut self, index: usize) -> Result<(), LabError> {

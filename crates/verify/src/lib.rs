@@ -19,8 +19,8 @@ pub use error::VerifyError;
 pub use probe::{Interval, StopFlag};
 
 use lab::{Lab, LabHost};
-use topology::Plan;
 use record::{Finding, LOOP_SCHEMA, LoopReport, Measurement, PlanItem};
+use topology::Plan;
 use tune::{Buffers, Target};
 use units::ByteCount;
 

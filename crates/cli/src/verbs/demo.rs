@@ -5,10 +5,10 @@ use crate::failure::{DONE, FAILED, Failure, NOT_VALID, Outcome};
 use crate::{inside, stop};
 use clap::Args;
 use lab::LabError;
-use topology::{PathSpec, Plan};
 use report::html::{Page, Run as PageRun};
 use report::terminal::{self, Trace};
 use std::path::PathBuf;
+use topology::{PathSpec, Plan};
 use units::{BitRate, ByteCount, Rtt};
 use verify::{Event, Experiment, Run, VerifyError};
 

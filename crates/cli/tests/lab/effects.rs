@@ -48,7 +48,8 @@ pub(crate) fn a_middlebox_strips_window_scaling() {
 /// Corrupted packets come and fail their checksum; doubled ones come twice.
 pub(crate) fn packets_are_corrupted_and_doubled() {
     let pings = ["ping", "-q", "-c", "300", "-i", "0.002", "server"];
-    let (ended, report) = reported("rate=100mbit,rtt=2ms,corrupt=20%,duplicate=20%,seed=5", &[], &pings);
+    let (ended, report) =
+        reported("rate=100mbit,rtt=2ms,corrupt=20%,duplicate=20%,seed=5", &[], &pings);
     let did = &report["achieved"];
     let count = |key: &str| did[key].as_u64().unwrap();
     assert!(count("corrupted") > 60 && count("duplicated") > 60, "{did}");

@@ -62,7 +62,8 @@ set = "rtt=120ms"
 /// 64 hosts around a router stand within seconds; `make bench` holds 2 s.
 pub(crate) fn sixty_four_hosts() {
     let begun = Instant::now();
-    let shape = ["lab", "up", "--shape", "star", "--hosts", "64", "--path", "rate=100mbit,rtt=10ms"];
+    let shape =
+        ["lab", "up", "--shape", "star", "--hosts", "64", "--path", "rate=100mbit,rtt=10ms"];
     let child = start(&[&shape[..], &["--name", "sixty-four"]].concat());
     until("the lab stands", || {
         run(&["lab", "exec", "--lab", "sixty-four", "host1", "true"]).code == Some(0)
@@ -78,16 +79,17 @@ pub(crate) fn sixty_four_hosts() {
 fn standing(name: &str) -> Child {
     let (folder, file) = plan(&CHAIN.replace("NAME", name));
     let child = start(&["lab", "up", &file]);
-    until("the lab stands", || run(&["lab", "exec", "--lab", name, "alice", "true"]).code == Some(0));
+    until("the lab stands", || {
+        run(&["lab", "exec", "--lab", name, "alice", "true"]).code == Some(0)
+    });
     drop(folder);
     child
 }
 
 pub(crate) fn ways_in() {
     let child = standing("ways-in");
-    let inside = |host: &str, line: &str| {
-        run(&["lab", "exec", "--lab", "ways-in", host, "sh", "-c", line])
-    };
+    let inside =
+        |host: &str, line: &str| run(&["lab", "exec", "--lab", "ways-in", host, "sh", "-c", line]);
     assert_eq!(inside("bob", "exit 7").code, Some(7));
     let said = |ended: &Ended| ended.stderr.lines().last().unwrap_or_default().to_owned();
     let ended = inside("carol", "true");
@@ -104,8 +106,13 @@ pub(crate) fn ways_in() {
     let ended = run(&["lab", "set", "--lab", "ways-in", "wan", "loss=99%"]);
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
     let ended = inside("alice", "ping -q -c 40 -i 0.002 -W 1 bob");
-    assert!(ended.stdout.contains("% packet loss") && !ended.stdout.contains(" 0% packet"), "{ended:?}");
-    for (settings, part) in [("wan rate=0", "zero"), ("sky loss=1%", "near, wan"), ("wan mtu=9000", "mtu")] {
+    assert!(
+        ended.stdout.contains("% packet loss") && !ended.stdout.contains(" 0% packet"),
+        "{ended:?}"
+    );
+    for (settings, part) in
+        [("wan rate=0", "zero"), ("sky loss=1%", "near, wan"), ("wan mtu=9000", "mtu")]
+    {
         let (link, set) = settings.split_once(' ').unwrap();
         let ended = run(&["lab", "set", "--lab", "ways-in", link, set]);
         assert!(ended.code == Some(2) && said(&ended).contains(part), "{settings}: {ended:?}");
@@ -122,14 +129,18 @@ pub(crate) fn captures_tell_fates() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("client.pcapng").to_str().unwrap().to_owned();
     let capture = format!("client={file}");
-    let arguments = ["lab", "run", "--link", "rate=100mbit,rtt=2ms,loss=20%,seed=3", "--pcap", &capture];
-    let ended = run(&[&arguments[..], &["--", "ping", "-q", "-c", "100", "-i", "0.002", "server"]].concat());
+    let arguments =
+        ["lab", "run", "--link", "rate=100mbit,rtt=2ms,loss=20%,seed=3", "--pcap", &capture];
+    let ended = run(
+        &[&arguments[..], &["--", "ping", "-q", "-c", "100", "-i", "0.002", "server"]].concat()
+    );
     assert!(ended.code == Some(0), "{}", ended.stderr);
     let bytes = std::fs::read(&file).unwrap();
     // A section header of pcapng, then comments in clear.
     assert_eq!(&bytes[..4], [0x0a, 0x0d, 0x0d, 0x0a]);
     let text = String::from_utf8_lossy(&bytes);
-    let (lost, came) = (text.matches("dropped-loss").count(), text.matches("delivered, queued").count());
+    let (lost, came) =
+        (text.matches("dropped-loss").count(), text.matches("delivered, queued").count());
     assert!(lost > 5 && came > 100, "{lost} lost, {came} delivered");
 }
 
@@ -167,7 +178,11 @@ pub(crate) fn a_program_fails() {
     let (_folder, file) = plan(&text);
     let ended = run(&["lab", "up", &file]);
     assert_eq!(ended.code, Some(1), "{}", ended.stderr);
-    assert!(ended.stderr.contains("exit code 9") && ended.stderr.contains("last words"), "{}", ended.stderr);
+    assert!(
+        ended.stderr.contains("exit code 9") && ended.stderr.contains("last words"),
+        "{}",
+        ended.stderr
+    );
     assert!(processes("61.382").is_empty());
 }
 
@@ -176,10 +191,18 @@ pub(crate) fn bad_plans() {
     let hosts = "[host.a]\n[host.b]\n";
     let link = |path: &str| format!("[[link]]\nbetween = [\"a\", \"b\"]\npath = \"{path}\"\n");
     for (text, part) in [
-        (hosts.to_owned() + "[[link]]\nbetween = [\"a\", \"x\"]\npath = \"rate=1mbit,rtt=1ms\"\n", "line 4"),
+        (
+            hosts.to_owned()
+                + "[[link]]\nbetween = [\"a\", \"x\"]\npath = \"rate=1mbit,rtt=1ms\"\n",
+            "line 4",
+        ),
         (hosts.to_owned() + &link("rate=0,rtt=1ms"), "line 5"),
         (hosts.to_owned() + &link("rate=100tbit,rtt=3600s"), "memory"),
-        ("[host.a]\naddress = \"10.0.0.9\"\n[host.b]\naddress = \"10.0.0.9\"\n".to_owned() + &link("rate=1mbit,rtt=1ms"), "10.0.0.9"),
+        (
+            "[host.a]\naddress = \"10.0.0.9\"\n[host.b]\naddress = \"10.0.0.9\"\n".to_owned()
+                + &link("rate=1mbit,rtt=1ms"),
+            "10.0.0.9",
+        ),
         (hosts.to_owned() + "[host.c]\n" + &link("rate=1mbit,rtt=1ms"), "c"),
         ("nonsense".to_owned(), "line 1"),
     ] {
@@ -195,7 +218,8 @@ pub(crate) fn bad_plans() {
 
 /// The link by itself, in the shape that is promised.
 pub(crate) fn a_link_is_checked() {
-    let check = || run(&["lab", "check", "--link", "rate=50mbit,rtt=10ms,loss=1%", "-t", "1", "--json"]);
+    let check =
+        || run(&["lab", "check", "--link", "rate=50mbit,rtt=10ms,loss=1%", "-t", "1", "--json"]);
     let ended = crate::program::valid(check);
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
     let report: Value = serde_json::from_str(&ended.stdout).unwrap();

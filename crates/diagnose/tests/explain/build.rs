@@ -1,8 +1,7 @@
 //! A synthetic measurement: rates and clocks in, kernel counters out.
 
 use record::{
-    Direction, HostFacts, Measurement, PathReport, ReceiverSample, Sample, Stream,
-    TestSpec,
+    Direction, HostFacts, Measurement, PathReport, ReceiverSample, Sample, Stream, TestSpec,
 };
 use units::{BitRate, ByteCount, LossRatio, Rtt};
 

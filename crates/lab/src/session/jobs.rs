@@ -95,9 +95,8 @@ impl Running {
                 (program::Streams::Pipe(writer), Some(read_lines(reader)))
             }
         };
-        let program = reaper
-            .start_program(&host.namespace, &job.arguments, streams)
-            .map_err(failed)?;
+        let program =
+            reaper.start_program(&host.namespace, &job.arguments, streams).map_err(failed)?;
         Ok(Running {
             program,
             code: None,

@@ -2,8 +2,8 @@
 //! buffer holds too little, and the same after it was given enough.
 
 use record::{
-    Achieved, Direction, Finding, HostFacts, Lateness, Limit, LoopReport, Measurement, PathReport, PlanItem,
-    ReceiverSample, Sample, Shares, Steady, Stream, TestSpec,
+    Achieved, Direction, Finding, HostFacts, Lateness, Limit, LoopReport, Measurement, PathReport,
+    PlanItem, ReceiverSample, Sample, Shares, Steady, Stream, TestSpec,
 };
 use units::{BitRate, ByteCount, LossRatio, Rtt};
 

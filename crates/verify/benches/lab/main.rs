@@ -183,7 +183,12 @@ fn unlimited() -> Fallible<()> {
     }
     let (bare, ours) = (median(bare), median(ours));
     let ratio = ours / bare;
-    row("one TCP flow, unlimited, beside a bare pair", "0.85", &format!("{ratio:.2}"), ratio >= 0.85);
+    row(
+        "one TCP flow, unlimited, beside a bare pair",
+        "0.85",
+        &format!("{ratio:.2}"),
+        ratio >= 0.85,
+    );
     note("Gbit/s: bare, lab", &format!("{bare:.2}, {ours:.2}"));
     Ok(())
 }

@@ -48,7 +48,8 @@ pub(crate) fn datagrams(
 ) -> Fallible<()> {
     const SIZE: usize = 1400;
     const TRAIN: usize = 44;
-    let _sink = server.run(|| UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 9)))??;
+    let sink = server.run(|| UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 9)))??;
+    udp::coalesce(&sink)?;
     let socket = client.run(|| UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)))??;
     socket.connect((to, 9))?;
     let length = if trains.is_some() { SIZE * TRAIN } else { SIZE };

@@ -91,11 +91,7 @@ fn table(report: &PathReport) -> String {
             report.rate_bps.map_or_else(|| "unlimited".to_owned(), |rate| rate.to_string()),
             did.rate_bps.map_or_else(none, |rate| rate.to_string()),
         ),
-        (
-            "idle round trip",
-            ms(report.rtt.millis_f64()),
-            did.idle_rtt_ms.map_or_else(none, ms),
-        ),
+        ("idle round trip", ms(report.rtt.millis_f64()), did.idle_rtt_ms.map_or_else(none, ms)),
         ("loss", did.loss_expected.map_or_else(none, percent), did.loss.map_or_else(none, percent)),
         ("lateness, median", none(), format!("{} µs", lateness.p50)),
         ("lateness, 99 %", none(), format!("{} µs", lateness.p99)),

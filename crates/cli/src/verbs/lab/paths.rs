@@ -41,10 +41,12 @@ pub(super) fn run(args: &PathsArgs, console: &mut Console) -> Outcome {
         return Ok(DONE);
     }
     let wide = all.iter().map(|path| path.name.len()).max().unwrap_or_default();
-    let bold = if console.out.colour { anstyle::Style::new().bold() } else { anstyle::Style::new() };
+    let bold =
+        if console.out.colour { anstyle::Style::new().bold() } else { anstyle::Style::new() };
     let mut text = String::new();
     for path in all {
-        let shown = path.spec.parse::<PathSpec>().map_or_else(|_| path.spec.to_owned(), |p| p.to_spec());
+        let shown =
+            path.spec.parse::<PathSpec>().map_or_else(|_| path.spec.to_owned(), |p| p.to_spec());
         text += &format!("{bold}{:wide$}{bold:#}  {} ({})\n", path.name, path.about, path.source);
         text += &format!("{:wide$}  {shown}\n", "");
     }

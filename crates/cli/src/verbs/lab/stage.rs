@@ -1,6 +1,5 @@
 //! A lab set up for programs, and taken down with its certificate.
 
-
 use crate::failure::{Code, Failure, NOT_VALID};
 use clap::Args;
 use host::program::Reaper;
@@ -38,7 +37,8 @@ pub(super) struct StageArgs {
 }
 
 fn capture(text: &str) -> Result<(String, PathBuf), String> {
-    let (host, file) = text.split_once('=').ok_or("write HOST=FILE, such as client=trace.pcapng")?;
+    let (host, file) =
+        text.split_once('=').ok_or("write HOST=FILE, such as client=trace.pcapng")?;
     Ok((host.to_owned(), file.into()))
 }
 
@@ -94,7 +94,8 @@ impl Stage {
     pub(super) fn finish(self, args: &StageArgs) -> Result<LabReport, Failure> {
         let report = self.lab.finish().map_err(Failure::work)?;
         for (path, writer) in self.writers {
-            let failed = |why: String| Failure::work(format!("cannot write {}: {why}", path.display()));
+            let failed =
+                |why: String| Failure::work(format!("cannot write {}: {why}", path.display()));
             let missed = writer.join().map_err(|_| failed("its thread died".to_owned()))?;
             let missed = missed.map_err(|error| failed(error.to_string()))?;
             if missed > 0 {
@@ -241,4 +242,3 @@ pub(super) fn conclude(report: &LabReport, code: Code) -> Code {
     }
     if valid { code } else { NOT_VALID }
 }
-

@@ -104,8 +104,7 @@ fn plan(args: &UpArgs) -> Result<Plan, Failure> {
         (None, Some(kind)) => {
             let ShapeArgs { pairs, hosts, routers, .. } = args.shape;
             let ShapeArgs { path, bottleneck, access, rtts, .. } = args.shape.clone();
-            let shape =
-                Shape { kind, path, pairs, hosts, routers, bottleneck, access, rtts };
+            let shape = Shape { kind, path, pairs, hosts, routers, bottleneck, access, rtts };
             Plan::from_shape(&shape, &mut read)
         }
         (None, None) => return Err(Failure::usage("give a plan or a --shape")),
@@ -197,7 +196,9 @@ fn outcome(jobs: &[Job], ended: &SessionEnd) -> Code {
         Why::Signal(signal) => 128 + signal,
         Why::Broken => FAILED,
         Why::Failed(index) => {
-            if let (Some(job), Some(end)) = (jobs.get(index), ended.ends.get(index).and_then(Option::as_ref)) {
+            if let (Some(job), Some(end)) =
+                (jobs.get(index), ended.ends.get(index).and_then(Option::as_ref))
+            {
                 let code = end.code.unwrap_or_default();
                 eprintln!("longhaul: on {}, exit code {code}: {}", job.host, job.words);
                 for line in &end.last_lines {
@@ -209,7 +210,12 @@ fn outcome(jobs: &[Job], ended: &SessionEnd) -> Code {
     }
 }
 
-fn document(plan: &Plan, jobs: &[Job], ended: &SessionEnd, report: &LabReport) -> serde_json::Value {
+fn document(
+    plan: &Plan,
+    jobs: &[Job],
+    ended: &SessionEnd,
+    report: &LabReport,
+) -> serde_json::Value {
     let programs: serde_json::Value = jobs
         .iter()
         .zip(&ended.ends)
