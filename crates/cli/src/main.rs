@@ -5,11 +5,6 @@
 //! protocols or packets: each verb parses its arguments, calls the floors
 //! below and prints what they say.
 
-#![expect(
-    rustdoc::broken_intra_doc_links,
-    reason = "help texts write what may be left out in brackets"
-)]
-
 mod console;
 mod failure;
 mod inside;

@@ -124,8 +124,7 @@ struct Show<'a> {
 impl Show<'_> {
     fn introduce(&mut self) {
         self.console.say(&format!(
-            "One TCP transfer between two hosts inside this machine, {} x {} apart.",
-            RATE, RTT
+            "One TCP transfer between two hosts inside this machine, {RATE} x {RTT} apart."
         ));
         self.console.live("building the lab");
     }

@@ -119,5 +119,7 @@ fn a_server_that_vanishes_is_said_at_once() {
     drop(server);
     let output = child.wait_with_output().unwrap();
     let text = String::from_utf8(output.stderr).unwrap();
-    assert_eq!((output.status.code(), text.lines().count()), (Some(1), 1), "{text}");
+    // Before it there may be a note that the machine was busy.
+    let complaints = text.lines().filter(|line| line.starts_with("longhaul: ")).count();
+    assert_eq!((output.status.code(), complaints), (Some(1), 1), "{text}");
 }

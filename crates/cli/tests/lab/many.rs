@@ -3,7 +3,6 @@
 use crate::program::{Ended, LONGHAUL, end, processes, run, signal, start, until};
 use serde_json::Value;
 use std::process::Child;
-use std::time::Instant;
 
 fn plan(text: &str) -> (tempfile::TempDir, String) {
     let folder = tempfile::tempdir().unwrap();
@@ -61,7 +60,7 @@ set = "rtt=120ms"
 
 /// 64 hosts around a router stand within seconds; `make bench` holds 2 s.
 pub(crate) fn sixty_four_hosts() {
-    let begun = Instant::now();
+    let begun = host::clock::now();
     let shape =
         ["lab", "up", "--shape", "star", "--hosts", "64", "--path", "rate=100mbit,rtt=10ms"];
     let child = start(&[&shape[..], &["--name", "sixty-four"]].concat());
@@ -157,7 +156,7 @@ pub(crate) fn killed_while_up() {
             "inside" => signal("KILL", inside().unwrap()),
             _ => signal("KILL", program.id()),
         }
-        let begun = Instant::now();
+        let begun = host::clock::now();
         assert_ne!(end(program).code, Some(0));
         until("the program is gone", || processes("sleep\x0061.381").is_empty());
         if victim == "exec" {

@@ -34,11 +34,13 @@ fn main() {
     }
 }
 
+type Part = fn() -> Fallible<()>;
+
 /// All of it, or what the command line names.
 fn measure() -> Fallible<()> {
     let named: Vec<String> =
         std::env::args().skip(1).filter(|argument| !argument.starts_with('-')).collect();
-    let parts: [(&str, fn() -> Fallible<()>); 7] = [
+    let parts: [(&str, Part); 7] = [
         ("idle", idle),
         ("rate", rate_error),
         ("hosts", many_hosts),
