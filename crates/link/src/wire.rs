@@ -20,7 +20,8 @@ pub(crate) struct Wire<P> {
     /// The train that the newest entry of `on_it` belongs to; 0: none that
     /// could go on.
     newest: u64,
-    /// When the latest packet that keeps its place is due.
+    /// When the latest packet that keeps the order is due, or would be were it
+    /// not held back.
     latest: Nanos,
     /// Propagation delay in ns.
     delay: u64,
@@ -154,9 +155,7 @@ impl<P: Clone> Wire<P> {
         }
         if config.jitter.is_none_or(|jitter| !jitter.overtake) {
             due = due.max(self.latest);
-            if held.is_none() {
-                self.latest = due;
-            }
+            self.latest = due;
         }
         if let Some(reorder) = held {
             // From its place in the order: held back, it overtakes nobody.

@@ -204,3 +204,64 @@ impl Controller {
 fn seconds(nanos: u64) -> f64 {
     nanos as f64 / 1e9
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Limit;
+    use std::time::Duration;
+
+    const MILLISECOND: u64 = 1_000_000;
+    const UPDATES: Duration = Duration::from_millis(15);
+
+    /// The probability after an update that finds these delays, in ms.
+    fn after(probability: f64, before: u64, now: u64, update: Duration) -> f64 {
+        let settings = Pie {
+            target: Duration::from_millis(15),
+            update,
+            burst: Duration::ZERO,
+            limit: Limit::Packets(0),
+            ecn: false,
+        };
+        let mut controller = Controller::new(settings, 0);
+        (controller.probability, controller.delay) = (probability, before * MILLISECOND);
+        controller.compute(now * MILLISECOND);
+        controller.probability
+    }
+
+    #[test]
+    fn an_update_is_that_of_the_rfc() {
+        // 0.125 × (30 - 15 ms) + 1.25 × (30 - 0 ms) = 0.039375, scaled by the table.
+        let step = 0.039_375;
+        for (probability, scale) in [
+            (0.0, 2048.0),
+            (0.000_002, 512.0),
+            (0.000_02, 128.0),
+            (0.000_2, 32.0),
+            (0.002, 8.0),
+            (0.02, 2.0),
+        ] {
+            let expected = probability + step / scale;
+            assert!((after(probability, 0, 30, UPDATES) - expected).abs() < 1e-12, "{probability}");
+        }
+        for (probability, before, now, expected) in [
+            // On target and steady: nothing moves.
+            (0.02, 15, 15, 0.02),
+            // Steps up are capped from 10 % on, steps down are not.
+            (0.1, 0, 30, 0.12),
+            (0.5, 30, 0, 0.5 - 0.001_875 - 0.037_5),
+            // Decay where there was no delay twice.
+            (0.5, 0, 0, (0.5 - 0.001_875) * 0.98),
+            // It is a probability.
+            (0.99, 0, 400, 1.0),
+            (0.01, 400, 0, 0.0),
+        ] {
+            let came = after(probability, before, now, UPDATES);
+            assert!((came - expected).abs() < 1e-12, "{probability}: {came}, not {expected}");
+        }
+        // Updates twice as often: alpha halved, beta up by a quarter of alpha.
+        let expected = 0.02 + (0.062_5 * 0.015 + 1.281_25 * 0.03) / 2.0;
+        let halved = after(0.02, 0, 30, UPDATES / 2);
+        assert!((halved - expected).abs() < 1e-12, "{halved}, not {expected}");
+    }
+}

@@ -128,6 +128,23 @@ fn new_flows_go_first_and_then_take_turns() {
 }
 
 #[test]
+fn flows_that_come_again_and_again_starve_nobody() {
+    // Two flows take turns so that one of them is new whenever the link is
+    // free, beside one that waits. Each goes once through the old ones.
+    let mut link = queueing(12_000_000, fq_codel(ROOM));
+    for _ in 0..30 {
+        link.arrive(Nanos(0), train(45).of_flow(1), 1);
+    }
+    for turn in 10..1_000 {
+        let flow = 2 + (turn % 2) as u32;
+        let now = at_ms(turn).plus(ms(1) / 2);
+        link.arrive(now, Train::single(1500).of_flow(flow), flow);
+    }
+    let sent = link.fates().filter(|f| f.payload == 1 && f.decided <= at_ms(1_000)).count();
+    assert!((300..600).contains(&sent), "{sent} of 1000");
+}
+
+#[test]
 fn a_flow_that_comes_alone_again_and_again_is_new_each_time() {
     let mut link = queueing(12_000_000, fq_codel(ROOM));
     for round in 0..20 {

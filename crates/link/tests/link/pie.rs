@@ -101,9 +101,10 @@ fn the_probability_goes_when_the_congestion_has_gone() {
     drain(&mut link);
     let before = link.counters().aqm_drops;
     assert!(before > 500);
-    // Empty since 2 s or a little later. Ten seconds on a burst is safe again.
+    // Empty since 2 s. From two thirds the probability is gone 1.6 s later, as
+    // it decays; by alpha alone it would take 5 s. Then a burst is safe again.
     for packet in 0..120u64 {
-        link.arrive(Nanos(15 * SECOND + packet * 333_000), Train::single(1000), 0);
+        link.arrive(Nanos(5 * SECOND + packet * 333_000), Train::single(1000), 0);
     }
     drain(&mut link);
     assert_eq!(link.counters().aqm_drops, before);
