@@ -35,6 +35,9 @@ const LOOK: Duration = Duration::from_micros(1500);
 /// How much longer a sleep may take before that is said of it.
 const HESITATION: Duration = Duration::from_micros(500);
 
+/// A wait that took less, in ns, was none: something was ready before it.
+const INSTANT: u64 = 20_000;
+
 /// Most that a sleep is cut short, see [`Sleep`].
 const EARLY: Duration = Duration::from_micros(150);
 
@@ -278,12 +281,16 @@ impl Driver {
         if woken.is_empty() {
             self.sleep.woke(longer);
         }
-        // A direction that did not wake us had nothing until now, or until
-        // the sleep should have ended.
-        let empty = if longer > HESITATION { slept_at.plus(timeout) } else { now };
+        let slept = now.since(slept_at) > INSTANT;
         for (index, way) in self.ways.iter_mut().enumerate() {
-            way.seen_empty = empty;
             self.ready[index] = woken.contains(&index);
+            if !self.ready[index] {
+                way.seen_empty = now;
+            } else if slept {
+                // It had nothing when we fell asleep, so what woke us came
+                // just now; or while we were kept from waking.
+                way.seen_empty = if longer > HESITATION { slept_at.plus(timeout) } else { now };
+            }
         }
     }
 

@@ -55,7 +55,7 @@ pub enum SessionEvent<'a> {
     Started(&'a Job),
     /// A program wrote a line ([`Streams::Lines`]).
     Line(&'a Job, &'a str),
-    /// A program ended.
+    /// A program ended by itself.
     Ended(&'a Job, ExitCode),
     /// A link's settings were changed.
     Changed(&'a ChangePlan),
@@ -297,9 +297,11 @@ impl AtWork<'_> {
             // What it wrote last comes after its end.
             self.read_lines(index);
             let job = &self.session.jobs[index];
+            if self.running[index].as_ref().is_some_and(|running| running.told) {
+                continue;
+            }
             (self.observe)(SessionEvent::Ended(job, code));
-            let told = self.running[index].as_ref().is_some_and(|running| running.told);
-            if code != 0 && !told && job.streams == Streams::Lines {
+            if code != 0 && job.streams == Streams::Lines {
                 return Some(index);
             }
         }

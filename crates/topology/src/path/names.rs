@@ -117,7 +117,7 @@ fn unknown<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> String {
         .map(|known| {
             let like = strsim::jaro_winkler(&name, known);
             let within = !name.is_empty() && known.contains(&name);
-            let close = within || strsim::levenshtein(&name, known) == 1;
+            let close = within || strsim::osa_distance(&name, known) == 1;
             (if close { like.max(0.9) } else { like }, known)
         })
         .filter(|(like, _)| *like >= 0.8)

@@ -45,6 +45,8 @@ fn capture(text: &str) -> Result<(String, PathBuf), String> {
 /// A lab that stands.
 pub(super) struct Stage {
     pub(super) lab: Arc<Lab>,
+    /// By which others find it.
+    pub(super) name: String,
     pub(super) reaper: Reaper,
     pub(super) ending: Ending,
     writers: Vec<(PathBuf, JoinHandle<std::io::Result<u64>>)>,
@@ -58,11 +60,12 @@ impl Stage {
         let reaper = Reaper::start(path_with_us());
         let lab = Arc::new(Lab::start(plan, args.accurate).map_err(Failure::usage)?);
         cover_names(&lab);
-        match &args.name {
-            Some(name) => lab::control::serve(name, &lab).map_err(Failure::usage)?,
+        let name = match &args.name {
+            Some(name) => lab::control::serve(name, &lab).map(|()| name.clone()),
             None => serve_under_some_name(&plan.name, &lab),
-        }
-        let mut stage = Stage { lab, reaper, ending, writers: Vec::new() };
+        };
+        let name = name.map_err(Failure::usage)?;
+        let mut stage = Stage { lab, name, reaper, ending, writers: Vec::new() };
         stage.write_down(args)?;
         Ok(stage)
     }
@@ -140,14 +143,14 @@ fn create(path: &Path) -> Result<File, Failure> {
         .map_err(|error| Failure::usage(format!("cannot write {}: {error}", path.display())))
 }
 
-/// Nobody chose the name, so a number makes it another. A lab that cannot be
-/// found by others works all the same.
-fn serve_under_some_name(name: &str, lab: &Arc<Lab>) {
-    for number in 1..100 {
+/// Nobody insists on the name, so where it is taken a number makes it another.
+fn serve_under_some_name(name: &str, lab: &Arc<Lab>) -> Result<String, LabError> {
+    let mut number = 1;
+    loop {
         let name = if number == 1 { name.to_owned() } else { format!("{name}-{number}") };
         match lab::control::serve(&name, lab) {
-            Err(LabError::NameTaken { .. }) => {}
-            _ => return,
+            Err(LabError::NameTaken { .. }) if number < 1000 => number += 1,
+            other => return other.map(|()| name),
         }
     }
 }

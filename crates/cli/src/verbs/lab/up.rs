@@ -133,7 +133,7 @@ fn run_inside(plan: &Plan, args: &UpArgs, console: &mut Console) -> Outcome {
     let stage = Stage::build(plan, &args.stage)?;
     console.say(&format!(
         "lab {}: {} hosts, {} links{}",
-        plan.name,
+        stage.name,
         plan.hosts.len(),
         plan.links.len(),
         if plan.programs.is_empty() { "; Ctrl-C takes it down" } else { "" }
