@@ -104,13 +104,13 @@ fn echo(
         if next == came.len() && expected.is_none_or(|at| now > at + patience) {
             return Ok(came.into_iter().flatten().collect());
         }
-        let upcoming = [expected.filter(|at| *at > now), (next < came.len()).then_some(next_at)];
-        let left = upcoming.into_iter().flatten().min().map(|at| at.duration_since(now));
-        match left {
+        let upcoming = [expected, (next < came.len()).then_some(next_at)];
+        let first = upcoming.into_iter().flatten().min().unwrap_or(now);
+        match first.checked_duration_since(now) {
             Some(left) if left > AWAKE * 2 => std::thread::sleep(left - AWAKE),
-            Some(_) => std::hint::spin_loop(),
-            // It is late: however long that takes, it is too late to matter much.
-            None => std::thread::sleep(Duration::from_micros(50)),
+            // It is so late that a little more does not matter.
+            None if now.duration_since(first) > AWAKE => std::thread::sleep(AWAKE / 20),
+            _ => std::hint::spin_loop(),
         }
     }
 }

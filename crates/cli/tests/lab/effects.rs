@@ -1,6 +1,6 @@
 //! What paths do beside rate and delay, seen from the hosts.
 
-use crate::program::{LONGHAUL, lab, lab_with, reported, valid};
+use crate::program::{LONGHAUL, carried, lab, lab_with, worked};
 use serde_json::Value;
 
 /// Median of a run of pings, in ms.
@@ -24,8 +24,8 @@ pub(crate) fn fair_queues_keep_pings_short() {
     let rises = ["1s", "fq_codel"].map(|queue| {
         let link = format!("rate=20mbit,rtt=40ms,queue={queue}");
         let options = ["--tuned", "--server", &server];
-        let ended = valid(|| lab_with(&link, &options, &["sh", "-c", &beside]));
-        assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+        let ended = lab_with(&link, &options, &["sh", "-c", &beside]);
+        assert!(worked(&ended, 0), "{}", ended.stderr);
         ping_median(&ended.stdout) - 40.0
     });
     assert!(rises[0] > 200.0 && rises[1] < 10.0, "drop-tail and fq_codel: {rises:?} ms");
@@ -37,7 +37,8 @@ pub(crate) fn a_middlebox_strips_window_scaling() {
     let options = ["--tuned", "--server", &server];
     let client = [LONGHAUL, "test", "server", "-t", "4", "--json"];
     let link = "rate=100mbit,rtt=100ms,window-scale=strip";
-    let ended = valid(|| lab_with(link, &options, &client));
+    let ended = lab_with(link, &options, &client);
+    assert!(worked(&ended, 0), "{}", ended.stderr);
     let result: Value = serde_json::from_str(&ended.stdout).unwrap();
     let rate = result["throughput_bps"].as_f64().unwrap();
     // 65 535 bytes in 100 ms are 5.24 Mbit/s.
@@ -49,7 +50,7 @@ pub(crate) fn a_middlebox_strips_window_scaling() {
 pub(crate) fn packets_are_corrupted_and_doubled() {
     let pings = ["ping", "-q", "-c", "300", "-i", "0.002", "server"];
     let (ended, report) =
-        reported("rate=100mbit,rtt=2ms,corrupt=20%,duplicate=20%,seed=5", &[], &pings);
+        carried("rate=100mbit,rtt=2ms,corrupt=20%,duplicate=20%,seed=5", &[], &pings);
     let did = &report["achieved"];
     let count = |key: &str| did[key].as_u64().unwrap();
     assert!(count("corrupted") > 60 && count("duplicated") > 60, "{did}");
@@ -68,7 +69,7 @@ pub(crate) fn marks_take_the_place_of_drops() {
     let options = ["--tuned", "--sysctl", "net.ipv4.tcp_ecn=1", "--server", &server];
     let client = [LONGHAUL, "test", "server", "-t", "4", "--json"];
     let link = "rate=20mbit,rtt=20ms,queue=codel,ecn=yes";
-    let (_, report) = reported(link, &options, &client);
+    let (_, report) = carried(link, &options, &client);
     let did = &report["achieved"];
     assert!(did["marked"].as_u64().unwrap() > 0 && did["drops"]["aqm"] == 0, "{did}");
 }
@@ -77,7 +78,7 @@ pub(crate) fn marks_take_the_place_of_drops() {
 pub(crate) fn ways_differ_and_change() {
     let link = "rtt=20ms,rate=100mbit,down.rate=10mbit,@1s.up.delay=60ms";
     let pings = ["ping", "-i", "0.25", "-c", "8", "server"];
-    let (ended, report) = reported(link, &[], &pings);
+    let (ended, report) = carried(link, &[], &pings);
     let times: Vec<f64> = ended
         .stdout
         .lines()
@@ -100,9 +101,9 @@ pub(crate) fn losses_are_replayed() {
         lost.map(|line| line.split(',').take(3).collect::<Vec<_>>().join(",")).collect()
     };
     let [first, second] = ["first.csv", "second.csv"].map(place);
-    reported("rate=100mbit,rtt=2ms,loss=10%", &["--packet-log", &first], &pings);
+    carried("rate=100mbit,rtt=2ms,loss=10%", &["--packet-log", &first], &pings);
     let link = format!("rate=100mbit,rtt=2ms,loss=replay:{first}");
-    let (_, report) = reported(&link, &["--packet-log", &second], &pings);
+    let (_, report) = carried(&link, &["--packet-log", &second], &pings);
     let before = lost_numbers(&first);
     assert!(before.len() > 10, "{before:?}");
     // Packets that the second run never sent, because others were lost, cannot be lost again.
@@ -115,7 +116,7 @@ pub(crate) fn losses_are_replayed() {
 /// A path by its name.
 pub(crate) fn paths_have_names() {
     let ended = lab("geo", &["ping", "-c", "1", "server"]);
-    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    assert!(worked(&ended, 0), "{}", ended.stderr);
     assert!(ping_once(&ended.stdout) >= 600.0, "{}", ended.stdout);
     let ended = lab("goe", &["true"]);
     let said = ended.stderr.lines().last().unwrap_or_default();

@@ -1,6 +1,6 @@
 //! Many hosts, and the ways into a running lab.
 
-use crate::program::{Ended, LONGHAUL, end, processes, run, signal, start, until, valid};
+use crate::program::{Ended, LONGHAUL, end, processes, run, signal, start, until, valid, worked};
 use serde_json::Value;
 use std::process::Child;
 
@@ -41,8 +41,8 @@ link = "wan"
 set = "rtt=120ms"
 "#;
     let (_folder, file) = plan(&text);
-    let ended = valid(|| run(&["lab", "up", &file, "--json"]));
-    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    let ended = run(&["lab", "up", &file, "--json"]);
+    assert!(worked(&ended, 0), "{}", ended.stderr);
     let times: Vec<f64> = ended
         .stderr
         .lines()
@@ -50,8 +50,8 @@ set = "rtt=120ms"
         .filter_map(|line| line.split("time=").nth(1)?.split(' ').next()?.parse().ok())
         .collect();
     assert_eq!(times.len(), 4, "{}", ended.stderr);
-    assert!(times[..3].iter().all(|time| (23.9..60.0).contains(time)), "{times:?}");
-    assert!((123.9..180.0).contains(&times[3]), "{times:?}");
+    assert!(times[..3].iter().all(|time| (23.9..100.0).contains(time)), "{times:?}");
+    assert!((123.9..250.0).contains(&times[3]), "{times:?}");
     let report: Value = serde_json::from_str(&ended.stdout).unwrap();
     let wan = report["links"].as_array().unwrap().iter().find(|l| l["link"] == "wan").unwrap();
     assert_eq!(wan["asked"]["changes"][0]["set"], "rtt=120ms", "{wan}");
@@ -77,7 +77,7 @@ pub(crate) fn sixty_four_hosts() {
 /// It ends by the signal; a busy machine may make its links not valid.
 fn stopped(child: Child) {
     let ended = end(child);
-    assert!(matches!(ended.code, Some(130 | 3)), "{ended:?}");
+    assert!(worked(&ended, 130), "{ended:?}");
 }
 
 /// A lab of two hosts that stands until it is told to end.
@@ -122,7 +122,7 @@ pub(crate) fn ways_in() {
         let ended = run(&["lab", "set", "--lab", "ways-in", link, set]);
         assert!(ended.code == Some(2) && said(&ended).contains(part), "{settings}: {ended:?}");
     }
-    let (_folder, file) = plan(CHAIN);
+    let (_folder, file) = plan(&CHAIN.replace("NAME", "other"));
     let ended = run(&["lab", "up", &file, "--name", "ways-in"]);
     assert!(ended.code == Some(2) && said(&ended).contains("ways-in"), "{ended:?}");
     signal("INT", child.id());
@@ -139,7 +139,7 @@ pub(crate) fn captures_tell_fates() {
     let ended = run(
         &[&arguments[..], &["--", "ping", "-q", "-c", "100", "-i", "0.002", "server"]].concat()
     );
-    assert!(ended.code == Some(0), "{}", ended.stderr);
+    assert!(worked(&ended, 0), "{}", ended.stderr);
     let bytes = std::fs::read(&file).unwrap();
     // A section header of pcapng, then comments in clear.
     assert_eq!(&bytes[..4], [0x0a, 0x0d, 0x0d, 0x0a]);
@@ -181,8 +181,8 @@ pub(crate) fn a_program_fails() {
         + "[[run]]\non = \"alice\"\ncommand = \"echo first; echo last words; exit 9\"\n\
            [[run]]\non = \"bob\"\ncommand = \"sleep 61.382\"\n";
     let (_folder, file) = plan(&text);
-    let ended = valid(|| run(&["lab", "up", &file]));
-    assert_eq!(ended.code, Some(1), "{}", ended.stderr);
+    let ended = run(&["lab", "up", &file]);
+    assert!(worked(&ended, 1), "{}", ended.stderr);
     assert!(
         ended.stderr.contains("exit code 9") && ended.stderr.contains("last words"),
         "{}",

@@ -153,7 +153,7 @@ fn a_mark_stays_through_a_change_of_the_queue() {
     let mut link = queueing(1_000_000, marking);
     link.arrive(Nanos(0), train(10).ecn_capable(true), 0);
     let another = Queue::DropTail(Fifo { limit: ROOM, mark: Some(Limit::Packets(4)) });
-    link.reschedule(Nanos(1), LinkConfig { queue: another, ..config(1_000_000, 0) });
+    link.reschedule(Nanos(1), Nanos(0), LinkConfig { queue: another, ..config(1_000_000, 0) });
     assert_eq!(marked(&fates_of_all(&mut link)).len(), 6);
     assert_eq!(link.counters().marked, 6, "counted once");
 }

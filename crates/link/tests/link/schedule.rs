@@ -112,7 +112,7 @@ fn what_waits_moves_to_another_queue() {
             }
             assert_eq!(link.queued_packets(), 89);
             let now = Nanos(10_300_000);
-            link.reschedule(now, LinkConfig { queue: after, ..config(SLOW, 3) });
+            link.reschedule(now, Nanos(0), LinkConfig { queue: after, ..config(SLOW, 3) });
             // Eleven have begun to be sent, at 0 to 10 ms.
             assert_eq!((link.queued_packets(), link.queued_bytes()), (79, 79 * 1500));
             // Within the interval of CoDel and the burst of PIE nothing drops.
@@ -136,7 +136,7 @@ fn a_smaller_queue_keeps_what_fits() {
     let mut link = watched(config(SLOW, 0));
     link.arrive(Nanos(0), train(45), 0);
     let queue = Queue::drop_tail(Limit::Packets(10));
-    link.reschedule(Nanos(1), LinkConfig { queue, ..config(SLOW, 0) });
+    link.reschedule(Nanos(1), Nanos(0), LinkConfig { queue, ..config(SLOW, 0) });
     assert_eq!((link.queued_packets(), link.counters().queue_drops), (10, 34));
     assert_eq!(fates_of_all(&mut link).len(), 45);
 }
