@@ -282,14 +282,14 @@ impl Driver {
             self.sleep.woke(longer);
         }
         let slept = now.since(slept_at) > INSTANT;
+        // A direction that has something had nothing when we fell asleep, so
+        // it came just now; or while we were kept from waking, and then the
+        // others may have something by now as well.
+        let empty = if longer > HESITATION { slept_at.plus(timeout) } else { now };
         for (index, way) in self.ways.iter_mut().enumerate() {
             self.ready[index] = woken.contains(&index);
-            if !self.ready[index] {
-                way.seen_empty = now;
-            } else if slept {
-                // It had nothing when we fell asleep, so what woke us came
-                // just now; or while we were kept from waking.
-                way.seen_empty = if longer > HESITATION { slept_at.plus(timeout) } else { now };
+            if slept || !self.ready[index] {
+                way.seen_empty = empty;
             }
         }
     }
