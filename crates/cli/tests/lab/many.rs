@@ -83,7 +83,7 @@ fn stopped(child: Child) {
 /// A lab of two hosts that stands until it is told to end.
 fn standing(name: &str) -> Child {
     let (folder, file) = plan(&CHAIN.replace("NAME", name));
-    let child = start(&["lab", "up", &file]);
+    let child = start(&["lab", "up", &file, "--name", name]);
     until("the lab stands", || {
         run(&["lab", "exec", "--lab", name, "alice", "true"]).code == Some(0)
     });
@@ -156,7 +156,8 @@ pub(crate) fn killed_while_up() {
         let mut child = standing(&name);
         let program = start(&["lab", "exec", "--lab", &name, "bob", "sleep", "61.381"]);
         until("it runs", || processes("sleep\x0061.381").len() >= 2);
-        let inside = || processes("lab\0up").into_iter().filter(|id| *id != child.id()).min();
+        let mark = format!("--name\0{name}");
+        let inside = || processes(&mark).into_iter().filter(|id| *id != child.id()).min();
         match victim {
             "outside" => signal("KILL", child.id()),
             "inside" => signal("KILL", inside().unwrap()),
@@ -171,7 +172,7 @@ pub(crate) fn killed_while_up() {
         }
         assert_ne!(end(child).code, Some(0));
         assert!(begun.elapsed().as_secs() < 10, "{victim}: {:?}", begun.elapsed());
-        until("nothing is left", || processes("lab\0up").is_empty());
+        until("nothing is left", || processes(&mark).is_empty());
     }
 }
 
