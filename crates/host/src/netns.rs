@@ -33,6 +33,22 @@ impl NetNs {
         .map(|handle| NetNs { handle })
     }
 
+    /// The calling thread's own.
+    ///
+    /// # Errors
+    /// The system's own.
+    pub fn current() -> io::Result<Self> {
+        Ok(NetNs { handle: File::open("/proc/thread-self/ns/net")?.into() })
+    }
+
+    /// Another handle on the same namespace.
+    ///
+    /// # Errors
+    /// The system's own where it is out of descriptors.
+    pub fn clone_handle(&self) -> io::Result<Self> {
+        Ok(NetNs { handle: self.handle.try_clone()? })
+    }
+
     /// Runs `work` on a thread inside the namespace and waits for it. Sockets
     /// made and threads started there belong to the namespace.
     ///

@@ -85,6 +85,32 @@ impl LabHost {
         })
     }
 
+    /// Puts the machine itself in the place of host `index`: devices among its
+    /// own, which go with the lab, and no setting of it changed.
+    pub(crate) fn machine(plan: &Plan, index: usize, table: &Table) -> Result<Self, LabError> {
+        let asked = &plan.hosts[index];
+        let namespace = NetNs::current().map_err(LabError::system("finding our namespace"))?;
+        let netlink = Netlink::open().map_err(LabError::system("opening netlink"))?;
+        let mut devices = Vec::new();
+        let mut numbers = Vec::new();
+        for link in plan.links_at(index) {
+            // The kernel takes the lowest free number: no clash is possible.
+            let tun = Arc::new(Tun::create("longhaul%d")?);
+            let name = tun.name().map_err(LabError::system("asking the device's name"))?;
+            let mtu = plan.links[link].path.mtu();
+            numbers.push((link, start_device(&netlink, &name, mtu)?));
+            devices.push(HostDevice { link, name, tun });
+        }
+        connect_routes(&netlink, plan, index, table, &numbers, false, true)?;
+        Ok(LabHost {
+            name: asked.name.clone(),
+            ipv4: asked.ipv4,
+            ipv6: asked.ipv6,
+            namespace,
+            devices,
+        })
+    }
+
     /// Its end of a link.
     pub(crate) fn device(&self, link: usize) -> Option<&HostDevice> {
         self.devices.iter().find(|device| device.link == link)
@@ -121,22 +147,40 @@ fn connect(plan: &Plan, index: usize, table: &Table) -> Result<Vec<HostDevice>, 
         // reports) would be traffic nobody asked for. Without IPv6 there is
         // nothing to silence.
         ipv6 &= set(&format!("net.ipv6.conf.{name}.addr_gen_mode"), "1").is_ok();
-        let device = netlink.index(&name).map_err(system("finding the TUN device"))?;
-        netlink
-            .bring_up(device, Some(spec.path.mtu()), Some(RING))
-            .map_err(system("starting the TUN device"))?;
-        numbers.push((link, device));
+        numbers.push((link, start_device(&netlink, &name, spec.path.mtu())?));
         devices.push(HostDevice { link, name, tun });
     }
     settle(asked, plan, index, table)?;
-    if let Some((_, first)) = numbers.first() {
-        let addresses = [IpAddr::V4(asked.ipv4), IpAddr::V6(asked.ipv6)];
-        for address in addresses.into_iter().filter(|address| address.is_ipv4() || ipv6) {
-            netlink.add_address(*first, address).map_err(system("setting an address"))?;
-        }
-        add_routes(&netlink, plan, index, table, &numbers, ipv6)?;
-    }
+    connect_routes(&netlink, plan, index, table, &numbers, ipv6, false)?;
     Ok(devices)
+}
+
+/// Brings a device up; gives its number.
+fn start_device(netlink: &Netlink, name: &str, mtu: u32) -> Result<u32, LabError> {
+    let device = netlink.index(name).map_err(LabError::system("finding the TUN device"))?;
+    netlink
+        .bring_up(device, Some(mtu), Some(RING))
+        .map_err(LabError::system("starting the TUN device"))?;
+    Ok(device)
+}
+
+/// Addresses, on the first device, and routes.
+fn connect_routes(
+    netlink: &Netlink,
+    plan: &Plan,
+    index: usize,
+    table: &Table,
+    numbers: &[(usize, u32)],
+    ipv6: bool,
+    is_machine: bool,
+) -> Result<(), LabError> {
+    let Some((_, first)) = numbers.first() else { return Ok(()) };
+    let asked = &plan.hosts[index];
+    let addresses = [IpAddr::V4(asked.ipv4), IpAddr::V6(asked.ipv6)];
+    for address in addresses.into_iter().filter(|address| address.is_ipv4() || ipv6) {
+        netlink.add_address(*first, address).map_err(LabError::system("setting an address"))?;
+    }
+    add_routes(netlink, plan, index, table, numbers, ipv6, is_machine)
 }
 
 fn add_routes(
@@ -146,6 +190,7 @@ fn add_routes(
     table: &Table,
     numbers: &[(usize, u32)],
     ipv6: bool,
+    is_machine: bool,
 ) -> Result<(), LabError> {
     let asked = &plan.hosts[index];
     let everywhere = |v4: bool| -> IpAddr {
@@ -157,6 +202,10 @@ fn add_routes(
     };
     // Of each hop the link, where it leads (`None`: everywhere).
     let hops: Vec<(usize, Option<usize>)> = match table.of(plan, index) {
+        // The machine keeps its own way to everywhere else.
+        HostRoutes::Default { link } if is_machine => {
+            (0..plan.hosts.len()).filter(|to| *to != index).map(|to| (link, Some(to))).collect()
+        }
         HostRoutes::Default { link } => vec![(link, None)],
         HostRoutes::Each(hops) => hops.iter().map(|hop| (hop.link, Some(hop.to))).collect(),
     };

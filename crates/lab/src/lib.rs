@@ -28,6 +28,7 @@ mod idle;
 mod listen;
 pub mod log;
 mod packet;
+pub mod relay;
 mod running;
 mod session;
 mod watch;
@@ -36,6 +37,6 @@ mod way;
 pub use error::LabError;
 pub use hosts::{LabHost, PREFER_IPV4};
 
-pub use running::{Lab, LabReport, LinkReport};
+pub use running::{Lab, LabReport, LinkReport, Options};
 pub use session::{End, Ending, Job, Session, SessionEnd, SessionEvent, Streams, Why};
 pub use watch::{QueueSample, Seen, Watch, Way, fate_in_a_word};

@@ -51,6 +51,16 @@ struct State {
     changes: Vec<PathChange>,
 }
 
+/// How a lab is to be made.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Options {
+    /// The emulator spends a core on accuracy and never sleeps.
+    pub accurate: bool,
+    /// The host of that place in the plan is the machine itself: its end of
+    /// the links is a device among the machine's own. Needs root.
+    pub machine: Option<usize>,
+}
+
 /// How a lab's links did.
 #[derive(Debug)]
 pub struct LabReport {
@@ -85,12 +95,11 @@ const THREADS: usize = 2;
 
 impl Lab {
     /// Makes the hosts, connects them and measures the idle links. Needs the
-    /// privileges of a world of its own ([`host::world`]). With `accurate` the
-    /// emulator spends a core on it and never sleeps.
+    /// privileges of a world of its own ([`host::world`]).
     ///
     /// # Errors
     /// [`LabError`]: nothing is left behind.
-    pub fn start(plan: &Plan, accurate: bool) -> Result<Self, LabError> {
+    pub fn start(plan: &Plan, options: Options) -> Result<Self, LabError> {
         certificate::check_memory(plan.memory(), memory::available())?;
         for host in &plan.hosts {
             hosts::check_congestion(&host.congestion)?;
@@ -99,12 +108,15 @@ impl Lab {
         let table = routes::table(plan)?;
         let inherited = Inherited::read();
         let hosts = (0..plan.hosts.len())
-            .map(|index| LabHost::create(plan, index, &table, &inherited))
+            .map(|index| match options.machine {
+                Some(machine) if machine == index => LabHost::machine(plan, index, &table),
+                _ => LabHost::create(plan, index, &table, &inherited),
+            })
             .collect::<Result<Vec<_>, _>>()?;
         let mut lab = Lab {
             hosts,
             links: Vec::new(),
-            accurate,
+            accurate: options.accurate,
             epoch: clock::now(),
             orders: Vec::new(),
             drivers: Mutex::default(),

@@ -18,7 +18,7 @@ mod window;
 pub use error::VerifyError;
 pub use probe::{Interval, StopFlag};
 
-use lab::{Lab, LabHost};
+use lab::{Lab, LabHost, Options};
 use record::{Finding, LOOP_SCHEMA, LoopReport, Measurement, PlanItem};
 use topology::Plan;
 use tune::{Buffers, Target};
@@ -84,7 +84,7 @@ pub fn run(
     observe: &mut (dyn FnMut(Event<'_>) + Send),
     stop: &StopFlag,
 ) -> Result<Outcome, VerifyError> {
-    let lab = Lab::start(&experiment.lab, false)?;
+    let lab = Lab::start(&experiment.lab, Options::default())?;
     observe(Event::LabStands(&lab));
     let share = window::cap(&lab, experiment.window, stop)?;
 

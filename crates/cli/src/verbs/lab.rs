@@ -1,6 +1,7 @@
 //! `longhaul lab`: hosts and emulated paths inside this machine.
 
 mod check;
+mod machine;
 mod paths;
 mod run;
 mod stage;

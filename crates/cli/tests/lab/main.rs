@@ -48,7 +48,7 @@ fn main() {
 }
 
 fn trials(lab: bool, iperf3: bool, devices: bool) -> Vec<Trial> {
-    let tests: [(&str, Needs, fn()); 33] = [
+    let tests: [(&str, Needs, fn()); 35] = [
         ("the_loop_closes", Needs::Nothing, closed_loop::the_loop_closes),
         ("the_loop_can_be_interrupted", Needs::Nothing, closed_loop::it_can_be_interrupted),
         ("the_command_has_the_terminal", Needs::Nothing, path::the_command_has_the_terminal),
@@ -80,6 +80,12 @@ fn trials(lab: bool, iperf3: bool, devices: bool) -> Vec<Trial> {
         ("a_program_fails", Needs::Nothing, many::a_program_fails),
         ("bad_plans", Needs::Nothing, many::bad_plans),
         ("a_link_is_checked", Needs::Nothing, many::a_link_is_checked),
+        ("the_machine_at_the_far_end", Needs::Nothing, many::the_machine_at_the_far_end),
+        (
+            "the_network_behind_the_machine",
+            Needs::RootAndDevices,
+            many::the_network_behind_the_machine,
+        ),
         ("our_client_its_server", Needs::Iperf3, wire::our_client_its_server),
         ("its_client_our_server", Needs::Iperf3, wire::its_client_our_server),
     ];

@@ -240,3 +240,46 @@ pub(crate) fn a_link_is_checked() {
     let human = run(&["lab", "check", "--link", "rate=50mbit,rtt=10ms", "-t", "0.3"]);
     assert!(human.stdout.contains("idle round trip"), "{LONGHAUL}: {}", human.stdout);
 }
+
+/// A service of this machine, on its loopback alone, behind the path.
+pub(crate) fn the_machine_at_the_far_end() {
+    let service = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = service.local_addr().unwrap().port();
+    std::thread::spawn(move || {
+        for stream in service.incoming() {
+            std::io::Write::write_all(&mut stream.unwrap(), b"behind the path\n").unwrap();
+        }
+    });
+    let read = format!("exec 3<>/dev/tcp/machine/{port}; cat <&3");
+    let arguments = ["lab", "run", "--link", "rate=10mbit,rtt=50ms", "--far-end", "machine", "--"];
+    let ended = run(&[&arguments[..], &["bash", "-c", &read]].concat());
+    assert!(worked(&ended, 0), "{}", ended.stderr);
+    assert_eq!(ended.stdout, "behind the path\n");
+}
+
+/// The machine's network behind the path. The machine is a namespace here, and
+/// its network another: nothing of the real one is touched.
+pub(crate) fn the_network_behind_the_machine() {
+    let lab = format!("{LONGHAUL} lab run --link rate=100mbit,rtt=30ms --far-end machine --nat --");
+    let script = format!(
+        "set -e; ip link set lo up; ip link add up0 type veth peer name net0
+         unshare -n sleep 20 & far=$!
+         until ip link set net0 netns $far 2>/dev/null; do sleep 0.05; done
+         ip addr add 203.0.113.1/24 dev up0; ip link set up0 up
+         nsenter -t $far -n ip addr add 203.0.113.9/24 dev net0
+         nsenter -t $far -n ip link set net0 up
+         {lab} true || echo refused $?
+         sysctl -qw net.ipv4.ip_forward=1
+         {lab} ping -c 2 -i 0.2 203.0.113.9 || true
+         ip -o link | grep -c longhaul || true
+         kill $far"
+    );
+    let output = std::process::Command::new("unshare")
+        .args(["--net", "sh", "-c", &script])
+        .output()
+        .unwrap();
+    let [out, err] = [output.stdout, output.stderr].map(|s| String::from_utf8(s).unwrap());
+    assert!(out.contains("refused 2") && err.contains("ip_forward=1"), "{out}{err}");
+    assert!(out.contains("2 received"), "{out}{err}");
+    assert!(out.ends_with("0\n"), "no device is left: {out}");
+}

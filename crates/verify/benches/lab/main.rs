@@ -9,7 +9,7 @@ mod traffic;
 
 use host::clock;
 use host::world::{self, Ended};
-use lab::Lab;
+use lab::{Lab, Options};
 use pair::{ADDRESSES, Pair};
 use record::{Measurement, PathReport};
 use std::time::Duration;
@@ -73,7 +73,10 @@ fn median(mut values: Vec<f64>) -> f64 {
 }
 
 fn lab(path: &str, accurate: bool) -> Fallible<Lab> {
-    Ok(Lab::start(&Plan::pair(path.parse()?, "cubic", &[], true), accurate)?)
+    Ok(Lab::start(
+        &Plan::pair(path.parse()?, "cubic", &[], true),
+        Options { accurate, ..Options::default() },
+    )?)
 }
 
 fn idle() -> Fallible<()> {
@@ -118,7 +121,7 @@ fn many_hosts() -> Fallible<()> {
     let mut times = Vec::new();
     for _ in 0..REPEATS {
         let start = clock::now();
-        let lab = Lab::start(&plan, false)?;
+        let lab = Lab::start(&plan, Options::default())?;
         times.push(start.elapsed().as_secs_f64());
         lab.finish()?;
     }

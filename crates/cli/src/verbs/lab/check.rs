@@ -6,7 +6,7 @@ use crate::console::Console;
 use crate::failure::{DONE, Failure, NOT_VALID, Outcome};
 use crate::{inside, stop};
 use clap::Args;
-use lab::Lab;
+use lab::{Lab, Options};
 use record::PathReport;
 use report::terminal;
 use std::time::Duration;
@@ -59,7 +59,8 @@ fn run_inside(args: &CheckArgs, console: &mut Console) -> Outcome {
     let stop = stop::on_signals();
     let plan = Plan::pair(args.link.clone(), "cubic", &[], false);
     console.live("building the lab and measuring the idle path");
-    let lab = Lab::start(&plan, args.accurate).map_err(Failure::usage)?;
+    let lab = Lab::start(&plan, Options { accurate: args.accurate, ..Options::default() })
+        .map_err(Failure::usage)?;
     console.live(&format!("filling the path for {:.1} s each way", args.seconds.as_secs_f64()));
     lab::check::fill(&lab, args.seconds, &|| stop.is_raised()).map_err(Failure::work)?;
     console.clear();

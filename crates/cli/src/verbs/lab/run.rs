@@ -1,5 +1,6 @@
 //! `longhaul lab run` and `lab shell`: a program on the client, behind a path.
 
+use super::machine::{self, FarEnd};
 use super::stage::{self, Stage, StageArgs};
 use super::{parse_path, setting};
 use crate::failure::{Failure, Outcome};
@@ -30,6 +31,13 @@ pub(super) struct PairArgs {
     /// A command line to start on the server first; CMD starts once it listens
     #[arg(long, value_name = "CMD")]
     server: Option<String>,
+    /// What is at the far end: a host of the lab's own, or this machine, as the
+    /// host `machine`, whose TCP services are reached through the path
+    #[arg(long, value_name = "END", default_value = "server", conflicts_with = "server")]
+    far_end: FarEnd,
+    /// With --far-end machine, reach the machine's network as well (root)
+    #[arg(long)]
+    nat: bool,
     #[command(flatten)]
     stage: StageArgs,
 }
@@ -41,6 +49,7 @@ Examples:
       --server 'longhaul server --one-off' -- longhaul test server
   longhaul lab run --link geo -- ping -c 5 server
   longhaul lab run --link rate=20mbit,rtt=40ms,queue=fq_codel --server 'iperf3 -s -1' -- iperf3 -c server
+  longhaul lab run --link lte --far-end machine -- curl http://machine:8080/
 
 The link, up (client to server) and down alike, or one way with up. and down. before a key:
   rate=100mbit   bottleneck, counting IP bytes; unlimited; trace:FILE (mahimahi's format)
@@ -117,9 +126,11 @@ fn words(command: &[OsString]) -> String {
 }
 
 fn run_inside(args: &PairArgs, command: &[OsString], words: String) -> Outcome {
-    let plan = Plan::pair(args.link.clone(), &args.cc, &args.sysctl, args.tuned);
-    let stage = Stage::build(&plan, &args.stage)?;
+    let mut plan = Plan::pair(args.link.clone(), &args.cc, &args.sysctl, args.tuned);
+    let far_end = machine::FarHost::of(args.far_end, args.nat, &mut plan)?;
+    let stage = Stage::build(&plan, &args.stage, far_end.place())?;
     introduce(&stage.lab, &args.cc);
+    let _open = far_end.open(&stage.lab)?;
     let mut jobs = Vec::new();
     if let Some(line) = &args.server {
         jobs.push(Job {

@@ -4,7 +4,7 @@ use crate::failure::{Code, Failure, NOT_VALID};
 use clap::Args;
 use host::program::Reaper;
 use host::{signals, world};
-use lab::{Ending, Lab, LabError, LabReport, LinkReport, PREFER_IPV4};
+use lab::{Ending, Lab, LabError, LabReport, LinkReport, Options, PREFER_IPV4};
 use record::PathReport;
 use std::ffi::OsString;
 use std::fs::File;
@@ -54,11 +54,18 @@ pub(super) struct Stage {
 
 impl Stage {
     /// Builds it. From here on signals end it in good order.
-    pub(super) fn build(plan: &Plan, args: &StageArgs) -> Result<Self, Failure> {
+    pub(super) fn build(
+        plan: &Plan,
+        args: &StageArgs,
+        machine: Option<usize>,
+    ) -> Result<Self, Failure> {
         let ending = Ending::default();
         end_on_signals(&ending);
         let reaper = Reaper::start(path_with_us());
-        let lab = Arc::new(Lab::start(plan, args.accurate).map_err(Failure::usage)?);
+        let lab = Arc::new(
+            Lab::start(plan, Options { accurate: args.accurate, machine })
+                .map_err(Failure::usage)?,
+        );
         cover_names(&lab);
         let name = match &args.name {
             Some(name) => lab::control::serve(name, &lab).map(|()| name.clone()),

@@ -130,7 +130,7 @@ fn job(plan: &Plan, program: &ProgramPlan) -> Job {
 }
 
 fn run_inside(plan: &Plan, args: &UpArgs, console: &mut Console) -> Outcome {
-    let stage = Stage::build(plan, &args.stage)?;
+    let stage = Stage::build(plan, &args.stage, None)?;
     console.say(&format!(
         "lab {}: {} hosts, {} links{}",
         stage.name,
