@@ -264,7 +264,9 @@ pub(crate) fn the_network_behind_the_machine() {
     let script = format!(
         "set -e; ip link set lo up; ip link add up0 type veth peer name net0
          unshare -n sleep 20 & far=$!
-         until ip link set net0 netns $far 2>/dev/null; do sleep 0.05; done
+         until [ \"$(readlink /proc/$far/ns/net)\" != \"$(readlink /proc/self/ns/net)\" ]
+         do sleep 0.05; done
+         ip link set net0 netns $far
          ip addr add 203.0.113.1/24 dev up0; ip link set up0 up
          nsenter -t $far -n ip addr add 203.0.113.9/24 dev net0
          nsenter -t $far -n ip link set net0 up
