@@ -13,7 +13,8 @@ use crate::failure::Outcome;
 use clap::{Args, Subcommand};
 use host::sysctl;
 use lab::LabError;
-use topology::PathSpec;
+use std::path::PathBuf;
+use topology::{PathSpec, UserPaths};
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
@@ -58,8 +59,25 @@ pub(crate) fn run(args: &LabArgs, console: &mut Console) -> Outcome {
 
 /// A path as `--link` takes it; files it names are read here.
 fn parse_path(text: &str) -> Result<PathSpec, String> {
-    PathSpec::parse(text, &mut |file| std::fs::read_to_string(file))
+    let own = own_paths()?;
+    PathSpec::parse_among(text, &own, &mut |file| std::fs::read_to_string(file))
         .map_err(|error| error.to_string())
+}
+
+/// The user's own paths: longhaul/paths.toml in the folder of the user's
+/// settings (XDG Base Directory); none where there is no such file.
+fn own_paths() -> Result<UserPaths, String> {
+    let set = |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let folder = set("XDG_CONFIG_HOME").or_else(|| Some(set("HOME")?.join(".config")));
+    let Some(file) = folder.map(|folder| folder.join("longhaul/paths.toml")) else {
+        return Ok(UserPaths::default());
+    };
+    let name = file.display().to_string();
+    match std::fs::read_to_string(&file) {
+        Ok(text) => UserPaths::parse(&name, &text).map_err(|error| error.to_string()),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(UserPaths::default()),
+        Err(error) => Err(format!("cannot read {name}: {error}")),
+    }
 }
 
 fn setting(text: &str) -> Result<(String, String), String> {
