@@ -84,6 +84,7 @@ pub struct PathChange {
 /// What an emulated path did, by its own measurement. Where there are two
 /// directions, the worse one is told; counters are sums.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Achieved {
     /// Rate over the time the bottleneck was busy, in real time, of the busier
     /// direction; `None` where it never was busy for long enough to tell.

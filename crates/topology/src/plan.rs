@@ -55,7 +55,7 @@ use written::PlanText;
 /// 10.0.0.1 to 10.0.0.254.
 pub const MAX_HOSTS: usize = 250;
 
-/// Most links of a plan: each takes two threads and two devices.
+/// Most links of a plan: each takes two devices.
 pub const MAX_LINKS: usize = 500;
 
 /// What is asked of a lab. [`Plan::parse`] and [`Plan::from_shape`] give

@@ -34,7 +34,8 @@ fn main() {
         libtest_mimic::run(&arguments, trials(true, true, true)).exit();
     }
     let probe = program::lab("rate=1gbit,rtt=1ms", &["true"]);
-    let lab = probe.code == Some(0);
+    // A busy machine has labs, too, if none that is valid.
+    let lab = program::worked(&probe, 0);
     let iperf3 = Command::new("iperf3").arg("--version").output().is_ok();
     if !lab {
         eprintln!("no lab can be made here ({}): its tests are skipped", probe.stderr.trim());

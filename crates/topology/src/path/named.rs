@@ -7,8 +7,7 @@ pub struct NamedPath {
     pub name: &'static str,
     /// What it is, in one line.
     pub about: &'static str,
-    /// Where its figures come from; "seed N" is the N-th of the documents this
-    /// project was made after.
+    /// Where its figures come from.
     pub source: &'static str,
     /// The path as it would be written.
     pub spec: &'static str,
@@ -31,7 +30,7 @@ impl NamedPath {
     }
 }
 
-const EMULAB: &str = "seed 4, figures 1 and 3; a link's delay counts each way on Emulab";
+const EMULAB: &str = "a course project on Emulab, TCP against UDT, figures 1 and 3; a link's delay counts each way on Emulab";
 const INTEROP: &str = "QUIC interop runner, testcases.py";
 const BROWSING: &str = "WebPageTest, settings/connectivity.ini.sample";
 const WEBSITE: &str = "WebPageTest, the connections of its website";
@@ -41,55 +40,55 @@ pub const PATHS: &[NamedPath] = &[
     NamedPath::new(
         "transatlantic",
         "Frankfurt to Las Vegas between data centres, 2.16 MB of BDP",
-        "seed 0",
+        "Measuring Network Throughput, 2013",
         "rate=100mbit,rtt=173ms",
     ),
     NamedPath::new(
         "lambda",
         "Amsterdam to Chicago over a lambda of its own, OC-12",
-        "seed 1 for the path; round trip about 100 ms",
+        "TCP and UDP tests on the NetherLight lambda; round trip about 100 ms",
         "rate=622mbit,rtt=100ms",
     ),
     NamedPath::new(
         "hongkong-germany",
         "Downloads from Germany to Hong Kong over 1 Gbit/s access links",
-        "seed 2",
+        "Long-distance HTTP downloads sped up by socket buffers",
         "rate=1gbit,rtt=200ms",
     ),
     NamedPath::new(
         "home-2.5g-to-seattle",
         "2.5 Gbit/s fibre at home in Eugene, Oregon, to Seattle",
-        "seed 3",
+        "M3AAWG training, Understanding Network Performance, 2025",
         "rate=2.5gbit,rtt=15ms,overhead=38",
     ),
     NamedPath::new(
         "home-2.5g-to-philadelphia",
         "2.5 Gbit/s fibre at home in Eugene, Oregon, to Philadelphia",
-        "seed 3, mean of its pings",
+        "M3AAWG training, Understanding Network Performance, 2025; mean of its pings",
         "rate=2.5gbit,rtt=84.7ms,overhead=38",
     ),
     NamedPath::new(
         "home-2.5g-to-paris",
         "2.5 Gbit/s fibre at home in Eugene, Oregon, to Paris, 51.1 MB of BDP",
-        "seed 3",
+        "M3AAWG training, Understanding Network Performance, 2025",
         "rate=2.5gbit,rtt=163.6ms,overhead=38",
     ),
     NamedPath::new(
         "home-2.5g-to-darwin",
         "2.5 Gbit/s fibre at home in Eugene, Oregon, to Darwin, 71.3 MB of BDP",
-        "seed 3",
+        "M3AAWG training, Understanding Network Performance, 2025",
         "rate=2.5gbit,rtt=228.1ms,overhead=38",
     ),
     NamedPath::new(
         "geo",
         "Geostationary satellite, 250 Mbit/s down and 3 Mbit/s up",
-        "seed 3 (600 ms); picoquic's satellite test, after J. Border of Hughes (rates)",
+        "M3AAWG training, Understanding Network Performance, 2025 (600 ms); picoquic's satellite test, after J. Border of Hughes (rates)",
         "up.rate=3mbit,down.rate=250mbit,rtt=600ms",
     ),
     NamedPath::new(
         "leo",
         "Low Earth orbit: another satellite and another delay every 15 s; rate and dark 0.1 s are round figures",
-        "seed 3 (25 to 100 ms); Tanveer et al., Making Sense of Constellations, 2023 (15 s)",
+        "M3AAWG training, Understanding Network Performance, 2025 (25 to 100 ms); Tanveer et al., Making Sense of Constellations, 2023 (15 s)",
         "rate=100mbit,rtt=25ms,blackhole=100ms@15s,\
          @15s.rtt=60ms,@30s.rtt=100ms,@45s.rtt=40ms,repeat=60s",
     ),

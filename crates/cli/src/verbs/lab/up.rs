@@ -67,7 +67,7 @@ Examples:
   longhaul lab up --shape star --hosts 64 --path rate=100mbit,rtt=10ms
 Then, from another terminal:
   longhaul lab list
-  longhaul lab exec left1 ping right1
+  longhaul lab exec client1 ping server1
   longhaul lab set bottleneck loss=1%
 
 A plan:

@@ -44,7 +44,7 @@ const EXEC_EXAMPLES: &str = "\
 Examples:
   longhaul lab exec server iperf3 -s
   longhaul lab exec client ping -c 3 server
-  longhaul lab exec --lab dumbbell left1
+  longhaul lab exec --lab dumbbell client1
 
 Exit code: the program's own; 137 where the lab ended before it.";
 
