@@ -13,8 +13,9 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::time::{Duration, Instant};
 
-/// The longest line, in bytes and without its end: 64 KiB.
-pub const LONGEST_LINE: usize = 64 * 1024;
+/// The longest line, in bytes and without its end: 1 MiB, a lab of 250 hosts
+/// and 500 links twice over.
+pub const LONGEST_LINE: usize = 1024 * 1024;
 
 /// The longest name of a lab, in bytes.
 pub const LONGEST_NAME: usize = 64;
@@ -191,7 +192,10 @@ impl Connection {
     /// `TimedOut`; `BrokenPipe` where the other end has gone.
     pub fn send_line(&mut self, line: &str, limit: Duration) -> io::Result<()> {
         if line.contains('\n') || line.len() > LONGEST_LINE {
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, "not one line of 64 KiB"));
+            return Err(io::Error::new(
+                io::ErrorKind::InvalidInput,
+                "not one line of at most 1 MiB",
+            ));
         }
         let since = clock::now();
         let bytes = [line.as_bytes(), b"\n"].concat();
@@ -223,7 +227,7 @@ impl Connection {
             let end = unseen.iter().position(|byte| *byte == b'\n').map(|at| searched + at);
             searched = self.pending.len();
             if end.unwrap_or(searched) > LONGEST_LINE {
-                return Err(io::Error::new(io::ErrorKind::InvalidData, "a line above 64 KiB"));
+                return Err(io::Error::new(io::ErrorKind::InvalidData, "a line above 1 MiB"));
             }
             if let Some(end) = end {
                 let rest = self.pending.split_off(end + 1);
@@ -246,14 +250,14 @@ impl Connection {
         }
     }
 
-    /// The stream itself, for what is no longer in lines. What the other end
-    /// sent beyond the last line received is lost.
+    /// The stream itself, for what is no longer in lines, and what came of it
+    /// already after the last line received.
     #[must_use]
-    pub fn into_stream(self) -> UnixStream {
+    pub fn into_stream(self) -> (Vec<u8>, UnixStream) {
         // Either end may be quiet for as long as it likes from here on.
         let _ = self.stream.set_read_timeout(None);
         let _ = self.stream.set_write_timeout(None);
-        self.stream
+        (self.pending, self.stream)
     }
 
     /// Whether the other end still holds its side. While it does, its process

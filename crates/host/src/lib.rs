@@ -9,6 +9,7 @@ pub mod clock;
 pub mod control;
 pub mod cpu;
 pub mod join;
+pub mod limits;
 pub mod memory;
 pub mod nat;
 pub mod netlink;

@@ -170,6 +170,9 @@ pub(crate) fn enter_host(network: RawFd) -> io::Result<()> {
     Ok(())
 }
 
+/// How often is looked for orphans from outside.
+const GLANCE: std::time::Duration = std::time::Duration::from_secs(1);
+
 fn collect(shared: &Shared) {
     loop {
         let started = hold(&shared.known).started;
@@ -180,11 +183,11 @@ fn collect(shared: &Shared) {
                 .map(|_| info.si_pid())
         };
         let Ok(id) = waited else {
-            // No child at all. The next one comes of a start, and orphans only
-            // of children.
+            // No child at all. The next one comes of a start, or is an orphan of
+            // a program that came in from outside.
             let known = hold(&shared.known);
             let unchanged = |known: &mut Known| known.started == started;
-            drop(shared.changed.wait_while(known, unchanged));
+            drop(shared.changed.wait_timeout_while(known, GLANCE, unchanged));
             continue;
         };
         let starting = hold(&shared.starting);

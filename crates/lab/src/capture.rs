@@ -15,14 +15,10 @@ use pcap_file::pcapng::blocks::interface_description::{
 use pcap_file::{DataLink, PcapError};
 use std::borrow::Cow;
 use std::io::{self, BufWriter, Write};
-use std::sync::mpsc::RecvTimeoutError;
 use std::time::Duration;
 
 /// Time stamps count nanoseconds: 10^-9 s.
 const NANOSECONDS: u8 = 9;
-
-/// How long a quiet capture waits until it looks whether anyone still reads.
-const QUIET: Duration = Duration::from_millis(200);
 
 /// Writes a capture at `host` until the lab ends or nobody reads any longer.
 ///
@@ -59,21 +55,16 @@ fn write(lab: &Lab, host: &str, watch: &Watch, out: impl Write) -> io::Result<()
     writer.get_mut().flush()?;
     // The lab's clock in the world's time.
     let zero = clock::unix_time().saturating_sub(lab.epoch().elapsed());
-    loop {
-        match watch.seen.recv_timeout(QUIET) {
-            Ok(batch) => {
-                for seen in &batch {
-                    if let Some(block) = interfaces.block(seen, zero) {
-                        writer.write_pcapng_block(block).map_err(broken)?;
-                    }
-                }
-                // Whole blocks, so that what was captured so far can be read.
-                writer.get_mut().flush()?;
+    for batch in &watch.seen {
+        for seen in &batch {
+            if let Some(block) = interfaces.block(seen, zero) {
+                writer.write_pcapng_block(block).map_err(broken)?;
             }
-            Err(RecvTimeoutError::Timeout) => writer.get_mut().flush()?,
-            Err(RecvTimeoutError::Disconnected) => return Ok(()),
         }
+        // Whole blocks, so that what was captured so far can be read.
+        writer.get_mut().flush()?;
     }
+    Ok(())
 }
 
 /// The directions at one host.

@@ -156,7 +156,7 @@ impl Certificate<'_> {
         }
         if let Some(idle) = self.idle_rtt {
             let asked = self.path.rtt().duration();
-            if !is_jittered(self.path) && idle.abs_diff(asked) > IDLE.max(asked / 50) {
+            if !varies(self.path) && idle.abs_diff(asked) > IDLE.max(asked / 50) {
                 reasons.push(format!(
                     "the idle round trip was {:.2} ms where {} were asked: the machine was busy at the start",
                     idle.as_secs_f64() * 1e3,
@@ -179,7 +179,7 @@ impl Certificate<'_> {
 
     /// A rate that stays the same is checked over the time it was used.
     fn wrong_rate(&self) -> Option<String> {
-        if !self.changes.is_empty() || self.path.has_schedule() {
+        if !self.changes.is_empty() || self.path.has_schedule() || varies(self.path) {
             return None;
         }
         self.tallies.iter().find_map(|tally| {
@@ -197,8 +197,11 @@ impl Certificate<'_> {
             let counters = tally.counters;
             #[expect(clippy::cast_precision_loss, reason = "fewer than 2^53 packets")]
             let off = (counters.lost as f64 - counters.loss_expected).abs();
-            // Half a packet is what rounding may make where nothing varies.
-            (off > DEVIATIONS * counters.loss_variance.sqrt() + 0.5).then(|| {
+            // Few losses are not spread as a bell: they may exceed their mean by
+            // as many packets as they may by deviations (after Bernstein). Where
+            // nothing varies half a packet is what rounding makes.
+            let slack = if counters.loss_variance > 0.0 { DEVIATIONS } else { 0.5 };
+            (off > DEVIATIONS * counters.loss_variance.sqrt() + slack).then(|| {
                 format!(
                     "{} packets were lost where the model expects {:.0}",
                     counters.lost, counters.loss_expected
@@ -216,9 +219,14 @@ pub(crate) fn constant_rate(way: &Way) -> Option<BitRate> {
     }
 }
 
-/// Whether the round trip differs from packet to packet.
-fn is_jittered(path: &PathSpec) -> bool {
-    let varies = |way: &Way| way.config().jitter.is_some() || way.config().reorder.is_some();
+/// Whether the round trip differs from packet to packet, as asked: then
+/// neither it nor the spacing of deliveries tells of the emulator.
+fn varies(path: &PathSpec) -> bool {
+    let varies = |way: &Way| {
+        let config = way.config();
+        let traced = matches!(config.rate, Rate::Trace(_));
+        config.jitter.is_some() || config.reorder.is_some() || traced
+    };
     path.ways().into_iter().any(varies)
 }
 

@@ -88,7 +88,7 @@ fn send(
     let (start, mut sent) = (clock::now(), 0);
     while start.elapsed() < time && !stop() {
         let due = offered.bytes_in(start.elapsed()).bytes();
-        while sent < due {
+        while sent < due && start.elapsed() < time && !stop() {
             match socket.send(&bytes) {
                 Ok(_) => sent += u64::from(mtu) * segments as u64,
                 // The device or the socket is full: the link is busy.

@@ -5,9 +5,8 @@ use crate::capture;
 use crate::{Lab, LabError};
 use host::control::{self, Connection, Listener};
 use serde::{Deserialize, Serialize};
-use std::io;
+use std::io::{self, Read};
 use std::os::fd::{AsFd, AsRawFd};
-use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -101,7 +100,8 @@ fn answer(lab: &Lab, mut caller: Connection) {
                     Ok(watch) => {
                         if say(&mut caller, &Answer::Done).is_ok() {
                             // Whoever captures ends it by hanging up.
-                            let _ = capture::stream(lab, &host, &watch, caller.into_stream());
+                            let (_, stream) = caller.into_stream();
+                            let _ = capture::stream(lab, &host, &watch, stream);
                         }
                         return;
                     }
@@ -132,7 +132,14 @@ fn set_link(lab: &Lab, link: Option<&str>, settings: &str) -> Result<(), LabErro
     let name = match (link, links.next(), links.next()) {
         (Some(name), ..) => name,
         (None, Some((only, _)), None) => only,
-        _ => "",
+        _ => {
+            let all: Vec<&str> = lab.links().map(|(name, _)| name).collect();
+            let known = all.iter().take(12).copied().collect::<Vec<_>>().join(", ");
+            let more = if all.len() > 12 { ", …" } else { "" };
+            return Err(LabError::Refused {
+                why: format!("name the link, before what to change; there are {known}{more}"),
+            });
+        }
     };
     lab.set(name, settings, &mut |file| std::fs::read_to_string(file))
 }
@@ -222,9 +229,12 @@ impl Caller {
     ///
     /// # Errors
     /// Where the lab refuses it.
-    pub fn capture(mut self, host: &str, bytes: usize) -> Result<UnixStream, LabError> {
+    pub fn capture(mut self, host: &str, bytes: usize) -> Result<impl Read, LabError> {
         match self.ask(&Ask::Capture { host: host.to_owned(), bytes })? {
-            Answer::Done => Ok(self.connection.into_stream()),
+            Answer::Done => {
+                let (begun, stream) = self.connection.into_stream();
+                Ok(io::Cursor::new(begun).chain(stream))
+            }
             answer => Err(unexpected(&answer)),
         }
     }

@@ -74,6 +74,8 @@ pub(crate) struct Orders {
 pub(crate) enum Order {
     /// Other settings from here on; times of the schedule count from `origin`.
     Reschedule { way: usize, origin: Nanos, schedule: Box<Schedule> },
+    /// Time zero: what came before was the lab's own.
+    Begin { way: usize },
     /// Tell of each packet.
     Tell { way: usize, teller: Teller },
 }
@@ -95,7 +97,8 @@ impl Orders {
         self.waiting.store(true, Ordering::Release);
     }
 
-    fn take(&self) -> Vec<Order> {
+    /// What was not carried out yet.
+    pub(crate) fn take(&self) -> Vec<Order> {
         if !self.waiting.swap(false, Ordering::Acquire) {
             return Vec::new();
         }
@@ -308,6 +311,12 @@ impl Driver {
                 if let Some(way) = self.ways.get_mut(way) {
                     way.link.reschedule(since(self.epoch), origin, *schedule);
                     way.settings_changed();
+                }
+            }
+            Order::Begin { way } => {
+                if let Some(way) = self.ways.get_mut(way) {
+                    way.link.restart(since(self.epoch));
+                    way.begin();
                 }
             }
             Order::Tell { way, teller } => {

@@ -129,7 +129,7 @@ pub enum LabError {
     #[error("the emulated path broke off: {0}")]
     Emulator(#[source] io::Error),
     /// Anything else of the system.
-    #[error("cannot build the lab ({step}): {source}")]
+    #[error("the lab failed ({step}): {source}")]
     System {
         /// The step that failed.
         step: &'static str,

@@ -7,7 +7,7 @@ use crate::hosts::{self, Inherited, LabHost};
 use crate::watch::{QueueSample, Watch, Way};
 use crate::way::{Ends, Tally};
 use crate::{LabError, buffers, idle};
-use host::{clock, memory};
+use host::{clock, limits, memory};
 use link::Nanos;
 use record::{PathChange, PathReport};
 use std::io;
@@ -105,6 +105,8 @@ impl Lab {
             hosts::check_congestion(&host.congestion)?;
             hosts::check_settings(&host.sysctls)?;
         }
+        // A lab that needs more than there may be fails at the device it cannot have.
+        let _ = limits::raise_open_files();
         let table = routes::table(plan)?;
         let inherited = Inherited::read();
         let hosts = (0..plan.hosts.len())
@@ -218,6 +220,9 @@ impl Lab {
         for index in 0..self.links.len() {
             let mut state = hold(&self.links[index].state);
             state.origin = Some(now);
+            for (thread, way) in self.links[index].places {
+                self.orders[thread].give(Order::Begin { way });
+            }
             self.reschedule(index, &state);
         }
     }
@@ -233,7 +238,9 @@ impl Lab {
         reader: &mut dyn FnMut(&str) -> io::Result<String>,
     ) -> Result<(), LabError> {
         let index = self.link_index(link)?;
-        let path = hold(&self.links[index].state).path.with(settings, reader)?;
+        // Files are read without holding what others wait for.
+        let now = hold(&self.links[index].state).path.clone();
+        let path = now.with(settings, reader)?;
         self.change(index, path, settings)
     }
 
@@ -246,7 +253,9 @@ impl Lab {
     ) -> Result<(), LabError> {
         let link = &self.links[index];
         let mut state = hold(&link.state);
-        certificate::check_memory(path.memory(), memory::available())?;
+        // What the path has now was granted before.
+        let more = path.memory().bytes().saturating_sub(state.path.memory().bytes());
+        certificate::check_memory(ByteCount::from_bytes(more), memory::available())?;
         if path.mtu() != link.asked.mtu() {
             return Err(LabError::FixedMtu);
         }
@@ -416,6 +425,8 @@ impl Lab {
             cpu = cpu.max(done.cpu);
             tallies.extend(done.ways);
         }
+        // A watcher told of too late would wait for ever.
+        self.orders.iter().for_each(|orders| drop(orders.take()));
         let mut links = Vec::new();
         for (index, link) in self.links.iter().enumerate() {
             let mut dropped = 0;

@@ -94,6 +94,8 @@ pub struct Ending {
 #[derive(Debug, Default)]
 struct Known {
     programs: Vec<Program>,
+    /// Whether a session looks at the signal.
+    heard: bool,
     signal: Option<i32>,
 }
 
@@ -109,7 +111,7 @@ impl Ending {
     }
 
     /// A signal came. It goes on to the programs where it came `from_program`;
-    /// a terminal has told them already. False where no program runs yet.
+    /// a terminal has told them already. False where no session runs yet.
     #[must_use]
     pub fn came(&self, signal: i32, from_program: bool) -> bool {
         let mut known = self.hold();
@@ -117,7 +119,7 @@ impl Ending {
         if from_program {
             known.programs.iter().for_each(|program| program.signal(signal));
         }
-        !known.programs.is_empty()
+        known.heard
     }
 
     /// A program that starts while the lab is ending is told at once.
@@ -142,6 +144,7 @@ impl Session {
         ending: &Ending,
         observe: &mut dyn FnMut(SessionEvent<'_>),
     ) -> Result<SessionEnd, LabError> {
+        ending.hold().heard = true;
         let mut at_work = AtWork {
             running: self.jobs.iter().map(|_| None).collect(),
             session: self,
@@ -187,6 +190,9 @@ impl AtWork<'_> {
             self.start(index)?;
             let Some(running) = &self.running[index] else { continue };
             let came = listen::wait_until_listening(host, &running.program, before, patience)?;
+            if self.ending.signal().is_some() {
+                break;
+            }
             let job = &self.session.jobs[index];
             match came {
                 Listening::Yes => {}
@@ -194,7 +200,7 @@ impl AtWork<'_> {
                 // A moment's guest may have done its work already.
                 Listening::Ended(0) if !must => {}
                 Listening::Ended(code) => {
-                    self.read_lines(index);
+                    self.read_last_lines(index);
                     return Err(self.never_listened(index, code));
                 }
             }
@@ -236,10 +242,14 @@ impl AtWork<'_> {
             if !self.lab.is_carried() {
                 return Ok(Why::Broken);
             }
+            let signal = self.ending.signal();
             let all_ended = self.session.jobs.iter().zip(&self.running).all(|(job, running)| {
-                job.background || running.as_ref().is_some_and(|running| running.code.is_some())
+                // What was not started when a signal came never will be.
+                let never = || signal.is_some();
+                job.background
+                    || running.as_ref().map_or_else(never, |running| running.code.is_some())
             });
-            match (self.ending.signal(), rests) {
+            match (signal, rests) {
                 // Programs at a terminal end as they choose to; `lab run` ends
                 // as its command does.
                 (Some(_), _) if self.at_terminal() && !all_ended => {}
@@ -295,7 +305,7 @@ impl AtWork<'_> {
             let Some(running) = &mut self.running[index] else { continue };
             let Some(code) = running.has_ended() else { continue };
             // What it wrote last comes after its end.
-            self.read_lines(index);
+            self.read_last_lines(index);
             let job = &self.session.jobs[index];
             if self.running[index].as_ref().is_some_and(|running| running.told) {
                 continue;
@@ -312,6 +322,14 @@ impl AtWork<'_> {
         let Some(running) = &mut self.running[index] else { return };
         let job = &self.session.jobs[index];
         for line in running.new_lines() {
+            (self.observe)(SessionEvent::Line(job, &line));
+        }
+    }
+
+    fn read_last_lines(&mut self, index: usize) {
+        let Some(running) = &mut self.running[index] else { return };
+        let job = &self.session.jobs[index];
+        for line in running.rest_of_lines() {
             (self.observe)(SessionEvent::Line(job, &line));
         }
     }

@@ -100,7 +100,11 @@ pub(crate) struct Teller {
 
 impl Teller {
     /// Tells a batch; false where nobody listens any longer.
-    pub(crate) fn tell(&self, batch: Vec<Seen>) -> bool {
+    pub(crate) fn tell(&self, mut batch: Vec<Seen>) -> bool {
+        // Another watcher may have asked for more.
+        for seen in batch.iter_mut().filter(|seen| seen.bytes.len() > self.bytes) {
+            seen.bytes = seen.bytes[..self.bytes].into();
+        }
         match self.sender.try_send(batch) {
             Ok(()) => true,
             Err(TrySendError::Full(batch)) => {

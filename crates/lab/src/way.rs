@@ -225,6 +225,11 @@ impl WayDriver {
         }
     }
 
+    /// Time zero: what was carried before was the lab's own.
+    pub(crate) fn begin(&mut self) {
+        self.tally.lateness.reset();
+    }
+
     /// The settings changed: what was sent before says nothing of the new rate.
     pub(crate) fn settings_changed(&mut self) {
         self.close_period();

@@ -128,6 +128,14 @@ impl<P: Clone> Link<P> {
         }
     }
 
+    /// Begins anew, as if nothing had come so far: sums, numbers and draws.
+    /// What waits and what is on the wire stays.
+    pub fn restart(&mut self, now: Nanos) {
+        self.advance(now);
+        self.ledger.counters = Counters::default();
+        self.wire.restart(&self.config);
+    }
+
     /// Goes over to other settings, whose times count from `origin`. What waits
     /// and what is on the wire stays; the packet being sent is sent to its end
     /// as it began.
@@ -135,6 +143,7 @@ impl<P: Clone> Link<P> {
         self.advance(now);
         self.schedule = schedule.into();
         self.origin = origin;
+        self.wire.restart_bursts(&self.config, now.since(origin));
         self.adopt(now);
     }
 
@@ -331,6 +340,9 @@ impl<P: Clone> Link<P> {
                 queue.enqueue(now, run, false, &mut self.ledger);
             }
             self.queue = queue;
+        }
+        if old.bursts != self.config.bursts {
+            self.wire.restart_bursts(&self.config, now.since(self.origin));
         }
         self.wire.adopt(&self.config);
     }

@@ -108,6 +108,18 @@ impl<P: Clone> Wire<P> {
         if overtakes { soonest } else { soonest.max(self.latest) }
     }
 
+    /// Draws as at the beginning.
+    pub(crate) fn restart(&mut self, config: &LinkConfig) {
+        self.losing = Losing::new(config.loss.clone());
+        self.draws = Draws::new(config.seed);
+    }
+
+    /// Bursts come again from the next one on, `since` ns after time zero.
+    pub(crate) fn restart_bursts(&mut self, config: &LinkConfig, since: u64) {
+        let passed = config.bursts.map_or(0, |bursts| since / nanos(bursts.every).max(1));
+        self.burst = (passed, 0);
+    }
+
     pub(crate) fn front_due(&self) -> Option<Nanos> {
         self.on_it.front().map(|delivery| delivery.due)
     }

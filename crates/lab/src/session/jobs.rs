@@ -17,6 +17,9 @@ const LAST: usize = 10;
 /// Bytes of a line that are told; the rest of it is a line of its own.
 const LONGEST_LINE: u64 = 8 * 1024;
 
+/// How long the last lines of an ended program may take to be read.
+const MOMENT: Duration = Duration::from_millis(500);
+
 /// Lines that wait to be told; a program that writes faster waits.
 const LINES: usize = 1000;
 
@@ -140,11 +143,30 @@ impl Running {
     pub(super) fn new_lines(&mut self) -> Vec<String> {
         let Some(lines) = &self.lines else { return Vec::new() };
         let new: Vec<String> = lines.try_iter().take(LINES).collect();
-        self.last.extend(new.iter().rev().take(LAST).rev().cloned());
+        self.remember(&new);
+        new
+    }
+
+    /// All that an ended program wrote and was not told yet. An orphan of its
+    /// that goes on writing is not waited for.
+    pub(super) fn rest_of_lines(&mut self) -> Vec<String> {
+        let Some(lines) = &self.lines else { return Vec::new() };
+        let since = clock::now();
+        let mut rest = Vec::new();
+        while let Some(left) = MOMENT.checked_sub(since.elapsed())
+            && let Ok(line) = lines.recv_timeout(left)
+        {
+            rest.push(line);
+        }
+        self.remember(&rest);
+        rest
+    }
+
+    fn remember(&mut self, lines: &[String]) {
+        self.last.extend(lines.iter().rev().take(LAST).rev().cloned());
         while self.last.len() > LAST {
             self.last.pop_front();
         }
-        new
     }
 
     /// The last line it wrote.

@@ -84,7 +84,7 @@ A plan:
   on = \"alice\"
   command = \"iperf3 -c bob -t 5\"
 
-Exit code: 0; 1 where a program failed; 2 where the plan is wrong or the lab could not start;
+Exit code: 0, or 128 and the signal that ended it; 1 where a program failed; 2 where the plan is wrong or the lab could not start;
 3 where the machine could not carry a link.";
 
 pub(super) fn run(args: &UpArgs, console: &mut Console) -> Outcome {

@@ -142,25 +142,24 @@ pub(super) fn set(args: &SetArgs) -> Outcome {
 }
 
 pub(super) fn pcap(args: &PcapArgs) -> Outcome {
+    if args.write.is_none() && io::stdout().is_terminal() {
+        return Err(Failure::usage(
+            "a capture is not for a terminal; write it with -w FILE, or pipe it to wireshark -k -i -",
+        ));
+    }
     let caller = args.which.call()?;
-    let mut out: Box<dyn Write> = match &args.write {
-        Some(path) => Box::new(File::create(path).map_err(|error| {
-            Failure::usage(format!("cannot write {}: {error}", path.display()))
-        })?),
-        None if io::stdout().is_terminal() => {
-            return Err(Failure::usage(
-                "a capture is not for a terminal; write it with -w FILE, or pipe it to wireshark -k -i -",
-            ));
-        }
-        None => Box::new(io::stdout()),
-    };
     let bytes = usize::try_from(args.bytes).unwrap_or(usize::MAX);
     let mut stream = caller.capture(&args.host, bytes).map_err(|error| match error {
         LabError::Refused { .. } => Failure::usage(error),
         other => Failure::work(other),
     })?;
-    // Whole blocks come as they are written, so that an interrupted capture
-    // can be read up to its end.
+    // Only now: a name mistyped shall cost no older file.
+    let mut out: Box<dyn Write> = match &args.write {
+        Some(path) => Box::new(File::create(path).map_err(|error| {
+            Failure::usage(format!("cannot write {}: {error}", path.display()))
+        })?),
+        None => Box::new(io::stdout()),
+    };
     let mut buffer = vec![0; 64 * 1024];
     loop {
         match stream.read(&mut buffer) {
@@ -185,8 +184,10 @@ pub(super) fn list(args: &ListArgs, console: &mut Console) -> Outcome {
     let mut all = Vec::new();
     for name in names {
         // One that ends just now is none any more.
-        if let Ok(inventory) = Caller::call(Some(&name)).and_then(|mut caller| caller.inventory()) {
-            all.push((name, inventory));
+        match Caller::call(Some(&name)).and_then(|mut caller| caller.inventory()) {
+            Ok(inventory) => all.push((name, inventory)),
+            Err(LabError::NoLab { .. } | LabError::NoneRuns) => {}
+            Err(error) => console.say(&format!("{name} does not answer: {error}")),
         }
     }
     if args.json {
