@@ -29,7 +29,7 @@ const IDLE_MEANT_ACCURATE: Duration = Duration::from_micros(100);
 const RATE: f64 = 0.01;
 
 /// By how many standard deviations the losses may differ from what the model
-/// drew with: once in two million runs by chance.
+/// drew with.
 const DEVIATIONS: f64 = 5.0;
 
 /// One link, to be certified.

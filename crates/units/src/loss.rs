@@ -21,15 +21,14 @@ impl LossRatio {
 
     /// As a fraction.
     #[must_use]
-    #[expect(clippy::cast_precision_loss, reason = "10^12 fits 53 bits")]
     pub fn fraction(self) -> f64 {
-        self.0 as f64 / ONE as f64
+        Probability(self.0).fraction()
     }
 
     /// Whether a draw, uniform over all of `u64`, falls on the lost side.
     #[must_use]
     pub fn takes(self, uniform: u64) -> bool {
-        u128::from(uniform) * u128::from(ONE) < u128::from(self.0) << 64
+        Probability(self.0).takes(uniform)
     }
 }
 
