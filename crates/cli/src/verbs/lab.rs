@@ -75,8 +75,8 @@ fn own_paths() -> Result<UserPaths, String> {
     let name = file.display().to_string();
     match std::fs::read_to_string(&file) {
         Ok(text) => UserPaths::parse(&name, &text).map_err(|error| error.to_string()),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(UserPaths::default()),
-        Err(error) => Err(format!("cannot read {name}: {error}")),
+        // None, or another user's, as with a HOME that was kept across sudo.
+        Err(_) => Ok(UserPaths::default()),
     }
 }
 
