@@ -13,10 +13,6 @@ use units::{BitRate, ByteCount, Rtt};
 /// round trip where that is more. Beyond it a transport would see another path.
 const LATENESS: Duration = Duration::from_millis(2);
 
-/// Fewer late packets than this condemn no run: of a few dozen pings one that
-/// met a moment's pause would be more than 1 %.
-const SOME: u64 = 3;
-
 /// How far the idle round trip may be off: 1 ms, or 2 % where that is more.
 const IDLE: Duration = Duration::from_millis(1);
 
@@ -146,8 +142,7 @@ impl Certificate<'_> {
             ));
         }
         let bound = LATENESS.max(self.path.rtt().duration() / 20);
-        let late = u64::try_from(bound.as_micros()).unwrap_or(u64::MAX);
-        if did.lateness_us.p99 > late && self.later_than(late) >= SOME {
+        if u128::from(did.lateness_us.p99) > bound.as_micros() {
             let (late, most) = (Rtt::from_micros(did.lateness_us.p99), bound.as_secs_f64() * 1e3);
             let cpu = self.cpu * 100.0;
             reasons.push(format!(
@@ -167,14 +162,6 @@ impl Certificate<'_> {
         reasons.extend(self.wrong_rate());
         reasons.extend(self.wrong_loss());
         reasons
-    }
-
-    /// Packets released later than so many µs.
-    fn later_than(&self, micros: u64) -> u64 {
-        let later = |tally: &&Tally| {
-            tally.lateness.count_between(micros.saturating_add(1), tally.lateness.max())
-        };
-        self.tallies.iter().map(later).sum()
     }
 
     /// A rate that stays the same is checked over the time it was used.
