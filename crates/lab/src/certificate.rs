@@ -1,6 +1,5 @@
 //! Whether an emulated run can be trusted.
 
-use crate::LabError;
 use crate::way::Tally;
 use hdrhistogram::Histogram;
 use link::Rate;
@@ -222,20 +221,5 @@ fn worse(so_far: Lateness, histogram: &Histogram<u64>) -> Lateness {
         p50: so_far.p50.max(histogram.value_at_quantile(0.5)),
         p99: so_far.p99.max(histogram.value_at_quantile(0.99)),
         max: so_far.max.max(histogram.max()),
-    }
-}
-
-/// Refuses paths whose packets in flight could fill the machine's memory.
-pub(crate) fn check_memory(
-    needed: ByteCount,
-    available: Option<ByteCount>,
-) -> Result<(), LabError> {
-    // Small packets take more memory than they have bytes; hosts need as much
-    // again for their sockets. Half of what is free is the most for the wire.
-    match available {
-        Some(available) if needed > ByteCount::from_bytes(available.bytes() / 2) => {
-            Err(LabError::Memory { needed, available })
-        }
-        _ => Ok(()),
     }
 }

@@ -76,13 +76,7 @@ impl LabHost {
                 connect(plan, index, table)
             })
             .map_err(LabError::system("entering a network namespace"))??;
-        Ok(LabHost {
-            name: asked.name.clone(),
-            ipv4: asked.ipv4,
-            ipv6: asked.ipv6,
-            namespace,
-            devices,
-        })
+        Ok(LabHost::of(asked, namespace, devices))
     }
 
     /// Puts the machine itself in the place of host `index`: devices among its
@@ -97,18 +91,19 @@ impl LabHost {
             // The kernel takes the lowest free number: no clash is possible.
             let tun = Arc::new(Tun::create("longhaul%d")?);
             let name = tun.name().map_err(LabError::system("asking the device's name"))?;
-            let mtu = plan.links[link].path.mtu();
-            numbers.push((link, start_device(&netlink, &name, mtu)?));
+            numbers.push((link, start_device(&netlink, &name, plan.links[link].path.mtu())?));
             devices.push(HostDevice { link, name, tun });
         }
-        connect_routes(&netlink, plan, index, table, &numbers, false, true)?;
-        Ok(LabHost {
-            name: asked.name.clone(),
-            ipv4: asked.ipv4,
-            ipv6: asked.ipv6,
-            namespace,
-            devices,
-        })
+        // The machine keeps its own way to everywhere else.
+        let others = (0..plan.hosts.len()).filter(|to| *to != index);
+        let hops = others.filter_map(|to| Some((table.next(index, to)?, Some(to)))).collect();
+        add_routes(&netlink, plan, index, hops, &numbers, false)?;
+        Ok(LabHost::of(asked, namespace, devices))
+    }
+
+    fn of(asked: &HostPlan, namespace: NetNs, devices: Vec<HostDevice>) -> Self {
+        let HostPlan { name, ipv4, ipv6, .. } = asked;
+        LabHost { name: name.clone(), ipv4: *ipv4, ipv6: *ipv6, namespace, devices }
     }
 
     /// Its end of a link.
@@ -137,21 +132,22 @@ fn connect(plan: &Plan, index: usize, table: &Table) -> Result<Vec<HostDevice>, 
     let mut devices = Vec::new();
     let mut numbers = Vec::new();
     let mut ipv6 = true;
-    for (link, spec) in plan.links.iter().enumerate() {
-        if !spec.ends.contains(&index) {
-            continue;
-        }
+    for link in plan.links_at(index) {
         let name = plan.device(index, link);
         let tun = Arc::new(Tun::create(&name)?);
         // A device that talks by itself (router solicitations, multicast
         // reports) would be traffic nobody asked for. Without IPv6 there is
         // nothing to silence.
         ipv6 &= set(&format!("net.ipv6.conf.{name}.addr_gen_mode"), "1").is_ok();
-        numbers.push((link, start_device(&netlink, &name, spec.path.mtu())?));
+        numbers.push((link, start_device(&netlink, &name, plan.links[link].path.mtu())?));
         devices.push(HostDevice { link, name, tun });
     }
     settle(asked, plan, index, table)?;
-    connect_routes(&netlink, plan, index, table, &numbers, ipv6, false)?;
+    let hops = match table.of(plan, index) {
+        HostRoutes::Default { link } => vec![(link, None)],
+        HostRoutes::Each(hops) => hops.iter().map(|hop| (hop.link, Some(hop.to))).collect(),
+    };
+    add_routes(&netlink, plan, index, hops, &numbers, ipv6)?;
     Ok(devices)
 }
 
@@ -164,15 +160,17 @@ fn start_device(netlink: &Netlink, name: &str, mtu: u32) -> Result<u32, LabError
     Ok(device)
 }
 
+/// The link a route begins with, and the host it leads to; `None` for everywhere.
+type Hop = (usize, Option<usize>);
+
 /// Addresses, on the first device, and routes.
-fn connect_routes(
+fn add_routes(
     netlink: &Netlink,
     plan: &Plan,
     index: usize,
-    table: &Table,
+    hops: Vec<Hop>,
     numbers: &[(usize, u32)],
     ipv6: bool,
-    is_machine: bool,
 ) -> Result<(), LabError> {
     let Some((_, first)) = numbers.first() else { return Ok(()) };
     let asked = &plan.hosts[index];
@@ -180,34 +178,12 @@ fn connect_routes(
     for address in addresses.into_iter().filter(|address| address.is_ipv4() || ipv6) {
         netlink.add_address(*first, address).map_err(LabError::system("setting an address"))?;
     }
-    add_routes(netlink, plan, index, table, numbers, ipv6, is_machine)
-}
-
-fn add_routes(
-    netlink: &Netlink,
-    plan: &Plan,
-    index: usize,
-    table: &Table,
-    numbers: &[(usize, u32)],
-    ipv6: bool,
-    is_machine: bool,
-) -> Result<(), LabError> {
-    let asked = &plan.hosts[index];
     let everywhere = |v4: bool| -> IpAddr {
         if v4 { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() }
     };
     let to_host = |to: usize, v4: bool| -> IpAddr {
         let to = &plan.hosts[to];
         if v4 { to.ipv4.into() } else { to.ipv6.into() }
-    };
-    // Of each hop the link, where it leads (`None`: everywhere).
-    let hops: Vec<(usize, Option<usize>)> = match table.of(plan, index) {
-        // The machine keeps its own way to everywhere else.
-        HostRoutes::Default { link } if is_machine => {
-            (0..plan.hosts.len()).filter(|to| *to != index).map(|to| (link, Some(to))).collect()
-        }
-        HostRoutes::Default { link } => vec![(link, None)],
-        HostRoutes::Each(hops) => hops.iter().map(|hop| (hop.link, Some(hop.to))).collect(),
     };
     let mut routes = Vec::new();
     for (link, to) in hops {

@@ -90,7 +90,7 @@ fn echo(
             Ok(length) if length >= 8 => {
                 let sequence = usize::from(u16::from_be_bytes([buffer[6], buffer[7]]));
                 if let (Some(came), Some(sent)) = (came.get_mut(sequence), sent.get(sequence)) {
-                    came.get_or_insert(now.duration_since(*sent));
+                    came.get_or_insert(sent.elapsed());
                 }
                 continue;
             }

@@ -1,7 +1,7 @@
 //! A running lab: hosts, the links between them, and the threads that carry
 //! their packets.
 
-use crate::certificate::{self, Certificate};
+use crate::certificate::Certificate;
 use crate::drive::{Done, Order, Orders, Work};
 use crate::hosts::{self, Inherited, LabHost};
 use crate::watch::{QueueSample, Watch, Way};
@@ -100,7 +100,9 @@ impl Lab {
     /// # Errors
     /// [`LabError`]: nothing is left behind.
     pub fn start(plan: &Plan, options: Options) -> Result<Self, LabError> {
-        certificate::check_memory(plan.memory(), memory::available())?;
+        if let Some(available) = memory::available() {
+            plan.check_memory(available)?;
+        }
         for host in &plan.hosts {
             hosts::check_congestion(&host.congestion)?;
             hosts::check_settings(&host.sysctls)?;
@@ -255,7 +257,7 @@ impl Lab {
         let mut state = hold(&link.state);
         // What the path has now was granted before.
         let more = path.memory().bytes().saturating_sub(state.path.memory().bytes());
-        certificate::check_memory(ByteCount::from_bytes(more), memory::available())?;
+        check_memory(ByteCount::from_bytes(more), memory::available())?;
         if path.mtu() != link.asked.mtu() {
             return Err(LabError::FixedMtu);
         }
@@ -458,6 +460,18 @@ impl Drop for Lab {
             // A driver's own failure has no one left to hear it.
             let _ = driver.join();
         }
+    }
+}
+
+/// Refuses paths whose packets in flight could fill the machine's memory.
+fn check_memory(needed: ByteCount, available: Option<ByteCount>) -> Result<(), LabError> {
+    // Small packets take more memory than they have bytes; hosts need as much
+    // again for their sockets. Half of what is free is the most for the wire.
+    match available {
+        Some(available) if needed > ByteCount::from_bytes(available.bytes() / 2) => {
+            Err(LabError::Memory { needed, available })
+        }
+        _ => Ok(()),
     }
 }
 

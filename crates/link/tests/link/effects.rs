@@ -4,8 +4,8 @@ use crate::arrange::{
     MILLISECOND, SECOND, at_ms, config, drain, dropped, fates_of_all, flights, ms, train, watched,
 };
 use link::{
-    Blackhole, Bursts, Cause, Distribution, FateKind, Jitter, LinkConfig, Loss, Nanos, PacketList,
-    Reorder, Train,
+    Blackhole, Bursts, Cause, Distribution, FateKind, Jitter, Link, LinkConfig, Loss, Nanos,
+    PacketList, Reorder, Train,
 };
 use std::sync::Arc;
 
@@ -48,6 +48,34 @@ fn bursts_take_so_many_so_often() {
     // Packet k has left at k ms: 50, 51, 52 and 100, 101, 102.
     assert_eq!(dropped(&fates_of_all(&mut link)), [50, 51, 52, 100, 101, 102]);
     assert_eq!((link.counters().burst_lost, link.counters().lost), (6, 0));
+}
+
+#[test]
+fn bursts_follow_their_own_clock_when_it_begins_anew() {
+    let bursts = Some(Bursts { packets: 3, every: ms(50) });
+    let mut link = watched(LinkConfig { bursts, ..path() });
+    let some = |link: &mut Link<u32>, now| {
+        [45, 45, 20].into_iter().for_each(|packets| link.arrive(now, train(packets), 0));
+        dropped(&fates_of_all(link))
+    };
+    assert_eq!(some(&mut link, Nanos(0)), [50, 51, 52, 100, 101, 102]);
+    link.reschedule(at_ms(130), at_ms(130), LinkConfig { bursts, ..path() });
+    assert_eq!(some(&mut link, at_ms(130)), [160, 161, 162, 210, 211, 212]);
+}
+
+#[test]
+fn a_restart_numbers_counts_and_draws_from_the_beginning() {
+    let loss = Loss::Bernoulli("30%".parse().unwrap());
+    let mut link = watched(LinkConfig { loss, seed: 3, ..path() });
+    let some = |link: &mut Link<u32>, now| {
+        link.arrive(now, train(40), 0);
+        dropped(&fates_of_all(link))
+    };
+    let first = some(&mut link, Nanos(0));
+    assert!(first.len() > 5, "{first:?}");
+    link.restart(at_ms(100));
+    assert_eq!(some(&mut link, at_ms(100)), first);
+    assert_eq!((link.counters().arrived, link.counters().sent), (40, 40));
 }
 
 #[test]

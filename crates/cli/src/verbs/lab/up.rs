@@ -109,11 +109,7 @@ fn plan(args: &UpArgs) -> Result<Plan, Failure> {
         }
         (None, None) => return Err(Failure::usage("give a plan or a --shape")),
     };
-    let plan = plan.map_err(Failure::usage)?;
-    if let Some(available) = host::memory::available() {
-        plan.check_memory(available).map_err(Failure::usage)?;
-    }
-    Ok(plan)
+    plan.map_err(Failure::usage)
 }
 
 fn job(plan: &Plan, program: &ProgramPlan) -> Job {
