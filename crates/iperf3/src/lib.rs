@@ -7,6 +7,7 @@
 //! |---|---|
 //! | [`state`] | the one-byte messages |
 //! | [`cookie`] | the 37 bytes that tie connections to a test |
+//! | [`datagram`] | UDP's greeting and the header of its datagrams |
 //! | [`framing`] | length-prefixed JSON, written and read piece by piece |
 //! | [`params`] | what a client asks |
 //! | [`results`] | what both ends report |
@@ -16,6 +17,7 @@
 //! Speaks with versions 3.9 to 3.21 of the program of that name.
 
 pub mod cookie;
+pub mod datagram;
 pub mod framing;
 mod lenient;
 pub mod order;

@@ -1,6 +1,9 @@
 //! What a client asks of a server: the JSON after `PARAM_EXCHANGE`.
 
-use crate::lenient;
+use crate::{
+    datagram::{self, Counter},
+    lenient,
+};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -147,7 +150,7 @@ pub const MAX_BURST: i64 = 1_000;
 pub const MAX_RATE: i64 = 100_000_000_000_000;
 
 impl Params {
-    /// Judges every number a TCP test uses.
+    /// Judges every number.
     ///
     /// # Errors
     /// The first that is out of its bounds.
@@ -161,7 +164,7 @@ impl Params {
             ("parallel", self.parallel, 0, MAX_STREAMS, "streams"),
             ("MSS", self.mss, 0, MAX_MSS, "bytes"),
             ("window", self.window, 0, MAX_WINDOW, "bytes"),
-            ("len", self.len, 0, MAX_BLOCK, "bytes"),
+            self.length_bounds(),
             ("bandwidth", self.bandwidth, 0, MAX_RATE, "bit/s"),
             ("burst", self.burst, 0, MAX_BURST, "blocks"),
         ];
@@ -171,6 +174,21 @@ impl Params {
             }
         }
         Ok(())
+    }
+
+    fn length_bounds(&self) -> (&'static str, i64, i64, i64, &'static str) {
+        // Zero, or absent, is the default of the protocol.
+        if self.udp && self.len != 0 {
+            ("len", self.len, datagram::LEAST_LENGTH, datagram::MOST_LENGTH, "bytes")
+        } else {
+            ("len", self.len, 0, MAX_BLOCK, "bytes")
+        }
+    }
+
+    /// The datagrams' numbers, as wide as the client asked.
+    #[must_use]
+    pub const fn counter(&self) -> Counter {
+        if self.udp_counters_64bit { Counter::Wide } else { Counter::Narrow }
     }
 
     /// Streams asked: at least one.
@@ -183,6 +201,7 @@ impl Params {
     #[must_use]
     pub fn block(&self) -> u32 {
         match u32::try_from(self.len.clamp(0, MAX_BLOCK)) {
+            Ok(0) | Err(_) if self.udp => datagram::DEFAULT_LENGTH,
             Ok(0) | Err(_) => crate::DEFAULT_BLOCK,
             Ok(len) => len,
         }
@@ -248,6 +267,17 @@ mod tests {
             assert_eq!(with(name, most + 1).check().unwrap_err().name, name);
             assert_eq!(with(name, -1).check().unwrap_err().value, -1);
         }
+    }
+
+    #[test]
+    fn datagrams_have_bounds_of_their_own() {
+        let with = |len: i64| -> Params {
+            serde_json::from_value(json!({ "udp": true, "len": len })).unwrap()
+        };
+        for (len, fits) in [(0, true), (15, false), (16, true), (65_507, true), (65_508, false)] {
+            assert_eq!(with(len).check().is_ok(), fits, "{len}");
+        }
+        assert_eq!((with(0).block(), with(1448).block()), (1460, 1448));
     }
 
     #[test]

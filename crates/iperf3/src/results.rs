@@ -25,6 +25,12 @@ pub struct Results {
     pub congestion_used: Option<String>,
     /// Its streams.
     pub streams: Vec<StreamResult>,
+    /// The far end's own output, where the client asked for it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub server_output_json: Option<Value>,
+    /// The same as text.
+    #[serde(deserialize_with = "lenient::text", skip_serializing_if = "Option::is_none")]
+    pub server_output_text: Option<String>,
     /// What two longhauls tell each other beyond iperf3; other programs pass over it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub longhaul: Option<Value>,
@@ -47,12 +53,19 @@ pub struct StreamResult {
     /// Jitter in seconds; UDP only.
     #[serde(deserialize_with = "lenient::real")]
     pub jitter: f64,
-    /// Datagrams lost; UDP only.
+    /// Datagrams lost, the omitted part included; UDP only.
     #[serde(deserialize_with = "lenient::int")]
     pub errors: i64,
-    /// Datagrams; UDP only.
+    /// Of them, in the omitted part; with [`StreamResult::omitted_packets`] or not at all.
+    #[serde(deserialize_with = "lenient::maybe", skip_serializing_if = "Option::is_none")]
+    pub omitted_errors: Option<i64>,
+    /// Datagrams, the omitted part included: the highest number where this end
+    /// receives; UDP only.
     #[serde(deserialize_with = "lenient::int")]
     pub packets: i64,
+    /// Of them, in the omitted part; versions before 3.14 leave it out.
+    #[serde(deserialize_with = "lenient::maybe", skip_serializing_if = "Option::is_none")]
+    pub omitted_packets: Option<i64>,
     /// Always zero.
     #[serde(deserialize_with = "lenient::real")]
     pub start_time: f64,
