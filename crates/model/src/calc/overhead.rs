@@ -3,7 +3,7 @@
 use super::sheet::{Answer, Column, Entries, Row, SHEET_SCHEMA, Sheet, Table, Value};
 use super::{CalcError, check_mtu};
 use crate::{ETHERNET_FRAMING, IpVersion, Payload, VLAN_TAG, figures, share_of};
-use units::{BitRate, ByteCount};
+use units::BitRate;
 
 /// Header of UDP (RFC 768).
 const UDP_HEADER: u32 = 8;
@@ -115,8 +115,8 @@ fn holds() -> Vec<String> {
          something is missing. The rate is Ethernet's own (after its line coding); Wi-Fi and \
          PPPoE spend more."
             .to_owned(),
-        "Two rows count as one published sum does: 12 + 24 bytes of options, which leaves out \
-         the 4 bytes of the SACK option itself, in every segment."
+        "The rows '12 + 24' count as a published sum does, which gives 2.314 and 2.282 of 2.5 \
+         Gbit/s: 3 SACK blocks in every segment, without the 4 bytes of the SACK option itself."
             .to_owned(),
     ]
 }
@@ -198,7 +198,7 @@ fn cases(rate: BitRate, vlan_tags: u32) -> Table {
             cells: vec![
                 Some(Value::Text(name.to_owned())),
                 Some(Value::Count(u64::from(mtu))),
-                payload.map(|payload| Value::Size(ByteCount::from_bytes(u64::from(payload)))),
+                payload.map(|payload| Value::Count(u64::from(payload))),
                 share.map(Value::Share),
                 share.map(|share| Value::Rate(rate.scaled(share))),
             ],

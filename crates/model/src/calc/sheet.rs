@@ -40,8 +40,11 @@ impl Value {
             Value::Rate(rate) => figures::rate(*rate),
             Value::Size(size) => figures::bytes(*size),
             Value::Rtt(rtt) => figures::rtt(*rtt),
+            Value::Seconds(seconds) if *seconds == 0.0 || *seconds >= 1.0 => {
+                format!("{} s", figures::digits(*seconds))
+            }
             Value::Seconds(seconds) => figures::seconds(*seconds),
-            Value::Loss(loss) => figures::percent(loss.fraction()),
+            Value::Loss(loss) => figures::loss(*loss),
             Value::Share(share) => figures::percent(*share),
             Value::Count(count) => count.to_string(),
             Value::Number(number) => figures::digits(*number),

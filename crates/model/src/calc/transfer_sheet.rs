@@ -131,7 +131,7 @@ fn holds() -> Vec<String> {
          rate is the model's average at once."
             .to_owned(),
         format!(
-            "Not counted: HyStart (RFC 9406; on in Linux' CUBIC), which may leave slow start \
+            "Not counted: HyStart (on in Linux' CUBIC; HyStart++ is RFC 9406), which may leave slow start \
              early and then takes longer; the overshoot of slow start into a short queue; idle \
              restarts; other flows. BBR starts at a gain of 2/ln 2 = {}, which doubles the rate \
              each round trip as well. Doubling takes an acknowledgement for each packet, or a \

@@ -10,7 +10,7 @@ use crate::{
 };
 use units::{BitRate, LossRatio};
 
-const PAPER: &str = "Gu, Grossman, Computer Networks 51(7), 2007, section 3";
+const PAPER: &str = "Gu, Grossman, Computer Networks 51(7), 2007";
 
 /// A link and what UDT sends on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -86,11 +86,11 @@ fn alpha_answer(q: &UdtQuestion, alpha: f64) -> Answer {
     let gap = BitRate::from_bps(q.rate.bps().saturating_sub(q.sending.bps()));
     Answer {
         key: "alpha_packets_per_s",
-        label: "increase".to_owned(),
+        label: "alpha, packets/s".to_owned(),
         value: Some(Value::Number(alpha)),
         equation: format!(
             "alpha = 10^(ceil(log10(L - C)) - 9) x 1500/S x 1/SYN in packets/s, each SYN; L - C = \
-             {}, S = {}, SYN = 10 ms: {} packets each SYN, {} more each second",
+             {}, S = {} B, SYN = 10 ms: {} packets/SYN more each SYN, {} more each second",
             figures::rate(gap),
             q.packet,
             figures::digits(alpha * UDT_SYN_S),
@@ -120,7 +120,7 @@ fn recovery_answers(rate: BitRate, packet: u32) -> Vec<Answer> {
             "from 0 to 90 %",
             0.0,
             0.9,
-            "the gap through its decades, each at its own alpha: 7.5 s on any link of 15 Mbit/s \
+            "the gap through its decades, each at its own alpha: 7.5 s on any link of 10 Mbit/s \
              and more at S = 1500 or less"
                 .to_owned(),
         ),
@@ -141,7 +141,7 @@ fn loss_answer(rate: BitRate, packet: u32, loss: LossRatio) -> Answer {
         value: udt_under_loss(rate, packet, loss).map(Value::Rate),
         equation: format!(
             "x = sqrt(9 alpha / (SYN p)) packets/s, p = {}, whatever the round trip",
-            figures::percent(loss.fraction())
+            figures::loss(loss)
         ),
         source: "growth and losses even: each loss takes 1/9 of the rate",
     }

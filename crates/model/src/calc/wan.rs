@@ -119,12 +119,12 @@ pub fn wan(question: &WanQuestion) -> Result<Sheet, CalcError> {
                     "link x (1 - p) x ratio = {} x (1 - {}) x {}, at most the local network's {}; \
                      {} holds it",
                     figures::rate(rate),
-                    figures::percent(loss.fraction()),
+                    figures::loss(loss),
                     figures::digits(ratio),
                     figures::rate(lan),
                     with.1
                 ),
-                source: "TCP ended at both sites, RFC 3135, sections 2.4 and 3: an upper bound",
+                source: "TCP ended at both sites (RFC 3135, split connections): an upper bound",
             },
             Answer {
                 key: "tuned_bps",
@@ -171,7 +171,7 @@ fn without_equation(q: &WanQuestion, by: &str) -> String {
     let law = if q.reno { mathis } else { cubic };
     if let Some(rate) = law(q.mss, q.rtt, q.loss) {
         let name = if q.reno { "Mathis" } else { "CUBIC" };
-        let loss = figures::percent(q.loss.fraction());
+        let loss = figures::loss(q.loss);
         bounds.push(format!("{name} at {loss} = {}", figures::rate(rate)));
     }
     bounds.push(format!("link = {}", figures::rate(q.rate)));

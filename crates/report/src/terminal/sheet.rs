@@ -67,13 +67,15 @@ fn rows(table: &Table, style: &Style) -> Vec<Line> {
         })
         .collect();
     let line = |ink, mark: &str, texts: &mut dyn Iterator<Item = &str>| {
-        let mut line = Line::new(style).put(ink, mark).to(GAP);
+        let mut line = Line::new(style).put(ink, mark);
         let mut start = GAP;
         for (i, text) in texts.enumerate() {
             let width = wide.get(i).copied().unwrap_or(0);
-            line = line.to(start);
-            line =
-                if words(i) { line.put(ink, text) } else { line.right(ink, text, start + width) };
+            line = if words(i) {
+                line.to(start).put(ink, text)
+            } else {
+                line.right(ink, text, start + width)
+            };
             start += width + GAP;
         }
         line

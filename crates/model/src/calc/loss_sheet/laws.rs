@@ -83,7 +83,7 @@ impl Law {
             source,
         };
         let (mss, rtt, loss) =
-            (figures::bytes(q.mss), figures::rtt(q.rtt), figures::percent(p.fraction()));
+            (format!("{} B", q.mss.bytes()), figures::rtt(q.rtt), figures::loss(p));
         let bound = self.bound(q, p);
         let rate = self.bounded(q, p);
         match self {
@@ -240,8 +240,7 @@ impl Law {
             Law::Bbr => {
                 "BBR version 1 alone on its link (Linux' bbr). Known: it does not react to loss; \
                  up to 20 % it can renew its estimate; measured flows fall below the model from \
-                 about 10 %. Not counted: a round trip of 200 ms at four packets each 10 s \
-                 (2 % at most) and other flows. Not known: a closed form above 20 %. Version 3 \
+                 about 10 %. Not counted: ProbeRTT, 200 ms at four packets each 10 s (2 % at most), and other flows. Not known: a closed form above 20 %. Version 3 \
                  reacts to loss above 2 % and is not this model."
             }
         };
