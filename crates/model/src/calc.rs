@@ -16,6 +16,7 @@
 
 mod loss_sheet;
 mod overhead;
+mod scale_sheet;
 mod sheet;
 mod transfer_sheet;
 mod udt_sheet;
@@ -24,13 +25,14 @@ mod window_sheet;
 
 pub use loss_sheet::{Law, LossQuestion, loss};
 pub use overhead::{OverheadQuestion, overhead};
+pub use scale_sheet::{ScaleQuestion, scale};
 pub use sheet::{
     Answer, Column, Curve, Entries, Row, SHEET_SCHEMA, Scale, Series, Sheet, Table, Value,
 };
 pub use transfer_sheet::{TransferQuestion, transfer_sheet};
 pub use udt_sheet::{UdtQuestion, udt};
 pub use wan::{WanQuestion, wan};
-pub use window_sheet::{ScaleQuestion, WindowQuestion, scale, window};
+pub use window_sheet::{WindowQuestion, window};
 
 use crate::{MAX_MTU, MAX_STREAMS, MIN_MTU};
 use units::{ByteCount, Rtt};

@@ -1,13 +1,12 @@
-//! Windows: two of rate, round trip and window give the third; and the window
-//! scale that a window takes.
+//! Windows: two of rate, round trip and window give the third.
 
 use super::sheet::{Answer, Column, Entries, Row, SHEET_SCHEMA, Sheet, Table, Value};
 use super::{CalcError, check_rtt, check_streams, check_window};
-use crate::{MAX_SHIFT, MAX_WINDOW, figures, per_stream, window_for, window_rate, window_scale};
+use crate::{MAX_SHIFT, figures, per_stream, window_for, window_rate, window_scale};
 use units::{BitRate, ByteCount, Rtt};
 
 const BDP_SOURCE: &str = "RFC 7323, section 1.1";
-const SCALE_SOURCE: &str = "RFC 7323, section 2.3";
+pub(super) const SCALE_SOURCE: &str = "RFC 7323, section 2.3";
 
 /// 1024 x 1024: a "Mbit" of some calculators.
 const BINARY_MEGA: f64 = 1_048_576.0;
@@ -155,7 +154,7 @@ fn rtt_answer(rate: BitRate, rtt: Rtt, each: ByteCount, streams: u32) -> Answer 
     }
 }
 
-fn scale_answer(window: ByteCount) -> Answer {
+pub(super) fn scale_answer(window: ByteCount) -> Answer {
     let size = figures::bytes(window);
     let (value, equation) = match shift_of(window) {
         Ok(shift) => (
@@ -202,8 +201,9 @@ fn window_table(rate: BitRate, rtt: Rtt, streams: u32) -> Table {
     });
     Table {
         title: format!(
-            "windows at {}: the marked one carries {} with {} {}",
+            "windows at {}: {} carries {} with {} {}",
             figures::rtt(rtt),
+            which(enough.is_some()),
             figures::rate(rate),
             streams,
             if streams == 1 { "stream" } else { "streams" }
@@ -219,91 +219,9 @@ fn window_table(rate: BitRate, rtt: Rtt, streams: u32) -> Table {
     }
 }
 
-/// A path, and a rate that the window should carry.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ScaleQuestion {
-    /// The target.
-    pub rate: BitRate,
-    /// The round trip.
-    pub rtt: Rtt,
-}
-
-/// The window scales, and the least that carries a rate.
-///
-/// # Errors
-/// Where the round trip is zero.
-pub fn scale(question: &ScaleQuestion) -> Result<Sheet, CalcError> {
-    let ScaleQuestion { rate, rtt } = *question;
-    let needed = window_for(rate, check_rtt(rtt)?);
-    let least = window_scale(needed).ok();
-    let rows = (0..=MAX_SHIFT).map(|shift| {
-        let most = ByteCount::from_bytes(65_535 << shift);
-        let carried = window_rate(most, rtt).unwrap_or(BitRate::ZERO);
-        Row {
-            cells: vec![
-                Some(Value::Count(u64::from(shift))),
-                Some(Value::Size(most)),
-                Some(Value::Size(ByteCount::from_bytes(1 << shift))),
-                Some(Value::Rate(carried)),
-                Some(Value::Share((carried.as_f64() / rate.as_f64()).min(1.0))),
-            ],
-            marked: least == Some(shift),
-        }
-    });
-    let mut answer = scale_answer(needed);
-    answer.equation = match least {
-        Some(_) => format!(
-            "least N with 65535 x 2^N >= rate x RTT = {} x {} = {}",
-            figures::rate(rate),
-            figures::rtt(rtt),
-            figures::bytes(needed)
-        ),
-        None => answer.equation,
-    };
-    let column = |key, title| Column { key, title };
-    Ok(Sheet {
-        schema: SHEET_SCHEMA,
-        calculator: "scale",
-        asked: Entries(vec![
-            ("rate_bps", Some(Value::Rate(rate))),
-            ("rtt_ms", Some(Value::Rtt(rtt))),
-        ]),
-        answers: vec![
-            answer,
-            Answer {
-                key: "streams",
-                label: "streams".to_owned(),
-                value: Some(Value::Count(needed.bytes().div_ceil(MAX_WINDOW.bytes()).max(1))),
-                equation: format!(
-                    "the fewest whose windows of 65535 x 2^14 hold {}",
-                    figures::bytes(needed)
-                ),
-                source: SCALE_SOURCE,
-            },
-        ],
-        holds: vec![
-            "Both ends choose their N once, in the SYN, and only where both send the option; a \
-             middlebox that strips it leaves 65535 bytes. Linux chooses N from the largest \
-             receive buffer it may take (tcp_rmem, rmem_max) when the connection begins."
-                .to_owned(),
-        ],
-        tables: vec![Table {
-            title: format!(
-                "window scales at {}: the marked one carries {}",
-                figures::rtt(rtt),
-                figures::rate(rate)
-            ),
-            columns: vec![
-                column("window_scale", "N"),
-                column("window_bytes", "largest window"),
-                column("step_bytes", "in steps of"),
-                column("rate_bps", "carries"),
-                column("share", "of the target"),
-            ],
-            rows: rows.collect(),
-        }],
-        curve: None,
-    })
+/// What a table's title says of its marked row, where there is one.
+pub(super) const fn which(marked: bool) -> &'static str {
+    if marked { "the marked one" } else { "none of them" }
 }
 
 #[cfg(test)]

@@ -175,7 +175,7 @@ impl Law {
     pub(super) fn budget_answer(self, q: &LossQuestion, target: BitRate) -> Answer {
         let rate = figures::rate(target);
         let budget = self.budget(q, target);
-        let equation = match (self, budget) {
+        let mut equation = match (self, budget) {
             (_, None) => format!("a window that small never carries {rate}"),
             (Law::Mathis, _) => {
                 format!("p for {rate} = (C MSS / (rate RTT))^2, C = sqrt(3/(2b))")
@@ -186,6 +186,9 @@ impl Law {
             ),
             (Law::Bbr, _) => format!("p for {rate} = 1 - rate / link, at most 20 %"),
         };
+        if budget == Some(LossRatio::NONE) && self != Law::Bbr {
+            equation += "; it is below 10^-12, the least that is told";
+        }
         let source = match self {
             Law::Mathis => MATHIS,
             Law::Pftk => PFTK,

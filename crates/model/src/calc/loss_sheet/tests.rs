@@ -45,6 +45,12 @@ fn ten_gigabit_at_100_ms_bears_less_than_3e_8() {
 }
 
 #[test]
+fn a_budget_below_what_is_told_says_so() {
+    let sheet = loss(&asked(Law::Mathis, "1s", None, Some("100tbit"))).unwrap();
+    assert!(sheet.answers[0].equation.contains("below 10^-12"), "{:?}", sheet.answers[0]);
+}
+
+#[test]
 fn bbr_beyond_its_model_has_no_figure_and_says_why() {
     let sheet = loss(&asked(Law::Bbr, "100ms", Some("25%"), Some("1gbit"))).unwrap();
     assert_eq!(sheet.figure("rate_bps"), None);

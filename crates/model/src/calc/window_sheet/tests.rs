@@ -1,6 +1,8 @@
 //! Windows against the figures that users brought.
 
 use super::*;
+use crate::MAX_WINDOW;
+use crate::calc::{ScaleQuestion, scale};
 
 fn asked(
     rate: Option<&str>,
@@ -83,6 +85,7 @@ fn past_one_window_no_row_is_marked_and_streams_are_counted() {
     let sheet =
         scale(&ScaleQuestion { rate: "100gbit".parse().unwrap(), rtt: "200ms".parse().unwrap() });
     let sheet = sheet.unwrap();
+    assert!(sheet.tables[0].title.contains("none of them carries 100 Gbit/s"));
     assert_eq!((marked(&sheet), sheet.figure("streams")), (None, Some(&Value::Count(3))));
 }
 
