@@ -11,7 +11,7 @@ use units::{BitRate, ByteCount, LossRatio, Rtt};
 fn sheets() -> Vec<Sheet> {
     let rate = BitRate::from_bps(2_500_000_000);
     let rtt = Rtt::from_micros(163_600);
-    let loss: LossRatio = "0.01%".parse().unwrap();
+    let loss = model::loss_from_fraction(1e-4).unwrap_or(LossRatio::NONE);
     let mss = ByteCount::from_bytes(1448);
     let window = ByteCount::from_bytes(65_536);
     let law = |law| LossQuestion {
