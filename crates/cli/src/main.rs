@@ -41,6 +41,7 @@ Examples:
   longhaul server                      on the far host (a real iperf3 -s serves as well)
   longhaul test HOST                   measure to it, and say what limited the transfer
   longhaul bdp 100mbit 173ms           what a path needs, with the equations
+  longhaul calc transfer 10GB --rate 1gbit --rtt 100ms --loss 0.01%
   longhaul lab run --link rate=1gbit,rtt=50ms -- ping -c 3 server
 
 Exit codes: 0 done, 1 the work failed, 2 wrong usage or privileges, 3 the result is not valid.";
@@ -52,6 +53,8 @@ enum Verb {
     Server(verbs::server::ServerArgs),
     Explain(verbs::explain::ExplainArgs),
     Bdp(verbs::bdp::BdpArgs),
+    /// Calculators: windows, loss, overhead, transfers, each with its equation
+    Calc(verbs::calc::CalcArgs),
     /// Programs behind an emulated path, inside this machine
     Lab(verbs::lab::LabArgs),
     Completions(verbs::shell::CompletionsArgs),
@@ -67,6 +70,7 @@ fn main() {
         Verb::Server(args) => verbs::server::run(args, console),
         Verb::Explain(args) => verbs::explain::run(args, console),
         Verb::Bdp(args) => verbs::bdp::run(args, console),
+        Verb::Calc(args) => verbs::calc::run(args, console),
         Verb::Lab(args) => verbs::lab::run(args, console),
         Verb::Completions(args) => verbs::shell::completions(args, Cli::command(), console),
         Verb::Man(args) => verbs::shell::man(args, Cli::command(), console),

@@ -1,6 +1,7 @@
 //! One module for each verb of the command line.
 
 pub(crate) mod bdp;
+pub(crate) mod calc;
 pub(crate) mod demo;
 pub(crate) mod explain;
 pub(crate) mod lab;

@@ -1,7 +1,7 @@
 //! Numbers as an equation shows them: five significant digits, so that a
 //! reader who does the sum again gets what is printed.
 
-use units::{BitRate, ByteCount, Rtt};
+use units::{BitRate, ByteCount, LossRatio, Rtt};
 
 /// Up to five significant digits, no trailing zeros: `2.1625`, `17.3`, `100`.
 pub(crate) fn digits(value: f64) -> String {
@@ -23,10 +23,11 @@ pub(crate) fn digits(value: f64) -> String {
 }
 
 fn scaled(value: f64, unit: &str) -> String {
+    // What five digits round up to the next prefix is said in it.
     const PREFIXES: [(f64, &str); 6] =
         [(1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, "")];
     let (scale, prefix) =
-        PREFIXES.into_iter().find(|(scale, _)| value >= *scale).unwrap_or((1.0, ""));
+        PREFIXES.into_iter().find(|(scale, _)| value >= *scale * 0.999_995).unwrap_or((1.0, ""));
     format!("{} {prefix}{unit}", digits(value / scale))
 }
 
@@ -67,6 +68,17 @@ pub(crate) fn percent(share: f64) -> String {
     format!("{} %", digits(share * 100.0))
 }
 
+/// A loss in percent with three digits and no exponent, as it may be given again.
+pub(crate) fn loss(loss: LossRatio) -> String {
+    let percent = loss.fraction() * 100.0;
+    if percent >= 1e-3 || percent == 0.0 {
+        return format!("{} %", digits(percent));
+    }
+    // A ratio has twelve places, so a percentage has ten.
+    let places = (2.0 - percent.log10().floor()).clamp(0.0, 10.0) as usize;
+    format!("{} %", format!("{percent:.places$}").trim_end_matches('0'))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -90,10 +102,27 @@ mod tests {
     }
 
     #[test]
+    fn losses_can_be_given_again() {
+        for (text, said) in [
+            ("0.00000281%", "0.00000281 %"),
+            ("0.0000100%", "0.00001 %"),
+            ("1%", "1 %"),
+            ("0.0103%", "0.0103 %"),
+            ("0.0000000001%", "0.0000000001 %"),
+            ("0", "0 %"),
+        ] {
+            let ratio: LossRatio = text.parse().unwrap();
+            assert_eq!(loss(ratio), said);
+            assert_eq!(said.parse(), Ok(ratio));
+        }
+    }
+
+    #[test]
     fn units_follow_the_size() {
         assert_eq!(bytes(ByteCount::from_bytes(65_536)), "64 KiB");
         assert_eq!(bytes(ByteCount::from_bytes(2_162_500)), "2.1625 MB");
         assert_eq!(rate(BitRate::from_bps(2_500_000_000)), "2.5 Gbit/s");
+        assert_eq!(rate(BitRate::from_bps(999_999_000)), "1 Gbit/s");
         assert_eq!(rtt(Rtt::from_micros(163_600)), "163.6 ms");
         assert_eq!(seconds(25.5), "25.5 s");
     }

@@ -14,23 +14,44 @@
 //! | how much of a packet is payload | [`Payload`] | RFC 791, 8200, 9293, 7323, 2018 |
 //! | what random loss allows | [`mathis`], [`cubic`] | Mathis et al. 1997, RFC 9438 |
 //! | how much loss a rate bears | [`loss_budget_mathis`], [`loss_budget_cubic`] | the same |
+//! | what timeouts and a window add | [`pftk`] | Padhye et al. 1998, RFC 5348 |
+//! | what loss leaves of BBR | [`bbr`] | Cardwell et al. 2016 |
+//! | how UDT raises its rate | [`udt_alpha`], [`udt_recovery`] | Gu, Grossman 2007 |
 //! | how long slow start takes | [`slow_start_time`] | RFC 5681, RFC 6928 |
+//! | how long a transfer takes | [`transfer`] | RFC 5681, Cardwell et al. 2000 |
 //!
-//! [`worksheet()`] answers them all at once, each with its numbers in words.
+//! [`worksheet()`] answers what a path needs at once, and [`calc`] one question at
+//! a time, each with its numbers in words.
 
+mod bbr;
+pub mod calc;
 mod figures;
 mod loss;
 mod payload;
+mod pftk;
 mod ramp;
+mod transfer;
+mod udt;
 mod window;
 mod worksheet;
 
+pub use bbr::{
+    BBR_CWND_GAIN, BBR_PROBE_GAIN, BBR_STARTUP_GAIN, bbr, bbr_inflight, bbr_loss_limit,
+    loss_budget_bbr,
+};
 pub use loss::{
     CUBIC_BETA, CUBIC_C, cubic, cubic_region, loss_budget_cubic, loss_budget_mathis,
-    loss_from_fraction, mathis, mathis_constant,
+    loss_budget_mathis_for, loss_from_fraction, mathis, mathis_constant, mathis_constant_for,
+    mathis_for,
 };
 pub use payload::{ETHERNET_FRAMING, IpVersion, Payload, VLAN_TAG, share_of};
+pub use pftk::{RenoPath, linux_rto, loss_budget_pftk, pftk, pftk_simple};
 pub use ramp::{INITIAL_WINDOW_SEGMENTS, SlowStart, slow_start, slow_start_time};
+pub use transfer::{Congestion, Course, Transfer, transfer};
+pub use udt::{
+    UDT_DECREASE, UDT_LEAST_INCREASE, UDT_SYN_S, UDT_TAU, loss_budget_udt, udt_alpha, udt_recovery,
+    udt_under_loss,
+};
 pub use window::{
     HEAD_ROOM, INITIAL_WINDOW_SHARE, MAX_SHIFT, MAX_WINDOW, UNSCALED_WINDOW, WindowTooLarge, bdp,
     buffer_for, per_stream, window_for, window_rate, window_scale,

@@ -12,12 +12,20 @@ pub const CUBIC_C: f64 = 0.4;
 /// RFC 9438, section 4.6: what CUBIC keeps of its window at a loss.
 pub const CUBIC_BETA: f64 = 0.7;
 
-/// The constant of Mathis et al. for one acknowledgement a packet and
-/// independent loss: sqrt(3/2). NPAD's budgets use 0.7 (delayed
+/// The constant of Mathis et al. for one acknowledgement a packet and evenly
+/// spaced losses: sqrt(3/2). NPAD's budgets use 0.7 (delayed
 /// acknowledgements), which bears about a third of the loss.
 #[must_use]
 pub fn mathis_constant() -> f64 {
-    1.5_f64.sqrt()
+    mathis_constant_for(1)
+}
+
+/// The same for an acknowledgement every so many packets: `sqrt(3/(2b))`, 0.87
+/// with delayed ones (b = 2). Linux counts what was acknowledged, not the
+/// acknowledgements, so b = 1 fits it either way (RFC 3465).
+#[must_use]
+pub fn mathis_constant_for(packets_per_ack: u32) -> f64 {
+    (1.5 / f64::from(packets_per_ack.max(1))).sqrt()
 }
 
 /// `C x MSS / (RTT x sqrt(p))` with C = sqrt(3/2): Mathis, Semke, Mahdavi,
@@ -25,7 +33,18 @@ pub fn mathis_constant() -> f64 {
 /// 1997, equation 3. `None` without a round trip, a segment or loss.
 #[must_use]
 pub fn mathis(mss: ByteCount, rtt: Rtt, loss: LossRatio) -> Option<BitRate> {
-    let segments = mathis_constant() / loss.fraction().sqrt();
+    mathis_for(1, mss, rtt, loss)
+}
+
+/// [`mathis`] with the constant of [`mathis_constant_for`].
+#[must_use]
+pub fn mathis_for(
+    packets_per_ack: u32,
+    mss: ByteCount,
+    rtt: Rtt,
+    loss: LossRatio,
+) -> Option<BitRate> {
+    let segments = mathis_constant_for(packets_per_ack) / loss.fraction().sqrt();
     segments_rate(segments, mss, rtt)
 }
 
@@ -50,7 +69,18 @@ pub fn cubic(mss: ByteCount, rtt: Rtt, loss: LossRatio) -> Option<BitRate> {
 /// `None` where rate, segment or round trip is zero.
 #[must_use]
 pub fn loss_budget_mathis(rate: BitRate, mss: ByteCount, rtt: Rtt) -> Option<LossRatio> {
-    budget_with(mathis_constant(), rate, mss, rtt)
+    loss_budget_mathis_for(1, rate, mss, rtt)
+}
+
+/// [`loss_budget_mathis`] with the constant of [`mathis_constant_for`].
+#[must_use]
+pub fn loss_budget_mathis_for(
+    packets_per_ack: u32,
+    rate: BitRate,
+    mss: ByteCount,
+    rtt: Rtt,
+) -> Option<LossRatio> {
+    budget_with(mathis_constant_for(packets_per_ack), rate, mss, rtt)
 }
 
 /// The most loss at which [`cubic`] still carries `rate`.
@@ -81,7 +111,7 @@ fn budget_with(c: f64, rate: BitRate, mss: ByteCount, rtt: Rtt) -> Option<LossRa
     loss_from_fraction((c / segments).powi(2))
 }
 
-fn segments_rate(segments: f64, mss: ByteCount, rtt: Rtt) -> Option<BitRate> {
+pub(crate) fn segments_rate(segments: f64, mss: ByteCount, rtt: Rtt) -> Option<BitRate> {
     let bps = segments * mss.as_f64() * 8.0 / rtt.secs_f64();
     (bps.is_finite() && bps > 0.0).then(|| BitRate::from_bps_f64(bps))
 }
@@ -172,6 +202,36 @@ mod tests {
     fn a_slow_flow_bears_almost_any_loss() {
         let budget = loss_budget_mathis(BitRate::from_bps(1), MSS, rtt("1ms")).unwrap();
         assert!(budget.fraction() > 0.99 && budget.fraction() < 1.0);
+    }
+
+    #[test]
+    fn delayed_acknowledgements_halve_the_budget() {
+        assert!((mathis_constant_for(2) - 0.866).abs() < 1e-3);
+        let rate = BitRate::from_bps(4_000_000);
+        let budget = |b| loss_budget_mathis_for(b, rate, MSS, rtt("200ms")).unwrap().fraction();
+        assert!((budget(1) / budget(2) - 2.0).abs() < 1e-3);
+        assert_eq!(mathis_constant_for(0), mathis_constant());
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn rates_fall_with_loss_and_round_trip(a in 1e-9..0.9_f64, b in 1e-9..0.9_f64,
+                                               c in 1u64..1_000_000, d in 1u64..1_000_000) {
+            let [less, more] = [a.min(b), a.max(b)].map(|p| loss_from_fraction(p).unwrap());
+            let [short, long] = [c.min(d), c.max(d)].map(Rtt::from_micros);
+            for law in [mathis as fn(_, _, _) -> _, cubic, cubic_region] {
+                proptest::prop_assert!(law(MSS, short, less) >= law(MSS, short, more));
+                proptest::prop_assert!(law(MSS, short, less) >= law(MSS, long, less));
+            }
+        }
+
+        #[test]
+        fn any_numbers_are_answered(mss: u64, nanos: u64, p in 0.0..1.0_f64, bps: u64, acks: u32) {
+            let (mss, rtt, rate) = (ByteCount::from_bytes(mss), Rtt::from_nanos(nanos), BitRate::from_bps(bps));
+            let p = loss_from_fraction(p).unwrap();
+            let _ = (mathis_for(acks, mss, rtt, p), cubic(mss, rtt, p));
+            let _ = (loss_budget_mathis_for(acks, rate, mss, rtt), loss_budget_cubic(rate, mss, rtt));
+        }
     }
 
     #[test]

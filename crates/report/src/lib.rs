@@ -6,7 +6,7 @@
 //! | module | gives |
 //! |---|---|
 //! | [`series`] | curves over time out of a measurement's samples |
-//! | [`terminal`] | interval rows, verdicts, the loop's summary, plots, progress |
+//! | [`terminal`] | interval rows, verdicts, the loop's summary, plots, progress, calculators |
 //! | [`html`] | one self-contained page |
 //!
 //! Names, notes and sentences come from peers and from files, so they are

@@ -4,7 +4,9 @@
 //! newline, so that a caller may overwrite them; blocks end with one. No line
 //! has trailing spaces, and without colour there is no escape code in any.
 
+mod canvas;
 mod finding;
+mod graph;
 mod ink;
 mod intervals;
 mod line;
@@ -12,6 +14,7 @@ mod plan;
 mod plot;
 mod progress;
 mod shares;
+mod sheet;
 mod summary;
 mod worksheet;
 
@@ -20,6 +23,7 @@ pub use intervals::{Interval, RowId, interval_header, interval_row, totals};
 pub use plan::plan;
 pub use plot::{Trace, plot};
 pub use progress::progress;
+pub use sheet::sheet;
 pub use summary::{path, summary};
 pub use worksheet::worksheet;
 

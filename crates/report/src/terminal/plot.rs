@@ -1,25 +1,24 @@
 //! Throughput over time, drawn with braille dots or plain ASCII.
 
-mod canvas;
-
 use super::{
-    Style, ink,
+    Style,
+    canvas::{self, Canvas},
+    ink,
     line::{Line, block, columns},
 };
 use crate::{
     axis::{Axis, COURSE, RATE},
     series::{self, Bin},
 };
-use canvas::Canvas;
 use record::Measurement;
 use units::BitRate;
 
 /// Rows of the plot itself.
-const ROWS: usize = 14;
+pub(super) const ROWS: usize = 14;
 /// Room for the numbers of the vertical axis, and its line.
-const LEFT: usize = 7;
+pub(super) const LEFT: usize = 7;
 /// Most room for the names at the right end of the curves.
-const NAMES: usize = 12;
+pub(super) const NAMES: usize = 12;
 
 /// One curve of a plot.
 #[derive(Debug, Clone, Copy)]
@@ -82,11 +81,11 @@ pub fn plot(traces: &[Trace<'_>], link: Option<BitRate>, style: &Style) -> Strin
 }
 
 /// A name at the right end of a curve.
-struct End<'a> {
-    row: usize,
-    height: f64,
-    name: &'a str,
-    ink: anstyle::Style,
+pub(super) struct End<'a> {
+    pub(super) row: usize,
+    pub(super) height: f64,
+    pub(super) name: &'a str,
+    pub(super) ink: anstyle::Style,
 }
 
 fn peak(bins: &[Bin]) -> BitRate {
@@ -95,7 +94,7 @@ fn peak(bins: &[Bin]) -> BitRate {
 
 /// Names at the right must not share a row: from the top, each moves down
 /// past the one before; at the bottom they are pushed up again.
-fn spread(ends: &mut [End<'_>]) {
+pub(super) fn spread(ends: &mut [End<'_>]) {
     ends.sort_by(|a, b| b.height.total_cmp(&a.height));
     let mut free = 0;
     for end in ends.iter_mut() {
@@ -109,7 +108,7 @@ fn spread(ends: &mut [End<'_>]) {
     }
 }
 
-fn plot_row(
+pub(super) fn plot_row(
     row: usize,
     tick: Option<&str>,
     canvas: &Canvas,
@@ -135,20 +134,31 @@ fn plot_row(
 }
 
 fn time_axis(x: &Axis, width: usize, style: &Style) -> [Line; 2] {
+    let mut ticks: Vec<Tick> =
+        x.ticks().into_iter().map(|(at, label)| (x.share(at), label, "")).collect();
+    if let Some(last) = ticks.last_mut() {
+        last.2 = " s";
+    }
+    axis_below(&ticks, width, style)
+}
+
+/// Where along the axis, 0 to 1, its label, and what follows the label.
+pub(super) type Tick = (f64, String, &'static str);
+
+/// The axis below a plot, and its labels: the number stands under its tick, the
+/// unit after it. A label without room is left out.
+pub(super) fn axis_below(ticks: &[Tick], width: usize, style: &Style) -> [Line; 2] {
     let (corner, dash, tick) = if style.unicode { ("└", '─', '┬') } else { ("+", '-', '+') };
     let mut axis: Vec<char> = vec![dash; width];
     let mut labels = Line::new(style);
-    let ticks = x.ticks();
-    for (index, (value, label)) in ticks.iter().enumerate() {
-        let column = (x.share(*value) * (width - 1) as f64).round() as usize;
+    for (index, (share, label, after)) in ticks.iter().enumerate() {
+        let column = (share * (width - 1) as f64).round() as usize;
         if let Some(cell) = axis.get_mut(column) {
             *cell = tick;
         }
-        let text = if index + 1 == ticks.len() { format!("{label} s") } else { label.clone() };
-        // The number stands under its tick, the unit after it.
-        let start = (LEFT + column).saturating_sub(label.len() / 2);
+        let start = (LEFT + column).saturating_sub(columns(label) / 2);
         if start > labels.used() || index == 0 {
-            labels = labels.to(start).put(ink::DIM, &text);
+            labels = labels.to(start).put(ink::DIM, &format!("{label}{after}"));
         }
     }
     let axis: String = axis.into_iter().collect();

@@ -6,5 +6,6 @@
 mod degenerate;
 mod page;
 mod reading;
+mod sheets;
 mod synthetic;
 mod terminal;

@@ -13,11 +13,17 @@ pub(super) fn dash(unicode: bool) -> &'static str {
     if unicode { "╌" } else { "-" }
 }
 
+/// The mark at a point.
+pub(super) fn point(unicode: bool) -> &'static str {
+    if unicode { "◉" } else { "@" }
+}
+
 #[derive(Clone, Copy, Default)]
 struct Cell {
     dots: u8,
     curve: Option<usize>,
     ruled: bool,
+    marked: bool,
 }
 
 pub(super) struct Canvas {
@@ -86,6 +92,15 @@ impl Canvas {
         }
     }
 
+    /// A mark at a point, in the colour of a curve; it goes over everything.
+    pub(super) fn mark(&mut self, x: f64, y: f64, curve: usize) {
+        let column = (x.clamp(0.0, 1.0) * (self.width - 1) as f64).round() as usize;
+        let index = self.row_of(y) * self.width + column;
+        if let Some(cell) = self.cells.get_mut(index) {
+            (cell.marked, cell.curve) = (true, Some(curve));
+        }
+    }
+
     fn dot(&mut self, x: usize, y: usize, curve: usize) {
         // Unicode numbers braille dots down the left side, then the right, the last row apart.
         const BITS: [[u8; 2]; 4] = [[0x01, 0x08], [0x02, 0x10], [0x04, 0x20], [0x40, 0x80]];
@@ -106,6 +121,7 @@ impl Canvas {
         let mut pieces: Vec<(Option<usize>, String)> = Vec::new();
         for cell in self.cells.iter().skip(row * self.width).take(self.width) {
             let glyph = match (cell.curve, cell.ruled) {
+                _ if cell.marked => point(self.unicode).to_owned(),
                 (Some(_), _) if self.unicode => {
                     char::from_u32(0x2800 + u32::from(cell.dots)).unwrap_or(' ').to_string()
                 }

@@ -1,0 +1,64 @@
+//! `calc transfer`.
+
+use super::MSS;
+use clap::{Args, ValueEnum};
+use model::calc::{self, CalcError, Sheet, TransferQuestion};
+use model::{Congestion, Transfer};
+use units::{BitRate, ByteCount, LossRatio, Rtt};
+
+/// Compute how long a transfer takes: handshake, slow start, steady rate
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct TransferArgs {
+    /// Payload to carry: 10GB, 700MiB
+    size: ByteCount,
+    /// Rate of the link: 1gbit
+    #[arg(long)]
+    rate: BitRate,
+    /// Round trip: 100ms
+    #[arg(long)]
+    rtt: Rtt,
+    /// Random loss: 0.01%
+    #[arg(long, short, default_value = "0%")]
+    loss: LossRatio,
+    /// Initial window, in segments (RFC 6928)
+    #[arg(long, value_name = "SEGMENTS", default_value_t = 10)]
+    iw: u32,
+    /// Largest window of the receiver: 64KiB, 4MiB
+    #[arg(long, short, value_name = "SIZE")]
+    window: Option<ByteCount>,
+    /// Congestion control [default: all of them]
+    #[arg(long, short = 'C', value_enum, value_name = "NAME")]
+    congestion: Option<Name>,
+    /// Payload of a full segment, in bytes
+    #[arg(long, value_name = "BYTES", default_value_t = MSS.bytes())]
+    mss: u64,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  longhaul calc transfer 1GB --rate 100mbit --rtt 173ms
+  longhaul calc transfer 10GB --rate 1gbit --rtt 100ms --loss 0.01%
+  longhaul calc transfer 100KB --rate 1gbit --rtt 200ms --iw 4 -C reno
+  longhaul calc transfer 1GB --rate 100mbit --rtt 173ms --window 64KiB --json";
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Name {
+    Reno,
+    Cubic,
+    Bbr,
+}
+
+impl TransferArgs {
+    pub(super) fn sheet(&self) -> Result<Sheet, CalcError> {
+        let &TransferArgs { size, rate, rtt, loss, iw, window, congestion, mss } = self;
+        let mss = ByteCount::from_bytes(mss);
+        let transfer = Transfer { size, link: rate, rtt, loss, mss, window, initial: iw };
+        let congestion = congestion.map(|name| match name {
+            Name::Reno => Congestion::Reno,
+            Name::Cubic => Congestion::Cubic,
+            Name::Bbr => Congestion::Bbr,
+        });
+        calc::transfer_sheet(&TransferQuestion { transfer, congestion })
+    }
+}

@@ -1,0 +1,106 @@
+//! What random loss leaves of BBR version 1, as far as a model is known.
+//!
+//! BBRv1 does not react to loss: it sends at the highest delivery rate of the
+//! last ten round trips. Of what it sends, `1 - p` arrives. To keep that
+//! estimate it must now and then measure it anew while it probes with 1.25
+//! times the rate, so `1.25 (1 - p) >= 1` has to hold, p <= 20 %: N. Cardwell on
+//! the bbr-dev list, after Cardwell, Cheng, Gunn, Yeganeh, Jacobson, "BBR:
+//! congestion-based congestion control", ACM Queue 14(5), 2016. Above it the
+//! estimate decays and no closed form is known; from 10 % on, real flows fall
+//! somewhat below the model.
+
+use crate::{bdp, loss::loss_from_fraction};
+use units::{BitRate, ByteCount, LossRatio, Rtt};
+
+/// How much faster than its estimate BBR probes for bandwidth (ACM Queue, 2016).
+pub const BBR_PROBE_GAIN: f64 = 1.25;
+
+/// In-flight data is held at so many bandwidth-delay products (`cwnd_gain`, same source).
+pub const BBR_CWND_GAIN: u64 = 2;
+
+/// Pacing gain of its start, 2/ln 2 = 2.885: the least that doubles the
+/// delivery rate each round trip (same source).
+pub const BBR_STARTUP_GAIN: f64 = 2.0 / std::f64::consts::LN_2;
+
+/// The loss at which the model ends: `1 - 1/1.25` = 20 %.
+#[must_use]
+pub fn bbr_loss_limit() -> f64 {
+    1.0 - 1.0 / BBR_PROBE_GAIN
+}
+
+/// `link x (1 - p)` for a loss of up to [`bbr_loss_limit`], whatever the round
+/// trip; `None` above, where no model is known.
+#[must_use]
+pub fn bbr(link: BitRate, loss: LossRatio) -> Option<BitRate> {
+    // A ratio has 12 places: 20 % itself must not fall to a rounding error.
+    let within = loss.fraction() <= bbr_loss_limit() + 1e-12;
+    within.then(|| link.scaled(1.0 - loss.fraction()))
+}
+
+/// The most loss at which [`bbr`] still carries `rate` over `link`: `1 -
+/// rate/link`, at most [`bbr_loss_limit`]. `None` where the link is slower.
+#[must_use]
+pub fn loss_budget_bbr(rate: BitRate, link: BitRate) -> Option<LossRatio> {
+    let spare = 1.0 - rate.as_f64() / link.as_f64();
+    loss_from_fraction(spare).map(|budget| {
+        loss_from_fraction(bbr_loss_limit()).map_or(budget, |limit| budget.min(limit))
+    })
+}
+
+/// The most BBRv1 has in flight: two bandwidth-delay products, which buffers
+/// and the receiver's window must hold for it to run freely.
+#[must_use]
+pub fn bbr_inflight(link: BitRate, rtt: Rtt) -> ByteCount {
+    bdp(link, rtt).times(BBR_CWND_GAIN)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LINK: BitRate = BitRate::from_bps(10_000_000_000);
+
+    fn loss(text: &str) -> LossRatio {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn what_arrives_is_what_was_not_lost() {
+        // 10 Gbit/s at 100 ms and 1 %: over 9 Gbit/s, where CUBIC has 1.4 Mbit/s.
+        assert_eq!(bbr(LINK, loss("1%")), Some(BitRate::from_bps(9_900_000_000)));
+        assert_eq!(bbr(LINK, LossRatio::NONE), Some(LINK));
+        assert_eq!(bbr(LINK, loss("20%")), Some(BitRate::from_bps(8_000_000_000)));
+        assert_eq!(bbr(LINK, loss("20.1%")), None);
+    }
+
+    #[test]
+    fn budgets_end_at_the_model() {
+        let budget = |bps| loss_budget_bbr(BitRate::from_bps(bps), LINK);
+        assert_eq!(budget(9_900_000_000), Some(loss("1%")));
+        assert_eq!(budget(1_000_000_000), Some(loss("20%")));
+        assert_eq!(budget(10_000_000_001), None);
+        assert_eq!(loss_budget_bbr(LINK, BitRate::ZERO), None);
+    }
+
+    #[test]
+    fn two_products_are_in_flight() {
+        assert_eq!(
+            bbr_inflight(LINK, Rtt::from_micros(100_000)),
+            ByteCount::from_bytes(250_000_000)
+        );
+        assert!((BBR_STARTUP_GAIN - 2.885).abs() < 1e-3);
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn it_falls_with_loss_and_a_budget_inverts_it(link in 1_000_000u64..1_000_000_000_000,
+                                                      a in 0.0..0.2_f64, b in 0.0..0.2_f64) {
+            let link = BitRate::from_bps(link);
+            let (less, more) = (a.min(b), a.max(b));
+            let at = |p| bbr(link, loss_from_fraction(p).unwrap()).unwrap();
+            proptest::prop_assert!(at(less) >= at(more));
+            let back = loss_budget_bbr(at(more), link).unwrap().fraction();
+            proptest::prop_assert!((back - more).abs() < 1e-5);
+        }
+    }
+}

@@ -1,0 +1,237 @@
+//! A calculator's curves, on axes by decades or from zero.
+
+use super::{
+    Style, canvas,
+    canvas::Canvas,
+    ink,
+    line::{Line, columns},
+    plot::{End, LEFT, NAMES, ROWS, Tick, axis_below, plot_row, spread},
+};
+use crate::axis::{Axis, COURSE, RATE, SIZE};
+use model::calc::{Curve, Scale, Series};
+
+/// Most decades that a plot of so few rows can tell apart.
+const DECADES: f64 = 9.0;
+
+/// One axis: where values stand on it, and its ticks.
+struct Span {
+    /// Both ends, as logarithms where it goes by decades.
+    from: f64,
+    to: f64,
+    log: bool,
+    unit: &'static str,
+    ticks: Vec<(f64, String)>,
+}
+
+impl Span {
+    /// `tight` ends where the values do; else at the next tick.
+    fn over(scale: Scale, values: impl Iterator<Item = f64>, tight: bool) -> Option<Self> {
+        let log = matches!(scale, Scale::LogRate | Scale::LogLoss | Scale::LogSeconds);
+        let fits = |value: &f64| value.is_finite() && (*value > 0.0 || !log);
+        let values: Vec<f64> = values.filter(fits).collect();
+        let most = values.iter().copied().reduce(f64::max)?;
+        let least = values.into_iter().reduce(f64::min)?;
+        Some(if log {
+            Span::decades(scale, least, most, tight)
+        } else {
+            Span::linear(scale, most, tight)
+        })
+    }
+
+    fn linear(scale: Scale, most: f64, tight: bool) -> Self {
+        let units = match scale {
+            Scale::Bytes => SIZE,
+            Scale::Seconds => COURSE,
+            _ => RATE,
+        };
+        let axis =
+            if tight { Axis::to(most, units, 8.0) } else { Axis::over(most * 1.04, units, 6.0) };
+        Span { from: 0.0, to: axis.max, log: false, unit: axis.unit, ticks: axis.ticks() }
+    }
+
+    fn decades(scale: Scale, least: f64, most: f64, tight: bool) -> Self {
+        let (mut from, mut to) = (least.log10(), most.log10());
+        if !tight {
+            (from, to) = (from.floor(), to.ceil());
+            from = from.max(to - DECADES);
+        }
+        if to - from < 1e-9 {
+            to = from + 1.0;
+        }
+        // Logarithms of what a double holds: some hundreds at most.
+        let powers = (from - 1e-9).ceil() as i32..=(to + 1e-9).floor() as i32;
+        let ticks = powers.map(|power| (10f64.powi(power), power_label(scale, power))).collect();
+        let unit = if scale == Scale::LogRate { "bit/s" } else { "" };
+        Span { from, to, log: true, unit, ticks }
+    }
+
+    fn share(&self, value: f64) -> f64 {
+        let value = if self.log { value.max(1e-300).log10() } else { value };
+        ((value - self.from) / (self.to - self.from)).clamp(0.0, 1.0)
+    }
+
+    /// Whether a value is off the low end, where a clamped line would lie.
+    fn below(&self, value: f64) -> bool {
+        self.log && value.max(1e-300).log10() < self.from - 1e-9
+    }
+}
+
+/// A power of ten as an axis says it: `10M`, `0.01%`, `100 ms`.
+fn power_label(scale: Scale, power: i32) -> String {
+    match scale {
+        Scale::LogLoss => {
+            let places = usize::try_from(-2 - power).unwrap_or(0);
+            format!("{:.places$}%", 10f64.powi(power + 2))
+        }
+        Scale::LogSeconds => {
+            let (units, base) = match power {
+                0.. => ("s", 0),
+                -3..0 => ("ms", -3),
+                -6..-3 => ("µs", -6),
+                _ => ("ns", -9),
+            };
+            format!("{:.0} {units}", 10f64.powi(power - base))
+        }
+        _ => {
+            let prefixes = ["", "k", "M", "G", "T", "P"];
+            let thousands = power.div_euclid(3).clamp(0, 5);
+            let prefix = usize::try_from(thousands).ok().and_then(|i| prefixes.get(i));
+            format!("{}{}", 10f64.powi(power - 3 * thousands), prefix.unwrap_or(&""))
+        }
+    }
+}
+
+/// The curve, its title above and its legend below; nothing where there is no room.
+pub(super) fn graph(curve: &Curve, style: &Style) -> Vec<Line> {
+    let points = || curve.series.iter().flat_map(|series| series.points.iter());
+    let heights = points().map(|point| point.1).chain(curve.rule.map(|(_, at)| at));
+    let across = Span::over(curve.x, points().map(|point| point.0), true);
+    let (Some(x), Some(y)) = (across, Span::over(curve.y, heights, false)) else {
+        return Vec::new();
+    };
+    if style.text_width() < 40 {
+        return Vec::new();
+    }
+    let names = curve.series.iter().map(|series| columns(series.name)).max().unwrap_or(0);
+    let width = style.text_width() - LEFT - names.clamp(4, NAMES) - 1;
+    let mut canvas = Canvas::new(width, ROWS, style.unicode);
+    let mut ends = draw(curve, &x, &y, &mut canvas);
+    spread(&mut ends);
+
+    let mut lines = vec![
+        Line::new(style).put(ink::STRONG, &curve.title),
+        Line::new(style).right(ink::DIM, y.unit, LEFT - 1),
+    ];
+    let ticks: Vec<(usize, &str)> =
+        y.ticks.iter().map(|(at, label)| (canvas.row_of(y.share(*at)), label.as_str())).collect();
+    for row in 0..ROWS {
+        let tick = ticks.iter().find(|tick| tick.0 == row).map(|tick| tick.1);
+        lines.push(plot_row(row, tick, &canvas, &ends, style));
+    }
+    let unit = if x.log { "" } else { " s" };
+    let last = x.ticks.len();
+    let below: Vec<Tick> = x
+        .ticks
+        .iter()
+        .enumerate()
+        .map(|(i, (at, label))| {
+            (x.share(*at), label.clone(), if i + 1 == last { unit } else { "" })
+        })
+        .collect();
+    lines.extend(axis_below(&below, width, style));
+    lines.push(legend(curve, style));
+    lines
+}
+
+/// Rule, curves and the mark; what stands at the right end of each.
+fn draw(curve: &Curve, x: &Span, y: &Span, canvas: &mut Canvas) -> Vec<End<'static>> {
+    let mut ends: Vec<End<'static>> = Vec::new();
+    let mut end = |height: f64, name: &'static str, ink, canvas: &Canvas| {
+        ends.push(End { row: canvas.row_of(height), height, name, ink });
+    };
+    if let Some((name, at)) = curve.rule {
+        canvas.rule(y.share(at));
+        end(y.share(at), name, ink::DIM, canvas);
+    }
+    // The first is what was asked for, so it goes over the others.
+    for (index, series) in curve.series.iter().enumerate().rev() {
+        let shown = |point: &&(f64, f64)| !y.below(point.1);
+        let points: Vec<(f64, f64)> = series
+            .points
+            .iter()
+            .filter(shown)
+            .map(|(across, up)| (x.share(*across), y.share(*up)))
+            .collect();
+        canvas.curve(&points, index);
+        if let Some(last) = points.last() {
+            end(last.1, series.name, ink::run(index), canvas);
+        }
+    }
+    if let Some((across, up)) = curve.asked {
+        canvas.mark(x.share(across), y.share(up), 0);
+    }
+    ends
+}
+
+fn legend(curve: &Curve, style: &Style) -> Line {
+    let mut line = Line::new(style).to(LEFT);
+    let mut entry = |ink, swatch: &str, name: &str| {
+        let gap = if line.used() > LEFT { "   " } else { "" };
+        let before = std::mem::replace(&mut line, Line::new(style));
+        line = before.put(ink::PLAIN, gap).put(ink, swatch).put(ink::PLAIN, &format!(" {name}"));
+    };
+    for (index, Series { name, .. }) in curve.series.iter().enumerate() {
+        entry(ink::run(index), &canvas::swatch(index, style.unicode), name);
+    }
+    if let Some((name, _)) = curve.rule {
+        entry(ink::DIM, &canvas::dash(style.unicode).repeat(2), name);
+    }
+    if curve.asked.is_some() {
+        entry(ink::run(0), canvas::point(style.unicode), "asked");
+    }
+    line
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn powers_are_said_short() {
+        for (scale, power, text) in [
+            (Scale::LogRate, 7, "10M"),
+            (Scale::LogRate, 0, "1"),
+            (Scale::LogRate, 18, "1000P"),
+            (Scale::LogLoss, -6, "0.0001%"),
+            (Scale::LogLoss, -1, "10%"),
+            (Scale::LogSeconds, -2, "10 ms"),
+            (Scale::LogSeconds, 0, "1 s"),
+        ] {
+            assert_eq!(power_label(scale, power), text);
+        }
+    }
+
+    #[test]
+    fn decades_end_at_powers_of_ten() {
+        let span = Span::over(Scale::LogRate, [2e6, 9e8].into_iter(), false).unwrap();
+        let labels: Vec<&str> = span.ticks.iter().map(|tick| tick.1.as_str()).collect();
+        assert_eq!(labels, ["1M", "10M", "100M", "1G"]);
+        assert!((span.share(31_622_776.6) - 0.5).abs() < 1e-6);
+        assert!(Span::over(Scale::LogRate, [0.0, f64::NAN].into_iter(), false).is_none());
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn any_points_are_drawn(points in proptest::collection::vec((proptest::num::f64::ANY, proptest::num::f64::ANY), 0..20),
+                                rule: Option<f64>, width in 1usize..210, unicode: bool) {
+            for (x, y) in [(Scale::LogLoss, Scale::LogRate), (Scale::Seconds, Scale::Bytes)] {
+                let series = vec![Series { name: "one", points: points.clone() }];
+                let rule = rule.map(|at| ("link", at));
+                let curve = Curve { title: String::new(), x, y, series, rule, asked: points.first().copied() };
+                for line in graph(&curve, &Style { colour: false, width, unicode }) {
+                    proptest::prop_assert!(columns(&line.finish()) <= width);
+                }
+            }
+        }
+    }
+}
