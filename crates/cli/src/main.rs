@@ -40,6 +40,8 @@ Examples:
   longhaul demo                        the whole loop in under a minute, inside this machine
   longhaul server                      on the far host (a real iperf3 -s serves as well)
   longhaul test HOST                   measure to it, and say what limited the transfer
+  longhaul ping HOST                   round trips to it, with percentiles
+  longhaul trace HOST                  the way there, with each hop's loss
   longhaul bdp 100mbit 173ms           what a path needs, with the equations
   longhaul lab run --link rate=1gbit,rtt=50ms -- ping -c 3 server
 
@@ -51,6 +53,8 @@ enum Verb {
     Test(verbs::test::TestArgs),
     Server(verbs::server::ServerArgs),
     Explain(verbs::explain::ExplainArgs),
+    Ping(verbs::ping::PingArgs),
+    Trace(verbs::trace::TraceArgs),
     Bdp(verbs::bdp::BdpArgs),
     /// Programs behind an emulated path, inside this machine
     Lab(verbs::lab::LabArgs),
@@ -66,6 +70,8 @@ fn main() {
         Verb::Test(args) => verbs::test::run(args, console),
         Verb::Server(args) => verbs::server::run(args, console),
         Verb::Explain(args) => verbs::explain::run(args, console),
+        Verb::Ping(args) => verbs::ping::run(args, console),
+        Verb::Trace(args) => verbs::trace::run(args, console),
         Verb::Bdp(args) => verbs::bdp::run(args, console),
         Verb::Lab(args) => verbs::lab::run(args, console),
         Verb::Completions(args) => verbs::shell::completions(args, Cli::command(), console),

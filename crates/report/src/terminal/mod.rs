@@ -7,19 +7,23 @@
 mod finding;
 mod ink;
 mod intervals;
+mod latency;
 mod line;
 mod plan;
 mod plot;
 mod progress;
+mod route;
 mod shares;
 mod summary;
 mod worksheet;
 
 pub use finding::{finding, notes};
 pub use intervals::{Interval, RowId, interval_header, interval_row, totals};
+pub use latency::{Answer, Answered, answer, round_trips};
 pub use plan::plan;
 pub use plot::{Trace, plot};
 pub use progress::progress;
+pub use route::route;
 pub use summary::{path, summary};
 pub use worksheet::worksheet;
 
