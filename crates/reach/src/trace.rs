@@ -322,9 +322,10 @@ impl Names {
     }
 
     fn ask(&mut self, address: IpAddr) {
-        if self.open >= RESOLVERS || self.known.insert(address, None).is_some() {
+        if self.open >= RESOLVERS || self.known.contains_key(&address) {
             return;
         }
+        self.known.insert(address, None);
         let tell = self.tell.clone();
         let work = move || {
             let _ = tell.send((address, names::of(address)));

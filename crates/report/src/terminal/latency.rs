@@ -93,13 +93,13 @@ pub fn round_trips(report: &PingReport, style: &Style) -> String {
 fn figures(trips: &RoundTrips, style: &Style) -> Vec<Line> {
     let row = |label: &str, figures: [(&str, f64); 4]| {
         let mut line = Line::new(style).to(2).put(ink::DIM, label).to(COLUMN);
-        for (at, (name, ms)) in (1..).zip(figures) {
+        for (at, (name, ms)) in (0..).zip(figures) {
             line = line
+                .to(COLUMN + at * 15)
                 .put(ink::DIM, &format!("{name:<5}"))
-                .put(ink::STRONG, &format!("{ms:.3}"))
-                .to(COLUMN + at * 15);
+                .put(ink::STRONG, &format!("{ms:.3}"));
         }
-        line.put(ink::DIM, "ms")
+        line.put(ink::DIM, " ms")
     };
     let mut lines = vec![
         row(
@@ -260,8 +260,8 @@ mod tests {
         let expected = "\
 ser[2Jver (10.0.0.2): 4 sent, 3 received, 25 % lost
   1 duplicate, 2 probes not delivered
-  round trip  min  10.000     avg  20.000     max  30.000     mdev 8.165      ms
-  percentiles p50  20.000     p90  30.000     p95  30.000     p99  30.000     ms
+  round trip  min  10.000    avg  20.000    max  30.000    mdev 8.165 ms
+  percentiles p50  20.000    p90  30.000    p95  30.000    p99  30.000 ms
   jitter      10.000 ms, mean difference of consecutive round trips
   over time   ▁×▅█
 ";

@@ -117,7 +117,8 @@ fn millis(ms: f64) -> String {
         ms if !ms.is_finite() => "-".to_owned(),
         ms if ms < 9.9995 => format!("{ms:.3}"),
         ms if ms < 99.995 => format!("{ms:.2}"),
-        ms => format!("{ms:.1}"),
+        ms if ms < 999.95 => format!("{ms:.1}"),
+        ms => format!("{ms:.0}"),
     }
 }
 
@@ -139,7 +140,7 @@ mod tests {
             ..Hop::default()
         };
         let mut far = hop(3, Some("192.0.2.9"), 50.0);
-        far.name = Some("far\u{1b}]0;x\u{7}.example".to_owned());
+        far.name = Some("far\u{1b}]0;x\u{7}.away.example.org".to_owned());
         far.asn = Some(64_500);
         far.as_name = Some("Example Network of a Name That Is Long".to_owned());
         far.place = Some("Zürich, CH".to_owned());
@@ -169,10 +170,10 @@ far.example (192.0.2.9) by UDP to port 33434, 10 rounds
 hop  host                            loss  sent    best     avg   worst   stdev
   1  10.0.0.1                        10 %    10   0.500   1.000   15.00   0.056
   2  no answer                      100 %    10       -       -       -       -
-  3  192.0.2.9                       10 %    10   50.00   100.0  1500.0   5.556
-       far]0;x.example
-       AS64500 Example Network
-       of a Name That Is Long
+  3  192.0.2.9                       10 %    10   50.00   100.0    1500   5.556
+       far]0;x.away.example.org
+       AS64500 Example Network of
+       a Name That Is Long
        Zürich, CH
        also 192.0.2.10
 a note
@@ -200,6 +201,7 @@ a note
             &TraceReport { hops: Vec::new(), rounds: 1, port: None, ..report() },
             &Style { colour: true, width: 1, unicode: true },
         );
-        assert_eq!(text.lines().count(), 8, "{text}");
+        // Title, head, and a letter in each line of the note.
+        assert_eq!(text.lines().count(), 7, "{text}");
     }
 }
