@@ -1,6 +1,6 @@
 //! `ping` and `trace` over paths of which everything is known.
 
-use crate::program::{Ended, LONGHAUL, end, lab, run, signal, start, until, worked};
+use crate::program::{Ended, LONGHAUL, end, lab, run, signal, start, worked};
 use serde_json::Value;
 use std::process::Command;
 
@@ -97,28 +97,33 @@ pub(crate) fn what_does_not_arrive_says_why() {
     assert!(out.contains("r2 (") && !out.contains("r3 ("), "{out}");
     assert!(out.contains("nothing answers beyond hop 2") && out.ends_with("code 1\n"), "{out}");
     // No host of the lab has that address.
-    let (_, out) = chained("longhaul ping 203.0.113.1 -c 1 2> OUT; echo code $? >> OUT");
-    assert!(out.contains("cannot send to 203.0.113.1") && out.ends_with("code 1\n"), "{out}");
+    let (_, out) = chained("longhaul ping 203.0.113.1 -c 1 > OUT; echo code $? >> OUT");
+    assert!(out.contains("icmp_seq=1 network unreachable") && out.ends_with("code 1\n"), "{out}");
+    let (_, out) = chained("longhaul trace 203.0.113.1 -c 1 > OUT; echo code $? >> OUT");
+    assert!(out.contains("hop 1 carries no further: network unreachable"), "{out}");
+    // A network without a way out says so at once.
+    let ended = lab(
+        "rate=100mbit,rtt=1ms",
+        &["sh", "-c", &format!("ip route flush table all; {LONGHAUL} ping 203.0.113.1")],
+    );
+    assert!(
+        ended.code == Some(1) && ended.stderr.contains("cannot send to 203.0.113.1"),
+        "{ended:?}"
+    );
 }
 
 /// A first Ctrl-C gives the figures of what was heard until then.
 pub(crate) fn pings_can_be_interrupted() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("out");
+    // A shell's background ignores Ctrl-C; SIGTERM means the same.
     let line = format!(
-        "{LONGHAUL} ping server -c 0 -i 20ms > {0} & sleep 0.1; \
-         until grep -q icmp_seq=5 {0}; do sleep 0.05; done; kill -INT $!; wait $!",
+        "{LONGHAUL} ping server -c 0 -i 20ms > {0} & \
+         until grep -q icmp_seq=5 {0}; do sleep 0.05; done; kill -TERM $!; wait $!",
         out.display()
     );
-    // A shell's background ignores Ctrl-C unless it has jobs of its own.
-    let line = format!("set -m; {line}");
-    let child = start(&["lab", "run", "--link", "rate=100mbit,rtt=10ms", "--", "sh", "-c", &line]);
-    until("there are answers", || {
-        std::fs::read_to_string(&out).is_ok_and(|text| text.contains("icmp_seq=5"))
-    });
-    let id = child.id();
-    let ended = end(child);
-    assert!(worked(&ended, 0), "{id}: {}", ended.stderr);
+    let ended = lab("rate=100mbit,rtt=10ms", &["sh", "-c", &line]);
+    assert!(worked(&ended, 0), "{}", ended.stderr);
     let text = std::fs::read_to_string(&out).unwrap();
     assert!(text.contains("percentiles p50") && text.contains(" 0 % lost"), "{text}");
     let child = start(&["ping", "127.0.0.1", "--tcp", "-c", "0", "-i", "10ms", "--json"]);

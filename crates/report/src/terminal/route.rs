@@ -22,7 +22,8 @@ pub fn route(report: &TraceReport, style: &Style) -> String {
     let figures: usize = FIGURES.iter().map(|(_, width)| width).sum();
     let most = style.width.min(WIDEST).saturating_sub(HOST + figures).max(15);
     let hosts: Vec<Vec<String>> = report.hops.iter().map(|hop| host(hop, style, most)).collect();
-    let widest = hosts.iter().flatten().map(|text| columns(text)).max().unwrap_or(0);
+    let widest = hosts.iter().filter_map(|rows| rows.first()).map(|text| columns(text)).max();
+    let widest = widest.unwrap_or(0);
     let room = widest.clamp(15, most);
     let port = report.port.map_or(String::new(), |port| format!(" to port {port}"));
     let title = format!(
@@ -97,15 +98,17 @@ fn host(hop: &Hop, style: &Style, room: usize) -> Vec<String> {
     let name = hop.name.clone().filter(|_| !fits);
     let also = (!hop.others.is_empty()).then(|| format!("also {}", hop.others.join(", ")));
     let refusal = hop.refusal.clone();
+    // What stands beneath is set in by two, and has no figures beside it.
+    let beneath = style.width.min(WIDEST).saturating_sub(HOST + 2);
     for piece in [name, network, hop.place.clone(), refusal, also].into_iter().flatten() {
         let piece = shown(style, &piece);
-        let Some(last) = rows.last_mut() else { continue };
-        // What stands beneath is set in by two.
-        if columns(last) + 2 + columns(&piece) + 2 <= room {
-            last.push_str("  ");
-            last.push_str(&piece);
-        } else {
-            rows.extend(wrap(style, &piece, room.saturating_sub(2)));
+        let limit = if rows.len() == 1 { room } else { beneath };
+        match rows.last_mut() {
+            Some(last) if columns(last) + 2 + columns(&piece) <= limit => {
+                last.push_str("  ");
+                last.push_str(&piece);
+            }
+            _ => rows.extend(wrap(style, &piece, beneath)),
         }
     }
     rows
@@ -167,15 +170,12 @@ mod tests {
         let style = Style { colour: false, width: 80, unicode: true };
         let expected = "\
 far.example (192.0.2.9) by UDP to port 33434, 10 rounds
-hop  host                            loss  sent    best     avg   worst   stdev
-  1  10.0.0.1                        10 %    10   0.500   1.000   15.00   0.056
-  2  no answer                      100 %    10       -       -       -       -
-  3  192.0.2.9                       10 %    10   50.00   100.0    1500   5.556
-       far]0;x.away.example.org
-       AS64500 Example Network of
-       a Name That Is Long
-       Zürich, CH
-       also 192.0.2.10
+hop  host                loss  sent    best     avg   worst   stdev
+  1  10.0.0.1            10 %    10   0.500   1.000   15.00   0.056
+  2  no answer          100 %    10       -       -       -       -
+  3  192.0.2.9           10 %    10   50.00   100.0    1500   5.556
+       far]0;x.away.example.org  AS64500 Example Network of a Name That Is Long
+       Zürich, CH  also 192.0.2.10
 a note
 ";
         let text = route(&report(), &style);
@@ -189,7 +189,7 @@ a note
         let text = route(&report(), &wide);
         assert!(text.is_ascii(), "{text}");
         let row = text.lines().find(|line| line.starts_with("  3")).unwrap();
-        assert!(row.contains("AS64500 Example") && row.contains("also 192.0.2.10"), "{text}");
+        assert!(row.contains("org (192.0.2.9)  AS64500 Example") && row.contains("CH"), "{text}");
         let narrow = route(&report(), &Style { width: 30, ..wide });
         assert!(narrow.lines().all(|line| line.len() <= 30), "{narrow}");
         assert!(!text.contains('\u{1b}') && !text.contains('\u{7}'));
