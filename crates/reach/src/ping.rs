@@ -136,7 +136,7 @@ pub fn ping(
     tell(Event::Begun { address: to.ip(), port, notes: notes.clone() });
     let started_unix_s = clock::unix_seconds();
     let mut run = Run { config, tally: Tally::new(timeout), tell };
-    run.to_the_end(prober.as_mut(), stop).map_err(|source| ReachError::System {
+    run.carry_out(prober.as_mut(), stop).map_err(|source| ReachError::System {
         operation: "wait for answers",
         address: to.ip(),
         source,
@@ -206,7 +206,7 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
-    fn to_the_end(
+    fn carry_out(
         &mut self,
         prober: &mut dyn Prober,
         stop: &dyn Fn() -> bool,

@@ -127,7 +127,7 @@ pub fn trace(
         tell,
         stop,
     };
-    let done = run.to_the_end(config, prober.as_mut());
+    let done = run.carry_out(config, prober.as_mut());
     done.map_err(|source| ReachError::System {
         operation: "wait for answers",
         address: to.ip(),
@@ -185,7 +185,7 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
-    fn to_the_end(&mut self, config: &TraceConfig, prober: &mut dyn Prober) -> io::Result<()> {
+    fn carry_out(&mut self, config: &TraceConfig, prober: &mut dyn Prober) -> io::Result<()> {
         let mut round_at = clock::now();
         self.report.rounds = 1;
         while !(self.stop)() {
