@@ -8,10 +8,12 @@ use anstream::ColorChoice;
 use clap::ValueEnum;
 use report::terminal::Style;
 use std::io::{self, IsTerminal, Write};
-use terminal_size::{Width, terminal_size_of};
+use terminal_size::{Height, Width, terminal_size_of};
 
 /// Columns where there is no terminal to ask.
 const WIDTH: usize = 80;
+/// Lines likewise.
+const HEIGHT: usize = 24;
 
 /// When to write colours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -33,8 +35,8 @@ pub(crate) struct Console {
     pub(crate) err: Style,
     /// Whether lines on standard error can be written over.
     live: bool,
-    /// Whether the last thing on standard error is such a line.
-    open: bool,
+    /// What of that stands there: lines above the cursor's.
+    open: Option<usize>,
     /// Whether standard output has lost its reader.
     unread: bool,
 }
@@ -61,7 +63,7 @@ impl Console {
                 unicode,
             },
             live: stderr.is_terminal() && std::env::var_os("TERM").is_none_or(|t| t != "dumb"),
-            open: false,
+            open: None,
             unread: false,
         }
     }
@@ -109,15 +111,46 @@ impl Console {
     /// Shows a line in the place of the one before; only a terminal sees it.
     pub(crate) fn live(&mut self, line: &str) {
         if self.live {
+            self.clear_block();
             tell(&format!("\r{line}\x1b[K"));
-            self.open = true;
+            self.open = Some(0);
         }
     }
 
-    /// Takes the live line away.
+    /// Shows a block of lines in the place of what was shown before; only a
+    /// terminal sees it, and no more of it than fits.
+    pub(crate) fn frame(&mut self, block: &str) {
+        if !self.live {
+            return;
+        }
+        let height = terminal_size_of(io::stderr()).map_or(HEIGHT, |(_, Height(h))| h.into());
+        let lines: Vec<&str> = block.lines().take(height.saturating_sub(1)).collect();
+        let mut text = match self.open {
+            Some(above) if above > 0 => format!("\r\x1b[{above}A"),
+            _ => "\r".to_owned(),
+        };
+        for line in &lines {
+            text.push_str(line);
+            text.push_str("\x1b[K\n");
+        }
+        text.push_str("\x1b[J");
+        tell(&text);
+        self.open = Some(lines.len());
+    }
+
+    /// Takes the live line or block away.
     pub(crate) fn clear(&mut self) {
-        if std::mem::take(&mut self.open) {
+        self.clear_block();
+        if self.open.take().is_some() {
             tell("\r\x1b[K");
+        }
+    }
+
+    /// Takes a block away; the cursor stays where it began.
+    fn clear_block(&mut self) {
+        if let Some(above) = self.open.filter(|above| *above > 0) {
+            tell(&format!("\r\x1b[{above}A\x1b[J"));
+            self.open = Some(0);
         }
     }
 }

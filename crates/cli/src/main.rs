@@ -40,6 +40,8 @@ Examples:
   longhaul demo                        the whole loop in under a minute, inside this machine
   longhaul server                      on the far host (a real iperf3 -s serves as well)
   longhaul test HOST                   measure to it, and say what limited the transfer
+  longhaul ping HOST                   round trips to it, with percentiles
+  longhaul trace HOST                  the way there, with each hop's loss
   longhaul bdp 100mbit 173ms           what a path needs, with the equations
   longhaul calc transfer 10GB --rate 1gbit --rtt 100ms --loss 0.01%
   longhaul lab run --link rate=1gbit,rtt=50ms -- ping -c 3 server
@@ -52,6 +54,8 @@ enum Verb {
     Test(verbs::test::TestArgs),
     Server(verbs::server::ServerArgs),
     Explain(verbs::explain::ExplainArgs),
+    Ping(verbs::ping::PingArgs),
+    Trace(verbs::trace::TraceArgs),
     Bdp(verbs::bdp::BdpArgs),
     /// Calculators: windows, loss, overhead, transfers, each with its equation
     Calc(verbs::calc::CalcArgs),
@@ -69,6 +73,8 @@ fn main() {
         Verb::Test(args) => verbs::test::run(args, console),
         Verb::Server(args) => verbs::server::run(args, console),
         Verb::Explain(args) => verbs::explain::run(args, console),
+        Verb::Ping(args) => verbs::ping::run(args, console),
+        Verb::Trace(args) => verbs::trace::run(args, console),
         Verb::Bdp(args) => verbs::bdp::run(args, console),
         Verb::Calc(args) => verbs::calc::run(args, console),
         Verb::Lab(args) => verbs::lab::run(args, console),

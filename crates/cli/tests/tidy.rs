@@ -16,7 +16,7 @@ const FLOORS: [&[&str]; 6] = [
     &["units"],
     &["model", "record", "iperf3", "link"],
     &["topology", "diagnose", "host"],
-    &["tune", "lab", "probe"],
+    &["tune", "lab", "probe", "reach"],
     &["store", "report", "verify"],
     &["cli"],
 ];
@@ -26,7 +26,7 @@ const PURE: [&str; 8] =
     ["units", "model", "record", "iperf3", "link", "topology", "diagnose", "report"];
 
 /// Licences that ask for no more than their text and names beside a copy.
-const LICENCES: [&str; 3] = ["MIT", "Apache-2.0", "Unicode-3.0"];
+const LICENCES: [&str; 4] = ["MIT", "Apache-2.0", "ISC", "Unicode-3.0"];
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()

@@ -37,6 +37,9 @@ fn timespec(time: Duration) -> libc::timespec {
     }
 }
 
+/// Events that one call reports at most.
+const MOST_EVENTS: usize = 1024;
+
 /// Waits for any of many files. What it costs does not depend on how many are
 /// quiet (epoll(7)).
 #[derive(Debug)]
@@ -69,12 +72,27 @@ impl Poller {
     /// `PermissionDenied` for a file that is always ready, such as one on a
     /// disk; otherwise the system's own.
     pub fn add(&mut self, file: &impl AsFd, token: usize) -> io::Result<()> {
-        let mut event =
-            libc::epoll_event { events: libc::EPOLLIN.cast_unsigned(), u64: token as u64 };
+        self.add_for(libc::EPOLLIN, file, token)
+    }
+
+    /// The same for a socket that is connecting: it is ready once it has
+    /// connected or failed to.
+    ///
+    /// # Errors
+    /// As [`Poller::add`].
+    pub fn add_connecting(&mut self, file: &impl AsFd, token: usize) -> io::Result<()> {
+        self.add_for(libc::EPOLLOUT, file, token)
+    }
+
+    fn add_for(&mut self, what: libc::c_int, file: &impl AsFd, token: usize) -> io::Result<()> {
+        let mut event = libc::epoll_event { events: what.cast_unsigned(), u64: token as u64 };
         let (epoll, file) = (self.epoll.as_raw_fd(), file.as_fd().as_raw_fd());
         // SAFETY: both descriptors are open and the event lives across the call.
         sys::check(unsafe { libc::epoll_ctl(epoll, libc::EPOLL_CTL_ADD, file, &raw mut event) })?;
-        self.events.push(libc::epoll_event { events: 0, u64: 0 });
+        // Files come and go; what one call does not report the next one does.
+        if self.events.len() < MOST_EVENTS {
+            self.events.push(libc::epoll_event { events: 0, u64: 0 });
+        }
         Ok(())
     }
 

@@ -14,12 +14,14 @@ mod datagrams;
 mod finding;
 mod millis;
 mod path;
+mod reach;
 mod sample;
 
 pub use closed_loop::{LOOP_SCHEMA, LoopReport, PlanItem};
 pub use datagrams::{Datagrams, LossBurst};
 pub use finding::{Finding, Limit, Shares, Steady};
 pub use path::{Achieved, Asked, AskedWay, Drops, Lateness, PathChange, PathReport};
+pub use reach::{Hop, PING_SCHEMA, Ping, PingReport, RoundTrips, TRACE_SCHEMA, TraceReport};
 pub use sample::{ReceiverSample, Sample};
 
 use serde::{Deserialize, Serialize};

@@ -13,6 +13,7 @@ mod ends;
 mod many;
 mod path;
 mod program;
+mod reach;
 mod user;
 mod wire;
 
@@ -49,7 +50,7 @@ fn main() {
 }
 
 fn trials(lab: bool, iperf3: bool, devices: bool) -> Vec<Trial> {
-    let tests: [(&str, Needs, fn()); 35] = [
+    let tests: [(&str, Needs, fn()); 41] = [
         ("the_loop_closes", Needs::Nothing, closed_loop::the_loop_closes),
         ("the_loop_can_be_interrupted", Needs::Nothing, closed_loop::it_can_be_interrupted),
         ("the_command_has_the_terminal", Needs::Nothing, path::the_command_has_the_terminal),
@@ -87,6 +88,12 @@ fn trials(lab: bool, iperf3: bool, devices: bool) -> Vec<Trial> {
             Needs::RootAndDevices,
             many::the_network_behind_the_machine,
         ),
+        ("round_trips_are_as_asked", Needs::Nothing, reach::round_trips_are_as_asked),
+        ("pings_tell_loss_and_lateness", Needs::Nothing, reach::pings_tell_loss_and_lateness),
+        ("a_way_is_listed_in_order", Needs::Nothing, reach::a_way_is_listed_in_order),
+        ("what_does_not_arrive_says_why", Needs::Nothing, reach::what_does_not_arrive_says_why),
+        ("pings_can_be_interrupted", Needs::Nothing, reach::pings_can_be_interrupted),
+        ("no_privilege_is_needed", Needs::RootAndDevices, reach::no_privilege_is_needed),
         ("our_client_its_server", Needs::Iperf3, wire::our_client_its_server),
         ("its_client_our_server", Needs::Iperf3, wire::its_client_our_server),
     ];

@@ -1,0 +1,323 @@
+//! Datagrams with what the kernel knows of them: when they came, how many hops
+//! they had left, and what routers said of those that did not arrive.
+
+use crate::{clock, sys};
+use std::io;
+use std::mem::MaybeUninit;
+use std::net::{IpAddr, SocketAddr};
+use std::os::fd::{AsFd, AsRawFd};
+use std::time::Duration;
+
+/// `struct icmp_filter` of linux/icmp.h: a set bit keeps that type out.
+const ICMP_FILTER: libc::c_int = 1;
+/// `ICMPV6_FILTER` of linux/icmpv6.h.
+const ICMPV6_FILTER: libc::c_int = 1;
+
+/// A datagram, or one of ours that an error gave back.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Received {
+    /// Bytes of it in the buffer.
+    pub length: usize,
+    /// The hops it had left (IPv4's TTL, IPv6's hop limit).
+    pub ttl: Option<u8>,
+    /// How long it lay in the kernel until now, by the kernel's stamp
+    /// (`SO_TIMESTAMPNS`); zero where it has none.
+    pub waited: Duration,
+    /// Why it came back; `None` for a datagram that was sent to us.
+    pub error: Option<Unreached>,
+}
+
+/// Why a datagram did not arrive (ip(7), `IP_RECVERR`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Unreached {
+    /// Who said so; `None` where our own kernel did.
+    pub by: Option<IpAddr>,
+    /// ICMP's or ICMPv6's type; zero from our own kernel.
+    pub kind: u8,
+    /// ICMP's or ICMPv6's code.
+    pub code: u8,
+    /// The same as an error of the system.
+    pub errno: i32,
+    /// More about it: the MTU where a packet was too big.
+    pub info: u32,
+}
+
+/// Lets a socket tell times of arrival, hops left, and ICMP errors. Where no
+/// other socket asked for times, the kernel begins to stamp a moment later.
+///
+/// # Errors
+/// The system's own where it knows no error queue; times and hops it may miss.
+pub fn prepare(socket: &impl AsFd, is_v6: bool) -> io::Result<()> {
+    let _ = set(socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, &1i32);
+    if is_v6 {
+        let _ = set(socket, libc::IPPROTO_IPV6, libc::IPV6_RECVHOPLIMIT, &1i32);
+        set(socket, libc::IPPROTO_IPV6, libc::IPV6_RECVERR, &1i32)
+    } else {
+        let _ = set(socket, libc::IPPROTO_IP, libc::IP_RECVTTL, &1i32);
+        set(socket, libc::IPPROTO_IP, libc::IP_RECVERR, &1i32)
+    }
+}
+
+/// Lets a raw ICMP socket see echo replies alone (raw(7), RFC 3542 section 3.2).
+///
+/// # Errors
+/// The system's own: the socket is not a raw one.
+pub fn only_echo_replies(socket: &impl AsFd, is_v6: bool) -> io::Result<()> {
+    if is_v6 {
+        // A set bit keeps that type out; 129 is the echo reply.
+        let mut filter = [u32::MAX; 8];
+        filter[129 / 32] &= !(1 << (129 % 32));
+        set(socket, libc::IPPROTO_ICMPV6, ICMPV6_FILTER, &filter)
+    } else {
+        // Type 0 is the echo reply.
+        set(socket, libc::SOL_RAW, ICMP_FILTER, &!1u32)
+    }
+}
+
+/// Takes the next datagram, or `None` where none has come.
+///
+/// # Errors
+/// The system's own; an ICMP error may be told here once, too, and has its
+/// details in [`take_error`].
+pub fn take(socket: &impl AsFd, buffer: &mut [u8]) -> io::Result<Option<Received>> {
+    receive(socket, buffer, 0)
+}
+
+/// Takes the next error off a socket's error queue, with what it quotes of our
+/// datagram behind the transport's header (ICMP's header included); `None`
+/// where there is none.
+///
+/// # Errors
+/// The system's own.
+pub fn take_error(socket: &impl AsFd, buffer: &mut [u8]) -> io::Result<Option<Received>> {
+    let received = receive(socket, buffer, libc::MSG_ERRQUEUE)?;
+    Ok(received.filter(|received| received.error.is_some()))
+}
+
+/// Connects without waiting for the answer: the socket is writable once there is one.
+///
+/// # Errors
+/// What the system says at once; that it has begun is none.
+pub fn begin_connect(socket: &socket2::Socket, to: SocketAddr) -> io::Result<()> {
+    socket.set_nonblocking(true)?;
+    match socket.connect(&to.into()) {
+        Err(error) if error.raw_os_error() == Some(libc::EINPROGRESS) => Ok(()),
+        result => result,
+    }
+}
+
+fn set<T>(
+    socket: &impl AsFd,
+    level: libc::c_int,
+    option: libc::c_int,
+    value: &T,
+) -> io::Result<()> {
+    // SAFETY: the value lives across the call and has the size told.
+    sys::check(unsafe {
+        libc::setsockopt(
+            socket.as_fd().as_raw_fd(),
+            level,
+            option,
+            std::ptr::from_ref(value).cast(),
+            libc::socklen_t::try_from(size_of::<T>()).unwrap_or_default(),
+        )
+    })
+    .map(drop)
+}
+
+/// Room for the control messages of one datagram: a stamp, hops, and an error
+/// with its sender's address take 200 bytes. Aligned as the headers ask.
+#[repr(C, align(8))]
+struct Control([u8; 512]);
+
+fn receive(
+    socket: &impl AsFd,
+    buffer: &mut [u8],
+    flags: libc::c_int,
+) -> io::Result<Option<Received>> {
+    let mut control = Control([0; 512]);
+    let mut piece = libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };
+    // SAFETY: zeros are a valid msghdr: no name, no pieces, no control.
+    let mut message: libc::msghdr = unsafe { MaybeUninit::zeroed().assume_init() };
+    message.msg_iov = &raw mut piece;
+    message.msg_iovlen = 1;
+    message.msg_control = control.0.as_mut_ptr().cast();
+    message.msg_controllen = control.0.len();
+    let flags = flags | libc::MSG_DONTWAIT;
+    let fd = socket.as_fd().as_raw_fd();
+    // SAFETY: the message points to a buffer and a control block that live
+    // across the call, with their lengths.
+    let length = match sys::retry(|| unsafe { libc::recvmsg(fd, &raw mut message, flags) }) {
+        Ok(length) => length,
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    let mut received = Received { length, ttl: None, waited: Duration::ZERO, error: None };
+    // SAFETY: the kernel filled the control block and told its length; the
+    // macros stay within it. Payloads are read unaligned, once their length
+    // has been held against what is read.
+    unsafe {
+        let mut header = libc::CMSG_FIRSTHDR(&raw const message);
+        while !header.is_null() {
+            let data = libc::CMSG_DATA(header);
+            let room = (*header).cmsg_len.saturating_sub(data.addr() - header.addr());
+            received.note((*header).cmsg_level, (*header).cmsg_type, data, room);
+            header = libc::CMSG_NXTHDR(&raw const message, header);
+        }
+    }
+    Ok(Some(received))
+}
+
+impl Received {
+    /// # Safety
+    /// `data` points to `room` readable bytes.
+    unsafe fn note(&mut self, level: libc::c_int, kind: libc::c_int, data: *const u8, room: usize) {
+        let holds = |wanted: usize| room >= wanted;
+        match (level, kind) {
+            (libc::SOL_SOCKET, libc::SCM_TIMESTAMPNS) if holds(size_of::<libc::timespec>()) => {
+                // SAFETY: there is room for one; any bits are a valid timespec.
+                let stamp: libc::timespec =
+                    unsafe { data.cast::<libc::timespec>().read_unaligned() };
+                self.waited = waited(&stamp);
+            }
+            (libc::IPPROTO_IP, libc::IP_TTL) | (libc::IPPROTO_IPV6, libc::IPV6_HOPLIMIT)
+                if holds(size_of::<libc::c_int>()) =>
+            {
+                // SAFETY: there is room for one int.
+                let ttl = unsafe { data.cast::<libc::c_int>().read_unaligned() };
+                self.ttl = u8::try_from(ttl).ok();
+            }
+            (libc::IPPROTO_IP, libc::IP_RECVERR) | (libc::IPPROTO_IPV6, libc::IPV6_RECVERR)
+                if holds(size_of::<libc::sock_extended_err>()) =>
+            {
+                // SAFETY: there is room for one; any bits are valid in it.
+                let error: libc::sock_extended_err =
+                    unsafe { data.cast::<libc::sock_extended_err>().read_unaligned() };
+                let after = size_of::<libc::sock_extended_err>();
+                let from_network =
+                    matches!(error.ee_origin, libc::SO_EE_ORIGIN_ICMP | libc::SO_EE_ORIGIN_ICMP6);
+                self.error = Some(Unreached {
+                    // SAFETY: the kernel puts the offender behind the error;
+                    // what is left of the room is told.
+                    by: if from_network {
+                        unsafe { address(data.add(after), room - after) }
+                    } else {
+                        None
+                    },
+                    kind: if from_network { error.ee_type } else { 0 },
+                    code: if from_network { error.ee_code } else { 0 },
+                    errno: error.ee_errno.cast_signed(),
+                    info: error.ee_info,
+                });
+            }
+            _ => {}
+        }
+    }
+}
+
+/// The address in a socket address of IPv4 or IPv6.
+///
+/// # Safety
+/// `data` points to `room` readable bytes.
+unsafe fn address(data: *const u8, room: usize) -> Option<IpAddr> {
+    if room < size_of::<libc::sa_family_t>() {
+        return None;
+    }
+    // SAFETY: each read is of a plain structure for which there is room.
+    unsafe {
+        match libc::c_int::from(data.cast::<libc::sa_family_t>().read_unaligned()) {
+            libc::AF_INET if room >= size_of::<libc::sockaddr_in>() => {
+                let name = data.cast::<libc::sockaddr_in>().read_unaligned();
+                Some(IpAddr::from(name.sin_addr.s_addr.to_ne_bytes()))
+            }
+            libc::AF_INET6 if room >= size_of::<libc::sockaddr_in6>() => {
+                let name = data.cast::<libc::sockaddr_in6>().read_unaligned();
+                Some(IpAddr::from(name.sin6_addr.s6_addr))
+            }
+            _ => None,
+        }
+    }
+}
+
+/// Time since a stamp; zero where the system's date went back in between, and
+/// for what lay longer than any answer is waited for: then the date was set.
+fn waited(stamp: &libc::timespec) -> Duration {
+    const MOST: Duration = Duration::from_secs(60);
+    let seconds = u64::try_from(stamp.tv_sec).unwrap_or_default();
+    let nanos = u32::try_from(stamp.tv_nsec).unwrap_or_default().min(999_999_999);
+    let since = clock::unix_time().checked_sub(Duration::new(seconds, nanos));
+    since.filter(|since| *since < MOST).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wait;
+    use std::net::UdpSocket;
+
+    const LONG: Option<Duration> = Some(Duration::from_secs(10));
+
+    fn each_family(test: impl Fn(&str, bool)) {
+        test("127.0.0.1:0", false);
+        // A machine may have no IPv6 at all.
+        if UdpSocket::bind("[::1]:0").is_ok() {
+            test("[::1]:0", true);
+        }
+    }
+
+    #[test]
+    fn a_datagram_tells_its_hops_and_its_wait() {
+        each_family(|address, is_v6| {
+            let here = UdpSocket::bind(address).unwrap();
+            prepare(&here, is_v6).unwrap();
+            let there = UdpSocket::bind(address).unwrap();
+            let mut buffer = [0; 64];
+            assert_eq!(take(&here, &mut buffer).unwrap(), None);
+            // The kernel begins to stamp some time after it was asked, and
+            // gives the time of reading until then.
+            let late = (0..100).find(|_| {
+                there.send_to(b"abc", here.local_addr().unwrap()).unwrap();
+                std::thread::sleep(Duration::from_millis(20));
+                let received = take(&here, &mut buffer).unwrap().unwrap();
+                assert_eq!((received.length, &buffer[..3]), (3, &b"abc"[..]));
+                assert_eq!((received.ttl, received.error), (Some(64), None));
+                received.waited >= Duration::from_millis(19)
+            });
+            assert!(late.is_some(), "never stamped");
+        });
+    }
+
+    #[test]
+    fn a_closed_port_is_told_with_what_was_sent() {
+        each_family(|address, is_v6| {
+            let closed = UdpSocket::bind(address).unwrap().local_addr().unwrap();
+            let here = UdpSocket::bind(address).unwrap();
+            prepare(&here, is_v6).unwrap();
+            here.connect(closed).unwrap();
+            here.send(b"token").unwrap();
+            wait::readable([here.as_fd()], LONG).unwrap();
+            let mut buffer = [0; 64];
+            let received = take_error(&here, &mut buffer).unwrap().unwrap();
+            let error = received.error.unwrap();
+            assert_eq!(&buffer[..received.length], b"token");
+            assert_eq!(error.by, Some(closed.ip()));
+            // Port unreachable: RFC 792, and RFC 4443 section 3.1.
+            assert_eq!((error.kind, error.code), if is_v6 { (1, 4) } else { (3, 3) });
+            assert_eq!(error.errno, libc::ECONNREFUSED);
+            assert_eq!(take_error(&here, &mut buffer).unwrap(), None);
+        });
+    }
+
+    #[test]
+    fn a_date_that_was_set_is_no_wait() {
+        let at = |seconds: u64| libc::timespec {
+            tv_sec: libc::time_t::try_from(seconds).unwrap(),
+            tv_nsec: 0,
+        };
+        let now = clock::unix_seconds();
+        assert_eq!(waited(&at(now + 100)), Duration::ZERO);
+        assert_eq!(waited(&at(now - 100)), Duration::ZERO);
+        let wait = waited(&at(now - 2));
+        assert!((Duration::from_secs(2)..Duration::from_secs(20)).contains(&wait), "{wait:?}");
+    }
+}
