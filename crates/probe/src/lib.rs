@@ -14,6 +14,7 @@ mod course;
 mod error;
 mod event;
 mod extra;
+pub mod iperf2;
 mod pacing;
 mod sampling;
 pub mod server;
