@@ -50,6 +50,7 @@ enum Verb {
     Demo(verbs::demo::DemoArgs),
     Test(verbs::test::TestArgs),
     Server(verbs::server::ServerArgs),
+    Iperf2(verbs::iperf2::Iperf2Args),
     Explain(verbs::explain::ExplainArgs),
     Bdp(verbs::bdp::BdpArgs),
     /// Programs behind an emulated path, inside this machine
@@ -65,6 +66,7 @@ fn main() {
         Verb::Demo(args) => verbs::demo::run(args, console),
         Verb::Test(args) => verbs::test::run(args, console),
         Verb::Server(args) => verbs::server::run(args, console),
+        Verb::Iperf2(args) => verbs::iperf2::run(args, console),
         Verb::Explain(args) => verbs::explain::run(args, console),
         Verb::Bdp(args) => verbs::bdp::run(args, console),
         Verb::Lab(args) => verbs::lab::run(args, console),

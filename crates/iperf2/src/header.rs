@@ -313,9 +313,8 @@ mod tests {
         assert_eq!(bytes[20..24], [0xff, 0xff, 0xff, 0x9c]);
         assert_eq!(bytes[32..36], [8, 0, 0, 0]);
         assert_eq!(bytes[48..52], [0, 0x0f, 0x42, 0x40]);
-        let flags = |mode| {
-            u32::from_be_bytes(*header(mode).encode_datagram().first_chunk().unwrap())
-        };
+        let flags =
+            |mode| u32::from_be_bytes(*header(mode).encode_datagram().first_chunk().unwrap());
         assert_eq!(flags(Mode::Normal), 0x4801_0098);
         assert_eq!(flags(Mode::Dual), 0xc801_0099);
         assert_eq!(flags(Mode::Reverse), 0x6c01_0098);
@@ -323,9 +322,7 @@ mod tests {
 
     #[test]
     fn what_is_written_is_read() {
-        for mode in
-            [Mode::Normal, Mode::TradeOff, Mode::Dual, Mode::Reverse, Mode::FullDuplex]
-        {
+        for mode in [Mode::Normal, Mode::TradeOff, Mode::Dual, Mode::Reverse, Mode::FullDuplex] {
             let asked = ClientHeader { rate_bps: 40 << 30, ..header(mode) };
             assert_eq!(ClientHeader::decode(&asked.encode()), Ok(Some(asked)));
             let mut datagram = vec![0; 16];

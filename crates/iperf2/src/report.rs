@@ -106,14 +106,7 @@ mod tests {
     #[test]
     fn the_real_programs_is_read() {
         let mut bytes = [0; LENGTH];
-        let seen = [
-            (16, 0x8800_0000),
-            (24, 0x44e8),
-            (28, 1),
-            (32, 0x2_b0c3),
-            (44, 12),
-            (52, 14),
-        ];
+        let seen = [(16, 0x8800_0000), (24, 0x44e8), (28, 1), (32, 0x2_b0c3), (44, 12), (52, 14)];
         for (at, value) in seen {
             write(&mut bytes, at, value);
         }

@@ -3,10 +3,7 @@
 /// The 32 bits at byte `at`; zero past the end, which is what every field
 /// means that an older program does not send.
 pub(crate) fn read(bytes: &[u8], at: usize) -> u32 {
-    bytes
-        .get(at..at + 4)
-        .and_then(|word| word.try_into().ok())
-        .map_or(0, u32::from_be_bytes)
+    bytes.get(at..at + 4).and_then(|word| word.try_into().ok()).map_or(0, u32::from_be_bytes)
 }
 
 /// Puts 32 bits at byte `at`; nothing where there is no room.

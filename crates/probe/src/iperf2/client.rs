@@ -241,11 +241,7 @@ impl<'d> Session<'_, 'd> {
         self.plan.until(clock::now()) + SLOP
     }
 
-    fn tcp(
-        &self,
-        mut streams: Vec<TcpStream>,
-        listener: Option<Way2>,
-    ) -> Result<(), Iperf2Error> {
+    fn tcp(&self, mut streams: Vec<TcpStream>, listener: Option<Way2>) -> Result<(), Iperf2Error> {
         let (desk, config) = (self.desk, self.config);
         for index in 1..config.streams {
             streams.push(open::connect(self.peer, self.bind(index), &config.options)?);
@@ -259,9 +255,8 @@ impl<'d> Session<'_, 'd> {
             (desk.tell)(Event::Connected { label, local, peer, mode: config.mode, tcp });
             // All are counted before the first one ends, so that they are summed.
             let meter = Meter::new(desk, label, ends, clock::now());
-            let back = (config.mode == Mode::FullDuplex).then(|| {
-                Meter::new(desk, Label { other_way: true, ..label }, ends, clock::now())
-            });
+            let back = (config.mode == Mode::FullDuplex)
+                .then(|| Meter::new(desk, Label { other_way: true, ..label }, ends, clock::now()));
             named.push((stream, meter, back));
         }
         thread::scope(|scope| {
@@ -308,9 +303,7 @@ impl<'d> Session<'_, 'd> {
                     let receiving = back.map(|back| {
                         let until = Some(self.patience());
                         let length = self.plan.length;
-                        both.spawn(move || {
-                            tcp::receive(desk, stream, length, until, back, SILENCE)
-                        })
+                        both.spawn(move || tcp::receive(desk, stream, length, until, back, SILENCE))
                     });
                     let sent = tcp::send(desk, stream, &self.plan, meter, SILENCE);
                     match receiving {
@@ -381,14 +374,15 @@ impl<'d> Session<'_, 'd> {
                 tcp: None,
             });
             let meter = Meter::new(desk, label, ends, clock::now());
-            let back = (config.mode == Mode::FullDuplex).then(|| {
-                Meter::new(desk, Label { other_way: true, ..label }, ends, clock::now())
-            });
+            let back = (config.mode == Mode::FullDuplex)
+                .then(|| Meter::new(desk, Label { other_way: true, ..label }, ends, clock::now()));
             named.push((socket, meter, back));
         }
         thread::scope(|scope| {
             let back = match (&listener, config.mode) {
-                (Some(Way2::Udp(socket)), Mode::Dual) => Some(scope.spawn(|| self.udp_back(socket))),
+                (Some(Way2::Udp(socket)), Mode::Dual) => {
+                    Some(scope.spawn(|| self.udp_back(socket)))
+                }
                 _ => None,
             };
             let threads: Vec<_> = named

@@ -44,6 +44,8 @@ pub struct Row {
     pub label: Option<Label>,
     /// Our end and the other one; `None` for sums.
     pub ends: Option<(SocketAddr, SocketAddr)>,
+    /// Whether we send them; of a sum, whether its first stream does.
+    pub sending: bool,
     /// From when, since the stream began.
     pub from: Duration,
     /// Until when.

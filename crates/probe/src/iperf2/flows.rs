@@ -132,13 +132,7 @@ impl<'a, 'd> Flows<'a, 'd> {
         result
     }
 
-    fn take(
-        &mut self,
-        bytes: &[u8],
-        peer: SocketAddr,
-        now: Instant,
-        asked: &mut dyn FnMut(Asked),
-    ) {
+    fn take(&mut self, bytes: &[u8], peer: SocketAddr, now: Instant, asked: &mut dyn FnMut(Asked)) {
         let Some(datagram) = Datagram::decode(bytes) else { return };
         if self.only.is_some_and(|only| only != peer.ip().to_canonical()) {
             return;

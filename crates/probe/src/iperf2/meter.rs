@@ -90,6 +90,7 @@ pub(crate) struct Meter<'a> {
     group: Arc<Group<'a>>,
     label: Label,
     ends: (SocketAddr, SocketAddr),
+    sending: bool,
     interval: Option<Duration>,
     begun: Instant,
     rows: u32,
@@ -113,6 +114,7 @@ impl<'a> Meter<'a> {
             group,
             label,
             ends,
+            sending: false,
             interval: desk.interval,
             begun,
             rows: 0,
@@ -132,6 +134,12 @@ impl<'a> Meter<'a> {
 
     /// The moment from which time counts.
     pub(crate) fn begin(&mut self, now: Instant) {
+        self.begun = now;
+    }
+
+    /// It counts what we send, from now on.
+    pub(crate) fn sends(&mut self, now: Instant) {
+        self.sending = true;
         self.begun = now;
     }
 
@@ -169,6 +177,7 @@ impl<'a> Meter<'a> {
         let row = Row {
             label: Some(self.label),
             ends: Some(self.ends),
+            sending: self.sending,
             from: interval * self.rows,
             to,
             bytes: self.bytes - self.bytes_before,
@@ -194,6 +203,7 @@ impl<'a> Meter<'a> {
         let row = Row {
             label: Some(self.label),
             ends: Some(self.ends),
+            sending: self.sending,
             from: Duration::ZERO,
             to: time,
             bytes: self.bytes,

@@ -120,8 +120,8 @@ pub(crate) fn dial(
     options: &Options,
 ) -> Result<UdpSocket, Iperf2Error> {
     let failed = |source| Iperf2Error::Connect { peer, source };
-    let socket = Socket::new(Domain::for_address(peer), Type::DGRAM, Some(Protocol::UDP))
-        .map_err(failed)?;
+    let socket =
+        Socket::new(Domain::for_address(peer), Type::DGRAM, Some(Protocol::UDP)).map_err(failed)?;
     options.give(&socket, peer.is_ipv6(), false)?;
     bind_to(&socket, bind)?;
     socket.connect(&peer.into()).map_err(failed)?;
@@ -208,7 +208,6 @@ pub(crate) fn facts(stream: &TcpStream) -> Option<TcpFacts> {
 
 /// The buffer a socket got, bytes, as the kernel counts it.
 pub(crate) fn buffer(socket: SockRef<'_>, sending: bool) -> Option<u64> {
-    let size =
-        if sending { socket.send_buffer_size() } else { socket.recv_buffer_size() };
+    let size = if sending { socket.send_buffer_size() } else { socket.recv_buffer_size() };
     u64::try_from(size.ok()?).ok()
 }

@@ -117,11 +117,7 @@ impl Server {
     ///
     /// # Errors
     /// The system refuses to wait, or to take what comes.
-    pub fn serve(
-        &self,
-        stop: &StopFlag,
-        tell: &(dyn Fn(Event) + Sync),
-    ) -> Result<(), Iperf2Error> {
+    pub fn serve(&self, stop: &StopFlag, tell: &(dyn Fn(Event) + Sync)) -> Result<(), Iperf2Error> {
         let mut desk = Desk::new(tell, stop, self.config.interval);
         desk.until = self.config.time.map(|time| clock::now() + time);
         let taken = AtomicU32::new(0);
@@ -167,8 +163,7 @@ fn serve_udp(socket: &UdpSocket, serving: &Serving<'_, '_>) -> Result<(), Iperf2
     let limits = &serving.config.limits;
     let most = usize::try_from(limits.streams).unwrap_or(usize::MAX);
     thread::scope(|scope| {
-        let mut flows =
-            Flows::new(serving.desk, socket, most, limits.silence).map_err(failed)?;
+        let mut flows = Flows::new(serving.desk, socket, most, limits.silence).map_err(failed)?;
         let mut asked = |asked| serving.udp(scope, socket, asked);
         while !serving.desk.is_over() {
             flows.step(&mut asked).map_err(failed)?;

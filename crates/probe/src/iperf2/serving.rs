@@ -77,7 +77,10 @@ where
     }
 
     /// Reads what the client asks, and how many bytes that took.
-    fn greet(&self, stream: &mut TcpStream) -> Result<Option<(Option<ClientHeader>, usize)>, String> {
+    fn greet(
+        &self,
+        stream: &mut TcpStream,
+    ) -> Result<Option<(Option<ClientHeader>, usize)>, String> {
         let mut bytes = [0; header::LONGEST];
         let mut first = [0; 4];
         if !self.fill(stream, &mut first)? {
@@ -227,12 +230,7 @@ where
     }
 
     /// What a UDP stream asks for, if it may have it.
-    pub(crate) fn udp<'s>(
-        &'s self,
-        scope: &'s Scope<'s, '_>,
-        socket: &'s UdpSocket,
-        asked: Asked,
-    ) {
+    pub(crate) fn udp<'s>(&'s self, scope: &'s Scope<'s, '_>, socket: &'s UdpSocket, asked: Asked) {
         let trusted = self.config.limits.trust_udp || asked.peer.ip().to_canonical().is_loopback();
         let now = match asked.header.mode {
             Mode::Normal => return,

@@ -84,7 +84,7 @@ fn write_all(
     stream.set_write_timeout(Some(TICK))?;
     let buffer = pattern(plan.length as usize);
     let begun = clock::now();
-    meter.begin(begun);
+    meter.sends(begun);
     let until = plan.until(begun);
     let rate = plan.pace.map(|pace| pace.bits_per_second(plan.length) as f64);
     let (mut sent, mut moved) = (0u64, begun);

@@ -74,16 +74,15 @@ pub(crate) fn send(
 ) -> io::Result<u64> {
     wait::precise_timers();
     let mut buffer = pattern(plan.length as usize);
-    if let (Some(head), Some(room)) = (
-        head,
-        buffer.get_mut(datagram::WRITTEN..datagram::WRITTEN + header::LENGTH),
-    ) {
+    if let (Some(head), Some(room)) =
+        (head, buffer.get_mut(datagram::WRITTEN..datagram::WRITTEN + header::LENGTH))
+    {
         room.copy_from_slice(head);
     }
     let rate = plan.pace.map_or(iperf2::DEFAULT_RATE, |pace| pace.bits_per_second(plan.length));
     let period = Duration::from_secs_f64(f64::from(plan.length) * 8.0 / rate.max(1) as f64);
     let begun = clock::now();
-    meter.begin(begun);
+    meter.sends(begun);
     let (until, length) = (plan.until(begun), u64::from(plan.length));
     let (mut number, mut due) = (1u64, begun);
     let result = loop {
