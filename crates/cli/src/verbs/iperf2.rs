@@ -10,7 +10,7 @@ use crate::stop;
 use clap::{ArgAction, Args};
 use iperf2::{Amount, Format, Mode, Pace, figures};
 use probe::iperf2::client::{self, ClientConfig};
-use probe::iperf2::server::{Limits, Server, ServerConfig};
+use probe::iperf2::server::{Limits, Server, ServerConfig, Trust};
 use probe::iperf2::{Event, Iperf2Error, Options};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::{Mutex, PoisonError};
@@ -249,7 +249,7 @@ fn run_server(args: &Iperf2Args, console: &mut Console) -> Outcome {
         limits: Limits {
             streams: args.max_streams,
             duration: Duration::from_secs(args.max_time),
-            trust_udp: args.trust_udp,
+            trust: if args.trust_udp { Trust::Everybody } else { Trust::default() },
             ..Limits::default()
         },
     };

@@ -27,9 +27,21 @@ pub struct Limits {
     pub header: Duration,
     /// The highest rate that a client can have us send datagrams at.
     pub udp_rate_bps: u64,
-    /// Send datagrams back to any address without measure. Otherwise only the
-    /// machine itself gets more than it has sent: addresses can be forged.
-    pub trust_udp: bool,
+    /// Who may have more datagrams sent than have come from there.
+    pub trust: Trust,
+}
+
+/// Whose UDP addresses are believed. They can be forged: a server that answers
+/// with more than has come is a weapon against whoever owns the address.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Trust {
+    /// Nobody's.
+    Nobody,
+    /// The machine's own: the kernel lets none of them in from outside.
+    #[default]
+    Machine,
+    /// Everybody's.
+    Everybody,
 }
 
 impl Default for Limits {
@@ -40,7 +52,7 @@ impl Default for Limits {
             silence: Duration::from_secs(30),
             header: Duration::from_secs(4),
             udp_rate_bps: 10_000_000_000,
-            trust_udp: false,
+            trust: Trust::default(),
         }
     }
 }

@@ -5,7 +5,7 @@ use super::error::Iperf2Error;
 use super::event::Event;
 use super::flows::Asked;
 use super::meter::Meter;
-use super::server::ServerConfig;
+use super::server::{ServerConfig, Trust};
 use super::tcp::{self, Plan, may_go_on};
 use super::udp::{self, Budget, Way};
 use super::{open, tcp::drain};
@@ -231,7 +231,11 @@ where
 
     /// What a UDP stream asks for, if it may have it.
     pub(crate) fn udp<'s>(&'s self, scope: &'s Scope<'s, '_>, socket: &'s UdpSocket, asked: Asked) {
-        let trusted = self.config.limits.trust_udp || asked.peer.ip().to_canonical().is_loopback();
+        let trusted = match self.config.limits.trust {
+            Trust::Nobody => false,
+            Trust::Machine => asked.peer.ip().to_canonical().is_loopback(),
+            Trust::Everybody => true,
+        };
         let now = match asked.header.mode {
             Mode::Normal => return,
             Mode::TradeOff => asked.ended,
