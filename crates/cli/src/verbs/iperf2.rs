@@ -7,7 +7,7 @@ mod text;
 use crate::console::Console;
 use crate::failure::{DONE, FAILED, Failure, Outcome};
 use crate::stop;
-use clap::{ArgAction, Args};
+use clap::{ArgAction, ArgGroup, Args};
 use iperf2::{Amount, Format, Mode, Pace, figures};
 use probe::iperf2::client::{self, ClientConfig};
 use probe::iperf2::server::{Limits, Server, ServerConfig, Trust};
@@ -24,9 +24,10 @@ use text::Text;
 /// `-b 50m` is 50 Mbit/s, `-n 20K` is 20 480 bytes.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES, disable_version_flag = true)]
+#[command(group = ArgGroup::new("end").required(true).args(["server", "client"]))]
 pub(crate) struct Iperf2Args {
     /// Serve tests
-    #[arg(long, short, required_unless_present = "client", conflicts_with = "client")]
+    #[arg(long, short)]
     server: bool,
     /// Test to a server
     #[arg(long, short, value_name = "HOST")]

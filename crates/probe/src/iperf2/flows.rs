@@ -180,7 +180,8 @@ impl<'a, 'd> Flows<'a, 'd> {
                 let (length, time) = (bytes.len() as u64, clock::unix_time());
                 flow.account.arrive(datagram.number, length, datagram.sent, time);
                 if flow.account.received > 1 || datagram.last {
-                    let ends = (self.local, open::plain(peer));
+                    let peer = open::plain(peer);
+                    let ends = (open::local_towards(self.local, peer), peer);
                     flow.meter = Some(announce(self.desk, ends, flow, self.other_way));
                 }
             }

@@ -192,6 +192,19 @@ pub(crate) fn ends(stream: &TcpStream) -> io::Result<(SocketAddr, SocketAddr)> {
     Ok((plain(stream.local_addr()?), plain(stream.peer_addr()?)))
 }
 
+/// The address that datagrams of a socket on all addresses come from: the
+/// kernel's choice on the route to `peer`. Nothing is sent.
+pub(crate) fn local_towards(local: SocketAddr, peer: SocketAddr) -> SocketAddr {
+    if !local.ip().is_unspecified() {
+        return local;
+    }
+    let chosen = dial(plain(peer), None, &Options::default()).and_then(|socket| {
+        socket.local_addr().map_err(|source| Iperf2Error::Connect { peer, source })
+    });
+    chosen.map_or(local, |chosen| SocketAddr::new(chosen.ip(), local.port()))
+}
+
+/// IPv4 as IPv4, whatever the socket.
 pub(crate) fn plain(address: SocketAddr) -> SocketAddr {
     SocketAddr::new(address.ip().to_canonical(), address.port())
 }

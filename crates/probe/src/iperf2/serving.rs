@@ -284,6 +284,7 @@ where
         let label = desk.label(mode != Mode::Reverse);
         if matches!(mode, Mode::Reverse | Mode::FullDuplex) {
             let local = open::plain(socket.local_addr().map_err(failed)?);
+            let local = open::local_towards(local, peer);
             let ends = (local, open::plain(peer));
             (desk.tell)(Event::Connected { label, local, peer: ends.1, mode, tcp: None });
             let meter = Meter::new(desk, label, ends, clock::now());
