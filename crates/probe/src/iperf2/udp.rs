@@ -24,6 +24,16 @@ const RETRY: Duration = Duration::from_millis(250);
 /// How far behind its pace a sender may fall and still catch up.
 const BEHIND: Duration = Duration::from_millis(100);
 
+/// How long a port may be closed at first.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// Refusals of a port that is closed.
+const MANY: u64 = 20;
+
+fn is_refused(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::ConnectionRefused
+}
+
 /// The longest datagram of IPv4.
 pub(crate) const LONGEST: u32 = 65_507;
 
@@ -84,7 +94,7 @@ pub(crate) fn send(
     let begun = clock::now();
     meter.sends(begun);
     let (until, length) = (plan.until(begun), u64::from(plan.length));
-    let (mut number, mut due) = (1u64, begun);
+    let (mut number, mut due, mut refused) = (1u64, begun, 0u64);
     let result = loop {
         let now = clock::now();
         meter.tick(now);
@@ -108,6 +118,15 @@ pub(crate) fn send(
             }
             Err(error) if udp::is_full(&error) => thread::sleep(Duration::from_micros(100)),
             Err(error) if may_go_on(&error) => {}
+            // The real server makes a new socket for each stream, and for a moment
+            // has none for the others. Only where it stays so is nobody there.
+            Err(error) if is_refused(&error) => {
+                refused += 1;
+                let late = now.saturating_duration_since(begun) >= PATIENCE;
+                if late && refused >= MANY && refused * 2 >= number {
+                    break Err(error);
+                }
+            }
             Err(error) => break Err(error),
         }
     };
@@ -143,6 +162,7 @@ pub(crate) fn await_report(
     let mut buffer = [0; 2048];
     socket.set_read_timeout(Some(TICK))?;
     let (label, ends) = told;
+    let mut refused = None;
     for attempt in 0..TRIES {
         if attempt > 0 {
             Datagram { number, last: true, sent: clock::unix_time() }.encode(&mut last);
@@ -157,6 +177,7 @@ pub(crate) fn await_report(
                     return Ok(());
                 }
                 Err(error) if may_go_on(&error) => {}
+                Err(error) if is_refused(&error) => refused = Some(error),
                 Err(error) => return Err(error),
             }
         }
@@ -165,7 +186,7 @@ pub(crate) fn await_report(
         }
     }
     (desk.tell)(Event::NoReport { label, tries: TRIES });
-    Ok(())
+    refused.map_or(Ok(()), Err)
 }
 
 /// Receives the one stream that comes to a connected socket, until its last
@@ -180,6 +201,7 @@ pub(crate) fn receive(
     let mut meter = meter.with_account(Account::default());
     let mut buffer = vec![0; LONGEST as usize];
     let (mut begun, mut came) = (false, clock::now());
+    let patience = came + PATIENCE;
     let result = loop {
         let read = socket.recv(&mut buffer);
         let now = clock::now();
@@ -198,6 +220,7 @@ pub(crate) fn receive(
                 }
             }
             Err(error) if may_go_on(&error) => {}
+            Err(error) if is_refused(&error) && (begun || now < patience) => {}
             Err(error) => break Err(error),
         }
         meter.tick(now);
