@@ -78,18 +78,12 @@ impl Pace {
 }
 
 /// How figures are printed: `-f`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Format {
     /// Rates in bytes; sizes always are.
     bytes: bool,
     /// Power of the prefix; what fits where none was asked.
     power: Option<u8>,
-}
-
-impl Default for Format {
-    fn default() -> Self {
-        Format { bytes: false, power: None }
-    }
 }
 
 const PREFIXES: [&str; 6] = ["", "K", "M", "G", "T", "P"];

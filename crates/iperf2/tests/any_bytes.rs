@@ -22,10 +22,9 @@ proptest! {
         let _ = ClientHeader::decode(&bytes);
         let _ = ClientHeader::decode_datagram(&bytes);
         let _ = ServerReport::decode(&bytes);
-        if let Some(first) = bytes.first_chunk() {
-            if let Opening::Header(length) = Opening::of(*first) {
-                prop_assert!((24..=256).contains(&length));
-            }
+        let opening = bytes.first_chunk().map(|first| Opening::of(*first));
+        if let Some(Opening::Header(length)) = opening {
+            prop_assert!((24..=256).contains(&length));
         }
     }
 

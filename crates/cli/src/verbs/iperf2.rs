@@ -224,7 +224,7 @@ fn run_client(args: &Iperf2Args, host: &str, console: &mut Console) -> Outcome {
     text.pace = args.udp.then(|| (config.clone(), args.bandwidth));
     if args.json {
         let told = Mutex::new(document::Document::new(&config));
-        let tell = |event| told.lock().unwrap_or_else(PoisonError::into_inner).take(event);
+        let tell = |event| told.lock().unwrap_or_else(PoisonError::into_inner).take(&event);
         client::run(&config, &tell, &stop).map_err(failure)?;
         let told = told.into_inner().unwrap_or_else(PoisonError::into_inner);
         console.print(&told.print()?);

@@ -120,7 +120,8 @@ struct Session<'c, 'd> {
     header: ClientHeader,
 }
 
-enum Way2 {
+/// Where the server sends back to.
+enum WayBack {
     Tcp(TcpListener),
     Udp(UdpSocket),
 }
@@ -167,7 +168,11 @@ pub fn run(
     };
     let plan = Plan { length, pace: config.pace, amount: config.amount, most: DAY };
     let session = Session { config, desk: &desk, peer, plan, header };
-    if config.udp { session.udp(listener) } else { session.tcp(connections, listener) }
+    if config.udp {
+        session.udp(listener.as_ref())
+    } else {
+        session.tcp(connections, listener.as_ref())
+    }
 }
 
 /// The port for the other way, open before the server is told of it.
@@ -175,7 +180,7 @@ fn listener(
     config: &ClientConfig,
     peer: SocketAddr,
     desk: &Desk<'_>,
-) -> Result<Option<Way2>, Iperf2Error> {
+) -> Result<Option<WayBack>, Iperf2Error> {
     if !matches!(config.mode, Mode::Dual | Mode::TradeOff) {
         return Ok(None);
     }
@@ -184,13 +189,13 @@ fn listener(
     let any = if peer.is_ipv4() { [0, 0, 0, 0].into() } else { [0u16; 8].into() };
     let bind = Some(bind.unwrap_or(any));
     let way = if config.udp {
-        Way2::Udp(open::listen_udp(bind, port, &config.options)?)
+        WayBack::Udp(open::listen_udp(bind, port, &config.options)?)
     } else {
         let listener = open::listen(bind, port, &config.options)?;
         listener
             .set_nonblocking(true)
             .map_err(|source| Iperf2Error::System { what: "listen", source })?;
-        Way2::Tcp(listener)
+        WayBack::Tcp(listener)
     };
     (desk.tell)(Event::Listening { port });
     Ok(Some(way))
@@ -209,7 +214,7 @@ fn reach(
         }
         match open::connect(peer, config.bind, &config.options) {
             Ok(stream) => {
-                tell(Event::Connecting { peer, buffer: open::buffer((&stream).into(), true) });
+                tell(Event::Connecting { peer, buffer: open::buffer(&stream, true) });
                 return Ok((peer, stream));
             }
             Err(error) => first = first.or(Some(error)),
@@ -241,7 +246,11 @@ impl<'d> Session<'_, 'd> {
         self.plan.until(clock::now()) + SLOP
     }
 
-    fn tcp(&self, mut streams: Vec<TcpStream>, listener: Option<Way2>) -> Result<(), Iperf2Error> {
+    fn tcp(
+        &self,
+        mut streams: Vec<TcpStream>,
+        listener: Option<&WayBack>,
+    ) -> Result<(), Iperf2Error> {
         let (desk, config) = (self.desk, self.config);
         for index in 1..config.streams {
             streams.push(open::connect(self.peer, self.bind(index), &config.options)?);
@@ -260,8 +269,8 @@ impl<'d> Session<'_, 'd> {
             named.push((stream, meter, back));
         }
         thread::scope(|scope| {
-            let back = match (&listener, config.mode) {
-                (Some(Way2::Tcp(listener)), Mode::Dual) => {
+            let back = match (listener, config.mode) {
+                (Some(WayBack::Tcp(listener)), Mode::Dual) => {
                     Some(scope.spawn(|| self.tcp_back(listener)))
                 }
                 _ => None,
@@ -273,9 +282,9 @@ impl<'d> Session<'_, 'd> {
                 })
                 .collect();
             let sent = all(threads.into_iter().map(|thread| thread.join().unwrap_or(Ok(()))));
-            let back = match (&listener, config.mode, back) {
+            let back = match (listener, config.mode, back) {
                 (.., Some(thread)) => thread.join().unwrap_or(Ok(())),
-                (Some(Way2::Tcp(listener)), Mode::TradeOff, None) if sent.is_ok() => {
+                (Some(WayBack::Tcp(listener)), Mode::TradeOff, None) if sent.is_ok() => {
                     self.tcp_back(listener)
                 }
                 _ => Ok(()),
@@ -354,13 +363,13 @@ impl<'d> Session<'_, 'd> {
         })
     }
 
-    fn udp(&self, listener: Option<Way2>) -> Result<(), Iperf2Error> {
+    fn udp(&self, listener: Option<&WayBack>) -> Result<(), Iperf2Error> {
         let (desk, config) = (self.desk, self.config);
         let mut named = Vec::new();
         for index in 0..config.streams {
             let socket = open::dial(self.peer, self.bind(index), &config.options)?;
             if index == 0 {
-                let buffer = open::buffer((&socket).into(), true);
+                let buffer = open::buffer(&socket, true);
                 (desk.tell)(Event::Connecting { peer: self.peer, buffer });
             }
             let local = socket.local_addr().map_err(|error| self.broken(error))?;
@@ -379,8 +388,8 @@ impl<'d> Session<'_, 'd> {
             named.push((socket, meter, back));
         }
         thread::scope(|scope| {
-            let back = match (&listener, config.mode) {
-                (Some(Way2::Udp(socket)), Mode::Dual) => {
+            let back = match (listener, config.mode) {
+                (Some(WayBack::Udp(socket)), Mode::Dual) => {
                     Some(scope.spawn(|| self.udp_back(socket)))
                 }
                 _ => None,
@@ -394,9 +403,9 @@ impl<'d> Session<'_, 'd> {
                 })
                 .collect();
             let sent = all(threads.into_iter().map(|thread| thread.join().unwrap_or(Ok(()))));
-            let back = match (&listener, config.mode, back) {
+            let back = match (listener, config.mode, back) {
                 (.., Some(thread)) => thread.join().unwrap_or(Ok(())),
-                (Some(Way2::Udp(socket)), Mode::TradeOff, None) if sent.is_ok() => {
+                (Some(WayBack::Udp(socket)), Mode::TradeOff, None) if sent.is_ok() => {
                     self.udp_back(socket)
                 }
                 _ => Ok(()),

@@ -8,6 +8,7 @@ use socket2::{Domain, Protocol, SockRef, Socket, Type};
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
 use std::net::{ToSocketAddrs, UdpSocket};
+use std::os::fd::AsFd;
 use std::{sync::mpsc, thread, time::Duration};
 
 /// How long a connection may take.
@@ -220,7 +221,8 @@ pub(crate) fn facts(stream: &TcpStream) -> Option<TcpFacts> {
 }
 
 /// The buffer a socket got, bytes, as the kernel counts it.
-pub(crate) fn buffer(socket: SockRef<'_>, sending: bool) -> Option<u64> {
+pub(crate) fn buffer(socket: &impl AsFd, sending: bool) -> Option<u64> {
+    let socket = SockRef::from(socket);
     let size = if sending { socket.send_buffer_size() } else { socket.recv_buffer_size() };
     u64::try_from(size.ok()?).ok()
 }

@@ -120,8 +120,8 @@ impl Server {
     #[must_use]
     pub fn buffer(&self) -> Option<u64> {
         match &self.door {
-            Door::Tcp(listener) => open::buffer(listener.into(), false),
-            Door::Udp(socket) => open::buffer(socket.into(), false),
+            Door::Tcp(listener) => open::buffer(listener, false),
+            Door::Udp(socket) => open::buffer(socket, false),
         }
     }
 

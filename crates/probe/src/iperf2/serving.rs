@@ -51,7 +51,7 @@ impl<'a, 'd> Serving<'a, 'd>
 where
     'a: 'd,
 {
-    fn trouble(&self, peer: SocketAddr, why: impl ToString) {
+    fn trouble(&self, peer: SocketAddr, why: &dyn ToString) {
         (self.desk.tell)(Event::Trouble { peer: open::plain(peer), why: why.to_string() });
     }
 
@@ -67,12 +67,12 @@ where
             Ok(Some((header, read))) => {
                 let _place = place;
                 if let Err(error) = self.test(scope, &stream, (local, peer), header, read, begun) {
-                    self.trouble(peer, error);
+                    self.trouble(peer, &error);
                 }
             }
             // Whoever connects and says nothing is no client.
             Ok(None) => {}
-            Err(why) => self.trouble(peer, why),
+            Err(why) => self.trouble(peer, &why),
         }
     }
 
@@ -168,11 +168,11 @@ where
                     scope.spawn(move || {
                         let _place = place;
                         if let Err(error) = self.connect_back(ends, &header, &plan) {
-                            self.trouble(peer, error);
+                            self.trouble(peer, &error);
                         }
                     });
                 } else {
-                    self.trouble(peer, "no place is left for the other way (--max-streams)");
+                    self.trouble(peer, &"no place is left for the other way (--max-streams)");
                 }
                 receive(meter)
             }
@@ -197,7 +197,7 @@ where
         let peer = SocketAddr::new(peer.ip(), port(header)?);
         let bind = Some(SocketAddr::new(local.ip(), 0));
         let stream = open::connect(peer, bind, &self.config.options)?;
-        let buffer = open::buffer((&stream).into(), true);
+        let buffer = open::buffer(&stream, true);
         (desk.tell)(Event::Connecting { peer, buffer });
         let broken = |source| Iperf2Error::Broken { peer, source };
         let ends = open::ends(&stream).map_err(broken)?;
@@ -247,21 +247,21 @@ where
         if asked.header.mode == Mode::Reverse && !trusted {
             self.trouble(
                 asked.peer,
-                "asks for -u -R: one forged datagram would have this server flood anybody; \
+                &"asks for -u -R: one forged datagram would have this server flood anybody; \
                  let it with --trust-udp, or use --full-duplex",
             );
             return;
         }
         let budget = if trusted { Budget::Unlimited } else { Budget::Came(asked.came) };
         let Some(place) = Place::take(self.taken, self.config.limits.streams) else {
-            self.trouble(asked.peer, "no place is left for the other way (--max-streams)");
+            self.trouble(asked.peer, &"no place is left for the other way (--max-streams)");
             return;
         };
         let (peer, header) = (asked.peer, asked.header);
         scope.spawn(move || {
             let _place = place;
             if let Err(error) = self.send_back(socket, peer, &header, &budget) {
-                self.trouble(peer, error);
+                self.trouble(peer, &error);
             }
         });
     }
@@ -293,7 +293,7 @@ where
         }
         let peer = SocketAddr::new(peer.ip().to_canonical(), port(header)?);
         let socket = open::dial(peer, None, &self.config.options)?;
-        let buffer = open::buffer((&socket).into(), true);
+        let buffer = open::buffer(&socket, true);
         (desk.tell)(Event::Connecting { peer, buffer });
         let local = socket.local_addr().map_err(failed)?;
         (desk.tell)(Event::Connected { label, local, peer, mode: Mode::Reverse, tcp: None });

@@ -27,7 +27,7 @@ impl Document {
         Document { asked, streams: none(), intervals: none(), totals: none(), reports: none() }
     }
 
-    pub(super) fn take(&mut self, event: Event) {
+    pub(super) fn take(&mut self, event: &Event) {
         match event {
             Event::Connected { label, local, peer, tcp, .. } => self.streams.push(json!({
                 "id": label.id,
@@ -36,8 +36,8 @@ impl Document {
                 "mss_bytes": tcp.map(|tcp| tcp.mss),
                 "handshake_rtt_us": tcp.map(|tcp| tcp.rtt_us),
             })),
-            Event::Row(row) if row.whole => self.totals.push(object(&row)),
-            Event::Row(row) => self.intervals.push(object(&row)),
+            Event::Row(row) if row.whole => self.totals.push(object(row)),
+            Event::Row(row) => self.intervals.push(object(row)),
             Event::Report { label, report, .. } => self.reports.push(json!({
                 "id": label.id,
                 "seconds": report.time.as_secs_f64(),
