@@ -14,7 +14,7 @@ const LONGEST: usize = 500;
 /// stands before it on its own.
 const FLOORS: [&[&str]; 6] = [
     &["units"],
-    &["model", "record", "iperf3", "link"],
+    &["model", "record", "iperf3", "iperf2", "link"],
     &["topology", "diagnose", "host"],
     &["tune", "lab", "probe", "reach"],
     &["store", "report", "verify"],
@@ -22,8 +22,8 @@ const FLOORS: [&[&str]; 6] = [
 ];
 
 /// Crates that have no clock, no I/O, no thread.
-const PURE: [&str; 8] =
-    ["units", "model", "record", "iperf3", "link", "topology", "diagnose", "report"];
+const PURE: [&str; 9] =
+    ["units", "model", "record", "iperf3", "iperf2", "link", "topology", "diagnose", "report"];
 
 /// Licences that ask for no more than their text and names beside a copy.
 const LICENCES: [&str; 4] = ["MIT", "Apache-2.0", "ISC", "Unicode-3.0"];

@@ -17,6 +17,7 @@ mod error;
 mod event;
 mod extra;
 mod flow;
+pub mod iperf2;
 mod pacing;
 mod plan;
 mod sampling;
