@@ -120,8 +120,8 @@ impl<'a> Course<'a> {
         self.watch.limit.is_some()
     }
 
-    /// Whether what there was to carry has passed, one way or the other: read
-    /// at this end, or written and acknowledged by the other.
+    /// Whether what there was to carry has passed in every direction: read at
+    /// this end, or written and acknowledged by the other.
     pub(crate) fn has_reached_limit(&self) -> bool {
         if self.traffic.is_exhausted() {
             return self.is_acknowledged();
@@ -129,9 +129,10 @@ impl<'a> Course<'a> {
         let Some(limit) = self.watch.limit.filter(|_| !self.omitting) else { return false };
         let passed = |sending: bool| {
             let counted = self.flows.iter().zip(&self.tracks).filter(|(f, _)| f.sending == sending);
-            counted.map(|(flow, track)| flow.bytes() - track.base_bytes).sum::<u64>() >= limit
+            let bytes = counted.map(|(flow, track)| flow.bytes() - track.base_bytes);
+            bytes.reduce(u64::saturating_add).is_none_or(|bytes| bytes >= limit)
         };
-        passed(false) || (passed(true) && self.is_acknowledged())
+        passed(false) && passed(true) && self.is_acknowledged()
     }
 
     /// Whether the receivers' kernels have all that was written here.

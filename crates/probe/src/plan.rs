@@ -15,6 +15,9 @@ pub(crate) struct Plan {
     pub(crate) rate: Option<BitRate>,
     /// Blocks sent back to back where a rate is set; zero leaves it to the pacer.
     pub(crate) burst: u32,
+    /// Whether blocks may go in pieces, evenly over the time they stand for. A
+    /// foreign client counts no piece of a block when it ends the test.
+    pub(crate) smooth: bool,
     pub(crate) counter: Counter,
     /// Whether the kernel may cut datagrams out of trains, where it can.
     pub(crate) segment: bool,
@@ -31,7 +34,7 @@ pub(crate) struct Plan {
     /// The core of the threads that carry data (`-A`).
     pub(crate) core: Option<u32>,
     pub(crate) omit: Duration,
-    /// Bytes that end the test, over all streams of one direction.
+    /// Bytes that end the test, over all streams of one direction: whole blocks.
     pub(crate) limit: Option<u64>,
 }
 
@@ -44,6 +47,7 @@ impl Plan {
             block,
             rate: u64::try_from(params.bandwidth).ok().filter(|b| *b > 0).map(BitRate::from_bps),
             burst: u32::try_from(params.burst).unwrap_or(0),
+            smooth: params.longhaul.is_some() && params.burst == 0,
             counter: params.counter(),
             segment: extra_flag(params, "segment"),
             coalesce: extra_flag(params, "coalesce"),
@@ -53,11 +57,10 @@ impl Plan {
             file: None,
             core: None,
             omit: Duration::from_secs(u64::try_from(params.omit).unwrap_or(0)),
-            limit: params.bytes_limit().map(|bytes| match protocol {
-                Protocol::Tcp => bytes,
-                // Datagrams go whole.
-                Protocol::Udp => bytes.div_ceil(block as u64).saturating_mul(block as u64),
-            }),
+            // Blocks go whole: iperf3 from 3.16 counts no others.
+            limit: params
+                .bytes_limit()
+                .map(|bytes| bytes.div_ceil(block as u64).saturating_mul(block as u64)),
         }
     }
 
@@ -103,7 +106,7 @@ mod tests {
         assert!(plain.segment && plain.coalesce && !plain.zerocopy);
         let asked = plan(json!({"udp": true, "len": 1000, "bandwidth": 8_000_000, "num": 2500,
                                 "longhaul": {"version": "1", "segment": false}}));
-        assert_eq!(asked.limit, Some(3000), "datagrams go whole");
+        assert_eq!(asked.limit, Some(3000), "blocks go whole");
         assert_eq!(asked.spacing(), Some(Duration::from_millis(1)));
         assert!(!asked.segment && asked.coalesce);
     }

@@ -14,25 +14,34 @@ use std::{
     time::{Duration, Instant},
 };
 
+/// Longest wait for senders after the end.
+const SENDERS: Duration = Duration::from_secs(2);
+
 /// What a test's threads share.
 pub(crate) struct Traffic {
-    /// No byte counts from here on.
+    /// Nothing more is sent.
+    sent: AtomicBool,
+    /// No byte that arrives counts from here on.
     ended: AtomicBool,
     /// What there was to send has been sent: the file, or the bytes asked.
     exhausted: AtomicBool,
     /// Bytes that may still be written over all streams, where bytes end the
     /// test; so many that it never matters otherwise.
     budget: AtomicI64,
-    running: AtomicUsize,
+    /// Threads that have not ended: those that send, and those that receive.
+    senders: AtomicUsize,
+    receivers: AtomicUsize,
 }
 
 impl Traffic {
     pub(crate) fn new() -> Self {
         Traffic {
+            sent: AtomicBool::new(false),
             ended: AtomicBool::new(false),
             exhausted: AtomicBool::new(false),
             budget: AtomicI64::new(i64::MAX),
-            running: AtomicUsize::new(0),
+            senders: AtomicUsize::new(0),
+            receivers: AtomicUsize::new(0),
         }
     }
 
@@ -41,8 +50,21 @@ impl Traffic {
         self.budget.store(i64::try_from(bytes).unwrap_or(i64::MAX), Ordering::Relaxed);
     }
 
+    /// Ends the sending, and waits for the threads that do it: each comes back
+    /// from the kernel soon, unless the machine is stalled.
+    pub(crate) fn end_sending(&self) {
+        self.sent.store(true, Ordering::Relaxed);
+        wait_for_none(&self.senders, SENDERS);
+    }
+
+    /// Ends everything.
     pub(crate) fn end(&self) {
+        self.sent.store(true, Ordering::Relaxed);
         self.ended.store(true, Ordering::Relaxed);
+    }
+
+    fn has_sent(&self) -> bool {
+        self.sent.load(Ordering::Relaxed)
     }
 
     pub(crate) fn has_ended(&self) -> bool {
@@ -54,16 +76,9 @@ impl Traffic {
         self.exhausted.load(Ordering::Relaxed)
     }
 
-    /// Waits for the threads to end, at most `patience`; tells whether they have.
-    pub(crate) fn wait(&self, patience: Duration) -> bool {
-        let until = clock::now() + patience;
-        while self.running.load(Ordering::Acquire) > 0 {
-            if clock::now() >= until {
-                return false;
-            }
-            thread::sleep(Duration::from_millis(1));
-        }
-        true
+    /// Waits for the receiving threads to end, at most `patience`.
+    pub(crate) fn wait_for_receivers(&self, patience: Duration) {
+        wait_for_none(&self.receivers, patience);
     }
 
     /// Starts a thread for each flow, and lets it carry data as planned.
@@ -111,7 +126,8 @@ impl Traffic {
         plan: &'scope Plan,
         work: impl FnOnce() -> io::Result<()> + Send + 'scope,
     ) -> io::Result<()> {
-        self.running.fetch_add(1, Ordering::Relaxed);
+        let running = if flow.sending { &self.senders } else { &self.receivers };
+        running.fetch_add(1, Ordering::Relaxed);
         let body = move || {
             flow.thread_begins();
             if let Some(core) = plan.core {
@@ -119,15 +135,16 @@ impl Traffic {
                 let _ = host::cpu::pin_to(core);
             }
             let result = work();
-            flow.thread_ends(result.as_ref().err().filter(|_| !self.has_ended()));
-            self.running.fetch_sub(1, Ordering::Release);
+            let over = if flow.sending { self.has_sent() } else { self.has_ended() };
+            flow.thread_ends(result.as_ref().err().filter(|_| !over));
+            running.fetch_sub(1, Ordering::Release);
         };
         let name = format!("stream {}", flow.id);
         // 128 streams at the default of 2 MiB would reserve 256 MiB for nothing.
         let started =
             thread::Builder::new().name(name).stack_size(256 * 1024).spawn_scoped(scope, body);
         if started.is_err() {
-            self.running.fetch_sub(1, Ordering::Relaxed);
+            running.fetch_sub(1, Ordering::Relaxed);
         }
         started.map(drop)
     }
@@ -145,6 +162,13 @@ impl Traffic {
         if bytes > 0 {
             self.budget.fetch_add(i64::try_from(bytes).unwrap_or(0), Ordering::Relaxed);
         }
+    }
+}
+
+fn wait_for_none(running: &AtomicUsize, patience: Duration) {
+    let until = clock::now() + patience;
+    while running.load(Ordering::Acquire) > 0 && clock::now() < until {
+        thread::sleep(Duration::from_millis(1));
     }
 }
 

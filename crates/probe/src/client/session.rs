@@ -31,8 +31,6 @@ const PATIENCE: Duration = Duration::from_secs(30);
 const MOST_SAMPLES: usize = 6_000;
 /// How often the byte count is looked at where bytes end the test.
 const BYTE_LOOK: Duration = Duration::from_millis(5);
-/// Longest wait for writers after the end.
-const WRITERS: Duration = Duration::from_secs(2);
 /// Load of the machine from which a measurement may suffer.
 const BUSY: f64 = 0.5;
 
@@ -157,10 +155,7 @@ fn run_traffic(
         let over = watch_over(config, control, &mut course, tell, stop)?;
         course.end();
         traffic.end();
-        if !config.receives() {
-            // Each comes back from the kernel soon, unless the machine is stalled.
-            traffic.wait(WRITERS);
-        }
+        traffic.end_sending();
         let outcome = course.finish(tell);
         if let Over::AsAsked = over {
             match exchange(control, &outcome) {

@@ -39,8 +39,6 @@ const DRAIN: Duration = Duration::from_millis(100);
 const STALL: Duration = Duration::from_millis(200);
 /// Datagrams that follow the news of the end come within so much of each other.
 const LULL: Duration = Duration::from_millis(20);
-/// Longest wait for writers after the end.
-const WRITERS: Duration = Duration::from_secs(2);
 
 /// How a session ended.
 pub(super) struct Ended {
@@ -197,14 +195,12 @@ impl Session<'_> {
             let mut course = Course::begin(watch, flows, &traffic);
             traffic.start_all(scope, flows, plan, course.began())?;
             self.watch_over(params, &mut course, tell)?;
+            traffic.end_sending();
             if flows.iter().any(|flow| !flow.sending) {
                 drain(&course, &traffic, flows);
             }
             course.end();
             traffic.end();
-            if flows.iter().all(|flow| flow.sending) {
-                traffic.wait(WRITERS);
-            }
             Ok(course.finish(tell))
         })
     }
@@ -321,7 +317,5 @@ fn drain(course: &Course<'_>, traffic: &Traffic, flows: &[Flow]) {
         // The kernel still hands out what it holds, then reports the end.
         let _ = flow.socket.shutdown(Shutdown::Read);
     }
-    if flows.iter().all(|flow| !flow.sending) {
-        traffic.wait(DRAIN);
-    }
+    traffic.wait_for_receivers(DRAIN);
 }

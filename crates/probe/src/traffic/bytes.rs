@@ -2,18 +2,15 @@
 
 use super::{Traffic, is_pause};
 use crate::{ProbeError, flow::Flow, pacing::Pacer, plan::Plan};
-use host::{bulk, clock};
+use host::bulk;
 use record::Protocol;
 use std::{
     fs::File,
     io::{self, Read, Write},
     sync::atomic::Ordering,
-    thread,
-    time::{Duration, Instant},
+    time::Instant,
 };
 
-/// Longest a paced writer sleeps without looking for the end.
-const LONGEST_NAP: Duration = Duration::from_millis(20);
 /// Bytes of a read, as of iperf3's default write.
 const READ_BLOCK: usize = 128 * 1024;
 
@@ -40,6 +37,30 @@ impl Load {
     }
 }
 
+/// Where a block comes from.
+enum Source<'a> {
+    Bytes(&'a [u8]),
+    /// So many bytes of this file, by reference.
+    Pages(&'a File, usize),
+}
+
+impl Source<'_> {
+    fn len(&self) -> usize {
+        match self {
+            Source::Bytes(bytes) => bytes.len(),
+            Source::Pages(_, bytes) => *bytes,
+        }
+    }
+
+    fn write(&self, flow: &Flow, from: usize, to: usize) -> io::Result<usize> {
+        match self {
+            Source::Bytes(bytes) => (&flow.socket).write(&bytes[from..to]),
+            // Which of the made-up bytes go does not matter.
+            Source::Pages(pages, _) => bulk::send_file(&flow.socket, pages, to - from),
+        }
+    }
+}
+
 impl Traffic {
     pub(super) fn write(
         &self,
@@ -48,68 +69,65 @@ impl Traffic {
         load: &Load,
         began: Instant,
     ) -> io::Result<()> {
+        let block = load.block.len();
         let pacer = plan.rate.map(|rate| Pacer::new(rate, began));
-        let most = pacer.map_or(load.block.len(), |pacer| match plan.burst {
-            0 => pacer.block(load.block.len()),
-            _ => load.block.len(),
-        });
+        let mut from_file = vec![0; if load.file.is_some() { block } else { 0 }];
         // Blocks of a burst that may go without waiting.
         let mut burst = 0;
-        let mut from_file = vec![0; if load.file.is_some() { most } else { 0 }];
-        while !self.has_ended() {
-            if let Some(pacer) = pacer.filter(|_| burst == 0) {
-                let wait = pacer.wait(flow.bytes(), clock::now());
-                if !wait.is_zero() {
-                    thread::sleep(wait.min(LONGEST_NAP));
-                    continue;
+        while !self.has_sent() {
+            let paced = pacer.filter(|_| burst == 0);
+            if let Some(pacer) = paced
+                && !pacer.wait(flow.bytes(), || self.has_sent())
+            {
+                return Ok(());
+            }
+            burst = if burst == 0 { plan.burst } else { burst }.saturating_sub(1);
+            // The budget is whole blocks, and only whole blocks are drawn.
+            if self.draw(block) < block {
+                return Ok(());
+            }
+            let source = match (&load.file, &load.pages) {
+                (Some(file), _) => {
+                    let mut file: &File = file;
+                    let got = file.read(&mut from_file)?;
+                    if got == 0 {
+                        self.exhausted.store(true, Ordering::Relaxed);
+                        return Ok(());
+                    }
+                    Source::Bytes(&from_file[..got])
                 }
-                burst = plan.burst;
-            }
-            let granted = self.draw(most);
-            if granted == 0 {
-                return Ok(());
-            }
-            let wrote = match (&load.file, &load.pages) {
-                (Some(file), _) => self.write_file(flow, file, &mut from_file[..granted])?,
-                (None, Some(pages)) => bulk::send_file(&flow.socket, pages, granted),
-                (None, None) => (&flow.socket).write(&load.block[..granted]),
+                (None, Some(pages)) => Source::Pages(pages, block),
+                (None, None) => Source::Bytes(&load.block),
             };
-            let wrote = match wrote {
-                Ok(wrote) => wrote,
-                Err(error) if is_pause(&error) => 0,
-                Err(error) => return Err(error),
-            };
-            flow.count(wrote);
-            self.give_back(granted - wrote);
-            burst = burst.saturating_sub(1);
-            if self.is_exhausted() {
-                return Ok(());
-            }
+            self.write_block(flow, &source, pacer.filter(|_| plan.smooth))?;
         }
         Ok(())
     }
 
-    /// Sends the file's next piece, whole: what was read cannot be put back.
-    /// The outer error is the file's, the inner one the socket's.
-    fn write_file(
-        &self,
-        flow: &Flow,
-        mut file: &File,
-        room: &mut [u8],
-    ) -> io::Result<io::Result<usize>> {
-        let got = file.read(room)?;
-        if got == 0 {
-            self.exhausted.store(true, Ordering::Relaxed);
-        }
-        let mut rest = &room[..got];
-        while !rest.is_empty() && !self.has_ended() {
-            match (&flow.socket).write(rest) {
-                Ok(wrote) => rest = &rest[wrote..],
-                Err(error) if is_pause(&error) => {}
-                Err(error) => return Ok(Err(error)),
+    /// Writes one block, whole unless the test ends and the path takes no more:
+    /// receivers from iperf3 3.16 on count whole blocks only.
+    fn write_block(&self, flow: &Flow, source: &Source, pacer: Option<Pacer>) -> io::Result<()> {
+        let whole = source.len();
+        let piece = pacer.map_or(whole, |pacer| pacer.block(whole));
+        let mut at = 0;
+        while at < whole {
+            if let Some(pacer) = pacer {
+                // Once the test is over the rest of the block goes at once.
+                pacer.wait(flow.bytes(), || self.has_sent());
+            }
+            let over = self.has_sent();
+            let end = whole.min(at + if over { whole } else { piece });
+            match source.write(flow, at, end) {
+                Ok(wrote) => {
+                    flow.count(wrote);
+                    at += wrote;
+                }
+                Err(error) if is_pause(&error) && !over => {}
+                Err(error) if is_pause(&error) => return Ok(()),
+                Err(error) => return Err(error),
             }
         }
-        Ok(Ok(got - rest.len()))
+        Ok(())
     }
 
     /// Reads until the other end closes or this end shuts the socket. What

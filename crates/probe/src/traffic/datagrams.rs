@@ -43,9 +43,9 @@ impl Traffic {
         }
         let mut number = 0u64;
         let mut refused: Option<Instant> = None;
-        while !self.has_ended() {
+        while !self.has_sent() {
             if let Some(cadence) = &cadence
-                && !cadence.wait(number, || self.has_ended())
+                && !cadence.wait(number, || self.has_sent())
             {
                 return Ok(());
             }

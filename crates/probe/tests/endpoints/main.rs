@@ -5,5 +5,6 @@
 
 mod bad_clients;
 mod bad_servers;
+mod datagrams;
 mod ground;
 mod ours;

@@ -1,0 +1,196 @@
+//! Every protocol, direction and number of streams, under every common option,
+//! with our client against its server and its client against ours: both ends
+//! report the same bytes.
+
+use crate::{
+    Iperf3, close,
+    ground::{Ground, run, short},
+    iperf3_client, is_between_tests,
+};
+use probe::{ServerEvent, client::ClientConfig};
+use record::{Direction, Protocol};
+use std::{
+    sync::{
+        Mutex,
+        atomic::{AtomicUsize, Ordering},
+    },
+    thread,
+    time::Duration,
+};
+use units::ByteCount;
+
+/// Cells that run at the same time: each is a few Mbit/s.
+const AT_ONCE: usize = 8;
+
+#[derive(Debug, Clone, Copy)]
+struct Cell {
+    protocol: Protocol,
+    direction: Direction,
+    streams: u32,
+    options: &'static [&'static str],
+}
+
+/// What is asked besides: a rate that both ends can hold, so that buffers are
+/// nearly empty and bytes comparable.
+const OPTIONS: [&[&str]; 6] = [
+    &["-t1", "-b20M"],
+    &["-t1", "-b8M", "-l4K"],
+    &["-t2", "-b8M", "-l4K", "-O1"],
+    &["-n2M", "-b16M", "-l4K"],
+    &["-t1", "-b8M", "-l4K", "-w128K"],
+    &["-t1", "-b8M", "-l1000"],
+];
+
+fn cells() -> Vec<Cell> {
+    let mut cells = Vec::new();
+    for protocol in [Protocol::Tcp, Protocol::Udp] {
+        for direction in [Direction::Forward, Direction::Reverse, Direction::Both] {
+            for streams in [1, 8] {
+                for options in OPTIONS {
+                    cells.push(Cell { protocol, direction, streams, options });
+                }
+            }
+        }
+    }
+    cells
+}
+
+/// Runs `test` for every cell, several at a time; tells all that failed.
+fn each(test: impl Fn(Cell) -> Result<(), String> + Sync) {
+    let (cells, next, failed) = (cells(), AtomicUsize::new(0), Mutex::new(Vec::new()));
+    thread::scope(|scope| {
+        for _ in 0..AT_ONCE {
+            scope.spawn(|| {
+                while let Some(cell) = cells.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    // One that the machine was too busy for has another chance.
+                    if let Err(error) = test(*cell).or_else(|_| test(*cell)) {
+                        failed.lock().unwrap().push(format!("{cell:?}: {error}"));
+                    }
+                }
+            });
+        }
+    });
+    let failed = failed.into_inner().unwrap();
+    assert!(failed.is_empty(), "{} of {}:\n{}", failed.len(), cells.len(), failed.join("\n"));
+}
+
+/// Two ends' bytes of one direction.
+fn agree(cell: Cell, what: &str, sent: u64, received: u64) -> Result<(), String> {
+    // A warm-up ends at each end by its own clock: up to 30 ms of two seconds differ.
+    let slack = if cell.options.contains(&"-O1") { 0.015 } else { 0.01 };
+    let asked = cell.options.iter().find_map(|option| option.strip_prefix("-l"));
+    let block = match (asked, cell.protocol) {
+        (Some("4K"), _) => 4_096,
+        (Some(_), _) => 1_000,
+        (None, Protocol::Tcp) => 131_072,
+        // What fits loopback's segment.
+        (None, Protocol::Udp) => 32_768,
+    };
+    if close(sent, received, slack, block * u64::from(cell.streams)) && received > 0 {
+        Ok(())
+    } else {
+        Err(format!("{what}: sent {sent}, received {received}"))
+    }
+}
+
+pub(crate) fn our_client(program: &str) {
+    each(|cell| {
+        let server = Iperf3::start(program);
+        let config = config(cell, server.1);
+        let measured = loop {
+            match run(&config) {
+                Err(error) if is_between_tests(&error) => thread::sleep(Duration::from_millis(20)),
+                measured => break measured.map_err(|error| error.to_string())?,
+            }
+        };
+        let both = usize::from(cell.direction == Direction::Both) + 1;
+        if measured.streams.len() != cell.streams as usize * both {
+            return Err(format!("{} streams", measured.streams.len()));
+        }
+        for reverse in [false, true] {
+            let way = measured.one_way(reverse);
+            if way.streams.is_empty() {
+                continue;
+            }
+            let sent = way.streams.iter().map(|stream| stream.sent_bytes).sum();
+            agree(cell, if reverse { "back" } else { "there" }, sent, way.received().bytes())?;
+        }
+        Ok(())
+    });
+}
+
+fn config(cell: Cell, port: u16) -> ClientConfig {
+    let mut config = short(([127, 0, 0, 1], port).into());
+    config.protocol = cell.protocol;
+    config.direction = cell.direction;
+    config.streams = cell.streams;
+    for option in cell.options {
+        let size = || {
+            ByteCount::from_bytes(match &option[2..] {
+                "2M" => 2 << 20,
+                "4K" => 4 << 10,
+                "128K" => 128 * 1024,
+                plain => plain.parse().unwrap(),
+            })
+        };
+        match &option[..2] {
+            "-t" => config.seconds = option[2..].parse().unwrap(),
+            "-O" => config.omit_seconds = option[2..].parse().unwrap(),
+            "-b" => config.rate = Some(option[2..].to_lowercase().parse().unwrap()),
+            "-n" => config.bytes = Some(size()),
+            "-w" => config.window = Some(size()),
+            "-l" => config.block = Some(size()),
+            other => panic!("no option {other}"),
+        }
+    }
+    config
+}
+
+pub(crate) fn its_client(program: &str) {
+    each(|cell| {
+        let ground = Ground::new();
+        let streams = format!("-P{}", cell.streams);
+        let mut options = vec![streams.as_str()];
+        options.extend(cell.options);
+        if cell.protocol == Protocol::Udp {
+            options.push("-u");
+        }
+        match cell.direction {
+            Direction::Forward => {}
+            Direction::Reverse => options.push("-R"),
+            Direction::Both => options.push("--bidir"),
+        }
+        let report = iperf3_client(program, &ground, &options);
+        if let Some(error) = report.get("error") {
+            return Err(error.to_string());
+        }
+        let ServerEvent::Finished { summary, .. } =
+            ground.told(|event| matches!(event, ServerEvent::Finished { .. }))
+        else {
+            unreachable!()
+        };
+        // What each end says of what it sent and received.
+        let bytes = |sending: bool, client: bool| -> u64 {
+            let results = if client { &summary.theirs } else { &summary.ours };
+            let back = match cell.direction {
+                Direction::Forward => false,
+                Direction::Reverse => true,
+                Direction::Both => sending != client,
+            };
+            let each = cell.streams as usize;
+            let streams = results.streams.iter().enumerate();
+            let of_way = streams.filter(|(index, _)| match cell.direction {
+                Direction::Both => (*index >= each) == back,
+                _ => true,
+            });
+            of_way.map(|(_, stream)| stream.byte_count()).sum()
+        };
+        if cell.direction != Direction::Reverse {
+            agree(cell, "there", bytes(true, true), bytes(false, false))?;
+        }
+        if cell.direction != Direction::Forward {
+            agree(cell, "back", bytes(true, false), bytes(false, true))?;
+        }
+        Ok(())
+    });
+}
