@@ -3,7 +3,7 @@
 use crate::console::Console;
 use crate::failure::{Failure, Outcome};
 use clap::Args;
-use record::{Finding, Measurement, PathReport, TestSpec};
+use record::{Datagrams, Direction, Finding, Measurement, PathReport, TestSpec};
 use report::html::{Page, Run};
 use report::terminal::{self, Trace};
 use serde::Serialize;
@@ -31,6 +31,9 @@ struct TestReport<'a> {
     version: &'a str,
     #[serde(flatten)]
     finding: &'a Finding,
+    /// What limited the other direction, of a test in both.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reverse: Option<&'a Finding>,
     started_unix_s: u64,
     peer: &'a str,
     spec: &'a TestSpec,
@@ -48,12 +51,15 @@ struct TestReport<'a> {
 #[derive(Serialize)]
 struct StreamTotal<'a> {
     id: u32,
+    reverse: bool,
     congestion: &'a Option<String>,
     sent_bytes: u64,
     received_bytes: u64,
     sent_seconds: f64,
     received_seconds: f64,
     retransmits: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    datagrams: &'a Option<Datagrams>,
 }
 
 /// Explains the measurement and gives the verdict in the forms asked.
@@ -64,18 +70,33 @@ pub(crate) fn give(
     notes: &[String],
 ) -> Outcome {
     let finding = diagnose::explain(measurement);
+    let both = measurement.spec.direction == Direction::Both;
+    let parts: Vec<(&str, Measurement)> = if both {
+        vec![("sent", measurement.one_way(false)), ("received", measurement.one_way(true))]
+    } else {
+        vec![("goodput", measurement.clone())]
+    };
+    let back = parts.get(1).map(|(_, part)| diagnose::explain(part));
     if forms.json {
-        let json = serde_json::to_string_pretty(&report(measurement, &finding));
+        let json = serde_json::to_string_pretty(&report(measurement, &finding, back.as_ref()));
         console.print(&(json.map_err(Failure::work)? + "\n"));
     } else {
         let style = console.out;
-        let trace = Trace { label: "goodput", measurement };
+        let traces: Vec<Trace<'_>> =
+            parts.iter().map(|(label, measurement)| Trace { label, measurement }).collect();
         let link = measurement.path.as_ref().and_then(|path| path.rate_bps);
+        let findings = match &back {
+            None => terminal::finding(&finding, &style),
+            Some(back) => format!(
+                "To the server\n{}\nFrom the server\n{}",
+                terminal::finding(&finding, &style),
+                terminal::finding(back, &style),
+            ),
+        };
         console.print(&format!(
-            "\n{}\n{}\n{}{}",
+            "\n{}\n{}\n{findings}{}",
             terminal::totals(measurement, &style),
-            terminal::plot(&[trace], link, &style),
-            terminal::finding(&finding, &style),
+            terminal::plot(&traces, link, &style),
             terminal::notes(notes, &style),
         ));
     }
@@ -85,7 +106,13 @@ pub(crate) fn give(
             title: format!("Transfer to {}", spec.target),
             lead: finding.sentence.clone(),
             path: measurement.path.as_ref(),
-            runs: vec![Run { label: "transfer", measurement, finding: &finding }],
+            runs: match (&parts[..], &back) {
+                ([(_, there), (_, from)], Some(back)) => vec![
+                    Run { label: "sent", measurement: there, finding: &finding },
+                    Run { label: "received", measurement: from, finding: back },
+                ],
+                _ => vec![Run { label: "transfer", measurement, finding: &finding }],
+            },
             plan: &[],
             gain: None,
         };
@@ -98,12 +125,17 @@ pub(crate) fn give(
     })
 }
 
-fn report<'a>(measurement: &'a Measurement, finding: &'a Finding) -> TestReport<'a> {
+fn report<'a>(
+    measurement: &'a Measurement,
+    finding: &'a Finding,
+    reverse: Option<&'a Finding>,
+) -> TestReport<'a> {
     let again = measurement.streams.iter().map(|stream| stream.retransmits);
     TestReport {
         schema: TEST_SCHEMA,
         version: env!("CARGO_PKG_VERSION"),
         finding,
+        reverse,
         started_unix_s: measurement.started_unix_s,
         peer: &measurement.peer,
         spec: &measurement.spec,
@@ -115,12 +147,14 @@ fn report<'a>(measurement: &'a Measurement, finding: &'a Finding) -> TestReport<
             .iter()
             .map(|stream| StreamTotal {
                 id: stream.id,
+                reverse: stream.reverse,
                 congestion: &stream.congestion,
                 sent_bytes: stream.sent_bytes,
                 received_bytes: stream.received_bytes,
                 sent_seconds: stream.sent_seconds,
                 received_seconds: stream.received_seconds,
                 retransmits: stream.retransmits,
+                datagrams: &stream.datagrams,
             })
             .collect(),
         sender_cpu: measurement.sender_cpu,

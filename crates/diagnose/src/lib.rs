@@ -15,8 +15,10 @@
 //! | which cause it was | `judge`, and `network` for what the clocks cannot tell |
 //! | what the equation of that cause gives | `predict` |
 //! | in plain words | `sentence` |
+//! | UDP, which has no clocks | `datagrams` |
 
 mod curve;
+mod datagrams;
 mod evidence;
 mod judge;
 mod network;
@@ -26,15 +28,40 @@ mod shares;
 mod steady;
 
 use evidence::Evidence;
-use record::{Finding, Measurement};
+use record::{Direction, Finding, Measurement, Protocol};
 
 /// Says what limited the transfer.
+///
+/// Of a test in both directions it explains what the client sent; the other
+/// part is to be had from [`Measurement::one_way`].
 ///
 /// `limit` and `shares` are `None` where the sending kernel's clocks are not at
 /// hand for every stream; throughput and sentence are always there.
 #[must_use]
 pub fn explain(m: &Measurement) -> Finding {
+    let there;
+    let m = if m.spec.direction == Direction::Both {
+        there = m.one_way(false);
+        &there
+    } else {
+        m
+    };
     let evidence = Evidence::gather(m);
+    if m.spec.protocol == Protocol::Udp {
+        let (limit, sentence) = datagrams::explain(m, &evidence);
+        return Finding {
+            throughput_bps: evidence.goodput,
+            average_bps: evidence.average,
+            steady: evidence.steady,
+            predicted_bps: None,
+            equation: None,
+            limit,
+            shares: None,
+            min_rtt: None,
+            loaded_rtt: None,
+            sentence,
+        };
+    }
     let shares = shares::over(m, evidence.steady.from_s, evidence.steady.to_s);
     let limit = shares.map(|shares| judge::limit(m, &evidence, &shares));
     let prediction = limit.and_then(|limit| predict::goodput(limit, m, &evidence));

@@ -103,7 +103,7 @@ fn line(event: &ServerEvent, verbose: bool, style: &terminal::Style) -> Option<S
             format!("test {session}: {} ({client}), {way} over {streams}", started.peer)
         }
         ServerEvent::Interval { session, interval } if verbose => {
-            format!("test {session}: {}", terminal::interval_row(&test::row(interval), style))
+            format!("test {session}: {}", terminal::interval_row(&test::row(interval, true), style))
         }
         ServerEvent::Interval { .. } => return None,
         ServerEvent::Finished { session, summary, .. } => {

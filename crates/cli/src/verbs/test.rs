@@ -7,9 +7,10 @@ use crate::verdict::{self, Forms};
 use clap::Args;
 use probe::client::{self, ClientConfig, Family};
 use probe::{Event, ProbeError};
-use record::Direction;
-use report::terminal::{self, Interval, RowId};
+use record::{Direction, Protocol};
+use report::terminal::{self, Counted, Interval, RowId, Way};
 use std::net::IpAddr;
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::time::Duration;
 use units::{BitRate, ByteCount, Rtt};
@@ -23,23 +24,26 @@ use units::{BitRate, ByteCount, Rtt};
 pub(crate) struct TestArgs {
     /// The server's name or address
     host: String,
-    /// The server's port
-    #[arg(long, short, default_value_t = 5201)]
-    port: u16,
+    /// The server's port, or several (5201-5210) of which the first that is free is taken
+    #[arg(long, short, default_value = "5201", value_parser = ports)]
+    port: RangeInclusive<u16>,
+    /// Send datagrams, at 1 Mbit/s unless -b says otherwise
+    #[arg(long, short)]
+    udp: bool,
     /// Length of the test
     #[arg(long, short, value_name = "SECONDS", default_value = "10", value_parser = seconds)]
     time: f64,
     /// End after so many bytes instead: 100M, 1GiB
     #[arg(long, short = 'n', value_name = "SIZE", conflicts_with = "time")]
     bytes: Option<ByteCount>,
-    /// Parallel connections, 1 to 128
+    /// Parallel streams in each direction, 1 to 128
     #[arg(long, short = 'P', value_name = "STREAMS", default_value_t = 1)]
     #[arg(visible_alias = "streams")]
     parallel: u32,
     /// Socket buffers at both ends: 64KiB, 4M [left to the kernel's autotuning]
     #[arg(long, short, value_name = "WINDOW")]
     window: Option<ByteCount>,
-    /// Rate of each connection: 50mbit, 200m; 0 is as fast as it goes
+    /// Rate of each stream: 50mbit, 200m; 0 is as fast as it goes
     #[arg(long, short, value_name = "RATE", value_parser = rate_or_unlimited)]
     #[arg(visible_alias = "bandwidth")]
     bitrate: Option<Pace>,
@@ -49,6 +53,9 @@ pub(crate) struct TestArgs {
     /// The server sends
     #[arg(long, short = 'R')]
     reverse: bool,
+    /// Both send at the same time, over streams of their own
+    #[arg(long, short = 'd', conflicts_with = "reverse")]
+    bidir: bool,
     /// Local address to connect from
     #[arg(long, short = 'B', value_name = "ADDRESS")]
     bind: Option<IpAddr>,
@@ -61,9 +68,11 @@ pub(crate) struct TestArgs {
     /// Seconds at the start that the result leaves out
     #[arg(long, short = 'O', value_name = "SECONDS", default_value_t = 0)]
     omit: u32,
-    /// Bytes of one write
+    /// Bytes of one write, or of one datagram
     #[arg(long, short = 'l', value_name = "SIZE")]
     length: Option<ByteCount>,
+    #[command(flatten)]
+    sockets: Sockets,
     /// Time between rows
     #[arg(long, short, value_name = "SECONDS", default_value = "1", value_parser = seconds)]
     interval: f64,
@@ -74,13 +83,58 @@ pub(crate) struct TestArgs {
     save: Option<PathBuf>,
 }
 
+/// What is asked of the sockets.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Sockets")]
+struct Sockets {
+    /// Largest segment, bytes
+    #[arg(long, short = 'M', value_name = "BYTES")]
+    mss: Option<u32>,
+    /// Send small writes at once (TCP_NODELAY)
+    #[arg(long, short = 'N')]
+    nodelay: bool,
+    /// Traffic class: the IP header's byte
+    #[arg(long, short = 'S', value_name = "BYTE")]
+    tos: Option<u8>,
+    /// Use Multipath TCP where both ends have it
+    #[arg(long)]
+    mptcp: bool,
+    /// Send pages by reference (TCP)
+    #[arg(long, short = 'Z')]
+    zerocopy: bool,
+    /// Throw away what arrives without copying it (TCP)
+    #[arg(long)]
+    skip_rx_copy: bool,
+    /// Hand datagrams to the kernel one by one, not in trains that it cuts (UDP)
+    #[arg(long)]
+    no_segmentation: bool,
+    /// Take datagrams from the kernel one by one, not in trains (UDP)
+    #[arg(long)]
+    no_coalescing: bool,
+    /// Refuse datagrams over the path's MTU instead of fragmenting them (UDP)
+    #[arg(long)]
+    dont_fragment: bool,
+    /// Interface to send over
+    #[arg(long, value_name = "INTERFACE")]
+    device: Option<String>,
+    /// A word that admits to a server with --tokens; LONGHAUL_TOKEN hides it from others
+    #[arg(long, value_name = "WORD")]
+    token: Option<String>,
+}
+
 const EXAMPLES: &str = "\
 Examples:
   longhaul test server                     ten seconds, one connection
   longhaul test server -R -P 8 -t 30       the server sends, eight connections
   longhaul test server -C bbr -w 4M        another congestion control, fixed buffers
+  longhaul test server --bidir             both ways at once
+  longhaul test server -u -b 200mbit       datagrams at a rate: loss, jitter, reordering
   longhaul test server --html result.html --save result.json
   longhaul test server --json | jq .sentence";
+
+/// UDP's rate where none is asked, as with iperf3: a test nobody thought about
+/// must not flood a path.
+const UDP_RATE: BitRate = BitRate::from_bps(1_000_000);
 
 /// A rate, or none.
 #[derive(Debug, Clone, Copy)]
@@ -92,6 +146,16 @@ fn rate_or_unlimited(text: &str) -> Result<Pace, String> {
         return Ok(Pace(None));
     }
     text.parse().map(|rate| Pace(Some(rate))).map_err(|error: units::ParseError| error.to_string())
+}
+
+/// A port, or the first and last of several.
+fn ports(text: &str) -> Result<RangeInclusive<u16>, String> {
+    let port = |text: &str| text.parse::<u16>().ok().filter(|port| *port > 0);
+    let (first, last) = text.split_once('-').unwrap_or((text, text));
+    match (port(first), port(last)) {
+        (Some(first), Some(last)) if first <= last => Ok(first..=last),
+        _ => Err("give a port from 1 to 65535, or a range such as 5201-5210".to_owned()),
+    }
 }
 
 /// Seconds as iperf3 takes them, or a time with its unit.
@@ -110,8 +174,10 @@ pub(crate) fn run(args: &TestArgs, console: &mut Console) -> Outcome {
     let stop = stop::on_signals();
     let mut told = Vec::new();
     let live = !args.forms.json;
+    let config = config(args);
+    let (protocol, both) = (config.protocol, args.bidir);
     let measured = client::run(
-        &config(args),
+        &config,
         &mut |event| match event {
             Event::Connected(started) => {
                 let (peer, notes) = (started.peer, started.notes);
@@ -122,13 +188,13 @@ pub(crate) fn run(args: &TestArgs, console: &mut Console) -> Outcome {
                 told = notes;
                 if live {
                     let style = console.out;
-                    let head = terminal::interval_header(&style);
+                    let head = terminal::interval_header(protocol, &style);
                     console.print(&format!("Connected to {peer}\n{head}\n"));
                 }
             }
             Event::Interval(interval) if live => {
                 let style = console.out;
-                console.print(&(terminal::interval_row(&row(&interval), &style) + "\n"));
+                console.print(&(terminal::interval_row(&row(&interval, both), &style) + "\n"));
             }
             Event::Interval(_) => {}
         },
@@ -149,7 +215,8 @@ pub(crate) fn run(args: &TestArgs, console: &mut Console) -> Outcome {
 
 fn config(args: &TestArgs) -> ClientConfig {
     ClientConfig {
-        ports: args.port..=args.port,
+        ports: args.port.clone(),
+        protocol: if args.udp { Protocol::Udp } else { Protocol::Tcp },
         bind: args.bind,
         family: match (args.ipv4, args.ipv6) {
             (true, _) => Family::V4,
@@ -162,9 +229,29 @@ fn config(args: &TestArgs) -> ClientConfig {
         streams: args.parallel,
         window: args.window,
         block: args.length,
-        rate: args.bitrate.and_then(|pace| pace.0),
+        rate: match args.bitrate {
+            Some(pace) => pace.0,
+            None => args.udp.then_some(UDP_RATE),
+        },
         congestion: args.congestion.clone(),
-        direction: if args.reverse { Direction::Reverse } else { Direction::Forward },
+        direction: match (args.bidir, args.reverse) {
+            (true, _) => Direction::Both,
+            (_, true) => Direction::Reverse,
+            _ => Direction::Forward,
+        },
+        mss: args.sockets.mss,
+        nodelay: args.sockets.nodelay,
+        tos: args.sockets.tos,
+        mptcp: args.sockets.mptcp,
+        zerocopy: args.sockets.zerocopy,
+        skip_rx_copy: args.sockets.skip_rx_copy,
+        segment: !args.sockets.no_segmentation,
+        coalesce: !args.sockets.no_coalescing,
+        dont_fragment: args.sockets.dont_fragment,
+        device: args.sockets.device.clone(),
+        token: args.sockets.token.clone().or_else(|| std::env::var("LONGHAUL_TOKEN").ok()),
+        // A counter of 32 bits is used up in minutes at 100 Gbit/s.
+        wide_counters: args.udp,
         // A day at most: longer is refused where the length of the test is.
         report_every: Duration::from_secs_f64(args.interval.min(86_400.0)),
         ..ClientConfig::new(&args.host)
@@ -175,9 +262,11 @@ pub(crate) fn failure(error: ProbeError) -> Failure {
     if error.is_usage() { Failure::usage(error) } else { Failure::work(error) }
 }
 
-pub(crate) fn row(interval: &probe::Interval) -> Interval {
+pub(crate) fn row(interval: &probe::Interval, both: bool) -> Interval {
+    let sending = interval.sending;
     Interval {
         id: interval.stream.map_or(RowId::Sum, RowId::Stream),
+        way: both.then_some(if sending { Way::There } else { Way::Back }),
         from_s: interval.from_s,
         to_s: interval.to_s,
         bytes: interval.bytes,
@@ -185,5 +274,10 @@ pub(crate) fn row(interval: &probe::Interval) -> Interval {
         retransmits: interval.retransmits,
         cwnd: interval.cwnd,
         rtt: interval.rtt,
+        datagrams: interval.datagrams.map(|of| Counted {
+            jitter: (!sending).then_some(of.jitter),
+            lost: (!sending).then_some(of.lost),
+            total: of.packets,
+        }),
     }
 }

@@ -21,7 +21,7 @@ mod summary;
 mod worksheet;
 
 pub use finding::{finding, notes};
-pub use intervals::{Interval, RowId, interval_header, interval_row, totals};
+pub use intervals::{Counted, Interval, RowId, Way, interval_header, interval_row, totals};
 pub use latency::{Answer, Answered, answer, round_trips};
 pub use plan::plan;
 pub use plot::{Trace, plot};

@@ -133,6 +133,8 @@ proptest! {
         let rates = [finding.throughput_bps, finding.average_bps];
         let row = Interval {
             id: RowId::Stream(u32::MAX),
+            way: None,
+            datagrams: None,
             from_s: gain,
             to_s: measurement.spec.seconds,
             bytes: ByteCount::from_bytes(u64::MAX),

@@ -45,6 +45,8 @@ fn rows(style: &Style) -> String {
     let row = |id, second: f64, bytes, retransmits| {
         let row = Interval {
             id,
+            way: None,
+            datagrams: None,
             from_s: second,
             to_s: second + 1.0,
             bytes: ByteCount::from_bytes(bytes),
@@ -55,7 +57,7 @@ fn rows(style: &Style) -> String {
         };
         terminal::interval_row(&row, style) + "\n"
     };
-    terminal::interval_header(style)
+    terminal::interval_header(record::Protocol::Tcp, style)
         + "\n"
         + &row(RowId::Stream(1), 0.0, 372_700, Some(0))
         + &row(RowId::Stream(3), 0.0, 12_041_200, Some(1205))
