@@ -123,20 +123,32 @@ fn percent(share: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use record::{LossBurst, Stream};
+    use record::{Direction, HostFacts, LossBurst, Protocol, Stream, TestSpec};
 
     fn measured(sent: u64, lost: u64, asked: Option<u64>) -> Measurement {
-        let json = serde_json::json!({
-            "schema": "", "version": "", "started_unix_s": 0,
-            "spec": {"target": "h", "port": 1, "protocol": "udp", "direction": "forward",
-                     "seconds": 1.0, "streams": 1, "window_bytes": null, "rate_bps": asked,
-                     "congestion": null},
-            "host": {"kernel": "", "cores": 1, "tcp_rmem": null, "tcp_wmem": null,
-                     "busy_before": null},
-            "peer": "", "path": null, "streams": [], "sender_cpu": null, "receiver_cpu": null,
-            "notes": []
-        });
-        let mut m: Measurement = serde_json::from_value(json).unwrap();
+        let mut m = Measurement {
+            schema: String::new(),
+            version: String::new(),
+            started_unix_s: 0,
+            spec: TestSpec {
+                target: "h".into(),
+                port: 1,
+                protocol: Protocol::Udp,
+                direction: Direction::Forward,
+                seconds: 1.0,
+                streams: 1,
+                window_bytes: None,
+                rate_bps: asked.map(BitRate::from_bps),
+                congestion: None,
+            },
+            host: HostFacts::default(),
+            peer: String::new(),
+            path: None,
+            streams: Vec::new(),
+            sender_cpu: None,
+            receiver_cpu: None,
+            notes: Vec::new(),
+        };
         m.streams.push(Stream {
             sent_bytes: sent * 1000,
             received_bytes: (sent - lost) * 1000,

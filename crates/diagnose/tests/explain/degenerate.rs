@@ -122,6 +122,8 @@ fn any_stream() -> impl Strategy<Value = Stream> {
                 receiver.sort_by(|a, b| a.t_s.total_cmp(&b.t_s));
             }
             Stream {
+                reverse: false,
+                datagrams: None,
                 id: 1,
                 congestion: None,
                 sent_bytes: long[0],

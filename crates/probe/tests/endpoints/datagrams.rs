@@ -111,7 +111,7 @@ fn tcp_goes_both_ways_at_once() {
 #[test]
 fn clients_of_one_address_do_not_mix_up() {
     let ground = Ground::new();
-    let counts: Vec<(u64, Vec<(u64, u64, u64)>)> = thread::scope(|scope| {
+    let counts = thread::scope(|scope| {
         let clients = (1..=8).map(|client| {
             let mut config = ground.config();
             config.protocol = Protocol::Udp;
@@ -122,7 +122,7 @@ fn clients_of_one_address_do_not_mix_up() {
             scope.spawn(move || (client, books(&run(&config).unwrap())))
         });
         let clients: Vec<_> = clients.collect();
-        clients.into_iter().map(|client| client.join().unwrap()).collect()
+        clients.into_iter().map(|client| client.join().unwrap()).collect::<Vec<_>>()
     });
     for (client, books) in counts {
         let sent: u64 = books.iter().map(|(sent, ..)| sent).sum();
