@@ -5,6 +5,7 @@
 //! out; nothing here knows what it is used for.
 #![expect(unsafe_code, reason = "this is the one room for system calls that no safe library wraps")]
 
+pub mod bulk;
 pub mod clock;
 pub mod control;
 pub mod cpu;
@@ -17,6 +18,7 @@ pub mod netns;
 pub mod program;
 pub mod random;
 pub mod signals;
+pub mod socket;
 mod sys;
 pub mod sysctl;
 pub mod tcp_info;

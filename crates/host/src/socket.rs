@@ -1,0 +1,155 @@
+//! Socket options that the usual libraries leave out.
+
+use crate::sys;
+use std::io;
+use std::net::{Ipv6Addr, SocketAddrV6};
+use std::os::fd::{AsFd, AsRawFd};
+use units::{BitRate, ByteCount};
+
+/// Largest share of `i32` a buffer can be asked for: the kernel doubles it.
+const MOST_BUFFER: u64 = i32::MAX as u64 / 2;
+
+/// Lets the kernel send no faster: by the queueing discipline `fq` where it is
+/// in use, by TCP's own timer otherwise; UDP is paced by `fq` only (socket(7),
+/// `SO_MAX_PACING_RATE`).
+///
+/// # Errors
+/// The system's own.
+pub fn set_max_pacing_rate(socket: &impl AsFd, rate: BitRate) -> io::Result<()> {
+    set(socket, libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE, &(rate.bps() / 8))
+}
+
+/// Asks for a receive buffer larger than `net.core.rmem_max` allows; only root
+/// may (socket(7), `SO_RCVBUFFORCE`). Others get what is allowed.
+///
+/// # Errors
+/// The system's own.
+pub fn set_receive_buffer(socket: &impl AsFd, bytes: ByteCount) -> io::Result<()> {
+    let value = libc::c_int::try_from(bytes.bytes().min(MOST_BUFFER)).unwrap_or(libc::c_int::MAX);
+    set(socket, libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, &value)
+        .or_else(|_| set(socket, libc::SOL_SOCKET, libc::SO_RCVBUF, &value))
+}
+
+/// The same for the send buffer.
+///
+/// # Errors
+/// The system's own.
+pub fn set_send_buffer(socket: &impl AsFd, bytes: ByteCount) -> io::Result<()> {
+    let value = libc::c_int::try_from(bytes.bytes().min(MOST_BUFFER)).unwrap_or(libc::c_int::MAX);
+    set(socket, libc::SOL_SOCKET, libc::SO_SNDBUFFORCE, &value)
+        .or_else(|_| set(socket, libc::SOL_SOCKET, libc::SO_SNDBUF, &value))
+}
+
+/// Whether packets may not be fragmented on their way: one too large is then
+/// refused (ip(7), `IP_MTU_DISCOVER`; RFC 1191).
+///
+/// # Errors
+/// The system's own.
+pub fn set_dont_fragment(socket: &impl AsFd, ipv6: bool, refuse: bool) -> io::Result<()> {
+    if ipv6 {
+        let how = if refuse { libc::IPV6_PMTUDISC_DO } else { libc::IPV6_PMTUDISC_DONT };
+        set(socket, libc::IPPROTO_IPV6, libc::IPV6_MTU_DISCOVER, &how)
+    } else {
+        let how = if refuse { libc::IP_PMTUDISC_DO } else { libc::IP_PMTUDISC_DONT };
+        set(socket, libc::IPPROTO_IP, libc::IP_MTU_DISCOVER, &how)
+    }
+}
+
+/// `struct in6_flowlabel_req` of `include/uapi/linux/in6.h`.
+#[repr(C)]
+struct FlowLabelRequest {
+    destination: [u8; 16],
+    label: u32,
+    action: u8,
+    share: u8,
+    flags: u16,
+    expires: u16,
+    linger: u16,
+    pad: u32,
+}
+
+const IPV6_FLOWLABEL_MGR: libc::c_int = 32;
+const IPV6_FLOWINFO_SEND: libc::c_int = 33;
+const FL_A_GET: u8 = 0;
+const FL_F_CREATE: u16 = 1;
+const FL_S_EXCL: u8 = 1;
+
+/// Labels what an IPv6 socket sends to `peer` (RFC 6437); the address to
+/// connect to, which carries the label, is returned.
+///
+/// # Errors
+/// The system's own; `InvalidInput` for a label of more than 20 bits.
+pub fn set_flow_label(
+    socket: &impl AsFd,
+    peer: SocketAddrV6,
+    label: u32,
+) -> io::Result<SocketAddrV6> {
+    if label == 0 || label > 0xf_ffff {
+        return Err(io::Error::from(io::ErrorKind::InvalidInput));
+    }
+    let destination: Ipv6Addr = *peer.ip();
+    let request = FlowLabelRequest {
+        destination: destination.octets(),
+        label: label.to_be(),
+        action: FL_A_GET,
+        share: FL_S_EXCL,
+        flags: FL_F_CREATE,
+        expires: 0,
+        linger: 0,
+        pad: 0,
+    };
+    set(socket, libc::IPPROTO_IPV6, IPV6_FLOWLABEL_MGR, &request)?;
+    let on: libc::c_int = 1;
+    set(socket, libc::IPPROTO_IPV6, IPV6_FLOWINFO_SEND, &on)?;
+    Ok(SocketAddrV6::new(destination, peer.port(), label.to_be(), peer.scope_id()))
+}
+
+fn set<T>(
+    socket: &impl AsFd,
+    level: libc::c_int,
+    option: libc::c_int,
+    value: &T,
+) -> io::Result<()> {
+    // SAFETY: the value's address and size are its own, and it lives across
+    // the call; every T above is what the option takes.
+    sys::check(unsafe {
+        libc::setsockopt(
+            socket.as_fd().as_raw_fd(),
+            level,
+            option,
+            std::ptr::from_ref(value).cast(),
+            libc::socklen_t::try_from(size_of::<T>()).unwrap_or_default(),
+        )
+    })
+    .map(drop)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use socket2::{Domain, Socket, Type};
+    use std::net::UdpSocket;
+
+    #[test]
+    fn options_are_taken() {
+        let tcp = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
+        set_max_pacing_rate(&tcp, BitRate::from_bps(8_000_000)).unwrap();
+        let udp = UdpSocket::bind("127.0.0.1:0").unwrap();
+        set_receive_buffer(&udp, ByteCount::from_bytes(300_000)).unwrap();
+        set_receive_buffer(&udp, ByteCount::from_bytes(u64::MAX)).unwrap();
+        set_send_buffer(&udp, ByteCount::from_bytes(300_000)).unwrap();
+        set_dont_fragment(&udp, false, true).unwrap();
+    }
+
+    #[test]
+    fn labels_have_twenty_bits() {
+        let socket = Socket::new(Domain::IPV6, Type::STREAM, None).unwrap();
+        let peer = SocketAddrV6::new(Ipv6Addr::LOCALHOST, 1, 0, 0);
+        for label in [0, 0x10_0000] {
+            let error = set_flow_label(&socket, peer, label).unwrap_err();
+            assert_eq!(error.kind(), io::ErrorKind::InvalidInput);
+        }
+        let labelled = set_flow_label(&socket, peer, 0x12345).unwrap();
+        assert_eq!(labelled.flowinfo(), 0x12345u32.to_be());
+    }
+}
