@@ -18,27 +18,27 @@ pub(crate) struct Figures {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) retransmits: Option<i64>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    snd_cwnd: Option<u64>,
+    pub(crate) snd_cwnd: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    snd_wnd: Option<u64>,
+    pub(crate) snd_wnd: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    rtt: Option<u64>,
+    pub(crate) rtt: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    rttvar: Option<u64>,
+    pub(crate) rttvar: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pmtu: Option<u64>,
+    pub(crate) pmtu: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    reorder: Option<u64>,
+    pub(crate) reorder: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    max_snd_cwnd: Option<u64>,
+    pub(crate) max_snd_cwnd: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    max_snd_wnd: Option<u64>,
+    pub(crate) max_snd_wnd: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    max_rtt: Option<u64>,
+    pub(crate) max_rtt: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    min_rtt: Option<u64>,
+    pub(crate) min_rtt: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    mean_rtt: Option<u64>,
+    pub(crate) mean_rtt: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) jitter_ms: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -50,7 +50,7 @@ pub(crate) struct Figures {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) out_of_order: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    omitted: Option<bool>,
+    pub(crate) omitted: Option<bool>,
     pub(crate) sender: bool,
 }
 
