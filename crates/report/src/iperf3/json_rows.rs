@@ -136,12 +136,13 @@ impl Interval {
     pub(crate) fn of(head: &Head, rows: &[Row]) -> Self {
         let mut interval = Interval { streams: Vec::new(), sum: None, sum_bidir_reverse: None };
         for sending in head.directions() {
-            let rows: Vec<&Row> = rows.iter().filter(|row| row.sending == sending).collect();
-            interval.streams.extend(rows.iter().map(|row| {
+            let of_direction: Vec<&Row> =
+                rows.iter().filter(|row| row.sending == sending).collect();
+            interval.streams.extend(of_direction.iter().map(|row| {
                 let socket = head.stream(row.id).map_or(0, |stream| stream.socket);
                 Figures::of(row, head.asked.protocol, Some(socket))
             }));
-            let sum = text::sum(&rows, head.asked.streams);
+            let sum = text::sum(head, &of_direction, rows);
             let sum = sum.map(|row| Figures::of(&row, head.asked.protocol, None));
             if head.is_backward(sending) {
                 interval.sum_bidir_reverse = sum;

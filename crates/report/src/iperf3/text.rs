@@ -114,13 +114,13 @@ pub fn rows(head: &Head, rows: &[Row], format: Format, first: bool) -> Vec<Strin
         lines.push(SEPARATOR.to_owned());
     }
     for sending in directions {
-        let rows: Vec<&Row> = rows.iter().filter(|row| row.sending == sending).collect();
-        for row in &rows {
+        let of_direction: Vec<&Row> = rows.iter().filter(|row| row.sending == sending).collect();
+        for row in &of_direction {
             let socket = head.stream(row.id).map_or(0, |stream| stream.socket);
             lines.push(line(head, &format!("{socket:3}"), row, format, false));
         }
         if head.asked.streams > 1
-            && let Some(sum) = sum(&rows, head.asked.streams)
+            && let Some(sum) = sum(head, &of_direction, rows)
         {
             lines.push(line(head, "SUM", &sum, format, true));
         }
@@ -128,11 +128,26 @@ pub fn rows(head: &Head, rows: &[Row], format: Format, first: bool) -> Vec<Strin
     lines
 }
 
-/// The streams of one direction together, over the interval of the first.
-pub(crate) fn sum(rows: &[&Row], streams: u32) -> Option<Row> {
+/// The streams of one direction together, over the interval of the first
+/// stream of all.
+pub(crate) fn sum(head: &Head, rows: &[&Row], all: &[Row]) -> Option<Row> {
     let first = rows.first()?;
-    let mut sum =
-        Row { bytes: 0, retransmits: 0, packets: 0, lost: 0, jitter_ms: 0.0, ..(*first).clone() };
+    let id = head.streams.first().map(|stream| stream.id);
+    let (from_s, to_s) = all
+        .iter()
+        .find(|row| Some(row.id) == id)
+        .map_or((first.from_s, first.to_s), |row| (row.from_s, row.to_s));
+    let streams = head.asked.streams;
+    let mut sum = Row {
+        from_s,
+        to_s,
+        bytes: 0,
+        retransmits: 0,
+        packets: 0,
+        lost: 0,
+        jitter_ms: 0.0,
+        ..(*first).clone()
+    };
     for row in rows {
         sum.bytes = sum.bytes.saturating_add(row.bytes);
         sum.retransmits = sum.retransmits.saturating_add(row.retransmits);
