@@ -52,6 +52,7 @@ enum Verb {
     Server(verbs::server::ServerArgs),
     Explain(verbs::explain::ExplainArgs),
     Bdp(verbs::bdp::BdpArgs),
+    Iperf3(verbs::iperf3::Iperf3Args),
     /// Programs behind an emulated path, inside this machine
     Lab(verbs::lab::LabArgs),
     Completions(verbs::shell::CompletionsArgs),
@@ -59,7 +60,9 @@ enum Verb {
 }
 
 fn main() {
-    let cli = Cli::try_parse().unwrap_or_else(|error| refuse(&error));
+    let arguments = verbs::iperf3::with_verb(std::env::args_os().collect());
+    let as_iperf3 = arguments.get(1).is_some_and(|verb| verb == "iperf3");
+    let cli = Cli::try_parse_from(&arguments).unwrap_or_else(|error| refuse(&error, as_iperf3));
     let console = &mut Console::new(cli.color);
     let outcome = match &cli.verb {
         Verb::Demo(args) => verbs::demo::run(args, console),
@@ -67,6 +70,7 @@ fn main() {
         Verb::Server(args) => verbs::server::run(args, console),
         Verb::Explain(args) => verbs::explain::run(args, console),
         Verb::Bdp(args) => verbs::bdp::run(args, console),
+        Verb::Iperf3(args) => Ok(verbs::iperf3::run(args)),
         Verb::Lab(args) => verbs::lab::run(args, console),
         Verb::Completions(args) => verbs::shell::completions(args, Cli::command(), console),
         Verb::Man(args) => verbs::shell::man(args, Cli::command(), console),
@@ -81,7 +85,7 @@ fn main() {
 
 /// Help and version go where they were asked for; everything else is said in
 /// one line, of which clap makes several.
-fn refuse(error: &clap::Error) -> ! {
+fn refuse(error: &clap::Error, as_iperf3: bool) -> ! {
     match error.kind() {
         ErrorKind::DisplayHelp
         | ErrorKind::DisplayVersion
@@ -97,6 +101,9 @@ fn refuse(error: &clap::Error) -> ! {
         .collect();
     let message = message.join(" ");
     let message = message.strip_prefix("error: ").unwrap_or(&message);
+    if as_iperf3 {
+        verbs::iperf3::refuse(message);
+    }
     console::complain(&format!("{message}; --help shows what can be given"));
     std::process::exit(USAGE)
 }

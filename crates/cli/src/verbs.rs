@@ -3,6 +3,7 @@
 pub(crate) mod bdp;
 pub(crate) mod demo;
 pub(crate) mod explain;
+pub(crate) mod iperf3;
 pub(crate) mod lab;
 pub(crate) mod server;
 pub(crate) mod shell;
