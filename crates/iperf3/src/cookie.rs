@@ -1,5 +1,7 @@
 //! The cookie: which connections belong to one test.
 
+use std::fmt::{self, Write};
+
 /// Bytes on the wire: 36 characters and a NUL.
 pub const COOKIE_LEN: usize = 37;
 
@@ -34,6 +36,14 @@ impl Cookie {
     }
 }
 
+impl fmt::Display for Cookie {
+    /// Its letters; what is no letter of a cookie is left out.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let printable = self.0.iter().copied().filter(u8::is_ascii_alphanumeric);
+        printable.map(char::from).try_for_each(|letter| f.write_char(letter))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -45,5 +55,9 @@ mod tests {
         assert_eq!(*nul, 0);
         assert!(letters.iter().all(|byte| ALPHABET.contains(byte)));
         assert_eq!(Cookie::from_wire(*cookie.bytes()), cookie);
+        assert_eq!(cookie.to_string().as_bytes(), letters);
+        let mut strange = [0x1b; COOKIE_LEN];
+        strange[0] = b'a';
+        assert_eq!(Cookie::from_wire(strange).to_string(), "a");
     }
 }

@@ -31,6 +31,10 @@ impl Refusal {
     pub const AUTHENTICATION: Refusal = Refusal::of(142);
     /// The streams could not be set up.
     pub const STREAM_SETUP: Refusal = Refusal::of(104);
+    /// The rate, or the bytes, of all streams together are over the limit.
+    pub const TOTAL_RATE: Refusal = Refusal::of(27);
+    /// A client that was to send sent nothing.
+    pub const NO_DATA: Refusal = Refusal::of(144);
     /// The test ran longer than it was meant to.
     pub const EXPIRED: Refusal = Refusal::of(160);
 
@@ -65,7 +69,7 @@ impl Refusal {
             10 | 123 => "it could not set the segment size; ask for another",
             12 => "the omitted time is out of its bounds; ask for less",
             13 => "it does not offer what was asked; run a plain TCP test one way",
-            27 => "the total rate is over its limit; ask for a lower rate",
+            27 => "the total rate is over its limit; ask for a lower rate, or fewer bytes",
             37 => "the duration is over its limit; ask for a shorter test",
             104 => {
                 "it could not set up the streams; is a firewall closing connections to its port?"

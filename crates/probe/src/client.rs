@@ -3,12 +3,29 @@
 mod config;
 mod measurement;
 mod session;
+mod streams;
 
-pub use crate::socket::Family;
+pub use crate::{
+    auth::{Credentials, Padding},
+    control::Keepalive,
+    socket::Family,
+};
 pub use config::ClientConfig;
 
 use crate::{Event, ProbeError, StopFlag};
+use iperf3::Results;
 use record::Measurement;
+
+/// What came of a test.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Report {
+    /// Everything that was measured.
+    pub measurement: Measurement,
+    /// What this end told the server.
+    pub ours: Results,
+    /// What the server told; `None` where the test was interrupted.
+    pub theirs: Option<Results>,
+}
 
 /// Runs one test from connecting to the last result.
 ///
@@ -25,7 +42,7 @@ pub fn run(
     config: &ClientConfig,
     progress: &mut dyn FnMut(Event),
     stop: &StopFlag,
-) -> Result<Measurement, ProbeError> {
+) -> Result<Report, ProbeError> {
     config.check()?;
     session::run(config, progress, stop)
 }

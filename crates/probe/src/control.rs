@@ -1,8 +1,8 @@
 //! The control connection: one byte at a time, framed JSON, and a limit on
 //! every wait.
 
-use crate::{ProbeError, StopFlag, extra::Who};
-use host::{clock, wait};
+use crate::{ProbeError, StopFlag, extra::Who, flow::unmapped};
+use host::{clock, tcp_info::TcpInfo, wait};
 use iperf3::{Decoder, Order, Refusal, Role, State, framing};
 use serde::{Serialize, de::DeserializeOwned};
 use socket2::{SockRef, TcpKeepalive};
@@ -20,6 +20,24 @@ pub(crate) const WHOLE: Duration = Duration::from_secs(60);
 /// How often the stop flag is looked at while waiting.
 const LOOK: Duration = Duration::from_millis(100);
 
+/// How a silent control connection is probed (RFC 9293 section 3.8.4).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Keepalive {
+    /// Silence before the first probe.
+    pub idle: Duration,
+    /// Time between probes.
+    pub interval: Duration,
+    /// Probes without an answer that end it.
+    pub count: u32,
+}
+
+impl Default for Keepalive {
+    /// A peer that lost power says nothing: three probes decide within half a minute.
+    fn default() -> Self {
+        Keepalive { idle: Duration::from_secs(15), interval: Duration::from_secs(5), count: 3 }
+    }
+}
+
 /// A control connection, seen from one end.
 pub(crate) struct Control {
     stream: TcpStream,
@@ -35,6 +53,7 @@ impl Control {
         stream: TcpStream,
         address: SocketAddr,
         role: Role,
+        keepalive: Keepalive,
         stop: &StopFlag,
     ) -> Result<Self, ProbeError> {
         let peer = match role {
@@ -45,11 +64,10 @@ impl Control {
             stream.set_nodelay(true)?;
             stream.set_write_timeout(Some(IDLE))?;
             stream.set_nonblocking(false)?;
-            // A peer that lost power says nothing: three probes decide within half a minute.
             let keepalive = TcpKeepalive::new()
-                .with_time(Duration::from_secs(15))
-                .with_interval(Duration::from_secs(5))
-                .with_retries(3);
+                .with_time(keepalive.idle)
+                .with_interval(keepalive.interval)
+                .with_retries(keepalive.count);
             SockRef::from(&stream).set_tcp_keepalive(&keepalive)
         };
         set_up().map_err(|source| ProbeError::System {
@@ -62,6 +80,16 @@ impl Control {
 
     pub(crate) fn address(&self) -> SocketAddr {
         self.address
+    }
+
+    /// This end's address.
+    pub(crate) fn local(&self) -> SocketAddr {
+        self.stream.local_addr().map_or(self.address, unmapped)
+    }
+
+    /// Its segment size, bytes of payload.
+    pub(crate) fn mss(&self) -> u32 {
+        TcpInfo::of(&self.stream).map_or(0, |info| info.snd_mss)
     }
 
     /// Sends raw bytes: the cookie, a whole message. A peer that takes them
@@ -127,6 +155,14 @@ impl Control {
                 return Err(self.silent(patience));
             }
         }
+    }
+
+    /// The byte that waits to be read, without taking it.
+    pub(crate) fn peek(&self) -> Option<u8> {
+        let now = clock::now();
+        let mut byte = [0];
+        (self.readable_before(now) && matches!(self.stream.peek(&mut byte), Ok(1)))
+            .then_some(byte[0])
     }
 
     /// A message if one comes before `until`; comes back early now and then,

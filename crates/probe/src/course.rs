@@ -1,29 +1,35 @@
 //! A test's course from the first byte to the last: samples, report rows, the
 //! end of the warm-up, and the counts when it is over. The same at both ends.
 
+mod outcome;
+mod track;
+
+pub(crate) use outcome::{DatagramOutcome, FlowOutcome, Outcome};
+
 use crate::{
     event::Interval,
-    sampling::{Series, receiver_sample, sender_sample},
-    traffic::{Flow, Traffic},
+    flow::Flow,
+    sampling::{receiver_sample, sender_sample},
+    traffic::Traffic,
 };
 use host::{
     clock,
     cpu::{self, ProcessCpu},
     tcp_info::{self, MemInfo, TcpInfo},
 };
-use iperf3::{Results, StreamResult, cookie::COOKIE_LEN};
-use record::{ReceiverSample, Sample};
+use iperf3::cookie::COOKIE_LEN;
+use record::{Protocol, ReceiverSample, Sample};
 use std::time::{Duration, Instant};
+use track::{Track, add};
 use units::{BitRate, ByteCount, Rtt};
 
 /// How a test is watched.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Watch {
-    pub(crate) sending: bool,
     /// Whether this end opened the streams, and so wrote the cookie on them.
     pub(crate) opened: bool,
     pub(crate) omit: Duration,
-    /// Bytes that end the test, over all streams.
+    /// Bytes that end the test, over all streams of one direction.
     pub(crate) limit: Option<u64>,
     pub(crate) sample_every: Duration,
     pub(crate) report_every: Duration,
@@ -47,35 +53,6 @@ pub(crate) struct Course<'a> {
     reported_to: Instant,
     ended: Option<Instant>,
     process: ProcessCpu,
-}
-
-struct Track {
-    base_bytes: u64,
-    base_retransmits: u32,
-    told_bytes: u64,
-    told_retransmits: u32,
-    told_delivered: u64,
-    sender: Series<Sample>,
-    receiver: Series<ReceiverSample>,
-}
-
-/// What a test came to, at this end.
-pub(crate) struct Outcome {
-    pub(crate) seconds: f64,
-    pub(crate) streams: Vec<FlowOutcome>,
-    /// Most CPU one traffic thread used, as a share of one core.
-    pub(crate) cpu: Option<f64>,
-    process: ProcessCpu,
-    elapsed: Duration,
-}
-
-pub(crate) struct FlowOutcome {
-    pub(crate) id: u32,
-    pub(crate) bytes: u64,
-    pub(crate) retransmits: Option<u64>,
-    pub(crate) congestion: Option<String>,
-    pub(crate) sender: Vec<Sample>,
-    pub(crate) receiver: Vec<ReceiverSample>,
 }
 
 impl<'a> Course<'a> {
@@ -143,19 +120,36 @@ impl<'a> Course<'a> {
         self.watch.limit.is_some()
     }
 
-    /// Whether the bytes that end the test have passed: read at this end, or
-    /// written and acknowledged by the other.
+    /// Whether what there was to carry has passed, one way or the other: read
+    /// at this end, or written and acknowledged by the other.
     pub(crate) fn has_reached_limit(&self) -> bool {
+        if self.traffic.is_exhausted() {
+            return self.is_acknowledged();
+        }
         let Some(limit) = self.watch.limit.filter(|_| !self.omitting) else { return false };
-        let counted = self.flows.iter().zip(&self.tracks);
-        let bytes: u64 = counted.map(|(flow, track)| flow.bytes() - track.base_bytes).sum();
-        bytes >= limit
-            && (!self.watch.sending
-                || self.flows.iter().all(|flow| {
-                    TcpInfo::of(&flow.socket).map_or(true, |info| {
-                        info.unacked == 0 && info.notsent_bytes.unwrap_or(0) == 0
-                    })
-                }))
+        let passed = |sending: bool| {
+            let counted = self.flows.iter().zip(&self.tracks).filter(|(f, _)| f.sending == sending);
+            counted.map(|(flow, track)| flow.bytes() - track.base_bytes).sum::<u64>() >= limit
+        };
+        passed(false) || (passed(true) && self.is_acknowledged())
+    }
+
+    /// Whether the receivers' kernels have all that was written here.
+    fn is_acknowledged(&self) -> bool {
+        self.flows.iter().filter(|f| f.sending && f.protocol == Protocol::Tcp).all(|flow| {
+            TcpInfo::of(&flow.socket)
+                .map_or(true, |info| info.unacked == 0 && info.notsent_bytes.unwrap_or(0) == 0)
+        })
+    }
+
+    /// Bytes received at this end since the traffic began, the warm-up included.
+    pub(crate) fn received(&self) -> u64 {
+        self.flows.iter().filter(|flow| !flow.sending).map(Flow::bytes).sum()
+    }
+
+    /// Bytes that passed since the traffic began, both ways.
+    pub(crate) fn passed(&self) -> u64 {
+        self.flows.iter().map(Flow::bytes).sum()
     }
 
     /// The first stream that failed.
@@ -187,26 +181,39 @@ impl<'a> Course<'a> {
         }
         let elapsed = now - self.start;
         let whole = (now - self.began).as_secs_f64().max(1e-3);
-        let cpu = self.flows.iter().filter_map(Flow::cpu).max();
+        let busiest = |sending: bool| {
+            let flows = self.flows.iter().filter(|flow| flow.sending == sending);
+            Some(flows.filter_map(Flow::cpu).max()?.as_secs_f64() / whole)
+        };
+        let (sender_cpu, receiver_cpu) = (busiest(true), busiest(false));
         let process = cpu::this_process().unwrap_or_default().since(self.process);
-        let sending = self.watch.sending;
         let streams = self.flows.iter().zip(self.tracks).map(|(flow, track)| {
-            let info = TcpInfo::of(&flow.socket).ok().filter(|_| sending);
+            let tcp = flow.protocol == Protocol::Tcp;
+            let info = TcpInfo::of(&flow.socket).ok().filter(|_| tcp && flow.sending);
             FlowOutcome {
                 id: flow.id,
+                sending: flow.sending,
                 bytes: flow.bytes() - track.base_bytes,
                 retransmits: info.map(|info| {
                     u64::from(info.total_retrans.saturating_sub(track.base_retransmits))
                 }),
-                congestion: tcp_info::congestion(&flow.socket).ok().filter(|_| sending),
+                congestion: tcp_info::congestion(&flow.socket).ok().filter(|_| tcp),
                 sender: track.sender.finish(),
                 receiver: track.receiver.finish(),
+                datagrams: (!tcp).then(|| DatagramOutcome {
+                    sent: flow.sent(),
+                    omitted_sent: track.base_sent,
+                    counts: flow.counts().unwrap_or_default(),
+                    omitted: track.base_counts,
+                    bursts: flow.bursts(),
+                }),
             }
         });
         Outcome {
             seconds: elapsed.as_secs_f64(),
             streams: streams.collect(),
-            cpu: cpu.map(|used| used.as_secs_f64() / whole),
+            sender_cpu,
+            receiver_cpu,
             process,
             elapsed: now - self.began,
         }
@@ -214,7 +221,7 @@ impl<'a> Course<'a> {
 
     /// Everything counts from `now` on.
     fn count_from(&mut self, now: Instant) {
-        if let Some(limit) = self.watch.limit.filter(|_| self.watch.sending) {
+        if let Some(limit) = self.watch.limit {
             self.traffic.limit(limit);
         }
         for (flow, track) in self.flows.iter().zip(&mut self.tracks) {
@@ -224,6 +231,13 @@ impl<'a> Course<'a> {
             track.base_retransmits = info.total_retrans;
             track.told_retransmits = track.base_retransmits;
             track.told_delivered = info.delivered_bytes();
+            track.base_sent = flow.sent();
+            track.told_sent = track.base_sent;
+            if let Some(mut arrivals) = flow.arrivals() {
+                arrivals.forget_jitter();
+                track.base_counts = arrivals.counts();
+                track.told_counts = track.base_counts;
+            }
         }
         self.start = now;
         self.reported_to = now;
@@ -245,6 +259,7 @@ impl<'a> Course<'a> {
         let span = now - self.reported_to;
         let blank = Interval {
             stream: None,
+            sending: true,
             from_s: (self.reported_to - self.start).as_secs_f64(),
             to_s: (now - self.start).as_secs_f64(),
             bytes: ByteCount::ZERO,
@@ -252,102 +267,70 @@ impl<'a> Course<'a> {
             arrival_rate: None,
             retransmits: None,
             cwnd: None,
+            peer_window: None,
             rtt: None,
+            rttvar: None,
+            pmtu: None,
+            datagrams: None,
             omitted: self.omitting,
         };
-        let mut sum = blank;
-        for (flow, track) in self.flows.iter().zip(&mut self.tracks) {
-            let bytes = flow.bytes();
-            let mut row = Interval { stream: Some(flow.id), ..blank };
-            row.bytes = ByteCount::from_bytes(bytes - track.told_bytes);
-            row.rate = BitRate::of(row.bytes, span);
-            track.told_bytes = bytes;
-            if !self.watch.sending {
-                row.arrival_rate = Some(row.rate);
-            } else if let Ok(info) = TcpInfo::of(&flow.socket) {
-                let delivered = info.delivered_bytes();
-                let arrived = delivered.saturating_sub(track.told_delivered);
-                track.told_delivered = delivered;
-                row.arrival_rate = Some(BitRate::of(ByteCount::from_bytes(arrived), span));
-                let again = info.total_retrans.saturating_sub(track.told_retransmits);
-                track.told_retransmits = info.total_retrans;
-                row.retransmits = Some(u64::from(again));
-                row.cwnd = Some(
-                    ByteCount::from_bytes(u64::from(info.snd_cwnd)).times(u64::from(info.snd_mss)),
-                );
-                row.rtt = Some(Rtt::from_micros(u64::from(info.rtt_us)));
-                sum.retransmits = Some(sum.retransmits.unwrap_or(0) + u64::from(again));
+        for sending in [true, false] {
+            let mut sum = Interval { sending, ..blank };
+            let mut count = 0;
+            for (flow, track) in self.flows.iter().zip(&mut self.tracks) {
+                if flow.sending != sending {
+                    continue;
+                }
+                let row =
+                    track.row(flow, span, Interval { stream: Some(flow.id), sending, ..blank });
+                add(&mut sum, &row);
+                count += 1;
+                tell(row);
             }
-            sum.bytes = sum.bytes.plus(row.bytes);
-            sum.arrival_rate = row.arrival_rate.map(|rate| {
-                BitRate::from_bps(
-                    rate.bps().saturating_add(sum.arrival_rate.map_or(0, BitRate::bps)),
-                )
-            });
-            tell(row);
-        }
-        if self.flows.len() > 1 {
-            sum.rate = BitRate::of(sum.bytes, span);
-            tell(sum);
+            if count > 1 {
+                sum.rate = BitRate::of(sum.bytes, span);
+                if let Some(datagrams) = &mut sum.datagrams {
+                    datagrams.jitter = Rtt::from_nanos(datagrams.jitter.nanos() / count);
+                }
+                tell(sum);
+            }
         }
         self.reported_to = now;
     }
 }
 
-impl Track {
-    fn new(most: usize) -> Self {
-        Track {
-            base_bytes: 0,
-            base_retransmits: 0,
-            told_bytes: 0,
-            told_retransmits: 0,
-            told_delivered: 0,
-            sender: Series::new(most),
-            receiver: Series::new(most),
-        }
-    }
+/// How long nothing has come.
+pub(crate) struct Silence {
+    limit: Duration,
+    seen: u64,
+    since: Instant,
 }
 
-impl Outcome {
-    /// Bytes over all streams.
-    pub(crate) fn bytes(&self) -> u64 {
-        self.streams.iter().map(|stream| stream.bytes).sum()
+impl Silence {
+    pub(crate) fn begin(limit: Duration) -> Self {
+        Silence { limit, seen: 0, since: clock::now() }
     }
 
-    /// The outcome as iperf3 reports it.
-    pub(crate) fn results(&self, sending: bool) -> Results {
-        let percent =
-            |time: Duration| 100.0 * time.as_secs_f64() / self.elapsed.as_secs_f64().max(1e-3);
-        let retransmits =
-            |stream: &FlowOutcome| stream.retransmits.and_then(|count| i64::try_from(count).ok());
-        Results {
-            cpu_util_total: percent(self.process.total()),
-            cpu_util_user: percent(self.process.user),
-            cpu_util_system: percent(self.process.system),
-            sender_has_retransmits: if sending { 1 } else { -1 },
-            congestion_used: self.streams.first().and_then(|stream| stream.congestion.clone()),
-            streams: self
-                .streams
-                .iter()
-                .map(|stream| StreamResult {
-                    id: i64::from(stream.id),
-                    bytes: i64::try_from(stream.bytes).unwrap_or(i64::MAX),
-                    retransmits: retransmits(stream).unwrap_or(-1),
-                    end_time: Some(self.seconds),
-                    ..StreamResult::default()
-                })
-                .collect(),
-            longhaul: None,
+    /// The limit, where nothing has come for so long; `bytes` have come in all.
+    pub(crate) fn over(&mut self, bytes: u64) -> Option<Duration> {
+        let now = clock::now();
+        if bytes > self.seen {
+            (self.seen, self.since) = (bytes, now);
         }
+        (now - self.since > self.limit).then_some(self.limit)
     }
 }
 
 /// One reading of a flow: of the sending or of the receiving side.
 fn reading(watch: &Watch, t_s: f64, flow: &Flow) -> (Option<Sample>, Option<ReceiverSample>) {
+    if flow.protocol == Protocol::Udp {
+        let bytes = flow.bytes();
+        return (None, (!flow.sending).then(|| receiver_sample(t_s, bytes, None, None)));
+    }
     let info = TcpInfo::of(&flow.socket).ok();
     // Read after the kernel, so that no sample has more acknowledged than written.
     let bytes = flow.bytes();
-    if watch.sending {
+    if flow.sending {
         let cookie = if watch.opened { COOKIE_LEN as u64 } else { 0 };
         (info.map(|info| sender_sample(t_s, bytes + cookie, &info)), None)
     } else {

@@ -2,7 +2,7 @@
 
 use crate::extra::Who;
 use iperf3::{FrameError, OrderError, ParamError, Refusal};
-use std::{io, net::SocketAddr, time::Duration};
+use std::{io, net::SocketAddr, path::PathBuf, time::Duration};
 
 /// Why a test or a server did not work. Every message is one line: the
 /// operation, the object, the remedy.
@@ -186,6 +186,47 @@ pub enum ProbeError {
         /// The watchdog's limit.
         limit: Duration,
     },
+    /// The far end takes the connection and sends nothing.
+    #[error(
+        "nothing arrived from the {who} {address} for {} s; look for a firewall that drops the streams", waited.as_secs()
+    )]
+    NoData {
+        /// Which end.
+        who: Who,
+        /// Its address.
+        address: SocketAddr,
+        /// How long was waited.
+        waited: Duration,
+    },
+    /// A datagram's greeting was never answered.
+    #[error(
+        "the server {address} did not answer on UDP within {} s; let that port's datagrams through the firewalls, both ways", waited.as_secs()
+    )]
+    NoAnswer {
+        /// The server.
+        address: SocketAddr,
+        /// How long was waited.
+        waited: Duration,
+    },
+    /// The clients' traffic is over the server's limit.
+    #[error("the client {address} went over the limit: {limit}")]
+    OverLimit {
+        /// The client.
+        address: SocketAddr,
+        /// Which limit.
+        limit: String,
+    },
+    /// The file to send or to fill.
+    #[error("cannot open {}: {source}; check the path and its permissions", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// The kernel's answer.
+        source: io::Error,
+    },
+    /// A login that did not work.
+    #[error("{0}")]
+    Login(String),
     /// Stopped by the user before there was anything to report.
     #[error("interrupted before the test ran")]
     Interrupted,
@@ -212,6 +253,8 @@ impl ProbeError {
                 | ProbeError::Resolve { .. }
                 | ProbeError::Bind { .. }
                 | ProbeError::Congestion(_)
+                | ProbeError::File { .. }
+                | ProbeError::Login(_)
         )
     }
 

@@ -2,7 +2,7 @@
 //! parameters (the client's version) and one in the results (samples, CPU,
 //! notes). A real iperf3 looks keys up by name and never sees either.
 
-use record::{ReceiverSample, Sample};
+use record::{Datagrams, ReceiverSample, Sample};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::{Map, Value, json};
 use std::fmt;
@@ -44,8 +44,10 @@ pub(crate) fn announced_version(value: &Value) -> Option<String> {
 #[serde(default)]
 pub(crate) struct Extra {
     pub(crate) version: String,
-    /// Most CPU one traffic thread used, as a share of one core.
-    pub(crate) cpu: Option<f64>,
+    /// Most CPU one sending thread of that end used, as a share of one core.
+    pub(crate) sender_cpu: Option<f64>,
+    /// Most CPU one receiving thread of that end used, likewise.
+    pub(crate) receiver_cpu: Option<f64>,
     /// What that end noticed.
     pub(crate) notes: Vec<String>,
     pub(crate) streams: Vec<ExtraStream>,
@@ -57,6 +59,8 @@ pub(crate) struct Extra {
 pub(crate) struct ExtraStream {
     pub(crate) id: u32,
     pub(crate) congestion: Option<String>,
+    /// What that end received; UDP only.
+    pub(crate) datagrams: Option<Datagrams>,
     sender: Value,
     receiver: Value,
 }
@@ -65,10 +69,12 @@ impl ExtraStream {
     pub(crate) fn new(
         id: u32,
         congestion: Option<String>,
+        datagrams: Option<Datagrams>,
         sender: &[Sample],
         receiver: &[ReceiverSample],
     ) -> Self {
-        ExtraStream { id, congestion, sender: columns(sender), receiver: columns(receiver) }
+        let (sender, receiver) = (columns(sender), columns(receiver));
+        ExtraStream { id, congestion, datagrams, sender, receiver }
     }
 
     /// The samples; what cannot be read is left out.
@@ -82,7 +88,13 @@ impl Extra {
     pub(crate) fn read(value: &Value) -> Option<Self> {
         let mut extra: Extra = serde_json::from_value(value.clone()).ok()?;
         extra.version = announced_version(value)?;
-        extra.cpu = extra.cpu.filter(|share| share.is_finite() && *share >= 0.0);
+        for cpu in [&mut extra.sender_cpu, &mut extra.receiver_cpu] {
+            *cpu = cpu.filter(|share| share.is_finite() && *share >= 0.0);
+        }
+        for datagrams in extra.streams.iter_mut().filter_map(|stream| stream.datagrams.as_mut()) {
+            // One for each length up to 8, and for each power of two above.
+            datagrams.loss_bursts.truncate(70);
+        }
         // A peer's words go to our terminal: few, short, without control characters.
         extra.notes.truncate(16);
         for note in &mut extra.notes {
@@ -136,7 +148,7 @@ mod tests {
             .collect();
         let sent = Extra {
             version: "9".into(),
-            streams: vec![ExtraStream::new(1, None, &samples, &[])],
+            streams: vec![ExtraStream::new(1, None, None, &samples, &[])],
             ..Extra::default()
         };
         let back = Extra::read(&serde_json::to_value(&sent).unwrap()).unwrap();

@@ -8,13 +8,17 @@
 //! namespace of their caller, which is all this crate needs to run inside an
 //! emulated path; it knows nothing of namespaces itself.
 
+mod arrivals;
+pub mod auth;
 pub mod client;
 mod control;
 mod course;
 mod error;
 mod event;
 mod extra;
+mod flow;
 mod pacing;
+mod plan;
 mod sampling;
 pub mod server;
 mod socket;
@@ -22,7 +26,10 @@ mod stop;
 mod traffic;
 
 pub use error::ProbeError;
-pub use event::{Event, Interval, ServerEvent, SessionSummary, StreamAddress};
+pub use event::{
+    DatagramInterval, Event, Interval, Observer, ServerEvent, ServerOutput, Started, StreamAddress,
+    Summary,
+};
 pub use extra::Who;
 pub use stop::StopFlag;
 

@@ -1,16 +1,24 @@
 //! The server: many clients at a time, each apart from the others.
 
 mod accept;
+mod door;
 mod session;
+mod streams;
 mod terms;
+mod watch;
 
-use crate::{ProbeError, ServerEvent, StopFlag, traffic::unmapped};
+pub use crate::auth::{Padding, Tokens, Users};
+
+use crate::{Observer, ProbeError, StopFlag, flow::unmapped, socket::Family};
 use socket2::{Domain, Protocol, Socket, Type};
 use std::{
     io,
-    net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener},
+    net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, UdpSocket},
+    path::PathBuf,
+    sync::Arc,
     time::Duration,
 };
+use units::{BitRate, ByteCount};
 
 /// What a server allows. All of it is on unless changed: a server on the open
 /// network must not be anyone's way to fill its memory or its path.
@@ -18,8 +26,15 @@ use std::{
 pub struct Limits {
     /// Tests at the same time; further clients are told that it is busy.
     pub sessions: u32,
-    /// Streams of one test, at most 128.
+    /// Tests at the same time from one address.
+    pub sessions_per_address: u32,
+    /// Streams of one test in each direction, at most 128.
     pub streams: u32,
+    /// Rate of one test, all streams of both directions together, over
+    /// [`Limits::RATE_SPAN`]; what this end sends is held to it.
+    pub rate: Option<BitRate>,
+    /// Bytes of one test, both directions together.
+    pub bytes: Option<ByteCount>,
     /// Longest test, the warm-up included.
     pub duration: Duration,
     /// How long a connection may take to say who it is, and a client to bring
@@ -29,44 +44,81 @@ pub struct Limits {
     pub half_open: usize,
     /// How long a client may be silent where it owes a message.
     pub idle: Duration,
+    /// How long a client that is to send may send nothing.
+    pub receive: Duration,
+}
+
+impl Limits {
+    /// The time a test's rate is averaged over before it is judged, as with iperf3.
+    pub const RATE_SPAN: Duration = Duration::from_secs(5);
 }
 
 impl Default for Limits {
     fn default() -> Self {
         Limits {
-            sessions: 8,
+            sessions: 128,
+            sessions_per_address: 128,
             streams: 128,
+            rate: None,
+            bytes: None,
             duration: Duration::from_secs(3600),
             handshake: Duration::from_secs(10),
             half_open: 64,
             idle: Duration::from_secs(30),
+            receive: Duration::from_secs(120),
         }
     }
 }
 
 /// How a server is set up.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct ServerConfig {
     /// Address to listen on; `None` for every address of both IP versions.
     pub bind: Option<IpAddr>,
+    /// Interface to listen on (`--bind-dev`).
+    pub device: Option<String>,
+    /// Which IP versions to listen on, where no address is given.
+    pub family: Family,
     /// Port; 0 lets the kernel choose, see [`Server::local_addr`].
     pub port: u16,
     /// Whether to serve one test and return (`-1`).
     pub one_off: bool,
+    /// How long a one-off server waits for its client.
+    pub idle_timeout: Option<Duration>,
     /// What it allows.
     pub limits: Limits,
     /// Time between report rows told to the observer.
     pub report_every: Duration,
+    /// Who may run tests; `None` for everyone.
+    pub users: Option<Arc<Users>>,
+    /// Words of which longhaul clients must know one; other clients are then
+    /// turned away. `None` for everyone.
+    pub tokens: Option<Arc<Tokens>>,
+    /// File that what arrives is written to (`-F`).
+    pub file: Option<PathBuf>,
+    /// The core of the threads that carry data, where the client does not say.
+    pub core: Option<u32>,
+    /// When raised, no more clients are taken; [`Server::serve`] returns once
+    /// those that are there have finished.
+    pub drain: StopFlag,
 }
 
 impl Default for ServerConfig {
     fn default() -> Self {
         ServerConfig {
             bind: None,
+            device: None,
+            family: Family::Any,
             port: iperf3::DEFAULT_PORT,
             one_off: false,
+            idle_timeout: None,
             limits: Limits::default(),
             report_every: Duration::from_secs(1),
+            users: None,
+            tokens: None,
+            file: None,
+            core: None,
+            drain: StopFlag::new(),
         }
     }
 }
@@ -75,6 +127,8 @@ impl Default for ServerConfig {
 #[derive(Debug)]
 pub struct Server {
     listener: TcpListener,
+    /// Where UDP greetings come to; `None` where that port is taken.
+    greetings: Option<UdpSocket>,
     address: SocketAddr,
     config: ServerConfig,
 }
@@ -86,13 +140,16 @@ impl Server {
     /// [`ProbeError::Listen`] where it is taken or reserved,
     /// [`ProbeError::Bind`] where the address is not this host's.
     pub fn bind(config: &ServerConfig) -> Result<Self, ProbeError> {
-        let listener = match config.bind {
-            Some(ip) => listen(SocketAddr::new(ip, config.port))?,
-            // A host without IPv6 has no [::].
-            None => match listen(SocketAddr::new(Ipv6Addr::UNSPECIFIED.into(), config.port)) {
+        let device = config.device.as_deref();
+        let at = |ip: IpAddr| listen(SocketAddr::new(ip, config.port), device);
+        let listener = match (config.bind, config.family) {
+            (Some(ip), _) => at(ip)?,
+            (None, Family::V4) => at(Ipv4Addr::UNSPECIFIED.into())?,
+            (None, family) => match at(Ipv6Addr::UNSPECIFIED.into()) {
                 Ok(listener) => listener,
-                Err(taken @ ProbeError::Listen { .. }) if is_taken(&taken) => return Err(taken),
-                Err(_) => listen(SocketAddr::new(Ipv4Addr::UNSPECIFIED.into(), config.port))?,
+                Err(error) if family == Family::V6 || is_taken(&error) => return Err(error),
+                // A host without IPv6 has no [::].
+                Err(_) => at(Ipv4Addr::UNSPECIFIED.into())?,
             },
         };
         let address = listener.local_addr().map_err(|source| ProbeError::Listen {
@@ -100,7 +157,9 @@ impl Server {
             source,
             remedy: "try again",
         })?;
-        Ok(Server { listener, address, config: config.clone() })
+        // A server without UDP is one all the same; it says so to who asks.
+        let greetings = door::listen(address).ok();
+        Ok(Server { listener, greetings, address, config: config.clone() })
     }
 
     /// The address it listens on, with the port the kernel chose.
@@ -109,25 +168,24 @@ impl Server {
         unmapped(self.address)
     }
 
-    /// Serves until `stop` is raised, or one test is done in one-off mode. No
-    /// thread and no connection is left when it returns.
-    ///
-    /// `observer` is called from the sessions' threads.
+    /// Serves until `stop` is raised, [`ServerConfig::drain`] is and the last
+    /// client has gone, or one test is done in one-off mode. No thread and no
+    /// connection is left when it returns.
     ///
     /// # Errors
     /// The listening socket itself failed; a client's faults never end it.
-    pub fn serve(
-        &self,
-        stop: &StopFlag,
-        observer: &(dyn Fn(ServerEvent) + Sync),
-    ) -> Result<(), ProbeError> {
-        accept::serve(&self.listener, self.address, &self.config, stop, observer)
+    pub fn serve(&self, stop: &StopFlag, observer: &dyn Observer) -> Result<(), ProbeError> {
+        accept::serve(self, stop, observer)
     }
 }
 
-fn listen(address: SocketAddr) -> Result<TcpListener, ProbeError> {
+fn listen(address: SocketAddr, device: Option<&str>) -> Result<TcpListener, ProbeError> {
     let attempt = || -> io::Result<TcpListener> {
-        let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
+        // A listener for Multipath TCP takes plain connections as well (RFC 8684 section 3.7).
+        let domain = Domain::for_address(address);
+        let socket = Socket::new(domain, Type::STREAM, Some(Protocol::MPTCP))
+            .or_else(|_| Socket::new(domain, Type::STREAM, Some(Protocol::TCP)))?;
+        socket.bind_device(device.map(str::as_bytes))?;
         if address.is_ipv6() && address.ip().is_unspecified() {
             socket.set_only_v6(false)?;
         }

@@ -3,10 +3,10 @@
 
 use crate::{ProbeError, StopFlag, extra::Who};
 use host::clock;
-use socket2::{Domain, Protocol, SockRef, Socket, Type};
+use socket2::{Domain, Protocol, Socket, Type};
 use std::{
     io,
-    net::{IpAddr, SocketAddr, TcpStream, ToSocketAddrs},
+    net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream, ToSocketAddrs},
     sync::mpsc,
     thread,
     time::Duration,
@@ -29,22 +29,34 @@ pub enum Family {
 /// window (RFC 7323 section 2.3: scale at most 14, so 2^30 bytes).
 pub(crate) const MAX_WINDOW: ByteCount = ByteCount::from_bytes(1 << 30);
 
+/// Where a connection is made from, and as what.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Way {
+    /// Local address.
+    pub(crate) bind: Option<IpAddr>,
+    /// Local port; zero lets the kernel choose.
+    pub(crate) port: u16,
+    /// Interface.
+    pub(crate) device: Option<String>,
+    /// Whether it is Multipath TCP.
+    pub(crate) mptcp: bool,
+}
+
 /// Resolves a name and connects to the first address that answers. Runs in a
 /// thread of its own: neither the resolver nor `connect` can be interrupted.
 pub(crate) fn connect_by_name(
     host: &str,
     port: u16,
     family: Family,
-    bind: Option<IpAddr>,
+    way: &Way,
     patience: Duration,
     stop: &StopFlag,
 ) -> Result<(TcpStream, SocketAddr), ProbeError> {
     let (tell, told) = mpsc::channel();
-    let name = host.to_owned();
+    let (name, way) = (host.to_owned(), way.clone());
     let work = move || {
-        let _ = tell.send(
-            resolve(&name, port, family, bind).and_then(|list| try_all(&list, bind, patience)),
-        );
+        let list = resolve(&name, port, family, way.bind);
+        let _ = tell.send(list.and_then(|list| try_all(&list, &way, patience)));
     };
     thread::Builder::new().name("connect".to_owned()).spawn(work).map_err(|error| {
         ProbeError::Resolve { host: host.to_owned(), reason: error.to_string() }
@@ -94,7 +106,7 @@ fn resolve(
 
 fn try_all(
     addresses: &[SocketAddr],
-    bind: Option<IpAddr>,
+    way: &Way,
     patience: Duration,
 ) -> Result<(TcpStream, SocketAddr), ProbeError> {
     let until = clock::now() + patience;
@@ -103,33 +115,65 @@ fn try_all(
         let left = until.saturating_duration_since(clock::now());
         // A dead address gets half of the time that is left, the last one all of it.
         let share = if at + 1 == addresses.len() { left } else { left / 2 };
-        match connect(address, bind, share.max(Duration::from_millis(10)), |_| Ok(())) {
-            Ok(stream) => return Ok((stream, address)),
+        match connect(address, way, share.max(Duration::from_millis(10)), |_| Ok(address)) {
+            Ok(socket) => return Ok((socket.into(), address)),
             Err(error) => first_error = first_error.or(Some(error)),
         }
     }
     Err(first_error.unwrap_or(ProbeError::Interrupted))
 }
 
-/// Connects to one address; `prepare` sets options that must stand before.
+/// Connects to one address; `prepare` sets options that must stand before, and
+/// gives the address, which may carry a flow label.
 pub(crate) fn connect(
     address: SocketAddr,
-    bind: Option<IpAddr>,
+    way: &Way,
     patience: Duration,
-    prepare: impl FnOnce(&Socket) -> Result<(), ProbeError>,
-) -> Result<TcpStream, ProbeError> {
+    prepare: impl FnOnce(&Socket) -> Result<SocketAddr, ProbeError>,
+) -> Result<Socket, ProbeError> {
     let failed =
         |source: io::Error| ProbeError::Connect { address, remedy: remedy_for(&source), source };
-    let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))
-        .map_err(failed)?;
-    prepare(&socket)?;
-    if let Some(bind) = bind {
-        socket
-            .bind(&SocketAddr::new(bind, 0).into())
-            .map_err(|source| ProbeError::Bind { address: bind.to_string(), source })?;
-    }
+    let protocol = if way.mptcp { Protocol::MPTCP } else { Protocol::TCP };
+    let socket =
+        Socket::new(Domain::for_address(address), Type::STREAM, Some(protocol)).map_err(failed)?;
+    bind_to(&socket, address, way)?;
+    let address = prepare(&socket)?;
     socket.connect_timeout(&address.into(), patience).map_err(failed)?;
-    Ok(socket.into())
+    Ok(socket)
+}
+
+/// Gives a socket its local end.
+pub(crate) fn bind_to(socket: &Socket, peer: SocketAddr, way: &Way) -> Result<(), ProbeError> {
+    if let Some(device) = &way.device {
+        socket
+            .bind_device(Some(device.as_bytes()))
+            .map_err(|source| ProbeError::Bind { address: device.clone(), source })?;
+    }
+    if way.bind.is_some() || way.port != 0 {
+        let any = if peer.is_ipv4() {
+            IpAddr::from(Ipv4Addr::UNSPECIFIED)
+        } else {
+            IpAddr::from(Ipv6Addr::UNSPECIFIED)
+        };
+        let local = SocketAddr::new(way.bind.unwrap_or(any), way.port);
+        if way.port != 0 {
+            // A port given by number is used again by the next test.
+            let _ = socket.set_reuse_address(true);
+        }
+        socket
+            .bind(&local.into())
+            .map_err(|source| ProbeError::Bind { address: local.to_string(), source })?;
+    }
+    Ok(())
+}
+
+/// Sets the traffic class of what a socket sends.
+pub(crate) fn set_tos(socket: &Socket, peer: SocketAddr, tos: u8) -> io::Result<()> {
+    if peer.is_ipv4() || peer.ip().to_canonical().is_ipv4() {
+        socket.set_tos_v4(tos.into())
+    } else {
+        socket.set_tclass_v6(tos.into())
+    }
 }
 
 fn remedy_for(error: &io::Error) -> &'static str {
@@ -158,12 +202,11 @@ pub(crate) fn set_window(socket: &Socket, window: ByteCount) -> io::Result<()> {
 /// doubles the value for its own overhead, and silently cuts it at
 /// `net.core.wmem_max` or `rmem_max` first.
 pub(crate) fn clamp_note(
-    stream: &TcpStream,
+    socket: &Socket,
     asked: ByteCount,
     sending: bool,
     end: Who,
 ) -> Option<String> {
-    let socket = SockRef::from(stream);
     let (given, kind, sysctl) = if sending {
         (socket.send_buffer_size().ok()?, "send", "net.core.wmem_max")
     } else {

@@ -10,12 +10,14 @@
 //! that could not be had is `null`, never a guess.
 
 mod closed_loop;
+mod datagrams;
 mod finding;
 mod millis;
 mod path;
 mod sample;
 
 pub use closed_loop::{LOOP_SCHEMA, LoopReport, PlanItem};
+pub use datagrams::{Datagrams, LossBurst};
 pub use finding::{Finding, Limit, Shares, Steady};
 pub use path::{Achieved, Asked, AskedWay, Drops, Lateness, PathChange, PathReport};
 pub use sample::{ReceiverSample, Sample};
@@ -24,8 +26,9 @@ use serde::{Deserialize, Serialize};
 use units::ByteCount;
 
 /// The version of [`Measurement`] on disk; the number after the slash grows
-/// when a reader of the older one would be misled.
-pub const MEASUREMENT_SCHEMA: &str = "longhaul.measurement/1";
+/// when a reader of the older one would be misled. 2 added UDP and tests in
+/// both directions; a file of 1 reads as what it is, TCP one way.
+pub const MEASUREMENT_SCHEMA: &str = "longhaul.measurement/2";
 
 /// Which way the test data went, seen from the client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -35,6 +38,19 @@ pub enum Direction {
     Forward,
     /// The server sends (`-R`).
     Reverse,
+    /// Both at the same time (`--bidir`), each over streams of its own.
+    Both,
+}
+
+/// What carries the test data.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Protocol {
+    /// Connections that share what the path carries.
+    #[default]
+    Tcp,
+    /// Datagrams at a rate of their own (`-u`).
+    Udp,
 }
 
 /// What was asked of a test.
@@ -44,11 +60,14 @@ pub struct TestSpec {
     pub target: String,
     /// The server's port.
     pub port: u16,
+    /// What carried the data.
+    #[serde(default)]
+    pub protocol: Protocol,
     /// Which way the data went.
     pub direction: Direction,
     /// Length asked, in seconds.
     pub seconds: f64,
-    /// Parallel TCP connections.
+    /// Parallel streams, in each direction.
     pub streams: u32,
     /// Socket buffers asked with `-w`.
     pub window_bytes: Option<ByteCount>,
@@ -73,11 +92,14 @@ pub struct HostFacts {
     pub busy_before: Option<f64>,
 }
 
-/// One TCP connection of a test.
+/// One TCP connection or UDP stream of a test.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Stream {
     /// iperf3's stream id (1, 3, 4, …).
     pub id: u32,
+    /// Whether the server sends on it.
+    #[serde(default)]
+    pub reverse: bool,
     /// The congestion control the sender used, where known.
     pub congestion: Option<String>,
     /// Bytes the sender handed to its kernel.
@@ -90,6 +112,9 @@ pub struct Stream {
     pub received_seconds: f64,
     /// Segments sent again, by the sender's kernel.
     pub retransmits: Option<u64>,
+    /// What became of its datagrams; `None` for TCP.
+    #[serde(default)]
+    pub datagrams: Option<Datagrams>,
     /// The sending kernel's samples, oldest first; empty where the sender is
     /// a program that does not share them (a foreign iperf3).
     pub sender: Vec<Sample>,
@@ -133,6 +158,18 @@ impl Measurement {
             .iter()
             .map(|stream| ByteCount::from_bytes(stream.received_bytes))
             .fold(ByteCount::ZERO, ByteCount::plus)
+    }
+
+    /// The part that went one way, as a measurement of its own: a test in both
+    /// directions is explained one way at a time.
+    #[must_use]
+    pub fn one_way(&self, reverse: bool) -> Self {
+        let mut part = self.clone();
+        part.streams.retain(|stream| stream.reverse == reverse);
+        if self.spec.direction == Direction::Both {
+            part.spec.direction = if reverse { Direction::Reverse } else { Direction::Forward };
+        }
+        part
     }
 
     /// Longest time a receiver counted, in seconds.

@@ -55,6 +55,9 @@ pub enum LoadError {
     },
 }
 
+/// The schema before UDP: what it lacks has defaults that tell the truth.
+const BEFORE_UDP: &str = "longhaul.measurement/1";
+
 #[derive(Deserialize)]
 struct Head {
     schema: String,
@@ -88,7 +91,7 @@ pub fn load(path: &Path) -> Result<Measurement, LoadError> {
         why: if error.is_data() { error.to_string() } else { format!("not JSON: {error}") },
     };
     let Head { schema } = serde_json::from_slice(&text).map_err(other)?;
-    if schema != MEASUREMENT_SCHEMA {
+    if schema != MEASUREMENT_SCHEMA && schema != BEFORE_UDP {
         let schema = schema.chars().filter(|c| !c.is_control()).take(60).collect();
         return Err(LoadError::Version { path: path.to_owned(), schema });
     }

@@ -10,6 +10,7 @@ fn measurement() -> Measurement {
         spec: TestSpec {
             target: "server".to_owned(),
             port: 5201,
+            protocol: record::Protocol::Tcp,
             direction: Direction::Forward,
             seconds: 1.0,
             streams: 1,

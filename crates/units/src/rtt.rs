@@ -34,6 +34,17 @@ impl Rtt {
         Rtt(micros.saturating_mul(1_000))
     }
 
+    /// A time in seconds; what is negative or not a number is none.
+    #[must_use]
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "`as` saturates, and takes what is no number for zero"
+    )]
+    pub fn from_secs(seconds: f64) -> Self {
+        Self::from_nanos((seconds * 1e9).round() as u64)
+    }
+
     /// Nanoseconds.
     #[must_use]
     pub const fn nanos(self) -> u64 {

@@ -4,7 +4,7 @@ use crate::VerifyError;
 use lab::Lab;
 use probe::client::{self, ClientConfig};
 use probe::server::{Server, ServerConfig};
-use probe::{Event, Interval, StopFlag};
+use probe::{Event, Interval, ServerEvent, StopFlag};
 use record::Measurement;
 use std::time::Duration;
 
@@ -31,7 +31,7 @@ pub(crate) fn run(
     let listening = server.run(|| Server::bind(&settings)).map_err(VerifyError::Settings)??;
     let served = StopFlag::new();
     let measured = std::thread::scope(|scope| {
-        let serving = scope.spawn(|| server.run(|| listening.serve(&served, &|_| ())));
+        let serving = scope.spawn(|| server.run(|| listening.serve(&served, &|_: ServerEvent| ())));
         let measured = client.run(|| {
             let mut forward = |event| {
                 if let Event::Interval(interval) = event {
@@ -47,6 +47,6 @@ pub(crate) fn run(
     });
     match measured.map_err(VerifyError::Settings)? {
         _ if stop.is_raised() => Err(VerifyError::Interrupted),
-        result => Ok(result?),
+        result => Ok(result?.measurement),
     }
 }

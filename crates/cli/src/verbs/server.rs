@@ -5,13 +5,13 @@ use crate::failure::{DONE, Outcome};
 use crate::stop;
 use crate::verbs::test;
 use clap::Args;
+use probe::ServerEvent;
 use probe::server::{Limits, Server, ServerConfig};
-use probe::{ServerEvent, SessionSummary};
 use report::terminal;
 use std::net::IpAddr;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
-use units::BitRate;
+use units::{BitRate, ByteCount};
 
 /// Serve tests, ours and iperf3's
 #[derive(Debug, Args)]
@@ -74,7 +74,7 @@ pub(crate) fn run(args: &ServerArgs, console: &mut Console) -> Outcome {
     ));
     // Sessions tell from threads of their own.
     let console = Mutex::new(console);
-    let tell = |event| {
+    let tell = |event: ServerEvent| {
         let mut console = console.lock().unwrap_or_else(PoisonError::into_inner);
         let style = console.out;
         if let Some(line) = line(&event, args.verbose, &style) {
@@ -87,23 +87,38 @@ pub(crate) fn run(args: &ServerArgs, console: &mut Console) -> Outcome {
 
 fn line(event: &ServerEvent, verbose: bool, style: &terminal::Style) -> Option<String> {
     Some(match event {
-        ServerEvent::Started { session, peer, streams, client, sending } => {
-            let way = if *sending { "sending" } else { "receiving" };
-            let streams = match streams.len() {
-                1 => "1 stream".to_owned(),
-                count => format!("{count} streams"),
+        ServerEvent::Started { session, started } => {
+            let params = &started.params;
+            let way = match (params.bidirectional, params.reverse) {
+                (true, _) => "both ways",
+                (_, true) => "sending",
+                _ => "receiving",
             };
-            format!("test {session}: {peer} ({}), {way} over {streams}", printable(client))
+            let kind = if params.udp { "UDP " } else { "" };
+            let streams = match started.streams.len() {
+                1 => format!("1 {kind}stream"),
+                count => format!("{count} {kind}streams"),
+            };
+            let client = printable(&started.client());
+            format!("test {session}: {} ({client}), {way} over {streams}", started.peer)
         }
         ServerEvent::Interval { session, interval } if verbose => {
             format!("test {session}: {}", terminal::interval_row(&test::row(interval), style))
         }
         ServerEvent::Interval { .. } => return None,
         ServerEvent::Finished { session, summary, .. } => {
-            let SessionSummary { bytes, seconds, sending } = *summary;
-            let rate = BitRate::from_bps_f64(bytes.as_f64() * 8.0 / seconds.max(1e-3));
-            let done = if sending { "sent" } else { "received" };
-            format!("test {session}: {done} {bytes} in {seconds:.2} s, {rate}")
+            let moved = [("sent", summary.sent), ("received", summary.received)];
+            let moved = moved.into_iter().filter(|(_, bytes)| *bytes > ByteCount::ZERO);
+            let moved: Vec<String> = moved
+                .map(|(done, bytes)| {
+                    let rate =
+                        BitRate::from_bps_f64(bytes.as_f64() * 8.0 / summary.seconds.max(1e-3));
+                    format!("{done} {bytes} in {:.2} s, {rate}", summary.seconds)
+                })
+                .collect();
+            let moved =
+                if moved.is_empty() { "nothing passed".to_owned() } else { moved.join("; ") };
+            format!("test {session}: {moved}")
         }
         ServerEvent::Failed { session: Some(session), why, .. } => {
             format!("test {session}: {}", printable(why))

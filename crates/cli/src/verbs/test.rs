@@ -113,7 +113,8 @@ pub(crate) fn run(args: &TestArgs, console: &mut Console) -> Outcome {
     let measured = client::run(
         &config(args),
         &mut |event| match event {
-            Event::Connected { peer, notes, .. } => {
+            Event::Connected(started) => {
+                let (peer, notes) = (started.peer, started.notes);
                 for note in &notes {
                     let style = console.err;
                     console.say(terminal::notes(std::slice::from_ref(note), &style).trim_end());
@@ -133,7 +134,7 @@ pub(crate) fn run(args: &TestArgs, console: &mut Console) -> Outcome {
         },
         &stop,
     );
-    let measurement = measured.map_err(failure)?;
+    let measurement = measured.map_err(failure)?.measurement;
     if let Some(file) = &args.save {
         store::save(file, &measurement).map_err(Failure::work)?;
     }
@@ -148,7 +149,7 @@ pub(crate) fn run(args: &TestArgs, console: &mut Console) -> Outcome {
 
 fn config(args: &TestArgs) -> ClientConfig {
     ClientConfig {
-        port: args.port,
+        ports: args.port..=args.port,
         bind: args.bind,
         family: match (args.ipv4, args.ipv6) {
             (true, _) => Family::V4,

@@ -91,6 +91,7 @@ impl Flow {
             spec: TestSpec {
                 target: "192.0.2.1".to_owned(),
                 port: 5201,
+                protocol: record::Protocol::Tcp,
                 direction: Direction::Forward,
                 seconds: self.seconds,
                 streams: self.streams,

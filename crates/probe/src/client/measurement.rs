@@ -4,10 +4,13 @@ use super::ClientConfig;
 use crate::{
     course::{FlowOutcome, Outcome},
     extra::{Extra, ExtraStream},
+    plan::Plan,
 };
 use host::{cpu, sysctl};
-use iperf3::Results;
-use record::{Direction, HostFacts, MEASUREMENT_SCHEMA, Measurement, Sample, Stream};
+use iperf3::{Results, StreamResult};
+use record::{
+    Datagrams, Direction, HostFacts, MEASUREMENT_SCHEMA, Measurement, Protocol, Sample, Stream,
+};
 
 /// How a test ended.
 pub(super) enum Ending {
@@ -26,32 +29,43 @@ pub(super) struct Evidence {
     pub(super) notes: Vec<String>,
 }
 
-pub(super) fn assemble(config: &ClientConfig, evidence: Evidence) -> Measurement {
+pub(super) fn assemble(
+    config: &ClientConfig,
+    plan: &Plan,
+    port: u16,
+    evidence: Evidence,
+) -> Measurement {
     let Evidence { started_unix_s, busy, outcome, ending, mut notes } = evidence;
-    let sending = config.direction == Direction::Forward;
     let results = match ending {
         Ending::Whole(results) => Some(*results),
         Ending::Interrupted => {
+            let sent = config.sends() && config.protocol == Protocol::Tcp;
             notes.push(format!(
                 "interrupted after {:.1} s: the server's results are missing{}",
                 outcome.seconds,
-                if sending { ", received bytes are those it acknowledged" } else { "" }
+                if sent { ", received bytes are those it acknowledged" } else { "" }
             ));
             None
         }
     };
     let extra = results.as_ref().and_then(|results| Extra::read(results.longhaul.as_ref()?));
-    let own_cpu = outcome.cpu;
-    let peer_cpu = match (&extra, &results) {
-        (Some(extra), _) => extra.cpu,
+    let (far_sends, far_receives) = match (&extra, &results) {
+        (Some(extra), _) => (extra.sender_cpu, extra.receiver_cpu),
         // iperf3 tells the CPU of its whole process; with one stream that is one thread's.
-        (None, Some(results)) if config.streams == 1 => Some(results.cpu_util_total / 100.0),
-        _ => None,
+        (None, Some(results)) if config.streams == 1 && config.direction != Direction::Both => {
+            let cpu = Some(results.cpu_util_total / 100.0);
+            if config.sends() { (None, cpu) } else { (cpu, None) }
+        }
+        _ => (None, None),
+    };
+    let most = |own: Option<f64>, far: Option<f64>| match (own, far) {
+        (Some(own), Some(far)) => Some(own.max(far)),
+        (own, far) => own.or(far),
     };
     let (sender_cpu, receiver_cpu) =
-        if sending { (own_cpu, peer_cpu) } else { (peer_cpu, own_cpu) };
+        (most(outcome.sender_cpu, far_sends), most(outcome.receiver_cpu, far_receives));
     let seconds = outcome.seconds;
-    let join = Join { sending, seconds, results: results.as_ref(), extra: extra.as_ref() };
+    let join = Join { plan, seconds, results: results.as_ref(), extra: extra.as_ref() };
     let streams = outcome.streams.into_iter().map(|flow| join.stream(flow, &mut notes)).collect();
     if let Some(extra) = &extra {
         notes.extend(extra.notes.iter().cloned());
@@ -62,7 +76,7 @@ pub(super) fn assemble(config: &ClientConfig, evidence: Evidence) -> Measurement
         schema: MEASUREMENT_SCHEMA.to_owned(),
         version: crate::VERSION.to_owned(),
         started_unix_s,
-        spec: config.spec(),
+        spec: config.spec(port),
         host: host_facts(busy),
         peer: extra
             .map_or_else(|| "iperf3".to_owned(), |extra| format!("longhaul {}", extra.version)),
@@ -76,7 +90,7 @@ pub(super) fn assemble(config: &ClientConfig, evidence: Evidence) -> Measurement
 
 /// The two ends' views of one test.
 struct Join<'a> {
-    sending: bool,
+    plan: &'a Plan,
     seconds: f64,
     results: Option<&'a Results>,
     extra: Option<&'a Extra>,
@@ -91,29 +105,30 @@ impl Join<'_> {
                 own.id
             ));
         }
-        let far_seconds = far.and_then(iperf3::StreamResult::seconds).unwrap_or(self.seconds);
+        let far_seconds = far.and_then(StreamResult::seconds).unwrap_or(self.seconds);
         let far_extra = self.extra.and_then(|e| e.streams.iter().find(|s| s.id == own.id));
         let (far_sender, far_receiver) = far_extra.map(ExtraStream::samples).unwrap_or_default();
-        let mut stream = Stream { id: own.id, ..Stream::default() };
-        if self.sending {
+        let mut stream = Stream { id: own.id, reverse: !own.sending, ..Stream::default() };
+        stream.datagrams = self.datagrams(&own, far, far_extra);
+        if own.sending {
             stream.congestion = own.congestion;
             stream.sent_bytes = own.bytes;
             stream.sent_seconds = self.seconds;
-            stream.received_bytes = far.map_or_else(
-                || acknowledged(&own.sender).min(own.bytes),
-                iperf3::StreamResult::byte_count,
-            );
+            stream.received_bytes = far
+                .map_or_else(|| acknowledged(&own.sender).min(own.bytes), StreamResult::byte_count);
             stream.received_seconds = far_seconds;
             stream.retransmits = own.retransmits;
             stream.sender = own.sender;
             stream.receiver = far_receiver;
         } else {
+            let tcp = stream.datagrams.is_none();
             stream.congestion = far_extra
                 .and_then(|extra| extra.congestion.clone())
                 .or_else(|| self.results?.congestion_used.clone())
-                .map(|name| name.chars().filter(char::is_ascii_graphic).take(16).collect());
+                .map(|name| name.chars().filter(char::is_ascii_graphic).take(16).collect())
+                .filter(|_| tcp);
             // The sender cannot have sent less than arrived.
-            stream.sent_bytes = far.map_or(own.bytes, iperf3::StreamResult::byte_count);
+            stream.sent_bytes = far.map_or(own.bytes, StreamResult::byte_count);
             stream.sent_seconds = far_seconds;
             stream.received_bytes = own.bytes;
             stream.received_seconds = self.seconds;
@@ -124,10 +139,40 @@ impl Join<'_> {
         stream
     }
 
+    /// The books of whichever end received.
+    fn datagrams(
+        &self,
+        own: &FlowOutcome,
+        far: Option<&StreamResult>,
+        far_extra: Option<&ExtraStream>,
+    ) -> Option<Datagrams> {
+        let books = own.datagrams.as_ref()?;
+        let count = |count: i64| u64::try_from(count).unwrap_or(0);
+        if !own.sending {
+            return Some(Datagrams {
+                sent: far.map(|far| count(far.packets)),
+                ..books.received(self.plan.block)
+            });
+        }
+        let told = far_extra.and_then(|extra| extra.datagrams.clone());
+        let mut datagrams = told.unwrap_or_else(|| {
+            let (packets, lost) = far.map_or((0, 0), |far| (count(far.packets), count(far.errors)));
+            Datagrams {
+                received: packets.saturating_sub(lost),
+                lost,
+                jitter: units::Rtt::from_secs(far.map_or(0.0, |far| far.jitter)),
+                ..Datagrams::default()
+            }
+        });
+        datagrams.length_bytes = u32::try_from(self.plan.block).unwrap_or(u32::MAX);
+        datagrams.sent = Some(books.sent);
+        Some(datagrams)
+    }
+
     /// A foreign server that lacks the congestion control asked for says so
     /// only in its own output.
     fn congestion_note(&self, config: &ClientConfig) -> Option<String> {
-        let asked = config.congestion.as_ref().filter(|_| !self.sending)?;
+        let asked = config.congestion.as_ref().filter(|_| !config.sends())?;
         let used = self.results?.congestion_used.as_ref().filter(|used| *used != asked)?;
         let used: String = used.chars().filter(char::is_ascii_graphic).take(16).collect();
         Some(format!(

@@ -1,23 +1,26 @@
 //! The conversation with the server, from the cookie to the goodbye.
 
 use super::{
-    ClientConfig,
+    ClientConfig, Report,
     measurement::{Ending, Evidence, assemble},
+    streams,
 };
 use crate::{
-    Event, ProbeError, StopFlag, StreamAddress,
+    Event, ProbeError, StopFlag, auth,
     control::{Control, IDLE},
-    course::{Course, Outcome, Watch},
+    course::{Course, Outcome, Silence, Watch},
+    event::started,
     extra::Who,
+    flow::Flow,
+    plan::Plan,
     socket,
-    traffic::{Closer, Flow, Traffic, payload},
+    traffic::{Closer, Traffic},
 };
-use host::{clock, cpu, tcp_info};
+use host::{clock, cpu};
 use iperf3::{Cookie, Results, Role, State, framing};
-use record::{Direction, Measurement};
+use record::Direction;
 use std::{
     hash::{BuildHasher, RandomState},
-    io::Write,
     thread,
     time::Duration,
 };
@@ -28,6 +31,8 @@ const PATIENCE: Duration = Duration::from_secs(30);
 const MOST_SAMPLES: usize = 6_000;
 /// How often the byte count is looked at where bytes end the test.
 const BYTE_LOOK: Duration = Duration::from_millis(5);
+/// Longest wait for writers after the end.
+const WRITERS: Duration = Duration::from_secs(2);
 /// Load of the machine from which a measurement may suffer.
 const BUSY: f64 = 0.5;
 
@@ -35,7 +40,7 @@ pub(super) fn run(
     config: &ClientConfig,
     progress: &mut dyn FnMut(Event),
     stop: &StopFlag,
-) -> Result<Measurement, ProbeError> {
+) -> Result<Report, ProbeError> {
     let mut notes = Vec::new();
     let busy =
         (!config.watch_load.is_zero()).then(|| cpu::machine_busy(config.watch_load)).flatten();
@@ -45,37 +50,73 @@ pub(super) fn run(
             share * 100.0
         ));
     }
-    let (stream, address) = socket::connect_by_name(
-        &config.host,
-        config.port,
-        config.family,
-        config.bind,
-        config.connect_timeout,
-        stop,
-    )?;
-    let mut control = Control::new(stream, address, Role::Client, stop)?;
-    let cookie = Cookie::from_random(random());
-    // A busy server closes without reading: what it said still waits to be read.
-    let _ = control.send(cookie.bytes());
-    control.next(IDLE)?;
-    control.send_json("parameters", &config.params())?;
-    control.next(PATIENCE)?;
-    let flows = open_streams(config, &control, &cookie, stop, &mut notes)?;
-    control.next(PATIENCE)?;
-    control.next(PATIENCE)?;
-    let started_unix_s = clock::unix_seconds();
-    progress(Event::Connected {
-        peer: address,
-        streams: flows
-            .iter()
-            .map(|flow| StreamAddress { id: flow.id, local: flow.local, peer: flow.peer })
-            .collect(),
-        notes: notes.clone(),
-    });
-    let (outcome, ending) = run_traffic(config, &mut control, &flows, progress, stop)?;
-    control.close_gently();
-    let evidence = Evidence { started_unix_s, busy, outcome, ending, notes };
-    Ok(assemble(config, evidence))
+    let mut ports = config.ports.clone();
+    loop {
+        let port = ports.next().unwrap_or(*config.ports.end());
+        let attempt = Attempt { config, port, busy, notes: notes.clone() };
+        match attempt.run(progress, stop) {
+            // Nothing was told yet: the next port may be free.
+            Err(ProbeError::Busy { .. } | ProbeError::Connect { .. }) if !ports.is_empty() => {}
+            ended => return ended,
+        }
+    }
+}
+
+/// A test with the server on one port.
+struct Attempt<'a> {
+    config: &'a ClientConfig,
+    port: u16,
+    busy: Option<f64>,
+    notes: Vec<String>,
+}
+
+impl Attempt<'_> {
+    fn run(self, progress: &mut dyn FnMut(Event), stop: &StopFlag) -> Result<Report, ProbeError> {
+        let Attempt { config, port, busy, mut notes } = self;
+        let way = socket::Way {
+            bind: config.bind,
+            device: config.device.clone(),
+            mptcp: config.mptcp,
+            port: 0,
+        };
+        let (stream, address) = socket::connect_by_name(
+            &config.host,
+            port,
+            config.family,
+            &way,
+            config.connect_timeout,
+            stop,
+        )?;
+        let keepalive = config.keepalive.unwrap_or_default();
+        let mut control = Control::new(stream, address, Role::Client, keepalive, stop)?;
+        let cookie = Cookie::from_random(random());
+        // A busy server closes without reading: what it said still waits to be read.
+        let _ = control.send(cookie.bytes());
+        control.next(IDLE)?;
+        let mut params = config.params(control.mss());
+        auth::sign(config, &cookie, &mut params)?;
+        control.send_json("parameters", &params)?;
+        control.next(PATIENCE)?;
+        // A login is nobody else's business.
+        params.authtoken = None;
+        let plan = Plan { file: config.file.clone(), core: config.core, ..Plan::of(&params) };
+        let flows = streams::open(config, &plan, &mut control, &cookie, stop, &mut notes)?;
+        control.next(PATIENCE)?;
+        control.next(PATIENCE)?;
+        let started_unix_s = clock::unix_seconds();
+        let started = started(&control, &cookie, &params, &flows, notes.clone());
+        progress(Event::Connected(Box::new(started)));
+        let (outcome, ending) = run_traffic(config, &plan, &mut control, &flows, progress, stop)?;
+        control.close_gently();
+        let ours = outcome.results();
+        let theirs = match &ending {
+            Ending::Whole(results) => Some(Results { longhaul: None, ..(**results).clone() }),
+            Ending::Interrupted => None,
+        };
+        let evidence = Evidence { started_unix_s, busy, outcome, ending, notes };
+        let measurement = assemble(config, &plan, port, evidence);
+        Ok(Report { measurement, ours, theirs })
+    }
 }
 
 /// 36 bytes that nobody else can foresee: the standard library seeds its hash
@@ -83,43 +124,6 @@ pub(super) fn run(
 fn random() -> [u8; 36] {
     let source = RandomState::new();
     std::array::from_fn(|at| source.hash_one(at).to_le_bytes()[0])
-}
-
-/// One after the other: the server numbers streams in the order they arrive.
-fn open_streams(
-    config: &ClientConfig,
-    control: &Control,
-    cookie: &Cookie,
-    stop: &StopFlag,
-    notes: &mut Vec<String>,
-) -> Result<Vec<Flow>, ProbeError> {
-    let address = control.address();
-    let sending = config.direction == Direction::Forward;
-    let failed = |operation| move |source| ProbeError::System { operation, address, source };
-    let mut flows = Vec::new();
-    for index in 0..config.streams {
-        if stop.is_raised() {
-            return Err(ProbeError::Interrupted);
-        }
-        let stream = socket::connect(address, config.bind, config.connect_timeout, |socket| {
-            if let Some(window) = config.window {
-                socket::set_window(socket, window).map_err(failed("set the socket buffers"))?;
-            }
-            if let Some(name) = config.congestion.as_ref().filter(|_| sending) {
-                tcp_info::set_congestion(socket, name)?;
-            }
-            Ok(())
-        })?;
-        if index == 0
-            && let Some(window) = config.window
-        {
-            notes.extend(socket::clamp_note(&stream, window, sending, Who::Client));
-        }
-        (&stream).write_all(cookie.bytes()).map_err(failed("open a stream"))?;
-        let flow = Flow::new(iperf3::stream_id(index), stream).map_err(failed("open a stream"))?;
-        flows.push(flow);
-    }
-    Ok(flows)
 }
 
 /// Why the traffic ended.
@@ -130,19 +134,16 @@ enum Over {
 
 fn run_traffic(
     config: &ClientConfig,
+    plan: &Plan,
     control: &mut Control,
     flows: &[Flow],
     progress: &mut dyn FnMut(Event),
     stop: &StopFlag,
 ) -> Result<(Outcome, Ending), ProbeError> {
-    let sending = config.direction == Direction::Forward;
-    let block = config.block.and_then(|block| usize::try_from(block.bytes()).ok());
-    let block = payload(block.unwrap_or(iperf3::DEFAULT_BLOCK as usize));
     let watch = Watch {
-        sending,
         opened: true,
-        omit: Duration::from_secs(u64::from(config.omit_seconds)),
-        limit: config.bytes.map(units::ByteCount::bytes),
+        omit: plan.omit,
+        limit: plan.limit,
         sample_every: config.sample_every,
         report_every: config.report_every,
         most_samples: MOST_SAMPLES,
@@ -152,27 +153,17 @@ fn run_traffic(
     thread::scope(|scope| {
         let _closer = Closer::new(&traffic, flows);
         let mut course = Course::begin(watch, flows, &traffic);
-        for flow in flows {
-            let started = if sending {
-                traffic.start_writer(scope, flow, &block, config.rate, course.began())
-            } else {
-                traffic.start_reader(scope, flow)
-            };
-            started.map_err(|source| ProbeError::System {
-                operation: "start a thread for a stream",
-                address: flow.peer,
-                source,
-            })?;
-        }
+        traffic.start_all(scope, flows, plan, course.began())?;
         let over = watch_over(config, control, &mut course, tell, stop)?;
         course.end();
         traffic.end();
-        if sending {
-            traffic.wait_for_writers();
+        if !config.receives() {
+            // Each comes back from the kernel soon, unless the machine is stalled.
+            traffic.wait(WRITERS);
         }
         let outcome = course.finish(tell);
         if let Over::AsAsked = over {
-            match exchange(control, &outcome, sending) {
+            match exchange(control, &outcome) {
                 Ok(results) => return Ok((outcome, Ending::Whole(Box::new(results)))),
                 Err(ProbeError::Interrupted) => {}
                 Err(error) => return Err(error),
@@ -193,7 +184,8 @@ fn watch_over(
     tell: &mut dyn FnMut(crate::Interval),
     stop: &StopFlag,
 ) -> Result<Over, ProbeError> {
-    let timed = config.bytes.is_none();
+    let timed = config.is_timed();
+    let mut heard = Silence::begin(config.receive_timeout);
     let length = Duration::from_secs_f64(if timed { config.seconds } else { 86_400.0 });
     loop {
         course.tick(tell);
@@ -217,6 +209,12 @@ fn watch_over(
                 Err(known) => known,
             });
         }
+        if config.direction == Direction::Reverse
+            && let Some(waited) = heard.over(course.received())
+        {
+            let (who, address) = (Who::Server, control.address());
+            return Err(ProbeError::NoData { who, address, waited });
+        }
         let mut until = course.next_tick().min(end);
         if !timed {
             until = until.min(now + BYTE_LOOK);
@@ -226,14 +224,10 @@ fn watch_over(
     }
 }
 
-fn exchange(
-    control: &mut Control,
-    outcome: &Outcome,
-    sending: bool,
-) -> Result<Results, ProbeError> {
+fn exchange(control: &mut Control, outcome: &Outcome) -> Result<Results, ProbeError> {
     control.say(State::TestEnd)?;
     control.next(PATIENCE)?;
-    control.send_json("results", &outcome.results(sending))?;
+    control.send_json("results", &outcome.results())?;
     let results = control.read_json("results", framing::RESULTS_LIMIT)?;
     control.next(PATIENCE)?;
     // All is known: a server that leaves without waiting for the goodbye does no harm.

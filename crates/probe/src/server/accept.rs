@@ -5,14 +5,14 @@
 //! one begins a session. A connection that stalls here costs one of a bounded
 //! number of places for a bounded time, and no one else waits for it.
 
-use super::{ServerConfig, session};
-use crate::{ProbeError, ServerEvent, StopFlag, traffic::unmapped};
+use super::{Server, ServerConfig, door::Door, session};
+use crate::{Observer, ProbeError, ServerEvent, StopFlag, flow::unmapped};
 use host::{clock, wait};
 use iperf3::{Cookie, State, cookie::COOKIE_LEN};
 use std::{
     collections::{BTreeMap, HashMap},
     io::{self, Read, Write},
-    net::{Shutdown, SocketAddr, TcpListener, TcpStream},
+    net::{IpAddr, Shutdown, SocketAddr, TcpListener, TcpStream},
     os::fd::AsFd,
     sync::{
         Mutex, MutexGuard, PoisonError,
@@ -39,38 +39,57 @@ pub(super) type Arrival = (u64, TcpStream);
 pub(super) struct Hall<'a> {
     pub(super) config: &'a ServerConfig,
     pub(super) stop: &'a StopFlag,
-    pub(super) observer: &'a (dyn Fn(ServerEvent) + Sync),
-    /// Sessions by cookie; the sender is gone once a session has its streams.
-    sessions: Mutex<HashMap<Cookie, Option<SyncSender<Arrival>>>>,
+    pub(super) observer: &'a dyn Observer,
+    /// Whether UDP streams can be opened.
+    pub(super) has_udp: bool,
+    pub(super) door: Door,
+    sessions: Mutex<HashMap<Cookie, Entry>>,
     /// Connections that have not said who they are, by arrival.
     half_open: Mutex<BTreeMap<u64, (Instant, TcpStream)>>,
     numbers: AtomicU64,
     /// A one-off server has served.
     served: AtomicBool,
+    /// The last session has ended.
+    closed: AtomicBool,
+}
+
+/// A session, as those who accept connections see it.
+struct Entry {
+    client: IpAddr,
+    /// Takes its streams; gone once it has them.
+    streams: Option<SyncSender<Arrival>>,
 }
 
 pub(super) fn serve(
-    listener: &TcpListener,
-    address: SocketAddr,
-    config: &ServerConfig,
+    server: &Server,
     stop: &StopFlag,
-    observer: &(dyn Fn(ServerEvent) + Sync),
+    observer: &dyn Observer,
 ) -> Result<(), ProbeError> {
     let hall = Hall {
-        config,
+        config: &server.config,
         stop,
         observer,
+        has_udp: server.greetings.is_some(),
+        door: Door::default(),
         sessions: Mutex::default(),
         half_open: Mutex::default(),
         numbers: AtomicU64::new(0),
         served: AtomicBool::new(false),
+        closed: AtomicBool::new(false),
     };
     thread::scope(|scope| {
-        let result = hall.accept_until_stopped(scope, listener, address);
-        // Nobody waits for a connection that never said who it is.
-        for (_, connection) in lock(&hall.half_open).values() {
-            let _ = connection.shutdown(Shutdown::Both);
+        if let Some(greetings) = &server.greetings {
+            scope.spawn(|| hall.door.serve(greetings, &hall));
         }
+        let result = thread::scope(|sessions| {
+            let result = hall.accept_until_stopped(sessions, &server.listener, server.address);
+            // Nobody waits for a connection that never said who it is.
+            for (_, connection) in lock(&hall.half_open).values() {
+                let _ = connection.shutdown(Shutdown::Both);
+            }
+            result
+        });
+        hall.closed.store(true, Ordering::Relaxed);
         result
     })
 }
@@ -83,7 +102,17 @@ impl Hall<'_> {
         address: SocketAddr,
     ) -> Result<(), ProbeError> {
         let mut arrivals = 0u64;
-        while !self.stop.is_raised() && !self.served.load(Ordering::Relaxed) {
+        let began = clock::now();
+        let patience = self.config.idle_timeout.filter(|_| self.config.one_off);
+        while !self.stop.is_raised()
+            && !self.config.drain.is_raised()
+            && !self.served.load(Ordering::Relaxed)
+        {
+            let waited = clock::now() - began;
+            if patience.is_some_and(|patience| waited > patience) && lock(&self.sessions).is_empty()
+            {
+                return Ok(());
+            }
             let ready = wait::readable([listener.as_fd()], Some(LOOK)).map_err(|source| {
                 ProbeError::Listen { address, source, remedy: "restart the server" }
             })?;
@@ -190,7 +219,8 @@ impl Hall<'_> {
     fn place(&self, connection: TcpStream, peer: SocketAddr, arrival: u64, cookie: Cookie) {
         let streams = {
             let mut sessions = lock(&self.sessions);
-            match sessions.get(&cookie) {
+            let entry = sessions.get(&cookie).map(|entry| &entry.streams);
+            match entry {
                 Some(Some(session)) => {
                     if session.try_send((arrival, connection)).is_err() {
                         drop(sessions);
@@ -202,9 +232,15 @@ impl Hall<'_> {
                 None if sessions.len() >= self.most_sessions() => {
                     Err("as many tests as the limit allows are running")
                 }
+                None if sessions.values().filter(|entry| entry.client == peer.ip()).count()
+                    >= self.most_per_address() =>
+                {
+                    Err("as many tests as one address may have are running")
+                }
                 None => {
                     let (session, streams) = sync_channel(self.most_streams());
-                    sessions.insert(cookie, Some(session));
+                    let entry = Entry { client: peer.ip(), streams: Some(session) };
+                    sessions.insert(cookie, entry);
                     Ok(streams)
                 }
             }
@@ -235,7 +271,8 @@ impl Hall<'_> {
         drop(place);
         match &ended.result {
             Ok(summary) => {
-                self.tell(ServerEvent::Finished { session: number, peer, summary: *summary });
+                let summary = summary.clone();
+                self.tell(ServerEvent::Finished { session: number, peer, summary });
             }
             Err(ProbeError::NotOffered { what, .. }) => {
                 self.refuse(peer, &format!("it asked for {what}"));
@@ -251,12 +288,17 @@ impl Hall<'_> {
     /// The session has its streams: later connections with its cookie are refused.
     pub(super) fn streams_are_complete(&self, cookie: &Cookie) {
         if let Some(entry) = lock(&self.sessions).get_mut(cookie) {
-            *entry = None;
+            entry.streams = None;
         }
     }
 
+    /// Whether the server has come to its end.
+    pub(super) fn is_closed(&self) -> bool {
+        self.closed.load(Ordering::Relaxed)
+    }
+
     pub(super) fn tell(&self, event: ServerEvent) {
-        (self.observer)(event);
+        self.observer.event(event);
     }
 
     fn refuse(&self, peer: SocketAddr, why: &str) {
@@ -269,7 +311,12 @@ impl Hall<'_> {
     }
 
     fn most_streams(&self) -> usize {
-        usize::try_from(self.config.limits.streams.clamp(1, 128)).unwrap_or(128)
+        // Both directions may be asked for at once.
+        2 * usize::try_from(self.config.limits.streams.clamp(1, 128)).unwrap_or(128)
+    }
+
+    fn most_per_address(&self) -> usize {
+        usize::try_from(self.config.limits.sessions_per_address).unwrap_or(usize::MAX)
     }
 }
 
@@ -287,7 +334,7 @@ impl Drop for Place<'_> {
 
 /// A panic of one session must not take the others along; the tables are sound
 /// after every single statement.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

@@ -2,47 +2,51 @@
 
 use super::{
     accept::{Arrival, Hall},
-    terms::{client_name, judge, seconds, watchdog},
+    streams::Gathering,
+    terms::{Terms, judge, watchdog},
+    watch::Meter,
 };
 use crate::{
-    ProbeError, ServerEvent, SessionSummary, StreamAddress,
-    control::Control,
-    course::{Course, Outcome, Watch},
+    ProbeError, ServerEvent, Summary,
+    control::{Control, Keepalive},
+    course::{Course, FlowOutcome, Outcome, Silence, Watch},
+    event::{ServerOutput, started},
     extra::{Extra, ExtraStream, Who},
-    socket,
-    traffic::{Closer, Flow, Traffic, payload},
+    flow::Flow,
+    plan::Plan,
+    traffic::{Closer, Traffic},
 };
-use host::{clock, tcp_info};
+use host::clock;
 use iperf3::{Cookie, Params, Refusal, Results, Role, State, framing};
-use socket2::SockRef;
+use record::Protocol;
 use std::{
     net::{Shutdown, SocketAddr, TcpStream},
-    sync::mpsc::{Receiver, RecvTimeoutError},
+    sync::mpsc::Receiver,
     thread,
     time::Duration,
 };
-use units::{BitRate, ByteCount};
+use units::ByteCount;
 
-/// Longest all streams together may take to arrive: 128 over a round trip of 600 ms.
-const ALL_STREAMS: Duration = Duration::from_secs(120);
 /// Samples shared with the client for one stream, and for all of them: the
 /// results stay below a megabyte, which a slow path must carry too.
 const MOST_SAMPLES: usize = 600;
 const MOST_SAMPLES_IN_ALL: usize = 4_800;
 /// Time between samples.
 const SAMPLE_EVERY: Duration = Duration::from_millis(100);
-/// Longest wait for bytes that have already arrived when the client ends the test.
+/// Longest wait for what has already arrived when the client ends the test.
 const DRAIN: Duration = Duration::from_millis(100);
 /// Longest pause between bytes still on their way, where bytes end the test.
 const STALL: Duration = Duration::from_millis(200);
-/// How often the client's connection is looked at while its streams are awaited.
-const LOOK: Duration = Duration::from_millis(50);
+/// Datagrams that follow the news of the end come within so much of each other.
+const LULL: Duration = Duration::from_millis(20);
+/// Longest wait for writers after the end.
+const WRITERS: Duration = Duration::from_secs(2);
 
 /// How a session ended.
 pub(super) struct Ended {
     /// Whether traffic ran.
     pub(super) ran: bool,
-    pub(super) result: Result<SessionSummary, ProbeError>,
+    pub(super) result: Result<Box<Summary>, ProbeError>,
     control: Option<Control>,
     /// The code for a client that asked for what cannot be.
     refusal: Option<Refusal>,
@@ -58,12 +62,13 @@ pub(super) fn run(
     cookie: &Cookie,
     streams: &Receiver<Arrival>,
 ) -> Ended {
-    let mut control = match Control::new(connection, peer, Role::Server, hall.stop) {
-        Ok(control) => control,
-        Err(error) => {
-            return Ended { ran: false, result: Err(error), control: None, refusal: None };
-        }
-    };
+    let mut control =
+        match Control::new(connection, peer, Role::Server, Keepalive::default(), hall.stop) {
+            Ok(control) => control,
+            Err(error) => {
+                return Ended { ran: false, result: Err(error), control: None, refusal: None };
+            }
+        };
     let notes = Vec::new();
     let control_of = &mut control;
     let mut session =
@@ -86,6 +91,8 @@ impl Ended {
             ProbeError::Order { .. } => Refusal::UNEXPECTED,
             ProbeError::StreamsMissing { .. } | ProbeError::System { .. } => Refusal::STREAM_SETUP,
             ProbeError::Expired { .. } => Refusal::EXPIRED,
+            ProbeError::OverLimit { .. } => Refusal::TOTAL_RATE,
+            ProbeError::NoData { .. } => Refusal::NO_DATA,
             // Nobody is left to hear, unless the parameters were refused.
             _ => match self.refusal {
                 Some(refusal) => refusal,
@@ -107,162 +114,96 @@ struct Session<'a> {
 }
 
 impl Session<'_> {
-    fn converse(&mut self, streams: &Receiver<Arrival>) -> Result<SessionSummary, ProbeError> {
+    fn converse(&mut self, arrivals: &Receiver<Arrival>) -> Result<Box<Summary>, ProbeError> {
         self.control.say(State::ParamExchange)?;
         let params: Params = self.control.read_json("parameters", framing::PARAMS_LIMIT)?;
-        let address = self.control.address();
-        judge(&params, &self.hall.config.limits, address).map_err(|(refusal, error)| {
+        let (address, config) = (self.control.address(), self.hall.config);
+        let terms = Terms { config, has_udp: self.hall.has_udp, cookie: self.cookie, address };
+        judge(&params, &terms).map_err(|(refusal, error)| {
             self.refusal = Some(refusal);
             error
         })?;
-        self.control.say(State::CreateStreams)?;
-        let flows = self.gather(&params, streams)?;
+        let plan = self.plan(&params);
+        let gathering = Gathering {
+            hall: self.hall,
+            control: self.control,
+            params: &params,
+            plan: &plan,
+            notes: &mut self.notes,
+        };
+        let flows = gathering.run(arrivals)?;
         self.hall.streams_are_complete(self.cookie);
         self.control.say(State::TestStart)?;
         self.control.say(State::TestRunning)?;
         self.ran = true;
-        self.hall.tell(ServerEvent::Started {
-            session: self.number,
-            peer: self.control.address(),
-            streams: flows
-                .iter()
-                .map(|flow| StreamAddress { id: flow.id, local: flow.local, peer: flow.peer })
-                .collect(),
-            client: client_name(&params),
-            sending: params.reverse,
-        });
-        let outcome = self.run_traffic(&params, &flows)?;
-        if params.reverse && params.longhaul.is_some() {
+        // A login is nobody else's business.
+        let told = Params { authtoken: None, ..params.clone() };
+        let started = started(self.control, self.cookie, &told, &flows, self.notes.clone());
+        self.hall.tell(ServerEvent::Started { session: self.number, started: Box::new(started) });
+        let outcome = self.run_traffic(&params, &plan, &flows)?;
+        if params.longhaul.is_some() {
             // What still waits to be sent would only delay the results. A real
             // iperf3 takes the reset this makes for a failure.
-            for flow in &flows {
-                let _ = SockRef::from(&flow.socket).set_linger(Some(Duration::ZERO));
+            for flow in flows.iter().filter(|flow| flow.sending) {
+                let _ = flow.socket.set_linger(Some(Duration::ZERO));
             }
         }
         drop(flows);
-        self.exchange(&params, &outcome)?;
-        Ok(SessionSummary {
-            bytes: ByteCount::from_bytes(outcome.bytes()),
+        let (ours, theirs) = self.exchange(&params, &plan, &outcome)?;
+        Ok(Box::new(Summary {
             seconds: outcome.seconds,
-            sending: params.reverse,
-        })
+            sent: ByteCount::from_bytes(outcome.bytes(true)),
+            received: ByteCount::from_bytes(outcome.bytes(false)),
+            ours,
+            theirs,
+        }))
     }
 
-    /// Waits for the client's streams.
-    fn gather(
+    /// The test as this server runs it: what it sends keeps to its own limit.
+    fn plan(&self, params: &Params) -> Plan {
+        let config = self.hall.config;
+        let asked = params.server_affinity.and_then(|core| u32::try_from(core).ok());
+        let mut plan =
+            Plan { file: config.file.clone(), core: asked.or(config.core), ..Plan::of(params) };
+        if let Some(limit) = config.limits.rate {
+            let both = if params.bidirectional { 2.0 } else { 1.0 };
+            let share = limit.scaled(1.0 / (f64::from(params.streams()) * both));
+            if params.reverse || params.bidirectional {
+                plan.rate = Some(plan.rate.map_or(share, |rate| rate.min(share)));
+            }
+        }
+        plan
+    }
+
+    fn run_traffic(
         &mut self,
         params: &Params,
-        streams: &Receiver<Arrival>,
-    ) -> Result<Vec<Flow>, ProbeError> {
-        let asked = params.streams();
-        let wanted = usize::try_from(asked).unwrap_or(usize::MAX);
-        let address = self.control.address();
-        let whole = clock::now() + ALL_STREAMS;
-        let mut until = clock::now() + self.hall.config.limits.handshake;
-        let mut arrived: Vec<Arrival> = Vec::new();
-        while arrived.len() < wanted {
-            match streams.recv_timeout(LOOK) {
-                Ok(stream) => {
-                    arrived.push(stream);
-                    until = (clock::now() + self.hall.config.limits.handshake).min(whole);
-                }
-                Err(RecvTimeoutError::Timeout) => {
-                    // The client has nothing to say now, unless it gives up.
-                    self.control.poll(clock::now())?;
-                    if self.hall.stop.is_raised() {
-                        return Err(ProbeError::Interrupted);
-                    }
-                    if clock::now() >= until {
-                        return Err(ProbeError::StreamsMissing {
-                            address,
-                            arrived: arrived.len(),
-                            asked,
-                        });
-                    }
-                }
-                Err(RecvTimeoutError::Disconnected) => return Err(ProbeError::Interrupted),
-            }
-        }
-        arrived.sort_by_key(|(arrival, _)| *arrival);
-        let mut flows = Vec::new();
-        for (index, (_, stream)) in (0..).zip(arrived) {
-            self.prepare(params, &stream, index == 0);
-            let flow = Flow::new(iperf3::stream_id(index), stream).map_err(|source| {
-                ProbeError::System { operation: "set up a stream", address, source }
-            })?;
-            flows.push(flow);
-        }
-        Ok(flows)
-    }
-
-    /// Gives a stream what the client asked for; what the kernel refuses is
-    /// noted, as it is with iperf3, and the test goes on without.
-    fn prepare(&mut self, params: &Params, stream: &TcpStream, first: bool) {
-        let socket = SockRef::from(stream);
-        let mut notes = Vec::new();
-        if let Some(window) = u64::try_from(params.window).ok().filter(|window| *window > 0) {
-            let window = ByteCount::from_bytes(window);
-            if socket::set_window(&socket, window).is_ok() {
-                notes.extend(socket::clamp_note(stream, window, params.reverse, Who::Server));
-            }
-        }
-        if let Some(name) = params.congestion.as_ref().filter(|_| params.reverse)
-            && let Err(error) = tcp_info::set_congestion(stream, name)
-        {
-            notes.push(format!("on the server: {error}"));
-        }
-        if params.nodelay {
-            let _ = stream.set_nodelay(true);
-        }
-        if let Some(mss) = u32::try_from(params.mss).ok().filter(|mss| *mss > 0) {
-            let _ = socket.set_tcp_mss(mss);
-        }
-        if first {
-            self.notes = notes;
-        }
-    }
-
-    fn run_traffic(&mut self, params: &Params, flows: &[Flow]) -> Result<Outcome, ProbeError> {
-        let sending = params.reverse;
+        plan: &Plan,
+        flows: &[Flow],
+    ) -> Result<Outcome, ProbeError> {
         let watch = Watch {
-            sending,
             opened: false,
-            omit: seconds(params.omit),
-            limit: params.bytes_limit(),
+            omit: plan.omit,
+            limit: plan.limit,
             sample_every: SAMPLE_EVERY,
             report_every: self.hall.config.report_every,
             most_samples: (MOST_SAMPLES_IN_ALL / flows.len().max(1)).min(MOST_SAMPLES),
         };
-        let block = payload(if sending { params.block() as usize } else { 0 });
-        let rate =
-            u64::try_from(params.bandwidth).ok().filter(|bps| *bps > 0).map(BitRate::from_bps);
         let traffic = Traffic::new();
         let (hall, session) = (self.hall, self.number);
         let tell = &mut |interval| hall.tell(ServerEvent::Interval { session, interval });
         thread::scope(|scope| {
             let _closer = Closer::new(&traffic, flows);
             let mut course = Course::begin(watch, flows, &traffic);
-            for flow in flows {
-                let started = if sending {
-                    traffic.start_writer(scope, flow, &block, rate, course.began())
-                } else {
-                    traffic.start_reader(scope, flow)
-                };
-                started.map_err(|source| ProbeError::System {
-                    operation: "start a thread for a stream",
-                    address: flow.peer,
-                    source,
-                })?;
-            }
+            traffic.start_all(scope, flows, plan, course.began())?;
             self.watch_over(params, &mut course, tell)?;
-            if sending {
-                course.end();
-                traffic.end();
-                traffic.wait_for_writers();
-            } else {
+            if flows.iter().any(|flow| !flow.sending) {
                 drain(&course, &traffic, flows);
-                course.end();
-                traffic.end();
+            }
+            course.end();
+            traffic.end();
+            if flows.iter().all(|flow| flow.sending) {
+                traffic.wait(WRITERS);
             }
             Ok(course.finish(tell))
         })
@@ -275,15 +216,26 @@ impl Session<'_> {
         course: &mut Course<'_>,
         tell: &mut dyn FnMut(crate::Interval),
     ) -> Result<(), ProbeError> {
-        let limit = watchdog(params, &self.hall.config.limits);
+        let limits = &self.hall.config.limits;
+        let limit = watchdog(params, limits);
         let expiry = course.began() + limit;
+        let address = self.control.address();
+        let mut meter = Meter::begin(limits);
+        let mut heard = Silence::begin(limits.receive);
+        let listens = !params.reverse && !params.bidirectional;
         loop {
             course.tick(tell);
             if self.hall.stop.is_raised() {
                 return Err(ProbeError::Interrupted);
             }
             if clock::now() >= expiry {
-                return Err(ProbeError::Expired { address: self.control.address(), limit });
+                return Err(ProbeError::Expired { address, limit });
+            }
+            if let Some(limit) = meter.over(course.passed(), clock::now()) {
+                return Err(ProbeError::OverLimit { address, limit });
+            }
+            if listens && let Some(waited) = heard.over(course.received()) {
+                return Err(ProbeError::NoData { who: Who::Client, address, waited });
             }
             if let Some(State::TestEnd) = self.control.poll(course.next_tick().min(expiry))? {
                 return Ok(());
@@ -291,30 +243,50 @@ impl Session<'_> {
         }
     }
 
-    fn exchange(&mut self, params: &Params, outcome: &Outcome) -> Result<(), ProbeError> {
+    fn exchange(
+        &mut self,
+        params: &Params,
+        plan: &Plan,
+        outcome: &Outcome,
+    ) -> Result<(Results, Results), ProbeError> {
         self.control.say(State::ExchangeResults)?;
-        let _theirs: Results = self.control.read_json("results", framing::CLIENT_RESULTS_LIMIT)?;
-        let mut results = outcome.results(params.reverse);
+        let theirs: Results = self.control.read_json("results", framing::CLIENT_RESULTS_LIMIT)?;
+        let ours = outcome.results();
+        let mut sent = ours.clone();
         if params.longhaul.is_some() {
-            results.longhaul = serde_json::to_value(self.extra(outcome)).ok();
+            sent.longhaul = serde_json::to_value(self.extra(plan, outcome)).ok();
         }
-        self.control.send_json("results", &results)?;
+        if params.get_server_output {
+            match self.hall.observer.output(self.number) {
+                Some(ServerOutput::Text(text)) => sent.server_output_text = Some(text),
+                Some(ServerOutput::Json(json)) => sent.server_output_json = Some(json),
+                None => {}
+            }
+        }
+        self.control.send_json("results", &sent)?;
         self.control.say(State::DisplayResults)?;
         // All is told: a client that leaves without its goodbye has what it came for.
         let _ = self.control.next(self.hall.config.limits.idle);
-        Ok(())
+        Ok((ours, Results { longhaul: None, ..theirs }))
     }
 
-    fn extra(&self, outcome: &Outcome) -> Extra {
+    fn extra(&self, plan: &Plan, outcome: &Outcome) -> Extra {
+        let stream = |stream: &FlowOutcome| {
+            let datagrams = stream.datagrams.as_ref().filter(|_| !stream.sending);
+            ExtraStream::new(
+                stream.id,
+                stream.congestion.clone(),
+                datagrams.map(|books| books.received(plan.block)),
+                &stream.sender,
+                &stream.receiver,
+            )
+        };
         Extra {
             version: crate::VERSION.to_owned(),
-            cpu: outcome.cpu,
+            sender_cpu: outcome.sender_cpu,
+            receiver_cpu: outcome.receiver_cpu,
             notes: self.notes.clone(),
-            streams: outcome
-                .streams
-                .iter()
-                .map(|s| ExtraStream::new(s.id, s.congestion.clone(), &s.sender, &s.receiver))
-                .collect(),
+            streams: outcome.streams.iter().map(stream).collect(),
         }
     }
 }
@@ -323,19 +295,33 @@ impl Session<'_> {
 /// sending first, so this is little; where bytes end the test, all of them are
 /// awaited for as long as they keep coming.
 fn drain(course: &Course<'_>, traffic: &Traffic, flows: &[Flow]) {
-    let count = || flows.iter().map(Flow::bytes).sum::<u64>();
-    if course.has_limit() {
-        let (mut seen, mut since) = (count(), clock::now());
-        while !course.has_reached_limit() && clock::now() < since + STALL {
+    let count = || course.received();
+    let quiet_after = |pause: Duration, at_most: Duration| {
+        let began = clock::now();
+        let (mut seen, mut since) = (count(), began);
+        while !course.has_reached_limit()
+            && clock::now() < since + pause
+            && clock::now() < began + at_most
+        {
             thread::sleep(Duration::from_millis(2));
             if count() > seen {
                 (seen, since) = (count(), clock::now());
             }
         }
+    };
+    if course.has_limit() {
+        quiet_after(STALL, Duration::MAX / 4);
+    } else if flows.iter().any(|flow| flow.protocol == Protocol::Udp) {
+        quiet_after(LULL, DRAIN);
     }
-    for flow in flows {
+    if flows.iter().any(|flow| flow.protocol == Protocol::Udp) {
+        return;
+    }
+    for flow in flows.iter().filter(|flow| !flow.sending) {
         // The kernel still hands out what it holds, then reports the end.
         let _ = flow.socket.shutdown(Shutdown::Read);
     }
-    traffic.wait(DRAIN);
+    if flows.iter().all(|flow| !flow.sending) {
+        traffic.wait(DRAIN);
+    }
 }

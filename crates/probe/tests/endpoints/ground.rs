@@ -5,7 +5,7 @@ use probe::{
     client::{self, ClientConfig},
     server::{Server, ServerConfig},
 };
-use record::{Direction, Measurement};
+use record::{Direction, Measurement, Protocol};
 use std::{
     net::{IpAddr, SocketAddr},
     sync::{Arc, Mutex},
@@ -38,8 +38,9 @@ impl Ground {
         let stop = StopFlag::new();
         let events = Arc::new(Mutex::new(Vec::new()));
         let (flag, log) = (stop.clone(), Arc::clone(&events));
-        let thread =
-            thread::spawn(move || server.serve(&flag, &|event| log.lock().unwrap().push(event)));
+        let thread = thread::spawn(move || {
+            server.serve(&flag, &|event: ServerEvent| log.lock().unwrap().push(event))
+        });
         Ground { address, events, stop, thread: Some(thread) }
     }
 
@@ -88,26 +89,27 @@ impl Drop for Ground {
 /// A one-second test of whatever listens at `address`.
 pub(crate) fn short(address: SocketAddr) -> ClientConfig {
     let mut config = ClientConfig::new(address.ip().to_string());
-    config.port = address.port();
+    config.ports = address.port()..=address.port();
     config.seconds = 1.0;
     config.watch_load = Duration::ZERO;
     config
 }
 
 pub(crate) fn run(config: &ClientConfig) -> Result<Measurement, ProbeError> {
-    client::run(config, &mut |_| (), &StopFlag::new())
+    client::run(config, &mut |_| (), &StopFlag::new()).map(|report| report.measurement)
 }
 
 pub(crate) fn run_with_events(config: &ClientConfig) -> (Measurement, Vec<Event>) {
     let mut events = Vec::new();
     let measured = client::run(config, &mut |event| events.push(event), &StopFlag::new());
-    (measured.unwrap(), events)
+    (measured.unwrap().measurement, events)
 }
 
 /// What must hold of every whole test, whoever the peer is.
 pub(crate) fn check(measured: &Measurement, config: &ClientConfig) {
     let ids: Vec<u32> = measured.streams.iter().map(|stream| stream.id).collect();
-    let expected: Vec<u32> = (0..config.streams).map(iperf3::stream_id).collect();
+    let both = u32::from(config.direction == Direction::Both) + 1;
+    let expected: Vec<u32> = (0..config.streams * both).map(iperf3::stream_id).collect();
     assert_eq!(ids, expected);
     for stream in &measured.streams {
         assert!(stream.received_bytes > 0, "{measured:?}");
@@ -117,11 +119,14 @@ pub(crate) fn check(measured: &Measurement, config: &ClientConfig) {
             "{stream:?}"
         );
         assert!(stream.sent_seconds > 0.0 && stream.received_seconds > 0.0);
-        assert!(stream.congestion.is_some());
-        assert!(stream.retransmits.is_some());
-        match config.direction {
-            Direction::Forward => assert!(stream.sender.len() >= 2, "{stream:?}"),
-            Direction::Reverse => assert!(stream.receiver.len() >= 2, "{stream:?}"),
+        let tcp = config.protocol == Protocol::Tcp;
+        assert_eq!(stream.congestion.is_some(), tcp);
+        assert_eq!(stream.retransmits.is_some(), tcp, "{stream:?}");
+        assert_eq!(stream.datagrams.is_some(), !tcp);
+        if stream.reverse {
+            assert!(stream.receiver.len() >= 2, "{stream:?}");
+        } else if tcp {
+            assert!(stream.sender.len() >= 2, "{stream:?}");
         }
         assert!(stream.sender.windows(2).all(|pair| pair[0].t_s < pair[1].t_s));
         assert!(stream.receiver.windows(2).all(|pair| pair[0].t_s < pair[1].t_s));

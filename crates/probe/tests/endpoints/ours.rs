@@ -24,12 +24,12 @@ fn forward_is_measured_at_both_ends() {
     let stream = &measured.streams[0];
     assert!(stream.receiver.len() >= 2, "the server shares its samples");
     assert!(stream.sender[0].t_s < 0.5);
-    assert!(matches!(&events[0], Event::Connected { streams, .. } if streams.len() == 1));
+    assert!(matches!(&events[0], Event::Connected(started) if started.streams.len() == 1));
     let rows: Vec<_> = events
         .iter()
         .filter_map(|event| match event {
             Event::Interval(row) => Some(row),
-            Event::Connected { .. } => None,
+            Event::Connected(_) => None,
         })
         .collect();
     assert!(!rows.is_empty() && rows.iter().all(|row| row.stream == Some(1)));
@@ -37,7 +37,7 @@ fn forward_is_measured_at_both_ends() {
     assert!(rows.iter().map(|row| row.bytes.bytes()).sum::<u64>() <= stream.sent_bytes);
     ground.told(|event| {
         matches!(event, ServerEvent::Finished { summary, .. }
-            if summary.bytes.bytes() == stream.received_bytes && !summary.sending)
+            if summary.received.bytes() == stream.received_bytes && summary.sent.bytes() == 0)
     });
 }
 
@@ -222,7 +222,7 @@ fn an_interrupted_test_gives_what_there_is() {
                 raise.raise();
             }
         };
-        let measured = client::run(&config, &mut progress, &stop).unwrap();
+        let measured = client::run(&config, &mut progress, &stop).unwrap().measurement;
         assert!(measured.received().bytes() > 0);
         assert!(measured.notes.iter().any(|note| note.contains("interrupted")));
     }

@@ -124,6 +124,7 @@ fn direction(direction: Direction) -> &'static str {
     match direction {
         Direction::Forward => "the client sends",
         Direction::Reverse => "the server sends",
+        Direction::Both => "both send",
     }
 }
 

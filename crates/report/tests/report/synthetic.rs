@@ -46,6 +46,7 @@ pub(crate) fn measurement(window: f64, seconds: f64, streams: u32) -> Measuremen
         spec: TestSpec {
             target: "10.77.0.2".to_owned(),
             port: 5201,
+            protocol: record::Protocol::Tcp,
             direction: Direction::Forward,
             seconds,
             streams,

@@ -3,9 +3,9 @@
 use crate::Fallible;
 use host::netns::NetNs;
 use host::{clock, udp};
-use probe::StopFlag;
 use probe::client::{self, ClientConfig};
 use probe::server::{Server, ServerConfig};
+use probe::{ServerEvent, StopFlag};
 use record::Measurement;
 use std::net::{Ipv4Addr, UdpSocket};
 use std::time::Duration;
@@ -29,8 +29,10 @@ pub(crate) fn tcp(
     let listening = server.run(|| Server::bind(&settings))??;
     let done = StopFlag::new();
     std::thread::scope(|scope| {
-        let serving = scope.spawn(|| server.run(|| listening.serve(&done, &|_| ())));
-        let measured = client.run(|| client::run(&config, &mut |_| (), &StopFlag::new()));
+        let serving = scope.spawn(|| server.run(|| listening.serve(&done, &|_: ServerEvent| ())));
+        let measured = client.run(|| {
+            client::run(&config, &mut |_| (), &StopFlag::new()).map(|report| report.measurement)
+        });
         done.raise();
         let _ = serving.join();
         Ok(measured??)

@@ -1,0 +1,285 @@
+//! What became of a UDP stream's datagrams, from their numbers and times.
+//!
+//! A window of the latest numbers remembers which arrived: a number seen again
+//! is a duplicate, one that comes late fills its gap. What falls out of the
+//! window is settled, and runs of missing numbers become loss bursts. Pure: it
+//! is given every time it uses.
+
+use iperf3::datagram::{Counter, Header};
+use record::LossBurst;
+use std::collections::BTreeMap;
+use units::Rtt;
+
+/// Numbers remembered. A datagram that comes later than this many others is
+/// counted as late, and cannot be told from a duplicate.
+const WINDOW: u64 = 16_384;
+
+/// Loss bursts up to this length are counted by their exact length, longer
+/// ones by powers of two.
+const EXACT: u64 = 8;
+
+/// Weight of a new difference in the jitter (RFC 3550 section 6.4.1).
+const JITTER_GAIN: f64 = 1.0 / 16.0;
+
+/// Counts so far.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub(crate) struct Counts {
+    /// The highest number seen.
+    pub(crate) highest: u64,
+    /// Datagrams received, each once.
+    pub(crate) received: u64,
+    pub(crate) duplicates: u64,
+    pub(crate) reordered: u64,
+    /// Furthest that a late datagram came behind the highest number.
+    pub(crate) extent: u64,
+    jitter_us: f64,
+}
+
+impl Counts {
+    /// Numbers missing below the highest.
+    pub(crate) fn lost(&self) -> u64 {
+        self.highest.saturating_sub(self.received)
+    }
+
+    pub(crate) fn jitter(&self) -> Rtt {
+        Rtt::from_secs(self.jitter_s())
+    }
+
+    /// Jitter in seconds, as iperf3 tells it.
+    pub(crate) fn jitter_s(&self) -> f64 {
+        self.jitter_us * 1e-6
+    }
+}
+
+/// One stream's arrivals.
+#[derive(Debug, Clone)]
+pub(crate) struct Arrivals {
+    counter: Counter,
+    counts: Counts,
+    /// Bit `n % WINDOW` for number `n` of the last [`WINDOW`] up to the highest.
+    seen: Vec<u64>,
+    /// Missing numbers in a row at the window's lower end.
+    run: u64,
+    bursts: BTreeMap<u64, u64>,
+    /// Arrival less departure of the last datagram, µs; the clocks' difference
+    /// is in it and cancels out.
+    transit: Option<i128>,
+}
+
+impl Arrivals {
+    pub(crate) fn new(counter: Counter) -> Self {
+        Arrivals {
+            counter,
+            counts: Counts::default(),
+            // Numbers begin at 1: what lies below them is not missing.
+            seen: vec![u64::MAX; usize::try_from(WINDOW / 64).unwrap_or(0)],
+            run: 0,
+            bursts: BTreeMap::new(),
+            transit: None,
+        }
+    }
+
+    pub(crate) fn counts(&self) -> Counts {
+        self.counts
+    }
+
+    /// The warm-up is over: the jitter begins anew, as with iperf3.
+    pub(crate) fn forget_jitter(&mut self) {
+        self.counts.jitter_us = 0.0;
+        self.transit = None;
+    }
+
+    /// A datagram with this header arrived at `now_us` of this host's clock.
+    pub(crate) fn take(&mut self, header: Header, now_us: u64) {
+        let number = self.unwrapped(header.number);
+        if number > self.counts.highest {
+            self.advance(number);
+            self.mark(number);
+            self.counts.received += 1;
+        } else {
+            let behind = self.counts.highest - number;
+            if behind < WINDOW && self.is_seen(number) {
+                self.counts.duplicates += 1;
+            } else {
+                let counts = &mut self.counts;
+                counts.reordered += 1;
+                counts.extent = counts.extent.max(behind);
+                // Beyond the window it may be a second copy: never more than were sent.
+                counts.received = (counts.received + 1).min(counts.highest);
+                if behind < WINDOW {
+                    self.mark(number);
+                }
+            }
+        }
+        let transit = i128::from(now_us) - i128::from(header.sent_us);
+        if let Some(before) = self.transit.replace(transit) {
+            let difference = transit.abs_diff(before) as f64;
+            self.counts.jitter_us += (difference - self.counts.jitter_us) * JITTER_GAIN;
+        }
+    }
+
+    /// How many were lost in a row, and how often, up to now.
+    pub(crate) fn bursts(&self) -> Vec<LossBurst> {
+        let mut rest = self.clone();
+        // Everything in the window is settled by moving it out.
+        let end = rest.counts.highest.saturating_add(WINDOW);
+        for number in rest.counts.highest + 1..=end {
+            rest.settle(number);
+            rest.mark(number);
+        }
+        rest.close_run();
+        rest.bursts
+            .into_iter()
+            .map(|(from, count)| {
+                let to = if from <= EXACT { from } else { from.saturating_mul(2) - 1 };
+                LossBurst { from, to, count }
+            })
+            .collect()
+    }
+
+    /// The number that a narrow counter stands for: the one nearest to the highest.
+    fn unwrapped(&self, number: u64) -> u64 {
+        if self.counter == Counter::Wide {
+            return number;
+        }
+        const SPAN: u64 = 1 << 32;
+        let highest = self.counts.highest;
+        let near = (highest & !(SPAN - 1)) | (number & (SPAN - 1));
+        if near.saturating_add(SPAN / 2) < highest {
+            near + SPAN
+        } else if near > highest.saturating_add(SPAN / 2) && near >= SPAN {
+            near - SPAN
+        } else {
+            near
+        }
+    }
+
+    fn advance(&mut self, to: u64) {
+        let highest = self.counts.highest;
+        let step = to - highest;
+        // What a leap skips beyond a whole window is one run of missing numbers.
+        for number in highest + 1..=highest + step.min(WINDOW) {
+            self.settle(number);
+        }
+        if step > WINDOW {
+            self.run = self.run.saturating_add(step - WINDOW);
+        }
+        self.counts.highest = to;
+    }
+
+    /// `number` takes the place of the one a window before it, whose fate is known now.
+    fn settle(&mut self, number: u64) {
+        if self.is_seen(number) {
+            self.close_run();
+        } else {
+            self.run += 1;
+        }
+        let (word, bit) = place(number);
+        self.seen[word] &= !bit;
+    }
+
+    fn close_run(&mut self) {
+        let run = std::mem::take(&mut self.run);
+        if run > 0 {
+            let length = if run <= EXACT { run } else { 1 << run.ilog2() };
+            *self.bursts.entry(length.max(1)).or_default() += 1;
+        }
+    }
+
+    fn is_seen(&self, number: u64) -> bool {
+        let (word, bit) = place(number);
+        self.seen[word] & bit != 0
+    }
+
+    fn mark(&mut self, number: u64) {
+        let (word, bit) = place(number);
+        self.seen[word] |= bit;
+    }
+}
+
+fn place(number: u64) -> (usize, u64) {
+    let at = number % WINDOW;
+    (usize::try_from(at / 64).unwrap_or(0), 1 << (at % 64))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn after(numbers: impl IntoIterator<Item = u64>) -> Arrivals {
+        let mut arrivals = Arrivals::new(Counter::Wide);
+        for number in numbers {
+            arrivals.take(Header { sent_us: 0, number }, 0);
+        }
+        arrivals
+    }
+
+    fn told(arrivals: &Arrivals) -> (u64, u64, u64, u64, u64) {
+        let counts = arrivals.counts();
+        (counts.received, counts.lost(), counts.duplicates, counts.reordered, counts.extent)
+    }
+
+    fn lengths(arrivals: &Arrivals) -> Vec<(u64, u64)> {
+        arrivals.bursts().iter().map(|burst| (burst.from, burst.count)).collect()
+    }
+
+    #[test]
+    fn each_fate_is_told_apart() {
+        assert_eq!(told(&after(1..=100)), (100, 0, 0, 0, 0));
+        assert_eq!(told(&after([1, 2, 5, 6])), (4, 2, 0, 0, 0));
+        assert_eq!(told(&after([1, 2, 5, 3, 4])), (5, 0, 0, 2, 2));
+        assert_eq!(told(&after([1, 2, 2, 2, 3])), (3, 0, 2, 0, 0));
+        assert_eq!(told(&after([3, 1, 1, 2])), (3, 0, 1, 2, 2), "the first may be late too");
+        assert_eq!(told(&after([])), (0, 0, 0, 0, 0));
+    }
+
+    #[test]
+    fn bursts_are_what_stays_missing() {
+        assert_eq!(lengths(&after([1, 3, 6, 9, 10])), [(1, 1), (2, 2)]);
+        assert_eq!(lengths(&after([1, 6, 3])), [(1, 1), (2, 1)], "a late one splits its gap");
+        assert_eq!(lengths(&after([1, 21])), [(16, 1)]);
+        assert_eq!(lengths(&after([5])), [(4, 1)], "the first ones can be lost as well");
+        assert_eq!(lengths(&after(1..=50_000)), []);
+        let periodic = after((1..=100_000).filter(|n| n % 10 != 0));
+        assert_eq!(lengths(&periodic), [(1, 9_999)], "the last one lost has no successor yet");
+    }
+
+    #[test]
+    fn a_leap_over_the_window_is_one_burst() {
+        let arrivals = after([1, 2, 100_000, 100_001]);
+        assert_eq!(told(&arrivals), (4, 99_997, 0, 0, 0));
+        assert_eq!(arrivals.bursts(), [LossBurst { from: 65_536, to: 131_071, count: 1 }]);
+        let wild = after([1, u64::MAX, 7, u64::MAX, 1 << 60]);
+        assert_eq!(wild.counts().lost(), u64::MAX - wild.counts().received);
+    }
+
+    #[test]
+    fn a_narrow_counter_wraps() {
+        let mut arrivals = Arrivals::new(Counter::Narrow);
+        let start = (1u64 << 32) - 3;
+        for number in (1..10).chain([1 << 31, start]).chain(start + 1..start + 8) {
+            arrivals.take(Header { sent_us: 0, number: number & 0xffff_ffff }, 0);
+        }
+        assert_eq!(arrivals.counts().highest, start + 7);
+        arrivals.take(Header { sent_us: 0, number: start + 1 }, 0);
+        assert_eq!(arrivals.counts().duplicates, 1, "one from before the wrap");
+    }
+
+    #[test]
+    fn jitter_follows_its_formula() {
+        let mut arrivals = Arrivals::new(Counter::Wide);
+        // Sent every 1000 us, arriving after 500 and 660 us in turn: |D| is 160.
+        let mut expected = 0.0;
+        for number in 1..=4u64 {
+            let late = if number % 2 == 0 { 660 } else { 500 };
+            arrivals.take(Header { sent_us: number * 1000, number }, number * 1000 + late);
+            if number > 1 {
+                expected += (160.0 - expected) / 16.0;
+            }
+        }
+        assert!((arrivals.counts().jitter_s() - expected * 1e-6).abs() < 1e-12);
+        arrivals.forget_jitter();
+        assert_eq!(arrivals.counts().jitter(), Rtt::from_micros(0));
+        assert_eq!(arrivals.counts().received, 4);
+    }
+}
