@@ -19,6 +19,12 @@ const LONGEST: Duration = Duration::from_secs(86_400 + 600);
 
 pub(crate) fn run(args: &Iperf3Args, output: Output) -> Result<Code, Failure> {
     let mut config = config(args)?;
+    let span = args.server_flags.server_bitrate_limit.and_then(|cap| cap.seconds);
+    let fixed = Limits::RATE_SPAN.as_secs_f64();
+    if span.is_some_and(|span| (span - fixed).abs() > 1e-9) {
+        output
+            .warn(&format!("the rate of a test is judged over {fixed} seconds, whatever is asked"));
+    }
     let stop = stop::on_signals();
     let server = bind(args, &mut config)?;
     let told = Told {

@@ -17,7 +17,6 @@ pub(crate) struct Manner {
     form: Form,
     format: Format,
     verbose: bool,
-    interval_s: f64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -35,12 +34,7 @@ impl Manner {
             (true, false) => Form::Document,
             (false, false) => Form::Text,
         };
-        Manner {
-            form,
-            format: common.format.unwrap_or_default(),
-            verbose: common.verbose,
-            interval_s: common.interval,
-        }
+        Manner { form, format: common.format.unwrap_or_default(), verbose: common.verbose }
     }
 
     pub(crate) fn is_text(&self) -> bool {
@@ -104,7 +98,7 @@ impl Show {
 
     /// One row; an interval is shown when it has one of every stream.
     pub(crate) fn row(&mut self, interval: &Interval, output: &mut Output) {
-        let (Some(id), Some(head)) = (interval.stream, &self.head) else { return };
+        let Some(id) = interval.stream else { return };
         if self.waiting.iter().any(|row| row.id == id) {
             // A stream that had ended tells no more.
             self.flush(output);
