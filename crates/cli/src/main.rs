@@ -52,7 +52,7 @@ enum Verb {
     Server(verbs::server::ServerArgs),
     Explain(verbs::explain::ExplainArgs),
     Bdp(verbs::bdp::BdpArgs),
-    Iperf3(verbs::iperf3::Iperf3Args),
+    Iperf3(Box<verbs::iperf3::Iperf3Args>),
     /// Programs behind an emulated path, inside this machine
     Lab(verbs::lab::LabArgs),
     Completions(verbs::shell::CompletionsArgs),
