@@ -102,7 +102,8 @@ fn refuse(error: &clap::Error, as_iperf3: bool) -> ! {
     let message = message.join(" ");
     let message = message.strip_prefix("error: ").unwrap_or(&message);
     if as_iperf3 {
-        verbs::iperf3::refuse(message);
+        let given = verbs::iperf3::given(error, &Cli::command());
+        verbs::iperf3::refuse(given.as_deref().unwrap_or(message));
     }
     console::complain(&format!("{message}; --help shows what can be given"));
     std::process::exit(USAGE)

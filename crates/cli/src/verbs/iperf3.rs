@@ -18,7 +18,8 @@ mod values;
 
 pub(crate) use args::Iperf3Args;
 
-use crate::failure::{Code, DONE, FAILED, Failure};
+use crate::failure::{Code, DONE, FAILED, Failure, USAGE};
+use clap::error::{ContextKind, ContextValue};
 use host::background;
 use output::Output;
 use std::ffi::OsString;
@@ -28,9 +29,41 @@ use std::path::Path;
 /// Exit codes here are iperf3's: 0, or 1 for whatever went wrong.
 pub(crate) fn run(args: &Iperf3Args) -> Code {
     work(args).unwrap_or_else(|failure| {
-        tell(&format!("error - {failure}"));
+        let kind = if failure.code == USAGE { "parameter error" } else { "error" };
+        tell(&format!("{kind} - {failure}"));
         FAILED
     })
+}
+
+/// Of a flag that excludes a whole group clap names all of the group; this
+/// names those that were given.
+pub(crate) fn given(error: &clap::Error, command: &clap::Command) -> Option<String> {
+    let ContextValue::Strings(group) = error.get(ContextKind::PriorArg)? else { return None };
+    let ContextValue::String(flag) = error.get(ContextKind::InvalidArg)? else { return None };
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let verb = command.find_subcommand("iperf3")?;
+    let is_given = |long: &str, short: Option<char>| {
+        words.iter().any(|word| match word.strip_prefix("--") {
+            Some(name) => name
+                .split('=')
+                .next()
+                .is_some_and(|name| name == long || (name.len() > 2 && long.starts_with(name))),
+            None => word.starts_with('-') && short.is_some_and(|short| word.contains(short)),
+        })
+    };
+    let named: Vec<&str> = verb
+        .get_arguments()
+        .filter_map(|flag| Some((flag.get_long()?, flag.get_short())))
+        .filter(|(long, short)| {
+            let listed = group
+                .iter()
+                .any(|text| text.split([' ', '[', '=']).next() == Some(&format!("--{long}")));
+            listed && is_given(long, *short)
+        })
+        .map(|(long, _)| long)
+        .collect();
+    let flag = flag.split(' ').next().unwrap_or_default();
+    (!named.is_empty()).then(|| format!("{flag} cannot be used with --{}", named.join(", --")))
 }
 
 /// Says in one line what is wrong with the command, and ends.

@@ -165,10 +165,12 @@ impl Document {
         tabs::pretty(self)
     }
 
-    /// As a value, for the results that a server sends.
+    /// As a value, for the results that a server sends: the client knows its
+    /// title and its extra data.
     #[must_use]
     pub fn value(&self) -> Value {
-        serde_json::to_value(self).unwrap_or_default()
+        let bare = Document { title: None, extra_data: None, ..self.clone() };
+        serde_json::to_value(bare).unwrap_or_default()
     }
 
     /// The line of a stream that tells of the start.

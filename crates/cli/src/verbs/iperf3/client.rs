@@ -47,7 +47,7 @@ fn test(
                 for note in &started.notes {
                     output.warn(note);
                 }
-                show.begin(show::head(&started, Some(&config.host), args), false, output);
+                show.begin(show::head(&started, Some(&config.host), args), &started, output);
             }
             Event::Interval(interval) => show.row(&interval, output),
         },
@@ -58,12 +58,12 @@ fn test(
             show.end(Some(&report.ours), report.theirs.as_ref(), output);
             if stop.is_raised() {
                 // Stopped in good order is no failure, as there.
-                show.fail("interrupt - the client has terminated", output);
+                show.stopped(output);
             }
             DONE
         }
         Err(error) => {
-            show.fail(&format!("error - {error}"), output);
+            show.fail(&error.to_string(), output);
             FAILED
         }
     }

@@ -133,8 +133,7 @@ impl Observer for Told<'_> {
         match event {
             ServerEvent::Started { session, started } => {
                 let mut show = Show::new(self.manner, None, None);
-                let asked_for = started.params.get_server_output;
-                show.begin(show::head(&started, None, self.args), asked_for, &mut state.output);
+                show.begin(show::head(&started, None, self.args), &started, &mut state.output);
                 state.shows.insert(session, show);
             }
             ServerEvent::Interval { session, interval } => {
@@ -151,7 +150,7 @@ impl Observer for Told<'_> {
             ServerEvent::Failed { session, why, .. } => {
                 let show = session.and_then(|session| state.shows.remove(&session));
                 let mut show = show.unwrap_or_else(|| Show::new(self.manner, None, None));
-                show.fail(&format!("error - {why}"), &mut state.output);
+                show.fail(&why, &mut state.output);
                 self.close(state, &mut show);
             }
             ServerEvent::Refused { peer, why } => {

@@ -66,6 +66,8 @@ pub(crate) struct Show {
     first: bool,
     /// Whether the client asked for what is shown here.
     asked_for: bool,
+    /// The congestion control of this end, as far as it is known before the end.
+    congestion: Option<String>,
     /// Text so far, where it did.
     printed: Vec<String>,
 }
@@ -80,13 +82,16 @@ impl Show {
             waiting: Vec::new(),
             first: true,
             asked_for: false,
+            congestion: None,
             printed: Vec::new(),
         }
     }
 
     /// The streams stand.
-    pub(crate) fn begin(&mut self, head: Head, asked_for: bool, output: &mut Output) {
-        self.asked_for = head.side == Side::Server && asked_for;
+    pub(crate) fn begin(&mut self, head: Head, started: &Started, output: &mut Output) {
+        self.asked_for = head.side == Side::Server && started.params.get_server_output;
+        let own = || sysctl::read("net.ipv4.tcp_congestion_control").ok();
+        self.congestion = started.params.congestion.clone().or_else(own);
         self.document.begin(&head);
         match self.manner.form {
             Form::Text => self.print(text::head(&head, self.manner.verbose), output),
@@ -165,7 +170,16 @@ impl Show {
     pub(crate) fn fail(&mut self, why: &str, output: &mut Output) {
         self.document.fail(why);
         if self.manner.is_text() {
-            output.complain(why);
+            output.complain(&format!("error - {why}"));
+        }
+    }
+
+    /// The test was stopped from here.
+    pub(crate) fn stopped(&mut self, output: &mut Output) {
+        const WHY: &str = "interrupt - the client has terminated";
+        self.document.fail(WHY);
+        if self.manner.is_text() {
+            output.complain(WHY);
         }
     }
 
@@ -195,7 +209,11 @@ impl Show {
     /// What a server's client is told, before the last of it is shown here.
     pub(crate) fn for_the_client(&mut self, output: &mut Output) -> Option<ServerOutput> {
         self.flush(output);
-        let (head, end) = (self.head.as_ref()?, self.totals(None, None)?);
+        let (head, mut end) = (self.head.as_ref()?, self.totals(None, None)?);
+        if head.asked.protocol == Protocol::Tcp {
+            // The results, which would tell, are not made yet.
+            end.congestion_local = self.congestion.clone();
+        }
         if self.manner.is_text() {
             let last = summary::summary(head, &end, self.manner.format, self.manner.verbose);
             let lines = self.printed.iter().chain(&last);
