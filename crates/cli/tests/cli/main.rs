@@ -5,6 +5,7 @@
 
 mod bad_input;
 mod figures;
+mod iperf3;
 mod program;
 mod results;
 mod tools;
