@@ -60,6 +60,7 @@ enum Verb {
     Bdp(verbs::bdp::BdpArgs),
     /// Calculators: windows, loss, overhead, transfers, each with its equation
     Calc(verbs::calc::CalcArgs),
+    Iperf3(Box<verbs::iperf3::Iperf3Args>),
     /// Programs behind an emulated path, inside this machine
     Lab(verbs::lab::LabArgs),
     Completions(verbs::shell::CompletionsArgs),
@@ -67,7 +68,9 @@ enum Verb {
 }
 
 fn main() {
-    let cli = Cli::try_parse().unwrap_or_else(|error| refuse(&error));
+    let arguments = verbs::iperf3::with_verb(std::env::args_os().collect());
+    let as_iperf3 = arguments.get(1).is_some_and(|verb| verb == "iperf3");
+    let cli = Cli::try_parse_from(&arguments).unwrap_or_else(|error| refuse(&error, as_iperf3));
     let console = &mut Console::new(cli.color);
     let outcome = match &cli.verb {
         Verb::Demo(args) => verbs::demo::run(args, console),
@@ -79,6 +82,7 @@ fn main() {
         Verb::Trace(args) => verbs::trace::run(args, console),
         Verb::Bdp(args) => verbs::bdp::run(args, console),
         Verb::Calc(args) => verbs::calc::run(args, console),
+        Verb::Iperf3(args) => Ok(verbs::iperf3::run(args)),
         Verb::Lab(args) => verbs::lab::run(args, console),
         Verb::Completions(args) => verbs::shell::completions(args, Cli::command(), console),
         Verb::Man(args) => verbs::shell::man(args, Cli::command(), console),
@@ -93,7 +97,7 @@ fn main() {
 
 /// Help and version go where they were asked for; everything else is said in
 /// one line, of which clap makes several.
-fn refuse(error: &clap::Error) -> ! {
+fn refuse(error: &clap::Error, as_iperf3: bool) -> ! {
     match error.kind() {
         ErrorKind::DisplayHelp
         | ErrorKind::DisplayVersion
@@ -109,6 +113,10 @@ fn refuse(error: &clap::Error) -> ! {
         .collect();
     let message = message.join(" ");
     let message = message.strip_prefix("error: ").unwrap_or(&message);
+    if as_iperf3 {
+        let given = verbs::iperf3::given(error, &Cli::command());
+        verbs::iperf3::refuse(given.as_deref().unwrap_or(message));
+    }
     console::complain(&format!("{message}; --help shows what can be given"));
     std::process::exit(USAGE)
 }

@@ -5,6 +5,7 @@ pub(crate) mod calc;
 pub(crate) mod demo;
 pub(crate) mod explain;
 pub(crate) mod iperf2;
+pub(crate) mod iperf3;
 pub(crate) mod lab;
 pub(crate) mod ping;
 mod reach;

@@ -5,7 +5,9 @@
 //! out; nothing here knows what it is used for.
 #![expect(unsafe_code, reason = "this is the one room for system calls that no safe library wraps")]
 
+pub mod background;
 pub mod bulk;
+pub mod calendar;
 pub mod clock;
 pub mod control;
 pub mod cpu;

@@ -75,15 +75,19 @@ pub struct Params {
     pub congestion: Option<String>,
     #[serde(deserialize_with = "lenient::text", skip_serializing_if = "Option::is_none")]
     pub congestion_used: Option<String>,
-    #[serde(deserialize_with = "lenient::flag", skip_serializing_if = "is_false")]
+    #[serde(deserialize_with = "lenient::flag", serialize_with = "one")]
+    #[serde(skip_serializing_if = "is_false")]
     pub get_server_output: bool,
-    #[serde(deserialize_with = "lenient::flag", skip_serializing_if = "is_false")]
+    #[serde(deserialize_with = "lenient::flag", serialize_with = "one")]
+    #[serde(skip_serializing_if = "is_false")]
     pub udp_counters_64bit: bool,
-    #[serde(deserialize_with = "lenient::flag", skip_serializing_if = "is_false")]
+    #[serde(deserialize_with = "lenient::flag", serialize_with = "one")]
+    #[serde(skip_serializing_if = "is_false")]
     pub repeating_payload: bool,
     #[serde(deserialize_with = "lenient::int", skip_serializing_if = "is_zero")]
     pub zerocopy: i64,
-    #[serde(deserialize_with = "lenient::flag", skip_serializing_if = "is_false")]
+    #[serde(deserialize_with = "lenient::flag", serialize_with = "one")]
+    #[serde(skip_serializing_if = "is_false")]
     pub dont_fragment: bool,
     #[serde(deserialize_with = "lenient::int", skip_serializing_if = "is_zero")]
     pub skip_rx_copy: i64,
@@ -109,6 +113,12 @@ pub struct Params {
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
 fn is_false(flag: &bool) -> bool {
     !*flag
+}
+
+/// These flags are read only where they are numbers (`get_parameters`).
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
+fn one<S: serde::Serializer>(flag: &bool, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_u8(u8::from(*flag))
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
@@ -285,6 +295,29 @@ mod tests {
         let sent =
             serde_json::to_value(Params { tcp: true, time: 5, ..Params::default() }).unwrap();
         assert_eq!(sent, json!({"tcp": true, "omit": 0, "time": 5, "num": 0, "blockcount": 0}));
+    }
+
+    #[test]
+    fn each_flag_has_the_type_that_iperf3_reads() {
+        let all = Params {
+            tcp: true,
+            nodelay: true,
+            reverse: true,
+            get_server_output: true,
+            udp_counters_64bit: true,
+            repeating_payload: true,
+            dont_fragment: true,
+            ..Params::default()
+        };
+        let sent = serde_json::to_value(&all).unwrap();
+        for key in ["tcp", "nodelay", "reverse"] {
+            assert_eq!(sent[key], json!(true), "{key}");
+        }
+        for key in ["get_server_output", "udp_counters_64bit", "repeating_payload", "dont_fragment"]
+        {
+            assert_eq!(sent[key], json!(1), "{key}");
+        }
+        assert_eq!(serde_json::from_value::<Params>(sent).unwrap(), all);
     }
 
     proptest! {

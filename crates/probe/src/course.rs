@@ -176,8 +176,14 @@ impl<'a> Course<'a> {
     /// The counts, once no thread counts any more.
     pub(crate) fn finish(mut self, tell: &mut dyn FnMut(Interval)) -> Outcome {
         let now = self.ended.unwrap_or_else(clock::now);
-        // A row of a few milliseconds says nothing.
-        if now - self.reported_to >= self.watch.report_every / 10 {
+        // A row of a few milliseconds in which nothing passed says nothing; with
+        // the others the rows add up to the whole.
+        let untold = self
+            .flows
+            .iter()
+            .zip(&self.tracks)
+            .any(|(flow, track)| flow.bytes() != track.told_bytes);
+        if untold || now - self.reported_to >= self.watch.report_every / 10 {
             self.report(now, tell);
         }
         let elapsed = now - self.start;

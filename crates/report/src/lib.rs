@@ -8,6 +8,7 @@
 //! | [`series`] | curves over time out of a measurement's samples |
 //! | [`terminal`] | interval rows, verdicts, the loop's summary, plots, progress, calculators |
 //! | [`html`] | one self-contained page |
+//! | [`iperf3`] | iperf3's rows and its JSON document |
 //!
 //! Names, notes and sentences come from peers and from files, so they are
 //! hostile until cleaned: `untrusted` takes out what a terminal would obey,
@@ -15,6 +16,7 @@
 
 mod axis;
 pub mod html;
+pub mod iperf3;
 pub mod series;
 pub mod terminal;
 mod untrusted;

@@ -192,7 +192,10 @@ pub(crate) fn run(args: &TestArgs, console: &mut Console) -> Outcome {
                     console.print(&format!("Connected to {peer}\n{head}\n"));
                 }
             }
-            Event::Interval(interval) if live => {
+            // A last row of a few milliseconds would say nothing.
+            Event::Interval(interval)
+                if live && interval.to_s - interval.from_s >= args.interval / 10.0 =>
+            {
                 let style = console.out;
                 console.print(&(terminal::interval_row(&row(&interval, both), &style) + "\n"));
             }

@@ -6,6 +6,7 @@
 mod bad_input;
 mod calc;
 mod figures;
+mod iperf3;
 mod program;
 mod results;
 mod tools;

@@ -1,0 +1,144 @@
+//! `longhaul iperf3`: iperf3's flags, its text and its JSON, on our endpoints.
+//!
+//! | module | holds |
+//! |---|---|
+//! | [`args`], [`values`] | the flags, and what may stand behind them |
+//! | [`setting`] | from flags to settings |
+//! | [`show`], [`output`] | from events to lines and documents |
+//! | [`client`], [`server`] | the two ends |
+
+mod args;
+mod client;
+mod output;
+mod pidfile;
+mod server;
+mod setting;
+mod show;
+mod values;
+
+pub(crate) use args::Iperf3Args;
+
+use crate::failure::{Code, DONE, FAILED, Failure, USAGE};
+use clap::error::{ContextKind, ContextValue};
+use host::background;
+use output::Output;
+use std::ffi::OsString;
+use std::io::Write;
+use std::path::Path;
+
+/// Exit codes here are iperf3's: 0, or 1 for whatever went wrong.
+pub(crate) fn run(args: &Iperf3Args) -> Code {
+    work(args).unwrap_or_else(|failure| {
+        let kind = if failure.code == USAGE { "parameter error" } else { "error" };
+        tell(&format!("{kind} - {failure}"));
+        FAILED
+    })
+}
+
+/// Of a flag that excludes a whole group clap names all of the group; this
+/// names those that were given.
+pub(crate) fn given(error: &clap::Error, command: &clap::Command) -> Option<String> {
+    let ContextValue::Strings(group) = error.get(ContextKind::PriorArg)? else { return None };
+    let ContextValue::String(flag) = error.get(ContextKind::InvalidArg)? else { return None };
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let verb = command.find_subcommand("iperf3")?;
+    let is_given = |long: &str, short: Option<char>| {
+        words.iter().any(|word| match word.strip_prefix("--") {
+            Some(name) => name
+                .split('=')
+                .next()
+                .is_some_and(|name| name == long || (name.len() > 2 && long.starts_with(name))),
+            None => word.starts_with('-') && short.is_some_and(|short| word.contains(short)),
+        })
+    };
+    let named: Vec<&str> = verb
+        .get_arguments()
+        .filter_map(|flag| Some((flag.get_long()?, flag.get_short())))
+        .filter(|(long, short)| {
+            let listed = group
+                .iter()
+                .any(|text| text.split([' ', '[', '=']).next() == Some(&format!("--{long}")));
+            listed && is_given(long, *short)
+        })
+        .map(|(long, _)| long)
+        .collect();
+    let flag = flag.split(' ').next().unwrap_or_default();
+    (!named.is_empty()).then(|| format!("{flag} cannot be used with --{}", named.join(", --")))
+}
+
+/// Says in one line what is wrong with the command, and ends.
+pub(crate) fn refuse(what: &str) -> ! {
+    tell(&format!("parameter error - {what}; --help shows what can be given"));
+    std::process::exit(FAILED)
+}
+
+fn tell(what: &str) {
+    // Standard error may be closed; there is nobody left to tell.
+    let _ = std::io::stderr().write_all(format!("iperf3: {what}\n").as_bytes());
+}
+
+/// Called through a link of that name, the verb is understood.
+pub(crate) fn with_verb(mut arguments: Vec<OsString>) -> Vec<OsString> {
+    let name = arguments.first().and_then(|name| Path::new(name).file_name());
+    if name.is_some_and(|name| name == "iperf3") {
+        arguments.insert(1, OsString::from("iperf3"));
+    }
+    arguments
+}
+
+fn work(args: &Iperf3Args) -> Result<Code, Failure> {
+    if args.common.version {
+        return Ok(version());
+    }
+    if !args.server && args.client.is_none() {
+        refuse("give -c HOST to test to a server, or -s to be one");
+    }
+    if args.server_flags.daemon && !args.server_flags.in_background {
+        return detach();
+    }
+    let mut output = Output::open(args)?;
+    let _kept = args.common.pidfile.as_deref().map(pidfile::PidFile::write).transpose()?;
+    match &args.client {
+        Some(host) => client::run(args, host, &mut output),
+        None => server::run(args, output),
+    }
+}
+
+/// A daemon is this program again, with the flag that says so.
+fn detach() -> Result<Code, Failure> {
+    let mut arguments = std::env::args_os();
+    let name = arguments.next().unwrap_or_else(|| OsString::from("longhaul"));
+    let mut arguments: Vec<OsString> = arguments.collect();
+    arguments.push(OsString::from("--in-background"));
+    background::start(name, &arguments)
+        .map(|_| DONE)
+        .map_err(|error| Failure::work(format!("cannot go on in the background: {error}")))
+}
+
+/// The first word and number are what dashboards look for.
+fn version() -> Code {
+    let text = format!(
+        "{} (longhaul {})\n{}\nOptional features available: CPU affinity setting, IPv6 flow label, \
+         TCP congestion algorithm setting, sendfile / zerocopy, socket pacing, authentication, \
+         bind to device, support IPv4 don't fragment, POSIX threads, GSO/GRO support\n",
+        report::iperf3::VERSION,
+        env!("CARGO_PKG_VERSION"),
+        show::system()
+    );
+    let _ = std::io::stdout().write_all(text.as_bytes());
+    DONE
+}
+
+#[cfg(test)]
+mod tests {
+    use super::with_verb;
+    use std::ffi::OsString;
+
+    #[test]
+    fn a_link_called_iperf3_means_the_verb() {
+        let with = |words: &[&str]| with_verb(words.iter().map(OsString::from).collect());
+        assert_eq!(with(&["/usr/bin/iperf3", "-s"]), ["/usr/bin/iperf3", "iperf3", "-s"]);
+        assert_eq!(with(&["longhaul", "iperf3"]), ["longhaul", "iperf3"]);
+        assert!(with(&[]).is_empty());
+    }
+}

@@ -1,0 +1,337 @@
+//! Values as iperf3 takes them: numbers with a letter behind, and its bounds.
+
+use report::iperf3::number::Format;
+use std::ops::RangeInclusive;
+
+/// A whole number between two bounds.
+pub(crate) trait Bounded {
+    const LEAST: u32;
+    const MOST: u32;
+    const WHAT: &'static str;
+}
+
+/// A decimal number. A part behind the point is passed over, as there.
+pub(crate) fn number<B: Bounded>(text: &str) -> Result<u32, String> {
+    let (value, rest) = real(text).ok_or_else(|| outside::<B>())?;
+    if !rest.is_empty() {
+        return Err(outside::<B>());
+    }
+    within::<B>(value.trunc())
+}
+
+/// A whole number, decimal, octal (`0…`) or hexadecimal (`0x…`).
+pub(crate) fn under<B: Bounded>(text: &str) -> Result<u32, String> {
+    let value = whole(text).ok_or_else(|| outside::<B>())?;
+    u32::try_from(value)
+        .ok()
+        .filter(|value| (B::LEAST..=B::MOST).contains(value))
+        .ok_or_else(|| outside::<B>())
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "the bounds are looked at first"
+)]
+fn within<B: Bounded>(value: f64) -> Result<u32, String> {
+    if value >= f64::from(B::LEAST) && value <= f64::from(B::MOST) {
+        Ok(value as u32)
+    } else {
+        Err(outside::<B>())
+    }
+}
+
+fn outside<B: Bounded>() -> String {
+    format!("give {} to {} {}", B::LEAST, B::MOST, B::WHAT)
+}
+
+/// The number that a text begins with, and what follows it.
+fn real(text: &str) -> Option<(f64, &str)> {
+    let text = text.trim();
+    let longest = text
+        .find(|c: char| !(c.is_ascii_digit() || matches!(c, '.' | '+' | '-' | 'e' | 'E')))
+        .unwrap_or(text.len());
+    // The `e` of an exponent may turn out to be none, so shorter ones are tried.
+    (1..=longest).rev().find_map(|end| {
+        let (number, rest) = text.split_at_checked(end)?;
+        let value: f64 = number.parse().ok()?;
+        (value.is_finite() && value >= 0.0).then_some((value, rest))
+    })
+}
+
+fn whole(text: &str) -> Option<u64> {
+    let text = text.trim();
+    if let Some(digits) = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
+        return u64::from_str_radix(digits, 16).ok();
+    }
+    match text.strip_prefix('0') {
+        Some(digits) if !digits.is_empty() => u64::from_str_radix(digits, 8).ok(),
+        _ => text.parse().ok(),
+    }
+}
+
+fn scaled(text: &str, step: f64, example: &str) -> Result<u64, String> {
+    let wrong = || format!("give a number, with K, M, G or T behind it if you like: {example}");
+    let (value, rest) = real(text).ok_or_else(wrong)?;
+    // Only the first letter counts: `10Mbit` is `10M`.
+    let power = match rest.chars().next().map(|letter| letter.to_ascii_lowercase()) {
+        None => 0,
+        Some('k') => 1,
+        Some('m') => 2,
+        Some('g') => 3,
+        Some('t') => 4,
+        Some(_) => return Err(wrong()),
+    };
+    if !rest.chars().all(|c| c.is_ascii_alphabetic()) {
+        return Err(wrong());
+    }
+    let value = value * step.powi(power);
+    // 2^63, above which the wire has no room.
+    if value >= 9_223_372_036_854_775_808.0 {
+        return Err("it is larger than anything counts; give less".to_owned());
+    }
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "the bounds are looked at just above"
+    )]
+    Ok(value as u64)
+}
+
+/// A size or a count: K is 1024.
+pub(crate) fn size(text: &str) -> Result<u64, String> {
+    scaled(text, 1024.0, "128K")
+}
+
+/// A rate in bit/s: K is 1000.
+pub(crate) fn rate(text: &str) -> Result<u64, String> {
+    scaled(text, 1000.0, "50M")
+}
+
+/// Milliseconds, with iperf3's letters.
+pub(crate) fn milliseconds(text: &str) -> Result<u64, String> {
+    match size(text)? {
+        value @ 1..=86_400_000 => Ok(value),
+        _ => Err("give 1 to 86400000 milliseconds".to_owned()),
+    }
+}
+
+/// A socket buffer: 512 MiB at most (`MAX_TCP_BUFFER`).
+pub(crate) fn buffer(text: &str) -> Result<u64, String> {
+    match size(text)? {
+        value @ 0..=536_870_912 => Ok(value),
+        _ => Err("give at most 512M".to_owned()),
+    }
+}
+
+/// Ports to try, in their order.
+pub(crate) type Ports = RangeInclusive<u16>;
+
+pub(crate) fn ports(text: &str) -> Result<Ports, String> {
+    let wrong = || "give a port, 1 to 65535, or a range such as 5201-5210".to_owned();
+    let (first, last) = text.split_once('-').unwrap_or((text, text));
+    let port = |text: &str| text.parse::<u16>().ok().filter(|port| *port > 0).ok_or_else(wrong);
+    let range = port(first)?..=port(last)?;
+    if range.is_empty() { Err(wrong()) } else { Ok(range) }
+}
+
+pub(crate) fn format(text: &str) -> Result<Format, String> {
+    Format::from_letter(text)
+        .ok_or_else(|| "give k, m, g or t for bits, K, M, G or T for bytes".to_owned())
+}
+
+/// Seconds between rows.
+pub(crate) fn report_interval(text: &str) -> Result<f64, String> {
+    match real(text) {
+        Some((value, "")) if value == 0.0 || (0.1..=60.0).contains(&value) => Ok(value),
+        _ => Err("give 0.1 to 60 seconds, or 0 for one row at the end".to_owned()),
+    }
+}
+
+/// This end's core, and the server's.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Affinity {
+    pub(crate) here: u32,
+    pub(crate) server: Option<u32>,
+}
+
+pub(crate) fn affinity(text: &str) -> Result<Affinity, String> {
+    let core = |text: &str| {
+        let value = whole(text).and_then(|value| u32::try_from(value).ok());
+        value
+            .filter(|core| *core <= 1024)
+            .ok_or_else(|| "give cores as 0 to 1024: 2 or 2,3".to_owned())
+    };
+    let (here, server) = match text.split_once(',') {
+        Some((here, server)) => (here, Some(server)),
+        None => (text, None),
+    };
+    Ok(Affinity { here: core(here)?, server: server.map(core).transpose()? })
+}
+
+/// A rate, and how many blocks go at once.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Burst {
+    pub(crate) rate: u64,
+    pub(crate) blocks: Option<u32>,
+}
+
+pub(crate) fn burst(text: &str) -> Result<Burst, String> {
+    let (rate_text, blocks) = match text.split_once('/') {
+        Some((rate, blocks)) => (rate, Some(blocks)),
+        None => (text, None),
+    };
+    let blocks = blocks
+        .map(|blocks| match blocks.parse() {
+            Ok(blocks @ 1..=1000) => Ok(blocks),
+            _ => Err("after the slash give 1 to 1000 blocks: 50M/10".to_owned()),
+        })
+        .transpose()?;
+    Ok(Burst { rate: rate(rate_text)?, blocks })
+}
+
+/// A limit in bit/s, and the seconds it is averaged over.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct CappedRate {
+    pub(crate) rate: u64,
+    pub(crate) seconds: Option<f64>,
+}
+
+pub(crate) fn capped_rate(text: &str) -> Result<CappedRate, String> {
+    let (rate_text, seconds) = match text.split_once('/') {
+        Some((rate, seconds)) => (rate, Some(seconds)),
+        None => (text, None),
+    };
+    let seconds = seconds
+        .map(|seconds| {
+            report_interval(seconds)
+                .map_err(|_| "after the slash give 0.1 to 60 seconds".to_owned())
+        })
+        .transpose()?;
+    Ok(CappedRate { rate: rate(rate_text)?, seconds })
+}
+
+/// Seconds before the first probe, seconds between, and how many.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct KeepAlive {
+    pub(crate) idle_s: Option<u32>,
+    pub(crate) interval_s: Option<u32>,
+    pub(crate) count: Option<u32>,
+}
+
+pub(crate) fn keepalive(text: &str) -> Result<KeepAlive, String> {
+    let mut parts = text.splitn(3, '/').map(|part| match part {
+        "" => Ok(None),
+        // The kernel takes no more (net/ipv4/tcp.c: MAX_TCP_KEEPIDLE, MAX_TCP_KEEPCNT).
+        part => match part.parse() {
+            Ok(value @ 1..=32_767) => Ok(Some(value)),
+            _ => Err("give three numbers from 1 to 32767, or less of them: 10/2/3".to_owned()),
+        },
+    });
+    let mut next = || parts.next().unwrap_or(Ok(None));
+    let asked = KeepAlive { idle_s: next()?, interval_s: next()?, count: next()? };
+    if let KeepAlive { idle_s: Some(idle), interval_s: Some(interval), count: Some(count) } = asked
+        && idle <= interval.saturating_mul(count)
+    {
+        return Err("the first number has to be over the second times the third".to_owned());
+    }
+    if asked.count.is_some_and(|count| count > 127) {
+        return Err("give at most 127 probes".to_owned());
+    }
+    Ok(asked)
+}
+
+/// The IP header's octet.
+pub(crate) fn tos(text: &str) -> Result<u8, String> {
+    whole(text)
+        .and_then(|value| u8::try_from(value).ok())
+        .ok_or_else(|| "give 0 to 255, also as 0x… or 0…".to_owned())
+}
+
+/// The same octet from its upper six bits, or from their name (RFC 2474, 2597,
+/// 3246, 5865) or that of the old bits of RFC 1349.
+pub(crate) fn dscp(text: &str) -> Result<u8, String> {
+    let name = text.to_ascii_lowercase();
+    let digit = |index: usize, least: u8, most: u8| {
+        let digit = name.as_bytes().get(index)?.wrapping_sub(b'0');
+        (least..=most).contains(&digit).then_some(digit)
+    };
+    let named = match name.as_str() {
+        "ef" => Some(46 << 2),
+        "va" => Some(44 << 2),
+        "lowdelay" => Some(0x10),
+        "throughput" => Some(0x08),
+        "reliability" => Some(0x04),
+        _ if name.len() == 3 && name.starts_with("cs") => digit(2, 0, 7).map(|class| class << 5),
+        _ if name.len() == 4 && name.starts_with("af") => {
+            digit(2, 1, 4).zip(digit(3, 1, 3)).map(|(class, drop)| (class << 5) | (drop << 3))
+        }
+        _ => None,
+    };
+    let number = || whole(text).and_then(|value| u8::try_from(value).ok()).filter(|it| *it <= 63);
+    named
+        .or_else(|| number().map(|value| value << 2))
+        .ok_or_else(|| "give 0 to 63, or ef, va, cs0 to cs7, af11 to af43".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_count_1024s_and_rates_1000s() {
+        assert_eq!((size("128K"), rate("128K")), (Ok(131_072), Ok(128_000)));
+        assert_eq!((size("1.5m"), rate("10Mbit")), (Ok(1_572_864), Ok(10_000_000)));
+        assert_eq!((rate("1e6"), rate("2.5g")), (Ok(1_000_000), Ok(2_500_000_000)));
+        for text in ["", "K", "-1", "1x", "nan", "inf", "1e400", "8388608T", "1 2", "10M%"] {
+            assert!(size(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn classes_have_names() {
+        for (text, octet) in [
+            ("ef", 0xb8),
+            ("AF43", 0x98),
+            ("cs7", 0xe0),
+            ("va", 0xb0),
+            ("lowdelay", 0x10),
+            ("63", 0xfc),
+            ("0x0a", 0x28),
+            ("010", 0x20),
+        ] {
+            assert_eq!(dscp(text), Ok(octet), "{text}");
+        }
+        for text in ["64", "af50", "cs8", "", "-1", "afé"] {
+            assert!(dscp(text).is_err(), "{text}");
+        }
+        assert_eq!((tos("064"), tos("0x34"), tos("52")), (Ok(52), Ok(52), Ok(52)));
+        assert!(tos("256").is_err());
+    }
+
+    #[test]
+    fn what_stands_behind_a_slash() {
+        let burst = burst("50M/10").unwrap();
+        assert_eq!((burst.rate, burst.blocks), (50_000_000, Some(10)));
+        for text in ["50M/0", "50M/1001", "50M/", "/3"] {
+            assert!(super::burst(text).is_err(), "{text}");
+        }
+        let probes = keepalive("10/2/3").unwrap();
+        assert_eq!((probes.idle_s, probes.interval_s, probes.count), (Some(10), Some(2), Some(3)));
+        assert_eq!(keepalive("/5").unwrap().interval_s, Some(5));
+        assert!(keepalive("").unwrap().idle_s.is_none());
+        for text in ["6/2/3", "a", "0", "//200"] {
+            assert!(keepalive(text).is_err(), "{text}");
+        }
+        assert!(capped_rate("1G/61").is_err() && capped_rate("1G/2").is_ok());
+    }
+
+    #[test]
+    fn ports_in_a_row() {
+        assert_eq!(ports("5201-5210"), Ok(5201..=5210));
+        assert_eq!(ports("1"), Ok(1..=1));
+        for text in ["0", "65536", "9-8", "-", "a", "5201-"] {
+            assert!(ports(text).is_err(), "{text}");
+        }
+    }
+}

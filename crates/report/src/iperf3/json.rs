@@ -1,0 +1,333 @@
+//! The document of `-J`, and the lines of `--json-stream`.
+
+use super::facts::{End, Head, Row, ServerOutput, Side};
+use super::json_end::Totals;
+use super::json_rows::{Interval, finite};
+use super::tabs;
+use serde::Serialize;
+use serde_json::Value;
+
+/// A test as a document, whole at every moment: it can be written after a
+/// failure as after the end.
+#[derive(Debug, Clone, Serialize)]
+pub struct Document {
+    start: Start,
+    intervals: Vec<Interval>,
+    end: Totals,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    title: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    extra_data: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    server_output_json: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    server_output_text: Option<String>,
+}
+
+#[derive(Debug, Clone, Serialize)]
+struct Start {
+    connected: Vec<Connected>,
+    version: &'static str,
+    system_info: String,
+    #[serde(flatten)]
+    test: Option<Test>,
+}
+
+#[derive(Debug, Clone, Serialize)]
+struct Connected {
+    socket: u32,
+    local_host: String,
+    local_port: u16,
+    remote_host: String,
+    remote_port: u16,
+}
+
+#[derive(Debug, Clone, Serialize)]
+struct Test {
+    timestamp: Timestamp,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    connecting_to: Option<Host>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    accepted_connection: Option<Host>,
+    cookie: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tcp_mss: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tcp_mss_default: Option<u64>,
+    target_bitrate: u64,
+    fq_rate: u64,
+    sock_bufsize: u64,
+    sndbuf_actual: u64,
+    rcvbuf_actual: u64,
+    test_start: TestStart,
+}
+
+#[derive(Debug, Clone, Serialize)]
+struct Timestamp {
+    time: String,
+    timesecs: u64,
+    timemillisecs: u64,
+}
+
+#[derive(Debug, Clone, Serialize)]
+struct Host {
+    host: String,
+    port: u16,
+}
+
+#[derive(Debug, Clone, Serialize)]
+struct TestStart {
+    protocol: &'static str,
+    num_streams: u32,
+    blksize: u64,
+    omit: u64,
+    duration: u64,
+    bytes: u64,
+    blocks: u64,
+    reverse: u8,
+    tos: u64,
+    target_bitrate: u64,
+    bidir: u8,
+    fqrate: u64,
+    interval: f64,
+    gso: u8,
+    gro: u8,
+}
+
+impl Document {
+    /// Of a test that has not begun yet; `system` as in [`Head::system`].
+    #[must_use]
+    pub fn new(system: &str, title: Option<String>, extra_data: Option<String>) -> Self {
+        Document {
+            start: Start {
+                connected: Vec::new(),
+                version: super::VERSION,
+                system_info: system.to_owned(),
+                test: None,
+            },
+            intervals: Vec::new(),
+            end: Totals::default(),
+            error: None,
+            title,
+            extra_data,
+            server_output_json: None,
+            server_output_text: None,
+        }
+    }
+
+    /// The test has begun.
+    pub fn begin(&mut self, head: &Head) {
+        self.start.connected = head
+            .streams
+            .iter()
+            .map(|stream| Connected {
+                socket: stream.socket,
+                local_host: stream.local_host.clone(),
+                local_port: stream.local_port,
+                remote_host: stream.remote_host.clone(),
+                remote_port: stream.remote_port,
+            })
+            .collect();
+        self.start.test = Some(Test::of(head));
+        if self.title.is_none() {
+            self.title.clone_from(&head.title);
+        }
+        if self.extra_data.is_none() {
+            self.extra_data.clone_from(&head.extra_data);
+        }
+    }
+
+    /// An interval has passed.
+    pub fn interval(&mut self, head: &Head, rows: &[Row]) {
+        self.intervals.push(Interval::of(head, rows));
+    }
+
+    /// The test has ended.
+    pub fn end(&mut self, head: &Head, end: &End) {
+        self.end = Totals::of(head, end);
+        match &end.server_output {
+            Some(ServerOutput::Text(text)) => self.server_output_text = Some(text.clone()),
+            Some(ServerOutput::Json(value)) => self.server_output_json = Some(value.clone()),
+            None => {}
+        }
+    }
+
+    /// The test has failed; the first reason stays.
+    pub fn fail(&mut self, why: &str) {
+        self.error.get_or_insert_with(|| why.to_owned());
+    }
+
+    /// As text, without a last line break.
+    #[must_use]
+    pub fn text(&self) -> String {
+        tabs::pretty(self)
+    }
+
+    /// As a value, for the results that a server sends: the client knows its
+    /// title and its extra data.
+    #[must_use]
+    pub fn value(&self) -> Value {
+        let bare = Document { title: None, extra_data: None, ..self.clone() };
+        serde_json::to_value(bare).unwrap_or_default()
+    }
+
+    /// The line of a stream that tells of the start.
+    #[must_use]
+    pub fn start_line(&self) -> String {
+        event("start", &self.start)
+    }
+
+    /// The lines of a stream that come last.
+    #[must_use]
+    pub fn last_lines(&self) -> Vec<String> {
+        let mut lines = Vec::new();
+        lines.extend(self.error.as_ref().map(|why| event("error", why)));
+        lines.extend(self.server_output_json.as_ref().map(|it| event("server_output_json", it)));
+        lines.extend(self.server_output_text.as_ref().map(|it| event("server_output_text", it)));
+        lines.push(event("end", &self.end));
+        lines
+    }
+}
+
+/// The line of a stream that tells of an interval.
+#[must_use]
+pub fn interval_line(head: &Head, rows: &[Row]) -> String {
+    event("interval", &Interval::of(head, rows))
+}
+
+fn event(name: &str, data: &impl Serialize) -> String {
+    #[derive(Serialize)]
+    struct Event<'a, T> {
+        event: &'a str,
+        data: &'a T,
+    }
+    tabs::compact(&Event { event: name, data })
+}
+
+impl Test {
+    fn of(head: &Head) -> Self {
+        let (asked, host) =
+            (&head.asked, Host { host: head.peer_host.clone(), port: head.peer_port });
+        let (connecting_to, accepted_connection) = match head.side {
+            Side::Client => (Some(host), None),
+            Side::Server => (None, Some(host)),
+        };
+        let tcp = head.is_tcp();
+        Test {
+            timestamp: Timestamp {
+                time: date(head.unix_s),
+                timesecs: whole(head.unix_s),
+                timemillisecs: whole(head.unix_s * 1000.0),
+            },
+            connecting_to,
+            accepted_connection,
+            cookie: head.cookie.clone(),
+            tcp_mss: (tcp && asked.mss > 0).then_some(asked.mss),
+            tcp_mss_default: (tcp && asked.mss == 0).then_some(head.control_mss),
+            target_bitrate: asked.rate,
+            fq_rate: asked.fq_rate,
+            sock_bufsize: asked.window,
+            sndbuf_actual: head.send_buffer,
+            rcvbuf_actual: head.receive_buffer,
+            test_start: TestStart {
+                protocol: asked.protocol.name(),
+                num_streams: asked.streams,
+                blksize: asked.block,
+                omit: asked.omit,
+                duration: asked.duration,
+                bytes: asked.bytes,
+                blocks: asked.blocks,
+                reverse: u8::from(asked.reverse),
+                tos: asked.tos,
+                target_bitrate: asked.rate,
+                bidir: u8::from(asked.bidir),
+                fqrate: asked.fq_rate,
+                interval: finite(head.interval_s),
+                gso: u8::from(asked.gso),
+                gro: u8::from(asked.gro),
+            },
+        }
+    }
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "`as` saturates, and a time before 1970 is 1970"
+)]
+fn whole(seconds: f64) -> u64 {
+    seconds as u64
+}
+
+/// A moment in the form of RFC 1123: `Sat, 21 Nov 2026 12:44:40 GMT`.
+#[must_use]
+pub(crate) fn date(unix_s: f64) -> String {
+    const DAYS: [&str; 7] = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"];
+    const MONTHS: [&str; 12] =
+        ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+    // The year 9999 at most, so that nothing overflows.
+    let seconds = whole(unix_s).min(253_402_300_799);
+    let (days, rest) = (seconds / 86_400, seconds % 86_400);
+    let weekday = DAYS.get(usize::try_from(days % 7).unwrap_or(0)).copied().unwrap_or_default();
+    let (mut year, mut left) = (1970, days);
+    let leap = |year: u64| {
+        year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400))
+    };
+    while left >= 365 + u64::from(leap(year)) {
+        left -= 365 + u64::from(leap(year));
+        year += 1;
+    }
+    let february = 28 + u64::from(leap(year));
+    let lengths = [31, february, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
+    let mut month = "Dec";
+    for (name, length) in MONTHS.iter().zip(lengths) {
+        if left < length {
+            month = name;
+            break;
+        }
+        left -= length;
+    }
+    let (hours, minutes) = (rest / 3600, rest % 3600 / 60);
+    format!(
+        "{weekday}, {:02} {month} {year} {hours:02}:{minutes:02}:{:02} GMT",
+        left + 1,
+        rest % 60
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn dates_are_those_of_the_calendar() {
+        for (unix_s, text) in [
+            (0.0, "Thu, 01 Jan 1970 00:00:00 GMT"),
+            (1_795_265_080.9, "Sat, 21 Nov 2026 12:44:40 GMT"),
+            (951_782_400.0, "Tue, 29 Feb 2000 00:00:00 GMT"),
+            (4_107_542_399.0, "Sun, 28 Feb 2100 23:59:59 GMT"),
+            (4_107_542_400.0, "Mon, 01 Mar 2100 00:00:00 GMT"),
+            (f64::NAN, "Thu, 01 Jan 1970 00:00:00 GMT"),
+            (1e300, "Fri, 31 Dec 9999 23:59:59 GMT"),
+        ] {
+            assert_eq!(date(unix_s), text);
+        }
+    }
+
+    #[test]
+    fn a_test_that_never_began_is_a_whole_document() {
+        let mut document = Document::new("Linux", None, None);
+        document.fail("unable to connect");
+        document.fail("and more");
+        let value: Value = serde_json::from_str(&document.text()).unwrap();
+        assert_eq!(
+            value,
+            json!({"start": {"connected": [], "version": super::super::VERSION, "system_info": "Linux"},
+                   "intervals": [], "end": {}, "error": "unable to connect"})
+        );
+        assert_eq!(document.last_lines().len(), 2);
+    }
+}
