@@ -95,15 +95,6 @@ fn from_timeval(time: libc::timeval) -> Duration {
     Duration::from_secs(seconds) + Duration::from_micros(micros)
 }
 
-/// Lets the calling thread's sleeps end when they should, not up to 50 µs
-/// later (prctl(2), `PR_SET_TIMERSLACK`). The kernel may refuse; sleeps are
-/// then as long as before.
-pub fn sharpen_timers() {
-    let nanoseconds: libc::c_ulong = 1;
-    // SAFETY: plain integers.
-    unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, nanoseconds) };
-}
-
 /// Keeps the calling thread on one core, counted from 0.
 ///
 /// # Errors

@@ -26,7 +26,7 @@ use std::{
 /// How often the stop flag is looked at.
 const LOOK: Duration = Duration::from_millis(100);
 /// Receive buffer for datagrams, where the system allows it.
-const BUFFER: units::ByteCount = units::ByteCount::from_bytes(8 << 20);
+const BUFFER: units::ByteCount = units::ByteCount::from_bytes(32 << 20);
 
 /// Sessions that await UDP streams, by their client's address.
 #[derive(Default)]

@@ -3,7 +3,7 @@
 
 use super::{Traffic, bytes::Load};
 use crate::{flow::Flow, pacing, plan::Plan};
-use host::{clock, cpu, udp};
+use host::{clock, udp, wait};
 use iperf3::datagram::{self, Header};
 use socket2::Socket;
 use std::{
@@ -39,7 +39,7 @@ impl Traffic {
         let train = cadence.as_ref().map_or(most, |cadence| cadence.train.min(most));
         let mut trains = Trains::new(flow, plan, load, length, train);
         if precise || train == 1 {
-            cpu::sharpen_timers();
+            wait::precise_timers();
         }
         let mut number = 0u64;
         let mut refused: Option<Instant> = None;

@@ -16,8 +16,8 @@ const CWND: usize = 67;
 const RTT: usize = 77;
 
 /// Where UDP's columns end.
-const JITTER: usize = 61;
-const LOST: usize = 79;
+const JITTER: usize = 58;
+const LOST: usize = 80;
 
 /// What became of a row's datagrams.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -123,7 +123,7 @@ pub fn totals(measurement: &Measurement, style: &Style) -> String {
 
 fn totals_of(measurement: &Measurement, way: Option<Way>, style: &Style) -> Vec<Line> {
     let rows = |id, [sent, received]: [u64; 2], [wrote, read]: [f64; 2], retransmits, books| {
-        let row = |bytes, seconds: f64, retransmits, datagrams, end| {
+        let row = |bytes, seconds: f64, retransmits, datagrams, end: &str| {
             let bytes = ByteCount::from_bytes(bytes);
             let rate = if seconds > 0.0 { bytes.as_f64() * 8.0 / seconds } else { 0.0 };
             let row = Interval {
@@ -138,7 +138,8 @@ fn totals_of(measurement: &Measurement, way: Option<Way>, style: &Style) -> Vec<
                 rtt: None,
                 datagrams,
             };
-            up_to_retransmits(&row, style).put(ink_of(id), "  ").put(ink_of(id), end)
+            let line = up_to_retransmits(&row, style);
+            if end.is_empty() { line } else { line.put(ink_of(id), "  ").put(ink_of(id), end) }
         };
         let books: Option<&Datagrams> = books;
         let wrote_them =
@@ -223,7 +224,8 @@ fn up_to_retransmits(row: &Interval, style: &Style) -> Line {
             None => format!("{} sent", counted.total),
             Some(lost) => {
                 let share = 100.0 * lost as f64 / counted.total.max(1) as f64;
-                format!("{lost}/{} ({share:.2}%)", counted.total)
+                let digits = if share < 1.0 { 2 } else { 1 };
+                format!("{lost}/{} ({share:.digits$}%)", counted.total)
             }
         };
         let lost_ink = if counted.lost.unwrap_or(0) > 0 { ink::WARN } else { ink };

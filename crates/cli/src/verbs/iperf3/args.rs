@@ -253,9 +253,12 @@ pub(crate) struct ClientFlags {
     /// Refuse datagrams that would have to be cut up
     #[arg(long)]
     pub(crate) dont_fragment: bool,
-    /// Let the kernels cut and join datagrams
+    /// Let the kernels cut and join datagrams; they do where they can, also without it
     #[arg(long)]
     pub(crate) gsro: bool,
+    /// Hand datagrams over one by one
+    #[arg(long, conflicts_with = "gsro")]
+    pub(crate) no_gsro: bool,
     /// Name to log in with; IPERF3_PASSWORD or the terminal gives the password
     #[arg(long, value_name = "NAME", requires = "rsa_public_key_path")]
     pub(crate) username: Option<String>,

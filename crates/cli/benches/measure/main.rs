@@ -1,0 +1,203 @@
+//! The measuring's promised figures, beside Debian's iperf3 in the same run:
+//! `cargo bench -p longhaul --bench measure`, or with names, some of them.
+//!
+//! Two hosts, a veth pair, plain settings, five alternating runs, medians.
+
+mod pair;
+mod stamps;
+
+use pair::Pair;
+use serde_json::Value;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+type Fallible<T> = Result<T, Box<dyn std::error::Error + Send + Sync>>;
+
+const REPEATS: usize = 5;
+const LONGHAUL: &str = env!("CARGO_BIN_EXE_longhaul");
+/// iperf3's own words for both programs: longhaul speaks them too.
+const OURS: [&str; 2] = [LONGHAUL, "iperf3"];
+const THEIRS: [&str; 1] = ["iperf3"];
+
+fn main() {
+    // `cargo test --benches` only asks whether it builds.
+    if std::env::args().any(|argument| argument == "--test") {
+        return;
+    }
+    let measured = host::world::run(|| {
+        i32::from(measure().inspect_err(|error| eprintln!("{error}")).is_err())
+    });
+    match measured {
+        Ok(host::world::Ended::Code(code)) => std::process::exit(code),
+        other => {
+            eprintln!("{other:?}");
+            std::process::exit(1);
+        }
+    }
+}
+
+type Part = fn(&Pair) -> Fallible<()>;
+
+fn measure() -> Fallible<()> {
+    let named: Vec<String> =
+        std::env::args().skip(1).filter(|argument| !argument.starts_with('-')).collect();
+    let parts: [(&str, Part); 4] = [("tcp", tcp), ("udp", udp), ("paced", paced), ("crowd", crowd)];
+    println!("{:<52} {:>14} {:>14}", "", "promised", "measured");
+    let pair = Pair::start()?;
+    for (name, part) in parts {
+        if named.is_empty() || named.iter().any(|other| other == name) {
+            part(&pair)?;
+        }
+    }
+    Ok(())
+}
+
+fn row(what: &str, promised: &str, measured: &str, kept: bool) {
+    let verdict = if kept { "kept" } else { "NOT KEPT" };
+    println!("{what:<52} {promised:>14} {measured:>14}  {verdict}");
+}
+
+fn note(what: &str, measured: &str) {
+    println!("  {what:<50} {:>14} {measured:>14}", "");
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}
+
+/// One run of a program against a server of its own kind: its JSON.
+fn run(pair: &Pair, program: &[&str], options: &[&str]) -> Fallible<Value> {
+    let mut server = Command::new(program[0]);
+    server.args(&program[1..]).args(["-s", "-1"]).stdout(Stdio::null()).stderr(Stdio::null());
+    let mut server = pair.spawn(1, &mut server)?;
+    let mut report = Value::Null;
+    // The server needs a moment to listen.
+    for _ in 0..50 {
+        std::thread::sleep(Duration::from_millis(100));
+        let mut client = Command::new(program[0]);
+        client.args(&program[1..]).args(["-c", pair::SERVER, "-J"]).args(options);
+        let client = client.stdout(Stdio::piped()).stderr(Stdio::null());
+        let output = pair.spawn(0, client)?.wait_with_output()?;
+        report = serde_json::from_slice(&output.stdout)?;
+        if report.get("error").is_none() {
+            break;
+        }
+    }
+    let _ = server.kill();
+    let _ = server.wait();
+    match report.get("error") {
+        None => Ok(report),
+        Some(error) => Err(format!("{}: {error}", program[0]).into()),
+    }
+}
+
+fn number(report: &Value, path: &str) -> f64 {
+    report.pointer(path).and_then(Value::as_f64).unwrap_or(f64::NAN)
+}
+
+fn tcp(pair: &Pair) -> Fallible<()> {
+    for streams in ["-P1", "-P4"] {
+        let mut rates = [Vec::new(), Vec::new()];
+        let mut costs = [Vec::new(), Vec::new()];
+        for _ in 0..REPEATS {
+            for (end, program) in [&OURS[..], &THEIRS[..]].into_iter().enumerate() {
+                let report = run(pair, program, &["-t3", "-O1", streams])?;
+                let rate = number(&report, "/end/sum_received/bits_per_second") / 1e9;
+                let cpu = number(&report, "/end/cpu_utilization_percent/host_total")
+                    + number(&report, "/end/cpu_utilization_percent/remote_total");
+                rates[end].push(rate);
+                costs[end].push(cpu / rate);
+            }
+        }
+        let [ours, theirs] = rates.map(median);
+        let ratio = ours / theirs;
+        let what = format!("TCP {streams}, of iperf3's {theirs:.1} Gbit/s");
+        row(&what, "1.05", &format!("{ratio:.2}"), ratio >= 1.05);
+        let [ours, theirs] = costs.map(median);
+        let what = format!("TCP {streams}, CPU per bit, of iperf3's");
+        row(&what, "1.00", &format!("{:.2}", ours / theirs), ours <= theirs);
+    }
+    Ok(())
+}
+
+fn udp(pair: &Pair) -> Fallible<()> {
+    let options = ["-t3", "-u", "-b0", "-l1448"];
+    let (mut rates, mut losses) = ([Vec::new(), Vec::new()], [Vec::new(), Vec::new()]);
+    for _ in 0..REPEATS {
+        for (end, program) in [&OURS[..], &THEIRS[..]].into_iter().enumerate() {
+            let report = run(pair, program, &options)?;
+            let lost = number(&report, "/end/sum/lost_percent");
+            let sent = number(&report, "/end/sum/bits_per_second") / 1e9;
+            rates[end].push(sent * (1.0 - lost / 100.0));
+            losses[end].push(lost);
+        }
+    }
+    let ([ours, theirs], [lost, lost_there]) = (rates.map(median), losses.map(median));
+    let what = format!("UDP received, of iperf3's {theirs:.2} Gbit/s ({lost_there:.0} % lost)");
+    row(&what, "8", &format!("{:.1}", ours / theirs), ours >= 8.0 * theirs);
+    row(&format!("UDP lost, at {ours:.1} Gbit/s"), "2 %", &format!("{lost:.2} %"), lost <= 2.0);
+    Ok(())
+}
+
+fn paced(pair: &Pair) -> Fallible<()> {
+    let options = ["-t5", "-u", "-b1G", "-l1448"];
+    let (mut offs, mut losses, mut times) = (Vec::new(), Vec::new(), Vec::new());
+    for _ in 0..REPEATS {
+        let report = run(pair, &OURS, &options)?;
+        offs.push((number(&report, "/end/sum/bits_per_second") / 1e9 - 1.0).abs() * 100.0);
+        losses.push(number(&report, "/end/sum/lost_packets"));
+        let arrivals = stamps::capture(pair, || run(pair, &OURS, &options))?;
+        times.push(stamps::off_schedule(&arrivals, 1448.0 * 8.0 / 1e9, 0.99));
+    }
+    let (off, lost, time) = (median(offs), median(losses), median(times) * 1e6);
+    row("UDP paced at 1 Gbit/s, rate off by", "0.1 %", &format!("{off:.4} %"), off <= 0.1);
+    row("UDP paced, datagrams lost", "0", &format!("{lost}"), lost == 0.0);
+    row("UDP paced, 99 % are off their time by", "50 us", &format!("{time:.0} us"), time <= 50.0);
+    Ok(())
+}
+
+fn crowd(pair: &Pair) -> Fallible<()> {
+    let mut server = Command::new(LONGHAUL);
+    server.args(["server", "--max-tests", "200"]).stdout(Stdio::null()).stderr(Stdio::null());
+    let mut server = pair.spawn(1, &mut server)?;
+    std::thread::sleep(Duration::from_millis(500));
+    let mut clients = Vec::new();
+    for _ in 0..100 {
+        let mut client = Command::new(LONGHAUL);
+        client.args(["iperf3", "-c", pair::SERVER, "-P5", "-t20", "-i0", "-J"]);
+        clients.push(pair.spawn(0, client.stdout(Stdio::piped()).stderr(Stdio::null()))?);
+    }
+    let (mut shares, mut served) = (Vec::new(), 0);
+    for client in clients {
+        let report: Value = serde_json::from_slice(&client.wait_with_output()?.stdout)?;
+        let streams = report.pointer("/end/streams").and_then(Value::as_array);
+        let rates: Vec<f64> = streams
+            .into_iter()
+            .flatten()
+            .map(|stream| number(stream, "/receiver/bits_per_second"))
+            .collect();
+        served += usize::from(rates.len() == 5 && rates.iter().all(|rate| *rate > 0.0));
+        shares.extend(rates);
+    }
+    let status = std::fs::read_to_string(format!("/proc/{}/status", server.id()))?;
+    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let peak: f64 =
+        peak.and_then(|line| line.split_whitespace().next()?.parse().ok()).unwrap_or(0.0);
+    let _ = server.kill();
+    let _ = server.wait();
+    let sum: f64 = shares.iter().sum();
+    let squares: f64 = shares.iter().map(|share| share * share).sum();
+    let jain = sum * sum / (shares.len() as f64 * squares);
+    row("500 streams of 100 clients: clients served", "100", &format!("{served}"), served == 100);
+    row("  Jain's index of their rates", "0.95", &format!("{jain:.3}"), jain >= 0.95);
+    let megabytes = peak * 1024.0 / 1e6;
+    row(
+        "  the server's memory at most",
+        "200 MB",
+        &format!("{megabytes:.0} MB"),
+        megabytes < 200.0,
+    );
+    note("  all together", &format!("{:.1} Gbit/s", sum / 1e9));
+    Ok(())
+}
