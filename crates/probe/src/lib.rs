@@ -27,7 +27,7 @@ mod traffic;
 
 pub use error::ProbeError;
 pub use event::{
-    DatagramInterval, Event, Interval, Observer, ServerEvent, ServerOutput, Started, StreamAddress,
+    DatagramInterval, Event, Interval, Observer, RefusalReason, ServerEvent, ServerOutput, Started, StreamAddress,
     Summary,
 };
 pub use extra::Who;

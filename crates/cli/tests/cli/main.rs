@@ -8,4 +8,5 @@ mod calc;
 mod figures;
 mod program;
 mod results;
+mod server;
 mod tools;

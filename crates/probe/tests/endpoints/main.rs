@@ -3,7 +3,9 @@
 
 #![expect(clippy::unwrap_used, reason = "in a test an unwrap is an assertion")]
 
+mod abuse;
 mod bad_clients;
 mod bad_servers;
 mod ground;
 mod ours;
+mod puppet;
