@@ -76,7 +76,7 @@ pub(crate) fn run(args: &ServerArgs, console: &mut Console) -> Outcome {
     let counters = Arc::new(Mutex::new(Counters::new(clock::unix_time().as_secs_f64())));
     let metrics = args.metrics.map(|at| serve_metrics(at, &server, &counters)).transpose()?;
     let form = if args.json { Form::Json } else { Form::Text { style: console.out } };
-    let mut log = Log::new(form, args.verbose);
+    let log = Log::new(form, args.verbose);
     for line in log.listening(&server, &config.limits, metrics) {
         console.log(&line);
     }

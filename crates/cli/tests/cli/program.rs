@@ -53,7 +53,8 @@ impl Server {
         let mut output = BufReader::new(child.stdout.take().unwrap());
         let mut line = String::new();
         output.read_line(&mut line).unwrap();
-        let address = line.split([' ', ';', '"']).find(|word| word.starts_with("127.0.0.1:")).unwrap();
+        let address =
+            line.split([' ', ';', '"']).find(|word| word.starts_with("127.0.0.1:")).unwrap();
         let port = address.rsplit(':').next().unwrap().to_owned();
         Server { child, port, output }
     }

@@ -235,7 +235,14 @@ fn wrong_flags_are_refused_in_a_line() {
 #[test]
 fn the_unit_repeats_its_flags_and_is_one() {
     let unit = printed(&[
-        "server", "--max-time", "300", "--systemd-unit", "--tokens", "/etc/longhaul words", "-p", "80",
+        "server",
+        "--max-time",
+        "300",
+        "--systemd-unit",
+        "--tokens",
+        "/etc/longhaul words",
+        "-p",
+        "80",
     ]);
     for line in [
         "DynamicUser=yes",

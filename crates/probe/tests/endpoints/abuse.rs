@@ -246,9 +246,23 @@ fn one_address_cannot_take_every_place() {
 /// JSON that is none, is huge, or holds numbers beyond reason.
 fn documents(most: usize) -> Vec<Vec<u8>> {
     let mut all: Vec<Vec<u8>> = [
-        "", "{", "null", "[]", "7", "\"x\"", "{}}", "{\"time\":}", "{\"time\":1e999}", "\u{0}\u{0}",
-        "{\"parallel\":-1}", "{\"parallel\":1e308}", "{\"time\":-1e308}", "{\"len\":1e18}",
-        "{\"num\":18446744073709551615}", "{\"streams\":{}}", "{\"streams\":[null,7,\"x\",{}]}",
+        "",
+        "{",
+        "null",
+        "[]",
+        "7",
+        "\"x\"",
+        "{}}",
+        "{\"time\":}",
+        "{\"time\":1e999}",
+        "\u{0}\u{0}",
+        "{\"parallel\":-1}",
+        "{\"parallel\":1e308}",
+        "{\"time\":-1e308}",
+        "{\"len\":1e18}",
+        "{\"num\":18446744073709551615}",
+        "{\"streams\":{}}",
+        "{\"streams\":[null,7,\"x\",{}]}",
         "{\"longhaul\":[1],\"streams\":[{\"id\":{}}]}",
     ]
     .into_iter()

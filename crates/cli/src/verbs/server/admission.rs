@@ -40,15 +40,12 @@ pub(super) fn read(
     Ok(())
 }
 
-fn text(
-    file: &Path,
-    what: &str,
-    secret: bool,
-    console: &mut Console,
-) -> Result<String, Failure> {
+fn text(file: &Path, what: &str, secret: bool, console: &mut Console) -> Result<String, Failure> {
     let wrong = |reason: String| {
         let file = file.display();
-        Failure::usage(format!("cannot read the {what} in {file}: {reason}; check path and permissions"))
+        Failure::usage(format!(
+            "cannot read the {what} in {file}: {reason}; check path and permissions"
+        ))
     };
     let meta = std::fs::metadata(file).map_err(|error| wrong(error.to_string()))?;
     if meta.len() > LONGEST {

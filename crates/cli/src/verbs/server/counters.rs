@@ -178,7 +178,8 @@ mod tests {
         assert_eq!(value(&page, "longhaul_bytes_total{direction=\"send\"}"), 250.0);
         counters.take(&finished(1, 0, 230));
         let page = counters.text(3);
-        let series = "longhaul_tests_total{protocol=\"udp\",direction=\"send\",outcome=\"finished\"}";
+        let series =
+            "longhaul_tests_total{protocol=\"udp\",direction=\"send\",outcome=\"finished\"}";
         assert_eq!(value(&page, series), 1.0);
         assert_eq!(value(&page, "longhaul_tests_running"), 0.0);
         assert_eq!(value(&page, "longhaul_bytes_total{direction=\"send\"}"), 280.0);

@@ -204,7 +204,10 @@ mod tests {
     #[test]
     fn a_udp_test_tells_its_loss_whoever_counted_it() {
         for (sending, ending) in [
-            (false, "received 2.86 MiB in 2.00 s, 12 Mbit/s, lost 5 of 200 (2.5 %), jitter 3.00 ms"),
+            (
+                false,
+                "received 2.86 MiB in 2.00 s, 12 Mbit/s, lost 5 of 200 (2.5 %), jitter 3.00 ms",
+            ),
             (true, "sent 2.86 MiB in 2.00 s, 12 Mbit/s, lost 100 of 200 (50 %), jitter 0 s"),
         ] {
             let mut log = log(false);
@@ -249,7 +252,10 @@ mod tests {
                 assert_eq!(document["datagrams"][0]["lost"], 100);
             }
             if name == "refused" {
-                assert_eq!((&document["reason"], &document["why"]), (&"busy".into(), &"noroom[2J".into()));
+                assert_eq!(
+                    (&document["reason"], &document["why"]),
+                    (&"busy".into(), &"noroom[2J".into())
+                );
             }
         }
     }

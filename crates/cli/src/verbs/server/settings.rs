@@ -40,7 +40,6 @@ pub(crate) struct ListenArgs {
     affinity: Option<u32>,
 }
 
-
 #[derive(Debug, Args)]
 pub(crate) struct LimitArgs {
     /// Tests at the same time; further clients are told that it is busy
@@ -68,7 +67,7 @@ pub(crate) struct LimitArgs {
     /// Connections that have not yet said who they are; beyond it the oldest is closed
     #[arg(long, value_name = "N", default_value_t = half_open())]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=65_536))]
-    max_half_open: u32,
+    pub(super) max_half_open: u32,
     /// Seconds a connection may take to say who it is, and a client to bring its next stream
     #[arg(long, value_name = "SECONDS", default_value_t = Limits::default().handshake.as_secs())]
     #[arg(value_parser = clap::value_parser!(u64).range(1..=600))]

@@ -101,7 +101,11 @@ pub(super) mod samples {
     }
 
     /// Two seconds, and streams 1 and 3 with what a client of bad manners might report.
-    pub(in crate::verbs::server) fn finished(session: u64, received: u64, sent: u64) -> ServerEvent {
+    pub(in crate::verbs::server) fn finished(
+        session: u64,
+        received: u64,
+        sent: u64,
+    ) -> ServerEvent {
         let stream = |id, packets, errors, jitter| StreamResult {
             id,
             packets,

@@ -188,7 +188,8 @@ mod tests {
         let (flags, files) = flags(&words(&given)).unwrap();
         assert_eq!(flags, ["server", "-p", "80", "--tokens %d/tokens", "--json"]);
         assert_eq!(files, [("tokens".to_owned(), "/etc/my words".to_owned())]);
-        let (flags, files) = super::flags(&words(&["--users=u", "--authorized-users-path", "/v"])).unwrap();
+        let (flags, files) =
+            super::flags(&words(&["--users=u", "--authorized-users-path", "/v"])).unwrap();
         assert_eq!(flags, ["--users %d/users", "--users %d/users"]);
         assert!(files[0].1.starts_with('/') && files[0].1.ends_with("/u"));
     }

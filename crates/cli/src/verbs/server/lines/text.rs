@@ -14,8 +14,7 @@ pub(super) fn listening(
     limits: &Limits,
     metrics: Option<SocketAddr>,
 ) -> Vec<String> {
-    let mut each =
-        format!("{} s and {} streams each", limits.duration.as_secs(), limits.streams);
+    let mut each = format!("{} s and {} streams each", limits.duration.as_secs(), limits.streams);
     if let Some(rate) = limits.rate {
         each = format!("{rate}, {each}");
     }
@@ -23,8 +22,9 @@ pub(super) fn listening(
         each = format!("{bytes}, {each}");
     }
     let tests = limits.sessions;
-    let mut lines =
-        vec![format!("Listening on {address}; at most {tests} tests at a time, {each}; Ctrl-C ends")];
+    let mut lines = vec![format!(
+        "Listening on {address}; at most {tests} tests at a time, {each}; Ctrl-C ends"
+    )];
     if !udp {
         lines.push("TCP only: another program has this UDP port".to_owned());
     }
@@ -58,7 +58,8 @@ pub(super) fn line(
         | ServerEvent::Refused { peer, why, .. } => format!("{peer}: {}", printable(why)),
         ServerEvent::Draining { sessions: 0 } => "No test runs; the server ends".to_owned(),
         ServerEvent::Draining { sessions } => {
-            let tests = if *sessions == 1 { "1 test".to_owned() } else { format!("{sessions} tests") };
+            let tests =
+                if *sessions == 1 { "1 test".to_owned() } else { format!("{sessions} tests") };
             format!("No new clients are taken; {tests} may finish; Ctrl-C ends at once")
         }
     }
