@@ -80,7 +80,8 @@ pub(crate) fn run(args: &ServerArgs, console: &mut Console) -> Outcome {
     for line in log.listening(&server, &config.limits, metrics) {
         console.log(&line);
     }
-    let show = Show { console: Mutex::new((console, log)), counters };
+    let show = Show::new(console, log, counters)
+        .map_err(|error| Failure::work(format!("cannot start the log's thread: {error}")))?;
     server.serve(&stop, &show).map_err(test::failure)?;
     show.stopped();
     Ok(DONE)

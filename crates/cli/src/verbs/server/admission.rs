@@ -5,6 +5,8 @@ use crate::console::Console;
 use crate::failure::Failure;
 use crate::verbs::test;
 use probe::server::{Padding, ServerConfig, Tokens, Users};
+use std::fs::File;
+use std::io::{self, Read};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::sync::Arc;
@@ -47,15 +49,22 @@ fn text(file: &Path, what: &str, secret: bool, console: &mut Console) -> Result<
             "cannot read the {what} in {file}: {reason}; check path and permissions"
         ))
     };
-    let meta = std::fs::metadata(file).map_err(|error| wrong(error.to_string()))?;
-    if meta.len() > LONGEST {
+    let read = || -> io::Result<(String, u32)> {
+        let opened = File::open(file)?;
+        let mode = opened.metadata()?.permissions().mode();
+        let mut text = String::new();
+        opened.take(LONGEST + 1).read_to_string(&mut text)?;
+        Ok((text, mode))
+    };
+    let (text, mode) = read().map_err(|error| wrong(error.to_string()))?;
+    if text.len() as u64 > LONGEST {
         return Err(wrong(format!("it is longer than {} MiB", LONGEST >> 20)));
     }
-    if secret && meta.permissions().mode() & 0o077 != 0 {
+    if secret && mode & 0o077 != 0 {
         console.say(&format!(
             "warning: others may read the {what} in {0}; chmod 600 {0}",
             file.display()
         ));
     }
-    std::fs::read_to_string(file).map_err(|error| wrong(error.to_string()))
+    Ok(text)
 }

@@ -77,6 +77,14 @@ impl Log {
         lines
     }
 
+    /// Says that lines could not be written.
+    pub(super) fn left_out(&self, count: u64) -> String {
+        match self.form {
+            Form::Text { .. } => format!("{count} lines were left out: nobody read them in time"),
+            Form::Json => stamped(json::left_out(count)),
+        }
+    }
+
     /// The lines of an event; what was held back comes first.
     pub(super) fn lines(&mut self, event: &ServerEvent, now: Instant) -> Vec<String> {
         let mut lines = self.flood_told(now, false);
@@ -91,7 +99,10 @@ impl Log {
             self.running.insert(*session, running);
         }
         let is_of_a_test = match event {
-            ServerEvent::Failed { session, .. } => session.is_some(),
+            // A session that never ran is a connection that came to nothing.
+            ServerEvent::Failed { session, .. } => {
+                session.is_some_and(|session| self.running.contains_key(&session))
+            }
             ServerEvent::Refused { .. } => false,
             _ => true,
         };

@@ -1,37 +1,99 @@
-//! Whoever hears a server's events: the log and the counters.
+//! Whoever hears a server's events: the counters and the log.
 
 use super::counters::Counters;
 use super::lines::Log;
 use crate::console::Console;
 use host::clock;
 use probe::{Observer, ServerEvent, Started};
+use std::sync::mpsc::{Receiver, Sender, SyncSender, TrySendError, channel, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
 
-/// Sessions tell from threads of their own.
-pub(super) struct Show<'a> {
-    pub(super) console: Mutex<(&'a mut Console, Log)>,
-    pub(super) counters: Arc<Mutex<Counters>>,
+/// Lines that wait for whoever reads the log.
+const WAITING: usize = 4096;
+/// How long the last of them are waited for at the end.
+const LAST: Duration = Duration::from_secs(1);
+
+/// Hears events from the sessions' threads. A log whose reader stalls holds up
+/// no test: a thread of its own writes it, and lines it has no room for are
+/// left out and counted.
+pub(super) struct Show {
+    log: Mutex<Paper>,
+    counters: Arc<Mutex<Counters>>,
+    /// Closed once everything is written.
+    written: Mutex<Receiver<()>>,
 }
 
-impl Observer for Show<'_> {
+/// The log, and the way to who writes it.
+struct Paper {
+    log: Log,
+    lines: SyncSender<String>,
+    left_out: u64,
+}
+
+impl Show {
+    pub(super) fn new(
+        console: &Console,
+        log: Log,
+        counters: Arc<Mutex<Counters>>,
+    ) -> std::io::Result<Self> {
+        let (lines, waiting) = sync_channel(WAITING);
+        let (end, written) = channel();
+        let console = console.clone();
+        thread::Builder::new()
+            .name("log".to_owned())
+            .spawn(move || write(console, &waiting, &end))?;
+        Ok(Show {
+            log: Mutex::new(Paper { log, lines, left_out: 0 }),
+            counters,
+            written: Mutex::new(written),
+        })
+    }
+
+    /// The server has come to its end: what there is to say is written, unless
+    /// nobody reads.
+    pub(super) fn stopped(self) {
+        let mut paper = self.log.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let lines = paper.log.stopped();
+        paper.put(lines);
+        drop(paper);
+        let written = self.written.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let _ = written.recv_timeout(LAST);
+    }
+}
+
+impl Observer for Show {
     fn event(&self, event: ServerEvent) {
         self.counters.lock().unwrap_or_else(PoisonError::into_inner).take(&event);
-        let mut both = self.console.lock().unwrap_or_else(PoisonError::into_inner);
-        let (console, log) = &mut *both;
-        for line in log.lines(&event, clock::now()) {
-            console.log(&line);
+        let mut paper = self.log.lock().unwrap_or_else(PoisonError::into_inner);
+        let lines = paper.log.lines(&event, clock::now());
+        paper.put(lines);
+    }
+}
+
+impl Paper {
+    fn put(&mut self, lines: Vec<String>) {
+        for line in lines {
+            if self.left_out > 0 {
+                let said = self.log.left_out(self.left_out);
+                if matches!(self.lines.try_send(said), Err(TrySendError::Full(_))) {
+                    self.left_out += 1;
+                    continue;
+                }
+                self.left_out = 0;
+            }
+            if matches!(self.lines.try_send(line), Err(TrySendError::Full(_))) {
+                self.left_out += 1;
+            }
         }
     }
 }
 
-impl Show<'_> {
-    /// The server has come to its end.
-    pub(super) fn stopped(&self) {
-        let mut both = self.console.lock().unwrap_or_else(PoisonError::into_inner);
-        let (console, log) = &mut *both;
-        for line in log.stopped() {
-            console.log(&line);
-        }
+/// Writes lines until there are no more; `_end` is dropped then.
+fn write(mut console: Console, lines: &Receiver<String>, _end: &Sender<()>) {
+    for line in lines {
+        console.log(&line);
     }
 }
 
@@ -45,6 +107,32 @@ pub(super) fn kind(started: &Started) -> (&'static str, &'static str) {
         _ => "receive",
     };
     (protocol, direction)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::samples::interval;
+    use super::*;
+    use crate::verbs::server::lines::Form;
+
+    #[test]
+    fn a_reader_that_stalls_costs_lines_and_no_time() {
+        let (lines, waiting) = sync_channel(3);
+        let log = Log::new(Form::Json, true);
+        let mut paper = Paper { log, lines, left_out: 0 };
+        let row = |paper: &mut Paper| {
+            let lines = paper.log.lines(&interval(1, None, 1, false), clock::now());
+            paper.put(lines);
+        };
+        for _ in 0..100 {
+            row(&mut paper);
+        }
+        assert_eq!(waiting.try_iter().filter(|line| line.contains("interval")).count(), 3);
+        row(&mut paper);
+        let after: Vec<String> = waiting.try_iter().collect();
+        assert!(after[0].contains("\"left_out\"") && after[0].contains(":97"), "{after:?}");
+        assert_eq!(after.len(), 2);
+    }
 }
 
 #[cfg(test)]

@@ -39,6 +39,10 @@ pub(super) fn held_back(count: u64) -> Value {
     json!({ "event": "held_back", "count": count })
 }
 
+pub(super) fn left_out(count: u64) -> Value {
+    json!({ "event": "left_out", "count": count })
+}
+
 pub(super) fn line(event: &ServerEvent, datagrams: &[Datagrams]) -> Value {
     match event {
         ServerEvent::Started { session, started } => {
