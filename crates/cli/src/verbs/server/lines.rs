@@ -29,7 +29,15 @@ struct Running {
     both: bool,
     /// Each stream's id, and whether this end sends on it.
     streams: Vec<(u32, bool)>,
+    /// What its client is told of it, where it asked for that.
+    told: Option<Vec<String>>,
 }
+
+/// Lines kept for a client that asks for our output.
+const MOST_TOLD: usize = 4096;
+
+/// How they look, whatever our own terminal shows.
+const PLAIN: Style = Style { colour: false, width: 80, unicode: false };
 
 /// What became of the datagrams of one direction.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -95,8 +103,15 @@ impl Log {
                 udp: protocol == "udp",
                 both: direction == "both",
                 streams: streams.collect(),
+                told: started.params.get_server_output.then(Vec::new),
             };
             self.running.insert(*session, running);
+        }
+        if let ServerEvent::Started { session, .. } | ServerEvent::Interval { session, .. } = event
+            && let Some(running) = self.running.get_mut(session)
+            && let Some(told) = running.told.as_mut().filter(|told| told.len() < MOST_TOLD)
+        {
+            told.push(text::line(event, running.both, &[], &PLAIN));
         }
         let is_of_a_test = match event {
             // A session that never ran is a connection that came to nothing.
@@ -117,6 +132,12 @@ impl Log {
             self.running.remove(session);
         }
         lines
+    }
+
+    /// What the client of a session is told of its test, where it asked.
+    pub(super) fn output(&self, session: u64) -> Option<String> {
+        let told = self.running.get(&session)?.told.as_ref()?;
+        Some(told.iter().map(|line| format!("{line}\n")).collect())
     }
 
     fn line(&self, event: &ServerEvent) -> String {
@@ -215,11 +236,8 @@ mod tests {
     #[test]
     fn a_udp_test_tells_its_loss_whoever_counted_it() {
         for (sending, ending) in [
-            (
-                false,
-                "received 2.86 MiB in 2.00 s, 12 Mbit/s, lost 5 of 200 (2.5 %), jitter 3.00 ms",
-            ),
-            (true, "sent 2.86 MiB in 2.00 s, 12 Mbit/s, lost 100 of 200 (50 %), jitter 0 s"),
+            (false, "received 3 MB in 2.00 s, 12 Mbit/s, lost 5 of 200 (2.5 %), jitter 3 ms"),
+            (true, "sent 3 MB in 2.00 s, 12 Mbit/s, lost 100 of 200 (50 %), jitter 0 ns"),
         ] {
             let mut log = log(false);
             let now = clock::now();
@@ -269,6 +287,23 @@ mod tests {
                 );
             }
         }
+    }
+
+    #[test]
+    fn a_client_that_asks_is_told_of_its_own_test() {
+        let mut log = log(true);
+        let ServerEvent::Started { session, mut started } = started(1, true, true) else {
+            unreachable!()
+        };
+        started.params.get_server_output = true;
+        let now = clock::now();
+        log.lines(&ServerEvent::Started { session, started }, now);
+        log.lines(&interval(1, Some(1), 1000, false), now);
+        log.lines(&interval(2, Some(1), 1000, false), now);
+        let told = log.output(1).unwrap();
+        assert_eq!(told.lines().count(), 2);
+        assert!(told.contains("8 kbit/s"), "{told}");
+        assert_eq!(log.output(2), None);
     }
 
     #[test]

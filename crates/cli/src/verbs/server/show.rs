@@ -4,7 +4,7 @@ use super::counters::Counters;
 use super::lines::Log;
 use crate::console::Console;
 use host::clock;
-use probe::{Observer, ServerEvent, Started};
+use probe::{Observer, ServerEvent, ServerOutput, Started};
 use std::sync::mpsc::{Receiver, Sender, SyncSender, TrySendError, channel, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
@@ -69,6 +69,11 @@ impl Observer for Show {
         let mut paper = self.log.lock().unwrap_or_else(PoisonError::into_inner);
         let lines = paper.log.lines(&event, clock::now());
         paper.put(lines);
+    }
+
+    fn output(&self, session: u64) -> Option<ServerOutput> {
+        let paper = self.log.lock().unwrap_or_else(PoisonError::into_inner);
+        paper.log.output(session).map(ServerOutput::Text)
     }
 }
 
