@@ -5,6 +5,9 @@ use crate::{clock, sys};
 use std::io;
 use std::time::Duration;
 
+/// What `kill`, systemd and shutdowns send to ask for an end.
+pub const TERMINATE: i32 = libc::SIGTERM;
+
 const ENDINGS: [libc::c_int; 4] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT];
 
 fn set(with_child: bool) -> libc::sigset_t {

@@ -208,9 +208,67 @@ pub enum ServerEvent {
     Refused {
         /// The other end.
         peer: SocketAddr,
+        /// The kind of reason.
+        reason: RefusalReason,
         /// One line: why.
         why: String,
     },
+    /// No new clients are taken from here on; the server ends with the last one.
+    Draining {
+        /// Sessions that are still there.
+        sessions: usize,
+    },
+}
+
+/// Why clients are turned away, in kinds that can be counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum RefusalReason {
+    /// As many tests as there may be are running.
+    Busy,
+    /// As many as one address may have.
+    AddressBusy,
+    /// The server is about to end.
+    Draining,
+    /// No login or token, or a wrong one.
+    Authentication,
+    /// More streams, time, rate or bytes than this server allows.
+    Limit,
+    /// A kind of test that this server does not offer.
+    NotOffered,
+    /// A connection for a session that has its streams.
+    ExtraStream,
+    /// Too many connections that had not said who they are.
+    HalfOpen,
+}
+
+impl RefusalReason {
+    /// Its name in logs and counters.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            RefusalReason::Busy => "busy",
+            RefusalReason::AddressBusy => "address_busy",
+            RefusalReason::Draining => "draining",
+            RefusalReason::Authentication => "authentication",
+            RefusalReason::Limit => "limit",
+            RefusalReason::NotOffered => "not_offered",
+            RefusalReason::ExtraStream => "extra_stream",
+            RefusalReason::HalfOpen => "half_open",
+        }
+    }
+
+    /// Every one.
+    pub const ALL: [RefusalReason; 8] = [
+        RefusalReason::Busy,
+        RefusalReason::AddressBusy,
+        RefusalReason::Draining,
+        RefusalReason::Authentication,
+        RefusalReason::Limit,
+        RefusalReason::NotOffered,
+        RefusalReason::ExtraStream,
+        RefusalReason::HalfOpen,
+    ];
 }
 
 /// What a client that asks for it is told of its own test (`--get-server-output`).

@@ -28,8 +28,8 @@ mod traffic;
 
 pub use error::ProbeError;
 pub use event::{
-    DatagramInterval, Event, Interval, Observer, ServerEvent, ServerOutput, Started, StreamAddress,
-    Summary,
+    DatagramInterval, Event, Interval, Observer, RefusalReason, ServerEvent, ServerOutput, Started,
+    StreamAddress, Summary,
 };
 pub use extra::Who;
 pub use stop::StopFlag;

@@ -15,7 +15,10 @@ use std::{
     io,
     net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, UdpSocket},
     path::PathBuf,
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
     time::Duration,
 };
 use units::{BitRate, ByteCount};
@@ -98,7 +101,7 @@ pub struct ServerConfig {
     pub file: Option<PathBuf>,
     /// The core of the threads that carry data, where the client does not say.
     pub core: Option<u32>,
-    /// When raised, no more clients are taken; [`Server::serve`] returns once
+    /// When raised, new clients are turned away; [`Server::serve`] returns once
     /// those that are there have finished.
     pub drain: StopFlag,
 }
@@ -131,6 +134,8 @@ pub struct Server {
     greetings: Option<UdpSocket>,
     address: SocketAddr,
     config: ServerConfig,
+    /// Connections that have not said who they are.
+    half_open: AtomicUsize,
 }
 
 impl Server {
@@ -159,13 +164,26 @@ impl Server {
         })?;
         // A server without UDP is one all the same; it says so to who asks.
         let greetings = door::listen(address).ok();
-        Ok(Server { listener, greetings, address, config: config.clone() })
+        let half_open = AtomicUsize::new(0);
+        Ok(Server { listener, greetings, address, config: config.clone(), half_open })
     }
 
     /// The address it listens on, with the port the kernel chose.
     #[must_use]
     pub fn local_addr(&self) -> SocketAddr {
         unmapped(self.address)
+    }
+
+    /// Whether UDP tests can be served: another program may have the UDP port.
+    #[must_use]
+    pub fn has_udp(&self) -> bool {
+        self.greetings.is_some()
+    }
+
+    /// Connections that have not said who they are, at most [`Limits::half_open`].
+    #[must_use]
+    pub fn half_open(&self) -> usize {
+        self.half_open.load(Ordering::Relaxed)
     }
 
     /// Serves until `stop` is raised, [`ServerConfig::drain`] is and the last

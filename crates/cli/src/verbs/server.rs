@@ -1,135 +1,134 @@
 //! `longhaul server`: the far end of `longhaul test`, and of iperf3.
 
+mod admission;
+mod counters;
+mod http;
+mod lines;
+mod settings;
+mod show;
+mod unit;
+
 use crate::console::Console;
-use crate::failure::{DONE, Outcome};
+use crate::failure::{DONE, Failure, Outcome};
 use crate::stop;
 use crate::verbs::test;
 use clap::Args;
-use probe::ServerEvent;
-use probe::server::{Limits, Server, ServerConfig};
-use report::terminal;
-use std::net::IpAddr;
-use std::sync::{Mutex, PoisonError};
-use std::time::Duration;
-use units::{BitRate, ByteCount};
+use counters::Counters;
+use host::clock;
+use lines::{Form, Log};
+use probe::server::Server;
+use settings::{AdmissionArgs, LimitArgs, ListenArgs};
+use show::Show;
+use std::net::{SocketAddr, TcpListener};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Serve tests, ours and iperf3's
+///
+/// SIGTERM lets running tests finish and turns new clients away; a second one,
+/// or Ctrl-C, ends at once, and clients are told.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct ServerArgs {
-    /// Port to listen on
-    #[arg(long, short, default_value_t = 5201)]
-    port: u16,
-    /// Serve one test and exit
-    #[arg(long, short = '1')]
-    one_off: bool,
-    /// Address to listen on [all of both IP versions]
-    #[arg(long, short = 'B', value_name = "ADDRESS")]
-    bind: Option<IpAddr>,
-    /// Tests at the same time; further clients are told that it is busy
-    #[arg(long, value_name = "N", default_value_t = Limits::default().sessions)]
-    #[arg(value_parser = clap::value_parser!(u32).range(1..=1024))]
-    max_tests: u32,
-    /// Connections of one test
-    #[arg(long, value_name = "N", default_value_t = Limits::default().streams)]
-    #[arg(value_parser = clap::value_parser!(u32).range(1..=128))]
-    max_streams: u32,
-    /// Longest test, in seconds
-    #[arg(long, value_name = "SECONDS", default_value_t = Limits::default().duration.as_secs())]
-    #[arg(value_parser = clap::value_parser!(u64).range(1..=86_400))]
-    max_time: u64,
+    #[command(flatten)]
+    listen: ListenArgs,
+    #[command(flatten, next_help_heading = "Limits")]
+    limits: LimitArgs,
+    #[command(flatten, next_help_heading = "Who may run tests")]
+    admission: AdmissionArgs,
+    /// Counters for Prometheus at http://ADDRESS:PORT/metrics [address: 127.0.0.1]
+    #[arg(long, value_name = "[ADDRESS:]PORT", value_parser = metrics_address)]
+    #[arg(help_heading = "Output")]
+    metrics: Option<SocketAddr>,
+    /// One line of JSON for each event
+    #[arg(long, help_heading = "Output")]
+    json: bool,
     /// Show a row a second for every test, not only its end
-    #[arg(long, short)]
+    #[arg(long, short, help_heading = "Output")]
     verbose: bool,
+    /// Seconds between those rows
+    #[arg(long, short, value_name = "SECONDS", default_value_t = 1, help_heading = "Output")]
+    #[arg(value_parser = clap::value_parser!(u64).range(1..=3600))]
+    interval: u64,
+    /// Print a systemd unit for a server with these flags, and exit
+    #[arg(long, conflicts_with_all = ["file", "one_off"], help_heading = "Output")]
+    systemd_unit: bool,
 }
 
 const EXAMPLES: &str = "\
 Examples:
   longhaul server
   longhaul server -p 5202 --one-off
-  longhaul server --max-tests 2 --max-time 60";
+  longhaul server --max-tests 8 --max-per-address 2 --max-streams 16 --max-time 60 --max-rate 1gbit
+  longhaul server --tokens words.txt --metrics 9201
+  longhaul server --private-key private.pem --users users.csv
+  longhaul server --max-tests 8 --systemd-unit > /etc/systemd/system/longhaul.service";
 
 pub(crate) fn run(args: &ServerArgs, console: &mut Console) -> Outcome {
-    let stop = stop::on_signals();
-    let limits = Limits {
-        sessions: args.max_tests,
-        streams: args.max_streams,
-        duration: Duration::from_secs(args.max_time),
-        ..Limits::default()
-    };
-    let config = ServerConfig {
-        bind: args.bind,
-        port: args.port,
-        one_off: args.one_off,
-        limits,
-        ..ServerConfig::default()
-    };
-    let server = Server::bind(&config).map_err(test::failure)?;
-    console.log(&format!(
-        "Listening on {}; at most {} tests at a time, {} s and {} streams each; Ctrl-C ends",
-        server.local_addr(),
-        limits.sessions,
-        limits.duration.as_secs(),
-        limits.streams
-    ));
-    // Sessions tell from threads of their own.
-    let console = Mutex::new(console);
-    let tell = |event: ServerEvent| {
-        let mut console = console.lock().unwrap_or_else(PoisonError::into_inner);
-        let style = console.out;
-        if let Some(line) = line(&event, args.verbose, &style) {
-            console.log(&line);
-        }
-    };
-    server.serve(&stop, &tell).map_err(test::failure)?;
+    if args.systemd_unit {
+        return unit::print(args, console);
+    }
+    let (stop, drain) = stop::for_server();
+    let mut config = settings::config(&args.listen, &args.limits);
+    config.report_every = std::time::Duration::from_secs(args.interval);
+    config.drain = drain;
+    admission::read(&args.admission, &mut config, console)?;
+    let server = Arc::new(Server::bind(&config).map_err(test::failure)?);
+    let counters = Arc::new(Mutex::new(Counters::new(clock::unix_time().as_secs_f64())));
+    let metrics = args.metrics.map(|at| serve_metrics(at, &server, &counters)).transpose()?;
+    let form = if args.json { Form::Json } else { Form::Text { style: console.out } };
+    let log = Log::new(form, args.verbose);
+    for line in log.listening(&server, &config.limits, metrics) {
+        console.log(&line);
+    }
+    let show = Show::new(console, log, counters)
+        .map_err(|error| Failure::work(format!("cannot start the log's thread: {error}")))?;
+    server.serve(&stop, &show).map_err(test::failure)?;
+    show.stopped();
     Ok(DONE)
 }
 
-fn line(event: &ServerEvent, verbose: bool, style: &terminal::Style) -> Option<String> {
-    Some(match event {
-        ServerEvent::Started { session, started } => {
-            let params = &started.params;
-            let way = match (params.bidirectional, params.reverse) {
-                (true, _) => "both ways",
-                (_, true) => "sending",
-                _ => "receiving",
-            };
-            let kind = if params.udp { "UDP " } else { "" };
-            let streams = match started.streams.len() {
-                1 => format!("1 {kind}stream"),
-                count => format!("{count} {kind}streams"),
-            };
-            let client = printable(&started.client());
-            format!("test {session}: {} ({client}), {way} over {streams}", started.peer)
-        }
-        ServerEvent::Interval { session, interval } if verbose => {
-            format!("test {session}: {}", terminal::interval_row(&test::row(interval, true), style))
-        }
-        ServerEvent::Interval { .. } => return None,
-        ServerEvent::Finished { session, summary, .. } => {
-            let moved = [("sent", summary.sent), ("received", summary.received)];
-            let moved = moved.into_iter().filter(|(_, bytes)| *bytes > ByteCount::ZERO);
-            let moved: Vec<String> = moved
-                .map(|(done, bytes)| {
-                    let rate =
-                        BitRate::from_bps_f64(bytes.as_f64() * 8.0 / summary.seconds.max(1e-3));
-                    format!("{done} {bytes} in {:.2} s, {rate}", summary.seconds)
-                })
-                .collect();
-            let moved =
-                if moved.is_empty() { "nothing passed".to_owned() } else { moved.join("; ") };
-            format!("test {session}: {moved}")
-        }
-        ServerEvent::Failed { session: Some(session), why, .. } => {
-            format!("test {session}: {}", printable(why))
-        }
-        ServerEvent::Failed { session: None, peer, why } | ServerEvent::Refused { peer, why } => {
-            format!("{peer}: {}", printable(why))
-        }
-    })
+/// Answers scrapes on a port of its own for as long as the process lives.
+fn serve_metrics(
+    at: SocketAddr,
+    server: &Arc<Server>,
+    counters: &Arc<Mutex<Counters>>,
+) -> Result<SocketAddr, Failure> {
+    let wrong = |error: std::io::Error| {
+        Failure::work(format!(
+            "cannot listen on {at} for metrics: {error}; choose another address or port"
+        ))
+    };
+    let listener = TcpListener::bind(at).map_err(wrong)?;
+    let address = listener.local_addr().map_err(wrong)?;
+    let (server, counters) = (Arc::clone(server), Arc::clone(counters));
+    let page = move || {
+        let counters = counters.lock().unwrap_or_else(PoisonError::into_inner);
+        counters.text(server.half_open())
+    };
+    http::serve(listener, page).map_err(wrong)?;
+    Ok(address)
 }
 
-/// What came over the network may hold anything.
-fn printable(text: &str) -> String {
-    text.chars().filter(|c| !c.is_control()).take(200).collect()
+/// A port on this host alone, or an address with its port.
+fn metrics_address(text: &str) -> Result<SocketAddr, String> {
+    if let Ok(port) = text.parse::<u16>() {
+        return Ok(SocketAddr::from(([127, 0, 0, 1], port)));
+    }
+    text.parse().map_err(|_| "give a port, such as 9201, or ADDRESS:PORT, such as [::]:9201".into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::metrics_address;
+
+    #[test]
+    fn metrics_stay_on_this_host_unless_told() {
+        let read = |text| metrics_address(text).map(|address| address.to_string());
+        assert_eq!(read("9201").unwrap(), "127.0.0.1:9201");
+        assert_eq!(read("0.0.0.0:1").unwrap(), "0.0.0.0:1");
+        assert_eq!(read("[::1]:1").unwrap(), "[::1]:1");
+        for wrong in ["", "x", "70000", "::1", "host:1", "-1"] {
+            assert!(read(wrong).is_err(), "{wrong}");
+        }
+    }
 }

@@ -9,4 +9,5 @@ mod figures;
 mod iperf3;
 mod program;
 mod results;
+mod server;
 mod tools;

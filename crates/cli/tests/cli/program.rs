@@ -40,7 +40,7 @@ pub(crate) fn printed(arguments: &[&str]) -> String {
 pub(crate) struct Server {
     child: Child,
     pub(crate) port: String,
-    _output: BufReader<ChildStdout>,
+    output: BufReader<ChildStdout>,
 }
 
 impl Server {
@@ -53,9 +53,29 @@ impl Server {
         let mut output = BufReader::new(child.stdout.take().unwrap());
         let mut line = String::new();
         output.read_line(&mut line).unwrap();
-        let address = line.split([' ', ';']).find(|word| word.starts_with("127.0.0.1:")).unwrap();
+        let address =
+            line.split([' ', ';', '"']).find(|word| word.starts_with("127.0.0.1:")).unwrap();
         let port = address.rsplit(':').next().unwrap().to_owned();
-        Server { child, port, _output: output }
+        Server { child, port, output }
+    }
+
+    /// The next line of its log; empty where it has ended.
+    pub(crate) fn line(&mut self) -> String {
+        let mut line = String::new();
+        self.output.read_line(&mut line).unwrap();
+        line
+    }
+
+    /// Sends it a signal by its name.
+    pub(crate) fn signal(&self, name: &str) {
+        let sent = Command::new("kill").args(["-s", name, &self.child.id().to_string()]).status();
+        assert!(sent.unwrap().success());
+    }
+
+    /// Memory that it holds, in pages (proc(5), `statm`).
+    pub(crate) fn resident_pages(&self) -> u64 {
+        let text = std::fs::read_to_string(format!("/proc/{}/statm", self.child.id())).unwrap();
+        text.split(' ').nth(1).unwrap().parse().unwrap()
     }
 
     /// Its exit code, when it ends by itself.

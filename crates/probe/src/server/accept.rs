@@ -6,9 +6,9 @@
 //! number of places for a bounded time, and no one else waits for it.
 
 use super::{Server, ServerConfig, door::Door, session};
-use crate::{Observer, ProbeError, ServerEvent, StopFlag, flow::unmapped};
+use crate::{Observer, ProbeError, RefusalReason, ServerEvent, StopFlag, flow::unmapped};
 use host::{clock, wait};
-use iperf3::{Cookie, State, cookie::COOKIE_LEN};
+use iperf3::{Cookie, Refusal, State, cookie::COOKIE_LEN};
 use std::{
     collections::{BTreeMap, HashMap},
     io::{self, Read, Write},
@@ -16,7 +16,7 @@ use std::{
     os::fd::AsFd,
     sync::{
         Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicBool, AtomicU64, Ordering},
+        atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
         mpsc::{Receiver, SyncSender, sync_channel},
     },
     thread,
@@ -35,6 +35,9 @@ const FAIR: Duration = Duration::from_millis(250);
 /// streams are numbered by it, and the threads that read cookies may overtake.
 pub(super) type Arrival = (u64, TcpStream);
 
+/// Connections that have not said who they are, by arrival.
+type HalfOpen = BTreeMap<u64, (Instant, TcpStream)>;
+
 /// What the threads of one server share.
 pub(super) struct Hall<'a> {
     pub(super) config: &'a ServerConfig,
@@ -44,8 +47,9 @@ pub(super) struct Hall<'a> {
     pub(super) has_udp: bool,
     pub(super) door: Door,
     sessions: Mutex<HashMap<Cookie, Entry>>,
-    /// Connections that have not said who they are, by arrival.
-    half_open: Mutex<BTreeMap<u64, (Instant, TcpStream)>>,
+    half_open: Mutex<HalfOpen>,
+    /// How many those are, for whoever counts.
+    half_open_count: &'a AtomicUsize,
     numbers: AtomicU64,
     /// A one-off server has served.
     served: AtomicBool,
@@ -73,6 +77,7 @@ pub(super) fn serve(
         door: Door::default(),
         sessions: Mutex::default(),
         half_open: Mutex::default(),
+        half_open_count: &server.half_open,
         numbers: AtomicU64::new(0),
         served: AtomicBool::new(false),
         closed: AtomicBool::new(false),
@@ -104,10 +109,19 @@ impl Hall<'_> {
         let mut arrivals = 0u64;
         let began = clock::now();
         let patience = self.config.idle_timeout.filter(|_| self.config.one_off);
-        while !self.stop.is_raised()
-            && !self.config.drain.is_raised()
-            && !self.served.load(Ordering::Relaxed)
-        {
+        let mut draining = false;
+        while !self.stop.is_raised() && !self.served.load(Ordering::Relaxed) {
+            if self.config.drain.is_raised() {
+                // Those that are there may still open streams; others are told.
+                let sessions = lock(&self.sessions).len();
+                if !draining {
+                    self.tell(ServerEvent::Draining { sessions });
+                }
+                draining = true;
+                if sessions == 0 {
+                    return Ok(());
+                }
+            }
             let waited = clock::now() - began;
             if patience.is_some_and(|patience| waited > patience) && lock(&self.sessions).is_empty()
             {
@@ -142,15 +156,19 @@ impl Hall<'_> {
     ) {
         let Ok(handle) = connection.try_clone() else { return };
         self.make_room();
-        lock(&self.half_open).insert(arrival, (clock::now(), handle));
+        self.with_half_open(|half_open| half_open.insert(arrival, (clock::now(), handle)));
         let work = move || {
             let cookie = self.read_cookie(&connection);
             // Gone from the table, it was closed to make room.
-            let kept = lock(&self.half_open).remove(&arrival).is_some();
+            let kept = self.with_half_open(|half_open| half_open.remove(&arrival).is_some());
             match cookie {
                 Ok(cookie) if kept => self.place(connection, peer, arrival, cookie),
                 _ if self.stop.is_raised() => {}
-                Ok(_) => self.refuse(peer, "too many connections came at once"),
+                _ if !kept => {
+                    let why = "too many connections came at once";
+                    self.refuse(peer, RefusalReason::HalfOpen, why);
+                }
+                Ok(_) => {}
                 Err(why) => self.tell(ServerEvent::Failed { session: None, peer, why }),
             }
         };
@@ -161,8 +179,15 @@ impl Hall<'_> {
             .spawn_scoped(scope, work)
             .is_err()
         {
-            lock(&self.half_open).remove(&arrival);
+            self.with_half_open(|half_open| half_open.remove(&arrival));
         }
+    }
+
+    fn with_half_open<T>(&self, act: impl FnOnce(&mut HalfOpen) -> T) -> T {
+        let mut half_open = lock(&self.half_open);
+        let result = act(&mut half_open);
+        self.half_open_count.store(half_open.len(), Ordering::Relaxed);
+        result
     }
 
     /// Sees to it that there is a place for one more connection: those behind
@@ -224,18 +249,28 @@ impl Hall<'_> {
                 Some(Some(session)) => {
                     if session.try_send((arrival, connection)).is_err() {
                         drop(sessions);
-                        self.refuse(peer, "it opened more streams than it asked for");
+                        let why = "it opened more streams than it asked for";
+                        self.refuse(peer, RefusalReason::ExtraStream, why);
                     }
                     return;
                 }
-                Some(None) => Err("a connection came for a session that has its streams"),
+                Some(None) => Err((
+                    RefusalReason::ExtraStream,
+                    "a connection came for a session that has its streams",
+                )),
+                None if self.config.drain.is_raised() => {
+                    Err((RefusalReason::Draining, "the server ends with the tests that run"))
+                }
                 None if sessions.len() >= self.most_sessions() => {
-                    Err("as many tests as the limit allows are running")
+                    Err((RefusalReason::Busy, "as many tests as the limit allows are running"))
                 }
                 None if sessions.values().filter(|entry| entry.client == peer.ip()).count()
                     >= self.most_per_address() =>
                 {
-                    Err("as many tests as one address may have are running")
+                    Err((
+                        RefusalReason::AddressBusy,
+                        "as many tests as one address may have are running",
+                    ))
                 }
                 None => {
                     let (session, streams) = sync_channel(self.most_streams());
@@ -247,9 +282,9 @@ impl Hall<'_> {
         };
         match streams {
             Ok(streams) => self.run_session(connection, peer, &cookie, &streams),
-            Err(why) => {
+            Err((reason, why)) => {
                 let _ = (&connection).write_all(&[State::AccessDenied.byte()]);
-                self.refuse(peer, why);
+                self.refuse(peer, reason, why);
             }
         }
     }
@@ -275,7 +310,12 @@ impl Hall<'_> {
                 self.tell(ServerEvent::Finished { session: number, peer, summary });
             }
             Err(ProbeError::NotOffered { what, .. }) => {
-                self.refuse(peer, &format!("it asked for {what}"));
+                let reason = match ended.refusal {
+                    Some(Refusal::AUTHENTICATION) => RefusalReason::Authentication,
+                    Some(Refusal::NOT_OFFERED) => RefusalReason::NotOffered,
+                    _ => RefusalReason::Limit,
+                };
+                self.refuse(peer, reason, &format!("it asked for {what}"));
             }
             Err(error) => {
                 let why = error.to_string();
@@ -301,8 +341,8 @@ impl Hall<'_> {
         self.observer.event(event);
     }
 
-    fn refuse(&self, peer: SocketAddr, why: &str) {
-        self.tell(ServerEvent::Refused { peer, why: why.to_owned() });
+    fn refuse(&self, peer: SocketAddr, reason: RefusalReason, why: &str) {
+        self.tell(ServerEvent::Refused { peer, reason, why: why.to_owned() });
     }
 
     fn most_sessions(&self) -> usize {

@@ -47,7 +47,7 @@ pub(super) struct Ended {
     pub(super) result: Result<Box<Summary>, ProbeError>,
     control: Option<Control>,
     /// The code for a client that asked for what cannot be.
-    refusal: Option<Refusal>,
+    pub(super) refusal: Option<Refusal>,
 }
 
 /// Runs a session to its end, whatever that is. The connection is still open

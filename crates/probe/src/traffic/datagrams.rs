@@ -21,6 +21,9 @@ const SLOT: usize = 65_536;
 const FULL: Duration = Duration::from_micros(50);
 /// A peer that refuses datagrams for so long is gone.
 const REFUSED: Duration = Duration::from_secs(1);
+/// Refusals so far apart belong together: hosts limit how many of them they
+/// tell, Linux to one a second.
+const REFUSED_AGAIN: Duration = Duration::from_secs(5);
 /// Answers to a greeting that comes again, because the first answer was lost.
 const MOST_ANSWERS: u32 = 10;
 
@@ -42,7 +45,7 @@ impl Traffic {
             wait::precise_timers();
         }
         let mut number = 0u64;
-        let mut refused: Option<Instant> = None;
+        let mut refusals = Refusals::default();
         while !self.has_sent() {
             if let Some(cadence) = &cadence
                 && !cadence.wait(number, || self.has_sent())
@@ -55,18 +58,14 @@ impl Traffic {
             }
             let sent_us = micros(clock::now() - began);
             let sent = match trains.send(&flow.socket, granted, number, sent_us) {
-                Ok(sent) => {
-                    refused = None;
-                    sent
-                }
+                Ok(sent) => sent,
                 Err(error) if udp::is_full(&error) || super::is_pause(&error) => {
                     thread::sleep(FULL);
                     0
                 }
                 // Told of a datagram sent before: the other end may not listen yet, or no more.
                 Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
-                    let since = *refused.get_or_insert_with(clock::now);
-                    if clock::now() - since > REFUSED {
+                    if refusals.last_too_long(clock::now()) {
                         return Err(error);
                     }
                     0
@@ -125,6 +124,26 @@ impl Traffic {
             flow.count(bytes);
         }
         Ok(())
+    }
+}
+
+/// Refusals in a row. Every one is told once, by the next call, and the call
+/// after that succeeds again: what goes out says nothing of who listens.
+#[derive(Default)]
+struct Refusals {
+    /// The first and the latest.
+    spell: Option<(Instant, Instant)>,
+}
+
+impl Refusals {
+    /// Another one came; whether they have come for too long.
+    fn last_too_long(&mut self, now: Instant) -> bool {
+        let first = match self.spell {
+            Some((first, latest)) if now - latest <= REFUSED_AGAIN => first,
+            _ => now,
+        };
+        self.spell = Some((first, now));
+        now - first > REFUSED
     }
 }
 

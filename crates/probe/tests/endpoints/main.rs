@@ -3,8 +3,10 @@
 
 #![expect(clippy::unwrap_used, reason = "in a test an unwrap is an assertion")]
 
+mod abuse;
 mod bad_clients;
 mod bad_servers;
 mod datagrams;
 mod ground;
 mod ours;
+mod puppet;

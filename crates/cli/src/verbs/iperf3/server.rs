@@ -153,9 +153,11 @@ impl Observer for Told<'_> {
                 show.fail(&why, &mut state.output);
                 self.close(state, &mut show);
             }
-            ServerEvent::Refused { peer, why } => {
+            ServerEvent::Refused { peer, why, .. } => {
                 state.output.complain(&format!("{peer} was turned away: {why}"));
             }
+            // Its lines have no word for it.
+            ServerEvent::Draining { .. } => {}
         }
     }
 

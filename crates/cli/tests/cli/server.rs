@@ -1,0 +1,331 @@
+//! A server as a process: how it ends, what it counts and logs, whom it
+//! admits, and that a crowd neither fills its memory nor its log.
+
+use crate::program::{Server, command, printed, run};
+use probe::StopFlag;
+use probe::client::{self, ClientConfig};
+use serde_json::Value;
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// A test of so many seconds that runs beside; its server has told of it.
+fn begin(server: &mut Server, seconds: &str) -> Child {
+    let child = command(&["test", "127.0.0.1", "-p", &server.port, "-t", seconds, "--json"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let line = server.line();
+    assert!(line.contains("receiving over 1 stream") || line.contains("\"started\""), "{line}");
+    child
+}
+
+fn scrape(address: &str, target: &str) -> String {
+    let mut connection = TcpStream::connect(address).unwrap();
+    write!(connection, "GET {target} HTTP/1.1\r\nHost: {address}\r\n\r\n").unwrap();
+    let mut answer = String::new();
+    connection.read_to_string(&mut answer).unwrap();
+    answer
+}
+
+fn value(page: &str, series: &str) -> f64 {
+    let line = page.lines().find_map(|line| line.strip_prefix(series)?.strip_prefix(' '));
+    line.unwrap_or_else(|| panic!("no {series} in\n{page}")).parse().unwrap()
+}
+
+fn file(folder: &Path, name: &str, text: &str, mode: u32) -> PathBuf {
+    let path = folder.join(name);
+    std::fs::write(&path, text).unwrap();
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).unwrap();
+    path
+}
+
+#[test]
+fn sigterm_lets_a_test_finish() {
+    let mut server = Server::start(&[]);
+    let client = begin(&mut server, "2");
+    server.signal("TERM");
+    assert!(server.line().starts_with("No new clients are taken; 1 test may finish"));
+    let refused = run(&["test", "127.0.0.1", "-p", &server.port, "-t", "1"]);
+    assert_eq!(refused.status.code(), Some(1));
+    let finished = client.wait_with_output().unwrap();
+    assert!(finished.status.code() != Some(1), "{finished:?}");
+    let document: Value = serde_json::from_slice(&finished.stdout).unwrap();
+    assert!(document["schema"].is_string());
+    assert!(server.line().contains("as limit") || server.line().starts_with("test 1: received "));
+    assert_eq!(server.ended(), Some(0));
+}
+
+#[test]
+fn a_second_signal_ends_at_once_and_clients_are_told() {
+    for second in ["TERM", "INT"] {
+        let mut server = Server::start(&[]);
+        let client = begin(&mut server, "60");
+        let before = Instant::now();
+        server.signal("TERM");
+        assert!(server.line().contains("may finish"));
+        // Signals closer together than this are one that came by two ways.
+        thread::sleep(Duration::from_millis(500));
+        server.signal(second);
+        assert_eq!(server.ended(), Some(0));
+        let ended = client.wait_with_output().unwrap();
+        let complaint = String::from_utf8_lossy(&ended.stderr).into_owned();
+        assert!(complaint.contains("was stopped"), "{complaint}");
+        assert!(before.elapsed() < Duration::from_secs(30));
+    }
+}
+
+#[test]
+fn an_idle_server_ends_with_the_first_signal() {
+    for signal in ["TERM", "INT"] {
+        let mut server = Server::start(&[]);
+        server.signal(signal);
+        assert_eq!(server.ended(), Some(0));
+    }
+}
+
+#[test]
+fn metrics_follow_a_test() {
+    let mut server = Server::start(&["--metrics", "0"]);
+    let line = server.line();
+    let address = line.trim().strip_prefix("Metrics on http://").unwrap();
+    let address = address.strip_suffix("/metrics").unwrap().to_owned();
+    assert!(address.starts_with("127.0.0.1:"));
+    let before = scrape(&address, "/metrics");
+    assert_eq!(value(&before, "longhaul_tests_running"), 0.0);
+    let mut client = begin(&mut server, "4");
+    let received = "longhaul_bytes_total{direction=\"receive\"}";
+    let during = loop {
+        let page = scrape(&address, "/metrics");
+        if value(&page, received) > 0.0 {
+            break page;
+        }
+        assert!(client.try_wait().unwrap().is_none(), "no bytes counted while a test ran\n{page}");
+        thread::sleep(Duration::from_millis(100));
+    };
+    assert_eq!(value(&during, "longhaul_tests_running"), 1.0);
+    client.wait().unwrap();
+    assert!(server.line().starts_with("test 1: received"));
+    let after = scrape(&address, "/metrics");
+    let series =
+        "longhaul_tests_total{protocol=\"tcp\",direction=\"receive\",outcome=\"finished\"}";
+    assert_eq!(value(&after, series), 1.0);
+    assert_eq!(value(&after, "longhaul_tests_running"), 0.0);
+    assert!(value(&after, received) >= value(&during, received));
+    assert!(value(&after, "longhaul_last_test_bytes_per_second{direction=\"receive\"}") > 0.0);
+    assert!(scrape(&address, "/").starts_with("HTTP/1.1 404 "));
+    // A crowd that says nothing is closed in time, and the page is there again.
+    let crowd: Vec<TcpStream> = (0..20).map(|_| TcpStream::connect(&address).unwrap()).collect();
+    let until = Instant::now() + Duration::from_secs(20);
+    let mut answer = String::new();
+    while !answer.starts_with("HTTP/1.1 200 ") {
+        assert!(Instant::now() < until);
+        thread::sleep(Duration::from_millis(200));
+        let mut connection = TcpStream::connect(&address).unwrap();
+        let _ = connection.write_all(b"GET /metrics HTTP/1.1\r\n\r\n");
+        answer.clear();
+        let _ = connection.read_to_string(&mut answer);
+    }
+    drop(crowd);
+}
+
+#[test]
+fn events_are_json_lines() {
+    let mut server = Server::start(&["--json", "--verbose"]);
+    begin(&mut server, "2").wait().unwrap();
+    server.signal("TERM");
+    let mut names = vec!["started".to_owned()];
+    loop {
+        let line = server.line();
+        if line.is_empty() {
+            break;
+        }
+        let document: Value = serde_json::from_str(&line).unwrap();
+        assert_eq!(document["schema"], "longhaul.server-event/1");
+        if document["event"] == "finished" {
+            assert!(document["received_bps"].as_f64().unwrap() > 0.0);
+        }
+        names.push(document["event"].as_str().unwrap().to_owned());
+    }
+    names.dedup();
+    assert_eq!(names, ["started", "interval", "finished", "draining", "stopped"]);
+    assert_eq!(server.ended(), Some(0));
+}
+
+#[test]
+fn a_word_admits_and_nothing_else_does() {
+    let folder = tempfile::tempdir().unwrap();
+    let words = file(folder.path(), "words", "# who may\nopen sesame\n", 0o600);
+    let mut server = Server::start(&["--json", "--tokens", words.to_str().unwrap()]);
+    let refused = run(&["test", "127.0.0.1", "-p", &server.port, "-t", "1"]);
+    assert_eq!(refused.status.code(), Some(1));
+    let event: Value = serde_json::from_str(&server.line()).unwrap();
+    assert_eq!((&event["event"], &event["reason"]), (&"refused".into(), &"authentication".into()));
+    let port = server.port.parse().unwrap();
+    for (word, admitted) in [("open sesame", true), ("sesame", false)] {
+        let config = ClientConfig {
+            ports: port..=port,
+            seconds: 0.3,
+            token: Some(word.to_owned()),
+            watch_load: Duration::ZERO,
+            ..ClientConfig::new("127.0.0.1")
+        };
+        let done = client::run(&config, &mut |_| (), &StopFlag::new());
+        assert_eq!(done.is_ok(), admitted, "{word}");
+    }
+}
+
+#[test]
+fn files_that_admit_nobody_are_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let empty = file(folder.path(), "empty", "# nobody\n\n", 0o600);
+    let open = file(folder.path(), "open", "# nobody\n", 0o644);
+    let users = file(folder.path(), "users", "mario,no hash\n", 0o600);
+    let path = |path: &'static str| folder.path().join(path).to_str().unwrap().to_owned();
+    for (flags, complaint) in [
+        (vec!["--tokens".to_owned(), path("empty")], "no token in"),
+        (vec!["--tokens".to_owned(), path("none")], "cannot read the tokens"),
+        (vec!["--tokens".to_owned(), "/dev".to_owned()], "cannot read the tokens"),
+        (vec!["--private-key".to_owned(), path("empty")], "--users"),
+        (
+            vec!["--private-key".to_owned(), path("empty"), "--users".to_owned(), path("users")],
+            "private key",
+        ),
+    ] {
+        let words: Vec<&str> =
+            ["server", "-p", "0"].into_iter().chain(flags.iter().map(String::as_str)).collect();
+        let output = run(&words);
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{flags:?}: {said}");
+        assert!(said.contains(complaint) && said.trim().lines().count() == 1, "{said}");
+    }
+    let output = run(&["server", "-p", "0", "--tokens", open.to_str().unwrap()]);
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.starts_with("warning: others may read the tokens"), "{said}");
+    drop((empty, users));
+}
+
+#[test]
+fn wrong_flags_are_refused_in_a_line() {
+    for flags in [
+        &["--max-rate", "0"][..],
+        &["--max-bytes", "0"],
+        &["--max-tests", "0"],
+        &["--max-streams", "129"],
+        &["--metrics", "host:1"],
+        &["--idle-timeout", "5"],
+        &["-4", "-6"],
+        &["--systemd-unit", "--one-off"],
+        &["--pkcs1"],
+    ] {
+        let words: Vec<&str> = ["server"].into_iter().chain(flags.iter().copied()).collect();
+        let output = run(&words);
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{flags:?}: {said}");
+        assert_eq!(said.trim().lines().count(), 1, "{said}");
+    }
+}
+
+#[test]
+fn the_unit_repeats_its_flags_and_is_one() {
+    let unit = printed(&[
+        "server",
+        "--max-time",
+        "300",
+        "--systemd-unit",
+        "--tokens",
+        "/etc/longhaul words",
+        "-p",
+        "80",
+    ]);
+    for line in [
+        "DynamicUser=yes",
+        "ProtectSystem=strict",
+        "NoNewPrivileges=yes",
+        "RestrictAddressFamilies=AF_INET AF_INET6",
+        "TimeoutStopSec=360",
+        "Restart=on-failure",
+        "LimitNOFILE=65536",
+        "AmbientCapabilities=CAP_NET_BIND_SERVICE",
+        "LoadCredential=tokens:/etc/longhaul words",
+        "WantedBy=multi-user.target",
+    ] {
+        assert!(unit.lines().any(|of| of == line), "{line} is not in\n{unit}");
+    }
+    assert!(unit.contains(" server --max-time 300 --tokens %d/tokens -p 80\n"), "{unit}");
+    let folder = tempfile::tempdir().unwrap();
+    let path = file(folder.path(), "longhaul.service", &unit, 0o644);
+    let verified = Command::new("systemd-analyze").arg("verify").arg(&path).output();
+    if let Ok(output) = verified {
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        let ours = said.lines().filter(|line| line.contains("longhaul"));
+        assert_eq!(ours.count(), 0, "{said}");
+    }
+}
+
+/// Connects in three ways that come to nothing, as fast as asked for; how many.
+fn crowd(port: &str, a_second: u64, lasting: Duration) -> u64 {
+    let (count, over) = (AtomicU64::new(0), AtomicBool::new(false));
+    let address = format!("127.0.0.1:{port}");
+    thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                let began = Instant::now();
+                while !over.load(Ordering::Relaxed) && began.elapsed() < lasting {
+                    let number = count.fetch_add(1, Ordering::Relaxed);
+                    let due = Duration::from_micros(number * 1_000_000 / a_second);
+                    thread::sleep(due.saturating_sub(began.elapsed()));
+                    let to = address.parse().unwrap();
+                    let Ok(mut connection) =
+                        TcpStream::connect_timeout(&to, Duration::from_millis(200))
+                    else {
+                        continue;
+                    };
+                    match number % 3 {
+                        0 => {}
+                        // Half a cookie, and what looks like a whole one.
+                        1 => drop(connection.write_all(b"half")),
+                        _ => drop(connection.write_all(&[b'x'; 37])),
+                    }
+                }
+            });
+        }
+        thread::sleep(lasting);
+        over.store(true, Ordering::Relaxed);
+    });
+    count.into_inner()
+}
+
+#[test]
+fn a_crowd_fills_neither_memory_nor_log() {
+    let mut server = Server::start(&[]);
+    let client = begin(&mut server, "4");
+    let before = server.resident_pages();
+    let connects = crowd(&server.port, 10_000, Duration::from_secs(3));
+    let after = server.resident_pages();
+    let finished = client.wait_with_output().unwrap();
+    assert!(finished.status.code() != Some(1), "{finished:?}");
+    assert!(connects > 300, "{connects} connections are no crowd");
+    let grown = after.saturating_sub(before);
+    assert!(grown < 16_384, "{grown} pages more after {connects} connections");
+    server.signal("TERM");
+    let mut lines = 0u64;
+    let mut received = false;
+    loop {
+        let line = server.line();
+        if line.is_empty() {
+            break;
+        }
+        received |= line.starts_with("test 1: received ");
+        lines += 1;
+    }
+    assert!(received);
+    assert!(lines < 300.max(connects / 4), "{lines} lines for {connects} connections");
+    assert_eq!(server.ended(), Some(0));
+}
