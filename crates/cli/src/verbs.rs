@@ -11,3 +11,4 @@ pub(crate) mod server;
 pub(crate) mod shell;
 pub(crate) mod test;
 pub(crate) mod trace;
+pub(crate) mod tune;

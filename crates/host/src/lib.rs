@@ -9,6 +9,7 @@ pub mod bulk;
 pub mod clock;
 pub mod control;
 pub mod cpu;
+pub mod identity;
 pub mod join;
 pub mod limits;
 pub mod memory;
