@@ -171,11 +171,10 @@ fn scale(host: &str, buffers: &Buffers, target: &Target) -> Option<PlanItem> {
 
 pub(crate) fn why(target: &Target, share: f64, buffer: ByteCount, what: &str) -> String {
     let Target { rate, rtt, queue, streams } = *target;
-    let mut text = format!(
-        "{rate} x {rtt} = {} in flight, and {queue} of queue: a window of {}",
-        model::bdp(rate, rtt),
-        target.window()
-    );
+    let mut text = format!("{rate} x {rtt} = {} in flight", model::bdp(rate, rtt));
+    if queue.bytes() > 0 {
+        text += &format!(", and {queue} of queue: a window of {}", target.window());
+    }
     if streams > 1 {
         let each = model::per_stream(target.window(), streams);
         text += &format!(", {each} for each of {streams} streams");
