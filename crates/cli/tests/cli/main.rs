@@ -9,3 +9,4 @@ mod figures;
 mod program;
 mod results;
 mod tools;
+mod tune;

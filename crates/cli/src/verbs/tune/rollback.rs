@@ -6,7 +6,7 @@ use crate::console::Console;
 use crate::failure::{DONE, FAILED, Outcome};
 use clap::Args;
 use host::signals;
-use record::State;
+use record::{State, TuneStatus};
 use report::terminal;
 use std::path::Path;
 use tune::{Decision, Foreign, Lock};
@@ -54,6 +54,7 @@ pub(super) fn run(
 ) -> Outcome {
     let ledger = ledger(journals);
     let status = ledger.status().map_err(unfit)?;
+    say_where(&status, journals, console);
     if !args.yes && !status.applied.is_empty() {
         console.say(&terminal::tune_status(&status, &console.err));
         let question = match (args.all, status.applied.len()) {
@@ -83,6 +84,14 @@ pub(super) fn run(
     Ok(if unfinished { FAILED } else { DONE })
 }
 
+/// With sudo, or without, it is another user's home that is looked at.
+fn say_where(status: &TuneStatus, journals: &Path, console: &mut Console) {
+    if status.applied.is_empty() {
+        let folder = journals.display();
+        console.say(&format!("no journals in {folder}; another user's are in another folder"));
+    }
+}
+
 fn decide(foreign: &Foreign<'_>) -> Decision {
     let Foreign { key, now, set, before } = foreign;
     let what = match (now, set, before) {
@@ -103,6 +112,7 @@ fn decide(foreign: &Foreign<'_>) -> Decision {
 
 pub(super) fn status(journals: &Path, as_json: bool, console: &mut Console) -> Outcome {
     let status = ledger(journals).status().map_err(unfit)?;
+    say_where(&status, journals, console);
     let text = if as_json { json(&status)? } else { terminal::tune_status(&status, &console.out) };
     console.print(&text);
     Ok(DONE)
