@@ -43,6 +43,7 @@ Examples:
   longhaul ping HOST                   round trips to it, with percentiles
   longhaul trace HOST                  the way there, with each hop's loss
   longhaul bdp 100mbit 173ms           what a path needs, with the equations
+  longhaul tune plan --rate 10gbit --rtt 200ms   what this host lacks for a path
   longhaul calc transfer 10GB --rate 1gbit --rtt 100ms --loss 0.01%
   longhaul lab run --link rate=1gbit,rtt=50ms -- ping -c 3 server
 
@@ -58,6 +59,8 @@ enum Verb {
     Ping(verbs::ping::PingArgs),
     Trace(verbs::trace::TraceArgs),
     Bdp(verbs::bdp::BdpArgs),
+    /// This host's settings for a long path, with a way back
+    Tune(verbs::tune::TuneArgs),
     /// Calculators: windows, loss, overhead, transfers, each with its equation
     Calc(verbs::calc::CalcArgs),
     Iperf3(Box<verbs::iperf3::Iperf3Args>),
@@ -81,6 +84,7 @@ fn main() {
         Verb::Ping(args) => verbs::ping::run(args, console),
         Verb::Trace(args) => verbs::trace::run(args, console),
         Verb::Bdp(args) => verbs::bdp::run(args, console),
+        Verb::Tune(args) => verbs::tune::run(args, console),
         Verb::Calc(args) => verbs::calc::run(args, console),
         Verb::Iperf3(args) => Ok(verbs::iperf3::run(args)),
         Verb::Lab(args) => verbs::lab::run(args, console),

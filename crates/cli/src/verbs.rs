@@ -13,3 +13,4 @@ pub(crate) mod server;
 pub(crate) mod shell;
 pub(crate) mod test;
 pub(crate) mod trace;
+pub(crate) mod tune;

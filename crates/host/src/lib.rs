@@ -11,6 +11,7 @@ pub mod calendar;
 pub mod clock;
 pub mod control;
 pub mod cpu;
+pub mod identity;
 pub mod join;
 pub mod limits;
 pub mod memory;

@@ -1,6 +1,7 @@
 //! Kernel settings by name, in the network namespace of the calling thread.
 
-use std::io;
+use std::fs::OpenOptions;
+use std::io::{self, Write};
 use std::path::PathBuf;
 
 /// `net.ipv4.tcp_rmem` as the file that holds it.
@@ -34,7 +35,17 @@ pub fn read(key: &str) -> io::Result<String> {
 /// # Errors
 /// The system's own, or `InvalidInput` for a bad name.
 pub fn write(key: &str, value: &str) -> io::Result<()> {
-    std::fs::write(path(key)?, value)
+    // Never created: a setting that this kernel lacks is `NotFound`.
+    OpenOptions::new().write(true).open(path(key)?)?.write_all(value.as_bytes())
+}
+
+/// Whether the value may be set from here, without setting it: the kernel
+/// judges when the file is opened.
+///
+/// # Errors
+/// The system's own, or `InvalidInput` for a bad name.
+pub fn may_write(key: &str) -> io::Result<()> {
+    OpenOptions::new().write(true).open(path(key)?).map(drop)
 }
 
 /// A value of three numbers, as `tcp_rmem` has: least, initial, most.

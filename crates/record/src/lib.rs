@@ -16,6 +16,7 @@ mod millis;
 mod path;
 mod reach;
 mod sample;
+mod tuning;
 
 pub use closed_loop::{LOOP_SCHEMA, LoopReport, PlanItem};
 pub use datagrams::{Datagrams, LossBurst};
@@ -23,6 +24,11 @@ pub use finding::{Finding, Limit, Shares, Steady};
 pub use path::{Achieved, Asked, AskedWay, Drops, Lateness, PathChange, PathReport};
 pub use reach::{Hop, PING_SCHEMA, Ping, PingReport, RoundTrips, TRACE_SCHEMA, TraceReport};
 pub use sample::{ReceiverSample, Sample};
+pub use tuning::{
+    Held, Holding, KeptFile, LeftOut, MemoryCost, Outcome, PlannedSetting, Standing, State,
+    TUNE_APPLY_SCHEMA, TUNE_PLAN_SCHEMA, TUNE_ROLLBACK_SCHEMA, TUNE_STATUS_SCHEMA, TuneApplied,
+    TunePlan, TuneStatus, TuneUndone, Undone, Written,
+};
 
 use serde::{Deserialize, Serialize};
 use units::ByteCount;

@@ -197,18 +197,18 @@ fn check(item: &PlanItem) -> Result<(), TuneError> {
 }
 
 /// Names of the network's settings, and nothing that leads out of their directory.
-fn is_key(key: &str) -> bool {
+pub(crate) fn is_key(key: &str) -> bool {
     let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
     ROOMS.iter().any(|room| key.starts_with(room))
         && key.split('.').all(|part| !part.is_empty() && part.chars().all(plain))
 }
 
-fn is_value(value: &str) -> bool {
+pub(crate) fn is_value(value: &str) -> bool {
     let plain = |c: char| c.is_ascii_graphic() || c == ' ' || c == '\t';
     !value.trim().is_empty() && value.len() <= 256 && value.chars().all(plain)
 }
 
-fn shown(text: &str) -> String {
+pub(crate) fn shown(text: &str) -> String {
     text.chars().filter(|c| !c.is_control()).take(60).collect()
 }
 
@@ -224,7 +224,7 @@ fn read(root: &Path, key: &str) -> Result<String, TuneError> {
 }
 
 /// The kernel parts numbers with tabs.
-fn same(a: &str, b: &str) -> bool {
+pub(crate) fn same(a: &str, b: &str) -> bool {
     a.split_whitespace().eq(b.split_whitespace())
 }
 

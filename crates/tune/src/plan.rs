@@ -128,7 +128,7 @@ fn sane(share: f64) -> f64 {
 }
 
 /// What one stream's buffer must hold, in whole MiB.
-fn buffer(target: &Target, share: f64) -> Result<ByteCount, PlanError> {
+pub(crate) fn buffer(target: &Target, share: f64) -> Result<ByteCount, PlanError> {
     let needed = model::buffer_for(model::per_stream(target.window(), target.streams), share)
         .rounded_up_to(MIB);
     if needed <= MAX_BUFFER {
@@ -169,13 +169,12 @@ fn scale(host: &str, buffers: &Buffers, target: &Target) -> Option<PlanItem> {
     })
 }
 
-fn why(target: &Target, share: f64, buffer: ByteCount, what: &str) -> String {
+pub(crate) fn why(target: &Target, share: f64, buffer: ByteCount, what: &str) -> String {
     let Target { rate, rtt, queue, streams } = *target;
-    let mut text = format!(
-        "{rate} x {rtt} = {} in flight, and {queue} of queue: a window of {}",
-        model::bdp(rate, rtt),
-        target.window()
-    );
+    let mut text = format!("{rate} x {rtt} = {} in flight", model::bdp(rate, rtt));
+    if queue.bytes() > 0 {
+        text += &format!(", and {queue} of queue: a window of {}", target.window());
+    }
     if streams > 1 {
         let each = model::per_stream(target.window(), streams);
         text += &format!(", {each} for each of {streams} streams");

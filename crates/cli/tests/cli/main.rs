@@ -11,3 +11,4 @@ mod program;
 mod results;
 mod server;
 mod tools;
+mod tune;

@@ -14,6 +14,7 @@ mod many;
 mod path;
 mod program;
 mod reach;
+mod tuning;
 mod user;
 mod wire;
 
@@ -26,6 +27,7 @@ enum Needs {
     Nothing,
     Iperf3,
     RootAndDevices,
+    Root,
 }
 
 fn main() {
@@ -50,7 +52,7 @@ fn main() {
 }
 
 fn trials(lab: bool, iperf3: bool, devices: bool) -> Vec<Trial> {
-    let tests: [(&str, Needs, fn()); 41] = [
+    let tests: [(&str, Needs, fn()); 44] = [
         ("the_loop_closes", Needs::Nothing, closed_loop::the_loop_closes),
         ("the_loop_can_be_interrupted", Needs::Nothing, closed_loop::it_can_be_interrupted),
         ("the_command_has_the_terminal", Needs::Nothing, path::the_command_has_the_terminal),
@@ -94,6 +96,9 @@ fn trials(lab: bool, iperf3: bool, devices: bool) -> Vec<Trial> {
         ("what_does_not_arrive_says_why", Needs::Nothing, reach::what_does_not_arrive_says_why),
         ("pings_can_be_interrupted", Needs::Nothing, reach::pings_can_be_interrupted),
         ("no_privilege_is_needed", Needs::RootAndDevices, reach::no_privilege_is_needed),
+        ("killed_while_tuning", Needs::Root, tuning::killed_while_tuning),
+        ("a_file_for_each_boot", Needs::Root, tuning::a_file_for_each_boot),
+        ("a_labs_host_is_tuned", Needs::Nothing, tuning::a_labs_host_is_tuned),
         ("our_client_its_server", Needs::Iperf3, wire::our_client_its_server),
         ("its_client_our_server", Needs::Iperf3, wire::its_client_our_server),
     ];
@@ -102,6 +107,7 @@ fn trials(lab: bool, iperf3: bool, devices: bool) -> Vec<Trial> {
             Needs::Nothing => lab,
             Needs::Iperf3 => lab && iperf3,
             Needs::RootAndDevices => lab && devices,
+            Needs::Root => tuning::can_be_done(),
         };
         let run = move || {
             test();

@@ -18,6 +18,7 @@ mod route;
 mod shares;
 mod sheet;
 mod summary;
+mod tuning;
 mod worksheet;
 
 pub use finding::{finding, notes};
@@ -29,6 +30,7 @@ pub use progress::progress;
 pub use route::route;
 pub use sheet::sheet;
 pub use summary::{path, summary};
+pub use tuning::{tune_plan, tune_status, tuned, untuned};
 pub use worksheet::worksheet;
 
 /// Running text is hard to read in longer lines, and tables fall apart.

@@ -1,0 +1,74 @@
+//! What to tune for, on the command line.
+
+use crate::failure::Failure;
+use clap::builder::PossibleValue;
+use clap::{Args, ValueEnum, value_parser};
+use tune::{Goal, Profile};
+use units::{BitRate, Rtt};
+
+#[derive(Debug, Args)]
+#[group(skip)]
+pub(super) struct GoalArgs {
+    /// Rate to carry, of all connections together: 10gbit, 2.5gbit
+    #[arg(long, requires = "rtt", required_unless_present = "profile")]
+    rate: Option<BitRate>,
+    /// Round trip to carry it over: 200ms
+    #[arg(long, requires = "rate")]
+    rtt: Option<Rtt>,
+    /// Parallel connections that share the rate
+    #[arg(long, short = 'P', value_name = "N", default_value_t = 1)]
+    #[arg(value_parser = value_parser!(u32).range(1..=65_535), conflicts_with = "profile")]
+    streams: u32,
+    /// A kind of host instead
+    #[arg(long, value_enum, value_name = "KIND", conflicts_with_all = ["rate", "rtt"])]
+    profile: Option<Kind>,
+    /// Also change the congestion control, where the kernel has it: bbr, cubic
+    #[arg(long, value_name = "NAME")]
+    congestion: Option<String>,
+}
+
+impl GoalArgs {
+    pub(super) fn goal(&self) -> Result<Goal, Failure> {
+        let (rate, rtt) = match (self.profile, self.rate, self.rtt) {
+            (Some(Kind(profile)), ..) => return Ok(Goal::Profile(profile)),
+            (None, Some(rate), Some(rtt)) => (rate, rtt),
+            _ => return Err(Failure::usage("give --rate and --rtt, or --profile")),
+        };
+        if rate.bps() == 0 {
+            return Err(Failure::usage("a rate of zero needs no tuning; such as --rate 10gbit"));
+        }
+        if rtt == Rtt::ZERO {
+            return Err(Failure::usage(
+                "a round trip of zero needs no window; measure it with longhaul ping",
+            ));
+        }
+        Ok(Goal::Target { rate, rtt, streams: self.streams })
+    }
+
+    pub(super) fn congestion(&self) -> Option<&str> {
+        self.congestion.as_deref()
+    }
+}
+
+/// A profile, by its name.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Kind(Profile);
+
+impl ValueEnum for Kind {
+    fn value_variants<'a>() -> &'a [Self] {
+        const ALL: [Kind; Profile::ALL.len()] = {
+            let mut all = [Kind(Profile::ALL[0]); Profile::ALL.len()];
+            let mut index = 0;
+            while index < all.len() {
+                all[index] = Kind(Profile::ALL[index]);
+                index += 1;
+            }
+            all
+        };
+        &ALL
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        Some(PossibleValue::new(self.0.name()).help(self.0.about()))
+    }
+}

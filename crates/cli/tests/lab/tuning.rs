@@ -1,0 +1,156 @@
+//! A host's own settings, in network namespaces made for the purpose: those of
+//! the machine are never touched.
+
+use crate::program::{Ended, LONGHAUL, end, run, signal, start, until, worked};
+use host::{clock, netns::NetNs, sysctl};
+use serde_json::Value;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+/// What an apply may change in a namespace.
+const KEYS: [&str; 6] = [
+    "net.ipv4.tcp_rmem",
+    "net.ipv4.tcp_wmem",
+    "net.ipv4.tcp_no_metrics_save",
+    "net.ipv4.tcp_mtu_probing",
+    "net.ipv4.tcp_sack",
+    "net.ipv4.tcp_timestamps",
+];
+
+const TARGET: [&str; 4] = ["--rate", "10gbit", "--rtt", "200ms"];
+
+const KILLS: u32 = 50;
+
+/// Whether a namespace can be made here.
+pub(crate) fn can_be_done() -> bool {
+    NetNs::create().is_ok()
+}
+
+fn values(namespace: &NetNs) -> Vec<String> {
+    namespace.run(|| KEYS.map(|key| sysctl::read(key).unwrap()).to_vec()).unwrap()
+}
+
+fn tune(namespace: &NetNs, state: &Path, words: &[&str]) -> Child {
+    let spawn = || {
+        Command::new(LONGHAUL)
+            .arg("tune")
+            .args(words)
+            .env("LONGHAUL_STATE_DIR", state)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+    };
+    namespace.run(spawn).unwrap().unwrap()
+}
+
+fn apply() -> Vec<&'static str> {
+    [&["apply", "--yes"], &TARGET[..]].concat()
+}
+
+/// Kills it after a part of the time that it would take.
+fn kill_after(mut child: Child, whole: Duration, share: f64) {
+    std::thread::sleep(whole.mul_f64(share));
+    let _ = child.kill();
+    child.wait().unwrap();
+}
+
+/// Killed by the kernel at any moment of an apply and of its rollback, the
+/// next rollback leaves everything as it was.
+pub(crate) fn killed_while_tuning() {
+    let (namespace, folder) = (NetNs::create().unwrap(), tempfile::tempdir().unwrap());
+    let set = |key: &'static str, value| namespace.run(move || sysctl::write(key, value)).unwrap();
+    // More to change.
+    set("net.ipv4.tcp_sack", "0").unwrap();
+    set("net.ipv4.tcp_timestamps", "0").unwrap();
+    let before = values(&namespace);
+    let state = folder.path();
+
+    let begun = clock::now();
+    let ended = end(tune(&namespace, state, &apply()));
+    let whole = begun.elapsed();
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    assert_ne!(values(&namespace), before);
+    let rollback = || end(tune(&namespace, state, &["rollback", "--all", "--yes"]));
+    assert_eq!(rollback().code, Some(0));
+    assert_eq!(values(&namespace), before);
+
+    let mut broken_off = 0;
+    for round in 0..KILLS {
+        let share = f64::from(round * 7 % KILLS) / f64::from(KILLS) * 1.2;
+        kill_after(tune(&namespace, state, &apply()), whole, share);
+        let status: Value =
+            serde_json::from_str(&end(tune(&namespace, state, &["status", "--json"])).stdout)
+                .unwrap();
+        broken_off += u32::from(status["applied"][0]["broken_off"] == true);
+        if round % 2 == 0 {
+            kill_after(tune(&namespace, state, &["rollback", "--yes"]), whole, share / 2.0);
+        }
+        let ended = rollback();
+        assert_eq!(ended.code, Some(0), "{round}: {}{}", ended.stdout, ended.stderr);
+        assert_eq!(values(&namespace), before, "{round}: {}", ended.stdout);
+    }
+    eprintln!("{broken_off} of {KILLS} were killed between the journal and the end");
+}
+
+/// The file for each boot, in a mount namespace that has a folder of its own
+/// in the place of /etc/sysctl.d.
+pub(crate) fn a_file_for_each_boot() {
+    let script = "set -e; mount -t tmpfs tmpfs /etc/sysctl.d; cd /etc/sysctl.d; \
+        echo 'net.ipv4.tcp_sack = 1' > 90-longhaul.conf; cp 90-longhaul.conf /tmp/before; \
+        longhaul tune apply --rate 10gbit --rtt 200ms --yes --persist >&2; \
+        cat 90-longhaul.conf; sysctl -qp 90-longhaul.conf; ls; \
+        longhaul tune rollback --yes >&2; cmp 90-longhaul.conf /tmp/before; ls";
+    let script = script
+        .replace("longhaul tune", &format!("{LONGHAUL} tune"))
+        .replace("/tmp/before", "/mnt/before")
+        .replace("set -e;", "set -e; mount -t tmpfs tmpfs /mnt;");
+    let child = Command::new("unshare")
+        .args(["--mount", "--net", "sh", "-c", &script])
+        .env("LONGHAUL_STATE_DIR", "/mnt/state")
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let ended = end(child);
+    assert_eq!(ended.code, Some(0), "{}{}", ended.stdout, ended.stderr);
+    for line in ["net.ipv4.tcp_sack = 1", "net.ipv4.tcp_wmem = 4096 16384 1000341504"] {
+        assert!(ended.stdout.contains(line), "{}", ended.stdout);
+    }
+    let names: Vec<&str> =
+        ended.stdout.lines().filter(|line| line.contains("90-longhaul.conf")).collect();
+    assert_eq!(names.len(), 2, "nothing beside it: {}", ended.stdout);
+}
+
+/// The same command on a host of a lab that runs; the other host stays.
+pub(crate) fn a_labs_host_is_tuned() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = "rate=100mbit,rtt=10ms";
+    let lab = start(&["lab", "run", "--link", path, "--name", "tuned", "--", "sleep", "600"]);
+    let exec = |host: &str, word: &str| {
+        run(&["lab", "exec", "--lab", "tuned", host, "cat", &format!("/proc/sys/net/ipv4/{word}")])
+    };
+    until("the lab stands", || exec("server", "tcp_rmem").code == Some(0));
+    let before = (exec("server", "tcp_rmem").stdout, exec("client", "tcp_rmem").stdout);
+    let here = NetNs::current().unwrap();
+    let inside = |words: &[&str]| -> Ended {
+        let words = [words, &["--in-lab", "tuned:server"]].concat();
+        end(tune(&here, folder.path(), &words))
+    };
+    let ended = inside(&apply());
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    assert!(exec("server", "tcp_rmem").stdout.trim_end().ends_with("1000341504"));
+    assert_eq!(exec("client", "tcp_rmem").stdout, before.1);
+    let status: Value = serde_json::from_str(&inside(&["status", "--json"]).stdout).unwrap();
+    assert_eq!(status["applied"].as_array().unwrap().len(), 1, "{status}");
+    assert_eq!(inside(&["rollback", "--yes"]).code, Some(0));
+    assert_eq!(exec("server", "tcp_rmem").stdout, before.0);
+    // The machine's file is not a lab's to write.
+    let ended = inside(&[&apply()[..], &["--persist"]].concat());
+    assert!(ended.code == Some(2) && ended.stderr.contains("--persist"), "{}", ended.stderr);
+    signal("INT", lab.id());
+    let ended = end(lab);
+    assert!(worked(&ended, 130), "{ended:?}");
+}

@@ -1,0 +1,280 @@
+//! A machine made of files below a temporary folder, which can be made to die
+//! at any of its operations.
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use tune::{Disk, Goal, Identity, Ledger, Lock, Settings, advise};
+use units::ByteCount;
+
+/// How far the last operation came.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Last {
+    Not,
+    Half,
+    Whole,
+}
+
+pub(crate) struct Fake {
+    dir: tempfile::TempDir,
+    pub(crate) state: PathBuf,
+    pub(crate) conf: PathBuf,
+    /// Operations until death, and how far the last one comes.
+    death: Cell<Option<(u32, Last)>>,
+    dead: Cell<bool>,
+    /// Settings that refuse to be opened for writing, and how.
+    pub(crate) closed: RefCell<BTreeMap<String, i32>>,
+    /// Settings that refuse a write once opened.
+    pub(crate) refusing: RefCell<BTreeMap<String, i32>>,
+    /// Settings that take no number above this.
+    pub(crate) bounds: RefCell<BTreeMap<String, u64>>,
+}
+
+/// The settings of a common kernel.
+pub(crate) const DEFAULTS: [(&str, &str); 15] = [
+    ("net.ipv4.tcp_rmem", "4096 131072 6291456"),
+    ("net.ipv4.tcp_wmem", "4096 16384 4194304"),
+    ("net.ipv4.tcp_mem", "286533 382045 573066"),
+    ("net.core.rmem_max", "212992"),
+    ("net.core.wmem_max", "212992"),
+    ("net.core.optmem_max", "131072"),
+    ("net.core.default_qdisc", "pfifo_fast"),
+    ("net.ipv4.tcp_window_scaling", "1"),
+    ("net.ipv4.tcp_timestamps", "1"),
+    ("net.ipv4.tcp_sack", "1"),
+    ("net.ipv4.tcp_moderate_rcvbuf", "1"),
+    ("net.ipv4.tcp_no_metrics_save", "0"),
+    ("net.ipv4.tcp_mtu_probing", "0"),
+    ("net.ipv4.tcp_congestion_control", "cubic"),
+    ("net.ipv4.tcp_available_congestion_control", "reno cubic bbr"),
+];
+
+impl Fake {
+    pub(crate) fn new() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let (state, etc) = (dir.path().join("state/tune"), dir.path().join("etc/sysctl.d"));
+        fs::create_dir_all(&etc).unwrap();
+        for folder in ["sys/net/ipv4", "sys/net/core"] {
+            fs::create_dir_all(dir.path().join(folder)).unwrap();
+        }
+        let fake = Fake {
+            dir,
+            state,
+            conf: etc.join("90-longhaul.conf"),
+            death: Cell::new(None),
+            dead: Cell::new(false),
+            closed: RefCell::default(),
+            refusing: RefCell::default(),
+            bounds: RefCell::default(),
+        };
+        for (key, value) in DEFAULTS {
+            fake.put(key, value);
+        }
+        fake
+    }
+
+    fn file(&self, key: &str) -> PathBuf {
+        self.dir.path().join("sys").join(key.replace('.', "/"))
+    }
+
+    /// Sets a value from outside, as somebody else would.
+    pub(crate) fn put(&self, key: &str, value: &str) {
+        fs::write(self.file(key), value.replace(' ', "\t") + "\n").unwrap();
+    }
+
+    pub(crate) fn get(&self, key: &str) -> String {
+        let text = fs::read_to_string(self.file(key)).unwrap();
+        text.split_whitespace().collect::<Vec<_>>().join(" ")
+    }
+
+    pub(crate) fn hide(&self, key: &str) {
+        fs::remove_file(self.file(key)).unwrap();
+    }
+
+    /// All that must be as before in the end.
+    pub(crate) fn snapshot(&self) -> (Vec<String>, Option<String>) {
+        let values = DEFAULTS.iter().map(|(key, _)| self.get(key)).collect();
+        (values, fs::read_to_string(&self.conf).ok())
+    }
+
+    /// What is left of runs, the lock aside.
+    pub(crate) fn left(&self) -> Vec<String> {
+        let mut left = self.list(&self.state).unwrap();
+        left.retain(|name| name != "lock");
+        let folder = self.conf.parent().unwrap();
+        left.extend(self.list(folder).unwrap().into_iter().filter(|n| n != "90-longhaul.conf"));
+        left
+    }
+
+    pub(crate) fn ledger(&self) -> Ledger<'_> {
+        Ledger {
+            settings: self,
+            disk: self,
+            folder: &self.state,
+            persisted: &self.conf,
+            here: identity(),
+            now_s: 1_800_000_000,
+        }
+    }
+
+    pub(crate) fn lock(&self) -> Lock {
+        Lock::take(&self.state).unwrap()
+    }
+
+    pub(crate) fn plan(&self, goal: &Goal) -> record::TunePlan {
+        advise(self, goal, None, Some(ByteCount::from_bytes(16 << 30))).unwrap()
+    }
+
+    /// From now on so many operations happen, the last of them so far.
+    pub(crate) fn die_at(&self, operation: u32, last: Last) {
+        self.death.set(Some((operation, last)));
+        self.dead.set(false);
+    }
+
+    /// Another process; tells whether the one before had died.
+    pub(crate) fn revive(&self) -> bool {
+        self.death.set(None);
+        self.dead.replace(false)
+    }
+
+    fn alive(&self) -> io::Result<()> {
+        if self.dead.get() { Err(io::Error::other("killed")) } else { Ok(()) }
+    }
+
+    /// One operation that changes something. A process that is killed in it
+    /// hears nothing of how far it came.
+    fn step<T>(&self, half: impl FnOnce(), whole: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
+        self.alive()?;
+        match self.death.get() {
+            None => return whole(),
+            Some((more, last)) if more > 1 => {
+                self.death.set(Some((more - 1, last)));
+                return whole();
+            }
+            Some((_, Last::Not)) => {}
+            Some((_, Last::Half)) => half(),
+            Some((_, Last::Whole)) => drop(whole()),
+        }
+        self.dead.set(true);
+        Err(io::Error::other("killed"))
+    }
+
+    /// The rule that everything rests on: what is about to be changed is in a
+    /// journal, with what was before.
+    fn journal_has(&self, key: &str, now: &str, to: &str) {
+        let known = self.list(&self.state).unwrap().iter().any(|name| {
+            let text = fs::read_to_string(self.state.join(name)).unwrap_or_default();
+            name.ends_with(".journal")
+                && text.contains(key)
+                && (text.contains(&format!("\"before\":\"{now}\""))
+                    || text.contains(&format!("\"before\":\"{to}\"")))
+        });
+        assert!(known, "{key} is set from {now} to {to} without a journal");
+    }
+}
+
+pub(crate) fn identity() -> Identity {
+    Identity {
+        machine: "5f3a".to_owned(),
+        hostname: "here".to_owned(),
+        boot: "first".to_owned(),
+        network: 4_026_531_840,
+    }
+}
+
+impl Settings for Fake {
+    fn read(&self, key: &str) -> io::Result<String> {
+        self.alive()?;
+        let text = fs::read_to_string(self.file(key))?;
+        Ok(text.split_whitespace().collect::<Vec<_>>().join(" "))
+    }
+
+    fn write(&self, key: &str, value: &str) -> io::Result<()> {
+        let now = self.read(key)?;
+        self.journal_has(key, &now, value);
+        if let Some(error) = self.refusing.borrow().get(key) {
+            // Some numbers are taken before the one that is refused.
+            let mixed = value.split(' ').take(1).chain(now.split(' ').skip(1));
+            self.put(key, &mixed.collect::<Vec<_>>().join(" "));
+            // Only the new value is refused, not the one before.
+            if !self.journal_before(key, value) {
+                return Err(io::Error::from_raw_os_error(*error));
+            }
+        }
+        let bounded = match (self.bounds.borrow().get(key), value.parse::<u64>()) {
+            (Some(bound), Ok(number)) => number.min(*bound).to_string(),
+            _ => value.to_owned(),
+        };
+        let half = || {
+            let mixed = value.split(' ').take(1).chain(now.split(' ').skip(1));
+            self.put(key, &mixed.collect::<Vec<_>>().join(" "));
+        };
+        self.step(half, || {
+            self.put(key, &bounded);
+            Ok(())
+        })
+    }
+
+    fn may_write(&self, key: &str) -> io::Result<()> {
+        self.alive()?;
+        if let Some(error) = self.closed.borrow().get(key) {
+            return Err(io::Error::from_raw_os_error(*error));
+        }
+        fs::metadata(self.file(key)).map(drop)
+    }
+}
+
+impl Fake {
+    fn journal_before(&self, key: &str, value: &str) -> bool {
+        let pair = format!("\"key\":\"{key}\",\"before\":\"{value}\"");
+        self.list(&self.state).unwrap().iter().any(|name| {
+            fs::read_to_string(self.state.join(name)).unwrap_or_default().contains(&pair)
+        })
+    }
+}
+
+impl Disk for Fake {
+    fn load(&self, file: &Path) -> io::Result<Vec<u8>> {
+        self.alive()?;
+        fs::read(file)
+    }
+
+    fn list(&self, folder: &Path) -> io::Result<Vec<String>> {
+        let Ok(entries) = fs::read_dir(folder) else { return Ok(Vec::new()) };
+        Ok(entries.map(|e| e.unwrap().file_name().into_string().unwrap()).collect())
+    }
+
+    fn make_folder(&self, folder: &Path) -> io::Result<()> {
+        self.step(|| (), || fs::create_dir_all(folder))
+    }
+
+    fn store(&self, file: &Path, bytes: &[u8]) -> io::Result<()> {
+        let half = || fs::write(file, &bytes[..bytes.len() / 2]).unwrap();
+        self.step(half, || fs::write(file, bytes))
+    }
+
+    fn append(&self, file: &Path, bytes: &[u8]) -> io::Result<()> {
+        let with = |more: &[u8]| {
+            let mut all = fs::read(file)?;
+            all.extend(more);
+            fs::write(file, all)
+        };
+        self.step(|| with(&bytes[..bytes.len() / 2]).unwrap(), || with(bytes))
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        self.step(|| (), || fs::rename(from, to))
+    }
+
+    fn remove(&self, file: &Path) -> io::Result<()> {
+        self.step(
+            || (),
+            || match fs::remove_file(file) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+                removed => removed,
+            },
+        )
+    }
+}
