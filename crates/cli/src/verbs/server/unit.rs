@@ -59,8 +59,11 @@ fn text(word: OsString) -> Result<String, Failure> {
     })
 }
 
+/// A credential's name in the unit, and the file it is read from.
+type Credential = (String, String);
+
 /// The command line as the unit repeats it.
-fn flags(given: &[String]) -> Result<(Vec<String>, Vec<(String, String)>), Failure> {
+fn flags(given: &[String]) -> Result<(Vec<String>, Vec<Credential>), Failure> {
     let (mut flags, mut files) = (Vec::new(), Vec::new());
     let mut words = given.iter().filter(|word| *word != "--systemd-unit");
     while let Some(word) = words.next() {
