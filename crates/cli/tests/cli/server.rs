@@ -2,6 +2,7 @@
 //! admits, and that a crowd neither fills its memory nor its log.
 
 use crate::program::{Server, command, printed, run};
+use host::clock;
 use probe::StopFlag;
 use probe::client::{self, ClientConfig};
 use serde_json::Value;
@@ -12,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// A test of so many seconds that runs beside; its server has told of it.
 fn begin(server: &mut Server, seconds: &str) -> Child {
@@ -67,7 +68,7 @@ fn a_second_signal_ends_at_once_and_clients_are_told() {
     for second in ["TERM", "INT"] {
         let mut server = Server::start(&[]);
         let client = begin(&mut server, "60");
-        let before = Instant::now();
+        let before = clock::now();
         server.signal("TERM");
         assert!(server.line().contains("may finish"));
         // Signals closer together than this are one that came by two ways.
@@ -122,10 +123,10 @@ fn metrics_follow_a_test() {
     assert!(scrape(&address, "/").starts_with("HTTP/1.1 404 "));
     // A crowd that says nothing is closed in time, and the page is there again.
     let crowd: Vec<TcpStream> = (0..20).map(|_| TcpStream::connect(&address).unwrap()).collect();
-    let until = Instant::now() + Duration::from_secs(20);
+    let until = clock::now() + Duration::from_secs(20);
     let mut answer = String::new();
     while !answer.starts_with("HTTP/1.1 200 ") {
-        assert!(Instant::now() < until);
+        assert!(clock::now() < until);
         thread::sleep(Duration::from_millis(200));
         let mut connection = TcpStream::connect(&address).unwrap();
         let _ = connection.write_all(b"GET /metrics HTTP/1.1\r\n\r\n");
@@ -276,7 +277,7 @@ fn crowd(port: &str, a_second: u64, lasting: Duration) -> u64 {
     thread::scope(|scope| {
         for _ in 0..4 {
             scope.spawn(|| {
-                let began = Instant::now();
+                let began = clock::now();
                 while !over.load(Ordering::Relaxed) && began.elapsed() < lasting {
                     let number = count.fetch_add(1, Ordering::Relaxed);
                     let due = Duration::from_micros(number * 1_000_000 / a_second);

@@ -5,6 +5,7 @@ use crate::{
     ground::{Ground, run, short},
     puppet::{Puppet, STEPS, greet},
 };
+use host::clock;
 use iperf3::{Refusal, State, datagram, framing};
 use probe::{ProbeError, RefusalReason, ServerEvent};
 use record::{Direction, Protocol};
@@ -13,7 +14,7 @@ use std::{
     io::Write,
     net::{TcpStream, UdpSocket},
     thread,
-    time::{Duration, Instant},
+    time::Duration,
 };
 use units::{BitRate, ByteCount};
 
@@ -144,10 +145,10 @@ fn clients_behind_one_address_do_not_mix_their_datagrams() {
 
 /// How many datagrams come within half a second.
 fn still_comes(socket: &UdpSocket) -> usize {
-    let until = Instant::now() + Duration::from_millis(500);
+    let until = clock::now() + Duration::from_millis(500);
     socket.set_read_timeout(Some(Duration::from_millis(100))).unwrap();
     let mut came = 0;
-    while Instant::now() < until {
+    while clock::now() < until {
         came += usize::from(socket.recv(&mut [0; 2048]).is_ok());
     }
     came
@@ -200,7 +201,7 @@ fn limits_are_kept() {
     let limit = RefusalReason::Limit;
     ground.told(|event| matches!(event, ServerEvent::Refused { reason, .. } if *reason == limit));
     // One that asks for nothing and takes all there is: ended within two spans.
-    let before = Instant::now();
+    let before = clock::now();
     refuse(&|_| (), Refusal::TOTAL_RATE);
     assert!(before.elapsed() < Duration::from_secs(15), "{:?}", before.elapsed());
     ground.told(|event| matches!(event, ServerEvent::Failed { why, .. } if why.contains("limit")));

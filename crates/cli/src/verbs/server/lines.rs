@@ -237,7 +237,7 @@ mod tests {
     fn a_udp_test_tells_its_loss_whoever_counted_it() {
         for (sending, ending) in [
             (false, "received 3 MB in 2.00 s, 12 Mbit/s, lost 5 of 200 (2.5 %), jitter 3 ms"),
-            (true, "sent 3 MB in 2.00 s, 12 Mbit/s, lost 100 of 200 (50 %), jitter 0 ns"),
+            (true, "sent 3 MB in 2.00 s, 12 Mbit/s, lost 100 of 200 (50 %), jitter 0 ms"),
         ] {
             let mut log = log(false);
             let now = clock::now();

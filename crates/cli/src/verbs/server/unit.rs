@@ -15,14 +15,16 @@ const GRACE_S: u64 = 60;
 /// Flags whose files the unit hands over, since its user may read no others.
 const FILES: [&str; 3] = ["tokens", "private-key", "users"];
 
+/// Name and path of a file that the unit hands over.
+type File = (String, String);
+
 /// What a unit depends on.
 #[derive(Debug)]
 struct Unit {
     program: String,
     /// The server's flags; files handed over are named by `%d`.
     flags: Vec<String>,
-    /// Name and path of each such file.
-    files: Vec<(String, String)>,
+    files: Vec<File>,
     stop_s: u64,
     tasks: u64,
     low_port: bool,
@@ -59,11 +61,8 @@ fn text(word: OsString) -> Result<String, Failure> {
     })
 }
 
-/// A credential's name in the unit, and the file it is read from.
-type Credential = (String, String);
-
 /// The command line as the unit repeats it.
-fn flags(given: &[String]) -> Result<(Vec<String>, Vec<Credential>), Failure> {
+fn flags(given: &[String]) -> Result<(Vec<String>, Vec<File>), Failure> {
     let (mut flags, mut files) = (Vec::new(), Vec::new());
     let mut words = given.iter().filter(|word| *word != "--systemd-unit");
     while let Some(word) = words.next() {

@@ -38,6 +38,12 @@ pub(super) fn line(
     datagrams: &[Datagrams],
     style: &Style,
 ) -> String {
+    let line = words(event, both, datagrams, style);
+    // The one letter of our units beyond ASCII.
+    if style.unicode { line } else { line.replace('µ', "u") }
+}
+
+fn words(event: &ServerEvent, both: bool, datagrams: &[Datagrams], style: &Style) -> String {
     match event {
         ServerEvent::Started { session, started } => begun(*session, started),
         ServerEvent::Interval { session, interval } => {
