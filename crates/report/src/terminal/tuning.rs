@@ -271,6 +271,95 @@ mod tests {
         assert_eq!(date(4_107_542_400), "2100-03-01 00:00 UTC");
     }
 
+    const KEY: &str = "net.ipv4.tcp_rmem";
+
+    fn styles() -> impl Iterator<Item = Style> {
+        [1, 40, 80, 200]
+            .into_iter()
+            .flat_map(|width| [true, false].map(|unicode| Style { colour: false, width, unicode }))
+    }
+
+    fn fits(text: &str, style: &Style) {
+        for line in text.lines() {
+            assert!(line.chars().count() <= style.width, "{}: {line}", style.width);
+            assert!(style.unicode || line.is_ascii(), "{line}");
+            assert_eq!(line, line.trim_end());
+        }
+    }
+
+    fn undone(state: State, note: &str) -> Undone {
+        let (found, before) = (Some("1 2 3".to_owned()), Some("4 5 6".to_owned()));
+        Undone { key: KEY.to_owned(), found, before, state, note: note.to_owned() }
+    }
+
+    #[test]
+    fn every_end_of_a_rollback_is_told_and_fits() {
+        use State::{AsBefore, Failed, Gone, Left, Overwritten, Restored};
+        let all = [Restored, AsBefore, Overwritten, Left, Gone, Failed];
+        let report = TuneUndone {
+            schema: String::new(),
+            version: String::new(),
+            undone: 1,
+            remain: 1,
+            settings: all.map(|state| undone(state, "because … of µ")).to_vec(),
+            notes: vec!["a note that goes on for a while, so that it has to be wrapped".into()],
+        };
+        for style in styles() {
+            fits(&untuned(&report, &style), &style);
+        }
+        let text = untuned(&report, &Style { colour: false, width: 200, unicode: true });
+        for part in [
+            "1 plan undone; 1 still applied",
+            "- net.ipv4.tcp_rmem = 4 5 6: put back",
+            "! net.ipv4.tcp_rmem = 4 5 6: overwrote someone else's value 1 2 3",
+            "! net.ipv4.tcp_rmem = 1 2 3: left as it is; because",
+            "x net.ipv4.tcp_rmem = 1 2 3: not put back",
+        ] {
+            assert!(text.contains(part), "{part}: {text}");
+        }
+    }
+
+    #[test]
+    fn every_standing_is_told_and_fits() {
+        use Standing::{AsBefore, AsSet, Foreign, Gone, Unreadable};
+        let held = |standing| Held {
+            key: KEY.to_owned(),
+            before: "4 5 6".to_owned(),
+            set: "7 8 9".to_owned(),
+            now: (standing != Unreadable).then(|| "1 2 3".to_owned()),
+            standing,
+        };
+        let holding = |broken_off, earlier_boot| Holding {
+            goal: "10 Gbit/s over 200 ms".to_owned(),
+            since_s: 0,
+            journal: "/var/lib/longhaul/000001.journal".to_owned(),
+            broken_off,
+            earlier_boot,
+            settings: [AsSet, AsBefore, Foreign, Gone, Unreadable].map(held).to_vec(),
+            file: None,
+        };
+        let status = TuneStatus {
+            schema: String::new(),
+            version: String::new(),
+            at_s: 7_200,
+            applied: vec![holding(true, false), holding(false, true)],
+        };
+        for style in styles() {
+            fits(&tune_status(&status, &style), &style);
+        }
+        let text = tune_status(&status, &Style { colour: false, width: 200, unicode: true });
+        for part in [
+            "1970-01-01 00:00 UTC, 2 h ago",
+            "broken off before its end",
+            "before the last boot",
+            "+ net.ipv4.tcp_rmem = 7 8 9",
+            "! net.ipv4.tcp_rmem = 1 2 3; 7 8 9 was set, 4 5 6 before",
+            "! net.ipv4.tcp_rmem = nothing that can be read",
+        ] {
+            assert!(text.contains(part), "{part}: {text}");
+        }
+    }
+
     #[test]
     fn ages_are_short() {
         assert_eq!(age(119), "119 s");

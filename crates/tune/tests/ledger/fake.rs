@@ -53,7 +53,8 @@ pub(crate) const DEFAULTS: [(&str, &str); 15] = [
 
 impl Fake {
     pub(crate) fn new() -> Self {
-        let dir = tempfile::tempdir().unwrap();
+        // In memory where there is such a folder: hundreds of machines are made.
+        let dir = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
         let (state, etc) = (dir.path().join("state/tune"), dir.path().join("etc/sysctl.d"));
         fs::create_dir_all(&etc).unwrap();
         for folder in ["sys/net/ipv4", "sys/net/core"] {
