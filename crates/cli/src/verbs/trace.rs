@@ -34,7 +34,7 @@ pub(crate) struct TraceArgs {
     /// An answer after more than this counts for nothing; TCP's is 990ms at most
     #[arg(long, short = 'W', value_name = "TIME", default_value = "1s", value_parser = time)]
     timeout: Duration,
-    /// Send UDP [default]
+    /// Send UDP, the default
     #[arg(long)]
     udp: bool,
     /// Send ICMP echoes

@@ -93,7 +93,7 @@ pub(crate) struct CommonFlags {
     #[arg(long, value_name = "FORMAT", num_args = 0..=1, require_equals = true)]
     #[arg(default_missing_value = "%c ")]
     pub(crate) timestamps: Option<String>,
-    /// Milliseconds without data after which a receiver gives up [120000]
+    /// Milliseconds without data after which a receiver gives up (default: 120000)
     #[arg(long, value_name = "MS", value_parser = number::<ReceiveTimeout>)]
     pub(crate) rcv_timeout: Option<u32>,
     /// Milliseconds that sent data may stay without acknowledgement
@@ -149,7 +149,7 @@ pub(crate) struct ServerFlags {
     /// Who may test: a line for each, name,sha256
     #[arg(long, value_name = "FILE", requires = "rsa_private_key_path")]
     pub(crate) authorized_users_path: Option<PathBuf>,
-    /// Seconds that a client's clock may be off [10]
+    /// Seconds that a client's clock may be off (default: 10)
     #[arg(long, value_name = "SECONDS", value_parser = number::<Skew>)]
     pub(crate) time_skew_threshold: Option<u32>,
     #[arg(long, hide = true)]
@@ -178,7 +178,7 @@ pub(crate) struct ClientFlags {
     pub(crate) fq_rate: Option<u64>,
     #[arg(long, hide = true)]
     pub(crate) no_fq_socket_pacing: bool,
-    /// Seconds of the test; 0 goes on until it is stopped [10]
+    /// Seconds of the test; 0 goes on until it is stopped (default: 10)
     #[arg(long, short, value_name = "SECONDS", value_parser = number::<Duration>)]
     #[arg(conflicts_with_all = ["bytes", "blockcount"])]
     pub(crate) time: Option<u32>,
