@@ -84,9 +84,9 @@ fn memory(plan: &TunePlan) -> String {
     text
 }
 
-/// What came of applying a plan.
+/// What came of applying a plan; `undo` is the command that undoes it.
 #[must_use]
-pub fn tuned(applied: &TuneApplied, style: &Style) -> String {
+pub fn tuned(applied: &TuneApplied, undo: &str, style: &Style) -> String {
     let set = applied.settings.iter().filter(|one| one.outcome != Outcome::Skipped).count();
     let verb = if applied.dry_run { "Would set" } else { "Set" };
     let count = match (set, applied.settings.len()) {
@@ -101,9 +101,12 @@ pub fn tuned(applied: &TuneApplied, style: &Style) -> String {
     if let Some(file) = &applied.persisted {
         lines.extend(row(style, "At boot", ink::PLAIN, file));
     }
+    for note in &applied.notes {
+        lines.extend(row(style, "Note", ink::PLAIN, note));
+    }
     if let Some(journal) = &applied.journal {
         lines.extend(row(style, "Journal", ink::PLAIN, journal));
-        lines.extend(row(style, "Undo", ink::PLAIN, "longhaul tune rollback"));
+        lines.extend(row(style, "Undo", ink::PLAIN, undo));
     }
     block(lines)
 }

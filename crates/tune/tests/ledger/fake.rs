@@ -28,6 +28,8 @@ pub(crate) struct Fake {
     pub(crate) closed: RefCell<BTreeMap<String, i32>>,
     /// Settings that refuse a write once opened.
     pub(crate) refusing: RefCell<BTreeMap<String, i32>>,
+    /// Whether every write is refused, as to another user.
+    pub(crate) frozen: Cell<bool>,
     /// Settings that take no number above this.
     pub(crate) bounds: RefCell<BTreeMap<String, u64>>,
 }
@@ -68,6 +70,7 @@ impl Fake {
             dead: Cell::new(false),
             closed: RefCell::default(),
             refusing: RefCell::default(),
+            frozen: Cell::new(false),
             bounds: RefCell::default(),
         };
         for (key, value) in DEFAULTS {
@@ -194,6 +197,9 @@ impl Settings for Fake {
 
     fn write(&self, key: &str, value: &str) -> io::Result<()> {
         let now = self.read(key)?;
+        if self.frozen.get() {
+            return Err(io::Error::from_raw_os_error(13));
+        }
         self.journal_has(key, &now, value);
         if let Some(error) = self.refusing.borrow().get(key) {
             // Some numbers are taken before the one that is refused.
