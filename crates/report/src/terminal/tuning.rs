@@ -134,11 +134,12 @@ fn written(one: &Written, style: &Style) -> Vec<Line> {
 pub fn untuned(undone: &TuneUndone, style: &Style) -> String {
     let count = match undone.undone {
         0 if undone.remain == 0 => "nothing is applied".to_owned(),
-        0 => "not done".to_owned(),
+        0 => "not all is as before".to_owned(),
         many => format!("{many} plan{} undone", plural(many)),
     };
     let remain = match undone.remain {
         0 => String::new(),
+        _ if undone.undone == 0 => String::new(),
         many => format!("; {many} still applied (--all undoes all)"),
     };
     let mut lines = row(style, "Rollback", ink::PLAIN, &(count + &remain));
