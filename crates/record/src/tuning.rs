@@ -120,6 +120,8 @@ pub struct TuneApplied {
     pub settings: Vec<Written>,
     /// The file that sets them at each boot, where one was asked for.
     pub persisted: Option<String>,
+    /// What else to know.
+    pub notes: Vec<String>,
     /// Whether nothing was written because `--dry-run` asked so.
     pub dry_run: bool,
 }

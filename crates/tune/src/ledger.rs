@@ -138,8 +138,12 @@ impl<'a> Ledger<'a> {
             };
             settings.push(written);
         }
-        let persisted =
-            if persist { self.persist(&mut journal, earlier, &mut settings)? } else { None };
+        let mut notes = Vec::new();
+        let persisted = if persist {
+            self.persist(&mut journal, earlier, &mut settings, &mut notes)?
+        } else {
+            None
+        };
         if journal.set.is_empty() && journal.file.is_none() {
             shelf.forget(&journal)?;
             return match refusal {
@@ -150,7 +154,8 @@ impl<'a> Ledger<'a> {
             };
         }
         shelf.add(&journal, &Line::Ended)?;
-        Ok(applied(plan, Some(&journal), settings, persisted, false))
+        let applied = applied(plan, Some(&journal), settings, persisted, false);
+        Ok(TuneApplied { notes, ..applied })
     }
 
     fn prepare(&self, plan: &TunePlan) -> Result<Prepared, LedgerError> {
@@ -208,6 +213,7 @@ impl<'a> Ledger<'a> {
         journal: &mut Journal,
         earlier: Vec<(String, String)>,
         settings: &mut Vec<Written>,
+        notes: &mut Vec<String>,
     ) -> Result<Option<String>, LedgerError> {
         let path = self.persisted.display().to_string();
         let unreadable =
@@ -217,6 +223,7 @@ impl<'a> Ledger<'a> {
         let values: Vec<(String, String)> = earlier.into_iter().chain(now).collect();
         let values: Vec<(&str, &str)> = values.iter().map(|(k, v)| (&**k, &**v)).collect();
         let planned = persist::text(before.as_deref(), &values);
+        notes.extend(self.later_files(&values));
         if values.is_empty() || before.as_ref() == Some(&planned) {
             return Ok(before.is_some().then_some(path));
         }
@@ -234,6 +241,26 @@ impl<'a> Ledger<'a> {
             return Ok(None);
         }
         Ok(Some(path))
+    }
+
+    /// What wins over the file for each boot: files whose names come later set
+    /// theirs later (sysctl.d(5)).
+    fn later_files(&self, values: &[(&str, &str)]) -> Vec<String> {
+        let (Some(folder), Some(own)) = (self.persisted.parent(), self.persisted.file_name())
+        else {
+            return Vec::new();
+        };
+        let own = own.to_string_lossy();
+        let mut names = self.disk.list(folder).unwrap_or_default();
+        names.retain(|name| name.ends_with(".conf") && **name > *own);
+        names.sort_unstable();
+        let other = |name: String| {
+            let file = folder.join(name);
+            let text = String::from_utf8(self.disk.load(&file).ok()?).ok()?;
+            let key = persist::contradicted(&text, values)?;
+            Some(format!("{} sets {key} to another value at each boot, and wins", file.display()))
+        };
+        names.into_iter().filter_map(other).collect()
     }
 
     /// The text of the file for each boot; `None` where there is none.
@@ -273,6 +300,7 @@ fn applied(
         journal: journal.map(|journal| journal.path.display().to_string()),
         settings,
         persisted,
+        notes: Vec::new(),
         dry_run,
     }
 }

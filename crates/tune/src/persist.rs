@@ -17,6 +17,15 @@ pub(crate) fn text(before: Option<&str>, values: &[(&str, &str)]) -> String {
     HEAD.to_owned() + &lines.collect::<String>()
 }
 
+/// The first of `values` that another file sets to something else.
+pub(crate) fn contradicted<'v>(text: &str, values: &[(&'v str, &str)]) -> Option<&'v str> {
+    let theirs = parse(text);
+    let other = |(key, value): &&(&str, &str)| {
+        theirs.get(*key).is_some_and(|their| !crate::apply::same(their, value))
+    };
+    values.iter().find(other).map(|(key, _)| *key)
+}
+
 fn parse(text: &str) -> BTreeMap<String, String> {
     let pair = |line: &str| {
         let (key, value) = line.split_once('=')?;
@@ -38,6 +47,9 @@ mod tests {
         let first = text(None, &[("net.ipv4.tcp_rmem", "1 2 3"), ("net.ipv4.tcp_sack", "1")]);
         let second = text(Some(&first), &[("net.ipv4.tcp_rmem", "1 2 4")]);
         assert_eq!(second, format!("{HEAD}net.ipv4.tcp_rmem = 1 2 4\nnet.ipv4.tcp_sack = 1\n"));
+        assert_eq!(contradicted(&first, &[("net.ipv4.tcp_rmem", "1\t2 3")]), None);
+        let other = [("net.ipv4.tcp_sack", "1"), ("net.ipv4.tcp_rmem", "1 2 4")];
+        assert_eq!(contradicted(&first, &other), Some("net.ipv4.tcp_rmem"));
         assert_eq!(text(Some("; a\n#b=1\nkernel.panic=1\nx\n"), &[]), HEAD);
     }
 }

@@ -87,7 +87,14 @@ pub(crate) fn run(args: &TuneArgs, console: &mut Console) -> Outcome {
             console.print(&text);
             Ok(DONE)
         }
-        What::Apply(apply) => apply::run(apply, &journals()?, args.json, console),
+        What::Apply(apply) => {
+            // Inside a lab we were told where the journals are.
+            let undo = match &args.journals {
+                Some(_) => "longhaul tune rollback, with the same --in-lab",
+                None => "longhaul tune rollback",
+            };
+            apply::run(apply, &journals()?, args.json, undo, console)
+        }
         What::Rollback(rollback) => rollback::run(rollback, &journals()?, args.json, console),
         What::Status(_) => rollback::status(&journals()?, args.json, console),
     }

@@ -150,7 +150,7 @@ pub(crate) fn a_labs_host_is_tuned() {
     // The machine's file is not a lab's to write.
     let ended = inside(&[&apply()[..], &["--persist"]].concat());
     assert!(ended.code == Some(2) && ended.stderr.contains("--persist"), "{}", ended.stderr);
-    signal("INT", lab.id());
+    signal("TERM", lab.id());
     let ended = end(lab);
-    assert!(worked(&ended, 130), "{ended:?}");
+    assert!(worked(&ended, 128 + 15), "{ended:?}");
 }

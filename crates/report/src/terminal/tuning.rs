@@ -84,9 +84,9 @@ fn memory(plan: &TunePlan) -> String {
     text
 }
 
-/// What came of applying a plan.
+/// What came of applying a plan; `undo` is the command that undoes it.
 #[must_use]
-pub fn tuned(applied: &TuneApplied, style: &Style) -> String {
+pub fn tuned(applied: &TuneApplied, undo: &str, style: &Style) -> String {
     let set = applied.settings.iter().filter(|one| one.outcome != Outcome::Skipped).count();
     let verb = if applied.dry_run { "Would set" } else { "Set" };
     let count = match (set, applied.settings.len()) {
@@ -101,9 +101,12 @@ pub fn tuned(applied: &TuneApplied, style: &Style) -> String {
     if let Some(file) = &applied.persisted {
         lines.extend(row(style, "At boot", ink::PLAIN, file));
     }
+    for note in &applied.notes {
+        lines.extend(row(style, "Note", ink::PLAIN, note));
+    }
     if let Some(journal) = &applied.journal {
         lines.extend(row(style, "Journal", ink::PLAIN, journal));
-        lines.extend(row(style, "Undo", ink::PLAIN, "longhaul tune rollback"));
+        lines.extend(row(style, "Undo", ink::PLAIN, undo));
     }
     block(lines)
 }
@@ -131,11 +134,12 @@ fn written(one: &Written, style: &Style) -> Vec<Line> {
 pub fn untuned(undone: &TuneUndone, style: &Style) -> String {
     let count = match undone.undone {
         0 if undone.remain == 0 => "nothing is applied".to_owned(),
-        0 => "not done".to_owned(),
+        0 => "not all is as before".to_owned(),
         many => format!("{many} plan{} undone", plural(many)),
     };
     let remain = match undone.remain {
         0 => String::new(),
+        _ if undone.undone == 0 => String::new(),
         many => format!("; {many} still applied (--all undoes all)"),
     };
     let mut lines = row(style, "Rollback", ink::PLAIN, &(count + &remain));

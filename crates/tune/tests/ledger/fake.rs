@@ -28,6 +28,8 @@ pub(crate) struct Fake {
     pub(crate) closed: RefCell<BTreeMap<String, i32>>,
     /// Settings that refuse a write once opened.
     pub(crate) refusing: RefCell<BTreeMap<String, i32>>,
+    /// Whether every write is refused, as to another user.
+    pub(crate) frozen: Cell<bool>,
     /// Settings that take no number above this.
     pub(crate) bounds: RefCell<BTreeMap<String, u64>>,
 }
@@ -68,6 +70,7 @@ impl Fake {
             dead: Cell::new(false),
             closed: RefCell::default(),
             refusing: RefCell::default(),
+            frozen: Cell::new(false),
             bounds: RefCell::default(),
         };
         for (key, value) in DEFAULTS {
@@ -176,6 +179,13 @@ impl Fake {
     }
 }
 
+/// The first numbers of one value and the last of another.
+fn half_of(value: &str, now: &str) -> String {
+    let some = value.split(' ').count().div_ceil(2);
+    let mixed = value.split(' ').take(some).chain(now.split(' ').skip(some));
+    mixed.collect::<Vec<_>>().join(" ")
+}
+
 pub(crate) fn identity() -> Identity {
     Identity {
         machine: "5f3a".to_owned(),
@@ -194,11 +204,13 @@ impl Settings for Fake {
 
     fn write(&self, key: &str, value: &str) -> io::Result<()> {
         let now = self.read(key)?;
+        if self.frozen.get() {
+            return Err(io::Error::from_raw_os_error(13));
+        }
         self.journal_has(key, &now, value);
         if let Some(error) = self.refusing.borrow().get(key) {
             // Some numbers are taken before the one that is refused.
-            let mixed = value.split(' ').take(1).chain(now.split(' ').skip(1));
-            self.put(key, &mixed.collect::<Vec<_>>().join(" "));
+            self.put(key, &half_of(value, &now));
             // Only the new value is refused, not the one before.
             if !self.journal_before(key, value) {
                 return Err(io::Error::from_raw_os_error(*error));
@@ -209,8 +221,7 @@ impl Settings for Fake {
             _ => value.to_owned(),
         };
         let half = || {
-            let mixed = value.split(' ').take(1).chain(now.split(' ').skip(1));
-            self.put(key, &mixed.collect::<Vec<_>>().join(" "));
+            self.put(key, &half_of(value, &now));
         };
         self.step(half, || {
             self.put(key, &bounded);

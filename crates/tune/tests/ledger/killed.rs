@@ -5,6 +5,12 @@ use tune::{Decision, Foreign, Goal, LedgerError, Profile};
 
 const LAST: [Last; 3] = [Last::Not, Last::Half, Last::Whole];
 
+const WMEM: &str = "net.ipv4.tcp_wmem";
+
+/// Its second number is brought down too, so that half of a write is neither
+/// the value before nor the one planned.
+const ODD: &str = "4096 2000000000 4194304";
+
 /// Nobody else changes anything in these tests.
 fn nobody(foreign: &Foreign<'_>) -> Decision {
     panic!("taken for someone else's: {foreign:?}")
@@ -60,6 +66,7 @@ fn an_apply_killed_at_each_operation_is_undone() {
         loop {
             operation += 1;
             let fake = Fake::new();
+            fake.put(WMEM, ODD);
             let before = fake.snapshot();
             let killed = apply(&fake, &goal, true, Some((operation, last)));
             undo_all(&fake, None);
@@ -82,6 +89,7 @@ fn a_rollback_killed_at_each_operation_goes_on_where_it_was() {
         loop {
             operation += 1;
             let fake = Fake::new();
+            fake.put(WMEM, ODD);
             std::fs::write(&fake.conf, "net.ipv4.tcp_sack = 1\n").unwrap();
             let before = fake.snapshot();
             apply(&fake, &goal, true, None);
@@ -121,6 +129,9 @@ fn killed_five_hundred_times_the_values_before_are_always_restored() {
         let fake = Fake::new();
         fake.put("net.ipv4.tcp_sack", &draws.next(2).to_string());
         fake.put("net.ipv4.tcp_mtu_probing", &draws.next(3).to_string());
+        if draws.next(2) == 0 {
+            fake.put(WMEM, ODD);
+        }
         if draws.next(2) == 0 {
             std::fs::write(&fake.conf, "net.core.rmem_max = 4194304\n").unwrap();
         }

@@ -86,6 +86,35 @@ fn without_privileges_nothing_is_written() {
 }
 
 #[test]
+fn without_privileges_nothing_is_put_back_and_the_journal_stays() {
+    let fake = Fake::new();
+    let before = fake.snapshot();
+    apply(&fake, &GOAL, false);
+    let tuned = fake.snapshot();
+    fake.frozen.set(true);
+    let error = fake.ledger().undo(&fake.lock(), true, &mut |_| panic!()).unwrap_err();
+    assert!(matches!(error, LedgerError::NotPermitted { .. }), "{error}");
+    assert_eq!((fake.snapshot(), fake.left()), (tuned, vec!["000001.journal".to_owned()]));
+    fake.frozen.set(false);
+    undo(&fake, true, Decision::Keep);
+    assert_eq!(fake.snapshot(), before);
+}
+
+#[test]
+fn a_later_file_that_wins_is_named() {
+    let fake = Fake::new();
+    let beside = |name: &str, text: &str| {
+        std::fs::write(fake.conf.with_file_name(name), text).unwrap();
+    };
+    beside("10-early.conf", "net.core.rmem_max = 1\n");
+    beside("99-sysctl.conf", "net.core.rmem_max = 2\n");
+    beside("99-same.conf", "net/core/rmem_max = 268435456\n");
+    let applied = apply(&fake, &GOAL, true);
+    assert_eq!(applied.notes.len(), 1, "{:?}", applied.notes);
+    assert!(applied.notes[0].contains("99-sysctl.conf sets net.core.rmem_max"), "{applied:?}");
+}
+
+#[test]
 fn a_rehearsal_changes_nothing() {
     let fake = Fake::new();
     let before = fake.snapshot();

@@ -42,6 +42,7 @@ pub(super) fn run(
     args: &ApplyArgs,
     journals: &Path,
     as_json: bool,
+    undo: &str,
     console: &mut Console,
 ) -> Outcome {
     let plan = advise(&args.goal)?;
@@ -63,7 +64,7 @@ pub(super) fn run(
         signals::block();
         done = ledger.apply(&lock, &plan, args.persist).map_err(failed)?;
     }
-    let text = if as_json { json(&done)? } else { terminal::tuned(&done, &console.out) };
+    let text = if as_json { json(&done)? } else { terminal::tuned(&done, undo, &console.out) };
     console.print(&text);
     let short = done.settings.iter().all(|one| one.outcome == record::Outcome::Skipped);
     let unkept = args.persist && done.persisted.is_none() && done.journal.is_some();
