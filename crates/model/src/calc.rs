@@ -3,13 +3,13 @@
 //!
 //! | calculator | question |
 //! |---|---|
-//! | [`window`] | of rate, round trip and window, two give the third |
-//! | [`scale`] | which window scale a path takes |
-//! | [`loss`] | what a loss leaves of a rate, and how much loss a rate bears |
-//! | [`wan`] | with and without a pair of WAN optimisers |
-//! | [`overhead`] | from a line rate to payload |
-//! | [`transfer_sheet`] | how long a transfer takes |
-//! | [`udt`] | how UDT raises its rate |
+//! | [`window()`] | of rate, round trip and window, two give the third |
+//! | [`scale()`] | which window scale a path takes |
+//! | [`loss()`] | what a loss leaves of a rate, and how much loss a rate bears |
+//! | [`wan()`] | with and without a pair of WAN optimisers |
+//! | [`overhead()`] | from a line rate to payload |
+//! | [`transfer_sheet()`] | how long a transfer takes |
+//! | [`udt()`] | how UDT raises its rate |
 //!
 //! Where not said otherwise a link's rate is taken as the rate of payload;
 //! [`overhead`] says how much that is of a line's.

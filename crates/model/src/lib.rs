@@ -14,11 +14,11 @@
 //! | how much of a packet is payload | [`Payload`] | RFC 791, 8200, 9293, 7323, 2018 |
 //! | what random loss allows | [`mathis`], [`cubic`] | Mathis et al. 1997, RFC 9438 |
 //! | how much loss a rate bears | [`loss_budget_mathis`], [`loss_budget_cubic`] | the same |
-//! | what timeouts and a window add | [`pftk`] | Padhye et al. 1998, RFC 5348 |
-//! | what loss leaves of BBR | [`bbr`] | Cardwell et al. 2016 |
+//! | what timeouts and a window add | [`pftk()`] | Padhye et al. 1998, RFC 5348 |
+//! | what loss leaves of BBR | [`bbr()`] | Cardwell et al. 2016 |
 //! | how UDT raises its rate | [`udt_alpha`], [`udt_recovery`] | Gu, Grossman 2007 |
 //! | how long slow start takes | [`slow_start_time`] | RFC 5681, RFC 6928 |
-//! | how long a transfer takes | [`transfer`] | RFC 5681, Cardwell et al. 2000 |
+//! | how long a transfer takes | [`transfer()`] | RFC 5681, Cardwell et al. 2000 |
 //!
 //! [`worksheet()`] answers what a path needs at once, and [`calc`] one question at
 //! a time, each with its numbers in words.

@@ -154,7 +154,7 @@ fn ports(text: &str) -> Result<RangeInclusive<u16>, String> {
     let (first, last) = text.split_once('-').unwrap_or((text, text));
     match (port(first), port(last)) {
         (Some(first), Some(last)) if first <= last => Ok(first..=last),
-        _ => Err("give a port from 1 to 65535, or a range such as 5201-5210".to_owned()),
+        _ => Err("ports are 1 to 65535, or a range such as 5201-5210".to_owned()),
     }
 }
 
