@@ -12,7 +12,7 @@
 //! | [`udt()`] | how UDT raises its rate |
 //!
 //! Where not said otherwise a link's rate is taken as the rate of payload;
-//! [`overhead`] says how much that is of a line's.
+//! [`overhead()`] says how much that is of a line's.
 
 mod loss_sheet;
 mod overhead;

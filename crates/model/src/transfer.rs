@@ -11,7 +11,7 @@ pub enum Congestion {
     Reno,
     /// RFC 9438; steady as [`cubic`].
     Cubic,
-    /// Version 1; steady as [`bbr`].
+    /// Version 1; steady as [`bbr()`].
     Bbr,
 }
 

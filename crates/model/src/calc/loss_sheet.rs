@@ -21,11 +21,11 @@ const POINTS: u32 = 121;
 pub enum Law {
     /// [`crate::mathis`].
     Mathis,
-    /// [`crate::pftk`].
+    /// [`crate::pftk()`].
     Pftk,
     /// [`crate::cubic`].
     Cubic,
-    /// [`crate::bbr`].
+    /// [`crate::bbr()`].
     Bbr,
 }
 
