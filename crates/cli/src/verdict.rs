@@ -3,7 +3,7 @@
 use crate::console::Console;
 use crate::failure::{Failure, Outcome};
 use clap::Args;
-use record::{Finding, Measurement, PathReport, TestSpec};
+use record::{Comparison, Finding, LatencyUnderLoad, Measurement, PathReport, TestSpec};
 use report::html::{Page, Run};
 use report::terminal::{self, Trace};
 use serde::Serialize;
@@ -41,6 +41,8 @@ struct TestReport<'a> {
     sender_cpu: Option<f64>,
     receiver_cpu: Option<f64>,
     path: &'a Option<PathReport>,
+    latency: &'a Option<LatencyUnderLoad>,
+    comparison: Option<&'a Comparison>,
     notes: &'a [String],
 }
 
@@ -63,16 +65,31 @@ pub(crate) fn give(
     forms: &Forms,
     notes: &[String],
 ) -> Outcome {
+    compared(console, measurement, None, forms, notes)
+}
+
+/// The same, beside an earlier result.
+pub(crate) fn compared(
+    console: &mut Console,
+    measurement: &Measurement,
+    comparison: Option<&Comparison>,
+    forms: &Forms,
+    notes: &[String],
+) -> Outcome {
     let finding = diagnose::explain(measurement);
     if forms.json {
-        let json = serde_json::to_string_pretty(&report(measurement, &finding));
+        let json = serde_json::to_string_pretty(&report(measurement, comparison, &finding));
         console.print(&(json.map_err(Failure::work)? + "\n"));
     } else {
         let style = console.out;
         let trace = Trace { label: "goodput", measurement };
+        let latency = measurement.latency.as_ref();
+        let latency =
+            latency.map_or(String::new(), |l| format!("\n{}\n", terminal::under_load(l, &style)));
+        let compared = comparison.map_or(String::new(), |c| terminal::comparison(c, &style) + "\n");
         let link = measurement.path.as_ref().and_then(|path| path.rate_bps);
         console.print(&format!(
-            "\n{}\n{}\n{}{}",
+            "\n{}\n{}\n{}{latency}{compared}{}",
             terminal::totals(measurement, &style),
             terminal::plot(&[trace], link, &style),
             terminal::finding(&finding, &style),
@@ -98,7 +115,11 @@ pub(crate) fn give(
     })
 }
 
-fn report<'a>(measurement: &'a Measurement, finding: &'a Finding) -> TestReport<'a> {
+fn report<'a>(
+    measurement: &'a Measurement,
+    comparison: Option<&'a Comparison>,
+    finding: &'a Finding,
+) -> TestReport<'a> {
     let again = measurement.streams.iter().map(|stream| stream.retransmits);
     TestReport {
         schema: TEST_SCHEMA,
@@ -126,6 +147,8 @@ fn report<'a>(measurement: &'a Measurement, finding: &'a Finding) -> TestReport<
         sender_cpu: measurement.sender_cpu,
         receiver_cpu: measurement.receiver_cpu,
         path: &measurement.path,
+        latency: &measurement.latency,
+        comparison,
         notes: &measurement.notes,
     }
 }

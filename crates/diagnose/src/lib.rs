@@ -15,12 +15,17 @@
 //! | which cause it was | `judge`, and `network` for what the clocks cannot tell |
 //! | what the equation of that cause gives | `predict` |
 //! | in plain words | `sentence` |
+//!
+//! Beside that: what a load adds to round trips ([`latency`]), and what several
+//! tests come to and whether two results differ ([`repeats`]).
 
 mod curve;
 mod evidence;
 mod judge;
+pub mod latency;
 mod network;
 mod predict;
+pub mod repeats;
 mod sentence;
 mod shares;
 mod steady;
