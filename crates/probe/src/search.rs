@@ -14,7 +14,8 @@ pub const RESOLUTION: f64 = 0.01;
 /// Lowest rate that is tried, in bit/s: a datagram a second or so.
 const LEAST: f64 = 10e3;
 
-/// A sender that sends less than this share of what was asked is at its own limit.
+/// A sender that sends less than this share of what was asked was held up, and
+/// where that happens again it is at its own limit.
 const SENT: f64 = 0.9;
 
 /// Tries that agree settle a failure, and the rate that is found.
@@ -50,11 +51,13 @@ struct Votes {
     rate: f64,
     passed: u32,
     failed: u32,
+    /// Passed, but far less was sent than asked: says nothing of this rate.
+    short: u32,
 }
 
 impl Votes {
     fn none(rate: f64) -> Self {
-        Votes { rate, passed: 0, failed: 0 }
+        Votes { rate, passed: 0, failed: 0, short: 0 }
     }
 }
 
@@ -103,16 +106,18 @@ impl Search {
     /// what the sender sent.
     pub fn tell(&mut self, within: bool, sent: BitRate) {
         self.left = self.left.saturating_sub(1);
-        if within {
-            self.now.passed += 1;
-        } else {
-            self.now.failed += 1;
+        match within {
+            true if sent.as_f64() < SENT * self.now.rate => self.now.short += 1,
+            true => self.now.passed += 1,
+            false => self.now.failed += 1,
         }
         let needed = if self.confirming { AGREE } else { 1 };
         if self.now.failed >= AGREE {
             self.fails();
+        } else if self.now.short >= AGREE {
+            self.ending = Some(Ending::SenderLimited);
         } else if self.now.passed >= needed {
-            self.passes(sent.as_f64());
+            self.passes();
         }
     }
 
@@ -128,12 +133,10 @@ impl Search {
         self.failing.map(BitRate::from_bps_f64)
     }
 
-    fn passes(&mut self, sent: f64) {
+    fn passes(&mut self) {
         self.passing = Some(self.now);
         if self.confirming {
             self.ending = Some(Ending::Found);
-        } else if sent < SENT * self.now.rate {
-            self.ending = Some(Ending::SenderLimited);
         } else if self.failing.is_some() {
             self.close_in();
         } else if self.now.rate >= self.most {
@@ -221,7 +224,12 @@ mod tests {
 
     #[test]
     fn each_end_has_its_reason() {
-        assert_eq!(search(1e12, 3e9, 1e12, || false).1, Ending::SenderLimited);
+        let (limited, ending, tried) = search(1e12, 3e9, 1e12, || false);
+        assert_eq!(
+            (ending, limited.found()),
+            (Ending::SenderLimited, Some(BitRate::from_bps(2_048_000_000)))
+        );
+        assert!(tried.ends_with(&[2.048e9, 4.096e9, 4.096e9]), "{tried:?}");
         let (high, ending, _) = search(1e12, 1e12, 5e6, || false);
         assert_eq!(
             (ending, high.found()),

@@ -54,6 +54,8 @@ fn knee(found: &FindRateReport) -> Curve {
     let mut points: Vec<(f64, f64)> =
         found.tries.iter().map(|t| (t.asked_bps.as_f64(), t.loss.max(floor))).collect();
     points.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1)));
+    // Of several tries at a rate the one that lost least: chance only adds.
+    points.dedup_by_key(|point| point.0);
     Curve {
         title: "Loss against rate, where no loss lies on the axis".to_owned(),
         x: Scale::LogRate,

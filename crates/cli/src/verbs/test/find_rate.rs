@@ -93,9 +93,7 @@ pub(super) fn run(args: &TestArgs, console: &mut Console) -> Outcome {
         tries,
         sentence: String::new(),
     };
-    if let Some(found) = search.found() {
-        settle(&mut report, found);
-    }
+    settle(&mut report, search.found());
     report.sentence = sentence(&report);
     let text = if args.forms.json {
         serde_json::to_string_pretty(&report).map_err(Failure::work)? + "\n"
@@ -171,16 +169,25 @@ fn arrival(stream: &Stream) -> Option<f64> {
         .then(|| last.received_bytes.saturating_sub(first.received_bytes) as f64 * 8.0 / seconds)
 }
 
-/// The rate and loss of the tries that passed at the rate found.
-fn settle(report: &mut FindRateReport, found: BitRate) {
-    let passed = || report.tries.iter().filter(|t| t.within && t.asked_bps == found);
-    let count = passed().count() as f64;
-    if count > 0.0 {
-        let arrived: f64 = passed().map(|t| t.received_bps.as_f64()).sum();
-        let loss: f64 = passed().map(|t| t.loss).sum();
-        report.rate_bps = Some(BitRate::from_bps_f64(arrived / count).min(found));
-        report.loss = Some(loss / count);
-    }
+/// The rate and loss of the tries that passed at the rate found; where the
+/// sender is the limit, of the try that passed with most.
+fn settle(report: &mut FindRateReport, found: Option<BitRate>) {
+    let passed: Vec<&RateTry> = if report.ending == "sender-limited" {
+        let within = report.tries.iter().filter(|t| t.within);
+        within.max_by_key(|t| t.received_bps).into_iter().collect()
+    } else {
+        report.tries.iter().filter(|t| t.within && Some(t.asked_bps) == found).collect()
+    };
+    let mean = |figure: fn(&RateTry) -> f64| {
+        let sum: f64 = passed.iter().map(|tried| figure(tried)).sum();
+        (!passed.is_empty()).then(|| sum / passed.len() as f64)
+    };
+    // Timing at the receiver makes it no more than was asked for.
+    let most = passed.first().map_or(BitRate::ZERO, |tried| tried.asked_bps);
+    let rate = mean(|tried| tried.received_bps.as_f64());
+    let loss = mean(|tried| tried.loss);
+    report.rate_bps = rate.map(|rate| BitRate::from_bps_f64(rate).min(most));
+    report.loss = loss;
 }
 
 fn name(ending: Ending) -> &'static str {
