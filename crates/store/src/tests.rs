@@ -72,7 +72,7 @@ fn anything_else_is_refused_in_one_line() {
     let path = folder.path().join("m.json");
     let whole = serde_json::to_string(&measurement()).unwrap();
     let half = &whole[..whole.len() / 2];
-    let newer = whole.replace("measurement/1", "measurement/2");
+    let newer = whole.replace("measurement/2", "measurement/3");
     let hole = whole.replace("\"peer\":\"iperf3\",", "");
     for (text, says) in [
         ("", "not JSON"),
