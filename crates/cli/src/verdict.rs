@@ -3,7 +3,9 @@
 use crate::console::Console;
 use crate::failure::{Failure, Outcome};
 use clap::Args;
-use record::{Datagrams, Direction, Finding, Measurement, PathReport, TestSpec};
+use record::{
+    Comparison, Datagrams, Direction, Finding, LatencyUnderLoad, Measurement, PathReport, TestSpec,
+};
 use report::html::{Page, Run};
 use report::terminal::{self, Trace};
 use serde::Serialize;
@@ -44,6 +46,8 @@ struct TestReport<'a> {
     sender_cpu: Option<f64>,
     receiver_cpu: Option<f64>,
     path: &'a Option<PathReport>,
+    latency: &'a Option<LatencyUnderLoad>,
+    comparison: Option<&'a Comparison>,
     notes: &'a [String],
 }
 
@@ -69,6 +73,17 @@ pub(crate) fn give(
     forms: &Forms,
     notes: &[String],
 ) -> Outcome {
+    compared(console, measurement, None, forms, notes)
+}
+
+/// The same, beside an earlier result.
+pub(crate) fn compared(
+    console: &mut Console,
+    measurement: &Measurement,
+    comparison: Option<&Comparison>,
+    forms: &Forms,
+    notes: &[String],
+) -> Outcome {
     let finding = diagnose::explain(measurement);
     let both = measurement.spec.direction == Direction::Both;
     let parts: Vec<(&str, Measurement)> = if both {
@@ -78,12 +93,17 @@ pub(crate) fn give(
     };
     let back = parts.get(1).map(|(_, part)| diagnose::explain(part));
     if forms.json {
-        let json = serde_json::to_string_pretty(&report(measurement, &finding, back.as_ref()));
+        let json = report(measurement, comparison, &finding, back.as_ref());
+        let json = serde_json::to_string_pretty(&json);
         console.print(&(json.map_err(Failure::work)? + "\n"));
     } else {
         let style = console.out;
         let traces: Vec<Trace<'_>> =
             parts.iter().map(|(label, measurement)| Trace { label, measurement }).collect();
+        let latency = measurement.latency.as_ref();
+        let latency =
+            latency.map_or(String::new(), |l| format!("\n{}\n", terminal::under_load(l, &style)));
+        let compared = comparison.map_or(String::new(), |c| terminal::comparison(c, &style) + "\n");
         let link = measurement.path.as_ref().and_then(|path| path.rate_bps);
         let findings = match &back {
             None => terminal::finding(&finding, &style),
@@ -94,7 +114,7 @@ pub(crate) fn give(
             ),
         };
         console.print(&format!(
-            "\n{}\n{}\n{findings}{}",
+            "\n{}\n{}\n{findings}{latency}{compared}{}",
             terminal::totals(measurement, &style),
             terminal::plot(&traces, link, &style),
             terminal::notes(notes, &style),
@@ -127,6 +147,7 @@ pub(crate) fn give(
 
 fn report<'a>(
     measurement: &'a Measurement,
+    comparison: Option<&'a Comparison>,
     finding: &'a Finding,
     reverse: Option<&'a Finding>,
 ) -> TestReport<'a> {
@@ -160,6 +181,8 @@ fn report<'a>(
         sender_cpu: measurement.sender_cpu,
         receiver_cpu: measurement.receiver_cpu,
         path: &measurement.path,
+        latency: &measurement.latency,
+        comparison,
         notes: &measurement.notes,
     }
 }

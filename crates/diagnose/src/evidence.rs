@@ -136,7 +136,7 @@ impl Evidence {
 }
 
 /// What arrived by time: as the senders know it, else as the receivers read it.
-fn arrived(m: &Measurement) -> Vec<Curve> {
+pub(crate) fn arrived(m: &Measurement) -> Vec<Curve> {
     m.streams
         .iter()
         .map(|stream| {

@@ -16,13 +16,18 @@
 //! | what the equation of that cause gives | `predict` |
 //! | in plain words | `sentence` |
 //! | UDP, which has no clocks | `datagrams` |
+//!
+//! Beside that: what a load adds to round trips ([`latency`]), and what several
+//! tests come to and whether two results differ ([`repeats`]).
 
 mod curve;
 mod datagrams;
 mod evidence;
 mod judge;
+pub mod latency;
 mod network;
 mod predict;
+pub mod repeats;
 mod sentence;
 mod shares;
 mod steady;

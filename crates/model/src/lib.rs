@@ -20,6 +20,7 @@
 //! | how long slow start takes | [`slow_start_time`] | RFC 5681, RFC 6928 |
 //! | how long a transfer takes | [`transfer()`] | RFC 5681, Cardwell et al. 2000 |
 //!
+//! [`statistics`] says how far a mean of few values can be trusted.
 //! [`worksheet()`] answers what a path needs at once, and [`calc`] one question at
 //! a time, each with its numbers in words.
 
@@ -30,6 +31,7 @@ mod loss;
 mod payload;
 mod pftk;
 mod ramp;
+pub mod statistics;
 mod transfer;
 mod udt;
 mod window;

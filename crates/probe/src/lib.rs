@@ -21,6 +21,7 @@ pub mod iperf2;
 mod pacing;
 mod plan;
 mod sampling;
+pub mod search;
 pub mod server;
 mod socket;
 mod stop;

@@ -66,6 +66,8 @@ struct Probe {
 #[derive(Debug)]
 pub(crate) struct Tally {
     timeout: Duration,
+    /// When the first probe was sent.
+    begun: Option<Instant>,
     pub(crate) sent: u64,
     pub(crate) received: u64,
     pub(crate) late: u64,
@@ -86,6 +88,7 @@ impl Tally {
     pub(crate) fn new(timeout: Duration) -> Self {
         Tally {
             timeout,
+            begun: None,
             sent: 0,
             received: 0,
             late: 0,
@@ -105,6 +108,7 @@ impl Tally {
         if self.probes.len() == REMEMBERED {
             self.probes.pop_front();
         }
+        self.begun.get_or_insert(at);
         self.probes.push_back(Probe { at, rtt_ms: None, failed: false });
         self.sent += 1;
     }
@@ -192,7 +196,14 @@ impl Tally {
     /// The probes that are remembered, in order.
     pub(crate) fn probes(&self) -> Vec<Ping> {
         let first = self.sent - self.probes.len() as u64 + 1;
-        let ping = |(number, probe): (u64, &Probe)| Ping { number, rtt_ms: probe.rtt_ms };
+        let since = |at: Instant| {
+            self.begun.map_or(0.0, |begun| at.saturating_duration_since(begun).as_secs_f64())
+        };
+        let ping = |(number, probe): (u64, &Probe)| Ping {
+            number,
+            sent_s: since(probe.at),
+            rtt_ms: probe.rtt_ms,
+        };
         (first..).zip(&self.probes).map(ping).collect()
     }
 }
@@ -242,6 +253,8 @@ mod tests {
         assert!((trips.jitter_ms.unwrap() - 20.0).abs() < 1e-9, "{trips:?}");
         assert_eq!((trips.p50_ms, trips.p90_ms), (10.0, 40.0));
         assert_eq!((tally.sent, tally.received), (5, 4));
+        let sent: Vec<f64> = tally.probes().iter().map(|probe| probe.sent_s).collect();
+        assert_eq!(sent, [0.0, 0.1, 0.2, 0.3, 0.4]);
     }
 
     #[test]

@@ -10,8 +10,11 @@
 //! that could not be had is `null`, never a guess.
 
 mod closed_loop;
+mod comparison;
 mod datagrams;
+mod find_rate;
 mod finding;
+mod latency;
 mod millis;
 mod path;
 mod reach;
@@ -19,8 +22,11 @@ mod sample;
 mod tuning;
 
 pub use closed_loop::{LOOP_SCHEMA, LoopReport, PlanItem};
+pub use comparison::{Comparison, REPEAT_SCHEMA, RepeatReport, RepeatSummary, RunFigures};
 pub use datagrams::{Datagrams, LossBurst};
+pub use find_rate::{FIND_RATE_SCHEMA, FindRateReport, RateTry};
 pub use finding::{Finding, Limit, Shares, Steady};
+pub use latency::{LatencyPhase, LatencyProbe, LatencyUnderLoad};
 pub use path::{Achieved, Asked, AskedWay, Drops, Lateness, PathChange, PathReport};
 pub use reach::{Hop, PING_SCHEMA, Ping, PingReport, RoundTrips, TRACE_SCHEMA, TraceReport};
 pub use sample::{ReceiverSample, Sample};
@@ -156,6 +162,9 @@ pub struct Measurement {
     /// What the tool noticed and the user should know: a clamped window, a
     /// busy machine, an interruption.
     pub notes: Vec<String>,
+    /// Round trips before, during and after it, where asked for.
+    #[serde(default)]
+    pub latency: Option<LatencyUnderLoad>,
 }
 
 impl Measurement {

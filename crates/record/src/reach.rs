@@ -64,6 +64,8 @@ pub struct PingReport {
 pub struct Ping {
     /// Its number, from 1.
     pub number: u64,
+    /// When it was sent, in seconds since the first was.
+    pub sent_s: f64,
     /// The round trip; `None` while there is no answer.
     pub rtt_ms: Option<f64>,
 }

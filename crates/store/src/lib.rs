@@ -8,7 +8,7 @@ mod place;
 
 pub use place::{WriteError, write};
 
-use record::{MEASUREMENT_SCHEMA, Measurement};
+use record::{MEASUREMENT_SCHEMA, Measurement, REPEAT_SCHEMA, RepeatReport};
 use serde::Deserialize;
 use std::fs::File;
 use std::io::{self, Read};
@@ -53,6 +53,16 @@ pub enum LoadError {
         /// The schema it names.
         schema: String,
     },
+    /// It is nothing to compare with.
+    #[error(
+        "{path} has schema '{schema}', and only '{MEASUREMENT_SCHEMA}' and '{REPEAT_SCHEMA}' can be compared with; `longhaul test HOST --save FILE` writes them"
+    )]
+    NoBaseline {
+        /// The file.
+        path: PathBuf,
+        /// The schema it names.
+        schema: String,
+    },
 }
 
 /// The schema before UDP: what it lacks has defaults that tell the truth.
@@ -79,6 +89,53 @@ pub fn save(path: &Path, measurement: &Measurement) -> Result<(), WriteError> {
 /// # Errors
 /// [`LoadError`].
 pub fn load(path: &Path) -> Result<Measurement, LoadError> {
+    let text = read(path)?;
+    let other = |error| other(path, &error);
+    let Head { schema } = serde_json::from_slice(&text).map_err(other)?;
+    if schema != MEASUREMENT_SCHEMA && schema != BEFORE_UDP {
+        return Err(LoadError::Version { path: path.to_owned(), schema: shown(&schema) });
+    }
+    serde_json::from_slice(&text).map_err(other)
+}
+
+/// What can be compared with.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Baseline {
+    /// One test.
+    Measurement(Box<Measurement>),
+    /// Several that asked the same.
+    Repeat(Box<RepeatReport>),
+}
+
+/// Keeps several tests in the file at `path`.
+///
+/// # Errors
+/// [`WriteError`]; what was there before is still there.
+pub fn save_repeat(path: &Path, report: &RepeatReport) -> Result<(), WriteError> {
+    let mut json = serde_json::to_vec(report)
+        .map_err(|source| WriteError { path: path.to_owned(), source: source.into() })?;
+    json.push(b'\n');
+    write(path, &json)
+}
+
+/// Reads an earlier result, of one test or of several.
+///
+/// # Errors
+/// [`LoadError`].
+pub fn load_baseline(path: &Path) -> Result<Baseline, LoadError> {
+    let text = read(path)?;
+    let other = |error| other(path, &error);
+    let Head { schema } = serde_json::from_slice(&text).map_err(other)?;
+    match schema.as_str() {
+        MEASUREMENT_SCHEMA | BEFORE_UDP => {
+            serde_json::from_slice(&text).map(Baseline::Measurement).map_err(other)
+        }
+        REPEAT_SCHEMA => serde_json::from_slice(&text).map(Baseline::Repeat).map_err(other),
+        _ => Err(LoadError::NoBaseline { path: path.to_owned(), schema: shown(&schema) }),
+    }
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, LoadError> {
     let unreadable = |source| LoadError::Read { path: path.to_owned(), source };
     let mut text = Vec::new();
     let file = File::open(path).map_err(unreadable)?;
@@ -86,16 +143,17 @@ pub fn load(path: &Path) -> Result<Measurement, LoadError> {
     if text.len() as u64 > MOST {
         return Err(LoadError::TooLarge { path: path.to_owned() });
     }
-    let other = |error: serde_json::Error| LoadError::Other {
-        path: path.to_owned(),
-        why: if error.is_data() { error.to_string() } else { format!("not JSON: {error}") },
-    };
-    let Head { schema } = serde_json::from_slice(&text).map_err(other)?;
-    if schema != MEASUREMENT_SCHEMA && schema != BEFORE_UDP {
-        let schema = schema.chars().filter(|c| !c.is_control()).take(60).collect();
-        return Err(LoadError::Version { path: path.to_owned(), schema });
-    }
-    serde_json::from_slice(&text).map_err(other)
+    Ok(text)
+}
+
+fn other(path: &Path, error: &serde_json::Error) -> LoadError {
+    let why = if error.is_data() { error.to_string() } else { format!("not JSON: {error}") };
+    LoadError::Other { path: path.to_owned(), why }
+}
+
+/// A schema's name as an error may repeat it.
+fn shown(schema: &str) -> String {
+    schema.chars().filter(|c| !c.is_control()).take(60).collect()
 }
 
 #[cfg(test)]

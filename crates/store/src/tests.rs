@@ -30,6 +30,7 @@ fn measurement() -> Measurement {
         sender_cpu: Some(0.25),
         receiver_cpu: None,
         notes: vec!["a note".to_owned()],
+        latency: None,
     }
 }
 
@@ -71,7 +72,7 @@ fn anything_else_is_refused_in_one_line() {
     let path = folder.path().join("m.json");
     let whole = serde_json::to_string(&measurement()).unwrap();
     let half = &whole[..whole.len() / 2];
-    let newer = whole.replace("measurement/1", "measurement/2");
+    let newer = whole.replace("measurement/2", "measurement/3");
     let hole = whole.replace("\"peer\":\"iperf3\",", "");
     for (text, says) in [
         ("", "not JSON"),
@@ -99,4 +100,48 @@ proptest::proptest! {
         fs::write(&path, bytes).unwrap();
         proptest::prop_assert!(load(&path).is_err());
     }
+}
+
+#[test]
+fn a_baseline_is_one_test_or_several() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("b.json");
+    save(&path, &measurement()).unwrap();
+    assert_eq!(load_baseline(&path).unwrap(), Baseline::Measurement(Box::new(measurement())));
+    let report = RepeatReport {
+        schema: REPEAT_SCHEMA.to_owned(),
+        version: "0.1.0".to_owned(),
+        spec: measurement().spec,
+        asked: 3,
+        runs: Vec::new(),
+        summary: record::RepeatSummary {
+            count: 0,
+            median_bps: None,
+            mean_bps: None,
+            min_bps: None,
+            max_bps: None,
+            mean_low_bps: None,
+            mean_high_bps: None,
+            confidence: 0.95,
+            variation: None,
+            two_groups: false,
+            warnings: Vec::new(),
+        },
+        comparison: None,
+        notes: Vec::new(),
+    };
+    save_repeat(&path, &report).unwrap();
+    assert_eq!(load_baseline(&path).unwrap(), Baseline::Repeat(Box::new(report)));
+    assert!(load(&path).is_err());
+    for (text, said) in [
+        (r#"{"schema":"longhaul.find-rate/1"}"#, "'longhaul.find-rate/1'"),
+        (r#"{"schema":"longhaul.repeat/1"}"#, "missing field"),
+        (r#"{"schema":7}"#, "no measurement"),
+        ("[", "not JSON"),
+    ] {
+        fs::write(&path, text).unwrap();
+        let error = load_baseline(&path).unwrap_err().to_string();
+        assert!(error.contains(said) && !error.contains('\n'), "{error}");
+    }
+    assert!(load_baseline(&folder.path().join("none")).is_err());
 }

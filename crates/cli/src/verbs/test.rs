@@ -1,13 +1,23 @@
 //! `longhaul test`: one transfer to a server, and what limited it.
 
+mod baseline;
+mod crossed;
+mod extras;
+mod find_rate;
+mod latency;
+mod repeat;
+
 use crate::console::Console;
 use crate::failure::{Failure, Outcome};
 use crate::stop;
 use crate::verdict::{self, Forms};
 use clap::Args;
+use crossed::Counters;
+use diagnose::repeats;
+use extras::Extras;
 use probe::client::{self, ClientConfig, Family};
-use probe::{Event, ProbeError};
-use record::{Direction, Protocol};
+use probe::{Event, ProbeError, StopFlag};
+use record::{Direction, Measurement, Protocol};
 use report::terminal::{self, Counted, Interval, RowId, Way};
 use std::net::IpAddr;
 use std::ops::RangeInclusive;
@@ -81,6 +91,8 @@ pub(crate) struct TestArgs {
     /// Keep the measurement, for `longhaul explain FILE`
     #[arg(long, value_name = "FILE")]
     save: Option<PathBuf>,
+    #[command(flatten)]
+    extras: Extras,
 }
 
 /// What is asked of the sockets.
@@ -130,7 +142,11 @@ Examples:
   longhaul test server --bidir             both ways at once
   longhaul test server -u -b 200mbit       datagrams at a rate: loss, jitter, reordering
   longhaul test server --html result.html --save result.json
-  longhaul test server --json | jq .sentence";
+  longhaul test server --json | jq .sentence
+  longhaul test server --latency           what the load adds to round trips
+  longhaul test server --repeat 5 --save before.json
+  longhaul test server --repeat 5 --baseline before.json
+  longhaul test server --find-rate --loss-target 0.1%";
 
 /// UDP's rate where none is asked, as with iperf3: a test nobody thought about
 /// must not flood a path.
@@ -170,50 +186,85 @@ fn seconds(text: &str) -> Result<f64, String> {
     text.parse::<Rtt>().map(Rtt::secs_f64).map_err(|error| error.to_string())
 }
 
+/// A test, and what is known beside its measurement.
+struct Measured {
+    measurement: Measurement,
+    /// Notes that the user was told as it began.
+    told: Vec<String>,
+    /// Bytes that passed the interface and were not its own.
+    others: Option<u64>,
+}
+
 pub(crate) fn run(args: &TestArgs, console: &mut Console) -> Outcome {
+    if args.extras.find_rate {
+        return find_rate::run(args, console);
+    }
+    let earlier = args.extras.baseline.as_deref().map(baseline::load).transpose()?;
+    if let Some(count) = args.extras.repeat {
+        return repeat::run(args, count, earlier.as_deref(), console);
+    }
     let stop = stop::on_signals();
-    let mut told = Vec::new();
-    let live = !args.forms.json;
-    let config = config(args);
-    let (protocol, both) = (config.protocol, args.bidir);
-    let measured = client::run(
-        &config,
-        &mut |event| match event {
-            Event::Connected(started) => {
-                let (peer, notes) = (started.peer, started.notes);
-                for note in &notes {
-                    let style = console.err;
-                    console.say(terminal::notes(std::slice::from_ref(note), &style).trim_end());
-                }
-                told = notes;
-                if live {
-                    let style = console.out;
-                    let head = terminal::interval_header(protocol, &style);
-                    console.print(&format!("Connected to {peer}\n{head}\n"));
-                }
-            }
-            // A last row of a few milliseconds would say nothing.
-            Event::Interval(interval)
-                if live && interval.to_s - interval.from_s >= args.interval / 10.0 =>
-            {
-                let style = console.out;
-                console.print(&(terminal::interval_row(&row(&interval, both), &style) + "\n"));
-            }
-            Event::Interval(_) => {}
-        },
-        &stop,
-    );
-    let measurement = measured.map_err(failure)?.measurement;
+    let Measured { measurement, told, .. } = measure(args, console, &stop)?;
     if let Some(file) = &args.save {
         store::save(file, &measurement).map_err(Failure::work)?;
     }
+    let compared =
+        earlier.map(|earlier| repeats::compare(&earlier, &[repeats::figures(&measurement)]));
     let rest: Vec<String> =
         measurement.notes.iter().filter(|note| !told.contains(note)).cloned().collect();
-    let code = verdict::give(console, &measurement, &args.forms, &rest)?;
+    let code = verdict::compared(console, &measurement, compared.as_ref(), &args.forms, &rest)?;
     if let Some(file) = &args.save {
         console.say(&format!("measurement kept in {}", file.display()));
     }
     Ok(if stop.is_raised() { crate::failure::FAILED } else { code })
+}
+
+/// One test, its rows printed as they come.
+fn measure(args: &TestArgs, console: &mut Console, stop: &StopFlag) -> Result<Measured, Failure> {
+    let mut told = Vec::new();
+    let mut counters = None;
+    let live = !args.forms.json;
+    let config = config(args);
+    let (protocol, both) = (config.protocol, args.bidir);
+    let port = args.extras.latency_port.unwrap_or(latency::PORT);
+    if args.extras.latency && args.port.contains(&port) {
+        return Err(Failure::usage(format!(
+            "round trips cannot be taken at port {port}, where the server takes each for a \
+             client; give another --latency-port, a closed one serves"
+        )));
+    }
+    let progress = &mut |event| match event {
+        Event::Connected(started) => {
+            counters = Counters::towards(started.peer.ip(), started.local.ip());
+            let (peer, notes) = (started.peer, started.notes);
+            for note in &notes {
+                let style = console.err;
+                console.say(terminal::notes(std::slice::from_ref(note), &style).trim_end());
+            }
+            told = notes;
+            if live {
+                let style = console.out;
+                let head = terminal::interval_header(protocol, &style);
+                console.print(&format!("Connected to {peer}\n{head}\n"));
+            }
+        }
+        // A last row of a few milliseconds would say nothing.
+        Event::Interval(interval)
+            if live && interval.to_s - interval.from_s >= args.interval / 10.0 =>
+        {
+            let style = console.out;
+            console.print(&(terminal::interval_row(&row(&interval, both), &style) + "\n"));
+        }
+        Event::Interval(_) => {}
+    };
+    let measured = if args.extras.latency {
+        latency::around(&config, port, progress, stop)
+    } else {
+        client::run(&config, progress, stop)
+    };
+    let measurement = measured.map_err(failure)?.measurement;
+    let others = counters.and_then(|counters: Counters| counters.others(&measurement));
+    Ok(Measured { measurement, told, others })
 }
 
 fn config(args: &TestArgs) -> ClientConfig {

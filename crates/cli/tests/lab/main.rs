@@ -11,6 +11,7 @@ mod closed_loop;
 mod effects;
 mod ends;
 mod many;
+mod native;
 mod path;
 mod program;
 mod reach;
@@ -52,7 +53,7 @@ fn main() {
 }
 
 fn trials(lab: bool, iperf3: bool, devices: bool) -> Vec<Trial> {
-    let tests: [(&str, Needs, fn()); 44] = [
+    let tests: [(&str, Needs, fn()); 47] = [
         ("the_loop_closes", Needs::Nothing, closed_loop::the_loop_closes),
         ("the_loop_can_be_interrupted", Needs::Nothing, closed_loop::it_can_be_interrupted),
         ("the_command_has_the_terminal", Needs::Nothing, path::the_command_has_the_terminal),
@@ -95,6 +96,9 @@ fn trials(lab: bool, iperf3: bool, devices: bool) -> Vec<Trial> {
         ("a_way_is_listed_in_order", Needs::Nothing, reach::a_way_is_listed_in_order),
         ("what_does_not_arrive_says_why", Needs::Nothing, reach::what_does_not_arrive_says_why),
         ("pings_can_be_interrupted", Needs::Nothing, reach::pings_can_be_interrupted),
+        ("latency_under_load", Needs::Nothing, native::latency_under_load_is_the_queues),
+        ("repeats_are_compared", Needs::Nothing, native::repeats_are_compared),
+        ("the_highest_rate_is_found", Needs::Nothing, native::the_highest_rate_is_found),
         ("no_privilege_is_needed", Needs::RootAndDevices, reach::no_privilege_is_needed),
         ("killed_while_tuning", Needs::Root, tuning::killed_while_tuning),
         ("a_file_for_each_boot", Needs::Root, tuning::a_file_for_each_boot),

@@ -106,6 +106,7 @@ impl Flow {
             sender_cpu: Some(self.cpu.0),
             receiver_cpu: Some(self.cpu.1),
             notes: vec![],
+            latency: None,
         }
     }
 

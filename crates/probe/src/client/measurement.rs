@@ -85,6 +85,7 @@ pub(super) fn assemble(
         sender_cpu,
         receiver_cpu,
         notes,
+        latency: None,
     }
 }
 

@@ -179,7 +179,7 @@ fn columns(probes: &[Ping], room: usize) -> Vec<Column> {
     probes.chunks(each).map(|c| column(c).map_or(Column::Lost, Column::Longest)).collect()
 }
 
-fn curve(probes: &[Ping], style: &Style) -> Line {
+pub(super) fn curve(probes: &[Ping], style: &Style) -> Line {
     let steps: &[char] = if style.unicode {
         &['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█']
     } else {
@@ -216,7 +216,10 @@ mod tests {
     const STYLE: Style = Style { colour: false, width: 80, unicode: true };
 
     fn report(rtts: &[Option<f64>]) -> PingReport {
-        let probes = (1..).zip(rtts).map(|(number, rtt)| Ping { number, rtt_ms: *rtt }).collect();
+        let probes = (1..)
+            .zip(rtts)
+            .map(|(number, rtt)| Ping { number, sent_s: 0.0, rtt_ms: *rtt })
+            .collect();
         PingReport {
             schema: record::PING_SCHEMA,
             version: String::new(),
@@ -284,8 +287,11 @@ ser[2Jver (10.0.0.2): 4 sent, 3 received, 25 % lost
 
     #[test]
     fn many_probes_share_columns_and_a_loss_shows() {
-        let pings: Vec<Ping> =
-            (0..100).map(|n| Ping { number: n, rtt_ms: (n != 55).then_some(n as f64) }).collect();
+        let ping = |n: u64| {
+            let rtt_ms = (n != 55).then_some(n as f64);
+            Ping { number: n, sent_s: 0.0, rtt_ms }
+        };
+        let pings: Vec<Ping> = (0..100).map(ping).collect();
         let columns = columns(&pings, 10);
         assert_eq!(columns.len(), 10);
         assert_eq!((columns[0], columns[5]), (Column::Longest(9.0), Column::Lost));

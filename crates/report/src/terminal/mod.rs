@@ -5,6 +5,7 @@
 //! has trailing spaces, and without colour there is no escape code in any.
 
 mod canvas;
+mod find_rate;
 mod finding;
 mod graph;
 mod ink;
@@ -14,23 +15,28 @@ mod line;
 mod plan;
 mod plot;
 mod progress;
+mod repeats;
 mod route;
 mod shares;
 mod sheet;
 mod summary;
 mod tuning;
+mod under_load;
 mod worksheet;
 
+pub use find_rate::{find_rate, try_header, try_row};
 pub use finding::{finding, notes};
 pub use intervals::{Counted, Interval, RowId, Way, interval_header, interval_row, totals};
 pub use latency::{Answer, Answered, answer, round_trips};
 pub use plan::plan;
 pub use plot::{Trace, plot};
 pub use progress::progress;
+pub use repeats::{comparison, repeats};
 pub use route::route;
 pub use sheet::sheet;
 pub use summary::{path, summary};
 pub use tuning::{tune_plan, tune_status, tuned, untuned};
+pub use under_load::under_load;
 pub use worksheet::worksheet;
 
 /// Running text is hard to read in longer lines, and tables fall apart.

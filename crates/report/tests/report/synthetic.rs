@@ -67,6 +67,7 @@ pub(crate) fn measurement(window: f64, seconds: f64, streams: u32) -> Measuremen
         sender_cpu: Some(0.07),
         receiver_cpu: Some(0.11),
         notes: Vec::new(),
+        latency: None,
     }
 }
 

@@ -1,0 +1,272 @@
+//! Statistics of few numbers: how far a mean can be trusted, and whether two differ.
+//!
+//! Student's t after Abramowitz and Stegun, "Handbook of Mathematical
+//! Functions" (1964), 26.7; its distribution by the incomplete beta function
+//! (26.5.8, as a continued fraction).
+
+/// The mean; `None` of nothing.
+#[must_use]
+pub fn mean(values: &[f64]) -> Option<f64> {
+    (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+}
+
+/// The standard deviation of what these numbers are a sample of (divided by
+/// n - 1); `None` of fewer than two.
+#[must_use]
+pub fn deviation(values: &[f64]) -> Option<f64> {
+    let mean = mean(values).filter(|_| values.len() >= 2)?;
+    let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+    Some((squares / (values.len() - 1) as f64).sqrt())
+}
+
+/// The value in the middle, or the mean of the two there; `None` of nothing.
+#[must_use]
+pub fn median(values: &[f64]) -> Option<f64> {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let middle = sorted.len() / 2;
+    let upper = *sorted.get(middle)?;
+    if sorted.len() % 2 == 1 {
+        return Some(upper);
+    }
+    sorted.get(middle - 1).map(|lower| (lower + upper) / 2.0)
+}
+
+/// The value that the share `share` (0 to 1) of the values do not exceed, by
+/// nearest rank; `None` of nothing.
+#[must_use]
+pub fn percentile(values: &[f64], share: f64) -> Option<f64> {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    // A hair less, or 0.95 x 20 would come to rank 20 by rounding.
+    let rank = (sorted.len() as f64 * share.clamp(0.0, 1.0) - 1e-9).ceil().max(1.0);
+    sorted.get(rank as usize - 1).copied()
+}
+
+/// The mean of the lowest share (0 to 1) of the values, one of them at least;
+/// `None` of nothing.
+#[must_use]
+pub fn trimmed_mean(values: &[f64], share: f64) -> Option<f64> {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let kept = ((sorted.len() as f64 * share.clamp(0.0, 1.0) + 1e-9).floor() as usize).max(1);
+    sorted.truncate(kept);
+    mean(&sorted)
+}
+
+/// The interval in which the true mean lies with this confidence (0.95),
+/// by Student's t; `None` of fewer than two values.
+#[must_use]
+pub fn mean_interval(values: &[f64], confidence: f64) -> Option<(f64, f64)> {
+    let (mean, deviation) = (mean(values)?, deviation(values)?);
+    let n = values.len() as f64;
+    let half = student_t(confidence, n - 1.0)? * deviation / n.sqrt();
+    Some((mean - half, mean + half))
+}
+
+/// Whether two samples differ in the mean.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Welch {
+    /// The second's mean less the first's.
+    pub difference: f64,
+    /// Where the true difference lies, low and high.
+    pub interval: (f64, f64),
+    /// How often chance alone makes a difference as large, 0 to 1.
+    pub p: f64,
+    /// Degrees of freedom (Welch-Satterthwaite).
+    pub freedom: f64,
+}
+
+/// Welch's t test (Welch 1947): two samples whose spreads need not be the same.
+/// `None` where one has fewer than two values, or one is not finite.
+#[must_use]
+pub fn welch(first: &[f64], second: &[f64], confidence: f64) -> Option<Welch> {
+    let part = |values: &[f64]| {
+        let n = values.len() as f64;
+        Some((mean(values)?, deviation(values)?.powi(2) / n, n))
+    };
+    let ((mean_a, a, count_a), (mean_b, b, count_b)) = (part(first)?, part(second)?);
+    let difference = mean_b - mean_a;
+    if !(difference.is_finite() && (a + b).is_finite()) {
+        return None;
+    }
+    if a + b <= 0.0 {
+        // Neither varies: any difference is one.
+        let p = if difference == 0.0 { 1.0 } else { 0.0 };
+        let freedom = count_a + count_b - 2.0;
+        return Some(Welch { difference, interval: (difference, difference), p, freedom });
+    }
+    let freedom = (a + b).powi(2) / (a.powi(2) / (count_a - 1.0) + b.powi(2) / (count_b - 1.0));
+    let error = (a + b).sqrt();
+    let half = student_t(confidence, freedom)? * error;
+    let p = tails(difference.abs() / error, freedom);
+    Some(Welch { difference, interval: (difference - half, difference + half), p, freedom })
+}
+
+/// Whether the values fall into two groups, with the share of the lower one:
+/// the widest gap is wider than three times what either group spans, and than
+/// a tenth of the median. `None` where they do not, or of fewer than four.
+#[must_use]
+pub fn two_groups(values: &[f64]) -> Option<f64> {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let middle = median(&sorted).filter(|_| sorted.len() >= 4)?;
+    let gap = |at: usize| Some(sorted.get(at)? - sorted.get(at.checked_sub(1)?)?);
+    // One value alone is an outlier, not a group.
+    let widest = (2..=sorted.len() - 2)
+        .max_by(|x, y| gap(*x).unwrap_or(0.0).total_cmp(&gap(*y).unwrap_or(0.0)))?;
+    let (low, high) = sorted.split_at(widest);
+    let span = |group: &[f64]| Some(group.last()? - group.first()?);
+    let apart = gap(widest)?;
+    let divided = apart > 3.0 * span(low)?.max(span(high)?) && apart > 0.1 * middle.abs();
+    divided.then(|| low.len() as f64 / sorted.len() as f64)
+}
+
+/// The t that a share `confidence` of Student's distribution lies within, on
+/// both sides of 0; `None` where the confidence is not between 0 and 1 or
+/// there is no degree of freedom.
+#[must_use]
+pub fn student_t(confidence: f64, freedom: f64) -> Option<f64> {
+    if !(confidence > 0.0 && confidence < 1.0 && freedom >= 1.0) {
+        return None;
+    }
+    let (mut low, mut high) = (0.0f64, 1.0f64);
+    while tails(high, freedom) > 1.0 - confidence && high < 1e12 {
+        high *= 2.0;
+    }
+    for _ in 0..100 {
+        let middle = f64::midpoint(low, high);
+        if tails(middle, freedom) > 1.0 - confidence {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    Some(f64::midpoint(low, high))
+}
+
+/// How much of Student's distribution lies beyond t, on both sides (26.7.1).
+fn tails(t: f64, freedom: f64) -> f64 {
+    incomplete_beta(freedom / (freedom + t * t), freedom / 2.0, 0.5)
+}
+
+/// I_x(a, b) for x in 0 to 1, by the continued fraction 26.5.8, which converges
+/// fast below x = (a + 1) / (a + b + 2); above it the symmetry 26.5.2 serves.
+fn incomplete_beta(x: f64, a: f64, b: f64) -> f64 {
+    if x <= 0.0 || x >= 1.0 {
+        return x.clamp(0.0, 1.0);
+    }
+    if x > (a + 1.0) / (a + b + 2.0) {
+        return 1.0 - incomplete_beta(1.0 - x, b, a);
+    }
+    let scale = ln_gamma(a + b) - ln_gamma(a) - ln_gamma(b) + a * x.ln() + b * (1.0 - x).ln();
+    // From the far end: 1 / (1 + d1 / (1 + d2 / (1 + ...))).
+    let term = |n: i32| {
+        let m = f64::from(n / 2);
+        if n % 2 == 0 {
+            m * (b - m) * x / ((a + 2.0 * m - 1.0) * (a + 2.0 * m))
+        } else {
+            -(a + m) * (a + b + m) * x / ((a + 2.0 * m) * (a + 2.0 * m + 1.0))
+        }
+    };
+    let fraction = (1..=400).rev().fold(1.0, |tail, n| 1.0 + term(n) / tail);
+    scale.exp() / (a * fraction)
+}
+
+/// ln of the gamma function above 0: Stirling's series (6.1.41), after the
+/// argument was raised to where four of its terms suffice.
+fn ln_gamma(x: f64) -> f64 {
+    let (mut x, mut product) = (x, 1.0);
+    while x < 12.0 {
+        product *= x;
+        x += 1.0;
+    }
+    let series = 1.0 / (12.0 * x) - 1.0 / (360.0 * x.powi(3)) + 1.0 / (1260.0 * x.powi(5))
+        - 1.0 / (1680.0 * x.powi(7));
+    (x - 0.5) * x.ln() - x + 0.5 * (2.0 * std::f64::consts::PI).ln() + series - product.ln()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn student_is_as_in_the_tables() {
+        // Abramowitz and Stegun, table 26.10: A(t) = 0.95 and 0.99.
+        for (confidence, freedom, t) in [
+            (0.95, 1.0, 12.706),
+            (0.95, 2.0, 4.303),
+            (0.95, 4.0, 2.776),
+            (0.95, 10.0, 2.228),
+            (0.95, 30.0, 2.042),
+            (0.95, 1e6, 1.960),
+            (0.99, 3.0, 5.841),
+            (0.99, 120.0, 2.617),
+        ] {
+            let found = student_t(confidence, freedom).unwrap();
+            assert!((found - t).abs() < 6e-4, "{confidence} {freedom}: {found}");
+        }
+        assert_eq!((student_t(1.0, 5.0), student_t(0.95, 0.0)), (None, None));
+    }
+
+    #[test]
+    fn means_and_their_interval_by_hand() {
+        // 2, 4, 4, 6: mean 4, squares 4 + 0 + 0 + 4 = 8, over 3 is 2.6667,
+        // deviation 1.63299; t(0.95, 3) = 3.182, half = 3.182 x 1.63299 / 2 = 2.598.
+        let values = [4.0, 2.0, 6.0, 4.0];
+        assert_eq!((mean(&values), median(&values)), (Some(4.0), Some(4.0)));
+        assert!((deviation(&values).unwrap() - 1.632_99).abs() < 1e-5);
+        let (low, high) = mean_interval(&values, 0.95).unwrap();
+        assert!((low - 1.402).abs() < 1e-3 && (high - 6.598).abs() < 1e-3, "{low} {high}");
+        assert_eq!((mean_interval(&[1.0], 0.95), median(&[]), mean(&[])), (None, None, None));
+        assert_eq!(median(&[3.0, 1.0, 2.0]), Some(2.0));
+    }
+
+    #[test]
+    fn percentiles_and_trims_by_hand() {
+        let twenty: Vec<f64> = (1..=20).rev().map(f64::from).collect();
+        let at = |share| percentile(&twenty, share).unwrap();
+        assert_eq!([at(0.0), at(0.5), at(0.95), at(0.96), at(1.0)], [1.0, 10.0, 19.0, 20.0, 20.0]);
+        // 1 to 19 have the mean 10: the highest of twenty is left out.
+        assert_eq!(trimmed_mean(&twenty, 0.95), Some(10.0));
+        assert_eq!((trimmed_mean(&[7.0], 0.95), trimmed_mean(&[], 0.95)), (Some(7.0), None));
+    }
+
+    #[test]
+    fn welch_by_hand() {
+        // 1, 2, 3 and 5, 7, 9: variances 1 and 4, over 3 each: 1/3 and 4/3.
+        // Error sqrt(5/3) = 1.29099, t = 5 / 1.29099 = 3.87298,
+        // freedom (5/3)^2 / ((1/9 + 16/9) / 2) = 2.77778 / 0.94444 = 2.94118.
+        let test = welch(&[1.0, 2.0, 3.0], &[5.0, 7.0, 9.0], 0.95).unwrap();
+        assert!((test.difference - 5.0).abs() < 1e-12 && (test.freedom - 2.941_18).abs() < 1e-5);
+        // Between 3 degrees (p = 0.0305) and 2 (0.0606).
+        assert!((0.0305..0.035).contains(&test.p), "{test:?}");
+        assert!(test.interval.0 > 0.0 && test.interval.1 < 10.0, "{test:?}");
+        let same = welch(&[1.0, 2.0, 3.0], &[3.0, 1.0, 2.0], 0.95).unwrap();
+        assert!((same.p - 1.0).abs() < 1e-9 && same.interval.0 < 0.0, "{same:?}");
+        assert_eq!(welch(&[2.0, 2.0], &[3.0, 3.0], 0.95).unwrap().p, 0.0);
+        assert_eq!(welch(&[2.0], &[3.0, 3.0], 0.95), None);
+        assert_eq!(welch(&[2.0, f64::NAN], &[3.0, 3.0], 0.95), None);
+    }
+
+    #[test]
+    fn two_groups_are_seen_and_one_is_not() {
+        assert_eq!(two_groups(&[10.0, 90.0, 11.0, 91.0]), Some(0.5));
+        assert_eq!(two_groups(&[10.0, 11.0, 90.0, 91.0, 92.0]), Some(0.4));
+        for one in [&[10.0, 20.0, 30.0, 40.0][..], &[90.0, 91.0, 92.0, 10.0], &[1.0, 9.0], &[]] {
+            assert_eq!(two_groups(one), None, "{one:?}");
+        }
+        assert_eq!(two_groups(&[100.0, 100.1, 101.0, 101.1]), None);
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn anything_is_answered(a in proptest::collection::vec(proptest::num::f64::ANY, 0..9),
+                                b in proptest::collection::vec(proptest::num::f64::ANY, 0..9)) {
+            let _ = (two_groups(&a), mean_interval(&a, 0.95), percentile(&a, 0.99), trimmed_mean(&a, 0.95));
+            if let Some(test) = welch(&a, &b, 0.95) {
+                proptest::prop_assert!((-1e-6..=1.0 + 1e-6).contains(&test.p), "{test:?}");
+            }
+        }
+    }
+}
