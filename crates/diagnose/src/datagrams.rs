@@ -144,6 +144,7 @@ mod tests {
             host: HostFacts::default(),
             peer: String::new(),
             path: None,
+            latency: None,
             streams: Vec::new(),
             sender_cpu: None,
             receiver_cpu: None,

@@ -11,7 +11,7 @@ pub(crate) struct Extras {
     /// Take round trips 2 s before, during and 2 s after: bufferbloat, responsiveness
     #[arg(long)]
     pub(super) latency: bool,
-    /// With --latency, the port for TCP round trips; a closed one serves [443]
+    /// With --latency, the port for TCP round trips; a closed one serves (default: 443)
     #[arg(long, value_name = "PORT", requires = "latency")]
     #[arg(value_parser = value_parser!(u16).range(1..))]
     pub(super) latency_port: Option<u16>,
