@@ -203,7 +203,9 @@ fn listen(address: SocketAddr, device: Option<&str>) -> Result<TcpListener, Prob
         let domain = Domain::for_address(address);
         let socket = Socket::new(domain, Type::STREAM, Some(Protocol::MPTCP))
             .or_else(|_| Socket::new(domain, Type::STREAM, Some(Protocol::TCP)))?;
-        socket.bind_device(device.map(str::as_bytes))?;
+        if let Some(device) = device {
+            socket.bind_device(Some(device.as_bytes()))?;
+        }
         if address.is_ipv6() && address.ip().is_unspecified() {
             socket.set_only_v6(false)?;
         }

@@ -8,6 +8,7 @@
 #![expect(clippy::unwrap_used, reason = "in a test an unwrap is an assertion")]
 
 mod closed_loop;
+mod drops;
 mod effects;
 mod ends;
 mod many;
@@ -53,8 +54,13 @@ fn main() {
 }
 
 fn trials(lab: bool, iperf3: bool, devices: bool) -> Vec<Trial> {
-    let tests: [(&str, Needs, fn()); 47] = [
+    let tests: [(&str, Needs, fn()); 48] = [
         ("the_loop_closes", Needs::Nothing, closed_loop::the_loop_closes),
+        (
+            "listed_losses_are_counted_exactly",
+            Needs::Iperf3,
+            drops::listed_losses_are_counted_exactly,
+        ),
         ("the_loop_can_be_interrupted", Needs::Nothing, closed_loop::it_can_be_interrupted),
         ("the_command_has_the_terminal", Needs::Nothing, path::the_command_has_the_terminal),
         ("the_idle_round_trip_is_as_asked", Needs::Nothing, path::the_idle_round_trip_is_as_asked),

@@ -86,17 +86,25 @@ pub(super) fn serve(
         if let Some(greetings) = &server.greetings {
             scope.spawn(|| hall.door.serve(greetings, &hall));
         }
-        let result = thread::scope(|sessions| {
+        let _closes = Closes(&hall.closed);
+        thread::scope(|sessions| {
             let result = hall.accept_until_stopped(sessions, &server.listener, server.address);
             // Nobody waits for a connection that never said who it is.
             for (_, connection) in lock(&hall.half_open).values() {
                 let _ = connection.shutdown(Shutdown::Both);
             }
             result
-        });
-        hall.closed.store(true, Ordering::Relaxed);
-        result
+        })
     })
+}
+
+/// Tells the thread at the door that it is over, however the sessions ended.
+struct Closes<'a>(&'a AtomicBool);
+
+impl Drop for Closes<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
 }
 
 impl Hall<'_> {

@@ -37,6 +37,8 @@ const SAMPLE_EVERY: Duration = Duration::from_millis(100);
 const DRAIN: Duration = Duration::from_millis(100);
 /// Longest pause between bytes still on their way, where bytes end the test.
 const STALL: Duration = Duration::from_millis(200);
+/// A client that goes on for longer, byte by byte, is not waited for.
+const LONGEST_DRAIN: Duration = Duration::from_secs(60);
 /// Datagrams that follow the news of the end come within so much of each other.
 const LULL: Duration = Duration::from_millis(20);
 
@@ -306,7 +308,7 @@ fn drain(course: &Course<'_>, traffic: &Traffic, flows: &[Flow]) {
         }
     };
     if course.has_limit() {
-        quiet_after(STALL, Duration::MAX / 4);
+        quiet_after(STALL, LONGEST_DRAIN);
     } else if flows.iter().any(|flow| flow.protocol == Protocol::Udp) {
         quiet_after(LULL, DRAIN);
     }
