@@ -7,10 +7,24 @@ use std::collections::VecDeque;
 
 /// `longhaul test server` over `link`, the lab's options before it.
 fn tested(link: &str, lab: &[&str], options: &[&str]) -> (Ended, Value) {
+    once(link, lab, options, |attempt| attempt())
+}
+
+/// The same, in time: what is compared with another run must be valid.
+fn tested_in_time(link: &str, options: &[&str]) -> Value {
+    once(link, &[], options, |attempt| valid(attempt)).1
+}
+
+fn once(
+    link: &str,
+    lab: &[&str],
+    options: &[&str],
+    run: impl Fn(&dyn Fn() -> Ended) -> Ended,
+) -> (Ended, Value) {
     let server = format!("{LONGHAUL} server");
     let command = [&[LONGHAUL, "test", "server", "--json"], options].concat();
     let lab = [&["--server", &server], lab].concat();
-    let ended = valid(|| lab_with(link, &lab, &command));
+    let ended = run(&|| lab_with(link, &lab, &command));
     assert!(worked(&ended, 0), "{link} {options:?}: {}", ended.stderr);
     let report = serde_json::from_str(&ended.stdout).unwrap();
     (ended, report)
@@ -96,7 +110,7 @@ pub(crate) fn repeats_are_compared() {
     let kept = kept.to_str().unwrap();
     let three = ["--repeat", "3", "-t", "2"];
     let fast = "rate=50mbit,rtt=10ms";
-    let (_, first) = tested(fast, &[], &[&three[..], &["--save", kept]].concat());
+    let first = tested_in_time(fast, &[&three[..], &["--save", kept]].concat());
     assert_eq!(first["schema"], "longhaul.repeat/1", "{first}");
     assert_eq!(first["runs"].as_array().unwrap().len(), 3, "{first}");
     let median = number(&first["summary"], "median_bps");
@@ -109,23 +123,27 @@ pub(crate) fn repeats_are_compared() {
         assert!(number(run, "other_bytes") < 0.05 * number(run, "received_bytes"), "{run}");
     }
     let against = [&three[..], &["--baseline", kept]].concat();
-    let (_, slow) = tested("rate=25mbit,rtt=10ms", &[], &against);
+    let slow = tested_in_time("rate=25mbit,rtt=10ms", &against);
     let comparison = &slow["comparison"];
     assert_eq!((&comparison["real"], &comparison["method"]), (&true.into(), &"runs".into()));
     assert!((-0.55..-0.45).contains(&number(comparison, "difference_share")), "{comparison}");
-    let (_, one) = tested(fast, &[], &["-t", "4", "--baseline", kept]);
+    let one = tested_in_time(fast, &["-t", "4", "--baseline", kept]);
     let comparison = &one["comparison"];
     assert_eq!(comparison["method"], "blocks", "{comparison}");
     assert!(number(comparison, "difference_share").abs() < 0.05, "{comparison}");
 }
 
-/// 100 Mbit/s carry 96.5 of payload in packets of 1500 bytes.
+/// 100 Mbit/s carry 98.1 of payload in datagrams of 1448 bytes, 1476 as packets.
 pub(crate) fn the_highest_rate_is_found() {
-    let (_, report) =
-        tested("rate=100mbit,rtt=10ms", &[], &["--find-rate", "--loss-target", "0.1%"]);
+    let (_, report) = tested(
+        "rate=100mbit,rtt=10ms",
+        &[],
+        &["--find-rate", "--loss-target", "0.1%", "--try-time", "1"],
+    );
     assert_eq!(report["schema"], "longhaul.find-rate/1", "{report}");
     let rate = number(&report, "rate_bps");
-    assert!((90e6..98e6).contains(&rate), "{report}");
+    // A machine that is late loses datagrams, and the search settles lower.
+    assert!((80e6..98.3e6).contains(&rate), "{report}");
     assert!(number(&report, "loss") <= 0.001, "{report}");
     assert_eq!(report["ending"], "found", "{report}");
 }

@@ -266,7 +266,10 @@ fn our_server_sends_udp_to_its_client() {
         // What it received and printed is what we sent.
         let counted: Vec<u64> = lines
             .iter()
-            .filter_map(|line| line.datagrams.filter(|_| line.lost == Some(0)))
+            // A busy machine may drop a few where its buffers are small.
+            .filter_map(|line| {
+                line.datagrams.filter(|all| line.lost.is_some_and(|l| l * 50 <= *all))
+            })
             .collect();
         assert!(
             counted.iter().any(|&count| close(count, sent.bytes / 1470)),
