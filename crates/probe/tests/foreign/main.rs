@@ -196,8 +196,10 @@ fn its_client_against_our_server(program: &str) {
         // What our server told is what the client printed for our side.
         assert_eq!(ours, if reverse { sent } else { received }, "{options:?}");
         if options.iter().any(|option| option.starts_with("-b") || option.starts_with("-n")) {
+            // Two ends leave a warm-up out by two clocks.
+            let slack = if options.contains(&"-O1") { 0.05 } else { 0.02 };
             assert!(
-                close(sent, received, 0.01, 4 * 131_072),
+                close(sent, received, slack, 8 * 131_072),
                 "{options:?}: sent {sent}, received {received}"
             );
         }
