@@ -3,7 +3,7 @@
 use crate::sys;
 use std::io;
 use std::net::{Ipv6Addr, SocketAddrV6};
-use std::os::fd::{AsFd, AsRawFd};
+use std::os::fd::AsFd;
 use units::{BitRate, ByteCount};
 
 /// Largest share of `i32` a buffer can be asked for: the kernel doubles it.
@@ -16,7 +16,7 @@ const MOST_BUFFER: u64 = i32::MAX as u64 / 2;
 /// # Errors
 /// The system's own.
 pub fn set_max_pacing_rate(socket: &impl AsFd, rate: BitRate) -> io::Result<()> {
-    set(socket, libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE, &(rate.bps() / 8))
+    sys::set_option(socket, libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE, &(rate.bps() / 8))
 }
 
 /// Asks for a receive buffer larger than `net.core.rmem_max` allows; only root
@@ -26,8 +26,8 @@ pub fn set_max_pacing_rate(socket: &impl AsFd, rate: BitRate) -> io::Result<()> 
 /// The system's own.
 pub fn set_receive_buffer(socket: &impl AsFd, bytes: ByteCount) -> io::Result<()> {
     let value = libc::c_int::try_from(bytes.bytes().min(MOST_BUFFER)).unwrap_or(libc::c_int::MAX);
-    set(socket, libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, &value)
-        .or_else(|_| set(socket, libc::SOL_SOCKET, libc::SO_RCVBUF, &value))
+    sys::set_option(socket, libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, &value)
+        .or_else(|_| sys::set_option(socket, libc::SOL_SOCKET, libc::SO_RCVBUF, &value))
 }
 
 /// The same for the send buffer.
@@ -36,8 +36,8 @@ pub fn set_receive_buffer(socket: &impl AsFd, bytes: ByteCount) -> io::Result<()
 /// The system's own.
 pub fn set_send_buffer(socket: &impl AsFd, bytes: ByteCount) -> io::Result<()> {
     let value = libc::c_int::try_from(bytes.bytes().min(MOST_BUFFER)).unwrap_or(libc::c_int::MAX);
-    set(socket, libc::SOL_SOCKET, libc::SO_SNDBUFFORCE, &value)
-        .or_else(|_| set(socket, libc::SOL_SOCKET, libc::SO_SNDBUF, &value))
+    sys::set_option(socket, libc::SOL_SOCKET, libc::SO_SNDBUFFORCE, &value)
+        .or_else(|_| sys::set_option(socket, libc::SOL_SOCKET, libc::SO_SNDBUF, &value))
 }
 
 /// Whether packets may not be fragmented on their way: one too large is then
@@ -48,15 +48,16 @@ pub fn set_send_buffer(socket: &impl AsFd, bytes: ByteCount) -> io::Result<()> {
 pub fn set_dont_fragment(socket: &impl AsFd, ipv6: bool, refuse: bool) -> io::Result<()> {
     if ipv6 {
         let how = if refuse { libc::IPV6_PMTUDISC_DO } else { libc::IPV6_PMTUDISC_DONT };
-        set(socket, libc::IPPROTO_IPV6, libc::IPV6_MTU_DISCOVER, &how)
+        sys::set_option(socket, libc::IPPROTO_IPV6, libc::IPV6_MTU_DISCOVER, &how)
     } else {
         let how = if refuse { libc::IP_PMTUDISC_DO } else { libc::IP_PMTUDISC_DONT };
-        set(socket, libc::IPPROTO_IP, libc::IP_MTU_DISCOVER, &how)
+        sys::set_option(socket, libc::IPPROTO_IP, libc::IP_MTU_DISCOVER, &how)
     }
 }
 
 /// `struct in6_flowlabel_req` of `include/uapi/linux/in6.h`.
 #[repr(C)]
+#[derive(Clone, Copy)]
 struct FlowLabelRequest {
     destination: [u8; 16],
     label: u32,
@@ -98,30 +99,10 @@ pub fn set_flow_label(
         linger: 0,
         pad: 0,
     };
-    set(socket, libc::IPPROTO_IPV6, IPV6_FLOWLABEL_MGR, &request)?;
+    sys::set_option(socket, libc::IPPROTO_IPV6, IPV6_FLOWLABEL_MGR, &request)?;
     let on: libc::c_int = 1;
-    set(socket, libc::IPPROTO_IPV6, IPV6_FLOWINFO_SEND, &on)?;
+    sys::set_option(socket, libc::IPPROTO_IPV6, IPV6_FLOWINFO_SEND, &on)?;
     Ok(SocketAddrV6::new(destination, peer.port(), label.to_be(), peer.scope_id()))
-}
-
-fn set<T>(
-    socket: &impl AsFd,
-    level: libc::c_int,
-    option: libc::c_int,
-    value: &T,
-) -> io::Result<()> {
-    // SAFETY: the value's address and size are its own, and it lives across
-    // the call; every T above is what the option takes.
-    sys::check(unsafe {
-        libc::setsockopt(
-            socket.as_fd().as_raw_fd(),
-            level,
-            option,
-            std::ptr::from_ref(value).cast(),
-            libc::socklen_t::try_from(size_of::<T>()).unwrap_or_default(),
-        )
-    })
-    .map(drop)
 }
 
 #[cfg(test)]

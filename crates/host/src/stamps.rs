@@ -48,13 +48,13 @@ pub struct Unreached {
 /// # Errors
 /// The system's own where it knows no error queue; times and hops it may miss.
 pub fn prepare(socket: &impl AsFd, is_v6: bool) -> io::Result<()> {
-    let _ = set(socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, &1i32);
+    let _ = sys::set_option(socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, &1i32);
     if is_v6 {
-        let _ = set(socket, libc::IPPROTO_IPV6, libc::IPV6_RECVHOPLIMIT, &1i32);
-        set(socket, libc::IPPROTO_IPV6, libc::IPV6_RECVERR, &1i32)
+        let _ = sys::set_option(socket, libc::IPPROTO_IPV6, libc::IPV6_RECVHOPLIMIT, &1i32);
+        sys::set_option(socket, libc::IPPROTO_IPV6, libc::IPV6_RECVERR, &1i32)
     } else {
-        let _ = set(socket, libc::IPPROTO_IP, libc::IP_RECVTTL, &1i32);
-        set(socket, libc::IPPROTO_IP, libc::IP_RECVERR, &1i32)
+        let _ = sys::set_option(socket, libc::IPPROTO_IP, libc::IP_RECVTTL, &1i32);
+        sys::set_option(socket, libc::IPPROTO_IP, libc::IP_RECVERR, &1i32)
     }
 }
 
@@ -67,10 +67,10 @@ pub fn only_echo_replies(socket: &impl AsFd, is_v6: bool) -> io::Result<()> {
         // A set bit keeps that type out; 129 is the echo reply.
         let mut filter = [u32::MAX; 8];
         filter[129 / 32] &= !(1 << (129 % 32));
-        set(socket, libc::IPPROTO_ICMPV6, ICMPV6_FILTER, &filter)
+        sys::set_option(socket, libc::IPPROTO_ICMPV6, ICMPV6_FILTER, &filter)
     } else {
         // Type 0 is the echo reply.
-        set(socket, libc::SOL_RAW, ICMP_FILTER, &!1u32)
+        sys::set_option(socket, libc::SOL_RAW, ICMP_FILTER, &!1u32)
     }
 }
 
@@ -104,25 +104,6 @@ pub fn begin_connect(socket: &socket2::Socket, to: SocketAddr) -> io::Result<()>
         Err(error) if error.raw_os_error() == Some(libc::EINPROGRESS) => Ok(()),
         result => result,
     }
-}
-
-fn set<T>(
-    socket: &impl AsFd,
-    level: libc::c_int,
-    option: libc::c_int,
-    value: &T,
-) -> io::Result<()> {
-    // SAFETY: the value lives across the call and has the size told.
-    sys::check(unsafe {
-        libc::setsockopt(
-            socket.as_fd().as_raw_fd(),
-            level,
-            option,
-            std::ptr::from_ref(value).cast(),
-            libc::socklen_t::try_from(size_of::<T>()).unwrap_or_default(),
-        )
-    })
-    .map(drop)
 }
 
 /// Room for the control messages of one datagram: a stamp, hops, and an error

@@ -1,6 +1,7 @@
 //! The convention of system calls: -1 means look at errno.
 
 use std::io;
+use std::os::fd::{AsFd, AsRawFd};
 
 pub(crate) fn check(result: libc::c_int) -> io::Result<libc::c_int> {
     if result == -1 { Err(io::Error::last_os_error()) } else { Ok(result) }
@@ -19,4 +20,25 @@ pub(crate) fn retry(mut call: impl FnMut() -> isize) -> io::Result<usize> {
             }
         }
     }
+}
+
+/// Sets a socket's option to a plain value: of the type the option takes, whose
+/// size the kernel checks (setsockopt(2)).
+pub(crate) fn set_option<T: Copy>(
+    socket: &impl AsFd,
+    level: libc::c_int,
+    option: libc::c_int,
+    value: &T,
+) -> io::Result<()> {
+    // SAFETY: the value's address and size are its own, and it lives across the call.
+    check(unsafe {
+        libc::setsockopt(
+            socket.as_fd().as_raw_fd(),
+            level,
+            option,
+            std::ptr::from_ref(value).cast(),
+            libc::socklen_t::try_from(size_of::<T>()).unwrap_or_default(),
+        )
+    })
+    .map(drop)
 }

@@ -16,7 +16,7 @@ pub const MOST_SEGMENTS: usize = 64;
 /// # Errors
 /// The system's own: kernels before 4.18 have no such thing.
 pub fn segment(socket: &impl AsFd, bytes: u16) -> io::Result<()> {
-    set(socket, libc::UDP_SEGMENT, bytes.into())
+    sys::set_option(socket, libc::SOL_UDP, libc::UDP_SEGMENT, &libc::c_int::from(bytes))
 }
 
 /// Whether a datagram was not sent because the socket or the device was full.
@@ -31,7 +31,7 @@ pub fn is_full(error: &io::Error) -> bool {
 /// # Errors
 /// The system's own: kernels before 5.0 have no such thing.
 pub fn coalesce(socket: &impl AsFd) -> io::Result<()> {
-    set(socket, libc::UDP_GRO, 1)
+    sys::set_option(socket, libc::SOL_UDP, libc::UDP_GRO, &(1 as libc::c_int))
 }
 
 /// Most datagrams of one [`send_each`].
@@ -168,20 +168,6 @@ fn segment_size(header: &libc::msghdr) -> Option<usize> {
         control = unsafe { libc::CMSG_NXTHDR(header, control) };
     }
     None
-}
-
-fn set(socket: &impl AsFd, option: libc::c_int, value: libc::c_int) -> io::Result<()> {
-    // SAFETY: the option's value is one int, which lives across the call.
-    sys::check(unsafe {
-        libc::setsockopt(
-            socket.as_fd().as_raw_fd(),
-            libc::SOL_UDP,
-            option,
-            (&raw const value).cast(),
-            libc::socklen_t::try_from(size_of_val(&value)).unwrap_or_default(),
-        )
-    })
-    .map(drop)
 }
 
 #[cfg(test)]

@@ -106,9 +106,9 @@ impl Traffic {
                 (Protocol::Udp, true) => self.start(scope, flow, plan, move || {
                     self.send_datagrams(flow, plan, &load, began, precise)
                 }),
-                (Protocol::Udp, false) => self.start(scope, flow, plan, move || {
-                    self.receive_datagrams(flow, plan, &load, began)
-                }),
+                (Protocol::Udp, false) => {
+                    self.start(scope, flow, plan, move || self.receive_datagrams(flow, plan, began))
+                }
             };
             started.map_err(|source| ProbeError::System {
                 operation: "start a thread for a stream",

@@ -146,7 +146,7 @@ pub(crate) fn the_highest_rate_is_found() {
         return;
     }
     let rate = number(&report, "rate_bps");
-    assert!((80e6..98.3e6).contains(&rate), "{report}");
+    assert!((90e6..98.3e6).contains(&rate), "{report}");
     assert!(number(&report, "loss") <= 0.001, "{report}");
     assert_eq!(report["ending"], "found", "{report}");
 }

@@ -85,7 +85,6 @@ impl Traffic {
         &self,
         flow: &Flow,
         plan: &Plan,
-        _load: &Load,
         began: Instant,
     ) -> io::Result<()> {
         let trains = plan.coalesce && udp::coalesce(&flow.socket).is_ok();
