@@ -13,7 +13,7 @@ const LONGEST: usize = 500;
 /// The floors of ARCHITECTURE.md. A crate may use lower floors, and what
 /// stands before it on its own.
 const FLOORS: [&[&str]; 6] = [
-    &["units"],
+    &["units", "patience"],
     &["model", "record", "iperf3", "iperf2", "link"],
     &["topology", "diagnose", "host"],
     &["tune", "lab", "probe", "reach"],

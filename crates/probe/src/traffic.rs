@@ -2,6 +2,7 @@
 //! while it runs.
 
 mod bytes;
+mod cadence;
 mod datagrams;
 
 use crate::{ProbeError, flow::Flow, plan::Plan};

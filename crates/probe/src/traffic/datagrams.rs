@@ -1,8 +1,8 @@
 //! UDP: datagrams in trains, each with its number and time, and the books of
 //! those that arrive.
 
-use super::{Traffic, bytes::Load};
-use crate::{flow::Flow, pacing, plan::Plan};
+use super::{Traffic, bytes::Load, cadence::Cadence};
+use crate::{flow::Flow, plan::Plan};
 use host::{clock, udp, wait};
 use iperf3::datagram::{self, Header};
 use socket2::Socket;
@@ -10,7 +10,6 @@ use std::{
     io, thread,
     time::{Duration, Instant},
 };
-use units::{BitRate, ByteCount};
 
 /// Most bytes of a train: what one packet can hold before the kernel cuts it.
 const MOST_TRAIN: usize = 65_507;
@@ -38,8 +37,8 @@ impl Traffic {
     ) -> io::Result<()> {
         let length = plan.block.max(plan.counter.header_len());
         let most = (MOST_TRAIN / length).clamp(1, udp::MOST_SEGMENTS);
-        let cadence = plan.spacing().map(|spacing| Cadence::new(plan, spacing, began, precise));
-        let train = cadence.as_ref().map_or(most, |cadence| cadence.train.min(most));
+        let mut cadence = plan.spacing().map(|spacing| Cadence::new(plan, spacing, began, precise));
+        let train = cadence.as_ref().map_or(most, |cadence| cadence.train().min(most));
         let mut trains = Trains::new(flow, plan, load, length, train);
         if precise || train == 1 {
             wait::precise_timers();
@@ -47,7 +46,7 @@ impl Traffic {
         let mut number = 0u64;
         let mut refusals = Refusals::default();
         while !self.has_sent() {
-            if let Some(cadence) = &cadence
+            if let Some(cadence) = &mut cadence
                 && !cadence.wait(number, || self.has_sent())
             {
                 return Ok(());
@@ -199,43 +198,6 @@ impl Trains {
 /// from the device.
 fn is_too_long(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(22 | 90 | 5))
-}
-
-/// When datagrams are due.
-struct Cadence {
-    rate: BitRate,
-    length: ByteCount,
-    began: Instant,
-    spacing: Duration,
-    /// Datagrams that go at once.
-    train: usize,
-    precise: bool,
-}
-
-impl Cadence {
-    fn new(plan: &Plan, spacing: Duration, began: Instant, precise: bool) -> Self {
-        Cadence {
-            rate: plan.rate.unwrap_or(BitRate::MAX),
-            length: ByteCount::from_bytes(plan.block as u64),
-            began,
-            spacing,
-            train: match plan.burst {
-                0 => pacing::train(spacing, precise),
-                burst => usize::try_from(burst).unwrap_or(1),
-            },
-            precise,
-        }
-    }
-
-    /// Waits until the datagram after the first `number` is due; false where
-    /// the test ended meanwhile.
-    fn wait(&self, number: u64, ended: impl Fn() -> bool) -> bool {
-        let due = self.began + self.rate.time_for(self.length.times(number));
-        // After a stall it catches up at twice the rate, not all at once.
-        let earliest = clock::now() + self.spacing * u32::try_from(self.train).unwrap_or(1) / 2;
-        let behind = clock::now() > due + pacing::STALL;
-        pacing::sleep_until(if behind { earliest } else { due }, self.precise, ended)
-    }
 }
 
 fn micros(time: Duration) -> u64 {

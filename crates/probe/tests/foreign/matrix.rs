@@ -7,6 +7,7 @@ use crate::{
     ground::{Ground, run, short},
     iperf3_client, is_between_tests,
 };
+use patience::Gauge;
 use probe::{ServerEvent, client::ClientConfig};
 use record::{Direction, Protocol};
 use std::{
@@ -33,12 +34,12 @@ struct Cell {
 /// What is asked besides TCP_NODELAY: a rate that both ends can hold, so that buffers are
 /// nearly empty and bytes comparable.
 const OPTIONS: [&[&str]; 6] = [
-    &["-t1", "-b20M"],
-    &["-t1", "-b8M", "-l4K"],
-    &["-t2", "-b8M", "-l4K", "-O1"],
-    &["-n2M", "-b16M", "-l4K"],
-    &["-t1", "-b8M", "-l4K", "-w128K"],
-    &["-t1", "-b8M", "-l1000"],
+    &["-t1", "-b10M"],
+    &["-t1", "-b3M", "-l4K"],
+    &["-t2", "-b3M", "-l4K", "-O1"],
+    &["-n400K", "-b4M", "-l4K"],
+    &["-t1", "-b3M", "-l4K", "-w128K"],
+    &["-t1", "-b3M", "-l1000"],
 ];
 
 fn cells() -> Vec<Cell> {
@@ -77,7 +78,7 @@ fn each(test: impl Fn(Cell) -> Result<(), String> + Sync) {
 }
 
 /// Two ends' bytes of one direction.
-fn agree(cell: Cell, what: &str, sent: u64, received: u64) -> Result<(), String> {
+fn agree(cell: Cell, what: &str, sent: u64, received: u64, gauge: &Gauge) -> Result<(), String> {
     // A warm-up ends at each end by its own clock: up to 30 ms of two seconds differ.
     let slack = if cell.options.contains(&"-O1") { 0.02 } else { 0.01 };
     let asked = cell.options.iter().find_map(|option| option.strip_prefix("-l"));
@@ -88,7 +89,8 @@ fn agree(cell: Cell, what: &str, sent: u64, received: u64) -> Result<(), String>
         // What fits loopback's segment.
         (None, Protocol::Udp) => 32_768,
     };
-    if close(sent, received, slack, 2 * block * u64::from(cell.streams)) && received > 0 {
+    let blocks = 2 * block * u64::from(cell.streams);
+    if close(sent, received, slack, blocks, gauge, 1.0) && received > 0 {
         Ok(())
     } else {
         Err(format!("{what}: sent {sent}, received {received}"))
@@ -99,6 +101,7 @@ pub(crate) fn our_client(program: &str) {
     each(|cell| {
         let server = Iperf3::start(program);
         let config = config(cell, server.1);
+        let gauge = Gauge::start();
         let measured = loop {
             match run(&config) {
                 Err(error) if is_between_tests(&error) => thread::sleep(Duration::from_millis(20)),
@@ -115,7 +118,13 @@ pub(crate) fn our_client(program: &str) {
                 continue;
             }
             let sent = way.streams.iter().map(|stream| stream.sent_bytes).sum();
-            agree(cell, if reverse { "back" } else { "there" }, sent, way.received().bytes())?;
+            agree(
+                cell,
+                if reverse { "back" } else { "there" },
+                sent,
+                way.received().bytes(),
+                &gauge,
+            )?;
         }
         Ok(())
     });
@@ -130,7 +139,7 @@ fn config(cell: Cell, port: u16) -> ClientConfig {
     for option in cell.options {
         let size = || {
             ByteCount::from_bytes(match &option[2..] {
-                "2M" => 2 << 20,
+                "400K" => 400 << 10,
                 "4K" => 4 << 10,
                 "128K" => 128 * 1024,
                 plain => plain.parse().unwrap(),
@@ -151,7 +160,7 @@ fn config(cell: Cell, port: u16) -> ClientConfig {
 
 pub(crate) fn its_client(program: &str) {
     each(|cell| {
-        let ground = Ground::new();
+        let (ground, gauge) = (Ground::new(), Gauge::start());
         let streams = format!("-P{}", cell.streams);
         let mut options = vec![streams.as_str()];
         options.extend(cell.options);
@@ -188,10 +197,10 @@ pub(crate) fn its_client(program: &str) {
             of_way.map(|(_, stream)| stream.byte_count()).sum()
         };
         if cell.direction != Direction::Reverse {
-            agree(cell, "there", bytes(true, true), bytes(false, false))?;
+            agree(cell, "there", bytes(true, true), bytes(false, false), &gauge)?;
         }
         if cell.direction != Direction::Forward {
-            agree(cell, "back", bytes(true, false), bytes(false, true))?;
+            agree(cell, "back", bytes(true, false), bytes(false, true), &gauge)?;
         }
         Ok(())
     });

@@ -8,6 +8,7 @@ mod ground;
 mod real;
 
 use libtest_mimic::{Arguments, Trial};
+use patience::hold;
 use std::process::Command;
 
 /// Where iperf is missing its tests are counted as ignored, not as passed.
@@ -23,7 +24,7 @@ fn main() {
     }
     let trial = |(name, test): (&str, fn()), ignored| {
         let run = move || {
-            test();
+            hold(test);
             Ok(())
         };
         Trial::test(name, run).with_ignored_flag(ignored)

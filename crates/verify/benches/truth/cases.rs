@@ -1,0 +1,105 @@
+//! Transfers whose limit is known because it was made on purpose.
+
+use crate::draws::Draws;
+use record::Limit;
+use units::{BitRate, ByteCount};
+
+/// One transfer over a path of its own.
+#[derive(Debug, Clone)]
+pub(crate) struct Case {
+    /// What holds it.
+    pub(crate) truth: Limit,
+    /// The path, as `--link` reads it.
+    pub(crate) path: String,
+    pub(crate) congestion: &'static str,
+    /// Settings of both hosts beside what the path needs.
+    pub(crate) sysctls: Vec<(String, String)>,
+    pub(crate) seconds: f64,
+    /// Rate the program keeps to.
+    pub(crate) rate: Option<BitRate>,
+    /// Rate the socket is paced at.
+    pub(crate) pacing: Option<BitRate>,
+    /// Bytes a write.
+    pub(crate) block: Option<ByteCount>,
+}
+
+/// Rates of paths, in Mbit/s: the ends of what the promise names, and between.
+const RATES: [f64; 8] = [10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1000.0, 2000.0];
+
+/// Causes in the order they are drawn in, again and again.
+const CAUSES: [Limit; 10] = [
+    Limit::ReceiveWindow,
+    Limit::SendBuffer,
+    Limit::Application,
+    Limit::PathRate,
+    Limit::Loss,
+    Limit::Policer,
+    Limit::Pacing,
+    Limit::Ramp,
+    Limit::PathRate,
+    Limit::Cpu,
+];
+
+/// The case of that number among those of `seed`.
+pub(crate) fn case(seed: u64, number: usize) -> Case {
+    let mut draws = Draws::new(seed, number as u64);
+    let truth = CAUSES[number % CAUSES.len()];
+    let mut rate = *draws.one(&RATES) * draws.between(0.8, 1.25);
+    let mut rtt = draws.between(5f64.ln(), 250f64.ln()).exp();
+    match truth {
+        // Mathis at 1 % and 250 ms is 57 kbit/s, and at 0.01 % and 5 ms 280 Mbit/s.
+        Limit::Loss => rate = rate.max(50.0),
+        Limit::Ramp => (rate, rtt) = (rate.max(100.0), rtt.max(60.0)),
+        Limit::Cpu => (rate, rtt) = (rate.max(1500.0), rtt.min(20.0)),
+        _ => {}
+    }
+    let rate = rate.min(2000.0);
+    let bdp = rate * 1e6 * rtt / 8e3;
+    let mut case = Case {
+        truth,
+        path: format!("rate={rate:.1}mbit,rtt={rtt:.1}ms"),
+        congestion: if draws.chance(0.5) { "bbr" } else { "cubic" },
+        sysctls: Vec::new(),
+        seconds: (2.0 + rtt * 0.04).clamp(4.0, 12.0),
+        rate: None,
+        pacing: None,
+        block: None,
+    };
+    let below = BitRate::from_bps((rate * 1e6 * draws.between(0.15, 0.75)) as u64);
+    let buffer = |bytes: f64| format!("4096 {0:.0} {0:.0}", bytes.max(8192.0));
+    match truth {
+        // Half of it becomes window; a fifth to three quarters of what the path needs.
+        Limit::ReceiveWindow => case
+            .sysctls
+            .push(("net.ipv4.tcp_rmem".to_owned(), buffer(2.0 * bdp * draws.between(0.1, 0.6)))),
+        Limit::SendBuffer => case
+            .sysctls
+            .push(("net.ipv4.tcp_wmem".to_owned(), buffer(bdp * draws.between(0.15, 0.6)))),
+        Limit::Application => case.rate = Some(below),
+        Limit::Pacing => case.pacing = Some(below),
+        Limit::PathRate => {
+            case.path += &format!(",queue={:.2}bdp", draws.between(0.5, 4.0));
+            case.seconds = (4.0 + rtt * 0.08).clamp(6.0, 16.0);
+        }
+        Limit::Loss => {
+            case.congestion = "cubic";
+            // So much that the loss allows a tenth to a half of the rate: Mathis, solved for p.
+            let share = draws.between(0.1, 0.5);
+            let root = 1.2247 * 1448.0 * 8.0 / (rtt / 1e3) / (rate * 1e6 * share);
+            case.path += &format!(",loss={:.5}%", (root * root * 100.0).clamp(0.001, 5.0));
+            case.seconds = (4.0 + rtt * 0.08).clamp(6.0, 16.0);
+        }
+        Limit::Policer => {
+            case.congestion = "cubic";
+            let burst = (below.as_f64() / 8.0 * draws.between(0.01, 0.05)).max(32_768.0);
+            case.path += &format!(",police={:.1}mbit:{burst:.0}", below.as_f64() / 1e6);
+            case.seconds = (4.0 + rtt * 0.08).clamp(6.0, 16.0);
+        }
+        // Some five round trips: slow start needs seven to thirteen.
+        Limit::Ramp => case.seconds = (rtt * draws.between(4.0, 6.0) / 1e3).max(0.4),
+        // Each write costs about a microsecond.
+        Limit::Cpu => case.block = Some(ByteCount::from_bytes(16)),
+        _ => {}
+    }
+    case
+}

@@ -1,0 +1,135 @@
+//! How often a diagnosis is right: `cargo bench -p longhaul-verify --bench truth`.
+//!
+//! Transfers over emulated paths of 10 Mbit/s to 2 Gbit/s and 5 to 250 ms, each
+//! held by one cause that was made on purpose, are explained without the path's
+//! certificate, as on a real path. Prints the confusion matrix, the share that
+//! is right and the share that is wrong though called sure.
+//!
+//! Options, after `--`: `--runs N` (300), `--seed N` of the draws, `--part I/N`
+//! to share the work among processes, `--save DIR` keeps every measurement and
+//! `--load DIR` explains kept ones again.
+
+mod cases;
+mod draws;
+mod run;
+mod table;
+
+use cases::case;
+use host::world::{self, Ended};
+use record::{Limit, Measurement};
+use serde::{Deserialize, Serialize};
+use std::path::{Path, PathBuf};
+use table::Table;
+
+type Fallible<T> = Result<T, Box<dyn std::error::Error + Send + Sync>>;
+
+/// A measurement and what held it.
+#[derive(Serialize, Deserialize)]
+struct Labelled {
+    truth: Limit,
+    case: String,
+    measurement: Measurement,
+}
+
+struct Options {
+    runs: usize,
+    seed: u64,
+    part: (usize, usize),
+    save: Option<PathBuf>,
+    load: Option<PathBuf>,
+}
+
+fn main() {
+    // `cargo test --benches` only asks whether it builds.
+    if std::env::args().any(|argument| argument == "--test") {
+        return;
+    }
+    let work = || {
+        let done = options().and_then(|options| match &options.load {
+            Some(folder) => explain_kept(folder),
+            None => measure(&options),
+        });
+        i32::from(done.inspect_err(|error| eprintln!("{error}")).is_err())
+    };
+    match world::run(work) {
+        Ok(Ended::Code(code)) => std::process::exit(code),
+        other => {
+            eprintln!("{other:?}");
+            std::process::exit(1);
+        }
+    }
+}
+
+fn options() -> Fallible<Options> {
+    let mut options = Options { runs: 300, seed: 2, part: (0, 1), save: None, load: None };
+    let mut arguments = std::env::args().skip(1);
+    while let Some(argument) = arguments.next() {
+        let mut value = || arguments.next().ok_or(format!("{argument} needs a value"));
+        match argument.as_str() {
+            "--bench" => {}
+            "--runs" => options.runs = value()?.parse()?,
+            "--seed" => options.seed = value()?.parse()?,
+            "--part" => {
+                let value = value()?;
+                let (part, of) = value.split_once('/').ok_or("--part is I/N")?;
+                options.part = (part.parse()?, of.parse::<usize>()?.max(1));
+            }
+            "--save" => options.save = Some(value()?.into()),
+            "--load" => options.load = Some(value()?.into()),
+            other => return Err(format!("no option {other}").into()),
+        }
+    }
+    Ok(options)
+}
+
+fn measure(options: &Options) -> Fallible<()> {
+    let (part, of) = options.part;
+    let (mut table, mut left_out) = (Table::default(), 0);
+    for number in (0..options.runs).filter(|number| number % of == part % of) {
+        let case = case(options.seed, number);
+        let words = format!("{number} {} {} {:.1} s", case.path, case.congestion, case.seconds);
+        let Some(measurement) = run::run(&case).map_err(|error| format!("{words}: {error}"))?
+        else {
+            left_out += 1;
+            println!("{:<15} not valid, left out  {words}", case.truth.name());
+            continue;
+        };
+        let labelled = Labelled { truth: case.truth, case: words, measurement };
+        if let Some(folder) = &options.save {
+            std::fs::create_dir_all(folder)?;
+            let name = format!("{}-{number:04}.json", options.seed);
+            std::fs::write(folder.join(name), serde_json::to_vec(&labelled)?)?;
+        }
+        judge(labelled, &mut table);
+    }
+    println!("\n{table}\nleft out, as the machine was busy: {left_out}");
+    Ok(())
+}
+
+fn explain_kept(folder: &Path) -> Fallible<()> {
+    let mut names: Vec<PathBuf> =
+        std::fs::read_dir(folder)?.map(|entry| Ok(entry?.path())).collect::<Fallible<_>>()?;
+    names.sort();
+    let mut table = Table::default();
+    for name in names {
+        judge(serde_json::from_slice(&std::fs::read(name)?)?, &mut table);
+    }
+    println!("\n{table}");
+    Ok(())
+}
+
+fn judge(labelled: Labelled, table: &mut Table) {
+    let Labelled { truth, case, measurement } = labelled;
+    // As over a real path, of which there is no certificate.
+    let finding = diagnose::explain(&Measurement { path: None, ..measurement });
+    let found = finding.limit.unwrap_or(Limit::Unknown);
+    table.add(truth, found, false);
+    if found != truth {
+        println!(
+            "{:<15} found {:<15} {case}\n    {}",
+            truth.name(),
+            found.name(),
+            finding.sentence
+        );
+    }
+}
