@@ -23,8 +23,9 @@ pub(crate) struct Plan {
     pub(crate) segment: bool,
     /// Whether the kernel may hand over trains of datagrams, where it can.
     pub(crate) coalesce: bool,
-    /// Whether TCP sends pages by reference (`-Z`).
-    pub(crate) zerocopy: bool,
+    /// Whether TCP sends pages by reference: asked for (`-Z`), refused, or as
+    /// costs this machine less.
+    pub(crate) zerocopy: Option<bool>,
     /// Whether TCP throws away what arrives without copying it.
     pub(crate) skip_rx_copy: bool,
     /// Whether the payload is a pattern rather than random.
@@ -51,7 +52,10 @@ impl Plan {
             counter: params.counter(),
             segment: extra_flag(params, "segment"),
             coalesce: extra_flag(params, "coalesce"),
-            zerocopy: params.zerocopy != 0,
+            zerocopy: match params.zerocopy {
+                0 => (!extra_flag(params, "zerocopy")).then_some(false),
+                _ => Some(true),
+            },
             skip_rx_copy: params.skip_rx_copy != 0,
             repeating: params.repeating_payload,
             file: None,
@@ -103,7 +107,7 @@ mod tests {
     fn what_is_not_said_has_its_default() {
         let plain = plan(json!({"tcp": true, "time": 10}));
         assert_eq!((plain.block, plain.rate, plain.limit), (131_072, None, None));
-        assert!(plain.segment && plain.coalesce && !plain.zerocopy);
+        assert!(plain.segment && plain.coalesce && plain.zerocopy.is_none());
         let asked = plan(json!({"udp": true, "len": 1000, "bandwidth": 8_000_000, "num": 2500,
                                 "longhaul": {"version": "1", "segment": false}}));
         assert_eq!(asked.limit, Some(3000), "blocks go whole");

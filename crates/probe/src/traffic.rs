@@ -3,6 +3,7 @@
 
 mod bytes;
 mod cadence;
+mod copying;
 mod datagrams;
 
 use crate::{ProbeError, flow::Flow, plan::Plan};

@@ -111,9 +111,12 @@ struct Sockets {
     /// Use Multipath TCP where both ends have it
     #[arg(long)]
     mptcp: bool,
-    /// Send pages by reference (TCP)
+    /// Send pages by reference; without it, as costs less here (TCP)
     #[arg(long, short = 'Z')]
     zerocopy: bool,
+    /// Copy what is sent, whatever it costs (TCP)
+    #[arg(long, conflicts_with = "zerocopy")]
+    no_zerocopy: bool,
     /// Throw away what arrives without copying it (TCP)
     #[arg(long)]
     skip_rx_copy: bool,
@@ -297,7 +300,11 @@ fn config(args: &TestArgs) -> ClientConfig {
         nodelay: args.sockets.nodelay,
         tos: args.sockets.tos,
         mptcp: args.sockets.mptcp,
-        zerocopy: args.sockets.zerocopy,
+        zerocopy: match (args.sockets.zerocopy, args.sockets.no_zerocopy) {
+            (true, _) => Some(true),
+            (_, true) => Some(false),
+            _ => None,
+        },
         skip_rx_copy: args.sockets.skip_rx_copy,
         segment: !args.sockets.no_segmentation,
         coalesce: !args.sockets.no_coalescing,

@@ -68,8 +68,8 @@ pub struct ClientConfig {
     pub flow_label: Option<u32>,
     /// Whether datagrams over the path's MTU are refused, not fragmented.
     pub dont_fragment: bool,
-    /// Whether TCP sends pages by reference (`-Z`).
-    pub zerocopy: bool,
+    /// Whether TCP sends pages by reference (`-Z`); `None` as costs each sender less.
+    pub zerocopy: Option<bool>,
     /// Whether TCP receivers throw the data away without copying it.
     pub skip_rx_copy: bool,
     /// Whether the kernel may cut datagrams out of trains, where it can.
@@ -143,7 +143,7 @@ impl ClientConfig {
             tos: None,
             flow_label: None,
             dont_fragment: false,
-            zerocopy: false,
+            zerocopy: None,
             skip_rx_copy: false,
             segment: true,
             coalesce: true,
@@ -334,7 +334,11 @@ impl ClientConfig {
             }))
         });
         let mut longhaul = crate::extra::announcement();
-        for (name, on) in [("segment", self.segment), ("coalesce", self.coalesce)] {
+        for (name, on) in [
+            ("segment", self.segment),
+            ("coalesce", self.coalesce),
+            ("zerocopy", self.zerocopy != Some(false)),
+        ] {
             if !on {
                 longhaul[name] = false.into();
             }
@@ -371,7 +375,7 @@ impl ClientConfig {
             get_server_output: self.get_server_output,
             udp_counters_64bit: self.wide_counters,
             repeating_payload: self.repeating_payload,
-            zerocopy: i64::from(self.zerocopy),
+            zerocopy: i64::from(self.zerocopy == Some(true)),
             dont_fragment: self.dont_fragment,
             skip_rx_copy: i64::from(self.skip_rx_copy),
             client_version: Some(format!("longhaul {}", crate::VERSION)),

@@ -1,8 +1,8 @@
 //! TCP: writing and reading as fast as it goes, or at a rate.
 
-use super::{Traffic, is_pause};
+use super::{Traffic, copying::Copying, is_pause};
 use crate::{ProbeError, flow::Flow, pacing::Pacer, plan::Plan};
-use host::bulk;
+use host::{bulk, cpu};
 use record::Protocol;
 use std::{
     fs::File,
@@ -27,7 +27,9 @@ pub(super) struct Load {
 impl Load {
     pub(super) fn prepare(plan: &Plan, sends: bool, receives: bool) -> Result<Self, ProbeError> {
         let block = if sends { plan.payload(plan.block) } else { Vec::new() };
-        let by_reference = sends && plan.zerocopy && plan.protocol == Protocol::Tcp;
+        // A stream held to a rate has time for its copies.
+        let may = plan.zerocopy.unwrap_or(plan.rate.is_none() && plan.file.is_none());
+        let by_reference = sends && may && plan.protocol == Protocol::Tcp;
         let pages = if by_reference { bulk::memory_file(&block).ok() } else { None };
         let file = plan.file.as_ref().map(|path| {
             let file = if sends && !receives { File::open(path) } else { File::create(path) };
@@ -72,6 +74,10 @@ impl Traffic {
         let block = load.block.len();
         let pacer = plan.rate.map(|rate| Pacer::new(rate, began));
         let mut from_file = vec![0; if load.file.is_some() { block } else { 0 }];
+        let mut copying = match (plan.zerocopy, &load.pages) {
+            (None, Some(_)) => Copying::to_be_tried(),
+            (_, pages) => Copying::settled(pages.is_some()),
+        };
         // Blocks of a burst that may go without waiting.
         let mut burst = 0;
         while !self.has_sent() {
@@ -96,10 +102,11 @@ impl Traffic {
                     }
                     Source::Bytes(&from_file[..got])
                 }
-                (None, Some(pages)) => Source::Pages(pages, block),
-                (None, None) => Source::Bytes(&load.block),
+                (None, Some(pages)) if copying.by_reference() => Source::Pages(pages, block),
+                (None, _) => Source::Bytes(&load.block),
             };
             self.write_block(flow, &source, pacer.filter(|_| plan.smooth))?;
+            copying.went(block, || cpu::this_thread().ok());
         }
         Ok(())
     }

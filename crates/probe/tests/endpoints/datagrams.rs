@@ -158,7 +158,9 @@ fn a_file_travels_whole() {
 #[test]
 fn copies_saved_change_nothing_but_the_cost() {
     let ground = Ground::new();
-    for (zerocopy, skip_rx_copy) in [(true, false), (false, true), (true, true)] {
+    for (zerocopy, skip_rx_copy) in
+        [(Some(true), false), (Some(false), true), (Some(true), true), (None, false)]
+    {
         let mut config = ground.config();
         (config.zerocopy, config.skip_rx_copy) = (zerocopy, skip_rx_copy);
         config.blocks = Some(401);

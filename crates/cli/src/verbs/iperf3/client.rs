@@ -124,7 +124,7 @@ fn config(args: &Iperf3Args, host: &str) -> Result<ClientConfig, Failure> {
         tos: flags.dscp.or(flags.tos),
         flow_label: flags.flowlabel,
         dont_fragment: flags.dont_fragment,
-        zerocopy: flags.zerocopy,
+        zerocopy: flags.zerocopy.then_some(true),
         skip_rx_copy: flags.skip_rx_copy,
         segment: !flags.no_gsro,
         coalesce: !flags.no_gsro,
