@@ -186,11 +186,12 @@ fn length(m: &Measurement) -> f64 {
 }
 
 fn min_rtt(m: &Measurement) -> Option<Rtt> {
-    let samples = m.streams.iter().flat_map(|stream| &stream.sender);
-    samples
-        .filter_map(|s| s.min_rtt_us.filter(|us| *us > 0))
-        .min()
-        .map(|us| Rtt::from_micros(u64::from(us)))
+    let sent = m.streams.iter().flat_map(|stream| &stream.sender).filter_map(|s| s.min_rtt_us);
+    let came = m.streams.iter().flat_map(|stream| &stream.receiver).filter_map(|s| s.min_rtt_us);
+    // A receiver has seen few round trips: they count where there are no others.
+    let least = |all: &mut dyn Iterator<Item = u32>| all.filter(|us| *us > 0).min();
+    let least = least(&mut { sent }).or_else(|| least(&mut { came }));
+    least.map(|us| Rtt::from_micros(u64::from(us)))
 }
 
 /// The kernel's counters, and the program's where no kernel told.

@@ -29,7 +29,7 @@ const WELL_UNDER: f64 = 0.8;
 
 /// The limit, where the sender's clocks are at hand.
 pub(crate) fn limit(m: &Measurement, e: &Evidence, shares: &Shares) -> Limit {
-    if asked(m).is_some_and(|asked| e.goodput.as_f64() >= REACHED * asked.as_f64()) {
+    if asked_for_no_more(m, e) {
         return Limit::Application;
     }
     let full = predict::path_payload(m, e)
@@ -62,6 +62,11 @@ pub(crate) fn limit(m: &Measurement, e: &Evidence, shares: &Shares) -> Limit {
         }
     }
     network::limit(m, e)
+}
+
+/// Whether what was asked with `-b` arrived.
+pub(crate) fn asked_for_no_more(m: &Measurement, e: &Evidence) -> bool {
+    asked(m).is_some_and(|asked| e.goodput.as_f64() >= REACHED * asked.as_f64())
 }
 
 /// The rate asked with `-b`, over all streams.

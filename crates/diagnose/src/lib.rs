@@ -13,6 +13,7 @@
 //! | time by cause | `shares` |
 //! | round trips, windows, loss, flatness over the steady part | `evidence` |
 //! | which cause it was | `judge`, and `network` for what the clocks cannot tell |
+//! | the same, where only the receiver tells | `receiver` |
 //! | what the equation of that cause gives | `predict` |
 //! | in plain words | `sentence` |
 //! | UDP, which has no clocks | `datagrams` |
@@ -27,6 +28,7 @@ mod judge;
 pub mod latency;
 mod network;
 mod predict;
+mod receiver;
 pub mod repeats;
 mod sentence;
 mod shares;
@@ -40,8 +42,9 @@ use record::{Direction, Finding, Measurement, Protocol};
 /// Of a test in both directions it explains what the client sent; the other
 /// part is to be had from [`Measurement::one_way`].
 ///
-/// `limit` and `shares` are `None` where the sending kernel's clocks are not at
-/// hand for every stream; throughput and sentence are always there.
+/// `shares` are `None` where the sending kernel's clocks are not at hand for every
+/// stream, and `limit` where the receiver cannot tell it either; throughput and
+/// sentence are always there.
 #[must_use]
 pub fn explain(m: &Measurement) -> Finding {
     let there;
@@ -68,7 +71,10 @@ pub fn explain(m: &Measurement) -> Finding {
         };
     }
     let shares = shares::over(m, evidence.steady.from_s, evidence.steady.to_s);
-    let limit = shares.map(|shares| judge::limit(m, &evidence, &shares));
+    let limit = match shares {
+        Some(shares) => Some(judge::limit(m, &evidence, &shares)),
+        None => receiver::limit(m, &evidence),
+    };
     let prediction = limit.and_then(|limit| predict::goodput(limit, m, &evidence));
     let sentence = sentence::of(limit, shares, prediction.as_ref(), m, &evidence);
     let (predicted_bps, equation) = prediction.map(|p| (p.rate, p.equation)).unzip();

@@ -17,13 +17,13 @@ pub(crate) fn of(
     m: &Measurement,
     e: &Evidence,
 ) -> String {
-    let (Some(limit), Some(shares)) = (limit, shares) else {
+    let Some(limit) = limit else {
         return without_clocks(m, e);
     };
     match limit {
-        Limit::ReceiveWindow => receive_window(&shares, m, e),
-        Limit::SendBuffer => send_buffer(&shares, m, e),
-        Limit::Application => application(&shares, m, e),
+        Limit::ReceiveWindow => receive_window(shares, m, e),
+        Limit::SendBuffer => send_buffer(&shares.unwrap_or_default(), m, e),
+        Limit::Application => application(&shares.unwrap_or_default(), m, e),
         Limit::Cpu => cpu(m, e),
         Limit::PathRate => path_rate(m, e),
         Limit::Loss => loss(prediction, m, e),
@@ -67,8 +67,11 @@ fn each(e: &Evidence) -> String {
     if e.streams > 1 { format!(" for each of {} streams", e.streams) } else { String::new() }
 }
 
-fn receive_window(shares: &Shares, m: &Measurement, e: &Evidence) -> String {
-    let mut text = format!("Receiver limited {} of the time", percent(shares.receive_window));
+fn receive_window(shares: Option<Shares>, m: &Measurement, e: &Evidence) -> String {
+    let mut text = match shares {
+        Some(shares) => format!("Receiver limited {} of the time", percent(shares.receive_window)),
+        None => format!("Receiver limited, by its own account: {} arrived", e.goodput),
+    };
     let sum = e
         .windows
         .as_ref()

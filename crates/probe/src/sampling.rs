@@ -97,6 +97,8 @@ pub(crate) fn receiver_sample(
         received_bytes: received,
         window_bytes: info.and_then(|info| info.rcv_wnd).map(u64::from),
         buffer_bytes: memory.map(|memory| u64::from(memory.receive_buffer)),
+        // u32::MAX is what the kernel says where it has seen none.
+        min_rtt_us: info.and_then(|info| info.min_rtt_us).filter(|us| *us < u32::MAX),
     }
 }
 

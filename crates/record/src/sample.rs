@@ -61,4 +61,8 @@ pub struct ReceiverSample {
     pub window_bytes: Option<u64>,
     /// The socket's receive buffer (`SO_MEMINFO`), of which the window is a share.
     pub buffer_bytes: Option<u64>,
+    /// Least round trip its kernel has seen, of the handshake at least
+    /// (`tcpi_min_rtt`), in microseconds.
+    #[serde(default)]
+    pub min_rtt_us: Option<u32>,
 }

@@ -4,7 +4,7 @@
 use crate::program::{LONGHAUL, carried};
 use serde_json::Value;
 
-/// What the path takes: eight packets, all of them in the midst of 1500
+/// What the path takes: eight packets, all of them in the midst of 1000
 /// datagrams, which come so slowly that the smallest buffer holds those of 150 ms.
 const LIST: &str = "list:200+300-303+500+700-701";
 const LOST: u64 = 8;
@@ -14,7 +14,7 @@ fn lost(client: &str, server: &str, reverse: bool) -> (u64, u64) {
     let way = if reverse { "down" } else { "up" };
     let link = format!("rate=100mbit,rtt=10ms,{way}.loss={LIST}");
     let command = format!(
-        "sleep 0.5; {client} -c server -u -b 4M -l 1000 -t 3 -J {}",
+        "sleep 0.5; {client} -c server -u -b 4M -l 1000 -t 2 -J {}",
         if reverse { "-R" } else { "" }
     );
     let (ended, path) = carried(&link, &["--server", server], &["sh", "-c", &command]);

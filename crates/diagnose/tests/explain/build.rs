@@ -127,6 +127,7 @@ impl Flow {
                 received_bytes: in_order as u64,
                 window_bytes: Some(self.window),
                 buffer_bytes: Some(2 * self.window),
+                min_rtt_us: Some((self.min_rtt_ms * 1e3) as u32),
             });
             arrived += (self.bps)(t) * share / 80.0;
             lost += (self.lost)(t) * share / 10.0;

@@ -173,15 +173,37 @@ fn a_receiver_that_falls_behind_closes_its_own_window() {
 
 #[test]
 fn without_the_senders_clocks_there_is_no_verdict_but_the_facts() {
-    let mut m = small_window().measurement();
+    let mut m = Flow { window: 64 << 10, ..flow(1.5, 173.0) }.measurement();
     m.streams[0].sender.clear();
     let finding = explain(&m);
     assert_eq!((finding.limit, finding.shares, finding.predicted_bps), (None, None, None));
-    assert!((finding.throughput_bps.as_f64() / 3.03e6 - 1.0).abs() < 1e-3);
+    assert!((finding.throughput_bps.as_f64() / 1.5e6 - 1.0).abs() < 1e-3);
     assert!(finding.sentence.contains("clocks cannot be had"), "{}", finding.sentence);
     assert!(
         finding.sentence.contains("a window of 64 KiB, which over 173 ms carries at most 3.03"),
         "{}",
         finding.sentence
     );
+}
+
+/// What a receiver knows by itself: its window, its core, and that the rate asked came.
+#[test]
+fn the_receiver_alone_tells_what_it_can() {
+    let alone = |flow: Flow| {
+        let mut m = flow.measurement();
+        m.streams.iter_mut().for_each(|stream| stream.sender.clear());
+        explain(&m)
+    };
+    // 64 KiB over 173 ms are 3.03 Mbit/s.
+    let small = alone(Flow { window: 1 << 16, ..flow(3.0, 173.0) });
+    assert_eq!((small.limit, small.shares), (Some(Limit::ReceiveWindow), None));
+    assert!(small.sentence.contains("by its own account"), "{}", small.sentence);
+    assert!(small.predicted_bps.is_some());
+    // A window that adapts itself is twice what arrives.
+    assert_eq!(alone(Flow { window: 1 << 17, ..flow(3.0, 173.0) }).limit, None);
+    assert_eq!(alone(Flow { cpu: (0.2, 0.99), ..flow(3.0, 173.0) }).limit, Some(Limit::Cpu));
+    let asked = Some("3mbit".parse().unwrap());
+    let kept = alone(Flow { asked, ..flow(3.0, 173.0) });
+    assert_eq!(kept.limit, Some(Limit::Application));
+    assert!(kept.sentence.contains("asked for"), "{}", kept.sentence);
 }
