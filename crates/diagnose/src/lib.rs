@@ -14,6 +14,7 @@
 //! | round trips, windows, loss, flatness over the steady part | `evidence` |
 //! | which cause it was | `judge`, and `network` for what the clocks cannot tell |
 //! | the same, where only the receiver tells | `receiver` |
+//! | how sure that is | `confidence` |
 //! | what the equation of that cause gives | `predict` |
 //! | in plain words | `sentence` |
 //! | UDP, which has no clocks | `datagrams` |
@@ -21,6 +22,7 @@
 //! Beside that: what a load adds to round trips ([`latency`]), and what several
 //! tests come to and whether two results differ ([`repeats`]).
 
+mod confidence;
 mod curve;
 mod datagrams;
 mod evidence;
@@ -35,7 +37,7 @@ mod shares;
 mod steady;
 
 use evidence::Evidence;
-use record::{Direction, Finding, Measurement, Protocol};
+use record::{Confidence, Direction, Finding, Limit, Measurement, Protocol};
 
 /// Says what limited the transfer.
 ///
@@ -64,6 +66,7 @@ pub fn explain(m: &Measurement) -> Finding {
             predicted_bps: None,
             equation: None,
             limit,
+            confidence: limit.filter(|limit| *limit != Limit::Unknown).map(|_| Confidence::Likely),
             shares: None,
             min_rtt: None,
             loaded_rtt: None,
@@ -85,6 +88,7 @@ pub fn explain(m: &Measurement) -> Finding {
         predicted_bps,
         equation,
         limit,
+        confidence: limit.and_then(|limit| confidence::of(limit, m, &evidence, shares.as_ref())),
         shares,
         min_rtt: evidence.min_rtt,
         loaded_rtt: evidence.loaded_rtt,

@@ -100,6 +100,12 @@ fn is_loss(m: &Measurement, e: &Evidence) -> bool {
     agrees && (asked == Some(true) || !e.has_standing_queue())
 }
 
+/// Whether losses come by ones and twos, as chance has it, not as a queue or a
+/// policer overflows.
+pub(crate) fn is_scattered(e: &Evidence) -> bool {
+    e.burst > 0.0 && e.burst < BURST && !e.has_standing_queue()
+}
+
 /// A lab has no policer, so on a known path it is none.
 fn is_policer(m: &Measurement, e: &Evidence) -> bool {
     let bursts = e.steady_retransmits >= 2.0 * BURST && e.burst >= BURST;

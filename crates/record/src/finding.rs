@@ -51,6 +51,27 @@ impl Limit {
     }
 }
 
+/// How far a limit is to be trusted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Confidence {
+    /// The evidence is far from any other cause's.
+    Sure,
+    /// It fits this cause best.
+    Likely,
+}
+
+impl Confidence {
+    /// The name in JSON and on the terminal.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Confidence::Sure => "sure",
+            Confidence::Likely => "likely",
+        }
+    }
+}
+
 /// Shares of the steady part's time by the sending kernel's own clock; they add up to 1.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct Shares {
@@ -86,9 +107,12 @@ pub struct Finding {
     pub predicted_bps: Option<BitRate>,
     /// The equation behind the prediction, with its numbers and the payload it means.
     pub equation: Option<String>,
-    /// What limited it; `None` where the sender's clocks cannot be had.
+    /// What limited it; `None` where neither the sender's clocks nor the receiver tell.
     pub limit: Option<Limit>,
-    /// Time by cause; `None` likewise.
+    /// How sure that is; `None` where the limit is unknown.
+    #[serde(default)]
+    pub confidence: Option<Confidence>,
+    /// Time by cause; `None` where the sender's clocks cannot be had.
     pub shares: Option<Shares>,
     /// Least round trip seen.
     #[serde(rename = "min_rtt_ms", with = "crate::millis::option")]

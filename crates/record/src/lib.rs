@@ -25,7 +25,7 @@ pub use closed_loop::{LOOP_SCHEMA, LoopReport, PlanItem};
 pub use comparison::{Comparison, REPEAT_SCHEMA, RepeatReport, RepeatSummary, RunFigures};
 pub use datagrams::{Datagrams, LossBurst};
 pub use find_rate::{FIND_RATE_SCHEMA, FindRateReport, RateTry};
-pub use finding::{Finding, Limit, Shares, Steady};
+pub use finding::{Confidence, Finding, Limit, Shares, Steady};
 pub use latency::{LatencyPhase, LatencyProbe, LatencyUnderLoad};
 pub use path::{Achieved, Asked, AskedWay, Drops, Lateness, PathChange, PathReport};
 pub use reach::{Hop, PING_SCHEMA, Ping, PingReport, RoundTrips, TRACE_SCHEMA, TraceReport};

@@ -1,6 +1,6 @@
 //! What terminal and page call things, and how they write numbers.
 
-use record::{Finding, Limit, Shares};
+use record::{Confidence, Finding, Limit, Shares};
 use units::BitRate;
 
 /// Said of a verdict whose limit is `None`.
@@ -28,6 +28,12 @@ pub(crate) fn tone(limit: Option<Limit>) -> Tone {
 /// The limit's name as in JSON, or that there is none.
 pub(crate) fn limit_name(limit: Option<Limit>) -> &'static str {
     limit.map_or("not known", Limit::name)
+}
+
+/// The same with what doubt there is: `congestion, likely`.
+pub(crate) fn limit_with_doubt(finding: &Finding) -> String {
+    let doubt = if finding.confidence == Some(Confidence::Likely) { ", likely" } else { "" };
+    format!("{}{doubt}", limit_name(finding.limit))
 }
 
 /// The verdict in a few words.

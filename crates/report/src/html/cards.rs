@@ -27,7 +27,7 @@ fn card(m: &mut Markup, page: &Page<'_>, index: usize, run: &Run<'_>) {
     m.element("p", &[("class", &"card-run")], |m| {
         m.leaf("span", &[("class", &curves::run_class(page, index))], &run.label);
         let chip = format!("chip {}", class(words::tone(finding.limit)));
-        m.leaf("span", &[("class", &chip)], &words::limit_name(finding.limit));
+        m.leaf("span", &[("class", &chip)], &words::limit_with_doubt(finding));
     });
     m.leaf("h3", &[], &capital(words::verdict(finding.limit)));
     m.leaf("p", &[("class", &"sentence")], &finding.sentence);

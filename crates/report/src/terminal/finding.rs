@@ -15,7 +15,7 @@ const COLUMN: usize = 14;
 #[must_use]
 pub fn finding(finding: &Finding, style: &Style) -> String {
     let tone = ink::tone(words::tone(finding.limit));
-    let name = words::limit_name(finding.limit);
+    let name = words::limit_with_doubt(finding);
     let mut lines = labelled(
         style,
         0,

@@ -137,6 +137,7 @@ pub(crate) fn before() -> (Measurement, Finding) {
             "window / RTT = 65 535 bytes × 8 / 173 ms = 3.03 Mbit/s of payload".to_owned(),
         ),
         limit: Some(Limit::ReceiveWindow),
+        confidence: Some(record::Confidence::Sure),
         shares: Some(Shares {
             application: 0.0,
             receive_window: 0.968,
@@ -164,6 +165,7 @@ pub(crate) fn after() -> (Measurement, Finding) {
                 .to_owned(),
         ),
         limit: Some(Limit::PathRate),
+        confidence: Some(record::Confidence::Sure),
         shares: Some(Shares {
             application: 0.004,
             receive_window: 0.012,

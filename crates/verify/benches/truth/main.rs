@@ -16,7 +16,7 @@ mod table;
 
 use cases::case;
 use host::world::{self, Ended};
-use record::{Limit, Measurement};
+use record::{Confidence, Limit, Measurement};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 use table::Table;
