@@ -430,12 +430,12 @@ impl<'d> Session<'_, 'd> {
                 room.copy_from_slice(head);
             }
             socket.send(&first)?;
-            return udp::receive(desk, socket, self.patience(), meter);
+            return udp::receive(desk, socket, self.patience(), SILENCE, meter);
         }
         thread::scope(|both| {
             let receiving = back.map(|back| {
                 let until = self.patience();
-                both.spawn(move || udp::receive(desk, socket, until, back))
+                both.spawn(move || udp::receive(desk, socket, until, SILENCE, back))
             });
             let told = (meter.label(), meter.ends());
             let way = Way::Connected(socket);
@@ -460,7 +460,13 @@ impl<'d> Session<'_, 'd> {
             .map_err(system)?
             .only_from(self.peer.ip().to_canonical());
         let until = self.patience() + WAY_BACK;
-        while flows.ended < most && !desk.stop.is_raised() && clock::now() < until {
+        // Beside our own stream theirs begins at once, otherwise after it.
+        let begins_by = clock::now() + WAY_BACK;
+        let waits = |flows: &Flows| {
+            let now = clock::now();
+            now < until && (flows.has_begun() || now < begins_by)
+        };
+        while flows.ended < most && !desk.stop.is_raised() && waits(&flows) {
             flows.step(&mut drop).map_err(system)?;
         }
         let ended = flows.ended;

@@ -109,6 +109,11 @@ impl<'a, 'd> Flows<'a, 'd> {
         self
     }
 
+    /// Whether a stream came.
+    pub(crate) fn has_begun(&self) -> bool {
+        self.ended > 0 || !self.flows.is_empty()
+    }
+
     /// Takes one datagram, or waits a moment for it.
     pub(crate) fn step(&mut self, asked: &mut dyn FnMut(Asked)) -> io::Result<()> {
         let mut buffer = std::mem::take(&mut self.buffer);

@@ -131,6 +131,14 @@ pub(crate) fn send(
         }
     };
     let ended = clock::now();
+    // Without the last datagram the other end waits for more.
+    while result.is_ok()
+        && !budget.allows(number * length)
+        && clock::now() < ended + PATIENCE
+        && !desk.stop.is_raised()
+    {
+        thread::sleep(Duration::from_millis(1));
+    }
     Datagram { number, last: true, sent: clock::unix_time() }.encode(&mut buffer);
     if result.is_ok() && budget.allows(number * length) && way.send(&buffer).is_ok() {
         meter.add(buffer.len());
@@ -190,11 +198,12 @@ pub(crate) fn await_report(
 }
 
 /// Receives the one stream that comes to a connected socket, until its last
-/// datagram or `until`.
+/// datagram, `until`, or nothing came for `silence`.
 pub(crate) fn receive(
     desk: &Desk<'_>,
     socket: &UdpSocket,
     until: Instant,
+    silence: Duration,
     meter: Meter<'_>,
 ) -> io::Result<()> {
     socket.set_read_timeout(Some(TICK))?;
@@ -224,7 +233,8 @@ pub(crate) fn receive(
             Err(error) => break Err(error),
         }
         meter.tick(now);
-        if now >= until || desk.is_over() {
+        // The last datagram can be lost like any other.
+        if now >= until || now >= came + silence || desk.is_over() {
             break Ok(());
         }
     };
