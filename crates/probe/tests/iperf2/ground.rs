@@ -146,13 +146,13 @@ pub(crate) fn sent(events: &[Event]) -> Vec<u64> {
     events.iter().filter_map(sent).collect()
 }
 
-/// Within 2 %.
 /// Within a quarter: what a sender made of the rate it was asked for, on a machine
 /// that may stand still.
 pub(crate) fn near(a: u64, b: u64) -> bool {
     a.abs_diff(b) as f64 <= 0.25 * b as f64
 }
 
+/// Within 2 %.
 pub(crate) fn close(a: u64, b: u64) -> bool {
     a > 0 && a.abs_diff(b) as f64 <= 0.02 * a.max(b) as f64
 }
