@@ -41,7 +41,9 @@ fn window(target: &Target) -> ByteCount {
 /// Where a window is from, in words.
 fn in_flight(target: &Target) -> String {
     let mut text = match target.rtt {
-        Some(rtt) => format!("{} x {rtt} = {} in flight", target.rate, model::bdp(target.rate, rtt)),
+        Some(rtt) => {
+            format!("{} x {rtt} = {} in flight", target.rate, model::bdp(target.rate, rtt))
+        }
         None => target.rate.to_string(),
     };
     if target.streams() > 1 {

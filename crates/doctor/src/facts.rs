@@ -184,6 +184,8 @@ pub struct Nic {
     pub coalescing: Fact<ethtool::Coalescing>,
     /// What both ends of the cable can do.
     pub line: Fact<ethtool::Line>,
+    /// The queue discipline at its root (tc(8)).
+    pub qdisc: Fact<String>,
     /// The rate at which a Wi-Fi device sends now.
     pub wireless_bps: Fact<BitRate>,
 }
@@ -199,6 +201,7 @@ impl Nic {
             eee: Fact::unread(why),
             coalescing: Fact::unread(why),
             line: Fact::unread(why),
+            qdisc: Fact::unread(why),
             wireless_bps: Fact::unread(why),
         }
     }

@@ -6,7 +6,7 @@ mod machine;
 mod route;
 
 use crate::facts::{Fact, Facts, Nic, Settings};
-use host::{ethtool, wifi};
+use host::{ethtool, netlink::Netlink, wifi};
 use std::cell::RefCell;
 use std::io::{self, Read};
 use std::net::IpAddr;
@@ -84,7 +84,8 @@ impl Root {
     /// The names in a folder, in order; none where it cannot be read.
     fn names(&self, folder: &str) -> Vec<String> {
         let Ok(entries) = std::fs::read_dir(self.path(folder)) else { return Vec::new() };
-        let name = |entry: io::Result<std::fs::DirEntry>| entry.ok()?.file_name().into_string().ok();
+        let name =
+            |entry: io::Result<std::fs::DirEntry>| entry.ok()?.file_name().into_string().ok();
         let mut names: Vec<String> = entries.filter_map(name).collect();
         names.sort();
         names
@@ -124,6 +125,7 @@ pub fn this_nic(device: &str) -> Nic {
         eee: ethtool::eee(device).into(),
         coalescing: ethtool::coalescing(device).into(),
         line: ethtool::line(device).into(),
+        qdisc: Netlink::open().and_then(|kernel| kernel.queue_discipline(device)).into(),
         wireless_bps: wifi::sends_at(device).into(),
     }
 }

@@ -21,8 +21,8 @@ pub use checks::{examine, report};
 pub use commands::{System, commands};
 pub use disk::{BLOCK, disk};
 pub use facts::{
-    Cpu, Device, DiskFacts, Fact, Facts, Interrupts, Memory, Mtu, Nic, PathFacts, Pci, Settings, Shook,
-    Usb, Wireless,
+    Cpu, Device, DiskFacts, Fact, Facts, Interrupts, Memory, Mtu, Nic, PathFacts, Pci, Settings,
+    Shook, Usb, Wireless,
 };
 pub use gather::{Asked, Root, gather, link_rate, this_nic};
 pub use path::{Course, path};

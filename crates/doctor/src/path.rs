@@ -48,11 +48,14 @@ pub fn path(course: &mut Course<'_>) -> Result<PathFacts, ReachError> {
         ttl: None,
     };
     let pinged = reach::ping(&config, &mut |_| {}, course.stop)?;
+    let goes_on = |course: &Course<'_>| match (course.stop)() {
+        true => Err(ReachError::Interrupted),
+        false => Ok(()),
+    };
+    goes_on(course)?;
     (course.tell)("a handshake");
     let shaken = reach::shake(course.to, HANDSHAKE)?;
-    if (course.stop)() {
-        return Err(ReachError::Interrupted);
-    }
+    goes_on(course)?;
     let port = course.to.port();
     let handshake = match &shaken {
         Shake::Met(met) => Fact::Seen(Shook {

@@ -155,10 +155,7 @@ mod tests {
 
     #[test]
     fn flags_are_what_tune_takes() {
-        assert_eq!(
-            target("10gbit", "200ms", 1).flags().unwrap(),
-            "--rate 10gbit --rtt 200ms"
-        );
+        assert_eq!(target("10gbit", "200ms", 1).flags().unwrap(), "--rate 10gbit --rtt 200ms");
         assert_eq!(
             target("2500mbit", "163.61ms", 4).flags().unwrap(),
             "--rate 2500mbit --rtt 163.7ms --streams 4"

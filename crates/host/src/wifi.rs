@@ -58,7 +58,8 @@ pub fn sends_at(device: &str) -> io::Result<BitRate> {
 /// The rate that a station's attributes tell, counted in 100 kbit/s.
 fn rate(station: &[u8]) -> Option<BitRate> {
     let sends = find(find(station, STATION)?, STATION_SENDS)?;
-    let wide = find(sends, RATE_32).and_then(|value| Some(u32::from_ne_bytes(value.try_into().ok()?)));
+    let wide =
+        find(sends, RATE_32).and_then(|value| Some(u32::from_ne_bytes(value.try_into().ok()?)));
     let narrow = || {
         let value = find(sends, RATE)?;
         Some(u32::from(u16::from_ne_bytes(value.try_into().ok()?)))

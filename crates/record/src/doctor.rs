@@ -44,15 +44,8 @@ pub enum Area {
 
 impl Area {
     /// All of them, in the order in which they are shown.
-    pub const ALL: [Area; 7] = [
-        Area::Path,
-        Area::Settings,
-        Area::Kernel,
-        Area::Nic,
-        Area::Cpu,
-        Area::Memory,
-        Area::Disk,
-    ];
+    pub const ALL: [Area; 7] =
+        [Area::Path, Area::Settings, Area::Kernel, Area::Nic, Area::Cpu, Area::Memory, Area::Disk];
 }
 
 /// One thing looked at.

@@ -7,6 +7,7 @@ use crate::stop;
 use clap::{Args, ValueEnum, value_parser};
 use doctor::{Asked, Course, Fact, Facts, Nic, Root, System, Target};
 use host::{clock, identity};
+use reach::ReachError;
 use record::{DoctorReport, Verdict};
 use report::terminal;
 use serde::Serialize;
@@ -131,13 +132,7 @@ pub(crate) fn run(args: &DoctorArgs, console: &mut Console) -> Outcome {
     }
     let facts = look(args, console)?;
     if args.rate.is_none() {
-        target.rate = doctor::link_rate(&facts).ok_or_else(|| {
-            let why = facts.device.seen().map_or_else(
-                || facts.device.why_not().to_owned(),
-                |device| format!("{}: {}", device.name, device.speed_mbps.why_not()),
-            );
-            Failure::usage(format!("the link's rate is not known ({why}): give --rate"))
-        })?;
+        target.rate = link_rate(&facts)?;
         target.rate_from = "the link's".to_owned();
     }
     if target.rtt.is_none() {
@@ -179,6 +174,10 @@ fn look(args: &DoctorArgs, console: &mut Console) -> Result<Facts, Failure> {
     if let (Some(name), Fact::Unread { not_readable }) = (&args.device, &facts.device) {
         return Err(Failure::usage(format!("cannot look at device '{name}': {not_readable}")));
     }
+    if args.rate.is_none() {
+        // Before anything is sent or written.
+        link_rate(&facts)?;
+    }
     if let (Some(to), Some(host)) = (to, &args.to) {
         let mtu = facts.device.seen().and_then(|device| device.mtu.seen()).copied();
         let mut tell = |what: &str| console.live(&format!("Asking {host}: {what}"));
@@ -189,17 +188,24 @@ fn look(args: &DoctorArgs, console: &mut Console) -> Result<Facts, Failure> {
             tell: &mut tell,
             stop: &|| stop.is_raised(),
         };
-        facts.path = Some(doctor::path(&mut course).map_err(reach_failure)?);
+        facts.path = Some(doctor::path(&mut course).map_err(|error| match error {
+            ReachError::Interrupted => Failure::work("interrupted while the path was looked at"),
+            error => reach_failure(error),
+        })?);
     }
     if let Some(folder) = &args.disk {
         console.live(&format!("Writing to {} and reading it back", folder.display()));
         let measured = doctor::disk(folder, DISK_BYTES, DISK_TIME, &|| stop.is_raised());
         if stop.is_raised() {
-            return Err(Failure::work("interrupted while the disk was measured; nothing is left"));
+            return Err(Failure::work("interrupted while the disk was measured; no file is left"));
         }
         let shown = folder.display();
-        let refused = |error| format!("cannot measure the disk at {shown}: {error}; name a folder \
-                                       that you may write to");
+        let refused = |error| {
+            format!(
+                "cannot measure the disk at {shown}: {error}; name a folder \
+                                       that you may write to"
+            )
+        };
         let measured = measured.map_err(|error| match error.kind() {
             std::io::ErrorKind::NotFound
             | std::io::ErrorKind::NotADirectory
@@ -212,11 +218,17 @@ fn look(args: &DoctorArgs, console: &mut Console) -> Result<Facts, Failure> {
     Ok(facts)
 }
 
-fn address(
-    args: &DoctorArgs,
-    host: &str,
-    stop: &dyn Fn() -> bool,
-) -> Result<SocketAddr, Failure> {
+fn link_rate(facts: &Facts) -> Result<BitRate, Failure> {
+    doctor::link_rate(facts).ok_or_else(|| {
+        let why = facts.device.seen().map_or_else(
+            || facts.device.why_not().to_owned(),
+            |device| format!("{}: {}", device.name, device.speed_mbps.why_not()),
+        );
+        Failure::usage(format!("the link's rate is not known ({why}): give --rate"))
+    })
+}
+
+fn address(args: &DoctorArgs, host: &str, stop: &dyn Fn() -> bool) -> Result<SocketAddr, Failure> {
     let family = match (args.ipv4, args.ipv6) {
         (true, _) => reach::Family::V4,
         (_, true) => reach::Family::V6,

@@ -34,6 +34,7 @@ fn host(folder: &Path) -> &str {
         ("proc/net/route", "x\neth0 00000000 01 0003 0 0 0 00000000\n"),
         ("sys/class/net/eth0/speed", "10000"),
         ("sys/class/net/eth0/operstate", "up"),
+        ("sys/class/net/eth0/device/vendor", "0x8086"),
     ] {
         let file = folder.join(name);
         std::fs::create_dir_all(file.parent().unwrap()).unwrap();
@@ -51,7 +52,10 @@ fn a_host_is_held_against_a_target() {
     assert_eq!(report["target"]["rate_bps"], 10_000_000_000u64);
     assert_eq!(report["target"]["rate_from"], "the link's");
     let buffer = check(&report, "net.ipv4.tcp_rmem");
-    assert_eq!((&buffer["verdict"], &buffer["seen"]), (&"fail".into(), &"4096 131072 6291456".into()));
+    assert_eq!(
+        (&buffer["verdict"], &buffer["seen"]),
+        (&"fail".into(), &"4096 131072 6291456".into())
+    );
     let command = "sudo longhaul tune apply --rate 10gbit --rtt 100ms --yes";
     assert_eq!(buffer["command"], command);
     assert_eq!(check(&report, "net.ipv4.tcp_sack")["verdict"], "pass");
@@ -66,7 +70,11 @@ fn a_host_is_held_against_a_target() {
     let verdict = text.lines().position(|line| line.starts_with("Fail")).unwrap();
     assert!(verdict < 8 && text.contains("fail tcp_rmem"), "{text}");
     assert_eq!(text.matches(command).count(), 1, "{text}");
-    assert_eq!((code, text.lines().filter(|line| line.chars().count() > 80).count()), (1, 0), "{text}");
+    assert_eq!(
+        (code, text.lines().filter(|line| line.chars().count() > 80).count()),
+        (1, 0),
+        "{text}"
+    );
     // What this host carries.
     let (report, code) = json(&["--rate", "100mbit", "--rtt", "100ms", "--root", root]);
     assert_eq!((&report["fail"], code), (&0.into(), 0), "{report}");

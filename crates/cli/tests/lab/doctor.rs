@@ -33,7 +33,7 @@ pub(crate) fn a_path_is_seen_as_it_is() {
 }
 
 pub(crate) fn middleboxes_are_found_out() {
-    let link = "rate=100mbit,rtt=50ms,window-scale=strip,mtu=1400";
+    let link = "rate=100mbit,rtt=50ms,window-scale=strip,up.mtu=1400";
     let report = examined(link, &["--rate", "100mbit"]);
     let scale = check(&report, "path.window-scale");
     assert_eq!(scale["verdict"], "fail", "{scale}");

@@ -47,7 +47,7 @@ fn governor(cpu: &Cpu, target: &Target) -> Check {
 
 fn frequency(cpu: &Cpu, target: &Target) -> Check {
     const ID: &str = "cpu.frequency";
-    const SOURCE: &str = "Linux Documentation/admin-guide/pm/cpufreq.rst";
+    const SOURCE: &str = "Linux cpufreq.rst";
     let (allowed, able) = match (&cpu.allowed_mhz, &cpu.able_mhz) {
         (Fact::Seen(allowed), Fact::Seen(able)) => (*allowed, *able),
         (none @ Fact::Unread { .. }, _) | (_, none) => {
@@ -94,7 +94,7 @@ fn spread(
     target: &Target,
 ) -> Check {
     const ID: &str = "cpu.interrupts";
-    const SOURCE: &str = "Linux Documentation/networking/scaling.rst";
+    const SOURCE: &str = "Linux scaling.rst";
     let found = match interrupts {
         Fact::Seen(found) => found,
         none => return unread(Area::Cpu, ID, none, "on several processors", SOURCE),
@@ -112,7 +112,7 @@ fn spread(
     };
     check(Area::Cpu, ID, verdict)
         .seen(format!(
-            "{} lines, {queues} queues; processor {at} handled {:.0} %",
+            "lines {}, queues {queues}; processor {at} handled {:.0} %",
             found.lines,
             share * 100.0
         ))

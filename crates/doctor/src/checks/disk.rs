@@ -12,15 +12,14 @@ pub(super) fn checks(facts: &Facts, target: &Target) -> Vec<Check> {
     match &facts.disk {
         None => Vec::new(),
         Some(Fact::Seen(disk)) => {
-            vec![one("disk.write", disk, disk.write_bps, target), one("disk.read", disk, disk.read_bps, target)]
+            vec![
+                one("disk.write", disk, disk.write_bps, target),
+                one("disk.read", disk, disk.read_bps, target),
+            ]
         }
-        Some(none) => vec![super::unread(
-            Area::Disk,
-            "disk.write",
-            none,
-            &target.rate.to_string(),
-            SOURCE,
-        )],
+        Some(none) => {
+            vec![super::unread(Area::Disk, "disk.write", none, &target.rate.to_string(), SOURCE)]
+        }
     }
 }
 
@@ -46,7 +45,10 @@ fn one(id: &str, disk: &DiskFacts, rate: BitRate, target: &Target) -> Check {
     check(Area::Disk, id, pass_or(rate >= target.rate, Verdict::Fail))
         .seen(seen)
         .needs(target.rate.to_string())
-        .why(format!("where the disk {what} slower than the path carries, {whose}; {}", disk.method))
+        .why(format!(
+            "where the disk {what} slower than the path carries, {whose}; {}",
+            disk.method
+        ))
         .remedy("a faster disk, several of them, or several files at a time")
         .source(SOURCE)
 }

@@ -91,8 +91,8 @@ fn tcp_info(version: (u32, u32), release: &str) -> Check {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::gather::{Asked, Root, gather};
     use crate::facts::Nic;
+    use crate::gather::{Asked, Root, gather};
 
     fn facts(release: &str, scale: Option<&str>) -> Facts {
         let none = Root::at(std::path::Path::new("/no/such/root"));

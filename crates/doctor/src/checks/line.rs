@@ -35,7 +35,7 @@ fn speed(device: &Device, target: &Target) -> Vec<Check> {
     let Some(now) = device.speed_mbps.seen().map(|now| mbps(*now)) else {
         let why = match (&device.speed_mbps, device.is_hardware) {
             (Fact::Unread { not_readable }, true) => not_readable.clone(),
-            _ if device.lower.is_empty() => "a device of software has no line".to_owned(),
+            (Fact::Unread { not_readable }, _) if device.lower.is_empty() => not_readable.clone(),
             _ => format!("it lies above {}: look at these with --device", device.lower.join(", ")),
         };
         let draft = check(Area::Nic, "nic.speed", Verdict::Unknown).seen(why).needs(needed);
@@ -58,8 +58,10 @@ fn speed(device: &Device, target: &Target) -> Vec<Check> {
             format!("this end could do {able}; the other end of the cable offers {peer}")
         }
         (Some(able), None) if able > now => {
-            format!("this end could do {able}: check the cable (Cat 5e up to 5 Gbit/s, Cat 6a for \
-                     10) and the port at its other end")
+            format!(
+                "this end could do {able}: check the cable (Cat 5e up to 5 Gbit/s, Cat 6a for \
+                     10) and the port at its other end"
+            )
         }
         _ => "a faster line, or a lower target".to_owned(),
     };

@@ -48,7 +48,11 @@ fn tcp_mem(facts: &Facts, plans: &settings::Plans) -> Check {
         .needs(format!("{together} for all buffers full, {needed} of payload"))
         .why("all connections together may hold so much; near it the kernel shrinks windows")
         .remedy("more memory, fewer streams, or a larger share of memory for TCP")
-        .command(format!("sudo sysctl -w net.ipv4.tcp_mem='{} {} {pages}'", pages / 2, pages / 4 * 3))
+        .command(format!(
+            "sudo sysctl -w net.ipv4.tcp_mem='{} {} {pages}'",
+            pages / 2,
+            pages / 4 * 3
+        ))
         .source(SOURCE)
 }
 
@@ -96,7 +100,7 @@ fn short(facts: &Facts) -> Check {
 
 fn waiting(facts: &Facts) -> Check {
     const ID: &str = "memory.pressure";
-    const SOURCE: &str = "Linux Documentation/accounting/psi.rst";
+    const SOURCE: &str = "Linux psi.rst";
     match &facts.memory.stalled_percent {
         Fact::Seen(share) => check(Area::Memory, ID, pass_or(*share < 10.0, Verdict::Warn))
             .seen(format!("{share:.1} % of the last 10 s"))

@@ -18,7 +18,13 @@ pub(super) fn checks(facts: &Facts, target: &Target) -> Vec<Check> {
     let device = match &facts.device {
         Fact::Seen(device) => device,
         none => {
-            return vec![unread(Area::Nic, "nic.device", none, "the device that carries it", "ip(8)")];
+            return vec![unread(
+                Area::Nic,
+                "nic.device",
+                none,
+                "the device that carries it",
+                "ip(8)",
+            )];
         }
     };
     let mut checks = vec![state(device)];
@@ -35,6 +41,7 @@ pub(super) fn checks(facts: &Facts, target: &Target) -> Vec<Check> {
         checks.push(errors(device, target));
     }
     checks.push(offloads(device));
+    checks.push(queue(device));
     checks
 }
 
@@ -101,7 +108,7 @@ fn mtu(device: &Device, target: &Target) -> Check {
         return unread(Area::Nic, "nic.mtu", &device.mtu, "1500 or more", ETHTOOL);
     };
     // Below Ethernet's own it is a tunnel's, which has its reasons.
-    let large = target.rate < FAST || mtu >= 8_000;
+    let large = target.rate < FAST || mtu >= 8_000 || !device.is_hardware;
     check(Area::Nic, "nic.mtu", pass_or(large, Verdict::Warn))
         .seen(format!("{mtu} bytes"))
         .needs(if target.rate < FAST { "any" } else { "9000, where all of the way has it" })
@@ -183,9 +190,11 @@ fn offloads(device: &Device) -> Check {
     let Some(offloads) = device.nic.offloads.seen().copied() else {
         return unread(Area::Nic, ID, &device.nic.offloads, "tso, gso and gro on", ETHTOOL);
     };
+    // A device of software has no checksums to check.
+    let of_hardware = |on: Option<bool>| on.filter(|_| device.is_hardware);
     let all = [
-        ("rx", offloads.rx_checksum),
-        ("tx", offloads.tx_checksum),
+        ("rx", of_hardware(offloads.rx_checksum)),
+        ("tx", of_hardware(offloads.tx_checksum)),
         ("tso", offloads.tso),
         ("gso", offloads.gso),
         ("gro", offloads.gro),
@@ -201,18 +210,36 @@ fn offloads(device: &Device) -> Check {
     let switch: Vec<String> = off.iter().map(|name| format!("{name} on")).collect();
     check(Area::Nic, ID, pass_or(off.is_empty(), Verdict::Warn))
         .seen(seen)
-        .needs("tx, rx, tso, gso and gro on")
+        .needs("all on")
         .why(
             "with them the kernel handles trains of up to 64 KiB instead of each packet; without, \
              a core is full at a few Gbit/s",
         )
         .remedy("on, where the driver has them; a device for captures may want them off")
         .command(format!("sudo ethtool -K {} {}", device.name, switch.join(" ")))
-        .source("Linux Documentation/networking/segmentation-offloads.rst")
+        .source("Linux segmentation-offloads.rst")
+}
+
+/// The device's own queue discipline: the default counts only for devices that
+/// come up later.
+fn queue(device: &Device) -> Check {
+    const SOURCE: &str = "tc-fq(8); ESnet fasterdata, Linux tuning";
+    let Some(qdisc) = device.nic.qdisc.seen() else {
+        return unread(Area::Nic, "nic.qdisc", &device.nic.qdisc, "fq", SOURCE);
+    };
+    // `mq` has one beneath it for each queue; `noqueue` and `noop` are no queues.
+    let fine = matches!(qdisc.as_str(), "fq" | "mq" | "noqueue" | "noop") || !device.is_hardware;
+    check(Area::Nic, "nic.qdisc", pass_or(fine, Verdict::Warn))
+        .seen(qdisc)
+        .needs("fq")
+        .why("paced packets do not overrun the queues of slower links in bursts")
+        .remedy("at once; net.core.default_qdisc is for devices that come up later")
+        .command(format!("sudo tc qdisc replace dev {} root fq", device.name))
+        .source(SOURCE)
 }
 
 fn errors(device: &Device, target: &Target) -> Check {
-    const SOURCE: &str = "Linux Documentation/networking/statistics.rst";
+    const SOURCE: &str = "Linux statistics.rst; ethtool(8)";
     let counter = |name: &str| device.counters.get(name).copied();
     let Some(packets) = counter("rx_packets") else {
         let none = Fact::<()>::unread("the device has no counters");

@@ -60,9 +60,9 @@ fn round_trip(path: &PathFacts, target: &Target) -> Check {
 
 fn loss(path: &PathFacts, target: &Target) -> Check {
     const SOURCE: &str = "Mathis et al. 1997, equation 3";
-    let budget = target.loss_budget().map_or_else(|| "no loss".to_owned(), |budget| {
-        format!("below {}", percent(budget))
-    });
+    let budget = target
+        .loss_budget()
+        .map_or_else(|| "no loss".to_owned(), |budget| format!("below {}", percent(budget)));
     let answered = path.lost < path.sent;
     let verdict = match (path.lost, answered) {
         (0, _) => Verdict::Pass,
@@ -180,7 +180,10 @@ fn window_scale(facts: &Facts, path: &PathFacts, shook: &Shook, target: &Target)
             "look at the SYNs at both ends; where they differ, the firewall or router between \
              them has to leave RFC 7323's options alone"
         })
-        .command(format!("sudo tcpdump -ni any 'tcp[tcpflags] & tcp-syn != 0 and port {}'", shook.port))
+        .command(format!(
+            "sudo tcpdump -ni any 'tcp[tcpflags] & tcp-syn != 0 and port {}'",
+            shook.port
+        ))
         .source("RFC 7323, section 2")
 }
 
@@ -200,7 +203,9 @@ fn options(facts: &Facts, shook: &Shook) -> [Check; 2] {
             .seen(seen)
             .needs("agreed on")
             .why(why)
-            .remedy("the far end has it off, or a middlebox takes it out: compare SYNs at both ends")
+            .remedy(
+                "the far end has it off, or a middlebox takes it out: compare SYNs at both ends",
+            )
             .source(source)
     };
     [

@@ -142,7 +142,7 @@ fn planned(facts: &Facts, plans: &Plans, needed: &PlannedSetting) -> Check {
     with_plan(draft, &plans.target).source(match key {
         RMEM | WMEM => "RFC 7323, section 1.1; tcp(7)",
         "net.core.default_qdisc" => "tc-fq(8)",
-        _ => "tcp(7); Linux Documentation/networking/ip-sysctl.rst",
+        _ => "tcp(7)",
     })
 }
 
@@ -198,8 +198,7 @@ fn rate(facts: &Facts, target: &Target, key: &str) -> Option<units::BitRate> {
 }
 
 fn of_buffers(facts: &Facts, target: &Target, rmem: u64, wmem: u64) -> Option<units::BitRate> {
-    let buffers =
-        Buffers { tcp_rmem: [0, 0, rmem], tcp_wmem: [0, 0, wmem], window_scaling: true };
+    let buffers = Buffers { tcp_rmem: [0, 0, rmem], tcp_wmem: [0, 0, wmem], window_scaling: true };
     tune::allowed_rate(&buffers, &buffers, kernel::window_share(facts), target.rtt?)
 }
 
@@ -254,7 +253,11 @@ fn congestion(facts: &Facts, target: &Target) -> Check {
                 "after a loss it grows by a segment each round trip: {back:.0} s until the window \
                  is whole again"
             );
-            (pass_or(back < 10.0, Verdict::Warn), why, "sudo sysctl -w net.ipv4.tcp_congestion_control=cubic")
+            (
+                pass_or(back < 10.0, Verdict::Warn),
+                why,
+                "sudo sysctl -w net.ipv4.tcp_congestion_control=cubic",
+            )
         }
         _ => (
             Verdict::Warn,
@@ -273,7 +276,9 @@ fn congestion(facts: &Facts, target: &Target) -> Check {
 /// BBR paces; TCP does that itself since Linux 4.13, `fq` does it on any.
 fn bbr(facts: &Facts) -> (Verdict, String, &'static str) {
     let remedy = "sudo sysctl -w net.core.default_qdisc=fq";
-    let fq = facts.settings.get("net.core.default_qdisc").and_then(Fact::seen);
+    // The device's own counts; where it cannot be had, the one for new devices.
+    let own = facts.device.seen().and_then(|device| device.nic.qdisc.seen());
+    let fq = own.or(facts.settings.get("net.core.default_qdisc").and_then(Fact::seen));
     let is_fq = fq.is_some_and(|qdisc| qdisc == "fq");
     let why = "BBR sends at a pace, not in bursts; TCP keeps it by itself from Linux 4.13 on \
                (ESnet asks for 4.20), before that only the queue discipline fq does"
@@ -289,7 +294,7 @@ fn bbr(facts: &Facts) -> (Verdict, String, &'static str) {
 
 /// Settings that no plan changes: some matter only where they are odd.
 fn others(facts: &Facts) -> Vec<Check> {
-    const SOURCE: &str = "Linux Documentation/networking/ip-sysctl.rst";
+    const SOURCE: &str = "Linux ip-sysctl.rst";
     let number = |key: &str| facts.settings.get(key)?.seen()?.parse::<u64>().ok();
     let mut checks = Vec::new();
     let mut add = |key: &str, fine: bool, needs: &str, why: &str, command: &str| {

@@ -86,8 +86,8 @@ pub(super) fn recipes(target: &Target) -> Vec<Recipe> {
     );
     one.why = "adapters with ECM (cdc.ecm) are slower than those with NCM, and no setting helps"
         .to_owned();
-    one.remark = "an adapter's USB speed is no line speed: 'Up to 5 Gb/s' may be a 1 Gbit/s line"
-        .to_owned();
+    one.remark =
+        "an adapter's USB speed is no line speed: 'Up to 5 Gb/s' may be a 1 Gbit/s line".to_owned();
     recipes.push(one);
 
     let mut one = recipe(

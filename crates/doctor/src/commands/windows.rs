@@ -55,12 +55,8 @@ fn settings(target: &Target) -> Vec<Recipe> {
         .to_owned();
     options.set = vec!["netsh int tcp set global timestamps=enabled".to_owned()];
 
-    let mut ecn = recipe(
-        "tcp.ecn",
-        Area::Settings,
-        "netsh int tcp show global",
-        "ECN Capability: enabled",
-    );
+    let mut ecn =
+        recipe("tcp.ecn", Area::Settings, "netsh int tcp show global", "ECN Capability: enabled");
     ecn.why = "a queue that marks instead of dropping costs no packet (RFC 3168)".to_owned();
     ecn.set = vec!["netsh interface tcp set global ecncapability=enabled".to_owned()];
 
@@ -99,7 +95,8 @@ fn adapter(target: &Target) -> Vec<Recipe> {
         "Get-NetAdapter | Format-Table Name,LinkSpeed,FullDuplex,DriverDescription",
         format!("{} and True, or more", target.rate),
     );
-    speed.why = "a line carries no more; over Wi-Fi at best two thirds of the link's rate".to_owned();
+    speed.why =
+        "a line carries no more; over Wi-Fi at best two thirds of the link's rate".to_owned();
     speed.remark = "netsh wlan show interfaces tells Wi-Fi's rates".to_owned();
 
     let mut offloads = recipe(
@@ -108,8 +105,8 @@ fn adapter(target: &Target) -> Vec<Recipe> {
         "Get-NetAdapterLso; Get-NetAdapterRsc; Get-NetAdapterRss",
         "enabled",
     );
-    offloads.why = "with them a core handles trains of packets, and several cores share them"
-        .to_owned();
+    offloads.why =
+        "with them a core handles trains of packets, and several cores share them".to_owned();
     offloads.set = vec![
         "Enable-NetAdapterLso -Name '*'".to_owned(),
         "Enable-NetAdapterRsc -Name '*'".to_owned(),
@@ -127,18 +124,14 @@ fn adapter(target: &Target) -> Vec<Recipe> {
         "Set-NetAdapterAdvancedProperty -DisplayName 'Energy*Ethernet' -DisplayValue 'Disabled'"
             .to_owned(),
     ];
-    power.remark = "Receive Buffers and Transmit Buffers are the rings: the most for 10 Gbit/s and \
+    power.remark =
+        "Receive Buffers and Transmit Buffers are the rings: the most for 10 Gbit/s and \
                     above"
-        .to_owned();
+            .to_owned();
 
-    let mut plan = recipe(
-        "cpu.power",
-        Area::Cpu,
-        "powercfg /getactivescheme",
-        "High performance",
-    );
-    plan.why = "a plan that saves power is late to raise the frequency when a burst comes"
-        .to_owned();
+    let mut plan = recipe("cpu.power", Area::Cpu, "powercfg /getactivescheme", "High performance");
+    plan.why =
+        "a plan that saves power is late to raise the frequency when a burst comes".to_owned();
     plan.set = vec!["powercfg /setactive SCHEME_MIN".to_owned()];
     vec![speed, offloads, power, plan]
 }

@@ -62,7 +62,12 @@ fn read(root: &Root, name: String, chosen: String, nic: &dyn Fn(&str) -> Nic) ->
         state: root.text(&file("operstate")).into(),
         is_hardware,
         lower: names.iter().filter_map(|n| n.strip_prefix("lower_")).map(str::to_owned).collect(),
-        speed_mbps: speed(root, &file("speed")),
+        speed_mbps: if is_hardware || names.iter().any(|name| name.starts_with("lower_")) {
+            speed(root, &file("speed"))
+        } else {
+            // TUN and veth devices have a number that means nothing.
+            Fact::unread("it is made of software, and has no line")
+        },
         duplex: match root.text(&file("duplex")) {
             Ok(duplex) if duplex == "unknown" => Fact::unread("the driver does not tell"),
             Err(error) if is_silence(&error) => Fact::unread("the driver does not tell"),
@@ -180,7 +185,8 @@ fn interrupts(root: &Root, name: &str) -> Fact<Interrupts> {
     let mut found = Interrupts { lines: 0, by_cpu: vec![0; cpus] };
     for line in text.lines().skip(1) {
         let Some((number, rest)) = line.trim_start().split_once(':') else { continue };
-        let named = || rest.split_whitespace().any(|word| belongs(word.trim_end_matches(','), name));
+        let named =
+            || rest.split_whitespace().any(|word| belongs(word.trim_end_matches(','), name));
         if !own.iter().any(|irq| irq == number) && !named() {
             continue;
         }

@@ -54,8 +54,8 @@ pub(super) fn cpu(root: &Root) -> Cpu {
     let online = root.text("sys/devices/system/cpu/online").map(|text| cpus(&text));
     let mut governors = BTreeMap::new();
     let (mut allowed, mut able, mut driver) = (None, None, None);
-    let mut why = "this machine's processors have no frequencies to govern (a virtual machine?)"
-        .to_owned();
+    let mut why =
+        "this machine's processors have no frequencies to govern (a virtual machine?)".to_owned();
     for policy in root.names("sys/devices/system/cpu/cpufreq") {
         let file = |name: &str| format!("sys/devices/system/cpu/cpufreq/{policy}/{name}");
         let mhz = |name| root.value::<u64>(&file(name)).seen().map(|khz| khz / 1000);
@@ -88,9 +88,8 @@ pub(super) fn cpu(root: &Root) -> Cpu {
         backlog_drops: from(root, "proc/net/softnet_stat", |text| {
             // A line for each processor; the second number is what its full
             // queue dropped (net/core/net-procfs.c, softnet_seq_show).
-            let dropped = |line: &str| {
-                u64::from_str_radix(line.split_whitespace().nth(1)?, 16).ok()
-            };
+            let dropped =
+                |line: &str| u64::from_str_radix(line.split_whitespace().nth(1)?, 16).ok();
             text.lines().map(dropped).try_fold(0u64, |sum, one| Some(sum.saturating_add(one?)))
         }),
     }

@@ -17,10 +17,7 @@ fn adapter(driver: &str, bus: &str, vendor: &str) -> Host {
         .with("sys/class/net/enx0/device/idProduct", "8156")
         .with("sys/class/net/enx0/device/product", "USB 10/100/1G/2.5G LAN")
         .with("sys/class/net/enx0/device/speed", bus)
-        .with(
-            "proc/net/route",
-            "Iface Destination\nenx0 00000000 0100A8C0 0003 0 0 100 00000000\n",
-        )
+        .with("proc/net/route", "Iface Destination\nenx0 00000000 0100A8C0 0003 0 0 100 00000000\n")
         .driver("enx0", driver)
 }
 

@@ -24,7 +24,10 @@ const SERVER: [(&str, &str); 42] = [
         "Iface Destination Gateway Flags RefCnt Use Metric Mask\n\
          eth0 00000000 0100A8C0 0003 0 0 100 00000000\n",
     ),
-    ("proc/interrupts", "  CPU0 CPU1\n 24: 5000 10 PCI-MSI eth0-TxRx-0\n 25: 9 5000 x eth0-TxRx-1\n"),
+    (
+        "proc/interrupts",
+        "  CPU0 CPU1\n 24: 5000 10 PCI-MSI eth0-TxRx-0\n 25: 9 5000 x eth0-TxRx-1\n",
+    ),
     ("proc/sys/net/ipv4/tcp_rmem", "4096\t131072\t536870912\n"),
     ("proc/sys/net/ipv4/tcp_wmem", "4096\t16384\t536870912\n"),
     ("proc/sys/net/ipv4/tcp_mem", "6000000\t8000000\t12000000\n"),

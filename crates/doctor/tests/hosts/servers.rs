@@ -84,6 +84,23 @@ fn bbr_wants_fq_before_tcp_paced_by_itself() {
 }
 
 #[test]
+fn the_devices_own_queue_counts() {
+    let on = |qdisc: &str, release: &str| {
+        let mut host = Host::server()
+            .with("proc/sys/kernel/osrelease", release)
+            .set("net.ipv4.tcp_congestion_control", "bbr");
+        host.nic.qdisc = crate::fake::seen(qdisc.to_owned());
+        let checks = host.checks(&target("1gbit", "100ms"));
+        let of = |id| verdict(&checks, id);
+        (of("nic.qdisc"), of("net.ipv4.tcp_congestion_control"))
+    };
+    // The default is fq, but the device came up before it was set.
+    assert_eq!(on("pfifo_fast", "4.9.0"), (Warn, Fail));
+    assert_eq!(on("fq", "4.9.0"), (Pass, Pass));
+    assert_eq!(on("mq", "6.1.0"), (Pass, Pass));
+}
+
+#[test]
 fn reno_needs_hours_to_come_back() {
     const KEY: &str = "net.ipv4.tcp_congestion_control";
     let host = Host::server().set(KEY, "reno");

@@ -10,10 +10,13 @@ use units::Rtt;
 
 /// Where texts stand beside their labels.
 const COLUMN: usize = 10;
+/// What a shell takes at the end of a line that goes on, and what PowerShell does.
+const SHELL: &str = "\\";
+const POWERSHELL: &str = "`";
 /// Where a check's name begins: behind its mark and its verdict.
 const NAME: usize = 9;
 /// Names longer than this stand on a line of their own.
-const LONGEST: usize = 19;
+const LONGEST: usize = 22;
 
 /// A report on a host.
 #[must_use]
@@ -22,7 +25,7 @@ pub fn doctor(report: &DoctorReport, style: &Style) -> String {
     let counts = [
         (report.fail, "fail"),
         (report.warn, "warn"),
-        (report.unknown, "unknown"),
+        (report.unknown, "open"),
         (report.pass, "pass"),
     ];
     let counts: Vec<String> =
@@ -126,6 +129,11 @@ fn mark(verdict: Verdict, style: &Style) -> (&'static str, anstyle::Style, &'sta
     (if style.unicode { unicode } else { ascii }, ink, word)
 }
 
+/// Whether a value needed is none at all.
+fn says_nothing(needed: &str) -> bool {
+    needed.is_empty() || needed == "any" || needed.starts_with("any at")
+}
+
 /// The last part of a check's name; its area is said above it.
 fn name(id: &str) -> &str {
     id.rsplit('.').next().unwrap_or(id)
@@ -137,7 +145,7 @@ fn check(check: &Check, style: &Style) -> Vec<Line> {
     let head = Line::new(style).to(2).put(colour, mark).to(4).put(colour, word);
     let column = NAME + LONGEST + 2;
     let text = match check.verdict {
-        Verdict::Pass | Verdict::Unknown if check.needed.is_empty() => check.seen.clone(),
+        Verdict::Pass | Verdict::Unknown if says_nothing(&check.needed) => check.seen.clone(),
         Verdict::Pass | Verdict::Unknown => format!("{} (needs {})", check.seen, check.needed),
         _ => format!("{}; needs {}", check.seen, check.needed),
     };
@@ -164,7 +172,7 @@ fn check(check: &Check, style: &Style) -> Vec<Line> {
     }
     if matches!(check.verdict, Verdict::Fail | Verdict::Warn) {
         let indent = if style.text_width() < column + 20 { 4 } else { column };
-        let why = format!("{} ({})", check.why, check.source);
+        let why = format!("{} [{}]", check.why, check.source);
         lines.extend(labelled(style, indent, (ink::DIM, ""), indent, (ink::DIM, &why)));
     }
     lines
@@ -190,19 +198,19 @@ fn remedies(checks: &[Check], style: &Style) -> Vec<Line> {
     if todo.is_empty() {
         return Vec::new();
     }
-    let mut lines =
-        vec![Line::new(style), Line::new(style).put(ink::STRONG, "What to do")];
+    let mut lines = vec![Line::new(style), Line::new(style).put(ink::STRONG, "What to do")];
     for (words, command, verdict, ids) in todo {
         let (mark, colour, _) = mark(verdict, style);
         let text = format!("{}: {words}", ids.join(", "));
         lines.extend(labelled(style, 2, (colour, mark), 4, (ink::PLAIN, &text)));
-        lines.extend(command.into_iter().flat_map(|command| pasted(command, style)));
+        lines.extend(command.into_iter().flat_map(|command| pasted(command, SHELL, style)));
     }
     lines
 }
 
-/// A command, on several lines where need be, so that it can be pasted.
-fn pasted(command: &str, style: &Style) -> Vec<Line> {
+/// A command, on several lines where need be, so that it can be pasted: `goes_on`
+/// is what its shell takes at the end of such a line.
+fn pasted(command: &str, goes_on: &str, style: &Style) -> Vec<Line> {
     const INDENT: usize = 6;
     let room = style.text_width().saturating_sub(INDENT + 2).max(1);
     let mut lines: Vec<String> = vec![String::new()];
@@ -221,7 +229,7 @@ fn pasted(command: &str, style: &Style) -> Vec<Line> {
     }
     let count = lines.len();
     let line = |(index, text): (usize, String)| {
-        let text = if index + 1 < count { text + " \\" } else { text };
+        let text = if index + 1 < count { format!("{text} {goes_on}") } else { text };
         Line::new(style).to(INDENT).put(ink::RUNS[1], &text)
     };
     lines.into_iter().enumerate().map(line).collect()
@@ -230,6 +238,7 @@ fn pasted(command: &str, style: &Style) -> Vec<Line> {
 /// What to look at and to set on a system that longhaul does not run on.
 #[must_use]
 pub fn doctor_commands(commands: &DoctorCommands, style: &Style) -> String {
+    let goes_on = if commands.system == "Windows" { POWERSHELL } else { SHELL };
     let mut lines = row(style, "System", ink::PLAIN, &commands.system);
     lines.extend(goal(&commands.target, None, style));
     for area in Area::ALL {
@@ -241,11 +250,17 @@ pub fn doctor_commands(commands: &DoctorCommands, style: &Style) -> String {
         lines.push(Line::new(style).put(ink::STRONG, heading(area)));
         for one in of_area {
             lines.push(Line::new(style).to(2).put(ink::STRONG, &one.id));
-            lines.extend(pasted(&one.look, style));
-            lines.extend(labelled(style, 4, (ink::PLAIN, ""), 4, (ink::PLAIN, &format!("needs {}", one.needed))));
+            lines.extend(pasted(&one.look, goes_on, style));
+            lines.extend(labelled(
+                style,
+                4,
+                (ink::PLAIN, ""),
+                4,
+                (ink::PLAIN, &format!("needs {}", one.needed)),
+            ));
             lines.extend(labelled(style, 4, (ink::DIM, ""), 4, (ink::DIM, &one.why)));
             for command in &one.set {
-                lines.extend(pasted(command, style));
+                lines.extend(pasted(command, goes_on, style));
             }
             if !one.remark.is_empty() {
                 lines.extend(labelled(style, 4, (ink::DIM, ""), 4, (ink::DIM, &one.remark)));
@@ -253,4 +268,157 @@ pub fn doctor_commands(commands: &DoctorCommands, style: &Style) -> String {
         }
     }
     block(lines)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use record::{DOCTOR_COMMANDS_SCHEMA, DOCTOR_SCHEMA, Recipe};
+    use units::{BitRate, ByteCount};
+
+    const APPLY: &str = "sudo longhaul tune apply --rate 10gbit --rtt 200ms --yes";
+
+    fn target() -> DoctorTarget {
+        DoctorTarget {
+            rate_bps: BitRate::from_bps(10_000_000_000),
+            rate_from: "asked".to_owned(),
+            rtt_ms: Some(200.0),
+            rtt_from: "measured".to_owned(),
+            streams: 2,
+            mss_bytes: 1_448,
+            bdp_bytes: Some(ByteCount::from_bytes(250_000_000)),
+            window_bytes: Some(ByteCount::from_bytes(125_000_000)),
+            window_scale: Some(11),
+            loss_budget_mathis: Some(5e-11),
+            loss_budget_cubic: Some(3e-8),
+        }
+    }
+
+    fn made(id: &str, area: Area, verdict: Verdict, command: Option<&str>) -> Check {
+        Check {
+            id: id.to_owned(),
+            area,
+            verdict,
+            seen: "4096 131072 16777216".to_owned(),
+            needed: "1000341504 (954 MiB)".to_owned(),
+            why: "10 Gbit/s x 200 ms = 250 MB in flight, \u{1b}[31mand µs … more".to_owned(),
+            remedy: "raise them; it can be taken back".to_owned(),
+            command: command.map(str::to_owned),
+            source: "RFC 7323".to_owned(),
+        }
+    }
+
+    fn report() -> DoctorReport {
+        let checks = vec![
+            made("path.window-scale", Area::Path, Verdict::Pass, None),
+            made("net.ipv4.tcp_wmem", Area::Settings, Verdict::Warn, Some(APPLY)),
+            made("net.ipv4.tcp_rmem", Area::Settings, Verdict::Fail, Some(APPLY)),
+            made("net.ipv4.a_name_that_is_far_too_long", Area::Settings, Verdict::Unknown, None),
+            made("disk.write", Area::Disk, Verdict::Fail, None),
+        ];
+        DoctorReport {
+            schema: DOCTOR_SCHEMA.to_owned(),
+            version: "1".to_owned(),
+            at_unix_s: 0,
+            host: None,
+            to: Some("server".to_owned()),
+            target: target(),
+            verdict: Verdict::Fail,
+            fail: 2,
+            warn: 1,
+            unknown: 1,
+            pass: 1,
+            checks,
+            notes: vec!["settings cannot be changed from here: only root may set them".into()],
+        }
+    }
+
+    fn styles() -> impl Iterator<Item = Style> {
+        [1, 20, 40, 80, 200]
+            .into_iter()
+            .flat_map(|width| [true, false].map(|unicode| Style { colour: false, width, unicode }))
+    }
+
+    fn fits(text: &str, style: &Style) {
+        for line in text.lines() {
+            assert!(columns(line) <= style.width, "{}: {line}", style.width);
+            assert!(style.unicode || line.is_ascii(), "{line}");
+            assert!(line == line.trim_end() && !line.contains('\u{1b}'), "{line:?}");
+        }
+    }
+
+    #[test]
+    fn failures_come_first_and_each_remedy_once() {
+        for style in styles() {
+            fits(&doctor(&report(), &style), &style);
+        }
+        let text = doctor(&report(), &Style { colour: false, width: 80, unicode: true });
+        let line = |start: &str| {
+            text.lines()
+                .position(|line| line.starts_with(start))
+                .unwrap_or_else(|| panic!("{text}"))
+        };
+        assert!(line("Verdict   2 fail, 1 warn, 1 open, 1 pass") < line("Fail "));
+        assert!(line("Fail      net.ipv4.tcp_rmem, disk.write") < line("Path"));
+        assert!(line("Path") < line("Settings") && line("Disk") < line("What to do"));
+        assert!(text.contains("✗ fail tcp_rmem") && text.contains("✓ pass window-scale"), "{text}");
+        assert_eq!(text.matches(APPLY).count(), 1, "{text}");
+        assert!(text.contains("✗ tcp_rmem, tcp_wmem: raise them"), "{text}");
+        let ascii = doctor(&report(), &Style { colour: false, width: 80, unicode: false });
+        assert!(ascii.contains("x fail tcp_rmem") && ascii.contains("+ pass"), "{ascii}");
+    }
+
+    #[test]
+    fn what_passes_as_a_whole_says_nothing_of_remedies() {
+        let mut all = report();
+        all.checks.retain(|check| check.verdict == Verdict::Pass);
+        (all.verdict, all.fail, all.warn, all.unknown) = (Verdict::Pass, 0, 0, 0);
+        all.target.rtt_ms = None;
+        all.target.bdp_bytes = None;
+        let text = doctor(&all, &Style { colour: false, width: 80, unicode: true });
+        assert!(!text.contains("What to do") && text.contains("Verdict   1 pass"), "{text}");
+    }
+
+    #[test]
+    fn broken_commands_can_be_pasted() {
+        let quoted = "sudo tcpdump -ni any 'tcp[tcpflags] & tcp-syn != 0 and port 5201' -c 100";
+        for width in [40, 60, 80] {
+            let style = Style { colour: false, width, unicode: true };
+            for command in [APPLY, quoted] {
+                let lines = pasted(command, SHELL, &style).into_iter().map(Line::finish);
+                let text: Vec<String> = lines.collect();
+                let joined = text.join("\n").replace(" \\\n", " ");
+                let words: Vec<&str> = joined.split_whitespace().collect();
+                // What is between quotes is cut where it does not fit, and marked.
+                if width > 60 || command == APPLY {
+                    assert_eq!(words.join(" "), command, "{width}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn commands_for_other_systems_fit() {
+        let recipe = Recipe {
+            id: "tcp.autotuning".to_owned(),
+            area: Area::Settings,
+            look: "netsh int tcp show global".to_owned(),
+            needed: "Receive Window Auto-Tuning Level: normal".to_owned(),
+            why: "a reason that goes on for a while, so that it has to be wrapped".to_owned(),
+            set: vec!["netsh int tcp set global autotuninglevel=normal".to_owned()],
+            remark: "and a remark".to_owned(),
+        };
+        let all = DoctorCommands {
+            schema: DOCTOR_COMMANDS_SCHEMA.to_owned(),
+            version: "1".to_owned(),
+            system: "Windows".to_owned(),
+            target: target(),
+            recipes: vec![recipe],
+        };
+        for style in styles() {
+            fits(&doctor_commands(&all, &style), &style);
+        }
+        let text = doctor_commands(&all, &Style { colour: false, width: 80, unicode: true });
+        assert!(text.contains("System    Windows\n") && text.contains("=normal\n"), "{text}");
+    }
 }
