@@ -21,8 +21,8 @@ pub enum Fact<T> {
 
 impl<T> Fact<T> {
     /// A fact that cannot be had.
-    pub fn unread(why: impl ToString) -> Self {
-        Fact::Unread { not_readable: why.to_string() }
+    pub fn unread(why: impl Into<String>) -> Self {
+        Fact::Unread { not_readable: why.into() }
     }
 
     /// The value, where there is one.

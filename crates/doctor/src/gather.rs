@@ -199,6 +199,6 @@ fn may_set(root: &Root) -> Fact<bool> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             Fact::unread("there is no /proc/sys/net here")
         }
-        Err(error) => Fact::unread(error),
+        Err(error) => Fact::unread(error.to_string()),
     }
 }

@@ -83,7 +83,7 @@ impl Target {
         let bps = self.rate.bps();
         let rate = [(1_000_000_000, "gbit"), (1_000_000, "mbit"), (1_000, "kbit")]
             .into_iter()
-            .find(|(unit, _)| bps > 0 && bps % unit == 0)
+            .find(|(unit, _)| bps > 0 && bps.is_multiple_of(*unit))
             .map_or_else(|| format!("{bps}bit"), |(unit, name)| format!("{}{name}", bps / unit));
         // Rounded up to a tenth of a millisecond: what is measured is never the longest.
         let tenths = rtt.nanos().div_ceil(100_000);

@@ -93,7 +93,8 @@ fn this_machine_is_looked_at_without_privileges_or_changes() {
 #[test]
 fn the_loopback_is_a_path() {
     let server = Server::start(&[]);
-    let to = ["--to", "127.0.0.1", "--port", &server.port, "--rate", "1mbit"];
+    let port = server.port.clone();
+    let to = ["--to", "127.0.0.1", "--port", &port, "--rate", "1mbit"];
     let (report, _) = json(&to);
     assert_eq!(check(&report, "path.window-scale")["verdict"], "pass", "{report}");
     assert_eq!(check(&report, "path.sack")["verdict"], "pass", "{report}");

@@ -15,7 +15,7 @@ pub(super) fn memory(root: &Root) -> Memory {
     let line = |name: &str| -> Fact<ByteCount> {
         let text = match &meminfo {
             Ok(text) => text,
-            Err(error) => return Fact::unread(error),
+            Err(error) => return Fact::unread(error.to_string()),
         };
         let kib = text.lines().find_map(|line| {
             let value = line.strip_prefix(name)?.strip_prefix(':')?.trim();
@@ -77,7 +77,7 @@ pub(super) fn cpu(root: &Root) -> Cpu {
         online: match online {
             Ok(0) => Fact::unread("no processor is listed as online"),
             Ok(count) => Fact::Seen(count),
-            Err(error) => Fact::unread(error),
+            Err(error) => Fact::unread(error.to_string()),
         },
         governors: if governors.is_empty() { none(&why) } else { Fact::Seen(governors) },
         driver: driver.map_or_else(|| Fact::unread(&why), Fact::Seen),
