@@ -35,7 +35,9 @@ pub(super) fn checks(facts: &Facts, target: &Target) -> Vec<Check> {
 fn round_trip(path: &PathFacts, target: &Target) -> Check {
     const SOURCE: &str = "RFC 7323, section 1.1";
     let Fact::Seen(rtt) = &path.rtt_ns else {
-        return check(Area::Path, "path.rtt", Verdict::Unknown)
+        // Where the round trip was told, a host that keeps silent may be there.
+        let verdict = if target.rtt.is_none() { Verdict::Fail } else { Verdict::Unknown };
+        return check(Area::Path, "path.rtt", verdict)
             .seen(format!("{} to {}", path.rtt_ns.why_not(), path.address))
             .needs("an answer")
             .why("the round trip says how much is in flight")

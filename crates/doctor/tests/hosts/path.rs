@@ -120,6 +120,9 @@ fn what_does_not_answer_is_left_open() {
     for id in ["path.rtt", "path.loss", "path.window-scale"] {
         assert_eq!(verdict(&checks, id), Unknown, "{:?}", one(&checks, id));
     }
+    // Of a host that never answered nothing is known at all.
+    let open = Target { rtt: None, ..goal() };
+    assert_eq!(verdict(&doctor::examine(&facts, &open), "path.rtt"), Fail);
     let some = with(|path, _| path.lost = 1);
     assert_eq!(verdict(&doctor::examine(&some, &goal()), "path.loss"), Warn);
     let longer = with(|path, _| path.rtt_ns = seen("150ms".parse().unwrap()));
