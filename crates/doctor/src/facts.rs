@@ -267,7 +267,7 @@ pub struct PathFacts {
 /// The largest packet of a way.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Mtu {
-    /// The device's own MTU, with which it began.
+    /// The device's own MTU, with which it began; 65535 at most, as IP has no more.
     pub tried: u32,
     /// The largest that arrived.
     pub arrived: Option<u32>,

@@ -102,7 +102,7 @@ fn mtu(course: &Course<'_>, rtt: Option<Rtt>) -> Result<Fact<Mtu>, ReachError> {
     match reach::path_mtu(course.to.ip(), course.mtu, timeout, course.stop) {
         Ok(_) if (course.stop)() => Err(ReachError::Interrupted),
         Ok(found) => Ok(Fact::Seen(Mtu {
-            tried: course.mtu,
+            tried: found.tried,
             arrived: found.arrived,
             told: found.told.map(|(by, mtu)| (by.to_string(), mtu)),
             sent: found.sent,

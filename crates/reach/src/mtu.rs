@@ -32,6 +32,9 @@ const TOO_LONG: i32 = 90;
 /// What a way carries, in bytes of a whole IP packet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PathMtu {
+    /// The largest that was tried: what was asked for, as far as IP has packets
+    /// of that size.
+    pub tried: u32,
     /// The largest that arrived and came back; `None` where none did.
     pub arrived: Option<u32>,
     /// The least that did not; `None` where all did.
@@ -113,6 +116,7 @@ pub fn path_mtu(
     let answers = run.round(&first, stop).map_err(failed)?;
     let passes = |size| answers.contains(&size);
     let done = |arrived, missing, run: &Run| PathMtu {
+        tried: most,
         arrived,
         missing,
         told: run.echoes.told(),

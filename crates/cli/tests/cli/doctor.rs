@@ -98,6 +98,8 @@ fn the_loopback_is_a_path() {
     let (report, _) = json(&to);
     assert_eq!(check(&report, "path.window-scale")["verdict"], "pass", "{report}");
     assert_eq!(check(&report, "path.sack")["verdict"], "pass", "{report}");
+    // The loopback's MTU is one byte more than IP's largest packet.
+    assert_ne!(check(&report, "path.mtu")["verdict"], "fail", "{report}");
     assert!(report["target"]["rtt_ms"].as_f64().unwrap() > 0.0, "{report}");
     assert_eq!(report["target"]["rtt_from"], "measured");
     // Nobody listens there any more.

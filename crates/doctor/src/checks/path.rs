@@ -130,6 +130,7 @@ fn mtu(facts: &Facts, path: &PathFacts) -> Check {
 
 fn needed_scale(target: &Target) -> String {
     match target.window().map(model::window_scale) {
+        Some(Ok(0)) => "any".to_owned(),
         Some(Ok(shift)) => format!("{shift} or more"),
         Some(Err(error)) => error.to_string(),
         None => "as the far end offers".to_owned(),
