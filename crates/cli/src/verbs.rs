@@ -3,6 +3,7 @@
 pub(crate) mod bdp;
 pub(crate) mod calc;
 pub(crate) mod demo;
+pub(crate) mod doctor;
 pub(crate) mod explain;
 pub(crate) mod iperf2;
 pub(crate) mod iperf3;

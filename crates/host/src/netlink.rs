@@ -67,6 +67,20 @@ impl Netlink {
         Ok(self.device(device)?.header.index)
     }
 
+    /// The queue discipline at a device's root (tc(8)).
+    ///
+    /// # Errors
+    /// The system's own; `NotFound` where there is no such device,
+    /// `Unsupported` where the kernel does not tell.
+    pub fn queue_discipline(&self, device: &str) -> io::Result<String> {
+        let attributes = self.device(device)?.attributes;
+        let told = attributes.into_iter().find_map(|one| match one {
+            LinkAttribute::Qdisc(name) => Some(name),
+            _ => None,
+        });
+        told.ok_or_else(|| io::ErrorKind::Unsupported.into())
+    }
+
     /// Brings a device up, with an MTU and a length of its transmit ring
     /// (packets) where given.
     ///

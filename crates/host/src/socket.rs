@@ -55,6 +55,21 @@ pub fn set_dont_fragment(socket: &impl AsFd, ipv6: bool, refuse: bool) -> io::Re
     }
 }
 
+/// Sends packets whole, whatever the kernel has learnt of the path's MTU: the
+/// device's alone is the limit (ip(7), `IP_PMTUDISC_PROBE`).
+///
+/// # Errors
+/// The system's own.
+pub fn set_mtu_probing(socket: &impl AsFd, ipv6: bool) -> io::Result<()> {
+    if ipv6 {
+        let how = libc::IPV6_PMTUDISC_PROBE;
+        sys::set_option(socket, libc::IPPROTO_IPV6, libc::IPV6_MTU_DISCOVER, &how)
+    } else {
+        let how = libc::IP_PMTUDISC_PROBE;
+        sys::set_option(socket, libc::IPPROTO_IP, libc::IP_MTU_DISCOVER, &how)
+    }
+}
+
 /// `struct in6_flowlabel_req` of `include/uapi/linux/in6.h`.
 #[repr(C)]
 #[derive(Clone, Copy)]
@@ -120,6 +135,7 @@ mod tests {
         set_receive_buffer(&udp, ByteCount::from_bytes(u64::MAX)).unwrap();
         set_send_buffer(&udp, ByteCount::from_bytes(300_000)).unwrap();
         set_dont_fragment(&udp, false, true).unwrap();
+        set_mtu_probing(&udp, false).unwrap();
     }
 
     #[test]

@@ -395,7 +395,7 @@ pub fn available_congestion() -> String {
 ///
 /// # Safety
 /// Every pattern of bytes must be a valid `T`.
-unsafe fn get<T>(
+pub(crate) unsafe fn get<T>(
     socket: &impl AsFd,
     level: libc::c_int,
     name: libc::c_int,

@@ -7,7 +7,7 @@ use crate::prober::{Aim, Heard, Prober, What, is_news, twice};
 use host::{clock, random, stamps, wait};
 use socket2::{Protocol, Socket, Type};
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
@@ -24,6 +24,8 @@ pub(crate) struct Echoes {
     id: u16,
     payload: usize,
     buffer: Vec<u8>,
+    /// The least MTU that a router named when it gave an echo back, and who.
+    told: Option<(IpAddr, u32)>,
 }
 
 impl Echoes {
@@ -59,7 +61,22 @@ impl Echoes {
         })?;
         let [high, low, ..] = random::seed().to_be_bytes();
         let id = u16::from_be_bytes([high, low]);
-        Ok(Echoes { aim, socket, is_raw, id, payload, buffer: vec![0; LARGEST] })
+        Ok(Echoes { aim, socket, is_raw, id, payload, buffer: vec![0; LARGEST], told: None })
+    }
+
+    /// Changes the payload of what is sent from now on.
+    pub(crate) fn resize(&mut self, payload: usize) {
+        self.payload = payload;
+    }
+
+    /// The least MTU that a router has named so far, and which router.
+    pub(crate) fn told(&self) -> Option<(IpAddr, u32)> {
+        self.told
+    }
+
+    /// Sets the socket up so that no packet is cut on the way.
+    pub(crate) fn never_cut(&self, set: impl Fn(&Socket) -> io::Result<()>) -> io::Result<()> {
+        set(&self.socket)
     }
 
     fn read(&self, message: &[u8], echo: Option<Echo>) -> Option<(u16, usize)> {
@@ -104,6 +121,12 @@ impl Prober for Echoes {
             } else {
                 What::Unreached(icmp::meaning(&error, is_v6))
             };
+            if let Some(mtu) = icmp::too_big(&error, is_v6)
+                && let Some(by) = error.by
+                && self.told.is_none_or(|(_, least)| mtu < least)
+            {
+                self.told = Some((by, mtu));
+            }
             heard.push(Heard { seq, what, from: error.by, ttl: received.ttl, bytes, at });
         }
         loop {

@@ -79,6 +79,16 @@ pub(crate) fn is_closed_port(error: &Unreached, is_v6: bool) -> bool {
     error.by.is_some() && (error.kind, error.code) == if is_v6 { (1, 4) } else { (3, 3) }
 }
 
+/// The least MTU that IP has (RFC 791): what tells less is mistaken.
+const LEAST_MTU: u32 = 68;
+
+/// The MTU that a router names where a packet was too big for it (RFC 1191,
+/// RFC 4443 section 3.2); routers older than that name none.
+pub(crate) fn too_big(error: &Unreached, is_v6: bool) -> Option<u32> {
+    let is_it = if is_v6 { error.kind == 2 } else { (error.kind, error.code) == (3, 4) };
+    (is_it && error.by.is_some() && error.info >= LEAST_MTU).then_some(error.info)
+}
+
 /// An error in words: RFC 792, RFC 1122 section 3.2.2.1, RFC 1812 section
 /// 5.2.7.1; RFC 4443 section 3.
 pub(crate) fn meaning(error: &Unreached, is_v6: bool) -> String {

@@ -2,7 +2,8 @@
 //!
 //! [`ping()`] sends echo requests (or TCP connects) and takes the statistics of
 //! the answers; [`trace()`] lets probes expire on the way, one hop after the
-//! other, again and again. Both give a document of `record`'s.
+//! other, again and again. Both give a document of `record`'s. [`path_mtu`] finds
+//! the largest packet that gets there, and [`shake()`] what a handshake agrees on.
 //!
 //! | module | knows |
 //! |---|---|
@@ -23,14 +24,18 @@ mod echo;
 mod error;
 mod hops;
 mod icmp;
+mod mtu;
 mod ping;
 mod place;
 mod prober;
 mod resolve;
+mod shake;
 mod tally;
 mod trace;
 
 pub use error::ReachError;
+pub use mtu::{PathMtu, path_mtu};
 pub use ping::{Event, PingConfig, PingMethod, ping};
-pub use resolve::Family;
+pub use resolve::{Family, resolve};
+pub use shake::{Shake, Shaken, shake};
 pub use trace::{TraceConfig, TraceMethod, trace};

@@ -18,9 +18,13 @@ pub enum Family {
     V6,
 }
 
-/// The first address of `host` that fits. In a thread of its own: the
-/// resolver cannot be interrupted.
-pub(crate) fn resolve(
+/// The first address of `host` that fits: of that family, and of the one that
+/// `bind` has. In a thread of its own, as the resolver cannot be interrupted;
+/// `stop` ends the wait.
+///
+/// # Errors
+/// [`ReachError::Resolve`] where there is none; [`ReachError::Interrupted`].
+pub fn resolve(
     host: &str,
     port: u16,
     family: Family,

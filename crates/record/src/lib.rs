@@ -12,6 +12,7 @@
 mod closed_loop;
 mod comparison;
 mod datagrams;
+mod doctor;
 mod find_rate;
 mod finding;
 mod latency;
@@ -24,6 +25,10 @@ mod tuning;
 pub use closed_loop::{LOOP_SCHEMA, LoopReport, PlanItem};
 pub use comparison::{Comparison, REPEAT_SCHEMA, RepeatReport, RepeatSummary, RunFigures};
 pub use datagrams::{Datagrams, LossBurst};
+pub use doctor::{
+    Area, Check, DOCTOR_COMMANDS_SCHEMA, DOCTOR_SCHEMA, DoctorCommands, DoctorReport, DoctorTarget,
+    Recipe, Verdict,
+};
 pub use find_rate::{FIND_RATE_SCHEMA, FindRateReport, RateTry};
 pub use finding::{Confidence, Finding, Limit, Shares, Steady};
 pub use latency::{LatencyPhase, LatencyProbe, LatencyUnderLoad};

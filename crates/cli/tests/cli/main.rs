@@ -5,6 +5,7 @@
 
 mod bad_input;
 mod calc;
+mod doctor;
 mod figures;
 mod iperf3;
 mod program;

@@ -2,7 +2,8 @@
 
 use crate::program::printed;
 
-const VERBS: [&str; 8] = ["demo", "test", "server", "explain", "bdp", "lab", "completions", "man"];
+const VERBS: [&str; 9] =
+    ["demo", "test", "server", "explain", "doctor", "bdp", "lab", "completions", "man"];
 
 #[test]
 fn every_verb_has_help_with_examples() {

@@ -9,6 +9,7 @@
 #![expect(clippy::unwrap_used, reason = "in a test an unwrap is an assertion")]
 
 mod closed_loop;
+mod doctor;
 mod drops;
 mod effects;
 mod ends;
@@ -56,7 +57,7 @@ fn main() {
 }
 
 fn trials(lab: bool, iperf3: bool, devices: bool) -> Vec<Trial> {
-    let tests: [(&str, Needs, fn()); 48] = [
+    let tests: [(&str, Needs, fn()); 50] = [
         ("the_loop_closes", Needs::Nothing, closed_loop::the_loop_closes),
         (
             "listed_losses_are_counted_exactly",
@@ -104,6 +105,8 @@ fn trials(lab: bool, iperf3: bool, devices: bool) -> Vec<Trial> {
         ("a_way_is_listed_in_order", Needs::Nothing, reach::a_way_is_listed_in_order),
         ("what_does_not_arrive_says_why", Needs::Nothing, reach::what_does_not_arrive_says_why),
         ("pings_can_be_interrupted", Needs::Nothing, reach::pings_can_be_interrupted),
+        ("a_path_is_seen_as_it_is", Needs::Nothing, doctor::a_path_is_seen_as_it_is),
+        ("middleboxes_are_found_out", Needs::Nothing, doctor::middleboxes_are_found_out),
         ("latency_under_load", Needs::Nothing, native::latency_under_load_is_the_queues),
         ("repeats_are_compared", Needs::Nothing, native::repeats_are_compared),
         ("the_highest_rate_is_found", Needs::Nothing, native::the_highest_rate_is_found),

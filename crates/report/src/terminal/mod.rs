@@ -5,6 +5,7 @@
 //! has trailing spaces, and without colour there is no escape code in any.
 
 mod canvas;
+mod doctor;
 mod find_rate;
 mod finding;
 mod graph;
@@ -24,6 +25,7 @@ mod tuning;
 mod under_load;
 mod worksheet;
 
+pub use doctor::{doctor, doctor_commands};
 pub use find_rate::{find_rate, try_header, try_row};
 pub use finding::{finding, notes};
 pub use intervals::{Counted, Interval, RowId, Way, interval_header, interval_row, totals};

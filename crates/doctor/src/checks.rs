@@ -1,0 +1,172 @@
+//! Facts held against a target. Pure: the same facts, the same checks.
+
+mod cpu;
+mod disk;
+mod kernel;
+mod line;
+mod memory;
+mod nic;
+mod path;
+mod settings;
+
+use crate::facts::{Fact, Facts};
+use crate::target::Target;
+use record::{Area, Check, DOCTOR_SCHEMA, DoctorReport, Verdict};
+use units::BitRate;
+
+/// From this rate on a host has to be set up for it: ESnet's pages begin there.
+const FAST: BitRate = BitRate::from_bps(10_000_000_000);
+/// From here on a processor's details count.
+const VERY_FAST: BitRate = BitRate::from_bps(40_000_000_000);
+
+/// Every check of a host, area by area.
+#[must_use]
+pub fn examine(facts: &Facts, target: &Target) -> Vec<Check> {
+    let mut checks = path::checks(facts, target);
+    checks.extend(settings::checks(facts, target));
+    checks.extend(kernel::checks(facts));
+    checks.extend(nic::checks(facts, target));
+    checks.extend(cpu::checks(facts, target));
+    checks.extend(memory::checks(facts, target));
+    checks.extend(disk::checks(facts, target));
+    checks
+}
+
+/// The same as a document. `at_unix_s`: seconds since 1970.
+#[must_use]
+pub fn report(
+    facts: &Facts,
+    target: &Target,
+    host: Option<String>,
+    at_unix_s: u64,
+) -> DoctorReport {
+    let checks = examine(facts, target);
+    let count = |verdict| DoctorReport::count(&checks, verdict);
+    let (fail, warn, unknown) =
+        (count(Verdict::Fail), count(Verdict::Warn), count(Verdict::Unknown));
+    let verdict = match (fail, warn) {
+        (0, 0) => Verdict::Pass,
+        (0, _) => Verdict::Warn,
+        _ => Verdict::Fail,
+    };
+    let mut notes = Vec::new();
+    let by_tune = |check: &Check| check.command.as_ref().is_some_and(|c| c.contains(" tune "));
+    if !facts.may_set.why_not().is_empty() && checks.iter().any(by_tune) {
+        notes.push(format!("settings cannot be changed from here: {}", facts.may_set.why_not()));
+    }
+    if target.rtt.is_none() {
+        notes.push("no round trip is known, so buffers are not judged: give --rtt".to_owned());
+    }
+    DoctorReport {
+        schema: DOCTOR_SCHEMA.to_owned(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        at_unix_s,
+        host,
+        to: facts.path.as_ref().map(|path| path.host.clone()),
+        target: target.record(),
+        verdict,
+        fail,
+        warn,
+        unknown,
+        pass: count(Verdict::Pass),
+        checks,
+        notes,
+    }
+}
+
+/// A check being written; what it says of remedies is dropped where it passes.
+struct Draft(Check);
+
+fn check(area: Area, id: &str, verdict: Verdict) -> Draft {
+    Draft(Check {
+        id: id.to_owned(),
+        area,
+        verdict,
+        seen: String::new(),
+        needed: String::new(),
+        why: String::new(),
+        remedy: String::new(),
+        command: None,
+        source: String::new(),
+    })
+}
+
+impl Draft {
+    fn seen(mut self, text: impl Into<String>) -> Self {
+        self.0.seen = text.into();
+        self
+    }
+
+    fn needs(mut self, text: impl Into<String>) -> Self {
+        self.0.needed = text.into();
+        self
+    }
+
+    fn why(mut self, text: impl Into<String>) -> Self {
+        self.0.why = text.into();
+        self
+    }
+
+    fn remedy(mut self, text: impl Into<String>) -> Self {
+        self.0.remedy = text.into();
+        self
+    }
+
+    fn command(mut self, text: impl Into<String>) -> Self {
+        self.0.command = Some(text.into());
+        self
+    }
+
+    fn source(mut self, text: &str) -> Check {
+        self.0.source = text.to_owned();
+        if matches!(self.0.verdict, Verdict::Pass) {
+            self.0.remedy.clear();
+            self.0.command = None;
+        }
+        self.0
+    }
+}
+
+/// A check of a fact that could not be read.
+fn unread<T>(area: Area, id: &str, fact: &Fact<T>, needed: &str, source: &str) -> Check {
+    check(area, id, Verdict::Unknown).seen(fact.why_not()).needs(needed).source(source)
+}
+
+/// Pass where it holds; otherwise the other.
+fn pass_or(holds: bool, otherwise: Verdict) -> Verdict {
+    if holds { Verdict::Pass } else { otherwise }
+}
+
+/// A share of 1 in percent, with two digits that count.
+pub(crate) fn percent(share: f64) -> String {
+    let value = share * 100.0;
+    match value {
+        _ if !value.is_finite() => "an unknown share".to_owned(),
+        _ if value == 0.0 => "0 %".to_owned(),
+        _ if value < 1e-9 => format!("{value:.1e} %"),
+        _ => {
+            // 2 to 11 places: bounded before it is converted.
+            let places = (1.0 - value.log10().floor()).clamp(0.0, 11.0) as usize;
+            format!("{value:.places$} %")
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::percent;
+
+    #[test]
+    fn percents_have_two_digits() {
+        for (share, text) in [
+            (0.000_103, "0.010 %"),
+            (3e-8, "0.0000030 %"),
+            (0.5, "50 %"),
+            (1.0, "100 %"),
+            (2e-12, "2.0e-10 %"),
+            (0.0, "0 %"),
+        ] {
+            assert_eq!(percent(share), text);
+        }
+    }
+}

@@ -1,0 +1,194 @@
+//! How fast a device's line can be: its speed, USB, PCI Express, Wi-Fi.
+
+use super::{check, pass_or, unread};
+use crate::facts::{Device, Fact, Pci, Usb};
+use crate::target::Target;
+use model::{IpVersion, Payload};
+use record::{Area, Check, Verdict};
+use units::BitRate;
+
+const MEGA: u64 = 1_000_000;
+
+fn mbps(mbps: u32) -> BitRate {
+    BitRate::from_bps(u64::from(mbps) * MEGA)
+}
+
+pub(super) fn checks(device: &Device, target: &Target) -> Vec<Check> {
+    let mut checks = Vec::new();
+    match &device.wireless {
+        Some(wireless) => checks.push(wifi(device, wireless.signal_dbm.seen().copied(), target)),
+        None => checks.extend(speed(device, target)),
+    }
+    checks.extend(device.usb.as_ref().map(|usb| bus(usb, target)));
+    checks.extend(device.pci.as_ref().map(|pci| slot(pci, target)));
+    checks
+}
+
+/// The payload of TCP that a line's rate leaves, of full frames of the device's MTU.
+fn goodput(line: BitRate, mtu: Option<u32>) -> Option<BitRate> {
+    Payload::on_ethernet(mtu.unwrap_or(1_500), IpVersion::Ipv4).goodput(line)
+}
+
+fn speed(device: &Device, target: &Target) -> Vec<Check> {
+    const SOURCE: &str = "IEEE 802.3; ethtool(8)";
+    let needed = target.rate.to_string();
+    let Some(now) = device.speed_mbps.seen().map(|now| mbps(*now)) else {
+        let why = match (&device.speed_mbps, device.is_hardware) {
+            (Fact::Unread { not_readable }, true) => not_readable.clone(),
+            (Fact::Unread { not_readable }, _) if device.lower.is_empty() => not_readable.clone(),
+            _ => format!("it lies above {}: look at these with --device", device.lower.join(", ")),
+        };
+        let draft = check(Area::Nic, "nic.speed", Verdict::Unknown).seen(why).needs(needed);
+        return vec![draft.source(SOURCE)];
+    };
+    let payload = goodput(now, device.mtu.seen().copied());
+    let mut why = format!("a line of {now} carries no more");
+    if let Some(payload) = payload {
+        why = format!("of {now} on the line {payload} are TCP's payload");
+    }
+    let line = device.nic.line.seen();
+    let able = line.and_then(|line| line.able_mbps).map(mbps);
+    let peer = line.and_then(|line| line.peer_mbps).map(mbps);
+    let fast = now >= target.rate;
+    let remedy = match (able, peer) {
+        (Some(able), Some(peer)) if able > now && peer > now => {
+            format!("both ends can do {}: check the cable and what is advertised", able.min(peer))
+        }
+        (Some(able), Some(peer)) if able > now => {
+            format!("this end could do {able}; the other end of the cable offers {peer}")
+        }
+        (Some(able), None) if able > now => {
+            format!(
+                "this end could do {able}: check the cable (Cat 5e up to 5 Gbit/s, Cat 6a for \
+                     10) and the port at its other end"
+            )
+        }
+        _ => "a faster line, or a lower target".to_owned(),
+    };
+    let mut checks = vec![
+        check(Area::Nic, "nic.speed", pass_or(fast, Verdict::Fail))
+            .seen(now.to_string())
+            .needs(needed)
+            .why(why)
+            .remedy(remedy.as_str())
+            .source(SOURCE),
+    ];
+    // Fast enough, but not what the device is: a cable or a port is to blame.
+    if let Some(able) = able.filter(|able| fast && *able > now) {
+        checks.push(
+            check(Area::Nic, "nic.negotiated", Verdict::Warn)
+                .seen(format!("{now} of {able}"))
+                .needs(able.to_string())
+                .why("the line runs below what this end can do")
+                .remedy(remedy)
+                .source(SOURCE),
+        );
+    }
+    checks.push(match &device.duplex {
+        Fact::Seen(duplex) => {
+            check(Area::Nic, "nic.duplex", pass_or(duplex == "full", Verdict::Fail))
+                .seen(duplex)
+                .needs("full")
+                .why("half duplex loses frames to collisions as soon as acknowledgements come back")
+                .remedy("let both ends negotiate")
+                .command(format!("sudo ethtool -s {} autoneg on", device.name))
+                .source(SOURCE)
+        }
+        none => unread(Area::Nic, "nic.duplex", none, "full", SOURCE),
+    });
+    checks
+}
+
+/// What a bus of USB carries at most: 13 packets of 512 bytes in each of 8000
+/// microframes a second (USB 2.0, table 5-10); 8b/10b at 5 Gbit/s, 128b/132b
+/// above (USB 3.2, section 6.3).
+fn usb_payload(bus: u32) -> BitRate {
+    match bus {
+        0..=12 => BitRate::from_bps(9_728_000),
+        13..=480 => BitRate::from_bps(13 * 512 * 8_000 * 8),
+        481..=5_000 => mbps(bus).scaled(0.8),
+        _ => mbps(bus).scaled(128.0 / 132.0),
+    }
+}
+
+fn bus(usb: &Usb, target: &Target) -> Check {
+    const SOURCE: &str = "USB 2.0, table 5-10; USB 3.2, section 6.3";
+    let Some(bus) = usb.bus_mbps.seen().copied() else {
+        return unread(Area::Nic, "nic.usb", &usb.bus_mbps, &target.rate.to_string(), SOURCE);
+    };
+    let most = usb_payload(bus);
+    check(Area::Nic, "nic.usb", pass_or(most >= target.rate, Verdict::Fail))
+        .seen(format!("{} on USB at {}", usb.product, mbps(bus)).trim().to_owned())
+        .needs(target.rate.to_string())
+        .why(format!("USB at {} carries {most} at most, all its overhead aside", mbps(bus)))
+        .remedy(
+            "plug it into a USB 3 port, without a hub or an extension of USB 2 between (lsusb -t \
+             shows each device's speed)",
+        )
+        .source(SOURCE)
+}
+
+fn slot(pci: &Pci, target: &Target) -> Check {
+    const SOURCE: &str = "PCI Express, section 4.2: 8b/10b up to 5 GT/s, 128b/130b from 8 GT/s";
+    let Some((now, lanes)) = pci.now.seen().copied() else {
+        return unread(Area::Nic, "nic.pcie", &pci.now, &target.rate.to_string(), SOURCE);
+    };
+    let rate = |(transfers, lanes): (f64, u32)| {
+        let share = if transfers > 5.0 { 128.0 / 130.0 } else { 0.8 };
+        BitRate::from_bps_f64(transfers * 1e9 * share * f64::from(lanes))
+    };
+    // Headers of transactions take a fifth of it with packets' sizes.
+    let most = rate((now, lanes)).scaled(0.8);
+    let able = pci.able.seen().copied().map(rate);
+    let less = able.is_some_and(|able| able > rate((now, lanes)));
+    check(Area::Nic, "nic.pcie", pass_or(most >= target.rate, Verdict::Fail))
+        .seen(format!("{lanes} lanes at {now} GT/s"))
+        .needs(target.rate.to_string())
+        .why(format!("about {most} are left for packets, a fifth of the bus being headers"))
+        .remedy(if less {
+            "the card can do more than its slot gives: another slot, with as many lanes"
+        } else {
+            "a card with more lanes"
+        })
+        .source(SOURCE)
+}
+
+fn wifi(device: &Device, signal: Option<i32>, target: &Target) -> Check {
+    // 802.11ax at 80 MHz and two streams: 1.2 Gbit/s, and 0.8 in the real world.
+    const SOURCE: &str = "nl80211; of a link's rate two thirds are left for TCP at best";
+    let Some(rate) = device.nic.wireless_bps.seen().copied() else {
+        return check(Area::Nic, "nic.wifi", Verdict::Warn)
+            .seen(format!("Wi-Fi, rate unknown: {}", device.nic.wireless_bps.why_not()))
+            .needs("a cable")
+            .why("air is shared, and its loss is not the path's")
+            .remedy("test with a cable")
+            .source(SOURCE);
+    };
+    let left = rate.scaled(2.0 / 3.0);
+    let mut seen = format!("Wi-Fi at {rate}");
+    if let Some(signal) = signal {
+        seen += &format!(", {signal} dBm");
+    }
+    // Air never passes: its rate is this moment's.
+    let verdict = if left >= target.rate { Verdict::Warn } else { Verdict::Fail };
+    check(Area::Nic, "nic.wifi", verdict)
+        .seen(seen)
+        .needs(format!("a cable, or a link of {}", target.rate.scaled(1.5)))
+        .why(format!("at best {left} are left for TCP, now; air is shared, and it loses"))
+        .remedy("test with a cable, or close to the access point")
+        .source(SOURCE)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn buses_carry_less_than_they_are_called() {
+        assert_eq!(usb_payload(480), BitRate::from_bps(425_984_000));
+        assert_eq!(usb_payload(5_000), mbps(4_000));
+        assert!(usb_payload(10_000) > mbps(9_600));
+        // 2.5 Gbit/s fit USB 3 and no USB 2.
+        assert!(usb_payload(5_000) > mbps(2_500) && usb_payload(480) < mbps(2_500));
+    }
+}

@@ -1,0 +1,114 @@
+//! Memory for the buffers that a target needs.
+
+use super::{check, pass_or, settings, unread};
+use crate::facts::{Fact, Facts};
+use crate::target::Target;
+use record::{Area, Check, Verdict};
+use units::ByteCount;
+
+const SOURCE: &str = "tcp(7), tcp_mem";
+
+pub(super) fn checks(facts: &Facts, target: &Target) -> Vec<Check> {
+    let mut checks = Vec::new();
+    if let Some(plans) = settings::plans(facts, target).filter(|_| target.rtt.is_some()) {
+        checks.push(tcp_mem(facts, &plans));
+        checks.push(machine(facts, &plans));
+    }
+    checks.push(short(facts));
+    checks.push(waiting(facts));
+    checks
+}
+
+/// What the target's windows hold, of both ends' buffers once: a full window of
+/// payload waits in one of them.
+fn window(plans: &settings::Plans) -> ByteCount {
+    let windows = plans.target.window().unwrap_or(ByteCount::ZERO);
+    windows.times(u64::from(plans.target.streams()))
+}
+
+fn tcp_mem(facts: &Facts, plans: &settings::Plans) -> Check {
+    const ID: &str = "net.ipv4.tcp_mem";
+    let cost = &plans.lacking.memory;
+    let (together, needed) = (cost.together_bytes, window(plans));
+    let (Some(pressure), Some(limit)) = (cost.pressure_bytes, cost.limit_bytes) else {
+        let why = facts.settings.get(ID).map(Fact::why_not).filter(|why| !why.is_empty());
+        return check(Area::Memory, ID, Verdict::Unknown)
+            .seen(why.unwrap_or("it is not as expected"))
+            .needs(together.to_string())
+            .source(SOURCE);
+    };
+    let verdict = match () {
+        () if needed.times(2) > limit => Verdict::Fail,
+        () if together > pressure => Verdict::Warn,
+        () => Verdict::Pass,
+    };
+    let pages = together.times(2).bytes().div_ceil(facts.memory.page_bytes.max(1));
+    check(Area::Memory, ID, verdict)
+        .seen(format!("windows shrink from {pressure} on, the end is at {limit}"))
+        .needs(format!("{together} for all buffers full, {needed} of payload"))
+        .why("all connections together may hold so much; near it the kernel shrinks windows")
+        .remedy("more memory, fewer streams, or a larger share of memory for TCP")
+        .command(format!(
+            "sudo sysctl -w net.ipv4.tcp_mem='{} {} {pages}'",
+            pages / 2,
+            pages / 4 * 3
+        ))
+        .source(SOURCE)
+}
+
+fn machine(facts: &Facts, plans: &settings::Plans) -> Check {
+    const ID: &str = "memory.available";
+    let available = match &facts.memory.available {
+        Fact::Seen(available) => *available,
+        none => return unread(Area::Memory, ID, none, "room for the buffers", "proc_meminfo(5)"),
+    };
+    let (together, needed) = (plans.lacking.memory.together_bytes, window(plans).times(2));
+    let verdict = match () {
+        () if needed > available => Verdict::Fail,
+        () if together > available => Verdict::Warn,
+        () => Verdict::Pass,
+    };
+    check(Area::Memory, ID, verdict)
+        .seen(available.to_string())
+        .needs(format!("{together} with all buffers full"))
+        .why("buffers are memory that nothing else can have while they are full")
+        .remedy("end what else runs, more memory, or fewer streams")
+        .source("proc_meminfo(5)")
+}
+
+/// Whether TCP has been short of memory since boot, or is now.
+fn short(facts: &Facts) -> Check {
+    const ID: &str = "memory.tcp";
+    let counters = match &facts.memory.tcp_counters {
+        Fact::Seen(counters) => counters,
+        none => return unread(Area::Memory, ID, none, "never short", "proc(5), /proc/net/netstat"),
+    };
+    let count = |name: &str| counters.get(name).copied().unwrap_or(0);
+    let (pressed, pruned) = (count("TCPMemoryPressures"), count("RcvPruned"));
+    let holds = facts.memory.tcp_holds.seen().map(|held| format!("{held} held now; "));
+    check(Area::Memory, ID, pass_or(pressed == 0 && pruned == 0, Verdict::Warn))
+        .seen(format!(
+            "{}short {pressed} times since boot, {pruned} packets dropped for it",
+            holds.unwrap_or_default()
+        ))
+        .needs("never short")
+        .why("where TCP was short of memory, it shrank windows and dropped what had arrived")
+        .remedy("raise tcp_mem, or find the connections that hold it")
+        .command("ss -tmi")
+        .source("Linux include/uapi/linux/snmp.h")
+}
+
+fn waiting(facts: &Facts) -> Check {
+    const ID: &str = "memory.pressure";
+    const SOURCE: &str = "Linux psi.rst";
+    match &facts.memory.stalled_percent {
+        Fact::Seen(share) => check(Area::Memory, ID, pass_or(*share < 10.0, Verdict::Warn))
+            .seen(format!("{share:.1} % of the last 10 s"))
+            .needs("below 10 %")
+            .why("programs that wait for memory do not read their sockets")
+            .remedy("find out what takes it")
+            .command("top -o %MEM")
+            .source(SOURCE),
+        none => unread(Area::Memory, ID, none, "below 10 %", SOURCE),
+    }
+}

@@ -1,0 +1,362 @@
+//! The kernel's settings. What they have to be is `tune`'s to say: its plan for
+//! this host has what is lacking, its plan for a host without anything has all
+//! that is needed.
+
+use super::{Draft, check, kernel, pass_or};
+use crate::facts::{Fact, Facts, Settings};
+use crate::target::Target;
+use record::{Area, Check, PlannedSetting, TunePlan, Verdict};
+use std::io;
+use tune::{Buffers, Goal, PlanError, SEND_SHARE};
+use units::{ByteCount, Rtt};
+
+const RMEM: &str = "net.ipv4.tcp_rmem";
+const WMEM: &str = "net.ipv4.tcp_wmem";
+
+/// What was seen, as `tune` reads it.
+struct Snapshot<'a>(&'a Settings);
+
+impl tune::Settings for Snapshot<'_> {
+    fn read(&self, key: &str) -> io::Result<String> {
+        match self.0.get(key) {
+            Some(Fact::Seen(value)) => Ok(value.clone()),
+            Some(Fact::Unread { not_readable }) => Err(io::Error::other(not_readable.clone())),
+            None => Err(io::ErrorKind::NotFound.into()),
+        }
+    }
+
+    fn write(&self, _: &str, _: &str) -> io::Result<()> {
+        Err(io::ErrorKind::PermissionDenied.into())
+    }
+
+    fn may_write(&self, _: &str) -> io::Result<()> {
+        Err(io::ErrorKind::PermissionDenied.into())
+    }
+}
+
+/// A host on which everything is lacking.
+struct Bare;
+
+impl tune::Settings for Bare {
+    fn read(&self, key: &str) -> io::Result<String> {
+        Ok(if key.ends_with("mem") { "0 0 0" } else { "0" }.to_owned())
+    }
+
+    fn write(&self, _: &str, _: &str) -> io::Result<()> {
+        Err(io::ErrorKind::PermissionDenied.into())
+    }
+
+    fn may_write(&self, _: &str) -> io::Result<()> {
+        Err(io::ErrorKind::PermissionDenied.into())
+    }
+}
+
+/// What `tune` plans for this host, with all that it needs, and the target that
+/// this is for: with more streams, where one cannot hold it.
+pub(super) struct Plans {
+    pub(super) lacking: TunePlan,
+    needed: TunePlan,
+    pub(super) target: Target,
+    beyond: Option<PlanError>,
+}
+
+pub(super) fn plans(facts: &Facts, target: &Target) -> Option<Plans> {
+    let memory = facts.memory.total.seen().copied();
+    let make = |target: &Target| {
+        let goal = Goal::Target {
+            rate: target.rate,
+            rtt: target.rtt.unwrap_or(Rtt::ZERO),
+            streams: target.streams(),
+        };
+        let now = tune::advise(&Snapshot(&facts.settings), &goal, None, memory)?;
+        Ok((now, tune::advise(&Bare, &goal, None, memory)?))
+    };
+    let (made, target, beyond) = match make(target) {
+        Err(error @ PlanError::BeyondOneStream { streams, .. }) => {
+            let streams = u32::try_from(streams).unwrap_or(u32::MAX);
+            let more = Target { streams, ..target.clone() };
+            (make(&more), more, Some(error))
+        }
+        made => (made, target.clone(), None),
+    };
+    let (lacking, needed) = made.ok()?;
+    Some(Plans { lacking, needed, target, beyond })
+}
+
+pub(super) fn checks(facts: &Facts, target: &Target) -> Vec<Check> {
+    let Some(plans) = plans(facts, target) else { return Vec::new() };
+    let mut checks = Vec::new();
+    if let Some(beyond) = &plans.beyond {
+        let streams = plans.target.streams();
+        checks.push(
+            check(Area::Settings, "streams", Verdict::Fail)
+                .seen(target.streams().to_string())
+                .needs(format!("{streams} or more"))
+                .why(beyond.to_string())
+                .remedy(format!("share the rate between {streams} connections (--streams)"))
+                .source("Linux net/ipv4/sysctl_net_ipv4.c: tcp_rmem is int"),
+        );
+    }
+    checks.extend(plans.needed.settings.iter().map(|needed| planned(facts, &plans, needed)));
+    if target.rtt.is_none() {
+        checks.extend([RMEM, WMEM].map(|key| {
+            check(Area::Settings, key, Verdict::Unknown)
+                .seen(facts.settings.get(key).and_then(Fact::seen).cloned().unwrap_or_default())
+                .why("no round trip is known, and the buffer is rate x round trip")
+                .remedy("give --rtt")
+                .source("RFC 7323, section 1.1")
+        }));
+    }
+    checks.push(congestion(facts, &plans.target));
+    checks.extend(others(facts));
+    checks
+}
+
+/// One setting that a plan can ask for.
+fn planned(facts: &Facts, plans: &Plans, needed: &PlannedSetting) -> Check {
+    let key = needed.key.as_str();
+    let lacking = plans.lacking.settings.iter().find(|one| one.key == key);
+    let left_out = plans.lacking.left_out.iter().find(|one| one.key == key);
+    let verdict = match (lacking, left_out) {
+        (_, Some(_)) => Verdict::Unknown,
+        (None, None) => Verdict::Pass,
+        (Some(_), None) => how_bad(facts, &plans.target, key),
+    };
+    let value = facts.settings.get(key);
+    let seen = match left_out {
+        Some(left) => value
+            .map(Fact::why_not)
+            .filter(|why| !why.is_empty())
+            .unwrap_or(left.why.as_str())
+            .to_owned(),
+        None => value.and_then(Fact::seen).cloned().unwrap_or_default(),
+    };
+    let draft = check(Area::Settings, key, verdict)
+        .seen(seen)
+        .needs(need(needed))
+        .why(match carries(facts, &plans.target, key) {
+            Some(carries) if verdict == Verdict::Fail => format!("{carries}; {}", needed.why),
+            _ => needed.why.clone(),
+        })
+        .remedy("apply the plan; longhaul tune rollback takes it back");
+    with_plan(draft, &plans.target).source(match key {
+        RMEM | WMEM => "RFC 7323, section 1.1; tcp(7)",
+        "net.core.default_qdisc" => "tc-fq(8)",
+        _ => "tcp(7)",
+    })
+}
+
+fn with_plan(draft: Draft, target: &Target) -> Draft {
+    match target.flags() {
+        Some(flags) => draft.command(format!("sudo longhaul tune apply {flags} --yes")),
+        None => draft,
+    }
+}
+
+/// The value asked for: of three numbers the last.
+fn need(needed: &PlannedSetting) -> String {
+    let last = needed.planned.rsplit(' ').next().unwrap_or_default();
+    match last.parse::<u64>() {
+        Ok(bytes) if bytes > 1_024 => format!("{last} ({})", ByteCount::from_bytes(bytes)),
+        _ if needed.key.ends_with("tcp_mtu_probing") => "1 or 2".to_owned(),
+        _ => last.to_owned(),
+    }
+}
+
+/// What a plan asks for is a failure where the target cannot be reached
+/// without, and a warning where it is only in danger.
+fn how_bad(facts: &Facts, target: &Target, key: &str) -> Verdict {
+    let each = target.each();
+    let unscaled = target.window().is_some_and(|window| window > model::UNSCALED_WINDOW);
+    let short = match key {
+        RMEM | WMEM => rate(facts, target, key).is_some_and(|rate| rate < each),
+        "net.ipv4.tcp_window_scaling" => unscaled,
+        // Buffers then stay at their second number.
+        "net.ipv4.tcp_moderate_rcvbuf" => {
+            let initial = triple(facts, RMEM).map(|[_, initial, _]| initial);
+            let allowed = initial.and_then(|bytes| of_buffers(facts, target, bytes, u64::MAX));
+            allowed.is_some_and(|rate| rate < each)
+        }
+        _ => false,
+    };
+    if short { Verdict::Fail } else { Verdict::Warn }
+}
+
+fn triple(facts: &Facts, key: &str) -> Option<[u64; 3]> {
+    let text = facts.settings.get(key)?.seen()?;
+    let numbers: Option<Vec<u64>> = text.split(' ').map(|n| n.parse().ok()).collect();
+    numbers?.try_into().ok()
+}
+
+/// The rate that a buffer's limit lets each stream have.
+fn rate(facts: &Facts, target: &Target, key: &str) -> Option<units::BitRate> {
+    let [_, _, most] = triple(facts, key)?;
+    match key {
+        RMEM => of_buffers(facts, target, most, u64::MAX),
+        _ => of_buffers(facts, target, u64::MAX, most),
+    }
+}
+
+fn of_buffers(facts: &Facts, target: &Target, rmem: u64, wmem: u64) -> Option<units::BitRate> {
+    let buffers = Buffers { tcp_rmem: [0, 0, rmem], tcp_wmem: [0, 0, wmem], window_scaling: true };
+    tune::allowed_rate(&buffers, &buffers, kernel::window_share(facts), target.rtt?)
+}
+
+fn carries(facts: &Facts, target: &Target, key: &str) -> Option<String> {
+    let rtt = target.rtt?;
+    let [_, _, most] = triple(facts, key)?;
+    let (share, what) = match key {
+        RMEM => (kernel::window_share(facts), "becomes window"),
+        WMEM => (SEND_SHARE, "is in flight"),
+        _ => return None,
+    };
+    let window = ByteCount::from_f64(ByteCount::from_bytes(most).as_f64() * share);
+    let rate = rate(facts, target, key)?;
+    Some(format!(
+        "of {} about {:.0} % {what}, and {window} / {rtt} = {rate}",
+        ByteCount::from_bytes(most),
+        share * 100.0
+    ))
+}
+
+fn congestion(facts: &Facts, target: &Target) -> Check {
+    const ID: &str = "net.ipv4.tcp_congestion_control";
+    const SOURCE: &str = "RFC 9438; RFC 5681, section 3.1; tc-fq(8)";
+    let seen = |key: &str| facts.settings.get(key).and_then(Fact::seen);
+    let Some(chosen) = seen(ID) else {
+        let why = facts.settings.get(ID).map_or("it was not read", Fact::why_not);
+        return check(Area::Settings, ID, Verdict::Unknown)
+            .seen(why)
+            .needs("cubic, or bbr")
+            .source(SOURCE);
+    };
+    let available = seen("net.ipv4.tcp_available_congestion_control");
+    let shown = match available {
+        Some(list) => format!("{chosen}, of {list}"),
+        None => chosen.clone(),
+    };
+    let (verdict, why, remedy) = match chosen.as_str() {
+        "bbr" => bbr(facts),
+        "cubic" | "htcp" => (
+            Verdict::Pass,
+            "it regains a large window within seconds after a loss, whatever the round trip"
+                .to_owned(),
+            "",
+        ),
+        "reno" => {
+            let segments = target.window().map(|w| w.as_f64() / f64::from(target.mss()));
+            let back = segments
+                .zip(target.rtt)
+                .map(|(segments, rtt)| segments / 2.0 * rtt.secs_f64())
+                .unwrap_or_default();
+            let why = format!(
+                "after a loss it grows by a segment each round trip: {back:.0} s until the window \
+                 is whole again"
+            );
+            (
+                pass_or(back < 10.0, Verdict::Warn),
+                why,
+                "sudo sysctl -w net.ipv4.tcp_congestion_control=cubic",
+            )
+        }
+        _ => (
+            Verdict::Warn,
+            "it is made for other paths than long ones that others use too".to_owned(),
+            "sudo sysctl -w net.ipv4.tcp_congestion_control=cubic",
+        ),
+    };
+    let draft = check(Area::Settings, ID, verdict)
+        .seen(shown)
+        .needs("cubic, or bbr where loss is random")
+        .why(why)
+        .remedy("choose another; connections that are open keep theirs");
+    if remedy.is_empty() { draft } else { draft.command(remedy) }.source(SOURCE)
+}
+
+/// BBR paces; TCP does that itself since Linux 4.13, `fq` does it on any.
+fn bbr(facts: &Facts) -> (Verdict, String, &'static str) {
+    let remedy = "sudo sysctl -w net.core.default_qdisc=fq";
+    // The device's own counts; where it cannot be had, the one for new devices.
+    let own = facts.device.seen().and_then(|device| device.nic.qdisc.seen());
+    let fq = own.or(facts.settings.get("net.core.default_qdisc").and_then(Fact::seen));
+    let is_fq = fq.is_some_and(|qdisc| qdisc == "fq");
+    let why = "BBR sends at a pace, not in bursts; TCP keeps it by itself from Linux 4.13 on \
+               (ESnet asks for 4.20), before that only the queue discipline fq does"
+        .to_owned();
+    let verdict = match kernel::version(facts) {
+        _ if is_fq => Verdict::Pass,
+        Some(version) if version < (4, 13) => Verdict::Fail,
+        Some(version) if version < (4, 20) => Verdict::Warn,
+        _ => Verdict::Pass,
+    };
+    (verdict, why, remedy)
+}
+
+/// Settings that no plan changes: some matter only where they are odd.
+fn others(facts: &Facts) -> Vec<Check> {
+    const SOURCE: &str = "Linux ip-sysctl.rst";
+    let number = |key: &str| facts.settings.get(key)?.seen()?.parse::<u64>().ok();
+    let mut checks = Vec::new();
+    let mut add = |key: &str, fine: bool, needs: &str, why: &str, command: &str| {
+        let seen = facts.settings.get(key).and_then(Fact::seen).cloned().unwrap_or_default();
+        let draft = check(Area::Settings, key, pass_or(fine, Verdict::Warn))
+            .seen(seen)
+            .needs(needs)
+            .why(why)
+            .remedy("set it back")
+            .command(format!("sudo sysctl -w {command}"));
+        checks.push(draft.source(SOURCE));
+    };
+    if let Some(ecn) = number("net.ipv4.tcp_ecn") {
+        add(
+            "net.ipv4.tcp_ecn",
+            ecn != 0,
+            "1, or 2 to accept it where asked",
+            "a queue that marks instead of dropping costs no packet (RFC 3168)",
+            "net.ipv4.tcp_ecn=2",
+        );
+    }
+    if let Some(low) = number("net.ipv4.tcp_low_latency")
+        && kernel::version(facts).is_some_and(|version| version < (4, 14))
+    {
+        add(
+            "net.ipv4.tcp_low_latency",
+            low == 0,
+            "0",
+            "before Linux 4.14 it gives up throughput for latency",
+            "net.ipv4.tcp_low_latency=0",
+        );
+    }
+    if let Some(unsent) = number("net.ipv4.tcp_notsent_lowat") {
+        add(
+            "net.ipv4.tcp_notsent_lowat",
+            unsent >= 16_384,
+            "16384 or more",
+            "a program may leave only so much unsent; below some segments the sender runs dry \
+             while it is woken",
+            "net.ipv4.tcp_notsent_lowat=4294967295",
+        );
+    }
+    for key in ["net.core.busy_poll", "net.core.busy_read"] {
+        if let Some(spin) = number(key) {
+            add(
+                key,
+                spin == 0,
+                "0",
+                "a reader spins so many µs before it sleeps: less latency for a core's time, \
+                 which bulk transfers need elsewhere",
+                &format!("{key}=0"),
+            );
+        }
+    }
+    if let Some(idle) = number("net.ipv4.tcp_slow_start_after_idle") {
+        let why = if idle == 0 {
+            "a connection keeps its window over pauses"
+        } else {
+            "after a pause of a timeout a connection starts slowly again (RFC 2861); one that \
+             never pauses does not notice"
+        };
+        add("net.ipv4.tcp_slow_start_after_idle", true, "0 or 1", why, "");
+    }
+    checks
+}

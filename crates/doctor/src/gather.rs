@@ -1,0 +1,204 @@
+//! Reads what there is to see, under a folder that stands for the root: a test
+//! has one of its own. What cannot be read says why, and the rest goes on.
+
+mod device;
+mod machine;
+mod route;
+
+use crate::facts::{Fact, Facts, Nic, Settings};
+use host::{ethtool, netlink::Netlink, wifi};
+use std::cell::RefCell;
+use std::io::{self, Read};
+use std::net::IpAddr;
+use std::path::{Path, PathBuf};
+use tune::Goal;
+use units::{BitRate, Rtt};
+
+/// Read no more of a file than this: /proc/interrupts of 512 processors is 1 MB.
+const MOST: u64 = 4 << 20;
+
+/// Settings that `tune` does not plan for and that are looked at here.
+const KEYS: [&str; 12] = [
+    "net.ipv4.tcp_congestion_control",
+    "net.ipv4.tcp_available_congestion_control",
+    "net.ipv4.tcp_allowed_congestion_control",
+    "net.ipv4.tcp_ecn",
+    "net.ipv4.tcp_adv_win_scale",
+    "net.ipv4.tcp_slow_start_after_idle",
+    "net.ipv4.tcp_low_latency",
+    "net.ipv4.tcp_notsent_lowat",
+    "net.core.busy_poll",
+    "net.core.busy_read",
+    "net.core.netdev_max_backlog",
+    "net.core.optmem_max",
+];
+
+/// The folder that stands for `/`.
+#[derive(Debug, Clone)]
+pub struct Root(PathBuf);
+
+/// What is asked of [`gather`].
+#[derive(Debug, Clone, Default)]
+pub struct Asked {
+    /// The device, where the user named one.
+    pub device: Option<String>,
+    /// The far end, to find the device by.
+    pub to: Option<IpAddr>,
+}
+
+impl Root {
+    /// The machine's own.
+    #[must_use]
+    pub fn machine() -> Self {
+        Root(PathBuf::from("/"))
+    }
+
+    /// Another folder.
+    #[must_use]
+    pub fn at(folder: &Path) -> Self {
+        Root(folder.to_owned())
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+
+    /// A file's text, without what is around it.
+    fn text(&self, name: &str) -> io::Result<String> {
+        let mut bytes = Vec::new();
+        std::fs::File::open(self.path(name))?.take(MOST).read_to_end(&mut bytes)?;
+        Ok(String::from_utf8_lossy(&bytes).trim().to_owned())
+    }
+
+    /// A file's text as a value.
+    fn value<T: std::str::FromStr>(&self, name: &str) -> Fact<T> {
+        match self.text(name) {
+            Ok(text) => match text.parse() {
+                Ok(value) => Fact::Seen(value),
+                Err(_) => Fact::unread(format!("it reads '{}'", short(&text))),
+            },
+            Err(error) => Err(error).into(),
+        }
+    }
+
+    /// The names in a folder, in order; none where it cannot be read.
+    fn names(&self, folder: &str) -> Vec<String> {
+        let Ok(entries) = std::fs::read_dir(self.path(folder)) else { return Vec::new() };
+        let name =
+            |entry: io::Result<std::fs::DirEntry>| entry.ok()?.file_name().into_string().ok();
+        let mut names: Vec<String> = entries.filter_map(name).collect();
+        names.sort();
+        names
+    }
+}
+
+/// What a text of unknown length begins with.
+fn short(text: &str) -> String {
+    text.chars().filter(|c| !c.is_control()).take(40).collect()
+}
+
+/// Everything there is to see of a host. `nic` tells what the driver of a
+/// device says ([`this_nic`]).
+#[must_use]
+pub fn gather(root: &Root, asked: &Asked, nic: &dyn Fn(&str) -> Nic) -> Facts {
+    Facts {
+        kernel: root.text("proc/sys/kernel/osrelease").into(),
+        boot_line: root.text("proc/cmdline").into(),
+        settings: settings(root),
+        may_set: may_set(root),
+        memory: machine::memory(root),
+        cpu: machine::cpu(root),
+        device: device::device(root, asked, nic),
+        path: None,
+        disk: None,
+    }
+}
+
+/// What the driver of a device of this machine says, in the network namespace
+/// of the calling thread.
+#[must_use]
+pub fn this_nic(device: &str) -> Nic {
+    Nic {
+        rings: ethtool::rings(device).into(),
+        pause: ethtool::pause(device).into(),
+        offloads: ethtool::offloads(device).into(),
+        eee: ethtool::eee(device).into(),
+        coalescing: ethtool::coalescing(device).into(),
+        line: ethtool::line(device).into(),
+        qdisc: Netlink::open().and_then(|kernel| kernel.queue_discipline(device)).into(),
+        wireless_bps: wifi::sends_at(device).into(),
+    }
+}
+
+/// The rate that a host's device says it has.
+#[must_use]
+pub fn link_rate(facts: &Facts) -> Option<BitRate> {
+    let device = facts.device.seen()?;
+    let wireless = device.wireless.as_ref().and_then(|_| device.nic.wireless_bps.seen()).copied();
+    let speed = device.speed_mbps.seen().map(|mbps| u64::from(*mbps) * 1_000_000);
+    wireless.or(speed.map(BitRate::from_bps)).filter(|rate| rate.bps() > 0)
+}
+
+/// The settings that `tune` asks for when it plans, and ours.
+fn settings(root: &Root) -> Settings {
+    let read = Keeping { root, seen: RefCell::default() };
+    // Whatever the target is, it asks for the same ones.
+    let (rate, rtt) = (BitRate::from_bps(1_000_000), Rtt::from_micros(1_000));
+    let _ = tune::advise(&read, &Goal::Target { rate, rtt, streams: 1 }, None, None);
+    for key in KEYS {
+        let _ = tune::Settings::read(&read, key);
+    }
+    read.seen.into_inner()
+}
+
+/// Reads settings and keeps what it read.
+struct Keeping<'a> {
+    root: &'a Root,
+    seen: RefCell<Settings>,
+}
+
+impl tune::Settings for Keeping<'_> {
+    fn read(&self, key: &str) -> io::Result<String> {
+        let text = self.root.text(&file(key)).map(|text| {
+            let words: Vec<&str> = text.split_whitespace().collect();
+            words.join(" ")
+        });
+        let kept = match &text {
+            Ok(text) => Fact::Seen(text.clone()),
+            Err(error) => Fact::from(Err(io::Error::from(error.kind()))),
+        };
+        self.seen.borrow_mut().insert(key.to_owned(), kept);
+        text
+    }
+
+    fn write(&self, _: &str, _: &str) -> io::Result<()> {
+        Err(io::ErrorKind::PermissionDenied.into())
+    }
+
+    fn may_write(&self, _: &str) -> io::Result<()> {
+        Err(io::ErrorKind::PermissionDenied.into())
+    }
+}
+
+fn file(key: &str) -> String {
+    format!("proc/sys/{}", key.replace('.', "/"))
+}
+
+/// Whether the settings are open to this user: the kernel judges when a file is
+/// opened, and nothing is written.
+fn may_set(root: &Root) -> Fact<bool> {
+    let file = root.path(&file("net.ipv4.tcp_rmem"));
+    match std::fs::OpenOptions::new().write(true).open(file) {
+        Ok(_) => Fact::Seen(true),
+        Err(error) if error.kind() == io::ErrorKind::ReadOnlyFilesystem => {
+            Fact::unread("/proc/sys is mounted read-only, as in a container")
+        }
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+            Fact::unread("only root may set them")
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            Fact::unread("there is no /proc/sys/net here")
+        }
+        Err(error) => Fact::unread(error.to_string()),
+    }
+}

@@ -1,0 +1,88 @@
+//! What the two ends of a TCP connection agreed on in its handshake: the
+//! options that arrived in both SYNs.
+
+use crate::tcp_info;
+use std::io;
+use std::os::fd::AsFd;
+
+/// `TCPI_OPT_*` of `include/uapi/linux/tcp.h`.
+const TIMESTAMPS: u8 = 1;
+const SACK: u8 = 2;
+const WINDOW_SCALE: u8 = 4;
+const ECN: u8 = 8;
+
+/// The first bytes of `struct tcp_info`, which no kernel has ever moved.
+const OPTIONS: usize = 5;
+const SCALES: usize = 6;
+
+/// What was agreed on. An option holds only where both ends offered it, and
+/// nobody between them took it out (RFC 7323, section 1.3; RFC 2018).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Handshake {
+    /// RFC 7323, section 3.
+    pub timestamps: bool,
+    /// RFC 2018.
+    pub sack: bool,
+    /// RFC 7323, section 2.
+    pub window_scale: bool,
+    /// RFC 3168, section 6.1.1.
+    pub ecn: bool,
+    /// Shift of the windows the peer announces, as it arrived: 0 to 14.
+    pub peer_shift: u8,
+    /// Shift of the windows we announce: 0 to 14.
+    pub own_shift: u8,
+}
+
+impl Handshake {
+    /// Reads a connected TCP socket.
+    ///
+    /// # Errors
+    /// What `getsockopt` answered; `InvalidData` where it told too little.
+    pub fn of(socket: &impl AsFd) -> io::Result<Self> {
+        let mut head = [0u8; 8];
+        // SAFETY: an array of bytes takes whatever the kernel writes.
+        let length =
+            unsafe { tcp_info::get(socket, libc::IPPROTO_TCP, libc::TCP_INFO, &mut head) }?;
+        if length <= SCALES {
+            return Err(io::ErrorKind::InvalidData.into());
+        }
+        Ok(Self::decode(head[OPTIONS], head[SCALES]))
+    }
+
+    fn decode(options: u8, scales: u8) -> Self {
+        Handshake {
+            timestamps: options & TIMESTAMPS != 0,
+            sack: options & SACK != 0,
+            window_scale: options & WINDOW_SCALE != 0,
+            ecn: options & ECN != 0,
+            peer_shift: scales & 0x0f,
+            own_shift: scales >> 4,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tcp_info::TcpInfo;
+    use std::net::{TcpListener, TcpStream};
+
+    #[test]
+    fn options_are_bits() {
+        let all = Handshake::decode(15, 0xa7);
+        assert!(all.timestamps && all.sack && all.window_scale && all.ecn);
+        assert_eq!((all.peer_shift, all.own_shift), (7, 10));
+        let none = Handshake::decode(0, 0);
+        assert!(!(none.timestamps || none.sack || none.window_scale || none.ecn));
+    }
+
+    #[test]
+    fn the_loopback_agrees_with_the_longer_reading() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let near = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (shook, info) = (Handshake::of(&near).unwrap(), TcpInfo::of(&near).unwrap());
+        assert_eq!((shook.peer_shift, shook.own_shift), (info.snd_wscale, info.rcv_wscale));
+        assert!(shook.window_scale || shook.peer_shift == 0);
+        assert!(Handshake::of(&std::net::UdpSocket::bind("127.0.0.1:0").unwrap()).is_err());
+    }
+}

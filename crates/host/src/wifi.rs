@@ -1,0 +1,179 @@
+//! The rate of a Wi-Fi device's link, as its driver tells (nl80211,
+//! include/uapi/linux/nl80211.h; generic netlink, genetlink.h). Needs no
+//! privilege.
+
+use crate::netlink::Netlink;
+use netlink_sys::{Socket, SocketAddr, protocols::NETLINK_GENERIC};
+use std::io;
+use units::BitRate;
+
+/// The controller that knows the numbers of all families (`GENL_ID_CTRL`).
+const CONTROLLER: u16 = 0x10;
+const GET_FAMILY: u8 = 3;
+const FAMILY_ID: u16 = 1;
+const FAMILY_NAME: u16 = 2;
+
+const GET_STATION: u8 = 17;
+const DEVICE: u16 = 3;
+const STATION: u16 = 21;
+const STATION_SENDS: u16 = 8;
+const RATE: u16 = 1;
+const RATE_32: u16 = 5;
+
+/// `NLM_F_REQUEST`, and `NLM_F_DUMP` for all there are (netlink.h).
+const REQUEST: u16 = 1;
+const DUMP: u16 = 0x300;
+/// Kinds of netlink's own messages.
+const ERROR: u16 = 2;
+const DONE: u16 = 3;
+
+/// Bytes of a netlink header, and of generic netlink's behind it.
+const HEADER: usize = 16;
+const BOTH: usize = HEADER + 4;
+
+/// The most messages of an answer; a station has one.
+const MOST: usize = 64;
+
+/// The rate at which a Wi-Fi device sends to its access point now, framing
+/// included; about half of it is left for TCP.
+///
+/// # Errors
+/// `NotFound` where the kernel knows no Wi-Fi, the device is none, or it is not
+/// associated; otherwise the system's own.
+pub fn sends_at(device: &str) -> io::Result<BitRate> {
+    let index = Netlink::open()?.index(device)?;
+    let mut socket = Socket::new(NETLINK_GENERIC)?;
+    socket.bind_auto()?;
+    socket.connect(&SocketAddr::new(0, 0))?;
+    let name = attribute(FAMILY_NAME, b"nl80211\0");
+    let answers = ask(&socket, CONTROLLER, GET_FAMILY, REQUEST, &name)?;
+    let family = answers.iter().find_map(|answer| find(answer, FAMILY_ID)?.try_into().ok());
+    let family = u16::from_ne_bytes(family.ok_or(io::ErrorKind::NotFound)?);
+    let which = attribute(DEVICE, &index.to_ne_bytes());
+    let stations = ask(&socket, family, GET_STATION, REQUEST | DUMP, &which)?;
+    let rates = stations.iter().filter_map(|station| rate(station));
+    rates.max().ok_or_else(|| io::ErrorKind::NotFound.into())
+}
+
+/// The rate that a station's attributes tell, counted in 100 kbit/s.
+fn rate(station: &[u8]) -> Option<BitRate> {
+    let sends = find(find(station, STATION)?, STATION_SENDS)?;
+    let wide =
+        find(sends, RATE_32).and_then(|value| Some(u32::from_ne_bytes(value.try_into().ok()?)));
+    let narrow = || {
+        let value = find(sends, RATE)?;
+        Some(u32::from(u16::from_ne_bytes(value.try_into().ok()?)))
+    };
+    let units = wide.or_else(narrow).filter(|units| *units > 0)?;
+    Some(BitRate::from_bps(u64::from(units) * 100_000))
+}
+
+/// Asks one thing; gives the attributes of each message of the answer.
+fn ask(
+    socket: &Socket,
+    family: u16,
+    command: u8,
+    flags: u16,
+    attributes: &[u8],
+) -> io::Result<Vec<Vec<u8>>> {
+    let mut message = Vec::with_capacity(BOTH + attributes.len());
+    let length = u32::try_from(BOTH + attributes.len()).unwrap_or_default();
+    message.extend(length.to_ne_bytes());
+    message.extend(family.to_ne_bytes());
+    message.extend(flags.to_ne_bytes());
+    message.extend([0; 8]);
+    message.extend([command, 1, 0, 0]);
+    message.extend(attributes);
+    socket.send(&message, 0)?;
+    let mut answers = Vec::new();
+    while answers.len() < MOST {
+        let (received, _) = socket.recv_from_full()?;
+        if take(&received, &mut answers)? || flags & DUMP == 0 {
+            return Ok(answers);
+        }
+    }
+    Ok(answers)
+}
+
+/// Takes the messages of one datagram; whether they were the last.
+fn take(mut datagram: &[u8], answers: &mut Vec<Vec<u8>>) -> io::Result<bool> {
+    while let Some(header) = datagram.get(..HEADER) {
+        let length = u32::from_ne_bytes([header[0], header[1], header[2], header[3]]);
+        let length = usize::try_from(length).unwrap_or(usize::MAX);
+        let Some(message) = datagram.get(..length).filter(|_| length >= HEADER) else { break };
+        match u16::from_ne_bytes([header[4], header[5]]) {
+            DONE => return Ok(true),
+            ERROR => {
+                let code = message.get(HEADER..HEADER + 4).and_then(|code| code.try_into().ok());
+                return match code.map_or(0, i32::from_ne_bytes) {
+                    0 => Ok(true),
+                    code => Err(io::Error::from_raw_os_error(code.saturating_abs())),
+                };
+            }
+            _ => answers.push(message.get(BOTH..).unwrap_or_default().to_vec()),
+        }
+        datagram = datagram.get(length.next_multiple_of(4)..).unwrap_or_default();
+    }
+    Ok(false)
+}
+
+/// An attribute: length, kind, value, and zeros up to a multiple of four.
+fn attribute(kind: u16, value: &[u8]) -> Vec<u8> {
+    let length = u16::try_from(4 + value.len()).unwrap_or_default();
+    let mut bytes = [length.to_ne_bytes(), kind.to_ne_bytes()].concat();
+    bytes.extend(value);
+    bytes.resize(bytes.len().next_multiple_of(4), 0);
+    bytes
+}
+
+/// The first attribute of a kind. The two highest bits of a kind are flags.
+fn find(mut attributes: &[u8], wanted: u16) -> Option<&[u8]> {
+    loop {
+        let [a, b, c, d] = *attributes.get(..4)?.first_chunk()?;
+        let length = usize::from(u16::from_ne_bytes([a, b]));
+        let value = attributes.get(4..length)?;
+        if u16::from_ne_bytes([c, d]) & 0x3fff == wanted {
+            return Some(value);
+        }
+        attributes = attributes.get(length.next_multiple_of(4)..)?;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A station that sends at so many units of 100 kbit/s.
+    fn station(narrow: u16, wide: Option<u32>) -> Vec<u8> {
+        let mut rate = attribute(RATE, &narrow.to_ne_bytes());
+        rate.extend(wide.map(|wide| attribute(RATE_32, &wide.to_ne_bytes())).unwrap_or_default());
+        let info = [attribute(7, &[200]), attribute(STATION_SENDS | 0x8000, &rate)].concat();
+        [attribute(DEVICE, &[3, 0, 0, 0]), attribute(STATION, &info)].concat()
+    }
+
+    #[test]
+    fn the_wider_rate_counts() {
+        assert_eq!(rate(&station(8_667, None)), Some(BitRate::from_bps(866_700_000)));
+        assert_eq!(rate(&station(0, Some(24_019))), Some(BitRate::from_bps(2_401_900_000)));
+        assert_eq!(rate(&station(0, None)), None);
+        assert_eq!(rate(&attribute(STATION, &[1])), None);
+    }
+
+    #[test]
+    fn any_bytes_are_read() {
+        let whole = station(8_667, Some(1));
+        for cut in 0..whole.len() {
+            let _ = rate(&whole[..cut]);
+        }
+        for byte in 0..=u8::MAX {
+            for length in 0..64 {
+                let _ = (rate(&vec![byte; length]), take(&vec![byte; length], &mut Vec::new()));
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_no_wifi_has_no_rate() {
+        assert!(sends_at("lo").is_err() && sends_at("no-such-device").is_err());
+    }
+}
