@@ -16,7 +16,7 @@ const FLOORS: [&[&str]; 6] = [
     &["units"],
     &["model", "record", "iperf3", "iperf2", "link"],
     &["topology", "diagnose", "host"],
-    &["tune", "lab", "probe", "reach"],
+    &["tune", "lab", "probe", "reach", "watch"],
     &["store", "report", "verify"],
     &["cli"],
 ];

@@ -14,12 +14,13 @@
 //! | round trips, windows, loss, flatness over the steady part | `evidence` |
 //! | which cause it was | `judge`, and `network` for what the clocks cannot tell |
 //! | what the equation of that cause gives | `predict` |
-//! | in plain words | `sentence` |
+//! | in plain words | `sentence`; of a connection that was only watched, `brief` |
 //! | UDP, which has no clocks | `datagrams` |
 //!
 //! Beside that: what a load adds to round trips ([`latency`]), and what several
 //! tests come to and whether two results differ ([`repeats`]).
 
+mod brief;
 mod curve;
 mod datagrams;
 mod evidence;
@@ -31,6 +32,8 @@ pub mod repeats;
 mod sentence;
 mod shares;
 mod steady;
+
+pub use shares::shares_between;
 
 use evidence::Evidence;
 use record::{Direction, Finding, Measurement, Protocol};
@@ -70,7 +73,11 @@ pub fn explain(m: &Measurement) -> Finding {
     let shares = shares::over(m, evidence.steady.from_s, evidence.steady.to_s);
     let limit = shares.map(|shares| judge::limit(m, &evidence, &shares));
     let prediction = limit.and_then(|limit| predict::goodput(limit, m, &evidence));
-    let sentence = sentence::of(limit, shares, prediction.as_ref(), m, &evidence);
+    let sentence = if judge::is_watched(m) {
+        brief::of(limit, shares, prediction.as_ref(), m, &evidence)
+    } else {
+        sentence::of(limit, shares, prediction.as_ref(), m, &evidence)
+    };
     let (predicted_bps, equation) = prediction.map(|p| (p.rate, p.equation)).unzip();
     Finding {
         throughput_bps: evidence.goodput,
