@@ -42,6 +42,7 @@ Examples:
   longhaul test HOST                   measure to it, and say what limited the transfer
   longhaul ping HOST                   round trips to it, with percentiles
   longhaul trace HOST                  the way there, with each hop's loss
+  longhaul watch                       running connections, and what limits each
   longhaul bdp 100mbit 173ms           what a path needs, with the equations
   longhaul tune plan --rate 10gbit --rtt 200ms   what this host lacks for a path
   longhaul calc transfer 10GB --rate 1gbit --rtt 100ms --loss 0.01%
@@ -58,6 +59,7 @@ enum Verb {
     Explain(verbs::explain::ExplainArgs),
     Ping(verbs::ping::PingArgs),
     Trace(verbs::trace::TraceArgs),
+    Watch(verbs::watch::WatchArgs),
     Bdp(verbs::bdp::BdpArgs),
     /// This host's settings for a long path, with a way back
     Tune(verbs::tune::TuneArgs),
@@ -83,6 +85,7 @@ fn main() {
         Verb::Explain(args) => verbs::explain::run(args, console),
         Verb::Ping(args) => verbs::ping::run(args, console),
         Verb::Trace(args) => verbs::trace::run(args, console),
+        Verb::Watch(args) => verbs::watch::run(args, console),
         Verb::Bdp(args) => verbs::bdp::run(args, console),
         Verb::Tune(args) => verbs::tune::run(args, console),
         Verb::Calc(args) => verbs::calc::run(args, console),
