@@ -94,6 +94,11 @@ impl Console {
         }
     }
 
+    /// Whether standard output still has a reader, as far as is known.
+    pub(crate) fn is_read(&self) -> bool {
+        !self.unread
+    }
+
     /// Writes a line of a log to standard output. A server outlives its readers.
     pub(crate) fn log(&mut self, line: &str) {
         self.clear();

@@ -153,16 +153,17 @@ impl Watcher {
     #[must_use]
     pub fn report(&mut self, top: usize) -> WatchReport {
         let mut all: Vec<(u64, &Track)> = self.table.matching(&self.selection).collect();
-        if self.selection.pid.is_none() {
-            let owners = &mut self.owners;
-            if !self.selection.text.is_empty() {
+        if !self.selection.text.is_empty() {
+            let (owners, selection) = (&mut self.owners, &self.selection);
+            let theirs = selection.pid.map(|pid| owners::name_of(&self.proc, pid));
+            if theirs.is_none() {
                 owners.look_for(all.iter().map(|(_, track)| track.inode));
-                let selection = &self.selection;
-                all.retain(|(_, track)| {
-                    let program = owners.of(track.inode).map_or("", |(_, name)| name);
-                    selection.takes_text(|| format!("{} {}", track.local, track.remote), program)
-                });
             }
+            all.retain(|(_, track)| {
+                let owner = owners.of(track.inode).map(|(_, name)| name);
+                let program = theirs.as_deref().or(owner).unwrap_or_default();
+                selection.takes_text(|| format!("{} {}", track.local, track.remote), program)
+            });
         }
         let matching = all.len();
         let (mut busy, mut sends, mut receives) = (0, 0, 0u64);

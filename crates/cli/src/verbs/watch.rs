@@ -181,6 +181,9 @@ fn tables(
             gap.to_owned() + &terminal::watch(&report, &order, Room::ALL, &console.out)
         };
         console.print(&text);
+        if !console.is_read() && kept.is_none() {
+            break;
+        }
     }
     console.clear();
     Ok(DONE)

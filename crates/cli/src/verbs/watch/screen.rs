@@ -137,6 +137,10 @@ fn refresh(
         }
         if begun.elapsed() >= due {
             due = begun.elapsed() + args.interval;
+            // A recording goes on while the screen stands still.
+            if state.paused && kept.is_none() {
+                continue;
+            }
             match look(watcher, kept) {
                 Ok(()) => {}
                 Err(Ended::Process) => return Ok(DONE),
@@ -167,7 +171,7 @@ fn press(key: Key, watcher: &mut Watcher, state: &mut State) -> bool {
         return true;
     }
     let last = state.report.connections.len().saturating_sub(1);
-    let mut go = |state: &mut State, to: usize| {
+    let go = |state: &mut State, to: usize| {
         state.marked = to.min(last);
         state.at_hand = state.report.connections.get(state.marked).map(|c| c.who.id.clone());
     };
@@ -212,14 +216,12 @@ fn draw(
     let style = Style { width, ..console.out };
     // The last line is for keys, and every row takes one at least.
     let lines = height.saturating_sub(1).max(1);
-    if !state.paused || state.typing.is_some() {
-        state.report = watcher.report(args.top.unwrap_or(lines).min(lines));
-        // The mark stays with its connection while that is on the screen.
-        let mut all = state.report.connections.iter();
-        match all.position(|one| state.at_hand.as_ref() == Some(&one.who.id)) {
-            Some(at) => state.marked = at,
-            None => state.marked = state.marked.min(state.report.connections.len().saturating_sub(1)),
-        }
+    state.report = watcher.report(args.top.unwrap_or(lines).min(lines));
+    // The mark stays with its connection while that is on the screen.
+    let mut all = state.report.connections.iter();
+    match all.position(|one| state.at_hand.as_ref() == Some(&one.who.id)) {
+        Some(at) => state.marked = at,
+        None => state.marked = state.marked.min(state.report.connections.len().saturating_sub(1)),
     }
     let order = watcher.sort.to_string();
     let text = match &state.page {
