@@ -110,3 +110,6 @@ fn compare(sort: Sort, a: &(u64, &Track), b: &(u64, &Track)) -> Ordering {
         .then_with(|| other.history.len().cmp(&one.history.len()))
         .then_with(|| a.0.cmp(&b.0))
 }
+
+#[cfg(test)]
+mod tests;

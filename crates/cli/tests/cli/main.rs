@@ -12,3 +12,4 @@ mod results;
 mod server;
 mod tools;
 mod tune;
+mod watch;
