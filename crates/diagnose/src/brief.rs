@@ -61,7 +61,9 @@ pub(crate) fn of(
             format!("the congestion window of {name}{}{again}", over_rtt(e.cwnd, e))
         }
         Limit::Cpu => "a core is used up".to_owned(),
-        Limit::Unknown => "nothing stands out: no window, buffer, program, queue or loss".to_owned(),
+        Limit::Unknown => {
+            "nothing stands out: no window, buffer, program, queue or loss".to_owned()
+        }
     }
 }
 

@@ -55,6 +55,10 @@ pub fn shares_between(earlier: &Sample, later: &Sample) -> Option<Shares> {
         (read(later).saturating_sub(read(earlier)) as f64 / 1e6 / seconds).clamp(0.0, 1.0)
     };
     (seconds > 0.0).then(|| {
-        of_clocks(clock(|s| s.rwnd_limited_us), clock(|s| s.sndbuf_limited_us), clock(|s| s.busy_us))
+        of_clocks(
+            clock(|s| s.rwnd_limited_us),
+            clock(|s| s.sndbuf_limited_us),
+            clock(|s| s.busy_us),
+        )
     })
 }

@@ -139,7 +139,11 @@ mod tests {
     #[test]
     fn each_has_one_meaning_in_one_line() {
         for (at, what) in MEANINGS.iter().enumerate() {
-            assert!(MEANINGS[at + 1..].iter().all(|other| other.name != what.name), "{}", what.name);
+            assert!(
+                MEANINGS[at + 1..].iter().all(|other| other.name != what.name),
+                "{}",
+                what.name
+            );
             assert!(what.meaning.len() < 72 && what.name.contains('.'), "{}", what.name);
         }
     }

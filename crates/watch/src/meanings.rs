@@ -28,8 +28,7 @@ const ACCEPT: &str =
 const RECEIVE_MEMORY: &str =
     "the program reads too slowly, or raise the third value of net.ipv4.tcp_rmem";
 const TCP_MEMORY: &str = "raise net.ipv4.tcp_mem, or keep fewer connections with full buffers";
-const UDP_RECEIVE: &str =
-    "the program reads too slowly: raise its SO_RCVBUF and net.core.rmem_max";
+const UDP_RECEIVE: &str = "the program reads too slowly: raise its SO_RCVBUF and net.core.rmem_max";
 
 /// In the order in which they are told: what hurts first.
 pub(crate) const MEANINGS: [Meaning; 52] = [
@@ -93,8 +92,11 @@ pub(crate) const MEANINGS: [Meaning; 52] = [
     ),
     harm("TcpExt.TCPSackFailures", "timeouts amid a recovery", PATH),
     harm("TcpExt.TCPSynRetrans", "SYNs sent again: a host answers late or not", PATH),
-    harm("TcpExt.TCPRetransFail", "segments that could not be sent again: a local queue was full",
-        "look at the device's queue: tc -s qdisc"),
+    harm(
+        "TcpExt.TCPRetransFail",
+        "segments that could not be sent again: a local queue was full",
+        "look at the device's queue: tc -s qdisc",
+    ),
     fact("TcpExt.TCPLossProbes", "probes for a loss at a transfer's end (TLP)"),
     fact("TcpExt.TCPLossProbeRecovery", "losses at a transfer's end found by such a probe"),
     fact("TcpExt.TCPSpuriousRTOs", "timeouts that turned out needless: the path paused"),
@@ -103,7 +105,10 @@ pub(crate) const MEANINGS: [Meaning; 52] = [
     fact("TcpExt.TCPDSACKOfoSent", "duplicates that came, of data out of order"),
     fact("TcpExt.TCPSACKReorder", "times packets were found to overtake each other (by SACK)"),
     fact("TcpExt.TCPTSReorder", "times packets were found to overtake each other (by timestamps)"),
-    fact("TcpExt.TCPOFOQueue", "segments that came out of order: lost or overtaken on the way here"),
+    fact(
+        "TcpExt.TCPOFOQueue",
+        "segments that came out of order: lost or overtaken on the way here",
+    ),
     harm("TcpExt.TCPOFODrop", "segments out of order dropped: no memory", RECEIVE_MEMORY),
     harm(
         "TcpExt.TCPToZeroWindowAdv",
@@ -130,7 +135,11 @@ pub(crate) const MEANINGS: [Meaning; 52] = [
         "a broken cable, card or middlebox: ethtool -S DEVICE",
     ),
     harm("Udp.RcvbufErrors", "datagrams dropped: the receive buffer was full", UDP_RECEIVE),
-    harm("Udp6.RcvbufErrors", "datagrams over IPv6 dropped: the receive buffer was full", UDP_RECEIVE),
+    harm(
+        "Udp6.RcvbufErrors",
+        "datagrams over IPv6 dropped: the receive buffer was full",
+        UDP_RECEIVE,
+    ),
     harm(
         "Udp.SndbufErrors",
         "datagrams not sent: no memory for them",

@@ -142,7 +142,8 @@ mod tests {
             assert!(parsed.holds(inside.parse().unwrap()), "{prefix} {inside}");
             assert!(!parsed.holds(outside.parse().unwrap()), "{prefix} {outside}");
         }
-        for wrong in ["", "/", "host", "10.0.0.0/33", "10.0.0.0/-1", "10.0.0/8", "::/129", "1/1/1"] {
+        for wrong in ["", "/", "host", "10.0.0.0/33", "10.0.0.0/-1", "10.0.0/8", "::/129", "1/1/1"]
+        {
             let error = wrong.parse::<Prefix>().unwrap_err().to_string();
             assert!(error.contains("192.0.2.0/24"), "{error}");
         }
@@ -150,8 +151,7 @@ mod tests {
 
     #[test]
     fn all_that_is_asked_must_hold() {
-        let (local, remote) =
-            ("10.0.0.1:443".parse().unwrap(), "192.0.2.7:50000".parse().unwrap());
+        let (local, remote) = ("10.0.0.1:443".parse().unwrap(), "192.0.2.7:50000".parse().unwrap());
         let takes = |to: &[&str], ports: &[u16]| {
             let to = to.iter().map(|text| text.parse().unwrap()).collect();
             let selection = Selection { to, ports: ports.to_vec(), ..Selection::default() };

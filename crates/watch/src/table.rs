@@ -62,10 +62,7 @@ impl Table {
     }
 
     /// Those that are wanted, but for their owners.
-    pub(crate) fn matching(
-        &self,
-        selection: &Selection,
-    ) -> impl Iterator<Item = (u64, &Track)> {
+    pub(crate) fn matching(&self, selection: &Selection) -> impl Iterator<Item = (u64, &Track)> {
         self.all().filter(move |(_, track)| {
             selection.takes_ends(track.local, track.remote)
                 && (selection.pid.is_none() || track.wanted == Some(true))

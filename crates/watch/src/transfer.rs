@@ -43,8 +43,7 @@ pub fn transfer<'a>(
         received_bytes: acked.max(received),
         sent_seconds: seconds,
         received_seconds: seconds,
-        retransmits: sends
-            .then(|| last.sent.retransmits.saturating_sub(first.sent.retransmits)),
+        retransmits: sends.then(|| last.sent.retransmits.saturating_sub(first.sent.retransmits)),
         datagrams: None,
         sender: if sends && clocks {
             seen.iter().map(|seen| since_sent(&first.sent, &seen.sent)).collect()
@@ -61,9 +60,8 @@ pub fn transfer<'a>(
     let measurement = Measurement {
         schema: MEASUREMENT_SCHEMA.to_owned(),
         version: head.map_or(env!("CARGO_PKG_VERSION"), |head| &head.version).to_owned(),
-        started_unix_s: head.map_or(0, |head| {
-            head.started_unix_s.saturating_add(first.sent.t_s.max(0.0) as u64)
-        }),
+        started_unix_s: head
+            .map_or(0, |head| head.started_unix_s.saturating_add(first.sent.t_s.max(0.0) as u64)),
         spec: TestSpec {
             target: remote.map_or_else(|| who.remote.clone(), |end| end.ip().to_string()),
             port: remote.map_or(0, |end| end.port()),

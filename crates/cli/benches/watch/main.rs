@@ -27,9 +27,8 @@ fn main() {
     if std::env::args().any(|argument| argument == "--test") {
         return;
     }
-    let measured = world::run(|| {
-        i32::from(measure().inspect_err(|error| eprintln!("{error}")).is_err())
-    });
+    let measured =
+        world::run(|| i32::from(measure().inspect_err(|error| eprintln!("{error}")).is_err()));
     match measured {
         Ok(world::Ended::Code(code)) => std::process::exit(code),
         other => {
@@ -84,7 +83,12 @@ fn measure() -> Fallible<()> {
     println!("{:<52} {:>14} {:>14}", "", "promised", "measured");
     let (sockets, busy) = counts;
     let expected = (2 * (IDLE + BUSY), 2 * BUSY);
-    row("watch: sockets seen", &expected.0.to_string(), &sockets.to_string(), sockets == expected.0);
+    row(
+        "watch: sockets seen",
+        &expected.0.to_string(),
+        &sockets.to_string(),
+        sockets == expected.0,
+    );
     row("watch: of those busy", &expected.1.to_string(), &busy.to_string(), busy == expected.1);
     let (time, share) = (median(times), median(shares) * 100.0);
     row("watch: a refresh takes", "100 ms", &format!("{time:.1} ms"), time <= 100.0);

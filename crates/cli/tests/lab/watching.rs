@@ -3,11 +3,10 @@
 use crate::program::{LONGHAUL, end, lab_with, run, start, until, worked};
 use serde_json::Value;
 
-/// A program of the lab's: a transfer in the background of `watch`, with a small
-/// receive buffer.
+/// A program of the lab's: a transfer in the background of `watch`.
 fn script(watch: &str) -> String {
     format!(
-        "{LONGHAUL} test server -t 9 -w 64KiB --json >/dev/null & sleep 2; \
+        "{LONGHAUL} test server -t 9 --json >/dev/null & sleep 2; \
          {LONGHAUL} watch {watch}; wait"
     )
 }
@@ -20,7 +19,8 @@ pub(crate) fn a_small_window_is_seen() {
     let server = format!("{LONGHAUL} server");
     let link = "rate=100mbit,rtt=100ms";
     let watch = script(&format!("--json --busy --record {file} -c 5 -i 1s"));
-    let ended = lab_with(link, &["--server", &server], &["sh", "-c", &watch]);
+    let small = ["--server", &server, "--sysctl", "net.ipv4.tcp_rmem=4096 65536 65536"];
+    let ended = lab_with(link, &small, &["sh", "-c", &watch]);
     assert!(worked(&ended, 0), "{}", ended.stderr);
     let last: Value = serde_json::from_str(ended.stdout.lines().last().unwrap()).unwrap();
     let first = &last["connections"][0];
@@ -46,8 +46,20 @@ pub(crate) fn a_small_window_is_seen() {
 pub(crate) fn a_labs_host_is_watched() {
     let lab = format!("watching-{}", std::process::id());
     let up = start(&[
-        "lab", "run", "--name", &lab, "--link", "rate=100mbit,rtt=20ms", "--server",
-        &format!("{LONGHAUL} server"), "--", LONGHAUL, "test", "server", "-t", "20",
+        "lab",
+        "run",
+        "--name",
+        &lab,
+        "--link",
+        "rate=100mbit,rtt=20ms",
+        "--server",
+        &format!("{LONGHAUL} server"),
+        "--",
+        LONGHAUL,
+        "test",
+        "server",
+        "-t",
+        "20",
     ]);
     let place = format!("{lab}:client");
     let watch = ["watch", "--json", "--once", "--busy", "--in-lab", &place];

@@ -195,13 +195,8 @@ fn what_was_only_watched_is_judged_as_a_stranger() {
         m.streams.iter_mut().for_each(|stream| stream.watched = true);
         explain(&m)
     };
-    let slow = Flow {
-        busy: 0.98,
-        app_limited: true,
-        unsent: 0,
-        in_flight: 1 << 20,
-        ..flow(20.0, 50.0)
-    };
+    let slow =
+        Flow { busy: 0.98, app_limited: true, unsent: 0, in_flight: 1 << 20, ..flow(20.0, 50.0) };
     assert_eq!(limit(&slow), Some(Limit::SendBuffer), "our own always has more");
     let finding = seen(&slow);
     assert_eq!(finding.limit, Some(Limit::Application));

@@ -145,9 +145,11 @@ fn everything(style: &Style) -> String {
 
 #[test]
 fn golden_at_80_and_200_columns() {
-    for (name, width, unicode) in
-        [("watch-80.txt", 80, true), ("watch-200.txt", 200, true), ("watch-80-ascii.txt", 80, false)]
-    {
+    for (name, width, unicode) in [
+        ("watch-80.txt", 80, true),
+        ("watch-200.txt", 200, true),
+        ("watch-80-ascii.txt", 80, false),
+    ] {
         let text = everything(&Style { colour: false, width, unicode });
         fits(&text, width);
         assert!(unicode || text.is_ascii(), "{text}");

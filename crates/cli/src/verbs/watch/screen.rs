@@ -230,9 +230,7 @@ fn draw(
             drawn::watch(&state.report, &order, Room { lines, marked }, &style)
         }
         Page::Follow(id) => match watcher.one(id) {
-            Some(one) => {
-                drawn::follow(&one, &watcher.history(id), diagnose_shares, &style)
-            }
+            Some(one) => drawn::follow(&one, &watcher.history(id), diagnose_shares, &style),
             None => "This connection has ended. Esc goes back.\n".to_owned(),
         },
         Page::Help => HELP.to_owned(),
