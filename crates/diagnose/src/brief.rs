@@ -76,9 +76,9 @@ fn over_rtt(bytes: Option<ByteCount>, e: &Evidence) -> String {
 /// The sender is at the other end, or its kernel tells no clocks.
 fn without_clocks(e: &Evidence) -> String {
     match e.window_sum() {
-        Some(window) => format!(
-            "only its sender knows what limits it; this end's window is {window}: watch there too"
-        ),
-        None => "only its sender knows what limits it: watch there too".to_owned(),
+        Some(window) => {
+            format!("only its sender knows what limits it; this end's window is {window}")
+        }
+        None => "only its sender knows what limits it".to_owned(),
     }
 }

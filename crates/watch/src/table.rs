@@ -1,7 +1,7 @@
 //! All connections, by their cookies.
 
 use crate::select::{Selection, Sort};
-use crate::track::Track;
+use crate::track::{Track, rates};
 use host::sock_diag::Connection;
 use std::cmp::Ordering;
 use std::collections::HashMap;
@@ -86,10 +86,20 @@ pub(crate) fn first<'a>(
     all
 }
 
+/// Looks over which rates are compared: by one alone, rows would change places at
+/// every look.
+const SMOOTHED: usize = 5;
+
+/// What it carried, both ways, over its last looks.
+fn rate(track: &Track) -> u64 {
+    let from = track.history.len().saturating_sub(SMOOTHED);
+    let rates = track.history.get(from).and_then(|before| rates(before, &track.now));
+    rates.map_or(0, |(sent, received)| sent.bps().saturating_add(received.bps()))
+}
+
 /// Largest first; of equals what carries more, then what began earlier, so that
 /// rows that say nothing new stay where they are.
 fn compare(sort: Sort, a: &(u64, &Track), b: &(u64, &Track)) -> Ordering {
-    let rate = |track: &Track| track.rates().map_or(0, |(sent, got)| sent.bps() + got.bps());
     let key = |track: &Track| match sort {
         Sort::Rate => 0.0,
         Sort::Rtt => f64::from(track.now.sent.rtt_us),

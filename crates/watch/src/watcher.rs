@@ -178,7 +178,9 @@ impl Watcher {
         if self.selection.pid.is_none() {
             self.owners.look_for(shown.iter().map(|(_, track)| track.inode));
         }
-        let connections = shown.iter().map(|(cookie, track)| self.view(*cookie, track)).collect();
+        let connections: Vec<WatchedConnection> =
+            shown.iter().map(|(cookie, track)| self.view(*cookie, track)).collect();
+        let unnamed = connections.iter().any(|one| one.who.pid.is_none());
         WatchReport {
             schema: WATCH_SCHEMA.to_owned(),
             t_s: self.t_s,
@@ -190,7 +192,7 @@ impl Watcher {
             receives_bps: BitRate::from_bps(receives),
             connections,
             counters: self.changes.clone(),
-            notes: self.notes(),
+            notes: self.notes(unnamed),
         }
     }
 
@@ -292,7 +294,7 @@ impl Watcher {
         }
     }
 
-    fn notes(&self) -> Vec<String> {
+    fn notes(&self, unnamed: bool) -> Vec<String> {
         let mut notes: Vec<String> = self.trouble.iter().cloned().collect();
         if self.without_clocks {
             notes.push(
@@ -300,7 +302,7 @@ impl Watcher {
                     .to_owned(),
             );
         }
-        if self.owners.were_denied() {
+        if unnamed && self.owners.were_denied() {
             notes.push("other users' programs are not named; run as root to see them".to_owned());
         }
         notes

@@ -131,7 +131,8 @@ pub(crate) fn run(args: &WatchArgs, console: &mut Console) -> Outcome {
         None => None,
     };
     let plain = args.json || args.quiet || args.once || args.count.is_some();
-    let terminal = std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
+    let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
+    let terminal = std::io::stdin().is_terminal() && std::io::stdout().is_terminal() && !dumb;
     if !plain && terminal {
         return screen::run(&mut watcher, args, &mut kept, &ending, console);
     }

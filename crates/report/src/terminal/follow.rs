@@ -10,7 +10,7 @@ use super::{
 use record::{Seen, Shares, WatchedConnection};
 
 /// Where curves begin: after the name and the latest value.
-const CURVE: usize = 26;
+const CURVE: usize = 30;
 
 /// Columns of the largest value, after its curve.
 const MOST: usize = 13;
@@ -33,18 +33,12 @@ pub fn follow(
         Line::new(style)
             .put(ink::STRONG, &format!("{program}{pid}"))
             .put(ink::PLAIN, &format!("  {} → {}", who.local, who.remote)),
-        Line::new(style).put(
-            ink::DIM,
-            &format!(
-                "{}, user {}, {}, {} segments sent again in all",
-                connection.state,
-                who.uid,
-                who.congestion.as_deref().unwrap_or("congestion control unknown"),
-                connection.retransmits_total
-            ),
-        ),
-        Line::new(style),
+        Line::new(style).put(ink::DIM, &facts(connection)),
     ];
+    if let Some(why) = &connection.why {
+        lines.extend(labelled(style, 0, (ink::STRONG, "Why"), 5, (ink::PLAIN, why)));
+    }
+    lines.push(Line::new(style));
     let each = |read: fn(&Seen) -> Option<f64>| seen.iter().map(read).collect::<Vec<_>>();
     let pairs = |read: &dyn Fn(&Seen, &Seen) -> Option<f64>| {
         let pair = |pair: &[Seen]| read(pair.first()?, pair.get(1)?);
@@ -91,26 +85,29 @@ pub fn follow(
         }
         lines.push(curve(name, values, *say, at >= 9, style));
     }
-    if let Some(least) = connection.min_rtt_ms {
-        let text = format!("least round trip {} ms", millis(least));
-        lines.push(Line::new(style));
-        lines.push(Line::new(style).to(2).put(ink::DIM, &text));
-    }
-    if let Some(bbr) = &connection.bbr {
-        let text = format!(
-            "BBR: {} over {} ms, pacing gain {:.2}, cwnd gain {:.2}",
-            bbr.bandwidth_bps,
-            millis(bbr.min_rtt_ms),
-            bbr.pacing_gain,
-            bbr.cwnd_gain
-        );
-        lines.push(Line::new(style).to(2).put(ink::DIM, &text));
-    }
-    if let Some(why) = &connection.why {
-        lines.push(Line::new(style));
-        lines.extend(labelled(style, 0, (ink::STRONG, "Why"), 6, (ink::PLAIN, why)));
-    }
     block(lines)
+}
+
+/// What does not change much.
+fn facts(connection: &WatchedConnection) -> String {
+    let who = &connection.who;
+    let mut text = format!(
+        "{}, user {}, {}, {} sent again in all",
+        connection.state,
+        who.uid,
+        who.congestion.as_deref().unwrap_or("congestion control unknown"),
+        connection.retransmits_total
+    );
+    if let Some(least) = connection.min_rtt_ms {
+        text += &format!(", least round trip {} ms", millis(least));
+    }
+    if let Some(bbr) = connection.bbr.filter(|bbr| bbr.bandwidth_bps.bps() > 0) {
+        text += &format!(
+            "; BBR's bandwidth {}, gains {:.2} and {:.2}",
+            bbr.bandwidth_bps, bbr.pacing_gain, bbr.cwnd_gain
+        );
+    }
+    text
 }
 
 fn limits(connection: &WatchedConnection, style: &Style) -> Line {

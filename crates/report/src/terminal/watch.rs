@@ -48,10 +48,11 @@ pub fn watch(report: &WatchReport, order: &str, room: Room, style: &Style) -> St
     }
     let beneath = if counters.is_empty() { 0 } else { counters.len() + 2 };
     let left = room.lines.saturating_sub(lines.len() + beneath + 1);
-    lines.push(header(style));
+    let columns = Columns::of(report, style);
+    lines.push(header(&columns, style));
     let mut used = 0;
     for (at, connection) in report.connections.iter().enumerate() {
-        let rows = rows(connection, room.marked == Some(at), style);
+        let rows = rows(connection, &columns, room.marked == Some(at), style);
         used += rows.len();
         if used > left {
             break;
@@ -101,7 +102,7 @@ struct Columns {
 }
 
 impl Columns {
-    fn of(style: &Style) -> Self {
+    fn of(report: &WatchReport, style: &Style) -> Self {
         if style.width < WIDE {
             return Columns {
                 program: 10,
@@ -119,8 +120,11 @@ impl Columns {
             };
         }
         // Addresses of IPv6 have up to 47 columns with their ports.
-        let more = ((style.width - WIDE) / 3).min(26);
-        let (local, remote) = (24 + 22 + more, 24 + 44 + 2 * more);
+        let room = 21 + ((style.width - WIDE) / 3).min(26);
+        let ends = report.connections.iter().flat_map(|one| [&one.who.local, &one.who.remote]);
+        let longest = ends.map(String::len).max().unwrap_or(0).clamp(21, room);
+        let local = 24 + longest;
+        let remote = local + 1 + longest;
         Columns {
             program: 16,
             pid: Some(23),
@@ -138,8 +142,7 @@ impl Columns {
     }
 }
 
-fn header(style: &Style) -> Line {
-    let columns = Columns::of(style);
+fn header(columns: &Columns, style: &Style) -> Line {
     let mut line = Line::new(style).put(ink::DIM, "Program");
     line = right(line, "PID", columns.pid);
     if let Some(local) = columns.local {
@@ -169,8 +172,12 @@ fn right(line: Line, text: &str, column: Option<usize>) -> Line {
 }
 
 /// One connection: its figures, and what limits it.
-fn rows(connection: &WatchedConnection, marked: bool, style: &Style) -> Vec<Line> {
-    let columns = Columns::of(style);
+fn rows(
+    connection: &WatchedConnection,
+    columns: &Columns,
+    marked: bool,
+    style: &Style,
+) -> Vec<Line> {
     let (sends, receives) = (connection.sends_bps, connection.receives_bps);
     let rate = sends.max(receives).filter(|rate| rate.bps() > 0);
     let ink = match (marked, rate) {

@@ -230,7 +230,7 @@ fn draw(
             drawn::watch(&state.report, &order, Room { lines, marked }, &style)
         }
         Page::Follow(id) => match watcher.one(id) {
-            Some(one) => drawn::follow(&one, &watcher.history(id), diagnose_shares, &style),
+            Some(one) => drawn::follow(&one, &watcher.history(id), shares, &style),
             None => "This connection has ended. Esc goes back.\n".to_owned(),
         },
         Page::Help => HELP.to_owned(),
@@ -248,12 +248,15 @@ fn draw(
     stdout.flush()
 }
 
-fn diagnose_shares(earlier: &record::Seen, later: &record::Seen) -> Option<record::Shares> {
-    let both = earlier.has_clocks && later.has_clocks;
-    diagnose::shares_between(&earlier.sent, &later.sent).filter(|_| both)
+/// An interval by cause, where there was anything to send.
+fn shares(earlier: &record::Seen, later: &record::Seen) -> Option<record::Shares> {
+    let known = earlier.has_clocks && later.has_clocks;
+    let has_sent = later.sent.busy_us > earlier.sent.busy_us;
+    diagnose::shares_between(&earlier.sent, &later.sent).filter(|_| known && has_sent)
 }
 
 const HELP: &str = "\
+Keys
   s            sort: by rate, round trip, retransmits, limit
   /            filter: a piece of a program's name, an address or a port; Esc ends it
   b            those that carry payload, or all
@@ -270,7 +273,7 @@ const HELP: &str = "\
 
   The bar shows where the interval went: held by the receive window, held by the send
   buffer, in the network's hands, nothing to send. The line beside it says what limited
-  the connection over the last half minute. Counters below are this host's.
+  the connection over its last 30 looks. Counters below are this host's.
 ";
 
 fn status(watcher: &Watcher, state: &State) -> String {
