@@ -72,11 +72,7 @@ impl Table {
 }
 
 /// The first `top` of them in an order.
-pub(crate) fn first<'a>(
-    mut all: Vec<(u64, &'a Track)>,
-    sort: Sort,
-    top: usize,
-) -> Vec<(u64, &'a Track)> {
+pub(crate) fn first(mut all: Vec<(u64, &Track)>, sort: Sort, top: usize) -> Vec<(u64, &Track)> {
     let order = |a: &(u64, &Track), b: &(u64, &Track)| compare(sort, a, b);
     if top < all.len() {
         all.select_nth_unstable_by(top, order);
