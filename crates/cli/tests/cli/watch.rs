@@ -193,8 +193,9 @@ fn it_ends_when_told_to() {
     for signal in ["INT", "TERM", "HUP"] {
         let mut child = start();
         first_line(&mut child);
-        let sent = std::process::Command::new("kill").args(["-s", signal, &child.id().to_string()]);
-        assert!({ sent }.status().unwrap().success());
+        let id = child.id().to_string();
+        let sent = std::process::Command::new("kill").args(["-s", signal, &id]).status();
+        assert!(sent.unwrap().success());
         let output = child.wait_with_output().unwrap();
         assert_eq!(output.status.code(), Some(0), "{signal}");
         // Every line is whole.

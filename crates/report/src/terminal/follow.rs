@@ -13,7 +13,7 @@ use record::{Seen, Shares, WatchedConnection};
 const CURVE: usize = 30;
 
 /// Columns of the largest value, after its curve.
-const MOST: usize = 13;
+const MOST: usize = 16;
 
 /// One figure over time; what is not known at a look is `None`.
 type Figure<'a> = (&'a str, Vec<Option<f64>>, fn(f64) -> String);

@@ -32,7 +32,7 @@ const WIDE: usize = 120;
 const LONGEST: usize = 150;
 
 /// Lines that counters take at most while connections want room.
-const COUNTERS: usize = 6;
+const COUNTERS: usize = 8;
 
 /// A table of what a look showed: one row for each connection, a second where
 /// something limits it, and the counters that grew.
@@ -261,20 +261,22 @@ fn counters(changes: &[CounterChange], style: &Style) -> Vec<Line> {
     // What is harm comes first; the table of meanings has the rest of the order.
     let harm = changes.iter().filter(|change| change.remedy.is_some());
     let rest = changes.iter().filter(|change| change.remedy.is_none());
-    let line = |change: &CounterChange| {
-        let (tone, remedy) = match &change.remedy {
-            Some(remedy) => (ink::WARN, format!(": {remedy}")),
-            None => (ink::PLAIN, String::new()),
-        };
-        Line::new(style)
+    let lines = |change: &CounterChange| {
+        let tone = if change.remedy.is_some() { ink::WARN } else { ink::PLAIN };
+        let line = Line::new(style)
             .to(2)
             .put(ink::PLAIN, &change.name)
             .right(tone, &format!("+{}", compact(change.delta as f64)), name + 10)
             .put(ink::PLAIN, "  ")
-            .put(ink::PLAIN, &change.meaning)
-            .put(ink::DIM, &remedy)
+            .put(ink::PLAIN, &change.meaning);
+        let Some(remedy) = &change.remedy else { return vec![line] };
+        // Beneath, where there is no room beside it.
+        if line.used() + 2 + remedy.chars().count() <= style.width {
+            return vec![line.put(ink::PLAIN, ": ").put(ink::DIM, remedy)];
+        }
+        vec![line, Line::new(style).to(6).put(ink::DIM, remedy)]
     };
-    harm.chain(rest).map(line).collect()
+    harm.chain(rest).flat_map(lines).collect()
 }
 
 /// The text in so many columns: what is longer loses its middle, as an address'
