@@ -29,6 +29,7 @@ bench:
 	$(CARGO) bench --locked -p longhaul-verify --bench lab
 	$(CARGO) bench --locked -p longhaul-verify --bench truth
 	$(CARGO) bench --locked -p longhaul --bench measure
+	$(CARGO) bench --locked -p longhaul --bench watch
 
 # The lab beside Linux netem, the demo and the lab's tests, on a stock Debian
 # kernel in a virtual machine.

@@ -68,6 +68,13 @@ impl Console {
         }
     }
 
+    /// Columns and lines of standard output's terminal, as they are now.
+    pub(crate) fn size() -> (usize, usize) {
+        terminal_size_of(io::stdout()).map_or((WIDTH, HEIGHT), |(Width(w), Height(h))| {
+            (usize::from(w).max(1), usize::from(h).max(1))
+        })
+    }
+
     /// Writes a part of the result. Where nobody reads any more (`| head`), the
     /// work goes on without a word: files are still to be written, and the exit
     /// code tells how it went.
@@ -85,6 +92,11 @@ impl Console {
                 std::process::exit(1);
             }
         }
+    }
+
+    /// Whether standard output still has a reader, as far as is known.
+    pub(crate) fn is_read(&self) -> bool {
+        !self.unread
     }
 
     /// Writes a line of a log to standard output. A server outlives its readers.

@@ -43,6 +43,7 @@ Examples:
   longhaul ping HOST                   round trips to it, with percentiles
   longhaul trace HOST                  the way there, with each hop's loss
   longhaul doctor --to HOST            what of this host stands in the way, and the remedy
+  longhaul watch                       running connections, and what limits each
   longhaul bdp 100mbit 173ms           what a path needs, with the equations
   longhaul tune plan --rate 10gbit --rtt 200ms   what this host lacks for a path
   longhaul calc transfer 10GB --rate 1gbit --rtt 100ms --loss 0.01%
@@ -60,6 +61,7 @@ enum Verb {
     Ping(verbs::ping::PingArgs),
     Trace(verbs::trace::TraceArgs),
     Doctor(Box<verbs::doctor::DoctorArgs>),
+    Watch(verbs::watch::WatchArgs),
     Bdp(verbs::bdp::BdpArgs),
     /// This host's settings for a long path, with a way back
     Tune(verbs::tune::TuneArgs),
@@ -86,6 +88,7 @@ fn main() {
         Verb::Ping(args) => verbs::ping::run(args, console),
         Verb::Trace(args) => verbs::trace::run(args, console),
         Verb::Doctor(args) => verbs::doctor::run(args, console),
+        Verb::Watch(args) => verbs::watch::run(args, console),
         Verb::Bdp(args) => verbs::bdp::run(args, console),
         Verb::Tune(args) => verbs::tune::run(args, console),
         Verb::Calc(args) => verbs::calc::run(args, console),

@@ -16,7 +16,7 @@ const FLOORS: [&[&str]; 6] = [
     &["units", "patience"],
     &["model", "record", "iperf3", "iperf2", "link"],
     &["topology", "diagnose", "host"],
-    &["tune", "lab", "probe", "reach", "doctor"],
+    &["tune", "lab", "probe", "reach", "doctor", "watch"],
     &["store", "report", "verify"],
     &["cli"],
 ];

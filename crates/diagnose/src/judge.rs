@@ -54,7 +54,8 @@ pub(crate) fn limit(m: &Measurement, e: &Evidence, shares: &Shares) -> Limit {
         }
         if idle_between_writes(e) {
             // Our own sender always has more to write, unless a rate was asked.
-            return if asked(m).is_none() || shares.send_buffer >= SEND_BUFFER_SHOWS {
+            let always_more = asked(m).is_none() && !is_watched(m);
+            return if always_more || shares.send_buffer >= SEND_BUFFER_SHOWS {
                 Limit::SendBuffer
             } else {
                 Limit::Application
@@ -73,6 +74,11 @@ pub(crate) fn asked_for_no_more(m: &Measurement, e: &Evidence) -> bool {
 pub(crate) fn asked(m: &Measurement) -> Option<BitRate> {
     let each = m.spec.rate_bps.filter(|rate| *rate > BitRate::ZERO)?;
     Some(BitRate::from_bps(each.bps().saturating_mul(m.streams.len().max(1) as u64)))
+}
+
+/// Whether it is a connection of some program's, of which only this is known.
+pub(crate) fn is_watched(m: &Measurement) -> bool {
+    m.streams.iter().any(|stream| stream.watched)
 }
 
 /// A thread at its core's end, unless a window or a buffer held the transfer

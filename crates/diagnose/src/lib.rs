@@ -16,12 +16,13 @@
 //! | the same, where only the receiver tells | `receiver` |
 //! | how sure that is | `confidence` |
 //! | what the equation of that cause gives | `predict` |
-//! | in plain words | `sentence` |
+//! | in plain words | `sentence`; of a connection that was only watched, `brief` |
 //! | UDP, which has no clocks | `datagrams` |
 //!
 //! Beside that: what a load adds to round trips ([`latency`]), and what several
 //! tests come to and whether two results differ ([`repeats`]).
 
+mod brief;
 mod confidence;
 mod curve;
 mod datagrams;
@@ -35,6 +36,8 @@ pub mod repeats;
 mod sentence;
 mod shares;
 mod steady;
+
+pub use shares::shares_between;
 
 use evidence::Evidence;
 use record::{Confidence, Direction, Finding, Limit, Measurement, Protocol};
@@ -79,7 +82,11 @@ pub fn explain(m: &Measurement) -> Finding {
         None => receiver::limit(m, &evidence),
     };
     let prediction = limit.and_then(|limit| predict::goodput(limit, m, &evidence));
-    let sentence = sentence::of(limit, shares, prediction.as_ref(), m, &evidence);
+    let sentence = if judge::is_watched(m) {
+        brief::of(limit, shares, prediction.as_ref(), m, &evidence)
+    } else {
+        sentence::of(limit, shares, prediction.as_ref(), m, &evidence)
+    };
     let (predicted_bps, equation) = prediction.map(|p| (p.rate, p.equation)).unzip();
     Finding {
         throughput_bps: evidence.goodput,

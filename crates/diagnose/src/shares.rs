@@ -34,8 +34,31 @@ fn of(stream: &Stream, from: f64, to: f64) -> Option<Shares> {
         curve.slope(from, to).map(|us_a_second| (us_a_second / 1e6).clamp(0.0, 1.0))
     };
     let receive_window = clock(|s| s.rwnd_limited_us)?;
-    let send_buffer = clock(|s| s.sndbuf_limited_us)?.min(1.0 - receive_window);
-    let busy = clock(|s| s.busy_us)?.max(receive_window + send_buffer);
+    let send_buffer = clock(|s| s.sndbuf_limited_us)?;
+    Some(of_clocks(receive_window, send_buffer, clock(|s| s.busy_us)?))
+}
+
+/// Of what the clocks ran of a second, each 0 to 1.
+fn of_clocks(receive_window: f64, send_buffer: f64, busy: f64) -> Shares {
+    let send_buffer = send_buffer.min(1.0 - receive_window);
+    let busy = busy.max(receive_window + send_buffer);
     let network = busy - receive_window - send_buffer;
-    Some(Shares { application: 1.0 - busy, receive_window, send_buffer, network })
+    Shares { application: 1.0 - busy, receive_window, send_buffer, network }
+}
+
+/// The shares of the time between two samples of one connection, which add up to
+/// 1; `None` where no time passed. The clocks' resolution is a jiffy (1 to 10 ms).
+#[must_use]
+pub fn shares_between(earlier: &Sample, later: &Sample) -> Option<Shares> {
+    let seconds = later.t_s - earlier.t_s;
+    let clock = |read: fn(&Sample) -> u64| {
+        (read(later).saturating_sub(read(earlier)) as f64 / 1e6 / seconds).clamp(0.0, 1.0)
+    };
+    (seconds > 0.0).then(|| {
+        of_clocks(
+            clock(|s| s.rwnd_limited_us),
+            clock(|s| s.sndbuf_limited_us),
+            clock(|s| s.busy_us),
+        )
+    })
 }

@@ -29,6 +29,12 @@ pub fn network_namespace() -> Option<u64> {
     fs::metadata("/proc/thread-self/ns/net").ok().map(|file| file.ino())
 }
 
+/// The same of another process; `None` where there is none, or it is another user's.
+#[must_use]
+pub fn network_namespace_of(pid: u32) -> Option<u64> {
+    fs::metadata(format!("/proc/{pid}/ns/net")).ok().map(|file| file.ino())
+}
+
 /// All memory, in bytes (`MemTotal` of proc_meminfo(5)).
 #[must_use]
 pub fn memory_bytes() -> Option<u64> {

@@ -192,6 +192,24 @@ impl TcpInfo {
         Ok(Self::decode(&raw, length))
     }
 
+    /// The same from the struct's bytes, as socket diagnosis hands it over; what a
+    /// short one lacks is `None`, or zero where every kernel has it.
+    #[must_use]
+    pub fn from_bytes(bytes: &[u8]) -> Self {
+        let mut raw = Raw::default();
+        let length = bytes.len().min(size_of::<Raw>());
+        // SAFETY: both are at least `length` long and apart, and Raw is plain
+        // integers, so any bytes are valid.
+        unsafe {
+            std::ptr::copy_nonoverlapping(
+                bytes.as_ptr(),
+                std::ptr::from_mut(&mut raw).cast::<u8>(),
+                length,
+            );
+        }
+        Self::decode(&raw, length)
+    }
+
     /// `length` is how many bytes of `raw` the kernel filled.
     fn decode(raw: &Raw, length: usize) -> Self {
         macro_rules! told {
@@ -290,15 +308,19 @@ impl MemInfo {
     /// # Errors
     /// What `getsockopt` answered: the kernel is older than 4.12, or the socket closed.
     pub fn of(socket: &impl AsFd) -> io::Result<Self> {
-        // SK_MEMINFO_RMEM_ALLOC, RCVBUF, WMEM_ALLOC, SNDBUF come first of nine.
         let mut words = [0u32; 9];
         // SAFETY: an array of integers takes any bytes the kernel writes.
         let length = unsafe { get(socket, libc::SOL_SOCKET, libc::SO_MEMINFO, &mut words) }?;
         if length < 4 * size_of::<u32>() {
             return Err(io::Error::from(io::ErrorKind::UnexpectedEof));
         }
+        Ok(Self::from_words(words))
+    }
+
+    /// `SK_MEMINFO_RMEM_ALLOC`, `RCVBUF`, `WMEM_ALLOC`, `SNDBUF` come first of nine.
+    pub(crate) fn from_words(words: [u32; 9]) -> Self {
         let [receive_used, receive_buffer, send_used, send_buffer, ..] = words;
-        Ok(MemInfo { receive_used, receive_buffer, send_used, send_buffer })
+        MemInfo { receive_used, receive_buffer, send_used, send_buffer }
     }
 }
 
@@ -421,79 +443,4 @@ pub(crate) unsafe fn get<T>(
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use std::{
-        io::{Read, Write},
-        net::{TcpListener, TcpStream},
-    };
-
-    fn pair() -> (TcpStream, TcpStream) {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let near = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
-        (near, listener.accept().unwrap().0)
-    }
-
-    #[test]
-    fn the_layout_is_the_kernels() {
-        // Offsets of include/uapi/linux/tcp.h, where a slip would shift everything after it.
-        assert_eq!(offset_of!(Raw, rto), 8);
-        assert_eq!(offset_of!(Raw, pacing_rate), 104);
-        assert_eq!(offset_of!(Raw, delivery_rate), 160);
-        assert_eq!(offset_of!(Raw, delivered), 192);
-        assert_eq!(offset_of!(Raw, snd_wnd), 228);
-        assert_eq!(offset_of!(Raw, rcv_wnd), 232);
-        assert_eq!(size_of::<Raw>(), 248);
-    }
-
-    #[test]
-    fn a_live_connection_is_read() {
-        let (mut near, mut far) = pair();
-        near.write_all(&[7; 5000]).unwrap();
-        far.read_exact(&mut [0; 5000]).unwrap();
-        let info = TcpInfo::of(&near).unwrap();
-        assert_eq!(info.state, 1);
-        assert!(info.snd_mss > 500 && info.snd_cwnd > 0, "{info:?}");
-        assert!(info.snd_wscale <= 14 && info.rcv_wscale <= 14);
-        assert_eq!(info.snd_ssthresh, None);
-        assert_eq!(TcpInfo::of(&far).unwrap().bytes_received, Some(5000));
-        assert!(MemInfo::of(&far).unwrap().receive_buffer > 1000);
-    }
-
-    #[test]
-    fn an_old_kernels_short_answer_leaves_new_fields_unknown() {
-        let raw = Raw { min_rtt: 5, snd_wnd: 9, rtt: 7, wscales: 0xa7, flags: 3, ..Raw::default() };
-        let old = TcpInfo::decode(&raw, 104);
-        assert_eq!((old.rtt_us, old.min_rtt_us, old.snd_wnd, old.busy_us), (7, None, None, None));
-        assert_eq!((old.snd_wscale, old.rcv_wscale), (7, 10));
-        assert!(old.delivery_rate_app_limited);
-        // One byte short of snd_wnd, and just enough.
-        assert_eq!(TcpInfo::decode(&raw, 231).snd_wnd, None);
-        assert_eq!(TcpInfo::decode(&raw, 232).snd_wnd, Some(9));
-    }
-
-    #[test]
-    fn what_is_not_known_yet_is_not_a_number() {
-        let raw = Raw {
-            min_rtt: u32::MAX,
-            snd_ssthresh: INFINITE_SSTHRESH,
-            pacing_rate: u64::MAX,
-            ..Raw::default()
-        };
-        let info = TcpInfo::decode(&raw, size_of::<Raw>());
-        assert_eq!((info.min_rtt_us, info.snd_ssthresh, info.pacing_rate), (None, None, None));
-    }
-
-    #[test]
-    fn congestion_control_is_set_and_refused() {
-        let (near, _far) = pair();
-        set_congestion(&near, "reno").unwrap();
-        assert_eq!(congestion(&near).unwrap(), "reno");
-        for name in ["", "nonesuch", "a-name-that-is-much-too-long", "re\no"] {
-            let error = set_congestion(&near, name).unwrap_err();
-            assert!(matches!(error, CongestionError::Unknown { .. }), "{name}: {error}");
-            assert!(error.to_string().contains("reno"), "{error}");
-        }
-        assert!(TcpInfo::of(&std::net::UdpSocket::bind("127.0.0.1:0").unwrap()).is_err());
-    }
-}
+mod tests;

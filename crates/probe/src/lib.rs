@@ -33,6 +33,7 @@ pub use event::{
     StreamAddress, Summary,
 };
 pub use extra::Who;
+pub use sampling::{receiver_sample, sender_sample};
 pub use stop::StopFlag;
 
 /// The version told to the peer.

@@ -56,7 +56,8 @@ impl<T> Series<T> {
 
 /// The sending kernel's reading in the record's words. `written` counts what
 /// the program handed over, the cookie included as the kernel does.
-pub(crate) fn sender_sample(t_s: f64, written: u64, info: &TcpInfo) -> Sample {
+#[must_use]
+pub fn sender_sample(t_s: f64, written: u64, info: &TcpInfo) -> Sample {
     let mss = u64::from(info.snd_mss);
     let acked = info.bytes_acked.unwrap_or(0);
     Sample {
@@ -86,7 +87,8 @@ pub(crate) fn sender_sample(t_s: f64, written: u64, info: &TcpInfo) -> Sample {
 }
 
 /// The receiving side's reading in the record's words.
-pub(crate) fn receiver_sample(
+#[must_use]
+pub fn receiver_sample(
     t_s: f64,
     received: u64,
     info: Option<&TcpInfo>,

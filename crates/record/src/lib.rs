@@ -21,6 +21,7 @@ mod path;
 mod reach;
 mod sample;
 mod tuning;
+mod watch;
 
 pub use closed_loop::{LOOP_SCHEMA, LoopReport, PlanItem};
 pub use comparison::{Comparison, REPEAT_SCHEMA, RepeatReport, RepeatSummary, RunFigures};
@@ -39,6 +40,10 @@ pub use tuning::{
     Held, Holding, KeptFile, LeftOut, MemoryCost, Outcome, PlannedSetting, Standing, State,
     TUNE_APPLY_SCHEMA, TUNE_PLAN_SCHEMA, TUNE_ROLLBACK_SCHEMA, TUNE_STATUS_SCHEMA, TuneApplied,
     TunePlan, TuneStatus, TuneUndone, Undone, Written,
+};
+pub use watch::{
+    BbrView, ConnectionId, CounterChange, RECORDING_SCHEMA, RecordingHead, RecordingLine, Seen,
+    WATCH_SCHEMA, WatchReport, WatchedConnection,
 };
 
 use serde::{Deserialize, Serialize};
@@ -119,6 +124,10 @@ pub struct Stream {
     /// Whether the server sends on it.
     #[serde(default)]
     pub reverse: bool,
+    /// Whether it was only watched: a connection of some program, which may have
+    /// nothing more to send; a test's own sender always has.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub watched: bool,
     /// The congestion control the sender used, where known.
     pub congestion: Option<String>,
     /// Bytes the sender handed to its kernel.

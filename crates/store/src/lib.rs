@@ -5,8 +5,10 @@
 //! half of one, and an older file is lost only once the newer is complete.
 
 mod place;
+mod recording;
 
 pub use place::{WriteError, write};
+pub use recording::{Recorded, Recording, is_recording, load_recording};
 
 use record::{MEASUREMENT_SCHEMA, Measurement, REPEAT_SCHEMA, RepeatReport};
 use serde::Deserialize;
@@ -43,9 +45,21 @@ pub enum LoadError {
         /// What is wrong with it.
         why: String,
     },
+    /// A line of a recording is none.
+    #[error(
+        "{path} is no recording: line {number}: {why}; `longhaul watch --record FILE` writes them"
+    )]
+    Line {
+        /// The file.
+        path: PathBuf,
+        /// The line, from 1.
+        number: u64,
+        /// What is wrong with it.
+        why: String,
+    },
     /// It is of another version.
     #[error(
-        "{path} has schema '{schema}', and this version reads '{MEASUREMENT_SCHEMA}'; use the longhaul that wrote it"
+        "{path} has schema '{schema}', which this version does not read; use the longhaul that wrote it"
     )]
     Version {
         /// The file.

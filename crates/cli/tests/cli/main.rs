@@ -13,3 +13,4 @@ mod results;
 mod server;
 mod tools;
 mod tune;
+mod watch;

@@ -20,6 +20,7 @@ mod program;
 mod reach;
 mod tuning;
 mod user;
+mod watching;
 mod wire;
 
 use libtest_mimic::{Arguments, Completion, Trial};
@@ -114,6 +115,8 @@ fn trials(lab: bool, iperf3: bool, devices: bool) -> Vec<Trial> {
         ("killed_while_tuning", Needs::Root, tuning::killed_while_tuning),
         ("a_file_for_each_boot", Needs::Root, tuning::a_file_for_each_boot),
         ("a_labs_host_is_tuned", Needs::Nothing, tuning::a_labs_host_is_tuned),
+        ("a_small_window_is_seen", Needs::Nothing, watching::a_small_window_is_seen),
+        ("a_labs_host_is_watched", Needs::Nothing, watching::a_labs_host_is_watched),
         ("our_client_its_server", Needs::Iperf3, wire::our_client_its_server),
         ("its_client_our_server", Needs::Iperf3, wire::its_client_our_server),
     ];

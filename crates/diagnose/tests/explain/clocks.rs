@@ -1,8 +1,8 @@
 //! Limits that the kernel's clocks, the program or the processor show.
 
 use crate::build::{Flow, flow, path};
-use diagnose::explain;
-use record::Limit;
+use diagnose::{explain, shares_between};
+use record::{Limit, Sample};
 use units::BitRate;
 
 fn limit(flow: &Flow) -> Option<Limit> {
@@ -206,4 +206,56 @@ fn the_receiver_alone_tells_what_it_can() {
     let kept = alone(Flow { asked, ..flow(3.0, 173.0) });
     assert_eq!(kept.limit, Some(Limit::Application));
     assert!(kept.sentence.contains("asked for"), "{}", kept.sentence);
+}
+
+/// The same samples of a connection that was only watched: its program may have
+/// nothing more to send, and nothing is advised that only a test has.
+#[test]
+fn what_was_only_watched_is_judged_as_a_stranger() {
+    let seen = |flow: &Flow| {
+        let mut m = flow.measurement();
+        m.streams.iter_mut().for_each(|stream| stream.watched = true);
+        explain(&m)
+    };
+    let slow =
+        Flow { busy: 0.98, app_limited: true, unsent: 0, in_flight: 1 << 20, ..flow(20.0, 50.0) };
+    assert_eq!(limit(&slow), Some(Limit::SendBuffer), "our own always has more");
+    let finding = seen(&slow);
+    assert_eq!(finding.limit, Some(Limit::Application));
+    assert!(finding.sentence.contains("writes less"), "{}", finding.sentence);
+    let window = Flow { rwnd: 0.97, window: 1 << 16, ..flow(3.0, 173.0) };
+    let finding = seen(&window);
+    assert_eq!(finding.limit, Some(Limit::ReceiveWindow));
+    for word in ["receive window 97 % of the time", "64 KiB over 173 ms", "at most 3.03 Mbit/s"] {
+        assert!(finding.sentence.contains(word), "{}", finding.sentence);
+    }
+    for flow in [slow, window, flow(90.0, 20.0), Flow { sndbuf: 0.9, ..flow(3.0, 173.0) }] {
+        let sentence = seen(&flow).sentence;
+        for option in ["-w", "-b", "-C"] {
+            assert!(!sentence.contains(&format!("{option} ")), "{sentence}");
+        }
+        assert!(!sentence.contains("test") && sentence.len() < 160, "{sentence}");
+    }
+}
+
+#[test]
+fn two_samples_give_the_shares_between_them() {
+    let at = |t_s: f64, busy_us: u64, rwnd_limited_us: u64, sndbuf_limited_us: u64| Sample {
+        t_s,
+        busy_us,
+        rwnd_limited_us,
+        sndbuf_limited_us,
+        ..Sample::default()
+    };
+    let shares =
+        shares_between(&at(1.0, 5_000_000, 0, 7), &at(3.0, 6_500_000, 500_000, 200_007)).unwrap();
+    let close = |a: f64, b: f64| assert!((a - b).abs() < 1e-9, "{a} {b}");
+    close(shares.receive_window, 0.25);
+    close(shares.send_buffer, 0.1);
+    close(shares.network, 0.4);
+    close(shares.application, 0.25);
+    assert_eq!(shares_between(&at(1.0, 0, 0, 0), &at(1.0, 9, 9, 9)), None);
+    // Counters that fall or run faster than time give shares all the same.
+    let wild = shares_between(&at(0.0, 9, u64::MAX, 0), &at(1.0, u64::MAX, 0, u64::MAX)).unwrap();
+    close(wild.application + wild.network + wild.send_buffer + wild.receive_window, 1.0);
 }

@@ -124,6 +124,7 @@ fn any_stream() -> impl Strategy<Value = Stream> {
             }
             Stream {
                 reverse: false,
+                watched: long[0] % 3 == 0,
                 datagrams: None,
                 id: 1,
                 congestion: None,

@@ -10,6 +10,8 @@ const fn fg(colour: AnsiColor) -> Style {
 pub(super) const PLAIN: Style = Style::new();
 pub(super) const DIM: Style = Style::new().dimmed();
 pub(super) const STRONG: Style = Style::new().bold();
+/// The row at hand.
+pub(super) const MARKED: Style = Style::new().invert();
 pub(super) const GOOD: Style = fg(AnsiColor::Cyan).bold();
 pub(super) const WARN: Style = fg(AnsiColor::Yellow).bold();
 pub(super) const BAD: Style = fg(AnsiColor::Red).bold();

@@ -3,6 +3,7 @@
 use super::{
     Style, ink,
     line::{Line, block, labelled, wrap},
+    spark::steps,
 };
 use crate::words;
 use record::{Ping, PingReport, RoundTrips};
@@ -180,11 +181,7 @@ fn columns(probes: &[Ping], room: usize) -> Vec<Column> {
 }
 
 pub(super) fn curve(probes: &[Ping], style: &Style) -> Line {
-    let steps: &[char] = if style.unicode {
-        &['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█']
-    } else {
-        &['_', '.', ':', '-', '=', '+', '*', '#']
-    };
+    let steps = steps(style);
     let room = style.text_width().saturating_sub(COLUMN).clamp(1, CURVE);
     let columns = columns(probes, room);
     let known = columns.iter().filter_map(|column| match column {

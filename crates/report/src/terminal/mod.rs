@@ -8,6 +8,7 @@ mod canvas;
 mod doctor;
 mod find_rate;
 mod finding;
+mod follow;
 mod graph;
 mod ink;
 mod intervals;
@@ -20,14 +21,18 @@ mod repeats;
 mod route;
 mod shares;
 mod sheet;
+mod spark;
 mod summary;
 mod tuning;
 mod under_load;
+mod watch;
+mod watched;
 mod worksheet;
 
 pub use doctor::{doctor, doctor_commands};
 pub use find_rate::{find_rate, try_header, try_row};
 pub use finding::{finding, notes};
+pub use follow::follow;
 pub use intervals::{Counted, Interval, RowId, Way, interval_header, interval_row, totals};
 pub use latency::{Answer, Answered, answer, round_trips};
 pub use plan::plan;
@@ -39,6 +44,8 @@ pub use sheet::sheet;
 pub use summary::{path, summary};
 pub use tuning::{tune_plan, tune_status, tuned, untuned};
 pub use under_load::under_load;
+pub use watch::{Room, watch};
+pub use watched::{Watched, watched};
 pub use worksheet::worksheet;
 
 /// Running text is hard to read in longer lines, and tables fall apart.

@@ -9,3 +9,4 @@ mod reading;
 mod sheets;
 mod synthetic;
 mod terminal;
+mod watching;
