@@ -15,6 +15,7 @@
 //! | which cause it was | `judge`, and `network` for what the clocks cannot tell |
 //! | what the equation of that cause gives | `predict` |
 //! | in plain words | `sentence` |
+//! | what would help, and how much | `remedy` |
 //! | UDP, which has no clocks | `datagrams` |
 //!
 //! Beside that: what a load adds to round trips ([`latency`]), and what several
@@ -27,10 +28,13 @@ mod judge;
 pub mod latency;
 mod network;
 mod predict;
+mod remedy;
 pub mod repeats;
 mod sentence;
 mod shares;
 mod steady;
+
+pub use remedy::Goal;
 
 use evidence::Evidence;
 use record::{Direction, Finding, Measurement, Protocol};
@@ -44,6 +48,13 @@ use record::{Direction, Finding, Measurement, Protocol};
 /// hand for every stream; throughput and sentence are always there.
 #[must_use]
 pub fn explain(m: &Measurement) -> Finding {
+    explain_for(m, Goal::of_path(m))
+}
+
+/// The same, with remedies for a path of which the rate and the round trip are
+/// given, for want of a known path.
+#[must_use]
+pub fn explain_for(m: &Measurement, goal: Option<Goal>) -> Finding {
     let there;
     let m = if m.spec.direction == Direction::Both {
         there = m.one_way(false);
@@ -65,6 +76,7 @@ pub fn explain(m: &Measurement) -> Finding {
             min_rtt: None,
             loaded_rtt: None,
             sentence,
+            remedies: Vec::new(),
         };
     }
     let shares = shares::over(m, evidence.steady.from_s, evidence.steady.to_s);
@@ -83,5 +95,7 @@ pub fn explain(m: &Measurement) -> Finding {
         min_rtt: evidence.min_rtt,
         loaded_rtt: evidence.loaded_rtt,
         sentence,
+        remedies: limit
+            .map_or_else(Vec::new, |limit| remedy::of(limit, goal.as_ref(), m, &evidence)),
     }
 }

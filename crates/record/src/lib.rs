@@ -18,8 +18,10 @@ mod latency;
 mod millis;
 mod path;
 mod reach;
+mod remedy;
 mod sample;
 mod tuning;
+mod verified;
 
 pub use closed_loop::{LOOP_SCHEMA, LoopReport, PlanItem};
 pub use comparison::{Comparison, REPEAT_SCHEMA, RepeatReport, RepeatSummary, RunFigures};
@@ -29,11 +31,15 @@ pub use finding::{Finding, Limit, Shares, Steady};
 pub use latency::{LatencyPhase, LatencyProbe, LatencyUnderLoad};
 pub use path::{Achieved, Asked, AskedWay, Drops, Lateness, PathChange, PathReport};
 pub use reach::{Hop, PING_SCHEMA, Ping, PingReport, RoundTrips, TRACE_SCHEMA, TraceReport};
+pub use remedy::{Remedy, RemedyPlace};
 pub use sample::{ReceiverSample, Sample};
 pub use tuning::{
     Held, Holding, KeptFile, LeftOut, MemoryCost, Outcome, PlannedSetting, Standing, State,
     TUNE_APPLY_SCHEMA, TUNE_PLAN_SCHEMA, TUNE_ROLLBACK_SCHEMA, TUNE_STATUS_SCHEMA, TuneApplied,
     TunePlan, TuneStatus, TuneUndone, Undone, Written,
+};
+pub use verified::{
+    FarEndNeeds, StepVerdict, StepWay, VERIFY_SCHEMA, VerifyGoal, VerifyReport, VerifyStep,
 };
 
 use serde::{Deserialize, Serialize};

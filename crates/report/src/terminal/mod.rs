@@ -22,6 +22,7 @@ mod sheet;
 mod summary;
 mod tuning;
 mod under_load;
+mod verified;
 mod worksheet;
 
 pub use find_rate::{find_rate, try_header, try_row};
@@ -37,6 +38,7 @@ pub use sheet::sheet;
 pub use summary::{path, summary};
 pub use tuning::{tune_plan, tune_status, tuned, untuned};
 pub use under_load::under_load;
+pub use verified::{verified, verify_plan, verify_step};
 pub use worksheet::worksheet;
 
 /// Running text is hard to read in longer lines, and tables fall apart.
