@@ -27,6 +27,7 @@ peers:
 # The promised figures that depend on the machine, beside what they are here.
 bench:
 	$(CARGO) bench --locked -p longhaul-verify --bench lab
+	$(CARGO) bench --locked -p longhaul-verify --bench remedy
 	$(CARGO) bench --locked -p longhaul --bench measure
 
 # The lab beside Linux netem, the demo and the lab's tests, on a stock Debian

@@ -18,6 +18,7 @@ mod program;
 mod reach;
 mod tuning;
 mod user;
+mod verify;
 mod wire;
 
 use libtest_mimic::{Arguments, Trial};
@@ -54,7 +55,7 @@ fn main() {
 }
 
 fn trials(lab: bool, iperf3: bool, devices: bool) -> Vec<Trial> {
-    let tests: [(&str, Needs, fn()); 48] = [
+    let tests: [(&str, Needs, fn()); 50] = [
         ("the_loop_closes", Needs::Nothing, closed_loop::the_loop_closes),
         (
             "listed_losses_are_counted_exactly",
@@ -109,6 +110,8 @@ fn trials(lab: bool, iperf3: bool, devices: bool) -> Vec<Trial> {
         ("killed_while_tuning", Needs::Root, tuning::killed_while_tuning),
         ("a_file_for_each_boot", Needs::Root, tuning::a_file_for_each_boot),
         ("a_labs_host_is_tuned", Needs::Nothing, tuning::a_labs_host_is_tuned),
+        ("what_helps_is_kept", Needs::Nothing, verify::what_helps_is_kept),
+        ("what_is_broken_off_is_put_back", Needs::Nothing, verify::what_is_broken_off_is_put_back),
         ("our_client_its_server", Needs::Iperf3, wire::our_client_its_server),
         ("its_client_our_server", Needs::Iperf3, wire::its_client_our_server),
     ];

@@ -177,7 +177,8 @@ pub fn verified(report: &VerifyReport, undo: &str, style: &Style) -> String {
     if report.first.is_empty() {
         lines.extend(row(style, "Goodput", "not measured"));
     }
-    let count = format!("{kept} of {} steps", report.steps.len());
+    let plural = if report.steps.len() == 1 { "" } else { "s" };
+    let count = format!("{kept} of {} step{plural}", report.steps.len());
     let text = match kept {
         0 => format!("{count}; all settings are as they were"),
         _ => format!("{count}; until the next boot (longhaul tune apply --persist is for longer)"),
@@ -215,4 +216,172 @@ fn holds(finding: &Finding, style: &Style) -> Vec<Line> {
         COLUMN,
         (ink::PLAIN, &format!("{name}: {}", finding.sentence)),
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use record::{
+        Comparison, FarEndNeeds, Limit, Shares, Steady, VERIFY_SCHEMA, VerifyReport, Written,
+    };
+    use units::Rtt;
+
+    fn styles() -> impl Iterator<Item = Style> {
+        [1, 40, 80, 200]
+            .into_iter()
+            .flat_map(|width| [true, false].map(|unicode| Style { colour: false, width, unicode }))
+    }
+
+    fn fits(text: &str, style: &Style) {
+        for line in text.lines() {
+            assert!(line.chars().count() <= style.width, "{}: {line}", style.width);
+            assert!(style.unicode || line.is_ascii(), "{line}");
+            assert_eq!(line, line.trim_end());
+        }
+    }
+
+    fn summed(mbit: f64) -> RepeatSummary {
+        RepeatSummary {
+            count: 3,
+            median_bps: Some(mbit * 1e6),
+            mean_bps: Some(mbit * 1e6),
+            min_bps: None,
+            max_bps: None,
+            mean_low_bps: Some(mbit * 0.99e6),
+            mean_high_bps: Some(mbit * 1.01e6),
+            confidence: 0.95,
+            variation: None,
+            two_groups: false,
+            warnings: vec!["the runs disagree".to_owned()],
+        }
+    }
+
+    fn finding(mbit: f64) -> Finding {
+        Finding {
+            throughput_bps: BitRate::from_bps_f64(mbit * 1e6),
+            average_bps: BitRate::ZERO,
+            steady: Steady { from_s: 0.0, to_s: 1.0 },
+            predicted_bps: None,
+            equation: None,
+            limit: Some(Limit::SendBuffer),
+            shares: Some(Shares::default()),
+            min_rtt: None,
+            loaded_rtt: None,
+            sentence: "Send buffer limited … of the time.".to_owned(),
+            remedies: vec![],
+        }
+    }
+
+    fn step(verdict: StepVerdict, direction: Direction) -> VerifyStep {
+        let comparison = Comparison {
+            method: "runs".to_owned(),
+            baseline_count: 3,
+            baseline_bps: 3e6,
+            count: 3,
+            now_bps: 90e6,
+            difference_bps: 87e6,
+            difference_share: Some(29.0),
+            low_bps: None,
+            high_bps: None,
+            confidence: 0.95,
+            p: None,
+            real: Some(true),
+            sentence: "It is really faster.".to_owned(),
+        };
+        let way = |direction| StepWay {
+            direction,
+            before: vec![],
+            before_summary: summed(3.0),
+            after: vec![],
+            after_summary: summed(90.0),
+            comparison: comparison.clone(),
+            predicted_bps: Some(BitRate::from_bps(96_000_000)),
+            prediction: String::new(),
+            of_predicted_gain: Some(87.0 / 93.0),
+        };
+        VerifyStep {
+            name: "buffers".to_owned(),
+            settings: vec![],
+            written: vec![Written {
+                key: "net.ipv4.tcp_wmem".to_owned(),
+                before: "1 2 3".to_owned(),
+                now: "4 5 6".to_owned(),
+                outcome: Outcome::Set,
+                note: String::new(),
+            }],
+            not_put_back: vec![],
+            ways: vec![way(Direction::Forward), way(direction)],
+            verdict,
+            because: "It is really faster … by µ.".to_owned(),
+            journal: None,
+        }
+    }
+
+    #[test]
+    fn every_end_of_a_step_is_told_and_fits() {
+        use StepVerdict::{Interrupted, Kept, RolledBack, Skipped, Stuck};
+        let wide = Style { colour: false, width: 200, unicode: true };
+        for (verdict, says) in [
+            (Kept, "buffers: kept"),
+            (RolledBack, "buffers: rolled back"),
+            (Skipped, "buffers: skipped"),
+            (Interrupted, "buffers: interrupted, rolled back"),
+            (Stuck, "buffers: not all put back"),
+        ] {
+            let step = step(verdict, Direction::Reverse);
+            for style in styles() {
+                fits(&verify_step(&step, &style), &style);
+            }
+            let text = verify_step(&step, &wide);
+            assert!(text.starts_with(says) && text.contains("from the server"), "{text}");
+            assert!(text.contains("predicted +93 Mbit/s, 94 % of it"), "{text}");
+        }
+    }
+
+    #[test]
+    fn the_end_says_what_stays_and_what_is_left_to_others() {
+        let goal = VerifyGoal {
+            rate_bps: BitRate::from_bps(100_000_000),
+            rate_from: "the speed of eth0".to_owned(),
+            rtt: Rtt::from_micros(173_000),
+            rtt_from: "measured".to_owned(),
+        };
+        let report = VerifyReport {
+            schema: VERIFY_SCHEMA.to_owned(),
+            version: String::new(),
+            target: "far.example".to_owned(),
+            goal: goal.clone(),
+            repeats: 3,
+            seconds: 18.0,
+            first: vec![finding(3.0)],
+            last: vec![finding(90.0)],
+            steps: vec![step(StepVerdict::Kept, Direction::Forward)],
+            far_end: vec![FarEndNeeds {
+                direction: Direction::Forward,
+                command: "sysctl -w net.ipv4.tcp_rmem=\"4 5 6\"".to_owned(),
+                expects_bps: None,
+                why: "it is not known".to_owned(),
+            }],
+            interrupted: true,
+            notes: vec!["a note that is long enough to be wrapped at forty columns".to_owned()],
+        };
+        for style in styles() {
+            fits(&verified(&report, "longhaul tune rollback", &style), &style);
+            fits(&verify_plan(&goal, &[("buffers", &[])], (6, 18.0), &style), &style);
+        }
+        let wide = Style { colour: false, width: 200, unicode: true };
+        let text = verified(&report, "longhaul tune rollback", &wide);
+        for part in [
+            "3 Mbit/s before, 90 Mbit/s now: 30.00 times as much",
+            "1 of 1 step;",
+            "on far.example: sysctl -w net.ipv4.tcp_rmem=",
+            "longhaul tune rollback",
+            "interrupted",
+        ] {
+            assert!(text.contains(part), "{part}: {text}");
+        }
+        let text = verify_plan(&goal, &[("buffers", &[])], (6, 18.0), &wide);
+        assert!(text.contains("100 Mbit/s (the speed of eth0) over 173 ms (measured)"), "{text}");
+        assert!(text.contains("1 step; 6 tests of 18 s, about 2 min"), "{text}");
+    }
 }
