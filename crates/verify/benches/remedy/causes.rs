@@ -57,8 +57,8 @@ pub(crate) const ALL: [Cause; 15] = [
         )
     },
     Cause {
-        commands: ["sysctl -w net.ipv4.tcp_wmem=\"4096 16384 131072\"", TUNED[1]],
-        ..cause("send buffer", Limit::SendBuffer, "rate=100mbit,rtt=100ms", 15.0)
+        commands: ["sysctl -w net.ipv4.tcp_wmem=\"4096 16384 65536\"", TUNED[1]],
+        ..cause("send buffer", Limit::SendBuffer, "rate=100mbit,rtt=200ms", 20.0)
     },
     Cause {
         commands: [
