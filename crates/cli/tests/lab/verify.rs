@@ -66,3 +66,13 @@ pub(crate) fn what_is_broken_off_is_put_back() {
     assert_eq!(values, ["4096\t16384\t32768"; 2], "{}", ended.stderr);
     assert!(ended.stderr.contains("interrupted"), "{}", ended.stderr);
 }
+
+/// The route of a lab's host names one; what is asked with `-C` counts more.
+pub(crate) fn a_test_has_the_congestion_control_it_asked_for() {
+    let server = format!("{LONGHAUL} server --one-off");
+    let test = [LONGHAUL, "test", "server", "-C", "reno", "-t", "1", "--json"];
+    let ended = lab_with(LINK, &["--server", &server], &test);
+    assert!(worked(&ended, 0), "{ended:?}");
+    let report: Value = serde_json::from_str(&ended.stdout).unwrap();
+    assert_eq!(report["streams"][0]["congestion"], "reno", "{report}");
+}
