@@ -110,6 +110,11 @@ fn trials(lab: bool, iperf3: bool, devices: bool) -> Vec<Trial> {
         ("killed_while_tuning", Needs::Root, tuning::killed_while_tuning),
         ("a_file_for_each_boot", Needs::Root, tuning::a_file_for_each_boot),
         ("a_labs_host_is_tuned", Needs::Nothing, tuning::a_labs_host_is_tuned),
+        (
+            "a_test_has_the_congestion_control_it_asked_for",
+            Needs::Nothing,
+            verify::a_test_has_the_congestion_control_it_asked_for,
+        ),
         ("what_helps_is_kept", Needs::Nothing, verify::what_helps_is_kept),
         ("what_is_broken_off_is_put_back", Needs::Nothing, verify::what_is_broken_off_is_put_back),
         ("our_client_its_server", Needs::Iperf3, wire::our_client_its_server),
