@@ -17,6 +17,7 @@
 //! | how sure that is | `confidence` |
 //! | what the equation of that cause gives | `predict` |
 //! | in plain words | `sentence`; of a connection that was only watched, `brief` |
+//! | what would help, and how much | `remedy` |
 //! | UDP, which has no clocks | `datagrams` |
 //!
 //! Beside that: what a load adds to round trips ([`latency`]), and what several
@@ -32,11 +33,13 @@ pub mod latency;
 mod network;
 mod predict;
 mod receiver;
+mod remedy;
 pub mod repeats;
 mod sentence;
 mod shares;
 mod steady;
 
+pub use remedy::Goal;
 pub use shares::shares_between;
 
 use evidence::Evidence;
@@ -52,6 +55,13 @@ use record::{Confidence, Direction, Finding, Limit, Measurement, Protocol};
 /// sentence are always there.
 #[must_use]
 pub fn explain(m: &Measurement) -> Finding {
+    explain_for(m, Goal::of_path(m))
+}
+
+/// The same, with remedies for a path of which the rate and the round trip are
+/// given, for want of a known path.
+#[must_use]
+pub fn explain_for(m: &Measurement, goal: Option<Goal>) -> Finding {
     let there;
     let m = if m.spec.direction == Direction::Both {
         there = m.one_way(false);
@@ -74,6 +84,7 @@ pub fn explain(m: &Measurement) -> Finding {
             min_rtt: None,
             loaded_rtt: None,
             sentence,
+            remedies: Vec::new(),
         };
     }
     let shares = shares::over(m, evidence.steady.from_s, evidence.steady.to_s);
@@ -100,5 +111,7 @@ pub fn explain(m: &Measurement) -> Finding {
         min_rtt: evidence.min_rtt,
         loaded_rtt: evidence.loaded_rtt,
         sentence,
+        remedies: limit
+            .map_or_else(Vec::new, |limit| remedy::of(limit, goal.as_ref(), m, &evidence)),
     }
 }

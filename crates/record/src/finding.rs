@@ -1,5 +1,6 @@
 //! What limited a transfer, in numbers and one sentence.
 
+use crate::Remedy;
 use serde::{Deserialize, Serialize};
 use units::{BitRate, Rtt};
 
@@ -122,4 +123,7 @@ pub struct Finding {
     pub loaded_rtt: Option<Rtt>,
     /// The verdict in one sentence.
     pub sentence: String,
+    /// What would help, where the path is known well enough to say.
+    #[serde(default)]
+    pub remedies: Vec<Remedy>,
 }

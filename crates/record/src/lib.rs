@@ -19,8 +19,10 @@ mod latency;
 mod millis;
 mod path;
 mod reach;
+mod remedy;
 mod sample;
 mod tuning;
+mod verified;
 mod watch;
 
 pub use closed_loop::{LOOP_SCHEMA, LoopReport, PlanItem};
@@ -35,11 +37,15 @@ pub use finding::{Confidence, Finding, Limit, Shares, Steady};
 pub use latency::{LatencyPhase, LatencyProbe, LatencyUnderLoad};
 pub use path::{Achieved, Asked, AskedWay, Drops, Lateness, PathChange, PathReport};
 pub use reach::{Hop, PING_SCHEMA, Ping, PingReport, RoundTrips, TRACE_SCHEMA, TraceReport};
+pub use remedy::{Remedy, RemedyPlace};
 pub use sample::{ReceiverSample, Sample};
 pub use tuning::{
     Held, Holding, KeptFile, LeftOut, MemoryCost, Outcome, PlannedSetting, Standing, State,
     TUNE_APPLY_SCHEMA, TUNE_PLAN_SCHEMA, TUNE_ROLLBACK_SCHEMA, TUNE_STATUS_SCHEMA, TuneApplied,
     TunePlan, TuneStatus, TuneUndone, Undone, Written,
+};
+pub use verified::{
+    FarEndNeeds, StepVerdict, StepWay, VERIFY_SCHEMA, VerifyGoal, VerifyReport, VerifyStep,
 };
 pub use watch::{
     BbrView, ConnectionId, CounterChange, RECORDING_SCHEMA, RecordingHead, RecordingLine, Seen,

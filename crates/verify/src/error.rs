@@ -2,8 +2,9 @@
 
 use lab::LabError;
 use probe::ProbeError;
+use record::Undone;
 use std::io;
-use tune::{PlanError, TuneError};
+use tune::{LedgerError, PlanError, TuneError};
 use units::ByteCount;
 
 /// Why the loop could not be closed.
@@ -43,4 +44,42 @@ pub enum VerifyError {
     /// Stopped by the user.
     #[error("interrupted; nothing is left behind")]
     Interrupted,
+    /// Stopped by the user before a setting was touched.
+    #[error("interrupted; nothing was changed")]
+    Untouched,
+    /// A test failed while steps were tried.
+    #[error("{source}; {}", kept_words(*.kept))]
+    Test {
+        /// Why.
+        source: ProbeError,
+        /// Steps that stay applied.
+        kept: usize,
+    },
+    /// A setting could not be tried.
+    #[error(transparent)]
+    Ledger(#[from] LedgerError),
+    /// What was before could not be put back.
+    #[error("{0}; longhaul tune rollback tries again")]
+    Stuck(String),
+    /// The server's end knows the round trip and does not tell.
+    #[error(
+        "the round trip cannot be had from this server, which does not share its samples; give \
+         --rtt (longhaul ping measures it)"
+    )]
+    NoRoundTrip,
+}
+
+fn kept_words(kept: usize) -> String {
+    match kept {
+        0 => "all settings are as they were".to_owned(),
+        1 => "one step that helped is kept, all else is as it was".to_owned(),
+        many => format!("{many} steps that helped are kept, all else is as it was"),
+    }
+}
+
+impl VerifyError {
+    pub(crate) fn stuck(left: &[Undone]) -> Self {
+        let each = |one: &Undone| format!("{} was not put back: {}", one.key, one.note);
+        VerifyError::Stuck(left.iter().map(each).collect::<Vec<_>>().join("; "))
+    }
 }

@@ -10,8 +10,12 @@
 //! [`Experiment::window`] asks for, and the same transfer after the settings
 //! that [`tune::plan`] computed were applied. Each is judged against what its
 //! own equation predicts.
+//!
+//! [`steps`] closes it over a real path, for the host at hand: settings are
+//! tried in groups, measured with and without, and kept where they helped.
 
 mod error;
+pub mod steps;
 mod transfer;
 mod window;
 

@@ -1,7 +1,7 @@
 //! `longhaul test`: one transfer to a server, and what limited it.
 
 mod baseline;
-mod crossed;
+pub(super) mod crossed;
 mod extras;
 mod find_rate;
 mod latency;
@@ -178,7 +178,7 @@ fn ports(text: &str) -> Result<RangeInclusive<u16>, String> {
 }
 
 /// Seconds as iperf3 takes them, or a time with its unit.
-fn seconds(text: &str) -> Result<f64, String> {
+pub(super) fn seconds(text: &str) -> Result<f64, String> {
     if let Ok(plain) = text.parse::<f64>() {
         return if plain.is_finite() && plain > 0.0 {
             Ok(plain)

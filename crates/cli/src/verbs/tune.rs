@@ -5,6 +5,7 @@ mod goal;
 mod in_lab;
 mod rollback;
 mod state;
+mod verify;
 
 use crate::console::Console;
 use crate::failure::{DONE, Failure, Outcome};
@@ -39,6 +40,7 @@ Examples:
   longhaul tune plan --rate 10gbit --rtt 200ms       what this host lacks for it; changes nothing
   longhaul tune plan --profile data-transfer-node-10g
   sudo longhaul tune apply --rate 10gbit --rtt 200ms --yes
+  sudo longhaul tune verify --to server --rate 1gbit     in steps, each measured
   sudo longhaul tune status
   sudo longhaul tune rollback --yes                  everything as it was before
 
@@ -51,6 +53,7 @@ enum What {
     Apply(apply::ApplyArgs),
     Rollback(rollback::RollbackArgs),
     Status(rollback::StatusArgs),
+    Verify(verify::VerifyArgs),
 }
 
 /// Show what this host needs, as a diff with reasons, memory and risks
@@ -79,6 +82,11 @@ pub(crate) fn run(args: &TuneArgs, console: &mut Console) -> Outcome {
         Some(folder) => Ok(folder.clone()),
         None => state::folder().map(|folder| folder.join("tune")),
     };
+    // Inside a lab we were told where the journals are.
+    let undo = match &args.journals {
+        Some(_) => "longhaul tune rollback, with the same --in-lab",
+        None => "longhaul tune rollback",
+    };
     match &args.what {
         What::Plan(PlanArgs { goal }) => {
             let plan = advise(goal)?;
@@ -87,14 +95,8 @@ pub(crate) fn run(args: &TuneArgs, console: &mut Console) -> Outcome {
             console.print(&text);
             Ok(DONE)
         }
-        What::Apply(apply) => {
-            // Inside a lab we were told where the journals are.
-            let undo = match &args.journals {
-                Some(_) => "longhaul tune rollback, with the same --in-lab",
-                None => "longhaul tune rollback",
-            };
-            apply::run(apply, &journals()?, args.json, undo, console)
-        }
+        What::Apply(apply) => apply::run(apply, &journals()?, args.json, undo, console),
+        What::Verify(verify) => verify::run(verify, &journals()?, args.json, undo, console),
         What::Rollback(rollback) => rollback::run(rollback, &journals()?, args.json, console),
         What::Status(_) => rollback::status(&journals()?, args.json, console),
     }

@@ -90,6 +90,19 @@ fn a_damaged_journal_is_refused() {
 }
 
 #[test]
+fn a_server_that_is_not_there_is_one_line() {
+    let state = tempfile::tempdir().unwrap();
+    // Port 1 (tcpmux) is nobody's any more.
+    let words = ["verify", "--to", "127.0.0.1", "-p", "1", "--rate", "1gbit", "--yes"];
+    let output = tune(state.path(), &words);
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    let last = said.lines().last().unwrap();
+    assert!(last.contains("127.0.0.1") && last.contains("as they were"), "{said}");
+    assert!(output.stdout.is_empty());
+}
+
+#[test]
 fn wrong_usage_is_one_line() {
     for (arguments, says) in [
         (&["tune", "plan"][..], "--rate"),
@@ -102,6 +115,12 @@ fn wrong_usage_is_one_line() {
         (&["tune", "plan", "--profile", "server", "--rate", "1gbit"], "cannot be used with"),
         (&["tune", "rollback", "--force"], "--yes"),
         (&["tune", "apply", "--profile", "server", "--persist", "--in-lab", "x"], "--persist"),
+        (&["tune", "verify", "--rate", "1gbit"], "--to"),
+        // The loopback has no speed.
+        (&["tune", "verify", "--to", "127.0.0.1"], "give --rate"),
+        (&["tune", "verify", "--to", "127.0.0.1", "--rate", "0"], "rate of zero"),
+        (&["tune", "verify", "--to", "127.0.0.1", "--repeat", "1"], "2..=20"),
+        (&["tune", "verify", "--to", "127.0.0.1", "-R", "--both"], "cannot be used with"),
         (&["tune", "status", "--in-lab", "no-such-lab:host"], "no"),
     ] {
         let output = run(arguments);

@@ -20,6 +20,7 @@ mod program;
 mod reach;
 mod tuning;
 mod user;
+mod verify;
 mod watching;
 mod wire;
 
@@ -58,7 +59,7 @@ fn main() {
 }
 
 fn trials(lab: bool, iperf3: bool, devices: bool) -> Vec<Trial> {
-    let tests: [(&str, Needs, fn()); 50] = [
+    let tests: [(&str, Needs, fn()); 53] = [
         ("the_loop_closes", Needs::Nothing, closed_loop::the_loop_closes),
         (
             "listed_losses_are_counted_exactly",
@@ -117,6 +118,13 @@ fn trials(lab: bool, iperf3: bool, devices: bool) -> Vec<Trial> {
         ("a_labs_host_is_tuned", Needs::Nothing, tuning::a_labs_host_is_tuned),
         ("a_small_window_is_seen", Needs::Nothing, watching::a_small_window_is_seen),
         ("a_labs_host_is_watched", Needs::Nothing, watching::a_labs_host_is_watched),
+        (
+            "a_test_has_the_congestion_control_it_asked_for",
+            Needs::Nothing,
+            verify::a_test_has_the_congestion_control_it_asked_for,
+        ),
+        ("what_helps_is_kept", Needs::Nothing, verify::what_helps_is_kept),
+        ("what_is_broken_off_is_put_back", Needs::Nothing, verify::what_is_broken_off_is_put_back),
         ("our_client_its_server", Needs::Iperf3, wire::our_client_its_server),
         ("its_client_our_server", Needs::Iperf3, wire::its_client_our_server),
     ];

@@ -5,3 +5,4 @@ mod build;
 mod clocks;
 mod degenerate;
 mod network;
+mod remedies;

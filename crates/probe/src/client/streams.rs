@@ -83,6 +83,11 @@ impl Opener<'_> {
             }
             Ok(labelled)
         })?;
+        if let Some(name) = config.congestion.as_ref().filter(|_| self.sending) {
+            // Connecting puts the one in its place that the route names, if it
+            // does (`tcp_ca_dst_init`), as the routes of a lab's hosts do.
+            tcp_info::set_congestion(&socket, name)?;
+        }
         if let Some(rate) = self.paced() {
             // Where the kernel cannot, our own pacing still holds the average.
             let _ = host::socket::set_max_pacing_rate(&socket, rate);

@@ -6,7 +6,7 @@ use super::{
     shares,
 };
 use crate::words;
-use record::Finding;
+use record::{Finding, Remedy, RemedyPlace};
 
 /// Where values stand beside their labels.
 const COLUMN: usize = 14;
@@ -69,7 +69,22 @@ fn numbers(finding: &Finding, style: &Style, indent: usize) -> Vec<Line> {
         (None, Some(loaded)) => lines.extend(row("round trip", &format!("{loaded} under load"))),
         (None, None) => {}
     }
+    lines.extend(finding.remedies.iter().flat_map(|one| row("remedy", &remedy(one))));
     lines
+}
+
+/// `on the receiver: sysctl …; to be expected: 96.5 Mbit/s, the path …`.
+fn remedy(one: &Remedy) -> String {
+    let place = match one.place {
+        RemedyPlace::Sender => "on the sender: ",
+        RemedyPlace::Receiver => "on the receiver: ",
+        RemedyPlace::Call => "test with ",
+    };
+    let promise = match one.expects_bps {
+        Some(rate) => format!("to be expected: {rate}, {}", one.why),
+        None => one.why.clone(),
+    };
+    format!("{place}{}; {promise}", one.command)
 }
 
 /// What the tool noticed, one note below the other; empty where there is none.

@@ -150,6 +150,7 @@ pub(crate) fn before() -> (Measurement, Finding) {
                    sender filled the window, then waited most of each 173 ms round trip for \
                    permission to go on. The window held it for 97 % of the time."
             .to_owned(),
+        remedies: vec![],
     };
     (measurement(65_535.0, 10.0, 1), finding)
 }
@@ -177,6 +178,7 @@ pub(crate) fn after() -> (Measurement, Finding) {
         sentence: "The bottleneck is full: 96.1 of the 96.5 Mbit/s of payload that fit through \
                    a 100 Mbit/s link. A standing queue adds 168 ms to each round trip."
             .to_owned(),
+        remedies: vec![],
     };
     let mut measurement = measurement(6_291_456.0, 10.0, 1);
     measurement.notes.push("net.ipv4.tcp_rmem was raised for this test".to_owned());

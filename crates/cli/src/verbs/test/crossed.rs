@@ -22,20 +22,7 @@ impl Counters {
     /// Of the interface over which `peer` is reached from `local`; `None` where
     /// the system does not tell.
     pub(super) fn towards(peer: IpAddr, local: IpAddr) -> Option<Self> {
-        let device = if peer == local || peer.is_loopback() {
-            "lo".to_owned()
-        } else {
-            match peer {
-                IpAddr::V4(peer) => {
-                    let table = fs::read_to_string("/proc/net/route").ok()?;
-                    way_v4(&table, u32::from(peer))?
-                }
-                IpAddr::V6(peer) => {
-                    let table = fs::read_to_string("/proc/net/ipv6_route").ok()?;
-                    way_v6(&table, peer)?
-                }
-            }
-        };
+        let device = device_towards(peer, local)?;
         let bytes = bytes(&fs::read_to_string("/proc/net/dev").ok()?, &device)?;
         Some(Counters { device, bytes })
     }
@@ -47,6 +34,18 @@ impl Counters {
         let passes = if self.device == "lo" { 2.0 } else { 1.0 };
         let others = now.checked_sub(self.bytes)? as f64 - passes * own(measurement);
         Some(others.max(0.0) as u64)
+    }
+}
+
+/// The interface over which `peer` is reached from `local`; `None` where the
+/// system does not tell.
+pub(in crate::verbs) fn device_towards(peer: IpAddr, local: IpAddr) -> Option<String> {
+    if peer == local || peer.is_loopback() {
+        return Some("lo".to_owned());
+    }
+    match peer {
+        IpAddr::V4(peer) => way_v4(&fs::read_to_string("/proc/net/route").ok()?, u32::from(peer)),
+        IpAddr::V6(peer) => way_v6(&fs::read_to_string("/proc/net/ipv6_route").ok()?, peer),
     }
 }
 

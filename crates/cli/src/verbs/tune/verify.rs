@@ -1,0 +1,270 @@
+//! `tune verify`.
+
+use super::apply::{asked, failed, locked};
+use super::{json, ledger};
+use crate::console::Console;
+use crate::failure::{DONE, FAILED, Failure, Outcome};
+use crate::verbs::test::{crossed, seconds};
+use crate::{console, stop};
+use clap::{Args, value_parser};
+use host::identity;
+use probe::client::{self, ClientConfig, Family};
+use probe::{Event, ProbeError, StopFlag};
+use record::{Direction, Measurement, StepVerdict, VerifyReport};
+use report::terminal;
+use std::net::{IpAddr, ToSocketAddrs, UdpSocket};
+use std::path::Path;
+use std::thread;
+use std::time::Duration;
+use tune::Lock;
+use units::{BitRate, ByteCount, Rtt};
+use verify::VerifyError;
+use verify::steps::{Job, Prepared, StepEvent, World};
+
+/// Try this host's settings in steps, measure each, keep what helps
+///
+/// HOST runs `longhaul server` (or iperf3, which tells less). Each step is tested without
+/// it and with it in turn; it stays where the difference is real (Welch's t test, 95 %) and
+/// 2 % at least, and is put back otherwise. Nothing is changed at HOST: what is missing
+/// there is printed as a command.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct VerifyArgs {
+    /// The server to measure to
+    #[arg(long, value_name = "HOST")]
+    to: String,
+    /// The server's port
+    #[arg(long, short, default_value_t = 5201, value_parser = value_parser!(u16).range(1..))]
+    port: u16,
+    /// The path's rate: 1gbit [the speed of the interface]
+    #[arg(long)]
+    rate: Option<BitRate>,
+    /// The path's round trip: 200ms [measured]
+    #[arg(long)]
+    rtt: Option<Rtt>,
+    /// Measure what the server sends, and the receiving side of this host
+    #[arg(long, short = 'R')]
+    reverse: bool,
+    /// Measure both directions, one after the other
+    #[arg(long, conflicts_with = "reverse")]
+    both: bool,
+    /// Tests without a step and with it, each, 2 to 20
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = value_parser!(u32).range(2..=20))]
+    repeat: u32,
+    /// Length of a test [100 round trips, 10 to 60 s]
+    #[arg(long, short, value_name = "SECONDS", value_parser = seconds)]
+    time: Option<f64>,
+    /// Parallel connections that share the rate
+    #[arg(long, short = 'P', value_name = "N", default_value_t = 1)]
+    #[arg(value_parser = value_parser!(u32).range(1..=128))]
+    streams: u32,
+    /// Also try this congestion control: bbr, cubic
+    #[arg(long, value_name = "NAME")]
+    congestion: Option<String>,
+    /// Only IPv4
+    #[arg(short = '4', long = "ipv4", conflicts_with = "ipv6")]
+    ipv4: bool,
+    /// Only IPv6
+    #[arg(short = '6', long = "ipv6")]
+    ipv6: bool,
+    /// A word that admits to a server with --tokens; LONGHAUL_TOKEN hides it from others
+    #[arg(long, value_name = "WORD")]
+    token: Option<String>,
+    /// Do not ask
+    #[arg(long, short)]
+    yes: bool,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  sudo longhaul tune verify --to server --rate 1gbit
+  sudo longhaul tune verify --to server --rate 10gbit --rtt 200ms --both --yes
+  sudo longhaul tune verify --to server --rate 1gbit --congestion bbr --repeat 5
+  longhaul tune verify --to server --rate 100mbit --yes --in-lab client
+  longhaul lab run --link rate=50mbit,rtt=100ms --sysctl 'net.ipv4.tcp_wmem=4096 16384 262144' \\
+      --server 'longhaul server' -- longhaul tune verify --to server --rate 50mbit --yes
+
+Ctrl-C puts the step under way back and says what is kept; after a kill, longhaul tune
+rollback does. It measures at full rate: not on a path that others need at the time.";
+
+pub(super) fn run(
+    args: &VerifyArgs,
+    journals: &Path,
+    as_json: bool,
+    undo: &str,
+    console: &mut Console,
+) -> Outcome {
+    let job = job(args)?;
+    let stop = stop::on_signals();
+    let ledger = ledger(journals);
+    // From the first test on, or a plan of somebody else's could slip between.
+    let lock = Lock::take(journals).map_err(locked)?;
+    let mut here = Here { console, stop: &stop, as_json, begun: false, length: 0.0 };
+    let prepared = Prepared::new(job, &ledger, &mut here).map_err(refused)?;
+    // Before anything is asked: it may not be possible at all.
+    prepared.rehearse(&ledger).map_err(failed)?;
+    here.length = prepared.seconds;
+    let steps: Vec<_> = prepared.steps.iter().map(|one| (one.name, &*one.settings)).collect();
+    let takes = (prepared.tests(), prepared.seconds);
+    here.show(|style| terminal::verify_plan(&prepared.goal, &steps, takes, style));
+    if !args.yes && !steps.is_empty() && !asked("Try these steps?")? {
+        here.console.say("nothing was changed");
+        return Ok(FAILED);
+    }
+    let report = prepared.run(&ledger, &lock, &mut here);
+    here.console.clear();
+    let report = report.map_err(refused)?;
+    let text = if as_json { json(&report)? } else { end(&report, undo, here.console) };
+    here.console.print(&text);
+    let stuck = report.steps.iter().any(|step| step.verdict == StepVerdict::Stuck);
+    if report.interrupted {
+        console::complain("interrupted; the step under way was put back");
+    }
+    Ok(if stuck || report.interrupted { FAILED } else { DONE })
+}
+
+fn end(report: &VerifyReport, undo: &str, console: &Console) -> String {
+    format!("\n{}", terminal::verified(report, undo, &console.out))
+}
+
+fn job(args: &VerifyArgs) -> Result<Job, Failure> {
+    if args.rate == Some(BitRate::ZERO) {
+        return Err(Failure::usage("a rate of zero needs no tuning; such as --rate 10gbit"));
+    }
+    if args.rtt == Some(Rtt::ZERO) {
+        return Err(Failure::usage("a round trip of zero needs no window; leave --rtt out"));
+    }
+    let family = match (args.ipv4, args.ipv6) {
+        (true, _) => Family::V4,
+        (_, true) => Family::V6,
+        _ => Family::Any,
+    };
+    let rate = match args.rate {
+        Some(rate) => (rate, "asked".to_owned()),
+        None => interface(&args.to, args.port).ok_or_else(|| {
+            Failure::usage(
+                "the interface towards the server does not tell its speed; give --rate 1gbit, or \
+                 what the path has",
+            )
+        })?,
+    };
+    Ok(Job {
+        client: ClientConfig {
+            ports: args.port..=args.port,
+            family,
+            streams: args.streams,
+            token: args.token.clone().or_else(|| std::env::var("LONGHAUL_TOKEN").ok()),
+            ..ClientConfig::new(&args.to)
+        },
+        directions: match (args.both, args.reverse) {
+            (true, _) => vec![Direction::Forward, Direction::Reverse],
+            (_, true) => vec![Direction::Reverse],
+            _ => vec![Direction::Forward],
+        },
+        repeats: args.repeat,
+        seconds: args.time,
+        rate,
+        rtt: args.rtt,
+        congestion: args.congestion.clone(),
+        memory: identity::memory_bytes().map(ByteCount::from_bytes),
+    })
+}
+
+/// The speed of the interface towards a host, without a packet; `None` of one
+/// that is no hardware's, whose speed says nothing.
+fn interface(host: &str, port: u16) -> Option<(BitRate, String)> {
+    let peer = (host, port).to_socket_addrs().ok()?.next()?;
+    let any: IpAddr = if peer.is_ipv4() { [0; 4].into() } else { [0u16; 8].into() };
+    let socket = UdpSocket::bind((any, 0)).ok()?;
+    socket.connect(peer).ok()?;
+    let device = crossed::device_towards(peer.ip(), socket.local_addr().ok()?.ip())?;
+    let folder = Path::new("/sys/class/net").join(&device);
+    if !folder.join("device").exists() {
+        return None;
+    }
+    // In Mbit/s; -1 where there is no link (sysfs-class-net).
+    let text = std::fs::read_to_string(folder.join("speed")).ok()?;
+    let mbit: u64 = text.trim().parse().ok().filter(|mbit| *mbit > 0)?;
+    Some((BitRate::from_bps(mbit.checked_mul(1_000_000)?), format!("the speed of {device}")))
+}
+
+fn refused(error: VerifyError) -> Failure {
+    match error {
+        VerifyError::Test { ref source, .. } if source.is_usage() => Failure::usage(error),
+        VerifyError::Plan(_) | VerifyError::NoRoundTrip => Failure::usage(error),
+        VerifyError::Ledger(error) => failed(error),
+        other => Failure::work(other),
+    }
+}
+
+/// Between two tests: queues run empty, and an iperf3 server listens again.
+const PAUSE: Duration = Duration::from_millis(500);
+
+/// This machine, its terminal and the user at it.
+struct Here<'a> {
+    console: &'a mut Console,
+    stop: &'a StopFlag,
+    as_json: bool,
+    /// Whether a test has been.
+    begun: bool,
+    length: f64,
+}
+
+impl Here<'_> {
+    /// A part of the result where it is read by people, else nothing.
+    fn show(&mut self, draw: impl FnOnce(&terminal::Style) -> String) {
+        if !self.as_json {
+            let style = self.console.out;
+            self.console.print(&draw(&style));
+        }
+    }
+}
+
+impl World for Here<'_> {
+    fn measure(&mut self, config: &ClientConfig) -> Result<Measurement, ProbeError> {
+        if std::mem::replace(&mut self.begun, true) {
+            thread::sleep(PAUSE);
+        }
+        let (mut rates, style) = (Vec::new(), self.console.err);
+        let length = config.seconds;
+        let (console, stop) = (&mut *self.console, self.stop);
+        let report = client::run(
+            config,
+            &mut |event| {
+                if let Event::Interval(interval) = event {
+                    rates.push(interval.arrival_rate.unwrap_or(interval.rate));
+                    console.live(&terminal::progress(interval.to_s, Some(length), &rates, &style));
+                }
+            },
+            stop,
+        )?;
+        Ok(report.measurement)
+    }
+
+    fn tell(&mut self, event: &StepEvent<'_>) {
+        match event {
+            StepEvent::Glance => self.console.say("measuring the round trip"),
+            StepEvent::Begins { number, of, name, .. } => {
+                self.console.step(&format!("Step {number} of {of}: {name}"));
+            }
+            StepEvent::Test { with, direction, number, of } => {
+                let how = if *with { "with it" } else { "without it" };
+                let way = if *direction == Direction::Reverse { ", reverse" } else { "" };
+                let width = of.to_string().len();
+                self.console
+                    .say(&format!("test {number:width$} of {of}, {how}{way}: {} s", self.length));
+            }
+            StepEvent::Tested(run) => {
+                let limit = run.limit.map_or(String::new(), |l| format!(", {}", l.name()));
+                self.console.say(&format!("  {}{limit}", run.throughput_bps));
+            }
+            StepEvent::Ended(step) => {
+                self.show(|style| format!("\n{}", terminal::verify_step(step, style)));
+            }
+        }
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.stop.is_raised()
+    }
+}

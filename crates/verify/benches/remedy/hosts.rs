@@ -1,0 +1,118 @@
+//! A lab's pair of hosts: one transfer between them, and commands on either.
+
+use crate::Fallible;
+use lab::{Lab, LabHost, Options};
+use probe::client::{self, ClientConfig};
+use probe::server::{Server, ServerConfig};
+use probe::{ServerEvent, StopFlag};
+use record::{Measurement, Remedy, RemedyPlace};
+use std::process::Command;
+use std::time::Duration;
+use topology::{PathSpec, Plan};
+use units::{BitRate, ByteCount};
+
+/// A run that was not valid is tried so often again.
+const AGAIN: u32 = 3;
+
+/// What two hosts are like and how they transfer.
+#[derive(Clone)]
+pub(crate) struct Pair {
+    pub(crate) link: PathSpec,
+    /// Settings of the client, which sends unless the test is reversed, and of the server.
+    pub(crate) commands: [Vec<String>; 2],
+    pub(crate) config: ClientConfig,
+}
+
+impl Pair {
+    pub(crate) fn new(link: &str, seconds: f64) -> Fallible<Self> {
+        let config = ClientConfig {
+            seconds,
+            sample_every: Duration::from_millis(50),
+            watch_load: Duration::ZERO,
+            ..ClientConfig::new("")
+        };
+        Ok(Pair { link: link.parse()?, commands: [Vec::new(), Vec::new()], config })
+    }
+
+    /// One transfer, over a path that the machine could carry. The last of
+    /// those that were not valid counts where none was.
+    pub(crate) fn measure(&self) -> Fallible<Measurement> {
+        let mut tried = 0;
+        loop {
+            let measurement = self.once()?;
+            let path = measurement.path.as_ref().ok_or("a lab knows its path")?;
+            tried += 1;
+            if path.valid || tried > AGAIN {
+                return Ok(measurement);
+            }
+            println!("  not valid, again: {}", path.reasons.join("; "));
+        }
+    }
+
+    fn once(&self) -> Fallible<Measurement> {
+        let plan = Plan::pair(self.link.clone(), "cubic", &[], false);
+        let lab = Lab::start(&plan, Options::default())?;
+        for (host, commands) in [lab.client(), lab.server()].into_iter().zip(&self.commands) {
+            commands.iter().try_for_each(|command| shell(host, command))?;
+        }
+        lab.begin();
+        let measurement = transfer(&lab, &self.config)?;
+        let path = lab.finish()?.into_path();
+        Ok(Measurement { path: Some(path), ..measurement })
+    }
+
+    /// The same with a remedy applied as it is printed.
+    pub(crate) fn with(&self, remedy: &Remedy) -> Fallible<Self> {
+        let mut pair = self.clone();
+        let reverse = self.config.direction == record::Direction::Reverse;
+        match remedy.place {
+            RemedyPlace::Sender => pair.commands[usize::from(reverse)].push(remedy.command.clone()),
+            RemedyPlace::Receiver => {
+                pair.commands[usize::from(!reverse)].push(remedy.command.clone());
+            }
+            RemedyPlace::Call => pair.call(&remedy.command)?,
+        }
+        Ok(pair)
+    }
+
+    fn call(&mut self, options: &str) -> Fallible<()> {
+        let config = &mut self.config;
+        match options.split_once(' ').ok_or("an option and its value")? {
+            ("-w", size) => config.window = Some(size.parse::<ByteCount>()?),
+            ("-b", rate) => config.rate = Some(rate.parse::<BitRate>()?),
+            ("-t", seconds) => config.seconds = seconds.parse()?,
+            ("-P", streams) => config.streams = streams.parse()?,
+            ("-C", name) => config.congestion = Some(name.to_owned()),
+            ("no", "-b") => config.rate = None,
+            ("no", "--fq-rate") => config.fq_rate = None,
+            _ => return Err(format!("nobody can type '{options}'").into()),
+        }
+        Ok(())
+    }
+}
+
+fn shell(host: &LabHost, command: &str) -> Fallible<()> {
+    let run = || Command::new("sh").args(["-c", command]).output();
+    let output = host.namespace.run(run)??;
+    if output.status.success() {
+        return Ok(());
+    }
+    Err(format!("{command}: {}", String::from_utf8_lossy(&output.stderr).trim()).into())
+}
+
+fn transfer(lab: &Lab, config: &ClientConfig) -> Fallible<Measurement> {
+    let [client, server] = [lab.client(), lab.server()].map(|host| &host.namespace);
+    let config = ClientConfig { host: lab.server().ipv4.to_string(), ..config.clone() };
+    let settings = ServerConfig { one_off: true, ..ServerConfig::default() };
+    let listening = server.run(|| Server::bind(&settings))??;
+    let served = StopFlag::new();
+    let report = std::thread::scope(|scope| {
+        let serving = scope.spawn(|| server.run(|| listening.serve(&served, &|_: ServerEvent| ())));
+        let report = client.run(|| client::run(&config, &mut |_| (), &StopFlag::new()));
+        served.raise();
+        // The client's own failure tells more than the server's.
+        let _ = serving.join();
+        report
+    });
+    Ok(report??.measurement)
+}

@@ -1,0 +1,103 @@
+//! The published cases: hosts as they were, tuned by nothing but what the
+//! findings print, one remedy after the other.
+
+use crate::causes::short;
+use crate::hosts::Pair;
+use crate::{Fallible, KEPT};
+use record::{Finding, Limit};
+use units::BitRate;
+
+/// Buffers as a case found them, and how that must be explained.
+pub(crate) struct Seed {
+    pub(crate) name: &'static str,
+    link: &'static str,
+    /// `tcp_rmem` and `tcp_wmem` of both hosts.
+    buffers: [&'static str; 2],
+    /// What may be named as its limit.
+    limits: &'static [Limit],
+    /// Length of a test, in seconds.
+    seconds: f64,
+}
+
+/// 64 KiB and 128 KiB of window are about 107 kB and 214 kB of buffer (0.61).
+pub(crate) const ALL: [Seed; 4] = [
+    Seed {
+        name: "seed0-64KiB",
+        link: "rate=100mbit,rtt=173ms",
+        buffers: ["4096 107437 107437", "4096 16384 4194304"],
+        limits: &[Limit::ReceiveWindow],
+        seconds: 20.0,
+    },
+    Seed {
+        name: "seed0-128KiB",
+        link: "rate=100mbit,rtt=173ms",
+        buffers: ["4096 131072 214873", "4096 16384 4194304"],
+        limits: &[Limit::ReceiveWindow],
+        seconds: 20.0,
+    },
+    Seed {
+        name: "seed2-defaults",
+        link: "rate=1gbit,rtt=200ms",
+        buffers: ["4096 131072 6291456", "4096 16384 4194304"],
+        limits: &[Limit::ReceiveWindow, Limit::SendBuffer],
+        seconds: 40.0,
+    },
+    Seed {
+        name: "seed3-200ms",
+        link: "rate=2.5gbit,rtt=200ms",
+        buffers: ["4096 131072 4194304", "4096 16384 4194304"],
+        limits: &[Limit::ReceiveWindow, Limit::SendBuffer],
+        seconds: 60.0,
+    },
+];
+
+/// Remedies at most, one after the other.
+const ROUNDS: usize = 4;
+
+/// The steady share of what the path carries in the end.
+pub(crate) fn hold(seed: &Seed) -> Fallible<()> {
+    let mut pair = Pair::new(seed.link, seed.seconds)?;
+    let [rmem, wmem] = seed.buffers;
+    for commands in &mut pair.commands {
+        commands.push(format!("sysctl -w net.ipv4.tcp_rmem=\"{rmem}\""));
+        commands.push(format!("sysctl -w net.ipv4.tcp_wmem=\"{wmem}\""));
+    }
+    // The rate over the path's, in packets of 1448 of 1500 bytes.
+    let most = pair.link.rate().ok_or("the path has a rate")?.scaled(1448.0 / 1500.0);
+    let mut first = true;
+    for _ in 0..=ROUNDS {
+        let measurement = pair.measure()?;
+        let valid = measurement.path.as_ref().is_some_and(|path| path.valid);
+        let finding = diagnose::explain(&measurement);
+        told(seed, &finding, most, first, valid);
+        let promising = finding.remedies.iter().find(|one| one.expects_bps.is_some());
+        let Some(remedy) = promising else { return Ok(()) };
+        println!("    {}", remedy.command);
+        pair = pair.with(remedy)?;
+        first = false;
+    }
+    Err("the remedies come to no end".into())
+}
+
+fn told(seed: &Seed, finding: &Finding, most: BitRate, first: bool, valid: bool) {
+    let rate = finding.throughput_bps;
+    let share = rate.as_f64() / most.as_f64();
+    let limit = finding.limit.map_or("nothing", Limit::name);
+    let last = finding.remedies.iter().all(|one| one.expects_bps.is_none());
+    let right = !first || finding.limit.is_some_and(|limit| seed.limits.contains(&limit));
+    let verdict = match (right, last) {
+        (false, _) => "NOT KEPT: diagnosed otherwise",
+        (true, true) if share >= KEPT => "kept",
+        (true, true) => "NOT KEPT",
+        (true, false) => "goes on",
+    };
+    let [before, now] =
+        if first { [short(rate), String::new()] } else { [String::new(), short(rate)] };
+    let doubt = if valid { "" } else { "; NOT VALID" };
+    println!(
+        "{:<46} {before:>11} {:>11} {now:>11}  {limit}, {:.1} % of the path: {verdict}{doubt}",
+        seed.name,
+        "",
+        share * 100.0
+    );
+}

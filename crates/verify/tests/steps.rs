@@ -1,0 +1,365 @@
+//! Steps on a host made of a map, over a path made of a formula: kept where
+//! they help, put back where they do not, and wherever the run ends.
+
+#![expect(clippy::unwrap_used, reason = "in a test an unwrap is an assertion")]
+
+use probe::ProbeError;
+use probe::client::ClientConfig;
+use record::{
+    Direction, HostFacts, Measurement, ReceiverSample, Sample, StepVerdict, Stream, TestSpec,
+    VerifyReport,
+};
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::io;
+use std::path::Path;
+use tune::{Identity, Ledger, Lock, PERSISTED, Settings, ThisHost};
+use units::{BitRate, Rtt};
+use verify::VerifyError;
+use verify::steps::{Job, Prepared, StepEvent, World};
+
+/// Settings of which nothing but buffers and two switches need a change.
+struct Host(RefCell<BTreeMap<String, String>>);
+
+const WMEM: &str = "net.ipv4.tcp_wmem";
+
+impl Host {
+    fn new() -> Self {
+        let values = [
+            ("net.ipv4.tcp_rmem", "4096 131072 6291456"),
+            (WMEM, "4096 16384 4194304"),
+            ("net.core.rmem_max", "4194304"),
+            ("net.core.wmem_max", "4194304"),
+            ("net.core.default_qdisc", "pfifo_fast"),
+            ("net.ipv4.tcp_window_scaling", "1"),
+            ("net.ipv4.tcp_timestamps", "1"),
+            ("net.ipv4.tcp_sack", "1"),
+            ("net.ipv4.tcp_moderate_rcvbuf", "1"),
+            ("net.ipv4.tcp_no_metrics_save", "0"),
+            ("net.ipv4.tcp_mtu_probing", "0"),
+            ("net.ipv4.tcp_congestion_control", "cubic"),
+            ("net.ipv4.tcp_available_congestion_control", "reno cubic bbr"),
+        ];
+        Host(RefCell::new(values.map(|(key, value)| (key.to_owned(), value.to_owned())).into()))
+    }
+
+    fn all(&self) -> BTreeMap<String, String> {
+        self.0.borrow().clone()
+    }
+
+    fn most(&self, key: &str) -> u64 {
+        self.read(key).unwrap().split(' ').next_back().unwrap().parse().unwrap()
+    }
+}
+
+impl Settings for Host {
+    fn read(&self, key: &str) -> io::Result<String> {
+        self.0.borrow().get(key).cloned().ok_or_else(|| io::ErrorKind::NotFound.into())
+    }
+
+    fn write(&self, key: &str, value: &str) -> io::Result<()> {
+        self.0.borrow_mut().insert(key.to_owned(), value.to_owned());
+        Ok(())
+    }
+
+    fn may_write(&self, _: &str) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// What a test gives in Mbit/s: of the host, the direction and the test's number.
+type Rate<'a> = &'a dyn Fn(&Host, Direction, u32) -> Result<f64, ()>;
+
+struct Paths<'a> {
+    host: &'a Host,
+    path: Rate<'a>,
+    tests: u32,
+    /// The test during which the user presses Ctrl-C.
+    stop_at: u32,
+    with: Vec<bool>,
+}
+
+impl World for Paths<'_> {
+    fn measure(&mut self, config: &ClientConfig) -> Result<Measurement, ProbeError> {
+        self.tests += 1;
+        let mbit = (self.path)(self.host, config.direction, self.tests).map_err(|()| {
+            ProbeError::Setting { what: "the server".into(), remedy: "it is gone".into() }
+        })?;
+        Ok(measurement(mbit * 1e6, config))
+    }
+
+    fn tell(&mut self, event: &StepEvent<'_>) {
+        if let StepEvent::Test { with, .. } = event {
+            self.with.push(*with);
+        }
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.tests >= self.stop_at
+    }
+}
+
+/// A steady transfer that a full send buffer holds all of the time, over 100 ms.
+fn measurement(bps: f64, config: &ClientConfig) -> Measurement {
+    let mut stream = Stream { id: 1, congestion: Some("cubic".into()), ..Stream::default() };
+    for step in 0..=100u32 {
+        let t_s = f64::from(step) / 10.0;
+        let bytes = (t_s * bps / 8.0) as u64;
+        stream.receiver.push(ReceiverSample {
+            t_s,
+            received_bytes: bytes,
+            window_bytes: Some(64 << 20),
+            buffer_bytes: None,
+        });
+        stream.sender.push(Sample {
+            t_s,
+            acked_bytes: bytes,
+            delivered_bytes: bytes,
+            written_bytes: bytes + 1_000_000,
+            mss_bytes: 1448,
+            cwnd_bytes: 4 << 20,
+            in_flight_bytes: 1 << 20,
+            peer_window_bytes: Some(64 << 20),
+            rtt_us: 100_000,
+            min_rtt_us: Some(100_000),
+            busy_us: (t_s * 1e6) as u64,
+            sndbuf_limited_us: (t_s * 1e6) as u64,
+            ..Sample::default()
+        });
+    }
+    stream.received_bytes = (bps * 10.0 / 8.0) as u64;
+    (stream.received_seconds, stream.sent_seconds) = (10.0, 10.0);
+    Measurement {
+        schema: record::MEASUREMENT_SCHEMA.to_owned(),
+        version: "0".to_owned(),
+        started_unix_s: 0,
+        spec: TestSpec {
+            target: config.host.clone(),
+            port: 5201,
+            protocol: record::Protocol::Tcp,
+            direction: config.direction,
+            seconds: 10.0,
+            streams: 1,
+            window_bytes: None,
+            rate_bps: None,
+            congestion: None,
+        },
+        host: HostFacts::default(),
+        peer: "longhaul".to_owned(),
+        path: None,
+        streams: vec![stream],
+        sender_cpu: None,
+        receiver_cpu: None,
+        notes: vec![],
+        latency: None,
+    }
+}
+
+fn job(directions: &[Direction]) -> Job {
+    Job {
+        client: ClientConfig::new("server"),
+        directions: directions.to_vec(),
+        repeats: 3,
+        seconds: None,
+        rate: (BitRate::from_bps(1_000_000_000), "asked".to_owned()),
+        rtt: None,
+        congestion: None,
+        memory: None,
+    }
+}
+
+struct Ended {
+    result: Result<VerifyReport, VerifyError>,
+    journals: usize,
+    with: Vec<bool>,
+}
+
+fn run(host: &Host, job: Job, stop_at: u32, path: Rate<'_>) -> Ended {
+    let folder = tempfile::tempdir().unwrap();
+    let ledger = Ledger {
+        settings: host,
+        disk: &ThisHost,
+        folder: folder.path(),
+        persisted: Path::new(PERSISTED),
+        here: Identity::here(),
+        now_s: 0,
+    };
+    let lock = Lock::take(folder.path()).unwrap();
+    let mut world = Paths { host, path, tests: 0, stop_at, with: Vec::new() };
+    let result = Prepared::new(job, &ledger, &mut world)
+        .and_then(|prepared| prepared.run(&ledger, &lock, &mut world));
+    let names = std::fs::read_dir(folder.path()).unwrap().map(|e| e.unwrap().file_name());
+    let journals = names.filter(|name| name.to_string_lossy().ends_with(".journal")).count();
+    Ended { result, journals, with: world.with }
+}
+
+/// 30 Mbit/s, ten times as much once the send buffer is larger, and a little
+/// noise of each test's own.
+fn buffers_matter(host: &Host, direction: Direction, test: u32) -> Result<f64, ()> {
+    let noise = f64::from(test * 7 % 5) * 0.1;
+    let large = host.most(WMEM) > 4 << 20 && direction == Direction::Forward;
+    Ok(if large { 300.0 } else { 30.0 } + noise)
+}
+
+const NEVER: u32 = u32::MAX;
+
+#[test]
+fn what_helps_stays_and_what_does_not_goes() {
+    let host = Host::new();
+    let before = host.all();
+    let ended = run(&host, job(&[Direction::Forward]), NEVER, &buffers_matter);
+    let report = ended.result.unwrap();
+    let verdicts: Vec<_> = report.steps.iter().map(|s| (s.name.as_str(), s.verdict)).collect();
+    assert_eq!(
+        verdicts,
+        [("buffers", StepVerdict::Kept), ("manners", StepVerdict::RolledBack)],
+        "{report:?}"
+    );
+    assert_eq!(ended.journals, 1);
+    let changed: Vec<String> = host
+        .all()
+        .into_iter()
+        .filter(|(key, value)| before[key] != *value)
+        .map(|(key, _)| key)
+        .collect();
+    // A test that this host sends shows nothing of what it receives with.
+    assert_eq!(changed, ["net.core.wmem_max", WMEM]);
+    assert!(report.notes.iter().any(|note| note.contains("tcp_rmem") && note.contains("-R")));
+    assert!(report.notes.iter().any(|note| note.contains("default_qdisc")));
+    let way = &report.steps[0].ways[0];
+    assert_eq!((way.before.len(), way.after.len(), way.comparison.real), (3, 3, Some(true)));
+    // 1 Gbit/s in segments of 1448 of 1500 bytes.
+    assert_eq!(way.predicted_bps.unwrap().bps() / 1_000_000, 965);
+    assert!((way.of_predicted_gain.unwrap() - 270.0 / 935.0).abs() < 0.01, "{way:?}");
+    assert_eq!(report.goal.rtt, Rtt::from_micros(100_000));
+    assert_eq!(ended.with, [false, true, true, false, false, true].repeat(2));
+    assert!(report.last[0].throughput_bps.as_f64() > 9.0 * report.first[0].throughput_bps.as_f64());
+}
+
+#[test]
+fn what_hurts_or_drifts_is_put_back() {
+    let slower = |host: &Host, _, test: u32| {
+        let large = host.most(WMEM) > 4 << 20;
+        Ok(if large { 20.0 } else { 30.0 } + f64::from(test % 3) * 0.1)
+    };
+    let drifts = |_: &Host, _, test: u32| Ok(30.0 + f64::from(test) * 3.0);
+    let same = |_: &Host, _, _| Ok(30.0);
+    let slightly = |host: &Host, _, _| Ok(if host.most(WMEM) > 4 << 20 { 30.3 } else { 30.0 });
+    let paths: [(Rate<'_>, &str); 4] = [
+        (&slower, "really slower"),
+        (&drifts, "No real difference"),
+        (&same, "No real difference"),
+        (&slightly, "under 2 %"),
+    ];
+    for (path, says) in paths {
+        let host = Host::new();
+        let before = host.all();
+        let ended = run(&host, job(&[Direction::Forward]), NEVER, path);
+        let report = ended.result.unwrap();
+        assert!(report.steps.iter().all(|s| s.verdict == StepVerdict::RolledBack), "{report:?}");
+        assert!(report.steps[0].because.contains(says), "{}", report.steps[0].because);
+        assert_eq!((host.all(), ended.journals), (before, 0));
+    }
+}
+
+#[test]
+fn both_directions_have_a_say() {
+    let both = [Direction::Forward, Direction::Reverse];
+    let host = Host::new();
+    let report = run(&host, job(&both), NEVER, &buffers_matter).result.unwrap();
+    assert_eq!(report.steps[0].verdict, StepVerdict::Kept);
+    assert!(host.most("net.ipv4.tcp_rmem") > 6_291_456, "with both, both are tried");
+    // What the server sends is held by its own buffer: that is for it to change.
+    assert!(report.far_end[0].command.starts_with("sysctl -w net.ipv4.tcp_wmem="));
+    let worse_back = |host: &Host, direction, _| {
+        let large = host.most(WMEM) > 4 << 20;
+        Ok(match (large, direction) {
+            (true, Direction::Forward) => 300.0,
+            (true, _) => 10.0,
+            _ => 30.0,
+        })
+    };
+    let host = Host::new();
+    let report = run(&host, job(&both), NEVER, &worse_back).result.unwrap();
+    assert_eq!(report.steps[0].verdict, StepVerdict::RolledBack);
+}
+
+#[test]
+fn wherever_it_is_stopped_the_step_under_way_goes() {
+    // The first test asks for the round trip; 2 to 7 try the buffers.
+    for stop_at in 1..14 {
+        let host = Host::new();
+        let before = host.all();
+        let ended = run(&host, job(&[Direction::Forward]), stop_at, &buffers_matter);
+        if stop_at == 1 {
+            assert!(matches!(ended.result, Err(VerifyError::Untouched)));
+        } else {
+            let report = ended.result.unwrap();
+            assert!(report.interrupted || stop_at > 13, "{stop_at}");
+            let kept = report.steps.iter().any(|step| step.verdict == StepVerdict::Kept);
+            assert_eq!(kept, stop_at > 7, "{stop_at}: {report:?}");
+            if kept {
+                assert_eq!(ended.journals, 1, "{stop_at}");
+                continue;
+            }
+        }
+        assert_eq!((host.all(), ended.journals), (before, 0), "{stop_at}");
+    }
+}
+
+#[test]
+fn a_server_that_goes_leaves_the_host_as_it_was() {
+    for gone in 2..14 {
+        let path = move |host: &Host, direction, test| {
+            if test >= gone { Err(()) } else { buffers_matter(host, direction, test) }
+        };
+        let host = Host::new();
+        let before = host.all();
+        let ended = run(&host, job(&[Direction::Forward]), NEVER, &path);
+        let error = ended.result.unwrap_err();
+        let kept = gone > 7;
+        assert!(matches!(error, VerifyError::Test { kept: n, .. } if n == usize::from(kept)));
+        assert_eq!(ended.journals, usize::from(kept), "{gone}");
+        assert_eq!(host.all() == before, !kept, "{gone}");
+    }
+    // One failure is borne: a server may be busy for a moment.
+    let once = |host: &Host, direction, test| {
+        if test == 4 { Err(()) } else { buffers_matter(host, direction, test) }
+    };
+    let report = run(&Host::new(), job(&[Direction::Forward]), NEVER, &once).result.unwrap();
+    assert_eq!(report.steps[0].verdict, StepVerdict::Kept);
+}
+
+#[test]
+fn what_someone_else_set_meanwhile_is_left() {
+    let meddled = |host: &Host, direction, test| {
+        if test == 4 {
+            host.write(WMEM, "4096 16384 5000000").unwrap();
+        }
+        buffers_matter(host, direction, test)
+    };
+    let host = Host::new();
+    let ended = run(&host, job(&[Direction::Forward]), NEVER, &meddled);
+    let said = ended.result.unwrap_err().to_string();
+    assert!(said.contains(WMEM) && said.contains("someone else"), "{said}");
+    assert_eq!(host.read(WMEM).unwrap(), "4096 16384 5000000");
+    assert_eq!(ended.journals, 1, "what was before is not forgotten");
+}
+
+#[test]
+fn a_host_that_lacks_nothing_is_only_measured() {
+    let host = Host::new();
+    for (key, value) in [
+        (WMEM, "4096 16384 2000000000"),
+        ("net.core.wmem_max", "2000000000"),
+        ("net.ipv4.tcp_no_metrics_save", "1"),
+        ("net.ipv4.tcp_mtu_probing", "1"),
+    ] {
+        host.write(key, value).unwrap();
+    }
+    let before = host.all();
+    let ended = run(&host, job(&[Direction::Forward]), NEVER, &buffers_matter);
+    let report = ended.result.unwrap();
+    assert!(report.steps.is_empty() && report.last.len() == 1, "{report:?}");
+    assert_eq!((host.all(), ended.journals, ended.with), (before, 0, vec![false]));
+}
