@@ -110,6 +110,7 @@ fn measurement(bps: f64, config: &ClientConfig) -> Measurement {
             received_bytes: bytes,
             window_bytes: Some(64 << 20),
             buffer_bytes: None,
+            min_rtt_us: None,
         });
         stream.sender.push(Sample {
             t_s,
