@@ -264,6 +264,7 @@ mod tests {
             predicted_bps: None,
             equation: None,
             limit: Some(Limit::SendBuffer),
+            confidence: None,
             shares: Some(Shares::default()),
             min_rtt: None,
             loaded_rtt: None,

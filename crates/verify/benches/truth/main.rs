@@ -123,13 +123,11 @@ fn judge(labelled: Labelled, table: &mut Table) {
     // As over a real path, of which there is no certificate.
     let finding = diagnose::explain(&Measurement { path: None, ..measurement });
     let found = finding.limit.unwrap_or(Limit::Unknown);
-    table.add(truth, found, false);
+    let sure = finding.confidence == Some(Confidence::Sure);
+    table.add(truth, found, sure);
     if found != truth {
-        println!(
-            "{:<15} found {:<15} {case}\n    {}",
-            truth.name(),
-            found.name(),
-            finding.sentence
-        );
+        let doubt = if sure { "SURE" } else { "" };
+        println!("{:<15} found {:<15} {doubt:<4} {case}", truth.name(), found.name());
+        println!("    {}", finding.sentence);
     }
 }

@@ -36,10 +36,10 @@ pub(super) struct VerifyArgs {
     /// The server's port
     #[arg(long, short, default_value_t = 5201, value_parser = value_parser!(u16).range(1..))]
     port: u16,
-    /// The path's rate: 1gbit [the speed of the interface]
+    /// The path's rate: 1gbit (the interface's speed where left out)
     #[arg(long)]
     rate: Option<BitRate>,
-    /// The path's round trip: 200ms [measured]
+    /// The path's round trip: 200ms (measured where left out)
     #[arg(long)]
     rtt: Option<Rtt>,
     /// Measure what the server sends, and the receiving side of this host
