@@ -5,7 +5,7 @@
 //!                               └─ the next one, with what was kept      or put back
 //! ```
 //!
-//! A step is a group of settings that belong together ([`groups`]). Its tests
+//! A step is a group of settings that belong together (`steps/groups.rs`). Its tests
 //! go without and with it in an order that a path that drifts cannot deceive
 //! (`A B B A A B`), and it stays where Welch's t test says that the difference
 //! is real and it is worth having. Settings are written by the [`Ledger`]:
