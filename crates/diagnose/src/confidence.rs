@@ -35,7 +35,8 @@ pub(crate) fn of(
         }
         Limit::ReceiveWindow => {
             let held = shares.is_none_or(|shares| shares.receive_window >= CLEARLY_HELD);
-            held && explains(e.window_sum(), e)
+            let filled = e.window_filled.is_some_and(|filled| filled >= 0.9);
+            (held || filled) && explains(e.window_sum(), e)
         }
         Limit::SendBuffer => shares.is_some_and(|shares| shares.send_buffer >= CLEARLY_HELD),
         Limit::PathRate => {
@@ -43,9 +44,12 @@ pub(crate) fn of(
             still && e.has_standing_queue()
         }
         Limit::Cpu => true,
-        Limit::Pacing => e.is_flat() && e.retransmits == 0,
+        Limit::Pacing => e.is_flat() && e.max_pacing.is_some(),
         Limit::Ramp => e.cwnd_growth.is_some_and(|growth| growth >= 1.5),
-        Limit::Loss => network::is_scattered(e),
+        Limit::Loss => {
+            let anywhere = e.bucket_at_losses.is_some_and(|level| level >= 0.35);
+            anywhere && network::is_scattered(e)
+        }
         Limit::Policer | Limit::Congestion => false,
     };
     // A ramp is short by its nature.

@@ -1,6 +1,7 @@
 //! What the samples say of the steady part, gathered once.
 
 use crate::{
+    bucket,
     curve::{Curve, median, quantile},
     steady,
 };
@@ -44,6 +45,14 @@ pub(crate) struct Evidence {
     pub(crate) delivery: Option<BitRate>,
     /// Pacing rate over all streams.
     pub(crate) pacing: Option<BitRate>,
+    /// The most that the programs let the pacing rates be, over all streams.
+    pub(crate) max_pacing: Option<BitRate>,
+    /// Median of in flight over announced window.
+    pub(crate) window_filled: Option<f64>,
+    /// Announced windows at the end over those halfway.
+    pub(crate) window_growth: Option<f64>,
+    /// How low a policer's bucket would be where segments are lost: 0.5 by chance.
+    pub(crate) bucket_at_losses: Option<f64>,
     /// Segments sent again over the whole test.
     pub(crate) retransmits: u64,
     /// Segments sent again over the steady part.
@@ -85,7 +94,7 @@ impl Evidence {
             cwnd_filled: window.median(|s| {
                 (s.cwnd_bytes > 0).then(|| s.in_flight_bytes as f64 / s.cwnd_bytes as f64)
             }),
-            cwnd_growth: cwnd_growth(m, to),
+            cwnd_growth: growth(m, to, |s| Some(s.cwnd_bytes)),
             app_limited: window
                 .mean(|s| f64::from(u8::from(s.delivery_app_limited)))
                 .unwrap_or_default(),
@@ -94,6 +103,13 @@ impl Evidence {
                 .sum(|s| (!s.delivery_app_limited).then_some(s.delivery_rate_bps))
                 .map(BitRate::from_bps_f64),
             pacing: window.sum(|s| s.pacing_rate_bps).map(BitRate::from_bps_f64),
+            max_pacing: window.sum(|s| s.max_pacing_rate_bps).map(BitRate::from_bps_f64),
+            window_filled: window.median(|s| {
+                let window = s.peer_window_bytes.filter(|window| *window > 0)?;
+                Some(s.in_flight_bytes as f64 / window as f64)
+            }),
+            window_growth: growth(m, to, |s| s.peer_window_bytes),
+            bucket_at_losses: bucket::level_at_losses(m, from, to),
             retransmits: retransmits(m),
             steady_retransmits: window.growth(|s| s.retransmits),
             loss: window.loss(),
@@ -206,8 +222,8 @@ fn retransmits(m: &Measurement) -> u64 {
 }
 
 /// Over the whole test: the last tenth against the tenth around its middle.
-fn cwnd_growth(m: &Measurement, to: f64) -> Option<f64> {
-    let around = |from: f64, to: f64| Window { m, from, to }.sum(|s| Some(s.cwnd_bytes));
+fn growth(m: &Measurement, to: f64, read: fn(&Sample) -> Option<u64>) -> Option<f64> {
+    let around = |from: f64, to: f64| Window { m, from, to }.sum(read);
     let halfway = around(to * 0.45, to * 0.55)?;
     let end = around(to * 0.9, to)?;
     (halfway > 0.0).then(|| end / halfway)

@@ -18,6 +18,13 @@ const HELD: f64 = 0.4;
 /// while the program already waits; a blocking writer can escape it for good.
 const SEND_BUFFER_SHOWS: f64 = 0.15;
 
+/// The same of the receive window's clock, where in flight is as much as was announced.
+const WINDOW_SHOWS: f64 = 0.15;
+const WINDOW_FULL: f64 = 0.85;
+
+/// An announced window that grew so much over the second half was still opening.
+const STILL_OPENING: f64 = 1.25;
+
 /// A rate asked with `-b` counts as reached from here.
 const REACHED: f64 = 0.95;
 
@@ -43,7 +50,10 @@ pub(crate) fn limit(m: &Measurement, e: &Evidence, shares: &Shares) -> Limit {
                 [shares.application, shares.receive_window, shares.send_buffer, shares.network];
             share >= HELD && all.into_iter().all(|other| share >= other)
         };
-        if largest(shares.receive_window) {
+        if largest(shares.receive_window) && opens(e) {
+            return Limit::Ramp;
+        }
+        if largest(shares.receive_window) || fills_the_window(shares, e) {
             return Limit::ReceiveWindow;
         }
         if largest(shares.send_buffer) {
@@ -79,6 +89,21 @@ pub(crate) fn asked(m: &Measurement) -> Option<BitRate> {
 /// Whether it is a connection of some program's, of which only this is known.
 pub(crate) fn is_watched(m: &Measurement) -> bool {
     m.streams.iter().any(|stream| stream.watched)
+}
+
+/// A receiver whose window still grew at the end was not what it would have been.
+fn opens(e: &Evidence) -> bool {
+    let grew = e.window_growth.is_some_and(|growth| growth >= STILL_OPENING);
+    grew && e.retransmits == 0 && !e.is_flat()
+}
+
+/// A sender that paces itself, as BBR does, often finds the window full at the
+/// moment it may send, and the clock sees it only then: a third of the time.
+fn fills_the_window(shares: &Shares, e: &Evidence) -> bool {
+    shares.receive_window >= WINDOW_SHOWS
+        && e.window_filled.is_some_and(|filled| filled >= WINDOW_FULL)
+        && e.cwnd_filled.is_some_and(|filled| filled < WELL_UNDER)
+        && !e.has_standing_queue()
 }
 
 /// A thread at its core's end, unless a window or a buffer held the transfer

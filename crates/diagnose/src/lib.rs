@@ -12,6 +12,7 @@
 //! | where the ramp-up ends | `steady` |
 //! | time by cause | `shares` |
 //! | round trips, windows, loss, flatness over the steady part | `evidence` |
+//! | whether losses come as a policer's do | `bucket` |
 //! | which cause it was | `judge`, and `network` for what the clocks cannot tell |
 //! | the same, where only the receiver tells | `receiver` |
 //! | how sure that is | `confidence` |
@@ -24,6 +25,7 @@
 //! tests come to and whether two results differ ([`repeats`]).
 
 mod brief;
+mod bucket;
 mod confidence;
 mod curve;
 mod datagrams;

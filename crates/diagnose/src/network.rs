@@ -6,8 +6,8 @@
 //! | ramp | at speed late or never, congestion window growing, nothing lost |
 //! | path rate | flat rate and a standing queue, or the known path's payload rate |
 //! | loss | segments sent again, no queue, a rate that Mathis or CUBIC predicts |
-//! | policer | losses in bursts, no queue, yet a flat rate above that prediction |
-//! | pacing | delivered at the pacing rate, congestion window not filled |
+//! | policer | losses where a token bucket would be empty, no queue; or losses in bursts, no queue, yet a flat rate above that prediction |
+//! | pacing | delivered at the most the socket may be paced at; or at the pacing rate, congestion window not filled |
 //! | congestion | held by the congestion window without any of these |
 
 use crate::{evidence::Evidence, predict};
@@ -34,15 +34,24 @@ const FILLED: f64 = 0.8;
 /// Segments sent again for each interval with any, from which they come in bursts.
 const BURST: f64 = 5.0;
 
+/// How low a policer's bucket is where it drops, of 0.5 by chance; and how low at
+/// most where other signs speak for one.
+const EMPTY: f64 = 0.25;
+const LOW: f64 = 0.4;
+
 /// The limit, where the clocks say network.
 pub(crate) fn limit(m: &Measurement, e: &Evidence) -> Limit {
-    if is_ramp(m, e) {
+    if is_at_the_most_it_may(e) {
+        Limit::Pacing
+    } else if is_ramp(m, e) {
         Limit::Ramp
     } else if is_path_rate(m, e) {
         Limit::PathRate
+    } else if drops_where_a_bucket_is_empty(m, e) {
+        Limit::Policer
     } else if is_loss(m, e) {
         Limit::Loss
-    } else if is_policer(m, e) {
+    } else if drops_in_bursts(m, e) {
         Limit::Policer
     } else if is_pacing(e) {
         Limit::Pacing
@@ -106,10 +115,27 @@ pub(crate) fn is_scattered(e: &Evidence) -> bool {
     e.burst > 0.0 && e.burst < BURST && !e.has_standing_queue()
 }
 
-/// A lab has no policer, so on a known path it is none.
-fn is_policer(m: &Measurement, e: &Evidence) -> bool {
+fn drops_where_a_bucket_is_empty(m: &Measurement, e: &Evidence) -> bool {
+    let empty = e.bucket_at_losses.is_some_and(|level| level <= EMPTY);
+    empty && may_police(m) && !e.has_standing_queue() && !is_bbr(m)
+}
+
+fn drops_in_bursts(m: &Measurement, e: &Evidence) -> bool {
     let bursts = e.steady_retransmits >= 2.0 * BURST && e.burst >= BURST;
-    m.path.is_none() && bursts && e.is_flat() && !e.has_standing_queue()
+    let low = e.bucket_at_losses.is_none_or(|level| level <= LOW);
+    bursts && low && may_police(m) && e.is_flat() && !e.has_standing_queue()
+}
+
+/// On a known path it is known.
+fn may_police(m: &Measurement) -> bool {
+    m.path.as_ref().is_none_or(|path| path.achieved.drops.policer > 0)
+}
+
+/// Delivered at the most that the program lets its socket be paced at, headers
+/// left out.
+fn is_at_the_most_it_may(e: &Evidence) -> bool {
+    e.max_pacing
+        .is_some_and(|most| (0.88..=1.03).contains(&(e.goodput.as_f64() / most.as_f64().max(1.0))))
 }
 
 /// A window that was filled or cut, and that accounts for the rate: one that

@@ -132,6 +132,8 @@ pub struct TcpInfo {
     pub total_retrans: u32,
     /// Pacing rate, byte/s; `None` where unlimited.
     pub pacing_rate: Option<u64>,
+    /// The most it may be (`SO_MAX_PACING_RATE`), byte/s; `None` where unlimited.
+    pub max_pacing_rate: Option<u64>,
     /// Payload bytes acknowledged, the SYN counted as one.
     pub bytes_acked: Option<u64>,
     /// Payload bytes received in order.
@@ -178,6 +180,11 @@ pub struct TcpInfo {
     pub total_rto: Option<u16>,
     /// Time spent recovering from timeouts, ms (Linux 6.7).
     pub total_rto_time_ms: Option<u32>,
+}
+
+/// All ones is "unlimited"; kernels with 32-bit rates widen their own all-ones.
+fn is_limited(rate: &u64) -> bool {
+    *rate != 0 && *rate != u64::MAX && *rate != u64::from(u32::MAX)
 }
 
 impl TcpInfo {
@@ -241,9 +248,8 @@ impl TcpInfo {
             rcv_space: raw.rcv_space,
             reordering: raw.reordering,
             total_retrans: raw.total_retrans,
-            // All ones is "unlimited"; kernels with 32-bit rates widen their own all-ones.
-            pacing_rate: told!(pacing_rate)
-                .filter(|&rate| rate != 0 && rate != u64::MAX && rate != u64::from(u32::MAX)),
+            pacing_rate: told!(pacing_rate).filter(is_limited),
+            max_pacing_rate: told!(max_pacing_rate).filter(is_limited),
             bytes_acked: told!(bytes_acked),
             bytes_received: told!(bytes_received),
             segs_out: told!(segs_out),

@@ -79,6 +79,7 @@ pub fn sender_sample(t_s: f64, written: u64, info: &TcpInfo) -> Sample {
         delivery_rate_bps: info.delivery_rate.unwrap_or(0).saturating_mul(8),
         delivery_app_limited: info.delivery_rate_app_limited,
         pacing_rate_bps: info.pacing_rate.map(|rate| rate.saturating_mul(8)),
+        max_pacing_rate_bps: info.max_pacing_rate.map(|rate| rate.saturating_mul(8)),
         retransmits: u64::from(info.total_retrans),
         busy_us: info.busy_us.unwrap_or(0),
         rwnd_limited_us: info.rwnd_limited_us.unwrap_or(0),

@@ -40,6 +40,10 @@ pub struct Sample {
     pub delivery_app_limited: bool,
     /// Pacing rate in bit/s; `None` where the kernel does not pace.
     pub pacing_rate_bps: Option<u64>,
+    /// The most that the program lets it be (`SO_MAX_PACING_RATE`) in bit/s; `None` where it
+    /// does not say.
+    #[serde(default)]
+    pub max_pacing_rate_bps: Option<u64>,
     /// Segments sent again so far.
     pub retransmits: u64,
     /// Time with data to send or in flight, in µs; it includes the next two.

@@ -60,11 +60,21 @@ fn windows_beyond_the_path_are_cut_to_it() {
 
 #[test]
 fn the_window_counts_from_two_fifths_of_the_time() {
-    let held = |rwnd: f64, busy: f64| Flow { rwnd, busy, path: None, ..small_window() };
+    let held = |rwnd: f64, busy: f64| Flow {
+        rwnd,
+        busy,
+        in_flight: 40 << 10,
+        path: None,
+        ..small_window()
+    };
     assert_eq!(limit(&held(0.41, 0.75)), Some(Limit::ReceiveWindow));
     assert_ne!(limit(&held(0.38, 0.75)), Some(Limit::ReceiveWindow));
     // And never beside a longer one.
     assert_ne!(limit(&held(0.45, 1.0)), Some(Limit::ReceiveWindow));
+    // A paced sender is at the window whenever it may send, though the clock says a third.
+    let filled = Flow { in_flight: 64 << 10, ..held(0.35, 1.0) };
+    assert_eq!(limit(&filled), Some(Limit::ReceiveWindow));
+    assert_ne!(limit(&Flow { rwnd: 0.1, ..filled }), Some(Limit::ReceiveWindow));
 }
 
 #[test]

@@ -96,6 +96,7 @@ fn any_sample() -> impl Strategy<Value = Sample> {
             delivery_rate_bps: long[7],
             delivery_app_limited: flag[3],
             pacing_rate_bps: flag[4].then_some(long[8]),
+            max_pacing_rate_bps: flag[4].then_some(long[9]),
             retransmits: long[9],
             busy_us: long[10],
             rwnd_limited_us: long[11],

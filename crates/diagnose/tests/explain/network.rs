@@ -176,6 +176,10 @@ fn a_sender_that_paces_itself() {
     assert_eq!(finding.predicted_bps, Some(BitRate::from_bps(30_600_000)));
     // CUBIC's own pacing is a fifth over what it delivers.
     assert_ne!(limit(&paced(36_000_000)), Some(Limit::Pacing));
+    // The most the program lets it be, headers counted, whatever else it looks like.
+    let held = |most| Flow { max_pacing_bps: Some(most), ..paced(36_000_000) };
+    assert_eq!(limit(&held(31_000_000)), Some(Limit::Pacing));
+    assert_ne!(limit(&held(60_000_000)), Some(Limit::Pacing));
     let filled = Flow { cwnd: Box::new(|_| 310_000), in_flight: 300_000, ..paced(30_600_000) };
     assert_eq!(limit(&filled), Some(Limit::Congestion));
 }

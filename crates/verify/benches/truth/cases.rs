@@ -2,7 +2,7 @@
 
 use crate::draws::Draws;
 use record::Limit;
-use units::{BitRate, ByteCount};
+use units::{BitRate, ByteCount, Rtt};
 
 /// One transfer over a path of its own.
 #[derive(Debug, Clone)]
@@ -83,15 +83,15 @@ pub(crate) fn case(seed: u64, number: usize) -> Case {
         }
         Limit::Loss => {
             case.congestion = "cubic";
-            // So much that the loss allows a tenth to a half of the rate: Mathis, solved for p.
             let share = draws.between(0.1, 0.5);
-            let root = 1.2247 * 1448.0 * 8.0 / (rtt / 1e3) / (rate * 1e6 * share);
-            case.path += &format!(",loss={:.5}%", (root * root * 100.0).clamp(0.001, 5.0));
+            let loss = loss_for(BitRate::from_bps((rate * 1e6 * share) as u64), rtt);
+            case.path += &format!(",loss={:.5}%", loss * 100.0);
             case.seconds = (4.0 + rtt * 0.08).clamp(6.0, 16.0);
         }
         Limit::Policer => {
             case.congestion = "cubic";
-            let burst = (below.as_f64() / 8.0 * draws.between(0.01, 0.05)).max(32_768.0);
+            // Buckets hold 20 to 300 ms of their rate.
+            let burst = (below.as_f64() / 8.0 * draws.between(0.02, 0.3)).max(32_768.0);
             case.path += &format!(",police={:.1}mbit:{burst:.0}", below.as_f64() / 1e6);
             case.seconds = (4.0 + rtt * 0.08).clamp(6.0, 16.0);
         }
@@ -102,4 +102,18 @@ pub(crate) fn case(seed: u64, number: usize) -> Case {
         _ => {}
     }
     case
+}
+
+/// The loss that leaves CUBIC this rate over a round trip of so many ms, by the
+/// better of its two equations (RFC 9438).
+fn loss_for(rate: BitRate, rtt: f64) -> f64 {
+    let (mss, rtt) = (ByteCount::from_bytes(1448), Rtt::from_micros((rtt * 1e3) as u64));
+    let (mut low, mut high) = (1e-7f64, 0.1f64);
+    for _ in 0..60 {
+        let middle = (low * high).sqrt();
+        let allows = model::loss_from_fraction(middle)
+            .and_then(|p| Some(model::mathis(mss, rtt, p)?.max(model::cubic_region(mss, rtt, p)?)));
+        if allows.is_some_and(|allowed| allowed > rate) { low = middle } else { high = middle }
+    }
+    low
 }
