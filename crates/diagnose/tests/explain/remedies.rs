@@ -89,6 +89,18 @@ fn loss_is_borne_by_bbr_or_shared() {
 }
 
 #[test]
+fn a_shallow_queue_has_no_equation() {
+    let held = Flow {
+        cwnd: Box::new(|_| 1_250_000),
+        in_flight: 1_250_000,
+        path: Some(path(100, 100, "0")),
+        ..flow(60.0, 100.0)
+    };
+    let found = remedies(&held, Limit::Congestion);
+    assert_eq!((found[0].command.as_str(), promises(&found[0])), ("-C bbr", None), "{found:?}");
+}
+
+#[test]
 fn calls_are_changed_as_they_were_made() {
     let asked = Flow {
         asked: Some(BitRate::from_bps(20_000_000)),
