@@ -20,7 +20,17 @@ pub(crate) fn capture<T>(
 ) -> Fallible<Vec<Arrival>> {
     let mut tcpdump = Command::new("tcpdump");
     // 42 bytes of headers and a part of the payload; a ring that holds a second of them.
-    tcpdump.args(["-i", "far", "-w-", "-s64", "-B65536", "-n", "--time-stamp-precision=nano"]);
+    // Written at once: its end is a kill, as signals to end are blocked in a world of ours.
+    tcpdump.args([
+        "-i",
+        "far",
+        "-w-",
+        "-U",
+        "-s64",
+        "-B65536",
+        "-n",
+        "--time-stamp-precision=nano",
+    ]);
     tcpdump.arg("udp dst port 5201 and greater 100");
     let mut tcpdump = pair.spawn(1, tcpdump.stdout(Stdio::piped()).stderr(Stdio::null()))?;
     let mut output = tcpdump.stdout.take().ok_or("no output of tcpdump")?;
@@ -30,7 +40,8 @@ pub(crate) fn capture<T>(
     });
     std::thread::sleep(Duration::from_millis(500));
     traffic()?;
-    Command::new("kill").args(["-INT", &tcpdump.id().to_string()]).status()?;
+    std::thread::sleep(Duration::from_millis(500));
+    tcpdump.kill()?;
     tcpdump.wait()?;
     let all = reader.join().map_err(|_| "the reader died")??;
     // A file of tcpdump's: 24 bytes of head, then 16 before each packet.
