@@ -25,6 +25,7 @@ pub mod netns;
 pub mod program;
 pub mod random;
 pub mod signals;
+pub mod slice;
 pub mod sock_diag;
 pub mod socket;
 pub mod stamps;

@@ -44,5 +44,7 @@ pub fn run(
     stop: &StopFlag,
 ) -> Result<Report, ProbeError> {
     config.check()?;
+    // Where hundreds of streams run, who converses must not wait for them.
+    let _prompt = host::slice::Prompt::begin();
     session::run(config, progress, stop)
 }

@@ -212,7 +212,9 @@ fn listen(address: SocketAddr, device: Option<&str>) -> Result<TcpListener, Prob
         // A server restarted at once must not wait for its old connections to time out.
         socket.set_reuse_address(true)?;
         socket.bind(&address.into())?;
-        socket.listen(256)?;
+        // A hundred clients with their streams may come at once; what finds no room
+        // comes again after a second at best. The system caps it (net.core.somaxconn).
+        socket.listen(4096)?;
         socket.set_nonblocking(true)?;
         Ok(socket.into())
     };

@@ -92,7 +92,7 @@ impl Traffic {
         began: Instant,
     ) -> Result<(), ProbeError> {
         let senders = flows.iter().filter(|flow| flow.sending).count();
-        let load = bytes::Load::prepare(plan, senders > 0, flows.len() > senders)?;
+        let load = bytes::Load::prepare(plan, flows.len(), senders)?;
         let load = std::sync::Arc::new(load);
         // A sender that waits with its eyes open needs a core of its own.
         let precise = senders <= (host::cpu::cores() as usize / 2).max(1);
@@ -132,6 +132,7 @@ impl Traffic {
         running.fetch_add(1, Ordering::Relaxed);
         let body = move || {
             flow.thread_begins();
+            host::slice::ordinary();
             if let Some(core) = plan.core {
                 // A core that is not there was refused before; on a peer's word it is a wish.
                 let _ = host::cpu::pin_to(core);

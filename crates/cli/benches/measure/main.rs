@@ -163,9 +163,10 @@ fn crowd(pair: &Pair) -> Fallible<()> {
     let mut server = pair.spawn(1, &mut server)?;
     std::thread::sleep(Duration::from_millis(500));
     let mut clients = Vec::new();
+    // The first eight seconds, in which some run and others come, are left out.
     for _ in 0..100 {
         let mut client = Command::new(LONGHAUL);
-        client.args(["iperf3", "-c", pair::SERVER, "-P5", "-t20", "-i0", "-J"]);
+        client.args(["iperf3", "-c", pair::SERVER, "-P5", "-t20", "-O8", "-i0", "-J"]);
         clients.push(pair.spawn(0, client.stdout(Stdio::piped()).stderr(Stdio::null()))?);
     }
     let (mut shares, mut served) = (Vec::new(), 0);

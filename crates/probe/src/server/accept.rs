@@ -7,7 +7,7 @@
 
 use super::{Server, ServerConfig, door::Door, session};
 use crate::{Observer, ProbeError, RefusalReason, ServerEvent, StopFlag, flow::unmapped};
-use host::{clock, wait};
+use host::{clock, slice::Prompt, wait};
 use iperf3::{Cookie, Refusal, State, cookie::COOKIE_LEN};
 use std::{
     collections::{BTreeMap, HashMap},
@@ -82,6 +82,8 @@ pub(super) fn serve(
         served: AtomicBool::new(false),
         closed: AtomicBool::new(false),
     };
+    // Who converses must not wait for hundreds of streams of others.
+    let _prompt = Prompt::begin();
     thread::scope(|scope| {
         if let Some(greetings) = &server.greetings {
             scope.spawn(|| hall.door.serve(greetings, &hall));

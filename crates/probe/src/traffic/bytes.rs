@@ -25,11 +25,15 @@ pub(super) struct Load {
 }
 
 impl Load {
-    pub(super) fn prepare(plan: &Plan, sends: bool, receives: bool) -> Result<Self, ProbeError> {
+    pub(super) fn prepare(plan: &Plan, flows: usize, senders: usize) -> Result<Self, ProbeError> {
+        let (sends, receives) = (senders > 0, flows > senders);
         let block = if sends { plan.payload(plan.block) } else { Vec::new() };
-        // A stream held to a rate has time for its copies.
-        let may = plan.zerocopy.unwrap_or(plan.rate.is_none() && plan.file.is_none());
-        let by_reference = sends && may && plan.protocol == Protocol::Tcp;
+        // A stream held to a rate has time for its copies; among many streams the
+        // trials would come to different ends, and some get more than others.
+        let alone = flows <= cpu::cores() as usize;
+        let worth = alone && plan.rate.is_none() && plan.file.is_none();
+        let by_reference =
+            sends && plan.zerocopy.unwrap_or(worth) && plan.protocol == Protocol::Tcp;
         let pages = if by_reference { bulk::memory_file(&block).ok() } else { None };
         let file = plan.file.as_ref().map(|path| {
             let file = if sends && !receives { File::open(path) } else { File::create(path) };
