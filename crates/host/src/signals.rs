@@ -36,6 +36,16 @@ fn is_ignored(signal: libc::c_int) -> bool {
     }
 }
 
+/// Heeds Ctrl-C and SIGQUIT again, which a script's background lets a program
+/// ignore, and with it every program that it starts.
+pub fn heed_interrupts() {
+    // SAFETY: the default action is always valid for these signals.
+    unsafe {
+        libc::signal(libc::SIGINT, libc::SIG_DFL);
+        libc::signal(libc::SIGQUIT, libc::SIG_DFL);
+    }
+}
+
 /// Lets the ends of child processes be told to us, whatever the program that
 /// started us had set: ignored, they would be lost.
 pub(crate) fn hear_of_children() {

@@ -43,6 +43,8 @@ fn main() {
     if arguments.list {
         libtest_mimic::run(&arguments, trials(true, true, true)).exit();
     }
+    // In a script's background the tests ignore Ctrl-C; what they start must not.
+    host::signals::heed_interrupts();
     let probe = program::lab("rate=1gbit,rtt=1ms", &["true"]);
     // A busy machine has labs, too, if none that is valid.
     let lab = program::worked(&probe, 0);
