@@ -7,22 +7,42 @@
 //! delivered is at its lowest where segments were lost. Random losses come at
 //! any level.
 
+use crate::curve::quantile;
 use record::{Measurement, Sample, Stream};
 
 /// Fewer intervals with losses tell nothing.
 const LEAST_LOSSES: usize = 4;
 
 /// A bucket that rises and falls by less tells nothing, in segments.
-const LEAST_SEGMENTS: u32 = 10;
+const LEAST_SEGMENTS: f64 = 10.0;
 
-/// How low the bucket is where segments are lost: the mean over those intervals
-/// of the share of intervals in which it was lower, 0.5 by chance; the median
-/// over the streams. `None` where too few were lost.
-pub(crate) fn level_at_losses(m: &Measurement, from: f64, to: f64) -> Option<f64> {
-    crate::curve::median(m.streams.iter().filter_map(|stream| of(stream, from, to)))
+/// How low the bucket is where a stream loses segments.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct AtLosses {
+    /// Mean over the intervals with losses of the share of all intervals in
+    /// which it was lower: 0.5 by chance.
+    pub(crate) rank: f64,
+    /// What those levels differ by, of what all of them do.
+    spread: f64,
+    losses: usize,
 }
 
-fn of(stream: &Stream, from: f64, to: f64) -> Option<f64> {
+impl AtLosses {
+    /// Whether it was empty at all of them, which chance hardly makes it: ranks of
+    /// so many even draws have a mean this low once in a thousand times.
+    pub(crate) fn is_empty(self) -> bool {
+        let by_chance = 0.5 - 3.0 * (1.0 / 12.0f64).sqrt() / (self.losses as f64).sqrt();
+        self.rank <= by_chance.min(0.25) && self.spread <= 0.35
+    }
+}
+
+/// Where segments are lost: of the stream that lost most often; `None` where
+/// all lost too seldom.
+pub(crate) fn at_losses(m: &Measurement, from: f64, to: f64) -> Option<AtLosses> {
+    m.streams.iter().filter_map(|stream| of(stream, from, to)).max_by_key(|at| at.losses)
+}
+
+fn of(stream: &Stream, from: f64, to: f64) -> Option<AtLosses> {
     let samples: Vec<&Sample> =
         stream.sender.iter().filter(|s| (from..=to).contains(&s.t_s)).collect();
     let lossy = |pair: &[&Sample]| matches!(pair, [a, b] if b.retransmits > a.retransmits);
@@ -38,7 +58,7 @@ fn of(stream: &Stream, from: f64, to: f64) -> Option<f64> {
     // What is lost now was sent a moment before: the level before the interval.
     let level = |s: &Sample| rate * (s.t_s - start.t_s) - (bytes(s) - bytes(start));
     let mut levels: Vec<f64> = span.iter().map(|s| level(s)).collect();
-    let lost: Vec<f64> = span
+    let mut lost: Vec<f64> = span
         .windows(2)
         .filter(|pair| lossy(pair))
         .filter_map(|pair| pair.first().map(|s| level(s)))
@@ -49,12 +69,19 @@ fn of(stream: &Stream, from: f64, to: f64) -> Option<f64> {
     levels.sort_by(f64::total_cmp);
     // A rate that never varies leaves no level to tell by.
     let (low, high) = (levels.first()?, levels.last()?);
-    if high - low < f64::from(LEAST_SEGMENTS * end.mss_bytes.max(536)) {
+    if high - low < LEAST_SEGMENTS * f64::from(end.mss_bytes.max(536)) {
         return None;
     }
+    let range = high - low;
     let below = |level: &f64| levels.partition_point(|other| other < level) as f64;
     let ranks: f64 = lost.iter().map(below).sum();
-    Some(ranks / (lost.len() * levels.len()) as f64)
+    lost.sort_by(f64::total_cmp);
+    let at = |share: f64| quantile(lost.iter().copied(), share);
+    Some(AtLosses {
+        rank: ranks / (lost.len() * levels.len()) as f64,
+        spread: (at(0.8)? - at(0.2)?) / range,
+        losses: lost.len(),
+    })
 }
 
 #[cfg(test)]
@@ -88,7 +115,7 @@ mod tests {
     #[test]
     fn it_is_empty_where_a_policer_drops() {
         let level = of(&sawtooth(|_, bucket| bucket < 0.0), 0.0, 40.0).unwrap();
-        assert!(level < 0.2, "{level}");
+        assert!(level.is_empty(), "{level:?}");
     }
 
     #[test]
@@ -100,7 +127,7 @@ mod tests {
             (state >> 33).is_multiple_of(24)
         };
         let level = of(&sawtooth(chance), 0.0, 40.0).unwrap();
-        assert!((0.35..0.7).contains(&level), "{level}");
+        assert!(!level.is_empty() && (0.35..0.7).contains(&level.rank), "{level:?}");
     }
 
     #[test]

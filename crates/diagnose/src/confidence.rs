@@ -47,7 +47,7 @@ pub(crate) fn of(
         Limit::Pacing => e.is_flat() && e.max_pacing.is_some(),
         Limit::Ramp => e.cwnd_growth.is_some_and(|growth| growth >= 1.5),
         Limit::Loss => {
-            let anywhere = e.bucket_at_losses.is_some_and(|level| level >= 0.35);
+            let anywhere = e.bucket.is_some_and(|bucket| bucket.rank >= 0.35);
             anywhere && network::is_scattered(e)
         }
         Limit::Policer | Limit::Congestion => false,

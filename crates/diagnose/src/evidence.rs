@@ -1,7 +1,7 @@
 //! What the samples say of the steady part, gathered once.
 
 use crate::{
-    bucket,
+    bucket::{self, AtLosses},
     curve::{Curve, median, quantile},
     steady,
 };
@@ -51,8 +51,8 @@ pub(crate) struct Evidence {
     pub(crate) window_filled: Option<f64>,
     /// Announced windows at the end over those halfway.
     pub(crate) window_growth: Option<f64>,
-    /// How low a policer's bucket would be where segments are lost: 0.5 by chance.
-    pub(crate) bucket_at_losses: Option<f64>,
+    /// How low a policer's bucket would be where segments are lost.
+    pub(crate) bucket: Option<AtLosses>,
     /// Segments sent again over the whole test.
     pub(crate) retransmits: u64,
     /// Segments sent again over the steady part.
@@ -109,7 +109,7 @@ impl Evidence {
                 Some(s.in_flight_bytes as f64 / window as f64)
             }),
             window_growth: growth(m, to, |s| s.peer_window_bytes),
-            bucket_at_losses: bucket::level_at_losses(m, from, to),
+            bucket: bucket::at_losses(m, from, to),
             retransmits: retransmits(m),
             steady_retransmits: window.growth(|s| s.retransmits),
             loss: window.loss(),

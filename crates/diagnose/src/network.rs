@@ -10,7 +10,7 @@
 //! | pacing | delivered at the most the socket may be paced at; or at the pacing rate, congestion window not filled |
 //! | congestion | held by the congestion window without any of these |
 
-use crate::{evidence::Evidence, predict};
+use crate::{bucket::AtLosses, evidence::Evidence, predict};
 use record::{Limit, Measurement};
 
 /// Within 8 % of the known path's payload rate, the path is full.
@@ -34,9 +34,7 @@ const FILLED: f64 = 0.8;
 /// Segments sent again for each interval with any, from which they come in bursts.
 const BURST: f64 = 5.0;
 
-/// How low a policer's bucket is where it drops, of 0.5 by chance; and how low at
-/// most where other signs speak for one.
-const EMPTY: f64 = 0.25;
+/// How low a policer's bucket is at most, where other signs speak for one.
 const LOW: f64 = 0.4;
 
 /// The limit, where the clocks say network.
@@ -116,13 +114,13 @@ pub(crate) fn is_scattered(e: &Evidence) -> bool {
 }
 
 fn drops_where_a_bucket_is_empty(m: &Measurement, e: &Evidence) -> bool {
-    let empty = e.bucket_at_losses.is_some_and(|level| level <= EMPTY);
+    let empty = e.bucket.is_some_and(AtLosses::is_empty);
     empty && may_police(m) && !e.has_standing_queue() && !is_bbr(m)
 }
 
 fn drops_in_bursts(m: &Measurement, e: &Evidence) -> bool {
     let bursts = e.steady_retransmits >= 2.0 * BURST && e.burst >= BURST;
-    let low = e.bucket_at_losses.is_none_or(|level| level <= LOW);
+    let low = e.bucket.is_none_or(|bucket| bucket.rank <= LOW);
     bursts && low && may_police(m) && e.is_flat() && !e.has_standing_queue()
 }
 
