@@ -41,7 +41,7 @@ pub(crate) fn of(
         Limit::SendBuffer => shares.is_some_and(|shares| shares.send_buffer >= CLEARLY_HELD),
         Limit::PathRate => {
             let still = e.variation.is_some_and(|variation| variation <= STILL);
-            still && e.has_standing_queue()
+            still && (e.has_standing_queue() || network::is_bbr(m))
         }
         Limit::Cpu => true,
         Limit::Pacing => e.is_flat() && e.max_pacing.is_some(),

@@ -55,6 +55,10 @@ pub(crate) struct Evidence {
     pub(crate) bucket: Option<AtLosses>,
     /// Segments sent again over the whole test.
     pub(crate) retransmits: u64,
+    /// Most of them between two samples, over the whole test.
+    pub(crate) largest_burst: u64,
+    /// The longest smoothed round trip of the whole test.
+    pub(crate) peak_rtt: Option<Rtt>,
     /// Segments sent again over the steady part.
     pub(crate) steady_retransmits: f64,
     /// The same over the segments sent in it.
@@ -111,6 +115,8 @@ impl Evidence {
             window_growth: growth(m, to, |s| s.peer_window_bytes),
             bucket: bucket::at_losses(m, from, to),
             retransmits: retransmits(m),
+            largest_burst: largest_burst(m),
+            peak_rtt: peak_rtt(m),
             steady_retransmits: window.growth(|s| s.retransmits),
             loss: window.loss(),
             burst: window.burst(),
@@ -208,6 +214,20 @@ fn min_rtt(m: &Measurement) -> Option<Rtt> {
     let least = |all: &mut dyn Iterator<Item = u32>| all.filter(|us| *us > 0).min();
     let least = least(&mut { sent }).or_else(|| least(&mut { came }));
     least.map(|us| Rtt::from_micros(u64::from(us)))
+}
+
+fn largest_burst(m: &Measurement) -> u64 {
+    let samples = m.streams.iter().flat_map(|stream| stream.sender.windows(2));
+    let bursts = samples.filter_map(|pair| match pair {
+        [before, after] => Some(after.retransmits.saturating_sub(before.retransmits)),
+        _ => None,
+    });
+    bursts.max().unwrap_or(0)
+}
+
+fn peak_rtt(m: &Measurement) -> Option<Rtt> {
+    let samples = m.streams.iter().flat_map(|stream| &stream.sender);
+    samples.map(|s| s.rtt_us).max().map(|us| Rtt::from_micros(u64::from(us)))
 }
 
 /// The kernel's counters, and the program's where no kernel told.

@@ -37,6 +37,12 @@ const BURST: f64 = 5.0;
 /// How low a policer's bucket is at most, where other signs speak for one.
 const LOW: f64 = 0.4;
 
+/// Segments lost at once where slow start overshoots, and the round trip over the
+/// least one up to which no queue of a bottleneck filled: those hold half of what
+/// the path does, or more.
+const OVERSHOOT: u64 = 20;
+const HALF_A_QUEUE: f64 = 1.6;
+
 /// The limit, where the clocks say network.
 pub(crate) fn limit(m: &Measurement, e: &Evidence) -> Limit {
     if is_at_the_most_it_may(e) {
@@ -89,7 +95,11 @@ fn is_path_rate(m: &Measurement, e: &Evidence) -> bool {
             let used = e.goodput.as_f64() / path.goodput.as_f64().max(1.0);
             used >= NEAR_FULL || (used >= QUEUE_AND && e.is_flat() && e.has_standing_queue())
         }
-        None => e.is_flat() && (e.has_standing_queue() || (is_bbr(m) && delivers_as_paced(e))),
+        None if is_bbr(m) => {
+            let queue = e.has_standing_queue() && e.is_flat();
+            queue || delivers_as_paced(e)
+        }
+        None => e.is_flat() && e.has_standing_queue(),
     }
 }
 
@@ -120,8 +130,18 @@ fn drops_where_a_bucket_is_empty(m: &Measurement, e: &Evidence) -> bool {
 
 fn drops_in_bursts(m: &Measurement, e: &Evidence) -> bool {
     let bursts = e.steady_retransmits >= 2.0 * BURST && e.burst >= BURST;
+    let bursts = bursts || (overshot_without_a_queue(e) && !is_bbr(m));
     let low = e.bucket.is_none_or(|bucket| bucket.rank <= LOW);
     bursts && low && may_police(m) && e.is_flat() && !e.has_standing_queue()
+}
+
+/// Slow start lost many segments at once, and no queue had filled before.
+fn overshot_without_a_queue(e: &Evidence) -> bool {
+    let queued = e
+        .min_rtt
+        .zip(e.peak_rtt)
+        .is_none_or(|(least, most)| most.nanos() as f64 > HALF_A_QUEUE * least.nanos() as f64);
+    e.largest_burst >= OVERSHOOT && !queued
 }
 
 /// On a known path it is known.

@@ -44,6 +44,8 @@ fn main() {
     if role::is_asked() {
         std::process::exit(role::play());
     }
+    // In a script's background the tests ignore Ctrl-C; what they start must not.
+    host::signals::heed_interrupts();
     let arguments = Arguments::from_args();
     let look = !arguments.list;
     let (world, root) = (!look || role::world(), !look || role::root());

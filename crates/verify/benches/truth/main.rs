@@ -6,7 +6,7 @@
 //! is right and the share that is wrong though called sure.
 //!
 //! Options, after `--`: `--runs N` (300), `--seed N` of the draws, `--part I/N`
-//! to share the work among processes, `--save DIR` keeps every measurement and
+//! to share the work among processes, `--only CAUSE`, `--save DIR` keeps every measurement and
 //! `--load DIR` explains kept ones again.
 
 mod cases;
@@ -35,6 +35,7 @@ struct Options {
     runs: usize,
     seed: u64,
     part: (usize, usize),
+    only: Option<String>,
     save: Option<PathBuf>,
     load: Option<PathBuf>,
 }
@@ -61,7 +62,8 @@ fn main() {
 }
 
 fn options() -> Fallible<Options> {
-    let mut options = Options { runs: 300, seed: 2, part: (0, 1), save: None, load: None };
+    let mut options =
+        Options { runs: 300, seed: 2, part: (0, 1), only: None, save: None, load: None };
     let mut arguments = std::env::args().skip(1);
     while let Some(argument) = arguments.next() {
         let mut value = || arguments.next().ok_or(format!("{argument} needs a value"));
@@ -74,6 +76,7 @@ fn options() -> Fallible<Options> {
                 let (part, of) = value.split_once('/').ok_or("--part is I/N")?;
                 options.part = (part.parse()?, of.parse::<usize>()?.max(1));
             }
+            "--only" => options.only = Some(value()?),
             "--save" => options.save = Some(value()?.into()),
             "--load" => options.load = Some(value()?.into()),
             other => return Err(format!("no option {other}").into()),
@@ -87,6 +90,9 @@ fn measure(options: &Options) -> Fallible<()> {
     let (mut table, mut left_out) = (Table::default(), 0);
     for number in (0..options.runs).filter(|number| number % of == part % of) {
         let case = case(options.seed, number);
+        if options.only.as_ref().is_some_and(|only| only != case.truth.name()) {
+            continue;
+        }
         let words = format!("{number} {} {} {:.1} s", case.path, case.congestion, case.seconds);
         let Some(measurement) = run::run(&case).map_err(|error| format!("{words}: {error}"))?
         else {
