@@ -56,7 +56,7 @@ pub(crate) fn limit(m: &Measurement, e: &Evidence, shares: &Shares) -> Limit {
         if largest(shares.receive_window) || fills_the_window(shares, e) {
             return Limit::ReceiveWindow;
         }
-        if largest(shares.send_buffer) {
+        if largest(shares.send_buffer) || empties_the_buffer(shares, e) {
             return Limit::SendBuffer;
         }
         if shares.application >= HELD {
@@ -102,6 +102,15 @@ fn opens(e: &Evidence) -> bool {
 fn fills_the_window(shares: &Shares, e: &Evidence) -> bool {
     shares.receive_window >= WINDOW_SHOWS
         && e.window_filled.is_some_and(|filled| filled >= WINDOW_FULL)
+        && e.cwnd_filled.is_some_and(|filled| filled < WELL_UNDER)
+        && !e.has_standing_queue()
+}
+
+/// The same of the send buffer: what is written waits for the pace, and the clock
+/// runs between that.
+fn empties_the_buffer(shares: &Shares, e: &Evidence) -> bool {
+    shares.send_buffer >= SEND_BUFFER_SHOWS
+        && shares.send_buffer > shares.receive_window
         && e.cwnd_filled.is_some_and(|filled| filled < WELL_UNDER)
         && !e.has_standing_queue()
 }

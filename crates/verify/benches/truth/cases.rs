@@ -49,6 +49,8 @@ pub(crate) fn case(seed: u64, number: usize) -> Case {
     match truth {
         // Faster paths lose too seldom, at the losses that hold them, to be held in a short test.
         Limit::Loss => (rate, rtt) = (rate.clamp(20.0, 150.0), rtt.min(120.0)),
+        // Buffers of less than a few segments are none.
+        Limit::ReceiveWindow | Limit::SendBuffer => rtt = rtt.max(2400.0 / rate).min(250.0),
         Limit::Ramp => (rate, rtt) = (rate.max(100.0), rtt.max(60.0)),
         Limit::Cpu => (rate, rtt) = (rate.max(1500.0), rtt.min(20.0)),
         _ => {}

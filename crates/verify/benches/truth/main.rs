@@ -6,7 +6,7 @@
 //! is right and the share that is wrong though called sure.
 //!
 //! Options, after `--`: `--runs N` (300), `--seed N` of the draws, `--part I/N`
-//! to share the work among processes, `--only CAUSE`, `--save DIR` keeps every measurement and
+//! to share the work among processes, `--only CAUSE`, `--without CAUSE`, `--save DIR` keeps every measurement and
 //! `--load DIR` explains kept ones again.
 
 mod cases;
@@ -36,6 +36,7 @@ struct Options {
     seed: u64,
     part: (usize, usize),
     only: Option<String>,
+    without: Option<String>,
     save: Option<PathBuf>,
     load: Option<PathBuf>,
 }
@@ -62,8 +63,15 @@ fn main() {
 }
 
 fn options() -> Fallible<Options> {
-    let mut options =
-        Options { runs: 300, seed: 2, part: (0, 1), only: None, save: None, load: None };
+    let mut options = Options {
+        runs: 300,
+        seed: 2,
+        part: (0, 1),
+        only: None,
+        without: None,
+        save: None,
+        load: None,
+    };
     let mut arguments = std::env::args().skip(1);
     while let Some(argument) = arguments.next() {
         let mut value = || arguments.next().ok_or(format!("{argument} needs a value"));
@@ -76,6 +84,7 @@ fn options() -> Fallible<Options> {
                 let (part, of) = value.split_once('/').ok_or("--part is I/N")?;
                 options.part = (part.parse()?, of.parse::<usize>()?.max(1));
             }
+            "--without" => options.without = Some(value()?),
             "--only" => options.only = Some(value()?),
             "--save" => options.save = Some(value()?.into()),
             "--load" => options.load = Some(value()?.into()),
@@ -90,7 +99,8 @@ fn measure(options: &Options) -> Fallible<()> {
     let (mut table, mut left_out) = (Table::default(), 0);
     for number in (0..options.runs).filter(|number| number % of == part % of) {
         let case = case(options.seed, number);
-        if options.only.as_ref().is_some_and(|only| only != case.truth.name()) {
+        let named = |name: &Option<String>| name.as_deref() == Some(case.truth.name());
+        if (options.only.is_some() && !named(&options.only)) || named(&options.without) {
             continue;
         }
         let words = format!("{number} {} {} {:.1} s", case.path, case.congestion, case.seconds);
