@@ -32,7 +32,7 @@ impl AtLosses {
     /// so many even draws have a mean this low once in a thousand times.
     pub(crate) fn is_empty(self) -> bool {
         let by_chance = 0.5 - 3.0 * (1.0 / 12.0f64).sqrt() / (self.losses as f64).sqrt();
-        let low = self.rank <= by_chance.min(0.25) && self.spread <= 0.35;
+        let low = self.rank <= by_chance.min(0.3) && self.spread <= 0.35;
         // Often lost at nearly one level, though a small bucket leaves others below it.
         let level = self.losses >= 20 && self.spread <= 0.15 && self.rank <= 0.45;
         low || level

@@ -113,7 +113,8 @@ impl Evidence {
                 Some(s.in_flight_bytes as f64 / window as f64)
             }),
             window_growth: growth(m, to, |s| s.peer_window_bytes),
-            bucket: bucket::at_losses(m, from, to),
+            // What slow start overshot by is lost at no level in particular.
+            bucket: bucket::at_losses(m, from.max(to * steady::SETTLING), to),
             retransmits: retransmits(m),
             largest_burst: largest_burst(m),
             peak_rtt: peak_rtt(m),

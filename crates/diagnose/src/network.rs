@@ -22,6 +22,10 @@ const QUEUE_AND: f64 = 0.8;
 /// Loss equations speak of averages: this factor either way agrees with them.
 const AGREES: f64 = 2.5;
 
+/// So much loss leaves timeouts, of which these equations know nothing (Padhye et
+/// al. do), and no queue loses as much for long.
+const HEAVY: f64 = 0.02;
+
 /// A congestion window that grew so much over the second half was still opening.
 const GROWING: f64 = 1.1;
 
@@ -108,6 +112,9 @@ fn is_loss(m: &Measurement, e: &Evidence) -> bool {
     // On a known path without random loss, what was lost fell out of its queue.
     if e.loss.is_none() || asked == Some(false) || is_bbr(m) {
         return false;
+    }
+    if asked != Some(true) && e.loss.is_some_and(|loss| loss >= HEAVY) && !e.has_standing_queue() {
+        return true;
     }
     let Some((least, most)) = predict::loss_range(m, e) else {
         return false;

@@ -23,7 +23,7 @@ const BURST: f64 = 1.5;
 
 /// The part of the test in which a stall or a burst is laid to slow start; any
 /// later and it is what the path is like.
-const SETTLING: f64 = 1.0 / 3.0;
+pub(crate) const SETTLING: f64 = 1.0 / 3.0;
 
 /// Beyond this share of the test, the steady part is too short to speak for it.
 const LATE: f64 = 0.6;
