@@ -76,7 +76,7 @@ pub(crate) fn case(seed: u64, number: usize) -> Case {
             .push(("net.ipv4.tcp_rmem".to_owned(), buffer(2.0 * bdp * draws.between(0.1, 0.6)))),
         Limit::SendBuffer => case
             .sysctls
-            .push(("net.ipv4.tcp_wmem".to_owned(), buffer(bdp * draws.between(0.15, 0.6)))),
+            .push(("net.ipv4.tcp_wmem".to_owned(), buffer(bdp * draws.between(0.1, 0.35)))),
         Limit::Application => case.rate = Some(below),
         Limit::Pacing => case.pacing = Some(below),
         Limit::PathRate => {
