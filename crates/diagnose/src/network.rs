@@ -61,6 +61,8 @@ pub(crate) fn limit(m: &Measurement, e: &Evidence) -> Limit {
         Limit::Loss
     } else if drops_in_bursts(m, e) {
         Limit::Policer
+    } else if is_heavy_loss(m, e) {
+        Limit::Loss
     } else if is_pacing(e) {
         Limit::Pacing
     } else if is_congestion(e) {
@@ -113,9 +115,6 @@ fn is_loss(m: &Measurement, e: &Evidence) -> bool {
     if e.loss.is_none() || asked == Some(false) || is_bbr(m) {
         return false;
     }
-    if asked != Some(true) && e.loss.is_some_and(|loss| loss >= HEAVY) && !e.has_standing_queue() {
-        return true;
-    }
     let Some((least, most)) = predict::loss_range(m, e) else {
         return false;
     };
@@ -128,6 +127,11 @@ fn is_loss(m: &Measurement, e: &Evidence) -> bool {
 /// policer overflows.
 pub(crate) fn is_scattered(e: &Evidence) -> bool {
     e.burst > 0.0 && e.burst < BURST && !e.has_standing_queue()
+}
+
+fn is_heavy_loss(m: &Measurement, e: &Evidence) -> bool {
+    let random = m.path.as_ref().is_none_or(|path| path.loss.fraction() > 0.0);
+    random && !is_bbr(m) && e.loss.is_some_and(|loss| loss >= HEAVY) && !e.has_standing_queue()
 }
 
 fn drops_where_a_bucket_is_empty(m: &Measurement, e: &Evidence) -> bool {
