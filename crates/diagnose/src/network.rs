@@ -131,7 +131,9 @@ pub(crate) fn is_scattered(e: &Evidence) -> bool {
 
 fn is_heavy_loss(m: &Measurement, e: &Evidence) -> bool {
     let random = m.path.as_ref().is_none_or(|path| path.loss.fraction() > 0.0);
-    random && !is_bbr(m) && e.loss.is_some_and(|loss| loss >= HEAVY) && !e.has_standing_queue()
+    // Round trips of a few ms look queued where each packet takes half of one to send.
+    let least = if e.has_standing_queue() { 2.0 * HEAVY } else { HEAVY };
+    random && !is_bbr(m) && e.loss.is_some_and(|loss| loss >= least)
 }
 
 fn drops_where_a_bucket_is_empty(m: &Measurement, e: &Evidence) -> bool {
