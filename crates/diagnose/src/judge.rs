@@ -22,9 +22,6 @@ const SEND_BUFFER_SHOWS: f64 = 0.15;
 const WINDOW_SHOWS: f64 = 0.15;
 const WINDOW_FULL: f64 = 0.85;
 
-/// An announced window that grew so much over the second half was still opening.
-const STILL_OPENING: f64 = 1.25;
-
 /// Round trips that a window takes to open at least.
 const SLOW_START: f64 = 8.0;
 
@@ -96,7 +93,7 @@ pub(crate) fn is_watched(m: &Measurement) -> bool {
 
 /// A receiver whose window still grew at the end was not what it would have been.
 fn opens(e: &Evidence) -> bool {
-    let grew = e.window_growth.is_some_and(|growth| growth >= STILL_OPENING);
+    let grew = e.window_growth.is_some_and(|growth| growth >= network::STILL_OPENING);
     let short = e.min_rtt.is_some_and(|rtt| e.steady.to_s < SLOW_START * rtt.secs_f64());
     e.retransmits == 0 && (short || (grew && !e.is_flat()))
 }

@@ -30,7 +30,7 @@ const HEAVY: f64 = 0.02;
 const GROWING: f64 = 1.1;
 
 /// The same where the rate came close to its last for longer.
-const STILL_OPENING: f64 = 1.25;
+pub(crate) const STILL_OPENING: f64 = 1.25;
 
 /// In flight over congestion window, from which the window is what holds.
 const FILLED: f64 = 0.8;

@@ -269,3 +269,20 @@ fn two_samples_give_the_shares_between_them() {
     let wild = shares_between(&at(0.0, 9, u64::MAX, 0), &at(1.0, u64::MAX, 0, u64::MAX)).unwrap();
     close(wild.application + wild.network + wild.send_buffer + wild.receive_window, 1.0);
 }
+
+/// A sender that paces itself meets its small buffer for a part of the time only.
+#[test]
+fn a_paced_sender_empties_its_buffer() {
+    let paced = |sndbuf: f64| Flow { sndbuf, in_flight: 1 << 20, ..flow(30.0, 80.0) };
+    assert_eq!(limit(&paced(0.3)), Some(Limit::SendBuffer));
+    assert_ne!(limit(&paced(0.1)), Some(Limit::SendBuffer));
+    assert_ne!(limit(&Flow { in_flight: 2 << 20, ..paced(0.3) }), Some(Limit::SendBuffer));
+}
+
+/// Five round trips are no time for a window to open.
+#[test]
+fn a_window_of_a_few_round_trips_is_a_ramp() {
+    let held = |seconds: f64| Flow { seconds, rwnd: 0.9, window: 84 << 10, ..flow(7.3, 88.0) };
+    assert_eq!(limit(&held(0.4)), Some(Limit::Ramp));
+    assert_eq!(limit(&held(20.0)), Some(Limit::ReceiveWindow));
+}

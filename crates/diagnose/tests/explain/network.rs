@@ -227,3 +227,31 @@ fn a_congestion_window_that_holds_for_no_other_reason() {
     assert_eq!(limit(&held(1_290_000, 1_290_000)), Some(Limit::Congestion));
     assert_eq!(limit(&held(1_310_000, 1_310_000)), Some(Limit::Unknown));
 }
+
+/// Slow start's overshoot is lost at once, and the round trip never grew.
+#[test]
+fn an_overshoot_without_a_queue_is_a_policers() {
+    // Before the steady part, which has no losses of its own.
+    let overshot = || Flow {
+        bps: Box::new(|t| if t < 2.0 { 5e6 } else { 50e6 }),
+        lost: Box::new(|t| if t < 0.05 { 500.0 } else { 0.0 }),
+        ..flow(50.0, 40.0)
+    };
+    assert_eq!(limit(&overshot()), Some(Limit::Policer));
+    let few = Flow { lost: Box::new(|t| if t < 0.05 { 100.0 } else { 0.0 }), ..overshot() };
+    assert_ne!(limit(&few), Some(Limit::Policer));
+    assert_ne!(limit(&Flow { rtt_ms: 80.0, ..overshot() }), Some(Limit::Policer));
+    let bbr = Flow { congestion: "bbr", ..overshot() };
+    assert_ne!(limit(&bbr), Some(Limit::Policer));
+}
+
+/// 3 % leave timeouts, and less than the equations without them say.
+#[test]
+fn heavy_loss_is_loss_below_every_equation() {
+    let lossy = |share: f64| Flow {
+        lost: Box::new(move |_| share * 0.8e6 / 8.0 / 1448.0),
+        ..flow(0.8, 10.0)
+    };
+    assert_eq!(limit(&lossy(0.03)), Some(Limit::Loss));
+    assert_ne!(limit(&lossy(0.005)), Some(Limit::Loss));
+}
