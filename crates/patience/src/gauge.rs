@@ -40,11 +40,6 @@ impl Gauge {
     pub fn worst(&self) -> Duration {
         Duration::from_micros(self.worst_us.load(Ordering::Relaxed))
     }
-
-    /// What stops it and gives [`Gauge::worst`].
-    pub(crate) fn stop_with(self) -> impl FnOnce() -> Duration {
-        move || self.worst()
-    }
 }
 
 impl Drop for Gauge {
