@@ -195,8 +195,7 @@ where
     ) -> Result<(), Iperf2Error> {
         let (desk, limits) = (self.desk, &self.config.limits);
         let peer = SocketAddr::new(peer.ip(), port(header)?);
-        let bind = Some(SocketAddr::new(local.ip(), 0));
-        let stream = open::connect(peer, bind, &self.config.options)?;
+        let stream = self.reach_back(peer, SocketAddr::new(local.ip(), 0))?;
         let buffer = open::buffer(&stream, true);
         (desk.tell)(Event::Connecting { peer, buffer });
         let broken = |source| Iperf2Error::Broken { peer, source };
@@ -209,6 +208,23 @@ where
         let sent = tcp::send(desk, &stream, plan, meter, limits.silence);
         drain(desk, &stream);
         sent.map_err(broken)
+    }
+
+    /// A client of `-d` asks before it listens: on a busy machine its port opens
+    /// a while after its header came. Eight tries within 1.3 s.
+    fn reach_back(&self, peer: SocketAddr, bind: SocketAddr) -> Result<TcpStream, Iperf2Error> {
+        let mut pause = Duration::from_millis(10);
+        loop {
+            match open::connect(peer, Some(bind), &self.config.options) {
+                Err(Iperf2Error::Connect { source, .. })
+                    if source.kind() == io::ErrorKind::ConnectionRefused
+                        && pause < Duration::from_secs(1)
+                        && !self.desk.is_over() => {}
+                done => return done,
+            }
+            thread::sleep(pause);
+            pause *= 2;
+        }
     }
 
     /// What a header asks for, within the limits.

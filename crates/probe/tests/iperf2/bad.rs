@@ -6,10 +6,10 @@ use probe::StopFlag;
 use probe::iperf2::server::Trust;
 use probe::iperf2::{Event, client};
 use std::io::{Read, Write};
-use std::net::{TcpStream, UdpSocket};
+use std::net::{TcpListener, TcpStream, UdpSocket};
 use std::time::Duration;
 
-pub(crate) const TESTS: [(&str, fn()); 9] = [
+pub(crate) const TESTS: [(&str, fn()); 10] = [
     ("our_ends_agree_over_tcp", our_ends_agree_over_tcp),
     ("our_ends_agree_over_udp", our_ends_agree_over_udp),
     ("rows_and_sums_come_at_each_interval", rows_and_sums_come_at_each_interval),
@@ -17,6 +17,7 @@ pub(crate) const TESTS: [(&str, fn()); 9] = [
     ("other_tests_are_refused_by_name", other_tests_are_refused_by_name),
     ("garbage_datagrams_take_no_memory", garbage_datagrams_take_no_memory),
     ("reports_are_never_more_than_came", reports_are_never_more_than_came),
+    ("a_port_that_opens_late_is_found", a_port_that_opens_late_is_found),
     ("nobody_gets_more_than_has_come", nobody_gets_more_than_has_come),
     ("a_stop_ends_a_test_with_its_rows", a_stop_ends_a_test_with_its_rows),
 ];
@@ -255,6 +256,30 @@ fn nobody_gets_more_than_has_come() {
     socket.connect(ground.address).unwrap();
     let sent = socket.send(&datagram(1, false, Some(&asked), 1470)).unwrap();
     assert!(drained(&other) <= sent);
+}
+
+fn a_port_that_opens_late_is_found() {
+    let ground = Ground::new(false);
+    let port = free_port(false);
+    let asked = ClientHeader {
+        mode: Mode::Dual,
+        streams: 1,
+        port: port.into(),
+        length: 1000,
+        amount: Amount::Bytes(10_000),
+        rate_bps: 0,
+        tos: 0,
+        acknowledged: false,
+        no_report: false,
+    };
+    let mut stream = TcpStream::connect(ground.address).unwrap();
+    stream.write_all(&asked.encode()).unwrap();
+    std::thread::sleep(Duration::from_millis(100));
+    let listener = TcpListener::bind(("127.0.0.1", port)).unwrap();
+    let (mut back, _) = listener.accept().unwrap();
+    let mut came = Vec::new();
+    back.read_to_end(&mut came).unwrap();
+    assert!(came.len() >= 10_000, "{}", came.len());
 }
 
 fn a_stop_ends_a_test_with_its_rows() {
