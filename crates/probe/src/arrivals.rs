@@ -67,7 +67,7 @@ pub(crate) struct Arrivals {
     bursts: BTreeMap<u64, u64>,
     /// Arrival less departure of the last datagram, µs; the clocks' difference
     /// is in it and cancels out.
-    transit: Option<i128>,
+    transit: Option<i64>,
 }
 
 impl Arrivals {
@@ -99,7 +99,10 @@ impl Arrivals {
         if number > BELIEVED {
             return;
         }
-        if number > self.counts.highest {
+        if self.is_plainly_next(number) {
+            self.counts.highest = number;
+            self.counts.received += 1;
+        } else if number > self.counts.highest {
             self.advance(number);
             self.mark(number);
             self.counts.received += 1;
@@ -118,11 +121,18 @@ impl Arrivals {
                 }
             }
         }
-        let transit = i128::from(now_us) - i128::from(header.sent_us);
+        // Clocks a wrap apart, or nonsense, give nonsense, but no panic.
+        let transit = now_us.wrapping_sub(header.sent_us).cast_signed();
         if let Some(before) = self.transit.replace(transit) {
             let difference = transit.abs_diff(before) as f64;
             self.counts.jitter_us += (difference - self.counts.jitter_us) * JITTER_GAIN;
         }
+    }
+
+    /// The next number, where the one a window before it arrived and no run is
+    /// open: its mark stands already. Millions come like this in a second.
+    fn is_plainly_next(&self, number: u64) -> bool {
+        number == self.counts.highest + 1 && self.run == 0 && self.is_seen(number)
     }
 
     /// How many were lost in a row, and how often, up to now.

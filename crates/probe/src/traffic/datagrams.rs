@@ -14,7 +14,7 @@ use std::{
 /// Most bytes of a train: what one packet can hold before the kernel cuts it.
 const MOST_TRAIN: usize = 65_507;
 /// Room for what arrives in one call: a few trains, or so many datagrams.
-const SLOTS: usize = 8;
+const SLOTS: usize = 2;
 const SLOT: usize = 65_536;
 /// How long a sender rests where the device takes no more.
 const FULL: Duration = Duration::from_micros(50);
