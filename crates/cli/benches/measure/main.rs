@@ -3,6 +3,7 @@
 //!
 //! Two hosts, a veth pair, plain settings, five alternating runs, medians.
 
+mod crowd;
 mod pair;
 mod stamps;
 
@@ -163,24 +164,28 @@ fn crowd(pair: &Pair) -> Fallible<()> {
     let mut server = pair.spawn(1, &mut server)?;
     std::thread::sleep(Duration::from_millis(500));
     let mut clients = Vec::new();
-    // The first eight seconds, in which some run and others come, are left out.
     for _ in 0..100 {
-        let mut client = Command::new(LONGHAUL);
-        client.args(["iperf3", "-c", pair::SERVER, "-P5", "-t20", "-O8", "-i0", "-J"]);
-        clients.push(pair.spawn(0, client.stdout(Stdio::piped()).stderr(Stdio::null()))?);
+        // Behind a gate: who starts programs one by one would be slowed by those that run.
+        let mut client = Command::new("sh");
+        client.args(["-c", "read _; exec \"$@\"", "sh", LONGHAUL, "iperf3", "-c", pair::SERVER]);
+        client.args(["-P5", "-t20", "-i1", "-J"]);
+        client.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+        clients.push(pair.spawn(0, &mut client)?);
     }
-    let (mut shares, mut served) = (Vec::new(), 0);
-    for client in clients {
-        let report: Value = serde_json::from_slice(&client.wait_with_output()?.stdout)?;
-        let streams = report.pointer("/end/streams").and_then(Value::as_array);
-        let rates: Vec<f64> = streams
-            .into_iter()
-            .flatten()
-            .map(|stream| number(stream, "/receiver/bits_per_second"))
-            .collect();
-        served += usize::from(rates.len() == 5 && rates.iter().all(|rate| *rate > 0.0));
-        shares.extend(rates);
+    std::thread::sleep(Duration::from_millis(500));
+    clients.iter_mut().for_each(|client| drop(client.stdin.take()));
+    // Read side by side: a document longer than a pipe holds would stop its client.
+    let readers: Vec<_> = clients
+        .into_iter()
+        .map(|client| std::thread::spawn(|| client.wait_with_output()))
+        .collect();
+    let mut reports = Vec::new();
+    for reader in readers {
+        let output = reader.join().map_err(|_| "a reader panicked")??;
+        reports.push(serde_json::from_slice::<Value>(&output.stdout)?);
     }
+    let served = reports.iter().filter(|report| crowd::was_served(report, 5)).count();
+    let shares = crowd::shares(&reports);
     let status = std::fs::read_to_string(format!("/proc/{}/status", server.id()))?;
     let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
     let peak: f64 =

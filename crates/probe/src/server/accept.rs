@@ -156,7 +156,9 @@ impl Hall<'_> {
         Ok(())
     }
 
-    /// Gives a new connection its thread.
+    /// Takes a new connection to where it belongs: at once where its cookie is
+    /// here already and names a session that waits for it, as under load most
+    /// do; else a thread of its own reads on.
     fn receive<'scope>(
         &'scope self,
         scope: &'scope thread::Scope<'scope, '_>,
@@ -164,13 +166,20 @@ impl Hall<'_> {
         peer: SocketAddr,
         arrival: u64,
     ) {
+        let mut greeting = Greeting { bytes: [0; COOKIE_LEN], at: 0 };
+        if greeting.take(&connection)
+            && let Some(session) = self.session_that_waits(&greeting.cookie())
+        {
+            self.join(&session, connection, peer, arrival);
+            return;
+        }
         let Ok(handle) = connection.try_clone() else { return };
         self.make_room();
         self.with_half_open(|half_open| half_open.insert(arrival, (clock::now(), handle)));
         let work = move || {
-            let cookie = self.read_cookie(&connection);
-            // Gone from the table, it was closed to make room.
-            let kept = self.with_half_open(|half_open| half_open.remove(&arrival).is_some());
+            let cookie = self.read_cookie(&connection, greeting);
+            // What is taken out is closed here, not under the lock: see `place`.
+            let kept = self.with_half_open(|half_open| half_open.remove(&arrival)).is_some();
             match cookie {
                 Ok(cookie) if kept => self.place(connection, peer, arrival, cookie),
                 _ if self.stop.is_raised() => {}
@@ -189,7 +198,8 @@ impl Hall<'_> {
             .spawn_scoped(scope, work)
             .is_err()
         {
-            self.with_half_open(|half_open| half_open.remove(&arrival));
+            let gone = self.with_half_open(|half_open| half_open.remove(&arrival));
+            drop(gone);
         }
     }
 
@@ -223,12 +233,14 @@ impl Hall<'_> {
         }
     }
 
-    fn read_cookie(&self, mut connection: &TcpStream) -> Result<Cookie, String> {
+    fn read_cookie(
+        &self,
+        connection: &TcpStream,
+        mut greeting: Greeting,
+    ) -> Result<Cookie, String> {
         let limit = self.config.limits.handshake;
         let until = clock::now() + limit;
-        let mut bytes = [0; COOKIE_LEN];
-        let mut at = 0;
-        while at < bytes.len() {
+        while greeting.at < COOKIE_LEN {
             let left = until.saturating_duration_since(clock::now());
             let ready = wait::readable([connection.as_fd()], Some(left));
             if left.is_zero() || ready.is_err() {
@@ -240,30 +252,45 @@ impl Hall<'_> {
             if matches!(ready, Ok([false])) {
                 continue;
             }
-            match connection.read(&mut bytes[at..]) {
+            match greeting.read(connection) {
                 Ok(0) => return Err("it closed the connection before saying who it is".to_owned()),
-                Ok(got) => at += got,
+                Ok(_) => {}
                 Err(error) if is_passing(&error) => {}
                 Err(error) => return Err(format!("its connection broke: {error}")),
             }
         }
-        Ok(Cookie::from_wire(bytes))
+        Ok(greeting.cookie())
+    }
+
+    /// The session with this cookie, if it still waits for streams.
+    fn session_that_waits(&self, cookie: &Cookie) -> Option<SyncSender<Arrival>> {
+        lock(&self.sessions).get(cookie)?.streams.clone()
+    }
+
+    fn join(
+        &self,
+        session: &SyncSender<Arrival>,
+        stream: TcpStream,
+        peer: SocketAddr,
+        arrival: u64,
+    ) {
+        if session.try_send((arrival, stream)).is_err() {
+            let why = "it opened more streams than it asked for";
+            self.refuse(peer, RefusalReason::ExtraStream, why);
+        }
     }
 
     /// Hands a connection to the session it belongs to, or begins one with it.
+    ///
+    /// No system call is made under the lock: where hundreds of threads want the
+    /// processor, its holder would lose it there, and all the others wait for it
+    /// in turn.
     fn place(&self, connection: TcpStream, peer: SocketAddr, arrival: u64, cookie: Cookie) {
-        let streams = {
+        let placed = {
             let mut sessions = lock(&self.sessions);
             let entry = sessions.get(&cookie).map(|entry| &entry.streams);
             match entry {
-                Some(Some(session)) => {
-                    if session.try_send((arrival, connection)).is_err() {
-                        drop(sessions);
-                        let why = "it opened more streams than it asked for";
-                        self.refuse(peer, RefusalReason::ExtraStream, why);
-                    }
-                    return;
-                }
+                Some(Some(session)) => Ok(Placed::Joins(session.clone())),
                 Some(None) => Err((
                     RefusalReason::ExtraStream,
                     "a connection came for a session that has its streams",
@@ -286,12 +313,13 @@ impl Hall<'_> {
                     let (session, streams) = sync_channel(self.most_streams());
                     let entry = Entry { client: peer.ip(), streams: Some(session) };
                     sessions.insert(cookie, entry);
-                    Ok(streams)
+                    Ok(Placed::Begins(streams))
                 }
             }
         };
-        match streams {
-            Ok(streams) => self.run_session(connection, peer, &cookie, &streams),
+        match placed {
+            Ok(Placed::Joins(session)) => self.join(&session, connection, peer, arrival),
+            Ok(Placed::Begins(streams)) => self.run_session(connection, peer, &cookie, &streams),
             Err((reason, why)) => {
                 let _ = (&connection).write_all(&[State::AccessDenied.byte()]);
                 self.refuse(peer, reason, why);
@@ -337,9 +365,9 @@ impl Hall<'_> {
 
     /// The session has its streams: later connections with its cookie are refused.
     pub(super) fn streams_are_complete(&self, cookie: &Cookie) {
-        if let Some(entry) = lock(&self.sessions).get_mut(cookie) {
-            entry.streams = None;
-        }
+        let taken = lock(&self.sessions).get_mut(cookie).and_then(|entry| entry.streams.take());
+        // Closed here, after the lock.
+        drop(taken);
     }
 
     /// Whether the server has come to its end.
@@ -370,6 +398,42 @@ impl Hall<'_> {
     }
 }
 
+/// As much as has come of a connection's cookie.
+struct Greeting {
+    bytes: [u8; COOKIE_LEN],
+    at: usize,
+}
+
+impl Greeting {
+    fn read(&mut self, mut connection: &TcpStream) -> io::Result<usize> {
+        let got = connection.read(&mut self.bytes[self.at..])?;
+        self.at += got;
+        Ok(got)
+    }
+
+    /// Takes what is here already; whether that is all.
+    fn take(&mut self, connection: &TcpStream) -> bool {
+        let here = wait::readable([connection.as_fd()], Some(Duration::ZERO));
+        // Its end and errors are found again by whoever reads on.
+        if matches!(here, Ok([true])) {
+            let _ = self.read(connection);
+        }
+        self.at == COOKIE_LEN
+    }
+
+    /// Whose it is, once all has come.
+    fn cookie(&self) -> Cookie {
+        Cookie::from_wire(self.bytes)
+    }
+}
+
+/// What a connection that said who it is does.
+enum Placed {
+    Begins(Receiver<Arrival>),
+    /// A stream of a session that runs.
+    Joins(SyncSender<Arrival>),
+}
+
 /// A session's entry among the cookies.
 struct Place<'a> {
     hall: &'a Hall<'a>,
@@ -378,7 +442,8 @@ struct Place<'a> {
 
 impl Drop for Place<'_> {
     fn drop(&mut self) {
-        lock(&self.hall.sessions).remove(self.cookie);
+        let entry = lock(&self.hall.sessions).remove(self.cookie);
+        drop(entry);
     }
 }
 
