@@ -147,7 +147,9 @@ mod tests {
             latency: None,
             streams: Vec::new(),
             sender_cpu: None,
+            sender_core_wait: None,
             receiver_cpu: None,
+            receiver_core_wait: None,
             notes: Vec::new(),
         };
         m.streams.push(Stream {

@@ -3,6 +3,7 @@
 use crate::{
     bucket::{self, AtLosses},
     curve::{Curve, median, quantile},
+    overflow::{self, RttAtLosses},
     steady,
 };
 use record::{Measurement, ReceiverSample, Sample, Steady, Stream};
@@ -53,6 +54,8 @@ pub(crate) struct Evidence {
     pub(crate) window_growth: Option<f64>,
     /// How low a policer's bucket would be where segments are lost.
     pub(crate) bucket: Option<AtLosses>,
+    /// How long round trips are where segments are lost.
+    pub(crate) rtt_at_losses: Option<RttAtLosses>,
     /// Segments sent again over the whole test.
     pub(crate) retransmits: u64,
     /// Most of them between two samples, over the whole test.
@@ -65,6 +68,9 @@ pub(crate) struct Evidence {
     pub(crate) loss: Option<f64>,
     /// Segments sent again for each pair of samples with any: how they come in bursts.
     pub(crate) burst: f64,
+    /// Variance over mean of how many are sent again between two samples, of the
+    /// stream with most of them: 1 by chance.
+    pub(crate) dispersion: f64,
 }
 
 impl Evidence {
@@ -115,12 +121,14 @@ impl Evidence {
             window_growth: growth(m, to, |s| s.peer_window_bytes),
             // What slow start overshot by is lost at no level in particular.
             bucket: bucket::at_losses(m, from.max(to * steady::SETTLING), to),
+            rtt_at_losses: overflow::rtt_at_losses(m, from.max(to * steady::SETTLING), to),
             retransmits: retransmits(m),
             largest_burst: largest_burst(m),
             peak_rtt: peak_rtt(m),
             steady_retransmits: window.growth(|s| s.retransmits),
             loss: window.loss(),
             burst: window.burst(),
+            dispersion: window.dispersion(),
         }
     }
 
@@ -144,6 +152,11 @@ impl Evidence {
             let (least, queueing) = (least.millis_f64(), queueing.millis_f64());
             queueing > 5.0 || (queueing > 0.15 * least && queueing > 0.2)
         })
+    }
+
+    /// Whether a queue stands that loses, if anything is lost, what no longer fits.
+    pub(crate) fn has_filling_queue(&self) -> bool {
+        self.has_standing_queue() && self.rtt_at_losses.is_none_or(RttAtLosses::is_longest)
     }
 
     /// The streams' windows together.
@@ -323,6 +336,23 @@ impl Window<'_> {
         let mss = self.median(|s| (s.mss_bytes > 0).then(|| f64::from(s.mss_bytes)))?;
         let sent = self.growth(|s| s.delivered_bytes.max(s.acked_bytes)) / mss + again;
         (again > 0.0 && sent > 0.0).then(|| again / sent)
+    }
+
+    fn dispersion(&self) -> f64 {
+        let of = |stream| {
+            let counts: Vec<u64> = self.within(stream).map(|s| s.retransmits).collect();
+            let steps = counts.windows(2).map(|pair| match pair {
+                [before, after] => after.saturating_sub(*before) as f64,
+                _ => 0.0,
+            });
+            let steps: Vec<f64> = steps.collect();
+            let lost: f64 = steps.iter().sum();
+            let mean = lost / steps.len() as f64;
+            let squares: f64 = steps.iter().map(|step| (step - mean).powi(2)).sum();
+            (lost, squares / lost)
+        };
+        let all = self.m.streams.iter().map(of).filter(|(lost, _)| *lost > 0.0);
+        all.max_by(|one, other| one.0.total_cmp(&other.0)).map_or(0.0, |(_, dispersion)| dispersion)
     }
 
     fn burst(&self) -> f64 {

@@ -121,10 +121,11 @@ fn empties_the_buffer(shares: &Shares, e: &Evidence) -> bool {
 /// then the window is the symptom and the core the cause.
 fn cpu(m: &Measurement, e: &Evidence, shares: &Shares) -> bool {
     let at_end = |share: Option<f64>| share.is_some_and(|share| share >= CPU_FULL);
+    let (sends, receives) = (m.sender_core(), m.receiver_core());
     let closes = e.window_floor.is_some_and(|floor| floor < 0.5);
     let window_held = shares.receive_window > 0.5;
-    let sender = at_end(m.sender_cpu) && !window_held && shares.send_buffer <= 0.5;
-    let receiver = at_end(m.receiver_cpu) && (!window_held || closes) && shares.application <= 0.5;
+    let sender = at_end(sends) && !window_held && shares.send_buffer <= 0.5;
+    let receiver = at_end(receives) && (!window_held || closes) && shares.application <= 0.5;
     sender || receiver
 }
 

@@ -33,6 +33,7 @@ mod evidence;
 mod judge;
 pub mod latency;
 mod network;
+mod overflow;
 mod predict;
 mod receiver;
 mod remedy;

@@ -38,6 +38,11 @@ const FILLED: f64 = 0.8;
 /// Segments sent again for each interval with any, from which they come in bursts.
 const BURST: f64 = 5.0;
 
+/// So many lost tell how they are spread; chance spreads them by 1, and by 1.2 where
+/// the rate saws.
+const OFTEN: f64 = 60.0;
+const CLUMPS: f64 = 1.8;
+
 /// How low a policer's bucket is at most, where other signs speak for one.
 const LOW: f64 = 0.4;
 
@@ -55,7 +60,7 @@ pub(crate) fn limit(m: &Measurement, e: &Evidence) -> Limit {
         Limit::Ramp
     } else if is_path_rate(m, e) {
         Limit::PathRate
-    } else if drops_where_a_bucket_is_empty(m, e) {
+    } else if drops_where_a_bucket_is_empty(m, e) || drops_in_clumps_at_one_rate(m, e) {
         Limit::Policer
     } else if is_loss(m, e) {
         Limit::Loss
@@ -105,7 +110,7 @@ fn is_path_rate(m: &Measurement, e: &Evidence) -> bool {
             let queue = e.has_standing_queue() && e.is_flat();
             queue || delivers_as_paced(e)
         }
-        None => e.is_flat() && e.has_standing_queue(),
+        None => e.is_flat() && e.has_filling_queue(),
     }
 }
 
@@ -120,32 +125,38 @@ fn is_loss(m: &Measurement, e: &Evidence) -> bool {
     };
     let rate = e.per_stream().as_f64();
     let agrees = (least.as_f64() / AGREES..=most.as_f64() * AGREES).contains(&rate);
-    agrees && (asked == Some(true) || !e.has_standing_queue())
+    agrees && (asked == Some(true) || !e.has_filling_queue())
 }
 
 /// Whether losses come by ones and twos, as chance has it, not as a queue or a
 /// policer overflows.
 pub(crate) fn is_scattered(e: &Evidence) -> bool {
-    e.burst > 0.0 && e.burst < BURST && !e.has_standing_queue()
+    e.burst > 0.0 && e.burst < BURST && !e.has_filling_queue()
 }
 
 fn is_heavy_loss(m: &Measurement, e: &Evidence) -> bool {
     let random = m.path.as_ref().is_none_or(|path| path.loss.fraction() > 0.0);
     // Round trips of a few ms look queued where each packet takes half of one to send.
-    let least = if e.has_standing_queue() { 2.0 * HEAVY } else { HEAVY };
+    let least = if e.has_filling_queue() { 2.0 * HEAVY } else { HEAVY };
     random && !is_bbr(m) && e.loss.is_some_and(|loss| loss >= least)
 }
 
 fn drops_where_a_bucket_is_empty(m: &Measurement, e: &Evidence) -> bool {
     let empty = e.bucket.is_some_and(AtLosses::is_empty);
-    empty && may_police(m) && !e.has_standing_queue() && !is_bbr(m)
+    empty && may_police(m) && !e.has_filling_queue() && !is_bbr(m)
+}
+
+/// Chance that loses so often lets no rate be flat, and never so unevenly.
+fn drops_in_clumps_at_one_rate(m: &Measurement, e: &Evidence) -> bool {
+    let clumps = e.steady_retransmits >= OFTEN && e.dispersion >= CLUMPS;
+    clumps && may_police(m) && e.is_flat() && !e.has_filling_queue() && !is_bbr(m)
 }
 
 fn drops_in_bursts(m: &Measurement, e: &Evidence) -> bool {
     let bursts = e.steady_retransmits >= 2.0 * BURST && e.burst >= BURST;
     let bursts = bursts || (overshot_without_a_queue(e) && !is_bbr(m));
     let low = e.bucket.is_none_or(|bucket| bucket.rank <= LOW);
-    bursts && low && may_police(m) && e.is_flat() && !e.has_standing_queue()
+    bursts && low && may_police(m) && e.is_flat() && !e.has_filling_queue()
 }
 
 /// Slow start lost many segments at once, and no queue had filled before.

@@ -16,7 +16,7 @@ pub(crate) fn limit(m: &Measurement, e: &Evidence) -> Option<Limit> {
     if judge::asked_for_no_more(m, e) {
         return Some(Limit::Application);
     }
-    if m.receiver_cpu.is_some_and(|share| share >= judge::CPU_FULL) {
+    if m.receiver_core().is_some_and(|share| share >= judge::CPU_FULL) {
         return Some(Limit::Cpu);
     }
     let carries = model::window_rate(e.window_sum()?, e.min_rtt?)?;

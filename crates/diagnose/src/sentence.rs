@@ -141,19 +141,34 @@ fn application(shares: &Shares, m: &Measurement, e: &Evidence) -> String {
     }
 }
 
+/// A thread that waits so much for a core has others to blame.
+const WAITS: f64 = 0.15;
+
 fn cpu(m: &Measurement, e: &Evidence) -> String {
     let full = |share: Option<f64>| share.filter(|share| *share >= CPU_FULL);
-    let (who, share) = match (full(m.sender_cpu), full(m.receiver_cpu)) {
-        (Some(sender), Some(receiver)) if receiver > sender => ("receiving", receiver),
-        (Some(sender), _) => ("sending", sender),
-        (None, receiver) => ("receiving", receiver.unwrap_or(1.0)),
+    let sends = match (full(m.sender_core()), full(m.receiver_core())) {
+        (Some(sender), Some(receiver)) => sender >= receiver,
+        (sender, _) => sender.is_some(),
     };
-    format!(
-        "The {who} thread used {} of a core to move {}: a faster core or more streams would help, \
-         and no larger buffer.",
-        percent(share),
-        e.goodput
-    )
+    let (who, used, waited) = if sends {
+        ("sending", m.sender_cpu, m.sender_core_wait)
+    } else {
+        ("receiving", m.receiver_cpu, m.receiver_core_wait)
+    };
+    let used = percent(used.unwrap_or(1.0));
+    match waited.filter(|waited| *waited >= WAITS) {
+        Some(waited) => format!(
+            "The {who} thread used {used} of a core to move {} and waited {} of the time for one: \
+             less other work on that host would help, and no larger buffer.",
+            e.goodput,
+            percent(waited)
+        ),
+        None => format!(
+            "The {who} thread used {used} of a core to move {}: a faster core or more streams \
+             would help, and no larger buffer.",
+            e.goodput
+        ),
+    }
 }
 
 fn path_rate(m: &Measurement, e: &Evidence) -> String {

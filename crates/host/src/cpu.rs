@@ -6,7 +6,11 @@ use std::{fs, io, mem::MaybeUninit, thread, time::Duration};
 /// A thread's CPU clock, readable from any thread of the same process for as
 /// long as that thread lives.
 #[derive(Debug, Clone, Copy)]
-pub struct ThreadClock(libc::clockid_t);
+pub struct ThreadClock {
+    clock: libc::clockid_t,
+    /// The thread's number in the system.
+    number: libc::pid_t,
+}
 
 impl ThreadClock {
     /// The calling thread's clock.
@@ -18,13 +22,27 @@ impl ThreadClock {
         // SAFETY: pthread_self names the calling thread, which is alive, and
         // `clock` outlives the call.
         let code = unsafe { libc::pthread_getcpuclockid(libc::pthread_self(), &raw mut clock) };
-        if code == 0 { Ok(ThreadClock(clock)) } else { Err(io::Error::from_raw_os_error(code)) }
+        if code != 0 {
+            return Err(io::Error::from_raw_os_error(code));
+        }
+        // SAFETY: takes nothing and cannot fail.
+        Ok(ThreadClock { clock, number: unsafe { libc::gettid() } })
     }
 
     /// CPU time the thread has used since it began; `None` once it has ended.
     #[must_use]
     pub fn read(self) -> Option<Duration> {
-        read_clock(self.0).ok()
+        read_clock(self.clock).ok()
+    }
+
+    /// Time the thread was ready to run and another had its core (the second
+    /// number of `/proc/PID/task/TID/schedstat`); `None` once it has ended, and
+    /// where the kernel keeps no such count.
+    #[must_use]
+    pub fn waited(self) -> Option<Duration> {
+        let text = fs::read_to_string(format!("/proc/self/task/{}/schedstat", self.number)).ok()?;
+        let nanos = text.split_ascii_whitespace().nth(1)?.parse().ok()?;
+        Some(Duration::from_nanos(nanos))
     }
 }
 

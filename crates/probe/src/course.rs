@@ -4,7 +4,7 @@
 mod outcome;
 mod track;
 
-pub(crate) use outcome::{DatagramOutcome, FlowOutcome, Outcome};
+pub(crate) use outcome::{DatagramOutcome, FlowOutcome, Outcome, ThreadCpu};
 
 use crate::{
     event::Interval,
@@ -190,7 +190,13 @@ impl<'a> Course<'a> {
         let whole = (now - self.began).as_secs_f64().max(1e-3);
         let busiest = |sending: bool| {
             let flows = self.flows.iter().filter(|flow| flow.sending == sending);
-            Some(flows.filter_map(Flow::cpu).max()?.as_secs_f64() / whole)
+            flows
+                .filter_map(|flow| {
+                    let share = |time: Duration| time.as_secs_f64() / whole;
+                    let (used, waited) = (share(flow.cpu()?), flow.core_wait().map(share));
+                    Some(ThreadCpu { used, waited: waited.unwrap_or(0.0) })
+                })
+                .max_by(|one, other| one.wanted().total_cmp(&other.wanted()))
         };
         let (sender_cpu, receiver_cpu) = (busiest(true), busiest(false));
         let process = cpu::this_process().unwrap_or_default().since(self.process);

@@ -46,8 +46,12 @@ pub(crate) struct Extra {
     pub(crate) version: String,
     /// Most CPU one sending thread of that end used, as a share of one core.
     pub(crate) sender_cpu: Option<f64>,
+    /// How long that thread waited for a core, likewise.
+    pub(crate) sender_core_wait: Option<f64>,
     /// Most CPU one receiving thread of that end used, likewise.
     pub(crate) receiver_cpu: Option<f64>,
+    /// How long that thread waited for a core, likewise.
+    pub(crate) receiver_core_wait: Option<f64>,
     /// What that end noticed.
     pub(crate) notes: Vec<String>,
     pub(crate) streams: Vec<ExtraStream>,
@@ -88,7 +92,12 @@ impl Extra {
     pub(crate) fn read(value: &Value) -> Option<Self> {
         let mut extra: Extra = serde_json::from_value(value.clone()).ok()?;
         extra.version = announced_version(value)?;
-        for cpu in [&mut extra.sender_cpu, &mut extra.receiver_cpu] {
+        for cpu in [
+            &mut extra.sender_cpu,
+            &mut extra.sender_core_wait,
+            &mut extra.receiver_cpu,
+            &mut extra.receiver_core_wait,
+        ] {
             *cpu = cpu.filter(|share| share.is_finite() && *share >= 0.0);
         }
         for datagrams in extra.streams.iter_mut().filter_map(|stream| stream.datagrams.as_mut()) {

@@ -39,6 +39,7 @@ pub(crate) struct Flow {
     clock: OnceLock<ThreadClock>,
     /// CPU the thread used in all, once it has ended.
     cpu: OnceLock<Duration>,
+    core_wait: OnceLock<Duration>,
     broke: OnceLock<String>,
 }
 
@@ -68,6 +69,7 @@ impl Flow {
             arrivals,
             clock: OnceLock::new(),
             cpu: OnceLock::new(),
+            core_wait: OnceLock::new(),
             broke: OnceLock::new(),
         })
     }
@@ -113,6 +115,11 @@ impl Flow {
         self.cpu.get().copied().or_else(|| self.clock.get()?.read())
     }
 
+    /// How long its thread has waited for a core so far.
+    pub(crate) fn core_wait(&self) -> Option<Duration> {
+        self.core_wait.get().copied().or_else(|| self.clock.get()?.waited())
+    }
+
     /// The stream's thread begins.
     pub(crate) fn thread_begins(&self) {
         if let Ok(clock) = ThreadClock::of_this_thread() {
@@ -127,6 +134,9 @@ impl Flow {
         }
         if let Ok(used) = host::cpu::this_thread() {
             let _ = self.cpu.set(used);
+        }
+        if let Some(waited) = self.clock.get().and_then(|clock| clock.waited()) {
+            let _ = self.core_wait.set(waited);
         }
     }
 

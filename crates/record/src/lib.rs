@@ -175,10 +175,16 @@ pub struct Measurement {
     pub path: Option<PathReport>,
     /// The connections, by id.
     pub streams: Vec<Stream>,
-    /// Most CPU one sending thread used over the test, as a share of one core.
+    /// CPU that the busiest sending thread used over the test, as a share of one core.
     pub sender_cpu: Option<f64>,
-    /// Most CPU one receiving thread used over the test, as a share of one core.
+    /// How long that thread was ready to run while another had its core, likewise.
+    #[serde(default)]
+    pub sender_core_wait: Option<f64>,
+    /// CPU that the busiest receiving thread used over the test, as a share of one core.
     pub receiver_cpu: Option<f64>,
+    /// How long that thread was ready to run while another had its core, likewise.
+    #[serde(default)]
+    pub receiver_core_wait: Option<f64>,
     /// What the tool noticed and the user should know: a clamped window, a
     /// busy machine, an interruption.
     pub notes: Vec<String>,
@@ -188,6 +194,19 @@ pub struct Measurement {
 }
 
 impl Measurement {
+    /// What the busiest sending thread wanted of a core: its time on one, and its
+    /// wait for one that another thread had.
+    #[must_use]
+    pub fn sender_core(&self) -> Option<f64> {
+        Some(self.sender_cpu? + self.sender_core_wait.unwrap_or(0.0))
+    }
+
+    /// The same of the receiving threads.
+    #[must_use]
+    pub fn receiver_core(&self) -> Option<f64> {
+        Some(self.receiver_cpu? + self.receiver_core_wait.unwrap_or(0.0))
+    }
+
     /// Bytes received over all streams.
     #[must_use]
     pub fn received(&self) -> ByteCount {

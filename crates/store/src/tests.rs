@@ -28,7 +28,9 @@ fn measurement() -> Measurement {
             ..Stream::default()
         }],
         sender_cpu: Some(0.25),
+        sender_core_wait: None,
         receiver_cpu: None,
+        receiver_core_wait: None,
         notes: vec!["a note".to_owned()],
         latency: None,
     }

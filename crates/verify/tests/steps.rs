@@ -150,7 +150,9 @@ fn measurement(bps: f64, config: &ClientConfig) -> Measurement {
         path: None,
         streams: vec![stream],
         sender_cpu: None,
+        sender_core_wait: None,
         receiver_cpu: None,
+        receiver_core_wait: None,
         notes: vec![],
         latency: None,
     }

@@ -78,7 +78,9 @@ pub fn transfer<'a>(
         path: None,
         streams: vec![stream],
         sender_cpu: None,
+        sender_core_wait: None,
         receiver_cpu: None,
+        receiver_core_wait: None,
         notes: Vec::new(),
         latency: None,
     };

@@ -106,7 +106,9 @@ impl Flow {
             path: self.path.clone(),
             streams,
             sender_cpu: Some(self.cpu.0),
+            sender_core_wait: None,
             receiver_cpu: Some(self.cpu.1),
+            receiver_core_wait: None,
             notes: vec![],
             latency: None,
         }

@@ -171,6 +171,20 @@ fn a_core_at_its_end() {
 }
 
 #[test]
+fn a_core_that_others_use() {
+    let mut m = Flow { cpu: (0.52, 0.3), ..flow(9_000.0, 1.0) }.measurement();
+    assert_ne!(explain(&m).limit, Some(Limit::Cpu));
+    m.sender_core_wait = Some(0.45);
+    let finding = explain(&m);
+    assert_eq!(finding.limit, Some(Limit::Cpu));
+    let waits = "The sending thread used 52 % of a core to move 9 Gbit/s and waited 45 %";
+    assert!(finding.sentence.starts_with(waits), "{}", finding.sentence);
+    // Who waits for data and not for a core has time to spare.
+    (m.sender_core_wait, m.receiver_core_wait) = (Some(0.3), Some(0.3));
+    assert_ne!(explain(&m).limit, Some(Limit::Cpu));
+}
+
+#[test]
 fn a_receiver_that_falls_behind_closes_its_own_window() {
     let behind = Flow { rwnd: 0.9, cpu: (0.3, 0.99), ..flow(9_000.0, 1.0) };
     assert_eq!(limit(&behind), Some(Limit::ReceiveWindow));

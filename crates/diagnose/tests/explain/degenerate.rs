@@ -155,6 +155,7 @@ proptest! {
         m.spec.seconds = seconds;
         m.spec.rate_bps = rate.map(BitRate::from_bps);
         m.sender_cpu = cpu;
+        m.receiver_core_wait = cpu;
         m.path = link.map(|(bps, nanos, mtu, overhead)| record::PathReport {
             rate_bps: Some(BitRate::from_bps(bps)),
             rtt: units::Rtt::from_nanos(nanos),

@@ -158,9 +158,28 @@ fn a_policer_drops_in_bursts_and_the_rate_stays_flat() {
     assert_eq!(finding.limit, Some(Limit::Policer));
     assert_eq!(finding.predicted_bps, None);
     assert!(finding.sentence.contains("50 Mbit/s"), "{}", finding.sentence);
-    assert_ne!(limit(&policed(4.0)), Some(Limit::Policer));
+    assert_ne!(limit(&policed(1.0)), Some(Limit::Policer));
     let queued = Flow { rtt_ms: 60.0, ..policed(40.0) };
     assert_eq!(limit(&queued), Some(Limit::PathRate));
+}
+
+#[test]
+fn a_policer_near_by_is_no_queue() {
+    // Packets take a while to send over short round trips: these look queued. Every two
+    // seconds some are lost, whatever the round trip is then.
+    let near = |rtt_ms: Box<dyn Fn(usize) -> f64>| {
+        let lost = |t: f64| if (t * 10.0).round() as u64 % 20 < 1 { 180.0 } else { 0.0 };
+        let mut m = Flow { lost: Box::new(lost), rtt_ms: 6.0, ..flow(25.0, 5.0) }.measurement();
+        for (step, sample) in m.streams[0].sender.iter_mut().enumerate() {
+            sample.rtt_us = (rtt_ms(step) * 1e3) as u32;
+        }
+        m
+    };
+    let finding = explain(&near(Box::new(|step| 5.8 + 0.1 * (step * 7 % 5) as f64)));
+    assert_eq!(finding.limit, Some(Limit::Policer), "{}", finding.sentence);
+    // A queue that loses where it is longest.
+    let finding = explain(&near(Box::new(|step| 5.6 + 0.05 * ((step + 17) % 20) as f64)));
+    assert_ne!(finding.limit, Some(Limit::Policer), "{}", finding.sentence);
 }
 
 #[test]

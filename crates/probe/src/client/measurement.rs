@@ -2,7 +2,7 @@
 
 use super::ClientConfig;
 use crate::{
-    course::{FlowOutcome, Outcome},
+    course::{FlowOutcome, Outcome, ThreadCpu},
     extra::{Extra, ExtraStream},
     plan::Plan,
 };
@@ -49,18 +49,24 @@ pub(super) fn assemble(
         }
     };
     let extra = results.as_ref().and_then(|results| Extra::read(results.longhaul.as_ref()?));
+    let far = |used: Option<f64>, waited: Option<f64>| {
+        Some(ThreadCpu { used: used?, waited: waited.unwrap_or(0.0) })
+    };
     let (far_sends, far_receives) = match (&extra, &results) {
-        (Some(extra), _) => (extra.sender_cpu, extra.receiver_cpu),
+        (Some(extra), _) => (
+            far(extra.sender_cpu, extra.sender_core_wait),
+            far(extra.receiver_cpu, extra.receiver_core_wait),
+        ),
         // iperf3 tells the CPU of its whole process; with one stream that is one thread's.
         (None, Some(results)) if config.streams == 1 && config.direction != Direction::Both => {
-            let cpu = Some(results.cpu_util_total / 100.0);
+            let cpu = far(Some(results.cpu_util_total / 100.0), None);
             if config.sends() { (None, cpu) } else { (cpu, None) }
         }
         _ => (None, None),
     };
-    let most = |own: Option<f64>, far: Option<f64>| match (own, far) {
-        (Some(own), Some(far)) => Some(own.max(far)),
-        (own, far) => own.or(far),
+    let most = |own: Option<ThreadCpu>, far: Option<ThreadCpu>| {
+        let wanted = |one: &ThreadCpu, other: &ThreadCpu| one.wanted().total_cmp(&other.wanted());
+        own.into_iter().chain(far).max_by(wanted)
     };
     let (sender_cpu, receiver_cpu) =
         (most(outcome.sender_cpu, far_sends), most(outcome.receiver_cpu, far_receives));
@@ -82,8 +88,10 @@ pub(super) fn assemble(
             .map_or_else(|| "iperf3".to_owned(), |extra| format!("longhaul {}", extra.version)),
         path: None,
         streams,
-        sender_cpu,
-        receiver_cpu,
+        sender_cpu: sender_cpu.map(|cpu| cpu.used),
+        sender_core_wait: sender_cpu.map(|cpu| cpu.waited),
+        receiver_cpu: receiver_cpu.map(|cpu| cpu.used),
+        receiver_core_wait: receiver_cpu.map(|cpu| cpu.waited),
         notes,
         latency: None,
     }

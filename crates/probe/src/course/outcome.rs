@@ -6,14 +6,29 @@ use iperf3::{Results, StreamResult};
 use record::{Datagrams, LossBurst, ReceiverSample, Sample};
 use std::time::Duration;
 
+/// What a thread had of the processor over a test, as shares of one core.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct ThreadCpu {
+    pub(crate) used: f64,
+    /// Ready to run while another thread had the core.
+    pub(crate) waited: f64,
+}
+
+impl ThreadCpu {
+    /// What it would have used with a core to itself, at most.
+    pub(crate) fn wanted(self) -> f64 {
+        self.used + self.waited
+    }
+}
+
 /// What a test came to, at this end.
 pub(crate) struct Outcome {
     pub(crate) seconds: f64,
     pub(crate) streams: Vec<FlowOutcome>,
-    /// Most CPU one sending thread used, as a share of one core.
-    pub(crate) sender_cpu: Option<f64>,
+    /// Of the sending thread that wanted most.
+    pub(crate) sender_cpu: Option<ThreadCpu>,
     /// The same of the receiving threads.
-    pub(crate) receiver_cpu: Option<f64>,
+    pub(crate) receiver_cpu: Option<ThreadCpu>,
     pub(super) process: ProcessCpu,
     pub(super) elapsed: Duration,
 }

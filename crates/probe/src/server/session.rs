@@ -281,8 +281,10 @@ impl Session<'_> {
         };
         Extra {
             version: crate::VERSION.to_owned(),
-            sender_cpu: outcome.sender_cpu,
-            receiver_cpu: outcome.receiver_cpu,
+            sender_cpu: outcome.sender_cpu.map(|cpu| cpu.used),
+            sender_core_wait: outcome.sender_cpu.map(|cpu| cpu.waited),
+            receiver_cpu: outcome.receiver_cpu.map(|cpu| cpu.used),
+            receiver_core_wait: outcome.receiver_cpu.map(|cpu| cpu.waited),
             notes: self.notes.clone(),
             streams: outcome.streams.iter().map(stream).collect(),
         }

@@ -65,7 +65,9 @@ pub(crate) fn measurement(window: f64, seconds: f64, streams: u32) -> Measuremen
         path: Some(path()),
         streams: (0..streams).map(stream).collect(),
         sender_cpu: Some(0.07),
+        sender_core_wait: None,
         receiver_cpu: Some(0.11),
+        receiver_core_wait: None,
         notes: Vec::new(),
         latency: None,
     }
