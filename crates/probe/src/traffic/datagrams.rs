@@ -13,8 +13,8 @@ use std::{
 
 /// Most bytes of a train: what one packet can hold before the kernel cuts it.
 const MOST_TRAIN: usize = 65_507;
-/// Room for what arrives in one call: a few trains, or so many datagrams.
-const SLOTS: usize = 2;
+/// Most messages that arrive in one call: datagrams, or trains of them.
+const SLOTS: usize = 32;
 const SLOT: usize = 65_536;
 /// How long a sender rests where the device takes no more.
 const FULL: Duration = Duration::from_micros(50);
@@ -88,7 +88,7 @@ impl Traffic {
     ) -> io::Result<()> {
         let trains = plan.coalesce && udp::coalesce(&flow.socket).is_ok();
         let each = if trains { SLOT } else { plan.block.clamp(64, SLOT) };
-        let mut inbox = udp::Inbox::new(if trains { SLOTS } else { 4 * SLOTS }, each);
+        let mut inbox = udp::Inbox::new(SLOTS, each);
         let mut answers = 0;
         while !self.has_ended() {
             let came = match inbox.receive(&flow.socket) {
