@@ -6,14 +6,14 @@
 
 use record::{Measurement, Sample, Stream};
 
-/// Fewer intervals with losses tell nothing.
+/// Fewer spells of losses tell nothing.
 const LEAST_LOSSES: usize = 6;
 
-/// In labelled transfers full queues lost at 0.94 and above, policers at 0.5 to 0.7.
-const FULL: f64 = 0.8;
+/// In labelled transfers full queues lost at 0.78 and above, policers at 0.5 to 0.7.
+const FULL: f64 = 0.74;
 
-/// How long round trips are where a stream loses segments: the mean, over the
-/// intervals with losses, of the share of intervals with shorter ones. 0.5 by chance.
+/// How long round trips are where a stream begins to lose segments: the mean, over
+/// those intervals, of the share of all with shorter ones. 0.5 by chance.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct RttAtLosses(f64);
 
@@ -51,7 +51,13 @@ fn of(stream: &Stream, from: f64, to: f64) -> Option<(usize, RttAtLosses)> {
     if !tells(&all) {
         return None;
     }
-    let lossy: Vec<u32> = pairs.iter().filter(|(_, lossy)| *lossy).map(|(rtt, _)| *rtt).collect();
+    // The first interval of each spell: what is sent again after it was lost in it.
+    let mut before = false;
+    let begins = |(rtt, lossy): &(u32, bool)| {
+        let lost_before = std::mem::replace(&mut before, *lossy);
+        (*lossy && !lost_before).then_some(*rtt)
+    };
+    let lossy: Vec<u32> = pairs.iter().filter_map(begins).collect();
     if lossy.len() < LEAST_LOSSES {
         return None;
     }
