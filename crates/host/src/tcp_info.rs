@@ -276,13 +276,14 @@ impl TcpInfo {
         }
     }
 
-    /// Payload bytes known to have arrived, in order or not: the kernel counts
-    /// segments, and before Linux 4.18 only what was acknowledged in order.
+    /// Payload bytes known to have arrived, in order or not: those acknowledged, and
+    /// the segments beyond that the receiver has told of (SACK). `delivered` counts
+    /// segments of any size: taken for full ones, a program that writes 100 Mbit/s in
+    /// short ones would seem to send 150.
     #[must_use]
     pub fn delivered_bytes(&self) -> u64 {
-        self.delivered.map_or(self.bytes_acked.unwrap_or(0), |segments| {
-            u64::from(segments) * u64::from(self.snd_mss)
-        })
+        let beyond = u64::from(self.sacked) * u64::from(self.snd_mss);
+        self.bytes_acked.unwrap_or(0) + beyond
     }
 
     /// Segments in the network by the kernel's own count:

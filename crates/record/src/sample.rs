@@ -14,7 +14,8 @@ pub struct Sample {
     pub written_bytes: u64,
     /// Bytes acknowledged in order (`tcpi_bytes_acked`).
     pub acked_bytes: u64,
-    /// Bytes known to have arrived, in order or not (`tcpi_delivered` times the segment size).
+    /// Bytes known to have arrived, in order or not (those acknowledged, and `tcpi_sacked`
+    /// times the segment size).
     pub delivered_bytes: u64,
     /// Maximum segment size in bytes of payload (`tcpi_snd_mss`).
     pub mss_bytes: u32,

@@ -43,6 +43,8 @@ pub fn under_load(seen: &LatencyUnderLoad, style: &Style) -> String {
         lines.push(curve(&probes, style));
     }
     if let (Some(rise), Some(grade)) = (seen.rise_ms, &seen.grade) {
+        // No -0.0.
+        let rise = if rise.abs() < 0.05 { 0.0 } else { rise };
         let text = format!("{grade}: the load added {rise:.1} ms to the mean round trip");
         lines.extend(labelled(style, 2, (ink::DIM, "bufferbloat"), COLUMN, (ink::STRONG, &text)));
     }
