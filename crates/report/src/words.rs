@@ -1,6 +1,6 @@
 //! What terminal and page call things, and how they write numbers.
 
-use record::{Confidence, Finding, Limit, Shares};
+use record::{Confidence, Finding, LatencyUnderLoad, Limit, Shares};
 use units::BitRate;
 
 /// Said of a verdict whose limit is `None`.
@@ -162,9 +162,52 @@ pub(crate) fn seconds(s: f64) -> String {
     }
 }
 
+/// `0 %`, `12.5 %`: of few probes the decimals say nothing, of many they do.
+pub(crate) fn lost(share: f64) -> String {
+    match share * 100.0 {
+        p if !p.is_finite() => "-".to_owned(),
+        p if (p - p.round()).abs() < 0.005 => format!("{p:.0} %"),
+        p if p < 0.1 => format!("{p:.3} %"),
+        p => format!("{p:.1} %"),
+    }
+}
+
+/// How words name what latency under load was measured by.
+pub(crate) fn probed_by(seen: &LatencyUnderLoad) -> String {
+    seen.port
+        .map_or_else(|| "ICMP echoes".to_owned(), |port| format!("TCP connects to port {port}"))
+}
+
+/// The bufferbloat grade and what the load added.
+pub(crate) fn bufferbloat(seen: &LatencyUnderLoad) -> Option<String> {
+    let (rise, grade) = (seen.rise_ms?, seen.grade.as_ref()?);
+    // No -0.0.
+    let rise = if rise.abs() < 0.05 { 0.0 } else { rise };
+    Some(format!("{grade}: the load added {rise:.1} ms to the mean round trip"))
+}
+
+/// The responsiveness, named by its method.
+pub(crate) fn responds(seen: &LatencyUnderLoad) -> Option<String> {
+    match (seen.rpm_tcp, &seen.rpm_word, seen.rpm_port) {
+        (Some(rpm), Some(word), Some(port)) => Some(format!(
+            "{word}: {rpm:.0} round trips a minute under load, at TCP level (connects to port {port})"
+        )),
+        (None, _, Some(port)) => {
+            Some(format!("not known: too few TCP connects to port {port} were answered under load"))
+        }
+        _ => None,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn lost_shares_keep_what_is_there() {
+        assert_eq!([0.0, 0.125, 1.0, 0.0002].map(lost), ["0 %", "12.5 %", "100 %", "0.020 %"]);
+        assert_eq!(lost(f64::NAN), "-");
+    }
 
     #[test]
     fn the_unit_is_said_once_where_shared() {

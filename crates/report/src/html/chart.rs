@@ -5,6 +5,7 @@ use super::{
     markup::{Markup, Px},
 };
 use crate::axis::{Axis, COURSE};
+use record::Steady;
 
 /// A line over time, in base units.
 pub(super) struct Curve {
@@ -25,6 +26,20 @@ pub(super) struct Mark {
     pub(super) value: f64,
 }
 
+/// A span of time.
+pub(super) struct Band {
+    pub(super) name: &'static str,
+    pub(super) from_s: f64,
+    pub(super) to_s: f64,
+}
+
+impl Band {
+    /// The part of a test that its verdict speaks of.
+    pub(super) fn steady(steady: Steady) -> Self {
+        Band { name: "steady part", from_s: steady.from_s, to_s: steady.to_s }
+    }
+}
+
 /// One chart; drawn in any number of shapes.
 pub(super) struct Chart {
     /// Unique on the page: ids begin with it.
@@ -36,8 +51,8 @@ pub(super) struct Chart {
     pub(super) until_s: f64,
     pub(super) curves: Vec<Curve>,
     pub(super) marks: Vec<Mark>,
-    /// A span of time to set off: the steady part.
-    pub(super) band: Option<(f64, f64)>,
+    /// A span of time to set off.
+    pub(super) band: Option<Band>,
 }
 
 /// The outline of a drawing.
@@ -142,8 +157,8 @@ impl Chart {
     }
 
     fn grid(&self, m: &mut Markup, f: &Frame) {
-        if let Some((from, to)) = self.band {
-            let (a, b) = (f.across(from), f.across(to));
+        if let Some(band) = &self.band {
+            let (a, b) = (f.across(band.from_s), f.across(band.to_s));
             let (wide, high) = ((b - a).max(0.0), f.y0 - f.y1);
             m.shape(
                 "rect",
@@ -156,7 +171,7 @@ impl Chart {
                 ],
             );
             let (x, y) = (Px(a + 7.0), Px(f.y1 + 14.0));
-            m.leaf("text", &[("class", &"band-name"), ("x", &x), ("y", &y)], &"steady part");
+            m.leaf("text", &[("class", &"band-name"), ("x", &x), ("y", &y)], &band.name);
         }
         m.leaf(
             "text",

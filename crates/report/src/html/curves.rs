@@ -2,7 +2,7 @@
 
 use super::{
     Page, Run,
-    chart::{Chart, Curve, HALF, Mark, NARROW, SMALL, WIDE},
+    chart::{Band, Chart, Curve, HALF, Mark, NARROW, SMALL, WIDE},
     head::capital,
     markup::Markup,
     path,
@@ -80,7 +80,7 @@ pub(super) fn throughput(m: &mut Markup, page: &Page<'_>) {
         curves,
         marks,
         band: match page.runs.as_slice() {
-            [only] => Some((only.finding.steady.from_s, only.finding.steady.to_s)),
+            [only] => Some(Band::steady(only.finding.steady)),
             _ => None,
         },
     };
@@ -130,7 +130,7 @@ pub(super) fn own_scale(m: &mut Markup, page: &Page<'_>, index: usize, run: &Run
         until_s: until(page),
         curves: vec![Curve { name: String::new(), class, points, filled: true }],
         marks,
-        band: Some((run.finding.steady.from_s, run.finding.steady.to_s)),
+        band: Some(Band::steady(run.finding.steady)),
     };
     if !chart.is_empty() {
         chart.figure(m, &[SMALL], None);
@@ -258,7 +258,7 @@ pub(super) fn round_trip(m: &mut Markup, page: &Page<'_>) {
     }
 }
 
-fn section(m: &mut Markup, title: &str, note: &str, inside: impl FnOnce(&mut Markup)) {
+pub(super) fn section(m: &mut Markup, title: &str, note: &str, inside: impl FnOnce(&mut Markup)) {
     m.element("section", &[], |m| {
         m.leaf("h2", &[], &title);
         if !note.is_empty() {

@@ -11,6 +11,7 @@ mod curves;
 mod head;
 mod labels;
 mod markup;
+mod under_load;
 
 use markup::Markup;
 use record::{Finding, Measurement, PathReport, PlanItem};
@@ -68,6 +69,7 @@ pub fn page(page: &Page<'_>) -> String {
                 cards::write(m, page);
                 curves::in_flight(m, page);
                 curves::round_trip(m, page);
+                under_load::write(m, page);
                 conditions::plan(m, page.plan);
                 conditions::write(m, page);
             });

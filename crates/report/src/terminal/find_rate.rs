@@ -27,7 +27,7 @@ pub fn try_row(tried: &RateTry, style: &Style) -> String {
         .right(ink::STRONG, &tried.asked_bps.to_string(), 14)
         .right(ink::PLAIN, &tried.sent_bps.to_string(), 28)
         .right(ink::PLAIN, &tried.received_bps.to_string(), 42)
-        .right(ink, &super::latency::share(tried.loss), 52)
+        .right(ink, &crate::words::lost(tried.loss), 52)
         .to(54)
         .put(ink, word)
         .finish()

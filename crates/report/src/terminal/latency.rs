@@ -75,7 +75,7 @@ pub fn round_trips(report: &PingReport, style: &Style) -> String {
         Line::new(style)
             .put(ink::STRONG, &named(&report.target, &report.address))
             .put(ink::PLAIN, &format!(": {} sent, {} received, ", report.sent, report.received))
-            .put(lossy, &format!("{} lost", share(report.loss))),
+            .put(lossy, &format!("{} lost", words::lost(report.loss))),
     ];
     for text in wrap(style, &others(report), style.text_width().saturating_sub(2)) {
         if !text.is_empty() {
@@ -150,16 +150,6 @@ fn others(report: &PingReport) -> String {
 /// `server (10.0.0.2)`, or the address alone where it was named by that.
 pub(super) fn named(name: &str, address: &str) -> String {
     if name == address { address.to_owned() } else { format!("{name} ({address})") }
-}
-
-/// `0 %`, `12.5 %`: of few probes the decimals say nothing, of many they do.
-pub(super) fn share(share: f64) -> String {
-    match share * 100.0 {
-        p if !p.is_finite() => "-".to_owned(),
-        p if (p - p.round()).abs() < 0.005 => format!("{p:.0} %"),
-        p if p < 0.1 => format!("{p:.3} %"),
-        p => format!("{p:.1} %"),
-    }
 }
 
 /// One column of the curve.
@@ -293,11 +283,5 @@ ser[2Jver (10.0.0.2): 4 sent, 3 received, 25 % lost
         assert_eq!(columns.len(), 10);
         assert_eq!((columns[0], columns[5]), (Column::Longest(9.0), Column::Lost));
         assert_eq!(super::columns(&[], 10), []);
-    }
-
-    #[test]
-    fn shares_keep_what_is_there() {
-        assert_eq!([0.0, 0.125, 1.0, 0.0002].map(share), ["0 %", "12.5 %", "100 %", "0.020 %"]);
-        assert_eq!(share(f64::NAN), "-");
     }
 }

@@ -2,9 +2,10 @@
 
 use super::{
     Style, ink,
-    latency::{named, share},
+    latency::named,
     line::{Line, block, columns, shown, wrap},
 };
+use crate::words;
 use record::{Hop, TraceReport};
 
 /// Names and networks in one line take more room than running text bears.
@@ -63,7 +64,7 @@ fn rows(hop: &Hop, host: &[String], room: usize, style: &Style) -> Vec<Line> {
     let ms = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), millis);
     let lossy = if hop.loss > 0.0 { ink::BAD } else { ink::PLAIN };
     let figures = [
-        (lossy, share(hop.loss)),
+        (lossy, words::lost(hop.loss)),
         (ink::PLAIN, hop.sent.to_string()),
         (ink::PLAIN, ms(hop.best_ms)),
         (ink::STRONG, ms(hop.avg_ms)),

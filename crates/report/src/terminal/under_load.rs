@@ -5,6 +5,7 @@ use super::{
     latency::curve,
     line::{Line, block, labelled},
 };
+use crate::words;
 use record::{LatencyPhase, LatencyUnderLoad, Ping};
 
 /// Where the figures begin.
@@ -16,9 +17,7 @@ const WIDE: usize = 10;
 /// What a load added to round trips.
 #[must_use]
 pub fn under_load(seen: &LatencyUnderLoad, style: &Style) -> String {
-    let how = seen
-        .port
-        .map_or_else(|| "ICMP echoes".to_owned(), |port| format!("TCP connects to port {port}"));
+    let how = words::probed_by(seen);
     let mut lines = vec![
         Line::new(style)
             .put(ink::STRONG, "Latency under load")
@@ -42,23 +41,12 @@ pub fn under_load(seen: &LatencyUnderLoad, style: &Style) -> String {
     if probes.len() > 1 {
         lines.push(curve(&probes, style));
     }
-    if let (Some(rise), Some(grade)) = (seen.rise_ms, &seen.grade) {
-        // No -0.0.
-        let rise = if rise.abs() < 0.05 { 0.0 } else { rise };
-        let text = format!("{grade}: the load added {rise:.1} ms to the mean round trip");
-        lines.extend(labelled(style, 2, (ink::DIM, "bufferbloat"), COLUMN, (ink::STRONG, &text)));
-    }
-    let rpm = match (seen.rpm_tcp, &seen.rpm_word, seen.rpm_port) {
-        (Some(rpm), Some(word), Some(port)) => Some(format!(
-            "{word}: {rpm:.0} round trips a minute under load, at TCP level (connects to port {port})"
-        )),
-        (None, _, Some(port)) => {
-            Some(format!("not known: too few TCP connects to port {port} were answered under load"))
+    for (label, text) in
+        [("bufferbloat", words::bufferbloat(seen)), ("responds", words::responds(seen))]
+    {
+        if let Some(text) = text {
+            lines.extend(labelled(style, 2, (ink::DIM, label), COLUMN, (ink::STRONG, &text)));
         }
-        _ => None,
-    };
-    if let Some(text) = rpm {
-        lines.extend(labelled(style, 2, (ink::DIM, "responds"), COLUMN, (ink::STRONG, &text)));
     }
     for note in &seen.notes {
         lines.extend(labelled(style, 2, (ink::DIM, "note"), COLUMN, (ink::PLAIN, note)));
@@ -70,7 +58,7 @@ fn row(label: &str, phase: &LatencyPhase, style: &Style) -> Line {
     let figure = |value: Option<f64>| value.map_or("-".to_owned(), |ms| format!("{ms:.2}"));
     let lost = match phase.count {
         0 => "-".to_owned(),
-        count => super::latency::share(phase.lost as f64 / count as f64),
+        count => words::lost(phase.lost as f64 / count as f64),
     };
     let mut line = Line::new(style).to(2).put(ink::PLAIN, label);
     let figures =

@@ -1,7 +1,7 @@
 //! The page: whole, self-contained, and deaf to what a peer would have it do.
 
 use crate::{reading::balanced, synthetic};
-use record::{Finding, Measurement};
+use record::{Finding, LatencyPhase, LatencyProbe, LatencyUnderLoad, Measurement};
 use report::html::{self, Page, Run};
 
 fn keep(name: &str, html: &str) {
@@ -57,6 +57,53 @@ fn a_page_of_two_runs_tells_the_loop() {
     ] {
         assert!(html.contains(part), "{part}");
     }
+}
+
+#[test]
+fn a_page_tells_of_latency_under_load() {
+    let mut run = synthetic::before();
+    let phase = |ms: f64| LatencyPhase {
+        count: 100,
+        lost: 1,
+        min_ms: Some(ms),
+        p99_ms: Some(ms * 2.0),
+        ..LatencyPhase::default()
+    };
+    let probe = |n: i32| LatencyProbe {
+        at_s: f64::from(n) * 0.1,
+        rtt_ms: (n % 40 != 0).then_some(if n > 0 { 140.0 } else { 40.0 }),
+    };
+    run.0.latency = Some(LatencyUnderLoad {
+        method: "icmp".to_owned(),
+        port: None,
+        interval_ms: 100.0,
+        before: phase(40.0),
+        during: phase(140.25),
+        after: LatencyPhase::default(),
+        rise_ms: Some(-0.01),
+        grade: Some("A+".to_owned()),
+        rpm_tcp: None,
+        rpm_word: None,
+        rpm_port: None,
+        rpm_count: 0,
+        probes: (-20..220).map(probe).collect(),
+        notes: vec!["a <note>".to_owned()],
+    });
+    let html = one(&run);
+    keep("latency.html", &html);
+    assert_eq!(balanced(&html), Ok(()));
+    for part in [
+        "Latency under load",
+        "ICMP echoes",
+        ">140.25<",
+        ">280.50<",
+        "Bufferbloat A+: the load added 0.0 ms",
+        ">load<",
+        "a &lt;note&gt;",
+    ] {
+        assert!(html.contains(part), "{part}");
+    }
+    assert!(!html.contains("NaN") && !html.contains("added -0"));
 }
 
 #[test]
