@@ -74,8 +74,8 @@ impl Goal {
 pub(crate) fn of(limit: Limit, goal: Option<&Goal>, m: &Measurement, e: &Evidence) -> Vec<Remedy> {
     let next = Next { goal, m, e };
     let remedies = match limit {
-        Limit::ReceiveWindow => vec![next.buffer(Side::Receiver)],
-        Limit::SendBuffer => vec![next.buffer(Side::Sender)],
+        Limit::ReceiveWindow => next.buffers(Side::Receiver, Side::Sender),
+        Limit::SendBuffer => next.buffers(Side::Sender, Side::Receiver),
         Limit::Application => vec![next.unpaced()],
         Limit::Pacing => vec![next.without_pacing()],
         Limit::Loss => vec![next.bbr(), next.more_streams()],
@@ -101,10 +101,27 @@ struct Next<'a> {
 }
 
 impl Next<'_> {
-    fn buffer(&self, side: Side) -> Option<Remedy> {
+    /// The buffer that holds it; where the other end's would hold it as much, both.
+    fn buffers(&self, side: Side, other: Side) -> Vec<Option<Remedy>> {
         if self.m.spec.window_bytes.is_some() {
-            return self.fixed_window();
+            return vec![self.fixed_window()];
         }
+        let first = self.buffer(side, &[side]);
+        let gains = |one: &Option<Remedy>| one.as_ref().is_some_and(|r| r.expects_bps.is_some());
+        if gains(&first) {
+            return vec![first];
+        }
+        match self.buffer(other, &[side, other]) {
+            Some(second) if second.expects_bps.is_some() => {
+                let why = format!("with the one above; {}", second.why);
+                vec![first, Some(Remedy { why, ..second })]
+            }
+            _ => vec![first],
+        }
+    }
+
+    /// One side's, where those of `raised` no longer hold it.
+    fn buffer(&self, side: Side, raised: &[Side]) -> Option<Remedy> {
         let goal = self.goal?;
         let streams = u32::try_from(self.e.streams).unwrap_or(u32::MAX);
         let in_flight = model::window_for(goal.rate, goal.rtt).plus(goal.queue);
@@ -128,7 +145,7 @@ impl Next<'_> {
         let [least, initial, _] = known.map(|bytes| bytes.min(buffer.bytes()));
         let command = format!("sysctl -w {key}=\"{least} {initial} {}\"", buffer.bytes());
         let holds = ByteCount::from_f64(buffer.as_f64() / HEAD_ROOM).min(model::MAX_WINDOW);
-        let (expects_bps, why) = self.expects(Some(side), Some(holds));
+        let (expects_bps, why) = self.expects(raised, Some(holds));
         Some(Remedy { place, command, setting: Some(key.to_owned()), expects_bps, why })
     }
 
@@ -149,12 +166,12 @@ impl Next<'_> {
     /// A rate that was asked for is left out.
     fn unpaced(&self) -> Option<Remedy> {
         judge::asked(self.m)?;
-        let (expects_bps, why) = self.expects(None, None);
+        let (expects_bps, why) = self.expects(&[], None);
         Some(call("no -b".to_owned(), expects_bps, why))
     }
 
     fn without_pacing(&self) -> Option<Remedy> {
-        let (expects_bps, why) = self.expects(None, None);
+        let (expects_bps, why) = self.expects(&[], None);
         Some(call("no --fq-rate".to_owned(), expects_bps, why))
     }
 
@@ -162,7 +179,7 @@ impl Next<'_> {
         let rtt = self.goal.map(|goal| goal.rtt).or(self.e.min_rtt)?;
         // CUBIC needs a while to recover from where slow start ends.
         let seconds = (100.0 * rtt.secs_f64()).max(4.0 * self.m.spec.seconds).ceil();
-        let (expects_bps, why) = self.expects(None, None);
+        let (expects_bps, why) = self.expects(&[], None);
         Some(call(format!("-t {seconds}"), expects_bps, why))
     }
 
@@ -191,7 +208,7 @@ impl Next<'_> {
              see the round trip",
             predict::percent(loss)
         );
-        match self.bounded(rate, why, None, None) {
+        match self.bounded(rate, why, &[], None) {
             (Some(rate), why) if self.is_gain(rate) => remedy(Some(rate), why),
             (_, why) => remedy(None, why),
         }
@@ -232,8 +249,8 @@ impl Next<'_> {
         rate.as_f64() > WORTH * self.e.goodput.as_f64()
     }
 
-    /// What holds it next; `raised` is the side whose buffer then `holds` so much.
-    fn expects(&self, raised: Option<Side>, holds: Option<ByteCount>) -> (Option<BitRate>, String) {
+    /// What holds it next; `raised` are the sides whose buffers then `hold` so much.
+    fn expects(&self, raised: &[Side], holds: Option<ByteCount>) -> (Option<BitRate>, String) {
         let Some(path) = self.path() else {
             return (None, "the path's rate is not known: no gain is promised".to_owned());
         };
@@ -250,7 +267,7 @@ impl Next<'_> {
         &self,
         rate: BitRate,
         why: String,
-        raised: Option<Side>,
+        raised: &[Side],
         holds: Option<ByteCount>,
     ) -> (Option<BitRate>, String) {
         let mut least = (rate, why);
@@ -273,16 +290,16 @@ impl Next<'_> {
             all(ByteCount::from_f64(most.as_f64() * share))
         };
         let autotuned = self.m.spec.window_bytes.is_none();
-        if autotuned && forward && raised != Some(Side::Sender) {
+        if autotuned && forward && !raised.contains(&Side::Sender) {
             bound(part(self.m.host.tcp_wmem, SEND_SHARE), "this host's tcp_wmem");
         }
-        if autotuned && !forward && raised != Some(Side::Receiver) {
+        if autotuned && !forward && !raised.contains(&Side::Receiver) {
             bound(part(self.m.host.tcp_rmem, INITIAL_WINDOW_SHARE), "this host's tcp_rmem");
         }
         let asked = self.m.path.as_ref().map(|path| path.loss).filter(|p| *p > LossRatio::NONE);
         if let Some(loss) = asked
             && !network::is_bbr(self.m)
-            && raised.is_some()
+            && !raised.is_empty()
         {
             let most = predict::loss_range(self.m, self.e).map(|(_, most)| most);
             let each = most.map(|rate| rate.scaled(self.e.streams.max(1) as f64));

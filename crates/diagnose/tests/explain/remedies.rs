@@ -48,10 +48,15 @@ fn what_holds_it_next_bounds_the_promise() {
     // Half of 1 MiB in flight over 173 ms.
     assert_eq!(promises(&found), Some(24_244), "{}", found.why);
     assert!(found.why.contains("tcp_wmem"), "{}", found.why);
-    // A window that the next limit would hold as well promises nothing.
+    // A window that the send buffer would hold as well promises nothing alone.
     measurement.host.tcp_wmem = Some([4096, 16_384, 128 << 10]);
-    let found = explain(&measurement).remedies.remove(0);
-    assert!(found.expects_bps.is_none() && found.why.ends_with("is no gain"), "{}", found.why);
+    let found = explain(&measurement).remedies;
+    let alone = &found[0];
+    assert!(alone.expects_bps.is_none() && alone.why.ends_with("is no gain"), "{}", alone.why);
+    let both = &found[1];
+    assert_eq!((found.len(), both.place, promises(both)), (2, RemedyPlace::Sender, Some(96_533)));
+    assert_eq!(both.command, "sysctl -w net.ipv4.tcp_wmem=\"4096 16384 17825792\"");
+    assert!(both.why.starts_with("with the one above"), "{}", both.why);
     let lossy = Flow { path: Some(path(100, 173, "1%")), ..small_window() };
     let found = remedies(&lossy, Limit::ReceiveWindow).remove(0);
     assert!(found.expects_bps.is_none() && found.why.contains("a loss of 1 %"), "{}", found.why);

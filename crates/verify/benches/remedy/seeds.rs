@@ -70,10 +70,13 @@ pub(crate) fn hold(seed: &Seed) -> Fallible<()> {
         let valid = measurement.path.as_ref().is_some_and(|path| path.valid);
         let finding = diagnose::explain(&measurement);
         told(seed, &finding, most, first, valid);
-        let promising = finding.remedies.iter().find(|one| one.expects_bps.is_some());
-        let Some(remedy) = promising else { return Ok(()) };
-        println!("    {}", remedy.command);
-        pair = pair.with(remedy)?;
+        // Up to the first that promises something: what is above it goes with it.
+        let promising = finding.remedies.iter().position(|one| one.expects_bps.is_some());
+        let Some(last) = promising else { return Ok(()) };
+        for remedy in finding.remedies.iter().take(last + 1) {
+            println!("    {}", remedy.command);
+            pair = pair.with(remedy)?;
+        }
         first = false;
     }
     Err("the remedies come to no end".into())

@@ -1,0 +1,105 @@
+//! Round trips before, during and after a load: a curve, a table, two verdicts.
+
+use super::{
+    Page, Run,
+    chart::{Band, Chart, Curve, NARROW, WIDE},
+    curves::{run_class, section},
+    markup::Markup,
+};
+use crate::{
+    axis::{Axis, DELAY},
+    series, words,
+};
+use record::{LatencyPhase, LatencyUnderLoad};
+
+/// Every run that measured it.
+pub(super) fn write(m: &mut Markup, page: &Page<'_>) {
+    for (index, run) in page.runs.iter().enumerate() {
+        let Some(seen) = &run.measurement.latency else { continue };
+        let title = match page.runs.len() {
+            1 => "Latency under load".to_owned(),
+            _ => format!("Latency under load, {}", run.label),
+        };
+        let how = words::probed_by(seen);
+        let note = format!("Round trips of {how} beside the load, on a flow of their own.");
+        section(m, &title, &note, |m| {
+            let chart = chart(seen, run, index, run_class(page, index));
+            if !chart.is_empty() {
+                chart.figure(m, &[WIDE, NARROW], None);
+            }
+            phases(m, seen);
+            for (name, text) in
+                [("Bufferbloat", words::bufferbloat(seen)), ("Responds", words::responds(seen))]
+            {
+                if let Some(text) = text {
+                    m.leaf("p", &[("class", &"note")], &format!("{name} {text}."));
+                }
+            }
+            for note in &seen.notes {
+                m.leaf("p", &[("class", &"note")], note);
+            }
+        });
+    }
+}
+
+fn chart(seen: &LatencyUnderLoad, run: &Run<'_>, index: usize, class: String) -> Chart {
+    // A page's time begins with the first probe, before the load.
+    let begin = seen.probes.iter().map(|probe| probe.at_s).fold(0.0, f64::min);
+    let points: Vec<(f64, f64)> = seen
+        .probes
+        .iter()
+        .filter_map(|probe| Some((probe.at_s - begin, probe.rtt_ms? * 1e-3)))
+        .filter(|(at, rtt)| at.is_finite() && rtt.is_finite())
+        .collect();
+    let last = points.iter().map(|point| point.0).fold(0.0, f64::max);
+    let load_ends = series::end_s(run.measurement) - begin;
+    let highest = points.iter().map(|point| point.1).fold(0.0, f64::max);
+    Chart {
+        id: format!("latency{index}"),
+        title: "Round trips beside the load".to_owned(),
+        says: words::bufferbloat(seen).unwrap_or_default(),
+        y: Axis::over(highest * 1.1, DELAY, 4.0),
+        until_s: last.max(load_ends),
+        curves: vec![Curve { name: "round trip".to_owned(), class, points, filled: false }],
+        marks: Vec::new(),
+        band: Some(Band { name: "load", from_s: -begin, to_s: load_ends }),
+    }
+}
+
+type Figure = fn(&LatencyPhase) -> Option<f64>;
+
+const FIGURES: [(&str, Figure); 6] = [
+    ("min", |phase| phase.min_ms),
+    ("mean", |phase| phase.mean_ms),
+    ("p50", |phase| phase.p50_ms),
+    ("p95", |phase| phase.p95_ms),
+    ("p99", |phase| phase.p99_ms),
+    ("max", |phase| phase.max_ms),
+];
+
+fn phases(m: &mut Markup, seen: &LatencyUnderLoad) {
+    let phases = [("before", &seen.before), ("during", &seen.during), ("after", &seen.after)];
+    m.element("div", &[("class", &"beside")], |m| {
+        m.element("table", &[("class", &"figures")], |m| {
+            m.element("tr", &[], |m| {
+                m.leaf("th", &[("scope", &"col")], &"ms");
+                for (name, _) in FIGURES {
+                    m.leaf("th", &[("scope", &"col")], &name);
+                }
+                m.leaf("th", &[("scope", &"col")], &"lost");
+            });
+            for (name, phase) in phases {
+                m.element("tr", &[], |m| {
+                    m.leaf("th", &[("scope", &"row")], &name);
+                    for (_, figure) in FIGURES {
+                        let text =
+                            figure(phase).map_or("–".to_owned(), |value| format!("{value:.2}"));
+                        m.leaf("td", &[], &text);
+                    }
+                    let share = phase.lost as f64 / phase.count as f64;
+                    m.leaf("td", &[], &words::lost(share));
+                });
+            }
+        });
+    });
+}
