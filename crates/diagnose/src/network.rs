@@ -4,9 +4,9 @@
 //! | cause | its signs |
 //! |---|---|
 //! | ramp | at speed late or never, congestion window growing, nothing lost |
-//! | path rate | flat rate and a standing queue, or the known path's payload rate |
-//! | loss | segments sent again, no queue, a rate that Mathis or CUBIC predicts |
-//! | policer | losses where a token bucket would be empty, no queue; or losses in bursts, no queue, yet a flat rate above that prediction |
+//! | path rate | flat rate and a standing queue that loses where it is longest, if anywhere; or the known path's payload rate |
+//! | loss | segments sent again, no such queue, a rate that Mathis or CUBIC predicts |
+//! | policer | no such queue, and losses unevenly spread where a token bucket would be empty; or often and in clumps at a flat rate; or in bursts, yet a flat rate above that prediction |
 //! | pacing | delivered at the most the socket may be paced at; or at the pacing rate, congestion window not filled |
 //! | congestion | held by the congestion window without any of these |
 
