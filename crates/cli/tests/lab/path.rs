@@ -67,7 +67,7 @@ pub(crate) fn what_was_not_carried() {
 /// Our own client and server, as programs of a lab.
 pub(crate) fn a_transfer_is_explained() {
     let server = format!("{LONGHAUL} server --one-off");
-    let client = [LONGHAUL, "test", "server", "-t", "8", "--json"];
+    let client = [LONGHAUL, "test", "server", "-t", "6", "--json"];
     // A window of 64 KiB x 2 at most: the receiver is what holds it.
     let capped = ["--server", &server, "--sysctl", "net.ipv4.tcp_rmem=4096 65536 65536"];
     let ended = valid(|| lab_with("rate=100mbit,rtt=60ms", &capped, &client));
