@@ -205,15 +205,27 @@ const MODES: [&[&str]; 8] = [
     &["-t", "1", "-T", "name", "--extra-data", "more", "--get-server-output"],
 ];
 
+/// The real ends, our client with a real server, a real client with ours: at the
+/// same time, for it is their words that are compared and not their speed.
+fn three(mode: &[&str], more: &[&str]) -> [(String, String); 3] {
+    let ends = [
+        (Whose::Theirs, Whose::Theirs),
+        (Whose::Ours, Whose::Theirs),
+        (Whose::Theirs, Whose::Ours),
+    ];
+    std::thread::scope(|all| {
+        ends.map(|(client, server)| all.spawn(move || pair(client, server, mode, more)))
+            .map(|one| one.join().unwrap())
+    })
+}
+
 #[test]
 fn documents_have_the_real_ones_keys() {
     if !has_real() {
         return;
     }
     for mode in MODES {
-        let real = pair(Whose::Theirs, Whose::Theirs, mode, &["-J"]);
-        let client = pair(Whose::Ours, Whose::Theirs, mode, &["-J"]);
-        let server = pair(Whose::Theirs, Whose::Ours, mode, &["-J"]);
+        let [real, client, server] = three(mode, &["-J"]);
         assert_eq!(keys(&real.0), keys(&client.0), "our client, {mode:?}");
         assert_eq!(keys(&real.1), keys(&server.1), "our server, {mode:?}");
         assert_eq!(keys(&real.0), keys(&server.0), "a client of ours, {mode:?}");
@@ -246,9 +258,7 @@ fn rows_have_the_real_ones_columns() {
     // With one row in all the real one prints the heading of a sender, whatever it is.
     const ROWS: &[&str] = &["-i", "0.5"];
     for mode in MODES {
-        let real = pair(Whose::Theirs, Whose::Theirs, mode, ROWS);
-        let client = pair(Whose::Ours, Whose::Theirs, mode, ROWS);
-        let server = pair(Whose::Theirs, Whose::Ours, mode, ROWS);
+        let [real, client, server] = three(mode, ROWS);
         assert_eq!(forms(&real.0), forms(&client.0), "our client, {mode:?}");
         let without_banner = |text: &str| {
             text.lines().filter(|line| !line.contains("listening")).collect::<Vec<_>>().join("\n")
