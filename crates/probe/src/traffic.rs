@@ -132,7 +132,6 @@ impl Traffic {
         running.fetch_add(1, Ordering::Relaxed);
         let body = move || {
             flow.thread_begins();
-            host::slice::ordinary();
             if let Some(core) = plan.core {
                 // A core that is not there was refused before; on a peer's word it is a wish.
                 let _ = host::cpu::pin_to(core);
