@@ -190,13 +190,11 @@ impl<'a> Course<'a> {
         let whole = (now - self.began).as_secs_f64().max(1e-3);
         let busiest = |sending: bool| {
             let flows = self.flows.iter().filter(|flow| flow.sending == sending);
-            flows
-                .filter_map(|flow| {
-                    let share = |time: Duration| time.as_secs_f64() / whole;
-                    let (used, waited) = (share(flow.cpu()?), flow.core_wait().map(share));
-                    Some(ThreadCpu { used, waited: waited.unwrap_or(0.0) })
-                })
-                .max_by(|one, other| one.wanted().total_cmp(&other.wanted()))
+            ThreadCpu::busiest(flows.filter_map(|flow| {
+                let share = |time: Duration| time.as_secs_f64() / whole;
+                let (used, waited) = (share(flow.cpu()?), flow.core_wait().map(share));
+                Some(ThreadCpu { used, waited: waited.unwrap_or(0.0) })
+            }))
         };
         let (sender_cpu, receiver_cpu) = (busiest(true), busiest(false));
         let process = cpu::this_process().unwrap_or_default().since(self.process);

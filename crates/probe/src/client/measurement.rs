@@ -64,12 +64,8 @@ pub(super) fn assemble(
         }
         _ => (None, None),
     };
-    let most = |own: Option<ThreadCpu>, far: Option<ThreadCpu>| {
-        let wanted = |one: &ThreadCpu, other: &ThreadCpu| one.wanted().total_cmp(&other.wanted());
-        own.into_iter().chain(far).max_by(wanted)
-    };
-    let (sender_cpu, receiver_cpu) =
-        (most(outcome.sender_cpu, far_sends), most(outcome.receiver_cpu, far_receives));
+    let sender_cpu = ThreadCpu::busiest(outcome.sender_cpu.into_iter().chain(far_sends));
+    let receiver_cpu = ThreadCpu::busiest(outcome.receiver_cpu.into_iter().chain(far_receives));
     let seconds = outcome.seconds;
     let join = Join { plan, seconds, results: results.as_ref(), extra: extra.as_ref() };
     let streams = outcome.streams.into_iter().map(|flow| join.stream(flow, &mut notes)).collect();

@@ -15,9 +15,10 @@ pub(crate) struct ThreadCpu {
 }
 
 impl ThreadCpu {
-    /// What it would have used with a core to itself, at most.
-    pub(crate) fn wanted(self) -> f64 {
-        self.used + self.waited
+    /// The one that would have used most with a core to itself.
+    pub(crate) fn busiest(threads: impl IntoIterator<Item = Self>) -> Option<Self> {
+        let wanted = |cpu: &Self| cpu.used + cpu.waited;
+        threads.into_iter().max_by(|one, other| wanted(one).total_cmp(&wanted(other)))
     }
 }
 

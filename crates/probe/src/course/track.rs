@@ -86,7 +86,9 @@ impl Track {
     fn tcp_row(&mut self, info: &TcpInfo, span: Duration, row: &mut Interval) {
         let delivered = info.delivered_bytes();
         let arrived = delivered.saturating_sub(self.told_delivered);
-        self.told_delivered = delivered;
+        // Short segments count as full ones until they are acknowledged: what was told
+        // of them is not told again.
+        self.told_delivered = self.told_delivered.max(delivered);
         row.arrival_rate = Some(BitRate::of(ByteCount::from_bytes(arrived), span));
         let again = info.total_retrans.saturating_sub(self.told_retransmits);
         self.told_retransmits = info.total_retrans;

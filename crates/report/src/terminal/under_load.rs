@@ -56,10 +56,8 @@ pub fn under_load(seen: &LatencyUnderLoad, style: &Style) -> String {
 
 fn row(label: &str, phase: &LatencyPhase, style: &Style) -> Line {
     let figure = |value: Option<f64>| value.map_or("-".to_owned(), |ms| format!("{ms:.2}"));
-    let lost = match phase.count {
-        0 => "-".to_owned(),
-        count => words::lost(phase.lost as f64 / count as f64),
-    };
+    // Nothing sent is no share of it.
+    let lost = words::lost(phase.lost as f64 / phase.count as f64);
     let mut line = Line::new(style).to(2).put(ink::PLAIN, label);
     let figures =
         [phase.min_ms, phase.mean_ms, phase.p50_ms, phase.p95_ms, phase.p99_ms, phase.max_ms];
