@@ -2,7 +2,7 @@
 
 CARGO ?= cargo
 
-.PHONY: demo build test peers bench vm-check long audit man clean
+.PHONY: demo build release deb test peers bench vm-check long audit man docs clean
 
 # Builds the program and runs the whole loop, inside this machine.
 demo:
@@ -10,6 +10,14 @@ demo:
 
 build:
 	$(CARGO) build --release --locked
+
+# The binary to distribute: stripped, statically linked, for any Linux.
+release:
+	@scripts/release
+
+# That binary with man pages, completions and the unit file, as a Debian package.
+deb:
+	@scripts/deb
 
 # Every check there is but the long ones. CONTRIBUTING.md says what each holds.
 test: peers
@@ -37,9 +45,14 @@ bench:
 vm-check:
 	@scripts/vm-check
 
-# What takes longer than a check may: property tests with many more cases.
-long:
+# What takes longer than a check may: property tests with many more cases, a
+# minute of every attack at once, the examples of ARCHITECTURE.md built and tested,
+# and each fuzz target for FUZZ_SECONDS (600).
+long: peers
 	PROPTEST_CASES=100000 $(CARGO) test --workspace --release --locked --lib --test link --test explain
+	LONGHAUL_LONG=1 $(CARGO) test --release --locked -p longhaul --test mixed_attack
+	LONGHAUL_LONG=1 $(CARGO) test --locked -p longhaul --test how_to_add
+	scripts/fuzz
 
 # Licences are checked by a test as well; known advisories need cargo-deny and
 # its database: `make test` checks them where both are at hand, and says where not.
@@ -50,6 +63,10 @@ audit:
 man:
 	mkdir -p target/man
 	$(CARGO) run --release --locked -- man --dir target/man
+
+# The book in docs/ as HTML, into target/book.
+docs:
+	@scripts/docs
 
 clean:
 	$(CARGO) clean

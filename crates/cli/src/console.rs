@@ -1,21 +1,28 @@
-//! The terminal at hand: what it can show, and writing to it.
+//! Output to the terminal: its capabilities, results, progress and errors.
 //!
-//! Results go to standard output. What is said while the work goes on goes to
-//! standard error, so that `--json` and pipes stay clean.
+//! Results go to standard output; progress and notes go to standard error, so
+//! that `--json` and pipes stay clean.
+//!
+//! Nothing else in this crate writes to either stream. All text is filtered by
+//! [`report::untrusted`] here, so that no file and no peer can send an escape
+//! sequence to the terminal (`cli/tests/tidy.rs` enforces it).
 
+use crate::failure::Failure;
 use anstream::AutoStream;
 use anstream::ColorChoice;
 use clap::ValueEnum;
 use report::terminal::Style;
+use report::untrusted;
+use serde::Serialize;
 use std::io::{self, IsTerminal, Write};
 use terminal_size::{Height, Width, terminal_size_of};
 
-/// Columns where there is no terminal to ask.
+/// Columns where the stream is not a terminal.
 const WIDTH: usize = 80;
-/// Lines likewise.
+/// Lines, likewise.
 const HEIGHT: usize = 24;
 
-/// When to write colours.
+/// When to use colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Colour {
     /// On a terminal, unless NO_COLOR is set
@@ -26,26 +33,26 @@ pub(crate) enum Colour {
     Never,
 }
 
-/// Both streams, and how each is drawn on.
+/// Standard output and standard error, and the style of each.
 #[derive(Debug, Clone)]
 pub(crate) struct Console {
-    /// For what [`Console::print`] writes.
+    /// Style of standard output.
     pub(crate) out: Style,
-    /// For what [`Console::say`] and [`Console::live`] write.
+    /// Style of standard error.
     pub(crate) err: Style,
-    /// Whether lines on standard error can be written over.
+    /// Whether standard error is a terminal that can overwrite lines.
     live: bool,
-    /// What of that stands there: lines above the cursor's.
+    /// The live line or block that is shown: its lines above the cursor's.
     open: Option<usize>,
-    /// Whether standard output has lost its reader.
-    unread: bool,
+    /// Whether standard output is closed (EPIPE).
+    closed: bool,
 }
 
 impl Console {
     pub(crate) fn new(colour: Colour) -> Self {
         let unicode = has_unicode();
         let (stdout, stderr) = (io::stdout(), io::stderr());
-        let width = |told: Option<(Width, _)>| told.map_or(WIDTH, |(Width(w), _)| w.max(1).into());
+        let width = |size: Option<(Width, _)>| size.map_or(WIDTH, |(Width(w), _)| w.max(1).into());
         let coloured = |choice| match colour {
             Colour::Auto => choice != ColorChoice::Never,
             Colour::Always => true,
@@ -64,29 +71,30 @@ impl Console {
             },
             live: stderr.is_terminal() && std::env::var_os("TERM").is_none_or(|t| t != "dumb"),
             open: None,
-            unread: false,
+            closed: false,
         }
     }
 
-    /// Columns and lines of standard output's terminal, as they are now.
+    /// Current columns and lines of standard output's terminal.
     pub(crate) fn size() -> (usize, usize) {
         terminal_size_of(io::stdout()).map_or((WIDTH, HEIGHT), |(Width(w), Height(h))| {
             (usize::from(w).max(1), usize::from(h).max(1))
         })
     }
 
-    /// Writes a part of the result. Where nobody reads any more (`| head`), the
-    /// work goes on without a word: files are still to be written, and the exit
-    /// code tells how it went.
+    /// Writes a part of the result. If the reader has closed the pipe (`| head`),
+    /// output is discarded silently and the work continues: files are still to be
+    /// written, and the exit code reports the outcome.
     pub(crate) fn print(&mut self, text: &str) {
         self.clear();
-        if self.unread {
+        if self.closed {
             return;
         }
+        let text = untrusted::shown(text, self.out.colour);
         let mut out = io::stdout().lock();
         match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
             Ok(()) => {}
-            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => self.unread = true,
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => self.closed = true,
             Err(error) => {
                 complain(&format!("cannot write the result: {error}"));
                 std::process::exit(1);
@@ -94,25 +102,27 @@ impl Console {
         }
     }
 
-    /// Whether standard output still has a reader, as far as is known.
-    pub(crate) fn is_read(&self) -> bool {
-        !self.unread
+    /// Whether standard output is still open, as far as is known.
+    pub(crate) fn is_open(&self) -> bool {
+        !self.closed
     }
 
-    /// Writes a line of a log to standard output. A server outlives its readers.
+    /// Writes a log line to standard output. Errors are ignored: a server must
+    /// outlive the reader of its log.
     pub(crate) fn log(&mut self, line: &str) {
         self.clear();
+        let line = untrusted::line(line, self.out.colour);
         let mut out = io::stdout().lock();
         let _ = writeln!(out, "{line}").and_then(|()| out.flush());
     }
 
-    /// Says a line while the work goes on.
+    /// Prints a line, or a block of lines, to standard error.
     pub(crate) fn say(&mut self, line: &str) {
         self.clear();
-        tell(&format!("{line}\n"));
+        write_err(&format!("{}\n", untrusted::shown(line, self.err.colour)));
     }
 
-    /// Says that the next step of several begins.
+    /// Prints the title of the next step.
     pub(crate) fn step(&mut self, title: &str) {
         let bold = anstyle::Style::new().bold();
         let title =
@@ -120,17 +130,17 @@ impl Console {
         self.say(&format!("\n{title}"));
     }
 
-    /// Shows a line in the place of the one before; only a terminal sees it.
+    /// Shows a line that replaces the previous live line; on a terminal only.
     pub(crate) fn live(&mut self, line: &str) {
         if self.live {
             self.clear_block();
-            tell(&format!("\r{line}\x1b[K"));
+            write_err(&format!("\r{}\x1b[K", untrusted::line(line, self.err.colour)));
             self.open = Some(0);
         }
     }
 
-    /// Shows a block of lines in the place of what was shown before; only a
-    /// terminal sees it, and no more of it than fits.
+    /// Shows a block of lines that replaces the previous live block, cut to the
+    /// terminal's height; on a terminal only.
     pub(crate) fn frame(&mut self, block: &str) {
         if !self.live {
             return;
@@ -142,42 +152,76 @@ impl Console {
             _ => "\r".to_owned(),
         };
         for line in &lines {
-            text.push_str(line);
+            text.push_str(&untrusted::line(line, self.err.colour));
             text.push_str("\x1b[K\n");
         }
         text.push_str("\x1b[J");
-        tell(&text);
+        write_err(&text);
         self.open = Some(lines.len());
     }
 
-    /// Takes the live line or block away.
+    /// Erases the live line or block.
     pub(crate) fn clear(&mut self) {
         self.clear_block();
         if self.open.take().is_some() {
-            tell("\r\x1b[K");
+            write_err("\r\x1b[K");
         }
     }
 
-    /// Takes a block away; the cursor stays where it began.
+    /// Erases a live block and moves the cursor to its start.
     fn clear_block(&mut self) {
         if let Some(above) = self.open.filter(|above| *above > 0) {
-            tell(&format!("\r\x1b[{above}A\x1b[J"));
+            write_err(&format!("\r\x1b[{above}A\x1b[J"));
             self.open = Some(0);
         }
     }
 }
 
-/// One line of an error.
-pub(crate) fn complain(line: &str) {
-    tell(&format!("longhaul: {line}\n"));
+/// A JSON document for [`Console::print`], indented.
+pub(crate) fn json(document: &impl Serialize) -> Result<String, Failure> {
+    let text = serde_json::to_string_pretty(document).map_err(Failure::work)?;
+    Ok(untrusted::json(&text) + "\n")
 }
 
-/// Standard error may be closed; there is nobody left to tell.
-fn tell(text: &str) {
+/// A JSON document on one line.
+pub(crate) fn json_line(document: &impl Serialize) -> Result<String, Failure> {
+    let text = serde_json::to_string(document).map_err(Failure::work)?;
+    Ok(untrusted::json(&text) + "\n")
+}
+
+/// Prints a one-line error.
+pub(crate) fn complain(line: &str) {
+    note(&format!("longhaul: {line}"));
+}
+
+/// One line on standard error, for code that has no [`Console`].
+pub(crate) fn note(line: &str) {
+    write_err(&format!("{}\n", untrusted::line(line, false)));
+}
+
+/// Prints a prompt to standard error, without a newline.
+pub(crate) fn ask(question: &str) {
+    write_err(&untrusted::shown(question, false));
+}
+
+/// Prints help or a version.
+pub(crate) fn help(text: &str, colour: bool, to_error: bool) {
+    let text = untrusted::shown(text, colour);
+    if to_error {
+        write_err(&text);
+    } else {
+        let mut out = io::stdout().lock();
+        // A closed pipe (a pager that was quit) is no error.
+        let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+    }
+}
+
+/// Writes to standard error; if it is closed, there is nowhere to report that.
+fn write_err(text: &str) {
     let _ = io::stderr().write_all(text.as_bytes());
 }
 
-/// Whether the locale writes UTF-8 (POSIX: the first of these that is set counts).
+/// Whether the locale's encoding is UTF-8 (POSIX: the first of these that is set).
 fn has_unicode() -> bool {
     ["LC_ALL", "LC_CTYPE", "LANG"]
         .into_iter()

@@ -1,9 +1,10 @@
-//! How a verb ends: its exit code, and one line where it failed.
+//! How a subcommand ends: its exit code, and a one-line error.
 
+use report::untrusted;
 use std::fmt;
 
-/// A verb's exit code. 0 done, 1 the work failed, 2 wrong usage or
-/// privileges, 3 the result is not valid; `lab run` passes a program's own on.
+/// Exit code: 0 success, 1 failure, 2 usage error or missing privileges, 3
+/// invalid result; `lab run` passes on the exit code of its program.
 pub(crate) type Code = i32;
 
 pub(crate) const DONE: Code = 0;
@@ -11,7 +12,7 @@ pub(crate) const FAILED: Code = 1;
 pub(crate) const USAGE: Code = 2;
 pub(crate) const NOT_VALID: Code = 3;
 
-/// Why a verb could not do its work: one line for the user.
+/// Why a subcommand failed: one line for the user.
 #[derive(Debug)]
 pub(crate) struct Failure {
     pub(crate) code: Code,
@@ -19,14 +20,14 @@ pub(crate) struct Failure {
 }
 
 impl Failure {
-    /// The user or the system's set-up is at fault.
+    /// The command line or the system's configuration is wrong.
     pub(crate) fn usage(error: impl fmt::Display) -> Self {
-        Failure { code: USAGE, line: error.to_string() }
+        Failure { code: USAGE, line: untrusted::line(&error.to_string(), false) }
     }
 
-    /// The work itself failed.
+    /// The operation failed.
     pub(crate) fn work(error: impl fmt::Display) -> Self {
-        Failure { code: FAILED, line: error.to_string() }
+        Failure { code: FAILED, line: untrusted::line(&error.to_string(), false) }
     }
 }
 

@@ -1,12 +1,12 @@
-//! Working inside a world of one's own.
+//! Runs a command inside a sandbox of namespaces.
 
 use crate::console;
 use crate::failure::{Failure, Outcome};
-use host::world::{self, Ended};
+use host::sandbox::{self, Ended};
 
-/// Does the work in a world of its own and passes its exit code on.
-pub(crate) fn a_world(work: impl FnOnce() -> Outcome) -> Outcome {
-    let ended = world::run(|| match work() {
+/// Runs `work` in a new sandbox and passes on its exit code.
+pub(crate) fn sandbox(work: impl FnOnce() -> Outcome) -> Outcome {
+    let ended = sandbox::run(|| match work() {
         Ok(code) => code,
         Err(failure) => {
             console::complain(&failure.to_string());

@@ -1,21 +1,24 @@
 //! `longhaul`: measures, explains, tunes and verifies transfers over long fat
 //! networks.
 //!
-//! This floor knows the command line and the terminal, and nothing of
-//! protocols or packets: each verb parses its arguments, calls the floors
-//! below and prints what they say.
+//! This crate handles the command line and the terminal; protocols and packets
+//! are in the crates below. Each subcommand parses its arguments, calls those
+//! crates and prints their results.
 
 mod console;
+#[cfg(test)]
+mod documented;
 mod failure;
+mod input;
 mod inside;
+mod log_limit;
 mod stop;
+mod test_report;
+mod usage_error;
 mod verbs;
-mod verdict;
 
-use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser, Subcommand};
 use console::{Colour, Console};
-use failure::USAGE;
 
 #[derive(Debug, Parser)]
 #[command(
@@ -29,27 +32,28 @@ use failure::USAGE;
 struct Cli {
     #[command(subcommand)]
     verb: Verb,
-    /// When to write colours
+    /// Use colour: auto, always, never
     #[arg(long, global = true, value_enum, value_name = "WHEN", default_value = "auto")]
-    #[arg(visible_alias = "colour", hide_possible_values = true)]
+    #[arg(alias = "colour", hide_possible_values = true)]
     color: Colour,
 }
 
 const EXAMPLES: &str = "\
 Examples:
-  longhaul demo                        the whole loop in under a minute, inside this machine
-  longhaul server                      on the far host (a real iperf3 -s serves as well)
-  longhaul test HOST                   measure to it, and say what limited the transfer
-  longhaul ping HOST                   round trips to it, with percentiles
-  longhaul trace HOST                  the way there, with each hop's loss
-  longhaul doctor --to HOST            what of this host stands in the way, and the remedy
-  longhaul watch                       running connections, and what limits each
-  longhaul bdp 100mbit 173ms           what a path needs, with the equations
-  longhaul tune plan --rate 10gbit --rtt 200ms   what this host lacks for a path
+  longhaul demo              measure, explain, tune and verify an example
+  longhaul server            on the far host (iperf3 -s works as well)
+  longhaul test HOST         measure throughput and explain what limits it
+  longhaul ping HOST         measure RTT and loss, with percentiles
+  longhaul trace HOST        show the route, with loss and RTT of each hop
+  longhaul doctor --to HOST  check this host for that path, with each fix
+  longhaul watch             show running connections and what limits them
+  longhaul bdp 100mbit 173ms
+  longhaul tune plan --rate 10gbit --rtt 200ms
   longhaul calc transfer 10GB --rate 1gbit --rtt 100ms --loss 0.01%
   longhaul lab run --link rate=1gbit,rtt=50ms -- ping -c 3 server
 
-Exit codes: 0 done, 1 the work failed, 2 wrong usage or privileges, 3 the result is not valid.";
+Exit codes: 0 success, 1 failure, 2 usage error or missing privileges,
+3 invalid result.";
 
 #[derive(Debug, Subcommand)]
 enum Verb {
@@ -63,12 +67,12 @@ enum Verb {
     Doctor(Box<verbs::doctor::DoctorArgs>),
     Watch(verbs::watch::WatchArgs),
     Bdp(verbs::bdp::BdpArgs),
-    /// This host's settings for a long path, with a way back
+    /// Tune this host for a long fat path; every change can be reverted
     Tune(verbs::tune::TuneArgs),
-    /// Calculators: windows, loss, overhead, transfers, each with its equation
+    /// Calculate windows, loss limits, overhead and transfer times
     Calc(verbs::calc::CalcArgs),
     Iperf3(Box<verbs::iperf3::Iperf3Args>),
-    /// Programs behind an emulated path, inside this machine
+    /// Run programs over an emulated path inside this machine
     Lab(verbs::lab::LabArgs),
     Completions(verbs::shell::CompletionsArgs),
     Man(verbs::shell::ManArgs),
@@ -76,8 +80,8 @@ enum Verb {
 
 fn main() {
     let arguments = verbs::iperf3::with_verb(std::env::args_os().collect());
-    let as_iperf3 = arguments.get(1).is_some_and(|verb| verb == "iperf3");
-    let cli = Cli::try_parse_from(&arguments).unwrap_or_else(|error| refuse(&error, as_iperf3));
+    let cli = Cli::try_parse_from(&arguments)
+        .unwrap_or_else(|error| usage_error::exit(&error, &Cli::command(), &arguments));
     let console = &mut Console::new(cli.color);
     let outcome = match &cli.verb {
         Verb::Demo(args) => verbs::demo::run(args, console),
@@ -103,30 +107,4 @@ fn main() {
         failure.code
     });
     std::process::exit(code);
-}
-
-/// Help and version go where they were asked for; everything else is said in
-/// one line, of which clap makes several.
-fn refuse(error: &clap::Error, as_iperf3: bool) -> ! {
-    match error.kind() {
-        ErrorKind::DisplayHelp
-        | ErrorKind::DisplayVersion
-        | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => error.exit(),
-        _ => {}
-    }
-    let text = error.render().to_string();
-    let message: Vec<&str> = text
-        .lines()
-        .map(str::trim)
-        .filter(|line| !line.is_empty())
-        .take_while(|line| !line.starts_with("Usage:") && !line.starts_with("For more"))
-        .collect();
-    let message = message.join(" ");
-    let message = message.strip_prefix("error: ").unwrap_or(&message);
-    if as_iperf3 {
-        let given = verbs::iperf3::given(error, &Cli::command());
-        verbs::iperf3::refuse(given.as_deref().unwrap_or(message));
-    }
-    console::complain(&format!("{message}; --help shows what can be given"));
-    std::process::exit(USAGE)
 }

@@ -1,32 +1,32 @@
-//! Ctrl-C: once to end in good order, twice to end at once.
+//! Signals: the first one ends the work in good order, the second one at once.
 
 use host::signals;
-use probe::StopFlag;
+use perf::StopFlag;
 
-/// A flag that the first signal raises; a second one ends the process.
+/// A flag that the first signal raises; the second one ends the process.
 /// To be called before any thread is started.
 pub(crate) fn on_signals() -> StopFlag {
     signals::block();
     let stop = StopFlag::new();
     let raised = stop.clone();
     std::thread::spawn(move || {
-        signals::wait_for_ending();
+        signals::wait_for_termination();
         raised.raise();
         std::process::exit(128 + signals::wait_for_second());
     });
     stop
 }
 
-/// For a server: a flag to stop at once, and one to stop once its clients have
-/// gone. SIGTERM raises the latter first, anything after it the former; Ctrl-C
-/// raises the former. One signal more ends the process.
+/// For a server: a flag to stop at once, and one to drain, that is to stop once
+/// running tests have finished. SIGTERM drains and any signal after it stops;
+/// Ctrl-C stops. One more signal ends the process.
 /// To be called before any thread is started.
 pub(crate) fn for_server() -> (StopFlag, StopFlag) {
     signals::block();
     let flags = (StopFlag::new(), StopFlag::new());
     let (stop, drain) = flags.clone();
     std::thread::spawn(move || {
-        let (signal, _) = signals::wait_for_ending();
+        let (signal, _) = signals::wait_for_termination();
         if signal == signals::TERMINATE {
             drain.raise();
             let _ = signals::wait_for_second();

@@ -10,7 +10,7 @@ pub(crate) mod iperf2;
 pub(crate) mod iperf3;
 pub(crate) mod lab;
 pub(crate) mod ping;
-mod reach;
+mod probe_args;
 pub(crate) mod server;
 pub(crate) mod shell;
 pub(crate) mod test;

@@ -1,18 +1,18 @@
-//! Counters against time.
+//! Counters over time.
 
-/// Samples later than this, about 115 days, are no test's.
+/// Samples after this time, about 115 days, are ignored.
 const LATEST_S: f64 = 1e7;
 
-/// One counter of one stream: pairs of seconds and value, both growing.
+/// One counter of one stream: pairs of seconds and value, both increasing.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Curve {
     points: Vec<(f64, f64)>,
 }
 
 impl Curve {
-    /// From samples, oldest first. What is out of time or out of order is left
-    /// out, and a counter that falls is held: neither happens in a sound file.
-    /// All counters begin with their connection, so each curve begins at 0.
+    /// From samples, oldest first. Samples out of range or out of order are skipped,
+    /// and a counter that decreases keeps its maximum: neither occurs in a valid file.
+    /// Counters start with their connection, so each curve starts at 0.
     pub(crate) fn new(samples: impl IntoIterator<Item = (f64, u64)>) -> Self {
         let mut points: Vec<(f64, f64)> = Vec::new();
         for (t, value) in samples {
@@ -31,12 +31,12 @@ impl Curve {
         Curve { points }
     }
 
-    /// The last sample's time; `None` where there are not two.
+    /// The last sample's time; `None` with fewer than two samples.
     pub(crate) fn end(&self) -> Option<f64> {
         if self.points.len() < 2 { None } else { self.points.last().map(|&(t, _)| t) }
     }
 
-    /// The counter at `t`, on the line between the samples around it.
+    /// The counter at `t`, interpolated linearly.
     pub(crate) fn at(&self, t: f64) -> f64 {
         let next = self.points.partition_point(|&(time, _)| time <= t);
         match (next.checked_sub(1).and_then(|i| self.points.get(i)), self.points.get(next)) {
@@ -46,8 +46,8 @@ impl Curve {
         }
     }
 
-    /// Growth a second from `from` to `to`, or over the part of it that was
-    /// sampled; `None` where none was.
+    /// Growth per second from `from` to `to`, or over the sampled part of it; `None`
+    /// if no part was sampled.
     pub(crate) fn slope(&self, from: f64, to: f64) -> Option<f64> {
         let to = to.min(self.end()?);
         (to > from).then(|| (self.at(to) - self.at(from)) / (to - from))
@@ -59,25 +59,12 @@ pub(crate) fn total(curves: &[Curve], t: f64) -> f64 {
     curves.iter().map(|curve| curve.at(t)).sum()
 }
 
-/// The middle value, of two the greater; `None` of nothing.
-pub(crate) fn median(values: impl IntoIterator<Item = f64>) -> Option<f64> {
-    quantile(values, 0.5)
-}
-
-/// The value below which `share` of the others lie.
-pub(crate) fn quantile(values: impl IntoIterator<Item = f64>, share: f64) -> Option<f64> {
-    let mut values: Vec<f64> = values.into_iter().filter(|value| value.is_finite()).collect();
-    values.sort_by(f64::total_cmp);
-    let rank = (values.len() as f64 * share) as usize;
-    values.get(rank.min(values.len().saturating_sub(1))).copied()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn begins_at_zero_and_is_straight_between_samples() {
+    fn starts_at_zero_and_interpolates_linearly() {
         let curve = Curve::new([(1.0, 100), (2.0, 300)]);
         for (t, value) in [(0.0, 0.0), (0.5, 50.0), (1.5, 200.0), (2.0, 300.0), (9.0, 300.0)] {
             assert!((curve.at(t) - value).abs() < 1e-9, "{t}");
@@ -87,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn senseless_samples_are_left_out() {
+    fn invalid_samples_are_skipped() {
         let curve = Curve::new([
             (f64::NAN, 1),
             (-1.0, 2),
@@ -101,13 +88,5 @@ mod tests {
         assert_eq!(curve.points, [(0.0, 0.0), (1.0, 10.0), (2.0, 10.0)]);
         assert_eq!(Curve::default().end(), None);
         assert_eq!(Curve::default().slope(0.0, 1.0), None);
-    }
-
-    #[test]
-    fn quantiles_of_few_values() {
-        assert_eq!(median([]), None);
-        assert_eq!(median([3.0]), Some(3.0));
-        assert_eq!(median([3.0, 1.0, 2.0, f64::NAN]), Some(2.0));
-        assert_eq!(quantile([1.0, 2.0, 3.0], 1.0), Some(3.0));
     }
 }

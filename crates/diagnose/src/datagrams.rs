@@ -1,19 +1,19 @@
-//! UDP: what became of the datagrams, in plain words.
+//! UDP: the limit and the sentence, from datagrams sent, received and lost.
 //!
-//! A UDP sender has no window and no congestion control, and so no clocks:
-//! what is known is the rate asked, what was sent and what arrived.
+//! A UDP sender has no window and no congestion control, and so no timers: the
+//! evidence is the requested rate, and what was sent and received.
 
-use crate::{evidence::Evidence, judge};
+use crate::{evidence::Evidence, facts};
 use record::{Datagrams, Limit, Measurement};
-use units::BitRate;
+use units::{BitRate, percent};
 
-/// A rate asked counts as reached from here.
+/// The share of the requested rate from which it counts as reached.
 const REACHED: f64 = 0.98;
-/// Loss from here on says that something is full: 0.1 %.
+/// The loss ratio from which something on the path overflows: 0.1 %.
 const SOME: f64 = 1e-3;
 
-/// All streams' books together.
-struct Books {
+/// The counters of all streams together.
+struct Totals {
     received: u64,
     lost: u64,
     duplicates: u64,
@@ -23,100 +23,94 @@ struct Books {
     longest: u64,
 }
 
-/// The limit, where the books tell one, and the sentence.
+/// The limit, if the counters show one, and the sentence.
 pub(crate) fn explain(m: &Measurement, e: &Evidence) -> (Option<Limit>, String) {
-    let books = Books::of(m);
-    if books.received == 0 {
-        let text = "No datagram arrived: let UDP through the firewalls, both ways.";
+    let totals = Totals::of(m);
+    if totals.received == 0 {
+        let text = "No datagram arrived: allow UDP through the firewalls in both directions.";
         return (None, text.to_owned());
     }
-    let lost = books.lost as f64 / (books.lost + books.received) as f64;
+    let all = totals.lost.saturating_add(totals.received);
+    let lost = totals.lost as f64 / all as f64;
     let sent = sent_rate(m);
-    let asked = judge::asked(m);
-    let reached = match (asked, sent) {
-        (Some(asked), Some(sent)) => sent.as_f64() >= REACHED * asked.as_f64(),
+    let requested = facts::requested_rate(m);
+    let reached = match (requested, sent) {
+        (Some(requested), Some(sent)) => sent.as_f64() >= REACHED * requested.as_f64(),
         _ => false,
     };
-    let mut text = if books.lost == 0 {
-        format!("All {} datagrams arrived, {}", books.received, e.average)
+    let mut text = if totals.lost == 0 {
+        format!("All {} datagrams arrived: {}", totals.received, e.average)
     } else {
         format!(
             "{} of {} datagrams were lost ({}){}: {} arrived",
-            books.lost,
-            books.lost + books.received,
+            totals.lost,
+            all,
             percent(lost),
-            books.bursts(),
+            totals.bursts(),
             e.average,
         )
     };
-    text += &match (asked, sent) {
-        (Some(asked), Some(sent)) if !reached => format!(
-            "; the sender sent {sent} of the {asked} asked, which is all its core or device gives"
+    text += &match (requested, sent) {
+        (Some(requested), Some(sent)) if !reached => format!(
+            "; the sender reached {sent} of the requested {requested}, limited by its CPU or \
+             network device"
         ),
-        (Some(asked), _) if lost < SOME => {
-            format!("; the path carries the {asked} asked, and may carry more: see --find-rate")
-        }
+        (Some(requested), _) if lost < SOME => format!(
+            "; the path sustains the requested {requested}; use --find-rate to find its maximum"
+        ),
         (_, Some(sent)) if lost >= SOME => format!(
-            " of {sent} sent: the path, or the receiver, takes no more in bursts like these; \
-             --find-rate looks for the rate it takes"
+            " of {sent} sent; a queue on the path or the receiver's socket buffer overflows: use \
+             --find-rate to find the highest rate without such loss"
         ),
-        (None, Some(sent)) => format!(" of {sent} sent, as fast as the sender can"),
+        (None, Some(sent)) => format!(" of {sent} sent, the sender's maximum"),
         _ => String::new(),
     };
-    if books.duplicates > 0 {
-        text += &format!("; {} came twice", books.duplicates);
+    if totals.duplicates > 0 {
+        text += &format!("; {} duplicates", totals.duplicates);
     }
-    if books.reordered > 0 {
-        text += &format!("; {} came late, by up to {}", books.reordered, books.extent);
+    if totals.reordered > 0 {
+        text += &format!("; {} reordered, by up to {} datagrams", totals.reordered, totals.extent);
     }
     let limit = (reached && lost < SOME).then_some(Limit::Application);
     (limit, text + ".")
 }
 
-/// What the senders handed to their kernels, over all streams.
+/// The rate at which the senders wrote to their sockets, summed over streams.
 fn sent_rate(m: &Measurement) -> Option<BitRate> {
     let rate = |stream: &record::Stream| {
-        // From the other end nothing is known but what it tells.
+        // A peer may report no sending time.
         (stream.sent_seconds > 0.0).then(|| stream.sent_bytes as f64 * 8.0 / stream.sent_seconds)
     };
     let rates: Option<Vec<f64>> = m.streams.iter().map(rate).collect();
     Some(BitRate::from_bps_f64(rates?.iter().sum()))
 }
 
-impl Books {
+impl Totals {
     fn of(m: &Measurement) -> Self {
-        let books = || m.streams.iter().filter_map(|stream| stream.datagrams.as_ref());
-        let sum = |count: fn(&Datagrams) -> u64| books().map(count).fold(0, u64::saturating_add);
-        let bursts = || books().flat_map(|books| &books.loss_bursts);
-        Books {
-            received: sum(|books| books.received),
-            lost: sum(|books| books.lost),
-            duplicates: sum(|books| books.duplicates),
-            reordered: sum(|books| books.reordered),
-            extent: books().map(|books| books.reorder_extent).max().unwrap_or(0),
+        let streams = || m.streams.iter().filter_map(|stream| stream.datagrams.as_ref());
+        let sum = |count: fn(&Datagrams) -> u64| streams().map(count).fold(0, u64::saturating_add);
+        let bursts = || streams().flat_map(|datagrams| &datagrams.loss_bursts);
+        Totals {
+            received: sum(|datagrams| datagrams.received),
+            lost: sum(|datagrams| datagrams.lost),
+            duplicates: sum(|datagrams| datagrams.duplicates),
+            reordered: sum(|datagrams| datagrams.reordered),
+            extent: streams().map(|datagrams| datagrams.reorder_extent).max().unwrap_or(0),
             bursts: bursts().map(|burst| burst.count).fold(0, u64::saturating_add),
             longest: bursts().map(|burst| burst.to).max().unwrap_or(0),
         }
     }
 
-    /// How losses come, where the receiver tells.
+    /// The burst lengths of the losses, if the receiver reports them.
     fn bursts(&self) -> String {
         match (self.bursts, self.longest) {
             (0, _) => String::new(),
-            (_, 1) => ", each alone".to_owned(),
+            (_, 1) => ", one at a time".to_owned(),
             (bursts, longest) => format!(
-                ", {:.1} in a row on average and up to {longest}",
+                ", in bursts of {:.1} on average and at most {longest}",
                 self.lost as f64 / bursts as f64
             ),
         }
-    }
-}
-
-fn percent(share: f64) -> String {
-    if share >= 0.01 {
-        format!("{:.1} %", share * 100.0)
-    } else {
-        format!("{:.3} %", share * 100.0)
     }
 }
 
@@ -140,6 +134,7 @@ mod tests {
                 window_bytes: None,
                 rate_bps: asked.map(BitRate::from_bps),
                 congestion: None,
+                ..TestSpec::default()
             },
             host: HostFacts::default(),
             peer: String::new(),
@@ -170,24 +165,28 @@ mod tests {
     }
 
     #[test]
-    fn what_arrived_is_said_first() {
+    fn the_sentence_begins_with_what_arrived() {
         let all = crate::explain(&measured(1000, 0, Some(8_000_000)));
         assert_eq!(all.limit, Some(Limit::Application));
         assert!(
-            all.sentence.starts_with("All 1000 datagrams arrived, 8 Mbit/s"),
+            all.sentence.starts_with("All 1000 datagrams arrived: 8 Mbit/s"),
             "{}",
             all.sentence
         );
         let some = crate::explain(&measured(1000, 10, None));
         assert_eq!(some.limit, None);
         assert!(
-            some.sentence.contains("10 of 1000 datagrams were lost (1.0 %)"),
+            some.sentence.contains("10 of 1000 datagrams were lost (1 %)"),
             "{}",
             some.sentence
         );
-        assert!(some.sentence.contains("2.5 in a row on average and up to 3"), "{}", some.sentence);
+        assert!(
+            some.sentence.contains("in bursts of 2.5 on average and at most 3"),
+            "{}",
+            some.sentence
+        );
         let slow = crate::explain(&measured(1000, 0, Some(80_000_000))).sentence;
-        assert!(slow.contains("the sender sent 8 Mbit/s of the 80 Mbit/s asked"), "{slow}");
+        assert!(slow.contains("reached 8 Mbit/s of the requested 80 Mbit/s"), "{slow}");
         assert!(crate::explain(&measured(0, 0, None)).sentence.starts_with("No datagram"));
     }
 }

@@ -1,51 +1,51 @@
-//! Round trips before, during and after a load: what the load adds to them.
+//! RTTs before, during and after a load: the latency under load.
 
 use model::statistics;
 use record::{LatencyPhase, LatencyProbe, LatencyUnderLoad};
 
-/// Fewer answers than this say nothing of a tail.
+/// The minimum number of RTTs for a responsiveness in RPM.
 const LEAST_FOR_RPM: usize = 20;
 
-/// The share of the round trips that the trimmed mean keeps
+/// The share of the RTTs that the trimmed mean keeps
 /// (draft-ietf-ippm-responsiveness-09, section 4.4: the 95th percentile).
 const KEPT: f64 = 0.95;
 
-/// What a flow of probes saw.
+/// The results of a flow of probes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ProbeFlow {
     /// `icmp` or `tcp`.
     pub method: String,
-    /// TCP's port.
+    /// The TCP port; `None` for ICMP.
     pub port: Option<u16>,
-    /// Time between probes.
+    /// Probe interval.
     pub interval_ms: f64,
-    /// The probes in their order; those that may still be answered left out.
+    /// The probes in order, without those that may still be answered.
     pub probes: Vec<LatencyProbe>,
 }
 
-/// When there was load, in seconds since it began: what was sent between `to_s`
-/// and `quiet_s` met what the load had left in the queues, and counts nowhere.
+/// When there was load, in seconds since it began. Probes sent between `to_s` and
+/// `quiet_s` met queues that were still draining, and count in no phase.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Load {
-    /// The load's first moment that counts; the warm-up is before it.
+    /// The end of the warm-up.
     pub from_s: f64,
-    /// Its last.
+    /// The end of the load.
     pub to_s: f64,
-    /// When all of it had arrived.
+    /// When all of its data had arrived.
     pub quiet_s: f64,
 }
 
-/// Puts the probes of `flow` into their phases; `connects` give the
-/// responsiveness at TCP level.
+/// Assigns the probes of `flow` to their phases; `connects`, TCP handshakes under load,
+/// give the responsiveness.
 #[must_use]
 pub fn under_load(flow: ProbeFlow, connects: Option<&ProbeFlow>, load: Load) -> LatencyUnderLoad {
     let before = phase(&flow.probes, f64::NEG_INFINITY, 0.0);
     let during = phase(&flow.probes, load.from_s, load.to_s);
     let after = phase(&flow.probes, load.quiet_s, f64::INFINITY);
     let rise_ms = during.mean_ms.zip(before.mean_ms).map(|(loaded, idle)| loaded - idle);
-    let trips = connects.map_or(Vec::new(), |flow| trips(&flow.probes, load.from_s, load.to_s));
-    let enough = trips.len() >= LEAST_FOR_RPM;
-    let rpm_tcp = statistics::trimmed_mean(&trips, KEPT)
+    let rtts = connects.map_or(Vec::new(), |flow| rtts(&flow.probes, load.from_s, load.to_s));
+    let enough = rtts.len() >= LEAST_FOR_RPM;
+    let rpm_tcp = statistics::trimmed_mean(&rtts, KEPT)
         .filter(|mean| enough && *mean > 0.0)
         .map(|mean| 60_000.0 / mean);
     LatencyUnderLoad {
@@ -60,27 +60,27 @@ pub fn under_load(flow: ProbeFlow, connects: Option<&ProbeFlow>, load: Load) -> 
         rpm_tcp,
         rpm_word: rpm_tcp.map(|rpm| word(rpm).to_owned()),
         rpm_port: connects.and_then(|flow| flow.port),
-        rpm_count: trips.len() as u64,
+        rpm_count: rtts.len() as u64,
         probes: flow.probes,
         notes: Vec::new(),
     }
 }
 
-/// Round trips of the probes sent from one moment up to before another.
-fn trips(probes: &[LatencyProbe], from: f64, to: f64) -> Vec<f64> {
+/// RTTs of the probes sent in `from..to`.
+fn rtts(probes: &[LatencyProbe], from: f64, to: f64) -> Vec<f64> {
     let within = probes.iter().filter(|probe| (from..to).contains(&probe.at_s));
     within.filter_map(|probe| probe.rtt_ms).collect()
 }
 
 fn phase(probes: &[LatencyProbe], from: f64, to: f64) -> LatencyPhase {
     let count = probes.iter().filter(|probe| (from..to).contains(&probe.at_s)).count();
-    let trips = trips(probes, from, to);
-    let at = |share| statistics::percentile(&trips, share);
+    let rtts = rtts(probes, from, to);
+    let at = |share| statistics::percentile(&rtts, share);
     LatencyPhase {
         count: count as u64,
-        lost: (count - trips.len()) as u64,
+        lost: (count - rtts.len()) as u64,
         min_ms: at(0.0),
-        mean_ms: statistics::mean(&trips),
+        mean_ms: statistics::mean(&rtts),
         p50_ms: at(0.5),
         p90_ms: at(0.9),
         p95_ms: at(0.95),
@@ -89,7 +89,7 @@ fn phase(probes: &[LatencyProbe], from: f64, to: f64) -> LatencyPhase {
     }
 }
 
-/// The bufferbloat grade of a rise in ms, after DSLReports.
+/// The bufferbloat grade of a latency increase in ms, after DSLReports.
 #[must_use]
 pub fn grade(rise_ms: f64) -> &'static str {
     match rise_ms {
@@ -102,7 +102,7 @@ pub fn grade(rise_ms: f64) -> &'static str {
     }
 }
 
-/// Round trips a minute in a word.
+/// The rating of a responsiveness in RPM (round trips per minute).
 fn word(rpm: f64) -> &'static str {
     match rpm {
         rpm if rpm < 300.0 => "poor",
@@ -129,8 +129,8 @@ mod tests {
     const LOAD: Load = Load { from_s: 1.0, to_s: 11.0, quiet_s: 12.0 };
 
     #[test]
-    fn each_probe_is_in_its_phase_or_in_none() {
-        let seen = under_load(
+    fn each_probe_is_in_one_phase_or_none() {
+        let found = under_load(
             flow([
                 (-2.0, Some(40.0)),
                 (-0.1, Some(42.0)),
@@ -145,37 +145,38 @@ mod tests {
             None,
             LOAD,
         );
-        let counts = [seen.before, seen.during, seen.after].map(|phase| (phase.count, phase.lost));
+        let counts =
+            [found.before, found.during, found.after].map(|phase| (phase.count, phase.lost));
         assert_eq!(counts, [(2, 0), (3, 1), (2, 1)]);
-        assert_eq!(seen.during.mean_ms, Some(120.0));
-        assert_eq!((seen.during.min_ms, seen.during.max_ms), (Some(100.0), Some(140.0)));
+        assert_eq!(found.during.mean_ms, Some(120.0));
+        assert_eq!((found.during.min_ms, found.during.max_ms), (Some(100.0), Some(140.0)));
         // 120 less 41.
-        assert_eq!((seen.rise_ms, seen.grade.as_deref()), (Some(79.0), Some("C")));
-        assert_eq!(seen.rpm_tcp, None);
+        assert_eq!((found.rise_ms, found.grade.as_deref()), (Some(79.0), Some("C")));
+        assert_eq!(found.rpm_tcp, None);
     }
 
     #[test]
-    fn nothing_answered_is_nothing_known() {
-        let seen = under_load(flow([(-1.0, None), (2.0, None)]), Some(&flow([])), LOAD);
-        assert_eq!((seen.rise_ms, seen.grade, seen.rpm_tcp), (None, None, None));
-        assert_eq!((seen.during.count, seen.during.lost, seen.during.p99_ms), (1, 1, None));
+    fn without_replies_there_are_no_figures() {
+        let found = under_load(flow([(-1.0, None), (2.0, None)]), Some(&flow([])), LOAD);
+        assert_eq!((found.rise_ms, found.grade, found.rpm_tcp), (None, None, None));
+        assert_eq!((found.during.count, found.during.lost, found.during.p99_ms), (1, 1, None));
     }
 
     #[test]
-    fn responsiveness_leaves_the_longest_out() {
+    fn responsiveness_trims_the_longest_rtts() {
         // Nineteen of 100 ms and one of 5 s: the mean of the lowest 95 % is 100 ms.
         let loaded = (0..20).map(|n| (1.0 + f64::from(n) / 10.0, Some(100.0)));
         let mut connects = flow(loaded);
         connects.probes[7].rtt_ms = Some(5000.0);
-        let seen = under_load(flow([]), Some(&connects), LOAD);
-        assert!((seen.rpm_tcp.unwrap() - 600.0).abs() < 1e-9, "{seen:?}");
-        assert_eq!(seen.rpm_word.as_deref(), Some("fair"));
+        let found = under_load(flow([]), Some(&connects), LOAD);
+        assert!((found.rpm_tcp.unwrap() - 600.0).abs() < 1e-9, "{found:?}");
+        assert_eq!(found.rpm_word.as_deref(), Some("fair"));
         connects.probes.truncate(19);
         assert_eq!(under_load(flow([]), Some(&connects), LOAD).rpm_tcp, None);
     }
 
     #[test]
-    fn grades_change_where_they_are_said_to() {
+    fn grades_change_at_their_thresholds() {
         let grades = [-1.0, 4.9, 5.0, 29.9, 30.0, 59.9, 60.0, 199.9, 200.0, 399.9, 400.0];
         let expected = ["A+", "A+", "A", "A", "B", "B", "C", "C", "D", "D", "F"];
         assert_eq!(grades.map(grade), expected);

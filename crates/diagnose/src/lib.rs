@@ -1,74 +1,92 @@
 //! What limited a transfer: samples in, a finding out.
 //!
-//! [`explain`] reads one [`Measurement`] and answers with one [`Finding`]: the
-//! limit, the share of time by the sending kernel's own clocks, the goodput
-//! that the limit's equation predicts, and one sentence with the remedy. Pure:
-//! no I/O, no clock; it does not know where samples come from, and samples
-//! that make no sense are left out, never trusted.
+//! [`explain`] turns one [`Measurement`] into one [`Finding`]: the limit, the share of
+//! time by the sender's `TCP_INFO` timers, the goodput that the limit's equation
+//! predicts, and one sentence with the remedy. Pure: no I/O, no clock. It does not
+//! depend on the source of the samples, and skips invalid ones.
 //!
-//! | step | room |
+//! | step | module |
 //! |---|---|
-//! | counters against time, over all streams | `curve` |
+//! | counters over time, of all streams | `curve` |
 //! | where the ramp-up ends | `steady` |
 //! | time by cause | `shares` |
-//! | round trips, windows, loss, flatness over the steady part | `evidence` |
-//! | whether losses come as a policer's do | `bucket` |
-//! | which cause it was | `judge`, and `network` for what the clocks cannot tell |
-//! | the same, where only the receiver tells | `receiver` |
-//! | how sure that is | `confidence` |
-//! | what the equation of that cause gives | `predict` |
-//! | in plain words | `sentence`; of a connection that was only watched, `brief` |
-//! | what would help, and how much | `remedy` |
-//! | UDP, which has no clocks | `datagrams` |
+//! | RTTs, windows, loss, variation over the steady part | `evidence` |
+//! | what changed from sample to sample, and the congestion events | `series`, `events` |
+//! | the statistics of a part of the test | `statistics`, with `policer_evidence` |
+//! | where the first slow start ends | `slow_start` |
+//! | each limit's likelihood, given them | `fitted_terms` |
+//! | and its probability | `posterior`, `direct_evidence`, `known_path` |
+//! | the parts of the test by limit | `segments` |
+//! | the limit that is named first, and the confidence in it | `combine` |
+//! | the bottleneck's rate | `rate_estimate` |
+//! | prediction, sentence and remedies of each limit | `causes`, one file each |
+//! | the sentence without a limit | `sentence`; for watched connections, `one_line` |
+//! | the second test that tells two limits apart | `deciding` |
+//! | remedies, also for several likely limits | `remedy` |
+//! | the goodput expected with a remedy | `next_limit` |
+//! | UDP, which has no timers | `datagrams` |
 //!
-//! Beside that: what a load adds to round trips ([`latency`]), and what several
-//! tests come to and whether two results differ ([`repeats`]).
+//! Also: latency under load ([`latency`]), and summaries and comparisons of repeated
+//! tests ([`repeats`]).
 
-mod brief;
-mod bucket;
-mod confidence;
+mod causes;
+mod combine;
 mod curve;
 mod datagrams;
+pub mod deciding;
+mod direct_evidence;
+mod events;
 mod evidence;
-mod judge;
+#[cfg(test)]
+mod example;
+mod facts;
+mod fitted_terms;
+mod known_path;
 pub mod latency;
-mod network;
-mod overflow;
+mod next_limit;
+mod one_line;
+mod phrases;
+mod policer_evidence;
+mod posterior;
 mod predict;
-mod receiver;
+mod rate_estimate;
 mod remedy;
 pub mod repeats;
+mod segments;
 mod sentence;
+mod series;
 mod shares;
+mod slow_start;
+mod statistics;
 mod steady;
 
 pub use remedy::Goal;
 pub use shares::shares_between;
+pub use statistics::Statistics;
 
+use causes::Observed;
 use evidence::Evidence;
 use record::{Confidence, Direction, Finding, Limit, Measurement, Protocol};
 
-/// Says what limited the transfer.
+/// Identifies what limited the transfer.
 ///
-/// Of a test in both directions it explains what the client sent; the other
-/// part is to be had from [`Measurement::one_way`].
+/// For a test in both directions it explains what the client sent; select the other
+/// direction with [`Measurement::one_direction`].
 ///
-/// `shares` are `None` where the sending kernel's clocks are not at hand for every
-/// stream, and `limit` where the receiver cannot tell it either; throughput and
-/// sentence are always there.
+/// `shares` are `None` if a stream has no sender timers, and `limit` is `None` if the
+/// receiver cannot identify it either; throughput and sentence are always present.
 #[must_use]
 pub fn explain(m: &Measurement) -> Finding {
     explain_for(m, Goal::of_path(m))
 }
 
-/// The same, with remedies for a path of which the rate and the round trip are
-/// given, for want of a known path.
+/// The same, with remedies for a path of the given rate and RTT instead of a known path.
 #[must_use]
 pub fn explain_for(m: &Measurement, goal: Option<Goal>) -> Finding {
-    let there;
+    let forward;
     let m = if m.spec.direction == Direction::Both {
-        there = m.one_way(false);
-        &there
+        forward = m.one_direction(false);
+        &forward
     } else {
         m
     };
@@ -88,18 +106,31 @@ pub fn explain_for(m: &Measurement, goal: Option<Goal>) -> Finding {
             loaded_rtt: None,
             sentence,
             remedies: Vec::new(),
+            posterior: Vec::new(),
+            segments: Vec::new(),
+            bottleneck: None,
         };
     }
-    let shares = shares::over(m, evidence.steady.from_s, evidence.steady.to_s);
-    let limit = match shares {
-        Some(shares) => Some(judge::limit(m, &evidence, &shares)),
-        None => receiver::limit(m, &evidence),
+    let test = prepared(m);
+    let combined = combine::combine(m, &evidence, &test);
+    // With several segments, the figures are those of the one that the finding names.
+    let evidence = match combined.as_ref().and_then(combine::Combined::costliest) {
+        Some(segment) => Evidence::over(m, segment.from_s, segment.to_s),
+        None => evidence,
     };
-    let prediction = limit.and_then(|limit| predict::goodput(limit, m, &evidence));
-    let sentence = if judge::is_watched(m) {
-        brief::of(limit, shares, prediction.as_ref(), m, &evidence)
+    let shares = shares::over(m, evidence.steady.from_s, evidence.steady.to_s);
+    // A receiver alone names a limit or none.
+    let limit = combined.as_ref().map(|combined| combined.limit);
+    let limit = limit.filter(|limit| shares.is_some() || *limit != Limit::Unknown);
+    let observed = Observed { m, e: &evidence, shares };
+    let prediction = limit.and_then(|limit| causes::of(limit).prediction(&observed));
+    let confidence = combined.as_ref().and_then(|combined| combined.confidence);
+    let (posterior, segments) =
+        combined.map_or_else(Default::default, |combined| (combined.posterior, combined.segments));
+    let sentence = if facts::is_watched(m) {
+        one_line::of(limit, confidence, &posterior, &observed)
     } else {
-        sentence::of(limit, shares, prediction.as_ref(), m, &evidence)
+        sentence::of(limit, confidence, &posterior, &observed)
     };
     let (predicted_bps, equation) = prediction.map(|p| (p.rate, p.equation)).unzip();
     Finding {
@@ -109,12 +140,26 @@ pub fn explain_for(m: &Measurement, goal: Option<Goal>) -> Finding {
         predicted_bps,
         equation,
         limit,
-        confidence: limit.and_then(|limit| confidence::of(limit, m, &evidence, shares.as_ref())),
+        confidence,
         shares,
         min_rtt: evidence.min_rtt,
         loaded_rtt: evidence.loaded_rtt,
         sentence,
-        remedies: limit
-            .map_or_else(Vec::new, |limit| remedy::of(limit, goal.as_ref(), m, &evidence)),
+        remedies: remedy::of_posterior(&posterior, confidence, goal.as_ref(), &observed),
+        posterior,
+        segments,
+        bottleneck: rate_estimate::of(&test, evidence.has_standing_queue()),
     }
+}
+
+/// The statistics of a part of a test, from and to in seconds: what the posterior rests
+/// on, and what its weights are fitted to.
+#[must_use]
+pub fn statistics(m: &Measurement, from: f64, to: f64) -> Statistics {
+    prepared(m).over(from, to)
+}
+
+fn prepared(m: &Measurement) -> statistics::Prepared<'_> {
+    let min_rtt = evidence::min_rtt(m).map(units::Rtt::secs_f64);
+    statistics::Prepared::new(m, min_rtt, evidence::arrived(m))
 }

@@ -1,9 +1,17 @@
-//! What the limit's equation gives, in payload, with its numbers in words.
+//! Building blocks of the causes' predictions: a window over an RTT, the path's payload
+//! rate, and the response of congestion control to loss.
 
-use crate::{evidence::Evidence, judge, network};
+use crate::{causes::Observed, evidence::Evidence, facts};
 use model::Payload;
-use record::{Limit, Measurement};
-use units::{BitRate, ByteCount, LossRatio, Rtt};
+use record::Measurement;
+use units::{BitRate, ByteCount, LossRatio, Rtt, percent};
+
+/// The shortest RTT over which a window is a rate. The kernel counts in µs, with a floor
+/// of 1 µs; TCP over loopback takes about 10 µs.
+const SHORTEST_RTT: Rtt = Rtt::from_micros(5);
+
+/// A bound above this multiple of the goodput is no limit, and is not printed.
+const FAR_ABOVE: f64 = 100.0;
 
 /// A goodput and the equation behind it.
 #[derive(Debug, Clone, PartialEq)]
@@ -12,7 +20,7 @@ pub(crate) struct Prediction {
     pub(crate) equation: String,
 }
 
-/// What a known path carries.
+/// The payload rate of a known path.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct PathPayload {
     pub(crate) rate: BitRate,
@@ -21,7 +29,7 @@ pub(crate) struct PathPayload {
     pub(crate) goodput: BitRate,
 }
 
-/// The known path's payload rate; `None` where no lab made it, or none limited it.
+/// The known path's payload rate; `None` outside a lab, or without a rate limit.
 pub(crate) fn path_payload(m: &Measurement, e: &Evidence) -> Option<PathPayload> {
     let path = m.path.as_ref()?;
     let rate = path.rate_bps.filter(|rate| *rate > BitRate::ZERO)?;
@@ -35,119 +43,79 @@ pub(crate) fn path_payload(m: &Measurement, e: &Evidence) -> Option<PathPayload>
     Some(PathPayload { rate, mss, wire, goodput })
 }
 
-/// The congestion control used, else the one asked for.
-pub(crate) fn congestion(m: &Measurement) -> Option<&str> {
-    let used = m.streams.iter().find_map(|stream| stream.congestion.as_deref());
-    used.or(m.spec.congestion.as_deref())
-}
-
-/// The goodput that `limit` allows; `None` where no equation says.
-pub(crate) fn goodput(limit: Limit, m: &Measurement, e: &Evidence) -> Option<Prediction> {
-    match limit {
-        Limit::ReceiveWindow => receive_window(m, e),
-        Limit::SendBuffer => send_buffer(m, e),
-        Limit::Application => application(m),
-        Limit::PathRate => path_rate(m, e),
-        Limit::Loss => loss(m, e),
-        Limit::Congestion => cwnd(m, e),
-        Limit::Pacing => e.pacing.map(|rate| Prediction {
-            rate,
-            equation: format!("pacing rate = {rate} of TCP payload"),
-        }),
-        Limit::Policer | Limit::Cpu | Limit::Ramp | Limit::Unknown => None,
-    }
-}
-
-fn receive_window(m: &Measurement, e: &Evidence) -> Option<Prediction> {
-    let (windows, sum, rtt) = (e.windows.as_ref()?, e.window_sum()?, e.min_rtt?);
-    let left = match windows.as_slice() {
-        [one] => format!("window / RTT = {one}"),
-        [first, rest @ ..] if rest.iter().all(|window| window == first) => {
-            format!("streams x window / RTT = {} x {first}", windows.len())
-        }
-        _ => format!("windows / RTT = {sum} over {} streams", windows.len()),
-    };
-    over_rtt(&left, sum, rtt, m, e)
-}
-
-fn send_buffer(m: &Measurement, e: &Evidence) -> Option<Prediction> {
-    let held = e.held?;
-    over_rtt(&format!("send buffer / RTT = {held}"), held, e.min_rtt?, m, e)
-}
-
-/// The median window over the median round trip, queue and all.
-fn cwnd(m: &Measurement, e: &Evidence) -> Option<Prediction> {
-    let cwnd = e.cwnd?;
-    over_rtt(&format!("congestion window / RTT = {cwnd}"), cwnd, e.loaded_rtt?, m, e)
-}
-
-fn over_rtt(
-    left: &str,
-    bytes: ByteCount,
-    rtt: Rtt,
-    m: &Measurement,
+/// `bytes / rtt`; `None` if the RTT is unknown, below what a kernel can measure, or so
+/// short that the rate is no limit: 99 MB over 1 µs would be 792 Tbit/s.
+pub(crate) fn window_rate(
+    bytes: Option<ByteCount>,
+    rtt: Option<Rtt>,
     e: &Evidence,
-) -> Option<Prediction> {
+) -> Option<(ByteCount, Rtt, BitRate)> {
+    let (bytes, rtt) = bytes.zip(rtt.filter(|rtt| *rtt >= SHORTEST_RTT))?;
     let rate = model::window_rate(bytes, rtt)?;
-    Some(capped(rate, format!("{left} / {rtt} = {rate} of TCP payload"), m, e))
+    (rate.as_f64() <= FAR_ABOVE * e.goodput.as_f64()).then_some((bytes, rtt, rate))
 }
 
-/// No equation gives more than the path carries.
-fn capped(rate: BitRate, equation: String, m: &Measurement, e: &Evidence) -> Prediction {
-    match path_payload(m, e) {
+/// The prediction `left / RTT`, where `left` is `bytes` in words.
+pub(crate) fn over_rtt(
+    left: &str,
+    bytes: Option<ByteCount>,
+    rtt: Option<Rtt>,
+    o: &Observed<'_>,
+) -> Option<Prediction> {
+    let (_, rtt, rate) = window_rate(bytes, rtt, o.e)?;
+    Some(capped(rate, format!("{left} / {rtt} = {rate} of TCP payload"), o))
+}
+
+/// No prediction exceeds the path's payload rate.
+pub(crate) fn capped(rate: BitRate, equation: String, o: &Observed<'_>) -> Prediction {
+    match path_payload(o.m, o.e) {
         Some(path) if path.goodput < rate => Prediction {
             rate: path.goodput,
-            equation: format!("{equation}, of which the path carries {}", path.goodput),
+            equation: format!("{equation}, capped at the path's {}", path.goodput),
         },
         _ => Prediction { rate, equation },
     }
 }
 
-fn application(m: &Measurement) -> Option<Prediction> {
-    let (each, rate) = (m.spec.rate_bps?, judge::asked(m)?);
-    let equation = match m.streams.len() {
-        0 | 1 => format!("rate asked = {rate} of TCP payload"),
-        n => format!("streams x rate asked = {n} x {each} = {rate} of TCP payload"),
-    };
-    Some(Prediction { rate, equation })
-}
-
-fn path_rate(m: &Measurement, e: &Evidence) -> Option<Prediction> {
-    if let Some(PathPayload { rate, mss, wire, goodput }) = path_payload(m, e) {
+/// The payload rate of a saturated bottleneck: the known path's, else as delivered.
+pub(crate) fn bottleneck(o: &Observed<'_>) -> Option<Prediction> {
+    if let Some(PathPayload { rate, mss, wire, goodput }) = path_payload(o.m, o.e) {
         let equation =
             format!("rate x payload / packet = {rate} x {mss} / {wire} = {goodput} of TCP payload");
         return Some(Prediction { rate: goodput, equation });
     }
-    let rate = e.delivery.filter(|rate| *rate > BitRate::ZERO)?;
+    let rate = o.e.delivery.filter(|rate| *rate > BitRate::ZERO)?;
     let equation = format!("median delivery rate = {rate} of TCP payload");
     Some(Prediction { rate, equation })
 }
 
-/// The loss the path was asked for, else the one seen: segments sent again over segments sent.
+/// The configured loss of the path, else the measured one: retransmitted segments over sent segments.
 pub(crate) fn loss_ratio(m: &Measurement, e: &Evidence) -> Option<LossRatio> {
     let asked = m.path.as_ref().map(|path| path.loss).filter(|loss| *loss > LossRatio::NONE);
     asked.or_else(|| e.loss.and_then(model::loss_from_fraction)).filter(|p| *p > LossRatio::NONE)
 }
 
-/// What the equations of Reno and CUBIC give one stream, the lesser first.
+/// The rates that the equations of Reno and CUBIC give one stream, the lower first.
 pub(crate) fn loss_range(m: &Measurement, e: &Evidence) -> Option<(BitRate, BitRate)> {
     let (mss, rtt, p) = (e.mss?, e.loaded_rtt?, loss_ratio(m, e)?);
     let (reno, cubic) = (model::mathis(mss, rtt, p)?, model::cubic_region(mss, rtt, p)?);
     Some((reno.min(cubic), reno.max(cubic)))
 }
 
-fn loss(m: &Measurement, e: &Evidence) -> Option<Prediction> {
-    let (mss, rtt, p) = (e.mss?, e.loaded_rtt?, loss_ratio(m, e)?);
-    if network::is_bbr(m) {
+/// The goodput of Reno or CUBIC whose window is reduced once per `1 / p` segments; `None`
+/// for BBR, which does not respond to single losses.
+pub(crate) fn response(p: LossRatio, o: &Observed<'_>) -> Option<Prediction> {
+    let (mss, rtt) = (o.e.mss?, o.e.loaded_rtt?);
+    if facts::is_bbr(o.m) {
         return None;
     }
     let reno = model::mathis(mss, rtt, p)?;
     let cubic = model::cubic_region(mss, rtt, p)?;
-    // CUBIC is Linux' default; where Reno would be faster it does as Reno does.
-    let as_reno = cubic <= reno || congestion(m) == Some("reno");
+    // CUBIC is the Linux default; in its Reno-friendly region (RFC 9438, 4.3) it follows Reno.
+    let as_reno = cubic <= reno || facts::is_reno(o.m);
     let one = if as_reno { reno } else { cubic };
-    let rate = one.scaled(e.streams.max(1) as f64);
-    let (size, share) = (mss.bytes(), percent(p));
+    let rate = one.scaled(o.e.streams.max(1) as f64);
+    let (size, share) = (mss.bytes(), percent(p.fraction()));
     let mut equation = if as_reno {
         format!("sqrt(3/2) x MSS / (RTT x sqrt(p)) = 1.22 x {size} B / ({rtt} x sqrt({share}))")
     } else {
@@ -156,18 +124,8 @@ fn loss(m: &Measurement, e: &Evidence) -> Option<Prediction> {
         )
     };
     equation += &format!(" = {one}");
-    if e.streams > 1 {
-        equation += &format!(", times {} streams = {rate}", e.streams);
+    if o.e.streams > 1 {
+        equation += &format!(", times {} streams = {rate}", o.e.streams);
     }
-    Some(capped(rate, equation + " of TCP payload", m, e))
-}
-
-/// Two significant digits are all that a counted loss is worth.
-pub(crate) fn percent(p: LossRatio) -> String {
-    let percent = p.fraction() * 100.0;
-    let places = if percent > 0.0 { (1.0 - percent.log10().floor()).clamp(0.0, 10.0) } else { 0.0 };
-    let text = format!("{percent:.*}", places as usize);
-    let text =
-        if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { &text };
-    format!("{text} %")
+    Some(capped(rate, equation + " of TCP payload", o))
 }

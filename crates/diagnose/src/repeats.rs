@@ -1,54 +1,61 @@
-//! What several tests come to, and whether two results differ.
+//! The summary of repeated tests, and whether two results differ.
 
 use crate::curve::total;
 use crate::evidence::{Evidence, arrived};
 use model::statistics::{self, Welch};
 use record::{Comparison, Measurement, RepeatSummary, RunFigures};
-use units::BitRate;
+use units::{BitRate, change, percent, percent_with};
 
-/// How sure an interval is.
+/// The confidence level of intervals.
 const CONFIDENCE: f64 = 0.95;
 
-/// A spread over the mean above which runs disagree.
+/// The coefficient of variation above which runs disagree.
 const DISAGREE: f64 = 0.1;
 
-/// Bytes of others over our own, above which the path was shared.
+/// Other traffic over the test's own bytes, above which the interface was shared.
 const SHARED: f64 = 0.05;
 
-/// Least round trips apart by this factor, and by more than 5 ms, say that
-/// the way or its queues changed.
+/// The ratio between minimum RTTs, which also differ by more than 5 ms, from which the
+/// route or its queues changed.
 const RTT_CHANGED: f64 = 1.25;
 
-/// Least and most blocks that the steady part is cut into.
+/// The minimum and maximum number of blocks in a steady part.
 const BLOCKS: (usize, usize) = (2, 120);
 
-/// Goodput over blocks of the part after the ramp-up, and the length of one in
-/// seconds. A second or four round trips each, whichever is longer: shorter ones
-/// resemble their neighbours.
-#[must_use]
-pub fn blocks(m: &Measurement) -> (f64, Vec<f64>) {
+/// The steady part in blocks of equal length.
+struct Blocks {
+    /// The length of one, in seconds.
+    length_s: f64,
+    /// The goodput of each, in bit/s.
+    goodput_bps: Vec<f64>,
+}
+
+/// Blocks of a second or four RTTs, whichever is longer: shorter ones are correlated
+/// with their neighbours.
+fn blocks(m: &Measurement) -> Blocks {
     let evidence = Evidence::gather(m);
     let (from, to) = (evidence.steady.from_s, evidence.steady.to_s);
     let rtt = evidence.loaded_rtt.or(evidence.min_rtt).map_or(0.0, units::Rtt::secs_f64);
     let count = ((to - from) / (4.0 * rtt).max(1.0)) as usize;
     let curves = arrived(m);
     if count < BLOCKS.0 || curves.iter().all(|curve| curve.end().is_none()) {
-        return (0.0, Vec::new());
+        return Blocks { length_s: 0.0, goodput_bps: Vec::new() };
     }
     let count = count.min(BLOCKS.1);
-    let length = (to - from) / count as f64;
-    let at = |index: usize| total(&curves, from + length * index as f64);
-    (length, (0..count).map(|i| (at(i + 1) - at(i)) * 8.0 / length).collect())
+    let length_s = (to - from) / count as f64;
+    let at = |index: usize| total(&curves, from + length_s * index as f64);
+    let goodput_bps = (0..count).map(|i| (at(i + 1) - at(i)) * 8.0 / length_s).collect();
+    Blocks { length_s, goodput_bps }
 }
 
-/// What is kept of one test.
+/// The figures of one run.
 #[must_use]
 pub fn figures(m: &Measurement) -> RunFigures {
-    let (length, blocks) = blocks(m);
-    RunFigures::of(m, &crate::explain(m), length, blocks)
+    let Blocks { length_s, goodput_bps } = blocks(m);
+    RunFigures::of(m, &crate::explain(m), length_s, goodput_bps)
 }
 
-/// What the runs come to, and what makes that doubtful.
+/// The summary of the runs, with warnings where they disagree.
 #[must_use]
 pub fn summary(runs: &[RunFigures]) -> RepeatSummary {
     let rates: Vec<f64> = runs.iter().map(|run| run.throughput_bps.as_f64()).collect();
@@ -56,20 +63,21 @@ pub fn summary(runs: &[RunFigures]) -> RepeatSummary {
     let variation = statistics::deviation(&rates).zip(mean.filter(|mean| *mean > 0.0));
     let variation = variation.map(|(deviation, mean)| deviation / mean);
     let groups = statistics::two_groups(&rates);
-    let (low, high) = statistics::mean_interval(&rates, CONFIDENCE).unzip();
+    let interval = statistics::mean_interval(&rates, CONFIDENCE);
     let mut warnings = Vec::new();
     if let Some(variation) = variation.filter(|variation| *variation > DISAGREE) {
         warnings.push(format!(
-            "the runs disagree: their standard deviation is {:.0} % of the mean; run more of \
-             them, or longer ones (-t)",
-            variation * 100.0
+            "the runs disagree: the standard deviation is {} of the mean; run more tests \
+             (--repeat) or longer ones (-t)",
+            percent(variation)
         ));
     }
     if let Some(share) = groups {
         let lower = (share * runs.len() as f64).round();
         warnings.push(format!(
-            "the runs fall into two groups, {lower:.0} of {} in the lower one: the mean is \
-             neither; look for two ways, two hosts behind one name, or something that comes and goes",
+            "the runs fall into two groups, {lower:.0} of {} in the lower one, so the mean \
+             represents neither; check for load balancing over two paths or hosts, and for \
+             intermittent traffic",
             runs.len()
         ));
     }
@@ -81,8 +89,8 @@ pub fn summary(runs: &[RunFigures]) -> RepeatSummary {
         mean_bps: mean,
         min_bps: rates.iter().copied().reduce(f64::min),
         max_bps: rates.iter().copied().reduce(f64::max),
-        mean_low_bps: low.map(|low| low.max(0.0)),
-        mean_high_bps: high,
+        mean_low_bps: interval.map(|interval| interval.low.max(0.0)),
+        mean_high_bps: interval.map(|interval| interval.high),
         confidence: CONFIDENCE,
         variation,
         two_groups: groups.is_some(),
@@ -90,7 +98,7 @@ pub fn summary(runs: &[RunFigures]) -> RepeatSummary {
     }
 }
 
-/// Whether the interface carried more than the tests, in a sentence.
+/// The warning for other traffic on the interface.
 fn shared(runs: &[RunFigures]) -> Option<String> {
     let worst = runs
         .iter()
@@ -105,29 +113,29 @@ fn shared(runs: &[RunFigures]) -> Option<String> {
         run.other_bytes.is_some_and(|other| other as f64 > SHARED * run.received_bytes as f64)
     });
     Some(format!(
-        "something else used this host's interface in {} of {} runs, in run {} with {:.0} % of \
-         the test's own bytes; stop it, or read the figures as what was left over",
+        "other traffic used this host's interface in {} of {} runs, up to {} of the test's own \
+         bytes in run {}; stop it, or read the results as the remaining capacity",
         count.count(),
         runs.len(),
+        percent(worst.0),
         worst.1,
-        worst.0 * 100.0
     ))
 }
 
-/// Whether the least round trip was another from run to run.
+/// The warning for a minimum RTT that changed between runs.
 fn changed(runs: &[RunFigures]) -> Option<String> {
-    let trips = || runs.iter().filter_map(|run| run.min_rtt_ms);
-    let (least, most) = (trips().reduce(f64::min)?, trips().reduce(f64::max)?);
+    let rtts = || runs.iter().filter_map(|run| run.min_rtt_ms);
+    let (least, most) = (rtts().reduce(f64::min)?, rtts().reduce(f64::max)?);
     (most > least * RTT_CHANGED && most > least + 5.0).then(|| {
         format!(
-            "the least round trip was {least:.1} ms in one run and {most:.1} ms in another: \
-             another way, or a queue that somebody else filled"
+            "the minimum RTT was {least:.1} ms in one run and {most:.1} ms in another: the route \
+             changed, or other traffic filled a queue"
         )
     })
 }
 
-/// Compares results: by the goodputs of their runs where both have two at least,
-/// else by blocks of time within the runs there are.
+/// Compares two results by the goodput of their runs if both have at least two, else by
+/// the goodput of blocks within the runs.
 #[must_use]
 pub fn compare(baseline: &[RunFigures], now: &[RunFigures]) -> Comparison {
     let by_runs = baseline.len() >= 2 && now.len() >= 2;
@@ -155,8 +163,8 @@ pub fn compare(baseline: &[RunFigures], now: &[RunFigures]) -> Comparison {
         now_bps: mean_after,
         difference_bps: difference,
         difference_share: share,
-        low_bps: test.map(|test| test.interval.0),
-        high_bps: test.map(|test| test.interval.1),
+        low_bps: test.map(|test| test.interval.low),
+        high_bps: test.map(|test| test.interval.high),
         confidence: CONFIDENCE,
         p: test.map(|test| test.p.clamp(0.0, 1.0)),
         real: test.map(|test| test.p < 1.0 - CONFIDENCE),
@@ -169,32 +177,36 @@ fn sentence(test: Option<Welch>, share: Option<f64>, means: (f64, f64), by_runs:
     let (before, after) = (rate(means.0), rate(means.1));
     let Some(test) = test else {
         return format!(
-            "{after} against {before} before; too little was measured to say whether that differs: \
-             give --repeat 3 or longer tests"
+            "{after}, {before} before: too few samples to test for a difference; use --repeat 3 \
+             or longer tests (-t)"
         );
     };
     let basis = if by_runs {
-        "by Welch's t test over the runs"
+        "Welch's t-test over runs"
     } else {
-        "by Welch's t test over blocks of time within the tests, which does not know how tests \
-         differ from one to the next: --repeat on both sides does"
+        "Welch's t-test over blocks within runs, which ignores the variance between runs; use \
+         --repeat for both results to include it"
     };
     let span = |value: f64| {
         let sign = if value < 0.0 { "-" } else { "+" };
         format!("{sign}{}", rate(value.abs()))
     };
-    let (low, high) = (span(test.interval.0), span(test.interval.1));
+    let (low, high) = (span(test.interval.low), span(test.interval.high));
     if test.p >= 1.0 - CONFIDENCE {
         return format!(
-            "No real difference can be told: {after} against {before} before, and the true \
-             difference lies between {low} and {high} (95 %), {basis}."
+            "No significant difference: {after}, {before} before; 95 % confidence interval of \
+             the difference {low} to {high} ({basis})."
         );
     }
     let word = if test.difference > 0.0 { "faster" } else { "slower" };
-    let by = share.map_or(String::new(), |share| format!(" by {:.1} %", share.abs() * 100.0));
+    let by = match share {
+        None => String::new(),
+        Some(share) if share >= 1.0 => format!(" ({})", change(share)),
+        Some(share) => format!(" by {}", percent_with(share.abs(), 3)),
+    };
     format!(
-        "It is really {word}{by}: {after} against {before} before, and the true difference lies \
-         between {low} and {high} (95 %), {basis}."
+        "Significantly {word}{by}: {after}, {before} before; 95 % confidence interval of the \
+         difference {low} to {high} ({basis})."
     )
 }
 
@@ -237,29 +249,33 @@ mod tests {
     }
 
     #[test]
-    fn doubts_are_said() {
-        let told = |runs: &[RunFigures]| summary(runs).warnings.join("\n");
-        assert!(told(&runs(&[50.0, 90.0, 70.0])).contains("disagree"));
-        let two = told(&runs(&[50.0, 90.0, 51.0, 90.5, 91.0]));
+    fn doubts_become_warnings() {
+        let warnings = |runs: &[RunFigures]| summary(runs).warnings.join("\n");
+        assert!(warnings(&runs(&[50.0, 90.0, 70.0])).contains("disagree"));
+        let two = warnings(&runs(&[50.0, 90.0, 51.0, 90.5, 91.0]));
         assert!(two.contains("two groups, 2 of 5"), "{two}");
         let mut shared = runs(&[90.0, 90.1, 90.2]);
         shared[1].other_bytes = Some(300_000);
-        assert!(told(&shared).contains("in 1 of 3 runs, in run 2 with 30 %"), "{}", told(&shared));
+        assert!(
+            warnings(&shared).contains("in 1 of 3 runs, up to 30 % of"),
+            "{}",
+            warnings(&shared)
+        );
         shared[1].other_bytes = Some(20_000);
         shared[2].min_rtt_ms = Some(31.0);
-        assert!(told(&shared).starts_with("the least round trip was 20.0 ms"));
+        assert!(warnings(&shared).starts_with("the minimum RTT was 20.0 ms"));
         let one = summary(&runs(&[90.0]));
         assert_eq!((one.mean_low_bps, one.variation, one.median_bps), (None, None, Some(90e6)));
         assert_eq!(summary(&[]).mean_bps, None);
     }
 
     #[test]
-    fn a_difference_is_real_or_not() {
+    fn a_difference_is_significant_or_not() {
         let (slow, fast) = (runs(&[80.0, 81.0, 82.0]), runs(&[90.0, 91.0, 92.0]));
         let better = compare(&slow, &fast);
         assert_eq!((better.method.as_str(), better.real, better.count), ("runs", Some(true), 3));
-        assert!(better.sentence.starts_with("It is really faster by 12.3 %"), "{better:?}");
-        assert!(compare(&fast, &slow).sentence.contains("really slower"));
+        assert!(better.sentence.starts_with("Significantly faster by 12.3 %"), "{better:?}");
+        assert!(compare(&fast, &slow).sentence.contains("Significantly slower"));
         let same = compare(&runs(&[80.0, 90.0]), &runs(&[81.0, 91.0]));
         assert_eq!(same.real, Some(false), "{same:?}");
         // One run against three: by blocks.
@@ -270,6 +286,6 @@ mod tests {
         short[0].blocks_bps.clear();
         let open = compare(&short, &fast);
         assert_eq!((open.real, open.p), (None, None));
-        assert!(open.sentence.contains("too little") && open.baseline_bps > 79e6, "{open:?}");
+        assert!(open.sentence.contains("too few") && open.baseline_bps > 79e6, "{open:?}");
     }
 }

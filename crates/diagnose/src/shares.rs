@@ -1,16 +1,16 @@
-//! Time by cause, from the sending kernel's clocks.
+//! Time by cause, from the sender's `TCP_INFO` timers.
 //!
-//! Linux counts one state at a time, to the jiffy: `busy` runs while anything
-//! is unacknowledged or unsent, and includes the time held by the receiver's
-//! window and by the send buffer (`tcp_chrono_start` in Linux' `tcp_output.c`).
+//! Linux counts one state at a time, with a resolution of a jiffy: `busy` runs while
+//! data is unacknowledged or unsent, and includes the time limited by the receive
+//! window and by the send buffer (`tcp_chrono_start` in Linux `tcp_output.c`).
 
 use crate::curve::Curve;
 use record::{Measurement, Sample, Shares, Stream};
 
 /// The streams' mean shares from `from` to `to` seconds, which add up to 1;
-/// `None` where the clocks of a stream are not at hand.
+/// `None` if a stream has no timers.
 pub(crate) fn over(m: &Measurement, from: f64, to: f64) -> Option<Shares> {
-    if !m.has_sender_clocks() {
+    if !m.has_sender_timers() {
         return None;
     }
     let mut sum = Shares::default();
@@ -29,17 +29,17 @@ pub(crate) fn over(m: &Measurement, from: f64, to: f64) -> Option<Shares> {
 }
 
 fn of(stream: &Stream, from: f64, to: f64) -> Option<Shares> {
-    let clock = |read: fn(&Sample) -> u64| {
+    let timer = |read: fn(&Sample) -> u64| {
         let curve = Curve::new(stream.sender.iter().map(|s| (s.t_s, read(s))));
         curve.slope(from, to).map(|us_a_second| (us_a_second / 1e6).clamp(0.0, 1.0))
     };
-    let receive_window = clock(|s| s.rwnd_limited_us)?;
-    let send_buffer = clock(|s| s.sndbuf_limited_us)?;
-    Some(of_clocks(receive_window, send_buffer, clock(|s| s.busy_us)?))
+    let receive_window = timer(|s| s.rwnd_limited_us)?;
+    let send_buffer = timer(|s| s.sndbuf_limited_us)?;
+    Some(of_timers(receive_window, send_buffer, timer(|s| s.busy_us)?))
 }
 
-/// Of what the clocks ran of a second, each 0 to 1.
-fn of_clocks(receive_window: f64, send_buffer: f64, busy: f64) -> Shares {
+/// From the share of a second that each timer ran, 0 to 1.
+fn of_timers(receive_window: f64, send_buffer: f64, busy: f64) -> Shares {
     let send_buffer = send_buffer.min(1.0 - receive_window);
     let busy = busy.max(receive_window + send_buffer);
     let network = busy - receive_window - send_buffer;
@@ -47,18 +47,18 @@ fn of_clocks(receive_window: f64, send_buffer: f64, busy: f64) -> Shares {
 }
 
 /// The shares of the time between two samples of one connection, which add up to
-/// 1; `None` where no time passed. The clocks' resolution is a jiffy (1 to 10 ms).
+/// 1; `None` if no time passed. The timers' resolution is a jiffy (1 to 10 ms).
 #[must_use]
 pub fn shares_between(earlier: &Sample, later: &Sample) -> Option<Shares> {
     let seconds = later.t_s - earlier.t_s;
-    let clock = |read: fn(&Sample) -> u64| {
+    let timer = |read: fn(&Sample) -> u64| {
         (read(later).saturating_sub(read(earlier)) as f64 / 1e6 / seconds).clamp(0.0, 1.0)
     };
     (seconds > 0.0).then(|| {
-        of_clocks(
-            clock(|s| s.rwnd_limited_us),
-            clock(|s| s.sndbuf_limited_us),
-            clock(|s| s.busy_us),
+        of_timers(
+            timer(|s| s.rwnd_limited_us),
+            timer(|s| s.sndbuf_limited_us),
+            timer(|s| s.busy_us),
         )
     })
 }

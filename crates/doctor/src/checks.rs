@@ -1,4 +1,4 @@
-//! Facts held against a target. Pure: the same facts, the same checks.
+//! Checks of facts against a target. Pure: the same facts, the same checks.
 
 mod cpu;
 mod disk;
@@ -11,12 +11,12 @@ mod settings;
 
 use crate::facts::{Fact, Facts};
 use crate::target::Target;
-use record::{Area, Check, DOCTOR_SCHEMA, DoctorReport, Verdict};
+use record::{Area, Check, CheckCommand, DOCTOR_SCHEMA, DoctorReport, Verdict};
 use units::BitRate;
 
-/// From this rate on a host has to be set up for it: ESnet's pages begin there.
+/// From this rate on a host needs tuning: ESnet's advice begins there.
 const FAST: BitRate = BitRate::from_bps(10_000_000_000);
-/// From here on a processor's details count.
+/// From this rate on processor details matter.
 const VERY_FAST: BitRate = BitRate::from_bps(40_000_000_000);
 
 /// Every check of a host, area by area.
@@ -50,12 +50,12 @@ pub fn report(
         _ => Verdict::Fail,
     };
     let mut notes = Vec::new();
-    let by_tune = |check: &Check| check.command.as_ref().is_some_and(|c| c.contains(" tune "));
+    let by_tune = |check: &Check| matches!(check.command, Some(CheckCommand::TuneApply { .. }));
     if !facts.may_set.why_not().is_empty() && checks.iter().any(by_tune) {
-        notes.push(format!("settings cannot be changed from here: {}", facts.may_set.why_not()));
+        notes.push(format!("cannot change settings: {}", facts.may_set.why_not()));
     }
     if target.rtt.is_none() {
-        notes.push("no round trip is known, so buffers are not judged: give --rtt".to_owned());
+        notes.push("the RTT is unknown, so buffers are not checked: give --rtt".to_owned());
     }
     DoctorReport {
         schema: DOCTOR_SCHEMA.to_owned(),
@@ -74,7 +74,7 @@ pub fn report(
     }
 }
 
-/// A check being written; what it says of remedies is dropped where it passes.
+/// A check under construction; a check that passes has no remedy.
 struct Draft(Check);
 
 fn check(area: Area, id: &str, verdict: Verdict) -> Draft {
@@ -112,8 +112,8 @@ impl Draft {
         self
     }
 
-    fn command(mut self, text: impl Into<String>) -> Self {
-        self.0.command = Some(text.into());
+    fn command(mut self, command: impl Into<CheckCommand>) -> Self {
+        self.0.command = Some(command.into());
         self
     }
 
@@ -135,38 +135,4 @@ fn unread<T>(area: Area, id: &str, fact: &Fact<T>, needed: &str, source: &str) -
 /// Pass where it holds; otherwise the other.
 fn pass_or(holds: bool, otherwise: Verdict) -> Verdict {
     if holds { Verdict::Pass } else { otherwise }
-}
-
-/// A share of 1 in percent, with two digits that count.
-pub(crate) fn percent(share: f64) -> String {
-    let value = share * 100.0;
-    match value {
-        _ if !value.is_finite() => "an unknown share".to_owned(),
-        _ if value == 0.0 => "0 %".to_owned(),
-        _ if value < 1e-9 => format!("{value:.1e} %"),
-        _ => {
-            // 2 to 11 places: bounded before it is converted.
-            let places = (1.0 - value.log10().floor()).clamp(0.0, 11.0) as usize;
-            format!("{value:.places$} %")
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::percent;
-
-    #[test]
-    fn percents_have_two_digits() {
-        for (share, text) in [
-            (0.000_103, "0.010 %"),
-            (3e-8, "0.0000030 %"),
-            (0.5, "50 %"),
-            (1.0, "100 %"),
-            (2e-12, "2.0e-10 %"),
-            (0.0, "0 %"),
-        ] {
-            assert_eq!(percent(share), text);
-        }
-    }
 }

@@ -1,5 +1,5 @@
-//! The same knowledge for macOS and Windows, as commands with the values that a
-//! target needs. Nothing of those systems is looked at.
+//! The same checks for macOS and Windows, as commands with the values that a
+//! target needs. Nothing is run.
 
 mod macos;
 mod windows;
@@ -17,7 +17,7 @@ pub enum System {
     Windows,
 }
 
-/// What to look at and to set there.
+/// The commands to check and set each value.
 #[must_use]
 pub fn commands(system: System, target: &Target) -> DoctorCommands {
     let (name, recipes) = match system {
@@ -33,12 +33,12 @@ pub fn commands(system: System, target: &Target) -> DoctorCommands {
     }
 }
 
-/// The most that a stream has in flight.
+/// The window of a stream.
 fn window(target: &Target) -> ByteCount {
     target.window().unwrap_or(ByteCount::ZERO)
 }
 
-/// Where a window is from, in words.
+/// How the window is computed, as text.
 fn in_flight(target: &Target) -> String {
     let mut text = match target.rtt {
         Some(rtt) => {
@@ -52,7 +52,7 @@ fn in_flight(target: &Target) -> String {
     text
 }
 
-/// What is looked at, and the value wanted.
+/// One check: the command and the value needed.
 fn recipe(id: &str, area: record::Area, look: &str, needed: impl Into<String>) -> Recipe {
     Recipe {
         id: id.to_owned(),

@@ -1,5 +1,4 @@
-//! How fast a folder's disk writes and reads, by a file that never has a name
-//! there: it goes with the process, however that ends.
+//! Disk throughput, measured with an unnamed file that the kernel removes with the process.
 
 use crate::facts::DiskFacts;
 use host::disk::{RAMFS, TMPFS, bypass_cache, file_system, forget};
@@ -10,11 +9,11 @@ use std::path::Path;
 use std::time::Duration;
 use units::{BitRate, ByteCount};
 
-/// Bytes moved at a time: what `cp` and most programs do not exceed by much.
+/// Bytes per write and read: most programs, `cp` included, use no more.
 pub const BLOCK: usize = 4 << 20;
 
-/// Moves up to `most` bytes to a file in `folder` and back, for no longer than
-/// `limit` each way, and ends early where `stop` says so.
+/// Writes up to `most` bytes to a file in `folder` and reads them back, for at
+/// most `limit` each, until `stop` returns true.
 ///
 /// # Errors
 /// The system's own: no such folder, no right to write there, no room; and
@@ -29,7 +28,7 @@ pub fn disk(
     let kind = file_system(&file).unwrap_or_default();
     let is_memory = kind == TMPFS || kind == RAMFS;
     let direct = bypass_cache(&file);
-    // A page-aligned block of what no disk can compress away.
+    // A page-aligned block of incompressible data.
     let mut block = Region::new(BLOCK)?;
     fill(&mut block);
 
@@ -53,11 +52,11 @@ pub fn disk(
     }
     let (read, read_bps) = read(&mut file, &mut block, limit, stop)?;
     if read == 0 {
-        return Err(io::Error::other("the disk gave nothing back"));
+        return Err(io::Error::other("the disk returned no data"));
     }
     let method = match (is_memory, direct) {
         (true, _) => "a file system in memory".to_owned(),
-        (false, Ok(())) => "past the page cache (O_DIRECT)".to_owned(),
+        (false, Ok(())) => "bypassing the page cache (O_DIRECT)".to_owned(),
         (false, Err(_)) => {
             "synced and dropped from the page cache; this file system has no O_DIRECT".to_owned()
         }
@@ -92,7 +91,7 @@ fn read(
     Ok((read, BitRate::of(ByteCount::from_bytes(read), began.elapsed())))
 }
 
-/// xorshift64 (Marsaglia 2003): quick, and without pattern enough.
+/// xorshift64 (Marsaglia 2003).
 fn fill(block: &mut [u8]) {
     let mut state = host::random::seed() | 1;
     for word in block.chunks_exact_mut(8) {

@@ -1,12 +1,11 @@
-//! Everything that was seen, without a judgement. What could not be seen says
-//! why instead.
+//! The facts as read, without a verdict. A fact that could not be read holds the reason.
 
 use host::ethtool;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use units::{BitRate, ByteCount, Rtt};
 
-/// A value, or why it cannot be had.
+/// A value, or why it is unavailable.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(untagged)]
 pub enum Fact<T> {
@@ -20,7 +19,7 @@ pub enum Fact<T> {
 }
 
 impl<T> Fact<T> {
-    /// A fact that cannot be had.
+    /// An unavailable fact.
     pub fn unread(why: impl Into<String>) -> Self {
         Fact::Unread { not_readable: why.into() }
     }
@@ -33,7 +32,7 @@ impl<T> Fact<T> {
         }
     }
 
-    /// Why there is none; empty where there is one.
+    /// Why there is no value; empty where there is one.
     #[must_use]
     pub fn why_not(&self) -> &str {
         match self {
@@ -42,7 +41,7 @@ impl<T> Fact<T> {
         }
     }
 
-    /// The value made into another.
+    /// The value, mapped.
     pub fn map<U>(self, to: impl FnOnce(T) -> U) -> Fact<U> {
         match self {
             Fact::Seen(value) => Fact::Seen(to(value)),
@@ -57,9 +56,9 @@ impl<T> From<std::io::Result<T>> for Fact<T> {
         match result {
             Ok(value) => Fact::Seen(value),
             Err(error) => Fact::unread(match error.kind() {
-                NotFound => "it does not exist here".to_owned(),
-                PermissionDenied => "this user may not read it".to_owned(),
-                Unsupported => "the driver does not tell".to_owned(),
+                NotFound => "not present on this host".to_owned(),
+                PermissionDenied => "no permission to read it".to_owned(),
+                Unsupported => "not reported by the driver".to_owned(),
                 _ => error.to_string(),
             }),
         }
@@ -78,17 +77,17 @@ pub struct Facts {
     pub boot_line: Fact<String>,
     /// The kernel's settings.
     pub settings: Settings,
-    /// Whether they may be set from here; otherwise why not.
+    /// Whether this process may change them; otherwise why not.
     pub may_set: Fact<bool>,
     /// Memory.
     pub memory: Memory,
     /// Processors.
     pub cpu: Cpu,
-    /// The device that the traffic leaves by.
+    /// The device that sends the traffic.
     pub device: Fact<Device>,
-    /// The way to the far end, where one was named.
+    /// The path to the far end, where one was given.
     pub path: Option<PathFacts>,
-    /// The disk, where a folder was named.
+    /// The disk, where a directory was given.
     pub disk: Option<Fact<DiskFacts>>,
 }
 
@@ -97,11 +96,11 @@ pub struct Facts {
 pub struct Memory {
     /// All of it.
     pub total: Fact<ByteCount>,
-    /// What programs can still have without swapping.
+    /// Available to programs without swapping.
     pub available: Fact<ByteCount>,
     /// Bytes of a page, in which `tcp_mem` counts.
     pub page_bytes: u64,
-    /// What TCP holds now (proc(5), `/proc/net/sockstat`).
+    /// Memory TCP uses now (proc(5), `/proc/net/sockstat`).
     pub tcp_holds: Fact<ByteCount>,
     /// Share of the last 10 s in which some program waited for memory, in % (PSI).
     pub stalled_percent: Fact<f64>,
@@ -137,11 +136,11 @@ pub struct Device {
     pub name: String,
     /// Why this one.
     pub chosen: String,
-    /// Whether it carries: `up`, `down`, `unknown`.
+    /// Operational state: `up`, `down`, `unknown`.
     pub state: Fact<String>,
-    /// Whether it has hardware of its own behind it.
+    /// Whether it is a hardware device.
     pub is_hardware: bool,
-    /// What kind the kernel calls it (`DEVTYPE`): wlan, bridge, bond, vlan.
+    /// The kernel's type (`DEVTYPE`): wlan, bridge, bond, vlan.
     pub kind: Option<String>,
     /// Devices beneath it.
     pub lower: Vec<String>,
@@ -155,34 +154,34 @@ pub struct Device {
     pub driver: Fact<String>,
     /// Queues of received packets.
     pub rx_queues: usize,
-    /// Counters since the device is there, by their names in `statistics/`.
+    /// Counters since the device appeared, by their names in `statistics/`.
     pub counters: BTreeMap<String, u64>,
-    /// Where it hangs on USB.
+    /// Its USB connection, if any.
     pub usb: Option<Usb>,
-    /// Where it sits on PCI Express.
+    /// Its PCI Express slot, if any.
     pub pci: Option<Pci>,
-    /// Where it is Wi-Fi.
+    /// Its Wi-Fi state, if any.
     pub wireless: Option<Wireless>,
     /// Its interrupts.
     pub interrupts: Fact<Interrupts>,
-    /// What its driver tells.
+    /// What its driver reports.
     pub nic: Nic,
 }
 
-/// What a driver tells of its device (ethtool(8)).
+/// What a driver reports about its device (ethtool(8)).
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Nic {
-    /// Places for packets.
+    /// Ring sizes.
     pub rings: Fact<ethtool::Rings>,
     /// Pause frames.
     pub pause: Fact<ethtool::Pause>,
-    /// Trains of packets.
+    /// Offloads.
     pub offloads: Fact<ethtool::Offloads>,
-    /// Sleep between packets.
+    /// Energy-Efficient Ethernet.
     pub eee: Fact<ethtool::Eee>,
-    /// How interrupts are gathered.
+    /// Interrupt coalescing.
     pub coalescing: Fact<ethtool::Coalescing>,
-    /// What both ends of the cable can do.
+    /// Link modes of both ends.
     pub line: Fact<ethtool::Line>,
     /// The queue discipline at its root (tc(8)).
     pub qdisc: Fact<String>,
@@ -191,7 +190,7 @@ pub struct Nic {
 }
 
 impl Nic {
-    /// One of which nothing is known.
+    /// A device whose driver reports nothing.
     #[must_use]
     pub fn unread(why: &str) -> Self {
         Nic {
@@ -214,7 +213,7 @@ pub struct Usb {
     pub bus_mbps: Fact<u32>,
     /// `0bda:8156`.
     pub id: String,
-    /// What it calls itself.
+    /// The product name.
     pub product: String,
 }
 
@@ -223,7 +222,7 @@ pub struct Usb {
 pub struct Pci {
     /// Transfers of a lane, GT/s, and how many lanes.
     pub now: Fact<(f64, u32)>,
-    /// The most that the card can.
+    /// The card's maximum.
     pub able: Fact<(f64, u32)>,
 }
 
@@ -234,23 +233,23 @@ pub struct Wireless {
     pub signal_dbm: Fact<i32>,
 }
 
-/// Who handles a device's interrupts.
+/// Which CPUs handle a device's interrupts.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Interrupts {
-    /// How many lines it has.
+    /// Number of IRQs.
     pub lines: usize,
     /// How many of its interrupts each processor handled, since boot.
     pub by_cpu: Vec<u64>,
 }
 
-/// The way to the far end.
+/// The path to the far end.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PathFacts {
-    /// The far end as it was named.
+    /// The far end as selected with --device.
     pub host: String,
     /// Its address.
     pub address: String,
-    /// How round trips were taken: `icmp` or `tcp`.
+    /// How RTTs were measured: `icmp` or `tcp`.
     pub method: String,
     /// The shortest round trip.
     pub rtt_ns: Fact<Rtt>,
@@ -260,57 +259,57 @@ pub struct PathFacts {
     pub lost: u64,
     /// The largest packet that arrives.
     pub mtu: Fact<Mtu>,
-    /// What a handshake agreed on.
-    pub handshake: Fact<Shook>,
+    /// TCP options negotiated by a handshake.
+    pub handshake: Fact<HandshakeFacts>,
 }
 
-/// The largest packet of a way.
+/// The path MTU search.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Mtu {
     /// The device's own MTU, with which it began; 65535 at most, as IP has no more.
     pub tried: u32,
-    /// The largest that arrived.
+    /// The largest that was answered.
     pub arrived: Option<u32>,
-    /// Who called larger ones too big, and which MTU it named.
+    /// The router that reported larger packets as too big, and the MTU it named.
     pub told: Option<(String, u32)>,
     /// Echoes sent to find it.
     pub sent: u16,
 }
 
-/// What a handshake with the far end agreed on.
+/// TCP options negotiated with the far end.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Shook {
+pub struct HandshakeFacts {
     /// The port.
     pub port: u16,
-    /// Whether window scaling holds (RFC 7323).
+    /// Whether window scaling was negotiated (RFC 7323).
     pub window_scale: bool,
     /// Shift of the far end's windows, as it arrived.
     pub peer_shift: u8,
     /// Shift of our own windows.
     pub own_shift: u8,
-    /// Whether selective acknowledgements hold.
+    /// Whether SACK was negotiated.
     pub sack: bool,
-    /// Whether timestamps hold.
+    /// Whether timestamps were negotiated.
     pub timestamps: bool,
-    /// Whether ECN was agreed on.
+    /// Whether ECN was negotiated.
     pub ecn: bool,
     /// The largest segment to send, bytes, options of each segment included.
     pub segment_bytes: u32,
 }
 
-/// How fast a folder's disk is.
+/// Disk throughput.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct DiskFacts {
     /// The folder.
     pub folder: String,
     /// Bytes written and read.
     pub bytes: ByteCount,
-    /// Writing, with the time until the disk had it all.
+    /// Write rate, including the final sync.
     pub write_bps: BitRate,
-    /// Reading it back.
+    /// Read rate.
     pub read_bps: BitRate,
-    /// How the page cache was kept out; where it was not, why.
+    /// How the page cache was bypassed, or why not.
     pub method: String,
-    /// Whether the page cache or memory answered, and not a disk.
+    /// Whether the file system is in memory.
     pub is_memory: bool,
 }

@@ -1,5 +1,5 @@
-//! Reads what there is to see, under a folder that stands for the root: a test
-//! has one of its own. What cannot be read says why, and the rest goes on.
+//! Reads the facts of a host below a root directory, in tests a synthetic one.
+//! A fact that cannot be read holds the reason; the rest is read all the same.
 
 mod device;
 mod machine;
@@ -14,10 +14,10 @@ use std::path::{Path, PathBuf};
 use tune::Goal;
 use units::{BitRate, Rtt};
 
-/// Read no more of a file than this: /proc/interrupts of 512 processors is 1 MB.
+/// Bytes read of a file at most: /proc/interrupts of 512 CPUs is 1 MB.
 const MOST: u64 = 4 << 20;
 
-/// Settings that `tune` does not plan for and that are looked at here.
+/// Settings that are checked here and not planned by `tune`.
 const KEYS: [&str; 12] = [
     "net.ipv4.tcp_congestion_control",
     "net.ipv4.tcp_available_congestion_control",
@@ -33,16 +33,16 @@ const KEYS: [&str; 12] = [
     "net.core.optmem_max",
 ];
 
-/// The folder that stands for `/`.
+/// The directory used as `/`.
 #[derive(Debug, Clone)]
 pub struct Root(PathBuf);
 
-/// What is asked of [`gather`].
+/// The input of [`gather`].
 #[derive(Debug, Clone, Default)]
 pub struct Asked {
-    /// The device, where the user named one.
+    /// The device, where the user gave one.
     pub device: Option<String>,
-    /// The far end, to find the device by.
+    /// The far end, which selects the device by its route.
     pub to: Option<IpAddr>,
 }
 
@@ -53,7 +53,7 @@ impl Root {
         Root(PathBuf::from("/"))
     }
 
-    /// Another folder.
+    /// Another directory.
     #[must_use]
     pub fn at(folder: &Path) -> Self {
         Root(folder.to_owned())
@@ -63,7 +63,7 @@ impl Root {
         self.0.join(name)
     }
 
-    /// A file's text, without what is around it.
+    /// A file's text, trimmed.
     fn text(&self, name: &str) -> io::Result<String> {
         let mut bytes = Vec::new();
         std::fs::File::open(self.path(name))?.take(MOST).read_to_end(&mut bytes)?;
@@ -92,13 +92,12 @@ impl Root {
     }
 }
 
-/// What a text of unknown length begins with.
+/// The beginning of a text of unknown length.
 fn short(text: &str) -> String {
     text.chars().filter(|c| !c.is_control()).take(40).collect()
 }
 
-/// Everything there is to see of a host. `nic` tells what the driver of a
-/// device says ([`this_nic`]).
+/// All facts of a host. `nic` queries a device's driver ([`this_nic`]).
 #[must_use]
 pub fn gather(root: &Root, asked: &Asked, nic: &dyn Fn(&str) -> Nic) -> Facts {
     Facts {
@@ -114,8 +113,7 @@ pub fn gather(root: &Root, asked: &Asked, nic: &dyn Fn(&str) -> Nic) -> Facts {
     }
 }
 
-/// What the driver of a device of this machine says, in the network namespace
-/// of the calling thread.
+/// What a device's driver reports, in the network namespace of the calling thread.
 #[must_use]
 pub fn this_nic(device: &str) -> Nic {
     Nic {
@@ -130,7 +128,7 @@ pub fn this_nic(device: &str) -> Nic {
     }
 }
 
-/// The rate that a host's device says it has.
+/// The link rate that the host's device reports.
 #[must_use]
 pub fn link_rate(facts: &Facts) -> Option<BitRate> {
     let device = facts.device.seen()?;
@@ -139,10 +137,10 @@ pub fn link_rate(facts: &Facts) -> Option<BitRate> {
     wireless.or(speed.map(BitRate::from_bps)).filter(|rate| rate.bps() > 0)
 }
 
-/// The settings that `tune` asks for when it plans, and ours.
+/// The settings that `tune` reads for a plan, and those of [`KEYS`].
 fn settings(root: &Root) -> Settings {
-    let read = Keeping { root, seen: RefCell::default() };
-    // Whatever the target is, it asks for the same ones.
+    let read = Recorder { root, seen: RefCell::default() };
+    // A plan reads the same settings for every target.
     let (rate, rtt) = (BitRate::from_bps(1_000_000), Rtt::from_micros(1_000));
     let _ = tune::advise(&read, &Goal::Target { rate, rtt, streams: 1 }, None, None);
     for key in KEYS {
@@ -151,13 +149,13 @@ fn settings(root: &Root) -> Settings {
     read.seen.into_inner()
 }
 
-/// Reads settings and keeps what it read.
-struct Keeping<'a> {
+/// Reads settings and records them.
+struct Recorder<'a> {
     root: &'a Root,
     seen: RefCell<Settings>,
 }
 
-impl tune::Settings for Keeping<'_> {
+impl tune::Settings for Recorder<'_> {
     fn read(&self, key: &str) -> io::Result<String> {
         let text = self.root.text(&file(key)).map(|text| {
             let words: Vec<&str> = text.split_whitespace().collect();
@@ -184,8 +182,8 @@ fn file(key: &str) -> String {
     format!("proc/sys/{}", key.replace('.', "/"))
 }
 
-/// Whether the settings are open to this user: the kernel judges when a file is
-/// opened, and nothing is written.
+/// Whether this user may change settings: the kernel decides when the file is
+/// opened; nothing is written.
 fn may_set(root: &Root) -> Fact<bool> {
     let file = root.path(&file("net.ipv4.tcp_rmem"));
     match std::fs::OpenOptions::new().write(true).open(file) {
@@ -194,10 +192,10 @@ fn may_set(root: &Root) -> Fact<bool> {
             Fact::unread("/proc/sys is mounted read-only, as in a container")
         }
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-            Fact::unread("only root may set them")
+            Fact::unread("only root may change them")
         }
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            Fact::unread("there is no /proc/sys/net here")
+            Fact::unread("/proc/sys/net does not exist here")
         }
         Err(error) => Fact::unread(error.to_string()),
     }

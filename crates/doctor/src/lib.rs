@@ -1,13 +1,13 @@
-//! A host held against a target, as NPAD did with paths: pass, warn, fail, each
-//! with the value seen, the value needed, why, and the remedy.
+//! Checks of a host against a target, as NPAD does for paths: pass, warn or
+//! fail, each with the value seen, the value needed, the reason and the fix.
 //!
-//! [`gather()`] reads what there is to see into [`Facts`], from a tree that may be
-//! a made-up one; [`path()`] asks the far end, [`disk()`] moves a file.
-//! [`examine()`] is pure: facts and a [`Target`] in, checks out. What a target
-//! needs of the kernel's settings is `tune`'s to say and is not said again here.
+//! [`gather()`] reads the host's state into [`Facts`], in tests from a
+//! synthetic root; [`path()`] probes the far end, [`disk()`] measures a disk.
+//! [`examine()`] is pure: facts and a [`Target`] in, checks out. Which settings
+//! a target needs is decided by `tune` alone.
 //!
-//! [`commands`](commands()) is the same knowledge for systems that longhaul does
-//! not run on.
+//! [`commands`](commands()) lists the same checks as commands for systems that
+//! longhaul does not run on.
 
 mod checks;
 mod commands;
@@ -21,9 +21,9 @@ pub use checks::{examine, report};
 pub use commands::{System, commands};
 pub use disk::{BLOCK, disk};
 pub use facts::{
-    Cpu, Device, DiskFacts, Fact, Facts, Interrupts, Memory, Mtu, Nic, PathFacts, Pci, Settings,
-    Shook, Usb, Wireless,
+    Cpu, Device, DiskFacts, Fact, Facts, HandshakeFacts, Interrupts, Memory, Mtu, Nic, PathFacts,
+    Pci, Settings, Usb, Wireless,
 };
 pub use gather::{Asked, Root, gather, link_rate, this_nic};
-pub use path::{Course, path};
+pub use path::{PathProbe, path};
 pub use target::Target;

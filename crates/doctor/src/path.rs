@@ -1,64 +1,63 @@
-//! The way to the far end: round trips, the largest packet, one handshake.
-//! No more than a few dozen packets go there.
+//! Probes of the path to the far end: RTT, path MTU, one handshake. A few dozen packets in all.
 
-use crate::facts::{Fact, Mtu, PathFacts, Shook};
-use reach::{PingConfig, PingMethod, ReachError, Shake};
+use crate::facts::{Fact, HandshakeFacts, Mtu, PathFacts};
+use probe::{PingConfig, PingMethod, ProbeError, TcpHandshake};
 use std::net::SocketAddr;
 use std::time::Duration;
 use units::Rtt;
 
-/// Echoes for the round trip.
+/// Echo requests for the RTT.
 const PROBES: u64 = 10;
 const INTERVAL: Duration = Duration::from_millis(100);
-const PATIENCE: Duration = Duration::from_secs(2);
-/// A handshake has time for one SYN sent again after a second, and its answer.
+/// Time to wait for a reply.
+const TIMEOUT: Duration = Duration::from_secs(2);
+/// Long enough for one SYN retransmission after a second, and its reply.
 const HANDSHAKE: Duration = Duration::from_secs(4);
 
-/// What is asked of [`path`].
-pub struct Course<'a> {
-    /// The far end as it was named.
+/// The input of [`path`].
+pub struct PathProbe<'a> {
+    /// The far end as selected with --device.
     pub host: &'a str,
     /// Its address, with the port of the handshake.
     pub to: SocketAddr,
-    /// The device's MTU, with which the search begins.
+    /// The device's MTU, where the search starts.
     pub mtu: u32,
-    /// Hears what is done next.
+    /// Called with each next step.
     pub tell: &'a mut dyn FnMut(&str),
     /// Ends it.
     pub stop: &'a dyn Fn() -> bool,
 }
 
-/// Asks the far end.
+/// Probes the far end.
 ///
 /// # Errors
-/// [`ReachError`]: no route there, or interrupted. What only part of the
-/// questions met is a fact that could not be read.
-pub fn path(course: &mut Course<'_>) -> Result<PathFacts, ReachError> {
-    (course.tell)("round trips");
+/// [`ProbeError`]: no route, or interrupted. A single failed probe becomes an unavailable fact.
+pub fn path(probe: &mut PathProbe<'_>) -> Result<PathFacts, ProbeError> {
+    (probe.tell)("RTT");
     let config = PingConfig {
-        host: course.to.ip().to_string(),
-        family: reach::Family::Any,
+        host: probe.to.ip().to_string(),
+        family: probe::Family::Any,
         method: PingMethod::IcmpOrTcp,
         count: PROBES,
         interval: INTERVAL,
         payload: 56,
-        timeout: PATIENCE,
+        timeout: TIMEOUT,
         bind: None,
         tos: None,
         ttl: None,
     };
-    let pinged = reach::ping(&config, &mut |_| {}, course.stop)?;
-    let goes_on = |course: &Course<'_>| match (course.stop)() {
-        true => Err(ReachError::Interrupted),
+    let pinged = probe::ping(&config, &mut |_| {}, probe.stop)?;
+    let check_stop = |probe: &PathProbe<'_>| match (probe.stop)() {
+        true => Err(ProbeError::Interrupted),
         false => Ok(()),
     };
-    goes_on(course)?;
-    (course.tell)("a handshake");
-    let shaken = reach::shake(course.to, HANDSHAKE)?;
-    goes_on(course)?;
-    let port = course.to.port();
-    let handshake = match &shaken {
-        Shake::Met(met) => Fact::Seen(Shook {
+    check_stop(probe)?;
+    (probe.tell)("TCP handshake");
+    let outcome = probe::probe_handshake(probe.to, HANDSHAKE)?;
+    check_stop(probe)?;
+    let port = probe.to.port();
+    let handshake = match &outcome {
+        TcpHandshake::Completed(met) => Fact::Seen(HandshakeFacts {
             port,
             window_scale: met.options.window_scale,
             peer_shift: met.options.peer_shift,
@@ -68,27 +67,27 @@ pub fn path(course: &mut Course<'_>) -> Result<PathFacts, ReachError> {
             ecn: met.options.ecn,
             segment_bytes: met.segment_bytes,
         }),
-        Shake::Refused => Fact::unread(format!("nobody listens at port {port}")),
-        Shake::Silent(why) => Fact::unread(format!("port {port}: {why}")),
+        TcpHandshake::Refused => Fact::unread(format!("connection refused at port {port}")),
+        TcpHandshake::NoReply(why) => Fact::unread(format!("port {port}: {why}")),
     };
-    let ours = pinged.round_trips.map(|trips| Rtt::from_secs(trips.min_ms / 1e3));
-    // Where no echo came back, the SYN's round trip has to do.
-    let theirs = match &shaken {
-        Shake::Met(met) if met.rtt_us > 0 => Some(Rtt::from_micros(met.rtt_us.into())),
+    let echo_rtt = pinged.round_trips.map(|trips| Rtt::from_secs(trips.min_ms / 1e3));
+    // Without an echo reply, use the SYN's RTT.
+    let syn_rtt = match &outcome {
+        TcpHandshake::Completed(met) if met.rtt_us > 0 => Some(Rtt::from_micros(met.rtt_us.into())),
         _ => None,
     };
-    let method = match (ours, theirs) {
+    let method = match (echo_rtt, syn_rtt) {
         (None, Some(_)) => "handshake",
         _ => pinged.method,
     };
-    let rtt = ours.or(theirs);
-    (course.tell)("the largest packet");
-    let mtu = mtu(course, rtt)?;
+    let rtt = echo_rtt.or(syn_rtt);
+    (probe.tell)("path MTU");
+    let mtu = mtu(probe, rtt)?;
     Ok(PathFacts {
-        host: course.host.to_owned(),
-        address: course.to.ip().to_string(),
+        host: probe.host.to_owned(),
+        address: probe.to.ip().to_string(),
         method: method.to_owned(),
-        rtt_ns: rtt.map_or_else(|| Fact::unread("nothing answered"), Fact::Seen),
+        rtt_ns: rtt.map_or_else(|| Fact::unread("no reply"), Fact::Seen),
         sent: pinged.sent,
         lost: pinged.lost,
         mtu,
@@ -96,11 +95,11 @@ pub fn path(course: &mut Course<'_>) -> Result<PathFacts, ReachError> {
     })
 }
 
-fn mtu(course: &Course<'_>, rtt: Option<Rtt>) -> Result<Fact<Mtu>, ReachError> {
+fn mtu(probe: &PathProbe<'_>, rtt: Option<Rtt>) -> Result<Fact<Mtu>, ProbeError> {
     let trip = rtt.map_or(Duration::ZERO, Rtt::duration);
     let timeout = (trip * 3).clamp(Duration::from_millis(700), Duration::from_secs(3));
-    match reach::path_mtu(course.to.ip(), course.mtu, timeout, course.stop) {
-        Ok(_) if (course.stop)() => Err(ReachError::Interrupted),
+    match probe::path_mtu(probe.to.ip(), probe.mtu, timeout, probe.stop) {
+        Ok(_) if (probe.stop)() => Err(ProbeError::Interrupted),
         Ok(found) => Ok(Fact::Seen(Mtu {
             tried: found.tried,
             arrived: found.arrived,
@@ -108,7 +107,7 @@ fn mtu(course: &Course<'_>, rtt: Option<Rtt>) -> Result<Fact<Mtu>, ReachError> {
             sent: found.sent,
         })),
         Err(error) => Ok(Fact::unread(match error {
-            ReachError::Privileges => "this user may send no ICMP echoes".to_owned(),
+            ProbeError::Privileges => "no permission to send ICMP echoes".to_owned(),
             other => other.to_string(),
         })),
     }

@@ -1,20 +1,19 @@
-//! What a host is held against.
+//! The target a host is checked against.
 
 use record::DoctorTarget;
 use units::{BitRate, ByteCount, Rtt};
 
-/// Payload of a segment where nothing is known of the way: an MTU of 1500 less
-/// the headers of IPv4, TCP and its timestamps.
+/// MSS of an unknown path: an MTU of 1500 less the headers of IPv4, TCP and its timestamps.
 const USUAL_MSS: u32 = 1_448;
 
-/// A rate over a round trip.
+/// A rate at an RTT.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Target {
     /// The rate of all streams together.
     pub rate: BitRate,
     /// Where the rate is from, in words.
     pub rate_from: String,
-    /// The round trip; `None` where neither told nor measured.
+    /// The RTT; `None` where neither given nor measured.
     pub rtt: Option<Rtt>,
     /// Where it is from, in words.
     pub rtt_from: String,
@@ -31,7 +30,7 @@ impl Target {
         self.streams.max(1)
     }
 
-    /// Each stream's part of the rate.
+    /// Each stream's share of the rate.
     #[must_use]
     pub fn each(&self) -> BitRate {
         BitRate::from_bps(self.rate.bps().div_ceil(u64::from(self.streams())))
@@ -49,7 +48,7 @@ impl Target {
         self.mss.filter(|mss| *mss > 0).unwrap_or(USUAL_MSS)
     }
 
-    /// The most loss at which Mathis' equation gives each stream its part.
+    /// The highest loss ratio at which Mathis' equation gives each stream its share.
     #[must_use]
     pub fn loss_budget(&self) -> Option<f64> {
         self.budget(model::mathis_constant())
@@ -63,7 +62,7 @@ impl Target {
         (loss.is_finite() && loss > 0.0).then_some(loss.min(1.0))
     }
 
-    /// The target in words.
+    /// The target as text.
     #[must_use]
     pub fn words(&self) -> String {
         let mut text = self.rate.to_string();
@@ -76,7 +75,7 @@ impl Target {
         text
     }
 
-    /// The target as `longhaul tune` takes it; `None` without a round trip.
+    /// The target as options of `longhaul tune`; `None` without an RTT.
     #[must_use]
     pub fn flags(&self) -> Option<String> {
         let rtt = self.rtt.filter(|rtt| *rtt > Rtt::ZERO)?;
@@ -85,7 +84,7 @@ impl Target {
             .into_iter()
             .find(|(unit, _)| bps > 0 && bps.is_multiple_of(*unit))
             .map_or_else(|| format!("{bps}bit"), |(unit, name)| format!("{}{name}", bps / unit));
-        // Rounded up to a tenth of a millisecond: what is measured is never the longest.
+        // Rounded up to a tenth of a millisecond: a measured RTT is never the longest.
         let tenths = rtt.nanos().div_ceil(100_000);
         let time = match tenths % 10 {
             0 => format!("{}ms", tenths / 10),
@@ -98,7 +97,7 @@ impl Target {
         Some(flags)
     }
 
-    /// As the report has it.
+    /// The target as reported.
     #[must_use]
     pub fn record(&self) -> DoctorTarget {
         let cubic = self.rtt.and_then(|rtt| {

@@ -1,4 +1,4 @@
-//! A program of one's own that goes on when the terminal is gone.
+//! Starts this program in the background, detached from the terminal.
 
 use crate::sys::check;
 use std::ffi::OsString;
@@ -6,12 +6,12 @@ use std::io;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 
-/// Starts this program again with other arguments, in a session of its own
-/// (setsid(2)) and with nothing to read or write, as daemon(3) leaves it. The
-/// working directory stays. `name` is what it is called as; gives its process id.
+/// Starts this program again with other arguments, in a new session (setsid(2))
+/// and with standard streams on /dev/null, as daemon(3) does. The working
+/// directory is kept. `name` becomes `argv[0]`. Returns the process ID.
 ///
 /// # Errors
-/// What the system says where there is no room for a process.
+/// The system error if the process cannot be created.
 pub fn start(name: OsString, arguments: &[OsString]) -> io::Result<u32> {
     let mut command = Command::new("/proc/self/exe");
     command
@@ -20,10 +20,9 @@ pub fn start(name: OsString, arguments: &[OsString]) -> io::Result<u32> {
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::null());
-    // SAFETY: setsid(2) is a system call that touches no memory, so it may be
-    // made between fork and exec.
+    // SAFETY: setsid(2) is async-signal-safe and touches no memory of ours.
     unsafe {
-        // A child that was just forked leads no group, so this cannot fail.
+        // A forked child is not a process group leader, so this cannot fail.
         command.pre_exec(|| check(libc::setsid()).map(drop));
     }
     Ok(command.spawn()?.id())

@@ -1,5 +1,4 @@
-//! Moving bytes without copying them: from a file to a socket, and from a
-//! socket to nowhere.
+//! Zero-copy transfers: from a file to a socket, and discarding received bytes.
 
 use crate::sys;
 use std::ffi::CString;
@@ -8,11 +7,11 @@ use std::io::{self, Write};
 use std::os::fd::{AsFd, AsRawFd, FromRawFd};
 use std::ptr;
 
-/// Takes up to `most` bytes off a TCP socket without copying them to anywhere
-/// (tcp(7), `MSG_TRUNC`). Zero is the end of the stream.
+/// Discards up to `most` received bytes of a TCP socket without copying them
+/// (tcp(7), `MSG_TRUNC`). Zero means end of stream.
 ///
 /// # Errors
-/// The system's own.
+/// The system error.
 pub fn discard(socket: &impl AsFd, most: usize) -> io::Result<usize> {
     let fd = socket.as_fd().as_raw_fd();
     // SAFETY: with MSG_TRUNC a TCP socket writes nothing to the buffer.
@@ -20,11 +19,11 @@ pub fn discard(socket: &impl AsFd, most: usize) -> io::Result<usize> {
     usize::try_from(got).map_err(|_| io::Error::last_os_error())
 }
 
-/// Hands `count` bytes from the start of `file` to a socket, by reference
-/// where the kernel can (sendfile(2)). Tells how many it took.
+/// Sends `count` bytes from the start of `file` over a socket, without copying
+/// where the kernel can (sendfile(2)). Returns the number of bytes sent.
 ///
 /// # Errors
-/// The system's own.
+/// The system error.
 pub fn send_file(socket: &impl AsFd, file: &File, count: usize) -> io::Result<usize> {
     let mut from: libc::off_t = 0;
     let (to, file) = (socket.as_fd().as_raw_fd(), file.as_raw_fd());
@@ -33,11 +32,10 @@ pub fn send_file(socket: &impl AsFd, file: &File, count: usize) -> io::Result<us
     usize::try_from(sent).map_err(|_| io::Error::last_os_error())
 }
 
-/// A file in memory with this content, gone with its last descriptor
-/// (memfd_create(2)).
+/// Creates an anonymous file in memory with this content (memfd_create(2)).
 ///
 /// # Errors
-/// The system's own, where it is out of memory or descriptors.
+/// The system error, if memory or descriptors have run out.
 pub fn memory_file(content: &[u8]) -> io::Result<File> {
     let name = CString::new("payload").unwrap_or_default();
     // SAFETY: the name is a C string that outlives the call.
@@ -55,7 +53,7 @@ mod tests {
     use std::net::{TcpListener, TcpStream};
 
     #[test]
-    fn bytes_pass_and_vanish() {
+    fn bytes_are_sent_and_discarded() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let from = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         let (mut to, _) = listener.accept().unwrap();

@@ -3,12 +3,11 @@
 use std::ffi::CString;
 use std::mem::MaybeUninit;
 
-/// Longest text of a moment, bytes.
-const LONGEST: usize = 256;
+/// Longest formatted time, bytes.
+const MAX_LEN: usize = 256;
 
-/// A moment, in seconds since 1970-01-01 UTC, at the local time in a form of
-/// strftime(3). Empty where the form holds a NUL or its text is longer than
-/// 255 bytes.
+/// Formats seconds since 1970-01-01 UTC as local time with strftime(3). Empty if
+/// `form` contains a NUL or the result is longer than 255 bytes.
 #[must_use]
 pub fn local(unix_s: u64, form: &str) -> String {
     let Ok(form) = CString::new(form) else { return String::new() };
@@ -20,7 +19,7 @@ pub fn local(unix_s: u64, form: &str) -> String {
     if known.is_null() {
         return String::new();
     }
-    let mut text = [0u8; LONGEST];
+    let mut text = [0u8; MAX_LEN];
     // SAFETY: `parts` was filled in above, the form ends with a NUL, and no
     // more than the buffer's length is written.
     let length = unsafe {
@@ -36,7 +35,7 @@ mod tests {
     #[test]
     fn forms_are_those_of_strftime() {
         assert_eq!(local(1_795_265_080, "%s %% x "), "1795265080 % x ");
-        // No zone is a year off.
+        // In no time zone does the year differ.
         assert_eq!(local(1_781_000_000, "%Y"), "2026");
         assert_eq!(local(0, ""), "");
         assert_eq!(local(0, "a\0b"), "");

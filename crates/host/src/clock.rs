@@ -1,28 +1,26 @@
-//! The one room with a clock.
-//!
-//! Everything that must be repeatable takes time as an argument; whoever runs
-//! it on the wire asks here.
+//! The system clock. No other module reads it: everything that must be
+//! repeatable takes the time as an argument.
 
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
-/// Now, on the clock that never goes back (`CLOCK_MONOTONIC`).
+/// The monotonic clock (`CLOCK_MONOTONIC`).
 #[must_use]
-#[expect(clippy::disallowed_methods, reason = "this is the one room with a clock")]
+#[expect(clippy::disallowed_methods, reason = "the only module that reads the clock")]
 pub fn now() -> Instant {
     Instant::now()
 }
 
-/// Seconds since 1970-01-01 UTC, for the date of a record, never for a
-/// duration; zero where the system's date lies before that.
+/// Seconds since 1970-01-01 UTC, for dates only, never for durations; zero if
+/// the system clock is set to an earlier date.
 #[must_use]
-#[expect(clippy::disallowed_methods, reason = "this is the one room with a clock")]
+#[expect(clippy::disallowed_methods, reason = "the only module that reads the clock")]
 pub fn unix_seconds() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }
 
-/// The world's time: since 1970-01-01 UTC, for the stamps of a capture.
+/// Wall-clock time since 1970-01-01 UTC, for the timestamps of a capture.
 #[must_use]
-#[expect(clippy::disallowed_methods, reason = "this is the one room with a clock")]
+#[expect(clippy::disallowed_methods, reason = "the only module that reads the clock")]
 pub fn unix_time() -> std::time::Duration {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
 }

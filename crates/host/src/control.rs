@@ -1,10 +1,10 @@
-//! A way to talk to a running lab: a socket with a name, and lines of text.
+//! Control socket of a running lab: a Unix socket that carries lines of text.
 //!
-//! The socket is an *abstract* one (unix(7)): its name is in no file system and
-//! goes with the process that bound it, however that ends. Abstract names
-//! belong to a network namespace, so both ends have to be in the machine's.
+//! The socket is *abstract* (unix(7)): it has no name in the file system, and
+//! the name is free again when the process that bound it ends. Abstract names
+//! belong to a network namespace, so both ends must be in the host's.
 
-use crate::{clock, sys, wait, world};
+use crate::{clock, sandbox, sys, wait};
 use socket2::{Domain, SockAddr, Socket, Type};
 use std::ffi::OsStr;
 use std::io::{self, Read, Write};
@@ -13,35 +13,38 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::time::{Duration, Instant};
 
-/// The longest line, in bytes and without its end: 1 MiB, a lab of 250 hosts
-/// and 500 links twice over.
+/// Maximum line length in bytes, without the newline: 1 MiB, twice what a lab
+/// of 250 hosts and 500 links needs.
 pub const LONGEST_LINE: usize = 1024 * 1024;
 
-/// The longest name of a lab, in bytes.
+/// Maximum length of a lab's name, bytes.
 pub const LONGEST_NAME: usize = 64;
 
-/// How long a lab may take to have room for one more caller.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// Timeout for connecting to a lab.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Delay after a failed accept, when descriptors or memory have run out.
+const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(100);
 
 /// `__SO_ACCEPTCON` in the flags of /proc/net/unix: the socket listens.
-const LISTENS: u32 = 1 << 16;
+const SO_ACCEPTCON: u32 = 1 << 16;
 
-/// The end of a lab that waits for callers.
+/// The listening end of a lab.
 #[derive(Debug)]
 pub struct Listener {
     socket: UnixListener,
 }
 
-/// A conversation in lines, from either end.
+/// A connection that exchanges lines.
 #[derive(Debug)]
 pub struct Connection {
     stream: UnixStream,
     peer: Peer,
-    /// What was read beyond the last line.
+    /// Bytes received after the last complete line.
     pending: Vec<u8>,
 }
 
-/// Who is at the other end, in the numbers of our own namespaces.
+/// Credentials of the peer, as seen in our own namespaces.
 #[derive(Debug, Clone, Copy)]
 struct Peer {
     process: libc::pid_t,
@@ -49,28 +52,28 @@ struct Peer {
 }
 
 impl Listener {
-    /// Takes the name for a lab of this user: letters, digits, `-`, `_`, `.`.
+    /// Binds the name of a lab of this user: letters, digits, `-`, `_`, `.`.
     ///
     /// # Errors
-    /// `AddrInUse` where a lab has that name; `InvalidInput` for one that
-    /// cannot be a name; otherwise the system's own.
+    /// `AddrInUse` if a lab already has that name; `InvalidInput` if the name is
+    /// not valid; otherwise the system error.
     pub fn bind(name: &str) -> io::Result<Self> {
         let socket = Socket::new(Domain::UNIX, Type::STREAM, None)?;
-        socket.bind(&address(world::user(), name)?)?;
+        socket.bind(&address(sandbox::user(), name)?)?;
         socket.listen(libc::SOMAXCONN)?;
         socket.set_nonblocking(true)?;
         Ok(Listener { socket: OwnedFd::from(socket).into() })
     }
 
-    /// Waits for a caller for at most `timeout` (`None`: for as long as it
-    /// takes); none came where it gives `None`. Only the same user and root
-    /// are let in; anyone else is hung up on.
+    /// Waits at most `timeout` for a client (`None`: without limit) and returns
+    /// `None` if none connected. Only the same user and root are accepted; other
+    /// connections are closed.
     ///
-    /// An ordinary user's lab cannot tell the machine's root from strangers,
-    /// as neither has a number in its user namespace, and lets neither in.
+    /// The lab of an ordinary user cannot distinguish the host's root from other
+    /// users, because neither is mapped into its user namespace: it rejects both.
     ///
     /// # Errors
-    /// The system's own.
+    /// The system error.
     pub fn accept(&self, timeout: Option<Duration>) -> io::Result<Option<Connection>> {
         let since = clock::now();
         loop {
@@ -78,12 +81,19 @@ impl Listener {
             let [called] = wait::readable([self.socket.as_fd()], left)?;
             if called {
                 match self.socket.accept() {
-                    Ok((stream, _)) => match Connection::with(stream) {
-                        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {}
-                        connection => return connection.map(Some),
-                    },
-                    // Called and hung up again.
-                    Err(error) if is_passing(&error) => {}
+                    // The peer is another user, or its credentials are not available.
+                    Ok((stream, _)) => {
+                        if let Ok(connection) = Connection::new(stream) {
+                            return Ok(Some(connection));
+                        }
+                    }
+                    // The client has disconnected already.
+                    Err(error) if is_transient(&error) => {}
+                    Err(error) if is_exhausted(&error) => {
+                        std::thread::sleep(
+                            left.map_or(ACCEPT_RETRY_DELAY, |left| left.min(ACCEPT_RETRY_DELAY)),
+                        );
+                    }
                     Err(error) => return Err(error),
                 }
             }
@@ -100,51 +110,51 @@ impl AsFd for Listener {
     }
 }
 
-/// Calls the lab `name` of this user.
+/// Connects to the lab `name` of this user.
 ///
 /// # Errors
-/// `NotFound` where no such lab runs; `PermissionDenied` where a stranger has
-/// taken that name; `TimedOut` where the lab takes no more callers;
-/// `InvalidInput` for what cannot be a name; otherwise the system's own.
+/// `NotFound` if no such lab runs; `PermissionDenied` if another user has bound
+/// that name; `TimedOut` if the lab does not accept the connection;
+/// `InvalidInput` if the name is not valid; otherwise the system error.
 pub fn connect(name: &str) -> io::Result<Connection> {
     let socket = Socket::new(Domain::UNIX, Type::STREAM, None)?;
-    // A Unix socket's connect waits for room in the other's queue, as long as
-    // a write would wait.
-    socket.set_write_timeout(Some(PATIENCE))?;
-    socket.connect(&address(world::user(), name)?).map_err(|error| match error.kind() {
+    // connect(2) on a Unix socket waits for space in the listener's backlog, for at
+    // most the write timeout.
+    socket.set_write_timeout(Some(CONNECT_TIMEOUT))?;
+    socket.connect(&address(sandbox::user(), name)?).map_err(|error| match error.kind() {
         io::ErrorKind::ConnectionRefused => {
-            io::Error::new(io::ErrorKind::NotFound, format!("no lab {name} is running"))
+            io::Error::new(io::ErrorKind::NotFound, format!("no lab named {name} is running"))
         }
         io::ErrorKind::WouldBlock => timed_out(),
         _ => error,
     })?;
-    Connection::with(OwnedFd::from(socket).into())
+    Connection::new(OwnedFd::from(socket).into())
 }
 
-/// The names of this user's running labs, in order.
+/// The names of this user's running labs, sorted.
 ///
-/// A stranger can take a name, but not answer by it: [`connect`] refuses.
+/// Another user can bind such a name but is refused by [`connect`].
 ///
 /// # Errors
-/// The system's own where it does not list its sockets.
+/// The system error if the list of sockets cannot be read.
 pub fn running() -> io::Result<Vec<String>> {
-    // /proc/net is that of the process's first thread; ours may be elsewhere.
+    // /proc/net shows the namespace of the main thread, which may be another one.
     let list = std::fs::read("/proc/thread-self/net/unix")?;
-    let mut names = names(&String::from_utf8_lossy(&list), world::user());
+    let mut names = names(&String::from_utf8_lossy(&list), sandbox::user());
     names.sort();
     names.dedup();
     Ok(names)
 }
 
-/// The names in /proc/net/unix: a line is an address, a reference count, the
-/// protocol, flags, type, state and inode, and then the name with `@` for NUL.
+/// The names in /proc/net/unix. The fields of a line: address, reference count,
+/// protocol, flags, type, state, inode, name (`@` stands for NUL).
 fn names(list: &str, user: u32) -> Vec<String> {
     let prefix = format!("@longhaul-lab/{user}/");
     let name = |line: &str| {
         let mut fields = line.split_ascii_whitespace();
         let flags = u32::from_str_radix(fields.nth(3)?, 16).ok()?;
         let name = fields.nth(3)?.strip_prefix(prefix.as_str())?;
-        (flags & LISTENS != 0 && is_name(name)).then(|| name.to_owned())
+        (flags & SO_ACCEPTCON != 0 && is_name(name)).then(|| name.to_owned())
     };
     list.lines().filter_map(name).collect()
 }
@@ -157,7 +167,7 @@ fn is_name(name: &str) -> bool {
 fn address(user: u32, name: &str) -> io::Result<SockAddr> {
     if !is_name(name) {
         let text = format!(
-            "a lab's name is 1 to {LONGEST_NAME} letters, digits, dots, dashes and underscores"
+            "a lab name has 1 to {LONGEST_NAME} letters, digits, dots, dashes and underscores"
         );
         return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
     }
@@ -165,36 +175,35 @@ fn address(user: u32, name: &str) -> io::Result<SockAddr> {
 }
 
 impl Connection {
-    fn with(stream: UnixStream) -> io::Result<Self> {
+    fn new(stream: UnixStream) -> io::Result<Self> {
         let peer = Peer::of(&stream)?;
         // SAFETY: no arguments, cannot fail.
         let own = unsafe { libc::geteuid() };
         if peer.user != own && peer.user != 0 {
-            let text = "the process at the other end belongs to another user";
+            let text = "the lab belongs to another user";
             return Err(io::Error::new(io::ErrorKind::PermissionDenied, text));
         }
         Ok(Connection { stream, peer, pending: Vec::new() })
     }
 
-    /// The process at the other end: the one that called, or the one that
-    /// listened. `None` where it has no number in our PID namespace, as a
-    /// caller has none inside a lab.
+    /// Process ID of the peer. `None` if it has none in our PID namespace, as is
+    /// the case for a client outside of the lab.
     #[must_use]
     pub fn peer_pid(&self) -> Option<u32> {
         u32::try_from(self.peer.process).ok().filter(|process| *process != 0)
     }
 
-    /// Sends one line, within `limit`. After an error the conversation is over:
+    /// Sends one line within `limit`. After an error the connection is unusable:
     /// part of the line may have been sent.
     ///
     /// # Errors
     /// `InvalidInput` for more than one line or more than [`LONGEST_LINE`];
-    /// `TimedOut`; `BrokenPipe` where the other end has gone.
+    /// `TimedOut`; `BrokenPipe` if the peer has disconnected.
     pub fn send_line(&mut self, line: &str, limit: Duration) -> io::Result<()> {
         if line.contains('\n') || line.len() > LONGEST_LINE {
             return Err(io::Error::new(
                 io::ErrorKind::InvalidInput,
-                "not one line of at most 1 MiB",
+                "the message is not a single line of at most 1 MiB",
             ));
         }
         let since = clock::now();
@@ -204,19 +213,18 @@ impl Connection {
             self.stream.set_write_timeout(Some(remaining(since, limit)?))?;
             match self.stream.write(left) {
                 Ok(sent) => left = left.get(sent..).unwrap_or_default(),
-                Err(error) if is_passing(&error) => {}
+                Err(error) if is_transient(&error) => {}
                 Err(error) => return Err(error),
             }
         }
         Ok(())
     }
 
-    /// Receives the next line, within `limit`; `None` where the other end has
-    /// hung up after its last one. What came of a line in time is kept for the
-    /// next call.
+    /// Receives the next line within `limit`; `None` if the peer disconnected after
+    /// its last line. A partial line is kept for the next call.
     ///
     /// # Errors
-    /// `TimedOut`; `UnexpectedEof` where the other end hung up within a line;
+    /// `TimedOut`; `UnexpectedEof` if the peer disconnected within a line;
     /// `InvalidData` for a line longer than [`LONGEST_LINE`] or not UTF-8.
     pub fn receive_line(&mut self, limit: Duration) -> io::Result<Option<String>> {
         let since = clock::now();
@@ -227,7 +235,10 @@ impl Connection {
             let end = unseen.iter().position(|byte| *byte == b'\n').map(|at| searched + at);
             searched = self.pending.len();
             if end.unwrap_or(searched) > LONGEST_LINE {
-                return Err(io::Error::new(io::ErrorKind::InvalidData, "a line above 1 MiB"));
+                return Err(io::Error::new(
+                    io::ErrorKind::InvalidData,
+                    "the line is longer than 1 MiB",
+                ));
             }
             if let Some(end) = end {
                 let rest = self.pending.split_off(end + 1);
@@ -244,24 +255,24 @@ impl Connection {
                 Ok(length) => {
                     self.pending.extend_from_slice(piece.get(..length).unwrap_or_default());
                 }
-                Err(error) if is_passing(&error) => {}
+                Err(error) if is_transient(&error) => {}
                 Err(error) => return Err(error),
             }
         }
     }
 
-    /// The stream itself, for what is no longer in lines, and what came of it
-    /// already after the last line received.
+    /// The stream, for data that is not in lines, and the bytes already received
+    /// after the last line.
     #[must_use]
     pub fn into_stream(self) -> (Vec<u8>, UnixStream) {
-        // Either end may be quiet for as long as it likes from here on.
+        // From here on either end may be silent for any length of time.
         let _ = self.stream.set_read_timeout(None);
         let _ = self.stream.set_write_timeout(None);
         (self.pending, self.stream)
     }
 
-    /// Whether the other end still holds its side. While it does, its process
-    /// lives, and [`Connection::peer_pid`] is no other's number.
+    /// Whether the peer is still connected. If so, its process exists, and
+    /// [`Connection::peer_pid`] has not been reused.
     #[must_use]
     pub fn is_open(&self) -> bool {
         let mut entry =
@@ -289,19 +300,24 @@ impl Peer {
     }
 }
 
-/// What is left of `limit`.
+/// Time left of `limit`.
 fn remaining(since: Instant, limit: Duration) -> io::Result<Duration> {
     limit.checked_sub(since.elapsed()).filter(|left| !left.is_zero()).ok_or_else(timed_out)
 }
 
 fn timed_out() -> io::Error {
-    io::Error::new(io::ErrorKind::TimedOut, "the other end does not answer in time")
+    io::Error::new(io::ErrorKind::TimedOut, "timed out waiting for the other end")
 }
 
-/// Whether to look again: the time is up, a signal came, or a caller has gone.
-fn is_passing(error: &io::Error) -> bool {
+/// Whether to try again: timeout, interruption, or a client that has gone.
+fn is_transient(error: &io::Error) -> bool {
     use io::ErrorKind::{ConnectionAborted, Interrupted, WouldBlock};
     matches!(error.kind(), WouldBlock | Interrupted | ConnectionAborted)
+}
+
+/// Whether descriptors or memory have run out (accept(2)).
+fn is_exhausted(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE | libc::ENOBUFS | libc::ENOMEM))
 }
 
 #[cfg(test)]
@@ -309,7 +325,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_is_found_once_it_listens_and_of_its_own_user() {
+    fn only_listening_names_of_the_user_are_found() {
         let list = "Num       RefCount Protocol Flags    Type St Inode Path\n\
             0000000000000000: 00000002 00000000 00010000 0001 01 100 @longhaul-lab/1000/one\n\
             0000000000000000: 00000003 00000000 00000000 0001 03 101 @longhaul-lab/1000/two\n\
@@ -332,14 +348,14 @@ mod tests {
 
     fn pair() -> (Connection, UnixStream) {
         let (ours, theirs) = UnixStream::pair().unwrap();
-        (Connection::with(ours).unwrap(), theirs)
+        (Connection::new(ours).unwrap(), theirs)
     }
 
     const SHORT: Duration = Duration::from_millis(20);
     const LONG: Duration = Duration::from_secs(10);
 
     #[test]
-    fn lines_arrive_whole_whatever_the_pieces() {
+    fn lines_are_reassembled() {
         let (mut ours, mut theirs) = pair();
         theirs.write_all(b"one\ntwo\nth").unwrap();
         assert_eq!(ours.receive_line(LONG).unwrap().as_deref(), Some("one"));
@@ -358,14 +374,14 @@ mod tests {
     fn the_longest_line_passes_and_one_byte_more_does_not() {
         let (ours, theirs) = UnixStream::pair().unwrap();
         let (mut ours, mut theirs) =
-            (Connection::with(ours).unwrap(), Connection::with(theirs).unwrap());
+            (Connection::new(ours).unwrap(), Connection::new(theirs).unwrap());
         let longest = "x".repeat(LONGEST_LINE);
         let sender = std::thread::spawn(move || {
             theirs.send_line(&longest, LONG).unwrap();
             let refused = theirs.send_line(&(longest + "x"), LONG).unwrap_err();
             assert_eq!(refused.kind(), io::ErrorKind::InvalidInput);
             assert_eq!(theirs.send_line("a\nb", LONG).unwrap_err().kind(), refused.kind());
-            // A peer that keeps no such promise.
+            // A peer that does not respect the limit.
             let endless = "y".repeat(LONGEST_LINE + 1);
             theirs.stream.write_all(endless.as_bytes()).unwrap();
             theirs
@@ -377,7 +393,7 @@ mod tests {
     }
 
     #[test]
-    fn a_peer_that_does_not_read_holds_nobody_up() {
+    fn a_peer_that_does_not_read_times_out() {
         let (mut ours, theirs) = pair();
         let line = "x".repeat(LONGEST_LINE);
         let stuck = (0..1000).find_map(|_| ours.send_line(&line, SHORT).err());
@@ -386,7 +402,7 @@ mod tests {
     }
 
     #[test]
-    fn half_a_line_is_an_error() {
+    fn an_incomplete_line_is_an_error() {
         let (mut ours, mut theirs) = pair();
         theirs.write_all(b"half").unwrap();
         drop(theirs);

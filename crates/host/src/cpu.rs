@@ -3,12 +3,12 @@
 use crate::clock;
 use std::{fs, io, mem::MaybeUninit, thread, time::Duration};
 
-/// A thread's CPU clock, readable from any thread of the same process for as
-/// long as that thread lives.
+/// CPU clock of a thread, readable from any thread of the same process while
+/// that thread runs.
 #[derive(Debug, Clone, Copy)]
 pub struct ThreadClock {
     clock: libc::clockid_t,
-    /// The thread's number in the system.
+    /// Thread ID.
     number: libc::pid_t,
 }
 
@@ -16,7 +16,7 @@ impl ThreadClock {
     /// The calling thread's clock.
     ///
     /// # Errors
-    /// Where the kernel has no such clock.
+    /// The system error if the kernel has no such clock.
     pub fn of_this_thread() -> io::Result<Self> {
         let mut clock: libc::clockid_t = 0;
         // SAFETY: pthread_self names the calling thread, which is alive, and
@@ -29,15 +29,15 @@ impl ThreadClock {
         Ok(ThreadClock { clock, number: unsafe { libc::gettid() } })
     }
 
-    /// CPU time the thread has used since it began; `None` once it has ended.
+    /// CPU time used since the thread started; `None` once it has ended.
     #[must_use]
     pub fn read(self) -> Option<Duration> {
         read_clock(self.clock).ok()
     }
 
-    /// Time the thread was ready to run and another had its core (the second
-    /// number of `/proc/PID/task/TID/schedstat`); `None` once it has ended, and
-    /// where the kernel keeps no such count.
+    /// Time the thread was runnable but not running (second field of
+    /// `/proc/PID/task/TID/schedstat`); `None` once it has ended, and if the kernel
+    /// does not keep this statistic.
     #[must_use]
     pub fn waited(self) -> Option<Duration> {
         let text = fs::read_to_string(format!("/proc/self/task/{}/schedstat", self.number)).ok()?;
@@ -46,10 +46,10 @@ impl ThreadClock {
     }
 }
 
-/// CPU time the calling thread has used since it began.
+/// CPU time used by the calling thread since it started.
 ///
 /// # Errors
-/// Where the kernel has no such clock.
+/// The system error if the kernel has no such clock.
 pub fn this_thread() -> io::Result<Duration> {
     read_clock(libc::CLOCK_THREAD_CPUTIME_ID)
 }
@@ -66,23 +66,23 @@ fn read_clock(clock: libc::clockid_t) -> io::Result<Duration> {
     Ok(Duration::new(seconds, nanos))
 }
 
-/// CPU time of this process, all threads, since it began.
+/// CPU time of this process, over all threads, since it started.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ProcessCpu {
-    /// In its own code.
+    /// User mode.
     pub user: Duration,
-    /// In the kernel on its behalf.
+    /// Kernel mode.
     pub system: Duration,
 }
 
 impl ProcessCpu {
-    /// Both together.
+    /// User and kernel mode.
     #[must_use]
     pub fn total(self) -> Duration {
         self.user + self.system
     }
 
-    /// What was used since an earlier reading.
+    /// CPU time used since an earlier reading.
     #[must_use]
     pub fn since(self, earlier: Self) -> Self {
         ProcessCpu {
@@ -92,10 +92,10 @@ impl ProcessCpu {
     }
 }
 
-/// CPU time this process has used so far (`getrusage`).
+/// CPU time used by this process so far (`getrusage`).
 ///
 /// # Errors
-/// What the kernel answered; it has no reason to.
+/// The system error; none is expected.
 pub fn this_process() -> io::Result<ProcessCpu> {
     let mut usage = MaybeUninit::<libc::rusage>::zeroed();
     // SAFETY: `usage` is a valid rusage for the kernel to fill and outlives the call.
@@ -113,10 +113,10 @@ fn from_timeval(time: libc::timeval) -> Duration {
     Duration::from_secs(seconds) + Duration::from_micros(micros)
 }
 
-/// Keeps the calling thread on one core, counted from 0.
+/// Pins the calling thread to one core, counted from 0.
 ///
 /// # Errors
-/// `InvalidInput` where this process has no such core.
+/// `InvalidInput` if this process may not run on that core.
 pub fn pin_to(core: u32) -> io::Result<()> {
     let core = usize::try_from(core).unwrap_or(usize::MAX);
     if core >= 8 * size_of::<libc::cpu_set_t>() {
@@ -132,13 +132,13 @@ pub fn pin_to(core: u32) -> io::Result<()> {
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Cores this process may run on; at least one.
+/// Number of cores this process may run on; at least one.
 #[must_use]
 pub fn cores() -> u32 {
     thread::available_parallelism().map_or(1, |n| u32::try_from(n.get()).unwrap_or(u32::MAX))
 }
 
-/// The machine's CPU counters since boot, in clock ticks (10 ms), over all cores.
+/// The host's CPU counters since boot, in clock ticks (10 ms), over all cores.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MachineTicks {
     idle: u64,
@@ -146,7 +146,7 @@ pub struct MachineTicks {
 }
 
 impl MachineTicks {
-    /// Reads `/proc/stat`; `None` where there is none or it reads differently.
+    /// Reads `/proc/stat`; `None` if it is missing or has another format.
     #[must_use]
     pub fn read() -> Option<Self> {
         Self::parse(&fs::read_to_string("/proc/stat").ok()?)
@@ -158,26 +158,26 @@ impl MachineTicks {
         if fields.next() != Some("cpu") {
             return None;
         }
-        // guest and guest_nice are contained in user and nice: eight fields make the whole.
+        // guest and guest_nice are included in user and nice: the first eight fields are the total.
         let ticks: Vec<u64> = fields.take(8).map_while(|field| field.parse().ok()).collect();
         let idle = ticks.get(3)?.saturating_add(ticks.get(4).copied().unwrap_or(0));
         Some(MachineTicks { idle, all: ticks.iter().sum() })
     }
 
-    /// Share of all cores in use since an earlier reading, 0 to 1; `None`
-    /// where less than one tick has passed. Time stolen by a hypervisor counts as used.
+    /// Share of all cores in use since an earlier reading, 0 to 1; `None` if less
+    /// than one tick has passed. Time stolen by a hypervisor counts as used.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "tick counts of a short interval are small")]
     pub fn busy_since(self, earlier: Self) -> Option<f64> {
         let all = self.all.checked_sub(earlier.all)?;
-        // The idle counter may step back a little (iowait is not monotonic).
+        // The idle counter may decrease slightly (iowait is not monotonic).
         let idle = self.idle.saturating_sub(earlier.idle).min(all);
         (all > 0).then(|| (all - idle) as f64 / all as f64)
     }
 }
 
-/// Share of the machine's CPU in use over the next `interval`, 0 to 1. A tick
-/// is 10 ms on most kernels: over 150 ms the answer is good to some 5 %.
+/// Share of the host's CPU in use over the next `interval`, 0 to 1. With the
+/// usual tick of 10 ms, the error over 150 ms is about 5 %.
 #[must_use]
 pub fn machine_busy(interval: Duration) -> Option<f64> {
     let before = MachineTicks::read()?;
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn work_shows_on_every_clock() {
+    fn work_is_counted_by_every_clock() {
         let before = this_process().unwrap();
         assert!(spin() > 0);
         assert!(this_process().unwrap().since(before).total() >= Duration::from_millis(4));

@@ -1,15 +1,15 @@
-//! Files past the page cache, so that what is measured is the disk.
+//! Direct file I/O, for measuring the disk.
 
 use crate::sys;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
 
-/// Lets reads and writes of a file go past the page cache from now on (open(2),
-/// `O_DIRECT`). Buffers, offsets and lengths have to be multiples of the
-/// disk's blocks then: 4096 does for all.
+/// Makes reads and writes of a file bypass the page cache (open(2),
+/// `O_DIRECT`). Buffers, offsets and lengths must then be multiples of the
+/// disk's block size: 4096 suits all.
 ///
 /// # Errors
-/// `InvalidInput` where the file system cannot; otherwise the system's own.
+/// `InvalidInput` if the file system does not support it; otherwise the system error.
 pub fn bypass_cache(file: &impl AsFd) -> io::Result<()> {
     let fd = file.as_fd().as_raw_fd();
     // SAFETY: fcntl(2) with these takes and gives plain numbers.
@@ -18,11 +18,11 @@ pub fn bypass_cache(file: &impl AsFd) -> io::Result<()> {
     sys::check(unsafe { libc::fcntl(fd, libc::F_SETFL, flags | libc::O_DIRECT) }).map(drop)
 }
 
-/// Asks the kernel to forget what it keeps of a file whose bytes are on disk
+/// Drops a file's pages from the page cache once they are on disk
 /// (posix_fadvise(2), `POSIX_FADV_DONTNEED`).
 ///
 /// # Errors
-/// The system's own.
+/// The system error.
 pub fn forget(file: &impl AsFd) -> io::Result<()> {
     let fd = file.as_fd().as_raw_fd();
     // SAFETY: takes plain numbers; it returns the error instead of setting it.
@@ -32,10 +32,10 @@ pub fn forget(file: &impl AsFd) -> io::Result<()> {
     }
 }
 
-/// The kind of file system that a file is on, by its magic number (statfs(2)).
+/// Magic number of the file system that a file is on (statfs(2)).
 ///
 /// # Errors
-/// The system's own.
+/// The system error.
 pub fn file_system(file: &impl AsFd) -> io::Result<u64> {
     let mut room = std::mem::MaybeUninit::<libc::statfs>::zeroed();
     // SAFETY: the kernel fills one statfs, whose address it is; zeros are one as well.
@@ -47,9 +47,33 @@ pub fn file_system(file: &impl AsFd) -> io::Result<u64> {
     Ok(u64::try_from(filled.f_type).unwrap_or_default() & 0xffff_ffff)
 }
 
-/// A file system in memory (`TMPFS_MAGIC`, linux/magic.h).
+/// Size of a file system, bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Room {
+    /// Total.
+    pub total: u64,
+    /// Available to unprivileged users.
+    pub free: u64,
+}
+
+/// Size and free space of the file system that a file is on (statvfs(3)).
+///
+/// # Errors
+/// The system error.
+pub fn room(file: &impl AsFd) -> io::Result<Room> {
+    let mut room = std::mem::MaybeUninit::<libc::statvfs>::zeroed();
+    // SAFETY: one statvfs is filled, whose address it is; zeros are one as well.
+    let filled = unsafe {
+        sys::check(libc::fstatvfs(file.as_fd().as_raw_fd(), room.as_mut_ptr()))?;
+        room.assume_init()
+    };
+    let bytes = |blocks: libc::fsblkcnt_t| blocks.saturating_mul(filled.f_frsize);
+    Ok(Room { total: bytes(filled.f_blocks), free: bytes(filled.f_bavail) })
+}
+
+/// `TMPFS_MAGIC` (linux/magic.h).
 pub const TMPFS: u64 = 0x0102_1994;
-/// Another (`RAMFS_MAGIC`).
+/// `RAMFS_MAGIC`.
 pub const RAMFS: u64 = 0x8584_58f6;
 
 #[cfg(test)]
@@ -60,7 +84,7 @@ mod tests {
     use std::io::Write;
 
     #[test]
-    fn a_file_is_written_past_the_cache_or_says_that_it_cannot_be() {
+    fn direct_writes_work_or_are_refused() {
         let folder = std::env::temp_dir();
         let name = folder.join(format!("longhaul-disk-{}", std::process::id()));
         let mut file = File::create(&name).unwrap();

@@ -1,6 +1,6 @@
-//! What a network device's driver tells of it (`SIOCETHTOOL`,
-//! include/uapi/linux/ethtool.h): rings, offloads, pause frames, energy saving
-//! and what the line could carry. Only reads, needs no privilege.
+//! Properties of a network device reported by its driver (`SIOCETHTOOL`,
+//! include/uapi/linux/ethtool.h): rings, offloads, pause frames, EEE and link
+//! modes. Only reads; needs no privilege.
 
 use crate::sys;
 use serde::Serialize;
@@ -24,93 +24,93 @@ const GLINKSETTINGS: u32 = 0x4c;
 
 /// Words of `struct ethtool_link_settings` before its masks.
 const LINK_HEAD: usize = 12;
-/// The most words that one mask can have: their number is a signed byte.
-const MOST_WORDS: usize = 127;
+/// Maximum length of one mask in words: the count is a signed byte.
+const MAX_MASK_WORDS: usize = 127;
 
-/// Places for packets between kernel and device.
+/// Ring sizes of a device, packets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Rings {
-    /// Packets that can wait for the kernel.
+    /// Receive ring.
     pub rx: u32,
-    /// The most that can be set.
+    /// Maximum of the receive ring.
     pub rx_most: u32,
-    /// Packets that can wait for the device.
+    /// Transmit ring.
     pub tx: u32,
-    /// The most that can be set.
+    /// Maximum of the transmit ring.
     pub tx_most: u32,
 }
 
 /// Pause frames (IEEE 802.3, annex 31B).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Pause {
-    /// Whether both ends agree on them by themselves.
+    /// Whether both ends negotiated them.
     pub negotiated: bool,
-    /// Whether the device obeys them.
+    /// Whether the device honours received pause frames.
     pub rx: bool,
-    /// Whether it sends them.
+    /// Whether the device sends them.
     pub tx: bool,
 }
 
-/// What the device, or the kernel in its place, does with trains of packets.
+/// Offloads of the device, or of the kernel in its place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Offloads {
-    /// Checksums on the way in.
+    /// Receive checksum.
     pub rx_checksum: Option<bool>,
-    /// Checksums on the way out.
+    /// Transmit checksum.
     pub tx_checksum: Option<bool>,
-    /// Cuts TCP's trains into packets.
+    /// TCP segmentation offload.
     pub tso: Option<bool>,
-    /// Trains as far as the driver (the kernel's own cutting).
+    /// Generic segmentation offload (in the kernel).
     pub gso: Option<bool>,
-    /// Joins packets into trains.
+    /// Generic receive offload.
     pub gro: Option<bool>,
 }
 
 /// Energy-Efficient Ethernet (IEEE 802.3az).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Eee {
-    /// Whether it is switched on.
+    /// Whether it is enabled.
     pub enabled: bool,
-    /// Whether both ends agreed on it.
+    /// Whether both ends negotiated it.
     pub active: bool,
-    /// How long after the last packet the line falls asleep, µs.
+    /// Idle time after which the link enters low power, µs.
     pub sleeps_after_us: u32,
 }
 
-/// How interrupts are gathered.
+/// Interrupt coalescing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Coalescing {
-    /// The longest that a packet that came waits for its interrupt, µs.
+    /// Maximum delay of a receive interrupt, µs.
     pub rx_us: u32,
-    /// Whether the driver adapts that to the traffic.
+    /// Whether the driver adapts it to the traffic.
     pub rx_adaptive: bool,
 }
 
-/// What the line could be.
+/// Speeds of a link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Line {
-    /// The fastest that this end can do, Mbit/s.
+    /// Fastest supported speed, Mbit/s.
     pub able_mbps: Option<u32>,
-    /// The fastest that this end offers.
+    /// Fastest advertised speed, Mbit/s.
     pub offered_mbps: Option<u32>,
-    /// The fastest that the far end of the cable offers; `None` where it has not said.
+    /// Fastest speed advertised by the link partner, Mbit/s; `None` if unknown.
     pub peer_mbps: Option<u32>,
-    /// Whether the speed was negotiated.
+    /// Whether the speed was autonegotiated.
     pub negotiated: bool,
 }
 
-/// The rings of a device.
+/// Ring sizes of a device.
 ///
 /// # Errors
-/// `Unsupported` where the driver does not tell, `NotFound` where there is no
-/// such device, `InvalidInput` for what cannot be a name; otherwise the
-/// system's own. So do all functions here.
+/// As for all functions of this module: `Unsupported` if the driver does not
+/// report it, `NotFound` if there is no such device, `InvalidInput` if the name
+/// is not valid; otherwise the system error.
 pub fn rings(device: &str) -> io::Result<Rings> {
     let [_, rx_most, _, _, tx_most, rx, _, _, tx] = ask(device, GRINGPARAM)?;
     Ok(Rings { rx, rx_most, tx, tx_most })
 }
 
-/// Whether a device pauses.
+/// Pause frame settings of a device.
 ///
 /// # Errors
 /// As [`rings`].
@@ -119,10 +119,10 @@ pub fn pause(device: &str) -> io::Result<Pause> {
     Ok(Pause { negotiated: negotiated != 0, rx: rx != 0, tx: tx != 0 })
 }
 
-/// What a device does with trains; each is `None` where it does not tell.
+/// Offload settings of a device; `None` for those that it does not report.
 ///
 /// # Errors
-/// As [`rings`]: it tells none of them.
+/// As [`rings`], if it reports none of them.
 pub fn offloads(device: &str) -> io::Result<Offloads> {
     let value = |command| -> io::Result<bool> {
         let [_, on] = ask(device, command)?;
@@ -137,7 +137,7 @@ pub fn offloads(device: &str) -> io::Result<Offloads> {
     })
 }
 
-/// Whether a line sleeps between packets.
+/// Energy-Efficient Ethernet settings of a device.
 ///
 /// # Errors
 /// As [`rings`].
@@ -146,7 +146,7 @@ pub fn eee(device: &str) -> io::Result<Eee> {
     Ok(Eee { enabled: enabled != 0, active: active != 0, sleeps_after_us: timer })
 }
 
-/// How a device gathers interrupts.
+/// Interrupt coalescing of a device.
 ///
 /// # Errors
 /// As [`rings`].
@@ -155,23 +155,23 @@ pub fn coalescing(device: &str) -> io::Result<Coalescing> {
     Ok(Coalescing { rx_us: words[1], rx_adaptive: words[10] != 0 })
 }
 
-/// What both ends of a line can do.
+/// Speeds of both ends of a link.
 ///
 /// # Errors
 /// As [`rings`].
 pub fn line(device: &str) -> io::Result<Line> {
-    const ROOM: usize = LINK_HEAD + 3 * MOST_WORDS;
-    // Asked without room for masks, the kernel answers how many words they
-    // have, as a negative number (ethtool.h, "handshake").
+    const ROOM: usize = LINK_HEAD + 3 * MAX_MASK_WORDS;
+    // With no room for masks, the kernel answers with their length in words, negated
+    // (ethtool.h, "handshake").
     let first: [u32; ROOM] = ask(device, GLINKSETTINGS)?;
-    let told = i8::from_ne_bytes([first[3].to_ne_bytes()[3]]);
-    let words = usize::from(told.unsigned_abs());
-    if told >= 0 || words > MOST_WORDS {
+    let reported = i8::from_ne_bytes([first[3].to_ne_bytes()[3]]);
+    let words = usize::from(reported.unsigned_abs());
+    if reported >= 0 || words > MAX_MASK_WORDS {
         return Err(io::ErrorKind::InvalidData.into());
     }
     let mut filled = [0u32; ROOM];
     filled[0] = GLINKSETTINGS;
-    filled[3] = u32::from_ne_bytes([0, 0, 0, told.unsigned_abs()]);
+    filled[3] = u32::from_ne_bytes([0, 0, 0, reported.unsigned_abs()]);
     call(device, &mut filled)?;
     let mask = |index: usize| &filled[LINK_HEAD + index * words..][..words];
     let negotiated = filled[2].to_ne_bytes()[3] != 0;
@@ -183,7 +183,7 @@ pub fn line(device: &str) -> io::Result<Line> {
     })
 }
 
-/// The fastest of a mask's modes, Mbit/s (`enum ethtool_link_mode_bit_indices`).
+/// Fastest mode of a mask, Mbit/s (`enum ethtool_link_mode_bit_indices`).
 fn fastest(mask: &[u32]) -> Option<u32> {
     let bits = mask.iter().enumerate().flat_map(|(word, bits)| {
         (0..32usize).filter(move |bit| bits >> bit & 1 != 0).map(move |bit| word * 32 + bit)
@@ -191,7 +191,7 @@ fn fastest(mask: &[u32]) -> Option<u32> {
     bits.filter_map(speed_of).max()
 }
 
-/// What a mode carries, Mbit/s; `None` of bits that are no speeds.
+/// Speed of a mode, Mbit/s; `None` for bits that are not speeds.
 fn speed_of(bit: usize) -> Option<u32> {
     Some(match bit {
         0 | 1 | 99 => 10,
@@ -223,7 +223,7 @@ fn call(device: &str, words: &mut [u32]) -> io::Result<()> {
     // SAFETY: zeros are a valid ifreq.
     let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
     let name = device.as_bytes();
-    // One byte stays zero: it ends the name.
+    // The last byte stays zero: it terminates the name.
     if name.is_empty() || name.len() >= request.ifr_name.len() || name.contains(&0) {
         return Err(io::ErrorKind::InvalidInput.into());
     }
@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_are_none_are_refused() {
+    fn invalid_device_names_are_refused() {
         for name in ["", "no-such-device", "a-name-that-is-too-long", "a\0b"] {
             assert!(rings(name).is_err() && offloads(name).is_err() && line(name).is_err());
         }
@@ -266,6 +266,6 @@ mod tests {
         // 100baseT/Full, 1000baseT/Full, Autoneg, TP and 2500baseT/Full.
         assert_eq!(fastest(&[1 << 3 | 1 << 5 | 1 << 6 | 1 << 7, 1 << (47 - 32)]), Some(2_500));
         assert_eq!(fastest(&[1 << 6 | 1 << 7, 0, 0]), None);
-        assert_eq!(fastest(&[u32::MAX; MOST_WORDS]), Some(400_000));
+        assert_eq!(fastest(&[u32::MAX; MAX_MASK_WORDS]), Some(400_000));
     }
 }

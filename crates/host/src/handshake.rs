@@ -1,5 +1,4 @@
-//! What the two ends of a TCP connection agreed on in its handshake: the
-//! options that arrived in both SYNs.
+//! Options that both ends of a TCP connection negotiated in the handshake.
 
 use crate::tcp_info;
 use std::io;
@@ -11,12 +10,12 @@ const SACK: u8 = 2;
 const WINDOW_SCALE: u8 = 4;
 const ECN: u8 = 8;
 
-/// The first bytes of `struct tcp_info`, which no kernel has ever moved.
+/// The first bytes of `struct tcp_info`, whose offsets are stable.
 const OPTIONS: usize = 5;
 const SCALES: usize = 6;
 
-/// What was agreed on. An option holds only where both ends offered it, and
-/// nobody between them took it out (RFC 7323, section 1.3; RFC 2018).
+/// Negotiated options. An option is in use only if both SYNs carried it when
+/// they arrived (RFC 7323, section 1.3; RFC 2018).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Handshake {
     /// RFC 7323, section 3.
@@ -27,9 +26,9 @@ pub struct Handshake {
     pub window_scale: bool,
     /// RFC 3168, section 6.1.1.
     pub ecn: bool,
-    /// Shift of the windows the peer announces, as it arrived: 0 to 14.
+    /// Window shift of the peer, as received: 0 to 14.
     pub peer_shift: u8,
-    /// Shift of the windows we announce: 0 to 14.
+    /// Our own window shift: 0 to 14.
     pub own_shift: u8,
 }
 
@@ -37,7 +36,7 @@ impl Handshake {
     /// Reads a connected TCP socket.
     ///
     /// # Errors
-    /// What `getsockopt` answered; `InvalidData` where it told too little.
+    /// The error of `getsockopt`; `InvalidData` if the answer is too short.
     pub fn of(socket: &impl AsFd) -> io::Result<Self> {
         let mut head = [0u8; 8];
         // SAFETY: an array of bytes takes whatever the kernel writes.
@@ -77,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn the_loopback_agrees_with_the_longer_reading() {
+    fn the_handshake_matches_tcp_info() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let near = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         let (shook, info) = (Handshake::of(&near).unwrap(), TcpInfo::of(&near).unwrap());

@@ -1,41 +1,42 @@
-//! Which machine this is, since which boot, and which of its networks.
+//! Identity of this host, of its boot and of its network namespaces.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
+use std::path::PathBuf;
 
-/// The machine's own number, given at its installation (machine-id(5)); `None`
-/// where it has none, as in many containers.
+/// The host's ID, set at installation (machine-id(5)); `None` if there is none,
+/// as in many containers.
 #[must_use]
 pub fn machine_id() -> Option<String> {
     ["/etc/machine-id", "/var/lib/dbus/machine-id"].into_iter().find_map(first_word)
 }
 
-/// A number that each boot draws anew (random(4)).
+/// A random ID of this boot (random(4)).
 #[must_use]
 pub fn boot_id() -> Option<String> {
     first_word("/proc/sys/kernel/random/boot_id")
 }
 
-/// The machine's name in its UTS namespace.
+/// The host name in this UTS namespace.
 #[must_use]
 pub fn hostname() -> Option<String> {
     first_word("/proc/sys/kernel/hostname")
 }
 
-/// The number of the calling thread's network namespace (namespaces(7)): one
-/// of those that exist, and free for another once this one has ended.
+/// Inode number of the calling thread's network namespace (namespaces(7)).
+/// Unique among existing namespaces; may be reused later.
 #[must_use]
 pub fn network_namespace() -> Option<u64> {
     fs::metadata("/proc/thread-self/ns/net").ok().map(|file| file.ino())
 }
 
-/// The same of another process; `None` where there is none, or it is another user's.
+/// The same for another process; `None` if it does not exist or belongs to another user.
 #[must_use]
 pub fn network_namespace_of(pid: u32) -> Option<u64> {
     fs::metadata(format!("/proc/{pid}/ns/net")).ok().map(|file| file.ino())
 }
 
-/// All memory, in bytes (`MemTotal` of proc_meminfo(5)).
+/// Total memory, bytes (`MemTotal` of proc_meminfo(5)).
 #[must_use]
 pub fn memory_bytes() -> Option<u64> {
     let text = fs::read_to_string("/proc/meminfo").ok()?;
@@ -44,16 +45,48 @@ pub fn memory_bytes() -> Option<u64> {
     kib.checked_mul(1024)
 }
 
-/// Bytes of a page of memory, in which the kernel counts.
+/// Page size, bytes.
 #[must_use]
 pub fn page_bytes() -> u64 {
-    // SAFETY: asks for a number.
+    // SAFETY: takes and returns plain numbers.
     u64::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(4096)
+}
+
+/// Whether this process runs as root. Root of a user namespace that maps to one
+/// ordinary user, as in a lab, has no more rights to files than that user.
+#[must_use]
+pub fn is_root() -> bool {
+    let map = fs::read_to_string("/proc/self/uid_map").unwrap_or_default();
+    crate::directory::effective_uid() == 0 && !maps_to_one_user(&map)
+}
+
+/// Whether uid 0 maps to a single other user (user_namespaces(7), `uid_map`).
+fn maps_to_one_user(map: &str) -> bool {
+    let mut lines = map.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
+    match (lines.next().as_deref(), lines.next()) {
+        (Some([inside, outside, count]), None) => {
+            *inside == "0" && *outside != "0" && *count == "1"
+        }
+        _ => false,
+    }
+}
+
+/// Root's home directory according to passwd(5), regardless of `HOME`.
+#[must_use]
+pub fn root_home() -> PathBuf {
+    let text = fs::read_to_string("/etc/passwd").unwrap_or_default();
+    home_of_root(&text).unwrap_or_else(|| PathBuf::from("/root"))
+}
+
+fn home_of_root(passwd: &str) -> Option<PathBuf> {
+    let fields = |line: &str| line.split(':').map(str::to_owned).collect::<Vec<_>>();
+    let root = passwd.lines().map(fields).find(|line| line.get(2).is_some_and(|uid| uid == "0"))?;
+    root.get(5).map(PathBuf::from).filter(|home| home.is_absolute())
 }
 
 fn first_word(path: &str) -> Option<String> {
     let text = fs::read_to_string(path).ok()?;
-    // In an image that has never been started it reads `uninitialized`.
+    // In an image that has never been booted it is `uninitialized`.
     text.split_whitespace().next().filter(|word| *word != "uninitialized").map(str::to_owned)
 }
 
@@ -62,7 +95,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn this_machine_has_a_boot_a_network_and_memory() {
+    fn root_of_a_single_user_namespace_is_not_root() {
+        assert!(maps_to_one_user("         0       1000          1\n"));
+        for map in
+            ["0 0 4294967295\n", "0 0 1\n", "0 1000 1\n1 100000 65536\n", "0 100000 65536\n", ""]
+        {
+            assert!(!maps_to_one_user(map), "{map}");
+        }
+        let passwd = "daemon:x:1:1::/usr/sbin:\nroot:x:0:0:root:/var/roothome:/bin/sh\n";
+        assert_eq!(home_of_root(passwd), Some(PathBuf::from("/var/roothome")));
+        assert_eq!(home_of_root("broken\n"), None);
+    }
+
+    #[test]
+    fn this_host_has_an_identity() {
         assert_eq!(boot_id(), boot_id());
         assert!(boot_id().unwrap().len() > 30);
         assert!(network_namespace().unwrap() > 0);

@@ -1,14 +1,14 @@
-//! Entering a running lab from outside, as nsenter(1) would.
+//! Runs a program on a host of a running lab, as nsenter(1) would.
 //!
 //! ```text
 //!   longhaul (outside: waits, passes signals and the exit code on)
+//!   longhaul (outside: waits, forwards signals and the exit code)
 //!      └── program (in the lab's PID, mount and user namespaces and in one
-//!          host's network namespace: it dies with the lab, and with us)
 //! ```
 
 use crate::control::Connection;
 use crate::program::{self, ExitCode};
-use crate::world::{self, Ended};
+use crate::sandbox::{self, Ended};
 use crate::{netns, signals, sys};
 use std::ffi::{OsStr, OsString};
 use std::fs::{File, OpenOptions};
@@ -18,18 +18,18 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
-/// Why a host of a lab cannot be entered.
+/// Why a program cannot be run on a lab host.
 #[derive(Debug, thiserror::Error)]
 pub enum JoinError {
-    /// The lab ended meanwhile.
+    /// The lab has ended meanwhile.
     #[error("the lab has ended")]
     Ended,
-    /// The program is not there or cannot be started.
+    /// The program is missing or cannot be started.
     #[error("cannot start {program}: {source}")]
     Start {
         /// The program's name.
         program: String,
-        /// What the system said.
+        /// The system error.
         source: io::Error,
     },
     /// Anything else.
@@ -37,33 +37,32 @@ pub enum JoinError {
     Other {
         /// The step that failed.
         step: &'static str,
-        /// What the system said.
+        /// The system error.
         source: io::Error,
     },
 }
 
-/// The way into one host of a running lab: its namespaces, held open.
+/// The namespaces of one host of a running lab, as open files.
 #[derive(Debug)]
-pub struct Entrance {
-    /// The lab's user namespace, where it is another than ours.
+pub struct HostNamespaces {
+    /// The lab's user namespace, if it is not ours.
     user: Option<File>,
     processes: File,
     mounts: File,
     network: File,
 }
 
-impl Entrance {
-    /// Opens the namespaces of the lab at the other end of `lab`, and the
-    /// network namespace of one host, which that process holds as its file
-    /// descriptor number `network`.
+impl HostNamespaces {
+    /// Opens the namespaces of the lab connected by `lab`, and the network
+    /// namespace of one host, which is file descriptor `network` of that process.
     ///
     /// # Errors
     /// [`JoinError`].
     pub fn open(lab: &Connection, network: RawFd) -> Result<Self, JoinError> {
         let process = lab.peer_pid().ok_or(JoinError::Ended)?;
         let opened = Self::open_of(process, network);
-        // A number can become another process's once its own has ended; while
-        // the lab is on the line it has not.
+        // A process ID can be reused once its process has ended; while the lab is
+        // connected it has not.
         if lab.is_open() { opened } else { Err(JoinError::Ended) }
     }
 
@@ -71,7 +70,7 @@ impl Entrance {
         let open = |step, name: String| {
             OpenOptions::new()
                 .read(true)
-                // A number that is no namespace but a pipe must not hold us up.
+                // A descriptor that is a FIFO instead of a namespace must not block.
                 .custom_flags(libc::O_NONBLOCK | libc::O_CLOEXEC)
                 .open(format!("/proc/{process}/{name}"))
                 .map_err(other(step))
@@ -79,7 +78,7 @@ impl Entrance {
         let user = open("opening its user namespace", "ns/user".to_owned())?;
         let network = open("opening the host's network namespace", format!("fd/{network}"))?;
         netns::check(network.as_fd()).map_err(other("finding the host's network namespace"))?;
-        Ok(Entrance {
+        Ok(HostNamespaces {
             user: if is_ours(&user).map_err(other("comparing user namespaces"))? {
                 None
             } else {
@@ -91,22 +90,22 @@ impl Entrance {
         })
     }
 
-    /// Runs `arguments` (the program first) on the host, with our standard
-    /// input and output and, where it is there, in our working directory, and
-    /// waits for its end. Programs are looked for in `path`, where it is given.
+    /// Runs `arguments` (the program first) on the host with our standard streams
+    /// and, if it exists there, in our working directory, and waits for its end.
+    /// Programs are searched for in `path`, if given.
     ///
-    /// Signals that only we were sent are passed on; those from a terminal
-    /// reach the program by themselves, as it stays in our process group.
+    /// Signals sent to this process alone are forwarded; those from a terminal reach
+    /// the program directly, as it stays in our process group.
     ///
-    /// Must be called while the process has one thread, and is a way of no
-    /// return: the process stays in the lab's namespaces, whatever happens.
+    /// Must be called while the process has one thread. The process stays in the
+    /// lab's namespaces, also after an error.
     ///
     /// # Errors
-    /// [`JoinError`]. A lab that ends kills the program: that is exit code 137.
+    /// [`JoinError`]. If the lab ends, the program is killed: exit code 137.
     pub fn run(self, arguments: &[OsString], path: Option<&OsStr>) -> Result<ExitCode, JoinError> {
-        world::single_thread().map_err(other("entering namespaces"))?;
+        sandbox::single_thread().map_err(other("entering namespaces"))?;
         let [name, arguments @ ..] = arguments else {
-            let source = io::Error::new(io::ErrorKind::InvalidInput, "no program is named");
+            let source = io::Error::new(io::ErrorKind::InvalidInput, "no program given");
             return Err(JoinError::Start { program: String::new(), source });
         };
         let mut command = Command::new(name);
@@ -115,18 +114,18 @@ impl Entrance {
             command.env("PATH", path);
         }
         self.enter()?;
-        signals::hear_of_children();
+        signals::restore_sigchld();
         signals::block();
-        let (alive, guard) = world::pipe().map_err(other("making a pipe"))?;
+        let (alive, guard) = sandbox::pipe().map_err(other("making a pipe"))?;
         let numbers = (alive.as_raw_fd(), guard.as_raw_fd(), self.network.as_raw_fd());
-        // SAFETY: between fork and exec only system calls are made, on plain
-        // numbers and static strings. The three descriptors are open in the
-        // child too; the guard is closed there and never used again.
+        // SAFETY: between fork and exec only system calls are made, on plain numbers
+        // and static strings. The three descriptors are open in the child too; the
+        // guard is closed there and not used again.
         unsafe {
             command.pre_exec(move || {
                 let (alive, guard, network) = numbers;
                 libc::close(guard);
-                if !world::die_with_parent(alive)? {
+                if !sandbox::die_with_parent(alive)? {
                     libc::_exit(1);
                 }
                 signals::unblock();
@@ -134,14 +133,14 @@ impl Entrance {
             });
         }
         let child = command.spawn().map_err(|source| {
-            // Process 1 has ended, and with it the PID namespace takes no more.
+            // Process 1 has ended: no process can be added to its PID namespace.
             if source.raw_os_error() == Some(libc::ENOMEM) {
                 return JoinError::Ended;
             }
             JoinError::Start { program: name.to_string_lossy().into_owned(), source }
         })?;
         drop(alive);
-        let ended = signals::pass_on_until_end(child.id().cast_signed());
+        let ended = signals::forward_until_exit(child.id().cast_signed());
         drop(guard);
         match ended.map_err(other("waiting for the program"))? {
             Ended::Code(code) => Ok(code),
@@ -149,29 +148,29 @@ impl Entrance {
         }
     }
 
-    /// Moves this process into the lab's namespaces, its children into the
-    /// lab's PID namespace. The host's network namespace is left to them: the
-    /// user's own stays the better place to wait in.
+    /// Moves this process into the lab's user and mount namespaces, and its children
+    /// into the PID namespace. The network namespace is left to the program: this
+    /// process can wait in its own.
     fn enter(&self) -> Result<(), JoinError> {
         let folder = std::env::current_dir();
         if let Some(user) = &self.user {
             become_its_root(user).map_err(other("entering its user namespace"))?;
         }
         set(&self.processes, libc::CLONE_NEWPID).map_err(other("entering its PID namespace"))?;
-        // Leaves us in the root directory.
+        // Changes the working directory to the root directory.
         set(&self.mounts, libc::CLONE_NEWNS).map_err(other("entering its mount namespace"))?;
         if let Ok(folder) = folder {
-            // A folder that is not there leaves us in the root directory.
+            // If it fails, the working directory is the root directory.
             let _ = std::env::set_current_dir(folder);
         }
         Ok(())
     }
 }
 
-/// Enters a user namespace as the root that its processes are.
+/// Enters a user namespace and becomes root in it.
 fn become_its_root(user: &File) -> io::Result<()> {
-    // Where the machine's root enters a user's lab, its groups stay outside. An
-    // ordinary user may not change them: they are the lab's own.
+    // When the host's root enters a user's lab, drops its groups. An ordinary user
+    // may not change groups: the lab has the same ones.
     // SAFETY: an empty list is never read.
     unsafe { libc::setgroups(0, std::ptr::null()) };
     set(user, libc::CLONE_NEWUSER)?;

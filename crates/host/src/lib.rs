@@ -1,34 +1,43 @@
-//! Linux, and all of Longhaul's `unsafe`: sockets' own facts, namespaces, TUN
-//! devices, sysctls, privileges, the clock.
+//! Linux: `TCP_INFO`, namespaces, TUN devices, netlink, sysctl, signals, the
+//! clock. All of Longhaul's `unsafe` is in this crate.
 //!
-//! Every function here is one operation of the system with its error spelled
-//! out; nothing here knows what it is used for.
-#![expect(unsafe_code, reason = "this is the one room for system calls that no safe library wraps")]
+//! Each function is one operation of the system with precise errors, independent
+//! of what it is used for.
+#![expect(unsafe_code, reason = "the only crate with system calls that no safe library wraps")]
 
+pub mod address_key;
 pub mod background;
 pub mod bulk;
 pub mod calendar;
 pub mod clock;
 pub mod control;
 pub mod cpu;
+pub mod directory;
 pub mod disk;
 pub mod ethtool;
+pub mod file;
+pub mod fuzz;
 pub mod handshake;
 pub mod identity;
 pub mod join;
 pub mod limits;
+pub mod lock;
 pub mod memory;
 pub mod names;
 pub mod nat;
 pub mod netlink;
 pub mod netns;
+pub mod private_file;
 pub mod program;
 pub mod random;
+pub mod recvmsg;
+pub mod resolve;
+pub mod sandbox;
 pub mod signals;
 pub mod slice;
 pub mod sock_diag;
 pub mod socket;
-pub mod stamps;
+pub mod stop;
 mod sys;
 pub mod sysctl;
 pub mod tcp_info;
@@ -37,4 +46,3 @@ pub mod tun;
 pub mod udp;
 pub mod wait;
 pub mod wifi;
-pub mod world;

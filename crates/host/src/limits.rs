@@ -1,13 +1,13 @@
-//! What the system allows a process.
+//! Resource limits of this process.
 
 use crate::sys;
 use std::io;
 
-/// Lets this process have as many files open as it may ask for: a lab of many
-/// links holds two devices for each. What it starts inherits that.
+/// Raises the limit of open files to its maximum: a lab with many links needs
+/// two devices for each. Child processes inherit the limit.
 ///
 /// # Errors
-/// The system's own; the limit is as it was then.
+/// The system error; the limit is then unchanged.
 pub fn raise_open_files() -> io::Result<()> {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: the structure lives across both calls.

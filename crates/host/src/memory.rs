@@ -1,23 +1,32 @@
-//! The machine's memory.
+//! The host's memory, and memory in huge pages.
 
 use std::io;
 use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
 use units::ByteCount;
 
-/// Memory that programs can still have without swapping: `MemAvailable`, or
-/// what the control group has left where that is less; `None` where the system
-/// does not tell.
+/// Memory available without swapping: `MemAvailable`, or what the control group
+/// has left if that is less; `None` if unknown.
 #[must_use]
 pub fn available() -> Option<ByteCount> {
-    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
-    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
-    let kibibytes: u64 = line.trim().strip_suffix(" kB")?.parse().ok()?;
-    let machine = kibibytes.saturating_mul(1024);
+    let machine = meminfo("MemAvailable:")?.bytes();
     Some(ByteCount::from_bytes(group_leaves().map_or(machine, |left| left.min(machine))))
 }
 
-/// What a container's control group (version 2, as it is seen inside) leaves.
+/// Total memory (`MemTotal`); `None` if unknown.
+#[must_use]
+pub fn total() -> Option<ByteCount> {
+    meminfo("MemTotal:")
+}
+
+fn meminfo(key: &str) -> Option<ByteCount> {
+    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix(key))?;
+    let kibibytes: u64 = line.trim().strip_suffix(" kB")?.parse().ok()?;
+    Some(ByteCount::from_bytes(kibibytes.saturating_mul(1024)))
+}
+
+/// Memory left within a container's control group (version 2, seen from inside).
 fn group_leaves() -> Option<u64> {
     let number = |file: &str| -> Option<u64> {
         let text = std::fs::read_to_string(format!("/sys/fs/cgroup/{file}")).ok()?;
@@ -26,9 +35,8 @@ fn group_leaves() -> Option<u64> {
     Some(number("memory.max")?.saturating_sub(number("memory.current")?))
 }
 
-/// Zeroed memory in pages of 2 MiB where the system has them. Packets by the
-/// hundred megabyte cost a page fault each 4 KiB otherwise, and most of the
-/// processor's address cache.
+/// Zeroed memory in pages of 2 MiB if available. With small pages, buffers of
+/// hundreds of megabytes cost a page fault per 4 KiB and most of the TLB.
 #[derive(Debug)]
 pub struct Region {
     start: NonNull<u8>,
@@ -38,18 +46,18 @@ pub struct Region {
 // SAFETY: the memory belongs to this value alone, like a Box's.
 unsafe impl Send for Region {}
 
-/// The size of a huge page in bytes, on every machine of ours.
+/// Size of a huge page in bytes on all supported architectures.
 const HUGE: usize = 2 << 20;
 
 impl Region {
-    /// At least `bytes` of it, in whole huge pages.
+    /// Allocates at least `bytes`, in whole huge pages.
     ///
     /// # Errors
-    /// The system's own where it is out of memory.
+    /// The system error if it is out of memory.
     pub fn new(bytes: usize) -> io::Result<Self> {
         let length = bytes.max(1).next_multiple_of(HUGE);
-        // A huge page begins at a multiple of its size: so much more is mapped
-        // that one is inside, and what is around it goes back.
+        // Huge pages are aligned to their size: maps one more and unmaps what is outside
+        // of the aligned part.
         let mapped = length + HUGE;
         // SAFETY: a fresh private mapping touches nothing that exists.
         let base = unsafe {
@@ -73,7 +81,7 @@ impl Region {
                 libc::munmap(base, before);
             }
             libc::munmap(start.byte_add(length), HUGE - before);
-            // A kernel without huge pages uses small ones.
+            // Without support for huge pages the kernel uses small ones.
             libc::madvise(start, length, libc::MADV_HUGEPAGE);
             start
         };
@@ -84,8 +92,8 @@ impl Region {
 }
 
 impl Region {
-    /// Makes every page be there now and not at first use (Linux 5.14; before
-    /// it, nothing happens).
+    /// Populates all pages now rather than at first use (Linux 5.14; has no effect
+    /// before).
     pub fn touch(&self) {
         // SAFETY: the region is ours; its content stays.
         unsafe {

@@ -1,10 +1,10 @@
-//! The name that belongs to an address.
+//! Reverse lookup of an address.
 
 use std::net::{IpAddr, SocketAddr};
 
-/// The name the system's resolver has for an address (getnameinfo(3)); `None`
-/// where it has none. Whoever owns the address wrote it: it is to be made
-/// harmless before it is shown. May take as long as the resolver waits.
+/// The host name of an address according to the system's resolver
+/// (getnameinfo(3)); `None` if it has none. The name is chosen by the owner of
+/// the address: escape it before display. Blocks for as long as the resolver does.
 #[must_use]
 pub fn of(address: IpAddr) -> Option<String> {
     let address = socket2::SockAddr::from(SocketAddr::new(address, 0));
@@ -32,7 +32,7 @@ mod tests {
 
     #[test]
     fn documentation_addresses_have_no_name() {
-        // RFC 5737: nobody has it, whether or not there is a resolver.
+        // RFC 5737: not assigned, with or without a resolver.
         assert_eq!(of("192.0.2.77".parse().unwrap()), None);
     }
 }

@@ -1,21 +1,20 @@
-//! Masquerading: what leaves the machine for a lab carries the machine's own
+//! Masquerading: packets that leave the host for a lab get the host's own source
 //! address.
 //!
-//! The rules stand in a table of nf_tables that is *owned* by a socket
+//! The rules are in an nf_tables table *owned* by a socket
 //! (`NFT_TABLE_F_OWNER`, linux/netfilter/nf_tables.h, since Linux 5.12): the
-//! kernel removes it when the socket is closed, also by the end of a process
-//! that was killed. Older kernels refuse the flag, and nothing is set.
+//! kernel removes it when the socket is closed, also when the process is
+//! killed. Older kernels refuse the flag, and nothing is set.
 //!
-//! Masquerading is of use only where the machine forwards
-//! (`net.ipv4.conf.DEVICE.forwarding` of both the lab's device and the one
-//! towards the network, since answers come in there); that is a setting of
-//! the machine's and left to its owner.
+//! Masquerading only has an effect if the host forwards
+//! (`net.ipv4.conf.DEVICE.forwarding` of both the lab's device and the uplink,
+//! where the replies arrive); that setting is left to the host's administrator.
 
 use netlink_sys::{Socket, SocketAddr, protocols::NETLINK_NETFILTER};
 use std::io;
 use std::net::IpAddr;
 
-/// Rules that last as long as this value, and not longer than the process.
+/// Rules that exist as long as this value, and at most as long as the process.
 #[derive(Debug)]
 pub struct Masquerade {
     #[expect(dead_code, reason = "holding it is the use")]
@@ -23,19 +22,18 @@ pub struct Masquerade {
 }
 
 impl Masquerade {
-    /// Masquerades what comes from `sources` (prefix and length) and leaves
-    /// the calling thread's network namespace, by a table called `name`.
+    /// Masquerades packets from `sources` (prefix and length) that leave the calling
+    /// thread's network namespace, with a table called `name`.
     ///
     /// # Errors
-    /// `PermissionDenied` without `CAP_NET_ADMIN`, or where a table of that
-    /// name belongs to another socket; `AlreadyExists` where it is anyone's;
-    /// otherwise the system's own, which may lack nf_tables, masquerading or
-    /// tables with an owner.
+    /// `PermissionDenied` without `CAP_NET_ADMIN`, or if a table of that name is
+    /// owned by another socket; `AlreadyExists` if it has no owner; otherwise the
+    /// system error: the kernel may lack nf_tables, masquerading or table owners.
     pub fn start(name: &str, sources: &[(IpAddr, u8)]) -> io::Result<Self> {
         let mut owner = Socket::new(NETLINK_NETFILTER)?;
         owner.bind_auto()?;
         owner.connect(&SocketAddr::new(0, 0))?;
-        // The kernel answers within the call that sends: there is nothing to wait for.
+        // The kernel answers within the send call: there is nothing to wait for.
         owner.set_non_blocking(true)?;
         let mut requests = vec![table(name), chain(name)];
         requests.extend(sources.iter().map(|source| rule(name, *source)));
@@ -50,7 +48,7 @@ impl Masquerade {
         owner.send(&batch, 0)?;
         loop {
             let (answer, _) = owner.recv_from_full()?;
-            if let Some((number, code)) = verdict(&answer) {
+            if let Some((number, code)) = acknowledgement(&answer) {
                 if code != 0 {
                     return Err(io::Error::from_raw_os_error(-code));
                 }
@@ -62,7 +60,7 @@ impl Masquerade {
     }
 }
 
-/// Kinds of messages (linux/netfilter/nfnetlink.h).
+/// Message types (linux/netfilter/nfnetlink.h).
 mod kind {
     pub(super) const NF_TABLES: u16 = libc::NFNL_SUBSYS_NFTABLES as u16;
     pub(super) const BATCH_BEGIN: u16 = libc::NFNL_MSG_BATCH_BEGIN as u16;
@@ -76,8 +74,8 @@ mod kind {
 const OWNED: u32 = 2;
 const CHAIN: &str = "postrouting";
 
-/// Kind, flags and body of a request. The numbers of the attributes are those
-/// of linux/netfilter/nf_tables.h.
+/// Type, flags and body of a request. Attribute numbers are those of
+/// linux/netfilter/nf_tables.h.
 type Request = (u16, libc::c_int, Vec<u8>);
 
 fn table(name: &str) -> Request {
@@ -96,7 +94,7 @@ fn chain(name: &str) -> Request {
 
 /// `meta nfproto FAMILY FAMILY saddr PREFIX/LENGTH masquerade`
 fn rule(name: &str, (prefix, length): (IpAddr, u8)) -> Request {
-    // Where the source stands in the header: RFC 791 and RFC 8200, section 3.
+    // Offset of the source address in the header: RFC 791 and RFC 8200, section 3.
     let (family, offset, address) = match prefix {
         IpAddr::V4(address) => (libc::NFPROTO_IPV4, 12, address.octets().to_vec()),
         IpAddr::V6(address) => (libc::NFPROTO_IPV6, 8, address.octets().to_vec()),
@@ -164,8 +162,8 @@ fn nest(kind: u16, attributes: &[Vec<u8>]) -> Vec<u8> {
     attribute(kind | NESTED, &attributes.concat())
 }
 
-/// An attribute (netlink(7)): length, kind, value, aligned to four bytes. None
-/// here comes near 64 KiB.
+/// An attribute (netlink(7)): length, type, value, aligned to four bytes. All
+/// are far shorter than 64 KiB.
 fn attribute(kind: u16, value: &[u8]) -> Vec<u8> {
     let length = u16::try_from(4 + value.len()).unwrap_or(u16::MAX);
     let mut bytes = [&length.to_ne_bytes(), &kind.to_ne_bytes(), value].concat();
@@ -192,8 +190,8 @@ fn message(kind: u16, flags: libc::c_int, number: usize, resource: u16, body: &[
     .concat()
 }
 
-/// Which request an answer is about, and zero or a negative error number.
-fn verdict(answer: &[u8]) -> Option<(u32, i32)> {
+/// Number of the acknowledged request, and zero or a negative error number.
+pub(crate) fn acknowledgement(answer: &[u8]) -> Option<(u32, i32)> {
     let bytes = |at: usize| answer.get(at..at + 4)?.try_into().ok();
     let error = answer.get(4..6)? == (libc::NLMSG_ERROR as u16).to_ne_bytes();
     let (number, code) = (u32::from_ne_bytes(bytes(8)?), i32::from_ne_bytes(bytes(16)?));

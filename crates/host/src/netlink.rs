@@ -1,6 +1,7 @@
 //! Devices, addresses and routes of the calling thread's network namespace
 //! (rtnetlink(7)).
 
+use crate::clock;
 use netlink_packet_core::{
     NLM_F_ACK, NLM_F_CREATE, NLM_F_EXCL, NLM_F_REQUEST, NetlinkMessage, NetlinkPayload,
 };
@@ -14,44 +15,64 @@ use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 use netlink_sys::{Socket, SocketAddr, protocols::NETLINK_ROUTE};
 use std::fmt;
 use std::io;
-use std::net::IpAddr;
+use std::net::{IpAddr, UdpSocket};
+use std::time::Duration;
 
-/// A conversation with the kernel about one namespace.
+/// An rtnetlink socket in one network namespace.
 pub struct Netlink {
     socket: Socket,
 }
 
-/// What a device has dropped, in trains as the kernel counts them.
+/// Drop counters of a device, in buffers as the kernel counts them (a buffer may hold a train).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct DeviceDrops {
-    /// Dropped on the way out: a TUN device's ring was full.
+    /// Transmit drops: a TUN device's ring was full.
     pub transmit: u64,
-    /// Dropped on the way in.
+    /// Receive drops.
     pub receive: u64,
 }
 
 /// A route through a device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Route<'a> {
-    /// The device's number.
+    /// Interface index.
     pub device: u32,
-    /// Where it leads: with `length` 32 or 128 to one host, with 0 to everywhere.
+    /// Destination: with `length` 32 or 128 one host, with 0 the default route.
     pub prefix: IpAddr,
-    /// Bits of `prefix` that count.
+    /// Prefix length, bits.
     pub length: u8,
-    /// The address of the host's that its own packets carry; without one, the
-    /// first that the kernel finds, or for a router that has none, none.
+    /// Preferred source address; if `None` the kernel chooses one.
     pub source: Option<IpAddr>,
-    /// Congestion control of all connections that use it. This is how a
-    /// namespace gets one that its `tcp_allowed_congestion_control` does not list.
+    /// Congestion control of connections over this route. This also works for one
+    /// that the namespace's `tcp_allowed_congestion_control` does not list.
     pub congestion: Option<&'a str>,
 }
 
+/// Waits until packets to one of our own IPv6 addresses are delivered, at most
+/// `timeout`: the kernel adds the local route of an address in the background, and
+/// until then connect(2) fails with ENETUNREACH and datagrams are lost.
+///
+/// # Errors
+/// The error of bind(2), or `TimedOut`.
+pub fn await_local_route(address: IpAddr, timeout: Duration) -> io::Result<()> {
+    let socket = UdpSocket::bind((address, 0))?;
+    let own = socket.local_addr()?;
+    socket.set_read_timeout(Some(Duration::from_millis(1)))?;
+    let until = clock::now() + timeout;
+    while clock::now() < until {
+        let sent = socket.send_to(&[0], own);
+        if sent.is_ok() && socket.recv(&mut [0]).is_ok() {
+            return Ok(());
+        }
+    }
+    Err(io::Error::new(io::ErrorKind::TimedOut, format!("no local route to {address}")))
+}
+
 impl Netlink {
-    /// Opens one in the calling thread's namespace.
+    /// Opens a socket in the calling thread's namespace.
     ///
     /// # Errors
-    /// The system's own.
+    /// The system error.
     pub fn open() -> io::Result<Self> {
         let mut socket = Socket::new(NETLINK_ROUTE)?;
         socket.bind_auto()?;
@@ -59,76 +80,76 @@ impl Netlink {
         Ok(Netlink { socket })
     }
 
-    /// Number of a device.
+    /// Interface index of a device.
     ///
     /// # Errors
-    /// The system's own; `NotFound` where there is none of that name.
+    /// The system error; `NotFound` if there is no such device.
     pub fn index(&self, device: &str) -> io::Result<u32> {
         Ok(self.device(device)?.header.index)
     }
 
-    /// The queue discipline at a device's root (tc(8)).
+    /// Root queueing discipline of a device (tc(8)).
     ///
     /// # Errors
-    /// The system's own; `NotFound` where there is no such device,
-    /// `Unsupported` where the kernel does not tell.
+    /// The system error; `NotFound` if there is no such device, `Unsupported` if
+    /// the kernel does not report it.
     pub fn queue_discipline(&self, device: &str) -> io::Result<String> {
         let attributes = self.device(device)?.attributes;
-        let told = attributes.into_iter().find_map(|one| match one {
+        let discipline = attributes.into_iter().find_map(|one| match one {
             LinkAttribute::Qdisc(name) => Some(name),
             _ => None,
         });
-        told.ok_or_else(|| io::ErrorKind::Unsupported.into())
+        discipline.ok_or_else(|| io::ErrorKind::Unsupported.into())
     }
 
-    /// Brings a device up, with an MTU and a length of its transmit ring
-    /// (packets) where given.
+    /// Brings a device up, with this MTU and transmit queue length (packets) where
+    /// given.
     ///
     /// # Errors
-    /// The system's own.
+    /// The system error.
     pub fn bring_up(&self, device: u32, mtu: Option<u32>, ring: Option<u32>) -> io::Result<()> {
-        // The ring of a TUN device is resized by NETDEV_CHANGE_TX_QUEUE_LEN,
-        // so it comes in a message before the one that sets the device up.
+        // A TUN device's ring is resized by NETDEV_CHANGE_TX_QUEUE_LEN, which needs a
+        // message of its own before the device is up.
         let mut message = LinkMessage::default();
         message.header.index = device;
         message.attributes.extend(mtu.map(LinkAttribute::Mtu));
         message.attributes.extend(ring.map(LinkAttribute::TxQueueLen));
         if !message.attributes.is_empty() {
-            self.order(RouteNetlinkMessage::SetLink(message), 0)?;
+            self.request(RouteNetlinkMessage::SetLink(message), 0)?;
         }
         let mut message = LinkMessage::default();
         message.header.index = device;
         message.header.flags = LinkFlags::Up;
         message.header.change_mask = LinkFlags::Up;
-        self.order(RouteNetlinkMessage::SetLink(message), 0)
+        self.request(RouteNetlinkMessage::SetLink(message), 0)
     }
 
-    /// Gives a device an address, without the route the kernel would add.
+    /// Assigns an address, without the prefix route that the kernel would add.
     ///
     /// # Errors
-    /// The system's own.
+    /// The system error.
     pub fn add_address(&self, device: u32, address: IpAddr) -> io::Result<()> {
         let mut message = AddressMessage::default();
         message.header.family = family(address);
         message.header.prefix_len = if address.is_ipv4() { 32 } else { 128 };
         message.header.index = device;
-        // No duplicate-address detection: until it is over (in the background)
-        // an IPv6 address can be no route's source.
+        // No duplicate address detection: until it has finished, an IPv6 address cannot
+        // be the source of a route.
         message.header.flags = AddressHeaderFlags::Permanent | AddressHeaderFlags::Nodad;
         message.attributes.push(AddressAttribute::Address(address));
         if address.is_ipv4() {
             message.attributes.push(AddressAttribute::Local(address));
         }
-        self.order(RouteNetlinkMessage::NewAddress(message), NLM_F_CREATE | NLM_F_EXCL)
+        self.request(RouteNetlinkMessage::NewAddress(message), NLM_F_CREATE | NLM_F_EXCL)
     }
 
-    /// Sets routes, however many: they go to the kernel in batches.
+    /// Adds any number of routes, sent to the kernel in batches.
     ///
     /// # Errors
-    /// The system's own, naming the first route it refused; those before it in
-    /// the order given are set, and some after it may be. `AlreadyExists` where
-    /// there is a route to that prefix, `InvalidInput` for a source that is
-    /// not the host's or a congestion control that the kernel does not have.
+    /// The system error, naming the first route that failed; those before it are
+    /// set, and some after it may be. `AlreadyExists` if there is a route to that
+    /// prefix, `InvalidInput` if the source is not an address of the host or the
+    /// kernel lacks the congestion control.
     pub fn add_routes<'a>(&self, routes: impl IntoIterator<Item = Route<'a>>) -> io::Result<()> {
         let mut routes = routes.into_iter();
         loop {
@@ -137,8 +158,8 @@ impl Netlink {
                 return Ok(());
             }
             let orders = batch.iter().map(Route::message);
-            self.order_all(orders, NLM_F_CREATE | NLM_F_EXCL).map_err(
-                |Refused { at, source }| {
+            self.request_all(orders, NLM_F_CREATE | NLM_F_EXCL).map_err(
+                |RejectedChange { at, source }| {
                     let route = at.and_then(|at| batch.get(at));
                     match route {
                         Some(route) => io::Error::new(source.kind(), format!("{route}: {source}")),
@@ -149,10 +170,10 @@ impl Netlink {
         }
     }
 
-    /// What each of these devices has dropped so far, in their order.
+    /// Drop counters of devices, in the order given.
     ///
     /// # Errors
-    /// The system's own; `NotFound` where there is no device of such a name.
+    /// The system error; `NotFound` if one of the devices does not exist.
     pub fn drops(&self, devices: &[impl AsRef<str>]) -> io::Result<Vec<DeviceDrops>> {
         devices.iter().map(|name| Ok(drops_of(&self.device(name.as_ref())?))).collect()
     }
@@ -180,23 +201,23 @@ impl Netlink {
         }
     }
 
-    /// Sends a change and waits for the kernel's word on it.
-    fn order(&self, message: RouteNetlinkMessage, flags: u16) -> io::Result<()> {
-        self.order_all(std::iter::once(message), flags).map_err(|refused| refused.source)
+    /// Sends a change and waits for its acknowledgement.
+    fn request(&self, message: RouteNetlinkMessage, flags: u16) -> io::Result<()> {
+        self.request_all(std::iter::once(message), flags).map_err(|refused| refused.source)
     }
 
-    /// Sends changes in one datagram, at most [`BATCH`]. The kernel carries
-    /// them out in order and answers those that failed, and the last.
-    fn order_all(
+    /// Sends up to [`BATCH`] changes in one datagram. The kernel applies them in
+    /// order and acknowledges the failed ones and the last one.
+    fn request_all(
         &self,
         orders: impl ExactSizeIterator<Item = RouteNetlinkMessage>,
         flags: u16,
-    ) -> Result<(), Refused> {
+    ) -> Result<(), RejectedChange> {
         let last = orders.len().saturating_sub(1);
         let mut datagram = Vec::new();
-        for (at, order) in orders.enumerate() {
+        for (at, request) in orders.enumerate() {
             let flags = flags | if at == last { NLM_F_ACK } else { 0 };
-            datagram.extend(serialized(order, flags, at));
+            datagram.extend(serialized(request, flags, at));
         }
         self.socket.send(&datagram, 0)?;
         let mut refused = None;
@@ -207,7 +228,7 @@ impl Netlink {
                 let NetlinkPayload::Error(error) = payload else { continue };
                 let at = usize::try_from(header.sequence_number).ok();
                 if error.code.is_some() && refused.is_none() {
-                    refused = Some(Refused { at, source: error.to_io() });
+                    refused = Some(RejectedChange { at, source: error.to_io() });
                 }
                 if at == Some(last) {
                     return refused.map_or(Ok(()), Err);
@@ -217,20 +238,20 @@ impl Netlink {
     }
 }
 
-/// Changes in one datagram. Were all refused, their answers (a kilobyte each
-/// in the kernel's accounting) still fit the socket's default buffer of 208 KiB.
+/// Changes per datagram. Even if all fail, their acknowledgements (1 KiB each in
+/// the kernel's accounting) fit the socket's default buffer of 208 KiB.
 const BATCH: usize = 64;
 
-/// A change that the kernel refused.
-struct Refused {
-    /// Which of the datagram's, where that is known.
+/// A change rejected by the kernel.
+struct RejectedChange {
+    /// Index in the datagram, if known.
     at: Option<usize>,
     source: io::Error,
 }
 
-impl From<io::Error> for Refused {
+impl From<io::Error> for RejectedChange {
     fn from(source: io::Error) -> Self {
-        Refused { at: None, source }
+        RejectedChange { at: None, source }
     }
 }
 
@@ -245,7 +266,7 @@ impl Route<'_> {
             if self.prefix.is_ipv4() { RouteScope::Link } else { RouteScope::Universe };
         message.header.kind = RouteType::Unicast;
         message.attributes.push(RouteAttribute::Oif(self.device));
-        // A default route is one without a destination.
+        // A default route has no destination attribute.
         if self.length > 0 {
             message.attributes.push(RouteAttribute::Destination(route_address(self.prefix)));
         }
@@ -268,7 +289,7 @@ fn serialized(message: RouteNetlinkMessage, flags: u16, number: usize) -> Vec<u8
     message.header.flags = NLM_F_REQUEST | flags;
     message.header.sequence_number = u32::try_from(number).unwrap_or(u32::MAX);
     message.finalize();
-    // The next message begins at a multiple of four bytes.
+    // Messages are aligned to four bytes.
     let mut bytes = vec![0; message.buffer_len().next_multiple_of(4)];
     message.serialize(&mut bytes);
     bytes
@@ -286,7 +307,7 @@ fn drops_of(device: &LinkMessage) -> DeviceDrops {
 type Message = NetlinkMessage<RouteNetlinkMessage>;
 
 /// The messages of one datagram.
-fn messages(mut bytes: &[u8]) -> impl Iterator<Item = io::Result<Message>> {
+pub(crate) fn messages(mut bytes: &[u8]) -> impl Iterator<Item = io::Result<Message>> {
     std::iter::from_fn(move || {
         if bytes.is_empty() {
             return None;

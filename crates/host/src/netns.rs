@@ -1,59 +1,58 @@
-//! Network namespaces without a name: held by a file descriptor, gone with
-//! the process.
+//! Unnamed network namespaces, which exist only as long as a descriptor or a
+//! process holds them.
 
 use crate::sys;
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
-/// A network namespace of our own. While a [`NetNs`], a thread inside, a
-/// device's file or a socket lives, it lives; nothing in the file system
-/// points to it.
+/// A network namespace. It exists while a [`NetNs`], a thread inside, a device's
+/// file or a socket does; it has no name in the file system.
 #[derive(Debug)]
 pub struct NetNs {
     handle: OwnedFd,
 }
 
 impl NetNs {
-    /// Makes an empty namespace: one loopback device, down.
+    /// Creates an empty namespace: a loopback device, down.
     ///
     /// # Errors
-    /// The system's own where the caller may not make namespaces.
+    /// The system error if the caller may not create namespaces.
     pub fn create() -> io::Result<Self> {
-        // A namespace belongs to a thread; one made for the purpose leaves the
-        // caller where it was.
+        // unshare(2) moves the calling thread: a temporary thread leaves the caller
+        // where it is.
         std::thread::scope(|scope| {
             let made = scope.spawn(|| -> io::Result<OwnedFd> {
                 // SAFETY: unshare takes a flag and touches no memory of ours.
                 sys::check(unsafe { libc::unshare(libc::CLONE_NEWNET) })?;
                 Ok(File::open("/proc/thread-self/ns/net")?.into())
             });
-            made.join().unwrap_or_else(|_| Err(io::Error::other("the namespace's thread died")))
+            made.join().unwrap_or_else(|_| Err(io::Error::other("the namespace thread panicked")))
         })
         .map(|handle| NetNs { handle })
     }
 
-    /// The calling thread's own.
+    /// The calling thread's namespace.
     ///
     /// # Errors
-    /// The system's own.
+    /// The system error.
     pub fn current() -> io::Result<Self> {
         Ok(NetNs { handle: File::open("/proc/thread-self/ns/net")?.into() })
     }
 
-    /// Another handle on the same namespace.
+    /// Duplicates the handle.
     ///
     /// # Errors
-    /// The system's own where it is out of descriptors.
+    /// The system error if descriptors have run out.
     pub fn clone_handle(&self) -> io::Result<Self> {
         Ok(NetNs { handle: self.handle.try_clone()? })
     }
 
     /// Runs `work` on a thread inside the namespace and waits for it. Sockets
-    /// made and threads started there belong to the namespace.
+    /// created and threads started there belong to the namespace.
     ///
     /// # Errors
-    /// The system's own where the namespace cannot be entered.
+    /// The system error if the namespace cannot be entered.
     pub fn run<T: Send>(&self, work: impl FnOnce() -> T + Send) -> io::Result<T> {
         std::thread::scope(|scope| {
             let inside = scope.spawn(|| -> io::Result<T> {
@@ -74,25 +73,25 @@ impl AsFd for NetNs {
     }
 }
 
-/// `NS_GET_NSTYPE` (linux/nsfs.h): which kind of namespace a file stands for.
+/// `NS_GET_NSTYPE` (linux/nsfs.h): the type of a namespace file.
 const NS_GET_NSTYPE: libc::Ioctl = 0xb703;
 
-/// Whether the file stands for a network namespace.
+/// Checks that the file is a network namespace.
 ///
 /// # Errors
-/// `InvalidInput` where it does not.
+/// `InvalidInput` if it is not.
 pub(crate) fn check(file: BorrowedFd<'_>) -> io::Result<()> {
     // SAFETY: the request takes no argument; a file of another kind refuses it.
     if unsafe { libc::ioctl(file.as_raw_fd(), NS_GET_NSTYPE) } == libc::CLONE_NEWNET {
         return Ok(());
     }
-    Err(io::Error::new(io::ErrorKind::InvalidInput, "the file is no network namespace"))
+    Err(io::Error::new(io::ErrorKind::InvalidInput, "the file is not a network namespace"))
 }
 
-/// Moves the calling thread into a network namespace for good.
+/// Moves the calling thread into a network namespace permanently.
 ///
 /// # Errors
-/// The system's own.
+/// The system error.
 pub fn enter(handle: BorrowedFd<'_>) -> io::Result<()> {
     // SAFETY: the descriptor is open for the length of the call.
     sys::check(unsafe { libc::setns(handle.as_raw_fd(), libc::CLONE_NEWNET) }).map(drop)

@@ -1,21 +1,21 @@
-//! Programs in a network namespace, and the end of them.
+//! Runs programs in network namespaces and collects their exit codes.
 
+use crate::lock::{lock, wait};
 use crate::netns::NetNs;
-use crate::{signals, sys, world};
+use crate::{sandbox, signals, sys};
 use std::collections::HashMap;
 use std::ffi::OsString;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, RawFd};
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
 
-/// How a program ended: its exit code, or 128 plus the signal that killed it,
-/// as a shell tells it.
+/// How a program ended: its exit code, or 128 plus the number of the signal that
+/// killed it, as in a shell.
 pub type ExitCode = i32;
 
-/// Collects the ends of all processes below this one. Process 1 of a world has
-/// to: orphans become its children.
+/// Reaps all descendants. Process 1 of a sandbox has to: it inherits orphans.
 #[derive(Debug, Clone)]
 pub struct Reaper {
     shared: Arc<Shared>,
@@ -24,27 +24,31 @@ pub struct Reaper {
 
 #[derive(Debug, Default)]
 struct Shared {
-    known: Mutex<Known>,
+    known: Mutex<Children>,
     changed: Condvar,
-    /// Held while a program is started: if that fails, the standard library
-    /// itself waits for the child, and must find it.
+    /// Held while a program is started and registered: if starting fails, the
+    /// standard library itself waits for the child and must find it.
     starting: Mutex<()>,
 }
 
+/// A process ID is reused only after its process has been waited for
+/// (pid_namespaces(7)). Waiting and removing the ID happen under one lock.
 #[derive(Debug, Default)]
-struct Known {
+struct Children {
     started: u64,
-    ends: HashMap<u32, ExitCode>,
+    /// Programs that have not ended, by process ID. Without orphans, whose exit codes
+    /// nobody needs.
+    running: HashMap<u32, Arc<OnceLock<ExitCode>>>,
 }
 
-/// What a program reads and writes.
+/// Standard streams of a program.
 #[derive(Debug)]
 pub enum Streams {
-    /// Our own standard input, output and error.
+    /// Inherited.
     Ours,
-    /// It reads nothing, and all it writes goes to standard error.
+    /// No input; all output goes to standard error.
     Errors,
-    /// It reads nothing, and all it writes goes into a pipe.
+    /// No input; all output goes into a pipe.
     Pipe(io::PipeWriter),
 }
 
@@ -52,13 +56,14 @@ pub enum Streams {
 #[derive(Debug, Clone)]
 pub struct Program {
     id: u32,
+    /// Exit code, once it has ended.
+    end: Arc<OnceLock<ExitCode>>,
     reaper: Reaper,
 }
 
 impl Reaper {
-    /// Starts collecting, on a thread of its own, for as long as the process
-    /// lives. Programs are looked for in `path`, where it is given, and find
-    /// others there.
+    /// Starts reaping, on a thread that lives as long as the process. Programs are
+    /// searched for in `path`, if given, which also becomes their own `PATH`.
     #[must_use]
     pub fn start(path: Option<OsString>) -> Self {
         let reaper = Reaper { shared: Arc::default(), path };
@@ -67,10 +72,10 @@ impl Reaper {
         reaper
     }
 
-    /// Starts `arguments` (the program first) in a namespace.
+    /// Starts `arguments` (the program first) in a network namespace.
     ///
     /// # Errors
-    /// The system's own: the program cannot be started.
+    /// The system error if the program cannot be started.
     pub fn start_program(
         &self,
         namespace: &NetNs,
@@ -78,7 +83,7 @@ impl Reaper {
         streams: Streams,
     ) -> io::Result<Program> {
         let [program, arguments @ ..] = arguments else {
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, "no program is named"));
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "no program given"));
         };
         let mut command = Command::new(program);
         command.args(arguments);
@@ -103,79 +108,91 @@ impl Reaper {
                 enter_host(handle)
             });
         }
-        let starting = hold(&self.shared.starting);
+        let starting = lock(&self.shared.starting);
         let child = command.spawn()?;
+        let end = Arc::new(OnceLock::new());
+        let mut known = lock(&self.shared.known);
+        known.started += 1;
+        known.running.insert(child.id(), Arc::clone(&end));
+        drop(known);
         drop(starting);
-        hold(&self.shared.known).started += 1;
         self.shared.changed.notify_all();
-        Ok(Program { id: child.id(), reaper: self.clone() })
+        Ok(Program { id: child.id(), end, reaper: self.clone() })
     }
 }
 
 impl Program {
-    /// Waits until it has ended.
+    /// Process ID; may be reused once the program has ended.
+    #[must_use]
+    pub const fn id(&self) -> u32 {
+        self.id
+    }
+
+    /// Waits for its end.
     #[must_use]
     pub fn wait(&self) -> ExitCode {
         let Shared { known, changed, .. } = &*self.reaper.shared;
-        let mut known = hold(known);
+        let mut known = lock(known);
         loop {
-            if let Some(code) = known.ends.get(&self.id) {
+            if let Some(code) = self.end.get() {
                 return *code;
             }
-            known = changed.wait(known).unwrap_or_else(PoisonError::into_inner);
+            known = wait(changed, known);
         }
     }
 
-    /// Waits until it has ended, but not longer than `limit`.
+    /// Waits for its end, at most `limit`.
     #[must_use]
     pub fn wait_at_most(&self, limit: std::time::Duration) -> Option<ExitCode> {
         let Shared { known, changed, .. } = &*self.reaper.shared;
-        let (known, _) = changed
-            .wait_timeout_while(hold(known), limit, |known| !known.ends.contains_key(&self.id))
-            .unwrap_or_else(PoisonError::into_inner);
-        known.ends.get(&self.id).copied()
+        let waited = changed.wait_timeout_while(lock(known), limit, |_| self.end.get().is_none());
+        drop(waited.unwrap_or_else(PoisonError::into_inner));
+        self.ended()
     }
 
-    /// Whether it has ended, and how.
+    /// Exit code, if it has ended.
     #[must_use]
     pub fn ended(&self) -> Option<ExitCode> {
-        hold(&self.reaper.shared.known).ends.get(&self.id).copied()
+        self.end.get().copied()
     }
 
-    /// Sends it a signal.
+    /// Sends a signal.
     pub fn signal(&self, signal: i32) {
+        // While this is locked, nothing is reaped.
+        let known = lock(&self.reaper.shared.known);
         if self.ended().is_none()
             && let Ok(id) = libc::pid_t::try_from(self.id)
         {
-            // SAFETY: plain numbers. A process that ended just now stays known
-            // to the kernel until it is collected, so the number is not another's.
+            // SAFETY: plain numbers. The process was not waited for, so the
+            // number is its own even where it has just ended.
             unsafe { libc::kill(id, signal) };
         }
+        drop(known);
     }
 }
 
-/// Moves a process that is about to become a program into a host: its network
-/// namespace, and a /sys that shows the devices there.
+/// Moves a process that is about to exec into a lab host: its network namespace,
+/// and a /sys that shows the devices there.
 ///
-/// Makes system calls only, so it may stand between fork and exec.
+/// Makes system calls only, so it may be called between fork and exec.
 pub(crate) fn enter_host(network: RawFd) -> io::Result<()> {
-    // SAFETY: plain numbers; a number that is no namespace is refused.
+    // SAFETY: plain numbers; a descriptor that is not a namespace is refused.
     sys::check(unsafe { libc::setns(network, libc::CLONE_NEWNET) })?;
-    // /sys shows the devices of the namespace it was mounted in. Where it
-    // cannot be mounted anew the programs still work.
+    // /sys shows the devices of the namespace it was mounted in. Programs also work
+    // if it cannot be remounted.
     // SAFETY: plain flags.
     if unsafe { libc::unshare(libc::CLONE_NEWNS) } == 0 {
-        let _ = world::mount(Some(c"sysfs"), c"/sys", Some(c"sysfs"), 0);
+        let _ = sandbox::mount(Some(c"sysfs"), c"/sys", Some(c"sysfs"), 0);
     }
     Ok(())
 }
 
-/// How often is looked for orphans from outside.
-const GLANCE: std::time::Duration = std::time::Duration::from_secs(1);
+/// How often to check for orphans of programs started from outside.
+const ORPHAN_POLL_INTERVAL: std::time::Duration = std::time::Duration::from_secs(1);
 
 fn collect(shared: &Shared) {
     loop {
-        let started = hold(&shared.known).started;
+        let started = lock(&shared.known).started;
         // SAFETY: the structure lives across the call.
         let waited = unsafe {
             let mut info: libc::siginfo_t = std::mem::zeroed();
@@ -183,30 +200,31 @@ fn collect(shared: &Shared) {
                 .map(|_| info.si_pid())
         };
         let Ok(id) = waited else {
-            // No child at all. The next one comes of a start, or is an orphan of
-            // a program that came in from outside.
-            let known = hold(&shared.known);
-            let unchanged = |known: &mut Known| known.started == started;
-            drop(shared.changed.wait_timeout_while(known, GLANCE, unchanged));
+            // No child at all. The next one is a new program, or an orphan of a program
+            // started from outside.
+            let known = lock(&shared.known);
+            let unchanged = |known: &mut Children| known.started == started;
+            drop(shared.changed.wait_timeout_while(known, ORPHAN_POLL_INTERVAL, unchanged));
             continue;
         };
-        let starting = hold(&shared.starting);
+        let starting = lock(&shared.starting);
+        let mut known = lock(&shared.known);
         let mut status = 0;
         // SAFETY: `status` lives across the call.
         let collected = unsafe { libc::waitpid(id, &raw mut status, libc::WNOHANG) } == id;
-        drop(starting);
         if collected {
             let code = if libc::WIFEXITED(status) {
                 libc::WEXITSTATUS(status)
             } else {
                 128 + libc::WTERMSIG(status)
             };
-            hold(&shared.known).ends.insert(id.unsigned_abs(), code);
+            if let Some(end) = known.running.remove(&id.unsigned_abs()) {
+                // Set once.
+                let _ = end.set(code);
+            }
             shared.changed.notify_all();
         }
+        drop(known);
+        drop(starting);
     }
-}
-
-fn hold<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
-    lock.lock().unwrap_or_else(PoisonError::into_inner)
 }

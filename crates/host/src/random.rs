@@ -1,8 +1,8 @@
-//! Chance from the system.
+//! Random numbers from the system.
 
 use crate::sys;
 
-/// A number nobody can guess (getrandom(2)).
+/// An unpredictable number (getrandom(2)).
 #[must_use]
 pub fn seed() -> u64 {
     let mut bytes = [0u8; 8];

@@ -1,11 +1,11 @@
-//! Signals as events instead of interruptions.
+//! Signals handled synchronously.
 
-use crate::world::Ended;
+use crate::sandbox::Ended;
 use crate::{clock, sys};
 use std::io;
 use std::time::Duration;
 
-/// What `kill`, systemd and shutdowns send to ask for an end.
+/// The signal that `kill`, systemd and shutdowns send.
 pub const TERMINATE: i32 = libc::SIGTERM;
 
 const ENDINGS: [libc::c_int; 4] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT];
@@ -25,8 +25,8 @@ fn set(with_child: bool) -> libc::sigset_t {
     }
 }
 
-/// Whether we were started to ignore it, by `nohup` or in a script's
-/// background. A signal held back would reach us all the same.
+/// Whether the signal was ignored when we were started, as by `nohup` or in the
+/// background of a script. Blocking it would deliver it nevertheless.
 fn is_ignored(signal: libc::c_int) -> bool {
     // SAFETY: the structure lives across the call; null leaves the action as it is.
     unsafe {
@@ -36,9 +36,9 @@ fn is_ignored(signal: libc::c_int) -> bool {
     }
 }
 
-/// Heeds Ctrl-C and SIGQUIT again, which a script's background lets a program
-/// ignore, and with it every program that it starts.
-pub fn heed_interrupts() {
+/// Restores the default action of SIGINT and SIGQUIT, which a script's background
+/// jobs inherit as ignored, for this program and those that it starts.
+pub fn restore_interrupts() {
     // SAFETY: the default action is always valid for these signals.
     unsafe {
         libc::signal(libc::SIGINT, libc::SIG_DFL);
@@ -46,49 +46,48 @@ pub fn heed_interrupts() {
     }
 }
 
-/// Lets the ends of child processes be told to us, whatever the program that
-/// started us had set: ignored, they would be lost.
-pub(crate) fn hear_of_children() {
+/// Restores the default action of SIGCHLD: if inherited as ignored, exit codes
+/// would be lost.
+pub(crate) fn restore_sigchld() {
     // SAFETY: the default action is always valid for SIGCHLD.
     unsafe { libc::signal(libc::SIGCHLD, libc::SIG_DFL) };
 }
 
-/// Signals so close together are one: what is sent to a whole group reaches
-/// us directly and passed on.
+/// Signals within this time count as one: a signal sent to the process group
+/// reaches us directly and also forwarded.
 const SAME: Duration = Duration::from_millis(300);
 
-/// After the first signal, waits for one that was meant as a second.
+/// Waits for a second signal after the first.
 #[must_use]
 pub fn wait_for_second() -> i32 {
     let first = clock::now();
     loop {
-        let (signal, _) = wait_for_ending();
+        let (signal, _) = wait_for_termination();
         if clock::now().duration_since(first) > SAME {
             return signal;
         }
     }
 }
 
-/// Holds back the signals that end a program, in this thread and in those it
-/// starts, so that they can be waited for.
+/// Blocks the termination signals in this thread and in those that it starts, so
+/// that they can be waited for.
 pub fn block() {
     let set = set(true);
     // SAFETY: a valid set; pthread_sigmask cannot fail with SIG_BLOCK.
     unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, &raw const set, std::ptr::null_mut()) };
 }
 
-/// Holds nothing back any more: for a program about to be started, which
-/// inherits what is held back.
+/// Unblocks all signals, for a program about to be started, which inherits the mask.
 pub(crate) fn unblock() {
     let set = set(true);
     // SAFETY: a valid set; pthread_sigmask cannot fail with SIG_UNBLOCK.
     unsafe { libc::pthread_sigmask(libc::SIG_UNBLOCK, &raw const set, std::ptr::null_mut()) };
 }
 
-/// Waits for a signal that asks to end (Ctrl-C, SIGTERM, SIGHUP, SIGQUIT) and
-/// tells its number and whether it came from another program; a terminal
-/// sends it to the whole foreground group, programs of ours included.
-pub fn wait_for_ending() -> (i32, bool) {
+/// Waits for a termination signal (SIGINT, SIGTERM, SIGHUP, SIGQUIT). Returns its
+/// number and whether another program sent it; a terminal sends it to the whole
+/// foreground process group, which includes programs that we started.
+pub fn wait_for_termination() -> (i32, bool) {
     let set = set(false);
     loop {
         let (signal, info) = wait(&set);
@@ -107,8 +106,8 @@ fn wait(set: &libc::sigset_t) -> (libc::c_int, libc::siginfo_t) {
     }
 }
 
-/// Waits for process `child` to end, handing it the signals that only we were sent.
-pub(crate) fn pass_on_until_end(child: libc::pid_t) -> io::Result<Ended> {
+/// Waits for process `child` to end and forwards signals that only we received.
+pub(crate) fn forward_until_exit(child: libc::pid_t) -> io::Result<Ended> {
     let set = set(true);
     loop {
         let mut status = 0;

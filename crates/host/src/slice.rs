@@ -1,19 +1,19 @@
-//! How soon a thread that wakes is served, where many others run.
+//! Scheduling slices: how soon a thread runs after it wakes.
 //!
-//! Linux serves the thread whose slice of time ends first (EEVDF). A thread that
-//! asks for short slices is served almost at once and gets no larger share of the
-//! processor for it (sched(7); kernel 6.12 and later, ignored before).
+//! Linux runs the thread with the earliest virtual deadline (EEVDF). A thread with
+//! short slices gets deadlines sooner, and no larger share of the CPU (sched(7);
+//! Linux 6.12, ignored before).
 
 use crate::sys;
 use std::io;
 use std::time::Duration;
 
-/// What threads that converse ask for, 100 µs: the least the kernel grants. Their
-/// streams keep it: with a thousand of them on two cores each has its turn many times
-/// a second, and their shares come out even (Jain 0.985 of 500, 0.95 with usual slices).
-const PROMPT: Duration = Duration::from_micros(100);
+/// Slice of threads that exchange messages, 100 µs: the kernel's minimum. Their
+/// streams keep it: with a thousand threads on two cores each runs many times a
+/// second, so their shares are even (Jain 0.985 of 500; 0.95 with default slices).
+const SHORT: Duration = Duration::from_micros(100);
 
-/// Linux `struct sched_attr` as of its first version, which every kernel takes.
+/// The first version of Linux's `struct sched_attr`, which every kernel accepts.
 #[repr(C)]
 struct SchedAttr {
     size: u32,
@@ -26,28 +26,28 @@ struct SchedAttr {
     period: u64,
 }
 
-/// While it lives, the calling thread and those that it starts are served soon.
+/// While this exists, the calling thread and those that it starts have short slices.
 #[derive(Debug)]
-pub struct Prompt(());
+pub struct ShortSlices(());
 
-impl Prompt {
-    /// From now on. Where the system knows no slices, nothing changes.
+impl ShortSlices {
+    /// Starts now. Has no effect if the kernel does not support slices.
     #[must_use]
     pub fn begin() -> Self {
-        let _ = set(PROMPT);
-        Prompt(())
+        let _ = set(SHORT);
+        ShortSlices(())
     }
 }
 
-impl Drop for Prompt {
+impl Drop for ShortSlices {
     fn drop(&mut self) {
         let _ = set(Duration::ZERO);
     }
 }
 
-/// Asks for slices of this length for the calling thread, and for threads that
-/// it starts from now on; zero is the system's usual. Nice value and a class of
-/// its own stay as they are.
+/// Sets the slice of the calling thread and of threads that it starts from now
+/// on; zero is the system's default. The nice value stays; threads of another
+/// scheduling class are left alone.
 fn set(slice: Duration) -> io::Result<()> {
     // SAFETY: plain numbers; zero is the calling thread.
     if unsafe { libc::sched_getscheduler(0) } != libc::SCHED_OTHER {
@@ -75,8 +75,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_thread_asks_and_goes_back() {
-        set(PROMPT).unwrap();
+    fn a_thread_sets_and_resets_its_slice() {
+        set(SHORT).unwrap();
         set(Duration::ZERO).unwrap();
     }
 }

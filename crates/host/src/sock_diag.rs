@@ -1,10 +1,10 @@
-//! Every TCP connection of a network namespace at once, with the kernel's account of
-//! each: socket diagnosis (sock_diag(7)).
+//! All TCP connections of a network namespace with their `TCP_INFO`
+//! (sock_diag(7)).
 //!
-//! A dump comes as a train of netlink messages, read into one buffer and told one by
-//! one: nothing is allocated for a connection. Who asks needs no privilege.
+//! A dump arrives as many netlink messages, read into one buffer and passed on
+//! one by one: nothing is allocated per connection. Needs no privilege.
 
-mod message;
+pub(crate) mod message;
 
 pub use message::Bbr;
 
@@ -13,9 +13,9 @@ use netlink_sys::{Socket, SocketAddr as NetlinkAddress, protocols::NETLINK_SOCK_
 use std::io;
 use std::net::SocketAddr;
 
-/// Which states are asked for, by the numbers of `include/net/tcp_states.h`:
-/// those of a connection, from its first SYN to its last FIN. Neither listeners
-/// nor TIME-WAIT, of which the kernel keeps no account.
+/// The states to dump (`include/net/tcp_states.h`): those of a connection, from
+/// its first SYN to its last FIN. Without listeners and TIME-WAIT, which have no
+/// `TCP_INFO`.
 const CONNECTIONS: u32 = 1 << ESTABLISHED
     | 1 << SYN_SENT
     | 1 << SYN_RECV
@@ -25,56 +25,56 @@ const CONNECTIONS: u32 = 1 << ESTABLISHED
     | 1 << LAST_ACK
     | 1 << CLOSING;
 
-/// Data may flow both ways.
+/// Data may flow in both directions.
 pub const ESTABLISHED: u8 = 1;
-/// We asked for a connection.
+/// SYN sent.
 pub const SYN_SENT: u8 = 2;
-/// We were asked for one, and have answered.
+/// SYN received and answered.
 pub const SYN_RECV: u8 = 3;
-/// We have nothing more to send; the end is not acknowledged yet.
+/// FIN sent, not acknowledged yet.
 pub const FIN_WAIT1: u8 = 4;
-/// It is; the peer may go on.
+/// FIN acknowledged; the peer may still send.
 pub const FIN_WAIT2: u8 = 5;
-/// The peer has nothing more to send, and our program has not closed.
+/// FIN received; our program has not closed the socket.
 pub const CLOSE_WAIT: u8 = 8;
-/// Both have ended; our end is not acknowledged yet.
+/// FIN received, then sent; ours is not acknowledged yet.
 pub const LAST_ACK: u8 = 9;
-/// Both have ended at the same time.
+/// Both sent a FIN at the same time.
 pub const CLOSING: u8 = 11;
 
-/// Room for what one read gives: the kernel fills 32 KiB at most.
+/// Receive buffer: the kernel fills at most 32 KiB per read.
 const BUFFER: usize = 64 << 10;
 
-/// One connection at one moment.
+/// One connection of a dump.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Connection<'a> {
-    /// [`ESTABLISHED`] and the like.
+    /// [`ESTABLISHED`] and so on.
     pub state: u8,
-    /// Our end; of IPv4 also where the socket is IPv6's.
+    /// Local address; IPv4 also for an IPv4-mapped IPv6 socket.
     pub local: SocketAddr,
-    /// The other end.
+    /// Remote address.
     pub remote: SocketAddr,
-    /// A number that no other socket has until the next boot.
+    /// Socket cookie, unique until the next boot.
     pub cookie: u64,
-    /// The number under which processes have it open (`/proc/PID/fd`); 0 where none has.
+    /// Inode number of the socket (`/proc/PID/fd`); 0 if no process has it open.
     pub inode: u32,
-    /// The user who opened it.
+    /// Owner of the socket.
     pub uid: u32,
-    /// Bytes that have come and are not read.
+    /// Bytes received and not read yet.
     pub receive_queue: u32,
     /// Bytes written and not acknowledged, sent or not.
     pub send_queue: u32,
-    /// The kernel's account; fields that this kernel does not tell are `None`.
+    /// `TCP_INFO`; fields that this kernel does not report are `None`.
     pub info: Option<TcpInfo>,
-    /// Its memory (Linux 4.12 and before as well).
+    /// Memory usage.
     pub memory: Option<MemInfo>,
-    /// Its congestion control.
+    /// Congestion control.
     pub congestion: Option<&'a str>,
-    /// What BBR thinks, where that is its congestion control.
+    /// State of BBR, if it is the congestion control.
     pub bbr: Option<Bbr>,
 }
 
-/// A way to ask.
+/// A sock_diag socket.
 pub struct SockDiag {
     socket: Socket,
     buffer: Vec<u8>,
@@ -85,8 +85,8 @@ impl SockDiag {
     /// Opens one in the calling thread's network namespace.
     ///
     /// # Errors
-    /// The system's own: the kernel was built without socket diagnosis, or a
-    /// container's filter of system calls refuses it.
+    /// The system error: the kernel lacks sock_diag, or a container's seccomp filter
+    /// refuses it.
     pub fn open() -> io::Result<Self> {
         let mut socket = Socket::new(NETLINK_SOCK_DIAG)?;
         socket.bind_auto()?;
@@ -94,26 +94,26 @@ impl SockDiag {
         Ok(SockDiag { socket, buffer: Vec::with_capacity(BUFFER), sequence: 0 })
     }
 
-    /// Tells every TCP connection, IPv4's and then IPv6's. One that begins or ends
-    /// meanwhile may be missing, or come twice.
+    /// Calls `visit` with every TCP connection, IPv4 first. A connection that starts
+    /// or ends meanwhile may be missing or appear twice.
     ///
     /// # Errors
-    /// The system's own: `NotFound` where the module `tcp_diag` is missing,
-    /// `InvalidData` for an answer that makes no sense.
-    pub fn connections(&mut self, mut tell: impl FnMut(&Connection<'_>)) -> io::Result<()> {
+    /// The system error: `NotFound` if the module `tcp_diag` is missing,
+    /// `InvalidData` for a malformed response.
+    pub fn connections(&mut self, mut visit: impl FnMut(&Connection<'_>)) -> io::Result<()> {
         for family in [libc::AF_INET, libc::AF_INET6] {
-            self.dump(family, &mut tell)?;
+            self.dump(family, &mut visit)?;
         }
         Ok(())
     }
 
-    fn dump(&mut self, family: i32, tell: &mut impl FnMut(&Connection<'_>)) -> io::Result<()> {
+    fn dump(&mut self, family: i32, visit: &mut impl FnMut(&Connection<'_>)) -> io::Result<()> {
         self.sequence = self.sequence.wrapping_add(1);
         self.socket.send(&message::request(family, CONNECTIONS, self.sequence), 0)?;
         loop {
             self.buffer.clear();
             self.socket.recv(&mut self.buffer, 0)?;
-            if message::tell_all(&self.buffer, self.sequence, tell)? {
+            if message::parse(&self.buffer, self.sequence, visit)? {
                 return Ok(());
             }
         }
@@ -127,7 +127,7 @@ mod tests {
     use std::net::{TcpListener, TcpStream};
 
     #[test]
-    fn a_connection_of_our_own_is_among_them() {
+    fn our_own_connection_is_listed() {
         for address in ["127.0.0.1:0", "[::1]:0"] {
             let Ok(listener) = TcpListener::bind(address) else { continue };
             let mut near = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
@@ -135,7 +135,7 @@ mod tests {
             near.write_all(&[7; 5000]).unwrap();
             far.read_exact(&mut [0; 4000]).unwrap();
             let mut diag = SockDiag::open().unwrap();
-            // Twice, over one socket: an answer is not mistaken for the next one's.
+            // Twice over one socket: a response must not be taken for the next one's.
             for _ in 0..2 {
                 let mut ends = [None, None];
                 diag.connections(|found| {

@@ -1,4 +1,4 @@
-//! Socket options that the usual libraries leave out.
+//! Socket options that common libraries lack.
 
 use crate::sys;
 use std::io;
@@ -6,45 +6,45 @@ use std::net::{Ipv6Addr, SocketAddrV6};
 use std::os::fd::AsFd;
 use units::{BitRate, ByteCount};
 
-/// Largest share of `i32` a buffer can be asked for: the kernel doubles it.
-const MOST_BUFFER: u64 = i32::MAX as u64 / 2;
+/// Largest buffer size to ask for: the kernel doubles the value in an `i32`.
+const MAX_BUFFER: u64 = i32::MAX as u64 / 2;
 
-/// Lets the kernel send no faster: by the queueing discipline `fq` where it is
-/// in use, by TCP's own timer otherwise; UDP is paced by `fq` only (socket(7),
+/// Limits the sending rate: enforced by the `fq` queueing discipline if in use,
+/// otherwise by TCP's own pacing; UDP is paced by `fq` only (socket(7),
 /// `SO_MAX_PACING_RATE`).
 ///
 /// # Errors
-/// The system's own.
+/// The system error.
 pub fn set_max_pacing_rate(socket: &impl AsFd, rate: BitRate) -> io::Result<()> {
     sys::set_option(socket, libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE, &(rate.bps() / 8))
 }
 
-/// Asks for a receive buffer larger than `net.core.rmem_max` allows; only root
-/// may (socket(7), `SO_RCVBUFFORCE`). Others get what is allowed.
+/// Sets the receive buffer, with `CAP_NET_ADMIN` also above `net.core.rmem_max`
+/// (socket(7), `SO_RCVBUFFORCE`).
 ///
 /// # Errors
-/// The system's own.
+/// The system error.
 pub fn set_receive_buffer(socket: &impl AsFd, bytes: ByteCount) -> io::Result<()> {
-    let value = libc::c_int::try_from(bytes.bytes().min(MOST_BUFFER)).unwrap_or(libc::c_int::MAX);
+    let value = libc::c_int::try_from(bytes.bytes().min(MAX_BUFFER)).unwrap_or(libc::c_int::MAX);
     sys::set_option(socket, libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, &value)
         .or_else(|_| sys::set_option(socket, libc::SOL_SOCKET, libc::SO_RCVBUF, &value))
 }
 
-/// The same for the send buffer.
+/// As [`set_receive_buffer`], for the send buffer.
 ///
 /// # Errors
-/// The system's own.
+/// The system error.
 pub fn set_send_buffer(socket: &impl AsFd, bytes: ByteCount) -> io::Result<()> {
-    let value = libc::c_int::try_from(bytes.bytes().min(MOST_BUFFER)).unwrap_or(libc::c_int::MAX);
+    let value = libc::c_int::try_from(bytes.bytes().min(MAX_BUFFER)).unwrap_or(libc::c_int::MAX);
     sys::set_option(socket, libc::SOL_SOCKET, libc::SO_SNDBUFFORCE, &value)
         .or_else(|_| sys::set_option(socket, libc::SOL_SOCKET, libc::SO_SNDBUF, &value))
 }
 
-/// Whether packets may not be fragmented on their way: one too large is then
-/// refused (ip(7), `IP_MTU_DISCOVER`; RFC 1191).
+/// Sets whether packets carry DF and are refused if larger than the path MTU
+/// (ip(7), `IP_MTU_DISCOVER`; RFC 1191).
 ///
 /// # Errors
-/// The system's own.
+/// The system error.
 pub fn set_dont_fragment(socket: &impl AsFd, ipv6: bool, refuse: bool) -> io::Result<()> {
     if ipv6 {
         let how = if refuse { libc::IPV6_PMTUDISC_DO } else { libc::IPV6_PMTUDISC_DONT };
@@ -55,11 +55,11 @@ pub fn set_dont_fragment(socket: &impl AsFd, ipv6: bool, refuse: bool) -> io::Re
     }
 }
 
-/// Sends packets whole, whatever the kernel has learnt of the path's MTU: the
-/// device's alone is the limit (ip(7), `IP_PMTUDISC_PROBE`).
+/// Sends packets up to the device's MTU unfragmented, regardless of the path MTU
+/// known to the kernel (ip(7), `IP_PMTUDISC_PROBE`).
 ///
 /// # Errors
-/// The system's own.
+/// The system error.
 pub fn set_mtu_probing(socket: &impl AsFd, ipv6: bool) -> io::Result<()> {
     if ipv6 {
         let how = libc::IPV6_PMTUDISC_PROBE;
@@ -90,11 +90,11 @@ const FL_A_GET: u8 = 0;
 const FL_F_CREATE: u16 = 1;
 const FL_S_EXCL: u8 = 1;
 
-/// Labels what an IPv6 socket sends to `peer` (RFC 6437); the address to
-/// connect to, which carries the label, is returned.
+/// Sets the flow label of packets to `peer` (RFC 6437). Returns the address to
+/// connect to, which carries the label.
 ///
 /// # Errors
-/// The system's own; `InvalidInput` for a label of more than 20 bits.
+/// The system error; `InvalidInput` for a label of more than 20 bits.
 pub fn set_flow_label(
     socket: &impl AsFd,
     peer: SocketAddrV6,
@@ -120,6 +120,13 @@ pub fn set_flow_label(
     Ok(SocketAddrV6::new(destination, peer.port(), label.to_be(), peer.scope_id()))
 }
 
+/// Whether a call failed because descriptors or memory have run out (accept(2)):
+/// an immediate retry would fail too.
+#[must_use]
+pub fn is_exhausted(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE | libc::ENOBUFS | libc::ENOMEM))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -127,7 +134,7 @@ mod tests {
     use std::net::UdpSocket;
 
     #[test]
-    fn options_are_taken() {
+    fn options_can_be_set() {
         let tcp = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
         set_max_pacing_rate(&tcp, BitRate::from_bps(8_000_000)).unwrap();
         let udp = UdpSocket::bind("127.0.0.1:0").unwrap();

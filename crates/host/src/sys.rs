@@ -1,4 +1,4 @@
-//! The convention of system calls: -1 means look at errno.
+//! The convention of system calls: -1 means that errno is set.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
@@ -7,7 +7,7 @@ pub(crate) fn check(result: libc::c_int) -> io::Result<libc::c_int> {
     if result == -1 { Err(io::Error::last_os_error()) } else { Ok(result) }
 }
 
-/// Calls again as long as a signal interrupted the call.
+/// Repeats a call while it fails with EINTR.
 pub(crate) fn retry(mut call: impl FnMut() -> isize) -> io::Result<usize> {
     loop {
         match usize::try_from(call()) {
@@ -22,8 +22,8 @@ pub(crate) fn retry(mut call: impl FnMut() -> isize) -> io::Result<usize> {
     }
 }
 
-/// Sets a socket's option to a plain value: of the type the option takes, whose
-/// size the kernel checks (setsockopt(2)).
+/// Sets a socket option to a plain value of the option's type, whose size the
+/// kernel checks (setsockopt(2)).
 pub(crate) fn set_option<T: Copy>(
     socket: &impl AsFd,
     level: libc::c_int,

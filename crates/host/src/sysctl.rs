@@ -4,11 +4,11 @@ use std::fs::OpenOptions;
 use std::io::{self, Write};
 use std::path::PathBuf;
 
-/// `net.ipv4.tcp_rmem` as the file that holds it.
+/// Path of a sysctl, such as `net.ipv4.tcp_rmem`.
 ///
 /// # Errors
-/// `InvalidInput` for a name that is not a sysctl's: parts of letters, digits,
-/// `_` and `-`, joined by dots.
+/// `InvalidInput` if the name is not valid: parts of letters, digits, `_` and
+/// `-`, joined by dots.
 pub fn path(key: &str) -> io::Result<PathBuf> {
     let sound = |part: &str| {
         !part.is_empty()
@@ -21,10 +21,10 @@ pub fn path(key: &str) -> io::Result<PathBuf> {
     Ok(PathBuf::from("/proc/sys").join(key.replace('.', "/")))
 }
 
-/// The value, its blanks made single spaces.
+/// The value, with runs of white space replaced by single spaces.
 ///
 /// # Errors
-/// The system's own, or `InvalidInput` for a bad name.
+/// The system error, or `InvalidInput` for a bad name.
 pub fn read(key: &str) -> io::Result<String> {
     let text = std::fs::read_to_string(path(key)?)?;
     Ok(text.split_whitespace().collect::<Vec<_>>().join(" "))
@@ -33,22 +33,22 @@ pub fn read(key: &str) -> io::Result<String> {
 /// Sets the value.
 ///
 /// # Errors
-/// The system's own, or `InvalidInput` for a bad name.
+/// The system error, or `InvalidInput` for a bad name.
 pub fn write(key: &str, value: &str) -> io::Result<()> {
-    // Never created: a setting that this kernel lacks is `NotFound`.
+    // Never created: a sysctl that this kernel lacks is `NotFound`.
     OpenOptions::new().write(true).open(path(key)?)?.write_all(value.as_bytes())
 }
 
-/// Whether the value may be set from here, without setting it: the kernel
-/// judges when the file is opened.
+/// Checks that the value may be set, without setting it: the kernel checks
+/// permissions when the file is opened.
 ///
 /// # Errors
-/// The system's own, or `InvalidInput` for a bad name.
+/// The system error, or `InvalidInput` for a bad name.
 pub fn may_write(key: &str) -> io::Result<()> {
     OpenOptions::new().write(true).open(path(key)?).map(drop)
 }
 
-/// A value of three numbers, as `tcp_rmem` has: least, initial, most.
+/// A value of three numbers such as `tcp_rmem`: minimum, default, maximum.
 #[must_use]
 pub fn read_triple(key: &str) -> Option<[u64; 3]> {
     let text = read(key).ok()?;

@@ -1,9 +1,9 @@
-//! What the kernel says of one TCP socket: `TCP_INFO`, `SO_MEMINFO`, and the
+//! State of a TCP socket in the kernel: `TCP_INFO`, `SO_MEMINFO`, and the
 //! congestion control.
 //!
-//! The struct of `TCP_INFO` has grown with almost every kernel. We hand over
-//! the layout of Linux 6.7 and take whatever length comes back: a field past
-//! it is `None`, never a zero that looks like a measurement.
+//! `struct tcp_info` has grown with almost every kernel. We pass the layout of
+//! Linux 6.7 and accept any length: a field beyond it is `None`, never a zero
+//! that looks like a measurement.
 
 use std::{
     fs, io,
@@ -82,8 +82,8 @@ struct Raw {
 /// "No threshold yet" (`TCP_INFINITE_SSTHRESH`).
 const INFINITE_SSTHRESH: u32 = 0x7fff_ffff;
 
-/// One reading of a connection. Counters grow from the connection's start;
-/// `None` means that this kernel does not tell, or does not know yet.
+/// One `TCP_INFO` reading. Counters start with the connection; `None` means that
+/// this kernel does not report the field, or has no value yet.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct TcpInfo {
     /// Connection state (`TCP_ESTABLISHED` is 1).
@@ -98,7 +98,7 @@ pub struct TcpInfo {
     pub rto: Duration,
     /// Segment size used for sending, bytes of payload.
     pub snd_mss: u32,
-    /// Segment size seen from the peer.
+    /// Segment size received from the peer.
     pub rcv_mss: u32,
     /// Path MTU.
     pub pmtu: u32,
@@ -106,67 +106,67 @@ pub struct TcpInfo {
     pub unacked: u32,
     /// Of those, selectively acknowledged.
     pub sacked: u32,
-    /// Of those, held for lost.
+    /// Of those, marked lost.
     pub lost: u32,
-    /// Of those, sent again and still out.
+    /// Of those, retransmitted and still in flight.
     pub retrans: u32,
-    /// Smoothed round trip, µs.
+    /// Smoothed RTT, µs.
     pub rtt_us: u32,
-    /// Its mean deviation, µs.
+    /// Mean deviation of the RTT, µs.
     pub rttvar_us: u32,
-    /// Least round trip seen, µs.
+    /// Minimum RTT, µs.
     pub min_rtt_us: Option<u32>,
-    /// The receiver's estimate of the round trip, µs; zero until known.
+    /// The receiver's RTT estimate, µs; zero until known.
     pub rcv_rtt_us: u32,
-    /// Slow-start threshold in segments; `None` before there is one.
+    /// Slow-start threshold in segments; `None` while infinite.
     pub snd_ssthresh: Option<u32>,
     /// Congestion window in segments.
     pub snd_cwnd: u32,
-    /// Receive window the kernel is willing to grow to, bytes.
+    /// Receive window clamp that the kernel grows towards, bytes.
     pub rcv_ssthresh: u32,
-    /// What the receiving program reads in a round trip, bytes.
+    /// Bytes that the receiving program reads per RTT.
     pub rcv_space: u32,
-    /// Reordering the sender tolerates, segments.
+    /// Reordering that the sender tolerates, segments.
     pub reordering: u32,
-    /// Segments sent again.
+    /// Retransmitted segments.
     pub total_retrans: u32,
     /// Pacing rate, byte/s; `None` where unlimited.
     pub pacing_rate: Option<u64>,
-    /// The most it may be (`SO_MAX_PACING_RATE`), byte/s; `None` where unlimited.
+    /// Its limit (`SO_MAX_PACING_RATE`), byte/s; `None` where unlimited.
     pub max_pacing_rate: Option<u64>,
     /// Payload bytes acknowledged, the SYN counted as one.
     pub bytes_acked: Option<u64>,
     /// Payload bytes received in order.
     pub bytes_received: Option<u64>,
-    /// Segments out, of every kind.
+    /// Segments sent, of every kind.
     pub segs_out: Option<u32>,
-    /// Segments in, of every kind.
+    /// Segments received, of every kind.
     pub segs_in: Option<u32>,
-    /// Bytes written by the program and never sent so far.
+    /// Bytes written by the program and not sent yet.
     pub notsent_bytes: Option<u32>,
-    /// Data segments out.
+    /// Data segments sent.
     pub data_segs_out: Option<u32>,
-    /// Delivery rate by the kernel's estimate, byte/s.
+    /// The kernel's delivery rate estimate, byte/s.
     pub delivery_rate: Option<u64>,
-    /// Whether that estimate was taken while the program had nothing to send.
+    /// Whether that estimate is application-limited.
     pub delivery_rate_app_limited: bool,
     /// Time with data to send or in flight, µs.
     pub busy_us: Option<u64>,
-    /// Of that, time held by the peer's window, µs.
+    /// Of that, rwnd-limited time, µs.
     pub rwnd_limited_us: Option<u64>,
-    /// Of that, time held by the send buffer, µs.
+    /// Of that, sndbuf-limited time, µs.
     pub sndbuf_limited_us: Option<u64>,
-    /// Segments delivered, in order or not.
+    /// Segments delivered, including those out of order.
     pub delivered: Option<u32>,
     /// Of those, marked with congestion experienced.
     pub delivered_ce: Option<u32>,
     /// Payload bytes sent, retransmissions included.
     pub bytes_sent: Option<u64>,
-    /// Payload bytes sent again.
+    /// Retransmitted payload bytes.
     pub bytes_retrans: Option<u64>,
     /// Duplicates the peer reported (spurious retransmissions).
     pub dsack_dups: Option<u32>,
-    /// Times reordering was seen.
+    /// Number of reordering events.
     pub reord_seen: Option<u32>,
     /// Segments received out of order.
     pub rcv_ooopack: Option<u32>,
@@ -174,7 +174,7 @@ pub struct TcpInfo {
     pub snd_wnd: Option<u32>,
     /// Window we advertise, bytes (Linux 6.2).
     pub rcv_wnd: Option<u32>,
-    /// Times the flow took another path after a timeout (Linux 6.2).
+    /// Number of times the flow was rehashed after a timeout (Linux 6.2).
     pub rehash: Option<u32>,
     /// Retransmission timeouts (Linux 6.7).
     pub total_rto: Option<u16>,
@@ -182,7 +182,7 @@ pub struct TcpInfo {
     pub total_rto_time_ms: Option<u32>,
 }
 
-/// All ones is "unlimited"; kernels with 32-bit rates widen their own all-ones.
+/// All ones means unlimited; kernels with 32-bit rates extend theirs.
 fn is_limited(rate: &u64) -> bool {
     *rate != 0 && *rate != u64::MAX && *rate != u64::from(u32::MAX)
 }
@@ -191,7 +191,7 @@ impl TcpInfo {
     /// Reads a connected TCP socket.
     ///
     /// # Errors
-    /// What `getsockopt` answered: the socket is not TCP, or is closed.
+    /// The error of `getsockopt`: the socket is not TCP, or is closed.
     pub fn of(socket: &impl AsFd) -> io::Result<Self> {
         let mut raw = Raw::default();
         // SAFETY: Raw is plain integers, so any bytes the kernel writes are valid.
@@ -199,8 +199,8 @@ impl TcpInfo {
         Ok(Self::decode(&raw, length))
     }
 
-    /// The same from the struct's bytes, as socket diagnosis hands it over; what a
-    /// short one lacks is `None`, or zero where every kernel has it.
+    /// As [`TcpInfo::of`], from the bytes of the struct, as sock_diag returns it.
+    /// Fields beyond the end are `None`, or zero if every kernel has them.
     #[must_use]
     pub fn from_bytes(bytes: &[u8]) -> Self {
         let mut raw = Raw::default();
@@ -217,9 +217,9 @@ impl TcpInfo {
         Self::decode(&raw, length)
     }
 
-    /// `length` is how many bytes of `raw` the kernel filled.
+    /// `length`: number of bytes of `raw` that the kernel filled.
     fn decode(raw: &Raw, length: usize) -> Self {
-        macro_rules! told {
+        macro_rules! field {
             ($field:ident) => {
                 (offset_of!(Raw, $field) + size_of_val(&raw.$field) <= length).then_some(raw.$field)
             };
@@ -240,54 +240,53 @@ impl TcpInfo {
             rtt_us: raw.rtt,
             rttvar_us: raw.rttvar,
             // All ones until the first measurement.
-            min_rtt_us: told!(min_rtt).filter(|&us| us != u32::MAX),
+            min_rtt_us: field!(min_rtt).filter(|&us| us != u32::MAX),
             rcv_rtt_us: raw.rcv_rtt,
-            snd_ssthresh: told!(snd_ssthresh).filter(|&segments| segments < INFINITE_SSTHRESH),
+            snd_ssthresh: field!(snd_ssthresh).filter(|&segments| segments < INFINITE_SSTHRESH),
             snd_cwnd: raw.snd_cwnd,
             rcv_ssthresh: raw.rcv_ssthresh,
             rcv_space: raw.rcv_space,
             reordering: raw.reordering,
             total_retrans: raw.total_retrans,
-            pacing_rate: told!(pacing_rate).filter(is_limited),
-            max_pacing_rate: told!(max_pacing_rate).filter(is_limited),
-            bytes_acked: told!(bytes_acked),
-            bytes_received: told!(bytes_received),
-            segs_out: told!(segs_out),
-            segs_in: told!(segs_in),
-            notsent_bytes: told!(notsent_bytes),
-            data_segs_out: told!(data_segs_out),
-            delivery_rate: told!(delivery_rate),
+            pacing_rate: field!(pacing_rate).filter(is_limited),
+            max_pacing_rate: field!(max_pacing_rate).filter(is_limited),
+            bytes_acked: field!(bytes_acked),
+            bytes_received: field!(bytes_received),
+            segs_out: field!(segs_out),
+            segs_in: field!(segs_in),
+            notsent_bytes: field!(notsent_bytes),
+            data_segs_out: field!(data_segs_out),
+            delivery_rate: field!(delivery_rate),
             delivery_rate_app_limited: raw.flags & 1 != 0,
-            busy_us: told!(busy_time),
-            rwnd_limited_us: told!(rwnd_limited),
-            sndbuf_limited_us: told!(sndbuf_limited),
-            delivered: told!(delivered),
-            delivered_ce: told!(delivered_ce),
-            bytes_sent: told!(bytes_sent),
-            bytes_retrans: told!(bytes_retrans),
-            dsack_dups: told!(dsack_dups),
-            reord_seen: told!(reord_seen),
-            rcv_ooopack: told!(rcv_ooopack),
-            snd_wnd: told!(snd_wnd),
-            rcv_wnd: told!(rcv_wnd),
-            rehash: told!(rehash),
-            total_rto: told!(total_rto),
-            total_rto_time_ms: told!(total_rto_time),
+            busy_us: field!(busy_time),
+            rwnd_limited_us: field!(rwnd_limited),
+            sndbuf_limited_us: field!(sndbuf_limited),
+            delivered: field!(delivered),
+            delivered_ce: field!(delivered_ce),
+            bytes_sent: field!(bytes_sent),
+            bytes_retrans: field!(bytes_retrans),
+            dsack_dups: field!(dsack_dups),
+            reord_seen: field!(reord_seen),
+            rcv_ooopack: field!(rcv_ooopack),
+            snd_wnd: field!(snd_wnd),
+            rcv_wnd: field!(rcv_wnd),
+            rehash: field!(rehash),
+            total_rto: field!(total_rto),
+            total_rto_time_ms: field!(total_rto_time),
         }
     }
 
-    /// Payload bytes known to have arrived, in order or not: those acknowledged, and
-    /// the segments beyond that the receiver has told of (SACK). `delivered` counts
-    /// segments of any size: taken for full ones, a program that writes 100 Mbit/s in
-    /// short ones would seem to send 150.
+    /// Payload bytes known to have arrived, in order or not: acknowledged bytes plus
+    /// SACKed segments. `delivered` counts segments of any size: multiplied by the
+    /// MSS it would overstate the rate of a program that writes short segments, for
+    /// instance 150 Mbit/s instead of 100.
     #[must_use]
     pub fn delivered_bytes(&self) -> u64 {
         let beyond = u64::from(self.sacked) * u64::from(self.snd_mss);
         self.bytes_acked.unwrap_or(0) + beyond
     }
 
-    /// Segments in the network by the kernel's own count:
-    /// unacked - (sacked + lost) + retrans (RFC 6675's pipe).
+    /// Segments in flight as the kernel counts them:
     #[must_use]
     pub fn in_flight_segments(&self) -> u32 {
         self.unacked
@@ -296,16 +295,16 @@ impl TcpInfo {
     }
 }
 
-/// A socket's memory by the kernel's accounting (`SO_MEMINFO`, Linux 4.12), in bytes.
+/// Memory of a socket (`SO_MEMINFO`, Linux 4.12), bytes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct MemInfo {
-    /// Received and not yet read, with the kernel's overhead.
+    /// Received and not read yet, including overhead.
     pub receive_used: u32,
-    /// The receive buffer's size, of which the window is a share.
+    /// Size of the receive buffer, part of which is advertised as window.
     pub receive_buffer: u32,
-    /// Written and not yet acknowledged, with the kernel's overhead.
+    /// Written and not acknowledged yet, including overhead.
     pub send_used: u32,
-    /// The send buffer's size.
+    /// Size of the send buffer.
     pub send_buffer: u32,
 }
 
@@ -313,7 +312,7 @@ impl MemInfo {
     /// Reads a socket.
     ///
     /// # Errors
-    /// What `getsockopt` answered: the kernel is older than 4.12, or the socket closed.
+    /// The error of `getsockopt`: the kernel is older than 4.12, or the socket is closed.
     pub fn of(socket: &impl AsFd) -> io::Result<Self> {
         let mut words = [0u32; 9];
         // SAFETY: an array of integers takes any bytes the kernel writes.
@@ -324,54 +323,54 @@ impl MemInfo {
         Ok(Self::from_words(words))
     }
 
-    /// `SK_MEMINFO_RMEM_ALLOC`, `RCVBUF`, `WMEM_ALLOC`, `SNDBUF` come first of nine.
+    /// The first four of nine words: `SK_MEMINFO_RMEM_ALLOC`, `RCVBUF`, `WMEM_ALLOC`, `SNDBUF`.
     pub(crate) fn from_words(words: [u32; 9]) -> Self {
         let [receive_used, receive_buffer, send_used, send_buffer, ..] = words;
         MemInfo { receive_used, receive_buffer, send_used, send_buffer }
     }
 }
 
-/// A congestion control that could not be used.
+/// Why a congestion control cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum CongestionError {
-    /// The kernel has none of that name.
+    /// The kernel does not have it.
     #[error(
-        "this kernel has no congestion control '{name}'; it has {available}; try: modprobe tcp_{name}"
+        "congestion control '{name}' is not available (available: {available}); try: modprobe tcp_{name}"
     )]
     Unknown {
-        /// The name asked for.
+        /// The name.
         name: String,
         /// What `/proc/sys/net/ipv4/tcp_available_congestion_control` lists.
         available: String,
     },
-    /// It exists, but an ordinary user may not choose it.
+    /// It exists, but requires privileges.
     #[error(
-        "congestion control '{name}' needs privileges; run as root, or add it to net.ipv4.tcp_allowed_congestion_control"
+        "congestion control '{name}' requires privileges; run as root, or add it to net.ipv4.tcp_allowed_congestion_control"
     )]
     Forbidden {
-        /// The name asked for.
+        /// The name.
         name: String,
     },
-    /// Anything else `setsockopt` answered.
+    /// Any other error of `setsockopt`.
     #[error("cannot set congestion control '{name}': {source}")]
     Other {
-        /// The name asked for.
+        /// The name.
         name: String,
-        /// The kernel's answer.
+        /// The system error.
         source: io::Error,
     },
 }
 
-/// Longest name the kernel takes (`TCP_CA_NAME_MAX`), its NUL included.
+/// Maximum length of a name (`TCP_CA_NAME_MAX`), including the NUL.
 const NAME_MAX: usize = 16;
 
-/// Chooses the congestion control of a socket.
+/// Sets the congestion control of a socket.
 ///
 /// # Errors
-/// The kernel has none of that name, or reserves it for root.
+/// The kernel does not have it, or reserves it for root.
 pub fn set_congestion(socket: &impl AsFd, name: &str) -> Result<(), CongestionError> {
     let own = || name.chars().filter(|c| !c.is_control()).take(40).collect::<String>();
-    // A longer name would be cut off by the kernel and could hit another one.
+    // The kernel would truncate a longer name, which could then match another one.
     if name.is_empty() || name.len() >= NAME_MAX || !name.bytes().all(|b| b.is_ascii_graphic()) {
         return Err(CongestionError::Unknown { name: own(), available: available_congestion() });
     }
@@ -399,10 +398,10 @@ pub fn set_congestion(socket: &impl AsFd, name: &str) -> Result<(), CongestionEr
     })
 }
 
-/// The congestion control a socket uses.
+/// The congestion control of a socket.
 ///
 /// # Errors
-/// What `getsockopt` answered.
+/// The error of `getsockopt`.
 pub fn congestion(socket: &impl AsFd) -> io::Result<String> {
     let mut name = [0u8; NAME_MAX];
     // SAFETY: an array of bytes takes whatever the kernel writes.
@@ -412,18 +411,18 @@ pub fn congestion(socket: &impl AsFd) -> io::Result<String> {
     Ok(String::from_utf8_lossy(name).into_owned())
 }
 
-/// The congestion controls of this kernel, as it lists them; modules that are
-/// not loaded are not among them.
+/// The available congestion controls, as the kernel lists them: without modules
+/// that are not loaded.
 #[must_use]
 pub fn available_congestion() -> String {
     fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control")
-        .map_or_else(|_| "a list that cannot be read".to_owned(), |text| text.trim().to_owned())
+        .map_or_else(|_| "unknown".to_owned(), |text| text.trim().to_owned())
 }
 
-/// Fills `value` from `getsockopt` and returns how many of its bytes the kernel wrote.
+/// Fills `value` by `getsockopt` and returns the number of bytes that the kernel wrote.
 ///
 /// # Safety
-/// Every pattern of bytes must be a valid `T`.
+/// Every bit pattern must be a valid `T`.
 pub(crate) unsafe fn get<T>(
     socket: &impl AsFd,
     level: libc::c_int,
@@ -448,6 +447,10 @@ pub(crate) unsafe fn get<T>(
         Err(io::Error::last_os_error())
     }
 }
+
+mod sample;
+
+pub use sample::{receiver_sample, sender_sample};
 
 #[cfg(test)]
 mod tests;

@@ -1,23 +1,24 @@
-//! The terminal we were started on, set to give keys one at a time, and set back.
+//! Raw mode of the terminal, and its restoration.
 
+use crate::lock::lock;
 use crate::sys;
 use std::io;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
-/// Settings as they were, while ours hold; of the process, since the terminal is.
+/// Original settings while raw mode is on; per process, as the terminal is.
 static BEFORE: Mutex<Option<libc::termios>> = Mutex::new(None);
 
-/// Keys come at once and are not echoed, for as long as this lives (termios(3)).
-/// Ctrl-C still raises SIGINT; Ctrl-Z is a key.
+/// Unbuffered keyboard input without echo, for as long as this exists
+/// (termios(3)). Ctrl-C still raises SIGINT; Ctrl-Z is a key.
 #[derive(Debug)]
-pub struct Keys(());
+pub struct RawMode(());
 
-impl Keys {
-    /// Sets standard input so.
+impl RawMode {
+    /// Switches standard input to raw mode.
     ///
     /// # Errors
-    /// The system's own: it is no terminal.
-    pub fn listen() -> io::Result<Self> {
+    /// The system error: standard input is not a terminal.
+    pub fn enable() -> io::Result<Self> {
         // SAFETY: the structure lives across the call, which fills it.
         let before = unsafe {
             let mut before: libc::termios = std::mem::zeroed();
@@ -26,20 +27,20 @@ impl Keys {
         };
         let mut ours = before;
         ours.c_lflag &= !(libc::ICANON | libc::ECHO);
-        // A read gives what is there, a byte at least.
+        // A read returns what is available, at least one byte.
         ours.c_cc[libc::VMIN] = 1;
         ours.c_cc[libc::VTIME] = 0;
-        // 0 is _POSIX_VDISABLE: a stopped program would leave the terminal as it is.
+        // 0 is _POSIX_VDISABLE: a stopped program would leave the terminal in raw mode.
         ours.c_cc[libc::VSUSP] = 0;
-        *BEFORE.lock().unwrap_or_else(PoisonError::into_inner) = Some(before);
+        *lock(&BEFORE) = Some(before);
         set(&ours)?;
-        Ok(Keys(()))
+        Ok(RawMode(()))
     }
 
-    /// What was typed, once standard input is readable; zero bytes where it has closed.
+    /// Reads keys, once standard input is readable; zero bytes if it was closed.
     ///
     /// # Errors
-    /// The system's own.
+    /// The system error.
     pub fn read(&self, bytes: &mut [u8]) -> io::Result<usize> {
         // SAFETY: the pointer and length are the slice's.
         sys::retry(|| unsafe {
@@ -48,16 +49,16 @@ impl Keys {
     }
 }
 
-impl Drop for Keys {
+impl Drop for RawMode {
     fn drop(&mut self) {
         restore();
     }
 }
 
-/// Sets the terminal back, from whatever thread is about to end the process.
+/// Restores the terminal, from any thread that is about to end the process.
 pub fn restore() {
-    if let Some(before) = BEFORE.lock().unwrap_or_else(PoisonError::into_inner).take() {
-        // There is nobody left to tell.
+    if let Some(before) = lock(&BEFORE).take() {
+        // There is nobody to report an error to.
         let _ = set(&before);
     }
 }

@@ -1,9 +1,9 @@
 //! TUN devices with segmentation offload.
 //!
-//! A TUN device is a network card whose wire is a file: what the kernel sends
-//! is read, what is written the kernel receives. With a `virtio_net` header
-//! before each packet the kernel hands over trains of up to 64 KiB that stand
-//! for many packets, and takes such trains back (linux/if_tun.h,
+//! A TUN device is a network interface whose far end is a file: packets that the
+//! kernel sends are read from it, packets written to it are received. With a
+//! `virtio_net` header before each packet the kernel passes trains of up to
+//! 64 KiB that stand for many packets, and accepts such trains (linux/if_tun.h,
 //! `Documentation/networking/tuntap.rst`).
 
 use crate::sys;
@@ -18,39 +18,39 @@ pub const VNET_HEADER: usize = 10;
 /// The longest read: one header and one IP packet.
 pub const MAX_READ: usize = VNET_HEADER + 65_535;
 
-/// One TUN device. It is made in the calling thread's network namespace and
-/// goes with the last copy of its file.
+/// A TUN device, created in the calling thread's network namespace. It exists
+/// until the last copy of its file is closed.
 #[derive(Debug)]
 pub struct Tun {
     file: File,
 }
 
-/// Why a TUN device cannot be had.
+/// Why a TUN device cannot be created.
 #[derive(Debug, thiserror::Error)]
 pub enum TunError {
-    /// There is no device node.
+    /// The device node is missing.
     #[error(
-        "/dev/net/tun does not exist: load the tun module (modprobe tun), or give the container that device"
+        "/dev/net/tun does not exist: load the tun module (modprobe tun), or pass the device to the container"
     )]
-    Missing,
-    /// The node is there and may not be opened.
+    NoDevice,
+    /// No permission to open the device node.
     #[error(
-        "/dev/net/tun may not be opened: run as root, or let users open it (chmod 0666 /dev/net/tun)"
+        "no permission to open /dev/net/tun: run as root, or allow users to open it (chmod 0666 /dev/net/tun)"
     )]
-    Closed,
+    NotPermitted,
     /// Anything else.
-    #[error("cannot make a TUN device ({step}): {source}")]
+    #[error("cannot create a TUN device ({step}): {source}")]
     Other {
         /// The step that failed.
         step: &'static str,
-        /// What the system said.
+        /// The system error.
         source: io::Error,
     },
 }
 
 impl Tun {
-    /// Makes the device `name` (at most 15 bytes). A `%d` in it becomes the
-    /// lowest number that makes it unused; [`Tun::name`] tells which.
+    /// Creates the device `name` (at most 15 bytes). `%d` is replaced by the lowest
+    /// unused number; see [`Tun::name`].
     ///
     /// # Errors
     /// [`TunError`], with the remedy where there is one.
@@ -61,8 +61,8 @@ impl Tun {
             .custom_flags(libc::O_NONBLOCK | libc::O_CLOEXEC)
             .open("/dev/net/tun")
             .map_err(|source| match source.kind() {
-                io::ErrorKind::NotFound => TunError::Missing,
-                io::ErrorKind::PermissionDenied => TunError::Closed,
+                io::ErrorKind::NotFound => TunError::NoDevice,
+                io::ErrorKind::PermissionDenied => TunError::NotPermitted,
                 _ => TunError::Other { step: "opening /dev/net/tun", source },
             })?;
         let other = |step| move |source| TunError::Other { step, source };
@@ -76,7 +76,7 @@ impl Tun {
         request.ifr_ifru.ifru_flags = libc::c_short::try_from(flags).unwrap_or_default();
         // SAFETY: TUNSETIFF reads and writes one `struct ifreq`, which lives across the call.
         sys::check(unsafe { libc::ioctl(file.as_raw_fd(), libc::TUNSETIFF, &raw mut request) })
-            .map_err(other("naming it"))?;
+            .map_err(other("TUNSETIFF"))?;
 
         let tcp = libc::TUN_F_CSUM | libc::TUN_F_TSO4 | libc::TUN_F_TSO6 | libc::TUN_F_TSO_ECN;
         let udp = libc::TUN_F_USO4 | libc::TUN_F_USO6;
@@ -86,8 +86,8 @@ impl Tun {
                 libc::ioctl(file.as_raw_fd(), libc::TUNSETOFFLOAD, libc::c_ulong::from(features))
             })
         };
-        // UDP segmentation came with kernel 6.2; before it the kernel cuts
-        // datagrams itself and each is read singly.
+        // UDP segmentation offload requires Linux 6.2; before, each datagram is read
+        // singly.
         offload(tcp | udp).or_else(|_| offload(tcp)).map_err(other("segmentation offload"))?;
         Ok(Tun { file })
     }
@@ -95,7 +95,7 @@ impl Tun {
     /// The device's name.
     ///
     /// # Errors
-    /// The system's own.
+    /// The system error.
     pub fn name(&self) -> io::Result<String> {
         // SAFETY: a `struct ifreq` of zeros is a valid one.
         let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
@@ -108,10 +108,10 @@ impl Tun {
         String::from_utf8(name).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
     }
 
-    /// Reads what the kernel sends next: header and packet.
+    /// Reads the next packet that the kernel sends, with its header.
     ///
     /// # Errors
-    /// `WouldBlock` where nothing waits; otherwise the system's own.
+    /// `WouldBlock` if there is none; otherwise the system error.
     pub fn receive(&self, buffer: &mut [u8]) -> io::Result<usize> {
         // SAFETY: the buffer is valid for its length.
         sys::retry(|| unsafe {
@@ -119,10 +119,10 @@ impl Tun {
         })
     }
 
-    /// Hands the kernel a packet: header and packet, in pieces.
+    /// Passes a packet with its header to the kernel, in pieces.
     ///
     /// # Errors
-    /// The system's own: the packet was not taken.
+    /// The system error; the packet was dropped.
     pub fn send(&self, pieces: &[IoSlice<'_>]) -> io::Result<usize> {
         let count = libc::c_int::try_from(pieces.len()).unwrap_or(libc::c_int::MAX);
         // SAFETY: IoSlice has the layout of `struct iovec` and its pieces are valid.

@@ -1,5 +1,5 @@
-//! Datagrams in trains: one call hands the kernel many, or takes many (udp(7),
-//! `UDP_SEGMENT`, `UDP_GRO`; sendmmsg(2), recvmmsg(2)).
+//! Batches of datagrams: many per system call (udp(7), `UDP_SEGMENT`, `UDP_GRO`;
+//! sendmmsg(2), recvmmsg(2)).
 
 use crate::sys;
 use std::io;
@@ -7,14 +7,14 @@ use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd};
 use std::ptr;
 
-/// Most datagrams the kernel takes in one call (`UDP_MAX_SEGMENTS` before 6.9).
+/// Maximum number of datagrams per GSO buffer (`UDP_MAX_SEGMENTS` before 6.9).
 pub const MOST_SEGMENTS: usize = 64;
 
-/// Lets every write to a socket be cut into datagrams of `bytes` each; the
-/// last of a write may be shorter.
+/// Enables segmentation offload: every write is split into datagrams of `bytes`
+/// each; the last one may be shorter.
 ///
 /// # Errors
-/// The system's own: kernels before 4.18 have no such thing.
+/// The system error; requires Linux 4.18.
 pub fn segment(socket: &impl AsFd, bytes: u16) -> io::Result<()> {
     sys::set_option(socket, libc::SOL_UDP, libc::UDP_SEGMENT, &libc::c_int::from(bytes))
 }
@@ -25,31 +25,30 @@ pub fn is_full(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::ENOBUFS | libc::EAGAIN))
 }
 
-/// Lets a socket take trains of datagrams whole, as they came, where the
-/// network hands over trains.
+/// Enables receive offload: trains of datagrams are received whole where the
+/// network delivers trains.
 ///
 /// # Errors
-/// The system's own: kernels before 5.0 have no such thing.
+/// The system error; requires Linux 5.0.
 pub fn coalesce(socket: &impl AsFd) -> io::Result<()> {
     sys::set_option(socket, libc::SOL_UDP, libc::UDP_GRO, &(1 as libc::c_int))
 }
 
-/// Most datagrams of one [`send_each`].
-const MOST_AT_ONCE: usize = 64;
+/// Maximum number of datagrams per [`send_each`].
+const MAX_BATCH: usize = 64;
 
-/// Hands over `train`, datagrams of `bytes` each, one by one in the kernel but
-/// in one call: where [`segment`] does not work. Tells how many bytes went;
-/// at most 64 datagrams go at a time.
+/// Sends `train` as single datagrams of `bytes` each, in one system call: for
+/// sockets where [`segment`] is not available. Returns the number of bytes sent,
+/// at most those of 64 datagrams.
 ///
 /// # Errors
-/// The system's own for the first datagram; that of a later one is told by the
-/// next call.
+/// The system error of the first datagram; the next call returns that of a later
+/// one.
 pub fn send_each(socket: &impl AsFd, train: &[u8], bytes: usize) -> io::Result<usize> {
     // SAFETY: both are plain structures for which all zeros is a value.
-    let mut vectors: [libc::iovec; MOST_AT_ONCE] = unsafe { MaybeUninit::zeroed().assume_init() };
+    let mut vectors: [libc::iovec; MAX_BATCH] = unsafe { MaybeUninit::zeroed().assume_init() };
     // SAFETY: as above.
-    let mut messages: [libc::mmsghdr; MOST_AT_ONCE] =
-        unsafe { MaybeUninit::zeroed().assume_init() };
+    let mut messages: [libc::mmsghdr; MAX_BATCH] = unsafe { MaybeUninit::zeroed().assume_init() };
     let mut count: libc::c_uint = 0;
     let datagrams = train.chunks(bytes.max(1));
     for ((vector, message), datagram) in vectors.iter_mut().zip(&mut messages).zip(datagrams) {
@@ -67,27 +66,27 @@ pub fn send_each(socket: &impl AsFd, train: &[u8], bytes: usize) -> io::Result<u
     Ok(messages.iter().take(sent).map(|message| message.msg_len as usize).sum())
 }
 
-/// Room for datagrams that arrive, taken many at a time.
+/// Buffers for receiving many datagrams per call.
 #[derive(Debug)]
 pub struct Inbox {
-    room: Vec<u8>,
-    /// Bytes for one message: a datagram, or a train of them.
-    each: usize,
-    /// What came into each slot: its bytes, and those of one datagram in it.
-    came: Vec<(usize, usize)>,
-    /// Messages to ask for next, by the length of the last ones.
-    ask: usize,
+    buffer: Vec<u8>,
+    /// Bytes per message: a datagram, or a train of them.
+    slot_bytes: usize,
+    /// For each slot the bytes received, and the size of one datagram in it.
+    received: Vec<(usize, usize)>,
+    /// Number of messages to ask for next, by the length of the last ones.
+    next_slots: usize,
 }
 
-/// Most messages of one [`Inbox::receive`].
-const MOST_SLOTS: usize = 32;
+/// Maximum number of messages per [`Inbox::receive`].
+const MAX_SLOTS: usize = 32;
 
-/// Bytes taken at a time where long messages come: so much is still in the core's
-/// cache when it is read. Eight trains of 64 kB were not, and the receiver lost
-/// what two let it keep up with.
-const CACHED: usize = 131_072;
+/// Bytes to receive per call if messages are long: few enough to be in the core's
+/// cache when they are read. With eight trains of 64 kB they were not, and the
+/// receiver lost datagrams; with two it kept up.
+const CACHED_BYTES: usize = 131_072;
 
-/// Space for the one control message asked for: the size of a train's datagrams.
+/// Buffer for one control message: the size of a train's datagrams.
 #[repr(C)]
 union Control {
     space: [u8; 32],
@@ -95,32 +94,37 @@ union Control {
 }
 
 impl Inbox {
-    /// Room for `slots` messages (1 to 32) of `each` bytes; longer ones are cut.
+    /// Buffers for `slots` messages (1 to 32) of `slot_bytes`; longer ones are truncated.
     #[must_use]
-    pub fn new(slots: usize, each: usize) -> Self {
-        let slots = slots.clamp(1, MOST_SLOTS);
-        Inbox { room: vec![0; slots * each], each, came: Vec::with_capacity(slots), ask: slots }
+    pub fn new(slots: usize, slot_bytes: usize) -> Self {
+        let slots = slots.clamp(1, MAX_SLOTS);
+        Inbox {
+            buffer: vec![0; slots * slot_bytes],
+            slot_bytes,
+            received: Vec::with_capacity(slots),
+            next_slots: slots,
+        }
     }
 
-    /// Waits for the first message and takes what else is there; tells how
-    /// many. Each is then to be had from [`Inbox::message`].
+    /// Waits for the first message and receives all that are available. Returns their
+    /// number; each is then available from [`Inbox::message`].
     ///
     /// # Errors
-    /// The system's own: `WouldBlock` where nothing came within the socket's
-    /// timeout, `ConnectionRefused` where a datagram sent earlier found nobody.
+    /// The system error: `WouldBlock` if nothing arrived within the socket's timeout,
+    /// `ConnectionRefused` if an earlier datagram met a closed port.
     pub fn receive(&mut self, socket: &impl AsFd) -> io::Result<usize> {
-        self.came.clear();
+        self.received.clear();
         // SAFETY: plain structures for which all zeros is a value.
-        let mut vectors: [libc::iovec; MOST_SLOTS] = unsafe { MaybeUninit::zeroed().assume_init() };
+        let mut vectors: [libc::iovec; MAX_SLOTS] = unsafe { MaybeUninit::zeroed().assume_init() };
         // SAFETY: as above.
-        let mut messages: [libc::mmsghdr; MOST_SLOTS] =
+        let mut messages: [libc::mmsghdr; MAX_SLOTS] =
             unsafe { MaybeUninit::zeroed().assume_init() };
-        let mut controls = [const { Control { space: [0; 32] } }; MOST_SLOTS];
+        let mut controls = [const { Control { space: [0; 32] } }; MAX_SLOTS];
         let mut count: libc::c_uint = 0;
         for (((slot, vector), message), control) in self
-            .room
-            .chunks_exact_mut(self.each.max(1))
-            .take(self.ask)
+            .buffer
+            .chunks_exact_mut(self.slot_bytes.max(1))
+            .take(self.next_slots)
             .zip(&mut vectors)
             .zip(&mut messages)
             .zip(&mut controls)
@@ -137,28 +141,28 @@ impl Inbox {
         let flags = libc::MSG_WAITFORONE;
         // SAFETY: `count` messages are filled, each with a vector into a slot
         // of its own and a control of its own; all outlive the call.
-        let came = unsafe {
+        let count = unsafe {
             libc::recvmmsg(fd, messages.as_mut_ptr(), count, flags as _, ptr::null_mut())
         };
-        let came = usize::try_from(came).map_err(|_| io::Error::last_os_error())?;
-        for message in messages.iter().take(came) {
-            let bytes = (message.msg_len as usize).min(self.each);
-            // A message without a size is one datagram.
+        let count = usize::try_from(count).map_err(|_| io::Error::last_os_error())?;
+        for message in messages.iter().take(count) {
+            let bytes = (message.msg_len as usize).min(self.slot_bytes);
+            // Without a size, the message is one datagram.
             let datagram = segment_size(&message.msg_hdr).unwrap_or(bytes);
-            self.came.push((bytes, datagram.max(1)));
+            self.received.push((bytes, datagram.max(1)));
         }
-        let longest = self.came.iter().map(|(bytes, _)| *bytes).max().unwrap_or(0).max(1);
-        self.ask = (CACHED / longest).clamp(2, MOST_SLOTS);
-        Ok(came)
+        let longest = self.received.iter().map(|(bytes, _)| *bytes).max().unwrap_or(0).max(1);
+        self.next_slots = (CACHED_BYTES / longest).clamp(2, MAX_SLOTS);
+        Ok(count)
     }
 
     /// The datagrams of message `index` of the last [`Inbox::receive`].
     pub fn message(&self, index: usize) -> impl Iterator<Item = &[u8]> {
-        let (bytes, datagram) = self.came.get(index).copied().unwrap_or((0, 1));
-        let at = index * self.each;
-        // An empty datagram is one too.
-        let empty = (bytes == 0 && index < self.came.len()).then_some(&[][..]);
-        self.room[at.min(self.room.len())..][..bytes].chunks(datagram).chain(empty)
+        let (bytes, datagram) = self.received.get(index).copied().unwrap_or((0, 1));
+        let at = index * self.slot_bytes;
+        // An empty datagram counts, too.
+        let empty = (bytes == 0 && index < self.received.len()).then_some(&[][..]);
+        self.buffer[at.min(self.buffer.len())..][..bytes].chunks(datagram).chain(empty)
     }
 }
 
@@ -197,8 +201,8 @@ mod tests {
     fn take(socket: &UdpSocket, inbox: &mut Inbox, datagrams: usize) -> Vec<Vec<u8>> {
         let mut all = Vec::new();
         while all.len() < datagrams {
-            let came = inbox.receive(socket).unwrap();
-            for index in 0..came {
+            let count = inbox.receive(socket).unwrap();
+            for index in 0..count {
                 all.extend(inbox.message(index).map(<[u8]>::to_vec));
             }
         }
@@ -215,25 +219,25 @@ mod tests {
             }
             let mut inbox = Inbox::new(4, 65_536);
             assert_eq!(send_each(&from, &train, 30).unwrap(), 100);
-            let came = take(&to, &mut inbox, 4);
+            let arrived = take(&to, &mut inbox, 4);
             let expected: Vec<Vec<u8>> = train.chunks(30).map(<[u8]>::to_vec).collect();
-            assert_eq!(came, expected);
+            assert_eq!(arrived, expected);
         }
         segment(&from, 30).unwrap();
         assert_eq!(from.send(&train).unwrap(), 100);
         let mut inbox = Inbox::new(2, 65_536);
-        let came = take(&to, &mut inbox, 4);
-        assert_eq!(came.iter().map(Vec::len).collect::<Vec<_>>(), [30, 30, 30, 10]);
-        assert_eq!(came.concat(), train);
+        let arrived = take(&to, &mut inbox, 4);
+        assert_eq!(arrived.iter().map(Vec::len).collect::<Vec<_>>(), [30, 30, 30, 10]);
+        assert_eq!(arrived.concat(), train);
     }
 
     #[test]
-    fn few_long_messages_are_taken_at_a_time() {
+    fn few_long_messages_are_received_at_a_time() {
         let (from, to) = pair();
-        let mut inbox = Inbox::new(MOST_SLOTS, 65_536);
-        for (bytes, ask) in [(60_000, 2), (100, MOST_SLOTS), (16_384, 8)] {
+        let mut inbox = Inbox::new(MAX_SLOTS, 65_536);
+        for (bytes, next_slots) in [(60_000, 2), (100, MAX_SLOTS), (16_384, 8)] {
             from.send(&vec![0; bytes]).unwrap();
-            assert_eq!((inbox.receive(&to).unwrap(), inbox.ask), (1, ask));
+            assert_eq!((inbox.receive(&to).unwrap(), inbox.next_slots), (1, next_slots));
         }
         for number in 0..20u8 {
             from.send(&[number]).unwrap();
@@ -244,13 +248,13 @@ mod tests {
     }
 
     #[test]
-    fn nothing_and_too_much_are_told() {
+    fn timeouts_and_truncation_are_reported() {
         let (from, to) = pair();
         let mut inbox = Inbox::new(0, 8);
         from.send(&[]).unwrap();
         assert_eq!(take(&to, &mut inbox, 1), [Vec::<u8>::new()]);
         from.send(&[7; 100]).unwrap();
-        assert_eq!(take(&to, &mut inbox, 1), [vec![7; 8]], "cut to the room there is");
+        assert_eq!(take(&to, &mut inbox, 1), [vec![7; 8]], "cut to the buffer there is");
         to.set_read_timeout(Some(Duration::from_millis(1))).unwrap();
         let error = inbox.receive(&to).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::WouldBlock);

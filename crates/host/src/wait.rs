@@ -1,4 +1,4 @@
-//! Waiting with nanosecond deadlines, and waking who waits.
+//! Waiting for files with nanosecond timeouts, and waking up waiting threads.
 
 use crate::sys;
 use std::io;
@@ -6,11 +6,11 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// Waits until one of the files is readable or `timeout` has passed
-/// (`None`: for as long as it takes). Tells which are readable.
+/// Waits until one of the files is readable or `timeout` has passed (`None`:
+/// without limit). Returns which are readable.
 ///
 /// # Errors
-/// The system's own; an interruption by a signal counts as nothing readable.
+/// The system error; after an interruption by a signal none is readable.
 pub fn readable<const N: usize>(
     files: [BorrowedFd<'_>; N],
     timeout: Option<Duration>,
@@ -37,46 +37,43 @@ fn timespec(time: Duration) -> libc::timespec {
     }
 }
 
-/// Events that one call reports at most.
-const MOST_EVENTS: usize = 1024;
+/// Maximum number of events per call.
+const MAX_EVENTS: usize = 1024;
 
-/// Waits for any of many files. What it costs does not depend on how many are
-/// quiet (epoll(7)).
+/// Waits for any of many files, at a cost independent of the number of idle ones
+/// (epoll(7)).
 #[derive(Debug)]
 pub struct Poller {
     epoll: OwnedFd,
-    /// Room for what one call reports; the kernel takes turns among the rest.
+    /// Buffer for the events of one call; the kernel rotates among the rest.
     events: Vec<libc::epoll_event>,
-    /// `epoll_pwait2` came with Linux 5.11.
-    knows_nanoseconds: bool,
+    /// Whether `epoll_pwait2` is available (Linux 5.11).
+    has_pwait2: bool,
 }
 
 impl Poller {
-    /// One that waits for nothing yet.
+    /// A poller without files.
     ///
     /// # Errors
-    /// The system's own where it is out of descriptors.
+    /// The system error if descriptors have run out.
     pub fn new() -> io::Result<Self> {
         // SAFETY: plain flags.
         let raw = sys::check(unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) })?;
         // SAFETY: the descriptor is new and ours.
         let epoll = unsafe { OwnedFd::from_raw_fd(raw) };
-        Ok(Poller { epoll, events: Vec::new(), knows_nanoseconds: true })
+        Ok(Poller { epoll, events: Vec::new(), has_pwait2: true })
     }
 
-    /// Waits for `file` too, and calls it `token`. It is forgotten once its
-    /// last descriptor is closed.
+    /// Adds `file` as `token`. It is removed when its last descriptor is closed.
     ///
     /// # Errors
-    /// `AlreadyExists` where it waits for that descriptor already;
-    /// `PermissionDenied` for a file that is always ready, such as one on a
-    /// disk; otherwise the system's own.
+    /// `AlreadyExists` if that descriptor was added already; `PermissionDenied` for a
+    /// file that is always ready, such as a regular one; otherwise the system error.
     pub fn add(&mut self, file: &impl AsFd, token: usize) -> io::Result<()> {
         self.add_for(libc::EPOLLIN, file, token)
     }
 
-    /// The same for a socket that is connecting: it is ready once it has
-    /// connected or failed to.
+    /// Adds a connecting socket: it is ready once it has connected or failed.
     ///
     /// # Errors
     /// As [`Poller::add`].
@@ -84,25 +81,37 @@ impl Poller {
         self.add_for(libc::EPOLLOUT, file, token)
     }
 
+    /// Removes `file`.
+    ///
+    /// # Errors
+    /// `NotFound` if it was not added; otherwise the system error.
+    pub fn remove(&mut self, file: &impl AsFd) -> io::Result<()> {
+        let (epoll, file) = (self.epoll.as_raw_fd(), file.as_fd().as_raw_fd());
+        // SAFETY: both descriptors are open; this operation reads no event.
+        sys::check(unsafe {
+            libc::epoll_ctl(epoll, libc::EPOLL_CTL_DEL, file, std::ptr::null_mut())
+        })
+        .map(drop)
+    }
+
     fn add_for(&mut self, what: libc::c_int, file: &impl AsFd, token: usize) -> io::Result<()> {
         let mut event = libc::epoll_event { events: what.cast_unsigned(), u64: token as u64 };
         let (epoll, file) = (self.epoll.as_raw_fd(), file.as_fd().as_raw_fd());
         // SAFETY: both descriptors are open and the event lives across the call.
         sys::check(unsafe { libc::epoll_ctl(epoll, libc::EPOLL_CTL_ADD, file, &raw mut event) })?;
-        // Files come and go; what one call does not report the next one does.
-        if self.events.len() < MOST_EVENTS {
+        // Events that do not fit are reported by the next call.
+        if self.events.len() < MAX_EVENTS {
             self.events.push(libc::epoll_event { events: 0, u64: 0 });
         }
         Ok(())
     }
 
-    /// Waits until a file is readable, has failed or was hung up on, or
-    /// `timeout` has passed (`None`: for as long as it takes), and puts the
-    /// tokens of those that are into `ready`. A file that is left unread is
-    /// told again.
+    /// Waits until a file is readable, has failed or was closed by its peer, or
+    /// `timeout` has passed (`None`: without limit), and puts the tokens of ready
+    /// files into `ready`. Level-triggered: an unread file is reported again.
     ///
     /// # Errors
-    /// The system's own; an interruption by a signal counts as none ready.
+    /// The system error; after an interruption by a signal none is ready.
     pub fn wait(&mut self, timeout: Option<Duration>, ready: &mut Vec<usize>) -> io::Result<()> {
         ready.clear();
         let count = match self.poll(timeout) {
@@ -110,39 +119,39 @@ impl Poller {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => 0,
             Err(error) => return Err(error),
         };
-        let told = self.events.iter().take(count);
-        ready.extend(told.map(|event| usize::try_from(event.u64).unwrap_or_default()));
+        let reported = self.events.iter().take(count);
+        ready.extend(reported.map(|event| usize::try_from(event.u64).unwrap_or_default()));
         Ok(())
     }
 
     fn poll(&mut self, timeout: Option<Duration>) -> io::Result<usize> {
         if self.events.is_empty() {
-            // The kernel insists on room for one.
+            // The kernel requires space for at least one event.
             self.events.push(libc::epoll_event { events: 0, u64: 0 });
         }
-        if self.knows_nanoseconds {
+        if self.has_pwait2 {
             match self.poll_precisely(timeout) {
-                // Older kernels and some containers' filters.
+                // Older kernels and seccomp filters of some containers.
                 Err(error) if matches!(error.raw_os_error(), Some(libc::ENOSYS | libc::EPERM)) => {
-                    self.knows_nanoseconds = false;
+                    self.has_pwait2 = false;
                 }
                 result => return result,
             }
         }
-        self.poll_as_a_file(timeout)
+        self.poll_epoll_file(timeout)
     }
 
     fn poll_precisely(&mut self, timeout: Option<Duration>) -> io::Result<usize> {
         let time = timeout.map(timespec);
         let time = time.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
-        // SAFETY: the list has the room it is said to have, `time` is null or
-        // points to a live timespec, and no signals are named.
+        // SAFETY: the list has the capacity passed, `time` is null or points to a live
+        // timespec, and there is no signal mask.
         let result = unsafe {
             libc::syscall(
                 libc::SYS_epoll_pwait2,
                 self.epoll.as_raw_fd(),
                 self.events.as_mut_ptr(),
-                self.room(),
+                self.capacity(),
                 time,
                 std::ptr::null::<libc::sigset_t>(),
                 0usize,
@@ -151,19 +160,19 @@ impl Poller {
         usize::try_from(result).map_err(|_| io::Error::last_os_error())
     }
 
-    /// An epoll file is itself readable when one of its files is.
-    fn poll_as_a_file(&mut self, timeout: Option<Duration>) -> io::Result<usize> {
+    /// An epoll descriptor is itself readable when one of its files is.
+    fn poll_epoll_file(&mut self, timeout: Option<Duration>) -> io::Result<usize> {
         if timeout != Some(Duration::ZERO) && readable([self.epoll.as_fd()], timeout)? == [false] {
             return Ok(0);
         }
-        let (epoll, room) = (self.epoll.as_raw_fd(), self.room());
-        // SAFETY: the list has the room it is said to have.
+        let (epoll, capacity) = (self.epoll.as_raw_fd(), self.capacity());
+        // SAFETY: the list has the capacity passed.
         let result =
-            sys::check(unsafe { libc::epoll_wait(epoll, self.events.as_mut_ptr(), room, 0) })?;
+            sys::check(unsafe { libc::epoll_wait(epoll, self.events.as_mut_ptr(), capacity, 0) })?;
         Ok(usize::try_from(result).unwrap_or_default())
     }
 
-    fn room(&self) -> libc::c_int {
+    fn capacity(&self) -> libc::c_int {
         libc::c_int::try_from(self.events.len()).unwrap_or(libc::c_int::MAX)
     }
 }
@@ -175,9 +184,8 @@ pub fn precise_timers() {
     unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1, 0, 0, 0) };
 }
 
-/// Asks for the calling thread to be served before ordinary ones: by a
-/// real-time class where the system allows it, else by a nice value. Tells
-/// whether it agreed to either.
+/// Raises the priority of the calling thread: a real-time class if permitted,
+/// otherwise a lower nice value. Returns whether either succeeded.
 #[must_use]
 pub fn raise_priority() -> bool {
     let lowest = libc::sched_param { sched_priority: 1 };
@@ -189,41 +197,41 @@ pub fn raise_priority() -> bool {
     }
 }
 
-/// A bell: once rung it stays readable.
+/// Wakes up threads that wait for it (eventfd(2)); once set it stays readable.
 #[derive(Debug)]
-pub struct Bell {
+pub struct EventFd {
     event: OwnedFd,
-    rung: AtomicBool,
+    is_set: AtomicBool,
 }
 
-impl Bell {
-    /// A bell that has not rung.
+impl EventFd {
+    /// An event that is not set.
     ///
     /// # Errors
-    /// The system's own where it is out of descriptors.
+    /// The system error if descriptors have run out.
     pub fn new() -> io::Result<Self> {
         // SAFETY: plain numbers.
         let raw = sys::check(unsafe { libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK) })?;
         // SAFETY: the descriptor is new and ours.
-        Ok(Bell { event: unsafe { OwnedFd::from_raw_fd(raw) }, rung: AtomicBool::new(false) })
+        Ok(EventFd { event: unsafe { OwnedFd::from_raw_fd(raw) }, is_set: AtomicBool::new(false) })
     }
 
-    /// Rings it.
-    pub fn ring(&self) {
-        self.rung.store(true, Ordering::Relaxed);
+    /// Wakes up all waiting threads.
+    pub fn set(&self) {
+        self.is_set.store(true, Ordering::Relaxed);
         let one = 1u64.to_ne_bytes();
-        // SAFETY: eight valid bytes. A full counter has rung already.
+        // SAFETY: eight valid bytes. If the counter is full it is readable already.
         unsafe { libc::write(self.event.as_raw_fd(), one.as_ptr().cast(), one.len()) };
     }
 
-    /// Whether it has rung, without asking the kernel.
+    /// Whether it was set; makes no system call.
     #[must_use]
-    pub fn has_rung(&self) -> bool {
-        self.rung.load(Ordering::Relaxed)
+    pub fn is_set(&self) -> bool {
+        self.is_set.load(Ordering::Relaxed)
     }
 }
 
-impl AsFd for Bell {
+impl AsFd for EventFd {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.event.as_fd()
     }
@@ -236,31 +244,30 @@ mod tests {
 
     const LONG: Duration = Duration::from_secs(10);
 
-    /// Both ways of waiting, by a system that knows the newer call and by one
-    /// that does not.
+    /// Runs a test with both system calls: the newer one, and the one before it.
     fn each_way(test: impl Fn(Poller)) {
         test(Poller::new().unwrap());
-        test(Poller { knows_nanoseconds: false, ..Poller::new().unwrap() });
+        test(Poller { has_pwait2: false, ..Poller::new().unwrap() });
     }
 
     #[test]
-    fn the_ready_are_told_until_they_are_read() {
+    fn ready_files_are_reported_until_read() {
         each_way(|mut poller| {
-            let bells: Vec<Bell> = (0..100).map(|_| Bell::new().unwrap()).collect();
+            let bells: Vec<EventFd> = (0..100).map(|_| EventFd::new().unwrap()).collect();
             for (token, bell) in bells.iter().enumerate() {
                 poller.add(bell, token).unwrap();
             }
             let mut ready = vec![7];
             poller.wait(Some(Duration::ZERO), &mut ready).unwrap();
             assert_eq!(ready, []);
-            bells[3].ring();
-            bells[70].ring();
+            bells[3].set();
+            bells[70].set();
             for _ in 0..2 {
                 poller.wait(Some(LONG), &mut ready).unwrap();
                 ready.sort_unstable();
                 assert_eq!(ready, [3, 70]);
             }
-            bells.iter().for_each(Bell::ring);
+            bells.iter().for_each(EventFd::set);
             poller.wait(None, &mut ready).unwrap();
             assert_eq!(ready.len(), 100);
         });
@@ -269,12 +276,12 @@ mod tests {
     #[test]
     fn a_closed_file_is_forgotten() {
         each_way(|mut poller| {
-            let (kept, closed) = (Bell::new().unwrap(), Bell::new().unwrap());
+            let (kept, closed) = (EventFd::new().unwrap(), EventFd::new().unwrap());
             poller.add(&kept, 0).unwrap();
             poller.add(&closed, 1).unwrap();
             assert!(poller.add(&kept, 2).is_err());
-            kept.ring();
-            closed.ring();
+            kept.set();
+            closed.set();
             drop(closed);
             let mut ready = Vec::new();
             poller.wait(Some(LONG), &mut ready).unwrap();
@@ -283,10 +290,10 @@ mod tests {
     }
 
     #[test]
-    fn a_timeout_is_never_cut_short() {
+    fn a_timeout_is_never_early() {
         each_way(|mut poller| {
             let mut ready = Vec::new();
-            // Nothing to wait for but time, and a part of a millisecond of that.
+            // Nothing to wait for, and timeouts that are not whole milliseconds.
             for timeout in [1, 300, 1_700].map(Duration::from_micros) {
                 let before = clock::now();
                 poller.wait(Some(timeout), &mut ready).unwrap();

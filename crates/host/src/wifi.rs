@@ -1,4 +1,4 @@
-//! The rate of a Wi-Fi device's link, as its driver tells (nl80211,
+//! Rate of a Wi-Fi link as reported by its driver (nl80211,
 //! include/uapi/linux/nl80211.h; generic netlink, genetlink.h). Needs no
 //! privilege.
 
@@ -7,7 +7,7 @@ use netlink_sys::{Socket, SocketAddr, protocols::NETLINK_GENERIC};
 use std::io;
 use units::BitRate;
 
-/// The controller that knows the numbers of all families (`GENL_ID_CTRL`).
+/// The generic netlink controller, which resolves family names (`GENL_ID_CTRL`).
 const CONTROLLER: u16 = 0x10;
 const GET_FAMILY: u8 = 3;
 const FAMILY_ID: u16 = 1;
@@ -20,26 +20,26 @@ const STATION_SENDS: u16 = 8;
 const RATE: u16 = 1;
 const RATE_32: u16 = 5;
 
-/// `NLM_F_REQUEST`, and `NLM_F_DUMP` for all there are (netlink.h).
+/// `NLM_F_REQUEST` and `NLM_F_DUMP` (netlink.h).
 const REQUEST: u16 = 1;
 const DUMP: u16 = 0x300;
-/// Kinds of netlink's own messages.
+/// Message types of netlink itself.
 const ERROR: u16 = 2;
 const DONE: u16 = 3;
 
-/// Bytes of a netlink header, and of generic netlink's behind it.
+/// Length of a netlink header, and of both headers, bytes.
 const HEADER: usize = 16;
 const BOTH: usize = HEADER + 4;
 
-/// The most messages of an answer; a station has one.
-const MOST: usize = 64;
+/// Maximum number of messages in a response; a station has one.
+const MAX_MESSAGES: usize = 64;
 
-/// The rate at which a Wi-Fi device sends to its access point now, framing
-/// included; about half of it is left for TCP.
+/// Current transmit rate of a Wi-Fi device to its access point, framing included;
+/// about half of it is available to TCP.
 ///
 /// # Errors
-/// `NotFound` where the kernel knows no Wi-Fi, the device is none, or it is not
-/// associated; otherwise the system's own.
+/// `NotFound` if the kernel has no Wi-Fi, the device is not a Wi-Fi device, or it
+/// is not associated; otherwise the system error.
 pub fn sends_at(device: &str) -> io::Result<BitRate> {
     let index = Netlink::open()?.index(device)?;
     let mut socket = Socket::new(NETLINK_GENERIC)?;
@@ -55,8 +55,8 @@ pub fn sends_at(device: &str) -> io::Result<BitRate> {
     rates.max().ok_or_else(|| io::ErrorKind::NotFound.into())
 }
 
-/// The rate that a station's attributes tell, counted in 100 kbit/s.
-fn rate(station: &[u8]) -> Option<BitRate> {
+/// The rate in a station's attributes, which is in units of 100 kbit/s.
+pub(crate) fn rate(station: &[u8]) -> Option<BitRate> {
     let sends = find(find(station, STATION)?, STATION_SENDS)?;
     let wide =
         find(sends, RATE_32).and_then(|value| Some(u32::from_ne_bytes(value.try_into().ok()?)));
@@ -68,7 +68,7 @@ fn rate(station: &[u8]) -> Option<BitRate> {
     Some(BitRate::from_bps(u64::from(units) * 100_000))
 }
 
-/// Asks one thing; gives the attributes of each message of the answer.
+/// Sends a request; returns the attributes of each message of the response.
 fn ask(
     socket: &Socket,
     family: u16,
@@ -86,7 +86,7 @@ fn ask(
     message.extend(attributes);
     socket.send(&message, 0)?;
     let mut answers = Vec::new();
-    while answers.len() < MOST {
+    while answers.len() < MAX_MESSAGES {
         let (received, _) = socket.recv_from_full()?;
         if take(&received, &mut answers)? || flags & DUMP == 0 {
             return Ok(answers);
@@ -95,8 +95,8 @@ fn ask(
     Ok(answers)
 }
 
-/// Takes the messages of one datagram; whether they were the last.
-fn take(mut datagram: &[u8], answers: &mut Vec<Vec<u8>>) -> io::Result<bool> {
+/// Takes the messages of one datagram; returns whether they were the last ones.
+pub(crate) fn take(mut datagram: &[u8], answers: &mut Vec<Vec<u8>>) -> io::Result<bool> {
     while let Some(header) = datagram.get(..HEADER) {
         let length = u32::from_ne_bytes([header[0], header[1], header[2], header[3]]);
         let length = usize::try_from(length).unwrap_or(usize::MAX);
@@ -117,7 +117,7 @@ fn take(mut datagram: &[u8], answers: &mut Vec<Vec<u8>>) -> io::Result<bool> {
     Ok(false)
 }
 
-/// An attribute: length, kind, value, and zeros up to a multiple of four.
+/// An attribute: length, type, value, padded to a multiple of four.
 fn attribute(kind: u16, value: &[u8]) -> Vec<u8> {
     let length = u16::try_from(4 + value.len()).unwrap_or_default();
     let mut bytes = [length.to_ne_bytes(), kind.to_ne_bytes()].concat();
@@ -126,7 +126,7 @@ fn attribute(kind: u16, value: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// The first attribute of a kind. The two highest bits of a kind are flags.
+/// The first attribute of a type. The two highest bits of a type are flags.
 fn find(mut attributes: &[u8], wanted: u16) -> Option<&[u8]> {
     loop {
         let [a, b, c, d] = *attributes.get(..4)?.first_chunk()?;
@@ -143,7 +143,7 @@ fn find(mut attributes: &[u8], wanted: u16) -> Option<&[u8]> {
 mod tests {
     use super::*;
 
-    /// A station that sends at so many units of 100 kbit/s.
+    /// A station with these rates in units of 100 kbit/s.
     fn station(narrow: u16, wide: Option<u32>) -> Vec<u8> {
         let mut rate = attribute(RATE, &narrow.to_ne_bytes());
         rate.extend(wide.map(|wide| attribute(RATE_32, &wide.to_ne_bytes())).unwrap_or_default());
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn any_bytes_are_read() {
+    fn any_bytes_are_parsed_without_a_panic() {
         let whole = station(8_667, Some(1));
         for cut in 0..whole.len() {
             let _ = rate(&whole[..cut]);
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_wifi_has_no_rate() {
+    fn other_devices_have_no_wifi_rate() {
         assert!(sends_at("lo").is_err() && sends_at("no-such-device").is_err());
     }
 }

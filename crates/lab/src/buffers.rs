@@ -1,4 +1,4 @@
-//! Room for packets on their way.
+//! Buffers for packets in flight.
 
 use host::memory::Region;
 use host::tun::MAX_READ;
@@ -7,21 +7,21 @@ use std::io;
 use std::rc::Rc;
 use units::ByteCount;
 
-/// Bytes of one slot: a whole read, on a cache line's border.
+/// Bytes of one slot: the longest read, cache-line aligned.
 const SLOT: usize = MAX_READ.next_multiple_of(64);
 
-/// Bytes taken from the system at a time: 63 slots.
+/// Bytes allocated at a time: 63 slots.
 const CHUNK: usize = 4 << 20;
 const SLOTS: usize = CHUNK / SLOT;
 
-/// Most that is made ready before a path is used; a larger one takes the rest
-/// as it fills.
-const MOST_READY: u64 = 1 << 30;
+/// Most that is allocated in advance; a larger path allocates the rest as it
+/// fills.
+const MAX_RESERVED: u64 = 1 << 30;
 
-/// Takes and touches the memory that a full path of so many bytes needs: done
-/// while it fills, that would make packets late.
+/// Allocates and touches the memory for a path of so many bytes in advance: page
+/// faults while it fills would delay packets.
 pub(crate) fn reserve(bytes: ByteCount) -> io::Result<Vec<Region>> {
-    let chunks = bytes.bytes().min(MOST_READY).div_ceil(CHUNK as u64);
+    let chunks = bytes.bytes().min(MAX_RESERVED).div_ceil(CHUNK as u64);
     (0..chunks)
         .map(|_| {
             let region = Region::new(CHUNK)?;
@@ -32,22 +32,22 @@ pub(crate) fn reserve(bytes: ByteCount) -> io::Result<Vec<Region>> {
 }
 
 /// Slots for trains, reused last in first out while they are in the cache.
-/// What was once taken is kept: a path that was full will be full again.
+/// Memory is never returned: a path that was full will be full again.
 #[derive(Debug)]
 pub(crate) struct Pool {
     chunks: Vec<Region>,
-    free: Rc<RefCell<Vec<Place>>>,
+    free: Rc<RefCell<Vec<BufferSlot>>>,
 }
 
-/// One slot; dropped, it is free again.
+/// One slot, freed on drop.
 #[derive(Debug)]
 pub(crate) struct Slot {
-    place: Place,
-    free: Rc<RefCell<Vec<Place>>>,
+    place: BufferSlot,
+    free: Rc<RefCell<Vec<BufferSlot>>>,
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Place {
+struct BufferSlot {
     chunk: usize,
     offset: usize,
 }
@@ -55,13 +55,13 @@ struct Place {
 impl Pool {
     /// Slots in `chunks` first.
     pub(crate) fn new(chunks: Vec<Region>) -> Self {
-        let free = (0..chunks.len()).rev().flat_map(Self::places).collect();
+        let free = (0..chunks.len()).rev().flat_map(Self::slots_of).collect();
         Pool { chunks, free: Rc::new(RefCell::new(free)) }
     }
 
-    /// The places of a chunk, its first one last.
-    fn places(chunk: usize) -> impl Iterator<Item = Place> {
-        (0..SLOTS).rev().map(move |n| Place { chunk, offset: n * SLOT })
+    /// The slots of a chunk, the first one last.
+    fn slots_of(chunk: usize) -> impl Iterator<Item = BufferSlot> {
+        (0..SLOTS).rev().map(move |n| BufferSlot { chunk, offset: n * SLOT })
     }
 
     /// A free slot.
@@ -70,19 +70,19 @@ impl Pool {
         if free.is_empty() {
             let chunk = self.chunks.len();
             self.chunks.push(Region::new(CHUNK)?);
-            free.extend(Self::places(chunk));
+            free.extend(Self::slots_of(chunk));
         }
-        let place = free.pop().ok_or_else(|| io::Error::other("a chunk without slots"))?;
+        let place = free.pop().ok_or_else(|| io::Error::other("no free slot in a new chunk"))?;
         Ok(Slot { place, free: Rc::clone(&self.free) })
     }
 
     pub(crate) fn bytes(&self, slot: &Slot) -> &[u8] {
-        let Place { chunk, offset } = slot.place;
+        let BufferSlot { chunk, offset } = slot.place;
         &self.chunks[chunk][offset..offset + MAX_READ]
     }
 
     pub(crate) fn bytes_mut(&mut self, slot: &mut Slot) -> &mut [u8] {
-        let Place { chunk, offset } = slot.place;
+        let BufferSlot { chunk, offset } = slot.place;
         &mut self.chunks[chunk][offset..offset + MAX_READ]
     }
 }

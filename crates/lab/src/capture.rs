@@ -1,9 +1,10 @@
-//! Captures (pcapng) at a host's ends of its links, with each packet's fate.
+//! Captures (pcapng) at a host, with the fate of each packet.
 //!
-//! Each direction of a link is an interface of its own. What the host sends is
-//! captured as it enters the link, lost or not; what it receives, as it comes.
+//! Each direction of a link is an interface. Packets that the host sends are
+//! captured as they enter the link, dropped or not; packets that it receives, on
+//! arrival.
 
-use crate::watch::{Seen, Watch, Way, fate_in_a_word};
+use crate::watch::{Direction, PacketRecord, Watch, fate_name};
 use crate::{Lab, LabError};
 use host::clock;
 use link::FateKind;
@@ -16,14 +17,15 @@ use pcap_file::{DataLink, PcapError};
 use std::borrow::Cow;
 use std::io::{self, BufWriter, Write};
 use std::time::Duration;
+use units::Nanos;
 
-/// Time stamps count nanoseconds: 10^-9 s.
+/// Resolution of time stamps: 10^-9 s.
 const NANOSECONDS: u8 = 9;
 
-/// Writes a capture at `host` until the lab ends or nobody reads any longer.
+/// Writes a capture at `host` until the lab ends or the reader closes the stream.
 ///
 /// # Errors
-/// The writer's own, but not that nobody reads any longer.
+/// Those of the writer, except that the reader closed the stream.
 pub fn stream(lab: &Lab, host: &str, watch: &Watch, out: impl Write) -> Result<(), io::Error> {
     match write(lab, host, watch, out) {
         Err(error)
@@ -53,75 +55,80 @@ fn write(lab: &Lab, host: &str, watch: &Watch, out: impl Write) -> io::Result<()
         writer.write_pcapng_block(block).map_err(broken)?;
     }
     writer.get_mut().flush()?;
-    // The lab's clock in the world's time.
+    // Unix time of the lab's epoch.
     let zero = clock::unix_time().saturating_sub(lab.epoch().elapsed());
-    for batch in &watch.seen {
-        for seen in &batch {
-            if let Some(block) = interfaces.block(seen, zero) {
+    for batch in &watch.records {
+        for record in &batch {
+            if let Some(block) = interfaces.block(record, zero) {
                 writer.write_pcapng_block(block).map_err(broken)?;
             }
         }
-        // Whole blocks, so that what was captured so far can be read.
+        // Complete blocks, so that the capture so far is readable.
         writer.get_mut().flush()?;
     }
     Ok(())
 }
 
-/// The directions at one host.
+/// The interfaces of a capture: the directions of the links at one host.
 struct Interfaces {
     names: Vec<String>,
-    /// Of each link of the lab, up and down: the interface's number, and
-    /// whether the host is the one that sends.
-    places: Vec<[Option<(u32, bool)>; 2]>,
+    /// For each link of the lab, up and down: the interface number, and whether
+    /// the host is the sender.
+    interfaces_of: Vec<[Option<(u32, bool)>; 2]>,
 }
 
 impl Interfaces {
     fn of(lab: &Lab, host: &str) -> Result<Self, LabError> {
         lab.host(host)?;
-        let (mut names, mut places) = (Vec::new(), Vec::new());
+        let (mut names, mut interfaces_of) = (Vec::new(), Vec::new());
         for (link, between) in lab.links() {
-            let mut place = [None; 2];
-            for (way, [from, to]) in [between, [between[1], between[0]]].into_iter().enumerate() {
+            let mut of_link = [None; 2];
+            for (direction, [from, to]) in
+                [between, [between[1], between[0]]].into_iter().enumerate()
+            {
                 if from == host || to == host {
                     let number = u32::try_from(names.len()).unwrap_or(u32::MAX);
-                    place[way] = Some((number, from == host));
+                    of_link[direction] = Some((number, from == host));
                     names.push(format!("{link} {from} to {to}"));
                 }
             }
-            places.push(place);
+            interfaces_of.push(of_link);
         }
-        Ok(Interfaces { names, places })
+        Ok(Interfaces { names, interfaces_of })
     }
 
-    /// The block of a packet; `None` where this host never sees it.
-    fn block<'a>(&self, seen: &'a Seen, zero: Duration) -> Option<EnhancedPacketBlock<'a>> {
-        let (interface_id, sends) =
-            (*self.places.get(seen.link)?)[usize::from(seen.way == Way::Down)]?;
-        let moment = match seen.kind {
-            _ if sends => seen.arrived,
-            FateKind::Delivered { due, .. } => due.0,
+    /// The block of a packet; `None` if this host never sees it.
+    fn block<'a>(
+        &self,
+        record: &'a PacketRecord,
+        zero: Duration,
+    ) -> Option<EnhancedPacketBlock<'a>> {
+        let (interface_id, sends) = (*self.interfaces_of.get(record.link)?)
+            [usize::from(record.direction == Direction::Down)]?;
+        let moment = match record.kind {
+            _ if sends => record.arrived,
+            FateKind::Delivered { due, .. } => due,
             FateKind::Dropped(_) => return None,
         };
         Some(EnhancedPacketBlock {
             interface_id,
-            timestamp: zero + Duration::from_nanos(moment),
-            original_len: seen.length,
-            data: Cow::Borrowed(&seen.bytes),
-            options: vec![EnhancedPacketOption::Comment(Cow::Owned(comment(seen)))],
+            timestamp: zero + moment.since(Nanos(0)),
+            original_len: record.length,
+            data: Cow::Borrowed(&record.bytes),
+            options: vec![EnhancedPacketOption::Comment(Cow::Owned(comment(record)))],
         })
     }
 }
 
-/// `delivered, queued 12.345 ms, on its way 98.765 ms, number 7`.
-fn comment(seen: &Seen) -> String {
-    let ms = |nanos: u64| format!("{}.{:03} ms", nanos / 1_000_000, nanos / 1_000 % 1_000);
-    let mut text = fate_in_a_word(seen.kind).to_owned();
-    if let FateKind::Delivered { due, queued, marked, corrupted, duplicated } = seen.kind {
-        text += &format!(
-            ", queued {}, on its way {}",
-            ms(queued),
-            ms(due.since(link::Nanos(seen.arrived)))
-        );
+/// `delivered, queued 12.345 ms, in transit 98.765 ms, number 7`.
+fn comment(record: &PacketRecord) -> String {
+    let ms = |time: Duration| {
+        let micros = time.as_micros();
+        format!("{}.{:03} ms", micros / 1000, micros % 1000)
+    };
+    let mut text = fate_name(record.kind).to_owned();
+    if let FateKind::Delivered { due, queued, marked, corrupted, duplicated } = record.kind {
+        text += &format!(", queued {}, in transit {}", ms(queued), ms(due.since(record.arrived)));
         for (whether, word) in
             [(marked, "marked"), (corrupted, "corrupted"), (duplicated, "duplicated")]
         {
@@ -130,9 +137,9 @@ fn comment(seen: &Seen) -> String {
             }
         }
     } else {
-        text += &format!(", after {}", ms(seen.decided - seen.arrived.min(seen.decided)));
+        text += &format!(", after {}", ms(record.decided.since(record.arrived)));
     }
-    text + &format!(", number {}", seen.number)
+    text + &format!(", number {}", record.number)
 }
 
 fn broken(error: PcapError) -> io::Error {

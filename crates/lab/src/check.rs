@@ -1,4 +1,4 @@
-//! Using a link by itself, to see what this machine makes of it.
+//! Saturates a link to check its emulation.
 
 use crate::{Lab, LabError, LabHost};
 use host::{clock, udp};
@@ -13,36 +13,36 @@ const DISCARD: u16 = 9;
 /// Headers of an IPv4 datagram.
 const HEADERS: u32 = 28;
 
-/// How much more is offered than the link carries: it is always busy then.
+/// Offered load relative to the link rate: above 1, so that the link stays busy.
 const OVERLOAD: f64 = 1.1;
 
-/// What is offered where the rate has no limit: what two cores are sure to carry.
+/// Offered load of an unlimited link: within the capacity of two cores.
 const UNLIMITED: BitRate = BitRate::from_bps(5_000_000_000);
 
-/// Time that one write may last on the wire.
+/// Serialisation time of one write.
 const WRITE: Duration = Duration::from_millis(1);
 
-/// How long the sender sleeps between writes.
+/// Sleep of the sender between writes.
 const NAP: Duration = Duration::from_micros(500);
 
-/// Fills the first link with datagrams, first one way and then the other, each
-/// for so long; what came of it is in the certificate. `stop` ends it early.
+/// Saturates the first link with UDP, first up and then down, each for that time;
+/// the report has the result. `stop` ends it early.
 ///
 /// # Errors
-/// Where a socket cannot be had.
+/// If a socket cannot be created.
 pub fn fill(lab: &Lab, each: Duration, stop: &dyn Fn() -> bool) -> Result<(), LabError> {
     lab.begin();
     let (client, server) = (lab.client(), lab.server());
-    let [up, down] = lab.path().ways().map(|way| way.rate().unwrap_or(UNLIMITED));
+    let [up, down] = lab.path().directions().map(|direction| direction.rate().unwrap_or(UNLIMITED));
     for (from, to, rate) in [(client, server, up), (server, client, down)] {
-        one_way(from, to, rate, lab.path().mtu(), each, stop)?;
+        fill_direction(from, to, rate, lab.path().mtu(), each, stop)?;
     }
-    // What is on its way is still to come.
+    // Packets in flight still arrive.
     std::thread::sleep(lab.path().rtt().duration());
     Ok(())
 }
 
-fn one_way(
+fn fill_direction(
     from: &LabHost,
     to: &LabHost,
     rate: BitRate,
@@ -51,11 +51,11 @@ fn one_way(
     stop: &dyn Fn() -> bool,
 ) -> Result<(), LabError> {
     let entering = LabError::system("entering a network namespace");
-    let sending = LabError::system("filling the link");
+    let sending = LabError::system("saturating the link");
     let any = Ipv4Addr::UNSPECIFIED;
     let sink = to.namespace.run(|| UdpSocket::bind((any, DISCARD))).map_err(&entering)?;
     let sink = sink.map_err(&sending)?;
-    // Kernels that cannot take trains whole take them apart, which costs more.
+    // Without UDP GRO the kernel splits trains, at a higher cost.
     let _ = udp::coalesce(&sink);
     let target = SocketAddr::from((to.ipv4, DISCARD));
     let socket = from.namespace.run(|| UdpSocket::bind((any, 0))).map_err(entering)?;

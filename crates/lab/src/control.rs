@@ -1,40 +1,56 @@
-//! Talking to a running lab from outside: who is there, other settings, a
-//! capture. One line of JSON asks, one answers; a capture's bytes follow.
+//! Control protocol of a running lab: inventory, settings, captures. A request is
+//! one line of JSON, and so is the reply; the bytes of a capture follow it.
 
 use crate::capture;
 use crate::{Lab, LabError};
 use host::control::{self, Connection, Listener};
 use serde::{Deserialize, Serialize};
+use std::collections::HashMap;
 use std::io::{self, Read};
 use std::os::fd::{AsFd, AsRawFd};
 use std::sync::Arc;
 use std::time::Duration;
+use units::ByteCount;
 
-/// How long either side waits for the other's line.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// Timeout of each side for a line of the other.
+const REPLY_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// What is asked.
+/// Longest part of a file in one line, in bytes: JSON escapes take six times as
+/// many at most, which fits a line.
+const FILE_PART: usize = 128 * 1024;
+
+/// Total size of the files of one client: a trace of 64 MiB lasts for hours, and
+/// `--link` has the same limit.
+pub const MAX_FILES: ByteCount = ByteCount::from_bytes(64 << 20);
+
+/// Delay after a failed accept.
+const RETRY_DELAY: Duration = Duration::from_millis(100);
+
+/// A request.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "ask", rename_all = "kebab-case")]
-enum Ask {
-    /// Who is there.
+enum Request {
+    /// List hosts and links.
     Inventory,
-    /// Other settings for a link; for the only one where none is named.
+    /// A part of a file that settings name; parts arrive in order.
+    File { name: String, part: String },
+    /// Change the settings of a link (`None`: the only one). The files they name
+    /// were sent before.
     Set { link: Option<String>, set: String },
-    /// A capture at a host's ends of its links, of so many bytes of each packet.
+    /// Start a capture at a host; `bytes` is the snapshot length.
     Capture { host: String, bytes: usize },
 }
 
-/// What is answered.
+/// A reply.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "answer", rename_all = "kebab-case")]
-enum Answer {
+enum Reply {
     Inventory(Inventory),
     Done,
     Refused { why: String },
 }
 
-/// Who is in a lab.
+/// The hosts and links of a lab.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Inventory {
     /// Its hosts.
@@ -61,73 +77,108 @@ pub struct HostEntry {
 pub struct LinkEntry {
     /// Its name.
     pub name: String,
-    /// Its ends' names: upwards is from the first to the second.
+    /// The names of its ends: up is from the first to the second.
     pub between: [String; 2],
-    /// Its path as it was asked at the beginning, in words.
+    /// Its path as configured at the start, in words.
     pub path: String,
 }
 
-/// Answers callers of `name` for as long as the process lives, each on a
-/// thread of its own.
+/// Serves clients of `name` until the process ends, each on a thread.
 ///
 /// # Errors
 /// [`LabError::NameTaken`] where another lab has that name.
 pub fn serve(name: &str, lab: &Arc<Lab>) -> Result<(), LabError> {
     let listener = Listener::bind(name).map_err(|source| match source.kind() {
         io::ErrorKind::AddrInUse => LabError::NameTaken { name: name.to_owned() },
-        _ => LabError::System { step: "opening a way in", source },
+        _ => LabError::System { step: "opening the control socket", source },
     })?;
     let lab = Arc::clone(lab);
-    std::thread::spawn(move || {
-        // Where accepting fails the lab goes on without a way in.
-        while let Ok(caller) = listener.accept(None) {
-            let lab = Arc::clone(&lab);
-            if let Some(caller) = caller {
-                std::thread::spawn(move || answer(&lab, caller));
+    let callers = std::thread::Builder::new().name("control".to_owned()).spawn(move || {
+        loop {
+            match listener.accept(None) {
+                Ok(Some(caller)) => {
+                    let lab = Arc::clone(&lab);
+                    // Without a thread the connection is closed.
+                    let builder = std::thread::Builder::new().name("caller".to_owned());
+                    drop(builder.spawn(move || answer(&lab, caller)));
+                }
+                Ok(None) => {}
+                Err(_) => std::thread::sleep(RETRY_DELAY),
             }
         }
     });
-    Ok(())
+    callers.map(drop).map_err(LabError::system("opening the control socket"))
 }
 
 fn answer(lab: &Lab, mut caller: Connection) {
-    while let Ok(Some(line)) = caller.receive_line(PATIENCE) {
+    let mut files = Files::default();
+    while let Ok(Some(line)) = caller.receive_line(REPLY_TIMEOUT) {
         let answer = match serde_json::from_str(&line) {
-            Ok(Ask::Inventory) => Answer::Inventory(inventory(lab)),
-            Ok(Ask::Set { link, set }) => done(set_link(lab, link.as_deref(), &set)),
-            Ok(Ask::Capture { host, bytes }) => {
+            Ok(Request::Inventory) => Reply::Inventory(inventory(lab)),
+            Ok(Request::Set { link, set }) => {
+                done(set_link(lab, link.as_deref(), &set, &std::mem::take(&mut files)))
+            }
+            Ok(Request::File { name, part }) => done(files.add(name, &part)),
+            Ok(Request::Capture { host, bytes }) => {
                 match lab.watch(Some(&host), bytes) {
                     Ok(watch) => {
-                        if say(&mut caller, &Answer::Done).is_ok() {
-                            // Whoever captures ends it by hanging up.
+                        if reply(&mut caller, &Reply::Done).is_ok() {
+                            // The client ends the capture by closing the connection.
                             let (_, stream) = caller.into_stream();
                             let _ = capture::stream(lab, &host, &watch, stream);
                         }
                         return;
                     }
-                    Err(error) => Answer::Refused { why: error.to_string() },
+                    Err(error) => Reply::Refused { why: error.to_string() },
                 }
             }
-            Err(error) => Answer::Refused { why: format!("cannot read that: {error}") },
+            Err(error) => Reply::Refused { why: format!("malformed request: {error}") },
         };
-        if say(&mut caller, &answer).is_err() {
+        if reply(&mut caller, &answer).is_err() {
             return;
         }
     }
 }
 
-fn say(caller: &mut Connection, answer: &Answer) -> io::Result<()> {
-    caller.send_line(&serde_json::to_string(answer).map_err(io::Error::other)?, PATIENCE)
+fn reply(caller: &mut Connection, answer: &Reply) -> io::Result<()> {
+    caller.send_line(&serde_json::to_string(answer).map_err(io::Error::other)?, REPLY_TIMEOUT)
 }
 
-fn done(result: Result<(), LabError>) -> Answer {
+fn done(result: Result<(), LabError>) -> Reply {
     match result {
-        Ok(()) => Answer::Done,
-        Err(error) => Answer::Refused { why: error.to_string() },
+        Ok(()) => Reply::Done,
+        Err(error) => Reply::Refused { why: error.to_string() },
     }
 }
 
-fn set_link(lab: &Lab, link: Option<&str>, settings: &str) -> Result<(), LabError> {
+/// Files that a client sent. The lab opens none for a client: it may have rights
+/// that the client has not.
+#[derive(Debug, Default)]
+struct Files {
+    texts: HashMap<String, String>,
+    bytes: u64,
+}
+
+impl Files {
+    fn add(&mut self, name: String, part: &str) -> Result<(), LabError> {
+        // Names count as well: many empty files must not bypass the limit.
+        self.bytes = self.bytes.saturating_add((name.len() + part.len()) as u64);
+        if self.bytes > MAX_FILES.bytes() {
+            return Err(LabError::Refused {
+                why: format!("the files exceed the limit of {MAX_FILES}"),
+            });
+        }
+        self.texts.entry(name).or_default().push_str(part);
+        Ok(())
+    }
+
+    fn read(&self, name: &str) -> io::Result<String> {
+        let text = self.texts.get(name).cloned();
+        text.ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, "the file was not sent"))
+    }
+}
+
+fn set_link(lab: &Lab, link: Option<&str>, settings: &str, files: &Files) -> Result<(), LabError> {
     let mut links = lab.links();
     let name = match (link, links.next(), links.next()) {
         (Some(name), ..) => name,
@@ -137,11 +188,11 @@ fn set_link(lab: &Lab, link: Option<&str>, settings: &str) -> Result<(), LabErro
             let known = all.iter().take(12).copied().collect::<Vec<_>>().join(", ");
             let more = if all.len() > 12 { ", …" } else { "" };
             return Err(LabError::Refused {
-                why: format!("name the link, before what to change; there are {known}{more}"),
+                why: format!("several links; name one before the settings: {known}{more}"),
             });
         }
     };
-    lab.set(name, settings, &mut |file| std::fs::read_to_string(file))
+    lab.set(name, settings, &mut |file| files.read(file))
 }
 
 fn inventory(lab: &Lab) -> Inventory {
@@ -168,19 +219,19 @@ fn inventory(lab: &Lab) -> Inventory {
     }
 }
 
-/// A conversation with a running lab.
+/// A connection to the control socket of a running lab.
 #[derive(Debug)]
-pub struct Caller {
+pub struct Client {
     connection: Connection,
 }
 
-impl Caller {
-    /// Calls the lab `name`; the only one that runs where none is named.
+impl Client {
+    /// Connects to the lab `name`, or to the only one running.
     ///
     /// # Errors
-    /// Where it does not run, or several do and none is named.
+    /// If it is not running, or several are and `name` is `None`.
     pub fn call(name: Option<&str>) -> Result<Self, LabError> {
-        let failed = LabError::system("calling the lab");
+        let failed = LabError::system("connecting to the lab");
         let running = control::running().map_err(&failed)?;
         let known = || running.join(", ");
         let name = match (name, running.as_slice()) {
@@ -190,7 +241,7 @@ impl Caller {
             (None, _) => return Err(LabError::SeveralRun { known: known() }),
         };
         match control::connect(name) {
-            Ok(connection) => Ok(Caller { connection }),
+            Ok(connection) => Ok(Client { connection }),
             Err(error) if error.kind() == io::ErrorKind::NotFound && running.is_empty() => {
                 Err(LabError::NoneRuns)
             }
@@ -201,37 +252,59 @@ impl Caller {
         }
     }
 
-    /// Who is there.
+    /// The hosts and links.
     ///
     /// # Errors
-    /// Where the lab does not answer.
+    /// If the lab does not reply.
     pub fn inventory(&mut self) -> Result<Inventory, LabError> {
-        match self.ask(&Ask::Inventory)? {
-            Answer::Inventory(inventory) => Ok(inventory),
+        match self.ask(&Request::Inventory)? {
+            Reply::Inventory(inventory) => Ok(inventory),
             answer => Err(unexpected(&answer)),
         }
     }
 
-    /// Gives a link other settings; the only one where none is named.
+    /// Changes the settings of a link, or of the only one. `files` has the name
+    /// and text of each file that they name: the lab opens none itself.
     ///
     /// # Errors
-    /// Where the lab refuses them.
-    pub fn set(&mut self, link: Option<&str>, settings: &str) -> Result<(), LabError> {
+    /// If the lab refuses them.
+    pub fn set(
+        &mut self,
+        link: Option<&str>,
+        settings: &str,
+        files: &[(String, String)],
+    ) -> Result<(), LabError> {
+        for (name, text) in files {
+            let mut rest = text.as_str();
+            // An empty file is sent too.
+            loop {
+                let (part, after) = rest.split_at(rest.floor_char_boundary(FILE_PART));
+                rest = after;
+                let (name, part) = (name.clone(), part.to_owned());
+                match self.ask(&Request::File { name, part })? {
+                    Reply::Done => {}
+                    answer => return Err(unexpected(&answer)),
+                }
+                if rest.is_empty() {
+                    break;
+                }
+            }
+        }
         let (link, set) = (link.map(str::to_owned), settings.to_owned());
-        match self.ask(&Ask::Set { link, set })? {
-            Answer::Done => Ok(()),
+        match self.ask(&Request::Set { link, set })? {
+            Reply::Done => Ok(()),
             answer => Err(unexpected(&answer)),
         }
     }
 
-    /// Begins a capture (pcapng) at a host, of so many bytes of each packet;
-    /// it goes on until the stream is closed or the lab ends.
+    /// Starts a capture (pcapng) at a host with that snapshot length; it lasts
+    /// until the stream is closed or the lab ends.
     ///
     /// # Errors
-    /// Where the lab refuses it.
+    /// If the lab refuses it.
     pub fn capture(mut self, host: &str, bytes: usize) -> Result<impl Read, LabError> {
-        match self.ask(&Ask::Capture { host: host.to_owned(), bytes })? {
-            Answer::Done => {
+        match self.ask(&Request::Capture { host: host.to_owned(), bytes })? {
+            Reply::Done => {
                 let (begun, stream) = self.connection.into_stream();
                 Ok(io::Cursor::new(begun).chain(stream))
             }
@@ -239,34 +312,34 @@ impl Caller {
         }
     }
 
-    /// The line to the lab, for [`host::join`].
+    /// The connection, for [`host::join`].
     #[must_use]
     pub const fn connection(&self) -> &Connection {
         &self.connection
     }
 
-    fn ask(&mut self, ask: &Ask) -> Result<Answer, LabError> {
-        let failed = LabError::system("asking the lab");
+    fn ask(&mut self, ask: &Request) -> Result<Reply, LabError> {
+        let failed = LabError::system("sending a request to the lab");
         let line = serde_json::to_string(ask).map_err(|e| failed(io::Error::other(e)))?;
-        self.connection.send_line(&line, PATIENCE).map_err(&failed)?;
-        let answer = self.connection.receive_line(PATIENCE).map_err(&failed)?;
+        self.connection.send_line(&line, REPLY_TIMEOUT).map_err(&failed)?;
+        let answer = self.connection.receive_line(REPLY_TIMEOUT).map_err(&failed)?;
         let answer = answer.ok_or_else(|| failed(io::ErrorKind::UnexpectedEof.into()))?;
         match serde_json::from_str(&answer).map_err(|e| failed(io::Error::other(e)))? {
-            Answer::Refused { why } => Err(LabError::Refused { why }),
+            Reply::Refused { why } => Err(LabError::Refused { why }),
             answer => Ok(answer),
         }
     }
 }
 
-fn unexpected(answer: &Answer) -> LabError {
-    let source = io::Error::other(format!("an answer to another question: {answer:?}"));
-    LabError::System { step: "asking the lab", source }
+fn unexpected(answer: &Reply) -> LabError {
+    let source = io::Error::other(format!("unexpected reply: {answer:?}"));
+    LabError::System { step: "sending a request to the lab", source }
 }
 
-/// The names of the labs that run, of this user.
+/// The names of the running labs of this user.
 ///
 /// # Errors
-/// Where the system does not list them.
+/// If the system does not list them.
 pub fn running() -> Result<Vec<String>, LabError> {
     control::running().map_err(LabError::system("listing the labs"))
 }

@@ -1,139 +1,139 @@
-//! What can go wrong with a lab.
+//! Errors of a lab.
 
 use host::tun::TunError;
 use std::io;
 use units::ByteCount;
 
-/// Why a lab cannot be, or could not go on.
+/// Why a lab could not start or continue.
 #[derive(Debug, thiserror::Error)]
 pub enum LabError {
-    /// The congestion control is not in this kernel.
-    #[error("this kernel has no congestion control '{name}'; it has: {available}")]
+    /// The kernel lacks the congestion control.
+    #[error("congestion control '{name}' is not available in this kernel; available: {available}")]
     Congestion {
-        /// As it was asked.
+        /// As requested.
         name: String,
-        /// Those there are.
+        /// Those that exist.
         available: String,
     },
-    /// A setting that no lab host has for itself.
-    #[error(
-        "{key} belongs to the whole machine; a lab host has only settings that begin with net."
-    )]
+    /// A setting outside the network namespace.
+    #[error("{key} is a setting of the whole machine; a lab host has its own net.* settings only")]
     Setting {
         /// The setting.
         key: String,
     },
     /// A setting was refused.
-    #[error("cannot set {key} to '{value}' in a lab host: {source}{}", remedy(key, source))]
+    #[error("cannot set {key} to '{value}' on a lab host: {source}{}", remedy(key, source))]
     Sysctl {
         /// The setting.
         key: String,
-        /// The value asked.
+        /// The requested value.
         value: String,
-        /// What the kernel said.
+        /// The error of the kernel.
         source: io::Error,
     },
-    /// The packets in flight would not fit.
+    /// The packets in flight would not fit into memory.
     #[error(
-        "this path can hold {needed} in flight and in its queues, more than half of the {available} of memory that are free; lower rate, rtt, jitter or queue"
+        "packets in flight and in queues of this path can take {needed} of memory, more than half of the {available} available; lower rate, rtt, jitter or queue"
     )]
     Memory {
         /// Most bytes on the wire and in the queues.
         needed: ByteCount,
-        /// Memory free.
+        /// Available memory.
         available: ByteCount,
     },
-    /// A host that is not there.
-    #[error("there is no host '{name}' in this lab; it has: {known}")]
+    /// No such host.
+    #[error("no host '{name}' in this lab; its hosts are: {known}")]
     NoHost {
-        /// As it was asked.
+        /// As requested.
         name: String,
-        /// Those there are.
+        /// Those that exist.
         known: String,
     },
-    /// A link that is not there.
-    #[error("there is no link '{name}' in this lab; it has: {known}")]
+    /// No such link.
+    #[error("no link '{name}' in this lab; its links are: {known}")]
     NoLink {
-        /// As it was asked.
+        /// As requested.
         name: String,
-        /// Those there are.
+        /// Those that exist.
         known: String,
     },
     /// Another lab has that name.
-    #[error("a lab named '{name}' is running already; choose another with --name")]
+    #[error("a lab named '{name}' is already running; choose another name with --name")]
     NameTaken {
         /// The name.
         name: String,
     },
     /// No lab of that name.
-    #[error("no lab named '{name}' is running; running: {known}")]
+    #[error("no lab named '{name}' is running; running labs: {known}")]
     NoLab {
         /// The name.
         name: String,
-        /// Those that run.
+        /// Those running.
         known: String,
     },
     /// No lab at all.
     #[error("no lab is running; start one with `longhaul lab up` or `longhaul lab shell`")]
     NoneRuns,
     /// More than one.
-    #[error("several labs are running: {known}; choose one with --lab")]
+    #[error("several labs are running: {known}; select one with --lab")]
     SeveralRun {
         /// Their names.
         known: String,
     },
-    /// The lab said no.
+    /// The lab refused the request.
     #[error("{why}")]
     Refused {
-        /// Its words.
+        /// Its reason.
         why: String,
     },
-    /// The hosts' devices keep their MTU.
-    #[error("mtu= is the hosts' own and stays while a lab runs; up.mtu= and down.mtu= can change")]
+    /// The MTU of the hosts' devices is fixed.
+    #[error(
+        "mtu= cannot change while the lab runs, as it is that of the hosts' devices; up.mtu= and down.mtu= can"
+    )]
     FixedMtu,
-    /// Settings that no path can have.
+    /// Invalid settings of a path.
     #[error(transparent)]
     Path(#[from] topology::PathError),
-    /// A plan that cannot be.
+    /// An invalid plan.
     #[error(transparent)]
     Plan(#[from] topology::PlanError),
-    /// No TUN device.
+    /// A TUN device could not be created.
     #[error(transparent)]
     Tun(#[from] TunError),
     /// The program on a host could not be started.
-    #[error("cannot start '{program}' on the {host}: {source}")]
+    #[error("cannot start '{program}' on {host}: {source}")]
     Start {
-        /// What was to be started.
+        /// The program.
         program: String,
-        /// Where.
+        /// Its host.
         host: String,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
-    /// A program that must listen ended instead.
+    /// A server exited before it listened.
     #[error(
         "the program on {host} ended with exit code {code} before it listened: {command}{}{last}",
-        if last.is_empty() { "" } else { "; its last words: " }
+        if last.is_empty() { "" } else { "; its last output: " }
     )]
-    NeverListened {
-        /// Where.
+    ExitedBeforeListening {
+        /// Its host.
         host: String,
-        /// What was started.
+        /// Its command line.
         command: String,
-        /// How it ended.
+        /// Its exit code.
         code: i32,
-        /// The last line it wrote, where that is known.
+        /// The last line it wrote, if known.
         last: String,
     },
-    /// The emulation broke off.
-    #[error("the emulated path broke off: {0}")]
+    /// The emulator failed.
+    #[error("the path emulator failed: {0}")]
     Emulator(#[source] io::Error),
-    /// Anything else of the system.
+    /// Another system call failed.
     #[error("the lab failed ({step}): {source}")]
     System {
         /// The step that failed.
         step: &'static str,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
 }
@@ -150,8 +150,8 @@ fn remedy(key: &str, source: &io::Error) -> &'static str {
         io::ErrorKind::PermissionDenied if key.starts_with("net.ipv4.tcp_congestion") => {
             "; choose it with --cc"
         }
-        io::ErrorKind::PermissionDenied => "; it belongs to the whole machine, not to a lab host",
-        io::ErrorKind::InvalidInput => "; the kernel does not take that value",
+        io::ErrorKind::PermissionDenied => "; it is a setting of the whole machine",
+        io::ErrorKind::InvalidInput => "; the kernel rejects that value",
         _ => "",
     }
 }

@@ -42,12 +42,11 @@ pub struct LabHost {
 pub(crate) struct HostDevice {
     pub(crate) link: usize,
     pub(crate) name: String,
-    /// Held until the end: a device goes, and its counters with it, when the
-    /// last to hold it does.
+    /// Held until the end: the device and its counters last as long as a handle.
     pub(crate) tun: Arc<Tun>,
 }
 
-/// What of the machine's settings a host begins with.
+/// Settings of the machine that a host starts with.
 pub(crate) struct Inherited(Vec<(&'static str, String)>);
 
 impl Inherited {
@@ -58,7 +57,7 @@ impl Inherited {
 }
 
 impl LabHost {
-    /// Makes host `index` of the plan, with its devices and `table` of routes.
+    /// Creates host `index` of the plan, with its devices and routes.
     pub(crate) fn create(
         plan: &Plan,
         index: usize,
@@ -66,7 +65,8 @@ impl LabHost {
         inherited: &Inherited,
     ) -> Result<Self, LabError> {
         let asked = &plan.hosts[index];
-        let namespace = NetNs::create().map_err(LabError::system("making a network namespace"))?;
+        let namespace =
+            NetNs::create().map_err(LabError::system("creating a network namespace"))?;
         let devices = namespace
             .run(|| {
                 // Some kernels start a namespace with built-in buffers, not the machine's.
@@ -79,22 +79,23 @@ impl LabHost {
         Ok(LabHost::of(asked, namespace, devices))
     }
 
-    /// Puts the machine itself in the place of host `index`: devices among its
-    /// own, which go with the lab, and no setting of it changed.
+    /// Uses the machine itself as host `index`: creates devices in its namespace,
+    /// which last as long as the lab, and changes none of its settings.
     pub(crate) fn machine(plan: &Plan, index: usize, table: &Table) -> Result<Self, LabError> {
         let asked = &plan.hosts[index];
-        let namespace = NetNs::current().map_err(LabError::system("finding our namespace"))?;
+        let namespace =
+            NetNs::current().map_err(LabError::system("opening the network namespace"))?;
         let netlink = Netlink::open().map_err(LabError::system("opening netlink"))?;
         let mut devices = Vec::new();
         let mut numbers = Vec::new();
         for link in plan.links_at(index) {
             // The kernel takes the lowest free number: no clash is possible.
             let tun = Arc::new(Tun::create("longhaul%d")?);
-            let name = tun.name().map_err(LabError::system("asking the device's name"))?;
+            let name = tun.name().map_err(LabError::system("reading the device name"))?;
             numbers.push((link, start_device(&netlink, &name, plan.links[link].path.mtu())?));
             devices.push(HostDevice { link, name, tun });
         }
-        // The machine keeps its own way to everywhere else.
+        // The machine keeps its own default route.
         let others = (0..plan.hosts.len()).filter(|to| *to != index);
         let hops = others.filter_map(|to| Some((table.next(index, to)?, Some(to)))).collect();
         add_routes(&netlink, plan, index, hops, &numbers, false)?;
@@ -128,21 +129,20 @@ fn connect(plan: &Plan, index: usize, table: &Table) -> Result<Vec<HostDevice>, 
     let asked = &plan.hosts[index];
     let netlink = Netlink::open().map_err(system("opening netlink"))?;
     let loopback = netlink.index("lo").map_err(system("finding the loopback device"))?;
-    netlink.bring_up(loopback, None, None).map_err(system("starting the loopback device"))?;
+    netlink.bring_up(loopback, None, None).map_err(system("bringing up the loopback device"))?;
     let mut devices = Vec::new();
     let mut numbers = Vec::new();
     let mut ipv6 = true;
     for link in plan.links_at(index) {
         let name = plan.device(index, link);
         let tun = Arc::new(Tun::create(&name)?);
-        // A device that talks by itself (router solicitations, multicast
-        // reports) would be traffic nobody asked for. Without IPv6 there is
-        // nothing to silence.
+        // No router solicitations or multicast reports: unwanted traffic on
+        // the link. A kernel without IPv6 sends none.
         ipv6 &= set(&format!("net.ipv6.conf.{name}.addr_gen_mode"), "1").is_ok();
         numbers.push((link, start_device(&netlink, &name, plan.links[link].path.mtu())?));
         devices.push(HostDevice { link, name, tun });
     }
-    settle(asked, plan, index, table)?;
+    apply_settings(asked, plan, index, table)?;
     let hops = match table.of(plan, index) {
         HostRoutes::Default { link } => vec![(link, None)],
         HostRoutes::Each(hops) => hops.iter().map(|hop| (hop.link, Some(hop.to))).collect(),
@@ -151,16 +151,16 @@ fn connect(plan: &Plan, index: usize, table: &Table) -> Result<Vec<HostDevice>, 
     Ok(devices)
 }
 
-/// Brings a device up; gives its number.
+/// Brings a device up; returns its index.
 fn start_device(netlink: &Netlink, name: &str, mtu: u32) -> Result<u32, LabError> {
     let device = netlink.index(name).map_err(LabError::system("finding the TUN device"))?;
     netlink
         .bring_up(device, Some(mtu), Some(RING))
-        .map_err(LabError::system("starting the TUN device"))?;
+        .map_err(LabError::system("bringing up the TUN device"))?;
     Ok(device)
 }
 
-/// The link a route begins with, and the host it leads to; `None` for everywhere.
+/// The first link of a route, and its destination; `None` is the default route.
 type Hop = (usize, Option<usize>);
 
 /// Addresses, on the first device, and routes.
@@ -205,14 +205,19 @@ fn add_routes(
 }
 
 /// The host's own settings.
-fn settle(asked: &HostPlan, plan: &Plan, index: usize, table: &Table) -> Result<(), LabError> {
-    // Pings without privileges, and no memory of earlier connections: each
-    // run begins from nothing.
+fn apply_settings(
+    asked: &HostPlan,
+    plan: &Plan,
+    index: usize,
+    table: &Table,
+) -> Result<(), LabError> {
+    // Unprivileged ping, and no cached metrics of earlier connections: each
+    // connection starts from scratch.
     set("net.ipv4.ping_group_range", "0 0")?;
     set("net.ipv4.tcp_no_metrics_save", "1")?;
     if asked.role == Role::Router {
         set("net.ipv4.ip_forward", "1")?;
-        // Where a packet comes from is the plan's affair, not a guess of the kernel's.
+        // Asymmetric routes of a plan are intended.
         for scope in ["all", "default"] {
             set(&format!("net.ipv4.conf.{scope}.rp_filter"), "0")?;
         }
@@ -220,7 +225,7 @@ fn settle(asked: &HostPlan, plan: &Plan, index: usize, table: &Table) -> Result<
         let _ = set("net.ipv6.conf.all.forwarding", "1");
     }
     if asked.tuned {
-        let needed = longest(plan, index, table);
+        let needed = largest_buffer_need(plan, index, table);
         for key in ["net.ipv4.tcp_rmem", "net.ipv4.tcp_wmem"] {
             set(key, &tuned_buffer(key, needed))?;
         }
@@ -231,10 +236,10 @@ fn settle(asked: &HostPlan, plan: &Plan, index: usize, table: &Table) -> Result<
     Ok(())
 }
 
-/// BDP and queues of the path from this host that holds most.
-fn longest(plan: &Plan, from: usize, table: &Table) -> ByteCount {
+/// Largest sum of BDP and queues over the paths from this host.
+fn largest_buffer_need(plan: &Plan, from: usize, table: &Table) -> ByteCount {
     let most = (0..plan.hosts.len()).filter(|to| *to != from).map(|to| {
-        let links = table.way(plan, from, to);
+        let links = table.links_between(plan, from, to);
         let specs = links.iter().map(|link| &plan.links[*link].path);
         let rtt = specs.clone().map(|path| path.rtt().duration()).sum();
         let rate = specs.clone().filter_map(PathSpec::rate).min();
@@ -245,9 +250,8 @@ fn longest(plan: &Plan, from: usize, table: &Table) -> ByteCount {
     most.max().unwrap_or(ByteCount::from_bytes(0))
 }
 
-/// A buffer that fills a path with room to spare: 4 x (BDP + queue), as the
-/// kernel turns only a share of a buffer into window and the sender holds
-/// data until it is acknowledged.
+/// A buffer that fills the path: 4 x (BDP + queue), as only a share of a buffer
+/// becomes window, and the sender keeps data until it is acknowledged.
 fn tuned_buffer(key: &str, needed: ByteCount) -> String {
     let [least, initial, most] = sysctl::read_triple(key).unwrap_or([4096, 131_072, 6_291_456]);
     let needed = needed.times(4).rounded_up_to(1 << 20);
@@ -264,7 +268,7 @@ fn set(key: &str, value: &str) -> Result<(), LabError> {
     })
 }
 
-/// Refuses a congestion control that this kernel has not.
+/// Refuses a congestion control that this kernel lacks.
 pub(crate) fn check_congestion(name: &str) -> Result<(), LabError> {
     let available = sysctl::read("net.ipv4.tcp_available_congestion_control").unwrap_or_default();
     if available.is_empty() || available.split(' ').any(|known| known == name) {
@@ -274,8 +278,7 @@ pub(crate) fn check_congestion(name: &str) -> Result<(), LabError> {
     Err(LabError::Congestion { name, available })
 }
 
-/// Only the network's settings belong to a host of a lab; any other is the
-/// machine's own.
+/// Refuses settings outside net.*: those belong to the whole machine.
 pub(crate) fn check_settings(settings: &[(String, String)]) -> Result<(), LabError> {
     match settings.iter().find(|(key, _)| !key.starts_with("net.")) {
         Some((key, _)) => Err(LabError::Setting { key: key.clone() }),

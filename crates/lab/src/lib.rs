@@ -11,32 +11,33 @@
 //! ends in a device of its own on either host, and a few threads drive the
 //! directions of all.
 //!
-//! Real programs over real kernel TCP; only the wire is emulated. Every run
-//! ends with a certificate: what was asked of the path, what it did, and
-//! whether the run can be trusted. Nothing here has a name under the file
-//! system; all of it goes when the process goes.
+//! Programs and kernel TCP are real; only the wire is emulated. Every run ends
+//! with a report: the configured and the measured path, and whether the run is
+//! valid. Nothing has a name in the file system; all of it ends with the process.
 
 mod buffers;
 pub mod capture;
-mod certificate;
 pub mod check;
 pub mod control;
-mod drive;
+mod direction;
+mod driver;
 mod error;
 mod hosts;
 mod idle;
+mod interval_log;
 mod listen;
 pub mod log;
 mod packet;
 pub mod relay;
 mod running;
 mod session;
+mod validity;
 mod watch;
-mod way;
 
 pub use error::LabError;
 pub use hosts::{LabHost, PREFER_IPV4};
-
+pub use interval_log::{FlowInterval, IntervalLog, LinkInterval};
+pub use packet::change::FlowKey;
 pub use running::{Lab, LabReport, LinkReport, Options};
-pub use session::{End, Ending, Job, Session, SessionEnd, SessionEvent, Streams, Why};
-pub use watch::{QueueSample, Seen, Watch, Way, fate_in_a_word};
+pub use session::{End, EndReason, EndSignal, Job, Session, SessionEnd, SessionEvent, Streams};
+pub use watch::{Direction, PacketRecord, QueueSample, Watch, fate_name};

@@ -1,4 +1,4 @@
-//! Knowing when a server program is ready.
+//! Detects when a server program listens.
 
 use crate::LabError;
 use crate::hosts::LabHost;
@@ -6,27 +6,27 @@ use host::clock;
 use host::program::{ExitCode, Program};
 use std::time::Duration;
 
-/// How often the sockets are looked at.
-const EVERY: Duration = Duration::from_millis(5);
+/// Poll interval.
+const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
-/// What a server program came to.
+/// State of a server program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Listening {
     /// It listens (TCP), or has a socket bound to a port (UDP).
     Yes,
-    /// It still runs, without a socket that would wait for anyone.
+    /// It runs, without a listening socket.
     NotYet,
     /// It has ended.
     Ended(ExitCode),
 }
 
-/// Sockets on a host that wait for peers.
+/// Number of listening sockets on a host.
 pub(crate) fn waiting_sockets(host: &LabHost) -> Result<usize, LabError> {
     host.namespace.run(count).map_err(LabError::system("entering a network namespace"))
 }
 
-/// Waits until more than `before` sockets of `host` wait for peers, `program`
-/// ends, or `limit` has passed.
+/// Waits until `host` has more than `before` listening sockets, `program` ends, or
+/// `limit` has passed.
 pub(crate) fn wait_until_listening(
     host: &LabHost,
     program: &Program,
@@ -38,7 +38,7 @@ pub(crate) fn wait_until_listening(
         if waiting_sockets(host)? > before {
             return Ok(Listening::Yes);
         }
-        if let Some(code) = program.wait_at_most(EVERY) {
+        if let Some(code) = program.wait_at_most(POLL_INTERVAL) {
             return Ok(Listening::Ended(code));
         }
         if start.elapsed() > limit {
@@ -47,8 +47,8 @@ pub(crate) fn wait_until_listening(
     }
 }
 
-/// How many sockets in the calling thread's namespace wait for peers. A lab
-/// host has no sockets but those of its programs.
+/// Number of listening sockets in the calling thread's namespace. A lab host has
+/// only those of its programs.
 fn count() -> usize {
     let waiting = |table: &str, state: &str| {
         // The first line is the heading; the fourth column is the state (proc(5)).

@@ -1,12 +1,10 @@
-//! Packets as a TUN device with segmentation offload hands them over, and
-//! cutting pieces out of them.
+//! Buffers of a TUN device with segmentation offload, and splitting them.
 //!
-//! A buffer begins with a `virtio_net` header (virtio 1.2, section 5.1.6): how
-//! the IP packet behind it is to be cut into packets of MTU size, and which
-//! checksum is still to be filled in. Where a link hands on only some of a
-//! train's packets, a piece gets headers of its own: lengths, sequence number,
-//! flags and the checksum's pseudo-header sum; the rest of the checksum stays
-//! the kernel's work. Pure: bytes in, bytes out.
+//! A buffer begins with a `virtio_net` header (virtio 1.2, section 5.1.6): how to split
+//! the IP packet that follows into packets of MTU size, and which checksum is still
+//! missing. If a link delivers only some packets of a train, they get headers of
+//! their own: lengths, sequence number, flags and pseudo-header checksum; the kernel
+//! computes the rest of the checksum. Pure: bytes in, bytes out.
 
 pub(crate) mod change;
 
@@ -19,25 +17,26 @@ const GSO_NONE: u8 = 0;
 const GSO_TCP4: u8 = 1;
 const GSO_TCP6: u8 = 4;
 const GSO_UDP: u8 = 5;
-/// The train began with congestion-window-reduced set: only its first packet keeps it.
+/// Set if the train begins with CWR (congestion window reduced): only its first packet
+/// keeps the flag.
 const GSO_ECN: u8 = 0x80;
 
 const TCP_FIN: u8 = 0x01;
 const TCP_PSH: u8 = 0x08;
 const TCP_CWR: u8 = 0x80;
 
-/// How a train is laid out.
+/// Layout of a train.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Layout {
     kind: Kind,
     ipv6: bool,
-    /// Where the TCP or UDP header begins, from the IP header on.
+    /// Offset of the TCP or UDP header from the IP header.
     transport: usize,
     /// Length of all headers.
     headers: usize,
-    /// Payload of each packet but the last; 0 where it is a single packet.
+    /// Payload of each packet except the last; 0 for a single packet.
     segment: usize,
-    /// Length of all, from the IP header on.
+    /// Total length, from the IP header on.
     length: usize,
 }
 
@@ -48,15 +47,15 @@ enum Kind {
     Udp,
 }
 
-/// A piece cut out of a train: headers of its own, payload of the train's.
+/// Part of a train: headers of its own, and payload of the train.
 pub(crate) struct Piece<'a> {
     pub(crate) headers: &'a [u8],
     pub(crate) payload: &'a [u8],
 }
 
 impl Layout {
-    /// Reads a buffer's headers; `None` where they contradict each other, which
-    /// the kernel never writes.
+    /// Parses a buffer's headers; `None` if they are inconsistent, which never happens
+    /// with the kernel's own buffers.
     pub(crate) fn of(buffer: &[u8]) -> Option<Self> {
         let (vnet, ip) = buffer.split_at_checked(VNET_HEADER)?;
         let ipv6 = match ip.first()? >> 4 {
@@ -79,7 +78,7 @@ impl Layout {
             _ => return None,
         };
         let transport = usize::from(u16::from_ne_bytes([vnet[6], vnet[7]]));
-        // IPv6 may have extension headers in between; IPv4's header ends where it says.
+        // IPv6 may have extension headers in between; IPv4 states its header length.
         let in_place = if ipv6 {
             transport >= 40
         } else {
@@ -101,14 +100,14 @@ impl Layout {
         Some(Layout { kind, transport, headers, segment, ..single })
     }
 
-    /// The packets on the wire, of `buffer`, whose layout this is.
+    /// The packets that `buffer` stands for. The layout must be that of `buffer`.
     pub(crate) fn train_of(&self, buffer: &[u8]) -> Train {
         let ip = &buffer[VNET_HEADER..];
         self.train().of_flow(change::flow(ip)).ecn_capable(change::is_ecn_capable(ip))
     }
 
     fn train(&self) -> Train {
-        // Lengths are those of one read: at most 65 535.
+        // Lengths are within one read: at most 65 535.
         let narrow = |length: usize| u32::try_from(length).unwrap_or(u32::MAX);
         Train::segmented(
             narrow(self.headers),
@@ -117,9 +116,9 @@ impl Layout {
         )
     }
 
-    /// Cuts packets `range` out of `buffer`, whose layout this is, marked with
-    /// congestion experienced where `marked`. `scratch` holds the piece's
-    /// headers. The whole train is handed on as it came.
+    /// Extracts packets `range` from `buffer`, whose layout this is, and sets congestion
+    /// experienced if `marked`. `scratch` receives the new headers. A whole train is
+    /// passed on unchanged.
     pub(crate) fn cut<'a>(
         &self,
         buffer: &'a [u8],
@@ -132,7 +131,7 @@ impl Layout {
             if !marked {
                 return Piece { headers: &buffer[..VNET_HEADER], payload: &buffer[VNET_HEADER..] };
             }
-            // The longest IPv4 header has 60 bytes, IPv6's has 40.
+            // An IPv4 header has at most 60 bytes, IPv6's has 40.
             let (headers, payload) = buffer.split_at(buffer.len().min(VNET_HEADER + 60));
             scratch.clear();
             scratch.extend_from_slice(headers);
@@ -182,7 +181,7 @@ impl Layout {
         Piece { headers: scratch, payload }
     }
 
-    /// IP lengths, and for IPv4 the identification and the header's checksum.
+    /// Sets the IP lengths, and for IPv4 the identification and the header checksum.
     fn lengths(&self, ip: &mut [u8], length: usize, first: usize) {
         if self.ipv6 {
             ip[4..6].copy_from_slice(&be16(length - 40));
@@ -197,7 +196,7 @@ impl Layout {
         ip[10..12].copy_from_slice(&sum.to_be_bytes());
     }
 
-    /// What the checksum field holds while the kernel has yet to add the rest
+    /// Content of the checksum field before the kernel has added the rest
     /// (RFC 9293, section 3.1; RFC 8200, section 8.1).
     fn pseudo_header_sum(&self, ip: &[u8], transport_length: usize) -> u16 {
         let addresses = if self.ipv6 { &ip[8..40] } else { &ip[12..20] };
@@ -211,7 +210,7 @@ fn be16(number: usize) -> [u8; 2] {
     u16::try_from(number).unwrap_or(u16::MAX).to_be_bytes()
 }
 
-/// The sum of 16-bit words (RFC 1071), not folded. At most 65 535 bytes: no overflow.
+/// Sum of 16-bit words (RFC 1071), not folded. At most 65 535 bytes, so no overflow.
 fn sum(bytes: &[u8]) -> u32 {
     bytes
         .chunks(2)

@@ -1,14 +1,13 @@
-//! A host of the lab in the place of the machine itself: whatever TCP port the
-//! machine listens on, the host listens on too, and hands on what comes.
+//! Relays TCP from a lab host to this machine: the host listens on every TCP port
+//! on which the machine listens, and forwards the connections.
 //!
 //! ```text
 //!   client ══ emulated path ══ the host's port ── relay ── the machine's port
 //! ```
 //!
 //! The path carries the kernel's own TCP between the two hosts of the lab; the
-//! relay behind it is on this machine's loopback. It needs no privileges,
-//! changes nothing outside, and reaches services that listen on the loopback
-//! alone.
+//! relay uses the loopback of this machine. It needs no privileges, changes
+//! nothing outside the lab, and reaches services that listen on the loopback only.
 
 use crate::{LabError, LabHost};
 use host::netns::NetNs;
@@ -19,35 +18,37 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// How often is looked which ports the machine listens on.
-const EVERY: Duration = Duration::from_millis(300);
+/// Poll interval of the listening ports.
+const POLL_INTERVAL: Duration = Duration::from_millis(300);
 
-/// How long the machine's service may take to accept.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// Connect timeout to the service.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Bytes that the relay holds of each direction of a connection.
+/// Buffer per direction of a connection, bytes.
 const BUFFER: usize = 64 * 1024;
 
-/// Most connections at once, each with two threads.
-const MOST: usize = 1000;
+/// Maximum concurrent connections, each with two threads.
+const MAX_CONNECTIONS: usize = 1000;
 
-/// Relays from `host` to the calling process's own network namespace, for as
-/// long as the process lives. Tells the ports there are now.
+/// Relays from `host` to the calling process's own network namespace until the
+/// process ends. Returns the ports open now.
 ///
 /// # Errors
-/// Where the machine's sockets cannot be listed.
+/// If the sockets of the machine cannot be listed.
 pub fn start(host: &LabHost) -> Result<Vec<u16>, LabError> {
-    let namespace =
-        host.namespace.clone_handle().map_err(LabError::system("keeping a namespace"))?;
+    let namespace = host
+        .namespace
+        .clone_handle()
+        .map_err(LabError::system("duplicating a namespace handle"))?;
     let mut relay = Relay { namespace, open: HashMap::new(), connections: Arc::default() };
-    let ports = listening().map_err(LabError::system("listing the machine's ports"))?;
+    let ports = listening().map_err(LabError::system("listing the machine's listening ports"))?;
     relay.follow(&ports);
     let mut now: Vec<u16> = relay.open.keys().copied().collect();
     now.sort_unstable();
     std::thread::spawn(move || {
         loop {
-            std::thread::sleep(EVERY);
-            // What cannot be listed now may be in a moment.
+            std::thread::sleep(POLL_INTERVAL);
+            // A failure may be temporary.
             if let Ok(ports) = listening() {
                 relay.follow(&ports);
             }
@@ -64,7 +65,7 @@ struct Relay {
 }
 
 impl Relay {
-    /// Opens what the machine has opened, closes what it has closed.
+    /// Opens and closes ports as the machine does.
     fn follow(&mut self, services: &HashMap<u16, IpAddr>) {
         let known: HashSet<u16> = services.keys().copied().collect();
         self.open.retain(|port, closed| {
@@ -76,7 +77,7 @@ impl Relay {
             if self.open.contains_key(port) {
                 continue;
             }
-            // A port that cannot be opened is tried again at the next look.
+            // A port that cannot be opened is retried at the next poll.
             if let Ok(closed) = self.open_port(SocketAddr::new(*address, *port)) {
                 self.open.insert(*port, closed);
             }
@@ -106,29 +107,29 @@ fn accept(
     while !closed.load(Ordering::Relaxed) {
         match listener.accept() {
             Ok((stream, _)) => {
-                if connections.fetch_add(1, Ordering::Relaxed) >= MOST {
+                if connections.fetch_add(1, Ordering::Relaxed) >= MAX_CONNECTIONS {
                     connections.fetch_sub(1, Ordering::Relaxed);
                     continue;
                 }
                 let connections = Arc::clone(connections);
                 std::thread::spawn(move || {
-                    // Either end's own failure ends the connection, which is
-                    // all there is to tell the other.
+                    // A failure of one end closes the connection to the other.
                     let _ = relay(stream, service);
                     connections.fetch_sub(1, Ordering::Relaxed);
                 });
             }
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                let _ = host::wait::readable([std::os::fd::AsFd::as_fd(listener)], Some(EVERY));
+                let _ =
+                    host::wait::readable([std::os::fd::AsFd::as_fd(listener)], Some(POLL_INTERVAL));
             }
-            Err(_) => std::thread::sleep(EVERY),
+            Err(_) => std::thread::sleep(POLL_INTERVAL),
         }
     }
 }
 
 fn relay(near: TcpStream, service: SocketAddr) -> io::Result<()> {
     near.set_nonblocking(false)?;
-    let far = TcpStream::connect_timeout(&service, PATIENCE)?;
+    let far = TcpStream::connect_timeout(&service, CONNECT_TIMEOUT)?;
     far.set_nodelay(true)?;
     near.set_nodelay(true)?;
     let (near_too, far_too) = (near.try_clone()?, far.try_clone()?);
@@ -138,7 +139,7 @@ fn relay(near: TcpStream, service: SocketAddr) -> io::Result<()> {
     Ok(())
 }
 
-/// Copies until the end of `from`, which is then also that of `to`.
+/// Copies until the end of `from`, then shuts `to` down.
 fn copy(mut from: TcpStream, mut to: TcpStream) {
     let mut buffer = vec![0; BUFFER];
     loop {
@@ -222,7 +223,7 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn any_table_is_answered(text in ".*\n( *[0-9A-Fa-f:]{0,40} [0-9A-Fa-f:]{0,45} [0-9:]{0,9} 0A\n){0,4}") {
+        fn any_table_is_parsed_without_a_panic(text in ".*\n( *[0-9A-Fa-f:]{0,40} [0-9A-Fa-f:]{0,45} [0-9:]{0,9} 0A\n){0,4}") {
             let _ = parse(&text).count();
         }
     }

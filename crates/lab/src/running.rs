@@ -1,30 +1,31 @@
 //! A running lab: hosts, the links between them, and the threads that carry
 //! their packets.
 
-use crate::certificate::Certificate;
-use crate::drive::{Done, Order, Orders, Work};
+use crate::direction::{DirectionCounters, Ends};
+use crate::driver::{Command, CommandQueue, Done, Work};
 use crate::hosts::{self, Inherited, LabHost};
-use crate::watch::{QueueSample, Watch, Way};
-use crate::way::{Ends, Tally};
+use crate::interval_log::IntervalLog;
+use crate::validity::ValidityCheck;
+use crate::watch::{Direction, QueueSample, Watch};
 use crate::{LabError, buffers, idle};
+use host::lock::lock;
 use host::{clock, limits, memory};
-use link::Nanos;
 use record::{PathChange, PathReport};
 use std::io;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use topology::{PathSpec, Plan, routes};
-use units::ByteCount;
+use units::{ByteCount, Nanos};
 
-/// A running lab. Dropping it stops the emulation; [`Lab::finish`] also says how it went.
+/// A running lab. Dropping it stops the emulation; [`Lab::finish`] also reports.
 #[derive(Debug)]
 pub struct Lab {
     hosts: Vec<LabHost>,
     links: Vec<LabLink>,
     accurate: bool,
     epoch: Instant,
-    orders: Vec<Arc<Orders>>,
+    commands: Vec<Arc<CommandQueue>>,
     drivers: Mutex<Vec<JoinHandle<io::Result<Done>>>>,
 }
 
@@ -33,52 +34,54 @@ pub struct Lab {
 struct LabLink {
     name: String,
     ends: [usize; 2],
-    /// As it was asked at the beginning.
+    /// As configured at the start.
     asked: PathSpec,
     seed: u64,
     idle_rtt: Option<Duration>,
-    /// Thread and place there of each direction.
-    places: [(usize, usize); 2],
+    /// Thread of each direction, and its index there.
+    driver_slots: [(usize, usize); 2],
     state: Mutex<State>,
 }
 
-/// What of a link changes while it runs.
+/// The state of a link that changes while it runs.
 #[derive(Debug)]
 struct State {
     path: PathSpec,
-    /// Time zero of the schedule; `None` before the lab has begun.
+    /// Time zero of the schedule; `None` before [`Lab::begin`].
     origin: Option<Nanos>,
     changes: Vec<PathChange>,
 }
 
-/// How a lab is to be made.
+/// Options of a lab.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Options {
-    /// The emulator spends a core on accuracy and never sleeps.
+    /// The emulator busy-waits on one core instead of sleeping.
     pub accurate: bool,
-    /// The host of that place in the plan is the machine itself: its end of
-    /// the links is a device among the machine's own. Needs root.
+    /// Index of the host that is the machine itself: its devices are created in
+    /// the machine's namespace. Needs root.
     pub machine: Option<usize>,
 }
 
-/// How a lab's links did.
+/// Report on all links of a lab.
 #[derive(Debug)]
 pub struct LabReport {
     /// In the plan's order.
     pub links: Vec<LinkReport>,
 }
 
-/// How one link did.
+/// Report on one link.
 #[derive(Debug)]
 pub struct LinkReport {
     /// Its name.
     pub name: String,
-    /// Its ends' names.
+    /// The names of its ends.
     pub between: [String; 2],
-    /// Asked and achieved.
+    /// Configured and measured values.
     pub path: PathReport,
-    /// Its queues over time, up and down.
+    /// Samples of its queues, up and down.
     pub queues: [Vec<QueueSample>; 2],
+    /// What happened to each flow, up and down; empty without [`Lab::log_intervals`].
+    pub intervals: [IntervalLog; 2],
 }
 
 impl LabReport {
@@ -89,13 +92,13 @@ impl LabReport {
     }
 }
 
-/// Threads that carry packets: one core stays with the hosts where only one
-/// direction is busy, and more threads than cores would wait for each other.
+/// Driver threads: if only one direction is busy, a core remains for the hosts;
+/// more threads than cores would wait for each other.
 const THREADS: usize = 2;
 
 impl Lab {
-    /// Makes the hosts, connects them and measures the idle links. Needs the
-    /// privileges of a world of its own ([`host::world`]).
+    /// Creates and connects the hosts and measures the idle RTTs. Needs the
+    /// privileges of a sandbox ([`host::sandbox`]).
     ///
     /// # Errors
     /// [`LabError`]: nothing is left behind.
@@ -107,7 +110,7 @@ impl Lab {
             hosts::check_congestion(&host.congestion)?;
             hosts::check_settings(&host.sysctls)?;
         }
-        // A lab that needs more than there may be fails at the device it cannot have.
+        // If the limit is too low, creating a device fails.
         let _ = limits::raise_open_files();
         let table = routes::table(plan)?;
         let inherited = Inherited::read();
@@ -122,7 +125,7 @@ impl Lab {
             links: Vec::new(),
             accurate: options.accurate,
             epoch: clock::now(),
-            orders: Vec::new(),
+            commands: Vec::new(),
             drivers: Mutex::default(),
         };
         lab.connect(plan)?;
@@ -134,14 +137,14 @@ impl Lab {
     fn connect(&mut self, plan: &Plan) -> Result<(), LabError> {
         let threads = if self.accurate { 1 } else { THREADS };
         let mut work: Vec<Vec<_>> = (0..threads).map(|_| Vec::new()).collect();
-        let mut room = vec![0; threads];
+        let mut memory = vec![0; threads];
         for (index, link) in plan.links.iter().enumerate() {
             let seed = link.path.seed().unwrap_or_else(host::random::seed);
-            // Until the lab has begun, the settings of its first moment hold.
+            // Until the lab begins, the settings of the start apply.
             let schedules = link.path.schedules(seed).map(|schedule| schedule.start);
-            let mut places = [(0, 0); 2];
-            for (number, (way, schedule)) in
-                [Way::Up, Way::Down].into_iter().zip(schedules).enumerate()
+            let mut driver_slots = [(0, 0); 2];
+            for (number, (direction, schedule)) in
+                [Direction::Up, Direction::Down].into_iter().zip(schedules).enumerate()
             {
                 // The two directions of a link go to different threads, and
                 // the busy ones of several links are spread.
@@ -151,9 +154,9 @@ impl Lab {
                     device.map(|device| Arc::clone(&device.tun))
                 });
                 let (Some(from), Some(to)) = (from, to) else { continue };
-                places[number] = (thread, work[thread].len());
-                room[thread] += link.path.memory().bytes() / 2;
-                work[thread].push((Ends { link: index, way, from, to }, schedule.into()));
+                driver_slots[number] = (thread, work[thread].len());
+                memory[thread] += link.path.memory().bytes() / 2;
+                work[thread].push((Ends { link: index, direction, from, to }, schedule.into()));
             }
             self.links.push(LabLink {
                 name: link.name.clone(),
@@ -161,7 +164,7 @@ impl Lab {
                 asked: link.path.clone(),
                 seed,
                 idle_rtt: None,
-                places,
+                driver_slots,
                 state: Mutex::new(State {
                     path: link.path.clone(),
                     origin: None,
@@ -169,14 +172,15 @@ impl Lab {
                 }),
             });
         }
-        for (number, (ways, room)) in work.into_iter().zip(room).enumerate() {
-            let orders = Arc::new(Orders::new().map_err(LabError::system("making an event"))?);
-            self.orders.push(Arc::clone(&orders));
+        for (number, (directions, memory)) in work.into_iter().zip(memory).enumerate() {
+            let commands =
+                Arc::new(CommandQueue::new().map_err(LabError::system("creating an eventfd"))?);
+            self.commands.push(Arc::clone(&commands));
             let work = Work {
-                ways,
-                room: buffers::reserve(ByteCount::from_bytes(room))
-                    .map_err(LabError::system("taking memory"))?,
-                orders,
+                directions,
+                memory: buffers::reserve(ByteCount::from_bytes(memory))
+                    .map_err(LabError::system("allocating memory"))?,
+                commands,
                 epoch: self.epoch,
                 accurate: self.accurate,
             };
@@ -184,18 +188,18 @@ impl Lab {
                 .name(format!("lab-{number}"))
                 .spawn(|| work.drive())
                 .map_err(LabError::system("starting a thread"))?;
-            hold(&self.drivers).push(driver);
+            lock(&self.drivers).push(driver);
         }
         Ok(())
     }
 
-    /// Measures the links over which their own ends reach each other, all at once.
+    /// Measures all links that are the route between their own ends, in parallel.
     fn measure_idle(&mut self, plan: &Plan, table: &routes::Table) -> Result<(), LabError> {
         let many = self.links.len() > 1;
         let hosts = &self.hosts;
         let measure = |index: usize, link: &LabLink| {
             let [from, to] = link.ends;
-            if table.way(plan, from, to) != [index] {
+            if table.links_between(plan, from, to) != [index] {
                 return Ok(None);
             }
             idle::measure(&hosts[from].namespace, hosts[to].ipv4, &plan.links[index].path, many)
@@ -207,7 +211,7 @@ impl Lab {
                 .enumerate()
                 .map(|(index, link)| scope.spawn(move || measure(index, link)))
                 .collect();
-            let died = || LabError::Emulator(io::Error::other("a thread died"));
+            let died = || LabError::Emulator(io::Error::other("a measurement thread panicked"));
             threads.into_iter().map(|thread| thread.join().map_err(|_| died())?).collect()
         });
         for (link, time) in self.links.iter_mut().zip(times) {
@@ -216,14 +220,14 @@ impl Lab {
         Ok(())
     }
 
-    /// Time zero: from here on the links' own schedules run.
+    /// Time zero: starts the schedules of the links.
     pub fn begin(&self) {
         let now = self.now();
         for index in 0..self.links.len() {
-            let mut state = hold(&self.links[index].state);
+            let mut state = lock(&self.links[index].state);
             state.origin = Some(now);
-            for (thread, way) in self.links[index].places {
-                self.orders[thread].give(Order::Begin { way });
+            for (thread, direction) in self.links[index].driver_slots {
+                self.commands[thread].send(Command::Begin { direction });
             }
             self.reschedule(index, &state);
         }
@@ -232,7 +236,7 @@ impl Lab {
     /// Changes a link's settings while it runs, such as `loss=1%`.
     ///
     /// # Errors
-    /// A link that is not there, or settings that no link can have.
+    /// An unknown link, or invalid settings.
     pub fn set(
         &self,
         link: &str,
@@ -240,13 +244,13 @@ impl Lab {
         reader: &mut dyn FnMut(&str) -> io::Result<String>,
     ) -> Result<(), LabError> {
         let index = self.link_index(link)?;
-        // Files are read without holding what others wait for.
-        let now = hold(&self.links[index].state).path.clone();
+        // Files are read without holding the lock.
+        let now = lock(&self.links[index].state).path.clone();
         let path = now.with(settings, reader)?;
         self.change(index, path, settings)
     }
 
-    /// Gives a link another path; `settings` are the words for it.
+    /// Changes the path of a link; `settings` is the text for the report.
     pub(crate) fn change(
         &self,
         index: usize,
@@ -254,8 +258,8 @@ impl Lab {
         settings: &str,
     ) -> Result<(), LabError> {
         let link = &self.links[index];
-        let mut state = hold(&link.state);
-        // What the path has now was granted before.
+        let mut state = lock(&link.state);
+        // The memory of the present path was checked before.
         let more = path.memory().bytes().saturating_sub(state.path.memory().bytes());
         check_memory(ByteCount::from_bytes(more), memory::available())?;
         if path.mtu() != link.asked.mtu() {
@@ -263,8 +267,7 @@ impl Lab {
         }
         state.path = path;
         let since = state.origin.unwrap_or(self.now());
-        #[expect(clippy::cast_precision_loss, reason = "52 bits of nanoseconds are 52 days")]
-        let at_s = self.now().since(since) as f64 / 1e9;
+        let at_s = self.now().since(since).as_secs_f64();
         state.changes.push(PathChange { at_s, set: settings.to_owned() });
         self.reschedule(index, &state);
         Ok(())
@@ -274,12 +277,12 @@ impl Lab {
         let link = &self.links[index];
         let origin = state.origin.unwrap_or_default();
         let schedules = state.path.schedules(link.seed);
-        for ((thread, way), schedule) in link.places.into_iter().zip(schedules) {
+        for ((thread, direction), schedule) in link.driver_slots.into_iter().zip(schedules) {
             let schedule = Box::new(match state.origin {
                 Some(_) => schedule,
                 None => schedule.start.into(),
             });
-            self.orders[thread].give(Order::Reschedule { way, origin, schedule });
+            self.commands[thread].send(Command::Reschedule { direction, origin, schedule });
         }
     }
 
@@ -294,19 +297,28 @@ impl Lab {
     /// bytes of each packet.
     ///
     /// # Errors
-    /// A host that is not there.
+    /// No such host.
     pub fn watch(&self, host: Option<&str>, bytes: usize) -> Result<Watch, LabError> {
         let host = host.map(|name| self.host_index(name)).transpose()?;
-        let (watch, teller) = Watch::new(bytes);
+        let (watch, tap) = Watch::new(bytes);
         for link in &self.links {
             if host.is_some_and(|host| !link.ends.contains(&host)) {
                 continue;
             }
-            for (thread, way) in link.places {
-                self.orders[thread].give(Order::Tell { way, teller: teller.clone() });
+            for (thread, direction) in link.driver_slots {
+                self.commands[thread].send(Command::AddTap { direction, tap: tap.clone() });
             }
         }
         Ok(watch)
+    }
+
+    /// Logs what happens to the packets of each flow on every link from here on, in
+    /// intervals of 10 ms; [`LinkReport::intervals`] has the log. It is meant for runs of
+    /// up to ten minutes.
+    pub fn log_intervals(&self) {
+        for (thread, direction) in self.links.iter().flat_map(|link| link.driver_slots) {
+            self.commands[thread].send(Command::LogIntervals { direction });
+        }
     }
 
     /// Its hosts, in the plan's order.
@@ -318,7 +330,7 @@ impl Lab {
     /// A host by its name.
     ///
     /// # Errors
-    /// Where there is none.
+    /// If there is none.
     pub fn host(&self, name: &str) -> Result<&LabHost, LabError> {
         Ok(&self.hosts[self.host_index(name)?])
     }
@@ -342,7 +354,7 @@ impl Lab {
         &self.hosts[1]
     }
 
-    /// The first link's path, as it was asked.
+    /// The path of the first link, as configured.
     #[must_use]
     pub fn path(&self) -> &PathSpec {
         &self.links[0].asked
@@ -355,13 +367,13 @@ impl Lab {
             .map(|link| (link.name.as_str(), link.ends.map(|host| self.hosts[host].name.as_str())))
     }
 
-    /// The links' paths as they were asked, in the plan's order.
+    /// The paths of the links as configured, in the plan's order.
     pub fn paths(&self) -> impl Iterator<Item = &PathSpec> {
         self.links.iter().map(|link| &link.asked)
     }
 
-    /// Lines for /etc/hosts by which all hosts are found. Where a resolver
-    /// may choose it takes IPv6, unless [`crate::PREFER_IPV4`] says otherwise.
+    /// Lines for /etc/hosts with the names of all hosts. Resolvers prefer IPv6
+    /// without [`crate::PREFER_IPV4`].
     #[must_use]
     pub fn names(&self) -> String {
         self.hosts
@@ -370,41 +382,41 @@ impl Lab {
             .collect()
     }
 
-    /// The first link's path as it was asked, before there is anything to certify.
+    /// The path of the first link as configured, before there are measurements.
     #[must_use]
     pub fn asked(&self) -> PathReport {
-        self.certificate(&self.links[0], &[], Vec::new(), 0, 0.0).asked()
+        self.validity_check(&self.links[0], &[], Vec::new(), 0, 0.0).asked()
     }
 
-    fn certificate<'a>(
+    fn validity_check<'a>(
         &'a self,
         link: &'a LabLink,
         changes: &'a [PathChange],
-        tallies: Vec<&'a Tally>,
+        per_direction: Vec<&'a DirectionCounters>,
         dropped: u64,
         cpu: f64,
-    ) -> Certificate<'a> {
+    ) -> ValidityCheck<'a> {
         let LabLink { asked, seed, idle_rtt, .. } = link;
         let (path, seed, idle_rtt) = (asked, *seed, *idle_rtt);
-        Certificate {
+        ValidityCheck {
             path,
             seed,
             accurate: self.accurate,
             idle_rtt,
             changes,
-            tallies,
+            per_direction,
             dropped,
             cpu,
         }
     }
 
-    /// Whether all links are still carried; [`Lab::finish`] tells why not.
+    /// Whether all driver threads run; otherwise [`Lab::finish`] returns the error.
     #[must_use]
-    pub fn is_carried(&self) -> bool {
-        !hold(&self.drivers).iter().any(JoinHandle::is_finished)
+    pub fn is_emulating(&self) -> bool {
+        !lock(&self.drivers).iter().any(JoinHandle::is_finished)
     }
 
-    /// When the lab was made: time zero of what watchers are told.
+    /// When the lab was created: time zero of records and samples.
     #[must_use]
     pub const fn epoch(&self) -> Instant {
         self.epoch
@@ -414,21 +426,21 @@ impl Lab {
         Nanos(u64::try_from(self.epoch.elapsed().as_nanos()).unwrap_or(u64::MAX))
     }
 
-    /// Ends the emulation and certifies it.
+    /// Ends the emulation and reports on its validity.
     ///
     /// # Errors
-    /// Where a driver failed or a device cannot be asked.
+    /// If a driver failed, or the counters of a device cannot be read.
     pub fn finish(&self) -> Result<LabReport, LabError> {
-        self.orders.iter().for_each(|orders| orders.stop());
-        let (mut tallies, mut cpu) = (Vec::new(), 0.0_f64);
-        for driver in hold(&self.drivers).drain(..) {
-            let died = || LabError::Emulator(io::Error::other("its thread died"));
+        self.commands.iter().for_each(|commands| commands.stop());
+        let (mut per_direction, mut cpu) = (Vec::new(), 0.0_f64);
+        for driver in lock(&self.drivers).drain(..) {
+            let died = || LabError::Emulator(io::Error::other("its thread panicked"));
             let done = driver.join().map_err(|_| died())?.map_err(LabError::Emulator)?;
             cpu = cpu.max(done.cpu);
-            tallies.extend(done.ways);
+            per_direction.extend(done.directions);
         }
-        // A watcher told of too late would wait for ever.
-        self.orders.iter().for_each(|orders| drop(orders.take()));
+        // A tap still in the queue would wait forever.
+        self.commands.iter().for_each(|commands| drop(commands.take()));
         let mut links = Vec::new();
         for (index, link) in self.links.iter().enumerate() {
             let mut dropped = 0;
@@ -436,17 +448,21 @@ impl Lab {
                 let drops = self.hosts[host].drops(index)?;
                 dropped += drops.transmit + drops.receive;
             }
-            let changes = hold(&link.state).changes.clone();
-            let own: Vec<&Tally> = tallies.iter().filter(|tally| tally.link == index).collect();
-            let queues = [Way::Up, Way::Down].map(|way| {
-                let of_way = own.iter().find(|tally| tally.way == way);
-                of_way.map(|tally| tally.samples.clone()).unwrap_or_default()
-            });
+            let changes = lock(&link.state).changes.clone();
+            let own: Vec<&DirectionCounters> =
+                per_direction.iter().filter(|totals| totals.link == index).collect();
+            let of_direction = [Direction::Up, Direction::Down]
+                .map(|direction| own.iter().find(|totals| totals.direction == direction));
+            let queues =
+                of_direction.map(|one| one.map(|one| one.samples.clone()).unwrap_or_default());
+            let intervals =
+                of_direction.map(|one| one.map(|one| one.intervals.clone()).unwrap_or_default());
             links.push(LinkReport {
                 name: link.name.clone(),
                 between: link.ends.map(|host| self.hosts[host].name.clone()),
-                path: self.certificate(link, &changes, own, dropped, cpu).report(),
+                path: self.validity_check(link, &changes, own, dropped, cpu).report(),
                 queues,
+                intervals,
             });
         }
         Ok(LabReport { links })
@@ -455,9 +471,9 @@ impl Lab {
 
 impl Drop for Lab {
     fn drop(&mut self) {
-        self.orders.iter().for_each(|orders| orders.stop());
-        for driver in hold(&self.drivers).drain(..) {
-            // A driver's own failure has no one left to hear it.
+        self.commands.iter().for_each(|commands| commands.stop());
+        for driver in lock(&self.drivers).drain(..) {
+            // Errors cannot be reported on drop.
             let _ = driver.join();
         }
     }
@@ -465,16 +481,12 @@ impl Drop for Lab {
 
 /// Refuses paths whose packets in flight could fill the machine's memory.
 fn check_memory(needed: ByteCount, available: Option<ByteCount>) -> Result<(), LabError> {
-    // Small packets take more memory than they have bytes; hosts need as much
-    // again for their sockets. Half of what is free is the most for the wire.
+    // Small packets take more memory than their bytes, and hosts need as much
+    // again for their sockets: half of the available memory is the limit.
     match available {
         Some(available) if needed > ByteCount::from_bytes(available.bytes() / 2) => {
             Err(LabError::Memory { needed, available })
         }
         _ => Ok(()),
     }
-}
-
-fn hold<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
-    lock.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,4 +1,4 @@
-//! Programs on a lab's hosts, from the first start to the last end.
+//! Runs programs on the hosts of a lab.
 
 mod jobs;
 
@@ -7,55 +7,56 @@ pub use jobs::{End, Job, Streams};
 use crate::listen::{self, Listening};
 use crate::{Lab, LabError};
 use host::clock;
+use host::lock::lock;
 use host::program::{ExitCode, Program, Reaper};
 use jobs::Running;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 use topology::plan::{ChangePlan, Wait};
 
-/// How long a server may take until it listens.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// Time a server may take until it listens.
+const LISTEN_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How long a program that nobody asked to be a server is waited for.
-const MOMENT: Duration = Duration::from_secs(2);
+/// The same for a background program, which may not be a server.
+const BRIEF_LISTEN_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// How long a program may take to end after it is told to.
-const GRACE: Duration = Duration::from_secs(2);
+/// Time between SIGTERM and SIGKILL.
+const TERM_GRACE: Duration = Duration::from_secs(2);
 
-/// How long a program in the background may take to end by itself once the
-/// others have: a server for one test does.
-const FAREWELL: Duration = Duration::from_millis(500);
+/// Time a background program may take to exit by itself once the others have: a
+/// one-off server does.
+const BACKGROUND_GRACE: Duration = Duration::from_millis(500);
 
-/// How often is looked whether something is due.
-const GLANCE: Duration = Duration::from_millis(20);
+/// Poll interval for due events.
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 const TERM: i32 = 15;
 const KILL: i32 = 9;
 
-/// What is to run in a lab, and for how long.
+/// The programs to run in a lab, changes, and the duration.
 #[derive(Debug, Default)]
 pub struct Session {
-    /// In the order in which those are started that start at one time.
+    /// Programs; those with the same start time start in this order.
     pub jobs: Vec<Job>,
-    /// What changes meanwhile, earliest first.
+    /// Changes of links, earliest first.
     pub changes: Vec<ChangePlan>,
-    /// The end. `None`: when every program that is not in the background
-    /// ended, or at a signal, where there is none.
+    /// Duration. `None`: until every foreground program has exited, or, without
+    /// one, until a signal.
     pub duration: Option<Duration>,
 }
 
-/// What happens while it runs.
+/// Events of a running session.
 #[derive(Debug)]
 pub enum SessionEvent<'a> {
-    /// All that is waited for listens; the lab's clock begins.
+    /// All servers listen; the lab's clock starts.
     Begun,
-    /// A program does not listen yet; the lab goes on all the same.
+    /// A program is not listening after that time; the session continues.
     NotListening(&'a Job, Duration),
     /// A program was started.
     Started(&'a Job),
     /// A program wrote a line ([`Streams::Lines`]).
     Line(&'a Job, &'a str),
-    /// A program ended by itself.
+    /// A program exited by itself.
     Ended(&'a Job, ExitCode),
     /// A link's settings were changed.
     Changed(&'a ChangePlan),
@@ -63,16 +64,16 @@ pub enum SessionEvent<'a> {
 
 /// Why a session ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Why {
-    /// Every program that is not in the background ended.
+pub enum EndReason {
+    /// Every foreground program exited.
     Done,
-    /// Its time was up.
+    /// The duration has passed.
     Duration,
-    /// A signal asked for it.
+    /// A signal.
     Signal(i32),
-    /// The program of that place in [`Session::jobs`] failed.
+    /// The program with that index in [`Session::jobs`] failed.
     Failed(usize),
-    /// The emulation broke off; [`Lab::finish`] says why.
+    /// The emulation failed; [`Lab::finish`] returns the error.
     Broken,
 }
 
@@ -80,51 +81,51 @@ pub enum Why {
 #[derive(Debug)]
 pub struct SessionEnd {
     /// Why.
-    pub why: Why,
-    /// How each job ended, in their order; `None` for one that was never started.
+    pub why: EndReason,
+    /// How each job ended, in order; `None` if it was never started.
     pub ends: Vec<Option<End>>,
 }
 
-/// The signal that ends a session, once it came, and the programs it goes on to.
+/// The signal that ends a session, and the programs to forward it to.
 #[derive(Debug, Clone, Default)]
-pub struct Ending {
-    known: Arc<Mutex<Known>>,
+pub struct EndSignal {
+    known: Arc<Mutex<SignalState>>,
 }
 
 #[derive(Debug, Default)]
-struct Known {
+struct SignalState {
     programs: Vec<Program>,
-    /// Whether a session looks at the signal.
-    heard: bool,
+    /// Whether a session polls the signal.
+    session_runs: bool,
     signal: Option<i32>,
 }
 
-impl Ending {
-    fn hold(&self) -> MutexGuard<'_, Known> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+impl EndSignal {
+    fn state(&self) -> MutexGuard<'_, SignalState> {
+        lock(&self.known)
     }
 
-    /// The signal, once it came.
+    /// The signal, once received.
     #[must_use]
     pub fn signal(&self) -> Option<i32> {
-        self.hold().signal
+        self.state().signal
     }
 
-    /// A signal came. It goes on to the programs where it came `from_program`;
-    /// a terminal has told them already. False where no session runs yet.
+    /// Records a signal, and forwards it to the programs if it came `from_program`;
+    /// a terminal signals them itself. False if no session runs yet.
     #[must_use]
-    pub fn came(&self, signal: i32, from_program: bool) -> bool {
-        let mut known = self.hold();
+    pub fn on_signal(&self, signal: i32, from_program: bool) -> bool {
+        let mut known = self.state();
         known.signal = Some(signal);
         if from_program {
             known.programs.iter().for_each(|program| program.signal(signal));
         }
-        known.heard
+        known.session_runs
     }
 
-    /// A program that starts while the lab is ending is told at once.
+    /// Adds a program; one that starts while the lab is ending gets the signal.
     fn add(&self, program: &Program) {
-        let mut known = self.hold();
+        let mut known = self.state();
         if let Some(signal) = known.signal {
             program.signal(signal);
         }
@@ -133,40 +134,40 @@ impl Ending {
 }
 
 impl Session {
-    /// Runs it in `lab` to its end; every program has ended then.
+    /// Runs the session; all programs have ended when it returns.
     ///
     /// # Errors
-    /// Where a program cannot be started, or one that must listen does not.
+    /// If a program cannot be started, or a server exits before it listens.
     pub fn run(
         self,
         lab: &Lab,
         reaper: &Reaper,
-        ending: &Ending,
+        end_signal: &EndSignal,
         observe: &mut dyn FnMut(SessionEvent<'_>),
     ) -> Result<SessionEnd, LabError> {
-        ending.hold().heard = true;
-        let mut at_work = AtWork {
+        end_signal.state().session_runs = true;
+        let mut run = SessionRun {
             running: self.jobs.iter().map(|_| None).collect(),
             session: self,
             lab,
             reaper,
-            ending,
+            end_signal,
             observe,
             changed: 0,
         };
-        let why = at_work.start_servers().and_then(|()| at_work.go_on());
-        at_work.end_all(matches!(why, Ok(Why::Done)));
+        let why = run.start_servers().and_then(|()| run.run_to_end());
+        run.end_all(matches!(why, Ok(EndReason::Done)));
         let why = why?;
-        let ends = at_work.running.into_iter().map(|running| Some(running?.into_end())).collect();
+        let ends = run.running.into_iter().map(|running| Some(running?.into_end())).collect();
         Ok(SessionEnd { why, ends })
     }
 }
 
-struct AtWork<'a> {
+struct SessionRun<'a> {
     session: Session,
     lab: &'a Lab,
     reaper: &'a Reaper,
-    ending: &'a Ending,
+    end_signal: &'a EndSignal,
     observe: &'a mut dyn FnMut(SessionEvent<'_>),
     /// Of each job, once it was started.
     running: Vec<Option<Running>>,
@@ -174,34 +175,34 @@ struct AtWork<'a> {
     changed: usize,
 }
 
-impl AtWork<'_> {
-    /// Starts what the clock waits for, and waits.
+impl SessionRun<'_> {
+    /// Starts the programs that the clock waits for, and waits.
     fn start_servers(&mut self) -> Result<(), LabError> {
         for index in 0..self.session.jobs.len() {
             let job = &self.session.jobs[index];
-            let patience = match job.wait {
+            let timeout = match job.wait {
                 Wait::No => continue,
-                Wait::AMoment => MOMENT,
-                Wait::UntilListening => PATIENCE,
+                Wait::Briefly => BRIEF_LISTEN_TIMEOUT,
+                Wait::UntilListening => LISTEN_TIMEOUT,
             };
             let must = job.wait == Wait::UntilListening;
             let host = self.lab.host(&job.host)?;
             let before = listen::waiting_sockets(host)?;
             self.start(index)?;
             let Some(running) = &self.running[index] else { continue };
-            let came = listen::wait_until_listening(host, &running.program, before, patience)?;
-            if self.ending.signal().is_some() {
+            let state = listen::wait_until_listening(host, &running.program, before, timeout)?;
+            if self.end_signal.signal().is_some() {
                 break;
             }
             let job = &self.session.jobs[index];
-            match came {
+            match state {
                 Listening::Yes => {}
-                Listening::NotYet => (self.observe)(SessionEvent::NotListening(job, patience)),
-                // A moment's guest may have done its work already.
+                Listening::NotYet => (self.observe)(SessionEvent::NotListening(job, timeout)),
+                // A background program may have finished its work already.
                 Listening::Ended(0) if !must => {}
                 Listening::Ended(code) => {
                     self.read_last_lines(index);
-                    return Err(self.never_listened(index, code));
+                    return Err(self.exited_before_listening(index, code));
                 }
             }
         }
@@ -210,55 +211,60 @@ impl AtWork<'_> {
         Ok(())
     }
 
-    fn never_listened(&self, index: usize, code: ExitCode) -> LabError {
+    fn exited_before_listening(&self, index: usize, code: ExitCode) -> LabError {
         let job = &self.session.jobs[index];
-        let last = self.running[index].as_ref().map(Running::last_words).unwrap_or_default();
-        LabError::NeverListened { host: job.host.clone(), command: job.words.clone(), code, last }
+        let last = self.running[index].as_ref().map(Running::last_line).unwrap_or_default();
+        LabError::ExitedBeforeListening {
+            host: job.host.clone(),
+            command: job.words.clone(),
+            code,
+            last,
+        }
     }
 
     fn start(&mut self, index: usize) -> Result<(), LabError> {
         let job = &self.session.jobs[index];
         let running = Running::start(job, self.lab.host(&job.host)?, self.reaper)?;
-        self.ending.add(&running.program);
+        self.end_signal.add(&running.program);
         self.running[index] = Some(running);
         (self.observe)(SessionEvent::Started(job));
         Ok(())
     }
 
-    /// From the clock's beginning to the end.
-    fn go_on(&mut self) -> Result<Why, LabError> {
+    /// From the start of the clock to the end.
+    fn run_to_end(&mut self) -> Result<EndReason, LabError> {
         let zero = clock::now();
         let rests = self.session.jobs.iter().all(|job| job.background);
         loop {
             let now = zero.elapsed();
-            if self.ending.signal().is_none() {
+            if self.end_signal.signal().is_none() {
                 self.start_due(now)?;
                 self.stop_due(now);
                 self.change_due(now)?;
             }
-            if let Some(failed) = self.look() {
-                return Ok(Why::Failed(failed));
+            if let Some(failed) = self.poll() {
+                return Ok(EndReason::Failed(failed));
             }
-            if !self.lab.is_carried() {
-                return Ok(Why::Broken);
+            if !self.lab.is_emulating() {
+                return Ok(EndReason::Broken);
             }
-            let signal = self.ending.signal();
+            let signal = self.end_signal.signal();
             let all_ended = self.session.jobs.iter().zip(&self.running).all(|(job, running)| {
-                // What was not started when a signal came never will be.
+                // A program not started before the signal is never started.
                 let never = || signal.is_some();
                 job.background
                     || running.as_ref().map_or_else(never, |running| running.code.is_some())
             });
             match (signal, rests) {
-                // Programs at a terminal end as they choose to; `lab run` ends
-                // as its command does.
+                // Programs at a terminal handle the signal themselves; `lab run`
+                // ends with its command.
                 (Some(_), _) if self.at_terminal() && !all_ended => {}
-                (Some(signal), _) => return Ok(Why::Signal(signal)),
-                (None, false) if all_ended => return Ok(Why::Done),
+                (Some(signal), _) => return Ok(EndReason::Signal(signal)),
+                (None, false) if all_ended => return Ok(EndReason::Done),
                 (None, _) => {}
             }
             if self.session.duration.is_some_and(|duration| now >= duration) {
-                return Ok(Why::Duration);
+                return Ok(EndReason::Duration);
             }
             self.wait();
         }
@@ -282,7 +288,7 @@ impl AtWork<'_> {
             if let Some(running) = running
                 && job.stop.is_some_and(|stop| stop <= now)
             {
-                running.tell_to_end(GRACE);
+                running.request_stop(TERM_GRACE);
             }
         }
     }
@@ -298,16 +304,16 @@ impl AtWork<'_> {
         Ok(())
     }
 
-    /// Looks who ended and what was written; gives one that failed.
-    fn look(&mut self) -> Option<usize> {
+    /// Collects exits and output; returns a program that failed.
+    fn poll(&mut self) -> Option<usize> {
         for index in 0..self.running.len() {
             self.read_lines(index);
             let Some(running) = &mut self.running[index] else { continue };
             let Some(code) = running.has_ended() else { continue };
-            // What it wrote last comes after its end.
+            // Its last output arrives after its exit.
             self.read_last_lines(index);
             let job = &self.session.jobs[index];
-            if self.running[index].as_ref().is_some_and(|running| running.told) {
+            if self.running[index].as_ref().is_some_and(|running| running.stopped) {
                 continue;
             }
             (self.observe)(SessionEvent::Ended(job, code));
@@ -334,30 +340,30 @@ impl AtWork<'_> {
         }
     }
 
-    /// Waits for a program's end, or a glance.
+    /// Waits for the exit of a program, or one poll interval.
     fn wait(&self) {
         let first = self.running.iter().flatten().find(|running| running.code.is_none());
         match first {
-            Some(running) => drop(running.program.wait_at_most(GLANCE)),
-            None => std::thread::sleep(GLANCE),
+            Some(running) => drop(running.program.wait_at_most(POLL_INTERVAL)),
+            None => std::thread::sleep(POLL_INTERVAL),
         }
     }
 
-    /// A program that has not ended by itself is asked to, then made to.
-    fn end_all(&mut self, in_peace: bool) {
+    /// Ends all programs: SIGTERM, then SIGKILL.
+    fn end_all(&mut self, all_done: bool) {
         let since = clock::now();
-        let patience = if in_peace { FAREWELL } else { Duration::ZERO };
+        let timeout = if all_done { BACKGROUND_GRACE } else { Duration::ZERO };
         while self.running.iter().flatten().any(|running| running.code.is_none()) {
-            if since.elapsed() >= patience {
+            if since.elapsed() >= timeout {
                 for running in self.running.iter_mut().flatten() {
-                    running.tell_to_end(GRACE);
+                    running.request_stop(TERM_GRACE);
                 }
             }
-            if since.elapsed() > patience + GRACE * 2 {
+            if since.elapsed() > timeout + TERM_GRACE * 2 {
                 return;
             }
             self.wait();
-            self.look();
+            self.poll();
         }
     }
 }

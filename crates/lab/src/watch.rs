@@ -1,54 +1,56 @@
-//! What watchers of a path are told: each packet's fate, and the queue over time.
+//! Packet records for taps (logs and captures), and queue samples.
 
 use link::{Cause, FateKind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{self, Receiver, SyncSender, TrySendError};
+use std::time::Duration;
+use units::{ByteCount, Nanos};
 
 /// One direction of a link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Way {
-    /// From its first end to its second: from the client to the server.
+pub enum Direction {
+    /// From the first end to the second: client to server.
     Up,
-    /// Back.
+    /// From the second end to the first.
     Down,
 }
 
-impl Way {
+impl Direction {
     /// `up` or `down`.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
-            Way::Up => "up",
-            Way::Down => "down",
+            Direction::Up => "up",
+            Direction::Down => "down",
         }
     }
 }
 
-/// A packet whose fate is decided. Times are in ns since the lab began.
+/// A packet that was dropped or sent. Times count from the start of the lab.
 #[derive(Debug, Clone)]
-pub struct Seen {
+pub struct PacketRecord {
     /// Index of the link.
     pub link: usize,
     /// Its direction.
-    pub way: Way,
+    pub direction: Direction,
     /// The packet's number in that direction, from 1.
     pub number: u64,
     /// Length of the IP packet in bytes.
     pub length: u32,
     /// When it arrived.
-    pub arrived: u64,
-    /// When its fate was decided: dropped, or sent by the bottleneck.
-    pub decided: u64,
-    /// How.
+    pub arrived: Nanos,
+    /// When it was dropped, or sent by the bottleneck.
+    pub decided: Nanos,
+    /// Delivered, or dropped and why.
     pub kind: FateKind,
-    /// Its first bytes, from the IP header on; as many as were asked for.
+    /// Its first bytes, from the IP header, up to the snapshot length.
     pub bytes: Box<[u8]>,
 }
 
-/// A fate in a word: `delivered`, or `dropped-` and why.
+/// `delivered`, or `dropped-` and the cause.
 #[must_use]
-pub const fn fate_in_a_word(kind: FateKind) -> &'static str {
+pub const fn fate_name(kind: FateKind) -> &'static str {
     match kind {
         FateKind::Delivered { .. } => "delivered",
         FateKind::Dropped(cause) => match cause {
@@ -58,52 +60,52 @@ pub const fn fate_in_a_word(kind: FateKind) -> &'static str {
             Cause::Aqm => "dropped-aqm",
             Cause::Lost => "dropped-loss",
             Cause::Burst => "dropped-burst",
-            Cause::Dark => "dropped-blackhole",
+            Cause::Blackhole => "dropped-blackhole",
         },
     }
 }
 
-/// Batches that may wait for a slow watcher: beyond them packets go unseen,
-/// and are counted, rather than hold up the path.
-const BATCHES: usize = 4096;
+/// Batches queued for a slow reader. Further records are only counted, so that
+/// the reader never delays the path.
+const QUEUED_BATCHES: usize = 4096;
 
-/// A watcher's end.
+/// The reading end of a tap.
 #[derive(Debug)]
 pub struct Watch {
-    /// What was seen, in batches.
-    pub seen: Receiver<Vec<Seen>>,
+    /// The records, in batches.
+    pub records: Receiver<Vec<PacketRecord>>,
     missed: Arc<AtomicU64>,
 }
 
 impl Watch {
-    /// Packets that went by unseen because the watcher was too slow.
+    /// Packets without a record because the reader was too slow.
     #[must_use]
     pub fn missed(&self) -> u64 {
         self.missed.load(Ordering::Relaxed)
     }
 
-    /// A pair of ends; the driver's takes so many bytes of each packet.
-    pub(crate) fn new(bytes: usize) -> (Self, Teller) {
-        let (sender, seen) = mpsc::sync_channel(BATCHES);
+    /// Both ends; `bytes` is the snapshot length.
+    pub(crate) fn new(bytes: usize) -> (Self, Tap) {
+        let (sender, records) = mpsc::sync_channel(QUEUED_BATCHES);
         let missed = Arc::new(AtomicU64::new(0));
-        (Watch { seen, missed: Arc::clone(&missed) }, Teller { bytes, sender, missed })
+        (Watch { records, missed: Arc::clone(&missed) }, Tap { bytes, sender, missed })
     }
 }
 
-/// The driver's end.
+/// The driver's end of a tap.
 #[derive(Debug, Clone)]
-pub(crate) struct Teller {
+pub(crate) struct Tap {
     pub(crate) bytes: usize,
-    sender: SyncSender<Vec<Seen>>,
+    sender: SyncSender<Vec<PacketRecord>>,
     missed: Arc<AtomicU64>,
 }
 
-impl Teller {
-    /// Tells a batch; false where nobody listens any longer.
-    pub(crate) fn tell(&self, mut batch: Vec<Seen>) -> bool {
-        // Another watcher may have asked for more.
-        for seen in batch.iter_mut().filter(|seen| seen.bytes.len() > self.bytes) {
-            seen.bytes = seen.bytes[..self.bytes].into();
+impl Tap {
+    /// Sends a batch; false once the reader is gone.
+    pub(crate) fn send(&self, mut batch: Vec<PacketRecord>) -> bool {
+        // Another tap may have a longer snapshot length.
+        for record in batch.iter_mut().filter(|record| record.bytes.len() > self.bytes) {
+            record.bytes = record.bytes[..self.bytes].into();
         }
         match self.sender.try_send(batch) {
             Ok(()) => true,
@@ -116,22 +118,22 @@ impl Teller {
     }
 }
 
-/// The queue of one direction at a moment, and sums since the lab began.
+/// The queue of one direction at one moment, and counters since the lab started.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct QueueSample {
-    /// In ns since the lab began.
-    pub at: u64,
-    /// Bytes that wait, framing included.
-    pub bytes: u64,
-    /// Packets that wait.
+    /// Since the lab started.
+    pub at: Nanos,
+    /// Bytes queued, framing included.
+    pub bytes: ByteCount,
+    /// Packets queued.
     pub packets: u64,
-    /// How long the packet sent last had waited, in ns.
-    pub sojourn: u64,
+    /// Queueing delay of the packet sent last.
+    pub sojourn: Duration,
     /// Bytes sent.
-    pub sent_bytes: u64,
-    /// Packets dropped before the bottleneck: queue, its management, policer.
+    pub sent_bytes: ByteCount,
+    /// Packets dropped before the bottleneck: MTU, policer, queue and AQM.
     pub dropped: u64,
-    /// Packets lost behind it.
+    /// Packets lost after it.
     pub lost: u64,
     /// Packets marked.
     pub marked: u64,

@@ -1,30 +1,28 @@
-//! What a packet costs in the link: nanoseconds of a processor, measured.
+//! CPU time of a packet in the link, in nanoseconds.
 //!
-//! `cargo bench -p longhaul-link` prints a line for each arrangement. The
-//! path is 10 Gbit/s, the traffic trains of 45 packets of 1500 bytes, which is
-//! what segmentation offload hands over. A budget to compare with: 10 Gbit/s
-//! are 833 000 packets a second, so 100 ns a packet are 8 % of a core.
+//! `cargo bench -p longhaul-link` prints one line per configuration. The path is
+//! 10 Gbit/s, the traffic trains of 45 packets of 1500 bytes, as produced by
+//! segmentation offload. For comparison: 10 Gbit/s are 833 000 packets a second, so
+//! 100 ns per packet are 8 % of a core.
 
 #![expect(clippy::disallowed_methods, reason = "a measurement of time asks the system's clock")]
 
-use link::{
-    CoDel, Fifo, FqCoDel, Limit, Link, LinkConfig, Loss, Nanos, Pie, Queue, Rate, Red, Train,
-};
+use link::{CoDel, Fifo, FqCoDel, Limit, Link, LinkConfig, Loss, Pie, Queue, Rate, Red, Train};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
-use units::{BitRate, ByteCount};
+use units::{BitRate, ByteCount, Nanos};
 
-/// Packets of one measurement.
+/// Packets per measurement.
 const PACKETS: u64 = 450_000;
 
-/// Measurements, of which the fastest counts: the others were disturbed.
+/// Number of measurements; the fastest counts, as the others were disturbed.
 const REPEATS: usize = 30;
 
-/// Time that 45 packets of 1500 bytes take at 10 Gbit/s, in ns.
+/// Serialisation time of 45 packets of 1500 bytes at 10 Gbit/s, in ns.
 const TRAIN: u64 = 54_000;
 
 fn main() {
-    // `cargo test --benches` runs this too; then once is enough.
+    // `cargo test --benches` runs this, too; once is enough then.
     let quick = !std::env::args().any(|argument| argument == "--bench");
     let room = Limit::Bytes(ByteCount::from_bytes(1 << 30));
     let codel = CoDel {
@@ -73,8 +71,8 @@ fn main() {
     }
 }
 
-/// Sends trains at the rate of the bottleneck behind a standing queue of ten
-/// of them; gives the nanoseconds a packet took.
+/// Sends trains at the bottleneck rate behind a standing queue of ten trains;
+/// returns nanoseconds per packet.
 #[expect(clippy::cast_precision_loss, reason = "a few million nanoseconds fit 53 bits")]
 fn measure(config: &LinkConfig, watch: bool, packets: u64) -> f64 {
     let mut link = Link::new(config.clone());

@@ -1,9 +1,9 @@
-//! What is asked of a link.
+//! Settings of a link.
 
-use crate::{Bucket, Loss, Nanos, Trace, nanos};
+use crate::{Loss, TokenBucket, Trace, nanos};
 use std::sync::Arc;
 use std::time::Duration;
-use units::{BitRate, ByteCount, LossRatio, Probability};
+use units::{BitRate, ByteCount, LossRatio, Nanos, Probability};
 
 /// The settings of one direction.
 ///
@@ -12,44 +12,44 @@ use units::{BitRate, ByteCount, LossRatio, Probability};
 /// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct LinkConfig {
-    /// How fast the bottleneck sends, counting each packet's bytes plus `overhead`.
+    /// Bottleneck rate. A packet counts with its length plus `overhead`.
     pub rate: Rate,
-    /// Propagation delay, one way, beside serialisation and queueing.
+    /// Propagation delay, one-way, in addition to serialisation and queueing.
     pub delay: Duration,
-    /// Delay that varies from packet to packet.
+    /// Random variation of the delay.
     pub jitter: Option<Jitter>,
-    /// Packets lost on the wire.
+    /// Random or listed packet loss.
     pub loss: Loss,
-    /// Packets lost in a row, again and again.
+    /// Periodic bursts of packet loss.
     pub bursts: Option<Bursts>,
-    /// Times in which nothing comes through.
+    /// Periodic outages.
     pub blackhole: Option<Blackhole>,
-    /// Packets held back, so that later ones pass them.
+    /// Random reordering by additional delay.
     pub reorder: Option<Reorder>,
-    /// Share of packets that come twice.
+    /// Share of packets that are duplicated.
     pub duplicate: LossRatio,
-    /// Share of packets that come with one bit turned over.
+    /// Share of packets with a bit error.
     pub corrupt: LossRatio,
-    /// What a middlebox does to the window scale option (RFC 7323) of a SYN.
-    /// The link carries the wish; who has the bytes fulfils it, see
+    /// Rewriting of the window scale option (RFC 7323) of SYNs by a middlebox. The
+    /// link only stores it; the caller, which has the bytes, applies it with
     /// [`crate::rewrite_window_scale`].
     pub window_scale: Option<WindowScale>,
-    /// Longer IP packets are dropped, in bytes: a black hole for those who do
-    /// not probe (RFC 2923).
+    /// Maximum length of IP packets, bytes; longer ones are silently dropped, as in a
+    /// PMTUD black hole (RFC 2923).
     pub mtu: Option<u32>,
-    /// Drops what exceeds a rate, without a queue (RFC 2475, section 2.3.3.3).
-    pub policer: Option<Bucket>,
-    /// Room before the bottleneck, and how it is managed.
+    /// Policer: drops packets above a rate, without a queue (RFC 2475, section 2.3.3.3).
+    pub policer: Option<TokenBucket>,
+    /// Queue in front of the bottleneck.
     pub queue: Queue,
-    /// Framing bytes counted on each packet: 0 counts IP packets, 38 Ethernet
-    /// with preamble and gap.
+    /// Framing bytes counted per packet: 0 counts IP packets, 38 adds Ethernet
+    /// including preamble and interframe gap.
     pub overhead: u32,
-    /// Seed of the draws.
+    /// Seed of the random numbers.
     pub seed: u64,
 }
 
 impl LinkConfig {
-    /// A link of that rate, delay and queue, and nothing else.
+    /// A link with this rate, delay and queue, and no other effects.
     #[must_use]
     pub const fn new(rate: Rate, delay: Duration, queue: Queue) -> Self {
         LinkConfig {
@@ -72,117 +72,133 @@ impl LinkConfig {
     }
 }
 
-/// How fast the bottleneck sends.
+/// Bottleneck rate.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Rate {
-    /// At once: packets take no time.
+    /// No serialisation delay.
     Unlimited,
-    /// Always as fast.
+    /// Constant.
     Constant(BitRate),
-    /// At `Bucket::rate` in the long run; after a pause a burst at once.
-    Bucket(Bucket),
-    /// When a recorded link could send (the mahimahi format).
+    /// `TokenBucket::rate` on average; bursts at line rate after idle time.
+    TokenBucket(TokenBucket),
+    /// Delivery opportunities of a recorded link (mahimahi format).
     Trace(Arc<Trace>),
 }
 
-/// Delay added to each packet by a draw of its own.
+/// Random delay of each packet.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Jitter {
-    /// How the draws are spread.
+    /// Distribution.
     pub distribution: Distribution,
-    /// Standard deviation of `Normal`, half the width of `Uniform`, mean of
-    /// `Exponential` and `Pareto`.
+    /// Standard deviation of `Normal`, half-width of `Uniform`, mean of `Exponential`
+    /// and `Pareto`.
     pub scale: Duration,
-    /// Whether packets may overtake each other. Where not, one that would is
-    /// delivered right after the one before it.
+    /// Whether packets may overtake each other. If not, a packet is delivered no
+    /// earlier than the one before it.
     pub overtake: bool,
 }
 
-/// A distribution of delays.
+/// Distribution of delays.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Distribution {
-    /// Around the link's delay; what would come before zero comes at zero.
+    /// Added to the link's delay; a negative sum counts as zero.
     Normal,
-    /// Around the link's delay.
+    /// Added to the link's delay.
     Uniform,
-    /// On top of the link's delay.
+    /// Added to the link's delay; never negative.
     Exponential,
-    /// On top of the link's delay, with a heavy tail: shape 3, so that mean
-    /// and variance exist (netem's table has the same shape).
+    /// Added to the link's delay; never negative, with a heavy tail: shape 3, so that
+    /// mean and variance exist (as in netem's table).
     Pareto,
 }
 
-/// `packets` lost in a row from the first after every `every`.
+/// Periodic loss of consecutive packets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bursts {
-    /// How many.
+    /// Number of packets.
     pub packets: u32,
-    /// How often.
+    /// Period.
     pub every: Duration,
 }
 
-/// Of every `every`, the last `dark` lets nothing through.
+/// Periodic outage: all packets are lost at the end of each period.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Blackhole {
-    /// How long it is dark.
-    pub dark: Duration,
-    /// The whole period, light and dark.
+    /// Length of the outage.
+    pub length: Duration,
+    /// Period, including the outage.
     pub every: Duration,
 }
 
-/// Packets held back.
+/// Random reordering.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Reorder {
-    /// Share of packets, each by an independent draw.
+    /// Share of packets, drawn independently.
     pub share: LossRatio,
-    /// For how long: packets sent within that time pass them.
+    /// Additional delay: packets sent within this time overtake them.
     pub by: Duration,
 }
 
-/// What a middlebox does to the window scale option.
+/// Rewriting of the window scale option.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WindowScale {
-    /// Takes it out: windows end at 65 535 bytes.
+    /// Removes it: windows are limited to 65 535 bytes.
     Strip,
-    /// Writes another shift count, 0 to 14.
+    /// Sets the shift count, 0 to 14.
     Set(u8),
 }
 
-/// Most that a queue holds; the packet being sent is not counted.
+/// Limit of a queue, excluding the packet being sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Limit {
-    /// So many bytes, framing included.
+    /// Bytes, including framing.
     Bytes(ByteCount),
-    /// So many packets of MTU size or less.
+    /// Packets of at most MTU size.
     Packets(u64),
 }
 
 impl Limit {
-    /// Whether `size` more bytes fit beside what is there.
+    /// Whether a packet of `size` fits in addition to what is queued.
     #[must_use]
-    pub const fn admits(self, bytes: u64, packets: u64, size: u64) -> bool {
+    pub const fn admits(self, queued: Occupancy, size: ByteCount) -> bool {
         match self {
-            Limit::Bytes(limit) => bytes + size <= limit.bytes(),
-            Limit::Packets(limit) => packets < limit,
+            Limit::Bytes(limit) => queued.bytes.plus(size).bytes() <= limit.bytes(),
+            Limit::Packets(limit) => queued.packets < limit,
         }
     }
 
-    /// Whether that is more than it admits.
+    /// Whether `queued` exceeds the limit.
     #[must_use]
-    pub const fn is_exceeded(self, bytes: u64, packets: u64) -> bool {
+    pub const fn is_exceeded(self, queued: Occupancy) -> bool {
         match self {
-            Limit::Bytes(limit) => bytes > limit.bytes(),
-            Limit::Packets(limit) => packets > limit,
+            Limit::Bytes(limit) => queued.bytes.bytes() > limit.bytes(),
+            Limit::Packets(limit) => queued.packets > limit,
         }
     }
 }
 
-/// A queue before the bottleneck and its management.
+/// Occupancy of a queue.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Occupancy {
+    /// Bytes, including framing.
+    pub bytes: ByteCount,
+    /// Packets.
+    pub packets: u64,
+}
+
+impl Occupancy {
+    /// An occupancy of `bytes`, including framing, and `packets`.
+    pub(crate) const fn new(bytes: u64, packets: u64) -> Self {
+        Occupancy { bytes: ByteCount::from_bytes(bytes), packets }
+    }
+}
+
+/// A queue and its discipline.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Queue {
-    /// What does not fit is dropped.
+    /// Drops arriving packets that do not fit.
     DropTail(Fifo),
-    /// What is oldest makes room.
+    /// Drops the oldest packets to make room.
     DropHead(Fifo),
     /// Controlled delay (RFC 8289).
     CoDel(CoDel),
@@ -201,7 +217,7 @@ impl Queue {
         Queue::DropTail(Fifo { limit, mark: None })
     }
 
-    /// The most it holds.
+    /// Limit of the queue.
     #[must_use]
     pub const fn limit(&self) -> Limit {
         match self {
@@ -217,81 +233,81 @@ impl Queue {
 /// First in, first out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Fifo {
-    /// The most it holds.
+    /// Limit of the queue.
     pub limit: Limit,
-    /// A packet that finds more than this waiting is marked, where its sender
-    /// understands marks: the step that DCTCP wants (RFC 8257, section 3.1).
+    /// Queue length above which arriving ECN-capable packets are marked: the step
+    /// marking of DCTCP (RFC 8257, section 3.1).
     pub mark: Option<Limit>,
 }
 
-/// Settings of CoDel, by the names of RFC 8289.
+/// Parameters of CoDel, named as in RFC 8289.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CoDel {
-    /// The standing delay that is fine: 5 ms.
+    /// Acceptable standing queueing delay; default 5 ms.
     pub target: Duration,
-    /// The time in which a good queue empties once: 100 ms.
+    /// Time within which a good queue falls below the target; default 100 ms.
     pub interval: Duration,
-    /// The most it holds.
+    /// Limit of the queue.
     pub limit: Limit,
-    /// Mark instead of drop, where the sender understands marks.
+    /// Whether to mark ECN-capable packets instead of dropping them.
     pub ecn: bool,
 }
 
-/// Settings of FQ-CoDel, by the names of RFC 8290.
+/// Parameters of FQ-CoDel, named as in RFC 8290.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FqCoDel {
-    /// Each flow queue's CoDel; the limit is that of all together.
+    /// CoDel of each flow queue; the limit applies to all queues together.
     pub codel: CoDel,
-    /// Number of flow queues: 1024.
+    /// Number of flow queues; default 1024.
     pub flows: u32,
-    /// Bytes a queue may send before the next has its turn: 1514. Framing is
-    /// counted as everywhere, see [`LinkConfig::overhead`].
+    /// Bytes a queue may send per round, including framing (see
+    /// [`LinkConfig::overhead`]); default 1514.
     pub quantum: u32,
 }
 
-/// Settings of RED.
+/// Parameters of RED.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Red {
-    /// Average queue below which nothing is dropped, bytes.
+    /// Average queue length below which nothing is dropped, bytes.
     pub min: ByteCount,
-    /// Average queue at which `probability` is reached, bytes; between it and
-    /// twice it the probability goes on to 1 (gentle).
+    /// Average queue length at which `probability` is reached, bytes; from here to
+    /// twice this length the probability rises to 1 (gentle mode).
     pub max: ByteCount,
-    /// Probability at `max`.
+    /// Drop probability at `max`.
     pub probability: Probability,
-    /// The average follows the queue by 2^-weight a packet: 9 is Floyd's 0.002.
+    /// Exponent of the averaging weight 2^-weight per packet: 9 is Floyd's 0.002.
     pub weight: u8,
-    /// The most it holds.
+    /// Limit of the queue.
     pub limit: Limit,
-    /// Mark instead of drop, where the sender understands marks.
+    /// Whether to mark ECN-capable packets instead of dropping them.
     pub ecn: bool,
 }
 
-/// Settings of PIE, by the names of RFC 8033.
+/// Parameters of PIE, named as in RFC 8033.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Pie {
-    /// The delay it aims at: 15 ms.
+    /// Target queueing delay; default 15 ms.
     pub target: Duration,
-    /// How often the probability is computed: 15 ms. At least 1 ms is used;
-    /// the controller's gains follow it as section 4.2 says.
+    /// Update interval of the drop probability; default 15 ms, at least 1 ms. The
+    /// gains are scaled with it (section 4.2).
     pub update: Duration,
-    /// Longest burst that passes without drops: 150 ms.
+    /// Burst allowance; default 150 ms.
     pub burst: Duration,
-    /// The most it holds.
+    /// Limit of the queue.
     pub limit: Limit,
-    /// Mark instead of drop, where the sender understands marks, while the
+    /// Whether to mark ECN-capable packets instead of dropping them, while the
     /// probability is at most 10 %.
     pub ecn: bool,
 }
 
-/// A link's settings over time.
+/// Settings of a link over time.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Schedule {
-    /// From time zero.
+    /// Settings from time zero.
     pub start: LinkConfig,
-    /// From those times on, in order; none at zero.
+    /// Changes, in chronological order; none at time zero.
     pub changes: Vec<(Nanos, LinkConfig)>,
-    /// After so long it begins again; after every change.
+    /// Period after which the schedule repeats; longer than the time of the last change.
     pub repeat: Option<Duration>,
 }
 
@@ -302,7 +318,7 @@ impl From<LinkConfig> for Schedule {
 }
 
 impl Schedule {
-    /// The settings at a moment, and when they next change.
+    /// The settings at a time, and the time of the next change.
     #[must_use]
     pub fn at(&self, now: Nanos) -> (&LinkConfig, Option<Nanos>) {
         let period = self.repeat.map(nanos);

@@ -6,106 +6,78 @@
 //!  arrive ─┴─────────┴────> [ queue ] ──> rate ──> wire (delay, jitter) ──> release
 //! ```
 //!
-//! Pure: no I/O, no system clock, no thread. Time comes in as [`Nanos`] and
-//! only moves forward, chance comes from a seed; the same code runs under real
-//! packets, in a simulator and in tests.
+//! Pure: no I/O, no system clock, no thread. The caller passes the time as [`Nanos`],
+//! which never decreases, and random numbers derive from a seed; the same code runs
+//! with real packets, in a simulator and in tests.
 //!
-//! What operating systems hand over is a *train*: one buffer of up to 64 KiB
-//! that stands for many packets (segmentation offload). Everything here counts
-//! the single packets of MTU size: serialisation, queue, marks, loss. (An
-//! emulator that counts the trains loses 45 packets where it was asked to lose
-//! one.) Neighbours of one train that leave within [`COALESCE`] are released
-//! together, at the time of the last: no packet is ever early, and none is
-//! late by more than that.
+//! Operating systems pass *trains*: one buffer of up to 64 KiB that stands for many
+//! packets (segmentation offload). The link treats each packet of MTU size
+//! separately: serialisation, queue, marks, loss. (An emulator that treats trains as
+//! packets loses 45 packets instead of one.) Adjacent packets of a train that leave
+//! within [`COALESCE`] are released together when the last one is due: no packet is
+//! early, and none is late by more than that.
 //!
 //! Storage for packets on the wire is separate from the queue and never drops.
 
-mod chance;
 mod config;
-mod fate;
 mod loss;
 mod middlebox;
+mod packet_fate;
 mod queue;
+mod random;
 mod shaper;
 mod trace;
 mod train;
 mod wire;
 
-pub use config::{
-    Blackhole, Bursts, CoDel, Distribution, Fifo, FqCoDel, Jitter, Limit, LinkConfig, Pie, Queue,
-    Rate, Red, Reorder, Schedule, WindowScale,
-};
-pub use fate::{Cause, Counters, Fate, FateKind};
+pub use config::*;
 pub use loss::{GilbertElliott, Loss, PacketList};
 pub use middlebox::rewrite_window_scale;
-pub use shaper::Bucket;
+pub use packet_fate::{Cause, Counters, Fate, FateKind};
+pub use shaper::TokenBucket;
 pub use trace::{Trace, TraceError};
 pub use train::{Delivery, Train};
 
-use fate::{Ledger, Run};
-use queue::{Discipline, Surroundings};
+use packet_fate::{FateLog, Run};
+use queue::{Discipline, QueueContext};
 use shaper::{Shaper, Tokens};
 use std::time::Duration;
+use units::{ByteCount, Nanos, nanos};
 use wire::{Sent, Wire};
 
-/// A moment on the virtual clock, in nanoseconds since the link was made.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Nanos(pub u64);
+/// Maximum time that a packet is delayed to be delivered in one train with the
+/// following ones: the timing error of the emulation, always positive. 60 µs keeps a
+/// train of 64 KiB whole at 10 Gbit/s (52 µs), and releases packets one by one below
+/// 200 Mbit/s, which preserves the spacing of ACKs.
+pub const COALESCE: Duration = Duration::from_micros(60);
 
-impl Nanos {
-    /// Nanoseconds from `earlier` to here; zero if that lies later.
-    #[must_use]
-    pub const fn since(self, earlier: Nanos) -> u64 {
-        self.0.saturating_sub(earlier.0)
-    }
-
-    /// So much later; held at the largest value.
-    #[must_use]
-    pub fn plus(self, time: Duration) -> Nanos {
-        Nanos(self.0.saturating_add(nanos(time)))
-    }
-}
-
-/// A time in ns; held at the largest value, which is 584 years.
-fn nanos(time: Duration) -> u64 {
-    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
-}
-
-/// Longest time, in ns, by which a packet may wait for its neighbours so that
-/// they are handed over as one train. 60 µs lets a train of 64 KiB pass whole
-/// at 10 Gbit/s (52 µs) and leaves every packet single below 200 Mbit/s, so
-/// that acknowledgements keep their spacing. It is the error of the emulation
-/// in time: at most this, and only ever late.
-pub const COALESCE: u64 = 60_000;
-
-/// One direction of a path. `P` is the caller's handle on a train's bytes.
+/// One direction of a path. `P` is the caller's handle to a train's bytes.
 #[derive(Debug)]
 pub struct Link<P> {
     schedule: Schedule,
     config: LinkConfig,
-    /// When the schedule's time began; its changes and what comes again and
-    /// again (bursts, blackholes) are counted from there.
+    /// Time zero of the schedule, and of periodic effects (bursts, outages).
     origin: Nanos,
-    /// When the schedule next changes the settings.
+    /// Time of the next change of settings.
     next_change: Option<Nanos>,
     policer: Option<Tokens>,
     queue: Discipline<P>,
     shaper: Shaper,
-    /// When the bottleneck has sent what it is sending. While anything waits,
-    /// this lies after the last arrival.
+    /// When the bottleneck has finished sending the current packet. While the queue is
+    /// not empty, this is after the last arrival.
     free_at: Nanos,
-    /// How long the packet sent last had waited, in ns.
-    last_wait: u64,
+    /// Queueing delay of the packet sent last.
+    last_wait: Duration,
     wire: Wire<P>,
-    /// Times the bottleneck went from idle to sending.
+    /// Number of busy periods of the bottleneck so far.
     busy_periods: u64,
-    /// Trains that arrived so far; numbers them.
+    /// Number of trains so far, which is the serial number of the latest.
     trains: u64,
-    ledger: Ledger<P>,
+    log: FateLog<P>,
 }
 
 impl<P: Clone> Link<P> {
-    /// An idle, empty link at time zero.
+    /// An idle link at time zero.
     #[must_use]
     pub fn new(schedule: impl Into<Schedule>) -> Self {
         let schedule = schedule.into();
@@ -115,43 +87,42 @@ impl<P: Clone> Link<P> {
             origin: Nanos(0),
             next_change,
             policer: config.policer.map(|bucket| Tokens::full(bucket, Nanos(0))),
-            queue: Discipline::new(&config.queue, surroundings(&config)),
+            queue: Discipline::new(&config.queue, queue_context(&config)),
             shaper: Shaper::new(config.rate.clone(), Nanos(0)),
             free_at: Nanos(0),
-            last_wait: 0,
+            last_wait: Duration::ZERO,
             wire: Wire::new(&config),
             busy_periods: 0,
             trains: 0,
-            ledger: Ledger::new(),
+            log: FateLog::new(),
             config,
             schedule,
         }
     }
 
-    /// Begins anew, as if nothing had come so far: sums, numbers and draws.
-    /// What waits and what is on the wire stays.
+    /// Resets counters, packet numbers and random numbers. Packets in the queue and on
+    /// the wire are kept.
     pub fn restart(&mut self, now: Nanos) {
         self.advance(now);
-        self.ledger.counters = Counters::default();
+        self.log.counters = Counters::default();
         self.wire.restart(&self.config);
     }
 
-    /// Goes over to other settings, whose times count from `origin`. What waits
-    /// and what is on the wire stays; the packet being sent is sent to its end
-    /// as it began.
+    /// Replaces the schedule, whose times count from `origin`. Packets in the queue and
+    /// on the wire are kept; the packet being sent is completed at its old rate.
     pub fn reschedule(&mut self, now: Nanos, origin: Nanos, schedule: impl Into<Schedule>) {
         self.advance(now);
         self.schedule = schedule.into();
         self.origin = origin;
-        self.wire.restart_bursts(&self.config, now.since(origin));
-        self.adopt(now);
+        self.wire.restart_bursts(&self.config, now.nanos_since(origin));
+        self.apply_settings(now);
     }
 
-    /// A train arrives; the packets that do not fit are dropped from its tail.
+    /// A train arrives. Packets that do not fit are dropped.
     pub fn arrive(&mut self, now: Nanos, train: Train, payload: P) {
         self.advance(now);
-        let first_number = self.ledger.counters.arrived + 1;
-        self.ledger.counters.arrived += u64::from(train.packets());
+        let first_number = self.log.counters.arrived + 1;
+        self.log.counters.arrived += u64::from(train.packets());
         self.trains += 1;
         let run = Run {
             serial: self.trains,
@@ -169,7 +140,7 @@ impl<P: Clone> Link<P> {
         }
     }
 
-    /// The next packets due at the far end by `now`, in order.
+    /// The next packets due at the far end by `now`, in order of release.
     pub fn release(&mut self, now: Nanos) -> Option<Delivery<P>> {
         self.advance(now);
         if self.wire.front_due()? > now {
@@ -178,8 +149,8 @@ impl<P: Clone> Link<P> {
         self.wire.pop()
     }
 
-    /// When to look again: `release` has something then, or the bottleneck
-    /// goes on. `None` while the link is empty.
+    /// When to call [`Link::release`] next: a packet is due, or the bottleneck starts to
+    /// send one. `None` while the link is empty.
     #[must_use]
     pub fn next_due(&self) -> Option<Nanos> {
         let front = self.wire.front_due();
@@ -187,79 +158,87 @@ impl<P: Clone> Link<P> {
             return front;
         }
         let Some(front) = front else { return Some(self.free_at) };
-        // What waits may overtake what is on the wire, under these settings
-        // or under the next.
-        let soonest = self.wire.soonest(&self.config, self.free_at);
-        Some(front.min(soonest).min(self.next_change.unwrap_or(front)))
+        // Queued packets may overtake those on the wire, under these settings or the
+        // next.
+        let earliest_due = self.wire.earliest_due(&self.config, self.free_at);
+        Some(front.min(earliest_due).min(self.next_change.unwrap_or(front)))
     }
 
-    /// Since when the bottleneck has had nothing to send; `None` while it sends.
+    /// Since when the bottleneck has been idle; `None` while it sends.
     pub fn idle_since(&mut self, now: Nanos) -> Option<Nanos> {
         self.advance(now);
         self.is_idle(now).then_some(self.free_at)
     }
 
-    /// What the link has done so far.
+    /// The counters so far.
     #[must_use]
     pub const fn counters(&self) -> Counters {
-        self.ledger.counters
+        self.log.counters
     }
 
-    /// The settings in force.
+    /// The settings in effect.
     #[must_use]
     pub const fn config(&self) -> &LinkConfig {
         &self.config
     }
 
-    /// Bytes waiting before the bottleneck, framing included.
+    /// Bytes queued, including framing.
     #[must_use]
-    pub fn queued_bytes(&self) -> u64 {
-        self.queue.bytes()
+    pub fn queued_bytes(&self) -> ByteCount {
+        ByteCount::from_bytes(self.queue.bytes())
     }
 
-    /// Packets waiting before the bottleneck.
+    /// Packets queued.
     #[must_use]
     pub fn queued_packets(&self) -> u64 {
         self.queue.packets()
     }
 
-    /// How long the packet that was sent last had waited for the bottleneck, in ns.
+    /// Queueing delay of the packet sent last.
     #[must_use]
-    pub const fn last_wait(&self) -> u64 {
+    pub const fn last_wait(&self) -> Duration {
         self.last_wait
     }
 
-    /// Writes down the fate of each packet from here on, or no longer.
+    /// Starts or stops recording the fates of packets.
     pub fn watch(&mut self, watch: bool) {
-        self.ledger.fates = watch.then(Vec::new);
+        self.log.fates = watch.then(Vec::new);
+        self.log.drops_only = false;
     }
 
-    /// The fates decided since this was last asked, in the order of decision;
-    /// none while nobody watches.
+    /// The same for packets that are dropped or lost alone, which costs nothing for the
+    /// others.
+    pub fn watch_drops(&mut self, watch: bool) {
+        self.watch(watch);
+        self.log.drops_only = watch;
+    }
+
+    /// The fates recorded since the last call, in order; none unless recording was
+    /// started with [`Link::watch`] or [`Link::watch_drops`].
     pub fn fates(&mut self) -> impl Iterator<Item = Fate<P>> {
-        self.ledger.fates.iter_mut().flat_map(|fates| fates.drain(..))
+        self.log.fates.iter_mut().flat_map(|fates| fates.drain(..))
     }
 
     fn is_idle(&self, now: Nanos) -> bool {
         self.queue.packets() == 0 && self.free_at <= now
     }
 
-    /// Takes packets past MTU and policer.
+    /// Applies MTU and policer to the packets of a train.
     fn filter(&mut self, now: Nanos, run: &Run<P>) {
         let mut passed = run.packets.start;
         for index in run.packets.clone() {
             let size = run.train.size(index);
             let framed = u64::from(size) + u64::from(self.config.overhead);
             let cause = if self.config.mtu.is_some_and(|mtu| size > mtu) {
-                fate::Cause::TooLong
+                packet_fate::Cause::TooLong
             } else if self.policer.as_mut().is_some_and(|tokens| !tokens.take(now, framed)) {
-                fate::Cause::Policed
+                packet_fate::Cause::Policed
             } else {
                 continue;
             };
             self.admit(now, run.part(passed..index));
             passed = index + 1;
-            self.ledger.drop_packet(now, cause, run.packet(index));
+            self.log.drop_packet(now, cause, run.packet(index));
         }
         self.admit(now, run.part(passed..run.packets.end));
     }
@@ -270,30 +249,30 @@ impl<P: Clone> Link<P> {
         }
         let idle = self.is_idle(now);
         if idle {
-            // A new busy period, nothing carried over.
+            // A new busy period: no fractional nanoseconds are carried over.
             self.free_at = now;
-            self.shaper.wake();
+            self.shaper.start_busy_period();
             self.busy_periods += 1;
         }
         if idle && matches!(self.config.rate, Rate::Unlimited) {
-            // Each is gone before the next one comes: nothing ever waits.
+            // Without a rate limit every packet leaves before the next one: nothing is queued.
             for index in run.packets.clone() {
-                self.queue.enqueue(now, run.part(index..index + 1), true, &mut self.ledger);
+                self.queue.enqueue(now, run.part(index..index + 1), true, &mut self.log);
                 self.pump(now);
             }
             return;
         }
-        self.queue.enqueue(now, run, idle, &mut self.ledger);
+        self.queue.enqueue(now, run, idle, &mut self.log);
         self.pump(now);
     }
 
-    /// Lets time pass: the bottleneck takes from the queue all that it begins
-    /// to send by `now`, under the settings of each moment.
+    /// Advances the time to `now`: the bottleneck starts to send queued packets, under
+    /// the settings of each moment.
     fn advance(&mut self, now: Nanos) {
         while let Some(at) = self.next_change.filter(|at| *at <= now) {
-            // What begins at this very moment begins under the new settings.
+            // A packet that starts at the time of a change has the new settings.
             self.pump(Nanos(at.0.saturating_sub(1)));
-            self.adopt(at);
+            self.apply_settings(at);
         }
         self.pump(now);
     }
@@ -301,12 +280,12 @@ impl<P: Clone> Link<P> {
     fn pump(&mut self, now: Nanos) {
         while self.free_at <= now && self.queue.packets() > 0 {
             let start = self.free_at;
-            let Some(packet) = self.queue.dequeue(start, &mut self.ledger) else { return };
+            let Some(packet) = self.queue.dequeue(start, &mut self.log) else { return };
             let size = u64::from(packet.train.size(packet.index)) + u64::from(self.config.overhead);
             let end = self.shaper.serve(start, size);
             self.free_at = end;
             self.last_wait = start.since(packet.arrived);
-            let counters = &mut self.ledger.counters;
+            let counters = &mut self.log.counters;
             counters.sent += 1;
             counters.sent_bytes += size;
             counters.busy += end.since(start);
@@ -317,42 +296,42 @@ impl<P: Clone> Link<P> {
                 busy_period: self.busy_periods,
                 sent_bytes: counters.sent_bytes,
             };
-            self.wire.carry(&self.config, packet, &sent, &mut self.ledger);
+            self.wire.carry(&self.config, packet, &sent, &mut self.log);
         }
     }
 
-    /// Takes over the settings of this moment.
-    fn adopt(&mut self, now: Nanos) {
-        let (config, next_change) = self.schedule.at(Nanos(now.since(self.origin)));
+    /// Applies the settings in effect now.
+    fn apply_settings(&mut self, now: Nanos) {
+        let (config, next_change) = self.schedule.at(Nanos(now.nanos_since(self.origin)));
         self.next_change = next_change.map(|at| Nanos(at.0.saturating_add(self.origin.0)));
         let old = std::mem::replace(&mut self.config, config.clone());
-        let around = surroundings(&self.config);
+        let context = queue_context(&self.config);
         if old.rate != self.config.rate {
             self.shaper = Shaper::new(self.config.rate.clone(), now);
-            self.queue.adopt(around);
+            self.queue.apply_settings(context);
         }
         if old.policer != self.config.policer {
             self.policer = self.config.policer.map(|bucket| Tokens::full(bucket, now));
         }
         if old.queue != self.config.queue || old.overhead != self.config.overhead {
-            let mut queue = Discipline::new(&self.config.queue, around);
+            let mut queue = Discipline::new(&self.config.queue, context);
             for run in self.queue.drain() {
-                queue.enqueue(now, run, false, &mut self.ledger);
+                queue.enqueue(now, run, false, &mut self.log);
             }
             self.queue = queue;
         }
         if old.bursts != self.config.bursts {
-            self.wire.restart_bursts(&self.config, now.since(self.origin));
+            self.wire.restart_bursts(&self.config, now.nanos_since(self.origin));
         }
-        self.wire.adopt(&self.config);
+        self.wire.apply_settings(&self.config);
     }
 }
 
-fn surroundings(config: &LinkConfig) -> Surroundings {
-    Surroundings {
+fn queue_context(config: &LinkConfig) -> QueueContext {
+    QueueContext {
         overhead: config.overhead,
-        rate: Surroundings::rate_of(&config.rate),
-        // Apart from the wire's draws.
+        rate: QueueContext::rate_of(&config.rate),
+        // Independent of the wire's random numbers.
         seed: config.seed.rotate_left(32),
     }
 }

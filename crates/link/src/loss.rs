@@ -1,59 +1,67 @@
-//! Which packets the wire loses by chance or by order.
+//! Loss models.
 
 use rand_core::Rng;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 use units::{LossRatio, Probability};
 
-/// A model of loss.
+/// A loss model.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub enum Loss {
-    /// Nothing is lost.
+    /// No loss.
     #[default]
     None,
-    /// Each packet by an independent draw.
+    /// Independent loss with a constant probability.
     Bernoulli(LossRatio),
-    /// Each packet by a draw that depends on a state which changes by draws.
+    /// Loss that depends on a state which changes at random.
     GilbertElliott(GilbertElliott),
-    /// Just these packets.
+    /// Loss of the listed packets.
     List(Arc<PacketList>),
 }
 
-/// The two-state model of Gilbert (1960) and Elliott (1963): a packet is lost
-/// with the probability of the state the wire is in, then the state may change.
-/// The share of time in the bad state is p / (p + r), its mean length 1 / r
-/// packets.
+/// The two-state model of Gilbert (1960) and Elliott (1963): a packet is lost with
+/// the probability of the current state, then the state may change. The stationary
+/// probability of the bad state is p / (p + r), its mean length 1 / r packets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct GilbertElliott {
-    /// From good to bad, per packet.
+    /// Transition probability from good to bad, per packet.
     pub p: Probability,
-    /// From bad to good, per packet.
+    /// Transition probability from bad to good, per packet.
     pub r: Probability,
-    /// Loss in the bad state (1 - h in the literature).
+    /// Loss probability in the bad state (1 - h in the literature).
     pub bad: Probability,
-    /// Loss in the good state (1 - k).
+    /// Loss probability in the good state (1 - k in the literature).
     pub good: Probability,
 }
 
-/// Packets by their number: the first that arrives at a link is 1.
+impl GilbertElliott {
+    /// The mean number of packets lost in one stay in the bad state: about 1 or less is as
+    /// good as independent loss.
+    #[must_use]
+    pub fn losses_per_cluster(&self) -> f64 {
+        self.bad.fraction() / self.r.fraction().max(f64::MIN_POSITIVE)
+    }
+}
+
+/// A set of packet numbers: the first packet that arrives at a link is 1.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PacketList(Vec<RangeInclusive<u64>>);
 
 impl PacketList {
-    /// Whether packet `number` is in it.
+    /// Whether it contains packet `number`.
     #[must_use]
     pub fn contains(&self, number: u64) -> bool {
         let after = self.0.partition_point(|range| *range.start() <= number);
         after.checked_sub(1).is_some_and(|last| self.0[last].contains(&number))
     }
 
-    /// How many packets it names.
+    /// Number of packets in it.
     #[must_use]
     pub fn len(&self) -> u64 {
         self.0.iter().map(|range| range.end() - range.start() + 1).sum()
     }
 
-    /// Whether it names none.
+    /// Whether it is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
@@ -77,36 +85,36 @@ impl FromIterator<RangeInclusive<u64>> for PacketList {
     }
 }
 
-/// A model at work.
+/// State of a loss model.
 #[derive(Debug)]
-pub(crate) struct Losing {
+pub(crate) struct LossState {
     pub(crate) model: Loss,
     bad: bool,
 }
 
-/// One draw, and the probability it was drawn with.
+/// The result of a draw, and its probability.
 pub(crate) struct Draw {
     pub(crate) lost: bool,
     pub(crate) probability: f64,
 }
 
-impl Losing {
+impl LossState {
     pub(crate) fn new(model: Loss) -> Self {
-        Losing { model, bad: false }
+        LossState { model, bad: false }
     }
 
-    /// Whether packet `number` is lost.
-    pub(crate) fn takes(&mut self, number: u64, chance: &mut impl Rng) -> Draw {
+    /// Decides whether packet `number` is lost.
+    pub(crate) fn draw(&mut self, number: u64, rng: &mut impl Rng) -> Draw {
         match &self.model {
             Loss::None => Draw { lost: false, probability: 0.0 },
             Loss::Bernoulli(ratio) => {
-                Draw { lost: ratio.takes(chance.next_u64()), probability: ratio.fraction() }
+                Draw { lost: ratio.takes(rng.next_u64()), probability: ratio.fraction() }
             }
             Loss::GilbertElliott(model) => {
                 let share = if self.bad { model.bad } else { model.good };
-                let lost = share.takes(chance.next_u64());
+                let lost = share.takes(rng.next_u64());
                 let change = if self.bad { model.r } else { model.p };
-                self.bad ^= change.takes(chance.next_u64());
+                self.bad ^= change.takes(rng.next_u64());
                 Draw { lost, probability: share.fraction() }
             }
             Loss::List(list) => {
@@ -122,7 +130,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_list_holds_what_it_was_given_in_any_order() {
+    fn a_list_is_independent_of_the_order() {
         #[expect(clippy::reversed_empty_ranges, reason = "that it is empty is the point")]
         const NONE: RangeInclusive<u64> = 9..=8;
         let list: PacketList = [7..=7, 1..=3, 3..=5, NONE, 6..=6].into_iter().collect();

@@ -1,4 +1,4 @@
-//! What a middlebox does to the options of a SYN.
+//! Rewriting of SYN options by a middlebox.
 
 use crate::WindowScale;
 
@@ -9,14 +9,13 @@ const NOTHING: u8 = 1;
 /// Window scale (RFC 7323, section 2.2): kind, length 3, shift count.
 const SCALE: u8 = 3;
 
-/// Takes the window scale option out of a TCP header (options included), or
-/// writes another shift count, where it is that of a SYN; tells whether
-/// anything changed. The checksum is the caller's work.
+/// Removes the window scale option from a TCP header (including options) or sets its
+/// shift count, if the segment is a SYN; returns whether anything changed. The caller
+/// updates the checksum.
 ///
-/// Stripped, the option's bytes become no-operations: the header keeps its
-/// length. Bytes that are no header, or options that contradict their
-/// lengths, stay as they are.
-pub fn rewrite_window_scale(header: &mut [u8], wish: WindowScale) -> bool {
+/// A removed option is replaced with no-operation options, so that the header keeps
+/// its length. Truncated headers and malformed options are left unchanged.
+pub fn rewrite_window_scale(header: &mut [u8], rewrite: WindowScale) -> bool {
     let Some(offset) = header.get(12).map(|byte| usize::from(byte >> 4) * 4) else { return false };
     if header.get(FLAGS).is_none_or(|flags| flags & SYN == 0)
         || !(20..=header.len()).contains(&offset)
@@ -36,7 +35,7 @@ pub fn rewrite_window_scale(header: &mut [u8], wish: WindowScale) -> bool {
                     return false;
                 }
                 if kind_of_option == SCALE && length == 3 {
-                    return match wish {
+                    return match rewrite {
                         WindowScale::Strip => {
                             *kind = NOTHING;
                             rest[..2].fill(NOTHING);
@@ -56,7 +55,7 @@ pub fn rewrite_window_scale(header: &mut [u8], wish: WindowScale) -> bool {
 mod tests {
     use super::*;
 
-    /// A header with those flags and options.
+    /// A header with these flags and options.
     fn header(flags: u8, options: &[u8]) -> Vec<u8> {
         let mut header = vec![0; 20];
         let length = u8::try_from(20 + options.len()).unwrap();
@@ -65,7 +64,7 @@ mod tests {
         header
     }
 
-    /// As Linux writes them: MSS, SACK permitted, timestamps, nothing, scale 7.
+    /// Options as Linux sends them: MSS, SACK permitted, timestamps, NOP, window scale 7.
     const OPTIONS: [u8; 20] = [2, 4, 5, 180, 4, 2, 8, 10, 1, 2, 3, 4, 0, 0, 0, 0, 1, 3, 3, 7];
 
     #[test]
@@ -80,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn leaves_the_rest_alone() {
+    fn other_packets_are_unchanged() {
         for (flags, options) in [
             (0x10, OPTIONS.as_slice()),
             (SYN, &[]),
@@ -98,7 +97,7 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn any_bytes_are_answered(mut bytes in proptest::collection::vec(0u8.., 0..80)) {
+        fn any_bytes_are_accepted_without_a_panic(mut bytes in proptest::collection::vec(0u8.., 0..80)) {
             let _ = rewrite_window_scale(&mut bytes, WindowScale::Set(3));
         }
     }

@@ -1,7 +1,7 @@
-//! Queues before the bottleneck.
+//! Queues in front of the bottleneck.
 //!
-//! Whole trains are taken in, single packets go out: every decision is one
-//! about a packet of MTU size.
+//! Trains are enqueued, single packets dequeued: every decision is about a packet of
+//! MTU size.
 
 mod backlog;
 mod codel;
@@ -12,38 +12,38 @@ mod red;
 
 pub(crate) use backlog::{Backlog, Verdict};
 
-use crate::fate::{Ledger, Packet, Run};
-use crate::{Nanos, Queue, Rate};
+use crate::packet_fate::{FateLog, Packet, Run};
+use crate::{Queue, Rate};
 use codel::CoDelQueue;
 use fifo::FifoQueue;
 use fq_codel::FqCoDelQueue;
 use pie::PieQueue;
 use red::RedQueue;
-use units::BitRate;
+use units::{BitRate, Nanos};
 
-/// What a queue needs to know beside its own settings.
+/// What a queue needs to know apart from its own settings.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Surroundings {
-    /// Framing bytes counted on each packet.
+pub(crate) struct QueueContext {
+    /// Framing bytes counted per packet.
     pub(crate) overhead: u32,
-    /// Rate of the bottleneck in the long run; `None` where it has none.
+    /// Mean bottleneck rate; `None` if unlimited.
     pub(crate) rate: Option<BitRate>,
-    /// Seed of its draws.
+    /// Seed of its random numbers.
     pub(crate) seed: u64,
 }
 
-impl Surroundings {
+impl QueueContext {
     pub(crate) fn rate_of(rate: &Rate) -> Option<BitRate> {
         match rate {
             Rate::Unlimited => None,
             Rate::Constant(rate) => Some(*rate),
-            Rate::Bucket(bucket) => Some(bucket.rate),
+            Rate::TokenBucket(bucket) => Some(bucket.rate),
             Rate::Trace(trace) => Some(trace.mean_rate()),
         }
     }
 }
 
-/// A queue and its management.
+/// A queue with its discipline.
 #[derive(Debug)]
 pub(crate) enum Discipline<P> {
     Fifo(FifoQueue<P>),
@@ -54,49 +54,49 @@ pub(crate) enum Discipline<P> {
 }
 
 impl<P: Clone> Discipline<P> {
-    pub(crate) fn new(queue: &Queue, around: Surroundings) -> Self {
+    pub(crate) fn new(queue: &Queue, context: QueueContext) -> Self {
         match queue {
-            Queue::DropTail(fifo) => Discipline::Fifo(FifoQueue::new(*fifo, false, around)),
-            Queue::DropHead(fifo) => Discipline::Fifo(FifoQueue::new(*fifo, true, around)),
-            Queue::CoDel(codel) => Discipline::CoDel(CoDelQueue::new(*codel, around)),
-            Queue::FqCoDel(fq) => Discipline::FqCoDel(FqCoDelQueue::new(*fq, around)),
-            Queue::Red(red) => Discipline::Red(RedQueue::new(*red, around)),
-            Queue::Pie(pie) => Discipline::Pie(PieQueue::new(*pie, around)),
+            Queue::DropTail(fifo) => Discipline::Fifo(FifoQueue::new(*fifo, false, context)),
+            Queue::DropHead(fifo) => Discipline::Fifo(FifoQueue::new(*fifo, true, context)),
+            Queue::CoDel(codel) => Discipline::CoDel(CoDelQueue::new(*codel, context)),
+            Queue::FqCoDel(fq) => Discipline::FqCoDel(FqCoDelQueue::new(*fq, context)),
+            Queue::Red(red) => Discipline::Red(RedQueue::new(*red, context)),
+            Queue::Pie(pie) => Discipline::Pie(PieQueue::new(*pie, context)),
         }
     }
 
-    /// The bottleneck has another rate.
-    pub(crate) fn adopt(&mut self, around: Surroundings) {
+    /// The bottleneck rate has changed.
+    pub(crate) fn apply_settings(&mut self, context: QueueContext) {
         if let Discipline::Red(queue) = self {
-            queue.adopt(around);
+            queue.apply_settings(context);
         }
     }
 
-    /// Takes in what fits of a run that arrives now. `idle`: the bottleneck
-    /// has nothing to send, so the first packet goes through without waiting.
-    pub(crate) fn enqueue(&mut self, now: Nanos, run: Run<P>, idle: bool, ledger: &mut Ledger<P>) {
+    /// Enqueues a run that arrives now, as far as the discipline admits it. `idle`: the
+    /// bottleneck is idle, so the first packet is sent without waiting.
+    pub(crate) fn enqueue(&mut self, now: Nanos, run: Run<P>, idle: bool, log: &mut FateLog<P>) {
         match self {
-            Discipline::Fifo(queue) => queue.enqueue(now, run, idle, ledger),
-            Discipline::CoDel(queue) => queue.enqueue(now, run, idle, ledger),
-            Discipline::FqCoDel(queue) => queue.enqueue(now, run, idle, ledger),
-            Discipline::Red(queue) => queue.enqueue(now, run, idle, ledger),
-            Discipline::Pie(queue) => queue.enqueue(now, run, idle, ledger),
+            Discipline::Fifo(queue) => queue.enqueue(now, run, idle, log),
+            Discipline::CoDel(queue) => queue.enqueue(now, run, idle, log),
+            Discipline::FqCoDel(queue) => queue.enqueue(now, run, idle, log),
+            Discipline::Red(queue) => queue.enqueue(now, run, idle, log),
+            Discipline::Pie(queue) => queue.enqueue(now, run, idle, log),
         }
     }
 
-    /// The next packet for the bottleneck, which is free at `now`; `None` where
-    /// all that waited was dropped.
-    pub(crate) fn dequeue(&mut self, now: Nanos, ledger: &mut Ledger<P>) -> Option<Packet<P>> {
+    /// The next packet to send, as the bottleneck is free at `now`; `None` if all queued
+    /// packets were dropped.
+    pub(crate) fn dequeue(&mut self, now: Nanos, log: &mut FateLog<P>) -> Option<Packet<P>> {
         match self {
             Discipline::Fifo(queue) => queue.dequeue(),
-            Discipline::CoDel(queue) => queue.dequeue(now, ledger),
-            Discipline::FqCoDel(queue) => queue.dequeue(now, ledger),
+            Discipline::CoDel(queue) => queue.dequeue(now, log),
+            Discipline::FqCoDel(queue) => queue.dequeue(now, log),
             Discipline::Red(queue) => queue.dequeue(now),
             Discipline::Pie(queue) => queue.dequeue(now),
         }
     }
 
-    /// Bytes that wait, framing included.
+    /// Bytes queued, including framing.
     pub(crate) fn bytes(&self) -> u64 {
         match self {
             Discipline::Fifo(queue) => queue.backlog.bytes(),
@@ -107,7 +107,7 @@ impl<P: Clone> Discipline<P> {
         }
     }
 
-    /// Packets that wait.
+    /// Packets queued.
     pub(crate) fn packets(&self) -> u64 {
         match self {
             Discipline::Fifo(queue) => queue.backlog.packets(),
@@ -118,7 +118,7 @@ impl<P: Clone> Discipline<P> {
         }
     }
 
-    /// All that waits, in the order of arrival, for another queue to take over.
+    /// Removes all packets, in order of arrival, so that another queue can take them.
     pub(crate) fn drain(&mut self) -> Vec<Run<P>> {
         match self {
             Discipline::Fifo(queue) => queue.backlog.drain(),

@@ -1,19 +1,19 @@
-//! How long the bottleneck takes for a packet.
+//! Serialisation time of packets at the bottleneck.
 
+use crate::Rate;
 use crate::trace::Cursor;
-use crate::{Nanos, Rate};
-use units::{BitRate, ByteCount};
+use units::{BitRate, ByteCount, Nanos};
 
-/// A token bucket: `rate` in the long run, `burst` at once.
+/// A token bucket: `rate` on average, bursts up to `burst`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Bucket {
-    /// Tokens a second, as bits.
+pub struct TokenBucket {
+    /// Rate of tokens, bit/s.
     pub rate: BitRate,
-    /// Tokens that a full bucket holds.
+    /// Capacity of the bucket.
     pub burst: ByteCount,
 }
 
-/// The bottleneck's sender.
+/// The sender of the bottleneck.
 #[derive(Debug)]
 pub(crate) struct Shaper {
     pub(crate) rate: Rate,
@@ -25,15 +25,14 @@ enum State {
     Unlimited,
     Constant {
         bps: u64,
-        /// Bits times 10^9 that did not fill a whole nanosecond yet, so that
-        /// the rate has no rounding error however long a busy period lasts.
+        /// Remainder of the previous packets' serialisation times, in bits times 10^9, so
+        /// that rounding errors do not accumulate over a busy period.
         carry: u64,
-        /// The latest size, and its work in whole nanoseconds and what is
-        /// left of it: most packets are of one size, and a division is a
-        /// third of what a packet costs.
+        /// The latest size with its serialisation time in ns and the remainder: most packets
+        /// have the same size, and the division is a third of the cost of a packet.
         latest: (u64, u64, u64),
     },
-    Bucket(Tokens),
+    TokenBucket(Tokens),
     Trace(Cursor),
 }
 
@@ -44,30 +43,30 @@ impl Shaper {
             Rate::Constant(rate) => {
                 State::Constant { bps: rate.bps().max(1), carry: 0, latest: (0, 0, 0) }
             }
-            Rate::Bucket(bucket) => State::Bucket(Tokens::full(*bucket, now)),
+            Rate::TokenBucket(bucket) => State::TokenBucket(Tokens::full(*bucket, now)),
             Rate::Trace(_) => State::Trace(Cursor::default()),
         };
         Shaper { rate, state }
     }
 
-    /// A new busy period begins: nothing is carried over.
-    pub(crate) fn wake(&mut self) {
+    /// A new busy period begins: drops the remainder.
+    pub(crate) fn start_busy_period(&mut self) {
         if let State::Constant { carry, .. } = &mut self.state {
             *carry = 0;
         }
     }
 
-    /// Sends `size` bytes from `start` on; tells when the last of them leaves.
+    /// Sends `size` bytes from `start` on; returns when the last of them has left.
     pub(crate) fn serve(&mut self, start: Nanos, size: u64) -> Nanos {
         match (&mut self.state, &self.rate) {
             (State::Constant { bps, carry, latest }, _) => {
                 if latest.0 != size {
-                    // At most 65 535 + framing bytes: 5.3e5 bits * 1e9 stays far below 2^64.
+                    // At most 65 535 plus framing bytes: 5.3e5 bits * 1e9 is far below 2^64.
                     let work = size * 8 * 1_000_000_000;
                     *latest = (size, work / *bps, work % *bps);
                 }
                 let (_, mut time, left) = *latest;
-                // Both are less than `bps`: together they make one more at most.
+                // Both are less than `bps`: their sum overflows it at most once.
                 *carry += left;
                 if *carry >= *bps {
                     *carry -= *bps;
@@ -75,17 +74,17 @@ impl Shaper {
                 }
                 Nanos(start.0 + time)
             }
-            (State::Bucket(tokens), _) => tokens.wait_for(start, size),
+            (State::TokenBucket(tokens), _) => tokens.wait_for(start, size),
             (State::Trace(cursor), Rate::Trace(trace)) => cursor.serve(trace, start, size),
             _ => start,
         }
     }
 }
 
-/// A token bucket at work. Tokens are bits times 10^9: nothing is rounded.
+/// State of a token bucket. Tokens are in bits times 10^9: no rounding.
 #[derive(Debug)]
 pub(crate) struct Tokens {
-    pub(crate) bucket: Bucket,
+    pub(crate) bucket: TokenBucket,
     tokens: i128,
     at: Nanos,
 }
@@ -93,17 +92,17 @@ pub(crate) struct Tokens {
 const UNIT: i128 = 8 * 1_000_000_000;
 
 impl Tokens {
-    pub(crate) fn full(bucket: Bucket, now: Nanos) -> Self {
+    pub(crate) fn full(bucket: TokenBucket, now: Nanos) -> Self {
         Tokens { bucket, tokens: i128::from(bucket.burst.bytes()) * UNIT, at: now }
     }
 
     fn refill(&mut self, now: Nanos) {
-        let came = i128::from(self.bucket.rate.bps()) * i128::from(now.since(self.at));
-        self.tokens = (self.tokens + came).min(i128::from(self.bucket.burst.bytes()) * UNIT);
+        let added = i128::from(self.bucket.rate.bps()) * i128::from(now.nanos_since(self.at));
+        self.tokens = (self.tokens + added).min(i128::from(self.bucket.burst.bytes()) * UNIT);
         self.at = self.at.max(now);
     }
 
-    /// Takes `size` bytes if there are as many.
+    /// Takes `size` bytes if available; returns whether they were.
     pub(crate) fn take(&mut self, now: Nanos, size: u64) -> bool {
         self.refill(now);
         let fits = i128::from(size) * UNIT <= self.tokens;
@@ -113,8 +112,8 @@ impl Tokens {
         fits
     }
 
-    /// Takes `size` bytes as soon as there are as many; tells when. What is
-    /// larger than the bucket waits for as long as its tokens take to come.
+    /// Takes `size` bytes as soon as available; returns when. A packet larger than the
+    /// bucket waits until that many tokens have been generated.
     fn wait_for(&mut self, now: Nanos, size: u64) -> Nanos {
         self.refill(now);
         self.tokens -= i128::from(size) * UNIT;
@@ -128,13 +127,13 @@ impl Tokens {
 mod tests {
     use super::*;
 
-    const BUCKET: Bucket =
-        Bucket { rate: BitRate::from_bps(8_000), burst: ByteCount::from_bytes(3_000) };
+    const BUCKET: TokenBucket =
+        TokenBucket { rate: BitRate::from_bps(8_000), burst: ByteCount::from_bytes(3_000) };
 
     #[test]
     fn a_bucket_gives_its_burst_then_its_rate() {
         // 8000 bit/s: 1000 bytes take 1 s.
-        let mut shaper = Shaper::new(Rate::Bucket(BUCKET), Nanos(0));
+        let mut shaper = Shaper::new(Rate::TokenBucket(BUCKET), Nanos(0));
         let mut now = Nanos(0);
         let mut ends = Vec::new();
         for _ in 0..5 {
@@ -142,7 +141,7 @@ mod tests {
             ends.push(now.0 / 1_000_000_000);
         }
         assert_eq!(ends, [0, 0, 0, 1, 2]);
-        // Ten seconds of rest fill it again, and no more than fill it.
+        // Ten seconds of idle time refill it up to its capacity.
         let start = Nanos(12_000_000_000);
         assert_eq!(shaper.serve(start, 3_000), start);
         assert_eq!(shaper.serve(start, 5_000), Nanos(17_000_000_000));
@@ -151,8 +150,8 @@ mod tests {
     #[test]
     fn a_bucket_has_no_drift() {
         let bucket =
-            Bucket { rate: BitRate::from_bps(7_000_000), burst: ByteCount::from_bytes(1_500) };
-        let mut shaper = Shaper::new(Rate::Bucket(bucket), Nanos(0));
+            TokenBucket { rate: BitRate::from_bps(7_000_000), burst: ByteCount::from_bytes(1_500) };
+        let mut shaper = Shaper::new(Rate::TokenBucket(bucket), Nanos(0));
         let mut now = Nanos(0);
         for _ in 0..7_001 {
             now = shaper.serve(now, 1_500);
@@ -161,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_conform_takes_no_tokens() {
+    fn nonconforming_packets_take_no_tokens() {
         let mut tokens = Tokens::full(BUCKET, Nanos(0));
         assert!(tokens.take(Nanos(0), 2_000) && !tokens.take(Nanos(0), 1_001));
         assert!(tokens.take(Nanos(0), 1_000) && !tokens.take(Nanos(999_999_999), 1_000));

@@ -1,57 +1,50 @@
-//! Recorded links: when they could send (the format of mahimahi's `mm-link`,
-//! Netravali et al., USENIX ATC 2015).
+//! Recorded links as lists of delivery opportunities (the format of mahimahi's
+//! `mm-link`, Netravali et al., USENIX ATC 2015).
 
-use crate::Nanos;
-use units::{BitRate, ByteCount};
+use units::{BitRate, ByteCount, Nanos};
 
-/// Bytes of one delivery opportunity.
+/// Bytes per delivery opportunity.
 const OPPORTUNITY: u64 = 1504;
 
-/// What mahimahi counts on each packet beside its IP bytes: the header of its
-/// own TUN device.
+/// Bytes that mahimahi counts per packet in addition to its IP bytes: the header of its
+/// TUN device.
 const HEADER: u64 = 4;
 
 const MILLISECOND: u64 = 1_000_000;
 
-/// Times at which a link could send 1504 bytes each, in ms; again from the
-/// beginning after the last.
+/// Times of delivery opportunities of 1504 bytes each, in ms; repeats after the last one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Trace {
     stamps: Vec<u64>,
     period: u64,
 }
 
-/// A trace that is none.
+/// An invalid trace. The errors do not quote the file's content, which may be
+/// confidential if the file was named by mistake or by somebody without access to it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TraceError {
-    /// A line that is no number.
-    #[error("line {line}: '{text}' is not a whole number of milliseconds")]
+    /// Not a number.
+    #[error("line {line}: expected a whole number of milliseconds, up to 10^12")]
     Number {
-        /// Its number, from 1.
+        /// Line number, from 1.
         line: usize,
-        /// What stands there.
-        text: String,
     },
-    /// Times that run backwards.
-    #[error("line {line}: {stamp} ms comes after {before} ms; times must not run backwards")]
+    /// A time earlier than the one before.
+    #[error("line {line}: expected a time no earlier than on the line before")]
     Order {
-        /// Its number, from 1.
+        /// Line number, from 1.
         line: usize,
-        /// The time there.
-        stamp: u64,
-        /// The one before.
-        before: u64,
     },
-    /// No time passes.
+    /// The trace has no duration.
     #[error("the trace is empty or ends at 0 ms; it needs a later last line")]
     Empty,
 }
 
 impl Trace {
-    /// Reads a trace: one time stamp in whole milliseconds a line.
+    /// Parses a trace: one timestamp in whole milliseconds per line.
     ///
     /// # Errors
-    /// [`TraceError`], with the line.
+    /// [`TraceError`].
     pub fn parse(text: &str) -> Result<Self, TraceError> {
         let mut stamps = Vec::new();
         for (index, line) in text.lines().enumerate() {
@@ -59,15 +52,12 @@ impl Trace {
             if word.is_empty() {
                 continue;
             }
-            // 10^12 ms are 31 years; beyond it nanoseconds would overflow.
+            // 10^12 ms are 31 years; more could overflow in nanoseconds.
             let stamp = word.parse().ok().filter(|ms| *ms <= 1_000_000_000_000);
-            let stamp: u64 = stamp.ok_or_else(|| {
-                let text = word.chars().filter(|c| !c.is_control()).take(20).collect();
-                TraceError::Number { line: number, text }
-            })?;
+            let stamp: u64 = stamp.ok_or(TraceError::Number { line: number })?;
             match stamps.last() {
                 Some(before) if *before > stamp => {
-                    return Err(TraceError::Order { line: number, stamp, before: *before });
+                    return Err(TraceError::Order { line: number });
                 }
                 _ => stamps.push(stamp),
             }
@@ -78,31 +68,31 @@ impl Trace {
         }
     }
 
-    /// The rate of the whole trace.
+    /// Mean rate over the whole trace.
     #[must_use]
     pub fn mean_rate(&self) -> BitRate {
         let bytes = ByteCount::from_bytes(OPPORTUNITY * self.stamps.len() as u64);
         BitRate::of(bytes, std::time::Duration::from_millis(self.period))
     }
 
-    /// How long it lasts before it begins again.
+    /// Duration until it repeats.
     #[must_use]
     pub const fn period(&self) -> std::time::Duration {
         std::time::Duration::from_millis(self.period)
     }
 }
 
-/// Where in a trace a link is.
+/// Position of a link in its trace.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Cursor {
     lap: u64,
     index: usize,
-    /// Bytes of the opportunity that are used.
+    /// Bytes used of the current opportunity.
     used: u64,
 }
 
 impl Cursor {
-    /// Sends `size` bytes from `start` on; tells when the last of them leaves.
+    /// Sends `size` bytes from `start` on; returns when the last of them has left.
     pub(crate) fn serve(&mut self, trace: &Trace, start: Nanos, size: u64) -> Nanos {
         if self.time(trace) < start {
             self.seek(trace, start);
@@ -129,8 +119,8 @@ impl Cursor {
         Nanos(ms.saturating_mul(MILLISECOND))
     }
 
-    /// To the first opportunity at `start` or after it. One at the end of a
-    /// lap is at the same time as one at the beginning of the next that says 0.
+    /// Moves to the first opportunity at or after `start`. The last one of a lap may be at
+    /// the same time as the first one of the next lap.
     fn seek(&mut self, trace: &Trace, start: Nanos) {
         let ms = start.0.div_ceil(MILLISECOND);
         let lap = (ms.saturating_sub(1)) / trace.period;
@@ -152,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn one_packet_an_opportunity_round_and_round() {
+    fn one_packet_per_opportunity_repeatedly() {
         let trace = Trace::parse("2\n2\n5\n").unwrap();
         let mut cursor = Cursor::default();
         let ends: Vec<_> = (0..7).map(|_| cursor.serve(&trace, Nanos(0), 1500)).collect();
@@ -166,7 +156,7 @@ mod tests {
         assert_eq!(cursor.serve(&trace, Nanos(0), 748), at(1));
         assert_eq!(cursor.serve(&trace, Nanos(0), 748), at(1));
         assert_eq!(cursor.serve(&trace, Nanos(0), 748), at(2));
-        // A packet of 3000 bytes takes what is left and one more.
+        // A packet of 3000 bytes uses the rest of this one and one more.
         assert_eq!(cursor.serve(&trace, at(2), 2248), at(3));
         assert_eq!(cursor.serve(&trace, Nanos(31 * MILLISECOND + 1), 100), at(32));
     }
@@ -183,21 +173,22 @@ mod tests {
     }
 
     #[test]
-    fn refuses_what_is_no_trace() {
+    fn invalid_traces_are_refused() {
         for (text, part) in [
             ("", "empty"),
             ("0\n0\n", "empty"),
-            ("1\nx\n", "line 2: 'x'"),
-            ("3\n2\n", "line 2: 2 ms comes after 3 ms"),
+            ("1\nsecret\n", "line 2: expected a whole number"),
+            ("3\n2\n", "line 2: expected a time no earlier"),
             ("99999999999999999", "line 1"),
         ] {
             let error = Trace::parse(text).unwrap_err().to_string();
             assert!(error.contains(part), "{text}: {error}");
+            assert!(!error.contains("secret"), "it repeats the file: {error}");
         }
     }
 
     #[test]
-    fn knows_its_rate() {
+    fn mean_rate_of_a_trace() {
         assert_eq!(Trace::parse("1\n").unwrap().mean_rate().bps(), 12_032_000);
     }
 }

@@ -1,11 +1,10 @@
-//! Trains of packets, and what comes out of a link.
+//! Trains of packets, and deliveries.
 
-use crate::Nanos;
 use std::ops::Range;
+use units::Nanos;
 
-/// The sizes of the packets that one buffer stands for: all `full` bytes long
-/// but the last. Sizes are those of the IP packets, headers included, as they
-/// would be on a wire.
+/// The sizes of the packets that one buffer stands for: all `full` bytes long except the
+/// last. Sizes are those of IP packets including headers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Train {
     packets: u32,
@@ -22,9 +21,8 @@ impl Train {
         Train { packets: 1, full: size, last: size, flow: 0, ecn_capable: false }
     }
 
-    /// The packets that carry `payload` bytes behind `headers` bytes each, at
-    /// most `segment` bytes of payload a packet. A `segment` of zero means one
-    /// packet.
+    /// Packets of at most `segment` payload bytes each that carry `payload` bytes in total,
+    /// with `headers` bytes each. With a `segment` of zero it is one packet.
     #[must_use]
     pub const fn segmented(headers: u32, payload: u32, segment: u32) -> Self {
         if segment == 0 || payload <= segment {
@@ -40,32 +38,32 @@ impl Train {
         }
     }
 
-    /// The same, as part of a flow: a hash of what its packets have in common,
-    /// by which flow queues tell them apart.
+    /// Sets the flow: a hash of the addresses and ports of its packets, which selects a
+    /// flow queue.
     #[must_use]
     pub const fn of_flow(self, flow: u32) -> Self {
         Train { flow, ..self }
     }
 
-    /// The same, as sent by one who understands marks or not (RFC 3168: ECT or CE).
+    /// Sets whether its packets are ECN-capable (RFC 3168: ECT or CE).
     #[must_use]
     pub const fn ecn_capable(self, ecn_capable: bool) -> Self {
         Train { ecn_capable, ..self }
     }
 
-    /// The flow it is part of.
+    /// The flow.
     #[must_use]
     pub const fn flow(self) -> u32 {
         self.flow
     }
 
-    /// Whether its packets may be marked.
+    /// Whether its packets are ECN-capable.
     #[must_use]
     pub const fn is_ecn_capable(self) -> bool {
         self.ecn_capable
     }
 
-    /// How many packets it stands for, at least 1.
+    /// Number of packets, at least 1.
     #[must_use]
     pub const fn packets(self) -> u32 {
         self.packets
@@ -77,7 +75,7 @@ impl Train {
         if index + 1 == self.packets { self.last } else { self.full }
     }
 
-    /// Bytes of some of its packets.
+    /// Size of some of its packets in bytes.
     pub(crate) fn bytes(self, packets: &Range<u32>) -> u64 {
         if packets.is_empty() {
             return 0;
@@ -87,28 +85,28 @@ impl Train {
     }
 }
 
-/// Neighbouring packets of one train that reach the far end together.
+/// Consecutive packets of one train that reach the far end together.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Delivery<P> {
     /// The handle given with the train.
     pub payload: P,
     /// The train they belong to.
     pub train: Train,
-    /// Which of its packets.
+    /// The indices of the packets.
     pub packets: Range<u32>,
-    /// When the first of them reached the far end of the wire.
+    /// When the first of them reached the far end.
     pub first_due: Nanos,
-    /// When the last did: the moment of release.
+    /// When the last of them did: the time of release.
     pub due: Nanos,
-    /// They were marked with congestion experienced.
+    /// Whether they were marked with congestion experienced.
     pub marked: bool,
-    /// One bit of the packet (it is one then) is to be turned over: this
-    /// number, modulo the bits there are, says which.
+    /// Bit to flip, modulo the number of bits of the packet; the delivery then has one
+    /// packet.
     pub flip: Option<u64>,
-    /// The bottleneck's busy period the last of them was sent in.
+    /// Busy period of the bottleneck in which the last of them was sent.
     pub busy_period: u64,
-    /// Bytes the bottleneck had sent up to and with the last of them, lost
-    /// ones included; with the busy period it tells the rate achieved.
+    /// Bytes sent by the bottleneck up to and including the last of them, including lost
+    /// packets; with the busy period it gives the achieved rate.
     pub sent_bytes: u64,
 }
 

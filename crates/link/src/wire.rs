@@ -1,40 +1,40 @@
-//! The wire behind the bottleneck: what is lost, changed, doubled and delayed.
+//! The wire after the bottleneck: loss, corruption, duplication and delay.
 
-use crate::chance::unit;
-use crate::fate::{Cause, FateKind, Ledger, Packet};
-use crate::loss::Losing;
-use crate::{COALESCE, Delivery, Distribution, Jitter, LinkConfig, Loss, Nanos, nanos};
+use crate::loss::LossState;
+use crate::packet_fate::{Cause, FateKind, FateLog, Packet};
+use crate::random::unit;
+use crate::{COALESCE, Delivery, Distribution, Jitter, LinkConfig, Loss, nanos};
 use rand_core::{Rng, SeedableRng};
 use rand_distr::{Distribution as _, Exp1, Pareto, StandardNormal};
 use rand_pcg::Pcg64Mcg;
 use std::collections::VecDeque;
-use units::LossRatio;
+use units::{LossRatio, Nanos};
 
-/// Shape of the Pareto distribution: the least whole number with a variance.
+/// Shape of the Pareto distribution: the smallest integer with a finite variance.
 const SHAPE: f64 = 3.0;
 
 #[derive(Debug)]
 pub(crate) struct Wire<P> {
-    /// In the order of their release.
-    on_it: VecDeque<Delivery<P>>,
-    /// The train that the newest entry of `on_it` belongs to; 0: none that
-    /// could go on.
+    /// In order of release.
+    in_flight: VecDeque<Delivery<P>>,
+    /// Serial number of the train of the newest entry of `in_flight`; 0 if that entry must not
+    /// be extended.
     newest: u64,
-    /// When the latest packet that keeps the order is due, or would be were it
-    /// not held back.
+    /// Due time of the latest packet in order, without the additional delay of random
+    /// reordering.
     latest: Nanos,
-    /// Propagation delay in ns.
+    /// Propagation delay, ns.
     delay: u64,
-    /// Nothing happens on it but delay.
-    plain: bool,
-    losing: Losing,
-    /// The burst under way: its number, and packets it has yet to take.
+    /// Whether delay is the only effect.
+    delay_only: bool,
+    loss_state: LossState,
+    /// The current burst: its number, and the packets that it has yet to drop.
     burst: (u64, u32),
     draws: Draws,
 }
 
-/// One stream of chance for each effect: adding an effect leaves the draws of
-/// the others as they were.
+/// One random number generator per effect: enabling one effect leaves the draws of the
+/// others unchanged.
 #[derive(Debug)]
 struct Draws {
     loss: Pcg64Mcg,
@@ -46,7 +46,7 @@ struct Draws {
 
 impl Draws {
     fn new(seed: u64) -> Self {
-        // The seeds differ in more than one bit pattern: 2^64 / golden ratio.
+        // Spreads the seeds: 2^64 / golden ratio.
         let stream = |number: u64| {
             Pcg64Mcg::seed_from_u64(seed.wrapping_add(number.wrapping_mul(0x9e37_79b9_7f4a_7c15)))
         };
@@ -60,13 +60,13 @@ impl Draws {
     }
 }
 
-/// What the bottleneck tells of a packet it has sent.
+/// The transmission of a packet by the bottleneck.
 pub(crate) struct Sent {
-    /// When it began to send.
+    /// When it started.
     pub(crate) start: Nanos,
-    /// When the last bit left.
+    /// When the last bit had left.
     pub(crate) end: Nanos,
-    /// When the schedule's time began.
+    /// Time zero of the schedule.
     pub(crate) origin: Nanos,
     pub(crate) busy_period: u64,
     pub(crate) sent_bytes: u64,
@@ -75,82 +75,82 @@ pub(crate) struct Sent {
 impl<P: Clone> Wire<P> {
     pub(crate) fn new(config: &LinkConfig) -> Self {
         Wire {
-            on_it: VecDeque::new(),
+            in_flight: VecDeque::new(),
             newest: 0,
             latest: Nanos(0),
             delay: nanos(config.delay),
-            plain: is_plain(config),
-            losing: Losing::new(config.loss.clone()),
+            delay_only: is_delay_only(config),
+            loss_state: LossState::new(config.loss.clone()),
             burst: (0, 0),
             draws: Draws::new(config.seed),
         }
     }
 
-    /// Takes over changed settings.
-    pub(crate) fn adopt(&mut self, config: &LinkConfig) {
+    /// Applies changed settings.
+    pub(crate) fn apply_settings(&mut self, config: &LinkConfig) {
         self.delay = nanos(config.delay);
-        self.plain = is_plain(config);
-        if self.losing.model != config.loss {
-            self.losing = Losing::new(config.loss.clone());
+        self.delay_only = is_delay_only(config);
+        if self.loss_state.model != config.loss {
+            self.loss_state = LossState::new(config.loss.clone());
         }
     }
 
-    /// The earliest that a packet which the bottleneck sends from `start` on
-    /// can come. It may come before others that are on the wire already.
-    pub(crate) fn soonest(&self, config: &LinkConfig, start: Nanos) -> Nanos {
+    /// The earliest due time of a packet that the bottleneck starts to send at `start`. It
+    /// may be before packets that are on the wire already.
+    pub(crate) fn earliest_due(&self, config: &LinkConfig, start: Nanos) -> Nanos {
         let ahead = config.jitter.map_or(0, |jitter| match jitter.distribution {
             Distribution::Normal => self.delay,
             Distribution::Uniform => nanos(jitter.scale).min(self.delay),
             Distribution::Exponential | Distribution::Pareto => 0,
         });
-        let soonest = Nanos(start.0.saturating_add(self.delay - ahead));
+        let earliest_due = Nanos(start.0.saturating_add(self.delay - ahead));
         let overtakes = config.jitter.is_some_and(|jitter| jitter.overtake);
-        if overtakes { soonest } else { soonest.max(self.latest) }
+        if overtakes { earliest_due } else { earliest_due.max(self.latest) }
     }
 
-    /// Draws as at the beginning.
+    /// Resets the random numbers.
     pub(crate) fn restart(&mut self, config: &LinkConfig) {
-        self.losing = Losing::new(config.loss.clone());
+        self.loss_state = LossState::new(config.loss.clone());
         self.draws = Draws::new(config.seed);
     }
 
-    /// Bursts come again from the next one on, `since` ns after time zero.
+    /// Restarts bursts with the next one after `since` ns.
     pub(crate) fn restart_bursts(&mut self, config: &LinkConfig, since: u64) {
         let passed = config.bursts.map_or(0, |bursts| since / nanos(bursts.every).max(1));
         self.burst = (passed, 0);
     }
 
     pub(crate) fn front_due(&self) -> Option<Nanos> {
-        self.on_it.front().map(|delivery| delivery.due)
+        self.in_flight.front().map(|delivery| delivery.due)
     }
 
     pub(crate) fn pop(&mut self) -> Option<Delivery<P>> {
-        let first = self.on_it.pop_front();
-        if self.on_it.is_empty() {
+        let first = self.in_flight.pop_front();
+        if self.in_flight.is_empty() {
             self.newest = 0;
         }
         first
     }
 
-    /// Carries a packet that the bottleneck has sent.
+    /// Carries a packet sent by the bottleneck.
     pub(crate) fn carry(
         &mut self,
         config: &LinkConfig,
         packet: Packet<P>,
         sent: &Sent,
-        ledger: &mut Ledger<P>,
+        log: &mut FateLog<P>,
     ) {
-        if self.plain {
+        if self.delay_only {
             let due = Nanos(sent.end.0.saturating_add(self.delay)).max(self.latest);
             self.latest = due;
-            if ledger.fates.is_some() {
-                ledger.write(sent.end, packet.clone(), delivered(&packet, sent, due, None, false));
+            if log.records_deliveries() {
+                log.write(sent.end, packet.clone(), delivered(&packet, sent, due, None, false));
             }
-            return self.put(packet, due, None, sent);
+            return self.enqueue(packet, due, None, sent);
         }
-        let since = sent.end.since(sent.origin);
-        if let Some(cause) = self.loses(config, packet.number, since, ledger) {
-            ledger.drop_packet(sent.end, cause, packet);
+        let since = sent.end.nanos_since(sent.origin);
+        if let Some(cause) = self.loses(config, packet.number, since, log) {
+            log.drop_packet(sent.end, cause, packet);
             return;
         }
         let draws = &mut self.draws;
@@ -170,23 +170,23 @@ impl<P: Clone> Wire<P> {
             self.latest = due;
         }
         if let Some(reorder) = held {
-            // From its place in the order: held back, it overtakes nobody.
+            // Relative to its place in the order: delayed, it overtakes nothing.
             due = due.plus(reorder.by);
         }
-        let counters = &mut ledger.counters;
+        let counters = &mut log.counters;
         counters.corrupted += u64::from(flip.is_some());
         counters.duplicated += u64::from(twice);
         counters.reordered += u64::from(held.is_some());
-        if ledger.fates.is_some() {
+        if log.records_deliveries() {
             let kind = delivered(&packet, sent, due, flip, twice);
-            ledger.write(sent.end, packet.clone(), kind);
+            log.write(sent.end, packet.clone(), kind);
         }
         let copy = twice.then(|| packet.clone());
-        self.put(packet, due, flip, sent);
+        self.enqueue(packet, due, flip, sent);
         if let Some(copy) = copy {
-            // Never part of a run: its neighbours would not be contiguous.
+            // Not part of a run: its neighbours would not be contiguous.
             self.newest = 0;
-            self.put(copy, due, flip, sent);
+            self.enqueue(copy, due, flip, sent);
             self.newest = 0;
         }
     }
@@ -196,20 +196,20 @@ impl<P: Clone> Wire<P> {
         config: &LinkConfig,
         number: u64,
         end: u64,
-        ledger: &mut Ledger<P>,
+        log: &mut FateLog<P>,
     ) -> Option<Cause> {
-        let draw = self.losing.takes(number, &mut self.draws.loss);
+        let draw = self.loss_state.draw(number, &mut self.draws.loss);
         if draw.probability > 0.0 {
-            ledger.counters.loss_expected += draw.probability;
-            ledger.counters.loss_variance += draw.probability * (1.0 - draw.probability);
+            log.counters.loss_expected += draw.probability;
+            log.counters.loss_variance += draw.probability * (1.0 - draw.probability);
         }
         if draw.lost {
             return Some(Cause::Lost);
         }
-        if let Some(dark) = config.blackhole {
-            let every = nanos(dark.every).max(1);
-            if end % every >= every.saturating_sub(nanos(dark.dark)) {
-                return Some(Cause::Dark);
+        if let Some(blackhole) = config.blackhole {
+            let every = nanos(blackhole.every).max(1);
+            if end % every >= every.saturating_sub(nanos(blackhole.length)) {
+                return Some(Cause::Blackhole);
             }
         }
         if let Some(bursts) = config.bursts {
@@ -225,9 +225,9 @@ impl<P: Clone> Wire<P> {
         None
     }
 
-    fn put(&mut self, packet: Packet<P>, due: Nanos, flip: Option<u64>, sent: &Sent) {
+    fn enqueue(&mut self, packet: Packet<P>, due: Nanos, flip: Option<u64>, sent: &Sent) {
         let Packet { serial, payload, train, index, marked, .. } = packet;
-        if let Some(run) = self.on_it.back_mut()
+        if let Some(run) = self.in_flight.back_mut()
             && self.newest == serial
             && run.packets.end == index
             && run.marked == marked
@@ -252,20 +252,20 @@ impl<P: Clone> Wire<P> {
             busy_period: sent.busy_period,
             sent_bytes: sent.sent_bytes,
         };
-        if self.on_it.back().is_none_or(|last| last.due <= due) {
+        if self.in_flight.back().is_none_or(|last| last.due <= due) {
             self.newest = serial;
-            self.on_it.push_back(delivery);
+            self.in_flight.push_back(delivery);
         } else {
-            // It overtakes: after all that is due as early.
-            let place = self.on_it.partition_point(|other| other.due <= due);
-            self.on_it.insert(place, delivery);
+            // It may overtake: insert after all packets due at the same time or earlier.
+            let place = self.in_flight.partition_point(|other| other.due <= due);
+            self.in_flight.insert(place, delivery);
             self.newest = 0;
         }
     }
 }
 
-/// Whether nothing happens to packets but delay.
-fn is_plain(config: &LinkConfig) -> bool {
+/// Whether delay is the only effect.
+fn is_delay_only(config: &LinkConfig) -> bool {
     config.loss == Loss::None
         && config.jitter.is_none()
         && config.bursts.is_none()
@@ -291,23 +291,23 @@ fn delivered<P>(
     }
 }
 
-/// When a packet sent at `end` comes, by a draw of its own.
-fn delayed(end: Nanos, delay: u64, jitter: Jitter, chance: &mut Pcg64Mcg) -> Nanos {
+/// Due time of a packet sent at `end`, with a random delay.
+fn delayed(end: Nanos, delay: u64, jitter: Jitter, rng: &mut Pcg64Mcg) -> Nanos {
     let scale = jitter.scale.as_secs_f64() * 1e9;
     let draw = match jitter.distribution {
         Distribution::Normal => {
-            let standard: f64 = StandardNormal.sample(chance);
+            let standard: f64 = StandardNormal.sample(rng);
             standard * scale
         }
-        Distribution::Uniform => (unit(chance) * 2.0 - 1.0) * scale,
+        Distribution::Uniform => (unit(rng) * 2.0 - 1.0) * scale,
         Distribution::Exponential => {
-            let standard: f64 = Exp1.sample(chance);
+            let standard: f64 = Exp1.sample(rng);
             standard * scale
         }
-        // A Pareto variable from 1 on has mean shape / (shape - 1): taken from
-        // its least value and scaled, it begins at 0 and has mean 1.
+        // A Pareto variable with scale 1 has mean shape / (shape - 1): shifted by its minimum
+        // and scaled, it starts at 0 and has mean 1.
         Distribution::Pareto => Pareto::new(1.0, SHAPE)
-            .map_or(0.0, |pareto| (pareto.sample(chance) - 1.0) * (SHAPE - 1.0) * scale),
+            .map_or(0.0, |pareto| (pareto.sample(rng) - 1.0) * (SHAPE - 1.0) * scale),
     };
     #[expect(clippy::cast_possible_truncation, reason = "`as` holds at the limits, as it should")]
     let draw = draw as i64;

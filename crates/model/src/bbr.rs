@@ -1,44 +1,44 @@
-//! What random loss leaves of BBR version 1, as far as a model is known.
+//! The rate of BBR version 1 under random loss, within the model's validity.
 //!
-//! BBRv1 does not react to loss: it sends at the highest delivery rate of the
-//! last ten round trips. Of what it sends, `1 - p` arrives. To keep that
-//! estimate it must now and then measure it anew while it probes with 1.25
-//! times the rate, so `1.25 (1 - p) >= 1` has to hold, p <= 20 %: N. Cardwell on
+//! BBRv1 does not react to loss: it sends at the maximum delivery rate of the last ten
+//! RTTs, and a share of `1 - p` arrives. To sustain its bandwidth estimate it must
+//! measure it again while it probes at 1.25 times the rate, which requires `1.25 (1 -
+//! p) >= 1`, so p <= 20 %: N. Cardwell on
 //! the bbr-dev list, after Cardwell, Cheng, Gunn, Yeganeh, Jacobson, "BBR:
 //! congestion-based congestion control", ACM Queue 14(5), 2016. Above it the
-//! estimate decays and no closed form is known; from 10 % on, real flows fall
-//! somewhat below the model.
+//! estimate decays and no closed form is known; from 10 % on, real flows fall somewhat
+//! below the model.
 
 use crate::{bdp, loss::loss_from_fraction};
 use units::{BitRate, ByteCount, LossRatio, Rtt};
 
-/// How much faster than its estimate BBR probes for bandwidth (ACM Queue, 2016).
+/// The pacing gain while BBR probes for bandwidth (ACM Queue, 2016).
 pub const BBR_PROBE_GAIN: f64 = 1.25;
 
-/// In-flight data is held at so many bandwidth-delay products (`cwnd_gain`, same source).
+/// The limit of data in flight in BDPs (`cwnd_gain`, same source).
 pub const BBR_CWND_GAIN: u64 = 2;
 
-/// Pacing gain of its start, 2/ln 2 = 2.885: the least that doubles the
-/// delivery rate each round trip (same source).
+/// Pacing gain in startup, 2/ln 2 = 2.885: the minimum that doubles the delivery rate
+/// each RTT (same source).
 pub const BBR_STARTUP_GAIN: f64 = 2.0 / std::f64::consts::LN_2;
 
-/// The loss at which the model ends: `1 - 1/1.25` = 20 %.
+/// The maximum loss of the model: `1 - 1/1.25` = 20 %.
 #[must_use]
 pub fn bbr_loss_limit() -> f64 {
     1.0 - 1.0 / BBR_PROBE_GAIN
 }
 
-/// `link x (1 - p)` for a loss of up to [`bbr_loss_limit`], whatever the round
-/// trip; `None` above, where no model is known.
+/// `link x (1 - p)` for a loss of up to [`bbr_loss_limit`], at any RTT; `None` above,
+/// where no model is known.
 #[must_use]
 pub fn bbr(link: BitRate, loss: LossRatio) -> Option<BitRate> {
-    // A ratio has 12 places: 20 % itself must not fall to a rounding error.
+    // A ratio has 12 places: 20 % itself must not fail by a rounding error.
     let within = loss.fraction() <= bbr_loss_limit() + 1e-12;
     within.then(|| link.scaled(1.0 - loss.fraction()))
 }
 
-/// The most loss at which [`bbr`] still carries `rate` over `link`: `1 -
-/// rate/link`, at most [`bbr_loss_limit`]. `None` where the link is slower.
+/// The maximum loss at which [`bbr`] reaches `rate` over `link`: `1 - rate/link`, at
+/// most [`bbr_loss_limit`]. `None` if the link is slower.
 #[must_use]
 pub fn loss_budget_bbr(rate: BitRate, link: BitRate) -> Option<LossRatio> {
     let spare = 1.0 - rate.as_f64() / link.as_f64();
@@ -47,8 +47,8 @@ pub fn loss_budget_bbr(rate: BitRate, link: BitRate) -> Option<LossRatio> {
     })
 }
 
-/// The most BBRv1 has in flight: two bandwidth-delay products, which buffers
-/// and the receiver's window must hold for it to run freely.
+/// The maximum in flight of BBRv1: two BDPs, which buffers and the receive window must
+/// hold.
 #[must_use]
 pub fn bbr_inflight(link: BitRate, rtt: Rtt) -> ByteCount {
     bdp(link, rtt).times(BBR_CWND_GAIN)

@@ -1,7 +1,7 @@
-//! Numbers as an equation shows them: five significant digits, so that a
-//! reader who does the sum again gets what is printed.
+//! Numbers in equations: five significant digits, so that a reader who recomputes an
+//! equation gets the printed result.
 
-use units::{BitRate, ByteCount, LossRatio, Rtt};
+use units::{BitRate, ByteCount, LossRatio, Rtt, percent_with, significant};
 
 /// Up to five significant digits, no trailing zeros: `2.1625`, `17.3`, `100`.
 pub(crate) fn digits(value: f64) -> String {
@@ -11,19 +11,11 @@ pub(crate) fn digits(value: f64) -> String {
     if value.abs() < 1e-3 {
         return format!("{value:.2e}");
     }
-    let before_point = value.abs().log10().floor() + 1.0;
-    // 0 to 8: a number of places, clamped before it is converted.
-    let places = (5.0 - before_point).clamp(0.0, 8.0) as usize;
-    let text = format!("{value:.places$}");
-    if text.contains('.') {
-        text.trim_end_matches('0').trim_end_matches('.').to_owned()
-    } else {
-        text
-    }
+    significant(value, 5)
 }
 
 fn scaled(value: f64, unit: &str) -> String {
-    // What five digits round up to the next prefix is said in it.
+    // A value that rounds up to the next prefix is printed with it.
     const PREFIXES: [(f64, &str); 6] =
         [(1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, "")];
     let (scale, prefix) =
@@ -65,18 +57,13 @@ pub(crate) fn seconds(seconds: f64) -> String {
 }
 
 pub(crate) fn percent(share: f64) -> String {
-    format!("{} %", digits(share * 100.0))
+    percent_with(share, 5)
 }
 
-/// A loss in percent with three digits and no exponent, as it may be given again.
+/// A loss as it can be typed again; three digits are enough below 0.001 %.
 pub(crate) fn loss(loss: LossRatio) -> String {
-    let percent = loss.fraction() * 100.0;
-    if percent >= 1e-3 || percent == 0.0 {
-        return format!("{} %", digits(percent));
-    }
-    // A ratio has twelve places, so a percentage has ten.
-    let places = (2.0 - percent.log10().floor()).clamp(0.0, 10.0) as usize;
-    format!("{} %", format!("{percent:.places$}").trim_end_matches('0'))
+    let share = loss.fraction();
+    percent_with(share, if share >= 1e-5 { 5 } else { 3 })
 }
 
 #[cfg(test)]
@@ -84,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn five_digits_and_no_more() {
+    fn at_most_five_digits() {
         for (value, text) in [
             (2.1625, "2.1625"),
             (17.3, "17.3"),
@@ -102,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn losses_can_be_given_again() {
+    fn losses_can_be_typed_again() {
         for (text, said) in [
             ("0.00000281%", "0.00000281 %"),
             ("0.0000100%", "0.00001 %"),

@@ -1,30 +1,31 @@
 //! The equations of a long fat path, each with its source.
 //!
-//! Rates, sizes, round trips and loss come in and go out as the types of
-//! `units`; what makes no sense (a round trip of zero, a window no TCP can
-//! announce) is answered with `None` or an error, never with a panic. Pure: no
+//! Rates, sizes, RTTs and loss are the types of `units`; invalid values (an RTT of
+//! zero, a window above TCP's maximum) give `None` or an error, never a panic. Pure: no
 //! I/O, no clock, no global.
 //!
-//! | question | answer | source |
+//! | quantity | function | source |
 //! |---|---|---|
-//! | what is in flight on a full path | [`bdp`] | RFC 7323, section 1.1 |
-//! | what a window carries | [`window_rate`] | RFC 7323, section 1.1 |
-//! | which window scale that takes | [`window_scale`] | RFC 7323, section 2.3 |
-//! | which buffer makes that window | [`buffer_for`] | Linux `tcp_input.c` |
-//! | how much of a packet is payload | [`Payload`] | RFC 791, 8200, 9293, 7323, 2018 |
-//! | what random loss allows | [`mathis`], [`cubic`] | Mathis et al. 1997, RFC 9438 |
-//! | how much loss a rate bears | [`loss_budget_mathis`], [`loss_budget_cubic`] | the same |
-//! | what timeouts and a window add | [`pftk()`] | Padhye et al. 1998, RFC 5348 |
-//! | what loss leaves of BBR | [`bbr()`] | Cardwell et al. 2016 |
-//! | how UDT raises its rate | [`udt_alpha`], [`udt_recovery`] | Gu, Grossman 2007 |
-//! | how long slow start takes | [`slow_start_time`] | RFC 5681, RFC 6928 |
-//! | how long a transfer takes | [`transfer()`] | RFC 5681, Cardwell et al. 2000 |
+//! | bandwidth-delay product | [`bdp`] | RFC 7323, section 1.1 |
+//! | rate that a window allows | [`window_rate`] | RFC 7323, section 1.1 |
+//! | window scale for a window | [`window_scale`] | RFC 7323, section 2.3 |
+//! | socket buffer for a window | [`buffer_for`], [`BufferTarget`] | Linux `tcp_input.c` |
+//! | payload share of a packet | [`Payload`] | RFC 791, 8200, 9293, 7323, 2018 |
+//! | rate under random loss | [`mathis`], [`cubic`] | Mathis et al. 1997, RFC 9438 |
+//! | maximum loss for a rate | [`loss_budget_mathis`], [`loss_budget_cubic`] | the same |
+//! | the same with timeouts and a window | [`pftk()`] | Padhye et al. 1998, RFC 5348 |
+//! | BBR's rate under loss | [`bbr()`] | Cardwell et al. 2016 |
+//! | UDT's rate increase | [`udt_alpha`], [`udt_recovery`] | Gu, Grossman 2007 |
+//! | duration of slow start | [`slow_start_time`] | RFC 5681, RFC 6928 |
+//! | duration of a transfer | [`transfer()`] | RFC 5681, Cardwell et al. 2000 |
 //!
-//! [`statistics`] says how far a mean of few values can be trusted.
-//! [`worksheet()`] answers what a path needs at once, and [`calc`] one question at
-//! a time, each with its numbers in words.
+//! [`statistics`] has medians, percentiles, confidence intervals and Welch's t-test.
+//! [`bdp_report()`] computes all figures of a path, [`calc`] one at a time, each with its
+//! equation.
 
 mod bbr;
+mod bdp_report;
+mod buffers;
 pub mod calc;
 mod figures;
 mod loss;
@@ -35,11 +36,17 @@ pub mod statistics;
 mod transfer;
 mod udt;
 mod window;
-mod worksheet;
 
 pub use bbr::{
     BBR_CWND_GAIN, BBR_PROBE_GAIN, BBR_STARTUP_GAIN, bbr, bbr_inflight, bbr_loss_limit,
     loss_budget_bbr,
+};
+pub use bdp_report::{
+    BDP_SCHEMA, BdpError, BdpLine, BdpReport, BuffersLine, LossLine, MAX_MTU, MAX_STREAMS, MIN_MTU,
+    PayloadLine, Question, RampLine, WindowLine, WindowRateLine, bdp_report,
+};
+pub use buffers::{
+    BufferTarget, BufferTooLarge, MAX_BUFFER, SEND_SHARE, raised_triple, share_of_buffer,
 };
 pub use loss::{
     CUBIC_BETA, CUBIC_C, cubic, cubic_region, loss_budget_cubic, loss_budget_mathis,
@@ -49,7 +56,7 @@ pub use loss::{
 pub use payload::{ETHERNET_FRAMING, IpVersion, Payload, VLAN_TAG, share_of};
 pub use pftk::{RenoPath, linux_rto, loss_budget_pftk, pftk, pftk_simple};
 pub use ramp::{INITIAL_WINDOW_SEGMENTS, SlowStart, slow_start, slow_start_time};
-pub use transfer::{Congestion, Course, Transfer, transfer};
+pub use transfer::{Congestion, RampUp, Transfer, transfer};
 pub use udt::{
     UDT_DECREASE, UDT_LEAST_INCREASE, UDT_SYN_S, UDT_TAU, loss_budget_udt, udt_alpha, udt_recovery,
     udt_under_loss,
@@ -57,8 +64,4 @@ pub use udt::{
 pub use window::{
     HEAD_ROOM, INITIAL_WINDOW_SHARE, MAX_SHIFT, MAX_WINDOW, UNSCALED_WINDOW, WindowTooLarge, bdp,
     buffer_for, per_stream, window_for, window_rate, window_scale,
-};
-pub use worksheet::{
-    BdpLine, BuffersLine, LossLine, MAX_MTU, MAX_STREAMS, MIN_MTU, PayloadLine, Question, RampLine,
-    WORKSHEET_SCHEMA, WindowLine, WindowRateLine, Worksheet, WorksheetError, worksheet,
 };

@@ -1,28 +1,25 @@
-//! What random loss allows a congestion control, and how much of it a rate bears.
+//! The rate of Reno and CUBIC under random loss, and the maximum loss for a rate.
 //!
-//! Both equations describe long-lived flows that lose packets independently of
-//! one another; they speak of the sawtooth's average, so a measured rate
-//! within a factor of two agrees with them.
+//! Both equations describe long-lived flows with independent losses; they give the
+//! sawtooth's average, so expect measured rates within a factor of two.
 
 use units::{BitRate, ByteCount, LossRatio, Rtt};
 
-/// RFC 9438, section 5: how fast CUBIC's window grows, in segments/s^3.
+/// CUBIC's constant C for the window growth, in segments/s^3 (RFC 9438, section 5).
 pub const CUBIC_C: f64 = 0.4;
 
-/// RFC 9438, section 4.6: what CUBIC keeps of its window at a loss.
+/// CUBIC's multiplicative decrease factor beta (RFC 9438, section 4.6).
 pub const CUBIC_BETA: f64 = 0.7;
 
-/// The constant of Mathis et al. for one acknowledgement a packet and evenly
-/// spaced losses: sqrt(3/2). NPAD's budgets use 0.7 (delayed
-/// acknowledgements), which bears about a third of the loss.
+/// The constant of Mathis et al. for one ACK per packet and periodic losses: sqrt(3/2).
+/// NPAD's budgets use 0.7 (delayed ACKs), which tolerates about a third of the loss.
 #[must_use]
 pub fn mathis_constant() -> f64 {
     mathis_constant_for(1)
 }
 
-/// The same for an acknowledgement every so many packets: `sqrt(3/(2b))`, 0.87
-/// with delayed ones (b = 2). Linux counts what was acknowledged, not the
-/// acknowledgements, so b = 1 fits it either way (RFC 3465).
+/// The same for one ACK per b packets: `sqrt(3/(2b))`, 0.87 with delayed ACKs (b = 2).
+/// Linux counts the bytes acknowledged, so b = 1 fits it in both cases (RFC 3465).
 #[must_use]
 pub fn mathis_constant_for(packets_per_ack: u32) -> f64 {
     (1.5 / f64::from(packets_per_ack.max(1))).sqrt()
@@ -30,7 +27,7 @@ pub fn mathis_constant_for(packets_per_ack: u32) -> f64 {
 
 /// `C x MSS / (RTT x sqrt(p))` with C = sqrt(3/2): Mathis, Semke, Mahdavi,
 /// Ott, "The macroscopic behavior of the TCP congestion avoidance algorithm",
-/// 1997, equation 3. `None` without a round trip, a segment or loss.
+/// 1997, equation 3. `None` if RTT, MSS or loss is zero.
 #[must_use]
 pub fn mathis(mss: ByteCount, rtt: Rtt, loss: LossRatio) -> Option<BitRate> {
     mathis_for(1, mss, rtt, loss)
@@ -48,25 +45,25 @@ pub fn mathis_for(
     segments_rate(segments, mss, rtt)
 }
 
-/// The average window of RFC 9438, section 5.1, equation 6, per round trip:
+/// The average window of RFC 9438, section 5.1, equation 6, per RTT:
 /// `(C (3 + beta) / (4 (1 - beta)))^(1/4) x (RTT / p)^(3/4)` segments, which is
-/// `1.054 (RTT/p)^(3/4)`. Only CUBIC's own region: at short round trips and
-/// high loss CUBIC is Reno-friendly and faster, see [`cubic`].
+/// `1.054 (RTT/p)^(3/4)`. Only the CUBIC region: at short RTTs and high loss
+/// CUBIC is Reno-friendly and faster, see [`cubic`].
 #[must_use]
 pub fn cubic_region(mss: ByteCount, rtt: Rtt, loss: LossRatio) -> Option<BitRate> {
     let segments = cubic_factor() * (rtt.secs_f64() / loss.fraction()).powf(0.75);
     segments_rate(segments, mss, rtt)
 }
 
-/// CUBIC's average rate: the greater of [`cubic_region`] and of Reno's, which
-/// its Reno-friendly region equals ([`mathis`]; RFC 9438, sections 4.3 and 5.1).
+/// CUBIC's average rate: the maximum of [`cubic_region`] and Reno's rate, that of its
+/// Reno-friendly region ([`mathis`]; RFC 9438, sections 4.3 and 5.1).
 #[must_use]
 pub fn cubic(mss: ByteCount, rtt: Rtt, loss: LossRatio) -> Option<BitRate> {
     cubic_region(mss, rtt, loss).max(mathis(mss, rtt, loss))
 }
 
-/// The most loss at which [`mathis`] still carries `rate`: `(C MSS / (rate RTT))^2`.
-/// `None` where rate, segment or round trip is zero.
+/// The maximum loss at which [`mathis`] reaches `rate`: `(C MSS / (rate RTT))^2`.
+/// `None` if rate, MSS or RTT is zero.
 #[must_use]
 pub fn loss_budget_mathis(rate: BitRate, mss: ByteCount, rtt: Rtt) -> Option<LossRatio> {
     loss_budget_mathis_for(1, rate, mss, rtt)
@@ -83,7 +80,7 @@ pub fn loss_budget_mathis_for(
     budget_with(mathis_constant_for(packets_per_ack), rate, mss, rtt)
 }
 
-/// The most loss at which [`cubic`] still carries `rate`.
+/// The maximum loss at which [`cubic`] reaches `rate`.
 #[must_use]
 pub fn loss_budget_cubic(rate: BitRate, mss: ByteCount, rtt: Rtt) -> Option<LossRatio> {
     let segments = segments_for(rate, mss, rtt)?;
@@ -91,14 +88,14 @@ pub fn loss_budget_cubic(rate: BitRate, mss: ByteCount, rtt: Rtt) -> Option<Loss
     loss_from_fraction(own).max(loss_budget_mathis(rate, mss, rtt))
 }
 
-/// A loss ratio from a computed fraction; what is 1 or more is held just below
-/// it, what is negative or not a number is `None`.
+/// A loss ratio from a computed fraction; 1 or more becomes the largest ratio below 1,
+/// a negative number or NaN `None`.
 #[must_use]
 pub fn loss_from_fraction(fraction: f64) -> Option<LossRatio> {
     if fraction.is_nan() || fraction < 0.0 {
         return None;
     }
-    // Twelve places are what a `LossRatio` holds; its parser is its one constructor.
+    // A `LossRatio` has twelve places; its parser is its only constructor.
     format!("{:.12}", fraction.min(0.999_999_999_999)).parse().ok()
 }
 

@@ -1,12 +1,12 @@
-//! How much of a packet is TCP payload.
+//! The TCP payload of a packet.
 
 use units::BitRate;
 
-/// Bytes Ethernet spends on a packet beside it: preamble 8, header 14, check
-/// sequence 4, gap 12 (IEEE 802.3).
+/// Ethernet overhead per packet in bytes: preamble and SFD 8, header 14, FCS 4,
+/// inter-frame gap 12 (IEEE 802.3).
 pub const ETHERNET_FRAMING: u32 = 8 + 14 + 4 + 12;
 
-/// A VLAN tag (IEEE 802.1Q).
+/// VLAN tag in bytes (IEEE 802.1Q).
 pub const VLAN_TAG: u32 = 4;
 
 /// TCP header without options (RFC 9293, section 3.1).
@@ -15,7 +15,7 @@ const TCP_HEADER: u32 = 20;
 /// Timestamps as Linux sends them: 10 bytes and two of padding (RFC 7323, appendix A).
 const TIMESTAMPS: u32 = 12;
 
-/// Which IP carries the segments.
+/// The IP version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum IpVersion {
@@ -26,7 +26,7 @@ pub enum IpVersion {
 }
 
 impl IpVersion {
-    /// Bytes of header without options or extensions.
+    /// Header length in bytes without options or extensions.
     #[must_use]
     pub const fn header(self) -> u32 {
         match self {
@@ -36,20 +36,20 @@ impl IpVersion {
     }
 }
 
-/// What a full-sized segment is made of.
+/// The composition of a full-sized segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 pub struct Payload {
     /// Largest IP packet, in bytes.
     pub mtu: u32,
-    /// Which IP.
+    /// The IP version.
     pub ip: IpVersion,
-    /// Whether every segment carries timestamps, as Linux' do.
+    /// Whether every segment carries timestamps, as in Linux.
     pub timestamps: bool,
-    /// SACK blocks in every segment: 0 in the data of a one-way transfer, at
-    /// most 3 beside timestamps and 4 without (RFC 2018, section 3).
+    /// SACK blocks in every segment: 0 in the data of a one-way transfer, at most 3
+    /// with timestamps and 4 without (RFC 2018, section 3).
     pub sack_blocks: u32,
-    /// Bytes each packet costs on the wire beside itself: 0 where a rate counts
-    /// IP packets only, [`ETHERNET_FRAMING`] on Ethernet.
+    /// Framing bytes per packet: 0 if the rate counts IP packets only,
+    /// [`ETHERNET_FRAMING`] on Ethernet.
     pub framing: u32,
 }
 
@@ -66,7 +66,7 @@ impl Payload {
         Payload { mtu, ip, timestamps: true, sack_blocks: 0, framing: ETHERNET_FRAMING }
     }
 
-    /// The same with so many SACK blocks in every segment.
+    /// The same with this number of SACK blocks in every segment.
     #[must_use]
     pub const fn with_sack_blocks(self, sack_blocks: u32) -> Self {
         Payload { sack_blocks, ..self }
@@ -78,18 +78,18 @@ impl Payload {
         Payload { framing: self.framing.saturating_add(VLAN_TAG), ..self }
     }
 
-    /// Bytes of TCP options in a data segment, padding included; held at the
-    /// header's most, 40 (RFC 9293, section 3.1).
+    /// Bytes of TCP options in a data segment with padding, at most 40 (RFC 9293, section
+    /// 3.1).
     #[must_use]
     pub fn options(&self) -> u32 {
         let timestamps = if self.timestamps { TIMESTAMPS } else { 0 };
-        // Kind, length and two bytes of padding, then 8 bytes a block.
+        // Kind, length and two bytes of padding, then 8 bytes per block.
         let sack = if self.sack_blocks > 0 { 4 + 8 * self.sack_blocks.min(4) } else { 0 };
         (timestamps + sack).min(40)
     }
 
-    /// Payload of a full segment, in bytes: the kernel's `snd_mss`. `None`
-    /// where the headers leave no room.
+    /// Payload of a full segment in bytes: the kernel's `snd_mss`. `None` if the headers
+    /// leave no room.
     #[must_use]
     pub fn mss(&self) -> Option<u32> {
         self.mtu
@@ -97,20 +97,20 @@ impl Payload {
             .filter(|&payload| payload > 0)
     }
 
-    /// The MSS option of the handshake, which leaves TCP options out of
-    /// account (RFC 6691): 1460 where a segment carries 1448.
+    /// The MSS option of the handshake, which ignores TCP options (RFC 6691): 1460 for a
+    /// payload of 1448.
     #[must_use]
     pub fn mss_option(&self) -> Option<u32> {
         self.mtu.checked_sub(self.ip.header() + TCP_HEADER).filter(|&payload| payload > 0)
     }
 
-    /// Bytes a full segment takes of the link's rate.
+    /// Bytes of a full segment on the wire.
     #[must_use]
     pub const fn wire_bytes(&self) -> u64 {
         self.mtu as u64 + self.framing as u64
     }
 
-    /// The share of the link's rate that is payload: 1448/1538 on Ethernet.
+    /// The payload share of the link rate: 1448/1538 on Ethernet.
     #[must_use]
     pub fn payload_share(&self) -> Option<f64> {
         self.mss().map(|mss| f64::from(mss) / self.wire_bytes() as f64)
@@ -123,8 +123,7 @@ impl Payload {
     }
 }
 
-/// `payload / wire`, where both are known from elsewhere; `None` where that is
-/// not within 0 to 1.
+/// `payload / wire`; `None` if that is not within 0 to 1.
 #[must_use]
 pub fn share_of(payload: u32, wire: u32) -> Option<f64> {
     (payload > 0 && payload <= wire).then(|| f64::from(payload) / f64::from(wire))

@@ -1,9 +1,9 @@
-//! Reno with its timeouts and the receiver's window: Padhye, Firoiu, Towsley,
+//! Reno with timeouts and the receive window: Padhye, Firoiu, Towsley,
 //! Kurose, "Modeling TCP throughput: a simple model and its empirical
 //! validation", ACM SIGCOMM 1998, section 2.3 (also IEEE/ACM ToN 8(2), 2000).
 //!
-//! Once a packet is lost, the rest of its round is taken as lost too; rounds
-//! are independent. The rate is what is *sent*, resends included.
+//! The model assumes that after a loss the rest of its round is lost, too, and that
+//! rounds are independent. The rate is the *sent* one, including retransmissions.
 
 use crate::loss::{loss_from_fraction, segments_rate};
 use units::{BitRate, ByteCount, LossRatio, Rtt};
@@ -13,13 +13,13 @@ use units::{BitRate, ByteCount, LossRatio, Rtt};
 pub struct RenoPath {
     /// Payload of a full segment.
     pub mss: ByteCount,
-    /// The round trip, queues included.
+    /// The RTT, including queueing delay.
     pub rtt: Rtt,
-    /// The first timeout, T0, which doubles up to 64 times itself.
+    /// The initial retransmission timeout, T0, which doubles up to 64 T0.
     pub rto: Rtt,
-    /// The receiver's window, Wmax, where it bounds the sender.
+    /// The receive window, Wmax, if it limits the sender.
     pub window: Option<ByteCount>,
-    /// Packets for each acknowledgement, b: 2 with delayed ones.
+    /// Packets per ACK, b: 2 with delayed ACKs.
     pub packets_per_ack: u32,
 }
 
@@ -28,22 +28,22 @@ impl RenoPath {
         f64::from(self.packets_per_ack.max(1))
     }
 
-    /// Wmax in segments; a sender has at least one in flight.
+    /// Wmax in segments, at least one.
     fn most(&self) -> f64 {
         self.window.map_or(f64::INFINITY, |window| (window.as_f64() / self.mss.as_f64()).max(1.0))
     }
 }
 
-/// Linux' timeout on a path whose round trip does not vary: the round trip and
-/// the 200 ms below which its variance never counts (`TCP_RTO_MIN`,
-/// `tcp_rtt_estimator` in `tcp_input.c`). RFC 6298, section 2.4, asks for 1 s at least.
+/// The retransmission timeout of Linux on a path with a constant RTT: the RTT plus the
+/// minimum variance term of 200 ms (`TCP_RTO_MIN`, `tcp_rtt_estimator` in
+/// `tcp_input.c`). RFC 6298, section 2.4, requires at least 1 s.
 #[must_use]
 pub fn linux_rto(rtt: Rtt) -> Rtt {
     Rtt::from_nanos(rtt.nanos().saturating_add(200_000_000))
 }
 
 /// The full model, with T0 and Wmax. Without loss it is `window / RTT`; `None`
-/// there without a window, and where round trip or segment are zero.
+/// without loss and window, or if RTT or MSS is zero.
 #[must_use]
 pub fn pftk(path: &RenoPath, loss: LossRatio) -> Option<BitRate> {
     let (p, rtt, t0, b) = (loss.fraction(), path.rtt.secs_f64(), path.rto.secs_f64(), path.b());
@@ -65,13 +65,13 @@ pub fn pftk(path: &RenoPath, loss: LossRatio) -> Option<BitRate> {
     let q = timeout_share(window, p);
     let packets = (1.0 - p) / p + window + q / (1.0 - p);
     let time = rtt * rounds + q * t0 * backoff(p) / (1.0 - p);
-    // Packets in a second, as segments in a round trip of the path's.
+    // From packets per second to a rate.
     segments_rate(packets / time * rtt, path.mss, path.rtt)
 }
 
 /// The approximation of the same paper that TFRC uses (RFC 5348, section 3.1):
 /// `MSS / (RTT sqrt(2bp/3) + T0 min(1, 3 sqrt(3bp/8)) p (1 + 32 p^2))`, at most
-/// `window / RTT`. RFC 5348 leaves the `min` out and takes b = 1.
+/// `window / RTT`. RFC 5348 omits the `min` and uses b = 1.
 #[must_use]
 pub fn pftk_simple(path: &RenoPath, loss: LossRatio) -> Option<BitRate> {
     let (p, rtt, t0, b) = (loss.fraction(), path.rtt.secs_f64(), path.rto.secs_f64(), path.b());
@@ -81,24 +81,24 @@ pub fn pftk_simple(path: &RenoPath, loss: LossRatio) -> Option<BitRate> {
     segments_rate(segments, path.mss, path.rtt)
 }
 
-/// The most loss at which [`pftk`] still carries `rate`; `None` where the
-/// window forbids it whatever the loss.
+/// The maximum loss at which [`pftk`] reaches `rate`; `None` if the window is too small
+/// for it.
 #[must_use]
 pub fn loss_budget_pftk(path: &RenoPath, rate: BitRate) -> Option<LossRatio> {
-    let carries = |p: f64| {
+    let reaches = |p: f64| {
         loss_from_fraction(p).and_then(|p| pftk(path, p)).is_some_and(|carried| carried >= rate)
     };
     let (mut good, mut bad) = (1e-12, 1.0 - 1e-12);
-    if !carries(good) {
+    if !reaches(good) {
         return None;
     }
-    if carries(bad) {
+    if reaches(bad) {
         return loss_from_fraction(bad);
     }
-    // Halves the distance in decades: 60 times are beyond what a ratio holds.
+    // Bisection of log p: 60 steps exceed the resolution of a ratio.
     for _ in 0..60 {
         let middle = (good * bad).sqrt();
-        if carries(middle) {
+        if reaches(middle) {
             good = middle;
         } else {
             bad = middle;
@@ -107,19 +107,19 @@ pub fn loss_budget_pftk(path: &RenoPath, rate: BitRate) -> Option<LossRatio> {
     loss_from_fraction(good)
 }
 
-/// The share of losses in a window of `w` that end in a timeout: fewer than
-/// three later packets of the two rounds came through.
+/// The share of losses in a window of `w` that end in a timeout, because fewer than
+/// three later packets of the two rounds arrive.
 fn timeout_share(w: f64, p: f64) -> f64 {
     if w <= 3.0 {
         return 1.0;
     }
-    // 1 - (1 - p)^n without losing the digits of a small p.
+    // 1 - (1 - p)^n, accurate for a small p.
     let lost = |n: f64| -(n * (-p).ln_1p()).exp_m1();
     let some = (1.0 - p).powi(3);
     (lost(3.0) * (1.0 + some * lost(w - 3.0)) / lost(w)).min(1.0)
 }
 
-/// What the doubling of timeouts makes of one, in T0: six doublings, to 64 T0.
+/// The mean length of a timeout sequence in T0, with six doublings, up to 64 T0.
 fn backoff(p: f64) -> f64 {
     (0..6).fold((1.0, p), |(sum, term), _| (sum + term, 2.0 * term * p)).0
 }

@@ -1,4 +1,4 @@
-//! How long slow start takes.
+//! The duration of slow start.
 
 use std::time::Duration;
 use units::{ByteCount, Rtt};
@@ -9,15 +9,15 @@ pub const INITIAL_WINDOW_SEGMENTS: u64 = 10;
 /// Slow start from the initial window to a given one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SlowStart {
-    /// Round trips in which the window doubles.
+    /// RTTs in which the window doubles.
     pub rounds: u32,
-    /// The time they take.
+    /// Their duration.
     pub time: Duration,
 }
 
-/// Rounds and time until `window` is in flight: it doubles every round trip
-/// (RFC 5681, section 3.1) from ten segments of `mss`. The handshake is not
-/// counted. `None` for a round trip or segment of zero, or past any clock.
+/// Rounds and time until `window` is in flight: the congestion window doubles every RTT
+/// (RFC 5681, section 3.1) from ten segments of `mss`. Excludes the handshake. `None`
+/// for an RTT or MSS of zero, or on overflow.
 #[must_use]
 pub fn slow_start(window: ByteCount, mss: ByteCount, rtt: Rtt) -> Option<SlowStart> {
     if rtt == Rtt::ZERO || mss == ByteCount::ZERO {

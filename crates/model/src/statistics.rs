@@ -1,17 +1,18 @@
-//! Statistics of few numbers: how far a mean can be trusted, and whether two differ.
+//! Statistics of small samples: medians, percentiles, confidence intervals, and whether
+//! two means differ.
 //!
 //! Student's t after Abramowitz and Stegun, "Handbook of Mathematical
 //! Functions" (1964), 26.7; its distribution by the incomplete beta function
 //! (26.5.8, as a continued fraction).
 
-/// The mean; `None` of nothing.
+/// The mean; `None` for no values.
 #[must_use]
 pub fn mean(values: &[f64]) -> Option<f64> {
     (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
 }
 
-/// The standard deviation of what these numbers are a sample of (divided by
-/// n - 1); `None` of fewer than two.
+/// The sample standard deviation (n - 1 in the denominator); `None` for fewer than two
+/// values.
 #[must_use]
 pub fn deviation(values: &[f64]) -> Option<f64> {
     let mean = mean(values).filter(|_| values.len() >= 2)?;
@@ -19,32 +20,39 @@ pub fn deviation(values: &[f64]) -> Option<f64> {
     Some((squares / (values.len() - 1) as f64).sqrt())
 }
 
-/// The value in the middle, or the mean of the two there; `None` of nothing.
+/// The median: the middle value, or the mean of the two middle ones. Values that
+/// are not finite are ignored; `None` if there are no others.
 #[must_use]
 pub fn median(values: &[f64]) -> Option<f64> {
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    let middle = sorted.len() / 2;
-    let upper = *sorted.get(middle)?;
-    if sorted.len() % 2 == 1 {
-        return Some(upper);
+    let mut finite: Vec<f64> = values.iter().copied().filter(|value| value.is_finite()).collect();
+    if finite.is_empty() {
+        return None;
     }
-    sorted.get(middle - 1).map(|lower| (lower + upper) / 2.0)
+    let (odd, middle) = (finite.len() % 2 == 1, finite.len() / 2);
+    let (below, upper, _) = finite.select_nth_unstable_by(middle, f64::total_cmp);
+    if odd {
+        return Some(*upper);
+    }
+    let lower = below.iter().copied().max_by(f64::total_cmp)?;
+    Some((lower + *upper) / 2.0)
 }
 
-/// The value that the share `share` (0 to 1) of the values do not exceed, by
-/// nearest rank; `None` of nothing.
+/// The percentile at `share` (0 to 1) by nearest rank: the smallest value that is not
+/// below `share` of the values; `None` for no values.
 #[must_use]
 pub fn percentile(values: &[f64], share: f64) -> Option<f64> {
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    // A hair less, or 0.95 x 20 would come to rank 20 by rounding.
-    let rank = (sorted.len() as f64 * share.clamp(0.0, 1.0) - 1e-9).ceil().max(1.0);
-    sorted.get(rank as usize - 1).copied()
+    if values.is_empty() {
+        return None;
+    }
+    let mut ranked = values.to_vec();
+    // Less 1e-9, or 0.95 x 20 would round up to rank 20.
+    let rank = (ranked.len() as f64 * share.clamp(0.0, 1.0) - 1e-9).ceil().max(1.0);
+    let index = (rank as usize - 1).min(ranked.len() - 1);
+    Some(*ranked.select_nth_unstable_by(index, f64::total_cmp).1)
 }
 
-/// The mean of the lowest share (0 to 1) of the values, one of them at least;
-/// `None` of nothing.
+/// The mean of the lowest `share` (0 to 1) of the values, at least one; `None` for no
+/// values.
 #[must_use]
 pub fn trimmed_mean(values: &[f64], share: f64) -> Option<f64> {
     let mut sorted = values.to_vec();
@@ -54,31 +62,46 @@ pub fn trimmed_mean(values: &[f64], share: f64) -> Option<f64> {
     mean(&sorted)
 }
 
-/// The interval in which the true mean lies with this confidence (0.95),
-/// by Student's t; `None` of fewer than two values.
+/// A confidence interval.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Interval {
+    /// Its lower end.
+    pub low: f64,
+    /// Its upper end.
+    pub high: f64,
+}
+
+impl Interval {
+    fn around(middle: f64, half: f64) -> Self {
+        Interval { low: middle - half, high: middle + half }
+    }
+}
+
+/// The confidence interval of the mean by Student's t; `confidence` is 0 to 1. `None`
+/// for fewer than two values.
 #[must_use]
-pub fn mean_interval(values: &[f64], confidence: f64) -> Option<(f64, f64)> {
+pub fn mean_interval(values: &[f64], confidence: f64) -> Option<Interval> {
     let (mean, deviation) = (mean(values)?, deviation(values)?);
     let n = values.len() as f64;
     let half = student_t(confidence, n - 1.0)? * deviation / n.sqrt();
-    Some((mean - half, mean + half))
+    Some(Interval::around(mean, half))
 }
 
-/// Whether two samples differ in the mean.
+/// The result of Welch's t-test.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Welch {
-    /// The second's mean less the first's.
+    /// The second mean less the first.
     pub difference: f64,
-    /// Where the true difference lies, low and high.
-    pub interval: (f64, f64),
-    /// How often chance alone makes a difference as large, 0 to 1.
+    /// The confidence interval of the difference.
+    pub interval: Interval,
+    /// The p-value.
     pub p: f64,
     /// Degrees of freedom (Welch-Satterthwaite).
     pub freedom: f64,
 }
 
-/// Welch's t test (Welch 1947): two samples whose spreads need not be the same.
-/// `None` where one has fewer than two values, or one is not finite.
+/// Welch's t-test (Welch 1947), for two samples with unequal variances. `None` if a
+/// sample has fewer than two values or one that is not finite.
 #[must_use]
 pub fn welch(first: &[f64], second: &[f64], confidence: f64) -> Option<Welch> {
     let part = |values: &[f64]| {
@@ -91,28 +114,28 @@ pub fn welch(first: &[f64], second: &[f64], confidence: f64) -> Option<Welch> {
         return None;
     }
     if a + b <= 0.0 {
-        // Neither varies: any difference is one.
+        // Neither sample varies: any difference is significant.
         let p = if difference == 0.0 { 1.0 } else { 0.0 };
         let freedom = count_a + count_b - 2.0;
-        return Some(Welch { difference, interval: (difference, difference), p, freedom });
+        return Some(Welch { difference, interval: Interval::around(difference, 0.0), p, freedom });
     }
     let freedom = (a + b).powi(2) / (a.powi(2) / (count_a - 1.0) + b.powi(2) / (count_b - 1.0));
     let error = (a + b).sqrt();
     let half = student_t(confidence, freedom)? * error;
     let p = tails(difference.abs() / error, freedom);
-    Some(Welch { difference, interval: (difference - half, difference + half), p, freedom })
+    Some(Welch { difference, interval: Interval::around(difference, half), p, freedom })
 }
 
-/// Whether the values fall into two groups, with the share of the lower one:
-/// the widest gap is wider than three times what either group spans, and than
-/// a tenth of the median. `None` where they do not, or of fewer than four.
+/// The share of the lower group if the values fall into two: the widest gap exceeds
+/// three times the range of either group, and a tenth of the median. `None` if they do
+/// not, or for fewer than four values.
 #[must_use]
 pub fn two_groups(values: &[f64]) -> Option<f64> {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
     let middle = median(&sorted).filter(|_| sorted.len() >= 4)?;
     let gap = |at: usize| Some(sorted.get(at)? - sorted.get(at.checked_sub(1)?)?);
-    // One value alone is an outlier, not a group.
+    // A single value is an outlier, not a group.
     let widest = (2..=sorted.len() - 2)
         .max_by(|x, y| gap(*x).unwrap_or(0.0).total_cmp(&gap(*y).unwrap_or(0.0)))?;
     let (low, high) = sorted.split_at(widest);
@@ -122,9 +145,8 @@ pub fn two_groups(values: &[f64]) -> Option<f64> {
     divided.then(|| low.len() as f64 / sorted.len() as f64)
 }
 
-/// The t that a share `confidence` of Student's distribution lies within, on
-/// both sides of 0; `None` where the confidence is not between 0 and 1 or
-/// there is no degree of freedom.
+/// The two-sided quantile t of Student's distribution for `confidence`; `None` if the
+/// confidence is not between 0 and 1 or there are no degrees of freedom.
 #[must_use]
 pub fn student_t(confidence: f64, freedom: f64) -> Option<f64> {
     if !(confidence > 0.0 && confidence < 1.0 && freedom >= 1.0) {
@@ -145,13 +167,14 @@ pub fn student_t(confidence: f64, freedom: f64) -> Option<f64> {
     Some(f64::midpoint(low, high))
 }
 
-/// How much of Student's distribution lies beyond t, on both sides (26.7.1).
+/// The two-sided tail probability of Student's distribution beyond t (26.7.1).
 fn tails(t: f64, freedom: f64) -> f64 {
     incomplete_beta(freedom / (freedom + t * t), freedom / 2.0, 0.5)
 }
 
-/// I_x(a, b) for x in 0 to 1, by the continued fraction 26.5.8, which converges
-/// fast below x = (a + 1) / (a + b + 2); above it the symmetry 26.5.2 serves.
+/// The incomplete beta function I_x(a, b) for x in 0 to 1, by the continued fraction
+/// 26.5.8, which converges fast below x = (a + 1) / (a + b + 2), and above it by the
+/// symmetry 26.5.2.
 fn incomplete_beta(x: f64, a: f64, b: f64) -> f64 {
     if x <= 0.0 || x >= 1.0 {
         return x.clamp(0.0, 1.0);
@@ -160,7 +183,7 @@ fn incomplete_beta(x: f64, a: f64, b: f64) -> f64 {
         return 1.0 - incomplete_beta(1.0 - x, b, a);
     }
     let scale = ln_gamma(a + b) - ln_gamma(a) - ln_gamma(b) + a * x.ln() + b * (1.0 - x).ln();
-    // From the far end: 1 / (1 + d1 / (1 + d2 / (1 + ...))).
+    // Evaluated backwards: 1 / (1 + d1 / (1 + d2 / (1 + ...))).
     let term = |n: i32| {
         let m = f64::from(n / 2);
         if n % 2 == 0 {
@@ -173,8 +196,8 @@ fn incomplete_beta(x: f64, a: f64, b: f64) -> f64 {
     scale.exp() / (a * fraction)
 }
 
-/// ln of the gamma function above 0: Stirling's series (6.1.41), after the
-/// argument was raised to where four of its terms suffice.
+/// ln of the gamma function for positive arguments: Stirling's series (6.1.41), with
+/// the argument shifted to where four terms are enough.
 fn ln_gamma(x: f64) -> f64 {
     let (mut x, mut product) = (x, 1.0);
     while x < 12.0 {
@@ -216,7 +239,7 @@ mod tests {
         let values = [4.0, 2.0, 6.0, 4.0];
         assert_eq!((mean(&values), median(&values)), (Some(4.0), Some(4.0)));
         assert!((deviation(&values).unwrap() - 1.632_99).abs() < 1e-5);
-        let (low, high) = mean_interval(&values, 0.95).unwrap();
+        let Interval { low, high } = mean_interval(&values, 0.95).unwrap();
         assert!((low - 1.402).abs() < 1e-3 && (high - 6.598).abs() < 1e-3, "{low} {high}");
         assert_eq!((mean_interval(&[1.0], 0.95), median(&[]), mean(&[])), (None, None, None));
         assert_eq!(median(&[3.0, 1.0, 2.0]), Some(2.0));
@@ -227,7 +250,11 @@ mod tests {
         let twenty: Vec<f64> = (1..=20).rev().map(f64::from).collect();
         let at = |share| percentile(&twenty, share).unwrap();
         assert_eq!([at(0.0), at(0.5), at(0.95), at(0.96), at(1.0)], [1.0, 10.0, 19.0, 20.0, 20.0]);
-        // 1 to 19 have the mean 10: the highest of twenty is left out.
+        // 0.07 x 100 is above 7 in floating point.
+        let hundred: Vec<f64> = (1..=100).map(f64::from).collect();
+        assert_eq!(percentile(&hundred, 0.07), Some(7.0));
+        assert_eq!((percentile(&[3.0], 0.99), percentile(&[], 0.5)), (Some(3.0), None));
+        // 1 to 19 have the mean 10: the highest of twenty is trimmed.
         assert_eq!(trimmed_mean(&twenty, 0.95), Some(10.0));
         assert_eq!((trimmed_mean(&[7.0], 0.95), trimmed_mean(&[], 0.95)), (Some(7.0), None));
     }
@@ -241,9 +268,9 @@ mod tests {
         assert!((test.difference - 5.0).abs() < 1e-12 && (test.freedom - 2.941_18).abs() < 1e-5);
         // Between 3 degrees (p = 0.0305) and 2 (0.0606).
         assert!((0.0305..0.035).contains(&test.p), "{test:?}");
-        assert!(test.interval.0 > 0.0 && test.interval.1 < 10.0, "{test:?}");
+        assert!(test.interval.low > 0.0 && test.interval.high < 10.0, "{test:?}");
         let same = welch(&[1.0, 2.0, 3.0], &[3.0, 1.0, 2.0], 0.95).unwrap();
-        assert!((same.p - 1.0).abs() < 1e-9 && same.interval.0 < 0.0, "{same:?}");
+        assert!((same.p - 1.0).abs() < 1e-9 && same.interval.low < 0.0, "{same:?}");
         assert_eq!(welch(&[2.0, 2.0], &[3.0, 3.0], 0.95).unwrap().p, 0.0);
         assert_eq!(welch(&[2.0], &[3.0, 3.0], 0.95), None);
         assert_eq!(welch(&[2.0, f64::NAN], &[3.0, 3.0], 0.95), None);

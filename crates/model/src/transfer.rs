@@ -1,17 +1,17 @@
-//! How long a transfer of some size takes: the handshake, rounds of slow
-//! start, then the steady rate of a congestion control.
+//! The duration of a transfer: handshake, rounds of slow start, then the steady rate of
+//! the congestion control.
 
 use crate::{bbr, bdp, cubic, mathis, window_rate};
 use units::{BitRate, ByteCount, LossRatio, Rtt};
 
-/// Which congestion control sends.
+/// The sender's congestion control.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Congestion {
-    /// RFC 5681; steady as [`mathis`].
+    /// RFC 5681; steady rate: [`mathis`].
     Reno,
-    /// RFC 9438; steady as [`cubic`].
+    /// RFC 9438; steady rate: [`cubic`].
     Cubic,
-    /// Version 1; steady as [`bbr()`].
+    /// Version 1; steady rate: [`bbr()`].
     Bbr,
 }
 
@@ -19,7 +19,7 @@ impl Congestion {
     /// All of them.
     pub const ALL: [Congestion; 3] = [Congestion::Reno, Congestion::Cubic, Congestion::Bbr];
 
-    /// Its name, as Linux writes it.
+    /// Its name in Linux.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -29,8 +29,8 @@ impl Congestion {
         }
     }
 
-    /// Its steady rate: its model's, at most the link's and the window's. `None`
-    /// where no model is known (BBR above 20 % loss) or the round trip is zero.
+    /// Its steady rate: the model's, capped at the link's and the window's. `None` without
+    /// a model (BBR above 20 % loss) or with an RTT of zero.
     #[must_use]
     pub fn steady(self, transfer: &Transfer) -> Option<BitRate> {
         let &Transfer { link, rtt, loss, mss, window, .. } = transfer;
@@ -51,47 +51,46 @@ impl Congestion {
 /// A transfer and its path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Transfer {
-    /// Payload to carry.
+    /// Payload to send.
     pub size: ByteCount,
-    /// The link's rate, in payload.
+    /// The link rate, in payload.
     pub link: BitRate,
-    /// The round trip.
+    /// The RTT.
     pub rtt: Rtt,
     /// Random loss.
     pub loss: LossRatio,
     /// Payload of a full segment.
     pub mss: ByteCount,
-    /// The receiver's window, where it bounds the sender.
+    /// The receive window, if it limits the sender.
     pub window: Option<ByteCount>,
     /// Initial window in segments (RFC 6928: 10).
     pub initial: u32,
 }
 
-/// A transfer's course.
+/// The phases of a transfer.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Course {
-    /// Round trips of slow start.
+pub struct RampUp {
+    /// RTTs of slow start.
     pub rounds: u32,
-    /// What slow start carries.
+    /// Bytes sent in slow start.
     pub slow_start: ByteCount,
-    /// The rate after it.
+    /// The steady rate after it.
     pub steady: BitRate,
-    /// Seconds from the first SYN to the last acknowledgement.
+    /// Seconds from the first SYN to the last ACK.
     pub seconds: f64,
-    /// Size over time.
+    /// Size over duration.
     pub mean: BitRate,
-    /// Seconds and bytes acknowledged by then; straight lines between.
+    /// Time in seconds and bytes acknowledged by then, for linear interpolation.
     pub points: Vec<(f64, f64)>,
 }
 
-/// Slow start doubles the window each round trip (RFC 5681, section 3.1; BBR's
-/// start does so too, at a gain of 2/ln 2) until the path or the receiver's
-/// window is full, or, but for BBR, until the packet that is expected to be the
-/// first one lost: `(1 - (1-p)^n) (1-p)/p + 1` of n packets (Cardwell, Savage,
-/// Anderson, "Modeling TCP latency", INFOCOM 2000). From then on the rate is
-/// steady. `None` where a figure is zero or no model is known.
+/// Slow start doubles the window each RTT (RFC 5681, section 3.1; so does BBR's startup
+/// at a gain of 2/ln 2) until it fills the path or the receive window, or, except with
+/// BBR, until the expected first loss: `(1 - (1-p)^n) (1-p)/p + 1` of n packets (Cardwell, Savage,
+/// Anderson, "Modeling TCP latency", INFOCOM 2000). Then the rate is
+/// steady. `None` if a value is zero or there is no model.
 #[must_use]
-pub fn transfer(asked: &Transfer, congestion: Congestion) -> Option<Course> {
+pub fn transfer(asked: &Transfer, congestion: Congestion) -> Option<RampUp> {
     let &Transfer { size, link, rtt, loss, mss, window, initial } = asked;
     let zero = [size, mss].contains(&ByteCount::ZERO) || rtt == Rtt::ZERO || initial == 0;
     if zero || link == BitRate::ZERO || window == Some(ByteCount::ZERO) {
@@ -115,7 +114,7 @@ pub fn transfer(asked: &Transfer, congestion: Congestion) -> Option<Course> {
             break steady;
         }
         if cwnd >= total - sent && total <= before_loss {
-            // The last window is not waited for, only sent.
+            // The last window is only sent, without a further RTT.
             break link;
         }
         sent += cwnd.min(left);
@@ -131,10 +130,10 @@ pub fn transfer(asked: &Transfer, congestion: Congestion) -> Option<Course> {
         points.push((seconds, total));
     }
     let mean = BitRate::from_bps_f64(total * 8.0 / seconds);
-    Some(Course { rounds, slow_start: ByteCount::from_f64(sent), steady, seconds, mean, points })
+    Some(RampUp { rounds, slow_start: ByteCount::from_f64(sent), steady, seconds, mean, points })
 }
 
-/// Packets up to and with the first that is expected to be lost, of `n`.
+/// The expected number of packets up to and including the first loss, of `n`.
 fn packets_before_loss(n: f64, p: f64) -> f64 {
     if p <= 0.0 {
         return f64::INFINITY;
@@ -161,7 +160,7 @@ mod tests {
 
     #[test]
     fn a_small_one_is_all_slow_start() {
-        // 14480 B go in the first window: handshake, then a round trip.
+        // 14480 B go in the first window: handshake, then an RTT.
         let course = transfer(&asked("14480", "1gbit", "100ms", "0"), Congestion::Cubic).unwrap();
         assert_eq!(course.rounds, 0);
         assert!((course.seconds - 0.2).abs() < 1e-3, "{}", course.seconds);

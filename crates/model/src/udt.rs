@@ -1,27 +1,27 @@
-//! How UDT's native congestion control raises its rate, and comes back after a
-//! loss: Gu, Grossman, "UDT: UDP-based data transfer for high-speed wide area
+//! The rate increase of UDT's native congestion control, and its recovery after a loss:
+//! Gu, Grossman, "UDT: UDP-based data transfer for high-speed wide area
 //! networks", Computer Networks 51(7), 2007.
 
 use crate::loss::loss_from_fraction;
 use std::time::Duration;
 use units::{BitRate, LossRatio};
 
-/// UDT raises its rate once in this time, 10 ms (SYN).
+/// The interval of rate increases, 10 ms (SYN).
 pub const UDT_SYN_S: f64 = 0.01;
 
-/// tau of the rate's increase.
+/// The parameter tau of the rate increase.
 pub const UDT_TAU: i32 = 9;
 
-/// What a loss leaves of the rate: the sending period grows by 1.125.
+/// The factor on the rate at a loss: the sending period grows by 1.125.
 pub const UDT_DECREASE: f64 = 8.0 / 9.0;
 
-/// Least increase in packets per SYN (UDT 4.11; draft-gg-udt-03 has 1/1500).
+/// Minimum increase in packets per SYN (UDT 4.11; draft-gg-udt-03 has 1/1500).
 pub const UDT_LEAST_INCREASE: f64 = 0.01;
 
-/// `alpha = 10^(ceil(log10(L - C)) - tau) x 1500/S x 1/SYN` in packets/s, which
-/// is added once each SYN: L the link's rate and C the sending rate in bit/s, S
-/// the packet size in bytes. Where C reaches L, and where the formula gives less,
-/// it is [`UDT_LEAST_INCREASE`] each SYN. `None` for a packet of no size.
+/// `alpha = 10^(ceil(log10(L - C)) - tau) x 1500/S x 1/SYN` in packets/s, added
+/// once per SYN: L is the link rate and C the sending rate in bit/s, S the packet size
+/// in bytes. The minimum is [`UDT_LEAST_INCREASE`] per SYN, also if C reaches L. `None`
+/// for a packet size of zero.
 #[must_use]
 pub fn udt_alpha(link: BitRate, sending: BitRate, packet: u32) -> Option<f64> {
     let gap = link.as_f64() - sending.as_f64();
@@ -40,20 +40,20 @@ fn alpha_of(gap_bps: f64, packet: u32) -> Option<f64> {
     Some((10f64.powf(power) * 1500.0 / f64::from(packet) / UDT_SYN_S).max(least))
 }
 
-/// `ceil(log10(gap))`, with powers of ten as they are and not rounded past themselves.
+/// `ceil(log10(gap))`, exact for powers of ten.
 fn decade(gap_bps: f64) -> f64 {
     (gap_bps.log10() - 1e-12).ceil().max(0.0)
 }
 
-/// How fast the rate grows at a gap of so much to the link, in bit/s each second.
+/// The rate increase in bit/s per second at a gap to the link rate.
 fn growth_bps(gap_bps: f64, packet: u32) -> Option<f64> {
     alpha_of(gap_bps, packet).map(|alpha| alpha / UDT_SYN_S * f64::from(packet) * 8.0)
 }
 
-/// The time from a sending rate to another, without loss: decade by decade of
-/// what is left of the link. `None` for a packet of no size, a target above the
-/// link, or a time past any clock. From nothing to 90 % of any link (from
-/// 10 Mbit/s, below which the least increase helps) it is 7.5 s.
+/// The time from one sending rate to another without loss, summed over the decades of
+/// the gap. `None` for a packet size of zero, a target above the link rate, or on
+/// overflow. From zero to 90 % of any link of at least 10 Mbit/s it is 7.5 s; on slower
+/// links the minimum increase shortens it.
 #[must_use]
 pub fn udt_recovery(
     link: BitRate,
@@ -67,12 +67,12 @@ pub fn udt_recovery(
     let mut gap = (link.as_f64() - from.as_f64()).max(0.0);
     let end = link.as_f64() - target.as_f64();
     let mut seconds = 0.0;
-    // A gap of 64 bits has 20 decades at most.
+    // A 64-bit gap has at most 20 decades.
     for _ in 0..24 {
         if gap <= end {
             break;
         }
-        // Within a decade the increase is the same; the next begins a hair below.
+        // The increase is constant within a decade; the next one begins just below.
         let floor = if gap < 1.0 { 0.0 } else { 10f64.powf(decade(gap) - 1.0) };
         let next = if floor < 1.0 { end } else { floor.max(end) };
         seconds += (gap - next) / growth_bps(gap, packet)?;
@@ -81,9 +81,9 @@ pub fn udt_recovery(
     Duration::try_from_secs_f64(seconds).ok()
 }
 
-/// The rate at which growth and losses are even: each loss takes 1/9, so
-/// `x = sqrt(9 alpha / (SYN p))` packets/s, whatever the round trip; never more
-/// than the link. `None` without loss or packet.
+/// The equilibrium rate under loss: each loss reduces the rate by 1/9, so `x = sqrt(9
+/// alpha / (SYN p))` packets/s, at any RTT, capped at the link rate. `None` if loss or
+/// packet size is zero.
 #[must_use]
 pub fn udt_under_loss(link: BitRate, packet: u32, loss: LossRatio) -> Option<BitRate> {
     if loss == LossRatio::NONE || packet == 0 {
@@ -94,7 +94,7 @@ pub fn udt_under_loss(link: BitRate, packet: u32, loss: LossRatio) -> Option<Bit
         let packets = (9.0 * alpha / (UDT_SYN_S * loss.fraction())).sqrt();
         Some(packets * f64::from(packet) * 8.0)
     };
-    // What the losses allow falls as the rate rises: halve between the two.
+    // The rate that loss allows falls as the rate rises: bisect.
     let (mut low, mut high) = (0.0, link.as_f64());
     for _ in 0..64 {
         let middle = f64::midpoint(low, high);
@@ -107,8 +107,8 @@ pub fn udt_under_loss(link: BitRate, packet: u32, loss: LossRatio) -> Option<Bit
     Some(BitRate::from_bps_f64(f64::midpoint(low, high)))
 }
 
-/// The most loss at which [`udt_under_loss`] still carries `rate`; `None` where
-/// the link, the packet or the rate forbids it.
+/// The maximum loss at which [`udt_under_loss`] reaches `rate`; `None` if the link is too
+/// slow, or packet size or rate is zero.
 #[must_use]
 pub fn loss_budget_udt(link: BitRate, packet: u32, rate: BitRate) -> Option<LossRatio> {
     if rate >= link || rate == BitRate::ZERO {
@@ -129,7 +129,7 @@ mod tests {
 
     #[test]
     fn increases_of_the_draft_at_1500_bytes() {
-        // Packets per SYN for what is left of the link (draft-gg-udt-03).
+        // Packets per SYN for a gap to the link rate (draft-gg-udt-03).
         for (gap, packets) in [
             ("10gbit", 10.0),
             ("1gbit", 1.0),

@@ -1,56 +1,55 @@
-//! Bandwidth-delay product, windows, and the buffers that make them.
+//! Bandwidth-delay product, windows, and the socket buffers for them.
 
 use units::{BitRate, ByteCount, Rtt};
 
-/// Largest window without the window scale option: RFC 9293's 16-bit field,
-/// taken as 64 KiB as everybody says it (the field's own most is one byte less).
+/// Maximum window without the window scale option: RFC 9293's 16-bit field, rounded to
+/// 64 KiB as is usual (its maximum is 65535).
 pub const UNSCALED_WINDOW: ByteCount = ByteCount::from_bytes(1 << 16);
 
-/// Largest shift of the window scale option (RFC 7323, section 2.3).
+/// Maximum shift of the window scale option (RFC 7323, section 2.3).
 pub const MAX_SHIFT: u8 = 14;
 
-/// Largest window TCP can announce: 65535 shifted by [`MAX_SHIFT`], one unit
-/// short of 1 GiB (RFC 7323, section 2.3).
+/// Maximum window that TCP can advertise: 65535 shifted by [`MAX_SHIFT`], one unit
+/// below 1 GiB (RFC 7323, section 2.3).
 pub const MAX_WINDOW: ByteCount = ByteCount::from_bytes(65_535 << MAX_SHIFT);
 
-/// Share of a receive buffer that Linux turns into window before it has seen
+/// Share of a receive buffer that Linux advertises as window before the first
 /// packets (`TCP_DEFAULT_SCALING_RATIO`, kernel 6.6 and later; with
-/// `tcp_adv_win_scale` = 1, the default before, the same half).
+/// `tcp_adv_win_scale` = 1, the earlier default, also half).
 pub const INITIAL_WINDOW_SHARE: f64 = 0.5;
 
-/// Buffers are set to so many times what the window share asks for: the share
-/// falls below its initial half where packets are smaller than the memory
-/// that holds them.
+/// Factor on the buffer computed from the window share: the share falls below its
+/// initial half when packets are smaller than the memory that holds them.
 pub const HEAD_ROOM: f64 = 2.0;
 
-/// A window that no TCP can announce.
+/// A window above TCP's maximum.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
     "a window of {window} is over 1 GiB (65535 x 2^14 bytes), the most RFC 7323 can announce: \
      use at least {streams} streams"
 )]
 pub struct WindowTooLarge {
-    /// The window asked for.
+    /// The requested window.
     pub window: ByteCount,
-    /// How many streams share it within the limit.
+    /// The minimum number of streams that share it within the limit.
     pub streams: u64,
 }
 
-/// Bandwidth-delay product: `rate x RTT`, what is in flight on a path that is
-/// just full. Rounded down; RFC 7323, section 1.1.
+/// Bandwidth-delay product: `rate x RTT`, the data in flight that just fills the path.
+/// Rounded down; RFC 7323, section 1.1.
 #[must_use]
 pub fn bdp(rate: BitRate, rtt: Rtt) -> ByteCount {
     rate.bytes_in(rtt.duration())
 }
 
-/// The rate one window per round trip makes: `window / RTT`, in payload, as
-/// windows count payload. `None` for a round trip of zero. RFC 7323, section 1.1.
+/// The rate of one window per RTT: `window / RTT`, in payload, as windows count
+/// payload. `None` for an RTT of zero. RFC 7323, section 1.1.
 #[must_use]
 pub fn window_rate(window: ByteCount, rtt: Rtt) -> Option<BitRate> {
     (rtt > Rtt::ZERO).then(|| BitRate::of(window, rtt.duration()))
 }
 
-/// The least window that carries `rate`: the product of [`bdp`], rounded up.
+/// The smallest window for `rate`: the product of [`bdp`], rounded up.
 #[must_use]
 pub fn window_for(rate: BitRate, rtt: Rtt) -> ByteCount {
     let bit_nanos = u128::from(rate.bps()) * u128::from(rtt.nanos());
@@ -58,27 +57,26 @@ pub fn window_for(rate: BitRate, rtt: Rtt) -> ByteCount {
     ByteCount::from_bytes(u64::try_from(bytes).unwrap_or(u64::MAX))
 }
 
-/// What each of `streams` parallel connections needs of a window: its even
-/// share, rounded up. No streams count as one.
+/// The equal share of a window for each of `streams` parallel connections, rounded up.
+/// Zero streams count as one.
 #[must_use]
 pub fn per_stream(window: ByteCount, streams: u32) -> ByteCount {
     ByteCount::from_bytes(window.bytes().div_ceil(u64::from(streams.max(1))))
 }
 
-/// The least shift of the window scale option, 0 to 14, whose `65535 x 2^N`
-/// holds `window` (RFC 7323, section 2.3).
+/// The smallest shift of the window scale option, 0 to 14, with `65535 x 2^N` >=
+/// `window` (RFC 7323, section 2.3).
 ///
 /// # Errors
-/// Where no shift does.
+/// If 14 is not enough.
 pub fn window_scale(window: ByteCount) -> Result<u8, WindowTooLarge> {
     (0..=MAX_SHIFT)
         .find(|shift| window.bytes() <= 65_535 << shift)
         .ok_or(WindowTooLarge { window, streams: window.bytes().div_ceil(MAX_WINDOW.bytes()) })
 }
 
-/// The socket buffer that holds `window`: `window / share x` [`HEAD_ROOM`],
-/// and no less than four times the window. A share that is not within 0 to 1
-/// counts as [`INITIAL_WINDOW_SHARE`].
+/// The socket buffer for `window`: `window / share x` [`HEAD_ROOM`], at least four times
+/// the window. A share outside 0 to 1 counts as [`INITIAL_WINDOW_SHARE`].
 #[must_use]
 pub fn buffer_for(window: ByteCount, share: f64) -> ByteCount {
     let share = if share > 0.0 && share <= 1.0 { share } else { INITIAL_WINDOW_SHARE };
@@ -136,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn the_window_for_a_rate_carries_it() {
+    fn the_window_for_a_rate_reaches_it() {
         let window = window_for(rate("100mbit"), Rtt::from_nanos(173_000_001));
         assert_eq!(window, bytes(2_162_501));
         assert!(window_rate(window, Rtt::from_nanos(173_000_001)).unwrap() >= rate("100mbit"));

@@ -1,40 +1,41 @@
-//! Traffic endpoints: a client and a server that speak iperf3's protocol and
-//! keep what the kernel says of every stream.
+//! Probes of a host: RTT and loss, the route, the path MTU, the TCP handshake.
 //!
-//! * [`client::run`] makes one test and returns a [`record::Measurement`].
-//! * [`server::Server`] answers many clients at a time, ours and iperf3's.
+//! [`ping()`] sends echo requests or opens TCP connections and returns statistics of
+//! the replies. [`trace()`] sends probes that expire at each hop, in rounds. Both
+//! return a document of `record`. [`path_mtu`] finds the largest packet that arrives,
+//! and [`probe_handshake()`] the TCP options that the peer negotiates.
 //!
-//! Plain blocking threads, one for each stream. Threads inherit the network
-//! namespace of their caller, which is all this crate needs to run inside an
-//! emulated path; it knows nothing of namespaces itself.
+//! | module | contents |
+//! |---|---|
+//! | `rtt_stats` | statistics of RTTs: pure |
+//! | `icmp` | ICMP messages and their meaning: pure |
+//! | `hops` | which hop to probe next, and statistics per hop: pure |
+//! | `prober`, `echo`, `connect`, `datagram` | sockets that send probes and receive responses |
+//! | `geoip` | AS and location of addresses, from MaxMind databases |
+//!
+//! An RTT ends at the kernel's receive timestamp. Only ICMP echo requests need a
+//! privilege, if `net.ipv4.ping_group_range` excludes the user: UDP and TCP probes read
+//! ICMP errors from their socket's error queue (ip(7), `IP_RECVERR`).
 
-mod arrivals;
-pub mod auth;
-pub mod client;
-mod control;
-mod course;
+mod connect;
+mod datagram;
+mod echo;
 mod error;
-mod event;
-mod extra;
-mod flow;
-pub mod iperf2;
-mod pacing;
-mod plan;
-mod sampling;
-pub mod search;
-pub mod server;
-mod socket;
-mod stop;
-mod traffic;
+pub mod fuzz;
+mod geoip;
+mod hops;
+mod icmp;
+mod mtu;
+mod ping;
+mod prober;
+mod resolve;
+mod rtt_stats;
+mod tcp_handshake;
+mod trace;
 
 pub use error::ProbeError;
-pub use event::{
-    DatagramInterval, Event, Interval, Observer, RefusalReason, ServerEvent, ServerOutput, Started,
-    StreamAddress, Summary,
-};
-pub use extra::Who;
-pub use sampling::{receiver_sample, sender_sample};
-pub use stop::StopFlag;
-
-/// The version told to the peer.
-pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
+pub use mtu::{PathMtu, path_mtu};
+pub use ping::{Event, PingConfig, PingMethod, ping};
+pub use resolve::{Family, resolve};
+pub use tcp_handshake::{HandshakeInfo, TcpHandshake, probe_handshake};
+pub use trace::{TraceConfig, TraceMethod, trace};

@@ -1,15 +1,15 @@
-//! The loop's own result: before, plan, after.
+//! The result of the closed loop: before, plan, after.
 
 use crate::{Finding, PathReport};
 use serde::{Deserialize, Serialize};
 
-/// The version of [`LoopReport`] in JSON.
-pub const LOOP_SCHEMA: &str = "longhaul.loop/1";
+/// The version of [`LoopReport`] in JSON. Version 2 has the findings of `longhaul.test/2`.
+pub const LOOP_SCHEMA: &str = "longhaul.loop/2";
 
 /// One setting to change on one host.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlanItem {
-    /// Which host: `client` (sends, in the demo) or `server`.
+    /// The host: `client` (the sender in the demo) or `server`.
     pub host: String,
     /// The sysctl, with dots: `net.ipv4.tcp_rmem`.
     pub key: String,
@@ -28,13 +28,13 @@ pub struct LoopReport {
     pub schema: String,
     /// The version of longhaul that ran it.
     pub version: String,
-    /// The path, asked and achieved.
+    /// The path, requested and achieved.
     pub path: PathReport,
-    /// The transfer with the hosts as they were.
+    /// The transfer before tuning.
     pub before: Finding,
-    /// The same transfer after the plan.
+    /// The same transfer with the plan applied.
     pub after: Finding,
-    /// What was changed in between.
+    /// The applied changes.
     pub plan: Vec<PlanItem>,
     /// `after.throughput_bps / before.throughput_bps`.
     pub gain: f64,

@@ -1,70 +1,69 @@
-//! Several tests that ask the same, and two results side by side.
+//! Repeated tests, and the comparison of two results.
 
 use crate::{Finding, LatencyUnderLoad, Limit, Measurement, TestSpec};
 use serde::{Deserialize, Serialize};
 use units::BitRate;
 
-/// The version of [`RepeatReport`] in JSON.
-pub const REPEAT_SCHEMA: &str = "longhaul.repeat/1";
+/// The version of [`RepeatReport`] in JSON. Version 2 has the limits of `longhaul.test/2`.
+pub const REPEAT_SCHEMA: &str = "longhaul.repeat/2";
 
-/// One test, one after the other (`--repeat`).
+/// Repeated runs of one test (`--repeat`).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RepeatReport {
     /// [`REPEAT_SCHEMA`].
     pub schema: String,
     /// The version of longhaul that measured.
     pub version: String,
-    /// What was asked of each.
+    /// The request of each run.
     pub spec: TestSpec,
-    /// How many were asked for; fewer ran where it was interrupted or failed.
+    /// Runs requested; fewer were made if interrupted or failed.
     pub asked: u32,
-    /// The tests in their order.
+    /// The runs in order.
     pub runs: Vec<RunFigures>,
-    /// What they come to.
+    /// Their summary.
     pub summary: RepeatSummary,
-    /// The difference from an earlier result, where one was given.
+    /// The comparison with an earlier result, if one was given.
     #[serde(default)]
     pub comparison: Option<Comparison>,
-    /// What the user should know.
+    /// Notes for the user.
     pub notes: Vec<String>,
 }
 
-/// What is kept of one test.
+/// The figures of one run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RunFigures {
-    /// When it began: seconds since 1970-01-01 UTC.
+    /// Start time: seconds since 1970-01-01 UTC.
     pub started_unix_s: u64,
-    /// Goodput over the part after the ramp-up.
+    /// Goodput over the steady part.
     pub throughput_bps: BitRate,
     /// Goodput over the whole test.
     pub average_bps: BitRate,
-    /// Length of the part after the ramp-up that `blocks_bps` cuts up, in
-    /// seconds of each block.
+    /// Length in seconds of each block of `blocks_bps`.
     pub block_s: f64,
-    /// Goodput over blocks of equal length of that part.
+    /// Goodput over blocks of equal length of the steady part.
     pub blocks_bps: Vec<f64>,
     /// Bytes received.
     pub received_bytes: u64,
-    /// Segments sent again.
+    /// Retransmitted segments.
     pub retransmits: Option<u64>,
-    /// What limited it.
+    /// The limit.
     pub limit: Option<Limit>,
-    /// Least round trip seen.
+    /// Minimum RTT.
     pub min_rtt_ms: Option<f64>,
-    /// Bytes that passed the interface and were not this test's, by the
-    /// interface's counters; `None` where they could not be read.
+    /// Bytes of other traffic on the interface, by its counters; `None` if they could not
+    /// be read.
     pub other_bytes: Option<u64>,
-    /// Round trips beside it, where asked for.
+    /// Latency under load, if requested.
     #[serde(default)]
     pub latency: Option<LatencyUnderLoad>,
-    /// The verdict in one sentence.
+    /// The diagnosis in one sentence.
     pub sentence: String,
-    /// What was noticed.
+    /// Notes for the user.
     pub notes: Vec<String>,
 }
 
 impl RunFigures {
-    /// What is kept of a measurement and its finding.
+    /// The figures of a measurement and its finding.
     #[must_use]
     pub fn of(
         measurement: &Measurement,
@@ -90,61 +89,61 @@ impl RunFigures {
     }
 }
 
-/// What several tests come to. A single one has neither spread nor interval.
+/// The summary of several runs. A single one has no variation and no interval.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RepeatSummary {
-    /// Tests that count.
+    /// Number of runs.
     pub count: u64,
-    /// Of their goodputs.
+    /// Median goodput.
     pub median_bps: Option<f64>,
-    /// Of their goodputs.
+    /// Mean goodput.
     pub mean_bps: Option<f64>,
-    /// The lowest.
+    /// Minimum goodput.
     pub min_bps: Option<f64>,
-    /// The highest.
+    /// Maximum goodput.
     pub max_bps: Option<f64>,
-    /// The true mean lies between these with `confidence`, by Student's t.
+    /// Lower end of the confidence interval of the mean, by Student's t.
     pub mean_low_bps: Option<f64>,
-    /// The upper end of it.
+    /// Upper end of it.
     pub mean_high_bps: Option<f64>,
-    /// 0.95.
+    /// The confidence level: 0.95.
     pub confidence: f64,
-    /// Standard deviation over mean.
+    /// Coefficient of variation.
     pub variation: Option<f64>,
     /// Whether the runs fall into two groups.
     pub two_groups: bool,
-    /// What makes the figure doubtful, each in a sentence.
+    /// Warnings, one sentence each.
     pub warnings: Vec<String>,
 }
 
-/// Two results side by side.
+/// The comparison of two results.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Comparison {
-    /// What was compared: `runs` by their goodputs, or `blocks` of time within one.
+    /// What was compared: the goodput of `runs`, or of `blocks` within runs.
     pub method: String,
-    /// Values of the earlier result.
+    /// Number of values of the earlier result.
     pub baseline_count: u64,
     /// Their mean.
     pub baseline_bps: f64,
-    /// Values of this one.
+    /// Number of values of the present one.
     pub count: u64,
     /// Their mean.
     pub now_bps: f64,
-    /// Now less baseline.
+    /// The present mean less the baseline mean.
     pub difference_bps: f64,
-    /// That over the baseline.
+    /// That over the baseline mean.
     pub difference_share: Option<f64>,
-    /// The true difference lies between these with `confidence`.
+    /// Lower end of the confidence interval of the difference.
     pub low_bps: Option<f64>,
-    /// The upper end of it.
+    /// Upper end of it.
     pub high_bps: Option<f64>,
-    /// 0.95.
+    /// The confidence level: 0.95.
     pub confidence: f64,
-    /// How often chance alone makes a difference as large (Welch's t test).
+    /// The p-value of Welch's t-test.
     pub p: Option<f64>,
-    /// Whether the difference is real at that confidence; `None` where too
-    /// little was measured to say.
+    /// Whether the difference is significant at that confidence; `None` with too few
+    /// values.
     pub real: Option<bool>,
-    /// All that in one sentence.
+    /// The result in one sentence.
     pub sentence: String,
 }

@@ -1,51 +1,49 @@
-//! What became of a UDP stream's datagrams.
+//! The datagram counters of a UDP stream.
 
 use serde::{Deserialize, Serialize};
 use units::Rtt;
 
-/// The receiver's account of one UDP stream, the warm-up included.
+/// The receiver's counters of one UDP stream, including the warm-up.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Datagrams {
-    /// Payload of one, in bytes.
+    /// Payload bytes per datagram.
     pub length_bytes: u32,
-    /// Sent; `None` where the sender did not tell.
+    /// Sent; `None` if the sender did not report it.
     pub sent: Option<u64>,
-    /// Received, each counted once.
+    /// Received, without duplicates.
     pub received: u64,
-    /// Never received, though one sent later was.
+    /// Lost: not received, though a later one was.
     pub lost: u64,
-    /// Received again.
+    /// Duplicates received.
     pub duplicates: u64,
     /// Received after one that was sent later (RFC 4737 section 3.3).
     pub reordered: u64,
-    /// Most datagrams that arrived before one they should have followed
-    /// (RFC 4737 section 4.2.1, counted in numbers).
+    /// Maximum reordering extent in datagrams (RFC 4737 section 4.2.1).
     pub reorder_extent: u64,
     /// Interarrival jitter at the end (RFC 3550 section 6.4.1).
     #[serde(rename = "jitter_ms", with = "crate::millis")]
     pub jitter: Rtt,
-    /// How many were lost in a row, and how often; the shortest first.
+    /// Loss bursts by length, shortest first.
     pub loss_bursts: Vec<LossBurst>,
 }
 
-/// Losses of one length, or of a range of lengths where they are long.
+/// Loss bursts of one length, or of a range of lengths if long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LossBurst {
-    /// Fewest datagrams in a row.
+    /// Minimum number of consecutive datagrams.
     pub from: u64,
-    /// Most datagrams in a row.
+    /// Maximum number of consecutive datagrams.
     pub to: u64,
-    /// How often that happened.
+    /// Number of such bursts.
     pub count: u64,
 }
 
 impl Datagrams {
-    /// Share of the datagrams that never arrived, 0 to 1: of those up to the
-    /// last one that did.
+    /// The loss ratio, 0 to 1, of the datagrams up to the last one received.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "a share needs no more than 53 bits")]
     pub fn loss(&self) -> f64 {
-        match self.received + self.lost {
+        match self.received.saturating_add(self.lost) {
             0 => 0.0,
             all => self.lost as f64 / all as f64,
         }

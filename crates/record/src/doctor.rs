@@ -1,6 +1,7 @@
-//! A host held against a target: what `longhaul doctor … --json` prints.
+//! A host checked against a target: what `longhaul doctor … --json` prints.
 
 use serde::{Deserialize, Serialize};
+use std::fmt;
 use units::{BitRate, ByteCount};
 
 /// The version of [`DoctorReport`] in JSON.
@@ -8,164 +9,211 @@ pub const DOCTOR_SCHEMA: &str = "longhaul.doctor/1";
 /// The version of [`DoctorCommands`] in JSON.
 pub const DOCTOR_COMMANDS_SCHEMA: &str = "longhaul.doctor-commands/1";
 
-/// How a check came out, the worst first.
+/// The result of a check, worst first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
-    /// The target cannot be reached with it.
+    /// The target cannot be reached.
     Fail,
-    /// The target is in danger with it.
+    /// The target is at risk.
     Warn,
-    /// It could not be looked at.
+    /// It could not be checked.
     Unknown,
-    /// It serves the target.
+    /// It meets the target.
     Pass,
 }
 
-/// What a check is about.
+/// The subject of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Area {
-    /// The way to the far end.
+    /// The path to the remote host.
     Path,
-    /// The kernel's settings.
+    /// Kernel settings (sysctls).
     Settings,
-    /// What this kernel does by itself.
+    /// Kernel version and built-in behaviour.
     Kernel,
-    /// The network device and its line.
+    /// The network device and its link.
     Nic,
-    /// Processors and interrupts.
+    /// CPUs and interrupts.
     Cpu,
-    /// Memory for buffers.
+    /// Memory for socket buffers.
     Memory,
-    /// Where files come from and go to.
+    /// Disk throughput.
     Disk,
 }
 
 impl Area {
-    /// All of them, in the order in which they are shown.
+    /// All areas, in display order.
     pub const ALL: [Area; 7] =
         [Area::Path, Area::Settings, Area::Kernel, Area::Nic, Area::Cpu, Area::Memory, Area::Disk];
 }
 
-/// One thing looked at.
+/// The command that fixes a check. Prints, and is stored in JSON, as its command line.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(into = "String", from = "String")]
+pub enum CheckCommand {
+    /// `sudo longhaul tune apply FLAGS`: applies the tuning plan.
+    TuneApply {
+        /// The flags of `tune apply`.
+        flags: String,
+    },
+    /// Any other command line.
+    Shell(String),
+}
+
+impl CheckCommand {
+    const TUNE_APPLY: &str = "sudo longhaul tune apply ";
+}
+
+impl fmt::Display for CheckCommand {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            CheckCommand::TuneApply { flags } => write!(f, "{}{flags}", Self::TUNE_APPLY),
+            CheckCommand::Shell(line) => f.write_str(line),
+        }
+    }
+}
+
+impl From<CheckCommand> for String {
+    fn from(command: CheckCommand) -> String {
+        command.to_string()
+    }
+}
+
+impl From<String> for CheckCommand {
+    fn from(line: String) -> CheckCommand {
+        match line.strip_prefix(Self::TUNE_APPLY) {
+            Some(flags) => CheckCommand::TuneApply { flags: flags.to_owned() },
+            None => CheckCommand::Shell(line),
+        }
+    }
+}
+
+impl From<&str> for CheckCommand {
+    fn from(line: &str) -> CheckCommand {
+        CheckCommand::from(line.to_owned())
+    }
+}
+
+/// One check.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Check {
     /// Its name: the sysctl with dots, or the area and a word (`nic.speed`).
     pub id: String,
-    /// What it is about.
+    /// Its subject.
     pub area: Area,
-    /// How it came out.
+    /// Its result.
     pub verdict: Verdict,
-    /// The value seen; where there is none, why not.
+    /// The value found, or why there is none.
     pub seen: String,
-    /// The value that the target needs.
+    /// The value needed for the target.
     pub needed: String,
-    /// Why, with the numbers.
+    /// The reason, with its numbers.
     pub why: String,
-    /// What to do, in words; empty where there is nothing to do.
+    /// What to do; empty if nothing.
     pub remedy: String,
-    /// The same as a command, where one does it.
-    pub command: Option<String>,
-    /// Who says so: RFC, man page, kernel file.
+    /// The same as a command, if there is one.
+    pub command: Option<CheckCommand>,
+    /// The source: RFC, man page, kernel file.
     pub source: String,
 }
 
-/// What the host is held against.
+/// The target of the checks.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct DoctorTarget {
     /// The rate of all streams together.
     pub rate_bps: BitRate,
-    /// Whether the rate was asked for or is the link's.
+    /// The source of the rate: requested, or the link speed.
     pub rate_from: String,
-    /// The round trip.
+    /// The RTT.
     pub rtt_ms: Option<f64>,
-    /// Whether it was asked for or measured.
+    /// Its source: requested or measured.
     pub rtt_from: String,
-    /// Connections that share the rate.
+    /// Parallel connections that share the rate.
     pub streams: u32,
-    /// Payload bytes of a segment that the budgets are for.
+    /// Segment payload (MSS) in bytes for the loss budgets.
     pub mss_bytes: u32,
-    /// What is in flight at that rate, of all streams.
+    /// Bandwidth-delay product, of all streams.
     pub bdp_bytes: Option<ByteCount>,
-    /// The window that each stream needs.
+    /// The window needed by each stream.
     pub window_bytes: Option<ByteCount>,
-    /// The window scale that announces such a window.
+    /// The window scale needed to advertise it.
     pub window_scale: Option<u8>,
-    /// The most loss at which Mathis' equation gives each stream its rate.
+    /// The maximum loss at which Mathis' equation allows each stream its rate.
     pub loss_budget_mathis: Option<f64>,
-    /// The same of CUBIC's.
+    /// The same for CUBIC.
     pub loss_budget_cubic: Option<f64>,
 }
 
-/// A host held against a target.
+/// The report on a host checked against a target.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct DoctorReport {
     /// [`DOCTOR_SCHEMA`].
     pub schema: String,
-    /// The version of longhaul that looked.
+    /// The version of longhaul.
     pub version: String,
-    /// When it looked: seconds since 1970-01-01 UTC.
+    /// Time of the checks: seconds since 1970-01-01 UTC.
     pub at_unix_s: u64,
-    /// The host's own name.
+    /// The host's name.
     pub host: Option<String>,
-    /// The far end as it was named.
+    /// The remote host as named on the command line.
     pub to: Option<String>,
-    /// What the host is held against.
+    /// The target of the checks.
     pub target: DoctorTarget,
-    /// The worst of the checks that could be made.
+    /// The worst result of the checks that could be made.
     pub verdict: Verdict,
-    /// How many checks failed, warn, are unknown and passed.
+    /// Number of checks that failed.
     pub fail: usize,
-    /// See `fail`.
+    /// Number of checks that warn.
     pub warn: usize,
-    /// See `fail`.
+    /// Number of checks that could not be made.
     pub unknown: usize,
-    /// See `fail`.
+    /// Number of checks that passed.
     pub pass: usize,
     /// The checks, area by area.
     pub checks: Vec<Check>,
-    /// What else to know.
+    /// Notes for the user.
     pub notes: Vec<String>,
 }
 
 impl DoctorReport {
-    /// How many checks came out so.
+    /// The number of checks with this result.
     #[must_use]
     pub fn count(checks: &[Check], verdict: Verdict) -> usize {
         checks.iter().filter(|check| check.verdict == verdict).count()
     }
 }
 
-/// One check of a system that longhaul does not run on, as commands.
+/// One check as commands, for a system that longhaul does not run on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Recipe {
     /// Its name.
     pub id: String,
-    /// What it is about.
+    /// Its subject.
     pub area: Area,
     /// The command that shows the value.
     pub look: String,
-    /// The value that the target needs.
+    /// The value needed for the target.
     pub needed: String,
-    /// Why, with the numbers.
+    /// The reason, with its numbers.
     pub why: String,
-    /// The commands that set it; none where it is no setting.
+    /// The commands that set it; empty if it is not a setting.
     pub set: Vec<String>,
-    /// What else to do or to know.
+    /// Further steps or remarks.
     pub remark: String,
 }
 
-/// The checks of a system that longhaul does not run on.
+/// The checks as commands, for a system that longhaul does not run on.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct DoctorCommands {
     /// [`DOCTOR_COMMANDS_SCHEMA`].
     pub schema: String,
-    /// The version of longhaul that wrote it.
+    /// The version of longhaul.
     pub version: String,
-    /// The system.
+    /// The operating system.
     pub system: String,
-    /// What the host is held against.
+    /// The target of the checks.
     pub target: DoctorTarget,
     /// The checks, area by area.
     pub recipes: Vec<Recipe>,

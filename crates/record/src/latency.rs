@@ -1,71 +1,71 @@
-//! How long round trips took before, during and after a load.
+//! RTTs before, during and after a load.
 
 use serde::{Deserialize, Serialize};
 
-/// Round trips beside a transfer, on flows of their own.
+/// RTTs of separate probe flows beside a transfer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LatencyUnderLoad {
-    /// What was sent: `icmp`, or `tcp` for TCP connects.
+    /// The probe: `icmp`, or `tcp` for TCP handshakes.
     pub method: String,
-    /// TCP's port; `None` for ICMP echoes.
+    /// The TCP port; `None` for ICMP.
     pub port: Option<u16>,
-    /// Time between probes.
+    /// Probe interval.
     pub interval_ms: f64,
-    /// Without load, right before it.
+    /// Before the load.
     pub before: LatencyPhase,
-    /// From the test's start to its end, the warm-up left out.
+    /// Under load, without the warm-up.
     pub during: LatencyPhase,
-    /// Without load, once the results were there.
+    /// After the load, once all data has arrived.
     pub after: LatencyPhase,
-    /// The mean during the load less the mean before it.
+    /// The mean under load less the mean before it.
     pub rise_ms: Option<f64>,
-    /// Its grade after DSLReports, from A+ to F; they take the mean of the
-    /// rise under download and upload, and this is the test's own direction.
+    /// Its bufferbloat grade after DSLReports, A+ to F; theirs is the mean of download
+    /// and upload, this one is for the test's own direction.
     pub grade: Option<String>,
-    /// 60 000 over the mean of the loaded TCP round trips in ms, the longest
-    /// 5 % left out: the part of connecting in the responsiveness of
-    /// draft-ietf-ippm-responsiveness-09. `None` where too few were answered.
+    /// 60 000 over the mean of the TCP handshake RTTs under load in ms, without the
+    /// longest 5 %: the handshake part of the responsiveness (RPM) of
+    /// draft-ietf-ippm-responsiveness-09. `None` with too few replies.
     pub rpm_tcp: Option<f64>,
-    /// That in a word: poor, fair, good, excellent.
+    /// Its rating: poor, fair, good, excellent.
     pub rpm_word: Option<String>,
-    /// The port that was connected to for it.
+    /// The TCP port of those handshakes.
     pub rpm_port: Option<u16>,
-    /// Connects that counted for it.
+    /// The number of those handshakes.
     pub rpm_count: u64,
-    /// Each probe, in the order they were sent.
+    /// The probes, in sending order.
     pub probes: Vec<LatencyProbe>,
-    /// What the user should know.
+    /// Notes for the user.
     pub notes: Vec<String>,
 }
 
-/// One part of the time. What nothing answered has no figures.
+/// One phase. Without replies it has no figures.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct LatencyPhase {
     /// Probes sent.
     pub count: u64,
-    /// Those without an answer.
+    /// Probes without a reply.
     pub lost: u64,
-    /// The shortest round trip.
+    /// Minimum RTT.
     pub min_ms: Option<f64>,
-    /// Their mean.
+    /// Mean RTT.
     pub mean_ms: Option<f64>,
-    /// Half took no longer, by nearest rank.
+    /// Median RTT, by nearest rank.
     pub p50_ms: Option<f64>,
-    /// 90 % did not.
+    /// 90th percentile, likewise.
     pub p90_ms: Option<f64>,
-    /// 95 % did not.
+    /// 95th percentile, likewise.
     pub p95_ms: Option<f64>,
-    /// 99 % did not.
+    /// 99th percentile, likewise.
     pub p99_ms: Option<f64>,
-    /// The longest.
+    /// Maximum RTT.
     pub max_ms: Option<f64>,
 }
 
 /// One probe.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct LatencyProbe {
-    /// When it was sent, in seconds since the load began; negative before it.
+    /// Sending time in seconds since the load began; negative before it.
     pub at_s: f64,
-    /// The round trip; `None` where nothing answered.
+    /// The RTT; `None` without a reply.
     pub rtt_ms: Option<f64>,
 }

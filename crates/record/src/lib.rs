@@ -1,26 +1,29 @@
-//! What a measurement is: the spine between what measures and what explains,
-//! stores or draws.
+//! The documents that the crates exchange and store as JSON, first of all the
+//! [`Measurement`].
 //!
-//! Whatever sends traffic writes a [`Measurement`]; whatever judges one reads
-//! it, today or from a file in a year. It holds what was asked, the hosts and
-//! the path it ran over, the kernel's samples of every stream, and, where a
-//! lab carried it, whether the emulation can be trusted. Pure: no I/O, no clock.
+//! Traffic endpoints write a [`Measurement`]; diagnosis, storage and reports read it,
+//! also from files of earlier versions. It holds the request, the hosts, the path, the
+//! kernel's samples of every stream and, for a lab, whether the emulation was valid.
+//! Pure: no I/O, no clock.
 //!
-//! JSON keys carry their unit (`_bps`, `_ms`, `_us`, `_bytes`, `_s`); a value
-//! that could not be had is `null`, never a guess.
+//! JSON keys name their unit (`_bps`, `_ms`, `_us`, `_bytes`, `_s`); an unavailable
+//! value is `null`, never a guess.
 
 mod closed_loop;
 mod comparison;
 mod datagrams;
+mod decided;
 mod doctor;
 mod find_rate;
 mod finding;
+mod interval;
 mod latency;
 mod millis;
 mod path;
-mod reach;
+mod probe;
 mod remedy;
 mod sample;
+mod spec;
 mod tuning;
 mod verified;
 mod watch;
@@ -28,97 +31,81 @@ mod watch;
 pub use closed_loop::{LOOP_SCHEMA, LoopReport, PlanItem};
 pub use comparison::{Comparison, REPEAT_SCHEMA, RepeatReport, RepeatSummary, RunFigures};
 pub use datagrams::{Datagrams, LossBurst};
+pub use decided::Decided;
 pub use doctor::{
-    Area, Check, DOCTOR_COMMANDS_SCHEMA, DOCTOR_SCHEMA, DoctorCommands, DoctorReport, DoctorTarget,
-    Recipe, Verdict,
+    Area, Check, CheckCommand, DOCTOR_COMMANDS_SCHEMA, DOCTOR_SCHEMA, DoctorCommands, DoctorReport,
+    DoctorTarget, Recipe, Verdict,
 };
 pub use find_rate::{FIND_RATE_SCHEMA, FindRateReport, RateTry};
-pub use finding::{Confidence, Finding, Limit, Shares, Steady};
+pub use finding::{Confidence, Finding, Limit, Probability, RateEstimate, Segment, Shares, Steady};
+pub use interval::{DatagramInterval, Interval};
 pub use latency::{LatencyPhase, LatencyProbe, LatencyUnderLoad};
-pub use path::{Achieved, Asked, AskedWay, Drops, Lateness, PathChange, PathReport};
-pub use reach::{Hop, PING_SCHEMA, Ping, PingReport, RoundTrips, TRACE_SCHEMA, TraceReport};
-pub use remedy::{Remedy, RemedyPlace};
+pub use path::{
+    Achieved, Drops, Lateness, PathChange, PathReport, RequestedDirection, RequestedPath,
+};
+pub use probe::{Hop, PING_SCHEMA, Ping, PingReport, RoundTrips, TRACE_SCHEMA, TraceReport};
+pub use remedy::{Remedy, RemedyCommand, RemedyPlace};
 pub use sample::{ReceiverSample, Sample};
+pub use spec::{EndCondition, TestSpec};
 pub use tuning::{
-    Held, Holding, KeptFile, LeftOut, MemoryCost, Outcome, PlannedSetting, Standing, State,
-    TUNE_APPLY_SCHEMA, TUNE_PLAN_SCHEMA, TUNE_ROLLBACK_SCHEMA, TUNE_STATUS_SCHEMA, TuneApplied,
-    TunePlan, TuneStatus, TuneUndone, Undone, Written,
+    AppliedFile, AppliedPlan, AppliedSetting, MemoryCost, Outcome, PlannedSetting, RevertOutcome,
+    RevertedSetting, SettingStatus, SkippedSetting, TUNE_APPLY_SCHEMA, TUNE_PLAN_SCHEMA,
+    TUNE_ROLLBACK_SCHEMA, TUNE_STATUS_SCHEMA, TuneApplied, TunePlan, TuneRollback, TuneStatus,
+    Written,
 };
 pub use verified::{
-    FarEndNeeds, StepVerdict, StepWay, VERIFY_SCHEMA, VerifyGoal, VerifyReport, VerifyStep,
+    FarEndChange, StepDirection, StepVerdict, VERIFY_SCHEMA, VerifyGoal, VerifyReport, VerifyStep,
 };
 pub use watch::{
-    BbrView, ConnectionId, CounterChange, RECORDING_SCHEMA, RecordingHead, RecordingLine, Seen,
-    WATCH_SCHEMA, WatchReport, WatchedConnection,
+    BbrView, ConnectionId, ConnectionSample, CounterChange, RECORDING_SCHEMA, RecordingHead,
+    RecordingLine, WATCH_SCHEMA, WatchReport, WatchedConnection,
 };
 
 use serde::{Deserialize, Serialize};
 use units::ByteCount;
 
-/// The version of [`Measurement`] on disk; the number after the slash grows
-/// when a reader of the older one would be misled. 2 added UDP and tests in
-/// both directions; a file of 1 reads as what it is, TCP one way.
-pub const MEASUREMENT_SCHEMA: &str = "longhaul.measurement/2";
+/// The schema id of a stored [`Measurement`]; its number grows when a reader of the
+/// older version would misread a file. Version 2 added UDP and tests in both
+/// directions; a file of version 1 reads as TCP in one direction. Version 3 samples the
+/// start of a test more often: samples count by their times, not by their number.
+pub const MEASUREMENT_SCHEMA: &str = "longhaul.measurement/3";
 
-/// Which way the test data went, seen from the client.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+/// The direction of the test data, seen from the client.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Direction {
     /// The client sends.
+    #[default]
     Forward,
     /// The server sends (`-R`).
     Reverse,
-    /// Both at the same time (`--bidir`), each over streams of its own.
+    /// Both at the same time (`--bidir`), each over its own streams.
     Both,
 }
 
-/// What carries the test data.
+/// The transport protocol of the test data.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Protocol {
-    /// Connections that share what the path carries.
+    /// TCP: connections with congestion control.
     #[default]
     Tcp,
-    /// Datagrams at a rate of their own (`-u`).
+    /// UDP: datagrams at a fixed rate (`-u`).
     Udp,
 }
 
-/// What was asked of a test.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct TestSpec {
-    /// The server as it was named on the command line.
-    pub target: String,
-    /// The server's port.
-    pub port: u16,
-    /// What carried the data.
-    #[serde(default)]
-    pub protocol: Protocol,
-    /// Which way the data went.
-    pub direction: Direction,
-    /// Length asked, in seconds.
-    pub seconds: f64,
-    /// Parallel streams, in each direction.
-    pub streams: u32,
-    /// Socket buffers asked with `-w`.
-    pub window_bytes: Option<ByteCount>,
-    /// Rate asked with `-b`, for each stream; `None` is as fast as it goes.
-    pub rate_bps: Option<units::BitRate>,
-    /// Congestion control asked with `-C`.
-    pub congestion: Option<String>,
-}
-
-/// Facts about the host that measured, as they were at the time.
+/// The measuring host at the time of the test.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct HostFacts {
     /// `uname -r`.
     pub kernel: String,
-    /// Cores this process may run on.
+    /// CPU cores available to this process.
     pub cores: u32,
-    /// `net.ipv4.tcp_rmem`: least, initial and most bytes of receive buffer.
+    /// `net.ipv4.tcp_rmem`: minimum, initial and maximum receive buffer in bytes.
     pub tcp_rmem: Option<[u64; 3]>,
-    /// `net.ipv4.tcp_wmem`: least, initial and most bytes of send buffer.
+    /// `net.ipv4.tcp_wmem`: minimum, initial and maximum send buffer in bytes.
     pub tcp_wmem: Option<[u64; 3]>,
-    /// Share of the machine's CPU that was in use before the test began, 0 to 1.
+    /// CPU utilisation of the host before the test, 0 to 1.
     pub busy_before: Option<f64>,
 }
 
@@ -130,78 +117,77 @@ pub struct Stream {
     /// Whether the server sends on it.
     #[serde(default)]
     pub reverse: bool,
-    /// Whether it was only watched: a connection of some program, which may have
-    /// nothing more to send; a test's own sender always has.
+    /// Whether longhaul only watched it: the connection of another application, which
+    /// may have nothing more to send; a test's own sender always has.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub watched: bool,
-    /// The congestion control the sender used, where known.
+    /// The sender's congestion control, if known.
     pub congestion: Option<String>,
-    /// Bytes the sender handed to its kernel.
+    /// Bytes written to the socket by the sender.
     pub sent_bytes: u64,
-    /// Bytes the receiving program read: the goodput.
+    /// Bytes read by the receiving application.
     pub received_bytes: u64,
-    /// Seconds the sender counted for its bytes.
+    /// Seconds in which the sender sent them.
     pub sent_seconds: f64,
-    /// Seconds the receiver counted for its bytes.
+    /// Seconds in which the receiver received them.
     pub received_seconds: f64,
-    /// Segments sent again, by the sender's kernel.
+    /// Retransmitted segments, by the sender's kernel.
     pub retransmits: Option<u64>,
-    /// What became of its datagrams; `None` for TCP.
+    /// Datagrams sent, received and lost; `None` for TCP.
     #[serde(default)]
     pub datagrams: Option<Datagrams>,
-    /// The sending kernel's samples, oldest first; empty where the sender is
-    /// a program that does not share them (a foreign iperf3).
+    /// The sending kernel's samples, oldest first; empty if the sender does not share
+    /// them (a real iperf3).
     pub sender: Vec<Sample>,
-    /// The receiving side's samples, oldest first; empty likewise.
+    /// The receiving kernel's samples, oldest first; empty likewise.
     pub receiver: Vec<ReceiverSample>,
 }
 
-/// One test: everything needed to judge it later.
+/// One test, with everything that a diagnosis needs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Measurement {
     /// [`MEASUREMENT_SCHEMA`].
     pub schema: String,
     /// The version of longhaul that measured.
     pub version: String,
-    /// When it began: seconds since 1970-01-01 UTC.
+    /// Start time: seconds since 1970-01-01 UTC.
     pub started_unix_s: u64,
-    /// What was asked.
+    /// The request.
     pub spec: TestSpec,
     /// The client's host.
     pub host: HostFacts,
-    /// The far end, as it names itself: `longhaul 0.1.0`, or `iperf3` where it says nothing.
+    /// The peer's name and version: `longhaul 0.1.0`, or `iperf3` if it sends none.
     pub peer: String,
-    /// The path, where it is known because a lab made it.
+    /// The path, if a lab emulated it.
     pub path: Option<PathReport>,
-    /// The connections, by id.
+    /// The streams, by id.
     pub streams: Vec<Stream>,
-    /// CPU that the busiest sending thread used over the test, as a share of one core.
+    /// CPU time of the busiest sending thread, as a share of one core.
     pub sender_cpu: Option<f64>,
-    /// How long that thread was ready to run while another had its core, likewise.
+    /// Time that this thread was runnable and waited for a core, likewise.
     #[serde(default)]
     pub sender_core_wait: Option<f64>,
-    /// CPU that the busiest receiving thread used over the test, as a share of one core.
+    /// CPU time of the busiest receiving thread, as a share of one core.
     pub receiver_cpu: Option<f64>,
-    /// How long that thread was ready to run while another had its core, likewise.
+    /// Time that this thread was runnable and waited for a core, likewise.
     #[serde(default)]
     pub receiver_core_wait: Option<f64>,
-    /// What the tool noticed and the user should know: a clamped window, a
-    /// busy machine, an interruption.
+    /// Notes for the user: a clamped window, a busy host, an interruption.
     pub notes: Vec<String>,
-    /// Round trips before, during and after it, where asked for.
+    /// RTTs before, during and after it, if requested.
     #[serde(default)]
     pub latency: Option<LatencyUnderLoad>,
 }
 
 impl Measurement {
-    /// What the busiest sending thread wanted of a core: its time on one, and its
-    /// wait for one that another thread had.
+    /// CPU demand of the busiest sending thread: its CPU time and its wait for a core,
+    /// as a share of one core.
     #[must_use]
     pub fn sender_core(&self) -> Option<f64> {
         Some(self.sender_cpu? + self.sender_core_wait.unwrap_or(0.0))
     }
 
-    /// The same of the receiving threads.
+    /// The same for the receiving threads.
     #[must_use]
     pub fn receiver_core(&self) -> Option<f64> {
         Some(self.receiver_cpu? + self.receiver_core_wait.unwrap_or(0.0))
@@ -216,10 +202,10 @@ impl Measurement {
             .fold(ByteCount::ZERO, ByteCount::plus)
     }
 
-    /// The part that went one way, as a measurement of its own: a test in both
-    /// directions is explained one way at a time.
+    /// One direction as a measurement of its own: a test in both directions is
+    /// diagnosed one direction at a time.
     #[must_use]
-    pub fn one_way(&self, reverse: bool) -> Self {
+    pub fn one_direction(&self, reverse: bool) -> Self {
         let mut part = self.clone();
         part.streams.retain(|stream| stream.reverse == reverse);
         if self.spec.direction == Direction::Both {
@@ -228,15 +214,15 @@ impl Measurement {
         part
     }
 
-    /// Longest time a receiver counted, in seconds.
+    /// The longest receiving time of a stream, in seconds.
     #[must_use]
     pub fn seconds(&self) -> f64 {
         self.streams.iter().map(|s| s.received_seconds).fold(0.0, f64::max)
     }
 
-    /// Whether the sending kernel's clocks are at hand for every stream.
+    /// Whether every stream has samples of the sender's `TCP_INFO` timers.
     #[must_use]
-    pub fn has_sender_clocks(&self) -> bool {
+    pub fn has_sender_timers(&self) -> bool {
         !self.streams.is_empty() && self.streams.iter().all(|s| s.sender.len() >= 2)
     }
 }

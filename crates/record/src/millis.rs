@@ -22,7 +22,7 @@ fn rtt(millis: f64) -> Rtt {
 }
 
 pub(crate) mod option {
-    //! The same for a round trip that may be unknown.
+    //! The same for an optional RTT.
 
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
     use units::Rtt;

@@ -1,137 +1,137 @@
-//! A path as it was asked of a lab, and as the lab carried it.
+//! An emulated path: as requested, and as achieved by the lab.
 
 use serde::{Deserialize, Serialize};
 use units::{BitRate, ByteCount, LossRatio, Rtt};
 
-/// An emulated path: asked and achieved.
+/// An emulated path, requested and achieved.
 ///
-/// The first fields are what a transfer from client to server needs to be
-/// judged; `asked` has both directions and every effect.
+/// The first fields are those that the diagnosis of a transfer from client to server
+/// needs; `asked` has both directions and every effect.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct PathReport {
-    /// Bottleneck rate, counting IP bytes plus `overhead_bytes` a packet: of
-    /// the direction from client to server, in the long run; `None` where it
-    /// is not limited.
+    /// Mean bottleneck rate from client to server, in IP bytes plus `overhead_bytes` per
+    /// packet; `None` if unlimited.
     pub rate_bps: Option<BitRate>,
-    /// Round trip without serialisation and queueing.
+    /// RTT without transmission time and queueing delay.
     #[serde(rename = "rtt_ms", with = "crate::millis")]
     pub rtt: Rtt,
-    /// Random loss asked of the direction from client to server, per MTU packet.
+    /// Random loss requested from client to server, per MTU packet.
     pub loss: LossRatio,
-    /// The queue before the bottleneck, in words: `1 BDP (2.16 MB)`.
+    /// The bottleneck queue as text: `1 BDP (2.16 MB)`.
     pub queue: String,
-    /// The same in bytes, where it is a drop-tail queue of so many.
+    /// Its size in bytes, if it is a drop-tail queue.
     pub queue_bytes: Option<ByteCount>,
-    /// Bytes of framing counted on each packet beside the IP packet itself.
+    /// Framing bytes counted per packet in addition to the IP packet.
     pub overhead_bytes: u32,
     /// Largest IP packet.
     pub mtu_bytes: u32,
-    /// The seed of its draws.
+    /// The seed of its random numbers.
     pub seed: u64,
-    /// Whether the emulation can be trusted.
+    /// Whether the emulation was valid.
     pub valid: bool,
-    /// Why not, where it cannot.
+    /// The reasons if it was not.
     pub reasons: Vec<String>,
-    /// All that was asked.
+    /// The complete request.
     #[serde(default)]
-    pub asked: Asked,
-    /// What the lab saw of itself.
+    pub asked: RequestedPath,
+    /// What the lab measured.
     pub achieved: Achieved,
     /// CPU time of the emulator's busiest thread, as a share of one core.
     #[serde(default)]
     pub cpu: f64,
 }
 
-/// What was asked of an emulated path, whole.
+/// The complete request for an emulated path.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Asked {
-    /// The path as it can be asked again with `--link`.
+pub struct RequestedPath {
+    /// The path in the syntax of `--link`.
     pub link: String,
     /// From client to server, or from a link's first end to its second.
-    pub up: AskedWay,
-    /// The other way.
-    pub down: AskedWay,
-    /// Whether the emulator was to spend a core on accuracy.
+    pub up: RequestedDirection,
+    /// The opposite direction.
+    pub down: RequestedDirection,
+    /// Whether the emulator was requested to busy-poll a core for accuracy.
     pub accurate: bool,
-    /// How far the idle round trip may be off in this mode, in ms.
+    /// Tolerance of the idle RTT in this mode, in ms.
     pub idle_rtt_within_ms: f64,
-    /// What was changed while it ran, in order.
+    /// Changes during the run, in order.
     pub changes: Vec<PathChange>,
 }
 
-/// One direction of it.
+/// One direction of the request.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct AskedWay {
-    /// Rate in the long run; `None` where it is not limited.
+pub struct RequestedDirection {
+    /// Mean rate; `None` if unlimited.
     pub rate_bps: Option<BitRate>,
-    /// One way, in ms.
+    /// One-way delay in ms.
     pub delay_ms: f64,
-    /// The queue in words.
+    /// The queue as text.
     pub queue: String,
-    /// Every other effect in words.
+    /// The other effects as text.
     pub effects: Vec<String>,
 }
 
 /// A change of a path's settings.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct PathChange {
-    /// When, in seconds since the path began.
+    /// Time in seconds since the path started.
     pub at_s: f64,
     /// What was set, such as `loss=1%`.
     pub set: String,
 }
 
-/// What an emulated path did, by its own measurement. Where there are two
-/// directions, the worse one is told; counters are sums.
+/// The achieved path, as measured by the lab. Figures are those of the worse direction;
+/// counters are sums.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Achieved {
-    /// Rate over the time the bottleneck was busy, in real time, of the busier
-    /// direction; `None` where it never was busy for long enough to tell.
+    /// Rate while the bottleneck was busy, in real time, of the busier direction; `None`
+    /// if it was not busy for long enough.
     pub rate_bps: Option<BitRate>,
-    /// Median idle round trip after serialisation; `None` where no probe came back.
+    /// Median idle RTT without transmission time; `None` without a probe reply.
     pub idle_rtt_ms: Option<f64>,
-    /// Packets carried.
+    /// Packets forwarded.
     pub packets: u64,
-    /// Bytes carried, headers and framing included.
+    /// Bytes forwarded, including headers and framing.
     pub bytes: u64,
-    /// Packets taken by the loss model that was asked.
+    /// Packets dropped by the requested loss model.
     pub lost: u64,
-    /// Share of the packets sent that it took; `None` where nothing was sent.
+    /// Their share of the packets sent; `None` if none was sent.
     pub loss: Option<f64>,
-    /// The share it should have taken, by the probabilities it drew with.
+    /// The share expected from the model's probabilities.
     pub loss_expected: Option<f64>,
-    /// Packets that never came, by cause.
+    /// Dropped packets, by cause.
     pub drops: Drops,
-    /// Packets marked with congestion experienced.
+    /// Packets marked CE (congestion experienced).
     pub marked: u64,
-    /// Second copies.
+    /// Duplicate packets.
     pub duplicated: u64,
-    /// Packets delivered with a bit turned over.
+    /// Packets delivered with a flipped bit.
     pub corrupted: u64,
-    /// Packets held back so that others passed them.
+    /// Packets delayed so that later ones overtook them.
     pub reordered: u64,
-    /// Lateness of release against the virtual clock, in µs.
+    /// Lateness of packets against the virtual clock, in µs.
     pub lateness_us: Lateness,
 }
 
 /// Packets dropped, by cause.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Drops {
-    /// The emulated queue was full, as asked.
+    /// Queue drops: the emulated queue was full.
     pub queue: u64,
     /// Active queue management.
     pub aqm: u64,
-    /// The policer.
+    /// Policer drops.
     pub policer: u64,
-    /// Longer than the MTU of the path.
+    /// Packets longer than the path MTU.
     pub too_long: u64,
-    /// Bursts of losses.
+    /// Burst losses.
     pub bursts: u64,
     /// Blackholes.
     pub blackhole: u64,
-    /// Lost by the emulator although nobody asked.
-    pub unasked: u64,
+    /// Packets lost by the emulator itself.
+    #[serde(rename = "unasked")]
+    pub unintended: u64,
 }
 
 /// How late packets were released, in µs.
@@ -141,6 +141,6 @@ pub struct Lateness {
     pub p50: u64,
     /// 99th percentile.
     pub p99: u64,
-    /// Worst.
+    /// Maximum.
     pub max: u64,
 }

@@ -1,21 +1,21 @@
-//! What the kernel says of one connection at one moment.
+//! One `TCP_INFO` sample of a connection.
 
 use serde::{Deserialize, Serialize};
 
-/// The sending side of a connection: Linux `struct tcp_info` in plain names.
+/// The sending side of a connection: Linux `struct tcp_info`.
 ///
-/// Counters (`*_bytes`, `*_us` of the limit clocks, `retransmits`, …) grow from
-/// the connection's start; two samples make a rate.
+/// Counters (`*_bytes`, the timers `*_us`, `retransmits`, …) count from the
+/// connection's start; two samples give a rate.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct Sample {
     /// Seconds since the test's start.
     pub t_s: f64,
-    /// Bytes handed to the kernel by the program.
+    /// Bytes written to the socket by the application.
     pub written_bytes: u64,
     /// Bytes acknowledged in order (`tcpi_bytes_acked`).
     pub acked_bytes: u64,
-    /// Bytes known to have arrived, in order or not (those acknowledged, and `tcpi_sacked`
-    /// times the segment size).
+    /// Bytes delivered, in order or not (`tcpi_bytes_acked` plus `tcpi_sacked` times the
+    /// segment size).
     pub delivered_bytes: u64,
     /// Maximum segment size in bytes of payload (`tcpi_snd_mss`).
     pub mss_bytes: u32,
@@ -29,23 +29,23 @@ pub struct Sample {
     pub unsent_bytes: u64,
     /// The window the receiver last advertised (`tcpi_snd_wnd`, kernel 5.4 and later).
     pub peer_window_bytes: Option<u64>,
-    /// Smoothed round trip in µs.
+    /// Smoothed RTT in µs.
     pub rtt_us: u32,
     /// Its mean deviation in µs.
     pub rttvar_us: u32,
-    /// Least round trip seen in µs; `None` before the first.
+    /// Minimum RTT in µs; `None` before the first sample.
     pub min_rtt_us: Option<u32>,
     /// The kernel's delivery-rate estimate in bit/s.
     pub delivery_rate_bps: u64,
-    /// Whether that estimate was taken while the program had nothing to send.
+    /// Whether that estimate was application-limited.
     pub delivery_app_limited: bool,
     /// Pacing rate in bit/s; `None` where the kernel does not pace.
     pub pacing_rate_bps: Option<u64>,
-    /// The most that the program lets it be (`SO_MAX_PACING_RATE`) in bit/s; `None` where it
-    /// does not say.
+    /// Its maximum set by the application (`SO_MAX_PACING_RATE`) in bit/s; `None` if not
+    /// set.
     #[serde(default)]
     pub max_pacing_rate_bps: Option<u64>,
-    /// Segments sent again so far.
+    /// Retransmitted segments (`tcpi_total_retrans`).
     pub retransmits: u64,
     /// Time with data to send or in flight, in µs; it includes the next two.
     pub busy_us: u64,
@@ -53,6 +53,22 @@ pub struct Sample {
     pub rwnd_limited_us: u64,
     /// Time limited by the send buffer, in µs.
     pub sndbuf_limited_us: u64,
+    /// Segments delivered with a congestion experienced mark (`tcpi_delivered_ce`).
+    #[serde(default)]
+    pub ce_delivered: Option<u32>,
+    /// Segments that the receiver reported as duplicates, i.e. spurious retransmissions
+    /// (`tcpi_dsack_dups`).
+    #[serde(default)]
+    pub dsack_duplicates: Option<u32>,
+    /// Reordering events that the sender saw (`tcpi_reord_seen`).
+    #[serde(default)]
+    pub reorderings: Option<u32>,
+    /// Segments received, for a sender its acknowledgements (`tcpi_segs_in`).
+    #[serde(default)]
+    pub acks: Option<u32>,
+    /// Shift of the windows that the receiver advertises (RFC 7323, `tcpi_snd_wscale`).
+    #[serde(default)]
+    pub peer_window_scale: Option<u8>,
 }
 
 /// The receiving side of a connection.
@@ -60,14 +76,13 @@ pub struct Sample {
 pub struct ReceiverSample {
     /// Seconds since the test's start.
     pub t_s: f64,
-    /// Bytes the program has read.
+    /// Bytes read by the application.
     pub received_bytes: u64,
     /// The window it advertises (`tcpi_rcv_wnd`, kernel 6.2 and later).
     pub window_bytes: Option<u64>,
     /// The socket's receive buffer (`SO_MEMINFO`), of which the window is a share.
     pub buffer_bytes: Option<u64>,
-    /// Least round trip its kernel has seen, of the handshake at least
-    /// (`tcpi_min_rtt`), in microseconds.
+    /// Minimum RTT in µs (`tcpi_min_rtt`), at least that of the handshake.
     #[serde(default)]
     pub min_rtt_us: Option<u32>,
 }

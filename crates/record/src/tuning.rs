@@ -1,5 +1,5 @@
-//! Tuning a host: the plan, what came of applying it, of undoing it, and what
-//! is in force. What `longhaul tune … --json` prints.
+//! Tuning a host: the plan, the result of applying and reverting it, and the status.
+//! What `longhaul tune … --json` prints.
 
 use serde::{Deserialize, Serialize};
 use units::{BitRate, ByteCount};
@@ -8,32 +8,31 @@ use units::{BitRate, ByteCount};
 pub const TUNE_PLAN_SCHEMA: &str = "longhaul.tune-plan/1";
 /// The version of [`TuneApplied`] in JSON.
 pub const TUNE_APPLY_SCHEMA: &str = "longhaul.tune-apply/1";
-/// The version of [`TuneUndone`] in JSON.
+/// The version of [`TuneRollback`] in JSON.
 pub const TUNE_ROLLBACK_SCHEMA: &str = "longhaul.tune-rollback/1";
 /// The version of [`TuneStatus`] in JSON.
 pub const TUNE_STATUS_SCHEMA: &str = "longhaul.tune-status/1";
 
-/// What to set on one host, and what for.
+/// The settings to change on one host for a target or profile.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TunePlan {
     /// [`TUNE_PLAN_SCHEMA`].
     pub schema: String,
-    /// The version of longhaul that planned.
+    /// The version of longhaul.
     pub version: String,
     /// The target or profile, in words.
     pub goal: String,
-    /// What changes, in the order in which it is written.
+    /// The settings to change, in the order of writing.
     pub settings: Vec<PlannedSetting>,
-    /// What the goal asks for and this host cannot have, or has to get first.
-    pub left_out: Vec<LeftOut>,
-    /// The most that the present buffers let one connection carry over the
-    /// goal's round trip.
+    /// Settings skipped because this host does not support them or lacks a prerequisite.
+    pub left_out: Vec<SkippedSetting>,
+    /// The maximum rate of one connection at the target RTT with the present buffers.
     pub carries_now_bps: Option<BitRate>,
     /// The same with the plan applied.
     pub carries_then_bps: Option<BitRate>,
-    /// What the buffers may take.
+    /// The memory that the buffers may use.
     pub memory: MemoryCost,
-    /// What else to know before applying it.
+    /// Notes for the user.
     pub notes: Vec<String>,
 }
 
@@ -48,49 +47,49 @@ pub struct PlannedSetting {
     pub planned: String,
     /// Why, with the numbers it was computed from.
     pub why: String,
-    /// What may go wrong with it.
+    /// Its risk.
     pub risk: String,
 }
 
-/// A setting that the plan or the run does without.
+/// A setting that is skipped.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct LeftOut {
+pub struct SkippedSetting {
     /// The sysctl, with dots.
     pub key: String,
-    /// Why it is left out, and what would change that.
+    /// Why it is skipped, and how to change that.
     pub why: String,
 }
 
-/// What the planned buffers may take of the host's memory.
+/// The memory that the planned buffers may use.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MemoryCost {
-    /// Most that one connection holds, both its buffers full.
+    /// Maximum per connection, with both buffers full.
     pub per_connection_bytes: ByteCount,
-    /// The goal's connections.
+    /// The target's number of connections.
     pub connections: u32,
-    /// Most that those hold.
+    /// Maximum of all of them.
     pub together_bytes: ByteCount,
-    /// Where TCP begins to shrink buffers, of all connections (`tcp_mem`, second number).
+    /// TCP's memory pressure threshold (`tcp_mem`, second value).
     pub pressure_bytes: Option<ByteCount>,
-    /// What TCP may take at all (`tcp_mem`, third number).
+    /// TCP's memory limit (`tcp_mem`, third value).
     pub limit_bytes: Option<ByteCount>,
-    /// All memory of the machine.
+    /// Total memory of the host.
     pub machine_bytes: Option<ByteCount>,
 }
 
-/// What became of one setting.
+/// The result of writing one setting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Outcome {
-    /// It reads as planned.
+    /// It reads back as planned.
     Set,
-    /// The kernel took it and holds something else.
+    /// The kernel accepted it with a different value.
     Bounded,
-    /// It was left as it was.
+    /// It was not changed.
     Skipped,
 }
 
-/// One setting of a plan that was applied.
+/// One setting of an applied plan.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Written {
     /// The sysctl, with dots.
@@ -99,13 +98,13 @@ pub struct Written {
     pub before: String,
     /// Its value read back.
     pub now: String,
-    /// What became of it.
+    /// The result.
     pub outcome: Outcome,
-    /// In words, where it is not as planned.
+    /// An explanation, if it is not as planned.
     pub note: String,
 }
 
-/// What came of applying a plan.
+/// The result of applying a plan.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TuneApplied {
     /// [`TUNE_APPLY_SCHEMA`].
@@ -114,136 +113,139 @@ pub struct TuneApplied {
     pub version: String,
     /// The plan.
     pub plan: TunePlan,
-    /// The journal that `rollback` reads; `null` where nothing was written.
+    /// The journal that `rollback` reads; `null` if nothing was written.
     pub journal: Option<String>,
     /// Each setting of the plan.
     pub settings: Vec<Written>,
-    /// The file that sets them at each boot, where one was asked for.
+    /// The file that sets them at each boot, if requested.
     pub persisted: Option<String>,
-    /// What else to know.
+    /// Notes for the user.
     pub notes: Vec<String>,
-    /// Whether nothing was written because `--dry-run` asked so.
+    /// Whether nothing was written because of `--dry-run`.
     pub dry_run: bool,
 }
 
-/// How a setting stands against what a journal says of it.
+/// The status of a setting compared with its journal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Standing {
-    /// As it was set.
+pub enum SettingStatus {
+    /// It has the value that was set.
     AsSet,
-    /// As it was before.
+    /// It has its earlier value.
     AsBefore,
-    /// Someone else has set it since.
+    /// It was changed by someone else since.
     Foreign,
-    /// It went with an earlier boot.
+    /// It was lost at a reboot.
     Gone,
-    /// It cannot be read here.
+    /// It cannot be read.
     Unreadable,
 }
 
-/// How a setting ended when it was undone.
+/// The result of reverting a setting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum State {
-    /// Put back.
+pub enum RevertOutcome {
+    /// Reverted.
     Restored,
-    /// It already was as before.
+    /// It already had its earlier value.
     AsBefore,
-    /// Someone else's value, overwritten with what was before.
+    /// Another's value was overwritten with the earlier one.
     Overwritten,
-    /// Someone else's value, left.
+    /// Another's value was kept.
     Left,
-    /// It went with an earlier boot.
+    /// It was lost at a reboot.
     Gone,
-    /// It could not be put back.
+    /// It could not be reverted.
     Failed,
 }
 
-/// One setting, or the file that sets them at each boot, undone.
+/// One setting, or the file that sets them at each boot, when reverted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Undone {
+pub struct RevertedSetting {
     /// The sysctl with dots, or the file.
     pub key: String,
-    /// What it held; `null` for a file.
+    /// Its value found; `null` for a file.
     pub found: Option<String>,
-    /// What it held before it was tuned; `null` for a file.
+    /// Its value before tuning; `null` for a file.
     pub before: Option<String>,
-    /// How it ended.
-    pub state: State,
-    /// In words, where something remains to be done.
+    /// The result.
+    pub state: RevertOutcome,
+    /// What remains to be done, if anything.
     pub note: String,
 }
 
-/// What came of undoing.
+/// The result of a rollback.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct TuneUndone {
+pub struct TuneRollback {
     /// [`TUNE_ROLLBACK_SCHEMA`].
     pub schema: String,
-    /// The version of longhaul that undid it.
+    /// The version of longhaul.
     pub version: String,
-    /// How many applied plans were undone and forgotten.
+    /// Number of plans reverted.
     pub undone: usize,
-    /// How many remain.
+    /// Number of plans still applied.
     pub remain: usize,
-    /// Each setting, in the order in which it was put back.
-    pub settings: Vec<Undone>,
-    /// What else to know.
+    /// The settings, in the order of reverting.
+    pub settings: Vec<RevertedSetting>,
+    /// Notes for the user.
     pub notes: Vec<String>,
 }
 
-/// One setting of a plan in force.
+/// One setting of an applied plan.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Held {
+pub struct AppliedSetting {
     /// The sysctl, with dots.
     pub key: String,
     /// Its value before.
     pub before: String,
     /// The value that was set.
     pub set: String,
-    /// Its value now; `null` where it cannot be read.
+    /// Its value now; `null` if it cannot be read.
     pub now: Option<String>,
-    /// How these compare.
-    pub standing: Standing,
+    /// The status.
+    #[serde(rename = "standing")]
+    pub status: SettingStatus,
 }
 
 /// The file that sets a plan's values at each boot.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct KeptFile {
+pub struct AppliedFile {
     /// Its path.
     pub path: String,
-    /// How it compares with what was written.
-    pub standing: Standing,
+    /// The status of its contents.
+    #[serde(rename = "standing")]
+    pub status: SettingStatus,
 }
 
-/// One plan in force.
+/// One applied plan.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Holding {
+pub struct AppliedPlan {
     /// The target or profile, in words.
     pub goal: String,
-    /// When it was applied, in seconds since 1970.
+    /// When it was applied: seconds since 1970-01-01 UTC.
     pub since_s: u64,
     /// Its journal.
     pub journal: String,
-    /// Whether applying it was broken off.
-    pub broken_off: bool,
-    /// Whether it is of an earlier boot.
+    /// Whether applying it was interrupted.
+    #[serde(rename = "broken_off")]
+    pub interrupted: bool,
+    /// Whether it was applied before the last boot.
     pub earlier_boot: bool,
     /// Its settings.
-    pub settings: Vec<Held>,
-    /// Its file, where it has one.
-    pub file: Option<KeptFile>,
+    pub settings: Vec<AppliedSetting>,
+    /// Its file, if it has one.
+    pub file: Option<AppliedFile>,
 }
 
-/// What is applied on this host.
+/// The plans applied on this host.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TuneStatus {
     /// [`TUNE_STATUS_SCHEMA`].
     pub schema: String,
-    /// The version of longhaul that looked.
+    /// The version of longhaul.
     pub version: String,
-    /// The time of the look, in seconds since 1970.
+    /// The time of this status: seconds since 1970-01-01 UTC.
     pub at_s: u64,
-    /// The plans in force, the first applied first.
-    pub applied: Vec<Holding>,
+    /// The applied plans, oldest first.
+    pub applied: Vec<AppliedPlan>,
 }

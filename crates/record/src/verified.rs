@@ -1,127 +1,129 @@
-//! A host tuned step by step, each step measured: what `longhaul tune verify
-//! --json` prints.
+//! A host tuned in measured steps: what `longhaul tune verify --json` prints.
 
 use crate::{
-    Comparison, Direction, Finding, PlannedSetting, RepeatSummary, RunFigures, Undone, Written,
+    Comparison, Direction, Finding, PlannedSetting, RepeatSummary, RevertedSetting, RunFigures,
+    Written,
 };
 use serde::{Deserialize, Serialize};
 use units::{BitRate, Rtt};
 
-/// The version of [`VerifyReport`] in JSON.
-pub const VERIFY_SCHEMA: &str = "longhaul.verify/1";
+/// The version of [`VerifyReport`] in JSON. Version 2 has the findings of `longhaul.test/2`.
+pub const VERIFY_SCHEMA: &str = "longhaul.verify/2";
 
-/// What was tuned for, and where that is known from.
+/// The tuning target, and the source of each value.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct VerifyGoal {
-    /// The path's rate.
+    /// The bottleneck rate.
     pub rate_bps: BitRate,
-    /// `asked`, or the interface whose speed it is.
+    /// `asked`, or the interface with that speed.
     pub rate_from: String,
-    /// The path's round trip without queueing.
+    /// The RTT without queueing delay.
     #[serde(rename = "rtt_ms", with = "crate::millis")]
     pub rtt: Rtt,
     /// `asked` or `measured`.
     pub rtt_from: String,
 }
 
-/// What became of a step.
+/// The result of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum StepVerdict {
-    /// It helped, and stays.
+    /// It helped and stays applied.
     Kept,
-    /// It did not help, or that could not be shown: all is as before it.
+    /// It did not help significantly and was reverted.
     RolledBack,
-    /// It was not tried: nothing of it could be set, or nothing of it bears on these tests.
+    /// Not tried: none of its settings could be changed or affects these tests.
     Skipped,
-    /// It was stopped while it was tried: all is as before it.
+    /// It was interrupted and reverted.
     Interrupted,
-    /// What was before could not all be put back; the journal has it.
+    /// It could not be fully reverted; the journal has the earlier values.
     Stuck,
 }
 
-/// One direction of a step: without it and with it, in turn.
+/// One direction of a step, tested alternately without and with it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct StepWay {
-    /// Which way the data went.
+pub struct StepDirection {
+    /// The direction of the data.
     pub direction: Direction,
-    /// The tests without the step.
+    /// Runs without the step.
     pub before: Vec<RunFigures>,
-    /// What they come to.
+    /// Their summary.
     pub before_summary: RepeatSummary,
-    /// The tests with it.
+    /// Runs with the step.
     pub after: Vec<RunFigures>,
-    /// What they come to.
+    /// Their summary.
     pub after_summary: RepeatSummary,
-    /// Whether they differ.
+    /// The comparison of both.
     pub comparison: Comparison,
-    /// The goodput predicted with the step; `None` where none was promised.
+    /// The goodput predicted with the step; `None` without a prediction.
     pub predicted_bps: Option<BitRate>,
-    /// How that was computed, or why nothing was promised.
+    /// How that was computed, or why there is no prediction.
     pub prediction: String,
     /// The gain measured over the gain predicted.
     pub of_predicted_gain: Option<f64>,
 }
 
-/// Settings that were tried together.
+/// Settings that are tried together.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct VerifyStep {
-    /// What they are about.
+    /// Their subject.
     pub name: String,
     /// The settings as planned.
     pub settings: Vec<PlannedSetting>,
-    /// What the kernel made of them when they were last set.
+    /// The values read back when they were last set.
     pub written: Vec<Written>,
-    /// What was not put back, where the verdict is [`StepVerdict::Stuck`].
-    pub not_put_back: Vec<Undone>,
+    /// Settings not reverted, if the verdict is [`StepVerdict::Stuck`].
+    #[serde(rename = "not_put_back")]
+    pub not_reverted: Vec<RevertedSetting>,
     /// The directions measured.
-    pub ways: Vec<StepWay>,
-    /// What became of it.
+    #[serde(rename = "ways")]
+    pub directions: Vec<StepDirection>,
+    /// Its result.
     pub verdict: StepVerdict,
-    /// Why, in a sentence.
+    /// The reason, in one sentence.
     pub because: String,
-    /// The journal that undoes it; `None` unless it was kept or is stuck.
+    /// The journal that reverts it; `None` unless it was kept or is stuck.
     pub journal: Option<String>,
 }
 
-/// What the other end has to change, which is not ours to do.
+/// A change that the remote host needs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct FarEndNeeds {
-    /// The direction that it holds back.
+pub struct FarEndChange {
+    /// The direction that it limits.
     pub direction: Direction,
-    /// What to type on that host.
+    /// The command for that host.
     pub command: String,
-    /// The goodput predicted with it; `None` where none is promised.
+    /// The goodput predicted with it; `None` without a prediction.
     pub expects_bps: Option<BitRate>,
-    /// How that is computed, or why nothing is promised.
+    /// How that was computed, or why there is no prediction.
     pub why: String,
 }
 
-/// A host tuned step by step.
+/// The report on a host tuned step by step.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct VerifyReport {
     /// [`VERIFY_SCHEMA`].
     pub schema: String,
-    /// The version of longhaul that did it.
+    /// The version of longhaul.
     pub version: String,
-    /// The server that was measured to.
+    /// The server of the tests.
     pub target: String,
-    /// What was tuned for.
+    /// The tuning target.
     pub goal: VerifyGoal,
-    /// Tests of each kind, step and direction.
+    /// Runs without and with each step, in each direction.
     pub repeats: u32,
     /// Length of a test, in seconds.
     pub seconds: f64,
-    /// The first test of each direction, explained, with the host as it was.
+    /// The diagnosis of the first test in each direction, before any step.
     pub first: Vec<Finding>,
-    /// The last test of each direction with the host as it is now, explained.
+    /// The diagnosis of the last test in each direction, with the kept steps.
     pub last: Vec<Finding>,
-    /// The steps, in the order in which they were tried.
+    /// The steps, in the order tried.
     pub steps: Vec<VerifyStep>,
-    /// What is left to the other end.
-    pub far_end: Vec<FarEndNeeds>,
-    /// Whether it was stopped before its end.
+    /// Changes that the remote host needs.
+    pub far_end: Vec<FarEndChange>,
+    /// Whether it was interrupted.
     pub interrupted: bool,
-    /// What else to know.
+    /// Notes for the user.
     pub notes: Vec<String>,
 }

@@ -1,131 +1,131 @@
-//! What is seen of running connections: one look, and a recording of many.
+//! Samples of running connections: one report, and a recording of many samples.
 
 use crate::{Limit, ReceiverSample, Sample, Shares};
 use serde::{Deserialize, Serialize};
 use units::BitRate;
 
-/// The version of [`WatchReport`].
-pub const WATCH_SCHEMA: &str = "longhaul.watch/1";
+/// The schema id of [`WatchReport`]. Version 2 has the limits of `longhaul.test/2`.
+pub const WATCH_SCHEMA: &str = "longhaul.watch/2";
 
-/// The version of a recording: its first line is a [`RecordingHead`], every other
+/// The schema id of a recording: its first line is a [`RecordingHead`], every other
 /// a [`RecordingLine`].
 pub const RECORDING_SCHEMA: &str = "longhaul.recording/1";
 
-/// Which connection of which program.
+/// A connection and its owner.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ConnectionId {
-    /// Unlike any other's since the machine was started: the kernel's cookie, in hex.
+    /// The kernel's socket cookie in hex, unique since boot.
     pub id: String,
-    /// This host's end: address and port.
+    /// The local address and port.
     pub local: String,
-    /// The other end.
+    /// The remote address and port.
     pub remote: String,
-    /// The process that has it open; `None` where we may not see that.
+    /// The owning process; `None` without permission to see it.
     pub pid: Option<u32>,
-    /// That process' name.
+    /// Its name.
     pub program: Option<String>,
-    /// The user who opened it.
+    /// The owning user.
     pub uid: u32,
     /// Its congestion control.
     pub congestion: Option<String>,
 }
 
-/// What BBR thinks of its path.
+/// BBR's model of the path.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct BbrView {
-    /// The bottleneck's rate.
+    /// Bottleneck bandwidth.
     pub bandwidth_bps: BitRate,
-    /// Least round trip of the last ten seconds, in ms.
+    /// Minimum RTT of the last ten seconds, in ms.
     pub min_rtt_ms: f64,
     /// Pacing rate over bandwidth.
     pub pacing_gain: f64,
-    /// Congestion window over the product of both.
+    /// Congestion window over BDP.
     pub cwnd_gain: f64,
 }
 
 /// One connection over the last interval.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct WatchedConnection {
-    /// Which one.
+    /// The connection.
     #[serde(flatten)]
     pub who: ConnectionId,
     /// `established`, `fin-wait-1`, …
     pub state: String,
-    /// Payload acknowledged by the other end; `None` at the first look.
+    /// Rate of acknowledged payload; `None` at the first sample.
     pub sends_bps: Option<BitRate>,
-    /// Payload received; likewise.
+    /// Rate of received payload; likewise.
     pub receives_bps: Option<BitRate>,
-    /// Smoothed round trip, ms; `None` before the first.
+    /// Smoothed RTT in ms; `None` before the first sample.
     pub rtt_ms: Option<f64>,
-    /// Least round trip seen, ms.
+    /// Minimum RTT in ms.
     pub min_rtt_ms: Option<f64>,
     /// Congestion window.
     pub cwnd_bytes: u64,
-    /// Sent and neither acknowledged nor known lost.
+    /// Bytes in flight: sent, and neither acknowledged nor known lost.
     pub in_flight_bytes: u64,
-    /// Written by the program and not yet sent.
+    /// Bytes written by the application and not yet sent.
     pub unsent_bytes: u64,
-    /// Come and not read by the program.
+    /// Bytes received and not yet read by the application.
     pub unread_bytes: u64,
-    /// The window the other end advertises; `None` before Linux 5.4.
+    /// The window that the peer advertises; `None` before Linux 5.4.
     pub peer_window_bytes: Option<u64>,
-    /// The window this end advertises; `None` before Linux 6.2.
+    /// The window that this host advertises; `None` before Linux 6.2.
     pub own_window_bytes: Option<u64>,
-    /// Segments sent again over the interval.
+    /// Retransmitted segments in the interval.
     pub retransmits: u64,
-    /// Segments sent again since the connection began.
+    /// Retransmitted segments since the connection began.
     pub retransmits_total: u64,
-    /// The interval by cause; `None` where this kernel has no clocks for it.
+    /// Time of the interval by cause; `None` if this kernel has no such timers.
     pub shares: Option<Shares>,
-    /// What BBR thinks, where that is its congestion control.
+    /// BBR's model, if that is its congestion control.
     pub bbr: Option<BbrView>,
-    /// Seconds since it last carried payload, as far as was watched.
+    /// Seconds since the last payload, as far as watched.
     pub idle_s: f64,
-    /// What limits it, over the last seconds; `None` where it carries too little.
+    /// The limit over the last seconds; `None` with too little traffic.
     pub limit: Option<Limit>,
-    /// The same in one line.
+    /// The diagnosis in one line.
     pub why: Option<String>,
 }
 
-/// A counter of the whole host that has changed over the interval.
+/// A counter of the host that grew in the interval.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CounterChange {
-    /// As the kernel calls it: `TcpExt.TCPTimeouts`.
+    /// The kernel's name: `TcpExt.TCPTimeouts`.
     pub name: String,
-    /// How much it grew.
+    /// The increase.
     pub delta: u64,
-    /// The same for each second.
+    /// The increase per second.
     pub per_s: f64,
     /// What it counts.
     pub meaning: String,
-    /// What to do about it; `None` where it is no harm.
+    /// What to do about it; `None` if it is harmless.
     pub remedy: Option<String>,
 }
 
-/// One look at the connections of a host.
+/// One sample of the connections of a host.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct WatchReport {
     /// [`WATCH_SCHEMA`].
     pub schema: String,
-    /// Seconds since the first look.
+    /// Seconds since the first sample.
     pub t_s: f64,
-    /// Seconds since the look before; zero at the first.
+    /// Seconds since the previous sample; zero at the first.
     pub interval_s: f64,
-    /// Connections of this host.
+    /// Number of TCP connections of this host.
     pub sockets: usize,
-    /// Of those, the ones that were asked for.
+    /// Those that match the filter.
     pub matching: usize,
-    /// Of those, the ones that carried payload over the interval.
+    /// Those of them with payload in the interval.
     pub busy: usize,
-    /// What these sent.
+    /// Their total sending rate.
     pub sends_bps: BitRate,
-    /// What these received.
+    /// Their total receiving rate.
     pub receives_bps: BitRate,
-    /// The first of them, in the order asked for.
+    /// The first of them, in the requested order.
     pub connections: Vec<WatchedConnection>,
-    /// Counters of the host that grew.
+    /// Host counters that grew.
     pub counters: Vec<CounterChange>,
-    /// What could not be had, and why.
+    /// Unavailable data, with reasons.
     pub notes: Vec<String>,
 }
 
@@ -136,40 +136,41 @@ pub struct RecordingHead {
     pub schema: String,
     /// The version of longhaul that recorded.
     pub version: String,
-    /// When it began: seconds since 1970-01-01 UTC.
+    /// Start time: seconds since 1970-01-01 UTC.
     pub started_unix_s: u64,
-    /// Seconds between looks, as asked.
+    /// Requested sampling interval in seconds.
     pub interval_s: f64,
     /// The host's facts.
     pub host: crate::HostFacts,
 }
 
-/// One look at one connection. A receiver's program reads, and a sender's writes;
-/// most connections do both.
+/// One sample of one connection, in both directions.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
-pub struct Seen {
-    /// As a sender; its time is in seconds since the recording's first look.
+pub struct ConnectionSample {
+    /// As a sender; the time is in seconds since the recording's first sample.
     pub sent: Sample,
     /// As a receiver.
     pub received: ReceiverSample,
-    /// Come and not read by the program.
+    /// Bytes received and not yet read by the application.
     pub unread_bytes: u64,
-    /// Whether the kernel told its clocks; where not, those of `sent` are zeros.
-    pub has_clocks: bool,
+    /// Whether the kernel has timers; if not, those of `sent` are zero.
+    #[serde(rename = "has_clocks")]
+    pub has_timers: bool,
 }
 
 /// Every other line of a recording.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RecordingLine {
-    /// A connection is seen for the first time, or its owner is known by now.
+    /// A new connection, or one whose owner became known.
     Connection(ConnectionId),
-    /// A look at one that was told before.
-    Look {
+    /// A sample of a connection recorded before.
+    #[serde(rename = "look")]
+    Sample {
         /// Its id.
         id: String,
-        /// What was seen.
+        /// The sample.
         #[serde(flatten)]
-        seen: Seen,
+        seen: ConnectionSample,
     },
 }

@@ -1,4 +1,4 @@
-//! Axes with round ticks in the unit people say.
+//! Plot axes with round tick values in a readable unit.
 
 /// A unit and how many base units it is.
 type Unit = (f64, &'static str);
@@ -8,15 +8,15 @@ pub(crate) const RATE: &[Unit] =
     &[(1.0, "bit/s"), (1e3, "kbit/s"), (1e6, "Mbit/s"), (1e9, "Gbit/s"), (1e12, "Tbit/s")];
 /// Base unit bytes.
 pub(crate) const SIZE: &[Unit] = &[(1.0, "B"), (1e3, "kB"), (1e6, "MB"), (1e9, "GB"), (1e12, "TB")];
-/// Base unit seconds, for a round trip.
+/// Base unit seconds, for RTTs.
 pub(crate) const DELAY: &[Unit] = &[(1e-6, "µs"), (1e-3, "ms"), (1.0, "s")];
-/// Base unit seconds, for a test's course.
-pub(crate) const COURSE: &[Unit] = &[(1.0, "s")];
+/// Base unit seconds, for time since the start of a test.
+pub(crate) const ELAPSED: &[Unit] = &[(1.0, "s")];
 
 /// An axis from zero to `max`, both in base units.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Axis {
-    /// Where it ends.
+    /// Upper end.
     pub(crate) max: f64,
     /// Its unit in base units.
     pub(crate) scale: f64,
@@ -30,14 +30,14 @@ impl Axis {
     /// An axis over 0..=`top` that ends exactly there, with about `want` ticks.
     pub(crate) fn to(top: f64, units: &'static [Unit], want: f64) -> Self {
         let top = if top.is_finite() && top > 0.0 { top } else { units[0].0.max(1.0) };
-        // The next tick above must still be a number.
+        // The next tick above must stay finite.
         let top = top.min(1e300);
         let (scale, unit) =
             units.iter().rev().find(|(s, _)| top >= *s).copied().unwrap_or(units[0]);
         let raw = top / scale / want.max(1.0);
         let power = raw.log10().floor();
         let ten = 10f64.powf(power);
-        // Quarters read well in 25 and 250, but 2.5 asks for a decimal on every tick.
+        // Steps of 25 and 250 are readable; 2.5 would need a decimal on every tick.
         let quarter = if ten >= 10.0 { 2.5 } else { 5.0 };
         let round =
             [1.0, 2.0, quarter, 5.0].into_iter().find(|m| m * ten >= raw * 0.999).unwrap_or(10.0);
@@ -51,16 +51,16 @@ impl Axis {
         Axis { max: top, scale, unit, step: step * scale, places: places.unsigned_abs() as usize }
     }
 
-    /// As [`Axis::to`], with room above `top` up to the next tick.
+    /// As [`Axis::to`], extended above `top` to the next tick.
     pub(crate) fn over(top: f64, units: &'static [Unit], want: f64) -> Self {
         let mut axis = Axis::to(top, units, want);
         axis.max = axis.step * (axis.max / axis.step * 0.999).ceil().max(1.0);
         axis
     }
 
-    /// Each tick: where it stands in base units, and its label without the unit.
+    /// Each tick: its value in base units and its label without the unit.
     pub(crate) fn ticks(&self) -> Vec<(f64, String)> {
-        // A step is at least a tenth of what was wanted, so this stays short.
+        // At most ten times the wanted number of ticks.
         let count = (self.max / self.step * 1.001).floor().clamp(0.0, 100.0) as u32;
         (0..=count)
             .map(|i| f64::from(i) * self.step)
@@ -73,7 +73,7 @@ impl Axis {
         if value.is_finite() { (value / self.max).clamp(0.0, 1.0) } else { 0.0 }
     }
 
-    /// A value in the axis's unit with four digits: for tables and read-outs.
+    /// A value in the axis's unit with four digits, for tables and tooltips.
     pub(crate) fn number(&self, value: f64) -> String {
         let value = value / self.scale;
         match value.abs() {
@@ -85,9 +85,9 @@ impl Axis {
     }
 }
 
-/// A value in the unit people say, with three digits: `6.29 MB`, where
-/// `ByteCount` would say `6 MiB`; on an axis in MB that would look misplaced.
-pub(crate) fn said(value: f64, units: &'static [Unit]) -> String {
+/// A value in a readable unit with three digits: `6.29 MB`, where `ByteCount`
+/// prints `6 MiB`, which does not fit an axis in MB.
+pub(crate) fn readable(value: f64, units: &'static [Unit]) -> String {
     let first = units.first().copied().unwrap_or((1.0, ""));
     let (scale, unit) = units.iter().rev().find(|(s, _)| value >= *s).copied().unwrap_or(first);
     let value = value / scale;
@@ -113,7 +113,7 @@ mod tests {
         assert_eq!(labels, ["0", "20", "40", "60", "80", "100"]);
         let axis = Axis::over(0.18, DELAY, 4.0);
         assert_eq!(axis.ticks().last().unwrap().1, "200");
-        assert_eq!(said(6_291_456.0, SIZE), "6.29 MB");
+        assert_eq!(readable(6_291_456.0, SIZE), "6.29 MB");
         let axis = Axis::over(3.05e6, RATE, 4.0);
         assert_eq!(axis.ticks().last().unwrap().1, "4");
     }
@@ -121,7 +121,7 @@ mod tests {
     proptest::proptest! {
         #[test]
         fn any_top_has_a_few_ticks(top in proptest::num::f64::ANY) {
-            for units in [RATE, SIZE, DELAY, COURSE] {
+            for units in [RATE, SIZE, DELAY, ELAPSED] {
                 let axis = Axis::over(top, units, 5.0);
                 proptest::prop_assert!(axis.ticks().len() <= 12);
                 proptest::prop_assert!(axis.max > 0.0);

@@ -1,31 +1,30 @@
-//! Output as iperf3 3.21 writes it: its rows of text and its JSON document,
-//! for the scripts and dashboards that read them.
+//! Output in the format of iperf3 3.21: its text and its JSON document, for scripts
+//! and dashboards that parse them.
 //!
-//! Formats are facts of interoperability; they were read off the program
-//! itself. What that program gets wrong is not repeated: no key comes twice,
-//! no number is NaN, and a failed test gives a whole document.
+//! The formats were taken from the program's output. Its defects are not copied: no
+//! key is repeated, no number is NaN, and a failed test gives a complete document.
 //!
-//! | module | holds |
+//! | module | contents |
 //! |---|---|
-//! | [`facts`] | what is rendered: the head of a test, rows of an interval, both ends' totals |
-//! | [`tally`] | from rows and results to totals |
+//! | [`facts`] | the input: test parameters, interval rows, totals of both ends |
+//! | [`totals`] | computes totals from rows and results |
 //! | [`number`] | sizes and rates in three or four digits |
-//! | [`text`] | the lines before, during and around a test |
-//! | [`summary`] | the lines at its end |
-//! | [`json`] | the document, and the same as a stream of lines |
+//! | [`text`] | the lines before and during a test |
+//! | [`summary`] | the lines at the end of a test |
+//! | [`json`] | the JSON document, and the events of `--json-stream` |
 
 pub mod facts;
 pub mod json;
 mod json_end;
+mod json_format;
 mod json_rows;
 pub mod number;
 pub mod summary;
-mod tabs;
-pub mod tally;
 pub mod text;
+pub mod totals;
 
 #[cfg(test)]
-mod known;
+mod conformance;
 
-/// The first word of every version of the program imitated; dashboards parse it.
+/// The version of iperf3 whose output this is; dashboards parse it.
 pub const VERSION: &str = "iperf 3.21";

@@ -1,23 +1,25 @@
-//! Measurements and verdicts as text: terminal blocks and HTML pages.
+//! Measurements and findings as text: terminal output and HTML pages.
 //!
-//! Record types in, `String` out. No I/O, no clock, and no opinion on how a
-//! figure was measured: what is drawn here was decided on a lower floor.
+//! Takes record types, returns `String`. No I/O, no clock, no measurement or
+//! diagnosis: those belong to lower layers.
 //!
-//! | module | gives |
+//! | module | contents |
 //! |---|---|
-//! | [`series`] | curves over time out of a measurement's samples |
-//! | [`terminal`] | interval rows, verdicts, the loop's summary, plots, progress, calculators |
+//! | [`series`] | time series computed from a measurement's samples |
+//! | [`terminal`] | interval reports, findings, tables, plots, progress, calculators |
 //! | [`html`] | one self-contained page |
-//! | [`iperf3`] | iperf3's rows and its JSON document |
+//! | [`iperf3`] | iperf3's text output and JSON document |
+//! | [`untrusted`] | sanitizes text from peers and files |
 //!
-//! Names, notes and sentences come from peers and from files, so they are
-//! hostile until cleaned: `untrusted` takes out what a terminal would obey,
-//! `html::markup` escapes what a browser would.
+//! Names, notes and sentences come from peers and files and are untrusted:
+//! [`untrusted`] removes terminal control sequences, `html::markup` escapes HTML.
 
 mod axis;
+mod calendar;
 pub mod html;
 pub mod iperf3;
 pub mod series;
 pub mod terminal;
-mod untrusted;
-mod words;
+mod timeline;
+pub mod untrusted;
+mod wording;

@@ -1,74 +1,74 @@
-//! Curves over time out of a measurement's samples.
+//! Time series computed from a measurement's samples.
 //!
-//! Streams are sampled each at its own moments; here they are put on one grid
-//! and added up. Counters become rates by the bytes between two grid lines
-//! (linear between samples); levels such as the congestion window are held
-//! from one sample to the next.
+//! Each stream is sampled at its own times; here all are resampled to one grid
+//! and summed. Counters become rates from the bytes between two grid points
+//! (linear interpolation); gauges such as the congestion window keep their value
+//! until the next sample.
 
 use record::{Measurement, Sample, Stream};
 use units::{BitRate, ByteCount, Rtt};
 
-/// The bin people know from iperf3 is 1 s; half of it shows a ramp-up.
-const USUAL_BIN_S: f64 = 0.5;
+/// Half of iperf3's default interval (1 s), which still shows the ramp-up.
+const DEFAULT_BIN_S: f64 = 0.5;
 /// With fewer bins than this, a short test gets finer ones.
-const FEWEST_BINS: f64 = 10.0;
-/// More bins than this are finer than a screen shows.
-const MOST_BINS: f64 = 240.0;
-/// Samples of a later moment than this (30 years) are damaged.
-const LATEST_S: f64 = 1e9;
+const MIN_BINS: f64 = 10.0;
+/// More bins are finer than a screen can show.
+const MAX_BINS: f64 = 240.0;
+/// Samples with a later time than this (30 years) are damaged.
+const MAX_T_S: f64 = 1e9;
 
-/// Which counter a throughput was taken from.
+/// The counter from which throughput is computed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Source {
-    /// What the receiving program read: goodput.
+    /// Bytes read by the receiving application: goodput.
     Received,
-    /// What the sending kernel knows to have arrived.
+    /// Bytes delivered, from the sender's TCP_INFO.
     Delivered,
-    /// What was acknowledged in order.
+    /// Bytes acknowledged in order.
     Acknowledged,
 }
 
-/// Throughput of all streams between two moments.
+/// Throughput of all streams over one interval.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Bin {
-    /// Seconds since the test's start.
+    /// Start, in seconds since the test began.
     pub from_s: f64,
-    /// Where it ends.
+    /// End, likewise.
     pub to_s: f64,
-    /// The bytes of the bin over its length.
+    /// The bin's bytes divided by its duration.
     pub rate: BitRate,
 }
 
 impl Bin {
-    /// The moment the bin is drawn at.
+    /// The time at which the bin is plotted.
     #[must_use]
     pub fn middle_s(&self) -> f64 {
         f64::midpoint(self.from_s, self.to_s)
     }
 }
 
-/// A level at one moment.
+/// A gauge's value at one time.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Point<T> {
-    /// Seconds since the test's start.
+    /// Seconds since the test began.
     pub t_s: f64,
-    /// The level.
+    /// The value.
     pub value: T,
 }
 
-/// Throughput over time, and the counter it comes from; `None` without samples.
+/// Throughput over time and the counter it is computed from; `None` without samples.
 #[must_use]
 pub fn throughput(measurement: &Measurement) -> Option<(Source, Vec<Bin>)> {
-    // What a program reads stands still behind a lost packet and then leaps past
-    // the link's rate; what has arrived shows the path.
+    // Reads stall behind a lost packet and then exceed the link rate (head-of-line
+    // blocking); bytes delivered show the path.
     for source in [Source::Delivered, Source::Received, Source::Acknowledged] {
         let counters: Vec<Vec<(f64, f64)>> =
             measurement.streams.iter().map(|s| counter(s, source)).collect();
-        let told = |c: &Vec<(f64, f64)>| c.len() >= 2 && c.last().is_some_and(|p| p.1 > 0.0);
-        // One silent stream would make the sum a lie, unless every source has it so.
+        let usable = |c: &Vec<(f64, f64)>| c.len() >= 2 && c.last().is_some_and(|p| p.1 > 0.0);
+        // A stream without this counter would make the sum too low.
         let enough = match source {
-            Source::Acknowledged => counters.iter().any(told),
-            _ => !counters.is_empty() && counters.iter().all(told),
+            Source::Acknowledged => counters.iter().any(usable),
+            _ => !counters.is_empty() && counters.iter().all(usable),
         };
         if enough {
             return Some((source, bins(&counters)));
@@ -89,17 +89,17 @@ pub fn congestion_window(measurement: &Measurement) -> Vec<Point<ByteCount>> {
     sum(measurement, |s| Some(s.cwnd_bytes))
 }
 
-/// The window the receivers advertised, over all streams, as the sender saw it.
+/// The receive window advertised to the sender, over all streams.
 #[must_use]
 pub fn receive_window(measurement: &Measurement) -> Vec<Point<ByteCount>> {
     sum(measurement, |s| s.peer_window_bytes)
 }
 
-/// The smoothed round trip, the mean of the streams.
+/// The smoothed RTT, averaged over the streams.
 #[must_use]
-pub fn round_trip(measurement: &Measurement) -> Vec<Point<Rtt>> {
+pub fn rtt(measurement: &Measurement) -> Vec<Point<Rtt>> {
     let micros = |s: &Sample| (s.rtt_us > 0).then(|| u64::from(s.rtt_us));
-    levels(measurement, micros)
+    gauges(measurement, micros)
         .into_iter()
         .map(|(t_s, values)| {
             let mean = values.iter().map(|v| u128::from(*v)).sum::<u128>() / values.len() as u128;
@@ -108,7 +108,7 @@ pub fn round_trip(measurement: &Measurement) -> Vec<Point<Rtt>> {
         .collect()
 }
 
-/// The last moment anything is known of, in seconds; the length asked where nothing is.
+/// The time of the last sample in seconds; the requested duration without samples.
 #[must_use]
 pub fn end_s(measurement: &Measurement) -> f64 {
     let streams = &measurement.streams;
@@ -123,11 +123,11 @@ pub fn end_s(measurement: &Measurement) -> f64 {
 }
 
 fn sane(t_s: f64) -> bool {
-    (0.0..=LATEST_S).contains(&t_s)
+    (0.0..=MAX_T_S).contains(&t_s)
 }
 
-/// One stream's counter as (seconds, bytes): times grow, bytes never shrink,
-/// and it begins with nothing at the test's start.
+/// One stream's counter as (seconds, bytes): times increase, bytes never decrease,
+/// and the first point is zero bytes at the start of the test.
 fn counter(stream: &Stream, source: Source) -> Vec<(f64, f64)> {
     let raw: Vec<(f64, u64)> = match source {
         Source::Received => stream.receiver.iter().map(|s| (s.t_s, s.received_bytes)).collect(),
@@ -146,14 +146,10 @@ fn counter(stream: &Stream, source: Source) -> Vec<(f64, f64)> {
 
 fn bins(counters: &[Vec<(f64, f64)>]) -> Vec<Bin> {
     let end = counters.iter().filter_map(|c| c.last()).map(|p| p.0).fold(0.0, f64::max);
-    let gap = counters
-        .iter()
-        .filter(|c| c.len() > 1)
-        .filter_map(|c| c.last().map(|p| p.0 / (c.len() - 1) as f64))
-        .fold(0.0, f64::max);
+    let gap = counters.iter().filter_map(|c| gap(c)).fold(0.0, f64::max);
     let step = bin_length(end, gap);
-    // A last piece of less than half a bin is too short for a rate of its own.
-    let count = (end / step).round().clamp(1.0, 2.0 * MOST_BINS) as u32;
+    // A remainder shorter than half a bin is merged into the last one.
+    let count = (end / step).round().clamp(1.0, 2.0 * MAX_BINS) as u32;
     let total = |t: f64| counters.iter().map(|c| at(c, t)).sum::<f64>();
     (0..count)
         .map(|i| {
@@ -166,16 +162,23 @@ fn bins(counters: &[Vec<(f64, f64)>]) -> Vec<Bin> {
         .collect()
 }
 
-/// 0.5 s; less for a short test, more for a long one, never less than samples are apart.
+/// The usual time between two points; of the second half, as the start is sampled more often.
+fn gap(counter: &[(f64, f64)]) -> Option<f64> {
+    let end = counter.last()?.0;
+    let later = counter.len() - counter.partition_point(|p| p.0 <= end / 2.0);
+    (later > 0).then(|| end / 2.0 / later as f64)
+}
+
+/// 0.5 s; shorter for a short test, longer for a long one, never below the sample interval.
 fn bin_length(end: f64, gap: f64) -> f64 {
     if end <= 0.0 {
-        return USUAL_BIN_S;
+        return DEFAULT_BIN_S;
     }
-    let short = [USUAL_BIN_S, 0.2, 0.1, 0.05, 0.02, 0.01]
+    let short = [DEFAULT_BIN_S, 0.2, 0.1, 0.05, 0.02, 0.01]
         .into_iter()
-        .find(|step| end / step >= FEWEST_BINS)
-        .unwrap_or(end / FEWEST_BINS);
-    let least = short.max(gap).max(end / MOST_BINS);
+        .find(|step| end / step >= MIN_BINS)
+        .unwrap_or(end / MIN_BINS);
+    let least = short.max(gap).max(end / MAX_BINS);
     if least <= short {
         return short;
     }
@@ -183,7 +186,7 @@ fn bin_length(end: f64, gap: f64) -> f64 {
     round.into_iter().find(|step| *step >= least).unwrap_or(least)
 }
 
-/// The counter at a moment, linear between samples.
+/// The counter at time `t`, interpolated linearly.
 fn at(counter: &[(f64, f64)], t: f64) -> f64 {
     let next = counter.partition_point(|p| p.0 < t);
     match (next.checked_sub(1).and_then(|i| counter.get(i)), counter.get(next)) {
@@ -194,7 +197,7 @@ fn at(counter: &[(f64, f64)], t: f64) -> f64 {
 }
 
 fn sum(measurement: &Measurement, get: impl Fn(&Sample) -> Option<u64>) -> Vec<Point<ByteCount>> {
-    levels(measurement, get)
+    gauges(measurement, get)
         .into_iter()
         .map(|(t_s, values)| {
             let all = values.iter().fold(ByteCount::ZERO, |a, v| a.plus(ByteCount::from_bytes(*v)));
@@ -203,8 +206,8 @@ fn sum(measurement: &Measurement, get: impl Fn(&Sample) -> Option<u64>) -> Vec<P
         .collect()
 }
 
-/// Each grid moment with the level of every stream that has one by then.
-fn levels(measurement: &Measurement, get: impl Fn(&Sample) -> Option<u64>) -> Vec<(f64, Vec<u64>)> {
+/// Each grid time with the value of every stream that has been sampled by then.
+fn gauges(measurement: &Measurement, get: impl Fn(&Sample) -> Option<u64>) -> Vec<(f64, Vec<u64>)> {
     let streams: Vec<Vec<(f64, u64)>> = measurement
         .streams
         .iter()
@@ -221,14 +224,14 @@ fn levels(measurement: &Measurement, get: impl Fn(&Sample) -> Option<u64>) -> Ve
         .collect();
     let end = streams.iter().filter_map(|s| s.last()).map(|p| p.0).fold(0.0, f64::max);
     let longest = streams.iter().map(Vec::len).max().unwrap_or(0);
-    let count = longest.min(MOST_BINS as usize);
+    let count = longest.min(MAX_BINS as usize);
     (0..count)
         .map(|i| {
             let t = if count > 1 { end * i as f64 / (count - 1) as f64 } else { end };
-            let held = |s: &Vec<(f64, u64)>| {
+            let latest = |s: &Vec<(f64, u64)>| {
                 s.partition_point(|p| p.0 <= t).checked_sub(1).map(|i| s[i].1)
             };
-            (t, streams.iter().filter_map(held).collect::<Vec<_>>())
+            (t, streams.iter().filter_map(latest).collect::<Vec<_>>())
         })
         .filter(|(_, values)| !values.is_empty())
         .collect()
@@ -258,6 +261,16 @@ mod tests {
         ] {
             assert!((bin_length(end, gap) - step).abs() < 1e-9, "{end} s");
         }
+    }
+
+    #[test]
+    fn bins_are_no_shorter_than_the_later_intervals() {
+        // 100 points a second in the first 2 s, then one in 10 s, up to 1002 s.
+        let start = (0..200).map(|i| f64::from(i) / 100.0);
+        let times = start.chain((0..=100).map(|i| 2.0 + 10.0 * f64::from(i)));
+        let counter: Vec<(f64, f64)> = times.map(|t| (t, t)).collect();
+        let bins = bins(&[counter]);
+        assert!((bins[0].to_s - 10.0).abs() < 1e-9, "{:?}", bins[0]);
     }
 
     #[test]

@@ -1,26 +1,27 @@
-//! Measurements on disk, for machines and for years.
+//! Saves and loads measurements, results of repeated tests, and recordings.
 //!
-//! A file is one JSON object whose `schema` names its version. It is written
-//! beside its place and moved there when whole, so that a reader never sees
-//! half of one, and an older file is lost only once the newer is complete.
+//! A file is one JSON object whose `schema` names its version. It is written to a
+//! temporary file and renamed, so that a reader never sees a partial file, and the
+//! previous file is replaced only once the new one is complete.
 
-mod place;
+mod atomic_write;
 mod recording;
 
-pub use place::{WriteError, write};
-pub use recording::{Recorded, Recording, is_recording, load_recording};
+pub use atomic_write::{WriteError, write};
+pub use recording::{RecordedConnection, Recording, is_recording, load_recording, read_recording};
 
+use host::file::{ReadError, read_bounded};
 use record::{MEASUREMENT_SCHEMA, Measurement, REPEAT_SCHEMA, RepeatReport};
 use serde::Deserialize;
-use std::fs::File;
-use std::io::{self, Read};
+use std::io;
 use std::path::{Path, PathBuf};
+use units::ByteCount;
 
-/// Largest file that is read, in bytes: a day at ten samples a second over
-/// 128 streams is kept in less, as long series are thinned.
-const MOST: u64 = 256 << 20;
+/// Maximum size of a file: a day at ten samples a second over 128 streams takes
+/// less, as long series are thinned.
+const MAX_SIZE: ByteCount = ByteCount::from_bytes(256 << 20);
 
-/// Why a file does not give a measurement.
+/// Why a file could not be loaded.
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
     /// It cannot be read.
@@ -28,26 +29,26 @@ pub enum LoadError {
     Read {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
-    /// It is far larger than any measurement.
-    #[error("{path} is larger than 256 MiB, so it is no measurement of `longhaul test --save`")]
+    /// It is larger than any measurement.
+    #[error("{path} is not a measurement: it is larger than 256 MiB")]
     TooLarge {
         /// The file.
         path: PathBuf,
     },
-    /// It is something else.
-    #[error("{path} is no measurement ({why}); `longhaul test HOST --save FILE` writes them")]
+    /// It is not a measurement.
+    #[error("{path} is not a measurement ({why}); `longhaul test HOST --save FILE` writes them")]
     Other {
         /// The file.
         path: PathBuf,
         /// What is wrong with it.
         why: String,
     },
-    /// A line of a recording is none.
+    /// A line of a recording is invalid.
     #[error(
-        "{path} is no recording: line {number}: {why}; `longhaul watch --record FILE` writes them"
+        "{path} is not a recording: line {number}: {why}; `longhaul watch --record FILE` writes them"
     )]
     Line {
         /// The file.
@@ -57,9 +58,9 @@ pub enum LoadError {
         /// What is wrong with it.
         why: String,
     },
-    /// It is of another version.
+    /// It has another version.
     #[error(
-        "{path} has schema '{schema}', which this version does not read; use the longhaul that wrote it"
+        "{path} has schema '{schema}', which this version cannot read; use the version of longhaul that wrote it"
     )]
     Version {
         /// The file.
@@ -67,9 +68,9 @@ pub enum LoadError {
         /// The schema it names.
         schema: String,
     },
-    /// It is nothing to compare with.
+    /// It is neither a measurement nor a result of repeated tests.
     #[error(
-        "{path} has schema '{schema}', and only '{MEASUREMENT_SCHEMA}' and '{REPEAT_SCHEMA}' can be compared with; `longhaul test HOST --save FILE` writes them"
+        "cannot compare with {path}: its schema is '{schema}', not '{MEASUREMENT_SCHEMA}' or '{REPEAT_SCHEMA}'; `longhaul test HOST --save FILE` writes them"
     )]
     NoBaseline {
         /// The file.
@@ -79,18 +80,22 @@ pub enum LoadError {
     },
 }
 
-/// The schema before UDP: what it lacks has defaults that tell the truth.
-const BEFORE_UDP: &str = "longhaul.measurement/1";
+/// Every schema of a measurement; the fields that earlier versions lack have defaults.
+const MEASUREMENT_SCHEMAS: [&str; 3] =
+    ["longhaul.measurement/1", "longhaul.measurement/2", MEASUREMENT_SCHEMA];
+
+/// Every schema of repeated tests; a limit's former name is read as its present one.
+const REPEAT_SCHEMAS: [&str; 2] = ["longhaul.repeat/1", REPEAT_SCHEMA];
 
 #[derive(Deserialize)]
 struct Head {
     schema: String,
 }
 
-/// Keeps a measurement in the file at `path`.
+/// Saves a measurement to the file at `path`.
 ///
 /// # Errors
-/// [`WriteError`]; what was there before is still there.
+/// [`WriteError`]; the previous file is then unchanged.
 pub fn save(path: &Path, measurement: &Measurement) -> Result<(), WriteError> {
     let mut json = serde_json::to_vec(measurement)
         .map_err(|source| WriteError { path: path.to_owned(), source: source.into() })?;
@@ -98,33 +103,40 @@ pub fn save(path: &Path, measurement: &Measurement) -> Result<(), WriteError> {
     write(path, &json)
 }
 
-/// Reads a measurement back.
+/// Loads a measurement.
 ///
 /// # Errors
 /// [`LoadError`].
 pub fn load(path: &Path) -> Result<Measurement, LoadError> {
-    let text = read(path)?;
-    let other = |error| other(path, &error);
-    let Head { schema } = serde_json::from_slice(&text).map_err(other)?;
-    if schema != MEASUREMENT_SCHEMA && schema != BEFORE_UDP {
-        return Err(LoadError::Version { path: path.to_owned(), schema: shown(&schema) });
-    }
-    serde_json::from_slice(&text).map_err(other)
+    parse(path, &read(path)?)
 }
 
-/// What can be compared with.
+/// Parses a measurement; `path` is only used in errors.
+///
+/// # Errors
+/// [`LoadError`].
+pub fn parse(path: &Path, text: &[u8]) -> Result<Measurement, LoadError> {
+    let other = |error| other(path, &error);
+    let Head { schema } = serde_json::from_slice(text).map_err(other)?;
+    if !MEASUREMENT_SCHEMAS.contains(&schema.as_str()) {
+        return Err(LoadError::Version { path: path.to_owned(), schema: shown(&schema) });
+    }
+    serde_json::from_slice(text).map_err(other)
+}
+
+/// An earlier result to compare with.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Baseline {
     /// One test.
     Measurement(Box<Measurement>),
-    /// Several that asked the same.
+    /// Several runs of the same test.
     Repeat(Box<RepeatReport>),
 }
 
-/// Keeps several tests in the file at `path`.
+/// Saves the result of repeated tests to the file at `path`.
 ///
 /// # Errors
-/// [`WriteError`]; what was there before is still there.
+/// [`WriteError`]; the previous file is then unchanged.
 pub fn save_repeat(path: &Path, report: &RepeatReport) -> Result<(), WriteError> {
     let mut json = serde_json::to_vec(report)
         .map_err(|source| WriteError { path: path.to_owned(), source: source.into() })?;
@@ -132,32 +144,37 @@ pub fn save_repeat(path: &Path, report: &RepeatReport) -> Result<(), WriteError>
     write(path, &json)
 }
 
-/// Reads an earlier result, of one test or of several.
+/// Loads an earlier result, of one test or of several.
 ///
 /// # Errors
 /// [`LoadError`].
 pub fn load_baseline(path: &Path) -> Result<Baseline, LoadError> {
-    let text = read(path)?;
+    parse_baseline(path, &read(path)?)
+}
+
+/// Parses an earlier result; `path` is only used in errors.
+///
+/// # Errors
+/// [`LoadError`].
+pub fn parse_baseline(path: &Path, text: &[u8]) -> Result<Baseline, LoadError> {
     let other = |error| other(path, &error);
-    let Head { schema } = serde_json::from_slice(&text).map_err(other)?;
+    let Head { schema } = serde_json::from_slice(text).map_err(other)?;
     match schema.as_str() {
-        MEASUREMENT_SCHEMA | BEFORE_UDP => {
-            serde_json::from_slice(&text).map(Baseline::Measurement).map_err(other)
+        known if MEASUREMENT_SCHEMAS.contains(&known) => {
+            serde_json::from_slice(text).map(Baseline::Measurement).map_err(other)
         }
-        REPEAT_SCHEMA => serde_json::from_slice(&text).map(Baseline::Repeat).map_err(other),
+        known if REPEAT_SCHEMAS.contains(&known) => {
+            serde_json::from_slice(text).map(Baseline::Repeat).map_err(other)
+        }
         _ => Err(LoadError::NoBaseline { path: path.to_owned(), schema: shown(&schema) }),
     }
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, LoadError> {
-    let unreadable = |source| LoadError::Read { path: path.to_owned(), source };
-    let mut text = Vec::new();
-    let file = File::open(path).map_err(unreadable)?;
-    file.take(MOST + 1).read_to_end(&mut text).map_err(unreadable)?;
-    if text.len() as u64 > MOST {
-        return Err(LoadError::TooLarge { path: path.to_owned() });
-    }
-    Ok(text)
+    read_bounded(path, MAX_SIZE).map_err(|error| match error {
+        ReadError::TooLarge { .. } => LoadError::TooLarge { path: path.to_owned() },
+        other => LoadError::Read { path: path.to_owned(), source: other.into() },
+    })
 }
 
 fn other(path: &Path, error: &serde_json::Error) -> LoadError {
@@ -165,7 +182,7 @@ fn other(path: &Path, error: &serde_json::Error) -> LoadError {
     LoadError::Other { path: path.to_owned(), why }
 }
 
-/// A schema's name as an error may repeat it.
+/// A schema's name, safe to print.
 fn shown(schema: &str) -> String {
     schema.chars().filter(|c| !c.is_control()).take(60).collect()
 }

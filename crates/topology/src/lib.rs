@@ -1,5 +1,5 @@
-//! What is asked of a lab: paths, hosts, links and programs, as people write
-//! them down. Pure: text in, checked plans out; files are read by the caller.
+//! Descriptions of labs: paths, hosts, links and programs, from text to checked
+//! plans. Pure: the caller reads the files.
 
 mod path;
 pub mod plan;
@@ -7,7 +7,8 @@ pub mod routes;
 pub mod shapes;
 
 pub use path::{
-    MAX_MTU, MIN_MTU, NamedPath, PATHS, PathError, PathSpec, Reader, UserPath, UserPaths, Way,
+    Direction, KEYS, MAX_MTU, MIN_MTU, NamedPath, PATHS, PathError, PathKey, PathSpec, Reader,
+    UserPath, UserPaths, key_help,
 };
 pub use plan::{Plan, PlanError};
 pub use shapes::{Shape, ShapeKind};

@@ -167,7 +167,7 @@ pub enum Wait {
     No,
     /// It waits a moment, and then begins anyway: what a background program
     /// gets unasked, as most of them are servers, and some are `ping`.
-    AMoment,
+    Briefly,
     /// It must listen, or the lab fails.
     UntilListening,
 }

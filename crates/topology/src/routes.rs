@@ -14,7 +14,7 @@ use std::collections::{BinaryHeap, VecDeque};
 const NONE: usize = usize::MAX;
 
 /// Most names a message lists of one side of a gap.
-const LISTED: usize = 4;
+const MAX_LISTED: usize = 4;
 
 /// Everyone's next links. Made by [`table`], it leads from each host to each
 /// other without a circle.
@@ -63,7 +63,7 @@ pub fn table(plan: &Plan) -> Result<Table, PlanError> {
         let next = graph.towards(target);
         let cut_off = (0..next.len()).find(|host| *host != target && next[*host] == NONE);
         if let Some(host) = cut_off {
-            let (line, problem) = graph.why_not(host.min(target), host.max(target));
+            let (line, problem) = graph.explain_unreachable(host.min(target), host.max(target));
             return Err(at(line, problem));
         }
         table.next.push(next);
@@ -77,11 +77,11 @@ pub fn table(plan: &Plan) -> Result<Table, PlanError> {
         table.next[route.to][route.on] = route.link;
     }
     for route in &plan.routes {
-        if let Some(circle) = table.circle(plan, route.on, route.to) {
+        if let Some(routing_loop) = table.routing_loop(plan, route.on, route.to) {
             let name = |host: usize| plan.hosts[host].name.as_str();
             let (on, to) = (name(route.on).to_owned(), name(route.to).to_owned());
-            let circle = circle.into_iter().map(name).collect::<Vec<_>>().join(", ");
-            return Err(at(route.line, Problem::Circle { to, circle, on }));
+            let routing_loop = routing_loop.into_iter().map(name).collect::<Vec<_>>().join(", ");
+            return Err(at(route.line, Problem::RoutingLoop { to, routing_loop, on }));
         }
     }
     Ok(table)
@@ -96,7 +96,7 @@ impl Table {
 
     /// The links on the way from one host to another, in order.
     #[must_use]
-    pub fn way(&self, plan: &Plan, from: usize, to: usize) -> Vec<usize> {
+    pub fn links_between(&self, plan: &Plan, from: usize, to: usize) -> Vec<usize> {
         let mut at = from;
         let step = || {
             let link = self.next(at, to)?;
@@ -120,7 +120,7 @@ impl Table {
 
     /// The hosts that pass what is for `to` around among themselves, where what
     /// leaves `from` comes to such; the first of them again at the end.
-    fn circle(&self, plan: &Plan, from: usize, to: usize) -> Option<Vec<usize>> {
+    fn routing_loop(&self, plan: &Plan, from: usize, to: usize) -> Option<Vec<usize>> {
         let (mut at, mut passed) = (from, Vec::new());
         while let Some(link) = self.next(at, to) {
             if let Some(start) = passed.iter().position(|host| *host == at) {
@@ -213,7 +213,7 @@ impl<'a> Graph<'a> {
 
     /// Why there is no way from one host to another, and the line of the host
     /// that can be changed.
-    fn why_not(&self, from: usize, to: usize) -> (Option<usize>, Problem) {
+    fn explain_unreachable(&self, from: usize, to: usize) -> (Option<usize>, Problem) {
         let name = |host: usize| self.plan.hosts[host].name.clone();
         let before = self.reached(to);
         // Along the shortest way through anyone, the first that will not forward.
@@ -230,10 +230,14 @@ impl<'a> Graph<'a> {
             let hosts = self.plan.hosts.iter().zip(&reached);
             let names: Vec<&str> =
                 hosts.filter_map(|(host, next)| next.map(|_| host.name.as_str())).collect();
-            listed(names.into_iter(), LISTED)
+            listed(names.into_iter(), MAX_LISTED)
         };
-        let problem =
-            Problem::Apart { from: name(from), to: name(to), here: side(from), there: side(to) };
+        let problem = Problem::Disconnected {
+            from: name(from),
+            to: name(to),
+            here: side(from),
+            there: side(to),
+        };
         (self.plan.hosts[to].line, problem)
     }
 

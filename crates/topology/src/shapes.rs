@@ -140,14 +140,14 @@ impl Part {
 
 /// Hosts and links of a shape.
 #[derive(Debug, Default)]
-pub(crate) struct Drawing {
+pub(crate) struct Layout {
     pub(crate) hosts: Vec<(String, Role)>,
-    pub(crate) links: Vec<DrawnLink>,
+    pub(crate) links: Vec<LayoutLink>,
 }
 
 /// A link of a shape.
 #[derive(Debug)]
-pub(crate) struct DrawnLink {
+pub(crate) struct LayoutLink {
     pub(crate) name: String,
     pub(crate) ends: [usize; 2],
     /// The text of its path.
@@ -156,7 +156,7 @@ pub(crate) struct DrawnLink {
     pub(crate) part: Part,
 }
 
-impl Drawing {
+impl Layout {
     fn host(&mut self, name: String, role: Role) -> usize {
         self.hosts.push((name, role));
         self.hosts.len() - 1
@@ -166,7 +166,7 @@ impl Drawing {
     fn join(&mut self, name: Option<&str>, ends: [usize; 2], path: String, part: Part) {
         let name = name
             .map_or_else(|| ends.map(|end| self.hosts[end].0.as_str()).join("-"), str::to_owned);
-        self.links.push(DrawnLink { name, ends, path, part });
+        self.links.push(LayoutLink { name, ends, path, part });
     }
 }
 
@@ -191,10 +191,10 @@ impl Shape {
 
     /// Its hosts and links. `parse` reads a path: a dumbbell must know how much
     /// of a round trip its bottleneck takes.
-    pub(crate) fn draw(
+    pub(crate) fn layout(
         &self,
         parse: &mut dyn FnMut(&str) -> Result<PathSpec, PathError>,
-    ) -> Result<Drawing, Wrong> {
+    ) -> Result<Layout, Wrong> {
         self.check_parts()?;
         match self.kind {
             ShapeKind::Pair => self.pair(),
@@ -253,48 +253,48 @@ impl Shape {
         }
     }
 
-    fn pair(&self) -> Result<Drawing, Wrong> {
+    fn pair(&self) -> Result<Layout, Wrong> {
         let path = self.the_path()?;
-        let mut drawing = Drawing::default();
-        let ends = ["client", "server"].map(|name| drawing.host(name.to_owned(), Role::Host));
-        drawing.join(Some("path"), ends, path.to_owned(), Part::Path);
-        Ok(drawing)
+        let mut layout = Layout::default();
+        let ends = ["client", "server"].map(|name| layout.host(name.to_owned(), Role::Host));
+        layout.join(Some("path"), ends, path.to_owned(), Part::Path);
+        Ok(layout)
     }
 
-    fn chain(&self) -> Result<Drawing, Wrong> {
+    fn chain(&self) -> Result<Layout, Wrong> {
         let path = self.the_path()?;
         let routers = self.count(Part::Routers, self.routers, (1, 1, 2), "3")?;
-        let mut drawing = Drawing::default();
+        let mut layout = Layout::default();
         let [client, server] =
-            ["client", "server"].map(|name| drawing.host(name.to_owned(), Role::Host));
+            ["client", "server"].map(|name| layout.host(name.to_owned(), Role::Host));
         let mut last = client;
         for number in 1..=routers {
-            let router = drawing.host(format!("r{number}"), Role::Router);
-            drawing.join(None, [last, router], path.to_owned(), Part::Path);
+            let router = layout.host(format!("r{number}"), Role::Router);
+            layout.join(None, [last, router], path.to_owned(), Part::Path);
             last = router;
         }
-        drawing.join(None, [last, server], path.to_owned(), Part::Path);
-        Ok(drawing)
+        layout.join(None, [last, server], path.to_owned(), Part::Path);
+        Ok(layout)
     }
 
-    fn star(&self) -> Result<Drawing, Wrong> {
+    fn star(&self) -> Result<Layout, Wrong> {
         let path = self.the_path()?;
         let hosts = self.count(Part::Hosts, self.hosts, (2, 1, 1), "8")?;
-        let mut drawing = Drawing::default();
+        let mut layout = Layout::default();
         for number in 1..=hosts {
-            drawing.host(format!("host{number}"), Role::Host);
+            layout.host(format!("host{number}"), Role::Host);
         }
-        let hub = drawing.host("hub".to_owned(), Role::Router);
+        let hub = layout.host("hub".to_owned(), Role::Router);
         for host in 0..hosts {
-            drawing.join(None, [host, hub], path.to_owned(), Part::Path);
+            layout.join(None, [host, hub], path.to_owned(), Part::Path);
         }
-        Ok(drawing)
+        Ok(layout)
     }
 
     fn dumbbell(
         &self,
         parse: &mut dyn FnMut(&str) -> Result<PathSpec, PathError>,
-    ) -> Result<Drawing, Wrong> {
+    ) -> Result<Layout, Wrong> {
         let bottleneck = self.bottleneck.as_deref();
         let bottleneck =
             bottleneck.ok_or_else(|| self.needs(Part::Bottleneck, "\"rate=100mbit\""))?;
@@ -305,7 +305,7 @@ impl Shape {
         }
         let access = self.access.as_deref().unwrap_or(ACCESS);
         if self.access.is_some() && says(access, DELAYS) {
-            let reason = "leave out rtt, rtts says what each pair's is".to_owned();
+            let reason = "omit rtt; rtts gives that of each pair".to_owned();
             let link = "access".to_owned();
             return Err((Part::Access, Problem::Path { link, reason }));
         }
@@ -323,14 +323,14 @@ impl Shape {
             (Part::Bottleneck, Problem::Path { link, reason })
         })?;
 
-        let mut drawing = Drawing::default();
+        let mut layout = Layout::default();
         let mut hosts = |side: &str| -> Vec<usize> {
-            (1..=pairs).map(|number| drawing.host(format!("{side}{number}"), Role::Host)).collect()
+            (1..=pairs).map(|number| layout.host(format!("{side}{number}"), Role::Host)).collect()
         };
         let (clients, servers) = (hosts("client"), hosts("server"));
         let [left, right] =
-            ["left", "right"].map(|name| drawing.host(name.to_owned(), Role::Router));
-        drawing.join(Some("bottleneck"), [left, right], bottleneck, Part::Bottleneck);
+            ["left", "right"].map(|name| layout.host(name.to_owned(), Role::Router));
+        layout.join(Some("bottleneck"), [left, right], bottleneck, Part::Bottleneck);
         for pair in 0..pairs {
             let asked = self.rtts.get(pair).or(self.rtts.first()).copied();
             let whole = asked.unwrap_or(shared.rtt());
@@ -339,10 +339,10 @@ impl Shape {
                 return Err((Part::Rtts, Problem::ShortRoundTrip { pair: pair + 1, rtt, least }));
             };
             let rest = Rtt::from_nanos(rest);
-            drawing.join(None, [clients[pair], left], with_rtt(&access, rest), Part::Access);
-            drawing.join(None, [right, servers[pair]], with_rtt(&access, Rtt::ZERO), Part::Access);
+            layout.join(None, [clients[pair], left], with_rtt(&access, rest), Part::Access);
+            layout.join(None, [right, servers[pair]], with_rtt(&access, Rtt::ZERO), Part::Access);
         }
-        Ok(drawing)
+        Ok(layout)
     }
 }
 

@@ -125,7 +125,7 @@ wait = "listening"
     let plan = parse(&format!("{text}{TWO}")).unwrap();
     assert_eq!(plan.duration, Some(Duration::from_secs(120)));
     let waits: Vec<Wait> = plan.programs.iter().map(|program| program.wait).collect();
-    assert_eq!(waits, [Wait::AMoment, Wait::No, Wait::No, Wait::UntilListening]);
+    assert_eq!(waits, [Wait::Briefly, Wait::No, Wait::No, Wait::UntilListening]);
     let late = &plan.programs[2];
     assert_eq!((late.host, late.start, late.stop), (0, Duration::from_millis(1500), plan.duration));
     assert_eq!(late.line, Some(14));
@@ -204,7 +204,7 @@ fn links_take_all_that_a_path_can_be() {
     let changed = &plan.changes[0].path;
     assert_eq!(changed.rate(), plan.links[0].path.rate());
     assert_eq!(changed.down_rate(), Some(BitRate::from_bps(1_000_000)));
-    assert_eq!(changed.ways()[0].mean_loss(), plan.links[0].path.ways()[0].mean_loss());
+    assert_eq!(changed.directions()[0].mean_loss(), plan.links[0].path.directions()[0].mean_loss());
 }
 
 #[test]
@@ -244,13 +244,14 @@ fn the_examples_are_plans() {
     assert_eq!((lot.hosts.len(), lot.links.len(), lot.changes.len()), (12, 11, 1));
     let table = routes::table(&lot).unwrap();
     let ends = ["alice", "bob"].map(|name| lot.host(name).unwrap());
-    assert_eq!(table.way(&lot, ends[0], ends[1]).len(), 5);
+    assert_eq!(table.links_between(&lot, ends[0], ends[1]).len(), 5);
 
-    let ways = example("two-ways.toml");
-    let table = routes::table(&ways).unwrap();
-    let [alice, bob] = ["alice", "bob"].map(|name| ways.host(name).unwrap());
-    let passes =
-        |from, to, name: &str| table.way(&ways, from, to).contains(&ways.link(name).unwrap());
+    let directions = example("two-ways.toml");
+    let table = routes::table(&directions).unwrap();
+    let [alice, bob] = ["alice", "bob"].map(|name| directions.host(name).unwrap());
+    let passes = |from, to, name: &str| {
+        table.links_between(&directions, from, to).contains(&directions.link(name).unwrap())
+    };
     assert!(passes(alice, bob, "space-east"));
     assert!(passes(bob, alice, "land-east"));
 }

@@ -44,41 +44,41 @@ fn the_plan_that_all_others_are_changes_of_is_right() {
 #[test]
 fn what_is_changed_is_what_is_named() {
     for (from, to, line, part) in [
-        ("\"10s\"", "\"0s\"", 1, "the lab ends before it begins"),
+        ("\"10s\"", "\"0s\"", 1, "the duration is zero"),
         ("\"10s\"", "10", 1, "duration: '10' is not a time; write it as"),
         ("\"10s\"", "\"soon\"", 1, "'soon' is not a time"),
         ("duration", "length", 1, "unknown field 'length', expected one of 'name', 'duration'"),
-        ("[host.bob]", "[host.Bob]", 3, "host name 'Bob' does not begin with a small letter"),
-        ("[host.bob]", "[host.b_b]", 3, "has other characters"),
-        ("[host.bob]", "[host.localhost]", 3, "is every host's own"),
+        ("[host.bob]", "[host.Bob]", 3, "host name 'Bob' does not begin with a lower-case letter"),
+        ("[host.bob]", "[host.b_b]", 3, "has characters other than"),
+        ("[host.bob]", "[host.localhost]", 3, "is reserved for the loopback"),
         ("[host.bob]", "[host.alice]", 3, "duplicate"),
         ("[host.bob]", "[[host.bob]]", 3, "heading in single brackets, such as [host.alice]"),
         ("[host.bob]", "[host]\nbob = 1", 4, "heading in single brackets"),
         ("[router.r1]", "[router.alice]", 4, "two hosts are named 'alice'"),
         ("[host.bob]", "[host.bob]\naddres = \"10.0.0.1\"", 4, "unknown field 'addres'"),
-        ("[host.bob]", "[host.bob]\naddress = \"10.0.0\"", 4, "'10.0.0' is not the IPv4"),
-        ("[host.bob]", "[host.bob]\naddress = \"127.0.0.1\"", 4, "is not the IPv4"),
-        ("[host.bob]", "[host.bob]\naddress6 = \"10.0.0.1\"", 4, "is not the IPv6"),
-        ("[host.bob]", "[host.bob]\ncongestion = \"c u\"", 4, "cannot be a congestion"),
+        ("[host.bob]", "[host.bob]\naddress = \"10.0.0\"", 4, "'10.0.0' is not a valid IPv4"),
+        ("[host.bob]", "[host.bob]\naddress = \"127.0.0.1\"", 4, "is not a valid IPv4"),
+        ("[host.bob]", "[host.bob]\naddress6 = \"10.0.0.1\"", 4, "is not a valid IPv6"),
+        ("[host.bob]", "[host.bob]\ncongestion = \"c u\"", 4, "is not a congestion"),
         ("[host.bob]", "[host.bob]\ntuned = 3", 4, "invalid type: integer"),
         ("wan", "w.n", 6, "link name 'w.n'"),
         ("wan", "r1-bob", 10, "two links are named 'r1-bob'"),
+        ("\"bob\"]", "\"bbo\"]", 10, "link 'r1-bbo': no host 'bbo'; the hosts are alice, bob, r1"),
+        ("\"bob\"]", "\"r1\"]", 10, "connects r1 to itself"),
+        ("\"bob\"]", "\"bob\", \"alice\"]", 10, "a link between 3 hosts"),
         (
             "\"bob\"]",
-            "\"bbo\"]",
-            10,
-            "link 'r1-bbo': there is no host 'bbo'; the hosts are alice, bob, r1",
+            "\"alice\"]",
+            3,
+            "no route from alice to bob: no link connects alice, r1 to bob",
         ),
-        ("\"bob\"]", "\"r1\"]", 10, "joins r1 to itself"),
-        ("\"bob\"]", "\"bob\", \"alice\"]", 10, "a link between 3 hosts"),
-        ("\"bob\"]", "\"alice\"]", 3, "no route from alice to bob: no link joins alice, r1 to bob"),
         ("rate=1gbit", "rate=0", 11, "link 'r1-bob'"),
         ("rate=1gbit,rtt=2ms", "rate=1gbit", 11, "link 'r1-bob': rtt is missing"),
         ("rate=1gbit,rtt=2ms", "rate=trace:x,rtt=2ms", 11, "link 'r1-bob'"),
         ("path = \"rate=1gbit,rtt=2ms\"", "", 9, "missing field 'path'"),
         ("router", "host", 4, "r1 is between them and does not forward; write [router.r1]"),
-        ("net.ipv4", "vm", 13, "'vm.tcp_sack' is no network setting"),
-        ("net.ipv4.tcp_sack", "net.../../x", 13, "cannot be the name of a setting"),
+        ("net.ipv4", "vm", 13, "'vm.tcp_sack' is not a network setting"),
+        ("net.ipv4.tcp_sack", "net.../../x", 13, "is not the name of a sysctl"),
         ("= 1", "= \"1\\n2\"", 13, "more than one line"),
         ("= 1", "= [1]", 13, "expected a string or a number"),
         ("[sysctl]", "[sysctl", 12, "unclosed table"),
@@ -95,13 +95,13 @@ fn what_is_changed_is_what_is_named() {
 fn what_is_added_is_what_is_named() {
     // The first line of what is added is 14.
     for (added, line, part) in [
-        ("[[route]]\non = \"r2\"\nto = \"bob\"\nvia = \"r1\"", 15, "there is no host 'r2'"),
-        ("[[route]]\non = \"r1\"\nto = \"eve\"\nvia = \"bob\"", 16, "there is no host 'eve'"),
+        ("[[route]]\non = \"r2\"\nto = \"bob\"\nvia = \"r1\"", 15, "no host 'r2'"),
+        ("[[route]]\non = \"r1\"\nto = \"eve\"\nvia = \"bob\"", 16, "no host 'eve'"),
         ("[[route]]\non = \"r1\"\nto = \"r1\"\nvia = \"bob\"", 16, "to itself"),
         (
             "[[route]]\non = \"alice\"\nto = \"bob\"\nvia = \"bob\"",
             17,
-            "bob is no neighbour of alice and no link there; its neighbours are r1",
+            "bob is neither a neighbour nor a link of alice; its neighbours are r1",
         ),
         (
             "[[route]]\non = \"r1\"\nto = \"bob\"\nvia = \"alice\"",
@@ -115,7 +115,7 @@ fn what_is_added_is_what_is_named() {
         ),
         ("[run]\non = \"bob\"", 14, "heading in double brackets, such as [[link]]"),
         ("[[shape]]\nkind = \"pair\"", 14, "heading in single brackets"),
-        ("[[run]]\non = \"eve\"\ncommand = \"true\"", 15, "'true': there is no host 'eve'"),
+        ("[[run]]\non = \"eve\"\ncommand = \"true\"", 15, "'true': no host 'eve'"),
         ("[[run]]\non = \"bob\"\ncommand = \" \"", 16, "without a command"),
         ("[[run]]\non = \"bob\"", 14, "missing field 'command'"),
         (
@@ -123,38 +123,54 @@ fn what_is_added_is_what_is_named() {
             18,
             "'true' stops before it starts",
         ),
-        ("[[run]]\non = \"bob\"\ncommand = \"true\"\nstart = \"10s\"", 17, "duration is over"),
-        ("[[run]]\non = \"bob\"\ncommand = \"true\"\nstop = \"11s\"", 17, "duration is over"),
-        ("[[run]]\non = \"bob\"\ncommand = \"true\"\nwait = \"long\"", 17, "'long' is nothing"),
+        (
+            "[[run]]\non = \"bob\"\ncommand = \"true\"\nstart = \"10s\"",
+            17,
+            "after the end of the lab",
+        ),
+        (
+            "[[run]]\non = \"bob\"\ncommand = \"true\"\nstop = \"11s\"",
+            17,
+            "after the end of the lab",
+        ),
+        (
+            "[[run]]\non = \"bob\"\ncommand = \"true\"\nwait = \"long\"",
+            17,
+            "'long' is not a value of wait",
+        ),
         (
             "[[run]]\non = \"bob\"\ncommand = \"true\"\nwait = \"listening\"\nstart = \"1s\"",
             17,
-            "starts later than the lab",
+            "has both wait and start",
         ),
         (
             "[[change]]\nat = \"5s\"\nlink = \"lan\"\nset = \"loss=1%\"",
             16,
-            "there is no link 'lan'; the links are wan, r1-bob",
+            "no link 'lan'; the links are wan, r1-bob",
         ),
         (
             "[[change]]\nat = \"5s\"\nlink = \"wan\"\nset = \"rate=0\"",
             17,
             "the change of link 'wan'",
         ),
-        ("[[change]]\nat = \"5s\"\nlink = \"wan\"\nset = \"\"", 17, "sets nothing"),
+        ("[[change]]\nat = \"5s\"\nlink = \"wan\"\nset = \"\"", 17, "set is empty"),
         (
             "[[change]]\nat = \"5s\"\nlink = \"wan\"\nset = \"@2s.loss=1%\"",
             17,
-            "its time is what at says",
+            "the time is given by at",
         ),
         (
             "[[change]]\nat = \"5s\"\nlink = \"wan\"\nset = \"mtu=9000\"",
             17,
-            "up.mtu and down.mtu can change",
+            "up.mtu and down.mtu can",
         ),
         ("[[change]]\nat = \"5s\"\nlink = \"wan\"\nset = \"geo\"", 17, "not KEY=VALUE"),
-        ("[[change]]\nat = \"10s\"\nlink = \"wan\"\nset = \"loss=1%\"", 15, "duration is over"),
-        ("[shape]\nkind = \"ring\"", 15, "there is no shape 'ring'"),
+        (
+            "[[change]]\nat = \"10s\"\nlink = \"wan\"\nset = \"loss=1%\"",
+            15,
+            "after the end of the lab",
+        ),
+        ("[shape]\nkind = \"ring\"", 15, "no shape 'ring'"),
         ("[shape]\nkind = \"star\"\nhosts = 3", 15, "a star needs 'path'"),
         ("[shape]\nkind = \"star\"\nhosts = 300\npath = \"rate=1gbit,rtt=1ms\"", 16, "2 to 249"),
         ("[shape]\nkind = \"star\"\nhosts = -1", 16, "invalid value"),
@@ -190,7 +206,7 @@ fn two_hosts_with_one_address() {
     assert_eq!(line, Some(5));
     assert_eq!(
         words,
-        "lab.toml line 5: hosts alice and bob have the same address 10.0.0.2; give each its own, or none"
+        "lab.toml line 5: hosts alice and bob have the same address 10.0.0.2; give each another, or none"
     );
 }
 

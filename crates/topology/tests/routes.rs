@@ -98,7 +98,7 @@ proptest! {
         let least = least(&plan);
         for (from, least) in least.iter().enumerate() {
             for to in (0..plan.hosts.len()).filter(|to| *to != from) {
-                let way = table.way(&plan, from, to);
+                let way = table.links_between(&plan, from, to);
                 let (mut at, mut rtt) = (from, 0);
                 for link in &way {
                     prop_assert!(at == from || plan.hosts[at].role == Role::Router);
@@ -109,7 +109,7 @@ proptest! {
                 }
                 prop_assert_eq!(at, to);
                 prop_assert_eq!(Some((rtt, way.len())), least[to]);
-                let mut back = table.way(&plan, to, from);
+                let mut back = table.links_between(&plan, to, from);
                 back.reverse();
                 prop_assert_eq!(way, back);
             }
@@ -147,7 +147,7 @@ link = [
 
 fn names(plan: &Plan, from: &str, to: &str) -> Vec<String> {
     let [from, to] = [from, to].map(|name| plan.host(name).unwrap());
-    let way = routes::table(plan).unwrap().way(plan, from, to);
+    let way = routes::table(plan).unwrap().links_between(plan, from, to);
     way.into_iter().map(|link| plan.links[link].name.clone()).collect()
 }
 
@@ -179,6 +179,6 @@ fn routes_in_a_circle_are_refused() {
     let error = parse(&text).unwrap_err().to_string();
     assert_eq!(
         error,
-        "graph.toml line 17: the routes to bob lead in a circle: land, west, land; change the one on land"
+        "graph.toml line 17: the routes to bob form a loop: land, west, land; change the one on land"
     );
 }

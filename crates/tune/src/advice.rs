@@ -1,18 +1,17 @@
-//! What a host needs for a goal, as a plan: from its settings as they are.
+//! A plan for a host's goal, from its present settings.
 
-use crate::plan::{self, Target};
+use crate::apply::shown;
 use crate::profile::Profile;
-use crate::{MAX_BUFFER, PlanError, SEND_SHARE, Settings, allowed_rate};
-use crate::{apply::shown, plan::Buffers};
-use model::INITIAL_WINDOW_SHARE;
-use record::{LeftOut, MemoryCost, PlannedSetting, TUNE_PLAN_SCHEMA, TunePlan};
+use crate::{Buffers, Settings, allowed_rate};
+use model::{BufferTarget, BufferTooLarge, INITIAL_WINDOW_SHARE, MAX_BUFFER, SEND_SHARE};
+use record::{MemoryCost, PlannedSetting, SkippedSetting, TUNE_PLAN_SCHEMA, TunePlan};
 use std::io;
-use units::{BitRate, ByteCount, Rtt};
+use units::{BitRate, ByteCount, Rtt, percent};
 
-/// What a host shall be able to do.
+/// The goal of a plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Goal {
-    /// Carry a rate over a round trip, over so many connections.
+    /// Sustain a rate at an RTT, over a number of connections.
     Target {
         /// The rate of all connections together.
         rate: BitRate,
@@ -21,21 +20,21 @@ pub enum Goal {
         /// Connections that share it; 0 counts as 1.
         streams: u32,
     },
-    /// Be of a kind.
+    /// The settings of a profile.
     Profile(Profile),
 }
 
 impl Goal {
-    fn target(&self) -> Target {
+    fn target(&self) -> BufferTarget {
         let (rate, rtt, streams) = match *self {
             Goal::Target { rate, rtt, streams } => (rate, rtt, streams.max(1)),
             Goal::Profile(profile) => (profile.rate(), profile.rtt(), profile.streams()),
         };
-        Target { rate, rtt, queue: ByteCount::from_bytes(0), streams }
+        BufferTarget { rate, rtt, queue: ByteCount::from_bytes(0), streams }
     }
 
-    fn words(&self) -> String {
-        let Target { rate, rtt, streams, .. } = self.target();
+    fn text(&self) -> String {
+        let BufferTarget { rate, rtt, streams, .. } = self.target();
         match self {
             Goal::Target { .. } if streams > 1 => format!("{rate} over {rtt}, {streams} streams"),
             Goal::Target { .. } => format!("{rate} over {rtt}"),
@@ -44,24 +43,25 @@ impl Goal {
     }
 }
 
-/// Plans for a host as it is: nothing is lowered, what suffices is left alone.
-/// `congestion` is a congestion control to change to; `memory` the machine's.
+/// Plans for a host: never lowers a value, and keeps those that suffice.
+/// `congestion` is the congestion control to set, `memory` the machine's
+/// memory.
 ///
 /// Only reads.
 ///
 /// # Errors
-/// Where the goal is beyond what one connection's buffer can hold.
+/// Where one connection's buffer would be too large.
 pub fn advise(
     settings: &dyn Settings,
     goal: &Goal,
     congestion: Option<&str>,
     memory: Option<ByteCount>,
-) -> Result<TunePlan, PlanError> {
+) -> Result<TunePlan, BufferTooLarge> {
     let target = goal.target();
     let mut draft = Draft { settings, changes: Vec::new(), left_out: Vec::new() };
     let [receive, send] = buffers(&mut draft, goal, &target)?;
     switches(&mut draft);
-    manners(&mut draft, goal);
+    connection_start(&mut draft, goal);
     if let Some(name) = congestion {
         congestion_control(&mut draft, name);
     }
@@ -74,7 +74,7 @@ pub fn advise(
     Ok(TunePlan {
         schema: TUNE_PLAN_SCHEMA.to_owned(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
-        goal: goal.words(),
+        goal: goal.text(),
         settings: draft.changes,
         left_out: draft.left_out,
         carries_now_bps: carries(now),
@@ -84,33 +84,33 @@ pub fn advise(
     })
 }
 
-/// A plan being made.
+/// A plan under construction.
 struct Draft<'a> {
     settings: &'a dyn Settings,
     changes: Vec<PlannedSetting>,
-    left_out: Vec<LeftOut>,
+    left_out: Vec<SkippedSetting>,
 }
 
 impl Draft<'_> {
-    /// The value of a setting; one that cannot be had is left out, with a line.
+    /// The value of a setting; an unavailable one is skipped, with the reason.
     fn now(&mut self, key: &str) -> Option<String> {
         match self.settings.read(key) {
             Ok(value) => Some(value),
             Err(error) => {
                 let why = match error.kind() {
                     io::ErrorKind::NotFound => {
-                        "this kernel or network namespace does not have it".to_owned()
+                        "not present in this kernel or network namespace".to_owned()
                     }
-                    _ => format!("it cannot be read: {error}"),
+                    _ => format!("cannot read it: {error}"),
                 };
-                self.leave_out(key, why);
+                self.skip(key, why);
                 None
             }
         }
     }
 
-    fn leave_out(&mut self, key: &str, why: String) {
-        self.left_out.push(LeftOut { key: key.to_owned(), why });
+    fn skip(&mut self, key: &str, why: String) {
+        self.left_out.push(SkippedSetting { key: key.to_owned(), why });
     }
 
     fn change(&mut self, key: &str, now: String, planned: String, why: String, risk: &str) {
@@ -123,18 +123,18 @@ impl Draft<'_> {
         let Some(now) = self.now(key) else { return };
         let numbers: Option<Vec<u64>> = now.split(' ').map(|n| n.parse().ok()).collect();
         let Some(mut numbers) = numbers else {
-            return self.leave_out(key, format!("it reads '{}', no number", shown(&now)));
+            return self.skip(key, format!("unexpected value '{}'", shown(&now)));
         };
         if numbers.pop().is_none_or(|last| last >= most.bytes()) {
             return;
         }
-        // The least and the initial value stay; neither may be over the most.
+        // Keep the minimum and initial values, unless above the maximum.
         let kept = numbers.iter().map(|n| format!("{} ", n.min(&most.bytes())));
         let planned = format!("{}{}", kept.collect::<String>(), most.bytes());
         self.change(key, now, planned, why, risk);
     }
 
-    /// Sets a word or a number where it is another now.
+    /// Sets a value that differs now, unless `fine` accepts it.
     fn set(&mut self, key: &str, to: &str, fine: impl Fn(&str) -> bool, why: &str, risk: &str) {
         let Some(now) = self.now(key) else { return };
         if now != to && !fine(&now) {
@@ -143,13 +143,13 @@ impl Draft<'_> {
     }
 }
 
-/// The largest buffers; gives those of TCP, receive and send.
+/// Raises the maximum buffers; returns those of TCP, receive and send.
 fn buffers(
     draft: &mut Draft<'_>,
     goal: &Goal,
-    target: &Target,
-) -> Result<[ByteCount; 2], PlanError> {
-    const RISK: &str = "a peer that stalls can make a connection hold that much memory";
+    target: &BufferTarget,
+) -> Result<[ByteCount; 2], BufferTooLarge> {
+    const RISK: &str = "a stalled peer can make a connection hold that much memory";
     let table = match goal {
         Goal::Profile(profile) => profile.table(),
         Goal::Target { .. } => None,
@@ -164,11 +164,11 @@ fn buffers(
             (table.tcp, table.tcp, table.core, whys)
         }
         None => {
-            let receive = plan::buffer(target, INITIAL_WINDOW_SHARE)?;
-            let send = plan::buffer(target, SEND_SHARE)?;
+            let receive = target.buffer(INITIAL_WINDOW_SHARE)?;
+            let send = target.buffer(SEND_SHARE)?;
             let whys = [
-                plan::why(target, INITIAL_WINDOW_SHARE, receive, "becomes window"),
-                plan::why(target, SEND_SHARE, send, "holds payload in flight"),
+                target.explain(INITIAL_WINDOW_SHARE, receive, "becomes window"),
+                target.explain(SEND_SHARE, send, "holds payload in flight"),
             ];
             (receive, send, receive.max(send), whys)
         }
@@ -181,66 +181,63 @@ fn buffers(
         ("net.core.wmem_max", "SO_SNDBUF", "tcp_wmem"),
     ] {
         let why = format!(
-            "programs that set {option} themselves (iperf3 -w) get no more than this, whatever \
-             {tcp} allows: {core}"
+            "the limit for programs that set {option} (iperf3 -w), whatever {tcp} allows: {core}"
         );
-        draft.raise(key, core, why, "any program may ask for that much, for UDP too");
+        draft.raise(key, core, why, "any program can request that much, for UDP too");
     }
     if let Goal::Profile(profile) = goal
         && let Some(optmem) = profile.optmem()
     {
         let why = format!(
-            "sending without copying (MSG_ZEROCOPY) keeps notes there, and at {} it runs out of \
-             the default: {optmem} (ESnet, 100G)",
+            "zero-copy sending (MSG_ZEROCOPY) keeps its notifications there, and the default is \
+             too small at {}: {optmem} (ESnet, 100G)",
             target.rate
         );
-        draft.raise("net.core.optmem_max", optmem, why, "memory of each socket that uses it");
+        draft.raise("net.core.optmem_max", optmem, why, "memory per socket that uses it");
     }
     Ok([receive, send])
 }
 
-fn from_table(target: &Target, buffer: ByteCount, share: f64, what: &str) -> String {
-    let &Target { rate, rtt, streams, .. } = target;
-    let window = ByteCount::from_f64(buffer.as_f64() * share).min(model::MAX_WINDOW);
+fn from_table(target: &BufferTarget, buffer: ByteCount, share: f64, what: &str) -> String {
+    let &BufferTarget { rate, rtt, streams, .. } = target;
+    let window = model::share_of_buffer(buffer, share).min(model::MAX_WINDOW);
     let mut text = format!("{rate} x {rtt} = {} in flight", model::bdp(rate, rtt));
     if streams > 1 {
-        let each = model::per_stream(model::window_for(rate, rtt), streams);
+        let each = target.stream_window();
         text += &format!(", {each} for each of {streams} connections");
     }
-    text += &format!(
-        "; ESnet's value is {buffer}, of which about {:.0} % {what}: {window}",
-        share * 100.0
-    );
+    let share = percent(share);
+    text += &format!("; ESnet's value is {buffer}, of which about {share} {what}: {window}");
     if let Some(carries) = model::window_rate(window, rtt) {
         text += &format!(", {carries} for one connection");
     }
     text
 }
 
-/// What long paths cannot do without, and every kernel has on by default.
+/// Required for long paths; on by default in every kernel.
 fn switches(draft: &mut Draft<'_>) {
     let on = |now: &str| now != "0";
     draft.set(
         "net.ipv4.tcp_window_scaling",
         "1",
         on,
-        "without it no window is over 64 KiB (RFC 7323)",
-        "none but with broken middleboxes",
+        "without it windows stay below 64 KiB (RFC 7323)",
+        "none, except with broken middleboxes",
     );
     draft.set(
         "net.ipv4.tcp_timestamps",
         "1",
         on,
-        "they guard against sequence numbers that wrap, 4 GiB or 3.4 s at 10 Gbit/s, and time \
-         each round trip (RFC 7323)",
-        "12 bytes of each packet",
+        "protects against wrapped sequence numbers (4 GiB, 3.4 s at 10 Gbit/s) and measures the \
+         RTT (RFC 7323)",
+        "12 bytes per packet",
     );
     draft.set(
         "net.ipv4.tcp_sack",
         "1",
         on,
-        "without it one loss is repaired in each round trip (RFC 2018)",
-        "none known since the kernels of 2019",
+        "without it only one loss is repaired per RTT (RFC 2018)",
+        "none known since 2019's kernel fixes",
     );
     draft.set(
         "net.ipv4.tcp_moderate_rcvbuf",
@@ -251,38 +248,37 @@ fn switches(draft: &mut Draft<'_>) {
     );
 }
 
-/// How connections begin and send.
-fn manners(draft: &mut Draft<'_>, goal: &Goal) {
+/// How connections start and send.
+fn connection_start(draft: &mut Draft<'_>, goal: &Goal) {
     draft.set(
         "net.ipv4.tcp_no_metrics_save",
         "1",
         |_| false,
-        "a connection that met loss leaves its ssthresh to the next ones to that host, which \
-         then leave slow start too early (tcp(7))",
-        "round trips are learnt anew by each connection",
+        "otherwise the ssthresh of a connection with losses is reused for the next ones to that \
+         host, which then leave slow start too early (tcp(7))",
+        "each connection measures the RTT anew",
     );
     draft.set(
         "net.ipv4.tcp_mtu_probing",
         "1",
-        // 2 probes always.
+        // 2: always probe.
         |now| now == "2",
-        "where a router drops large packets without a word, a connection with jumbo frames \
-         stalls for ever; with it the size is found out (RFC 4821)",
-        "after bursts of loss packets may shrink for a while",
+        "prevents stalls where a router silently drops large packets (PMTU black hole, RFC 4821)",
+        "packets may be smaller for a while after bursts of loss",
     );
     let paced = match goal {
-        Goal::Profile(Profile::Workstation | Profile::Server) => "of all its connections",
-        _ => "of its few large ones",
+        Goal::Profile(Profile::Workstation | Profile::Server) => "all its connections",
+        _ => "its few large ones",
     };
     draft.set(
         "net.core.default_qdisc",
         "fq",
         |_| false,
         &format!(
-            "a host that paces the packets {paced} does not overrun the queues of slower links \
-             in bursts; devices that are up keep theirs (tc qdisc replace dev DEV root fq)"
+            "paces {paced}, so that bursts do not overflow the queues of slower links; devices \
+             that are up keep their qdisc (tc qdisc replace dev DEV root fq)"
         ),
-        "a device that comes up later has no other queue discipline of its own",
+        "devices that come up later use fq instead of the distribution's default",
     );
 }
 
@@ -293,27 +289,28 @@ fn congestion_control(draft: &mut Draft<'_>, name: &str) {
     let available = list.unwrap_or_default();
     if !available.split(' ').any(|one| one == name) {
         let why = format!(
-            "{} is not among {available}; where the kernel has it as a module: modprobe tcp_{}",
+            "{} is not available (available: {available}); load the module if there is one: \
+             modprobe tcp_{}",
             shown(name),
             shown(name)
         );
-        return draft.leave_out(KEY, why);
+        return draft.skip(KEY, why);
     }
     let why = match name {
         "bbr" => {
-            "asked for: BBR paces by the rate and round trip that it measures and does not halve \
-             at each loss (Cardwell et al. 2016)"
+            "requested: BBR paces by the measured rate and RTT and does not back off at each loss \
+             (Cardwell et al. 2016)"
         }
-        _ => "asked for",
+        _ => "requested",
     };
     let risk = match name {
-        "bbr" => "in shallow queues it takes more than its share from CUBIC's connections",
-        _ => "connections that are open keep theirs",
+        "bbr" => "unfair to CUBIC connections in shallow queues",
+        _ => "open connections keep theirs",
     };
     draft.set(KEY, name, |_| false, why, risk);
 }
 
-/// The buffers as they are.
+/// The present buffers.
 fn present(settings: &dyn Settings) -> Option<Buffers> {
     let triple = |key| -> Option<[u64; 3]> {
         let numbers: Option<Vec<u64>> =
@@ -327,7 +324,7 @@ fn present(settings: &dyn Settings) -> Option<Buffers> {
     })
 }
 
-/// The buffers as they will be.
+/// The planned buffers.
 fn planned(settings: &dyn Settings, receive: ByteCount, send: ByteCount) -> Option<Buffers> {
     let mut buffers = present(settings)?;
     buffers.tcp_rmem[2] = buffers.tcp_rmem[2].max(receive.bytes());
@@ -338,7 +335,7 @@ fn planned(settings: &dyn Settings, receive: ByteCount, send: ByteCount) -> Opti
 
 fn cost(
     settings: &dyn Settings,
-    target: &Target,
+    target: &BufferTarget,
     then: Option<&Buffers>,
     machine: Option<ByteCount>,
 ) -> MemoryCost {
@@ -363,18 +360,18 @@ fn notes(draft: &Draft<'_>, memory: &MemoryCost) -> Vec<String> {
     let mut notes = Vec::new();
     if memory.pressure_bytes.is_some_and(|pressure| memory.together_bytes > pressure) {
         notes.push(
-            "with all these buffers full the kernel would shrink windows (tcp_mem): more memory, \
-             or fewer connections at a time"
+            "with all these buffers full the kernel would shrink windows (tcp_mem): raise \
+             tcp_mem, add memory, or use fewer connections"
                 .to_owned(),
         );
     }
     if memory.machine_bytes.is_some_and(|all| memory.per_connection_bytes.bytes() > all.bytes() / 4)
     {
-        notes.push("one connection may take more than a quarter of this machine's memory".into());
+        notes.push("one connection can take more than a quarter of this machine's memory".into());
     }
     if !draft.changes.is_empty() {
-        notes.push("connections that are open keep the window scale they began with".to_owned());
-        notes.push("both ends count: the other host needs buffers as large".to_owned());
+        notes.push("open connections keep their window scale".to_owned());
+        notes.push("the other host needs buffers of the same size".to_owned());
     }
     notes
 }

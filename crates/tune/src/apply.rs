@@ -1,20 +1,18 @@
-//! Writing settings under `/proc/sys`, all of them or none.
+//! Writes settings under `/proc/sys`, all of them or none.
 //!
 //! `/proc/sys/net` shows the network namespace of the thread that opens it, so
 //! a thread that has entered a lab's namespace changes that lab and nothing else.
 
 use crate::Buffers;
+use crate::settings::{is_key, is_value};
 use record::PlanItem;
 use std::{
     fs, io,
     path::{Path, PathBuf},
 };
 
-/// Where the kernel shows its settings.
+/// Where the kernel exposes its settings.
 pub const PROC_SYS: &str = "/proc/sys";
-
-/// The settings that may be written: the network's, which namespaces keep apart.
-const ROOMS: [&str; 2] = ["net.ipv4.", "net.core."];
 
 /// A setting that was written and read back.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,25 +28,25 @@ pub struct Applied {
 /// Why a setting could not be changed.
 #[derive(Debug, thiserror::Error)]
 pub enum TuneError {
-    /// Not a setting of the network.
-    #[error("'{0}' is not changed: only settings below net.ipv4. and net.core. are")]
+    /// Not a setting that Longhaul changes.
+    #[error("'{0}' is not among the settings that Longhaul changes")]
     Key(String),
     /// Not a value that a setting has.
-    #[error("'{key}' cannot be set to '{value}': give numbers or words on one line")]
+    #[error("'{key}' cannot be set to '{value}': its values have another form")]
     Value {
         /// The setting.
         key: String,
-        /// The value asked for, shortened and without control characters.
+        /// The requested value, shortened and without control characters.
         value: String,
     },
     /// It could not be read.
-    #[error("cannot read {key} at {path}: {source}; is it known to this kernel and namespace?")]
+    #[error("cannot read {key} at {path}: {source}; check that this kernel and namespace have it")]
     Read {
         /// The setting.
         key: String,
         /// The file behind it.
         path: PathBuf,
-        /// What the kernel said.
+        /// The kernel's error.
         source: io::Error,
     },
     /// It could not be written.
@@ -56,23 +54,23 @@ pub enum TuneError {
     Write {
         /// The setting.
         key: String,
-        /// The value asked for.
+        /// The requested value.
         value: String,
-        /// What the kernel said.
+        /// The kernel's error.
         source: io::Error,
     },
-    /// The kernel took it and holds something else.
-    #[error("{key} was set to '{value}' and reads '{now}': the kernel keeps its own bounds")]
+    /// The kernel accepted the value and bounded it.
+    #[error("{key} was set to '{value}' but reads '{now}': the kernel bounded it")]
     Differs {
         /// The setting.
         key: String,
-        /// The value asked for.
+        /// The requested value.
         value: String,
         /// The value read back.
         now: String,
     },
-    /// A change failed, and so did putting back those before it.
-    #[error("{cause}; putting back {} failed too, set by hand: {}", .left.len(), by_hand(.left))]
+    /// A change failed, and so did reverting those before it.
+    #[error("{cause}; restoring {} failed too, set by hand: {}", .left.len(), by_hand(.left))]
     Rollback {
         /// What failed first.
         cause: Box<TuneError>,
@@ -113,11 +111,11 @@ impl Buffers {
 }
 
 /// Writes every item in the network namespace of this thread and reads it
-/// back. The items' hosts are not looked at: give those of one host.
+/// back. The items' hosts are ignored: pass those of one host.
 ///
 /// # Errors
 /// At the first item that is refused, cannot be written or reads differently;
-/// those before it are put back.
+/// those before it are reverted.
 pub fn apply(items: &[PlanItem]) -> Result<Vec<Applied>, TuneError> {
     apply_under(Path::new(PROC_SYS), items)
 }
@@ -143,10 +141,10 @@ pub fn apply_under(root: &Path, items: &[PlanItem]) -> Result<Vec<Applied>, Tune
     Ok(done)
 }
 
-/// Puts back what [`apply`] changed, last first.
+/// Restores what [`apply`] changed, last first.
 ///
 /// # Errors
-/// The settings that could not be put back; the others have been.
+/// The settings that could not be restored; the others were.
 pub fn restore(applied: &[Applied]) -> Result<(), Vec<Applied>> {
     restore_under(Path::new(PROC_SYS), applied)
 }
@@ -158,7 +156,7 @@ pub fn restore(applied: &[Applied]) -> Result<(), Vec<Applied>> {
 pub fn restore_under(root: &Path, applied: &[Applied]) -> Result<(), Vec<Applied>> {
     let holds = |entry: &Applied| read(root, &entry.key).is_ok_and(|now| same(&now, &entry.before));
     let back = |entry: &Applied| {
-        if !is_key(&entry.key) || !is_value(&entry.before) {
+        if !is_value(&entry.key, &entry.before) {
             return false;
         }
         holds(entry) || fs::write(file(root, &entry.key), &entry.before).is_ok() && holds(entry)
@@ -190,22 +188,10 @@ fn check(item: &PlanItem) -> Result<(), TuneError> {
     if !is_key(&item.key) {
         return Err(TuneError::Key(shown(&item.key)));
     }
-    if !is_value(&item.to) {
+    if !is_value(&item.key, &item.to) {
         return Err(TuneError::Value { key: item.key.clone(), value: shown(&item.to) });
     }
     Ok(())
-}
-
-/// Names of the network's settings, and nothing that leads out of their directory.
-pub(crate) fn is_key(key: &str) -> bool {
-    let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
-    ROOMS.iter().any(|room| key.starts_with(room))
-        && key.split('.').all(|part| !part.is_empty() && part.chars().all(plain))
-}
-
-pub(crate) fn is_value(value: &str) -> bool {
-    let plain = |c: char| c.is_ascii_graphic() || c == ' ' || c == '\t';
-    !value.trim().is_empty() && value.len() <= 256 && value.chars().all(plain)
 }
 
 pub(crate) fn shown(text: &str) -> String {
@@ -223,7 +209,7 @@ fn read(root: &Path, key: &str) -> Result<String, TuneError> {
         .map_err(|source| TuneError::Read { key: key.to_owned(), path, source })
 }
 
-/// The kernel parts numbers with tabs.
+/// The kernel separates numbers with tabs.
 pub(crate) fn same(a: &str, b: &str) -> bool {
     a.split_whitespace().eq(b.split_whitespace())
 }
@@ -266,16 +252,16 @@ mod tests {
     }
 
     #[test]
-    fn a_failure_puts_back_what_went_before() {
+    fn a_failure_reverts_earlier_changes() {
         let root = tree();
-        let items = [item(RMEM, "1 2 3"), item("net.ipv4.no_such_setting", "1")];
+        let items = [item(RMEM, "1 2 3"), item("net.core.rmem_max", "1")];
         let error = apply_under(root.path(), &items).unwrap_err();
         assert!(matches!(error, TuneError::Read { .. }), "{error}");
         assert_eq!(read(root.path(), RMEM).unwrap(), "4096 131072 6291456");
     }
 
     #[test]
-    fn a_rollback_that_fails_names_what_is_left() {
+    fn a_failed_rollback_names_the_remaining_settings() {
         let left = Applied { key: RMEM.into(), before: "1 2 3".into(), now: "4 5 6".into() };
         let cause = Box::new(TuneError::Key("x".into()));
         let error = TuneError::Rollback { cause, left: vec![left.clone()] };
@@ -289,6 +275,7 @@ mod tests {
         let root = tree();
         for key in [
             "kernel.panic",
+            "net.ipv4.ip_forward",
             "net.ipv4",
             "net.ipv4.",
             "net.ipv6.conf",

@@ -1,4 +1,4 @@
-//! What was before, on disk: one file for each plan that was applied.
+//! The journals: one file per applied plan, with the previous values.
 //!
 //! ```text
 //! 000001.journal
@@ -8,15 +8,17 @@
 //!   {"sum":"…","record":"ended"}
 //! ```
 //!
-//! The first line is on disk, whole and under its name, before the first value
-//! is written: it alone suffices to put every value back. The lines after it
-//! say how far the run came, each on disk before the next thing is done: what
-//! the kernel made of a value, and the file for each boot before it is put in
-//! its place. Only the last of them can be torn, and it counts as missing:
-//! what it would have told had not been done, or reads as planned.
+//! The first line is synced to disk under the file's final name before the
+//! first value is written: it alone suffices to restore every value. The lines
+//! after it record the progress, each synced before the next operation: the
+//! value the kernel accepted, and the boot file before it is replaced. Only the
+//! last line can be torn, and then counts as missing: its operation was not
+//! done, or reads as planned.
 
 use crate::Disk;
-use crate::apply::{is_key, is_value};
+use crate::apply::shown;
+use crate::persist;
+use crate::settings::{self, is_key, is_value};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, BTreeSet};
@@ -25,16 +27,29 @@ use std::path::{Path, PathBuf};
 
 const SCHEMA: &str = "longhaul.tune-journal/1";
 
-/// Which machine, boot and network a journal's values are of.
+/// Largest journal that is read, in bytes: two texts of the boot file, each
+/// byte of which JSON may encode as six.
+pub(crate) const MAX_BYTES: u64 = 1 << 20;
+
+/// Maximum number of lines: the beginning, one per setting, the file, the end.
+const MAX_LINES: usize = settings::COUNT + 3;
+
+/// Name of a journal under construction.
+const UNFINISHED: &str = "unfinished";
+
+/// Longest text that is printed, in bytes.
+const MAX_TEXT: usize = 256;
+
+/// The machine, boot and network namespace of a journal's values.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Identity {
-    /// machine-id(5); the host's name where it has none.
+    /// machine-id(5), or the host name.
     pub machine: String,
     /// The host's name.
     pub hostname: String,
-    /// The boot, after which all that was set is gone.
+    /// The boot id: settings do not survive a reboot.
     pub boot: String,
-    /// The network namespace, whose settings are its own.
+    /// The network namespace, which has its own settings.
     pub network: u64,
 }
 
@@ -52,26 +67,26 @@ impl Identity {
     }
 }
 
-/// A journal that is not to be followed.
+/// A journal that cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum JournalError {
     /// It cannot be read or written.
     #[error(
-        "cannot {operation} the journal {}: {source}; set LONGHAUL_STATE_DIR to a folder that \
-         you may write to", path.display()
+        "cannot {operation} the journal {}: {source}; set LONGHAUL_STATE_DIR to a \
+         directory that only you can write to", path.display()
     )]
     Access {
-        /// `read`, `write`, …
+        /// The operation: `read`, `write`, …
         operation: &'static str,
         /// The file or folder.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
-    /// It was cut short or changed.
+    /// It is truncated or modified.
     #[error(
-        "the journal {} is damaged ({why}), so nothing was put back; its text may still tell \
-         what was before: set that with sysctl -w, then remove the file", path.display()
+        "the journal {} is damaged ({why}), so nothing was restored; it may still show the \
+         previous values: set them with sysctl -w, then remove the file", path.display()
     )]
     Damaged {
         /// The file.
@@ -81,19 +96,19 @@ pub enum JournalError {
     },
     /// Another version wrote it.
     #[error(
-        "the journal {} is of another version ({schema}, not {SCHEMA}); use the longhaul that \
-         wrote it", path.display()
+        "the journal {} is of another version ({schema}, not {SCHEMA}); use the longhaul version \
+         that wrote it", path.display()
     )]
     Version {
         /// The file.
         path: PathBuf,
-        /// What it says it is.
+        /// Its schema.
         schema: String,
     },
-    /// It is about another machine.
+    /// It belongs to another machine.
     #[error(
-        "the journal {} is of another host ({hostname}): run it there, or keep this host's \
-         apart with LONGHAUL_STATE_DIR; if it is no more, remove the file", path.display()
+        "the journal {} is of another host ({hostname}): run it there, or separate this host's \
+         with LONGHAUL_STATE_DIR; if that host is gone, remove the file", path.display()
     )]
     OtherHost {
         /// The file.
@@ -101,10 +116,11 @@ pub enum JournalError {
         /// The host's name.
         hostname: String,
     },
-    /// It is about another network namespace.
+    /// It belongs to another network namespace.
     #[error(
-        "the journal {} is of another network namespace (net:[{network}]): run it in there, as \
-         with nsenter; if that is no more, so are its settings: remove the file", path.display()
+        "the journal {} is of another network namespace (net:[{network}]): run it there, for \
+         example with nsenter; if the namespace is gone, so are its settings: \
+         remove the file", path.display()
     )]
     OtherNetwork {
         /// The file.
@@ -125,7 +141,7 @@ pub(crate) struct Entry {
 /// The file that sets values at each boot.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct FileChange {
-    /// Its text before; `None` where there was none.
+    /// Its previous text; `None` where there was no file.
     pub(crate) before: Option<String>,
     pub(crate) planned: String,
 }
@@ -145,6 +161,23 @@ impl Begun {
     pub(crate) fn schema() -> String {
         SCHEMA.to_owned()
     }
+
+    /// The first part that Longhaul cannot have written.
+    fn check(&self) -> Result<(), String> {
+        let mut keys = BTreeSet::new();
+        for Entry { key, before, planned } in &self.entries {
+            check_value(key, before)?;
+            check_value(key, planned)?;
+            if !keys.insert(key) {
+                return Err(format!("{key} is in it twice"));
+            }
+        }
+        let texts = [&self.goal, &self.version, &self.identity.hostname, &self.identity.machine];
+        if texts.iter().any(|text| text.len() > MAX_TEXT || text.contains(char::is_control)) {
+            return Err("it has control characters, or a long text".to_owned());
+        }
+        Ok(())
+    }
 }
 
 /// A line.
@@ -152,28 +185,28 @@ impl Begun {
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Line {
     Begun(Begun),
-    /// Written, and what it then read.
+    /// A setting was written; the value read back.
     Set {
         key: String,
         now: String,
     },
-    /// Refused, and as before.
+    /// The kernel refused a setting; it is unchanged.
     Refused {
         key: String,
     },
-    /// The file for each boot, which is put in its place next.
+    /// The boot file, replaced next.
     File(FileChange),
-    /// All was done.
+    /// The apply finished.
     Ended,
 }
 
 impl Line {
-    fn text(&self) -> io::Result<String> {
+    pub(crate) fn text(&self) -> io::Result<String> {
         let record = serde_json::to_string(self).map_err(io::Error::other)?;
         Ok(format!("{{\"sum\":\"{}\",\"record\":{record}}}\n", sum(&record)))
     }
 
-    /// `None` where the line is not as it was written.
+    /// `None` where the checksum does not match.
     fn parse(text: &str) -> Option<Self> {
         let (sum_, rest) = text.strip_prefix("{\"sum\":\"")?.split_once('"')?;
         let record = rest.strip_prefix(",\"record\":")?.strip_suffix('}')?;
@@ -184,30 +217,30 @@ impl Line {
     }
 }
 
-/// The first 64 bits of SHA-256: against accidents, not against enemies, who
-/// could as well set the settings.
-fn sum(text: &str) -> String {
+/// The first 64 bits of SHA-256: protects against corruption, not against an
+/// attacker, who could change the settings directly.
+pub(crate) fn sum(text: &str) -> String {
     Sha256::digest(text.as_bytes()).iter().take(8).map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// One plan that was applied, or begun.
+/// A plan that was applied, at least in part.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Journal {
     pub(crate) path: PathBuf,
     pub(crate) begun: Begun,
-    /// What was read back, by key.
+    /// The values read back, by key.
     pub(crate) set: BTreeMap<String, String>,
-    /// What was left as it was.
+    /// The settings that were refused.
     pub(crate) refused: BTreeSet<String>,
     pub(crate) file: Option<FileChange>,
     pub(crate) ended: bool,
 }
 
 impl Journal {
-    fn parse(path: &Path, bytes: &[u8]) -> Result<Self, JournalError> {
+    pub(crate) fn parse(path: &Path, bytes: &[u8]) -> Result<Self, JournalError> {
         let damaged = |why: &str| JournalError::Damaged { path: path.into(), why: why.into() };
         let text = std::str::from_utf8(bytes).map_err(|_| damaged("it is no text"))?;
-        // What follows the last newline was torn off in the writing.
+        // A torn write leaves a partial line after the last newline.
         let (whole, _torn) = text.rsplit_once('\n').ok_or_else(|| damaged("it is cut short"))?;
         let mut lines = whole.split('\n');
         let first = lines.next().unwrap_or_default();
@@ -222,10 +255,7 @@ impl Journal {
         if begun.schema != SCHEMA {
             return Err(JournalError::Version { path: path.into(), schema: begun.schema });
         }
-        let sound = |e: &Entry| is_key(&e.key) && is_value(&e.before) && is_value(&e.planned);
-        if !begun.entries.iter().all(sound) {
-            return Err(damaged("it names what is no setting of the network"));
-        }
+        begun.check().map_err(|why| damaged(&why))?;
         let mut journal = Journal {
             path: path.into(),
             begun,
@@ -235,21 +265,46 @@ impl Journal {
             ended: false,
         };
         for (index, line) in lines.enumerate() {
-            match Line::parse(line) {
-                Some(Line::Set { key, now }) => drop(journal.set.insert(key, now)),
-                Some(Line::Refused { key }) => drop(journal.refused.insert(key)),
-                Some(Line::File(change)) => journal.file = Some(change),
-                Some(Line::Ended) => journal.ended = true,
-                _ => {
-                    let why = format!("line {} does not match its checksum", index + 2);
-                    return Err(damaged(&why));
-                }
+            let number = index + 2;
+            if number > MAX_LINES {
+                return Err(damaged("it has more lines than Longhaul writes"));
             }
+            let Some(line) = Line::parse(line) else {
+                return Err(damaged(&format!("line {number} does not match its checksum")));
+            };
+            journal.take(line).map_err(|why| damaged(&format!("line {number}: {why}")))?;
         }
         Ok(journal)
     }
 
-    /// Whether it can be followed here.
+    /// Adds a line, if it is one that Longhaul writes.
+    fn take(&mut self, line: Line) -> Result<(), String> {
+        let planned = |key: &str| match self.begun.entries.iter().any(|entry| entry.key == key) {
+            true => Ok(()),
+            false => Err(format!("'{}' was not planned", shown(key))),
+        };
+        match line {
+            Line::Begun(_) => return Err("a second beginning".to_owned()),
+            Line::Set { key, now } => {
+                planned(&key)?;
+                check_value(&key, &now)?;
+                self.set.insert(key, now);
+            }
+            Line::Refused { key } => {
+                planned(&key)?;
+                self.refused.insert(key);
+            }
+            Line::File(change) => {
+                change.before.as_deref().map_or(Ok(()), persist::check)?;
+                persist::check(&change.planned)?;
+                self.file = Some(change);
+            }
+            Line::Ended => self.ended = true,
+        }
+        Ok(())
+    }
+
+    /// Whether it belongs to this host.
     pub(crate) fn check(&self, here: &Identity) -> Result<(), JournalError> {
         let there = &self.begun.identity;
         if there.machine != here.machine {
@@ -268,21 +323,31 @@ impl Journal {
     }
 }
 
-/// The schema of a first line of any version.
+fn check_value(key: &str, value: &str) -> Result<(), String> {
+    if !is_key(key) {
+        return Err(format!("it sets '{}', which Longhaul does not", shown(key)));
+    }
+    match is_value(key, value) {
+        true => Ok(()),
+        false => Err(format!("it gives {key} a value of another form")),
+    }
+}
+
+/// The schema in a first line of any version.
 fn schema_of(line: &str) -> Option<String> {
     let value: serde_json::Value = serde_json::from_str(line).ok()?;
     let schema = value["record"]["begun"]["schema"].as_str()?;
     Some(crate::apply::shown(schema))
 }
 
-/// The folder of journals, each numbered one above the one before.
-pub(crate) struct Shelf<'a> {
+/// The directory of journals, numbered in sequence.
+pub(crate) struct JournalStore<'a> {
     pub(crate) disk: &'a dyn Disk,
     pub(crate) folder: &'a Path,
 }
 
-impl Shelf<'_> {
-    /// All of them, the oldest first.
+impl JournalStore<'_> {
+    /// All journals, the oldest first.
     pub(crate) fn all(&self) -> Result<Vec<Journal>, JournalError> {
         let mut numbers = self.numbers()?;
         numbers.sort_unstable();
@@ -294,19 +359,28 @@ impl Shelf<'_> {
         numbers.into_iter().map(read).collect()
     }
 
-    /// Begins one: when this returns it is on disk.
+    /// Creates a journal and syncs it to disk.
     pub(crate) fn begin(&self, begun: Begun) -> Result<Journal, JournalError> {
         self.disk.make_folder(self.folder).map_err(access("make a folder for", self.folder))?;
-        let number = self.numbers()?.into_iter().max().map_or(1, |last| last + 1);
-        let path = self.path(number);
-        let unfinished = self.unfinished();
-        Line::Begun(begun.clone())
-            .text()
-            .and_then(|text| self.disk.store(&unfinished, text.as_bytes()))
-            .and_then(|()| self.disk.rename(&unfinished, &path))
-            .map_err(access("write", &path))?;
+        let text = Line::Begun(begun.clone()).text().map_err(access("write", self.folder))?;
+        let path = self.write_next(self.numbers()?.into_iter().max(), text.as_bytes())?;
         let (set, refused) = (BTreeMap::new(), BTreeSet::new());
         Ok(Journal { path, begun, set, refused, file: None, ended: false })
+    }
+
+    /// Writes a complete journal under the number after `last`.
+    pub(crate) fn write_next(
+        &self,
+        last: Option<u64>,
+        bytes: &[u8],
+    ) -> Result<PathBuf, JournalError> {
+        let path = self.path(last.map_or(1, |last| last.saturating_add(1)));
+        let unfinished = self.unfinished();
+        self.disk
+            .store(&unfinished, bytes)
+            .and_then(|()| self.disk.rename(&unfinished, &path))
+            .map_err(access("write", &path))?;
+        Ok(path)
     }
 
     pub(crate) fn add(&self, journal: &Journal, line: &Line) -> Result<(), JournalError> {
@@ -315,31 +389,42 @@ impl Shelf<'_> {
             .map_err(access("write", &journal.path))
     }
 
-    /// Forgets one: all of it has been put back.
-    pub(crate) fn forget(&self, journal: &Journal) -> Result<(), JournalError> {
+    /// Removes a journal whose values were all restored.
+    pub(crate) fn remove(&self, journal: &Journal) -> Result<(), JournalError> {
         self.disk.remove(&journal.path).map_err(access("remove", &journal.path))
     }
 
-    fn numbers(&self) -> Result<Vec<u64>, JournalError> {
+    pub(crate) fn numbers(&self) -> Result<Vec<u64>, JournalError> {
         let names = self.disk.list(self.folder).map_err(access("list", self.folder))?;
-        let number = |name: &String| name.strip_suffix(".journal")?.parse().ok();
-        Ok(names.iter().filter_map(number).collect())
+        Ok(names.iter().filter_map(|name| number(name)).collect())
     }
 
-    /// Removes what a run left that was killed before its journal was whole:
-    /// it had written nothing else.
-    pub(crate) fn sweep(&self) -> Result<(), JournalError> {
+    /// Removes the unfinished journal of a killed run, which had changed nothing.
+    pub(crate) fn remove_unfinished(&self) -> Result<(), JournalError> {
         let unfinished = self.unfinished();
         self.disk.remove(&unfinished).map_err(access("remove", &unfinished))
     }
 
     fn unfinished(&self) -> PathBuf {
-        self.folder.join("unfinished")
+        self.folder.join(UNFINISHED)
     }
 
-    fn path(&self, number: u64) -> PathBuf {
+    pub(crate) fn path(&self, number: u64) -> PathBuf {
         self.folder.join(format!("{number:06}.journal"))
     }
+}
+
+/// Whether Longhaul creates a file of this name in a directory of journals.
+#[must_use]
+pub fn is_journal_file(name: &str) -> bool {
+    matches!(name, "lock" | UNFINISHED) || number(name).is_some()
+}
+
+/// The number in a journal's name: six digits or more.
+pub(crate) fn number(name: &str) -> Option<u64> {
+    let digits = name.strip_suffix(".journal")?;
+    let number = digits.parse().ok().filter(|number| *number < u64::MAX)?;
+    (format!("{number:06}") == digits).then_some(number)
 }
 
 fn access(operation: &'static str, path: &Path) -> impl Fn(io::Error) -> JournalError {
@@ -348,102 +433,4 @@ fn access(operation: &'static str, path: &Path) -> impl Fn(io::Error) -> Journal
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn begun() -> Begun {
-        let entry = |key: &str| Entry {
-            key: key.to_owned(),
-            before: "4096 131072 6291456".to_owned(),
-            planned: "4096 131072 17825792".to_owned(),
-        };
-        Begun {
-            schema: SCHEMA.to_owned(),
-            version: "0.1.0".to_owned(),
-            at_s: 1_700_000_000,
-            identity: Identity {
-                machine: "abc".to_owned(),
-                hostname: "here".to_owned(),
-                boot: "def".to_owned(),
-                network: 4_026_531_840,
-            },
-            goal: "100 Mbit/s over 173 ms".to_owned(),
-            entries: vec![entry("net.ipv4.tcp_rmem"), entry("net.ipv4.tcp_wmem")],
-        }
-    }
-
-    fn text() -> String {
-        let set = Line::Set { key: "net.ipv4.tcp_rmem".into(), now: "4096 131072 17825792".into() };
-        [Line::Begun(begun()), set, Line::Ended].iter().map(|line| line.text().unwrap()).collect()
-    }
-
-    fn parse(text: &str) -> Result<Journal, JournalError> {
-        Journal::parse(Path::new("000001.journal"), text.as_bytes())
-    }
-
-    #[test]
-    fn reads_what_it_wrote() {
-        let journal = parse(&text()).unwrap();
-        assert_eq!(journal.begun, begun());
-        assert_eq!(journal.set["net.ipv4.tcp_rmem"], "4096 131072 17825792");
-        assert!(journal.ended);
-    }
-
-    #[test]
-    fn cut_anywhere_it_is_a_prefix_or_refused() {
-        let text = text();
-        let first = text.find('\n').unwrap();
-        for length in 0..text.len() {
-            let cut = parse(&text[..length]);
-            if length <= first {
-                // Without its whole first line it says nothing.
-                assert!(matches!(cut, Err(JournalError::Damaged { .. })), "{length}");
-            } else {
-                // The last line is torn, which is a run that was broken off.
-                let cut = cut.unwrap();
-                assert!(!cut.ended && cut.begun == begun(), "{length}");
-            }
-        }
-    }
-
-    #[test]
-    fn one_changed_byte_is_noticed() {
-        let text = text();
-        for index in 0..text.len() {
-            let mut bytes = text.clone().into_bytes();
-            bytes[index] ^= 1;
-            let changed = Journal::parse(Path::new("x"), &bytes);
-            // The last newline: what stands before it is then torn.
-            if index + 1 == text.len() {
-                assert!(changed.is_ok_and(|journal| !journal.ended));
-                continue;
-            }
-            assert!(changed.is_err(), "{index}: {:?}", char::from(text.as_bytes()[index]));
-        }
-    }
-
-    #[test]
-    fn another_version_and_another_target_are_refused() {
-        let later = Begun { schema: "longhaul.tune-journal/2".into(), ..begun() };
-        let error = parse(&Line::Begun(later).text().unwrap()).unwrap_err();
-        assert!(matches!(error, JournalError::Version { .. }), "{error}");
-        let mut elsewhere = begun();
-        elsewhere.entries[1].key = "kernel.core_pattern".into();
-        let error = parse(&Line::Begun(elsewhere).text().unwrap()).unwrap_err();
-        assert!(error.to_string().contains("no setting of the network"), "{error}");
-    }
-
-    #[test]
-    fn only_the_host_and_network_it_is_of_may_follow_it() {
-        let journal = parse(&text()).unwrap();
-        let here = begun().identity;
-        assert!(journal.check(&here).is_ok());
-        let other = Identity { machine: "xyz".into(), ..here.clone() };
-        assert!(matches!(journal.check(&other), Err(JournalError::OtherHost { .. })));
-        let other = Identity { network: 1, ..here.clone() };
-        assert!(matches!(journal.check(&other), Err(JournalError::OtherNetwork { .. })));
-        // After a boot the number says nothing.
-        let later = Identity { network: 1, boot: "later".into(), ..here };
-        assert!(journal.check(&later).is_ok() && journal.is_of_earlier_boot(&later));
-    }
-}
+mod tests;

@@ -1,36 +1,40 @@
-//! From a target to the settings that reach it, and the settings themselves.
+//! Plans settings for a target, and applies and reverts them.
 //!
-//! [`plan`](plan()) is pure: buffers as they are and a [`Target`] in, the
-//! least changes out, each with its reason in numbers. [`apply`](apply())
-//! writes such changes under `/proc/sys`, in the network namespace of the
-//! thread that calls it, reads each back, and leaves nothing half done: where
-//! one fails, those before it are put back. That is for a lab's hosts, which
-//! end with their settings.
+//! [`plan`](plan()) is pure: present buffers and a
+//! [`BufferTarget`](model::BufferTarget) in, the least changes out, each with
+//! its reason. [`apply`](apply()) writes them under `/proc/sys`, in the network
+//! namespace of the calling thread, and reads each back; if one fails, those
+//! before it are reverted. It is for a lab's hosts, whose settings end with
+//! them.
 //!
-//! A host that stays is tuned by a [`Ledger`]: [`advise`] plans for a target or
-//! a [`Profile`], and the ledger writes a journal of what was before, on disk,
-//! before it writes the first value; [`Ledger::undo`] puts everything back from
-//! it, whenever the run that applied the plan ended, and however.
+//! A permanent host is tuned by a [`Tuner`]: [`advise`] plans for a target or a
+//! [`Profile`], and the tuner writes the previous values to a journal on disk
+//! before it changes the first one. [`Tuner::undo`] restores them from the
+//! journal, however the run that applied the plan ended.
 
+mod adopt;
 mod advice;
 mod apply;
+pub mod fuzz;
 mod journal;
-mod ledger;
 mod lock;
 mod machine;
 mod persist;
 mod plan;
 mod profile;
-mod standing;
+mod settings;
+mod status;
+mod tuner;
 mod undo;
 
+pub use adopt::{Adopted, has_journals};
 pub use advice::{Goal, advise};
 pub use apply::{Applied, PROC_SYS, TuneError, apply, apply_under, restore, restore_under};
-pub use journal::{Identity, JournalError};
-pub use ledger::{Ledger, LedgerError};
+pub use journal::{Identity, JournalError, is_journal_file};
 pub use lock::{Lock, LockError};
-pub use machine::{Disk, Settings, ThisHost};
+pub use machine::{Disk, HostDisk, Settings, ThisHost};
 pub use persist::PERSISTED;
-pub use plan::{Buffers, MAX_BUFFER, PlanError, SEND_SHARE, Target, allowed_rate, plan};
+pub use plan::{Buffers, allowed_rate, plan};
 pub use profile::Profile;
+pub use tuner::{Tuner, TunerError};
 pub use undo::{Decision, Foreign};

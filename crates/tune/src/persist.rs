@@ -1,15 +1,21 @@
 //! The file that sets values at each boot (sysctl.d(5)).
 
-use crate::apply::{is_key, is_value};
+use crate::apply::shown;
+use crate::settings::{is_key, is_value};
 use std::collections::BTreeMap;
 
-/// Where it lies. Files whose names come later win over it.
+/// Its path. Files with later names override it.
 pub const PERSISTED: &str = "/etc/sysctl.d/90-longhaul.conf";
+
+/// Largest boot file that is preserved or restored, in bytes and lines:
+/// thirteen settings with comments are far smaller.
+pub(crate) const MAX_BYTES: u64 = 64 << 10;
+const MAX_LINES: usize = 1000;
 
 const HEAD: &str = "# Written by `longhaul tune apply --persist`; `longhaul tune rollback` puts back \
                     what was here before.\n";
 
-/// The file's text with `values` set, those it had before kept.
+/// The file's text with `values` set and its other values preserved.
 pub(crate) fn text(before: Option<&str>, values: &[(&str, &str)]) -> String {
     let mut all = parse(before.unwrap_or_default());
     all.extend(values.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())));
@@ -17,7 +23,7 @@ pub(crate) fn text(before: Option<&str>, values: &[(&str, &str)]) -> String {
     HEAD.to_owned() + &lines.collect::<String>()
 }
 
-/// The first of `values` that another file sets to something else.
+/// The first of `values` that another file overrides.
 pub(crate) fn contradicted<'v>(text: &str, values: &[(&'v str, &str)]) -> Option<&'v str> {
     let theirs = parse(text);
     let other = |(key, value): &&(&str, &str)| {
@@ -26,16 +32,52 @@ pub(crate) fn contradicted<'v>(text: &str, values: &[(&'v str, &str)]) -> Option
     values.iter().find(other).map(|(key, _)| *key)
 }
 
-fn parse(text: &str) -> BTreeMap<String, String> {
-    let pair = |line: &str| {
-        let (key, value) = line.split_once('=')?;
-        let (key, value) = (key.trim().replace('/', "."), value.trim().to_owned());
-        (is_key(&key) && is_value(&value)).then_some((key, value))
-    };
+/// Refuses a text with a setting that Longhaul does not change: it comes from
+/// another program or an attacker.
+///
+/// # Errors
+/// What is wrong, with its line.
+pub(crate) fn check(text: &str) -> Result<(), String> {
+    if text.len() as u64 > MAX_BYTES || text.lines().count() > MAX_LINES {
+        return Err("it is longer than any that Longhaul writes".to_owned());
+    }
+    for (number, line) in (1..).zip(text.split('\n')) {
+        let line = line.strip_suffix('\r').unwrap_or(line).trim_matches([' ', '\t']);
+        if line.contains(|c: char| c.is_control() && c != '\t') {
+            return Err(format!("line {number} has control characters"));
+        }
+        if line.is_empty() || is_comment(line) {
+            continue;
+        }
+        let (key, value) = pair(line).unwrap_or((line.to_owned(), String::new()));
+        if !is_key(&key) {
+            return Err(format!("line {number} is about '{}', not set by Longhaul", shown(&key)));
+        }
+        if !is_value(&key, &value) {
+            return Err(format!("line {number} gives {key} a value of another form"));
+        }
+    }
+    Ok(())
+}
+
+pub(crate) fn parse(text: &str) -> BTreeMap<String, String> {
     text.lines()
-        .filter(|line| !line.trim_start().starts_with(['#', ';']))
+        .filter(|line| !is_comment(line.trim_start()))
         .filter_map(pair)
+        .filter(|(key, value)| is_value(key, value))
         .collect()
+}
+
+fn is_comment(line: &str) -> bool {
+    line.starts_with(['#', ';'])
+}
+
+/// The two sides of an assignment; a `-` before it ignores errors (sysctl.d(5)).
+fn pair(line: &str) -> Option<(String, String)> {
+    let (key, value) = line.split_once('=')?;
+    let key = key.trim();
+    let key = key.strip_prefix('-').unwrap_or(key);
+    Some((key.replace('/', "."), value.trim().to_owned()))
 }
 
 #[cfg(test)]
@@ -43,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_there_stays_unless_it_is_set() {
+    fn other_values_of_the_file_are_kept() {
         let first = text(None, &[("net.ipv4.tcp_rmem", "1 2 3"), ("net.ipv4.tcp_sack", "1")]);
         let second = text(Some(&first), &[("net.ipv4.tcp_rmem", "1 2 4")]);
         assert_eq!(second, format!("{HEAD}net.ipv4.tcp_rmem = 1 2 4\nnet.ipv4.tcp_sack = 1\n"));
@@ -51,5 +93,25 @@ mod tests {
         let other = [("net.ipv4.tcp_sack", "1"), ("net.ipv4.tcp_rmem", "1 2 4")];
         assert_eq!(contradicted(&first, &other), Some("net.ipv4.tcp_rmem"));
         assert_eq!(text(Some("; a\n#b=1\nkernel.panic=1\nx\n"), &[]), HEAD);
+    }
+
+    #[test]
+    fn a_line_with_another_setting_is_refused() {
+        let own = text(None, &[("net.ipv4.tcp_rmem", "1 2 3"), ("net.core.rmem_max", "4")]);
+        assert_eq!(check(&own), Ok(()));
+        assert_eq!(check("# by hand: more\n\n; or less\n-net/ipv4/tcp_sack = 1"), Ok(()));
+        for (text, says) in [
+            ("kernel.core_pattern = |/tmp/x\n", "line 1 is about 'kernel.core_pattern'"),
+            ("# x\n-kernel.core_pattern=|/tmp/x\n", "line 2"),
+            ("net.ipv4.ip_forward = 1", "net.ipv4.ip_forward"),
+            ("net.ipv4.tcp_rmem = 1 2 3\rkernel.panic = 1\n", "control characters"),
+            ("net.ipv4.tcp_rmem = 1 2\n", "another form"),
+            ("nonsense\n", "'nonsense'"),
+            (&"#\n".repeat(1001), "longer"),
+            (&"#".repeat(70_000), "longer"),
+        ] {
+            let error = check(text).unwrap_err();
+            assert!(error.contains(says), "{error}");
+        }
     }
 }

@@ -1,32 +1,32 @@
-//! Kinds of hosts, and what each is set for.
+//! Host profiles.
 //!
-//! The values are those that ESnet's fasterdata pages give for hosts that
-//! carry data over wide area networks, by rate and round trip.
+//! The values are those of ESnet's fasterdata for data transfer hosts on wide
+//! area networks, by rate and RTT.
 
 use units::{BitRate, ByteCount, Rtt};
 
-/// Bytes a socket may keep for control messages and zero-copy notes; ESnet's
+/// Bytes per socket for control messages and zero-copy notifications; ESnet's
 /// value for 100 Gbit/s.
 const OPTMEM_100G: ByteCount = ByteCount::from_bytes(1 << 20);
 
 const MIB: u64 = 1 << 20;
 
-/// A kind of host.
+/// A host profile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Profile {
-    /// A desk: one transfer at a time, 1 Gbit/s, anywhere on earth.
+    /// One transfer at a time, 1 Gbit/s, up to 200 ms.
     Workstation,
-    /// Many clients at 10 Gbit/s together, up to 100 ms away.
+    /// Many clients, 10 Gbit/s together, up to 100 ms.
     Server,
     /// A data transfer node: 10 Gbit/s, up to 200 ms.
     DataTransferNode10g,
     /// A data transfer node: 40 Gbit/s, up to 50 ms.
     DataTransferNode40g,
-    /// A data transfer node: 100 Gbit/s, as far as buffers go.
+    /// A data transfer node: 100 Gbit/s, with maximum buffers.
     DataTransferNode100g,
 }
 
-/// What a profile's buffers are.
+/// A profile's buffers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Table {
     /// `net.core.rmem_max` and `wmem_max`.
@@ -36,7 +36,7 @@ pub(crate) struct Table {
 }
 
 impl Profile {
-    /// All of them, the smallest first.
+    /// All profiles, the smallest first.
     pub const ALL: [Profile; 5] = [
         Profile::Workstation,
         Profile::Server,
@@ -57,7 +57,7 @@ impl Profile {
         }
     }
 
-    /// What it is for, in a few words.
+    /// A short description.
     #[must_use]
     pub const fn about(self) -> &'static str {
         match self {
@@ -69,7 +69,7 @@ impl Profile {
         }
     }
 
-    /// The rate it is for.
+    /// Its target rate.
     #[must_use]
     pub const fn rate(self) -> BitRate {
         BitRate::from_bps(match self {
@@ -80,7 +80,7 @@ impl Profile {
         })
     }
 
-    /// The longest round trip it is for.
+    /// Its maximum RTT.
     #[must_use]
     pub const fn rtt(self) -> Rtt {
         Rtt::from_micros(match self {
@@ -101,7 +101,7 @@ impl Profile {
         }
     }
 
-    /// ESnet's buffers; `None` where they are computed from rate and round trip.
+    /// ESnet's buffers; `None` where they are computed from rate and RTT.
     pub(crate) const fn table(self) -> Option<Table> {
         let (core, tcp) = match self {
             Profile::Workstation => return None,
@@ -114,7 +114,7 @@ impl Profile {
         Some(Table { core: ByteCount::from_bytes(core), tcp: ByteCount::from_bytes(tcp) })
     }
 
-    /// The least `net.core.optmem_max`, where it matters.
+    /// The minimum `net.core.optmem_max`, where it matters.
     pub(crate) const fn optmem(self) -> Option<ByteCount> {
         match self {
             Profile::DataTransferNode100g => Some(OPTMEM_100G),
@@ -128,14 +128,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_told_apart() {
+    fn profiles_have_distinct_names() {
         for (index, profile) in Profile::ALL.iter().enumerate() {
             assert!(Profile::ALL[..index].iter().all(|other| other.name() != profile.name()));
         }
     }
 
     #[test]
-    fn tcp_gets_half_of_what_a_program_may_ask_for() {
+    fn tcp_autotuning_gets_half_of_the_socket_limit() {
         for profile in Profile::ALL {
             let Some(Table { core, tcp }) = profile.table() else { continue };
             assert_eq!(core.bytes().div_ceil(2), tcp.bytes());

@@ -1,54 +1,54 @@
-//! Putting back what was before, from the journal.
+//! Restores the previous values from the journals.
 
 use crate::apply::same;
 use crate::journal::{Entry, FileChange, Journal};
-use crate::ledger::is_forbidden;
-use crate::{Ledger, LedgerError, Lock};
-use record::{State, TUNE_ROLLBACK_SCHEMA, TuneUndone, Undone};
+use crate::tuner::is_forbidden;
+use crate::{Lock, Tuner, TunerError};
+use record::{RevertOutcome, RevertedSetting, TUNE_ROLLBACK_SCHEMA, TuneRollback};
 use std::io;
 
-/// A value that someone else has set since.
+/// A value that someone else has changed since.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Foreign<'a> {
-    /// The sysctl with dots, or the file for each boot.
+    /// The sysctl with dots, or the boot file.
     pub key: &'a str,
-    /// What it holds; `None` for a file.
+    /// Its present value; `None` for a file.
     pub now: Option<&'a str>,
-    /// What we had set.
+    /// The value that was set.
     pub set: Option<&'a str>,
-    /// What was before.
+    /// The previous value.
     pub before: Option<&'a str>,
 }
 
-/// What to do about it.
+/// What to do with such a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Decision {
-    /// Put back what was before we came.
+    /// Restore the previous value.
     Overwrite,
-    /// Let it be, and forget what was before.
+    /// Keep it, and discard the previous value.
     Accept,
-    /// Let it be for now; the journal stays.
+    /// Keep it and the journal.
     Keep,
 }
 
 type Decide<'d> = &'d mut dyn FnMut(&Foreign<'_>) -> Decision;
 
-impl Ledger<'_> {
-    /// Undoes the last plan that was applied, or all of them: each value is as
-    /// before, read back, when its journal is removed. May be broken off and
-    /// begun again at any point. `decide` is asked about each value that is
-    /// neither ours nor what was before.
+impl Tuner<'_> {
+    /// Reverts the last applied plan, or all of them. Each value is restored and read
+    /// back before its journal is removed, so it can be interrupted and repeated at
+    /// any point. `decide` is called for each value that is neither the one set nor
+    /// the previous one.
     ///
     /// # Errors
-    /// [`LedgerError`].
+    /// [`TunerError`].
     pub fn undo(
         &self,
         _lock: &Lock,
         all: bool,
         decide: &mut dyn FnMut(&Foreign<'_>) -> Decision,
-    ) -> Result<TuneUndone, LedgerError> {
+    ) -> Result<TuneRollback, TunerError> {
         let journals = self.journals()?;
-        let mut report = TuneUndone {
+        let mut report = TuneRollback {
             schema: TUNE_ROLLBACK_SCHEMA.to_owned(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             undone: 0,
@@ -56,18 +56,18 @@ impl Ledger<'_> {
             settings: Vec::new(),
             notes: Vec::new(),
         };
-        let shelf = self.shelf();
-        shelf.sweep()?;
+        let journal_store = self.journal_store();
+        journal_store.remove_unfinished()?;
         let most = if all { journals.len() } else { 1 };
         for journal in journals.iter().rev().take(most) {
             let done = self.undo_one(journal, decide, &mut report)?;
             if done {
-                shelf.forget(journal)?;
+                journal_store.remove(journal)?;
                 report.undone += 1;
                 report.remain -= 1;
             } else {
                 report.notes.push(format!(
-                    "what was before is still in {}; removing it accepts what is now",
+                    "the previous values are still in {}; remove it to accept the present ones",
                     journal.path.display()
                 ));
             }
@@ -75,19 +75,19 @@ impl Ledger<'_> {
         Ok(report)
     }
 
-    /// Whether nothing is left to put back.
+    /// Whether nothing is left to restore.
     fn undo_one(
         &self,
         journal: &Journal,
         decide: Decide<'_>,
-        report: &mut TuneUndone,
-    ) -> Result<bool, LedgerError> {
+        report: &mut TuneRollback,
+    ) -> Result<bool, TunerError> {
         let gone = journal.is_of_earlier_boot(&self.here);
         if gone {
             report.notes.push(format!(
-                "'{}' was applied before the last boot, which took its values{}",
+                "'{}' was applied before the last boot, which reset its values{}",
                 journal.begun.goal,
-                if journal.file.is_some() { "; its file set them again" } else { "" }
+                if journal.file.is_some() { "; its boot file set them again" } else { "" }
             ));
         }
         let first = report.settings.len();
@@ -104,16 +104,17 @@ impl Ledger<'_> {
             report.settings.push(undone);
         }
         let ended = &report.settings[first..];
-        let state = |state: State| ended.iter().filter(|undone| undone.state == state).count();
-        // Not one could be written: that is no rollback, it is the wrong user.
+        let state =
+            |state: RevertOutcome| ended.iter().filter(|undone| undone.state == state).count();
+        // None could be written: insufficient privileges.
         if let Some((key, source)) = refusal
-            && state(State::Restored) + state(State::Overwritten) == 0
+            && state(RevertOutcome::Restored) + state(RevertOutcome::Overwritten) == 0
             && is_forbidden(&source)
         {
-            return Err(LedgerError::NotPermitted { key, source });
+            return Err(TunerError::NotPermitted { key, source });
         }
-        let kept = ended.iter().any(|u| u.state == State::Left && !u.note.is_empty());
-        Ok(state(State::Failed) == 0 && !kept)
+        let kept = ended.iter().any(|u| u.state == RevertOutcome::Left && !u.note.is_empty());
+        Ok(state(RevertOutcome::Failed) == 0 && !kept)
     }
 
     fn undo_entry(
@@ -123,9 +124,9 @@ impl Ledger<'_> {
         gone: bool,
         decide: Decide<'_>,
         refusal: &mut Option<(String, io::Error)>,
-    ) -> Undone {
+    ) -> RevertedSetting {
         let Entry { key, before, planned } = entry;
-        let end = |found: Option<&str>, state, note: String| Undone {
+        let end = |found: Option<&str>, state, note: String| RevertedSetting {
             key: key.clone(),
             found: found.map(str::to_owned),
             before: Some(before.clone()),
@@ -134,54 +135,59 @@ impl Ledger<'_> {
         };
         let now = match self.settings.read(key) {
             Ok(now) => now,
-            Err(_) if gone => return end(None, State::Gone, String::new()),
-            Err(error) => return end(None, State::Failed, format!("cannot read it: {error}")),
+            Err(_) if gone => return end(None, RevertOutcome::Gone, String::new()),
+            Err(error) => {
+                return end(None, RevertOutcome::Failed, format!("cannot read it: {error}"));
+            }
         };
         if same(&now, before) {
-            return end(Some(&now), State::AsBefore, String::new());
+            return end(Some(&now), RevertOutcome::AsBefore, String::new());
         }
         let set = journal.set.get(key).unwrap_or(planned);
         let ours = is_ours(&now, before, set);
-        // After a boot only the file can have set it to what we had set.
+        // After a reboot only the boot file can have set this value.
         if gone && !(ours && journal.file.is_some()) {
-            return end(Some(&now), State::Gone, String::new());
+            return end(Some(&now), RevertOutcome::Gone, String::new());
         }
         if !ours {
             let foreign = Foreign { key, now: Some(&now), set: Some(set), before: Some(before) };
             match decide(&foreign) {
                 Decision::Overwrite => {}
-                Decision::Accept => return end(Some(&now), State::Left, String::new()),
+                Decision::Accept => return end(Some(&now), RevertOutcome::Left, String::new()),
                 Decision::Keep => {
-                    return end(Some(&now), State::Left, changed_by_others(Some(set)));
+                    return end(Some(&now), RevertOutcome::Left, changed_by_others(Some(set)));
                 }
             }
         }
         let written = self.settings.write(key, before).and_then(|()| self.settings.read(key));
         match written {
             Ok(back) if same(&back, before) => {
-                let state = if ours { State::Restored } else { State::Overwritten };
+                let state = if ours { RevertOutcome::Restored } else { RevertOutcome::Overwritten };
                 end(Some(&now), state, String::new())
             }
-            Ok(back) => end(Some(&now), State::Failed, format!("it was written and reads {back}")),
+            Ok(back) => {
+                end(Some(&now), RevertOutcome::Failed, format!("written, but reads {back}"))
+            }
             Err(source) => {
                 let note = format!("cannot set it: {source}");
                 refusal.get_or_insert((key.clone(), source));
-                end(Some(&now), State::Failed, note)
+                end(Some(&now), RevertOutcome::Failed, note)
             }
         }
     }
 
-    fn undo_file(&self, change: &FileChange, decide: Decide<'_>) -> Undone {
+    fn undo_file(&self, change: &FileChange, decide: Decide<'_>) -> RevertedSetting {
         let key = self.persisted.display().to_string();
-        let end = |state, note: String| Undone {
+        let end = |state, note: String| RevertedSetting {
             key: key.clone(),
             found: None,
             before: None,
             state,
             note,
         };
-        let failed = |error: io::Error| end(State::Failed, format!("cannot put it back: {error}"));
-        if let Err(error) = self.disk.remove(&self.beside()) {
+        let failed =
+            |error: io::Error| end(RevertOutcome::Failed, format!("cannot restore it: {error}"));
+        if let Err(error) = self.disk.remove(&self.temporary_path()) {
             return failed(error);
         }
         let now = match self.persisted_text() {
@@ -189,18 +195,21 @@ impl Ledger<'_> {
             Err(error) => return failed(error),
         };
         if now == change.before {
-            return end(State::AsBefore, String::new());
+            return end(RevertOutcome::AsBefore, String::new());
         }
         let ours = now.as_ref() == Some(&change.planned);
         if !ours {
             match decide(&Foreign { key: &key, now: None, set: None, before: None }) {
                 Decision::Overwrite => {}
-                Decision::Accept => return end(State::Left, String::new()),
-                Decision::Keep => return end(State::Left, changed_by_others(None)),
+                Decision::Accept => return end(RevertOutcome::Left, String::new()),
+                Decision::Keep => return end(RevertOutcome::Left, changed_by_others(None)),
             }
         }
-        match self.place(change.before.as_deref()) {
-            Ok(()) => end(if ours { State::Restored } else { State::Overwritten }, String::new()),
+        match self.write_boot_file(change.before.as_deref()) {
+            Ok(()) => end(
+                if ours { RevertOutcome::Restored } else { RevertOutcome::Overwritten },
+                String::new(),
+            ),
             Err(error) => failed(error),
         }
     }
@@ -215,8 +224,8 @@ fn changed_by_others(set: Option<&str>) -> String {
     }
 }
 
-/// Whether a value is one that we left: what was set, or of several numbers
-/// some as set and some as before, where a write was broken off.
+/// Whether a value is Longhaul's: the one set or, of several numbers after an
+/// interrupted write, a mix of set and previous ones.
 pub(crate) fn is_ours(now: &str, before: &str, set: &str) -> bool {
     let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
     let (now, before, set) = (words(now), words(before), words(set));

@@ -9,9 +9,12 @@ const EXAMPLE: &str = "64KiB (1024) or 64KB (1000)";
 /// A number of bytes.
 ///
 /// `KiB`, `MiB`, `GiB` count 1024; `KB`, `MB`, `GB` count 1000; iperf3's
-/// single letters (`96K`, `4M`) count 1024 as they do there; a bare number is
-/// bytes. Printed in decimal prefixes, except that a whole number of binary
-/// ones is printed as such (`64 KiB`).
+/// single letters (`96K`, `4M`) count 1024 as they do there; a bare number is in
+/// bytes.
+///
+/// Printed with decimal prefixes, or with a binary one if that gives a whole number
+/// (`64 KiB`): settings read as they were written. Counts of transferred or used bytes
+/// are printed with [`ByteCount::decimal`], as a multiple of 1024 among them is chance.
 #[derive(
     Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
@@ -19,55 +22,71 @@ const EXAMPLE: &str = "64KiB (1024) or 64KB (1000)";
 pub struct ByteCount(u64);
 
 impl ByteCount {
-    /// No bytes.
+    /// Zero bytes.
     pub const ZERO: ByteCount = ByteCount(0);
 
-    /// So many bytes.
+    /// From a number of bytes.
     #[must_use]
     pub const fn from_bytes(bytes: u64) -> Self {
         ByteCount(bytes)
     }
 
-    /// From a computed number; what is negative or not a number is zero.
+    /// From a computed number; zero if it is negative or NaN.
     #[must_use]
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
-        reason = "`as` saturates, which is what is wanted"
+        reason = "`as` saturates, as intended"
     )]
     pub fn from_f64(bytes: f64) -> Self {
         ByteCount(bytes.round() as u64)
     }
 
-    /// Bytes.
+    /// The number of bytes.
     #[must_use]
     pub const fn bytes(self) -> u64 {
         self.0
     }
 
-    /// Bytes for an equation.
+    /// The number of bytes for an equation.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "53 bits of a size are enough for any equation")]
     pub fn as_f64(self) -> f64 {
         self.0 as f64
     }
 
-    /// The sum, held at the largest value.
+    /// The saturating sum.
     #[must_use]
     pub const fn plus(self, other: Self) -> Self {
         ByteCount(self.0.saturating_add(other.0))
     }
 
-    /// The product, held at the largest value.
+    /// The saturating product.
     #[must_use]
     pub const fn times(self, factor: u64) -> Self {
         ByteCount(self.0.saturating_mul(factor))
     }
 
-    /// The next multiple of `unit` bytes that is not less.
+    /// Rounded up to a multiple of `unit` bytes.
     #[must_use]
     pub const fn rounded_up_to(self, unit: u64) -> Self {
         ByteCount(self.0.div_ceil(unit).saturating_mul(unit))
+    }
+}
+
+impl ByteCount {
+    /// With a decimal prefix and three significant digits, whatever the value: `8 MB`
+    /// also for 7808 KiB.
+    #[must_use]
+    pub fn decimal(self) -> String {
+        let (scale, unit) = match self.0 {
+            0..1_000 => (1.0, "bytes"),
+            1_000..1_000_000 => (1e3, "kB"),
+            1_000_000..1_000_000_000 => (1e6, "MB"),
+            1_000_000_000..1_000_000_000_000 => (1e9, "GB"),
+            _ => (1e12, "TB"),
+        };
+        format!("{} {unit}", number::significant(self.as_f64() / scale, 3))
     }
 }
 
@@ -79,14 +98,7 @@ impl fmt::Display for ByteCount {
                 return f.pad(&format!("{} {unit}", self.0 / scale));
             }
         }
-        let (scale, unit) = match self.0 {
-            0..1_000 => (1.0, "bytes"),
-            1_000..1_000_000 => (1e3, "kB"),
-            1_000_000..1_000_000_000 => (1e6, "MB"),
-            1_000_000_000..1_000_000_000_000 => (1e9, "GB"),
-            _ => (1e12, "TB"),
-        };
-        f.pad(&format!("{} {unit}", number::three_digits(self.as_f64() / scale)))
+        f.pad(&self.decimal())
     }
 }
 
@@ -97,14 +109,17 @@ impl FromStr for ByteCount {
         let wrong = |remedy: String| ParseError::new(text, "size", remedy);
         let (value, unit) = number::split(text).map_err(|e| wrong(e.explain(EXAMPLE)))?;
         let scale = scale_of(unit).ok_or_else(|| {
-            wrong(format!("'{}' is no unit of size; write {EXAMPLE}", short(unit)))
+            wrong(format!("'{}' is not a unit of size; write {EXAMPLE}", short(unit)))
         })?;
-        value.times(scale).map(ByteCount).ok_or_else(|| wrong("it is over 16 EiB".to_owned()))
+        value
+            .times(scale)
+            .map(ByteCount)
+            .ok_or_else(|| wrong("the maximum is below 16 EiB".to_owned()))
     }
 }
 
 fn scale_of(unit: &str) -> Option<u64> {
-    // `Kbit` is a rate or a number of bits: eight times less than it looks.
+    // `Kbit` is rejected: read as bytes it would be wrong by a factor of eight.
     Some(match unit.to_ascii_lowercase().as_str() {
         "" | "b" | "byte" | "bytes" => 1,
         "kb" => 1_000,
@@ -157,6 +172,9 @@ mod tests {
             (33_554_432, "32 MiB"),
         ] {
             assert_eq!(ByteCount(bytes).to_string(), text);
+        }
+        for (bytes, text) in [(7_995_392, "8 MB"), (65_536, "65.5 kB"), (1_024, "1.02 kB")] {
+            assert_eq!(ByteCount(bytes).decimal(), text);
         }
     }
 

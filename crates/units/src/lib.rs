@@ -1,16 +1,17 @@
-//! Quantities with types: rates, sizes, round trips and loss.
+//! Types for quantities: rates, sizes, round-trip times and loss.
 //!
-//! One parser and one printer for the whole of Longhaul, so that bits and
-//! bytes, 1000 and 1024, seconds and milliseconds are never in doubt.
-//! Pure: no I/O, no clock, no global.
+//! One parser and one formatter for all of Longhaul, so that bits and bytes, 1000
+//! and 1024, seconds and milliseconds cannot be confused. Pure: no I/O, no clock, no
+//! global.
 //!
-//! | type | holds | written |
+//! | type | holds | syntax |
 //! |---|---|---|
 //! | [`BitRate`] | bit/s, 1 to 100 Tbit/s | `100mbit`, `2.5gbit`, iperf3's `200m` |
 //! | [`ByteCount`] | bytes | `64KiB` (1024), `64KB` (1000), iperf3's `96K` (1024), `65536` |
-//! | [`Rtt`] | a round trip or a delay, to the nanosecond, up to 1 h | `173ms`, `250us`, `1.5s` |
-//! | [`LossRatio`] | a share of packets, 0 up to but not 100 % | `1%`, `0.01` |
-//! | [`Probability`] | 0 up to and with 100 % | `100%`, `0.3` |
+//! | [`Rtt`] | a round-trip time or delay in nanoseconds, up to 1 h | `173ms`, `250us`, `1.5s` |
+//! | [`Nanos`] | a moment on a virtual clock in nanoseconds, up to 584 years | |
+//! | [`LossRatio`] | a share of packets, 0 to below 100 % | `1%`, `0.01` |
+//! | [`Probability`] | 0 to 100 % inclusive | `100%`, `0.3` |
 //!
 //! ```
 //! use units::{BitRate, Rtt};
@@ -21,24 +22,29 @@
 
 mod bytes;
 mod loss;
+mod nanos;
 mod number;
+mod percent;
 mod rate;
 mod rtt;
 
 pub use bytes::ByteCount;
 pub use loss::{LossRatio, Probability};
+pub use nanos::{Nanos, nanos};
+pub use number::significant;
+pub use percent::{change, percent, percent_with, share};
 pub use rate::BitRate;
 pub use rtt::Rtt;
 
-/// A quantity that was written down wrongly: what stood there, and what would be right.
+/// A quantity that does not parse: the text, and what would be valid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("'{given}' is not a {quantity}: {remedy}")]
 pub struct ParseError {
-    /// The text as it was given.
+    /// The text given, shortened and without control characters.
     pub given: String,
-    /// What it should have been: "rate", "size", "time" or "loss".
+    /// The quantity expected: "rate", "size", "time", "loss" or "probability".
     pub quantity: &'static str,
-    /// What is wrong with it and what would be right.
+    /// What is wrong, and a valid example.
     pub remedy: String,
 }
 

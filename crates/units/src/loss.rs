@@ -6,26 +6,26 @@ use std::{fmt, str::FromStr};
 
 const EXAMPLE: &str = "1% or 0.01";
 
-/// The share of packets lost: 0 up to, but not including, 1.
+/// The share of packets lost: 0 to below 1.
 ///
-/// Kept in parts of 10^12, so that `1e-12`, the bit-error floor of good fibre,
-/// still counts. Serialised as a fraction.
+/// Stored in parts of 10^12, so that 10^-12, the bit-error rate of good fibre, is
+/// representable. Serialised as a fraction.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LossRatio(u64);
 
 const ONE: u64 = 1_000_000_000_000;
 
 impl LossRatio {
-    /// Nothing is lost.
+    /// No loss.
     pub const NONE: LossRatio = LossRatio(0);
 
-    /// As a fraction.
+    /// The ratio as a fraction.
     #[must_use]
     pub fn fraction(self) -> f64 {
         Probability(self.0).fraction()
     }
 
-    /// Whether a draw, uniform over all of `u64`, falls on the lost side.
+    /// Whether a uniform random `u64` means a loss.
     #[must_use]
     pub fn takes(self, uniform: u64) -> bool {
         Probability(self.0).takes(uniform)
@@ -34,7 +34,7 @@ impl LossRatio {
 
 impl fmt::Display for LossRatio {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Ten decimals of a percent hold every ratio there is; f64 prints them exactly.
+        // Ten decimals of a percentage represent every ratio; f64 prints them exactly.
         let text = format!("{:.10}", self.fraction() * 100.0);
         f.pad(&format!("{} %", text.trim_end_matches('0').trim_end_matches('.')))
     }
@@ -47,14 +47,14 @@ impl FromStr for LossRatio {
         match parts(text, "loss")? {
             Some(parts) if parts < ONE => Ok(LossRatio(parts)),
             _ => {
-                let remedy = format!("it is less than 100 %; write {EXAMPLE}");
+                let remedy = format!("it must be less than 100 %; write {EXAMPLE}");
                 Err(ParseError::new(text, "loss", remedy))
             }
         }
     }
 }
 
-/// Reads a share in parts of 10^12; `None` where it is beyond all numbers.
+/// Parses a share in parts of 10^12; `None` on overflow.
 fn parts(text: &str, what: &'static str) -> Result<Option<u64>, ParseError> {
     let wrong = |remedy: String| ParseError::new(text, what, remedy);
     let (value, unit) = number::split(text).map_err(|e| wrong(e.explain(EXAMPLE)))?;
@@ -62,40 +62,40 @@ fn parts(text: &str, what: &'static str) -> Result<Option<u64>, ParseError> {
         "%" => ONE / 100,
         "" => ONE,
         _ => {
-            let remedy = format!("'{}' is no unit of a {what}; write {EXAMPLE}", short(unit));
+            let remedy = format!("'{}' is not a unit of {what}; write {EXAMPLE}", short(unit));
             return Err(wrong(remedy));
         }
     };
     match value.times(scale) {
-        Some(0) if !value.is_zero() => Err(wrong("the least is 0.0000000001%".to_owned())),
+        Some(0) if !value.is_zero() => Err(wrong("the minimum is 0.0000000001%".to_owned())),
         parts => Ok(parts),
     }
 }
 
-/// A probability: 0 up to and with 1. What a [`LossRatio`] cannot say: always.
+/// A probability: 0 to 1 inclusive; a [`LossRatio`] excludes 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Probability(u64);
 
 impl Probability {
-    /// Never.
+    /// Zero.
     pub const NEVER: Probability = Probability(0);
-    /// Always.
+    /// One.
     pub const ALWAYS: Probability = Probability(ONE);
 
-    /// As a fraction.
+    /// The ratio as a fraction.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "10^12 fits 53 bits")]
     pub fn fraction(self) -> f64 {
         self.0 as f64 / ONE as f64
     }
 
-    /// Whether a draw, uniform over all of `u64`, falls within it.
+    /// Whether a uniform random `u64` falls within it.
     #[must_use]
     pub fn takes(self, uniform: u64) -> bool {
         u128::from(uniform) * u128::from(ONE) < u128::from(self.0) << 64
     }
 
-    /// The probability of the opposite.
+    /// The complementary probability.
     #[must_use]
     pub const fn complement(self) -> Self {
         Probability(ONE - self.0)
@@ -121,7 +121,7 @@ impl FromStr for Probability {
         match parts(text, "probability")? {
             Some(parts) if parts <= ONE => Ok(Probability(parts)),
             _ => {
-                let remedy = format!("it is at most 100 %; write {EXAMPLE}");
+                let remedy = format!("it must be at most 100 %; write {EXAMPLE}");
                 Err(ParseError::new(text, "probability", remedy))
             }
         }
@@ -138,12 +138,12 @@ impl<'de> Deserialize<'de> for LossRatio {
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
-        reason = "checked to lie in 0..1 first"
+        reason = "checked to be in 0..1 first"
     )]
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let fraction = f64::deserialize(deserializer)?;
         if !(0.0..1.0).contains(&fraction) {
-            return Err(serde::de::Error::custom("a loss ratio lies in 0..1"));
+            return Err(serde::de::Error::custom("a loss ratio must be from 0 to below 1"));
         }
         Ok(LossRatio(((fraction * 1e12).round() as u64).min(ONE - 1)))
     }

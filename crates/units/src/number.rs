@@ -2,8 +2,7 @@
 
 /// A decimal number kept exact: `digits / 10^places`.
 ///
-/// Floating point would turn `0.1 %` into something else; a quantity is read
-/// as the digits that were written.
+/// Floating point cannot represent `0.1 %` exactly; the written digits can.
 pub(crate) struct Decimal {
     digits: u128,
     places: u32,
@@ -18,7 +17,7 @@ pub(crate) enum NumberError {
 impl NumberError {
     pub(crate) fn explain(&self, example: &str) -> String {
         match self {
-            NumberError::Missing => format!("it begins with a number, as in {example}"),
+            NumberError::Missing => format!("it must start with a number, as in {example}"),
             NumberError::Negative => format!("it cannot be negative; write it as in {example}"),
             NumberError::TooLong => format!("it has too many digits; write it as in {example}"),
         }
@@ -26,7 +25,7 @@ impl NumberError {
 }
 
 impl Decimal {
-    /// The number times `scale`, rounded to nearest; `None` past `u64`.
+    /// The number times `scale`, rounded to nearest; `None` on overflow of `u64`.
     pub(crate) fn times(&self, scale: u64) -> Option<u64> {
         let divisor = 10u128.checked_pow(self.places)?;
         let scaled = self.digits.checked_mul(u128::from(scale))?;
@@ -38,8 +37,8 @@ impl Decimal {
     }
 }
 
-/// `"2.5 gbit"` becomes 2.5 and `"gbit"`. Exponents are not accepted: nobody
-/// writes a link as `1e8`, and `1e` would be ambiguous with a unit.
+/// `"2.5 gbit"` becomes 2.5 and `"gbit"`. Exponents are not accepted: `1e`
+/// would be ambiguous with a unit.
 pub(crate) fn split(text: &str) -> Result<(Decimal, &str), NumberError> {
     let text = text.trim();
     if text.starts_with(['-', '\u{2212}']) {
@@ -61,19 +60,38 @@ pub(crate) fn split(text: &str) -> Result<(Decimal, &str), NumberError> {
     Ok((Decimal { digits, places }, unit.trim()))
 }
 
-/// Three significant digits, no trailing zeros after the point: `2.16`, `94.1`, `100`.
-pub(crate) fn three_digits(value: f64) -> String {
-    let places = if value >= 99.95 {
-        0
-    } else if value >= 9.995 {
-        1
-    } else {
-        2
-    };
+/// A number with so many significant digits, without trailing zeros and never in
+/// exponent notation: with three, 0.047, 2.16, 94.1, 100. Digits before the point are
+/// all printed.
+#[must_use]
+pub fn significant(value: f64, digits: u8) -> String {
+    let exponent = if value == 0.0 { 0.0 } else { value.abs().log10().floor() };
+    // 0 to 20 places: clamped before the conversion.
+    let places = (f64::from(digits) - 1.0 - exponent).clamp(0.0, 20.0) as usize;
     let text = format!("{value:.places$}");
-    if text.contains('.') {
-        text.trim_end_matches('0').trim_end_matches('.').to_owned()
-    } else {
-        text
+    let text =
+        if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { &text };
+    if text == "-0" { "0".to_owned() } else { text.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::significant;
+
+    #[test]
+    fn as_many_digits_as_asked() {
+        for (number, digits, text) in [
+            (0.0, 2, "0"),
+            (0.047_02, 2, "0.047"),
+            (0.011_75, 2, "0.012"),
+            (1.25, 2, "1.2"),
+            (12.4, 2, "12"),
+            (100.0, 2, "100"),
+            (999.6, 3, "1000"),
+            (9.996, 3, "10"),
+            (-0.5, 3, "-0.5"),
+        ] {
+            assert_eq!(significant(number, digits), text);
+        }
     }
 }

@@ -17,43 +17,43 @@ const EXAMPLE: &str = "100mbit or 2.5gbit";
 pub struct BitRate(u64);
 
 impl BitRate {
-    /// Nothing at all; a measured rate may be zero, a written one may not.
+    /// Zero; a measured rate can be zero, a parsed one cannot.
     pub const ZERO: BitRate = BitRate(0);
-    /// The highest rate that can be written: 100 Tbit/s. It keeps every
-    /// product with a time up to an hour inside 64 bits of bytes.
+    /// The highest rate that parses: 100 Tbit/s. Its product with a time of up to an
+    /// hour fits 64 bits of bytes.
     pub const MAX: BitRate = BitRate(100_000_000_000_000);
 
-    /// A rate of so many bit/s.
+    /// From a number of bit/s.
     #[must_use]
     pub const fn from_bps(bps: u64) -> Self {
         BitRate(bps)
     }
 
-    /// A rate from a computed number of bit/s; what is negative or not a number is zero.
+    /// From a computed number of bit/s; zero if it is negative or NaN.
     #[must_use]
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
-        reason = "`as` saturates, which is what is wanted"
+        reason = "`as` saturates, as intended"
     )]
     pub fn from_bps_f64(bps: f64) -> Self {
         BitRate(bps.round() as u64)
     }
 
-    /// bit/s.
+    /// The rate in bit/s.
     #[must_use]
     pub const fn bps(self) -> u64 {
         self.0
     }
 
-    /// bit/s for an equation.
+    /// The rate in bit/s for an equation.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "53 bits of a rate are enough for any equation")]
     pub fn as_f64(self) -> f64 {
         self.0 as f64
     }
 
-    /// The rate that moves `bytes` in `time`; zero where no time has passed.
+    /// The rate of `bytes` in `time`; zero if `time` is zero.
     #[must_use]
     pub fn of(bytes: ByteCount, time: Duration) -> Self {
         if time.is_zero() {
@@ -63,15 +63,15 @@ impl BitRate {
         BitRate(u64::try_from(bits / time.as_nanos()).unwrap_or(u64::MAX))
     }
 
-    /// What passes at this rate within `time`, rounded down: the
-    /// bandwidth-delay product when `time` is the round trip.
+    /// The bytes sent at this rate within `time`, rounded down: the bandwidth-delay
+    /// product if `time` is the RTT.
     #[must_use]
     pub fn bytes_in(self, time: Duration) -> ByteCount {
         let bits = u128::from(self.0) * time.as_nanos() / 1_000_000_000;
         ByteCount::from_bytes(u64::try_from(bits / 8).unwrap_or(u64::MAX))
     }
 
-    /// The time `bytes` take at this rate (serialisation), rounded up to the nanosecond.
+    /// The transmission time of `bytes`, rounded up to the nanosecond.
     #[must_use]
     pub fn time_for(self, bytes: ByteCount) -> Duration {
         let bits = u128::from(bytes.bytes()) * 8 * 1_000_000_000;
@@ -79,7 +79,7 @@ impl BitRate {
         Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
     }
 
-    /// This rate times a share (payload of a packet, say).
+    /// This rate times a factor, such as the payload share of a packet.
     #[must_use]
     pub fn scaled(self, share: f64) -> Self {
         BitRate::from_bps_f64(self.as_f64() * share)
@@ -95,7 +95,7 @@ impl fmt::Display for BitRate {
             1_000_000_000..1_000_000_000_000 => (1e9, "Gbit/s"),
             _ => (1e12, "Tbit/s"),
         };
-        f.pad(&format!("{} {unit}", number::three_digits(self.as_f64() / scale)))
+        f.pad(&format!("{} {unit}", number::significant(self.as_f64() / scale, 3)))
     }
 }
 
@@ -106,21 +106,21 @@ impl FromStr for BitRate {
         let wrong = |remedy: String| ParseError::new(text, "rate", remedy);
         let (value, unit) = number::split(text).map_err(|e| wrong(e.explain(EXAMPLE)))?;
         if value.is_zero() {
-            return Err(wrong(format!("a rate of zero carries nothing; write {EXAMPLE}")));
+            return Err(wrong(format!("a rate of zero is not allowed; write {EXAMPLE}")));
         }
         let scale = scale_of(unit).ok_or_else(|| {
             wrong(match unit {
                 "" => format!("give the unit, as in {EXAMPLE}"),
                 _ => format!(
-                    "'{unit}' is no unit of rate (bit, kbit, mbit, gbit, tbit); write {EXAMPLE}",
+                    "'{unit}' is not a unit of rate (bit, kbit, mbit, gbit, tbit); write {EXAMPLE}",
                     unit = short(unit)
                 ),
             })
         })?;
         match value.times(scale) {
-            Some(bps) if bps > BitRate::MAX.0 => Err(wrong("the most is 100tbit".to_owned())),
-            None => Err(wrong("the most is 100tbit".to_owned())),
-            Some(0) => Err(wrong("the least is 1bit".to_owned())),
+            Some(bps) if bps > BitRate::MAX.0 => Err(wrong("the maximum is 100tbit".to_owned())),
+            None => Err(wrong("the maximum is 100tbit".to_owned())),
+            Some(0) => Err(wrong("the minimum is 1bit".to_owned())),
             Some(bps) => Ok(BitRate(bps)),
         }
     }

@@ -6,9 +6,9 @@ use std::{fmt, str::FromStr, time::Duration};
 
 const EXAMPLE: &str = "173ms";
 
-/// A round-trip time or delay, kept in whole nanoseconds, 0 to 1 h.
+/// A round-trip time or delay in nanoseconds, 0 to 1 h.
 ///
-/// A number without a unit is refused: `173` could be 173 s. Serialised as
+/// A number without a unit is rejected: `173` could be 173 s. Serialised as
 /// nanoseconds.
 #[derive(
     Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
@@ -17,54 +17,54 @@ const EXAMPLE: &str = "173ms";
 pub struct Rtt(u64);
 
 impl Rtt {
-    /// No delay at all.
+    /// Zero.
     pub const ZERO: Rtt = Rtt(0);
-    /// The longest that can be written: one hour, beyond any path there is.
+    /// The longest that parses: one hour, longer than any path's.
     pub const MAX: Rtt = Rtt(3_600_000_000_000);
 
-    /// So many nanoseconds.
+    /// From nanoseconds.
     #[must_use]
     pub const fn from_nanos(nanos: u64) -> Self {
         Rtt(nanos)
     }
 
-    /// So many microseconds (the kernel's unit), held at the largest value.
+    /// From microseconds (the kernel's unit), saturating.
     #[must_use]
     pub const fn from_micros(micros: u64) -> Self {
         Rtt(micros.saturating_mul(1_000))
     }
 
-    /// A time in seconds; what is negative or not a number is none.
+    /// From seconds; zero if negative or NaN.
     #[must_use]
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
-        reason = "`as` saturates, and takes what is no number for zero"
+        reason = "`as` saturates, and turns NaN into zero"
     )]
     pub fn from_secs(seconds: f64) -> Self {
         Self::from_nanos((seconds * 1e9).round() as u64)
     }
 
-    /// Nanoseconds.
+    /// The time in nanoseconds.
     #[must_use]
     pub const fn nanos(self) -> u64 {
         self.0
     }
 
-    /// Milliseconds for a table or JSON.
+    /// The time in milliseconds, for a table or JSON.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "an hour of nanoseconds fits 53 bits")]
     pub fn millis_f64(self) -> f64 {
         self.0 as f64 / 1e6
     }
 
-    /// Seconds for an equation.
+    /// The time in seconds, for an equation.
     #[must_use]
     pub fn secs_f64(self) -> f64 {
         self.duration().as_secs_f64()
     }
 
-    /// As the standard library's duration.
+    /// As a [`Duration`].
     #[must_use]
     pub const fn duration(self) -> Duration {
         Duration::from_nanos(self.0)
@@ -81,7 +81,7 @@ impl fmt::Display for Rtt {
             1_000_000..10_000_000_000 => (1e6, "ms"),
             _ => (1e9, "s"),
         };
-        f.pad(&format!("{} {unit}", number::three_digits(nanos / scale)))
+        f.pad(&format!("{} {unit}", number::significant(nanos / scale, 3)))
     }
 }
 
@@ -95,13 +95,16 @@ impl FromStr for Rtt {
             wrong(match unit {
                 "" => format!("give the unit (ns, us, ms, s), as in {EXAMPLE}"),
                 _ => {
-                    format!("'{}' is no unit of time (ns, us, ms, s); write {EXAMPLE}", short(unit))
+                    format!(
+                        "'{}' is not a unit of time (ns, us, ms, s); write {EXAMPLE}",
+                        short(unit)
+                    )
                 }
             })
         })?;
         match value.times(scale) {
             Some(nanos) if nanos <= Rtt::MAX.0 => Ok(Rtt(nanos)),
-            _ => Err(wrong("the most is 3600s".to_owned())),
+            _ => Err(wrong("the maximum is 3600s".to_owned())),
         }
     }
 }

@@ -1,13 +1,13 @@
-//! Why the loop could not be closed.
+//! Why a verification failed.
 
 use lab::LabError;
-use probe::ProbeError;
-use record::Undone;
+use perf::PerfError;
+use record::RevertedSetting;
 use std::io;
-use tune::{LedgerError, PlanError, TuneError};
+use tune::{TuneError, TunerError};
 use units::ByteCount;
 
-/// Why the loop could not be closed.
+/// Why a verification failed.
 #[derive(Debug, thiserror::Error)]
 pub enum VerifyError {
     /// No lab.
@@ -15,10 +15,10 @@ pub enum VerifyError {
     Lab(#[from] LabError),
     /// A transfer failed.
     #[error(transparent)]
-    Transfer(#[from] ProbeError),
+    Transfer(#[from] PerfError),
     /// No setting reaches the path.
     #[error(transparent)]
-    Plan(#[from] PlanError),
+    Plan(#[from] model::BufferTooLarge),
     /// A setting could not be changed.
     #[error(transparent)]
     Tune(#[from] TuneError),
@@ -27,7 +27,8 @@ pub enum VerifyError {
     Settings(#[source] io::Error),
     /// The receive buffer does not lead to the window.
     #[error(
-        "the receiver does not advertise a window of {asked}: with the buffer meant for it, it advertised {seen}"
+        "the receiver does not advertise a window of {asked}: with the buffer computed for it, it \
+         advertised {seen}"
     )]
     Window {
         /// The window asked.
@@ -35,51 +36,51 @@ pub enum VerifyError {
         /// The window last seen.
         seen: ByteCount,
     },
-    /// This kernel does not tell the window.
-    #[error("this kernel does not tell the advertised window; Linux 5.4 and later do")]
-    Blind,
-    /// A path without a limit has nothing to be tuned for.
-    #[error("the path's rate has no limit; give it one, such as rate=100mbit")]
+    /// This kernel does not report the window.
+    #[error("this kernel does not report the advertised window; use Linux 5.4 or later")]
+    WindowUnavailable,
+    /// A path without a rate limit gives no target.
+    #[error("the path has no rate limit; give one, such as rate=100mbit")]
     Unlimited,
     /// Stopped by the user.
-    #[error("interrupted; nothing is left behind")]
+    #[error("interrupted; the lab was removed")]
     Interrupted,
     /// Stopped by the user before a setting was touched.
     #[error("interrupted; nothing was changed")]
-    Untouched,
+    InterruptedBefore,
     /// A test failed while steps were tried.
     #[error("{source}; {}", kept_words(*.kept))]
     Test {
         /// Why.
-        source: ProbeError,
+        source: PerfError,
         /// Steps that stay applied.
         kept: usize,
     },
     /// A setting could not be tried.
     #[error(transparent)]
-    Ledger(#[from] LedgerError),
-    /// What was before could not be put back.
-    #[error("{0}; longhaul tune rollback tries again")]
+    Tuner(#[from] TunerError),
+    /// The previous values could not be restored.
+    #[error("{0}; run longhaul tune rollback to retry")]
     Stuck(String),
-    /// The server's end knows the round trip and does not tell.
+    /// The sender is the server, and it does not report its RTT.
     #[error(
-        "the round trip cannot be had from this server, which does not share its samples; give \
-         --rtt (longhaul ping measures it)"
+        "this server does not share its samples, so the RTT is unknown; give --rtt (longhaul ping \
+         measures it)"
     )]
     NoRoundTrip,
 }
 
 fn kept_words(kept: usize) -> String {
     match kept {
-        0 => "all settings are as they were".to_owned(),
-        1 => "one step that helped is kept, all else is as it was".to_owned(),
-        many => format!("{many} steps that helped are kept, all else is as it was"),
+        0 => "all settings were reverted".to_owned(),
+        1 => "one step that helped is kept, all other settings were reverted".to_owned(),
+        many => format!("{many} steps that helped are kept, all other settings were reverted"),
     }
 }
 
 impl VerifyError {
-    pub(crate) fn stuck(left: &[Undone]) -> Self {
-        let each = |one: &Undone| format!("{} was not put back: {}", one.key, one.note);
+    pub(crate) fn stuck(left: &[RevertedSetting]) -> Self {
+        let each = |one: &RevertedSetting| format!("{} was not restored: {}", one.key, one.note);
         VerifyError::Stuck(left.iter().map(each).collect::<Vec<_>>().join("; "))
     }
 }

@@ -6,26 +6,28 @@
 //! ```
 //!
 //! [`run`] closes it over an emulated path: one kernel TCP transfer between
-//! two hosts of a [`lab::Lab`], held back by the receive window that
-//! [`Experiment::window`] asks for, and the same transfer after the settings
-//! that [`tune::plan`] computed were applied. Each is judged against what its
-//! own equation predicts.
+//! two hosts of a [`lab::Lab`], rwnd-limited by [`Experiment::window`], and the
+//! same transfer with the settings that [`tune::plan`] computed. Each is
+//! compared with its own prediction.
 //!
-//! [`steps`] closes it over a real path, for the host at hand: settings are
-//! tried in groups, measured with and without, and kept where they helped.
+//! [`steps`] closes it over a real path, for this host: settings are tried in
+//! groups, measured with and without, and kept where they help. [`decide`] tells
+//! two causes apart by a second test.
 
+pub mod decide;
 mod error;
 pub mod steps;
 mod transfer;
 mod window;
 
 pub use error::VerifyError;
-pub use probe::{Interval, StopFlag};
+pub use perf::{Interval, StopFlag};
 
 use lab::{Lab, LabHost, Options};
+use model::BufferTarget;
 use record::{Finding, LOOP_SCHEMA, LoopReport, Measurement, PlanItem};
 use topology::Plan;
-use tune::{Buffers, Target};
+use tune::Buffers;
 use units::ByteCount;
 
 /// What to run.
@@ -53,8 +55,8 @@ pub enum Run {
 /// Progress, in the order it happens.
 #[derive(Debug)]
 pub enum Event<'a> {
-    /// The lab stands; the receiver's buffer is being sized for the window.
-    LabStands(&'a Lab),
+    /// The lab is up; the receiver's buffer is being sized for the window.
+    LabReady(&'a Lab),
     /// A transfer begins.
     Begins(Run),
     /// A report interval of a transfer has passed.
@@ -65,7 +67,7 @@ pub enum Event<'a> {
     Planned(&'a [PlanItem]),
 }
 
-/// What came of it.
+/// The result.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Outcome {
     /// The comparison.
@@ -76,10 +78,9 @@ pub struct Outcome {
     pub after: Measurement,
 }
 
-/// Runs the loop. Needs the privileges of a world of its own ([`host::world`]).
+/// Runs the loop. Needs the privileges of a sandbox ([`host::sandbox`]).
 ///
-/// When `stop` is raised, ends with [`VerifyError::Interrupted`]; nothing of
-/// the lab is left.
+/// When `stop` is raised, removes the lab and ends with [`VerifyError::Interrupted`].
 ///
 /// # Errors
 /// [`VerifyError`].
@@ -89,8 +90,8 @@ pub fn run(
     stop: &StopFlag,
 ) -> Result<Outcome, VerifyError> {
     let lab = Lab::start(&experiment.lab, Options::default())?;
-    observe(Event::LabStands(&lab));
-    let share = window::cap(&lab, experiment.window, stop)?;
+    observe(Event::LabReady(&lab));
+    let share = window::limit(&lab, experiment.window, stop)?;
 
     let before = measure(&lab, Run::Before, experiment.before_s, observe, stop)?;
 
@@ -103,7 +104,7 @@ pub fn run(
     let path = lab.finish()?.into_path();
     let certify = |measurement| Measurement { path: Some(path.clone()), ..measurement };
     let (before, after) = (certify(before), certify(after));
-    // Explained again with the certificate, which a finding may lean on.
+    // Explained again with the validity report, which a finding may use.
     let findings = [&before, &after].map(diagnose::explain);
     let gain = findings[1].throughput_bps.as_f64() / findings[0].throughput_bps.as_f64().max(1.0);
     let [found_before, found_after] = findings;
@@ -134,18 +135,18 @@ fn measure(
     Ok(measurement)
 }
 
-/// What the hosts need for the path at hand.
+/// The plan for the two hosts of this path.
 fn plan(lab: &Lab, share: f64) -> Result<Vec<PlanItem>, VerifyError> {
     let buffers = |host: &LabHost| {
         host.namespace.run(Buffers::read).and_then(|read| read).map_err(VerifyError::Settings)
     };
     let path = lab.path();
     let rate = path.rate().ok_or(VerifyError::Unlimited)?;
-    let target = Target { rate, rtt: path.rtt(), queue: path.queue_bytes(), streams: 1 };
+    let target = BufferTarget { rate, rtt: path.rtt(), queue: path.queue_bytes(), streams: 1 };
     Ok(tune::plan(&buffers(lab.client())?, &buffers(lab.server())?, &target, share)?)
 }
 
-/// Applies each host's part in that host.
+/// Applies each host's part of the plan on that host.
 fn apply(lab: &Lab, plan: &[PlanItem]) -> Result<(), VerifyError> {
     for host in [lab.client(), lab.server()] {
         let items: Vec<PlanItem> =

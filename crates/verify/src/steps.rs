@@ -1,55 +1,54 @@
-//! This host tuned step by step over a real path, each step measured.
+//! Tunes this host step by step over a real path, and measures each step.
 //!
 //! ```text
-//! round trip ── plan ── steps ──┬─ without, with, with, without, … ── keep
-//!                               └─ the next one, with what was kept      or put back
+//! RTT ── plan ── steps ──┬─ without, with, with, without, … ── keep
+//!                               └─ the next one, with what was kept      or revert
 //! ```
 //!
-//! A step is a group of settings that belong together (`groups`). Its tests
-//! go without and with it in an order that a path that drifts cannot deceive
-//! (`A B B A A B`), and it stays where Welch's t test says that the difference
-//! is real and it is worth having. Settings are written by the [`Ledger`]:
-//! whatever ends the run, its journals undo what is not yet decided.
+//! A step is a group of related settings (`groups`). Its tests run without and
+//! with it in an order that cancels drift of the path (`A B B A A B`), and it
+//! is kept if Welch's t test finds a significant gain of at least 2 %. Settings
+//! are written by the [`Tuner`]: however the run ends, its journals revert the
+//! undecided step.
 
-mod course;
 mod groups;
+mod run;
 mod verdict;
 
 use crate::VerifyError;
-use probe::ProbeError;
-use probe::client::ClientConfig;
+use perf::PerfError;
+use perf::client::ClientConfig;
 use record::{
     Direction, Finding, Measurement, PlannedSetting, RunFigures, TunePlan, VerifyGoal,
     VerifyReport, VerifyStep,
 };
-use tune::{Goal, Ledger, LedgerError, Lock};
+use tune::{Goal, Lock, Tuner, TunerError};
 use units::{BitRate, ByteCount, Rtt};
 
-/// Length of the test that only asks for the round trip, in seconds.
-const GLANCE_S: f64 = 1.0;
+/// Length of the test that measures the RTT, in seconds.
+const RTT_TEST_S: f64 = 1.0;
 
-/// So many round trips make a test: slow start takes a dozen, and CUBIC's
-/// recovery from where that ends several times as many.
+/// RTTs per test: slow start takes a dozen, and CUBIC's recovery several times as many.
 const ROUND_TRIPS: f64 = 100.0;
 
-/// Least and most seconds of a test, unless one is given.
+/// Minimum and maximum length of a test in seconds, unless it is given.
 const LENGTHS_S: (f64, f64) = (10.0, 60.0);
 
 /// What to tune for, and how to measure it.
 #[derive(Debug, Clone)]
 pub struct Job {
-    /// How to reach the server, and the connections of a test. Length and
-    /// direction are set for each.
+    /// The server, and the connections of a test. Length and direction are set for each
+    /// test.
     pub client: ClientConfig,
     /// The directions to measure, one after the other.
     pub directions: Vec<Direction>,
     /// Tests without a step and with it, each: 2 or more.
     pub repeats: u32,
-    /// Length of a test in seconds; `None` for one that fits the round trip.
+    /// Length of a test in seconds; `None`: by the RTT.
     pub seconds: Option<f64>,
-    /// The path's rate, and where that is known from.
+    /// The path's rate, and its source.
     pub rate: (BitRate, String),
-    /// The path's round trip; `None` to measure it.
+    /// The path's RTT; `None` to measure it.
     pub rtt: Option<Rtt>,
     /// A congestion control to try.
     pub congestion: Option<String>,
@@ -60,15 +59,15 @@ pub struct Job {
 /// Progress, in the order it happens.
 #[derive(Debug)]
 pub enum StepEvent<'a> {
-    /// A short test for the round trip begins.
-    Glance,
-    /// A step begins, the `number`th `of` all.
+    /// A short test for the RTT begins.
+    MeasureRtt,
+    /// A step begins.
     Begins {
-        /// From 1.
+        /// Its number, from 1.
         number: usize,
-        /// All steps.
+        /// Number of steps.
         of: usize,
-        /// What it is about.
+        /// Its name.
         name: &'a str,
         /// Its settings.
         settings: &'a [PlannedSetting],
@@ -77,71 +76,75 @@ pub enum StepEvent<'a> {
     Test {
         /// Whether the step is applied.
         with: bool,
-        /// Which way the data goes.
+        /// Direction of the data.
         direction: Direction,
-        /// Which of the step's tests it is, from 1.
+        /// Its number within the step, from 1.
         number: u32,
-        /// The step's tests.
+        /// Number of tests of the step.
         of: u32,
     },
-    /// It has ended.
+    /// A test has ended.
     Tested(&'a RunFigures),
     /// The step is decided.
     Ended(&'a VerifyStep),
 }
 
-/// What the loop needs of the world around it.
-pub trait World {
-    /// Runs one test. Where [`World::is_stopped`] has come true it may be cut short.
+/// Runs the tests, reports progress, and knows whether the user has interrupted.
+pub trait Environment {
+    /// Runs one test. May return early once [`Environment::is_stopped`] is true.
     ///
     /// # Errors
-    /// [`ProbeError`].
-    fn measure(&mut self, config: &ClientConfig) -> Result<Measurement, ProbeError>;
+    /// [`PerfError`].
+    fn measure(&mut self, config: &ClientConfig) -> Result<Measurement, PerfError>;
 
-    /// Hears of progress.
-    fn tell(&mut self, event: &StepEvent<'_>);
+    /// Reports progress.
+    fn report(&mut self, event: &StepEvent<'_>);
 
-    /// Whether the user wants it to end.
+    /// Whether the user has interrupted the run.
     fn is_stopped(&self) -> bool;
 }
 
-/// A job whose path and plan are known.
+/// A job with a known path and plan.
 #[derive(Debug, Clone)]
 pub struct Prepared {
     job: Job,
-    /// What is tuned for.
+    /// The tuning target.
     pub goal: VerifyGoal,
     /// Length of a test, in seconds.
     pub seconds: f64,
-    /// All that the host needs for it.
+    /// The complete plan for this host.
     pub plan: TunePlan,
-    /// The steps, in their order.
+    /// The steps in order.
     pub steps: Vec<Step>,
     notes: Vec<String>,
 }
 
-/// Settings to be tried together.
+/// Settings that are tried together.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Step {
-    /// What they are about.
+    /// Their subject.
     pub name: &'static str,
     /// The settings.
     pub settings: Vec<PlannedSetting>,
 }
 
 impl Prepared {
-    /// Learns the round trip, where it is not given, and plans.
+    /// Measures the RTT unless it is given, and computes the plan.
     ///
     /// # Errors
-    /// Where the server cannot be measured to, or no plan reaches the goal.
-    pub fn new(job: Job, ledger: &Ledger<'_>, world: &mut dyn World) -> Result<Self, VerifyError> {
+    /// If a test with the server fails, or no plan reaches the target.
+    pub fn new(
+        job: Job,
+        tuner: &Tuner<'_>,
+        environment: &mut dyn Environment,
+    ) -> Result<Self, VerifyError> {
         let (rtt, rtt_from) = match job.rtt {
             Some(rtt) => (rtt, "asked"),
-            None => (glance(&job, world)?, "measured"),
+            None => (measure_rtt(&job, environment)?, "measured"),
         };
         let (rate, rate_from) = job.rate.clone();
         let target = Goal::Target { rate, rtt, streams: job.client.streams };
-        let plan = tune::advise(ledger.settings, &target, job.congestion.as_deref(), job.memory)?;
+        let plan = tune::advise(tuner.settings, &target, job.congestion.as_deref(), job.memory)?;
         let (steps, notes) = groups::of(&plan, &job.directions);
         let (least, most) = LENGTHS_S;
         let fits = (ROUND_TRIPS * rtt.secs_f64()).ceil().clamp(least, most);
@@ -149,50 +152,50 @@ impl Prepared {
         Ok(Prepared { seconds: job.seconds.unwrap_or(fits), job, goal, plan, steps, notes })
     }
 
-    /// Whether settings may be changed here at all; changes none.
+    /// Checks whether any setting may be changed here; changes none.
     ///
     /// # Errors
-    /// Where not one of them may, or a journal stands in the way.
-    pub fn rehearse(&self, ledger: &Ledger<'_>) -> Result<(), LedgerError> {
+    /// Where none may be changed, or a journal prevents it.
+    pub fn dry_run(&self, tuner: &Tuner<'_>) -> Result<(), TunerError> {
         let settings = self.steps.iter().flat_map(|step| step.settings.clone()).collect();
-        ledger.rehearse(&TunePlan { settings, ..self.plan.clone() }, false).map(drop)
+        tuner.dry_run(&TunePlan { settings, ..self.plan.clone() }, false).map(drop)
     }
 
-    /// How many tests it takes.
+    /// Number of tests.
     #[must_use]
     pub fn tests(&self) -> u32 {
         let steps = u32::try_from(self.steps.len()).unwrap_or(u32::MAX);
         let ways = u32::try_from(self.job.directions.len()).unwrap_or(u32::MAX);
-        // Without a step one test tells what holds the path.
+        // Without steps, one test per direction finds the limit.
         steps.saturating_mul(2 * self.job.repeats).max(1).saturating_mul(ways)
     }
 
     /// Tries the steps, one after the other.
     ///
-    /// A test that fails is tried once more; then the step under way is put
-    /// back and the run ends with the error.
+    /// A failed test is repeated once; then the current step is reverted and the run
+    /// ends with the error.
     ///
     /// # Errors
     /// [`VerifyError`].
     pub fn run(
         &self,
-        ledger: &Ledger<'_>,
+        tuner: &Tuner<'_>,
         lock: &Lock,
-        world: &mut dyn World,
+        environment: &mut dyn Environment,
     ) -> Result<VerifyReport, VerifyError> {
-        course::Course::new(self, ledger, lock, world).run()
+        run::StepRun::new(self, tuner, lock, environment).run()
     }
 }
 
-/// The least round trip of a short transfer.
-fn glance(job: &Job, world: &mut dyn World) -> Result<Rtt, VerifyError> {
-    world.tell(&StepEvent::Glance);
+/// The minimum RTT of a short transfer.
+fn measure_rtt(job: &Job, environment: &mut dyn Environment) -> Result<Rtt, VerifyError> {
+    environment.report(&StepEvent::MeasureRtt);
     let direction = job.directions.first().copied().unwrap_or(Direction::Forward);
-    let config = ClientConfig { seconds: GLANCE_S, direction, ..job.client.clone() };
+    let config = ClientConfig { seconds: RTT_TEST_S, direction, ..job.client.clone() };
     let measured =
-        world.measure(&config).map_err(|source| VerifyError::Test { source, kept: 0 })?;
-    if world.is_stopped() {
-        return Err(VerifyError::Untouched);
+        environment.measure(&config).map_err(|source| VerifyError::Test { source, kept: 0 })?;
+    if environment.is_stopped() {
+        return Err(VerifyError::InterruptedBefore);
     }
     let finding = diagnose::explain(&measured);
     finding.min_rtt.filter(|rtt| *rtt > Rtt::ZERO).ok_or(VerifyError::NoRoundTrip)

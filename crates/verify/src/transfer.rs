@@ -2,14 +2,14 @@
 
 use crate::VerifyError;
 use lab::Lab;
-use probe::client::{self, ClientConfig};
-use probe::server::{Server, ServerConfig};
-use probe::{Event, Interval, ServerEvent, StopFlag};
+use perf::client::{self, ClientConfig};
+use perf::server::{Server, ServerConfig};
+use perf::{Event, Interval, ServerEvent, StopFlag};
 use record::Measurement;
 use std::time::Duration;
 
-/// Time between rows and samples: enough of them to draw a curve of a few seconds.
-const EVERY: Duration = Duration::from_millis(500);
+/// Interval of reports and samples: enough points for a curve of a few seconds.
+const REPORT_INTERVAL: Duration = Duration::from_millis(500);
 const SAMPLE: Duration = Duration::from_millis(50);
 
 /// Sends from the lab's client to its server for `seconds`.
@@ -23,7 +23,7 @@ pub(crate) fn run(
     let config = ClientConfig {
         seconds,
         sample_every: SAMPLE,
-        report_every: EVERY,
+        report_every: REPORT_INTERVAL,
         watch_load: Duration::ZERO,
         ..ClientConfig::new(lab.server().ipv4.to_string())
     };
@@ -41,7 +41,7 @@ pub(crate) fn run(
             client::run(&config, &mut forward, stop)
         });
         served.raise();
-        // The client's own failure tells more than the server's.
+        // The client's error is more specific than the server's.
         let _ = serving.join();
         measured
     });

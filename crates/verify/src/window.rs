@@ -1,27 +1,28 @@
-//! Holding a receiver to a window, as it stands on the wire.
+//! Limits a receiver to an advertised window.
 //!
-//! A setting gives the receive *buffer*; how much of it the kernel advertises
-//! depends on how much memory it counts for each byte of payload
-//! (`tcp_adv_win_scale`, and since Linux 6.6 a ratio measured from the packets
+//! Only the receive *buffer* can be set; the share of it that the kernel advertises
+//! depends on the memory overhead per byte of payload (`tcp_adv_win_scale`, and since
+//! Linux 6.6 a ratio measured from received packets). So the share is measured with a
+//! short transfer.
 //! that come). So the share is measured here, by a short transfer.
 
 use crate::{VerifyError, transfer};
 use lab::Lab;
-use probe::StopFlag;
+use perf::StopFlag;
 use units::ByteCount;
 
-/// How far the window may be off. It moves in whole segments (2 % of 64 KiB)
-/// and in steps of the window scale.
-const CLOSE: f64 = 0.02;
+/// Tolerance of the window. It changes by whole segments (2 % of 64 KiB) and by
+/// units of the window scale.
+const TOLERANCE: f64 = 0.02;
 
-/// Transfers at most until the window is as asked.
+/// Maximum number of transfers until the window is right.
 const ATTEMPTS: u32 = 4;
 
-/// Sets the server's receive buffer so that it advertises `window`; tells the
+/// Sets the server's receive buffer so that it advertises `window`; returns the
 /// share of the buffer that became window.
-pub(crate) fn cap(lab: &Lab, window: ByteCount, stop: &StopFlag) -> Result<f64, VerifyError> {
+pub(crate) fn limit(lab: &Lab, window: ByteCount, stop: &StopFlag) -> Result<f64, VerifyError> {
     let mut share = model::INITIAL_WINDOW_SHARE;
-    // A dozen round trips: handshakes, slow start to the window, and some at it.
+    // A dozen RTTs: handshakes, slow start up to the window, and some at it.
     let seconds = (lab.path().rtt().secs_f64() * 12.0).max(0.5);
     let mut seen = ByteCount::ZERO;
     for _ in 0..ATTEMPTS {
@@ -33,9 +34,9 @@ pub(crate) fn cap(lab: &Lab, window: ByteCount, stop: &StopFlag) -> Result<f64, 
             .filter_map(|sample| sample.peer_window_bytes)
             .max()
             .map(ByteCount::from_bytes)
-            .ok_or(VerifyError::Blind)?;
+            .ok_or(VerifyError::WindowUnavailable)?;
         share = seen.as_f64() / buffer.as_f64();
-        if (seen.as_f64() / window.as_f64() - 1.0).abs() <= CLOSE {
+        if (seen.as_f64() / window.as_f64() - 1.0).abs() <= TOLERANCE {
             return Ok(share);
         }
     }

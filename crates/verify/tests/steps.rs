@@ -1,10 +1,15 @@
-//! Steps on a host made of a map, over a path made of a formula: kept where
-//! they help, put back where they do not, and wherever the run ends.
+//! Steps on a host made of a map, over a path made of a formula: kept if they help,
+//! reverted otherwise and after any interruption.
 
 #![expect(clippy::unwrap_used, reason = "in a test an unwrap is an assertion")]
 
-use probe::ProbeError;
-use probe::client::ClientConfig;
+#[path = "../../tune/tests/tuner/defaults.rs"]
+mod defaults;
+
+use defaults::DEFAULTS;
+use host::directory::Trust;
+use perf::PerfError;
+use perf::client::ClientConfig;
 use record::{
     Direction, HostFacts, Measurement, ReceiverSample, Sample, StepVerdict, Stream, TestSpec,
     VerifyReport,
@@ -13,34 +18,19 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
-use tune::{Identity, Ledger, Lock, PERSISTED, Settings, ThisHost};
+use tune::{HostDisk, Identity, Lock, PERSISTED, Settings, Tuner};
 use units::{BitRate, Rtt};
 use verify::VerifyError;
-use verify::steps::{Job, Prepared, StepEvent, World};
+use verify::steps::{Environment, Job, Prepared, StepEvent};
 
-/// Settings of which nothing but buffers and two switches need a change.
+/// Settings of which only buffers and two switches need a change.
 struct Host(RefCell<BTreeMap<String, String>>);
 
 const WMEM: &str = "net.ipv4.tcp_wmem";
 
 impl Host {
     fn new() -> Self {
-        let values = [
-            ("net.ipv4.tcp_rmem", "4096 131072 6291456"),
-            (WMEM, "4096 16384 4194304"),
-            ("net.core.rmem_max", "4194304"),
-            ("net.core.wmem_max", "4194304"),
-            ("net.core.default_qdisc", "pfifo_fast"),
-            ("net.ipv4.tcp_window_scaling", "1"),
-            ("net.ipv4.tcp_timestamps", "1"),
-            ("net.ipv4.tcp_sack", "1"),
-            ("net.ipv4.tcp_moderate_rcvbuf", "1"),
-            ("net.ipv4.tcp_no_metrics_save", "0"),
-            ("net.ipv4.tcp_mtu_probing", "0"),
-            ("net.ipv4.tcp_congestion_control", "cubic"),
-            ("net.ipv4.tcp_available_congestion_control", "reno cubic bbr"),
-        ];
-        Host(RefCell::new(values.map(|(key, value)| (key.to_owned(), value.to_owned())).into()))
+        Host(RefCell::new(DEFAULTS.map(|(key, value)| (key.to_owned(), value.to_owned())).into()))
     }
 
     fn all(&self) -> BTreeMap<String, String> {
@@ -67,7 +57,7 @@ impl Settings for Host {
     }
 }
 
-/// What a test gives in Mbit/s: of the host, the direction and the test's number.
+/// Throughput of a test in Mbit/s, by host, direction and test number.
 type Rate<'a> = &'a dyn Fn(&Host, Direction, u32) -> Result<f64, ()>;
 
 struct Paths<'a> {
@@ -79,16 +69,16 @@ struct Paths<'a> {
     with: Vec<bool>,
 }
 
-impl World for Paths<'_> {
-    fn measure(&mut self, config: &ClientConfig) -> Result<Measurement, ProbeError> {
+impl Environment for Paths<'_> {
+    fn measure(&mut self, config: &ClientConfig) -> Result<Measurement, PerfError> {
         self.tests += 1;
         let mbit = (self.path)(self.host, config.direction, self.tests).map_err(|()| {
-            ProbeError::Setting { what: "the server".into(), remedy: "it is gone".into() }
+            PerfError::Setting { what: "the server".into(), remedy: "it is gone".into() }
         })?;
         Ok(measurement(mbit * 1e6, config))
     }
 
-    fn tell(&mut self, event: &StepEvent<'_>) {
+    fn report(&mut self, event: &StepEvent<'_>) {
         if let StepEvent::Test { with, .. } = event {
             self.with.push(*with);
         }
@@ -99,7 +89,7 @@ impl World for Paths<'_> {
     }
 }
 
-/// A steady transfer that a full send buffer holds all of the time, over 100 ms.
+/// A transfer that is sndbuf-limited all the time, at 100 ms.
 fn measurement(bps: f64, config: &ClientConfig) -> Measurement {
     let mut stream = Stream { id: 1, congestion: Some("cubic".into()), ..Stream::default() };
     for step in 0..=100u32 {
@@ -144,6 +134,7 @@ fn measurement(bps: f64, config: &ClientConfig) -> Measurement {
             window_bytes: None,
             rate_bps: None,
             congestion: None,
+            ..TestSpec::default()
         },
         host: HostFacts::default(),
         peer: "longhaul".to_owned(),
@@ -179,25 +170,26 @@ struct Ended {
 
 fn run(host: &Host, job: Job, stop_at: u32, path: Rate<'_>) -> Ended {
     let folder = tempfile::tempdir().unwrap();
-    let ledger = Ledger {
+    let journals = folder.path().canonicalize().unwrap();
+    let disk = HostDisk { journals: journals.clone(), trust: Trust::Owner };
+    let tuner = Tuner {
         settings: host,
-        disk: &ThisHost,
-        folder: folder.path(),
+        disk: &disk,
+        folder: &journals,
         persisted: Path::new(PERSISTED),
         here: Identity::here(),
         now_s: 0,
     };
-    let lock = Lock::take(folder.path()).unwrap();
-    let mut world = Paths { host, path, tests: 0, stop_at, with: Vec::new() };
-    let result = Prepared::new(job, &ledger, &mut world)
-        .and_then(|prepared| prepared.run(&ledger, &lock, &mut world));
+    let lock = Lock::take(&journals, Trust::Owner).unwrap();
+    let mut environment = Paths { host, path, tests: 0, stop_at, with: Vec::new() };
+    let result = Prepared::new(job, &tuner, &mut environment)
+        .and_then(|prepared| prepared.run(&tuner, &lock, &mut environment));
     let names = std::fs::read_dir(folder.path()).unwrap().map(|e| e.unwrap().file_name());
     let journals = names.filter(|name| name.to_string_lossy().ends_with(".journal")).count();
-    Ended { result, journals, with: world.with }
+    Ended { result, journals, with: environment.with }
 }
 
-/// 30 Mbit/s, ten times as much once the send buffer is larger, and a little
-/// noise of each test's own.
+/// 30 Mbit/s, ten times as much with the larger send buffer, and a little noise per test.
 fn buffers_matter(host: &Host, direction: Direction, test: u32) -> Result<f64, ()> {
     let noise = f64::from(test * 7 % 5) * 0.1;
     let large = host.most(WMEM) > 4 << 20 && direction == Direction::Forward;
@@ -207,7 +199,7 @@ fn buffers_matter(host: &Host, direction: Direction, test: u32) -> Result<f64, (
 const NEVER: u32 = u32::MAX;
 
 #[test]
-fn what_helps_stays_and_what_does_not_goes() {
+fn helpful_steps_are_kept_and_others_reverted() {
     let host = Host::new();
     let before = host.all();
     let ended = run(&host, job(&[Direction::Forward]), NEVER, &buffers_matter);
@@ -215,7 +207,7 @@ fn what_helps_stays_and_what_does_not_goes() {
     let verdicts: Vec<_> = report.steps.iter().map(|s| (s.name.as_str(), s.verdict)).collect();
     assert_eq!(
         verdicts,
-        [("buffers", StepVerdict::Kept), ("manners", StepVerdict::RolledBack)],
+        [("buffers", StepVerdict::Kept), ("connection start", StepVerdict::RolledBack)],
         "{report:?}"
     );
     assert_eq!(ended.journals, 1);
@@ -225,11 +217,11 @@ fn what_helps_stays_and_what_does_not_goes() {
         .filter(|(key, value)| before[key] != *value)
         .map(|(key, _)| key)
         .collect();
-    // A test that this host sends shows nothing of what it receives with.
+    // Tests in which this host sends do not depend on its receive buffer.
     assert_eq!(changed, ["net.core.wmem_max", WMEM]);
     assert!(report.notes.iter().any(|note| note.contains("tcp_rmem") && note.contains("-R")));
     assert!(report.notes.iter().any(|note| note.contains("default_qdisc")));
-    let way = &report.steps[0].ways[0];
+    let way = &report.steps[0].directions[0];
     assert_eq!((way.before.len(), way.after.len(), way.comparison.real), (3, 3, Some(true)));
     // 1 Gbit/s in segments of 1448 of 1500 bytes.
     assert_eq!(way.predicted_bps.unwrap().bps() / 1_000_000, 965);
@@ -240,7 +232,7 @@ fn what_helps_stays_and_what_does_not_goes() {
 }
 
 #[test]
-fn what_hurts_or_drifts_is_put_back() {
+fn harmful_and_drifting_steps_are_reverted() {
     let slower = |host: &Host, _, test: u32| {
         let large = host.most(WMEM) > 4 << 20;
         Ok(if large { 20.0 } else { 30.0 } + f64::from(test % 3) * 0.1)
@@ -249,10 +241,10 @@ fn what_hurts_or_drifts_is_put_back() {
     let same = |_: &Host, _, _| Ok(30.0);
     let slightly = |host: &Host, _, _| Ok(if host.most(WMEM) > 4 << 20 { 30.3 } else { 30.0 });
     let paths: [(Rate<'_>, &str); 4] = [
-        (&slower, "really slower"),
-        (&drifts, "No real difference"),
-        (&same, "No real difference"),
-        (&slightly, "under 2 %"),
+        (&slower, "Significantly slower"),
+        (&drifts, "No significant difference"),
+        (&same, "No significant difference"),
+        (&slightly, "below 2 %"),
     ];
     for (path, says) in paths {
         let host = Host::new();
@@ -266,13 +258,13 @@ fn what_hurts_or_drifts_is_put_back() {
 }
 
 #[test]
-fn both_directions_have_a_say() {
+fn both_directions_decide() {
     let both = [Direction::Forward, Direction::Reverse];
     let host = Host::new();
     let report = run(&host, job(&both), NEVER, &buffers_matter).result.unwrap();
     assert_eq!(report.steps[0].verdict, StepVerdict::Kept);
     assert!(host.most("net.ipv4.tcp_rmem") > 6_291_456, "with both, both are tried");
-    // What the server sends is held by its own buffer: that is for it to change.
+    // Data from the server is limited by its own send buffer: a change for that host.
     assert!(report.far_end[0].command.starts_with("sysctl -w net.ipv4.tcp_wmem="));
     let worse_back = |host: &Host, direction, _| {
         let large = host.most(WMEM) > 4 << 20;
@@ -288,14 +280,14 @@ fn both_directions_have_a_say() {
 }
 
 #[test]
-fn wherever_it_is_stopped_the_step_under_way_goes() {
-    // The first test asks for the round trip; 2 to 7 try the buffers.
+fn an_interruption_reverts_the_current_step() {
+    // The first test measures the RTT; 2 to 7 test the buffers.
     for stop_at in 1..14 {
         let host = Host::new();
         let before = host.all();
         let ended = run(&host, job(&[Direction::Forward]), stop_at, &buffers_matter);
         if stop_at == 1 {
-            assert!(matches!(ended.result, Err(VerifyError::Untouched)));
+            assert!(matches!(ended.result, Err(VerifyError::InterruptedBefore)));
         } else {
             let report = ended.result.unwrap();
             assert!(report.interrupted || stop_at > 13, "{stop_at}");
@@ -311,7 +303,7 @@ fn wherever_it_is_stopped_the_step_under_way_goes() {
 }
 
 #[test]
-fn a_server_that_goes_leaves_the_host_as_it_was() {
+fn a_failed_server_reverts_the_host() {
     for gone in 2..14 {
         let path = move |host: &Host, direction, test| {
             if test >= gone { Err(()) } else { buffers_matter(host, direction, test) }
@@ -325,7 +317,7 @@ fn a_server_that_goes_leaves_the_host_as_it_was() {
         assert_eq!(ended.journals, usize::from(kept), "{gone}");
         assert_eq!(host.all() == before, !kept, "{gone}");
     }
-    // One failure is borne: a server may be busy for a moment.
+    // One failure is tolerated: a server may be busy for a moment.
     let once = |host: &Host, direction, test| {
         if test == 4 { Err(()) } else { buffers_matter(host, direction, test) }
     };
@@ -334,7 +326,7 @@ fn a_server_that_goes_leaves_the_host_as_it_was() {
 }
 
 #[test]
-fn what_someone_else_set_meanwhile_is_left() {
+fn values_set_by_others_are_kept() {
     let meddled = |host: &Host, direction, test| {
         if test == 4 {
             host.write(WMEM, "4096 16384 5000000").unwrap();
@@ -350,7 +342,7 @@ fn what_someone_else_set_meanwhile_is_left() {
 }
 
 #[test]
-fn a_host_that_lacks_nothing_is_only_measured() {
+fn a_tuned_host_is_only_measured() {
     let host = Host::new();
     for (key, value) in [
         (WMEM, "4096 16384 2000000000"),

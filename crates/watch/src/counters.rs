@@ -1,15 +1,15 @@
-//! Counters of the whole host: their growth from look to look.
+//! Network counters of the host: their growth between polls.
 
-use crate::meanings::MEANINGS;
+use crate::counter_docs::COUNTERS;
 use record::CounterChange;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The files of `proc/net`, read anew at each look.
+/// The files of `/proc/net` that are read at each poll.
 const FILES: [&str; 3] = ["snmp", "netstat", "snmp6"];
 
-/// The last values; of [`MEANINGS`], in their order.
-type Values = [Option<u64>; MEANINGS.len()];
+/// Values in the order of [`COUNTERS`].
+type Values = [Option<u64>; COUNTERS.len()];
 
 /// The counters of one network namespace.
 #[derive(Debug)]
@@ -19,24 +19,24 @@ pub(crate) struct Counters {
 }
 
 impl Counters {
-    /// Below `root`, which is `/proc/thread-self` but in tests.
+    /// `root` is `/proc/thread-self`, except in tests.
     pub(crate) fn new(root: &Path) -> Self {
         let net = root.join("net");
         let before = read(&net);
         Counters { net, before }
     }
 
-    /// Whether this system has any.
-    pub(crate) fn are_told(&self) -> bool {
+    /// Whether this system has any of them.
+    pub(crate) fn are_available(&self) -> bool {
         self.before.iter().any(Option::is_some)
     }
 
-    /// Those that grew since the last call, `seconds` ago.
+    /// The counters that grew since the last call, `seconds` ago.
     pub(crate) fn changes(&mut self, seconds: f64) -> Vec<CounterChange> {
         let now = read(&self.net);
-        let pairs = MEANINGS.iter().zip(now.iter().zip(&self.before));
+        let pairs = COUNTERS.iter().zip(now.iter().zip(&self.before));
         let changes = pairs.filter_map(|(what, (now, before))| {
-            // One that fell was another's: the namespace has changed.
+            // A smaller value is from another namespace.
             let delta = now.zip(*before).and_then(|(now, before)| now.checked_sub(before))?;
             (delta > 0).then(|| CounterChange {
                 name: what.name.to_owned(),
@@ -53,21 +53,21 @@ impl Counters {
 }
 
 fn read(net: &Path) -> Values {
-    let mut values = [None; MEANINGS.len()];
+    let mut values = [None; COUNTERS.len()];
     for file in FILES {
         let text = fs::read_to_string(net.join(file)).unwrap_or_default();
-        take(&text, &mut values);
+        parse(&text, &mut values);
     }
     values
 }
 
-/// Pairs of lines, `Tcp: A B` and `Tcp: 1 2`, or, in `snmp6`, lines of `Udp6A 1`.
-fn take(text: &str, values: &mut Values) {
+/// Parses pairs of lines, `Tcp: A B` and `Tcp: 1 2`, or, in `snmp6`, lines of `Udp6A 1`.
+fn parse(text: &str, values: &mut Values) {
     let mut put = |section: &str, name: &str, value: &str| {
         let is_it = |whole: &str| {
             whole.strip_prefix(section).and_then(|rest| rest.strip_prefix('.')) == Some(name)
         };
-        let slot = MEANINGS.iter().position(|what| is_it(what.name));
+        let slot = COUNTERS.iter().position(|what| is_it(what.name));
         if let Some(slot) = slot.and_then(|at| values.get_mut(at)) {
             *slot = value.parse().ok();
         }
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn what_grew_is_told_with_a_meaning() {
+    fn counters_that_grew_are_reported_with_their_meaning() {
         let root = tempfile::tempdir().unwrap();
         let net = root.path().join("net");
         fs::create_dir(&net).unwrap();
@@ -111,7 +111,7 @@ mod tests {
         fs::write(net.join("netstat"), NETSTAT).unwrap();
         fs::write(net.join("snmp6"), "Udp6RcvbufErrors    \t1\nIp6InReceives 9\n").unwrap();
         let mut counters = Counters::new(root.path());
-        assert!(counters.are_told());
+        assert!(counters.are_available());
         assert_eq!(changed(&mut counters), []);
         fs::write(net.join("snmp"), SNMP.replace("100 7", "104 7").replace("3 0", "2 0")).unwrap();
         fs::write(net.join("netstat"), NETSTAT.replace("5 6 7", "6 6 9")).unwrap();
@@ -123,7 +123,7 @@ mod tests {
             ("Udp6.RcvbufErrors", 3, 1.5),
         ];
         assert_eq!(changes, expected.map(|(name, by, each)| (name.to_owned(), by, each)));
-        // Gone, as in another namespace, and back again: nothing to compare with.
+        // Missing, then present again: nothing to compare with.
         fs::remove_file(net.join("netstat")).unwrap();
         assert_eq!(changed(&mut counters), []);
         fs::write(net.join("netstat"), NETSTAT).unwrap();
@@ -133,14 +133,14 @@ mod tests {
     #[test]
     fn a_system_without_them_has_none() {
         let mut counters = Counters::new(Path::new("/nonexistent"));
-        assert!(!counters.are_told() && counters.changes(1.0).is_empty());
+        assert!(!counters.are_available() && counters.changes(1.0).is_empty());
     }
 
     #[test]
-    fn each_has_one_meaning_in_one_line() {
-        for (at, what) in MEANINGS.iter().enumerate() {
+    fn each_counter_is_listed_once_and_fits_on_a_line() {
+        for (at, what) in COUNTERS.iter().enumerate() {
             assert!(
-                MEANINGS[at + 1..].iter().all(|other| other.name != what.name),
+                COUNTERS[at + 1..].iter().all(|other| other.name != what.name),
                 "{}",
                 what.name
             );
@@ -151,16 +151,16 @@ mod tests {
     #[test]
     fn this_kernel_has_most_of_them() {
         let values = read(Path::new("/proc/thread-self/net"));
-        let absent = MEANINGS.iter().zip(&values).filter(|(_, value)| value.is_none());
+        let absent = COUNTERS.iter().zip(&values).filter(|(_, value)| value.is_none());
         let absent: Vec<&str> = absent.map(|(what, _)| what.name).collect();
-        assert!(absent.len() < MEANINGS.len() / 4, "{absent:?}");
+        assert!(absent.len() < COUNTERS.len() / 4, "{absent:?}");
     }
 
     proptest::proptest! {
         #[test]
         fn any_text(text in "[A-Za-z0-9: \n\t.-]{0,200}|.{0,100}") {
-            take(&text, &mut [None; MEANINGS.len()]);
-            take(&format!("TcpExt: {text}"), &mut [None; MEANINGS.len()]);
+            parse(&text, &mut [None; COUNTERS.len()]);
+            parse(&format!("TcpExt: {text}"), &mut [None; COUNTERS.len()]);
         }
     }
 }

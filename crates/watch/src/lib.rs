@@ -1,20 +1,20 @@
-//! Running connections of any program, look by look: what each carried since the
-//! look before, what limited it, whose it is; and the counters of the host.
+//! Samples the running TCP connections of any program: rates, limits and owners, and
+//! the host's network counters.
 //!
-//! | step | room |
+//! | step | module |
 //! |---|---|
-//! | one look: dump, differences, owners, counters | `watcher` |
-//! | every connection, by its cookie | `table`, and `track` for one |
-//! | which are wanted, in which order | `select` |
-//! | samples of one as a measurement, and what limited it | `transfer` |
+//! | one poll: dump, differences, owners, counters | `watcher` |
+//! | all connections, by socket cookie | `table`, and `track` for one |
+//! | filtering and sorting | `select` |
+//! | samples of one connection as a measurement, with a finding | `transfer` |
 //! | which process has a socket open | `owners` |
-//! | counters of the host, and what they mean | `counters`, `meanings` |
-//! | looks as lines of a file | `recorder` |
+//! | counters of the host, and what they mean | `counters`, `counter_docs` |
+//! | recording samples to a file | `recorder` |
 //!
-//! What limited a connection is `diagnose`'s word, as for a test: nothing here judges.
+//! The `diagnose` crate decides what limited a connection, as for a test.
 
+mod counter_docs;
 mod counters;
-mod meanings;
 mod owners;
 mod recorder;
 mod select;
@@ -23,7 +23,7 @@ mod track;
 mod transfer;
 mod watcher;
 
-pub use recorder::Recorder;
+pub use recorder::{Recorder, Written};
 pub use select::{Prefix, PrefixError, Selection, Sort};
 pub use transfer::{Transfer, transfer};
 pub use watcher::{WatchError, Watcher};

@@ -1,8 +1,7 @@
-//! Which process has a socket open: by the socket's number, from `/proc/PID/fd`.
+//! Finds the process that has a socket open, by the socket's inode in `/proc/PID/fd`.
 //!
-//! That is thousands of links to read on a host with thousands of sockets, so it is
-//! done for sockets that are shown, once for each, and never for more than a
-//! fiftieth of the time.
+//! A scan reads a link for every open file of the host, so it runs only for sockets
+//! that are displayed, once for each, and takes at most 2 % of the time.
 
 use host::clock;
 use std::collections::{HashMap, HashSet};
@@ -11,68 +10,68 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// A scan is followed by so many times its length without one.
-const REST: u32 = 50;
+/// The pause after a scan, in multiples of its duration.
+const PAUSE_FACTOR: u32 = 50;
 
-/// Sockets whose owners were not found are remembered up to so many.
-const MOST_MISSING: usize = 100_000;
+/// Maximum number of remembered sockets without a known owner.
+const MAX_UNKNOWN: usize = 100_000;
 
-/// The owners known so far.
+/// The known owners of sockets.
 #[derive(Debug)]
 pub(crate) struct Owners {
     root: PathBuf,
-    /// Every socket that the last scan saw.
+    /// Process by socket, from the last scan.
     sockets: HashMap<u32, u32>,
     names: HashMap<u32, String>,
-    /// Looked for and not found: another user's, or a kernel thread's.
-    missing: HashSet<u32>,
+    /// Without an owner in the last scan: of another user, or of a kernel thread.
+    unknown: HashSet<u32>,
     not_before: Option<Instant>,
     denied: bool,
 }
 
 impl Owners {
-    /// Below `root`, which is `/proc` but in tests.
+    /// `root` is `/proc`, except in tests.
     pub(crate) fn new(root: &Path) -> Self {
         Owners {
             root: root.to_owned(),
             sockets: HashMap::new(),
             names: HashMap::new(),
-            missing: HashSet::new(),
+            unknown: HashSet::new(),
             not_before: None,
             denied: false,
         }
     }
 
-    /// Whether some processes would not let us see.
+    /// Whether some processes could not be read.
     pub(crate) fn were_denied(&self) -> bool {
         self.denied
     }
 
-    /// The owner of a socket, as far as known: its number and name.
+    /// The owner of a socket, if known: its PID and name.
     pub(crate) fn of(&self, inode: u32) -> Option<(u32, &str)> {
         let pid = *self.sockets.get(&inode)?;
         Some((pid, self.names.get(&pid).map_or("", String::as_str)))
     }
 
-    /// Looks for the owners of sockets that are new.
-    pub(crate) fn look_for(&mut self, inodes: impl IntoIterator<Item = u32>) {
-        let unknown = |inode: &u32| {
-            *inode != 0 && !self.sockets.contains_key(inode) && !self.missing.contains(inode)
+    /// Finds the owners of new sockets.
+    pub(crate) fn resolve(&mut self, inodes: impl IntoIterator<Item = u32>) {
+        let is_new = |inode: &u32| {
+            *inode != 0 && !self.sockets.contains_key(inode) && !self.unknown.contains(inode)
         };
-        let wanted: Vec<u32> = inodes.into_iter().filter(unknown).collect();
-        let begun = clock::now();
-        if wanted.is_empty() || self.not_before.is_some_and(|time| begun < time) {
+        let wanted: Vec<u32> = inodes.into_iter().filter(is_new).collect();
+        let started = clock::now();
+        if wanted.is_empty() || self.not_before.is_some_and(|time| started < time) {
             return;
         }
         self.scan();
-        if self.missing.len() > MOST_MISSING {
-            self.missing.clear();
+        if self.unknown.len() > MAX_UNKNOWN {
+            self.unknown.clear();
         }
         let absent = wanted.into_iter().filter(|inode| !self.sockets.contains_key(inode));
-        self.missing.extend(absent);
-        let took = begun.elapsed();
-        // The first rows are not to wait for a second scan where the machine is quick.
-        self.not_before = begun.checked_add(took.max(Duration::from_millis(1)) * REST);
+        self.unknown.extend(absent);
+        let took = started.elapsed();
+        // A scan of microseconds must not lead to one at every poll.
+        self.not_before = started.checked_add(took.max(Duration::from_millis(1)) * PAUSE_FACTOR);
     }
 
     fn scan(&mut self) {
@@ -83,12 +82,12 @@ impl Owners {
             };
             let sockets = &mut self.sockets;
             let mut has_any = false;
-            let seen = sockets_of(&self.root, pid, |inode| {
+            let scanned = sockets_of(&self.root, pid, |inode| {
                 has_any = true;
-                // Shared by several: the first, which is mostly the parent.
+                // If shared, the first process, which is usually the parent.
                 sockets.entry(inode).or_insert(pid);
             });
-            self.denied |= seen.is_err_and(|e| e.kind() == io::ErrorKind::PermissionDenied);
+            self.denied |= scanned.is_err_and(|e| e.kind() == io::ErrorKind::PermissionDenied);
             if has_any {
                 self.names.insert(pid, name_of(&self.root, pid));
             }
@@ -96,23 +95,23 @@ impl Owners {
     }
 }
 
-/// Tells every socket that a process has open.
+/// Calls `visit` with the inode of every socket that a process has open.
 ///
 /// # Errors
-/// `NotFound` where there is no such process, `PermissionDenied` where it is
-/// another user's.
-pub(crate) fn sockets_of(root: &Path, pid: u32, mut tell: impl FnMut(u32)) -> io::Result<()> {
+/// `NotFound` if there is no such process, `PermissionDenied` if it belongs to
+/// another user.
+pub(crate) fn sockets_of(root: &Path, pid: u32, mut visit: impl FnMut(u32)) -> io::Result<()> {
     for entry in fs::read_dir(root.join(pid.to_string()).join("fd"))?.flatten() {
         let Ok(target) = fs::read_link(entry.path()) else { continue };
         let inode = target
             .to_str()
             .and_then(|text| text.strip_prefix("socket:[")?.strip_suffix(']')?.parse().ok());
-        inode.into_iter().for_each(&mut tell);
+        inode.into_iter().for_each(&mut visit);
     }
     Ok(())
 }
 
-/// A process' name, as it calls itself.
+/// The name of a process (`/proc/PID/comm`).
 pub(crate) fn name_of(root: &Path, pid: u32) -> String {
     let text = fs::read(root.join(pid.to_string()).join("comm")).unwrap_or_default();
     String::from_utf8_lossy(&text).chars().filter(|c| !c.is_control()).take(32).collect()
@@ -133,35 +132,35 @@ mod tests {
     }
 
     #[test]
-    fn sockets_have_owners_and_are_looked_for_once() {
+    fn sockets_have_owners_and_are_resolved_once() {
         let root = tempfile::tempdir().unwrap();
         let odd = ["/dev/null", "socket:[7]", "socket:[x]", "socket:[", "pipe:[8]"];
         process(root.path(), 10, "a\u{1b}server", &odd);
         fs::create_dir(root.path().join("self")).unwrap();
         let mut owners = Owners::new(root.path());
-        owners.look_for([0]);
-        assert_eq!(owners.of(7), None, "nothing was asked for");
-        owners.look_for([7, 8]);
+        owners.resolve([0]);
+        assert_eq!(owners.of(7), None, "inode 0 starts no scan");
+        owners.resolve([7, 8]);
         assert_eq!(owners.of(7), Some((10, "aserver")));
         assert!(owners.of(8).is_none() && !owners.were_denied());
-        // 8 has come since; it was looked for before, and that was that.
+        // 8 is known to have no owner: no scan.
         process(root.path(), 11, "late", &["socket:[8]"]);
         owners.not_before = None;
-        owners.look_for([7, 8]);
+        owners.resolve([7, 8]);
         assert_eq!(owners.of(8), None);
-        // A new one is: and the scan finds 8 as well.
-        owners.look_for([9]);
+        // A new socket starts a scan, which finds 8 as well.
+        owners.resolve([9]);
         assert_eq!(owners.of(8), Some((11, "late")));
-        // Not again at once.
+        // No scan during the pause.
         process(root.path(), 12, "later", &["socket:[12]"]);
         owners.not_before = clock::now().checked_add(Duration::from_secs(1000));
-        owners.look_for([12]);
-        assert!(owners.of(12).is_none() && !owners.missing.contains(&12));
+        owners.resolve([12]);
+        assert!(owners.of(12).is_none() && !owners.unknown.contains(&12));
     }
 
     #[test]
-    fn a_process_that_is_not_there() {
-        let nobody = sockets_of(Path::new("/proc"), u32::MAX, |_| {}).unwrap_err();
-        assert_eq!(nobody.kind(), io::ErrorKind::NotFound);
+    fn a_missing_process_is_not_found() {
+        let error = sockets_of(Path::new("/proc"), u32::MAX, |_| {}).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::NotFound);
     }
 }

@@ -1,19 +1,21 @@
-//! Which connections are wanted, and in which order.
+//! Filtering and sorting of connections.
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 use std::str::FromStr;
 
-/// Addresses that begin alike: `192.0.2.0/24`, or one address.
+/// An address prefix, `192.0.2.0/24`, or one address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Prefix {
     address: IpAddr,
     bits: u32,
 }
 
-/// A text that is no prefix.
+/// The text is not a prefix.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("'{0}' is no address and no prefix; write 192.0.2.7, 192.0.2.0/24 or 2001:db8::/32")]
+#[error(
+    "'{0}' is not an address or a prefix; give one such as 192.0.2.7, 192.0.2.0/24 or 2001:db8::/32"
+)]
 pub struct PrefixError(String);
 
 impl Prefix {
@@ -24,10 +26,10 @@ impl Prefix {
         Prefix { address, bits: if address.is_ipv4() { 32 } else { 128 } }
     }
 
-    /// Whether an address begins so.
+    /// Whether the prefix contains an address.
     #[must_use]
-    pub fn holds(&self, address: IpAddr) -> bool {
-        // Of IPv4's 32 bits as the highest of 128; a shift by all of them leaves none.
+    pub fn contains(&self, address: IpAddr) -> bool {
+        // IPv4 addresses in the upper 32 of 128 bits.
         let bits = |address: IpAddr| match address {
             IpAddr::V4(v4) => u128::from(v4.to_bits()) << 96,
             IpAddr::V6(v6) => v6.to_bits(),
@@ -54,57 +56,57 @@ impl FromStr for Prefix {
     }
 }
 
-/// What is asked for. All of it must hold; what is empty asks for nothing.
+/// A filter. All conditions must hold; empty ones always do.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Selection {
-    /// The process that has it open.
+    /// The process that has the connection open.
     pub pid: Option<u32>,
-    /// The other end is at one of these.
+    /// The remote address is in one of these.
     pub to: Vec<Prefix>,
-    /// One of these is either end's port.
+    /// The local or remote port is one of these.
     pub ports: Vec<u16>,
-    /// Only those that carried payload over the interval.
+    /// Only connections that carried payload over the interval.
     pub busy: bool,
-    /// A piece of the program's name or of either end's address and port.
+    /// Part of the program's name, or of the local or remote address and port.
     pub text: String,
 }
 
 impl Selection {
-    /// As far as both ends tell.
-    pub(crate) fn takes_ends(&self, local: SocketAddr, remote: SocketAddr) -> bool {
+    /// Whether the addresses and ports match.
+    pub(crate) fn matches_addresses(&self, local: SocketAddr, remote: SocketAddr) -> bool {
         let port = |port: u16| self.ports.contains(&port);
-        (self.to.is_empty() || self.to.iter().any(|prefix| prefix.holds(remote.ip())))
+        (self.to.is_empty() || self.to.iter().any(|prefix| prefix.contains(remote.ip())))
             && (self.ports.is_empty() || port(local.port()) || port(remote.port()))
     }
 
-    /// As far as its text goes.
-    pub(crate) fn takes_text(&self, ends: impl Fn() -> String, program: &str) -> bool {
+    /// Whether the text matches.
+    pub(crate) fn matches_text(&self, addresses: impl Fn() -> String, program: &str) -> bool {
         self.text.is_empty() || {
             let wanted = self.text.to_lowercase();
-            program.to_lowercase().contains(&wanted) || ends().contains(&wanted)
+            program.to_lowercase().contains(&wanted) || addresses().contains(&wanted)
         }
     }
 }
 
-/// What comes first.
+/// The order of connections.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Sort {
-    /// What carries most.
+    /// Highest rate first.
     #[default]
     Rate,
-    /// What has the longest round trip.
+    /// Longest RTT first.
     Rtt,
-    /// What sent most again.
+    /// Most retransmissions first.
     Retransmits,
-    /// What was held longest by a window or a buffer.
+    /// Longest limited by a window or a buffer first.
     Limit,
 }
 
 impl Sort {
-    /// All of them, in the order in which a key goes through them.
+    /// All orders, in the sequence of the `s` key.
     pub const ALL: [Sort; 4] = [Sort::Rate, Sort::Rtt, Sort::Retransmits, Sort::Limit];
 
-    /// The one after it.
+    /// The next order.
     #[must_use]
     pub fn next(self) -> Self {
         let at = Self::ALL.iter().position(|sort| *sort == self).unwrap_or(0);
@@ -128,7 +130,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn prefixes_hold_what_begins_so() {
+    fn prefixes_contain_their_addresses() {
         for (prefix, inside, outside) in [
             ("192.0.2.0/24", "192.0.2.255", "192.0.3.0"),
             ("192.0.2.7", "192.0.2.7", "192.0.2.6"),
@@ -139,8 +141,8 @@ mod tests {
             ("::ffff:10.0.0.1", "10.0.0.1", "10.0.0.2"),
         ] {
             let parsed: Prefix = prefix.parse().unwrap();
-            assert!(parsed.holds(inside.parse().unwrap()), "{prefix} {inside}");
-            assert!(!parsed.holds(outside.parse().unwrap()), "{prefix} {outside}");
+            assert!(parsed.contains(inside.parse().unwrap()), "{prefix} {inside}");
+            assert!(!parsed.contains(outside.parse().unwrap()), "{prefix} {outside}");
         }
         for wrong in ["", "/", "host", "10.0.0.0/33", "10.0.0.0/-1", "10.0.0/8", "::/129", "1/1/1"]
         {
@@ -150,18 +152,18 @@ mod tests {
     }
 
     #[test]
-    fn all_that_is_asked_must_hold() {
+    fn all_conditions_must_hold() {
         let (local, remote) = ("10.0.0.1:443".parse().unwrap(), "192.0.2.7:50000".parse().unwrap());
         let takes = |to: &[&str], ports: &[u16]| {
             let to = to.iter().map(|text| text.parse().unwrap()).collect();
             let selection = Selection { to, ports: ports.to_vec(), ..Selection::default() };
-            selection.takes_ends(local, remote)
+            selection.matches_addresses(local, remote)
         };
         assert!(takes(&[], &[]) && takes(&["10.9.9.9", "192.0.2.0/24"], &[443, 1]));
         assert!(takes(&[], &[50_000]) && !takes(&[], &[80]) && !takes(&["10.0.0.1"], &[]));
         let text = Selection { text: "IPerf".to_owned(), ..Selection::default() };
-        assert!(text.takes_text(|| "10.0.0.1:443".to_owned(), "iperf3"));
-        assert!(!text.takes_text(|| "10.0.0.1:443".to_owned(), "nginx"));
+        assert!(text.matches_text(|| "10.0.0.1:443".to_owned(), "iperf3"));
+        assert!(!text.matches_text(|| "10.0.0.1:443".to_owned(), "nginx"));
         assert_eq!(Sort::ALL.map(Sort::next).last(), Some(&Sort::Rate));
     }
 }

@@ -1,4 +1,4 @@
-//! All connections, by their cookies.
+//! All connections, by socket cookie.
 
 use crate::select::{Selection, Sort};
 use crate::track::{Track, rates};
@@ -6,41 +6,41 @@ use host::sock_diag::Connection;
 use std::cmp::Ordering;
 use std::collections::HashMap;
 
-/// What is known of every connection of the host.
+/// The tracked connections of the host.
 #[derive(Debug, Default)]
 pub(crate) struct Table {
     tracks: HashMap<u64, Track>,
-    look: u64,
+    poll: u64,
     t_s: f64,
 }
 
 impl Table {
-    /// Another look begins, `t_s` seconds after the first.
+    /// Starts a poll, `t_s` seconds after the first.
     pub(crate) fn begin(&mut self, t_s: f64) {
-        self.look += 1;
+        self.poll += 1;
         self.t_s = t_s;
     }
 
-    /// One connection in it.
-    pub(crate) fn see(&mut self, connection: &Connection<'_>) {
-        let (look, t_s) = (self.look, self.t_s);
+    /// Takes in one connection of the current poll.
+    pub(crate) fn update(&mut self, connection: &Connection<'_>) {
+        let (poll, t_s) = (self.poll, self.t_s);
         match self.tracks.get_mut(&connection.cookie) {
-            // The kernel may tell one twice.
-            Some(track) if track.look == look => {}
-            Some(track) => track.see(look, t_s, connection),
+            // A dump may contain a connection twice.
+            Some(track) if track.poll == poll => {}
+            Some(track) => track.update(poll, t_s, connection),
             None => {
-                self.tracks.insert(connection.cookie, Track::new(look, t_s, connection));
+                self.tracks.insert(connection.cookie, Track::new(poll, t_s, connection));
             }
         }
     }
 
-    /// It is over: what was not in it has ended.
+    /// Ends a poll: connections that were not in it have ended.
     pub(crate) fn end(&mut self) {
-        let look = self.look;
-        self.tracks.retain(|_, track| track.look == look);
+        let poll = self.poll;
+        self.tracks.retain(|_, track| track.poll == poll);
     }
 
-    /// Connections of the host.
+    /// The number of connections of the host.
     pub(crate) fn len(&self) -> usize {
         self.tracks.len()
     }
@@ -61,17 +61,17 @@ impl Table {
         self.tracks.values_mut()
     }
 
-    /// Those that are wanted, but for their owners.
+    /// The connections that match, apart from the text filter.
     pub(crate) fn matching(&self, selection: &Selection) -> impl Iterator<Item = (u64, &Track)> {
         self.all().filter(move |(_, track)| {
-            selection.takes_ends(track.local, track.remote)
+            selection.matches_addresses(track.local, track.remote)
                 && (selection.pid.is_none() || track.wanted == Some(true))
-                && (!selection.busy || track.has_moved())
+                && (!selection.busy || track.is_active())
         })
     }
 }
 
-/// The first `top` of them in an order.
+/// The first `top` connections in an order.
 pub(crate) fn first(mut all: Vec<(u64, &Track)>, sort: Sort, top: usize) -> Vec<(u64, &Track)> {
     let order = |a: &(u64, &Track), b: &(u64, &Track)| compare(sort, a, b);
     if top < all.len() {
@@ -82,24 +82,24 @@ pub(crate) fn first(mut all: Vec<(u64, &Track)>, sort: Sort, top: usize) -> Vec<
     all
 }
 
-/// Looks over which rates are compared: by one alone, rows would change places at
-/// every look.
-const SMOOTHED: usize = 5;
+/// Samples over which rates are averaged for sorting, so that rows do not swap at
+/// every poll.
+const SORT_SAMPLES: usize = 5;
 
-/// What it carried, both ways, over its last looks.
+/// Its rate in both directions over the last samples.
 fn rate(track: &Track) -> u64 {
-    let from = track.history.len().saturating_sub(SMOOTHED);
+    let from = track.history.len().saturating_sub(SORT_SAMPLES);
     let rates = track.history.get(from).and_then(|before| rates(before, &track.now));
     rates.map_or(0, |(sent, received)| sent.bps().saturating_add(received.bps()))
 }
 
-/// Largest first; of equals what carries more, then what began earlier, so that
-/// rows that say nothing new stay where they are.
+/// Largest first; ties by rate, then by length of history, so that rows keep their
+/// places.
 fn compare(sort: Sort, a: &(u64, &Track), b: &(u64, &Track)) -> Ordering {
     let key = |track: &Track| match sort {
         Sort::Rate => 0.0,
         Sort::Rtt => f64::from(track.now.sent.rtt_us),
-        // Of this interval first, and then of those before it.
+        // Retransmissions of this interval first; ties by the total.
         Sort::Retransmits => {
             let total = track.now.sent.retransmits as f64;
             track.retransmits() as f64 + total / (total + 1.0) / 2.0

@@ -1,26 +1,25 @@
-//! One connection, from look to look.
+//! The state of one connection across polls.
 
 use host::sock_diag::{self, Bbr, Connection};
-use record::{Seen, Shares};
+use record::{ConnectionSample, Shares};
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 use units::BitRate;
 
-/// Looks that are kept of a connection that carries payload: what the verdict on it
-/// stands on.
-const HISTORY: usize = 30;
+/// Samples kept of a connection that carries payload: the input of its finding.
+const HISTORY_LEN: usize = 30;
 
-/// Looks that are kept of the one that is followed.
-const FOLLOWED: usize = 600;
+/// Samples kept of the followed connection.
+const FOLLOWED_LEN: usize = 600;
 
-/// After so many seconds without payload, looks are not kept any more.
-const QUIET_S: f64 = 10.0;
+/// Seconds without payload after which the history is discarded.
+const IDLE_S: f64 = 10.0;
 
-/// A connection and what was seen of it.
+/// A connection and its samples.
 #[derive(Debug)]
 pub(crate) struct Track {
-    /// The last look that it was in.
-    pub(crate) look: u64,
+    /// The last poll that contained it.
+    pub(crate) poll: u64,
     pub(crate) state: u8,
     pub(crate) local: SocketAddr,
     pub(crate) remote: SocketAddr,
@@ -28,22 +27,22 @@ pub(crate) struct Track {
     pub(crate) uid: u32,
     pub(crate) congestion: Option<Box<str>>,
     pub(crate) bbr: Option<Bbr>,
-    /// Whether the process asked for has it open; `None` until looked for.
+    /// Whether the selected process has it open; `None` until checked.
     pub(crate) wanted: Option<bool>,
-    pub(crate) now: Seen,
-    pub(crate) before: Option<Seen>,
-    /// When it last carried payload, or was first seen.
-    pub(crate) moved_s: f64,
-    /// Looks at it while it carries payload, oldest first.
-    pub(crate) history: VecDeque<Seen>,
-    /// Whether more of them are kept.
+    pub(crate) now: ConnectionSample,
+    pub(crate) before: Option<ConnectionSample>,
+    /// When it last carried payload, or was first seen, seconds.
+    pub(crate) last_active_s: f64,
+    /// Samples since it began to carry payload, oldest first.
+    pub(crate) history: VecDeque<ConnectionSample>,
+    /// Whether a longer history is kept.
     pub(crate) followed: bool,
 }
 
 impl Track {
-    pub(crate) fn new(look: u64, t_s: f64, connection: &Connection<'_>) -> Self {
+    pub(crate) fn new(poll: u64, t_s: f64, connection: &Connection<'_>) -> Self {
         Track {
-            look,
+            poll,
             state: connection.state,
             local: connection.local,
             remote: connection.remote,
@@ -52,18 +51,18 @@ impl Track {
             congestion: connection.congestion.map(Into::into),
             bbr: connection.bbr,
             wanted: None,
-            now: seen(t_s, connection),
+            now: sample(t_s, connection),
             before: None,
-            moved_s: t_s,
+            last_active_s: t_s,
             history: VecDeque::new(),
             followed: false,
         }
     }
 
-    /// Another look at it.
-    pub(crate) fn see(&mut self, look: u64, t_s: f64, connection: &Connection<'_>) {
-        let before = std::mem::replace(&mut self.now, seen(t_s, connection));
-        (self.look, self.state, self.bbr) = (look, connection.state, connection.bbr);
+    /// Takes in the result of another poll.
+    pub(crate) fn update(&mut self, poll: u64, t_s: f64, connection: &Connection<'_>) {
+        let before = std::mem::replace(&mut self.now, sample(t_s, connection));
+        (self.poll, self.state, self.bbr) = (poll, connection.state, connection.bbr);
         self.before = Some(before);
         if self.inode != connection.inode {
             // Accepted or closed since: another owner, or none.
@@ -72,43 +71,43 @@ impl Track {
         if self.congestion.as_deref() != connection.congestion {
             self.congestion = connection.congestion.map(Into::into);
         }
-        if self.has_moved() {
-            self.moved_s = t_s;
+        if self.is_active() {
+            self.last_active_s = t_s;
             if self.history.is_empty() {
                 self.history.push_back(before);
             }
         }
-        if self.followed || (self.has_moved() || !self.history.is_empty()) {
+        if self.followed || (self.is_active() || !self.history.is_empty()) {
             self.history.push_back(self.now);
         }
-        if !self.followed && t_s - self.moved_s > QUIET_S {
+        if !self.followed && t_s - self.last_active_s > IDLE_S {
             self.history = VecDeque::new();
         }
-        let most = if self.followed { FOLLOWED } else { HISTORY };
-        while self.history.len() > most {
+        let limit = if self.followed { FOLLOWED_LEN } else { HISTORY_LEN };
+        while self.history.len() > limit {
             self.history.pop_front();
         }
     }
 
-    /// Whether payload went either way over the interval.
-    pub(crate) fn has_moved(&self) -> bool {
-        self.before.is_some_and(|before| moved(&before, &self.now) != (0, 0))
+    /// Whether it carried payload in either direction over the interval.
+    pub(crate) fn is_active(&self) -> bool {
+        self.before.is_some_and(|before| payload(&before, &self.now) != (0, 0))
     }
 
-    /// What it sent and received over the interval.
+    /// Send and receive rates over the interval.
     pub(crate) fn rates(&self) -> Option<(BitRate, BitRate)> {
         self.before.and_then(|before| rates(&before, &self.now))
     }
 
-    /// Segments sent again over the interval.
+    /// Segments retransmitted over the interval.
     pub(crate) fn retransmits(&self) -> u64 {
         let before = self.before.map_or(self.now.sent.retransmits, |seen| seen.sent.retransmits);
         self.now.sent.retransmits.saturating_sub(before)
     }
 
-    /// The interval by cause, where it had anything to send and the kernel tells.
+    /// Shares of the interval by cause, if it sent anything and `TCP_INFO` has timers.
     pub(crate) fn shares(&self) -> Option<Shares> {
-        let before = self.before.filter(|before| self.now.has_clocks && before.has_clocks)?;
+        let before = self.before.filter(|before| self.now.has_timers && before.has_timers)?;
         let has_sent = self.now.sent.busy_us > before.sent.busy_us;
         let shares = diagnose::shares_between(&before.sent, &self.now.sent);
         shares.filter(|_| has_sent)
@@ -130,35 +129,38 @@ impl Track {
     }
 }
 
-/// Payload bytes sent and acknowledged, and received, between two looks.
-pub(crate) fn moved(before: &Seen, now: &Seen) -> (u64, u64) {
-    // The SYN counts as a byte acknowledged, and is none.
-    let acked = |seen: &Seen| seen.sent.acked_bytes.max(1);
+/// Payload bytes acknowledged and received between two samples.
+pub(crate) fn payload(before: &ConnectionSample, now: &ConnectionSample) -> (u64, u64) {
+    // bytes_acked counts the SYN, which is not payload.
+    let acked = |seen: &ConnectionSample| seen.sent.acked_bytes.max(1);
     (
         acked(now).saturating_sub(acked(before)),
         now.received.received_bytes.saturating_sub(before.received.received_bytes),
     )
 }
 
-/// The same a second; `None` where no time passed.
-pub(crate) fn rates(before: &Seen, now: &Seen) -> Option<(BitRate, BitRate)> {
+/// Send and receive rates between two samples; `None` if no time passed.
+pub(crate) fn rates(
+    before: &ConnectionSample,
+    now: &ConnectionSample,
+) -> Option<(BitRate, BitRate)> {
     let seconds = now.sent.t_s - before.sent.t_s;
-    let (sent, received) = moved(before, now);
+    let (sent, received) = payload(before, now);
     let rate = |bytes: u64| BitRate::from_bps_f64(bytes as f64 * 8.0 / seconds);
     (seconds > 0.0).then(|| (rate(sent), rate(received)))
 }
 
-/// One look in the record's words.
-fn seen(t_s: f64, connection: &Connection<'_>) -> Seen {
+/// Converts the kernel's view of a connection to a sample.
+fn sample(t_s: f64, connection: &Connection<'_>) -> ConnectionSample {
     let info = connection.info.unwrap_or_default();
     let acked = info.bytes_acked.unwrap_or(0);
     let written = acked.saturating_add(u64::from(connection.send_queue));
     let received = info.bytes_received.unwrap_or(0);
     let memory = connection.memory.as_ref();
-    Seen {
-        sent: probe::sender_sample(t_s, written, &info),
-        received: probe::receiver_sample(t_s, received, Some(&info), memory),
+    ConnectionSample {
+        sent: host::tcp_info::sender_sample(t_s, written, &info),
+        received: host::tcp_info::receiver_sample(t_s, received, Some(&info), memory),
         unread_bytes: u64::from(connection.receive_queue),
-        has_clocks: info.busy_us.is_some(),
+        has_timers: info.busy_us.is_some(),
     }
 }

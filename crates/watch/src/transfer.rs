@@ -1,31 +1,31 @@
-//! Looks at one connection as a measurement, and what limited it.
+//! Turns samples of one connection into a measurement and explains it.
 
+use model::statistics;
 use record::{
-    ConnectionId, Direction, Finding, MEASUREMENT_SCHEMA, Measurement, Protocol, ReceiverSample,
-    RecordingHead, Sample, Seen, Stream, TestSpec,
+    ConnectionId, ConnectionSample, Direction, Finding, MEASUREMENT_SCHEMA, Measurement, Protocol,
+    ReceiverSample, RecordingHead, Sample, Stream, TestSpec,
 };
 use std::net::SocketAddr;
 
-/// What one connection carried while it was watched.
+/// The traffic of one watched connection.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Transfer {
-    /// The looks as a measurement of one stream, from the first on. It goes the way
-    /// in which more went.
+    /// A measurement of one stream, from the first sample on, in the direction that
+    /// carried more.
     pub measurement: Measurement,
     /// What limited it.
     pub finding: Finding,
 }
 
-/// What a connection carried from the first of these looks to the last; `None` of
-/// fewer than two, or where nothing was carried. `head` is that of the recording
-/// they are from.
+/// The traffic of a connection from the first to the last sample; `None` for fewer
+/// than two samples, or without payload. `head` is that of their recording.
 pub fn transfer<'a>(
     who: &ConnectionId,
-    seen: impl IntoIterator<Item = &'a Seen>,
+    samples: impl IntoIterator<Item = &'a ConnectionSample>,
     head: Option<&RecordingHead>,
 ) -> Option<Transfer> {
-    let seen: Vec<&Seen> = seen.into_iter().collect();
-    let (first, last) = (*seen.first()?, *seen.last()?);
+    let samples: Vec<&ConnectionSample> = samples.into_iter().collect();
+    let (first, last) = (*samples.first()?, *samples.last()?);
     let seconds = last.sent.t_s - first.sent.t_s;
     let acked = last.sent.acked_bytes.saturating_sub(first.sent.acked_bytes);
     let received = last.received.received_bytes.saturating_sub(first.received.received_bytes);
@@ -33,7 +33,7 @@ pub fn transfer<'a>(
         return None;
     }
     let sends = acked >= received;
-    let clocks = seen.iter().all(|seen| seen.has_clocks);
+    let has_timers = samples.iter().all(|sample| sample.has_timers);
     let stream = Stream {
         id: 1,
         reverse: !sends,
@@ -45,15 +45,15 @@ pub fn transfer<'a>(
         received_seconds: seconds,
         retransmits: sends.then(|| last.sent.retransmits.saturating_sub(first.sent.retransmits)),
         datagrams: None,
-        sender: if sends && clocks {
-            seen.iter().map(|seen| since_sent(&first.sent, &seen.sent)).collect()
+        sender: if sends && has_timers {
+            samples.iter().map(|sample| since_sent(&first.sent, &sample.sent)).collect()
         } else {
             Vec::new()
         },
         receiver: if sends {
             Vec::new()
         } else {
-            seen.iter().map(|seen| since_received(&first.received, &seen.received)).collect()
+            samples.iter().map(|sample| since_received(&first.received, &sample.received)).collect()
         },
     };
     let remote: Option<SocketAddr> = who.remote.parse().ok();
@@ -72,6 +72,7 @@ pub fn transfer<'a>(
             window_bytes: None,
             rate_bps: None,
             congestion: who.congestion.clone(),
+            ..TestSpec::default()
         },
         host: head.map(|head| head.host.clone()).unwrap_or_default(),
         peer: who.remote.clone(),
@@ -85,32 +86,31 @@ pub fn transfer<'a>(
         latency: None,
     };
     let mut finding = diagnose::explain(&measurement);
-    if sends && !clocks {
+    if sends && !has_timers {
         finding.sentence =
-            "this kernel tells no clocks of what limits a sender; Linux 4.10 does".to_owned();
-    } else if !sends && let Some(unread) = fills_its_window(&seen) {
+            "cannot identify the limit: TCP_INFO has no sender timers before Linux 4.10".to_owned();
+    } else if !sends && let Some(unread) = fills_its_window(&samples) {
         finding.sentence = format!(
-            "the program here reads slowly: {unread} wait unread, half of its window and more"
+            "the receiving application is slow: {} unread, at least half the receive window",
+            unread.decimal()
         );
     }
     Some(Transfer { measurement, finding })
 }
 
-/// Bytes that waited unread at the median look, where they are half of the window
-/// that is left beside them, or more.
-fn fills_its_window(seen: &[&Seen]) -> Option<units::ByteCount> {
-    let mut unread: Vec<u64> = seen.iter().map(|seen| seen.unread_bytes).collect();
-    unread.sort_unstable();
-    let middle = *unread.get(unread.len() / 2)?;
-    let window = seen.iter().filter_map(|seen| seen.received.window_bytes).max()?;
-    (middle > 0 && middle >= window / 2).then(|| units::ByteCount::from_bytes(middle))
+/// The median of unread bytes, if at least half of the largest window.
+fn fills_its_window(samples: &[&ConnectionSample]) -> Option<units::ByteCount> {
+    let unread: Vec<f64> = samples.iter().map(|sample| sample.unread_bytes as f64).collect();
+    let median = units::ByteCount::from_f64(statistics::median(&unread)?).bytes();
+    let window = samples.iter().filter_map(|sample| sample.received.window_bytes).max()?;
+    (median > 0 && median >= window / 2).then(|| units::ByteCount::from_bytes(median))
 }
 
-/// Counters from the first look on; what they count began with the connection.
+/// The counters relative to the first sample.
 fn since_sent(first: &Sample, sample: &Sample) -> Sample {
     Sample {
         t_s: sample.t_s - first.t_s,
-        // Both from the same point: their difference is what the send buffer holds.
+        // Both relative to acked_bytes: their difference is what the send buffer holds.
         written_bytes: sample.written_bytes.saturating_sub(first.acked_bytes),
         acked_bytes: sample.acked_bytes.saturating_sub(first.acked_bytes),
         delivered_bytes: sample.delivered_bytes.saturating_sub(first.delivered_bytes),

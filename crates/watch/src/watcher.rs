@@ -1,4 +1,4 @@
-//! Looking at a host's connections again and again.
+//! Polls the host's connections and reports the differences between polls.
 
 use crate::counters::Counters;
 use crate::owners::{self, Owners};
@@ -9,7 +9,8 @@ use crate::transfer::transfer;
 use host::sock_diag::SockDiag;
 use host::{clock, identity};
 use record::{
-    BbrView, ConnectionId, CounterChange, Seen, WATCH_SCHEMA, WatchReport, WatchedConnection,
+    BbrView, ConnectionId, ConnectionSample, CounterChange, WATCH_SCHEMA, WatchReport,
+    WatchedConnection,
 };
 use std::collections::HashSet;
 use std::io;
@@ -17,38 +18,40 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 use units::BitRate;
 
-/// Payload from which a connection is worth a verdict, bytes over the looks kept.
-const WORTH_A_WORD: u64 = 16 << 10;
+/// Payload over the kept samples below which a connection gets no finding, bytes.
+const MIN_DIAGNOSED_BYTES: u64 = 16 << 10;
 
-/// Why nothing can be watched.
+/// Why connections cannot be watched.
 #[derive(Debug, thiserror::Error)]
 pub enum WatchError {
-    /// There is no process of that number.
-    #[error("there is no process {0}; ps -e lists them")]
+    /// No process has that PID.
+    #[error("no process has PID {0}; ps -e lists them")]
     NoProcess(u32),
-    /// Its files are not to be seen.
-    #[error("the connections of process {0} are another user's; watch as that user, or as root")]
-    Forbidden(u32),
-    /// Its connections are elsewhere.
+    /// The process belongs to another user.
     #[error(
-        "process {0} is in another network namespace; watch from there: nsenter -t {0} -n longhaul watch --pid {0}"
+        "cannot read the connections of process {0}: it belongs to another user; run as that user, or as root"
+    )]
+    Forbidden(u32),
+    /// The process is in another network namespace.
+    #[error(
+        "process {0} is in another network namespace; run: nsenter -t {0} -n longhaul watch --pid {0}"
     )]
     Elsewhere(u32),
-    /// Neither connections nor counters can be had.
-    #[error("{0}, and this system tells no counters either; there is nothing to watch")]
+    /// Neither connections nor counters are available.
+    #[error("{0}; no network counters are available either")]
     Nothing(String),
 }
 
-/// Connections of the calling thread's network namespace, watched.
+/// Watches the connections of the calling thread's network namespace.
 pub struct Watcher {
-    /// What is wanted.
+    /// Which connections to report.
     pub selection: Selection,
-    /// What comes first.
+    /// The order of the report.
     pub sort: Sort,
     proc: PathBuf,
     diag: Option<SockDiag>,
-    /// Why there are no connections.
-    trouble: Option<String>,
+    /// Why connections are unavailable.
+    error: Option<String>,
     table: Table,
     owners: Owners,
     counters: Counters,
@@ -56,28 +59,28 @@ pub struct Watcher {
     begun: Option<Instant>,
     t_s: f64,
     interval_s: f64,
-    /// Whether the first look has shown an account without clocks.
-    without_clocks: bool,
+    /// Whether some `TCP_INFO` had no sender timers.
+    lacks_timers: bool,
 }
 
 impl Watcher {
-    /// Opens the ways to the kernel.
+    /// Opens the socket diagnosis and the counters.
     ///
     /// # Errors
-    /// [`WatchError`]. A kernel that does not tell of connections is none, as long
-    /// as it has counters: reports say so in a note.
+    /// [`WatchError`]. A kernel without socket diagnosis is not an error while it
+    /// has counters; reports then carry a note.
     pub fn open(selection: Selection, sort: Sort) -> Result<Self, WatchError> {
         let proc = PathBuf::from("/proc");
         if let Some(pid) = selection.pid {
-            may_see(&proc, pid)?;
+            check_access(&proc, pid)?;
         }
-        let (diag, trouble) = match SockDiag::open() {
+        let (diag, error) = match SockDiag::open() {
             Ok(diag) => (Some(diag), None),
-            Err(error) => (None, Some(silent(&error))),
+            Err(error) => (None, Some(unavailable(&error))),
         };
         let counters = Counters::new(Path::new("/proc/thread-self"));
-        if let Some(trouble) = trouble.as_ref().filter(|_| !counters.are_told()) {
-            return Err(WatchError::Nothing(trouble.clone()));
+        if let Some(error) = error.as_ref().filter(|_| !counters.are_available()) {
+            return Err(WatchError::Nothing(error.clone()));
         }
         Ok(Watcher {
             selection,
@@ -85,22 +88,22 @@ impl Watcher {
             owners: Owners::new(&proc),
             proc,
             diag,
-            trouble,
+            error,
             table: Table::default(),
             counters,
             changes: Vec::new(),
             begun: None,
             t_s: 0.0,
             interval_s: 0.0,
-            without_clocks: false,
+            lacks_timers: false,
         })
     }
 
-    /// Looks once more.
+    /// Reads connections and counters once.
     ///
     /// # Errors
-    /// [`WatchError::NoProcess`] where the process asked for has ended.
-    pub fn look(&mut self) -> Result<(), WatchError> {
+    /// [`WatchError::NoProcess`] once the selected process has ended.
+    pub fn poll(&mut self) -> Result<(), WatchError> {
         let now = clock::now();
         let begun = *self.begun.get_or_insert(now);
         let t_s = now.duration_since(begun).as_secs_f64();
@@ -108,29 +111,29 @@ impl Watcher {
         self.table.begin(t_s);
         if let Some(diag) = &mut self.diag {
             let table = &mut self.table;
-            let without_clocks = &mut self.without_clocks;
-            let told = diag.connections(|connection| {
-                *without_clocks |= connection.info.is_some_and(|info| info.busy_us.is_none());
-                table.see(connection);
+            let lacks_timers = &mut self.lacks_timers;
+            let dumped = diag.connections(|connection| {
+                *lacks_timers |= connection.info.is_some_and(|info| info.busy_us.is_none());
+                table.update(connection);
             });
-            match told {
+            match dumped {
                 Ok(()) => {
-                    self.trouble = None;
+                    self.error = None;
                     self.table.end();
                 }
-                Err(error) => self.trouble = Some(silent(&error)),
+                Err(error) => self.error = Some(unavailable(&error)),
             }
         }
         self.changes = self.counters.changes(self.interval_s);
         match self.selection.pid {
-            Some(pid) => self.look_for_those_of(pid),
+            Some(pid) => self.find_sockets_of(pid),
             None => Ok(()),
         }
     }
 
-    /// Which of the new connections the process has open.
-    fn look_for_those_of(&mut self, pid: u32) -> Result<(), WatchError> {
-        // One that no program has accepted yet has no number.
+    /// Marks the new connections that the process has open.
+    fn find_sockets_of(&mut self, pid: u32) -> Result<(), WatchError> {
+        // A connection that has not been accepted yet has no inode.
         let is_new = |track: &Track| track.wanted.is_none() && track.inode != 0;
         if !self.table.all().any(|(_, track)| is_new(track)) {
             return match self.proc.join(pid.to_string()).exists() {
@@ -142,32 +145,32 @@ impl Watcher {
         owners::sockets_of(&self.proc, pid, |inode| {
             open.insert(inode);
         })
-        .map_err(|error| refused(pid, &error))?;
+        .map_err(|error| access_error(pid, &error))?;
         for track in self.table.all_mut().filter(|track| is_new(track)) {
             track.wanted = Some(open.contains(&track.inode));
         }
         Ok(())
     }
 
-    /// The last look, with the first `top` connections in the order asked for.
+    /// The result of the last poll: the first `top` connections in the selected order.
     #[must_use]
     pub fn report(&mut self, top: usize) -> WatchReport {
         let mut all: Vec<(u64, &Track)> = self.table.matching(&self.selection).collect();
         if !self.selection.text.is_empty() {
             let (owners, selection) = (&mut self.owners, &self.selection);
-            let theirs = selection.pid.map(|pid| owners::name_of(&self.proc, pid));
-            if theirs.is_none() {
-                owners.look_for(all.iter().map(|(_, track)| track.inode));
+            let selected_program = selection.pid.map(|pid| owners::name_of(&self.proc, pid));
+            if selected_program.is_none() {
+                owners.resolve(all.iter().map(|(_, track)| track.inode));
             }
             all.retain(|(_, track)| {
                 let owner = owners.of(track.inode).map(|(_, name)| name);
-                let program = theirs.as_deref().or(owner).unwrap_or_default();
-                selection.takes_text(|| format!("{} {}", track.local, track.remote), program)
+                let program = selected_program.as_deref().or(owner).unwrap_or_default();
+                selection.matches_text(|| format!("{} {}", track.local, track.remote), program)
             });
         }
         let matching = all.len();
         let (mut busy, mut sends, mut receives) = (0, 0, 0u64);
-        for (_, track) in all.iter().filter(|(_, track)| track.has_moved()) {
+        for (_, track) in all.iter().filter(|(_, track)| track.is_active()) {
             busy += 1;
             if let Some((sent, received)) = track.rates() {
                 sends += sent.bps();
@@ -176,7 +179,7 @@ impl Watcher {
         }
         let shown = table::first(all, self.sort, top);
         if self.selection.pid.is_none() {
-            self.owners.look_for(shown.iter().map(|(_, track)| track.inode));
+            self.owners.resolve(shown.iter().map(|(_, track)| track.inode));
         }
         let connections: Vec<WatchedConnection> =
             shown.iter().map(|(cookie, track)| self.view(*cookie, track)).collect();
@@ -196,14 +199,19 @@ impl Watcher {
         }
     }
 
-    /// One connection whatever the order, by its id; `None` once it has ended.
+    /// One connection, by its id; `None` once it has ended.
     #[must_use]
-    pub fn one(&self, id: &str) -> Option<WatchedConnection> {
+    pub fn connection(&self, id: &str) -> Option<WatchedConnection> {
         let cookie = cookie(id)?;
         self.table.get(cookie).map(|track| self.view(cookie, track))
     }
 
-    /// Keeps more looks at this connection than at others, and at none beside it.
+    /// Whether the connection, by its id, was there at the last poll.
+    pub(crate) fn is_running(&self, id: &str) -> bool {
+        cookie(id).is_some_and(|cookie| self.table.get(cookie).is_some())
+    }
+
+    /// Keeps a longer history of this connection, and of no other.
     pub fn follow(&mut self, id: Option<&str>) {
         for track in self.table.all_mut() {
             track.followed = false;
@@ -217,21 +225,23 @@ impl Watcher {
         }
     }
 
-    /// The looks kept of a connection, oldest first.
+    /// The kept samples of a connection, oldest first.
     #[must_use]
-    pub fn history(&self, id: &str) -> Vec<Seen> {
+    pub fn history(&self, id: &str) -> Vec<ConnectionSample> {
         let track = cookie(id).and_then(|cookie| self.table.get(cookie));
         track.map(|track| track.history.iter().copied().collect()).unwrap_or_default()
     }
 
-    /// The connections that carry payload, each with the looks since the last one
-    /// told: the last, or at its first time the one before as well.
-    pub(crate) fn carrying(&mut self) -> Vec<(ConnectionId, Option<Seen>, Seen)> {
+    /// The connections that carry payload: each with its latest sample and the one
+    /// before, if there is one.
+    pub(crate) fn active(
+        &mut self,
+    ) -> Vec<(ConnectionId, Option<ConnectionSample>, ConnectionSample)> {
         let selection = &self.selection;
         let owners = &mut self.owners;
         let inodes = self.table.matching(selection).filter(|(_, track)| !track.history.is_empty());
         if selection.pid.is_none() {
-            owners.look_for(inodes.map(|(_, track)| track.inode));
+            owners.resolve(inodes.map(|(_, track)| track.inode));
         }
         let tracks = self.table.matching(selection).filter(|(_, track)| !track.history.is_empty());
         tracks.map(|(cookie, track)| (self.who(cookie, track), track.before, track.now)).collect()
@@ -258,11 +268,11 @@ impl Watcher {
         let who = self.who(cookie, track);
         let sent = &track.now.sent;
         let (sends_bps, receives_bps) = track.rates().unzip();
-        let carried = track.history.front().map_or(0, |first| {
-            let (sent, received) = track::moved(first, &track.now);
+        let payload = track.history.front().map_or(0, |first| {
+            let (sent, received) = track::payload(first, &track.now);
             sent.max(received)
         });
-        let transfer = (carried >= WORTH_A_WORD && track.has_moved())
+        let transfer = (payload >= MIN_DIAGNOSED_BYTES && track.is_active())
             .then(|| transfer(&who, &track.history, None))
             .flatten();
         let ms = |us: u32| f64::from(us) / 1e3;
@@ -287,7 +297,7 @@ impl Watcher {
                 pacing_gain: bbr.pacing_gain,
                 cwnd_gain: bbr.cwnd_gain,
             }),
-            idle_s: self.t_s - track.moved_s,
+            idle_s: self.t_s - track.last_active_s,
             limit: transfer.as_ref().and_then(|transfer| transfer.finding.limit),
             why: transfer.map(|transfer| transfer.finding.sentence),
             who,
@@ -295,15 +305,14 @@ impl Watcher {
     }
 
     fn notes(&self, unnamed: bool) -> Vec<String> {
-        let mut notes: Vec<String> = self.trouble.iter().cloned().collect();
-        if self.without_clocks {
+        let mut notes: Vec<String> = self.error.iter().cloned().collect();
+        if self.lacks_timers {
             notes.push(
-                "this kernel's TCP_INFO is short: limits and some figures need Linux 4.10"
-                    .to_owned(),
+                "TCP_INFO has no sender timers: limits and some values need Linux 4.10".to_owned(),
             );
         }
         if unnamed && self.owners.were_denied() {
-            notes.push("other users' programs are not named; run as root to see them".to_owned());
+            notes.push("programs of other users are not shown; run as root to see them".to_owned());
         }
         notes
     }
@@ -313,25 +322,25 @@ fn cookie(id: &str) -> Option<u64> {
     u64::from_str_radix(id, 16).ok()
 }
 
-/// Why the kernel tells nothing of connections.
-fn silent(error: &io::Error) -> String {
+/// Why socket diagnosis failed, and what to do.
+fn unavailable(error: &io::Error) -> String {
     let remedy = match error.kind() {
         io::ErrorKind::NotFound => "; try: modprobe tcp_diag",
-        io::ErrorKind::PermissionDenied => "; a filter of system calls forbids it",
-        _ => "; its socket diagnosis (INET_TCP_DIAG) is missing or forbidden",
+        io::ErrorKind::PermissionDenied => "; a seccomp filter forbids it",
+        _ => "; CONFIG_INET_TCP_DIAG is missing, or access is forbidden",
     };
-    format!("the kernel tells nothing of connections ({error}){remedy}")
+    format!("cannot list connections: {error}{remedy}")
 }
 
-fn refused(pid: u32, error: &io::Error) -> WatchError {
+fn access_error(pid: u32, error: &io::Error) -> WatchError {
     match error.kind() {
         io::ErrorKind::PermissionDenied => WatchError::Forbidden(pid),
         _ => WatchError::NoProcess(pid),
     }
 }
 
-fn may_see(proc: &Path, pid: u32) -> Result<(), WatchError> {
-    owners::sockets_of(proc, pid, |_| {}).map_err(|error| refused(pid, &error))?;
+fn check_access(proc: &Path, pid: u32) -> Result<(), WatchError> {
+    owners::sockets_of(proc, pid, |_| {}).map_err(|error| access_error(pid, &error))?;
     match identity::network_namespace_of(pid) {
         Some(there) if identity::network_namespace().is_some_and(|here| here != there) => {
             Err(WatchError::Elsewhere(pid))

@@ -25,11 +25,11 @@ fn main() {
     if std::env::args().any(|argument| argument == "--test") {
         return;
     }
-    let measured = host::world::run(|| {
+    let measured = host::sandbox::run(|| {
         i32::from(measure().inspect_err(|error| eprintln!("{error}")).is_err())
     });
     match measured {
-        Ok(host::world::Ended::Code(code)) => std::process::exit(code),
+        Ok(host::sandbox::Ended::Code(code)) => std::process::exit(code),
         other => {
             eprintln!("{other:?}");
             std::process::exit(1);
@@ -62,9 +62,8 @@ fn note(what: &str, measured: &str) {
     println!("  {what:<50} {:>14} {measured:>14}", "");
 }
 
-fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    values[values.len() / 2]
+fn median(values: &[f64]) -> f64 {
+    model::statistics::median(values).unwrap_or(f64::NAN)
 }
 
 /// One run of a program against a server of its own kind: its JSON.
@@ -111,11 +110,11 @@ fn tcp(pair: &Pair) -> Fallible<()> {
                 costs[end].push(cpu / rate);
             }
         }
-        let [ours, theirs] = rates.map(median);
+        let [ours, theirs] = rates.map(|values| median(&values));
         let ratio = ours / theirs;
         let what = format!("TCP {streams}, of iperf3's {theirs:.1} Gbit/s");
         row(&what, "1.05", &format!("{ratio:.2}"), ratio >= 1.05);
-        let [ours, theirs] = costs.map(median);
+        let [ours, theirs] = costs.map(|values| median(&values));
         let what = format!("TCP {streams}, CPU per bit, of iperf3's");
         row(&what, "1.00", &format!("{:.2}", ours / theirs), ours <= theirs);
     }
@@ -134,7 +133,8 @@ fn udp(pair: &Pair) -> Fallible<()> {
             losses[end].push(lost);
         }
     }
-    let ([ours, theirs], [lost, lost_there]) = (rates.map(median), losses.map(median));
+    let ([ours, theirs], [lost, lost_there]) =
+        (rates.map(|values| median(&values)), losses.map(|values| median(&values)));
     let what = format!("UDP received, of iperf3's {theirs:.2} Gbit/s ({lost_there:.0} % lost)");
     row(&what, "8", &format!("{:.1}", ours / theirs), ours >= 8.0 * theirs);
     row(&format!("UDP lost, at {ours:.1} Gbit/s"), "2 %", &format!("{lost:.2} %"), lost <= 2.0);
@@ -151,7 +151,7 @@ fn paced(pair: &Pair) -> Fallible<()> {
         let arrivals = stamps::capture(pair, || run(pair, &OURS, &options))?;
         times.push(stamps::off_schedule(&arrivals, 1448.0 * 8.0 / 1e9, 0.99));
     }
-    let (off, lost, time) = (median(offs), median(losses), median(times) * 1e6);
+    let (off, lost, time) = (median(&offs), median(&losses), median(&times) * 1e6);
     row("UDP paced at 1 Gbit/s, rate off by", "0.1 %", &format!("{off:.4} %"), off <= 0.1);
     row("UDP paced, datagrams lost", "0", &format!("{lost}"), lost == 0.0);
     row("UDP paced, 99 % are off their time by", "50 us", &format!("{time:.0} us"), time <= 50.0);
@@ -160,7 +160,10 @@ fn paced(pair: &Pair) -> Fallible<()> {
 
 fn crowd(pair: &Pair) -> Fallible<()> {
     let mut server = Command::new(LONGHAUL);
-    server.args(["server", "--max-tests", "200"]).stdout(Stdio::null()).stderr(Stdio::null());
+    server
+        .args(["server", "--max-tests", "200", "--max-per-address", "200"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
     let mut server = pair.spawn(1, &mut server)?;
     std::thread::sleep(Duration::from_millis(500));
     let mut clients = Vec::new();

@@ -20,7 +20,7 @@ pub(crate) fn capture<T>(
 ) -> Fallible<Vec<Arrival>> {
     let mut tcpdump = Command::new("tcpdump");
     // 42 bytes of headers and a part of the payload; a ring that holds a second of them.
-    // Written at once: its end is a kill, as signals to end are blocked in a world of ours.
+    // Written at once: it is ended with SIGKILL, as other signals are blocked in a sandbox.
     tcpdump.args([
         "-i",
         "far",
@@ -32,7 +32,9 @@ pub(crate) fn capture<T>(
         "--time-stamp-precision=nano",
     ]);
     tcpdump.arg("udp dst port 5201 and greater 100");
-    let mut tcpdump = pair.spawn(1, tcpdump.stdout(Stdio::piped()).stderr(Stdio::null()))?;
+    let mut tcpdump = pair
+        .spawn(1, tcpdump.stdout(Stdio::piped()).stderr(Stdio::null()))
+        .map_err(|error| format!("tcpdump: {error}; install the package tcpdump"))?;
     let mut output = tcpdump.stdout.take().ok_or("no output of tcpdump")?;
     let reader = std::thread::spawn(move || {
         let mut all = Vec::new();
@@ -44,7 +46,7 @@ pub(crate) fn capture<T>(
     tcpdump.kill()?;
     tcpdump.wait()?;
     let all = reader.join().map_err(|_| "the reader died")??;
-    // A file of tcpdump's: 24 bytes of head, then 16 before each packet.
+    // A pcap file: a header of 24 bytes, then one of 16 before each packet.
     let word = |at: usize| -> Option<u32> {
         Some(u32::from_ne_bytes(all.get(at..at + 4)?.try_into().ok()?))
     };

@@ -5,8 +5,8 @@
 //! drawn at 200 columns. Medians.
 
 use host::netlink::Netlink;
-use host::{clock, cpu, limits, world};
-use report::terminal::{self, Room, Style};
+use host::{clock, cpu, limits, sandbox};
+use report::terminal::{self, Style, Viewport};
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::thread;
@@ -28,9 +28,9 @@ fn main() {
         return;
     }
     let measured =
-        world::run(|| i32::from(measure().inspect_err(|error| eprintln!("{error}")).is_err()));
+        sandbox::run(|| i32::from(measure().inspect_err(|error| eprintln!("{error}")).is_err()));
     match measured {
-        Ok(world::Ended::Code(code)) => std::process::exit(code),
+        Ok(sandbox::Ended::Code(code)) => std::process::exit(code),
         other => {
             eprintln!("{other:?}");
             std::process::exit(1);
@@ -43,9 +43,8 @@ fn row(what: &str, promised: &str, measured: &str, kept: bool) {
     println!("{what:<52} {promised:>14} {measured:>14}  {verdict}");
 }
 
-fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    values[values.len() / 2]
+fn median(values: &[f64]) -> f64 {
+    model::statistics::median(values).unwrap_or(f64::NAN)
 }
 
 fn measure() -> Fallible<()> {
@@ -61,9 +60,9 @@ fn measure() -> Fallible<()> {
     }
     let mut watcher = Watcher::open(Selection::default(), Sort::Rate)?;
     let style = Style { colour: true, width: 200, unicode: true };
-    let room = Room { lines: 60, marked: None };
+    let room = Viewport { lines: 60, selected: None };
     let mut refresh = || -> Fallible<(usize, usize)> {
-        watcher.look()?;
+        watcher.poll()?;
         let report = watcher.report(room.lines);
         let text = terminal::watch(&report, "rate", room, &style);
         Ok((report.sockets, report.busy * usize::from(text.lines().count() > 50)))
@@ -90,7 +89,7 @@ fn measure() -> Fallible<()> {
         sockets == expected.0,
     );
     row("watch: of those busy", &expected.1.to_string(), &busy.to_string(), busy == expected.1);
-    let (time, share) = (median(times), median(shares) * 100.0);
+    let (time, share) = (median(&times), median(&shares) * 100.0);
     row("watch: a refresh takes", "100 ms", &format!("{time:.1} ms"), time <= 100.0);
     row("watch: share of a core, once a second", "5 %", &format!("{share:.2} %"), share <= 5.0);
     println!("  the first, which finds the owners: {:.1} ms", first.as_secs_f64() * 1e3);

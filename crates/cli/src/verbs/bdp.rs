@@ -1,30 +1,30 @@
-//! `longhaul bdp`: what a path needs, with the equations.
+//! `longhaul bdp`: bandwidth-delay product, window and buffers of a path.
 
-use crate::console::Console;
+use crate::console::{self, Console};
 use crate::failure::{DONE, Failure, Outcome};
 use clap::Args;
 use model::Question;
 use report::terminal;
 use units::{BitRate, ByteCount, Rtt};
 
-/// Compute what a path needs: window, buffers, payload rate, each with its equation
+/// Compute BDP, window and buffers for a path, with the equations
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct BdpArgs {
-    /// Rate of the bottleneck, with its unit: 100mbit, 2.5gbit, 200m
+    /// Bottleneck rate, with unit: 100mbit, 2.5gbit, 200m
     rate: BitRate,
-    /// Round trip, with its unit: 173ms, 250us, 1.5s
+    /// Round-trip time, with unit: 173ms, 250us, 1.5s
     rtt: Rtt,
-    /// Also say what this window gives: 64KiB, 4MiB
+    /// Also compute the throughput of this window: 64KiB
     #[arg(long, short, value_name = "SIZE")]
     window: Option<ByteCount>,
     /// Parallel connections that share the rate
     #[arg(long, short = 'P', value_name = "N", default_value_t = 1)]
     streams: u32,
-    /// Largest IP packet, in bytes
+    /// Path MTU, in bytes
     #[arg(long, value_name = "BYTES", default_value_t = 1500)]
     mtu: u32,
-    /// Print JSON instead
+    /// Print the result as JSON
     #[arg(long, short = 'J')]
     json: bool,
 }
@@ -38,12 +38,9 @@ Examples:
 pub(crate) fn run(args: &BdpArgs, console: &mut Console) -> Outcome {
     let &BdpArgs { rate, rtt, window, streams, mtu, json } = args;
     let question = Question { rate, rtt, window, streams, mtu };
-    let sheet = model::worksheet(&question).map_err(Failure::usage)?;
-    let text = if json {
-        serde_json::to_string_pretty(&sheet).map_err(Failure::work)? + "\n"
-    } else {
-        terminal::worksheet(&sheet, &console.out)
-    };
+    let result = model::bdp_report(&question).map_err(Failure::usage)?;
+    let text =
+        if json { console::json(&result)? } else { terminal::bdp_report(&result, &console.out) };
     console.print(&text);
     Ok(DONE)
 }

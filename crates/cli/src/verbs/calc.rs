@@ -1,4 +1,4 @@
-//! `longhaul calc`: one question about a path at a time, with its equation.
+//! `longhaul calc`: calculators for paths, each with its equation.
 
 mod loss;
 mod overhead;
@@ -7,14 +7,14 @@ mod udt;
 mod wan;
 mod window;
 
-use crate::console::Console;
+use crate::console::{self, Console};
 use crate::failure::{DONE, Failure, Outcome};
 use clap::{Args, Subcommand};
-use model::calc::{CalcError, Sheet};
+use model::calc::{CalcError, CalcResult};
 use report::terminal;
 use units::ByteCount;
 
-/// Payload of a full segment over an MTU of 1500: IPv4 with timestamps.
+/// MSS over an MTU of 1500: IPv4 with TCP timestamps.
 const MSS: ByteCount = ByteCount::from_bytes(1448);
 
 #[derive(Debug, Args)]
@@ -22,18 +22,18 @@ const MSS: ByteCount = ByteCount::from_bytes(1448);
 pub(crate) struct CalcArgs {
     #[command(subcommand)]
     what: What,
-    /// Print JSON instead
+    /// Print the result as JSON
     #[arg(long, short = 'J', global = true)]
     json: bool,
 }
 
 const EXAMPLES: &str = "\
 Examples:
-  longhaul calc window --rate 100mbit --rtt 173ms         the window that a path takes
-  longhaul calc window --window 64KiB --rtt 173ms         the rate that a window gives
-  longhaul calc cubic --rtt 100ms --loss 1% --rate 10gbit what loss leaves, what it may be
+  longhaul calc window --rate 100mbit --rtt 173ms  window for a path
+  longhaul calc window --window 64KiB --rtt 173ms  throughput of a window
+  longhaul calc cubic --rtt 100ms --loss 1% --rate 10gbit
   longhaul calc wan --rate 100mbit --rtt 173ms --loss 0.1% --ratio 3:1
-  longhaul calc overhead --rate 2.5gbit                   from line rate to payload
+  longhaul calc overhead --rate 2.5gbit            line rate to payload rate
   longhaul calc transfer 10GB --rate 1gbit --rtt 100ms --loss 0.01%";
 
 #[derive(Debug, Subcommand)]
@@ -51,27 +51,27 @@ enum What {
 }
 
 pub(crate) fn run(args: &CalcArgs, console: &mut Console) -> Outcome {
-    let sheet = answer(&args.what).map_err(Failure::usage)?;
+    let result = answer(&args.what).map_err(Failure::usage)?;
     let text = if args.json {
-        serde_json::to_string_pretty(&sheet).map_err(Failure::work)? + "\n"
+        console::json(&result)?
     } else {
-        terminal::sheet(&sheet, &console.out)
+        terminal::calc_result(&result, &console.out)
     };
     console.print(&text);
     Ok(DONE)
 }
 
-fn answer(what: &What) -> Result<Sheet, CalcError> {
+fn answer(what: &What) -> Result<CalcResult, CalcError> {
     match what {
-        What::Window(args) => args.sheet(),
-        What::Scale(args) => args.sheet(),
-        What::Mathis(args) => args.sheet(),
-        What::Pftk(args) => args.sheet(),
-        What::Cubic(args) => args.sheet(),
-        What::Bbr(args) => args.sheet(),
-        What::Wan(args) => args.sheet(),
-        What::Overhead(args) => args.sheet(),
-        What::Transfer(args) => args.sheet(),
-        What::Udt(args) => args.sheet(),
+        What::Window(args) => args.result(),
+        What::Scale(args) => args.result(),
+        What::Mathis(args) => args.result(),
+        What::Pftk(args) => args.result(),
+        What::Cubic(args) => args.result(),
+        What::Bbr(args) => args.result(),
+        What::Wan(args) => args.result(),
+        What::Overhead(args) => args.result(),
+        What::Transfer(args) => args.result(),
+        What::Udt(args) => args.result(),
     }
 }

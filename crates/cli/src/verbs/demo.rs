@@ -1,6 +1,6 @@
-//! `longhaul demo`: the whole loop, inside this machine.
+//! `longhaul demo`: measure, explain, tune and verify, inside this machine.
 
-use crate::console::Console;
+use crate::console::{self, Console};
 use crate::failure::{DONE, FAILED, Failure, NOT_VALID, Outcome};
 use crate::{inside, stop};
 use clap::Args;
@@ -12,19 +12,19 @@ use topology::{PathSpec, Plan};
 use units::{BitRate, ByteCount, Rtt};
 use verify::{Event, Experiment, Run, VerifyError};
 
-/// Watch a transfer crawl, be explained, be tuned and run, in under a minute
+/// Measure, explain, tune and verify one transfer in an emulated lab
 ///
-/// Two hosts inside this machine, joined by an emulated path of 100 Mbit/s and
-/// 173 ms (Germany to Australia). The receiver begins with a window of 64 KiB,
-/// as a host without window scaling has. Nothing outside is touched: no
-/// traffic leaves the machine, no setting of it changes.
+/// Two hosts in network namespaces, connected by an emulated path of 100 Mbit/s
+/// and 173 ms RTT (Germany to Australia). The receiver starts with a window of
+/// 64 KiB, the maximum without window scaling. It takes under a minute. No traffic
+/// leaves this machine, and none of its settings change.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct DemoArgs {
-    /// Print the result as JSON instead
+    /// Print the result as JSON
     #[arg(long, short = 'J')]
     json: bool,
-    /// Write one self-contained page: curves, predictions, findings, plan
+    /// Write the result to a self-contained HTML page
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
 }
@@ -35,26 +35,26 @@ Examples:
   longhaul demo --html demo.html
   longhaul demo --json | jq '.before.sentence, .gain'";
 
-/// The path of seed 0.
+/// The path of the project's first example.
 const RATE: BitRate = BitRate::from_bps(100_000_000);
 const RTT: Rtt = Rtt::from_micros(173_000);
 
-/// The experiment of seed 0: a window of 64 KiB over its path, with a queue of one BDP.
+/// A receive window of 64 KiB over that path, with a queue of one BDP.
 fn experiment() -> Experiment {
     let path = PathSpec::new(RATE, RTT);
     Experiment {
         lab: Plan::pair(path, "cubic", &[], false),
         window: ByteCount::from_bytes(64 << 10),
-        // At 64 KiB a round trip the window is full after six of them.
+        // 64 KiB are reached within the first six round trips.
         before_s: 8.0,
-        // Slow start overshoots the queue, and the recovery from that takes
-        // some seconds; then the path is full.
+        // Slow start overflows the queue, and the recovery takes some seconds;
+        // after that the bottleneck is saturated.
         after_s: 20.0,
     }
 }
 
 pub(crate) fn run(args: &DemoArgs, console: &mut Console) -> Outcome {
-    inside::a_world(|| run_inside(args, console))
+    inside::sandbox(|| run_inside(args, console))
 }
 
 fn run_inside(args: &DemoArgs, console: &mut Console) -> Outcome {
@@ -69,7 +69,7 @@ fn run_inside(args: &DemoArgs, console: &mut Console) -> Outcome {
             crate::console::complain(&error.to_string());
             return Ok(FAILED);
         }
-        // A lab that cannot be is a matter of privileges or of the machine.
+        // The lab cannot be built for want of privileges or of kernel features.
         Err(VerifyError::Lab(error)) if !matches!(error, LabError::Emulator(_)) => {
             return Err(Failure::usage(error));
         }
@@ -77,8 +77,7 @@ fn run_inside(args: &DemoArgs, console: &mut Console) -> Outcome {
     };
     let report = &outcome.report;
     if args.json {
-        let json = serde_json::to_string_pretty(report).map_err(Failure::work)?;
-        console.print(&(json + "\n"));
+        console.print(&console::json(report)?);
     } else {
         let style = console.out;
         let traces = [
@@ -100,6 +99,7 @@ fn run_inside(args: &DemoArgs, console: &mut Console) -> Outcome {
                 PageRun { label: "before", measurement: &outcome.before, finding: &report.before },
                 PageRun { label: "after", measurement: &outcome.after, finding: &report.after },
             ],
+            decision: None,
             plan: &report.plan,
             gain: Some(report.gain),
         };
@@ -113,7 +113,7 @@ fn run_inside(args: &DemoArgs, console: &mut Console) -> Outcome {
     Ok(DONE)
 }
 
-/// What is seen while it runs.
+/// Shows progress and results.
 struct Show<'a> {
     console: &'a mut Console,
     experiment: &'a Experiment,
@@ -124,7 +124,7 @@ struct Show<'a> {
 impl Show<'_> {
     fn introduce(&mut self) {
         self.console.say(&format!(
-            "One TCP transfer between two hosts inside this machine, {RATE} x {RTT} apart."
+            "One TCP transfer between two hosts in network namespaces, connected by an emulated path of {RATE} and {RTT} RTT."
         ));
         self.console.live("building the lab");
     }
@@ -132,15 +132,15 @@ impl Show<'_> {
     fn event(&mut self, event: &Event<'_>) {
         let style = self.console.err;
         match event {
-            Event::LabStands(_) => {
+            Event::LabReady(_) => {
                 let window = self.experiment.window;
-                self.console.live(&format!("holding the receiver to a window of {window}"));
+                self.console.live(&format!("limiting the receiver's window to {window}"));
             }
             Event::Begins(run) => {
                 self.rates.clear();
                 self.console.step(match run {
-                    Run::Before => "1  Measure, with the hosts as they are",
-                    Run::After => "4  Apply it, and measure again",
+                    Run::Before => "1  Measure with the current settings",
+                    Run::After => "4  Apply the plan and measure again",
                 });
             }
             Event::Interval(run, interval) => {
@@ -167,7 +167,7 @@ impl Show<'_> {
         }
     }
 
-    /// A part of the result, where it is read by people.
+    /// Prints a part of the result, unless it is to be JSON.
     fn result(&mut self, draw: impl FnOnce(&terminal::Style) -> String) {
         if !self.json {
             let style = self.console.out;

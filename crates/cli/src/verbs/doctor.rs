@@ -1,13 +1,13 @@
-//! `longhaul doctor`: whether this host can carry a rate over a round trip.
+//! `longhaul doctor`: whether this host can sustain a rate at an RTT.
 
-use super::reach::failure as reach_failure;
-use crate::console::Console;
+use super::probe_args::failure as probe_failure;
+use crate::console::{self, Console};
 use crate::failure::{DONE, FAILED, Failure, Outcome};
 use crate::stop;
 use clap::{Args, ValueEnum, value_parser};
-use doctor::{Asked, Course, Fact, Facts, Nic, Root, System, Target};
+use doctor::{Asked, Fact, Facts, Nic, PathProbe, Root, System, Target};
 use host::{clock, identity};
-use reach::ReachError;
+use probe::ProbeError;
 use record::{DoctorReport, Verdict};
 use report::terminal;
 use serde::Serialize;
@@ -16,59 +16,60 @@ use std::path::PathBuf;
 use std::time::Duration;
 use units::{BitRate, ByteCount, Rtt};
 
-/// The most that is written to a disk, and for how long.
+/// Limits of the disk measurement.
 const DISK_BYTES: ByteCount = ByteCount::from_bytes(256 << 20);
 const DISK_TIME: Duration = Duration::from_secs(3);
 
-/// Where a search for the path's MTU begins if the device's is not known.
+/// Start of the path MTU search where the device's MTU is unknown.
 const USUAL_MTU: u32 = 1_500;
 
-/// Hold this host against a target: pass, warn, fail, each with why and the remedy
+/// Check whether this host can sustain a rate at a given RTT
 ///
-/// Looks at the kernel's settings and version, the network device, processors,
-/// memory, with --to at the path, with --disk at a disk. Changes nothing, needs
-/// no privileges; what cannot be looked at is said and left open. Sends a few
-/// dozen packets to the host of --to, and nothing without it.
+/// Checks the kernel's settings and version, the network device, CPUs and
+/// memory; with --to the path, with --disk a disk. Prints a fix for each failed
+/// check. Changes nothing and needs no privileges; a check that cannot be made
+/// is reported as unknown. Sends packets only with --to: a few dozen.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct DoctorArgs {
-    /// Rate to carry, of all streams together: 10gbit; else the link's
+    /// Rate of all streams, such as 10gbit [default: link rate]
     #[arg(long)]
     rate: Option<BitRate>,
-    /// Round trip to carry it over: 200ms; else the one measured to --to
+    /// RTT, such as 200ms [default: measured to --to]
     #[arg(long, required_unless_present = "to")]
     rtt: Option<Rtt>,
-    /// The far end: its round trip, MTU and TCP options are asked for
+    /// Far end: measure its RTT, path MTU and TCP options
     #[arg(long, value_name = "HOST")]
     to: Option<String>,
-    /// A TCP port that answers there; longhaul's and iperf3's servers do at 5201
+    /// Open TCP port at the far end
     #[arg(long, value_name = "PORT", default_value_t = 5201, requires = "to")]
     #[arg(value_parser = value_parser!(u16).range(1..))]
     port: u16,
-    /// Only IPv4
+    /// Use IPv4 only
     #[arg(short = '4', long = "ipv4", conflicts_with = "ipv6", requires = "to")]
     ipv4: bool,
-    /// Only IPv6
+    /// Use IPv6 only
     #[arg(short = '6', long = "ipv6", requires = "to")]
     ipv6: bool,
     /// Parallel connections that share the rate
     #[arg(long, short = 'P', value_name = "N", default_value_t = 1)]
     #[arg(value_parser = value_parser!(u32).range(1..=65_535))]
     streams: u32,
-    /// Also write and read a file of up to 256 MiB there; it never has a name
+    /// Also measure this disk, with up to 256 MiB
     #[arg(long, value_name = "DIR")]
     disk: Option<PathBuf>,
-    /// The network device, where the route does not tell it
+    /// Network device [default: the one on the route]
     #[arg(long, value_name = "NAME")]
     device: Option<String>,
-    /// Print commands for another system instead; needs --rate and --rtt
-    #[arg(long = "for", value_enum, value_name = "SYSTEM", requires = "rate", requires = "rtt")]
+    /// Print commands for another system: macos, windows
+    #[arg(long = "for", value_enum, value_name = "SYSTEM", hide_possible_values = true)]
+    #[arg(requires = "rate", requires = "rtt")]
     #[arg(conflicts_with_all = ["to", "disk", "device"])]
     system: Option<Kind>,
-    /// Print JSON instead, with every fact seen
+    /// Print JSON, with every fact read
     #[arg(long, short = 'J')]
     json: bool,
-    /// A folder that stands for / (tests)
+    /// Directory used as / (tests)
     #[arg(long, hide = true, conflicts_with = "system")]
     root: Option<PathBuf>,
 }
@@ -76,22 +77,20 @@ pub(crate) struct DoctorArgs {
 /// A system that longhaul does not run on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Kind {
-    /// Apple's
     Macos,
-    /// Microsoft's
     Windows,
 }
 
 const EXAMPLES: &str = "\
 Examples:
-  longhaul doctor --rate 10gbit --rtt 200ms      whether this host can carry it
-  longhaul doctor --to HOST                      at the link's rate, over the path as it is
+  longhaul doctor --rate 10gbit --rtt 200ms   can this host sustain it?
+  longhaul doctor --to HOST                   link rate and measured RTT
   longhaul doctor --to HOST --rate 1gbit --disk /data
-  longhaul doctor --rate 2.5gbit --rtt 163ms -P 4 --json | jq '.checks[] | select(.verdict==\"fail\")'
   longhaul doctor --for macos --rate 1gbit --rtt 100ms
+  longhaul doctor --to HOST -J | jq '.checks[] | select(.verdict==\"fail\").id'
 
-Exit codes: 0 no check failed (some may warn or be open), 1 at least one failed or the host of
---to cannot be reached, 2 wrong usage.";
+Exit codes: 0 no check failed (some may warn or be unknown), 1 a check failed
+or the host of --to is unreachable, 2 usage error.";
 
 /// What `--json` prints.
 #[derive(Serialize)]
@@ -105,7 +104,7 @@ pub(crate) fn run(args: &DoctorArgs, console: &mut Console) -> Outcome {
     let asked = "asked";
     if args.rtt == Some(Rtt::ZERO) {
         return Err(Failure::usage(
-            "a round trip of zero needs no window; measure it with longhaul ping",
+            "an RTT of zero needs no window; measure it with longhaul ping",
         ));
     }
     let mut target = Target {
@@ -130,7 +129,7 @@ pub(crate) fn run(args: &DoctorArgs, console: &mut Console) -> Outcome {
         console.print(&text);
         return Ok(DONE);
     }
-    let facts = look(args, console)?;
+    let facts = gather(args, console)?;
     if args.rate.is_none() {
         target.rate = link_rate(&facts)?;
         target.rate_from = "the link's".to_owned();
@@ -150,15 +149,15 @@ pub(crate) fn run(args: &DoctorArgs, console: &mut Console) -> Outcome {
     Ok(if report.verdict == Verdict::Fail { FAILED } else { DONE })
 }
 
-/// Payload of a segment, where a handshake told how long segments are.
+/// Payload of a segment, where the MSS was negotiated.
 fn segment(facts: &Facts) -> Option<u32> {
     let shook = facts.path.as_ref()?.handshake.seen()?;
     let options = if shook.timestamps { 12 } else { 0 };
     shook.segment_bytes.checked_sub(options)
 }
 
-/// Everything that is asked for, read and measured.
-fn look(args: &DoctorArgs, console: &mut Console) -> Result<Facts, Failure> {
+/// Reads and measures everything that was requested.
+fn gather(args: &DoctorArgs, console: &mut Console) -> Result<Facts, Failure> {
     let stop = stop::on_signals();
     let to = match &args.to {
         Some(host) => Some(address(args, host, &|| stop.is_raised())?),
@@ -167,12 +166,12 @@ fn look(args: &DoctorArgs, console: &mut Console) -> Result<Facts, Failure> {
     let asked = Asked { device: args.device.clone(), to: to.map(|to| to.ip()) };
     let mut facts = match &args.root {
         Some(root) => {
-            doctor::gather(&Root::at(root), &asked, &|_| Nic::unread("the tree is a made-up one"))
+            doctor::gather(&Root::at(root), &asked, &|_| Nic::unread("not read below --root"))
         }
         None => doctor::gather(&Root::machine(), &asked, &doctor::this_nic),
     };
     if let (Some(name), Fact::Unread { not_readable }) = (&args.device, &facts.device) {
-        return Err(Failure::usage(format!("cannot look at device '{name}': {not_readable}")));
+        return Err(Failure::usage(format!("cannot read device '{name}': {not_readable}")));
     }
     if args.rate.is_none() {
         // Before anything is sent or written.
@@ -180,30 +179,30 @@ fn look(args: &DoctorArgs, console: &mut Console) -> Result<Facts, Failure> {
     }
     if let (Some(to), Some(host)) = (to, &args.to) {
         let mtu = facts.device.seen().and_then(|device| device.mtu.seen()).copied();
-        let mut tell = |what: &str| console.live(&format!("Asking {host}: {what}"));
-        let mut course = Course {
+        let mut tell = |what: &str| console.live(&format!("Probing {host}: {what}"));
+        let mut path = PathProbe {
             host,
             to,
             mtu: mtu.unwrap_or(USUAL_MTU),
             tell: &mut tell,
             stop: &|| stop.is_raised(),
         };
-        facts.path = Some(doctor::path(&mut course).map_err(|error| match error {
-            ReachError::Interrupted => Failure::work("interrupted while the path was looked at"),
-            error => reach_failure(error),
+        facts.path = Some(doctor::path(&mut path).map_err(|error| match error {
+            ProbeError::Interrupted => Failure::work("interrupted while probing the path"),
+            error => probe_failure(error),
         })?);
     }
     if let Some(folder) = &args.disk {
         console.live(&format!("Writing to {} and reading it back", folder.display()));
         let measured = doctor::disk(folder, DISK_BYTES, DISK_TIME, &|| stop.is_raised());
         if stop.is_raised() {
-            return Err(Failure::work("interrupted while the disk was measured; no file is left"));
+            return Err(Failure::work("interrupted while measuring the disk; no file is left"));
         }
         let shown = folder.display();
         let refused = |error| {
             format!(
-                "cannot measure the disk at {shown}: {error}; name a folder \
-                                       that you may write to"
+                "cannot measure the disk at {shown}: {error}; name a directory that you may write \
+                 to"
             )
         };
         let measured = measured.map_err(|error| match error.kind() {
@@ -224,19 +223,15 @@ fn link_rate(facts: &Facts) -> Result<BitRate, Failure> {
             || facts.device.why_not().to_owned(),
             |device| format!("{}: {}", device.name, device.speed_mbps.why_not()),
         );
-        Failure::usage(format!("the link's rate is not known ({why}): give --rate"))
+        Failure::usage(format!("the link rate is unknown ({why}): give --rate"))
     })
 }
 
 fn address(args: &DoctorArgs, host: &str, stop: &dyn Fn() -> bool) -> Result<SocketAddr, Failure> {
-    let family = match (args.ipv4, args.ipv6) {
-        (true, _) => reach::Family::V4,
-        (_, true) => reach::Family::V6,
-        _ => reach::Family::Any,
-    };
-    reach::resolve(host, args.port, family, None, stop).map_err(reach_failure)
+    let family = probe::Family::from_flags(args.ipv4, args.ipv6);
+    probe::resolve(host, args.port, family, None, stop).map_err(probe_failure)
 }
 
 fn json(document: &impl Serialize) -> Result<String, Failure> {
-    Ok(serde_json::to_string_pretty(document).map_err(Failure::work)? + "\n")
+    console::json(document)
 }

@@ -1,20 +1,24 @@
-//! `longhaul explain`: a kept measurement, explained again, or a recording.
+//! `longhaul explain`: explains a saved measurement or a recording.
 
 mod recording;
 
 use crate::console::Console;
 use crate::failure::{Failure, Outcome};
-use crate::verdict::{self, Forms};
+use crate::test_report::{self, Forms};
 use clap::Args;
 use std::path::PathBuf;
 
-/// Explain a measurement that `test --save` kept, or what `watch --record` saw
+/// Explain a saved measurement or recording
+///
+/// Measurements are saved by `test --save`, recordings by `watch --record`.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct ExplainArgs {
-    /// The file
+    /// Measurement or recording
     file: PathBuf,
-    /// Of a recording, this connection alone and in full: its number, id or HOST:PORT
+    /// Explain this connection of a recording
+    ///
+    /// Its number in the table, its id, or its local or remote HOST:PORT.
     #[arg(long, value_name = "WHICH")]
     connection: Option<String>,
     #[command(flatten)]
@@ -23,12 +27,12 @@ pub(crate) struct ExplainArgs {
 
 const EXAMPLES: &str = "\
 Examples:
-  longhaul test server --save monday.json
+  longhaul test HOST --save monday.json
   longhaul explain monday.json
   longhaul explain monday.json --html monday.html
   longhaul watch --record monday.rec
-  longhaul explain monday.rec                      what limited each connection
-  longhaul explain monday.rec --connection 1       one of them, with its curve";
+  longhaul explain monday.rec                    what limited each connection
+  longhaul explain monday.rec --connection 1     one of them, with curves";
 
 pub(crate) fn run(args: &ExplainArgs, console: &mut Console) -> Outcome {
     if store::is_recording(&args.file) {
@@ -37,8 +41,8 @@ pub(crate) fn run(args: &ExplainArgs, console: &mut Console) -> Outcome {
     let measurement = store::load(&args.file).map_err(Failure::work)?;
     if args.connection.is_some() {
         return Err(Failure::usage(
-            "--connection chooses from a recording of watch, and this is one test; leave it out",
+            "--connection applies to recordings, and the file is a measurement; omit --connection",
         ));
     }
-    verdict::give(console, &measurement, &args.forms, &measurement.notes)
+    test_report::print(console, &measurement, &args.forms, &measurement.notes)
 }

@@ -1,4 +1,4 @@
-//! `longhaul iperf2`: either end of a test with iperf 2, in its own form.
+//! `longhaul iperf2`: an iperf 2 client and server, with iperf 2's output.
 
 mod csv;
 mod document;
@@ -8,119 +8,136 @@ use crate::console::Console;
 use crate::failure::{DONE, FAILED, Failure, Outcome};
 use crate::stop;
 use clap::{ArgAction, ArgGroup, Args};
-use iperf2::{Amount, Format, Mode, Pace, figures};
-use probe::iperf2::client::{self, ClientConfig};
-use probe::iperf2::server::{Limits, Server, ServerConfig, Trust};
-use probe::iperf2::{Event, Iperf2Error, Options};
+use host::lock::lock;
+use host::resolve::Family;
+use iperf2::client::{self, ClientConfig};
+use iperf2::server::{Limits, Server, ServerConfig, Trust};
+use iperf2::{Event, Iperf2Error, Options};
+use iperf2_proto::{Amount, Format, Mode, Pace, quantity};
 use std::net::{IpAddr, SocketAddr};
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 use std::time::Duration;
 use text::Text;
 
-/// Either end of a test with iperf 2
+/// Run an iperf 2 client or server
 ///
-/// Speaks the protocol of iperf 2 (2.0.5 to 2.1.8) and prints its rows. As
-/// there, small letters are powers of 1000 and capitals powers of 1024:
+/// Compatible with iperf 2.0.5 to 2.1.8, in protocol and output. As in iperf 2,
+/// lower-case suffixes are powers of 1000 and upper-case ones powers of 1024:
 /// `-b 50m` is 50 Mbit/s, `-n 20K` is 20 480 bytes.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES, disable_version_flag = true)]
 #[command(group = ArgGroup::new("end").required(true).args(["server", "client"]))]
 pub(crate) struct Iperf2Args {
-    /// Serve tests
+    /// Run as a server
     #[arg(long, short)]
     server: bool,
-    /// Test to a server
+    /// Run as a client of this server
     #[arg(long, short, value_name = "HOST")]
     client: Option<String>,
-    /// Datagrams (UDP) instead of TCP
+    /// Use UDP instead of TCP
     #[arg(long, short)]
     udp: bool,
-    /// Port of the server
-    #[arg(long, short, default_value_t = iperf2::DEFAULT_PORT)]
+    /// Server port
+    #[arg(long, short, default_value_t = iperf2_proto::DEFAULT_PORT)]
     #[arg(value_parser = clap::value_parser!(u16).range(1..))]
     port: u16,
-    /// Seconds to send, or to serve [client: 10, server: for ever]
+    /// Seconds [client: 10, server: no limit]
     #[arg(long, short, value_name = "SECONDS", value_parser = seconds)]
     time: Option<Duration>,
-    /// Bytes of each stream instead: 20K, 1G
-    #[arg(long, short, value_name = "BYTES", value_parser = figures::parse)]
+    /// Bytes per stream, instead of a duration: 20K
+    #[arg(long, short, value_name = "BYTES", value_parser = quantity::parse)]
     #[arg(conflicts_with_all = ["time", "server"])]
     num: Option<u64>,
-    /// Rate of each stream: 50m, 1G, 1000pps [UDP: 1M]
+    /// Rate per stream: 50m, 1000pps [default UDP: 1M]
     #[arg(long, short, value_name = "RATE", value_parser = Pace::parse)]
     #[arg(conflicts_with = "server")]
     bandwidth: Option<Pace>,
-    /// Streams at the same time, 1 to 128
+    /// Number of parallel streams, 1 to 128
     #[arg(long, short = 'P', value_name = "STREAMS", default_value_t = 1)]
     #[arg(conflicts_with = "server")]
     parallel: u32,
-    /// Seconds between rows [one row at the end]
+    /// Report interval in seconds [default: none]
     #[arg(long, short, value_name = "SECONDS", value_parser = interval)]
     interval: Option<Duration>,
-    /// Bytes of a write or datagram [TCP: 128K, UDP: 1470, over IPv6 1450]
+    /// Bytes per write (128K) or datagram (1470)
+    ///
+    /// The default for UDP over IPv6 is 1450.
     #[arg(long, short, value_name = "LENGTH", value_parser = length)]
     len: Option<u32>,
-    /// Socket buffers [left to the kernel]
-    #[arg(long, short, value_name = "WINDOW", value_parser = figures::parse)]
+    /// Socket buffer size [default: kernel's choice]
+    #[arg(long, short, value_name = "WINDOW", value_parser = quantity::parse)]
     window: Option<u64>,
-    /// Rows in bits or BYTES: one letter of kmgaKMGA
+    /// Unit: kmga for bits, KMGA for bytes
     #[arg(long, short, value_name = "FORMAT", value_parser = Format::parse)]
     format: Option<Format>,
-    /// Afterwards the server sends, over a connection of its own
-    #[arg(long, short = 'r', group = "way", conflicts_with = "server")]
+    /// Then test in reverse, over a new connection
+    #[arg(long, short = 'r', group = "direction", conflicts_with = "server")]
     tradeoff: bool,
-    /// At the same time the server sends, over a connection of its own
-    #[arg(long, short, group = "way", conflicts_with = "server")]
+    /// Test both directions, over two connections
+    #[arg(long, short, group = "direction", conflicts_with = "server")]
     dualtest: bool,
-    /// The server sends, over the client's connection
-    #[arg(long, short = 'R', group = "way", conflicts_with = "server")]
+    /// Reverse: the server sends
+    #[arg(long, short = 'R', group = "direction", conflicts_with = "server")]
     reverse: bool,
-    /// Both send over one connection
-    #[arg(long, group = "way", conflicts_with = "server")]
+    /// Test both directions over one connection
+    #[arg(long, group = "direction", conflicts_with = "server")]
     full_duplex: bool,
-    /// Where to listen for -d and -r [the server's port]
+    /// Client port for -d and -r [default: --port]
     #[arg(long, short = 'L', value_name = "PORT", conflicts_with = "server")]
     #[arg(value_parser = clap::value_parser!(u16).range(1024..))]
     listenport: Option<u16>,
-    /// Our address, and for a client its port: 10.0.0.1:4000
+    /// Local address; as a client also a port
+    ///
+    /// 10.0.0.1 or 10.0.0.1:4000.
     #[arg(long, short = 'B', value_name = "ADDRESS", value_parser = bind)]
     bind: Option<SocketAddr>,
-    /// Only IPv6
+    /// Use IPv6 only
     #[arg(long = "ipv6_domain", short = 'V', short_alias = '6', conflicts_with = "ipv4")]
     ipv6: bool,
-    /// Only IPv4
+    /// Use IPv4 only
     #[arg(short = '4')]
     ipv4: bool,
-    /// Largest segment
+    /// TCP maximum segment size in bytes
     #[arg(long, short = 'M', value_name = "BYTES")]
     mss: Option<u32>,
-    /// No Nagle's algorithm
+    /// Set TCP_NODELAY: disable Nagle's algorithm
     #[arg(long, short = 'N')]
     nodelay: bool,
-    /// Congestion control: cubic, bbr, reno
+    /// Congestion control, such as cubic or bbr
     #[arg(long, short = 'Z', value_name = "NAME")]
     tcp_congestion: Option<String>,
-    /// Type of service: a number, 0x.., ef, cs1, af11, lowdelay
+    /// TOS byte: 0 to 255, 0x.., ef, cs1, af11, lowdelay
     #[arg(long, short = 'S', value_name = "TOS", value_parser = text::tos)]
     tos: Option<u8>,
-    /// C: rows as comma-separated values, their dates in UTC
+    /// C: print CSV, with dates in UTC
     #[arg(long, short = 'y', value_name = "STYLE", value_parser = ["C", "c"])]
+    #[arg(hide_possible_values = true)]
     reportstyle: Option<String>,
-    /// Accepted; rows stay as they are
+    /// Accepted for compatibility, without effect
     #[arg(long, short)]
     enhanced: bool,
-    /// One document in the end instead of rows
+    /// Print one JSON document at the end
     #[arg(long, conflicts_with_all = ["reportstyle", "server"])]
     json: bool,
-    /// Streams that clients may have at the same time
+    /// Maximum concurrent streams
+    ///
+    /// Streams in both directions count.
     #[arg(long, value_name = "N", default_value_t = Limits::default().streams)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=1024), conflicts_with = "client")]
     max_streams: u32,
-    /// Longest that a client may have this server send, in seconds
+    /// The same per client address [default: half]
+    ///
+    /// An IPv6 /64 counts as one address; the default is half of --max-streams.
+    #[arg(long, value_name = "N", conflicts_with = "client")]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=1024))]
+    max_per_address: Option<u32>,
+    /// Maximum test duration in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = Limits::default().duration.as_secs())]
     #[arg(value_parser = clap::value_parser!(u64).range(1..=86_400), conflicts_with = "client")]
     max_time: u64,
-    /// Send datagrams to whoever asks, though addresses can be forged
+    /// Send UDP tests to unverified addresses
+    ///
+    /// Source addresses can be forged: anyone can have this server flood a victim.
     #[arg(long, conflicts_with = "client")]
     trust_udp: bool,
     /// Print version
@@ -131,14 +148,14 @@ pub(crate) struct Iperf2Args {
 const EXAMPLES: &str = "\
 Examples:
   longhaul iperf2 -s
-  longhaul iperf2 -c HOST -i 1 -w 4M -P 4   four connections, a row a second
+  longhaul iperf2 -c HOST -i 1 -w 4M -P 4   four streams, reports every second
   longhaul iperf2 -s -u
-  longhaul iperf2 -c HOST -u -b 50m         datagrams, and what the server lost
-  longhaul iperf2 -c HOST -r -L 5002        one way, then the other
-  longhaul iperf2 -c HOST -t 60 -y C        comma-separated values
+  longhaul iperf2 -c HOST -u -b 50m         UDP, with loss and jitter
+  longhaul iperf2 -c HOST -r -L 5002        one direction, then the other
+  longhaul iperf2 -c HOST -t 60 -y C        CSV output
 
-Not carried: --bounceback, --isochronous, --trip-times, --permit-key, multicast,
--F, -I, -D, -1, -U, -X and what else is not listed above.";
+Not supported: --bounceback, --isochronous, --trip-times, --permit-key,
+multicast, -F, -I, -D, -1, -U, -X and any option not listed above.";
 
 fn seconds(text: &str) -> Result<Duration, String> {
     let seconds = text.parse().ok().filter(|seconds: &f64| (0.01..=86_400.0).contains(seconds));
@@ -146,25 +163,26 @@ fn seconds(text: &str) -> Result<Duration, String> {
 }
 
 fn interval(text: &str) -> Result<Duration, String> {
-    // The real program takes 0 for none.
+    // iperf 2 takes 0 for no interval.
     if text == "0" { Ok(Duration::ZERO) } else { seconds(text) }
 }
 
 fn length(text: &str) -> Result<u32, String> {
-    let bytes = figures::parse(text)?;
-    u32::try_from(bytes).map_err(|_| format!("'{text}' is too long for one write"))
+    let bytes = quantity::parse(text)?;
+    u32::try_from(bytes)
+        .map_err(|_| format!("'{text}' is too large; give at most 4294967295 bytes"))
 }
 
 fn bind(text: &str) -> Result<SocketAddr, String> {
     let address = text.parse::<IpAddr>().map(|ip| SocketAddr::new(ip, 0));
-    address
-        .or_else(|_| text.parse())
-        .map_err(|_| format!("'{text}' is no address; give one such as 10.0.0.1 or 10.0.0.1:4000"))
+    address.or_else(|_| text.parse()).map_err(|_| {
+        format!("'{text}' is not an address; give one such as 10.0.0.1 or 10.0.0.1:4000")
+    })
 }
 
 pub(crate) fn run(args: &Iperf2Args, console: &mut Console) -> Outcome {
     if args.enhanced {
-        console.say("-e: the rows stay as they are without it");
+        console.say("-e has no effect");
     }
     match &args.client {
         Some(host) => run_client(args, host, console),
@@ -186,18 +204,14 @@ fn options(args: &Iperf2Args) -> Options {
     }
 }
 
-fn every(args: &Iperf2Args) -> Option<Duration> {
+fn report_interval(args: &Iperf2Args) -> Option<Duration> {
     args.interval.filter(|interval| !interval.is_zero())
 }
 
 fn run_client(args: &Iperf2Args, host: &str, console: &mut Console) -> Outcome {
     let config = ClientConfig {
         port: args.port,
-        v6: match (args.ipv4, args.ipv6) {
-            (true, _) => Some(false),
-            (_, true) => Some(true),
-            _ => None,
-        },
+        family: Family::from_flags(args.ipv4, args.ipv6),
         bind: args.bind,
         udp: args.udp,
         mode: match (args.tradeoff, args.dualtest, args.reverse, args.full_duplex) {
@@ -214,7 +228,7 @@ fn run_client(args: &Iperf2Args, host: &str, console: &mut Console) -> Outcome {
         },
         length: args.len,
         pace: args.bandwidth,
-        interval: every(args),
+        interval: report_interval(args),
         listen_port: args.listenport,
         options: options(args),
         ..ClientConfig::new(host)
@@ -223,14 +237,14 @@ fn run_client(args: &Iperf2Args, host: &str, console: &mut Console) -> Outcome {
     let mut text = Text::new(args.format.unwrap_or_default(), args.udp, args.window, true);
     text.pace = args.udp.then(|| (config.clone(), args.bandwidth));
     if args.json {
-        let told = Mutex::new(document::Document::new(&config));
-        let tell = |event| told.lock().unwrap_or_else(PoisonError::into_inner).take(&event);
-        client::run(&config, &tell, &stop).map_err(failure)?;
-        let told = told.into_inner().unwrap_or_else(PoisonError::into_inner);
-        console.print(&told.print()?);
+        let document = Mutex::new(document::Document::new(&config));
+        let on_event = |event| lock(&document).take(&event);
+        client::run(&config, &on_event, &stop).map_err(failure)?;
+        let text = lock(&document).print()?;
+        console.print(&text);
     } else {
-        let print = Print::new(args, text, console);
-        client::run(&config, &|event| print.take(&event), &stop).map_err(failure)?;
+        let printer = Printer::new(args, text, console);
+        client::run(&config, &|event| printer.take(&event), &stop).map_err(failure)?;
     }
     Ok(if stop.is_raised() { FAILED } else { DONE })
 }
@@ -244,13 +258,14 @@ fn run_server(args: &Iperf2Args, console: &mut Console) -> Outcome {
         port: args.port,
         udp: args.udp,
         length: args.len.map(|length| length.clamp(1, 1 << 24)),
-        interval: every(args),
+        interval: report_interval(args),
         time: args.time,
         options: options(args),
         limits: Limits {
             streams: args.max_streams,
+            streams_per_address: args.max_per_address,
             duration: Duration::from_secs(args.max_time),
-            trust: if args.trust_udp { Trust::Everybody } else { Trust::default() },
+            trust: if args.trust_udp { Trust::All } else { Trust::default() },
             ..Limits::default()
         },
     };
@@ -260,29 +275,29 @@ fn run_server(args: &Iperf2Args, console: &mut Console) -> Outcome {
     if args.reportstyle.is_none() {
         console.print(&text.listening(server.local_addr().port(), server.buffer()));
     }
-    let print = Print::new(args, text, console);
-    server.serve(&stop, &|event| print.take(&event)).map_err(failure)?;
+    let printer = Printer::new(args, text, console);
+    server.serve(&stop, &|event| printer.take(&event)).map_err(failure)?;
     Ok(DONE)
 }
 
-/// Prints what the threads tell, in the form that was asked.
-struct Print<'c> {
+/// Prints events as text or CSV.
+struct Printer<'c> {
     csv: bool,
     to: Mutex<(Text, &'c mut Console)>,
 }
 
-impl<'c> Print<'c> {
+impl<'c> Printer<'c> {
     fn new(args: &Iperf2Args, text: Text, console: &'c mut Console) -> Self {
-        Print { csv: args.reportstyle.is_some(), to: Mutex::new((text, console)) }
+        Printer { csv: args.reportstyle.is_some(), to: Mutex::new((text, console)) }
     }
 
     fn take(&self, event: &Event) {
-        let mut to = self.to.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut to = lock(&self.to);
         let (text, console) = &mut *to;
         match event {
-            Event::Trouble { peer, why } => console.say(&format!("{peer}: {}", printable(why))),
-            Event::NoReport { label, tries } => console.say(&format!(
-                "[{:3}] no report came after {tries} tries; is a firewall between?",
+            Event::PeerError { peer, reason } => console.say(&format!("{peer}: {}", printable(reason))),
+            Event::NoReport { label, attempts } => console.say(&format!(
+                "[{:3}] no server report after {attempts} attempts; check for a firewall on the path",
                 label.id
             )),
             event if self.csv => {
@@ -296,7 +311,7 @@ impl<'c> Print<'c> {
     }
 }
 
-/// What came over the network may hold anything.
+/// Removes control characters from text that came over the network.
 fn printable(text: &str) -> String {
     text.chars().filter(|c| !c.is_control()).take(300).collect()
 }

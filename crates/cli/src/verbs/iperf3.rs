@@ -1,42 +1,42 @@
-//! `longhaul iperf3`: iperf3's flags, its text and its JSON, on our endpoints.
+//! `longhaul iperf3`: iperf3's flags, text and JSON, with longhaul's endpoints.
 //!
 //! | module | holds |
 //! |---|---|
-//! | [`args`], [`values`] | the flags, and what may stand behind them |
-//! | [`setting`] | from flags to settings |
-//! | [`show`], [`output`] | from events to lines and documents |
+//! | [`args`], [`values`] | flags and their values |
+//! | [`setting`] | settings of either end from the flags |
+//! | [`observer`], [`output`] | output of events as text and JSON |
 //! | [`client`], [`server`] | the two ends |
 
 mod args;
 mod client;
+mod observer;
 mod output;
 mod pidfile;
 mod server;
 mod setting;
-mod show;
 mod values;
 
 pub(crate) use args::Iperf3Args;
 
+use crate::console;
 use crate::failure::{Code, DONE, FAILED, Failure, USAGE};
 use clap::error::{ContextKind, ContextValue};
 use host::background;
 use output::Output;
 use std::ffi::OsString;
-use std::io::Write;
 use std::path::Path;
 
-/// Exit codes here are iperf3's: 0, or 1 for whatever went wrong.
+/// Exit codes are iperf3's: 0, or 1 for any error.
 pub(crate) fn run(args: &Iperf3Args) -> Code {
     work(args).unwrap_or_else(|failure| {
         let kind = if failure.code == USAGE { "parameter error" } else { "error" };
-        tell(&format!("{kind} - {failure}"));
+        print_error(&format!("{kind} - {failure}"));
         FAILED
     })
 }
 
-/// Of a flag that excludes a whole group clap names all of the group; this
-/// names those that were given.
+/// For a flag that conflicts with a group, clap names the whole group; this names
+/// only the flags that were given.
 pub(crate) fn given(error: &clap::Error, command: &clap::Command) -> Option<String> {
     let ContextValue::Strings(group) = error.get(ContextKind::PriorArg)? else { return None };
     let ContextValue::String(flag) = error.get(ContextKind::InvalidArg)? else { return None };
@@ -66,18 +66,17 @@ pub(crate) fn given(error: &clap::Error, command: &clap::Command) -> Option<Stri
     (!named.is_empty()).then(|| format!("{flag} cannot be used with --{}", named.join(", --")))
 }
 
-/// Says in one line what is wrong with the command, and ends.
+/// Prints a one-line usage error and exits.
 pub(crate) fn refuse(what: &str) -> ! {
-    tell(&format!("parameter error - {what}; --help shows what can be given"));
+    print_error(&format!("parameter error - {what}; see --help"));
     std::process::exit(FAILED)
 }
 
-fn tell(what: &str) {
-    // Standard error may be closed; there is nobody left to tell.
-    let _ = std::io::stderr().write_all(format!("iperf3: {what}\n").as_bytes());
+fn print_error(what: &str) {
+    console::note(&format!("iperf3: {what}"));
 }
 
-/// Called through a link of that name, the verb is understood.
+/// Inserts the subcommand where the program was called as `iperf3`.
 pub(crate) fn with_verb(mut arguments: Vec<OsString>) -> Vec<OsString> {
     let name = arguments.first().and_then(|name| Path::new(name).file_name());
     if name.is_some_and(|name| name == "iperf3") {
@@ -91,7 +90,7 @@ fn work(args: &Iperf3Args) -> Result<Code, Failure> {
         return Ok(version());
     }
     if !args.server && args.client.is_none() {
-        refuse("give -c HOST to test to a server, or -s to be one");
+        refuse("give -c HOST to run a client, or -s to run a server");
     }
     if args.server_flags.daemon && !args.server_flags.in_background {
         return detach();
@@ -104,7 +103,7 @@ fn work(args: &Iperf3Args) -> Result<Code, Failure> {
     }
 }
 
-/// A daemon is this program again, with the flag that says so.
+/// Starts this program again in the background.
 fn detach() -> Result<Code, Failure> {
     let mut arguments = std::env::args_os();
     let name = arguments.next().unwrap_or_else(|| OsString::from("longhaul"));
@@ -112,10 +111,10 @@ fn detach() -> Result<Code, Failure> {
     arguments.push(OsString::from("--in-background"));
     background::start(name, &arguments)
         .map(|_| DONE)
-        .map_err(|error| Failure::work(format!("cannot go on in the background: {error}")))
+        .map_err(|error| Failure::work(format!("cannot start in the background: {error}")))
 }
 
-/// The first word and number are what dashboards look for.
+/// Programs parse the first word and number.
 fn version() -> Code {
     let text = format!(
         "{} (longhaul {})\n{}\nOptional features available: CPU affinity setting, IPv6 flow label, \
@@ -123,9 +122,9 @@ fn version() -> Code {
          bind to device, support IPv4 don't fragment, POSIX threads, GSO/GRO support\n",
         report::iperf3::VERSION,
         env!("CARGO_PKG_VERSION"),
-        show::system()
+        observer::system()
     );
-    let _ = std::io::stdout().write_all(text.as_bytes());
+    console::help(&text, false, false);
     DONE
 }
 
@@ -135,7 +134,7 @@ mod tests {
     use std::ffi::OsString;
 
     #[test]
-    fn a_link_called_iperf3_means_the_verb() {
+    fn a_link_called_iperf3_selects_the_subcommand() {
         let with = |words: &[&str]| with_verb(words.iter().map(OsString::from).collect());
         assert_eq!(with(&["/usr/bin/iperf3", "-s"]), ["/usr/bin/iperf3", "iperf3", "-s"]);
         assert_eq!(with(&["longhaul", "iperf3"]), ["longhaul", "iperf3"]);

@@ -1,16 +1,19 @@
-//! `longhaul lab`: hosts and emulated paths inside this machine.
+//! `longhaul lab`: hosts and emulated paths on this machine.
 
+mod attach;
 mod check;
+mod document;
 mod machine;
 mod paths;
 mod run;
 mod stage;
 mod up;
-mod ways_in;
 
 use crate::console::Console;
 use crate::failure::Outcome;
+use crate::input;
 use clap::{Args, Subcommand};
+use host::file::ReadError;
 use host::sysctl;
 use lab::LabError;
 use std::path::PathBuf;
@@ -25,10 +28,10 @@ pub(crate) struct LabArgs {
 
 const EXAMPLES: &str = "\
 Examples:
-  longhaul lab run --link geo -- ping -c 5 server         a program behind a satellite
-  longhaul lab shell --link rate=100mbit,rtt=173ms        a shell behind a long path
-  longhaul lab up examples/dumbbell.toml                  many hosts, routers, programs
-  longhaul lab check --link rate=1gbit,rtt=50ms           what this machine makes of a path";
+  longhaul lab run --link geo -- ping -c 5 server    a satellite link
+  longhaul lab shell --link rate=100mbit,rtt=173ms   a shell behind a long path
+  longhaul lab up examples/dumbbell.toml             hosts, routers, programs
+  longhaul lab check --link rate=1gbit,rtt=50ms      accuracy of the emulation";
 
 #[derive(Debug, Subcommand)]
 enum LabVerb {
@@ -37,10 +40,11 @@ enum LabVerb {
     Up(up::UpArgs),
     Check(check::CheckArgs),
     Paths(paths::PathsArgs),
-    Exec(ways_in::ExecArgs),
-    Set(ways_in::SetArgs),
-    Pcap(ways_in::PcapArgs),
-    List(ways_in::ListArgs),
+    Exec(attach::ExecArgs),
+    Set(attach::SetArgs),
+    #[command(visible_alias = "pcap")]
+    Capture(attach::CaptureArgs),
+    List(attach::ListArgs),
 }
 
 pub(crate) fn run(args: &LabArgs, console: &mut Console) -> Outcome {
@@ -50,22 +54,21 @@ pub(crate) fn run(args: &LabArgs, console: &mut Console) -> Outcome {
         LabVerb::Up(args) => up::run(args, console),
         LabVerb::Check(args) => check::run(args, console),
         LabVerb::Paths(args) => paths::run(args, console),
-        LabVerb::Exec(args) => ways_in::exec(args),
-        LabVerb::Set(args) => ways_in::set(args),
-        LabVerb::Pcap(args) => ways_in::pcap(args),
-        LabVerb::List(args) => ways_in::list(args, console),
+        LabVerb::Exec(args) => attach::exec(args),
+        LabVerb::Set(args) => attach::set(args),
+        LabVerb::Capture(args) => attach::capture(args),
+        LabVerb::List(args) => attach::list(args, console),
     }
 }
 
-/// A path as `--link` takes it; files it names are read here.
+/// Parses the value of `--link`, reading the files that it names.
 fn parse_path(text: &str) -> Result<PathSpec, String> {
     let own = own_paths()?;
-    PathSpec::parse_among(text, &own, &mut |file| std::fs::read_to_string(file))
-        .map_err(|error| error.to_string())
+    PathSpec::parse_among(text, &own, &mut input::of_a_path).map_err(|error| error.to_string())
 }
 
-/// The user's own paths: longhaul/paths.toml in the folder of the user's
-/// settings (XDG Base Directory); none where there is no such file.
+/// The user's own paths: longhaul/paths.toml in the configuration directory (XDG
+/// Base Directory); none without that file.
 fn own_paths() -> Result<UserPaths, String> {
     let set = |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let folder = set("XDG_CONFIG_HOME").or_else(|| Some(set("HOME")?.join(".config")));
@@ -73,9 +76,12 @@ fn own_paths() -> Result<UserPaths, String> {
         return Ok(UserPaths::default());
     };
     let name = file.display().to_string();
-    match std::fs::read_to_string(&file) {
+    match input::text(&file, input::PLAN) {
         Ok(text) => UserPaths::parse(&name, &text).map_err(|error| error.to_string()),
-        // None, or another user's, as with a HOME that was kept across sudo.
+        Err(error @ (ReadError::TooLarge { .. } | ReadError::NotText)) => {
+            Err(format!("cannot read {name}: {error}"))
+        }
+        // Missing, or another user's, as with a HOME that sudo preserved.
         Err(_) => Ok(UserPaths::default()),
     }
 }

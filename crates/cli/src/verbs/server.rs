@@ -1,11 +1,11 @@
-//! `longhaul server`: the far end of `longhaul test`, and of iperf3.
+//! `longhaul server`: serves `longhaul test` and iperf3 clients.
 
 mod admission;
 mod counters;
 mod http;
 mod lines;
+mod observer;
 mod settings;
-mod show;
 mod unit;
 
 use crate::console::Console;
@@ -15,17 +15,18 @@ use crate::verbs::test;
 use clap::Args;
 use counters::Counters;
 use host::clock;
+use host::lock::lock;
 use lines::{Form, Log};
-use probe::server::Server;
+use observer::Show;
+use perf::server::Server;
 use settings::{AdmissionArgs, LimitArgs, ListenArgs};
-use show::Show;
 use std::net::{SocketAddr, TcpListener};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
-/// Serve tests, ours and iperf3's
+/// Serve throughput tests for longhaul and iperf3 clients
 ///
-/// SIGTERM lets running tests finish and turns new clients away; a second one,
-/// or Ctrl-C, ends at once, and clients are told.
+/// On SIGTERM the server refuses new clients and exits when running tests have
+/// finished. On a second SIGTERM, or Ctrl-C, it ends them and exits at once.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct ServerArgs {
@@ -33,23 +34,25 @@ pub(crate) struct ServerArgs {
     listen: ListenArgs,
     #[command(flatten, next_help_heading = "Limits")]
     limits: LimitArgs,
-    #[command(flatten, next_help_heading = "Who may run tests")]
+    #[command(flatten, next_help_heading = "Authentication")]
     admission: AdmissionArgs,
-    /// Counters for Prometheus at http://ADDRESS:PORT/metrics [address: 127.0.0.1]
+    /// Serve Prometheus metrics at http://127.0.0.1:PORT/metrics
+    ///
+    /// ADDRESS:PORT listens on another address.
     #[arg(long, value_name = "[ADDRESS:]PORT", value_parser = metrics_address)]
     #[arg(help_heading = "Output")]
     metrics: Option<SocketAddr>,
-    /// One line of JSON for each event
+    /// Log each event as a line of JSON
     #[arg(long, help_heading = "Output")]
     json: bool,
-    /// Show a row a second for every test, not only its end
+    /// Log interval reports of every test
     #[arg(long, short, help_heading = "Output")]
     verbose: bool,
-    /// Seconds between those rows
+    /// Seconds between interval reports
     #[arg(long, short, value_name = "SECONDS", default_value_t = 1, help_heading = "Output")]
     #[arg(value_parser = clap::value_parser!(u64).range(1..=3600))]
     interval: u64,
-    /// Print a systemd unit for a server with these flags, and exit
+    /// Print a systemd unit that runs a server with these flags
     #[arg(long, conflicts_with_all = ["file", "one_off"], help_heading = "Output")]
     systemd_unit: bool,
 }
@@ -58,10 +61,10 @@ const EXAMPLES: &str = "\
 Examples:
   longhaul server
   longhaul server -p 5202 --one-off
-  longhaul server --max-tests 8 --max-per-address 2 --max-streams 16 --max-time 60 --max-rate 1gbit
-  longhaul server --tokens words.txt --metrics 9201
+  longhaul server --max-tests 8 --max-per-address 2 --max-rate 1gbit
+  longhaul server --tokens tokens.txt --metrics 9201
   longhaul server --private-key private.pem --users users.csv
-  longhaul server --max-tests 8 --systemd-unit > /etc/systemd/system/longhaul.service";
+  longhaul server --max-tests 8 --systemd-unit > longhaul.service";
 
 pub(crate) fn run(args: &ServerArgs, console: &mut Console) -> Outcome {
     if args.systemd_unit {
@@ -87,7 +90,7 @@ pub(crate) fn run(args: &ServerArgs, console: &mut Console) -> Outcome {
     Ok(DONE)
 }
 
-/// Answers scrapes on a port of its own for as long as the process lives.
+/// Serves metrics on a separate port until the process ends.
 fn serve_metrics(
     at: SocketAddr,
     server: &Arc<Server>,
@@ -102,14 +105,14 @@ fn serve_metrics(
     let address = listener.local_addr().map_err(wrong)?;
     let (server, counters) = (Arc::clone(server), Arc::clone(counters));
     let page = move || {
-        let counters = counters.lock().unwrap_or_else(PoisonError::into_inner);
+        let counters = lock(&counters);
         counters.text(server.half_open())
     };
     http::serve(listener, page).map_err(wrong)?;
     Ok(address)
 }
 
-/// A port on this host alone, or an address with its port.
+/// A port of the loopback address, or an address with its port.
 fn metrics_address(text: &str) -> Result<SocketAddr, String> {
     if let Ok(port) = text.parse::<u16>() {
         return Ok(SocketAddr::from(([127, 0, 0, 1], port)));
@@ -122,7 +125,7 @@ mod tests {
     use super::metrics_address;
 
     #[test]
-    fn metrics_stay_on_this_host_unless_told() {
+    fn metrics_listen_on_loopback_by_default() {
         let read = |text| metrics_address(text).map(|address| address.to_string());
         assert_eq!(read("9201").unwrap(), "127.0.0.1:9201");
         assert_eq!(read("0.0.0.0:1").unwrap(), "0.0.0.0:1");

@@ -1,4 +1,4 @@
-//! `longhaul completions` and `longhaul man`: what a packager installs.
+//! `longhaul completions` and `longhaul man`, for packages.
 
 use crate::console::Console;
 use crate::failure::{DONE, Failure, Outcome};
@@ -6,7 +6,7 @@ use clap::{Args, Command};
 use clap_complete::Shell;
 use std::path::PathBuf;
 
-/// Print a completion script for your shell
+/// Print a shell completion script
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -14,19 +14,19 @@ Examples:
   longhaul completions zsh  > ~/.zfunc/_longhaul
   longhaul completions fish > ~/.config/fish/completions/longhaul.fish")]
 pub(crate) struct CompletionsArgs {
-    /// Which shell
+    /// Shell to complete for
     shell: Shell,
 }
 
-/// Print the manual page, or write one for every verb
+/// Print the manual page, or write one for every command
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   longhaul man | man -l -
   longhaul man --dir /usr/local/share/man/man1")]
 pub(crate) struct ManArgs {
-    /// Write longhaul.1, longhaul-demo.1 and so on into this folder
-    #[arg(long, value_name = "FOLDER")]
+    /// Write all manual pages (longhaul.1, …) to this directory
+    #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
 }
 
@@ -45,7 +45,7 @@ pub(crate) fn man(args: &ManArgs, command: Command, console: &mut Console) -> Ou
     match &args.dir {
         Some(folder) => clap_mangen::generate_to(command, folder).map_err(|error| {
             Failure::work(format!(
-                "cannot write manual pages to {}: {error}; make the folder first",
+                "cannot write manual pages to {}: {error}; create the directory first",
                 folder.display()
             ))
         })?,

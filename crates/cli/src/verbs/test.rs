@@ -1,173 +1,184 @@
-//! `longhaul test`: one transfer to a server, and what limited it.
+//! `longhaul test`: measures a transfer and explains what limited it.
 
-mod baseline;
-pub(super) mod crossed;
-mod extras;
+mod compare;
+pub(super) mod cross_traffic;
+mod decide;
 mod find_rate;
 mod latency;
+mod modes;
 mod repeat;
 
 use crate::console::Console;
 use crate::failure::{Failure, Outcome};
 use crate::stop;
-use crate::verdict::{self, Forms};
+use crate::test_report::{self, Added, Forms};
 use clap::Args;
-use crossed::Counters;
+use cross_traffic::InterfaceCounters;
 use diagnose::repeats;
-use extras::Extras;
-use probe::client::{self, ClientConfig, Family};
-use probe::{Event, ProbeError, StopFlag};
+use modes::ModeArgs;
+use perf::client::{self, ClientConfig, Family};
+use perf::{Event, PerfError, StopFlag};
 use record::{Direction, Measurement, Protocol};
-use report::terminal::{self, Counted, Interval, RowId, Way};
+use report::terminal::{self, IntervalTable};
 use std::net::IpAddr;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::time::Duration;
 use units::{BitRate, ByteCount, Rtt};
 
-/// Measure to a server and say what limited the transfer
+/// Measure throughput to a server and explain what limits it
 ///
-/// HOST runs `longhaul server` or iperf3 (3.x) as a server. Short forms as in
-/// iperf3 are understood: 96K is 96 x 1024 bytes, 200m is 200 Mbit/s.
+/// HOST runs `longhaul server` or an iperf3 server (3.x). Sizes and rates may be
+/// written as for iperf3: 96K is 96 x 1024 bytes, 200m is 200 Mbit/s.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct TestArgs {
-    /// The server's name or address
+    /// Server name or address
     host: String,
-    /// The server's port, or several (5201-5210) of which the first that is free is taken
+    /// Server port, or a range: 5201-5210
+    ///
+    /// Of a range the first port is used whose server is not busy.
     #[arg(long, short, default_value = "5201", value_parser = ports)]
     port: RangeInclusive<u16>,
-    /// Send datagrams, at 1 Mbit/s unless -b says otherwise
+    /// Use UDP instead of TCP [default rate: 1 Mbit/s]
     #[arg(long, short)]
     udp: bool,
-    /// Length of the test
+    /// Duration of the test, in seconds
     #[arg(long, short, value_name = "SECONDS", default_value = "10", value_parser = seconds)]
     time: f64,
-    /// End after so many bytes instead: 100M, 1GiB
+    /// Bytes to transfer, instead of --time: 100M, 1GiB
     #[arg(long, short = 'n', value_name = "SIZE", conflicts_with = "time")]
     bytes: Option<ByteCount>,
-    /// Parallel streams in each direction, 1 to 128
+    /// Parallel streams, 1 to 128
     #[arg(long, short = 'P', value_name = "STREAMS", default_value_t = 1)]
-    #[arg(visible_alias = "streams")]
+    #[arg(alias = "streams")]
     parallel: u32,
-    /// Socket buffers at both ends: 64KiB, 4M [left to the kernel's autotuning]
-    #[arg(long, short, value_name = "WINDOW")]
+    /// Socket buffer size at both ends [default: autotuned]
+    #[arg(long, short, value_name = "SIZE")]
     window: Option<ByteCount>,
-    /// Rate of each stream: 50mbit, 200m; 0 is as fast as it goes
+    /// Rate limit of each stream: 50mbit; 0 is unlimited
+    ///
+    /// A bare number is in bit/s. Default: 1 Mbit/s with UDP, none with TCP.
     #[arg(long, short, value_name = "RATE", value_parser = rate_or_unlimited)]
-    #[arg(visible_alias = "bandwidth")]
+    #[arg(alias = "bandwidth")]
     bitrate: Option<Pace>,
     /// Congestion control of the sender: cubic, bbr, reno
-    #[arg(long, short = 'C', value_name = "CONGESTION")]
+    #[arg(long, short = 'C', value_name = "NAME")]
     congestion: Option<String>,
-    /// The server sends
+    /// Reverse the direction: the server sends
     #[arg(long, short = 'R')]
     reverse: bool,
-    /// Both send at the same time, over streams of their own
+    /// Send in both directions at once
     #[arg(long, short = 'd', conflicts_with = "reverse")]
     bidir: bool,
-    /// Local address to connect from
+    /// Local address to bind to
     #[arg(long, short = 'B', value_name = "ADDRESS")]
     bind: Option<IpAddr>,
-    /// Only IPv4
+    /// Use IPv4 only
     #[arg(short = '4', long = "ipv4", conflicts_with = "ipv6")]
     ipv4: bool,
-    /// Only IPv6
+    /// Use IPv6 only
     #[arg(short = '6', long = "ipv6")]
     ipv6: bool,
-    /// Seconds at the start that the result leaves out
+    /// Omit the first seconds from the result
     #[arg(long, short = 'O', value_name = "SECONDS", default_value_t = 0)]
     omit: u32,
-    /// Bytes of one write, or of one datagram
+    /// Size of each write (TCP) or datagram (UDP), in bytes
     #[arg(long, short = 'l', value_name = "SIZE")]
     length: Option<ByteCount>,
     #[command(flatten)]
     sockets: Sockets,
-    /// Time between rows
+    /// Seconds between interval reports
     #[arg(long, short, value_name = "SECONDS", default_value = "1", value_parser = seconds)]
+    #[arg(help_heading = "Output")]
     interval: f64,
     #[command(flatten)]
     forms: Forms,
-    /// Keep the measurement, for `longhaul explain FILE`
-    #[arg(long, value_name = "FILE")]
+    /// Save the measurement, for `longhaul explain FILE`
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
     save: Option<PathBuf>,
     #[command(flatten)]
-    extras: Extras,
+    modes: ModeArgs,
 }
 
-/// What is asked of the sockets.
+/// Socket options.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Sockets")]
 struct Sockets {
-    /// Largest segment, bytes
+    /// TCP maximum segment size (MSS), in bytes
     #[arg(long, short = 'M', value_name = "BYTES")]
     mss: Option<u32>,
-    /// Send small writes at once (TCP_NODELAY)
+    /// Disable Nagle's algorithm (TCP_NODELAY)
     #[arg(long, short = 'N')]
     nodelay: bool,
-    /// Traffic class: the IP header's byte
+    /// IP type-of-service byte (DSCP and ECN), 0 to 255
     #[arg(long, short = 'S', value_name = "BYTE")]
     tos: Option<u8>,
-    /// Use Multipath TCP where both ends have it
+    /// Use Multipath TCP if both ends support it
     #[arg(long)]
     mptcp: bool,
-    /// Send pages by reference; without it, as costs less here (TCP)
+    /// Force zero-copy [default: whichever uses less CPU]
     #[arg(long, short = 'Z')]
     zerocopy: bool,
-    /// Copy what is sent, whatever it costs (TCP)
+    /// Never use zero-copy
     #[arg(long, conflicts_with = "zerocopy")]
     no_zerocopy: bool,
-    /// Throw away what arrives without copying it (TCP)
+    /// Discard received TCP data without copying it
     #[arg(long)]
     skip_rx_copy: bool,
-    /// Hand datagrams to the kernel one by one, not in trains that it cuts (UDP)
+    /// Disable UDP segmentation offload (GSO)
     #[arg(long)]
     no_segmentation: bool,
-    /// Take datagrams from the kernel one by one, not in trains (UDP)
+    /// Disable UDP receive offload (GRO)
     #[arg(long)]
     no_coalescing: bool,
-    /// Refuse datagrams over the path's MTU instead of fragmenting them (UDP)
+    /// Do not fragment UDP datagrams: set DF
     #[arg(long)]
     dont_fragment: bool,
-    /// Interface to send over
+    /// Network interface to bind to
     #[arg(long, value_name = "INTERFACE")]
     device: Option<String>,
-    /// A word that admits to a server with --tokens; LONGHAUL_TOKEN hides it from others
-    #[arg(long, value_name = "WORD")]
+    /// Token for a server that uses --tokens
+    ///
+    /// Default: the environment variable LONGHAUL_TOKEN, which other users of this
+    /// host cannot see, unlike the command line.
+    #[arg(long, value_name = "TOKEN")]
     token: Option<String>,
 }
 
 const EXAMPLES: &str = "\
 Examples:
-  longhaul test server                     ten seconds, one connection
-  longhaul test server -R -P 8 -t 30       the server sends, eight connections
-  longhaul test server -C bbr -w 4M        another congestion control, fixed buffers
-  longhaul test server --bidir             both ways at once
-  longhaul test server -u -b 200mbit       datagrams at a rate: loss, jitter, reordering
+  longhaul test server                    10 s, one TCP stream
+  longhaul test server -R -P 8 -t 30      the server sends, 8 streams, 30 s
+  longhaul test server -C bbr -w 4M       BBR, fixed socket buffers
+  longhaul test server --bidir            both directions at once
+  longhaul test server -u -b 200mbit      UDP: loss, jitter, reordering
   longhaul test server --html result.html --save result.json
   longhaul test server --json | jq .sentence
-  longhaul test server --latency           what the load adds to round trips
+  longhaul test server --latency          RTT under load (bufferbloat)
+  longhaul test server --decide           a second test if in doubt
   longhaul test server --repeat 5 --save before.json
-  longhaul test server --repeat 5 --baseline before.json
+  longhaul test server --repeat 5 --compare before.json
   longhaul test server --find-rate --loss-target 0.1%";
 
-/// UDP's rate where none is asked, as with iperf3: a test nobody thought about
-/// must not flood a path.
+/// Default rate of UDP, as in iperf3: a test must not flood a path by default.
 const UDP_RATE: BitRate = BitRate::from_bps(1_000_000);
 
-/// A rate, or none.
+/// A rate limit, or none.
 #[derive(Debug, Clone, Copy)]
 struct Pace(Option<BitRate>);
 
-/// iperf3 says `-b 0` for no limit.
+/// As with iperf3, a bare number is in bit/s, and 0 means no limit.
 fn rate_or_unlimited(text: &str) -> Result<Pace, String> {
     if text == "0" {
         return Ok(Pace(None));
     }
+    let is_bare = !text.is_empty() && text.chars().all(|c| c.is_ascii_digit());
+    let text = if is_bare { &format!("{text}bit") } else { text };
     text.parse().map(|rate| Pace(Some(rate))).map_err(|error: units::ParseError| error.to_string())
 }
 
-/// A port, or the first and last of several.
+/// A port, or a range of ports.
 fn ports(text: &str) -> Result<RangeInclusive<u16>, String> {
     let port = |text: &str| text.parse::<u16>().ok().filter(|port| *port > 0);
     let (first, last) = text.split_once('-').unwrap_or((text, text));
@@ -177,7 +188,7 @@ fn ports(text: &str) -> Result<RangeInclusive<u16>, String> {
     }
 }
 
-/// Seconds as iperf3 takes them, or a time with its unit.
+/// A number of seconds as in iperf3, or a time with its unit.
 pub(super) fn seconds(text: &str) -> Result<f64, String> {
     if let Ok(plain) = text.parse::<f64>() {
         return if plain.is_finite() && plain > 0.0 {
@@ -189,85 +200,116 @@ pub(super) fn seconds(text: &str) -> Result<f64, String> {
     text.parse::<Rtt>().map(Rtt::secs_f64).map_err(|error| error.to_string())
 }
 
-/// A test, and what is known beside its measurement.
+/// A measurement, and what is not part of it.
 struct Measured {
     measurement: Measurement,
-    /// Notes that the user was told as it began.
-    told: Vec<String>,
-    /// Bytes that passed the interface and were not its own.
-    others: Option<u64>,
+    /// Notes already printed when the test began.
+    printed: Vec<String>,
+    /// Bytes of other traffic that passed the interface during the test.
+    cross_traffic: Option<u64>,
 }
 
 pub(crate) fn run(args: &TestArgs, console: &mut Console) -> Outcome {
-    if args.extras.find_rate {
+    if args.modes.find_rate {
         return find_rate::run(args, console);
     }
-    let earlier = args.extras.baseline.as_deref().map(baseline::load).transpose()?;
-    if let Some(count) = args.extras.repeat {
+    let earlier = args.modes.compare.as_deref().map(compare::load).transpose()?;
+    if let Some(count) = args.modes.repeat {
         return repeat::run(args, count, earlier.as_deref(), console);
     }
     let stop = stop::on_signals();
-    let Measured { measurement, told, .. } = measure(args, console, &stop)?;
+    let Measured { measurement, printed, .. } = measure(args, console, &stop)?;
     if let Some(file) = &args.save {
         store::save(file, &measurement).map_err(Failure::work)?;
     }
     let compared =
         earlier.map(|earlier| repeats::compare(&earlier, &[repeats::figures(&measurement)]));
     let rest: Vec<String> =
-        measurement.notes.iter().filter(|note| !told.contains(note)).cloned().collect();
-    let code = verdict::compared(console, &measurement, compared.as_ref(), &args.forms, &rest)?;
+        measurement.notes.iter().filter(|note| !printed.contains(note)).cloned().collect();
+    // JSON is one document: it waits for the second test.
+    let early = (args.modes.decide && args.forms.json)
+        .then(|| decide::run(args, &measurement, console, &stop));
+    let added = Added {
+        comparison: compared.as_ref(),
+        decision: early.as_ref().map(|answer| &answer.decided),
+    };
+    let code = test_report::print_with(console, &measurement, &added, &args.forms, &rest)?;
+    let late = (args.modes.decide && !args.forms.json)
+        .then(|| decide::run(args, &measurement, console, &stop));
+    if let Some(answer) = &late {
+        let text = terminal::decision(&answer.decided, &console.out);
+        console.print(&format!("\n{text}"));
+    }
+    let answer = early.or(late);
+    let decision = answer.as_ref().map(|answer| &answer.decided);
+    test_report::write_page(console, &measurement, decision, &args.forms)?;
     if let Some(file) = &args.save {
-        console.say(&format!("measurement kept in {}", file.display()));
+        console.say(&format!("measurement saved to {}", file.display()));
+    }
+    if let Some(failed) = answer.and_then(|answer| answer.failed) {
+        return Err(failed);
     }
     Ok(if stop.is_raised() { crate::failure::FAILED } else { code })
 }
 
-/// One test, its rows printed as they come.
+/// One test, its interval reports printed as they arrive.
 fn measure(args: &TestArgs, console: &mut Console, stop: &StopFlag) -> Result<Measured, Failure> {
-    let mut told = Vec::new();
-    let mut counters = None;
+    transfer(args, &config(args), args.modes.latency, console, stop)
+}
+
+/// The same, as requested by `config`, and with RTT probes if `probed`.
+fn transfer(
+    args: &TestArgs,
+    config: &ClientConfig,
+    probed: bool,
+    console: &mut Console,
+    stop: &StopFlag,
+) -> Result<Measured, Failure> {
+    let (mut printed, mut counters, mut table) = (Vec::new(), None, None);
     let live = !args.forms.json;
-    let config = config(args);
-    let (protocol, both) = (config.protocol, args.bidir);
-    let port = args.extras.latency_port.unwrap_or(latency::PORT);
-    if args.extras.latency && args.port.contains(&port) {
+    let (protocol, both, rows) = (config.protocol, args.bidir, args.forms.rows());
+    let port = args.modes.latency_port.unwrap_or(latency::PORT);
+    if probed && args.port.contains(&port) {
         return Err(Failure::usage(format!(
-            "round trips cannot be taken at port {port}, where the server takes each for a \
-             client; give another --latency-port, a closed one serves"
+            "cannot probe port {port}: the test's server listens there and would take each probe \
+             for a client; give another --latency-port (a closed port works)"
         )));
     }
     let progress = &mut |event| match event {
         Event::Connected(started) => {
-            counters = Counters::towards(started.peer.ip(), started.local.ip());
+            counters = InterfaceCounters::towards(started.peer.ip(), started.local.ip());
             let (peer, notes) = (started.peer, started.notes);
             for note in &notes {
                 let style = console.err;
                 console.say(terminal::notes(std::slice::from_ref(note), &style).trim_end());
             }
-            told = notes;
+            printed = notes;
             if live {
                 let style = console.out;
-                let head = terminal::interval_header(protocol, &style);
-                console.print(&format!("Connected to {peer}\n{head}\n"));
+                let ids = started.streams.iter().map(|stream| stream.id).collect();
+                let new = table.insert(IntervalTable::new(protocol, ids, both, rows));
+                console.print(&format!("Connected to {peer}\n{}\n", new.header(&style)));
             }
         }
-        // A last row of a few milliseconds would say nothing.
-        Event::Interval(interval)
-            if live && interval.to_s - interval.from_s >= args.interval / 10.0 =>
-        {
+        // The last interval may last a few milliseconds only: its rate means nothing.
+        Event::Interval(interval) if interval.to_s - interval.from_s >= args.interval / 10.0 => {
             let style = console.out;
-            console.print(&(terminal::interval_row(&row(&interval, both), &style) + "\n"));
+            let row = table.as_mut().and_then(|table| table.row(&interval, &style));
+            if let Some(row) = row {
+                console.print(&(row + "\n"));
+            }
         }
         Event::Interval(_) => {}
     };
-    let measured = if args.extras.latency {
-        latency::around(&config, port, progress, stop)
+    let measured = if probed {
+        latency::around(config, port, progress, stop)
     } else {
-        client::run(&config, progress, stop)
+        client::run(config, progress, stop)
     };
     let measurement = measured.map_err(failure)?.measurement;
-    let others = counters.and_then(|counters: Counters| counters.others(&measurement));
-    Ok(Measured { measurement, told, others })
+    let cross_traffic =
+        counters.and_then(|counters: InterfaceCounters| counters.cross_traffic(&measurement));
+    Ok(Measured { measurement, printed, cross_traffic })
 }
 
 fn config(args: &TestArgs) -> ClientConfig {
@@ -275,11 +317,7 @@ fn config(args: &TestArgs) -> ClientConfig {
         ports: args.port.clone(),
         protocol: if args.udp { Protocol::Udp } else { Protocol::Tcp },
         bind: args.bind,
-        family: match (args.ipv4, args.ipv6) {
-            (true, _) => Family::V4,
-            (_, true) => Family::V6,
-            _ => Family::Any,
-        },
+        family: Family::from_flags(args.ipv4, args.ipv6),
         seconds: args.time,
         omit_seconds: args.omit,
         bytes: args.bytes,
@@ -311,34 +349,14 @@ fn config(args: &TestArgs) -> ClientConfig {
         dont_fragment: args.sockets.dont_fragment,
         device: args.sockets.device.clone(),
         token: args.sockets.token.clone().or_else(|| std::env::var("LONGHAUL_TOKEN").ok()),
-        // A counter of 32 bits is used up in minutes at 100 Gbit/s.
+        // A 32-bit packet counter wraps within minutes at 100 Gbit/s.
         wide_counters: args.udp,
-        // A day at most: longer is refused where the length of the test is.
+        // At most a day, as for the duration of a test.
         report_every: Duration::from_secs_f64(args.interval.min(86_400.0)),
         ..ClientConfig::new(&args.host)
     }
 }
 
-pub(crate) fn failure(error: ProbeError) -> Failure {
+pub(crate) fn failure(error: PerfError) -> Failure {
     if error.is_usage() { Failure::usage(error) } else { Failure::work(error) }
-}
-
-pub(crate) fn row(interval: &probe::Interval, both: bool) -> Interval {
-    let sending = interval.sending;
-    Interval {
-        id: interval.stream.map_or(RowId::Sum, RowId::Stream),
-        way: both.then_some(if sending { Way::There } else { Way::Back }),
-        from_s: interval.from_s,
-        to_s: interval.to_s,
-        bytes: interval.bytes,
-        rate: interval.rate,
-        retransmits: interval.retransmits,
-        cwnd: interval.cwnd,
-        rtt: interval.rtt,
-        datagrams: interval.datagrams.map(|of| Counted {
-            jitter: (!sending).then_some(of.jitter),
-            lost: (!sending).then_some(of.lost),
-            total: of.packets,
-        }),
-    }
 }

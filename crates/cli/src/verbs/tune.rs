@@ -1,4 +1,4 @@
-//! `longhaul tune`: this host's settings for a long path, with a way back.
+//! `longhaul tune`: plans, applies and reverts this host's settings for a long path.
 
 mod apply;
 mod goal;
@@ -7,7 +7,7 @@ mod rollback;
 mod state;
 mod verify;
 
-use crate::console::Console;
+use crate::console::{self, Console};
 use crate::failure::{DONE, Failure, Outcome};
 use clap::{Args, Subcommand};
 use goal::GoalArgs;
@@ -15,8 +15,9 @@ use host::{clock, identity};
 use record::TunePlan;
 use report::terminal;
 use serde::Serialize;
+use state::State;
 use std::path::{Path, PathBuf};
-use tune::{Identity, Ledger, PERSISTED, ThisHost};
+use tune::{HostDisk, Identity, Lock, PERSISTED, ThisHost, Tuner};
 use units::ByteCount;
 
 #[derive(Debug, Args)]
@@ -24,28 +25,30 @@ use units::ByteCount;
 pub(crate) struct TuneArgs {
     #[command(subcommand)]
     what: What,
-    /// On a host of a running lab instead of this machine
+    /// Run on a host of a running lab instead
     #[arg(long, global = true, value_name = "[LAB:]HOST")]
     in_lab: Option<String>,
     /// Print JSON instead
     #[arg(long, short = 'J', global = true)]
     json: bool,
-    /// The folder of journals, where it is not to be looked for
+    /// Directory of journals (internal)
     #[arg(long, global = true, hide = true)]
     journals: Option<PathBuf>,
 }
 
 const EXAMPLES: &str = "\
 Examples:
-  longhaul tune plan --rate 10gbit --rtt 200ms       what this host lacks for it; changes nothing
+  longhaul tune plan --rate 10gbit --rtt 200ms       print, change nothing
   longhaul tune plan --profile data-transfer-node-10g
   sudo longhaul tune apply --rate 10gbit --rtt 200ms --yes
-  sudo longhaul tune verify --to server --rate 1gbit     in steps, each measured
+  sudo longhaul tune verify --to HOST --rate 1gbit   measure each step
   sudo longhaul tune status
-  sudo longhaul tune rollback --yes                  everything as it was before
+  sudo longhaul tune rollback --yes                  restore previous values
 
-What was before is written to a journal before the first value is: below LONGHAUL_STATE_DIR,
-else XDG_STATE_HOME/longhaul, else ~/.local/state/longhaul of the user who applies.";
+The previous values are written to a journal before any value is changed. For
+root it is below /var/lib/longhaul, or below LONGHAUL_STATE_DIR if only root
+can write to every directory of its path; for other users it is below
+LONGHAUL_STATE_DIR, XDG_STATE_HOME/longhaul or ~/.local/state/longhaul.";
 
 #[derive(Debug, Subcommand)]
 enum What {
@@ -56,7 +59,7 @@ enum What {
     Verify(verify::VerifyArgs),
 }
 
-/// Show what this host needs, as a diff with reasons, memory and risks
+/// Print the settings to change as a diff, with reasons and risks
 #[derive(Debug, Args)]
 #[command(after_help = PLAN_EXAMPLES)]
 struct PlanArgs {
@@ -78,27 +81,52 @@ pub(crate) fn run(args: &TuneArgs, console: &mut Console) -> Outcome {
         let persist = matches!(&args.what, What::Apply(apply) if apply.persist);
         return in_lab::run(place, persist);
     }
-    let journals = || match &args.journals {
-        Some(folder) => Ok(folder.clone()),
-        None => state::folder().map(|folder| folder.join("tune")),
-    };
-    // Inside a lab we were told where the journals are.
+    // In a lab, --journals names the directory.
     let undo = match &args.journals {
         Some(_) => "longhaul tune rollback, with the same --in-lab",
         None => "longhaul tune rollback",
     };
-    match &args.what {
-        What::Plan(PlanArgs { goal }) => {
-            let plan = advise(goal)?;
-            let text =
-                if args.json { json(&plan)? } else { terminal::tune_plan(&plan, &console.out) };
-            console.print(&text);
-            Ok(DONE)
+    if let What::Plan(PlanArgs { goal }) = &args.what {
+        let plan = advise(goal)?;
+        let text = if args.json { json(&plan)? } else { terminal::tune_plan(&plan, &console.out) };
+        console.print(&text);
+        return Ok(DONE);
+    }
+    let (disk, earlier) = match &args.journals {
+        Some(path) => {
+            let State { directory, trust, .. } = State::at(path)?;
+            (HostDisk { journals: directory, trust }, Vec::new())
         }
-        What::Apply(apply) => apply::run(apply, &journals()?, args.json, undo, console),
-        What::Verify(verify) => verify::run(verify, &journals()?, args.json, undo, console),
-        What::Rollback(rollback) => rollback::run(rollback, &journals()?, args.json, console),
-        What::Status(_) => rollback::status(&journals()?, args.json, console),
+        None => {
+            let state = State::find()?;
+            let earlier = state.earlier();
+            (state.journals(), earlier)
+        }
+    };
+    let tuner = tuner(&disk);
+    state::adopt(&tuner, &disk, &earlier, console)?;
+    let host = Host { tuner: &tuner, disk: &disk, as_json: args.json, undo };
+    match &args.what {
+        What::Plan(_) => Ok(DONE),
+        What::Apply(apply) => apply::run(apply, &host, console),
+        What::Verify(verify) => verify::run(verify, &host, console),
+        What::Rollback(rollback) => rollback::run(rollback, &host, console),
+        What::Status(_) => rollback::status(&host, console),
+    }
+}
+
+/// The host that the subcommands work on, and the output format.
+struct Host<'a> {
+    tuner: &'a Tuner<'a>,
+    disk: &'a HostDisk,
+    as_json: bool,
+    /// The command that reverts it.
+    undo: &'a str,
+}
+
+impl Host<'_> {
+    fn lock(&self) -> Result<Lock, Failure> {
+        Lock::take(&self.disk.journals, self.disk.trust).map_err(apply::locked)
     }
 }
 
@@ -108,11 +136,11 @@ fn advise(args: &GoalArgs) -> Result<TunePlan, Failure> {
     tune::advise(&ThisHost, &args.goal()?, args.congestion(), memory).map_err(Failure::usage)
 }
 
-fn ledger(journals: &Path) -> Ledger<'_> {
-    Ledger {
+fn tuner(disk: &HostDisk) -> Tuner<'_> {
+    Tuner {
         settings: &ThisHost,
-        disk: &ThisHost,
-        folder: journals,
+        disk,
+        folder: &disk.journals,
         persisted: Path::new(PERSISTED),
         here: Identity::here(),
         now_s: clock::unix_seconds(),
@@ -120,5 +148,5 @@ fn ledger(journals: &Path) -> Ledger<'_> {
 }
 
 fn json(document: &impl Serialize) -> Result<String, Failure> {
-    Ok(serde_json::to_string_pretty(document).map_err(Failure::work)? + "\n")
+    console::json(document)
 }

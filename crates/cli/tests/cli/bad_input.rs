@@ -21,7 +21,17 @@ fn wrong_usage_is_refused_before_anything_runs() {
         (&["bdp", "100mbit", "173"][..], "give the unit"),
         (&["bdp", "100", "173ms"], "give the unit"),
         (&["bdp", "0", "173ms"], "a rate of zero"),
-        (&["bdp", "100mbit", "-1ms"], "-1"),
+        (&["bdp", "100mbit", "-1ms"], "-1ms for <RTT>: a round-trip time cannot be negative"),
+        (&["bdp", "-100mbit", "1ms"], "-100mbit for <RATE>: a rate cannot be negative"),
+        (&["calc", "window", "--rtt", "-1ms", "--rate", "1gbit"], "time cannot be negative"),
+        (&["calc", "transfer", "-10GB", "--rate", "1gbit", "--rtt", "1ms"], "a size cannot be"),
+        (&["calc", "cubic", "--rtt", "1ms", "--loss", "-1%"], "a loss ratio cannot be negative"),
+        (&["test", "h", "-b", "-5m"], "a rate cannot be negative"),
+        (&["test", "h", "-t", "-5"], "a time cannot be negative"),
+        (&["test", "h", "-P", "-8"], "a count cannot be negative"),
+        (&["test", "h", "-p", "-1"], "a port cannot be negative"),
+        (&["ping", "h", "-i", "-0.5"], "a time cannot be negative"),
+        (&["server", "--max-time", "-1"], "a time cannot be negative"),
         (&["bdp", "100mbit", "0ms"], "round trip"),
         (&["bdp", "1e400gbit", "1ms"], "rate"),
         (&["bdp", "100mbit", "173ms", "--window", "10EiB"], "window"),
@@ -46,7 +56,7 @@ fn wrong_usage_is_refused_before_anything_runs() {
         (&["test", "h", "-t", "0"], "above 0"),
         (&["test", "h", "-t", "nan"], "above 0"),
         (&["test", "h", "-t", "5", "-n", "1M"], "cannot be used with"),
-        (&["test", "h", "-b", "100"], "give the unit"),
+        (&["test", "h", "-b", "100x"], "not a unit of rate"),
         (&["test", "h", "-p", "0"], "ports are 1 to 65535"),
         (&["test", "h", "-p", "70000"], "70000"),
         (&["test", "h", "-4", "-6"], "cannot be used with"),
@@ -56,6 +66,8 @@ fn wrong_usage_is_refused_before_anything_runs() {
         (&["test", "h", "-R", "--bidir"], "cannot be used with"),
         (&["test", "h", "-M", "10"], "88 to 32767"),
         (&["test", "127.0.0.1", "-C", "warp"], "warp"),
+        (&["test", "h", "--compare", "/no/such/file"], "/no/such/file"),
+        (&["test", "h", "--baseline", "/no/such/file"], "/no/such/file"),
         (&["test", ""], "name"),
         (&["test", "no.such.host.invalid"], "cannot resolve"),
         (&["test", "127.0.0.1", "-B", "192.0.2.1"], "192.0.2.1"),
@@ -82,7 +94,7 @@ fn wrong_usage_is_refused_before_anything_runs() {
         (&["ping"], "HOST"),
         (&["ping", "no.such.host.invalid"], "cannot resolve"),
         (&["ping", "127.0.0.1", "-6"], "no IPv6 address"),
-        (&["ping", "127.0.0.1", "-i", "0.5ms"], "1 ms or more"),
+        (&["ping", "127.0.0.1", "-i", "0.5ms"], "at least 1 ms"),
         (&["ping", "127.0.0.1", "-i", "0"], "above 0"),
         (&["ping", "127.0.0.1", "-W", "nan"], "above 0"),
         (&["ping", "127.0.0.1", "-s", "65508"], "65507"),
@@ -96,7 +108,7 @@ fn wrong_usage_is_refused_before_anything_runs() {
         (&["trace", ""], "cannot resolve"),
         (&["trace", "127.0.0.1", "-m", "0"], "0"),
         (&["trace", "127.0.0.1", "-m", "256"], "256"),
-        (&["trace", "127.0.0.1", "-i", "1ms"], "10 ms or more"),
+        (&["trace", "127.0.0.1", "-i", "1ms"], "at least 10 ms"),
         (&["trace", "127.0.0.1", "--udp", "--tcp"], "cannot be used with"),
         (&["trace", "127.0.0.1", "--icmp", "-p", "80"], "cannot be used with"),
         (&["trace", "127.0.0.1", "--mmdb", "/no/such/file"], "cannot read the address database"),
@@ -114,18 +126,18 @@ fn work_that_cannot_be_done_is_said() {
     let file = folder.path().join("half.json");
     std::fs::write(&file, "{\"schema\": \"longhaul.measurement/1\"").unwrap();
     let file = file.to_str().unwrap();
-    refused(&["explain", file], 1, "no measurement");
+    refused(&["explain", file], 1, "not a measurement");
     refused(&["explain", "/no/such/file"], 1, "cannot read");
-    refused(&["man", "--dir", "/no/such/folder"], 1, "make the folder first");
+    refused(&["man", "--dir", "/no/such/folder"], 1, "create the directory first");
     // Nobody listens where a listener just was.
-    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port().to_string();
+    let port = stall_retry::free_port().to_string();
     refused(&["test", "127.0.0.1", "-p", &port], 1, "longhaul server");
 }
 
 #[test]
 fn a_port_in_use_is_named() {
     let server = Server::start(&[]);
-    refused(&["server", "-B", "127.0.0.1", "-p", &server.port], 1, "another server runs there");
+    refused(&["server", "-B", "127.0.0.1", "-p", &server.port], 1, "another server uses it");
 }
 
 /// A server that takes the connection and answers with `bytes`.

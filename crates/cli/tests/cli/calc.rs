@@ -21,16 +21,16 @@ fn calc<'a>(arguments: &[&'a str]) -> Vec<&'a str> {
     ["calc"].iter().chain(arguments).copied().collect()
 }
 
-fn sheet(arguments: &[&str]) -> Value {
+fn result(arguments: &[&str]) -> Value {
     let mut all = calc(arguments);
     all.push("--json");
     serde_json::from_str(&printed(&all)).unwrap()
 }
 
-fn answer(sheet: &Value, key: &str) -> f64 {
-    let answers = sheet["answers"].as_array().unwrap();
+fn answer(result: &Value, key: &str) -> f64 {
+    let answers = result["answers"].as_array().unwrap();
     let found = answers.iter().find(|answer| answer["key"] == key);
-    found.and_then(|answer| answer["value"].as_f64()).unwrap_or_else(|| panic!("{key}: {sheet:#}"))
+    found.and_then(|answer| answer["value"].as_f64()).unwrap_or_else(|| panic!("{key}: {result:#}"))
 }
 
 fn about(value: f64, expected: f64) {
@@ -39,30 +39,30 @@ fn about(value: f64, expected: f64) {
 
 #[test]
 fn the_seeds_figures() {
-    let path = sheet(&["window", "--rate", "100mbit", "--rtt", "173ms"]);
+    let path = result(&["window", "--rate", "100mbit", "--rtt", "173ms"]);
     about(answer(&path, "window_bytes"), 2_162_500.0);
     about(answer(&path, "window_binary_bytes"), 18_140_365.0 / 8.0);
-    let unscaled = sheet(&["window", "--window", "64KiB", "--rtt", "173ms"]);
+    let unscaled = result(&["window", "--window", "64KiB", "--rtt", "173ms"]);
     about(answer(&unscaled, "rate_bps"), 3.0306e6);
     about(answer(&unscaled, "rate_binary_mbit_s"), 2.8902);
-    let ten = sheet(&["window", "--window", "128KiB", "--rtt", "173ms", "-P", "10"]);
+    let ten = result(&["window", "--window", "128KiB", "--rtt", "173ms", "-P", "10"]);
     about(answer(&ten, "rate_bps"), 60.611e6);
-    let fibre = sheet(&["window", "--rate", "2.5gbit", "--rtt", "228.1ms", "-P", "4"]);
+    let fibre = result(&["window", "--rate", "2.5gbit", "--rtt", "228.1ms", "-P", "4"]);
     about(answer(&fibre, "window_bytes"), 71_281_250.0);
     about(answer(&fibre, "window_per_stream_bytes"), 17_820_312.5);
-    about(answer(&sheet(&["mathis", "--rtt", "100ms", "--loss", "1%"]), "rate_bps"), 1.4187e6);
-    let ten_gigabit = sheet(&["cubic", "--rtt", "100ms", "--rate", "10gbit", "--mss", "1500"]);
+    about(answer(&result(&["mathis", "--rtt", "100ms", "--loss", "1%"]), "rate_bps"), 1.4187e6);
+    let ten_gigabit = result(&["cubic", "--rtt", "100ms", "--rate", "10gbit", "--mss", "1500"]);
     assert!(answer(&ten_gigabit, "loss_budget") < 3e-8);
-    about(answer(&sheet(&["udt", "--rate", "1gbit"]), "recovery_s"), 7.5);
-    let scale = sheet(&["scale", "--rate", "100mbit", "--rtt", "173ms"]);
+    about(answer(&result(&["udt", "--rate", "1gbit"]), "recovery_s"), 7.5);
+    let scale = result(&["scale", "--rate", "100mbit", "--rtt", "173ms"]);
     about(answer(&scale, "window_scale"), 6.0);
 }
 
 #[test]
 fn payload_of_home_fibre_by_the_case_it_is_counted_in() {
-    let sheet = sheet(&["overhead", "--rate", "2.5gbit"]);
-    about(answer(&sheet, "payload_bps"), 2.3537e9);
-    let rows = sheet["tables"][1]["rows"].as_array().unwrap();
+    let result = result(&["overhead", "--rate", "2.5gbit"]);
+    about(answer(&result, "payload_bps"), 2.3537e9);
+    let rows = result["tables"][1]["rows"].as_array().unwrap();
     for (case, gbit) in [
         ("TCP/IPv4 options counted 12 + 24", 2.3147),
         ("TCP/IPv6 options counted 12 + 24", 2.2822),
@@ -77,18 +77,18 @@ fn payload_of_home_fibre_by_the_case_it_is_counted_in() {
 #[test]
 fn each_has_equation_source_range_and_a_table() {
     for arguments in ALL {
-        let sheet = sheet(arguments);
-        assert_eq!(sheet["schema"], "longhaul.calc/1");
-        assert_eq!(sheet["calculator"], arguments[0]);
-        for answer in sheet["answers"].as_array().unwrap() {
+        let result = result(arguments);
+        assert_eq!(result["schema"], "longhaul.calc/1");
+        assert_eq!(result["calculator"], arguments[0]);
+        for answer in result["answers"].as_array().unwrap() {
             for part in ["equation", "source", "label"] {
                 assert!(!answer[part].as_str().unwrap().is_empty(), "{answer:#}");
             }
         }
-        assert!(!sheet["holds"].as_array().unwrap().is_empty());
-        assert!(!sheet["tables"][0]["rows"].as_array().unwrap().is_empty());
+        assert!(!result["holds"].as_array().unwrap().is_empty());
+        assert!(!result["tables"][0]["rows"].as_array().unwrap().is_empty());
         let text = printed(&calc(arguments));
-        assert!(text.contains("where it holds"), "{text}");
+        assert!(text.contains("valid for"), "{text}");
         assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
         assert!(!text.contains('\x1b'), "no colours into a pipe");
         let help = printed(&calc(&[arguments[0], "--help"]));
@@ -106,7 +106,7 @@ fn ascii_where_the_locale_has_nothing_else() {
 
 #[test]
 fn optimisers_gain_what_they_mend() {
-    let with = sheet(&["wan", "--rate", "100mbit", "--rtt", "173ms", "--ratio", "3"]);
+    let with = result(&["wan", "--rate", "100mbit", "--rtt", "173ms", "--ratio", "3"]);
     about(answer(&with, "without_bps"), 3.0306e6);
     about(answer(&with, "with_bps"), 300e6);
     about(answer(&with, "tuned_bps"), 100e6);
@@ -114,10 +114,10 @@ fn optimisers_gain_what_they_mend() {
 
 #[test]
 fn transfers_of_each_sender_or_of_one() {
-    let all = sheet(&["transfer", "1GB", "--rate", "100mbit", "--rtt", "173ms"]);
+    let all = result(&["transfer", "1GB", "--rate", "100mbit", "--rtt", "173ms"]);
     about(answer(&all, "cubic_s"), 81.4346);
     about(answer(&all, "link_s"), 80.0);
-    let one = sheet(&["transfer", "1GB", "--rate", "100mbit", "--rtt", "173ms", "-C", "bbr"]);
+    let one = result(&["transfer", "1GB", "--rate", "100mbit", "--rtt", "173ms", "-C", "bbr"]);
     assert_eq!(one["tables"][0]["rows"].as_array().unwrap().len(), 1);
 }
 

@@ -68,7 +68,7 @@ fn a_host_is_held_against_a_target() {
 
     let (text, code) = told(&["--rtt", "100ms", "--root", root]);
     let verdict = text.lines().position(|line| line.starts_with("Fail")).unwrap();
-    assert!(verdict < 8 && text.contains("fail tcp_rmem"), "{text}");
+    assert!(verdict < 8 && text.contains("fail    tcp_rmem"), "{text}");
     assert_eq!(text.matches(command).count(), 1, "{text}");
     assert_eq!(
         (code, text.lines().filter(|line| line.chars().count() > 80).count()),
@@ -107,7 +107,7 @@ fn the_loopback_is_a_path() {
     let (report, _) = json(&to);
     let scale = check(&report, "path.window-scale");
     assert_eq!(scale["verdict"], "unknown");
-    assert!(scale["seen"].as_str().unwrap().contains("nobody listens"), "{scale}");
+    assert!(scale["seen"].as_str().unwrap().contains("connection refused"), "{scale}");
 }
 
 #[test]
@@ -142,7 +142,7 @@ fn wrong_usage_is_one_line() {
     for (arguments, says) in [
         (&[][..], "--rtt"),
         (&["--rate", "1gbit"], "--rtt"),
-        (&["--rtt", "0ms", "--rate", "1gbit"], "round trip of zero"),
+        (&["--rtt", "0ms", "--rate", "1gbit"], "RTT of zero"),
         (&["--rtt", "1ms", "--rate", "0"], "rate of zero"),
         (&["--rtt", "1ms", "--root", empty], "give --rate"),
         (&["--rtt", "1ms", "--device", "no-such-device"], "no-such-device"),

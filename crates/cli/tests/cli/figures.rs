@@ -3,7 +3,7 @@
 use crate::program::printed;
 use serde_json::Value;
 
-fn sheet(arguments: &[&str]) -> Value {
+fn result(arguments: &[&str]) -> Value {
     let mut all = vec!["bdp", "--json"];
     all.extend(arguments);
     serde_json::from_str(&printed(&all)).unwrap()
@@ -18,15 +18,15 @@ fn about(value: &Value, expected: f64, off: f64) {
 #[test]
 fn the_seeds_figures() {
     // 100 Mbit/s x 173 ms: 2.16 MB; 64 KiB give 3.03 Mbit/s.
-    let australia = sheet(&["100mbit", "173ms"]);
+    let australia = result(&["100mbit", "173ms"]);
     assert_eq!(australia["bdp"]["bytes"], 2_162_500);
     about(&australia["unscaled"]["rate_bps"], 3.03e6, 5e3);
     // 10 Gbit/s x 100 ms: 125 MB.
-    assert_eq!(sheet(&["10gbit", "100ms"])["bdp"]["bytes"], 125_000_000);
+    assert_eq!(result(&["10gbit", "100ms"])["bdp"]["bytes"], 125_000_000);
     // 1 Gbit/s x 200 ms: 25 MB.
-    assert_eq!(sheet(&["1gbit", "200ms"])["bdp"]["bytes"], 25_000_000);
+    assert_eq!(result(&["1gbit", "200ms"])["bdp"]["bytes"], 25_000_000);
     // A full segment's payload over Ethernet at 1 Gbit/s: 941 Mbit/s.
-    let payload = sheet(&["1gbit", "1ms"])["payload"].clone();
+    let payload = result(&["1gbit", "1ms"])["payload"].clone();
     let ethernet = payload.as_array().unwrap().iter().find(|p| p["wire_bytes"] == 1538).unwrap();
     about(&ethernet["rate_bps"], 941.5e6, 0.1e6);
 }

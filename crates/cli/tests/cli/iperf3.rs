@@ -40,14 +40,14 @@ fn wrong_flags_are_one_line_and_exit_with_one() {
         (&["-c", "x", "--cport", "0"], "1 to 65535"),
         (&["-c", "x", "--rcv-timeout", "99", "-R"], "100 to"),
         (&["-c", "x", "--rcv-timeout", "1000"], "--reverse"),
-        (&["-c", "x", "--cntl-ka=6/2/3"], "over the second"),
+        (&["-c", "x", "--cntl-ka=6/2/3"], "exceed the product"),
         (&["-s", "--idle-timeout", "0"], "1 to 86400"),
         (&["-s", "--server-bitrate-limit", "1M/61"], "0.1 to 60"),
         (&["-s", "--time-skew-threshold", "0"], "1 to 86400"),
         (&["-s", "--rsa-private-key-path", "x"], "authorized-users-path"),
         (&["-c", "x", "--username", "me"], "rsa-public-key-path"),
         (&["-c", "x", "-F", "/dev/null", "-u"], "--udp"),
-        (&["-c", "x", "-B", "nowhere"], "no address"),
+        (&["-c", "x", "-B", "nowhere"], "not an address"),
         (&["-c", "x", "--sctp"], "SCTP"),
         (&["-c", "x", "-X", "y"], "SCTP"),
         (&["-c", "x", "-x"], "-x"),
@@ -83,6 +83,31 @@ fn a_link_called_iperf3_is_the_verb() {
     assert_eq!(Command::new(&link).arg("-c").output().unwrap().status.code(), Some(1));
 }
 
+/// What another user planted in a directory such as /tmp is not written through.
+#[test]
+fn planted_links_are_refused() {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+    let folder = tempfile::tempdir().unwrap();
+    let (shared, precious) = (folder.path().join("shared"), folder.path().join("precious"));
+    std::fs::create_dir(&shared).unwrap();
+    std::fs::set_permissions(&shared, std::fs::Permissions::from_mode(0o1777)).unwrap();
+    std::fs::write(&precious, "precious").unwrap();
+    let planted = shared.join("planted");
+    symlink(&precious, &planted).unwrap();
+    let planted = planted.to_str().unwrap();
+    for flags in [["--logfile", planted], ["--pidfile", planted]] {
+        let port = free_port();
+        let output = run(&[&["iperf3", "-c", "127.0.0.1", "-p", &port], &flags[..]].concat());
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(1), "{said}");
+        assert!(said.contains("is a symbolic link") && said.lines().count() == 1, "{said}");
+    }
+    assert_eq!(std::fs::read_to_string(&precious).unwrap(), "precious");
+    let output = run(&["watch", "--record", planted, "-q", "-c", "1"]);
+    assert!(String::from_utf8(output.stderr).unwrap().contains("is a symbolic link"));
+    assert_eq!(std::fs::read_to_string(&precious).unwrap(), "precious");
+}
+
 #[test]
 fn a_failed_test_is_a_whole_document() {
     // A port that was free a moment ago, and nobody listens on.
@@ -95,8 +120,7 @@ fn a_failed_test_is_a_whole_document() {
 }
 
 fn free_port() -> String {
-    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    listener.local_addr().unwrap().port().to_string()
+    stall_retry::free_port().to_string()
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]

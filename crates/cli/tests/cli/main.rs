@@ -6,10 +6,16 @@
 mod bad_input;
 mod calc;
 mod doctor;
+mod escapes;
 mod figures;
 mod iperf3;
+mod large_files;
+mod log_floods;
+mod peer;
+mod private;
 mod program;
 mod results;
+mod samples;
 mod server;
 mod tools;
 mod tune;

@@ -10,7 +10,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// The command, without the user's own settings and colours.
 pub(crate) fn command(arguments: &[&str]) -> Command {
     // In a script's background the tests ignore Ctrl-C; what they start must not.
-    host::signals::heed_interrupts();
+    host::signals::restore_interrupts();
     let mut command = Command::new(env!("CARGO_BIN_EXE_longhaul"));
     command.args(arguments).env_remove("NO_COLOR").env("LC_ALL", "C.UTF-8").stdin(Stdio::null());
     command

@@ -2,8 +2,8 @@
 
 use crate::program::{Server, command, printed, run};
 use serde_json::Value;
+use std::io::{BufRead, BufReader};
 use std::process::Stdio;
-use std::time::Duration;
 
 const KEYS: [&str; 4] = ["throughput_bps", "limit", "shares", "sentence"];
 
@@ -14,6 +14,49 @@ fn rows_then_the_finding() {
     for part in ["Interval", "Bitrate", "Cwnd", "[SUM]", "sender", "receiver", "Limit  "] {
         assert!(text.contains(part), "{part}: {text}");
     }
+}
+
+/// What precedes the finding: interval reports and totals.
+fn tables(text: &str) -> Vec<&str> {
+    text.lines().filter(|line| line.starts_with('[')).collect()
+}
+
+#[test]
+fn eight_streams_are_a_sum_unless_each_is_asked_for() {
+    let server = Server::start(&[]);
+    let arguments = ["test", "127.0.0.1", "-p", &server.port, "-t", "1", "-P", "8"];
+    let text = printed(&arguments);
+    let brief = tables(&text);
+    assert!(brief.iter().all(|row| row.starts_with("[SUM]") || row.starts_with("[ ID]")), "{text}");
+    let text = printed(&[&arguments[..], &["--each"]].concat());
+    let each = tables(&text);
+    for number in 1..=8 {
+        let id = format!("[{number:>3}]");
+        assert!(each.iter().filter(|row| row.starts_with(&id)).count() >= 3, "{id}: {text}");
+    }
+    assert!(!text.contains("[  9]"), "{text}");
+    let reports: Vec<&&str> = each.iter().filter(|row| row.ends_with(" ms")).collect();
+    let rate_units = ["kbit/s", "Mbit/s", "Gbit/s"];
+    let used = rate_units.iter().filter(|unit| reports.iter().any(|row| row.contains(*unit)));
+    assert_eq!(used.count(), 1, "{text}");
+}
+
+#[test]
+fn a_bare_bitrate_is_in_bits_per_second() {
+    let server = Server::start(&[]);
+    let result: Value = serde_json::from_str(&printed(&[
+        "test",
+        "127.0.0.1",
+        "-p",
+        &server.port,
+        "-t",
+        "1",
+        "-b",
+        "31885278",
+        "--json",
+    ]))
+    .unwrap();
+    assert_eq!(result["spec"]["rate_bps"], 31_885_278, "{result}");
 }
 
 #[test]
@@ -110,16 +153,31 @@ fn both_ip_versions() {
 }
 
 #[test]
-fn a_server_that_vanishes_is_said_at_once() {
+fn a_server_that_vanishes_is_reported_at_once() {
     let server = Server::start(&[]);
     let arguments = ["test", "127.0.0.1", "-p", &server.port, "-t", "600"];
-    let child = command(&arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    // Rows are its sign that the test runs; a second is enough for the first.
-    std::thread::sleep(Duration::from_millis(1500));
+    let mut child =
+        command(&arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    // The first interval report shows that the test runs.
+    let mut rows = BufReader::new(child.stdout.take().unwrap()).lines();
+    assert!(rows.any(|row| row.unwrap().contains("bit/s")), "it ended before its first interval");
     drop(server);
     let output = child.wait_with_output().unwrap();
     let text = String::from_utf8(output.stderr).unwrap();
     // Before it there may be a note that the machine was busy.
     let complaints = text.lines().filter(|line| line.starts_with("longhaul: ")).count();
     assert_eq!((output.status.code(), complaints), (Some(1), 1), "{text}");
+}
+
+/// A requested rate that arrived leaves nothing to decide: no second test runs.
+#[test]
+fn a_sure_finding_needs_no_second_test() {
+    let server = Server::start(&[]);
+    let arguments = ["test", "127.0.0.1", "-p", &server.port, "-t", "2", "-b", "8m", "--decide"];
+    let text = printed(&arguments);
+    assert!(text.contains("No second test is needed: application is sure."), "{text}");
+    let json = printed(&[&arguments[..], &["--json"]].concat());
+    let result: Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(result["decision"]["options"], Value::Null, "{result}");
+    assert_eq!(result["decision"]["limit"], Value::Null, "{result}");
 }

@@ -1,6 +1,6 @@
 //! Help, manual pages and completions.
 
-use crate::program::printed;
+use crate::program::{command, printed};
 
 const VERBS: [&str; 9] =
     ["demo", "test", "server", "explain", "doctor", "bdp", "lab", "completions", "man"];
@@ -15,6 +15,50 @@ fn every_verb_has_help_with_examples() {
             _ => printed(&[verb, "--help"]),
         };
         assert!(help.contains("Examples:") && help.contains("longhaul "), "{verb}: {help}");
+    }
+}
+
+/// A description that continues on a second line begins in the column of the
+/// first; a flag whose description is on the next line is followed by it alone.
+fn wrapped(help: &str) -> Option<&str> {
+    let lines: Vec<&str> = help.lines().collect();
+    let is_flag = |line: &str| line.trim_start().starts_with(['-', '<']);
+    let has_text = |line: &str| line.trim_start().contains("  ");
+    let indent = |line: &str| line.len() - line.trim_start().len();
+    let starts = |pair: &[&str]| {
+        indent(pair[1]) >= 10 && !is_flag(pair[1]) && (!is_flag(pair[0]) || has_text(pair[0]))
+    };
+    lines.windows(2).find(|pair| starts(pair)).map(|pair| pair[0])
+}
+
+#[test]
+fn every_flag_is_explained_in_one_line_of_80_columns() {
+    assert_eq!(wrapped("  -a, --all  Two\n             lines"), Some("  -a, --all  Two"));
+    assert_eq!(wrapped("  -a, --all\n          One line\n  -b  Another"), None);
+    for verb in [
+        "test",
+        "server",
+        "iperf3",
+        "demo",
+        "bdp",
+        "man",
+        "calc",
+        "calc window",
+        "calc scale",
+        "calc mathis",
+        "calc pftk",
+        "calc cubic",
+        "calc bbr",
+        "calc wan",
+        "calc overhead",
+        "calc transfer",
+        "calc udt",
+    ] {
+        let words: Vec<&str> = verb.split(' ').chain(["-h"]).collect();
+        let output = command(&words).env("COLUMNS", "80").output().unwrap();
+        let help = String::from_utf8(output.stdout).unwrap();
+        assert!(help.contains("Examples:"), "{verb}: {help}");
+        assert_eq!(wrapped(&help), None, "{verb}: {help}");
     }
 }
 

@@ -1,8 +1,10 @@
 //! `longhaul tune`, as far as nothing is set: plans, their form, refusals.
 //! What sets something is in `tests/lab`, in namespaces of its own.
 
+use crate::private;
 use crate::program::{command, printed, run};
 use serde_json::Value;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 use std::process::{Output, Stdio};
 
@@ -57,7 +59,7 @@ fn json_says_what_the_text_says() {
 
 #[test]
 fn nothing_applied_is_nothing_to_undo() {
-    let state = tempfile::tempdir().unwrap();
+    let state = private::directory();
     let status = tune(state.path(), &["status", "--json"]);
     let json: Value = serde_json::from_slice(&status.stdout).unwrap();
     assert_eq!(json["schema"], "longhaul.tune-status/1");
@@ -73,9 +75,9 @@ fn nothing_applied_is_nothing_to_undo() {
 
 #[test]
 fn a_damaged_journal_is_refused() {
-    let state = tempfile::tempdir().unwrap();
+    let state = private::directory();
     let journals = state.path().join("tune");
-    std::fs::create_dir(&journals).unwrap();
+    std::fs::DirBuilder::new().mode(0o700).create(&journals).unwrap();
     for text in
         ["", "{\"sum\":\"0\",", "{\"sum\":\"0011223344556677\",\"record\":{}}\n", "\u{fffd}\n"]
     {
@@ -91,14 +93,14 @@ fn a_damaged_journal_is_refused() {
 
 #[test]
 fn a_server_that_is_not_there_is_one_line() {
-    let state = tempfile::tempdir().unwrap();
+    let state = private::directory();
     // Port 1 (tcpmux) is nobody's any more.
     let words = ["verify", "--to", "127.0.0.1", "-p", "1", "--rate", "1gbit", "--yes"];
     let output = tune(state.path(), &words);
     let said = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(1), "{said}");
     let last = said.lines().last().unwrap();
-    assert!(last.contains("127.0.0.1") && last.contains("as they were"), "{said}");
+    assert!(last.contains("127.0.0.1") && last.contains("settings were reverted"), "{said}");
     assert!(output.stdout.is_empty());
 }
 
@@ -107,7 +109,7 @@ fn wrong_usage_is_one_line() {
     for (arguments, says) in [
         (&["tune", "plan"][..], "--rate"),
         (&["tune", "plan", "--rate", "1gbit"], "--rtt"),
-        (&["tune", "plan", "--rate", "1gbit", "--rtt", "0ms"], "round trip of zero"),
+        (&["tune", "plan", "--rate", "1gbit", "--rtt", "0ms"], "RTT of zero"),
         (&["tune", "plan", "--rate", "0", "--rtt", "1ms"], "rate of zero"),
         (&["tune", "plan", "--rate", "1gbit", "--rtt", "1ms", "-P", "0"], "65535"),
         (&["tune", "plan", "--rate", "100gbit", "--rtt", "200ms"], "at least 5 streams"),

@@ -3,8 +3,7 @@
 //! make labs not valid.
 //!
 //! Where the system allows no lab, or iperf3 is missing, the tests that need
-//! them are counted as ignored; so is one that a machine which stands still
-//! does not let be decided.
+//! them count as ignored; so does a test that scheduler stalls left undecided.
 
 #![expect(clippy::unwrap_used, reason = "in a test an unwrap is an assertion")]
 
@@ -16,17 +15,19 @@ mod ends;
 mod many;
 mod native;
 mod path;
+mod ping_trace;
+#[path = "../cli/private.rs"]
+mod private;
 mod program;
-mod reach;
+mod state;
 mod tuning;
 mod user;
 mod verify;
 mod watching;
 mod wire;
 
-use libtest_mimic::{Arguments, Completion, Trial};
-use patience::{Verdict, settle};
-use std::process::Command;
+use libtest_mimic::{Arguments, Trial};
+use std::process::{Command, ExitCode};
 
 /// What a test needs beside a lab.
 #[derive(PartialEq)]
@@ -37,14 +38,14 @@ enum Needs {
     Root,
 }
 
-fn main() {
+fn main() -> ExitCode {
     let mut arguments = Arguments::from_args();
     arguments.test_threads = Some(1);
     if arguments.list {
-        libtest_mimic::run(&arguments, trials(true, true, true)).exit();
+        return stall_retry::run(&arguments, trials(true, true, true));
     }
     // In a script's background the tests ignore Ctrl-C; what they start must not.
-    host::signals::heed_interrupts();
+    host::signals::restore_interrupts();
     let probe = program::lab("rate=1gbit,rtt=1ms", &["true"]);
     // A busy machine has labs, too, if none that is valid.
     let lab = program::worked(&probe, 0);
@@ -55,13 +56,13 @@ fn main() {
     if !iperf3 {
         eprintln!("iperf3 is not installed: the tests against it are skipped");
     }
-    let required = std::env::var("LONGHAUL_REQUIRE_PEERS").as_deref() == Ok("1");
+    let required = stall_retry::required();
     assert!(!required || (lab && iperf3), "LONGHAUL_REQUIRE_PEERS=1 asks for a lab and for iperf3");
-    libtest_mimic::run(&arguments, trials(lab, iperf3, user::can_be_made())).exit();
+    stall_retry::run(&arguments, trials(lab, iperf3, user::can_be_made()))
 }
 
 fn trials(lab: bool, iperf3: bool, devices: bool) -> Vec<Trial> {
-    let tests: [(&str, Needs, fn()); 55] = [
+    let tests: [(&str, Needs, fn()); 57] = [
         ("the_loop_closes", Needs::Nothing, closed_loop::the_loop_closes),
         (
             "listed_losses_are_counted_exactly",
@@ -104,17 +105,23 @@ fn trials(lab: bool, iperf3: bool, devices: bool) -> Vec<Trial> {
             Needs::RootAndDevices,
             many::the_network_behind_the_machine,
         ),
-        ("round_trips_are_as_asked", Needs::Nothing, reach::round_trips_are_as_asked),
-        ("pings_tell_loss_and_lateness", Needs::Nothing, reach::pings_tell_loss_and_lateness),
-        ("a_way_is_listed_in_order", Needs::Nothing, reach::a_way_is_listed_in_order),
-        ("what_does_not_arrive_says_why", Needs::Nothing, reach::what_does_not_arrive_says_why),
-        ("pings_can_be_interrupted", Needs::Nothing, reach::pings_can_be_interrupted),
+        ("round_trips_are_as_asked", Needs::Nothing, ping_trace::round_trips_are_as_asked),
+        ("pings_tell_loss_and_lateness", Needs::Nothing, ping_trace::pings_tell_loss_and_lateness),
+        ("a_way_is_listed_in_order", Needs::Nothing, ping_trace::a_way_is_listed_in_order),
+        (
+            "what_does_not_arrive_says_why",
+            Needs::Nothing,
+            ping_trace::what_does_not_arrive_says_why,
+        ),
+        ("pings_can_be_interrupted", Needs::Nothing, ping_trace::pings_can_be_interrupted),
         ("a_path_is_seen_as_it_is", Needs::Nothing, doctor::a_path_is_seen_as_it_is),
         ("middleboxes_are_found_out", Needs::Nothing, doctor::middleboxes_are_found_out),
         ("latency_under_load", Needs::Nothing, native::latency_under_load_is_the_queues),
         ("repeats_are_compared", Needs::Nothing, native::repeats_are_compared),
         ("the_highest_rate_is_found", Needs::Nothing, native::the_highest_rate_is_found),
-        ("no_privilege_is_needed", Needs::RootAndDevices, reach::no_privilege_is_needed),
+        ("no_privilege_is_needed", Needs::RootAndDevices, ping_trace::no_privilege_is_needed),
+        ("state_that_others_can_change_is_refused", Needs::Root, state::refused),
+        ("earlier_journals_are_moved_and_planted_ones_are_not", Needs::Root, state::moved),
         ("killed_while_tuning", Needs::Root, tuning::killed_while_tuning),
         ("a_file_for_each_boot", Needs::Root, tuning::a_file_for_each_boot),
         ("a_labs_host_is_tuned", Needs::Nothing, tuning::a_labs_host_is_tuned),
@@ -137,13 +144,7 @@ fn trials(lab: bool, iperf3: bool, devices: bool) -> Vec<Trial> {
             Needs::RootAndDevices => lab && devices,
             Needs::Root => tuning::can_be_done(),
         };
-        let run = move || {
-            Ok(match settle(test) {
-                Verdict::Held => Completion::Completed,
-                Verdict::Undecided(reason) => Completion::ignored_with(reason),
-            })
-        };
-        Trial::ignorable_test(name, run).with_ignored_flag(!met)
+        stall_retry::trial(name, test).with_ignored_flag(!met)
     };
     tests.into_iter().map(trial).collect()
 }

@@ -122,11 +122,39 @@ pub(crate) fn ways_in() {
         let ended = run(&["lab", "set", "--lab", "ways-in", link, set]);
         assert!(ended.code == Some(2) && said(&ended).contains(part), "{settings}: {ended:?}");
     }
+    traces_are_sent();
     let (_folder, file) = plan(&CHAIN.replace("NAME", "other"));
     let ended = run(&["lab", "up", &file, "--name", "ways-in"]);
     assert!(ended.code == Some(2) && said(&ended).contains("ways-in"), "{ended:?}");
     signal("INT", child.id());
     stopped(child);
+}
+
+/// A trace is read by who asks, from where they stand, and goes to the lab in
+/// parts; what is no trace is not repeated.
+fn traces_are_sent() {
+    let folder = tempfile::tempdir().unwrap();
+    let trace: String = (1..=100_000).map(|ms| format!("{ms}\n")).collect();
+    std::fs::write(folder.path().join("trace"), trace).unwrap();
+    std::fs::write(folder.path().join("secret"), "root:secret:19000\n").unwrap();
+    let set = |rate: &str| {
+        let output = std::process::Command::new(LONGHAUL)
+            .args(["lab", "set", "--lab", "ways-in", "wan", rate])
+            .current_dir(folder.path())
+            .output()
+            .unwrap();
+        (output.status.code(), String::from_utf8(output.stderr).unwrap())
+    };
+    assert_eq!(set("rate=trace:trace"), (Some(0), String::new()));
+    for (rate, says) in [
+        ("rate=trace:none", "cannot read 'none'"),
+        ("rate=trace:/dev/zero", "a device"),
+        ("rate=trace:secret", "line 1: expected"),
+    ] {
+        let (code, said) = set(rate);
+        assert!(code == Some(2) && said.contains(says), "{rate}: {said}");
+        assert!(!said.contains("root"), "{said}");
+    }
 }
 
 /// A capture at the sender has the lost packets too, each with its fate.
@@ -240,7 +268,7 @@ pub(crate) fn a_link_is_checked() {
     assert!(did["loss"].is_f64() && did["drops"]["queue"].is_u64(), "{did}");
     assert!(report["cpu"].is_f64() && report["asked"]["link"].is_string(), "{report}");
     let human = run(&["lab", "check", "--link", "rate=50mbit,rtt=10ms", "-t", "0.3"]);
-    assert!(human.stdout.contains("idle round trip"), "{}", human.stdout);
+    assert!(human.stdout.contains("idle RTT"), "{}", human.stdout);
 }
 
 /// A service of this machine, on its loopback alone, behind the path.

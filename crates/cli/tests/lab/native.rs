@@ -53,11 +53,6 @@ fn truth(log: &str) -> Vec<f64> {
     both.map(|trip| trip.unwrap_or(f64::INFINITY)).collect()
 }
 
-fn percentile(values: &mut [f64], share: f64) -> f64 {
-    values.sort_by(f64::total_cmp);
-    values[((values.len() as f64 * share).ceil() as usize).clamp(1, values.len()) - 1]
-}
-
 /// 100 ms of queue at 50 Mbit/s are 625 kB.
 pub(crate) fn latency_under_load_is_the_queues() {
     let folder = tempfile::tempdir().unwrap();
@@ -87,11 +82,14 @@ pub(crate) fn latency_under_load_is_the_queues() {
         .filter(|(probe, _)| during(&probe.0))
         .map(|(probe, truth)| (probe.1.unwrap(), *truth))
         .collect();
-    let (mut seen, mut true_ones): (Vec<f64>, Vec<f64>) = pairs.into_iter().unzip();
-    for share in [0.5, 0.99] {
-        let (seen, truth) = (percentile(&mut seen, share), percentile(&mut true_ones, share));
+    let (seen, true_ones): (Vec<f64>, Vec<f64>) = pairs.into_iter().unzip();
+    // On a quiet machine they agree within half a millisecond. A stall delays a reply, not
+    // what the log says of it, and shows in the highest percentiles.
+    for (share, most) in [(0.5, 1.25), (0.99, 2.5)] {
+        let at = |values: &[f64]| model::statistics::percentile(values, share).unwrap();
+        let (seen, truth) = (at(&seen), at(&true_ones));
         eprintln!("p{:.0}: {seen:.3} ms, by the lab {truth:.3} ms", share * 100.0);
-        assert!((seen - truth).abs() < 3.0, "p{share}: {seen} {truth}");
+        assert!((0.8..most).contains(&(seen / truth)), "p{share}: {seen} {truth}");
     }
     let phase = |name: &str| number(&latency[name], "p50_ms");
     assert!((39.9..50.0).contains(&phase("before")), "{latency}");
@@ -111,7 +109,7 @@ pub(crate) fn repeats_are_compared() {
     let three = ["--repeat", "3", "-t", "2"];
     let fast = "rate=50mbit,rtt=10ms";
     let first = tested_in_time(fast, &[&three[..], &["--save", kept]].concat());
-    assert_eq!(first["schema"], "longhaul.repeat/1", "{first}");
+    assert_eq!(first["schema"], "longhaul.repeat/2", "{first}");
     assert_eq!(first["runs"].as_array().unwrap().len(), 3, "{first}");
     let median = number(&first["summary"], "median_bps");
     assert!((44e6..49e6).contains(&median), "{first}");
@@ -122,12 +120,12 @@ pub(crate) fn repeats_are_compared() {
     for run in first["runs"].as_array().unwrap() {
         assert!(number(run, "other_bytes") < 0.05 * number(run, "received_bytes"), "{run}");
     }
-    let against = [&three[..], &["--baseline", kept]].concat();
+    let against = [&three[..], &["--compare", kept]].concat();
     let slow = tested_in_time("rate=25mbit,rtt=10ms", &against);
     let comparison = &slow["comparison"];
     assert_eq!((&comparison["real"], &comparison["method"]), (&true.into(), &"runs".into()));
     assert!((-0.55..-0.45).contains(&number(comparison, "difference_share")), "{comparison}");
-    let one = tested_in_time(fast, &["-t", "4", "--baseline", kept]);
+    let one = tested_in_time(fast, &["-t", "4", "--compare", kept]);
     let comparison = &one["comparison"];
     assert_eq!(comparison["method"], "blocks", "{comparison}");
     assert!(number(comparison, "difference_share").abs() < 0.05, "{comparison}");

@@ -1,7 +1,7 @@
 //! `longhaul` in a lab, bounded in time.
 
-use patience::undecided;
 use serde_json::Value;
+use stall_retry::undecided;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::Duration;
 
@@ -29,6 +29,7 @@ pub(crate) fn start(arguments: &[&str]) -> Child {
 }
 
 /// Waits for its end; one that does not end is killed and fails the test.
+#[track_caller]
 pub(crate) fn end(child: Child) -> Ended {
     let (id, (send, receive)) = (child.id(), std::sync::mpsc::channel());
     std::thread::spawn(move || send.send(child.wait_with_output()));
@@ -46,6 +47,7 @@ pub(crate) fn end(child: Child) -> Ended {
     }
 }
 
+#[track_caller]
 pub(crate) fn run(arguments: &[&str]) -> Ended {
     end(start(arguments))
 }
@@ -68,22 +70,21 @@ pub(crate) fn lab_with(link: &str, options: &[&str], command: &[&str]) -> Ended 
     run(&arguments)
 }
 
-/// A run that the machine could not carry says nothing of the program under
-/// test: it is repeated, twice at most.
+/// A run that the machine could not carry in time says nothing about the program
+/// under test: it is repeated, twice at most.
 pub(crate) fn valid(attempt: impl Fn() -> Ended) -> Ended {
     for _ in 0..3 {
         let ended = attempt();
         if !is_not_valid(&ended) {
             return ended;
         }
-        eprintln!("again: {}", ended.stderr.lines().last().unwrap_or_default());
+        eprintln!("the lab was not valid: {}", ended.stderr.lines().last().unwrap_or_default());
     }
     undecided("no lab was valid in three runs: the machine was busy")
 }
 
 fn is_not_valid(ended: &Ended) -> bool {
-    ended.code == Some(3)
-        && ["NOT VALID", "not valid"].iter().any(|said| ended.stderr.contains(said))
+    ended.code == Some(3) && ended.stderr.contains("not valid")
 }
 
 /// Whether a run did its work; that the machine carried it in time, where
@@ -93,6 +94,7 @@ pub(crate) fn worked(ended: &Ended, expected: i32) -> bool {
 }
 
 /// A run that must be valid, and its path's report.
+#[track_caller]
 pub(crate) fn reported(link: &str, options: &[&str], command: &[&str]) -> (Ended, Value) {
     let (ended, report) = report(link, options, command, |attempt| valid(attempt));
     assert_eq!(ended.code, Some(0), "{link} {command:?}: {}", ended.stderr);
@@ -100,6 +102,7 @@ pub(crate) fn reported(link: &str, options: &[&str], command: &[&str]) -> (Ended
 }
 
 /// A run that must do its work, in time or not, and its path's report.
+#[track_caller]
 pub(crate) fn carried(link: &str, options: &[&str], command: &[&str]) -> (Ended, Value) {
     let (ended, report) = report(link, options, command, |attempt| attempt());
     assert!(worked(&ended, 0), "{link} {command:?}: {}", ended.stderr);
@@ -135,6 +138,7 @@ pub(crate) fn processes(mark: &str) -> Vec<u32> {
 }
 
 /// Waits for something that must come.
+#[track_caller]
 pub(crate) fn until(what: &str, mut holds: impl FnMut() -> bool) {
     for _ in 0..1000 {
         if holds() {

@@ -1,6 +1,7 @@
 //! A host's own settings, in network namespaces made for the purpose: those of
 //! the machine are never touched.
 
+use crate::private;
 use crate::program::{Ended, LONGHAUL, end, run, signal, start, until, worked};
 use host::{clock, netns::NetNs, sysctl};
 use serde_json::Value;
@@ -59,7 +60,7 @@ fn kill_after(mut child: Child, whole: Duration, share: f64) {
 /// Killed by the kernel at any moment of an apply and of its rollback, the
 /// next rollback leaves everything as it was.
 pub(crate) fn killed_while_tuning() {
-    let (namespace, folder) = (NetNs::create().unwrap(), tempfile::tempdir().unwrap());
+    let (namespace, folder) = (NetNs::create().unwrap(), private::directory());
     let set = |key: &'static str, value| namespace.run(move || sysctl::write(key, value)).unwrap();
     // More to change.
     set("net.ipv4.tcp_sack", "0").unwrap();
@@ -97,7 +98,7 @@ pub(crate) fn killed_while_tuning() {
 /// The file for each boot, in a mount namespace that has a folder of its own
 /// in the place of /etc/sysctl.d.
 pub(crate) fn a_file_for_each_boot() {
-    let script = "set -e; mount -t tmpfs tmpfs /etc/sysctl.d; cd /etc/sysctl.d; \
+    let script = "set -e; mount -t tmpfs -o mode=755 tmpfs /etc/sysctl.d; cd /etc/sysctl.d; \
         echo 'net.ipv4.tcp_sack = 1' > 90-longhaul.conf; cp 90-longhaul.conf /tmp/before; \
         longhaul tune apply --rate 10gbit --rtt 200ms --yes --persist >&2; \
         cat 90-longhaul.conf; sysctl -qp 90-longhaul.conf; ls; \
@@ -105,7 +106,7 @@ pub(crate) fn a_file_for_each_boot() {
     let script = script
         .replace("longhaul tune", &format!("{LONGHAUL} tune"))
         .replace("/tmp/before", "/mnt/before")
-        .replace("set -e;", "set -e; mount -t tmpfs tmpfs /mnt;");
+        .replace("set -e;", "set -e; mount -t tmpfs -o mode=755 tmpfs /mnt;");
     let child = Command::new("unshare")
         .args(["--mount", "--net", "sh", "-c", &script])
         .env("LONGHAUL_STATE_DIR", "/mnt/state")
@@ -126,7 +127,7 @@ pub(crate) fn a_file_for_each_boot() {
 
 /// The same command on a host of a lab that runs; the other host stays.
 pub(crate) fn a_labs_host_is_tuned() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = private::directory();
     let path = "rate=100mbit,rtt=10ms";
     let lab = start(&["lab", "run", "--link", path, "--name", "tuned", "--", "sleep", "600"]);
     let exec = |host: &str, word: &str| {
@@ -139,6 +140,15 @@ pub(crate) fn a_labs_host_is_tuned() {
         let words = [words, &["--in-lab", "tuned:server"]].concat();
         end(tune(&here, folder.path(), &words))
     };
+    // A link in the place of the labs' journals leads to what somebody wants to keep.
+    let (labs, precious) = (folder.path().join("labs"), folder.path().join("precious"));
+    std::fs::create_dir_all(precious.join("99999999/host")).unwrap();
+    std::fs::write(precious.join("99999999/host/letter"), "precious").unwrap();
+    std::os::unix::fs::symlink(&precious, &labs).unwrap();
+    let ended = inside(&apply());
+    assert!(ended.code == Some(2) && ended.stderr.contains("symbolic link"), "{}", ended.stderr);
+    assert!(precious.join("99999999/host/letter").exists());
+    std::fs::remove_file(&labs).unwrap();
     let ended = inside(&apply());
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
     assert!(exec("server", "tcp_rmem").stdout.trim_end().ends_with("1000341504"));

@@ -31,7 +31,7 @@ pub(crate) fn has_a_lab() {
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     let error = String::from_utf8_lossy(&output.stderr).into_owned();
     // On a busy machine a lab may be too late for its path; the user has one all the same.
-    assert!(output.status.success() || error.contains("NOT VALID"), "{error}");
+    assert!(output.status.success() || error.contains("not valid"), "{error}");
     assert!(text.contains("2 received"), "{text}");
 }
 

@@ -9,7 +9,7 @@ const SMALL: &str = "net.ipv4.tcp_wmem=4096 16384 32768";
 
 /// A script on the client of a lab whose send buffer is a tenth of what the path needs.
 fn on_the_client(script: &str) -> crate::program::Ended {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = crate::private::directory();
     let server = format!("{LONGHAUL} server");
     // One step: there is nothing else to change.
     let others = "net.ipv4.tcp_mtu_probing=1";
@@ -30,7 +30,7 @@ pub(crate) fn what_helps_is_kept() {
     assert!(worked(&ended, 0), "{ended:?}");
     let (json, values) = ended.stdout.rsplit_once("}\n").unwrap();
     let report: Value = serde_json::from_str(&format!("{json}}}")).unwrap();
-    assert_eq!(report["schema"], "longhaul.verify/1");
+    assert_eq!(report["schema"], "longhaul.verify/2");
     let step = &report["steps"][0];
     assert_eq!((&step["name"], &step["verdict"]), (&"buffers".into(), &"kept".into()), "{report}");
     assert_eq!(report["steps"].as_array().unwrap().len(), 1, "{report}");

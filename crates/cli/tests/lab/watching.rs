@@ -3,11 +3,12 @@
 use crate::program::{LONGHAUL, end, lab_with, run, start, until, worked};
 use serde_json::Value;
 
-/// A program of the lab's: a transfer in the background of `watch`.
+/// A program of the lab's: a transfer in the background of `watch`, which begins
+/// before it and outlasts it.
 fn script(watch: &str) -> String {
     format!(
-        "{LONGHAUL} test server -t 9 --json >/dev/null & sleep 2; \
-         {LONGHAUL} watch {watch}; wait"
+        "{LONGHAUL} test server -t 120 --json >/dev/null & flow=$!; sleep 2; \
+         {LONGHAUL} watch {watch}; kill -TERM $flow; wait"
     )
 }
 
@@ -25,7 +26,7 @@ pub(crate) fn a_small_window_is_seen() {
     let last: Value = serde_json::from_str(ended.stdout.lines().last().unwrap()).unwrap();
     let first = &last["connections"][0];
     assert_eq!(first["limit"], "receive-window", "{first}");
-    assert!(first["why"].as_str().unwrap().contains("receive window"), "{first}");
+    assert!(first["why"].as_str().unwrap().contains("rwnd-limited"), "{first}");
     assert!(first["shares"]["receive_window"].as_f64().unwrap() > 0.5, "{first}");
     assert_eq!(first["program"], "longhaul", "{first}");
     assert!((99.0..200.0).contains(&first["min_rtt_ms"].as_f64().unwrap()), "{first}");

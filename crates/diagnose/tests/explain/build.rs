@@ -1,4 +1,4 @@
-//! A synthetic measurement: rates and clocks in, kernel counters out.
+//! A synthetic measurement: rates and shares of time in, kernel counters out.
 
 use record::{
     Direction, HostFacts, Measurement, PathReport, ReceiverSample, Sample, Stream, TestSpec,
@@ -7,18 +7,18 @@ use units::{BitRate, ByteCount, LossRatio, Rtt};
 
 pub(crate) const MSS: u32 = 1448;
 
-/// A counter's growth a second, by time.
+/// A counter's growth per second, by time.
 type Rate = Box<dyn Fn(f64) -> f64>;
 
-/// One test whose streams all do the same, in payload bit/s and shares of time.
-pub(crate) struct Flow {
+/// One test with identical streams, in payload bit/s and shares of time.
+pub(crate) struct TestFlow {
     pub(crate) seconds: f64,
     pub(crate) streams: u32,
-    /// What arrives, over all streams.
+    /// Goodput of all streams.
     pub(crate) bps: Rate,
-    /// Segments sent again a second, over all streams.
+    /// Retransmitted segments per second, of all streams.
     pub(crate) lost: Rate,
-    /// Seconds in which acknowledgements and the reader stand still.
+    /// Start and end, in seconds, of a stall of acknowledgements and reads.
     pub(crate) hole: (f64, f64),
     pub(crate) busy: f64,
     pub(crate) rwnd: f64,
@@ -34,15 +34,15 @@ pub(crate) struct Flow {
     pub(crate) delivery_bps: f64,
     pub(crate) pacing_bps: Option<u64>,
     pub(crate) max_pacing_bps: Option<u64>,
-    pub(crate) asked: Option<BitRate>,
+    pub(crate) requested: Option<BitRate>,
     pub(crate) congestion: &'static str,
     pub(crate) cpu: (f64, f64),
     pub(crate) path: Option<PathReport>,
 }
 
-/// A flow of `mbit` of payload for 20 s that nothing in particular holds.
-pub(crate) fn flow(mbit: f64, rtt_ms: f64) -> Flow {
-    Flow {
+/// A flow of `mbit` of payload for 20 s without a particular limit.
+pub(crate) fn flow(mbit: f64, rtt_ms: f64) -> TestFlow {
+    TestFlow {
         seconds: 20.0,
         streams: 1,
         bps: Box::new(move |_| mbit * 1e6),
@@ -62,7 +62,7 @@ pub(crate) fn flow(mbit: f64, rtt_ms: f64) -> Flow {
         delivery_bps: mbit * 1e6,
         pacing_bps: None,
         max_pacing_bps: None,
-        asked: None,
+        requested: None,
         congestion: "cubic",
         cpu: (0.2, 0.2),
         path: None,
@@ -83,7 +83,7 @@ pub(crate) fn path(mbit: u64, rtt_ms: u64, loss: &str) -> PathReport {
     }
 }
 
-impl Flow {
+impl TestFlow {
     pub(crate) fn measurement(&self) -> Measurement {
         let streams: Vec<Stream> = (0..self.streams).map(|i| self.stream(2 * i + 1)).collect();
         Measurement {
@@ -98,8 +98,9 @@ impl Flow {
                 seconds: self.seconds,
                 streams: self.streams,
                 window_bytes: None::<ByteCount>,
-                rate_bps: self.asked,
+                rate_bps: self.requested,
                 congestion: None,
+                ..TestSpec::default()
             },
             host: HostFacts::default(),
             peer: "longhaul 0.1.0".to_owned(),
@@ -169,6 +170,7 @@ impl Flow {
             busy_us: clock(self.busy),
             rwnd_limited_us: clock(self.rwnd),
             sndbuf_limited_us: clock(self.sndbuf),
+            ..Sample::default()
         }
     }
 }

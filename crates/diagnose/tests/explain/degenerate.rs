@@ -1,16 +1,29 @@
-//! What no file should hold, and every reader must survive.
+//! Invalid measurements, which every reader must survive.
 
-use crate::build::{Flow, flow, path};
+use crate::{
+    build::{TestFlow, flow, path},
+    segments,
+    transfer::over,
+};
 use diagnose::explain;
 use proptest::{num::f64::ANY as ANY_F64, prelude::*};
-use record::{Finding, Limit, Measurement, ReceiverSample, Sample, Stream};
+use record::{Confidence, Finding, Limit, Measurement, ReceiverSample, Sample, Stream};
 use units::BitRate;
 
 fn is_sound(finding: &Finding) {
     assert!(!finding.sentence.is_empty() && !finding.sentence.contains('\n'));
     assert!(!finding.sentence.contains("NaN"), "{}", finding.sentence);
     assert!(finding.steady.from_s.is_finite() && finding.steady.to_s >= finding.steady.from_s);
-    assert!(finding.limit.is_some() || finding.shares.is_none());
+    segments::are_sound(finding);
+    let posteriors = finding.segments.iter().map(|segment| &segment.posterior);
+    for posterior in posteriors.chain([&finding.posterior]) {
+        let all: Vec<f64> = posterior.iter().map(|p| p.probability).collect();
+        assert!(all.iter().all(|p| (0.0..=1.0 + 1e-9).contains(p)), "{posterior:?}");
+        assert!(all.iter().sum::<f64>() <= 1.0 + 1e-6, "{posterior:?}");
+        assert!(all.is_sorted_by(|a, b| a >= b), "{posterior:?}");
+    }
+    assert!(finding.limit.is_none() || !finding.posterior.is_empty(), "{finding:?}");
+    assert!(finding.confidence.is_none() || finding.limit.is_some_and(|l| l != Limit::Unknown));
     if let Some(s) = finding.shares {
         let each = [s.application, s.receive_window, s.send_buffer, s.network];
         assert!(each.iter().all(|share| (-1e-9..=1.0 + 1e-9).contains(share)), "{s:?}");
@@ -28,7 +41,7 @@ fn sound(m: &Measurement) -> Finding {
 fn no_streams_no_samples_one_sample() {
     let mut m = flow(10.0, 10.0).measurement();
     m.streams[0].sender.truncate(1);
-    assert_eq!(sound(&m).limit, None);
+    assert_ne!(sound(&m).confidence, Some(Confidence::Sure));
     m.streams[0].receiver.truncate(1);
     let finding = sound(&m);
     assert!((finding.throughput_bps.as_f64() / 10e6 - 1.0).abs() < 1e-3, "{finding:?}");
@@ -39,15 +52,18 @@ fn no_streams_no_samples_one_sample() {
 }
 
 #[test]
-fn one_stream_without_clocks_is_enough_to_withhold_the_verdict() {
-    let mut m = Flow { streams: 2, ..flow(10.0, 10.0) }.measurement();
-    assert!(sound(&m).limit.is_some());
+fn one_stream_without_timers_leaves_no_shares() {
+    let mut m = over(20.0, 40.0, "queue=2bdp").streams(2).run(0);
+    assert_eq!(sound(&m).limit, Some(Limit::PathRate));
     m.streams[1].sender.clear();
-    assert_eq!(sound(&m).limit, None);
+    let finding = sound(&m);
+    assert_eq!(finding.shares, None);
+    let wrong = finding.limit != Some(Limit::PathRate);
+    assert!(!wrong || finding.confidence != Some(Confidence::Sure), "{:?}", finding.posterior);
 }
 
 #[test]
-fn no_time_passes_or_time_is_no_number() {
+fn no_time_passes_or_time_is_not_finite() {
     for t in [0.0, f64::NAN, f64::INFINITY, -1.0] {
         let mut m = flow(10.0, 10.0).measurement();
         m.spec.seconds = t;
@@ -71,10 +87,24 @@ fn nothing_arrives() {
 
 #[test]
 fn two_samples_are_enough_for_shares() {
-    let mut m = Flow { rwnd: 0.9, window: 1 << 16, ..flow(3.0, 173.0) }.measurement();
+    let mut m = TestFlow { rwnd: 0.9, window: 1 << 16, ..flow(3.0, 173.0) }.measurement();
     let last = m.streams[0].sender.pop().unwrap();
     m.streams[0].sender = vec![Sample::default(), last];
-    assert_eq!(sound(&m).limit, Some(Limit::ReceiveWindow));
+    let shares = sound(&m).shares.unwrap();
+    assert!((shares.receive_window - 0.9).abs() < 1e-6, "{shares:?}");
+}
+
+/// The work is bounded: `segments` counts it.
+#[test]
+fn a_hundred_thousand_samples() {
+    let finding = sound(&TestFlow { seconds: 10_000.0, ..flow(10.0, 20.0) }.measurement());
+    assert!((finding.throughput_bps.as_f64() / 10e6 - 1.0).abs() < 1e-3, "{finding:?}");
+    let all_at_once = |step: usize| 1.0 + step as f64 * 1e-9;
+    let mut m = flow(10.0, 20.0).measurement();
+    m.streams[0].sender = (0..100_000)
+        .map(|step| Sample { t_s: all_at_once(step), ..m.streams[0].sender[5] })
+        .collect();
+    sound(&m);
 }
 
 fn any_sample() -> impl Strategy<Value = Sample> {
@@ -101,6 +131,11 @@ fn any_sample() -> impl Strategy<Value = Sample> {
             busy_us: long[10],
             rwnd_limited_us: long[11],
             sndbuf_limited_us: long[12],
+            ce_delivered: flag[0].then_some(short[0]),
+            dsack_duplicates: flag[1].then_some(short[1]),
+            reorderings: flag[2].then_some(short[2]),
+            acks: flag[3].then_some(short[3]),
+            peer_window_scale: flag[4].then_some(short[0].to_le_bytes()[0]),
         },
     )
 }

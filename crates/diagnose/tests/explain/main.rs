@@ -1,8 +1,14 @@
-//! One synthetic measurement for each limit, pairs that lie on either side of
-//! a threshold, and what no file should hold.
+//! `explain` over simulated transfers whose limit is known, over synthetic samples where a
+//! figure is checked, and over invalid measurements.
 
 mod build;
-mod clocks;
+mod causes;
 mod degenerate;
-mod network;
+mod findings;
+mod hour;
+mod limits;
 mod remedies;
+mod segments;
+mod timers;
+mod transfer;
+mod vantage;

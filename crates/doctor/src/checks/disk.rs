@@ -1,4 +1,4 @@
-//! The disk that a file comes from or goes to.
+//! The disk that a file is read from or written to.
 
 use super::{check, pass_or};
 use crate::facts::{DiskFacts, Fact, Facts};
@@ -25,8 +25,8 @@ pub(super) fn checks(facts: &Facts, target: &Target) -> Vec<Check> {
 
 fn one(id: &str, disk: &DiskFacts, rate: BitRate, target: &Target) -> Check {
     let (what, whose) = match id {
-        "disk.write" => ("writes", "a receiver waits for it, and its window closes"),
-        _ => ("reads", "a sender has nothing to send"),
+        "disk.write" => ("writes", "the receiver waits for it and closes its window"),
+        _ => ("reads", "the sender is application-limited"),
     };
     let bytes = rate.bps() / 8;
     let seen = format!(
@@ -39,16 +39,13 @@ fn one(id: &str, disk: &DiskFacts, rate: BitRate, target: &Target) -> Check {
         return check(Area::Disk, id, Verdict::Unknown)
             .seen(seen)
             .needs(target.rate.to_string())
-            .why("this folder is in memory: name one on the disk that the file is on")
+            .why("this directory is in memory: name one on the disk that holds the file")
             .source(SOURCE);
     }
     check(Area::Disk, id, pass_or(rate >= target.rate, Verdict::Fail))
         .seen(seen)
         .needs(target.rate.to_string())
-        .why(format!(
-            "where the disk {what} slower than the path carries, {whose}; {}",
-            disk.method
-        ))
-        .remedy("a faster disk, several of them, or several files at a time")
+        .why(format!("if the disk {what} slower than the target rate, {whose}; {}", disk.method))
+        .remedy("use a faster disk, several disks, or several files at once")
         .source(SOURCE)
 }

@@ -1,4 +1,4 @@
-//! What this kernel's version means.
+//! What this kernel version supports.
 
 use super::{check, pass_or, unread};
 use crate::facts::{Fact, Facts};
@@ -31,60 +31,60 @@ pub(super) fn window_share(facts: &Facts) -> f64 {
 pub(super) fn checks(facts: &Facts) -> Vec<Check> {
     let (Some(version), Some(release)) = (version(facts), facts.kernel.seen()) else {
         let fact = match &facts.kernel {
-            Fact::Seen(text) => Fact::<()>::unread(format!("'{text}' is no version")),
+            Fact::Seen(text) => Fact::<()>::unread(format!("'{text}' is not a version")),
             Fact::Unread { not_readable } => Fact::unread(not_readable),
         };
         return vec![unread(Area::Kernel, "kernel.version", &fact, "4.13 or newer", SOURCE)];
     };
-    let upgrade = "a newer kernel";
+    let upgrade = "use a newer kernel";
     let share = window_share(facts);
     let how = if version >= (6, 6) {
-        "each socket finds the share by the packets that come, beginning with half; \
-         tcp_adv_win_scale counts for nothing"
+        "each socket derives the share from the packets it receives, starting at one half; \
+         tcp_adv_win_scale is ignored"
     } else {
-        "tcp_adv_win_scale says which share of a receive buffer becomes window; buffers have to \
-         be as much larger"
+        "tcp_adv_win_scale sets the share of a receive buffer that becomes window; buffers must \
+         be larger accordingly"
     };
     vec![
         check(Area::Kernel, "kernel.pacing", pass_or(version >= (4, 13), Verdict::Warn))
             .seen(release)
             .needs("4.13 or newer, or the queue discipline fq")
             .why(
-                "from 4.13 on TCP paces by itself where a connection asks for it; before, only fq \
-                 does",
+                "since 4.13 TCP paces internally where a connection requests it; before, only the \
+                 fq qdisc does",
             )
             .remedy(upgrade)
             .source("Linux 218af599fa63 (tcp: internal implementation for pacing)"),
         check(Area::Kernel, "kernel.window-share", pass_or(share >= 0.5, Verdict::Warn))
-            .seen(format!("{:.0} % of tcp_rmem", share * 100.0))
+            .seen(format!("{} of tcp_rmem", units::percent(share)))
             .needs("50 % or more")
             .why(how)
-            .remedy("the kernel's own value")
+            .remedy("restore the kernel's default")
             .command("sudo sysctl -w net.ipv4.tcp_adv_win_scale=1")
             .source("Linux dfa2f0483360 (tcp: get rid of sysctl_tcp_adv_win_scale), 6.6"),
         tcp_info(version, release),
     ]
 }
 
-/// `TCP_INFO` has grown: which of our findings this kernel leaves out.
+/// Which parts of a finding this kernel's `TCP_INFO` cannot support.
 fn tcp_info(version: (u32, u32), release: &str) -> Check {
     let missing = [
-        ((4, 10), "the time that windows and buffers held a connection up"),
-        ((5, 4), "the window that the far end announces"),
-        ((6, 2), "the window that this end announces"),
+        ((4, 10), "the rwnd-limited and sndbuf-limited times"),
+        ((5, 4), "the window that the far end advertises"),
+        ((6, 2), "the window that this end advertises"),
     ];
     let missing: Vec<&str> =
         missing.iter().filter(|(since, _)| version < *since).map(|(_, what)| *what).collect();
     let why = if missing.is_empty() {
-        "it tells all that findings are made of".to_owned()
+        "TCP_INFO has every field that findings use".to_owned()
     } else {
-        format!("it does not tell {}; findings do without", missing.join(", "))
+        format!("TCP_INFO lacks {}; findings omit it", missing.join(", "))
     };
     check(Area::Kernel, "kernel.tcp-info", pass_or(version >= (4, 10), Verdict::Warn))
         .seen(release)
         .needs("4.10 or newer for findings, 6.2 for all of them")
         .why(why)
-        .remedy("a newer kernel")
+        .remedy("use a newer kernel")
         .source("Linux include/uapi/linux/tcp.h")
 }
 

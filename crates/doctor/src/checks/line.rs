@@ -1,4 +1,4 @@
-//! How fast a device's line can be: its speed, USB, PCI Express, Wi-Fi.
+//! The rate a device can reach: link speed, USB, PCI Express, Wi-Fi.
 
 use super::{check, pass_or, unread};
 use crate::facts::{Device, Fact, Pci, Usb};
@@ -24,7 +24,7 @@ pub(super) fn checks(device: &Device, target: &Target) -> Vec<Check> {
     checks
 }
 
-/// The payload of TCP that a line's rate leaves, of full frames of the device's MTU.
+/// TCP goodput at a link rate, with full frames of the device's MTU.
 fn goodput(line: BitRate, mtu: Option<u32>) -> Option<BitRate> {
     Payload::on_ethernet(mtu.unwrap_or(1_500), IpVersion::Ipv4).goodput(line)
 }
@@ -36,15 +36,18 @@ fn speed(device: &Device, target: &Target) -> Vec<Check> {
         let why = match (&device.speed_mbps, device.is_hardware) {
             (Fact::Unread { not_readable }, true) => not_readable.clone(),
             (Fact::Unread { not_readable }, _) if device.lower.is_empty() => not_readable.clone(),
-            _ => format!("it lies above {}: look at these with --device", device.lower.join(", ")),
+            _ => {
+                let lower = device.lower.join(", ");
+                format!("a virtual device on top of {lower}: check those with --device")
+            }
         };
         let draft = check(Area::Nic, "nic.speed", Verdict::Unknown).seen(why).needs(needed);
         return vec![draft.source(SOURCE)];
     };
     let payload = goodput(now, device.mtu.seen().copied());
-    let mut why = format!("a line of {now} carries no more");
+    let mut why = format!("the link rate is {now}");
     if let Some(payload) = payload {
-        why = format!("of {now} on the line {payload} are TCP's payload");
+        why = format!("a link of {now} carries {payload} of TCP payload");
     }
     let line = device.nic.line.seen();
     let able = line.and_then(|line| line.able_mbps).map(mbps);
@@ -52,18 +55,21 @@ fn speed(device: &Device, target: &Target) -> Vec<Check> {
     let fast = now >= target.rate;
     let remedy = match (able, peer) {
         (Some(able), Some(peer)) if able > now && peer > now => {
-            format!("both ends can do {}: check the cable and what is advertised", able.min(peer))
+            format!(
+                "both ends support {}: check the cable and the advertised modes",
+                able.min(peer)
+            )
         }
         (Some(able), Some(peer)) if able > now => {
-            format!("this end could do {able}; the other end of the cable offers {peer}")
+            format!("this end supports {able}; the link partner offers only {peer}")
         }
         (Some(able), None) if able > now => {
             format!(
-                "this end could do {able}: check the cable (Cat 5e up to 5 Gbit/s, Cat 6a for \
-                     10) and the port at its other end"
+                "this end supports {able}: check the cable (Cat 5e up to 5 Gbit/s, Cat 6a for 10) \
+                 and the switch port"
             )
         }
-        _ => "a faster line, or a lower target".to_owned(),
+        _ => "use a faster link, or lower the target".to_owned(),
     };
     let mut checks = vec![
         check(Area::Nic, "nic.speed", pass_or(fast, Verdict::Fail))
@@ -73,13 +79,13 @@ fn speed(device: &Device, target: &Target) -> Vec<Check> {
             .remedy(remedy.as_str())
             .source(SOURCE),
     ];
-    // Fast enough, but not what the device is: a cable or a port is to blame.
+    // Fast enough, but below the device's own speed: the cable or the port limits it.
     if let Some(able) = able.filter(|able| fast && *able > now) {
         checks.push(
             check(Area::Nic, "nic.negotiated", Verdict::Warn)
                 .seen(format!("{now} of {able}"))
                 .needs(able.to_string())
-                .why("the line runs below what this end can do")
+                .why("the link negotiated less than this end supports")
                 .remedy(remedy)
                 .source(SOURCE),
         );
@@ -89,8 +95,8 @@ fn speed(device: &Device, target: &Target) -> Vec<Check> {
             check(Area::Nic, "nic.duplex", pass_or(duplex == "full", Verdict::Fail))
                 .seen(duplex)
                 .needs("full")
-                .why("half duplex loses frames to collisions as soon as acknowledgements come back")
-                .remedy("let both ends negotiate")
+                .why("at half duplex, ACKs collide with data")
+                .remedy("enable autonegotiation at both ends")
                 .command(format!("sudo ethtool -s {} autoneg on", device.name))
                 .source(SOURCE)
         }
@@ -99,8 +105,8 @@ fn speed(device: &Device, target: &Target) -> Vec<Check> {
     checks
 }
 
-/// What a bus of USB carries at most: 13 packets of 512 bytes in each of 8000
-/// microframes a second (USB 2.0, table 5-10); 8b/10b at 5 Gbit/s, 128b/132b
+/// The most a USB bus carries: 13 packets of 512 bytes in each of 8000
+/// microframes per second (USB 2.0, table 5-10); 8b/10b at 5 Gbit/s, 128b/132b
 /// above (USB 3.2, section 6.3).
 fn usb_payload(bus: u32) -> BitRate {
     match bus {
@@ -120,10 +126,10 @@ fn bus(usb: &Usb, target: &Target) -> Check {
     check(Area::Nic, "nic.usb", pass_or(most >= target.rate, Verdict::Fail))
         .seen(format!("{} on USB at {}", usb.product, mbps(bus)).trim().to_owned())
         .needs(target.rate.to_string())
-        .why(format!("USB at {} carries {most} at most, all its overhead aside", mbps(bus)))
+        .why(format!("USB at {} carries at most {most} of payload", mbps(bus)))
         .remedy(
-            "plug it into a USB 3 port, without a hub or an extension of USB 2 between (lsusb -t \
-             shows each device's speed)",
+            "connect it to a USB 3 port without a USB 2 hub or extension between (lsusb -t shows \
+             each device's speed)",
         )
         .source(SOURCE)
 }
@@ -137,30 +143,33 @@ fn slot(pci: &Pci, target: &Target) -> Check {
         let share = if transfers > 5.0 { 128.0 / 130.0 } else { 0.8 };
         BitRate::from_bps_f64(transfers * 1e9 * share * f64::from(lanes))
     };
-    // Headers of transactions take a fifth of it with packets' sizes.
+    // With packet-sized transfers, transaction headers take a fifth.
     let most = rate((now, lanes)).scaled(0.8);
     let able = pci.able.seen().copied().map(rate);
     let less = able.is_some_and(|able| able > rate((now, lanes)));
     check(Area::Nic, "nic.pcie", pass_or(most >= target.rate, Verdict::Fail))
         .seen(format!("{lanes} lanes at {now} GT/s"))
         .needs(target.rate.to_string())
-        .why(format!("about {most} are left for packets, a fifth of the bus being headers"))
+        .why(format!(
+            "about {most} remain for packets; transaction headers take a fifth of the \
+                      bus"
+        ))
         .remedy(if less {
-            "the card can do more than its slot gives: another slot, with as many lanes"
+            "the slot limits the card: move it to a slot with as many lanes"
         } else {
-            "a card with more lanes"
+            "use a card with more lanes"
         })
         .source(SOURCE)
 }
 
 fn wifi(device: &Device, signal: Option<i32>, target: &Target) -> Check {
     // 802.11ax at 80 MHz and two streams: 1.2 Gbit/s, and 0.8 in the real world.
-    const SOURCE: &str = "nl80211; of a link's rate two thirds are left for TCP at best";
+    const SOURCE: &str = "nl80211; TCP gets at most two thirds of the link rate";
     let Some(rate) = device.nic.wireless_bps.seen().copied() else {
         return check(Area::Nic, "nic.wifi", Verdict::Warn)
             .seen(format!("Wi-Fi, rate unknown: {}", device.nic.wireless_bps.why_not()))
             .needs("a cable")
-            .why("air is shared, and its loss is not the path's")
+            .why("the radio channel is shared, and its loss is not the path's")
             .remedy("test with a cable")
             .source(SOURCE);
     };
@@ -169,12 +178,15 @@ fn wifi(device: &Device, signal: Option<i32>, target: &Target) -> Check {
     if let Some(signal) = signal {
         seen += &format!(", {signal} dBm");
     }
-    // Air never passes: its rate is this moment's.
+    // Wi-Fi never passes: its rate is momentary.
     let verdict = if left >= target.rate { Verdict::Warn } else { Verdict::Fail };
     check(Area::Nic, "nic.wifi", verdict)
         .seen(seen)
         .needs(format!("a cable, or a link of {}", target.rate.scaled(1.5)))
-        .why(format!("at best {left} are left for TCP, now; air is shared, and it loses"))
+        .why(format!(
+            "at this moment TCP gets at most {left}; the radio channel is shared and \
+                      lossy"
+        ))
         .remedy("test with a cable, or close to the access point")
         .source(SOURCE)
 }

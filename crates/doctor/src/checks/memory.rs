@@ -19,8 +19,7 @@ pub(super) fn checks(facts: &Facts, target: &Target) -> Vec<Check> {
     checks
 }
 
-/// What the target's windows hold, of both ends' buffers once: a full window of
-/// payload waits in one of them.
+/// The windows of all streams: a full window of payload occupies one of the two ends' buffers.
 fn window(plans: &settings::Plans) -> ByteCount {
     let windows = plans.target.window().unwrap_or(ByteCount::ZERO);
     windows.times(u64::from(plans.target.streams()))
@@ -33,7 +32,7 @@ fn tcp_mem(facts: &Facts, plans: &settings::Plans) -> Check {
     let (Some(pressure), Some(limit)) = (cost.pressure_bytes, cost.limit_bytes) else {
         let why = facts.settings.get(ID).map(Fact::why_not).filter(|why| !why.is_empty());
         return check(Area::Memory, ID, Verdict::Unknown)
-            .seen(why.unwrap_or("it is not as expected"))
+            .seen(why.unwrap_or("unexpected format"))
             .needs(together.to_string())
             .source(SOURCE);
     };
@@ -44,10 +43,14 @@ fn tcp_mem(facts: &Facts, plans: &settings::Plans) -> Check {
     };
     let pages = together.times(2).bytes().div_ceil(facts.memory.page_bytes.max(1));
     check(Area::Memory, ID, verdict)
-        .seen(format!("windows shrink from {pressure} on, the end is at {limit}"))
-        .needs(format!("{together} for all buffers full, {needed} of payload"))
-        .why("all connections together may hold so much; near it the kernel shrinks windows")
-        .remedy("more memory, fewer streams, or a larger share of memory for TCP")
+        .seen(format!("pressure at {}, limit {}", pressure.decimal(), limit.decimal()))
+        .needs(format!(
+            "{} with all buffers full, {} of payload",
+            together.decimal(),
+            needed.decimal()
+        ))
+        .why("the limit for all TCP connections together; near it the kernel shrinks windows")
+        .remedy("add memory, use fewer streams, or raise tcp_mem")
         .command(format!(
             "sudo sysctl -w net.ipv4.tcp_mem='{} {} {pages}'",
             pages / 2,
@@ -69,31 +72,39 @@ fn machine(facts: &Facts, plans: &settings::Plans) -> Check {
         () => Verdict::Pass,
     };
     check(Area::Memory, ID, verdict)
-        .seen(available.to_string())
-        .needs(format!("{together} with all buffers full"))
-        .why("buffers are memory that nothing else can have while they are full")
-        .remedy("end what else runs, more memory, or fewer streams")
+        .seen(available.decimal())
+        .needs(format!("{} with all buffers full", together.decimal()))
+        .why("full buffers take memory from everything else")
+        .remedy("stop other programs, add memory, or use fewer streams")
         .source("proc_meminfo(5)")
 }
 
-/// Whether TCP has been short of memory since boot, or is now.
+/// Whether TCP ran short of memory since boot.
 fn short(facts: &Facts) -> Check {
     const ID: &str = "memory.tcp";
     let counters = match &facts.memory.tcp_counters {
         Fact::Seen(counters) => counters,
-        none => return unread(Area::Memory, ID, none, "never short", "proc(5), /proc/net/netstat"),
+        none => {
+            return unread(
+                Area::Memory,
+                ID,
+                none,
+                "no memory pressure",
+                "proc(5), /proc/net/netstat",
+            );
+        }
     };
     let count = |name: &str| counters.get(name).copied().unwrap_or(0);
     let (pressed, pruned) = (count("TCPMemoryPressures"), count("RcvPruned"));
-    let holds = facts.memory.tcp_holds.seen().map(|held| format!("{held} held now; "));
+    let holds = facts.memory.tcp_holds.seen().map(|held| format!("{} in use; ", held.decimal()));
     check(Area::Memory, ID, pass_or(pressed == 0 && pruned == 0, Verdict::Warn))
         .seen(format!(
-            "{}short {pressed} times since boot, {pruned} packets dropped for it",
+            "{}memory pressure {pressed} times since boot, {pruned} packets pruned",
             holds.unwrap_or_default()
         ))
-        .needs("never short")
-        .why("where TCP was short of memory, it shrank windows and dropped what had arrived")
-        .remedy("raise tcp_mem, or find the connections that hold it")
+        .needs("no memory pressure")
+        .why("under memory pressure TCP shrinks windows and discards received segments")
+        .remedy("raise tcp_mem, or find the connections that use it")
         .command("ss -tmi")
         .source("Linux include/uapi/linux/snmp.h")
 }
@@ -105,8 +116,8 @@ fn waiting(facts: &Facts) -> Check {
         Fact::Seen(share) => check(Area::Memory, ID, pass_or(*share < 10.0, Verdict::Warn))
             .seen(format!("{share:.1} % of the last 10 s"))
             .needs("below 10 %")
-            .why("programs that wait for memory do not read their sockets")
-            .remedy("find out what takes it")
+            .why("programs that stall on memory do not read their sockets")
+            .remedy("find the program that uses the memory")
             .command("top -o %MEM")
             .source(SOURCE),
         none => unread(Area::Memory, ID, none, "below 10 %", SOURCE),

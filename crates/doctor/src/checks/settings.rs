@@ -1,19 +1,20 @@
-//! The kernel's settings. What they have to be is `tune`'s to say: its plan for
-//! this host has what is lacking, its plan for a host without anything has all
-//! that is needed.
+//! The kernel's settings. `tune` decides their values: its plan for this host
+//! lists what is missing, its plan for a host with nothing set lists all that
+//! is needed.
 
 use super::{Draft, check, kernel, pass_or};
 use crate::facts::{Fact, Facts, Settings};
 use crate::target::Target;
-use record::{Area, Check, PlannedSetting, TunePlan, Verdict};
+use model::{BufferTooLarge, SEND_SHARE};
+use record::{Area, Check, CheckCommand, PlannedSetting, TunePlan, Verdict};
 use std::io;
-use tune::{Buffers, Goal, PlanError, SEND_SHARE};
-use units::{ByteCount, Rtt};
+use tune::{Buffers, Goal};
+use units::{ByteCount, Rtt, percent};
 
 const RMEM: &str = "net.ipv4.tcp_rmem";
 const WMEM: &str = "net.ipv4.tcp_wmem";
 
-/// What was seen, as `tune` reads it.
+/// The settings as gathered, for `tune` to read.
 struct Snapshot<'a>(&'a Settings);
 
 impl tune::Settings for Snapshot<'_> {
@@ -34,7 +35,7 @@ impl tune::Settings for Snapshot<'_> {
     }
 }
 
-/// A host on which everything is lacking.
+/// A host with nothing set.
 struct Bare;
 
 impl tune::Settings for Bare {
@@ -51,13 +52,13 @@ impl tune::Settings for Bare {
     }
 }
 
-/// What `tune` plans for this host, with all that it needs, and the target that
-/// this is for: with more streams, where one cannot hold it.
+/// The plans of `tune` for this host and for a bare one, and their target: with
+/// more streams, where one stream's buffer would be too large.
 pub(super) struct Plans {
     pub(super) lacking: TunePlan,
     needed: TunePlan,
     pub(super) target: Target,
-    beyond: Option<PlanError>,
+    beyond: Option<BufferTooLarge>,
 }
 
 pub(super) fn plans(facts: &Facts, target: &Target) -> Option<Plans> {
@@ -72,7 +73,7 @@ pub(super) fn plans(facts: &Facts, target: &Target) -> Option<Plans> {
         Ok((now, tune::advise(&Bare, &goal, None, memory)?))
     };
     let (made, target, beyond) = match make(target) {
-        Err(error @ PlanError::BeyondOneStream { streams, .. }) => {
+        Err(error @ BufferTooLarge { streams, .. }) => {
             let streams = u32::try_from(streams).unwrap_or(u32::MAX);
             let more = Target { streams, ..target.clone() };
             (make(&more), more, Some(error))
@@ -93,7 +94,7 @@ pub(super) fn checks(facts: &Facts, target: &Target) -> Vec<Check> {
                 .seen(target.streams().to_string())
                 .needs(format!("{streams} or more"))
                 .why(beyond.to_string())
-                .remedy(format!("share the rate between {streams} connections (--streams)"))
+                .remedy(format!("split the rate over {streams} connections (--streams)"))
                 .source("Linux net/ipv4/sysctl_net_ipv4.c: tcp_rmem is int"),
         );
     }
@@ -102,7 +103,7 @@ pub(super) fn checks(facts: &Facts, target: &Target) -> Vec<Check> {
         checks.extend([RMEM, WMEM].map(|key| {
             check(Area::Settings, key, Verdict::Unknown)
                 .seen(facts.settings.get(key).and_then(Fact::seen).cloned().unwrap_or_default())
-                .why("no round trip is known, and the buffer is rate x round trip")
+                .why("the RTT is unknown, and the buffer is rate x RTT")
                 .remedy("give --rtt")
                 .source("RFC 7323, section 1.1")
         }));
@@ -112,7 +113,7 @@ pub(super) fn checks(facts: &Facts, target: &Target) -> Vec<Check> {
     checks
 }
 
-/// One setting that a plan can ask for.
+/// A setting that a plan may change.
 fn planned(facts: &Facts, plans: &Plans, needed: &PlannedSetting) -> Check {
     let key = needed.key.as_str();
     let lacking = plans.lacking.settings.iter().find(|one| one.key == key);
@@ -138,7 +139,7 @@ fn planned(facts: &Facts, plans: &Plans, needed: &PlannedSetting) -> Check {
             Some(carries) if verdict == Verdict::Fail => format!("{carries}; {}", needed.why),
             _ => needed.why.clone(),
         })
-        .remedy("apply the plan; longhaul tune rollback takes it back");
+        .remedy("apply the plan; longhaul tune rollback reverts it");
     with_plan(draft, &plans.target).source(match key {
         RMEM | WMEM => "RFC 7323, section 1.1; tcp(7)",
         "net.core.default_qdisc" => "tc-fq(8)",
@@ -148,12 +149,12 @@ fn planned(facts: &Facts, plans: &Plans, needed: &PlannedSetting) -> Check {
 
 fn with_plan(draft: Draft, target: &Target) -> Draft {
     match target.flags() {
-        Some(flags) => draft.command(format!("sudo longhaul tune apply {flags} --yes")),
+        Some(flags) => draft.command(CheckCommand::TuneApply { flags: format!("{flags} --yes") }),
         None => draft,
     }
 }
 
-/// The value asked for: of three numbers the last.
+/// The value needed: of three numbers the last.
 fn need(needed: &PlannedSetting) -> String {
     let last = needed.planned.rsplit(' ').next().unwrap_or_default();
     match last.parse::<u64>() {
@@ -163,15 +164,14 @@ fn need(needed: &PlannedSetting) -> String {
     }
 }
 
-/// What a plan asks for is a failure where the target cannot be reached
-/// without, and a warning where it is only in danger.
+/// Fails where the target cannot be reached without the setting, warns otherwise.
 fn how_bad(facts: &Facts, target: &Target, key: &str) -> Verdict {
     let each = target.each();
     let unscaled = target.window().is_some_and(|window| window > model::UNSCALED_WINDOW);
     let short = match key {
         RMEM | WMEM => rate(facts, target, key).is_some_and(|rate| rate < each),
         "net.ipv4.tcp_window_scaling" => unscaled,
-        // Buffers then stay at their second number.
+        // Buffers then stay at their initial size.
         "net.ipv4.tcp_moderate_rcvbuf" => {
             let initial = triple(facts, RMEM).map(|[_, initial, _]| initial);
             let allowed = initial.and_then(|bytes| of_buffers(facts, target, bytes, u64::MAX));
@@ -188,7 +188,7 @@ fn triple(facts: &Facts, key: &str) -> Option<[u64; 3]> {
     numbers?.try_into().ok()
 }
 
-/// The rate that a buffer's limit lets each stream have.
+/// The rate that a buffer's limit allows each stream.
 fn rate(facts: &Facts, target: &Target, key: &str) -> Option<units::BitRate> {
     let [_, _, most] = triple(facts, key)?;
     match key {
@@ -213,9 +213,9 @@ fn carries(facts: &Facts, target: &Target, key: &str) -> Option<String> {
     let window = ByteCount::from_f64(ByteCount::from_bytes(most).as_f64() * share);
     let rate = rate(facts, target, key)?;
     Some(format!(
-        "of {} about {:.0} % {what}, and {window} / {rtt} = {rate}",
-        ByteCount::from_bytes(most),
-        share * 100.0
+        "about {} of {} {what}, and {window} / {rtt} = {rate}",
+        percent(share),
+        ByteCount::from_bytes(most)
     ))
 }
 
@@ -224,7 +224,7 @@ fn congestion(facts: &Facts, target: &Target) -> Check {
     const SOURCE: &str = "RFC 9438; RFC 5681, section 3.1; tc-fq(8)";
     let seen = |key: &str| facts.settings.get(key).and_then(Fact::seen);
     let Some(chosen) = seen(ID) else {
-        let why = facts.settings.get(ID).map_or("it was not read", Fact::why_not);
+        let why = facts.settings.get(ID).map_or("not read", Fact::why_not);
         return check(Area::Settings, ID, Verdict::Unknown)
             .seen(why)
             .needs("cubic, or bbr")
@@ -239,8 +239,7 @@ fn congestion(facts: &Facts, target: &Target) -> Check {
         "bbr" => bbr(facts),
         "cubic" | "htcp" => (
             Verdict::Pass,
-            "it regains a large window within seconds after a loss, whatever the round trip"
-                .to_owned(),
+            "recovers a large window within seconds after a loss, at any RTT".to_owned(),
             "",
         ),
         "reno" => {
@@ -250,8 +249,7 @@ fn congestion(facts: &Facts, target: &Target) -> Check {
                 .map(|(segments, rtt)| segments / 2.0 * rtt.secs_f64())
                 .unwrap_or_default();
             let why = format!(
-                "after a loss it grows by a segment each round trip: {back:.0} s until the window \
-                 is whole again"
+                "after a loss it grows by one segment per RTT: {back:.0} s to recover the window"
             );
             (
                 pass_or(back < 10.0, Verdict::Warn),
@@ -261,7 +259,7 @@ fn congestion(facts: &Facts, target: &Target) -> Check {
         }
         _ => (
             Verdict::Warn,
-            "it is made for other paths than long ones that others use too".to_owned(),
+            "not designed for long shared paths".to_owned(),
             "sudo sysctl -w net.ipv4.tcp_congestion_control=cubic",
         ),
     };
@@ -269,19 +267,19 @@ fn congestion(facts: &Facts, target: &Target) -> Check {
         .seen(shown)
         .needs("cubic, or bbr where loss is random")
         .why(why)
-        .remedy("choose another; connections that are open keep theirs");
+        .remedy("choose another; open connections keep theirs");
     if remedy.is_empty() { draft } else { draft.command(remedy) }.source(SOURCE)
 }
 
 /// BBR paces; TCP does that itself since Linux 4.13, `fq` does it on any.
 fn bbr(facts: &Facts) -> (Verdict, String, &'static str) {
     let remedy = "sudo sysctl -w net.core.default_qdisc=fq";
-    // The device's own counts; where it cannot be had, the one for new devices.
+    // The device's own qdisc counts; where unknown, the default for new devices.
     let own = facts.device.seen().and_then(|device| device.nic.qdisc.seen());
     let fq = own.or(facts.settings.get("net.core.default_qdisc").and_then(Fact::seen));
     let is_fq = fq.is_some_and(|qdisc| qdisc == "fq");
-    let why = "BBR sends at a pace, not in bursts; TCP keeps it by itself from Linux 4.13 on \
-               (ESnet asks for 4.20), before that only the queue discipline fq does"
+    let why = "BBR depends on pacing; TCP paces itself since Linux 4.13 (ESnet recommends 4.20), \
+               before that only the fq qdisc does"
         .to_owned();
     let verdict = match kernel::version(facts) {
         _ if is_fq => Verdict::Pass,
@@ -292,7 +290,7 @@ fn bbr(facts: &Facts) -> (Verdict, String, &'static str) {
     (verdict, why, remedy)
 }
 
-/// Settings that no plan changes: some matter only where they are odd.
+/// Settings that no plan changes; some are shown only with unusual values.
 fn others(facts: &Facts) -> Vec<Check> {
     const SOURCE: &str = "Linux ip-sysctl.rst";
     let number = |key: &str| facts.settings.get(key)?.seen()?.parse::<u64>().ok();
@@ -303,7 +301,7 @@ fn others(facts: &Facts) -> Vec<Check> {
             .seen(seen)
             .needs(needs)
             .why(why)
-            .remedy("set it back")
+            .remedy("restore the default")
             .command(format!("sudo sysctl -w {command}"));
         checks.push(draft.source(SOURCE));
     };
@@ -311,8 +309,8 @@ fn others(facts: &Facts) -> Vec<Check> {
         add(
             "net.ipv4.tcp_ecn",
             ecn != 0,
-            "1, or 2 to accept it where asked",
-            "a queue that marks instead of dropping costs no packet (RFC 3168)",
+            "1, or 2 to accept it when requested",
+            "a queue that marks packets instead of dropping them avoids retransmissions (RFC 3168)",
             "net.ipv4.tcp_ecn=2",
         );
     }
@@ -323,7 +321,7 @@ fn others(facts: &Facts) -> Vec<Check> {
             "net.ipv4.tcp_low_latency",
             low == 0,
             "0",
-            "before Linux 4.14 it gives up throughput for latency",
+            "before Linux 4.14 it trades throughput for latency",
             "net.ipv4.tcp_low_latency=0",
         );
     }
@@ -332,8 +330,8 @@ fn others(facts: &Facts) -> Vec<Check> {
             "net.ipv4.tcp_notsent_lowat",
             unsent >= 16_384,
             "16384 or more",
-            "a program may leave only so much unsent; below some segments the sender runs dry \
-             while it is woken",
+            "limits unsent data in the socket; below a few segments the sender idles until the \
+             program wakes",
             "net.ipv4.tcp_notsent_lowat=4294967295",
         );
     }
@@ -343,18 +341,18 @@ fn others(facts: &Facts) -> Vec<Check> {
                 key,
                 spin == 0,
                 "0",
-                "a reader spins so many µs before it sleeps: less latency for a core's time, \
-                 which bulk transfers need elsewhere",
+                "a reader busy-polls for so many µs before it sleeps: lower latency, but it takes \
+                 CPU time from bulk transfers",
                 &format!("{key}=0"),
             );
         }
     }
     if let Some(idle) = number("net.ipv4.tcp_slow_start_after_idle") {
         let why = if idle == 0 {
-            "a connection keeps its window over pauses"
+            "a connection keeps its cwnd after idle periods"
         } else {
-            "after a pause of a timeout a connection starts slowly again (RFC 2861); one that \
-             never pauses does not notice"
+            "after an idle period of one RTO a connection re-enters slow start (RFC 2861); bulk \
+             transfers are not affected"
         };
         add("net.ipv4.tcp_slow_start_after_idle", true, "0 or 1", why, "");
     }

@@ -13,15 +13,15 @@ const KEPT: &str = "to keep it, the same line without 'sudo sysctl -w' in /etc/s
                     System Integrity Protection ignores that file, a launch daemon";
 
 pub(super) fn recipes(target: &Target) -> Vec<Recipe> {
-    // As much as a quarter more than the window: the rest of a buffer is overhead.
+    // The window plus a quarter for overhead.
     let buffer = ByteCount::from_bytes(window(target).bytes().saturating_mul(5) / 4)
         .rounded_up_to(MIB)
         .max(ByteCount::from_bytes(4 * MIB));
     let shift = model::window_scale(window(target));
     let mut recipes = Vec::new();
     for (key, what) in [
-        ("net.inet.tcp.autorcvbufmax", "receive buffers grow by themselves up to it"),
-        ("net.inet.tcp.autosndbufmax", "send buffers grow by themselves up to it"),
+        ("net.inet.tcp.autorcvbufmax", "upper bound of receive buffer autotuning"),
+        ("net.inet.tcp.autosndbufmax", "upper bound of send buffer autotuning"),
     ] {
         let mut one = recipe(
             key,
@@ -41,7 +41,7 @@ pub(super) fn recipes(target: &Target) -> Vec<Recipe> {
         "sysctl kern.ipc.maxsockbuf",
         format!("{} ({most}) or more", most.bytes()),
     );
-    one.why = "no socket's buffers may be larger, whatever the two above say".to_owned();
+    one.why = "upper bound of a socket's buffers, whatever the two above allow".to_owned();
     one.set = vec![format!("sudo sysctl -w kern.ipc.maxsockbuf={}", most.bytes())];
     recipes.push(one);
 
@@ -53,7 +53,7 @@ pub(super) fn recipes(target: &Target) -> Vec<Recipe> {
     let key = "net.inet.tcp.win_scale_factor";
     let mut one = recipe(key, Area::Settings, &format!("sysctl {key}"), needed);
     one.why = format!(
-        "the shift it begins with: 64 KiB x 2^{scale} holds {}; the default is 3, 512 KiB",
+        "the initial shift: 64 KiB x 2^{scale} covers {}; the default is 3, 512 KiB",
         window(target)
     );
     one.set = vec![format!("sudo sysctl -w {key}={scale}")];
@@ -61,7 +61,7 @@ pub(super) fn recipes(target: &Target) -> Vec<Recipe> {
 
     let key = "net.inet.tcp.rfc1323";
     let mut one = recipe(key, Area::Settings, &format!("sysctl {key}"), "1, where it exists");
-    one.why = "window scaling and timestamps; without them no window is over 64 KiB".to_owned();
+    one.why = "window scaling and timestamps; without them windows stay below 64 KiB".to_owned();
     one.remark = "on by default: leave it on, and net.inet.tcp.sack as well".to_owned();
     recipes.push(one);
 
@@ -71,7 +71,9 @@ pub(super) fn recipes(target: &Target) -> Vec<Recipe> {
         "sysctl net.inet.tcp.ecn_initiate_out net.inet.tcp.ecn_negotiate_in",
         "1 and 1",
     );
-    one.why = "a queue that marks instead of dropping costs no packet (RFC 3168)".to_owned();
+    one.why = "a queue that marks packets instead of dropping them avoids retransmissions (RFC \
+               3168)"
+        .to_owned();
     one.set = vec![
         "sudo sysctl -w net.inet.tcp.ecn_initiate_out=1".to_owned(),
         "sudo sysctl -w net.inet.tcp.ecn_negotiate_in=1".to_owned(),
@@ -84,10 +86,11 @@ pub(super) fn recipes(target: &Target) -> Vec<Recipe> {
         "system_profiler SPEthernetDataType",
         format!("com.apple.driver.usb.cdc.ncm for an adapter on USB; {} or more", target.rate),
     );
-    one.why = "adapters with ECM (cdc.ecm) are slower than those with NCM, and no setting helps"
+    one.why = "adapters with ECM (cdc.ecm) are slower than those with NCM; no setting changes that"
         .to_owned();
-    one.remark =
-        "an adapter's USB speed is no line speed: 'Up to 5 Gb/s' may be a 1 Gbit/s line".to_owned();
+    one.remark = "an adapter's USB speed is not its link speed: 'Up to 5 Gb/s' may be a 1 Gbit/s \
+         link"
+        .to_owned();
     recipes.push(one);
 
     let mut one = recipe(
@@ -96,7 +99,9 @@ pub(super) fn recipes(target: &Target) -> Vec<Recipe> {
         "networksetup -listallhardwareports; ifconfig en0 | grep media",
         format!("{} full-duplex or more", target.rate),
     );
-    one.why = "a line carries no more; over Wi-Fi at best two thirds of the link's rate".to_owned();
+    one.why = "the link rate is the upper bound; over Wi-Fi TCP gets at most two thirds of \
+               it"
+    .to_owned();
     one.remark = "hold Option and click the Wi-Fi symbol for its Tx rate".to_owned();
     recipes.push(one);
 
@@ -105,15 +110,14 @@ pub(super) fn recipes(target: &Target) -> Vec<Recipe> {
 }
 
 fn path(target: &Target) -> Vec<Recipe> {
-    let mut mtu = recipe("path.mtu", Area::Path, "ping -D -s 1472 -c 3 HOST", "three answers");
-    mtu.why = "1472 bytes and 28 of headers are an MTU of 1500; fewer pass where the way is \
-               narrower"
+    let mut mtu = recipe("path.mtu", Area::Path, "ping -D -s 1472 -c 3 HOST", "three replies");
+    mtu.why = "1472 bytes plus 28 of headers are an MTU of 1500; a smaller path MTU passes fewer"
         .to_owned();
-    mtu.remark = "-s 8972 asks for jumbo frames".to_owned();
+    mtu.remark = "use -s 8972 for jumbo frames".to_owned();
     let trip = target.rtt.map_or("any".to_owned(), |rtt| format!("{rtt} or less"));
     let mut rtt = recipe("path.rtt", Area::Path, "ping -c 10 HOST", trip);
-    rtt.why = "a longer round trip needs buffers as much larger".to_owned();
+    rtt.why = "a longer RTT needs proportionally larger buffers".to_owned();
     let mut load = recipe("path.load", Area::Path, "networkQuality -v", "High");
-    load.why = "round trips under load: how bloated the path's queues are".to_owned();
+    load.why = "RTT under load: shows bufferbloat".to_owned();
     vec![rtt, mtu, load]
 }

@@ -4,7 +4,7 @@ use super::{in_flight, recipe, window};
 use crate::target::Target;
 use record::{Area, Recipe};
 
-/// What autotuning grows to by itself: `normal` reaches 16 MiB (the scale factor
+/// The upper bound of autotuning: `normal` reaches 16 MiB (the scale factor
 /// of 8 over 64 KiB), `experimental` the protocol's 1 GiB (netsh, autotuninglevel).
 const NORMAL: u64 = 16 << 20;
 
@@ -30,9 +30,11 @@ fn settings(target: &Target) -> Vec<Recipe> {
     );
     tuning.set = vec![format!("netsh int tcp set global autotuninglevel={level}")];
     tuning.remark = if large {
-        "experimental is for tests, says its maker: several streams do with normal".to_owned()
+        "Microsoft recommends experimental for tests only: several streams work with \
+         normal"
+            .to_owned()
     } else {
-        "as it comes; never 'disabled', which leaves 64 KiB".to_owned()
+        "the default; never use 'disabled', which limits windows to 64 KiB".to_owned()
     };
 
     let mut heuristics = recipe(
@@ -41,7 +43,7 @@ fn settings(target: &Target) -> Vec<Recipe> {
         "netsh int tcp show heuristics",
         "Window Scaling heuristics: disabled",
     );
-    heuristics.why = "where they are on, Windows may lower the level above by itself".to_owned();
+    heuristics.why = "when enabled, Windows may lower the autotuning level".to_owned();
     heuristics.set = vec!["netsh int tcp set heuristics disabled".to_owned()];
 
     let mut options = recipe(
@@ -50,14 +52,16 @@ fn settings(target: &Target) -> Vec<Recipe> {
         "Get-NetTCPSetting | Format-List SettingName,Timestamps,ScalingHeuristics",
         "Timestamps: Enabled (or Allowed)",
     );
-    options.why = "timestamps guard against sequence numbers that wrap, 3.4 s at 10 Gbit/s (RFC \
-                   7323)"
+    options.why = "timestamps protect against wrapped sequence numbers, every 3.4 s at 10 Gbit/s \
+                   (RFC 7323)"
         .to_owned();
     options.set = vec!["netsh int tcp set global timestamps=enabled".to_owned()];
 
     let mut ecn =
         recipe("tcp.ecn", Area::Settings, "netsh int tcp show global", "ECN Capability: enabled");
-    ecn.why = "a queue that marks instead of dropping costs no packet (RFC 3168)".to_owned();
+    ecn.why = "a queue that marks packets instead of dropping them avoids retransmissions (RFC \
+               3168)"
+        .to_owned();
     ecn.set = vec!["netsh interface tcp set global ecncapability=enabled".to_owned()];
 
     let mut congestion = recipe(
@@ -67,12 +71,12 @@ fn settings(target: &Target) -> Vec<Recipe> {
         "CUBIC; BBR2 where loss is random",
     );
     congestion.why = target.loss_budget().map_or_else(
-        || "it regains a large window within seconds after a loss".to_owned(),
+        || "recovers a large window within seconds after a loss".to_owned(),
         |budget| {
             format!(
-                "CUBIC keeps the rate as long as less than {} is lost (Mathis); BBR2 does not slow \
-                 down at each loss, and takes more than its share from others",
-                crate::checks::percent(budget)
+                "CUBIC sustains the rate below {} loss (Mathis); BBR2 does not slow down at each \
+                 loss, and is unfair to other flows",
+                units::percent(budget)
             )
         },
     );
@@ -81,9 +85,9 @@ fn settings(target: &Target) -> Vec<Recipe> {
             format!("netsh int tcp set supplemental Template={template} CongestionProvider=CUBIC")
         })
         .to_vec();
-    congestion.remark = "for BBR2 on Windows 11 the same with CongestionProvider=bbr2, for the \
-                         templates Internet, Datacenter, Compat, DatacenterCustom, InternetCustom; \
-                         back: CUBIC, and NewReno for Compat"
+    congestion.remark = "for BBR2 on Windows 11 use CongestionProvider=bbr2 with the templates \
+                         Internet, Datacenter, Compat, DatacenterCustom, InternetCustom; \
+                         to revert: CUBIC, and NewReno for Compat"
         .to_owned();
     vec![tuning, heuristics, options, ecn, congestion]
 }
@@ -96,8 +100,8 @@ fn adapter(target: &Target) -> Vec<Recipe> {
         format!("{} and True, or more", target.rate),
     );
     speed.why =
-        "a line carries no more; over Wi-Fi at best two thirds of the link's rate".to_owned();
-    speed.remark = "netsh wlan show interfaces tells Wi-Fi's rates".to_owned();
+        "the link rate is the upper bound; over Wi-Fi TCP gets at most two thirds of it".to_owned();
+    speed.remark = "netsh wlan show interfaces shows Wi-Fi rates".to_owned();
 
     let mut offloads = recipe(
         "nic.offloads",
@@ -105,8 +109,9 @@ fn adapter(target: &Target) -> Vec<Recipe> {
         "Get-NetAdapterLso; Get-NetAdapterRsc; Get-NetAdapterRss",
         "enabled",
     );
-    offloads.why =
-        "with them a core handles trains of packets, and several cores share them".to_owned();
+    offloads.why = "with them a core handles many packets at once, and several cores share the \
+         load"
+        .to_owned();
     offloads.set = vec![
         "Enable-NetAdapterLso -Name '*'".to_owned(),
         "Enable-NetAdapterRsc -Name '*'".to_owned(),
@@ -119,19 +124,18 @@ fn adapter(target: &Target) -> Vec<Recipe> {
         "Get-NetAdapterAdvancedProperty | Where DisplayName -match 'Energy|Green|Flow|Buffers'",
         "Energy Efficient Ethernet and Green Ethernet: Disabled",
     );
-    power.why = "a line that sleeps between packets wakes for each burst".to_owned();
+    power.why = "a link in low-power idle must wake for each burst".to_owned();
     power.set = vec![
         "Set-NetAdapterAdvancedProperty -DisplayName 'Energy*Ethernet' -DisplayValue 'Disabled'"
             .to_owned(),
     ];
     power.remark =
-        "Receive Buffers and Transmit Buffers are the rings: the most for 10 Gbit/s and \
-                    above"
+        "Receive Buffers and Transmit Buffers are the ring sizes: use the maximum at 10 Gbit/s \
+         and above"
             .to_owned();
 
     let mut plan = recipe("cpu.power", Area::Cpu, "powercfg /getactivescheme", "High performance");
-    plan.why =
-        "a plan that saves power is late to raise the frequency when a burst comes".to_owned();
+    plan.why = "a power-saving plan raises the frequency too late for a burst".to_owned();
     plan.set = vec!["powercfg /setactive SCHEME_MIN".to_owned()];
     vec![speed, offloads, power, plan]
 }
@@ -139,9 +143,9 @@ fn adapter(target: &Target) -> Vec<Recipe> {
 fn path(target: &Target) -> Vec<Recipe> {
     let trip = target.rtt.map_or("any".to_owned(), |rtt| format!("{rtt} or less"));
     let mut rtt = recipe("path.rtt", Area::Path, "ping -n 10 HOST", trip);
-    rtt.why = "a longer round trip needs buffers as much larger".to_owned();
-    let mut mtu = recipe("path.mtu", Area::Path, "ping -f -l 1472 -n 3 HOST", "three answers");
-    mtu.why = "1472 bytes and 28 of headers are an MTU of 1500".to_owned();
-    mtu.remark = "-l 8972 asks for jumbo frames".to_owned();
+    rtt.why = "a longer RTT needs proportionally larger buffers".to_owned();
+    let mut mtu = recipe("path.mtu", Area::Path, "ping -f -l 1472 -n 3 HOST", "three replies");
+    mtu.why = "1472 bytes plus 28 of headers are an MTU of 1500".to_owned();
+    mtu.remark = "use -l 8972 for jumbo frames".to_owned();
     vec![rtt, mtu]
 }

@@ -23,20 +23,25 @@ const LEVELS: usize = 6;
 pub(super) fn device(root: &Root, asked: &Asked, nic: &dyn Fn(&str) -> Nic) -> Fact<Device> {
     let known = root.names("sys/class/net");
     let (name, chosen) = if let Some(name) = &asked.device {
-        (name.clone(), "it was named".to_owned())
+        (name.clone(), "selected with --device".to_owned())
     } else if let Some(name) = route::device(root, asked.to) {
-        let why = if asked.to.is_some() { "the route there takes it" } else { "the default route" };
+        let why = if asked.to.is_some() {
+            "on the route to the far end"
+        } else {
+            "the default \
+                                                                                  route"
+        };
         (name, why.to_owned())
     } else {
         return Fact::unread(if known.is_empty() {
-            "there is no network device here".to_owned()
+            "no network device found".to_owned()
         } else {
-            format!("no route tells which device: --device takes {}", known.join(", "))
+            format!("no route selects a device: give --device, one of {}", known.join(", "))
         });
     };
     if name.contains('/') || name.starts_with('.') || !known.contains(&name) {
         return Fact::unread(format!(
-            "there is no device '{}' here; there are {}",
+            "no device '{}'; available: {}",
             super::short(&name),
             if known.is_empty() { "none".to_owned() } else { known.join(", ") }
         ));
@@ -65,12 +70,12 @@ fn read(root: &Root, name: String, chosen: String, nic: &dyn Fn(&str) -> Nic) ->
         speed_mbps: if is_hardware || names.iter().any(|name| name.starts_with("lower_")) {
             speed(root, &file("speed"))
         } else {
-            // TUN and veth devices have a number that means nothing.
-            Fact::unread("it is made of software, and has no line")
+            // TUN and veth devices report a meaningless speed.
+            Fact::unread("a virtual device has no link rate")
         },
         duplex: match root.text(&file("duplex")) {
-            Ok(duplex) if duplex == "unknown" => Fact::unread("the driver does not tell"),
-            Err(error) if is_silence(&error) => Fact::unread("the driver does not tell"),
+            Ok(duplex) if duplex == "unknown" => Fact::unread("not reported by the driver"),
+            Err(error) if is_silence(&error) => Fact::unread("not reported by the driver"),
             duplex => duplex.into(),
         },
         mtu: root.value(&file("mtu")),
@@ -87,14 +92,14 @@ fn read(root: &Root, name: String, chosen: String, nic: &dyn Fn(&str) -> Nic) ->
     }
 }
 
-/// A driver without a line answers -1, an unsigned one, or nothing at all.
+/// Without a link a driver reports -1, its unsigned form, or nothing.
 fn speed(root: &Root, file: &str) -> Fact<u32> {
     match root.text(file) {
         Ok(text) => match text.parse::<i64>() {
             Ok(mbps @ 1..=10_000_000) => Fact::Seen(u32::try_from(mbps).unwrap_or_default()),
-            _ => Fact::unread("the driver does not tell"),
+            _ => Fact::unread("not reported by the driver"),
         },
-        Err(error) if is_silence(&error) => Fact::unread("the driver does not tell"),
+        Err(error) if is_silence(&error) => Fact::unread("not reported by the driver"),
         Err(error) => Err(error).into(),
     }
 }
@@ -108,11 +113,11 @@ fn is_silence(error: &std::io::Error) -> bool {
 fn driver(root: &Root, file: &str) -> Fact<String> {
     match std::fs::read_link(root.path(file)) {
         Ok(to) => to.file_name().map_or_else(
-            || Fact::unread("the link to the driver leads nowhere"),
+            || Fact::unread("the driver link is broken"),
             |name| Fact::Seen(name.to_string_lossy().into_owned()),
         ),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            Fact::unread("it has none: it is made of software")
+            Fact::unread("none: a virtual device")
         }
         Err(error) => Err(error).into(),
     }
@@ -149,7 +154,7 @@ fn pci(root: &Root, name: &str) -> Option<Pci> {
         let width = *width.seen()?;
         (speed > 0.0 && speed < 1_000.0 && (1..=64).contains(&width)).then_some((speed, width))
     };
-    let fact = |which| pair(which).map_or_else(|| Fact::unread("it does not tell"), Fact::Seen);
+    let fact = |which| pair(which).map_or_else(|| Fact::unread("not reported"), Fact::Seen);
     Some(Pci { now: fact("current"), able: fact("max") })
 }
 
@@ -164,7 +169,7 @@ fn wireless(root: &Root, name: &str) -> Wireless {
         (dbm.abs() < 200.0).then(|| dbm.round() as i32)
     });
     Wireless {
-        signal_dbm: signal.map_or_else(|| Fact::unread("the driver does not tell"), Fact::Seen),
+        signal_dbm: signal.map_or_else(|| Fact::unread("not reported by the driver"), Fact::Seen),
     }
 }
 
@@ -197,7 +202,7 @@ fn interrupts(root: &Root, name: &str) -> Fact<Interrupts> {
         }
     }
     if found.lines == 0 {
-        return Fact::unread("no interrupt carries its name");
+        return Fact::unread("no interrupt is named after it");
     }
     Fact::Seen(found)
 }

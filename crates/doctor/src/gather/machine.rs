@@ -5,7 +5,7 @@ use crate::facts::{Cpu, Fact, Memory};
 use std::collections::BTreeMap;
 use units::ByteCount;
 
-/// Counters of `TcpExt` that tell of memory that was short.
+/// `TcpExt` counters of memory pressure.
 const COUNTERS: [&str; 5] =
     ["TCPMemoryPressures", "PruneCalled", "RcvPruned", "TCPRcvCollapsed", "TCPAbortOnMemory"];
 
@@ -54,8 +54,7 @@ pub(super) fn cpu(root: &Root) -> Cpu {
     let online = root.text("sys/devices/system/cpu/online").map(|text| cpus(&text));
     let mut governors = BTreeMap::new();
     let (mut allowed, mut able, mut driver) = (None, None, None);
-    let mut why =
-        "this machine's processors have no frequencies to govern (a virtual machine?)".to_owned();
+    let mut why = "no CPU frequency control on this machine (a virtual machine?)".to_owned();
     for policy in root.names("sys/devices/system/cpu/cpufreq") {
         let file = |name: &str| format!("sys/devices/system/cpu/cpufreq/{policy}/{name}");
         let mhz = |name| root.value::<u64>(&file(name)).seen().map(|khz| khz / 1000);
@@ -75,7 +74,7 @@ pub(super) fn cpu(root: &Root) -> Cpu {
     let none = |why: &str| Fact::unread(why);
     Cpu {
         online: match online {
-            Ok(0) => Fact::unread("no processor is listed as online"),
+            Ok(0) => Fact::unread("no CPU is listed as online"),
             Ok(count) => Fact::Seen(count),
             Err(error) => Fact::unread(error.to_string()),
         },
@@ -95,23 +94,23 @@ pub(super) fn cpu(root: &Root) -> Cpu {
     }
 }
 
-/// What a file tells, by a reading that may find nothing.
+/// A file's text through a parser that may fail.
 fn from<T>(root: &Root, name: &str, read: impl Fn(&str) -> Option<T>) -> Fact<T> {
     match root.text(name) {
         Ok(text) => read(&text)
-            .map_or_else(|| Fact::unread(format!("/{name} is not as expected")), Fact::Seen),
+            .map_or_else(|| Fact::unread(format!("/{name} has an unexpected format")), Fact::Seen),
         Err(error) => Err(error).into(),
     }
 }
 
-/// The word behind another.
+/// The word after another.
 fn after<'a>(line: &'a str, name: &str) -> Option<&'a str> {
     let mut words = line.split_whitespace();
     words.find(|word| *word == name)?;
     words.next()
 }
 
-/// How many processors a list such as `0-3,8` names.
+/// The number of CPUs in a list such as `0-3,8`.
 fn cpus(list: &str) -> usize {
     list.split(',')
         .filter_map(|part| {

@@ -23,7 +23,7 @@ pub(super) fn device(root: &Root, to: Option<IpAddr>) -> Option<String> {
     }
 }
 
-/// A route that leads there: the longest prefix first, then the least metric.
+/// The matching route: the longest prefix first, then the lowest metric.
 type Found = (u32, std::cmp::Reverse<u32>, String);
 
 fn in_v4(text: &str, to: Option<IpAddr>) -> Option<String> {

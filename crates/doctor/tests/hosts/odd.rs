@@ -54,7 +54,7 @@ fn a_device_that_is_not_there_names_those_that_are() {
         assert!(device.why_not().contains("eth0"), "{name}: {device:?}");
     }
     let host = Host::server().without("proc/net/route");
-    assert!(host.facts().device.why_not().contains("--device takes eth0"));
+    assert!(host.facts().device.why_not().contains("give --device, one of eth0"));
 }
 
 #[test]
@@ -62,7 +62,7 @@ fn facts_are_json_with_reasons() {
     let facts = Host::server().without("proc/loadavg").facts();
     let json = serde_json::to_value(&facts).unwrap();
     assert_eq!(json["kernel"], "6.12.9-amd64");
-    assert_eq!(json["cpu"]["load"]["not_readable"], "it does not exist here");
+    assert_eq!(json["cpu"]["load"]["not_readable"], "not present on this host");
     assert_eq!(json["settings"]["net.ipv4.tcp_sack"], "1");
 }
 

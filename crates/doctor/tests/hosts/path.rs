@@ -1,7 +1,7 @@
 //! What was seen of the way to the far end, and of a disk.
 
 use crate::fake::{Host, one, seen, target, verdict};
-use doctor::{DiskFacts, Fact, Facts, Mtu, PathFacts, Shook, Target};
+use doctor::{DiskFacts, Fact, Facts, HandshakeFacts, Mtu, PathFacts, Target};
 use record::Verdict::{Fail, Pass, Unknown, Warn};
 use units::{BitRate, ByteCount};
 
@@ -14,7 +14,7 @@ fn path() -> PathFacts {
         sent: 10,
         lost: 0,
         mtu: seen(Mtu { tried: 9_000, arrived: Some(9_000), told: None, sent: 2 }),
-        handshake: seen(Shook {
+        handshake: seen(HandshakeFacts {
             port: 5201,
             window_scale: true,
             peer_shift: 12,
@@ -28,7 +28,7 @@ fn path() -> PathFacts {
 }
 
 /// A server's facts with a path that was changed.
-fn with(change: impl Fn(&mut PathFacts, &mut Shook)) -> Facts {
+fn with(change: impl Fn(&mut PathFacts, &mut HandshakeFacts)) -> Facts {
     let mut path = path();
     let Fact::Seen(mut shook) = path.handshake.clone() else { unreachable!("as above") };
     change(&mut path, &mut shook);
@@ -94,7 +94,7 @@ fn large_packets_that_vanish_stall_connections() {
     // A router that tells one thing and does another.
     assert_eq!(at(Some(1_400), Some(("198.51.100.1", 1_500)), "0").verdict, Fail);
     assert_eq!(at(None, None, "0").verdict, Unknown);
-    let facts = with(|path, _| path.mtu = Fact::unread("this user may send no ICMP echoes"));
+    let facts = with(|path, _| path.mtu = Fact::unread("no permission to send ICMP echoes"));
     assert_eq!(verdict(&doctor::examine(&facts, &goal()), "path.mtu"), Unknown);
 }
 
@@ -112,7 +112,7 @@ fn options_and_segments_that_were_tampered_with_are_told() {
 #[test]
 fn what_does_not_answer_is_left_open() {
     let facts = with(|path, _| {
-        path.rtt_ns = Fact::unread("nothing answered");
+        path.rtt_ns = Fact::unread("no reply");
         path.lost = path.sent;
         path.handshake = Fact::unread("nobody listens at port 5201");
     });

@@ -1,8 +1,5 @@
-//! The messages of socket diagnosis, byte for byte (`linux/netlink.h`,
-//! `linux/sock_diag.h`, `linux/inet_diag.h`).
-//!
-//! What comes is read with every length checked: nothing is believed that would
-//! lie outside.
+//! Messages of sock_diag (`linux/netlink.h`, `linux/sock_diag.h`,
+//! `linux/inet_diag.h`). Every length is checked before use.
 
 use super::Connection;
 use crate::tcp_info::{MemInfo, TcpInfo};
@@ -30,30 +27,30 @@ const INET_DIAG_CONG: u16 = 4;
 const INET_DIAG_SKMEMINFO: u16 = 7;
 const INET_DIAG_BBRINFO: u16 = 16;
 
-/// What each answer shall carry. The bit of VEGASINFO is the only one by which
-/// BBR can be asked in eight bits (`bbr_get_info` of Linux' `tcp_bbr.c`).
+/// Requested extensions. VEGASINFO is the only one by which BBR's state can be
+/// requested in eight bits (`bbr_get_info` in Linux's `tcp_bbr.c`).
 const EXTENSIONS: u8 = 1 << (INET_DIAG_INFO - 1)
     | 1 << (INET_DIAG_VEGASINFO - 1)
     | 1 << (INET_DIAG_CONG - 1)
     | 1 << (INET_DIAG_SKMEMINFO - 1);
 
-/// What BBR thinks of its path (`struct tcp_bbr_info`).
+/// State of BBR (`struct tcp_bbr_info`).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Bbr {
-    /// The bottleneck's rate, byte/s.
+    /// Estimated bottleneck bandwidth, byte/s.
     pub bandwidth: u64,
-    /// Least round trip of the last ten seconds, µs.
+    /// Minimum RTT of the last ten seconds, µs.
     pub min_rtt_us: u32,
     /// Pacing rate over bandwidth.
     pub pacing_gain: f64,
-    /// Congestion window over the product of both.
+    /// Congestion window over the estimated BDP.
     pub cwnd_gain: f64,
 }
 
 /// BBR's gains are in 256ths (`BBR_UNIT`).
 const BBR_UNIT: f64 = 256.0;
 
-/// Asks for a dump of the TCP sockets of a family in some states.
+/// A request to dump the TCP sockets of a family in these states.
 pub(super) fn request(family: i32, states: u32, sequence: u32) -> [u8; HEAD + REQUEST] {
     let mut bytes = [0; HEAD + REQUEST];
     let mut put = |at: usize, part: &[u8]| bytes[at..at + part.len()].copy_from_slice(part);
@@ -63,15 +60,15 @@ pub(super) fn request(family: i32, states: u32, sequence: u32) -> [u8; HEAD + RE
     put(8, &sequence.to_ne_bytes());
     put(HEAD, &[u8::try_from(family).unwrap_or_default(), libc::IPPROTO_TCP as u8, EXTENSIONS]);
     put(HEAD + 4, &states.to_ne_bytes());
-    // The rest names one socket, and zeros name none: all of them.
+    // The rest selects one socket; zeros select all.
     bytes
 }
 
-/// Tells the connections in what one read gave; whether the dump has ended with it.
-pub(super) fn tell_all(
+/// Passes on the connections of one read; returns whether the dump is complete.
+pub(crate) fn parse(
     mut bytes: &[u8],
     sequence: u32,
-    tell: &mut impl FnMut(&Connection<'_>),
+    visit: &mut impl FnMut(&Connection<'_>),
 ) -> io::Result<bool> {
     let senseless = || io::Error::new(io::ErrorKind::InvalidData, "the kernel's answer is cut off");
     if bytes.is_empty() {
@@ -88,10 +85,10 @@ pub(super) fn tell_all(
         match kind {
             Some(SOCK_DIAG_BY_FAMILY) => {
                 if let Some(connection) = connection(body) {
-                    tell(&connection);
+                    visit(&connection);
                 }
             }
-            // Both carry an error, as a negative number, or zero.
+            // Both carry an error as a negative number, or zero.
             Some(kind @ (NLMSG_DONE | NLMSG_ERROR)) => {
                 let code = u32_at(body, 0).map_or(0, u32::cast_signed);
                 if code < 0 {
@@ -108,11 +105,11 @@ pub(super) fn tell_all(
     Ok(false)
 }
 
-/// An answer: `struct inet_diag_msg` and its attributes.
+/// A response: `struct inet_diag_msg` and its attributes.
 fn connection(body: &[u8]) -> Option<Connection<'_>> {
     let fixed = body.get(..ANSWER)?;
     let family = i32::from(*fixed.first()?);
-    // struct inet_diag_sockid: ports and addresses in the network's order.
+    // struct inet_diag_sockid: ports and addresses in network byte order.
     let end = |port: usize, address: usize| {
         let port = u16::from_be_bytes(fixed.get(port..port + 2)?.try_into().ok()?);
         let bytes: [u8; 16] = fixed.get(address..address + 16)?.try_into().ok()?;
@@ -163,7 +160,7 @@ fn memory(value: &[u8]) -> Option<MemInfo> {
     Some(MemInfo::from_words(words))
 }
 
-/// A name of the kernel's, up to its NUL.
+/// A NUL-terminated name.
 fn name(value: &[u8]) -> Option<&str> {
     let text = std::str::from_utf8(value.split(|byte| *byte == 0).next()?).ok()?;
     (!text.is_empty() && text.bytes().all(|byte| byte.is_ascii_graphic())).then_some(text)
@@ -179,7 +176,7 @@ fn bbr(value: &[u8]) -> Option<Bbr> {
     })
 }
 
-/// Messages and attributes begin at multiples of four bytes.
+/// Messages and attributes are aligned to four bytes.
 fn aligned(length: usize) -> usize {
     length.next_multiple_of(4)
 }
@@ -229,14 +226,14 @@ mod tests {
         body
     }
 
-    fn told(bytes: &[u8]) -> (io::Result<bool>, Vec<String>) {
+    fn parsed(bytes: &[u8]) -> (io::Result<bool>, Vec<String>) {
         let mut all = Vec::new();
-        let done = tell_all(bytes, 5, &mut |found: &Connection<'_>| all.push(format!("{found:?}")));
+        let done = parse(bytes, 5, &mut |found: &Connection<'_>| all.push(format!("{found:?}")));
         (done, all)
     }
 
     #[test]
-    fn an_answer_is_read_whole() {
+    fn a_response_is_parsed() {
         let mut address = [0; 16];
         address[10..].copy_from_slice(&[255, 255, 192, 0, 2, 9]);
         let mut body = answer(libc::AF_INET6, address);
@@ -245,11 +242,11 @@ mod tests {
         let words: Vec<u8> = (1u32..=5).flat_map(|word| (word * 256).to_ne_bytes()).collect();
         body.extend(attribute(INET_DIAG_BBRINFO, &words));
         body.extend(attribute(INET_DIAG_SKMEMINFO, &words));
-        // As short as TCP_INFO was in Linux 2.6: no clocks, and yet a state.
+        // As short as TCP_INFO of Linux 2.6: without the timers, but with a state.
         body.extend(attribute(INET_DIAG_INFO, &[1; 104]));
         let bytes = [message(SOCK_DIAG_BY_FAMILY, 5, &body), message(NLMSG_DONE, 5, &[0; 4])];
         let mut seen = 0;
-        let done = tell_all(&bytes.concat(), 5, &mut |found| {
+        let done = parse(&bytes.concat(), 5, &mut |found| {
             seen += 1;
             assert_eq!(found.local.port(), 443);
             assert_eq!(found.remote, "192.0.2.9:50000".parse().unwrap());
@@ -266,46 +263,46 @@ mod tests {
     }
 
     #[test]
-    fn refusals_ends_and_other_conversations() {
+    fn errors_ends_and_other_responses() {
         let missing = (-libc::ENOENT).to_ne_bytes();
-        let (result, _) = told(&message(NLMSG_ERROR, 5, &missing));
+        let (result, _) = parsed(&message(NLMSG_ERROR, 5, &missing));
         assert_eq!(result.unwrap_err().kind(), io::ErrorKind::NotFound);
-        assert!(told(&message(NLMSG_DONE, 5, &missing)).0.is_err());
-        assert!(told(&message(NLMSG_OVERRUN, 5, &[])).0.is_err());
-        assert!(told(&message(NLMSG_DONE, 5, &[])).0.unwrap());
-        // An answer to an earlier question, and a family that is none of ours.
+        assert!(parsed(&message(NLMSG_DONE, 5, &missing)).0.is_err());
+        assert!(parsed(&message(NLMSG_OVERRUN, 5, &[])).0.is_err());
+        assert!(parsed(&message(NLMSG_DONE, 5, &[])).0.unwrap());
+        // A response to an earlier request, and an unknown family.
         let body = answer(libc::AF_INET, [0; 16]);
-        let (result, all) = told(&message(SOCK_DIAG_BY_FAMILY, 4, &body));
+        let (result, all) = parsed(&message(SOCK_DIAG_BY_FAMILY, 4, &body));
         assert!(!result.unwrap() && all.is_empty());
-        let (result, all) = told(&message(SOCK_DIAG_BY_FAMILY, 5, &answer(77, [0; 16])));
+        let (result, all) = parsed(&message(SOCK_DIAG_BY_FAMILY, 5, &answer(77, [0; 16])));
         assert!(!result.unwrap() && all.is_empty());
     }
 
     #[test]
-    fn what_is_cut_off_is_refused_or_left_out() {
+    fn truncated_messages_are_refused_or_skipped() {
         let mut body = answer(libc::AF_INET, [0; 16]);
         body.extend(attribute(INET_DIAG_INFO, &[1; 248]));
         let whole = message(SOCK_DIAG_BY_FAMILY, 5, &body);
-        assert_eq!(told(&whole).1.len(), 1);
+        assert_eq!(parsed(&whole).1.len(), 1);
         for length in 0..whole.len() {
-            assert!(told(&whole[..length]).0.is_err(), "{length}");
+            assert!(parsed(&whole[..length]).0.is_err(), "{length}");
         }
-        // A message that is whole, of an answer that is not.
+        // A complete message of a truncated response.
         for length in 0..ANSWER {
-            let (result, all) = told(&message(SOCK_DIAG_BY_FAMILY, 5, &body[..length]));
+            let (result, all) = parsed(&message(SOCK_DIAG_BY_FAMILY, 5, &body[..length]));
             assert!(!result.unwrap() && all.is_empty(), "{length}");
         }
     }
 
     proptest! {
-        /// Whatever comes: no panic, and an end.
+        /// Parsing any bytes terminates without a panic.
         #[test]
         fn any_bytes(bytes in proptest::collection::vec(any::<u8>(), 0..400)) {
-            let _ = told(&bytes);
-            let _ = told(&message(SOCK_DIAG_BY_FAMILY, 5, &bytes));
+            let _ = parsed(&bytes);
+            let _ = parsed(&message(SOCK_DIAG_BY_FAMILY, 5, &bytes));
             let mut body = answer(libc::AF_INET, [0; 16]);
             body.extend(&bytes);
-            prop_assert_eq!(told(&message(SOCK_DIAG_BY_FAMILY, 5, &body)).1.len(), 1);
+            prop_assert_eq!(parsed(&message(SOCK_DIAG_BY_FAMILY, 5, &body)).1.len(), 1);
         }
     }
 }

@@ -11,8 +11,8 @@ fn pair() -> (TcpStream, TcpStream) {
 }
 
 #[test]
-fn the_layout_is_the_kernels() {
-    // Offsets of include/uapi/linux/tcp.h, where a slip would shift everything after it.
+fn the_layout_matches_the_kernel() {
+    // Offsets of include/uapi/linux/tcp.h: an error would shift all later fields.
     assert_eq!(offset_of!(Raw, rto), 8);
     assert_eq!(offset_of!(Raw, pacing_rate), 104);
     assert_eq!(offset_of!(Raw, delivery_rate), 160);
@@ -37,7 +37,7 @@ fn a_live_connection_is_read() {
 }
 
 #[test]
-fn an_old_kernels_short_answer_leaves_new_fields_unknown() {
+fn fields_beyond_a_short_struct_are_none() {
     let raw = Raw { min_rtt: 5, snd_wnd: 9, rtt: 7, wscales: 0xa7, flags: 3, ..Raw::default() };
     let old = TcpInfo::decode(&raw, 104);
     assert_eq!((old.rtt_us, old.min_rtt_us, old.snd_wnd, old.busy_us), (7, None, None, None));
@@ -49,7 +49,7 @@ fn an_old_kernels_short_answer_leaves_new_fields_unknown() {
 }
 
 #[test]
-fn what_is_not_known_yet_is_not_a_number() {
+fn unknown_values_are_none() {
     let raw = Raw {
         min_rtt: u32::MAX,
         snd_ssthresh: INFINITE_SSTHRESH,

@@ -1,6 +1,6 @@
-//! Calling a running lab and entering its host.
+//! Connecting to a running lab and entering its host.
 
-use crate::role::{self, PATIENCE};
+use crate::role::{self, TIMEOUT};
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -54,7 +54,7 @@ fn end(mut child: Child) -> Output {
 
 fn until(what: &str, mut holds: impl FnMut() -> bool) {
     const STEP: Duration = Duration::from_millis(5);
-    for _ in 0..PATIENCE.as_millis() / STEP.as_millis() {
+    for _ in 0..TIMEOUT.as_millis() / STEP.as_millis() {
         if holds() {
             return;
         }
@@ -68,7 +68,7 @@ fn text(output: &Output) -> (String, String) {
     (text(&output.stdout), text(&output.stderr))
 }
 
-/// What the host of the test's lab looks like from within.
+/// Prints what a program on the host of the test's lab sees.
 const LOOK: &str = "tail -n +3 /proc/self/net/dev | cut -d: -f1; ls /sys/class/net; \
     pwd; id -u; echo $$ $(ls -d /proc/[0-9]* | wc -l)";
 
@@ -90,10 +90,10 @@ pub(crate) fn a_program_joins_a_host() {
     looks_like_a_host(&lab.join(role::start, &["sh", "-c", LOOK]));
     let (names, _) = text(&role::start("running", &[]).output().unwrap());
     assert!(names.lines().any(|name| name == lab.name), "{names}");
-    // Standard input is ours, and the lab goes on.
+    // Standard input is ours, and the lab keeps running.
     let (out, _) = text(&lab.join(role::start, &["readlink", "/proc/self/fd/0"]));
     assert_eq!(out, "/dev/null\n");
-    // A number that is no network namespace.
+    // A descriptor that is not a network namespace.
     let wrong = lab.join(role::start, &["wrong"]);
     assert_eq!(wrong.status.code(), Some(95), "{:?}", text(&wrong));
 }
@@ -101,7 +101,7 @@ pub(crate) fn a_program_joins_a_host() {
 pub(crate) fn an_ordinary_user_joins() {
     let lab = Running::start(role::start_as_user);
     looks_like_a_host(&lab.join(role::start_as_user, &["sh", "-c", LOOK]));
-    // Root has no lab of that name, and sees none.
+    // Root has no lab of that name, and does not see the user's.
     let (names, _) = text(&role::start("running", &[]).output().unwrap());
     assert!(!names.lines().any(|name| name == lab.name), "{names}");
     assert_eq!(lab.join(role::start, &["true"]).status.code(), Some(97));
@@ -123,7 +123,7 @@ pub(crate) fn the_exit_code_and_signals_pass() {
     }
 }
 
-/// A program on the host that would run for long, and its process outside.
+/// A long-running program on the host, and its process ID outside.
 fn sleeper(lab: &Running) -> (Child, u32) {
     let line = "echo here; exec sleep 1000";
     let mut child =
@@ -143,7 +143,7 @@ fn is_alive(process: u32) -> bool {
     std::fs::metadata(format!("/proc/{process}")).is_ok()
 }
 
-pub(crate) fn it_ends_with_the_lab_and_with_us() {
+pub(crate) fn a_program_ends_with_the_lab_and_with_us() {
     let lab = Running::start(role::start);
     let (mut child, program) = sleeper(&lab);
     assert!(is_alive(program));
@@ -159,7 +159,7 @@ pub(crate) fn it_ends_with_the_lab_and_with_us() {
     assert!(!is_alive(program));
     let gone = || role::start("join", &[&name, "true"]).output().unwrap();
     until("its name goes with it", || gone().status.code() == Some(97));
-    assert!(text(&gone()).1.contains(&format!("no lab {name} is running")));
+    assert!(text(&gone()).1.contains(&format!("no lab named {name} is running")));
 }
 
 pub(crate) fn a_name_is_taken_once() {
@@ -178,9 +178,20 @@ pub(crate) fn strangers_are_refused() {
     assert_eq!(answers(role::start), Some(1), "and still is");
 }
 
-pub(crate) fn an_impostor_is_told() {
+pub(crate) fn an_impostor_is_detected() {
     let impostor = Running::start_as("impostor", role::start_as_user);
     let refused = impostor.join(role::start, &["true"]);
     assert_eq!(refused.status.code(), Some(97));
     assert!(text(&refused).1.contains("another user"), "{:?}", text(&refused));
+}
+
+/// Each client is answered eventually, though the lab runs out of descriptors
+/// many times.
+pub(crate) fn more_clients_than_descriptors() {
+    let lab = Running::start_as("crowded", role::start_with_few_files);
+    let mut callers: Vec<_> =
+        (0..100).map(|_| host::control::connect(&lab.name).unwrap()).collect();
+    for caller in &mut callers {
+        assert_eq!(caller.receive_line(TIMEOUT).unwrap().as_deref(), Some("here"));
+    }
 }

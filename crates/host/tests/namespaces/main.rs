@@ -1,9 +1,9 @@
-//! What needs namespaces: worlds, the way into a running one, and devices and
-//! routes in networks of their own.
+//! Tests that need namespaces: sandboxes, entering a running one, and devices and
+//! routes in network namespaces.
 //!
-//! A world needs a process with one thread, which a test's is not: the program
+//! A sandbox needs a process with one thread, which a test is not: the program
 //! starts itself again with the name of a role ([`role::play`]). Where the
-//! system allows no namespaces the tests are counted as ignored.
+//! system does not permit namespaces, the tests count as ignored.
 
 #![expect(clippy::unwrap_used, reason = "in a test an unwrap is an assertion")]
 
@@ -14,43 +14,49 @@ mod routing;
 
 use libtest_mimic::{Arguments, Trial};
 
-/// What a test needs.
+/// What a test requires.
 #[derive(Clone, Copy)]
 enum Needs {
-    World,
-    /// TUN devices, and iproute2 to look at them.
+    Sandbox,
+    /// TUN devices, and iproute2 to inspect them.
     Devices,
-    /// TUN devices, and a kernel with masquerading.
+    /// TUN devices, and a kernel that can masquerade.
     Netfilter,
-    /// Root too, to become an ordinary user.
+    /// Also root, to become an ordinary user.
     Root,
 }
 
 type Test = (&'static str, Needs, fn());
 
-const TESTS: [Test; 9] = [
-    ("a_program_joins_a_host", Needs::World, joining::a_program_joins_a_host),
+const TESTS: [Test; 11] = [
+    ("a_program_joins_a_host", Needs::Sandbox, joining::a_program_joins_a_host),
     ("an_ordinary_user_joins", Needs::Root, joining::an_ordinary_user_joins),
-    ("the_exit_code_and_signals_pass", Needs::World, joining::the_exit_code_and_signals_pass),
-    ("it_ends_with_the_lab_and_with_us", Needs::World, joining::it_ends_with_the_lab_and_with_us),
-    ("a_name_is_taken_once", Needs::World, joining::a_name_is_taken_once),
+    ("the_exit_code_and_signals_pass", Needs::Sandbox, joining::the_exit_code_and_signals_pass),
+    (
+        "a_program_ends_with_the_lab_and_with_us",
+        Needs::Sandbox,
+        joining::a_program_ends_with_the_lab_and_with_us,
+    ),
+    ("a_name_is_taken_once", Needs::Sandbox, joining::a_name_is_taken_once),
     ("strangers_are_refused", Needs::Root, joining::strangers_are_refused),
-    ("an_impostor_is_told", Needs::Root, joining::an_impostor_is_told),
+    ("an_impostor_is_detected", Needs::Root, joining::an_impostor_is_detected),
+    ("more_clients_than_descriptors", Needs::Sandbox, joining::more_clients_than_descriptors),
+    ("a_process_id_is_used_again", Needs::Sandbox, || role::passes("reuse")),
     ("routes_are_many_and_right", Needs::Devices, || role::passes("routes")),
     ("masquerading_ends_with_its_owner", Needs::Netfilter, || role::passes("masquerade")),
 ];
 
 fn main() {
     if role::is_asked() {
-        std::process::exit(role::play());
+        std::process::exit(role::run());
     }
-    // In a script's background the tests ignore Ctrl-C; what they start must not.
-    host::signals::heed_interrupts();
+    // In the background of a script the tests ignore Ctrl-C; their children must not.
+    host::signals::restore_interrupts();
     let arguments = Arguments::from_args();
     let look = !arguments.list;
-    let (world, root) = (!look || role::world(), !look || role::root());
-    let devices = !look || (world && role::devices());
-    if !world {
+    let (sandbox_available, root) = (!look || role::sandbox_available(), !look || role::root());
+    let devices = !look || (sandbox_available && role::devices());
+    if !sandbox_available {
         eprintln!("no namespaces can be made here: their tests are skipped");
     }
     if !root {
@@ -64,13 +70,13 @@ fn main() {
         eprintln!("no TUN devices can be made here, or there is no `ip`: their tests are skipped");
     }
     let required = std::env::var("LONGHAUL_REQUIRE_PEERS").as_deref() == Ok("1");
-    assert!(!required || world, "LONGHAUL_REQUIRE_PEERS=1 asks for namespaces");
+    assert!(!required || sandbox_available, "LONGHAUL_REQUIRE_PEERS=1 asks for namespaces");
     let trials = TESTS.into_iter().map(|(name, needs, test)| {
         let met = match needs {
-            Needs::World => world,
-            Needs::Devices => world && devices,
-            Needs::Netfilter => world && netfilter,
-            Needs::Root => world && root,
+            Needs::Sandbox => sandbox_available,
+            Needs::Devices => sandbox_available && devices,
+            Needs::Netfilter => sandbox_available && netfilter,
+            Needs::Root => sandbox_available && root,
         };
         let run = move || {
             test();

@@ -1,5 +1,5 @@
-//! Addresses of what a router masquerades: packets go in at one device and
-//! are looked at as they come out of another.
+//! Source addresses of masquerading: packets enter a router on one device and
+//! are examined when they leave another.
 
 use host::nat::Masquerade;
 use host::netlink::{Netlink, Route};
@@ -10,7 +10,7 @@ use std::io::{self, IoSlice};
 use std::net::IpAddr;
 use std::os::fd::AsFd;
 
-use crate::role::PATIENCE;
+use crate::role::TIMEOUT;
 
 /// A router between a lab behind `inner` and a network behind `outer`.
 struct Router {
@@ -49,18 +49,18 @@ impl Router {
         Router { inner: lab, outer: network }
     }
 
-    /// The source that a datagram of the lab's has once it is outside. A
-    /// `port` of its own makes it a flow of its own.
+    /// Source address of a datagram of the lab once it is outside. Different `port`s
+    /// are different flows.
     fn source_outside(&self, from: &str, to: &str, port: u16) -> IpAddr {
         let packet = datagram(address(from), address(to), port);
         self.inner.send(&[IoSlice::new(&[0; VNET_HEADER]), IoSlice::new(&packet)]).unwrap();
         let mut buffer = vec![0; MAX_READ];
         loop {
-            let ready = wait::readable([self.outer.as_fd()], Some(PATIENCE)).unwrap();
+            let ready = wait::readable([self.outer.as_fd()], Some(TIMEOUT)).unwrap();
             assert_eq!(ready, [true], "nothing comes out for {from}");
             let Ok(length) = self.outer.receive(&mut buffer) else { continue };
             let packet = &buffer[VNET_HEADER..length];
-            // The kernel speaks for itself there too.
+            // The kernel sends packets of its own there, too.
             if packet.ends_with(&port.to_be_bytes()) {
                 return source(packet);
             }
@@ -107,8 +107,8 @@ fn checksum(bytes: &[u8]) -> [u8; 2] {
     (!u16::try_from((folded >> 16) + (folded & 0xffff)).unwrap()).to_be_bytes()
 }
 
-/// On a router of its own.
-pub(crate) fn play() -> i32 {
+/// Runs on a router in its own namespace.
+pub(crate) fn run() -> i32 {
     NetNs::create().unwrap().run(masqueraded).unwrap();
     0
 }
@@ -124,7 +124,7 @@ fn masqueraded() {
     let rules = Masquerade::start("longhaul0", &lab).unwrap();
     let own = ["192.0.2.1", "2001:db8::1"].map(address);
     assert_eq!([outside(FOUR, 1003), outside(SIX, 1004)], own);
-    // Beyond the prefixes' last address by one.
+    // One address beyond each prefix.
     let (four, six) = (("10.0.0.128", FOUR.1), ("fd00:0:0:2::", SIX.1));
     assert_eq!([outside(four, 1005), outside(six, 1006)], [four.0, six.0].map(address));
     let (four, six) = (("10.0.0.127", FOUR.1), ("fd00:0:0:1::", SIX.1));

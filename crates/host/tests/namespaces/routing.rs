@@ -8,10 +8,10 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::process::Command;
 use std::time::Duration;
 
-/// What 64 hosts need of each other, of one family and with room to spare.
+/// Routes of one family that 64 hosts need, with a margin.
 const MANY: u32 = 8_000;
 
-/// Bounds both families together; it is about a tenth of that.
+/// Limit for both families together; usually it takes a tenth of that.
 const LIMIT: Duration = Duration::from_secs(3);
 
 /// Two devices, `a` and `b`, each with addresses of both families.
@@ -53,13 +53,13 @@ fn ip(arguments: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// Whether there is the program we compare with.
+/// Whether `ip` is installed, whose output we compare with.
 pub(crate) fn has_ip() -> bool {
     Command::new("ip").arg("-V").output().is_ok()
 }
 
-/// On one host of its own.
-pub(crate) fn play() -> i32 {
+/// Runs on a host in its own namespace.
+pub(crate) fn run() -> i32 {
     NetNs::create().unwrap().run(routes).unwrap();
     NetNs::create().unwrap().run(many).unwrap();
     0
@@ -94,7 +94,7 @@ fn routes() {
 
     let drops = host.netlink.drops(&["b", "lo", "a"]).unwrap();
     let names = || [0, 1].map(|_| Tun::create("lab%d").unwrap()).map(|tun| tun.name().unwrap());
-    // Both held at once, and the numbers free again.
+    // Both exist at once, and the numbers are free again afterwards.
     assert_eq!([names(), names()], [["lab0", "lab1"]; 2]);
     assert_eq!(drops, [DeviceDrops::default(); 3]);
     assert_eq!(host.netlink.drops(&["none"]).unwrap_err().kind(), io::ErrorKind::NotFound);
@@ -116,8 +116,7 @@ fn many() {
     assert!(took < LIMIT, "{took:?}");
     assert_eq!(ip(&["-4", "route"]).lines().count(), usize::try_from(MANY).unwrap());
 
-    // A refusal names its route, wherever in a batch it stands, and says
-    // nothing of what comes later.
+    // An error names the route, at any position in a batch, and ignores later ones.
     let refusal = |routes: Vec<Route<'static>>| {
         let error = host.netlink.add_routes(routes).unwrap_err();
         (error.kind(), error.to_string())
@@ -130,11 +129,11 @@ fn many() {
         assert_eq!(kind, io::ErrorKind::AlreadyExists, "{text}");
         assert!(text.starts_with("the route to 10.1.0.5/32: "), "{text}");
     }
-    // All of them refused.
+    // All of them fail.
     let (kind, text) = refusal((0..1000).map(|number| to(address(number))).collect());
     assert_eq!(kind, io::ErrorKind::AlreadyExists);
     assert!(text.starts_with("the route to 10.1.0.0/32: "), "{text}");
-    // The conversation goes on in step.
+    // Requests and acknowledgements are still in step.
     host.netlink.add_routes([host.route(1, "10.9.9.9", 32)]).unwrap();
     for wrong in [
         Route { congestion: Some("nosuchalgorithm"), ..host.route(1, "10.9.9.8", 32) },

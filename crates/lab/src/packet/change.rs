@@ -1,9 +1,10 @@
-//! What a path reads in packets and changes in them: flow, marks, bit errors,
-//! the window scale option. Bytes in, bytes out, as in the rest of the module.
+//! Header fields that a path reads or changes: flow, ECN marks, bit errors, the window
+//! scale option. Bytes in, bytes out.
 
 use super::{NEEDS_CHECKSUM, fold, sum};
 use host::tun::VNET_HEADER;
 use link::WindowScale;
+use std::net::{IpAddr, SocketAddr};
 
 const TCP: u8 = 6;
 const UDP: u8 = 17;
@@ -11,16 +12,49 @@ const UDP: u8 = 17;
 /// Both bits of the ECN field: congestion experienced (RFC 3168, section 5).
 const CE: u8 = 3;
 
-/// Hash of what the packets of a flow have in common: addresses, protocol and,
-/// where the packet begins a datagram, ports.
+/// Hash of a packet's flow: addresses, protocol and, unless it is a later fragment,
+/// ports.
 pub(crate) fn flow(ip: &[u8]) -> u32 {
     let Some(header) = transport(ip) else { return 0 };
     let hash = fnv(fnv(OFFSET, &ip[header.addresses.clone()]), header.ports(ip));
     let hash = fnv(hash, &[header.protocol]);
-    // The low half of FNV is weak in its lowest bits; fold the high half in.
+    // The low half of FNV is weak in its lowest bits: fold in the high half.
     #[expect(clippy::cast_possible_truncation, reason = "the halves are wanted")]
     let folded = (hash >> 32) as u32 ^ hash as u32;
     folded
+}
+
+/// The ends of a flow; without ports, they are 0.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct FlowKey {
+    /// Its IP protocol: 6 is TCP, 17 UDP.
+    pub protocol: u8,
+    /// Where its packets come from.
+    pub source: SocketAddr,
+    /// Where they go.
+    pub destination: SocketAddr,
+}
+
+impl FlowKey {
+    /// The flow of a packet.
+    pub(crate) fn of(ip: &[u8]) -> Option<Self> {
+        let header = transport(ip)?;
+        let port = |at: usize| match header.ports(ip).get(at..at + 2) {
+            Some(port) => u16::from_be_bytes([port[0], port[1]]),
+            None => 0,
+        };
+        let addresses = ip.get(header.addresses.clone())?;
+        let (source, destination) = addresses.split_at(addresses.len() / 2);
+        let address = |bytes: &[u8]| -> Option<IpAddr> {
+            let v4 = <[u8; 4]>::try_from(bytes).map(IpAddr::from).ok();
+            v4.or_else(|| <[u8; 16]>::try_from(bytes).map(IpAddr::from).ok())
+        };
+        Some(FlowKey {
+            protocol: header.protocol,
+            source: SocketAddr::new(address(source)?, port(0)),
+            destination: SocketAddr::new(address(destination)?, port(2)),
+        })
+    }
 }
 
 const OFFSET: u64 = 0xcbf2_9ce4_8422_2325;
@@ -30,12 +64,12 @@ fn fnv(hash: u64, bytes: &[u8]) -> u64 {
     bytes.iter().fold(hash, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3))
 }
 
-/// Where the transport header of a packet is, and what it is.
+/// Position and type of the transport header.
 struct Transport {
     at: usize,
     protocol: u8,
     addresses: std::ops::Range<usize>,
-    /// A later fragment has no transport header.
+    /// Whether there is one: later fragments have none.
     whole: bool,
 }
 
@@ -62,7 +96,7 @@ fn transport(ip: &[u8]) -> Option<Transport> {
     }
 }
 
-/// Whether the sender understands marks: ECT(0), ECT(1) or CE.
+/// Whether the packet is ECN-capable: ECT(0), ECT(1) or CE.
 pub(crate) fn is_ecn_capable(ip: &[u8]) -> bool {
     match (ip.first().map(|byte| byte >> 4), ip.get(1)) {
         (Some(4), Some(byte)) => byte & CE != 0,
@@ -71,7 +105,7 @@ pub(crate) fn is_ecn_capable(ip: &[u8]) -> bool {
     }
 }
 
-/// Marks an IP header with congestion experienced.
+/// Sets congestion experienced in an IP header.
 pub(crate) fn mark(ip: &mut [u8]) {
     match ip.first().map(|byte| byte >> 4) {
         Some(4) if ip.len() >= 20 => {
@@ -86,8 +120,8 @@ pub(crate) fn mark(ip: &mut [u8]) {
     }
 }
 
-/// Fills in the checksum that the kernel was still to fill in: from here on
-/// the receiver checks it.
+/// Completes the checksum that was left to the kernel: from here on the receiver
+/// verifies it.
 pub(crate) fn complete_checksum(buffer: &mut [u8]) {
     let Some((vnet, ip)) = buffer.split_at_mut_checked(VNET_HEADER) else { return };
     if vnet[0] & NEEDS_CHECKSUM == 0 {
@@ -98,7 +132,7 @@ pub(crate) fn complete_checksum(buffer: &mut [u8]) {
     if start > ip.len() || field + 2 > ip.len() {
         return;
     }
-    // The field holds the pseudo-header's sum already.
+    // The field already contains the sum of the pseudo-header.
     let mut total = !fold(sum(&ip[start..]));
     if total == 0 && field - start == 6 {
         // Zero means "none" in UDP (RFC 768).
@@ -108,8 +142,8 @@ pub(crate) fn complete_checksum(buffer: &mut [u8]) {
     vnet[0] &= !NEEDS_CHECKSUM;
 }
 
-/// Turns one bit of a packet over, the one that `draw` falls on. The first
-/// byte is spared: a device takes nothing without an IP version.
+/// Flips the bit of a packet selected by `draw`, except in the first byte: a device
+/// rejects packets without an IP version.
 pub(crate) fn flip(buffer: &mut [u8], draw: u64) {
     complete_checksum(buffer);
     let Some(ip) = buffer.get_mut(VNET_HEADER + 1..).filter(|ip| !ip.is_empty()) else { return };
@@ -119,18 +153,18 @@ pub(crate) fn flip(buffer: &mut [u8], draw: u64) {
     ip[byte] ^= 1 << (bit % 8);
 }
 
-/// What a middlebox does to the window scale option of a SYN; other packets
-/// stay as they are.
-pub(crate) fn window_scale(buffer: &mut [u8], wish: WindowScale) {
+/// Rewrites the window scale option of a SYN as a middlebox does; other packets are
+/// left unchanged.
+pub(crate) fn window_scale(buffer: &mut [u8], rewrite: WindowScale) {
     let Some((vnet, ip)) = buffer.split_at_mut_checked(VNET_HEADER) else { return };
     let Some(header) = transport(ip).filter(|header| header.protocol == TCP && header.whole) else {
         return;
     };
     let Some(tcp) = ip.get_mut(header.at..) else { return };
-    if !link::rewrite_window_scale(tcp, wish) || vnet[0] & NEEDS_CHECKSUM != 0 {
+    if !link::rewrite_window_scale(tcp, rewrite) || vnet[0] & NEEDS_CHECKSUM != 0 {
         return;
     }
-    // The checksum was complete: write it anew.
+    // The checksum was complete: recompute it.
     tcp[16..18].fill(0);
     let length = u32::try_from(tcp.len()).unwrap_or_default();
     let pseudo = sum(&ip[header.addresses.clone()]) + u32::from(TCP) + length;
@@ -181,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn one_bit_breaks_the_sum() {
+    fn a_flipped_bit_breaks_the_checksum() {
         for bit in 0..32 * 8 {
             let mut whole = datagram(1000);
             complete_checksum(&mut whole);
@@ -190,14 +224,14 @@ mod tests {
             flip(&mut broken, bit + 32 * 8 * 7);
             let differ = whole.iter().zip(&broken).filter(|(a, b)| a != b).count();
             assert_eq!(differ, 1, "bit {bit}");
-            // A source port of one bit more still sums up to something else.
+            // A source port with one bit flipped still changes the sum.
             assert!(!sums_up(&broken), "bit {bit}");
         }
     }
 
     proptest::proptest! {
         #[test]
-        fn any_bytes_are_answered(mut buffer in proptest::collection::vec(0u8.., 0..120), draw in 0u64..) {
+        fn any_bytes_are_accepted_without_a_panic(mut buffer in proptest::collection::vec(0u8.., 0..120), draw in 0u64..) {
             let _ = (flow(&buffer), is_ecn_capable(&buffer));
             mark(&mut buffer);
             window_scale(&mut buffer, WindowScale::Strip);

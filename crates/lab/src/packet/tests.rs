@@ -1,7 +1,7 @@
 use super::*;
 use proptest::prelude::*;
 
-/// A train of TCP over IPv4 with timestamps, as a kernel hands it over.
+/// A train of TCP over IPv4 with timestamps, as the kernel passes it.
 fn tcp4(payload: usize, segment: u16, flags: u8) -> Vec<u8> {
     let mut buffer = vec![NEEDS_CHECKSUM, GSO_TCP4, 0, 0, 0, 0, 0, 0, 0, 0];
     buffer[2..4].copy_from_slice(&52u16.to_ne_bytes());
@@ -50,14 +50,14 @@ fn a_piece_has_its_own_lengths_sequence_and_flags() {
     assert_eq!(&ip(&rest)[24..28], 0xffff_f000u32.wrapping_add(1448).to_be_bytes());
     assert_eq!(ip(&first)[33], TCP_CWR | 0x10);
     assert_eq!(ip(&rest)[33], TCP_PSH | TCP_FIN | 0x10);
-    // One packet alone is no train any more; two are.
+    // A single packet is no longer a train; two are.
     assert_eq!((first[1], rest[1]), (GSO_NONE, GSO_TCP4));
     assert_eq!(u16::from_ne_bytes([rest[4], rest[5]]), 1448);
     // IPv4 headers add up to all ones.
     for piece in [&first, &rest] {
         assert_eq!(fold(sum(&ip(piece)[..20])), 0xffff);
     }
-    // Identification goes on as if each packet had been sent by itself.
+    // The identification continues as if each packet had been sent on its own.
     assert_eq!(&ip(&rest)[4..6], [0x12, 0x35]);
 }
 
@@ -70,7 +70,7 @@ fn the_pseudo_header_sum_follows_the_length() {
 }
 
 #[test]
-fn contradictions_are_refused() {
+fn inconsistent_headers_are_refused() {
     let good = tcp4(4000, 1448, 0x10);
     let with = |change: &dyn Fn(&mut Vec<u8>)| {
         let mut buffer = good.clone();
@@ -89,9 +89,9 @@ fn contradictions_are_refused() {
 }
 
 proptest! {
-    /// Whatever bytes come, nothing panics, and every cut of what parses is in bounds.
+    /// Any bytes: no panic, and every piece of what parses is in bounds.
     #[test]
-    fn any_bytes_are_answered(mut buffer in prop::collection::vec(any::<u8>(), 0..3000), kind in 0u8..8, version in 0u8..16) {
+    fn any_bytes_are_accepted_without_a_panic(mut buffer in prop::collection::vec(any::<u8>(), 0..3000), kind in 0u8..8, version in 0u8..16) {
         if buffer.len() > 10 {
             buffer[0] |= NEEDS_CHECKSUM;
             buffer[1] = kind;
@@ -110,9 +110,9 @@ proptest! {
         }
     }
 
-    /// Pieces put together again are the train.
+    /// All pieces together are the train.
     #[test]
-    fn pieces_add_up(payload in 1usize..20_000, segment in 1u16..3000, at in any::<prop::sample::Index>()) {
+    fn pieces_form_the_whole_train(payload in 1usize..20_000, segment in 1u16..3000, at in any::<prop::sample::Index>()) {
         let buffer = tcp4(payload, segment, 0x18);
         let packets = Layout::of(&buffer).unwrap().train().packets();
         if packets < 2 {

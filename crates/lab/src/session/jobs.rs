@@ -11,17 +11,17 @@ use std::sync::mpsc::{self, Receiver};
 use std::time::{Duration, Instant};
 use topology::plan::Wait;
 
-/// Lines that are kept of what a program wrote, for when it fails.
-const LAST: usize = 10;
+/// Last lines kept of the output of a program, shown if it fails.
+const KEPT_LINES: usize = 10;
 
-/// Bytes of a line that are told; the rest of it is a line of its own.
-const LONGEST_LINE: u64 = 8 * 1024;
+/// Longest line, bytes; the rest becomes a line of its own.
+const MAX_LINE: u64 = 8 * 1024;
 
-/// How long the last lines of an ended program may take to be read.
-const MOMENT: Duration = Duration::from_millis(500);
+/// Timeout for reading the last lines of an exited program.
+const DRAIN_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// Lines that wait to be told; a program that writes faster waits.
-const LINES: usize = 1000;
+/// Buffered lines; a program that writes faster blocks.
+const LINE_BUFFER: usize = 1000;
 
 /// A program to run.
 #[derive(Debug, Clone)]
@@ -30,7 +30,7 @@ pub struct Job {
     pub host: String,
     /// The program first.
     pub arguments: Vec<OsString>,
-    /// As it was written, for what is said about it.
+    /// The command line, for messages.
     pub words: String,
     /// Whether the lab may end while it runs.
     pub background: bool,
@@ -38,42 +38,42 @@ pub struct Job {
     pub wait: Wait,
     /// When it starts.
     pub start: Duration,
-    /// When it is told to end.
+    /// When it gets SIGTERM.
     pub stop: Option<Duration>,
-    /// Where what it writes goes.
+    /// Its standard streams.
     pub streams: Streams,
 }
 
-/// Where a program reads and writes.
+/// The standard streams of a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Streams {
-    /// It has the terminal, or whatever the lab itself was given.
+    /// Those of the lab, such as the terminal.
     Terminal,
-    /// It reads nothing; all it writes goes to standard error.
+    /// No input; output goes to standard error.
     Errors,
-    /// It reads nothing; what it writes is told line by line.
+    /// No input; output is reported line by line.
     Lines,
 }
 
 /// How a program ended.
 #[derive(Debug, Clone)]
 pub struct End {
-    /// Its exit code; `None` where it could not be made to end.
+    /// Its exit code; `None` if it could not be killed.
     pub code: Option<ExitCode>,
-    /// Whether it was told to end.
-    pub told: bool,
-    /// The last lines it wrote, where they were told.
+    /// Whether it was asked to stop.
+    pub stopped: bool,
+    /// Its last lines of output, with [`Streams::Lines`].
     pub last_lines: Vec<String>,
 }
 
-/// A program at work, or done.
+/// A started program.
 #[derive(Debug)]
 pub(super) struct Running {
     pub(super) program: Program,
     pub(super) code: Option<ExitCode>,
-    /// Whether it was told to end.
-    pub(super) told: bool,
-    told_at: Option<Instant>,
+    /// Whether it was asked to stop.
+    pub(super) stopped: bool,
+    stop_requested_at: Option<Instant>,
     killed: bool,
     lines: Option<Receiver<String>>,
     last: VecDeque<String>,
@@ -103,15 +103,15 @@ impl Running {
         Ok(Running {
             program,
             code: None,
-            told: false,
-            told_at: None,
+            stopped: false,
+            stop_requested_at: None,
             killed: false,
             lines,
             last: VecDeque::new(),
         })
     }
 
-    /// Its exit code, once: when it is first seen to have ended.
+    /// Its exit code, when its exit is first detected.
     pub(super) fn has_ended(&mut self) -> Option<ExitCode> {
         if self.code.is_some() {
             return None;
@@ -120,18 +120,18 @@ impl Running {
         self.code
     }
 
-    /// Asks it to end, and makes it after `grace`.
-    pub(super) fn tell_to_end(&mut self, grace: Duration) {
+    /// Sends SIGTERM, and SIGKILL after `grace`.
+    pub(super) fn request_stop(&mut self, grace: Duration) {
         if self.code.is_some() {
             return;
         }
-        match self.told_at {
+        match self.stop_requested_at {
             None => {
-                self.told = true;
-                self.told_at = Some(clock::now());
+                self.stopped = true;
+                self.stop_requested_at = Some(clock::now());
                 self.program.signal(TERM);
             }
-            Some(told_at) if !self.killed && told_at.elapsed() > grace => {
+            Some(stop_requested_at) if !self.killed && stop_requested_at.elapsed() > grace => {
                 self.killed = true;
                 self.program.signal(KILL);
             }
@@ -139,21 +139,21 @@ impl Running {
         }
     }
 
-    /// What it wrote since this was last asked.
+    /// Its output since the last call.
     pub(super) fn new_lines(&mut self) -> Vec<String> {
         let Some(lines) = &self.lines else { return Vec::new() };
-        let new: Vec<String> = lines.try_iter().take(LINES).collect();
+        let new: Vec<String> = lines.try_iter().take(LINE_BUFFER).collect();
         self.remember(&new);
         new
     }
 
-    /// All that an ended program wrote and was not told yet. An orphan of its
-    /// that goes on writing is not waited for.
+    /// The remaining output of an exited program. Orphans that keep writing are
+    /// not waited for.
     pub(super) fn rest_of_lines(&mut self) -> Vec<String> {
         let Some(lines) = &self.lines else { return Vec::new() };
         let since = clock::now();
         let mut rest = Vec::new();
-        while let Some(left) = MOMENT.checked_sub(since.elapsed())
+        while let Some(left) = DRAIN_TIMEOUT.checked_sub(since.elapsed())
             && let Ok(line) = lines.recv_timeout(left)
         {
             rest.push(line);
@@ -163,31 +163,31 @@ impl Running {
     }
 
     fn remember(&mut self, lines: &[String]) {
-        self.last.extend(lines.iter().rev().take(LAST).rev().cloned());
-        while self.last.len() > LAST {
+        self.last.extend(lines.iter().rev().take(KEPT_LINES).rev().cloned());
+        while self.last.len() > KEPT_LINES {
             self.last.pop_front();
         }
     }
 
     /// The last line it wrote.
-    pub(super) fn last_words(&self) -> String {
+    pub(super) fn last_line(&self) -> String {
         self.last.back().cloned().unwrap_or_default()
     }
 
     pub(super) fn into_end(self) -> End {
-        End { code: self.code, told: self.told, last_lines: self.last.into() }
+        End { code: self.code, stopped: self.stopped, last_lines: self.last.into() }
     }
 }
 
-/// Reads lines on a thread of their own until the last writer has gone.
+/// Reads lines on a thread until the last writer has closed the pipe.
 fn read_lines(reader: PipeReader) -> Receiver<String> {
-    let (sender, receiver) = mpsc::sync_channel(LINES);
+    let (sender, receiver) = mpsc::sync_channel(LINE_BUFFER);
     std::thread::spawn(move || {
         let mut reader = BufReader::new(reader);
         let mut line = Vec::new();
         loop {
             line.clear();
-            let read = reader.by_ref().take(LONGEST_LINE).read_until(b'\n', &mut line);
+            let read = reader.by_ref().take(MAX_LINE).read_until(b'\n', &mut line);
             if !matches!(read, Ok(length) if length > 0) {
                 return;
             }

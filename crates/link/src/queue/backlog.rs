@@ -1,10 +1,12 @@
-//! Packets that wait, in order.
+//! A FIFO of packets.
 
-use crate::fate::{Cause, Ledger, Packet, Run};
-use crate::{Limit, Nanos};
+use crate::Limit;
+use crate::config::Occupancy;
+use crate::packet_fate::{Cause, FateLog, Packet, Run};
 use std::collections::VecDeque;
+use units::{ByteCount, Nanos};
 
-/// Runs of packets in the order in which they came, and their sums.
+/// Runs of packets in order of arrival, and their total size.
 #[derive(Debug)]
 pub(crate) struct Backlog<P> {
     runs: VecDeque<Run<P>>,
@@ -13,51 +15,58 @@ pub(crate) struct Backlog<P> {
     overhead: u64,
 }
 
-/// What an arriving packet finds.
+/// The queue as an arriving packet finds it.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Found {
-    /// Bytes that wait, framing included.
+pub(crate) struct QueueView {
+    /// Bytes queued, including framing.
     pub(crate) bytes: u64,
-    /// Packets that wait.
+    /// Packets queued.
     pub(crate) packets: u64,
-    /// Its own size, framing included.
+    /// Size of the arriving packet, including framing.
     size: u64,
-    /// The bottleneck is idle: it goes through without waiting.
-    at_once: bool,
+    /// Whether the bottleneck is idle: the packet is sent without waiting.
+    unqueued: bool,
 }
 
-impl Found {
-    /// Whether there is room for it. One that need not wait needs none.
-    pub(crate) const fn room(&self, limit: Limit) -> bool {
-        self.at_once || limit.admits(self.bytes, self.packets, self.size)
+impl QueueView {
+    /// Whether the packet fits; always true if it need not wait.
+    pub(crate) const fn fits(&self, limit: Limit) -> bool {
+        self.unqueued
+            || limit
+                .admits(Occupancy::new(self.bytes, self.packets), ByteCount::from_bytes(self.size))
     }
 }
 
-/// What a queue decides on an arriving packet.
+/// Decision about an arriving packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Verdict {
-    Enter,
-    /// It comes in with congestion experienced.
-    EnterMarked,
+    Enqueue,
+    /// Enqueue it, marked with congestion experienced.
+    EnqueueMarked,
     Drop(Cause),
 }
 
 impl<P: Clone> Backlog<P> {
+    /// Bytes and packets queued.
+    pub(crate) const fn occupancy(&self) -> Occupancy {
+        Occupancy::new(self.bytes, self.packets)
+    }
+
     pub(crate) fn new(overhead: u32) -> Self {
         Backlog { runs: VecDeque::new(), bytes: 0, packets: 0, overhead: overhead.into() }
     }
 
-    /// Bytes a packet counts, framing included.
+    /// Size of a packet, including framing.
     pub(crate) fn size(&self, run: &Run<P>, index: u32) -> u64 {
         u64::from(run.train.size(index)) + self.overhead
     }
 
-    /// Bytes a run counts.
+    /// Size of a run, including framing.
     pub(crate) fn bytes_of(&self, run: &Run<P>) -> u64 {
         run.train.bytes(&run.packets) + run.count() * self.overhead
     }
 
-    /// Puts a run at the end.
+    /// Appends a run.
     pub(crate) fn push(&mut self, run: Run<P>) {
         if run.packets.is_empty() {
             return;
@@ -67,76 +76,76 @@ impl<P: Clone> Backlog<P> {
         self.runs.push_back(run);
     }
 
-    /// Takes in what fits of a run.
+    /// Enqueues the packets of a run that fit.
     pub(crate) fn admit_within(
         &mut self,
         limit: Limit,
         now: Nanos,
         run: Run<P>,
         idle: bool,
-        ledger: &mut Ledger<P>,
+        log: &mut FateLog<P>,
     ) {
         let (bytes, packets) = (self.bytes + self.bytes_of(&run), self.packets + run.count());
-        if !limit.is_exceeded(bytes, packets) {
-            // All of it, without a look at each packet.
+        if !limit.is_exceeded(Occupancy::new(bytes, packets)) {
+            // All of it fits: no decision per packet is needed.
             return self.push(run);
         }
-        self.admit(now, run, idle, ledger, |found| {
-            if found.room(limit) { Verdict::Enter } else { Verdict::Drop(Cause::QueueFull) }
+        self.admit(now, run, idle, log, |view| {
+            if view.fits(limit) { Verdict::Enqueue } else { Verdict::Drop(Cause::QueueFull) }
         });
     }
 
-    /// Lets `decide` judge each packet of a run in turn, by what it finds; what
-    /// comes in stays in as few runs as can be.
+    /// Lets `decide` decide about each packet of a run in turn; the admitted packets form
+    /// as few runs as possible.
     pub(crate) fn admit(
         &mut self,
         now: Nanos,
         run: Run<P>,
         idle: bool,
-        ledger: &mut Ledger<P>,
-        mut decide: impl FnMut(Found) -> Verdict,
+        log: &mut FateLog<P>,
+        mut decide: impl FnMut(QueueView) -> Verdict,
     ) {
         let (first, end) = (run.packets.start, run.packets.end);
         let (mut bytes, mut packets) = (self.bytes, self.packets);
         let mut from = first;
-        let mut verdict = Verdict::Enter;
+        let mut verdict = Verdict::Enqueue;
         for index in first..end {
             let size = self.size(&run, index);
-            let next = decide(Found { bytes, packets, size, at_once: idle && index == first });
+            let next = decide(QueueView { bytes, packets, size, unqueued: idle && index == first });
             if !matches!(next, Verdict::Drop(_)) {
                 bytes += size;
                 packets += 1;
             }
             if next != verdict && index > from {
-                self.settle(now, run.part(from..index), verdict, ledger);
+                self.settle(now, run.part(from..index), verdict, log);
                 from = index;
             }
             verdict = next;
         }
-        self.settle(now, Run { packets: from..end, ..run }, verdict, ledger);
+        self.settle(now, Run { packets: from..end, ..run }, verdict, log);
     }
 
-    fn settle(&mut self, now: Nanos, run: Run<P>, verdict: Verdict, ledger: &mut Ledger<P>) {
+    fn settle(&mut self, now: Nanos, run: Run<P>, verdict: Verdict, log: &mut FateLog<P>) {
         match verdict {
-            Verdict::Enter => self.push(run),
-            Verdict::EnterMarked => {
+            Verdict::Enqueue => self.push(run),
+            Verdict::EnqueueMarked => {
                 if !run.marked {
-                    ledger.counters.marked += run.count();
+                    log.counters.marked += run.count();
                 }
                 self.push(Run { marked: true, ..run });
             }
-            Verdict::Drop(cause) => ledger.drop_run(now, cause, &run),
+            Verdict::Drop(cause) => log.drop_run(now, cause, &run),
         }
     }
 
-    /// Takes the first packet.
+    /// Removes the first packet.
     pub(crate) fn pop(&mut self) -> Option<Packet<P>> {
         let run = self.runs.front_mut()?;
         let index = run.packets.start;
         run.packets.start += 1;
         let size = u64::from(run.train.size(index)) + self.overhead;
         let packet = if run.packets.is_empty() {
-            // The last packet takes the handle itself.
+            // The last packet gets the handle itself instead of a clone.
             let Run { serial, payload, train, first_number, arrived, marked, .. } =
                 self.runs.pop_front()?;
             let number = first_number + u64::from(index);
@@ -149,7 +158,7 @@ impl<P: Clone> Backlog<P> {
         Some(packet)
     }
 
-    /// When the first packet arrived, and the bytes that it counts.
+    /// Arrival time and size of the first packet.
     pub(crate) fn head(&self) -> Option<(Nanos, u64)> {
         self.runs.front().map(|run| (run.arrived, self.size(run, run.packets.start)))
     }
@@ -162,7 +171,7 @@ impl<P: Clone> Backlog<P> {
         self.packets
     }
 
-    /// Takes all.
+    /// Removes all runs.
     pub(crate) fn drain(&mut self) -> Vec<Run<P>> {
         (self.bytes, self.packets) = (0, 0);
         self.runs.drain(..).collect()

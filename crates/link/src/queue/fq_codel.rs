@@ -6,36 +6,37 @@
 //!                                     └──> o o o o o    old queues, round robin
 //! ```
 //!
-//! Deficit round robin (Shreedhar and Varghese, SIGCOMM 1995) by bytes: a queue
-//! that has used its quantum goes to the end of the old ones. One that just got
-//! its first packet is new and has its turn before them, so a flow that sends
-//! less than a quantum a round hardly waits. Each queue has a CoDel of its own.
+//! Deficit round robin (Shreedhar and Varghese, SIGCOMM 1995) in bytes: a queue that
+//! has used its quantum moves to the end of the old queues. A queue that gets its first
+//! packet is new and served before them, so a flow that sends less than a quantum per
+//! round hardly waits. Each queue has its own CoDel.
 
-use super::codel::{Aim, Control};
-use super::{Backlog, Surroundings};
-use crate::fate::{Cause, Ledger, Packet, Run};
-use crate::{FqCoDel, Limit, Nanos};
+use super::codel::{Control, Parameters};
+use super::{Backlog, QueueContext};
+use crate::config::Occupancy;
+use crate::packet_fate::{Cause, FateLog, Packet, Run};
+use crate::{FqCoDel, Limit};
 use std::collections::VecDeque;
+use units::{ByteCount, Nanos};
 
-/// Most packets dropped at once from the fattest queue, and never more than
-/// half of it: finding it takes a look at all queues (section 4.1, as Linux
-/// does it).
+/// Maximum number of packets dropped at once from the longest queue, and at most half of
+/// it: finding it requires a scan of all queues (section 4.1, as in Linux).
 const BATCH: u32 = 64;
 
-/// A place in `slots` that no flow has come to yet.
+/// A slot without a queue.
 const NONE: u32 = u32::MAX;
 
 #[derive(Debug)]
 pub(crate) struct FqCoDelQueue<P> {
     limit: Limit,
-    aim: Aim,
+    parameters: Parameters,
     quantum: i64,
     overhead: u32,
-    /// Makes which flows share a queue another matter for each seed.
+    /// Seed of the flow hash: decides which flows share a queue.
     perturbation: u64,
-    /// For each hash, which of `queues`.
+    /// Index into `queues` for each hash value.
     slots: Vec<u32>,
-    /// Those that ever held a packet, in the order of their first.
+    /// The queues used so far, in order of first use.
     queues: Vec<FlowQueue<P>>,
     new: VecDeque<u32>,
     old: VecDeque<u32>,
@@ -47,20 +48,20 @@ pub(crate) struct FqCoDelQueue<P> {
 struct FlowQueue<P> {
     backlog: Backlog<P>,
     control: Control,
-    /// Bytes it may send in this round; below zero, what it sent too much.
+    /// Bytes that it may send in this round; negative if it has sent too much.
     deficit: i64,
-    /// It is among the new or the old.
+    /// Whether it is in the list of new or old queues.
     listed: bool,
 }
 
 impl<P: Clone> FqCoDelQueue<P> {
-    pub(crate) fn new(settings: FqCoDel, around: Surroundings) -> Self {
+    pub(crate) fn new(settings: FqCoDel, context: QueueContext) -> Self {
         FqCoDelQueue {
             limit: settings.codel.limit,
-            aim: Aim::new(settings.codel),
+            parameters: Parameters::new(settings.codel),
             quantum: i64::from(settings.quantum.max(1)),
-            overhead: around.overhead,
-            perturbation: around.seed,
+            overhead: context.overhead,
+            perturbation: context.seed,
             slots: vec![NONE; settings.flows.max(1) as usize],
             queues: Vec::new(),
             new: VecDeque::new(),
@@ -70,34 +71,35 @@ impl<P: Clone> FqCoDelQueue<P> {
         }
     }
 
-    pub(crate) fn enqueue(&mut self, now: Nanos, run: Run<P>, idle: bool, ledger: &mut Ledger<P>) {
+    pub(crate) fn enqueue(&mut self, now: Nanos, run: Run<P>, idle: bool, log: &mut FateLog<P>) {
         if idle {
-            self.rest();
+            self.reset();
         }
         let which = self.queue_of(run.train.flow());
         let queue = &mut self.queues[which as usize];
-        self.aim.see(queue.backlog.size(&run, run.packets.start));
+        self.parameters.note_size(queue.backlog.size(&run, run.packets.start));
         if !queue.listed {
             queue.listed = true;
             queue.deficit = self.quantum;
             self.new.push_back(which);
         }
         let mut rest = run;
-        while !rest.packets.is_empty() && !self.holds(&rest) {
-            // As much of it as fits, and the packet that is too much.
-            let end = rest.packets.end.min(rest.packets.start + self.fitting(&rest) + 1);
+        while !rest.packets.is_empty() && !self.fits(&rest) {
+            // As many packets as fit, plus one.
+            let end = rest.packets.end.min(rest.packets.start + self.count_fitting(&rest) + 1);
             self.push(which, rest.part(rest.packets.start..end));
             rest.packets.start = end;
-            // An idle bottleneck takes one packet at once, whatever the limit.
-            while self.packets > u64::from(idle) && self.limit.is_exceeded(self.bytes, self.packets)
+            // With an idle bottleneck one packet is sent at once and does not count.
+            while self.packets > u64::from(idle)
+                && self.limit.is_exceeded(Occupancy::new(self.bytes, self.packets))
             {
-                self.drop_from_fattest(now, idle, ledger);
+                self.drop_from_longest(now, idle, log);
             }
         }
         self.push(which, rest);
     }
 
-    pub(crate) fn dequeue(&mut self, now: Nanos, ledger: &mut Ledger<P>) -> Option<Packet<P>> {
+    pub(crate) fn dequeue(&mut self, now: Nanos, log: &mut FateLog<P>) -> Option<Packet<P>> {
         loop {
             let of_new = !self.new.is_empty();
             let list = if of_new { &mut self.new } else { &mut self.old };
@@ -110,7 +112,7 @@ impl<P: Clone> FqCoDelQueue<P> {
                 continue;
             }
             let (bytes, packets) = (queue.backlog.bytes(), queue.backlog.packets());
-            let packet = queue.control.dequeue(now, &self.aim, &mut queue.backlog, ledger);
+            let packet = queue.control.dequeue(now, &self.parameters, &mut queue.backlog, log);
             self.bytes -= bytes - queue.backlog.bytes();
             self.packets -= packets - queue.backlog.packets();
             if let Some(packet) = packet {
@@ -120,8 +122,8 @@ impl<P: Clone> FqCoDelQueue<P> {
             }
             list.pop_front();
             if of_new {
-                // Once through the old ones, or a flow could be new for ever
-                // by sending a packet a round, and starve them (section 4.2).
+                // An emptied new queue becomes old, or a flow could stay new by sending one
+                // packet per round and starve the others (section 4.2).
                 self.old.push_back(which);
             } else {
                 queue.listed = false;
@@ -137,7 +139,7 @@ impl<P: Clone> FqCoDelQueue<P> {
         self.packets
     }
 
-    /// Takes all, in the order in which it came.
+    /// Removes all packets, in order of arrival.
     pub(crate) fn drain(&mut self) -> Vec<Run<P>> {
         (self.bytes, self.packets) = (0, 0);
         let mut runs: Vec<_> =
@@ -146,19 +148,19 @@ impl<P: Clone> FqCoDelQueue<P> {
         runs
     }
 
-    /// The bottleneck has found all queues empty: none has had a turn since.
-    fn rest(&mut self) {
+    /// All queues are empty: the next packet of each flow makes it new.
+    fn reset(&mut self) {
         for which in self.new.drain(..).chain(self.old.drain(..)) {
             let queue = &mut self.queues[which as usize];
             queue.listed = false;
-            queue.control.rest();
+            queue.control.reset();
         }
     }
 
     fn queue_of(&mut self, flow: u32) -> u32 {
         let slots = self.slots.len() as u64;
-        // The upper 32 bits as a fraction of the slots.
-        let slot = ((mixed(u64::from(flow) ^ self.perturbation) >> 32) * slots) >> 32;
+        // The upper 32 bits as a fraction of the number of slots.
+        let slot = ((mix(u64::from(flow) ^ self.perturbation) >> 32) * slots) >> 32;
         let slot = &mut self.slots[slot as usize];
         if *slot == NONE {
             #[expect(clippy::cast_possible_truncation, reason = "as many as slots, a u32")]
@@ -181,20 +183,20 @@ impl<P: Clone> FqCoDelQueue<P> {
         backlog.push(run);
     }
 
-    /// Whether there is room for all of a run.
-    fn holds(&self, run: &Run<P>) -> bool {
+    /// Whether all of a run fits.
+    fn fits(&self, run: &Run<P>) -> bool {
         let framing = run.count() * u64::from(self.overhead);
         let bytes = self.bytes + run.train.bytes(&run.packets) + framing;
-        !self.limit.is_exceeded(bytes, self.packets + run.count())
+        !self.limit.is_exceeded(Occupancy::new(bytes, self.packets + run.count()))
     }
 
-    /// How many packets of a run fit beside what is there.
-    fn fitting(&self, run: &Run<P>) -> u32 {
+    /// Number of packets of a run that fit.
+    fn count_fitting(&self, run: &Run<P>) -> u32 {
         let overhead = u64::from(self.overhead);
         let (mut bytes, mut packets, mut fits) = (self.bytes, self.packets, 0);
         for index in run.packets.clone() {
             let size = u64::from(run.train.size(index)) + overhead;
-            if !self.limit.admits(bytes, packets, size) {
+            if !self.limit.admits(Occupancy::new(bytes, packets), ByteCount::from_bytes(size)) {
                 break;
             }
             bytes += size;
@@ -204,31 +206,30 @@ impl<P: Clone> FqCoDelQueue<P> {
         fits
     }
 
-    /// Drops from the head of the queue that holds most bytes.
-    fn drop_from_fattest(&mut self, now: Nanos, idle: bool, ledger: &mut Ledger<P>) {
-        let Some(fattest) = self.queues.iter_mut().max_by_key(|queue| queue.backlog.bytes()) else {
+    /// Drops from the head of the queue with the most bytes.
+    fn drop_from_longest(&mut self, now: Nanos, idle: bool, log: &mut FateLog<P>) {
+        let Some(longest) = self.queues.iter_mut().max_by_key(|queue| queue.backlog.bytes()) else {
             return;
         };
-        let half = fattest.backlog.bytes().div_ceil(2);
+        let half = longest.backlog.bytes().div_ceil(2);
         let mut dropped = 0;
         for _ in 0..BATCH {
             if dropped >= half || self.packets <= u64::from(idle) {
                 return;
             }
-            let before = fattest.backlog.bytes();
-            let Some(packet) = fattest.backlog.pop() else { return };
-            let size = before - fattest.backlog.bytes();
+            let before = longest.backlog.bytes();
+            let Some(packet) = longest.backlog.pop() else { return };
+            let size = before - longest.backlog.bytes();
             dropped += size;
             self.bytes -= size;
             self.packets -= 1;
-            ledger.drop_packet(now, Cause::QueueFull, packet);
+            log.drop_packet(now, Cause::QueueFull, packet);
         }
     }
 }
 
-/// Spreads every bit over all (the finalizer of SplitMix64: Steele, Lea and
-/// Flood, OOPSLA 2014).
-const fn mixed(bits: u64) -> u64 {
+/// Mixes the bits (finalizer of SplitMix64: Steele, Lea and Flood, OOPSLA 2014).
+const fn mix(bits: u64) -> u64 {
     let bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     bits ^ (bits >> 31)

@@ -1,31 +1,31 @@
 //! Proportional integral controller enhanced (RFC 8033).
 //!
-//! Every `update` the probability of a drop moves by what the delay is off its
-//! target and by how it changed:
+//! At each `update` the drop probability changes with the deviation of the delay from
+//! its target, and with the change of the delay:
 //!
 //! ```text
-//!   p += alpha (delay - target) + beta (delay - delay before)
+//!   p += alpha (delay - target) + beta (delay - previous delay)
 //! ```
 //!
-//! The delay is how long the packet at the head has waited (section 4.3,
-//! time stamps instead of an estimated rate). In it: the scaling of the gains
-//! (4.2), the burst allowance (4.4), marks (5.1), spacing of drops (5.4), the
-//! cap on a step (5.5) and the safeguards of `drop_early` (appendix A).
+//! The delay is how long the packet at the head has waited (section 4.3: timestamps
+//! instead of a rate estimate). Included are the scaling of the gains (4.2), the burst
+//! allowance (4.4), marks (5.1), spacing of drops (5.4), the cap on increases (5.5) and
+//! the safeguards of `drop_early` (appendix A).
 
-use super::{Backlog, Surroundings, Verdict};
-use crate::fate::{Cause, Ledger, Packet, Run};
-use crate::{Nanos, Pie, chance::unit, nanos};
+use super::{Backlog, QueueContext, Verdict};
+use crate::packet_fate::{Cause, FateLog, Packet, Run};
+use crate::{Pie, nanos, random::unit};
 use rand_core::SeedableRng;
 use rand_pcg::Pcg64Mcg;
+use units::Nanos;
 
-/// Gains in 1/s at an update every 15 ms (section 4.2): alpha follows the
-/// update, beta makes up for the half of what alpha loses.
+/// Gains in 1/s for an update interval of 15 ms (section 4.2). With another interval,
+/// alpha scales with it, and beta changes by minus half the change of alpha.
 const ALPHA: f64 = 0.125;
 const BETA: f64 = 1.25;
 const UPDATE: f64 = 0.015;
 
-/// By how much a step is scaled while the probability is below that: small
-/// probabilities want small steps (section 4.2).
+/// Scale factors of a step for probabilities below a threshold (section 4.2).
 const SCALES: [(f64, f64); 6] = [
     (0.000_001, 1.0 / 2048.0),
     (0.000_01, 1.0 / 512.0),
@@ -35,30 +35,30 @@ const SCALES: [(f64, f64); 6] = [
     (0.1, 1.0 / 2.0),
 ];
 
-/// From that probability on a step is at most `STEP` (section 5.5).
+/// Probability from which an increase is at most `MAX_INCREASE` (section 5.5).
 const CAPPED_FROM: f64 = 0.1;
-const STEP: f64 = 0.02;
+const MAX_INCREASE: f64 = 0.02;
 
-/// What is left of the probability after an update without any delay (4.2).
+/// Factor applied to the probability if two consecutive delays are zero (section 4.2).
 const DECAY: f64 = 0.98;
 
-/// Below this probability a delay under half the target drops nothing.
-const SAFE: f64 = 0.2;
+/// Below this probability nothing is dropped while the delay is under half the target.
+const SAFE_PROBABILITY: f64 = 0.2;
 
-/// Bytes that may always wait: two packets of the mean size of 1024.
-const ALWAYS: u64 = 2 * 1024;
+/// Bytes queued up to which nothing is dropped: two packets of the mean size of 1024.
+const MIN_BACKLOG: u64 = 2 * 1024;
 
-/// Up to this probability packets are marked, above it dropped: one who goes
-/// on in spite of the marks is to feel it (`mark_ecnth`, section 5.1).
-const MARKS: f64 = 0.1;
+/// Probability up to which packets are marked; above it they are dropped, against
+/// senders that ignore marks (`mark_ecnth`, section 5.1).
+const MAX_MARKING_PROBABILITY: f64 = 0.1;
 
-/// The sum of probabilities since the last drop below which none follows, and
-/// at which one follows for certain (section 5.4).
-const TOO_EARLY: f64 = 0.85;
-const OVERDUE: f64 = 8.5;
+/// Bounds of the accumulated probability since the last drop: below the first no packet
+/// is dropped, at the second one is for certain (section 5.4).
+const MIN_ACCUMULATED: f64 = 0.85;
+const MAX_ACCUMULATED: f64 = 8.5;
 
-/// Shortest time between updates, in ns.
-const SHORTEST: u64 = 1_000_000;
+/// Minimum update interval, ns.
+const MIN_UPDATE: u64 = 1_000_000;
 
 #[derive(Debug)]
 pub(crate) struct PieQueue<P> {
@@ -68,27 +68,27 @@ pub(crate) struct PieQueue<P> {
 }
 
 impl<P: Clone> PieQueue<P> {
-    pub(crate) fn new(settings: Pie, around: Surroundings) -> Self {
+    pub(crate) fn new(settings: Pie, context: QueueContext) -> Self {
         PieQueue {
             settings,
-            controller: Controller::new(settings, around.seed),
-            backlog: Backlog::new(around.overhead),
+            controller: Controller::new(settings, context.seed),
+            backlog: Backlog::new(context.overhead),
         }
     }
 
-    pub(crate) fn enqueue(&mut self, now: Nanos, run: Run<P>, idle: bool, ledger: &mut Ledger<P>) {
+    pub(crate) fn enqueue(&mut self, now: Nanos, run: Run<P>, idle: bool, log: &mut FateLog<P>) {
         let PieQueue { settings, controller, backlog } = self;
         let head = backlog.head().map(|(arrived, _)| arrived);
         controller.advance(now, head);
-        let delay = head.map_or(0, |arrived| now.since(arrived));
+        let delay = head.map_or(0, |arrived| now.nanos_since(arrived));
         let ecn_capable = settings.ecn && run.train.is_ecn_capable();
-        backlog.admit(now, run, idle, ledger, |found| {
-            if !found.room(settings.limit) {
+        backlog.admit(now, run, idle, log, |view| {
+            if !view.fits(settings.limit) {
                 Verdict::Drop(Cause::QueueFull)
-            } else if !controller.signals(delay, found.bytes) {
-                Verdict::Enter
-            } else if ecn_capable && controller.probability <= MARKS {
-                Verdict::EnterMarked
+            } else if !controller.is_signalled(delay, view.bytes) {
+                Verdict::Enqueue
+            } else if ecn_capable && controller.probability <= MAX_MARKING_PROBABILITY {
+                Verdict::EnqueueMarked
             } else {
                 Verdict::Drop(Cause::Aqm)
             }
@@ -102,7 +102,7 @@ impl<P: Clone> PieQueue<P> {
     }
 }
 
-/// The controller; times are in ns.
+/// The controller; times in ns.
 #[derive(Debug)]
 struct Controller {
     target: u64,
@@ -111,19 +111,19 @@ struct Controller {
     alpha: f64,
     beta: f64,
     next_update: Nanos,
-    /// The delay at the latest update.
+    /// Delay at the last update.
     delay: u64,
     probability: f64,
-    /// Sum of the probabilities of the packets that passed since the last drop.
-    sum: f64,
-    /// What is left of the burst allowance.
+    /// Accumulated probability since the last drop.
+    accumulated: f64,
+    /// Remaining burst allowance.
     allowance: u64,
-    chance: Pcg64Mcg,
+    rng: Pcg64Mcg,
 }
 
 impl Controller {
     fn new(settings: Pie, seed: u64) -> Self {
-        let update = nanos(settings.update).max(SHORTEST);
+        let update = nanos(settings.update).max(MIN_UPDATE);
         let alpha = ALPHA * seconds(update) / UPDATE;
         Controller {
             target: nanos(settings.target),
@@ -134,25 +134,25 @@ impl Controller {
             next_update: Nanos(update),
             delay: 0,
             probability: 0.0,
-            sum: 0.0,
+            accumulated: 0.0,
             allowance: nanos(settings.burst),
-            chance: Pcg64Mcg::seed_from_u64(seed),
+            rng: Pcg64Mcg::seed_from_u64(seed),
         }
     }
 
-    /// Makes the updates due by `now`; `head` is when the packet arrived that
-    /// was at the head all the while.
+    /// Makes the updates due by `now`; `head` is the arrival time of the packet that has
+    /// been at the head since the last update.
     fn advance(&mut self, now: Nanos, head: Option<Nanos>) {
         while self.next_update <= now {
             if head.is_none() && self.delay == 0 && self.probability == 0.0 {
-                // Nothing changes any more but the allowance.
-                let updates = now.since(self.next_update) / self.update + 1;
+                // At these values nothing changes any more except the allowance.
+                let updates = now.nanos_since(self.next_update) / self.update + 1;
                 let time = updates.saturating_mul(self.update);
                 self.allowance = self.allowance.saturating_sub(time);
                 self.next_update = Nanos(self.next_update.0.saturating_add(time));
                 return;
             }
-            let delay = head.map_or(0, |arrived| self.next_update.since(arrived));
+            let delay = head.map_or(0, |arrived| self.next_update.nanos_since(arrived));
             self.compute(delay);
             self.next_update = Nanos(self.next_update.0.saturating_add(self.update));
         }
@@ -165,7 +165,7 @@ impl Controller {
         let scale = SCALES.iter().find(|(below, _)| self.probability < *below);
         let mut step = (self.alpha * off + self.beta * change) * scale.map_or(1.0, |(_, by)| *by);
         if self.probability >= CAPPED_FROM {
-            step = step.min(STEP);
+            step = step.min(MAX_INCREASE);
         }
         self.probability += step;
         if delay == 0 && self.delay == 0 {
@@ -176,30 +176,33 @@ impl Controller {
         self.allowance = self.allowance.saturating_sub(self.update);
     }
 
-    /// Whether the sender of an arriving packet is to be told; `delay` is that
-    /// of the head now, `waiting` the bytes that the packet finds.
-    fn signals(&mut self, delay: u64, waiting: u64) -> bool {
+    /// Whether to drop or mark an arriving packet; `delay` is the current delay of the head
+    /// packet, `waiting` the bytes queued.
+    fn is_signalled(&mut self, delay: u64, waiting: u64) -> bool {
         let calm = self.delay < self.target / 2;
         if self.probability == 0.0 {
-            self.sum = 0.0;
+            self.accumulated = 0.0;
             if calm && delay < self.target / 2 {
                 self.allowance = self.burst;
             }
         }
-        if self.allowance > 0 || calm && self.probability < SAFE || waiting <= ALWAYS {
+        if self.allowance > 0
+            || calm && self.probability < SAFE_PROBABILITY
+            || waiting <= MIN_BACKLOG
+        {
             return false;
         }
-        self.sum += self.probability;
-        let signals = self.sum >= OVERDUE
-            || self.sum >= TOO_EARLY && unit(&mut self.chance) < self.probability;
+        self.accumulated += self.probability;
+        let signals = self.accumulated >= MAX_ACCUMULATED
+            || self.accumulated >= MIN_ACCUMULATED && unit(&mut self.rng) < self.probability;
         if signals {
-            self.sum = 0.0;
+            self.accumulated = 0.0;
         }
         signals
     }
 }
 
-/// Seconds of a time in ns.
+/// Nanoseconds as seconds.
 #[expect(clippy::cast_precision_loss, reason = "delays are far below 2^53 ns, which are 104 days")]
 fn seconds(nanos: u64) -> f64 {
     nanos as f64 / 1e9
@@ -214,7 +217,7 @@ mod tests {
     const MILLISECOND: u64 = 1_000_000;
     const UPDATES: Duration = Duration::from_millis(15);
 
-    /// The probability after an update that finds these delays, in ms.
+    /// The probability after an update with these delays, in ms.
     fn after(probability: f64, before: u64, now: u64, update: Duration) -> f64 {
         let settings = Pie {
             target: Duration::from_millis(15),
@@ -245,21 +248,21 @@ mod tests {
             assert!((after(probability, 0, 30, UPDATES) - expected).abs() < 1e-12, "{probability}");
         }
         for (probability, before, now, expected) in [
-            // On target and steady: nothing moves.
+            // Delay on target and constant: no change.
             (0.02, 15, 15, 0.02),
-            // Steps up are capped from 10 % on, steps down are not.
+            // Increases are capped from 10 % on, decreases are not.
             (0.1, 0, 30, 0.12),
             (0.5, 30, 0, 0.5 - 0.001_875 - 0.037_5),
-            // Decay where there was no delay twice.
+            // Decay after two delays of zero.
             (0.5, 0, 0, (0.5 - 0.001_875) * 0.98),
-            // It is a probability.
+            // Never above 1.
             (0.99, 0, 400, 1.0),
             (0.01, 400, 0, 0.0),
         ] {
-            let came = after(probability, before, now, UPDATES);
-            assert!((came - expected).abs() < 1e-12, "{probability}: {came}, not {expected}");
+            let result = after(probability, before, now, UPDATES);
+            assert!((result - expected).abs() < 1e-12, "{probability}: {result}, not {expected}");
         }
-        // Updates twice as often: alpha halved, beta up by a quarter of alpha.
+        // Half the update interval: alpha halved, beta increased by a quarter of alpha.
         let expected = 0.02 + (0.062_5 * 0.015 + 1.281_25 * 0.03) / 2.0;
         let halved = after(0.02, 0, 30, UPDATES / 2);
         assert!((halved - expected).abs() < 1e-12, "{halved}, not {expected}");

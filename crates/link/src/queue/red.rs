@@ -11,20 +11,20 @@
 //!                      min max        2 max
 //! ```
 //!
-//! The names are those of the paper's figure 2. With its counting the number of
-//! packets from one drop to the next is uniform over 1 .. 1/p_b - 1, so that
-//! drops are neither in clusters nor in step: a share of 2 p_b is dropped.
-//! Every packet counts the same, whatever its size (RFC 7141).
+//! Names are those of the paper's figure 2. With its counting, the number of packets from
+//! one drop to the next is uniform over 1 .. 1/p_b - 1, so that drops are neither
+//! clustered nor synchronised: a share of 2 p_b is dropped. Every packet counts the
+//! same, whatever its size (RFC 7141).
 
-use super::{Backlog, Surroundings, Verdict};
-use crate::fate::{Cause, Ledger, Packet, Run};
-use crate::{Nanos, Red, chance::unit};
+use super::{Backlog, QueueContext, Verdict};
+use crate::packet_fate::{Cause, FateLog, Packet, Run};
+use crate::{Red, random::unit};
 use rand_core::SeedableRng;
 use rand_pcg::Pcg64Mcg;
-use units::{BitRate, ByteCount};
+use units::{BitRate, ByteCount, Nanos};
 
-/// A typical packet in bytes, for how many could have been sent while the
-/// queue was empty: what the manual of tc-red proposes.
+/// Size of a typical packet in bytes, to estimate the number of packets that could have
+/// been sent while the queue was empty: the default of tc-red(8).
 const TYPICAL: u64 = 1000;
 
 #[derive(Debug)]
@@ -33,42 +33,42 @@ pub(crate) struct RedQueue<P> {
     average: Average,
     /// Packets since the last drop; `None` while the average is below `min`.
     count: Option<u64>,
-    chance: Pcg64Mcg,
+    rng: Pcg64Mcg,
     pub(crate) backlog: Backlog<P>,
 }
 
 impl<P: Clone> RedQueue<P> {
-    pub(crate) fn new(settings: Red, around: Surroundings) -> Self {
+    pub(crate) fn new(settings: Red, context: QueueContext) -> Self {
         RedQueue {
             settings,
             average: Average {
                 bytes: 0.0,
                 weight: (-f64::from(settings.weight)).exp2(),
-                typical: typical_time(around.rate),
+                packet_ns: packet_time(context.rate),
                 empty_since: None,
             },
             count: None,
-            chance: Pcg64Mcg::seed_from_u64(around.seed),
-            backlog: Backlog::new(around.overhead),
+            rng: Pcg64Mcg::seed_from_u64(context.seed),
+            backlog: Backlog::new(context.overhead),
         }
     }
 
-    /// The bottleneck has another rate.
-    pub(crate) fn adopt(&mut self, around: Surroundings) {
-        self.average.typical = typical_time(around.rate);
+    /// The bottleneck rate has changed.
+    pub(crate) fn apply_settings(&mut self, context: QueueContext) {
+        self.average.packet_ns = packet_time(context.rate);
     }
 
-    pub(crate) fn enqueue(&mut self, now: Nanos, run: Run<P>, idle: bool, ledger: &mut Ledger<P>) {
-        let RedQueue { settings, average, count, chance, backlog } = self;
+    pub(crate) fn enqueue(&mut self, now: Nanos, run: Run<P>, idle: bool, log: &mut FateLog<P>) {
+        let RedQueue { settings, average, count, rng, backlog } = self;
         let ecn_capable = settings.ecn && run.train.is_ecn_capable();
-        backlog.admit(now, run, idle, ledger, |found| {
-            average.follow(now, found.bytes);
-            let verdict = match judge(settings, average.bytes, count, chance) {
-                Judgement::Pass => Verdict::Enter,
-                Judgement::Signal if ecn_capable => Verdict::EnterMarked,
-                Judgement::Signal | Judgement::Drop => Verdict::Drop(Cause::Aqm),
+        backlog.admit(now, run, idle, log, |view| {
+            average.update(now, view.bytes);
+            let verdict = match decide(settings, average.bytes, count, rng) {
+                Decision::Pass => Verdict::Enqueue,
+                Decision::Signal if ecn_capable => Verdict::EnqueueMarked,
+                Decision::Signal | Decision::Drop => Verdict::Drop(Cause::Aqm),
             };
-            if !matches!(verdict, Verdict::Drop(_)) && !found.room(settings.limit) {
+            if !matches!(verdict, Verdict::Drop(_)) && !view.fits(settings.limit) {
                 return Verdict::Drop(Cause::QueueFull);
             }
             verdict
@@ -84,30 +84,25 @@ impl<P: Clone> RedQueue<P> {
     }
 }
 
-/// What RED says of a packet.
-enum Judgement {
+/// RED's decision about a packet.
+enum Decision {
     Pass,
-    /// Let the sender know, by a mark or a drop.
+    /// Signal congestion, by a mark or a drop.
     Signal,
-    /// Beyond all marks: the average is above twice `max` (RFC 3168, section 7).
+    /// Drop even if ECN-capable: the average is above twice `max` (RFC 3168, section 7).
     Drop,
 }
 
-fn judge(
-    settings: &Red,
-    average: f64,
-    count: &mut Option<u64>,
-    chance: &mut Pcg64Mcg,
-) -> Judgement {
-    // A byte at least: a `max` of zero is to divide nothing by zero.
+fn decide(settings: &Red, average: f64, count: &mut Option<u64>, rng: &mut Pcg64Mcg) -> Decision {
+    // At least one byte: avoids a division by zero if `max` is zero.
     let (min, max) = (settings.min.as_f64(), settings.max.as_f64().max(1.0));
     if average < min {
         *count = None;
-        return Judgement::Pass;
+        return Decision::Pass;
     }
     if average >= 2.0 * max {
         *count = Some(0);
-        return Judgement::Drop;
+        return Decision::Drop;
     }
     let most = settings.probability.fraction();
     let base = if average < max {
@@ -119,36 +114,36 @@ fn judge(
     *count = Some(passed);
     #[expect(clippy::cast_precision_loss, reason = "a count of packets between two drops")]
     let left = 1.0 - passed as f64 * base;
-    // Not left > 0: so many have passed that this one's turn is certain.
-    if base > 0.0 && (left <= 0.0 || unit(chance) < base / left) {
+    // left <= 0: so many packets have passed that this one is dropped for certain.
+    if base > 0.0 && (left <= 0.0 || unit(rng) < base / left) {
         *count = Some(0);
-        return Judgement::Signal;
+        return Decision::Signal;
     }
-    Judgement::Pass
+    Decision::Pass
 }
 
-/// The average queue, an exponentially weighted one.
+/// The average queue length, an exponentially weighted moving average.
 #[derive(Debug)]
 struct Average {
     bytes: f64,
     /// w_q of the paper.
     weight: f64,
-    /// Time that a typical packet takes, in ns.
-    typical: f64,
-    /// When the queue became empty.
+    /// Transmission time of a typical packet, ns.
+    packet_ns: f64,
+    /// Since when the queue has been empty.
     empty_since: Option<Nanos>,
 }
 
 impl Average {
-    /// Follows the queue as an arriving packet finds it. An empty one counts
-    /// as if typical packets had come all the while and found it empty.
+    /// Updates the average when a packet arrives. An empty queue counts as if typical packets
+    /// had arrived continuously since it became empty.
     #[expect(clippy::cast_precision_loss, reason = "a queue, and a pause, are below 2^53")]
-    fn follow(&mut self, now: Nanos, queue: u64) {
+    fn update(&mut self, now: Nanos, queue: u64) {
         match self.empty_since.take() {
             Some(since) if queue == 0 => {
-                let packets = now.since(since) as f64 / self.typical;
+                let packets = now.nanos_since(since) as f64 / self.packet_ns;
                 self.bytes *= (1.0 - self.weight).powf(packets);
-                // Whatever becomes of this packet, the pause up to here has counted.
+                // The idle time up to now is included, even if this packet is dropped.
                 self.empty_since = Some(now);
             }
             _ => self.bytes += self.weight * (queue as f64 - self.bytes),
@@ -156,9 +151,9 @@ impl Average {
     }
 }
 
-/// Time of a typical packet in ns; a moment where the rate has no limit.
+/// Transmission time of a typical packet in ns; minimal without a rate limit.
 #[expect(clippy::cast_precision_loss, reason = "far below 2^53")]
-fn typical_time(rate: Option<BitRate>) -> f64 {
+fn packet_time(rate: Option<BitRate>) -> f64 {
     let time = rate.map(|rate| rate.time_for(ByteCount::from_bytes(TYPICAL)));
     time.map_or(1.0, |time| crate::nanos(time).max(1) as f64)
 }

@@ -1,16 +1,16 @@
-//! Any mix of effects and queues, any arrivals: what must hold always.
+//! Invariants under any combination of effects, queues and arrivals.
 
 use crate::arrange::{SECOND, ms};
 use link::{
-    Blackhole, Bucket, Bursts, COALESCE, Cause, CoDel, Counters, Delivery, Distribution, Fate,
-    FateKind, Fifo, FqCoDel, GilbertElliott, Jitter, Limit, Link, LinkConfig, Loss, Nanos, Pie,
-    Queue, Rate, Red, Reorder, Schedule, Trace, Train,
+    Blackhole, Bursts, COALESCE, Cause, CoDel, Counters, Delivery, Distribution, Fate, FateKind,
+    Fifo, FqCoDel, GilbertElliott, Jitter, Limit, Link, LinkConfig, Loss, Pie, Queue, Rate, Red,
+    Reorder, Schedule, TokenBucket, Trace, Train,
 };
 use proptest::prelude::*;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
-use units::{BitRate, ByteCount, LossRatio, Probability};
+use units::{BitRate, ByteCount, LossRatio, Nanos, Probability};
 
 fn limits() -> impl Strategy<Value = Limit> {
     prop_oneof![
@@ -62,8 +62,8 @@ fn queues() -> impl Strategy<Value = Queue> {
     ]
 }
 
-fn buckets() -> impl Strategy<Value = Bucket> {
-    (10_000u64..1_000_000_000, 0u64..100_000).prop_map(|(rate, burst)| Bucket {
+fn buckets() -> impl Strategy<Value = TokenBucket> {
+    (10_000u64..1_000_000_000, 0u64..100_000).prop_map(|(rate, burst)| TokenBucket {
         rate: BitRate::from_bps(rate),
         burst: ByteCount::from_bytes(burst),
     })
@@ -73,7 +73,7 @@ fn rates() -> impl Strategy<Value = Rate> {
     prop_oneof![
         Just(Rate::Unlimited),
         (10_000u64..20_000_000_000).prop_map(|bps| Rate::Constant(BitRate::from_bps(bps))),
-        buckets().prop_map(Rate::Bucket),
+        buckets().prop_map(Rate::TokenBucket),
         prop::collection::vec(0u64..5, 1..20).prop_map(|gaps| {
             let stamps = gaps.iter().scan(0, |at, gap| {
                 *at += gap;
@@ -107,7 +107,8 @@ fn configs() -> impl Strategy<Value = LinkConfig> {
         .prop_map(|(distribution, scale, overtake)| Jitter { distribution, scale, overtake });
     let reorders = (shares(), times(50)).prop_map(|(share, by)| Reorder { share, by });
     let bursts = (0u32..20, times(100)).prop_map(|(packets, every)| Bursts { packets, every });
-    let blackholes = (times(50), times(200)).prop_map(|(dark, every)| Blackhole { dark, every });
+    let blackholes =
+        (times(50), times(200)).prop_map(|(length, every)| Blackhole { length, every });
     let effects = (
         prop::option::of(jitters),
         loss_models(),
@@ -160,7 +161,7 @@ fn trains() -> impl Strategy<Value = Vec<(u64, Train)>> {
     prop::collection::vec((0u64..20_000_000, train), 1..60)
 }
 
-/// The least that any of the settings takes from the bottleneck to the far end.
+/// Minimum delay from the bottleneck to the far end over all settings.
 fn least_delay(schedule: &Schedule) -> u64 {
     let least = |config: &LinkConfig| {
         let ahead = config.jitter.map_or(Duration::ZERO, |jitter| match jitter.distribution {
@@ -174,17 +175,17 @@ fn least_delay(schedule: &Schedule) -> u64 {
     u64::try_from(all.map(least).min().unwrap().as_nanos()).unwrap()
 }
 
-/// Whether packets of one flow keep their order, under all of the settings.
+/// Whether packets of one flow stay in order under all settings.
 fn keeps_order(schedule: &Schedule) -> bool {
     let all = schedule.changes.iter().map(|(_, config)| config).chain([&schedule.start]);
     all.into_iter().all(|c| c.reorder.is_none() && c.jitter.is_none_or(|jitter| !jitter.overtake))
 }
 
-/// Releases all that is due by `now`, looking when the link asks for it.
+/// Releases all packets due by `now`, at the times that the link asks for.
 fn release_until(link: &mut Link<u32>, now: Nanos, out: &mut Vec<Delivery<u32>>) {
     while let Some(due) = link.next_due().filter(|due| *due <= now) {
         while let Some(delivery) = link.release(due) {
-            // At its moment: neither early nor late.
+            // Released when due: neither early nor late.
             assert_eq!(delivery.due, due);
             out.push(delivery);
         }
@@ -203,7 +204,7 @@ fn check_sums(counters: &Counters, fates: &[Fate<u32>], out: &[Delivery<u32>]) {
         [
             (Cause::Lost, counters.lost),
             (Cause::Burst, counters.burst_lost),
-            (Cause::Dark, counters.dark_lost),
+            (Cause::Blackhole, counters.blackhole_lost),
         ],
     );
     for (cause, count) in before.iter().chain(&after) {
@@ -238,7 +239,7 @@ fn check_deliveries(fates: &[Fate<u32>], out: &[Delivery<u32>], least: u64) {
             FateKind::Delivered { due, queued, duplicated, marked, .. } => {
                 assert_eq!(came, 1 + u64::from(duplicated), "{fate:?}");
                 assert!(due >= Nanos(fate.decided.0 + least), "{fate:?}");
-                assert!(fate.decided.0 >= fate.arrived.0 + queued, "{fate:?}");
+                assert!(fate.decided.0 >= fate.arrived.plus(queued).0, "{fate:?}");
                 assert!(!marked || fate.train.is_ecn_capable(), "{fate:?}");
             }
         }
@@ -250,7 +251,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
     #[test]
-    fn any_link_keeps_its_books(schedule in schedules(), trains in trains()) {
+    fn counters_are_consistent_on_any_link(schedule in schedules(), trains in trains()) {
         let (least, ordered) = (least_delay(&schedule), keeps_order(&schedule));
         let mut link = Link::new(schedule);
         link.watch(true);
@@ -264,12 +265,12 @@ proptest! {
             let gone = counters.too_long + counters.policed + counters.queue_drops;
             let passed = counters.aqm_drops + counters.sent;
             prop_assert_eq!(counters.arrived, gone + passed + waits);
-            prop_assert_eq!(waits == 0, link.queued_bytes() == 0);
+            prop_assert_eq!(waits == 0, link.queued_bytes() == ByteCount::ZERO);
         }
         // The slowest of these links sends 10 kbit/s.
         release_until(&mut link, Nanos(now + 100_000 * SECOND), &mut out);
         prop_assert_eq!(link.next_due(), None);
-        prop_assert_eq!((link.queued_packets(), link.queued_bytes()), (0, 0));
+        prop_assert_eq!((link.queued_packets(), link.queued_bytes()), (0, ByteCount::ZERO));
         let fates: Vec<_> = link.fates().collect();
         check_sums(&link.counters(), &fates, &out);
         check_deliveries(&fates, &out, least);

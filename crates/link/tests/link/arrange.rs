@@ -1,27 +1,27 @@
-//! Links, what goes in and what comes out.
+//! Links and traffic for the tests.
 
-use link::{Delivery, Fate, FateKind, Limit, Link, LinkConfig, Nanos, Queue, Rate, Train};
+use link::{Delivery, Fate, FateKind, Limit, Link, LinkConfig, Queue, Rate, Train};
 use std::time::Duration;
-use units::{BitRate, ByteCount};
+use units::{BitRate, ByteCount, Nanos};
 
 pub(crate) const MILLISECOND: u64 = 1_000_000;
 pub(crate) const SECOND: u64 = 1_000_000_000;
 
-/// More room than any test needs.
+/// A limit that no test reaches.
 pub(crate) const ROOM: Limit = Limit::Bytes(ByteCount::from_bytes(1 << 40));
 
-/// A rate and a delay, and no limit to the queue.
+/// A link with this rate and delay, and an unlimited queue.
 pub(crate) fn config(rate_bps: u64, delay_ms: u64) -> LinkConfig {
     let rate = Rate::Constant(BitRate::from_bps(rate_bps));
     LinkConfig::new(rate, ms(delay_ms), Queue::drop_tail(ROOM))
 }
 
-/// A link of that rate without delay, with each fate written down.
+/// A link with this rate, without delay, that records fates.
 pub(crate) fn queueing(rate_bps: u64, queue: Queue) -> Link<u32> {
     watched(LinkConfig { queue, ..config(rate_bps, 0) })
 }
 
-/// A link with each fate written down.
+/// A link that records fates.
 pub(crate) fn watched(config: LinkConfig) -> Link<u32> {
     let mut link = Link::new(config);
     link.watch(true);
@@ -41,7 +41,7 @@ pub(crate) fn train(packets: u32) -> Train {
     Train::segmented(52, packets * 1448, 1448)
 }
 
-/// Releases all there is, each at its own time.
+/// Releases all packets, each when due.
 pub(crate) fn drain(link: &mut Link<u32>) -> Vec<Delivery<u32>> {
     let mut out = Vec::new();
     while let Some(due) = link.next_due() {
@@ -52,22 +52,22 @@ pub(crate) fn drain(link: &mut Link<u32>) -> Vec<Delivery<u32>> {
     out
 }
 
-/// The fates of all packets that went in.
+/// The fates of all packets.
 pub(crate) fn fates_of_all(link: &mut Link<u32>) -> Vec<Fate<u32>> {
     drain(link);
     link.fates().collect()
 }
 
-/// The numbers of the packets that were dropped.
+/// The numbers of the dropped packets.
 pub(crate) fn dropped(fates: &[Fate<u32>]) -> Vec<u64> {
     let gone = |fate: &&Fate<u32>| matches!(fate.kind, FateKind::Dropped(_));
     fates.iter().filter(gone).map(|fate| fate.number).collect()
 }
 
-/// How long each packet that came was on its way from the bottleneck, in ns.
+/// Time from bottleneck to delivery of each delivered packet, ns.
 pub(crate) fn flights(fates: &[Fate<u32>]) -> Vec<u64> {
     let flight = |fate: &Fate<u32>| match fate.kind {
-        FateKind::Delivered { due, .. } => Some(due.since(fate.decided)),
+        FateKind::Delivered { due, .. } => Some(due.0 - fate.decided.0),
         FateKind::Dropped(_) => None,
     };
     fates.iter().filter_map(flight).collect()

@@ -1,11 +1,12 @@
-//! CoDel against RFC 8289, drop for drop.
+//! CoDel against a reference implementation of RFC 8289, drop for drop.
 
 use crate::arrange::{MILLISECOND, ROOM, at_ms, drain, fates_of_all, ms, queueing};
-use link::{Cause, CoDel, Fate, FateKind, Limit, Link, Nanos, Queue, Train};
+use link::{Cause, CoDel, Fate, FateKind, Limit, Link, Queue, Train};
 use proptest::prelude::*;
 use std::collections::VecDeque;
+use units::Nanos;
 
-/// At 8 Mbit/s a byte takes a microsecond.
+/// At 8 Mbit/s a byte takes 1 µs.
 const RATE: u64 = 8_000_000;
 const BYTE: u64 = 1_000;
 
@@ -16,14 +17,14 @@ fn codel() -> Queue {
     Queue::CoDel(CoDel { target: ms(5), interval: ms(100), limit: ROOM, ecn: false })
 }
 
-/// Section 5 of the RFC told in the plainest way, beside a bottleneck that
-/// asks for a packet whenever it is free, also when there is none.
+/// Section 5 of the RFC, implemented literally, beside a bottleneck that dequeues
+/// whenever it is free, also if the queue is empty.
 #[derive(Default)]
 struct Reference {
     /// Arrival, size, number.
     waiting: VecDeque<(u64, u64, u64)>,
     largest: u64,
-    /// Zero: not above.
+    /// Zero: not above the target.
     first_above_time: u64,
     drop_next: u64,
     count: u64,
@@ -119,7 +120,7 @@ fn drops_of(fates: &[Fate<u32>]) -> Vec<(u64, u64)> {
     fates.iter().filter_map(drop).collect()
 }
 
-/// Offers packets of that size at a multiple of the rate; tells when it ends.
+/// Offers packets of that size at a multiple of the rate; returns the end time.
 fn offer(link: &mut Link<u32>, from: u64, time: u64, load: f64, size: u32) -> u64 {
     let gap = (f64::from(size) * BYTE as f64 / load) as u64;
     let mut now = from;
@@ -133,8 +134,8 @@ fn offer(link: &mut Link<u32>, from: u64, time: u64, load: f64, size: u32) -> u6
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(96))]
 
-    /// Times of more and of less load than the rate, in packets and trains of
-    /// any size: the same packets are dropped at the same moments.
+    /// Phases of overload and underload, with packets and trains of any size: the same
+    /// packets are dropped at the same times.
     #[test]
     fn drops_what_the_rfc_drops(
         phases in prop::collection::vec((20u64..700, 0.1f64..3.0, 60u32..1500, 1u32..6), 1..12),
@@ -165,22 +166,22 @@ fn drops_come_by_the_control_law() {
     offer(&mut link, 0, 4_000 * MILLISECOND, 2.0, 1000);
     let times: Vec<u64> =
         drops_of(&fates_of_all(&mut link)).iter().map(|(_, at)| *at).take(60).collect();
-    // At twice the rate the wait grows by half of the time that passes: 5 ms
-    // are reached after 10 ms, and an interval later the first drop follows.
+    // At twice the rate the delay grows by half of the time that passes: 5 ms are reached
+    // after 10 ms, and the first drop follows an interval later.
     assert!((105 * MILLISECOND..120 * MILLISECOND).contains(&times[0]), "{}", times[0]);
     let mut expected = times[0] as f64;
     for (count, at) in (1u32..).zip(&times[1..]) {
         expected += INTERVAL as f64 / f64::from(count).sqrt();
-        // A drop waits for the moment that a packet leaves: a millisecond at most.
+        // A drop happens when a packet leaves: up to a millisecond later.
         let late = *at as f64 - expected;
         assert!((-100.0..=MILLISECOND as f64 + 100.0).contains(&late), "drop {count}: {late} ns");
     }
 }
 
 #[test]
-fn comes_back_to_dropping_near_the_rate_of_before() {
-    // Two spells of overload. Within 16 intervals of when the next drop would
-    // have been the second begins fast, later with one drop in an interval.
+fn dropping_resumes_near_the_previous_rate() {
+    // Two phases of overload. If the second follows within 16 intervals of the next drop
+    // time, it starts at the previous drop rate, otherwise with one drop per interval.
     let mut seen = [0, 0];
     for pause in (500..2_500).step_by(10) {
         let mut link = queueing(RATE, codel());
@@ -190,7 +191,7 @@ fn comes_back_to_dropping_near_the_rate_of_before() {
         let drops = drops_of(&fates_of_all(&mut link));
         let (first, second): (Vec<u64>, Vec<u64>) =
             drops.iter().map(|drop| drop.1).partition(|at| *at < again);
-        // From drop to drop it was 20 ms in the end at most.
+        // At the end of the first phase the distance of drops was at most 20 ms.
         let since = second[0] - first[first.len() - 1];
         let fast = second[1] - second[0] < 60 * MILLISECOND;
         if !(16 * INTERVAL..16 * INTERVAL + 40 * MILLISECOND).contains(&since) {
@@ -203,9 +204,9 @@ fn comes_back_to_dropping_near_the_rate_of_before() {
 }
 
 #[test]
-fn what_is_short_or_brief_passes() {
-    // One packet of MTU size waits behind another for longer than the target:
-    // at 1 Mbit/s they take 12 ms each. No queue is shorter than that.
+fn short_queues_and_bursts_pass() {
+    // A single packet of MTU size waits behind another for longer than the target: at
+    // 1 Mbit/s each takes 12 ms. A queue cannot be shorter than that.
     let mut slow = queueing(1_000_000, codel());
     for packet in 0..500 {
         slow.arrive(at_ms(12 * packet), Train::single(1500), 0);
@@ -213,7 +214,7 @@ fn what_is_short_or_brief_passes() {
         drain(&mut slow);
     }
     assert_eq!(slow.counters().aqm_drops, 0);
-    // A burst of 90 ms leaves within an interval.
+    // A burst of 90 ms drains within an interval.
     let mut burst = queueing(RATE, codel());
     for _ in 0..90 {
         burst.arrive(Nanos(0), Train::single(1000), 0);

@@ -1,21 +1,22 @@
-//! What the wire does to packets.
+//! Effects of the wire on packets.
 
 use crate::arrange::{
     MILLISECOND, SECOND, at_ms, config, drain, dropped, fates_of_all, flights, ms, train, watched,
 };
 use link::{
-    Blackhole, Bursts, Cause, Distribution, FateKind, Jitter, Link, LinkConfig, Loss, Nanos,
-    PacketList, Reorder, Train,
+    Blackhole, Bursts, Cause, Distribution, FateKind, Jitter, Link, LinkConfig, Loss, PacketList,
+    Reorder, Train,
 };
 use std::sync::Arc;
+use units::Nanos;
 
-/// 12 Mbit/s: a packet of 1500 bytes takes a millisecond. 10 ms of delay.
+/// 12 Mbit/s: a packet of 1500 bytes takes 1 ms. Delay: 10 ms.
 fn path() -> LinkConfig {
     config(12_000_000, 10)
 }
 
 #[test]
-fn a_list_loses_just_its_packets() {
+fn a_list_loses_exactly_its_packets() {
     let list: PacketList = [3..=4, 46..=46, 1_000..=2_000].into_iter().collect();
     let mut link = watched(LinkConfig { loss: Loss::List(Arc::new(list)), ..path() });
     link.arrive(Nanos(0), train(45), 0);
@@ -26,8 +27,21 @@ fn a_list_loses_just_its_packets() {
 }
 
 #[test]
-fn numbers_go_by_arrival_whatever_is_dropped_before() {
-    // Packets 1 and 2 are too long, 5 is the third that reaches the wire.
+fn drops_can_be_watched_alone() {
+    let list: PacketList = [3..=4, 46..=46].into_iter().collect();
+    let mut link = Link::new(LinkConfig { loss: Loss::List(Arc::new(list)), ..path() });
+    link.watch_drops(true);
+    link.arrive(Nanos(0), train(45), 0);
+    link.arrive(Nanos(0), train(45), 0);
+    drain(&mut link);
+    let fates: Vec<_> = link.fates().collect();
+    assert_eq!(dropped(&fates), [3, 4, 46]);
+    assert_eq!(fates.len(), 3);
+}
+
+#[test]
+fn packet_numbers_count_arrivals() {
+    // Packets 1 and 2 exceed the MTU, 5 is the third that reaches the wire.
     let list: PacketList = [5..=5].into_iter().collect();
     let loss = Loss::List(Arc::new(list));
     let mut link = watched(LinkConfig { loss, mtu: Some(1000), ..path() });
@@ -39,7 +53,7 @@ fn numbers_go_by_arrival_whatever_is_dropped_before() {
 }
 
 #[test]
-fn bursts_take_so_many_so_often() {
+fn bursts_lose_the_configured_packets() {
     let bursts = Some(Bursts { packets: 3, every: ms(50) });
     let mut link = watched(LinkConfig { bursts, ..path() });
     link.arrive(Nanos(0), train(45), 0);
@@ -51,7 +65,7 @@ fn bursts_take_so_many_so_often() {
 }
 
 #[test]
-fn bursts_follow_their_own_clock_when_it_begins_anew() {
+fn bursts_follow_a_new_schedule_origin() {
     let bursts = Some(Bursts { packets: 3, every: ms(50) });
     let mut link = watched(LinkConfig { bursts, ..path() });
     let some = |link: &mut Link<u32>, now| {
@@ -64,7 +78,7 @@ fn bursts_follow_their_own_clock_when_it_begins_anew() {
 }
 
 #[test]
-fn a_restart_numbers_counts_and_draws_from_the_beginning() {
+fn a_restart_resets_numbers_counters_and_draws() {
     let loss = Loss::Bernoulli("30%".parse().unwrap());
     let mut link = watched(LinkConfig { loss, seed: 3, ..path() });
     let some = |link: &mut Link<u32>, now| {
@@ -79,19 +93,19 @@ fn a_restart_numbers_counts_and_draws_from_the_beginning() {
 }
 
 #[test]
-fn a_blackhole_is_dark_at_the_end_of_each_period() {
-    let blackhole = Some(Blackhole { dark: ms(5), every: ms(40) });
+fn a_blackhole_is_at_the_end_of_each_period() {
+    let blackhole = Some(Blackhole { length: ms(5), every: ms(40) });
     let mut link = watched(LinkConfig { blackhole, ..path() });
     link.arrive(Nanos(0), train(45), 0);
     link.arrive(Nanos(0), train(45), 0);
     let fates = fates_of_all(&mut link);
     assert_eq!(dropped(&fates), (35..40).chain(75..80).collect::<Vec<_>>());
-    assert!(fates.iter().any(|fate| fate.kind == FateKind::Dropped(Cause::Dark)));
-    assert_eq!(link.counters().dark_lost, 10);
+    assert!(fates.iter().any(|fate| fate.kind == FateKind::Dropped(Cause::Blackhole)));
+    assert_eq!(link.counters().blackhole_lost, 10);
 }
 
 #[test]
-fn copies_come_right_behind() {
+fn copies_directly_follow_the_original() {
     let duplicate = "20%".parse().unwrap();
     let mut link = watched(LinkConfig { duplicate, seed: 1, ..path() });
     for _ in 0..2_000 {
@@ -105,7 +119,7 @@ fn copies_come_right_behind() {
     let n = counters.sent as f64;
     let off = counters.duplicated as f64 - 0.2 * n;
     assert!(off.abs() < 2.576 * (n * 0.2 * 0.8).sqrt(), "{off} of {n}");
-    // Each copy follows its original at once, and is the same in all.
+    // Each copy directly follows its original and equals it.
     let pairs = out.windows(2).filter(|pair| pair[0] == pair[1]).count();
     assert_eq!(pairs as u64, counters.duplicated);
     let told = |kind| matches!(kind, FateKind::Delivered { duplicated: true, .. });
@@ -113,7 +127,7 @@ fn copies_come_right_behind() {
 }
 
 #[test]
-fn one_bit_is_turned_over_in_packets_of_their_own() {
+fn one_bit_is_flipped_in_single_packets() {
     let corrupt = "5%".parse().unwrap();
     let rate = 100_000_000_000;
     let mut link = watched(LinkConfig { corrupt, ..config(rate, 1) });
@@ -127,7 +141,7 @@ fn one_bit_is_turned_over_in_packets_of_their_own() {
     assert_eq!(flipped.len() as u64, counters.corrupted);
     let off = counters.corrupted as f64 - 0.05 * 90_000.0;
     assert!(off.abs() < 2.576 * (90_000.0f64 * 0.05 * 0.95).sqrt(), "{off}");
-    // Nothing is lost, and which bit is another draw each time.
+    // Nothing is lost, and each packet has another bit flipped.
     assert_eq!(out.iter().map(|d| d.packets.len()).sum::<usize>(), 90_000);
     let mut bits: Vec<_> = flipped.iter().filter_map(|delivery| delivery.flip).collect();
     bits.sort_unstable();
@@ -136,7 +150,7 @@ fn one_bit_is_turned_over_in_packets_of_their_own() {
 }
 
 #[test]
-fn held_packets_are_overtaken_and_the_rest_keeps_its_order() {
+fn reordered_packets_are_overtaken_and_others_keep_order() {
     let reorder = Some(Reorder { share: "10%".parse().unwrap(), by: ms(5) });
     let mut link = watched(LinkConfig { reorder, ..path() });
     for _ in 0..100 {
@@ -151,8 +165,8 @@ fn held_packets_are_overtaken_and_the_rest_keeps_its_order() {
     );
     assert!(flights(&fates).iter().all(|flight| [held, 10 * MILLISECOND].contains(flight)));
     assert!((300..600).contains(&link.counters().reordered));
-    // As released: a held packet comes after the five that left behind it, the
-    // rest in their order.
+    // In order of release: a delayed packet arrives after the five that were sent after it,
+    // the others stay in order.
     let due: Vec<u64> = out.iter().map(|delivery| delivery.due.0).collect();
     assert!(due.is_sorted());
     assert_eq!(out.len(), 4_500, "each at its own time");
@@ -160,8 +174,8 @@ fn held_packets_are_overtaken_and_the_rest_keeps_its_order() {
 
 #[test]
 fn a_packet_that_overtakes_is_not_released_late() {
-    // The first is held for 100 ms. The second waits behind it for the
-    // bottleneck, and comes at 12 ms; the link must ask to be looked at then.
+    // The first is delayed by 100 ms. The second waits for the bottleneck and is due at
+    // 12 ms; the link must ask to be called then.
     let reorder = Reorder { share: "50%".parse().unwrap(), by: ms(100) };
     let mut seen = false;
     for seed in 0..20 {
@@ -203,7 +217,7 @@ fn jitter_keeps_the_order_unless_packets_may_overtake() {
 }
 
 #[test]
-fn no_jitter_makes_a_packet_come_before_it_was_sent() {
+fn jitter_never_delivers_before_sending() {
     // A standard deviation three times the delay.
     let jitter = Jitter { distribution: Distribution::Normal, scale: ms(30), overtake: true };
     let mut link = watched(LinkConfig { jitter: Some(jitter), ..path() });
@@ -212,8 +226,8 @@ fn no_jitter_makes_a_packet_come_before_it_was_sent() {
     }
     let flights = flights(&fates_of_all(&mut link));
     assert_eq!(flights.len(), 4_500);
-    // A third of a normal distribution lies below a third of its deviation
-    // under the mean: 37 % come at once.
+    // A third of a standard deviation below the mean lie 37 % of a normal distribution:
+    // these arrive at once.
     let at_once = flights.iter().filter(|flight| **flight == 0).count() as f64 / 4_500.0;
     assert!((at_once - 0.369).abs() < 0.02, "{at_once}");
 }
@@ -242,7 +256,7 @@ fn an_effect_leaves_the_draws_of_the_others_alone() {
 }
 
 #[test]
-fn nobody_watches_nobody_is_told() {
+fn fates_are_recorded_only_while_watched() {
     let mut link = watched(path());
     link.watch(false);
     link.arrive(Nanos(0), train(5), 0);

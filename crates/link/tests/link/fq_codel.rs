@@ -1,11 +1,11 @@
-//! FQ-CoDel against what RFC 8290 promises.
+//! FQ-CoDel against RFC 8290.
 
 use crate::arrange::{ROOM, SECOND, at_ms, config, fates_of_all, ms, queueing, train};
 use crate::senders::{self, Passed};
-use link::{Cause, CoDel, FateKind, FqCoDel, Limit, LinkConfig, Nanos, Queue, Train};
-use units::ByteCount;
+use link::{Cause, CoDel, FateKind, FqCoDel, Limit, LinkConfig, Queue, Train};
+use units::{ByteCount, Nanos};
 
-/// A second's worth at 20 Mbit/s.
+/// Queue of one second at 20 Mbit/s.
 const A_SECOND: Limit = Limit::Bytes(ByteCount::from_bytes(2_500_000));
 
 fn codel(limit: Limit) -> CoDel {
@@ -16,28 +16,28 @@ fn fq_codel(limit: Limit) -> Queue {
     Queue::FqCoDel(FqCoDel { codel: codel(limit), flows: 1024, quantum: 1514 })
 }
 
-/// 20 Mbit/s, 40 ms there and back.
+/// 20 Mbit/s, RTT 40 ms.
 fn path(queue: Queue) -> LinkConfig {
     LinkConfig { queue, ..config(20_000_000, 20) }
 }
 
-/// Longest wait of a flow's packets after the first ten seconds, in ms.
+/// Longest queueing delay of a flow's packets after the first ten seconds, ms.
 fn longest(passed: &[Passed], flow: u32) -> f64 {
     let late = passed.iter().filter(|p| p.flow == flow && p.arrived.0 > 10 * SECOND);
-    late.map(|p| p.queued as f64 / 1e6).fold(0.0, f64::max)
+    late.map(|p| p.queued.as_secs_f64() * 1e3).fold(0.0, f64::max)
 }
 
 #[test]
-fn a_ping_beside_a_bulk_flow_hardly_waits() {
+fn a_ping_beside_a_bulk_flow_is_hardly_delayed() {
     let run = |queue| senders::run(path(queue), &[1500], Some(50_000_000), 60 * SECOND);
     let ping = 1;
     let drop_tail = run(Queue::drop_tail(A_SECOND));
     assert!(longest(&drop_tail, ping) > 500.0, "{}", longest(&drop_tail, ping));
-    // One queue for all with CoDel: the bulk flow's standing queue is short,
-    // but the ping shares it.
+    // A shared queue with CoDel: the bulk flow's standing queue is short, but delays the
+    // ping.
     let shared = run(Queue::CoDel(codel(A_SECOND)));
     assert!(longest(&shared, ping) < 60.0, "{}", longest(&shared, ping));
-    // A queue of its own: a quantum of the other flow at most, 0.6 ms a packet.
+    // Separate queues: a delay of at most one quantum of the other flow, 0.6 ms.
     let fair = run(fq_codel(A_SECOND));
     assert!(longest(&fair, ping) < 2.0, "{}", longest(&fair, ping));
     let bulk = fair.iter().filter(|p| p.flow == 0);
@@ -47,8 +47,8 @@ fn a_ping_beside_a_bulk_flow_hardly_waits() {
 }
 
 #[test]
-fn two_bulk_flows_share_bytes_not_packets() {
-    // Each offers more than the link carries, in packets of other sizes.
+fn two_bulk_flows_share_by_bytes() {
+    // Each flow offers more than the link rate, in packets of different sizes.
     let mut link = queueing(20_000_000, fq_codel(ROOM));
     let end = 5 * SECOND;
     for (flow, size) in [(0, 1500u64), (1, 300)] {
@@ -79,7 +79,7 @@ fn two_bulk_flows_share_bytes_not_packets() {
 }
 
 #[test]
-fn overflow_takes_half_of_the_fattest_from_its_head() {
+fn overflow_drops_half_of_the_longest_queue() {
     let mut link = queueing(1_000_000, fq_codel(Limit::Packets(100)));
     let (fat, thin) = (7, 8);
     for _ in 0..100 {
@@ -87,13 +87,13 @@ fn overflow_takes_half_of_the_fattest_from_its_head() {
     }
     link.arrive(Nanos(0), Train::single(1500).of_flow(thin), thin);
     assert_eq!((link.counters().queue_drops, link.queued_packets()), (0, 100));
-    // The packet too many is the thin flow's. It stays.
+    // The packet that exceeds the limit is of the thin flow. It is kept.
     link.arrive(Nanos(0), Train::single(1500).of_flow(thin), thin);
     assert_eq!((link.counters().queue_drops, link.queued_packets()), (50, 51));
     let fates = fates_of_all(&mut link);
     let full = FateKind::Dropped(Cause::QueueFull);
     let numbers: Vec<u64> = fates.iter().filter(|f| f.kind == full).map(|f| f.number).collect();
-    // Packet 1 is on its way already.
+    // Packet 1 is being sent already.
     assert_eq!(numbers, (2..=51).collect::<Vec<_>>());
 }
 
@@ -106,7 +106,7 @@ fn overflow_drops_at_most_64_at_once() {
     assert_eq!(link.counters().queue_drops, 0);
     link.arrive(Nanos(0), Train::single(1500), 0);
     assert_eq!((link.counters().queue_drops, link.queued_packets()), (64, 937));
-    // So does a train that is longer than what is left of the room.
+    // The same for a train that is longer than the remaining space.
     link.arrive(Nanos(0), train(45), 0);
     link.arrive(Nanos(0), train(45), 0);
     assert_eq!((link.counters().queue_drops, link.queued_packets()), (128, 963));
@@ -115,22 +115,21 @@ fn overflow_drops_at_most_64_at_once() {
 #[test]
 fn new_flows_go_first_and_then_take_turns() {
     let mut link = queueing(12_000_000, fq_codel(ROOM));
-    // Flow 1 has a standing queue, flows 2 and 3 come later with two packets each.
+    // Flow 1 has a standing queue; flows 2 and 3 start later, with two packets each.
     link.arrive(Nanos(0), train(10).of_flow(1), 1);
     for flow in [2, 3] {
         link.arrive(at_ms(2), train(2).of_flow(flow), flow);
     }
     let order: Vec<u32> = fates_of_all(&mut link).iter().map(|fate| fate.payload).collect();
-    // At 0, 1 and 2 ms flow 1 sends. Its quantum of 1514 is used up with the
-    // second packet, as is that of each flow: two packets each before its turn
-    // ends, as the first leaves 14 bytes.
+    // Flow 1 sends at 0, 1 and 2 ms. The second packet uses up its quantum of 1514 bytes, as
+    // for each flow: two packets per turn, as the first leaves 14 bytes.
     assert_eq!(order, [1, 1, 1, 2, 2, 3, 3, 1, 1, 1, 1, 1, 1, 1]);
 }
 
 #[test]
-fn flows_that_come_again_and_again_starve_nobody() {
-    // Two flows take turns so that one of them is new whenever the link is
-    // free, beside one that waits. Each goes once through the old ones.
+fn alternating_new_flows_do_not_starve_others() {
+    // Two flows alternate so that one of them is new whenever the link is free, beside one
+    // that waits. Each becomes an old queue once before it is new again.
     let mut link = queueing(12_000_000, fq_codel(ROOM));
     for _ in 0..30 {
         link.arrive(Nanos(0), train(45).of_flow(1), 1);
@@ -145,12 +144,12 @@ fn flows_that_come_again_and_again_starve_nobody() {
 }
 
 #[test]
-fn a_flow_that_comes_alone_again_and_again_is_new_each_time() {
+fn a_flow_is_new_whenever_the_link_was_idle() {
     let mut link = queueing(12_000_000, fq_codel(ROOM));
     for round in 0..20 {
         link.arrive(at_ms(round * 10), Train::single(1500).of_flow(1), 1);
     }
-    // It sent 30 000 bytes; were they held against it, flow 2 would go first.
+    // It sent 30 000 bytes; if it had a deficit, flow 2 would go first.
     link.arrive(at_ms(200), Train::single(1500).of_flow(3), 3);
     link.arrive(at_ms(200), train(1).of_flow(1), 1);
     link.arrive(at_ms(200), train(1).of_flow(2), 2);
@@ -159,8 +158,8 @@ fn a_flow_that_comes_alone_again_and_again_is_new_each_time() {
 }
 
 #[test]
-fn the_seed_decides_who_shares_a_queue() {
-    // Of 64 flows in 64 queues about 23 places stay empty: which, by the seed.
+fn the_seed_decides_which_flows_share_a_queue() {
+    // With 64 flows in 64 queues about 23 queues stay empty; which ones depends on the seed.
     let order = |seed| {
         let queue = Queue::FqCoDel(FqCoDel { codel: codel(ROOM), flows: 64, quantum: 1500 });
         let mut link = crate::arrange::watched(LinkConfig { queue, seed, ..config(12_000_000, 0) });

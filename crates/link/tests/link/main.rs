@@ -1,5 +1,5 @@
-//! The link on its virtual clock: each queue against its model, each effect
-//! against its promise, each distribution against its equation.
+//! The link in virtual time: each queue discipline against its model, each effect against
+//! its specification, each distribution against its equation.
 
 #![expect(clippy::unwrap_used, reason = "in a test an unwrap is an assertion")]
 

@@ -1,15 +1,15 @@
-//! Explicit congestion notification: marks in the place of drops.
+//! Explicit congestion notification: marks instead of drops.
 
 use crate::arrange::{ROOM, SECOND, config, drain, fates_of_all, ms, queueing, train, watched};
 use link::{
-    Cause, CoDel, Fate, FateKind, Fifo, FqCoDel, Limit, LinkConfig, Nanos, Pie, Queue, Red, Train,
+    Cause, CoDel, Fate, FateKind, Fifo, FqCoDel, Limit, LinkConfig, Pie, Queue, Red, Train,
 };
-use units::ByteCount;
+use units::{ByteCount, Nanos};
 
-/// At 8 Mbit/s a packet of 1000 bytes takes a millisecond.
+/// At 8 Mbit/s a packet of 1000 bytes takes 1 ms.
 const RATE: u64 = 8_000_000;
 
-/// Each managed queue, marking where it may.
+/// Each managed queue with ECN enabled.
 fn managed() -> [(&'static str, Queue); 4] {
     let codel = CoDel { target: ms(5), interval: ms(100), limit: ROOM, ecn: true };
     let red = Red {
@@ -32,7 +32,7 @@ fn pie(ecn: bool) -> Pie {
     Pie { target: ms(15), update: ms(15), burst: ms(150), limit: ROOM, ecn }
 }
 
-/// Five percent more than the rate for a second.
+/// An overload of 5 % for one second.
 fn overloaded(queue: Queue, ecn_capable: bool) -> (Vec<Fate<u32>>, link::Counters) {
     let mut link = queueing(RATE, queue);
     for packet in 0..1_050u64 {
@@ -48,7 +48,7 @@ fn marked(fates: &[Fate<u32>]) -> Vec<u64> {
 }
 
 #[test]
-fn who_understands_marks_gets_them_and_the_rest_drops() {
+fn ecn_capable_packets_are_marked_and_others_dropped() {
     for (name, queue) in managed() {
         let (fates, counters) = overloaded(queue, true);
         assert!(counters.marked > 0 && counters.aqm_drops == 0, "{name}: {counters:?}");
@@ -60,7 +60,7 @@ fn who_understands_marks_gets_them_and_the_rest_drops() {
 }
 
 #[test]
-fn nobody_is_marked_where_the_queue_does_not() {
+fn queues_without_ecn_do_not_mark() {
     let without = |queue| match queue {
         Queue::CoDel(codel) => Queue::CoDel(CoDel { ecn: false, ..codel }),
         Queue::FqCoDel(fq) => {
@@ -95,7 +95,7 @@ fn codel_marks_by_the_control_law() {
 
 #[test]
 fn pie_stops_marking_above_ten_percent() {
-    // Twice the rate, and marks slow nobody: the probability goes up to 100 %.
+    // Twice the rate from a sender that ignores marks: the probability rises to 100 %.
     let mut link = queueing(RATE, Queue::Pie(pie(true)));
     for packet in 0..20_000u64 {
         link.arrive(Nanos(packet * 500_000), Train::single(1000).ecn_capable(true), 0);
@@ -109,40 +109,40 @@ fn pie_stops_marking_above_ten_percent() {
 }
 
 #[test]
-fn red_drops_beyond_twice_the_maximum_even_so() {
+fn red_drops_ecn_packets_beyond_twice_the_maximum() {
     let Queue::Red(red) = managed()[2].1 else { unreachable!() };
     let mut link = queueing(RATE, Queue::Red(Red { weight: 0, ..red }));
     for _ in 0..300 {
         link.arrive(Nanos(0), Train::single(1000).ecn_capable(true), 0);
     }
-    // All that found 200 000 bytes, and nothing before.
-    assert_eq!((link.queued_bytes(), link.counters().aqm_drops), (200_000, 99));
+    // All packets that found 200 000 bytes queued, and none before.
+    assert_eq!((link.queued_bytes().bytes(), link.counters().aqm_drops), (200_000, 99));
     assert!(link.counters().marked > 20);
 }
 
 #[test]
-fn the_step_marks_what_finds_more_than_it() {
+fn step_marking_above_the_threshold() {
     let step = Fifo { limit: ROOM, mark: Some(Limit::Packets(10)) };
     let queue = Queue::DropTail(step);
     let mut link = watched(LinkConfig { queue, ..config(100_000_000_000, 1) });
     link.arrive(Nanos(0), train(45).ecn_capable(true), 0);
-    // Packet 11 of the train finds eleven before it: a cut there.
+    // Packet 11 of the train finds eleven before it: marks start there.
     let out: Vec<_> = drain(&mut link).iter().map(|d| (d.packets.clone(), d.marked)).collect();
     assert_eq!(out, [(0..11, false), (11..45, true)]);
     assert_eq!(link.counters().marked, 34);
-    // Who does not understand marks is neither marked nor dropped.
+    // Packets that are not ECN-capable are neither marked nor dropped.
     link.arrive(Nanos(SECOND), train(45), 0);
     assert_eq!(drain(&mut link).len(), 1);
     assert_eq!((link.counters().marked, link.counters().queue_drops), (34, 0));
 }
 
 #[test]
-fn the_step_in_bytes_and_a_full_queue() {
+fn step_marking_in_bytes_and_a_full_queue() {
     let bytes = |bytes| Limit::Bytes(ByteCount::from_bytes(bytes));
     let queue = Queue::DropTail(Fifo { limit: bytes(30_000), mark: Some(bytes(15_000)) });
     let mut link = queueing(1_000_000, queue);
     link.arrive(Nanos(0), train(45).ecn_capable(true), 0);
-    // 15 000 bytes are not more than the step, 16 500 are.
+    // 15 000 bytes do not exceed the threshold, 16 500 do.
     assert_eq!(marked(&fates_of_all(&mut link)), (12..=20).collect::<Vec<_>>());
     assert_eq!((link.counters().marked, link.counters().queue_drops), (9, 25));
 }

@@ -1,9 +1,9 @@
-//! Rate, delay, queue and loss, exactly.
+//! Rate, delay, queue and loss: exact values.
 
 use crate::arrange::{config, drain};
-use link::{COALESCE, Delivery, Limit, Link, LinkConfig, Loss, Nanos, Queue, Train};
+use link::{COALESCE, Delivery, Limit, Link, LinkConfig, Loss, Queue, Train};
 use proptest::prelude::*;
-use units::{ByteCount, LossRatio};
+use units::{ByteCount, LossRatio, Nanos};
 
 #[test]
 fn one_packet_takes_serialisation_plus_delay() {
@@ -36,7 +36,7 @@ fn a_rate_that_does_not_divide_a_second_has_no_drift() {
 }
 
 #[test]
-fn trains_stay_whole_at_ten_gigabit_and_fall_apart_at_a_hundred_megabit() {
+fn trains_stay_whole_at_10_gbit_and_split_at_100_mbit() {
     let train = Train::segmented(52, 45 * 1448, 1448);
     for (rate, deliveries) in [(10_000_000_000, 1), (100_000_000, 45)] {
         let mut link = Link::new(config(rate, 50));
@@ -90,8 +90,8 @@ fn a_queue_of_bytes_drops_the_tail_of_a_train() {
     let queue = Queue::drop_tail(Limit::Bytes(ByteCount::from_bytes(15_000)));
     let mut link = Link::new(LinkConfig { queue, ..config(1_000_000, 0) });
     link.arrive(Nanos(0), Train::segmented(52, 45 * 1448, 1448), 0);
-    // All packets of a train arrive at one moment: the first may leave at
-    // once, yet it is the queue that takes them in.
+    // All packets of a train arrive at the same time: even if the first one can be sent at
+    // once, it passes through the queue.
     let counters = link.counters();
     assert_eq!(counters.arrived, 45);
     assert_eq!(counters.queue_drops, 35);
@@ -102,12 +102,12 @@ fn a_queue_of_bytes_drops_the_tail_of_a_train() {
 fn the_queue_empties_at_the_rate() {
     let queue = Queue::drop_tail(Limit::Packets(1));
     let mut link = Link::new(LinkConfig { queue, ..config(12_000_000, 0) });
-    // One packet a millisecond leaves; offered at just that pace nothing drops.
+    // One packet leaves per ms; offered at the same rate nothing is dropped.
     for ms in 0..1000 {
         link.arrive(Nanos(ms * 1_000_000), Train::single(1500), 0);
     }
     assert_eq!(link.counters().queue_drops, 0);
-    // Offered at twice the pace half of it does.
+    // Offered at twice that rate half of it is dropped.
     let start = 1_000_000_000;
     for half in 0..1000 {
         link.arrive(Nanos(start + half * 500_000), Train::single(1500), 0);
@@ -173,9 +173,9 @@ fn lost_packets_break_a_run_and_use_their_share_of_the_rate() {
 }
 
 #[test]
-fn a_run_never_continues_into_the_next_train() {
-    // At 50 % loss, sooner or later a train ends early just where the next
-    // one begins late: the two must not look like one.
+fn runs_of_different_trains_are_not_merged() {
+    // At 50 % loss a train will at some point end early just where the next one starts late:
+    // the two must not be merged.
     let mut link = Link::new(LinkConfig {
         loss: Loss::Bernoulli("50%".parse().unwrap()),
         ..config(100_000_000_000, 0)
@@ -188,15 +188,15 @@ fn a_run_never_continues_into_the_next_train() {
     assert_eq!(by_train(&out), 8_000 - link.counters().lost);
     let serialisation = |packets: u64| packets * 120;
     for delivery in out {
-        // Packet k of train n ends its serialisation at a time only it has.
+        // Packet k of train n has a unique serialisation end.
         let sent_before = u64::from(delivery.payload) * 4 + u64::from(delivery.packets.end);
         assert_eq!(delivery.due, Nanos(serialisation(sent_before)));
     }
 }
 
 proptest! {
-    /// Whatever arrives, whenever: order is kept, nothing is early, nothing is
-    /// made up, and the bottleneck never exceeds its rate.
+    /// For any arrivals: order is kept, nothing is early, nothing is invented, and the
+    /// bottleneck never exceeds its rate.
     #[test]
     fn conservation_and_order(
         rate in 1_000u64..=100_000_000_000,
@@ -226,7 +226,7 @@ proptest! {
         let delivered: u64 = out.iter().map(|d| d.packets.len() as u64).sum();
         prop_assert_eq!(counters.arrived, counters.queue_drops + counters.sent);
         prop_assert_eq!(counters.sent, counters.lost + delivered);
-        prop_assert_eq!(link.queued_bytes(), 0);
+        prop_assert_eq!(link.queued_bytes().bytes(), 0);
         let mut last = (0, 0);
         for pair in out.windows(2) {
             prop_assert!(pair[0].due <= pair[1].first_due || pair[0].due <= pair[1].due);
@@ -236,7 +236,7 @@ proptest! {
             last = (delivery.payload, delivery.packets.end);
             prop_assert!(delivery.due.since(delivery.first_due) <= COALESCE);
         }
-        let busy = u128::from(counters.busy) * u128::from(rate);
+        let busy = counters.busy.as_nanos() * u128::from(rate);
         let bits = u128::from(counters.sent_bytes) * 8 * 1_000_000_000;
         prop_assert!(busy <= bits && bits < busy + u128::from(counters.sent + 1) * u128::from(rate));
     }

@@ -2,11 +2,11 @@
 
 use crate::arrange::{MILLISECOND, ROOM, drain, queueing};
 use crate::statistics::{CHI_SQUARE_18, chi_square};
-use link::{Cause, FateKind, Limit, Link, Nanos, Queue, Red, Train};
+use link::{Cause, FateKind, Limit, Link, Queue, Red, Train};
 use proptest::prelude::*;
-use units::{ByteCount, Probability};
+use units::{ByteCount, Nanos, Probability};
 
-/// At 8 Mbit/s a packet of 1000 bytes takes a millisecond.
+/// At 8 Mbit/s a packet of 1000 bytes takes 1 ms.
 const RATE: u64 = 8_000_000;
 
 fn bytes(bytes: u64) -> ByteCount {
@@ -24,13 +24,13 @@ fn red(weight: u8) -> Red {
     }
 }
 
-/// Holds the queue so that each arrival finds just `found` bytes; gives what
-/// was dropped of `packets`, after as many to let the average come there.
+/// Keeps the queue so that each arrival finds exactly `found` bytes; returns which of
+/// `packets` were dropped, after as many to let the average converge.
 fn hold(link: &mut Link<u32>, found: u64, packets: u64) -> Vec<bool> {
     let mut now = 0;
     let mut offered = 0;
     while offered < 2 * packets {
-        while link.queued_bytes() <= found && offered < 2 * packets {
+        while link.queued_bytes().bytes() <= found && offered < 2 * packets {
             offered += 1;
             link.arrive(Nanos(now), Train::single(1000), 0);
         }
@@ -50,8 +50,8 @@ fn drain_until(link: &mut Link<u32>, now: u64) {
 
 #[test]
 fn drops_are_uniform_between_one_and_the_inverse_of_the_probability() {
-    // Half way between min and max: p_b = 5 %. With the paper's counting each
-    // distance of 1..=19 packets is as likely; their mean is 10.
+    // Halfway between min and max: p_b = 5 %. With the paper's counting the distances
+    // 1..=19 packets are equally likely; their mean is 10.
     let mut link = queueing(RATE, Queue::Red(red(9)));
     let drops = hold(&mut link, 60_000, 100_000);
     let share = drops.iter().filter(|drop| **drop).count() as f64 / drops.len() as f64;
@@ -72,7 +72,7 @@ fn drops_are_uniform_between_one_and_the_inverse_of_the_probability() {
 
 #[test]
 fn the_share_follows_the_average() {
-    // 0 below min; from max to 2 max gently up from 10 % to 100 %; 1 beyond.
+    // 0 below min; from max to 2 max rising from 10 % to 100 % (gentle); then 1.
     // p_b = 25 % at 105 000 bytes: 1..=3 packets from drop to drop.
     for (found, share) in [(29_000, 0.0), (105_000, 0.5)] {
         let mut link = queueing(RATE, Queue::Red(red(9)));
@@ -80,14 +80,14 @@ fn the_share_follows_the_average() {
         let came = drops.iter().filter(|drop| **drop).count() as f64 / drops.len() as f64;
         assert!((came - share).abs() < 0.005, "{found} bytes: {came}");
     }
-    // With weight 0 the average is the queue: 180 packets of 1000 bytes and no more.
+    // With weight 0 the average is the queue itself: 180 packets of 1000 bytes, no more.
     let certain =
         Red { probability: Probability::NEVER, min: bytes(179_999), max: bytes(90_000), ..red(0) };
     let mut link = queueing(RATE, Queue::Red(certain));
     for _ in 0..500 {
         link.arrive(Nanos(0), Train::single(1000), 0);
     }
-    assert_eq!((link.queued_bytes(), link.counters().aqm_drops), (180_000, 319));
+    assert_eq!((link.queued_bytes().bytes(), link.counters().aqm_drops), (180_000, 319));
 }
 
 #[test]
@@ -100,13 +100,13 @@ fn a_full_queue_drops_whatever_the_average() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
-    /// With `min` as good as `max` and certain drops RED is a threshold for its
-    /// average, pauses included: the paper's recurrence says for each packet
-    /// on which side it is.
+    /// With `min` nearly equal to `max` and certain drops, RED is a threshold on its average,
+    /// including idle times: the paper's recurrence gives for each packet on which side it
+    /// is.
     #[test]
     fn the_average_is_that_of_the_paper(
         weight in 2u8..8,
-        // Bursts and pauses up to a second.
+        // Bursts, and idle times up to a second.
         phases in prop::collection::vec((1u32..80, 0u64..1_000_000), 1..60),
     ) {
         let edge = 20_000.0;
@@ -118,21 +118,21 @@ proptest! {
         let mut emptied = None;
         for (packets, pause) in phases {
             for _ in 0..packets {
-                // Lets time pass up to here; a packet that left an empty queue
-                // began to be sent a millisecond before its end.
+                // Advances to here; a packet that left the queue empty started to be sent a
+                // millisecond before its end.
                 drain_until(&mut link, now);
                 let left = link.fates().filter(|f| matches!(f.kind, FateKind::Delivered { .. }));
                 let latest = left.last().map(|fate| fate.decided.0 - MILLISECOND);
-                let waiting = link.queued_bytes();
+                let waiting = link.queued_bytes().bytes();
                 if waiting > 0 {
                     emptied = None;
                     average += wq * (waiting as f64 - average);
                 } else if let Some(since) = latest.or(emptied) {
-                    // A typical packet is one of a millisecond.
+                    // A typical packet takes 1 ms.
                     average *= (1.0 - wq).powf((now - since) as f64 / MILLISECOND as f64);
                     emptied = Some(now);
                 }
-                // On the edge itself rounding may decide.
+                // At the threshold itself rounding may decide.
                 prop_assume!((average - edge).abs() > 1.5);
                 let before = link.counters().aqm_drops;
                 link.arrive(Nanos(now), Train::single(1000), 0);

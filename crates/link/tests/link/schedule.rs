@@ -1,12 +1,13 @@
-//! Settings that change while packets wait and fly.
+//! Settings that change while packets are queued or in flight.
 
 use crate::arrange::{ROOM, SECOND, at_ms, config, drain, fates_of_all, ms, train, watched};
 use link::{
-    CoDel, Fate, FateKind, Fifo, FqCoDel, Limit, Link, LinkConfig, Nanos, Pie, Queue, Red, Schedule,
+    CoDel, Fate, FateKind, Fifo, FqCoDel, Limit, Link, LinkConfig, Pie, Queue, Red, Schedule,
 };
-use units::ByteCount;
+use std::time::Duration;
+use units::{ByteCount, Nanos};
 
-/// At 12 Mbit/s a packet of 1500 bytes takes a millisecond.
+/// At 12 Mbit/s a packet of 1500 bytes takes 1 ms.
 const SLOW: u64 = 12_000_000;
 const FAST: u64 = 24_000_000;
 
@@ -24,7 +25,7 @@ fn a_rate_step_takes_effect_at_its_moment() {
     }
     let ends = ends(&fates_of_all(&mut link));
     for (number, end) in (1u64..).zip(&ends) {
-        // The packet that begins to be sent at 5 s is the first that is faster.
+        // The packet that starts to be sent at 5 s is the first with the new rate.
         let half_ms = if number <= 5_000 { 2 * number } else { 10_000 + (number - 5_000) };
         assert_eq!(*end, half_ms * 500_000, "packet {number}");
     }
@@ -32,8 +33,8 @@ fn a_rate_step_takes_effect_at_its_moment() {
 }
 
 #[test]
-fn what_is_being_sent_is_sent_as_it_began() {
-    // A change in the middle of a packet of a millisecond.
+fn the_packet_being_sent_keeps_its_rate() {
+    // A change in the middle of a packet of 1 ms.
     let changes = vec![(Nanos(2_500_000), config(FAST, 0))];
     let mut link = Link::new(Schedule { start: config(SLOW, 0), changes, repeat: None });
     link.watch(true);
@@ -43,7 +44,7 @@ fn what_is_being_sent_is_sent_as_it_began() {
 }
 
 #[test]
-fn a_schedule_begins_again() {
+fn a_schedule_repeats() {
     let changes = vec![(at_ms(100), config(FAST, 0))];
     let schedule = Schedule { start: config(SLOW, 0), changes, repeat: Some(ms(200)) };
     let mut link = Link::new(schedule);
@@ -63,7 +64,7 @@ fn a_schedule_begins_again() {
 }
 
 #[test]
-fn a_repeat_before_the_last_change_never_comes_to_it() {
+fn a_change_after_the_repeat_period_is_never_reached() {
     let changes = vec![(at_ms(100), config(FAST, 0)), (at_ms(500), config(1_000, 0))];
     let schedule = Schedule { start: config(SLOW, 0), changes, repeat: Some(ms(200)) };
     assert_eq!(schedule.at(at_ms(150)).1, Some(at_ms(200)));
@@ -80,7 +81,7 @@ fn a_shorter_delay_lets_nothing_overtake() {
     assert_eq!(out.last().unwrap().due, at_ms(110), "right after the one before");
 }
 
-/// Every discipline, with room.
+/// Every discipline, with space.
 fn queues() -> [Queue; 6] {
     let codel = CoDel { target: ms(5), interval: ms(100), limit: ROOM, ecn: false };
     let red = Red {
@@ -103,7 +104,7 @@ fn queues() -> [Queue; 6] {
 }
 
 #[test]
-fn what_waits_moves_to_another_queue() {
+fn queued_packets_move_to_the_new_queue() {
     for before in queues() {
         for after in queues() {
             let mut link = watched(LinkConfig { queue: before, ..config(SLOW, 3) });
@@ -113,9 +114,9 @@ fn what_waits_moves_to_another_queue() {
             assert_eq!(link.queued_packets(), 89);
             let now = Nanos(10_300_000);
             link.reschedule(now, Nanos(0), LinkConfig { queue: after, ..config(SLOW, 3) });
-            // Eleven have begun to be sent, at 0 to 10 ms.
-            assert_eq!((link.queued_packets(), link.queued_bytes()), (79, 79 * 1500));
-            // Within the interval of CoDel and the burst of PIE nothing drops.
+            // Eleven packets have started to be sent, at 0 to 10 ms.
+            assert_eq!((link.queued_packets(), link.queued_bytes().bytes()), (79, 79 * 1500));
+            // Within CoDel's interval and PIE's burst allowance nothing is dropped.
             let fates = fates_of_all(&mut link);
             let came = |fate: &Fate<u32>| matches!(fate.kind, FateKind::Delivered { .. });
             assert_eq!(fates.iter().filter(|fate| came(fate)).count(), 90, "{before:?} {after:?}");
@@ -123,10 +124,10 @@ fn what_waits_moves_to_another_queue() {
                 let of_flow = fates.iter().filter(|fate| fate.payload % 3 == flow);
                 assert!(of_flow.is_sorted_by_key(|fate| fate.number), "{before:?} {after:?}");
             }
-            // The wait goes on counting from the arrival.
+            // The queueing delay counts from the arrival.
             let last = fates.iter().max_by_key(|fate| fate.decided).unwrap();
             let FateKind::Delivered { queued, .. } = last.kind else { unreachable!() };
-            assert_eq!(queued, at_ms(89).0);
+            assert_eq!(queued, Duration::from_millis(89));
         }
     }
 }
@@ -142,7 +143,7 @@ fn a_smaller_queue_keeps_what_fits() {
 }
 
 #[test]
-fn a_change_on_an_idle_link_waits_for_nobody() {
+fn a_change_on_an_idle_link_takes_effect_at_once() {
     let changes = vec![(Nanos(SECOND), config(FAST, 7))];
     let mut link = Link::new(Schedule { start: config(SLOW, 3), changes, repeat: None });
     assert_eq!(link.next_due(), None);

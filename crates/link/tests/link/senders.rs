@@ -1,21 +1,23 @@
-//! Senders that answer to loss and marks: additive increase, multiplicative
-//! decrease, and a ping beside them. Enough of TCP to close the loop of a queue.
+//! Senders that react to loss and marks with additive increase and multiplicative
+//! decrease, and a ping beside them: enough of TCP to close the control loop.
 
-use link::{FateKind, Link, LinkConfig, Nanos, Train};
+use link::{FateKind, Link, LinkConfig, Train};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::time::Duration;
+use units::Nanos;
 
-/// Bytes of a ping's packets.
+/// Size of a ping packet, bytes.
 const PING: u32 = 100;
 
-/// Size of packets in bytes, and the sender's window.
+/// Packet size in bytes, and the congestion window.
 #[derive(Debug)]
 struct Sender {
     size: u32,
     window: f64,
     in_flight: u64,
     slow_start: bool,
-    /// Losses told before then were of the same window.
+    /// Losses detected before this time belong to the same window.
     answered_until: Nanos,
 }
 
@@ -26,18 +28,17 @@ enum News {
     SendPing,
 }
 
-/// What one packet met.
+/// Result for one packet.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Passed {
     pub(crate) flow: u32,
     pub(crate) arrived: Nanos,
     pub(crate) size: u32,
-    /// In ns.
-    pub(crate) queued: u64,
+    pub(crate) queued: Duration,
 }
 
-/// Bulk senders, and a ping where `ping` gives its spacing in ns, over a link;
-/// all that got through in `time` ns.
+/// Runs bulk senders, and a ping every `ping` ns if given, over a link for `time` ns;
+/// returns the delivered packets.
 pub(crate) fn run(config: LinkConfig, sizes: &[u32], ping: Option<u64>, time: u64) -> Vec<Passed> {
     let delay = u64::try_from(config.delay.as_nanos()).unwrap();
     let mut link = Link::new(config);

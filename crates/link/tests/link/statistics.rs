@@ -1,28 +1,27 @@
-//! Chance against its equations: tests at the 1 % level, with fixed seeds. A
-//! correct link would fail one of a hundred seeds; the seeds below do not.
+//! Random effects against their equations: tests at the 1 % level with fixed seeds. A
+//! correct link would fail with one of a hundred seeds; it passes with these.
 
 use crate::arrange::{SECOND, config, fates_of_all, flights, ms, train, watched};
 use link::{
-    Cause, Distribution, FateKind, GilbertElliott, Jitter, Link, LinkConfig, Loss, Nanos, Rate,
-    Train,
+    Cause, Distribution, FateKind, GilbertElliott, Jitter, Link, LinkConfig, Loss, Rate, Train,
 };
-use units::Probability;
+use units::{Nanos, Probability};
 
-/// Critical values of chi-square at 1 %, for so many degrees of freedom.
+/// Critical value of chi-square at 1 %, by degrees of freedom.
 const CHI_SQUARE_15: f64 = 30.578;
 pub(crate) const CHI_SQUARE_18: f64 = 34.805;
 const CHI_SQUARE_20: f64 = 37.566;
 
-/// Critical value of the test of Kolmogorov and Smirnov at 1 %, times sqrt(n).
+/// Critical value of the Kolmogorov-Smirnov test at 1 %, times sqrt(n).
 const KOLMOGOROV_SMIRNOV: f64 = 1.63;
 
-/// Two-sided 1 % of the normal distribution.
+/// Two-sided 1 % quantile of the normal distribution.
 const NORMAL: f64 = 2.576;
 
-/// Packets of a test of losses.
+/// Packets per test of losses.
 const PACKETS: usize = 900_000;
 
-/// Pearson's sum over classes.
+/// Pearson's chi-square statistic.
 pub(crate) fn chi_square(seen: &[u64], expected: &[f64]) -> f64 {
     assert_eq!(seen.len(), expected.len());
     assert!(expected.iter().all(|count| *count >= 5.0), "too rare for the test: {expected:?}");
@@ -46,15 +45,15 @@ fn losses(loss: Loss, seed: u64) -> Vec<bool> {
     lost
 }
 
-/// Lengths of the runs of `what`; the first and the last run are not whole.
+/// Lengths of the runs of `what`, without the incomplete first and last ones.
 fn run_lengths(losses: &[bool], what: bool) -> Vec<usize> {
     let runs: Vec<_> = losses.chunk_by(|a, b| a == b).collect();
     let whole = &runs[1..runs.len() - 1];
     whole.iter().filter(|run| run[0] == what).map(|run| run.len()).collect()
 }
 
-/// How far lengths are from geometric with that chance to end: one class for
-/// each length up to `classes`, one for the rest.
+/// Chi-square of run lengths against a geometric distribution: one class per length up to
+/// `classes`, one for the rest.
 fn geometric(lengths: &[usize], end: f64, classes: usize) -> f64 {
     let mut seen = vec![0; classes + 1];
     for length in lengths {
@@ -83,8 +82,8 @@ fn gilbert_elliott(p: &str, r: &str, bad: Probability, good: Probability) -> Los
     Loss::GilbertElliott(GilbertElliott { p: p.parse().unwrap(), r: r.parse().unwrap(), bad, good })
 }
 
-/// With 1 - h = 100 % and 1 - k = 0 a loss shows the bad state, so the states
-/// can be counted (Gilbert 1960).
+/// With 1 - h = 100 % and 1 - k = 0 a loss reveals the bad state, so that the states can be
+/// counted (Gilbert 1960).
 #[test]
 fn the_states_of_gilberts_model_follow_its_chain() {
     for seed in [1, 2, 3] {
@@ -97,7 +96,7 @@ fn the_states_of_gilberts_model_follow_its_chain() {
             let z = (leaves.len() as f64 - n * change) / (n * change * (1.0 - change)).sqrt();
             assert!(z.abs() < NORMAL, "seed {seed}, lost {state}: {z}");
         }
-        // Bursts of mean length 1 / r; the gaps between them of 1 / p.
+        // Bursts have mean length 1 / r, the gaps between them 1 / p.
         let bursts = geometric(&run_lengths(&losses, true), 0.2, 15);
         assert!(bursts < CHI_SQUARE_15, "seed {seed}: {bursts}");
         let gaps = geometric(&run_lengths(&losses, false), 0.02, 20);
@@ -106,12 +105,12 @@ fn the_states_of_gilberts_model_follow_its_chain() {
 }
 
 #[test]
-fn the_general_model_loses_its_share() {
+fn the_general_model_has_its_loss_ratio() {
     let (p, r, bad, good) = (0.005f64, 0.05f64, 0.5f64, 0.001f64);
     let (in_bad, in_good) = (p / (p + r), r / (p + r));
     let mean = in_bad * bad + in_good * good;
-    // Losses go together: the covariance of two packets k apart goes with
-    // (1 - p - r)^k, and their sum with (1 + x) / (1 - x).
+    // Losses are correlated: the covariance of two packets k apart is proportional to
+    // (1 - p - r)^k, so the variance of the sum grows by (1 + x) / (1 - x).
     let x = 1.0 - p - r;
     let between = in_bad * in_good * (bad - good).powi(2) * (1.0 + x) / (1.0 - x);
     let within = in_bad * bad * (1.0 - bad) + in_good * good * (1.0 - good);
@@ -126,7 +125,7 @@ fn the_general_model_loses_its_share() {
 }
 
 #[test]
-fn what_was_lost_is_what_one_expected() {
+fn losses_match_the_expected_value() {
     let bad = "50%".parse().unwrap();
     for loss in [
         Loss::Bernoulli("1%".parse().unwrap()),
@@ -143,7 +142,7 @@ fn what_was_lost_is_what_one_expected() {
     }
 }
 
-/// The largest distance of a sample from a distribution.
+/// Maximum distance between the empirical distribution of a sample and a distribution.
 fn kolmogorov_smirnov(mut sample: Vec<f64>, distribution: impl Fn(f64) -> f64) -> f64 {
     sample.sort_by(f64::total_cmp);
     let n = sample.len() as f64;
@@ -165,20 +164,20 @@ fn normal(x: f64) -> f64 {
 }
 
 #[test]
-fn jitter_is_distributed_as_it_says() {
+fn jitter_has_its_distribution() {
     let n = 20_000u32;
-    // In multiples of the scale, from the delay.
+    // In multiples of the scale, relative to the delay.
     type Cdf = fn(f64) -> f64;
     let models: [(Distribution, Cdf); 4] = [
         (Distribution::Normal, normal),
         (Distribution::Uniform, |x| ((x + 1.0) / 2.0).clamp(0.0, 1.0)),
         (Distribution::Exponential, |x| 1.0 - (-x.max(0.0)).exp()),
-        // (Y - 1) (shape - 1) with Y Pareto from 1 on and shape 3.
+        // (Y - 1) (shape - 1) with Y Pareto with scale 1 and shape 3.
         (Distribution::Pareto, |x| 1.0 - (1.0 + x.max(0.0) / 2.0).powi(-3)),
     ];
     for (distribution, model) in models {
         for seed in [1, 2, 3] {
-            // Ten deviations above zero: nothing is held there.
+            // A mean of ten deviations: nothing is clamped at zero.
             let jitter = Some(Jitter { distribution, scale: ms(10), overtake: true });
             let path = LinkConfig { jitter, seed, rate: Rate::Unlimited, ..config(1, 100) };
             let mut link = watched(path);
@@ -194,7 +193,7 @@ fn jitter_is_distributed_as_it_says() {
 }
 
 #[test]
-fn draws_of_neighbouring_seeds_have_nothing_in_common() {
+fn draws_of_adjacent_seeds_are_independent() {
     let of = |seed| losses(Loss::Bernoulli("50%".parse().unwrap()), seed);
     let n = PACKETS as f64;
     for (one, other) in [(1, 2), (7, 8), (0, 1 << 63)] {

@@ -1,32 +1,32 @@
-//! From a line's rate to what a program sees: what each frame spends.
+//! The payload rate of a line rate: the overhead of each frame.
 
-use super::sheet::{Answer, Column, Entries, Row, SHEET_SCHEMA, Sheet, Table, Value};
+use super::result::{Answer, CalcResult, Column, Entries, Row, SHEET_SCHEMA, Table, Value};
 use super::{CalcError, check_mtu};
 use crate::{ETHERNET_FRAMING, IpVersion, Payload, VLAN_TAG, figures, share_of};
 use units::BitRate;
 
-/// Header of UDP (RFC 768).
+/// UDP header in bytes (RFC 768).
 const UDP_HEADER: u32 = 8;
 
-/// Least MTU of IPv6 (RFC 8200, section 5).
+/// Minimum MTU of IPv6 (RFC 8200, section 5).
 const MIN_MTU_IPV6: u32 = 1_280;
 
 const SOURCE: &str = "IEEE 802.3; RFC 791, 8200, 9293, 7323 (appendix A), 2018 (section 3), 768";
 
-/// A line and what its frames hold.
+/// A line and the contents of its frames.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OverheadQuestion {
-    /// The line's rate, as Ethernet names it: bits of frames, gaps included.
+    /// The Ethernet line rate, including preamble and inter-frame gap.
     pub rate: BitRate,
     /// Largest IP packet in bytes.
     pub mtu: u32,
-    /// Which IP.
+    /// The IP version.
     pub ip: IpVersion,
     /// VLAN tags on each frame, 0 to 2.
     pub vlan_tags: u32,
     /// Whether segments carry timestamps.
     pub timestamps: bool,
-    /// SACK blocks in each segment, 0 to 3 beside timestamps, to 4 without.
+    /// SACK blocks in each segment: 0 to 3 with timestamps, 0 to 4 without.
     pub sack_blocks: u32,
     /// UDP instead of TCP.
     pub udp: bool,
@@ -45,11 +45,11 @@ impl OverheadQuestion {
     }
 }
 
-/// The payload of a frame, and the rate of it.
+/// Computes the payload share of a frame, and the payload rate.
 ///
 /// # Errors
-/// Where the frame cannot be.
-pub fn overhead(question: &OverheadQuestion) -> Result<Sheet, CalcError> {
+/// If the frame is not possible.
+pub fn overhead(question: &OverheadQuestion) -> Result<CalcResult, CalcError> {
     let &OverheadQuestion { rate, mtu, ip, vlan_tags, timestamps, sack_blocks, udp } = question;
     check_mtu(mtu, if ip == IpVersion::Ipv6 { MIN_MTU_IPV6 } else { 0 })?;
     if vlan_tags > 2 {
@@ -68,7 +68,7 @@ pub fn overhead(question: &OverheadQuestion) -> Result<Sheet, CalcError> {
     let wire = payload.wire_bytes();
     let share = f64::from(bytes) / wire as f64;
     let case = case_name(question);
-    Ok(Sheet {
+    Ok(CalcResult {
         schema: SHEET_SCHEMA,
         calculator: "overhead",
         asked: Entries(vec![
@@ -96,7 +96,7 @@ pub fn overhead(question: &OverheadQuestion) -> Result<Sheet, CalcError> {
             },
             Answer {
                 key: "frames_per_s",
-                label: "frames a second".to_owned(),
+                label: "frames per second".to_owned(),
                 value: Some(Value::Number((rate.as_f64() / (wire as f64 * 8.0)).round())),
                 equation: format!("rate / frame = {} / ({wire} x 8 bit)", figures::rate(rate)),
                 source: SOURCE,
@@ -110,13 +110,12 @@ pub fn overhead(question: &OverheadQuestion) -> Result<Sheet, CalcError> {
 
 fn holds() -> Vec<String> {
     vec![
-        "Full-sized frames on an idle line, no resends. Data of a one-way transfer carries no \
-         SACK blocks: those are in the acknowledgements that come back, and only while \
-         something is missing. The rate is Ethernet's own (after its line coding); Wi-Fi and \
-         PPPoE spend more."
+        "Full-sized frames without retransmissions. Data segments of a one-way transfer have no \
+         SACK blocks: those are in the ACKs of the opposite direction, and only after a loss. \
+         The rate is Ethernet's, after line coding; Wi-Fi and PPPoE have more overhead."
             .to_owned(),
-        "The rows '12 + 24' count as a published sum does, which gives 2.314 and 2.282 of 2.5 \
-         Gbit/s: 3 SACK blocks in every segment, without the 4 bytes of the SACK option itself."
+        "The rows '12 + 24' follow a published calculation with 2.314 and 2.282 of 2.5 Gbit/s: 3 \
+         SACK blocks in every segment, without the 4 bytes of the SACK option header and padding."
             .to_owned(),
     ]
 }
@@ -137,13 +136,13 @@ fn case_name(question: &OverheadQuestion) -> String {
     }
     match question.vlan_tags {
         0 => {}
-        1 => name += ", a VLAN tag",
+        1 => name += ", 1 VLAN tag",
         n => name += &format!(", {n} VLAN tags"),
     }
     name
 }
 
-/// What a frame is made of.
+/// The parts of a frame.
 fn parts(question: &OverheadQuestion, payload: u32, wire: u64) -> Table {
     let tcp = question.payload();
     let transport = if question.udp { UDP_HEADER } else { 20 };
@@ -154,13 +153,13 @@ fn parts(question: &OverheadQuestion, payload: u32, wire: u64) -> Table {
         &[("TCP timestamps, padded", stamps), ("SACK option", tcp.options() - stamps)]
     };
     let before = [
-        ("preamble and start of frame", 8),
+        ("preamble and SFD", 8),
         ("Ethernet header", 14),
         ("VLAN tags", VLAN_TAG * question.vlan_tags),
         ("IP header", question.ip.header()),
         (if question.udp { "UDP header" } else { "TCP header" }, transport),
     ];
-    let after = [("payload", payload), ("check sequence", 4), ("gap between frames", 12)];
+    let after = [("payload", payload), ("frame check sequence", 4), ("inter-frame gap", 12)];
     let row = |name: &str, bytes: u64, marked| Row {
         cells: vec![
             Some(Value::Text(name.to_owned())),
@@ -172,7 +171,7 @@ fn parts(question: &OverheadQuestion, payload: u32, wire: u64) -> Table {
     let rows = before.iter().chain(options).chain(&after).filter(|(_, bytes)| *bytes > 0);
     let mut rows: Vec<Row> =
         rows.map(|(name, bytes)| row(name, u64::from(*bytes), *name == "payload")).collect();
-    rows.push(row("the frame on the line", wire, false));
+    rows.push(row("total on the wire", wire, false));
     Table {
         title: "a full-sized frame".to_owned(),
         columns: vec![
@@ -184,7 +183,7 @@ fn parts(question: &OverheadQuestion, payload: u32, wire: u64) -> Table {
     }
 }
 
-/// The cases people quote, at the same rate.
+/// Common cases at the same rate.
 fn cases(rate: BitRate, vlan_tags: u32) -> Table {
     use IpVersion::{Ipv4, Ipv6};
     let framing = ETHERNET_FRAMING + VLAN_TAG * vlan_tags;
@@ -221,7 +220,7 @@ fn cases(rate: BitRate, vlan_tags: u32) -> Table {
         add("UDP/IPv6", mtu, Some(mtu - Ipv6.header() - UDP_HEADER));
     }
     Table {
-        title: format!("of {} on the line", figures::rate(rate)),
+        title: format!("payload of a {} line", figures::rate(rate)),
         columns: vec![
             Column { key: "case", title: "case" },
             Column { key: "mtu_bytes", title: "MTU" },

@@ -1,33 +1,32 @@
-//! A transfer with and without a pair of WAN optimisation controllers.
+//! A transfer with and without a pair of WAN optimisers.
 //!
-//! Such a pair stands near both ends and ends their TCP: each host speaks to
-//! the box beside it over a short round trip, and the boxes speak to each
-//! other. Three things may follow, each a step of its own here: their window is
-//! as large as the path asks for, they mend losses between them, and they send
-//! less than they were given.
+//! Such a pair splits TCP at both sites: each host talks to the local optimiser over a
+//! short RTT, and the optimisers talk to each other. This gives up to three gains, each
+//! a step here: a window that fills the path, loss recovery between the optimisers, and
+//! data reduction.
 
-use super::sheet::{
-    Answer, Column, Curve, Entries, Row, SHEET_SCHEMA, Scale, Series, Sheet, Table, Value,
+use super::result::{
+    Answer, CalcResult, Column, Curve, Entries, Row, SHEET_SCHEMA, Scale, Series, Table, Value,
     by_decades,
 };
 use super::{CalcError, check_mss, check_rtt, check_window};
 use crate::{cubic, figures, mathis, window_for, window_rate};
 use units::{BitRate, ByteCount, LossRatio, Rtt};
 
-/// A path with two boxes at its ends, or without.
+/// A path, and the optimisers at its ends.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct WanQuestion {
     /// The rate of the link between the sites.
     pub rate: BitRate,
-    /// The round trip between the hosts.
+    /// The RTT between the hosts.
     pub rtt: Rtt,
     /// Random loss between the sites.
     pub loss: LossRatio,
     /// The window of the hosts' TCP.
     pub window: ByteCount,
-    /// Bytes given to the boxes for each that they send: 3.0 is 3:1.
+    /// The data reduction ratio: 3.0 is 3:1.
     pub ratio: f64,
-    /// The rate of the local networks, which data reduction cannot pass.
+    /// The rate of the local networks, an upper bound with data reduction.
     pub lan: BitRate,
     /// Payload of a full segment.
     pub mss: ByteCount,
@@ -35,7 +34,7 @@ pub struct WanQuestion {
     pub reno: bool,
 }
 
-/// A rate and what held it there.
+/// A rate and its limit.
 type Bounded = (BitRate, &'static str);
 
 impl WanQuestion {
@@ -49,7 +48,7 @@ impl WanQuestion {
         Ok(())
     }
 
-    /// What TCP makes of a round trip with a window, or with one that suffices.
+    /// The rate of TCP over an RTT with a window, or with a sufficient one.
     fn tcp(&self, rtt: Rtt, window: Option<ByteCount>) -> Bounded {
         let law = if self.reno { mathis } else { cubic };
         let by_loss =
@@ -61,32 +60,32 @@ impl WanQuestion {
             .fold((self.rate, "link"), |least, next| if next.0 < least.0 { next } else { least })
     }
 
-    /// Losses mended between the boxes: what is lost is sent once more.
-    fn mended(&self) -> Bounded {
+    /// With loss recovery between the optimisers: each lost packet is retransmitted once.
+    fn recovered(&self) -> Bounded {
         (self.rate.scaled(1.0 - self.loss.fraction()), "link")
     }
 
     fn reduced(&self) -> Bounded {
-        let rate = self.mended().0.scaled(self.ratio);
+        let rate = self.recovered().0.scaled(self.ratio);
         if rate > self.lan { (self.lan, "local network") } else { (rate, "link x ratio") }
     }
 }
 
-/// Rates with and without the boxes, step by step.
+/// Computes the rates with and without optimisers, step by step.
 ///
 /// # Errors
 /// Where a figure is out of bounds.
-pub fn wan(question: &WanQuestion) -> Result<Sheet, CalcError> {
+pub fn wan(question: &WanQuestion) -> Result<CalcResult, CalcError> {
     question.check()?;
     let &WanQuestion { rate, rtt, loss, window, ratio, lan, mss, reno } = question;
     let steps = [
-        ("without: hosts as they are", question.tcp(rtt, Some(window))),
-        ("tuned hosts, or no more than a window", question.tcp(rtt, None)),
-        ("boxes: and losses mended between them", question.mended()),
-        ("boxes: and data reduced", question.reduced()),
+        ("hosts untuned", question.tcp(rtt, Some(window))),
+        ("hosts tuned (larger window)", question.tcp(rtt, None)),
+        ("optimisers with loss recovery", question.recovered()),
+        ("optimisers with data reduction", question.reduced()),
     ];
     let (without, with) = (steps[0].1, steps[3].1);
-    Ok(Sheet {
+    Ok(CalcResult {
         schema: SHEET_SCHEMA,
         calculator: "wan",
         asked: Entries(vec![
@@ -117,21 +116,21 @@ pub fn wan(question: &WanQuestion) -> Result<Sheet, CalcError> {
                 value: Some(Value::Rate(with.0)),
                 equation: format!(
                     "link x (1 - p) x ratio = {} x (1 - {}) x {}, at most the local network's {}; \
-                     {} holds it",
+                     limited by {}",
                     figures::rate(rate),
                     figures::loss(loss),
                     figures::digits(ratio),
                     figures::rate(lan),
                     with.1
                 ),
-                source: "TCP ended at both sites (RFC 3135, split connections): an upper bound",
+                source: "split TCP connections (RFC 3135): an upper bound",
             },
             Answer {
                 key: "tuned_bps",
-                label: "tuned, no boxes".to_owned(),
+                label: "tuned, without".to_owned(),
                 value: Some(Value::Rate(steps[1].1.0)),
                 equation: format!(
-                    "the same TCP with a window of rate x RTT = {}; {} holds it",
+                    "the same TCP with a window of rate x RTT = {}; limited by {}",
                     figures::bytes(window_for(rate, rtt)),
                     steps[1].1.1
                 ),
@@ -139,16 +138,16 @@ pub fn wan(question: &WanQuestion) -> Result<Sheet, CalcError> {
             },
         ],
         holds: vec![
-            "'With' is the most that such a pair can give: how well a product mends losses and \
-             what it makes of other flows is its own. A box that only ends TCP and opens its \
-             window gives the 'tuned' row, and so do tuned hosts, for nothing."
+            "'With' is an upper bound: loss recovery and fairness to other flows vary between \
+             products. An optimiser that only splits TCP and uses a larger window reaches the \
+             'tuned' row, and so do tuned hosts without an optimiser."
                 .to_owned(),
-            "The ratio is the data's, not the box's: what is encrypted or compressed already \
-             has 1:1, what was sent before may have far more. It is the rate at which users \
-             see data, and may be over the link's."
+            "The reduction ratio depends on the data: 1:1 for encrypted or compressed data, far \
+             more for data that was sent before. The resulting rate is the one that users see, \
+             and may exceed the link rate."
                 .to_owned(),
-            "Rates are payload's; the boxes' own framing, and what repair costs beyond the loss \
-             itself, are not counted."
+            "Rates are payload rates, without the optimisers' own framing and the overhead of \
+             loss recovery beyond one retransmission."
                 .to_owned(),
         ],
         tables: vec![steps_table(&steps, without.0)],
@@ -175,7 +174,7 @@ fn without_equation(q: &WanQuestion, by: &str) -> String {
         bounds.push(format!("{name} at {loss} = {}", figures::rate(rate)));
     }
     bounds.push(format!("link = {}", figures::rate(q.rate)));
-    format!("the least of {}; {by} holds it", bounds.join(", "))
+    format!("minimum of {}; limited by {by}", bounds.join(", "))
 }
 
 fn steps_table(steps: &[(&str, Bounded)], without: BitRate) -> Table {
@@ -193,7 +192,7 @@ fn steps_table(steps: &[(&str, Bounded)], without: BitRate) -> Table {
         columns: vec![
             Column { key: "case", title: "case" },
             Column { key: "rate_bps", title: "rate" },
-            Column { key: "held_by", title: "held by" },
+            Column { key: "held_by", title: "limited by" },
             Column { key: "gain", title: "gain" },
         ],
         rows: rows.collect(),
@@ -210,7 +209,7 @@ fn curve(q: &WanQuestion) -> Curve {
         points.collect()
     };
     Curve {
-        title: "rate over round trip, both by decades".to_owned(),
+        title: "rate against RTT (log-log)".to_owned(),
         x: Scale::LogSeconds,
         y: Scale::LogRate,
         series: vec![
@@ -240,30 +239,30 @@ mod tests {
         }
     }
 
-    fn mbit(sheet: &Sheet, key: &str) -> f64 {
-        let Some(Value::Rate(rate)) = sheet.figure(key) else { panic!("{key}") };
+    fn mbit(result: &CalcResult, key: &str) -> f64 {
+        let Some(Value::Rate(rate)) = result.figure(key) else { panic!("{key}") };
         rate.as_f64() / 1e6
     }
 
     #[test]
     fn frankfurt_to_las_vegas_without_and_with() {
-        let sheet = wan(&asked("100mbit", "173ms", "0")).unwrap();
-        assert!((mbit(&sheet, "without_bps") - 3.0306).abs() < 1e-3);
-        assert!((mbit(&sheet, "with_bps") - 100.0).abs() < 1e-9);
-        // Without loss tuned hosts do as well as the boxes.
-        assert!((mbit(&sheet, "tuned_bps") - 100.0).abs() < 1e-9);
+        let result = wan(&asked("100mbit", "173ms", "0")).unwrap();
+        assert!((mbit(&result, "without_bps") - 3.0306).abs() < 1e-3);
+        assert!((mbit(&result, "with_bps") - 100.0).abs() < 1e-9);
+        // Without loss, tuned hosts reach the rate of the optimisers.
+        assert!((mbit(&result, "tuned_bps") - 100.0).abs() < 1e-9);
     }
 
     #[test]
-    fn loss_is_what_the_boxes_mend() {
-        let sheet = wan(&asked("100mbit", "173ms", "1%")).unwrap();
-        assert!(mbit(&sheet, "without_bps") < 1.0);
-        assert!((mbit(&sheet, "tuned_bps") - mbit(&sheet, "without_bps")).abs() < 1e-9);
-        assert!((mbit(&sheet, "with_bps") - 99.0).abs() < 1e-9);
+    fn optimisers_recover_losses() {
+        let result = wan(&asked("100mbit", "173ms", "1%")).unwrap();
+        assert!(mbit(&result, "without_bps") < 1.0);
+        assert!((mbit(&result, "tuned_bps") - mbit(&result, "without_bps")).abs() < 1e-9);
+        assert!((mbit(&result, "with_bps") - 99.0).abs() < 1e-9);
     }
 
     #[test]
-    fn reduction_passes_the_link_but_not_the_local_network() {
+    fn reduction_exceeds_the_link_but_not_the_local_network() {
         let three = WanQuestion { ratio: 3.0, ..asked("100mbit", "173ms", "0") };
         assert!((mbit(&wan(&three).unwrap(), "with_bps") - 300.0).abs() < 1e-9);
         let thirty = WanQuestion { ratio: 30.0, ..three };
@@ -286,7 +285,7 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn boxes_never_slow_a_path_that_their_lan_carries(mbit in 1u64..1000, us in 100u64..1_000_000,
+        fn optimisers_never_slow_a_path_within_the_lan_rate(mbit in 1u64..1000, us in 100u64..1_000_000,
                                                           p in 0.0..0.01_f64, ratio in 1.0..10.0_f64) {
             let question = WanQuestion {
                 rate: BitRate::from_bps(mbit * 1_000_000), rtt: Rtt::from_micros(us),

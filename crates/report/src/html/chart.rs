@@ -1,25 +1,29 @@
-//! A chart as SVG: time to the right, one quantity up, names at the lines' ends.
+//! An SVG line chart over time, with labels at the ends of the curves.
 
 use super::{
+    bands,
     labels::{self, Label},
     markup::{Markup, Px},
 };
-use crate::axis::{Axis, COURSE};
+use crate::{
+    axis::{Axis, ELAPSED},
+    timeline::Timeline,
+};
 use record::Steady;
 
 /// A line over time, in base units.
 pub(super) struct Curve {
-    /// Its name at its end and in the table.
+    /// Label at its right end and in the table.
     pub(super) name: String,
-    /// Style classes: which run, how it is stroked.
+    /// CSS classes: run colour and stroke.
     pub(super) class: String,
-    /// (seconds, value), seconds growing.
+    /// (seconds, value), in order of time.
     pub(super) points: Vec<(f64, f64)>,
-    /// Whether the area beneath is tinted.
+    /// Whether the area below is filled.
     pub(super) filled: bool,
 }
 
-/// A level across the whole chart.
+/// A horizontal line across the chart.
 pub(super) struct Mark {
     pub(super) name: String,
     pub(super) class: String,
@@ -34,71 +38,81 @@ pub(super) struct Band {
 }
 
 impl Band {
-    /// The part of a test that its verdict speaks of.
+    /// The steady state, over which the finding is computed.
     pub(super) fn steady(steady: Steady) -> Self {
-        Band { name: "steady part", from_s: steady.from_s, to_s: steady.to_s }
+        Band { name: "steady state", from_s: steady.from_s, to_s: steady.to_s }
     }
 }
 
-/// One chart; drawn in any number of shapes.
+/// One chart, drawn once per shape.
 pub(super) struct Chart {
-    /// Unique on the page: ids begin with it.
+    /// Unique on the page; prefix of element ids.
     pub(super) id: String,
     pub(super) title: String,
-    /// What a reader who does not see it should know.
-    pub(super) says: String,
+    /// Text alternative for screen readers.
+    pub(super) description: String,
     pub(super) y: Axis,
     pub(super) until_s: f64,
     pub(super) curves: Vec<Curve>,
     pub(super) marks: Vec<Mark>,
-    /// A span of time to set off.
+    /// A highlighted time span; not drawn where there are segments.
     pub(super) band: Option<Band>,
+    /// The limits over time.
+    pub(super) segments: Option<Timeline>,
 }
 
-/// The outline of a drawing.
+/// The dimensions of a drawing, in pixels.
 #[derive(Clone, Copy)]
 pub(super) struct Shape {
     pub(super) name: &'static str,
     width: f64,
     height: f64,
-    /// Room at the right for names; without it they stand inside.
-    names: f64,
+    /// Margin for labels at the right; if 0, labels go inside the plot.
+    label_margin: f64,
 }
 
-/// Across the page.
-pub(super) const WIDE: Shape = Shape { name: "wide", width: 960.0, height: 380.0, names: 190.0 };
-/// The same on a phone.
-pub(super) const NARROW: Shape = Shape { name: "narrow", width: 400.0, height: 300.0, names: 0.0 };
-/// One of two side by side.
-pub(super) const HALF: Shape = Shape { name: "half", width: 470.0, height: 300.0, names: 0.0 };
+/// Full page width.
+pub(super) const WIDE: Shape =
+    Shape { name: "wide", width: 960.0, height: 380.0, label_margin: 190.0 };
+/// Full page width on a phone.
+pub(super) const NARROW: Shape =
+    Shape { name: "narrow", width: 400.0, height: 300.0, label_margin: 0.0 };
+/// Half the page width, two side by side.
+pub(super) const HALF: Shape =
+    Shape { name: "half", width: 470.0, height: 300.0, label_margin: 0.0 };
 /// Within a card.
-pub(super) const SMALL: Shape = Shape { name: "small", width: 440.0, height: 190.0, names: 0.0 };
+pub(super) const SMALL: Shape =
+    Shape { name: "small", width: 440.0, height: 190.0, label_margin: 0.0 };
 
 const LEFT: f64 = 46.0;
 const TOP: f64 = 26.0;
 const BOTTOM: f64 = 30.0;
 
-struct Frame {
+/// The plot within a drawing, in pixels.
+pub(super) struct Frame {
     x0: f64,
     x1: f64,
-    y0: f64,
-    y1: f64,
+    /// The bottom.
+    pub(super) y0: f64,
+    /// The top.
+    pub(super) y1: f64,
     x: Axis,
 }
 
 impl Frame {
-    fn across(&self, t_s: f64) -> f64 {
+    /// The place of a time, within the plot.
+    pub(super) fn across(&self, t_s: f64) -> f64 {
         self.x0 + (self.x1 - self.x0) * self.x.share(t_s)
     }
 }
 
 impl Chart {
-    /// Whether there is anything to see.
+    /// Whether it has no points.
     pub(super) fn is_empty(&self) -> bool {
         self.curves.iter().all(|c| c.points.is_empty())
     }
 
-    /// The figure: the drawing in each shape, and its numbers as a table.
+    /// The figure: a drawing per shape, and the values as a table.
     pub(super) fn figure(&self, m: &mut Markup, shapes: &[Shape], caption: Option<(&str, String)>) {
         m.element("figure", &[("class", &"chart")], |m| {
             if let Some((caption, class)) = caption {
@@ -107,19 +121,24 @@ impl Chart {
             for shape in shapes {
                 self.draw(m, *shape);
             }
+            // Within a card the names above the plot suffice: the table follows.
+            let large = shapes.iter().any(|shape| shape.name != SMALL.name);
+            if let Some(timeline) = self.segments.as_ref().filter(|_| large) {
+                bands::legend(m, timeline);
+            }
             super::curves::table(m, self);
         });
     }
 
     fn draw(&self, m: &mut Markup, shape: Shape) {
-        let ticks = ((shape.width - shape.names) / 90.0).clamp(3.0, 8.0);
-        let right = if shape.names > 0.0 { shape.names } else { 12.0 };
+        let ticks = ((shape.width - shape.label_margin) / 90.0).clamp(3.0, 8.0);
+        let right = if shape.label_margin > 0.0 { shape.label_margin } else { 12.0 };
         let frame = Frame {
             x0: LEFT,
             x1: shape.width - right,
             y0: shape.height - BOTTOM,
             y1: TOP,
-            x: Axis::to(self.until_s, COURSE, ticks),
+            x: Axis::to(self.until_s, ELAPSED, ticks),
         };
         let view = format!("0 0 {} {}", shape.width, shape.height);
         let (title, desc) =
@@ -139,14 +158,15 @@ impl Chart {
             ],
             |m| {
                 m.leaf("title", &[("id", &title)], &self.title);
-                m.leaf("desc", &[("id", &desc)], &self.says);
+                let limits = self.segments.as_ref().map(bands::description).unwrap_or_default();
+                m.leaf("desc", &[("id", &desc)], &format!("{}{limits}", self.description));
                 self.grid(m, &frame);
                 self.lines(m, &frame, shape);
                 labels::write(
                     m,
                     self.labels(&frame),
                     (frame.x1, frame.y1, frame.y0),
-                    shape.names > 0.0,
+                    shape.label_margin > 0.0,
                 );
             },
         );
@@ -157,7 +177,9 @@ impl Chart {
     }
 
     fn grid(&self, m: &mut Markup, f: &Frame) {
-        if let Some(band) = &self.band {
+        if let Some(timeline) = &self.segments {
+            bands::draw(m, timeline, f);
+        } else if let Some(band) = &self.band {
             let (a, b) = (f.across(band.from_s), f.across(band.to_s));
             let (wide, high) = ((b - a).max(0.0), f.y0 - f.y1);
             m.shape(
@@ -203,7 +225,7 @@ impl Chart {
             let y = self.up(f, mark.value);
             line(m, &format!("mark {}", mark.class), (f.x0, y), (f.x1, y));
         }
-        // What rises over the top is cut there; its label says so.
+        // Curves are clipped at the top; an arrow in the label marks it.
         let clip = format!("{}-{}-c", self.id, shape.name);
         m.element("clipPath", &[("id", &clip)], |m| {
             let (wide, high) = (f.x1 - f.x0, f.y0 - f.y1 + 2.0);
@@ -228,7 +250,7 @@ impl Chart {
     fn curve(&self, m: &mut Markup, f: &Frame, curve: &Curve) {
         let (Some(first), Some(last)) = (curve.points.first(), curve.points.last()) else { return };
         let place = |p: &(f64, f64)| {
-            // Twice the height is beyond any clip, and keeps the slope near enough.
+            // Twice the height is outside the clip and keeps the slope about right.
             let over = if p.1.is_finite() { (p.1 / self.y.max).clamp(0.0, 2.0) } else { 0.0 };
             format!("{},{}", Px(f.across(p.0)), Px(f.y0 - (f.y0 - f.y1) * over))
         };

@@ -1,30 +1,43 @@
-//! Which curves are drawn: throughput, data in flight, round trip.
+//! The charts: throughput, bytes in flight, RTT.
 
 use super::{
     Page, Run,
     chart::{Band, Chart, Curve, HALF, Mark, NARROW, SMALL, WIDE},
-    head::capital,
+    header::capital,
     markup::Markup,
     path,
 };
 use crate::{
-    axis::{Axis, DELAY, RATE, SIZE, said},
+    axis::{Axis, DELAY, RATE, SIZE, readable},
     series::{self, Point, Source},
+    timeline::Timeline,
 };
 use units::{BitRate, ByteCount, Rtt};
 
-/// More rows than this are for a file, not for a page.
-const MOST_ROWS: usize = 60;
-/// Windows that reach further above the data than this are cut, or the data would lie flat.
+/// Most rows of a chart's table; longer series are thinned out.
+const MAX_ROWS: usize = 60;
+/// Height of the axis over the largest value in flight; larger windows are clipped,
+/// as they would flatten the curve.
 const HEADROOM: f64 = 1.5;
+/// A link rate or prediction further above the throughput is not drawn but marked with
+/// an arrow, as it would flatten the curve.
+const MAX_HEADROOM: f64 = 4.0;
 
-/// The style class of a run's colour; one alone wears that of a result.
+/// The CSS class of a run's colour; a single run has the colour of "after".
 pub(super) fn run_class(page: &Page<'_>, index: usize) -> String {
     format!("run-{}", if page.runs.len() == 1 { 1 } else { index % 4 })
 }
 
 fn until(page: &Page<'_>) -> f64 {
     page.runs.iter().map(|r| series::end_s(r.measurement)).fold(0.0, f64::max)
+}
+
+/// The limits over time of the only run: bands of several runs would cover each other.
+fn only_segments(page: &Page<'_>) -> Option<Timeline> {
+    match page.runs.as_slice() {
+        [only] => Timeline::of(only.finding),
+        _ => None,
+    }
 }
 
 fn rates(run: &Run<'_>) -> Vec<(f64, f64)> {
@@ -40,15 +53,19 @@ fn top(points: &[(f64, f64)]) -> f64 {
     points.iter().map(|p| p.1).fold(0.0, f64::max)
 }
 
-/// All runs on one scale, with what was predicted for each, and the link.
+/// All runs on one scale, with their predicted rates and the link rate.
 pub(super) fn throughput(m: &mut Markup, page: &Page<'_>) {
     let link = path(page).and_then(|p| p.rate_bps);
     let mut curves = Vec::new();
     let mut marks: Vec<Mark> = link
         .iter()
-        .map(|l| Mark { name: format!("link {l}"), class: "link".to_owned(), value: l.as_f64() })
+        .map(|l| Mark {
+            name: format!("link rate {l}"),
+            class: "link".to_owned(),
+            value: l.as_f64(),
+        })
         .collect();
-    let mut says = Vec::new();
+    let mut description = Vec::new();
     for (index, run) in page.runs.iter().enumerate() {
         let class = run_class(page, index);
         let rate = run.finding.throughput_bps;
@@ -58,24 +75,25 @@ pub(super) fn throughput(m: &mut Markup, page: &Page<'_>) {
             points: rates(run),
             filled: true,
         });
-        let mut said = format!("{}: {rate}", capital(run.label));
+        let mut sentence = format!("{}: {rate}", capital(run.label));
         if let Some(predicted) = run.finding.predicted_bps {
             marks.push(Mark {
                 name: format!("predicted {predicted}"),
                 class,
                 value: predicted.as_f64(),
             });
-            said += &format!(" achieved, {predicted} predicted");
+            sentence += &format!(" achieved, {predicted} predicted");
         }
-        says.push(said);
+        description.push(sentence);
     }
-    says.extend(link.map(|l| format!("The link carries {l}")));
-    let highest = curves.iter().map(|c| top(&c.points)).chain(marks.iter().map(|k| k.value));
+    description.extend(link.map(|l| format!("Link rate {l}")));
+    let achieved = curves.iter().map(|c| top(&c.points)).fold(0.0, f64::max);
+    let highest = marks.iter().map(|k| k.value).filter(|v| *v <= achieved * MAX_HEADROOM);
     let chart = Chart {
         id: "throughput".to_owned(),
         title: "Throughput over time".to_owned(),
-        says: says.join(". ") + ".",
-        y: Axis::over(highest.fold(0.0, f64::max) * 1.02, RATE, 6.0),
+        description: description.join(". ") + ".",
+        y: Axis::over(highest.fold(achieved, f64::max) * 1.02, RATE, 6.0),
         until_s: until(page),
         curves,
         marks,
@@ -83,10 +101,11 @@ pub(super) fn throughput(m: &mut Markup, page: &Page<'_>) {
             [only] => Some(Band::steady(only.finding.steady)),
             _ => None,
         },
+        segments: only_segments(page),
     };
     section(m, "Throughput over time", &source_note(page), |m| {
         if chart.is_empty() {
-            m.leaf("p", &[("class", &"empty")], &"No samples were taken, so there is no curve.");
+            m.leaf("p", &[("class", &"empty")], &"No samples to plot.");
         } else {
             chart.figure(m, &[WIDE, NARROW], None);
         }
@@ -96,20 +115,20 @@ pub(super) fn throughput(m: &mut Markup, page: &Page<'_>) {
 fn source_note(page: &Page<'_>) -> String {
     let source = page.runs.iter().find_map(|r| series::throughput(r.measurement)).map(|s| s.0);
     match source {
-        Some(Source::Received) => "What the receiving program read, all streams together. \
-                                   Dashed: what the equation predicts."
+        Some(Source::Received) => "Bytes read by the receiving application, all streams. \
+                                   Dashed: predicted rate."
             .to_owned(),
-        Some(Source::Delivered) => "What the sending kernel knows to have arrived, all streams \
-                                    together. Dashed: what the equation predicts."
+        Some(Source::Delivered) => "Bytes delivered according to the sender's TCP_INFO, all \
+                                    streams. Dashed: predicted rate."
             .to_owned(),
-        Some(Source::Acknowledged) => "What the receiver acknowledged, all streams together. \
-                                       Dashed: what the equation predicts."
+        Some(Source::Acknowledged) => "Bytes acknowledged by the receiver, all streams. \
+                                       Dashed: predicted rate."
             .to_owned(),
         None => String::new(),
     }
 }
 
-/// One run of several on its own scale, for its card; the part the verdict speaks of is set off.
+/// One of several runs on its own scale, for its card, with the steady state highlighted.
 pub(super) fn own_scale(m: &mut Markup, page: &Page<'_>, index: usize, run: &Run<'_>) {
     if page.runs.len() == 1 {
         return;
@@ -125,20 +144,21 @@ pub(super) fn own_scale(m: &mut Markup, page: &Page<'_>, index: usize, run: &Run
     let chart = Chart {
         id: format!("run{index}"),
         title: format!("Throughput of {} on its own scale", run.label),
-        says: format!("{} over the steady part.", run.finding.throughput_bps),
+        description: format!("{} in the steady state.", run.finding.throughput_bps),
         y: Axis::to(highest * 1.3, RATE, 4.0),
         until_s: until(page),
         curves: vec![Curve { name: String::new(), class, points, filled: true }],
         marks,
         band: Some(Band::steady(run.finding.steady)),
+        segments: Timeline::of(run.finding),
     };
     if !chart.is_empty() {
         chart.figure(m, &[SMALL], None);
     }
 }
 
-/// What was in flight, against what the path holds and what the windows allowed;
-/// one chart a run, all on one scale.
+/// Bytes in flight, compared with the BDP and the windows; one chart per run, all on
+/// one scale.
 pub(super) fn in_flight(m: &mut Markup, page: &Page<'_>) {
     let bdp = path(page).and_then(|p| Some(p.rate_bps?.bytes_in(p.rtt.duration())));
     let data: Vec<Vec<(f64, f64)>> =
@@ -148,10 +168,10 @@ pub(super) fn in_flight(m: &mut Markup, page: &Page<'_>) {
     }
     let highest = data.iter().map(|d| top(d)).chain(bdp.map(ByteCount::as_f64)).fold(0.0, f64::max);
     let y = Axis::over(highest * HEADROOM, SIZE, 4.0);
-    let note = "Bytes sent and not yet acknowledged. To fill the path, they must reach rate × \
-                round trip; the congestion window and the receiver's window both hold them down. \
-                An arrow marks what lies above the chart.";
-    section(m, "Data in flight", note, |m| {
+    let note = "Bytes sent and not yet acknowledged. Filling the path takes one BDP (rate × RTT); \
+                the congestion window (cwnd) and the receive window (rwnd) are upper bounds. An \
+                arrow marks a value above the chart.";
+    section(m, "Bytes in flight", note, |m| {
         m.element("div", &[("class", if page.runs.len() > 1 { &"pair" } else { &"alone" })], |m| {
             for (index, (run, flight)) in page.runs.iter().zip(data).enumerate() {
                 let chart = flight_chart(page, index, run, flight, (y, bdp));
@@ -171,13 +191,13 @@ fn flight_chart(
     (y, bdp): (Axis, Option<ByteCount>),
 ) -> Chart {
     let named = |what: &str, points: &[(f64, f64)]| match points.last() {
-        Some(last) => format!("{what} {}", said(last.1, SIZE)),
+        Some(last) => format!("{what} {}", readable(last.1, SIZE)),
         None => what.to_owned(),
     };
     let cwnd = sizes(series::congestion_window(run.measurement));
     let window = sizes(series::receive_window(run.measurement));
-    let says = format!("At most {} in flight.", said(top(&flight), SIZE));
-    // The windows are dashed and drawn last: where they hold the data down they lie on it.
+    let description = format!("At most {} in flight.", readable(top(&flight), SIZE));
+    // The windows are dashed and drawn last: where one is the limit, it covers the curve.
     let curves = vec![
         Curve {
             name: named("in flight", &flight),
@@ -185,41 +205,37 @@ fn flight_chart(
             points: flight,
             filled: true,
         },
+        Curve { name: named("cwnd", &cwnd), class: "cwnd".to_owned(), points: cwnd, filled: false },
         Curve {
-            name: named("congestion window", &cwnd),
-            class: "cwnd".to_owned(),
-            points: cwnd,
-            filled: false,
-        },
-        Curve {
-            name: named("receiver's window", &window),
+            name: named("rwnd", &window),
             class: "rwnd".to_owned(),
             points: window,
             filled: false,
         },
     ];
     let marks = bdp.map(|b| Mark {
-        name: format!("rate × round trip {}", said(b.as_f64(), SIZE)),
+        name: format!("BDP {}", readable(b.as_f64(), SIZE)),
         class: "link".to_owned(),
         value: b.as_f64(),
     });
     Chart {
         id: format!("flight{index}"),
-        title: format!("Data in flight, {}", run.label),
-        says,
+        title: format!("Bytes in flight, {}", run.label),
+        description,
         y,
         until_s: until(page),
         curves,
         marks: marks.into_iter().collect(),
         band: None,
+        segments: Timeline::of(run.finding),
     }
 }
 
-/// The round trip: what stands above the path's own is queueing.
-pub(super) fn round_trip(m: &mut Markup, page: &Page<'_>) {
+/// The smoothed RTT, with the base RTT of the path.
+pub(super) fn rtt(m: &mut Markup, page: &Page<'_>) {
     let mut curves = Vec::new();
     for (index, run) in page.runs.iter().enumerate() {
-        let points: Vec<(f64, f64)> = series::round_trip(run.measurement)
+        let points: Vec<(f64, f64)> = series::rtt(run.measurement)
             .into_iter()
             .map(|p: Point<Rtt>| (p.t_s, p.value.secs_f64()))
             .collect();
@@ -229,9 +245,9 @@ pub(super) fn round_trip(m: &mut Markup, page: &Page<'_>) {
         };
         curves.push(Curve { name, class: run_class(page, index), points, filled: false });
     }
-    let own = path(page).map(|p| p.rtt);
+    let configured = path(page).map(|p| p.rtt);
     let least = page.runs.iter().filter_map(|r| r.finding.min_rtt).min();
-    let base = own.map(|r| ("the path's own", r)).or(least.map(|r| ("least seen", r)));
+    let base = configured.map(|r| ("base RTT", r)).or(least.map(|r| ("min RTT", r)));
     let marks: Vec<Mark> = base
         .map(|(what, rtt)| Mark {
             name: format!("{what} {rtt}"),
@@ -243,18 +259,19 @@ pub(super) fn round_trip(m: &mut Markup, page: &Page<'_>) {
     let highest = curves.iter().map(|c| top(&c.points)).chain(marks.iter().map(|k| k.value));
     let chart = Chart {
         id: "rtt".to_owned(),
-        title: "Round trip over time".to_owned(),
-        says: "Smoothed round trip as the sending kernel saw it.".to_owned(),
+        title: "RTT over time".to_owned(),
+        description: "Smoothed RTT (SRTT) of the sender's kernel.".to_owned(),
         y: Axis::over(highest.fold(0.0, f64::max) * 1.1, DELAY, 4.0),
         until_s: until(page),
         curves,
         marks,
         band: None,
+        segments: only_segments(page),
     };
     if !chart.is_empty() {
-        let note = "Smoothed, as the sending kernel saw it. What stands above the path's own \
-                    round trip is time spent in queues.";
-        section(m, "Round trip over time", note, |m| chart.figure(m, &[WIDE, NARROW], None));
+        let note = "Smoothed RTT (SRTT) of the sender's kernel. The excess over the base RTT is \
+                    queueing delay.";
+        section(m, "RTT over time", note, |m| chart.figure(m, &[WIDE, NARROW], None));
     }
 }
 
@@ -271,9 +288,9 @@ pub(super) fn section(m: &mut Markup, title: &str, note: &str, inside: impl FnOn
 /// The chart's numbers, for readers and for machines that do not see it.
 pub(super) fn table(m: &mut Markup, chart: &Chart) {
     let Some(longest) = chart.curves.iter().max_by_key(|c| c.points.len()) else { return };
-    let every = longest.points.len().div_ceil(MOST_ROWS).max(1);
+    let every = longest.points.len().div_ceil(MAX_ROWS).max(1);
     m.element("details", &[], |m| {
-        m.leaf("summary", &[], &"Figures");
+        m.leaf("summary", &[], &"Values");
         m.element("div", &[("class", &"scroll")], |m| {
             m.element("table", &[("class", &"figures")], |m| {
                 m.element("tr", &[], |m| {

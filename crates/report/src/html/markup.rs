@@ -1,5 +1,4 @@
-//! HTML under construction. What is not a literal of ours is escaped, and what
-//! is opened is closed, because there is no other way to write it.
+//! HTML writer whose interface escapes all text and closes every element.
 
 use crate::untrusted;
 use std::fmt::Display;
@@ -7,12 +6,12 @@ use std::fmt::Display;
 /// Attributes of an element.
 pub(super) type Attributes<'a> = &'a [(&'static str, &'a dyn Display)];
 
-/// A length in a drawing, to a tenth.
+/// A length in an SVG, rounded to 0.1 pixel.
 pub(super) struct Px(pub(super) f64);
 
 impl Display for Px {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        // Values come clamped to the drawing; a stray one must not break it.
+        // Values are clamped by the caller; NaN must not break the SVG.
         let value = if self.0.is_finite() { self.0 } else { 0.0 };
         let text = format!("{value:.1}");
         f.write_str(text.strip_suffix(".0").unwrap_or(&text))
@@ -30,7 +29,7 @@ impl Markup {
         self.0
     }
 
-    /// Our own literal, as it stands.
+    /// A literal of ours, unescaped.
     pub(super) fn raw(&mut self, literal: &'static str) -> &mut Self {
         self.0.push_str(literal);
         self
@@ -42,7 +41,7 @@ impl Markup {
         self
     }
 
-    /// An element around what `inside` writes.
+    /// An element with the content that `inside` writes.
     pub(super) fn element(
         &mut self,
         tag: &'static str,
@@ -61,7 +60,7 @@ impl Markup {
         self
     }
 
-    /// An element around text.
+    /// An element with text.
     pub(super) fn leaf(
         &mut self,
         tag: &'static str,
@@ -73,7 +72,7 @@ impl Markup {
         })
     }
 
-    /// An element of a drawing with nothing inside.
+    /// An empty SVG element.
     pub(super) fn shape(&mut self, tag: &'static str, attributes: Attributes<'_>) -> &mut Self {
         self.open(tag, attributes);
         self.0.push_str("/>");

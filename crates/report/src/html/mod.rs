@@ -1,49 +1,52 @@
-//! One page: the result, the curves behind it, and everything needed to judge it.
+//! One HTML page: the result, its curves, and the test conditions.
 //!
-//! Self-contained: styles, drawings and script are inside, nothing is fetched,
-//! and a policy in the page's head keeps it so. Complete without the script,
-//! which only reads values off the curves.
+//! Self-contained: styles, drawings and script are inline, nothing is fetched, and
+//! a Content-Security-Policy enforces it. The script only adds a crosshair that
+//! shows values; the page is complete without it.
 
-mod cards;
+mod bands;
 mod chart;
 mod conditions;
 mod curves;
-mod head;
+mod findings;
+mod header;
 mod labels;
 mod markup;
 mod under_load;
 
 use markup::Markup;
-use record::{Finding, Measurement, PathReport, PlanItem};
+use record::{Decided, Finding, Measurement, PathReport, PlanItem};
 
 const CSS: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("crosshair.js");
 
-/// What a page tells.
+/// The contents of a page.
 #[derive(Debug, Clone)]
 pub struct Page<'a> {
-    /// Its heading, also the document's title.
+    /// The heading, also the document's title.
     pub title: String,
-    /// One paragraph beneath it.
+    /// One paragraph below it.
     pub lead: String,
-    /// The path, where it is known.
+    /// The path, if known.
     pub path: Option<&'a PathReport>,
-    /// The transfers, in the order they were run: one, or before and after.
+    /// The transfers in the order they ran: one, or before and after.
     pub runs: Vec<Run<'a>>,
-    /// What was changed between them.
+    /// The answer of a second test that tells two limits apart.
+    pub decision: Option<&'a Decided>,
+    /// The settings changed between them.
     pub plan: &'a [PlanItem],
-    /// The last run's throughput over the first one's.
+    /// Throughput of the last run over that of the first.
     pub gain: Option<f64>,
 }
 
-/// One transfer and the verdict on it.
+/// One transfer and its finding.
 #[derive(Debug, Clone, Copy)]
 pub struct Run<'a> {
     /// Its name: `before`.
     pub label: &'a str,
-    /// What was measured.
+    /// The measurement.
     pub measurement: &'a Measurement,
-    /// What limited it.
+    /// The finding on it.
     pub finding: &'a Finding,
 }
 
@@ -64,11 +67,12 @@ pub fn page(page: &Page<'_>) -> String {
         });
         m.element("body", &[], |m| {
             m.element("main", &[], |m| {
-                head::write(m, page);
+                header::write(m, page);
                 curves::throughput(m, page);
-                cards::write(m, page);
+                findings::write(m, page);
+                bands::tables(m, page);
                 curves::in_flight(m, page);
-                curves::round_trip(m, page);
+                curves::rtt(m, page);
                 under_load::write(m, page);
                 conditions::plan(m, page.plan);
                 conditions::write(m, page);
@@ -84,7 +88,7 @@ pub fn page(page: &Page<'_>) -> String {
     m.finish()
 }
 
-/// The paths a page knows of: its own, and those of its runs that differ from it.
+/// All path reports: the page's and those of its runs.
 fn paths<'a>(page: &Page<'a>) -> Vec<&'a PathReport> {
     page.path
         .into_iter()
@@ -92,7 +96,7 @@ fn paths<'a>(page: &Page<'a>) -> Vec<&'a PathReport> {
         .collect()
 }
 
-/// The path to draw by: the page's own, or the first that a run has.
+/// The path shown: the page's, else the first that a run has.
 fn path<'a>(page: &Page<'a>) -> Option<&'a PathReport> {
     paths(page).first().copied()
 }

@@ -1,4 +1,5 @@
-//! Round trips before, during and after a load: a curve, a table, two verdicts.
+//! RTT before, during and after a load: a curve, a table, bufferbloat grade and
+//! responsiveness.
 
 use super::{
     Page, Run,
@@ -8,44 +9,46 @@ use super::{
 };
 use crate::{
     axis::{Axis, DELAY},
-    series, words,
+    series, wording,
 };
 use record::{LatencyPhase, LatencyUnderLoad};
 
-/// Every run that measured it.
+/// A section for every run that measured it.
 pub(super) fn write(m: &mut Markup, page: &Page<'_>) {
     for (index, run) in page.runs.iter().enumerate() {
-        let Some(seen) = &run.measurement.latency else { continue };
+        let Some(latency) = &run.measurement.latency else { continue };
         let title = match page.runs.len() {
             1 => "Latency under load".to_owned(),
             _ => format!("Latency under load, {}", run.label),
         };
-        let how = words::probed_by(seen);
-        let note = format!("Round trips of {how} beside the load, on a flow of their own.");
+        let how = wording::probed_by(latency);
+        let note =
+            format!("RTT of {how}, on a separate flow, before, during and after the transfer.");
         section(m, &title, &note, |m| {
-            let chart = chart(seen, run, index, run_class(page, index));
+            let chart = chart(latency, run, index, run_class(page, index));
             if !chart.is_empty() {
                 chart.figure(m, &[WIDE, NARROW], None);
             }
-            phases(m, seen);
-            for (name, text) in
-                [("Bufferbloat", words::bufferbloat(seen)), ("Responds", words::responds(seen))]
-            {
+            phases(m, latency);
+            for (name, text) in [
+                ("Bufferbloat grade", wording::bufferbloat(latency)),
+                ("Responsiveness", wording::responsiveness(latency)),
+            ] {
                 if let Some(text) = text {
                     m.leaf("p", &[("class", &"note")], &format!("{name} {text}."));
                 }
             }
-            for note in &seen.notes {
+            for note in &latency.notes {
                 m.leaf("p", &[("class", &"note")], note);
             }
         });
     }
 }
 
-fn chart(seen: &LatencyUnderLoad, run: &Run<'_>, index: usize, class: String) -> Chart {
-    // A page's time begins with the first probe, before the load.
-    let begin = seen.probes.iter().map(|probe| probe.at_s).fold(0.0, f64::min);
-    let points: Vec<(f64, f64)> = seen
+fn chart(latency: &LatencyUnderLoad, run: &Run<'_>, index: usize, class: String) -> Chart {
+    // Time zero is the first probe, before the load.
+    let begin = latency.probes.iter().map(|probe| probe.at_s).fold(0.0, f64::min);
+    let points: Vec<(f64, f64)> = latency
         .probes
         .iter()
         .filter_map(|probe| Some((probe.at_s - begin, probe.rtt_ms? * 1e-3)))
@@ -56,13 +59,14 @@ fn chart(seen: &LatencyUnderLoad, run: &Run<'_>, index: usize, class: String) ->
     let highest = points.iter().map(|point| point.1).fold(0.0, f64::max);
     Chart {
         id: format!("latency{index}"),
-        title: "Round trips beside the load".to_owned(),
-        says: words::bufferbloat(seen).unwrap_or_default(),
+        title: "RTT before, during and after the load".to_owned(),
+        description: wording::bufferbloat(latency).unwrap_or_default(),
         y: Axis::over(highest * 1.1, DELAY, 4.0),
         until_s: last.max(load_ends),
-        curves: vec![Curve { name: "round trip".to_owned(), class, points, filled: false }],
+        curves: vec![Curve { name: "RTT".to_owned(), class, points, filled: false }],
         marks: Vec::new(),
-        band: Some(Band { name: "load", from_s: -begin, to_s: load_ends }),
+        band: Some(Band { name: "under load", from_s: -begin, to_s: load_ends }),
+        segments: None,
     }
 }
 
@@ -77,9 +81,10 @@ const FIGURES: [(&str, Figure); 6] = [
     ("max", |phase| phase.max_ms),
 ];
 
-fn phases(m: &mut Markup, seen: &LatencyUnderLoad) {
-    let phases = [("before", &seen.before), ("during", &seen.during), ("after", &seen.after)];
-    m.element("div", &[("class", &"beside")], |m| {
+fn phases(m: &mut Markup, latency: &LatencyUnderLoad) {
+    let phases =
+        [("before", &latency.before), ("during", &latency.during), ("after", &latency.after)];
+    m.element("div", &[("class", &"phases")], |m| {
         m.element("table", &[("class", &"figures")], |m| {
             m.element("tr", &[], |m| {
                 m.leaf("th", &[("scope", &"col")], &"ms");
@@ -96,8 +101,8 @@ fn phases(m: &mut Markup, seen: &LatencyUnderLoad) {
                             figure(phase).map_or("–".to_owned(), |value| format!("{value:.2}"));
                         m.leaf("td", &[], &text);
                     }
-                    let share = phase.lost as f64 / phase.count as f64;
-                    m.leaf("td", &[], &words::lost(share));
+                    let lost = wording::probe_loss(phase).unwrap_or_else(|| "–".to_owned());
+                    m.leaf("td", &[], &lost);
                 });
             }
         });

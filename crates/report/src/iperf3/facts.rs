@@ -1,21 +1,21 @@
-//! What is rendered, in plain numbers: nothing here knows a socket.
+//! The input of the formatters: parameters and figures of a test, in plain numbers.
 
-/// Which end renders.
+/// The end that prints.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Side {
-    /// The end that asked for the test.
+    /// The client.
     Client,
-    /// The end that listened.
+    /// The server.
     Server,
 }
 
-/// What carries the payload.
+/// The transport protocol.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Protocol {
-    /// One byte stream for each.
+    /// TCP.
     #[default]
     Tcp,
-    /// Numbered datagrams.
+    /// UDP.
     Udp,
 }
 
@@ -30,47 +30,47 @@ impl Protocol {
     }
 }
 
-/// What the client asked for, with the defaults filled in.
+/// The test parameters, with defaults filled in.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Asked {
-    /// What carries the payload.
+    /// The transport protocol.
     pub protocol: Protocol,
     /// Streams in each direction.
     pub streams: u32,
-    /// Bytes of a write or a datagram.
+    /// Block length in bytes: of a write, or of a datagram.
     pub block: u64,
-    /// Seconds left out at the start.
+    /// Seconds omitted at the start.
     pub omit: u64,
-    /// Seconds of the test; zero where bytes or blocks end it.
+    /// Duration in seconds; zero if bytes or blocks end the test.
     pub duration: u64,
-    /// Bytes that end it; zero for none.
+    /// Bytes to send; zero for no such limit.
     pub bytes: u64,
-    /// Blocks that end it; zero for none.
+    /// Blocks to send; zero for no such limit.
     pub blocks: u64,
     /// The server sends.
     pub reverse: bool,
     /// Both send.
     pub bidir: bool,
-    /// The IP type of service.
+    /// The IP type of service (DSCP and ECN).
     pub tos: u64,
-    /// bit/s of each stream; zero for no limit.
+    /// Target rate per stream in bit/s; zero for unlimited.
     pub rate: u64,
-    /// bit/s of the kernel's pacing; zero for none.
+    /// Rate of the kernel's pacing (`SO_MAX_PACING_RATE`) in bit/s; zero for none.
     pub fq_rate: u64,
-    /// Socket buffers in bytes; zero for the kernel's own.
+    /// Socket buffer size in bytes; zero for the kernel's default.
     pub window: u64,
-    /// The TCP segment size asked; zero for the path's own.
+    /// The requested MSS in bytes; zero for the default.
     pub mss: u64,
-    /// UDP segmentation by the kernel at the sender.
+    /// UDP segmentation offload (GSO) at the sender.
     pub gso: bool,
-    /// The same at the receiver.
+    /// UDP receive offload (GRO) at the receiver.
     pub gro: bool,
 }
 
-/// A stream and the numbers it is shown with.
+/// A stream and its addresses.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Stream {
-    /// Its id on the wire, which results go by.
+    /// Stream id in the protocol, used in results.
     pub id: u32,
     /// The number in the first column.
     pub socket: u32,
@@ -86,32 +86,32 @@ pub struct Stream {
     pub remote_port: u16,
 }
 
-/// A test as it begins.
+/// The start of a test.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Head {
-    /// Which end renders.
+    /// The end that prints.
     pub side: Side,
-    /// The system, as `uname -a` tells it.
+    /// The system, in the format of `uname -a`.
     pub system: String,
-    /// The server as the user named it, or the address of the client.
+    /// The server as given by the user, or the address of the client.
     pub peer_host: String,
-    /// The port of that.
+    /// Its port.
     pub peer_port: u16,
     /// Seconds since 1970.
     pub unix_s: f64,
-    /// What ties the connections to the test.
+    /// The cookie that identifies the test's connections.
     pub cookie: String,
     /// Segment size of the control connection, bytes.
     pub control_mss: u64,
-    /// The kernel's send buffer of the first stream, bytes.
+    /// Actual send buffer of the first stream, bytes.
     pub send_buffer: u64,
-    /// The kernel's receive buffer of the first stream, bytes.
+    /// Actual receive buffer of the first stream, bytes.
     pub receive_buffer: u64,
     /// In order of creation.
     pub streams: Vec<Stream>,
-    /// What was asked.
+    /// The test parameters.
     pub asked: Asked,
-    /// Seconds between rows; zero for none.
+    /// Report interval in seconds; zero for none.
     pub interval_s: f64,
     /// `--title`.
     pub title: Option<String>,
@@ -122,8 +122,8 @@ pub struct Head {
 }
 
 impl Head {
-    /// Whether this end sends, receives, or does both, as the order in which
-    /// directions are shown: the client's first.
+    /// The directions in the order in which they are printed, the client's first; `true`
+    /// where this end sends.
     #[must_use]
     pub fn directions(&self) -> Vec<bool> {
         match (self.asked.bidir, self.side) {
@@ -134,7 +134,7 @@ impl Head {
         }
     }
 
-    /// What stands behind the number of a stream where both ends send.
+    /// The role printed after the stream number in a bidirectional test.
     #[must_use]
     pub(crate) fn role(&self, sending: bool) -> &'static str {
         match (self.asked.bidir, sending, self.side) {
@@ -146,10 +146,10 @@ impl Head {
         }
     }
 
-    /// Whether a direction is the one from the server to the client of a test
-    /// of both: its sums have names of their own.
+    /// Whether a direction is the reverse one of a bidirectional test: its sums have
+    /// separate keys.
     #[must_use]
-    pub(crate) fn is_backward(&self, sending: bool) -> bool {
+    pub(crate) fn is_bidir_reverse(&self, sending: bool) -> bool {
         self.asked.bidir && (sending == (self.side == Side::Server))
     }
 
@@ -162,8 +162,8 @@ impl Head {
     }
 }
 
-/// The number in the first column: iperf3 shows the descriptor of the socket,
-/// which is where other descriptors leave room. `index` counts from 0.
+/// The number in the first column: iperf3 prints the socket's file descriptor, which
+/// depends on the descriptors opened before. `index` counts from 0.
 #[must_use]
 pub const fn socket(index: u32, side: Side, protocol: Protocol) -> u32 {
     match (side, protocol, index) {
@@ -184,113 +184,113 @@ pub struct Row {
     pub id: u32,
     /// Whether this end sends on it.
     pub sending: bool,
-    /// Seconds since the test, or the part that counts, began.
+    /// Start, in seconds since the test (without omitted seconds) began.
     pub from_s: f64,
-    /// Seconds since then.
+    /// End, likewise.
     pub to_s: f64,
-    /// Bytes written, or read.
+    /// Bytes sent or received.
     pub bytes: u64,
-    /// Segments sent again.
+    /// Retransmitted segments.
     pub retransmits: u64,
-    /// Bytes.
+    /// Congestion window, bytes.
     pub cwnd: u64,
-    /// The far end's window, bytes.
+    /// Receive window of the peer, bytes.
     pub peer_window: u64,
-    /// µs.
+    /// Smoothed RTT, µs.
     pub rtt_us: u64,
-    /// µs.
+    /// RTT variation, µs.
     pub rttvar_us: u64,
-    /// Bytes of the largest packet the path takes.
+    /// Path MTU, bytes.
     pub pmtu: u64,
-    /// Packets by which the kernel has seen the order change.
+    /// Reordering seen by the kernel, packets.
     pub reorder: u64,
     /// Datagrams sent, or expected.
     pub packets: u64,
-    /// Of them lost; less than none where late ones came after all.
+    /// Datagrams lost; negative if late ones of an earlier interval arrived.
     pub lost: i64,
-    /// Datagrams that came after a later one.
+    /// Datagrams received out of order.
     pub out_of_order: u64,
-    /// ms.
+    /// Interarrival jitter, ms.
     pub jitter_ms: f64,
-    /// Left out of the result.
+    /// Not counted in the result.
     pub omitted: bool,
 }
 
-/// A share of a core, in percent.
+/// CPU utilization in percent of a core.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Cpu {
-    /// All of it.
+    /// Total.
     pub total: f64,
-    /// In its own code.
+    /// User time.
     pub user: f64,
-    /// In the kernel.
+    /// System time.
     pub system: f64,
 }
 
-/// A stream at the end of a test. What this end cannot know is zero.
+/// The totals of a stream; zero where this end has no figure.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct StreamEnd {
     /// The stream's id.
     pub id: u32,
     /// Whether this end sends on it.
     pub sending: bool,
-    /// Bytes that the sender wrote.
+    /// Bytes sent.
     pub sent: u64,
-    /// Bytes that the receiver read.
+    /// Bytes received.
     pub received: u64,
-    /// Segments sent again.
+    /// Retransmitted segments.
     pub retransmits: i64,
-    /// As in [`Row::reorder`], the last.
+    /// The last [`Row::reorder`].
     pub reorder: u64,
-    /// Largest in bytes.
+    /// Largest congestion window, bytes.
     pub max_cwnd: u64,
-    /// Largest in bytes.
+    /// Largest receive window of the peer, bytes.
     pub max_peer_window: u64,
-    /// µs.
+    /// Highest smoothed RTT, µs.
     pub max_rtt_us: u64,
-    /// µs.
+    /// Lowest smoothed RTT, µs.
     pub min_rtt_us: u64,
-    /// µs.
+    /// Mean smoothed RTT, µs.
     pub mean_rtt_us: u64,
-    /// Datagrams that the sender counted, without the omitted ones.
+    /// Datagrams sent, without the omitted ones.
     pub packets_sent: i64,
-    /// Datagrams up to the last one that the receiver saw, without the omitted ones.
+    /// Datagrams up to the highest sequence number received, without the omitted ones.
     pub packets_received: i64,
     /// Datagrams lost, without the omitted ones.
     pub lost: i64,
-    /// The peer does not tell how many of them were omitted: they are in `lost`.
+    /// Whether `lost` includes the omitted part, as the peer does not report it separately.
     pub lost_with_omitted: bool,
-    /// Datagrams that came after a later one, as far as this end saw.
+    /// Datagrams received out of order, if this end receives.
     pub out_of_order: u64,
-    /// ms.
+    /// Interarrival jitter, ms.
     pub jitter_ms: f64,
 }
 
-/// A test as it ended.
+/// The end of a test.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct End {
     /// In order of creation.
     pub streams: Vec<StreamEnd>,
-    /// Seconds that the sender of the first stream counted.
+    /// Duration measured by the sender of the first stream, seconds.
     pub sender_s: f64,
-    /// Seconds that its receiver counted.
+    /// Duration measured by its receiver, seconds.
     pub receiver_s: f64,
-    /// Of this end.
+    /// CPU utilization of this end.
     pub cpu_local: Cpu,
-    /// Of the far end.
+    /// CPU utilization of the far end.
     pub cpu_remote: Cpu,
     /// This end's congestion control.
     pub congestion_local: Option<String>,
     /// The far end's.
     pub congestion_remote: Option<String>,
-    /// Whether the far end counts what it sends again.
+    /// Whether the far end reports retransmissions.
     pub remote_counts_retransmits: bool,
     /// The server's own output.
     pub server_output: Option<ServerOutput>,
 }
 
 impl End {
-    /// Whether retransmits of the sender of a direction are known.
+    /// Whether the retransmissions of a direction's sender are known.
     pub(crate) fn counts_retransmits(&self, sending: bool) -> bool {
         sending || self.remote_counts_retransmits
     }
@@ -302,11 +302,11 @@ impl End {
     }
 }
 
-/// What a server printed, as it came.
+/// Output of the server, unmodified.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ServerOutput {
-    /// Its lines.
+    /// Text.
     Text(String),
-    /// Its document.
-    Json(serde_json::Value),
+    /// JSON.
+    Json(iperf3_proto::JsonText),
 }

@@ -2,13 +2,13 @@
 
 use super::facts::{End, Head, Row, ServerOutput, Side};
 use super::json_end::Totals;
+use super::json_format;
 use super::json_rows::{Interval, finite};
-use super::tabs;
+use iperf3_proto::JsonText;
 use serde::Serialize;
-use serde_json::Value;
 
-/// A test as a document, whole at every moment: it can be written after a
-/// failure as after the end.
+/// A test as a JSON document, complete at any time: it can be written after a failure
+/// as well as at the end.
 #[derive(Debug, Clone, Serialize)]
 pub struct Document {
     start: Start,
@@ -21,7 +21,7 @@ pub struct Document {
     #[serde(skip_serializing_if = "Option::is_none")]
     extra_data: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    server_output_json: Option<Value>,
+    server_output_json: Option<JsonText>,
     #[serde(skip_serializing_if = "Option::is_none")]
     server_output_text: Option<String>,
 }
@@ -97,7 +97,7 @@ struct TestStart {
 }
 
 impl Document {
-    /// Of a test that has not begun yet; `system` as in [`Head::system`].
+    /// The document of a test that has not begun; `system` as in [`Head::system`].
     #[must_use]
     pub fn new(system: &str, title: Option<String>, extra_data: Option<String>) -> Self {
         Document {
@@ -117,7 +117,7 @@ impl Document {
         }
     }
 
-    /// The test has begun.
+    /// Records the start of the test.
     pub fn begin(&mut self, head: &Head) {
         self.start.connected = head
             .streams
@@ -139,12 +139,12 @@ impl Document {
         }
     }
 
-    /// An interval has passed.
+    /// Adds an interval.
     pub fn interval(&mut self, head: &Head, rows: &[Row]) {
         self.intervals.push(Interval::of(head, rows));
     }
 
-    /// The test has ended.
+    /// Records the end of the test.
     pub fn end(&mut self, head: &Head, end: &End) {
         self.end = Totals::of(head, end);
         match &end.server_output {
@@ -154,32 +154,31 @@ impl Document {
         }
     }
 
-    /// The test has failed; the first reason stays.
+    /// Records a failure; the first reason is kept.
     pub fn fail(&mut self, why: &str) {
         self.error.get_or_insert_with(|| why.to_owned());
     }
 
-    /// As text, without a last line break.
+    /// The JSON text, without a final newline.
     #[must_use]
     pub fn text(&self) -> String {
-        tabs::pretty(self)
+        json_format::pretty(self)
     }
 
-    /// As a value, for the results that a server sends: the client knows its
-    /// title and its extra data.
+    /// The JSON text for the results that a server sends, without title and extra data,
+    /// which the client has.
     #[must_use]
-    pub fn value(&self) -> Value {
-        let bare = Document { title: None, extra_data: None, ..self.clone() };
-        serde_json::to_value(bare).unwrap_or_default()
+    pub fn for_results(&self) -> Option<JsonText> {
+        JsonText::of(&Document { title: None, extra_data: None, ..self.clone() })
     }
 
-    /// The line of a stream that tells of the start.
+    /// The `start` event of `--json-stream`.
     #[must_use]
     pub fn start_line(&self) -> String {
         event("start", &self.start)
     }
 
-    /// The lines of a stream that come last.
+    /// The last events of `--json-stream`.
     #[must_use]
     pub fn last_lines(&self) -> Vec<String> {
         let mut lines = Vec::new();
@@ -191,7 +190,7 @@ impl Document {
     }
 }
 
-/// The line of a stream that tells of an interval.
+/// The `interval` event of `--json-stream`.
 #[must_use]
 pub fn interval_line(head: &Head, rows: &[Row]) -> String {
     event("interval", &Interval::of(head, rows))
@@ -203,7 +202,7 @@ fn event(name: &str, data: &impl Serialize) -> String {
         event: &'a str,
         data: &'a T,
     }
-    tabs::compact(&Event { event: name, data })
+    json_format::compact(&Event { event: name, data })
 }
 
 impl Test {
@@ -261,7 +260,7 @@ fn whole(seconds: f64) -> u64 {
     seconds as u64
 }
 
-/// A moment in the form of RFC 1123: `Sat, 21 Nov 2026 12:44:40 GMT`.
+/// A date in the format of RFC 1123: `Sat, 21 Nov 2026 12:44:40 GMT`.
 #[must_use]
 pub(crate) fn date(unix_s: f64) -> String {
     const DAYS: [&str; 7] = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"];
@@ -300,7 +299,7 @@ pub(crate) fn date(unix_s: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     #[test]
     fn dates_are_those_of_the_calendar() {
@@ -318,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn a_test_that_never_began_is_a_whole_document() {
+    fn a_test_that_never_began_gives_a_complete_document() {
         let mut document = Document::new("Linux", None, None);
         document.fail("unable to connect");
         document.fail("and more");

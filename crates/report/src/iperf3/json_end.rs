@@ -1,4 +1,4 @@
-//! The object `end`: what both ends counted.
+//! The object `end`: the totals of both ends.
 
 use super::facts::{Cpu, End, Head, StreamEnd};
 use super::json_rows::{Figures, finite};
@@ -22,7 +22,7 @@ pub(crate) struct Totals {
     #[serde(skip_serializing_if = "Option::is_none")]
     sum_received_bidir_reverse: Option<Figures>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    cpu_utilization_percent: Option<Processors>,
+    cpu_utilization_percent: Option<CpuUtilization>,
     #[serde(skip_serializing_if = "Option::is_none")]
     sender_tcp_congestion: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -52,7 +52,7 @@ struct File {
 }
 
 #[derive(Debug, Clone, Serialize)]
-struct Processors {
+struct CpuUtilization {
     host_total: f64,
     host_user: f64,
     host_system: f64,
@@ -61,9 +61,9 @@ struct Processors {
     remote_system: f64,
 }
 
-impl Processors {
+impl CpuUtilization {
     fn of(host: Cpu, remote: Cpu) -> Self {
-        Processors {
+        CpuUtilization {
             host_total: finite(host.total),
             host_user: finite(host.user),
             host_system: finite(host.system),
@@ -83,7 +83,7 @@ impl Totals {
             all.extend(streams.iter().map(|stream| of_stream(head, end, stream)));
             let sum = StreamEnd { sending, ..total(&streams, head.asked.streams) };
             let (both, sent, received) = sums(head, end, &sum);
-            if head.is_backward(sending) {
+            if head.is_bidir_reverse(sending) {
                 totals.sum_bidir_reverse = both;
                 totals.sum_sent_bidir_reverse = Some(sent);
                 totals.sum_received_bidir_reverse = Some(received);
@@ -92,19 +92,19 @@ impl Totals {
                     (both, Some(sent), Some(received));
             }
             if head.is_tcp() {
-                // Of a test of both directions the last one counts.
+                // In a bidirectional test, the last direction wins, as in iperf3.
                 let (sender, receiver) = end.congestion(sending);
                 totals.sender_tcp_congestion = sender.map(str::to_owned);
                 totals.receiver_tcp_congestion = receiver.map(str::to_owned);
             }
         }
         totals.streams = Some(all);
-        totals.cpu_utilization_percent = Some(Processors::of(end.cpu_local, end.cpu_remote));
+        totals.cpu_utilization_percent = Some(CpuUtilization::of(end.cpu_local, end.cpu_remote));
         totals
     }
 }
 
-/// Datagrams of a stream: what the sender counted where it is known.
+/// Datagrams of a stream: the sender's count if known, else the receiver's.
 fn packets(stream: &StreamEnd) -> i64 {
     if stream.packets_sent > 0 { stream.packets_sent } else { stream.packets_received }
 }
@@ -137,8 +137,8 @@ fn of_stream(head: &Head, end: &End, stream: &StreamEnd) -> Stream {
     }
 }
 
-/// The sums of one direction: of datagrams in one object as well, whose bytes
-/// are the sender's and whose time is the receiver's.
+/// The sums of one direction: both, sent, received. `both` exists for UDP only; its
+/// bytes are the sender's, its time is the receiver's.
 fn sums(head: &Head, end: &End, sum: &StreamEnd) -> (Option<Figures>, Figures, Figures) {
     let sent = Figures::over(0.0, end.sender_s, sum.sent, sum.sending);
     let received = Figures::over(0.0, end.receiver_s, sum.received, sum.sending);

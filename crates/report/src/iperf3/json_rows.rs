@@ -1,11 +1,11 @@
-//! The figures of one interval or one total, as an object of the document.
+//! The figures of an interval or a total, as an object of the JSON document.
 
 use super::facts::{Head, Protocol, Row, StreamEnd};
 use super::number::{per_second, percent};
 use super::text;
 use serde::Serialize;
 
-/// Any object with figures; what a kind of object does not have is left out.
+/// Any object with figures; each kind omits the keys it does not have.
 #[derive(Debug, Clone, Default, Serialize)]
 pub(crate) struct Figures {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -55,7 +55,7 @@ pub(crate) struct Figures {
 }
 
 impl Figures {
-    /// Bytes in a time.
+    /// Bytes over a time span.
     pub(crate) fn over(from_s: f64, to_s: f64, bytes: u64, sender: bool) -> Self {
         let (start, end) = (finite(from_s), finite(to_s));
         Figures {
@@ -69,7 +69,7 @@ impl Figures {
         }
     }
 
-    /// With what is known of datagrams.
+    /// With datagram counts.
     pub(crate) fn datagrams(self, jitter_ms: f64, lost: i64, packets: i64) -> Self {
         Figures {
             jitter_ms: Some(finite(jitter_ms)),
@@ -80,7 +80,7 @@ impl Figures {
         }
     }
 
-    /// With what the kernel of a sender told over a whole test.
+    /// With the TCP_INFO extremes of a sender over the whole test.
     pub(crate) fn extremes(self, stream: &StreamEnd) -> Self {
         Figures {
             retransmits: Some(stream.retransmits),
@@ -144,7 +144,7 @@ impl Interval {
             }));
             let sum = text::sum(head, &of_direction, rows);
             let sum = sum.map(|row| Figures::of(&row, head.asked.protocol, None));
-            if head.is_backward(sending) {
+            if head.is_bidir_reverse(sending) {
                 interval.sum_bidir_reverse = sum;
             } else {
                 interval.sum = sum;
@@ -154,7 +154,7 @@ impl Interval {
     }
 }
 
-/// JSON has no other numbers.
+/// JSON has no NaN and no infinity.
 pub(crate) fn finite(value: f64) -> f64 {
     if value.is_finite() { value } else { 0.0 }
 }

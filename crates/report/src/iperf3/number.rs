@@ -1,20 +1,20 @@
-//! Sizes and rates in at most four digits, as in iperf3's columns.
+//! Sizes and rates with up to four digits, as in iperf3's columns.
 
-/// The unit of the rates (`-f`): a letter, small for bits in thousands, large
-/// for bytes in 1024s. Sizes are always adaptive.
+/// The unit of rates (`-f`): lower case for bits (powers of 1000), upper case for bytes
+/// (powers of 1024). Sizes are always adaptive.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Format {
-    /// The largest unit of bits that leaves a digit before the point.
+    /// Bits with the largest prefix that gives at least 1.
     #[default]
     Adaptive,
-    /// Bits in 1000 to this power: 1 for kilo to 4 for tera.
+    /// Bits in units of 1000 to this power: 1 for kilo to 4 for tera.
     Bits(u8),
-    /// Bytes in 1024 to this power.
+    /// Bytes in units of 1024 to this power.
     Bytes(u8),
 }
 
 impl Format {
-    /// From the letter after `-f`; only the first letter counts.
+    /// From the value of `-f`; only its first letter is used.
     #[must_use]
     pub fn from_letter(text: &str) -> Option<Self> {
         let letter = text.chars().next()?;
@@ -38,7 +38,7 @@ pub fn size(bytes: u64) -> String {
     adaptive(float(bytes), 1024.0, &BYTES) + "s"
 }
 
-/// A rate given in bytes a second: ` 939 Mbits/sec`.
+/// A rate given in bytes per second: ` 939 Mbits/sec`.
 #[must_use]
 pub fn rate(bytes_per_s: f64, format: Format) -> String {
     let text = match format {
@@ -93,13 +93,13 @@ pub fn two_digits(value: f64) -> String {
     format!("{}e{sign}{:02}", bare(digits), power.abs())
 }
 
-/// Bytes in a time; zero where there was none.
+/// Bytes per second; zero for a duration of zero.
 #[must_use]
 pub fn per_second(bytes: u64, seconds: f64) -> f64 {
     if seconds > 0.0 { float(bytes) / seconds } else { 0.0 }
 }
 
-/// A share of datagrams in percent; zero where there were none.
+/// The loss of datagrams in percent; zero without datagrams.
 #[must_use]
 #[expect(clippy::cast_precision_loss, reason = "53 bits are enough for a percentage")]
 pub fn percent(lost: i64, packets: i64) -> f64 {
@@ -116,7 +116,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sizes_count_1024s() {
+    fn sizes_use_powers_of_1024() {
         for (bytes, text) in [
             (0, "0.00 Bytes"),
             (163_840, " 160 KBytes"),
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn rates_count_1000s_or_what_was_asked() {
+    fn rates_use_powers_of_1000_or_the_format() {
         let gbit = 3.53e9 / 8.0;
         assert_eq!(rate(gbit, Format::Adaptive), "3.53 Gbits/sec");
         assert_eq!(rate(gbit, Format::Bits(2)), "3530 Mbits/sec");

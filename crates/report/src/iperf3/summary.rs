@@ -3,14 +3,14 @@
 use super::facts::{Cpu, End, Head, Protocol, ServerOutput, Side, StreamEnd};
 use super::number::{self, Format};
 use super::text::{DATAGRAMS, SEPARATOR, begin, datagrams, heading};
-use crate::untrusted::clean;
+use crate::untrusted::{clean, json};
 
 /// From the separator to the last row; a client says [`done`] after it.
 #[must_use]
 pub fn summary(head: &Head, end: &End, format: Format, verbose: bool) -> Vec<String> {
     let directions = head.directions();
     let columns = match head.asked.protocol {
-        Protocol::Tcp if directions.iter().any(|way| end.counts_retransmits(*way)) => {
+        Protocol::Tcp if directions.iter().any(|sending| end.counts_retransmits(*sending)) => {
             "         Retr"
         }
         Protocol::Tcp => "",
@@ -33,7 +33,7 @@ pub fn summary(head: &Head, end: &End, format: Format, verbose: bool) -> Vec<Str
             table.both_ends("SUM", &total(&streams, head.asked.streams), true, &mut lines);
         }
         if verbose {
-            table.machines(&mut lines);
+            table.hosts(&mut lines);
         }
     }
     match &end.server_output {
@@ -42,20 +42,21 @@ pub fn summary(head: &Head, end: &End, format: Format, verbose: bool) -> Vec<Str
             lines.push(format!("\nServer output:\n{}\n", text.join("\n")));
         }
         Some(ServerOutput::Json(value)) => {
-            lines.push(format!("\nServer JSON output:\n{}", super::tabs::pretty(value)));
+            let text = json(&super::json_format::pretty(value));
+            lines.push(format!("\nServer JSON output:\n{text}"));
         }
         None => {}
     }
     lines
 }
 
-/// The client's last words.
+/// The last lines of a client.
 #[must_use]
 pub fn done() -> Vec<String> {
     vec![String::new(), "iperf Done.".to_owned()]
 }
 
-/// The streams of one direction together.
+/// The sum over the streams of one direction.
 pub(crate) fn total(streams: &[&StreamEnd], of: u32) -> StreamEnd {
     let mut sum = StreamEnd::default();
     for stream in streams {
@@ -80,8 +81,8 @@ struct Table<'a> {
 }
 
 impl Table<'_> {
-    /// The sender's row and the receiver's. A server has not heard the
-    /// client's figures when it prints, so it leaves that row out.
+    /// The sender's row and the receiver's. A server prints before it has the client's
+    /// figures and omits the client's row.
     fn both_ends(&self, id: &str, stream: &StreamEnd, is_sum: bool, lines: &mut Vec<String>) {
         let server = self.head.side == Side::Server;
         let missing = |end: &str| format!("[{id}] ({end} statistics not available)");
@@ -150,13 +151,13 @@ impl Table<'_> {
         }
     }
 
-    /// Processors and congestion control.
-    fn machines(&self, lines: &mut Vec<String>) {
+    /// CPU utilization and congestion control.
+    fn hosts(&self, lines: &mut Vec<String>) {
         let (sender, receiver) = ("sender", "receiver");
         if self.sending {
-            lines.push(self.processors(sender, receiver));
+            lines.push(self.cpu_utilization(sender, receiver));
             if self.head.asked.bidir {
-                lines.push(self.processors(receiver, sender));
+                lines.push(self.cpu_utilization(receiver, sender));
             }
         }
         if self.head.is_tcp() {
@@ -166,7 +167,7 @@ impl Table<'_> {
         }
     }
 
-    fn processors(&self, here: &str, there: &str) -> String {
+    fn cpu_utilization(&self, here: &str, there: &str) -> String {
         let share =
             |cpu: &Cpu| format!("{:.1}% ({:.1}%u/{:.1}%s)", cpu.total, cpu.user, cpu.system);
         format!(
@@ -177,7 +178,7 @@ impl Table<'_> {
     }
 }
 
-/// How much of a file has gone, in whole percent; an empty one all of it.
+/// The share of a file that was moved, in whole percent; 100 for an empty file.
 pub(crate) fn file_percent(moved: u64, size: u64) -> u64 {
     match size {
         0 => 100,

@@ -1,31 +1,31 @@
 //! The lines before and during a test.
 //!
-//! Each string is one print, without its last line break: a title or the time
-//! stands before each of them.
+//! Each string is one output call of iperf3 without its final newline, as iperf3
+//! prefixes each of them with the title or the time.
 
 use super::facts::{Head, Protocol, Row, Side};
 use super::number::{self, Format, per_second, percent, two_digits};
 use crate::untrusted::clean;
 
-/// What stands between the parts of a table.
+/// The separator between the parts of a table.
 pub(crate) const SEPARATOR: &str = "- - - - - - - - - - - - - - - - - - - - - - - - -";
 const RULE: &str = "-----------------------------------------------------------";
 const OMITTED: &str = "(omitted)";
 
-/// What a server says before it waits for test `number`, counted from 1.
+/// The lines of a server that waits for test `number`, counted from 1.
 #[must_use]
 pub fn listening(port: u16, number: u64) -> Vec<String> {
     let rule = RULE.to_owned();
     vec![rule.clone(), format!("Server listening on {port} (test #{number})"), rule]
 }
 
-/// What `-V` says first.
+/// The first lines of `-V`.
 #[must_use]
 pub fn program(system: &str) -> Vec<String> {
     vec![super::VERSION.to_owned(), clean(system)]
 }
 
-/// From the connection to the first row.
+/// The lines from the connection to the first row.
 #[must_use]
 pub fn head(head: &Head, verbose: bool) -> Vec<String> {
     let (asked, mut lines) = (&head.asked, Vec::new());
@@ -88,16 +88,16 @@ pub fn head(head: &Head, verbose: bool) -> Vec<String> {
     lines
 }
 
-/// The heading of a table.
+/// A table header.
 pub(crate) fn heading(head: &Head, columns: &str) -> String {
     let role = if head.asked.bidir { "[Role]" } else { "" };
     format!("[ ID]{role} Interval           Transfer     Bitrate{columns}")
 }
 
-/// The columns of a datagram receiver.
+/// The header of a UDP receiver's columns.
 pub(crate) const DATAGRAMS: &str = "         Jitter    Lost/Total Datagrams";
 
-/// One interval, of all streams. `first` where no row was shown before.
+/// One interval of all streams; `first` for the first rows of a test.
 #[must_use]
 pub fn rows(head: &Head, rows: &[Row], format: Format, first: bool) -> Vec<String> {
     let directions = head.directions();
@@ -128,8 +128,7 @@ pub fn rows(head: &Head, rows: &[Row], format: Format, first: bool) -> Vec<Strin
     lines
 }
 
-/// The streams of one direction together, over the interval of the first
-/// stream of all.
+/// The sum over the streams of one direction, over the interval of the first stream.
 pub(crate) fn sum(head: &Head, rows: &[&Row], all: &[Row]) -> Option<Row> {
     let first = rows.first()?;
     let id = head.streams.first().map(|stream| stream.id);
@@ -181,7 +180,7 @@ fn line(head: &Head, id: &str, row: &Row, format: Format, is_sum: bool) -> Strin
     }
 }
 
-/// Up to the rate.
+/// The columns up to the rate.
 pub(crate) fn begin(
     id: &str,
     role: &str,
@@ -193,7 +192,7 @@ pub(crate) fn begin(
     format!("[{id}]{role} {from_s:6.2}-{to_s:<6.2} sec  {}  {rate}", number::size(bytes))
 }
 
-/// The columns of a datagram receiver.
+/// The values of a UDP receiver's columns.
 pub(crate) fn datagrams(jitter_ms: f64, lost: i64, packets: i64, last: &str) -> String {
     let share = two_digits(percent(lost, packets));
     format!("  {jitter_ms:5.3} ms  {lost}/{packets} ({share}%)  {last}")

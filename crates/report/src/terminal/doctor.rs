@@ -1,31 +1,32 @@
-//! A host held against a target: the verdict first, then what each check saw,
-//! and what to do at the end, as lines that can be pasted.
+//! A doctor report: the verdict, each check with its value, and the remedies as
+//! commands that can be pasted.
 
 use super::{
-    Style, ink,
+    Style,
     line::{Line, block, columns, labelled, shown},
+    style,
 };
-use record::{Area, Check, DoctorCommands, DoctorReport, DoctorTarget, Verdict};
-use units::Rtt;
+use record::{Area, Check, CheckCommand, DoctorCommands, DoctorReport, DoctorTarget, Verdict};
+use units::{Rtt, percent};
 
-/// Where texts stand beside their labels.
+/// Column of the texts.
 const COLUMN: usize = 10;
-/// What a shell takes at the end of a line that goes on, and what PowerShell does.
+/// Line continuation of a POSIX shell, and of PowerShell.
 const SHELL: &str = "\\";
 const POWERSHELL: &str = "`";
-/// Where a check's name begins: behind its mark and its verdict.
-const NAME: usize = 9;
-/// Names longer than this stand on a line of their own.
-const LONGEST: usize = 22;
+/// Column of a check's name, after its mark and verdict.
+const NAME: usize = 12;
+/// Longer names get a line of their own.
+const MAX_NAME: usize = 22;
 
-/// A report on a host.
+/// The report on a host.
 #[must_use]
 pub fn doctor(report: &DoctorReport, style: &Style) -> String {
     let mut lines = goal(&report.target, report.to.as_deref(), style);
     let counts = [
         (report.fail, "fail"),
         (report.warn, "warn"),
-        (report.unknown, "open"),
+        (report.unknown, "unknown"),
         (report.pass, "pass"),
     ];
     let counts: Vec<String> =
@@ -44,7 +45,7 @@ pub fn doctor(report: &DoctorReport, style: &Style) -> String {
             continue;
         }
         lines.push(Line::new(style));
-        lines.push(Line::new(style).put(ink::STRONG, heading(area)));
+        lines.push(Line::new(style).put(style::STRONG, heading(area)));
         for one in report.checks.iter().filter(of_area) {
             lines.extend(check(one, style));
         }
@@ -54,19 +55,24 @@ pub fn doctor(report: &DoctorReport, style: &Style) -> String {
         lines.push(Line::new(style));
     }
     for note in &report.notes {
-        lines.extend(row(style, "Note", ink::PLAIN, note));
+        lines.extend(row(style, "Note", style::PLAIN, note));
     }
     block(lines)
 }
 
-fn row(style: &Style, label: &str, ink: anstyle::Style, text: &str) -> Vec<Line> {
-    labelled(style, 0, (ink::STRONG, label), COLUMN, (ink, text))
+fn row(style: &Style, label: &str, text_style: anstyle::Style, text: &str) -> Vec<Line> {
+    labelled(style, 0, (style::STRONG, label), COLUMN, (text_style, text))
+}
+
+/// Where a figure of the target is from; the document says `asked` of an option.
+fn origin(from: &str) -> &str {
+    if from == "asked" { "requested" } else { from }
 }
 
 fn goal(target: &DoctorTarget, to: Option<&str>, style: &Style) -> Vec<Line> {
-    let mut text = format!("{} ({})", target.rate_bps, target.rate_from);
+    let mut text = format!("{} ({})", target.rate_bps, origin(&target.rate_from));
     if let Some(ms) = target.rtt_ms {
-        text += &format!(" over {} ({})", Rtt::from_secs(ms / 1e3), target.rtt_from);
+        text += &format!(" over {} ({})", Rtt::from_secs(ms / 1e3), origin(&target.rtt_from));
     }
     if let Some(to) = to {
         text += &format!(" to {to}");
@@ -74,36 +80,22 @@ fn goal(target: &DoctorTarget, to: Option<&str>, style: &Style) -> Vec<Line> {
     if target.streams > 1 {
         text += &format!(", {} streams", target.streams);
     }
-    let mut lines = row(style, "Target", ink::PLAIN, &text);
+    let mut lines = row(style, "Target", style::PLAIN, &text);
     let (Some(bdp), Some(window)) = (target.bdp_bytes, target.window_bytes) else { return lines };
-    let mut text = format!("{bdp} in flight: a window of {window} for each stream");
+    let mut text = format!("BDP {bdp}, window {window} per stream");
     if let Some(scale) = target.window_scale {
         text += &format!(", window scale {scale}");
     }
-    lines.extend(row(style, "Needs", ink::PLAIN, &text));
+    lines.extend(row(style, "Needs", style::PLAIN, &text));
     if let Some(mathis) = target.loss_budget_mathis {
         let mut text =
-            format!("loss below {} (Mathis, {} B of payload)", share(mathis), target.mss_bytes);
+            format!("loss below {} (Mathis, MSS {} B)", percent(mathis), target.mss_bytes);
         if let Some(cubic) = target.loss_budget_cubic {
-            text += &format!("; {} for CUBIC", share(cubic));
+            text += &format!("; below {} for CUBIC", percent(cubic));
         }
-        lines.extend(row(style, "Budget", ink::PLAIN, &text));
+        lines.extend(row(style, "Budget", style::PLAIN, &text));
     }
     lines
-}
-
-/// A share in percent with two digits that count; budgets of long paths are small.
-fn share(share: f64) -> String {
-    let value = share * 100.0;
-    if !value.is_finite() || value <= 0.0 {
-        return "0 %".to_owned();
-    }
-    if value < 1e-6 {
-        return format!("{value:.1e} %");
-    }
-    // 0 to 7 places: bounded before it is converted.
-    let places = (1.0 - value.log10().floor()).clamp(0.0, 7.0) as usize;
-    format!("{value:.places$} %")
 }
 
 fn heading(area: Area) -> &'static str {
@@ -111,8 +103,8 @@ fn heading(area: Area) -> &'static str {
         Area::Path => "Path",
         Area::Settings => "Settings",
         Area::Kernel => "Kernel",
-        Area::Nic => "Network device",
-        Area::Cpu => "Processors",
+        Area::Nic => "Network interface",
+        Area::Cpu => "CPU",
         Area::Memory => "Memory",
         Area::Disk => "Disk",
     }
@@ -120,21 +112,21 @@ fn heading(area: Area) -> &'static str {
 
 /// A verdict's mark, colour and word.
 fn mark(verdict: Verdict, style: &Style) -> (&'static str, anstyle::Style, &'static str) {
-    let (unicode, ascii, ink, word) = match verdict {
-        Verdict::Fail => ("✗", "x", ink::BAD, "fail"),
-        Verdict::Warn => ("!", "!", ink::WARN, "warn"),
-        Verdict::Unknown => ("?", "?", ink::DIM, "open"),
-        Verdict::Pass => ("✓", "+", ink::GOOD, "pass"),
+    let (unicode, ascii, text_style, word) = match verdict {
+        Verdict::Fail => ("✗", "x", style::BAD, "fail"),
+        Verdict::Warn => ("!", "!", style::WARN, "warn"),
+        Verdict::Unknown => ("?", "?", style::DIM, "unknown"),
+        Verdict::Pass => ("✓", "+", style::GOOD, "pass"),
     };
-    (if style.unicode { unicode } else { ascii }, ink, word)
+    (if style.unicode { unicode } else { ascii }, text_style, word)
 }
 
-/// Whether a value needed is none at all.
-fn says_nothing(needed: &str) -> bool {
+/// Whether any value is acceptable.
+fn any_value(needed: &str) -> bool {
     needed.is_empty() || needed == "any" || needed.starts_with("any at")
 }
 
-/// The last part of a check's name; its area is said above it.
+/// The last part of a check's id; the heading names its area.
 fn name(id: &str) -> &str {
     id.rsplit('.').next().unwrap_or(id)
 }
@@ -143,49 +135,50 @@ fn check(check: &Check, style: &Style) -> Vec<Line> {
     let (mark, colour, word) = mark(check.verdict, style);
     let name = name(&check.id);
     let head = Line::new(style).to(2).put(colour, mark).to(4).put(colour, word);
-    let column = NAME + LONGEST + 2;
+    let column = NAME + MAX_NAME + 2;
     let text = match check.verdict {
-        Verdict::Pass | Verdict::Unknown if says_nothing(&check.needed) => check.seen.clone(),
+        Verdict::Pass | Verdict::Unknown if any_value(&check.needed) => check.seen.clone(),
         Verdict::Pass | Verdict::Unknown => format!("{} (needs {})", check.seen, check.needed),
         _ => format!("{}; needs {}", check.seen, check.needed),
     };
-    let ink = match check.verdict {
-        Verdict::Fail | Verdict::Warn => ink::PLAIN,
-        _ => ink::DIM,
+    let text_style = match check.verdict {
+        Verdict::Fail | Verdict::Warn => style::PLAIN,
+        _ => style::DIM,
     };
     let mut lines = Vec::new();
-    // Beside the name where there is room, else beneath it.
+    // Next to the name if there is room, else below it.
     if style.text_width() < column + 20 {
-        lines.push(head.to(NAME).put(ink::STRONG, name));
-        lines.extend(labelled(style, 4, (ink, ""), 4, (ink, &text)));
+        lines.push(head.to(NAME).put(style::STRONG, name));
+        lines.extend(labelled(style, 4, (text_style, ""), 4, (text_style, &text)));
     } else {
-        let name_ink = if ink == ink::DIM { ink::PLAIN } else { ink::STRONG };
-        let mut first = head.to(NAME).put(name_ink, name);
+        let name_style = if text_style == style::DIM { style::PLAIN } else { style::STRONG };
+        let mut first = head.to(NAME).put(name_style, name);
         if first.used() + 1 > column {
             lines.push(first);
             first = Line::new(style);
         }
         for part in super::line::wrap(style, &text, style.text_width() - column) {
-            lines.push(first.to(column).put(ink, &part));
+            lines.push(first.to(column).put(text_style, &part));
             first = Line::new(style);
         }
     }
     if matches!(check.verdict, Verdict::Fail | Verdict::Warn) {
         let indent = if style.text_width() < column + 20 { 4 } else { column };
         let why = format!("{} [{}]", check.why, check.source);
-        lines.extend(labelled(style, indent, (ink::DIM, ""), indent, (ink::DIM, &why)));
+        lines.extend(labelled(style, indent, (style::DIM, ""), indent, (style::DIM, &why)));
     }
     lines
 }
 
-/// What to do: each remedy once, with the checks that it mends, failures first.
+/// Each remedy once, with the checks that it fixes, failures first.
 fn remedies(checks: &[Check], style: &Style) -> Vec<Line> {
-    let mut todo: Vec<(&str, Option<&str>, Verdict, Vec<&str>)> = Vec::new();
+    let mut todo: Vec<(&str, Option<&CheckCommand>, Verdict, Vec<&str>)> = Vec::new();
     for verdict in [Verdict::Fail, Verdict::Warn] {
         let open = |check: &&Check| check.verdict == verdict && !check.remedy.is_empty();
         for check in checks.iter().filter(open) {
-            let (words, command) = (check.remedy.as_str(), check.command.as_deref());
-            let same = |one: &&mut (&str, Option<&str>, Verdict, Vec<&str>)| match command {
+            let (words, command) = (check.remedy.as_str(), check.command.as_ref());
+            let same = |one: &&mut (&str, Option<&CheckCommand>, Verdict, Vec<&str>)| match command
+            {
                 Some(_) => one.1 == command,
                 None => one.1.is_none() && one.0 == words,
             };
@@ -198,25 +191,27 @@ fn remedies(checks: &[Check], style: &Style) -> Vec<Line> {
     if todo.is_empty() {
         return Vec::new();
     }
-    let mut lines = vec![Line::new(style), Line::new(style).put(ink::STRONG, "What to do")];
+    let mut lines = vec![Line::new(style), Line::new(style).put(style::STRONG, "Remedies")];
     for (words, command, verdict, ids) in todo {
         let (mark, colour, _) = mark(verdict, style);
         let text = format!("{}: {words}", ids.join(", "));
-        lines.extend(labelled(style, 2, (colour, mark), 4, (ink::PLAIN, &text)));
-        lines.extend(command.into_iter().flat_map(|command| pasted(command, SHELL, style)));
+        lines.extend(labelled(style, 2, (colour, mark), 4, (style::PLAIN, &text)));
+        lines.extend(
+            command.into_iter().flat_map(|command| pasted(&command.to_string(), SHELL, style)),
+        );
     }
     lines
 }
 
-/// A command, on several lines where need be, so that it can be pasted: `goes_on`
-/// is what its shell takes at the end of such a line.
-fn pasted(command: &str, goes_on: &str, style: &Style) -> Vec<Line> {
+/// A command that can be pasted, on several lines if it is long; `continuation` is the
+/// shell's line continuation.
+fn pasted(command: &str, continuation: &str, style: &Style) -> Vec<Line> {
     const INDENT: usize = 6;
     let room = style.text_width().saturating_sub(INDENT + 2).max(1);
     let mut lines: Vec<String> = vec![String::new()];
     for word in shown(style, command).split(' ') {
         let last = lines.last().map_or(0, |line| columns(line));
-        // Between quotes a line may not be broken.
+        // Quoted text must not be broken.
         let quoted = lines.concat().matches('\'').count() % 2 == 1;
         match lines.last_mut() {
             Some(line) if line.is_empty() => line.push_str(word),
@@ -229,17 +224,17 @@ fn pasted(command: &str, goes_on: &str, style: &Style) -> Vec<Line> {
     }
     let count = lines.len();
     let line = |(index, text): (usize, String)| {
-        let text = if index + 1 < count { format!("{text} {goes_on}") } else { text };
-        Line::new(style).to(INDENT).put(ink::RUNS[1], &text)
+        let text = if index + 1 < count { format!("{text} {continuation}") } else { text };
+        Line::new(style).to(INDENT).put(style::RUNS[1], &text)
     };
     lines.into_iter().enumerate().map(line).collect()
 }
 
-/// What to look at and to set on a system that longhaul does not run on.
+/// Commands to check and to change settings on a system without longhaul.
 #[must_use]
 pub fn doctor_commands(commands: &DoctorCommands, style: &Style) -> String {
-    let goes_on = if commands.system == "Windows" { POWERSHELL } else { SHELL };
-    let mut lines = row(style, "System", ink::PLAIN, &commands.system);
+    let continuation = if commands.system == "Windows" { POWERSHELL } else { SHELL };
+    let mut lines = row(style, "System", style::PLAIN, &commands.system);
     lines.extend(goal(&commands.target, None, style));
     for area in Area::ALL {
         let mut of_area = commands.recipes.iter().filter(|one| one.area == area).peekable();
@@ -247,23 +242,23 @@ pub fn doctor_commands(commands: &DoctorCommands, style: &Style) -> String {
             continue;
         }
         lines.push(Line::new(style));
-        lines.push(Line::new(style).put(ink::STRONG, heading(area)));
+        lines.push(Line::new(style).put(style::STRONG, heading(area)));
         for one in of_area {
-            lines.push(Line::new(style).to(2).put(ink::STRONG, &one.id));
-            lines.extend(pasted(&one.look, goes_on, style));
+            lines.push(Line::new(style).to(2).put(style::STRONG, &one.id));
+            lines.extend(pasted(&one.look, continuation, style));
             lines.extend(labelled(
                 style,
                 4,
-                (ink::PLAIN, ""),
+                (style::PLAIN, ""),
                 4,
-                (ink::PLAIN, &format!("needs {}", one.needed)),
+                (style::PLAIN, &format!("needs {}", one.needed)),
             ));
-            lines.extend(labelled(style, 4, (ink::DIM, ""), 4, (ink::DIM, &one.why)));
+            lines.extend(labelled(style, 4, (style::DIM, ""), 4, (style::DIM, &one.why)));
             for command in &one.set {
-                lines.extend(pasted(command, goes_on, style));
+                lines.extend(pasted(command, continuation, style));
             }
             if !one.remark.is_empty() {
-                lines.extend(labelled(style, 4, (ink::DIM, ""), 4, (ink::DIM, &one.remark)));
+                lines.extend(labelled(style, 4, (style::DIM, ""), 4, (style::DIM, &one.remark)));
             }
         }
     }
@@ -272,6 +267,7 @@ pub fn doctor_commands(commands: &DoctorCommands, style: &Style) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::fit::{assert_fits, styles};
     use super::*;
     use record::{DOCTOR_COMMANDS_SCHEMA, DOCTOR_SCHEMA, Recipe};
     use units::{BitRate, ByteCount};
@@ -303,7 +299,7 @@ mod tests {
             needed: "1000341504 (954 MiB)".to_owned(),
             why: "10 Gbit/s x 200 ms = 250 MB in flight, \u{1b}[31mand µs … more".to_owned(),
             remedy: "raise them; it can be taken back".to_owned(),
-            command: command.map(str::to_owned),
+            command: command.map(CheckCommand::from),
             source: "RFC 7323".to_owned(),
         }
     }
@@ -333,24 +329,10 @@ mod tests {
         }
     }
 
-    fn styles() -> impl Iterator<Item = Style> {
-        [1, 20, 40, 80, 200]
-            .into_iter()
-            .flat_map(|width| [true, false].map(|unicode| Style { colour: false, width, unicode }))
-    }
-
-    fn fits(text: &str, style: &Style) {
-        for line in text.lines() {
-            assert!(columns(line) <= style.width, "{}: {line}", style.width);
-            assert!(style.unicode || line.is_ascii(), "{line}");
-            assert!(line == line.trim_end() && !line.contains('\u{1b}'), "{line:?}");
-        }
-    }
-
     #[test]
     fn failures_come_first_and_each_remedy_once() {
         for style in styles() {
-            fits(&doctor(&report(), &style), &style);
+            assert_fits(&doctor(&report(), &style), &style);
         }
         let text = doctor(&report(), &Style { colour: false, width: 80, unicode: true });
         let line = |start: &str| {
@@ -358,25 +340,28 @@ mod tests {
                 .position(|line| line.starts_with(start))
                 .unwrap_or_else(|| panic!("{text}"))
         };
-        assert!(line("Verdict   2 fail, 1 warn, 1 open, 1 pass") < line("Fail "));
+        assert!(line("Verdict   2 fail, 1 warn, 1 unknown, 1 pass") < line("Fail "));
         assert!(line("Fail      net.ipv4.tcp_rmem, disk.write") < line("Path"));
-        assert!(line("Path") < line("Settings") && line("Disk") < line("What to do"));
-        assert!(text.contains("✗ fail tcp_rmem") && text.contains("✓ pass window-scale"), "{text}");
+        assert!(line("Path") < line("Settings") && line("Disk") < line("Remedies"));
+        assert!(
+            text.contains("✗ fail    tcp_rmem") && text.contains("✓ pass    window-scale"),
+            "{text}"
+        );
         assert_eq!(text.matches(APPLY).count(), 1, "{text}");
         assert!(text.contains("✗ tcp_rmem, tcp_wmem: raise them"), "{text}");
         let ascii = doctor(&report(), &Style { colour: false, width: 80, unicode: false });
-        assert!(ascii.contains("x fail tcp_rmem") && ascii.contains("+ pass"), "{ascii}");
+        assert!(ascii.contains("x fail    tcp_rmem") && ascii.contains("+ pass"), "{ascii}");
     }
 
     #[test]
-    fn what_passes_as_a_whole_says_nothing_of_remedies() {
+    fn a_report_without_failures_has_no_remedies() {
         let mut all = report();
         all.checks.retain(|check| check.verdict == Verdict::Pass);
         (all.verdict, all.fail, all.warn, all.unknown) = (Verdict::Pass, 0, 0, 0);
         all.target.rtt_ms = None;
         all.target.bdp_bytes = None;
         let text = doctor(&all, &Style { colour: false, width: 80, unicode: true });
-        assert!(!text.contains("What to do") && text.contains("Verdict   1 pass"), "{text}");
+        assert!(!text.contains("Remedies") && text.contains("Verdict   1 pass"), "{text}");
     }
 
     #[test]
@@ -389,7 +374,7 @@ mod tests {
                 let text: Vec<String> = lines.collect();
                 let joined = text.join("\n").replace(" \\\n", " ");
                 let words: Vec<&str> = joined.split_whitespace().collect();
-                // What is between quotes is cut where it does not fit, and marked.
+                // Quoted text that does not fit is truncated with a mark.
                 if width > 60 || command == APPLY {
                     assert_eq!(words.join(" "), command, "{width}");
                 }
@@ -416,7 +401,7 @@ mod tests {
             recipes: vec![recipe],
         };
         for style in styles() {
-            fits(&doctor_commands(&all, &style), &style);
+            assert_fits(&doctor_commands(&all, &style), &style);
         }
         let text = doctor_commands(&all, &Style { colour: false, width: 80, unicode: true });
         assert!(text.contains("System    Windows\n") && text.contains("=normal\n"), "{text}");

@@ -1,21 +1,21 @@
-//! A calculator's curves, on axes by decades or from zero.
+//! A calculator's curves, on logarithmic axes or linear ones from zero.
 
 use super::{
     Style, canvas,
     canvas::Canvas,
-    ink,
     line::{Line, columns},
-    plot::{End, LEFT, NAMES, ROWS, Tick, axis_below, plot_row, spread},
+    plot::{End, LABELS, LEFT, ROWS, Tick, axis_below, plot_row, spread},
+    style,
 };
-use crate::axis::{Axis, COURSE, RATE, SIZE};
+use crate::axis::{Axis, ELAPSED, RATE, SIZE};
 use model::calc::{Curve, Scale, Series};
 
-/// Most decades that a plot of so few rows can tell apart.
-const DECADES: f64 = 9.0;
+/// Most decades of a logarithmic axis in a plot of few rows.
+const MAX_DECADES: f64 = 9.0;
 
-/// One axis: where values stand on it, and its ticks.
+/// One axis: its range and ticks.
 struct Span {
-    /// Both ends, as logarithms where it goes by decades.
+    /// Both ends; decadic logarithms if `log`.
     from: f64,
     to: f64,
     log: bool,
@@ -24,7 +24,7 @@ struct Span {
 }
 
 impl Span {
-    /// `tight` ends where the values do; else at the next tick.
+    /// Covers the values; ends at the last value if `tight`, else at the next tick.
     fn over(scale: Scale, values: impl Iterator<Item = f64>, tight: bool) -> Option<Self> {
         let log = matches!(scale, Scale::LogRate | Scale::LogLoss | Scale::LogSeconds);
         let fits = |value: &f64| value.is_finite() && (*value > 0.0 || !log);
@@ -41,7 +41,7 @@ impl Span {
     fn linear(scale: Scale, most: f64, tight: bool) -> Self {
         let units = match scale {
             Scale::Bytes => SIZE,
-            Scale::Seconds => COURSE,
+            Scale::Seconds => ELAPSED,
             _ => RATE,
         };
         let axis =
@@ -53,12 +53,12 @@ impl Span {
         let (mut from, mut to) = (least.log10(), most.log10());
         if !tight {
             (from, to) = (from.floor(), to.ceil());
-            from = from.max(to - DECADES);
+            from = from.max(to - MAX_DECADES);
         }
         if to - from < 1e-9 {
             to = from + 1.0;
         }
-        // Logarithms of what a double holds: some hundreds at most.
+        // Decadic logarithms of doubles: within ±308.
         let powers = (from - 1e-9).ceil() as i32..=(to + 1e-9).floor() as i32;
         let ticks = powers.map(|power| (10f64.powi(power), power_label(scale, power))).collect();
         let unit = if scale == Scale::LogRate { "bit/s" } else { "" };
@@ -70,13 +70,13 @@ impl Span {
         ((value - self.from) / (self.to - self.from)).clamp(0.0, 1.0)
     }
 
-    /// Whether a value is off the low end, where a clamped line would lie.
+    /// Whether a value is below the axis, where it would be clamped.
     fn below(&self, value: f64) -> bool {
         self.log && value.max(1e-300).log10() < self.from - 1e-9
     }
 }
 
-/// A power of ten as an axis says it: `10M`, `0.01%`, `100 ms`.
+/// The axis label of a power of ten: `10M`, `0.01%`, `100 ms`.
 fn power_label(scale: Scale, power: i32) -> String {
     match scale {
         Scale::LogLoss => {
@@ -101,7 +101,7 @@ fn power_label(scale: Scale, power: i32) -> String {
     }
 }
 
-/// The curve, its title above and its legend below; nothing where there is no room.
+/// The plot, its title above and its legend below; empty without space for it.
 pub(super) fn graph(curve: &Curve, style: &Style) -> Vec<Line> {
     let points = || curve.series.iter().flat_map(|series| series.points.iter());
     let heights = points().map(|point| point.1).chain(curve.rule.map(|(_, at)| at));
@@ -113,14 +113,14 @@ pub(super) fn graph(curve: &Curve, style: &Style) -> Vec<Line> {
         return Vec::new();
     }
     let names = curve.series.iter().map(|series| columns(series.name)).max().unwrap_or(0);
-    let width = style.text_width() - LEFT - names.clamp(4, NAMES) - 1;
+    let width = style.text_width() - LEFT - names.clamp(4, LABELS) - 1;
     let mut canvas = Canvas::new(width, ROWS, style.unicode);
     let mut ends = draw(curve, &x, &y, &mut canvas);
     spread(&mut ends);
 
     let mut lines = vec![
-        Line::new(style).put(ink::STRONG, &curve.title),
-        Line::new(style).right(ink::DIM, y.unit, LEFT - 1),
+        Line::new(style).put(style::STRONG, &curve.title),
+        Line::new(style).right(style::DIM, y.unit, LEFT - 1),
     ];
     let ticks: Vec<(usize, &str)> =
         y.ticks.iter().map(|(at, label)| (canvas.row_of(y.share(*at)), label.as_str())).collect();
@@ -143,17 +143,17 @@ pub(super) fn graph(curve: &Curve, style: &Style) -> Vec<Line> {
     lines
 }
 
-/// Rule, curves and the mark; what stands at the right end of each.
+/// Draws rule, curves and mark; returns the labels at their right ends.
 fn draw(curve: &Curve, x: &Span, y: &Span, canvas: &mut Canvas) -> Vec<End<'static>> {
     let mut ends: Vec<End<'static>> = Vec::new();
-    let mut end = |height: f64, name: &'static str, ink, canvas: &Canvas| {
-        ends.push(End { row: canvas.row_of(height), height, name, ink });
+    let mut end = |height: f64, name: &'static str, text_style, canvas: &Canvas| {
+        ends.push(End { row: canvas.row_of(height), height, name, text_style });
     };
     if let Some((name, at)) = curve.rule {
         canvas.rule(y.share(at));
-        end(y.share(at), name, ink::DIM, canvas);
+        end(y.share(at), name, style::DIM, canvas);
     }
-    // The first is what was asked for, so it goes over the others.
+    // The first is the one asked for: draw it last, above the others.
     for (index, series) in curve.series.iter().enumerate().rev() {
         let shown = |point: &&(f64, f64)| !y.below(point.1);
         let points: Vec<(f64, f64)> = series
@@ -164,7 +164,7 @@ fn draw(curve: &Curve, x: &Span, y: &Span, canvas: &mut Canvas) -> Vec<End<'stat
             .collect();
         canvas.curve(&points, index);
         if let Some(last) = points.last() {
-            end(last.1, series.name, ink::run(index), canvas);
+            end(last.1, series.name, style::run(index), canvas);
         }
     }
     if let Some((across, up)) = curve.asked {
@@ -175,19 +175,22 @@ fn draw(curve: &Curve, x: &Span, y: &Span, canvas: &mut Canvas) -> Vec<End<'stat
 
 fn legend(curve: &Curve, style: &Style) -> Line {
     let mut line = Line::new(style).to(LEFT);
-    let mut entry = |ink, swatch: &str, name: &str| {
+    let mut entry = |text_style, swatch: &str, name: &str| {
         let gap = if line.used() > LEFT { "   " } else { "" };
         let before = std::mem::replace(&mut line, Line::new(style));
-        line = before.put(ink::PLAIN, gap).put(ink, swatch).put(ink::PLAIN, &format!(" {name}"));
+        line = before
+            .put(style::PLAIN, gap)
+            .put(text_style, swatch)
+            .put(style::PLAIN, &format!(" {name}"));
     };
     for (index, Series { name, .. }) in curve.series.iter().enumerate() {
-        entry(ink::run(index), &canvas::swatch(index, style.unicode), name);
+        entry(style::run(index), &canvas::swatch(index, style.unicode), name);
     }
     if let Some((name, _)) = curve.rule {
-        entry(ink::DIM, &canvas::dash(style.unicode).repeat(2), name);
+        entry(style::DIM, &canvas::dash(style.unicode).repeat(2), name);
     }
     if curve.asked.is_some() {
-        entry(ink::run(0), canvas::point(style.unicode), "asked");
+        entry(style::run(0), canvas::point(style.unicode), "input");
     }
     line
 }
@@ -197,7 +200,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn powers_are_said_short() {
+    fn powers_have_short_labels() {
         for (scale, power, text) in [
             (Scale::LogRate, 7, "10M"),
             (Scale::LogRate, 0, "1"),

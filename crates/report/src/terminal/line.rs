@@ -1,16 +1,15 @@
-//! Lines that know their width: the one place where escape codes are written
-//! and where a line is cut.
+//! Lines of known width. Escape sequences are written and lines truncated only here.
 
-use super::{Style, ink};
+use super::{Style, style};
 use crate::untrusted;
 use unicode_width::UnicodeWidthChar;
 
-/// Columns a text takes.
+/// Width of a text in columns.
 pub(super) fn columns(text: &str) -> usize {
     text.chars().map(|c| c.width().unwrap_or(0)).sum()
 }
 
-/// One line under construction.
+/// A line being built.
 #[derive(Debug, Clone)]
 pub(super) struct Line {
     style: Style,
@@ -23,42 +22,47 @@ impl Line {
         Line { style: *style, spans: Vec::new(), used: 0 }
     }
 
+    /// The terminal it is written for.
+    pub(super) fn style(&self) -> &Style {
+        &self.style
+    }
+
     /// Columns used so far.
     pub(super) fn used(&self) -> usize {
         self.used
     }
 
-    /// Appends text, cleaned and, where need be, in ASCII.
-    pub(super) fn put(mut self, ink: anstyle::Style, text: &str) -> Self {
+    /// Appends text, sanitized and, without Unicode, in ASCII.
+    pub(super) fn put(mut self, text_style: anstyle::Style, text: &str) -> Self {
         let text = shown(&self.style, text);
         self.used += columns(&text);
-        self.spans.push((ink, text));
+        self.spans.push((text_style, text));
         self
     }
 
-    /// Spaces up to a column; at least none.
+    /// Pads with spaces up to a column.
     pub(super) fn to(mut self, column: usize) -> Self {
         let missing = column.saturating_sub(self.used);
         self.used += missing;
-        self.spans.push((ink::PLAIN, " ".repeat(missing)));
+        self.spans.push((style::PLAIN, " ".repeat(missing)));
         self
     }
 
-    /// Text that ends at a column, one space after what is there if it is too long.
-    pub(super) fn right(self, ink: anstyle::Style, text: &str, column: usize) -> Self {
+    /// Text that ends at a column; if it is too long, it follows after one space.
+    pub(super) fn right(self, text_style: anstyle::Style, text: &str, column: usize) -> Self {
         let wide = columns(&shown(&self.style, text));
         let least = if self.used == 0 { 0 } else { self.used + 1 };
         let start = column.saturating_sub(wide).max(least);
-        self.to(start).put(ink, text)
+        self.to(start).put(text_style, text)
     }
 
-    /// The text, cut to the terminal's width.
+    /// The text, truncated to the terminal's width.
     pub(super) fn finish(self) -> String {
         let limit = self.style.width.max(1);
         let cut = self.used > limit;
         let mut room = if cut { limit - 1 } else { limit };
         let mut plain: Vec<(anstyle::Style, String)> = Vec::new();
-        for (ink, text) in self.spans {
+        for (text_style, text) in self.spans {
             let mut kept = String::new();
             for c in text.chars() {
                 let wide = c.width().unwrap_or(0);
@@ -69,11 +73,11 @@ impl Line {
                 room -= wide;
                 kept.push(c);
             }
-            plain.push((ink, kept));
+            plain.push((text_style, kept));
         }
         if cut {
             let mark = if self.style.unicode { "…" } else { ">" };
-            plain.push((ink::DIM, mark.to_owned()));
+            plain.push((style::DIM, mark.to_owned()));
         }
         while let Some((_, last)) = plain.last_mut() {
             last.truncate(last.trim_end().len());
@@ -83,9 +87,9 @@ impl Line {
             plain.pop();
         }
         let mut out = String::new();
-        for (ink, text) in plain {
-            if self.style.colour && ink != ink::PLAIN && !text.trim().is_empty() {
-                out.push_str(&format!("{ink}{text}{ink:#}"));
+        for (text_style, text) in plain {
+            if self.style.colour && text_style != style::PLAIN && !text.trim().is_empty() {
+                out.push_str(&format!("{text_style}{text}{text_style:#}"));
             } else {
                 out.push_str(&text);
             }
@@ -94,7 +98,7 @@ impl Line {
     }
 }
 
-/// A text as the terminal will show it.
+/// The text as the terminal shows it.
 pub(super) fn shown(style: &Style, text: &str) -> String {
     let text = untrusted::clean(text);
     if style.unicode { text } else { untrusted::ascii(&text) }
@@ -105,8 +109,8 @@ pub(super) fn block(lines: Vec<Line>) -> String {
     lines.into_iter().map(|line| line.finish() + "\n").collect()
 }
 
-/// Text in paragraphs of at most `width` columns; words, and numbers with
-/// their unit, are kept whole where they fit.
+/// Wraps text at `width` columns, between words but not between a number and its
+/// unit.
 pub(super) fn wrap(style: &Style, text: &str, width: usize) -> Vec<String> {
     let width = width.max(1);
     let mut lines = Vec::new();
@@ -137,7 +141,7 @@ pub(super) fn wrap(style: &Style, text: &str, width: usize) -> Vec<String> {
     lines
 }
 
-/// The words, `2.16 MB` being one.
+/// The words; `2.16 MB` is one.
 fn words(text: &str) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
     for word in text.split_whitespace() {
@@ -165,7 +169,7 @@ fn is_unit(word: &str) -> bool {
         || matches!(unit, "kB" | "MB" | "GB" | "TB" | "KiB" | "MiB" | "GiB")
 }
 
-/// A wrapped text with a label before its first line and the rest beneath it.
+/// A wrapped text at `column`, with a label before its first line.
 pub(super) fn labelled(
     style: &Style,
     indent: usize,
@@ -174,7 +178,7 @@ pub(super) fn labelled(
     text: (anstyle::Style, &str),
 ) -> Vec<Line> {
     let width = style.text_width().saturating_sub(column);
-    // Beside the label there is no room left: go beneath it.
+    // Too narrow next to the label: wrap below it.
     let (column, width) = if width < 16 {
         (indent, style.text_width().saturating_sub(indent))
     } else {
@@ -200,10 +204,10 @@ mod tests {
     const STYLE: Style = Style { colour: false, width: 10, unicode: true };
 
     #[test]
-    fn a_long_line_is_cut_and_says_so() {
-        assert_eq!(Line::new(&STYLE).put(ink::PLAIN, "0123456789").finish(), "0123456789");
-        assert_eq!(Line::new(&STYLE).put(ink::PLAIN, "0123456789a").finish(), "012345678…");
-        assert_eq!(Line::new(&STYLE).put(ink::PLAIN, "ab   ").to(9).finish(), "ab");
+    fn a_long_line_is_truncated_with_a_mark() {
+        assert_eq!(Line::new(&STYLE).put(style::PLAIN, "0123456789").finish(), "0123456789");
+        assert_eq!(Line::new(&STYLE).put(style::PLAIN, "0123456789a").finish(), "012345678…");
+        assert_eq!(Line::new(&STYLE).put(style::PLAIN, "ab   ").to(9).finish(), "ab");
     }
 
     #[test]

@@ -1,72 +1,77 @@
-//! Text for a terminal, as wide as it is and never wider.
+//! Terminal output that never exceeds the terminal's width.
 //!
-//! Functions that give one line ([`interval_row`], [`progress()`]) end without a
-//! newline, so that a caller may overwrite them; blocks end with one. No line
-//! has trailing spaces, and without colour there is no escape code in any.
+//! Functions that return one line ([`IntervalTable::row`], [`progress()`]) end without a
+//! newline, so that the caller can overwrite the line; blocks end with one. No line
+//! has trailing spaces, and without colour there are no escape sequences.
 
+mod bdp_report;
+mod calc_result;
 mod canvas;
+mod column_units;
 mod doctor;
 mod find_rate;
 mod finding;
+#[cfg(test)]
+mod fit;
 mod follow;
 mod graph;
-mod ink;
 mod intervals;
-mod latency;
 mod line;
+mod ping;
 mod plan;
 mod plot;
 mod progress;
+mod recording;
 mod repeats;
 mod route;
+mod segments;
+mod settings;
 mod shares;
-mod sheet;
-mod spark;
+mod sparkline;
+mod style;
 mod summary;
-mod tuning;
+mod tune;
 mod under_load;
-mod verified;
+mod verify;
 mod watch;
-mod watched;
-mod worksheet;
 
+pub use bdp_report::bdp_report;
+pub use calc_result::calc_result;
 pub use doctor::{doctor, doctor_commands};
-pub use find_rate::{find_rate, try_header, try_row};
+pub use find_rate::{find_rate, trial_header, trial_row};
 pub use finding::{finding, notes};
 pub use follow::follow;
-pub use intervals::{Counted, Interval, RowId, Way, interval_header, interval_row, totals};
-pub use latency::{Answer, Answered, answer, round_trips};
+pub use intervals::{IntervalTable, Rows, totals};
+pub use ping::{PingReply, ReplyKind, ping_reply, ping_summary};
 pub use plan::plan;
 pub use plot::{Trace, plot};
 pub use progress::progress;
-pub use repeats::{comparison, repeats};
+pub use recording::{ConnectionSummary, recorded_connections};
+pub use repeats::{comparison, decision, repeats};
 pub use route::route;
-pub use sheet::sheet;
 pub use summary::{path, summary};
-pub use tuning::{tune_plan, tune_status, tuned, untuned};
+pub use tune::{tune_applied, tune_plan, tune_rolled_back, tune_status};
 pub use under_load::under_load;
-pub use verified::{verified, verify_plan, verify_step};
-pub use watch::{Room, watch};
-pub use watched::{Watched, watched};
-pub use worksheet::worksheet;
+pub use verify::{verify_plan, verify_report, verify_step};
+pub use watch::{Viewport, watch};
 
-/// Running text is hard to read in longer lines, and tables fall apart.
-const WIDEST: usize = 100;
+/// Most columns of running text and tables; longer lines are hard to read.
+const MAX_TEXT_WIDTH: usize = 100;
 
-/// What the terminal at hand can show.
+/// Capabilities of the terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Style {
-    /// Whether to write escape codes.
+    /// Whether to write SGR escape sequences.
     pub colour: bool,
     /// Columns; no line is longer.
     pub width: usize,
-    /// Whether to draw with more than ASCII.
+    /// Whether to use characters beyond ASCII.
     pub unicode: bool,
 }
 
 impl Style {
     /// Columns that text and tables use.
     fn text_width(&self) -> usize {
-        self.width.clamp(1, WIDEST)
+        self.width.clamp(1, MAX_TEXT_WIDTH)
     }
 }

@@ -1,35 +1,35 @@
-//! Throughput over time, drawn with braille dots or plain ASCII.
+//! Throughput over time, in braille dots or ASCII.
 
 use super::{
     Style,
     canvas::{self, Canvas},
-    ink,
     line::{Line, block, columns},
+    style,
 };
 use crate::{
-    axis::{Axis, COURSE, RATE},
+    axis::{Axis, ELAPSED, RATE},
     series::{self, Bin},
 };
 use record::Measurement;
 use units::BitRate;
 
-/// Rows of the plot itself.
+/// Rows of the plot area.
 pub(super) const ROWS: usize = 14;
-/// Room for the numbers of the vertical axis, and its line.
+/// Columns for the vertical axis and its numbers.
 pub(super) const LEFT: usize = 7;
-/// Most room for the names at the right end of the curves.
-pub(super) const NAMES: usize = 12;
+/// Most columns for the labels at the right end of the curves.
+pub(super) const LABELS: usize = 12;
 
 /// One curve of a plot.
 #[derive(Debug, Clone, Copy)]
 pub struct Trace<'a> {
-    /// Its name: `before`.
+    /// Its label: `before`.
     pub label: &'a str,
-    /// Where it comes from.
+    /// The measurement.
     pub measurement: &'a Measurement,
 }
 
-/// The curves in one plot on one scale, the link's rate as a line across.
+/// The curves in one plot on one scale, with the link rate as a horizontal line.
 #[must_use]
 pub fn plot(traces: &[Trace<'_>], link: Option<BitRate>, style: &Style) -> String {
     let curves: Vec<(&str, Vec<Bin>)> = traces
@@ -42,10 +42,10 @@ pub fn plot(traces: &[Trace<'_>], link: Option<BitRate>, style: &Style) -> Strin
     }
     let peaks = curves.iter().map(|(_, bins)| peak(bins));
     let top = peaks.chain(link).max().unwrap_or(BitRate::ZERO).as_f64();
-    // A little room above, or the link's line would be the frame.
+    // Some space above, so that the line of the link rate is inside the plot.
     let y = Axis::over(top * 1.04, RATE, 6.0);
-    let x = Axis::to(end, COURSE, 8.0);
-    let names = curves.iter().map(|(label, _)| columns(label)).max().unwrap_or(0).clamp(4, NAMES);
+    let x = Axis::to(end, ELAPSED, 8.0);
+    let names = curves.iter().map(|(label, _)| columns(label)).max().unwrap_or(0).clamp(4, LABELS);
     let width = style.text_width() - LEFT - names - 1;
 
     let mut canvas = Canvas::new(width, ROWS, style.unicode);
@@ -53,22 +53,22 @@ pub fn plot(traces: &[Trace<'_>], link: Option<BitRate>, style: &Style) -> Strin
         canvas.rule(y.share(link.as_f64()));
     }
     let mut ends: Vec<End<'_>> = Vec::new();
-    let mut end = |height: f64, name, ink, canvas: &Canvas| {
-        ends.push(End { row: canvas.row_of(height), height, name, ink });
+    let mut end = |height: f64, name, text_style, canvas: &Canvas| {
+        ends.push(End { row: canvas.row_of(height), height, name, text_style });
     };
     if let Some(link) = link {
-        end(y.share(link.as_f64()), "link", ink::DIM, &canvas);
+        end(y.share(link.as_f64()), "link", style::DIM, &canvas);
     }
     for (index, (label, bins)) in curves.iter().enumerate() {
         let at = |bin: &Bin| (x.share(bin.middle_s()), y.share(bin.rate.as_f64()));
         canvas.curve(&bins.iter().map(at).collect::<Vec<_>>(), index);
         if let Some(last) = bins.last() {
-            end(at(last).1, label, ink::run(index), &canvas);
+            end(at(last).1, label, style::run(index), &canvas);
         }
     }
     spread(&mut ends);
 
-    let mut lines = vec![Line::new(style).right(ink::DIM, y.unit, LEFT - 1)];
+    let mut lines = vec![Line::new(style).right(style::DIM, y.unit, LEFT - 1)];
     let ticks: Vec<(usize, String)> =
         y.ticks().into_iter().map(|(v, label)| (canvas.row_of(y.share(v)), label)).collect();
     for row in 0..ROWS {
@@ -80,20 +80,20 @@ pub fn plot(traces: &[Trace<'_>], link: Option<BitRate>, style: &Style) -> Strin
     block(lines)
 }
 
-/// A name at the right end of a curve.
+/// A label at the right end of a curve.
 pub(super) struct End<'a> {
     pub(super) row: usize,
     pub(super) height: f64,
     pub(super) name: &'a str,
-    pub(super) ink: anstyle::Style,
+    pub(super) text_style: anstyle::Style,
 }
 
 fn peak(bins: &[Bin]) -> BitRate {
     bins.iter().map(|b| b.rate).max().unwrap_or(BitRate::ZERO)
 }
 
-/// Names at the right must not share a row: from the top, each moves down
-/// past the one before; at the bottom they are pushed up again.
+/// Gives each label a row of its own: from the top, each moves below the one before;
+/// at the bottom they are pushed up again.
 pub(super) fn spread(ends: &mut [End<'_>]) {
     ends.sort_by(|a, b| b.height.total_cmp(&a.height));
     let mut free = 0;
@@ -117,17 +117,17 @@ pub(super) fn plot_row(
 ) -> Line {
     let (plain, ticked) = if style.unicode { ("│", "┤") } else { ("|", "+") };
     let mut line = Line::new(style)
-        .right(ink::DIM, tick.unwrap_or(""), LEFT - 2)
+        .right(style::DIM, tick.unwrap_or(""), LEFT - 2)
         .to(LEFT - 1)
-        .put(ink::DIM, if tick.is_some() { ticked } else { plain });
+        .put(style::DIM, if tick.is_some() { ticked } else { plain });
     for (curve, text) in canvas.row(row) {
-        line = line.put(curve.map_or(ink::DIM, ink::run), &text);
+        line = line.put(curve.map_or(style::DIM, style::run), &text);
     }
     let full = LEFT + canvas.width();
     match ends.iter().find(|end| end.row == row) {
         Some(end) => {
-            let name: String = end.name.chars().take(NAMES).collect();
-            line.to(full + 1).put(end.ink, &name)
+            let name: String = end.name.chars().take(LABELS).collect();
+            line.to(full + 1).put(end.text_style, &name)
         }
         None => line,
     }
@@ -142,11 +142,11 @@ fn time_axis(x: &Axis, width: usize, style: &Style) -> [Line; 2] {
     axis_below(&ticks, width, style)
 }
 
-/// Where along the axis, 0 to 1, its label, and what follows the label.
+/// Position on the axis (0 to 1), label, and suffix of the label.
 pub(super) type Tick = (f64, String, &'static str);
 
-/// The axis below a plot, and its labels: the number stands under its tick, the
-/// unit after it. A label without room is left out.
+/// The axis below a plot and its labels: each number is centred below its tick, the
+/// suffix follows. A label that would overlap is omitted.
 pub(super) fn axis_below(ticks: &[Tick], width: usize, style: &Style) -> [Line; 2] {
     let (corner, dash, tick) = if style.unicode { ("└", '─', '┬') } else { ("+", '-', '+') };
     let mut axis: Vec<char> = vec![dash; width];
@@ -158,37 +158,41 @@ pub(super) fn axis_below(ticks: &[Tick], width: usize, style: &Style) -> [Line; 
         }
         let start = (LEFT + column).saturating_sub(columns(label) / 2);
         if start > labels.used() || index == 0 {
-            labels = labels.to(start).put(ink::DIM, &format!("{label}{after}"));
+            labels = labels.to(start).put(style::DIM, &format!("{label}{after}"));
         }
     }
     let axis: String = axis.into_iter().collect();
-    [Line::new(style).to(LEFT - 1).put(ink::DIM, &format!("{corner}{axis}")), labels]
+    [Line::new(style).to(LEFT - 1).put(style::DIM, &format!("{corner}{axis}")), labels]
 }
 
 fn legend(curves: &[(&str, Vec<Bin>)], link: Option<BitRate>, style: &Style) -> Vec<Line> {
     let mut entries: Vec<(anstyle::Style, String, String)> = Vec::new();
     for (index, (label, bins)) in curves.iter().enumerate() {
-        let says = match bins.is_empty() {
+        let text = match bins.is_empty() {
             true => format!("{label}: no samples"),
             false => format!("{label}, peak {}", peak(bins)),
         };
-        entries.push((ink::run(index), canvas::swatch(index, style.unicode), says));
+        entries.push((style::run(index), canvas::swatch(index, style.unicode), text));
     }
     if let Some(link) = link {
-        entries.push((ink::DIM, canvas::dash(style.unicode).repeat(2), format!("link {link}")));
+        entries.push((
+            style::DIM,
+            canvas::dash(style.unicode).repeat(2),
+            format!("link rate {link}"),
+        ));
     }
     let mut lines = Vec::new();
     let mut line = Line::new(style).to(LEFT);
-    for (ink, swatch, says) in entries {
-        let wide = columns(&swatch) + 1 + columns(&says);
+    for (text_style, swatch, text) in entries {
+        let wide = columns(&swatch) + 1 + columns(&text);
         if line.used() > LEFT {
             if line.used() + 3 + wide > style.text_width() {
                 lines.push(std::mem::replace(&mut line, Line::new(style).to(LEFT)));
             } else {
-                line = line.put(ink::PLAIN, "   ");
+                line = line.put(style::PLAIN, "   ");
             }
         }
-        line = line.put(ink, &swatch).put(ink::PLAIN, " ").put(ink::PLAIN, &says);
+        line = line.put(text_style, &swatch).put(style::PLAIN, " ").put(style::PLAIN, &text);
     }
     lines.push(line);
     lines

@@ -1,64 +1,65 @@
-//! Several tests side by side, and two results.
+//! Statistics of repeated tests, and the comparison of two results.
 
 use super::{
-    Style, ink,
+    Style,
     line::{Line, block, labelled},
+    style,
 };
-use record::{Comparison, RepeatSummary, RunFigures};
-use units::BitRate;
+use record::{Comparison, Decided, RepeatSummary, RunFigures};
+use units::{BitRate, percent};
 
-/// Where texts stand beside their labels.
+/// Column of the texts.
 const COLUMN: usize = 14;
 
-/// Room of the longest bar.
+/// Columns of the longest bar.
 const BAR: usize = 30;
 
 fn rate(bps: f64) -> String {
     BitRate::from_bps_f64(bps).to_string()
 }
 
-/// The runs as bars, and what they come to.
+/// The runs as bars, and their statistics.
 #[must_use]
 pub fn repeats(runs: &[RunFigures], summary: &RepeatSummary, style: &Style) -> String {
     let most = summary.max_bps.filter(|most| *most > 0.0).unwrap_or(1.0);
-    let mut lines = vec![Line::new(style).put(ink::STRONG, &format!("{} runs", runs.len()))];
+    let mut lines = vec![Line::new(style).put(style::STRONG, &format!("{} runs", runs.len()))];
     let mark = if style.unicode { "█" } else { "#" };
     for (number, run) in (1..).zip(runs) {
         let share = (run.throughput_bps.as_f64() / most).clamp(0.0, 1.0);
         let bar = ((share * BAR as f64).round() as usize).max(1);
-        let again = run.retransmits.map_or(String::new(), |count| format!("  {count} again"));
+        let retransmits = run.retransmits.map_or(String::new(), |count| format!("  {count} retr"));
         lines.push(
             Line::new(style)
-                .right(ink::DIM, &number.to_string(), 4)
-                .right(ink::STRONG, &run.throughput_bps.to_string(), 20)
+                .right(style::DIM, &number.to_string(), 4)
+                .right(style::STRONG, &run.throughput_bps.to_string(), 20)
                 .to(22)
-                .put(ink::run(1), &mark.repeat(bar))
-                .put(ink::DIM, &again),
+                .put(style::run(1), &mark.repeat(bar))
+                .put(style::DIM, &retransmits),
         );
     }
-    let mut said = |label: &str, text: &str| {
-        lines.extend(labelled(style, 2, (ink::DIM, label), COLUMN, (ink::STRONG, text)));
+    let mut row = |label: &str, text: &str| {
+        lines.extend(labelled(style, 2, (style::DIM, label), COLUMN, (style::STRONG, text)));
     };
     if let Some(median) = summary.median_bps {
-        said("median", &rate(median));
+        row("median", &rate(median));
     }
     if let (Some(mean), Some(low), Some(high)) =
         (summary.mean_bps, summary.mean_low_bps, summary.mean_high_bps)
     {
-        let sure = summary.confidence * 100.0;
         let text = format!(
-            "{}; the true one lies between {} and {} ({sure:.0} %, Student's t)",
+            "{}, {} confidence interval {} to {} (Student's t)",
             rate(mean),
+            percent(summary.confidence),
             rate(low),
             rate(high)
         );
-        said("mean", &text);
+        row("mean", &text);
     }
     if let Some(variation) = summary.variation {
-        said("spread", &format!("{:.1} % of the mean", variation * 100.0));
+        row("std dev", &format!("{} of the mean", percent(variation)));
     }
     for warning in &summary.warnings {
-        lines.extend(labelled(style, 2, (ink::WARN, "warning"), COLUMN, (ink::PLAIN, warning)));
+        lines.extend(labelled(style, 2, (style::WARN, "warning"), COLUMN, (style::PLAIN, warning)));
     }
     block(lines)
 }
@@ -67,11 +68,18 @@ pub fn repeats(runs: &[RunFigures], summary: &RepeatSummary, style: &Style) -> S
 #[must_use]
 pub fn comparison(found: &Comparison, style: &Style) -> String {
     let tone = match found.real {
-        Some(true) if found.difference_bps < 0.0 => ink::BAD,
-        Some(true) => ink::GOOD,
-        _ => ink::STRONG,
+        Some(true) if found.difference_bps < 0.0 => style::BAD,
+        Some(true) => style::GOOD,
+        _ => style::STRONG,
     };
-    block(labelled(style, 0, (ink::STRONG, "Baseline"), COLUMN, (tone, &found.sentence)))
+    block(labelled(style, 0, (style::STRONG, "Baseline"), COLUMN, (tone, &found.sentence)))
+}
+
+/// The answer of a second test.
+#[must_use]
+pub fn decision(decided: &Decided, style: &Style) -> String {
+    let tone = if decided.limit.is_some() { style::GOOD } else { style::STRONG };
+    block(labelled(style, 0, (style::STRONG, "Decision"), COLUMN, (tone, &decided.sentence)))
 }
 
 #[cfg(test)]
@@ -97,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn runs_are_bars_and_doubts_are_said() {
+    fn runs_are_bars_and_warnings_are_shown() {
         let summary = RepeatSummary {
             count: 2,
             median_bps: Some(75e6),
@@ -114,9 +122,9 @@ mod tests {
         let style = Style { colour: false, width: 80, unicode: false };
         let text = repeats(&[run(100), run(50)], &summary, &style);
         assert!(text.is_ascii() && text.lines().all(|line| line.len() <= 80), "{text}");
-        assert!(text.contains(&format!("{}  100 again", "#".repeat(30))), "{text}");
-        assert!(text.contains(&format!(" {}  50 again", "#".repeat(15))), "{text}");
+        assert!(text.contains(&format!("{}  100 retr", "#".repeat(30))), "{text}");
+        assert!(text.contains(&format!(" {}  50 retr", "#".repeat(15))), "{text}");
         assert!(text.contains("  warning     the runs disagree"), "{text}");
-        assert!(text.contains("between 0 bit/s and 392 Mbit/s (95 %"), "{text}");
+        assert!(text.contains("95 % confidence interval 0 bit/s to 392"), "{text}");
     }
 }

@@ -1,51 +1,51 @@
-//! The way to a host as a table, a row for each hop.
+//! The route to a host as a table, one row per hop, with the columns of mtr.
 
 use super::{
-    Style, ink,
-    latency::named,
+    Style,
     line::{Line, block, columns, shown, wrap},
+    ping::named,
+    style,
 };
-use crate::words;
 use record::{Hop, TraceReport};
 
-/// Names and networks in one line take more room than running text bears.
-const WIDEST: usize = 160;
-/// Where the host's column begins, behind the number.
+/// Most columns of the table; more than running text, for names and networks.
+const MAX_TABLE_WIDTH: usize = 160;
+/// Column of the host, after the hop number.
 const HOST: usize = 5;
-/// Widths of the figures: loss, sent, best, avg, worst, stdev.
+/// The columns of figures and their widths.
 const FIGURES: [(&str, usize); 6] =
-    [("loss", 9), ("sent", 6), ("best", 8), ("avg", 8), ("worst", 8), ("stdev", 8)];
+    [("Loss", 9), ("Snt", 6), ("Best", 8), ("Avg", 8), ("Wrst", 8), ("StDev", 8)];
 
-/// The hops with their loss and round trips; names and networks beside the
-/// address where there is room, else beneath it.
+/// The hops with their loss and RTT in ms; names and networks next to the address if
+/// there is room, else below it.
 #[must_use]
 pub fn route(report: &TraceReport, style: &Style) -> String {
     let figures: usize = FIGURES.iter().map(|(_, width)| width).sum();
-    let most = style.width.min(WIDEST).saturating_sub(HOST + figures).max(15);
+    let most = style.width.min(MAX_TABLE_WIDTH).saturating_sub(HOST + figures).max(15);
     let hosts: Vec<Vec<String>> = report.hops.iter().map(|hop| host(hop, style, most)).collect();
     let widest = hosts.iter().filter_map(|rows| rows.first()).map(|text| columns(text)).max();
     let widest = widest.unwrap_or(0);
     let room = widest.clamp(15, most);
-    let port = report.port.map_or(String::new(), |port| format!(" to port {port}"));
+    let port = report.port.map_or(String::new(), |port| format!(" port {port}"));
     let title = format!(
-        "{} by {}{port}, {}",
+        "{}, {}{port}, {}",
         named(&report.target, &report.address),
         report.method.to_uppercase(),
         if report.rounds == 1 { "1 round".to_owned() } else { format!("{} rounds", report.rounds) },
     );
-    let mut head = Line::new(style).right(ink::DIM, "hop", 3).to(HOST).put(ink::DIM, "host");
+    let mut head = Line::new(style).right(style::DIM, "Hop", 3).to(HOST).put(style::DIM, "Host");
     let mut end = HOST + room;
     for (name, width) in FIGURES {
         end += width;
-        head = head.right(ink::DIM, name, end);
+        head = head.right(style::DIM, name, end);
     }
-    let mut lines = vec![Line::new(style).put(ink::STRONG, &title), head];
+    let mut lines = vec![Line::new(style).put(style::STRONG, &title), head];
     for (hop, host) in report.hops.iter().zip(hosts) {
         lines.extend(rows(hop, &host, room, style));
     }
     for note in &report.notes {
         for text in wrap(style, note, style.text_width()) {
-            lines.push(Line::new(style).put(ink::WARN, &text));
+            lines.push(Line::new(style).put(style::WARN, &text));
         }
     }
     block(lines)
@@ -54,36 +54,36 @@ pub fn route(report: &TraceReport, style: &Style) -> String {
 fn rows(hop: &Hop, host: &[String], room: usize, style: &Style) -> Vec<Line> {
     let mut texts = host.iter();
     let label = match (&hop.address, style.unicode) {
-        (Some(_), _) => ink::PLAIN,
-        (None, _) => ink::DIM,
+        (Some(_), _) => style::PLAIN,
+        (None, _) => style::DIM,
     };
     let mut line = Line::new(style)
-        .right(ink::STRONG, &hop.ttl.to_string(), 3)
+        .right(style::STRONG, &hop.ttl.to_string(), 3)
         .to(HOST)
         .put(label, texts.next().map_or("", String::as_str));
     let ms = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), millis);
-    let lossy = if hop.loss > 0.0 { ink::BAD } else { ink::PLAIN };
+    let lossy = if hop.loss > 0.0 { style::BAD } else { style::PLAIN };
     let figures = [
-        (lossy, words::lost(hop.loss)),
-        (ink::PLAIN, hop.sent.to_string()),
-        (ink::PLAIN, ms(hop.best_ms)),
-        (ink::STRONG, ms(hop.avg_ms)),
-        (ink::PLAIN, ms(hop.worst_ms)),
-        (ink::PLAIN, ms(hop.stdev_ms)),
+        (lossy, units::percent_with(hop.loss, 3)),
+        (style::PLAIN, hop.sent.to_string()),
+        (style::PLAIN, ms(hop.best_ms)),
+        (style::STRONG, ms(hop.avg_ms)),
+        (style::PLAIN, ms(hop.worst_ms)),
+        (style::PLAIN, ms(hop.stdev_ms)),
     ];
     let mut end = HOST + room;
-    for ((ink, text), (_, width)) in figures.into_iter().zip(FIGURES) {
+    for ((text_style, text), (_, width)) in figures.into_iter().zip(FIGURES) {
         end += width;
-        line = line.right(ink, &text, end);
+        line = line.right(text_style, &text, end);
     }
-    let more = texts.map(|text| Line::new(style).to(HOST + 2).put(ink::DIM, text));
+    let more = texts.map(|text| Line::new(style).to(HOST + 2).put(style::DIM, text));
     std::iter::once(line).chain(more).collect()
 }
 
-/// What is known of a hop: as much as fits in its row, and the rest in further ones.
+/// Address, name and network of a hop: the first line goes into its row, the rest below.
 fn host(hop: &Hop, style: &Style, room: usize) -> Vec<String> {
     let Some(address) = &hop.address else {
-        return vec!["no answer".to_owned()];
+        return vec!["no reply".to_owned()];
     };
     let whole = hop.name.as_ref().map(|name| shown(style, &named(name, address)));
     let fits = whole.as_ref().is_some_and(|whole| columns(whole) <= room);
@@ -99,23 +99,23 @@ fn host(hop: &Hop, style: &Style, room: usize) -> Vec<String> {
     let name = hop.name.clone().filter(|_| !fits);
     let also = (!hop.others.is_empty()).then(|| format!("also {}", hop.others.join(", ")));
     let refusal = hop.refusal.clone();
-    // What stands beneath is set in by two, and has no figures beside it.
-    let beneath = style.width.min(WIDEST).saturating_sub(HOST + 2);
+    // Further lines are indented by two and have no figures.
+    let below = style.width.min(MAX_TABLE_WIDTH).saturating_sub(HOST + 2);
     for piece in [name, network, hop.place.clone(), refusal, also].into_iter().flatten() {
         let piece = shown(style, &piece);
-        let limit = if rows.len() == 1 { room } else { beneath };
+        let limit = if rows.len() == 1 { room } else { below };
         match rows.last_mut() {
             Some(last) if columns(last) + 2 + columns(&piece) <= limit => {
                 last.push_str("  ");
                 last.push_str(&piece);
             }
-            _ => rows.extend(wrap(style, &piece, beneath)),
+            _ => rows.extend(wrap(style, &piece, below)),
         }
     }
     rows
 }
 
-/// Three or four digits, whatever the size.
+/// Four significant digits.
 fn millis(ms: f64) -> String {
     match ms {
         ms if !ms.is_finite() => "-".to_owned(),
@@ -170,10 +170,10 @@ mod tests {
     fn a_table_at_eighty_columns() {
         let style = Style { colour: false, width: 80, unicode: true };
         let expected = "\
-far.example (192.0.2.9) by UDP to port 33434, 10 rounds
-hop  host                loss  sent    best     avg   worst   stdev
+far.example (192.0.2.9), UDP port 33434, 10 rounds
+Hop  Host                Loss   Snt    Best     Avg    Wrst   StDev
   1  10.0.0.1            10 %    10   0.500   1.000   15.00   0.056
-  2  no answer          100 %    10       -       -       -       -
+  2  no reply           100 %    10       -       -       -       -
   3  192.0.2.9           10 %    10   50.00   100.0    1500   5.556
        far]0;x.away.example.org  AS64500 Example Network of a Name That Is Long
        Zürich, CH  also 192.0.2.10
@@ -185,7 +185,7 @@ a note
     }
 
     #[test]
-    fn a_wide_table_has_it_in_one_line_and_a_narrow_one_is_cut() {
+    fn a_wide_table_has_one_line_per_hop_and_a_narrow_one_is_cut() {
         let wide = Style { colour: false, width: 200, unicode: false };
         let text = route(&report(), &wide);
         assert!(text.is_ascii(), "{text}");
@@ -197,7 +197,7 @@ a note
     }
 
     #[test]
-    fn a_way_without_hops_is_drawn() {
+    fn a_route_without_hops_is_drawn() {
         let text = route(
             &TraceReport { hops: Vec::new(), rounds: 1, port: None, ..report() },
             &Style { colour: true, width: 1, unicode: true },

@@ -1,10 +1,10 @@
-//! Where time went, as one stacked bar.
+//! Time per limit as a stacked bar.
 
-use super::{Style, ink, line::Line};
-use crate::words::{Cause, causes};
+use super::{Style, line::Line, style};
+use crate::wording::{Cause, causes};
 use record::Shares;
 
-/// Told apart by texture too, for whoever sees no colour.
+/// A fill character per cause, for terminals without colour.
 fn texture(cause: Cause, style: &Style) -> char {
     match (cause, style.unicode) {
         (Cause::ReceiveWindow, true) => '█',
@@ -18,7 +18,7 @@ fn texture(cause: Cause, style: &Style) -> char {
     }
 }
 
-/// Appends the bar, `width` columns long; what is there gets at least one.
+/// Appends the bar, `width` columns long; a share above 0.5 % gets at least one.
 pub(super) fn bar(mut line: Line, shares: &Shares, width: usize, style: &Style) -> Line {
     let parts = causes(shares);
     let mut cells: Vec<usize> =
@@ -28,18 +28,18 @@ pub(super) fn bar(mut line: Line, shares: &Shares, width: usize, style: &Style) 
             *cell = 1;
         }
     }
-    // Rounding may leave the bar a cell or two long: the longest part gives.
+    // Rounding may make the bar too long: shorten the longest part.
     while cells.iter().sum::<usize>() > width {
         let Some(longest) = cells.iter_mut().max() else { break };
         *longest -= 1;
     }
     for (cells, (cause, _)) in cells.into_iter().zip(parts) {
-        line = line.put(ink::cause(cause), &texture(cause, style).to_string().repeat(cells));
+        line = line.put(style::cause(cause), &texture(cause, style).to_string().repeat(cells));
     }
     line
 }
 
-/// The causes that took time in any of the runs, each with its shares.
+/// Legend: the causes with a share in any of the runs, and their shares.
 pub(super) fn legend(
     style: &Style,
     column: usize,
@@ -62,11 +62,11 @@ pub(super) fn legend(
                 lines.push(line);
                 line = Line::new(style).to(column);
             } else {
-                line = line.put(ink::PLAIN, "   ");
+                line = line.put(style::PLAIN, "   ");
             }
         }
-        line = line.put(ink::cause(cause), &texture(cause, style).to_string());
-        lines.push(line.put(ink::PLAIN, " ").put(ink::PLAIN, &text));
+        line = line.put(style::cause(cause), &texture(cause, style).to_string());
+        lines.push(line.put(style::PLAIN, " ").put(style::PLAIN, &text));
     }
     lines
 }

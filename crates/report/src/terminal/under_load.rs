@@ -1,70 +1,71 @@
-//! Round trips before, during and after a load: three rows and a curve.
+//! RTT before, during and after a load: three rows and a curve.
 
 use super::{
-    Style, ink,
-    latency::curve,
+    Style,
     line::{Line, block, labelled},
+    ping::curve,
+    style,
 };
-use crate::words;
+use crate::wording;
 use record::{LatencyPhase, LatencyUnderLoad, Ping};
 
-/// Where the figures begin.
+/// Column of the figures.
 const COLUMN: usize = 14;
 
-/// Columns of one figure.
+/// Width of one figure.
 const WIDE: usize = 10;
 
-/// What a load added to round trips.
+/// The rise of the RTT under load.
 #[must_use]
-pub fn under_load(seen: &LatencyUnderLoad, style: &Style) -> String {
-    let how = words::probed_by(seen);
+pub fn under_load(latency: &LatencyUnderLoad, style: &Style) -> String {
+    let how = wording::probed_by(latency);
     let mut lines = vec![
         Line::new(style)
-            .put(ink::STRONG, "Latency under load")
-            .put(ink::DIM, &format!(", by {how}, in ms")),
+            .put(style::STRONG, "Latency under load")
+            .put(style::DIM, &format!(", from {how}, in ms")),
     ];
     let names = ["min", "mean", "p50", "p95", "p99", "max", "lost"];
     let mut head = Line::new(style).to(COLUMN);
     for (at, name) in (1..).zip(names) {
-        head = head.right(ink::DIM, name, COLUMN - 4 + at * WIDE);
+        head = head.right(style::DIM, name, COLUMN - 4 + at * WIDE);
     }
     lines.push(head);
     for (label, phase) in
-        [("before", &seen.before), ("during", &seen.during), ("after", &seen.after)]
+        [("before", &latency.before), ("during", &latency.during), ("after", &latency.after)]
     {
         lines.push(row(label, phase, style));
     }
     let probes: Vec<Ping> = (1..)
-        .zip(&seen.probes)
+        .zip(&latency.probes)
         .map(|(number, probe)| Ping { number, sent_s: probe.at_s, rtt_ms: probe.rtt_ms })
         .collect();
     if probes.len() > 1 {
         lines.push(curve(&probes, style));
     }
     for (label, text) in
-        [("bufferbloat", words::bufferbloat(seen)), ("responds", words::responds(seen))]
+        [("bufferbloat", wording::bufferbloat(latency)), ("RPM", wording::responsiveness(latency))]
     {
         if let Some(text) = text {
-            lines.extend(labelled(style, 2, (ink::DIM, label), COLUMN, (ink::STRONG, &text)));
+            lines.extend(labelled(style, 2, (style::DIM, label), COLUMN, (style::STRONG, &text)));
         }
     }
-    for note in &seen.notes {
-        lines.extend(labelled(style, 2, (ink::DIM, "note"), COLUMN, (ink::PLAIN, note)));
+    for note in &latency.notes {
+        lines.extend(labelled(style, 2, (style::DIM, "note"), COLUMN, (style::PLAIN, note)));
     }
     block(lines)
 }
 
 fn row(label: &str, phase: &LatencyPhase, style: &Style) -> Line {
     let figure = |value: Option<f64>| value.map_or("-".to_owned(), |ms| format!("{ms:.2}"));
-    // Nothing sent is no share of it.
-    let lost = words::lost(phase.lost as f64 / phase.count as f64);
-    let mut line = Line::new(style).to(2).put(ink::PLAIN, label);
+    // NaN, shown as `-`, where nothing was sent.
+    let lost = wording::probe_loss(phase).unwrap_or_else(|| "-".to_owned());
+    let mut line = Line::new(style).to(2).put(style::PLAIN, label);
     let figures =
         [phase.min_ms, phase.mean_ms, phase.p50_ms, phase.p95_ms, phase.p99_ms, phase.max_ms];
     for (at, value) in (1..).zip(figures) {
-        line = line.right(ink::STRONG, &figure(value), COLUMN - 4 + at * WIDE);
+        line = line.right(style::STRONG, &figure(value), COLUMN - 4 + at * WIDE);
     }
-    line.right(if phase.lost > 0 { ink::BAD } else { ink::PLAIN }, &lost, COLUMN - 4 + 7 * WIDE)
+    line.right(if phase.lost > 0 { style::BAD } else { style::PLAIN }, &lost, COLUMN - 4 + 7 * WIDE)
 }
 
 #[cfg(test)]
@@ -86,7 +87,7 @@ mod tests {
         }
     }
 
-    fn seen() -> LatencyUnderLoad {
+    fn example() -> LatencyUnderLoad {
         LatencyUnderLoad {
             method: "icmp".to_owned(),
             port: None,
@@ -110,22 +111,22 @@ mod tests {
     }
 
     #[test]
-    fn three_rows_a_curve_and_two_words() {
+    fn three_rows_a_curve_and_two_grades() {
         let style = Style { colour: false, width: 80, unicode: true };
-        let text = under_load(&seen(), &style);
+        let text = under_load(&example(), &style);
         let expected = "\
-Latency under load, by ICMP echoes, in ms
+Latency under load, from ICMP echo requests, in ms
                  min      mean       p50       p95       p99       max      lost
   before       40.00     40.00     40.00     40.00     40.00     40.00       1 %
   during      140.25    140.25    140.25    140.25    140.25    140.25       1 %
   after            -         -         -         -         -         -         -
   over time   ▁█×
-  bufferbloat C: the load added 100.2 ms to the mean round trip
-  responds    fair: 428 round trips a minute under load, at TCP level (connects
-              to port 443)
+  bufferbloat C: mean RTT +100.2 ms under load
+  RPM         428 (fair): round trips per minute under load, from TCP handshakes
+              with port 443
 ";
         assert_eq!(text, expected);
-        let narrow = under_load(&seen(), &Style { colour: false, width: 30, unicode: false });
+        let narrow = under_load(&example(), &Style { colour: false, width: 30, unicode: false });
         assert!(narrow.is_ascii() && narrow.lines().all(|line| line.len() <= 30), "{narrow}");
     }
 }

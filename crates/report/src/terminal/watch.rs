@@ -1,58 +1,58 @@
-//! The connections of a host as a table, and its counters.
+//! The connections of a host and its counters, with the column names of ss.
 
 use super::{
-    Style, ink,
+    Style,
     line::{Line, block, wrap},
-    shares,
+    shares, style,
 };
-use crate::words;
+use crate::wording;
 use record::{CounterChange, WatchReport, WatchedConnection};
 
-/// What of a report is drawn.
+/// The part of a report that is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Room {
-    /// Lines at most.
+pub struct Viewport {
+    /// Most lines.
     pub lines: usize,
-    /// The row that is marked.
-    pub marked: Option<usize>,
+    /// The selected connection.
+    pub selected: Option<usize>,
 }
 
-impl Room {
-    /// All of it.
-    pub const ALL: Room = Room { lines: usize::MAX, marked: None };
+impl Viewport {
+    /// All of the report.
+    pub const ALL: Viewport = Viewport { lines: usize::MAX, selected: None };
 }
 
-/// Columns of the bar of shares, before the line of why.
+/// Columns of the bar of shares, before the reason.
 const BAR: usize = 10;
 
-/// From so many columns on there is room for this end and the process.
+/// From this width on, the table shows the local address and the process id.
 const WIDE: usize = 120;
 
-/// Longest line of why: beyond it, eyes lose the row.
-const LONGEST: usize = 150;
+/// Most columns of the reason; longer lines are hard to follow.
+const MAX_REASON: usize = 150;
 
-/// Lines that counters take at most while connections want room.
-const COUNTERS: usize = 8;
+/// Most lines of counters where the height is limited.
+const MAX_COUNTERS: usize = 8;
 
-/// A table of what a look showed: one row for each connection, a second where
-/// something limits it, and the counters that grew.
+/// A table of one sample: a row per connection, a second one if something limits it,
+/// and the counters that increased.
 #[must_use]
-pub fn watch(report: &WatchReport, order: &str, room: Room, style: &Style) -> String {
+pub fn watch(report: &WatchReport, order: &str, viewport: Viewport, style: &Style) -> String {
     let mut lines = vec![summary(report, order, style)];
     for note in &report.notes {
-        lines.push(Line::new(style).put(ink::WARN, "! ").put(ink::PLAIN, note));
+        lines.push(Line::new(style).put(style::WARN, "! ").put(style::PLAIN, note));
     }
     let mut counters = counters(&report.counters, style);
-    if room.lines < usize::MAX {
-        counters.truncate(COUNTERS);
+    if viewport.lines < usize::MAX {
+        counters.truncate(MAX_COUNTERS);
     }
-    let beneath = if counters.is_empty() { 0 } else { counters.len() + 2 };
-    let left = room.lines.saturating_sub(lines.len() + beneath + 1);
+    let counter_lines = if counters.is_empty() { 0 } else { counters.len() + 2 };
+    let left = viewport.lines.saturating_sub(lines.len() + counter_lines + 1);
     let columns = Columns::of(report, style);
     lines.push(header(&columns, style));
     let mut used = 0;
     for (at, connection) in report.connections.iter().enumerate() {
-        let rows = rows(connection, &columns, room.marked == Some(at), style);
+        let rows = rows(connection, &columns, viewport.selected == Some(at), style);
         used += rows.len();
         if used > left {
             break;
@@ -60,12 +60,12 @@ pub fn watch(report: &WatchReport, order: &str, room: Room, style: &Style) -> St
         lines.extend(rows);
     }
     if report.connections.is_empty() {
-        let text = if report.sockets == 0 { "no connections" } else { "none that was asked for" };
-        lines.push(Line::new(style).to(2).put(ink::DIM, text));
+        let text = if report.sockets == 0 { "no connections" } else { "no matching connections" };
+        lines.push(Line::new(style).to(2).put(style::DIM, text));
     }
     if !counters.is_empty() {
         lines.push(Line::new(style));
-        lines.push(Line::new(style).put(ink::STRONG, "This host, over the interval"));
+        lines.push(Line::new(style).put(style::STRONG, "Host counters over the interval"));
         lines.extend(counters);
     }
     block(lines)
@@ -79,13 +79,13 @@ fn summary(report: &WatchReport, order: &str, style: &Style) -> Line {
         format!("{} of {} connections", report.matching, report.sockets)
     };
     let text = format!(
-        "{dot}{} busy{dot}sends {}, receives {}{dot}by {order}",
+        "{dot}{} busy{dot}tx {}, rx {}{dot}sort: {order}",
         report.busy, report.sends_bps, report.receives_bps
     );
-    Line::new(style).put(ink::STRONG, &matching).put(ink::PLAIN, &text)
+    Line::new(style).put(style::STRONG, &matching).put(style::PLAIN, &text)
 }
 
-/// Where columns end.
+/// Right ends of the columns.
 struct Columns {
     program: usize,
     pid: Option<usize>,
@@ -97,7 +97,7 @@ struct Columns {
     cwnd: usize,
     in_flight: usize,
     unsent: Option<usize>,
-    again: usize,
+    retransmits: usize,
     congestion: Option<usize>,
 }
 
@@ -115,11 +115,11 @@ impl Columns {
                 cwnd: 63,
                 in_flight: 70,
                 unsent: None,
-                again: 77,
+                retransmits: 77,
                 congestion: None,
             };
         }
-        // Addresses of IPv6 have up to 47 columns with their ports.
+        // An IPv6 address with its port takes up to 47 columns.
         let room = 21 + ((style.width - WIDE) / 3).min(26);
         let ends = report.connections.iter().flat_map(|one| [&one.who.local, &one.who.remote]);
         let longest = ends.map(String::len).max().unwrap_or(0).clamp(21, room);
@@ -136,75 +136,76 @@ impl Columns {
             cwnd: remote + 30,
             in_flight: remote + 37,
             unsent: (style.width >= WIDE + 8).then_some(remote + 44),
-            again: remote + if style.width >= WIDE + 8 { 50 } else { 44 },
+            retransmits: remote + if style.width >= WIDE + 8 { 50 } else { 44 },
             congestion: (style.width >= WIDE + 16).then_some(remote + 52),
         }
     }
 }
 
 fn header(columns: &Columns, style: &Style) -> Line {
-    let mut line = Line::new(style).put(ink::DIM, "Program");
+    let mut line = Line::new(style).put(style::DIM, "Program");
     line = right(line, "PID", columns.pid);
     if let Some(local) = columns.local {
-        line = line.to(columns.pid.unwrap_or(columns.program) + 1).put(ink::DIM, "Local");
-        line = line.to(local + 1).put(ink::DIM, "Remote");
+        line = line.to(columns.pid.unwrap_or(columns.program) + 1).put(style::DIM, "Local");
+        line = line.to(local + 1).put(style::DIM, "Remote");
     } else {
-        line = line.to(columns.program + 1).put(ink::DIM, "Remote");
+        line = line.to(columns.program + 1).put(style::DIM, "Remote");
     }
     line = right(line, "bit/s", Some(columns.rate));
     line = right(line, "RTT ms", Some(columns.rtt));
-    line = right(line, "min", Some(columns.min_rtt));
+    line = right(line, "minrtt", Some(columns.min_rtt));
     line = right(line, "cwnd", Some(columns.cwnd));
     line = right(line, "flight", Some(columns.in_flight));
     line = right(line, "unsent", columns.unsent);
-    line = right(line, "again", Some(columns.again));
+    line = right(line, "retr", Some(columns.retransmits));
     match columns.congestion {
-        Some(at) => line.to(at).put(ink::DIM, "control"),
+        Some(at) => line.to(at).put(style::DIM, "cong"),
         None => line,
     }
 }
 
 fn right(line: Line, text: &str, column: Option<usize>) -> Line {
     match column {
-        Some(column) => line.right(ink::DIM, text, column),
+        Some(column) => line.right(style::DIM, text, column),
         None => line,
     }
 }
 
-/// One connection: its figures, and what limits it.
+/// One connection: its figures, and its limit.
 fn rows(
     connection: &WatchedConnection,
     columns: &Columns,
-    marked: bool,
+    selected: bool,
     style: &Style,
 ) -> Vec<Line> {
     let (sends, receives) = (connection.sends_bps, connection.receives_bps);
     let rate = sends.max(receives).filter(|rate| rate.bps() > 0);
-    let ink = match (marked, rate) {
-        (true, _) => ink::MARKED,
-        (false, Some(_)) => ink::PLAIN,
-        (false, None) => ink::DIM,
+    let text_style = match (selected, rate) {
+        (true, _) => style::SELECTED,
+        (false, Some(_)) => style::PLAIN,
+        (false, None) => style::DIM,
     };
     let who = &connection.who;
     let program = who.program.as_deref().unwrap_or("-");
-    // Without colours the row at hand has a mark before it.
-    let mark = match (marked && !style.colour, style.unicode) {
+    // Without colour, a mark precedes the selected row.
+    let mark = match (selected && !style.colour, style.unicode) {
         (true, true) => "▸",
         (true, false) => ">",
         (false, _) => "",
     };
     let room = columns.program - 1 - usize::from(!mark.is_empty());
-    let mut line = Line::new(style).put(ink, mark).put(ink, &fitted(program, room, style));
+    let mut line =
+        Line::new(style).put(text_style, mark).put(text_style, &fitted(program, room, style));
     if let Some(column) = columns.pid {
         let pid = who.pid.map_or_else(|| "-".to_owned(), |pid| pid.to_string());
-        line = line.right(ink, &pid, column);
+        line = line.right(text_style, &pid, column);
     }
     let mut begin = columns.pid.unwrap_or(columns.program) + 1;
     if let Some(local) = columns.local {
-        line = line.to(begin).put(ink, &fitted(&who.local, local - begin, style));
+        line = line.to(begin).put(text_style, &fitted(&who.local, local - begin, style));
         begin = local + 1;
     }
-    line = line.to(begin).put(ink, &fitted(&who.remote, columns.remote - begin, style));
+    line = line.to(begin).put(text_style, &fitted(&who.remote, columns.remote - begin, style));
     let arrow = match (rate, sends >= receives, style.unicode) {
         (None, ..) => "",
         (_, true, true) => "→",
@@ -215,35 +216,36 @@ fn rows(
     let rate = match rate {
         Some(rate) => format!("{arrow} {}", compact(rate.as_f64())),
         None if connection.state != "established" => connection.state.clone(),
-        None => format!("idle {}", words::seconds(connection.idle_s)),
+        None => format!("idle {}", wording::seconds(connection.idle_s)),
     };
     let ms = |ms: Option<f64>| ms.map_or_else(|| "-".to_owned(), millis);
-    line = line.right(ink, &rate, columns.rate);
-    line = line.right(ink, &ms(connection.rtt_ms), columns.rtt);
-    line = line.right(ink, &ms(connection.min_rtt_ms), columns.min_rtt);
-    line = line.right(ink, &compact(connection.cwnd_bytes as f64), columns.cwnd);
-    line = line.right(ink, &compact(connection.in_flight_bytes as f64), columns.in_flight);
+    line = line.right(text_style, &rate, columns.rate);
+    line = line.right(text_style, &ms(connection.rtt_ms), columns.rtt);
+    line = line.right(text_style, &ms(connection.min_rtt_ms), columns.min_rtt);
+    line = line.right(text_style, &compact(connection.cwnd_bytes as f64), columns.cwnd);
+    line = line.right(text_style, &compact(connection.in_flight_bytes as f64), columns.in_flight);
     if let Some(column) = columns.unsent {
-        line = line.right(ink, &compact(connection.unsent_bytes as f64), column);
+        line = line.right(text_style, &compact(connection.unsent_bytes as f64), column);
     }
-    let again = if connection.retransmits > 0 { ink::WARN } else { ink };
-    line = line.right(again, &compact(connection.retransmits as f64), columns.again);
+    let retransmit_style = if connection.retransmits > 0 { style::WARN } else { text_style };
+    line =
+        line.right(retransmit_style, &compact(connection.retransmits as f64), columns.retransmits);
     if let Some(column) = columns.congestion {
-        line = line.to(column).put(ink, who.congestion.as_deref().unwrap_or("-"));
+        line = line.to(column).put(text_style, who.congestion.as_deref().unwrap_or("-"));
     }
     let mut lines = vec![line];
-    lines.extend(why(connection, columns.program + 1, style));
+    lines.extend(reason(connection, columns.program + 1, style));
     lines
 }
 
-/// Where the interval went, and what limits the connection.
-fn why(connection: &WatchedConnection, column: usize, style: &Style) -> Vec<Line> {
+/// Time per limit over the interval, and the reason.
+fn reason(connection: &WatchedConnection, column: usize, style: &Style) -> Vec<Line> {
     let Some(why) = &connection.why else { return Vec::new() };
     let text = column + BAR + 1;
-    let width = style.width.saturating_sub(text).clamp(1, LONGEST);
-    let tone = match words::tone(connection.limit) {
-        words::Tone::Mend => ink::STRONG,
-        _ => ink::PLAIN,
+    let width = style.width.saturating_sub(text).clamp(1, MAX_REASON);
+    let tone = match wording::tone(connection.limit) {
+        wording::Tone::Fixable => style::STRONG,
+        _ => style::PLAIN,
     };
     let mut lines = Vec::new();
     for (at, part) in wrap(style, why, width).into_iter().enumerate() {
@@ -258,29 +260,29 @@ fn why(connection: &WatchedConnection, column: usize, style: &Style) -> Vec<Line
 
 fn counters(changes: &[CounterChange], style: &Style) -> Vec<Line> {
     let name = changes.iter().map(|change| change.name.len()).max().unwrap_or(0).min(32);
-    // What is harm comes first; the table of meanings has the rest of the order.
-    let harm = changes.iter().filter(|change| change.remedy.is_some());
+    // Counters with a remedy indicate a problem and come first.
+    let problems = changes.iter().filter(|change| change.remedy.is_some());
     let rest = changes.iter().filter(|change| change.remedy.is_none());
     let lines = |change: &CounterChange| {
-        let tone = if change.remedy.is_some() { ink::WARN } else { ink::PLAIN };
+        let tone = if change.remedy.is_some() { style::WARN } else { style::PLAIN };
         let line = Line::new(style)
             .to(2)
-            .put(ink::PLAIN, &change.name)
+            .put(style::PLAIN, &change.name)
             .right(tone, &format!("+{}", compact(change.delta as f64)), name + 10)
-            .put(ink::PLAIN, "  ")
-            .put(ink::PLAIN, &change.meaning);
+            .put(style::PLAIN, "  ")
+            .put(style::PLAIN, &change.meaning);
         let Some(remedy) = &change.remedy else { return vec![line] };
-        // Beneath, where there is no room beside it.
+        // On the next line if there is no room.
         if line.used() + 2 + remedy.chars().count() <= style.width {
-            return vec![line.put(ink::PLAIN, ": ").put(ink::DIM, remedy)];
+            return vec![line.put(style::PLAIN, ": ").put(style::DIM, remedy)];
         }
-        vec![line, Line::new(style).to(6).put(ink::DIM, remedy)]
+        vec![line, Line::new(style).to(6).put(style::DIM, remedy)]
     };
-    harm.chain(rest).flat_map(lines).collect()
+    problems.chain(rest).flat_map(lines).collect()
 }
 
-/// The text in so many columns: what is longer loses its middle, as an address'
-/// end tells more.
+/// The text in `width` columns; longer text is shortened in the middle, as the end of
+/// an address is more specific.
 fn fitted(text: &str, width: usize, style: &Style) -> String {
     let text: Vec<char> = crate::untrusted::clean(text).chars().collect();
     if text.len() <= width {
@@ -295,14 +297,14 @@ fn fitted(text: &str, width: usize, style: &Style) -> String {
     out
 }
 
-/// `94.1M`: three digits and the power of a thousand.
+/// `94.1M`: three digits and an SI prefix.
 pub(super) fn compact(value: f64) -> String {
     if value.is_nan() || value < 1000.0 {
         return format!("{value:.0}");
     }
     let (mut value, mut at) = (value, 0);
     const POWERS: [&str; 6] = ["", "k", "M", "G", "T", "P"];
-    // What would be rounded up to 1000 is 1.00 of the next.
+    // A value that rounds to 1000 is shown as 1.00 with the next prefix.
     while value >= 999.5 && at + 1 < POWERS.len() {
         value /= 1000.0;
         at += 1;
@@ -311,7 +313,7 @@ pub(super) fn compact(value: f64) -> String {
     format!("{value:.places$}{}", POWERS[at])
 }
 
-/// Milliseconds with what is worth of their places.
+/// Milliseconds with three or four digits.
 pub(super) fn millis(ms: f64) -> String {
     match ms {
         ms if ms < 9.995 => format!("{ms:.2}"),
@@ -341,7 +343,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_address_loses_its_middle() {
+    fn a_long_address_is_shortened_in_the_middle() {
         let style = Style { colour: false, width: 80, unicode: false };
         assert_eq!(fitted("[2001:db8::1]:443", 11, &style), "[2001~]:443");
         assert_eq!(fitted("short", 5, &style), "short");

@@ -1,22 +1,22 @@
-//! Damaged and extreme records: whatever a file may hold, text comes out, and it fits.
+//! Damaged and extreme records: any file contents give output that fits.
 
 use crate::{
-    reading::{balanced, fits},
+    assertions::{balanced, fits},
     synthetic,
 };
 use proptest::{collection::vec, option, prelude::*};
 use record::{
-    Achieved, Finding, LoopReport, Measurement, PathReport, PlanItem, ReceiverSample, Sample,
-    Shares, Steady, Stream,
+    Achieved, Finding, Interval, Limit, LoopReport, Measurement, PathReport, PlanItem, Probability,
+    Protocol, RateEstimate, ReceiverSample, Sample, Segment, Shares, Steady, Stream,
 };
 use report::{
     html::{self, Page, Run},
     series,
-    terminal::{self, Interval, RowId, Style, Trace},
+    terminal::{self, IntervalTable, Rows, Style, Trace},
 };
 use units::{BitRate, ByteCount, Rtt};
 
-/// Times as they should be, and as they should not.
+/// Valid and invalid times.
 fn time() -> impl Strategy<Value = f64> {
     prop_oneof![
         4 => 0.0..20.0f64,
@@ -94,7 +94,58 @@ fn measurement() -> impl Strategy<Value = Measurement> {
         })
 }
 
+fn probability() -> impl Strategy<Value = Probability> {
+    (prop::sample::select(Limit::ALL.to_vec()), time())
+        .prop_map(|(limit, probability)| Probability { limit, probability })
+}
+
+fn segment() -> impl Strategy<Value = Segment> {
+    (time(), time(), probability(), time(), count()).prop_map(
+        |(from_s, to_s, probability, lost_share, rate)| Segment {
+            from_s,
+            to_s,
+            limit: probability.limit,
+            confidence: None,
+            throughput_bps: BitRate::from_bps(rate),
+            lost_share,
+            posterior: vec![probability],
+        },
+    )
+}
+
+/// Segments in any order, or one after the other: of many limits, or very many.
+fn segments() -> impl Strategy<Value = Vec<Segment>> {
+    let in_order = vec(segment(), 0..90).prop_map(|mut segments| {
+        let mut from_s = 0.0;
+        for segment in &mut segments {
+            segment.from_s = from_s;
+            from_s += segment.to_s.abs().clamp(0.0, 1e3);
+            segment.to_s = from_s;
+        }
+        segments
+    });
+    prop_oneof![vec(segment(), 0..6), in_order]
+}
+
+fn estimate() -> impl Strategy<Value = RateEstimate> {
+    (count(), count(), option::of(count())).prop_map(|(rate, low, high)| RateEstimate {
+        rate_bps: BitRate::from_bps(rate),
+        low_bps: BitRate::from_bps(low),
+        high_bps: high.map(BitRate::from_bps),
+    })
+}
+
 fn finding() -> impl Strategy<Value = Finding> {
+    let diagnosis = (vec(probability(), 0..40), segments(), option::of(estimate()));
+    (one_limit(), diagnosis).prop_map(|(finding, (posterior, segments, bottleneck))| Finding {
+        posterior,
+        segments,
+        bottleneck,
+        ..finding
+    })
+}
+
+fn one_limit() -> impl Strategy<Value = Finding> {
     (count(), option::of(count()), (time(), time()), option::of((time(), time())), any::<String>())
         .prop_map(|(rate, predicted, (from_s, to_s), shares, sentence)| Finding {
             throughput_bps: BitRate::from_bps(rate),
@@ -123,7 +174,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
     #[test]
-    fn the_terminal_takes_anything(
+    fn any_record_fits_the_terminal(
         measurement in measurement(), finding in finding(), path in path(),
         plan in vec(item(), 0..3), gain in time(),
         width in 1..130usize, unicode in any::<bool>(),
@@ -131,19 +182,28 @@ proptest! {
         let style = Style { colour: false, width, unicode };
         let link = path.rate_bps;
         let rates = [finding.throughput_bps, finding.average_bps];
-        let row = Interval {
-            id: RowId::Stream(u32::MAX),
-            way: None,
-            datagrams: None,
+        let interval = Interval {
+            stream: Some(u32::MAX),
+            sending: true,
             from_s: gain,
             to_s: measurement.spec.seconds,
             bytes: ByteCount::from_bytes(u64::MAX),
             rate: finding.throughput_bps,
+            arrival_rate: None,
             retransmits: Some(u64::MAX),
             cwnd: Some(ByteCount::from_bytes(u64::MAX)),
+            peer_window: None,
             rtt: finding.loaded_rtt,
+            rttvar: None,
+            pmtu: None,
+            datagrams: None,
+            omitted: false,
         };
-        fits(&terminal::interval_row(&row, &style), width);
+        let mut table = IntervalTable::new(Protocol::Tcp, vec![1], false, Rows::Brief);
+        fits(&table.row(&interval, &style).unwrap_or_default(), width);
+        for rows in [Rows::Brief, Rows::Each] {
+            terminal::totals(&measurement, rows, &style).lines().for_each(|l| fits(l, width));
+        }
         fits(&terminal::progress(gain, Some(measurement.spec.seconds), &rates, &style), width);
         fits(&terminal::finding(&finding, &style), width);
         fits(&terminal::notes(&measurement.notes, &style), width);
@@ -156,7 +216,7 @@ proptest! {
     }
 
     #[test]
-    fn the_page_takes_anything(
+    fn any_record_gives_a_well_formed_page(
         measurement in measurement(), finding in finding(), path in option::of(path()),
         plan in vec(item(), 0..3), gain in option::of(time()),
         label in any::<String>(), runs in 0..4usize,
@@ -167,6 +227,7 @@ proptest! {
             lead: label.clone(),
             path: path.as_ref(),
             runs: vec![run; runs],
+            decision: None,
             plan: &plan,
             gain,
         });
@@ -182,13 +243,43 @@ proptest! {
         for bin in &bins {
             prop_assert!(bin.from_s >= 0.0 && bin.to_s.is_finite() && bin.from_s < bin.to_s);
         }
-        let round = series::round_trip(&measurement);
-        prop_assert!(round.windows(2).all(|w| w[0].t_s <= w[1].t_s));
+        let rtt = series::rtt(&measurement);
+        prop_assert!(rtt.windows(2).all(|w| w[0].t_s <= w[1].t_s));
     }
 }
 
 #[test]
-fn nothing_at_all_still_gives_text() {
+fn a_million_segments_give_a_bounded_result() {
+    let (measurement, mut finding) = synthetic::before();
+    finding.segments = (0..1_000_000u32)
+        .map(|n| Segment {
+            from_s: f64::from(n) * 1e-3,
+            to_s: f64::from(n + 1) * 1e-3,
+            limit: Limit::ALL[n as usize % Limit::ALL.len()],
+            confidence: None,
+            throughput_bps: BitRate::from_bps(1),
+            lost_share: 1.0,
+            posterior: Vec::new(),
+        })
+        .collect();
+    finding.posterior = vec![Probability { limit: Limit::Cpu, probability: 1.0 }; 1_000_000];
+    let text = terminal::finding(&finding, &Style { colour: false, width: 80, unicode: true });
+    assert!(text.lines().count() < 60 && text.contains("999940 later segments are not shown"));
+    let html = html::page(&Page {
+        title: String::new(),
+        lead: String::new(),
+        path: None,
+        runs: vec![Run { label: "test", measurement: &measurement, finding: &finding }],
+        decision: None,
+        plan: &[],
+        gain: None,
+    });
+    assert_eq!(balanced(&html), Ok(()));
+    assert!(html.len() < 300_000, "{} bytes", html.len());
+}
+
+#[test]
+fn empty_records_give_text() {
     let (mut measurement, finding) = synthetic::before();
     let style = Style { colour: false, width: 80, unicode: true };
     for stream in &mut measurement.streams {
@@ -206,7 +297,7 @@ fn nothing_at_all_still_gives_text() {
 }
 
 #[test]
-fn streams_are_added_up() {
+fn streams_are_summed() {
     let last = |streams| {
         let measurement = synthetic::measurement(65_535.0, 10.0, streams);
         let bins = series::throughput(&measurement).map_or(Vec::new(), |s| s.1);

@@ -1,12 +1,11 @@
-//! What comes out, as people see it: blocks at two widths, the page, and
-//! whatever a damaged file may hold.
+//! Complete output: terminal blocks at two widths, HTML pages, damaged records.
 //!
-//! `LONGHAUL_BLESS=1` writes the golden files anew instead of comparing.
+//! `LONGHAUL_BLESS=1` rewrites the golden files instead of comparing.
 
+mod assertions;
+mod calculators;
 mod degenerate;
 mod page;
-mod reading;
-mod sheets;
 mod synthetic;
 mod terminal;
-mod watching;
+mod watch;

@@ -1,11 +1,11 @@
-//! The page: whole, self-contained, and deaf to what a peer would have it do.
+//! The HTML page: well-formed, self-contained, and safe against a hostile peer.
 
-use crate::{reading::balanced, synthetic};
-use record::{Finding, LatencyPhase, LatencyProbe, LatencyUnderLoad, Measurement};
+use crate::{assertions::balanced, synthetic};
+use record::{Decided, Finding, LatencyPhase, LatencyProbe, LatencyUnderLoad, Measurement};
 use report::html::{self, Page, Run};
 
 fn keep(name: &str, html: &str) {
-    // For a look: open target/tmp/<name>
+    // To inspect it, open target/tmp/<name>.
     let path = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     assert!(std::fs::write(path, html).is_ok());
 }
@@ -15,15 +15,38 @@ fn two(before: &(Measurement, Finding), after: &(Measurement, Finding)) -> Strin
     let plan = synthetic::plan();
     let run = |label, (measurement, finding)| Run { label, measurement, finding };
     html::page(&Page {
-        title: "A receiver's buffer, and what it cost".to_owned(),
-        lead: "The same transfer twice over an emulated path of 100 Mbit/s and 173 ms, Geneva to \
-               Chicago and back: with the hosts as they were, and with two settings changed."
+        title: "A receive buffer smaller than the BDP".to_owned(),
+        lead: "The same transfer over an emulated path of 100 Mbit/s and 173 ms RTT, before and \
+               after changing two settings."
             .to_owned(),
         path: Some(&path),
         runs: vec![run("before", (&before.0, &before.1)), run("after", (&after.0, &after.1))],
+        decision: None,
         plan: &plan,
         gain: Some(32.2),
     })
+}
+
+#[test]
+fn a_page_has_the_answer_of_the_second_test() {
+    let (measurement, finding) = synthetic::before();
+    let sentence = "It is loss: with -C bbr, 90 Mbit/s instead of 20 <b>.".to_owned();
+    let decided =
+        Decided { between: vec![], options: None, throughput_bps: None, limit: None, sentence };
+    let page = Page {
+        title: String::new(),
+        lead: String::new(),
+        path: None,
+        runs: vec![Run { label: "test", measurement: &measurement, finding: &finding }],
+        decision: Some(&decided),
+        plan: &[],
+        gain: None,
+    };
+    let with = html::page(&page);
+    assert_eq!(balanced(&with), Ok(()));
+    assert!(with.contains("<b>Second test: </b>It is loss: with -C bbr"), "{with}");
+    assert!(with.contains("instead of 20 &lt;b&gt;."), "escaped");
+    assert!(!html::page(&Page { decision: None, ..page }).contains("Second test"));
 }
 
 fn one((measurement, finding): &(Measurement, Finding)) -> String {
@@ -32,23 +55,24 @@ fn one((measurement, finding): &(Measurement, Finding)) -> String {
         lead: String::new(),
         path: None,
         runs: vec![Run { label: "test", measurement, finding }],
+        decision: None,
         plan: &[],
         gain: None,
     })
 }
 
 #[test]
-fn a_page_of_two_runs_tells_the_loop() {
+fn a_page_of_two_runs_compares_them() {
     let html = two(&synthetic::before(), &synthetic::after());
     keep("two.html", &html);
     assert_eq!(balanced(&html), Ok(()));
     for part in [
         "32×",
         "2.98 → 96.1 Mbit/s",
-        "link 100 Mbit/s",
+        "link rate 100 Mbit/s<",
         "predicted 3.03 Mbit/s",
         "predicted 96.5 Mbit/s",
-        "rate × round trip 2.16 MB",
+        "BDP 2.16 MB",
         "net.ipv4.tcp_rmem",
         "6.12.48-amd64",
         "cubic",
@@ -60,7 +84,7 @@ fn a_page_of_two_runs_tells_the_loop() {
 }
 
 #[test]
-fn a_page_tells_of_latency_under_load() {
+fn a_page_shows_latency_under_load() {
     let mut run = synthetic::before();
     let phase = |ms: f64| LatencyPhase {
         count: 100,
@@ -94,16 +118,16 @@ fn a_page_tells_of_latency_under_load() {
     assert_eq!(balanced(&html), Ok(()));
     for part in [
         "Latency under load",
-        "ICMP echoes",
+        "ICMP echo requests",
         ">140.25<",
         ">280.50<",
-        "Bufferbloat A+: the load added 0.0 ms",
-        ">load<",
+        "Bufferbloat grade A+: mean RTT +0.0 ms under load",
+        ">under load<",
         "a &lt;note&gt;",
     ] {
         assert!(html.contains(part), "{part}");
     }
-    assert!(!html.contains("NaN") && !html.contains("added -0"));
+    assert!(!html.contains("NaN") && !html.contains("RTT -0"));
 }
 
 #[test]
@@ -113,7 +137,11 @@ fn a_page_of_one_run_stands_alone() {
     let html = one(&run);
     keep("one.html", &html);
     assert_eq!(balanced(&html), Ok(()));
-    assert!(!html.contains("What was changed"));
+    assert!(!html.contains("Changed settings"));
+    // A link rate far above the throughput is an arrow, not the scale.
+    let mut far_below = synthetic::before();
+    far_below.0.latency = None;
+    assert!(one(&far_below).contains("link rate 100 Mbit/s ↑"));
     run.1.limit = None;
     run.1.shares = None;
     for stream in &mut run.0.streams {
@@ -121,11 +149,38 @@ fn a_page_of_one_run_stands_alone() {
         stream.receiver.clear();
     }
     let html = one(&run);
-    assert!(html.contains("clocks could not be had") && html.contains("No samples"));
+    assert!(html.contains("timers are unavailable") && html.contains("No samples"));
 }
 
 #[test]
-fn an_invalid_path_is_said_first() {
+fn a_page_shows_the_limits_over_time() {
+    let run = synthetic::in_segments();
+    let html = one(&run);
+    keep("segments.html", &html);
+    assert_eq!(balanced(&html), Ok(()));
+    for part in [
+        "Likely: loss 72 %, clustered-loss 20 %<",
+        "Bottleneck rate: 96.1 Mbit/s of payload (90 % interval: 94.8 to 97.2 Mbit/s)",
+        "Limits: ramp from 0 s to 1.2 s, path-rate from 1.2 s to 3.4 s, loss from 3.4 s",
+        "<title>loss from 3.4 s to 8 s</title>",
+        "</b> 46 % of the time, 83 % of the lost goodput",
+        "<td>1.2</td><td>3.4</td><th scope=\"row\"><i class=\"s-2\"></i>path-rate</th>\
+         <td>&gt;99 %</td><td>96 Mbit/s</td><td>0 %</td>",
+    ] {
+        assert!(html.contains(part), "{part}");
+    }
+    // Throughput, bytes in flight and RTT, each wide and narrow.
+    assert_eq!(html.matches("<title>loss from").count(), 6);
+    assert!(!html.contains(">steady state<"));
+    // Of two runs, each has its own bands; the common charts have none.
+    let html = two(&synthetic::before(), &run);
+    keep("segments-two.html", &html);
+    assert_eq!(html.matches("<title>loss from").count(), 2, "its card, its bytes in flight");
+    assert_eq!(html.matches(">steady state<").count(), 1);
+}
+
+#[test]
+fn an_invalid_path_is_reported_first() {
     let mut before = synthetic::before();
     if let Some(path) = &mut before.0.path {
         path.valid = false;
@@ -133,7 +188,7 @@ fn an_invalid_path_is_said_first() {
     }
     let html = two(&before, &synthetic::after());
     keep("invalid.html", &html);
-    let alert = html.find("Not a valid result").unwrap_or(usize::MAX);
+    let alert = html.find("Invalid result").unwrap_or(usize::MAX);
     assert!(alert < html.find("32×").unwrap_or(0));
     assert!(html.contains("the machine was busy"));
 }
@@ -177,11 +232,19 @@ fn a_peer_cannot_write_the_page() {
             item
         })
         .collect();
+    let decided = Decided {
+        between: vec![],
+        options: Some(evil()),
+        throughput_bps: None,
+        limit: None,
+        sentence: evil(),
+    };
     let html = html::page(&Page {
         title: evil(),
         lead: evil(),
         path: Some(&path),
         runs: vec![Run { label: EVIL, measurement: &measurement, finding: &finding }; 2],
+        decision: Some(&decided),
         plan: &plan,
         gain: Some(2.0),
     });

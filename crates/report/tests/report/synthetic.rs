@@ -1,9 +1,10 @@
-//! A made-up loop on a made-up path: 100 Mbit/s, 173 ms; a receiver whose
-//! buffer holds too little, and the same after it was given enough.
+//! Synthetic measurements of a path of 100 Mbit/s and 173 ms: with a receive buffer
+//! that is too small, and with one that is large enough.
 
 use record::{
-    Achieved, Direction, Finding, HostFacts, Lateness, Limit, LoopReport, Measurement, PathReport,
-    PlanItem, ReceiverSample, Sample, Shares, Steady, Stream, TestSpec,
+    Achieved, Confidence, Direction, Finding, HostFacts, Lateness, Limit, LoopReport, Measurement,
+    PathReport, PlanItem, Probability, RateEstimate, ReceiverSample, Sample, Segment, Shares,
+    Steady, Stream, TestSpec,
 };
 use units::{BitRate, ByteCount, LossRatio, Rtt};
 
@@ -36,7 +37,7 @@ pub(crate) fn path() -> PathReport {
     }
 }
 
-/// A transfer held by `window` bytes in flight at most, over `seconds`.
+/// A transfer limited to `window` bytes in flight, over `seconds`.
 pub(crate) fn measurement(window: f64, seconds: f64, streams: u32) -> Measurement {
     let stream = |index: u32| stream(index, window / f64::from(streams), seconds, streams);
     Measurement {
@@ -53,6 +54,7 @@ pub(crate) fn measurement(window: f64, seconds: f64, streams: u32) -> Measuremen
             window_bytes: None,
             rate_bps: None,
             congestion: None,
+            ..TestSpec::default()
         },
         host: HostFacts {
             kernel: "6.12.48-amd64".to_owned(),
@@ -148,11 +150,14 @@ pub(crate) fn before() -> (Measurement, Finding) {
         }),
         min_rtt: Some(Rtt::from_micros(173_120)),
         loaded_rtt: Some(Rtt::from_micros(173_300)),
-        sentence: "The receiver advertised at most 64 KiB, but the path holds 2.16 MB: the \
-                   sender filled the window, then waited most of each 173 ms round trip for \
-                   permission to go on. The window held it for 97 % of the time."
+        sentence: "The receiver advertised a window of at most 64 KiB, but the BDP is 2.16 MB: \
+                   the sender filled the window, then waited for most of each 173 ms round \
+                   trip. It was rwnd-limited for 97 % of the time."
             .to_owned(),
         remedies: vec![],
+        posterior: vec![],
+        segments: vec![],
+        bottleneck: None,
     };
     (measurement(65_535.0, 10.0, 1), finding)
 }
@@ -177,13 +182,56 @@ pub(crate) fn after() -> (Measurement, Finding) {
         }),
         min_rtt: Some(Rtt::from_micros(173_140)),
         loaded_rtt: Some(Rtt::from_micros(341_000)),
-        sentence: "The bottleneck is full: 96.1 of the 96.5 Mbit/s of payload that fit through \
-                   a 100 Mbit/s link. A standing queue adds 168 ms to each round trip."
+        sentence: "Bottleneck saturated: 96.1 of at most 96.5 Mbit/s of payload over a \
+                   100 Mbit/s link, with 168 ms of queueing delay."
             .to_owned(),
         remedies: vec![],
+        posterior: vec![],
+        segments: vec![],
+        bottleneck: None,
     };
     let mut measurement = measurement(6_291_456.0, 10.0, 1);
-    measurement.notes.push("net.ipv4.tcp_rmem was raised for this test".to_owned());
+    measurement.notes.push("net.ipv4.tcp_rmem was increased for this test".to_owned());
+    (measurement, finding)
+}
+
+/// A transfer with three parts: ramp-up, a full bottleneck, then random loss.
+pub(crate) fn in_segments() -> (Measurement, Finding) {
+    let probability = |limit, probability| Probability { limit, probability };
+    let segment = |(from_s, to_s), limit, mbit: u64, lost_share, sure| Segment {
+        from_s,
+        to_s,
+        limit,
+        confidence: Some(Confidence::Likely),
+        throughput_bps: BitRate::from_bps(mbit * 1_000_000),
+        lost_share,
+        posterior: vec![probability(limit, sure)],
+    };
+    let (measurement, finding) = after();
+    let finding = Finding {
+        limit: Some(Limit::Loss),
+        confidence: Some(Confidence::Likely),
+        posterior: vec![
+            probability(Limit::Loss, 0.72),
+            probability(Limit::ClusteredLoss, 0.2),
+            probability(Limit::Aqm, 0.08),
+        ],
+        segments: vec![
+            segment((0.0, 1.2), Limit::Ramp, 21, 0.14, 0.98),
+            segment((1.2, 3.4), Limit::PathRate, 96, 0.0, 0.995),
+            segment((3.4, 8.0), Limit::Loss, 18, 0.83, 0.72),
+            segment((8.0, 8.3), Limit::Ramp, 60, 0.02, 0.5),
+            segment((8.3, 10.0), Limit::PathRate, 94, 0.01, 0.93),
+        ],
+        bottleneck: Some(RateEstimate {
+            rate_bps: BitRate::from_bps(96_100_000),
+            low_bps: BitRate::from_bps(94_800_000),
+            high_bps: Some(BitRate::from_bps(97_200_000)),
+        }),
+        sentence: "From 3.4 s on, random loss kept the congestion window at a fifth of the BDP."
+            .to_owned(),
+        ..finding
+    };
     (measurement, finding)
 }
 
@@ -201,16 +249,16 @@ pub(crate) fn plan() -> Vec<PlanItem> {
             "net.ipv4.tcp_rmem",
             "4096 65536 131072",
             "4096 131072 8650752",
-            "The pipe holds 100 Mbit/s × 173 ms = 2.16 MB; the kernel gives half of the buffer \
-             to the window, and as much again covers one lost round trip: 4 × 2.16 MB.",
+            "BDP: 100 Mbit/s × 173 ms = 2.16 MB. The window is half of the buffer, and loss \
+             recovery takes one more BDP: 4 × 2.16 MB.",
         ),
         item(
             "client",
             "net.ipv4.tcp_wmem",
             "4096 16384 131072",
             "4096 16384 8650752",
-            "The sender keeps every byte until it is acknowledged: 2 × 2.16 MB, and as much \
-             again for what is written and not yet sent.",
+            "The sender buffers all bytes until they are acknowledged (2 × 2.16 MB), and as \
+             much again of unsent data.",
         ),
     ]
 }

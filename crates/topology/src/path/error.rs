@@ -1,21 +1,20 @@
-//! What is wrong with a path as it was written.
+//! Errors in the text of a path.
 
 use std::fmt::Display;
 use units::ParseError;
 
-/// A path that cannot be: one line that names the key, shows the value and
-/// says what would be right.
+/// An invalid path: one line with the key, the value and a remedy.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PathError {
     /// A quantity does not parse.
     #[error("{key}: {source}")]
     Value {
-        /// The key it stands at, its prefixes included.
+        /// The key, with its prefixes.
         key: String,
         /// What is wrong with it.
         source: ParseError,
     },
-    /// The rest: a key, a form or what stands beside it is wrong.
+    /// Any other error.
     #[error("{0}")]
     Shape(String),
 }
@@ -27,8 +26,8 @@ impl PathError {
     }
 }
 
-/// At most 40 characters of what was given, none of them a control character:
-/// a hostile argument can be megabytes long, the message stays one line.
+/// At most 40 characters without control characters: a hostile argument can be
+/// megabytes long; the message stays one line.
 pub(super) fn short(text: &str) -> String {
     text.chars().filter(|c| !c.is_control()).take(40).collect()
 }

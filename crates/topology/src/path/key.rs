@@ -1,16 +1,18 @@
 //! Keys and the prefixes before them: `@10s.up.loss`.
 
 use super::error::{PathError, short};
+use super::key_table::KEYS;
+use super::queues;
 use super::words::exact_time;
 use units::Rtt;
 
-/// A setting of one direction. In the order in which they apply and are
-/// printed: a queue comes before its options.
+/// A setting of one direction, in the order in which settings apply and are
+/// printed: a queue before its options.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Key {
     Rate,
     Burst,
-    /// `delay`, and `rtt` for both ways at once.
+    /// `delay`, and `rtt` for both directions at once.
     Delay,
     Jitter,
     Overtake,
@@ -21,7 +23,7 @@ pub(super) enum Key {
     Duplicate,
     Corrupt,
     WindowScale,
-    /// `up.mtu` and `down.mtu`; without a prefix `mtu` is the devices'.
+    /// `up.mtu` and `down.mtu`; without a prefix `mtu` is that of the devices.
     Mtu,
     Police,
     Queue,
@@ -40,53 +42,23 @@ pub(super) enum Key {
     MaxBurst,
 }
 
-const NAMES: [(Key, &str); 28] = [
-    (Key::Rate, "rate"),
-    (Key::Burst, "burst"),
-    (Key::Delay, "delay"),
-    (Key::Jitter, "jitter"),
-    (Key::Overtake, "overtake"),
-    (Key::Loss, "loss"),
-    (Key::Bursts, "bursts"),
-    (Key::Blackhole, "blackhole"),
-    (Key::Reorder, "reorder"),
-    (Key::Duplicate, "duplicate"),
-    (Key::Corrupt, "corrupt"),
-    (Key::WindowScale, "window-scale"),
-    (Key::Mtu, "mtu"),
-    (Key::Police, "police"),
-    (Key::Queue, "queue"),
-    (Key::Limit, "limit"),
-    (Key::Mark, "mark"),
-    (Key::Target, "target"),
-    (Key::Interval, "interval"),
-    (Key::Ecn, "ecn"),
-    (Key::Flows, "flows"),
-    (Key::Quantum, "quantum"),
-    (Key::Min, "min"),
-    (Key::Max, "max"),
-    (Key::Probability, "probability"),
-    (Key::Weight, "weight"),
-    (Key::Update, "update"),
-    (Key::MaxBurst, "max-burst"),
-];
-
 impl Key {
     pub(super) fn name(self) -> &'static str {
-        NAMES.iter().find(|(key, _)| *key == self).map_or("", |(_, name)| name)
+        let row = KEYS.iter().find(|row| row.target == Target::Direction(self));
+        row.map_or("", |row| row.name)
     }
 
-    /// Whether it belongs to the queue given before it.
+    /// Whether it is an option of the queue given before it.
     pub(super) fn is_queue_option(self) -> bool {
-        self > Key::Queue
+        queues::is_option(self)
     }
 }
 
-/// What a key may set.
+/// What a key sets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Target {
-    /// Something of a direction.
-    Way(Key),
+    /// A setting of a direction.
+    Direction(Key),
     /// The delay of both, half each.
     Rtt,
     /// The MTU of both hosts' devices.
@@ -98,51 +70,51 @@ pub(super) enum Target {
 
 /// A key with its prefixes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Place {
-    /// From when on, in ns; 0 from the beginning.
+pub(super) struct KeyPosition {
+    /// When it applies, in ns; 0 is the start.
     pub(super) at: u64,
     /// 0 up, 1 down; `None` both.
-    pub(super) way: Option<usize>,
+    pub(super) direction: Option<usize>,
     pub(super) target: Target,
 }
 
-impl Place {
+impl KeyPosition {
     pub(super) fn read(text: &str) -> Result<Self, PathError> {
         let (at, rest) = match text.strip_prefix('@') {
             Some(rest) => timed(text, rest)?,
             None => (0, text),
         };
-        let (way, word) = match rest.split_once('.') {
+        let (direction, word) = match rest.split_once('.') {
             Some(("up", word)) => (Some(0), word),
             Some(("down", word)) => (Some(1), word),
             Some((prefix, _)) => {
                 let wrong = format!(
-                    "'{}' is no prefix; they are up., down. and a time such as @5s.",
+                    "'{}' is not a prefix; the prefixes are up., down. and a time such as @5s.",
                     short(prefix)
                 );
                 return Err(PathError::at(text, wrong));
             }
             None => (None, rest),
         };
-        let place = Place { at, way, target: target(word, way)? };
-        place.check(text)?;
-        Ok(place)
+        let position = KeyPosition { at, direction, target: target(word, direction)? };
+        position.check(text)?;
+        Ok(position)
     }
 
     fn check(self, text: &str) -> Result<(), PathError> {
         let refuse = |remedy: &str| Err(PathError::at(text, remedy));
         match self.target {
-            Target::Rtt if self.way.is_some() => {
-                refuse("a round trip has both ways; write up.delay= or down.delay=")
+            Target::Rtt if self.direction.is_some() => {
+                refuse("a round trip covers both directions; write up.delay= or down.delay=")
             }
-            Target::Overhead | Target::Seed | Target::Repeat if self.way.is_some() => {
-                refuse("it is the same both ways; leave up. and down. out")
+            Target::Overhead | Target::Seed | Target::Repeat if self.direction.is_some() => {
+                refuse("it applies to both directions; omit up. and down.")
             }
             Target::DeviceMtu if self.at > 0 => {
-                refuse("devices keep theirs; write up.mtu= or down.mtu= after the time")
+                refuse("the devices' MTU cannot change; write up.mtu= or down.mtu= after the time")
             }
             Target::Overhead | Target::Seed | Target::Repeat if self.at > 0 => {
-                refuse("it does not change over time; leave the @ prefix out")
+                refuse("it cannot change over time; omit the @ prefix")
             }
             _ => Ok(()),
         }
@@ -160,30 +132,22 @@ fn timed<'a>(text: &str, rest: &'a str) -> Result<(u64, &'a str), PathError> {
     let time: Rtt =
         rest[..dot].parse().map_err(|source| PathError::Value { key: short(text), source })?;
     if time == Rtt::ZERO {
-        return Err(PathError::at(text, "the beginning needs no @; leave the prefix out"));
+        return Err(PathError::at(text, "the start needs no @; omit the prefix"));
     }
     Ok((time.nanos(), &rest[dot + 1..]))
 }
 
-fn target(word: &str, way: Option<usize>) -> Result<Target, PathError> {
-    Ok(match word {
-        "rtt" => Target::Rtt,
-        "mtu" if way.is_none() => Target::DeviceMtu,
-        "overhead" => Target::Overhead,
-        "seed" => Target::Seed,
-        "repeat" => Target::Repeat,
-        _ => match NAMES.iter().find(|(_, name)| *name == word) {
-            Some((key, _)) => Target::Way(*key),
-            None => return Err(unknown(word)),
-        },
-    })
+fn target(word: &str, direction: Option<usize>) -> Result<Target, PathError> {
+    match KEYS.iter().find(|key| key.name == word).map(|key| key.target) {
+        Some(Target::Direction(Key::Mtu)) if direction.is_none() => Ok(Target::DeviceMtu),
+        Some(target) => Ok(target),
+        None => Err(unknown(word)),
+    }
 }
 
 fn unknown(word: &str) -> PathError {
-    let mut known: Vec<&str> = NAMES.iter().map(|(_, name)| *name).collect();
-    known.insert(2, "rtt");
-    known.extend(["overhead", "seed", "repeat"]);
-    PathError::Shape(format!("there is no '{}'; the keys are {}", short(word), known.join(", ")))
+    let known: Vec<&str> = KEYS.iter().map(|key| key.name).collect();
+    PathError::Shape(format!("unknown key '{}'; the keys are {}", short(word), known.join(", ")))
 }
 
 /// Whether a word is a key, so that `rate` alone is no name of a path.

@@ -1,31 +1,34 @@
-//! Settings by moment and direction, and how one set of them goes over
-//! another.
+//! Settings by moment and direction, and how one set overrides another.
 
 use super::error::{PathError, short};
 use super::files::Files;
-use super::key::{Key, Place, Target, time_prefix};
-use super::setting::{Delay, Entry, Setting, quantity, whole};
+use super::key::{Key, KeyPosition, Target, time_prefix};
+use super::setting::{Delay, Entry, Setting, integer, quantity};
 use super::words::exact_time;
 use std::collections::BTreeMap;
 use units::Rtt;
 
-/// Smallest MTU of a path: what IPv6 asks of every link (RFC 8200, section 5).
+/// Smallest MTU of a path: that which IPv6 requires of every link (RFC 8200,
+/// section 5).
 pub const MIN_MTU: u32 = 1280;
 
 /// Largest MTU: the longest IPv4 packet there is.
 pub const MAX_MTU: u32 = 65_535;
 
-const WAYS: [&str; 2] = ["up", "down"];
+const DIRECTIONS: [&str; 2] = ["up", "down"];
 
-/// What was asked, key by key.
+/// By key, in the order in which they apply: up, down.
+pub(super) type Settings = BTreeMap<Key, [Option<Entry>; 2]>;
+
+/// What was requested, key by key.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Layer {
-    /// By the time from which they hold (ns, 0 the beginning) and key: up, down.
-    pub(super) settings: BTreeMap<(u64, Key), [Option<Entry>; 2]>,
+    /// By the time from which they apply (ns, 0 the start).
+    pub(super) settings: BTreeMap<u64, Settings>,
     pub(super) mtu: Option<u32>,
     pub(super) overhead: Option<u32>,
     pub(super) seed: Option<u64>,
-    /// After how many ns the settings begin again; `Some(None)`: never.
+    /// Period after which the changes start over, ns; `Some(None)`: never.
     pub(super) repeat: Option<Option<u64>>,
 }
 
@@ -33,66 +36,65 @@ pub(super) struct Layer {
 pub(super) type Part = (String, String);
 
 impl Layer {
-    /// Reads settings. One with a direction before it wins over one without,
-    /// in whatever order they stand.
+    /// Parses settings. One with a direction overrides one without, in any order.
     pub(super) fn read(parts: &[Part], files: &mut Files) -> Result<Self, PathError> {
-        let mut places: Vec<(Place, &str, &str)> = Vec::with_capacity(parts.len());
+        let mut positions: Vec<(KeyPosition, &str, &str)> = Vec::with_capacity(parts.len());
         for (name, value) in parts {
-            let place = Place::read(name)?;
-            if places.iter().any(|(other, ..)| *other == place) {
-                let wrong = format!("{} stands twice; give it once", short(name));
+            let position = KeyPosition::read(name)?;
+            if positions.iter().any(|(other, ..)| *other == position) {
+                let wrong = format!("{} is given twice; give it once", short(name));
                 return Err(PathError::Shape(wrong));
             }
-            let same = |other: &(Place, &str, &str)| {
-                let both = [other.0.target, place.target];
-                other.0.at == place.at
+            let same = |other: &(KeyPosition, &str, &str)| {
+                let both = [other.0.target, position.target];
+                other.0.at == position.at
                     && both.contains(&Target::Rtt)
-                    && both.contains(&Target::Way(Key::Delay))
-                    && other.0.way.or(place.way).is_none()
+                    && both.contains(&Target::Direction(Key::Delay))
+                    && other.0.direction.or(position.direction).is_none()
             };
-            if places.iter().any(same) {
-                let wrong = "it stands beside rtt; give one of them, or up.delay= or down.delay= to say otherwise for one way";
+            if positions.iter().any(same) {
+                let wrong = "it conflicts with rtt; give one of them, or up.delay= or down.delay= for one direction";
                 return Err(PathError::at("delay", wrong));
             }
-            places.push((place, name.as_str(), value.as_str()));
+            positions.push((position, name.as_str(), value.as_str()));
         }
-        // A stable sort: both ways first, then what wins over it.
-        places.sort_by_key(|(place, ..)| place.way.is_some());
+        // A stable sort: both directions first, then those that override them.
+        positions.sort_by_key(|(position, ..)| position.direction.is_some());
         let mut layer = Layer::default();
-        for (place, name, value) in places {
-            // Printed, the settings are parted by commas.
+        for (position, name, value) in positions {
+            // Settings are printed separated by commas.
             if value.contains(',') {
-                let wrong = format!("'{}' has a comma in it; values have none", short(value));
+                let wrong = format!("'{}' contains a comma", short(value));
                 return Err(PathError::at(name, wrong));
             }
-            layer.take(place, name, value, files)?;
+            layer.take(position, name, value, files)?;
         }
-        layer.settle();
+        layer.split_partial_rtts();
         Ok(layer)
     }
 
     fn take(
         &mut self,
-        place: Place,
+        position: KeyPosition,
         name: &str,
         value: &str,
         files: &mut Files,
     ) -> Result<(), PathError> {
-        match place.target {
-            Target::Way(key) => {
+        match position.target {
+            Target::Direction(key) => {
                 let entries = Entry::read(key, name, value, files)?;
-                self.put(place, key, entries);
+                self.put(position, key, entries);
             }
             Target::Rtt => {
                 let entries = Entry::of_rtt(quantity(name, value)?, value);
-                self.put(place, Key::Delay, entries);
+                self.put(position, Key::Delay, entries);
             }
             Target::DeviceMtu => {
-                self.mtu = Some(whole(name, value, MIN_MTU, MAX_MTU, "mtu=1500, in bytes")?);
+                self.mtu = Some(integer(name, value, MIN_MTU, MAX_MTU, "mtu=1500, in bytes")?);
             }
             Target::Overhead => {
                 let example = "overhead=38 for Ethernet, in bytes";
-                self.overhead = Some(whole(name, value, 0, 1000, example)?);
+                self.overhead = Some(integer(name, value, 0, 1000, example)?);
             }
             Target::Seed => {
                 let seed = value.parse().map_err(|_| {
@@ -110,58 +112,59 @@ impl Layer {
         Ok(())
     }
 
-    fn put(&mut self, place: Place, key: Key, entries: [Entry; 2]) {
-        let slot = self.settings.entry((place.at, key)).or_default();
-        for (way, entry) in entries.into_iter().enumerate() {
-            if place.way.is_none_or(|only| only == way) {
-                slot[way] = Some(entry);
+    fn put(&mut self, position: KeyPosition, key: Key, entries: [Entry; 2]) {
+        let slot = self.settings.entry(position.at).or_default().entry(key).or_default();
+        for (direction, entry) in entries.into_iter().enumerate() {
+            if position.direction.is_none_or(|only| only == direction) {
+                slot[direction] = Some(entry);
             }
         }
     }
 
-    /// These settings, and under them those of another. What is set from the
-    /// beginning replaces what was set for any time; a queue takes its options
-    /// with it.
+    /// These settings over those of another layer. A setting from the start
+    /// replaces those of any time; a queue replaces its options as well.
     pub(super) fn over(self, mut lower: Layer) -> Layer {
-        for ((at, key), slot) in &self.settings {
-            for way in (0..2).filter(|way| slot[*way].is_some()) {
-                for ((lower_at, lower_key), lower_slot) in &mut lower.settings {
-                    let time = *at == 0 || lower_at == at;
-                    let goes =
-                        *lower_key == *key || *key == Key::Queue && lower_key.is_queue_option();
-                    if time && goes {
-                        lower_slot[way] = None;
+        for (at, key, slot) in self.entries() {
+            for direction in (0..2).filter(|direction| slot[*direction].is_some()) {
+                let from = lower.settings.iter_mut().filter(|(from, _)| at == 0 || **from == at);
+                for (lower_key, lower_slot) in from.flat_map(|(_, settings)| settings) {
+                    if *lower_key == key || key == Key::Queue && lower_key.is_queue_option() {
+                        lower_slot[direction] = None;
                     }
                 }
             }
         }
-        for (place, slot) in self.settings {
-            let lower_slot = lower.settings.entry(place).or_default();
-            for (entry, lower_entry) in slot.into_iter().zip(lower_slot) {
-                *lower_entry = entry.or(lower_entry.take());
+        for (at, settings) in self.settings {
+            for (key, slot) in settings {
+                let lower_slot = lower.settings.entry(at).or_default().entry(key).or_default();
+                for (entry, lower_entry) in slot.into_iter().zip(lower_slot) {
+                    *lower_entry = entry.or(lower_entry.take());
+                }
             }
         }
         lower.mtu = self.mtu.or(lower.mtu);
         lower.overhead = self.overhead.or(lower.overhead);
         lower.seed = self.seed.or(lower.seed);
-        lower.settings.retain(|_, slot| slot.iter().any(Option::is_some));
-        // Where nothing changes any more, what was below has nothing to repeat.
-        let changes = lower.settings.keys().any(|(at, _)| *at > 0);
+        lower.settings.retain(|_, settings| {
+            settings.retain(|_, slot| slot.iter().any(Option::is_some));
+            !settings.is_empty()
+        });
+        // Without changes, there is nothing to repeat.
+        let changes = lower.settings.keys().any(|at| *at > 0);
         lower.repeat = self.repeat.or(lower.repeat.filter(|_| changes));
-        lower.settle();
+        lower.split_partial_rtts();
         lower
     }
 
-    /// Half of a round trip whose other half was replaced becomes a delay of
-    /// its own.
-    fn settle(&mut self) {
-        for ((_, key), slot) in &mut self.settings {
+    /// If one half of an rtt was replaced, the other half becomes a delay.
+    fn split_partial_rtts(&mut self) {
+        for (key, slot) in self.settings.values_mut().flatten() {
             let [up, down] = &*slot;
-            let whole = up
+            let integer = up
                 .as_ref()
                 .zip(down.as_ref())
                 .is_some_and(|(up, down)| up.text == down.text && of_rtt(up) && of_rtt(down));
-            if *key != Key::Delay || whole {
+            if *key != Key::Delay || integer {
                 continue;
             }
             for entry in slot.iter_mut().flatten() {
@@ -173,28 +176,33 @@ impl Layer {
         }
     }
 
-    /// The moments at which something changes, and the beginning.
+    /// The start, and the times of the changes.
     pub(super) fn moments(&self) -> Vec<u64> {
-        let mut moments: Vec<u64> = self.settings.keys().map(|(at, _)| *at).collect();
-        moments.push(0);
-        moments.sort_unstable();
-        moments.dedup();
-        moments
+        let changes = self.settings.keys().copied().filter(|at| *at > 0);
+        std::iter::once(0).chain(changes).collect()
     }
 
-    /// The settings that hold from a moment on, each as it would be written.
+    /// Every setting with the time from which it applies, in ns.
+    fn entries(&self) -> impl Iterator<Item = (u64, Key, &[Option<Entry>; 2])> {
+        self.settings
+            .iter()
+            .flat_map(|(at, settings)| settings.iter().map(|(key, slot)| (*at, *key, slot)))
+    }
+
+    /// The settings given for a moment, in canonical form.
     pub(super) fn written(&self, at: u64) -> Vec<String> {
         let mut parts = Vec::new();
-        for ((_, key), slot) in self.settings.range((at, Key::Rate)..=(at, Key::MaxBurst)) {
+        for (key, slot) in self.settings.get(&at).into_iter().flatten() {
             match slot {
                 [Some(up), Some(down)] if up.text == down.text && *key != Key::Mtu => {
                     let name = if of_rtt(up) { "rtt" } else { key.name() };
                     parts.push(format!("{name}={}", up.text));
                 }
                 _ => {
-                    for (way, entry) in WAYS.iter().zip(slot) {
+                    for (direction, entry) in DIRECTIONS.iter().zip(slot) {
                         let entry = entry.as_ref().map(|entry| &entry.text);
-                        parts.extend(entry.map(|text| format!("{way}.{}={text}", key.name())));
+                        parts
+                            .extend(entry.map(|text| format!("{direction}.{}={text}", key.name())));
                     }
                 }
             }
@@ -202,7 +210,7 @@ impl Layer {
         parts
     }
 
-    /// The whole, as it would be written.
+    /// The canonical text of all settings.
     pub(super) fn canonical(&self) -> String {
         let mut parts = self.written(0);
         parts.extend(self.mtu.map(|mtu| format!("mtu={mtu}")));
@@ -219,26 +227,25 @@ impl Layer {
         parts.join(",")
     }
 
-    /// Says what must be there and is not, and what contradicts the rest.
+    /// Reports missing and contradictory settings.
     pub(super) fn check(&self) -> Result<(), PathError> {
         for (key, name) in [(Key::Rate, "rate"), (Key::Delay, "rtt")] {
-            let slot = self.settings.get(&(0, key));
-            let lacks = |way: usize| slot.is_none_or(|slot| slot[way].is_none());
+            let slot = self.settings.get(&0).and_then(|settings| settings.get(&key));
+            let lacks = |direction: usize| slot.is_none_or(|slot| slot[direction].is_none());
             let missing = match (lacks(0), lacks(1)) {
                 (false, false) => continue,
                 (true, true) => name.to_owned(),
-                (up, _) => format!("{}.{}", WAYS[usize::from(!up)], key.name()),
+                (up, _) => format!("{}.{}", DIRECTIONS[usize::from(!up)], key.name()),
             };
             let wrong = format!("{missing} is missing; write rate=100mbit,rtt=173ms");
             return Err(PathError::Shape(wrong));
         }
-        for (way, prefix) in WAYS.iter().enumerate() {
+        for (direction, prefix) in DIRECTIONS.iter().enumerate() {
             let has = |wanted: Key| {
-                let mut all = self.settings.iter();
-                all.any(|((_, key), slot)| *key == wanted && slot[way].is_some())
+                self.entries().any(|(_, key, slot)| key == wanted && slot[direction].is_some())
             };
             if has(Key::Overtake) && !has(Key::Jitter) {
-                let wrong = format!("there is no {prefix}.jitter; write jitter=5ms,overtake=yes");
+                let wrong = format!("it needs {prefix}.jitter; write jitter=5ms,overtake=yes");
                 return Err(PathError::at("overtake", wrong));
             }
         }
@@ -250,7 +257,7 @@ impl Layer {
             }
             if repeat <= last {
                 let wrong = format!(
-                    "{} is not after the last change, at {}; write more",
+                    "{} is not after the last change, at {}; write a longer time",
                     exact_time(repeat),
                     exact_time(last)
                 );

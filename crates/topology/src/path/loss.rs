@@ -1,4 +1,4 @@
-//! Models of loss as they are written, and the packets a log says were lost.
+//! Loss models, and the dropped packets of a log.
 
 use super::error::{PathError, short};
 use super::files::Files;
@@ -10,21 +10,21 @@ use units::{LossRatio, Probability};
 
 const FORMS: &str = "1%, ge:1%:30%, list:3+7+10-20 or replay:FILE";
 
-/// What is lost, as it was asked.
+/// A loss setting.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(super) struct LossAsked {
+pub(super) struct LossSetting {
     pub(super) model: Loss,
     /// The packet log it was read from.
     pub(super) log: Option<String>,
 }
 
-/// Reads a model for both ways, and the text it is printed as. Only a log
-/// tells the ways apart.
+/// Parses a model for both directions, and its canonical text. Only a log
+/// differs between the directions.
 pub(super) fn read(
     name: &str,
     text: &str,
     files: &mut Files,
-) -> Result<([LossAsked; 2], String), PathError> {
+) -> Result<([LossSetting; 2], String), PathError> {
     if let Some(log) = text.strip_prefix("replay:") {
         return replay(name, log.trim(), files);
     }
@@ -35,7 +35,7 @@ pub(super) fn read(
     } else if let Some(list) = text.strip_prefix("list:") {
         Loss::List(Arc::new(packets(name, list)?))
     } else if let Some((word, _)) = text.split_once(':') {
-        let wrong = format!("'{}' is no model of loss; write {FORMS}", short(word));
+        let wrong = format!("'{}' is not a loss model; write {FORMS}", short(word));
         return Err(PathError::at(name, wrong));
     } else {
         match quantity(name, text)? {
@@ -43,8 +43,8 @@ pub(super) fn read(
             ratio => Loss::Bernoulli(ratio),
         }
     };
-    let asked = LossAsked { model, log: None };
-    Ok(([asked.clone(), asked], text.to_owned()))
+    let settings = LossSetting { model, log: None };
+    Ok(([settings.clone(), settings], text.to_owned()))
 }
 
 /// `P:R[:BAD[:GOOD]]`.
@@ -66,28 +66,28 @@ fn gilbert_elliott(name: &str, text: &str) -> Result<GilbertElliott, PathError> 
         bad: probability(bad)?,
         good: probability(good)?,
     };
-    // As fine as a ratio can tell apart from everything.
+    // The resolution of a ratio.
     if mean_of(&model) > 1.0 - 1e-12 {
-        let wrong = "in the long run all is lost; give a way back, as in ge:1%:30%";
+        let wrong = "the mean loss is 100 %; lower P or raise R, as in ge:1%:30%";
         return Err(PathError::at(name, wrong));
     }
     Ok(model)
 }
 
-/// Loss in the long run, as a fraction: each state's by its share of time.
+/// Long-term loss ratio: that of each state by its share of time.
 fn mean_of(model: &GilbertElliott) -> f64 {
     let (p, r) = (model.p.fraction(), model.r.fraction());
-    // It begins good; without a way there it stays so.
+    // It starts in the good state, and stays there if p is 0.
     let bad = if p == 0.0 { 0.0 } else { p / (p + r) };
     bad * model.bad.fraction() + (1.0 - bad) * model.good.fraction()
 }
 
-/// Loss in the long run; a list, being finite, has none.
+/// Long-term loss ratio; a list, being finite, has none.
 pub(super) fn mean(model: &Loss) -> LossRatio {
     match model {
         Loss::None | Loss::List(_) => LossRatio::NONE,
         Loss::Bernoulli(ratio) => *ratio,
-        // A ratio is kept in parts of 10^12: as many decimals lose nothing.
+        // A ratio has a resolution of 10^-12: 12 decimals are exact.
         Loss::GilbertElliott(model) => {
             format!("{:.12}", mean_of(model)).parse().unwrap_or(LossRatio::NONE)
         }
@@ -105,7 +105,7 @@ fn packets(name: &str, text: &str) -> Result<PacketList, PathError> {
             };
             range.filter(|range| !range.is_empty()).ok_or_else(|| {
                 let wrong = format!(
-                    "'{}' is not a packet's number, from 1, or FIRST-LAST; write list:3+7+10-20",
+                    "'{}' is not a packet number (from 1) or FIRST-LAST; write list:3+7+10-20",
                     short(part)
                 );
                 PathError::at(name, wrong)
@@ -114,7 +114,7 @@ fn packets(name: &str, text: &str) -> Result<PacketList, PathError> {
         .collect()
 }
 
-/// The packets a log says were dropped, by direction.
+/// The packets dropped according to a log, by direction.
 ///
 /// A log is CSV with a header line. Columns are found by name: `link`, `way`
 /// (`up` or `down`), `number` (of the packet at its link and way, from 1) and
@@ -124,8 +124,8 @@ fn replay(
     name: &str,
     text: &str,
     files: &mut Files,
-) -> Result<([LossAsked; 2], String), PathError> {
-    // What follows the last colon is a link, unless it belongs to a folder.
+) -> Result<([LossSetting; 2], String), PathError> {
+    // The text after the last colon is a link, unless it contains a slash.
     let (file, wanted) = match text.rsplit_once(':') {
         Some((file, link)) if !link.contains('/') => (file, Some(link)),
         _ => (text, None),
@@ -135,18 +135,19 @@ fn replay(
     let dropped = Log::read(&contents).and_then(|log| log.dropped(wanted)).map_err(wrong)?;
     let link = wanted.map(|link| format!(":{link}")).unwrap_or_default();
     let text = format!("replay:{file}{link}");
-    let models = dropped.map(|ranges| LossAsked {
+    let models = dropped.map(|ranges| LossSetting {
         model: Loss::List(Arc::new(ranges.into_iter().collect())),
         log: Some(file.clone()),
     });
     Ok((models, text))
 }
 
-/// A packet log, as far as loss is concerned.
+/// The drops of a packet log. Errors name lines and columns, and do not quote the
+/// file, which may be the wrong one.
 struct Log {
-    /// The links it tells of, in order of appearance.
+    /// Its links, in order of appearance.
     links: Vec<String>,
-    /// The packets dropped: index into `links`, way, number.
+    /// The dropped packets: index into `links`, direction, number.
     dropped: Vec<(usize, usize, u64)>,
 }
 
@@ -157,7 +158,7 @@ impl Log {
         let column = |wanted: &str| {
             let found = header.iter().position(|name| name.trim() == wanted);
             found.ok_or_else(|| {
-                format!("its first line names no column '{wanted}' (link, way, number, fate)")
+                format!("the header line has no column '{wanted}' (link, way, number, fate)")
             })
         };
         let columns = [column("link")?, column("way")?, column("number")?, column("fate")?];
@@ -172,13 +173,13 @@ impl Log {
     fn row(&mut self, row: &[String], columns: [usize; 4]) -> Result<(), String> {
         let mut cells = [""; 4];
         for (cell, column) in cells.iter_mut().zip(columns) {
-            *cell = row.get(column).ok_or("it has fewer columns than the first line")?.trim();
+            *cell = row.get(column).ok_or("fewer columns than in the header line")?.trim();
         }
-        let [link, way, number, fate] = cells;
-        let way = match way {
+        let [link, direction, number, fate] = cells;
+        let direction = match direction {
             "up" => 0,
             "down" => 1,
-            _ => return Err(format!("'{}' is not up or down", short(way))),
+            _ => return Err("expected up or down in the column 'way'".to_owned()),
         };
         let link = match self.links.iter().position(|known| known == link) {
             Some(known) => known,
@@ -190,13 +191,13 @@ impl Log {
         if fate.starts_with("dropped") {
             let number = number.parse().ok().filter(|number| *number > 0);
             let number =
-                number.ok_or_else(|| format!("'{}' is not a packet's number", short(cells[2])))?;
-            self.dropped.push((link, way, number));
+                number.ok_or("expected a packet number, from 1, in the column 'number'")?;
+            self.dropped.push((link, direction, number));
         }
         Ok(())
     }
 
-    /// What was dropped at one link, by way.
+    /// The packets dropped at one link, by direction.
     fn dropped(&self, wanted: Option<&str>) -> Result<[Vec<RangeInclusive<u64>>; 2], String> {
         let names = || {
             let names: Vec<String> = self.links.iter().take(8).map(|name| short(name)).collect();
@@ -205,19 +206,19 @@ impl Log {
         let link = match wanted {
             Some(wanted) => {
                 self.links.iter().position(|name| name == wanted).ok_or_else(|| {
-                    format!("it has no link '{}'; it has {}", short(wanted), names())
+                    format!("no link '{}'; the links are {}", short(wanted), names())
                 })?
             }
             None if self.links.len() > 1 => {
-                return Err(format!("it has several links; add :LINK, one of {}", names()));
+                return Err(format!("several links; add :LINK, one of {}", names()));
             }
             None => 0,
         };
-        let mut ways = [Vec::new(), Vec::new()];
-        for (_, way, number) in self.dropped.iter().filter(|(at, ..)| *at == link) {
-            ways[*way].push(*number..=*number);
+        let mut directions = [Vec::new(), Vec::new()];
+        for (_, direction, number) in self.dropped.iter().filter(|(at, ..)| *at == link) {
+            directions[*direction].push(*number..=*number);
         }
-        Ok(ways)
+        Ok(directions)
     }
 }
 

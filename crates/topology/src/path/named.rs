@@ -1,15 +1,15 @@
-//! Paths that have a name.
+//! Built-in paths.
 
-/// A path built in.
+/// A built-in path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NamedPath {
-    /// What to write for it.
+    /// Its name.
     pub name: &'static str,
-    /// What it is, in one line.
+    /// Description in one line.
     pub about: &'static str,
-    /// Where its figures come from.
+    /// Source of its figures.
     pub source: &'static str,
-    /// The path as it would be written.
+    /// The text of the path.
     pub spec: &'static str,
 }
 
@@ -35,7 +35,7 @@ const INTEROP: &str = "QUIC interop runner, testcases.py";
 const BROWSING: &str = "WebPageTest, settings/connectivity.ini.sample";
 const WEBSITE: &str = "WebPageTest, the connections of its website";
 
-/// Every path built in, the long and fat ones first.
+/// Every built-in path, long fat ones first.
 pub const PATHS: &[NamedPath] = &[
     NamedPath::new(
         "transatlantic",

@@ -1,4 +1,4 @@
-//! From a name to settings: built-in paths, a user's own, files.
+//! Lookup of named paths: built-in, user-defined, from files.
 
 use super::error::{PathError, short};
 use super::files::Files;
@@ -7,10 +7,10 @@ use super::layer::{Layer, Part};
 use super::named::{NamedPath, PATHS};
 use super::user::{UserPath, UserPaths};
 
-/// So many paths may build on one another: more are a circle.
-const DEEPEST: usize = 8;
+/// Longest chain of bases: a longer one is a loop.
+const MAX_BASE_DEPTH: usize = 8;
 
-/// What is written on a command line: a name or none, and settings over it.
+/// Parses an optional name, followed by settings that override it.
 pub(super) fn read(text: &str, user: &UserPaths, files: &mut Files) -> Result<Layer, PathError> {
     let mut words = text.split(',').map(str::trim).filter(|word| !word.is_empty()).peekable();
     let name = words.next_if(|word| !word.contains('=') && !is_key(word));
@@ -21,7 +21,7 @@ pub(super) fn read(text: &str, user: &UserPaths, files: &mut Files) -> Result<La
     }
 }
 
-/// Settings without a name.
+/// Parses settings without a name.
 pub(super) fn read_changes(text: &str, files: &mut Files) -> Result<Layer, PathError> {
     settings(text.split(',').map(str::trim).filter(|word| !word.is_empty()), files)
 }
@@ -42,16 +42,18 @@ fn settings<'a>(
     Layer::read(&parts?, files)
 }
 
-/// Where names are looked up, after the built-in ones.
+/// Sets of user-defined paths, searched after the built-in ones.
 struct Names<'a> {
     sets: Vec<&'a UserPaths>,
 }
 
 impl Names<'_> {
     fn find(&self, name: &str, files: &mut Files, depth: usize) -> Result<Layer, PathError> {
-        if depth > DEEPEST {
-            let wrong =
-                format!("'{}' builds on itself, or on more than {DEEPEST} others", short(name));
+        if depth > MAX_BASE_DEPTH {
+            let wrong = format!(
+                "'{}' is its own base, or has more than {MAX_BASE_DEPTH} bases",
+                short(name)
+            );
             return Err(PathError::at("base", wrong));
         }
         if let Some((file, within)) = of_file(name) {
@@ -80,8 +82,8 @@ impl Names<'_> {
         }
     }
 
-    /// A user's path: its settings over those of its base, which may stand
-    /// in the same file.
+    /// A user-defined path: its settings over those of its base, which may be in
+    /// the same file.
     fn build(
         &self,
         path: &UserPath,
@@ -94,7 +96,7 @@ impl Names<'_> {
         let Some(base) = &path.base else { return Ok(layer) };
         let mut sets = vec![set];
         sets.extend(&self.sets);
-        // At most a handful of sets: one more a level.
+        // One set per level.
         let base = Names { sets }.find(base, &mut files, depth + 1)?;
         Ok(layer.over(base))
     }
@@ -110,7 +112,7 @@ fn of_file(name: &str) -> Option<(&str, Option<&str>)> {
 }
 
 fn unknown<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> String {
-    // Shortened first: comparing takes time that grows with the length.
+    // Shortened first: the time of the comparison grows with the length.
     let name = short(name);
     let mut near: Vec<(f64, &str)> = names
         .filter(|known| !known.is_empty())
@@ -127,7 +129,7 @@ fn unknown<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> String {
     let near: Vec<&str> = near.into_iter().map(|(_, known)| known).collect();
     let near = match near.is_empty() {
         true => String::new(),
-        false => format!("; near it: {}", near.join(", ")),
+        false => format!("; similar: {}", near.join(", ")),
     };
-    format!("there is no path '{name}'{near}; see longhaul lab paths")
+    format!("no path named '{name}'{near}; longhaul lab paths lists them")
 }

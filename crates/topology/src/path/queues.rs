@@ -1,76 +1,28 @@
-//! Queues as they are written: a discipline, a size, options, and what stands
-//! in for those not given.
+//! Queue settings: discipline, size, options, and defaults.
 
+use super::bottleneck::Bottleneck;
 use super::error::{PathError, short};
 use super::key::Key;
-use super::setting::{Setting, quantity};
+use super::setting::Setting;
+use super::size::{SIZES, Size};
 use super::words::size_in_words;
 use link::{CoDel, Fifo, FqCoDel, Limit, Pie, Queue, Red};
 use std::collections::BTreeMap;
 use std::time::Duration;
-use units::{BitRate, ByteCount, Probability, Rtt};
+use units::{ByteCount, Probability, Rtt};
 
-/// Least queue, in packets of MTU size, where none is asked for: a train of
-/// 64 KiB arrives at one moment and fits.
-pub(super) const LEAST_PACKETS: u64 = 64;
+/// Minimum default queue in packets of MTU size: a train of 64 KiB, which arrives
+/// at one moment, fits.
+const MIN_PACKETS: u64 = 64;
 
-/// Linux's limit of CoDel's kin, in packets: it is there against floods, the
-/// delay is what governs.
+/// Linux's default limit of CoDel and FQ-CoDel, in packets: a safety limit, as the
+/// delay controls the queue.
 const AQM_PACKETS: u64 = 10_240;
 
-/// The same in BDPs, so that a long fat path never meets it either.
+/// The same in BDPs, so that a long fat path never reaches it either.
 const AQM_BDPS: u64 = 4;
 
-/// A size in the unit it was asked in.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum Size {
-    /// A multiple of the BDP, in thousandths.
-    Bdp(u64),
-    /// Packets of MTU size or less.
-    Packets(u64),
-    /// Bytes, framing included.
-    Bytes(ByteCount),
-    /// What the bottleneck sends in so long.
-    Time(Rtt),
-}
-
-const SIZES: &str = "1bdp, 1000p, 2MiB or 250ms";
-
-impl Size {
-    /// `1bdp`, `1000p`, `250ms` or a number of bytes.
-    pub(super) fn read(name: &str, text: &str) -> Result<Self, PathError> {
-        let wrong = || {
-            let wrong = format!("'{}' is not a size; write {SIZES}", short(text));
-            PathError::at(name, wrong)
-        };
-        let lower = text.to_ascii_lowercase();
-        if let Some(number) = lower.strip_suffix("bdp") {
-            let number: f64 = number.trim().parse().map_err(|_| wrong())?;
-            if !(0.001..=1000.0).contains(&number) {
-                let wrong = format!("{number} BDP is outside 0.001bdp to 1000bdp");
-                return Err(PathError::at(name, wrong));
-            }
-            #[expect(
-                clippy::cast_possible_truncation,
-                clippy::cast_sign_loss,
-                reason = "in 1..=1 000 000 by the check above"
-            )]
-            return Ok(Size::Bdp((number * 1000.0).round() as u64));
-        }
-        if let Some(number) = lower.strip_suffix('p').filter(|n| n.trim().parse::<f64>().is_ok()) {
-            let packets = number.trim().parse().ok().filter(|n| (1..=100_000_000).contains(n));
-            return packets
-                .map(Size::Packets)
-                .ok_or_else(|| PathError::at(name, "from 1p to 100000000p"));
-        }
-        if lower.ends_with('s') && !lower.ends_with("bytes") {
-            return quantity(name, text).map(Size::Time);
-        }
-        text.parse().map(Size::Bytes).map_err(|_| wrong())
-    }
-}
-
-/// How a queue is managed.
+/// A queue discipline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Discipline {
     DropTail,
@@ -81,118 +33,141 @@ pub(super) enum Discipline {
     Pie,
 }
 
-impl Discipline {
-    const ALL: [(Discipline, &str); 6] = [
-        (Discipline::DropTail, "drop-tail"),
-        (Discipline::DropHead, "drop-head"),
-        (Discipline::CoDel, "codel"),
-        (Discipline::FqCoDel, "fq_codel"),
-        (Discipline::Red, "red"),
-        (Discipline::Pie, "pie"),
-    ];
+/// A discipline as a path names it.
+pub(super) struct DisciplineEntry {
+    discipline: Discipline,
+    /// What stands after `queue=`.
+    pub(super) name: &'static str,
+    /// Its options, each with its default as the help prints it.
+    options: &'static [(Key, &'static str)],
+}
 
+const FIFO_OPTIONS: &[(Key, &str)] = &[(Key::Limit, BUFFER), (Key::Mark, "none")];
+
+/// Every discipline: the one table that parsing, messages and help are made from. A
+/// variant that is missing here is never constructed, which the compiler reports.
+pub(super) const DISCIPLINES: &[DisciplineEntry] = &[
+    DisciplineEntry { discipline: Discipline::DropTail, name: "drop-tail", options: FIFO_OPTIONS },
+    DisciplineEntry { discipline: Discipline::DropHead, name: "drop-head", options: FIFO_OPTIONS },
+    DisciplineEntry {
+        discipline: Discipline::CoDel,
+        name: "codel",
+        options: &[
+            (Key::Limit, SAFETY_LIMIT),
+            (Key::Target, "5ms"),
+            (Key::Interval, "100ms"),
+            (Key::Ecn, "no"),
+        ],
+    },
+    DisciplineEntry {
+        discipline: Discipline::FqCoDel,
+        name: "fq_codel",
+        options: &[
+            (Key::Limit, SAFETY_LIMIT),
+            (Key::Target, "5ms"),
+            (Key::Interval, "100ms"),
+            (Key::Ecn, "yes"),
+            (Key::Flows, "1024"),
+            (Key::Quantum, "one packet and 14 bytes"),
+        ],
+    },
+    DisciplineEntry {
+        discipline: Discipline::Red,
+        name: "red",
+        options: &[
+            (Key::Limit, BUFFER),
+            (Key::Min, "max / 3"),
+            (Key::Max, "limit / 2"),
+            (Key::Probability, "10%"),
+            (Key::Weight, "9"),
+            (Key::Ecn, "no"),
+        ],
+    },
+    DisciplineEntry {
+        discipline: Discipline::Pie,
+        name: "pie",
+        options: &[
+            (Key::Limit, SAFETY_LIMIT),
+            (Key::Target, "15ms"),
+            (Key::Update, "15ms"),
+            (Key::MaxBurst, "150ms"),
+            (Key::Ecn, "no"),
+        ],
+    },
+];
+
+/// Defaults of `limit`, see `QueueSetting::limit`.
+const BUFFER: &str = "1bdp, at least 64p";
+const SAFETY_LIMIT: &str = "10240p, at least 4bdp";
+
+/// What stands after `queue=`, for every discipline.
+pub(super) fn names() -> Vec<&'static str> {
+    DISCIPLINES.iter().map(|entry| entry.name).collect()
+}
+
+/// Whether any discipline has this option.
+pub(super) fn is_option(key: Key) -> bool {
+    DISCIPLINES.iter().any(|entry| entry.default_of(key).is_some())
+}
+
+impl DisciplineEntry {
+    /// The default of an option; `None` if the discipline does not have it.
+    pub(super) fn default_of(&self, key: Key) -> Option<&'static str> {
+        self.options.iter().find(|(option, _)| *option == key).map(|(_, default)| *default)
+    }
+}
+
+impl Discipline {
     /// A discipline, or the size of a drop-tail queue.
     pub(super) fn read(name: &str, text: &str) -> Result<(Self, Option<Size>), PathError> {
-        let named = Self::ALL.iter().find(|(_, word)| *word == text);
-        if let Some((discipline, _)) = named {
-            return Ok((*discipline, None));
+        if let Some(named) = DISCIPLINES.iter().find(|entry| entry.name == text) {
+            return Ok((named.discipline, None));
         }
         if text.starts_with(|c: char| c.is_ascii_alphabetic()) && !text.starts_with("nan") {
-            let known: Vec<&str> = Self::ALL.iter().map(|(_, word)| *word).collect();
             let wrong = format!(
                 "'{}' is not a queue; write {SIZES} for a drop-tail queue, or one of {}",
                 short(text),
-                known.join(", ")
+                names().join(", ")
             );
             return Err(PathError::at(name, wrong));
         }
         Size::read(name, text).map(|size| (Discipline::DropTail, Some(size)))
     }
 
-    pub(super) fn name(self) -> &'static str {
-        Self::ALL.iter().find(|(queue, _)| *queue == self).map_or("", |(_, word)| word)
+    fn entry(self) -> &'static DisciplineEntry {
+        let entry = DISCIPLINES.iter().find(|entry| entry.discipline == self);
+        entry.unwrap_or(&DISCIPLINES[0])
     }
 
-    const fn options(self) -> &'static [Key] {
-        match self {
-            Discipline::DropTail | Discipline::DropHead => &[Key::Limit, Key::Mark],
-            Discipline::CoDel => &[Key::Limit, Key::Target, Key::Interval, Key::Ecn],
-            Discipline::FqCoDel => {
-                &[Key::Limit, Key::Target, Key::Interval, Key::Ecn, Key::Flows, Key::Quantum]
-            }
-            Discipline::Red => {
-                &[Key::Limit, Key::Min, Key::Max, Key::Probability, Key::Weight, Key::Ecn]
-            }
-            Discipline::Pie => &[Key::Limit, Key::Target, Key::Update, Key::MaxBurst, Key::Ecn],
-        }
+    fn name(self) -> &'static str {
+        self.entry().name
     }
 }
 
-/// What a queue is made for.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Bottleneck {
-    /// In the long run.
-    pub(super) rate: BitRate,
-    /// Round trip without queueing.
-    pub(super) rtt: Duration,
-    /// Bytes of the longest packet, framing included.
-    pub(super) packet: u64,
-}
-
-impl Bottleneck {
-    pub(super) fn bdp(&self) -> ByteCount {
-        self.rate.bytes_in(self.rtt)
-    }
-
-    fn limit(&self, size: Size) -> Limit {
-        match size {
-            Size::Bdp(thousandths) => {
-                let bytes = u128::from(self.bdp().bytes()) * u128::from(thousandths) / 1000;
-                Limit::Bytes(ByteCount::from_bytes(u64::try_from(bytes).unwrap_or(u64::MAX)))
-            }
-            Size::Packets(packets) => Limit::Packets(packets),
-            Size::Bytes(bytes) => Limit::Bytes(bytes),
-            Size::Time(time) => Limit::Bytes(self.rate.bytes_in(time.duration())),
-        }
-    }
-
-    /// A limit in bytes, packets taken as of MTU size.
-    pub(super) fn bytes(&self, limit: Limit) -> ByteCount {
-        match limit {
-            Limit::Bytes(bytes) => bytes,
-            Limit::Packets(packets) => ByteCount::from_bytes(packets.saturating_mul(self.packet)),
-        }
-    }
-
-    fn packet_time(&self) -> Duration {
-        self.rate.time_for(ByteCount::from_bytes(self.packet))
-    }
-}
-
-/// A queue as it was asked.
+/// The settings of a queue.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct QueueAsked {
+pub(super) struct QueueSetting {
     pub(super) discipline: Discipline,
     size: Option<Size>,
     options: BTreeMap<Key, Setting>,
 }
 
-impl Default for QueueAsked {
+impl Default for QueueSetting {
     fn default() -> Self {
-        QueueAsked::new(Discipline::DropTail, None)
+        QueueSetting::new(Discipline::DropTail, None)
     }
 }
 
-impl QueueAsked {
+impl QueueSetting {
     pub(super) const fn new(discipline: Discipline, size: Option<Size>) -> Self {
-        QueueAsked { discipline, size, options: BTreeMap::new() }
+        QueueSetting { discipline, size, options: BTreeMap::new() }
     }
 
     pub(super) fn set(&mut self, key: Key, option: Setting) {
         self.options.insert(key, option);
     }
 
-    /// The size that was asked, wherever it stood.
+    /// The size, given by `queue=` or `limit=`.
     pub(super) fn size(&self) -> Option<Size> {
         self.size.or_else(|| self.size_of(Key::Limit))
     }
@@ -225,12 +200,12 @@ impl QueueAsked {
         }
     }
 
-    /// Where the size stands, for messages.
+    /// The key that gave the size, for messages.
     fn size_key(&self) -> &'static str {
         if self.options.contains_key(&Key::Limit) { "limit" } else { "queue" }
     }
 
-    /// As the link takes it.
+    /// The settings for the link.
     pub(super) fn queue(&self, at: &Bottleneck) -> Queue {
         let limit = self.limit(at);
         let fifo = Fifo { limit, mark: self.size_of(Key::Mark).map(|mark| at.limit(mark)) };
@@ -240,7 +215,7 @@ impl QueueAsked {
             Discipline::DropHead => Queue::DropHead(fifo),
             Discipline::CoDel => Queue::CoDel(self.codel(at, limit, ecn.unwrap_or(false))),
             Discipline::FqCoDel => Queue::FqCoDel(FqCoDel {
-                // RFC 8290 marks unless told otherwise, as Linux does.
+                // ECN is on by default in RFC 8290 and Linux.
                 codel: self.codel(at, limit, ecn.unwrap_or(true)),
                 flows: self.number(Key::Flows).unwrap_or(1024),
                 // RFC 8290, section 5.2.4: one MTU with an Ethernet header.
@@ -266,7 +241,7 @@ impl QueueAsked {
         }
         match self.discipline {
             Discipline::DropTail | Discipline::DropHead | Discipline::Red => {
-                let least = ByteCount::from_bytes(at.packet * LEAST_PACKETS);
+                let least = ByteCount::from_bytes(at.packet * MIN_PACKETS);
                 Limit::Bytes(at.bdp().max(least))
             }
             Discipline::CoDel | Discipline::FqCoDel | Discipline::Pie => {
@@ -284,8 +259,8 @@ impl QueueAsked {
             let packet = at.packet_time();
             usual.max(packet.saturating_add(packet / 2))
         });
-        // What the target is more than usual, the interval is too: there must
-        // be time within it for the queue to come below the target.
+        // A longer target makes the interval longer by the same time: the queue
+        // must be able to fall below the target within it.
         let more = target.saturating_sub(usual);
         let interval =
             self.time(Key::Interval).unwrap_or(Duration::from_millis(100).saturating_add(more));
@@ -308,21 +283,20 @@ impl QueueAsked {
         Red { min, max, probability, weight: weight.unwrap_or(9), limit, ecn }
     }
 
-    /// What is wrong with it, at that bottleneck.
+    /// Checks the settings for that bottleneck.
     pub(super) fn check(&self, at: Option<&Bottleneck>) -> Result<(), PathError> {
-        let discipline = self.discipline;
-        let has = discipline.options();
-        if let Some(strange) = self.options.keys().find(|key| !has.contains(key)) {
-            let has: Vec<&str> = has.iter().map(|key| key.name()).collect();
+        let entry = self.discipline.entry();
+        if let Some(strange) = self.options.keys().find(|key| entry.default_of(**key).is_none()) {
+            let has: Vec<&str> = entry.options.iter().map(|(key, _)| key.name()).collect();
             let wrong = format!(
-                "a {} queue has no such option; it has {}",
-                discipline.name(),
+                "not an option of a {} queue; its options are {}",
+                entry.name,
                 has.join(", ")
             );
             return Err(PathError::at(strange.name(), wrong));
         }
         if self.size.is_some() && self.options.contains_key(&Key::Limit) {
-            let wrong = "the size stands in queue= already; give it once";
+            let wrong = "the size is given in queue= already; give it once";
             return Err(PathError::at("limit", wrong));
         }
         at.map_or(Ok(()), |at| self.check_at(at))
@@ -334,7 +308,7 @@ impl QueueAsked {
         if limit.bytes() < at.packet {
             let (key, least) = (self.size_key(), at.packet);
             let wrong = format!(
-                "{limit} hold not one packet of {least} bytes; the least is {key}={least}, or {key}=1p"
+                "{limit} cannot hold a packet of {least} bytes; the minimum is {key}={least}, or {key}=1p"
             );
             return Err(PathError::at(key, wrong));
         }
@@ -346,7 +320,7 @@ impl QueueAsked {
                 Err(PathError::at("min", wrong))
             }
             Queue::Red(red) if red.max > limit => {
-                let wrong = format!("{} is beyond the limit, {limit}; raise limit=", red.max);
+                let wrong = format!("{} is above the limit, {limit}; raise limit=", red.max);
                 Err(PathError::at("max", wrong))
             }
             _ => Ok(()),
@@ -375,7 +349,7 @@ impl QueueAsked {
                 words.push(limit);
                 if let Some(mark) = fifo.mark {
                     let mark = size_in_words(self.size_of(Key::Mark), mark, at.bytes(mark));
-                    words.push(format!("marks above {mark}"));
+                    words.push(format!("ECN marks above {mark}"));
                 }
                 return words.join(", ");
             }
@@ -401,7 +375,7 @@ impl QueueAsked {
         if let Queue::FqCoDel(fq) = queue {
             words.push(format!("{} flows, quantum {}", fq.flows, fq.quantum));
         }
-        words.push(if ecn { "marks" } else { "drops" }.to_owned());
+        words.push(if ecn { "ECN on" } else { "ECN off" }.to_owned());
         words.join(", ")
     }
 }
@@ -412,7 +386,7 @@ fn check_codel(codel: &CoDel, at: &Bottleneck) -> Result<(), PathError> {
         |time: Duration| Rtt::from_nanos(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX));
     if codel.target < packet {
         let wrong = format!(
-            "{} is less than the {} that one packet takes at {}; leave it out, or write more",
+            "{} is less than the {} that a packet takes at {}; omit it, or write a longer time",
             words(codel.target),
             words(packet),
             at.rate
@@ -421,7 +395,7 @@ fn check_codel(codel: &CoDel, at: &Bottleneck) -> Result<(), PathError> {
     }
     if codel.interval <= codel.target {
         let wrong = format!(
-            "{} is not longer than the target, {}; RFC 8289 wants ten to twenty times as much",
+            "{} is not longer than the target, {}; RFC 8289 recommends ten to twenty times the target",
             words(codel.interval),
             words(codel.target)
         );

@@ -3,22 +3,23 @@
 use super::error::{PathError, short};
 use super::files::Files;
 use super::key::Key;
-use super::loss::{self, LossAsked};
-use super::queues::{Discipline, Size};
-use link::{Blackhole, Bucket, Bursts, Distribution, Reorder, Trace, WindowScale};
+use super::loss::{self, LossSetting};
+use super::queues::Discipline;
+use super::size::Size;
+use link::{Blackhole, Bursts, Distribution, Reorder, TokenBucket, Trace, WindowScale};
 use std::str::FromStr;
 use std::sync::Arc;
 use units::{BitRate, ByteCount, LossRatio, ParseError, Probability, Rtt};
 
-/// A checked value.
+/// A parsed value.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Setting {
-    Rate(RateAsked),
+    Rate(RateSetting),
     Burst(Option<ByteCount>),
     Delay(Delay),
     Jitter(Option<(Distribution, Rtt)>),
     Overtake(bool),
-    Loss(LossAsked),
+    Loss(LossSetting),
     Bursts(Option<Bursts>),
     Blackhole(Option<Blackhole>),
     Reorder(Option<Reorder>),
@@ -26,10 +27,10 @@ pub(super) enum Setting {
     Corrupt(LossRatio),
     WindowScale(Option<WindowScale>),
     Mtu(Option<u32>),
-    Police(Option<Bucket>),
-    /// The discipline, and its size where it stands in the same value.
+    Police(Option<TokenBucket>),
+    /// The discipline, and the size of a drop-tail queue.
     Queue(Discipline, Option<Size>),
-    /// Options of a queue, by their kind.
+    /// Options of a queue, by type.
     Size(Size),
     Time(Rtt),
     Flag(bool),
@@ -37,24 +38,24 @@ pub(super) enum Setting {
     Share(Probability),
 }
 
-/// How fast, as it was asked.
+/// A rate setting.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum RateAsked {
+pub(super) enum RateSetting {
     Unlimited,
     Constant(BitRate),
-    /// A recording, with the name of its file.
+    /// A trace, with the name of its file.
     Trace(Arc<Trace>, String),
 }
 
-/// One way's delay.
+/// The delay of one direction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Delay {
     pub(super) time: Rtt,
-    /// Whether it is this way's half of a round trip that was asked.
+    /// Whether it is one half of an rtt.
     pub(super) of_rtt: bool,
 }
 
-/// A value with the text it is printed as.
+/// A value with its canonical text.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Entry {
     pub(super) setting: Setting,
@@ -62,8 +63,8 @@ pub(super) struct Entry {
 }
 
 impl Entry {
-    /// Reads the value of `key` for both ways; `name` is the key as it was
-    /// written, for messages.
+    /// Parses the value of `key` for both directions; `name` is the key with its
+    /// prefixes, for messages.
     pub(super) fn read(
         key: Key,
         name: &str,
@@ -84,7 +85,7 @@ impl Entry {
         Ok(settings.map(|setting| Entry { setting, text: text.clone() }))
     }
 
-    /// The two halves of a round trip; an odd nanosecond goes into the way back.
+    /// The two halves of an rtt; an odd nanosecond goes to the down direction.
     pub(super) fn of_rtt(rtt: Rtt, text: &str) -> [Self; 2] {
         let up = rtt.nanos() / 2;
         [up, rtt.nanos() - up].map(|nanos| {
@@ -98,7 +99,7 @@ fn twice(setting: Setting) -> [Setting; 2] {
     [setting.clone(), setting]
 }
 
-/// Everything that reads no file and is the same both ways.
+/// Values that need no file and are the same in both directions.
 fn plain(key: Key, name: &str, text: &str) -> Result<Setting, PathError> {
     let none = text == "none";
     let unless_none = |read: &dyn Fn() -> Result<Setting, PathError>, otherwise: Setting| {
@@ -118,9 +119,9 @@ fn plain(key: Key, name: &str, text: &str) -> Result<Setting, PathError> {
         Key::Duplicate => share(name, text).map(Setting::Duplicate),
         Key::Corrupt => share(name, text).map(Setting::Corrupt),
         Key::WindowScale => unless_none(&|| window_scale(name, text), Setting::WindowScale(None)),
-        // 68 is the least that every IPv4 host must take whole (RFC 791).
+        // 68: every IPv4 module must forward that without fragmentation (RFC 791).
         Key::Mtu => unless_none(
-            &|| Ok(Setting::Mtu(Some(whole(name, text, 68, 65_535, "1400, in bytes")?))),
+            &|| Ok(Setting::Mtu(Some(integer(name, text, 68, 65_535, "1400, in bytes")?))),
             Setting::Mtu(None),
         ),
         Key::Police => unless_none(&|| police(name, text), Setting::Police(None)),
@@ -129,39 +130,39 @@ fn plain(key: Key, name: &str, text: &str) -> Result<Setting, PathError> {
         Key::Target | Key::Interval | Key::Update => time(name, text).map(Setting::Time),
         Key::MaxBurst => quantity(name, text).map(Setting::Time),
         Key::Ecn => flag(name, text).map(Setting::Flag),
-        // Linux's FQ-CoDel takes as many.
-        Key::Flows => whole(name, text, 1, 65_536, "1024").map(Setting::Number),
-        Key::Quantum => whole(name, text, 256, 1 << 20, "1514, in bytes").map(Setting::Number),
+        // The maximum of Linux's FQ-CoDel.
+        Key::Flows => integer(name, text, 1, 65_536, "1024").map(Setting::Number),
+        Key::Quantum => integer(name, text, 256, 1 << 20, "1514, in bytes").map(Setting::Number),
         Key::Probability => quantity(name, text).map(Setting::Share),
         Key::Weight => {
-            whole(name, text, 1, 31, "9 for an average over 512 packets").map(Setting::Number)
+            integer(name, text, 1, 31, "9 for an average over 512 packets").map(Setting::Number)
         }
-        Key::Rate | Key::Loss => Err(PathError::at(name, "it is read with its files")),
+        Key::Rate | Key::Loss => Err(PathError::at(name, "internal error: it needs a file reader")),
     }
 }
 
-fn rate(name: &str, text: &str, files: &mut Files) -> Result<(RateAsked, String), PathError> {
+fn rate(name: &str, text: &str, files: &mut Files) -> Result<(RateSetting, String), PathError> {
     if text == "unlimited" {
-        return Ok((RateAsked::Unlimited, text.to_owned()));
+        return Ok((RateSetting::Unlimited, text.to_owned()));
     }
     if let Some(file) = text.strip_prefix("trace:") {
         let (file, contents) = files.read(name, file.trim())?;
         let trace = Trace::parse(&contents)
             .map_err(|error| PathError::at(name, format!("trace '{}': {error}", short(&file))))?;
         if trace.mean_rate() == BitRate::ZERO {
-            let wrong = format!("trace '{}' carries less than 1 bit/s", short(&file));
+            let wrong = format!("trace '{}' has a mean rate below 1 bit/s", short(&file));
             return Err(PathError::at(name, wrong));
         }
         let text = format!("trace:{file}");
-        return Ok((RateAsked::Trace(Arc::new(trace), file), text));
+        return Ok((RateSetting::Trace(Arc::new(trace), file), text));
     }
-    Ok((RateAsked::Constant(quantity(name, text)?), text.to_owned()))
+    Ok((RateSetting::Constant(quantity(name, text)?), text.to_owned()))
 }
 
 fn burst(name: &str, text: &str) -> Result<Setting, PathError> {
     let burst: ByteCount = quantity(name, text)?;
     match burst.bytes() {
-        0 => Err(PathError::at(name, "a bucket holds at least one byte; write burst=64KiB")),
+        0 => Err(PathError::at(name, "a token bucket needs at least one byte; write burst=64KiB")),
         _ => Ok(Setting::Burst(Some(burst))),
     }
 }
@@ -178,7 +179,7 @@ fn jitter(name: &str, text: &str) -> Result<Setting, PathError> {
                 _ => {
                     let known = "normal, uniform, exponential, pareto";
                     let wrong = format!(
-                        "'{}' is no distribution ({known}); write 5ms or uniform:5ms",
+                        "'{}' is not a distribution ({known}); write 5ms or uniform:5ms",
                         short(word)
                     );
                     return Err(PathError::at(name, wrong));
@@ -191,7 +192,7 @@ fn jitter(name: &str, text: &str) -> Result<Setting, PathError> {
     Ok(Setting::Jitter((scale > Rtt::ZERO).then_some((distribution, scale))))
 }
 
-/// `10p@5s`: so many packets, so often.
+/// `10p@5s`: 10 packets every 5 s.
 fn bursts(name: &str, text: &str) -> Result<Setting, PathError> {
     let wrong = || {
         let wrong = format!("'{}' is not PACKETSp@TIME; write 10p@5s", short(text));
@@ -206,20 +207,22 @@ fn bursts(name: &str, text: &str) -> Result<Setting, PathError> {
 
 /// `2s@7s`: the last 2 s of every 7 s.
 fn blackhole(name: &str, text: &str) -> Result<Setting, PathError> {
-    let (dark, every) = text.split_once('@').ok_or_else(|| {
+    let (length, every) = text.split_once('@').ok_or_else(|| {
         let wrong = format!("'{}' is not DARK@PERIOD; write 2s@7s", short(text));
         PathError::at(name, wrong)
     })?;
-    let (dark, every) = (time(name, dark)?, time(name, every)?);
-    if dark >= every {
-        let wrong = format!("{dark} of every {every} leave no time with light; write 2s@7s");
+    let (length, every) = (time(name, length)?, time(name, every)?);
+    if length >= every {
+        let wrong = format!(
+            "the outage of {length} must be shorter than its period of {every}; write 2s@7s"
+        );
         return Err(PathError::at(name, wrong));
     }
-    let (dark, every) = (dark.duration(), every.duration());
-    Ok(Setting::Blackhole(Some(Blackhole { dark, every })))
+    let (length, every) = (length.duration(), every.duration());
+    Ok(Setting::Blackhole(Some(Blackhole { length, every })))
 }
 
-/// `1%:5ms`: a share, held back for so long.
+/// `1%:5ms`: a share, and its additional delay.
 fn reorder(name: &str, text: &str) -> Result<Setting, PathError> {
     let (share_text, by) = text.split_once(':').ok_or_else(|| {
         let wrong = format!("'{}' is not SHARE:TIME; write 1%:5ms", short(text));
@@ -249,11 +252,11 @@ fn police(name: &str, text: &str) -> Result<Setting, PathError> {
         let wrong = format!("'{}' is not RATE:BURST; write 10mbit:64KiB", short(text));
         PathError::at(name, wrong)
     })?;
-    let bucket = Bucket { rate: quantity(name, rate)?, burst: quantity(name, burst)? };
+    let bucket = TokenBucket { rate: quantity(name, rate)?, burst: quantity(name, burst)? };
     Ok(Setting::Police(Some(bucket)))
 }
 
-/// A quantity with a type of its own.
+/// Parses a quantity.
 pub(super) fn quantity<T>(name: &str, text: &str) -> Result<T, PathError>
 where
     T: FromStr<Err = ParseError>,
@@ -261,7 +264,7 @@ where
     text.parse().map_err(|source| PathError::Value { key: short(name), source })
 }
 
-/// A share of packets. Its parser speaks of loss, whatever it is a share of.
+/// Parses a share of packets; the parser's message is about loss.
 fn share(name: &str, text: &str) -> Result<LossRatio, PathError> {
     text.parse().map_err(|mut source: ParseError| {
         source.quantity = "share of packets";
@@ -269,10 +272,12 @@ fn share(name: &str, text: &str) -> Result<LossRatio, PathError> {
     })
 }
 
-/// A time that is not zero.
+/// Parses a time above zero.
 fn time(name: &str, text: &str) -> Result<Rtt, PathError> {
     match quantity(name, text)? {
-        Rtt::ZERO => Err(PathError::at(name, "a time of zero does nothing; write one such as 5ms")),
+        Rtt::ZERO => {
+            Err(PathError::at(name, "the time must be above zero; write, for example, 5ms"))
+        }
         time => Ok(time),
     }
 }
@@ -285,8 +290,8 @@ fn flag(name: &str, text: &str) -> Result<bool, PathError> {
     }
 }
 
-/// A whole number within bounds.
-pub(super) fn whole(
+/// Parses an integer within bounds.
+pub(super) fn integer(
     name: &str,
     text: &str,
     least: u32,

@@ -1,5 +1,6 @@
 //! Paths read, refused, changed and printed.
 
+mod every_key;
 mod forms;
 mod queue_forms;
 mod refusals;
@@ -9,6 +10,7 @@ mod toml_files;
 use super::*;
 use std::collections::BTreeMap;
 use std::io;
+use units::Nanos;
 
 /// A path that names no files.
 fn path(text: &str) -> PathSpec {
@@ -52,7 +54,7 @@ fn seed_zeros_path() {
 #[test]
 fn an_odd_nanosecond_goes_into_the_way_back() {
     let spec = path("rate=1gbit,rtt=5ns");
-    assert_eq!(spec.ways().map(|way| way.delay().nanos()), [2, 3]);
+    assert_eq!(spec.directions().map(|direction| direction.delay().nanos()), [2, 3]);
     assert_eq!(spec.rtt().nanos(), 5);
 }
 
@@ -61,23 +63,23 @@ fn simple_paths_are_printed_as_ever() {
     for (text, words) in [
         (
             "rate=100mbit,rtt=173ms",
-            "100 Mbit/s each way counting IP bytes, RTT 173 ms without serialisation, loss 0 % each way, queue 1 BDP (2.16 MB)",
+            "100 Mbit/s in each direction counting IP bytes, RTT 173 ms without serialisation, loss 0 % in each direction, queue 1 BDP (2.16 MB)",
         ),
         (
             "rate=100mbit,rtt=173ms,loss=0.1%,queue=1000p,overhead=38",
-            "100 Mbit/s each way counting IP bytes and 38 of framing a packet, RTT 173 ms without serialisation, loss 0.1 % each way, queue 1000 packets",
+            "100 Mbit/s in each direction counting IP bytes and 38 bytes of framing per packet, RTT 173 ms without serialisation, loss 0.1 % in each direction, queue 1000 packets",
         ),
         (
             "rate=1gbit,rtt=0ms",
-            "1 Gbit/s each way counting IP bytes, RTT 0 ms without serialisation, loss 0 % each way, queue 96 kB",
+            "1 Gbit/s in each direction counting IP bytes, RTT 0 ms without serialisation, loss 0 % in each direction, queue 96 kB",
         ),
         (
             "up.rate=3mbit,down.rate=250mbit,up.delay=200ms,down.delay=400ms,down.loss=1%,jitter=5ms",
-            "3 Mbit/s up and 250 Mbit/s down counting IP bytes, RTT 600 ms (200 ms up and 400 ms down) without serialisation, loss 0 % up and 1 % down, queue 1 BDP (225 kB) up and 1 BDP (18.8 MB) down, jitter normal 5 ms each way",
+            "3 Mbit/s up and 250 Mbit/s down counting IP bytes, RTT 600 ms (200 ms up and 400 ms down) without serialisation, loss 0 % up and 1 % down, queue 1 BDP (225 kB) up and 1 BDP (18.8 MB) down, jitter normal 5 ms in each direction",
         ),
         (
             "rate=unlimited,rtt=10ms,loss=ge:1%:30%,@5s.up.reorder=1%:5ms,repeat=30s,up.blackhole=2s@7s",
-            "unlimited rate each way counting IP bytes, RTT 10 ms without serialisation, loss 3.226 % in bursts (Gilbert-Elliott p 1 %, r 30 %, bad 100 %, good 0 %) each way, queue none, as nothing waits, dark for the last 2000 ms of every 7000 ms up, from 5s on up.reorder=1%:5ms, again every 30s",
+            "unlimited rate in each direction counting IP bytes, RTT 10 ms without serialisation, loss 3.226 % in bursts (Gilbert-Elliott p 1 %, r 30 %, bad 100 %, good 0 %) in each direction, queue none (unlimited rate), blackhole for the last 2000 ms of every 7000 ms up, from 5s: up.reorder=1%:5ms, repeated every 30s",
         ),
     ] {
         assert_eq!(path(text).to_string(), words);
@@ -87,7 +89,7 @@ fn simple_paths_are_printed_as_ever() {
 #[test]
 fn a_bdp_is_of_each_ways_own_rate_and_both_ways_delay() {
     let spec = path("up.rate=10mbit,down.rate=100mbit,up.delay=20ms,down.delay=60ms");
-    assert_eq!(spec.ways().map(|way| way.bdp().bytes()), [100_000, 1_000_000]);
+    assert_eq!(spec.directions().map(|direction| direction.bdp().bytes()), [100_000, 1_000_000]);
     assert_eq!(spec.bdp().bytes(), 1_000_000);
     assert_eq!(spec.queue_bytes().bytes(), 1_000_000);
 }
@@ -115,7 +117,7 @@ fn every_named_path_can_be_had() {
         assert_eq!(spec, path(&spec.to_spec()), "{}", named.name);
         let _ = (spec.schedules(7), spec.memory(), spec.to_string());
         let lossy = path(&format!("{},loss=1%", named.name));
-        assert_eq!(lossy.ways().map(Way::mean_loss), ["1%".parse().unwrap(); 2]);
+        assert_eq!(lossy.directions().map(Direction::mean_loss), ["1%".parse().unwrap(); 2]);
         for text in [named.about, named.source] {
             assert!(!text.is_empty() && !text.contains('\n'), "{}", named.name);
         }

@@ -1,4 +1,4 @@
-//! Paths of a user's own, in TOML: the keys and values of the command line.
+//! User-defined paths in TOML, with the keys and values of the command line.
 //!
 //! ```toml
 //! [office]                      # --link paths.toml:office
@@ -17,16 +17,16 @@ use super::layer::Part;
 use super::named::NamedPath;
 use toml::{Table, Value};
 
-/// A path of a user's own, not checked yet.
+/// A user-defined path, not checked yet.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct UserPath {
-    /// Its table's name, or its `name`; empty where it has none.
+    /// The name of its table, or its `name`; empty if it has none.
     pub name: String,
-    /// What it is.
+    /// Its description.
     pub about: Option<String>,
-    /// Where its figures come from.
+    /// Source of its figures.
     pub source: Option<String>,
-    /// The path it builds on.
+    /// The path whose settings it overrides.
     pub base: Option<String>,
     pub(super) parts: Vec<Part>,
 }
@@ -44,7 +44,7 @@ impl UserPath {
 /// The paths of one file.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct UserPaths {
-    /// Its name; names of files in it begin at its folder.
+    /// Its name; names of files in it are relative to its folder.
     pub(super) file: String,
     /// The path without a table.
     own: Option<UserPath>,
@@ -52,10 +52,10 @@ pub struct UserPaths {
 }
 
 impl UserPaths {
-    /// Reads a file's text. The paths are checked where they are used.
+    /// Parses the text of a file. The paths are checked when they are used.
     ///
     /// # Errors
-    /// [`PathError`] where it is not TOML, or where a value is none of a path.
+    /// [`PathError`] if it is not TOML, or contains a value that no path has.
     pub fn parse(file: &str, text: &str) -> Result<Self, PathError> {
         let table: Table = text.parse().map_err(|error: toml::de::Error| {
             let line = error.span().map_or(1, |span| {
@@ -71,7 +71,7 @@ impl UserPaths {
                 Value::Table(table) if !is_prefix(&key) => {
                     check_name(file, &key)?;
                     if table.contains_key("name") {
-                        let wrong = format!("[{}] is its name; leave name= out", short(&key));
+                        let wrong = format!("[{}] names it already; omit name=", short(&key));
                         return Err(PathError::at(file, wrong));
                     }
                     tables.push(UserPath { name: key, ..path(file, table)? });
@@ -85,13 +85,13 @@ impl UserPaths {
         if let Some(own) = &own
             && tables.iter().any(|other| other.name == own.name)
         {
-            let wrong = format!("'{}' is there twice; rename one", short(&own.name));
+            let wrong = format!("'{}' is defined twice; rename one", short(&own.name));
             return Err(PathError::at(file, wrong));
         }
         Ok(UserPaths { file: file.to_owned(), own, tables })
     }
 
-    /// The paths in it, in the order of their names; first the one without a table.
+    /// Its paths: first the one without a table, then the others by name.
     pub fn iter(&self) -> impl Iterator<Item = &UserPath> {
         self.own.iter().chain(&self.tables)
     }
@@ -100,19 +100,19 @@ impl UserPaths {
         self.iter().find(|path| path.name == name)
     }
 
-    /// The path meant where the file alone is named: the one without a table,
-    /// or the only one.
+    /// The path if only the file is named: the one without a table, or the only
+    /// one.
     pub(super) fn only(&self) -> Result<&UserPath, PathError> {
         match (&self.own, &self.tables[..]) {
             (Some(path), _) | (None, [path]) => Ok(path),
             (None, []) => {
-                Err(PathError::at(&self.file, "there is no path in it; write rate= and rtt="))
+                Err(PathError::at(&self.file, "the file defines no path; write rate= and rtt="))
             }
             (None, tables) => {
                 let names: Vec<String> =
                     tables.iter().take(8).map(|path| short(&path.name)).collect();
                 let wrong = format!(
-                    "it has several paths; write {}:NAME, one of {}",
+                    "the file defines several paths; write {}:NAME, one of {}",
                     short(&self.file),
                     names.join(", ")
                 );
@@ -122,7 +122,7 @@ impl UserPaths {
     }
 }
 
-/// `up`, `down` and times: tables that are parts of a key.
+/// `up`, `down` and times: prefixes of keys that TOML parses as tables.
 fn is_prefix(key: &str) -> bool {
     key == "up" || key == "down" || key.starts_with('@')
 }
@@ -131,12 +131,12 @@ fn check_name(file: &str, name: &str) -> Result<(), PathError> {
     let shown = short(name);
     let wrong = if NamedPath::find(name).is_some() {
         format!(
-            "'{shown}' is the name of a built-in path; take another, perhaps with base = \"{shown}\""
+            "'{shown}' is the name of a built-in path; choose another, for example with base = \"{shown}\""
         )
     } else if name.is_empty() || name.contains(|c: char| ",=:/".contains(c) || c.is_whitespace()) {
-        format!("'{shown}' cannot be a path's name; use letters, digits, - and _")
+        format!("'{shown}' is not a valid path name; use letters, digits, - and _")
     } else if is_key(name) || is_prefix(name) || name.contains(char::is_control) {
-        format!("'{shown}' cannot be a path's name, as it is a key; take another")
+        format!("'{shown}' is a key and cannot name a path; choose another name")
     } else {
         return Ok(());
     };
@@ -155,7 +155,7 @@ fn path(file: &str, table: Table) -> Result<UserPath, PathError> {
 /// `up.rate` is a table `up` to TOML, and a key of two parts here.
 fn flatten(file: &str, prefix: &str, table: Table, path: &mut UserPath) -> Result<(), PathError> {
     for (key, value) in table {
-        let whole = format!("{prefix}{key}");
+        let integer = format!("{prefix}{key}");
         let text = match value {
             Value::String(text) => text,
             Value::Integer(number) => number.to_string(),
@@ -163,20 +163,20 @@ fn flatten(file: &str, prefix: &str, table: Table, path: &mut UserPath) -> Resul
             Value::Boolean(true) => "yes".to_owned(),
             Value::Boolean(false) => "no".to_owned(),
             Value::Table(table) if is_prefix(&key) => {
-                flatten(file, &format!("{whole}."), table, path)?;
+                flatten(file, &format!("{integer}."), table, path)?;
                 continue;
             }
             Value::Array(_) | Value::Datetime(_) | Value::Table(_) => {
-                let wrong = "a value is text in quotes, a number or true and false";
-                return Err(PathError::at(&whole, format!("{wrong} (in {})", short(file))));
+                let wrong = "a value is a quoted string, a number, true or false";
+                return Err(PathError::at(&integer, format!("{wrong} (in {})", short(file))));
             }
         };
-        match whole.as_str() {
+        match integer.as_str() {
             "name" => path.name = text,
             "about" => path.about = Some(text),
             "source" => path.source = Some(text),
             "base" => path.base = Some(text),
-            _ => path.parts.push((whole, text.trim().to_owned())),
+            _ => path.parts.push((integer, text.trim().to_owned())),
         }
     }
     Ok(())

@@ -17,17 +17,17 @@ pub(super) trait Family: Copy + Eq + Hash + FromStr {
     fn numbered(number: u8) -> Self;
 
     /// Whether one host, and no other and no loopback, can have it.
-    fn is_a_hosts(self) -> bool;
+    fn is_host_address(self) -> bool;
 }
 
 impl Family for Ipv4Addr {
-    const WANTED: &'static str = "IPv4 address of a host, such as 10.0.0.7";
+    const WANTED: &'static str = "IPv4 address for a host, such as 10.0.0.7";
 
     fn numbered(number: u8) -> Self {
         Ipv4Addr::new(10, 0, 0, number)
     }
 
-    fn is_a_hosts(self) -> bool {
+    fn is_host_address(self) -> bool {
         // 0/8 is "this network" and 240/4 reserved (RFC 6890): Linux takes
         // neither for a host on a wire.
         let first = self.octets()[0];
@@ -36,13 +36,13 @@ impl Family for Ipv4Addr {
 }
 
 impl Family for Ipv6Addr {
-    const WANTED: &'static str = "IPv6 address of a host, such as fd00::7";
+    const WANTED: &'static str = "IPv6 address for a host, such as fd00::7";
 
     fn numbered(number: u8) -> Self {
         Ipv6Addr::new(0xfd00, 0, 0, 0, 0, 0, 0, number.into())
     }
 
-    fn is_a_hosts(self) -> bool {
+    fn is_host_address(self) -> bool {
         // fe80::/10 needs the device beside it, and ::/16 holds the loopback,
         // the unspecified address and IPv4 in other clothes.
         self.segments()[0] != 0 && !self.is_multicast() && !self.is_unicast_link_local()
@@ -63,21 +63,21 @@ pub(super) fn give<A: Family>(
             continue;
         };
         let text = || short(&asked.value, 50);
-        let address = asked.value.parse().ok().filter(|address: &A| address.is_a_hosts());
+        let address = asked.value.parse().ok().filter(|address: &A| address.is_host_address());
         let address = address.ok_or_else(|| {
             let host = host.clone();
-            source.wrong(asked, Problem::Address { host, text: text(), wanted: A::WANTED })
+            source.error_at(asked, Problem::Address { host, text: text(), wanted: A::WANTED })
         })?;
         if let Some(other) = taken.insert(address, host) {
             let hosts = [other, host].map(str::to_owned);
-            return Err(source.wrong(asked, Problem::SameAddress { hosts, address: text() }));
+            return Err(source.error_at(asked, Problem::SameAddress { hosts, address: text() }));
         }
         given.push(Some(address));
     }
     let mut free = (1..=254).map(A::numbered).filter(|address| !taken.contains_key(address));
     let all: Option<Vec<A>> =
         given.into_iter().map(|address| address.or_else(|| free.next())).collect();
-    all.ok_or_else(|| source.wrong_altogether(Problem::TooManyHosts))
+    all.ok_or_else(|| source.plan_error(Problem::TooManyHosts))
 }
 
 #[cfg(test)]
@@ -85,7 +85,7 @@ mod tests {
     use super::*;
 
     fn given<A: Family + ToString>(asked: &[&str]) -> Result<Vec<String>, PlanError> {
-        let asked: Vec<_> = asked.iter().map(|text| At::nowhere((*text).to_owned())).collect();
+        let asked: Vec<_> = asked.iter().map(|text| At::unplaced((*text).to_owned())).collect();
         let asked = asked.into_iter().map(|text| (!text.value.is_empty()).then_some(text));
         let hosts: Vec<_> = ["a", "b", "c"].map(str::to_owned).into_iter().zip(asked).collect();
         let given = give::<A>(&hosts, &Source::default())?;
@@ -109,13 +109,13 @@ mod tests {
     #[test]
     fn addresses_that_are_no_hosts() {
         for text in ["0.0.0.0", "127.0.0.1", "224.0.0.1", "255.255.255.255", "169.254.1.1"] {
-            assert!(!text.parse::<Ipv4Addr>().unwrap().is_a_hosts(), "{text}");
+            assert!(!text.parse::<Ipv4Addr>().unwrap().is_host_address(), "{text}");
         }
         for text in ["::", "::1", "ff02::1", "fe80::1", "::ffff:10.0.0.1"] {
-            assert!(!text.parse::<Ipv6Addr>().unwrap().is_a_hosts(), "{text}");
+            assert!(!text.parse::<Ipv6Addr>().unwrap().is_host_address(), "{text}");
         }
         for text in ["10.0.0.1", "192.168.0.1", "8.8.8.8"] {
-            assert!(text.parse::<Ipv4Addr>().unwrap().is_a_hosts(), "{text}");
+            assert!(text.parse::<Ipv4Addr>().unwrap().is_host_address(), "{text}");
         }
     }
 }

@@ -9,7 +9,7 @@ use super::{
     time,
 };
 use crate::routes;
-use crate::shapes::Drawing;
+use crate::shapes::Layout;
 use crate::{PathError, PathSpec, Reader};
 use std::collections::HashMap;
 
@@ -18,7 +18,7 @@ use std::collections::HashMap;
 const CONGESTION: &str = "cubic";
 
 /// Most names that a message lists.
-const LISTED: usize = 12;
+const MAX_LISTED: usize = 12;
 
 /// Builds a plan; `name` is for one that does not say its own.
 pub(super) fn build(
@@ -30,7 +30,7 @@ pub(super) fn build(
     let mut paths = Paths { read, known: HashMap::new() };
     let name = match &written.name {
         Some(name) => {
-            names::check("plan", &name.value).map_err(|wrong| source.wrong(name, wrong))?;
+            names::check("plan", &name.value).map_err(|wrong| source.error_at(name, wrong))?;
             name.value.clone()
         }
         None => name,
@@ -39,13 +39,13 @@ pub(super) fn build(
         let time = time::parse("duration", &duration.value.0);
         let time =
             time.and_then(|time| if time.is_zero() { Err(Problem::NoTime) } else { Ok(time) });
-        time.map_err(|wrong| source.wrong(duration, wrong))
+        time.map_err(|wrong| source.error_at(duration, wrong))
     });
-    let drawing = draw(written, source, &mut paths)?;
+    let layout = layout(written, source, &mut paths)?;
     let mut plan = Plan {
         name,
         file: source.file.clone(),
-        hosts: hosts(written, &drawing, source)?,
+        hosts: hosts(written, &layout, source)?,
         links: Vec::new(),
         routes: Vec::new(),
         programs: Vec::new(),
@@ -53,9 +53,9 @@ pub(super) fn build(
         duration: duration.transpose()?,
     };
     let find = Find::new(&plan, source);
-    plan.links = links(written, &drawing, &find, &mut paths)?;
+    plan.links = links(written, &layout, &find, &mut paths)?;
     if plan.hosts.len() < 2 || plan.links.is_empty() {
-        return Err(source.wrong_altogether(Problem::Empty));
+        return Err(source.plan_error(Problem::Empty));
     }
     plan.routes = overrides(&written.routes, &plan, &find)?;
     routes::table(&plan)?;
@@ -108,52 +108,52 @@ impl<'a> Find<'a> {
         who: impl FnOnce() -> String,
     ) -> Result<usize, PlanError> {
         self.numbers.get(&name.value).copied().ok_or_else(|| {
-            let host = short(&name.value, LISTED);
-            let known = listed(self.names.iter().map(String::as_str), LISTED);
-            self.source.wrong(name, Problem::UnknownHost { who: who(), host, known })
+            let host = short(&name.value, MAX_LISTED);
+            let known = listed(self.names.iter().map(String::as_str), MAX_LISTED);
+            self.source.error_at(name, Problem::UnknownHost { who: who(), host, known })
         })
     }
 }
 
-fn draw(
+fn layout(
     written: &PlanText,
     source: &Source,
     paths: &mut Paths<'_, '_>,
-) -> Result<Drawing, PlanError> {
-    let Some(shape) = &written.shape else { return Ok(Drawing::default()) };
-    let drawing = shape.value.shape(source)?.draw(&mut |text| paths.parse(text));
-    drawing.map_err(|(part, problem)| source.wrong(&shape.value.place(part), problem))
+) -> Result<Layout, PlanError> {
+    let Some(shape) = &written.shape else { return Ok(Layout::default()) };
+    let layout = shape.value.shape(source)?.layout(&mut |text| paths.parse(text));
+    layout.map_err(|(part, problem)| source.error_at(&shape.value.position(part), problem))
 }
 
 /// A host's name, what it is, and what is said about it.
-type Introduced<'a> = (At<String>, Role, Option<&'a HostText>);
+type DeclaredHost<'a> = (At<String>, Role, Option<&'a HostText>);
 
 /// Every host: those of the shape first, which the file may say more about,
 /// then the others in the order of writing.
-fn introduce<'a>(
+fn declare_hosts<'a>(
     written: &'a PlanText,
-    drawing: &Drawing,
+    layout: &Layout,
     source: &Source,
-) -> Result<Vec<Introduced<'a>>, PlanError> {
-    let shape = written.shape.as_ref().map_or(At::nowhere(()), |shape| shape.value.kind.place());
-    let drawn =
-        drawing.hosts.iter().map(|(name, role)| (shape.map(|()| name.clone()), *role, None));
-    let mut hosts: Vec<Introduced<'a>> = drawn.collect();
+) -> Result<Vec<DeclaredHost<'a>>, PlanError> {
+    let shape =
+        written.shape.as_ref().map_or(At::unplaced(()), |shape| shape.value.kind.position());
+    let drawn = layout.hosts.iter().map(|(name, role)| (shape.map(|()| name.clone()), *role, None));
+    let mut hosts: Vec<DeclaredHost<'a>> = drawn.collect();
     let mut known: HashMap<String, usize> =
-        drawing.hosts.iter().map(|(name, _)| name.clone()).zip(0..).collect();
+        layout.hosts.iter().map(|(name, _)| name.clone()).zip(0..).collect();
     let plain = written.hosts.iter().map(|(name, host)| (name, Role::Host, host));
     let routers = written.routers.iter().map(|(name, host)| (name, Role::Router, host));
     let mut described: Vec<_> = plain.chain(routers).collect();
     described.sort_by_key(|(name, ..)| name.offset());
     for (name, role, text) in described {
-        names::check_host(&name.value).map_err(|wrong| source.wrong(name, wrong))?;
+        names::check_host(&name.value).map_err(|wrong| source.error_at(name, wrong))?;
         match known.get(&name.value) {
             Some(&number) if hosts[number].1 == role && hosts[number].2.is_none() => {
                 hosts[number] = (name.clone(), role, Some(text));
             }
             Some(_) => {
                 let name_of = name.value.clone();
-                return Err(source.wrong(name, Problem::HostTwice { name: name_of }));
+                return Err(source.error_at(name, Problem::HostTwice { name: name_of }));
             }
             None => {
                 known.insert(name.value.clone(), hosts.len());
@@ -161,27 +161,24 @@ fn introduce<'a>(
             }
         }
         if hosts.len() > MAX_HOSTS {
-            return Err(source.wrong(name, Problem::TooManyHosts));
+            return Err(source.error_at(name, Problem::TooManyHosts));
         }
     }
     Ok(hosts)
 }
 
-fn hosts(
-    written: &PlanText,
-    drawing: &Drawing,
-    source: &Source,
-) -> Result<Vec<HostPlan>, PlanError> {
-    let introduced = introduce(written, drawing, source)?;
+fn hosts(written: &PlanText, layout: &Layout, source: &Source) -> Result<Vec<HostPlan>, PlanError> {
+    let declared = declare_hosts(written, layout, source)?;
     let asked = |which: fn(&HostText) -> Option<&At<String>>| {
-        let one =
-            |(name, _, text): &Introduced<'_>| (name.value.clone(), text.and_then(which).cloned());
-        introduced.iter().map(one).collect::<Vec<_>>()
+        let one = |(name, _, text): &DeclaredHost<'_>| {
+            (name.value.clone(), text.and_then(which).cloned())
+        };
+        declared.iter().map(one).collect::<Vec<_>>()
     };
     let ipv4 = addresses::give(&asked(|text| text.address.as_ref()), source)?;
     let ipv6 = addresses::give(&asked(|text| text.address6.as_ref()), source)?;
-    let mut hosts = Vec::with_capacity(introduced.len());
-    for ((name, role, text), (ipv4, ipv6)) in introduced.iter().zip(ipv4.into_iter().zip(ipv6)) {
+    let mut hosts = Vec::with_capacity(declared.len());
+    for ((name, role, text), (ipv4, ipv6)) in declared.iter().zip(ipv4.into_iter().zip(ipv6)) {
         let congestion = text.and_then(|text| text.congestion.as_ref());
         let own = text.map_or(&[][..], |text| &text.sysctl.0[..]);
         hosts.push(HostPlan {
@@ -209,7 +206,7 @@ fn checked_congestion(name: &At<String>, source: &Source) -> Result<String, Plan
         return Ok(name.value.clone());
     }
     let problem = Problem::Congestion { name: short(&name.value, 20) };
-    Err(source.wrong(name, problem))
+    Err(source.error_at(name, problem))
 }
 
 /// Settings of all hosts, then a host's own, which take their place.
@@ -223,13 +220,13 @@ fn settings(
         // The name becomes a path below /proc/sys.
         let is_name = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
         if !at.value.chars().all(is_name) || at.value.split('.').any(str::is_empty) {
-            return Err(source.wrong(at, Problem::SettingName { key: key() }));
+            return Err(source.error_at(at, Problem::SettingName { key: key() }));
         }
         if !at.value.starts_with("net.") {
-            return Err(source.wrong(at, Problem::Setting { key: key() }));
+            return Err(source.error_at(at, Problem::Setting { key: key() }));
         }
         if value.contains(char::is_control) && value.chars().any(|c| c.is_control() && c != '\t') {
-            return Err(source.wrong(at, Problem::SettingValue { key: key() }));
+            return Err(source.error_at(at, Problem::SettingValue { key: key() }));
         }
         match settings.iter_mut().find(|(known, _)| *known == at.value) {
             Some((_, known)) => known.clone_from(value),
@@ -241,44 +238,44 @@ fn settings(
 
 fn links(
     written: &PlanText,
-    drawing: &Drawing,
+    layout: &Layout,
     find: &Find<'_>,
     paths: &mut Paths<'_, '_>,
 ) -> Result<Vec<LinkPlan>, PlanError> {
     let source = find.source;
     let mut links = Vec::new();
     let mut names: HashMap<String, usize> = HashMap::new();
-    let mut add = |link: LinkPlan, place: &At<()>| {
+    let mut add = |link: LinkPlan, position: &At<()>| {
         if names.insert(link.name.clone(), links.len()).is_some() {
-            return Err(source.wrong(place, Problem::LinkTwice { name: link.name }));
+            return Err(source.error_at(position, Problem::LinkTwice { name: link.name }));
         }
         links.push(link);
         if links.len() > MAX_LINKS {
-            return Err(source.wrong(place, Problem::TooManyLinks));
+            return Err(source.error_at(position, Problem::TooManyLinks));
         }
         Ok(())
     };
     let read = |name: &str, text: &At<String>, paths: &mut Paths<'_, '_>| {
         paths.parse(&text.value).map_err(|error| {
             let reason = error.to_string();
-            source.wrong(text, Problem::Path { link: name.to_owned(), reason })
+            source.error_at(text, Problem::Path { link: name.to_owned(), reason })
         })
     };
-    for link in &drawing.links {
-        let shape = written.shape.as_ref().map(|shape| shape.value.place(link.part));
-        let place = shape.unwrap_or(At::nowhere(()));
-        let text = place.map(|()| link.path.clone());
+    for link in &layout.links {
+        let shape = written.shape.as_ref().map(|shape| shape.value.position(link.part));
+        let position = shape.unwrap_or(At::unplaced(()));
+        let text = position.map(|()| link.path.clone());
         let path = read(&link.name, &text, paths)?;
-        let (line, name) = (source.line(&place), link.name.clone());
-        add(LinkPlan { name, ends: link.ends, path, line }, &place)?;
+        let (line, name) = (source.line(&position), link.name.clone());
+        add(LinkPlan { name, ends: link.ends, path, line }, &position)?;
     }
     for at in &written.links {
         let LinkText { name, between, path: text } = &at.value;
         let [first, second] = &between.value[..] else {
-            return Err(source.wrong(between, Problem::Ends { ends: between.value.len() }));
+            return Err(source.error_at(between, Problem::Ends { ends: between.value.len() }));
         };
         if let Some(name) = name {
-            names::check("link", &name.value).map_err(|wrong| source.wrong(name, wrong))?;
+            names::check("link", &name.value).map_err(|wrong| source.error_at(name, wrong))?;
         }
         let joined = || [first, second].map(|end| short(&end.value, 32)).join("-");
         let name_of = name.as_ref().map_or_else(joined, |name| name.value.clone());
@@ -286,11 +283,11 @@ fn links(
         let ends = [find.host(first, who)?, find.host(second, who)?];
         if ends[0] == ends[1] {
             let (link, host) = (name_of, first.value.clone());
-            return Err(source.wrong(second, Problem::Itself { link, host }));
+            return Err(source.error_at(second, Problem::Itself { link, host }));
         }
         let path = read(&name_of, text, paths)?;
-        let (line, place) = (source.line(text), name.as_ref().unwrap_or(first).place());
-        add(LinkPlan { name: name_of, ends, path, line }, &place)?;
+        let (line, position) = (source.line(text), name.as_ref().unwrap_or(first).position());
+        add(LinkPlan { name: name_of, ends, path, line }, &position)?;
     }
     Ok(links)
 }
@@ -308,22 +305,22 @@ fn overrides(
         let (on, to) = (find.host(on_name, who)?, find.host(to_name, who)?);
         if on == to {
             let on = on_name.value.clone();
-            return Err(source.wrong(to_name, Problem::RouteToItself { on }));
+            return Err(source.error_at(to_name, Problem::RouteToItself { on }));
         }
         let names = || (on_name.value.clone(), to_name.value.clone());
         if routes.iter().any(|route| (route.on, route.to) == (on, to)) {
             let (on, to) = names();
-            return Err(source.wrong(on_name, Problem::RouteTwice { on, to }));
+            return Err(source.error_at(on_name, Problem::RouteTwice { on, to }));
         }
         let Some(link) = next_link(plan, on, &via.value) else {
             let (on_name, to) = names();
             let mut known: Vec<&str> =
                 plan.links_at(on).map(|link| plan.far_end(on, link).name.as_str()).collect();
             known.dedup();
-            let known = listed(known.into_iter(), LISTED);
+            let known = listed(known.into_iter(), MAX_LISTED);
             let via_name = short(&via.value, 32);
             let problem = Problem::NoNeighbour { on: on_name, to, via: via_name, known };
-            return Err(source.wrong(via, problem));
+            return Err(source.error_at(via, problem));
         };
         routes.push(RoutePlan { on, to, link, line: source.line(via) });
     }

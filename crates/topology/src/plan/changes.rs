@@ -19,9 +19,9 @@ pub(super) fn read(
     for at in written {
         let moment = &at.value.at;
         let time =
-            time::parse("at", &moment.value.0).map_err(|wrong| source.wrong(moment, wrong))?;
+            time::parse("at", &moment.value.0).map_err(|wrong| source.error_at(moment, wrong))?;
         if plan.duration.is_some_and(|end| time >= end) {
-            return Err(source.wrong(moment, Problem::AfterTheEnd { what: "at" }));
+            return Err(source.error_at(moment, Problem::AfterTheEnd { what: "at" }));
         }
         timed.push((time, &at.value));
     }
@@ -35,22 +35,22 @@ pub(super) fn read(
             let known = listed(plan.links.iter().map(|link| link.name.as_str()), 12);
             let who = "the change".to_owned();
             let unknown = short(&link.value, 70);
-            return Err(source.wrong(link, Problem::UnknownLink { who, link: unknown, known }));
+            return Err(source.error_at(link, Problem::UnknownLink { who, link: unknown, known }));
         };
         let wrong = |reason: String| {
-            source.wrong(set, Problem::Change { link: link.value.clone(), reason })
+            source.error_at(set, Problem::Change { link: link.value.clone(), reason })
         };
         if set.value.trim().is_empty() {
-            return Err(wrong("it sets nothing; write set = \"loss=1%\"".to_owned()));
+            return Err(wrong("set is empty; write set = \"loss=1%\"".to_owned()));
         }
         // Since when would such a time count?
         if set.value.split(',').any(|part| part.trim().starts_with('@')) {
-            return Err(wrong("its time is what at says; leave out @".to_owned()));
+            return Err(wrong("the time is given by at; omit @".to_owned()));
         }
         let path = paths.change(&now[number], &set.value);
         let path = path.map_err(|error| wrong(error.to_string()))?;
         if path.mtu() != now[number].mtu() {
-            let reason = "mtu is that of the devices, which are there already; up.mtu and down.mtu can change";
+            let reason = "mtu is that of the devices and cannot change; up.mtu and down.mtu can";
             return Err(wrong(reason.to_owned()));
         }
         now[number] = path.clone();

@@ -4,35 +4,35 @@ use super::error::Problem;
 use std::path::Path;
 
 /// Longest name that can be given.
-const LONGEST: usize = 32;
+const MAX_LENGTH: usize = 32;
 
 /// A name that stands in /etc/hosts. It begins with a letter, as `7` and `0x7`
 /// would be taken for addresses, and `-7` for an option.
 pub(super) fn check_host(name: &str) -> Result<(), Problem> {
     let wrong = if name == "localhost" {
-        "is every host's own"
+        "is reserved for the loopback"
     } else if !name.starts_with(|c: char| c.is_ascii_lowercase()) {
-        "does not begin with a small letter"
+        "does not begin with a lower-case letter"
     } else {
         return check("host", name);
     };
-    Err(Problem::Name { what: "host", name: short(name, LONGEST), wrong })
+    Err(Problem::Name { what: "host", name: short(name, MAX_LENGTH), wrong })
 }
 
 /// A name by which a command finds something.
 pub(super) fn check(what: &'static str, name: &str) -> Result<(), Problem> {
     let wrong = if name.is_empty() {
         "is empty"
-    } else if name.len() > LONGEST {
-        "has more than 32 letters"
+    } else if name.len() > MAX_LENGTH {
+        "has more than 32 characters"
     } else if !name.chars().all(is_of_names) {
-        "has other characters than a to z, 0 to 9 and -"
+        "has characters other than a-z, 0-9 and -"
     } else if name.starts_with('-') {
         "begins with -"
     } else {
         return Ok(());
     };
-    Err(Problem::Name { what, name: short(name, LONGEST), wrong })
+    Err(Problem::Name { what, name: short(name, MAX_LENGTH), wrong })
 }
 
 fn is_of_names(c: char) -> bool {
@@ -44,7 +44,7 @@ fn is_of_names(c: char) -> bool {
 pub(super) fn of_file(file: &str) -> String {
     let stem = Path::new(file).file_stem().map(|stem| stem.to_string_lossy().to_lowercase());
     let letters = stem.unwrap_or_default();
-    let letters = letters.chars().map(|c| if is_of_names(c) { c } else { '-' }).take(LONGEST);
+    let letters = letters.chars().map(|c| if is_of_names(c) { c } else { '-' }).take(MAX_LENGTH);
     let name = letters.collect::<String>().trim_matches('-').to_owned();
     if name.is_empty() { "lab".to_owned() } else { name }
 }

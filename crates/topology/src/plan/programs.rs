@@ -26,39 +26,39 @@ fn program(
     let source = find.source;
     let command = text.command.value.trim();
     if command.is_empty() || command.contains('\0') {
-        return Err(source.wrong(&text.command, Problem::NoCommand));
+        return Err(source.error_at(&text.command, Problem::NoCommand));
     }
     let named = || short(command, 40);
     let host = find.host(&text.on, || format!("'{}'", named()))?;
     let moment = |key, at: &Option<At<Scalar>>| -> Result<Option<Duration>, PlanError> {
         let Some(at) = at else { return Ok(None) };
-        let time = time::parse(key, &at.value.0).map_err(|wrong| source.wrong(at, wrong))?;
+        let time = time::parse(key, &at.value.0).map_err(|wrong| source.error_at(at, wrong))?;
         Ok(Some(time))
     };
     let start = moment("start", &text.start)?.unwrap_or(Duration::ZERO);
     let stop = moment("stop", &text.stop)?;
     if let Some(at) = text.start.as_ref().filter(|_| duration.is_some_and(|end| start >= end)) {
-        return Err(source.wrong(at, Problem::AfterTheEnd { what: "start" }));
+        return Err(source.error_at(at, Problem::AfterTheEnd { what: "start" }));
     }
     if let (Some(stop), Some(at)) = (stop, &text.stop) {
         if stop <= start {
-            return Err(source.wrong(at, Problem::StopBeforeStart { command: named() }));
+            return Err(source.error_at(at, Problem::StopBeforeStart { command: named() }));
         }
         if duration.is_some_and(|end| stop > end) {
-            return Err(source.wrong(at, Problem::AfterTheEnd { what: "stop" }));
+            return Err(source.error_at(at, Problem::AfterTheEnd { what: "stop" }));
         }
     }
     let wait = match text.wait.as_ref().map(|wait| (wait, wait.value.as_str())) {
         // Most background programs are servers; the clock has not begun, so a
         // moment for one that is not changes no time of any other.
-        None if text.background && start.is_zero() => Wait::AMoment,
+        None if text.background && start.is_zero() => Wait::Briefly,
         None | Some((_, "no")) => Wait::No,
         Some((wait, "listening")) if !start.is_zero() => {
-            return Err(source.wrong(wait, Problem::WaitLater { command: named() }));
+            return Err(source.error_at(wait, Problem::WaitLater { command: named() }));
         }
         Some((_, "listening")) => Wait::UntilListening,
         Some((wait, word)) => {
-            return Err(source.wrong(wait, Problem::Wait { word: short(word, 32) }));
+            return Err(source.error_at(wait, Problem::Wait { word: short(word, 32) }));
         }
     };
     Ok(ProgramPlan {

@@ -16,12 +16,12 @@ pub(super) struct At<T> {
 }
 
 impl<T> At<T> {
-    pub(super) const fn nowhere(value: T) -> Self {
+    pub(super) const fn unplaced(value: T) -> Self {
         At { offset: None, value }
     }
 
     /// The place without the value.
-    pub(super) const fn place(&self) -> At<()> {
+    pub(super) const fn position(&self) -> At<()> {
         At { offset: self.offset, value: () }
     }
 
@@ -99,12 +99,12 @@ impl Source {
     }
 
     /// What is wrong at that place.
-    pub(super) fn wrong<T>(&self, at: &At<T>, problem: Problem) -> PlanError {
+    pub(super) fn error_at<T>(&self, at: &At<T>, problem: Problem) -> PlanError {
         PlanError { file: self.file.clone(), line: self.line(at), problem: problem.into() }
     }
 
     /// What is wrong with the whole.
-    pub(super) fn wrong_altogether(&self, problem: Problem) -> PlanError {
+    pub(super) fn plan_error(&self, problem: Problem) -> PlanError {
         PlanError { file: self.file.clone(), line: None, problem: problem.into() }
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use units::Rtt;
 
 /// The longest: beyond any experiment, and no clock overflows.
-const LONGEST: Duration = Duration::from_secs(30 * 24 * 3600);
+const MAX_LENGTH: Duration = Duration::from_secs(30 * 24 * 3600);
 
 /// `500ms`, `1.5s`, `90min`, `2h`; the last two in whole numbers.
 pub(super) fn parse(key: &'static str, text: &str) -> Result<Duration, Problem> {
@@ -16,7 +16,7 @@ pub(super) fn parse(key: &'static str, text: &str) -> Result<Duration, Problem> 
         let number = lower.strip_suffix(unit).and_then(|number| number.trim().parse::<u64>().ok());
         let Some(number) = number else { continue };
         let time = Duration::from_secs(number.saturating_mul(seconds));
-        if time > LONGEST {
+        if time > MAX_LENGTH {
             return Err(wrong(format!("'{}' is longer than 720h", short(text, 40))));
         }
         return Ok(time);

@@ -101,30 +101,30 @@ pub(super) struct ShapeText {
 impl PlanText {
     /// A plan that says no more than a shape.
     pub(super) fn of_shape(shape: &Shape) -> Self {
-        let text = |text: &Option<String>| text.clone().map(At::nowhere);
-        let number = |number: Option<u32>| number.map(At::nowhere);
+        let text = |text: &Option<String>| text.clone().map(At::unplaced);
+        let number = |number: Option<u32>| number.map(At::unplaced);
         let rtts = shape.rtts.iter().map(|rtt| {
             // Nanoseconds are what it is kept in: nothing is rounded on the way.
-            At::nowhere(Scalar(format!("{}ns", rtt.nanos())))
+            At::unplaced(Scalar(format!("{}ns", rtt.nanos())))
         });
         let shape = ShapeText {
-            kind: At::nowhere(shape.kind.to_string()),
+            kind: At::unplaced(shape.kind.to_string()),
             path: text(&shape.path),
             pairs: number(shape.pairs),
             hosts: number(shape.hosts),
             routers: number(shape.routers),
             bottleneck: text(&shape.bottleneck),
             access: text(&shape.access),
-            rtts: (!shape.rtts.is_empty()).then(|| At::nowhere(rtts.collect())),
+            rtts: (!shape.rtts.is_empty()).then(|| At::unplaced(rtts.collect())),
         };
-        PlanText { shape: Some(At::nowhere(shape)), ..PlanText::default() }
+        PlanText { shape: Some(At::unplaced(shape)), ..PlanText::default() }
     }
 }
 
 impl ShapeText {
     /// The shape it asks for.
     pub(super) fn shape(&self, source: &Source) -> Result<Shape, PlanError> {
-        let kind = self.kind.value.parse().map_err(|wrong| source.wrong(&self.kind, wrong))?;
+        let kind = self.kind.value.parse().map_err(|wrong| source.error_at(&self.kind, wrong))?;
         let mut shape = Shape::new(kind);
         let text = |text: &Option<At<String>>| text.as_ref().map(|text| text.value.clone());
         let number = |number: &Option<At<u32>>| number.as_ref().map(|number| number.value);
@@ -136,7 +136,7 @@ impl ShapeText {
         shape.routers = number(&self.routers);
         for rtt in self.rtts.iter().flat_map(|rtts| &rtts.value) {
             let parsed = rtt.value.0.parse().map_err(|error: units::ParseError| {
-                source.wrong(rtt, Problem::Time { key: "rtts", wrong: error.to_string() })
+                source.error_at(rtt, Problem::Time { key: "rtts", wrong: error.to_string() })
             });
             shape.rtts.push(parsed?);
         }
@@ -144,18 +144,18 @@ impl ShapeText {
     }
 
     /// Where a part of it stands; a part that is missing, where the kind does.
-    pub(super) fn place(&self, part: Part) -> At<()> {
-        let text = |text: &Option<At<String>>| text.as_ref().map(At::place);
-        let number = |number: &Option<At<u32>>| number.as_ref().map(At::place);
-        let place = match part {
+    pub(super) fn position(&self, part: Part) -> At<()> {
+        let text = |text: &Option<At<String>>| text.as_ref().map(At::position);
+        let number = |number: &Option<At<u32>>| number.as_ref().map(At::position);
+        let position = match part {
             Part::Path => text(&self.path),
             Part::Bottleneck => text(&self.bottleneck),
             Part::Access => text(&self.access),
             Part::Pairs => number(&self.pairs),
             Part::Hosts => number(&self.hosts),
             Part::Routers => number(&self.routers),
-            Part::Rtts => self.rtts.as_ref().map(At::place),
+            Part::Rtts => self.rtts.as_ref().map(At::position),
         };
-        place.unwrap_or(self.kind.place())
+        position.unwrap_or(self.kind.position())
     }
 }

@@ -1,14 +1,14 @@
 //! The lab's promised figures, measured: `make bench`.
 //!
-//! Wall-clock figures of the machine it runs on, medians of three, each beside
-//! what was promised. What is compared with a pair of TUN devices with nothing
-//! between them but a copy is measured in turn with it.
+//! Wall-clock figures of the host, medians of three, each beside the promised one.
+//! Comparisons with a pair of TUN devices connected by nothing but a copy alternate
+//! with measurements of that pair.
 
 mod pair;
 mod traffic;
 
 use host::clock;
-use host::world::{self, Ended};
+use host::sandbox::{self, Ended};
 use lab::{Lab, Options};
 use pair::{ADDRESSES, Pair};
 use record::{Measurement, PathReport};
@@ -21,11 +21,11 @@ type Fallible<T> = Result<T, Box<dyn std::error::Error + Send + Sync>>;
 const REPEATS: usize = 3;
 
 fn main() {
-    // `cargo test --benches` only asks whether it builds.
+    // `cargo test --benches` only checks that it builds.
     if std::env::args().any(|argument| argument == "--test") {
         return;
     }
-    match world::run(|| i32::from(measure().inspect_err(|error| eprintln!("{error}")).is_err())) {
+    match sandbox::run(|| i32::from(measure().inspect_err(|error| eprintln!("{error}")).is_err())) {
         Ok(Ended::Code(code)) => std::process::exit(code),
         other => {
             eprintln!("{other:?}");
@@ -36,7 +36,7 @@ fn main() {
 
 type Part = fn() -> Fallible<()>;
 
-/// All of it, or what the command line names.
+/// Runs all benchmarks, or those named on the command line.
 fn measure() -> Fallible<()> {
     let named: Vec<String> =
         std::env::args().skip(1).filter(|argument| !argument.starts_with('-')).collect();
@@ -67,9 +67,8 @@ fn note(what: &str, measured: &str) {
     println!("  {what:<46} {:>16} {measured:>16}", "");
 }
 
-fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    values[values.len() / 2]
+fn median(values: &[f64]) -> f64 {
+    model::statistics::median(values).unwrap_or(f64::NAN)
 }
 
 fn lab(path: &str, accurate: bool) -> Fallible<Lab> {
@@ -89,7 +88,7 @@ fn idle() -> Fallible<()> {
                 let report = lab.finish()?.into_path();
                 off.push((report.achieved.idle_rtt_ms.ok_or("no echo came back")? - asked).abs());
             }
-            let off = median(off);
+            let off = median(&off);
             let what = format!("idle RTT of {rtt}{mode}, off by");
             row(&what, &format!("{promised} ms"), &format!("{off:.3} ms"), off <= promised);
         }
@@ -125,15 +124,15 @@ fn many_hosts() -> Fallible<()> {
         times.push(start.elapsed().as_secs_f64());
         lab.finish()?;
     }
-    let time = median(times);
+    let time = median(&times);
     row("64 hosts around a router, up after", "2 s", &format!("{time:.2} s"), time < 2.0);
     Ok(())
 }
 
-/// Single datagrams, in turn with the bare pair.
+/// Single datagrams, alternating with the bare pair.
 fn packets() -> Fallible<()> {
     const SECONDS: f64 = 4.0;
-    let (mut bare, mut ours, mut unasked) = (Vec::new(), Vec::new(), 0);
+    let (mut bare, mut ours, mut unintended) = (Vec::new(), Vec::new(), 0);
     for _ in 0..REPEATS {
         let pair = Pair::start()?;
         let [client, server] = &pair.hosts;
@@ -144,13 +143,13 @@ fn packets() -> Fallible<()> {
         traffic::datagrams(client, server, lab.server().ipv4, SECONDS, None)?;
         let report = lab.finish()?.into_path();
         ours.push(report.achieved.packets as f64 / SECONDS);
-        unasked += report.achieved.drops.unasked;
+        unintended += report.achieved.drops.unintended;
     }
-    let (bare, ours) = (median(bare), median(ours));
+    let (bare, ours) = (median(&bare), median(&ours));
     let ratio = ours / bare;
     row("single datagrams, beside a bare pair", "0.80", &format!("{ratio:.2}"), ratio >= 0.8);
     note("packets a second: bare, lab", &format!("{bare:.0}, {ours:.0}"));
-    note("lost unasked, and said", &unasked.to_string());
+    note("lost unintentionally, and reported", &unintended.to_string());
     Ok(())
 }
 
@@ -165,15 +164,15 @@ fn trains() -> Fallible<()> {
         std::thread::sleep(Duration::from_millis(50));
         let report = lab.finish()?.into_path();
         rates.push(report.achieved.bytes as f64 * 8.0 / 4.0 / 1e9);
-        lost += report.achieved.drops.unasked;
+        lost += report.achieved.drops.unintended;
         say_if_not_valid(&report);
     }
-    let rate = median(rates);
+    let rate = median(&rates);
     row("segmented UDP", "8 Gbit/s", &format!("{rate:.2} Gbit/s"), rate >= 7.95 && lost == 0);
     Ok(())
 }
 
-/// One TCP flow without a limit, in turn with the bare pair.
+/// One TCP flow without a rate limit, alternating with the bare pair.
 fn unlimited() -> Fallible<()> {
     let (mut bare, mut ours) = (Vec::new(), Vec::new());
     for _ in 0..REPEATS {
@@ -186,7 +185,7 @@ fn unlimited() -> Fallible<()> {
         ours.push(steady(&traffic::tcp(client, server, lab.server().ipv4, 5.0, None)?));
         say_if_not_valid(&lab.finish()?.into_path());
     }
-    let (bare, ours) = (median(bare), median(ours));
+    let (bare, ours) = (median(&bare), median(&ours));
     let ratio = ours / bare;
     row(
         "one TCP flow, unlimited, beside a bare pair",
@@ -198,7 +197,7 @@ fn unlimited() -> Fallible<()> {
     Ok(())
 }
 
-/// One flow, both congestion controls, at 1 Gbit/s and at 10.
+/// One flow with each congestion control, at 1 and 10 Gbit/s.
 fn long_fat() -> Fallible<()> {
     for (rate, seconds, promised, late) in [("1gbit", 8.0, 0.95, 0.2), ("10gbit", 15.0, 9.5, 2.0)] {
         for congestion in ["cubic", "bbr"] {
@@ -210,12 +209,12 @@ fn long_fat() -> Fallible<()> {
                 let measured = traffic::tcp(client, server, to, seconds, Some(congestion))?;
                 let path = lab.finish()?.into_path();
                 valid += usize::from(path.valid);
-                lost += path.achieved.drops.unasked;
+                lost += path.achieved.drops.unintended;
                 lateness.push(path.achieved.lateness_us.p99 as f64 / 1e3);
                 say_if_not_valid(&path);
                 rates.push(steady(&Measurement { path: Some(path), ..measured }));
             }
-            let (carried, p99) = (median(rates), median(lateness));
+            let (carried, p99) = (median(&rates), median(&lateness));
             let what = format!("{rate} x 100 ms, one flow of {congestion}, steady");
             let kept = carried >= promised && lost == 0;
             row(&what, &format!("{promised} Gbit/s"), &format!("{carried:.2} Gbit/s"), kept);

@@ -1,12 +1,12 @@
-//! Two hosts with nothing between their devices but a copy: what that pair
-//! carries is what this machine could at most.
+//! Two hosts whose devices are connected by nothing but a copy: the maximum throughput
+//! on this host.
 
 use crate::Fallible;
 use host::netlink::{Netlink, Route};
 use host::netns::NetNs;
 use host::sysctl;
 use host::tun::{self, Tun};
-use host::wait::{self, Bell};
+use host::wait::{self, EventFd};
 use std::io::{self, IoSlice};
 use std::net::{IpAddr, Ipv4Addr};
 use std::os::fd::AsFd;
@@ -18,9 +18,9 @@ pub(crate) const ADDRESSES: [Ipv4Addr; 2] =
 
 pub(crate) struct Pair {
     pub(crate) hosts: [NetNs; 2],
-    /// Buffers copied from the first to the second.
+    /// Number of buffers copied from the first to the second.
     copied: Arc<AtomicU64>,
-    stop: Arc<Bell>,
+    stop: Arc<EventFd>,
     copying: Vec<std::thread::JoinHandle<io::Result<()>>>,
 }
 
@@ -32,7 +32,7 @@ impl Pair {
             devices.push(Arc::new(namespace.run(|| connect(address))??));
             hosts.push(namespace);
         }
-        let stop = Arc::new(Bell::new()?);
+        let stop = Arc::new(EventFd::new()?);
         let copied = Arc::new(AtomicU64::new(0));
         let copying = [(0, 1), (1, 0)]
             .map(|(from, to)| {
@@ -47,9 +47,9 @@ impl Pair {
         Ok(Pair { hosts, copied, stop, copying })
     }
 
-    /// Ends it; tells how many buffers went from the first to the second.
+    /// Ends it; returns the number of buffers copied from the first to the second.
     pub(crate) fn finish(self) -> Fallible<u64> {
-        self.stop.ring();
+        self.stop.set();
         for thread in self.copying {
             thread.join().map_err(|_| "a copying thread died")??;
         }
@@ -61,7 +61,7 @@ fn connect(address: Ipv4Addr) -> Fallible<Tun> {
     let tun = Tun::create("bare0")?;
     let netlink = Netlink::open()?;
     let device = netlink.index("bare0")?;
-    // As long a ring as the lab's own.
+    // The same ring size as in the lab.
     netlink.bring_up(device, Some(1500), Some(10_000))?;
     netlink.add_address(device, IpAddr::V4(address))?;
     netlink.add_routes([Route {
@@ -77,10 +77,10 @@ fn connect(address: Ipv4Addr) -> Fallible<Tun> {
     Ok(tun)
 }
 
-fn copy(from: &Tun, to: &Tun, stop: &Bell, copied: &AtomicU64) -> io::Result<()> {
+fn copy(from: &Tun, to: &Tun, stop: &EventFd, copied: &AtomicU64) -> io::Result<()> {
     wait::precise_timers();
     let mut buffer = vec![0; tun::MAX_READ];
-    while !stop.has_rung() {
+    while !stop.is_set() {
         match from.receive(&mut buffer) {
             // A full receiver drops, as a wire would.
             Ok(length) => {

@@ -1,17 +1,17 @@
-//! What is sent over labs and pairs.
+//! Traffic over labs and pairs.
 
 use crate::Fallible;
 use host::netns::NetNs;
 use host::{clock, udp};
-use probe::client::{self, ClientConfig};
-use probe::server::{Server, ServerConfig};
-use probe::{ServerEvent, StopFlag};
+use perf::client::{self, ClientConfig};
+use perf::server::{Server, ServerConfig};
+use perf::{ServerEvent, StopFlag};
 use record::Measurement;
 use std::net::{Ipv4Addr, UdpSocket};
 use std::time::Duration;
 use units::{BitRate, ByteCount};
 
-/// One TCP flow of our own client's.
+/// One TCP flow of our own client.
 pub(crate) fn tcp(
     client: &NetNs,
     server: &NetNs,
@@ -39,8 +39,8 @@ pub(crate) fn tcp(
     })
 }
 
-/// Datagrams of 1400 bytes, as fast as they go or at `rate`, in trains or
-/// singly; nobody reads them.
+/// Datagrams of 1400 bytes, at `rate` or as fast as possible, in trains or singly; nobody
+/// reads them.
 pub(crate) fn datagrams(
     client: &NetNs,
     server: &NetNs,

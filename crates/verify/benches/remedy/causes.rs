@@ -1,21 +1,21 @@
-//! Labelled causes, each with what makes it.
+//! Labelled causes, and their configuration.
 
 use crate::hosts::Pair;
 use crate::{Fallible, KEPT};
 use record::{Limit, Measurement, Remedy};
 use units::{BitRate, ByteCount};
 
-/// A cause, made on purpose.
+/// A known limit.
 pub(crate) struct Cause {
     pub(crate) name: &'static str,
     limit: Limit,
     link: &'static str,
     seconds: f64,
-    /// What is typed on the client and on the server beforehand.
+    /// Commands that are run on the client and on the server beforehand.
     commands: [&'static str; 2],
     change: fn(&mut Pair),
-    /// Whether the finding may know the path. A policer is found only on a path
-    /// of which nothing is known.
+    /// Whether the finding may use the lab's path report. A policer is only identified on an
+    /// unknown path.
     known: bool,
 }
 
@@ -87,7 +87,7 @@ pub(crate) const ALL: [Cause; 15] = [
     cause("loss of 0.1 %", Limit::Loss, "rate=100mbit,rtt=50ms,loss=0.1%", 30.0),
     cause("loss of 1 %", Limit::Loss, "rate=100mbit,rtt=50ms,loss=1%", 30.0),
     cause("loss of 5 %", Limit::Loss, "rate=50mbit,rtt=100ms,loss=5%", 30.0),
-    cause("shallow queue", Limit::Congestion, "rate=100mbit,rtt=100ms,queue=20p", 30.0),
+    cause("shallow queue", Limit::CongestionAvoidance, "rate=100mbit,rtt=100ms,queue=20p", 30.0),
     cause("short test", Limit::Ramp, "rate=100mbit,rtt=200ms", 1.5),
     Cause {
         known: false,
@@ -96,7 +96,7 @@ pub(crate) const ALL: [Cause; 15] = [
     },
 ];
 
-/// Makes the cause, and holds each remedy to what it promises.
+/// Sets the cause up and checks each remedy against its prediction.
 pub(crate) fn hold(cause: &Cause) -> Fallible<()> {
     let mut pair = Pair::new(cause.link, cause.seconds)?;
     for (commands, command) in pair.commands.iter_mut().zip(cause.commands) {
@@ -117,7 +117,7 @@ pub(crate) fn hold(cause: &Cause) -> Fallible<()> {
         "",
         match (right, valid) {
             (true, true) => format!("{limit}, as made"),
-            (true, false) => format!("{limit}, as made; NOT VALID"),
+            (true, false) => format!("{limit}, as made; not valid"),
             (false, _) => format!("NOT KEPT: found {limit}: {}", finding.sentence),
         }
     );
@@ -142,10 +142,10 @@ fn applied(pair: &Pair, remedy: &Remedy, before: BitRate) -> Fallible<()> {
         }
     };
     let expected = remedy.expects_bps.map_or_else(String::new, short);
-    let doubt = if valid { "" } else { "; NOT VALID" };
+    let doubt = if valid { "" } else { "; not valid" };
     println!(
         "  {:<44} {:>11} {expected:>11} {:>11}  {verdict}{doubt} ({})",
-        cut(&remedy.command),
+        cut(&remedy.command.to_string()),
         "",
         short(now),
         finding.limit.map_or("nothing", Limit::name)
@@ -157,7 +157,7 @@ fn cut(text: &str) -> String {
     text.chars().take(44).collect()
 }
 
-/// Without its unit's blank, for a column.
+/// Without the space before the unit, for a column.
 pub(crate) fn short(rate: BitRate) -> String {
     format!("{:.2} Mbit", rate.as_f64() / 1e6)
 }

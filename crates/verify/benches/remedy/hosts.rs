@@ -1,20 +1,20 @@
-//! A lab's pair of hosts: one transfer between them, and commands on either.
+//! A lab's pair of hosts: transfers between them, and commands on either.
 
 use crate::Fallible;
 use lab::{Lab, LabHost, Options};
-use probe::client::{self, ClientConfig};
-use probe::server::{Server, ServerConfig};
-use probe::{ServerEvent, StopFlag};
-use record::{Measurement, Remedy, RemedyPlace};
+use perf::client::{self, ClientConfig};
+use perf::server::{Server, ServerConfig};
+use perf::{ServerEvent, StopFlag};
+use record::{Measurement, Remedy, RemedyCommand, RemedyPlace};
 use std::process::Command;
 use std::time::Duration;
 use topology::{PathSpec, Plan};
 use units::{BitRate, ByteCount};
 
-/// A run that was not valid is tried so often again.
+/// Number of retries of an invalid run.
 const AGAIN: u32 = 3;
 
-/// What two hosts are like and how they transfer.
+/// Configuration of two hosts and their transfers.
 #[derive(Clone)]
 pub(crate) struct Pair {
     pub(crate) link: PathSpec,
@@ -34,8 +34,8 @@ impl Pair {
         Ok(Pair { link: link.parse()?, commands: [Vec::new(), Vec::new()], config })
     }
 
-    /// One transfer, over a path that the machine could carry. The last of
-    /// those that were not valid counts where none was.
+    /// Measures one transfer with a valid emulation; if all runs are invalid, returns the
+    /// last one.
     pub(crate) fn measure(&self) -> Fallible<Measurement> {
         let mut tried = 0;
         loop {
@@ -61,31 +61,42 @@ impl Pair {
         Ok(Measurement { path: Some(path), ..measurement })
     }
 
-    /// The same with a remedy applied as it is printed.
+    /// The same with a remedy applied as printed.
     pub(crate) fn with(&self, remedy: &Remedy) -> Fallible<Self> {
         let mut pair = self.clone();
         let reverse = self.config.direction == record::Direction::Reverse;
         match remedy.place {
-            RemedyPlace::Sender => pair.commands[usize::from(reverse)].push(remedy.command.clone()),
+            RemedyPlace::Sender => {
+                pair.commands[usize::from(reverse)].push(remedy.command.to_string());
+            }
             RemedyPlace::Receiver => {
-                pair.commands[usize::from(!reverse)].push(remedy.command.clone());
+                pair.commands[usize::from(!reverse)].push(remedy.command.to_string());
             }
             RemedyPlace::Call => pair.call(&remedy.command)?,
         }
         Ok(pair)
     }
 
-    fn call(&mut self, options: &str) -> Fallible<()> {
+    fn call(&mut self, options: &RemedyCommand) -> Fallible<()> {
         let config = &mut self.config;
-        match options.split_once(' ').ok_or("an option and its value")? {
-            ("-w", size) => config.window = Some(size.parse::<ByteCount>()?),
-            ("-b", rate) => config.rate = Some(rate.parse::<BitRate>()?),
-            ("-t", seconds) => config.seconds = seconds.parse()?,
-            ("-P", streams) => config.streams = streams.parse()?,
-            ("-C", name) => config.congestion = Some(name.to_owned()),
-            ("no", "-b") => config.rate = None,
-            ("no", "--fq-rate") => config.fq_rate = None,
-            _ => return Err(format!("nobody can type '{options}'").into()),
+        match options {
+            RemedyCommand::SocketBufferMib(mib) => {
+                config.window = Some(ByteCount::from_bytes(mib << 20));
+            }
+            RemedyCommand::SocketBufferKib(kib) => {
+                config.window = Some(ByteCount::from_bytes(kib << 10));
+            }
+            RemedyCommand::RateLimitKbit(kbit) => {
+                config.rate = Some(BitRate::from_bps(kbit * 1_000));
+            }
+            RemedyCommand::Seconds(seconds) => config.seconds = *seconds as f64,
+            RemedyCommand::Streams(streams) => config.streams = *streams,
+            RemedyCommand::CongestionControl(name) => config.congestion = Some(name.clone()),
+            RemedyCommand::NoRateLimit => config.rate = None,
+            RemedyCommand::NoPacingLimit => config.fq_rate = None,
+            RemedyCommand::Sysctl { .. } | RemedyCommand::Other(_) => {
+                return Err(format!("'{options}' is not an option of a test").into());
+            }
         }
         Ok(())
     }
@@ -110,7 +121,7 @@ fn transfer(lab: &Lab, config: &ClientConfig) -> Fallible<Measurement> {
         let serving = scope.spawn(|| server.run(|| listening.serve(&served, &|_: ServerEvent| ())));
         let report = client.run(|| client::run(&config, &mut |_| (), &StopFlag::new()));
         served.raise();
-        // The client's own failure tells more than the server's.
+        // The client's error is more specific than the server's.
         let _ = serving.join();
         report
     });

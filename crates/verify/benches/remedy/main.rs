@@ -1,28 +1,27 @@
 //! Every remedy that a finding prints, applied as printed, in a lab: `make bench`.
 //!
-//! For each labelled cause the cause is made, the finding taken, its remedy
-//! applied, and the transfer measured again on a lab of its own. Nine tenths of
-//! the gain it promised must come. Then the cases of the seeds: diagnosed
-//! right, and tuned by what the findings print to nine tenths of what the path
-//! carries. A run that the machine could not carry is repeated.
+//! For each labelled cause: sets it up, explains a transfer, applies the remedy, and
+//! measures again in a new lab. At least nine tenths of the predicted gain must be
+//! reached. Then published cases: diagnosed correctly, and tuned by what the
+//! findings print to nine tenths of the path's rate. Invalid runs are repeated.
 
 mod causes;
 mod hosts;
 mod seeds;
 
-use host::world::{self, Ended};
+use host::sandbox::{self, Ended};
 
 type Fallible<T> = Result<T, Box<dyn std::error::Error + Send + Sync>>;
 
-/// What is promised of a remedy's gain, and of a tuned path.
+/// The promised share of a remedy's gain, and of a tuned path's rate.
 const KEPT: f64 = 0.9;
 
 fn main() {
-    // `cargo test --benches` only asks whether it builds.
+    // `cargo test --benches` only checks that it builds.
     if std::env::args().any(|argument| argument == "--test") {
         return;
     }
-    match world::run(|| i32::from(measure().inspect_err(|error| eprintln!("{error}")).is_err())) {
+    match sandbox::run(|| i32::from(measure().inspect_err(|error| eprintln!("{error}")).is_err())) {
         Ok(Ended::Code(code)) => std::process::exit(code),
         other => {
             eprintln!("{other:?}");
@@ -31,7 +30,7 @@ fn main() {
     }
 }
 
-/// All of it, or what the command line names.
+/// Runs all cases, or those named on the command line.
 fn measure() -> Fallible<()> {
     let named: Vec<String> =
         std::env::args().skip(1).filter(|argument| !argument.starts_with('-')).collect();

@@ -1,5 +1,5 @@
-//! The published cases: hosts as they were, tuned by nothing but what the
-//! findings print, one remedy after the other.
+//! Published cases: hosts with their original settings, tuned only by what the findings
+//! print, one remedy after the other.
 
 use crate::causes::short;
 use crate::hosts::Pair;
@@ -7,13 +7,13 @@ use crate::{Fallible, KEPT};
 use record::{Finding, Limit};
 use units::BitRate;
 
-/// Buffers as a case found them, and how that must be explained.
+/// The buffers of a case, and its expected diagnosis.
 pub(crate) struct Seed {
     pub(crate) name: &'static str,
     link: &'static str,
     /// `tcp_rmem` and `tcp_wmem` of both hosts.
     buffers: [&'static str; 2],
-    /// What may be named as its limit.
+    /// Acceptable limits.
     limits: &'static [Limit],
     /// Length of a test, in seconds.
     seconds: f64,
@@ -51,10 +51,10 @@ pub(crate) const ALL: [Seed; 4] = [
     },
 ];
 
-/// Remedies at most, one after the other.
+/// Maximum number of remedies, one after the other.
 const ROUNDS: usize = 4;
 
-/// The steady share of what the path carries in the end.
+/// Checks the steady share of the path's rate that is reached in the end.
 pub(crate) fn hold(seed: &Seed) -> Fallible<()> {
     let mut pair = Pair::new(seed.link, seed.seconds)?;
     let [rmem, wmem] = seed.buffers;
@@ -62,15 +62,15 @@ pub(crate) fn hold(seed: &Seed) -> Fallible<()> {
         commands.push(format!("sysctl -w net.ipv4.tcp_rmem=\"{rmem}\""));
         commands.push(format!("sysctl -w net.ipv4.tcp_wmem=\"{wmem}\""));
     }
-    // The rate over the path's, in packets of 1448 of 1500 bytes.
+    // Rate of the path as payload: 1448 of 1500 bytes per packet.
     let most = pair.link.rate().ok_or("the path has a rate")?.scaled(1448.0 / 1500.0);
     let mut first = true;
     for _ in 0..=ROUNDS {
         let measurement = pair.measure()?;
         let valid = measurement.path.as_ref().is_some_and(|path| path.valid);
         let finding = diagnose::explain(&measurement);
-        told(seed, &finding, most, first, valid);
-        // Up to the first that promises something: what is above it goes with it.
+        print_step(seed, &finding, most, first, valid);
+        // Up to the first remedy with a prediction; those before it are applied together with it.
         let promising = finding.remedies.iter().position(|one| one.expects_bps.is_some());
         let Some(last) = promising else { return Ok(()) };
         for remedy in finding.remedies.iter().take(last + 1) {
@@ -82,7 +82,7 @@ pub(crate) fn hold(seed: &Seed) -> Fallible<()> {
     Err("the remedies come to no end".into())
 }
 
-fn told(seed: &Seed, finding: &Finding, most: BitRate, first: bool, valid: bool) {
+fn print_step(seed: &Seed, finding: &Finding, most: BitRate, first: bool, valid: bool) {
     let rate = finding.throughput_bps;
     let share = rate.as_f64() / most.as_f64();
     let limit = finding.limit.map_or("nothing", Limit::name);
@@ -96,7 +96,7 @@ fn told(seed: &Seed, finding: &Finding, most: BitRate, first: bool, valid: bool)
     };
     let [before, now] =
         if first { [short(rate), String::new()] } else { [String::new(), short(rate)] };
-    let doubt = if valid { "" } else { "; NOT VALID" };
+    let doubt = if valid { "" } else { "; not valid" };
     println!(
         "{:<46} {before:>11} {:>11} {now:>11}  {limit}, {:.1} % of the path: {verdict}{doubt}",
         seed.name,

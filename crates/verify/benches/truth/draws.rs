@@ -1,29 +1,147 @@
-//! Draws that are the same for the same seed.
+//! Reproducible random numbers, and the draws that the families share.
 
 use rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64;
+use units::{BitRate, ByteCount};
+
+/// The most data packets of a run: bounds the time that the twin takes for it.
+const MOST_PACKETS: f64 = 1.2e6;
+/// Bits of a packet of 1500 bytes.
+pub(crate) const PACKET_BITS: f64 = 12_000.0;
 
 pub(crate) struct Draws(Pcg64);
 
+/// A path without its queue: rates in Mbit/s, times in ms.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Base {
+    pub(crate) rate: f64,
+    pub(crate) rtt: f64,
+    pub(crate) seconds: f64,
+}
+
 impl Draws {
-    /// Those of one case.
-    pub(crate) fn new(seed: u64, number: u64) -> Self {
-        Draws(Pcg64::seed_from_u64(seed.wrapping_mul(1_000_003).wrapping_add(number)))
+    /// The generator of one case.
+    pub(crate) fn new(seed: u64, number: usize) -> Self {
+        Draws(Pcg64::seed_from_u64(seed.wrapping_mul(1_000_003).wrapping_add(number as u64)))
     }
 
-    /// Evenly between two values.
+    /// Uniform between two values.
     pub(crate) fn between(&mut self, low: f64, high: f64) -> f64 {
-        // 53 bits are what a double holds.
+        // The 53 bits of a double's mantissa.
         let share = (self.0.next_u64() >> 11) as f64 / (1u64 << 53) as f64;
         low + (high - low) * share
+    }
+
+    /// Log-uniform between two positive values.
+    pub(crate) fn log(&mut self, low: f64, high: f64) -> f64 {
+        self.between(low.ln(), high.ln()).exp()
     }
 
     pub(crate) fn chance(&mut self, probability: f64) -> bool {
         self.between(0.0, 1.0) < probability
     }
 
-    pub(crate) fn one<'a, T>(&mut self, values: &'a [T]) -> &'a T {
+    pub(crate) fn one<T: Copy>(&mut self, values: &[T]) -> T {
         let at = self.between(0.0, values.len() as f64) as usize;
-        &values[at.min(values.len() - 1)]
+        values[at.min(values.len() - 1)]
     }
+
+    /// A rate and an RTT from the whole range, and a duration: 4 to 20 s, shorter where
+    /// the path is fast.
+    pub(crate) fn base(&mut self) -> Base {
+        // Three of four as between hosts of different sites.
+        let rtt = if self.chance(0.75) { self.log(2.0, 300.0) } else { self.log(0.02, 2.0) };
+        let rate = self.log(1.0, 2000.0);
+        self.lasting(rate, rtt)
+    }
+
+    /// A rate and an RTT within ranges, for causes that others do not show.
+    pub(crate) fn base_within(&mut self, rate: (f64, f64), rtt: (f64, f64)) -> Base {
+        let (rate, rtt) = (self.log(rate.0, rate.1), self.log(rtt.0, rtt.1));
+        self.lasting(rate, rtt)
+    }
+
+    fn lasting(&mut self, rate: f64, rtt: f64) -> Base {
+        let most = (MOST_PACKETS * PACKET_BITS / (rate * 1e6)).clamp(4.0, 20.0);
+        // A path of 300 ms needs some seconds to leave slow start.
+        let least = (4.0 + rtt * 0.015).min(most);
+        Base { rate, rtt, seconds: self.between(least, most) }
+    }
+
+    pub(crate) fn congestion(&mut self) -> &'static str {
+        self.one(&["cubic", "cubic", "cubic", "reno", "bbr", "bbr"])
+    }
+
+    /// Controls that losses reduce.
+    pub(crate) fn loss_based(&mut self) -> &'static str {
+        self.one(&["cubic", "cubic", "reno"])
+    }
+
+    /// One stream in six of ten runs, else 2 to 8.
+    pub(crate) fn streams(&mut self) -> u32 {
+        if self.chance(0.6) { 1 } else { self.between(2.0, 9.0) as u32 }
+    }
+
+    /// A drop-tail queue between two depths in BDP, log-uniform; at least `least` packets.
+    pub(crate) fn drop_tail(&mut self, base: &Base, depth: (f64, f64), least: f64) -> String {
+        let bytes = (self.log(depth.0, depth.1) * base.bdp()).max(least * 1500.0);
+        if self.chance(0.4) {
+            format!("queue={:.0}p", (bytes / 1500.0).max(1.0))
+        } else {
+            format!("queue={bytes:.0}")
+        }
+    }
+
+    /// A queue of any discipline, as a queue that is not the point of a family.
+    pub(crate) fn any_queue(&mut self, base: &Base) -> String {
+        if self.chance(0.6) { self.drop_tail(base, (0.3, 8.0), 10.0) } else { self.aqm(base) }
+    }
+
+    /// A queue with active management, which drops rather than marks.
+    pub(crate) fn aqm(&mut self, base: &Base) -> String {
+        let discipline = self.one(&["fq_codel", "fq_codel", "codel", "pie", "red"]);
+        format!("{},ecn=no", self.managed(base, discipline))
+    }
+
+    /// A queue of that discipline, without its `ecn=`.
+    pub(crate) fn managed(&mut self, base: &Base, discipline: &str) -> String {
+        match discipline {
+            "fq_codel" | "codel" => {
+                // A target below 1.5 packets drops at an idle queue (RFC 8290, section 5.2.2).
+                let least = 1.5 * PACKET_BITS / (base.rate * 1e3);
+                let target = self.one(&[5.0, 5.0, 5.0, 10.0f64]).max(least);
+                format!(
+                    "queue={discipline},target={:.0}us,interval={:.0}us",
+                    target * 1e3,
+                    target * 20e3
+                )
+            }
+            "pie" => format!("queue=pie,target={:.0}ms", self.one(&[15.0, 15.0, 20.0])),
+            _ => {
+                let limit = (self.log(0.5, 4.0) * base.bdp()).max(60.0 * 1500.0);
+                format!("queue=red,limit={limit:.0}")
+            }
+        }
+    }
+}
+
+impl Base {
+    /// Bandwidth-delay product, bytes.
+    pub(crate) fn bdp(&self) -> f64 {
+        self.rate * self.rtt * 125.0
+    }
+
+    /// The start of the path's text.
+    pub(crate) fn path(&self) -> String {
+        format!("rate={:.0}kbit,rtt={:.0}us", self.rate * 1e3, (self.rtt * 1e3).max(1.0))
+    }
+
+    /// A share of the rate.
+    pub(crate) fn share(&self, share: f64) -> BitRate {
+        BitRate::from_bps_f64(self.rate * 1e6 * share)
+    }
+}
+
+pub(crate) fn bytes(bytes: f64) -> ByteCount {
+    ByteCount::from_f64(bytes)
 }

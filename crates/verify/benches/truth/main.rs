@@ -1,177 +1,281 @@
 //! How often a diagnosis is right: `cargo bench -p longhaul-verify --bench truth`.
 //!
-//! Transfers over emulated paths of 10 Mbit/s to 2 Gbit/s and 5 to 250 ms, each
-//! held by one cause that was made on purpose, are explained without the path's
-//! certificate, as on a real path. Prints the confusion matrix, the share that
-//! is right and the share that is wrong though called sure.
+//! Draws cases from families of paths and traffic, runs each in the simulated twin or in
+//! the lab, and explains what was measured as on a real path, without a path report. The
+//! true limit is computed from what happened in the run (`docs/design/ground-truth.md`).
+//! Prints the share of right findings by family, the confusion matrix, findings that are
+//! wrong with confidence "sure", and how well the probabilities are calibrated.
 //!
-//! Options, after `--`: `--runs N` (300), `--seed N` of the draws, `--part I/N`
-//! to share the work among processes, `--only CAUSE`, `--without CAUSE`, `--save DIR` keeps every measurement and
-//! `--load DIR` explains kept ones again.
+//! Options, after `--`: `--twin` runs in the twin; `--runs N` (300), `--seed N` (drawn and
+//! printed unless given), `--part I/N` to split the work among processes, `--only FAMILY`,
+//! `--save DIR` stores every run, `--load DIR` labels and explains stored ones again, `--export FILE` writes the statistics of each run, for fitting, `--labels` leaves out the
+//! diagnosis and prints how often each family has which limit, `--show NUMBER` prints the
+//! ground truth of one case, `--vantage full|receiver|watch|slow` explains what is seen from
+//! there, `--diagram FILE` draws the reliability diagram as SVG.
 
-mod cases;
+mod calibration;
+mod case;
+mod diagram;
 mod draws;
-mod run;
+mod export;
+mod families;
+mod lab_run;
+mod lab_truth;
+mod label;
+mod options;
+mod scored;
+mod show;
+#[path = "kernel/show.rs"]
+mod show_lab;
+mod stored;
 mod table;
+mod twin_run;
+mod vantage;
 
-use cases::case;
-use host::world::{self, Ended};
-use record::{Confidence, Limit, Measurement};
-use serde::{Deserialize, Serialize};
-use std::path::{Path, PathBuf};
-use table::Table;
+use case::Case;
+use host::sandbox::{self, Ended};
+use lab_run::{LabRun, ThreadShare};
+use label::Truth;
+use options::Options;
+use record::Measurement;
+use scored::Scored;
+use std::io::{BufWriter, Write};
+use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+use stored::Run;
 
 type Fallible<T> = Result<T, Box<dyn std::error::Error + Send + Sync>>;
 
-/// A measurement and what held it.
-#[derive(Serialize, Deserialize)]
-struct Labelled {
-    truth: Limit,
-    case: String,
-    measurement: Measurement,
-}
-
-struct Options {
-    runs: usize,
-    seed: u64,
-    part: (usize, usize),
-    only: Option<String>,
-    without: Option<String>,
-    save: Option<PathBuf>,
-    load: Option<PathBuf>,
-}
-
 fn main() {
-    // `cargo test --benches` only asks whether it builds.
+    // `cargo test --benches` only checks that it builds, and runs its unit tests.
     if std::env::args().any(|argument| argument == "--test") {
         return;
     }
-    let work = || {
-        let done = options().and_then(|options| match &options.load {
-            Some(folder) => explain_kept(folder),
-            None => measure(&options),
-        });
+    let work = |options: &Options| {
+        let done = match &options.load {
+            Some(folder) => explain_stored(options, folder),
+            None => match options.show {
+                Some(number) => show(options, number),
+                None => measure(options),
+            },
+        };
         i32::from(done.inspect_err(|error| eprintln!("{error}")).is_err())
     };
-    match world::run(work) {
-        Ok(Ended::Code(code)) => std::process::exit(code),
-        other => {
-            eprintln!("{other:?}");
-            std::process::exit(1);
+    let code = match options::parse() {
+        Err(error) => {
+            eprintln!("{error}");
+            2
         }
-    }
+        Ok(options) if options.twin || options.load.is_some() => work(&options),
+        Ok(options) => match sandbox::run(|| work(&options)) {
+            Ok(Ended::Code(code)) => code,
+            other => {
+                eprintln!("{other:?}");
+                1
+            }
+        },
+    };
+    std::process::exit(code);
 }
 
-fn options() -> Fallible<Options> {
-    let mut options = Options {
-        runs: 300,
-        seed: 2,
-        part: (0, 1),
-        only: None,
-        without: None,
-        save: None,
-        load: None,
-    };
-    let mut arguments = std::env::args().skip(1);
-    while let Some(argument) = arguments.next() {
-        let mut value = || arguments.next().ok_or(format!("{argument} needs a value"));
-        match argument.as_str() {
-            "--bench" => {}
-            "--runs" => options.runs = value()?.parse()?,
-            "--seed" => options.seed = value()?.parse()?,
-            "--part" => {
-                let value = value()?;
-                let (part, of) = value.split_once('/').ok_or("--part is I/N")?;
-                options.part = (part.parse()?, of.parse::<usize>()?.max(1));
-            }
-            "--without" => options.without = Some(value()?),
-            "--only" => options.only = Some(value()?),
-            "--save" => options.save = Some(value()?.into()),
-            "--load" => options.load = Some(value()?.into()),
-            other => return Err(format!("no option {other}").into()),
-        }
-    }
-    Ok(options)
-}
+/// Cases that are run before their results are written: bounds the memory.
+const CHUNK: usize = 256;
 
 fn measure(options: &Options) -> Fallible<()> {
+    let seed = options.seed.unwrap_or_else(fresh_seed);
+    println!("seed {seed}");
     let (part, of) = options.part;
-    let (mut table, mut left_out) = (Table::default(), 0);
-    for number in (0..options.runs).filter(|number| number % of == part % of) {
-        let case = case(options.seed, number);
-        let named = |name: &Option<String>| name.as_deref() == Some(case.truth.name());
-        if (options.only.is_some() && !named(&options.only)) || named(&options.without) {
-            continue;
-        }
-        let words = format!("{number} {} {} {:.1} s", case.path, case.congestion, case.seconds);
-        let Some(measurement) = run::run(&case).map_err(|error| format!("{words}: {error}"))?
-        else {
-            left_out += 1;
-            println!("{:<15} not valid, left out  {words}", case.truth.name());
-            continue;
-        };
-        let labelled = Labelled { truth: case.truth, case: words, measurement };
-        if let Some(folder) = &options.save {
-            std::fs::create_dir_all(folder)?;
-            let name = format!("{}-{number:04}.json", options.seed);
-            std::fs::write(folder.join(name), serde_json::to_vec(&labelled)?)?;
-        }
-        judge(labelled, &mut table);
-    }
-    println!("\n{table}\nleft out, as the machine was busy: {left_out}");
-    Ok(())
-}
-
-fn explain_kept(folder: &Path) -> Fallible<()> {
-    let mut names: Vec<PathBuf> =
-        std::fs::read_dir(folder)?.map(|entry| Ok(entry?.path())).collect::<Fallible<_>>()?;
-    names.sort();
-    let mut table = Table::default();
-    for name in names {
-        judge(serde_json::from_slice(&std::fs::read(name)?)?, &mut table);
-    }
-    println!("\n{table}");
-    Ok(())
-}
-
-/// Whether what the case set up held the transfer at all: a label is only as true
-/// as that. Told by the kernel's counts, not by what is diagnosed.
-fn held(truth: Limit, measurement: &Measurement) -> bool {
-    let mut streams = measurement.streams.iter().map(|stream| &stream.sender);
-    match truth {
-        // At times the kernel takes several times as much: with tcp_wmem at 86 kB and
-        // CUBIC, 560 kB were written and not acknowledged.
-        Limit::SendBuffer => measurement.host.tcp_wmem.is_none_or(|[_, _, most]| {
-            streams.all(|samples| {
-                samples.iter().all(|s| s.written_bytes.saturating_sub(s.acked_bytes) <= 2 * most)
-            })
-        }),
-        // One that dropped what slow start sent and nothing after held nothing.
-        Limit::Policer => streams.any(|samples| {
-            let end = samples.last().map_or(0.0, |last| last.t_s);
-            let lost_by = |share: f64| {
-                samples.iter().take_while(|s| s.t_s <= share * end).last().map(|s| s.retransmits)
+    let only = options.only.as_deref();
+    let cases: Vec<Case> = (0..options.runs)
+        .filter(|number| number % of == part % of)
+        .map(|number| families::case(seed, number))
+        .filter(|case| only.is_none_or(|name| name == case.family))
+        .collect();
+    let mut out = match &options.export {
+        Some(file) => Some(BufWriter::new(std::fs::File::create(file)?)),
+        None => None,
+    };
+    let mut scored = Vec::new();
+    let mut left_out = 0;
+    let started = host::clock::now();
+    // A run in the lab is written at once: an hour of them may be broken off.
+    let (size, threads) = if options.twin { (CHUNK, threads()) } else { (1, 1) };
+    for chunk in cases.chunks(size) {
+        for (case, done) in in_parallel(options, seed, chunk, threads)? {
+            let Some((run, truth, one)) = done else {
+                left_out += 1;
+                println!("not valid, left out: {}", words(case));
+                continue;
             };
-            lost_by(1.0) > lost_by(1.0 / 3.0)
-        }),
-        _ => true,
+            if let Some(folder) = &options.save {
+                stored::save(folder, &run)?;
+            }
+            if let Some(out) = &mut out {
+                if scored.is_empty() {
+                    export::header(&run.measurement, out)?;
+                }
+                export::export(seed, case, &run.measurement, &truth, out)?;
+            }
+            one.tell(&run.case, options.labels);
+            scored.push(one);
+        }
     }
+    if let Some(mut out) = out {
+        out.flush()?;
+    }
+    println!("\nseed {seed}: {} runs, {left_out} not valid", scored.len());
+    println!("{:.1} s", started.elapsed().as_secs_f64());
+    report(options, &scored)
 }
 
-fn judge(labelled: Labelled, table: &mut Table) {
-    let Labelled { truth, case, measurement } = labelled;
-    if !held(truth, &measurement) {
-        println!("{:<15} held nothing, left out {case}", truth.name());
-        return;
+type Done<'a> = (&'a Case, Option<(Run, Truth, Scored)>);
+
+/// Runs of a case in the lab until one is valid.
+const LAB_ATTEMPTS: u32 = 2;
+
+/// Runs cases on some threads; the results are in the order of the cases.
+fn in_parallel<'a>(
+    options: &Options,
+    seed: u64,
+    cases: &'a [Case],
+    threads: usize,
+) -> Fallible<Vec<Done<'a>>> {
+    let next = AtomicUsize::new(0);
+    let results: Mutex<Vec<(usize, Fallible<Done<'a>>)>> = Mutex::default();
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| {
+                while let index = next.fetch_add(1, Ordering::Relaxed)
+                    && let Some(case) = cases.get(index)
+                {
+                    let one = run(options, seed, case);
+                    results.lock().unwrap_or_else(PoisonError::into_inner).push((index, one));
+                }
+            });
+        }
+    });
+    let mut results = results.into_inner().unwrap_or_else(PoisonError::into_inner);
+    results.sort_by_key(|(index, _)| *index);
+    results.into_iter().map(|(_, result)| result).collect()
+}
+
+fn run<'a>(options: &Options, seed: u64, case: &'a Case) -> Fallible<Done<'a>> {
+    let words = words(case);
+    let (intervals, cpu_limited, measurement) = if options.twin {
+        let outcome = twin_run::run(case, seed).map_err(|error| format!("{words}: {error}"))?;
+        (outcome.truth, false, outcome.measurement)
+    } else {
+        // A test that fails on a busy machine is no finding either.
+        match lab_run::run_valid(case, seed, LAB_ATTEMPTS) {
+            Ok(run) if run.not_valid.is_empty() => {
+                let cpu_limited = is_cpu_limited(&run);
+                (run.truth, cpu_limited, run.measurement)
+            }
+            Ok(run) => {
+                eprintln!("{words}: not valid: {}", run.not_valid.join("; "));
+                return Ok((case, None));
+            }
+            Err(error) => {
+                eprintln!("{words}: {error}");
+                return Ok((case, None));
+            }
+        }
+    };
+    let run = Run { seed, number: case.number, case: words, intervals, cpu_limited, measurement };
+    let truth = run.truth(case)?;
+    let scored = scored(options, case, &run, &truth);
+    Ok((case, Some((run, truth, scored))))
+}
+
+/// The finding of a measurement beside its truth; as on a real path, without a path report.
+fn scored(options: &Options, case: &Case, run: &Run, truth: &Truth) -> Scored {
+    let measurement = Measurement { path: None, ..options.vantage.of(&run.measurement) };
+    let finding = (!options.labels).then(|| diagnose::explain(&measurement));
+    Scored::new(case.family, truth, finding)
+}
+
+/// A thread that uses a core, or waits for one, for this share of an interval is CPU-limited.
+const CORE_FULL: f64 = 0.95;
+
+/// Whether a thread was CPU-limited for most of a run.
+fn is_cpu_limited(run: &LabRun) -> bool {
+    let full = |share: ThreadShare| share.used + share.waited >= CORE_FULL;
+    let limited = run.hosts.iter().filter(|h| full(h.sender_cpu) || full(h.receiver_cpu));
+    2 * limited.count() > run.hosts.len()
+}
+
+fn show(options: &Options, number: usize) -> Fallible<()> {
+    let seed = options.seed.ok_or("--show needs --seed")?;
+    let case = families::case(seed, number);
+    if !options.twin {
+        let run = lab_run::run_valid(&case, seed, LAB_ATTEMPTS)?;
+        println!("{}", show_lab::Table { case: &case, run: &run });
+        return Ok(());
     }
-    // As over a real path, of which there is no certificate.
-    let finding = diagnose::explain(&Measurement { path: None, ..measurement });
-    let found = finding.limit.unwrap_or(Limit::Unknown);
-    let sure = finding.confidence == Some(Confidence::Sure);
-    table.add(truth, found, sure);
-    if found != truth {
-        let doubt = if sure { "SURE" } else { "" };
-        println!("{:<15} found {:<15} {doubt:<4} {case}", truth.name(), found.name());
-        println!("    {}", finding.sentence);
+    let outcome = twin_run::run(&case, seed)?;
+    let truth = label::label(&case, &outcome.truth)?;
+    println!("{}", words(&case));
+    show::show(&outcome.truth, &truth);
+    let finding = diagnose::explain(&Measurement { path: None, ..outcome.measurement });
+    println!("{}", finding.sentence);
+    Ok(())
+}
+
+fn explain_stored(options: &Options, folder: &Path) -> Fallible<()> {
+    let mut all = Vec::new();
+    for run in stored::load(folder)? {
+        let case = families::case(run.seed, run.number);
+        if words(&case) != run.case {
+            return Err(format!("the families have changed since this run: {}", run.case).into());
+        }
+        let truth = run.truth(&case)?;
+        let one = scored(options, &case, &run, &truth);
+        one.tell(&run.case, options.labels);
+        all.push(one);
     }
+    report(options, &all)
+}
+
+fn report(options: &Options, scored: &[Scored]) -> Fallible<()> {
+    println!("{}", table::labels(scored));
+    if !options.labels {
+        let calibration = calibration::Calibration::of(scored);
+        println!("{}", table::Table::of(scored));
+        println!("{}", table::segments(scored));
+        println!("{calibration}");
+        if let Some(file) = &options.diagram {
+            std::fs::write(file, diagram::reliability(calibration.bins()))?;
+        }
+    }
+    Ok(())
+}
+
+fn words(case: &Case) -> String {
+    let mut words = format!("{} {} {}", case.number, case.family, case.path);
+    words += &format!(" {} x{} {:.1} s", case.congestion, case.streams, case.seconds);
+    if case.reverse {
+        words += " reverse";
+    }
+    for (name, rate) in [("rate", case.rate), ("pacing", case.pacing), ("reader", case.reader)] {
+        words += &rate.map_or(String::new(), |rate| format!(" {name} {rate}"));
+    }
+    for (name, size) in [("send buffer", case.send_buffer), ("receive window", case.receive_window)]
+    {
+        words += &size.map_or(String::new(), |size| format!(" {name} {size}"));
+    }
+    if case.ecn {
+        words += " ecn";
+    }
+    case.cross.iter().for_each(|cross| words += &format!(" {cross:?}"));
+    words
+}
+
+fn threads() -> usize {
+    std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
+}
+
+/// From the clock: fresh seeds need not be unpredictable.
+fn fresh_seed() -> u64 {
+    host::clock::unix_seconds() % 1_000_000_000
 }

@@ -1,69 +1,159 @@
-//! The confusion matrix: what was made against what was found.
+//! The confusion matrix, and how often each family is found right.
 
+use crate::scored::{Boundaries, Scored};
 use record::Limit;
-use std::{collections::BTreeMap, fmt};
+use std::collections::BTreeMap;
+use std::fmt;
 
-/// In the order of rows and columns.
-const LIMITS: [Limit; 11] = [
-    Limit::ReceiveWindow,
-    Limit::SendBuffer,
-    Limit::Application,
-    Limit::PathRate,
-    Limit::Loss,
-    Limit::Policer,
-    Limit::Pacing,
-    Limit::Ramp,
-    Limit::Cpu,
-    Limit::Congestion,
-    Limit::Unknown,
-];
-
+/// True limits against findings.
 #[derive(Default)]
 pub(crate) struct Table {
-    counts: BTreeMap<(usize, usize), u32>,
-    all: u32,
+    counts: BTreeMap<(Limit, Limit), u32>,
+    families: BTreeMap<String, Counts>,
+    all: Counts,
+}
+
+#[derive(Default, Clone, Copy)]
+struct Counts {
+    runs: u32,
     right: u32,
     surely_wrong: u32,
+    unknown: u32,
+}
+
+impl Counts {
+    fn add(&mut self, one: &Scored) {
+        self.runs += 1;
+        self.right += u32::from(one.is_right());
+        self.surely_wrong += u32::from(!one.is_right() && one.sure);
+        self.unknown += u32::from(one.found == Limit::Unknown);
+    }
+}
+
+impl fmt::Display for Counts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let percent = |part: u32| f64::from(part) * 100.0 / f64::from(self.runs.max(1));
+        write!(
+            f,
+            "{:5} runs: right {:5.1} %, sure and wrong {:4.1} %, unknown {:4.1} %",
+            self.runs,
+            percent(self.right),
+            percent(self.surely_wrong),
+            percent(self.unknown)
+        )
+    }
 }
 
 impl Table {
-    pub(crate) fn add(&mut self, truth: Limit, found: Limit, sure: bool) {
-        let at = |limit| LIMITS.iter().position(|other| *other == limit).unwrap_or_default();
-        *self.counts.entry((at(truth), at(found))).or_default() += 1;
-        self.all += 1;
-        self.right += u32::from(truth == found);
-        self.surely_wrong += u32::from(truth != found && sure);
+    pub(crate) fn of(scored: &[Scored]) -> Self {
+        let mut table = Table::default();
+        for one in scored {
+            *table.counts.entry((one.truth, one.found)).or_default() += 1;
+            table.families.entry(one.family.clone()).or_default().add(one);
+            table.all.add(one);
+        }
+        table
+    }
+
+    fn count(&self, truth: Limit, found: Limit) -> u32 {
+        self.counts.get(&(truth, found)).copied().unwrap_or_default()
     }
 }
 
 impl fmt::Display for Table {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let count = |row, column| self.counts.get(&(row, column)).copied().unwrap_or_default();
-        let rows = (0..LIMITS.len()).filter(|row| (0..LIMITS.len()).any(|c| count(*row, c) > 0));
-        let columns: Vec<usize> =
-            (0..LIMITS.len()).filter(|c| (0..LIMITS.len()).any(|row| count(row, *c) > 0)).collect();
-        write!(f, "{:<16}", "made \\ found")?;
-        for column in &columns {
-            write!(f, "{:>15}", LIMITS[*column].name())?;
+        let columns: Vec<Limit> = Limit::ALL
+            .into_iter()
+            .filter(|found| Limit::ALL.iter().any(|truth| self.count(*truth, *found) > 0))
+            .collect();
+        // Columns are numbered, or the matrix would not fit a terminal.
+        write!(f, "{:<24}", "true \\ found")?;
+        for found in &columns {
+            write!(f, "{:>5}", number(*found))?;
         }
         writeln!(f)?;
-        for row in rows {
-            write!(f, "{:<16}", LIMITS[row].name())?;
-            for column in &columns {
-                match count(row, *column) {
-                    0 => write!(f, "{:>15}", ".")?,
-                    n => write!(f, "{n:>15}")?,
+        for truth in Limit::ALL {
+            if Limit::ALL.iter().all(|found| self.count(truth, *found) == 0) {
+                continue;
+            }
+            write!(f, "{:>2} {:<21}", number(truth), truth.name())?;
+            for found in &columns {
+                match self.count(truth, *found) {
+                    0 => write!(f, "{:>5}", ".")?,
+                    count => write!(f, "{count:>5}")?,
                 }
             }
             writeln!(f)?;
         }
-        let percent = |part: u32| f64::from(part) * 100.0 / f64::from(self.all.max(1));
-        writeln!(
-            f,
-            "\n{} runs: right {:.1} % (promised 95), sure and wrong {:.1} % (promised 1 at most)",
-            self.all,
-            percent(self.right),
-            percent(self.surely_wrong)
-        )
+        writeln!(f)?;
+        for (family, tally) in &self.families {
+            writeln!(f, "{family:<20} {tally}")?;
+        }
+        writeln!(f, "{:<20} {}", "all", self.all)?;
+        write!(f, "{}", self.named_unseen())
     }
+}
+
+impl Table {
+    /// The numbers of limits that were found but never true, with their names.
+    fn named_unseen(&self) -> String {
+        let unseen = |found: &Limit| {
+            let is_found = Limit::ALL.iter().any(|truth| self.count(*truth, *found) > 0);
+            is_found && Limit::ALL.iter().all(|other| self.count(*found, *other) == 0)
+        };
+        let lines = Limit::ALL.into_iter().filter(unseen);
+        lines.map(|found| format!("{:>2} {}\n", number(found), found.name())).collect()
+    }
+}
+
+fn number(limit: Limit) -> usize {
+    Limit::ALL.iter().position(|other| *other == limit).unwrap_or_default() + 1
+}
+
+/// How often each family has which true limit, and how often each limit is true.
+pub(crate) fn labels(scored: &[Scored]) -> String {
+    let mut families: BTreeMap<&str, BTreeMap<Limit, u32>> = BTreeMap::new();
+    let mut limits: BTreeMap<Limit, u32> = BTreeMap::new();
+    for one in scored {
+        *families.entry(&one.family).or_default().entry(one.truth).or_default() += 1;
+        *limits.entry(one.truth).or_default() += 1;
+    }
+    let list = |counts: &BTreeMap<Limit, u32>| {
+        let mut counts: Vec<(Limit, u32)> = counts.iter().map(|(l, n)| (*l, *n)).collect();
+        counts.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+        let words = counts.iter().map(|(limit, count)| format!("{} {count}", limit.name()));
+        words.collect::<Vec<_>>().join(", ")
+    };
+    let mut text = String::from("True limits by family:\n");
+    for (family, counts) in &families {
+        text += &format!("{family:<18} {}\n", list(counts));
+    }
+    let all = scored.len().max(1) as f64;
+    text += "True limits, % of the runs:\n";
+    for limit in Limit::ALL {
+        let count = limits.get(&limit).copied().unwrap_or_default();
+        if count > 0 {
+            text += &format!("{:<21} {:5.1}\n", limit.name(), f64::from(count) * 100.0 / all);
+        }
+    }
+    text
+}
+
+/// How well the segments match the true ones.
+pub(crate) fn segments(scored: &[Scored]) -> String {
+    let runs = scored.len().max(1) as f64;
+    let right = scored.iter().map(Scored::time_right).sum::<f64>() / runs;
+    let mut all = Boundaries::default();
+    for one in scored.iter().map(Scored::boundaries) {
+        all.true_ones += one.true_ones;
+        all.found += one.found;
+        all.reported += one.reported;
+        all.right += one.right;
+    }
+    let Boundaries { true_ones, found, reported, right: near } = all;
+    format!(
+        "Segments: the true limit for {:.1} % of the time; {found} of {true_ones} \
+         boundaries found within two RTTs or 0.3 s, {near} of {reported} reported are right",
+        right * 100.0
+    )
 }

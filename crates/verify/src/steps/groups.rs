@@ -1,37 +1,36 @@
-//! Which settings are tried together, in which order, and which are not tried.
+//! The groups of settings, their order, and the settings that are not tried.
 
 use super::Step;
 use record::{Direction, PlannedSetting, TunePlan};
 
-/// Where a setting of a plan bears.
+/// Which direction of traffic a setting affects.
 #[derive(Clone, Copy, PartialEq)]
-enum Bears {
-    OnSending,
-    OnReceiving,
-    OnBoth,
-    /// On devices that come up later, which no test of now can see.
+enum Affects {
+    Sending,
+    Receiving,
+    Both,
+    /// Devices that come up later, which no test can measure now.
     Later,
 }
 
-/// The groups in their order: what allows a window at all, what fills it, and
-/// how connections begin.
-const GROUPS: [&str; 3] = ["buffers", "congestion control", "manners"];
+/// The groups in order: window size, congestion control, connection start.
+const GROUPS: [&str; 3] = ["buffers", "congestion control", "connection start"];
 
-fn belongs(key: &str) -> (usize, Bears) {
+fn group_of(key: &str) -> (usize, Affects) {
     match key {
-        "net.ipv4.tcp_wmem" | "net.core.wmem_max" => (0, Bears::OnSending),
+        "net.ipv4.tcp_wmem" | "net.core.wmem_max" => (0, Affects::Sending),
         "net.ipv4.tcp_rmem" | "net.core.rmem_max" | "net.ipv4.tcp_moderate_rcvbuf" => {
-            (0, Bears::OnReceiving)
+            (0, Affects::Receiving)
         }
-        "net.core.optmem_max" | "net.ipv4.tcp_window_scaling" => (0, Bears::OnBoth),
-        "net.ipv4.tcp_congestion_control" => (1, Bears::OnSending),
-        "net.core.default_qdisc" => (1, Bears::Later),
-        _ => (2, Bears::OnBoth),
+        "net.core.optmem_max" | "net.ipv4.tcp_window_scaling" => (0, Affects::Both),
+        "net.ipv4.tcp_congestion_control" => (1, Affects::Sending),
+        "net.core.default_qdisc" => (1, Affects::Later),
+        _ => (2, Affects::Both),
     }
 }
 
-/// The steps of a plan, as far as tests in these directions can show them, and
-/// in words what is left out.
+/// The steps of a plan that tests in these directions can measure, and notes on
+/// the skipped settings.
 pub(super) fn of(plan: &TunePlan, directions: &[Direction]) -> (Vec<Step>, Vec<String>) {
     let sends = directions.iter().any(|direction| *direction != Direction::Reverse);
     let receives = directions.iter().any(|direction| *direction != Direction::Forward);
@@ -39,16 +38,16 @@ pub(super) fn of(plan: &TunePlan, directions: &[Direction]) -> (Vec<Step>, Vec<S
     let (mut unseen, mut later) = (Vec::new(), Vec::new());
     for setting in &plan.settings {
         let PlannedSetting { key, .. } = setting;
-        let (group, bears) = belongs(key);
-        let seen = match bears {
-            Bears::OnSending => sends,
-            Bears::OnReceiving => receives,
-            Bears::OnBoth => true,
-            Bears::Later => false,
+        let (group, affects) = group_of(key);
+        let seen = match affects {
+            Affects::Sending => sends,
+            Affects::Receiving => receives,
+            Affects::Both => true,
+            Affects::Later => false,
         };
-        match (seen, bears) {
+        match (seen, affects) {
             (true, _) => steps[group].settings.push(setting.clone()),
-            (false, Bears::Later) => later.push(key.as_str()),
+            (false, Affects::Later) => later.push(key.as_str()),
             (false, _) => unseen.push(key.as_str()),
         }
     }
@@ -56,18 +55,19 @@ pub(super) fn of(plan: &TunePlan, directions: &[Direction]) -> (Vec<Step>, Vec<S
     if !unseen.is_empty() {
         let (does, option) = if sends { ("receives", "-R") } else { ("sends", "no -R") };
         notes.push(format!(
-            "not tried: {}; that bears on what this host {does}, which {option} or --both measures",
+            "not tried: {}; it affects only what this host {does}, which {option} or --both \
+             measures",
             unseen.join(", ")
         ));
     }
     if !later.is_empty() {
         notes.push(format!(
-            "not tried: {}; devices that are up keep what they have, so that no test would show \
-             it; longhaul tune apply sets it",
+            "not tried: {}; it affects only devices that come up later; longhaul tune apply sets \
+             it",
             later.join(", ")
         ));
     }
-    let left = plan.left_out.iter().map(|left| format!("{} is left out: {}", left.key, left.why));
+    let left = plan.left_out.iter().map(|left| format!("skipped {}: {}", left.key, left.why));
     notes.extend(left);
     (steps.into_iter().filter(|step| !step.settings.is_empty()).collect(), notes)
 }

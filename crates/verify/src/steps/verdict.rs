@@ -1,11 +1,13 @@
-//! Whether a step helped, by the statistics of its tests.
+//! Decides whether a step helped, from the statistics of its tests.
 
 use diagnose::repeats;
-use record::{Direction, Finding, RemedyPlace, RunFigures, StepVerdict, StepWay};
+use record::{
+    Direction, Finding, RemedyCommand, RemedyPlace, RunFigures, StepDirection, StepVerdict,
+};
 use units::BitRate;
 
-/// A difference of a smaller share is not worth a setting, real or not.
-const WORTH: f64 = 0.02;
+/// A smaller relative difference does not justify a setting.
+const MIN_GAIN: f64 = 0.02;
 
 /// The tests of one direction.
 #[derive(Debug, Default)]
@@ -16,14 +18,14 @@ pub(super) struct Runs {
     pub(super) found: Option<Finding>,
 }
 
-/// What they come to. `keys` are the step's settings, `congestion` the
-/// congestion control among them.
-pub(super) fn way(
+/// The result of one direction. `keys` are the step's settings, `congestion`
+/// the congestion control among them.
+pub(super) fn direction_result(
     direction: Direction,
     runs: Runs,
     keys: &[&str],
     congestion: Option<&str>,
-) -> StepWay {
+) -> StepDirection {
     let comparison = repeats::compare(&runs.without, &runs.with);
     let (predicted_bps, prediction) = runs.found.as_ref().map_or_else(
         || (None, String::new()),
@@ -33,7 +35,7 @@ pub(super) fn way(
         let gain = predicted.as_f64() - comparison.baseline_bps;
         (gain > 0.0).then(|| comparison.difference_bps / gain)
     });
-    StepWay {
+    StepDirection {
         direction,
         before_summary: repeats::summary(&runs.without),
         before: runs.without,
@@ -46,7 +48,7 @@ pub(super) fn way(
     }
 }
 
-/// What the finding promises of these settings.
+/// The gain that the finding predicts for these settings.
 fn predicted(
     found: &Finding,
     direction: Direction,
@@ -54,14 +56,14 @@ fn predicted(
     congestion: Option<&str>,
 ) -> (Option<BitRate>, String) {
     let ours = place(direction);
-    let asked = congestion.map(|name| format!("-C {name}"));
+    let asked = congestion.map(|name| RemedyCommand::CongestionControl(name.to_owned()));
     let remedy = found.remedies.iter().find(|remedy| match remedy.place {
-        RemedyPlace::Call => asked.as_deref() == Some(&remedy.command),
+        RemedyPlace::Call => asked.as_ref() == Some(&remedy.command),
         place => place == ours && remedy.setting.as_deref().is_some_and(|key| keys.contains(&key)),
     });
     match remedy {
         Some(remedy) => (remedy.expects_bps, remedy.why.clone()),
-        None => (None, "none: this is not what the finding says holds it".to_owned()),
+        None => (None, "none: the finding names another limit".to_owned()),
     }
 }
 
@@ -71,23 +73,24 @@ pub(super) fn place(direction: Direction) -> RemedyPlace {
 }
 
 /// Keeps what helped one direction and hurt none.
-pub(super) fn decide(ways: &[StepWay]) -> (StepVerdict, String) {
-    let share = |way: &StepWay| {
+pub(super) fn decide(ways: &[StepDirection]) -> (StepVerdict, String) {
+    let share = |way: &StepDirection| {
         let real = way.comparison.real == Some(true);
         way.comparison.difference_share.filter(|_| real).unwrap_or(0.0)
     };
-    let helped = ways.iter().find(|way| share(way) >= WORTH);
-    let hurt = ways.iter().find(|way| share(way) <= -WORTH);
-    let said =
-        |way: Option<&StepWay>| way.map(|way| way.comparison.sentence.clone()).unwrap_or_default();
+    let helped = ways.iter().find(|way| share(way) >= MIN_GAIN);
+    let hurt = ways.iter().find(|way| share(way) <= -MIN_GAIN);
+    let said = |way: Option<&StepDirection>| {
+        way.map(|way| way.comparison.sentence.clone()).unwrap_or_default()
+    };
     match (helped, hurt) {
         (Some(_), None) => (StepVerdict::Kept, said(helped)),
         (_, Some(_)) => (StepVerdict::RolledBack, said(hurt)),
         (None, None) if ways.iter().any(|way| share(way) != 0.0) => (
             StepVerdict::RolledBack,
             format!(
-                "The difference is real and under {:.0} %, too little for a setting.",
-                WORTH * 100.0
+                "The difference is significant but below {:.0} %, too little to keep a setting.",
+                MIN_GAIN * 100.0
             ),
         ),
         (None, None) => (StepVerdict::RolledBack, said(ways.first())),

@@ -2,20 +2,20 @@
 
 use super::MSS;
 use clap::{Args, ValueEnum};
-use model::calc::{self, CalcError, Sheet, TransferQuestion};
+use model::calc::{self, CalcError, CalcResult, TransferQuestion};
 use model::{Congestion, Transfer};
 use units::{BitRate, ByteCount, LossRatio, Rtt};
 
-/// Compute how long a transfer takes: handshake, slow start, steady rate
+/// Compute transfer time: handshake, slow start, steady state
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct TransferArgs {
-    /// Payload to carry: 10GB, 700MiB
+    /// Size of the transfer: 10GB, 700MiB
     size: ByteCount,
-    /// Rate of the link: 1gbit
+    /// Link rate: 1gbit
     #[arg(long)]
     rate: BitRate,
-    /// Round trip: 100ms
+    /// Round-trip time: 100ms
     #[arg(long)]
     rtt: Rtt,
     /// Random loss: 0.01%
@@ -24,13 +24,13 @@ pub(super) struct TransferArgs {
     /// Initial window, in segments (RFC 6928)
     #[arg(long, value_name = "SEGMENTS", default_value_t = 10)]
     iw: u32,
-    /// Largest window of the receiver: 64KiB, 4MiB
+    /// Maximum receive window: 64KiB, 4MiB
     #[arg(long, short, value_name = "SIZE")]
     window: Option<ByteCount>,
-    /// Congestion control [default: all of them]
-    #[arg(long, short = 'C', value_enum, value_name = "NAME")]
+    /// Congestion control: reno, cubic, bbr [default: all]
+    #[arg(long, short = 'C', value_enum, value_name = "NAME", hide_possible_values = true)]
     congestion: Option<Name>,
-    /// Payload of a full segment, in bytes
+    /// Maximum segment size, in bytes
     #[arg(long, value_name = "BYTES", default_value_t = MSS.bytes())]
     mss: u64,
 }
@@ -50,7 +50,7 @@ enum Name {
 }
 
 impl TransferArgs {
-    pub(super) fn sheet(&self) -> Result<Sheet, CalcError> {
+    pub(super) fn result(&self) -> Result<CalcResult, CalcError> {
         let &TransferArgs { size, rate, rtt, loss, iw, window, congestion, mss } = self;
         let mss = ByteCount::from_bytes(mss);
         let transfer = Transfer { size, link: rate, rtt, loss, mss, window, initial: iw };
@@ -59,6 +59,6 @@ impl TransferArgs {
             Name::Cubic => Congestion::Cubic,
             Name::Bbr => Congestion::Bbr,
         });
-        calc::transfer_sheet(&TransferQuestion { transfer, congestion })
+        calc::transfer_time(&TransferQuestion { transfer, congestion })
     }
 }

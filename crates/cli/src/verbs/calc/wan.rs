@@ -2,42 +2,42 @@
 
 use super::MSS;
 use clap::Args;
-use model::calc::{self, CalcError, Sheet, WanQuestion};
+use model::calc::{self, CalcError, CalcResult, WanQuestion};
 use units::{BitRate, ByteCount, LossRatio, Rtt};
 
 /// Compute throughput with and without a pair of WAN optimisers
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct WanArgs {
-    /// Rate of the link between the sites: 100mbit
+    /// Link rate between the sites: 100mbit
     #[arg(long)]
     rate: BitRate,
-    /// Round trip between the hosts: 173ms
+    /// Round-trip time between the hosts: 173ms
     #[arg(long)]
     rtt: Rtt,
     /// Random loss between the sites: 0.1%
     #[arg(long, short, default_value = "0%")]
     loss: LossRatio,
-    /// Window of the hosts' TCP
+    /// TCP window of the hosts
     #[arg(long, short, value_name = "SIZE", default_value = "64KiB")]
     window: ByteCount,
-    /// Bytes taken in for each byte sent, by compression and deduplication: 3:1
+    /// Compression and deduplication ratio: 3:1
     #[arg(long, default_value = "1:1", value_parser = ratio)]
     ratio: f64,
-    /// Rate of the local networks, which no reduction passes
+    /// Rate of the local networks
     #[arg(long, value_name = "RATE", default_value = "1gbit")]
     lan: BitRate,
-    /// Payload of a full segment, in bytes
+    /// Maximum segment size, in bytes
     #[arg(long, value_name = "BYTES", default_value_t = MSS.bytes())]
     mss: u64,
-    /// Take the hosts' TCP for Reno rather than CUBIC
+    /// Assume that the hosts use Reno rather than CUBIC
     #[arg(long)]
     reno: bool,
 }
 
 const EXAMPLES: &str = "\
 Examples:
-  longhaul calc wan --rate 100mbit --rtt 173ms           a window of 64 KiB against the boxes
+  longhaul calc wan --rate 100mbit --rtt 173ms
   longhaul calc wan --rate 100mbit --rtt 173ms --loss 0.1% --ratio 3:1
   longhaul calc wan --rate 10mbit --rtt 600ms --loss 1% --window 4MiB --reno";
 
@@ -46,12 +46,12 @@ fn ratio(text: &str) -> Result<f64, String> {
     let number = text.trim().strip_suffix(":1").unwrap_or(text.trim());
     match number.parse::<f64>() {
         Ok(ratio) if ratio.is_finite() && (1.0..=1000.0).contains(&ratio) => Ok(ratio),
-        _ => Err("write 1:1 up to 1000:1, as in 3:1".to_owned()),
+        _ => Err("give a ratio from 1:1 to 1000:1, as in 3:1".to_owned()),
     }
 }
 
 impl WanArgs {
-    pub(super) fn sheet(&self) -> Result<Sheet, CalcError> {
+    pub(super) fn result(&self) -> Result<CalcResult, CalcError> {
         let &WanArgs { rate, rtt, loss, window, ratio, lan, mss, reno } = self;
         let mss = ByteCount::from_bytes(mss);
         calc::wan(&WanQuestion { rate, rtt, loss, window, ratio, lan, mss, reno })

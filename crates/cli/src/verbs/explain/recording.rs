@@ -1,17 +1,18 @@
-//! What `longhaul watch --record` kept, explained.
+//! Explains a recording of `longhaul watch --record`.
 
 use super::ExplainArgs;
-use crate::console::Console;
+use crate::console::{self, Console};
 use crate::failure::{DONE, Failure, Outcome};
-use crate::verdict;
+use crate::test_report;
 use record::{ConnectionId, Finding};
-use report::terminal::{self, Watched};
+use report::terminal::{self, ConnectionSummary};
+use report::untrusted;
 use serde::Serialize;
-use store::Recorded;
+use store::RecordedConnection;
 use watch::Transfer;
 
-/// The version of [`Explained`] in JSON.
-const SCHEMA: &str = "longhaul.explained-recording/1";
+/// The version of [`Explained`] in JSON. Version 2 has the findings of `longhaul.test/2`.
+const SCHEMA: &str = "longhaul.explained-recording/2";
 
 /// What `--json` prints.
 #[derive(Serialize)]
@@ -36,29 +37,29 @@ struct One<'a> {
     finding: &'a Finding,
 }
 
-/// Explains every connection, or the one asked for as if it had been a test.
+/// Explains every connection, or the selected one like a test.
 pub(super) fn run(args: &ExplainArgs, console: &mut Console) -> Outcome {
     let recording = store::load_recording(&args.file).map_err(Failure::work)?;
     let head = &recording.head;
-    let all: Vec<(&Recorded, Transfer)> = recording
+    let all: Vec<(&RecordedConnection, Transfer)> = recording
         .connections
         .iter()
-        .filter_map(|one| Some((one, watch::transfer(&one.who, &one.seen, Some(head))?)))
+        .filter_map(|one| Some((one, watch::transfer(&one.who, &one.samples, Some(head))?)))
         .collect();
     if all.is_empty() {
         return Err(Failure::work(format!(
-            "{} holds no connection that carried anything; record for longer, or with traffic",
+            "{} contains no connection with traffic; record for longer",
             args.file.display()
         )));
     }
     if let Some(which) = &args.connection {
-        let (_, transfer) = chosen(&all, which)?;
+        let (_, transfer) = select(&all, which)?;
         let measurement = &transfer.measurement;
-        return verdict::give(console, measurement, &args.forms, &measurement.notes);
+        return test_report::print(console, measurement, &args.forms, &measurement.notes);
     }
     if args.forms.html.is_some() {
         return Err(Failure::usage(
-            "a page shows one connection: choose it, as in --connection 1 --html FILE",
+            "--html shows one connection; select it with --connection, as in --connection 1 --html FILE",
         ));
     }
     let text = if args.forms.json {
@@ -69,37 +70,39 @@ pub(super) fn run(args: &ExplainArgs, console: &mut Console) -> Outcome {
             interval_s: head.interval_s,
             connections: all.iter().map(|(one, transfer)| of(one, transfer)).collect(),
         };
-        serde_json::to_string_pretty(&explained).map_err(Failure::work)? + "\n"
+        console::json(&explained)?
     } else {
-        let rows: Vec<Watched<'_>> = all.iter().map(|(one, transfer)| row(one, transfer)).collect();
-        terminal::watched(&rows, &console.out)
+        let rows: Vec<ConnectionSummary<'_>> =
+            all.iter().map(|(one, transfer)| row(one, transfer)).collect();
+        terminal::recorded_connections(&rows, &console.out)
     };
     console.print(&text);
     Ok(DONE)
 }
 
-/// By its number in the table, its id, or one of its ends.
-fn chosen<'a, 'b>(
-    all: &'b [(&'a Recorded, Transfer)],
+/// The connection by its number in the table, its id, or its local or remote address.
+fn select<'a, 'b>(
+    all: &'b [(&'a RecordedConnection, Transfer)],
     which: &str,
-) -> Result<&'b (&'a Recorded, Transfer), Failure> {
+) -> Result<&'b (&'a RecordedConnection, Transfer), Failure> {
     let number = which.parse().ok().and_then(|number: usize| all.get(number.checked_sub(1)?));
     let named = |who: &ConnectionId| who.id == which || who.remote == which || who.local == which;
     number.or_else(|| all.iter().find(|(one, _)| named(&one.who))).ok_or_else(|| {
-        let which: String = which.chars().filter(|c| !c.is_control()).take(60).collect();
+        let which = untrusted::excerpt(which, 60);
         Failure::usage(format!(
-            "there is no connection '{which}' in it: give a number from 1 to {}, or HOST:PORT",
+            "the recording has no connection '{which}'; give a number from 1 to {}, or HOST:PORT",
             all.len()
         ))
     })
 }
 
-fn span(one: &Recorded) -> (f64, f64) {
-    let at = |seen: Option<&record::Seen>| seen.map_or(0.0, |seen| seen.sent.t_s);
-    (at(one.seen.first()), at(one.seen.last()))
+fn span(one: &RecordedConnection) -> (f64, f64) {
+    let at =
+        |sample: Option<&record::ConnectionSample>| sample.map_or(0.0, |sample| sample.sent.t_s);
+    (at(one.samples.first()), at(one.samples.last()))
 }
 
-fn of<'a>(one: &'a Recorded, transfer: &'a Transfer) -> One<'a> {
+fn of<'a>(one: &'a RecordedConnection, transfer: &'a Transfer) -> One<'a> {
     let ((from_s, to_s), stream) = (span(one), transfer.measurement.streams.first());
     One {
         who: &one.who,
@@ -112,9 +115,9 @@ fn of<'a>(one: &'a Recorded, transfer: &'a Transfer) -> One<'a> {
     }
 }
 
-fn row<'a>(one: &'a Recorded, transfer: &'a Transfer) -> Watched<'a> {
+fn row<'a>(one: &'a RecordedConnection, transfer: &'a Transfer) -> ConnectionSummary<'a> {
     let stream = transfer.measurement.streams.first();
-    Watched {
+    ConnectionSummary {
         who: &one.who,
         seconds: span(one),
         bytes: transfer.measurement.received().bytes(),

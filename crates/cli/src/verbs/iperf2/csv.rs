@@ -1,17 +1,17 @@
-//! Rows as comma-separated values: `-y C`.
+//! Reports as comma-separated values: `-y C`.
 //!
-//! Date, sender's address and port, receiver's address and port, number, from-to in
-//! seconds, bytes, bit/s; of datagrams received also jitter in ms, lost, sent,
-//! lost in percent, late.
+//! Date, sender's address and port, receiver's address and port, stream id, interval in
+//! seconds, bytes, bit/s; at a UDP receiver also jitter in ms, lost, sent, lost in
+//! percent, out of order.
 
-use probe::iperf2::{Event, Label, Received, Row};
+use iperf2::{DatagramStats, Event, IntervalReport, Label};
 use std::net::SocketAddr;
 use std::time::Duration;
 
-/// A line for an event that has one. Sums have none, as in version 2.1.8.
+/// The line of an event, if it has one. Sums have none, as in version 2.1.8.
 pub(super) fn line(event: &Event, date: &str) -> Option<String> {
     match event {
-        Event::Row(Row {
+        Event::Interval(IntervalReport {
             label: Some(label),
             ends: Some(ends),
             sending,
@@ -26,7 +26,7 @@ pub(super) fn line(event: &Event, date: &str) -> Option<String> {
             Some(row(date, (sender, receiver), *label, (*from, *to), *bytes, received.as_ref()))
         }
         Event::Report { label, ends, report } => {
-            let received = Received {
+            let received = DatagramStats {
                 datagrams: report.datagrams,
                 lost: report.lost,
                 late: report.late,
@@ -45,7 +45,7 @@ fn row(
     label: Label,
     (from, to): (Duration, Duration),
     bytes: u64,
-    received: Option<&Received>,
+    received: Option<&DatagramStats>,
 ) -> String {
     let seconds = (to - from.min(to)).as_secs_f64();
     let rate = if seconds > 0.0 { bytes as f64 * 8.0 / seconds } else { 0.0 };
@@ -60,10 +60,10 @@ fn row(
         to.as_secs_f64(),
     );
     if let Some(received) = received {
-        let Received { datagrams, lost, late, jitter } = *received;
+        let DatagramStats { datagrams, lost, late, jitter } = *received;
         let jitter = jitter.unwrap_or_default().as_secs_f64() * 1e3;
-        let share = super::text::percent(lost, datagrams);
-        line += &format!(",{jitter:.3},{lost},{datagrams},{share:.3},{late}");
+        let percent = 100.0 * units::share(lost, datagrams);
+        line += &format!(",{jitter:.3},{lost},{datagrams},{percent:.3},{late}");
     }
     line + "\n"
 }
@@ -71,8 +71,8 @@ fn row(
 /// Seconds since 1970 as `YYYYMMDDHHMMSS`, in UTC.
 pub(super) fn date(unix_seconds: u64) -> String {
     let (days, second) = (unix_seconds / 86_400, unix_seconds % 86_400);
-    // Years that begin in March end with the day that comes and goes; 400 of
-    // them have 146 097 days. 1970-01-01 is day 719 468 of year 0 counted so.
+    // Years that start in March end with the leap day; 400 of them have 146 097 days.
+    // 1970-01-01 is day 719 468 of year 0.
     let day = days + 719_468;
     let (era, day) = (day / 146_097, day % 146_097);
     let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;
@@ -104,14 +104,18 @@ mod tests {
         }
     }
 
-    /// The lines of version 2.1.8 for the same figures.
+    /// The lines of version 2.1.8 for the same values.
     #[test]
-    fn a_receiver_names_the_sender_first() {
+    fn the_sender_comes_first() {
         let ends = ("127.0.0.1:6001".parse().unwrap(), "127.0.0.1:45274".parse().unwrap());
-        let received =
-            Received { datagrams: 174, lost: 0, late: 0, jitter: Some(Duration::from_micros(10)) };
-        let row = Row {
-            label: Some(Label { id: 1, other_way: false }),
+        let received = DatagramStats {
+            datagrams: 174,
+            lost: 0,
+            late: 0,
+            jitter: Some(Duration::from_micros(10)),
+        };
+        let row = IntervalReport {
+            label: Some(Label { id: 1, reverse: false }),
             ends: Some(ends),
             sending: false,
             from: Duration::ZERO,
@@ -121,10 +125,10 @@ mod tests {
             received: Some(received),
         };
         assert_eq!(
-            line(&Event::Row(row), "D").unwrap(),
+            line(&Event::Interval(row), "D").unwrap(),
             "D,127.0.0.1,45274,127.0.0.1,6001,1,0.0-2.0,255780,1023120,0.010,0,174,0.000,0\n"
         );
-        let sum = Row { label: None, ends: None, ..row };
-        assert_eq!(line(&Event::Row(sum), "D"), None);
+        let sum = IntervalReport { label: None, ends: None, ..row };
+        assert_eq!(line(&Event::Interval(sum), "D"), None);
     }
 }

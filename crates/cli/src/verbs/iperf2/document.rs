@@ -1,84 +1,144 @@
-//! A client's test as one document: `--json`.
+//! A client's test as one JSON document: `--json`.
 
+use crate::console;
 use crate::failure::Failure;
-use probe::iperf2::client::ClientConfig;
-use probe::iperf2::{Event, Row};
-use serde_json::{Value, json};
+use iperf2::client::ClientConfig;
+use iperf2::{Event, IntervalReport};
+use iperf2_proto::ServerReport;
+use serde::Serialize;
+use std::net::SocketAddr;
+use std::time::Duration;
 
-/// What has been told so far.
+/// The events so far.
+#[derive(Debug, Serialize)]
 pub(super) struct Document {
-    asked: Value,
-    streams: Vec<Value>,
-    intervals: Vec<Value>,
-    totals: Vec<Value>,
-    reports: Vec<Value>,
+    schema: &'static str,
+    asked: Asked,
+    streams: Vec<Stream>,
+    intervals: Vec<Interval>,
+    totals: Vec<Interval>,
+    server_reports: Vec<Report>,
+}
+
+/// What the test was asked for.
+#[derive(Debug, Serialize)]
+struct Asked {
+    host: String,
+    port: u16,
+    protocol: &'static str,
+    mode: String,
+    streams: u32,
+}
+
+#[derive(Debug, Serialize)]
+struct Stream {
+    id: u32,
+    local: SocketAddr,
+    peer: SocketAddr,
+    mss_bytes: Option<u32>,
+    handshake_rtt_us: Option<u32>,
+}
+
+#[derive(Debug, Serialize)]
+struct Interval {
+    /// `None` for sums.
+    id: Option<u32>,
+    sent: bool,
+    from_s: f64,
+    to_s: f64,
+    bytes: u64,
+    rate_bps: f64,
+    datagrams: Option<u64>,
+    lost: Option<u64>,
+    late: Option<u64>,
+    jitter_us: Option<f64>,
+}
+
+#[derive(Debug, Serialize)]
+struct Report {
+    id: u32,
+    seconds: f64,
+    bytes: u64,
+    datagrams: u64,
+    lost: u64,
+    late: u64,
+    jitter_us: f64,
 }
 
 impl Document {
     pub(super) fn new(config: &ClientConfig) -> Self {
-        let asked = json!({
-            "host": config.host,
-            "port": config.port,
-            "protocol": if config.udp { "UDP" } else { "TCP" },
-            "mode": format!("{:?}", config.mode),
-            "streams": config.streams,
-        });
-        let none = Vec::new;
-        Document { asked, streams: none(), intervals: none(), totals: none(), reports: none() }
+        Document {
+            schema: "longhaul.iperf2/1",
+            asked: Asked {
+                host: config.host.clone(),
+                port: config.port,
+                protocol: if config.udp { "UDP" } else { "TCP" },
+                mode: format!("{:?}", config.mode),
+                streams: config.streams,
+            },
+            streams: Vec::new(),
+            intervals: Vec::new(),
+            totals: Vec::new(),
+            server_reports: Vec::new(),
+        }
     }
 
     pub(super) fn take(&mut self, event: &Event) {
         match event {
-            Event::Connected { label, local, peer, tcp, .. } => self.streams.push(json!({
-                "id": label.id,
-                "local": local.to_string(),
-                "peer": peer.to_string(),
-                "mss_bytes": tcp.map(|tcp| tcp.mss),
-                "handshake_rtt_us": tcp.map(|tcp| tcp.rtt_us),
-            })),
-            Event::Row(row) if row.whole => self.totals.push(object(row)),
-            Event::Row(row) => self.intervals.push(object(row)),
-            Event::Report { label, report, .. } => self.reports.push(json!({
-                "id": label.id,
-                "seconds": report.time.as_secs_f64(),
-                "bytes": report.bytes,
-                "datagrams": report.datagrams,
-                "lost": report.lost,
-                "late": report.late,
-                "jitter_us": report.jitter.as_secs_f64() * 1e6,
-            })),
+            &Event::Connected { label, local, peer, tcp, .. } => self.streams.push(Stream {
+                id: label.id,
+                local,
+                peer,
+                mss_bytes: tcp.map(|tcp| tcp.mss),
+                handshake_rtt_us: tcp.map(|tcp| tcp.rtt_us),
+            }),
+            Event::Interval(report) if report.whole => self.totals.push(report.into()),
+            Event::Interval(report) => self.intervals.push(report.into()),
+            Event::Report { label, report, .. } => {
+                self.server_reports.push(Report::new(label.id, report));
+            }
             _ => {}
         }
     }
 
     pub(super) fn print(&self) -> Result<String, Failure> {
-        let document = json!({
-            "schema": "longhaul.iperf2/1",
-            "asked": self.asked,
-            "streams": self.streams,
-            "intervals": self.intervals,
-            "totals": self.totals,
-            "server_reports": self.reports,
-        });
-        serde_json::to_string_pretty(&document).map(|text| text + "\n").map_err(Failure::work)
+        console::json(self)
     }
 }
 
-/// A row; sums have the id `null`.
-fn object(row: &Row) -> Value {
-    let seconds = row.to.saturating_sub(row.from).as_secs_f64();
-    let rate = if seconds > 0.0 { row.bytes as f64 * 8.0 / seconds } else { 0.0 };
-    json!({
-        "id": row.label.map(|label| label.id),
-        "sent": row.sending,
-        "from_s": row.from.as_secs_f64(),
-        "to_s": row.to.as_secs_f64(),
-        "bytes": row.bytes,
-        "rate_bps": rate,
-        "datagrams": row.received.map(|received| received.datagrams),
-        "lost": row.received.map(|received| received.lost),
-        "late": row.received.map(|received| received.late),
-        "jitter_us":
-            row.received.and_then(|received| received.jitter).map(|j| j.as_secs_f64() * 1e6),
-    })
+impl From<&IntervalReport> for Interval {
+    fn from(report: &IntervalReport) -> Self {
+        let seconds = report.to.saturating_sub(report.from).as_secs_f64();
+        let received = report.received;
+        Interval {
+            id: report.label.map(|label| label.id),
+            sent: report.sending,
+            from_s: report.from.as_secs_f64(),
+            to_s: report.to.as_secs_f64(),
+            bytes: report.bytes,
+            rate_bps: if seconds > 0.0 { report.bytes as f64 * 8.0 / seconds } else { 0.0 },
+            datagrams: received.map(|received| received.datagrams),
+            lost: received.map(|received| received.lost),
+            late: received.map(|received| received.late),
+            jitter_us: received.and_then(|received| received.jitter).map(micros),
+        }
+    }
+}
+
+impl Report {
+    fn new(id: u32, report: &ServerReport) -> Self {
+        Report {
+            id,
+            seconds: report.time.as_secs_f64(),
+            bytes: report.bytes,
+            datagrams: report.datagrams,
+            lost: report.lost,
+            late: report.late,
+            jitter_us: micros(report.jitter),
+        }
+    }
+}
+
+fn micros(time: Duration) -> f64 {
+    time.as_secs_f64() * 1e6
 }

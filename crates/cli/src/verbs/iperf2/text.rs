@@ -1,27 +1,28 @@
-//! Rows and lines in iperf 2's form, so that what reads its output reads ours.
+//! Output in the format of iperf 2, for programs that parse it.
 
-use iperf2::{Format, Mode, Pace};
-use probe::iperf2::client::ClientConfig;
-use probe::iperf2::{Event, Label, Received, Row};
+use iperf2::client::ClientConfig;
+use iperf2::{DatagramStats, Event, IntervalReport, Label};
+use iperf2_proto::{Format, Mode, Pace};
 use std::net::SocketAddr;
 use std::time::Duration;
+use units::{share, significant};
 
 const RULE: &str = "------------------------------------------------------------\n";
 
-/// The columns of a row.
+/// The columns of a report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Columns {
     Plain,
     Received,
 }
 
-/// The text of one endpoint; it knows which head the last rows had.
+/// Formats the events of one endpoint; keeps track of the last table header.
 pub(super) struct Text {
     format: Format,
     udp: bool,
     window: Option<u64>,
     client: bool,
-    /// Of a client that sends datagrams.
+    /// Of a UDP client.
     pub(super) pace: Option<(ClientConfig, Option<Pace>)>,
     columns: Option<Columns>,
 }
@@ -35,7 +36,7 @@ impl Text {
         if self.udp { "UDP" } else { "TCP" }
     }
 
-    /// What stands above everything, for a server.
+    /// The banner of a server.
     pub(super) fn listening(&self, port: u16, buffer: Option<u64>) -> String {
         let first = format!("Server listening on {} port {port}\n", self.protocol());
         format!("{RULE}{first}{}{RULE}", self.buffer(buffer))
@@ -61,7 +62,7 @@ impl Text {
             Event::Listening { port } => self.listening(*port, None),
             Event::Connected { label, local, peer, mode, tcp } => {
                 self.columns = None;
-                let way = match mode {
+                let direction = match mode {
                     Mode::Reverse => " (reverse)",
                     Mode::FullDuplex => " (full-duplex)",
                     Mode::Normal | Mode::TradeOff | Mode::Dual => "",
@@ -69,11 +70,11 @@ impl Text {
                 let tcp = tcp.map_or_else(String::new, |tcp| {
                     format!(" (icwnd/mss/irtt={}/{}/{})", tcp.window_kib, tcp.mss, tcp.rtt_us)
                 });
-                // A client's reversed stream is its only one: its rows have the star.
-                let star = label.other_way && !(self.client && *mode == Mode::Reverse);
-                let label = Label { other_way: star, ..*label };
+                // A client's -R stream is its only one: only its reports have the star.
+                let star = label.reverse && !(self.client && *mode == Mode::Reverse);
+                let label = Label { reverse: star, ..*label };
                 format!(
-                    "{}local {} port {} connected with {} port {}{way}{tcp}\n",
+                    "{}local {} port {} connected with {} port {}{direction}{tcp}\n",
                     name(Some(label)),
                     local.ip(),
                     local.port(),
@@ -81,12 +82,12 @@ impl Text {
                     peer.port()
                 )
             }
-            Event::Row(row) => self.row(row),
+            Event::Interval(row) => self.row(row),
             Event::Sent { label, datagrams } => {
                 format!("[{:3}] Sent {datagrams} datagrams\n", label.id)
             }
             Event::Report { label, ends, report } => {
-                let row = Row {
+                let row = IntervalReport {
                     label: Some(*label),
                     ends: Some(*ends),
                     sending: true,
@@ -94,7 +95,7 @@ impl Text {
                     to: report.time,
                     bytes: report.bytes,
                     whole: true,
-                    received: Some(Received {
+                    received: Some(DatagramStats {
                         datagrams: report.datagrams,
                         lost: report.lost,
                         late: report.late,
@@ -104,7 +105,7 @@ impl Text {
                 self.columns = None;
                 format!("[{:3}] Server Report:\n{}", label.id, self.row(&row))
             }
-            Event::NoReport { .. } | Event::Trouble { .. } => String::new(),
+            Event::NoReport { .. } | Event::PeerError { .. } => String::new(),
         }
     }
 
@@ -117,20 +118,21 @@ impl Text {
         );
         if let Some((config, pace)) = &self.pace {
             let length = config.block(peer.is_ipv6());
-            let rate = pace.unwrap_or(Pace::Bits(iperf2::DEFAULT_RATE)).bits_per_second(length);
+            let rate =
+                pace.unwrap_or(Pace::Bits(iperf2_proto::DEFAULT_RATE)).bits_per_second(length);
             let gap_us = f64::from(length) * 8e6 / rate.max(1) as f64;
             text += &format!("Sending {length} byte datagrams, one in {gap_us:.2} us\n");
         }
         text + &self.buffer(buffer) + RULE
     }
 
-    fn row(&mut self, row: &Row) -> String {
+    fn row(&mut self, row: &IntervalReport) -> String {
         let columns = match row.received {
-            Some(Received { jitter: Some(_), .. }) => Columns::Received,
+            Some(DatagramStats { jitter: Some(_), .. }) => Columns::Received,
             _ => Columns::Plain,
         };
         let mut text = String::new();
-        // A sum stands under whatever its streams' rows had.
+        // A sum has no table header.
         if row.label.is_some() && self.columns.replace(columns) != Some(columns) {
             text += match columns {
                 Columns::Plain => "[ ID] Interval       Transfer     Bandwidth\n",
@@ -147,11 +149,11 @@ impl Text {
             self.format.size(row.bytes),
             self.format.rate(row.bytes, to - from)
         );
-        if let Some(Received { datagrams, lost, late, jitter }) = row.received {
+        if let Some(DatagramStats { datagrams, lost, late, jitter }) = row.received {
             let jitter =
                 jitter.map_or_else(String::new, |j| format!("{:6.3} ms", j.as_secs_f64() * 1e3));
-            let share = two_figures(percent(lost, datagrams));
-            text += &format!("  {jitter} {lost}/{datagrams} ({share}%)");
+            let percent = significant(100.0 * share(lost, datagrams), 2);
+            text += &format!("  {jitter} {lost}/{datagrams} ({percent}%)");
             if late > 0 {
                 text += &format!("\n{time}  {late} datagrams received out-of-order");
             }
@@ -162,30 +164,10 @@ impl Text {
 
 fn name(label: Option<Label>) -> String {
     match label {
-        Some(Label { id, other_way: false }) => format!("[{id:3}] "),
-        Some(Label { id, other_way: true }) => format!("[{:>3}] ", format!("*{id}")),
+        Some(Label { id, reverse: false }) => format!("[{id:3}] "),
+        Some(Label { id, reverse: true }) => format!("[{:>3}] ", format!("*{id}")),
         None => "[SUM] ".to_owned(),
     }
-}
-
-/// Of a hundred; zero of nothing.
-pub(super) fn percent(part: u64, whole: u64) -> f64 {
-    if whole == 0 { 0.0 } else { part as f64 * 100.0 / whole as f64 }
-}
-
-/// Two figures that count: 0, 0.047, 1.5, 12, 100.
-fn two_figures(number: f64) -> String {
-    if number >= 9.95 {
-        return format!("{number:.0}");
-    }
-    let mut places = 1;
-    let mut scaled = number;
-    while scaled > 0.0 && scaled < 0.995 && places < 12 {
-        scaled *= 10.0;
-        places += 1;
-    }
-    let text = format!("{number:.places$}");
-    text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
 /// `-S`: a number, or a name of RFC 2474 (csN), 2597 (afXY), 3246 (ef), 1349.
@@ -209,16 +191,16 @@ pub(super) fn tos(text: &str) -> Result<u8, String> {
             },
         },
     };
-    found.ok_or_else(|| format!("'{text}' is no type of service; give 0 to 255, ef, cs1, af11"))
+    found.ok_or_else(|| format!("'{text}' is not a type of service; give 0 to 255, ef, cs1, af11"))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn row(received: Option<Received>) -> Row {
-        Row {
-            label: Some(Label { id: 1, other_way: false }),
+    fn row(received: Option<DatagramStats>) -> IntervalReport {
+        IntervalReport {
+            label: Some(Label { id: 1, reverse: false }),
             ends: None,
             sending: false,
             from: Duration::ZERO,
@@ -229,38 +211,42 @@ mod tests {
         }
     }
 
-    /// As version 2.1.8 prints them.
+    /// The output of version 2.1.8.
     #[test]
-    fn rows() {
+    fn reports() {
         let mut text = Text::new(Format::default(), true, None, true);
-        let received =
-            Received { datagrams: 8507, lost: 4, late: 0, jitter: Some(Duration::from_micros(2)) };
+        let received = DatagramStats {
+            datagrams: 8507,
+            lost: 4,
+            late: 0,
+            jitter: Some(Duration::from_micros(2)),
+        };
         assert_eq!(
-            text.lines(&Event::Row(row(Some(received)))),
+            text.lines(&Event::Interval(row(Some(received)))),
             "[ ID] Interval       Transfer     Bandwidth        Jitter   Lost/Total Datagrams\n\
              [  1] 0.0000-2.0004 sec  11.9 MBytes  50.0 Mbits/sec   0.002 ms 4/8507 (0.047%)\n"
         );
-        // The head once, the sum without the jitter.
-        let sum = Row {
+        // The header once, the sum without jitter.
+        let sum = IntervalReport {
             label: None,
-            received: Some(Received { jitter: None, late: 1, ..received }),
+            received: Some(DatagramStats { jitter: None, late: 1, ..received }),
             ..row(None)
         };
         assert_eq!(
-            text.lines(&Event::Row(sum)),
+            text.lines(&Event::Interval(sum)),
             "[SUM] 0.0000-2.0004 sec  11.9 MBytes  50.0 Mbits/sec   4/8507 (0.047%)\n\
              [SUM] 0.0000-2.0004 sec  1 datagrams received out-of-order\n"
         );
-        let plain = Row { label: Some(Label { id: 2, other_way: true }), ..row(None) };
+        let plain = IntervalReport { label: Some(Label { id: 2, reverse: true }), ..row(None) };
         assert_eq!(
-            text.lines(&Event::Row(plain)),
+            text.lines(&Event::Interval(plain)),
             "[ ID] Interval       Transfer     Bandwidth\n\
              [ *2] 0.0000-2.0004 sec  11.9 MBytes  50.0 Mbits/sec\n"
         );
     }
 
     #[test]
-    fn heads() {
+    fn banners() {
         let text = Text::new(Format::default(), false, None, false);
         assert!(text.listening(5001, Some(131_072)).contains(
             "Server listening on TCP port 5001\nTCP window size:  128 KByte (default)\n"
@@ -268,22 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn shares_have_two_figures() {
-        for (number, text) in [
-            (0.0, "0"),
-            (0.047_02, "0.047"),
-            (0.011_75, "0.012"),
-            (1.25, "1.2"),
-            (1.0, "1"),
-            (12.4, "12"),
-            (100.0, "100"),
-        ] {
-            assert_eq!(two_figures(number), text);
-        }
-    }
-
-    #[test]
-    fn types_of_service() {
+    fn types_of_service_are_parsed() {
         assert_eq!(tos("ef"), Ok(184));
         assert_eq!(tos("cs1"), Ok(32));
         assert_eq!(tos("af41"), Ok(136));

@@ -1,33 +1,33 @@
 //! `iperf3 -c`.
 
 use super::args::Iperf3Args;
+use super::observer::{self, OutputOptions, Show};
 use super::output::Output;
-use super::setting::{self, Place};
-use super::show::{self, Manner, Show};
+use super::setting::{self, HostAndDevice};
 use crate::failure::{Code, DONE, FAILED, Failure};
 use crate::stop;
-use probe::client::{self, ClientConfig};
-use probe::{Event, StopFlag};
+use perf::client::{self, ClientConfig};
+use perf::{Event, StopFlag};
 use record::{Direction, Protocol};
 use report::iperf3::{summary, text};
 use std::time::Duration;
 use units::{BitRate, ByteCount};
 
-/// bit/s of datagrams where none is asked (`UDP_RATE`).
+/// Default rate of UDP in bit/s (`UDP_RATE`).
 const DATAGRAM_RATE: u64 = 1 << 20;
 
 pub(crate) fn run(args: &Iperf3Args, host: &str, output: &mut Output) -> Result<Code, Failure> {
     let config = config(args, host)?;
     let stop = stop::on_signals();
-    let manner = Manner::of(args);
+    let options = OutputOptions::of(args);
     let flags = &args.client_flags;
-    let mut show = Show::new(manner, flags.title.clone(), flags.extra_data.clone());
-    if manner.is_verbose() {
-        output.lines(&text::program(&show::system()));
+    let mut show = Show::new(options, flags.title.clone(), flags.extra_data.clone());
+    if options.is_verbose() {
+        output.lines(&text::program(&observer::system()));
     }
     let tested = test(args, &config, &stop, &mut show, output);
     show.close(output);
-    if tested == DONE && manner.is_text() && !stop.is_raised() {
+    if tested == DONE && options.is_text() && !stop.is_raised() {
         output.lines(&summary::done());
     }
     Ok(tested)
@@ -47,7 +47,7 @@ fn test(
                 for note in &started.notes {
                     output.warn(note);
                 }
-                show.begin(show::head(&started, Some(&config.host), args), &started, output);
+                show.begin(observer::head(&started, Some(&config.host), args), &started, output);
             }
             Event::Interval(interval) => show.row(&interval, output),
         },
@@ -57,7 +57,7 @@ fn test(
         Ok(report) => {
             show.end(Some(&report.ours), report.theirs.as_ref(), output);
             if stop.is_raised() {
-                // Stopped in good order is no failure, as there.
+                // An interrupted client exits with 0, as in iperf3.
                 show.stopped(output);
             }
             DONE
@@ -72,11 +72,11 @@ fn test(
 fn config(args: &Iperf3Args, host: &str) -> Result<ClientConfig, Failure> {
     let (common, flags) = (&args.common, &args.client_flags);
     setting::of_client(args)?;
-    let far = Place::of(host);
+    let far = HostAndDevice::of(host);
     let near = setting::near(args)?;
     let milliseconds = |value: u32| Duration::from_millis(u64::from(value));
     let bitrate = match flags.bitrate {
-        Some(asked) => asked.rate,
+        Some(burst) => burst.rate,
         None if flags.udp => DATAGRAM_RATE,
         None => 0,
     };
@@ -84,7 +84,7 @@ fn config(args: &Iperf3Args, host: &str) -> Result<ClientConfig, Failure> {
     let size = |bytes: u64| (bytes > 0).then(|| ByteCount::from_bytes(bytes));
     let defaults = ClientConfig::new(far.host);
     let bytes = match (flags.bytes, flags.blockcount, flags.time, &common.file) {
-        // A file that is sent ends the test, unless something else does.
+        // The end of the file ends the test, unless another end was given.
         (None, None, None, Some(path)) if !flags.reverse && !flags.bidir => {
             std::fs::metadata(path).ok().map(|file| file.len())
         }
@@ -102,7 +102,7 @@ fn config(args: &Iperf3Args, host: &str) -> Result<ClientConfig, Failure> {
             (_, true) => Direction::Both,
             _ => Direction::Forward,
         },
-        // Zero goes on until it is stopped: a day, which is the longest there is.
+        // 0 means until interrupted; the maximum is a day.
         seconds: match flags.time {
             None => 10.0,
             Some(0) => 86_400.0,
@@ -115,7 +115,7 @@ fn config(args: &Iperf3Args, host: &str) -> Result<ClientConfig, Failure> {
         window: flags.window.and_then(size),
         block: flags.length.and_then(size),
         rate: rate(bitrate),
-        burst: flags.bitrate.and_then(|asked| asked.blocks),
+        burst: flags.bitrate.and_then(|burst| burst.blocks),
         fq_rate: flags.fq_rate.and_then(rate),
         congestion: flags.congestion.clone(),
         mss: flags.set_mss,

@@ -1,32 +1,52 @@
-//! Where lines go, and what stands before them.
+//! Destination and prefix of output lines.
 
 use super::args::Iperf3Args;
+use crate::console;
 use crate::failure::Failure;
-use host::{calendar, clock};
+use host::{calendar, clock, private_file};
+use report::untrusted;
 use std::fs::File;
 use std::io::{self, Write};
 
-/// Standard output, or the log file.
+/// Standard output, the log file, or nowhere. All text is filtered by
+/// [`report::untrusted`], since it contains text from peers.
 #[derive(Debug)]
 pub(crate) struct Output {
-    log: Option<File>,
+    to: To,
     timestamps: Option<String>,
     title: Option<String>,
 }
 
+#[derive(Debug)]
+enum To {
+    Terminal,
+    Log(File),
+    Nowhere,
+}
+
 impl Output {
-    /// Opens the log file where there is one.
+    /// Opens the log file if one was given.
     pub(crate) fn open(args: &Iperf3Args) -> Result<Self, Failure> {
         let log = args.common.logfile.as_ref().map(|path| {
-            File::options().append(true).create(true).open(path).map_err(|error| {
+            private_file::append(path).map_err(|error| {
                 Failure::work(format!("cannot open the log file {}: {error}", path.display()))
             })
         });
         Ok(Output {
-            log: log.transpose()?,
+            to: log.transpose()?.map_or(To::Terminal, To::Log),
             timestamps: args.common.timestamps.clone(),
             title: args.client_flags.title.clone(),
         })
+    }
+
+    /// An output that discards everything.
+    pub(crate) const fn nowhere() -> Self {
+        Output { to: To::Nowhere, timestamps: None, title: None }
+    }
+
+    /// Whether it is not discarded.
+    pub(crate) const fn is_shown(&self) -> bool {
+        !matches!(self.to, To::Nowhere)
     }
 
     fn now(&self) -> String {
@@ -34,43 +54,47 @@ impl Output {
         form.map(|form| calendar::local(clock::unix_seconds(), form)).unwrap_or_default()
     }
 
-    /// Lines of text, each with the time and the title before it.
+    /// Prints lines, each with the time and the title as prefix.
     pub(crate) fn lines(&mut self, lines: &[String]) {
         let mut text = String::new();
         for line in lines {
             let title = self.title.as_ref().map(|title| format!("{title}:  ")).unwrap_or_default();
             text += &format!("{}{title}{line}\n", self.now());
         }
-        self.write(&text);
+        self.write(&untrusted::shown(&text, false));
     }
 
-    /// A document, or a line of a stream, as it is.
+    /// Prints a JSON document, or a line of a JSON stream.
     pub(crate) fn whole(&mut self, text: &str) {
-        self.write(&format!("{text}\n"));
+        self.write(&format!("{}\n", untrusted::json(text)));
     }
 
-    /// What went wrong.
+    /// Prints an error.
     pub(crate) fn complain(&mut self, what: &str) {
-        let line = format!("{}iperf3: {what}\n", self.now());
-        match &mut self.log {
-            Some(log) => drop(log.write_all(line.as_bytes())),
-            None => drop(io::stderr().write_all(line.as_bytes())),
+        let line = untrusted::line(&format!("{}iperf3: {what}", self.now()), false);
+        match &mut self.to {
+            To::Log(log) => drop(log.write_all(format!("{line}\n").as_bytes())),
+            To::Terminal => console::note(&line),
+            To::Nowhere => {}
         }
     }
 
-    /// What should be known all the same.
+    /// Prints a warning to standard error.
     pub(crate) fn warn(&self, what: &str) {
-        drop(io::stderr().write_all(format!("warning: {what}\n").as_bytes()));
+        if self.is_shown() {
+            console::note(&format!("warning: {what}"));
+        }
     }
 
-    /// A reader that went away (`| head`) is no error: the test goes on.
+    /// A closed pipe (`| head`) is no error: the test continues.
     fn write(&mut self, text: &str) {
-        match &mut self.log {
-            Some(log) => drop(log.write_all(text.as_bytes())),
-            None => {
+        match &mut self.to {
+            To::Log(log) => drop(log.write_all(text.as_bytes())),
+            To::Terminal => {
                 let mut out = io::stdout().lock();
                 drop(out.write_all(text.as_bytes()).and_then(|()| out.flush()));
             }
+            To::Nowhere => {}
         }
     }
 }

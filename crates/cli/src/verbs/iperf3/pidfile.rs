@@ -1,52 +1,106 @@
 //! The file that holds the process id while the program runs.
 
 use crate::failure::Failure;
+use host::private_file;
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
-/// Goes with its value.
+/// Maximum size of a pid file: ten digits, a newline, and some space for what
+/// other programs add.
+const MAX_BYTES: u64 = 32;
+
+/// Removes the file when dropped.
 #[derive(Debug)]
 pub(crate) struct PidFile(PathBuf);
 
 impl PidFile {
-    /// Writes it, unless another process that it names is there.
+    /// Creates the file. Like iperf3 it replaces an existing pid file, unless that
+    /// process is still running. Anything else, such as a symbolic link, is refused.
     pub(crate) fn write(path: &Path) -> Result<Self, Failure> {
-        let before = std::fs::read_to_string(path).ok();
-        let other = before.and_then(|text| text.trim().parse::<u32>().ok());
-        if let Some(other) = other.filter(|pid| Path::new(&format!("/proc/{pid}")).exists()) {
-            return Err(Failure::work(format!(
-                "process {other} of {} is still there; end it, or name another file",
-                path.display()
-            )));
-        }
-        std::fs::write(path, std::process::id().to_string()).map_err(|error| {
+        let failed = |error: io::Error| {
             Failure::work(format!("cannot write the process id to {}: {error}", path.display()))
-        })?;
+        };
+        match read(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(failed(error)),
+            Ok(text) => {
+                let other = text.trim().parse::<u32>().ok();
+                if let Some(other) = other.filter(|pid| Path::new(&format!("/proc/{pid}")).exists())
+                {
+                    return Err(Failure::work(format!(
+                        "process {other} in {} is still running; stop it or use another file",
+                        path.display()
+                    )));
+                }
+                std::fs::remove_file(path).map_err(failed)?;
+            }
+        }
+        // Fails if another process has created it in the meantime.
+        private_file::create_new(path)
+            .and_then(|mut file| file.write_all(std::process::id().to_string().as_bytes()))
+            .map_err(failed)?;
         Ok(PidFile(path.to_owned()))
     }
 }
 
+/// Reads a pid file; a longer file is something else.
+fn read(path: &Path) -> io::Result<String> {
+    let mut text = String::new();
+    private_file::read(path)?.take(MAX_BYTES + 1).read_to_string(&mut text)?;
+    if text.len() as u64 > MAX_BYTES {
+        return Err(io::Error::other("it does not contain a process id"));
+    }
+    Ok(text)
+}
+
 impl Drop for PidFile {
     fn drop(&mut self) {
-        // Whoever took it away before has done the work.
-        let _ = std::fs::remove_file(&self.0);
+        // If another process has replaced it, it must stay.
+        if read(&self.0).is_ok_and(|text| text.trim() == std::process::id().to_string()) {
+            let _ = std::fs::remove_file(&self.0);
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::PidFile;
+    use std::fs;
+    use std::os::unix::fs::symlink;
 
     #[test]
-    fn kept_while_it_lives() {
+    fn the_file_is_removed_on_drop() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("pid");
-        std::fs::write(&path, "nonsense").unwrap();
+        fs::write(&path, "nonsense").unwrap();
         let kept = PidFile::write(&path).unwrap();
-        assert_eq!(std::fs::read_to_string(&path).unwrap(), std::process::id().to_string());
+        assert_eq!(fs::read_to_string(&path).unwrap(), std::process::id().to_string());
         // This process is there, so a second one is refused.
         assert!(PidFile::write(&path).is_err());
         drop(kept);
         assert!(!path.exists());
         assert!(PidFile::write(&folder.path().join("no/such")).is_err());
+    }
+
+    #[test]
+    fn links_and_other_files_are_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, precious) = (folder.path().join("pid"), folder.path().join("precious"));
+        let text = "something that somebody would rather keep";
+        fs::write(&precious, text).unwrap();
+        for target in [precious.clone(), folder.path().join("new")] {
+            symlink(target, &path).unwrap();
+            let error = PidFile::write(&path).unwrap_err().to_string();
+            assert!(error.contains("symbolic link") && !error.contains('\n'), "{error}");
+            fs::remove_file(&path).unwrap();
+        }
+        assert!(PidFile::write(&precious).unwrap_err().to_string().contains("does not contain"));
+        assert_eq!(fs::read_to_string(&precious).unwrap(), text);
+        assert!(!folder.path().join("new").exists());
+        // Replaced while we ran: it is another process's.
+        let kept = PidFile::write(&path).unwrap();
+        fs::write(&path, "1").unwrap();
+        drop(kept);
+        assert_eq!(fs::read_to_string(&path).unwrap(), "1");
     }
 }

@@ -1,42 +1,67 @@
 //! `iperf3 -s`.
 
 use super::args::Iperf3Args;
+use super::observer::{self, OutputOptions, Show};
 use super::output::Output;
 use super::setting;
-use super::show::{self, Manner, Show};
 use crate::failure::{Code, DONE, Failure};
+use crate::log_limit::LogLimit;
 use crate::stop;
-use probe::server::{Limits, Server, ServerConfig};
-use probe::{Observer, ProbeError, ServerEvent, ServerOutput};
+use host::clock;
+use host::lock::lock;
+use perf::server::{Limits, Server, ServerConfig};
+use perf::{Observer, PerfError, ServerEvent, ServerOutput};
 use report::iperf3::text;
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 use units::BitRate;
 
-/// Longest test with its warm-up: what a client may ask for.
+/// Maximum lines per second about tests; the tests of a flood that exceed it are
+/// only counted.
+const MAX_LINES: u32 = 40;
+
+/// Minimum lines of a test, without its streams and for each stream: connection,
+/// two interval reports and two totals.
+const LINES_OF_TEST: u32 = 12;
+const LINES_OF_STREAM: u32 = 5;
+
+/// Lines of a failed connection: the error, and the four lines of "Server
+/// listening".
+const LINES_OF_FAILURE: u32 = 5;
+
+/// Longest test that a client can request, including its warm-up.
 const LONGEST: Duration = Duration::from_secs(86_400 + 600);
 
 pub(crate) fn run(args: &Iperf3Args, output: Output) -> Result<Code, Failure> {
     let mut config = config(args)?;
     let span = args.server_flags.server_bitrate_limit.and_then(|cap| cap.seconds);
-    let fixed = Limits::RATE_SPAN.as_secs_f64();
-    if span.is_some_and(|span| (span - fixed).abs() > 1e-9) {
-        output
-            .warn(&format!("the rate of a test is judged over {fixed} seconds, whatever is asked"));
+    if span.is_some() {
+        output.warn(
+            "--server-bitrate-limit: the averaging interval is ignored; \
+             the limit applies from the first byte on",
+        );
     }
     let stop = stop::on_signals();
     let server = bind(args, &mut config)?;
-    let told = Told {
+    let observer = TestObserver {
         args,
-        manner: Manner::of(args),
+        options: OutputOptions::of(args),
         port: server.local_addr().port(),
-        state: Mutex::new(State { output, shows: HashMap::new(), tests: 0 }),
+        state: Mutex::new(State {
+            output,
+            nowhere: Output::nowhere(),
+            shows: HashMap::new(),
+            tests: 0,
+            test_limit: LogLimit::new(MAX_LINES, clock::now()),
+            connection_limit: LogLimit::new(MAX_LINES, clock::now()),
+        }),
     };
-    told.listening(&mut told.state());
-    server.serve(&stop, &told).map_err(Failure::work)?;
+    observer.listening(&mut observer.state());
+    server.serve(&stop, &observer).map_err(Failure::work)?;
+    observer.state().report_suppressed(true);
     if stop.is_raised() {
-        told.state().output.complain("interrupt - the server has terminated");
+        observer.state().output.complain("interrupt - the server has terminated");
     }
     Ok(DONE)
 }
@@ -48,7 +73,7 @@ fn bind(args: &Iperf3Args, config: &mut ServerConfig) -> Result<Server, Failure>
         config.port = ports.next().unwrap_or(*args.common.port.start());
         match Server::bind(config) {
             Ok(server) => return Ok(server),
-            Err(ProbeError::Listen { .. }) if !ports.is_empty() => {}
+            Err(PerfError::Listen { .. }) if !ports.is_empty() => {}
             Err(error) => return Err(Failure::work(error)),
         }
     }
@@ -60,9 +85,8 @@ fn config(args: &Iperf3Args) -> Result<ServerConfig, Failure> {
     let seconds = |value: u32| Duration::from_secs(u64::from(value));
     let defaults = Limits::default();
     let limits = Limits {
-        // One test at a time: scripts wait for the answer that it is busy.
+        // One test at a time, as in iperf3: scripts rely on "server busy".
         sessions: 1,
-        sessions_per_address: 1,
         rate: flags
             .server_bitrate_limit
             .filter(|cap| cap.rate > 0)
@@ -88,81 +112,125 @@ fn config(args: &Iperf3Args) -> Result<ServerConfig, Failure> {
     })
 }
 
-/// Shows what the server tells.
-struct Told<'a> {
+/// Prints the server's events.
+struct TestObserver<'a> {
     args: &'a Iperf3Args,
-    manner: Manner,
+    options: OutputOptions,
     port: u16,
     state: Mutex<State>,
 }
 
 struct State {
     output: Output,
-    shows: HashMap<u64, Show>,
+    nowhere: Output,
+    /// Each running test, and whether it is printed: its client may request output
+    /// that is not printed here.
+    shows: HashMap<u64, (Show, bool)>,
     tests: u64,
+    test_limit: LogLimit,
+    connection_limit: LogLimit,
 }
 
-impl Told<'_> {
+impl State {
+    /// Reports once a second what was suppressed.
+    fn report_suppressed(&mut self, at_end: bool) {
+        let now = clock::now();
+        let tests = self.test_limit.suppressed(now, at_end);
+        let connections = self.connection_limit.suppressed(now, at_end);
+        if tests > 0 || connections > 0 {
+            self.output.complain(&format!(
+                "log rate limit: suppressed {tests} tests, and {connections} connections that failed or were refused"
+            ));
+        }
+    }
+
+    /// A running test, and the output that it is printed to.
+    fn show(&mut self, session: u64) -> Option<(&mut Show, &mut Output)> {
+        let (show, shown) = self.shows.get_mut(&session)?;
+        Some((show, if *shown { &mut self.output } else { &mut self.nowhere }))
+    }
+}
+
+impl TestObserver<'_> {
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
 
     fn listening(&self, state: &mut State) {
         state.tests += 1;
-        if self.manner.is_verbose() {
-            state.output.lines(&text::program(&show::system()));
+        if self.options.is_verbose() {
+            state.output.lines(&text::program(&observer::system()));
         }
-        if self.manner.is_text() {
+        if self.options.is_text() {
             let lines = text::listening(self.port, state.tests);
             state.output.lines(&lines);
         }
     }
 
-    /// The last of a test, and the wait for the next.
-    fn close(&self, state: &mut State, show: &mut Show) {
-        show.close(&mut state.output);
-        if !self.args.server_flags.one_off {
-            self.listening(state);
+    /// Prints "Server listening" if the last test was printed.
+    fn listen_again(&self, state: &mut State, shown: bool) {
+        match (self.args.server_flags.one_off, shown) {
+            (true, _) => {}
+            (false, true) => self.listening(state),
+            (false, false) => state.tests += 1,
         }
     }
 }
 
-impl Observer for Told<'_> {
+impl Observer for TestObserver<'_> {
     fn event(&self, event: ServerEvent) {
         let state = &mut *self.state();
+        state.report_suppressed(false);
         match event {
             ServerEvent::Started { session, started } => {
-                let mut show = Show::new(self.manner, None, None);
-                show.begin(show::head(&started, None, self.args), &started, &mut state.output);
-                state.shows.insert(session, show);
+                let streams = u32::try_from(started.streams.len()).unwrap_or(u32::MAX);
+                let lines = LINES_OF_STREAM.saturating_mul(streams).saturating_add(LINES_OF_TEST);
+                let shown = state.test_limit.admits(clock::now(), lines);
+                state.shows.insert(session, (Show::new(self.options, None, None), shown));
+                if let Some((show, output)) = state.show(session) {
+                    show.begin(observer::head(&started, None, self.args), &started, output);
+                }
             }
+            // One test runs at a time, and the report interval is this end's: interval
+            // reports need no limit.
             ServerEvent::Interval { session, interval } => {
-                if let Some(show) = state.shows.get_mut(&session) {
-                    show.row(&interval, &mut state.output);
+                if let Some((show, output)) = state.show(session) {
+                    show.row(&interval, output);
                 }
             }
             ServerEvent::Finished { session, summary, .. } => {
-                if let Some(mut show) = state.shows.remove(&session) {
-                    show.end(Some(&summary.ours), None, &mut state.output);
-                    self.close(state, &mut show);
+                if let Some((show, output)) = state.show(session) {
+                    show.end(Some(&summary.ours), None, output);
+                    show.close(output);
+                }
+                if let Some((_, shown)) = state.shows.remove(&session) {
+                    self.listen_again(state, shown);
                 }
             }
             ServerEvent::Failed { session, why, .. } => {
                 let show = session.and_then(|session| state.shows.remove(&session));
-                let mut show = show.unwrap_or_else(|| Show::new(self.manner, None, None));
-                show.fail(&why, &mut state.output);
-                self.close(state, &mut show);
+                let (mut show, shown) = show.unwrap_or_else(|| {
+                    let shown = state.connection_limit.admits(clock::now(), LINES_OF_FAILURE);
+                    (Show::new(self.options, None, None), shown)
+                });
+                let output = if shown { &mut state.output } else { &mut state.nowhere };
+                show.fail(&why, output);
+                show.close(output);
+                self.listen_again(state, shown);
             }
             ServerEvent::Refused { peer, why, .. } => {
-                state.output.complain(&format!("{peer} was turned away: {why}"));
+                if state.connection_limit.admits(clock::now(), 1) {
+                    state.output.complain(&format!("{peer} was refused: {why}"));
+                }
             }
-            // Its lines have no word for it.
+            // iperf3 has no message for it.
             ServerEvent::Draining { .. } => {}
         }
     }
 
     fn output(&self, session: u64) -> Option<ServerOutput> {
         let state = &mut *self.state();
-        state.shows.get_mut(&session)?.for_the_client(&mut state.output)
+        let (show, output) = state.show(session)?;
+        show.for_the_client(output)
     }
 }

@@ -1,4 +1,4 @@
-//! Values as iperf3 takes them: numbers with a letter behind, and its bounds.
+//! Parses values as iperf3 does: numbers with unit letters, and their bounds.
 
 use report::iperf3::number::Format;
 use std::ops::RangeInclusive;
@@ -10,7 +10,7 @@ pub(crate) trait Bounded {
     const WHAT: &'static str;
 }
 
-/// A decimal number. A part behind the point is passed over, as there.
+/// A decimal number; its fraction is ignored, as in iperf3.
 pub(crate) fn number<B: Bounded>(text: &str) -> Result<u32, String> {
     let (value, rest) = real(text).ok_or_else(|| outside::<B>())?;
     if !rest.is_empty() {
@@ -31,7 +31,7 @@ pub(crate) fn under<B: Bounded>(text: &str) -> Result<u32, String> {
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
-    reason = "the bounds are looked at first"
+    reason = "the bounds are checked first"
 )]
 fn within<B: Bounded>(value: f64) -> Result<u32, String> {
     if value >= f64::from(B::LEAST) && value <= f64::from(B::MOST) {
@@ -45,13 +45,13 @@ fn outside<B: Bounded>() -> String {
     format!("give {} to {} {}", B::LEAST, B::MOST, B::WHAT)
 }
 
-/// The number that a text begins with, and what follows it.
+/// The number that a text begins with, and the rest of the text.
 fn real(text: &str) -> Option<(f64, &str)> {
     let text = text.trim();
     let longest = text
         .find(|c: char| !(c.is_ascii_digit() || matches!(c, '.' | '+' | '-' | 'e' | 'E')))
         .unwrap_or(text.len());
-    // The `e` of an exponent may turn out to be none, so shorter ones are tried.
+    // An `e` need not begin an exponent, so shorter prefixes are tried.
     (1..=longest).rev().find_map(|end| {
         let (number, rest) = text.split_at_checked(end)?;
         let value: f64 = number.parse().ok()?;
@@ -71,7 +71,7 @@ fn whole(text: &str) -> Option<u64> {
 }
 
 fn scaled(text: &str, step: f64, example: &str) -> Result<u64, String> {
-    let wrong = || format!("give a number, with K, M, G or T behind it if you like: {example}");
+    let wrong = || format!("give a number, optionally with the suffix K, M, G or T: {example}");
     let (value, rest) = real(text).ok_or_else(wrong)?;
     // Only the first letter counts: `10Mbit` is `10M`.
     let power = match rest.chars().next().map(|letter| letter.to_ascii_lowercase()) {
@@ -86,14 +86,14 @@ fn scaled(text: &str, step: f64, example: &str) -> Result<u64, String> {
         return Err(wrong());
     }
     let value = value * step.powi(power);
-    // 2^63, above which the wire has no room.
+    // 2^63: the protocol has signed 64-bit numbers.
     if value >= 9_223_372_036_854_775_808.0 {
-        return Err("it is larger than anything counts; give less".to_owned());
+        return Err("the maximum is 2^63 - 1".to_owned());
     }
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
-        reason = "the bounds are looked at just above"
+        reason = "the bounds are checked just above"
     )]
     Ok(value as u64)
 }
@@ -108,7 +108,7 @@ pub(crate) fn rate(text: &str) -> Result<u64, String> {
     scaled(text, 1000.0, "50M")
 }
 
-/// Milliseconds, with iperf3's letters.
+/// Milliseconds, with iperf3's unit letters.
 pub(crate) fn milliseconds(text: &str) -> Result<u64, String> {
     match size(text)? {
         value @ 1..=86_400_000 => Ok(value),
@@ -124,7 +124,7 @@ pub(crate) fn buffer(text: &str) -> Result<u64, String> {
     }
 }
 
-/// Ports to try, in their order.
+/// Ports to try, in order.
 pub(crate) type Ports = RangeInclusive<u16>;
 
 pub(crate) fn ports(text: &str) -> Result<Ports, String> {
@@ -140,15 +140,15 @@ pub(crate) fn format(text: &str) -> Result<Format, String> {
         .ok_or_else(|| "give k, m, g or t for bits, K, M, G or T for bytes".to_owned())
 }
 
-/// Seconds between rows.
+/// Seconds between interval reports.
 pub(crate) fn report_interval(text: &str) -> Result<f64, String> {
     match real(text) {
         Some((value, "")) if value == 0.0 || (0.1..=60.0).contains(&value) => Ok(value),
-        _ => Err("give 0.1 to 60 seconds, or 0 for one row at the end".to_owned()),
+        _ => Err("give 0.1 to 60 seconds, or 0 for no interval reports".to_owned()),
     }
 }
 
-/// This end's core, and the server's.
+/// The CPU of this end, and of the server.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Affinity {
     pub(crate) here: u32,
@@ -160,7 +160,7 @@ pub(crate) fn affinity(text: &str) -> Result<Affinity, String> {
         let value = whole(text).and_then(|value| u32::try_from(value).ok());
         value
             .filter(|core| *core <= 1024)
-            .ok_or_else(|| "give cores as 0 to 1024: 2 or 2,3".to_owned())
+            .ok_or_else(|| "give CPUs from 0 to 1024, as in 2 or 2,3".to_owned())
     };
     let (here, server) = match text.split_once(',') {
         Some((here, server)) => (here, Some(server)),
@@ -169,7 +169,7 @@ pub(crate) fn affinity(text: &str) -> Result<Affinity, String> {
     Ok(Affinity { here: core(here)?, server: server.map(core).transpose()? })
 }
 
-/// A rate, and how many blocks go at once.
+/// A rate, and the number of blocks per burst.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Burst {
     pub(crate) rate: u64,
@@ -184,13 +184,13 @@ pub(crate) fn burst(text: &str) -> Result<Burst, String> {
     let blocks = blocks
         .map(|blocks| match blocks.parse() {
             Ok(blocks @ 1..=1000) => Ok(blocks),
-            _ => Err("after the slash give 1 to 1000 blocks: 50M/10".to_owned()),
+            _ => Err("give 1 to 1000 blocks after the slash, as in 50M/10".to_owned()),
         })
         .transpose()?;
     Ok(Burst { rate: rate(rate_text)?, blocks })
 }
 
-/// A limit in bit/s, and the seconds it is averaged over.
+/// A limit in bit/s, and the averaging time in seconds.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct CappedRate {
     pub(crate) rate: u64,
@@ -205,13 +205,13 @@ pub(crate) fn capped_rate(text: &str) -> Result<CappedRate, String> {
     let seconds = seconds
         .map(|seconds| {
             report_interval(seconds)
-                .map_err(|_| "after the slash give 0.1 to 60 seconds".to_owned())
+                .map_err(|_| "give 0.1 to 60 seconds after the slash, as in 1G/5".to_owned())
         })
         .transpose()?;
     Ok(CappedRate { rate: rate(rate_text)?, seconds })
 }
 
-/// Seconds before the first probe, seconds between, and how many.
+/// TCP keepalive: seconds before the first probe, seconds between probes, count.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct KeepAlive {
     pub(crate) idle_s: Option<u32>,
@@ -222,34 +222,34 @@ pub(crate) struct KeepAlive {
 pub(crate) fn keepalive(text: &str) -> Result<KeepAlive, String> {
     let mut parts = text.splitn(3, '/').map(|part| match part {
         "" => Ok(None),
-        // The kernel takes no more (net/ipv4/tcp.c: MAX_TCP_KEEPIDLE, MAX_TCP_KEEPCNT).
+        // Maxima of the kernel (include/net/tcp.h: MAX_TCP_KEEPIDLE, MAX_TCP_KEEPCNT).
         part => match part.parse() {
             Ok(value @ 1..=32_767) => Ok(Some(value)),
-            _ => Err("give three numbers from 1 to 32767, or less of them: 10/2/3".to_owned()),
+            _ => Err("give up to three numbers from 1 to 32767, as in 10/2/3".to_owned()),
         },
     });
     let mut next = || parts.next().unwrap_or(Ok(None));
-    let asked = KeepAlive { idle_s: next()?, interval_s: next()?, count: next()? };
-    if let KeepAlive { idle_s: Some(idle), interval_s: Some(interval), count: Some(count) } = asked
+    let given = KeepAlive { idle_s: next()?, interval_s: next()?, count: next()? };
+    if let KeepAlive { idle_s: Some(idle), interval_s: Some(interval), count: Some(count) } = given
         && idle <= interval.saturating_mul(count)
     {
-        return Err("the first number has to be over the second times the third".to_owned());
+        return Err("the first number must exceed the product of the other two".to_owned());
     }
-    if asked.count.is_some_and(|count| count > 127) {
+    if given.count.is_some_and(|count| count > 127) {
         return Err("give at most 127 probes".to_owned());
     }
-    Ok(asked)
+    Ok(given)
 }
 
-/// The IP header's octet.
+/// The TOS byte of the IP header.
 pub(crate) fn tos(text: &str) -> Result<u8, String> {
     whole(text)
         .and_then(|value| u8::try_from(value).ok())
         .ok_or_else(|| "give 0 to 255, also as 0x… or 0…".to_owned())
 }
 
-/// The same octet from its upper six bits, or from their name (RFC 2474, 2597,
-/// 3246, 5865) or that of the old bits of RFC 1349.
+/// The same byte from a DSCP or its name (RFC 2474, 2597, 3246, 5865), or from
+/// the name of a TOS bit (RFC 1349).
 pub(crate) fn dscp(text: &str) -> Result<u8, String> {
     let name = text.to_ascii_lowercase();
     let digit = |index: usize, least: u8, most: u8| {
@@ -310,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stands_behind_a_slash() {
+    fn values_after_a_slash() {
         let burst = burst("50M/10").unwrap();
         assert_eq!((burst.rate, burst.blocks), (50_000_000, Some(10)));
         for text in ["50M/0", "50M/1001", "50M/", "/3"] {
@@ -327,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn ports_in_a_row() {
+    fn port_ranges() {
         assert_eq!(ports("5201-5210"), Ok(5201..=5210));
         assert_eq!(ports("1"), Ok(1..=1));
         for text in ["0", "65536", "9-8", "-", "a", "5201-"] {

@@ -1,5 +1,6 @@
-//! `--far-end machine`: the machine itself behind the path.
+//! `--far-end machine`: this machine at the far end of the path.
 
+use crate::console;
 use crate::failure::Failure;
 use clap::ValueEnum;
 use host::nat::Masquerade;
@@ -8,43 +9,43 @@ use lab::{Lab, relay};
 use std::net::{IpAddr, Ipv4Addr};
 use topology::Plan;
 
-/// What is at the far end of the path.
+/// The far end of the path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum FarEnd {
-    /// A host of the lab's own
+    /// A host of the lab
     Server,
     /// This machine
     Machine,
 }
 
-/// Place of the far host in a pair's plan.
+/// Index of the far host in the plan of a pair.
 const FAR: usize = 1;
 
-/// Addresses of a path that ends among the machine's own devices: the range
-/// kept for measurements (RFC 2544), which no network routes.
+/// Addresses of a path that ends at a device of the machine: from the range for
+/// benchmarking (RFC 2544), which no network routes.
 const NAT: [Ipv4Addr; 2] = [Ipv4Addr::new(198, 18, 0, 1), Ipv4Addr::new(198, 18, 0, 2)];
 
-/// The name of our table of rules.
+/// Name of the nf_tables table.
 const TABLE: &str = "longhaul";
 
-/// How the far host is made.
+/// Kind of the far host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FarHost {
-    /// As any other.
+    /// A lab host.
     Own,
-    /// As any other, with a relay to the machine's services.
+    /// A lab host that relays to the machine's TCP services.
     Relay,
-    /// It is the machine, which passes on to its network.
+    /// The machine, which forwards to its network.
     Nat,
 }
 
 impl FarHost {
-    /// Changes the pair's plan as the far end asks.
+    /// Adapts the plan of a pair to the far end.
     pub(super) fn of(end: FarEnd, nat: bool, plan: &mut Plan) -> Result<Self, Failure> {
         let far = match (end, nat) {
             (FarEnd::Server, false) => return Ok(FarHost::Own),
             (FarEnd::Server, true) => {
-                return Err(Failure::usage("--nat goes with --far-end machine"));
+                return Err(Failure::usage("--nat requires --far-end machine"));
             }
             (FarEnd::Machine, false) => FarHost::Relay,
             (FarEnd::Machine, true) => FarHost::Nat,
@@ -53,8 +54,8 @@ impl FarHost {
         if far == FarHost::Nat {
             if sysctl::read("net.ipv4.ip_forward").is_ok_and(|value| value.trim() != "1") {
                 return Err(Failure::usage(
-                    "--nat needs a machine that forwards, and this one does not; a lab changes no \
-                     setting of the machine: sysctl net.ipv4.ip_forward=1 does",
+                    "--nat requires IP forwarding, which is disabled on this machine; enable it with: \
+                     sysctl -w net.ipv4.ip_forward=1",
                 ));
             }
             for (host, address) in plan.hosts.iter_mut().zip(NAT) {
@@ -64,7 +65,7 @@ impl FarHost {
         Ok(far)
     }
 
-    /// The host of the plan that is the machine itself.
+    /// Index of the host that is the machine itself.
     pub(super) const fn place(self) -> Option<usize> {
         match self {
             FarHost::Nat => Some(FAR),
@@ -72,28 +73,28 @@ impl FarHost {
         }
     }
 
-    /// Opens what is behind the far host; it is open while what this gives lives.
+    /// Starts the relay or masquerading; masquerading lasts as long as the value returned.
     pub(super) fn open(self, lab: &Lab) -> Result<Option<Masquerade>, Failure> {
         match self {
             FarHost::Own => Ok(None),
             FarHost::Relay => {
                 let ports = relay::start(lab.server()).map_err(Failure::work)?;
                 let ports: Vec<String> = ports.iter().map(u16::to_string).collect();
-                let open = if ports.is_empty() { "none yet".to_owned() } else { ports.join(", ") };
-                eprintln!(
-                    "lab: this machine is the host `machine`; its TCP ports are relayed as they open: {open}"
-                );
+                let open = if ports.is_empty() { "none".to_owned() } else { ports.join(", ") };
+                console::note(&format!(
+                    "lab: this machine is the host `machine`; its TCP ports are relayed as they open (open now: {open})"
+                ));
                 Ok(None)
             }
             FarHost::Nat => {
                 let rules = Masquerade::start(TABLE, &[(IpAddr::from(NAT[0]), 32)]);
                 let rules = rules.map_err(|error| {
                     Failure::usage(format!(
-                        "--nat needs root and a kernel with nf_tables since Linux 5.12: {error}"
+                        "--nat requires root and nf_tables with table owners (Linux 5.12): {error}"
                     ))
                 })?;
-                eprintln!(
-                    "lab: this machine is the host `machine`, and its network is behind it; names need a resolver that the client reaches"
+                console::note(
+                    "lab: this machine is the host `machine` and forwards to its network; DNS needs a resolver that the client can reach",
                 );
                 Ok(Some(rules))
             }

@@ -1,17 +1,18 @@
-//! `longhaul lab paths`: the paths that have a name.
+//! `longhaul lab paths`: the named paths.
 
 use super::own_paths;
-use crate::console::Console;
+use crate::console::{self, Console};
 use crate::failure::{DONE, Failure, Outcome};
 use clap::Args;
+use report::untrusted::clean;
 use serde::Serialize;
 use topology::PATHS;
 
-/// List the paths that have a name, with where each is from
+/// List the named paths and the source of each
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct PathsArgs {
-    /// Print them as JSON instead
+    /// Print JSON
     #[arg(long, short = 'J')]
     json: bool,
 }
@@ -20,11 +21,11 @@ const EXAMPLES: &str = "\
 Examples:
   longhaul lab paths
   longhaul lab run --link geo -- ping -c 3 server
-  longhaul lab run --link geo,loss=1% -- ping -c 3 server      one, with a change
-  longhaul lab run --link my.toml:office -- ping -c 3 server   one of your own
+  longhaul lab run --link geo,loss=1% -- ping -c 3 server      geo with loss
+  longhaul lab run --link my.toml:office -- ping -c 3 server   from a file
 
-A file of your own has a table a path, with the keys of --link. Those in
-~/.config/longhaul/paths.toml are known by their names alone:
+A file of your own has one table per path, with the keys of --link. Paths in
+~/.config/longhaul/paths.toml need no file name:
   [office]
   base = \"transatlantic\"
   rate = \"50mbit\"
@@ -51,8 +52,8 @@ fn listed() -> Result<Vec<Listed>, Failure> {
         let base = path.base.as_ref().map(|base| format!("{base},")).unwrap_or_default();
         Listed {
             name: path.name.clone(),
-            about: path.about.clone().unwrap_or_else(|| "your own".to_owned()),
-            source: path.source.clone().unwrap_or_else(|| "your paths.toml".to_owned()),
+            about: path.about.clone().unwrap_or_else(|| "user-defined".to_owned()),
+            source: path.source.clone().unwrap_or_else(|| "paths.toml".to_owned()),
             link: base + &path.spec(),
         }
     });
@@ -62,8 +63,7 @@ fn listed() -> Result<Vec<Listed>, Failure> {
 pub(super) fn run(args: &PathsArgs, console: &mut Console) -> Outcome {
     let all = listed()?;
     if args.json {
-        let json = serde_json::to_string_pretty(&all).map_err(Failure::work)?;
-        console.print(&(json + "\n"));
+        console.print(&console::json(&all)?);
         return Ok(DONE);
     }
     let [bold, dim] = if console.out.colour {
@@ -73,6 +73,7 @@ pub(super) fn run(args: &PathsArgs, console: &mut Console) -> Outcome {
     };
     let mut text = String::new();
     for Listed { name, about, source, link } in all {
+        let [name, about, source, link] = [name, about, source, link].map(|text| clean(&text));
         text += &format!("{bold}{name}{bold:#}  {about}\n    {link}\n    {dim}{source}{dim:#}\n");
     }
     console.print(&text);

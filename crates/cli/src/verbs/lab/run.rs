@@ -1,12 +1,13 @@
-//! `longhaul lab run` and `lab shell`: a program on the client, behind a path.
+//! `longhaul lab run` and `lab shell`: a program on the client, behind an emulated path.
 
 use super::machine::{self, FarEnd};
 use super::stage::{self, Stage, StageArgs};
 use super::{parse_path, setting};
+use crate::console;
 use crate::failure::{Failure, Outcome};
 use crate::inside;
 use clap::Args;
-use lab::{Job, Lab, LabError, LabHost, Session, SessionEvent, Streams, Why};
+use lab::{EndReason, Job, Lab, LabError, LabHost, Session, SessionEvent, Streams};
 use std::ffi::OsString;
 use std::time::Duration;
 use topology::plan::Wait;
@@ -16,26 +17,35 @@ use tune::Buffers;
 /// The pair of hosts and the path between them.
 #[derive(Debug, Args)]
 pub(super) struct PairArgs {
-    /// The path: a name (`longhaul lab paths`), KEY=VALUE,…, or both
+    /// Path: a name (see `lab paths`), KEY=VALUE,… or both
     #[arg(long, value_name = "PATH", value_parser = parse_path)]
     link: PathSpec,
-    /// Congestion control of both hosts
+    /// Congestion control on both hosts
     #[arg(long, value_name = "NAME", default_value = "cubic")]
     cc: String,
-    /// Set a kernel setting on both hosts, such as net.ipv4.tcp_sack=0 (repeatable)
+    /// Set a sysctl on both hosts (repeatable)
+    ///
+    /// Such as net.ipv4.tcp_sack=0.
     #[arg(long, value_name = "KEY=VALUE", value_parser = setting)]
     sysctl: Vec<(String, String)>,
-    /// Give both hosts buffers that fill the path: 4 x (BDP + queue)
+    /// Set TCP buffers of both hosts to 4 x (BDP + queue)
     #[arg(long)]
     tuned: bool,
-    /// A command line to start on the server first; CMD starts once it listens
+    /// Server command, started before CMD
+    ///
+    /// CMD starts once it listens.
     #[arg(long, value_name = "CMD")]
     server: Option<String>,
-    /// What is at the far end: a host of the lab's own, or this machine, as the
-    /// host `machine`, whose TCP services are reached through the path
+    /// Far end: server, machine
+    ///
+    /// With `machine`, it is this machine, under the host name `machine`, and its
+    /// TCP services are reached through the path.
     #[arg(long, value_name = "END", default_value = "server", conflicts_with = "server")]
+    #[arg(hide_possible_values = true)]
     far_end: FarEnd,
-    /// With --far-end machine, reach the machine's network as well (root)
+    /// Forward to this machine's network
+    ///
+    /// Needs root and --far-end machine.
     #[arg(long)]
     nat: bool,
     #[command(flatten)]
@@ -44,42 +54,44 @@ pub(super) struct PairArgs {
 
 const RUN_EXAMPLES: &str = "\
 Examples:
-  longhaul lab run --link rate=100mbit,rtt=173ms --server 'iperf3 -s -1' -- iperf3 -c server
+  longhaul lab run --link rate=100mbit,rtt=173ms \\
+      --server 'iperf3 -s -1' -- iperf3 -c server
   longhaul lab run --link rate=1gbit,rtt=50ms,loss=0.1% --tuned --cc bbr \\
       --server 'longhaul server --one-off' -- longhaul test server
   longhaul lab run --link geo -- ping -c 5 server
-  longhaul lab run --link rate=20mbit,rtt=40ms,queue=fq_codel --server 'iperf3 -s -1' -- iperf3 -c server
+  longhaul lab run --link rate=20mbit,rtt=40ms,queue=fq_codel \\
+      --server 'iperf3 -s -1' -- iperf3 -c server
   longhaul lab run --link lte --far-end machine -- curl http://machine:8080/
+";
 
-The link, up (client to server) and down alike, or one way with up. and down. before a key:
-  rate=100mbit   bottleneck, counting IP bytes; unlimited; trace:FILE (mahimahi's format)
-  burst=64KiB    token bucket: so much at once after a pause
-  rtt=173ms      round trip without serialisation and queueing, half each way; or delay=
-  jitter=5ms     normal:, uniform:, exponential: or pareto:5ms; overtake=yes lets packets pass
-  loss=0.1%      per packet of MTU size; ge:P:R[:BAD[:GOOD]] Gilbert-Elliott; list:3+7+10-20;
-                 replay:FILE (a --packet-log)
-  bursts=10p@5s  so many lost in a row, every 5 s;  blackhole=2s@7s  dark 2 s of every 7 s
-  reorder=1%:5ms duplicate=0.1% corrupt=0.01% police=10mbit:64KiB window-scale=strip
-  queue=1bdp     drop-tail: 1bdp, 1000p, 2MiB, 250ms; or drop-head, codel, fq_codel, red, pie with
-                 limit=, target=, interval=, ecn=, ...; mark=20p marks above that [1bdp, at least 64p]
-  overhead=38    framing bytes counted on each packet; 38 is Ethernet's [0]
-  mtu=1500       largest IP packet; up.mtu=1400 drops longer ones in silence [1500]
-  seed=7         repeats a run's draws [a new one each run]
-  @5s.rate=2mbit changes while it runs; repeat=30s begins again
+const RUN_EXAMPLES_SHORT: &str = "\
+Examples:
+  longhaul lab run --link geo -- ping -c 5 server
+  longhaul lab run --link rate=100mbit,rtt=173ms \\
+      --server 'iperf3 -s -1' -- iperf3 -c server
 
-Exit code: CMD's own; 2 where a program or the lab could not start;
-3 where the machine could not carry the path, so that the result is not valid.";
+`longhaul lab run --help` lists the keys of --link.";
 
-/// Run a program on the client of two hosts with an emulated path between them
+const RUN_EXIT_CODES: &str = "\
+Exit code: that of CMD; 2 if a program or the lab could not start; 3 if the run
+is not valid because this machine could not emulate the path.";
+
+/// The examples, every key of a link, and the exit codes.
+fn run_help() -> String {
+    format!("{RUN_EXAMPLES}\n{}\n\n{RUN_EXIT_CODES}", topology::key_help())
+}
+
+/// Run a program on a client with an emulated path to a server
 ///
-/// The hosts are called `client` and `server`. Both names resolve inside.
-/// CMD has the terminal to itself; what the lab says goes to standard error.
+/// The lab has two hosts, whose names `client` and `server` resolve inside it.
+/// CMD runs on the client and uses the terminal; messages of the lab go to
+/// standard error.
 #[derive(Debug, Args)]
-#[command(after_help = RUN_EXAMPLES)]
+#[command(after_help = RUN_EXAMPLES_SHORT, after_long_help = run_help())]
 pub(super) struct RunArgs {
     #[command(flatten)]
     pair: PairArgs,
-    /// The program to run on the client, and its arguments
+    /// Program to run on the client, with its arguments
     #[arg(last = true, required = true, value_name = "CMD")]
     command: Vec<OsString>,
 }
@@ -93,9 +105,9 @@ Examples:
 In the shell, `server` is the far host. From another terminal:
   longhaul lab exec server iperf3 -s
   longhaul lab set loss=5%
-  longhaul lab pcap client -w trace.pcapng
+  longhaul lab capture client -w trace.pcapng
 
-`longhaul lab run --help` lists what a link can be.";
+`longhaul lab run --help` lists the keys of --link.";
 
 /// Open a shell on the client, behind an emulated path
 #[derive(Debug, Args)]
@@ -107,15 +119,17 @@ pub(super) struct ShellArgs {
 
 pub(super) fn run(args: &RunArgs) -> Outcome {
     let words = words(&args.command);
-    inside::a_world(|| run_inside(&args.pair, &args.command, words))
+    inside::sandbox(|| run_inside(&args.pair, &args.command, words))
 }
 
 pub(super) fn shell(args: &ShellArgs) -> Outcome {
     let shell = std::env::var_os("SHELL").filter(|shell| !shell.is_empty());
     let command = [shell.unwrap_or_else(|| "/bin/sh".into())];
     let words = words(&command);
-    inside::a_world(|| {
-        eprintln!("lab: a shell on the client; the far host is `server`; exit ends the lab");
+    inside::sandbox(|| {
+        console::note(
+            "lab: shell on host `client`; the far host is `server`; type exit to end the lab",
+        );
         run_inside(&args.pair, &command, words)
     })
 }
@@ -135,8 +149,8 @@ fn run_inside(args: &PairArgs, command: &[OsString], words: String) -> Outcome {
     if let Some(line) = &args.server {
         jobs.push(Job {
             host: "server".to_owned(),
-            // A shell reads the line as people write it; for a single program
-            // it leaves nothing of itself behind.
+            // The shell parses the command line, and replaces itself where it
+            // is a single program.
             arguments: ["/bin/sh", "-c", line].map(OsString::from).into(),
             words: line.clone(),
             background: true,
@@ -157,12 +171,12 @@ fn run_inside(args: &PairArgs, command: &[OsString], words: String) -> Outcome {
         streams: Streams::Terminal,
     });
     let session = Session { jobs, ..Session::default() };
-    let ended = session.run(&stage.lab, &stage.reaper, &stage.ending, &mut |event| {
-        if let SessionEvent::NotListening(_, patience) = event {
-            eprintln!(
-                "lab: the server does not listen after {} s; starting the command all the same",
-                patience.as_secs()
-            );
+    let ended = session.run(&stage.lab, &stage.reaper, &stage.end_signal, &mut |event| {
+        if let SessionEvent::NotListening(_, timeout) = event {
+            console::note(&format!(
+                "lab: the server is not listening after {} s; starting the command anyway",
+                timeout.as_secs()
+            ));
         }
     });
     let ended = ended.map_err(start_failure)?;
@@ -170,18 +184,18 @@ fn run_inside(args: &PairArgs, command: &[OsString], words: String) -> Outcome {
     let code = ended.ends.last().and_then(|end| end.as_ref()?.code);
     let code = match (code, ended.why) {
         (Some(code), _) => code,
-        (None, Why::Signal(signal)) => 128 + signal,
+        (None, EndReason::Signal(signal)) => 128 + signal,
         (None, _) => crate::failure::FAILED,
     };
     Ok(stage::conclude(&report, code))
 }
 
-/// What a shell answers where it finds no such program, or may not start it,
-/// is the user's to mend.
+/// A missing or non-executable program (exit codes 126 and 127 of the shell) is a
+/// usage error.
 pub(super) fn start_failure(error: LabError) -> Failure {
     match error {
         LabError::Start { .. } => Failure::usage(error),
-        LabError::NeverListened { code: code @ (126 | 127), command, .. } => {
+        LabError::ExitedBeforeListening { code: code @ (126 | 127), command, .. } => {
             Failure::usage(format!("the command cannot start (exit code {code}): {command}"))
         }
         other => Failure::work(other),
@@ -189,7 +203,7 @@ pub(super) fn start_failure(error: LabError) -> Failure {
 }
 
 fn introduce(lab: &Lab, congestion: &str) {
-    eprintln!("lab: {}; {congestion}", lab.path());
+    console::note(&format!("lab: {}; {congestion}", lab.path()));
     let buffers = |host: &LabHost| host.namespace.run(Buffers::read).and_then(|read| read);
     let (Ok(client), Ok(server)) = (buffers(lab.client()), buffers(lab.server())) else {
         return;
@@ -199,8 +213,8 @@ fn introduce(lab: &Lab, congestion: &str) {
     if let Some((allowed, rate)) = allowed.zip(lab.path().rate())
         && allowed < rate
     {
-        eprintln!(
-            "lab: the hosts' buffers allow one connection about {allowed}; --tuned sets what the path needs"
-        );
+        console::note(&format!(
+            "lab: the hosts' TCP buffers limit one connection to about {allowed}; use --tuned to size them for the path"
+        ));
     }
 }

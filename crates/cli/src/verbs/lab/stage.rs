@@ -1,10 +1,12 @@
-//! A lab set up for programs, and taken down with its certificate.
+//! A lab with its logs, from the start to the validity report.
 
+use super::document::LinkDocument;
+use crate::console;
 use crate::failure::{Code, Failure, NOT_VALID};
 use clap::Args;
 use host::program::Reaper;
-use host::{signals, world};
-use lab::{Ending, Lab, LabError, LabReport, LinkReport, Options, PREFER_IPV4};
+use host::{private_file, sandbox, signals};
+use lab::{EndSignal, Lab, LabError, LabReport, Options, PREFER_IPV4};
 use record::PathReport;
 use std::ffi::OsString;
 use std::fs::File;
@@ -13,25 +15,29 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use topology::Plan;
 
-/// What every lab can write down, and how it is found.
+/// Options of every lab: name, accuracy, logs.
 #[derive(Debug, Args)]
 pub(super) struct StageArgs {
-    /// Spend a core on accuracy: the emulator never sleeps
+    /// Busy-wait on one CPU core for lower timing error
     #[arg(long)]
     accurate: bool,
-    /// How `lab exec`, `lab set` and `lab pcap` find this lab
+    /// Name of the lab, for `lab exec` and others
     #[arg(long, value_name = "NAME")]
     pub(super) name: Option<String>,
-    /// Write what each link was asked and what it did to FILE, as JSON
+    /// Write a report on each link to FILE (JSON)
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
-    /// Write the fate of each packet to FILE, as CSV; loss=replay:FILE repeats its drops
+    /// Write a record per packet to FILE (CSV)
+    ///
+    /// `loss=replay:FILE` reads it.
     #[arg(long, value_name = "FILE")]
     packet_log: Option<PathBuf>,
-    /// Write the queues over time to FILE, as CSV
+    /// Write the queue lengths over time to FILE (CSV)
     #[arg(long, value_name = "FILE")]
     queue_log: Option<PathBuf>,
-    /// Capture at HOST's ends of its links, with each packet's fate, to FILE (pcapng)
+    /// Capture the packets of HOST to FILE (pcapng)
+    ///
+    /// Dropped packets are included.
     #[arg(long, value_name = "HOST=FILE", value_parser = capture)]
     pcap: Vec<(String, PathBuf)>,
 }
@@ -42,25 +48,25 @@ fn capture(text: &str) -> Result<(String, PathBuf), String> {
     Ok((host.to_owned(), file.into()))
 }
 
-/// A lab that stands.
+/// A running lab.
 pub(super) struct Stage {
     pub(super) lab: Arc<Lab>,
-    /// By which others find it.
+    /// Its name, unique among the running labs of this user.
     pub(super) name: String,
     pub(super) reaper: Reaper,
-    pub(super) ending: Ending,
+    pub(super) end_signal: EndSignal,
     writers: Vec<(PathBuf, JoinHandle<std::io::Result<u64>>)>,
 }
 
 impl Stage {
-    /// Builds it. From here on signals end it in good order.
+    /// Starts it. From here on a signal ends it cleanly.
     pub(super) fn build(
         plan: &Plan,
         args: &StageArgs,
         machine: Option<usize>,
     ) -> Result<Self, Failure> {
-        let ending = Ending::default();
-        end_on_signals(&ending);
+        let end_signal = EndSignal::default();
+        end_on_signals(&end_signal);
         let reaper = Reaper::start(path_with_us());
         let lab = Arc::new(
             Lab::start(plan, Options { accurate: args.accurate, machine })
@@ -72,12 +78,12 @@ impl Stage {
             None => serve_under_some_name(&plan.name, &lab),
         };
         let name = name.map_err(Failure::usage)?;
-        let mut stage = Stage { lab, name, reaper, ending, writers: Vec::new() };
+        let mut stage = Stage { lab, name, reaper, end_signal, writers: Vec::new() };
         stage.write_down(args)?;
         Ok(stage)
     }
 
-    /// Starts what writes logs and captures.
+    /// Starts the writers of logs and captures.
     fn write_down(&mut self, args: &StageArgs) -> Result<(), Failure> {
         if let Some(path) = &args.packet_log {
             let (file, watch) = (create(path)?, self.lab.watch(None, 0).map_err(Failure::work)?);
@@ -100,19 +106,20 @@ impl Stage {
         Ok(())
     }
 
-    /// Ends the emulation, and writes down what there is to write.
+    /// Ends the emulation and writes the logs and reports.
     pub(super) fn finish(self, args: &StageArgs) -> Result<LabReport, Failure> {
         let report = self.lab.finish().map_err(Failure::work)?;
         for (path, writer) in self.writers {
             let failed =
                 |why: String| Failure::work(format!("cannot write {}: {why}", path.display()));
-            let missed = writer.join().map_err(|_| failed("its thread died".to_owned()))?;
+            let missed =
+                writer.join().map_err(|_| failed("the writer thread panicked".to_owned()))?;
             let missed = missed.map_err(|error| failed(error.to_string()))?;
             if missed > 0 {
-                eprintln!(
-                    "lab: {} lacks {missed} packets that came faster than they could be written",
+                console::note(&format!(
+                    "lab: {} misses {missed} packets that arrived faster than they could be written",
                     path.display()
-                );
+                ));
             }
         }
         if let Some(path) = &args.queue_log {
@@ -123,7 +130,7 @@ impl Stage {
         if let Some(path) = &args.report {
             let json = match report.links.as_slice() {
                 [only] => serde_json::to_string_pretty(&only.path),
-                links => serde_json::to_string_pretty(&links_json(links)),
+                links => serde_json::to_string_pretty(&LinkDocument::of(links)),
             };
             let json = json.map_err(Failure::work)? + "\n";
             store::write(path, json.as_bytes()).map_err(Failure::work)?;
@@ -132,25 +139,12 @@ impl Stage {
     }
 }
 
-/// Each link's report under its name.
-pub(super) fn links_json(links: &[LinkReport]) -> serde_json::Value {
-    let one = |link: &LinkReport| {
-        let mut value = serde_json::to_value(&link.path).unwrap_or_default();
-        if let Some(object) = value.as_object_mut() {
-            object.insert("link".to_owned(), link.name.clone().into());
-            object.insert("between".to_owned(), link.between.to_vec().into());
-        }
-        value
-    };
-    links.iter().map(one).collect()
-}
-
 fn create(path: &Path) -> Result<File, Failure> {
-    File::create(path)
+    private_file::create(path)
         .map_err(|error| Failure::usage(format!("cannot write {}: {error}", path.display())))
 }
 
-/// Nobody insists on the name, so where it is taken a number makes it another.
+/// A default name that is taken gets a number appended.
 fn serve_under_some_name(name: &str, lab: &Arc<Lab>) -> Result<String, LabError> {
     let mut number = 1;
     loop {
@@ -162,21 +156,21 @@ fn serve_under_some_name(name: &str, lab: &Arc<Lab>) -> Result<String, LabError>
     }
 }
 
-/// The first signal goes on to the programs, which a terminal has told
-/// already; the lab then ends as they do. A second one ends everything.
-fn end_on_signals(ending: &Ending) {
-    let ending = ending.clone();
+/// The first signal is forwarded to the programs, unless it came from a terminal,
+/// which signals them itself; the lab then ends with them. A second one exits.
+fn end_on_signals(end_signal: &EndSignal) {
+    let end_signal = end_signal.clone();
     std::thread::spawn(move || {
-        let (first, from_program) = signals::wait_for_ending();
-        if !ending.came(first, from_program) {
+        let (first, from_program) = signals::wait_for_termination();
+        if !end_signal.on_signal(first, from_program) {
             std::process::exit(128 + first);
         }
         std::process::exit(128 + signals::wait_for_second());
     });
 }
 
-/// The search path with our own folder at its end: `longhaul test` works in a
-/// lab where longhaul is not installed.
+/// PATH with the directory of this executable appended: `longhaul test` works in
+/// a lab even where longhaul is not installed.
 pub(super) fn path_with_us() -> Option<OsString> {
     let own = std::env::current_exe().ok()?;
     let known = std::env::var_os("PATH").filter(|path| !path.is_empty())?;
@@ -184,39 +178,39 @@ pub(super) fn path_with_us() -> Option<OsString> {
     std::env::join_paths(folders).ok()
 }
 
-/// Lets the hosts' names resolve for every program of this world.
+/// Makes the host names resolve for every program of the sandbox.
 fn cover_names(lab: &Lab) {
     let known = std::fs::read_to_string("/etc/hosts").unwrap_or_default();
     let names = lab.names() + &known;
-    if let Err(error) = world::cover_file(c"/etc/hosts", &names) {
-        eprintln!("lab: the hosts' names do not resolve here ({error}); use their addresses:");
+    if let Err(error) = sandbox::bind_file(c"/etc/hosts", &names) {
+        console::note(&format!("lab: host names do not resolve ({error}); use the addresses:"));
         for host in lab.hosts() {
-            eprintln!("lab:   {} {}", host.ipv4, host.name);
+            console::note(&format!("lab:   {} {}", host.ipv4, host.name));
         }
     }
-    // A system without that file keeps its own preference.
-    let _ = world::cover_file(c"/etc/gai.conf", PREFER_IPV4);
+    // Without that file the resolver keeps its default preference.
+    let _ = sandbox::bind_file(c"/etc/gai.conf", PREFER_IPV4);
 }
 
-/// What a path did, in one line.
+/// The measured values of a path, in one line.
 pub(super) fn in_one_line(report: &PathReport) -> String {
     let did = &report.achieved;
-    let rate = did.rate_bps.map_or("never busy long enough to tell its rate".to_owned(), |rate| {
+    let rate = did.rate_bps.map_or("not busy long enough to measure the rate".to_owned(), |rate| {
         format!("{rate} while busy")
     });
     let idle = did.idle_rtt_ms.map_or("not measured".to_owned(), |rtt| format!("{rtt:.2} ms"));
     let micros = |late: u64| units::Rtt::from_micros(late).to_string();
     let drops = did.drops;
     let others = [
-        (drops.aqm, "dropped by its management"),
+        (drops.aqm, "dropped by AQM"),
         (drops.policer, "dropped by the policer"),
-        (drops.too_long, "too long"),
+        (drops.too_long, "over the MTU"),
         (drops.bursts, "lost in bursts"),
         (drops.blackhole, "lost in blackholes"),
-        (did.marked, "marked"),
-        (did.duplicated, "doubled"),
+        (did.marked, "ECN-marked"),
+        (did.duplicated, "duplicated"),
         (did.corrupted, "corrupted"),
-        (did.reordered, "held back"),
+        (did.reordered, "reordered"),
     ];
     let others: String = others
         .iter()
@@ -224,7 +218,7 @@ pub(super) fn in_one_line(report: &PathReport) -> String {
         .map(|(count, what)| format!(", {count} {what}"))
         .collect();
     format!(
-        "carried {} packets, {rate}; idle RTT {idle}; {} lost by chance, {} dropped by the queue{others}; late by {} (median), {} (99 %), {} (worst); seed {}",
+        "delivered {} packets, {rate}; idle RTT {idle}; {} random losses, {} queue drops{others}; release delay {} (median), {} (99 %), {} (max); seed {}",
         did.packets,
         did.lost,
         drops.queue,
@@ -235,19 +229,19 @@ pub(super) fn in_one_line(report: &PathReport) -> String {
     )
 }
 
-/// Says how the links did; a run that is not valid has its own exit code.
+/// Reports on the links; an invalid run has an exit code of its own.
 pub(super) fn conclude(report: &LabReport, code: Code) -> Code {
     let mut valid = true;
     let many = report.links.len() > 1;
     for link in &report.links {
         let name = if many { format!("{}: ", link.name) } else { String::new() };
-        // Of many links those that did nothing are passed over.
+        // Unused links of a large lab are omitted.
         if !many || link.path.achieved.packets > 0 {
-            eprintln!("lab: {name}{}", in_one_line(&link.path));
+            console::note(&format!("lab: {name}{}", in_one_line(&link.path)));
         }
         if !link.path.valid {
             valid = false;
-            eprintln!("lab: {name}NOT VALID: {}", link.path.reasons.join("; "));
+            console::note(&format!("lab: {name}not valid: {}", link.path.reasons.join("; ")));
         }
     }
     if valid { code } else { NOT_VALID }

@@ -1,19 +1,17 @@
-//! The files that say who may run tests.
+//! Reads the files that hold tokens, keys and users.
 
 use super::settings::AdmissionArgs;
 use crate::console::Console;
 use crate::failure::Failure;
+use crate::input;
 use crate::verbs::test;
-use probe::server::{Padding, ServerConfig, Tokens, Users};
-use std::fs::File;
-use std::io::{self, Read};
+use host::file::{ReadError, open_regular, read_open};
+use perf::server::{Padding, ServerConfig, Tokens, Users};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
-
-/// Longest file of words, of users or of a key.
-const LONGEST: u64 = 16 << 20;
+use units::ByteCount;
 
 /// Reads them into the configuration.
 pub(super) fn read(
@@ -22,18 +20,18 @@ pub(super) fn read(
     console: &mut Console,
 ) -> Result<(), Failure> {
     if let Some(file) = &args.tokens {
-        let tokens = Tokens::read(&text(file, "tokens", true, console)?);
+        let tokens = Tokens::read(&text(file, "tokens", input::LIST, true, console)?);
         if tokens.count() == 0 {
             return Err(Failure::usage(format!(
-                "no token in {}: nobody could run a test; write one word a line into it",
+                "no token in {}: no client could run a test; write one token per line",
                 file.display()
             )));
         }
         config.tokens = Some(Arc::new(tokens));
     }
     if let (Some(key), Some(list)) = (&args.private_key, &args.users) {
-        let key = text(key, "private key", true, console)?;
-        let list = text(list, "users", false, console)?;
+        let key = text(key, "private key", input::KEY, true, console)?;
+        let list = text(list, "users", input::LIST, false, console)?;
         let padding = if args.pkcs1 { Padding::Pkcs1 } else { Padding::Oaep };
         let skew = Duration::from_secs(args.time_skew);
         let users = Users::new(&key, &list, padding, skew).map_err(test::failure)?;
@@ -42,27 +40,29 @@ pub(super) fn read(
     Ok(())
 }
 
-fn text(file: &Path, what: &str, secret: bool, console: &mut Console) -> Result<String, Failure> {
-    let wrong = |reason: String| {
+fn text(
+    file: &Path,
+    what: &str,
+    limit: ByteCount,
+    secret: bool,
+    console: &mut Console,
+) -> Result<String, Failure> {
+    let wrong = |reason: ReadError| {
         let file = file.display();
         Failure::usage(format!(
-            "cannot read the {what} in {file}: {reason}; check path and permissions"
+            "cannot read the {what} in {file}: {reason}; check the path and its permissions"
         ))
     };
-    let read = || -> io::Result<(String, u32)> {
-        let opened = File::open(file)?;
+    let read = || -> Result<(String, u32), ReadError> {
+        let opened = open_regular(file)?;
         let mode = opened.metadata()?.permissions().mode();
-        let mut text = String::new();
-        opened.take(LONGEST + 1).read_to_string(&mut text)?;
-        Ok((text, mode))
+        let text = String::from_utf8(read_open(opened, limit)?);
+        Ok((text.map_err(|_| ReadError::NotText)?, mode))
     };
-    let (text, mode) = read().map_err(|error| wrong(error.to_string()))?;
-    if text.len() as u64 > LONGEST {
-        return Err(wrong(format!("it is longer than {} MiB", LONGEST >> 20)));
-    }
+    let (text, mode) = read().map_err(wrong)?;
     if secret && mode & 0o077 != 0 {
         console.say(&format!(
-            "warning: others may read the {what} in {0}; chmod 600 {0}",
+            "warning: other users can read the {what} in {0}; run chmod 600 {0}",
             file.display()
         ));
     }

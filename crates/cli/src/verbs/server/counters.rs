@@ -1,9 +1,8 @@
-//! What a server has done, counted, and told in Prometheus' text format.
-//! Names and units follow its conventions: base units, `_total` for counters.
-//! Pure: events go in, a page comes out.
+//! Metrics of a server in Prometheus' text format. Names and units follow its
+//! conventions: base units, `_total` for counters. Pure: events in, page out.
 
-use super::show::kind;
-use probe::{RefusalReason, ServerEvent};
+use super::observer::kind;
+use perf::{RefusalReason, ServerEvent};
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write;
 
@@ -14,18 +13,18 @@ const OUTCOMES: [&str; 2] = ["finished", "failed"];
 /// Protocol, direction.
 type Kind = (&'static str, &'static str);
 
-/// A test that runs.
+/// A running test.
 #[derive(Debug)]
 struct Running {
     kind: Kind,
-    /// Bytes received and sent that were told by its rows and count in its result.
-    told: [u64; 2],
+    /// Bytes received and sent that its interval reports have already counted.
+    counted: [u64; 2],
 }
 
-/// A server's books.
+/// A server's counters.
 #[derive(Debug)]
 pub(super) struct Counters {
-    /// When the server began, seconds since 1970-01-01 UTC.
+    /// Start of the server, seconds since 1970-01-01 UTC.
     began_unix_s: f64,
     running: HashMap<u64, Running>,
     tests: BTreeMap<(Kind, &'static str), u64>,
@@ -33,7 +32,7 @@ pub(super) struct Counters {
     bytes: [u64; 2],
     refused: BTreeMap<&'static str, u64>,
     lost_connections: u64,
-    /// The last finished test's bytes per second, received and sent.
+    /// Bytes per second of the last finished test, received and sent.
     last_rate: [f64; 2],
 }
 
@@ -55,26 +54,26 @@ impl Counters {
     pub(super) fn take(&mut self, event: &ServerEvent) {
         match event {
             ServerEvent::Started { session, started } => {
-                let running = Running { kind: kind(started), told: [0; 2] };
+                let running = Running { kind: kind(started), counted: [0; 2] };
                 self.running.insert(*session, running);
             }
-            // Sums repeat what their streams told.
+            // Sums would count their streams twice.
             ServerEvent::Interval { session, interval } if interval.stream.is_some() => {
-                let (way, bytes) = (usize::from(interval.sending), interval.bytes.bytes());
-                self.bytes[way] = self.bytes[way].saturating_add(bytes);
+                let (direction, bytes) = (usize::from(interval.sending), interval.bytes.bytes());
+                self.bytes[direction] = self.bytes[direction].saturating_add(bytes);
                 if let Some(running) = self.running.get_mut(session).filter(|_| !interval.omitted) {
-                    running.told[way] = running.told[way].saturating_add(bytes);
+                    running.counted[direction] = running.counted[direction].saturating_add(bytes);
                 }
             }
             ServerEvent::Interval { .. } => {}
             ServerEvent::Finished { session, summary, .. } => {
                 let Some(running) = self.end(*session, "finished") else { return };
                 let moved = [summary.received, summary.sent].map(units::ByteCount::bytes);
-                for (way, bytes) in moved.into_iter().enumerate() {
-                    // A last row of a few milliseconds is not told.
-                    let rest = bytes.saturating_sub(running.told[way]);
-                    self.bytes[way] = self.bytes[way].saturating_add(rest);
-                    self.last_rate[way] = bytes as f64 / summary.seconds.max(1e-3);
+                for (direction, bytes) in moved.into_iter().enumerate() {
+                    // The rest since the last interval report.
+                    let rest = bytes.saturating_sub(running.counted[direction]);
+                    self.bytes[direction] = self.bytes[direction].saturating_add(rest);
+                    self.last_rate[direction] = bytes as f64 / summary.seconds.max(1e-3);
                 }
             }
             ServerEvent::Failed { session, .. } => {
@@ -96,40 +95,44 @@ impl Counters {
         Some(running)
     }
 
-    /// The page that is scraped; `half_open` connections have not said who they are.
+    /// The metrics page; `half_open` connections have not completed their handshake.
     pub(super) fn text(&self, half_open: usize) -> String {
         let mut page = Page::default();
-        page.family("longhaul_tests_total", "counter", "Tests that ran, by how they ended.");
+        page.family(
+            "longhaul_tests_total",
+            "counter",
+            "Tests, by protocol, direction and outcome.",
+        );
         for (((protocol, direction), outcome), count) in &self.tests {
             let labels = [("protocol", *protocol), ("direction", direction), ("outcome", outcome)];
             page.sample("longhaul_tests_total", &labels, *count as f64);
         }
-        page.family("longhaul_tests_running", "gauge", "Tests whose traffic runs.");
+        page.family("longhaul_tests_running", "gauge", "Running tests.");
         page.sample("longhaul_tests_running", &[], self.running.len() as f64);
-        let help = "Payload in bytes, warm-ups included, up to the last report interval.";
+        let help = "Payload in bytes, including warm-ups, up to the last report interval.";
         page.family("longhaul_bytes_total", "counter", help);
         for (direction, bytes) in DIRECTIONS.iter().zip(self.bytes) {
             page.sample("longhaul_bytes_total", &[("direction", direction)], bytes as f64);
         }
-        page.family("longhaul_refused_total", "counter", "Clients turned away, by reason.");
+        page.family("longhaul_refused_total", "counter", "Refused clients, by reason.");
         for (reason, count) in &self.refused {
             page.sample("longhaul_refused_total", &[("reason", reason)], *count as f64);
         }
         let name = "longhaul_failed_connections_total";
-        page.family(name, "counter", "Connections that never became a running test.");
+        page.family(name, "counter", "Connections that failed before their test started.");
         page.sample(name, &[], self.lost_connections as f64);
         let name = "longhaul_half_open_connections";
-        page.family(name, "gauge", "Connections that have not said who they are.");
+        page.family(name, "gauge", "Half-open connections (handshake not complete).");
         page.sample(name, &[], half_open as f64);
         let name = "longhaul_last_test_bytes_per_second";
-        page.family(name, "gauge", "Payload rate of the test that finished last.");
+        page.family(name, "gauge", "Payload rate of the last finished test.");
         for (direction, rate) in DIRECTIONS.iter().zip(self.last_rate) {
             page.sample(name, &[("direction", direction)], rate);
         }
-        page.family("longhaul_build_info", "gauge", "Always 1; its version in a label.");
+        page.family("longhaul_build_info", "gauge", "Always 1, labelled with the version.");
         page.sample("longhaul_build_info", &[("version", env!("CARGO_PKG_VERSION"))], 1.0);
         let name = "process_start_time_seconds";
-        page.family(name, "gauge", "When the server began, in seconds since 1970-01-01 UTC.");
+        page.family(name, "gauge", "Start of the server, in seconds since 1970-01-01 UTC.");
         page.sample(name, &[], self.began_unix_s);
         page.0
     }
@@ -145,7 +148,7 @@ impl Page {
         let _ = write!(self.0, "# HELP {name} {help}\n# TYPE {name} {kind}\n");
     }
 
-    /// Label values are our own words: nothing in them needs an escape.
+    /// Label values are constants that need no escaping.
     fn sample(&mut self, name: &str, labels: &[(&str, &str)], value: f64) {
         let labels: Vec<String> =
             labels.iter().map(|(label, value)| format!("{label}=\"{value}\"")).collect();
@@ -158,7 +161,7 @@ impl Page {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::verbs::server::show::samples::{finished, interval, started};
+    use crate::verbs::server::observer::samples::{finished, interval, started};
 
     fn value(page: &str, series: &str) -> f64 {
         let line = page.lines().find_map(|line| line.strip_prefix(series)?.strip_prefix(' '));

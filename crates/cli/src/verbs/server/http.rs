@@ -1,50 +1,64 @@
-//! Just enough of HTTP/1.1 (RFC 9112) for a scraper: one page, one request a
-//! connection. Everything is bounded: who asks wrongly, slowly or in a crowd
-//! costs a few threads for a few seconds.
+//! A minimal HTTP/1.1 server (RFC 9112) for a metrics scraper: one page, one
+//! request per connection.
+//!
+//! Everything is bounded: a connection has one deadline for its request, response
+//! and close, and a maximum request size. Above the maximum number of connections
+//! the oldest is closed, so that slow clients cannot lock out a scraper.
 
 use host::clock;
+use host::lock::lock;
+use std::collections::VecDeque;
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-/// Longest request, its headers included.
-const LONGEST: usize = 4096;
-/// Longest it may take to arrive.
-const PATIENCE: Duration = Duration::from_secs(2);
-/// Connections at once; further ones are closed unread.
-const MOST: usize = 8;
+/// Maximum request size, including headers, in bytes; as much is discarded after it.
+const MAX_REQUEST: usize = 4096;
+/// Deadline of a connection, from accept to close.
+const DEADLINE: Duration = Duration::from_secs(2);
+/// Part of the deadline that is reserved for the response to a slow request, and
+/// how long a client may take to close its end after a response.
+const LINGER: Duration = Duration::from_millis(200);
+/// Maximum number of connections; for a further one the oldest is closed.
+const MAX_CONNECTIONS: usize = 16;
 /// Prometheus' text format.
 const TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
-/// Answers `GET /metrics` with what `page` gives, from a thread of its own.
+/// Answers `GET /metrics` with the result of `page`, from a separate thread.
 ///
 /// # Errors
-/// The system's own where no thread can be had.
+/// If the thread cannot be created.
 pub(super) fn serve(
     listener: TcpListener,
     page: impl Fn() -> String + Send + Sync + 'static,
 ) -> io::Result<()> {
-    let (page, open) = (Arc::new(page), Arc::new(AtomicUsize::new(0)));
+    serve_within(DEADLINE, listener, page)
+}
+
+fn serve_within(
+    deadline: Duration,
+    listener: TcpListener,
+    page: impl Fn() -> String + Send + Sync + 'static,
+) -> io::Result<()> {
+    let (page, open) = (Arc::new(page), Arc::new(Open::default()));
     thread::Builder::new().name("metrics".to_owned()).spawn(move || {
         loop {
             let Ok((connection, _)) = listener.accept() else {
-                // Out of descriptors for now, most likely.
+                // Most likely out of file descriptors.
                 thread::sleep(Duration::from_millis(100));
                 continue;
             };
-            if open.fetch_add(1, Ordering::Relaxed) >= MOST {
-                open.fetch_sub(1, Ordering::Relaxed);
-                continue;
-            }
-            let (page, place) = (Arc::clone(&page), Place(Arc::clone(&open)));
+            let until = clock::now() + deadline;
+            let connection = Arc::new(connection);
+            let (page, entry) = (Arc::clone(&page), open.admit(&connection));
             let answer = move || {
-                let _place = place;
-                // A scraper that left has nobody to be told of it.
-                let _ = answer(&connection, &*page);
+                let _entry = entry;
+                // If the scraper has disconnected, the error concerns nobody.
+                let _ = answer(&connection, until, &*page);
             };
+            // Without a thread the connection is closed unanswered.
             let builder = thread::Builder::new().stack_size(128 * 1024);
             let _ = builder.name("scrape".to_owned()).spawn(answer);
         }
@@ -52,18 +66,56 @@ pub(super) fn serve(
     Ok(())
 }
 
-/// A connection's place, given back however it ends.
-struct Place(Arc<AtomicUsize>);
+/// The open connections.
+#[derive(Debug, Default)]
+struct Open(Mutex<Connections>);
 
-impl Drop for Place {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
+#[derive(Debug, Default)]
+struct Connections {
+    /// The number of the next one.
+    next: u64,
+    /// Each with its number, oldest first.
+    list: VecDeque<(u64, Arc<TcpStream>)>,
+}
+
+impl Open {
+    /// Adds a connection, and closes the oldest if there are too many: its thread
+    /// then fails to read or write, and ends.
+    fn admit(self: &Arc<Self>, connection: &Arc<TcpStream>) -> OpenConnection {
+        let mut held = self.hold();
+        let number = held.next;
+        held.next += 1;
+        held.list.push_back((number, Arc::clone(connection)));
+        while held.list.len() > MAX_CONNECTIONS {
+            if let Some((_, oldest)) = held.list.pop_front() {
+                // It may have been closed by its client already.
+                let _ = oldest.shutdown(Shutdown::Both);
+            }
+        }
+        OpenConnection { open: Arc::clone(self), number }
+    }
+
+    fn hold(&self) -> MutexGuard<'_, Connections> {
+        lock(&self.0)
     }
 }
 
-fn answer(mut connection: &TcpStream, page: &dyn Fn() -> String) -> io::Result<()> {
-    connection.set_write_timeout(Some(PATIENCE))?;
-    let (status, body) = match request(connection) {
+/// Removes the connection from the list when dropped.
+struct OpenConnection {
+    open: Arc<Open>,
+    number: u64,
+}
+
+impl Drop for OpenConnection {
+    fn drop(&mut self) {
+        self.open.hold().list.retain(|(number, _)| *number != self.number);
+    }
+}
+
+fn answer(connection: &TcpStream, until: Instant, page: &dyn Fn() -> String) -> io::Result<()> {
+    // The reserve is for the response that the request was too slow.
+    let request_deadline = until.checked_sub(LINGER).unwrap_or(until);
+    let (status, body) = match request(connection, request_deadline) {
         Ok(head) => reply(&head, page),
         Err(status) => (status, String::new()),
     };
@@ -73,13 +125,43 @@ fn answer(mut connection: &TcpStream, page: &dyn Fn() -> String) -> io::Result<(
         status.line(),
         body.len()
     );
-    connection.write_all(head.as_bytes())?;
-    connection.write_all(body.as_bytes())?;
+    send(connection, (head + &body).as_bytes(), until)?;
     connection.shutdown(Shutdown::Write)?;
     // Closing with unread bytes would reset the connection and take the answer with it.
-    connection.set_read_timeout(Some(Duration::from_millis(200)))?;
-    let _ = io::copy(&mut connection.take(LONGEST as u64), &mut io::sink());
+    discard(connection, until.min(clock::now() + LINGER));
     Ok(())
+}
+
+/// The remaining time; an error if there is none.
+fn left(until: Instant) -> io::Result<Duration> {
+    let left = until.saturating_duration_since(clock::now());
+    if left.is_zero() { Err(io::ErrorKind::TimedOut.into()) } else { Ok(left) }
+}
+
+fn send(mut connection: &TcpStream, mut bytes: &[u8], until: Instant) -> io::Result<()> {
+    while !bytes.is_empty() {
+        connection.set_write_timeout(Some(left(until)?))?;
+        match connection.write(bytes) {
+            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+            Ok(sent) => bytes = bytes.get(sent..).unwrap_or_default(),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+/// Reads and discards further data, up to a limit and a deadline.
+fn discard(mut connection: &TcpStream, until: Instant) {
+    let mut piece = [0; 1024];
+    let mut bytes = 0;
+    while bytes < MAX_REQUEST
+        && let Ok(left) = left(until)
+        && connection.set_read_timeout(Some(left)).is_ok()
+        && let Ok(got @ 1..) = connection.read(&mut piece)
+    {
+        bytes += got;
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -106,18 +188,17 @@ impl Status {
 }
 
 /// Reads up to the empty line that ends the headers.
-fn request(mut connection: &TcpStream) -> Result<Vec<u8>, Status> {
-    let until = clock::now() + PATIENCE;
+fn request(mut connection: &TcpStream, until: Instant) -> Result<Vec<u8>, Status> {
     let mut head = Vec::new();
     let mut piece = [0; 1024];
     while !head.windows(4).any(|end| end == b"\r\n\r\n") {
-        let left = until.saturating_duration_since(clock::now());
-        if left.is_zero() || connection.set_read_timeout(Some(left)).is_err() {
+        let Ok(left) = left(until) else { return Err(Status::TooSlow) };
+        if connection.set_read_timeout(Some(left)).is_err() {
             return Err(Status::TooSlow);
         }
         match connection.read(&mut piece) {
             Ok(0) => return Err(Status::Malformed),
-            Ok(got) if head.len() + got > LONGEST => return Err(Status::TooLong),
+            Ok(got) if head.len() + got > MAX_REQUEST => return Err(Status::TooLong),
             Ok(got) => head.extend_from_slice(&piece[..got]),
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(_) => return Err(Status::TooSlow),
@@ -127,14 +208,14 @@ fn request(mut connection: &TcpStream) -> Result<Vec<u8>, Status> {
 }
 
 fn reply(head: &[u8], page: &dyn Fn() -> String) -> (Status, String) {
-    match judge(head) {
+    match status_of(head) {
         Status::Fine => (Status::Fine, page()),
         status => (status, String::new()),
     }
 }
 
 /// What the request line asks for (RFC 9112 section 3).
-fn judge(head: &[u8]) -> Status {
+fn status_of(head: &[u8]) -> Status {
     let line = head.split(|byte| *byte == b'\r').next().unwrap_or_default();
     let words: Vec<&[u8]> = line.split(|byte| *byte == b' ').collect();
     let [method, target, version] = words[..] else { return Status::Malformed };
@@ -167,14 +248,17 @@ mod tests {
             ("", Status::Malformed),
             ("\0\u{ff} \0 \0", Status::Malformed),
         ] {
-            assert_eq!(judge(format!("{line}\r\n\r\n").as_bytes()), status, "{line}");
+            assert_eq!(status_of(format!("{line}\r\n\r\n").as_bytes()), status, "{line}");
         }
     }
 
-    fn asked(parts: &[&[u8]]) -> String {
+    /// Time enough to answer, and short enough to wait for.
+    const SHORT: Duration = Duration::from_millis(500);
+
+    fn response_to(parts: &[&[u8]]) -> String {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let mut connection = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
-        serve(listener, || "page".to_owned()).unwrap();
+        serve_within(SHORT, listener, || "page".to_owned()).unwrap();
         for part in parts {
             connection.write_all(part).unwrap();
             thread::sleep(Duration::from_millis(10));
@@ -186,12 +270,70 @@ mod tests {
 
     #[test]
     fn requests_come_in_pieces_and_end() {
-        let answer = asked(&[b"GET /met", b"rics HTTP/1.1\r\nHost: x\r", b"\n\r\n"]);
+        let answer = response_to(&[b"GET /met", b"rics HTTP/1.1\r\nHost: x\r", b"\n\r\n"]);
         assert!(answer.starts_with("HTTP/1.1 200 OK\r\n") && answer.ends_with("\r\n\r\npage"));
         assert!(answer.contains("Content-Length: 4\r\n") && answer.contains("Connection: close"));
-        let long = asked(&[b"GET /metrics HTTP/1.1\r\n", &[b'x'; 5000]]);
+        let long = response_to(&[b"GET /metrics HTTP/1.1\r\n", &[b'x'; 5000]]);
         assert!(long.starts_with("HTTP/1.1 431 "), "{long}");
-        let slow = asked(&[b"GET /metrics HTTP/1.1\r\n"]);
+        let slow = response_to(&[b"GET /metrics HTTP/1.1\r\n"]);
         assert!(slow.starts_with("HTTP/1.1 408 "), "{slow}");
+    }
+
+    /// A server with more slow connections than its maximum: each has sent half a
+    /// request.
+    fn under_attack(deadline: Duration) -> (std::net::SocketAddr, Vec<TcpStream>) {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        serve_within(deadline, listener, || "page".to_owned()).unwrap();
+        let slow = |_| {
+            let mut connection = TcpStream::connect(address).unwrap();
+            connection.write_all(b"GET /metrics HTTP/1.1\r\nX: ").unwrap();
+            connection
+        };
+        (address, (0..4 * MAX_CONNECTIONS).map(slow).collect())
+    }
+
+    #[test]
+    fn slow_connections_do_not_lock_out_a_scraper() {
+        // An hour: the scraper is served only if slow connections are closed.
+        let (address, slow) = under_attack(Duration::from_secs(3600));
+        for _ in 0..20 {
+            let mut scraper = TcpStream::connect(address).unwrap();
+            scraper.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+            scraper.write_all(b"GET /metrics HTTP/1.1\r\n\r\n").unwrap();
+            let mut answer = String::new();
+            scraper.read_to_string(&mut answer).unwrap();
+            assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"), "{answer}");
+        }
+        drop(slow);
+    }
+
+    /// Whether the server has closed this connection, though a byte is sent
+    /// every few milliseconds.
+    fn is_closed_eventually(mut connection: TcpStream) -> bool {
+        let until = clock::now() + Duration::from_secs(20);
+        connection.set_read_timeout(Some(Duration::from_millis(20))).unwrap();
+        let mut closed = false;
+        while !closed && clock::now() < until {
+            closed = connection.write_all(b"x").is_err()
+                || match connection.read(&mut [0; 512]) {
+                    Ok(_) => false,
+                    Err(error) => {
+                        !matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut)
+                    }
+                };
+        }
+        closed
+    }
+
+    #[test]
+    fn a_trickle_does_not_extend_the_deadline() {
+        let (address, mut slow) = under_attack(SHORT);
+        // One in the middle of its request, and one that was answered already.
+        let asking = slow.pop().unwrap();
+        let mut answered = TcpStream::connect(address).unwrap();
+        answered.write_all(b"GET /metrics HTTP/1.1\r\n\r\n").unwrap();
+        assert!(is_closed_eventually(asking));
+        assert!(is_closed_eventually(answered));
     }
 }

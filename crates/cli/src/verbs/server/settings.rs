@@ -1,8 +1,8 @@
-//! The flags of a server, and the configuration they make.
+//! The server's flags, and the configuration they result in.
 
 use clap::Args;
-use probe::client::Family;
-use probe::server::{Limits, ServerConfig};
+use perf::client::Family;
+use perf::server::{Limits, ServerConfig};
 use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -10,76 +10,89 @@ use units::{BitRate, ByteCount};
 
 #[derive(Debug, Args)]
 pub(crate) struct ListenArgs {
-    /// Port to listen on, by TCP and UDP
+    /// TCP and UDP port to listen on
     #[arg(long, short, default_value_t = 5201)]
     pub(super) port: u16,
-    /// Address to listen on [all of both IP versions]
+    /// Address to listen on [default: all]
     #[arg(long, short = 'B', value_name = "ADDRESS", conflicts_with_all = ["ipv4", "ipv6"])]
     bind: Option<IpAddr>,
-    /// Interface to listen on
+    /// Network interface to bind to
     #[arg(long, value_name = "INTERFACE", visible_alias = "bind-dev")]
     device: Option<String>,
-    /// Only IPv4
+    /// Use IPv4 only
     #[arg(short = '4', long = "ipv4", conflicts_with = "ipv6")]
     ipv4: bool,
-    /// Only IPv6
+    /// Use IPv6 only
     #[arg(short = '6', long = "ipv6")]
     ipv6: bool,
-    /// Serve one test and exit
+    /// Serve one test, then exit
     #[arg(long, short = '1')]
     one_off: bool,
-    /// With --one-off: exit when no test has begun after so many seconds
+    /// Seconds to wait for a test with --one-off
     #[arg(long, value_name = "SECONDS", requires = "one_off")]
     #[arg(value_parser = clap::value_parser!(u64).range(1..=86_400))]
     idle_timeout: Option<u64>,
-    /// Write what arrives to a file; each test begins it anew
+    /// Write received data to FILE, replacing it
     #[arg(long, short = 'F', value_name = "FILE")]
     file: Option<PathBuf>,
-    /// Core for the threads that carry data, where a client asks for none
+    /// CPU for the data threads [default: any]
+    ///
+    /// The choice of a client takes precedence.
     #[arg(long, short = 'A', value_name = "CORE")]
     affinity: Option<u32>,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct LimitArgs {
-    /// Tests at the same time; further clients are told that it is busy
+    /// Maximum concurrent tests; others get "server busy"
     #[arg(long, value_name = "N", default_value_t = Limits::default().sessions)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub(super) max_tests: u32,
-    /// Tests at the same time from one address
-    #[arg(long, value_name = "N", default_value_t = Limits::default().sessions_per_address)]
+    /// The same per client address [default: half of --max-tests]
+    #[arg(long, value_name = "N")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=1024))]
-    max_per_address: u32,
-    /// Streams of one test, in each direction
+    max_per_address: Option<u32>,
+    /// Maximum streams per test, in each direction
     #[arg(long, value_name = "N", default_value_t = Limits::default().streams)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=128))]
     pub(super) max_streams: u32,
-    /// Longest test, in seconds, the warm-up included
+    /// Maximum streams of all tests, in both directions
+    #[arg(long, value_name = "N", default_value_t = Limits::default().total_streams)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=65_536))]
+    pub(super) max_total_streams: u32,
+    /// Maximum buffer memory of all tests
+    #[arg(long, value_name = "SIZE", value_parser = some_bytes, default_value = "512MiB")]
+    pub(super) max_memory: ByteCount,
+    /// Maximum duration of a test, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = Limits::default().duration.as_secs())]
     #[arg(value_parser = clap::value_parser!(u64).range(1..=86_400))]
     pub(super) max_time: u64,
-    /// Rate of one test, all its streams together, over 5 seconds: 1gbit
+    /// Maximum total rate of a test, in both directions: 1gbit
     #[arg(long, value_name = "RATE", value_parser = some_rate)]
     max_rate: Option<BitRate>,
-    /// Bytes of one test, both directions together: 10GB
+    /// Maximum bytes of a test, in both directions: 10GB
     #[arg(long, value_name = "SIZE", value_parser = some_bytes)]
     max_bytes: Option<ByteCount>,
-    /// Connections that have not yet said who they are; beyond it the oldest is closed
+    /// Maximum connections without completed handshake
     #[arg(long, value_name = "N", default_value_t = half_open())]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=65_536))]
     pub(super) max_half_open: u32,
-    /// Seconds a connection may take to say who it is, and a client to bring its next stream
+    /// The same per address [default: --max-half-open / 10, at least 4]
+    #[arg(long, value_name = "N")]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=65_536))]
+    max_half_open_per_address: Option<u32>,
+    /// Handshake and stream-setup timeout, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = Limits::default().handshake.as_secs())]
     #[arg(value_parser = clap::value_parser!(u64).range(1..=600))]
     handshake_timeout: u64,
-    /// Seconds a client that is to send may send nothing
+    /// Timeout for data from a sending client, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = Limits::default().receive.as_secs())]
     #[arg(value_parser = clap::value_parser!(u64).range(1..=86_400))]
     rcv_timeout: u64,
 }
 
 fn half_open() -> u32 {
-    u32::try_from(Limits::default().half_open).unwrap_or(64)
+    u32::try_from(Limits::default().half_open).unwrap_or(u32::MAX)
 }
 
 fn some_rate(text: &str) -> Result<BitRate, String> {
@@ -98,38 +111,45 @@ fn some_bytes(text: &str) -> Result<ByteCount, String> {
 
 #[derive(Debug, Args)]
 pub(crate) struct AdmissionArgs {
-    /// Words of which a longhaul client must know one, one a line; other clients
-    /// are turned away
+    /// Serve only longhaul clients with a token in FILE
+    ///
+    /// FILE has one token a line. Use random tokens (openssl rand -hex 16): a short one can be guessed from
+    /// one overheard test. A token admits the client; it neither encrypts nor
+    /// authenticates the test's parameters, data or results.
     #[arg(long, value_name = "FILE")]
     pub(super) tokens: Option<PathBuf>,
-    /// RSA key that iperf3's logins are opened with (PEM, no passphrase)
+    /// RSA private key for iperf3 logins
+    ///
+    /// PEM without a passphrase.
     #[arg(long, value_name = "FILE", requires = "users")]
-    #[arg(visible_alias = "rsa-private-key-path")]
+    #[arg(alias = "rsa-private-key-path")]
     pub(super) private_key: Option<PathBuf>,
-    /// Who may log in: lines of user,hash; the hash is the SHA-256 of {user}password
+    /// Users for iperf3 logins: lines of user,hash
+    ///
+    /// The hash is the SHA-256 of {user}password, as for iperf3.
     #[arg(long, value_name = "FILE", requires = "private_key")]
-    #[arg(visible_alias = "authorized-users-path")]
+    #[arg(alias = "authorized-users-path")]
     pub(super) users: Option<PathBuf>,
-    /// Logins are padded as iperf3 did before 3.17 (PKCS #1 v1.5)
-    #[arg(long, requires = "private_key", visible_alias = "use-pkcs1-padding")]
+    /// Use PKCS #1 v1.5 padding, as iperf3 did before 3.17
+    #[arg(long, requires = "private_key", alias = "use-pkcs1-padding")]
     pub(super) pkcs1: bool,
-    /// Furthest, in seconds, that the clock of a client that logs in may be off
+    /// Maximum clock skew in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 10)]
-    #[arg(visible_alias = "time-skew-threshold")]
+    #[arg(alias = "time-skew-threshold")]
     #[arg(value_parser = clap::value_parser!(u64).range(0..=86_400))]
     pub(super) time_skew: u64,
 }
 
-/// All but who may use it.
+fn count(limit: u32) -> usize {
+    usize::try_from(limit).unwrap_or(usize::MAX)
+}
+
+/// Everything but authentication.
 pub(super) fn config(listen: &ListenArgs, limits: &LimitArgs) -> ServerConfig {
     ServerConfig {
         bind: listen.bind,
         device: listen.device.clone(),
-        family: match (listen.ipv4, listen.ipv6) {
-            (true, _) => Family::V4,
-            (_, true) => Family::V6,
-            _ => Family::Any,
-        },
+        family: Family::from_flags(listen.ipv4, listen.ipv6),
         port: listen.port,
         one_off: listen.one_off,
         idle_timeout: listen.idle_timeout.map(Duration::from_secs),
@@ -137,11 +157,14 @@ pub(super) fn config(listen: &ListenArgs, limits: &LimitArgs) -> ServerConfig {
             sessions: limits.max_tests,
             sessions_per_address: limits.max_per_address,
             streams: limits.max_streams,
+            total_streams: limits.max_total_streams,
+            memory: limits.max_memory,
             rate: limits.max_rate,
             bytes: limits.max_bytes,
             duration: Duration::from_secs(limits.max_time),
             handshake: Duration::from_secs(limits.handshake_timeout),
-            half_open: usize::try_from(limits.max_half_open).unwrap_or(usize::MAX),
+            half_open: count(limits.max_half_open),
+            half_open_per_address: limits.max_half_open_per_address.map(count),
             receive: Duration::from_secs(limits.rcv_timeout),
             ..Limits::default()
         },

@@ -1,54 +1,95 @@
-//! A systemd unit for a server with the flags at hand (systemd.service(5),
-//! systemd.exec(5)). The server needs the network and nothing else, so
-//! everything else is taken away.
+//! Prints a systemd unit that runs a server with the given flags
+//! (systemd.service(5), systemd.exec(5)). The server needs only the network, so
+//! the unit revokes everything else.
 
 use super::ServerArgs;
+use super::settings::LimitArgs;
 use crate::console::Console;
 use crate::failure::{DONE, Failure, Outcome};
+use host::sysctl;
+use perf::server::Limits;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-/// What a test may outlast its length by before it is closed, and what is left
-/// to say goodbye: added to the longest test for how long a stop may take.
+/// Grace period in seconds: a stop may take this much longer than the longest test.
 const GRACE_S: u64 = 60;
 
-/// Flags whose files the unit hands over, since its user may read no others.
+/// Memory of the program itself: code, allocator, log and metrics.
+const PROGRAM: u64 = 64 << 20;
+/// Largest socket buffer if the sysctls cannot be read: the default maximum of
+/// `tcp_rmem` (tcp(7)).
+const WINDOW: u64 = 6 << 20;
+
+/// Flags whose files the unit passes as credentials, since its user cannot read
+/// any others.
 const FILES: [&str; 3] = ["tokens", "private-key", "users"];
 
-/// Name and path of a file that the unit hands over.
+/// Name and path of a credential.
 type File = (String, String);
 
-/// What a unit depends on.
+/// The variable parts of a unit.
 #[derive(Debug)]
 struct Unit {
     program: String,
-    /// The server's flags; files handed over are named by `%d`.
+    /// The server's flags; credentials are in `%d`.
     flags: Vec<String>,
     files: Vec<File>,
     stop_s: u64,
     tasks: u64,
+    /// Bytes.
+    memory_max: u64,
     low_port: bool,
 }
 
+/// Maximum streams of all tests.
+fn most_streams(limits: &LimitArgs) -> u64 {
+    let all = 2 * u64::from(limits.max_tests) * u64::from(limits.max_streams);
+    all.min(limits.max_total_streams.into())
+}
+
+/// Maximum memory of a server within its limits, in bytes: the
+/// program, its budgets for messages and for buffers, and the socket buffers of
+/// all streams, which the kernel charges to the service as well. At most three
+/// quarters of `machine`, so that the server runs out of memory before it does.
+fn memory_max(buffers: u64, streams: u64, window: u64, machine: u64) -> u64 {
+    let needed = (PROGRAM + Limits::default().message_memory.bytes())
+        .saturating_add(buffers)
+        .saturating_add(streams.saturating_mul(window));
+    needed.min(machine / 4 * 3)
+}
+
+/// The largest socket buffer of this kernel, in bytes: the maximum of autotuning,
+/// or twice what a program may request (socket(7), `SO_RCVBUF`).
+fn largest_window() -> u64 {
+    let tuned = ["net.ipv4.tcp_rmem", "net.ipv4.tcp_wmem"]
+        .map(|key| sysctl::read_triple(key).map(|[_, _, most]| most));
+    let requested = ["net.core.rmem_max", "net.core.wmem_max"]
+        .map(|key| sysctl::read(key).ok()?.trim().parse::<u64>().ok().map(|most| 2 * most));
+    tuned.into_iter().chain(requested).flatten().max().unwrap_or(WINDOW)
+}
+
 pub(super) fn print(args: &ServerArgs, console: &mut Console) -> Outcome {
-    let program = std::env::current_exe()
-        .map_err(|error| Failure::work(format!("cannot tell this program's path: {error}")))?;
+    let program = std::env::current_exe().map_err(|error| {
+        Failure::work(format!("cannot determine the path of this program: {error}"))
+    })?;
     if ["/home", "/root", "/run/user", "/tmp"].iter().any(|hidden| program.starts_with(hidden)) {
         console.say(&format!(
-            "warning: the unit does not see {}; install the program, for example into /usr/local/bin, and print the unit from there",
+            "warning: the unit cannot access {}; install the program to /usr/local/bin, for example, and print the unit from there",
             program.display()
         ));
     }
     let given: Vec<String> = std::env::args_os().skip(1).map(text).collect::<Result<_, _>>()?;
     let (flags, files) = flags(&given)?;
-    let (tests, streams) = (u64::from(args.limits.max_tests), u64::from(args.limits.max_streams));
+    let (limits, streams) = (&args.limits, most_streams(&args.limits));
+    let machine = host::memory::total().map_or(u64::MAX, units::ByteCount::bytes);
     let unit = Unit {
         program: text(program.into_os_string())?,
         flags,
         files,
-        stop_s: args.limits.max_time + GRACE_S,
-        // A thread for each stream of both directions, one for each test, and those that greet.
-        tasks: (tests * (2 * streams + 1) + u64::from(args.limits.max_half_open) + 64).min(32_768),
+        stop_s: limits.max_time + GRACE_S,
+        // A thread for each stream, one for each test, and those that authenticate a client.
+        tasks: streams + u64::from(limits.max_tests) + u64::from(limits.max_half_open) + 64,
+        memory_max: memory_max(limits.max_memory.bytes(), streams, largest_window(), machine),
         low_port: (1..1024).contains(&args.listen.port),
     };
     console.print(&unit.text());
@@ -57,11 +98,14 @@ pub(super) fn print(args: &ServerArgs, console: &mut Console) -> Outcome {
 
 fn text(word: OsString) -> Result<String, Failure> {
     word.into_string().map_err(|word| {
-        Failure::usage(format!("{} is not UTF-8: a unit cannot hold it", word.display()))
+        Failure::usage(format!(
+            "{} is not UTF-8 and cannot be written to a unit; rename it",
+            word.display()
+        ))
     })
 }
 
-/// The command line as the unit repeats it.
+/// The command line for the unit.
 fn flags(given: &[String]) -> Result<(Vec<String>, Vec<File>), Failure> {
     let (mut flags, mut files) = (Vec::new(), Vec::new());
     let mut words = given.iter().filter(|word| *word != "--systemd-unit");
@@ -84,15 +128,16 @@ fn flags(given: &[String]) -> Result<(Vec<String>, Vec<File>), Failure> {
         let path = std::path::absolute(Path::new(file)).and_then(|path: PathBuf| {
             path.into_os_string().into_string().map_err(|_| std::io::ErrorKind::InvalidInput.into())
         });
-        let path =
-            path.map_err(|error| Failure::usage(format!("cannot hand over {file:?}: {error}")))?;
+        let path = path.map_err(|error| {
+            Failure::usage(format!("cannot pass {file:?} to the unit: {error}"))
+        })?;
         flags.push(format!("--{name} %d/{name}"));
         files.push((name.to_owned(), path));
     }
     Ok((flags, files))
 }
 
-/// A word of a command line (systemd.service(5), "Command lines").
+/// Quotes a word of a command line (systemd.service(5), "Command lines").
 fn quoted(word: &str) -> String {
     let mut out = String::new();
     for c in word.chars() {
@@ -135,10 +180,13 @@ Type=exec
 ExecStart={command}
 Restart=on-failure
 RestartSec=2
-# A stop lets running tests finish; this is longer than the longest.
+# Stopping waits for running tests; this exceeds the longest of them.
 TimeoutStopSec={stop_s}
 LimitNOFILE=65536
 TasksMax={tasks}
+# Messages, --max-memory and the socket buffers of --max-total-streams; at most
+# three quarters of the memory of this machine.
+MemoryMax={memory_max}
 
 DynamicUser=yes
 {files}{capabilities}
@@ -172,6 +220,7 @@ WantedBy=multi-user.target
             command = command.join(" "),
             stop_s = self.stop_s,
             tasks = self.tasks,
+            memory_max = self.memory_max,
         )
     }
 }
@@ -213,6 +262,16 @@ mod tests {
     }
 
     #[test]
+    fn memory_covers_the_budget_and_the_windows_and_leaves_the_machine_some() {
+        let budget = Limits::default().message_memory.bytes();
+        let few = memory_max(512 << 20, 256, 6 << 20, 64 << 30);
+        assert!(few > budget + (512 << 20) + 256 * (6 << 20) && few < 4 << 30, "{few}");
+        assert_eq!(memory_max(512 << 20, 2048, 6 << 20, 16 << 30), 12 << 30);
+        assert_eq!(memory_max(u64::MAX, u64::MAX, u64::MAX, u64::MAX), u64::MAX / 4 * 3);
+        assert!(largest_window() > 0);
+    }
+
+    #[test]
     fn a_low_port_keeps_its_one_capability() {
         let mut unit = Unit {
             program: "/usr/local/bin/longhaul".to_owned(),
@@ -220,13 +279,15 @@ mod tests {
             files: vec![("tokens".to_owned(), "/etc/50%".to_owned())],
             stop_s: 120,
             tasks: 100,
+            memory_max: 1 << 30,
             low_port: true,
         };
         let text = unit.text();
         assert!(text.contains("\nExecStart=/usr/local/bin/longhaul server\n"), "{text}");
         assert!(text.contains("\nLoadCredential=tokens:/etc/50%%\n"), "{text}");
         assert!(text.contains("\nAmbientCapabilities=CAP_NET_BIND_SERVICE\n"));
-        assert!(text.contains("\nTimeoutStopSec=120\n"));
+        assert!(text.contains("\nTimeoutStopSec=120\nLimitNOFILE=65536\nTasksMax=100\n"));
+        assert!(text.contains("\nMemoryMax=1073741824\n"));
         unit.low_port = false;
         assert!(unit.text().contains("\nCapabilityBoundingSet=\n"));
     }

@@ -1,40 +1,40 @@
-//! The highest rate of datagrams that a path carries (`--find-rate`).
+//! Search for the highest UDP rate that meets a loss target (`--find-rate`).
 
 use super::{TestArgs, config, failure};
-use crate::console::Console;
+use crate::console::{self, Console};
 use crate::failure::{DONE, FAILED, Failure, Outcome};
 use crate::stop;
 use host::clock;
-use probe::StopFlag;
-use probe::client::{self, ClientConfig};
-use probe::search::{Ending, Search, Step};
+use perf::StopFlag;
+use perf::client::{self, ClientConfig};
+use perf::search::{Ending, Search, Step};
 use record::{Direction, FIND_RATE_SCHEMA, FindRateReport, Measurement, Protocol, RateTry, Stream};
 use report::terminal;
 use std::time::Duration;
 use units::BitRate;
 
-/// Where the search begins; it doubles from here.
+/// Rate of the first try; it doubles from here.
 const FIRST: BitRate = BitRate::from_bps(1_000_000);
 
-/// The highest rate that is tried where none is given: 1 Tbit/s.
+/// Default upper limit of the search: 1 Tbit/s.
 const MOST: BitRate = BitRate::from_bps(1_000_000_000_000);
 
-/// Tries at most; a search over a path that is what it was takes 20 to 30.
+/// Maximum number of tries; over a path whose rate is constant 20 to 30 suffice.
 const TRIES: u32 = 80;
 
-/// What arrives at less than this share of the rate at which it is sent waits
-/// in a queue that grows: no loss yet, but a rate that does not last.
-const ARRIVES: f64 = 0.985;
+/// Share of the sending rate below which the arrival rate shows a growing queue:
+/// no loss yet, but the rate cannot be sustained.
+const SUSTAINED: f64 = 0.985;
 
-/// Growing samples of a receiver that make a rate.
+/// Minimum number of receiver samples with new data for an arrival rate.
 const LEAST_SAMPLES: usize = 5;
 
 pub(super) fn run(args: &TestArgs, console: &mut Console) -> Outcome {
     let stop = stop::on_signals();
-    let target = args.extras.loss_target.fraction();
+    let target = args.modes.loss_target.fraction();
     let mut config = ClientConfig {
         protocol: Protocol::Udp,
-        seconds: args.extras.try_time,
+        seconds: args.modes.try_time,
         rate: None,
         ..config(args)
     };
@@ -42,39 +42,39 @@ pub(super) fn run(args: &TestArgs, console: &mut Console) -> Outcome {
     let most = args.bitrate.and_then(|pace| pace.0);
     let most = most.map_or(MOST, |rate| rate.scaled(f64::from(each)));
     let mut search = Search::new(FIRST.min(most), most, TRIES);
-    let (mut tries, mut peer, mut why) = (Vec::new(), String::new(), None);
+    let (mut tries, mut peer, mut failed) = (Vec::new(), String::new(), None);
     let started_unix_s = clock::unix_seconds();
     let style = console.out;
     if !args.forms.json {
-        console.print(&(terminal::try_header(&style) + "\n"));
+        console.print(&(terminal::trial_header(&style) + "\n"));
     }
     let ending = loop {
-        let asked = match search.next() {
+        let rate = match search.next() {
             Step::Over(ending) => break name(ending),
             Step::Try(_) if stop.is_raised() => break "interrupted",
-            Step::Try(asked) => asked,
+            Step::Try(rate) => rate,
         };
-        config.rate = Some(asked.scaled(1.0 / f64::from(each)));
-        console.live(&format!("trying {asked} …"));
-        match attempt(&config, asked, target, &stop) {
-            Ok(Some((tried, far))) => {
-                peer = far;
-                search.tell(tried.within, tried.sent_bps);
+        config.rate = Some(rate.scaled(1.0 / f64::from(each)));
+        console.live(&format!("trying {rate} …"));
+        match attempt(&config, rate, target, &stop) {
+            Ok(Some((tried, server))) => {
+                peer = server;
+                search.record(tried.within, tried.sent_bps);
                 if args.forms.json {
-                    console.say(&terminal::try_row(&tried, &console.err));
+                    console.say(&terminal::trial_row(&tried, &console.err));
                 } else {
-                    console.print(&(terminal::try_row(&tried, &style) + "\n"));
+                    console.print(&(terminal::trial_row(&tried, &style) + "\n"));
                 }
                 tries.push(tried);
             }
             Ok(None) => break "interrupted",
             Err(error) if tries.is_empty() => return Err(error),
             Err(error) => {
-                why = Some(error);
+                failed = Some(error);
                 break "failed";
             }
         }
-        // The machine's own load was looked at once.
+        // The first try has checked the load of this machine.
         config.watch_load = Duration::ZERO;
     };
     let mut report = FindRateReport {
@@ -93,25 +93,25 @@ pub(super) fn run(args: &TestArgs, console: &mut Console) -> Outcome {
         tries,
         sentence: String::new(),
     };
-    settle(&mut report, search.found());
+    set_result(&mut report, search.found());
     report.sentence = sentence(&report);
     let text = if args.forms.json {
-        serde_json::to_string_pretty(&report).map_err(Failure::work)? + "\n"
+        console::json(&report)?
     } else {
         terminal::find_rate(&report, &style)
     };
     console.print(&text);
-    let whole = !matches!(ending, "interrupted" | "failed") && report.rate_bps.is_some();
-    match why {
+    let complete = !matches!(ending, "interrupted" | "failed") && report.rate_bps.is_some();
+    match failed {
         Some(error) => Err(error),
-        None => Ok(if whole { DONE } else { FAILED }),
+        None => Ok(if complete { DONE } else { FAILED }),
     }
 }
 
-/// One try; `None` where it was interrupted.
+/// One try; `None` if it was interrupted.
 fn attempt(
     config: &ClientConfig,
-    asked: BitRate,
+    rate: BitRate,
     target: f64,
     stop: &StopFlag,
 ) -> Result<Option<(RateTry, String)>, Failure> {
@@ -124,38 +124,38 @@ fn attempt(
         return Ok(None);
     }
     let measurement = report.measurement;
-    Ok(Some((judged(&measurement, asked, target), measurement.peer)))
+    Ok(Some((rate_try(&measurement, rate, target), measurement.peer)))
 }
 
-/// What came of a try.
-fn judged(measurement: &Measurement, asked: BitRate, target: f64) -> RateTry {
+/// The result of a try.
+fn rate_try(measurement: &Measurement, rate: BitRate, target: f64) -> RateTry {
     let streams = &measurement.streams;
     let per_second = |bytes: u64, seconds: f64| {
         if seconds > 0.0 { bytes as f64 * 8.0 / seconds } else { 0.0 }
     };
     let sent: f64 = streams.iter().map(|s| per_second(s.sent_bytes, s.sent_seconds)).sum();
-    let counted: f64 =
+    let reported: f64 =
         streams.iter().map(|s| per_second(s.received_bytes, s.received_seconds)).sum();
-    let seen: Option<f64> = streams.iter().map(arrival).sum();
+    let arriving: Option<f64> = streams.iter().map(arrival_rate).sum();
     let (received, lost) = streams
         .iter()
         .filter_map(|stream| stream.datagrams.as_ref())
         .fold((0, 0), |(received, lost), d| (received + d.received, lost + d.lost));
-    // Where nothing arrived nobody knows how much was lost: all of it.
+    // If nothing arrived, the receiver cannot count losses: all was lost.
     let loss = if received == 0 { 1.0 } else { lost as f64 / (received + lost) as f64 };
-    let grows = loss <= target && seen.is_some_and(|seen| seen < ARRIVES * sent);
+    let grows = loss <= target && arriving.is_some_and(|rate| rate < SUSTAINED * sent);
     RateTry {
-        asked_bps: asked,
+        asked_bps: rate,
         sent_bps: BitRate::from_bps_f64(sent),
-        received_bps: BitRate::from_bps_f64(seen.unwrap_or(counted)),
+        received_bps: BitRate::from_bps_f64(arriving.unwrap_or(reported)),
         loss,
         within: loss <= target && !grows,
     }
 }
 
-/// The rate at which datagrams came in, in bit/s, from the second tenth of the
-/// receiver's samples to the last that grew; `None` where it shares too few.
-fn arrival(stream: &Stream) -> Option<f64> {
+/// Arrival rate in bit/s, from the receiver's second sample with new data to the
+/// last; `None` where it reports too few.
+fn arrival_rate(stream: &Stream) -> Option<f64> {
     let samples = &stream.receiver;
     let grew = samples.windows(2).filter_map(|pair| {
         let [before, after] = pair else { return None };
@@ -169,9 +169,9 @@ fn arrival(stream: &Stream) -> Option<f64> {
         .then(|| last.received_bytes.saturating_sub(first.received_bytes) as f64 * 8.0 / seconds)
 }
 
-/// The rate and loss of the tries that passed at the rate found; where the
-/// sender is the limit, of the try that passed with most.
-fn settle(report: &mut FindRateReport, found: Option<BitRate>) {
+/// Sets rate and loss: the mean of the tries that met the target at the rate
+/// found or, where the sender was the limit, the fastest try that met it.
+fn set_result(report: &mut FindRateReport, found: Option<BitRate>) {
     let passed: Vec<&RateTry> = if report.ending == "sender-limited" {
         let within = report.tries.iter().filter(|t| t.within);
         within.max_by_key(|t| t.received_bps).into_iter().collect()
@@ -182,7 +182,7 @@ fn settle(report: &mut FindRateReport, found: Option<BitRate>) {
         let sum: f64 = passed.iter().map(|tried| figure(tried)).sum();
         (!passed.is_empty()).then(|| sum / passed.len() as f64)
     };
-    // Timing at the receiver makes it no more than was asked for.
+    // Timing errors at the receiver must not raise it above the requested rate.
     let most = passed.first().map_or(BitRate::ZERO, |tried| tried.asked_bps);
     let rate = mean(|tried| tried.received_bps.as_f64());
     let loss = mean(|tried| tried.loss);
@@ -204,30 +204,33 @@ fn sentence(report: &FindRateReport) -> String {
     let target = report.loss_target * 100.0;
     let (Some(rate), Some(loss)) = (report.rate_bps, report.loss) else {
         return match report.ending.as_str() {
-            "interrupted" | "failed" => "It ended before any rate held.".to_owned(),
+            "interrupted" | "failed" => "Stopped before any rate met the loss target.".to_owned(),
             _ => format!(
-                "No rate was found that loses no more than {target} %: even the lowest tried \
-                 loses more, whatever the rate."
+                "No rate meets the loss target of {target} %: even the lowest rate tried loses \
+                 more."
             ),
         };
     };
-    let held = format!("{rate} of payload arrive with {:.3} % lost", loss * 100.0);
+    let met = format!("{rate} of payload arrived with {:.3} % loss", loss * 100.0);
     match (report.ending.as_str(), report.lossy_bps) {
         ("found", Some(lossy)) => format!(
-            "The path carries {rate}: {held}, within the {target} % asked for, and {lossy} do \
-             not hold."
+            "The path sustains {rate}: {met} (target {target} %), and {lossy} misses the \
+             target."
         ),
         ("sender-limited", _) => format!(
-            "The path carries at least {rate}: {held}, and this sender sends no faster; larger \
-             datagrams (-l) or more streams (-P) may."
+            "The path sustains at least {rate}: {met}. The sender is the limit; try larger \
+             datagrams (-l) or more streams (-P)."
         ),
         ("highest-asked", _) => {
-            format!("The path carries at least {rate}: {held}, and no more was to be tried.")
+            format!("The path sustains at least {rate}: {met}. This is the maximum given with -b.")
         }
         ("interrupted" | "failed", _) => {
-            format!("It ended early: {held}, the highest rate that held until then.")
+            format!("Stopped early. The highest rate that met the target until then: {met}.")
         }
-        (_, _) => format!("After {} tries: {held}; the path changes.", report.tries.len()),
+        (_, _) => format!(
+            "No stable result after {} tries: {met}; the capacity of the path varies.",
+            report.tries.len()
+        ),
     }
 }
 
@@ -246,12 +249,12 @@ mod tests {
     }
 
     #[test]
-    fn what_arrives_is_taken_between_first_and_last() {
+    fn the_arrival_rate_is_taken_between_first_and_last_arrival() {
         // Nothing for half a second, then 1000 bytes each 100 ms: 80 kbit/s.
         let late = stream(|i| i.saturating_sub(5) * 1000);
-        assert!((arrival(&late).unwrap() - 80e3).abs() < 1e-6);
-        assert_eq!(arrival(&stream(|_| 0)), None);
-        assert_eq!(arrival(&Stream::default()), None);
-        assert_eq!(arrival(&stream(|i| i.min(3) * 1000)), None);
+        assert!((arrival_rate(&late).unwrap() - 80e3).abs() < 1e-6);
+        assert_eq!(arrival_rate(&stream(|_| 0)), None);
+        assert_eq!(arrival_rate(&Stream::default()), None);
+        assert_eq!(arrival_rate(&stream(|i| i.min(3) * 1000)), None);
     }
 }

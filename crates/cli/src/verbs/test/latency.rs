@@ -1,59 +1,60 @@
-//! Round trips beside a transfer (`--latency`).
+//! RTT before, during and after a transfer (`--latency`).
 //!
-//! The probes go on flows of their own and must not disturb: a server of iperf3
-//! takes every connection to its port for a client, so nothing is ever sent
-//! there. ICMP echoes give the latency; TCP connects to another port give the
-//! responsiveness, and the latency too where echoes are not allowed. A closed
-//! port answers with a reset, which is a round trip like any other.
+//! ICMP echo requests measure the latency; TCP connects to another port measure
+//! the responsiveness, and the latency as well where echoes are not permitted. A
+//! closed port answers with a reset, which gives an RTT like any other. An iperf3
+//! server takes every connection to its port for a client, so nothing is sent
+//! there.
 
 use diagnose::latency::{Load, ProbeFlow, under_load};
 use host::clock;
-use probe::client::{self, ClientConfig, Family, Report};
-use probe::{Event, ProbeError, StopFlag};
-use reach::{PingConfig, PingMethod, ReachError};
+use perf::client::{self, ClientConfig, Report};
+use perf::{Event, PerfError, StopFlag};
+use probe::{PingConfig, PingMethod, ProbeError};
 use record::{LatencyProbe, LatencyUnderLoad, PingReport};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Where TCP connects go that were not sent elsewhere: through most firewalls.
+/// Default port of TCP probes: most firewalls let it pass.
 pub(super) const PORT: u16 = 443;
 
-/// How long round trips are taken without load, on either side of it.
+/// How long the RTT is measured without load, before and after it.
 const IDLE: Duration = Duration::from_secs(2);
 
-/// How long the last answers are waited for.
+/// How long to wait for the last replies.
 const TAIL: Duration = Duration::from_millis(500);
 
-/// A probe this young at the end may still be answered: it is not lost.
-const YOUNG: f64 = 1.0;
+/// Seconds: a probe sent this shortly before the end may still be answered and is
+/// not counted as lost.
+const PENDING: f64 = 1.0;
 
-/// Time between echoes: 50 a second are 34 kbit/s.
+/// Interval of echo requests: 50 a second are 34 kbit/s.
 const ECHOES: Duration = Duration::from_millis(20);
 
-/// Time between connects.
+/// Interval of TCP connects.
 const CONNECTS: Duration = Duration::from_millis(50);
 
-/// A ping remembers 65 536 probes; in a long test they are further apart.
+/// A ping keeps 65 536 probes; in long tests the interval is longer.
 const MOST_PROBES: f64 = 60_000.0;
 
-/// One flow's probes, and when the first was sent.
-type Flow = Result<(Instant, PingReport), ReachError>;
+/// The probes of one flow, and when the first was sent.
+type ProbeResult = Result<(Instant, PingReport), ProbeError>;
 
-/// Runs the test with round trips before, during and after it, which go into
-/// its measurement. Where no probe can be sent a note says why.
+/// Runs the test with RTT probes before, during and after it, and adds them to
+/// its measurement, or a note where no probe could be sent.
 pub(super) fn around(
     config: &ClientConfig,
     port: u16,
     progress: &mut dyn FnMut(Event),
     stop: &StopFlag,
-) -> Result<Report, ProbeError> {
+) -> Result<Report, PerfError> {
     let ended = AtomicBool::new(false);
     let ended = &ended;
     let seconds = config.seconds + f64::from(config.omit_seconds) + 10.0;
     let spaced = |least: Duration| least.max(Duration::from_secs_f64(seconds / MOST_PROBES));
-    let echo = asked(config, PingMethod::IcmpOrTcp, spaced(ECHOES));
-    let connect = asked(config, PingMethod::Tcp(port), spaced(CONNECTS));
+    let echo = ping_config(config, PingMethod::IcmpOrTcp, spaced(ECHOES));
+    let connect = ping_config(config, PingMethod::Tcp(port), spaced(CONNECTS));
     thread::scope(|scope| {
         let echoes = scope.spawn(move || flow(&echo, ended));
         let connects = scope.spawn(move || flow(&connect, ended));
@@ -62,7 +63,7 @@ pub(super) fn around(
         let measured = client::run(
             config,
             &mut |event| {
-                marks.see(&event);
+                marks.record(&event);
                 progress(event);
             },
             stop,
@@ -75,29 +76,35 @@ pub(super) fn around(
         let flows = (echoes.join(), connects.join());
         let mut report = measured?;
         match flows {
-            (Ok(echoes), Ok(connects)) => match seen(echoes, connects, marks, quiet) {
+            (Ok(echoes), Ok(connects)) => match under_load_report(echoes, connects, marks, quiet) {
                 Ok(latency) => report.measurement.latency = Some(latency),
                 Err(error) => {
-                    report.measurement.notes.push(format!("no round trips were taken: {error}"));
+                    report
+                        .measurement
+                        .notes
+                        .push(format!("the RTT under load was not measured: {error}"));
                 }
             },
-            _ => report.measurement.notes.push("no round trips: their thread failed".to_owned()),
+            _ => report
+                .measurement
+                .notes
+                .push("the RTT under load was not measured: a probe thread failed".to_owned()),
         }
         Ok(report)
     })
 }
 
-/// The moments of the load.
+/// Start and end of the load.
 #[derive(Debug, Clone, Copy, Default)]
 struct Marks {
     began: Option<Instant>,
-    /// When the warm-up was over.
+    /// End of the warm-up.
     counts: Option<Instant>,
     ended: Option<Instant>,
 }
 
 impl Marks {
-    fn see(&mut self, event: &Event) {
+    fn record(&mut self, event: &Event) {
         let now = Some(clock::now());
         match event {
             Event::Connected(_) => (self.began, self.counts) = (now, now),
@@ -111,7 +118,7 @@ impl Marks {
     }
 }
 
-/// Sleeps, but wakes up at Ctrl-C.
+/// Sleeps; Ctrl-C ends it.
 fn pause(length: Duration, stop: &StopFlag) {
     let until = clock::now() + length;
     while clock::now() < until && !stop.is_raised() {
@@ -120,14 +127,10 @@ fn pause(length: Duration, stop: &StopFlag) {
     }
 }
 
-fn asked(config: &ClientConfig, method: PingMethod, interval: Duration) -> PingConfig {
+fn ping_config(config: &ClientConfig, method: PingMethod, interval: Duration) -> PingConfig {
     PingConfig {
         host: config.host.clone(),
-        family: match config.family {
-            Family::Any => reach::Family::Any,
-            Family::V4 => reach::Family::V4,
-            Family::V6 => reach::Family::V6,
-        },
+        family: config.family,
         method,
         count: 0,
         interval,
@@ -139,23 +142,23 @@ fn asked(config: &ClientConfig, method: PingMethod, interval: Duration) -> PingC
     }
 }
 
-fn flow(config: &PingConfig, ended: &AtomicBool) -> Flow {
+fn flow(config: &PingConfig, ended: &AtomicBool) -> ProbeResult {
     let mut begun = clock::now();
     let tell = &mut |event| {
-        if let reach::Event::Begun { .. } = event {
+        if let probe::Event::Started { .. } = event {
             begun = clock::now();
         }
     };
-    let report = reach::ping(config, tell, &|| ended.load(Ordering::Relaxed))?;
+    let report = probe::ping(config, tell, &|| ended.load(Ordering::Relaxed))?;
     Ok((begun, report))
 }
 
-fn seen(
-    echoes: Flow,
-    connects: Flow,
+fn under_load_report(
+    echoes: ProbeResult,
+    connects: ProbeResult,
     marks: Marks,
     quiet: Instant,
-) -> Result<LatencyUnderLoad, ReachError> {
+) -> Result<LatencyUnderLoad, ProbeError> {
     let began = marks.began.unwrap_or(quiet);
     let since = |at: Instant| at.saturating_duration_since(began).as_secs_f64();
     let load = Load {
@@ -169,12 +172,12 @@ fn seen(
     let mut latency = under_load(probes(&echoes, begun, began), connects.as_ref().ok(), load);
     latency.notes.extend(notes);
     if let Err(error) = connects {
-        latency.notes.push(format!("no TCP round trips: {error}"));
+        latency.notes.push(format!("the responsiveness was not measured (no TCP probes): {error}"));
     }
     Ok(latency)
 }
 
-/// A flow's probes by the time since the load began.
+/// A flow's probes, with times relative to the start of the load.
 fn probes(report: &PingReport, begun: Instant, load: Instant) -> ProbeFlow {
     let shift = if load >= begun {
         -load.duration_since(begun).as_secs_f64()
@@ -182,7 +185,7 @@ fn probes(report: &PingReport, begun: Instant, load: Instant) -> ProbeFlow {
         begun.duration_since(load).as_secs_f64()
     };
     let end = report.probes.last().map_or(0.0, |probe| probe.sent_s);
-    let known = report.probes.iter().filter(|p| p.rtt_ms.is_some() || p.sent_s <= end - YOUNG);
+    let known = report.probes.iter().filter(|p| p.rtt_ms.is_some() || p.sent_s <= end - PENDING);
     ProbeFlow {
         method: report.method.to_owned(),
         port: report.port,

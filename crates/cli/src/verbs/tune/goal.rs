@@ -1,4 +1,4 @@
-//! What to tune for, on the command line.
+//! The tuning target on the command line.
 
 use crate::failure::Failure;
 use clap::builder::PossibleValue;
@@ -9,20 +9,20 @@ use units::{BitRate, Rtt};
 #[derive(Debug, Args)]
 #[group(skip)]
 pub(super) struct GoalArgs {
-    /// Rate to carry, of all connections together: 10gbit, 2.5gbit
+    /// Rate of all connections together, such as 10gbit
     #[arg(long, requires = "rtt", required_unless_present = "profile")]
     rate: Option<BitRate>,
-    /// Round trip to carry it over: 200ms
+    /// RTT of the path, such as 200ms
     #[arg(long, requires = "rate")]
     rtt: Option<Rtt>,
-    /// Parallel connections that share the rate
+    /// Parallel connections sharing the rate
     #[arg(long, short = 'P', value_name = "N", default_value_t = 1)]
     #[arg(value_parser = value_parser!(u32).range(1..=65_535), conflicts_with = "profile")]
     streams: u32,
-    /// A kind of host instead
+    /// Use a host profile instead of --rate and --rtt
     #[arg(long, value_enum, value_name = "KIND", conflicts_with_all = ["rate", "rtt"])]
     profile: Option<Kind>,
-    /// Also change the congestion control, where the kernel has it: bbr, cubic
+    /// Also set the congestion control: bbr, cubic
     #[arg(long, value_name = "NAME")]
     congestion: Option<String>,
 }
@@ -35,11 +35,11 @@ impl GoalArgs {
             _ => return Err(Failure::usage("give --rate and --rtt, or --profile")),
         };
         if rate.bps() == 0 {
-            return Err(Failure::usage("a rate of zero needs no tuning; such as --rate 10gbit"));
+            return Err(Failure::usage("the rate cannot be zero; give one such as --rate 10gbit"));
         }
         if rtt == Rtt::ZERO {
             return Err(Failure::usage(
-                "a round trip of zero needs no window; measure it with longhaul ping",
+                "an RTT of zero needs no window; measure it with longhaul ping",
             ));
         }
         Ok(Goal::Target { rate, rtt, streams: self.streams })

@@ -1,76 +1,77 @@
 //! `tune verify`.
 
-use super::apply::{asked, failed, locked};
-use super::{json, ledger};
+use super::apply::{asked, failed};
+use super::{Host, json};
 use crate::console::Console;
 use crate::failure::{DONE, FAILED, Failure, Outcome};
-use crate::verbs::test::{crossed, seconds};
+use crate::verbs::test::{cross_traffic, seconds};
 use crate::{console, stop};
 use clap::{Args, value_parser};
 use host::identity;
-use probe::client::{self, ClientConfig, Family};
-use probe::{Event, ProbeError, StopFlag};
+use perf::client::{self, ClientConfig, Family};
+use perf::{Event, PerfError, StopFlag};
 use record::{Direction, Measurement, StepVerdict, VerifyReport};
 use report::terminal;
 use std::net::{IpAddr, ToSocketAddrs, UdpSocket};
 use std::path::Path;
 use std::thread;
 use std::time::Duration;
-use tune::Lock;
 use units::{BitRate, ByteCount, Rtt};
 use verify::VerifyError;
-use verify::steps::{Job, Prepared, StepEvent, World};
+use verify::steps::{Environment, Job, Prepared, StepEvent};
 
-/// Try this host's settings in steps, measure each, keep what helps
+/// Apply settings step by step, measure each, and keep those that help
 ///
-/// HOST runs `longhaul server` (or iperf3, which tells less). Each step is tested without
-/// it and with it in turn; it stays where the difference is real (Welch's t test, 95 %) and
-/// 2 % at least, and is put back otherwise. Nothing is changed at HOST: what is missing
-/// there is printed as a command.
+/// HOST runs `longhaul server` (or iperf3, which reports less). Tests alternate
+/// without and with each step; a step is kept if the gain is significant
+/// (Welch's t test, 95 %) and at least 2 %, and reverted otherwise. Nothing is
+/// changed at HOST: settings needed there are printed as commands.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct VerifyArgs {
-    /// The server to measure to
+    /// Server to test against
     #[arg(long, value_name = "HOST")]
     to: String,
-    /// The server's port
+    /// Server port
     #[arg(long, short, default_value_t = 5201, value_parser = value_parser!(u16).range(1..))]
     port: u16,
-    /// The path's rate: 1gbit (the interface's speed where left out)
+    /// Path rate, such as 1gbit [default: interface speed]
     #[arg(long)]
     rate: Option<BitRate>,
-    /// The path's round trip: 200ms (measured where left out)
+    /// Path RTT, such as 200ms [default: measured]
     #[arg(long)]
     rtt: Option<Rtt>,
-    /// Measure what the server sends, and the receiving side of this host
+    /// Reverse: the server sends, this host receives
     #[arg(long, short = 'R')]
     reverse: bool,
     /// Measure both directions, one after the other
     #[arg(long, conflicts_with = "reverse")]
     both: bool,
-    /// Tests without a step and with it, each, 2 to 20
+    /// Tests without and with a step, 2 to 20
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = value_parser!(u32).range(2..=20))]
     repeat: u32,
-    /// Length of a test [100 round trips, 10 to 60 s]
+    /// Seconds per test [default: 100 RTTs, 10 to 60 s]
     #[arg(long, short, value_name = "SECONDS", value_parser = seconds)]
     time: Option<f64>,
-    /// Parallel connections that share the rate
+    /// Parallel connections sharing the rate
     #[arg(long, short = 'P', value_name = "N", default_value_t = 1)]
     #[arg(value_parser = value_parser!(u32).range(1..=128))]
     streams: u32,
     /// Also try this congestion control: bbr, cubic
     #[arg(long, value_name = "NAME")]
     congestion: Option<String>,
-    /// Only IPv4
+    /// Use IPv4 only
     #[arg(short = '4', long = "ipv4", conflicts_with = "ipv6")]
     ipv4: bool,
-    /// Only IPv6
+    /// Use IPv6 only
     #[arg(short = '6', long = "ipv6")]
     ipv6: bool,
-    /// A word that admits to a server with --tokens; LONGHAUL_TOKEN hides it from others
+    /// Token for a server with --tokens
+    ///
+    /// Visible to other users in the list of processes; LONGHAUL_TOKEN is not.
     #[arg(long, value_name = "WORD")]
     token: Option<String>,
-    /// Do not ask
+    /// Do not ask for confirmation
     #[arg(long, short)]
     yes: bool,
 }
@@ -81,28 +82,24 @@ Examples:
   sudo longhaul tune verify --to server --rate 10gbit --rtt 200ms --both --yes
   sudo longhaul tune verify --to server --rate 1gbit --congestion bbr --repeat 5
   longhaul tune verify --to server --rate 100mbit --yes --in-lab client
-  longhaul lab run --link rate=50mbit,rtt=100ms --sysctl 'net.ipv4.tcp_wmem=4096 16384 262144' \\
-      --server 'longhaul server' -- longhaul tune verify --to server --rate 50mbit --yes
+  longhaul lab run --link rate=50mbit,rtt=100ms --server 'longhaul server' \\
+      --sysctl 'net.ipv4.tcp_wmem=4096 16384 262144' \\
+      -- longhaul tune verify --to server --rate 50mbit --yes
 
-Ctrl-C puts the step under way back and says what is kept; after a kill, longhaul tune
-rollback does. It measures at full rate: not on a path that others need at the time.";
+Ctrl-C reverts the current step and reports the kept ones; after a kill, run
+`longhaul tune rollback`. The tests run at full rate: do not use a path that
+others need.";
 
-pub(super) fn run(
-    args: &VerifyArgs,
-    journals: &Path,
-    as_json: bool,
-    undo: &str,
-    console: &mut Console,
-) -> Outcome {
+pub(super) fn run(args: &VerifyArgs, host: &Host<'_>, console: &mut Console) -> Outcome {
+    let &Host { tuner, as_json, undo, .. } = host;
     let job = job(args)?;
     let stop = stop::on_signals();
-    let ledger = ledger(journals);
-    // From the first test on, or a plan of somebody else's could slip between.
-    let lock = Lock::take(journals).map_err(locked)?;
+    // Held from the first test on, so that no other plan is applied in between.
+    let lock = host.lock()?;
     let mut here = Here { console, stop: &stop, as_json, begun: false, length: 0.0 };
-    let prepared = Prepared::new(job, &ledger, &mut here).map_err(refused)?;
-    // Before anything is asked: it may not be possible at all.
-    prepared.rehearse(&ledger).map_err(failed)?;
+    let prepared = Prepared::new(job, tuner, &mut here).map_err(refused)?;
+    // Before the question: it may not be possible at all.
+    prepared.dry_run(tuner).map_err(failed)?;
     here.length = prepared.seconds;
     let steps: Vec<_> = prepared.steps.iter().map(|one| (one.name, &*one.settings)).collect();
     let takes = (prepared.tests(), prepared.seconds);
@@ -111,40 +108,35 @@ pub(super) fn run(
         here.console.say("nothing was changed");
         return Ok(FAILED);
     }
-    let report = prepared.run(&ledger, &lock, &mut here);
+    let report = prepared.run(tuner, &lock, &mut here);
     here.console.clear();
     let report = report.map_err(refused)?;
     let text = if as_json { json(&report)? } else { end(&report, undo, here.console) };
     here.console.print(&text);
     let stuck = report.steps.iter().any(|step| step.verdict == StepVerdict::Stuck);
     if report.interrupted {
-        console::complain("interrupted; the step under way was put back");
+        console::complain("interrupted; the current step was reverted");
     }
     Ok(if stuck || report.interrupted { FAILED } else { DONE })
 }
 
 fn end(report: &VerifyReport, undo: &str, console: &Console) -> String {
-    format!("\n{}", terminal::verified(report, undo, &console.out))
+    format!("\n{}", terminal::verify_report(report, undo, &console.out))
 }
 
 fn job(args: &VerifyArgs) -> Result<Job, Failure> {
     if args.rate == Some(BitRate::ZERO) {
-        return Err(Failure::usage("a rate of zero needs no tuning; such as --rate 10gbit"));
+        return Err(Failure::usage("the rate cannot be zero; give one such as --rate 10gbit"));
     }
     if args.rtt == Some(Rtt::ZERO) {
-        return Err(Failure::usage("a round trip of zero needs no window; leave --rtt out"));
+        return Err(Failure::usage("an RTT of zero needs no window; omit --rtt to measure it"));
     }
-    let family = match (args.ipv4, args.ipv6) {
-        (true, _) => Family::V4,
-        (_, true) => Family::V6,
-        _ => Family::Any,
-    };
+    let family = Family::from_flags(args.ipv4, args.ipv6);
     let rate = match args.rate {
         Some(rate) => (rate, "asked".to_owned()),
         None => interface(&args.to, args.port).ok_or_else(|| {
             Failure::usage(
-                "the interface towards the server does not tell its speed; give --rate 1gbit, or \
-                 what the path has",
+                "the interface towards the server reports no speed; give --rate (such as 1gbit)",
             )
         })?,
     };
@@ -170,14 +162,14 @@ fn job(args: &VerifyArgs) -> Result<Job, Failure> {
     })
 }
 
-/// The speed of the interface towards a host, without a packet; `None` of one
-/// that is no hardware's, whose speed says nothing.
+/// The speed of the interface towards a host, found without sending. `None` for
+/// a virtual interface, whose speed is meaningless.
 fn interface(host: &str, port: u16) -> Option<(BitRate, String)> {
     let peer = (host, port).to_socket_addrs().ok()?.next()?;
     let any: IpAddr = if peer.is_ipv4() { [0; 4].into() } else { [0u16; 8].into() };
     let socket = UdpSocket::bind((any, 0)).ok()?;
     socket.connect(peer).ok()?;
-    let device = crossed::device_towards(peer.ip(), socket.local_addr().ok()?.ip())?;
+    let device = cross_traffic::device_towards(peer.ip(), socket.local_addr().ok()?.ip())?;
     let folder = Path::new("/sys/class/net").join(&device);
     if !folder.join("device").exists() {
         return None;
@@ -192,26 +184,26 @@ fn refused(error: VerifyError) -> Failure {
     match error {
         VerifyError::Test { ref source, .. } if source.is_usage() => Failure::usage(error),
         VerifyError::Plan(_) | VerifyError::NoRoundTrip => Failure::usage(error),
-        VerifyError::Ledger(error) => failed(error),
+        VerifyError::Tuner(error) => failed(error),
         other => Failure::work(other),
     }
 }
 
-/// Between two tests: queues run empty, and an iperf3 server listens again.
+/// Pause between tests: queues drain, and an iperf3 server listens again.
 const PAUSE: Duration = Duration::from_millis(500);
 
-/// This machine, its terminal and the user at it.
+/// This machine and its terminal.
 struct Here<'a> {
     console: &'a mut Console,
     stop: &'a StopFlag,
     as_json: bool,
-    /// Whether a test has been.
+    /// Whether a test has run.
     begun: bool,
     length: f64,
 }
 
 impl Here<'_> {
-    /// A part of the result where it is read by people, else nothing.
+    /// Prints a part of the result, unless the output is JSON.
     fn show(&mut self, draw: impl FnOnce(&terminal::Style) -> String) {
         if !self.as_json {
             let style = self.console.out;
@@ -220,8 +212,8 @@ impl Here<'_> {
     }
 }
 
-impl World for Here<'_> {
-    fn measure(&mut self, config: &ClientConfig) -> Result<Measurement, ProbeError> {
+impl Environment for Here<'_> {
+    fn measure(&mut self, config: &ClientConfig) -> Result<Measurement, PerfError> {
         if std::mem::replace(&mut self.begun, true) {
             thread::sleep(PAUSE);
         }
@@ -241,9 +233,9 @@ impl World for Here<'_> {
         Ok(report.measurement)
     }
 
-    fn tell(&mut self, event: &StepEvent<'_>) {
+    fn report(&mut self, event: &StepEvent<'_>) {
         match event {
-            StepEvent::Glance => self.console.say("measuring the round trip"),
+            StepEvent::MeasureRtt => self.console.say("measuring the RTT"),
             StepEvent::Begins { number, of, name, .. } => {
                 self.console.step(&format!("Step {number} of {of}: {name}"));
             }

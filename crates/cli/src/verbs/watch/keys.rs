@@ -1,6 +1,6 @@
-//! What was typed, from the bytes a terminal sends.
+//! Parses the bytes that a terminal sends into keys.
 
-/// A key that means something.
+/// A key with a function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Key {
     Up,
@@ -13,8 +13,8 @@ pub(super) enum Key {
     Char(char),
 }
 
-/// The keys in what one read gave. Sequences come whole: a terminal sends them at
-/// once; those that mean nothing here are passed over.
+/// Parses the result of one read, which contains whole escape sequences; unknown ones
+/// are ignored.
 pub(super) fn parse(bytes: &[u8]) -> Vec<Key> {
     let text = String::from_utf8_lossy(bytes);
     let mut rest = text.as_ref();
@@ -52,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn keys_are_told_apart() {
+    fn sequences_are_parsed_as_keys() {
         use Key::{Backspace, Char, Down, Enter, Escape, PageDown, PageUp, Up};
         for (bytes, keys) in [
             (&b"q"[..], vec![Char('q')]),

@@ -1,44 +1,45 @@
-//! The whole terminal: connections refreshed in place, and keys.
+//! The full-screen view: connections refreshed in place, and keys.
 
 use super::ending::Ending;
 use super::keys::{self, Key};
-use super::{Ended, Kept, WatchArgs, look};
-use crate::console::Console;
+use super::{Ended, Recording, WatchArgs, poll};
+use crate::console::{self, Console};
 use crate::failure::{DONE, Failure, Outcome};
 use host::{clock, terminal};
 use record::WatchReport;
-use report::terminal::{self as drawn, Room, Style};
+use report::terminal::{self as drawn, Style, Viewport};
+use report::untrusted;
 use std::io::{self, Write};
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use watch::Watcher;
 
-/// How often the size of the terminal is asked for, at least.
-const GLANCE: Duration = Duration::from_millis(250);
+/// How often the size of the terminal is checked, at least.
+const RESIZE_CHECK: Duration = Duration::from_millis(250);
 
-/// Whether the terminal's other screen is in use.
+/// Whether the terminal's alternate screen is in use.
 static IN_USE: AtomicBool = AtomicBool::new(false);
 
-/// Gives the terminal back as it was; from any thread, any number of times.
+/// Restores the terminal; from any thread, any number of times.
 pub(super) fn leave() {
     if IN_USE.swap(false, Ordering::Relaxed) {
         let mut out = io::stdout().lock();
-        // There may be no terminal any more.
+        // The terminal may be gone.
         let _ = out.write_all(b"\x1b[?25h\x1b[?1049l").and_then(|()| out.flush());
     }
     terminal::restore();
 }
 
-/// The other screen of the terminal, without a cursor, until dropped.
+/// The terminal's alternate screen, without a cursor, until dropped.
 struct Screen {
-    keys: terminal::Keys,
+    keys: terminal::RawMode,
 }
 
 impl Screen {
     fn enter() -> io::Result<Self> {
-        let keys = terminal::Keys::listen()?;
-        // A panic's words are for the screen that stays.
+        let keys = terminal::RawMode::enable()?;
+        // A panic message must appear on the main screen.
         let before = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |info| {
             leave();
@@ -57,7 +58,7 @@ impl Drop for Screen {
     }
 }
 
-/// What is on it.
+/// What the screen shows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Page {
     Table,
@@ -66,39 +67,45 @@ enum Page {
     Help,
 }
 
-/// What keys have made of it.
+/// The state of the view.
 struct State {
     page: Page,
-    /// The row at hand, and its connection.
-    marked: usize,
-    at_hand: Option<String>,
+    /// The selected row, and the id of its connection.
+    row: usize,
+    selected: Option<String>,
     paused: bool,
-    /// A filter under construction.
+    /// The filter while it is edited.
     typing: Option<String>,
     report: WatchReport,
+    /// Why the recording stopped, if it did.
+    note: Option<String>,
 }
 
 pub(super) fn run(
     watcher: &mut Watcher,
     args: &WatchArgs,
-    kept: &mut Kept,
+    recording: &mut Recording,
     ending: &Ending,
     console: &Console,
 ) -> Outcome {
-    look(watcher, kept)?;
+    let note = poll(watcher, recording)?;
     let mut screen = Screen::enter().map_err(|error| {
         Failure::work(format!("cannot use this terminal: {error}; --once prints a table"))
     })?;
     let mut state = State {
         page: Page::Table,
-        marked: 0,
-        at_hand: None,
+        row: 0,
+        selected: None,
         paused: false,
         typing: None,
         report: watcher.report(0),
+        note,
     };
-    let result = refresh(&mut screen, watcher, args, kept, ending, console, &mut state);
+    let result = refresh(&mut screen, watcher, args, recording, ending, console, &mut state);
     drop(screen);
+    if let Some(note) = &state.note {
+        console::note(note);
+    }
     result
 }
 
@@ -106,19 +113,19 @@ fn refresh(
     screen: &mut Screen,
     watcher: &mut Watcher,
     args: &WatchArgs,
-    kept: &mut Kept,
+    recording: &mut Recording,
     ending: &Ending,
     console: &Console,
     state: &mut State,
 ) -> Outcome {
-    let begun = clock::now();
-    // The first difference comes soon, the others at their time.
+    let started = clock::now();
+    // The first rates appear early.
     let mut due = args.interval.min(Duration::from_millis(300));
     let mut size = Console::size();
     draw(watcher, args, console, size, state).map_err(Failure::work)?;
     let stdin = io::stdin();
     loop {
-        let left = due.saturating_sub(begun.elapsed()).min(GLANCE);
+        let left = due.saturating_sub(started.elapsed()).min(RESIZE_CHECK);
         let (end, key) = ending.wait_or_key(stdin.as_fd(), left).map_err(Failure::work)?;
         if end {
             return Ok(DONE);
@@ -126,7 +133,7 @@ fn refresh(
         let mut changed = false;
         if key {
             let mut bytes = [0; 256];
-            // A terminal that has gone reads as nothing, or as an error.
+            // A terminal that is gone reads as empty, or as an error.
             let Ok(length @ 1..) = screen.keys.read(&mut bytes) else { return Ok(DONE) };
             for key in keys::parse(bytes.get(..length).unwrap_or_default()) {
                 if !press(key, watcher, state) {
@@ -135,14 +142,18 @@ fn refresh(
             }
             changed = true;
         }
-        if begun.elapsed() >= due {
-            due = begun.elapsed() + args.interval;
-            // A recording goes on while the screen stands still.
-            if state.paused && kept.is_none() {
+        if started.elapsed() >= due {
+            due = started.elapsed() + args.interval;
+            // A recording continues while the screen is paused.
+            if state.paused && recording.file.is_none() {
                 continue;
             }
-            match look(watcher, kept) {
-                Ok(()) => {}
+            match poll(watcher, recording) {
+                Ok(None) => {}
+                Ok(note) => {
+                    state.note = note;
+                    changed = true;
+                }
                 Err(Ended::Process) => return Ok(DONE),
                 Err(ended) => return Err(ended.into()),
             }
@@ -156,7 +167,7 @@ fn refresh(
     }
 }
 
-/// Does what a key says; `false` is to quit.
+/// Handles a key; `false` to quit.
 fn press(key: Key, watcher: &mut Watcher, state: &mut State) -> bool {
     if let Some(mut text) = state.typing.take() {
         match key {
@@ -172,10 +183,10 @@ fn press(key: Key, watcher: &mut Watcher, state: &mut State) -> bool {
     }
     let last = state.report.connections.len().saturating_sub(1);
     let go = |state: &mut State, to: usize| {
-        state.marked = to.min(last);
-        state.at_hand = state.report.connections.get(state.marked).map(|c| c.who.id.clone());
+        state.row = to.min(last);
+        state.selected = state.report.connections.get(state.row).map(|c| c.who.id.clone());
     };
-    let marked = state.marked;
+    let row = state.row;
     match key {
         Key::Char('q') => return false,
         Key::Char('s') => watcher.sort = watcher.sort.next(),
@@ -185,12 +196,12 @@ fn press(key: Key, watcher: &mut Watcher, state: &mut State) -> bool {
             state.typing = Some(watcher.selection.text.clone());
         }
         Key::Char('b') => watcher.selection.busy = !watcher.selection.busy,
-        Key::Up | Key::Char('k') => go(state, marked.saturating_sub(1)),
-        Key::Down | Key::Char('j') => go(state, marked + 1),
-        Key::PageUp => go(state, marked.saturating_sub(10)),
-        Key::PageDown => go(state, marked + 10),
+        Key::Up | Key::Char('k') => go(state, row.saturating_sub(1)),
+        Key::Down | Key::Char('j') => go(state, row + 1),
+        Key::PageUp => go(state, row.saturating_sub(10)),
+        Key::PageDown => go(state, row + 10),
         Key::Enter if state.page == Page::Table => {
-            if let Some(one) = state.report.connections.get(marked) {
+            if let Some(one) = state.report.connections.get(row) {
                 watcher.follow(Some(&one.who.id));
                 state.page = Page::Follow(one.who.id.clone());
             }
@@ -214,22 +225,22 @@ fn draw(
     state: &mut State,
 ) -> io::Result<()> {
     let style = Style { width, ..console.out };
-    // The last line is for keys, and every row takes one at least.
+    // The last line is the status line.
     let lines = height.saturating_sub(1).max(1);
     state.report = watcher.report(args.top.unwrap_or(lines).min(lines));
-    // The mark stays with its connection while that is on the screen.
+    // The selection follows its connection while that is on the screen.
     let mut all = state.report.connections.iter();
-    match all.position(|one| state.at_hand.as_ref() == Some(&one.who.id)) {
-        Some(at) => state.marked = at,
-        None => state.marked = state.marked.min(state.report.connections.len().saturating_sub(1)),
+    match all.position(|one| state.selected.as_ref() == Some(&one.who.id)) {
+        Some(at) => state.row = at,
+        None => state.row = state.row.min(state.report.connections.len().saturating_sub(1)),
     }
     let order = watcher.sort.to_string();
     let text = match &state.page {
         Page::Table => {
-            let marked = state.at_hand.is_some().then_some(state.marked);
-            drawn::watch(&state.report, &order, Room { lines, marked }, &style)
+            let selected = state.selected.is_some().then_some(state.row);
+            drawn::watch(&state.report, &order, Viewport { lines, selected }, &style)
         }
-        Page::Follow(id) => match watcher.one(id) {
+        Page::Follow(id) => match watcher.connection(id) {
             Some(one) => drawn::follow(&one, &watcher.history(id), shares, &style),
             None => "This connection has ended. Esc goes back.\n".to_owned(),
         },
@@ -237,52 +248,58 @@ fn draw(
     };
     let mut out = String::from("\x1b[H");
     for line in text.lines().take(lines) {
-        out.push_str(line);
+        out.push_str(&untrusted::line(line, style.colour));
         out.push_str("\x1b[K\r\n");
     }
     out.push_str("\x1b[J");
-    let cut: String = status(watcher, state).chars().take(width.saturating_sub(1)).collect();
+    let cut = untrusted::excerpt(&status(watcher, state), width.saturating_sub(1));
     out.push_str(&format!("\x1b[{height};1H{cut}"));
     let mut stdout = io::stdout().lock();
     stdout.write_all(out.as_bytes())?;
     stdout.flush()
 }
 
-/// An interval by cause, where there was anything to send.
-fn shares(earlier: &record::Seen, later: &record::Seen) -> Option<record::Shares> {
-    let known = earlier.has_clocks && later.has_clocks;
+/// Shares of an interval by cause, if anything was sent.
+fn shares(
+    earlier: &record::ConnectionSample,
+    later: &record::ConnectionSample,
+) -> Option<record::Shares> {
+    let known = earlier.has_timers && later.has_timers;
     let has_sent = later.sent.busy_us > earlier.sent.busy_us;
     diagnose::shares_between(&earlier.sent, &later.sent).filter(|_| known && has_sent)
 }
 
 const HELP: &str = "\
 Keys
-  s            sort: by rate, round trip, retransmits, limit
-  /            filter: a piece of a program's name, an address or a port; Esc ends it
-  b            those that carry payload, or all
-  up, down     the row at hand; Page Up, Page Down
-  Enter        follow it
+  s            cycle the sort order: rate, RTT, retransmits, limit
+  /            filter by program, address or port; Esc clears the filter
+  b            toggle between busy and all connections
+  up, down     select a connection; also Page Up, Page Down
+  Enter        follow the selected connection
   Esc          back to the table
-  p            pause, and go on
+  p            pause or resume
   q            quit
 
-  bit/s        payload acknowledged (to the right) or received (to the left)
-  RTT, min     smoothed and least round trip, ms
-  cwnd, flight congestion window, and bytes sent that are neither acknowledged nor lost
-  again        segments sent again over the interval
+  bit/s        payload acknowledged (arrow right) or received (arrow left)
+  RTT, min     smoothed and minimum RTT, ms
+  cwnd, flight congestion window and bytes in flight
+  retr         segments retransmitted in the interval
 
-  The bar shows where the interval went: held by the receive window, held by the send
-  buffer, in the network's hands, nothing to send. The line beside it says what limited
-  the connection over its last 30 looks. Counters below are this host's.
+  The bar divides the interval: limited by the receive window, limited by the send
+  buffer, limited by the network, nothing to send. The text beside it explains what
+  limited the connection over its last 30 samples. The counters below are of this host.
 ";
 
 fn status(watcher: &Watcher, state: &State) -> String {
     if let Some(text) = &state.typing {
-        return format!("filter: {text}_   Enter keeps it, Esc clears it");
+        return format!("filter: {text}_   Enter apply, Esc clear");
     }
     let mut text = String::new();
     if state.paused {
         text.push_str("PAUSED  ");
+    }
+    if state.note.is_some() {
+        text.push_str("RECORDING STOPPED  ");
     }
     if !watcher.selection.text.is_empty() {
         text.push_str(&format!("filter '{}'  ", watcher.selection.text));

@@ -21,15 +21,15 @@ fn gbit(value: Option<&Value>) -> f64 {
 
 #[test]
 fn home_fibre_by_its_cases() {
-    let sheet = overhead(&fibre()).unwrap();
-    assert!((gbit(sheet.figure("payload_bps")) - 2.354).abs() < 5e-4);
+    let result = overhead(&fibre()).unwrap();
+    assert!((gbit(result.figure("payload_bps")) - 2.354).abs() < 5e-4);
     for (case, expected) in [
         ("TCP/IPv4 one-way data, timestamps", 2.354),
         ("TCP/IPv4 options counted 12 + 24", 2.3147),
         ("TCP/IPv6 options counted 12 + 24", 2.2822),
         ("TCP/IPv4 timestamps, 3 SACK blocks", 2.308),
     ] {
-        let row = sheet.tables[1]
+        let row = result.tables[1]
             .rows
             .iter()
             .find(|row| row.cells[0] == Some(Value::Text(case.to_owned())));
@@ -39,15 +39,15 @@ fn home_fibre_by_its_cases() {
 }
 
 #[test]
-fn the_parts_are_the_frame() {
+fn the_parts_add_up_to_the_frame() {
     for question in [
         fibre(),
         OverheadQuestion { udp: true, ip: IpVersion::Ipv6, ..fibre() },
         OverheadQuestion { vlan_tags: 2, sack_blocks: 3, mtu: 9000, ..fibre() },
         OverheadQuestion { timestamps: false, sack_blocks: 4, ..fibre() },
     ] {
-        let sheet = overhead(&question).unwrap();
-        let bytes: Vec<u64> = sheet.tables[0]
+        let result = overhead(&question).unwrap();
+        let bytes: Vec<u64> = result.tables[0]
             .rows
             .iter()
             .map(|row| match row.cells[1] {
@@ -61,7 +61,7 @@ fn the_parts_are_the_frame() {
 }
 
 #[test]
-fn frames_that_cannot_be_are_refused() {
+fn impossible_frames_are_rejected() {
     for (question, says) in [
         (OverheadQuestion { vlan_tags: 3, ..fibre() }, "--vlan"),
         (OverheadQuestion { sack_blocks: 4, ..fibre() }, "--sack"),

@@ -2,18 +2,18 @@
 
 use super::*;
 use link::{
-    Blackhole, Bucket, Bursts, Distribution, GilbertElliott, Loss, Rate, Reorder, WindowScale,
+    Blackhole, Bursts, Distribution, GilbertElliott, Loss, Rate, Reorder, TokenBucket, WindowScale,
 };
-use units::{LossRatio, Probability};
+use units::{LossRatio, Nanos, Probability};
 
 const MS: fn(u64) -> Duration = Duration::from_millis;
 
 fn up(settings: &str) -> LinkConfig {
-    path(&format!("rate=100mbit,rtt=100ms,{settings}")).ways()[0].config().clone()
+    path(&format!("rate=100mbit,rtt=100ms,{settings}")).directions()[0].config().clone()
 }
 
 fn down(settings: &str) -> LinkConfig {
-    path(&format!("rate=100mbit,rtt=100ms,{settings}")).ways()[1].config().clone()
+    path(&format!("rate=100mbit,rtt=100ms,{settings}")).directions()[1].config().clone()
 }
 
 fn ratio(text: &str) -> LossRatio {
@@ -23,18 +23,18 @@ fn ratio(text: &str) -> LossRatio {
 #[test]
 fn rates() {
     let bucket =
-        Bucket { rate: BitRate::from_bps(100_000_000), burst: ByteCount::from_bytes(65_536) };
+        TokenBucket { rate: BitRate::from_bps(100_000_000), burst: ByteCount::from_bytes(65_536) };
     assert_eq!(up("").rate, Rate::Constant(BitRate::from_bps(100_000_000)));
-    assert_eq!(up("burst=64KiB").rate, Rate::Bucket(bucket));
+    assert_eq!(up("burst=64KiB").rate, Rate::TokenBucket(bucket));
     assert_eq!(up("up.burst=none,burst=64KiB").rate, up("").rate);
     let spec = read("rate=trace:lte.up,down.rate=unlimited,rtt=100ms", &[("lte.up", "1\n2\n")]);
     let spec = spec.unwrap();
     assert_eq!(spec.rate(), Some(BitRate::from_bps(12_032_000)));
     assert_eq!(spec.down_rate(), None);
-    assert_eq!(spec.queue_bytes(), spec.ways()[0].bdp());
+    assert_eq!(spec.queue_bytes(), spec.directions()[0].bdp());
     assert!(
         spec.to_string()
-            .starts_with("12 Mbit/s on average by the trace lte.up up and unlimited rate down"),
+            .starts_with("12 Mbit/s on average (trace lte.up) up and unlimited rate down"),
         "{spec}"
     );
 }
@@ -42,7 +42,7 @@ fn rates() {
 #[test]
 fn delays() {
     let spec = path("rate=1gbit,rtt=100ms,up.delay=10ms");
-    assert_eq!(spec.ways().map(|way| way.delay().millis_f64()), [10.0, 50.0]);
+    assert_eq!(spec.directions().map(|direction| direction.delay().millis_f64()), [10.0, 50.0]);
     let spec = path("rate=1gbit,delay=7ms,down.delay=8ms");
     assert_eq!(spec.rtt().millis_f64(), 15.0);
 }
@@ -91,7 +91,7 @@ fn loss_in_the_long_run() {
         ("seed=1", "0"),
     ] {
         let spec = path(&format!("rate=100mbit,rtt=100ms,{text}"));
-        assert_eq!(spec.ways().map(Way::mean_loss), [ratio(mean); 2], "{text}");
+        assert_eq!(spec.directions().map(Direction::mean_loss), [ratio(mean); 2], "{text}");
     }
 }
 
@@ -105,7 +105,7 @@ time,link,way,number,size,fate\n\
 0.5,\"wan\",down,9,52,delivered\n";
 
 fn lost(spec: &PathSpec) -> [Vec<u64>; 2] {
-    spec.ways().map(|way| match &way.config().loss {
+    spec.directions().map(|direction| match &direction.config().loss {
         Loss::List(list) => (1..30).filter(|number| list.contains(*number)).collect(),
         other => panic!("{other:?}"),
     })
@@ -115,13 +115,13 @@ fn lost(spec: &PathSpec) -> [Vec<u64>; 2] {
 fn a_log_is_replayed_by_direction() {
     let spec = read("rate=1mbit,rtt=1ms,loss=replay:run/log.csv", &[("run/log.csv", LOG)]).unwrap();
     assert_eq!(lost(&spec), [vec![2, 3], vec![1]]);
-    assert_eq!(spec.ways()[0].effects(), ["loss of 2 packets by the log run/log.csv"]);
+    assert_eq!(spec.directions()[0].effects(), ["loss 2 packets (log run/log.csv)"]);
     assert!(spec.to_spec().ends_with("loss=replay:run/log.csv"));
     // The same log for one way only.
     let text = "rate=1mbit,rtt=1ms,loss=1%,down.loss=replay:log.csv:wan";
     let spec = read(text, &[("log.csv", LOG)]).unwrap();
-    assert_eq!(spec.ways()[0].mean_loss(), ratio("1%"));
-    assert!(matches!(&spec.ways()[1].config().loss, Loss::List(list) if list.len() == 1));
+    assert_eq!(spec.directions()[0].mean_loss(), ratio("1%"));
+    assert!(matches!(&spec.directions()[1].config().loss, Loss::List(list) if list.len() == 1));
 }
 
 #[test]
@@ -132,7 +132,7 @@ fn a_log_of_several_links_needs_one_named() {
     assert_eq!(lost(&spec), [vec![5], vec![]]);
     for (text, part) in [
         ("replay:log.csv", "several links; add :LINK, one of wan, lan"),
-        ("replay:log.csv:man", "no link 'man'; it has wan, lan"),
+        ("replay:log.csv:man", "no link 'man'; the links are wan, lan"),
     ] {
         let error = read(&format!("rate=1mbit,rtt=1ms,loss={text}"), &files).unwrap_err();
         assert!(error.to_string().contains(part), "{error}");
@@ -145,14 +145,14 @@ fn other_effects() {
                   window-scale=3,up.mtu=1400,police=10mbit:64KiB,mtu=9000");
     let second = Duration::from_secs;
     assert_eq!(all.bursts, Some(Bursts { packets: 10, every: second(5) }));
-    assert_eq!(all.blackhole, Some(Blackhole { dark: second(2), every: second(7) }));
+    assert_eq!(all.blackhole, Some(Blackhole { length: second(2), every: second(7) }));
     assert_eq!(all.reorder, Some(Reorder { share: ratio("1%"), by: MS(5) }));
     assert_eq!((all.duplicate, all.corrupt), (ratio("0.1%"), ratio("0.01%")));
     assert_eq!(all.window_scale, Some(WindowScale::Set(3)));
     assert_eq!(up("window-scale=strip").window_scale, Some(WindowScale::Strip));
     assert_eq!(all.mtu, Some(1400));
     let bucket =
-        Bucket { rate: BitRate::from_bps(10_000_000), burst: ByteCount::from_bytes(65_536) };
+        TokenBucket { rate: BitRate::from_bps(10_000_000), burst: ByteCount::from_bytes(65_536) };
     assert_eq!(all.policer, Some(bucket));
     let none = up("bursts=none,blackhole=none,reorder=none,duplicate=0,corrupt=0,\
                    window-scale=none,up.mtu=none,police=none");
@@ -167,25 +167,25 @@ fn effects_in_words() {
          down.mtu=1400,police=10mbit:64KiB",
     );
     let both = [
-        "jitter uniform 5 ms with overtaking",
-        "10 packets lost every 5000 ms",
-        "dark for the last 2000 ms of every 20 s",
-        "1 % held back by 5 ms",
+        "jitter uniform 5 ms with reordering",
+        "bursts of 10 lost packets every 5000 ms",
+        "blackhole for the last 2000 ms of every 20 s",
+        "1 % delayed by 5 ms (reordering)",
         "0.1 % duplicated",
         "0.01 % corrupted",
         "window scale stripped",
     ];
-    let policed = "policed at 10 Mbit/s with bursts of 64 KiB";
-    assert_eq!(spec.ways()[0].effects(), [&["loss 1 %"], &both[..], &[policed]].concat());
+    let policed = "policed at 10 Mbit/s with a burst of 64 KiB";
+    assert_eq!(spec.directions()[0].effects(), [&["loss 1 %"], &both[..], &[policed]].concat());
     let long = "packets over 1400 bytes dropped";
-    assert_eq!(spec.ways()[1].effects(), [&both[..], &[long, policed]].concat());
+    assert_eq!(spec.directions()[1].effects(), [&both[..], &[long, policed]].concat());
 }
 
 #[test]
 fn the_devices_mtu_is_not_a_directions() {
     let spec = path("rate=1gbit,rtt=10ms,mtu=9000,down.mtu=1400");
     assert_eq!(spec.mtu(), 9000);
-    assert_eq!(spec.ways().map(|way| way.config().mtu), [None, Some(1400)]);
+    assert_eq!(spec.directions().map(|direction| direction.config().mtu), [None, Some(1400)]);
     assert_eq!(spec.queue_bytes().bytes(), 1_250_000);
     // Both ways the same is still no MTU of the devices.
     let spec = path("rate=1gbit,rtt=10ms,up.mtu=1400,down.mtu=1400");

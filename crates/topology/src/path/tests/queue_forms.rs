@@ -10,7 +10,7 @@ fn bytes(bytes: u64) -> Limit {
 }
 
 fn queue(settings: &str) -> Queue {
-    path(&format!("rate=100mbit,rtt=173ms,{settings}")).ways()[0].config().queue
+    path(&format!("rate=100mbit,rtt=173ms,{settings}")).directions()[0].config().queue
 }
 
 fn words(settings: &str) -> String {
@@ -21,7 +21,8 @@ fn words(settings: &str) -> String {
 fn sizes_in_every_unit() {
     for (text, limit, in_words) in [
         ("1bdp", bytes(2_162_500), "1 BDP (2.16 MB)"),
-        ("0.5bdp", bytes(1_081_250), "0.500 BDP (1.08 MB)"),
+        ("2bdp", bytes(4_325_000), "2 BDP (4.33 MB)"),
+        ("0.5bdp", bytes(1_081_250), "0.5 BDP (1.08 MB)"),
         ("1000p", Limit::Packets(1000), "1000 packets"),
         ("2MiB", bytes(2 << 20), "2 MiB"),
         ("250ms", bytes(3_125_000), "250 ms (3.12 MB)"),
@@ -38,7 +39,7 @@ fn sizes_in_every_unit() {
 #[test]
 fn a_default_queue_takes_a_train_even_without_delay() {
     let spec = path("rate=1gbit,rtt=0ms");
-    assert_eq!(spec.ways()[0].config().queue, Queue::drop_tail(bytes(64 * 1500)));
+    assert_eq!(spec.directions()[0].config().queue, Queue::drop_tail(bytes(64 * 1500)));
     assert_eq!(path("rate=1gbit,rtt=0ms,mtu=9000,overhead=38").queue_bytes().bytes(), 64 * 9038);
 }
 
@@ -51,7 +52,7 @@ fn marks_by_a_step() {
     assert_eq!(marks("mark=20p"), Some(Limit::Packets(20)));
     assert_eq!(marks("mark=30KiB,queue=1000p"), Some(bytes(30 * 1024)));
     assert_eq!(marks("mark=1ms,queue=drop-head"), Some(bytes(12_500)));
-    assert_eq!(words("queue=100p,mark=20p"), "100 packets, marks above 20 packets");
+    assert_eq!(words("queue=100p,mark=20p"), "100 packets, ECN marks above 20 packets");
 }
 
 #[test]
@@ -70,7 +71,7 @@ fn controlled_delay() {
     assert_eq!((fq.codel, fq.flows, fq.quantum), (plain, 16, 300));
     assert_eq!(
         words("queue=fq_codel"),
-        "fq_codel, target 5 ms, interval 100 ms, limit 10240 packets, 1024 flows, quantum 1514, marks"
+        "fq_codel, target 5 ms, interval 100 ms, limit 10240 packets, 1024 flows, quantum 1514, ECN on"
     );
 }
 
@@ -78,12 +79,12 @@ fn controlled_delay() {
 fn a_limit_of_packets_is_no_limit_to_a_long_fat_path() {
     // 4 BDPs of 10 Gbit/s x 100 ms are 500 MB, 10 240 packets are 15 MB.
     let spec = path("rate=10gbit,rtt=100ms,queue=codel");
-    assert_eq!(spec.ways()[0].config().queue.limit(), bytes(500_000_000));
+    assert_eq!(spec.directions()[0].config().queue.limit(), bytes(500_000_000));
 }
 
 #[test]
 fn a_slow_link_has_a_target_of_more_than_a_packet() {
-    let target = |text: &str| match path(text).ways()[0].config().queue {
+    let target = |text: &str| match path(text).directions()[0].config().queue {
         Queue::CoDel(codel) => (codel.target, codel.interval),
         other => panic!("{other:?}"),
     };
@@ -94,11 +95,11 @@ fn a_slow_link_has_a_target_of_more_than_a_packet() {
     let error = "rate=1mbit,rtt=1ms,queue=codel,target=11ms".parse::<PathSpec>().unwrap_err();
     assert_eq!(
         error.to_string(),
-        "target: 11 ms is less than the 12 ms that one packet takes at 1 Mbit/s; leave it out, or write more"
+        "target: 11 ms is less than the 12 ms that a packet takes at 1 Mbit/s; omit it, or write a longer time"
     );
     let error = "rate=10mbit,rtt=1ms,queue=codel,target=5ms,@5s.up.rate=1mbit";
     let error = error.parse::<PathSpec>().unwrap_err().to_string();
-    assert!(error.ends_with("(up from 5s on)"), "{error}");
+    assert!(error.ends_with("(up from 5s)"), "{error}");
 }
 
 #[test]
@@ -125,7 +126,7 @@ fn early_detection() {
     assert_eq!(queue(text), Queue::Red(other));
     assert_eq!(
         words(text),
-        "red, min 30 kB, max 90 kB, probability 5 %, weight 7, limit 200 packets, marks"
+        "red, min 30 kB, max 90 kB, probability 5 %, weight 7, limit 200 packets, ECN on"
     );
     let pie = Pie {
         target: MS(15),
@@ -140,7 +141,7 @@ fn early_detection() {
     assert_eq!(queue(text), Queue::Pie(pie));
     assert_eq!(
         words(text),
-        "pie, target 20 ms, update 10 ms, max burst 0 ms, limit 10240 packets, marks"
+        "pie, target 20 ms, update 10 ms, max burst 0 ms, limit 10240 packets, ECN on"
     );
 }
 
@@ -149,7 +150,7 @@ fn a_queue_given_anew_begins_without_options() {
     let spec = path("rate=100mbit,rtt=173ms,queue=codel,target=9ms,@5s.queue=100p");
     assert_eq!(
         spec.queue_in_words(),
-        "codel, target 9 ms, interval 104 ms, limit 10240 packets, drops"
+        "codel, target 9 ms, interval 104 ms, limit 10240 packets, ECN off"
     );
     let late: Vec<_> = spec.states().map(|(_, [up, _])| up.queue_in_words()).collect();
     assert_eq!(late[1], "100 packets");
@@ -165,5 +166,7 @@ fn a_queue_given_anew_begins_without_options() {
 fn nothing_waits_where_the_rate_is_unlimited() {
     let spec = path("rate=unlimited,rtt=100ms,queue=10p");
     assert_eq!((spec.queue_bytes(), spec.bdp()), (ByteCount::ZERO, ByteCount::ZERO));
-    assert!(spec.ways()[0].config().queue.limit().admits(1 << 40, 1 << 30, 9000));
+    let queued = link::Occupancy { bytes: ByteCount::from_bytes(1 << 40), packets: 1 << 30 };
+    let packet = ByteCount::from_bytes(9000);
+    assert!(spec.directions()[0].config().queue.limit().admits(queued, packet));
 }

@@ -36,10 +36,7 @@ fn setting() -> impl Strategy<Value = String> {
         (0u8..15).prop_map(|n| format!("window-scale={n}")),
         (2u64..99).prop_map(|n| format!("police={n}mbit:64KiB")),
         size.prop_map(|s| format!("queue={s}")),
-        Just("queue=codel".to_owned()),
-        Just("queue=fq_codel".to_owned()),
-        Just("queue=red".to_owned()),
-        Just("queue=pie".to_owned()),
+        prop::sample::select(queues::names()).prop_map(|name| format!("queue={name}")),
         (1u32..1000).prop_map(|n| format!("mark={n}p")),
     ]
 }
@@ -47,8 +44,9 @@ fn setting() -> impl Strategy<Value = String> {
 fn prefixed() -> impl Strategy<Value = String> {
     let at =
         prop_oneof![3 => Just(String::new()), 1 => (1u64..90).prop_map(|s| format!("@{s}.5s."))];
-    let way = prop_oneof![Just(""), Just("up."), Just("down.")];
-    (at, way, setting()).prop_map(|(at, way, setting)| format!("{at}{way}{setting}"))
+    let direction = prop_oneof![Just(""), Just("up."), Just("down.")];
+    (at, direction, setting())
+        .prop_map(|(at, direction, setting)| format!("{at}{direction}{setting}"))
 }
 
 fn any_path() -> impl Strategy<Value = String> {
@@ -101,8 +99,8 @@ proptest! {
         rate in 1u64..=100_000_000_000_000,
         ns in 0u64..=3_600_000_000_000,
         queue in prop_oneof![
-            Just("1000bdp"), Just("100000000p"), Just("16383PiB"), Just("3600s"),
-            Just("codel"), Just("fq_codel"), Just("red"), Just("pie"),
+            prop::sample::select(vec!["1000bdp", "100000000p", "16383PiB", "3600s"]),
+            prop::sample::select(queues::names()),
         ],
     ) {
         let text = format!("rate={rate}bit,rtt={ns}ns,queue={queue},jitter=pareto:3600s,@3600s.delay=3600s");
@@ -124,14 +122,14 @@ proptest! {
     }
 
     #[test]
-    fn a_change_is_as_if_written_last(text in any_path(), way in 0u8..3, percent in 1u8..99) {
-        let way = ["", "up.", "down."][usize::from(way)];
+    fn a_change_is_as_if_written_last(text in any_path(), direction in 0u8..3, percent in 1u8..99) {
+        let direction = ["", "up.", "down."][usize::from(direction)];
         if let Ok(spec) = text.parse::<PathSpec>() {
-            let changed = spec.with(&format!("{way}loss={percent}%"), &mut files::no_files).unwrap();
+            let changed = spec.with(&format!("{direction}loss={percent}%"), &mut files::no_files).unwrap();
             let wanted = format!("{percent}%").parse().unwrap();
             for (at, [up, down]) in changed.states() {
-                prop_assert!(way == "down." || up.mean_loss() == wanted, "{at:?}");
-                prop_assert!(way == "up." || down.mean_loss() == wanted, "{at:?}");
+                prop_assert!(direction == "down." || up.mean_loss() == wanted, "{at:?}");
+                prop_assert!(direction == "up." || down.mean_loss() == wanted, "{at:?}");
             }
         }
     }

@@ -43,7 +43,7 @@ fn the_keys_are_those_of_the_command_line() {
         )
     );
     let lossless = read("my/paths.toml:office,loss=0", &FILES).unwrap();
-    assert_eq!(lossless.ways()[0].mean_loss(), "0".parse().unwrap());
+    assert_eq!(lossless.directions()[0].mean_loss(), "0".parse().unwrap());
     assert_eq!(read("one.toml", &FILES).unwrap(), path("rate=50mbit,rtt=9ms"));
 }
 
@@ -72,7 +72,7 @@ fn a_users_paths_have_names_of_their_own() {
     assert_eq!(far, path("geo,loss=1%,seed=1"));
     assert!(PathSpec::parse_among("mobile", &user, &mut files).is_ok());
     let error = PathSpec::parse_among("offise", &user, &mut files).unwrap_err().to_string();
-    assert!(error.contains("near it: office"), "{error}");
+    assert!(error.contains("similar: office"), "{error}");
     let one = UserPaths::parse("one.toml", FILES[2].1).unwrap();
     assert!(PathSpec::parse_among("home", &one, &mut files).is_ok());
 }
@@ -82,22 +82,22 @@ fn refuses_files_that_are_no_paths() {
     for (text, name, part) in [
         ("rate = ", "f.toml", "f.toml: line 1:"),
         ("rate = \"1mbit\"\nrate = \"2mbit\"", "f.toml", "f.toml: line 2: duplicate key"),
-        ("", "f.toml", "no path in it"),
-        ("rate = [1]", "f.toml", "rate: a value is text in quotes"),
+        ("", "f.toml", "the file defines no path"),
+        ("rate = [1]", "f.toml", "rate: a value is a quoted string"),
         ("rate = 100\nrtt = \"1ms\"", "f.toml", "rate: '100' is not a rate: give the unit"),
-        ("[a]\nspeed = 3", "f.toml", "there is no 'speed'"),
+        ("[a]\nspeed = 3", "f.toml", "unknown key 'speed'"),
         ("[a]\n[b]", "f.toml", "several paths; write f.toml:NAME, one of a, b"),
-        ("[abc]\n[b]", "f.toml:abd", "f.toml: there is no path 'abd'; near it: abc"),
+        ("[abc]\n[b]", "f.toml:abd", "f.toml: no path named 'abd'; similar: abc"),
         ("[geo]", "f.toml", "name of a built-in path"),
-        ("[rate]", "f.toml", "as it is a key"),
-        ("[\"a b\"]", "f.toml", "cannot be a path's name"),
-        ("[a]\nname = \"b\"", "f.toml", "leave name= out"),
-        ("[a]\n[a.left]\nrate = \"1mbit\"", "f.toml", "left: a value is text"),
-        ("name = \"a\"\n[a]", "f.toml", "'a' is there twice"),
-        ("[a]\nbase = \"a\"", "f.toml", "base: 'a' builds on itself"),
-        ("[a]\nbase = \"f.toml\"", "f.toml", "base: 'f.toml' builds on itself"),
-        ("[a]\nbase = \"nowhere\"", "f.toml", "there is no path 'nowhere'"),
-        ("rate = \"1mbit\"\nrtt = \"1ms\"\nloss = \"list:3,4\"", "f.toml", "has a comma in it"),
+        ("[rate]", "f.toml", "is a key and cannot name a path"),
+        ("[\"a b\"]", "f.toml", "is not a valid path name"),
+        ("[a]\nname = \"b\"", "f.toml", "omit name="),
+        ("[a]\n[a.left]\nrate = \"1mbit\"", "f.toml", "left: a value is a quoted string"),
+        ("name = \"a\"\n[a]", "f.toml", "'a' is defined twice"),
+        ("[a]\nbase = \"a\"", "f.toml", "base: 'a' is its own base"),
+        ("[a]\nbase = \"f.toml\"", "f.toml", "base: 'f.toml' is its own base"),
+        ("[a]\nbase = \"nowhere\"", "f.toml", "no path named 'nowhere'"),
+        ("rate = \"1mbit\"\nrtt = \"1ms\"\nloss = \"list:3,4\"", "f.toml", "contains a comma"),
         ("rate = \"1mbit\"", "f.toml", "rtt is missing"),
     ] {
         let error = read(name, &[("f.toml", text)]).unwrap_err().to_string();

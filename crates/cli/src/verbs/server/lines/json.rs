@@ -1,10 +1,10 @@
-//! Events as documents: `longhaul.server-event/1`. Times in seconds, rates in
-//! bit/s, all seen from the server.
+//! Events as JSON: `longhaul.server-event/1`. Times are in seconds, rates in
+//! bit/s, directions as seen from the server.
 
-use super::{Datagrams, printable};
-use crate::verbs::server::show::kind;
-use probe::ServerEvent;
-use probe::server::Limits;
+use super::{Datagrams, Suppressed, printable};
+use crate::verbs::server::observer::kind;
+use perf::ServerEvent;
+use perf::server::Limits;
 use serde_json::{Value, json};
 use std::net::SocketAddr;
 use units::{BitRate, ByteCount, Rtt};
@@ -22,7 +22,7 @@ pub(super) fn listening(
         "metrics": metrics.map(|at| format!("http://{at}/metrics")),
         "limits": {
             "tests": limits.sessions,
-            "tests_per_address": limits.sessions_per_address,
+            "tests_per_address": limits.sessions_per_address(),
             "streams": limits.streams,
             "seconds": limits.duration.as_secs_f64(),
             "bps": limits.rate.map(BitRate::bps),
@@ -35,11 +35,19 @@ pub(super) fn stopped() -> Value {
     json!({ "event": "stopped" })
 }
 
-pub(super) fn held_back(count: u64) -> Value {
-    json!({ "event": "held_back", "count": count })
+pub(super) fn suppressed(counts: Suppressed) -> Value {
+    let Suppressed { connections, tests, rows } = counts;
+    let count = connections.saturating_add(tests).saturating_add(rows);
+    json!({
+        "event": "held_back",
+        "count": count,
+        "connections": connections,
+        "tests": tests,
+        "rows": rows,
+    })
 }
 
-pub(super) fn left_out(count: u64) -> Value {
+pub(super) fn dropped(count: u64) -> Value {
     json!({ "event": "left_out", "count": count })
 }
 

@@ -1,12 +1,11 @@
-//! Events in words.
+//! Events as text.
 
-use super::{Datagrams, printable};
-use crate::verbs::test;
-use probe::server::Limits;
-use probe::{ServerEvent, Started, Summary};
-use report::terminal::{self, Style};
+use super::{Datagrams, Suppressed, printable};
+use perf::server::Limits;
+use perf::{ServerEvent, Started, Summary};
+use report::terminal::{IntervalTable, Style};
 use std::net::SocketAddr;
-use units::{BitRate, ByteCount, Rtt};
+use units::{BitRate, ByteCount, Rtt, percent_with, share};
 
 pub(super) fn listening(
     address: SocketAddr,
@@ -23,61 +22,84 @@ pub(super) fn listening(
     }
     let tests = limits.sessions;
     let mut lines = vec![format!(
-        "Listening on {address}; at most {tests} tests at a time, {each}; Ctrl-C ends"
+        "Listening on {address}; limits: {tests} concurrent tests, {each}; stop with Ctrl-C"
     )];
     if !udp {
-        lines.push("TCP only: another program has this UDP port".to_owned());
+        lines.push("UDP disabled: another program uses this UDP port".to_owned());
     }
     lines.extend(metrics.map(|at| format!("Metrics on http://{at}/metrics")));
     lines
+}
+
+/// Counts of suppressed lines.
+pub(super) fn suppressed(counts: Suppressed) -> String {
+    let Suppressed { connections, tests, rows } = counts;
+    let words: Vec<String> = [
+        (connections, "connections that failed or were refused"),
+        (tests, "tests"),
+        (rows, "interval reports"),
+    ]
+    .iter()
+    .filter(|(count, _)| *count > 0)
+    .map(|(count, what)| format!("{count} {what}"))
+    .collect();
+    format!("log rate limit: suppressed {}", words.join(", "))
 }
 
 pub(super) fn line(
     event: &ServerEvent,
     both: bool,
     datagrams: &[Datagrams],
+    table: &mut IntervalTable,
     style: &Style,
-) -> String {
-    let line = words(event, both, datagrams, style);
-    // The one letter of our units beyond ASCII.
-    if style.unicode { line } else { line.replace('µ', "u") }
+) -> Option<String> {
+    let line = words(event, both, datagrams, table, style)?;
+    // The only character of the units that is not ASCII.
+    Some(if style.unicode { line } else { line.replace('µ', "u") })
 }
 
-fn words(event: &ServerEvent, both: bool, datagrams: &[Datagrams], style: &Style) -> String {
-    match event {
-        ServerEvent::Started { session, started } => begun(*session, started),
+fn words(
+    event: &ServerEvent,
+    both: bool,
+    datagrams: &[Datagrams],
+    table: &mut IntervalTable,
+    style: &Style,
+) -> Option<String> {
+    Some(match event {
+        ServerEvent::Started { session, started } => started_line(*session, started),
         ServerEvent::Interval { session, interval } => {
-            let way = match (both, interval.sending) {
+            let direction = match (both, interval.sending) {
                 (false, _) => "",
                 (true, true) => " sending",
                 (true, false) => " receiving",
             };
-            format!(
-                "test {session}{way}: {}",
-                terminal::interval_row(&test::row(interval, false), style)
-            )
+            format!("test {session}{direction}: {}", table.row(interval, style)?)
         }
         ServerEvent::Finished { session, summary, .. } => {
-            format!("test {session}: {}", moved(summary, datagrams))
+            format!("test {session}: {}", transferred(summary, datagrams))
         }
         ServerEvent::Failed { session: Some(session), why, .. } => {
             format!("test {session}: {}", printable(why))
         }
         ServerEvent::Failed { session: None, peer, why }
         | ServerEvent::Refused { peer, why, .. } => format!("{peer}: {}", printable(why)),
-        ServerEvent::Draining { sessions: 0 } => "No test runs; the server ends".to_owned(),
+        ServerEvent::Draining { sessions: 0 } => {
+            "Draining: no tests are running; exiting".to_owned()
+        }
         ServerEvent::Draining { sessions } => {
             let tests =
                 if *sessions == 1 { "1 test".to_owned() } else { format!("{sessions} tests") };
-            format!("No new clients are taken; {tests} may finish; Ctrl-C ends at once")
+            format!(
+                "Draining: {tests} still running, new clients are refused; Ctrl-C stops at once"
+            )
         }
-    }
+    })
 }
 
-fn begun(session: u64, started: &Started) -> String {
+fn started_line(session: u64, started: &Started) -> String {
     let params = &started.params;
-    let way = match (params.bidirectional, params.reverse) {
-        (true, _) => "both ways",
+    let direction = match (params.bidirectional, params.reverse) {
+        (true, _) => "bidirectional",
         (_, true) => "sending",
         _ => "receiving",
     };
@@ -87,7 +109,7 @@ fn begun(session: u64, started: &Started) -> String {
         count => format!("{count} {kind}streams"),
     };
     let mut line = format!(
-        "test {session}: {} ({}), {way} over {streams}",
+        "test {session}: {} ({}), {direction} over {streams}",
         started.peer,
         printable(&started.client())
     );
@@ -97,14 +119,14 @@ fn begun(session: u64, started: &Started) -> String {
     line
 }
 
-fn moved(summary: &Summary, datagrams: &[Datagrams]) -> String {
-    let each = |sending: bool, bytes: ByteCount| {
+fn transferred(summary: &Summary, datagrams: &[Datagrams]) -> String {
+    let total = |sending: bool, bytes: ByteCount| {
         if bytes == ByteCount::ZERO {
             return None;
         }
         let rate = BitRate::from_bps_f64(bytes.as_f64() * 8.0 / summary.seconds.max(1e-3));
         let done = if sending { "sent" } else { "received" };
-        let mut words = format!("{done} {bytes} in {:.2} s, {rate}", summary.seconds);
+        let mut words = format!("{done} {} in {:.2} s, {rate}", bytes.decimal(), summary.seconds);
         if let Some(of) = datagrams.iter().find(|of| of.sending == sending) {
             words.push_str(", ");
             words.push_str(&lost(of.lost, of.packets, Rtt::from_secs(of.jitter_s)));
@@ -112,16 +134,11 @@ fn moved(summary: &Summary, datagrams: &[Datagrams]) -> String {
         Some(words)
     };
     let words: Vec<String> =
-        [each(true, summary.sent), each(false, summary.received)].into_iter().flatten().collect();
-    if words.is_empty() { "nothing passed".to_owned() } else { words.join("; ") }
+        [total(true, summary.sent), total(false, summary.received)].into_iter().flatten().collect();
+    if words.is_empty() { "no data transferred".to_owned() } else { words.join("; ") }
 }
 
 fn lost(lost: u64, packets: u64, jitter: Rtt) -> String {
-    let percent = 100.0 * lost as f64 / (packets.max(1) as f64);
-    let percent = if lost == 0 || percent >= 10.0 || percent.fract() == 0.0 {
-        format!("{percent:.0}")
-    } else {
-        format!("{percent:.2}").trim_end_matches('0').to_owned()
-    };
-    format!("lost {lost} of {packets} ({percent} %), jitter {jitter}")
+    let share = percent_with(share(lost, packets), 3);
+    format!("lost {lost} of {packets} ({share}), jitter {jitter}")
 }

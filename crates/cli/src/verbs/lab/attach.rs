@@ -1,0 +1,241 @@
+//! Commands for a running lab: `lab exec`, `lab set`, `lab capture`, `lab list`.
+
+use super::document::RunningLab;
+use super::stage::path_with_us;
+use crate::console::{self, Console};
+use crate::failure::{DONE, Failure, Outcome};
+use crate::input;
+use clap::Args;
+use host::join::{HostNamespaces, JoinError};
+use host::private_file;
+use lab::LabError;
+use lab::control::{self, Client};
+use std::ffi::OsString;
+use std::io::{self, IsTerminal, Read, Write};
+use std::path::PathBuf;
+use topology::{PathError, PathSpec};
+use units::{BitRate, Rtt};
+
+/// Selects a running lab.
+#[derive(Debug, Args)]
+struct Which {
+    /// Name of the lab, if several run (see `lab list`)
+    #[arg(long, value_name = "NAME")]
+    lab: Option<String>,
+}
+
+impl Which {
+    fn call(&self) -> Result<Client, Failure> {
+        Client::call(self.lab.as_deref()).map_err(Failure::usage)
+    }
+}
+
+/// Run a program on a host of a running lab
+#[derive(Debug, Args)]
+#[command(after_help = EXEC_EXAMPLES)]
+pub(super) struct ExecArgs {
+    #[command(flatten)]
+    which: Which,
+    /// Host to run it on
+    #[arg(value_name = "HOST")]
+    host: String,
+    /// Program with its arguments [default: a shell]
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "CMD")]
+    command: Vec<OsString>,
+}
+
+const EXEC_EXAMPLES: &str = "\
+Examples:
+  longhaul lab exec server iperf3 -s
+  longhaul lab exec client ping -c 3 server
+  longhaul lab exec --lab dumbbell client1
+
+Exit code: that of the program; 137 if the lab ended first.";
+
+/// Change a link of a running lab
+#[derive(Debug, Args)]
+#[command(after_help = SET_EXAMPLES)]
+pub(super) struct SetArgs {
+    #[command(flatten)]
+    which: Which,
+    /// Link if there are several; settings KEY=VALUE,…
+    #[arg(value_names = ["LINK", "SETTINGS"], num_args = 1..=2, required = true)]
+    words: Vec<String>,
+}
+
+const SET_EXAMPLES: &str = "\
+Examples:
+  longhaul lab set loss=1%
+  longhaul lab set wan rate=10mbit,up.loss=2%
+  longhaul lab set --lab dumbbell wan queue=fq_codel
+
+`longhaul lab run --help` lists the keys. The lab's report lists the changes.";
+
+/// Capture packets at a host of a running lab
+#[derive(Debug, Args)]
+#[command(after_help = CAPTURE_EXAMPLES)]
+pub(super) struct CaptureArgs {
+    #[command(flatten)]
+    which: Which,
+    /// Host whose links are captured, one interface per direction
+    #[arg(value_name = "HOST")]
+    host: String,
+    /// Output file (pcapng) [default: standard output]
+    #[arg(long, short, value_name = "FILE")]
+    write: Option<PathBuf>,
+    /// Snapshot length, from the IP header
+    #[arg(long, short = 's', value_name = "BYTES", default_value_t = 65_535)]
+    bytes: u32,
+}
+
+const CAPTURE_EXAMPLES: &str = "\
+Examples:
+  longhaul lab capture client -w trace.pcapng
+  longhaul lab capture server -s 128 | wireshark -k -i -
+
+Ctrl-C ends the capture. The comment of each packet says whether it was
+delivered, ECN-marked or dropped and why, and its queueing delay. Packets that
+the host sends have the time at which they enter the link, dropped ones
+included; packets that it receives have their time of arrival.";
+
+/// List the running labs, their hosts and links
+#[derive(Debug, Args)]
+#[command(after_help = LIST_EXAMPLES)]
+pub(super) struct ListArgs {
+    /// Print JSON
+    #[arg(long, short = 'J')]
+    json: bool,
+}
+
+const LIST_EXAMPLES: &str = "\
+Examples:
+  longhaul lab list
+  longhaul lab list --json | jq '.[].hosts[].name'";
+
+pub(super) fn exec(args: &ExecArgs) -> Outcome {
+    let mut caller = args.which.call()?;
+    let inventory = caller.inventory().map_err(Failure::work)?;
+    let Some(host) = inventory.hosts.iter().find(|host| host.name == args.host) else {
+        let known: Vec<&str> = inventory.hosts.iter().map(|host| host.name.as_str()).collect();
+        let error = LabError::NoHost { name: args.host.clone(), known: known.join(", ") };
+        return Err(Failure::usage(error));
+    };
+    let shell = || std::env::var_os("SHELL").filter(|shell| !shell.is_empty());
+    let command = match args.command.as_slice() {
+        [] => vec![shell().unwrap_or_else(|| "/bin/sh".into())],
+        words => words.to_vec(),
+    };
+    let failed = |error: JoinError| match error {
+        JoinError::Start { .. } => Failure::usage(error),
+        other => Failure::work(other),
+    };
+    let namespaces = HostNamespaces::open(caller.connection(), host.namespace).map_err(failed)?;
+    namespaces.run(&command, path_with_us().as_deref()).map_err(failed)
+}
+
+pub(super) fn set(args: &SetArgs) -> Outcome {
+    let (link, settings) = match args.words.as_slice() {
+        [settings] => (None, settings),
+        [link, settings, ..] => (Some(link.as_str()), settings),
+        [] => return Err(Failure::usage("no settings given; write KEY=VALUE, such as loss=1%")),
+    };
+    let mut caller = args.which.call()?;
+    let files = files_named(settings).map_err(Failure::usage)?;
+    caller.set(link, settings, &files).map_err(|error| match error {
+        LabError::Refused { .. } => Failure::usage(error),
+        other => Failure::work(other),
+    })?;
+    Ok(DONE)
+}
+
+/// The files that the settings name, read with the rights of the user. The lab
+/// reports other errors, as it alone knows the settings in effect.
+fn files_named(settings: &str) -> Result<Vec<(String, String)>, PathError> {
+    let (mut files, mut unread) = (Vec::new(), false);
+    let any = PathSpec::new(BitRate::from_bps(1_000_000_000), Rtt::from_micros(1000));
+    let tried = any.with(settings, &mut |name| {
+        let text = input::of_a_path(name).inspect_err(|_| unread = true)?;
+        files.push((name.to_owned(), text.clone()));
+        Ok(text)
+    });
+    match tried {
+        Err(error) if unread => Err(error),
+        _ => Ok(files),
+    }
+}
+
+pub(super) fn capture(args: &CaptureArgs) -> Outcome {
+    if args.write.is_none() && io::stdout().is_terminal() {
+        return Err(Failure::usage(
+            "cannot write a capture to a terminal; use -w FILE, or pipe it to wireshark -k -i -",
+        ));
+    }
+    let caller = args.which.call()?;
+    let bytes = usize::try_from(args.bytes).unwrap_or(usize::MAX);
+    let mut stream = caller.capture(&args.host, bytes).map_err(|error| match error {
+        LabError::Refused { .. } => Failure::usage(error),
+        other => Failure::work(other),
+    })?;
+    // Only now: a mistyped host name must not overwrite a file.
+    let mut out: Box<dyn Write> = match &args.write {
+        Some(path) => Box::new(private_file::create(path).map_err(|error| {
+            Failure::usage(format!("cannot write {}: {error}", path.display()))
+        })?),
+        None => Box::new(io::stdout()),
+    };
+    let mut buffer = vec![0; 64 * 1024];
+    loop {
+        match stream.read(&mut buffer) {
+            Ok(0) => return Ok(DONE),
+            Ok(length) => {
+                let written = out.write_all(&buffer[..length]).and_then(|()| out.flush());
+                match written {
+                    Ok(()) => {}
+                    Err(error) if error.kind() == io::ErrorKind::BrokenPipe => return Ok(DONE),
+                    Err(error) => {
+                        return Err(Failure::work(format!("cannot write the capture: {error}")));
+                    }
+                }
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) if error.kind() == io::ErrorKind::ConnectionReset => return Ok(DONE),
+            Err(error) => {
+                return Err(Failure::work(format!("the capture was interrupted: {error}")));
+            }
+        }
+    }
+}
+
+pub(super) fn list(args: &ListArgs, console: &mut Console) -> Outcome {
+    let names = control::running().map_err(Failure::work)?;
+    let mut all = Vec::new();
+    for name in names {
+        // A lab may have ended since it was listed.
+        match Client::call(Some(&name)).and_then(|mut caller| caller.inventory()) {
+            Ok(inventory) => all.push((name, inventory)),
+            Err(LabError::NoLab { .. } | LabError::NoneRuns) => {}
+            Err(error) => console.say(&format!("{name} does not answer: {error}")),
+        }
+    }
+    if args.json {
+        let list: Vec<_> =
+            all.iter().map(|(name, inventory)| RunningLab { name, inventory }).collect();
+        console.print(&console::json(&list)?);
+        return Ok(DONE);
+    }
+    if all.is_empty() {
+        console.say("no lab is running");
+    }
+    for (name, inventory) in all {
+        let mut text = format!("{name}\n");
+        for host in inventory.hosts {
+            text += &format!("  {:16} {}  {}\n", host.name, host.ipv4, host.ipv6);
+        }
+        for link in inventory.links {
+            let [from, to] = link.between;
+            text += &format!("  {:16} {from} - {to}: {}\n", link.name, link.path);
+        }
+        console.print(&text);
+    }
+    Ok(DONE)
+}

@@ -1,0 +1,25 @@
+//! The earlier result that a test is compared with (`--compare`).
+
+use crate::failure::Failure;
+use diagnose::repeats;
+use record::RunFigures;
+use std::path::Path;
+use store::Baseline;
+
+/// The runs of an earlier result, read before anything is sent.
+pub(super) fn load(path: &Path) -> Result<Vec<RunFigures>, Failure> {
+    let wrong = || {
+        let path = path.display();
+        Failure::usage(format!(
+            "{path} has no runs to compare with; give a result of `longhaul test --save`"
+        ))
+    };
+    let runs = match store::load_baseline(path).map_err(Failure::usage)? {
+        Baseline::Measurement(measurement) => vec![repeats::figures(&measurement)],
+        Baseline::Repeat(report) => report.runs,
+    };
+    let sound = |run: &RunFigures| {
+        run.blocks_bps.iter().all(|bps| bps.is_finite() && (0.0..1e15).contains(bps))
+    };
+    if runs.is_empty() || !runs.iter().all(sound) { Err(wrong()) } else { Ok(runs) }
+}

@@ -1,0 +1,113 @@
+//! The algorithms behind one type, chosen at run time without allocation.
+
+use crate::{Ack, Bbr, Congestion, CongestionControl, Cubic, NewReno, Reduction};
+use units::{BitRate, Nanos};
+
+/// The algorithms there are.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Algorithm {
+    /// [`NewReno`].
+    NewReno,
+    /// [`Cubic`], Linux's default.
+    #[default]
+    Cubic,
+    /// [`Bbr`].
+    Bbr,
+}
+
+impl Algorithm {
+    /// Its name in Linux.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Algorithm::NewReno => "reno",
+            Algorithm::Cubic => "cubic",
+            Algorithm::Bbr => "bbr",
+        }
+    }
+
+    /// A controller for a new connection with packets of `mss` bytes of payload; the
+    /// seed is for algorithms that draw random numbers.
+    #[must_use]
+    pub fn start(self, mss: u32, seed: u64) -> Controller {
+        match self {
+            Algorithm::NewReno => Controller::NewReno(NewReno::new()),
+            Algorithm::Cubic => Controller::Cubic(Cubic::new(mss)),
+            Algorithm::Bbr => Controller::Bbr(Bbr::new(mss, seed)),
+        }
+    }
+}
+
+/// A controller of any algorithm.
+#[derive(Debug, Clone)]
+#[expect(missing_docs, reason = "each is named after its algorithm")]
+#[expect(clippy::large_enum_variant, reason = "one for each connection, never moved")]
+pub enum Controller {
+    NewReno(NewReno),
+    Cubic(Cubic),
+    Bbr(Bbr),
+}
+
+macro_rules! dispatch {
+    ($self:ident, $controller:ident => $call:expr) => {
+        match $self {
+            Controller::NewReno($controller) => $call,
+            Controller::Cubic($controller) => $call,
+            Controller::Bbr($controller) => $call,
+        }
+    };
+}
+
+impl CongestionControl for Controller {
+    fn name(&self) -> &'static str {
+        dispatch!(self, controller => controller.name())
+    }
+
+    fn on_ack(&mut self, ack: &Ack) {
+        dispatch!(self, controller => controller.on_ack(ack));
+    }
+
+    fn on_congestion(&mut self, congestion: &Congestion) {
+        dispatch!(self, controller => controller.on_congestion(congestion));
+    }
+
+    fn on_recovery_end(&mut self, now: Nanos) {
+        dispatch!(self, controller => controller.on_recovery_end(now));
+    }
+
+    fn on_retransmission_timeout(&mut self, congestion: &Congestion) {
+        dispatch!(self, controller => controller.on_retransmission_timeout(congestion));
+    }
+
+    fn undo(&mut self, now: Nanos) {
+        dispatch!(self, controller => controller.undo(now));
+    }
+
+    fn on_idle_end(&mut self, now: Nanos, idle_ns: u64, timeouts: u32) {
+        dispatch!(self, controller => controller.on_idle_end(now, idle_ns, timeouts));
+    }
+
+    fn cwnd(&self) -> u64 {
+        dispatch!(self, controller => controller.cwnd())
+    }
+
+    fn ssthresh(&self) -> Option<u64> {
+        dispatch!(self, controller => controller.ssthresh())
+    }
+
+    fn pacing_rate(&self) -> Option<BitRate> {
+        dispatch!(self, controller => controller.pacing_rate())
+    }
+
+    fn reduction(&self) -> Reduction {
+        dispatch!(self, controller => controller.reduction())
+    }
+
+    fn min_burst(&self) -> u64 {
+        dispatch!(self, controller => controller.min_burst())
+    }
+
+    fn send_buffer_windows(&self) -> u64 {
+        dispatch!(self, controller => controller.send_buffer_windows())
+    }
+}

@@ -1,0 +1,175 @@
+//! Congestion control: how many packets a sender may have in flight, and how fast it
+//! sends them.
+//!
+//! Pure: no I/O, no system clock, no thread, no allocation after construction. Time
+//! comes in as [`Nanos`], windows are counted in packets as Linux does. Whoever drives a
+//! controller detects losses and keeps the round-trip time; a controller only decides.
+//!
+//! | module | algorithm |
+//! |---|---|
+//! | `newreno` | Reno's slow start and congestion avoidance (RFC 5681) |
+//! | `cubic` | CUBIC (RFC 9438) with Linux's constants and integer arithmetic |
+//! | `hystart` | CUBIC's exit from slow start (Ha, Rhee 2011), as in Linux |
+//! | `bbr` | BBR version 1 (Cardwell et al. 2016), as in Linux |
+//!
+//! A driver calls [`CongestionControl::on_ack`] for each acknowledgement and the other
+//! methods at changes of state:
+//!
+//! ```text
+//!            loss detected, or CE marks echoed
+//!   Open ──────────── on_congestion ───────────> Recovery ── on_recovery_end ──> Open
+//!    │  └──<─────────────── undo ───────────────────┘ │
+//!    └─────────── on_retransmission_timeout ──────────┴─> Loss ── on_recovery_end ──> Open
+//! ```
+
+mod bbr;
+mod controller;
+mod cubic;
+mod hystart;
+mod max_filter;
+mod newreno;
+mod window;
+
+pub use bbr::{Bbr, BbrMode};
+pub use controller::{Algorithm, Controller};
+pub use cubic::Cubic;
+pub use newreno::NewReno;
+
+use units::{BitRate, Nanos, Rtt};
+
+/// Initial congestion window in packets (RFC 6928).
+pub const INITIAL_WINDOW: u64 = 10;
+
+/// What a driver knows at an acknowledgement.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Ack {
+    /// When it came.
+    pub now: Nanos,
+    /// Packets acknowledged in order that were not before.
+    pub newly_acked: u64,
+    /// Packets acknowledged or selectively acknowledged that were not before.
+    pub newly_delivered: u64,
+    /// Packets detected as lost at this acknowledgement.
+    pub newly_lost: u64,
+    /// Packets delivered since the connection began, this acknowledgement included.
+    pub delivered: u64,
+    /// Packets of those that bore a CE mark, newly reported.
+    pub newly_marked: u64,
+    /// The next packet expected in order, as a count of packets (`snd_una`).
+    pub acked_to: u64,
+    /// The next new packet to be sent, as a count of packets (`snd_nxt`).
+    pub sent_to: u64,
+    /// Packets in flight after this acknowledgement.
+    pub in_flight: u64,
+    /// Packets in flight before it.
+    pub prior_in_flight: u64,
+    /// The congestion window limited the sender within the last round trip (in slow
+    /// start: more than half of it was used, RFC 7661). Where not, it does not grow.
+    pub cwnd_limited: bool,
+    /// RTT of the packet sent last among those newly delivered, if never retransmitted.
+    pub rtt: Option<Rtt>,
+    /// Smoothed RTT (RFC 6298).
+    pub srtt: Option<Rtt>,
+    /// Delivery-rate sample, if this acknowledgement gave one.
+    pub rate: Option<RateSample>,
+    /// The state of the driver.
+    pub phase: Phase,
+}
+
+/// One sample of the delivery rate (draft-cheng-iccrg-delivery-rate-estimation).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RateSample {
+    /// Packets delivered between the sending of the newest delivered packet and now.
+    pub delivered: u64,
+    /// Packets that had been delivered when it was sent.
+    pub prior_delivered: u64,
+    /// The longer of the times in which they were sent and acknowledged, in ns; zero if
+    /// shorter than the minimum RTT and so no rate.
+    pub interval_ns: u64,
+    /// The application had nothing to send at some time in it: a lower bound only.
+    pub app_limited: bool,
+}
+
+/// The state of a driver (RFC 5681 section 3.2; Linux's `tcp_ca_state`).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Phase {
+    /// No loss is being repaired.
+    #[default]
+    Open,
+    /// From the detection of a loss, or of congestion by CE marks, until what was in
+    /// flight then is acknowledged.
+    Recovery,
+    /// The same from a retransmission timeout.
+    Loss,
+}
+
+/// What a driver knows where congestion is detected.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Congestion {
+    /// When.
+    pub now: Nanos,
+    /// Packets in flight, without those detected as lost.
+    pub in_flight: u64,
+    /// Congestion within a recovery that is under way is not new: the window
+    /// then was reduced already.
+    pub is_new: bool,
+}
+
+/// Who reduces the window in recovery.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reduction {
+    /// The driver, to [`CongestionControl::ssthresh`] by Proportional Rate Reduction
+    /// (RFC 9937).
+    Proportional,
+    /// The controller: its window holds in recovery too.
+    Controlled,
+}
+
+/// A congestion control algorithm.
+pub trait CongestionControl {
+    /// Its name in Linux (`tcp_congestion_control`).
+    fn name(&self) -> &'static str;
+
+    /// An acknowledgement came.
+    fn on_ack(&mut self, ack: &Ack);
+
+    /// A loss was detected or CE marks were echoed: recovery begins, and
+    /// [`CongestionControl::ssthresh`] is the window to reduce to.
+    fn on_congestion(&mut self, congestion: &Congestion);
+
+    /// All that was in flight when recovery began is acknowledged.
+    fn on_recovery_end(&mut self, now: Nanos);
+
+    /// The retransmission timer expired: all that was in flight is taken as lost.
+    fn on_retransmission_timeout(&mut self, congestion: &Congestion);
+
+    /// The recovery was entered because of reordering or delay, not of loss (RFC 4015):
+    /// the window is again what it was.
+    fn undo(&mut self, now: Nanos);
+
+    /// Data is sent after `idle_ns` without any in flight; `timeouts` retransmission
+    /// timeouts long (RFC 2861, RFC 5681 section 4.1).
+    fn on_idle_end(&mut self, now: Nanos, idle_ns: u64, timeouts: u32);
+
+    /// The window in packets, at least 1.
+    fn cwnd(&self) -> u64;
+
+    /// The slow-start threshold in packets; `None` until the first loss or exit.
+    fn ssthresh(&self) -> Option<u64>;
+
+    /// The rate at which it asks to be paced; `None` if it does not.
+    fn pacing_rate(&self) -> Option<BitRate>;
+
+    /// Who reduces the window in recovery.
+    fn reduction(&self) -> Reduction;
+
+    /// Smallest burst it asks for while paced, in packets.
+    fn min_burst(&self) -> u64 {
+        2
+    }
+
+    /// Congestion windows that the send buffer should hold (Linux: 2, BBR 3).
+    fn send_buffer_windows(&self) -> u64 {
+        2
+    }
+}

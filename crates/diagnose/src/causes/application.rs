@@ -1,0 +1,90 @@
+//! The sending application writes less than the network could send, or sends at a
+//! requested rate.
+//!
+//! > goodput = rate requested with `-b`
+
+use crate::{
+    causes::{Cause, Observed},
+    facts::{self, HELD},
+    next_limit::NextLimit,
+    predict::Prediction,
+};
+use record::{Limit, Remedy};
+use units::percent;
+
+pub(super) struct Application;
+
+impl Cause for Application {
+    fn limit(&self) -> Limit {
+        Limit::Application
+    }
+
+    fn noun(&self) -> &'static str {
+        "the sending application"
+    }
+
+    fn prediction(&self, o: &Observed<'_>) -> Option<Prediction> {
+        let (each, rate) = (o.m.spec.rate_bps?, facts::requested_rate(o.m)?);
+        let equation = match o.m.streams.len() {
+            0 | 1 => format!("requested rate = {rate} of TCP payload"),
+            n => format!("streams x requested rate = {n} x {each} = {rate} of TCP payload"),
+        };
+        Some(Prediction { rate, equation })
+    }
+
+    fn sentence(&self, o: &Observed<'_>) -> String {
+        let idle = o.shares.unwrap_or_default().application;
+        match facts::requested_rate(o.m) {
+            Some(requested) if facts::reached_requested_rate(o.m, o.e) => format!(
+                "Application-limited: the test was limited to {requested} (-b), and {} arrived; \
+                 raise -b or omit it.",
+                o.e.goodput
+            ),
+            _ if idle >= HELD => format!(
+                "Application-limited {} of the time: the sending application wrote only {}. Use a \
+                 faster source; network tuning will not help.",
+                percent(idle),
+                o.e.goodput
+            ),
+            _ => format!(
+                "Application-limited: the sending application wrote only {}, with no unsent data \
+                 in its buffer and the congestion window not full. Use a faster source; network \
+                 tuning will not help.",
+                o.e.goodput
+            ),
+        }
+    }
+
+    fn one_line(&self, o: &Observed<'_>) -> String {
+        let idle = o.shares.unwrap_or_default().application;
+        if idle >= HELD {
+            format!("application-limited: nothing to send {} of the time", percent(idle))
+        } else {
+            "application-limited: it writes less than the network could send".to_owned()
+        }
+    }
+
+    /// Without the requested rate, if there is one.
+    fn remedies(&self, next: &NextLimit<'_>) -> Vec<Remedy> {
+        Vec::from_iter(next.unpaced())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Application;
+    use crate::{causes::Cause, example::Example};
+    use units::BitRate;
+
+    #[test]
+    fn a_requested_rate_is_the_prediction_of_all_streams() {
+        let mut example = Example::new(19.9, 50.0).on_path(100);
+        assert_eq!(Application.prediction(&example.observed()), None);
+        assert!(example.remedies(&Application).is_empty());
+        example.m.spec.rate_bps = Some(BitRate::from_bps(10_000_000));
+        example.m.streams.push(example.m.streams[0].clone());
+        let p = Application.prediction(&example.observed()).unwrap();
+        assert_eq!(p.rate.bps(), 20_000_000, "{}", p.equation);
+        assert_eq!(example.remedies(&Application)[0].command.to_string(), "no -b");
+    }
+}

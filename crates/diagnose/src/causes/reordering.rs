@@ -1,0 +1,81 @@
+//! Reordered packets are mistaken for lost ones: segments are retransmitted although they
+//! arrive, and each time the congestion window is reduced.
+//!
+//! RACK (RFC 8985) waits a quarter of the minimum RTT for a late segment once it has seen
+//! reordering; segments that are later than that count as lost.
+//!
+//! > goodput >= Mathis' or CUBIC's response function, with retransmissions in the place of
+//! > losses; more, as far as the kernel undoes reductions (DSACK, RFC 3708)
+
+use crate::{
+    causes::{Cause, Observed},
+    facts,
+    next_limit::{NextLimit, unpromised},
+    predict::{self, Prediction},
+};
+use record::{Limit, Remedy};
+use units::percent;
+
+pub(super) struct Reordering;
+
+impl Cause for Reordering {
+    fn limit(&self) -> Limit {
+        Limit::Reordering
+    }
+
+    fn noun(&self) -> &'static str {
+        "reordering"
+    }
+
+    fn prediction(&self, o: &Observed<'_>) -> Option<Prediction> {
+        predict::response(model::loss_from_fraction(o.e.loss.filter(|p| *p > 0.0)?)?, o)
+    }
+
+    fn sentence(&self, o: &Observed<'_>) -> String {
+        let bbr = if facts::is_bbr(o.m) { "" } else { ", or use BBR (-C bbr)" };
+        format!(
+            "Reordered segments are mistaken for lost ones: {} arrived, {}; find what reorders \
+             (load balancing per packet, link aggregation, retransmissions of a radio \
+             link){bbr}.",
+            o.e.goodput,
+            retransmitted(o)
+        )
+    }
+
+    fn one_line(&self, o: &Observed<'_>) -> String {
+        format!("reordering is mistaken for loss: {}", retransmitted(o))
+    }
+
+    fn remedies(&self, next: &NextLimit<'_>) -> Vec<Remedy> {
+        let why = "BBR's model has no reordering";
+        Vec::from_iter(next.bbr().map(|remedy| unpromised(remedy, why)))
+    }
+}
+
+fn retransmitted(o: &Observed<'_>) -> String {
+    match o.e.loss.filter(|share| *share > 0.0) {
+        Some(share) => {
+            format!("and {} of the segments were retransmitted needlessly", percent(share))
+        }
+        None => "and the congestion window was reduced needlessly".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Reordering;
+    use crate::{causes::Cause, example::Example};
+
+    #[test]
+    fn retransmissions_take_the_place_of_losses() {
+        let mut example = Example::new(1.5, 100.0).on_path(100);
+        assert_eq!(Reordering.prediction(&example.observed()), None);
+        example.e.loss = Some(0.01);
+        let p = Reordering.prediction(&example.observed()).unwrap();
+        assert!((p.rate.as_f64() / 1.42e6 - 1.0).abs() < 0.01, "{}", p.equation);
+        let sentence = Reordering.sentence(&example.observed());
+        assert!(sentence.contains("1 % of the segments"), "{sentence}");
+        assert!(!sentence.contains("repair the path"), "{sentence}");
+        assert_eq!(example.remedies(&Reordering)[0].expects_bps, None);
+    }
+}

@@ -1,0 +1,90 @@
+//! The send buffer: all that it holds is in flight, and the application cannot write more.
+//!
+//! > goodput <= bytes held / RTT
+
+use crate::{
+    causes::{Cause, Observed},
+    facts::HELD,
+    next_limit::{NextLimit, Side},
+    phrases,
+    predict::{self, Prediction},
+};
+use record::{Limit, Remedy};
+use units::percent;
+
+pub(super) struct SendBuffer;
+
+impl Cause for SendBuffer {
+    fn limit(&self) -> Limit {
+        Limit::SendBuffer
+    }
+
+    fn noun(&self) -> &'static str {
+        "the send buffer"
+    }
+
+    fn prediction(&self, o: &Observed<'_>) -> Option<Prediction> {
+        let held = o.e.held?;
+        predict::over_rtt(&format!("send buffer / RTT = {held}"), Some(held), o.e.min_rtt, o)
+    }
+
+    fn sentence(&self, o: &Observed<'_>) -> String {
+        let share = o.shares.unwrap_or_default().send_buffer;
+        let mut text = if share >= HELD {
+            format!("Sndbuf-limited {} of the time", percent(share))
+        } else {
+            // The kernel's timer missed it.
+            "Sndbuf-limited: all buffered data was sent, and the congestion window was not full"
+                .to_owned()
+        };
+        if let Some((held, rtt, most)) = predict::window_rate(o.e.held, o.e.min_rtt, o.e) {
+            text += &format!(": {held} of buffered data over {rtt} allow at most {most}");
+        }
+        let remedy = if o.m.spec.window_bytes.is_some() {
+            "use a larger -w"
+        } else {
+            "raise tcp_wmem on the sender"
+        };
+        match phrases::needed(o.m, o.e) {
+            Some((rate, window)) => {
+                let each = phrases::for_each(o.e);
+                format!("{text}; the path's {rate} need {window} in flight{each}: {remedy}.")
+            }
+            None => format!("{text}; {remedy}."),
+        }
+    }
+
+    fn one_line(&self, o: &Observed<'_>) -> String {
+        format!(
+            "sndbuf-limited {} of the time{}{}: tcp_wmem here, or the application's SO_SNDBUF",
+            percent(o.shares.unwrap_or_default().send_buffer),
+            phrases::over_rtt(o.e.held, o.e),
+            phrases::at_most(self.prediction(o)),
+        )
+    }
+
+    fn remedies(&self, next: &NextLimit<'_>) -> Vec<Remedy> {
+        next.buffers(Side::Sender, Side::Receiver)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::SendBuffer;
+    use crate::{causes::Cause, example::Example};
+    use units::ByteCount;
+
+    #[test]
+    fn the_buffer_over_the_rtt_is_the_prediction() {
+        let mut example = Example::new(48.0, 173.0).on_path(100);
+        example.e.held = Some(ByteCount::from_bytes(1 << 20));
+        let p = SendBuffer.prediction(&example.observed()).unwrap();
+        assert_eq!(p.rate.bps() / 1000, 48_489, "{}", p.equation);
+        let remedies = example.remedies(&SendBuffer);
+        assert!(remedies[0].command.to_string().contains("tcp_wmem"), "{remedies:?}");
+        // With buffers fixed by -w, the sysctl would change nothing.
+        example.m.spec.window_bytes = Some(ByteCount::from_bytes(1 << 20));
+        assert!(SendBuffer.sentence(&example.observed()).ends_with("use a larger -w."));
+        assert!(example.remedies(&SendBuffer)[0].command.to_string().starts_with("-w "));
+    }
+}

@@ -1,0 +1,218 @@
+//! Which limit it was, when, and with what probability: the one place where the causes
+//! meet.
+//!
+//! 1. The fitted terms of `posterior` judge the statistics of a part of the test.
+//! 2. What is known beyond the samples is applied: what was measured directly, and of a
+//!    lab's path its counters.
+//! 3. `segments` chooses the parts.
+//! 4. The limit named first is the one that cost the most goodput.
+
+use crate::{
+    direct_evidence,
+    evidence::Evidence,
+    facts,
+    known_path::KnownPath,
+    posterior::Posterior,
+    segments,
+    statistics::{Prepared, Statistics},
+};
+use record::{Confidence, Limit, Measurement, Probability, Segment};
+use units::BitRate;
+
+/// The probabilities from which a limit is *sure*, or *likely*; below, it is unknown. From
+/// the calibration in docs/design/diagnosis.md: of the findings at 0.99 and above at most
+/// 0.5 % are wrong.
+const SURE: f64 = 0.99;
+const LIKELY: f64 = 0.4;
+
+/// Samples further apart than this, in seconds, blur what the terms were fitted to: the losses
+/// between two look like one event. Log-likelihoods then count less, at least this much of
+/// them.
+const FITTED_STEP: f64 = 1.1;
+const LEAST_TEMPER: f64 = 0.3;
+
+/// The same without the sender's timers: the less is known, the more it takes. Of the lab's
+/// findings from arrivals alone, 96 % are right above it, and a third below.
+const LIKELY_WITHOUT_TIMERS: f64 = 0.95;
+
+/// The limits that show in the samples of a receiver alone, whatever the sender's application
+/// does: one that writes at a constant rate looks like a bottleneck.
+const AT_RECEIVER: [Limit; 4] =
+    [Limit::ReceiveWindow, Limit::WindowScaling, Limit::SlowReceiver, Limit::Cpu];
+
+/// Links are compared with one of twice the rate seen: a saturated bottleneck costs
+/// goodput as well, or the shortest stall would outweigh it (docs/design/ground-truth.md).
+const REFERENCE: f64 = 2.0;
+
+/// What limited a test.
+#[derive(Debug, Clone)]
+pub(crate) struct Combined {
+    /// The limit that cost the most goodput.
+    pub(crate) limit: Limit,
+    pub(crate) confidence: Option<Confidence>,
+    pub(crate) posterior: Vec<Probability>,
+    pub(crate) segments: Vec<Segment>,
+}
+
+impl Combined {
+    /// The longest segment with the limit, if there are other segments.
+    pub(crate) fn costliest(&self) -> Option<&Segment> {
+        let with = self.segments.iter().filter(|segment| segment.limit == self.limit);
+        let length = |segment: &&Segment| segment.to_s - segment.from_s;
+        with.max_by(|a, b| length(a).total_cmp(&length(b))).filter(|_| self.segments.len() > 1)
+    }
+}
+
+/// The confidence in a limit of that probability.
+fn confidence(limit: Limit, probability: f64) -> Option<Confidence> {
+    if limit == Limit::Unknown {
+        None
+    } else if probability >= SURE {
+        Some(Confidence::Sure)
+    } else {
+        (probability >= LIKELY).then_some(Confidence::Likely)
+    }
+}
+
+/// A limit and its confidence; unknown where no limit is probable enough.
+fn named(limit: Limit, probability: f64, least: f64) -> (Limit, Option<Confidence>) {
+    match confidence(limit, probability).filter(|_| probability >= least) {
+        Some(confidence) => (limit, Some(confidence)),
+        None => (Limit::Unknown, None),
+    }
+}
+
+/// Judges a TCP test; `None` if no part of it was sampled.
+pub(crate) fn combine(m: &Measurement, e: &Evidence, test: &Prepared<'_>) -> Option<Combined> {
+    let end = m.spec.duration_s().filter(|planned| *planned > 0.0);
+    let end = end.map_or(test.end(), |planned| test.end().min(planned));
+    if end <= 0.0 {
+        return None;
+    }
+    let timers = m.has_sender_timers();
+    let named = |limit: Limit, probability: f64| {
+        let shows = timers || !facts::is_watched(m) || AT_RECEIVER.contains(&limit);
+        let least = if timers { LIKELY } else { LIKELY_WITHOUT_TIMERS };
+        named(limit, if shows { probability } else { 0.0 }, least)
+    };
+    let path = KnownPath::of(m, e);
+    let bulk = facts::requested_rate(m).is_none() && !facts::is_watched(m);
+    let temper = test.step().map_or(1.0, |step| (FITTED_STEP / step).clamp(LEAST_TEMPER, 1.0));
+    let judge = |statistics: &Statistics| {
+        let fitted = Posterior::of(statistics).tempered(temper);
+        let known = match &path {
+            Some(path) => fitted.without(|limit| path.excludes(limit, statistics)),
+            None => fitted,
+        };
+        direct_evidence::apply(known, statistics, bulk)
+    };
+    let parts = segments::find(test, end, judge);
+    let lengths: Vec<(f64, &Posterior)> =
+        parts.iter().map(|part| (part.to - part.from, &part.posterior)).collect();
+    let long = if end > segments::LONG_S { Posterior::mean(&lengths) } else { None };
+    let whole = long.unwrap_or_else(|| judge(&test.over(0.0, end)));
+    let lost = |part: &segments::Part| {
+        let rate = test.rate(part.from, part.to);
+        (REFERENCE * test.peak() - rate).max(0.0) * (part.to - part.from)
+    };
+    let all: f64 = parts.iter().map(lost).sum::<f64>().max(1e-9);
+    let segments: Vec<Segment> = parts
+        .iter()
+        .map(|part| {
+            let (limit, confidence) = named(part.limit, part.posterior.probability(part.limit));
+            Segment {
+                from_s: part.from,
+                to_s: part.to,
+                limit,
+                confidence,
+                throughput_bps: BitRate::from_bps_f64(test.rate(part.from, part.to)),
+                lost_share: lost(part) / all,
+                posterior: part.posterior.reported(),
+            }
+        })
+        .collect();
+    // The parts' posteriors by what each cost, and the whole test's. What the ramp-up cost is
+    // known, as its end is seen: it is not the limit where another limit cost more.
+    let share = |part: &segments::Part| lost(part) / all;
+    let cost = |limit: Limit| parts.iter().filter(|part| part.limit == limit).map(share).sum();
+    let ramp: f64 = cost(Limit::Ramp);
+    let costlier = Limit::ALL.into_iter().any(|limit| limit != Limit::Ramp && cost(limit) > ramp);
+    let counts = |part: &&segments::Part| part.limit != Limit::Ramp || !costlier;
+    let weighted: Vec<(f64, &Posterior)> =
+        parts.iter().filter(counts).map(|part| (share(part), &part.posterior)).collect();
+    let posterior = whole.pooled(&weighted);
+    let first = posterior.most_probable();
+    let (limit, confidence) = named(first, posterior.probability(first));
+    Some(Combined { limit, confidence, posterior: posterior.reported(), segments })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        example::{sampled, samples},
+        prepared,
+    };
+
+    #[test]
+    fn probabilities_give_the_confidence() {
+        for (probability, expected) in [
+            (SURE, Some(Confidence::Sure)),
+            (SURE - 1e-9, Some(Confidence::Likely)),
+            (LIKELY, Some(Confidence::Likely)),
+            (LIKELY - 1e-9, None),
+            (f64::NAN, None),
+        ] {
+            let found = named(Limit::Loss, probability, LIKELY);
+            assert_eq!(found.1, expected, "{probability}");
+            assert_eq!(found.0 == Limit::Unknown, expected.is_none(), "{probability}");
+        }
+        assert_eq!(named(Limit::Unknown, 1.0, LIKELY), (Limit::Unknown, None));
+    }
+
+    #[test]
+    fn the_costliest_segment_is_the_longest_with_the_limit() {
+        let segment = |from_s, to_s, limit| Segment {
+            from_s,
+            to_s,
+            limit,
+            confidence: None,
+            throughput_bps: BitRate::ZERO,
+            lost_share: 0.0,
+            posterior: Vec::new(),
+        };
+        let mut judged = Combined {
+            limit: Limit::Loss,
+            confidence: None,
+            posterior: Vec::new(),
+            segments: vec![
+                segment(0.0, 2.0, Limit::Loss),
+                segment(2.0, 7.0, Limit::PathRate),
+                segment(7.0, 10.0, Limit::Loss),
+            ],
+        };
+        assert_eq!(judged.costliest().map(|segment| segment.from_s), Some(7.0));
+        judged.limit = Limit::Aqm;
+        assert!(judged.costliest().is_none());
+        judged.segments.truncate(1);
+        judged.limit = Limit::Loss;
+        assert!(judged.costliest().is_none(), "the whole test");
+    }
+
+    #[test]
+    fn without_samples_nothing_is_judged() {
+        for sender in [Vec::new(), samples(0.0, 10.0, |_, _| {})] {
+            let m = sampled(sender);
+            let judged = combine(&m, &Evidence::gather(&m), &prepared(&m));
+            assert!(judged.is_none(), "{judged:?}");
+        }
+    }
+
+    #[test]
+    fn the_parts_cost_what_they_lost_of_the_whole() {
+        let m = sampled(samples(10.0, 10.0, |_, _| {}));
+        let judged = combine(&m, &Evidence::gather(&m), &prepared(&m)).unwrap();
+        let shares: f64 = judged.segments.iter().map(|segment| segment.lost_share).sum();
+        assert!((shares - 1.0).abs() < 1e-9, "{judged:?}");
+    }
+}

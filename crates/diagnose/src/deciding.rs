@@ -1,0 +1,93 @@
+//! Which second test tells two causes apart, and how its result is read.
+//!
+//! Each row of the table states the pair, the test, the rule and the reason. A result
+//! between a rule's two thresholds decides nothing.
+
+mod change;
+mod observation;
+mod rule;
+mod table;
+
+pub use change::{Change, DecidingTest};
+pub use observation::Observation;
+pub use rule::Rule;
+
+use record::Limit;
+use table::{Row, TABLE};
+
+/// A second test that tells two causes apart.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Decision {
+    /// The test.
+    pub test: DecidingTest,
+    /// The cause if the rule holds.
+    pub if_so: Limit,
+    /// The cause if it does not.
+    pub otherwise: Limit,
+    /// How the result is read.
+    pub rule: Rule,
+    /// Why the test decides.
+    pub reason: &'static str,
+}
+
+/// The test that tells `first` from `second`; `None` if no second test does.
+#[must_use]
+pub fn deciding_test(first: Limit, second: Limit) -> Option<DecidingTest> {
+    decision(first, second).map(|decision| decision.test)
+}
+
+/// The same, with its rule and reason.
+#[must_use]
+pub fn decision(first: Limit, second: Limit) -> Option<Decision> {
+    let as_row = |one: Limit, other: Limit| {
+        let row =
+            TABLE.iter().find(|row| row.if_so.contains(&one) && row.otherwise.contains(&other))?;
+        let Row { test, rule, reason, .. } = *row;
+        Some(Decision { test, if_so: one, otherwise: other, rule, reason })
+    };
+    as_row(first, second).or_else(|| as_row(second, first))
+}
+
+impl Decision {
+    /// The cause that the second test shows, and why; `None` for the cause if it decides
+    /// nothing.
+    #[must_use]
+    pub fn read(&self, first: &Observation, second: &Observation) -> (Option<Limit>, String) {
+        let (holds, saw) = self.rule.read(first, second);
+        let limit = holds.map(|holds| if holds { self.if_so } else { self.otherwise });
+        (limit, format!("{saw}: {}", self.reason))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_pair_is_in_two_rows_or_paired_with_itself() {
+        for one in Limit::ALL {
+            assert_eq!(decision(one, one), None, "{one:?}");
+            for other in Limit::ALL {
+                let has = |a: &[Limit], b: &[Limit]| a.contains(&one) && b.contains(&other);
+                let rows = TABLE
+                    .iter()
+                    .filter(|row| has(row.if_so, row.otherwise) || has(row.otherwise, row.if_so));
+                assert!(rows.count() <= 1, "{one:?} {other:?}");
+                assert_eq!(decision(one, other), decision(other, one));
+            }
+        }
+    }
+
+    #[test]
+    fn the_pairs_that_were_confused_most() {
+        let test = |one, other| deciding_test(one, other);
+        assert_eq!(test(Limit::Aqm, Limit::Loss), Some(DecidingTest::Bbr));
+        assert_eq!(test(Limit::Policer, Limit::Loss), Some(DecidingTest::UdpBelow));
+        assert_eq!(test(Limit::ShallowQueue, Limit::Loss), Some(DecidingTest::UdpBelow));
+        assert_eq!(test(Limit::Loss, Limit::CongestionAvoidance), Some(DecidingTest::Longer));
+        assert_eq!(test(Limit::PathRate, Limit::CongestionAvoidance), Some(DecidingTest::Streams));
+        // Another flow's drops look like random loss to datagrams, too.
+        assert_eq!(test(Limit::SharedBottleneck, Limit::Loss), None);
+        assert_eq!(test(Limit::Unknown, Limit::Loss), None);
+    }
+}

@@ -1,0 +1,209 @@
+//! What is measured directly, and so decides more than the fitted terms can: the kernel's
+//! timers, the rate that was requested, the window scale, and the threads' CPU time.
+//!
+//! The simulation that the terms were fitted to has no CPU at all; the other figures it has,
+//! but a term is smooth where these are facts.
+
+use crate::{posterior::Posterior, statistics::Statistics};
+use record::Limit;
+
+/// The share of a core, with the time spent waiting for it, at which CPU-limited and not are
+/// equally likely, and the width of the transition. Labelled lab runs that were CPU-limited
+/// begin at 0.96; sampling ends one tick (1 %) early.
+const CORE: f64 = 0.945;
+const CORE_WIDTH: f64 = 0.01;
+
+/// Shares of time from which a window or an idle application, not the CPU, is the limit.
+const WAITS: f64 = 0.5;
+
+/// A receiver that falls behind closes its window: the lowest window of the largest.
+const CLOSES: f64 = 0.5;
+
+/// ln of bytes in flight over the BDP, and ln Gbit/s, from which memory is the limit of a
+/// saturated core on a local path: 4 BDP, 8 Gbit/s (a veth pair: 24.7 Gbit/s with windows of
+/// 99 MB, 45 to 49.5 with 256 KiB).
+const EXCESS: f64 = 1.386;
+const FAST: f64 = 2.08;
+
+/// The probability of memory with both: an assumption, as no run is labelled with it.
+const MEMORY: f64 = 0.8;
+
+/// The share of time from which a timer of the kernel's is conclusive, and the probability
+/// that it then has at least: what blocked the sender for so long cost the most goodput. The
+/// probability is an assumption: labelled lab runs have yet to bound it.
+const CONCLUSIVE: f64 = 0.7;
+const TIMED: f64 = 0.995;
+
+/// A receiving application that reads too slowly leaves data unread. With less than this
+/// share of the largest window unread it does not.
+const UNREAD: f64 = 0.05;
+
+/// Goodput over the requested rate, and over `SO_MAX_PACING_RATE`, from which that is reached:
+/// at 95 % of either, the bottleneck's payload rate may be the limit. A qdisc's pacing counts
+/// headers (1448 of 1514 bytes are payload), the kernel's own does not.
+const REACHED: f64 = 0.98;
+const PACED: std::ops::RangeInclusive<f64> = 0.95..=1.03;
+const REQUESTED: f64 = 0.995;
+
+/// A sender whose window is not full and that has nothing left to send waits for its
+/// application, or for the buffer between them: Linux starts the send buffer's timer only when
+/// a segment is sent while the application already waits, so it can miss a blocking writer
+/// altogether. Shares of samples, and of the window in flight.
+const MOSTLY: f64 = 0.5;
+const WELL_UNDER: f64 = 0.8;
+const STARVED: f64 = 0.95;
+
+/// The limits that the receive window's timer counts.
+const RECEIVER: [Limit; 3] = [Limit::ReceiveWindow, Limit::WindowScaling, Limit::SlowReceiver];
+
+/// The posterior with what was measured directly. `bulk`: the application always has more to
+/// send, as a test's own sender without a requested rate.
+pub(crate) fn apply(posterior: Posterior, s: &Statistics, bulk: bool) -> Posterior {
+    let share = |name: &str| s.get(name).unwrap_or(0.0);
+    let mut posterior = unread(window_scale(posterior, s), s);
+    if is_starved(s) {
+        let limit = if bulk { Limit::SendBuffer } else { Limit::Application };
+        posterior = posterior.at_least(STARVED, |other| other == limit);
+    }
+    let timers: [(&str, &[Limit]); 3] = [
+        ("rwnd_share", &RECEIVER),
+        ("sndbuf_share", &[Limit::SendBuffer]),
+        ("idle_share", &[Limit::Application]),
+    ];
+    for (timer, limits) in timers {
+        if share(timer) >= CONCLUSIVE {
+            posterior = posterior.at_least(TIMED, |limit| limits.contains(&limit));
+        }
+    }
+    if s.get("of_max_pacing").is_some_and(|of| PACED.contains(&of)) {
+        posterior = posterior.at_least(REQUESTED, |limit| limit == Limit::Pacing);
+    }
+    if s.get("of_requested").is_some_and(|of| of >= REACHED) {
+        posterior = posterior.at_least(REQUESTED, |limit| limit == Limit::Application);
+    }
+    threads(posterior, s)
+}
+
+/// Whether the sender mostly had nothing to send, though its window was not full.
+fn is_starved(s: &Statistics) -> bool {
+    let over = |name: &str| s.get(name).is_some_and(|share| share > MOSTLY);
+    let cwnd_filled = s.get("cwnd_filled").is_some_and(|filled| filled < WELL_UNDER);
+    over("app_limited") && over("nothing_unsent") && cwnd_filled
+}
+
+/// Without a window scale a window of at most 65,535 bytes is one without scaling; with one,
+/// or larger, it is not. Where the scale is not known, it may be either.
+fn window_scale(posterior: Posterior, s: &Statistics) -> Posterior {
+    // The statistic is ln(window / 65,535 + 0.001).
+    let small = s.get("ln_window_64k").is_some_and(|ln| ln <= 1.001f64.ln() + 1e-6);
+    match s.get("unscaled") {
+        None if small => posterior,
+        Some(unscaled) if unscaled > 0.5 && small => {
+            posterior.moved(Limit::ReceiveWindow, Limit::WindowScaling)
+        }
+        _ => posterior.moved(Limit::WindowScaling, Limit::ReceiveWindow),
+    }
+}
+
+/// Where the application has read what arrived, it is not the application.
+fn unread(posterior: Posterior, s: &Statistics) -> Posterior {
+    match s.get("unread") {
+        Some(unread) if unread < UNREAD => {
+            posterior.moved(Limit::SlowReceiver, Limit::ReceiveWindow)
+        }
+        _ => posterior,
+    }
+}
+
+fn threads(posterior: Posterior, s: &Statistics) -> Posterior {
+    let cpu = sender(s).max(receiver(s));
+    if cpu <= 0.0 {
+        return posterior;
+    }
+    let excess = s.get("ln_excess_in_flight").unwrap_or(0.0);
+    let fast = s.get("ln_local_gbps").unwrap_or(0.0);
+    let memory = if excess > EXCESS && fast > FAST { MEMORY } else { 0.0 };
+    posterior.with(Limit::Cpu, cpu * (1.0 - memory)).with(Limit::Memory, cpu * memory)
+}
+
+/// The probability that a core of this share is the limit.
+fn full(core: Option<f64>) -> f64 {
+    core.map_or(0.0, |share| 1.0 / (1.0 + (-(share - CORE) / CORE_WIDTH).exp()))
+}
+
+fn sender(s: &Statistics) -> f64 {
+    let waits =
+        s.get("rwnd_share").unwrap_or(0.0) > WAITS || s.get("sndbuf_share").unwrap_or(0.0) > WAITS;
+    if waits { 0.0 } else { full(s.get("sender_core")) }
+}
+
+fn receiver(s: &Statistics) -> f64 {
+    let open = s.get("window_floor").is_none_or(|floor| floor >= CLOSES);
+    let waits = s.get("rwnd_share").unwrap_or(0.0) > WAITS && open;
+    let idle = s.get("idle_share").unwrap_or(0.0) > WAITS;
+    if waits || idle { 0.0 } else { full(s.get("receiver_core")) }
+}
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        example::{sampled, samples},
+        prepared,
+    };
+    use record::{Measurement, Sample};
+
+    /// The probabilities of CPU and memory.
+    fn found(m: &Measurement) -> (f64, f64) {
+        let statistics = prepared(m).over(0.0, 4.0);
+        let posterior = apply(Posterior::of(&statistics), &statistics, true);
+        (posterior.probability(Limit::Cpu), posterior.probability(Limit::Memory))
+    }
+
+    fn with(sender: f64, receiver: f64, change: impl Fn(u64, &mut Sample)) -> Measurement {
+        let mut m = sampled(samples(4.0, 900.0, change));
+        (m.sender_cpu, m.receiver_cpu) = (Some(sender), Some(receiver));
+        m
+    }
+
+    #[test]
+    fn a_saturated_core_of_either_side_is_the_limit() {
+        let plain = |sender, receiver| found(&with(sender, receiver, |_, _| {})).0;
+        assert!(plain(0.99, 0.2) > 0.98 && plain(0.2, 0.99) > 0.98);
+        assert!(plain(0.9, 0.9) < 0.02);
+        let mut waits = with(0.55, 0.2, |_, _| {});
+        waits.sender_core_wait = Some(0.44);
+        assert!(found(&waits).0 > 0.98, "its thread waited for a core");
+    }
+
+    #[test]
+    fn a_sender_that_waits_for_its_window_has_cpu_time_to_spare() {
+        let waits = |_, s: &mut Sample| s.rwnd_limited_us = s.busy_us;
+        assert!(found(&with(0.99, 0.2, waits)).0 < 0.02);
+        assert!(found(&with(0.2, 0.99, waits)).0 < 0.02);
+        // A receiver that falls behind closes its window.
+        let closes = |index, s: &mut Sample| {
+            waits(index, s);
+            s.peer_window_bytes = Some(if index.is_multiple_of(3) { 0 } else { 1 << 20 });
+        };
+        assert!(found(&with(0.2, 0.99, closes)).0 > 0.98);
+        let idle = |_, s: &mut Sample| s.busy_us /= 4;
+        assert!(found(&with(0.2, 0.99, idle)).0 < 0.02);
+    }
+
+    #[test]
+    fn memory_takes_a_fast_local_path_and_windows_far_above_the_bdp() {
+        let local = |mbit: f64, flight: u64| {
+            let local = |_, s: &mut Sample| {
+                (s.rtt_us, s.min_rtt_us, s.in_flight_bytes) = (60, Some(30), flight);
+            };
+            let mut m = sampled(samples(4.0, mbit, local));
+            m.sender_cpu = Some(1.0);
+            found(&m)
+        };
+        // The BDP of 25 Gbit/s over 30 us is 94 kB.
+        let (cpu, memory) = local(25_000.0, 50_000_000);
+        assert!(memory > 0.7 && cpu < 0.3, "{cpu} {memory}");
+        assert!(local(25_000.0, 100_000).1 < 0.01, "small windows");
+        assert!(local(2_000.0, 50_000_000).1 < 0.01, "slow");
+    }
+}

@@ -1,0 +1,218 @@
+//! Figures of a span of time, from the samples of all streams.
+
+use super::Level;
+use crate::curve::Curve;
+use model::statistics;
+use record::{Measurement, ReceiverSample, Sample, Stream};
+use units::{BitRate, ByteCount, Rtt};
+
+/// Delivered bytes over time: by the senders' samples, else by the receivers'.
+pub(crate) fn arrived(m: &Measurement) -> Vec<Curve> {
+    m.streams
+        .iter()
+        .map(|stream| {
+            let delivered = sender_curve(stream, |s| s.delivered_bytes.max(s.acked_bytes));
+            if delivered.end().is_some() { delivered } else { receiver_curve(stream) }
+        })
+        .collect()
+}
+
+fn sender_curve(stream: &Stream, read: impl Fn(&Sample) -> u64) -> Curve {
+    Curve::new(stream.sender.iter().map(|s| (s.t_s, read(s))))
+}
+
+fn receiver_curve(stream: &Stream) -> Curve {
+    Curve::new(stream.receiver.iter().map(|s| (s.t_s, s.received_bytes)))
+}
+
+/// Payload rate over the steady part, in order: as the receiver read it, else as it
+/// was acknowledged.
+///
+/// If the part begins during a recovery, bytes that arrived before it are read within
+/// it; they are subtracted, or the goodput would exceed the link rate.
+pub(super) fn goodput(m: &Measurement, from: f64, to: f64) -> Option<BitRate> {
+    let mut bytes_a_second = 0.0;
+    for stream in &m.streams {
+        let received = receiver_curve(stream);
+        let acked = sender_curve(stream, |s| s.acked_bytes);
+        let delivered = sender_curve(stream, |s| s.delivered_bytes.max(s.acked_bytes));
+        let in_order = received.slope(from, to).or_else(|| acked.slope(from, to))?;
+        let hole = |t| delivered.at(t) - acked.at(t);
+        let early = ((hole(from) - hole(to)) / (to - from)).max(0.0);
+        bytes_a_second += (in_order - early).max(0.0);
+    }
+    (!m.streams.is_empty()).then(|| BitRate::from_bps_f64(bytes_a_second * 8.0))
+}
+
+pub(super) fn average(m: &Measurement) -> BitRate {
+    let bytes: f64 = m.streams.iter().map(|stream| stream.received_bytes as f64).sum();
+    let seconds = m.seconds();
+    if seconds > 0.0 { BitRate::from_bps_f64(bytes * 8.0 / seconds) } else { BitRate::ZERO }
+}
+
+pub(super) fn length(m: &Measurement) -> f64 {
+    let seconds = m.seconds();
+    if seconds.is_finite() { seconds.max(0.0) } else { 0.0 }
+}
+
+/// The shortest credible RTT estimate of a receiver, in µs. Its estimate of 1 µs is the
+/// kernel's floor and no measurement; TCP over loopback takes about 10 µs.
+const LEAST_RECEIVER_RTT_US: u32 = 5;
+
+pub(crate) fn min_rtt(m: &Measurement) -> Option<Rtt> {
+    let sent = m.streams.iter().flat_map(|stream| &stream.sender).filter_map(|s| s.min_rtt_us);
+    let received =
+        m.streams.iter().flat_map(|stream| &stream.receiver).filter_map(|s| s.min_rtt_us);
+    // A receiver samples few RTTs: they count only if the sender has none.
+    let sent = sent.filter(|us| *us > 0).min();
+    let least = sent.or_else(|| received.filter(|us| *us >= LEAST_RECEIVER_RTT_US).min());
+    least.map(|us| Rtt::from_micros(u64::from(us)))
+}
+
+pub(super) fn peak_rtt(m: &Measurement) -> Option<Rtt> {
+    let samples = m.streams.iter().flat_map(|stream| &stream.sender);
+    samples.map(|s| s.rtt_us).max().map(|us| Rtt::from_micros(u64::from(us)))
+}
+
+/// The kernel's counters, or the application's if there are no samples.
+pub(super) fn retransmits(m: &Measurement) -> u64 {
+    m.streams
+        .iter()
+        .map(|stream| {
+            let sampled = stream.sender.last().map_or(0, |s| s.retransmits);
+            sampled.max(stream.retransmits.unwrap_or(0))
+        })
+        .fold(0, u64::saturating_add)
+}
+
+fn median(values: impl Iterator<Item = f64>) -> Option<f64> {
+    statistics::median(&values.collect::<Vec<f64>>())
+}
+
+/// The samples of a span of time.
+pub(super) struct Window<'a> {
+    pub(super) m: &'a Measurement,
+    pub(super) from: f64,
+    pub(super) to: f64,
+}
+
+impl Window<'_> {
+    fn within<'s>(&self, stream: &'s Stream) -> impl Iterator<Item = &'s Sample> + use<'s> {
+        let (from, to) = (self.from, self.to);
+        stream.sender.iter().filter(move |s| (from..=to).contains(&s.t_s))
+    }
+
+    fn all(&self) -> impl Iterator<Item = &Sample> {
+        self.m.streams.iter().flat_map(|stream| self.within(stream))
+    }
+
+    /// The median over every stream's samples.
+    pub(super) fn median(&self, read: impl Fn(&Sample) -> Option<f64>) -> Option<f64> {
+        median(self.all().filter_map(read))
+    }
+
+    pub(super) fn mean(&self, read: impl Fn(&Sample) -> f64) -> Option<f64> {
+        let (sum, count) =
+            self.all().map(read).fold((0.0, 0.0), |(sum, n), value| (sum + value, n + 1.0));
+        (count > 0.0).then(|| sum / count)
+    }
+
+    /// The sum over streams of each one's median; `None` if a stream has no value.
+    pub(super) fn sum(&self, read: impl Fn(&Sample) -> Option<u64>) -> Option<f64> {
+        let one = |stream| median(self.within(stream).filter_map(&read).map(|v| v as f64));
+        let medians: Option<Vec<f64>> = self.m.streams.iter().map(one).collect();
+        medians.filter(|medians| !medians.is_empty()).map(|medians| medians.iter().sum())
+    }
+
+    pub(super) fn growth(&self, read: impl Fn(&Sample) -> u64) -> f64 {
+        let each = self.m.streams.iter().map(|stream| {
+            let curve = sender_curve(stream, &read);
+            (curve.at(self.to) - curve.at(self.from)).max(0.0)
+        });
+        each.sum()
+    }
+
+    pub(super) fn windows(&self) -> Option<Vec<ByteCount>> {
+        if self.m.streams.is_empty() {
+            return None;
+        }
+        let one = |stream: &Stream| {
+            let advertised = self.within(stream).filter_map(|s| s.peer_window_bytes);
+            let own = stream
+                .receiver
+                .iter()
+                .filter(|s| (self.from..=self.to).contains(&s.t_s))
+                .filter_map(|s: &ReceiverSample| s.window_bytes);
+            let window =
+                median(advertised.map(|w| w as f64)).or_else(|| median(own.map(|w| w as f64)));
+            window.filter(|bytes| *bytes > 0.0).map(ByteCount::from_f64)
+        };
+        self.m.streams.iter().map(one).collect()
+    }
+
+    pub(super) fn window_floor(&self) -> Option<f64> {
+        let windows: Vec<f64> =
+            self.all().filter_map(|s| s.peer_window_bytes).map(|w| w as f64).collect();
+        let most = windows.iter().copied().fold(0.0, f64::max);
+        let low = statistics::percentile(&windows, 0.1)?;
+        (most > 0.0).then(|| low / most)
+    }
+
+    pub(super) fn loss(&self) -> Option<f64> {
+        let retransmitted = self.growth(|s| s.retransmits);
+        let mss = self.median(|s| (s.mss_bytes > 0).then(|| f64::from(s.mss_bytes)))?;
+        let sent = self.growth(|s| s.delivered_bytes.max(s.acked_bytes)) / mss + retransmitted;
+        (retransmitted > 0.0 && sent > 0.0).then(|| retransmitted / sent)
+    }
+
+    pub(super) fn backlog_at_losses(&self, least: Rtt) -> Option<f64> {
+        let least = least.nanos() as f64 / 1e3;
+        let backlog = |s: &Sample| {
+            let segments = s.cwnd_bytes as f64 / f64::from(s.mss_bytes.max(1));
+            segments * (1.0 - least / f64::from(s.rtt_us.max(1))).max(0.0)
+        };
+        let at_losses = self.m.streams.iter().flat_map(|stream| {
+            let samples: Vec<&Sample> = self.within(stream).filter(|s| s.rtt_us > 0).collect();
+            let lossy = samples.windows(2).filter_map(|pair| match pair {
+                // The window before the reduction; a loss is detected an RTT later.
+                [a, b] if b.retransmits > a.retransmits => Some(backlog(a)),
+                _ => None,
+            });
+            lossy.collect::<Vec<f64>>()
+        });
+        median(at_losses)
+    }
+
+    pub(super) fn ends(&self) -> Option<[Level; 2]> {
+        let quarter = (self.to - self.from) / 4.0;
+        let level = |from: f64, to: f64| {
+            let part = Window { m: self.m, from, to };
+            let rtts = part.all().map(|s| s.rtt_us).filter(|us| *us > 0);
+            Some(Level {
+                goodput: goodput(self.m, from, to)?,
+                rtt: rtts.min().map(|us| Rtt::from_micros(u64::from(us))),
+            })
+        };
+        let ends = [level(self.from, self.from + quarter), level(self.to - quarter, self.to)];
+        match ends {
+            [Some(first), Some(last)] => Some([first, last]),
+            _ => None,
+        }
+    }
+
+    pub(super) fn burst(&self) -> f64 {
+        let (mut lossy, mut lost) = (0.0, 0.0);
+        for stream in &self.m.streams {
+            let counts: Vec<u64> = self.within(stream).map(|s| s.retransmits).collect();
+            for pair in counts.windows(2) {
+                if let [before, after] = pair
+                    && after > before
+                {
+                    lossy += 1.0;
+                    lost += (after - before) as f64;
+                }
+            }
+        }
+        if lossy > 0.0 { lost / lossy } else { 0.0 }
+    }
+}

@@ -1,0 +1,46 @@
+//! What is known of a test without its samples' statistics: its request, its
+//! congestion control, and thresholds that more than one module uses.
+
+use crate::evidence::Evidence;
+use record::Measurement;
+use units::BitRate;
+
+/// The share of a core from which a thread is CPU-limited.
+pub(crate) const CPU_FULL: f64 = 0.95;
+
+/// The share of the time from which a cause is the limit, if no other limited the
+/// transfer for longer.
+pub(crate) const HELD: f64 = 0.4;
+
+/// The share of the rate requested with `-b` from which it counts as reached.
+const REACHED: f64 = 0.95;
+
+/// The congestion control in use, else the one requested.
+pub(crate) fn congestion_control(m: &Measurement) -> Option<&str> {
+    let used = m.streams.iter().find_map(|stream| stream.congestion.as_deref());
+    used.or(m.spec.congestion.as_deref())
+}
+
+pub(crate) fn is_bbr(m: &Measurement) -> bool {
+    congestion_control(m).is_some_and(|name| name.starts_with("bbr"))
+}
+
+pub(crate) fn is_reno(m: &Measurement) -> bool {
+    congestion_control(m) == Some("reno")
+}
+
+/// The rate requested with `-b`, over all streams.
+pub(crate) fn requested_rate(m: &Measurement) -> Option<BitRate> {
+    let each = m.spec.rate_bps.filter(|rate| *rate > BitRate::ZERO)?;
+    Some(BitRate::from_bps(each.bps().saturating_mul(m.streams.len().max(1) as u64)))
+}
+
+/// Whether the rate requested with `-b` arrived.
+pub(crate) fn reached_requested_rate(m: &Measurement, e: &Evidence) -> bool {
+    requested_rate(m).is_some_and(|rate| e.goodput.as_f64() >= REACHED * rate.as_f64())
+}
+
+/// Whether longhaul only watched the connection of another application.
+pub(crate) fn is_watched(m: &Measurement) -> bool {
+    m.streams.iter().any(|stream| stream.watched)
+}

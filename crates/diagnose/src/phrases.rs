@@ -1,0 +1,62 @@
+//! Parts of sentences that several causes share.
+
+use crate::{
+    causes::Observed,
+    evidence::Evidence,
+    facts,
+    predict::{self, Prediction},
+};
+use record::Measurement;
+use units::{BitRate, ByteCount, Rtt};
+
+/// The path's rate, and the window that each stream needs for it, if the path is known.
+pub(crate) fn needed(m: &Measurement, e: &Evidence) -> Option<(BitRate, ByteCount)> {
+    let path = m.path.as_ref()?;
+    let rtt = if path.rtt > Rtt::ZERO { path.rtt } else { e.min_rtt? };
+    let streams = u32::try_from(e.streams).unwrap_or(u32::MAX);
+    let rate = path.rate_bps?;
+    Some((rate, model::per_stream(model::bdp(rate, rtt), streams)))
+}
+
+/// ` for each of 4 streams`.
+pub(crate) fn for_each(e: &Evidence) -> String {
+    if e.streams > 1 { format!(" for each of {} streams", e.streams) } else { String::new() }
+}
+
+/// `96.4 of at most 96.5 Mbit/s`: the unit once if both rates share it.
+pub(crate) fn of_at_most(got: BitRate, most: BitRate) -> String {
+    let (got, most) = (got.to_string(), most.to_string());
+    let unit = most.split_once(' ').map_or("", |(_, unit)| unit);
+    let got = got.strip_suffix(unit).map_or(got.as_str(), str::trim_end);
+    format!("{got} of at most {most}")
+}
+
+/// `BBR (-C bbr) or more streams (-P)`, without BBR if it is in use.
+pub(crate) fn bbr_or_more_streams(o: &Observed<'_>) -> &'static str {
+    if facts::is_bbr(o.m) { "more streams (-P)" } else { "BBR (-C bbr) or more streams (-P)" }
+}
+
+/// `, with 171 ms of queueing delay`, if there is a standing queue.
+pub(crate) fn with_queueing(e: &Evidence) -> String {
+    match e.queueing().filter(|_| e.has_standing_queue()) {
+        Some(queueing) => format!(", with {queueing} of queueing delay"),
+        None => String::new(),
+    }
+}
+
+/// ` (64 KiB over 173 ms)`.
+pub(crate) fn over_rtt(bytes: Option<ByteCount>, e: &Evidence) -> String {
+    let rtt = e.loaded_rtt.or(e.min_rtt);
+    let both = predict::window_rate(bytes, rtt, e);
+    both.map_or(String::new(), |(bytes, rtt, _)| format!(" ({bytes} over {rtt})"))
+}
+
+/// `, at most 3.03 Mbit/s`.
+pub(crate) fn at_most(prediction: Option<Prediction>) -> String {
+    prediction.map_or(String::new(), |most| format!(", at most {}", most.rate))
+}
+
+/// `9.1 s`, and whole seconds from 100 s.
+pub(crate) fn seconds(seconds: f64) -> String {
+    if seconds < 99.95 { format!("{seconds:.1} s") } else { format!("{seconds:.0} s") }
+}

@@ -1,0 +1,178 @@
+//! What the sender waited for, the windows, the request, and the hosts.
+
+use super::{Part, Statistics, ln};
+use crate::series::Step;
+use model::statistics::{median, percentile};
+use units::BitRate;
+
+/// A window that needs no scaling has at most this many bytes (RFC 7323).
+const UNSCALED: f64 = 65_535.0;
+
+/// Below this RTT, in seconds, memory can be the limit.
+const LOCAL: f64 = 0.001;
+
+pub(super) fn add(part: &Part<'_>, all: &mut Statistics) {
+    let test = part.test;
+    let m = test.m;
+    let flag = |holds: bool| Some(f64::from(u8::from(holds)));
+    all.add("ln_rtt_ms", Some(ln(test.min_rtt * 1e3, 0.0)));
+    all.add("ln_streams", Some(ln(m.streams.len().max(1) as f64, 0.0)));
+    let congestion = crate::facts::congestion_control(m);
+    all.add("is_bbr", congestion.map(|name| f64::from(u8::from(name.starts_with("bbr")))));
+    all.add("is_reno", congestion.map(|name| f64::from(u8::from(name == "reno"))));
+
+    let timer = |read: fn(&record::Sample) -> u64| {
+        part.mean(|step| Some((step.growth(read) / 1e6 / step.seconds()).min(1.0)))
+    };
+    let (rwnd, sndbuf) = (timer(|s| s.rwnd_limited_us), timer(|s| s.sndbuf_limited_us));
+    let idle = timer(|s| s.busy_us).map(|busy| 1.0 - busy);
+    all.add("rwnd_share", rwnd);
+    all.add("sndbuf_share", sndbuf);
+    all.add("idle_share", idle);
+    all.add("app_limited", part.mean(|s| Some(f64::from(u8::from(s.after.delivery_app_limited)))));
+    let empty = |step: &Step| flag((step.after.unsent_bytes as f64) < step.mss());
+    all.add("nothing_unsent", part.mean(empty));
+    let filled = |step: &Step| {
+        let cwnd = step.after.cwnd_bytes as f64;
+        (cwnd > 0.0).then(|| step.after.in_flight_bytes as f64 / cwnd)
+    };
+    all.add("cwnd_filled", median(&part.values(filled)));
+    let window = |step: &Step| step.after.peer_window_bytes.map(|bytes| bytes as f64);
+    let window_filled = |step: &Step| {
+        window(step).filter(|w| *w > 0.0).map(|w| step.after.in_flight_bytes as f64 / w)
+    };
+    all.add("window_filled", percentile(&part.values(window_filled), 0.8));
+    let windows = part.values(window);
+    let largest = windows.iter().copied().fold(0.0, f64::max);
+    let known = !windows.is_empty();
+    all.add("ln_window_64k", known.then(|| ln(largest / UNSCALED, 1e-3)));
+    let low = percentile(&windows, 0.1).filter(|_| largest > 0.0).map(|low| low / largest);
+    all.add("window_floor", low);
+    let level = median(&windows).filter(|_| largest > 0.0).map(|middle| middle / largest);
+    all.add("window_level", level);
+    all.add("unread", unread(part, largest));
+    let scale = |step: &Step| step.after.peer_window_scale.map(|scale| flag(scale == 0));
+    all.add("unscaled", part.mean(|step| scale(step).flatten()));
+    all.add("window_per_rtt", over_window(part));
+
+    let rate = test.rate(part.from, part.to);
+    let requested = crate::facts::requested_rate(m).map(BitRate::as_f64);
+    all.add("of_requested", requested.map(|most| (rate / most.max(1.0)).min(2.0)));
+    let pacing_cap = part.sum_of_medians(|step| step.after.max_pacing_rate_bps);
+    all.add("of_max_pacing", pacing_cap.map(|most| (rate / most.max(1.0)).min(2.0)));
+    let paced = |step: &Step| {
+        let pacing = step.after.pacing_rate_bps.filter(|rate| *rate > 0)?;
+        Some((step.after.delivery_rate_bps as f64 / pacing as f64).min(4.0))
+    };
+    all.add("of_pacing", median(&part.values(paced)));
+
+    all.add("sender_core", m.sender_core().map(|core| core.min(2.0)));
+    all.add("receiver_core", m.receiver_core().map(|core| core.min(2.0)));
+    let in_flight = part.mean(|step| Some(step.after.in_flight_bytes as f64));
+    let streams = m.streams.len() as f64;
+    let excess = in_flight.filter(|_| test.min_rtt < LOCAL).map(|each| {
+        let needed = rate / 8.0 * test.min_rtt.max(20e-6);
+        ln(each * streams / needed.max(1.0), 1e-3)
+    });
+    all.add("ln_excess_in_flight", excess);
+    let ln_rate = excess.map(|_| ln(rate / 1e9, 1e-3));
+    all.add("ln_local_gbps", ln_rate);
+}
+
+/// Delivered bytes that the receiving application has not read, over the largest window:
+/// near 1 where it reads too slowly, near 0 where it waits for data.
+fn unread(part: &Part<'_>, window: f64) -> Option<f64> {
+    let mut all = Vec::new();
+    for (read, steps) in part.test.read.iter().zip(&part.streams) {
+        read.end()?;
+        let acked = |step: &Step| step.after.acked_bytes as f64 - read.at(step.to);
+        all.extend(steps.iter().map(acked));
+    }
+    let middle = median(&all).filter(|_| window > 0.0)?;
+    Some((middle / window).clamp(-0.5, 2.0))
+}
+
+/// Goodput over receive window / minimum RTT, from either side's view of the window.
+fn over_window(part: &Part<'_>) -> Option<f64> {
+    let mut sum = 0.0;
+    for stream in &part.test.m.streams {
+        let inside = |t: f64| t > part.from && t <= part.to + 1e-9;
+        let sent = stream.sender.iter().filter(|s| inside(s.t_s));
+        let sent: Vec<f64> = sent.filter_map(|s| s.peer_window_bytes).map(|w| w as f64).collect();
+        let own = stream.receiver.iter().filter(|s| inside(s.t_s));
+        let own = || own.filter_map(|s| s.window_bytes).map(|w| w as f64).collect::<Vec<f64>>();
+        sum += median(&sent).or_else(|| median(&own()))?;
+    }
+    let most = sum * 8.0 / part.test.min_rtt;
+    (most > 0.0).then(|| ln(part.test.rate(part.from, part.to) / most, 1e-3))
+}
+
+impl Part<'_> {
+    /// The sum over streams of each one's median; `None` if a stream has no value.
+    fn sum_of_medians(&self, read: impl Fn(&Step) -> Option<u64>) -> Option<f64> {
+        let one = |steps: &&[Step]| {
+            let values: Vec<f64> = steps.iter().filter_map(&read).map(|v| v as f64).collect();
+            median(&values)
+        };
+        let all: Option<Vec<f64>> = self.streams.iter().map(one).collect();
+        all.filter(|all| !all.is_empty()).map(|all| all.iter().sum())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{
+        example::{close, sampled, samples, statistic as of},
+        prepared,
+    };
+    use record::Sample;
+    use units::BitRate;
+
+    #[test]
+    fn timers_are_shares_of_time() {
+        close(of("rwnd_share", |_, s| s.rwnd_limited_us = s.busy_us / 2), 0.5);
+        close(of("sndbuf_share", |_, s| s.sndbuf_limited_us = s.busy_us / 4), 0.25);
+        close(of("idle_share", |_, s| s.busy_us /= 5), 0.8);
+        close(of("idle_share", |_, _| {}), 0.0);
+        // A counter that runs faster than time.
+        close(of("rwnd_share", |_, s| s.rwnd_limited_us = s.busy_us * 9), 1.0);
+    }
+
+    #[test]
+    fn the_window_is_compared_with_what_fills_it() {
+        let full = |_, s: &mut Sample| {
+            s.peer_window_bytes = Some(25_000);
+            s.in_flight_bytes = 25_000;
+        };
+        close(of("window_filled", full), 1.0);
+        // 25 kB over 20 ms are 10 Mbit/s.
+        close(of("window_per_rtt", full), 0.0);
+        close(of("ln_window_64k", full), (25_000.0f64 / 65_535.0).ln());
+        for name in ["window_filled", "window_per_rtt", "ln_window_64k", "unscaled"] {
+            assert_eq!(of(name, |_, _| {}), None, "{name}");
+        }
+        assert_eq!(of("unscaled", |_, s| s.peer_window_scale = Some(0)), Some(1.0));
+    }
+
+    #[test]
+    fn a_window_that_closes_has_a_low_floor() {
+        let closes = |index: u64, s: &mut Sample| {
+            s.peer_window_bytes = Some(if index.is_multiple_of(3) { 0 } else { 100_000 });
+        };
+        assert_eq!(of("window_floor", closes), Some(0.0));
+        assert_eq!(of("window_floor", |_, s| s.peer_window_bytes = Some(9_000)), Some(1.0));
+        assert_eq!(of("window_floor", |_, s| s.peer_window_bytes = Some(0)), None);
+    }
+
+    #[test]
+    fn the_rate_is_compared_with_what_was_asked_for() {
+        let mut m = sampled(samples(10.0, 10.0, |_, s| s.max_pacing_rate_bps = Some(20_000_000)));
+        let get = |m: &record::Measurement, name| prepared(m).over(0.0, 10.0).get(name);
+        assert_eq!(get(&m, "of_requested"), None);
+        m.spec.rate_bps = Some(BitRate::from_bps(10_000_000));
+        close(get(&m, "of_requested"), 1.0);
+        close(get(&m, "of_max_pacing"), 0.5);
+        // Only a path of under 1 ms may be limited by memory.
+        assert_eq!(get(&m, "ln_excess_in_flight"), None);
+    }
+}

@@ -1,0 +1,52 @@
+//! The functions that fuzzing drives: one for each kind of untrusted input, from
+//! bytes to no result. A target fails by panicking, by not returning, or by
+//! allocating without bound.
+//!
+//! `make test` replays the seeds in `fuzz/seeds` through them (`tests/replay.rs`);
+//! `scripts/fuzz` runs them under libFuzzer, guided by coverage (`fuzz/`). Nothing
+//! of the program uses this crate.
+//!
+//! | module | input |
+//! |---|---|
+//! | `wire` | what a peer of a test sends: iperf3's and iperf 2's messages |
+//! | `kernel` | what the kernel answers: netlink, ICMP errors |
+//! | `files` | journals, plans, paths, recordings, measurements |
+
+mod files;
+mod kernel;
+pub mod seeds;
+mod wire;
+
+/// A target: its name, and the function.
+pub type Target = (&'static str, fn(&[u8]));
+
+/// Every target. `fuzz/seeds` has a directory for each, and `fuzz/src/lib.rs`
+/// a test.
+pub const TARGETS: [Target; 17] = [
+    ("iperf3_framing", wire::iperf3_framing),
+    ("iperf3_params", wire::iperf3_params),
+    ("iperf3_results", wire::iperf3_results),
+    ("iperf3_states", wire::iperf3_states),
+    ("iperf3_datagram", wire::iperf3_datagram),
+    ("iperf2_header", wire::iperf2_header),
+    ("iperf2_datagram", wire::iperf2_datagram),
+    ("netlink_socket_diagnosis", kernel::netlink_socket_diagnosis),
+    ("netlink_route", kernel::netlink_route),
+    ("netlink_wifi", kernel::netlink_wifi),
+    ("icmp_error", kernel::icmp_error),
+    ("journal", files::journal),
+    ("boot_file", files::boot_file),
+    ("lab_path", files::lab_path),
+    ("lab_plan", files::lab_plan),
+    ("recording", files::recording),
+    ("measurement", files::measurement),
+];
+
+/// Runs the target of that name; `false` where there is none.
+pub fn run(name: &str, input: &[u8]) -> bool {
+    let target = TARGETS.iter().find(|(its, _)| *its == name);
+    if let Some((_, target)) = target {
+        target(input);
+    }
+    target.is_some()
+}

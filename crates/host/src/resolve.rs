@@ -1,0 +1,122 @@
+//! Resolves host names to addresses.
+
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread;
+use std::time::Duration;
+
+/// Interval between checks whether to stop.
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
+
+/// Which IP version to use.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Family {
+    /// Any address the name resolves to, in the resolver's order.
+    #[default]
+    Any,
+    /// IPv4 only (`-4`).
+    V4,
+    /// IPv6 only (`-6`).
+    V6,
+}
+
+impl Family {
+    /// As the flags `-4` and `-6` select it, of which at most one is given.
+    #[must_use]
+    pub const fn from_flags(v4: bool, v6: bool) -> Self {
+        match (v4, v6) {
+            (true, _) => Family::V4,
+            (_, true) => Family::V6,
+            _ => Family::Any,
+        }
+    }
+
+    const fn admits(self, address: IpAddr) -> bool {
+        match self {
+            Family::Any => true,
+            Family::V4 => address.is_ipv4(),
+            Family::V6 => address.is_ipv6(),
+        }
+    }
+}
+
+/// A name without an address of the requested family.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("cannot resolve '{host}': {reason}; check the name, or give an address")]
+pub struct ResolveError {
+    /// The name.
+    pub host: String,
+    /// The resolver's error.
+    pub reason: String,
+}
+
+/// The addresses of `host` in the family of the arguments and of `bind`, at least one,
+/// in the resolver's order; `None` if `stop` ended the wait. Runs the resolver in a
+/// thread, as it cannot be interrupted. An IPv6 address may be in brackets.
+///
+/// # Errors
+/// There is none.
+pub fn resolve(
+    host: &str,
+    port: u16,
+    family: Family,
+    bind: Option<IpAddr>,
+    stop: &dyn Fn() -> bool,
+) -> Result<Option<Vec<SocketAddr>>, ResolveError> {
+    let failed = |reason: String| ResolveError { host: host.to_owned(), reason };
+    let name = host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(host);
+    let name = name.to_owned();
+    let (sender, receiver) = mpsc::channel();
+    let work = move || {
+        let found = (name.as_str(), port).to_socket_addrs();
+        let _ = sender.send(found.map(Iterator::collect::<Vec<_>>));
+    };
+    let thread = thread::Builder::new().name("resolve".to_owned());
+    thread.spawn(work).map_err(|error| failed(error.to_string()))?;
+    let mut addresses = loop {
+        match receiver.recv_timeout(POLL_INTERVAL) {
+            Ok(found) => break found.map_err(|error| failed(error.to_string()))?,
+            Err(RecvTimeoutError::Timeout) if !stop() => {}
+            Err(_) => return Ok(None),
+        }
+    };
+    addresses.retain(|address| {
+        family.admits(address.ip()) && bind.is_none_or(|bind| bind.is_ipv4() == address.is_ipv4())
+    });
+    addresses.dedup();
+    if addresses.is_empty() {
+        let kind = match (family, bind) {
+            (Family::V4, _) | (_, Some(IpAddr::V4(_))) => "it has no IPv4 address",
+            (Family::V6, _) | (_, Some(IpAddr::V6(_))) => "it has no IPv6 address",
+            _ => "it has no address",
+        };
+        return Err(failed(kind.to_owned()));
+    }
+    Ok(Some(addresses))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_addresses_of_the_requested_family_are_returned() {
+        let ask = |host, family| resolve(host, 7, family, None, &|| false);
+        let one = |text: &str| Ok(Some(vec![text.parse().unwrap()]));
+        assert_eq!(ask("192.0.2.1", Family::Any), one("192.0.2.1:7"));
+        assert_eq!(ask("[2001:db8::1]", Family::V6), one("[2001:db8::1]:7"));
+        assert!(ask("192.0.2.1", Family::V6).unwrap_err().to_string().contains("no IPv6"));
+        assert!(ask("2001:db8::1", Family::V4).is_err());
+        let bind = Some("::1".parse().unwrap());
+        assert!(resolve("192.0.2.1", 7, Family::Any, bind, &|| false).is_err());
+    }
+
+    #[test]
+    fn flags_select_the_family() {
+        let families = [(false, false), (true, false), (false, true)];
+        assert_eq!(
+            families.map(|(v4, v6)| Family::from_flags(v4, v6)),
+            [Family::Any, Family::V4, Family::V6]
+        );
+    }
+}

@@ -1,0 +1,230 @@
+//! Sandbox of a lab: a PID, a mount and, for an ordinary user, a user namespace,
+//! whose privileges are valid inside only.
+//!
+//! ```text
+//!   longhaul (outside: waits, forwards signals and the exit code)
+//!      └── process 1 of a PID namespace (inside: does all the work)
+//!             └── programs
+//! ```
+//!
+//! The kernel ends every process of a PID namespace when its process 1 ends, and
+//! process 1 has a parent death signal. So whichever of them is killed, nothing
+//! is left: no process, and therefore no namespace, device or mount.
+
+use crate::{signals, sys};
+use std::ffi::CStr;
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::sync::OnceLock;
+
+/// Why the sandbox cannot be created, and the remedy.
+#[derive(Debug, thiserror::Error)]
+pub enum SandboxError {
+    /// Neither root nor user namespaces.
+    #[error("a lab needs root or user namespaces, and neither is available: {remedy}")]
+    NotPermitted {
+        /// What to change.
+        remedy: String,
+    },
+    /// Anything else.
+    #[error("cannot create the sandbox of the lab ({step}): {source}")]
+    Other {
+        /// The step that failed.
+        step: &'static str,
+        /// The system error.
+        source: io::Error,
+    },
+}
+
+/// How the sandbox ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ended {
+    /// With an exit code.
+    Code(i32),
+    /// Killed by a signal.
+    Signal(i32),
+}
+
+static USER_OUTSIDE: OnceLock<u32> = OnceLock::new();
+
+/// The uid outside of the sandbox: inside, an ordinary user has uid 0.
+#[must_use]
+pub fn user() -> u32 {
+    // SAFETY: no arguments, cannot fail.
+    *USER_OUTSIDE.get_or_init(|| unsafe { libc::geteuid() })
+}
+
+/// Runs `inside` as process 1 of a new sandbox and waits for it.
+///
+/// Must be called while the process has one thread, as fork(2) copies the calling
+/// thread alone. An ordinary user becomes root of a user namespace, with no
+/// privileges outside of it.
+///
+/// # Errors
+/// [`SandboxError`]; `inside` has not run then.
+pub fn run(inside: impl FnOnce() -> i32) -> Result<Ended, SandboxError> {
+    single_thread().map_err(|source| SandboxError::Other { step: "forking", source })?;
+    let _ = user();
+    if !may_make_namespaces() {
+        become_root_of_a_user_namespace()?;
+    }
+    // SAFETY: plain flags. From here on children are in the new PID namespace.
+    sys::check(unsafe { libc::unshare(libc::CLONE_NEWPID) })
+        .map_err(permission_error("PID namespace"))?;
+    signals::restore_sigchld();
+    signals::block();
+    let (alive, guard) =
+        pipe().map_err(|source| SandboxError::Other { step: "making a pipe", source })?;
+    // SAFETY: the process has one thread, so the child is a whole copy of it.
+    match sys::check(unsafe { libc::fork() }) {
+        Err(source) => Err(SandboxError::Other { step: "forking", source }),
+        Ok(0) => {
+            drop(guard);
+            let code = match init_process(&alive) {
+                Ok(()) => inside(),
+                Err(error) => {
+                    eprintln!("longhaul: {error}");
+                    2
+                }
+            };
+            std::process::exit(code)
+        }
+        Ok(child) => {
+            drop(alive);
+            let ended = signals::forward_until_exit(child);
+            drop(guard);
+            ended.map_err(|source| SandboxError::Other { step: "waiting for it", source })
+        }
+    }
+}
+
+/// Fails if the process has several threads: fork(2) would copy one of them, and
+/// entering user and mount namespaces requires a single one.
+pub(crate) fn single_thread() -> io::Result<()> {
+    match std::fs::read_dir("/proc/self/task").map_or(1, Iterator::count) {
+        1 => Ok(()),
+        _ => Err(io::Error::other("the process already has several threads")),
+    }
+}
+
+/// Whether `CAP_SYS_ADMIN` and `CAP_NET_ADMIN` are effective.
+fn may_make_namespaces() -> bool {
+    const NET_ADMIN: u64 = 1 << 12;
+    const SYS_ADMIN: u64 = 1 << 21;
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let effective = status
+        .lines()
+        .find_map(|line| line.strip_prefix("CapEff:"))
+        .and_then(|hex| u64::from_str_radix(hex.trim(), 16).ok())
+        .unwrap_or_default();
+    effective & (NET_ADMIN | SYS_ADMIN) == NET_ADMIN | SYS_ADMIN
+}
+
+fn become_root_of_a_user_namespace() -> Result<(), SandboxError> {
+    // SAFETY: no arguments, cannot fail.
+    let (user, group) = unsafe { (libc::geteuid(), libc::getegid()) };
+    // SAFETY: plain flags.
+    sys::check(unsafe { libc::unshare(libc::CLONE_NEWUSER) })
+        .map_err(permission_error("user namespace"))?;
+    let map = |file: &str, text: String| {
+        std::fs::write(file, text).map_err(permission_error("user namespace"))
+    };
+    map("/proc/self/setgroups", "deny".to_owned())?;
+    map("/proc/self/uid_map", format!("0 {user} 1"))?;
+    map("/proc/self/gid_map", format!("0 {group} 1"))
+}
+
+/// Adds the remedy for this system to a permission error.
+fn permission_error(step: &'static str) -> impl Fn(io::Error) -> SandboxError {
+    move |source| {
+        let setting = |path: &str| {
+            std::fs::read_to_string(path).map(|text| text.trim().to_owned()).unwrap_or_default()
+        };
+        let remedy = if setting("/proc/sys/kernel/apparmor_restrict_unprivileged_userns") == "1" {
+            "run as root, or allow user namespaces: sysctl -w kernel.apparmor_restrict_unprivileged_userns=0"
+        } else if setting("/proc/sys/kernel/unprivileged_userns_clone") == "0" {
+            "run as root, or allow user namespaces: sysctl -w kernel.unprivileged_userns_clone=1"
+        } else if setting("/proc/sys/user/max_user_namespaces") == "0" {
+            "run as root, or allow user namespaces: sysctl -w user.max_user_namespaces=10000"
+        } else if matches!(source.raw_os_error(), Some(libc::EPERM | libc::EACCES | libc::ENOSPC)) {
+            "run as root; in a container, give it CAP_SYS_ADMIN and CAP_NET_ADMIN (docker run --privileged)"
+        } else {
+            return SandboxError::Other { step, source };
+        };
+        SandboxError::NotPermitted { remedy: remedy.to_owned() }
+    }
+}
+
+fn init_process(alive: &OwnedFd) -> Result<(), SandboxError> {
+    let other = |step| move |source| SandboxError::Other { step, source };
+    if !die_with_parent(alive.as_raw_fd()).map_err(other("setting the parent death signal"))? {
+        std::process::exit(1);
+    }
+    // SAFETY: plain flags.
+    sys::check(unsafe { libc::unshare(libc::CLONE_NEWNS) })
+        .map_err(permission_error("mount namespace"))?;
+    mount(None, c"/", None, libc::MS_REC | libc::MS_PRIVATE)
+        .map_err(other("making mounts private"))?;
+    // Programs look themselves up in /proc by their PID inside. Containers that mask
+    // parts of /proc refuse a new mount; then /proc shows the PIDs outside.
+    let _ = mount(
+        Some(c"proc"),
+        c"/proc",
+        Some(c"proc"),
+        libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC,
+    );
+    Ok(())
+}
+
+/// Sets the parent death signal to SIGKILL, and returns whether the parent was
+/// still alive then: `alive` is the read end of a pipe whose other end only the
+/// parent holds.
+///
+/// Makes system calls only, so it may be called between fork and exec.
+pub(crate) fn die_with_parent(alive: RawFd) -> io::Result<bool> {
+    // SAFETY: plain numbers.
+    sys::check(unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) })?;
+    // If the parent died before that call, the signal never comes; the pipe's write
+    // end is closed then.
+    let mut entry = libc::pollfd { fd: alive, events: 0, revents: 0 };
+    // SAFETY: one live entry.
+    Ok(unsafe { libc::poll(&raw mut entry, 1, 0) } <= 0)
+}
+
+/// Mounts a file with content `text` over the file at `path`, in this sandbox only.
+///
+/// # Errors
+/// The system error; `NotFound` if there is no file at `path`.
+pub fn bind_file(path: &CStr, text: &str) -> io::Result<()> {
+    // The file is in a tmpfs that is unmounted at once: afterwards only the bind
+    // mount keeps it.
+    mount(Some(c"tmpfs"), c"/tmp", Some(c"tmpfs"), libc::MS_NOSUID | libc::MS_NODEV)?;
+    let covered = std::fs::write("/tmp/cover", text)
+        .and_then(|()| mount(Some(c"/tmp/cover"), path, None, libc::MS_BIND));
+    // SAFETY: a valid path.
+    sys::check(unsafe { libc::umount2(c"/tmp".as_ptr(), libc::MNT_DETACH) })?;
+    covered
+}
+
+pub(crate) fn mount(
+    source: Option<&CStr>,
+    target: &CStr,
+    kind: Option<&CStr>,
+    flags: libc::c_ulong,
+) -> io::Result<()> {
+    let pointer = |text: Option<&CStr>| text.map_or(std::ptr::null(), CStr::as_ptr);
+    // SAFETY: the strings live across the call; the arguments that are null may be.
+    sys::check(unsafe {
+        libc::mount(pointer(source), target.as_ptr(), pointer(kind), flags, std::ptr::null())
+    })
+    .map(drop)
+}
+
+pub(crate) fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
+    let mut ends = [0; 2];
+    // SAFETY: room for two descriptors, which are then ours.
+    unsafe {
+        sys::check(libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC))?;
+        Ok((OwnedFd::from_raw_fd(ends[0]), OwnedFd::from_raw_fd(ends[1])))
+    }
+}

@@ -1,0 +1,36 @@
+//! A stop request that threads and signal handlers can share.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering},
+};
+
+/// Set once and visible to all clones: on Ctrl-C a test ends with the results so
+/// far, and a server notifies its clients.
+#[derive(Debug, Clone, Default)]
+pub struct StopFlag(Arc<AtomicBool>);
+
+impl StopFlag {
+    /// A flag that is not set.
+    #[must_use]
+    pub fn new() -> Self {
+        StopFlag::default()
+    }
+
+    /// Shares a flag that is set elsewhere, such as in a signal handler.
+    #[must_use]
+    pub fn from_shared(flag: Arc<AtomicBool>) -> Self {
+        StopFlag(flag)
+    }
+
+    /// Requests to stop. Async-signal-safe: one atomic store.
+    pub fn raise(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether a stop was requested.
+    #[must_use]
+    pub fn is_raised(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}

@@ -1,0 +1,67 @@
+//! A longhaul client's additional parameters, under one key that iperf3 ignores.
+
+use crate::lenient;
+use serde::{Deserialize, Serialize};
+
+/// Maximum characters kept of a version.
+const VERSION: usize = 32;
+
+/// A longhaul client's additional parameters.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Extension {
+    /// The client's version.
+    #[serde(deserialize_with = "lenient::short_text::<VERSION, _>")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
+    /// Whether UDP segmentation offload may be used; absent means yes.
+    #[serde(deserialize_with = "lenient::maybe_bool", skip_serializing_if = "Option::is_none")]
+    pub segment: Option<bool>,
+    /// Whether UDP receive offload may be used; absent means yes.
+    #[serde(deserialize_with = "lenient::maybe_bool", skip_serializing_if = "Option::is_none")]
+    pub coalesce: Option<bool>,
+    /// Whether zero-copy sending may be used with TCP; absent means yes.
+    #[serde(deserialize_with = "lenient::maybe_bool", skip_serializing_if = "Option::is_none")]
+    pub zerocopy: Option<bool>,
+    /// The client's proof that it knows one of the server's tokens.
+    #[serde(deserialize_with = "lenient::object", skip_serializing_if = "Option::is_none")]
+    pub token: Option<TokenProof>,
+}
+
+/// Proof of knowing a token: an HMAC over the cookie and the time.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct TokenProof {
+    /// When it was made, in seconds since 1970-01-01 UTC.
+    #[serde(deserialize_with = "lenient::int")]
+    pub time: i64,
+    /// The HMAC: 64 lower-case hexadecimal digits.
+    #[serde(deserialize_with = "lenient::short_text::<MAC, _>")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mac: Option<String>,
+}
+
+/// Maximum characters kept of an HMAC: one more than valid, so that a longer one
+/// is not accepted truncated.
+const MAC: usize = 65;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn what_has_another_type_counts_as_missing() {
+        let extension: Extension = serde_json::from_value(json!({
+            "version": [1], "segment": 1, "coalesce": false, "zerocopy": {}, "token": [7], "new": 1
+        }))
+        .unwrap();
+        assert_eq!(extension, Extension { coalesce: Some(false), ..Extension::default() });
+        let extension: Extension = serde_json::from_value(json!({
+            "version": "x".repeat(100), "token": {"time": "soon", "mac": "0".repeat(100)}
+        }))
+        .unwrap();
+        assert_eq!(extension.version.unwrap().len(), VERSION);
+        assert_eq!(extension.token.unwrap(), TokenProof { time: 0, mac: Some("0".repeat(65)) });
+    }
+}

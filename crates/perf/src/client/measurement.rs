@@ -1,0 +1,234 @@
+//! Assembles the record of a test from both ends' results.
+
+use super::ClientConfig;
+use crate::{
+    extra::{Extra, ExtraStream},
+    plan::Plan,
+    sampler::{Outcome, StreamOutcome, ThreadCpu},
+};
+use host::{cpu, sysctl};
+use iperf3_proto::{Results, StreamResult};
+use record::{
+    Datagrams, Direction, HostFacts, MEASUREMENT_SCHEMA, Measurement, Protocol, ReceiverSample,
+    Sample, Stream,
+};
+
+/// How a test ended.
+pub(super) enum Ending {
+    /// Completed, with the server's results.
+    Completed(Box<ServerReport>),
+    /// Interrupted by the user, without them.
+    Interrupted,
+}
+
+/// What the server reported.
+pub(super) struct ServerReport {
+    pub(super) results: Results,
+    /// A longhaul server's additions.
+    pub(super) extra: Option<Extra>,
+    /// Bytes of the server's output that were truncated.
+    pub(super) cut: u64,
+}
+
+/// Results of this end.
+pub(super) struct Evidence {
+    pub(super) started_unix_s: u64,
+    pub(super) busy: Option<f64>,
+    pub(super) outcome: Outcome,
+    pub(super) ending: Ending,
+    pub(super) notes: Vec<String>,
+}
+
+/// The record, and the server's results if there are any.
+pub(super) fn assemble(
+    config: &ClientConfig,
+    plan: &Plan,
+    port: u16,
+    evidence: Evidence,
+) -> (Measurement, Option<Results>) {
+    let Evidence { started_unix_s, busy, outcome, ending, mut notes } = evidence;
+    let (results, mut extra) = match ending {
+        Ending::Completed(report) => {
+            if report.cut > 0 {
+                notes.push(format!(
+                    "the server's output is truncated by {}",
+                    units::ByteCount::from_bytes(report.cut).decimal()
+                ));
+            }
+            (Some(report.results), report.extra)
+        }
+        Ending::Interrupted => {
+            let sent = config.sends() && config.protocol == Protocol::Tcp;
+            notes.push(format!(
+                "interrupted after {:.1} s: the server's results are missing{}",
+                outcome.seconds,
+                if sent { ", received bytes are those acknowledged" } else { "" }
+            ));
+            (None, None)
+        }
+    };
+    let far = |used: Option<f64>, waited: Option<f64>| {
+        Some(ThreadCpu { used: used?, waited: waited.unwrap_or(0.0) })
+    };
+    let (far_sends, far_receives) = match (&extra, &results) {
+        (Some(extra), _) => (
+            far(extra.cpu.sender, extra.cpu.sender_wait),
+            far(extra.cpu.receiver, extra.cpu.receiver_wait),
+        ),
+        // iperf3 reports the CPU of its process; with one stream that is one thread's.
+        (None, Some(results)) if config.streams == 1 && config.direction != Direction::Both => {
+            let cpu = far(Some(results.cpu_util_total / 100.0), None);
+            if config.sends() { (None, cpu) } else { (cpu, None) }
+        }
+        _ => (None, None),
+    };
+    let sender_cpu = ThreadCpu::busiest(outcome.sender_cpu.into_iter().chain(far_sends));
+    let receiver_cpu = ThreadCpu::busiest(outcome.receiver_cpu.into_iter().chain(far_receives));
+    let seconds = outcome.seconds;
+    let samples: Vec<_> = outcome
+        .streams
+        .iter()
+        .map(|stream| extra.as_mut().map(|e| e.take_samples(stream.id)).unwrap_or_default())
+        .collect();
+    let join = Join { plan, seconds, results: results.as_ref(), extra: extra.as_ref() };
+    let streams = outcome.streams.into_iter().zip(samples);
+    let streams = streams.map(|(stream, far)| join.stream(stream, far, &mut notes)).collect();
+    if let Some(extra) = &extra {
+        notes.extend(extra.notes.iter().cloned());
+    } else if let Some(note) = join.congestion_note(config) {
+        notes.push(note);
+    }
+    let measurement = Measurement {
+        schema: MEASUREMENT_SCHEMA.to_owned(),
+        version: crate::VERSION.to_owned(),
+        started_unix_s,
+        spec: config.spec(port),
+        host: host_facts(busy),
+        peer: extra
+            .map_or_else(|| "iperf3".to_owned(), |extra| format!("longhaul {}", extra.version)),
+        path: None,
+        streams,
+        sender_cpu: sender_cpu.map(|cpu| cpu.used),
+        sender_core_wait: sender_cpu.map(|cpu| cpu.waited),
+        receiver_cpu: receiver_cpu.map(|cpu| cpu.used),
+        receiver_core_wait: receiver_cpu.map(|cpu| cpu.waited),
+        notes,
+        latency: None,
+    };
+    (measurement, results)
+}
+
+/// Results of both ends of one test.
+struct Join<'a> {
+    plan: &'a Plan,
+    seconds: f64,
+    results: Option<&'a Results>,
+    extra: Option<&'a Extra>,
+}
+
+impl Join<'_> {
+    fn stream(
+        &self,
+        own: StreamOutcome,
+        (far_sender, far_receiver): (Vec<Sample>, Vec<ReceiverSample>),
+        notes: &mut Vec<String>,
+    ) -> Stream {
+        let far = self.results.and_then(|results| results.stream(own.id));
+        if far.is_none() && self.results.is_some() {
+            notes.push(format!(
+                "the server's results lack stream {}; this end's figures are used for both ends",
+                own.id
+            ));
+        }
+        let far_seconds = far.and_then(StreamResult::seconds).unwrap_or(self.seconds);
+        let far_extra = self.extra.and_then(|e| e.streams.iter().find(|s| s.id == own.id));
+        let mut stream = Stream { id: own.id, reverse: !own.sending, ..Stream::default() };
+        stream.datagrams = self.datagrams(&own, far, far_extra);
+        if own.sending {
+            stream.congestion = own.congestion;
+            stream.sent_bytes = own.bytes;
+            stream.sent_seconds = self.seconds;
+            stream.received_bytes = far
+                .map_or_else(|| acknowledged(&own.sender).min(own.bytes), StreamResult::byte_count);
+            stream.received_seconds = far_seconds;
+            stream.retransmits = own.retransmits;
+            stream.sender = own.sender;
+            stream.receiver = far_receiver;
+        } else {
+            let tcp = stream.datagrams.is_none();
+            stream.congestion = far_extra
+                .and_then(|extra| extra.congestion.clone())
+                .or_else(|| self.results?.congestion_used.clone())
+                .map(|name| name.chars().filter(char::is_ascii_graphic).take(16).collect())
+                .filter(|_| tcp);
+            // At least what arrived was sent.
+            stream.sent_bytes = far.map_or(own.bytes, StreamResult::byte_count);
+            stream.sent_seconds = far_seconds;
+            stream.received_bytes = own.bytes;
+            stream.received_seconds = self.seconds;
+            stream.retransmits = far.and_then(|far| u64::try_from(far.retransmits).ok());
+            stream.sender = far_sender;
+            stream.receiver = own.receiver;
+        }
+        stream
+    }
+
+    /// The receiver's datagram counts.
+    fn datagrams(
+        &self,
+        own: &StreamOutcome,
+        far: Option<&StreamResult>,
+        far_extra: Option<&ExtraStream>,
+    ) -> Option<Datagrams> {
+        let counts = own.datagrams.as_ref()?;
+        let count = |count: i64| u64::try_from(count).unwrap_or(0);
+        if !own.sending {
+            return Some(Datagrams {
+                sent: far.map(|far| count(far.packets)),
+                ..counts.received(self.plan.block)
+            });
+        }
+        let reported = far_extra.and_then(|extra| extra.datagrams.clone());
+        let mut datagrams = reported.unwrap_or_else(|| {
+            let (packets, lost) = far.map_or((0, 0), |far| (count(far.packets), count(far.errors)));
+            Datagrams {
+                received: packets.saturating_sub(lost),
+                lost,
+                jitter: units::Rtt::from_secs(far.map_or(0.0, |far| far.jitter)),
+                ..Datagrams::default()
+            }
+        });
+        datagrams.length_bytes = u32::try_from(self.plan.block).unwrap_or(u32::MAX);
+        datagrams.sent = Some(counts.sent);
+        Some(datagrams)
+    }
+
+    /// An iperf3 server that lacks the requested congestion control reports it only
+    /// in its own output.
+    fn congestion_note(&self, config: &ClientConfig) -> Option<String> {
+        let asked = config.congestion.as_ref().filter(|_| !config.sends())?;
+        let used = self.results?.congestion_used.as_ref().filter(|used| *used != asked)?;
+        let used: String = used.chars().filter(char::is_ascii_graphic).take(16).collect();
+        Some(format!(
+            "the server used congestion control {used} instead of {asked}; \
+             run there: modprobe tcp_{asked}"
+        ))
+    }
+}
+
+fn acknowledged(samples: &[Sample]) -> u64 {
+    match (samples.first(), samples.last()) {
+        (Some(first), Some(last)) => last.acked_bytes.saturating_sub(first.acked_bytes),
+        _ => 0,
+    }
+}
+
+fn host_facts(busy_before: Option<f64>) -> HostFacts {
+    HostFacts {
+        kernel: sysctl::read("kernel.osrelease").unwrap_or_else(|_| "unknown".to_owned()),
+        cores: cpu::cores(),
+        tcp_rmem: sysctl::read_triple("net.ipv4.tcp_rmem"),
+        tcp_wmem: sysctl::read_triple("net.ipv4.tcp_wmem"),
+        busy_before,
+    }
+}

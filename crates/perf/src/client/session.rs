@@ -1,0 +1,245 @@
+//! A test's control connection, from the cookie to IPERF_DONE.
+
+use super::{
+    ClientConfig, Report,
+    measurement::{Ending, Evidence, ServerReport, assemble},
+    streams,
+};
+use crate::{
+    Event, PerfError, StopFlag, auth,
+    control::{Control, IDLE_TIMEOUT},
+    event::started,
+    extra::Extra,
+    plan::Plan,
+    sampler::{Outcome, Sampler, SamplerConfig, Silence},
+    socket,
+    stream::Stream,
+    traffic::{Closer, Traffic},
+};
+use host::{clock, cpu};
+use iperf3_proto::{Cookie, Decoder, Role, State};
+use record::Direction;
+use std::{
+    hash::{BuildHasher, RandomState},
+    thread,
+    time::Duration,
+};
+
+/// Timeout for a server's next message.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
+/// Samples kept per stream: 2 s at 100 per second and nine minutes at the default of ten per
+/// second.
+const MAX_SAMPLES: usize = 6_000;
+/// Interval between checks of the byte count in a test that bytes end.
+const LIMIT_POLL_INTERVAL: Duration = Duration::from_millis(5);
+/// CPU load above which a measurement may be affected.
+const BUSY_SHARE: f64 = 0.5;
+
+pub(super) fn run(
+    config: &ClientConfig,
+    progress: &mut dyn FnMut(Event),
+    stop: &StopFlag,
+) -> Result<Report, PerfError> {
+    let mut notes = Vec::new();
+    let busy =
+        (!config.watch_load.is_zero()).then(|| cpu::machine_busy(config.watch_load)).flatten();
+    if let Some(share) = busy.filter(|share| *share >= BUSY_SHARE) {
+        notes.push(format!(
+            "this host's CPU was {} busy before the test; stop other programs, or treat the rate as a lower bound",
+            units::percent(share)
+        ));
+    }
+    let mut ports = config.ports.clone();
+    loop {
+        let port = ports.next().unwrap_or(*config.ports.end());
+        let attempt = Attempt { config, port, busy, notes: notes.clone() };
+        match attempt.run(progress, stop) {
+            // No test was started: the next port may be free.
+            Err(PerfError::Busy { .. } | PerfError::Connect { .. }) if !ports.is_empty() => {}
+            ended => return ended,
+        }
+    }
+}
+
+/// A test with the server on one port.
+struct Attempt<'a> {
+    config: &'a ClientConfig,
+    port: u16,
+    busy: Option<f64>,
+    notes: Vec<String>,
+}
+
+impl Attempt<'_> {
+    fn run(self, progress: &mut dyn FnMut(Event), stop: &StopFlag) -> Result<Report, PerfError> {
+        let Attempt { config, port, busy, mut notes } = self;
+        let local_end = socket::LocalEnd {
+            bind: config.bind,
+            device: config.device.clone(),
+            mptcp: config.mptcp,
+            port: 0,
+        };
+        let (stream, address) = socket::connect_by_name(
+            &config.host,
+            port,
+            config.family,
+            &local_end,
+            config.connect_timeout,
+            stop,
+        )?;
+        let keepalive = config.keepalive.unwrap_or_default();
+        let mut control = Control::new(stream, address, Role::Client, keepalive, stop)?;
+        let cookie = Cookie::from_random(random());
+        // A busy server closes without reading; its reply can still be read.
+        let _ = control.send(cookie.bytes());
+        control.next(IDLE_TIMEOUT)?;
+        let mut params = config.params(control.mss());
+        auth::sign(config, &cookie, &mut params)?;
+        control.send_json("parameters", &params)?;
+        control.next(ANSWER_TIMEOUT)?;
+        // Observers do not get the login.
+        params.authtoken = None;
+        let plan = Plan { file: config.file.clone(), core: config.core, ..Plan::of(&params) };
+        let streams = streams::open(config, &plan, &mut control, &cookie, stop, &mut notes)?;
+        control.next(ANSWER_TIMEOUT)?;
+        control.next(ANSWER_TIMEOUT)?;
+        let started_unix_s = clock::unix_seconds();
+        let started = started(&control, &cookie, &params, &streams, notes.clone());
+        progress(Event::Connected(Box::new(started)));
+        let (outcome, ending) = run_traffic(config, &plan, &mut control, &streams, progress, stop)?;
+        control.close_gently();
+        let ours = outcome.results();
+        let evidence = Evidence { started_unix_s, busy, outcome, ending, notes };
+        let (measurement, theirs) = assemble(config, &plan, port, evidence);
+        Ok(Report { measurement, ours, theirs })
+    }
+}
+
+/// 36 unpredictable bytes: the standard library seeds its hash keys from the
+/// system's random source.
+fn random() -> [u8; 36] {
+    let source = RandomState::new();
+    std::array::from_fn(|at| source.hash_one(at).to_le_bytes()[0])
+}
+
+/// Why the traffic ended.
+enum TestEnd {
+    Completed,
+    Interrupted,
+}
+
+fn run_traffic(
+    config: &ClientConfig,
+    plan: &Plan,
+    control: &mut Control,
+    streams: &[Stream],
+    progress: &mut dyn FnMut(Event),
+    stop: &StopFlag,
+) -> Result<(Outcome, Ending), PerfError> {
+    let sampling = SamplerConfig {
+        opened: true,
+        omit: plan.omit,
+        limit: plan.limit,
+        sample_every: config.sample_every,
+        report_every: config.report_every,
+        max_samples: MAX_SAMPLES,
+    };
+    let traffic = Traffic::new(None);
+    let report = &mut |interval| progress(Event::Interval(interval));
+    thread::scope(|scope| {
+        let _closer = Closer::new(&traffic, streams);
+        let mut sampler = Sampler::begin(sampling, streams, &traffic);
+        traffic.start_all(scope, streams, plan, sampler.began())?;
+        let over = run_until_end(config, control, &mut sampler, report, stop)?;
+        let end_test = |control: &mut Control| match over {
+            TestEnd::Completed => control.send_state(State::TestEnd),
+            TestEnd::Interrupted => Ok(()),
+        };
+        if config.receives() {
+            // What the server sends until it reads TEST_END counts as sent and
+            // not as received: TEST_END goes out before anything else is done.
+            traffic.end_sending();
+            end_test(control)?;
+            traffic.end();
+            sampler.end();
+        } else {
+            sampler.end();
+            traffic.end_sending();
+            traffic.end();
+            end_test(control)?;
+        }
+        traffic.keep_received(plan)?;
+        let outcome = sampler.finish(report);
+        if let TestEnd::Completed = over {
+            match exchange(control, &outcome) {
+                Ok(report) => return Ok((outcome, Ending::Completed(Box::new(report)))),
+                Err(PerfError::Interrupted) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        // The server may be gone as well; the test ends either way.
+        let _ = control.send_state(State::ClientTerminate);
+        Ok((outcome, Ending::Interrupted))
+    })
+}
+
+/// Takes samples until the end of the test, and polls the control connection: the
+/// server sends nothing now unless there is an error.
+fn run_until_end(
+    config: &ClientConfig,
+    control: &mut Control,
+    sampler: &mut Sampler<'_>,
+    report: &mut dyn FnMut(crate::Interval),
+    stop: &StopFlag,
+) -> Result<TestEnd, PerfError> {
+    let timed = config.is_timed();
+    let mut silence = Silence::begin(config.receive_timeout);
+    let length = Duration::from_secs_f64(if timed { config.seconds } else { 86_400.0 });
+    loop {
+        sampler.tick(report);
+        if stop.is_raised() {
+            return Ok(TestEnd::Interrupted);
+        }
+        let now = clock::now();
+        let end = sampler.end_after(length);
+        if now >= end || sampler.has_reached_limit() {
+            return Ok(TestEnd::Completed);
+        }
+        if let Some((stream, reason)) = sampler.broken() {
+            let broke = PerfError::StreamBroke {
+                id: stream.id,
+                address: stream.peer,
+                reason: reason.to_owned(),
+            };
+            // The control connection may have the cause.
+            return Err(match control.next(Duration::from_secs(1)) {
+                Ok(_) | Err(PerfError::Silent { .. }) => broke,
+                Err(known) => known,
+            });
+        }
+        if config.direction == Direction::Reverse
+            && let Some(waited) = silence.over(sampler.received())
+        {
+            let (role, address) = (Role::Server, control.address());
+            return Err(PerfError::NoData { role, address, waited });
+        }
+        let mut until = sampler.next_tick().min(end);
+        if !timed {
+            until = until.min(now + LIMIT_POLL_INTERVAL);
+        }
+        // Any message is an error at this point.
+        control.poll(until)?;
+    }
+}
+
+fn exchange(control: &mut Control, outcome: &Outcome) -> Result<ServerReport, PerfError> {
+    control.next(ANSWER_TIMEOUT)?;
+    control.send_json("results", &outcome.results())?;
+    let message = control.read_message("results", Decoder::for_results())?;
+    let results = message.parse()?;
+    let (extra, cut) = (Extra::read(message.decoder()), message.decoder().cut());
+    drop(message);
+    control.next(ANSWER_TIMEOUT)?;
+    // The results are complete: it does no harm if the server closes first.
+    let _ = control.send_state(State::IperfDone);
+    Ok(ServerReport { results, extra, cut })
+}

@@ -1,0 +1,128 @@
+//! A test as both ends run it, from its parameters.
+
+use iperf3_proto::{Extension, Params, datagram::Counter};
+use record::Protocol;
+use std::{path::PathBuf, time::Duration};
+use units::{BitRate, ByteCount};
+
+/// A test as both ends run it.
+#[derive(Debug, Clone)]
+pub(crate) struct Plan {
+    pub(crate) protocol: Protocol,
+    /// Bytes of one write, or of one datagram.
+    pub(crate) block: usize,
+    /// Rate of each stream; `None` is unlimited.
+    pub(crate) rate: Option<BitRate>,
+    /// Blocks sent back to back at a limited rate; zero leaves it to the pacer.
+    pub(crate) burst: u32,
+    /// Whether blocks are written in pieces, evenly spread over the time they
+    /// take at the rate. An iperf3 client counts whole blocks only.
+    pub(crate) smooth: bool,
+    /// Whether a block that is partly written when the test ends is completed,
+    /// for receivers that count whole blocks only (iperf3 from 3.16).
+    pub(crate) finish_block: bool,
+    pub(crate) counter: Counter,
+    /// Whether to use UDP segmentation offload where available.
+    pub(crate) segment: bool,
+    /// Whether to use UDP receive offload where available.
+    pub(crate) coalesce: bool,
+    /// Whether TCP uses zero copy: forced on (`-Z`) or off, or `None` for whichever
+    /// uses less CPU.
+    pub(crate) zerocopy: Option<bool>,
+    /// Whether TCP receivers discard data without copying it.
+    pub(crate) skip_rx_copy: bool,
+    /// Whether the payload is a repeating pattern instead of random.
+    pub(crate) repeating: bool,
+    /// File to send instead of generated data, or for received data (`-F`).
+    pub(crate) file: Option<PathBuf>,
+    /// CPU core of the streams' threads (`-A`).
+    pub(crate) core: Option<u32>,
+    pub(crate) omit: Duration,
+    /// Bytes that end the test, over all streams of one direction: whole blocks.
+    pub(crate) limit: Option<u64>,
+}
+
+impl Plan {
+    pub(crate) fn of(params: &Params) -> Self {
+        let block = params.block() as usize;
+        let protocol = if params.udp { Protocol::Udp } else { Protocol::Tcp };
+        Plan {
+            protocol,
+            block,
+            rate: u64::try_from(params.bandwidth).ok().filter(|b| *b > 0).map(BitRate::from_bps),
+            burst: u32::try_from(params.burst).unwrap_or(0),
+            smooth: params.longhaul.is_some() && params.burst == 0,
+            finish_block: true,
+            counter: params.counter(),
+            segment: extra_flag(params, |extension| extension.segment),
+            coalesce: extra_flag(params, |extension| extension.coalesce),
+            zerocopy: match params.zerocopy {
+                0 => (!extra_flag(params, |extension| extension.zerocopy)).then_some(false),
+                _ => Some(true),
+            },
+            skip_rx_copy: params.skip_rx_copy != 0,
+            repeating: params.repeating_payload,
+            file: None,
+            core: None,
+            omit: Duration::from_secs(u64::try_from(params.omit).unwrap_or(0)),
+            // Whole blocks: iperf3 from 3.16 counts no others.
+            limit: params
+                .bytes_limit()
+                .map(|bytes| bytes.div_ceil(block as u64).saturating_mul(block as u64)),
+        }
+    }
+
+    /// Generates a block to send.
+    pub(crate) fn payload(&self, bytes: usize) -> Vec<u8> {
+        use rand_core::Rng;
+        let mut block = vec![0; bytes];
+        if self.repeating {
+            // iperf3's pattern: repeated digits.
+            block.iter_mut().zip((b'0'..=b'9').cycle()).for_each(|(byte, digit)| *byte = digit);
+        } else {
+            // Random, so that no middlebox can compress it.
+            rand_pcg::Pcg64Mcg::new(0x006c_6f6e_6768_6175_6c21_2121).fill_bytes(&mut block);
+        }
+        block
+    }
+
+    /// Interval between datagrams of one stream; `None` at an unlimited rate.
+    pub(crate) fn spacing(&self) -> Option<Duration> {
+        Some(self.rate?.time_for(ByteCount::from_bytes(self.block as u64)))
+    }
+}
+
+/// A flag of a longhaul client, on unless the client turns it off.
+fn extra_flag(params: &Params, flag: impl FnOnce(&Extension) -> Option<bool>) -> bool {
+    params.longhaul.as_ref().and_then(flag).unwrap_or(true)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn plan(value: serde_json::Value) -> Plan {
+        Plan::of(&serde_json::from_value(value).unwrap())
+    }
+
+    #[test]
+    fn missing_parameters_have_their_defaults() {
+        let plain = plan(json!({"tcp": true, "time": 10}));
+        assert_eq!((plain.block, plain.rate, plain.limit), (131_072, None, None));
+        assert!(plain.segment && plain.coalesce && plain.zerocopy.is_none());
+        let asked = plan(json!({"udp": true, "len": 1000, "bandwidth": 8_000_000, "num": 2500,
+                                "longhaul": {"version": "1", "segment": false}}));
+        assert_eq!(asked.limit, Some(3000), "blocks go whole");
+        assert_eq!(asked.spacing(), Some(Duration::from_millis(1)));
+        assert!(!asked.segment && asked.coalesce);
+    }
+
+    #[test]
+    fn payloads_are_as_requested() {
+        let mut asked = plan(json!({"tcp": true}));
+        assert_ne!(asked.payload(64)[..32], asked.payload(64)[32..]);
+        asked.repeating = true;
+        assert_eq!(asked.payload(12), b"012345678901");
+    }
+}

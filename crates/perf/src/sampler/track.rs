@@ -1,0 +1,131 @@
+//! Counts of one stream since its last interval report.
+
+use crate::{
+    arrivals::Counts,
+    event::{DatagramInterval, Interval},
+    sampling::Series,
+    stream::Stream,
+};
+use host::tcp_info::TcpInfo;
+use record::{Protocol, ReceiverSample, Sample};
+use std::time::Duration;
+use units::{BitRate, ByteCount, Rtt};
+
+/// One stream's counts at the end of the warm-up (`base`) and at the last interval
+/// report (`reported`), and its samples.
+pub(super) struct Track {
+    pub(super) base_bytes: u64,
+    pub(super) base_retransmits: u32,
+    /// Datagrams sent, and counts of those received, at the end of the warm-up.
+    pub(super) base_sent: u64,
+    pub(super) base_counts: Counts,
+    pub(super) reported_bytes: u64,
+    pub(super) reported_retransmits: u32,
+    pub(super) reported_delivered: u64,
+    pub(super) reported_sent: u64,
+    pub(super) reported_counts: Counts,
+    pub(super) sender: Series<Sample>,
+    pub(super) receiver: Series<ReceiverSample>,
+}
+
+impl Track {
+    /// Keeps at most `max` samples, and the first `start` of them for certain.
+    pub(super) fn new(max: usize, start: usize) -> Self {
+        Track {
+            base_bytes: 0,
+            base_retransmits: 0,
+            base_sent: 0,
+            base_counts: Counts::default(),
+            reported_bytes: 0,
+            reported_retransmits: 0,
+            reported_delivered: 0,
+            reported_sent: 0,
+            reported_counts: Counts::default(),
+            sender: Series::new(max, start),
+            receiver: Series::new(max, start),
+        }
+    }
+
+    /// The interval since the last report.
+    pub(super) fn interval(
+        &mut self,
+        stream: &Stream,
+        span: Duration,
+        blank: Interval,
+    ) -> Interval {
+        let mut interval = blank;
+        let bytes = stream.bytes();
+        interval.bytes = ByteCount::from_bytes(bytes - self.reported_bytes);
+        interval.rate = BitRate::of(interval.bytes, span);
+        self.reported_bytes = bytes;
+        match (stream.protocol, stream.sending) {
+            (Protocol::Tcp, true) => {
+                if let Ok(info) = TcpInfo::of(&stream.socket) {
+                    self.tcp_interval(&info, span, &mut interval);
+                }
+            }
+            (Protocol::Tcp, false) => interval.arrival_rate = Some(interval.rate),
+            (Protocol::Udp, true) => {
+                let sent = stream.sent();
+                interval.datagrams = Some(DatagramInterval {
+                    packets: sent - self.reported_sent,
+                    ..DatagramInterval::default()
+                });
+                self.reported_sent = sent;
+            }
+            (Protocol::Udp, false) => {
+                interval.arrival_rate = Some(interval.rate);
+                let (counts, reported) =
+                    (stream.counts().unwrap_or_default(), self.reported_counts);
+                interval.datagrams = Some(DatagramInterval {
+                    packets: counts.highest - reported.highest,
+                    // A datagram counted as lost before may have arrived since.
+                    lost: counts.lost().saturating_sub(reported.lost()),
+                    out_of_order: counts.reordered - reported.reordered,
+                    jitter: counts.jitter(),
+                });
+                self.reported_counts = counts;
+            }
+        }
+        interval
+    }
+
+    fn tcp_interval(&mut self, info: &TcpInfo, span: Duration, interval: &mut Interval) {
+        let delivered = info.delivered_bytes();
+        let arrived = delivered.saturating_sub(self.reported_delivered);
+        // Short segments count as full ones until they are acknowledged: the count may
+        // decrease, but bytes are reported only once.
+        self.reported_delivered = self.reported_delivered.max(delivered);
+        interval.arrival_rate = Some(BitRate::of(ByteCount::from_bytes(arrived), span));
+        let retransmits = info.total_retrans.saturating_sub(self.reported_retransmits);
+        self.reported_retransmits = info.total_retrans;
+        interval.retransmits = Some(u64::from(retransmits));
+        interval.cwnd =
+            Some(ByteCount::from_bytes(u64::from(info.snd_cwnd)).times(u64::from(info.snd_mss)));
+        interval.peer_window = info.snd_wnd.map(|window| ByteCount::from_bytes(window.into()));
+        interval.rtt = Some(Rtt::from_micros(u64::from(info.rtt_us)));
+        interval.rttvar = Some(Rtt::from_micros(u64::from(info.rttvar_us)));
+        interval.pmtu = Some(info.pmtu);
+    }
+}
+
+/// Adds a stream's interval to the sum of its direction; the caller divides the
+/// summed jitter by the number of streams.
+pub(super) fn add(sum: &mut Interval, interval: &Interval) {
+    let bps = |rate: Option<BitRate>| rate.map_or(0, BitRate::bps);
+    sum.bytes = sum.bytes.plus(interval.bytes);
+    if interval.arrival_rate.is_some() {
+        let both = bps(interval.arrival_rate).saturating_add(bps(sum.arrival_rate));
+        sum.arrival_rate = Some(BitRate::from_bps(both));
+    }
+    if let Some(retransmits) = interval.retransmits {
+        sum.retransmits = Some(sum.retransmits.unwrap_or(0) + retransmits);
+    }
+    if let Some(datagrams) = interval.datagrams {
+        let all = sum.datagrams.get_or_insert_default();
+        all.packets += datagrams.packets;
+        all.lost += datagrams.lost;
+        all.out_of_order += datagrams.out_of_order;
+        all.jitter = Rtt::from_nanos(all.jitter.nanos().saturating_add(datagrams.jitter.nanos()));
+    }
+}

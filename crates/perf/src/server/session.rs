@@ -1,0 +1,417 @@
+//! One client's session, from its parameters to IPERF_DONE.
+
+use super::{
+    ServerConfig,
+    accept::Handshake,
+    admission::{AdmittedTest, Cost},
+    check::{CheckContext, check, watchdog},
+    half_open::HandshakeTicket,
+    state::ServerState,
+    streams::StreamSetup,
+};
+use crate::{
+    PerfError, RefusalReason, ServerEvent, Summary,
+    control::{Control, Keepalive},
+    event::{ServerOutput, started},
+    extra::{ExtendedResults, ExtraMessage, RESULTS_FORMAT, StreamMessage},
+    plan::Plan,
+    quota::Quota,
+    sampler::{Outcome, Sampler, SamplerConfig, Silence, StreamOutcome},
+    stream::Stream,
+    traffic::{Closer, Traffic},
+};
+use host::clock;
+use iperf3_proto::{Cookie, Decoder, FrameError, Params, Refusal, Results, Role, State, framing};
+use record::Protocol;
+use std::{net::Shutdown, sync::Arc, thread, time::Duration};
+use units::ByteCount;
+
+/// Samples sent to the client for one stream, and for all streams: keeps the
+/// results below 1 MB, as slow paths must carry them too.
+const MAX_STREAM_SAMPLES: usize = 600;
+const MAX_SAMPLES: usize = 4_800;
+/// Time between samples after the first 2 s.
+const SAMPLE_INTERVAL: Duration = Duration::from_millis(100);
+/// Maximum time to read data that has already arrived when the client ends the test.
+const DRAIN_TIMEOUT: Duration = Duration::from_millis(100);
+/// In a test that bytes end: maximum pause between bytes still in flight.
+const STALL_TIMEOUT: Duration = Duration::from_millis(200);
+/// Maximum time to wait for such bytes in all.
+const MAX_DRAIN: Duration = Duration::from_secs(60);
+/// Maximum pause between datagrams still in flight at the end of the test.
+const DATAGRAM_TIMEOUT: Duration = Duration::from_millis(20);
+
+/// How a session ended.
+struct Ended<'a> {
+    /// Session number and admission, once admitted.
+    admitted: Option<(u64, AdmittedTest<'a>)>,
+    /// Whether traffic was started.
+    ran: bool,
+    result: Result<Box<Summary>, PerfError>,
+    /// The reply to a refused client.
+    reply: Option<Reply>,
+}
+
+/// How a client is refused.
+#[derive(Debug, Clone, Copy)]
+enum Reply {
+    /// `ACCESS_DENIED`: a limit is reached.
+    Denied(RefusalReason),
+    /// `SERVER_ERROR` with this code.
+    Refused(Refusal),
+}
+
+/// Runs a client's session from its parameters to its end, whatever that is.
+pub(super) fn serve<'a>(state: &'a ServerState<'a>, handshake: Handshake<'a>) {
+    let Handshake { connection, peer, cookie, parameters, ticket } = handshake;
+    let keepalive = Keepalive::default();
+    let mut control = match Control::new(connection, peer, Role::Server, keepalive, state.stop) {
+        Ok(control) => control,
+        Err(error) => {
+            let why = error.to_string();
+            return state.emit(ServerEvent::Failed { session: None, peer, why });
+        }
+    };
+    control.note_sent(State::ParamExchange);
+    control.account_to(Arc::clone(&state.message_memory));
+    let ended = run(state, &mut control, &cookie, parameters, &ticket);
+    let session = ended.admitted.as_ref().map(|(number, _)| *number);
+    if ended.ran {
+        state.test_ran();
+    }
+    // A client that sees the connection closed may reconnect at once: free its slot first.
+    drop(ended.admitted);
+    match (ended.result, ended.reply) {
+        (Ok(summary), _) => {
+            state.emit(ServerEvent::Finished { session: session.unwrap_or(0), peer, summary });
+        }
+        (Err(error), reply) => {
+            let reason = match reply {
+                Some(Reply::Denied(reason)) => Some(reason),
+                Some(Reply::Refused(Refusal::AUTHENTICATION)) => {
+                    Some(RefusalReason::Authentication)
+                }
+                Some(Reply::Refused(Refusal::NOT_OFFERED)) => Some(RefusalReason::NotOffered),
+                Some(Reply::Refused(_)) => Some(RefusalReason::Limit),
+                None => None,
+            };
+            match (&error, reason) {
+                (PerfError::NotOffered { what, .. }, Some(reason)) => {
+                    state.refuse(peer, reason, &format!("it requested {what}"));
+                }
+                (PerfError::NotAdmitted { why, .. }, Some(reason)) => {
+                    state.refuse(peer, reason, why);
+                }
+                _ => {
+                    let why = error.to_string();
+                    state.emit(ServerEvent::Failed { session, peer, why });
+                }
+            }
+            close(control, &error, reply);
+        }
+    }
+    drop(ticket);
+}
+
+/// Sends the client the matching error code, and closes the connection.
+fn close(mut control: Control, error: &PerfError, reply: Option<Reply>) {
+    let refusal = match (error, reply) {
+        (PerfError::Interrupted, _) => {
+            let _ = control.send_state(State::ServerTerminate);
+            return control.close_gently();
+        }
+        (_, Some(Reply::Denied(_))) => {
+            let _ = control.send_state(State::AccessDenied);
+            return control.close_gently();
+        }
+        (_, Some(Reply::Refused(refusal))) => refusal,
+        (PerfError::Frame { .. } | PerfError::OutOfMessageMemory { .. }, None) => {
+            Refusal::PARAMETERS
+        }
+        (PerfError::Order { .. }, None) => Refusal::UNEXPECTED,
+        (PerfError::StreamsMissing { .. } | PerfError::System { .. }, None) => {
+            Refusal::STREAM_SETUP
+        }
+        (PerfError::Expired { .. }, None) => Refusal::EXPIRED,
+        (PerfError::OverLimit { .. }, None) => Refusal::TOTAL_RATE,
+        (PerfError::NoData { .. }, None) => Refusal::NO_DATA,
+        // The connection is closed already.
+        (_, None) => return,
+    };
+    control.refuse(refusal);
+}
+
+/// Authenticates the client, admits its test and runs it.
+fn run<'a>(
+    state: &'a ServerState<'a>,
+    control: &mut Control,
+    cookie: &Cookie,
+    parameters: Result<Decoder, FrameError>,
+    ticket: &HandshakeTicket<'_>,
+) -> Ended<'a> {
+    let failed = |error, reply| Ended { admitted: None, ran: false, result: Err(error), reply };
+    let address = control.address();
+    let params: Params = match parameters.and_then(|decoder| decoder.finish()) {
+        Ok(params) => params,
+        Err(source) => return failed(control.frame_error("parameters", source), None),
+    };
+    let context = CheckContext { config: state.config, has_udp: state.has_udp, cookie, address };
+    if let Err((refusal, error)) = check(&params, &context) {
+        return failed(error, Some(Reply::Refused(refusal)));
+    }
+    let plan = plan(state.config, &params);
+    let cost = Cost::of(&params, &plan);
+    let admitted = match state.admit(cookie, ticket.key(), cost) {
+        Ok(admitted) => admitted,
+        Err((reason, why)) => {
+            let why = why.to_owned();
+            let error = PerfError::NotAdmitted { address, why };
+            return failed(error, Some(Reply::Denied(reason)));
+        }
+    };
+    let number = state.next_session();
+    let notes = Vec::new();
+    let mut session = Session { state, number, control, cookie, ran: false, notes };
+    let result = session.run_test(&params, &plan, &admitted);
+    let ran = session.ran;
+    Ended { admitted: Some((number, admitted)), ran, result, reply: None }
+}
+
+/// The test as this server runs it, with its own rate limit applied to what it sends.
+fn plan(config: &ServerConfig, params: &Params) -> Plan {
+    let requested = params.server_affinity.and_then(|core| u32::try_from(core).ok());
+    let mut plan = Plan {
+        file: config.file.clone(),
+        core: requested.or(config.core),
+        // A longhaul client counts every byte until it ends the test.
+        finish_block: params.longhaul.is_none(),
+        ..Plan::of(params)
+    };
+    if let Some(limit) = config.limits.rate {
+        let both = if params.bidirectional { 2.0 } else { 1.0 };
+        let share = limit.scaled(1.0 / (f64::from(params.streams()) * both));
+        if params.reverse || params.bidirectional {
+            plan.rate = Some(plan.rate.map_or(share, |rate| rate.min(share)));
+        }
+    }
+    plan
+}
+
+struct Session<'a> {
+    state: &'a ServerState<'a>,
+    number: u64,
+    control: &'a mut Control,
+    cookie: &'a Cookie,
+    ran: bool,
+    notes: Vec<String>,
+}
+
+impl Session<'_> {
+    fn run_test(
+        &mut self,
+        params: &Params,
+        plan: &Plan,
+        test: &AdmittedTest<'_>,
+    ) -> Result<Box<Summary>, PerfError> {
+        let setup = StreamSetup {
+            state: self.state,
+            control: self.control,
+            params,
+            plan,
+            notes: &mut self.notes,
+        };
+        let streams = setup.run(&test.streams)?;
+        test.streams_are_complete();
+        self.control.send_state(State::TestStart)?;
+        self.control.send_state(State::TestRunning)?;
+        self.ran = true;
+        // Observers do not get the login.
+        let told = Params { authtoken: None, ..params.clone() };
+        let started = started(self.control, self.cookie, &told, &streams, self.notes.clone());
+        self.state.emit(ServerEvent::Started { session: self.number, started: Box::new(started) });
+        let outcome = self.run_traffic(params, plan, &streams)?;
+        if params.longhaul.is_some() {
+            // Unsent data would only delay the results. iperf3 would report the
+            // resulting reset as a failure.
+            for stream in streams.iter().filter(|stream| stream.sending) {
+                let _ = stream.socket.set_linger(Some(Duration::ZERO));
+            }
+        }
+        drop(streams);
+        let (ours, theirs) = self.exchange(params, plan, &outcome)?;
+        Ok(Box::new(Summary {
+            seconds: outcome.seconds,
+            sent: ByteCount::from_bytes(outcome.bytes(true)),
+            received: ByteCount::from_bytes(outcome.bytes(false)),
+            ours,
+            theirs,
+        }))
+    }
+
+    fn run_traffic(
+        &mut self,
+        params: &Params,
+        plan: &Plan,
+        streams: &[Stream],
+    ) -> Result<Outcome, PerfError> {
+        let sampling = SamplerConfig {
+            opened: false,
+            omit: plan.omit,
+            limit: plan.limit,
+            sample_every: SAMPLE_INTERVAL,
+            report_every: self.state.config.report_every,
+            max_samples: (MAX_SAMPLES / streams.len().max(1)).min(MAX_STREAM_SAMPLES),
+        };
+        let limits = &self.state.config.limits;
+        let blocks = (plan.block as u64).saturating_mul(plan.burst.max(1).into());
+        let blocks = ByteCount::from_bytes(blocks.saturating_mul(streams.len() as u64));
+        let traffic = Traffic::new(Quota::new(limits.rate, limits.bytes, blocks, clock::now()));
+        let (state, session) = (self.state, self.number);
+        let report = &mut |interval| state.emit(ServerEvent::Interval { session, interval });
+        thread::scope(|scope| {
+            let _closer = Closer::new(&traffic, streams);
+            let mut sampler = Sampler::begin(sampling, streams, &traffic);
+            traffic.start_all(scope, streams, plan, sampler.began())?;
+            self.run_until_end(params, &mut sampler, &traffic, report)?;
+            if streams.iter().all(|stream| stream.sending) {
+                // The client counts nothing after TEST_END: neither does the time.
+                sampler.end();
+                traffic.end_sending();
+            } else {
+                traffic.end_sending();
+                drain(&sampler, &traffic, streams);
+                sampler.end();
+            }
+            traffic.end();
+            self.check_quota(&traffic)?;
+            traffic.keep_received(plan)?;
+            Ok(sampler.finish(report))
+        })
+    }
+
+    /// Waits for the client to end the test.
+    fn run_until_end(
+        &mut self,
+        params: &Params,
+        sampler: &mut Sampler<'_>,
+        traffic: &Traffic,
+        report: &mut dyn FnMut(crate::Interval),
+    ) -> Result<(), PerfError> {
+        let limits = &self.state.config.limits;
+        let limit = watchdog(params, limits);
+        let expiry = sampler.began() + limit;
+        let address = self.control.address();
+        let mut silence = Silence::begin(limits.receive);
+        let receives_only = !params.reverse && !params.bidirectional;
+        loop {
+            sampler.tick(report);
+            if self.state.stop.is_raised() {
+                return Err(PerfError::Interrupted);
+            }
+            if clock::now() >= expiry {
+                return Err(PerfError::Expired { address, limit });
+            }
+            self.check_quota(traffic)?;
+            if receives_only && let Some(waited) = silence.over(sampler.received()) {
+                return Err(PerfError::NoData { role: Role::Client, address, waited });
+            }
+            if let Some(State::TestEnd) = self.control.poll(sampler.next_tick().min(expiry))? {
+                return Ok(());
+            }
+        }
+    }
+
+    fn check_quota(&self, traffic: &Traffic) -> Result<(), PerfError> {
+        let address = self.control.address();
+        traffic
+            .exceeded()
+            .map_or(Ok(()), |limit| Err(PerfError::OverLimit { address, limit: limit.to_string() }))
+    }
+
+    fn exchange(
+        &mut self,
+        params: &Params,
+        plan: &Plan,
+        outcome: &Outcome,
+    ) -> Result<(Results, Results), PerfError> {
+        self.control.send_state(State::ExchangeResults)?;
+        let theirs: Results = self.control.read_json("results", framing::CLIENT_RESULTS_LIMIT)?;
+        let ours = outcome.results();
+        let mut sent = ours.clone();
+        if params.get_server_output {
+            match self.state.observer.output(self.number) {
+                Some(ServerOutput::Text(text)) => sent.server_output_text = Some(text),
+                Some(ServerOutput::Json(json)) => sent.server_output_json = Some(json),
+                None => {}
+            }
+        }
+        let samples = outcome.streams.iter().map(|s| s.sender.len() + s.receiver.len()).sum();
+        let memory = self.control.reserve_samples(samples)?;
+        let longhaul = params.longhaul.as_ref().filter(|_| memory.is_some());
+        let longhaul = longhaul.map(|_| extra(&self.notes, plan, outcome));
+        self.control.send_json("results", &ExtendedResults { results: &sent, longhaul })?;
+        drop(memory);
+        self.control.send_state(State::DisplayResults)?;
+        // The client has everything: a missing IPERF_DONE does no harm.
+        let _ = self.control.next(self.state.config.limits.idle);
+        Ok((ours, theirs))
+    }
+}
+
+/// What a longhaul client receives beyond iperf3's results.
+fn extra<'a>(notes: &'a [String], plan: &Plan, outcome: &'a Outcome) -> ExtraMessage<'a> {
+    let stream = |stream: &'a StreamOutcome| {
+        let datagrams = stream.datagrams.as_ref().filter(|_| !stream.sending);
+        StreamMessage {
+            id: stream.id,
+            congestion: stream.congestion.as_deref(),
+            datagrams: datagrams.map(|books| books.received(plan.block)),
+            sender: &stream.sender,
+            receiver: &stream.receiver,
+        }
+    };
+    ExtraMessage {
+        version: crate::VERSION,
+        format: RESULTS_FORMAT,
+        sender_cpu: outcome.sender_cpu.map(|cpu| cpu.used),
+        sender_core_wait: outcome.sender_cpu.map(|cpu| cpu.waited),
+        receiver_cpu: outcome.receiver_cpu.map(|cpu| cpu.used),
+        receiver_core_wait: outcome.receiver_cpu.map(|cpu| cpu.waited),
+        notes,
+        streams: outcome.streams.iter().map(stream).collect(),
+    }
+}
+
+/// Reads data that has already arrived when the client ends the test. The client
+/// stops sending first, so this is little; in a test that bytes end, waits for
+/// all of them as long as they keep arriving.
+fn drain(sampler: &Sampler<'_>, traffic: &Traffic, streams: &[Stream]) {
+    let count = || sampler.received();
+    let quiet_after = |pause: Duration, at_most: Duration| {
+        let began = clock::now();
+        let (mut seen, mut since) = (count(), began);
+        while !sampler.has_reached_limit()
+            && traffic.exceeded().is_none()
+            && clock::now() < since + pause
+            && clock::now() < began + at_most
+        {
+            thread::sleep(Duration::from_millis(2));
+            if count() > seen {
+                (seen, since) = (count(), clock::now());
+            }
+        }
+    };
+    if sampler.has_limit() {
+        quiet_after(STALL_TIMEOUT, MAX_DRAIN);
+    } else if streams.iter().any(|stream| stream.protocol == Protocol::Udp) {
+        quiet_after(DATAGRAM_TIMEOUT, DRAIN_TIMEOUT);
+    }
+    if streams.iter().any(|stream| stream.protocol == Protocol::Udp) {
+        return;
+    }
+    for stream in streams.iter().filter(|stream| !stream.sending) {
+        // Buffered data is still read, then the end of the stream.
+        let _ = stream.socket.shutdown(Shutdown::Read);
+    }
+    traffic.wait_for_receivers(DRAIN_TIMEOUT);
+}

@@ -1,0 +1,217 @@
+//! Accepts a client's streams and sets the requested socket options.
+
+use super::{admission::Arrival, state::ServerState};
+use crate::{PerfError, Role, control::Control, plan::Plan, socket, stream::Stream};
+use host::{
+    clock,
+    tcp_info::{self, CongestionError},
+};
+use iperf3_proto::{Params, State, datagram};
+use record::Protocol;
+use socket2::Socket;
+use std::{
+    collections::HashSet,
+    sync::mpsc::{Receiver, RecvTimeoutError},
+    time::{Duration, Instant},
+};
+use units::{BitRate, ByteCount};
+
+/// Added for each stream to the timeout for all streams: iperf3 opens one after
+/// the other, and RTTs reach 600 ms.
+const EACH_STREAM: Duration = Duration::from_millis(600);
+/// Interval between checks of the control connection while waiting for streams.
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
+/// How long a session waits for others of its client's address that open UDP
+/// streams; clients wait 30 s.
+const UDP_CLAIM_TIMEOUT: Duration = Duration::from_secs(25);
+
+/// A session that waits for its client's streams.
+pub(super) struct StreamSetup<'a> {
+    pub(super) state: &'a ServerState<'a>,
+    pub(super) control: &'a mut Control,
+    pub(super) params: &'a Params,
+    pub(super) plan: &'a Plan,
+    pub(super) notes: &'a mut Vec<String>,
+}
+
+impl StreamSetup<'_> {
+    /// Requests the client's streams and waits for them.
+    pub(super) fn run(mut self, arrivals: &Receiver<Arrival>) -> Result<Vec<Stream>, PerfError> {
+        let each = self.params.streams();
+        let both = self.params.bidirectional;
+        let wanted = if both { 2 * each } else { each };
+        let sockets = match self.plan.protocol {
+            Protocol::Tcp => self.connections(arrivals, wanted)?,
+            Protocol::Udp => self.datagrams(wanted)?,
+        };
+        let address = self.control.address();
+        let mut streams = Vec::new();
+        for (index, socket) in (0..).zip(sockets) {
+            // In both directions at once, the client's own come first.
+            let sending = if both { index >= each } else { self.params.reverse };
+            self.prepare(&socket, sending, index == 0);
+            let stream = Stream::new(iperf3_proto::stream_id(index), sending, self.plan, socket);
+            streams.push(stream.map_err(|source| PerfError::System {
+                operation: "set up a stream",
+                address,
+                source,
+            })?);
+        }
+        Ok(streams)
+    }
+
+    fn connections(
+        &mut self,
+        arrivals: &Receiver<Arrival>,
+        wanted: u32,
+    ) -> Result<Vec<Socket>, PerfError> {
+        self.control.send_state(State::CreateStreams)?;
+        let mut deadlines = self.deadlines(wanted);
+        let mut arrived: Vec<Arrival> = Vec::new();
+        while arrived.len() < deadlines.wanted {
+            if let Some(stream) = self.next(arrivals, &deadlines, arrived.len())? {
+                arrived.push(stream);
+                deadlines.renew();
+            }
+        }
+        arrived.sort_by_key(|(arrival, _)| *arrival);
+        Ok(arrived.into_iter().map(|(_, stream)| stream.into()).collect())
+    }
+
+    fn datagrams(&mut self, wanted: u32) -> Result<Vec<Socket>, PerfError> {
+        let (peer, local) = (self.control.address(), self.control.local());
+        let until = clock::now() + UDP_CLAIM_TIMEOUT;
+        let claim = self.state.udp.claim(peer.ip(), wanted as usize, until);
+        let claim = claim.ok_or(PerfError::StreamsMissing {
+            address: peer,
+            arrived: 0,
+            requested: wanted,
+        })?;
+        self.control.send_state(State::CreateStreams)?;
+        let mut deadlines = self.deadlines(wanted);
+        let (mut sockets, mut known) = (Vec::new(), HashSet::new());
+        while sockets.len() < deadlines.wanted {
+            let Some(from) = self.next(claim.connects(), &deadlines, sockets.len())? else {
+                continue;
+            };
+            if !known.insert(from) {
+                continue;
+            }
+            let socket = self.state.udp.open(local, from)?;
+            // Before the reply, after which the client may send.
+            if self.plan.coalesce {
+                let _ = host::udp::coalesce(&socket);
+            }
+            let _ = socket.send(&datagram::CONNECT_REPLY);
+            sockets.push(socket);
+            deadlines.renew();
+        }
+        Ok(sockets)
+    }
+
+    fn deadlines(&self, wanted: u32) -> Deadlines {
+        let handshake = self.state.config.limits.handshake;
+        let now = clock::now();
+        Deadlines {
+            wanted: wanted as usize,
+            handshake,
+            whole: now + handshake + EACH_STREAM * wanted,
+            until: now + handshake,
+        }
+    }
+
+    /// The next stream to arrive, or `None` after a poll interval.
+    fn next<T>(
+        &mut self,
+        arrivals: &Receiver<T>,
+        deadlines: &Deadlines,
+        arrived: usize,
+    ) -> Result<Option<T>, PerfError> {
+        match arrivals.recv_timeout(POLL_INTERVAL) {
+            Ok(stream) => Ok(Some(stream)),
+            Err(RecvTimeoutError::Timeout) => {
+                // The client sends nothing now unless it aborts.
+                self.control.poll(clock::now())?;
+                if self.state.stop.is_raised() {
+                    return Err(PerfError::Interrupted);
+                }
+                if clock::now() >= deadlines.until {
+                    return Err(PerfError::StreamsMissing {
+                        address: self.control.address(),
+                        arrived,
+                        requested: u32::try_from(deadlines.wanted).unwrap_or(u32::MAX),
+                    });
+                }
+                Ok(None)
+            }
+            Err(RecvTimeoutError::Disconnected) => Err(PerfError::Interrupted),
+        }
+    }
+
+    /// Sets the requested socket options; an option that the kernel refuses is
+    /// noted, as iperf3 does, and the test runs without it.
+    fn prepare(&mut self, socket: &Socket, sending: bool, first: bool) {
+        let (params, peer) = (self.params, self.control.address());
+        let mut notes = Vec::new();
+        let positive = |number: i64| u64::try_from(number).ok().filter(|number| *number > 0);
+        if let Some(window) = positive(params.window).map(ByteCount::from_bytes)
+            && socket::set_window(socket, window).is_ok()
+        {
+            notes.extend(socket::clamp_note(socket, window, sending, Role::Server));
+        }
+        if let Some(tos) = u8::try_from(params.tos).ok().filter(|tos| *tos > 0) {
+            let _ = socket::set_tos(socket, peer, tos);
+        }
+        if self.plan.protocol == Protocol::Udp {
+            if params.dont_fragment {
+                let _ = host::socket::set_dont_fragment(socket, peer.is_ipv6(), true);
+            }
+        } else {
+            if let Some(name) = params.congestion.as_ref().filter(|_| sending)
+                && let Err(error) = set_congestion(socket, name)
+            {
+                notes.push(format!("on the server: {error}"));
+            }
+            if params.nodelay {
+                let _ = socket.set_tcp_nodelay(true);
+            }
+            if let Some(mss) = u32::try_from(params.mss).ok().filter(|mss| *mss > 0) {
+                let _ = socket.set_tcp_mss(mss);
+            }
+        }
+        let smooth = self.plan.rate.filter(|_| self.plan.burst == 0).map(|rate| rate.scaled(1.1));
+        let paced = positive(params.fqrate).map(BitRate::from_bps).or(smooth);
+        if let Some(rate) = paced.filter(|_| sending) {
+            let _ = host::socket::set_max_pacing_rate(socket, rate);
+        }
+        if first {
+            *self.notes = notes;
+        }
+    }
+}
+
+/// Sets a client's congestion control, if the kernel has it already: setting
+/// any other as root would load a kernel module of the client's choice (tcp(7)).
+fn set_congestion(socket: &Socket, name: &str) -> Result<(), CongestionError> {
+    let available = tcp_info::available_congestion();
+    if !available.split_whitespace().any(|known| known == name) {
+        return Err(CongestionError::Unknown { name: name.to_owned(), available });
+    }
+    tcp_info::set_congestion(socket, name)
+}
+
+/// Deadlines for a session's streams.
+struct Deadlines {
+    wanted: usize,
+    handshake: Duration,
+    /// For all streams.
+    whole: Instant,
+    /// For the next stream.
+    until: Instant,
+}
+
+impl Deadlines {
+    fn renew(&mut self) {
+        self.until = (clock::now() + self.handshake).min(self.whole);
+    }
+}

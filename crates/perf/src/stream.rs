@@ -1,0 +1,149 @@
+//! One stream of a running test: its socket and counters.
+
+use crate::{
+    arrivals::{Arrivals, Counts},
+    plan::Plan,
+};
+use host::cpu::ThreadClock;
+use record::{LossBurst, Protocol};
+use socket2::Socket;
+use std::{
+    io,
+    net::{Shutdown, SocketAddr},
+    sync::{
+        Mutex, MutexGuard, OnceLock,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+/// Timeout of blocking calls, and so the maximum time to notice the end of the test.
+const SOCKET_TIMEOUT: Duration = Duration::from_millis(50);
+
+/// One stream of a running test.
+pub(crate) struct Stream {
+    pub(crate) id: u32,
+    /// Whether this end sends.
+    pub(crate) sending: bool,
+    pub(crate) protocol: Protocol,
+    pub(crate) socket: Socket,
+    pub(crate) local: SocketAddr,
+    pub(crate) peer: SocketAddr,
+    /// Bytes written or read since the traffic began.
+    bytes: AtomicU64,
+    /// Datagrams sent since the traffic began.
+    sent: AtomicU64,
+    /// Counts of received datagrams, locked once per batch.
+    arrivals: Option<Mutex<Arrivals>>,
+    clock: OnceLock<ThreadClock>,
+    /// Total CPU time of the thread, once it has ended.
+    cpu: OnceLock<Duration>,
+    core_wait: OnceLock<Duration>,
+    broke: OnceLock<String>,
+}
+
+impl Stream {
+    pub(crate) fn new(id: u32, sending: bool, plan: &Plan, socket: Socket) -> io::Result<Self> {
+        socket.set_write_timeout(Some(SOCKET_TIMEOUT))?;
+        let address = |address: socket2::SockAddr| {
+            address.as_socket().map(unmapped).ok_or_else(|| io::Error::other("no IP address"))
+        };
+        let arrivals = match plan.protocol {
+            Protocol::Tcp => None,
+            Protocol::Udp => {
+                // A peer cannot close a datagram socket: reads need a timeout.
+                socket.set_read_timeout(Some(SOCKET_TIMEOUT))?;
+                (!sending).then(|| Mutex::new(Arrivals::new(plan.counter)))
+            }
+        };
+        Ok(Stream {
+            id,
+            sending,
+            protocol: plan.protocol,
+            local: address(socket.local_addr()?)?,
+            peer: address(socket.peer_addr()?)?,
+            socket,
+            bytes: AtomicU64::new(0),
+            sent: AtomicU64::new(0),
+            arrivals,
+            clock: OnceLock::new(),
+            cpu: OnceLock::new(),
+            core_wait: OnceLock::new(),
+            broke: OnceLock::new(),
+        })
+    }
+
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn count(&self, bytes: usize) {
+        self.bytes.fetch_add(bytes as u64, Ordering::Relaxed);
+    }
+
+    /// Datagrams sent.
+    pub(crate) fn sent(&self) -> u64 {
+        self.sent.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn count_sent(&self, datagrams: u64) {
+        self.sent.fetch_add(datagrams, Ordering::Relaxed);
+    }
+
+    /// Counts of received datagrams; `None` if this end sends, and for TCP.
+    pub(crate) fn arrivals(&self) -> Option<MutexGuard<'_, Arrivals>> {
+        Some(host::lock::lock(self.arrivals.as_ref()?))
+    }
+
+    pub(crate) fn counts(&self) -> Option<Counts> {
+        Some(self.arrivals()?.counts())
+    }
+
+    pub(crate) fn bursts(&self) -> Vec<LossBurst> {
+        self.arrivals().map(|arrivals| arrivals.clone()).map_or(Vec::new(), |a| a.bursts())
+    }
+
+    /// The kernel's error, if the stream failed during the test.
+    pub(crate) fn broke(&self) -> Option<&str> {
+        self.broke.get().map(String::as_str)
+    }
+
+    /// CPU time of its thread so far.
+    pub(crate) fn cpu(&self) -> Option<Duration> {
+        self.cpu.get().copied().or_else(|| self.clock.get()?.read())
+    }
+
+    /// Run-queue delay of its thread so far.
+    pub(crate) fn core_wait(&self) -> Option<Duration> {
+        self.core_wait.get().copied().or_else(|| self.clock.get()?.waited())
+    }
+
+    /// Records the start of the stream's thread.
+    pub(crate) fn thread_begins(&self) {
+        if let Ok(clock) = ThreadClock::of_this_thread() {
+            let _ = self.clock.set(clock);
+        }
+    }
+
+    /// Records the end of the stream's thread, with its error if it failed.
+    pub(crate) fn thread_ends(&self, broke: Option<&io::Error>) {
+        if let Some(error) = broke {
+            let _ = self.broke.set(error.to_string());
+        }
+        if let Ok(used) = host::cpu::this_thread() {
+            let _ = self.cpu.set(used);
+        }
+        if let Some(waited) = self.clock.get().and_then(|clock| clock.waited()) {
+            let _ = self.core_wait.set(waited);
+        }
+    }
+
+    pub(crate) fn close(&self) {
+        let _ = self.socket.shutdown(Shutdown::Both);
+    }
+}
+
+/// The IPv4 address behind a dual-stack socket's `::ffff:192.0.2.1`.
+pub(crate) fn unmapped(address: SocketAddr) -> SocketAddr {
+    SocketAddr::new(address.ip().to_canonical(), address.port())
+}

@@ -1,0 +1,267 @@
+//! The data path: one thread per stream, large blocks, no allocation while it runs.
+
+mod bytes;
+mod datagram_pacer;
+mod datagrams;
+mod received;
+mod zerocopy_trial;
+
+use crate::{
+    PerfError, pacing,
+    plan::Plan,
+    quota::{Exceeded, Grant, Quota},
+    stream::Stream,
+};
+use host::clock;
+use record::Protocol;
+use std::{
+    io,
+    sync::{
+        Arc, OnceLock,
+        atomic::{AtomicBool, AtomicI64, AtomicUsize, Ordering},
+    },
+    thread,
+    time::{Duration, Instant},
+};
+use units::ByteCount;
+
+/// Timeout for sending threads after the end.
+const SENDER_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// Memory of one stream's thread and socket structures.
+const STREAM_MEMORY: u64 = 64 * 1024;
+
+/// Maximum memory that a test's threads allocate.
+pub(crate) fn buffer_memory(plan: &Plan, sending: u32, receiving: u32) -> ByteCount {
+    let (to_send, to_receive) = match plan.protocol {
+        Protocol::Tcp => (0, bytes::READ_BLOCK),
+        Protocol::Udp => (datagrams::MAX_TRAIN_BYTES, datagrams::inbox_memory(plan)),
+    };
+    let from_file = if plan.file.is_some() { plan.block } else { 0 };
+    let of = |streams: u32, buffer: usize| u64::from(streams) * (STREAM_MEMORY + buffer as u64);
+    let shared = if sending > 0 { plan.block as u64 } else { 0 };
+    ByteCount::from_bytes(of(sending, to_send + from_file) + of(receiving, to_receive) + shared)
+}
+
+/// State shared by a test's threads.
+pub(crate) struct Traffic {
+    /// Sending has ended.
+    sent: AtomicBool,
+    /// The test has ended: received bytes no longer count.
+    ended: AtomicBool,
+    /// The file was sent completely.
+    exhausted: AtomicBool,
+    /// Bytes left to write over all streams in a test that bytes end; otherwise
+    /// practically unlimited.
+    budget: AtomicI64,
+    /// Running sending and receiving threads.
+    senders: AtomicUsize,
+    receivers: AtomicUsize,
+    /// The client's quota, on a server with limits.
+    quota: Option<Quota>,
+    /// Data source and sink, once the streams have started.
+    load: OnceLock<Arc<bytes::Load>>,
+}
+
+impl Traffic {
+    pub(crate) fn new(quota: Option<Quota>) -> Self {
+        Traffic {
+            sent: AtomicBool::new(false),
+            ended: AtomicBool::new(false),
+            exhausted: AtomicBool::new(false),
+            budget: AtomicI64::new(i64::MAX),
+            senders: AtomicUsize::new(0),
+            receivers: AtomicUsize::new(0),
+            quota,
+            load: OnceLock::new(),
+        }
+    }
+
+    /// Limits the bytes written from now on, over all streams.
+    pub(crate) fn limit(&self, bytes: u64) {
+        self.budget.store(i64::try_from(bytes).unwrap_or(i64::MAX), Ordering::Relaxed);
+    }
+
+    /// Ends sending, and waits for the sending threads: each returns from the
+    /// kernel within [`crate::stream`]'s socket timeout.
+    pub(crate) fn end_sending(&self) {
+        self.sent.store(true, Ordering::Relaxed);
+        wait_for_none(&self.senders, SENDER_TIMEOUT);
+    }
+
+    /// Ends sending and receiving.
+    pub(crate) fn end(&self) {
+        self.sent.store(true, Ordering::Relaxed);
+        self.ended.store(true, Ordering::Relaxed);
+    }
+
+    fn has_sent(&self) -> bool {
+        self.sent.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn has_ended(&self) -> bool {
+        self.ended.load(Ordering::Relaxed)
+    }
+
+    /// Whether the file was sent completely.
+    pub(crate) fn is_exhausted(&self) -> bool {
+        self.exhausted.load(Ordering::Relaxed)
+    }
+
+    /// The limit of its quota that the test has exceeded.
+    pub(crate) fn exceeded(&self) -> Option<Exceeded> {
+        self.quota.as_ref()?.exceeded()
+    }
+
+    /// Charges received bytes to the quota; false if nothing more may be read.
+    fn charge(&self, bytes: usize) -> bool {
+        self.quota.as_ref().is_none_or(|quota| quota.charge(bytes, clock::now()))
+    }
+
+    /// Waits until the quota allows sending `bytes`; false if the test ends first.
+    fn wait_for_quota(&self, bytes: usize) -> bool {
+        let Some(quota) = &self.quota else { return true };
+        loop {
+            let now = clock::now();
+            match quota.take(bytes, now) {
+                Grant::Now => return true,
+                Grant::Never => return false,
+                Grant::After(wait) => {
+                    if !pacing::sleep_until(now + wait, false, || self.has_sent()) {
+                        return false;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Waits for the receiving threads to end, at most `timeout`.
+    pub(crate) fn wait_for_receivers(&self, timeout: Duration) {
+        wait_for_none(&self.receivers, timeout);
+    }
+
+    /// The test has completed: moves the received file to its path.
+    pub(crate) fn keep_received(&self, plan: &Plan) -> Result<(), PerfError> {
+        self.load.get().map_or(Ok(()), |load| load.keep_received(plan))
+    }
+
+    /// Starts a thread for each stream.
+    pub(crate) fn start_all<'scope>(
+        &'scope self,
+        scope: &'scope thread::Scope<'scope, '_>,
+        streams: &'scope [Stream],
+        plan: &'scope Plan,
+        began: Instant,
+    ) -> Result<(), PerfError> {
+        let senders = streams.iter().filter(|stream| stream.sending).count();
+        let load = bytes::Load::prepare(plan, streams.len(), senders)?;
+        let load = Arc::new(load);
+        let _ = self.load.set(load.clone());
+        // A busy-waiting sender needs a core of its own.
+        let precise = senders <= (host::cpu::cores() as usize / 2).max(1);
+        for stream in streams {
+            let load = load.clone();
+            let started = match (plan.protocol, stream.sending) {
+                (Protocol::Tcp, true) => {
+                    self.start(scope, stream, plan, move || self.write(stream, plan, &load, began))
+                }
+                (Protocol::Tcp, false) => {
+                    self.start(scope, stream, plan, move || self.read(stream, plan, &load))
+                }
+                (Protocol::Udp, true) => self.start(scope, stream, plan, move || {
+                    self.send_datagrams(stream, plan, &load, began, precise)
+                }),
+                (Protocol::Udp, false) => self.start(scope, stream, plan, move || {
+                    self.receive_datagrams(stream, plan, began)
+                }),
+            };
+            started.map_err(|source| PerfError::System {
+                operation: "start a thread for a stream",
+                address: stream.peer,
+                source,
+            })?;
+        }
+        Ok(())
+    }
+
+    fn start<'scope>(
+        &'scope self,
+        scope: &'scope thread::Scope<'scope, '_>,
+        stream: &'scope Stream,
+        plan: &'scope Plan,
+        work: impl FnOnce() -> io::Result<()> + Send + 'scope,
+    ) -> io::Result<()> {
+        let running = if stream.sending { &self.senders } else { &self.receivers };
+        running.fetch_add(1, Ordering::Relaxed);
+        let body = move || {
+            stream.thread_begins();
+            if let Some(core) = plan.core {
+                // The client checks its own core; a core that a peer requests may not exist.
+                let _ = host::cpu::pin_to(core);
+            }
+            let result = work();
+            let over = if stream.sending { self.has_sent() } else { self.has_ended() };
+            stream.thread_ends(result.as_ref().err().filter(|_| !over));
+            running.fetch_sub(1, Ordering::Release);
+        };
+        let name = format!("stream {}", stream.id);
+        // 128 streams with the default stack of 2 MiB would reserve 256 MiB.
+        let started =
+            thread::Builder::new().name(name).stack_size(256 * 1024).spawn_scoped(scope, body);
+        if started.is_err() {
+            running.fetch_sub(1, Ordering::Relaxed);
+        }
+        started.map(drop)
+    }
+
+    /// Takes up to `most` bytes of the budget.
+    fn draw(&self, most: usize) -> usize {
+        let most = i64::try_from(most).unwrap_or(i64::MAX);
+        let left = self.budget.fetch_sub(most, Ordering::Relaxed);
+        let granted = left.clamp(0, most);
+        self.give_back(usize::try_from(most - granted).unwrap_or(0));
+        usize::try_from(granted).unwrap_or(0)
+    }
+
+    fn give_back(&self, bytes: usize) {
+        if bytes > 0 {
+            self.budget.fetch_add(i64::try_from(bytes).unwrap_or(0), Ordering::Relaxed);
+        }
+    }
+}
+
+fn wait_for_none(running: &AtomicUsize, timeout: Duration) {
+    let until = clock::now() + timeout;
+    while running.load(Ordering::Acquire) > 0 && clock::now() < until {
+        thread::sleep(Duration::from_millis(1));
+    }
+}
+
+/// Ends the traffic and wakes every thread when dropped: no thread outlives its
+/// test.
+pub(crate) struct Closer<'a> {
+    traffic: &'a Traffic,
+    streams: &'a [Stream],
+}
+
+impl<'a> Closer<'a> {
+    pub(crate) fn new(traffic: &'a Traffic, streams: &'a [Stream]) -> Self {
+        Closer { traffic, streams }
+    }
+}
+
+impl Drop for Closer<'_> {
+    fn drop(&mut self) {
+        self.traffic.end();
+        self.streams.iter().for_each(Stream::close);
+    }
+}
+
+/// Whether the call only has to be repeated: the socket is full, empty, or the
+/// call was interrupted.
+fn is_pause(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut | io::ErrorKind::Interrupted
+    )
+}

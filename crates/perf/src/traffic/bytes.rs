@@ -1,0 +1,199 @@
+//! TCP: writes and reads, unlimited or at a rate.
+
+use super::{Traffic, is_pause, received::Received, zerocopy_trial::ZerocopyTrial};
+use crate::{PerfError, pacing::Pacer, plan::Plan, stream::Stream};
+use host::{bulk, cpu};
+use record::Protocol;
+use std::{
+    fs::File,
+    io::{self, Read, Write},
+    sync::atomic::Ordering,
+    time::Instant,
+};
+
+/// Bytes of a read, like iperf3's default block.
+pub(super) const READ_BLOCK: usize = 128 * 1024;
+
+/// Data source and sink of a test.
+pub(super) struct Load {
+    /// A block of generated data; empty if this end only receives.
+    pub(super) block: Vec<u8>,
+    /// The same block in a memory file, for zero copy.
+    pages: Option<File>,
+    /// The file to send.
+    file: Option<File>,
+    /// The file for received data.
+    received: Option<Received>,
+}
+
+impl Load {
+    pub(super) fn prepare(plan: &Plan, streams: usize, senders: usize) -> Result<Self, PerfError> {
+        let (sends, receives) = (senders > 0, streams > senders);
+        let block = if sends { plan.payload(plan.block) } else { Vec::new() };
+        // A rate-limited stream has time to copy; with many streams the trials would
+        // differ and make the streams unequal.
+        let alone = streams <= cpu::cores() as usize;
+        let worth = alone && plan.rate.is_none() && plan.file.is_none();
+        let by_reference =
+            sends && plan.zerocopy.unwrap_or(worth) && plan.protocol == Protocol::Tcp;
+        let pages = if by_reference { bulk::memory_file(&block).ok() } else { None };
+        let (mut file, mut received) = (None, None);
+        if let Some(path) = plan.file.as_ref().filter(|_| plan.protocol == Protocol::Tcp) {
+            let failed = |source| PerfError::File { path: path.clone(), source };
+            if sends {
+                file = match File::open(path) {
+                    // In a bidirectional test the file may not exist yet.
+                    Err(error) if receives && error.kind() == io::ErrorKind::NotFound => None,
+                    opened => Some(opened.map_err(failed)?),
+                };
+            }
+            if receives {
+                received = Some(Received::create(path).map_err(failed)?);
+            }
+        }
+        Ok(Load { block, pages, file, received })
+    }
+
+    /// Moves the received file to its path.
+    pub(super) fn keep_received(&self, plan: &Plan) -> Result<(), PerfError> {
+        let (Some(received), Some(path)) = (&self.received, &plan.file) else { return Ok(()) };
+        received.keep().map_err(|source| PerfError::File { path: path.clone(), source })
+    }
+}
+
+/// Where a block comes from.
+enum Source<'a> {
+    Bytes(&'a [u8]),
+    /// This many bytes of the memory file, with zero copy.
+    Pages(&'a File, usize),
+}
+
+impl Source<'_> {
+    fn len(&self) -> usize {
+        match self {
+            Source::Bytes(bytes) => bytes.len(),
+            Source::Pages(_, bytes) => *bytes,
+        }
+    }
+
+    fn write(&self, stream: &Stream, from: usize, to: usize) -> io::Result<usize> {
+        match self {
+            Source::Bytes(bytes) => (&stream.socket).write(&bytes[from..to]),
+            // The offset within the generated data does not matter.
+            Source::Pages(pages, _) => bulk::send_file(&stream.socket, pages, to - from),
+        }
+    }
+}
+
+impl Traffic {
+    pub(super) fn write(
+        &self,
+        stream: &Stream,
+        plan: &Plan,
+        load: &Load,
+        began: Instant,
+    ) -> io::Result<()> {
+        let block = load.block.len();
+        let pacer = plan.rate.map(|rate| Pacer::new(rate, began));
+        let mut from_file = vec![0; if load.file.is_some() { block } else { 0 }];
+        let mut copying = match (plan.zerocopy, &load.pages) {
+            (None, Some(_)) => ZerocopyTrial::trial(),
+            (_, pages) => ZerocopyTrial::settled(pages.is_some()),
+        };
+        // Blocks left of the current burst.
+        let mut burst = 0;
+        while !self.has_sent() {
+            let paced = pacer.filter(|_| burst == 0);
+            if let Some(pacer) = paced
+                && !pacer.wait(stream.bytes(), || self.has_sent())
+            {
+                return Ok(());
+            }
+            burst = if burst == 0 { plan.burst } else { burst }.saturating_sub(1);
+            // The budget is whole blocks, and only whole blocks are drawn.
+            if !self.wait_for_quota(block) || self.draw(block) < block {
+                return Ok(());
+            }
+            let source = match (&load.file, &load.pages) {
+                (Some(file), _) => {
+                    let mut file: &File = file;
+                    let got = file.read(&mut from_file)?;
+                    if got == 0 {
+                        self.exhausted.store(true, Ordering::Relaxed);
+                        return Ok(());
+                    }
+                    Source::Bytes(&from_file[..got])
+                }
+                (None, Some(pages)) if copying.by_reference() => Source::Pages(pages, block),
+                (None, _) => Source::Bytes(&load.block),
+            };
+            self.write_block(stream, plan, &source, pacer.filter(|_| plan.smooth))?;
+            copying.sent(block, || cpu::this_thread().ok());
+        }
+        Ok(())
+    }
+
+    /// Writes one block. When the test ends, the rest of it goes at once as far
+    /// as the socket takes it, or is not sent at all: [`Plan::finish_block`].
+    fn write_block(
+        &self,
+        stream: &Stream,
+        plan: &Plan,
+        source: &Source,
+        pacer: Option<Pacer>,
+    ) -> io::Result<()> {
+        let whole = source.len();
+        let piece = pacer.map_or(whole, |pacer| pacer.block(whole));
+        let mut at = 0;
+        while at < whole {
+            if let Some(pacer) = pacer {
+                pacer.wait(stream.bytes(), || self.has_sent());
+            }
+            let over = self.has_sent();
+            if over && !plan.finish_block {
+                return Ok(());
+            }
+            let end = whole.min(at + if over { whole } else { piece });
+            match source.write(stream, at, end) {
+                Ok(wrote) => {
+                    stream.count(wrote);
+                    at += wrote;
+                }
+                Err(error) if is_pause(&error) && !over => {}
+                Err(error) if is_pause(&error) => return Ok(()),
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads until the other end closes or this end shuts down the socket. Data
+    /// after the end is read and not counted: a sender blocked on full buffers
+    /// could not process the end of the test.
+    pub(super) fn read(&self, stream: &Stream, plan: &Plan, load: &Load) -> io::Result<()> {
+        let skip = plan.skip_rx_copy && load.received.is_none();
+        let mut buffer = vec![0; if skip { 0 } else { READ_BLOCK }];
+        loop {
+            let got = if skip {
+                bulk::discard(&stream.socket, READ_BLOCK)
+            } else {
+                (&stream.socket).read(&mut buffer)
+            };
+            match got {
+                Ok(0) => return Ok(()),
+                Ok(got) if !self.has_ended() => {
+                    stream.count(got);
+                    if let Some(received) = &load.received {
+                        received.write(&buffer[..got])?;
+                    }
+                    if !self.charge(got) {
+                        return Ok(());
+                    }
+                }
+                Ok(_) => {}
+                Err(error) if is_pause(&error) => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+}

@@ -1,0 +1,170 @@
+//! UDP, and both directions at once.
+
+use crate::test_server::{TestServer, check, run, run_with_events};
+use perf::{Event, ServerEvent};
+use record::{Direction, Measurement, Protocol};
+use stall_retry::retry;
+use std::{path::PathBuf, thread};
+use units::ByteCount;
+
+fn books(measured: &Measurement) -> Vec<(u64, u64, u64)> {
+    let books = measured.streams.iter().map(|stream| stream.datagrams.as_ref().unwrap());
+    books.map(|books| (books.sent.unwrap(), books.received, books.lost)).collect()
+}
+
+#[test]
+fn all_datagrams_are_counted() {
+    retry(every_datagram_is_counted);
+}
+
+fn every_datagram_is_counted() {
+    let server = TestServer::new();
+    for direction in [Direction::Forward, Direction::Reverse, Direction::Both] {
+        for streams in [1, 3] {
+            let mut config = server.config();
+            config.protocol = Protocol::Udp;
+            config.direction = direction;
+            config.streams = streams;
+            config.block = Some(ByteCount::from_bytes(1000));
+            config.rate = Some("8mbit".parse().unwrap());
+            config.seconds = 0.5;
+            let measured = run(&config).unwrap();
+            check(&measured, &config);
+            for (stream, (sent, received, lost)) in measured.streams.iter().zip(books(&measured)) {
+                let asked = 500;
+                assert!(received > asked / 2 && received <= sent, "{direction:?}: {measured:?}");
+                assert_eq!(lost, 0, "{measured:?}");
+                assert_eq!(stream.received_bytes, received * 1000);
+                // In reverse, some are sent after the client has stopped reading.
+                let late = if stream.reverse { 50 } else { 0 };
+                assert!(sent - received <= late, "{sent} {received}");
+            }
+        }
+    }
+}
+
+#[test]
+fn unlimited_rate_and_all_options_off() {
+    let server = TestServer::new();
+    for fast in [true, false] {
+        let mut config = server.config();
+        config.protocol = Protocol::Udp;
+        config.block = Some(ByteCount::from_bytes(1448));
+        config.seconds = 0.5;
+        config.segment = fast;
+        config.coalesce = fast;
+        config.wide_counters = fast;
+        let (measured, events) = run_with_events(&config);
+        let (sent, received, lost) = books(&measured)[0];
+        assert!(received > 1000 && received + lost <= sent, "{measured:?}");
+        let rows = events.iter().filter_map(|event| match event {
+            Event::Interval(row) => row.datagrams,
+            Event::Connected(_) => None,
+        });
+        assert!(rows.map(|row| row.packets).sum::<u64>() <= sent);
+    }
+}
+
+#[test]
+fn datagrams_longer_than_a_packet_are_fragmented() {
+    let server = TestServer::new();
+    for bytes in [16, 9_000, 65_507] {
+        let mut config = server.config();
+        config.protocol = Protocol::Udp;
+        config.block = Some(ByteCount::from_bytes(bytes));
+        config.rate = Some("20mbit".parse().unwrap());
+        config.seconds = 0.3;
+        let measured = run(&config).unwrap();
+        assert!(books(&measured)[0].1 > 0, "{bytes}: {measured:?}");
+    }
+}
+
+#[test]
+fn a_number_of_datagrams_ends_the_test() {
+    let server = TestServer::new();
+    let mut config = server.config();
+    config.protocol = Protocol::Udp;
+    config.rate = Some("50mbit".parse().unwrap());
+    config.block = Some(ByteCount::from_bytes(1000));
+    config.bytes = Some(ByteCount::from_bytes(100_500));
+    assert_eq!(books(&run(&config).unwrap()), [(101, 101, 0)], "datagrams go whole");
+    config.bytes = None;
+    config.blocks = Some(77);
+    assert_eq!(books(&run(&config).unwrap()), [(77, 77, 0)]);
+}
+
+#[test]
+fn tcp_runs_in_both_directions_at_once() {
+    let server = TestServer::new();
+    let mut config = server.config();
+    config.direction = Direction::Both;
+    config.streams = 2;
+    let measured = run(&config).unwrap();
+    check(&measured, &config);
+    let ways: Vec<bool> = measured.streams.iter().map(|stream| stream.reverse).collect();
+    assert_eq!(ways, [false, false, true, true]);
+    assert!(
+        measured.one_direction(true).has_sender_timers()
+            && measured.one_direction(false).has_sender_timers()
+    );
+    server.wait_for(|event| {
+        matches!(event, ServerEvent::Finished { summary, .. }
+            if summary.sent.bytes() > 0 && summary.received.bytes() > 0)
+    });
+}
+
+/// Eight clients of one address at once: connect datagrams have no cookie.
+#[test]
+fn clients_of_one_address_stay_separate() {
+    let server = TestServer::new();
+    let counts = thread::scope(|scope| {
+        let clients = (1..=8).map(|client| {
+            let mut config = server.config();
+            config.protocol = Protocol::Udp;
+            config.streams = 2;
+            config.rate = Some("4mbit".parse().unwrap());
+            config.block = Some(ByteCount::from_bytes(100 * client));
+            config.blocks = Some(100 + client);
+            scope.spawn(move || (client, books(&run(&config).unwrap())))
+        });
+        let clients: Vec<_> = clients.collect();
+        clients.into_iter().map(|client| client.join().unwrap()).collect::<Vec<_>>()
+    });
+    for (client, books) in counts {
+        let sent: u64 = books.iter().map(|(sent, ..)| sent).sum();
+        let received: u64 = books.iter().map(|(_, received, _)| received).sum();
+        assert_eq!((sent, received), (100 + client, 100 + client), "{books:?}");
+    }
+}
+
+#[test]
+fn a_file_is_transferred_completely() {
+    let folder = std::env::temp_dir().join(format!("longhaul-file-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let [from, to]: [PathBuf; 2] = ["from", "to"].map(|name| folder.join(name));
+    let content: Vec<u8> = (0..300_000u32).flat_map(u32::to_be_bytes).collect();
+    std::fs::write(&from, &content).unwrap();
+    let server = TestServer::with(|config| config.file = Some(to.clone()));
+    let mut config = server.config();
+    config.file = Some(from);
+    config.seconds = 60.0;
+    let measured = run(&config).unwrap();
+    assert_eq!(measured.received().bytes(), content.len() as u64);
+    assert!(std::fs::read(&to).unwrap() == content, "what arrived is not what was sent");
+    config.file = Some(folder.join("none"));
+    assert!(run(&config).unwrap_err().to_string().contains("none"));
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
+fn zero_copy_changes_only_the_cost() {
+    let server = TestServer::new();
+    for (zerocopy, skip_rx_copy) in
+        [(Some(true), false), (Some(false), true), (Some(true), true), (None, false)]
+    {
+        let mut config = server.config();
+        (config.zerocopy, config.skip_rx_copy) = (zerocopy, skip_rx_copy);
+        config.blocks = Some(401);
+        assert_eq!(run(&config).unwrap().received().bytes(), 401 * 131_072);
+    }
+}

@@ -1,0 +1,282 @@
+//! Evenly spaced probes to one host, and statistics of the replies.
+
+use crate::connect::{self, ConnectProber};
+use crate::echo::EchoProber;
+use crate::prober::{Outcome, Prober, Response, Target};
+use crate::resolve::{Family, resolve};
+use crate::rtt_stats::{ReplyKind, RttStats};
+use crate::{ProbeError, icmp};
+use host::{clock, wait};
+use record::{PING_SCHEMA, PingReport};
+use std::net::{IpAddr, SocketAddr};
+use std::time::{Duration, Instant};
+
+/// Maximum payload of an ICMP echo request over IPv4, bytes.
+const MAX_PAYLOAD: usize = 65_535 - 20 - icmp::HEADER;
+
+/// Maximum delay until an interruption is noticed.
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
+
+/// The type of probes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PingMethod {
+    /// ICMP echo requests; TCP connections to port 443 if they are not permitted.
+    IcmpOrTcp,
+    /// TCP connections to this port.
+    Tcp(u16),
+}
+
+/// The configuration of [`ping()`].
+#[derive(Debug, Clone)]
+pub struct PingConfig {
+    /// Host name or address.
+    pub host: String,
+    /// Which IP version.
+    pub family: Family,
+    /// The type of probes.
+    pub method: PingMethod,
+    /// Number of probes; 0 for no limit.
+    pub count: u64,
+    /// Interval between probes, at least 1 ms.
+    pub interval: Duration,
+    /// Payload of each echo request, bytes.
+    pub payload: usize,
+    /// A reply after more than this is late.
+    pub timeout: Duration,
+    /// Source address.
+    pub bind: Option<IpAddr>,
+    /// The TOS byte: DSCP and ECN; `None` for the system's default.
+    pub tos: Option<u8>,
+    /// TTL or hop limit; `None` for the system's default.
+    pub ttl: Option<u8>,
+}
+
+/// What [`ping()`] reports while it runs.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Event {
+    /// The address is resolved and the socket open.
+    Started {
+        /// The host's address.
+        address: IpAddr,
+        /// The TCP port; `None` for ICMP.
+        port: Option<u16>,
+        /// Notes for the user.
+        notes: Vec<String>,
+    },
+    /// The host replied.
+    Reply {
+        /// The probe's number, from 1.
+        number: u64,
+        /// The sender of the reply.
+        from: IpAddr,
+        /// Length of the ICMP message, bytes; 0 for TCP.
+        bytes: usize,
+        /// The remaining TTL of the reply.
+        ttl: Option<u8>,
+        /// The RTT.
+        rtt: Duration,
+        /// Whether it came after the timeout.
+        late: bool,
+        /// Whether the probe had an earlier reply.
+        duplicate: bool,
+        /// TCP: whether the port is closed.
+        refused: bool,
+    },
+    /// A router or this host reported an error.
+    Unreachable {
+        /// The probe's number.
+        number: u64,
+        /// The sender of the error; `None` for this host.
+        from: Option<IpAddr>,
+        /// The error.
+        reason: String,
+    },
+}
+
+/// Probes a host and returns statistics. `on_event` is called for each reply and error;
+/// `stop` ends the run with the results so far.
+///
+/// # Errors
+/// [`ProbeError`]: a name without address, no privilege, no route.
+pub fn ping(
+    config: &PingConfig,
+    on_event: &mut dyn FnMut(Event),
+    stop: &dyn Fn() -> bool,
+) -> Result<PingReport, ProbeError> {
+    check(config)?;
+    let port = match config.method {
+        PingMethod::IcmpOrTcp => 0,
+        PingMethod::Tcp(port) => port,
+    };
+    let to = resolve(&config.host, port, config.family, config.bind, stop)?;
+    let mut target = Target { to, bind: config.bind, tos: config.tos, ttl: config.ttl };
+    let mut notes = Vec::new();
+    let mut prober: Box<dyn Prober> = match config.method {
+        PingMethod::Tcp(_) => Box::new(connect_prober(target)?),
+        PingMethod::IcmpOrTcp => match EchoProber::open(target, config.payload) {
+            Ok(prober) => Box::new(prober),
+            Err(ProbeError::Privileges) => {
+                target.to = SocketAddr::new(to.ip(), 443);
+                notes.push(
+                    "using TCP connections: this user may not send ICMP; run as root, setcap \
+                     cap_net_raw+ep on the program, or widen net.ipv4.ping_group_range"
+                        .to_owned(),
+                );
+                Box::new(connect_prober(target)?)
+            }
+            Err(error) => return Err(error),
+        },
+    };
+    let port = Some(target.to.port()).filter(|port| *port != 0);
+    let timeout = if port.is_some() && config.timeout > connect::MAX_TIMEOUT {
+        connect::MAX_TIMEOUT
+    } else {
+        config.timeout
+    };
+    on_event(Event::Started { address: to.ip(), port, notes: notes.clone() });
+    let started_unix_s = clock::unix_seconds();
+    let mut run = Run { config, stats: RttStats::new(timeout), on_event };
+    run.run(prober.as_mut(), stop).map_err(|source| ProbeError::System {
+        operation: "wait for replies",
+        address: to.ip(),
+        source,
+    })?;
+    let stats = run.stats;
+    let waiting = if stop() { stats.waiting(clock::now()) } else { 0 };
+    let lost = stats.sent.saturating_sub(stats.received + stats.late + waiting);
+    let settled = stats.sent - waiting;
+    Ok(PingReport {
+        schema: PING_SCHEMA,
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        started_unix_s,
+        target: config.host.clone(),
+        address: to.ip().to_string(),
+        method: if port.is_some() { "tcp" } else { "icmp" },
+        port,
+        payload_bytes: if port.is_some() { 0 } else { config.payload },
+        interval_ms: config.interval.as_secs_f64() * 1e3,
+        timeout_ms: timeout.as_secs_f64() * 1e3,
+        sent: stats.sent,
+        received: stats.received,
+        late: stats.late,
+        lost,
+        waiting,
+        loss: if settled == 0 { 0.0 } else { lost as f64 / settled as f64 },
+        duplicates: stats.duplicates,
+        reordered: stats.reordered,
+        errors: stats.errors,
+        round_trips: stats.round_trips(),
+        probes: stats.probes(),
+        notes,
+    })
+}
+
+fn check(config: &PingConfig) -> Result<(), ProbeError> {
+    let wrong = |what: String, remedy| Err(ProbeError::Setting { what, remedy });
+    if config.interval < Duration::from_millis(1) {
+        return wrong(format!("interval {:?}", config.interval), "give at least 1 ms");
+    }
+    if config.timeout.is_zero() {
+        return wrong("timeout 0".to_owned(), "give a time above 0, such as 2s");
+    }
+    if config.payload > MAX_PAYLOAD {
+        return wrong(format!("payload of {} bytes", config.payload), "give at most 65507");
+    }
+    if config.method == PingMethod::Tcp(0) {
+        return wrong("TCP port 0".to_owned(), "ports are 1 to 65535");
+    }
+    if config.ttl == Some(0) {
+        return wrong("TTL 0".to_owned(), "give 1 to 255");
+    }
+    Ok(())
+}
+
+/// Opens one socket first, to report errors that every probe would have.
+fn connect_prober(target: Target) -> Result<ConnectProber, ProbeError> {
+    use socket2::{Protocol, Type};
+    target.socket(Type::STREAM, Protocol::TCP).map_err(|error| target.open_error(error))?;
+    ConnectProber::new(target).map_err(|error| target.open_error(error))
+}
+
+struct Run<'a> {
+    config: &'a PingConfig,
+    stats: RttStats,
+    on_event: &'a mut dyn FnMut(Event),
+}
+
+impl Run<'_> {
+    fn run(&mut self, prober: &mut dyn Prober, stop: &dyn Fn() -> bool) -> std::io::Result<()> {
+        wait::precise_timers();
+        let mut responses = Vec::new();
+        let mut next = clock::now();
+        while !stop() {
+            let now = clock::now();
+            let all = self.config.count > 0 && self.stats.sent >= self.config.count;
+            if all && self.stats.waiting(now) == 0 {
+                break;
+            }
+            if !all && now >= next {
+                self.send(prober, now);
+                // After a stall, missed probes are not sent in a burst.
+                next = (next + self.config.interval).max(now);
+            }
+            let until = if all { now + POLL_INTERVAL } else { next };
+            let left = until.saturating_duration_since(clock::now());
+            // A finer resolution matters only at the last timeout.
+            prober.wait(left.min(if all { POLL_INTERVAL / 10 } else { POLL_INTERVAL }))?;
+            prober.receive(&mut responses)?;
+            for response in responses.drain(..) {
+                self.receive(response);
+            }
+        }
+        Ok(())
+    }
+
+    fn send(&mut self, prober: &mut dyn Prober, now: Instant) {
+        let number = self.stats.sent + 1;
+        // Probes carry the low 16 bits.
+        let seq = u16::try_from(number & 0xffff).unwrap_or_default();
+        match prober.send(seq, None) {
+            Ok(at) => self.stats.send(at),
+            Err(error) => {
+                self.stats.send(now);
+                self.stats.fail(number);
+                let reason = format!("cannot send: {error}");
+                (self.on_event)(Event::Unreachable { number, from: None, reason });
+            }
+        }
+    }
+
+    fn receive(&mut self, response: Response) {
+        let Some(number) = self.stats.number(response.seq) else { return };
+        match response.outcome {
+            Outcome::Reply | Outcome::Closed => {
+                let (Some(from), Some((kind, rtt))) =
+                    (response.from, self.stats.reply(number, response.at))
+                else {
+                    return;
+                };
+                (self.on_event)(Event::Reply {
+                    number,
+                    from,
+                    bytes: response.bytes,
+                    ttl: response.ttl,
+                    rtt,
+                    late: kind == ReplyKind::Late,
+                    duplicate: kind == ReplyKind::Duplicate,
+                    refused: response.outcome == Outcome::Closed,
+                });
+            }
+            Outcome::Expired => {
+                self.fail(number, response.from, "time to live exceeded".to_owned());
+            }
+            Outcome::Unreachable(reason) => self.fail(number, response.from, reason),
+        }
+    }
+
+    fn fail(&mut self, number: u64, from: Option<IpAddr>, reason: String) {
+        if self.stats.fail(number) {
+            (self.on_event)(Event::Unreachable { number, from, reason });
+        }
+    }
+}

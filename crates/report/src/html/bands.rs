@@ -1,0 +1,140 @@
+//! The segments of a finding: bands behind a chart, their legend, and a table.
+
+use super::{
+    Page,
+    chart::Frame,
+    curves::{run_class, section},
+    markup::{Markup, Px},
+};
+use crate::{
+    timeline::{Part, Timeline, certainty, cost},
+    wording::{self, whole_percent},
+};
+
+/// Colours of the style sheet; further limits share the last one.
+const COLOURS: usize = 6;
+/// Height of the strip above the plot, in pixels.
+const STRIP: f64 = 6.0;
+/// Width of a character of a band's name, in pixels, at most.
+const CHARACTER: f64 = 7.0;
+
+/// The class of a limit's colour.
+fn class(timeline: &Timeline, part: &Part) -> String {
+    colour(timeline.rank(part.limit))
+}
+
+fn colour(rank: usize) -> String {
+    format!("s-{}", rank.min(COLOURS - 1))
+}
+
+/// `loss from 3.1 s to 10 s`.
+fn named(part: &Part) -> String {
+    let (from, to) = (wording::seconds(part.from_s), wording::seconds(part.to_s));
+    format!("{} from {from} to {to}", part.limit.name())
+}
+
+/// A text alternative: all bands in one sentence.
+pub(super) fn description(timeline: &Timeline) -> String {
+    let bands: Vec<String> = timeline.parts.iter().map(named).collect();
+    format!(" Limits: {}.", bands.join(", "))
+}
+
+/// A tint behind the plot, a strip above it, and the limit's name where it fits.
+pub(super) fn draw(m: &mut Markup, timeline: &Timeline, f: &Frame) {
+    for part in &timeline.parts {
+        let (from, to) = (f.across(part.from_s), f.across(part.to_s));
+        let wide = (to - from).max(0.0);
+        m.element("g", &[("class", &class(timeline, part))], |m| {
+            m.leaf("title", &[], &named(part));
+            for (kind, y, high) in
+                [("tint", f.y1, f.y0 - f.y1), ("strip", f.y1 - STRIP - 1.0, STRIP)]
+            {
+                m.shape(
+                    "rect",
+                    &[
+                        ("class", &kind),
+                        ("x", &Px(from)),
+                        ("y", &Px(y)),
+                        ("width", &Px(wide)),
+                        ("height", &Px(high)),
+                    ],
+                );
+            }
+            let name = part.limit.name();
+            if CHARACTER * name.len() as f64 + 4.0 <= wide {
+                let (x, y) = (Px(from + 1.0), Px(f.y1 - STRIP - 6.0));
+                m.leaf("text", &[("class", &"segment-name"), ("x", &x), ("y", &y)], &name);
+            }
+        });
+    }
+}
+
+/// The limits, in their colours, with what each cost.
+pub(super) fn legend(m: &mut Markup, timeline: &Timeline) {
+    m.element("ul", &[("class", &"legend")], |m| {
+        for (rank, total) in timeline.totals.iter().enumerate() {
+            m.element("li", &[], |m| {
+                m.leaf("i", &[("class", &colour(rank))], &"");
+                m.leaf("b", &[], &total.limit.name());
+                m.text(&" ").text(&cost(total));
+            });
+        }
+    });
+}
+
+/// The segments of every run in numbers.
+pub(super) fn tables(m: &mut Markup, page: &Page<'_>) {
+    let runs = page.runs.iter().enumerate();
+    let timelines: Vec<(usize, &str, Timeline)> = runs
+        .filter_map(|(index, run)| Some((index, run.label, Timeline::of(run.finding)?)))
+        .collect();
+    if timelines.is_empty() {
+        return;
+    }
+    let note = "What limited each part of the transfer, and what it cost: goodput below what the \
+                path would have carried.";
+    section(m, "Limits over time", note, |m| {
+        for (index, label, timeline) in &timelines {
+            if page.runs.len() > 1 {
+                m.leaf("h3", &[("class", &run_class(page, *index))], label);
+            }
+            table(m, timeline);
+        }
+    });
+}
+
+fn table(m: &mut Markup, timeline: &Timeline) {
+    m.element("div", &[("class", &"segments")], |m| {
+        m.element("table", &[("class", &"figures")], |m| {
+            m.element("tr", &[], |m| {
+                for head in ["from, s", "to, s", "limit", "probability", "goodput", "lost goodput"]
+                {
+                    m.leaf("th", &[("scope", &"col")], &head);
+                }
+            });
+            for part in &timeline.parts {
+                row(m, timeline, part);
+            }
+        });
+    });
+    if timeline.left_out > 0 {
+        let text = format!("{} later segments are not shown.", timeline.left_out);
+        m.leaf("p", &[("class", &"note")], &text);
+    }
+}
+
+fn row(m: &mut Markup, timeline: &Timeline, part: &Part) {
+    m.element("tr", &[], |m| {
+        for t_s in [part.from_s, part.to_s] {
+            m.leaf("td", &[], &wording::seconds(t_s).trim_end_matches(" s"));
+        }
+        m.element("th", &[("scope", &"row")], |m| {
+            m.leaf("i", &[("class", &class(timeline, part))], &"");
+            m.text(&part.limit.name());
+        });
+        let probability = part.probability.map_or_else(|| "–".to_owned(), certainty);
+        for text in [probability, part.rate.to_string(), whole_percent(part.lost)] {
+            m.leaf("td", &[], &text);
+        }
+    });
+}

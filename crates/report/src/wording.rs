@@ -1,0 +1,241 @@
+//! Terms and number formats shared by terminal output and HTML pages.
+
+use record::{Confidence, Finding, LatencyPhase, LatencyUnderLoad, Limit, Shares};
+use units::{BitRate, percent_with, share};
+
+/// Why a finding has no limit (`limit: None`).
+pub(crate) const NO_TIMERS: &str = "the sender's TCP_INFO timers are unavailable";
+
+/// Whether the limit found is one to accept, one to fix, or not known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Tone {
+    /// The transfer saturates the bottleneck.
+    Good,
+    /// Something other than the bottleneck rate limits it.
+    Fixable,
+    /// The evidence is inconclusive.
+    Unknown,
+}
+
+pub(crate) fn tone(limit: Option<Limit>) -> Tone {
+    match limit {
+        Some(limit) if limit.is_saturated() => Tone::Good,
+        Some(Limit::Unknown) | None => Tone::Unknown,
+        Some(_) => Tone::Fixable,
+    }
+}
+
+/// The limit's name as in JSON; `not identified` without one.
+pub(crate) fn limit_name(limit: Option<Limit>) -> &'static str {
+    limit.map_or("not identified", Limit::name)
+}
+
+/// The limit and a low confidence, if so: `congestion, likely`.
+pub(crate) fn limit_with_confidence(finding: &Finding) -> String {
+    let confidence = if finding.confidence == Some(Confidence::Likely) { ", likely" } else { "" };
+    format!("{}{confidence}", limit_name(finding.limit))
+}
+
+/// The label of the limit's probability: the confidence, if there is any.
+pub(crate) fn confidence(finding: &Finding) -> &'static str {
+    finding.confidence.map_or("probability", Confidence::name)
+}
+
+/// The limit in a few words.
+pub(crate) fn verdict(limit: Option<Limit>) -> &'static str {
+    match limit {
+        Some(Limit::ReceiveWindow) => "limited by the receive window",
+        Some(Limit::SendBuffer) => "limited by the send buffer",
+        Some(Limit::Application) => "limited by the sending application",
+        Some(Limit::CongestionAvoidance) => "limited by slow growth of the congestion window",
+        Some(Limit::Loss) => "limited by random loss",
+        Some(Limit::PathRate) => "the bottleneck is saturated",
+        Some(Limit::Policer) => "limited by a policer",
+        Some(Limit::Pacing) => "limited by the sender's pacing rate",
+        Some(Limit::Cpu) => "limited by the CPU",
+        Some(Limit::Ramp) => "the test ended during ramp-up",
+        Some(Limit::WindowScaling) => "limited by a window without scaling",
+        Some(Limit::SlowReceiver) => "limited by the receiving application",
+        Some(Limit::Memory) => "limited by memory bandwidth",
+        Some(Limit::ShallowQueue) => "limited by a shallow queue",
+        Some(Limit::Aqm) => "the bottleneck is saturated, its queue managed",
+        Some(Limit::SharedBottleneck) => "the bottleneck is saturated and shared",
+        Some(Limit::EcnMarks) => "limited by ECN marks",
+        Some(Limit::ClusteredLoss) => "limited by clustered loss",
+        Some(Limit::Reordering) => "limited by reordering",
+        Some(Limit::AckPath) => "limited by the path of the acknowledgements",
+        Some(Limit::PathChange) => "limited by changes of the path",
+        Some(Limit::Unknown) => "the evidence is inconclusive",
+        None => NO_TIMERS,
+    }
+}
+
+/// What limited the sender for part of the time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Cause {
+    ReceiveWindow,
+    SendBuffer,
+    Network,
+    Application,
+}
+
+impl Cause {
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Cause::ReceiveWindow => "receive window",
+            Cause::SendBuffer => "send buffer",
+            Cause::Network => "network",
+            Cause::Application => "application",
+        }
+    }
+}
+
+/// The shares in stacking order; each 0 to 1, at most 1 in total, whatever values
+/// the file holds.
+pub(crate) fn causes(shares: &Shares) -> [(Cause, f64); 4] {
+    let sane = |v: f64| if v.is_finite() { v.clamp(0.0, 1.0) } else { 0.0 };
+    let mut parts = [
+        (Cause::ReceiveWindow, sane(shares.receive_window)),
+        (Cause::SendBuffer, sane(shares.send_buffer)),
+        (Cause::Network, sane(shares.network)),
+        (Cause::Application, sane(shares.application)),
+    ];
+    let sum: f64 = parts.iter().map(|(_, share)| share).sum();
+    if sum > 1.0 {
+        for (_, share) in &mut parts {
+            *share /= sum;
+        }
+    }
+    parts
+}
+
+/// A rate limit, or `unlimited`.
+pub(crate) fn rate(rate: Option<BitRate>) -> String {
+    rate.map_or_else(|| "unlimited".to_owned(), |rate| rate.to_string())
+}
+
+/// Achieved over predicted rate; `None` without a prediction.
+pub(crate) fn of_predicted(finding: &Finding) -> Option<f64> {
+    let predicted = finding.predicted_bps?.as_f64();
+    (predicted > 0.0).then(|| finding.throughput_bps.as_f64() / predicted)
+}
+
+/// `97 %`; a non-zero share that would round to zero is `<1 %`.
+pub(crate) fn whole_percent(share: f64) -> String {
+    if share > 0.0 && share < 0.005 {
+        return "<1 %".to_owned();
+    }
+    units::percent((share * 100.0).round() / 100.0)
+}
+
+/// `32×`, `3.2×`, `0.85×`; `None` for a gain that is not a positive number.
+pub(crate) fn gain(gain: f64) -> Option<String> {
+    if !gain.is_finite() || gain <= 0.0 {
+        return None;
+    }
+    Some(match gain {
+        g if g >= 1e6 => ">999999×".to_owned(),
+        g if g >= 9.95 => format!("{g:.0}×"),
+        g if g >= 0.995 => format!("{g:.1}×"),
+        g => format!("{g:.2}×"),
+    })
+}
+
+/// `2.98 → 96.1 Mbit/s`: a shared unit is written once.
+pub(crate) fn step(from: BitRate, to: BitRate) -> String {
+    let (from, to) = (from.to_string(), to.to_string());
+    match (from.split_once(' '), to.split_once(' ')) {
+        (Some((number, unit)), Some((_, same))) if unit == same => format!("{number} → {to}"),
+        _ => format!("{from} → {to}"),
+    }
+}
+
+/// `137 402 112`: groups of three digits, separated by no-break spaces.
+pub(crate) fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut out = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) && digits.len() > 4 {
+            out.push('\u{202F}');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+/// A time in seconds with at most one decimal.
+pub(crate) fn seconds(s: f64) -> String {
+    if !s.is_finite() {
+        "-".to_owned()
+    } else if s.abs() >= 99.95 || (s - s.round()).abs() < 0.005 {
+        format!("{s:.0} s")
+    } else {
+        format!("{s:.1} s")
+    }
+}
+
+/// The share of lost probes; `None` without probes.
+pub(crate) fn probe_loss(phase: &LatencyPhase) -> Option<String> {
+    (phase.count > 0).then(|| percent_with(share(phase.lost, phase.count), 3))
+}
+
+/// The probe that measured latency under load.
+pub(crate) fn probed_by(latency: &LatencyUnderLoad) -> String {
+    latency.port.map_or_else(
+        || "ICMP echo requests".to_owned(),
+        |port| format!("TCP handshakes with port {port}"),
+    )
+}
+
+/// The bufferbloat grade and the rise of the mean RTT under load.
+pub(crate) fn bufferbloat(latency: &LatencyUnderLoad) -> Option<String> {
+    let (rise, grade) = (latency.rise_ms?, latency.grade.as_ref()?);
+    // Avoids -0.0.
+    let rise = if rise.abs() < 0.05 { 0.0 } else { rise };
+    Some(format!("{grade}: mean RTT {rise:+.1} ms under load"))
+}
+
+/// Responsiveness in round trips per minute, with its method.
+pub(crate) fn responsiveness(latency: &LatencyUnderLoad) -> Option<String> {
+    match (latency.rpm_tcp, &latency.rpm_word, latency.rpm_port) {
+        (Some(rpm), Some(word), Some(port)) => Some(format!(
+            "{rpm:.0} ({word}): round trips per minute under load, from TCP handshakes with port {port}"
+        )),
+        (None, _, Some(port)) => {
+            Some(format!("unknown: too few TCP handshakes with port {port} completed under load"))
+        }
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_shared_unit_is_written_once() {
+        let rate = BitRate::from_bps;
+        assert_eq!(step(rate(2_980_000), rate(96_100_000)), "2.98 → 96.1 Mbit/s");
+        assert_eq!(step(rate(298_000), rate(96_100_000)), "298 kbit/s → 96.1 Mbit/s");
+    }
+
+    #[test]
+    fn gains_and_percentages() {
+        assert_eq!(gain(32.25).as_deref(), Some("32×"));
+        assert_eq!(gain(1.5).as_deref(), Some("1.5×"));
+        assert_eq!(gain(f64::NAN), None);
+        assert_eq!(whole_percent(0.003), "<1 %");
+        assert_eq!(whole_percent(0.0), "0 %");
+        assert_eq!(grouped(1_448), "1448");
+        assert_eq!(grouped(137_402_112), "137\u{202F}402\u{202F}112");
+        assert_eq!(whole_percent(f64::INFINITY), "-");
+    }
+
+    #[test]
+    fn shares_never_exceed_the_whole() {
+        let wild =
+            Shares { application: 7.0, receive_window: 1.0, send_buffer: f64::NAN, network: -1.0 };
+        let sum: f64 = causes(&wild).iter().map(|(_, v)| v).sum();
+        assert!((sum - 1.0).abs() < 1e-9);
+    }
+}

@@ -1,0 +1,56 @@
+//! Assertions on output, and golden files.
+
+use std::path::PathBuf;
+
+/// No line is too long, ends in a space or holds an escape code.
+pub(crate) fn fits(text: &str, width: usize) {
+    for line in text.lines() {
+        let wide = unicode_width::UnicodeWidthStr::width(line);
+        assert!(wide <= width, "{wide} columns of {width}: {line:?}");
+        assert_eq!(line, line.trim_end(), "a trailing space");
+        assert!(!line.contains('\u{1b}'), "an escape code: {line:?}");
+    }
+}
+
+/// The text is what the golden file says.
+pub(crate) fn golden(name: &str, text: &str) {
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/report/golden").join(name);
+    if std::env::var_os("LONGHAUL_BLESS").is_some() {
+        assert!(std::fs::write(&path, text).is_ok(), "{name} cannot be written");
+    }
+    let kept = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(kept == text, "{name} differs; LONGHAUL_BLESS=1 keeps the new one:\n{text}");
+}
+
+/// Every element that is opened is closed, in order.
+pub(crate) fn balanced(html: &str) -> Result<(), String> {
+    const VOID: [&str; 4] = ["meta", "br", "link", "hr"];
+    let mut open: Vec<String> = Vec::new();
+    let mut rest = html;
+    while let Some(start) = rest.find('<') {
+        rest = &rest[start + 1..];
+        let end = rest.find('>').ok_or_else(|| format!("'<' without '>': {rest:.40}"))?;
+        let tag = &rest[..end];
+        rest = &rest[end + 1..];
+        if tag.starts_with('!') || tag.ends_with('/') {
+            continue;
+        }
+        if let Some(name) = tag.strip_prefix('/') {
+            let last = open.pop();
+            if last.as_deref() != Some(name) {
+                return Err(format!("</{name}> closes {last:?}"));
+            }
+            continue;
+        }
+        let name: String = tag.chars().take_while(char::is_ascii_alphanumeric).collect();
+        // What a browser reads as text, not as elements.
+        if name == "script" || name == "style" {
+            let close = format!("</{name}>");
+            let end = rest.find(&close).ok_or_else(|| format!("no {close}"))?;
+            rest = &rest[end + close.len()..];
+        } else if !VOID.contains(&name.as_str()) {
+            open.push(name);
+        }
+    }
+    if open.is_empty() { Ok(()) } else { Err(format!("left open: {open:?}")) }
+}

@@ -1,0 +1,50 @@
+//! TCP's two ends without I/O: a bulk sender with SACK, and a receiver.
+//!
+//! Pure: no system clock, no socket, no thread. A driver passes what arrives and the
+//! time to [`Sender`] and [`Receiver`], and carries what they return over a network,
+//! real or simulated:
+//!
+//! ```text
+//!            transmit -> Segments                    on_segments
+//!   Sender ────────────────────────────> network ─────────────────> Receiver
+//!      ^      on_acknowledgement                      acknowledge      │
+//!      └──────────────────────────────── network <─────────────────────┘
+//! ```
+//!
+//! Packets are counted, not bytes: every one has the maximum segment size. A connection
+//! is established from the beginning; it is never closed.
+//!
+//! | module | what |
+//! |---|---|
+//! | `sender` | what may be sent when; recovery (RFC 6675, RFC 9937), timers (RFC 6298, RFC 8985) |
+//! | `scoreboard` | which packets are in flight, delivered, lost or retransmitted |
+//! | `rack` | loss detection by time (RFC 8985) |
+//! | `prr` | Proportional Rate Reduction (RFC 9937) |
+//! | `rate` | delivery-rate samples (draft-cheng-iccrg-delivery-rate-estimation) |
+//! | `application`, `send_buffer` | what there is to send |
+//! | `limits` | what the sender waits for, and Linux's `TCP_INFO` timers |
+//! | `receiver`, `receive_window` | acknowledgements, the advertised window |
+
+mod application;
+mod limits;
+mod pacer;
+mod prr;
+mod rack;
+mod rate;
+mod receive_window;
+mod receiver;
+mod rtt;
+mod runs;
+mod scoreboard;
+mod send_buffer;
+mod sender;
+mod wire;
+
+pub use application::{Application, Reader};
+pub use limits::{Limit, LimitTimes};
+pub use receive_window::WindowSize;
+pub use receiver::{Receiver, ReceiverConfig};
+pub use runs::Run;
+pub use send_buffer::BufferSize;
+pub use sender::{Feedback, Reductions, Sender, SenderConfig, SenderInfo};
+pub use wire::{Acknowledgement, MAX_SACK_BLOCKS, SackBlocks, Segments};

@@ -1,0 +1,263 @@
+//! The receiving end of a connection.
+
+use crate::application::Reader;
+use crate::receive_window::{ReceiveWindow, WindowSize};
+use crate::runs::RunSet;
+use crate::{Acknowledgement, MAX_SACK_BLOCKS, Run, SackBlocks, Segments};
+use units::Nanos;
+
+/// An acknowledgement is delayed for this long at most (Linux's least; RFC 1122: 500 ms).
+const DELAY_NS: u64 = 40_000_000;
+/// Packets that are acknowledged together at least (RFC 5681 section 4.2).
+const EVERY: u64 = 2;
+/// Acknowledgements at the beginning of a connection that are not delayed.
+const QUICK: u32 = 16;
+
+/// Settings of a receiver.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ReceiverConfig {
+    /// Payload of a packet, bytes; as the sender's.
+    pub mss: u32,
+    /// The receive window.
+    pub window: WindowSize,
+    /// How the application reads.
+    pub reader: Reader,
+}
+
+/// The receiving end of a connection.
+#[derive(Debug)]
+pub struct Receiver {
+    mss: u64,
+    window: ReceiveWindow,
+    reader: Reader,
+    /// The next packet expected.
+    next: u64,
+    /// Packets that arrived beyond it.
+    beyond: RunSet,
+    /// A packet of each of the blocks that changed last, the newest first.
+    recent: [Option<u64>; MAX_SACK_BLOCKS],
+    /// The packets that arrived twice, in the segments last received.
+    duplicate: Run,
+    /// Packets read by the application.
+    read: u64,
+    /// When it may read again.
+    read_at: Nanos,
+    /// The packet before which the advertised window ends.
+    edge: u64,
+    /// Packets that arrived in order since the last acknowledgement.
+    pending: u64,
+    /// An acknowledgement is due at once.
+    due: bool,
+    /// The delayed one's time.
+    delayed: Option<Nanos>,
+    quick: u32,
+    /// The sender's timestamp to echo.
+    echo: Nanos,
+    /// The next packet expected at the last acknowledgement.
+    acknowledged: u64,
+    marked: u64,
+    duplicates: u64,
+}
+
+impl Receiver {
+    /// A receiver with nothing received.
+    #[must_use]
+    pub fn new(config: ReceiverConfig) -> Self {
+        let mss = u64::from(config.mss.max(1));
+        let window = ReceiveWindow::new(config.window, mss);
+        Receiver {
+            mss,
+            reader: config.reader,
+            next: 0,
+            beyond: RunSet::default(),
+            recent: [None; MAX_SACK_BLOCKS],
+            duplicate: Run::default(),
+            read: 0,
+            read_at: Nanos(0),
+            edge: window.size(),
+            window,
+            pending: 0,
+            due: false,
+            delayed: None,
+            quick: QUICK,
+            echo: Nanos(0),
+            acknowledged: 0,
+            marked: 0,
+            duplicates: 0,
+        }
+    }
+
+    /// Packets that arrived in order.
+    #[must_use]
+    pub const fn received(&self) -> u64 {
+        self.next
+    }
+
+    /// Packets that the application has read.
+    #[must_use]
+    pub const fn read(&self) -> u64 {
+        self.read
+    }
+
+    /// The advertised window, packets from the next expected one on.
+    #[must_use]
+    pub const fn window(&self) -> u64 {
+        self.edge - self.next
+    }
+
+    /// Packets that arrived twice.
+    #[must_use]
+    pub const fn duplicates(&self) -> u64 {
+        self.duplicates
+    }
+
+    /// Segments arrived together; `marked` with CE.
+    pub fn on_segments(&mut self, now: Nanos, segments: &Segments, marked: bool) {
+        let run = segments.run;
+        if segments.echo > Nanos(0) && !run.is_empty() {
+            self.window.on_rtt(now.nanos_since(segments.echo));
+        }
+        if run.is_empty() {
+            // A window probe.
+            self.due = true;
+            return;
+        }
+        if marked {
+            self.marked += run.len();
+        }
+        if run.start <= self.acknowledged && segments.sent > self.echo {
+            self.echo = segments.sent;
+        }
+        let mut fresh = 0;
+        let ahead = Run::new(run.start.max(self.next), run.end);
+        if !ahead.is_empty() {
+            self.beyond.gaps(ahead, |gap| fresh += gap.len());
+        }
+        if fresh < run.len() {
+            self.duplicates += run.len() - fresh;
+            self.note_duplicate(run);
+            self.due = true;
+        }
+        if fresh == 0 {
+            return;
+        }
+        if run.start <= self.next && self.beyond.is_empty() {
+            self.advance(run.end);
+        } else {
+            // Out of order, or a hole is filled: acknowledged at once (RFC 5681).
+            self.due = true;
+            self.beyond.insert(ahead);
+            self.note_recent(ahead.start);
+            let first = self.beyond.first().filter(|first| first.start <= self.next);
+            if let Some(first) = first {
+                self.beyond.remove_before(first.end);
+                self.advance(first.end);
+            }
+        }
+        self.read_now(now);
+        if self.due {
+            return;
+        }
+        if self.pending >= EVERY || self.quick > 0 {
+            self.due = true;
+        } else if self.delayed.is_none() {
+            self.delayed = Some(now.plus_nanos(DELAY_NS));
+        }
+    }
+
+    /// The acknowledgement that is due now, if any.
+    pub fn acknowledge(&mut self, now: Nanos) -> Option<Acknowledgement> {
+        if !std::mem::take(&mut self.due) {
+            return None;
+        }
+        self.quick = self.quick.saturating_sub(1);
+        self.pending = 0;
+        self.delayed = None;
+        self.edge = self.edge.max(self.window_end());
+        self.acknowledged = self.next;
+        Some(Acknowledgement {
+            next: self.next,
+            window: self.window(),
+            sacks: self.sacks(),
+            duplicate: std::mem::take(&mut self.duplicate),
+            marked: self.marked,
+            sent: now,
+            echo: self.echo,
+        })
+    }
+
+    /// When to call [`Receiver::on_timeout`] next, unless segments come earlier.
+    #[must_use]
+    pub fn next_timeout(&self) -> Option<Nanos> {
+        let read = (self.read < self.next).then_some(self.read_at);
+        [self.delayed, read].into_iter().flatten().min()
+    }
+
+    /// A moment of [`Receiver::next_timeout`] has come.
+    pub fn on_timeout(&mut self, now: Nanos) {
+        if self.delayed.take_if(|at| *at <= now).is_some() {
+            self.due = true;
+        }
+        self.read_now(now);
+    }
+
+    fn advance(&mut self, next: u64) {
+        self.pending += next - self.next;
+        self.next = next;
+    }
+
+    /// The application reads what it may.
+    fn read_now(&mut self, now: Nanos) {
+        while self.read < self.next && self.read_at <= now {
+            let (packets, again) = self.reader.read(self.next - self.read, now, self.mss);
+            self.read += packets;
+            self.read_at = again;
+        }
+        self.window.on_read(now, self.read);
+        // A window update, when the window can be doubled (RFC 9293 section 3.8.6.2.2;
+        // Linux's tcp_cleanup_rbuf).
+        let advertised = self.window();
+        let possible = self.window_end().saturating_sub(self.next);
+        if possible > 0 && possible >= 2 * advertised && 2 * advertised <= self.window.size() {
+            self.due = true;
+        }
+    }
+
+    /// Where the window would end that leaves room for what is unread.
+    fn window_end(&self) -> u64 {
+        self.read + self.window.size()
+    }
+
+    /// The newest block first, then those reported before (RFC 2018 section 4).
+    fn sacks(&self) -> SackBlocks {
+        let mut blocks = SackBlocks::default();
+        if self.beyond.is_empty() {
+            return blocks;
+        }
+        for packet in self.recent.iter().flatten() {
+            if let Some(block) = self.beyond.containing(*packet) {
+                blocks.push(block);
+            }
+        }
+        blocks
+    }
+
+    fn note_recent(&mut self, packet: u64) {
+        let block = self.beyond.containing(packet);
+        let is_same =
+            |other: &Option<u64>| other.is_some_and(|other| self.beyond.containing(other) == block);
+        // Blocks that grew together with it make room for others.
+        let place = self.recent.iter().position(is_same).unwrap_or(MAX_SACK_BLOCKS - 1);
+        self.recent[..=place].rotate_right(1);
+        self.recent[0] = Some(packet);
+    }
+
+    fn note_duplicate(&mut self, run: Run) {
+        let old = Run::new(run.start, run.end.min(self.next));
+        self.duplicate = if old.is_empty() {
+            self.beyond.containing(run.start).map_or(old, |block| block.overlap(run))
+        } else {
+            old
+        };
+    }
+}

@@ -1,0 +1,109 @@
+//! The send buffer between application and connection.
+
+use crate::application::{Application, ENDLESS};
+use units::{ByteCount, Nanos};
+
+/// Size of the send buffer: payload that it holds, unsent and not yet acknowledged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BufferSize {
+    /// Fixed (`SO_SNDBUF`).
+    Fixed(ByteCount),
+    /// Grows with the congestion window: two windows, three for BBR, up to this
+    /// (`tcp_wmem`).
+    Auto(ByteCount),
+}
+
+/// Smallest and initial size: 16 KiB and 64 KiB of payload.
+const INITIAL_BYTES: u64 = 65_536;
+
+/// The buffer's state, in packets.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct SendBuffer {
+    application: Application,
+    /// When the application began, with the first call of `fill`.
+    began: Option<Nanos>,
+    mss: u64,
+    /// Most packets it holds.
+    capacity: u64,
+    /// Up to which it may grow; `None`: fixed.
+    most: Option<u64>,
+    /// Packets written since the connection began.
+    written: u64,
+    /// The application waits for room.
+    blocked: bool,
+}
+
+impl SendBuffer {
+    pub(crate) fn new(application: Application, size: BufferSize, mss: u64) -> Self {
+        let packets = |bytes: u64| (bytes / mss).max(2);
+        let (capacity, most) = match size {
+            BufferSize::Fixed(bytes) => (packets(bytes.bytes()), None),
+            BufferSize::Auto(most) => {
+                let most = packets(most.bytes());
+                (packets(INITIAL_BYTES).min(most), Some(most))
+            }
+        };
+        SendBuffer { application, began: None, mss, capacity, most, written: 0, blocked: false }
+    }
+
+    pub(crate) const fn written(&self) -> u64 {
+        self.written
+    }
+
+    /// Whether the application waits for room.
+    pub(crate) const fn is_blocked(&self) -> bool {
+        self.blocked
+    }
+
+    /// Grows with the congestion window (Linux's `tcp_sndbuf_expand`).
+    pub(crate) fn grow(&mut self, packets: u64) {
+        if let Some(most) = self.most {
+            self.capacity = self.capacity.max(packets.min(most));
+        }
+    }
+
+    /// The application writes what it has and what fits.
+    pub(crate) fn fill(&mut self, now: Nanos, una: u64) {
+        let elapsed = now.nanos_since(*self.began.get_or_insert(now));
+        // A blocked writer is woken when a third is free (sk_stream_min_wspace).
+        let held = self.written - una;
+        if self.blocked && held * 3 > self.capacity * 2 {
+            return;
+        }
+        let offered = if self.application.is_on(elapsed) {
+            self.application.offered(elapsed, self.mss)
+        } else {
+            self.written
+        };
+        let room = una + self.capacity;
+        self.written = self.written.max(offered.min(room)).min(ENDLESS);
+        self.blocked = offered > self.written;
+    }
+
+    /// When the application next has more to write; `None` if it waits for room.
+    pub(crate) fn next_write(&self, now: Nanos) -> Option<Nanos> {
+        if self.blocked {
+            return None;
+        }
+        let began = self.began?;
+        let next = self.application.next_write(now.nanos_since(began))?;
+        Some(began.plus_nanos(next))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_blocked_writer_waits_for_a_third_of_the_buffer() {
+        let size = BufferSize::Fixed(ByteCount::from_bytes(30_000));
+        let mut buffer = SendBuffer::new(Application::Bulk, size, 1_000);
+        buffer.fill(Nanos(0), 0);
+        assert_eq!((buffer.written(), buffer.is_blocked()), (30, true));
+        buffer.fill(Nanos(0), 9);
+        assert_eq!(buffer.written(), 30);
+        buffer.fill(Nanos(0), 10);
+        assert_eq!(buffer.written(), 40);
+    }
+}

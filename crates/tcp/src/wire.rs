@@ -1,0 +1,71 @@
+//! What sender and receiver tell each other.
+
+use crate::Run;
+use units::Nanos;
+
+/// Most SACK blocks beside timestamps in one segment (RFC 2018 section 3).
+pub const MAX_SACK_BLOCKS: usize = 3;
+
+/// Data packets sent back to back, all of the maximum segment size.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Segments {
+    /// Which; empty in a window probe.
+    pub run: Run,
+    /// When they were sent: the timestamp value (RFC 7323).
+    pub sent: Nanos,
+    /// The newest timestamp value of the receiver's.
+    pub echo: Nanos,
+    /// They were sent before.
+    pub retransmission: bool,
+}
+
+impl Segments {
+    /// Some of them: what reached the receiver together.
+    #[must_use]
+    pub const fn part(self, run: Run) -> Self {
+        Segments { run, ..self }
+    }
+}
+
+/// An acknowledgement.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Acknowledgement {
+    /// The next packet expected: all before it arrived.
+    pub next: u64,
+    /// Receive window in packets, from `next` on.
+    pub window: u64,
+    /// Packets that arrived beyond `next`, the newest block first (RFC 2018).
+    pub sacks: SackBlocks,
+    /// Packets that arrived twice (RFC 2883).
+    pub duplicate: Run,
+    /// Packets with a CE mark since the connection began (as AccECN counts them).
+    pub marked: u64,
+    /// When it was sent.
+    pub sent: Nanos,
+    /// The sender's timestamp value that the receiver holds (RFC 7323 section 4.3): of
+    /// the earliest segment that this one acknowledges in order.
+    pub echo: Nanos,
+}
+
+/// The SACK blocks of an acknowledgement.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct SackBlocks {
+    blocks: [Run; MAX_SACK_BLOCKS],
+    count: usize,
+}
+
+impl SackBlocks {
+    /// Adds a block if there is room and it is not there yet.
+    pub(crate) fn push(&mut self, block: Run) {
+        if self.count < MAX_SACK_BLOCKS && !self.as_slice().contains(&block) {
+            self.blocks[self.count] = block;
+            self.count += 1;
+        }
+    }
+
+    /// The blocks.
+    #[must_use]
+    pub fn as_slice(&self) -> &[Run] {
+        &self.blocks[..self.count]
+    }
+}

@@ -1,0 +1,10 @@
+//! Settings applied and reverted on a host made of files: killed at any point, changed by
+//! others meanwhile, without privileges, after a reboot.
+
+#![expect(clippy::unwrap_used, reason = "in a test an unwrap is an assertion")]
+
+mod defaults;
+mod fake;
+mod killed;
+mod others;
+mod plans;

@@ -1,0 +1,87 @@
+//! Both ends of a connection, and what is noted of it.
+
+use crate::ConnectionConfig;
+use crate::measurement::Recording;
+use crate::truth::{self, ConnectionTruth};
+use control::{BbrMode, CongestionControl, Controller};
+use tcp::{LimitTimes, Receiver, ReceiverConfig, Sender, SenderConfig};
+use units::{Nanos, Rtt};
+
+/// Both ends of a connection.
+pub(crate) struct Connection {
+    pub(crate) config: ConnectionConfig,
+    pub(crate) sender: Sender<Controller>,
+    pub(crate) receiver: Receiver,
+    pub(crate) started: bool,
+    pub(crate) recording: Recording,
+    /// What happened to its packets within the interval.
+    pub(crate) current: ConnectionTruth,
+    /// The readings at the end of the last interval of the ground truth.
+    before: Readings,
+}
+
+/// Readings of both ends.
+#[derive(Debug, Clone, Copy, Default)]
+struct Readings {
+    times: LimitTimes,
+    read: u64,
+    retransmits: u64,
+    duplicates: u64,
+    reductions: u64,
+}
+
+impl Connection {
+    pub(crate) fn new(config: ConnectionConfig, handshake_rtt: Rtt, seed: u64) -> Self {
+        let receiver = Receiver::new(ReceiverConfig {
+            mss: config.mss,
+            window: config.window,
+            reader: config.reader,
+        });
+        let sender = SenderConfig {
+            mss: config.mss,
+            application: config.application,
+            buffer: config.buffer,
+            max_pacing_rate: config.max_pacing_rate,
+            peer_window: receiver.window(),
+            handshake_rtt: Some(handshake_rtt),
+        };
+        Connection {
+            config,
+            sender: Sender::new(sender, config.algorithm.start(config.mss, seed)),
+            receiver,
+            started: false,
+            recording: Recording::default(),
+            current: ConnectionTruth::default(),
+            before: Readings::default(),
+        }
+    }
+
+    /// What happened since the last call.
+    pub(crate) fn truth(&mut self, now: Nanos) -> ConnectionTruth {
+        let info = self.sender.info(now);
+        let readings = Readings {
+            times: info.times,
+            read: self.receiver.read(),
+            retransmits: info.retransmits,
+            duplicates: self.receiver.duplicates(),
+            reductions: info.reductions.begun,
+        };
+        let before = std::mem::replace(&mut self.before, readings);
+        let control = self.sender.control();
+        let slow_start = match control {
+            Controller::Bbr(bbr) => bbr.mode() == BbrMode::Startup,
+            _ => control.ssthresh().is_none_or(|threshold| control.cwnd() < threshold),
+        };
+        ConnectionTruth {
+            measured: self.config.measured,
+            times: truth::passed(&before.times, &readings.times),
+            read: readings.read - before.read,
+            unread: self.receiver.received() - readings.read,
+            retransmits: readings.retransmits - before.retransmits,
+            duplicates: readings.duplicates - before.duplicates,
+            reductions: readings.reductions - before.reductions,
+            slow_start,
+            ..std::mem::take(&mut self.current)
+        }
+    }
+}

@@ -1,0 +1,304 @@
+//! The event loop: links, timers, datagram sources and samples, in the order of time.
+
+use crate::connection::Connection;
+use crate::measurement;
+use crate::timer_queue::TimerQueue;
+use crate::truth::{self, ReverseTruth, TruthInterval};
+use crate::{ConnectionConfig, DatagramSource, HEADER_BYTES, Outcome, Scenario};
+use link::{Counters, FateKind, Link, Train};
+use tcp::{Acknowledgement, Run, Segments};
+use units::{Nanos, Rtt, nanos};
+
+/// An interval of the ground truth, and of samples after the ramp-up.
+const INTERVAL_NS: u64 = 100_000_000;
+/// Samples are closer while the ramp-up lasts.
+const RAMP_INTERVAL_NS: u64 = 10_000_000;
+const RAMP_NS: u64 = 2_000_000_000;
+
+/// What travels forward.
+#[derive(Debug, Clone, Copy)]
+enum Forward {
+    Data { connection: u32, segments: Segments },
+    Datagram,
+}
+
+/// What travels back.
+#[derive(Debug, Clone, Copy)]
+struct Backward {
+    connection: u32,
+    acknowledgement: Acknowledgement,
+}
+
+struct Simulation<'a> {
+    scenario: &'a Scenario,
+    now: Nanos,
+    forward: Link<Forward>,
+    reverse: Link<Backward>,
+    connections: Vec<Connection>,
+    timers: TimerQueue,
+    /// When each datagram source sends next.
+    datagrams: Vec<Nanos>,
+    packets: u64,
+    peak_queue_bytes: u64,
+    before: [Counters; 2],
+    truth: Vec<TruthInterval>,
+}
+
+/// Simulates a scenario.
+#[must_use]
+pub fn run(scenario: &Scenario) -> Outcome {
+    let mut simulation = Simulation::new(scenario);
+    let end = Nanos(0).plus(scenario.duration);
+    let mut next_sample = Nanos(0);
+    let mut truncated = false;
+    loop {
+        let next = simulation.next_event().map_or(end, |at| at.min(end));
+        // Samples first: what happens at the same moment is part of the next interval.
+        while next_sample <= next {
+            simulation.now = next_sample;
+            simulation.sample();
+            let step = if next_sample.0 < RAMP_NS { RAMP_INTERVAL_NS } else { INTERVAL_NS };
+            next_sample = next_sample.plus_nanos(step);
+        }
+        if next >= end {
+            break;
+        }
+        simulation.now = next;
+        simulation.step();
+        if simulation.packets >= scenario.max_packets {
+            truncated = true;
+            break;
+        }
+    }
+    simulation.finish(truncated)
+}
+
+impl<'a> Simulation<'a> {
+    fn new(scenario: &'a Scenario) -> Self {
+        let count = scenario.connections.len();
+        let mut timers = TimerQueue::new(2 * count);
+        for (index, config) in scenario.connections.iter().enumerate() {
+            timers.set(timer(index, false), Nanos(0).plus(config.start));
+        }
+        let delay = scenario.forward.start.delay + scenario.reverse.start.delay;
+        let rtt = Rtt::from_nanos(nanos(delay).max(1_000));
+        let mut forward = Link::new(scenario.forward.clone());
+        forward.watch_drops(true);
+        Simulation {
+            scenario,
+            now: Nanos(0),
+            forward,
+            reverse: Link::new(scenario.reverse.clone()),
+            connections: scenario
+                .connections
+                .iter()
+                .zip(scenario.forward.start.seed..)
+                .map(|(config, seed)| Connection::new(*config, rtt, seed))
+                .collect(),
+            timers,
+            datagrams: scenario.datagrams.iter().map(DatagramSource::first).collect(),
+            packets: 0,
+            peak_queue_bytes: 0,
+            before: <[Counters; 2]>::default(),
+            truth: Vec::new(),
+        }
+    }
+
+    fn next_event(&self) -> Option<Nanos> {
+        let links = [self.forward.next_due(), self.reverse.next_due()];
+        let links = links.into_iter().flatten().min();
+        let datagram = self.datagrams.iter().copied().min();
+        let next = [links, self.timers.next(), datagram].into_iter().flatten().min();
+        // A link may name a moment that has passed: it is then due now.
+        next.map(|at| at.max(self.now))
+    }
+
+    /// All that is due now.
+    fn step(&mut self) {
+        let now = self.now;
+        while let Some(delivery) = self.forward.release(now) {
+            let Forward::Data { connection, segments } = delivery.payload else { continue };
+            let current = &mut self.connections[connection as usize].current;
+            current.arrived_bytes += delivery.bytes();
+            if delivery.marked {
+                current.marked += delivery.packets.len() as u64;
+            }
+            if delivery.flip.is_some() {
+                // The checksum does not hold.
+                continue;
+            }
+            let first = segments.run.start;
+            let run = if segments.run.is_empty() {
+                segments.run
+            } else {
+                let packets = &delivery.packets;
+                Run::new(first + u64::from(packets.start), first + u64::from(packets.end))
+            };
+            let receiver = &mut self.connections[connection as usize].receiver;
+            receiver.on_segments(self.now, &segments.part(run), delivery.marked);
+            self.acknowledge(connection);
+        }
+        while let Some(delivery) = self.reverse.release(now) {
+            if delivery.flip.is_some() {
+                continue;
+            }
+            let Backward { connection, acknowledgement } = delivery.payload;
+            let sender = &mut self.connections[connection as usize].sender;
+            sender.on_acknowledgement(self.now, &acknowledgement);
+            self.transmit(connection);
+        }
+        while let Some(timer) = self.timers.pop(self.now) {
+            self.expire(timer);
+        }
+        for index in 0..self.datagrams.len() {
+            if self.datagrams[index] <= self.now {
+                let source = &self.scenario.datagrams[index];
+                self.datagrams[index] = source.after(self.now);
+                let train = Train::single(source.size).of_flow(u32::MAX - index as u32);
+                self.packets += 1;
+                self.send(train, Forward::Datagram);
+            }
+        }
+    }
+
+    /// A timer's entry has come up; the timer may be set for later.
+    fn expire(&mut self, timer: u32) {
+        let index = timer / 2;
+        let connection = &mut self.connections[index as usize];
+        if timer % 2 == 1 {
+            match connection.receiver.next_timeout() {
+                Some(at) if at <= self.now => {
+                    connection.receiver.on_timeout(self.now);
+                    self.acknowledge(index);
+                }
+                Some(at) => self.timers.set(timer, at),
+                None => {}
+            }
+        } else if !connection.started {
+            connection.started = true;
+            self.transmit(index);
+        } else {
+            match connection.sender.next_timeout() {
+                Some(at) if at <= self.now => {
+                    connection.sender.on_timeout(self.now);
+                    self.transmit(index);
+                }
+                Some(at) => self.timers.set(timer, at),
+                None => {}
+            }
+        }
+    }
+
+    /// Sends all that a connection may send now.
+    fn transmit(&mut self, index: u32) {
+        while let Some(segments) = self.connections[index as usize].sender.transmit(self.now) {
+            let ConnectionConfig { mss, ecn, .. } = self.connections[index as usize].config;
+            let packets = segments.run.len();
+            self.packets += packets;
+            let payload = u32::try_from(packets).unwrap_or(u32::MAX) * mss;
+            let train = if packets == 0 {
+                Train::single(HEADER_BYTES)
+            } else {
+                Train::segmented(HEADER_BYTES, payload, mss)
+            };
+            let train = train.of_flow(index).ecn_capable(ecn);
+            self.send(train, Forward::Data { connection: index, segments });
+        }
+        if let Some(at) = self.connections[index as usize].sender.next_timeout() {
+            self.timers.set(2 * index, at);
+        }
+    }
+
+    fn send(&mut self, train: Train, what: Forward) {
+        self.forward.arrive(self.now, train, what);
+        self.peak_queue_bytes = self.peak_queue_bytes.max(self.forward.queued_bytes().bytes());
+    }
+
+    /// Sends a connection's acknowledgement, if one is due.
+    fn acknowledge(&mut self, index: u32) {
+        let receiver = &mut self.connections[index as usize].receiver;
+        if let Some(acknowledgement) = receiver.acknowledge(self.now) {
+            let blocks = acknowledgement.sacks.as_slice().len()
+                + usize::from(!acknowledgement.duplicate.is_empty());
+            // Two bytes of padding, two of kind and length, eight for each block.
+            let option = if blocks == 0 { 0 } else { 4 + 8 * blocks as u32 };
+            let train = Train::single(HEADER_BYTES + option).of_flow(index);
+            let what = Backward { connection: index, acknowledgement };
+            self.reverse.arrive(self.now, train, what);
+        }
+        if let Some(at) = self.connections[index as usize].receiver.next_timeout() {
+            self.timers.set(2 * index + 1, at);
+        }
+    }
+
+    /// Samples of every measured connection, and the ground truth.
+    fn sample(&mut self) {
+        let (now, t_s) = (self.now, self.now.secs_f64());
+        for connection in &mut self.connections {
+            if !connection.config.measured || now < Nanos(0).plus(connection.config.start) {
+                continue;
+            }
+            let ConnectionConfig { max_pacing_rate, mss, .. } = connection.config;
+            let info = connection.sender.info(now);
+            let max_pacing = max_pacing_rate.map(units::BitRate::bps);
+            connection.recording.sender.push(measurement::sample(t_s, &info, max_pacing));
+            let sample = measurement::receiver_sample(t_s, &connection.receiver, mss);
+            connection.recording.receiver.push(sample);
+        }
+        if now > Nanos(0) && now.0.is_multiple_of(INTERVAL_NS) {
+            self.note_truth();
+        }
+    }
+
+    fn note_truth(&mut self) {
+        let now = self.now;
+        // The links let time pass when they are asked.
+        self.forward.idle_since(now);
+        self.reverse.idle_since(now);
+        for fate in self.forward.fates() {
+            if let (Forward::Data { connection, .. }, FateKind::Dropped(cause)) =
+                (fate.payload, fate.kind)
+            {
+                self.connections[connection as usize].current.count(cause);
+            }
+        }
+        let counters = [self.forward.counters(), self.reverse.counters()];
+        let [forward, reverse] = std::mem::replace(&mut self.before, counters);
+        let connections = self.connections.iter_mut().map(|connection| connection.truth(now));
+        let queue_bytes = self.forward.queued_bytes().bytes();
+        self.truth.push(TruthInterval {
+            to_s: now.secs_f64(),
+            connections: connections.collect(),
+            queue_bytes,
+            peak_queue_bytes: std::mem::replace(&mut self.peak_queue_bytes, queue_bytes),
+            utilization: truth::utilization(&forward, &counters[0], INTERVAL_NS),
+            sent_bytes: counters[0].sent_bytes - forward.sent_bytes,
+            drops: truth::drops(&forward, &counters[0]),
+            lost: counters[0].lost - forward.lost,
+            marked: counters[0].marked - forward.marked,
+            reverse: ReverseTruth::between(&reverse, &counters[1], INTERVAL_NS),
+        });
+    }
+
+    fn finish(self, truncated: bool) -> Outcome {
+        let now = self.now;
+        let senders = self.connections.iter().map(|c| c.sender.info(now)).collect();
+        let read = self.connections.iter().map(|c| c.receiver.read()).collect();
+        let recordings = self.connections.into_iter().map(|c| c.recording).collect();
+        Outcome {
+            measurement: measurement::measurement(self.scenario, now.secs_f64(), recordings),
+            truth: self.truth,
+            senders,
+            read,
+            forward: self.forward.counters(),
+            reverse: self.reverse.counters(),
+            packets: self.packets,
+            truncated,
+        }
+    }
+}
+
+/// The number of a connection's timer, at the sender or at the receiver.
+fn timer(connection: usize, receiver: bool) -> u32 {
+    u32::try_from(2 * connection).unwrap_or(u32::MAX - 1) + u32::from(receiver)
+}

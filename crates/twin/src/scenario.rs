@@ -1,0 +1,122 @@
+//! What is simulated, and what comes of it.
+
+use crate::{DatagramSource, TruthInterval};
+use control::Algorithm;
+use link::{Counters, Schedule};
+use record::Measurement;
+use std::time::Duration;
+use tcp::{Application, BufferSize, Reader, SenderInfo, WindowSize};
+use units::{BitRate, ByteCount};
+
+/// A path and the traffic over it.
+#[derive(Debug, Clone)]
+pub struct Scenario {
+    /// From senders to receivers.
+    pub forward: Schedule,
+    /// The opposite direction, which carries acknowledgements.
+    pub reverse: Schedule,
+    /// TCP connections, measured or not.
+    pub connections: Vec<ConnectionConfig>,
+    /// UDP cross traffic.
+    pub datagrams: Vec<DatagramSource>,
+    /// How long, from the first packet on.
+    pub duration: Duration,
+    /// Data packets after which the simulation ends early: bounds the work where a path
+    /// without delay or rate limit would carry packets without end.
+    pub max_packets: u64,
+}
+
+impl Scenario {
+    /// One measured bulk connection over a path; at most 100 million packets.
+    #[must_use]
+    pub fn new(
+        forward: impl Into<Schedule>,
+        reverse: impl Into<Schedule>,
+        duration: Duration,
+    ) -> Self {
+        Scenario {
+            forward: forward.into(),
+            reverse: reverse.into(),
+            connections: vec![ConnectionConfig::default()],
+            datagrams: Vec::new(),
+            duration,
+            max_packets: 100_000_000,
+        }
+    }
+}
+
+/// A TCP connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ConnectionConfig {
+    /// When it begins.
+    pub start: Duration,
+    /// Whether it is part of the measurement; if not, it is cross traffic.
+    pub measured: bool,
+    /// Congestion control.
+    pub algorithm: Algorithm,
+    /// Payload of a packet, bytes.
+    pub mss: u32,
+    /// What the sender writes.
+    pub application: Application,
+    /// The send buffer.
+    pub buffer: BufferSize,
+    /// Most that it may be paced at (`--fq-rate`).
+    pub max_pacing_rate: Option<BitRate>,
+    /// The receive window.
+    pub window: WindowSize,
+    /// How the receiving application reads.
+    pub reader: Reader,
+    /// ECN was negotiated (RFC 3168).
+    pub ecn: bool,
+}
+
+impl Default for ConnectionConfig {
+    /// A measured bulk connection with CUBIC, an MTU of 1500 and buffers that do not
+    /// limit it.
+    fn default() -> Self {
+        let ample = ByteCount::from_bytes(1 << 30);
+        ConnectionConfig {
+            start: Duration::ZERO,
+            measured: true,
+            algorithm: Algorithm::default(),
+            mss: 1448,
+            application: Application::Bulk,
+            buffer: BufferSize::Fixed(ample),
+            max_pacing_rate: None,
+            window: WindowSize::Fixed(ample),
+            reader: Reader::Immediate,
+            ecn: false,
+        }
+    }
+}
+
+impl ConnectionConfig {
+    /// The rate at which the application writes, if limited (`-b`).
+    pub(crate) fn rate(&self) -> Option<BitRate> {
+        match self.application {
+            Application::Rate { rate, .. } => Some(rate),
+            Application::Bulk | Application::OnOff { .. } => None,
+        }
+    }
+}
+
+/// What a simulation gave.
+#[derive(Debug, Clone)]
+pub struct Outcome {
+    /// As the lab would have measured it.
+    pub measurement: Measurement,
+    /// The ground truth, for each 100 ms.
+    pub truth: Vec<TruthInterval>,
+    /// The final state of each connection's sender.
+    pub senders: Vec<SenderInfo>,
+    /// Packets that each connection's application read.
+    pub read: Vec<u64>,
+    /// Counters of the forward link.
+    pub forward: Counters,
+    /// Counters of the reverse link.
+    pub reverse: Counters,
+    /// Data packets sent, retransmissions and datagrams included.
+    pub packets: u64,
+    /// Whether [`Scenario::max_packets`] ended it.
+    pub truncated: bool,
+}

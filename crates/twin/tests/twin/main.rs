@@ -1,0 +1,13 @@
+//! The twin against published figures, equations and what must always hold.
+
+#![expect(clippy::unwrap_used, reason = "in a test an unwrap is an assertion")]
+
+mod any;
+mod arrange;
+mod bbr;
+mod diagnosis;
+mod limits;
+mod recovery;
+mod response;
+mod saturation;
+mod truth;

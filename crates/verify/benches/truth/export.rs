@@ -1,0 +1,92 @@
+//! The statistics of runs, as rows for `docs/design/diagnosis/fit.py`.
+//!
+//! Each run gives one row for the whole of it, one for each of its segments, and two for
+//! random windows; each as seen from every vantage point.
+
+use crate::Fallible;
+use crate::case::Case;
+use crate::draws::Draws;
+use crate::label::Truth;
+use crate::vantage::Vantage;
+use diagnose::Statistics;
+use record::{Limit, Measurement};
+use std::io::Write;
+
+/// Windows per run, and the shortest, in seconds.
+const WINDOWS: usize = 2;
+const SHORTEST_S: f64 = 1.0;
+
+/// The first line of the file.
+///
+/// # Errors
+/// It cannot be written.
+pub(crate) fn header(measurement: &Measurement, out: &mut dyn Write) -> Fallible<()> {
+    write!(out, "run,kind,vantage,family,limit")?;
+    for (name, _) in diagnose::statistics(measurement, 0.0, 1.0).iter() {
+        write!(out, ",{name}")?;
+    }
+    writeln!(out)?;
+    Ok(())
+}
+
+/// Writes the rows of one run.
+///
+/// # Errors
+/// They cannot be written.
+pub(crate) fn export(
+    seed: u64,
+    case: &Case,
+    measurement: &Measurement,
+    truth: &Truth,
+    out: &mut dyn Write,
+) -> Fallible<()> {
+    let mut draws = Draws::new(seed ^ 0x5eed, case.number);
+    let mut spans = vec![("whole", 0.0, case.seconds, truth.limit)];
+    if truth.segments.len() > 1 {
+        let segments = truth.segments.iter().filter(|s| s.to_s - s.from_s >= 0.5);
+        spans.extend(segments.map(|s| ("segment", s.from_s, s.to_s, s.limit)));
+    }
+    for _ in 0..WINDOWS {
+        let length = draws.between(SHORTEST_S.min(case.seconds / 2.0), case.seconds * 0.8);
+        let from = draws.between(0.0, case.seconds - length);
+        if let Some(limit) = longest(truth, from, from + length) {
+            spans.push(("window", from, from + length, limit));
+        }
+    }
+    for vantage in Vantage::ALL {
+        let seen = vantage.of(measurement);
+        for (kind, from, to, limit) in &spans {
+            // Other vantage points need fewer rows: their terms are those that are left.
+            if vantage == Vantage::Full || *kind == "whole" {
+                let (number, family) = (case.number, case.family);
+                write!(out, "{number},{kind},{},{family},{}", vantage.name(), limit.name())?;
+                row(&diagnose::statistics(&seen, *from, *to), out)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn row(statistics: &Statistics, out: &mut dyn Write) -> Fallible<()> {
+    for (_, value) in statistics.iter() {
+        match value {
+            Some(value) => write!(out, ",{value:.4}")?,
+            None => write!(out, ",")?,
+        }
+    }
+    writeln!(out)?;
+    Ok(())
+}
+
+/// The limit of most of a window.
+fn longest(truth: &Truth, from: f64, to: f64) -> Option<Limit> {
+    let mut lengths: Vec<(Limit, f64)> = Vec::new();
+    for segment in &truth.segments {
+        let length = segment.to_s.min(to) - segment.from_s.max(from);
+        match lengths.iter_mut().find(|(limit, _)| *limit == segment.limit) {
+            Some((_, sum)) => *sum += length.max(0.0),
+            None => lengths.push((segment.limit, length.max(0.0))),
+        }
+    }
+    lengths.into_iter().max_by(|a, b| a.1.total_cmp(&b.1)).map(|(limit, _)| limit)
+}

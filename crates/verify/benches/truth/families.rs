@@ -1,0 +1,64 @@
+//! Families of cases: each draws paths and traffic around one idea. What limits a run is
+//! not assumed by the family, but computed from what happened in it.
+
+mod hosts;
+mod losses;
+mod saturated;
+mod transients;
+
+use crate::case::Case;
+use crate::draws::Draws;
+
+/// A family.
+pub(crate) struct Family {
+    pub(crate) name: &'static str,
+    draw: fn(&mut Draws) -> Case,
+    /// How many runs of each rotation are of it.
+    pub(crate) weight: usize,
+}
+
+const fn family(name: &'static str, weight: usize, draw: fn(&mut Draws) -> Case) -> Family {
+    Family { name, draw, weight }
+}
+
+/// Every family.
+pub(crate) const FAMILIES: &[Family] = &[
+    family("plain", 3, saturated::plain),
+    family("shallow-queue", 3, saturated::shallow_queue),
+    family("aqm", 2, saturated::aqm),
+    family("ecn-marks", 3, saturated::ecn_marks),
+    family("shared-bottleneck", 4, saturated::shared_bottleneck),
+    family("policer", 3, losses::policer),
+    family("loss", 4, losses::independent),
+    family("clustered-loss", 4, losses::clustered),
+    family("reordering", 6, losses::reordering),
+    family("ack-path", 4, losses::ack_path),
+    family("receive-window", 2, hosts::receive_window),
+    family("window-scaling", 3, hosts::window_scaling),
+    family("slow-receiver", 3, hosts::slow_receiver),
+    family("send-buffer", 3, hosts::send_buffer),
+    family("application", 3, hosts::application),
+    family("pacing", 3, hosts::pacing),
+    family("ramp", 3, transients::ramp),
+    family("overshoot", 5, transients::overshoot),
+    family("path-change", 3, transients::path_change),
+    family("handovers", 2, transients::handovers),
+    family("wifi", 2, transients::wifi),
+    family("succession", 4, transients::succession),
+];
+
+/// The case of that number for a `seed`.
+pub(crate) fn case(seed: u64, number: usize) -> Case {
+    let total = FAMILIES.iter().map(|family| family.weight).sum::<usize>().max(1);
+    // Neighbours are of different families: a stride that has no factor in common with
+    // any total below it.
+    let mut at = number * 7919 % total;
+    let family = FAMILIES.iter().find(|family| {
+        let within = at < family.weight;
+        at = at.saturating_sub(if within { 0 } else { family.weight });
+        within
+    });
+    let family = family.unwrap_or(&FAMILIES[0]);
+    let case = (family.draw)(&mut Draws::new(seed, number));
+    Case { family: family.name, number, ..case }
+}

@@ -1,0 +1,116 @@
+//! One case in the simulated twin, in virtual time.
+
+use crate::Fallible;
+use crate::case::{Case, Cross};
+use control::Algorithm;
+use std::time::Duration;
+use tcp::{Application, BufferSize, Reader, WindowSize};
+use topology::PathSpec;
+use twin::{ConnectionConfig, DatagramSource, Outcome, Scenario};
+use units::{BitRate, ByteCount};
+
+/// Bounds a run whose path lets more through than its family reckons with.
+const MOST_PACKETS: u64 = 2_000_000;
+/// The largest window without window scaling (RFC 9293).
+const UNSCALED: ByteCount = ByteCount::from_bytes(65_535);
+/// Buffers that do not limit a stream: four times the largest BDP of the families.
+const AMPLE: ByteCount = ByteCount::from_bytes(300_000_000);
+/// `iperf3` writes and reads that much at once.
+const BLOCK: ByteCount = ByteCount::from_bytes(131_072);
+/// Streams begin to send one after the other.
+const STAGGER: Duration = Duration::from_micros(200);
+/// Size of the datagrams of cross traffic, with IP header.
+const DATAGRAM: u32 = 1_200;
+
+/// Simulates a case: the same seed gives the same outcome.
+///
+/// # Errors
+/// The path is not valid.
+pub(crate) fn run(case: &Case, seed: u64) -> Fallible<Outcome> {
+    let path: PathSpec = case.path.parse()?;
+    let seed = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(case.number as u64);
+    let [up, down] = path.schedules(seed);
+    let (forward, reverse) = if case.reverse { (down, up) } else { (up, down) };
+    let unscaled = forward.start.window_scale.or(reverse.start.window_scale).is_some();
+    let mut connections: Vec<ConnectionConfig> =
+        (0..case.streams).map(|index| stream(case, unscaled, index)).collect();
+    let mut datagrams = Vec::new();
+    for cross in &case.cross {
+        match *cross {
+            Cross::Tcp { congestion, start_s } => connections.push(ConnectionConfig {
+                measured: false,
+                algorithm: algorithm(congestion),
+                start: seconds(start_s),
+                ecn: case.ecn,
+                ..ample()
+            }),
+            Cross::OnOffUdp { rate, on_s, off_s } => datagrams.push(DatagramSource {
+                rate,
+                size: DATAGRAM,
+                on: seconds(on_s),
+                off: seconds(off_s),
+                start: Duration::ZERO,
+            }),
+        }
+    }
+    let mut outcome = twin::run(&Scenario {
+        connections,
+        datagrams,
+        max_packets: MOST_PACKETS,
+        ..Scenario::new(forward, reverse, seconds(case.seconds))
+    });
+    // Linux scales by 7 with the buffers that are ample here.
+    let scale = if unscaled { 0 } else { 7 };
+    for sample in outcome.measurement.streams.iter_mut().flat_map(|stream| &mut stream.sender) {
+        sample.peer_window_scale = Some(scale);
+    }
+    Ok(outcome)
+}
+
+/// A measured stream.
+fn stream(case: &Case, unscaled: bool, index: u32) -> ConnectionConfig {
+    let application = case.rate.map_or(Application::Bulk, |rate| Application::Rate {
+        rate,
+        block: case.block.unwrap_or(BLOCK),
+    });
+    let window = case.receive_window.unwrap_or(AMPLE);
+    let window = if unscaled { window.min(UNSCALED) } else { window };
+    ConnectionConfig {
+        start: STAGGER * index,
+        measured: true,
+        algorithm: algorithm(case.congestion),
+        application,
+        buffer: BufferSize::Auto(case.send_buffer.unwrap_or(AMPLE)),
+        max_pacing_rate: case.pacing,
+        window: WindowSize::Auto(window),
+        reader: case.reader.map_or(Reader::Immediate, reader),
+        ecn: case.ecn,
+        ..ConnectionConfig::default()
+    }
+}
+
+fn ample() -> ConnectionConfig {
+    ConnectionConfig {
+        buffer: BufferSize::Auto(AMPLE),
+        window: WindowSize::Auto(AMPLE),
+        ..ConnectionConfig::default()
+    }
+}
+
+/// Reads of 10 ms of its rate.
+fn reader(rate: BitRate) -> Reader {
+    let block = rate.bytes_in(Duration::from_millis(10)).bytes().clamp(4_096, BLOCK.bytes());
+    Reader::Rate { rate, block: ByteCount::from_bytes(block) }
+}
+
+fn algorithm(congestion: &str) -> Algorithm {
+    match congestion {
+        "reno" => Algorithm::NewReno,
+        "bbr" => Algorithm::Bbr,
+        _ => Algorithm::Cubic,
+    }
+}
+
+fn seconds(seconds: f64) -> Duration {
+    Duration::try_from_secs_f64(seconds).unwrap_or(Duration::ZERO)
+}

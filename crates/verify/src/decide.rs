@@ -1,0 +1,136 @@
+//! A second test that tells two causes apart: which one, with which options, and what it
+//! showed. Running it is the caller's part.
+//!
+//! The pairs, the rules and their reasons are in [`diagnose::deciding`].
+
+use diagnose::deciding::{Change, Decision, Observation, decision};
+use perf::client::ClientConfig;
+use record::{Confidence, Decided, Finding, Limit, Measurement, Protocol};
+
+/// Whether a second test would decide, and which.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Proposal {
+    /// There is nothing to decide, or no test that would.
+    Nothing(Decided),
+    /// The test to run.
+    Test(SecondTest),
+}
+
+/// A test to run after the first one.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SecondTest {
+    first: Limit,
+    second: Limit,
+    decision: Decision,
+    change: Change,
+}
+
+/// The second test for a finding, between its limit and the most probable other limit.
+#[must_use]
+pub fn propose(measurement: &Measurement, finding: &Finding) -> Proposal {
+    let nothing = |between: Vec<Limit>, sentence: String| {
+        Proposal::Nothing(Decided {
+            between,
+            options: None,
+            throughput_bps: None,
+            limit: None,
+            sentence,
+        })
+    };
+    let first = match (finding.limit, finding.confidence) {
+        (None | Some(Limit::Unknown), _) => {
+            let text = "No second test decides: the limit is not identified.";
+            return nothing(Vec::new(), text.to_owned());
+        }
+        (Some(limit), Some(Confidence::Sure)) => {
+            let text = format!("No second test is needed: {} is sure.", limit.name());
+            return nothing(Vec::new(), text);
+        }
+        (Some(limit), _) => limit,
+    };
+    let others = finding.posterior.iter().filter(|p| p.limit != first && p.limit != Limit::Unknown);
+    let Some(second) = others.max_by(|a, b| a.probability.total_cmp(&b.probability)) else {
+        let text = format!("No second test decides: {} has no likely alternative.", first.name());
+        return nothing(vec![first], text);
+    };
+    let second = second.limit;
+    let proposed = decision(first, second).and_then(|decision| {
+        Some((decision, decision.test.change(measurement, finding.throughput_bps)?))
+    });
+    match proposed {
+        Some((decision, change)) => Proposal::Test(SecondTest { first, second, decision, change }),
+        None => {
+            let (one, other) = (first.name(), second.name());
+            let text = format!("No second test from this host tells {one} and {other} apart.");
+            nothing(vec![first, second], text)
+        }
+    }
+}
+
+impl SecondTest {
+    /// The request of the second test, given that of the first.
+    #[must_use]
+    pub fn config(&self, first: &ClientConfig) -> ClientConfig {
+        let Change { congestion, streams, udp_rate, seconds, window } = self.change.clone();
+        let mut config = first.clone();
+        config.congestion = congestion.or(config.congestion);
+        config.streams = streams.unwrap_or(config.streams);
+        config.window = window.or(config.window);
+        if let Some(seconds) = seconds {
+            (config.seconds, config.bytes, config.blocks) = (seconds, None, None);
+        }
+        if let Some(rate) = udp_rate {
+            config.protocol = Protocol::Udp;
+            config.rate = Some(rate);
+            config.wide_counters = true;
+            // Options of TCP: block sizes are not those of datagrams.
+            (config.congestion, config.block, config.mss) = (None, None, None);
+            (config.window, config.zerocopy) = (None, None);
+            (config.nodelay, config.mptcp, config.skip_rx_copy) = (false, false, false);
+        }
+        config
+    }
+
+    /// What it is for, in one line: `to decide between aqm and loss: -C bbr, 10 s`.
+    #[must_use]
+    pub fn announcement(&self, config: &ClientConfig) -> String {
+        let (one, other) = (self.first.name(), self.second.name());
+        let mut text = format!("Second test, to decide between {one} and {other}: {}", self.change);
+        if self.change.seconds.is_none() && config.bytes.is_none() && config.blocks.is_none() {
+            text += &format!(", {} s", config.seconds);
+        }
+        text
+    }
+
+    /// What the second test showed.
+    #[must_use]
+    pub fn answer(&self, first: &Measurement, second: &Measurement) -> Decided {
+        let (before, after) = (Observation::of(first), Observation::of(second));
+        let (limit, why) = self.decision.read(&before, &after);
+        let sentence = match limit {
+            Some(limit) => format!("It is {}: with {}, {why}.", limit.name(), self.change),
+            None => format!(
+                "The second test does not decide between {} and {}: with {}, {why}.",
+                self.first.name(),
+                self.second.name(),
+                self.change
+            ),
+        };
+        Decided { throughput_bps: Some(after.goodput), limit, ..self.undecided(sentence) }
+    }
+
+    /// The result if the second test did not run to its end.
+    #[must_use]
+    pub fn undecided(&self, sentence: String) -> Decided {
+        Decided {
+            between: vec![self.first, self.second],
+            options: Some(self.change.to_string()),
+            throughput_bps: None,
+            limit: None,
+            sentence,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,36 @@
+//! Each of `fuzz_targets::TARGETS` as a test that bolero runs under libFuzzer;
+//! `scripts/fuzz` runs them all.
+
+/// A test for each name.
+#[cfg(test)]
+macro_rules! targets {
+    ($($name:ident,)*) => {$(
+        #[test]
+        fn $name() {
+            bolero::check!().for_each(|input: &[u8]| {
+                assert!(fuzz_targets::run(stringify!($name), input));
+            });
+        }
+    )*};
+}
+
+#[cfg(test)]
+targets! {
+    iperf3_framing,
+    iperf3_params,
+    iperf3_results,
+    iperf3_states,
+    iperf3_datagram,
+    iperf2_header,
+    iperf2_datagram,
+    netlink_socket_diagnosis,
+    netlink_route,
+    netlink_wifi,
+    icmp_error,
+    journal,
+    boot_file,
+    lab_path,
+    lab_plan,
+    recording,
+    measurement,
+}
