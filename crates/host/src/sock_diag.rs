@@ -123,8 +123,11 @@ impl SockDiag {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::clock;
+    use crate::tcp_info::TcpInfo;
     use std::io::{Read, Write};
     use std::net::{TcpListener, TcpStream};
+    use std::time::Duration;
 
     #[test]
     fn our_own_connection_is_listed() {
@@ -134,6 +137,10 @@ mod tests {
             let (mut far, _) = listener.accept().unwrap();
             near.write_all(&[7; 5000]).unwrap();
             far.read_exact(&mut [0; 4000]).unwrap();
+            let until = clock::now() + Duration::from_secs(20);
+            while TcpInfo::of(&near).unwrap().unacked > 0 && clock::now() < until {
+                std::thread::sleep(Duration::from_millis(1));
+            }
             let mut diag = SockDiag::open().unwrap();
             // Twice over one socket: a response must not be taken for the next one's.
             for _ in 0..2 {

@@ -82,10 +82,15 @@ impl Traffic {
         self.budget.store(i64::try_from(bytes).unwrap_or(i64::MAX), Ordering::Relaxed);
     }
 
-    /// Ends sending, and waits for the sending threads: each returns from the
-    /// kernel within [`crate::stream`]'s socket timeout.
-    pub(crate) fn end_sending(&self) {
+    /// Ends sending. Where the time ends with it, its end is taken afterwards: a thread
+    /// that is held up in between must not send without time passing.
+    pub(crate) fn stop_sending(&self) {
         self.sent.store(true, Ordering::Relaxed);
+    }
+
+    /// Waits for the sending threads: each returns from the kernel within
+    /// [`crate::stream`]'s socket timeout.
+    pub(crate) fn wait_for_senders(&self) {
         wait_for_none(&self.senders, SENDER_TIMEOUT);
     }
 
@@ -138,6 +143,16 @@ impl Traffic {
     /// Waits for the receiving threads to end, at most `timeout`.
     pub(crate) fn wait_for_receivers(&self, timeout: Duration) {
         wait_for_none(&self.receivers, timeout);
+    }
+
+    /// Whether every receiving thread has read to the end of its stream, or failed.
+    pub(crate) fn has_received_all(&self) -> bool {
+        self.receivers.load(Ordering::Acquire) == 0
+    }
+
+    /// Whether received data is written to a file of its own, rather than to a device.
+    pub(crate) fn keeps_file(&self) -> bool {
+        self.load.get().is_some_and(|load| load.keeps_file())
     }
 
     /// The test has completed: moves the received file to its path.

@@ -4,7 +4,7 @@ use crate::peer;
 use crate::program::{Server, command};
 use host::clock;
 use std::io::{BufRead, BufReader};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpStream};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
@@ -42,10 +42,7 @@ fn empty_tests_do_not_bypass_the_limit() {
 /// iperf3's own server: every connection that fails has five lines there.
 #[test]
 fn the_drop_in_has_the_same_limit() {
-    let port = {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        listener.local_addr().unwrap().port()
-    };
+    let port = stall_retry::free_port();
     let mut server = command(&["iperf3", "-s", "-B", "127.0.0.1", "-p", &port.to_string()])
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -55,6 +52,7 @@ fn the_drop_in_has_the_same_limit() {
     let mut out = BufReader::new(out);
     let mut first = String::new();
     out.read_line(&mut first).unwrap();
+    assert!(!first.is_empty(), "the server does not run");
     let lines = std::thread::spawn(move || out.lines().count());
     let complaints = std::thread::spawn(move || {
         BufReader::new(complaints).lines().map_while(Result::ok).collect::<Vec<String>>()
@@ -69,6 +67,7 @@ fn the_drop_in_has_the_same_limit() {
     assert!(sent.unwrap().success());
     server.wait().unwrap();
     let (lines, complaints) = (lines.join().unwrap(), complaints.join().unwrap());
+    assert!(connections > 0);
     let most = 140.0 * (seconds + 2.0);
     let all = lines + complaints.len();
     assert!(all as f64 <= most, "{all} lines in {seconds} s for {connections} connections");

@@ -4,6 +4,7 @@ use iperf3_proto::{Cookie, State, framing};
 use serde_json::{Value, json};
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 /// Bounds what must come, generously.
@@ -67,11 +68,13 @@ fn cookie(number: u64) -> Cookie {
     Cookie::from_random(seed)
 }
 
-/// Asks a server for a test, and hangs up.
+/// Asks a server for a test, and hangs up. The server notices that later: with the same
+/// cookie, the next connection would be taken for a stream of this test.
 pub(crate) fn ask(server: SocketAddr, params: &[u8]) -> io::Result<()> {
+    static ASKED: AtomicU64 = AtomicU64::new(0);
     let mut control = TcpStream::connect(server)?;
     control.set_read_timeout(Some(LONG))?;
-    control.write_all(cookie(0).bytes())?;
+    control.write_all(cookie(ASKED.fetch_add(1, Ordering::Relaxed)).bytes())?;
     hear(&mut control)?;
     control.write_all(&u32::try_from(params.len()).unwrap().to_be_bytes())?;
     control.write_all(params)?;

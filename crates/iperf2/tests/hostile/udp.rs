@@ -9,6 +9,7 @@ use host::clock;
 use iperf2::Event;
 use iperf2::client::ClientConfig;
 use iperf2_proto::{Amount, Datagram, Mode, ServerReport};
+use std::cell::Cell;
 use std::net::{IpAddr, UdpSocket};
 use std::thread;
 use std::time::Duration;
@@ -248,13 +249,14 @@ fn a_flood_of_first_datagrams_evicts_no_client() {
             test_server.events().iter().any(is_ours)
         });
         client.set_read_timeout(Some(Duration::from_millis(100))).unwrap();
-        let mut buffer = [0; 2048];
+        let received = Cell::new(None);
         until("its report", || {
             client.send(&datagram(3, true, None, 200)).unwrap();
-            client.recv(&mut [0; 2048]).is_ok()
+            let mut buffer = [0; 2048];
+            received.set(client.recv(&mut buffer).ok().map(|length| (buffer, length)));
+            received.get().is_some()
         });
-        client.send(&datagram(3, true, None, 200)).unwrap();
-        let length = client.recv(&mut buffer).unwrap();
+        let (buffer, length) = received.get().unwrap();
         let report = ServerReport::decode(&buffer[..length]).unwrap();
         assert_eq!((report.bytes % 200, report.datagrams), (1, 3), "{report:?}");
         let grown = resident().saturating_sub(before);

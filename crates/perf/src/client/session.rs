@@ -157,13 +157,15 @@ fn run_traffic(
         if config.receives() {
             // What the server sends until it reads TEST_END counts as sent and
             // not as received: TEST_END goes out before anything else is done.
-            traffic.end_sending();
+            traffic.stop_sending();
+            traffic.wait_for_senders();
             end_test(control)?;
             traffic.end();
             sampler.end();
         } else {
+            traffic.stop_sending();
             sampler.end();
-            traffic.end_sending();
+            traffic.wait_for_senders();
             traffic.end();
             end_test(control)?;
         }

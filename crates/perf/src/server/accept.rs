@@ -209,16 +209,22 @@ impl<'scope> Acceptor<'scope, '_> {
                 "handshake timeout: {why} within {} s; check that it is iperf3 or longhaul",
                 timeout.as_secs()
             );
-            self.state.emit(ServerEvent::Failed { session: None, peer: expired.peer, why });
+            let peer = expired.peer;
+            // Closed before it is told: an observer may reconnect at once.
+            drop(expired);
+            self.state.emit(ServerEvent::Failed { session: None, peer, why });
         }
         for excess in self.table.take_over_share(now) {
-            self.refuse_half_open(&excess);
+            self.refuse_half_open(excess);
         }
     }
 
-    fn refuse_half_open(&self, connection: &HalfOpen<'_>) {
+    /// Closes a connection, then tells of it.
+    fn refuse_half_open(&self, connection: HalfOpen<'_>) {
         let why = "too many half-open connections, and its address had the most";
-        self.state.refuse(connection.peer, RefusalReason::HalfOpen, why);
+        let peer = connection.peer;
+        drop(connection);
+        self.state.refuse(peer, RefusalReason::HalfOpen, why);
     }
 
     fn accept_batch(&mut self) {
@@ -229,7 +235,7 @@ impl<'scope> Acceptor<'scope, '_> {
                 Err(error) if host::socket::is_exhausted(&error) => {
                     // A closed connection frees a descriptor.
                     if let Some(evicted) = self.table.take_from_busiest() {
-                        self.refuse_half_open(&evicted);
+                        self.refuse_half_open(evicted);
                     }
                     if self.poller.remove(self.listener).is_ok() {
                         self.paused_until = Some(clock::now() + EXHAUSTED_PAUSE);
@@ -260,7 +266,7 @@ impl<'scope> Acceptor<'scope, '_> {
             return;
         }
         if !self.make_room() {
-            self.refuse_half_open(&half_open);
+            self.refuse_half_open(half_open);
             return;
         }
         let token = usize::try_from(arrival).unwrap_or(usize::MAX);
@@ -280,7 +286,7 @@ impl<'scope> Acceptor<'scope, '_> {
         let _ = self.read_ready(Duration::ZERO);
         while self.state.handshakes.total() > most {
             match self.table.take_from_busiest() {
-                Some(evicted) => self.refuse_half_open(&evicted),
+                Some(evicted) => self.refuse_half_open(evicted),
                 None => return false,
             }
         }

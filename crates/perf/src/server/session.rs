@@ -23,6 +23,7 @@ use crate::{
 use host::clock;
 use iperf3_proto::{Cookie, Decoder, FrameError, Params, Refusal, Results, Role, State, framing};
 use record::Protocol;
+use std::io;
 use std::{net::Shutdown, sync::Arc, thread, time::Duration};
 use units::ByteCount;
 
@@ -36,7 +37,7 @@ const SAMPLE_INTERVAL: Duration = Duration::from_millis(100);
 const DRAIN_TIMEOUT: Duration = Duration::from_millis(100);
 /// In a test that bytes end: maximum pause between bytes still in flight.
 const STALL_TIMEOUT: Duration = Duration::from_millis(200);
-/// Maximum time to wait for such bytes in all.
+/// Maximum time to wait for such bytes in all, and for those of a file.
 const MAX_DRAIN: Duration = Duration::from_secs(60);
 /// Maximum pause between datagrams still in flight at the end of the test.
 const DATAGRAM_TIMEOUT: Duration = Duration::from_millis(20);
@@ -50,6 +51,8 @@ struct Ended<'a> {
     result: Result<Box<Summary>, PerfError>,
     /// The reply to a refused client.
     reply: Option<Reply>,
+    /// Counts it as half-open where it was not admitted.
+    ticket: Option<HandshakeTicket<'a>>,
 }
 
 /// How a client is refused.
@@ -74,11 +77,14 @@ pub(super) fn serve<'a>(state: &'a ServerState<'a>, handshake: Handshake<'a>) {
     };
     control.note_sent(State::ParamExchange);
     control.account_to(Arc::clone(&state.message_memory));
-    let ended = run(state, &mut control, &cookie, parameters, &ticket);
+    let address = ticket.key();
+    let ended = run(state, &mut control, &cookie, parameters, ticket);
     let session = ended.admitted.as_ref().map(|(number, _)| *number);
     if ended.ran {
         state.test_ran();
     }
+    // Closing takes a moment, and counts like a handshake until it is over.
+    let closing = ended.ticket.unwrap_or_else(|| state.handshakes.ticket(address));
     // A client that sees the connection closed may reconnect at once: free its slot first.
     drop(ended.admitted);
     match (ended.result, ended.reply) {
@@ -110,7 +116,7 @@ pub(super) fn serve<'a>(state: &'a ServerState<'a>, handshake: Handshake<'a>) {
             close(control, &error, reply);
         }
     }
-    drop(ticket);
+    drop(closing);
 }
 
 /// Sends the client the matching error code, and closes the connection.
@@ -147,9 +153,16 @@ fn run<'a>(
     control: &mut Control,
     cookie: &Cookie,
     parameters: Result<Decoder, FrameError>,
-    ticket: &HandshakeTicket<'_>,
+    ticket: HandshakeTicket<'a>,
 ) -> Ended<'a> {
-    let failed = |error, reply| Ended { admitted: None, ran: false, result: Err(error), reply };
+    let key = ticket.key();
+    let failed = |error, reply| Ended {
+        admitted: None,
+        ran: false,
+        result: Err(error),
+        reply,
+        ticket: Some(ticket),
+    };
     let address = control.address();
     let params: Params = match parameters.and_then(|decoder| decoder.finish()) {
         Ok(params) => params,
@@ -161,7 +174,7 @@ fn run<'a>(
     }
     let plan = plan(state.config, &params);
     let cost = Cost::of(&params, &plan);
-    let admitted = match state.admit(cookie, ticket.key(), cost) {
+    let admitted = match state.admit(cookie, key, cost) {
         Ok(admitted) => admitted,
         Err((reason, why)) => {
             let why = why.to_owned();
@@ -174,7 +187,7 @@ fn run<'a>(
     let mut session = Session { state, number, control, cookie, ran: false, notes };
     let result = session.run_test(&params, &plan, &admitted);
     let ran = session.ran;
-    Ended { admitted: Some((number, admitted)), ran, result, reply: None }
+    Ended { admitted: Some((number, admitted)), ran, result, reply: None, ticket: None }
 }
 
 /// The test as this server runs it, with its own rate limit applied to what it sends.
@@ -275,15 +288,22 @@ impl Session<'_> {
             self.run_until_end(params, &mut sampler, &traffic, report)?;
             if streams.iter().all(|stream| stream.sending) {
                 // The client counts nothing after TEST_END: neither does the time.
+                traffic.stop_sending();
                 sampler.end();
-                traffic.end_sending();
+                traffic.wait_for_senders();
             } else {
-                traffic.end_sending();
+                traffic.stop_sending();
+                traffic.wait_for_senders();
                 drain(&sampler, &traffic, streams);
                 sampler.end();
             }
+            let complete = traffic.has_received_all();
             traffic.end();
             self.check_quota(&traffic)?;
+            if let Some(path) = plan.file.clone().filter(|_| traffic.keeps_file() && !complete) {
+                let late = format!("not all data was written {MAX_DRAIN:?} after the test");
+                return Err(PerfError::File { path, source: io::Error::other(late) });
+            }
             traffic.keep_received(plan)?;
             Ok(sampler.finish(report))
         })
@@ -413,5 +433,7 @@ fn drain(sampler: &Sampler<'_>, traffic: &Traffic, streams: &[Stream]) {
         // Buffered data is still read, then the end of the stream.
         let _ = stream.socket.shutdown(Shutdown::Read);
     }
-    traffic.wait_for_receivers(DRAIN_TIMEOUT);
+    // A file is complete with its last byte only.
+    let at_most = if traffic.keeps_file() { MAX_DRAIN } else { DRAIN_TIMEOUT };
+    traffic.wait_for_receivers(at_most);
 }

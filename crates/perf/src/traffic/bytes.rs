@@ -54,6 +54,11 @@ impl Load {
         Ok(Load { block, pages, file, received })
     }
 
+    /// Whether received data is written to a file, rather than to a device.
+    pub(super) fn keeps_file(&self) -> bool {
+        self.received.as_ref().is_some_and(Received::is_kept)
+    }
+
     /// Moves the received file to its path.
     pub(super) fn keep_received(&self, plan: &Plan) -> Result<(), PerfError> {
         let (Some(received), Some(path)) = (&self.received, &plan.file) else { return Ok(()) };

@@ -69,6 +69,11 @@ impl Received {
         }
     }
 
+    /// Whether it is a file that [`Received::keep`] moves to its path.
+    pub(super) const fn is_kept(&self) -> bool {
+        self.paths.is_some()
+    }
+
     /// Appends data received on one of the streams.
     pub(super) fn write(&self, bytes: &[u8]) -> io::Result<()> {
         let length = bytes.len() as u64;

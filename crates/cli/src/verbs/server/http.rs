@@ -255,10 +255,10 @@ mod tests {
     /// Time enough to answer, and short enough to wait for.
     const SHORT: Duration = Duration::from_millis(500);
 
-    fn response_to(parts: &[&[u8]]) -> String {
+    fn response_to(parts: &[&[u8]], deadline: Duration) -> String {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let mut connection = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
-        serve_within(SHORT, listener, || "page".to_owned()).unwrap();
+        serve_within(deadline, listener, || "page".to_owned()).unwrap();
         for part in parts {
             connection.write_all(part).unwrap();
             thread::sleep(Duration::from_millis(10));
@@ -270,12 +270,14 @@ mod tests {
 
     #[test]
     fn requests_come_in_pieces_and_end() {
-        let answer = response_to(&[b"GET /met", b"rics HTTP/1.1\r\nHost: x\r", b"\n\r\n"]);
+        const HOUR: Duration = Duration::from_secs(3600);
+        let pieces: [&[u8]; 3] = [b"GET /met", b"rics HTTP/1.1\r\nHost: x\r", b"\n\r\n"];
+        let answer = response_to(&pieces, HOUR);
         assert!(answer.starts_with("HTTP/1.1 200 OK\r\n") && answer.ends_with("\r\n\r\npage"));
         assert!(answer.contains("Content-Length: 4\r\n") && answer.contains("Connection: close"));
-        let long = response_to(&[b"GET /metrics HTTP/1.1\r\n", &[b'x'; 5000]]);
+        let long = response_to(&[b"GET /metrics HTTP/1.1\r\n", &[b'x'; 5000]], HOUR);
         assert!(long.starts_with("HTTP/1.1 431 "), "{long}");
-        let slow = response_to(&[b"GET /metrics HTTP/1.1\r\n"]);
+        let slow = response_to(&[b"GET /metrics HTTP/1.1\r\n"], SHORT);
         assert!(slow.starts_with("HTTP/1.1 408 "), "{slow}");
     }
 
