@@ -61,6 +61,10 @@ const RECEIVER: [Limit; 3] = [Limit::ReceiveWindow, Limit::WindowScaling, Limit:
 pub(crate) fn apply(posterior: Posterior, s: &Statistics, bulk: bool) -> Posterior {
     let share = |name: &str| s.get(name).unwrap_or(0.0);
     let mut posterior = unread(window_scale(posterior, s), s);
+    if bulk {
+        // With nothing left in its buffer, it waits for the buffer.
+        posterior = posterior.moved(Limit::Application, Limit::SendBuffer);
+    }
     if is_starved(s) {
         let limit = if bulk { Limit::SendBuffer } else { Limit::Application };
         posterior = posterior.at_least(STARVED, |other| other == limit);
@@ -188,6 +192,19 @@ mod tests {
         assert!(found(&with(0.2, 0.99, closes)).0 > 0.98);
         let idle = |_, s: &mut Sample| s.busy_us /= 4;
         assert!(found(&with(0.2, 0.99, idle)).0 < 0.02);
+    }
+
+    #[test]
+    fn a_sender_with_more_to_send_is_not_limited_by_its_application() {
+        let m = sampled(samples(4.0, 900.0, |_, s| {
+            (s.delivery_app_limited, s.unsent_bytes) = (true, 0);
+        }));
+        let statistics = prepared(&m).over(0.0, 4.0);
+        let of = |bulk| apply(Posterior::of(&statistics), &statistics, bulk);
+        let application = of(false).probability(Limit::Application);
+        assert!(application > 0.01, "{application}");
+        assert_eq!(of(true).probability(Limit::Application), 0.0);
+        assert!(of(true).probability(Limit::SendBuffer) >= application);
     }
 
     #[test]

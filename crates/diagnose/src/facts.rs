@@ -2,7 +2,7 @@
 //! congestion control, and thresholds that more than one module uses.
 
 use crate::evidence::Evidence;
-use record::Measurement;
+use record::{Direction, Measurement};
 use units::BitRate;
 
 /// The share of a core from which a thread is CPU-limited.
@@ -38,6 +38,13 @@ pub(crate) fn requested_rate(m: &Measurement) -> Option<BitRate> {
 /// Whether the rate requested with `-b` arrived.
 pub(crate) fn reached_requested_rate(m: &Measurement, e: &Evidence) -> bool {
     requested_rate(m).is_some_and(|rate| e.goodput.as_f64() >= REACHED * rate.as_f64())
+}
+
+/// Whether the sender is a test's own that always has more to send: neither another
+/// application, nor one with a requested rate, nor one that reads a file.
+pub(crate) fn is_bulk(m: &Measurement) -> bool {
+    let reads_file = m.spec.file.is_some() && m.spec.direction != Direction::Reverse;
+    requested_rate(m).is_none() && !is_watched(m) && !reads_file
 }
 
 /// Whether longhaul only watched the connection of another application.

@@ -21,8 +21,8 @@ const fn family(name: &'static str, weight: usize, draw: fn(&mut Draws) -> Case)
     Family { name, draw, weight }
 }
 
-/// Every family.
-pub(crate) const FAMILIES: &[Family] = &[
+/// The families of both.
+const FAMILIES: &[Family] = &[
     family("plain", 3, saturated::plain),
     family("shallow-queue", 3, saturated::shallow_queue),
     family("aqm", 2, saturated::aqm),
@@ -47,13 +47,25 @@ pub(crate) const FAMILIES: &[Family] = &[
     family("succession", 4, transients::succession),
 ];
 
+/// Those of real hosts: the twin has no CPU time.
+const OF_LAB: &[Family] = &[family("cpu", 3, hosts::cpu)];
+
+/// Where a case runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Place {
+    Twin,
+    Lab,
+}
+
 /// The case of that number for a `seed`.
-pub(crate) fn case(seed: u64, number: usize) -> Case {
-    let total = FAMILIES.iter().map(|family| family.weight).sum::<usize>().max(1);
+pub(crate) fn case(place: Place, seed: u64, number: usize) -> Case {
+    let of_place = if place == Place::Lab { OF_LAB } else { &[] };
+    let families = || FAMILIES.iter().chain(of_place);
+    let total = families().map(|family| family.weight).sum::<usize>().max(1);
     // Neighbours are of different families: a stride that has no factor in common with
     // any total below it.
     let mut at = number * 7919 % total;
-    let family = FAMILIES.iter().find(|family| {
+    let family = families().find(|family| {
         let within = at < family.weight;
         at = at.saturating_sub(if within { 0 } else { family.weight });
         within

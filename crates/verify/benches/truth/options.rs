@@ -1,6 +1,7 @@
 //! The options of the bench.
 
 use crate::Fallible;
+use crate::families::Place;
 use crate::vantage::Vantage;
 use std::path::PathBuf;
 
@@ -19,6 +20,12 @@ pub(crate) struct Options {
     pub(crate) export: Option<PathBuf>,
     pub(crate) vantage: Vantage,
     pub(crate) diagram: Option<PathBuf>,
+}
+
+impl Options {
+    pub(crate) const fn place(&self) -> Place {
+        if self.twin { Place::Twin } else { Place::Lab }
+    }
 }
 
 /// Of the command line.

@@ -77,3 +77,10 @@ pub(super) fn pacing(draws: &mut Draws) -> Case {
     let rate = base.share(draws.log(0.05, 1.1) / f64::from(case.streams));
     Case { pacing: Some(rate), ..case }
 }
+
+/// Writes so small that a core is busy with them before the path is full, or nearly so.
+pub(super) fn cpu(draws: &mut Draws) -> Case {
+    let base = draws.base_within((50.0, 2000.0), (0.2, 50.0));
+    let block = draws.log(8.0, 512.0);
+    Case { block: Some(bytes(block)), ..on(draws, &base) }
+}
