@@ -45,6 +45,6 @@ pub use limits::{Limit, LimitTimes};
 pub use receive_window::WindowSize;
 pub use receiver::{Receiver, ReceiverConfig};
 pub use runs::Run;
-pub use send_buffer::BufferSize;
+pub use send_buffer::{BufferCheck, BufferSize};
 pub use sender::{Feedback, Reductions, Sender, SenderConfig, SenderInfo};
 pub use wire::{Acknowledgement, MAX_SACK_BLOCKS, SackBlocks, Segments};

@@ -13,13 +13,28 @@ pub enum BufferSize {
     Auto(ByteCount),
 }
 
+/// When a writer has to wait for room.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum BufferCheck {
+    /// Where the buffer is full.
+    #[default]
+    Always,
+    /// Where it is full and something in it has yet to be sent, as measured with Linux 6.18:
+    /// what is sent at once may exceed the buffer, up to the congestion window.
+    Unsent,
+}
+
 /// Smallest and initial size: 16 KiB and 64 KiB of payload.
 const INITIAL_BYTES: u64 = 65_536;
+
+/// What is written at a time beyond a full buffer: one buffer of the kernel's, 64 KiB.
+const BEYOND_BYTES: u64 = 65_536;
 
 /// The buffer's state, in packets.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct SendBuffer {
     application: Application,
+    check: BufferCheck,
     /// When the application began, with the first call of `fill`.
     began: Option<Nanos>,
     mss: u64,
@@ -34,7 +49,12 @@ pub(crate) struct SendBuffer {
 }
 
 impl SendBuffer {
-    pub(crate) fn new(application: Application, size: BufferSize, mss: u64) -> Self {
+    pub(crate) fn new(
+        application: Application,
+        size: BufferSize,
+        check: BufferCheck,
+        mss: u64,
+    ) -> Self {
         let packets = |bytes: u64| (bytes / mss).max(2);
         let (capacity, most) = match size {
             BufferSize::Fixed(bytes) => (packets(bytes.bytes()), None),
@@ -43,7 +63,8 @@ impl SendBuffer {
                 (packets(INITIAL_BYTES).min(most), Some(most))
             }
         };
-        SendBuffer { application, began: None, mss, capacity, most, written: 0, blocked: false }
+        let (written, blocked) = (0, false);
+        SendBuffer { application, check, began: None, mss, capacity, most, written, blocked }
     }
 
     pub(crate) const fn written(&self) -> u64 {
@@ -62,8 +83,9 @@ impl SendBuffer {
         }
     }
 
-    /// The application writes what it has and what fits.
-    pub(crate) fn fill(&mut self, now: Nanos, una: u64) {
+    /// The application writes what it has and what fits; `nxt`: the next to be sent,
+    /// `sends`: more can be sent at once.
+    pub(crate) fn fill(&mut self, now: Nanos, una: u64, nxt: u64, sends: bool) {
         let elapsed = now.nanos_since(*self.began.get_or_insert(now));
         // A blocked writer is woken when a third is free (sk_stream_min_wspace).
         let held = self.written - una;
@@ -75,9 +97,13 @@ impl SendBuffer {
         } else {
             self.written
         };
-        let room = una + self.capacity;
+        let full = una + self.capacity;
+        let beyond = self.check == BufferCheck::Unsent && sends;
+        let empty = self.written == nxt;
+        let room = if beyond && empty { full.max(nxt + BEYOND_BYTES / self.mss) } else { full };
         self.written = self.written.max(offered.min(room)).min(ENDLESS);
-        self.blocked = offered > self.written;
+        // It goes on as soon as what it wrote is sent.
+        self.blocked = offered > self.written && !beyond;
     }
 
     /// When the application next has more to write; `None` if it waits for room.
@@ -98,12 +124,29 @@ mod tests {
     #[test]
     fn a_blocked_writer_waits_for_a_third_of_the_buffer() {
         let size = BufferSize::Fixed(ByteCount::from_bytes(30_000));
-        let mut buffer = SendBuffer::new(Application::Bulk, size, 1_000);
-        buffer.fill(Nanos(0), 0);
+        let mut buffer = SendBuffer::new(Application::Bulk, size, BufferCheck::Always, 1_000);
+        buffer.fill(Nanos(0), 0, 0, true);
         assert_eq!((buffer.written(), buffer.is_blocked()), (30, true));
-        buffer.fill(Nanos(0), 9);
+        buffer.fill(Nanos(0), 9, 30, true);
         assert_eq!(buffer.written(), 30);
-        buffer.fill(Nanos(0), 10);
+        buffer.fill(Nanos(0), 10, 30, true);
         assert_eq!(buffer.written(), 40);
+    }
+
+    #[test]
+    fn what_is_sent_at_once_may_exceed_the_buffer() {
+        let size = BufferSize::Fixed(ByteCount::from_bytes(30_000));
+        let mut buffer = SendBuffer::new(Application::Bulk, size, BufferCheck::Unsent, 1_000);
+        buffer.fill(Nanos(0), 0, 0, true);
+        assert_eq!((buffer.written(), buffer.is_blocked()), (65, false));
+        buffer.fill(Nanos(0), 0, 65, true);
+        assert_eq!((buffer.written(), buffer.is_blocked()), (130, false));
+        // The congestion window is full.
+        buffer.fill(Nanos(0), 0, 100, false);
+        assert_eq!((buffer.written(), buffer.is_blocked()), (130, true));
+        buffer.fill(Nanos(0), 109, 130, true);
+        assert_eq!(buffer.written(), 130, "asleep until a third is free");
+        buffer.fill(Nanos(0), 110, 130, true);
+        assert_eq!(buffer.written(), 195);
     }
 }

@@ -20,7 +20,7 @@ use crate::rack::Rack;
 use crate::rate::RateEstimator;
 use crate::rtt::RttEstimator;
 use crate::scoreboard::Scoreboard;
-use crate::send_buffer::{BufferSize, SendBuffer};
+use crate::send_buffer::{BufferCheck, BufferSize, SendBuffer};
 use crate::{Run, Segments};
 use control::{CongestionControl, Phase, Reduction};
 use recovery::Recovery;
@@ -36,6 +36,8 @@ pub struct SenderConfig {
     pub application: Application,
     /// The send buffer.
     pub buffer: BufferSize,
+    /// When a writer has to wait for room in it.
+    pub buffer_check: BufferCheck,
     /// Most that the pacing rate may be (`SO_MAX_PACING_RATE`); makes any control paced.
     pub max_pacing_rate: Option<BitRate>,
     /// The window that the receiver advertised in the handshake, packets.
@@ -112,7 +114,7 @@ impl<C: CongestionControl> Sender<C> {
             rtt,
             rack: Rack::new(),
             rate: RateEstimator::default(),
-            buffer: SendBuffer::new(config.application, config.buffer, mss),
+            buffer: SendBuffer::new(config.application, config.buffer, config.buffer_check, mss),
             pacer: Pacer::default(),
             limits: LimitClock::default(),
             recovery: Recovery::default(),
@@ -164,7 +166,10 @@ impl<C: CongestionControl> Sender<C> {
         let starved = self.buffer.written() == self.board.nxt()
             && in_flight < self.cwnd()
             && !self.board.has_lost();
-        self.buffer.fill(now, self.board.una());
+        let (una, nxt) = (self.board.una(), self.board.nxt());
+        let paced = self.is_paced() && self.pacer.next() > now;
+        let sends = in_flight < self.cwnd() && nxt < self.edge && !paced;
+        self.buffer.fill(now, una, nxt, sends);
         if starved && self.buffer.written() > self.board.nxt() {
             self.rate.set_app_limited(in_flight);
         }

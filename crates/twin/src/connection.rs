@@ -41,6 +41,7 @@ impl Connection {
             mss: config.mss,
             application: config.application,
             buffer: config.buffer,
+            buffer_check: config.buffer_check,
             max_pacing_rate: config.max_pacing_rate,
             peer_window: receiver.window(),
             handshake_rtt: Some(handshake_rtt),

@@ -5,7 +5,7 @@ use control::Algorithm;
 use link::{Counters, Schedule};
 use record::Measurement;
 use std::time::Duration;
-use tcp::{Application, BufferSize, Reader, SenderInfo, WindowSize};
+use tcp::{Application, BufferCheck, BufferSize, Reader, SenderInfo, WindowSize};
 use units::{BitRate, ByteCount};
 
 /// A path and the traffic over it.
@@ -60,6 +60,8 @@ pub struct ConnectionConfig {
     pub application: Application,
     /// The send buffer.
     pub buffer: BufferSize,
+    /// When a writer has to wait for room in it.
+    pub buffer_check: BufferCheck,
     /// Most that it may be paced at (`--fq-rate`).
     pub max_pacing_rate: Option<BitRate>,
     /// The receive window.
@@ -82,6 +84,7 @@ impl Default for ConnectionConfig {
             mss: 1448,
             application: Application::Bulk,
             buffer: BufferSize::Fixed(ample),
+            buffer_check: BufferCheck::default(),
             max_pacing_rate: None,
             window: WindowSize::Fixed(ample),
             reader: Reader::Immediate,

@@ -11,6 +11,9 @@ const UNSCALED: f64 = 65_535.0;
 /// Below this RTT, in seconds, memory can be the limit.
 const LOCAL: f64 = 0.001;
 
+/// Below this share in flight there is room in the congestion window.
+const WELL_UNDER: f64 = 0.8;
+
 pub(super) fn add(part: &Part<'_>, all: &mut Statistics) {
     let test = part.test;
     let m = test.m;
@@ -37,6 +40,19 @@ pub(super) fn add(part: &Part<'_>, all: &mut Statistics) {
         (cwnd > 0.0).then(|| step.after.in_flight_bytes as f64 / cwnd)
     };
     all.add("cwnd_filled", median(&part.values(filled)));
+    // A buffer that is smaller than the window empties while there is room in the window.
+    let starved = |step: &Step| {
+        let room = filled(step).is_some_and(|filled| filled < WELL_UNDER);
+        flag(room && (step.after.unsent_bytes as f64) < step.mss())
+    };
+    all.add("starved", part.mean(starved));
+    // How far goodput is below a window per round trip.
+    let turned = |step: &Step| {
+        let window = step.after.cwnd_bytes as f64;
+        let sent = step.rate / 8.0 * f64::from(step.after.rtt_us) / 1e6;
+        (window > 0.0).then(|| (sent / window).min(2.0))
+    };
+    all.add("cwnd_turned", part.mean(turned));
     let window = |step: &Step| step.after.peer_window_bytes.map(|bytes| bytes as f64);
     let window_filled = |step: &Step| {
         window(step).filter(|w| *w > 0.0).map(|w| step.after.in_flight_bytes as f64 / w)

@@ -7,7 +7,7 @@ use link::{
 };
 use proptest::prelude::*;
 use std::time::Duration;
-use tcp::{Application, BufferSize, Reader, WindowSize};
+use tcp::{Application, BufferCheck, BufferSize, Reader, WindowSize};
 use twin::{ConnectionConfig, DatagramSource, Scenario};
 use units::{BitRate, ByteCount, LossRatio};
 
@@ -129,6 +129,7 @@ fn connections() -> impl Strategy<Value = ConnectionConfig> {
     let bytes = || (1u64..3_000_000).prop_map(ByteCount::from_bytes);
     let buffers =
         prop_oneof![bytes().prop_map(BufferSize::Fixed), bytes().prop_map(BufferSize::Auto)];
+    let checks = prop_oneof![Just(BufferCheck::Always), Just(BufferCheck::Unsent)];
     let windows =
         prop_oneof![bytes().prop_map(WindowSize::Fixed), bytes().prop_map(WindowSize::Auto)];
     let readers = prop_oneof![
@@ -140,25 +141,35 @@ fn connections() -> impl Strategy<Value = ConnectionConfig> {
     (
         algorithms,
         applications,
-        (buffers, windows, readers),
+        (buffers, checks, windows, readers),
         prop::option::weighted(0.2, rates()),
         any::<bool>(),
         millis(0..1_000),
     )
-        .prop_map(|(algorithm, application, (buffer, window, reader), pacing, ecn, start)| {
-            ConnectionConfig {
-                start,
-                measured: true,
+        .prop_map(
+            |(
                 algorithm,
-                mss: 1448,
                 application,
-                buffer,
-                max_pacing_rate: pacing,
-                window,
-                reader,
+                (buffer, buffer_check, window, reader),
+                pacing,
                 ecn,
-            }
-        })
+                start,
+            )| {
+                ConnectionConfig {
+                    start,
+                    measured: true,
+                    algorithm,
+                    mss: 1448,
+                    application,
+                    buffer,
+                    buffer_check,
+                    max_pacing_rate: pacing,
+                    window,
+                    reader,
+                    ecn,
+                }
+            },
+        )
 }
 
 fn scenarios() -> impl Strategy<Value = Scenario> {

@@ -4,7 +4,7 @@ use crate::Fallible;
 use crate::case::{Case, Cross};
 use control::Algorithm;
 use std::time::Duration;
-use tcp::{Application, BufferSize, Reader, WindowSize};
+use tcp::{Application, BufferCheck, BufferSize, Reader, WindowSize};
 use topology::PathSpec;
 use twin::{ConnectionConfig, DatagramSource, Outcome, Scenario};
 use units::{BitRate, ByteCount};
@@ -81,12 +81,18 @@ fn stream(case: &Case, unscaled: bool, index: u32) -> ConnectionConfig {
         algorithm: algorithm(case.congestion),
         application,
         buffer: BufferSize::Auto(case.send_buffer.unwrap_or(AMPLE)),
+        buffer_check: buffer_check(case),
         max_pacing_rate: case.pacing,
         window: WindowSize::Auto(window),
         reader: case.reader.map_or(Reader::Immediate, reader),
         ecn: case.ecn,
         ..ConnectionConfig::default()
     }
+}
+
+/// Kernels differ: half of the cases run as under each.
+const fn buffer_check(case: &Case) -> BufferCheck {
+    if case.number.is_multiple_of(2) { BufferCheck::Always } else { BufferCheck::Unsent }
 }
 
 fn ample() -> ConnectionConfig {
