@@ -210,7 +210,7 @@ impl<'scope> Acceptor<'scope, '_> {
                 timeout.as_secs()
             );
             let peer = expired.peer;
-            // Closed before it is told: an observer may reconnect at once.
+            // Closed before it is reported: an observer may reconnect at once.
             drop(expired);
             self.state.emit(ServerEvent::Failed { session: None, peer, why });
         }
@@ -219,7 +219,7 @@ impl<'scope> Acceptor<'scope, '_> {
         }
     }
 
-    /// Closes a connection, then tells of it.
+    /// Closes a connection, then reports it.
     fn refuse_half_open(&self, connection: HalfOpen<'_>) {
         let why = "too many half-open connections, and its address had the most";
         let peer = connection.peer;

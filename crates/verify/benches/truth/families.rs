@@ -52,15 +52,15 @@ const OF_LAB: &[Family] = &[family("cpu", 3, hosts::cpu)];
 
 /// Where a case runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum Environment {
     Twin,
     Lab,
 }
 
 /// The case of that number for a `seed`.
-pub(crate) fn case(place: Place, seed: u64, number: usize) -> Case {
-    let of_place = if place == Place::Lab { OF_LAB } else { &[] };
-    let families = || FAMILIES.iter().chain(of_place);
+pub(crate) fn case(environment: Environment, seed: u64, number: usize) -> Case {
+    let of_environment = if environment == Environment::Lab { OF_LAB } else { &[] };
+    let families = || FAMILIES.iter().chain(of_environment);
     let total = families().map(|family| family.weight).sum::<usize>().max(1);
     // Neighbours are of different families: a stride that has no factor in common with
     // any total below it.

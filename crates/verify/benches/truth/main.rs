@@ -89,7 +89,7 @@ fn measure(options: &Options) -> Fallible<()> {
     let only = options.only.as_deref();
     let cases: Vec<Case> = (0..options.runs)
         .filter(|number| number % of == part % of)
-        .map(|number| families::case(options.place(), seed, number))
+        .map(|number| families::case(options.environment(), seed, number))
         .filter(|case| only.is_none_or(|name| name == case.family))
         .collect();
     let mut out = match &options.export {
@@ -207,7 +207,7 @@ fn is_cpu_limited(run: &LabRun) -> bool {
 
 fn show(options: &Options, number: usize) -> Fallible<()> {
     let seed = options.seed.ok_or("--show needs --seed")?;
-    let case = families::case(options.place(), seed, number);
+    let case = families::case(options.environment(), seed, number);
     if !options.twin {
         let run = lab_run::run_valid(&case, seed, LAB_ATTEMPTS)?;
         println!("{}", show_lab::Table { case: &case, run: &run });
@@ -225,7 +225,7 @@ fn show(options: &Options, number: usize) -> Fallible<()> {
 fn explain_stored(options: &Options, folder: &Path) -> Fallible<()> {
     let mut all = Vec::new();
     for run in stored::load(folder)? {
-        let case = families::case(options.place(), run.seed, run.number);
+        let case = families::case(options.environment(), run.seed, run.number);
         if words(&case) != run.case {
             return Err(format!("the families have changed since this run: {}", run.case).into());
         }

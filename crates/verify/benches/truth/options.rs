@@ -1,7 +1,7 @@
 //! The options of the bench.
 
 use crate::Fallible;
-use crate::families::Place;
+use crate::families::Environment;
 use crate::vantage::Vantage;
 use std::path::PathBuf;
 
@@ -23,8 +23,8 @@ pub(crate) struct Options {
 }
 
 impl Options {
-    pub(crate) const fn place(&self) -> Place {
-        if self.twin { Place::Twin } else { Place::Lab }
+    pub(crate) const fn environment(&self) -> Environment {
+        if self.twin { Environment::Twin } else { Environment::Lab }
     }
 }
 
