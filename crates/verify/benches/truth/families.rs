@@ -57,15 +57,19 @@ pub(crate) enum Environment {
     Lab,
 }
 
+/// The families that run there.
+pub(crate) fn of(environment: Environment) -> impl Iterator<Item = &'static Family> {
+    let further = if environment == Environment::Lab { OF_LAB } else { &[] };
+    FAMILIES.iter().chain(further)
+}
+
 /// The case of that number for a `seed`.
 pub(crate) fn case(environment: Environment, seed: u64, number: usize) -> Case {
-    let of_environment = if environment == Environment::Lab { OF_LAB } else { &[] };
-    let families = || FAMILIES.iter().chain(of_environment);
-    let total = families().map(|family| family.weight).sum::<usize>().max(1);
+    let total = of(environment).map(|family| family.weight).sum::<usize>().max(1);
     // Neighbours are of different families: a stride that has no factor in common with
     // any total below it.
     let mut at = number * 7919 % total;
-    let family = families().find(|family| {
+    let family = of(environment).find(|family| {
         let within = at < family.weight;
         at = at.saturating_sub(if within { 0 } else { family.weight });
         within
