@@ -96,7 +96,7 @@ pub(crate) fn combine(m: &Measurement, e: &Evidence, test: &Prepared<'_>) -> Opt
         named(limit, if shows { probability } else { 0.0 }, least)
     };
     let path = KnownPath::of(m, e);
-    let bulk = facts::is_bulk(m);
+    let sender = facts::sender(m);
     let temper = test.step().map_or(1.0, |step| (FITTED_STEP / step).clamp(LEAST_TEMPER, 1.0));
     let judge = |statistics: &Statistics| {
         let fitted = Posterior::of(statistics).tempered(temper);
@@ -104,7 +104,7 @@ pub(crate) fn combine(m: &Measurement, e: &Evidence, test: &Prepared<'_>) -> Opt
             Some(path) => fitted.without(|limit| path.excludes(limit, statistics)),
             None => fitted,
         };
-        direct_evidence::apply(known, statistics, bulk)
+        direct_evidence::apply(known, statistics, sender)
     };
     let parts = segments::find(test, end, judge);
     let lengths: Vec<(f64, &Posterior)> =

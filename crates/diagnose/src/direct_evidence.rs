@@ -4,6 +4,7 @@
 //! The simulation that the terms were fitted to has no CPU at all; the other figures it has,
 //! but a term is smooth where these are facts.
 
+use crate::facts::Sender;
 use crate::{posterior::Posterior, statistics::Statistics};
 use record::Limit;
 
@@ -56,17 +57,17 @@ const STARVED: f64 = 0.95;
 /// The limits that the receive window's timer counts.
 const RECEIVER: [Limit; 3] = [Limit::ReceiveWindow, Limit::WindowScaling, Limit::SlowReceiver];
 
-/// The posterior with what was measured directly. `bulk`: the application always has more to
-/// send, as a test's own sender without a requested rate.
-pub(crate) fn apply(posterior: Posterior, s: &Statistics, bulk: bool) -> Posterior {
+/// The posterior with what was measured directly.
+pub(crate) fn apply(posterior: Posterior, s: &Statistics, sender: Sender) -> Posterior {
     let share = |name: &str| s.get(name).unwrap_or(0.0);
     let mut posterior = unread(window_scale(posterior, s), s);
-    if bulk {
+    if sender == Sender::Bulk {
         // With nothing left in its buffer, it waits for the buffer.
         posterior = posterior.moved(Limit::Application, Limit::SendBuffer);
     }
     if is_starved(s) {
-        let limit = if bulk { Limit::SendBuffer } else { Limit::Application };
+        let any = sender == Sender::Any;
+        let limit = if any { Limit::Application } else { Limit::SendBuffer };
         posterior = posterior.at_least(STARVED, |other| other == limit);
     }
     let timers: [(&str, &[Limit]); 3] = [
@@ -120,7 +121,7 @@ fn unread(posterior: Posterior, s: &Statistics) -> Posterior {
 }
 
 fn threads(posterior: Posterior, s: &Statistics) -> Posterior {
-    let cpu = sender(s).max(receiver(s));
+    let cpu = sending_thread(s).max(receiving_thread(s));
     if cpu <= 0.0 {
         return posterior;
     }
@@ -135,13 +136,13 @@ fn full(core: Option<f64>) -> f64 {
     core.map_or(0.0, |share| 1.0 / (1.0 + (-(share - CORE) / CORE_WIDTH).exp()))
 }
 
-fn sender(s: &Statistics) -> f64 {
+fn sending_thread(s: &Statistics) -> f64 {
     let waits =
         s.get("rwnd_share").unwrap_or(0.0) > WAITS || s.get("sndbuf_share").unwrap_or(0.0) > WAITS;
     if waits { 0.0 } else { full(s.get("sender_core")) }
 }
 
-fn receiver(s: &Statistics) -> f64 {
+fn receiving_thread(s: &Statistics) -> f64 {
     let open = s.get("window_floor").is_none_or(|floor| floor >= CLOSES);
     let waits = s.get("rwnd_share").unwrap_or(0.0) > WAITS && open;
     let idle = s.get("idle_share").unwrap_or(0.0) > WAITS;
@@ -159,7 +160,7 @@ mod tests {
     /// The probabilities of CPU and memory.
     fn found(m: &Measurement) -> (f64, f64) {
         let statistics = prepared(m).over(0.0, 4.0);
-        let posterior = apply(Posterior::of(&statistics), &statistics, true);
+        let posterior = apply(Posterior::of(&statistics), &statistics, Sender::Bulk);
         (posterior.probability(Limit::Cpu), posterior.probability(Limit::Memory))
     }
 
@@ -200,11 +201,11 @@ mod tests {
             (s.delivery_app_limited, s.unsent_bytes) = (true, 0);
         }));
         let statistics = prepared(&m).over(0.0, 4.0);
-        let of = |bulk| apply(Posterior::of(&statistics), &statistics, bulk);
-        let application = of(false).probability(Limit::Application);
+        let of = |sender| apply(Posterior::of(&statistics), &statistics, sender);
+        let application = of(Sender::Any).probability(Limit::Application);
         assert!(application > 0.01, "{application}");
-        assert_eq!(of(true).probability(Limit::Application), 0.0);
-        assert!(of(true).probability(Limit::SendBuffer) >= application);
+        assert_eq!(of(Sender::Bulk).probability(Limit::Application), 0.0);
+        assert!(of(Sender::Bulk).probability(Limit::SendBuffer) >= application);
     }
 
     #[test]

@@ -40,11 +40,26 @@ pub(crate) fn reached_requested_rate(m: &Measurement, e: &Evidence) -> bool {
     requested_rate(m).is_some_and(|rate| e.goodput.as_f64() >= REACHED * rate.as_f64())
 }
 
-/// Whether the sender is a test's own that always has more to send: neither another
-/// application, nor one with a requested rate, nor one that reads a file.
-pub(crate) fn is_bulk(m: &Measurement) -> bool {
-    let reads_file = m.spec.file.is_some() && m.spec.direction != Direction::Reverse;
-    requested_rate(m).is_none() && !is_watched(m) && !reads_file
+/// What is known of the sending application.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Sender {
+    /// A test's own at this end: always has more to send.
+    Bulk,
+    /// A test's own at the other end: has, unless its server limits it.
+    RemoteBulk,
+    /// Another application, one with a requested rate, or one that reads a file.
+    Any,
+}
+
+pub(crate) fn sender(m: &Measurement) -> Sender {
+    let remote = m.spec.direction == Direction::Reverse;
+    let reads_file = m.spec.file.is_some() && !remote;
+    match requested_rate(m) {
+        Some(_) => Sender::Any,
+        None if is_watched(m) || reads_file => Sender::Any,
+        None if remote => Sender::RemoteBulk,
+        None => Sender::Bulk,
+    }
 }
 
 /// Whether longhaul only watched the connection of another application.

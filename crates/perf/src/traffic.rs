@@ -13,6 +13,7 @@ use crate::{
     stream::Stream,
 };
 use host::clock;
+use host::stop::StopFlag;
 use record::Protocol;
 use std::{
     io,
@@ -91,7 +92,8 @@ impl Traffic {
     /// Waits for the sending threads: each returns from the kernel within
     /// [`crate::stream`]'s socket timeout.
     pub(crate) fn wait_for_senders(&self) {
-        wait_for_none(&self.senders, SENDER_TIMEOUT);
+        let until = clock::now() + SENDER_TIMEOUT;
+        wait_for_none(&self.senders, || clock::now() >= until);
     }
 
     /// Ends sending and receiving.
@@ -140,9 +142,9 @@ impl Traffic {
         }
     }
 
-    /// Waits for the receiving threads to end, at most `timeout`.
-    pub(crate) fn wait_for_receivers(&self, timeout: Duration) {
-        wait_for_none(&self.receivers, timeout);
+    /// Waits for the receiving threads to end, at most `until`, or until `stop` is raised.
+    pub(crate) fn wait_for_receivers(&self, until: Instant, stop: &StopFlag) {
+        wait_for_none(&self.receivers, || clock::now() >= until || stop.is_raised());
     }
 
     /// Whether every receiving thread has read to the end of its stream, or failed.
@@ -245,9 +247,8 @@ impl Traffic {
     }
 }
 
-fn wait_for_none(running: &AtomicUsize, timeout: Duration) {
-    let until = clock::now() + timeout;
-    while running.load(Ordering::Acquire) > 0 && clock::now() < until {
+fn wait_for_none(running: &AtomicUsize, is_over: impl Fn() -> bool) {
+    while running.load(Ordering::Acquire) > 0 && !is_over() {
         thread::sleep(Duration::from_millis(1));
     }
 }

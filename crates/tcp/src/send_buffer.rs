@@ -19,8 +19,8 @@ pub enum BufferCheck {
     /// Where the buffer is full.
     #[default]
     Always,
-    /// Where it is full and something in it has yet to be sent, as measured with Linux 6.18:
-    /// what is sent at once may exceed the buffer, up to the congestion window.
+    /// Where it is full and more could not be sent at once, as measured with Linux 6.18: what
+    /// is sent at once may exceed the buffer, up to the congestion window.
     Unsent,
 }
 
@@ -100,7 +100,8 @@ impl SendBuffer {
         let full = una + self.capacity;
         let beyond = self.check == BufferCheck::Unsent && sends;
         let empty = self.written == nxt;
-        let room = if beyond && empty { full.max(nxt + BEYOND_BYTES / self.mss) } else { full };
+        let room =
+            if beyond && empty { full.max(nxt + (BEYOND_BYTES / self.mss).max(1)) } else { full };
         self.written = self.written.max(offered.min(room)).min(ENDLESS);
         // It goes on as soon as what it wrote is sent.
         self.blocked = offered > self.written && !beyond;

@@ -21,10 +21,14 @@ use crate::{
     traffic::{Closer, Traffic},
 };
 use host::clock;
+use host::stop::StopFlag;
 use iperf3_proto::{Cookie, Decoder, FrameError, Params, Refusal, Results, Role, State, framing};
 use record::Protocol;
 use std::io;
-use std::{net::Shutdown, sync::Arc, thread, time::Duration};
+use std::net::Shutdown;
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
 use units::ByteCount;
 
 /// Samples sent to the client for one stream, and for all streams: keeps the
@@ -37,8 +41,10 @@ const SAMPLE_INTERVAL: Duration = Duration::from_millis(100);
 const DRAIN_TIMEOUT: Duration = Duration::from_millis(100);
 /// In a test that bytes end: maximum pause between bytes still in flight.
 const STALL_TIMEOUT: Duration = Duration::from_millis(200);
-/// Maximum time to wait for such bytes in all, and for those of a file.
+/// Maximum time to wait for such bytes in all.
 const MAX_DRAIN: Duration = Duration::from_secs(60);
+/// The same where they are written to a file: a longhaul client waits 30 s for the results.
+const FILE_DRAIN: Duration = Duration::from_secs(20);
 /// Maximum pause between datagrams still in flight at the end of the test.
 const DATAGRAM_TIMEOUT: Duration = Duration::from_millis(20);
 
@@ -83,8 +89,11 @@ pub(super) fn serve<'a>(state: &'a ServerState<'a>, handshake: Handshake<'a>) {
     if ended.ran {
         state.test_ran();
     }
-    // Closing takes a moment, and counts like a handshake until it is over.
-    let closing = ended.ticket.unwrap_or_else(|| state.handshakes.ticket(address));
+    // Telling a client why takes a moment, and counts like a handshake until it is over.
+    let closing = match ended.result {
+        Ok(_) => None,
+        Err(_) => Some(ended.ticket.unwrap_or_else(|| state.handshakes.ticket(address))),
+    };
     // A client that sees the connection closed may reconnect at once: free its slot first.
     drop(ended.admitted);
     match (ended.result, ended.reply) {
@@ -135,9 +144,10 @@ fn close(mut control: Control, error: &PerfError, reply: Option<Reply>) {
             Refusal::PARAMETERS
         }
         (PerfError::Order { .. }, None) => Refusal::UNEXPECTED,
-        (PerfError::StreamsMissing { .. } | PerfError::System { .. }, None) => {
-            Refusal::STREAM_SETUP
-        }
+        (
+            PerfError::StreamsMissing { .. } | PerfError::System { .. } | PerfError::File { .. },
+            None,
+        ) => Refusal::STREAM_SETUP,
         (PerfError::Expired { .. }, None) => Refusal::EXPIRED,
         (PerfError::OverLimit { .. }, None) => Refusal::TOTAL_RATE,
         (PerfError::NoData { .. }, None) => Refusal::NO_DATA,
@@ -156,7 +166,7 @@ fn run<'a>(
     ticket: HandshakeTicket<'a>,
 ) -> Ended<'a> {
     let key = ticket.key();
-    let failed = |error, reply| Ended {
+    let refused = |error, reply, ticket| Ended {
         admitted: None,
         ran: false,
         result: Err(error),
@@ -166,11 +176,11 @@ fn run<'a>(
     let address = control.address();
     let params: Params = match parameters.and_then(|decoder| decoder.finish()) {
         Ok(params) => params,
-        Err(source) => return failed(control.frame_error("parameters", source), None),
+        Err(source) => return refused(control.frame_error("parameters", source), None, ticket),
     };
     let context = CheckContext { config: state.config, has_udp: state.has_udp, cookie, address };
     if let Err((refusal, error)) = check(&params, &context) {
-        return failed(error, Some(Reply::Refused(refusal)));
+        return refused(error, Some(Reply::Refused(refusal)), ticket);
     }
     let plan = plan(state.config, &params);
     let cost = Cost::of(&params, &plan);
@@ -179,9 +189,10 @@ fn run<'a>(
         Err((reason, why)) => {
             let why = why.to_owned();
             let error = PerfError::NotAdmitted { address, why };
-            return failed(error, Some(Reply::Denied(reason)));
+            return refused(error, Some(Reply::Denied(reason)), ticket);
         }
     };
+    drop(ticket);
     let number = state.next_session();
     let notes = Vec::new();
     let mut session = Session { state, number, control, cookie, ran: false, notes };
@@ -294,15 +305,16 @@ impl Session<'_> {
             } else {
                 traffic.stop_sending();
                 traffic.wait_for_senders();
-                drain(&sampler, &traffic, streams);
+                let expiry = sampler.began() + watchdog(params, limits);
+                drain(&sampler, &traffic, streams, (expiry, self.state.stop));
                 sampler.end();
             }
-            let complete = traffic.has_received_all();
+            let complete = traffic.has_received_all() && sampler.broken().is_none();
             traffic.end();
             self.check_quota(&traffic)?;
             if let Some(path) = plan.file.clone().filter(|_| traffic.keeps_file() && !complete) {
-                let late = format!("not all data was written {MAX_DRAIN:?} after the test");
-                return Err(PerfError::File { path, source: io::Error::other(late) });
+                let why = "not all data arrived and was written; the file is as before";
+                return Err(PerfError::File { path, source: io::Error::other(why) });
             }
             traffic.keep_received(plan)?;
             Ok(sampler.finish(report))
@@ -403,17 +415,23 @@ fn extra<'a>(notes: &'a [String], plan: &Plan, outcome: &'a Outcome) -> ExtraMes
 }
 
 /// Reads data that has already arrived when the client ends the test. The client
-/// stops sending first, so this is little; in a test that bytes end, waits for
-/// all of them as long as they keep arriving.
-fn drain(sampler: &Sampler<'_>, traffic: &Traffic, streams: &[Stream]) {
+/// stops sending first, so this is little; in a test that bytes end, or whose data is
+/// written to a file, waits for all of them as long as they keep arriving, at most until the
+/// test's expiry or the server's stop.
+fn drain(
+    sampler: &Sampler<'_>,
+    traffic: &Traffic,
+    streams: &[Stream],
+    (expiry, stop): (Instant, &StopFlag),
+) {
+    let began = clock::now();
     let count = || sampler.received();
-    let quiet_after = |pause: Duration, at_most: Duration| {
-        let began = clock::now();
+    let quiet_after = |pause: Duration, until: Instant| {
         let (mut seen, mut since) = (count(), began);
         while !sampler.has_reached_limit()
             && traffic.exceeded().is_none()
-            && clock::now() < since + pause
-            && clock::now() < began + at_most
+            && !stop.is_raised()
+            && clock::now() < (since + pause).min(until)
         {
             thread::sleep(Duration::from_millis(2));
             if count() > seen {
@@ -421,10 +439,12 @@ fn drain(sampler: &Sampler<'_>, traffic: &Traffic, streams: &[Stream]) {
             }
         }
     };
-    if sampler.has_limit() {
-        quiet_after(STALL_TIMEOUT, MAX_DRAIN);
+    let at_most = if traffic.keeps_file() { FILE_DRAIN } else { MAX_DRAIN };
+    let until = expiry.min(began + at_most);
+    if sampler.has_limit() || traffic.keeps_file() {
+        quiet_after(STALL_TIMEOUT, until);
     } else if streams.iter().any(|stream| stream.protocol == Protocol::Udp) {
-        quiet_after(DATAGRAM_TIMEOUT, DRAIN_TIMEOUT);
+        quiet_after(DATAGRAM_TIMEOUT, began + DRAIN_TIMEOUT);
     }
     if streams.iter().any(|stream| stream.protocol == Protocol::Udp) {
         return;
@@ -434,6 +454,6 @@ fn drain(sampler: &Sampler<'_>, traffic: &Traffic, streams: &[Stream]) {
         let _ = stream.socket.shutdown(Shutdown::Read);
     }
     // A file is complete with its last byte only.
-    let at_most = if traffic.keeps_file() { MAX_DRAIN } else { DRAIN_TIMEOUT };
-    traffic.wait_for_receivers(at_most);
+    let soon = clock::now() + DRAIN_TIMEOUT;
+    traffic.wait_for_receivers(if traffic.keeps_file() { until.max(soon) } else { soon }, stop);
 }

@@ -2,11 +2,13 @@
 //! directory, renamed when the test completes. A failed test keeps an earlier file,
 //! and two tests never write to the same file.
 
+use host::lock::lock;
 use host::{disk, private_file};
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// Maximum attempts at a unique name.
@@ -22,7 +24,8 @@ const MIN_FREE_FRACTION: u64 = 20;
 /// Received data and its file.
 #[derive(Debug)]
 pub(super) struct Received {
-    file: File,
+    /// `None` once kept: a thread that still has data of the test writes no more.
+    file: Mutex<Option<File>>,
     /// Temporary and final path; `None` for a device or a pipe.
     paths: Option<(PathBuf, PathBuf)>,
     bytes: AtomicU64,
@@ -38,7 +41,7 @@ impl Received {
             Ok(there) if there.is_dir() => return Err(io::ErrorKind::IsADirectory.into()),
             Ok(there) if !there.is_file() => {
                 let file = private_file::create(path)?;
-                return Ok(Received { file, paths: None, bytes, is_short });
+                return Ok(Received { file: Mutex::new(Some(file)), paths: None, bytes, is_short });
             }
             _ => {}
         }
@@ -54,10 +57,12 @@ impl Received {
                 OpenOptions::new().write(true).create_new(true).mode(0o600).open(&temporary);
             match created {
                 Ok(file) => {
+                    let checked = check_free_space(&file);
+                    let paths = Some((temporary, path));
+                    // Removes the file if it is dropped here.
                     let received =
-                        Received { file, paths: Some((temporary, path)), bytes, is_short };
-                    received.check_free_space()?;
-                    return Ok(received);
+                        Received { file: Mutex::new(Some(file)), paths, bytes, is_short };
+                    return checked.map(|()| received);
                 }
                 Err(error)
                     if error.kind() == io::ErrorKind::AlreadyExists && attempt < ATTEMPTS =>
@@ -79,36 +84,39 @@ impl Received {
         let length = bytes.len() as u64;
         let before = self.bytes.fetch_add(length, Ordering::Relaxed);
         let is_due = before / CHECK_INTERVAL_BYTES != (before + length) / CHECK_INTERVAL_BYTES;
-        let written = if is_due { self.check_free_space() } else { Ok(()) };
+        let mut file = lock(&self.file);
+        let Some(file) = file.as_mut() else { return Ok(()) };
+        let written = if is_due && self.is_kept() { check_free_space(file) } else { Ok(()) };
         written
-            .and_then(|()| (&self.file).write_all(bytes))
+            .and_then(|()| file.write_all(bytes))
             .inspect_err(|_| self.is_short.store(true, Ordering::Relaxed))
-    }
-
-    /// Fails if the file system is nearly full.
-    fn check_free_space(&self) -> io::Result<()> {
-        let space = disk::room(&self.file)?;
-        let least = MIN_FREE_BYTES.min(space.total / MIN_FREE_FRACTION);
-        if self.paths.is_some() && space.free < least + CHECK_INTERVAL_BYTES {
-            let text = "the file system is nearly full; free some space";
-            return Err(io::Error::new(io::ErrorKind::StorageFull, text));
-        }
-        Ok(())
     }
 
     /// The test has completed: the received data, if any, replaces the file and
     /// keeps its permissions.
     pub(super) fn keep(&self) -> io::Result<()> {
         let Some((temporary, path)) = &self.paths else { return Ok(()) };
+        let Some(file) = lock(&self.file).take() else { return Ok(()) };
         if self.is_short.load(Ordering::Relaxed) {
             return Err(io::Error::other("some of the received data could not be written"));
         }
         if self.bytes.load(Ordering::Relaxed) == 0 {
             return Ok(());
         }
-        self.file.set_permissions(private_file::permissions(path))?;
+        file.set_permissions(private_file::permissions(path))?;
         std::fs::rename(temporary, path)
     }
+}
+
+/// Fails if the file system is nearly full.
+fn check_free_space(file: &File) -> io::Result<()> {
+    let space = disk::room(file)?;
+    let least = MIN_FREE_BYTES.min(space.total / MIN_FREE_FRACTION);
+    if space.free < least + CHECK_INTERVAL_BYTES {
+        let text = "the file system is nearly full; free some space";
+        return Err(io::Error::new(io::ErrorKind::StorageFull, text));
+    }
+    Ok(())
 }
 
 impl Drop for Received {
@@ -150,6 +158,7 @@ mod tests {
         one.write(b"one").unwrap();
         other.write(b"other").unwrap();
         one.keep().unwrap();
+        one.write(b"late").unwrap();
         assert_eq!(text(), "one");
         other.keep().unwrap();
         drop((one, other));

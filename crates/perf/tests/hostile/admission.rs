@@ -15,7 +15,7 @@ use record::Protocol;
 use serde_json::json;
 use socket2::{Domain, Socket, Type};
 use std::{
-    io::{Read, Write},
+    io::{ErrorKind, Read, Write},
     net::{IpAddr, SocketAddr, TcpStream},
     sync::atomic::{AtomicBool, AtomicUsize, Ordering},
     thread,
@@ -118,6 +118,21 @@ fn an_address_keeps_only_its_share_of_half_open_connections() {
         })
         .count();
     assert_eq!((open, refused(&server, RefusalReason::HalfOpen)), (4, 16));
+}
+
+#[test]
+fn running_tests_are_not_half_open() {
+    let server = TestServer::with(|config| config.limits.half_open = 40);
+    // More than max(4, a tenth of 40).
+    let asked = json!({"tcp": true, "time": 60});
+    let running: Vec<_> = (0..6).map(|_| ScriptedClient::after(&server, &asked, 3)).collect();
+    let mut late = TcpStream::connect(server.address).unwrap();
+    // The grace period is 250 ms.
+    late.set_read_timeout(Some(Duration::from_secs(1))).unwrap();
+    let waits = late.read(&mut [0]).unwrap_err().kind();
+    assert!(matches!(waits, ErrorKind::WouldBlock | ErrorKind::TimedOut), "{waits}");
+    assert_eq!(refused(&server, RefusalReason::HalfOpen), 0);
+    drop(running);
 }
 
 #[test]

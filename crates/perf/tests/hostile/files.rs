@@ -2,13 +2,16 @@
 
 use crate::scripted_client::ScriptedClient;
 use crate::test_server::{TestServer, run};
+use iperf3_proto::State;
 use perf::ServerEvent;
 use serde_json::json;
+use socket2::SockRef;
 use std::fs;
 use std::io::Write;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::thread;
+use std::time::Duration;
 
 struct Folder(PathBuf);
 
@@ -64,6 +67,26 @@ fn failed_clients_do_not_replace_an_existing_file() {
             assert_eq!(fs::read_to_string(&file).unwrap(), "precious", "{asked} {steps}");
         }
     }
+    drop(server);
+    assert_eq!(folder.names(), ["received"], "nothing is left beside it");
+}
+
+#[test]
+fn a_stream_that_breaks_does_not_replace_the_file() {
+    let folder = Folder::new("broken");
+    let file = folder.0.join("received");
+    fs::write(&file, "precious").unwrap();
+    let server = server(&file);
+    let mut client = ScriptedClient::after(&server, &json!({"tcp": true, "time": 1}), 3);
+    let mut stream = client.streams.pop().unwrap();
+    stream.write_all(&[0; 5000]).unwrap();
+    // Closes with a reset.
+    SockRef::from(&stream).set_linger(Some(Duration::ZERO)).unwrap();
+    drop(stream);
+    client.control.write_all(&[State::TestEnd.byte()]).unwrap();
+    let ServerEvent::Failed { why, .. } = server.wait_for(failed) else { panic!() };
+    assert!(why.contains("not all data arrived"), "{why}");
+    assert_eq!(fs::read_to_string(&file).unwrap(), "precious");
     drop(server);
     assert_eq!(folder.names(), ["received"], "nothing is left beside it");
 }

@@ -169,7 +169,7 @@ pub(crate) fn run(case: &Case, seed: u64) -> Fallible<LabRun> {
         forward,
         reverse,
         streams,
-        bulk: case.rate.is_none() && case.block.is_none(),
+        bulk: case.rate.is_none(),
         cross: keys?,
         clocks,
     };

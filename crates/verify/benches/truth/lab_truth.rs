@@ -30,7 +30,7 @@ pub(crate) struct Logged {
     pub(crate) reverse: IntervalLog,
     /// The measured streams, in the order of the measurement.
     pub(crate) streams: Vec<FlowKey>,
-    /// Their application writes large blocks as fast as it can.
+    /// Their application writes as fast as it can.
     pub(crate) bulk: bool,
     /// The TCP connections of the cross traffic, all bulk.
     pub(crate) cross: Vec<FlowKey>,
