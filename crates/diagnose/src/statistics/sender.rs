@@ -74,8 +74,13 @@ pub(super) fn add(part: &Part<'_>, all: &mut Statistics) {
     let rate = test.rate(part.from, part.to);
     let requested = crate::facts::requested_rate(m).map(BitRate::as_f64);
     all.add("of_requested", requested.map(|most| (rate / most.max(1.0)).min(2.0)));
+    // A requested rate comes with a pacing rate a tenth above it, for catching up.
+    let to_catch_up = requested.is_some() && m.spec.fq_rate_bps.is_none();
     let pacing_cap = part.sum_of_medians(|step| step.after.max_pacing_rate_bps);
-    all.add("of_max_pacing", pacing_cap.map(|most| (rate / most.max(1.0)).min(2.0)));
+    all.add(
+        "of_max_pacing",
+        pacing_cap.filter(|_| !to_catch_up).map(|most| (rate / most.max(1.0)).min(2.0)),
+    );
     let paced = |step: &Step| {
         let pacing = step.after.pacing_rate_bps.filter(|rate| *rate > 0)?;
         Some((step.after.delivery_rate_bps as f64 / pacing as f64).min(4.0))
@@ -185,8 +190,11 @@ mod tests {
         let mut m = sampled(samples(10.0, 10.0, |_, s| s.max_pacing_rate_bps = Some(20_000_000)));
         let get = |m: &record::Measurement, name| prepared(m).over(0.0, 10.0).get(name);
         assert_eq!(get(&m, "of_requested"), None);
+        close(get(&m, "of_max_pacing"), 0.5);
         m.spec.rate_bps = Some(BitRate::from_bps(10_000_000));
         close(get(&m, "of_requested"), 1.0);
+        assert_eq!(get(&m, "of_max_pacing"), None, "it comes with the requested rate");
+        m.spec.fq_rate_bps = Some(BitRate::from_bps(20_000_000));
         close(get(&m, "of_max_pacing"), 0.5);
         // Only a path of under 1 ms may be limited by memory.
         assert_eq!(get(&m, "ln_excess_in_flight"), None);
