@@ -36,13 +36,15 @@ fn is_ignored(signal: libc::c_int) -> bool {
     }
 }
 
-/// Restores the default action of SIGINT and SIGQUIT, which a script's background
-/// jobs inherit as ignored, for this program and those that it starts.
+/// Restores the default action of SIGINT and SIGQUIT, which a script's background jobs
+/// inherit as ignored, and of SIGHUP, which those of nohup(1) do, for this program and those
+/// that it starts.
 pub fn restore_interrupts() {
     // SAFETY: the default action is always valid for these signals.
     unsafe {
         libc::signal(libc::SIGINT, libc::SIG_DFL);
         libc::signal(libc::SIGQUIT, libc::SIG_DFL);
+        libc::signal(libc::SIGHUP, libc::SIG_DFL);
     }
 }
 
