@@ -1,8 +1,8 @@
 //! Printed output against the output in the book.
 //!
 //! `[..]` stands for any text within a line, a line `...` for any number of
-//! lines. With a tolerance, numbers may differ by that share, and white space
-//! (so line breaks too) does not count.
+//! lines. With a tolerance, numbers and bars may differ by that share, and white
+//! space (so line breaks too) does not count.
 
 /// How strictly two outputs are compared.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -73,8 +73,11 @@ fn exact(expected: &str, actual: &str) -> bool {
     rest.ends_with(last)
 }
 
-/// One word: the same letters, and numbers that agree.
+/// One word: the same letters, and numbers and bars that agree.
 fn within(expected: &str, actual: &str, share: f64) -> bool {
+    if is_bar(expected) && is_bar(actual) {
+        return bars_agree(expected, actual, share);
+    }
     let found = pieces(actual);
     let agree =
         |(wanted, found): (&&str, &&str)| match (wanted.parse::<f64>(), found.parse::<f64>()) {
@@ -96,6 +99,24 @@ fn within(expected: &str, actual: &str, share: f64) -> bool {
     head.len().max(tail.len()) <= found.len()
         && head.iter().zip(&found).all(begins)
         && tail.iter().rev().zip(found.iter().rev()).all(ends)
+}
+
+/// Shares of a whole as shades.
+const SHADES: [char; 4] = ['█', '▓', '▒', '░'];
+
+fn is_bar(word: &str) -> bool {
+    !word.is_empty() && word.chars().all(|c| SHADES.contains(&c))
+}
+
+/// A bar shows measured shares: of each shade as much, within `share` of the whole.
+fn bars_agree(expected: &str, actual: &str, share: f64) -> bool {
+    let whole = expected.chars().count();
+    let count = |bar: &str, shade| bar.chars().filter(|c| *c == shade).count();
+    whole == actual.chars().count()
+        && SHADES.iter().all(|shade| {
+            let differ = count(expected, *shade).abs_diff(count(actual, *shade));
+            differ as f64 <= share * whole as f64 + 1e-9
+        })
 }
 
 fn is_number(piece: &str) -> bool {
@@ -204,6 +225,9 @@ pub(crate) fn rules() {
     check("= 50.1/50.1/[..] ms", "= 30.04/50.07/0.01 ms", within, false);
     check("grade [..]: loss[..]", "grade C: loss,", within, true);
     check("before 40 [..]\nafter", "before 40.1 1 2\nafter", within, true);
+    check("██████████ 100 %", "█████████▒ 97 %", within, true);
+    check("██████████ 100 %", "████████▒▒ 97 %", within, false);
+    check("██████████ 100 %", "█████████ 97 %", within, false);
     check("...\nwindow 2.16 MB", "lab\nall\nwindow 2.2 MB", within, true);
     let bless = |expected: &str, actual: &str| {
         blessed(&text(expected), &text(actual), Mode::Exact).join("\n")
