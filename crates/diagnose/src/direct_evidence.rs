@@ -4,7 +4,7 @@
 //! The simulation that the terms were fitted to has no CPU at all; the other figures it has,
 //! but a term is smooth where these are facts.
 
-use crate::facts::Sender;
+use crate::facts::{Sender, WELL_UNDER};
 use crate::{posterior::Posterior, statistics::Statistics};
 use record::Limit;
 
@@ -49,9 +49,8 @@ const REQUESTED: f64 = 0.995;
 /// A sender whose window is not full and that has nothing left to send waits for its
 /// application, or for the buffer between them: Linux starts the send buffer's timer only when
 /// a segment is sent while the application already waits, so it can miss a blocking writer
-/// altogether. Shares of samples, and of the window in flight.
+/// altogether. Shares of samples; the window in flight is compared with [`WELL_UNDER`].
 const MOSTLY: f64 = 0.5;
-const WELL_UNDER: f64 = 0.8;
 const STARVED: f64 = 0.95;
 
 /// The limits that the receive window's timer counts.

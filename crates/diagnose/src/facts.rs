@@ -8,6 +8,9 @@ use units::BitRate;
 /// The share of a core from which a thread is CPU-limited.
 pub(crate) const CPU_FULL: f64 = 0.95;
 
+/// Below this share in flight there is room in the congestion window.
+pub(crate) const WELL_UNDER: f64 = 0.8;
+
 /// The share of the time from which a cause is the limit, if no other limited the
 /// transfer for longer.
 pub(crate) const HELD: f64 = 0.4;

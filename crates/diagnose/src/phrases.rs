@@ -31,6 +31,14 @@ pub(crate) fn of_at_most(got: BitRate, most: BitRate) -> String {
     format!("{got} of at most {most}")
 }
 
+/// The goodput, of what the path carries at most if that is known.
+pub(crate) fn goodput_of_path(o: &Observed<'_>) -> String {
+    match predict::path_payload(o.m, o.e) {
+        Some(path) => of_at_most(o.e.goodput, path.goodput),
+        None => o.e.goodput.to_string(),
+    }
+}
+
 /// `BBR (-C bbr) or more streams (-P)`, without BBR if it is in use.
 pub(crate) fn bbr_or_more_streams(o: &Observed<'_>) -> &'static str {
     if facts::is_bbr(o.m) { "more streams (-P)" } else { "BBR (-C bbr) or more streams (-P)" }

@@ -6,7 +6,7 @@
 use crate::{
     causes::{Cause, Observed},
     phrases,
-    predict::{self, PathPayload, Prediction},
+    predict::{self, Prediction},
 };
 use record::Limit;
 
@@ -26,10 +26,7 @@ impl Cause for Aqm {
     }
 
     fn sentence(&self, o: &Observed<'_>) -> String {
-        let rate = match predict::path_payload(o.m, o.e) {
-            Some(PathPayload { goodput, .. }) => phrases::of_at_most(o.e.goodput, goodput),
-            None => o.e.goodput.to_string(),
-        };
+        let rate = phrases::goodput_of_path(o);
         let drops = match o.e.retransmits {
             0 => String::new(),
             1 => "; its one drop is a signal to the sender, not a fault".to_owned(),

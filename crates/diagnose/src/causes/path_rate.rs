@@ -5,7 +5,7 @@
 use crate::{
     causes::{Cause, Observed},
     phrases,
-    predict::{self, PathPayload, Prediction},
+    predict::{self, Prediction},
 };
 use record::Limit;
 
@@ -25,10 +25,7 @@ impl Cause for PathRate {
     }
 
     fn sentence(&self, o: &Observed<'_>) -> String {
-        let rate = match predict::path_payload(o.m, o.e) {
-            Some(PathPayload { goodput, .. }) => phrases::of_at_most(o.e.goodput, goodput),
-            None => o.e.goodput.to_string(),
-        };
+        let rate = phrases::goodput_of_path(o);
         let queue = phrases::with_queueing(o.e);
         format!("Bottleneck saturated: {rate} of TCP payload{queue}; only a faster link will help.")
     }

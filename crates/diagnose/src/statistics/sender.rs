@@ -1,6 +1,7 @@
 //! What the sender waited for, the windows, the request, and the hosts.
 
 use super::{Part, Statistics, ln};
+use crate::facts::WELL_UNDER;
 use crate::series::Step;
 use model::statistics::{median, percentile};
 use units::BitRate;
@@ -10,9 +11,6 @@ const UNSCALED: f64 = 65_535.0;
 
 /// Below this RTT, in seconds, memory can be the limit.
 const LOCAL: f64 = 0.001;
-
-/// Below this share in flight there is room in the congestion window.
-const WELL_UNDER: f64 = 0.8;
 
 pub(super) fn add(part: &Part<'_>, all: &mut Statistics) {
     let test = part.test;

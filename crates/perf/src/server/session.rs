@@ -309,11 +309,16 @@ impl Session<'_> {
                 drain(&sampler, &traffic, streams, (expiry, self.state.stop));
                 sampler.end();
             }
-            let complete = traffic.has_received_all() && sampler.broken().is_none();
+            let incomplete = match sampler.broken() {
+                Some((_, reason)) => Some(reason.to_owned()),
+                None if traffic.has_received_all() => None,
+                None => Some("still being written".to_owned()),
+            };
             traffic.end();
             self.check_quota(&traffic)?;
-            if let Some(path) = plan.file.clone().filter(|_| traffic.keeps_file() && !complete) {
-                let why = "not all data arrived and was written; the file is as before";
+            let file = plan.file.clone().filter(|_| traffic.keeps_file());
+            if let (Some(path), Some(reason)) = (file, incomplete) {
+                let why = format!("the received data is incomplete ({reason}), and not kept");
                 return Err(PerfError::File { path, source: io::Error::other(why) });
             }
             traffic.keep_received(plan)?;
