@@ -31,7 +31,7 @@ pub(crate) fn of_at_most(got: BitRate, most: BitRate) -> String {
     format!("{got} of at most {most}")
 }
 
-/// The goodput, of what the path carries at most if that is known.
+/// The goodput, and the payload rate of the bottleneck if that is known.
 pub(crate) fn goodput_of_path(o: &Observed<'_>) -> String {
     match predict::path_payload(o.m, o.e) {
         Some(path) => of_at_most(o.e.goodput, path.goodput),
