@@ -13,6 +13,7 @@ pub(crate) mod ping;
 mod probe_args;
 pub(crate) mod server;
 pub(crate) mod shell;
+pub(crate) mod study;
 pub(crate) mod test;
 pub(crate) mod trace;
 pub(crate) mod tune;

@@ -16,13 +16,13 @@ const LAYERS: [&[&str]; 6] = [
     &["units", "stall-retry"],
     &["model", "record", "iperf3-proto", "iperf2-proto", "link", "control"],
     &["topology", "diagnose", "host", "tcp"],
-    &["tune", "lab", "probe", "perf", "iperf2", "watch", "twin"],
+    &["tune", "lab", "probe", "perf", "iperf2", "watch", "twin", "study"],
     &["doctor", "store", "report", "verify"],
     &["cli", "fuzz-targets"],
 ];
 
 /// Crates that have no clock, no I/O, no thread.
-const PURE: [&str; 12] = [
+const PURE: [&str; 13] = [
     "units",
     "model",
     "record",
@@ -34,6 +34,7 @@ const PURE: [&str; 12] = [
     "diagnose",
     "tcp",
     "twin",
+    "study",
     "report",
 ];
 

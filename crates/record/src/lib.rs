@@ -24,6 +24,7 @@ mod probe;
 mod remedy;
 mod sample;
 mod spec;
+mod study;
 mod tuning;
 mod verified;
 mod watch;
@@ -47,6 +48,7 @@ pub use probe::{Hop, PING_SCHEMA, Ping, PingReport, RoundTrips, TRACE_SCHEMA, Tr
 pub use remedy::{Remedy, RemedyCommand, RemedyPlace};
 pub use sample::{ReceiverSample, Sample};
 pub use spec::{EndCondition, TestSpec};
+pub use study::{STUDY_PLAN_SCHEMA, StudyFactor, StudyPlanReport};
 pub use tuning::{
     AppliedFile, AppliedPlan, AppliedSetting, MemoryCost, Outcome, PlannedSetting, RevertOutcome,
     RevertedSetting, SettingStatus, SkippedSetting, TUNE_APPLY_SCHEMA, TUNE_PLAN_SCHEMA,

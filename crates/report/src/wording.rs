@@ -174,6 +174,17 @@ pub(crate) fn seconds(s: f64) -> String {
     }
 }
 
+/// A time that may be hours, to about one part in a hundred.
+pub(crate) fn long_time(s: f64) -> String {
+    if !s.is_finite() || s < 120.0 {
+        seconds(s)
+    } else if s < 7_200.0 {
+        format!("{:.0} min", s / 60.0)
+    } else {
+        format!("{:.1} h", s / 3_600.0)
+    }
+}
+
 /// The share of lost probes; `None` without probes.
 pub(crate) fn probe_loss(phase: &LatencyPhase) -> Option<String> {
     (phase.count > 0).then(|| percent_with(share(phase.lost, phase.count), 3))

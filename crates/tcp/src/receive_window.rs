@@ -1,6 +1,6 @@
 //! The window that a receiver advertises.
 
-use units::{ByteCount, Nanos};
+use units::{ByteCount, Nanos, Rtt};
 
 /// The size of the receive window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,8 +22,7 @@ const MARGIN: u64 = 16;
 pub(crate) struct ReceiveWindow {
     size: u64,
     most: Option<u64>,
-    /// Smoothed RTT as the receiver measures it by timestamps; zero: none yet.
-    rtt_ns: u64,
+    rtt: ReceiverRtt,
     /// When the current measurement began, and what had been read then.
     since: Nanos,
     read: u64,
@@ -41,7 +40,14 @@ impl ReceiveWindow {
                 (packets(INITIAL_BYTES).min(most), Some(most))
             }
         };
-        ReceiveWindow { size, most, rtt_ns: 0, since: Nanos(0), read: 0, most_read: size / 2 }
+        ReceiveWindow {
+            size,
+            most,
+            rtt: ReceiverRtt::default(),
+            since: Nanos(0),
+            read: 0,
+            most_read: size / 2,
+        }
     }
 
     /// The most that may be unread or on its way, packets.
@@ -49,16 +55,22 @@ impl ReceiveWindow {
         self.size
     }
 
-    /// A round trip took that long.
-    pub(crate) fn on_rtt(&mut self, rtt_ns: u64) {
-        self.rtt_ns =
-            if self.rtt_ns == 0 { rtt_ns } else { self.rtt_ns - self.rtt_ns / 8 + rtt_ns / 8 };
+    /// A segment that echoes an acknowledgement sent at `echo`; `all_read`: the application
+    /// has read what came before it.
+    pub(crate) fn on_rtt(&mut self, now: Nanos, echo: Nanos, all_read: bool) {
+        self.rtt.sample(now, echo, all_read);
+    }
+
+    /// The estimate of the RTT.
+    pub(crate) fn rtt(&self) -> Option<Rtt> {
+        (self.rtt.estimate_ns > 0).then(|| Rtt::from_nanos(self.rtt.estimate_ns))
     }
 
     /// The application has read `read` packets in all (Linux's dynamic right-sizing).
     pub(crate) fn on_read(&mut self, now: Nanos, read: u64) {
         let Some(most) = self.most else { return };
-        if self.rtt_ns == 0 || now.nanos_since(self.since) < self.rtt_ns {
+        let rtt_ns = self.rtt.estimate_ns;
+        if rtt_ns == 0 || now.nanos_since(self.since) < rtt_ns {
             return;
         }
         let copied = read - self.read;
@@ -72,5 +84,67 @@ impl ReceiveWindow {
         }
         self.since = now;
         self.read = read;
+    }
+}
+
+/// A tick of the timestamps option: 1 ms.
+const TICK_NS: u64 = 1_000_000;
+
+/// The RTT as a receiver estimates it by timestamps (Linux's `tcp_rcv_rtt_update`): at once
+/// down to a shorter sample, by an eighth towards a longer one, and only while the
+/// application keeps up. It includes the queue, and the time for which the sender had nothing
+/// to send.
+#[derive(Debug, Clone, Copy, Default)]
+struct ReceiverRtt {
+    /// Zero: none yet.
+    estimate_ns: u64,
+    /// The tick echoed by the latest sample.
+    echoed: u64,
+}
+
+impl ReceiverRtt {
+    fn sample(&mut self, now: Nanos, echo: Nanos, all_read: bool) {
+        let tick = echo.0 / TICK_NS;
+        if tick == self.echoed {
+            return;
+        }
+        self.echoed = tick;
+        let sample_ns = (now.0 / TICK_NS).saturating_sub(tick).max(1) * TICK_NS;
+        if self.estimate_ns == 0 || sample_ns < self.estimate_ns {
+            self.estimate_ns = sample_ns;
+        } else if all_read {
+            self.estimate_ns = self.estimate_ns - self.estimate_ns / 8 + sample_ns / 8;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ms(ms: u64) -> Nanos {
+        Nanos(ms * TICK_NS)
+    }
+
+    #[test]
+    fn an_estimate_falls_at_once_and_rises_by_eighths() {
+        let mut rtt = ReceiverRtt::default();
+        rtt.sample(ms(50), ms(10), true);
+        assert_eq!(rtt.estimate_ns, 40 * TICK_NS);
+        rtt.sample(ms(100), ms(20), true);
+        assert_eq!(rtt.estimate_ns, 45 * TICK_NS);
+        rtt.sample(ms(110), ms(30), false);
+        assert_eq!(rtt.estimate_ns, 45 * TICK_NS, "data is unread");
+        rtt.sample(ms(120), ms(30), true);
+        assert_eq!(rtt.estimate_ns, 45 * TICK_NS, "the same echo");
+        rtt.sample(ms(70), ms(60), false);
+        assert_eq!(rtt.estimate_ns, 10 * TICK_NS);
+    }
+
+    #[test]
+    fn its_resolution_is_a_tick() {
+        let mut rtt = ReceiverRtt::default();
+        rtt.sample(Nanos(1_100_000), Nanos(1_050_000), true);
+        assert_eq!(rtt.estimate_ns, TICK_NS);
     }
 }

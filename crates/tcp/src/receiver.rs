@@ -4,7 +4,7 @@ use crate::application::Reader;
 use crate::receive_window::{ReceiveWindow, WindowSize};
 use crate::runs::RunSet;
 use crate::{Acknowledgement, MAX_SACK_BLOCKS, Run, SackBlocks, Segments};
-use units::Nanos;
+use units::{Nanos, Rtt};
 
 /// An acknowledgement is delayed for this long at most (Linux's least; RFC 1122: 500 ms).
 const DELAY_NS: u64 = 40_000_000;
@@ -57,6 +57,8 @@ pub struct Receiver {
     acknowledged: u64,
     marked: u64,
     duplicates: u64,
+    arrived: u64,
+    out_of_order: u64,
 }
 
 impl Receiver {
@@ -84,6 +86,8 @@ impl Receiver {
             acknowledged: 0,
             marked: 0,
             duplicates: 0,
+            arrived: 0,
+            out_of_order: 0,
         }
     }
 
@@ -111,11 +115,29 @@ impl Receiver {
         self.duplicates
     }
 
+    /// Data packets that arrived, in whatever order.
+    #[must_use]
+    pub const fn arrived(&self) -> u64 {
+        self.arrived
+    }
+
+    /// Of those, packets that arrived after a hole (`tcpi_rcv_ooopack`).
+    #[must_use]
+    pub const fn out_of_order(&self) -> u64 {
+        self.out_of_order
+    }
+
+    /// The RTT as the receiver estimates it by timestamps (`tcpi_rcv_rtt`).
+    #[must_use]
+    pub fn rtt(&self) -> Option<Rtt> {
+        self.window.rtt()
+    }
+
     /// Segments arrived together; `marked` with CE.
     pub fn on_segments(&mut self, now: Nanos, segments: &Segments, marked: bool) {
         let run = segments.run;
         if segments.echo > Nanos(0) && !run.is_empty() {
-            self.window.on_rtt(now.nanos_since(segments.echo));
+            self.window.on_rtt(now, segments.echo, self.read == self.next);
         }
         if run.is_empty() {
             // A window probe.
@@ -127,6 +149,10 @@ impl Receiver {
         }
         if run.start <= self.acknowledged && segments.sent > self.echo {
             self.echo = segments.sent;
+        }
+        self.arrived += run.len();
+        if run.start > self.next {
+            self.out_of_order += run.len();
         }
         let mut fresh = 0;
         let ahead = Run::new(run.start.max(self.next), run.end);

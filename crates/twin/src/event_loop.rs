@@ -2,6 +2,7 @@
 
 use crate::connection::Connection;
 use crate::measurement;
+use crate::pauses::Pauses;
 use crate::timer_queue::TimerQueue;
 use crate::truth::{self, ReverseTruth, TruthInterval};
 use crate::{ConnectionConfig, DatagramSource, HEADER_BYTES, Outcome, Scenario};
@@ -36,6 +37,8 @@ struct Simulation<'a> {
     reverse: Link<Backward>,
     connections: Vec<Connection>,
     timers: TimerQueue,
+    sending_host: Pauses,
+    receiving_host: Pauses,
     /// When each datagram source sends next.
     datagrams: Vec<Nanos>,
     packets: u64,
@@ -80,8 +83,7 @@ impl<'a> Simulation<'a> {
         for (index, config) in scenario.connections.iter().enumerate() {
             timers.set(timer(index, false), Nanos(0).plus(config.start));
         }
-        let delay = scenario.forward.start.delay + scenario.reverse.start.delay;
-        let rtt = Rtt::from_nanos(nanos(delay).max(1_000));
+        let rtt = handshake_rtt(scenario);
         let mut forward = Link::new(scenario.forward.clone());
         forward.watch_drops(true);
         Simulation {
@@ -96,6 +98,8 @@ impl<'a> Simulation<'a> {
                 .map(|(config, seed)| Connection::new(*config, rtt, seed))
                 .collect(),
             timers,
+            sending_host: Pauses::new(scenario.sending_host),
+            receiving_host: Pauses::new(scenario.receiving_host),
             datagrams: scenario.datagrams.iter().map(DatagramSource::first).collect(),
             packets: 0,
             peak_queue_bytes: 0,
@@ -105,10 +109,10 @@ impl<'a> Simulation<'a> {
     }
 
     fn next_event(&self) -> Option<Nanos> {
-        let links = [self.forward.next_due(), self.reverse.next_due()];
-        let links = links.into_iter().flatten().min();
+        let forward = self.forward.next_due().map(|at| self.receiving_host.handled(at));
+        let reverse = self.reverse.next_due().map(|at| self.sending_host.handled(at));
         let datagram = self.datagrams.iter().copied().min();
-        let next = [links, self.timers.next(), datagram].into_iter().flatten().min();
+        let next = [forward, reverse, self.timers.next(), datagram].into_iter().flatten().min();
         // A link may name a moment that has passed: it is then due now.
         next.map(|at| at.max(self.now))
     }
@@ -116,6 +120,30 @@ impl<'a> Simulation<'a> {
     /// All that is due now.
     fn step(&mut self) {
         let now = self.now;
+        self.sending_host.advance(now);
+        self.receiving_host.advance(now);
+        if self.receiving_host.handled(now) == now {
+            self.receive_data(now);
+        }
+        if self.sending_host.handled(now) == now {
+            self.receive_acknowledgements(now);
+        }
+        while let Some(timer) = self.timers.pop(self.now) {
+            self.expire(timer);
+        }
+        for index in 0..self.datagrams.len() {
+            if self.datagrams[index] <= self.now {
+                let source = &self.scenario.datagrams[index];
+                self.datagrams[index] = source.after(self.now);
+                let train = Train::single(source.size).of_flow(u32::MAX - index as u32);
+                self.packets += 1;
+                self.send(train, Forward::Datagram);
+            }
+        }
+    }
+
+    /// Data that has arrived.
+    fn receive_data(&mut self, now: Nanos) {
         while let Some(delivery) = self.forward.release(now) {
             let Forward::Data { connection, segments } = delivery.payload else { continue };
             let current = &mut self.connections[connection as usize].current;
@@ -138,6 +166,10 @@ impl<'a> Simulation<'a> {
             receiver.on_segments(self.now, &segments.part(run), delivery.marked);
             self.acknowledge(connection);
         }
+    }
+
+    /// Acknowledgements that have arrived.
+    fn receive_acknowledgements(&mut self, now: Nanos) {
         while let Some(delivery) = self.reverse.release(now) {
             if delivery.flip.is_some() {
                 continue;
@@ -147,23 +179,17 @@ impl<'a> Simulation<'a> {
             sender.on_acknowledgement(self.now, &acknowledgement);
             self.transmit(connection);
         }
-        while let Some(timer) = self.timers.pop(self.now) {
-            self.expire(timer);
-        }
-        for index in 0..self.datagrams.len() {
-            if self.datagrams[index] <= self.now {
-                let source = &self.scenario.datagrams[index];
-                self.datagrams[index] = source.after(self.now);
-                let train = Train::single(source.size).of_flow(u32::MAX - index as u32);
-                self.packets += 1;
-                self.send(train, Forward::Datagram);
-            }
-        }
     }
 
     /// A timer's entry has come up; the timer may be set for later.
     fn expire(&mut self, timer: u32) {
         let index = timer / 2;
+        let host = if timer % 2 == 1 { &self.receiving_host } else { &self.sending_host };
+        let handled = host.handled(self.now);
+        if handled > self.now {
+            self.timers.set(timer, handled);
+            return;
+        }
         let connection = &mut self.connections[index as usize];
         if timer % 2 == 1 {
             match connection.receiver.next_timeout() {
@@ -234,6 +260,7 @@ impl<'a> Simulation<'a> {
     /// Samples of every measured connection, and the ground truth.
     fn sample(&mut self) {
         let (now, t_s) = (self.now, self.now.secs_f64());
+        let handshake = handshake_rtt(self.scenario);
         for connection in &mut self.connections {
             if !connection.config.measured || now < Nanos(0).plus(connection.config.start) {
                 continue;
@@ -242,7 +269,7 @@ impl<'a> Simulation<'a> {
             let info = connection.sender.info(now);
             let max_pacing = max_pacing_rate.map(units::BitRate::bps);
             connection.recording.sender.push(measurement::sample(t_s, &info, max_pacing));
-            let sample = measurement::receiver_sample(t_s, &connection.receiver, mss);
+            let sample = measurement::receiver_sample(t_s, &connection.receiver, mss, handshake);
             connection.recording.receiver.push(sample);
         }
         if now > Nanos(0) && now.0.is_multiple_of(INTERVAL_NS) {
@@ -296,6 +323,12 @@ impl<'a> Simulation<'a> {
             truncated,
         }
     }
+}
+
+/// The RTT of a handshake: that of the path without queueing.
+fn handshake_rtt(scenario: &Scenario) -> Rtt {
+    let delay = scenario.forward.start.delay + scenario.reverse.start.delay;
+    Rtt::from_nanos(nanos(delay).max(1_000))
 }
 
 /// The number of a connection's timer, at the sender or at the receiver.

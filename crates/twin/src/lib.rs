@@ -18,12 +18,14 @@ mod connection;
 mod datagrams;
 mod event_loop;
 mod measurement;
+mod pauses;
 mod scenario;
 mod timer_queue;
 mod truth;
 
 pub use datagrams::DatagramSource;
 pub use event_loop::run;
+pub use pauses::HostPauses;
 pub use scenario::{ConnectionConfig, Outcome, Scenario};
 pub use truth::{ConnectionTruth, ReverseTruth, TruthInterval};
 

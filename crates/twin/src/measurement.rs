@@ -39,13 +39,24 @@ pub(crate) fn sample(t_s: f64, info: &SenderInfo, max_pacing_bps: Option<u64>) -
 }
 
 /// A receiver's sample.
-pub(crate) fn receiver_sample(t_s: f64, receiver: &Receiver, mss: u32) -> ReceiverSample {
+pub(crate) fn receiver_sample(
+    t_s: f64,
+    receiver: &Receiver,
+    mss: u32,
+    handshake: Rtt,
+) -> ReceiverSample {
+    let bytes = |packets: u64| packets * u64::from(mss);
     ReceiverSample {
         t_s,
-        received_bytes: receiver.read() * u64::from(mss),
-        window_bytes: Some(receiver.window() * u64::from(mss)),
+        received_bytes: bytes(receiver.read()),
+        window_bytes: Some(bytes(receiver.window())),
         buffer_bytes: None,
-        min_rtt_us: None,
+        min_rtt_us: Some(micros(handshake)),
+        rtt_us: receiver.rtt().map(micros),
+        unread_bytes: Some(bytes(receiver.received() - receiver.read())),
+        segments: Some(counter(receiver.arrived())),
+        out_of_order: Some(counter(receiver.out_of_order())),
+        window_scale: None,
     }
 }
 

@@ -1,6 +1,6 @@
 //! What is simulated, and what comes of it.
 
-use crate::{DatagramSource, TruthInterval};
+use crate::{DatagramSource, HostPauses, TruthInterval};
 use control::Algorithm;
 use link::{Counters, Schedule};
 use record::Measurement;
@@ -19,6 +19,10 @@ pub struct Scenario {
     pub connections: Vec<ConnectionConfig>,
     /// UDP cross traffic.
     pub datagrams: Vec<DatagramSource>,
+    /// Pauses of the host that sends the connections' data; `None`: it is never late.
+    pub sending_host: Option<HostPauses>,
+    /// Pauses of the host that receives it.
+    pub receiving_host: Option<HostPauses>,
     /// How long, from the first packet on.
     pub duration: Duration,
     /// Data packets after which the simulation ends early: bounds the work where a path
@@ -39,6 +43,8 @@ impl Scenario {
             reverse: reverse.into(),
             connections: vec![ConnectionConfig::default()],
             datagrams: Vec::new(),
+            sending_host: None,
+            receiving_host: None,
             duration,
             max_packets: 100_000_000,
         }

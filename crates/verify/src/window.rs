@@ -4,7 +4,6 @@
 //! depends on the memory overhead per byte of payload (`tcp_adv_win_scale`, and since
 //! Linux 6.6 a ratio measured from received packets). So the share is measured with a
 //! short transfer.
-//! that come). So the share is measured here, by a short transfer.
 
 use crate::{VerifyError, transfer};
 use lab::Lab;

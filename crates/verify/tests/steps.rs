@@ -99,8 +99,7 @@ fn measurement(bps: f64, config: &ClientConfig) -> Measurement {
             t_s,
             received_bytes: bytes,
             window_bytes: Some(64 << 20),
-            buffer_bytes: None,
-            min_rtt_us: None,
+            ..ReceiverSample::default()
         });
         stream.sender.push(Sample {
             t_s,

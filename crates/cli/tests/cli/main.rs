@@ -17,6 +17,7 @@ mod program;
 mod results;
 mod samples;
 mod server;
+mod study;
 mod tools;
 mod tune;
 mod watch;

@@ -6,6 +6,7 @@ mod any;
 mod arrange;
 mod bbr;
 mod diagnosis;
+mod hosts;
 mod limits;
 mod recovery;
 mod response;

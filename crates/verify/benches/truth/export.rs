@@ -7,20 +7,62 @@ use crate::Fallible;
 use crate::case::Case;
 use crate::draws::Draws;
 use crate::label::Truth;
+use crate::options::Options;
 use crate::vantage::Vantage;
 use diagnose::Statistics;
 use record::{Limit, Measurement};
-use std::io::Write;
+use std::fs::File;
+use std::io::{BufWriter, Write};
 
 /// Windows per run, and the shortest, in seconds.
 const WINDOWS: usize = 2;
 const SHORTEST_S: f64 = 1.0;
 
-/// The first line of the file.
+/// A file of rows.
+pub(crate) struct Export {
+    out: BufWriter<File>,
+    has_header: bool,
+}
+
+/// The file that the options name, if any.
 ///
 /// # Errors
-/// It cannot be written.
-pub(crate) fn header(measurement: &Measurement, out: &mut dyn Write) -> Fallible<()> {
+/// It cannot be created.
+pub(crate) fn create(options: &Options) -> Fallible<Option<Export>> {
+    let Some(file) = &options.export else { return Ok(None) };
+    let out = BufWriter::new(File::create(file)?);
+    Ok(Some(Export { out, has_header: false }))
+}
+
+impl Export {
+    /// Writes the rows of one run.
+    ///
+    /// # Errors
+    /// They cannot be written.
+    pub(crate) fn run(
+        &mut self,
+        seed: u64,
+        case: &Case,
+        measurement: &Measurement,
+        truth: &Truth,
+    ) -> Fallible<()> {
+        if !std::mem::replace(&mut self.has_header, true) {
+            header(measurement, &mut self.out)?;
+        }
+        rows(seed, case, measurement, truth, &mut self.out)
+    }
+
+    /// All rows are in the file.
+    ///
+    /// # Errors
+    /// They cannot be written.
+    pub(crate) fn finish(mut self) -> Fallible<()> {
+        Ok(self.out.flush()?)
+    }
+}
+
+/// The first line of the file.
+fn header(measurement: &Measurement, out: &mut dyn Write) -> Fallible<()> {
     write!(out, "run,kind,vantage,family,limit")?;
     for (name, _) in diagnose::statistics(measurement, 0.0, 1.0).iter() {
         write!(out, ",{name}")?;
@@ -29,11 +71,7 @@ pub(crate) fn header(measurement: &Measurement, out: &mut dyn Write) -> Fallible
     Ok(())
 }
 
-/// Writes the rows of one run.
-///
-/// # Errors
-/// They cannot be written.
-pub(crate) fn export(
+fn rows(
     seed: u64,
     case: &Case,
     measurement: &Measurement,
@@ -56,8 +94,9 @@ pub(crate) fn export(
     for vantage in Vantage::ALL {
         let seen = vantage.of(measurement);
         for (kind, from, to, limit) in &spans {
-            // Other vantage points need fewer rows: their terms are those that are left.
-            if vantage == Vantage::Full || *kind == "whole" {
+            // The other senders' vantage points need fewer rows: their terms are those that are
+            // left, while a receiver alone has statistics of its own.
+            if matches!(vantage, Vantage::Full | Vantage::Receiver) || *kind == "whole" {
                 let (number, family) = (case.number, case.family);
                 write!(out, "{number},{kind},{},{family},{}", vantage.name(), limit.name())?;
                 row(&diagnose::statistics(&seen, *from, *to), out)?;

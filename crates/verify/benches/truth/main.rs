@@ -8,7 +8,8 @@
 //!
 //! Options, after `--`: `--twin` runs in the twin; `--runs N` (300), `--seed N` (drawn and
 //! printed unless given), `--part I/N` to split the work among processes, `--only FAMILY`,
-//! `--save DIR` stores every run, `--load DIR` labels and explains stored ones again, `--export FILE` writes the statistics of each run, for fitting, `--labels` leaves out the
+//! `--save DIR` stores every run, `--load DIR` labels and explains stored ones again,
+//! `--export FILE` writes the statistics of each run, for fitting, `--labels` leaves out the
 //! diagnosis and prints how often each family has which limit, `--show NUMBER` prints the
 //! ground truth of one case, `--vantage full|receiver|watch|slow` explains what is seen from
 //! there, `--diagram FILE` draws the reliability diagram as SVG.
@@ -39,7 +40,6 @@ use label::Truth;
 use options::Options;
 use record::Measurement;
 use scored::Scored;
-use std::io::{BufWriter, Write};
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -92,10 +92,7 @@ fn measure(options: &Options) -> Fallible<()> {
         .map(|number| families::case(options.environment(), seed, number))
         .filter(|case| only.is_none_or(|name| name == case.family))
         .collect();
-    let mut out = match &options.export {
-        Some(file) => Some(BufWriter::new(std::fs::File::create(file)?)),
-        None => None,
-    };
+    let mut out = export::create(options)?;
     let mut scored = Vec::new();
     let mut left_out = 0;
     let started = host::clock::now();
@@ -112,17 +109,14 @@ fn measure(options: &Options) -> Fallible<()> {
                 stored::save(folder, &run)?;
             }
             if let Some(out) = &mut out {
-                if scored.is_empty() {
-                    export::header(&run.measurement, out)?;
-                }
-                export::export(seed, case, &run.measurement, &truth, out)?;
+                out.run(seed, case, &run.measurement, &truth)?;
             }
             one.tell(&run.case, options.labels);
             scored.push(one);
         }
     }
-    if let Some(mut out) = out {
-        out.flush()?;
+    if let Some(out) = out {
+        out.finish()?;
     }
     println!("\nseed {seed}: {} runs, {left_out} not valid", scored.len());
     println!("{:.1} s", started.elapsed().as_secs_f64());
@@ -223,6 +217,7 @@ fn show(options: &Options, number: usize) -> Fallible<()> {
 }
 
 fn explain_stored(options: &Options, folder: &Path) -> Fallible<()> {
+    let mut out = export::create(options)?;
     let mut all = Vec::new();
     for run in stored::load(folder)? {
         let case = families::case(options.environment(), run.seed, run.number);
@@ -230,9 +225,15 @@ fn explain_stored(options: &Options, folder: &Path) -> Fallible<()> {
             return Err(format!("the families have changed since this run: {}", run.case).into());
         }
         let truth = run.truth(&case)?;
+        if let Some(out) = &mut out {
+            out.run(run.seed, &case, &run.measurement, &truth)?;
+        }
         let one = scored(options, &case, &run, &truth);
         one.tell(&run.case, options.labels);
         all.push(one);
+    }
+    if let Some(out) = out {
+        out.finish()?;
     }
     report(options, &all)
 }

@@ -31,7 +31,13 @@ pub(crate) struct Boundaries {
     pub(crate) reported: usize,
     /// Of those reported, the true ones.
     pub(crate) right: usize,
+    /// The same of the true ones between segments that both last [`LASTING_S`].
+    pub(crate) lasting: usize,
+    pub(crate) lasting_found: usize,
 }
+
+/// A segment that is longer than this is seen by whoever looks at the graph, s.
+pub(crate) const LASTING_S: f64 = 1.0;
 
 impl Scored {
     pub(crate) fn new(family: &str, truth: &Truth, finding: Option<Finding>) -> Self {
@@ -85,7 +91,13 @@ impl Scored {
         };
         let (truth, found) = (edges(&self.segments), edges(&self.found_segments));
         let near = |at: &f64, all: &[f64]| all.iter().any(|x| (at - x).abs() <= self.near_s);
+        let length = |segment: &TrueSegment| segment.to_s - segment.from_s;
+        let lasts = |pair: &&[TrueSegment]| pair.iter().all(|one| length(one) >= LASTING_S);
+        let lasting: Vec<f64> =
+            self.segments.windows(2).filter(lasts).map(|pair| pair[1].from_s).collect();
         Boundaries {
+            lasting: lasting.len(),
+            lasting_found: lasting.iter().filter(|at| near(at, &found)).count(),
             true_ones: truth.len(),
             found: truth.iter().filter(|at| near(at, &found)).count(),
             reported: found.len(),

@@ -1,6 +1,6 @@
 //! The confusion matrix, and how often each family is found right.
 
-use crate::scored::{Boundaries, Scored};
+use crate::scored::{Boundaries, LASTING_S, Scored};
 use record::Limit;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -149,11 +149,14 @@ pub(crate) fn segments(scored: &[Scored]) -> String {
         all.found += one.found;
         all.reported += one.reported;
         all.right += one.right;
+        all.lasting += one.lasting;
+        all.lasting_found += one.lasting_found;
     }
-    let Boundaries { true_ones, found, reported, right: near } = all;
+    let Boundaries { true_ones, found, reported, right: near, lasting, lasting_found } = all;
     format!(
         "Segments: the true limit for {:.1} % of the time; {found} of {true_ones} \
-         boundaries found within two RTTs or 0.3 s, {near} of {reported} reported are right",
+         boundaries found within two RTTs or 0.3 s ({lasting_found} of {lasting} between \
+         segments of at least {LASTING_S} s), {near} of {reported} reported are right",
         right * 100.0
     )
 }

@@ -2,11 +2,12 @@
 
 use crate::Fallible;
 use crate::case::{Case, Cross};
+use crate::draws::Draws;
 use control::Algorithm;
 use std::time::Duration;
 use tcp::{Application, BufferCheck, BufferSize, Reader, WindowSize};
 use topology::PathSpec;
-use twin::{ConnectionConfig, DatagramSource, Outcome, Scenario};
+use twin::{ConnectionConfig, DatagramSource, HostPauses, Outcome, Scenario};
 use units::{BitRate, ByteCount};
 
 /// Bounds a run whose path lets more through than its family reckons with.
@@ -19,6 +20,8 @@ const AMPLE: ByteCount = ByteCount::from_bytes(300_000_000);
 const BLOCK: ByteCount = ByteCount::from_bytes(131_072);
 /// Streams begin to send one after the other.
 const STAGGER: Duration = Duration::from_micros(200);
+/// Sets the draws of the hosts apart from those of the case.
+const HOSTS: u64 = 0x6057;
 /// Size of the datagrams of cross traffic, with IP header.
 const DATAGRAM: u32 = 1_200;
 
@@ -32,8 +35,11 @@ pub(crate) fn run(case: &Case, seed: u64) -> Fallible<Outcome> {
     let [up, down] = path.schedules(seed);
     let (forward, reverse) = if case.reverse { (down, up) } else { (up, down) };
     let unscaled = forward.start.window_scale.or(reverse.start.window_scale).is_some();
+    // Of its own generator: the families draw the same cases for the lab, which has real hosts.
+    let mut draws = Draws::new(seed ^ HOSTS, case.number);
+    let buffer_check = buffer_check(&mut draws);
     let mut connections: Vec<ConnectionConfig> =
-        (0..case.streams).map(|index| stream(case, unscaled, index)).collect();
+        (0..case.streams).map(|index| stream(case, unscaled, buffer_check, index)).collect();
     let mut datagrams = Vec::new();
     for cross in &case.cross {
         match *cross {
@@ -56,19 +62,22 @@ pub(crate) fn run(case: &Case, seed: u64) -> Fallible<Outcome> {
     let mut outcome = twin::run(&Scenario {
         connections,
         datagrams,
+        sending_host: pauses(&mut draws, seed ^ 1),
+        receiving_host: pauses(&mut draws, seed ^ 2),
         max_packets: MOST_PACKETS,
         ..Scenario::new(forward, reverse, seconds(case.seconds))
     });
     // Linux scales by 7 with the buffers that are ample here.
     let scale = if unscaled { 0 } else { 7 };
-    for sample in outcome.measurement.streams.iter_mut().flat_map(|stream| &mut stream.sender) {
-        sample.peer_window_scale = Some(scale);
+    for stream in &mut outcome.measurement.streams {
+        stream.sender.iter_mut().for_each(|sample| sample.peer_window_scale = Some(scale));
+        stream.receiver.iter_mut().for_each(|sample| sample.window_scale = Some(scale));
     }
     Ok(outcome)
 }
 
 /// A measured stream.
-fn stream(case: &Case, unscaled: bool, index: u32) -> ConnectionConfig {
+fn stream(case: &Case, unscaled: bool, buffer_check: BufferCheck, index: u32) -> ConnectionConfig {
     let application = case.rate.map_or(Application::Bulk, |rate| Application::Rate {
         rate,
         block: case.block.unwrap_or(BLOCK),
@@ -81,7 +90,7 @@ fn stream(case: &Case, unscaled: bool, index: u32) -> ConnectionConfig {
         algorithm: algorithm(case.congestion),
         application,
         buffer: BufferSize::Auto(case.send_buffer.unwrap_or(AMPLE)),
-        buffer_check: buffer_check(case),
+        buffer_check,
         max_pacing_rate: case.pacing,
         window: WindowSize::Auto(window),
         reader: case.reader.map_or(Reader::Immediate, reader),
@@ -90,10 +99,16 @@ fn stream(case: &Case, unscaled: bool, index: u32) -> ConnectionConfig {
     }
 }
 
-/// Kernels differ: half of the cases run as under each (two of three whose send buffer
-/// limits them as under the first, as the families follow the numbers).
-const fn buffer_check(case: &Case) -> BufferCheck {
-    if case.number.is_multiple_of(2) { BufferCheck::Always } else { BufferCheck::Unsent }
+/// Kernels differ: half of the cases run as under each.
+fn buffer_check(draws: &mut Draws) -> BufferCheck {
+    if draws.chance(0.5) { BufferCheck::Always } else { BufferCheck::Unsent }
+}
+
+/// Half of the hosts are never late; others pause for 0.2 to 5 ms, as virtual machines do.
+fn pauses(draws: &mut Draws, seed: u64) -> Option<HostPauses> {
+    let paused = draws.chance(0.5);
+    let (every, length) = (draws.log(0.02, 2.0), draws.log(0.000_2, 0.005));
+    paused.then(|| HostPauses { every: seconds(every), length: seconds(length), seed })
 }
 
 fn ample() -> ConnectionConfig {

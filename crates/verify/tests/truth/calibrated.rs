@@ -102,9 +102,15 @@ fn boundaries_within_three_tenths_of_a_second_are_found() {
         ..scored(0.8)
     };
     assert!((one.time_right() - 0.98).abs() < 1e-9, "{}", one.time_right());
-    let all = Boundaries { true_ones: 1, found: 1, reported: 1, right: 1 };
+    let all =
+        Boundaries { true_ones: 1, found: 1, reported: 1, right: 1, lasting: 1, lasting_found: 1 };
     assert_eq!(one.boundaries(), all);
     let far = Scored { near_s: 0.1, ..one.clone() };
-    assert_eq!(far.boundaries(), Boundaries { found: 0, right: 0, ..all });
+    assert_eq!(far.boundaries(), Boundaries { found: 0, right: 0, lasting_found: 0, ..all });
+    let short = Scored {
+        segments: vec![segment(0.0, 0.9, Limit::Ramp), segment(0.9, 9.0, Limit::Loss)],
+        ..one.clone()
+    };
+    assert_eq!(short.boundaries().lasting, 0, "one of the two is shorter than a second");
     assert!(table::segments(&[one]).contains("98.0 % of the time; 1 of 1"));
 }

@@ -175,15 +175,17 @@ fn add_events(interval: &mut ConnectionTruth, before: &SenderReading, after: &Se
 }
 
 /// Whether the window was reduced: a reduction sets the threshold below the window of
-/// that moment, the end of HyStart at it. BBR begins a recovery without a threshold.
+/// that moment, the end of HyStart at it. BBR begins a recovery without a threshold; and at
+/// the least threshold, two segments, a recovery does not change it.
 fn is_reduced(before: &SenderReading, after: &SenderReading) -> bool {
     const RECOVERY: u8 = 3;
-    if after.bbr.is_some() {
+    const LEAST: u32 = 2;
+    let threshold = after.info.snd_ssthresh;
+    let unchanged = threshold == before.info.snd_ssthresh;
+    if after.bbr.is_some() || (unchanged && threshold == Some(LEAST)) {
         return before.info.ca_state < RECOVERY && after.info.ca_state >= RECOVERY;
     }
-    let threshold = after.info.snd_ssthresh;
-    threshold != before.info.snd_ssthresh
-        && threshold.is_some_and(|threshold| threshold < before.info.snd_cwnd)
+    !unchanged && threshold.is_some_and(|threshold| threshold < before.info.snd_cwnd)
 }
 
 /// What the receiving application read, and what it had not read at the end.

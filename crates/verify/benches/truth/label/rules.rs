@@ -22,6 +22,8 @@ const REACHED_BLOCKS: f64 = 4.0;
 const FALLEN: f64 = 0.7;
 /// A saturated bottleneck has this much queued at times: two packets.
 const LEAST_QUEUE: u64 = 3_000;
+/// A control that paces itself follows a wait of the hosts that takes this share of the time.
+const FOLLOWED: f64 = 0.25;
 /// A managed queue limits the windows if it caused this share of the latest reductions.
 const ACTIVE: f64 = 0.2;
 /// Longest sawtooth over which utilization is averaged, s.
@@ -79,15 +81,21 @@ fn of_sender(facts: &Facts, times: &LimitTimes, read: f64) -> Option<Limit> {
     let pacing = case.pacing.map(|rate| rate.scaled(PAYLOAD_SHARE));
     let paced = if reaches(pacing) { times.pacing_ns } else { 0 };
     let buffer = if case.send_buffer.is_some() { times.send_buffer_ns } else { 0 };
-    let network = times.cwnd_ns + times.pacing_ns - paced + times.send_buffer_ns - buffer;
-    let waits = [
-        (network, None),
+    let by_control = times.pacing_ns - paced;
+    let network = times.cwnd_ns + times.send_buffer_ns - buffer;
+    let hosts = [
         (paced, Some(Limit::Pacing)),
         (times.application_ns, Some(Limit::Application)),
         (buffer, Some(Limit::SendBuffer)),
         (times.rwnd_ns, Some(of_receive_window(facts, reaches(case.reader)))),
     ];
-    waits.into_iter().max_by_key(|(time, _)| *time).and_then(|(_, limit)| limit)
+    let most = hosts.iter().map(|(time, _)| *time).max().unwrap_or(0);
+    // A control that paces itself follows the rate that it delivers: where a window or a
+    // buffer is filled again and again, that is its rate, and not the network's.
+    let follows = most > network && most as f64 >= FOLLOWED * (network + by_control + most) as f64;
+    let network = if follows { network } else { network + by_control };
+    let waits = std::iter::once((network, None)).chain(hosts);
+    waits.max_by_key(|(time, _)| *time).and_then(|(_, limit)| limit)
 }
 
 fn of_receive_window(facts: &Facts, read_all: bool) -> Limit {

@@ -1,0 +1,63 @@
+//! `longhaul study check`: what a plan comes to, and what is wrong with one.
+
+use crate::program::run;
+use serde_json::Value;
+use std::fs;
+use std::process::Output;
+
+const PLAN: &str = r#"question = "Does throughput follow window over round trip?"
+[path]
+rate = "100mbit"
+rtt = "50ms"
+[factors]
+window = "64KiB..256KiB"
+streams = [1, 2]
+[traffic]
+duration = "5s"
+[repeats]
+count = 2
+"#;
+
+/// The plan, changed, and what is printed of it.
+fn check(from: &str, to: &str, more: &[&str]) -> Output {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("plan.toml");
+    assert!(PLAN.contains(from));
+    fs::write(&file, PLAN.replace(from, to)).unwrap();
+    run(&[&["study", "check", file.to_str().unwrap()], more].concat())
+}
+
+#[test]
+fn a_plan_is_checked_before_anything_runs() {
+    let output = check("", "", &[]);
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.success(), "{text}");
+    for part in ["64KiB", "12 (6 cells x 2 repeats)", "order random"] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    let output = check("", "", &["--json"]);
+    let found: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(found["schema"], "longhaul.study-plan/1");
+    assert_eq!((found["cells"].as_u64(), found["tests"].as_u64()), (Some(6), Some(12)));
+    assert_eq!(found["factors"][0]["values"], serde_json::json!(["64KiB", "128KiB", "256KiB"]));
+    let seconds = found["estimated_s"].as_f64().unwrap();
+    assert!((60.0..70.0).contains(&seconds), "{seconds}");
+}
+
+#[test]
+fn a_mistake_is_one_line_with_its_line_and_column() {
+    for (from, to, expected) in [
+        ("window =", "widnow =", "line 6, column 1: no setting 'widnow'"),
+        ("64KiB..", "1MiB..", "line 6, column 10: the range"),
+        ("[1, 2]", "[1, 0]", "streams = 0"),
+        ("[repeats]", "[repeats", "line 10"),
+        ("100mbit", "100 apples", "'100 apples'"),
+        ("[traffic]", "[traffic]\nprotocol = \"udp\"", "udp"),
+    ] {
+        let output = check(from, to, &[]);
+        let error = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{error}");
+        assert!(error.contains(expected) && error.lines().count() == 1, "{expected}: {error}");
+    }
+    assert_eq!(run(&["study", "check", "/nowhere/plan.toml"]).status.code(), Some(2));
+}

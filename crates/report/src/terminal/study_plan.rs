@@ -1,0 +1,81 @@
+//! A study's plan: the question, what varies, and how long it takes.
+
+use super::{
+    Style,
+    line::{block, labelled},
+    style,
+};
+use crate::{untrusted::clean, wording};
+use record::StudyPlanReport;
+
+/// Column of the values.
+const COLUMN: usize = 14;
+
+/// What a plan comes to.
+#[must_use]
+pub fn study_plan(plan: &StudyPlanReport, style: &Style) -> String {
+    let row = |label: &str, text: &str| {
+        labelled(style, 0, (style::STRONG, label), COLUMN, (style::PLAIN, text))
+    };
+    let mut lines = row("question", &clean(&plan.question));
+    for factor in &plan.factors {
+        lines.extend(row(&clean(&factor.name), &values(&factor.values)));
+    }
+    let fixed = plan.fixed.iter().map(|fixed| format!("{}={}", fixed.name, fixed.values.join(",")));
+    let fixed: Vec<String> = fixed.map(|fixed| clean(&fixed)).collect();
+    lines.extend(row("fixed", &fixed.join(", ")));
+    let tests = format!(
+        "{} ({} cells x {} repeats), order {}, seed {}",
+        plan.tests, plan.cells, plan.repeats, plan.order, plan.seed
+    );
+    lines.extend(row("tests", &tests));
+    lines.extend(row("takes about", &wording::long_time(plan.estimated_s)));
+    block(lines)
+}
+
+/// Values of a factor that are printed; more are counted.
+const SHOWN: usize = 12;
+
+fn values(all: &[String]) -> String {
+    let shown: Vec<String> = all.iter().take(SHOWN).map(|value| clean(value)).collect();
+    let more =
+        if all.len() > SHOWN { format!(", ... ({} values)", all.len()) } else { String::new() };
+    shown.join(", ") + &more
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use record::{STUDY_PLAN_SCHEMA, StudyFactor};
+
+    fn factor(name: &str, values: impl IntoIterator<Item = String>) -> StudyFactor {
+        StudyFactor { name: name.to_owned(), values: values.into_iter().collect() }
+    }
+
+    fn plan() -> StudyPlanReport {
+        StudyPlanReport {
+            schema: STUDY_PLAN_SCHEMA.to_owned(),
+            version: "0".to_owned(),
+            question: "Does it \u{1b}[31mfollow?".to_owned(),
+            factors: vec![factor("streams", (1..=20).map(|n| n.to_string()))],
+            fixed: vec![factor("rate", ["100mbit".to_owned()])],
+            cells: 20,
+            repeats: 3,
+            tests: 60,
+            order: "random".to_owned(),
+            seed: 1,
+            estimated_s: 318.0,
+        }
+    }
+
+    #[test]
+    fn it_says_what_runs_and_for_how_long() {
+        let style = Style { colour: false, width: 80, unicode: true };
+        let text = study_plan(&plan(), &style);
+        for part in ["60 (20 cells x 3 repeats)", "5 min", "rate=100mbit", "(20 values)"] {
+            assert!(text.contains(part), "{part}: {text}");
+        }
+        assert!(!text.contains('\u{1b}'), "{text:?}");
+        assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    }
+}
