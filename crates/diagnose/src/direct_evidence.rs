@@ -35,9 +35,12 @@ const MEMORY: f64 = 0.8;
 const CONCLUSIVE: f64 = 0.7;
 const TIMED: f64 = 0.995;
 
-/// A receiving application that reads too slowly leaves data unread. With less than this
-/// share of the largest window unread it does not.
-const UNREAD: f64 = 0.05;
+/// A receiving application that reads too slowly leaves data unread: of the largest window, in
+/// the median, less than the first share where it does not, the second and more where it does.
+/// What a sender knows to be acknowledged was received earlier, so an application that keeps up
+/// never seems to leave any.
+const READ: f64 = 0.05;
+const UNREAD: f64 = 0.5;
 
 /// Goodput over the requested rate, and over `SO_MAX_PACING_RATE`, from which that is reached:
 /// at 95 % of either, the bottleneck's payload rate may be the limit. A qdisc's pacing counts
@@ -98,9 +101,10 @@ fn is_starved(s: &Statistics) -> bool {
 /// Without a window scale a window of at most 65,535 bytes is one without scaling; with one,
 /// or larger, it is not. Where the scale is not known, it may be either.
 fn window_scale(posterior: Posterior, s: &Statistics) -> Posterior {
-    // The statistic is ln(window / 65,535 + 0.001).
-    let small = s.get("ln_window_64k").is_some_and(|ln| ln <= 1.001f64.ln() + 1e-6);
-    match s.get("unscaled") {
+    // The statistic is ln(window / 65,535 + 0.001). A receiver alone knows its own windows.
+    let largest = s.get("ln_window_64k").or_else(|| s.get("rx_ln_window_64k"));
+    let small = largest.is_some_and(|ln| ln <= 1.001f64.ln() + 1e-6);
+    match s.get("unscaled").or_else(|| s.get("rx_unscaled")) {
         None if small => posterior,
         Some(unscaled) if unscaled > 0.5 && small => {
             posterior.moved(Limit::ReceiveWindow, Limit::WindowScaling)
@@ -109,11 +113,13 @@ fn window_scale(posterior: Posterior, s: &Statistics) -> Posterior {
     }
 }
 
-/// Where the application has read what arrived, it is not the application.
+/// Where the application has read what arrived, it is not the application; where it has not,
+/// it is not the window that fills meanwhile.
 fn unread(posterior: Posterior, s: &Statistics) -> Posterior {
-    match s.get("unread") {
-        Some(unread) if unread < UNREAD => {
-            posterior.moved(Limit::SlowReceiver, Limit::ReceiveWindow)
+    match s.get("unread").or_else(|| s.get("rx_unread")) {
+        Some(unread) if unread < READ => posterior.moved(Limit::SlowReceiver, Limit::ReceiveWindow),
+        Some(unread) if unread >= UNREAD => {
+            posterior.moved(Limit::ReceiveWindow, Limit::SlowReceiver)
         }
         _ => posterior,
     }
@@ -205,6 +211,32 @@ mod tests {
         assert!(application > 0.01, "{application}");
         assert_eq!(of(Sender::Bulk).probability(Limit::Application), 0.0);
         assert!(of(Sender::Bulk).probability(Limit::SendBuffer) >= application);
+    }
+
+    #[test]
+    fn what_an_application_leaves_unread_tells_it_from_the_window() {
+        // 50 kB of window, full for 20 ms: 20 Mbit/s.
+        let full = |_, s: &mut Sample| {
+            s.rwnd_limited_us = s.busy_us;
+            (s.peer_window_bytes, s.in_flight_bytes) = (Some(50_000), 50_000);
+        };
+        let of = |unread: u64| {
+            let mut m = sampled(samples(4.0, 20.0, full));
+            let acked = m.streams[0].sender.clone();
+            m.streams[0].receiver = acked
+                .iter()
+                .map(|s| record::ReceiverSample {
+                    t_s: s.t_s,
+                    received_bytes: s.acked_bytes.saturating_sub(unread),
+                    ..record::ReceiverSample::default()
+                })
+                .collect();
+            let statistics = prepared(&m).over(0.0, 4.0);
+            let posterior = apply(Posterior::of(&statistics), &statistics, Sender::Bulk);
+            [Limit::ReceiveWindow, Limit::SlowReceiver].map(|limit| posterior.probability(limit))
+        };
+        assert_eq!(of(0)[1], 0.0, "all is read");
+        assert_eq!(of(45_000)[0], 0.0, "nearly the whole window is unread");
     }
 
     #[test]

@@ -12,8 +12,10 @@
 //! | delivered rate and RTT over time | `network` | Sundaresan et al., IMC 2017; Veno |
 //! | losses, with the state before them | `losses` | Flach et al., SIGCOMM 2016; RFC 8289 |
 //! | growth of the congestion window | `growth` | RFC 5681, RFC 9438 |
+//! | what a receiver alone sees | `arrivals` | Linux `tcp_rcv_rtt_update`, `rcv_ooopack` |
 //! | levels of rate and queue from block to block | `levels` | queueing delay = bytes / rate |
 
+mod arrivals;
 mod growth;
 mod levels;
 mod losses;
@@ -25,6 +27,7 @@ use crate::{
     events::{self, Event},
     series::{Series, Step},
 };
+use arrivals::Arrivals;
 use model::statistics::percentile;
 use record::{Measurement, Stream};
 
@@ -34,6 +37,7 @@ pub(crate) struct Prepared<'a> {
     pub(crate) series: Series,
     pub(crate) min_rtt: f64,
     events: Vec<Vec<Event>>,
+    arrivals: Arrivals,
     /// Delivered bytes by stream, from the senders' samples or the receivers'.
     delivered: Vec<Curve>,
     /// Bytes that the receiving application read, by stream.
@@ -60,7 +64,9 @@ impl<'a> Prepared<'a> {
         let read =
             |stream: &Stream| Curve::new(stream.receiver.iter().map(|s| (s.t_s, s.received_bytes)));
         let read = m.streams.iter().map(read).collect();
-        let mut this = Prepared { m, series, min_rtt, events, delivered, read, peak: 0.0, grid };
+        let arrivals = Arrivals::of(m, min_rtt);
+        let mut this =
+            Prepared { m, series, min_rtt, events, arrivals, delivered, read, peak: 0.0, grid };
         this.peak = percentile(&this.rates(0.0, end), 0.97).unwrap_or(0.0);
         this
     }
@@ -128,6 +134,7 @@ impl<'a> Prepared<'a> {
         losses::add(&part, &mut all);
         growth::add(&part, &mut all);
         levels::add(&part, &mut all);
+        self.arrivals.add(from, to, self.min_rtt, &mut all);
         all
     }
 }

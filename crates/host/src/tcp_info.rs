@@ -144,6 +144,8 @@ pub struct TcpInfo {
     pub segs_in: Option<u32>,
     /// Bytes written by the program and not sent yet.
     pub notsent_bytes: Option<u32>,
+    /// Data segments received.
+    pub data_segs_in: Option<u32>,
     /// Data segments sent.
     pub data_segs_out: Option<u32>,
     /// The kernel's delivery rate estimate, byte/s.
@@ -255,6 +257,7 @@ impl TcpInfo {
             segs_out: field!(segs_out),
             segs_in: field!(segs_in),
             notsent_bytes: field!(notsent_bytes),
+            data_segs_in: field!(data_segs_in),
             data_segs_out: field!(data_segs_out),
             delivery_rate: field!(delivery_rate),
             delivery_rate_app_limited: raw.flags & 1 != 0,

@@ -85,4 +85,20 @@ pub struct ReceiverSample {
     /// Minimum RTT in µs (`tcpi_min_rtt`), at least that of the handshake.
     #[serde(default)]
     pub min_rtt_us: Option<u32>,
+    /// The receiver's RTT estimate in µs (`tcpi_rcv_rtt`), queueing included: by timestamps,
+    /// which have a resolution of 1 ms before Linux 6.7.
+    #[serde(default)]
+    pub rtt_us: Option<u32>,
+    /// Bytes received in order that the application has yet to read.
+    #[serde(default)]
+    pub unread_bytes: Option<u64>,
+    /// Data segments received (`tcpi_data_segs_in`).
+    #[serde(default)]
+    pub segments: Option<u32>,
+    /// Of the segments, those received out of order (`tcpi_rcv_ooopack`, Linux 5.4).
+    #[serde(default)]
+    pub out_of_order: Option<u32>,
+    /// The scale of the windows that it advertises (RFC 7323); 0: without scaling.
+    #[serde(default)]
+    pub window_scale: Option<u8>,
 }

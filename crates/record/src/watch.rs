@@ -161,6 +161,7 @@ pub struct ConnectionSample {
 /// Every other line of a recording.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[expect(clippy::large_enum_variant, reason = "nearly every line is a sample")]
 pub enum RecordingLine {
     /// A new connection, or one whose owner became known.
     Connection(ConnectionId),

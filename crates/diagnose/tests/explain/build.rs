@@ -133,6 +133,7 @@ impl TestFlow {
                 window_bytes: Some(self.window),
                 buffer_bytes: Some(2 * self.window),
                 min_rtt_us: Some((self.min_rtt_ms * 1e3) as u32),
+                ..ReceiverSample::default()
             });
             arrived += (self.bps)(t) * share / 80.0;
             lost += (self.lost)(t) * share / 10.0;

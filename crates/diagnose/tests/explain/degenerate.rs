@@ -148,6 +148,11 @@ fn any_stream() -> impl Strategy<Value = Stream> {
             window_bytes: Some(long[1]),
             buffer_bytes: Some(long[2]),
             min_rtt_us: flag.then_some(odd as u32),
+            rtt_us: Some(long[0] as u32),
+            unread_bytes: Some(long[1]),
+            segments: flag.then_some(long[2] as u32),
+            out_of_order: Some(long[0] as u32),
+            window_scale: Some(long[1] as u8),
         },
     );
     let samples = prop::collection::vec(any_sample(), 0..12);

@@ -56,6 +56,13 @@ pub fn receiver_sample(
         buffer_bytes: memory.map(|memory| u64::from(memory.receive_buffer)),
         // u32::MAX: no measurement yet.
         min_rtt_us: info.and_then(|info| info.min_rtt_us).filter(|us| *us < u32::MAX),
+        rtt_us: info.map(|info| info.rcv_rtt_us).filter(|us| *us > 0),
+        unread_bytes: info
+            .and_then(|info| info.bytes_received)
+            .map(|arrived| arrived.saturating_sub(received)),
+        segments: info.and_then(|info| info.data_segs_in),
+        out_of_order: info.and_then(|info| info.rcv_ooopack),
+        window_scale: info.map(|info| info.rcv_wscale),
     }
 }
 

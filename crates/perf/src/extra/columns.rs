@@ -79,6 +79,11 @@ columns!(ReceiverSample {
     window_bytes: Option<u64>,
     buffer_bytes: Option<u64>,
     min_rtt_us: Option<u32>,
+    rtt_us: Option<u32>,
+    unread_bytes: Option<u64>,
+    segments: Option<u32>,
+    out_of_order: Option<u32>,
+    window_scale: Option<u8>,
 });
 
 /// A value of a column.

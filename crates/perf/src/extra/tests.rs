@@ -93,6 +93,7 @@ fn receiver_samples() -> [ReceiverSample; 2] {
         window_bytes,
         buffer_bytes: Some(131_072),
         min_rtt_us: Some(40_000),
+        ..ReceiverSample::default()
     };
     [sample(0.0, 0, None), sample(0.1, 1000, Some(65_536))]
 }
@@ -124,10 +125,14 @@ fn an_old_client_reads_a_new_server() {
             receiver: &samples,
         }],
     };
-    // An old client ignores the key that it does not know, and must find all it knows.
+    // An old client ignores the keys that it does not know, and must find all it knows.
     let mut sent = serde_json::to_value(&message).unwrap();
     let format = sent.as_object_mut().unwrap().remove("format");
     assert_eq!(format, Some(json!(RESULTS_FORMAT)));
+    let receiver = sent["streams"][0]["receiver"].as_object_mut().unwrap();
+    for later in ["rtt_us", "unread_bytes", "segments", "out_of_order", "window_scale"] {
+        assert_eq!(receiver.remove(later), Some(json!([null, null])), "{later}");
+    }
     assert_eq!(sent, serde_json::from_str::<Value>(FORMAT_1).unwrap());
 }
 

@@ -123,7 +123,7 @@ fn stream(index: u32, window: f64, seconds: f64, streams: u32) -> Stream {
             received_bytes: delivered as u64,
             window_bytes: Some(window as u64),
             buffer_bytes: Some(2 * window as u64),
-            min_rtt_us: None,
+            ..ReceiverSample::default()
         });
     }
     stream.sent_bytes = delivered as u64;
