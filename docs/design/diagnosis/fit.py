@@ -23,6 +23,8 @@ from scipy.sparse import csr_matrix, hstack
 
 KNOTS = 8
 PAIRS = 60
+# Pairs of the statistics that a receiver alone gives.
+RECEIVER_PAIRS = 20
 PAIR_KNOTS = 4
 PAIR_PENALTY = 0.05
 # Pairs that one statistic is part of, at most.
@@ -31,8 +33,9 @@ PENALTY = 0.01
 SMOOTHNESS = 0.1
 HELD_OUT = 5  # every fifth run
 ROUNDS = 260
-# Statistics that files of older versions, or other kernels, do not have: a part of the rows
-# is repeated without them, or their absence would seem to tell something.
+# Statistics that files of older versions, or other kernels, do not have (with NEWER also a
+# receiver's, rx_): a part of the rows is repeated without them, or their absence would seem to
+# tell something.
 NEWER = {
     "marked", "spurious_share", "ln_reorderings", "ln_segments_per_ack", "unscaled",
     "window_floor", "window_filled", "window_level", "ln_window_64k", "window_per_rtt", "unread",
@@ -128,7 +131,7 @@ def pair_design(values, pairs, points):
     return matrix.astype(np.float32)
 
 
-def choose_pairs(values, points, gradient, curvature):
+def choose_pairs(values, points, gradient, curvature, count):
     """The pairs whose cells would lower the loss the most, by one Newton step for each."""
     usable = [index for index, known in enumerate(points) if known is not None]
     cells = {}
@@ -142,17 +145,16 @@ def choose_pairs(values, points, gradient, curvature):
             known = (cells[a] >= 0) & (cells[b] >= 0)
             width = len(points[b])
             cell = cells[a][known] * width + cells[b][known]
-            count = len(points[a]) * width
             where = csr_matrix(
                 (np.ones(len(cell), dtype=np.float32), (cell, np.nonzero(known)[0])),
-                shape=(count, len(values)),
+                shape=(len(points[a]) * width, len(values)),
             )
             sums, bends = where @ gradient, where @ curvature
             gains.append(((sums**2 / (bends + 5.0)).sum(), a, b))
     gains.sort(reverse=True)
     chosen, uses = [], {}
     for _, a, b in gains:
-        if len(chosen) < PAIRS and max(uses.get(a, 0), uses.get(b, 0)) < PAIRS_EACH:
+        if len(chosen) < count and max(uses.get(a, 0), uses.get(b, 0)) < PAIRS_EACH:
             chosen.append((a, b))
             uses[a], uses[b] = uses.get(a, 0) + 1, uses.get(b, 0) + 1
     return chosen
@@ -270,7 +272,7 @@ def main():
         chosen = np.nonzero(draws.random(len(values)) < part)[0]
         copy = values[chosen].copy()
         for index, name in enumerate(names):
-            if name in names_absent:
+            if name in names_absent or (names_absent is NEWER and name.startswith("rx_")):
                 copy[:, index] = np.nan
         parts.append((chosen, copy))
     rows = np.concatenate([np.arange(len(values))] + [chosen for chosen, _ in parts])
@@ -283,14 +285,17 @@ def main():
     knots = [knots_of(values[~held, index]) for index in range(len(names))]
     matrix = design(values, knots)
     print(f"{len(values)} rows, {len(np.unique(runs))} runs, {matrix.shape[1]} terms, {len(limits)} limits")
-    # Pairs are chosen by the rows as seen by a test.
-    rows = np.nonzero(~held & (vantages == "full"))[0]
-    terms, prior = fit(matrix[rows], labels[rows], weights[rows], len(limits), knots)
-    p = probabilities(matrix[rows], terms, prior)
-    error = np.eye(len(limits), dtype=np.float32)[labels[rows]] - p
     levels = [quartiles(values[~held, index]) for index in range(len(names))]
-    each = weights[rows, None]
-    pairs = choose_pairs(values[rows], levels, error * each, p * (1 - p) * each)
+    pairs = []
+    # By the rows as seen by a test, and by a receiver alone.
+    for vantage, count in (("full", PAIRS), ("receiver", RECEIVER_PAIRS)):
+        rows = np.nonzero(~held & (vantages == vantage))[0]
+        terms, prior = fit(matrix[rows], labels[rows], weights[rows], len(limits), knots)
+        p = probabilities(matrix[rows], terms, prior)
+        error = np.eye(len(limits), dtype=np.float32)[labels[rows]] - p
+        each = weights[rows, None]
+        chosen = choose_pairs(values[rows], levels, error * each, p * (1 - p) * each, count)
+        pairs += [pair for pair in chosen if pair not in pairs]
     print(", ".join(f"{names[a]} x {names[b]}" for a, b in pairs))
     both = hstack([matrix, pair_design(values, pairs, levels)]).tocsr()
     terms, prior = fit(both[~held], labels[~held], weights[~held], len(limits), knots)
