@@ -31,8 +31,8 @@ const LIKELY: f64 = 0.4;
 const FITTED_STEP: f64 = 1.1;
 const LEAST_TEMPER: f64 = 0.3;
 
-/// The same for the receiver of a connection of another program, whose sender may be idle at
-/// times: the terms were fitted to tests.
+/// The probability from which a limit is named at the receiver of a connection of another
+/// program, whose sender may be idle at times: the terms were fitted to tests.
 const LIKELY_RECEIVER: f64 = 0.95;
 
 /// The limits that show in the samples of a receiver alone, whatever the sender's application

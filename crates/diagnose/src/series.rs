@@ -94,30 +94,35 @@ impl Series {
 }
 
 fn steps(stream: &Stream) -> Vec<Step> {
-    let mut steps: Vec<Step> = Vec::new();
-    let mut before: Option<Sample> = None;
-    for sample in stream.sender.iter().filter(|s| (0.0..=LATEST_S).contains(&s.t_s)) {
-        let Some(start) = before else {
-            before = Some(*sample);
-            continue;
-        };
-        let seconds = sample.t_s - start.t_s;
-        if seconds < STEP_S {
-            continue;
+    let delivered = |s: &Sample| s.delivered_bytes.max(s.acked_bytes);
+    let step = |(before, after): (Sample, Sample)| {
+        let bytes = delivered(&after).saturating_sub(delivered(&before)) as f64;
+        Step {
+            from: before.t_s,
+            to: after.t_s,
+            rate: bytes * 8.0 / (after.t_s - before.t_s),
+            lost: after.retransmits.saturating_sub(before.retransmits) as f64,
+            before,
+            after,
         }
-        let delivered = |s: &Sample| s.delivered_bytes.max(s.acked_bytes);
-        let bytes = delivered(sample).saturating_sub(delivered(&start)) as f64;
-        steps.push(Step {
-            from: start.t_s,
-            to: sample.t_s,
-            rate: bytes * 8.0 / seconds,
-            lost: sample.retransmits.saturating_sub(start.retransmits) as f64,
-            before: start,
-            after: *sample,
-        });
-        before = Some(*sample);
+    };
+    ends(&stream.sender, |sample| sample.t_s).into_iter().map(step).collect()
+}
+
+/// The samples at the start and at the end of each step, at least [`STEP_S`] apart; samples
+/// at invalid times are skipped.
+pub(crate) fn ends<T: Copy>(samples: &[T], time: impl Fn(&T) -> f64) -> Vec<(T, T)> {
+    let mut all = Vec::new();
+    let mut before: Option<T> = None;
+    for after in samples.iter().filter(|sample| (0.0..=LATEST_S).contains(&time(sample))) {
+        match before {
+            Some(start) if time(after) - time(&start) < STEP_S => continue,
+            Some(start) => all.push((start, *after)),
+            None => {}
+        }
+        before = Some(*after);
     }
-    steps
+    all
 }
 
 #[cfg(test)]

@@ -3,11 +3,9 @@
 //! its losses and RTT better.
 
 use super::{Statistics, ln, share, variation};
+use crate::series;
 use model::statistics::{median, percentile};
 use record::{Measurement, ReceiverSample};
-
-/// The shortest step, in seconds, as of the senders' samples.
-const STEP_S: f64 = 0.06;
 
 /// Segments out of order within this many RTTs, and within this many seconds, are one event:
 /// what was sent after a loss arrives for one RTT, and a retransmission may be lost as well.
@@ -85,34 +83,23 @@ impl Arrivals {
 }
 
 fn arrivals(samples: &[ReceiverSample]) -> Vec<Arrival> {
-    let mut all = Vec::new();
-    let mut before: Option<ReceiverSample> = None;
-    for sample in samples.iter().filter(|s| s.t_s >= 0.0 && s.t_s.is_finite()) {
-        let Some(start) = before else {
-            before = Some(*sample);
-            continue;
-        };
-        let seconds = sample.t_s - start.t_s;
-        if seconds < STEP_S {
-            continue;
-        }
+    let arrival = |(before, after): (ReceiverSample, ReceiverSample)| {
         let growth = |read: fn(&ReceiverSample) -> Option<u32>| {
-            Some(f64::from(read(sample)?.saturating_sub(read(&start)?)))
+            Some(f64::from(read(&after)?.saturating_sub(read(&before)?)))
         };
-        let bytes = sample.received_bytes.saturating_sub(start.received_bytes) as f64;
-        all.push(Arrival {
-            to: sample.t_s,
-            rate: bytes * 8.0 / seconds,
+        let bytes = after.received_bytes.saturating_sub(before.received_bytes) as f64;
+        Arrival {
+            to: after.t_s,
+            rate: bytes * 8.0 / (after.t_s - before.t_s),
             segments: growth(|s| s.segments),
             out_of_order: growth(|s| s.out_of_order),
-            rtt: sample.rtt_us.map(|us| f64::from(us) / 1e6),
-            window: sample.window_bytes.map(|bytes| bytes as f64),
-            unread: sample.unread_bytes.map(|bytes| bytes as f64),
-            unscaled: sample.window_scale.map(|scale| scale == 0),
-        });
-        before = Some(*sample);
-    }
-    all
+            rtt: after.rtt_us.map(|us| f64::from(us) / 1e6),
+            window: after.window_bytes.map(|bytes| bytes as f64),
+            unread: after.unread_bytes.map(|bytes| bytes as f64),
+            unscaled: after.window_scale.map(|scale| scale == 0),
+        }
+    };
+    series::ends(samples, |sample| sample.t_s).into_iter().map(arrival).collect()
 }
 
 /// Events in the order of time.
