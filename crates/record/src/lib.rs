@@ -48,7 +48,10 @@ pub use probe::{Hop, PING_SCHEMA, Ping, PingReport, RoundTrips, TRACE_SCHEMA, Tr
 pub use remedy::{Remedy, RemedyCommand, RemedyPlace};
 pub use sample::{ReceiverSample, Sample};
 pub use spec::{EndCondition, TestSpec};
-pub use study::{STUDY_PLAN_SCHEMA, StudyFactor, StudyPlanReport};
+pub use study::{
+    FlowFigures, RunStatus, STUDY_PLAN_SCHEMA, STUDY_SCHEMA, StudyCell, StudyFactor, StudyPart,
+    StudyPlanReport, StudyReport, StudyRun, StudyTrend,
+};
 pub use tuning::{
     AppliedFile, AppliedPlan, AppliedSetting, MemoryCost, Outcome, PlannedSetting, RevertOutcome,
     RevertedSetting, SettingStatus, SkippedSetting, TUNE_APPLY_SCHEMA, TUNE_PLAN_SCHEMA,

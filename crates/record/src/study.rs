@@ -1,5 +1,6 @@
-//! What a study's plan comes to.
+//! Studies: what a plan comes to, and the figures of its runs.
 
+use crate::Limit;
 use serde::{Deserialize, Serialize};
 
 /// The version of [`StudyPlanReport`] in JSON.
@@ -39,4 +40,200 @@ pub struct StudyFactor {
     pub name: String,
     /// Its values as text, as in the plan or as a range gives them.
     pub values: Vec<String>,
+}
+
+/// How a run of a study ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RunStatus {
+    /// The lab emulated the plan's path throughout.
+    Valid,
+    /// It was measured, but the lab did not emulate the plan's path.
+    Invalid,
+    /// There is no result.
+    Failed,
+}
+
+impl RunStatus {
+    /// Every status.
+    pub const ALL: [RunStatus; 3] = [RunStatus::Valid, RunStatus::Invalid, RunStatus::Failed];
+
+    /// The name in JSON, in the store and in exports.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            RunStatus::Valid => "valid",
+            RunStatus::Invalid => "invalid",
+            RunStatus::Failed => "failed",
+        }
+    }
+}
+
+/// One run of a study: a cell, measured once.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct StudyRun {
+    /// The cell's number, from 0.
+    pub cell: usize,
+    /// Which of the cell's repeats, from 1.
+    pub repeat: u32,
+    /// How it ended.
+    pub status: RunStatus,
+    /// How often it was tried.
+    pub attempts: u32,
+    /// Seconds since 1970-01-01 UTC.
+    pub started_unix_s: u64,
+    /// Time that it took in all, with every attempt, in seconds.
+    pub took_s: f64,
+    /// Why it is not valid; empty if it is.
+    pub reason: String,
+    /// The figures of its flows, in the order of the plan.
+    pub flows: Vec<FlowFigures>,
+}
+
+impl StudyRun {
+    /// Goodput of all flows.
+    #[must_use]
+    pub fn throughput_bps(&self) -> f64 {
+        self.flows.iter().map(|flow| flow.throughput_bps).sum()
+    }
+
+    /// Goodput of all flows in the steady state.
+    #[must_use]
+    pub fn steady_bps(&self) -> f64 {
+        self.flows.iter().map(|flow| flow.steady_bps.unwrap_or(flow.throughput_bps)).sum()
+    }
+
+    /// The figures of a flow.
+    #[must_use]
+    pub fn flow(&self, name: &str) -> Option<&FlowFigures> {
+        self.flows.iter().find(|flow| flow.name == name)
+    }
+}
+
+/// The figures of one flow of a run.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct FlowFigures {
+    /// Its name in the plan.
+    pub name: String,
+    /// When its data began, since the first flow's, in seconds.
+    pub began_s: f64,
+    /// How long it received, in seconds.
+    pub seconds: f64,
+    /// Bytes received by the application over that time, in bit/s.
+    pub throughput_bps: f64,
+    /// The same in the steady state; `None` for UDP.
+    pub steady_bps: Option<f64>,
+    /// Bytes written by the application over the time of sending, in bit/s.
+    pub sent_bps: f64,
+    /// Retransmitted segments.
+    pub retransmits: Option<u64>,
+    /// The lowest RTT, in ms.
+    pub min_rtt_ms: Option<f64>,
+    /// The mean smoothed RTT, in ms.
+    pub mean_rtt_ms: Option<f64>,
+    /// The highest window that the receiver advertised to a stream, in bytes.
+    pub window_bytes: Option<u64>,
+    /// Share of datagrams lost.
+    pub loss: Option<f64>,
+    /// Datagrams received after one that was sent later.
+    pub out_of_order: Option<u64>,
+    /// Interarrival jitter (RFC 3550), in ms.
+    pub jitter_ms: Option<f64>,
+    /// The finding's limit.
+    pub limit: Option<Limit>,
+    /// Its probability.
+    pub probability: Option<f64>,
+    /// Goodput in each whole second since it began, in bit/s.
+    pub series_bps: Vec<f64>,
+}
+
+/// The version of [`StudyReport`] in JSON.
+pub const STUDY_SCHEMA: &str = "longhaul.study/1";
+
+/// The results of a study, finished or not.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct StudyReport {
+    /// [`STUDY_SCHEMA`].
+    pub schema: String,
+    /// The version of longhaul that reports.
+    pub version: String,
+    /// The study's name.
+    pub name: String,
+    /// The question.
+    pub question: String,
+    /// The answer, in a few sentences.
+    pub answer: Vec<String>,
+    /// Whether it is the short form.
+    pub quick: bool,
+    /// Runs of the plan.
+    pub runs: usize,
+    /// Runs that are stored, whatever their status.
+    pub done: usize,
+    /// Of those, the valid ones.
+    pub valid: usize,
+    /// Of those, the invalid ones, which are in no figure.
+    pub invalid: usize,
+    /// Of those, the failed ones.
+    pub failed: usize,
+    /// Time that the runs took in all, in seconds.
+    pub took_s: f64,
+    /// Of that, what the runs' own durations come to, in seconds.
+    pub sent_s: f64,
+    /// What a built-in study checks against published results; empty otherwise.
+    pub trends: Vec<StudyTrend>,
+    /// The plans, with the figures of their cells.
+    pub parts: Vec<StudyPart>,
+}
+
+/// A published result, beside the study's own.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct StudyTrend {
+    /// Its name, as for `--only`.
+    pub name: String,
+    /// What was published, in words and figures.
+    pub published: String,
+    /// What this study measured; `None`: its runs are not done or not valid.
+    pub measured: Option<String>,
+    /// Whether it holds; `None` likewise.
+    pub holds: Option<bool>,
+}
+
+/// One plan of a study.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct StudyPart {
+    /// Empty in a study of one plan.
+    pub name: String,
+    /// Its plan.
+    pub plan: StudyPlanReport,
+    /// Its cells, in the order of the plan.
+    pub cells: Vec<StudyCell>,
+}
+
+/// The figures of one cell.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct StudyCell {
+    /// Its number, from 0.
+    pub cell: usize,
+    /// The values of the factors, in the order of the plan.
+    pub values: Vec<String>,
+    /// Valid runs.
+    pub valid: u32,
+    /// Runs that are stored.
+    pub done: u32,
+    /// Mean goodput of the valid runs, over all flows; `None` without any.
+    pub throughput_bps: Option<f64>,
+    /// Lower end of the mean's 95 % confidence interval (Student's t); `None` below two runs.
+    pub low_bps: Option<f64>,
+    /// Its upper end.
+    pub high_bps: Option<f64>,
+    /// What the equations predict; `None` for several flows, or where none applies.
+    pub predicted_bps: Option<f64>,
+    /// The equation, with its numbers.
+    pub equation: Option<String>,
+    /// The limit that most valid runs name.
+    pub limit: Option<Limit>,
+    /// Jain's fairness index over the flows; `None` for a single one.
+    pub fairness: Option<f64>,
+    /// Why runs were not valid, each reason once.
+    pub reasons: Vec<String>,
 }

@@ -23,3 +23,5 @@ pub mod terminal;
 mod timeline;
 pub mod untrusted;
 mod wording;
+
+pub use wording::long_time;

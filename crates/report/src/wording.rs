@@ -175,7 +175,8 @@ pub(crate) fn seconds(s: f64) -> String {
 }
 
 /// A time that may be hours, to about one part in a hundred.
-pub(crate) fn long_time(s: f64) -> String {
+#[must_use]
+pub fn long_time(s: f64) -> String {
     if !s.is_finite() || s < 120.0 {
         seconds(s)
     } else if s < 7_200.0 {

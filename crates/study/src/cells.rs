@@ -3,12 +3,13 @@
 
 use crate::factor::{Level, Setting};
 use crate::plan::{Order, Plan};
+use crate::traffic::{self, Traffic};
 use rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64;
-use record::{Direction, Protocol, STUDY_PLAN_SCHEMA, StudyFactor, StudyPlanReport};
+use record::{Protocol, STUDY_PLAN_SCHEMA, StudyFactor, StudyPlanReport};
 use std::time::Duration;
 use topology::PathSpec;
-use units::{BitRate, ByteCount};
+use units::{ByteCount, LossRatio};
 
 /// One combination of values, in the order of the plan's factors.
 #[derive(Debug, Clone, PartialEq)]
@@ -28,101 +29,101 @@ pub struct Run {
     pub repeat: u32,
 }
 
-/// What runs in a cell.
+/// What runs in a cell: one or several flows over a path.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Test {
     /// The path as text, without a seed.
     pub path: String,
-    /// TCP or UDP.
-    pub protocol: Protocol,
-    /// How long it sends, after `omit`.
-    pub duration: Duration,
-    /// Time before it that counts for no figure.
-    pub omit: Duration,
-    /// Parallel streams.
-    pub streams: u32,
-    /// The receive window to be advertised to each stream; `None`: as the path needs it.
+    /// The same, read.
+    pub spec: PathSpec,
+    /// Random loss of each packet in the direction of the data, if the path has a plain ratio.
+    pub loss: Option<LossRatio>,
+    /// The receive window to be advertised to each TCP stream; `None`: as `buffers` gives.
     pub window: Option<ByteCount>,
-    /// Congestion control, by the kernel's name.
-    pub congestion: String,
-    /// Who sends.
-    pub direction: Direction,
-    /// The rate of each stream; `None`: as fast as possible.
-    pub bitrate: Option<BitRate>,
-    /// Bytes per write, or the payload of a datagram; `None`: the client's default.
-    pub block: Option<ByteCount>,
+    /// Socket buffers of both hosts.
+    pub buffers: Buffers,
     /// Of both hosts.
     pub sysctls: Vec<(String, String)>,
+    /// At least one, in the order of the plan.
+    pub flows: Vec<Traffic>,
 }
 
-/// The longest test.
-const LONGEST: Duration = Duration::from_secs(24 * 3600);
-/// The most streams of one test, as of the client.
-const MOST_STREAMS: f64 = 128.0;
+/// The limits of the hosts' socket buffers (`tcp_rmem`, `tcp_wmem`).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Buffers {
+    /// As large as the path needs.
+    #[default]
+    Tuned,
+    /// The kernel's defaults.
+    Kernel,
+}
 
 impl Test {
-    /// By settings; a later one overrides an earlier one.
+    /// By settings, the later one overriding the earlier one; those without a flow are of
+    /// every flow.
     pub(crate) fn of<'a>(
+        flows: &[String],
         settings: impl Iterator<Item = (&'a Setting, &'a Level)>,
     ) -> Result<Self, String> {
         let mut keys: Vec<(&str, &str)> = Vec::new();
-        let mut window = None;
-        let mut test = Test {
-            path: String::new(),
-            protocol: Protocol::Tcp,
-            duration: Duration::from_secs(10),
-            omit: Duration::ZERO,
-            streams: 1,
-            window: None,
-            congestion: "cubic".to_owned(),
-            direction: Direction::Forward,
-            bitrate: None,
-            block: None,
-            sysctls: Vec::new(),
+        let (mut window, mut buffers, mut sysctls) = (None, Buffers::default(), Vec::new());
+        let mut flows: Vec<Traffic> = match flows {
+            [] => vec![Traffic::new(traffic::ONLY)],
+            names => names.iter().map(|name| Traffic::new(name)).collect(),
         };
         for (setting, level) in settings {
-            let number = level.number.unwrap_or(0.0);
             let text = level.text.as_str();
             match setting {
                 Setting::Path(key) => match keys.iter_mut().find(|(other, _)| other == key) {
                     Some(entry) => entry.1 = text,
                     None => keys.push((key, text)),
                 },
-                Setting::Sysctl(name) => match test.sysctls.iter_mut().find(|(n, _)| n == name) {
-                    Some(entry) => text.clone_into(&mut entry.1),
-                    None => test.sysctls.push((name.clone(), text.to_owned())),
-                },
-                Setting::Protocol => test.protocol = protocol(text)?,
-                Setting::Direction => test.direction = direction(text)?,
-                Setting::Congestion => test.congestion = congestion(text)?,
-                Setting::Duration => test.duration = time(number, "duration", 0.1)?,
-                Setting::Omit => test.omit = time(number, "omit", 0.0)?,
-                Setting::Streams if !(1.0..=MOST_STREAMS).contains(&number) => {
-                    return Err(format!("streams = {text}; it is 1 to {MOST_STREAMS}"));
+                Setting::Sysctl(name) => {
+                    sysctls.retain(|(other, _)| other != name);
+                    sysctls.push((name.clone(), text.to_owned()));
                 }
-                Setting::Streams => test.streams = number as u32,
                 Setting::Window => window = Some(level),
-                Setting::Bitrate => test.bitrate = Some(BitRate::from_bps_f64(number)),
-                Setting::Block => test.block = Some(ByteCount::from_f64(number)),
+                Setting::Buffers => buffers = Buffers::parse(text)?,
+                Setting::OfFlow(name, setting) => {
+                    if let Some(flow) = flows.iter_mut().find(|flow| flow.name == *name) {
+                        flow.set(setting, level)?;
+                    }
+                }
+                other => {
+                    for flow in &mut flows {
+                        flow.set(other, level)?;
+                    }
+                }
             }
         }
-        let keys: Vec<String> = keys.iter().map(|(key, value)| format!("{key}={value}")).collect();
-        test.path = keys.join(",");
-        let path: PathSpec = test.path.parse().map_err(|error| format!("the path: {error}"))?;
-        test.window = window.map(|level| window_of(level, &path)).transpose()?;
-        if test.protocol == Protocol::Udp && test.bitrate.is_none() {
-            return Err("udp needs a bitrate, the rate that is offered".to_owned());
-        }
-        if test.protocol == Protocol::Udp && test.window.is_some() {
+        let written: Vec<String> =
+            keys.iter().map(|(key, value)| format!("{key}={value}")).collect();
+        let path = written.join(",");
+        let spec: PathSpec = path.parse().map_err(|error| format!("the path: {error}"))?;
+        let window = window.map(|level| window_of(level, &spec)).transpose()?;
+        let loss = keys.iter().find(|(key, _)| *key == "loss" || *key == "up.loss");
+        let loss = loss.and_then(|(_, text)| text.parse().ok());
+        flows.iter().try_for_each(Traffic::check)?;
+        if window.is_some() && flows.iter().all(|flow| flow.protocol == Protocol::Udp) {
             return Err("udp has no window; remove it, or use tcp".to_owned());
         }
-        Ok(test)
+        Ok(Test { path, spec, loss, window, buffers, sysctls, flows })
     }
 
-    /// How long it sends.
+    /// How long it takes from the first byte to the last.
     #[must_use]
     pub fn planned(&self) -> Duration {
-        self.omit + self.duration
+        self.flows.iter().map(Traffic::end).max().unwrap_or_default()
+    }
+}
+
+impl Buffers {
+    fn parse(text: &str) -> Result<Self, String> {
+        match text {
+            "tuned" => Ok(Buffers::Tuned),
+            "kernel" => Ok(Buffers::Kernel),
+            _ => Err(format!("no buffers '{text}'; buffers are tuned and kernel")),
+        }
     }
 }
 
@@ -140,34 +141,6 @@ fn window_of(level: &Level, path: &PathSpec) -> Result<ByteCount, String> {
         return Err(format!("a window of {window}; it is 3000 bytes to 1 GB"));
     }
     Ok(ByteCount::from_f64(bytes))
-}
-
-fn time(seconds: f64, what: &str, least: f64) -> Result<Duration, String> {
-    let time = Duration::try_from_secs_f64(seconds).ok().filter(|time| *time <= LONGEST);
-    time.filter(|_| seconds >= least).ok_or(format!("{what} is {least} s to 24 h"))
-}
-
-fn protocol(text: &str) -> Result<Protocol, String> {
-    match text {
-        "tcp" => Ok(Protocol::Tcp),
-        "udp" => Ok(Protocol::Udp),
-        _ => Err(format!("no protocol '{text}'; protocols are tcp and udp")),
-    }
-}
-
-fn direction(text: &str) -> Result<Direction, String> {
-    match text {
-        "forward" => Ok(Direction::Forward),
-        "reverse" => Ok(Direction::Reverse),
-        "both" => Ok(Direction::Both),
-        _ => Err(format!("no direction '{text}'; directions are forward, reverse and both")),
-    }
-}
-
-fn congestion(text: &str) -> Result<String, String> {
-    let named = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
-    let is_name = (1..16).contains(&text.len()) && text.chars().all(named);
-    is_name.then(|| text.to_owned()).ok_or(format!("'{text}' is not a congestion control"))
 }
 
 impl Plan {

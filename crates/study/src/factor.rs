@@ -9,7 +9,9 @@ use units::{BitRate, ByteCount, LossRatio, Rtt};
 pub enum Setting {
     /// `tcp` or `udp`.
     Protocol,
-    /// How long a test sends.
+    /// When a flow starts, since the test began.
+    Start,
+    /// How long a flow sends.
     Duration,
     /// Seconds at the start that count for no figure.
     Omit,
@@ -17,6 +19,8 @@ pub enum Setting {
     Streams,
     /// The receive window of each stream, as advertised.
     Window,
+    /// Limits of the hosts' socket buffers: `tuned` or `kernel`.
+    Buffers,
     /// Congestion control of the sender.
     Congestion,
     /// `forward`, `reverse` or `both`.
@@ -29,6 +33,8 @@ pub enum Setting {
     Path(String),
     /// A sysctl of both hosts, below `net.`.
     Sysctl(String),
+    /// A setting of one flow, such as `udp.bitrate`.
+    OfFlow(String, Box<Setting>),
 }
 
 /// How the values of a setting are written and compared.
@@ -60,12 +66,14 @@ pub struct Level {
 }
 
 /// The names that [`Setting::parse`] knows beside those of a path and `net.*`.
-const NAMES: [(&str, Setting); 9] = [
+const NAMES: [(&str, Setting); 11] = [
     ("protocol", Setting::Protocol),
+    ("start", Setting::Start),
     ("duration", Setting::Duration),
     ("omit", Setting::Omit),
     ("streams", Setting::Streams),
     ("window", Setting::Window),
+    ("buffers", Setting::Buffers),
     ("congestion", Setting::Congestion),
     ("direction", Setting::Direction),
     ("bitrate", Setting::Bitrate),
@@ -101,6 +109,41 @@ impl Setting {
         ))
     }
 
+    /// By its name, which may begin with that of one of the `flows`.
+    pub(crate) fn parse_among(name: &str, flows: &[String]) -> Result<Self, String> {
+        let Some((flow, rest)) = name.split_once('.') else { return Setting::parse(name) };
+        if !flows.iter().any(|known| known == flow) {
+            return Setting::parse(name);
+        }
+        let setting = Setting::parse(rest)?;
+        if !setting.is_of_flow() {
+            return Err(format!(
+                "{setting} is not a setting of a flow; write it without '{flow}.'"
+            ));
+        }
+        Ok(Setting::OfFlow(flow.to_owned(), Box::new(setting)))
+    }
+
+    /// Whether flows of one test may differ in it.
+    fn is_of_flow(&self) -> bool {
+        match self {
+            Setting::Window
+            | Setting::Buffers
+            | Setting::Path(_)
+            | Setting::Sysctl(_)
+            | Setting::OfFlow(..) => false,
+            Setting::Protocol
+            | Setting::Start
+            | Setting::Duration
+            | Setting::Omit
+            | Setting::Streams
+            | Setting::Congestion
+            | Setting::Direction
+            | Setting::Bitrate
+            | Setting::Block => true,
+        }
+    }
+
     /// How its values are written.
     #[must_use]
     pub fn kind(&self) -> Kind {
@@ -108,10 +151,13 @@ impl Setting {
             Setting::Streams => Kind::Count,
             Setting::Window | Setting::Block => Kind::Bytes,
             Setting::Bitrate => Kind::Rate,
-            Setting::Duration | Setting::Omit => Kind::Time,
-            Setting::Protocol | Setting::Congestion | Setting::Direction | Setting::Sysctl(_) => {
-                Kind::Word
-            }
+            Setting::Start | Setting::Duration | Setting::Omit => Kind::Time,
+            Setting::Protocol
+            | Setting::Congestion
+            | Setting::Direction
+            | Setting::Buffers
+            | Setting::Sysctl(_) => Kind::Word,
+            Setting::OfFlow(_, setting) => setting.kind(),
             Setting::Path(key) => match key.rsplit('.').next() {
                 Some("rate") => Kind::Rate,
                 Some("rtt" | "delay") => Kind::Time,
@@ -207,6 +253,7 @@ impl fmt::Display for Setting {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Setting::Path(key) | Setting::Sysctl(key) => f.write_str(key),
+            Setting::OfFlow(flow, setting) => write!(f, "{flow}.{setting}"),
             other => {
                 let name = NAMES.iter().find(|(_, setting)| setting == other);
                 f.write_str(name.map_or("", |(name, _)| name))

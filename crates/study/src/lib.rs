@@ -6,10 +6,20 @@
 //!
 //! Pure: a plan as text in, what is to be run out. `campaign` runs it.
 
+mod built_in;
 mod cells;
 mod factor;
 pub mod plan;
+mod predict;
+mod results;
+mod study;
+mod traffic;
 
-pub use cells::{Cell, Run, Test};
+pub use built_in::{BUILT_IN, BuiltIn, trends};
+pub use cells::{Buffers, Cell, Run, Test};
 pub use factor::{Kind, Level, Setting};
 pub use plan::{Factor, Plan, PlanError};
+pub use predict::Prediction;
+pub use results::jain;
+pub use study::{Part, Study};
+pub use traffic::Traffic;

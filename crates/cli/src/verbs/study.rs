@@ -1,12 +1,15 @@
-//! `longhaul study`: plans of measurement campaigns.
+//! `longhaul study`: measurement campaigns.
+
+mod results;
+mod run;
 
 use crate::console::{self, Console};
 use crate::failure::{DONE, Failure, Outcome};
 use crate::input;
 use clap::{Args, Subcommand};
 use report::terminal;
-use std::path::PathBuf;
-use study::Plan;
+use std::path::Path;
+use study::{BuiltIn, PlanError, Study};
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
@@ -17,8 +20,12 @@ pub(crate) struct StudyArgs {
 
 const EXAMPLES: &str = "\
 Examples:
-  longhaul study check window.toml          cells, tests and time of a plan
-  longhaul study check window.toml --json
+  longhaul study list                             built-in studies
+  longhaul study run edge-cloud --quick           one of them, in its short form
+  longhaul study check window.toml                cells, runs and time of a plan
+  longhaul study run window.toml --out results    run it; again: resume it
+  longhaul study report results --html page.html
+  longhaul study export results --csv > runs.csv
 
 A plan has a question, a path, what varies, and what is sent:
   question = \"Does throughput follow window over round trip?\"
@@ -36,35 +43,80 @@ A plan has a question, a path, what varies, and what is sent:
 #[derive(Debug, Subcommand)]
 enum StudyVerb {
     Check(CheckArgs),
+    Run(run::RunArgs),
+    Report(results::ReportArgs),
+    Export(results::ExportArgs),
+    List(ListArgs),
 }
 
-/// Check a plan without running it: cells, tests and estimated time
+/// Check a plan without running it: cells, runs and estimated time
 #[derive(Debug, Args)]
 struct CheckArgs {
-    /// The plan, a TOML file
-    plan: PathBuf,
+    /// The plan, a TOML file, or the name of a built-in study
+    #[arg(value_name = "PLAN|NAME")]
+    plan: String,
+    /// Check its short form
+    #[arg(long)]
+    quick: bool,
     /// Print the result as JSON
     #[arg(long, short = 'J')]
     json: bool,
 }
 
+/// List the built-in studies, with the published results they reproduce
+#[derive(Debug, Args)]
+struct ListArgs {}
+
 pub(crate) fn run(args: &StudyArgs, console: &mut Console) -> Outcome {
     match &args.verb {
         StudyVerb::Check(args) => check(args, console),
+        StudyVerb::Run(args) => run::run(args, console),
+        StudyVerb::Report(args) => results::report(args, console),
+        StudyVerb::Export(args) => results::export(args, console),
+        StudyVerb::List(_) => {
+            let known = study::BUILT_IN.iter().map(|known| (known.name, known.question));
+            console.print(&terminal::studies(known, &console.out));
+            Ok(DONE)
+        }
     }
 }
 
 fn check(args: &CheckArgs, console: &mut Console) -> Outcome {
-    let name = args.plan.display();
-    let text = input::text(&args.plan, input::PLAN)
-        .map_err(|error| Failure::usage(format!("cannot read {name}: {error}")))?;
-    let plan = Plan::parse(&text).map_err(|error| Failure::usage(format!("{name}, {error}")))?;
-    let report = plan.report();
-    let text = if args.json {
-        console::json(&report)?
-    } else {
-        terminal::study_plan(&report, &console.out)
-    };
-    console.print(&text);
+    let study = find(&args.plan, args.quick, None)?;
+    show_plan(&study, args.json, console)?;
     Ok(DONE)
+}
+
+/// What its plans come to.
+fn show_plan(study: &Study, json: bool, console: &mut Console) -> Result<(), Failure> {
+    for part in &study.parts {
+        let report = part.plan.report();
+        let text = if json {
+            console::json(&report)?
+        } else {
+            let text = terminal::study_plan(&report, &console.out);
+            if study.parts.len() > 1 { format!("{}\n{text}\n", part.name) } else { text }
+        };
+        console.print(&text);
+    }
+    Ok(())
+}
+
+/// The study of a plan's file, or a built-in one; `only` one of its trends.
+fn find(plan: &str, quick: bool, only: Option<&str>) -> Result<Study, Failure> {
+    if let Some(built_in) = BuiltIn::named(plan) {
+        return built_in.study(quick, only).map_err(Failure::usage);
+    }
+    if only.is_some() {
+        return Err(Failure::usage("--only is for built-in studies; see longhaul study list"));
+    }
+    let file = Path::new(plan);
+    let text = input::text(file, input::PLAN).map_err(|error| {
+        let known: Vec<&str> = study::BUILT_IN.iter().map(|known| known.name).collect();
+        let known = known.join(", ");
+        Failure::usage(format!("cannot read {plan}: {error}; built-in studies are {known}"))
+    })?;
+    let name = file.file_stem().map_or_else(|| plan.to_owned(), |n| n.to_string_lossy().into());
+    Study::of_plan(&name, &text, quick)
+        .map_err(|error: PlanError| Failure::usage(format!("{plan}, {error}")))
 }

@@ -1,6 +1,7 @@
 //! A plan as written: its tables, each value with its position.
 
 use serde::de::{self, Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::Range;
 use toml::Spanned;
@@ -12,9 +13,31 @@ pub(super) struct WrittenPlan {
     pub(super) question: Spanned<String>,
     pub(super) path: Spanned<Entries>,
     pub(super) factors: Spanned<Entries>,
+    #[serde(default = "no_entries")]
     pub(super) traffic: Spanned<Entries>,
     #[serde(default)]
+    flows: BTreeMap<Spanned<String>, Entries>,
+    #[serde(default)]
     pub(super) repeats: Option<WrittenRepeats>,
+    #[serde(default)]
+    pub(super) quick: Option<Entries>,
+}
+
+fn no_entries() -> Spanned<Entries> {
+    Spanned::new(0..0, Entries::default())
+}
+
+impl WrittenPlan {
+    /// The tables below `[flows]`, in the order of the file.
+    pub(super) fn flows_in_order(&self) -> Vec<(&Spanned<String>, &Entries)> {
+        let mut flows: Vec<_> = self.flows.iter().collect();
+        flows.sort_by_key(|(name, _)| name.span().start);
+        flows
+    }
+
+    pub(super) fn flow_names(&self) -> Vec<String> {
+        self.flows_in_order().into_iter().map(|(name, _)| name.get_ref().clone()).collect()
+    }
 }
 
 /// `[repeats]`.

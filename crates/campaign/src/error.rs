@@ -1,0 +1,74 @@
+//! Why a study could not be run or read.
+
+use std::io;
+use std::path::PathBuf;
+
+/// Why a study could not be run or read.
+#[derive(Debug, thiserror::Error)]
+pub enum CampaignError {
+    /// The directory cannot be used.
+    #[error("cannot use {} for a study: {source}", folder.display())]
+    Folder {
+        /// The directory.
+        folder: PathBuf,
+        /// The system's error.
+        source: io::Error,
+    },
+    /// There is no study in it.
+    #[error("{} has no study (study.db); `longhaul study run PLAN --out DIR` writes one", folder.display())]
+    NoStudy {
+        /// The directory.
+        folder: PathBuf,
+    },
+    /// It has the results of another plan.
+    #[error(
+        "{} has the results of another plan or form; give another directory with --out",
+        folder.display()
+    )]
+    OtherPlan {
+        /// The directory.
+        folder: PathBuf,
+    },
+    /// Another process is writing to it.
+    #[error("{} is in use by another process that runs this study", file.display())]
+    Busy {
+        /// The store.
+        file: PathBuf,
+    },
+    /// A later version of longhaul wrote it.
+    #[error(
+        "{} has version {version} of a study's tables, which this version cannot read; use the \
+         version of longhaul that wrote it",
+        file.display()
+    )]
+    Version {
+        /// The store.
+        file: PathBuf,
+        /// Its version.
+        version: i64,
+    },
+    /// There is no space left.
+    #[error(
+        "no space left for {}: everything measured until now is kept; free space and run the same \
+         command again to resume",
+        file.display()
+    )]
+    Full {
+        /// The store.
+        file: PathBuf,
+    },
+    /// It is not a study's store, or it is damaged.
+    #[error("{} is not a readable store of a study: {why}", file.display())]
+    Damaged {
+        /// The store.
+        file: PathBuf,
+        /// What is wrong.
+        why: String,
+    },
+    /// The lab of a cell cannot be built.
+    #[error(transparent)]
+    Lab(#[from] lab::LabError),
+    /// Stopped by the user.
+    #[error("interrupted; run the same command again to resume")]
+    Interrupted,
+}

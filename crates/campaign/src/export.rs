@@ -1,0 +1,206 @@
+//! The runs of a study as a table: one row for each, with the factors, the repeat, the
+//! goodput, then every other figure.
+
+use record::{FlowFigures, StudyRun};
+use serde_json::Value;
+use study::{Part, Study};
+
+/// A column, and what stands in it.
+struct Column {
+    name: String,
+    value: Box<dyn Fn(&Part, &StudyRun) -> Value>,
+}
+
+/// A figure of a flow.
+type Figure = fn(&FlowFigures) -> Value;
+
+/// Figures of each flow. Where there are several flows, the flow's name precedes the column's:
+/// `udp.loss`.
+const OF_FLOW: [(&str, Figure); 14] = [
+    ("throughput_bps", |flow| flow.throughput_bps.into()),
+    ("steady_bps", |flow| flow.steady_bps.into()),
+    ("sent_bps", |flow| flow.sent_bps.into()),
+    ("began_s", |flow| flow.began_s.into()),
+    ("seconds", |flow| flow.seconds.into()),
+    ("retransmits", |flow| flow.retransmits.into()),
+    ("min_rtt_ms", |flow| flow.min_rtt_ms.into()),
+    ("mean_rtt_ms", |flow| flow.mean_rtt_ms.into()),
+    ("window_bytes", |flow| flow.window_bytes.into()),
+    ("loss", |flow| flow.loss.into()),
+    ("out_of_order", |flow| flow.out_of_order.into()),
+    ("jitter_ms", |flow| flow.jitter_ms.into()),
+    ("limit", |flow| flow.limit.map(record::Limit::name).into()),
+    ("probability", |flow| flow.probability.into()),
+];
+
+/// Comma-separated values (RFC 4180) with a header line. Text that a spreadsheet would take
+/// for a formula begins with an apostrophe.
+#[must_use]
+pub fn csv(study: &Study, runs: &[Vec<StudyRun>]) -> String {
+    let columns = columns(study);
+    let mut text = csv_line(columns.iter().map(|column| Value::from(column.name.as_str())));
+    for_each_run(study, runs, |part, run| {
+        text.push_str(&csv_line(columns.iter().map(|column| (column.value)(part, run))));
+    });
+    text
+}
+
+/// One JSON object for each run, a line each.
+#[must_use]
+pub fn json_lines(study: &Study, runs: &[Vec<StudyRun>]) -> String {
+    let columns = columns(study);
+    let mut text = String::new();
+    for_each_run(study, runs, |part, run| {
+        let pairs = columns.iter().map(|column| (column.name.clone(), (column.value)(part, run)));
+        text.push_str(&Value::Object(pairs.collect()).to_string());
+        text.push('\n');
+    });
+    text
+}
+
+fn for_each_run(study: &Study, runs: &[Vec<StudyRun>], mut row: impl FnMut(&Part, &StudyRun)) {
+    for (part, runs) in study.parts.iter().zip(runs) {
+        runs.iter().for_each(|run| row(part, run));
+    }
+}
+
+fn columns(study: &Study) -> Vec<Column> {
+    let mut all = Vec::new();
+    let mut add = |name: &str, value: Box<dyn Fn(&Part, &StudyRun) -> Value>| {
+        all.push(Column { name: name.to_owned(), value });
+    };
+    if study.parts.len() > 1 {
+        add("part", Box::new(|part, _| part.name.as_str().into()));
+    }
+    for name in distinct(study, |part| {
+        part.plan.factors.iter().map(|factor| factor.setting.to_string()).collect()
+    }) {
+        let column = name.clone();
+        add(&column, Box::new(move |part, run| factor(part, run, &name)));
+    }
+    let of_run = |value: fn(&StudyRun) -> Value| -> Box<dyn Fn(&Part, &StudyRun) -> Value> {
+        Box::new(move |_, run| value(run))
+    };
+    add("repeat", of_run(|run| run.repeat.into()));
+    add("throughput_bps", of_run(|run| measured(run, run.throughput_bps())));
+    add("status", of_run(|run| run.status.name().into()));
+    add("reason", of_run(|run| run.reason.as_str().into()));
+    add("attempts", of_run(|run| run.attempts.into()));
+    add("cell", of_run(|run| run.cell.into()));
+    add("started_unix_s", of_run(|run| run.started_unix_s.into()));
+    add("took_s", of_run(|run| run.took_s.into()));
+    let flows = distinct(study, |part| part.plan.flow_names());
+    let several = flows.len() > 1;
+    for flow in flows {
+        // A single flow's goodput is the run's.
+        for (figure, value) in OF_FLOW.into_iter().skip(usize::from(!several)) {
+            let flow = flow.clone();
+            let name = if several { format!("{flow}.{figure}") } else { figure.to_owned() };
+            add(&name, Box::new(move |_, run| run.flow(&flow).map_or(Value::Null, value)));
+        }
+    }
+    all
+}
+
+/// Names over all parts, each once, in their order.
+fn distinct(study: &Study, names: impl Fn(&Part) -> Vec<String>) -> Vec<String> {
+    let mut all: Vec<String> = Vec::new();
+    for name in study.parts.iter().flat_map(names) {
+        if !all.contains(&name) {
+            all.push(name);
+        }
+    }
+    all
+}
+
+fn factor(part: &Part, run: &StudyRun, name: &str) -> Value {
+    let at = part.plan.factors.iter().position(|factor| factor.setting.to_string() == name);
+    let cell = part.plan.cell(run.cell);
+    at.and_then(|at| cell.levels.get(at)).map(|level| level.text.as_str()).into()
+}
+
+fn measured(run: &StudyRun, figure: f64) -> Value {
+    if run.flows.is_empty() { Value::Null } else { figure.into() }
+}
+
+fn csv_line(values: impl Iterator<Item = Value>) -> String {
+    let fields = values.map(|value| match value {
+        Value::Null => String::new(),
+        Value::String(text) => csv_text(&text),
+        other => other.to_string(),
+    });
+    fields.collect::<Vec<_>>().join(",") + "\r\n"
+}
+
+/// A field of text.
+fn csv_text(text: &str) -> String {
+    let is_formula = text.starts_with(['=', '+', '-', '@', '\t', '\r']);
+    let text = if is_formula { format!("'{text}") } else { text.to_owned() };
+    if text.contains([',', '"', '\r', '\n']) {
+        format!("\"{}\"", text.replace('"', "\"\""))
+    } else {
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use record::RunStatus;
+
+    const PLAN: &str = r#"question = "?"
+[path]
+rate = "100mbit"
+rtt = "50ms"
+[factors]
+window = ["64KiB", "1MiB"]
+net.ipv4.tcp_congestion_control = ["=1+1", "a,\"b"]
+[traffic]
+duration = "1s"
+"#;
+
+    fn run(cell: usize, flow: &str) -> StudyRun {
+        StudyRun {
+            cell,
+            repeat: 1,
+            status: RunStatus::Valid,
+            attempts: 1,
+            started_unix_s: 0,
+            took_s: 1.5,
+            reason: String::new(),
+            flows: vec![FlowFigures {
+                name: flow.to_owned(),
+                throughput_bps: 5e6,
+                ..FlowFigures::default()
+            }],
+        }
+    }
+
+    #[test]
+    fn a_row_has_the_factors_the_repeat_and_the_goodput_first() {
+        let study = Study::of_plan("s", PLAN, false).unwrap();
+        let text = csv(&study, &[vec![run(0, "traffic"), run(3, "traffic")]]);
+        let lines: Vec<&str> = text.split("\r\n").collect();
+        assert!(
+            lines[0]
+                .starts_with("window,net.ipv4.tcp_congestion_control,repeat,throughput_bps,status"),
+            "{text}"
+        );
+        // A spreadsheet does not compute it, and quotes and commas are kept.
+        assert!(lines[1].starts_with("64KiB,'=1+1,1,5000000.0,valid"), "{text}");
+        assert!(lines[2].starts_with("1MiB,\"a,\"\"b\",1,5000000.0,valid"), "{text}");
+        let columns = lines[0].split(',').count();
+        assert_eq!(lines[1].split(',').count(), columns);
+    }
+
+    #[test]
+    fn flows_have_columns_of_their_own() {
+        let plan = PLAN.replace("[factors]", "[flows.a]\n[flows.b]\n[factors]");
+        let study = Study::of_plan("s", &plan, false).unwrap();
+        let text = json_lines(&study, &[vec![run(0, "b")]]);
+        let row: Value = serde_json::from_str(&text).unwrap();
+        assert_eq!(row["b.throughput_bps"], 5e6);
+        assert_eq!(row["a.throughput_bps"], Value::Null);
+        assert_eq!(row["throughput_bps"], 5e6);
+    }
+}

@@ -1,0 +1,22 @@
+//! Runs studies: every cell of a plan in a lab of its own, the results in a store.
+//!
+//! ```text
+//!  study::Study ──> run ──> lab of the cell, flows ──> figures ──> Store (SQLite)
+//!                    ^                                               │
+//!                    └───────── runs that are stored ────────────────┘
+//! ```
+//!
+//! A run is stored before the next one begins, so a study that was killed resumes with the run
+//! that it was in.
+
+mod cell_lab;
+mod error;
+mod export;
+mod figures;
+mod runner;
+mod store;
+
+pub use error::CampaignError;
+pub use export::{csv, json_lines};
+pub use runner::{Event, Options, Progress, run};
+pub use store::{Measured, Store};

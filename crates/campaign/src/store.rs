@@ -1,0 +1,298 @@
+//! The results of a study: one SQLite file, written run by run.
+//!
+//! A run is one transaction that is synced before the next run begins: a study that is
+//! killed, or whose machine loses power, has all its finished runs and no part of another.
+//! The primary key is the run, so none is stored twice.
+//!
+//! | table | a row for each |
+//! |---|---|
+//! | `study` | property: its name, question, form, and longhaul's version |
+//! | `part` | plan of the study |
+//! | `factor` | cell and factor: the value as text, and as a number in base units |
+//! | `run` | run |
+//! | `flow` | flow of a run: its figures, and its measurement as gzipped JSON |
+
+mod read;
+
+use crate::CampaignError;
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use host::directory::{Directory, Trust};
+use record::{FlowFigures, Measurement, StudyRun};
+use rusqlite::{Connection, ErrorCode, OpenFlags, params};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use study::Study;
+
+/// The version of the tables; a file of a later one is not opened.
+const SCHEMA: i64 = 1;
+
+/// The name of the file within the study's directory.
+const FILE: &str = "study.db";
+
+/// How long the store of a process that was just killed may stay locked.
+const LOCKED: Duration = Duration::from_secs(5);
+
+const TABLES: &str = "
+    CREATE TABLE study (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT;
+    CREATE TABLE part (
+        position INTEGER PRIMARY KEY,
+        part TEXT NOT NULL UNIQUE,
+        plan TEXT NOT NULL
+    ) STRICT;
+    CREATE TABLE factor (
+        part TEXT NOT NULL,
+        cell INTEGER NOT NULL,
+        factor TEXT NOT NULL,
+        value TEXT NOT NULL,
+        number REAL,
+        PRIMARY KEY (part, cell, factor)
+    ) STRICT, WITHOUT ROWID;
+    CREATE TABLE run (
+        part TEXT NOT NULL,
+        cell INTEGER NOT NULL,
+        repeat INTEGER NOT NULL,
+        status TEXT NOT NULL CHECK (status IN ('valid', 'invalid', 'failed')),
+        attempts INTEGER NOT NULL,
+        started_unix_s INTEGER NOT NULL,
+        took_s REAL NOT NULL,
+        reason TEXT NOT NULL,
+        PRIMARY KEY (part, cell, repeat)
+    ) STRICT, WITHOUT ROWID;
+    CREATE TABLE flow (
+        part TEXT NOT NULL,
+        cell INTEGER NOT NULL,
+        repeat INTEGER NOT NULL,
+        flow TEXT NOT NULL,
+        position INTEGER NOT NULL,
+        began_s REAL NOT NULL,
+        seconds REAL NOT NULL,
+        throughput_bps REAL NOT NULL,
+        steady_bps REAL,
+        sent_bps REAL NOT NULL,
+        retransmits INTEGER,
+        min_rtt_ms REAL,
+        mean_rtt_ms REAL,
+        window_bytes INTEGER,
+        loss REAL,
+        out_of_order INTEGER,
+        jitter_ms REAL,
+        \"limit\" TEXT,
+        probability REAL,
+        series_bps TEXT NOT NULL,
+        PRIMARY KEY (part, cell, repeat, flow)
+    ) STRICT, WITHOUT ROWID;
+    CREATE TABLE measurement (
+        part TEXT NOT NULL,
+        cell INTEGER NOT NULL,
+        repeat INTEGER NOT NULL,
+        flow TEXT NOT NULL,
+        json_gz BLOB NOT NULL,
+        PRIMARY KEY (part, cell, repeat, flow)
+    ) STRICT;";
+
+/// The results of one study.
+#[derive(Debug)]
+pub struct Store {
+    file: PathBuf,
+    connection: Connection,
+}
+
+/// A run with the measurement of each of its flows.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Measured {
+    /// Its figures.
+    pub run: StudyRun,
+    /// In the order of its flows; fewer if the run failed.
+    pub measurements: Vec<Measurement>,
+}
+
+impl Store {
+    /// Opens the study of a directory to add to it, or begins one. Only one process can.
+    ///
+    /// # Errors
+    /// Another plan's results are there, another process is writing, or other users can write
+    /// to the directory.
+    pub fn open(folder: &Path, study: &Study) -> Result<Self, CampaignError> {
+        let wrong = |source| CampaignError::Folder { folder: folder.to_owned(), source };
+        let folder = std::path::absolute(folder).map_err(wrong)?;
+        Directory::create(&folder, Trust::Owner).map_err(wrong)?;
+        let file = folder.join(FILE);
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
+            | OpenFlags::SQLITE_OPEN_CREATE
+            | OpenFlags::SQLITE_OPEN_NO_MUTEX
+            | OpenFlags::SQLITE_OPEN_NOFOLLOW;
+        let connection =
+            Connection::open_with_flags(&file, flags).map_err(|error| classified(&file, &error))?;
+        let mut store = Store { file, connection };
+        store.attempt(|connection| {
+            connection.busy_timeout(LOCKED)?;
+            // Exclusive: a second writer is refused rather than interleaved.
+            connection.pragma_update(None, "locking_mode", "EXCLUSIVE")?;
+            connection.pragma_update(None, "journal_mode", "WAL")?;
+            connection.pragma_update(None, "synchronous", "FULL")?;
+            connection.execute_batch("BEGIN EXCLUSIVE; COMMIT")
+        })?;
+        if store.version()? == 0 {
+            store.begin(study)?;
+        }
+        store.check_version()?;
+        if store.study()? != *study {
+            return Err(CampaignError::OtherPlan { folder });
+        }
+        Ok(store)
+    }
+
+    /// Writes what is known before the first run, at once or not at all.
+    fn begin(&mut self, study: &Study) -> Result<(), CampaignError> {
+        self.attempt(|connection| {
+            let transaction = connection.transaction()?;
+            transaction.execute_batch(TABLES)?;
+            for (name, value) in [
+                ("name", study.name.as_str()),
+                ("question", &study.question),
+                ("form", form(study.quick)),
+                ("version", env!("CARGO_PKG_VERSION")),
+            ] {
+                transaction.execute("INSERT INTO study VALUES (?1, ?2)", params![name, value])?;
+            }
+            for (position, part) in study.parts.iter().enumerate() {
+                let values = params![signed(position), part.name, part.text];
+                transaction.execute("INSERT INTO part VALUES (?1, ?2, ?3)", values)?;
+            }
+            {
+                let mut insert =
+                    transaction.prepare("INSERT INTO factor VALUES (?1, ?2, ?3, ?4, ?5)")?;
+                for part in &study.parts {
+                    for number in 0..part.plan.cells() {
+                        let cell = part.plan.cell(number);
+                        for (factor, level) in part.plan.factors.iter().zip(&cell.levels) {
+                            insert.execute(params![
+                                part.name,
+                                signed(number),
+                                factor.setting.to_string(),
+                                level.text,
+                                level.number
+                            ])?;
+                        }
+                    }
+                }
+            }
+            transaction.pragma_update(None, "user_version", SCHEMA)?;
+            transaction.commit()
+        })
+    }
+
+    /// Stores a run of a part; it is on the disk when this returns.
+    ///
+    /// # Errors
+    /// The disk is full, or the run is stored already.
+    pub fn add(&mut self, part: &str, measured: &Measured) -> Result<(), CampaignError> {
+        let run = &measured.run;
+        let mut packed = Vec::new();
+        for measurement in &measured.measurements {
+            packed.push(pack(measurement).map_err(|why| self.damaged(why))?);
+        }
+        self.attempt(|connection| {
+            let transaction = connection.transaction()?;
+            transaction.execute(
+                "INSERT INTO run VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+                params![
+                    part,
+                    signed(run.cell),
+                    run.repeat,
+                    run.status.name(),
+                    run.attempts,
+                    run.started_unix_s.cast_signed(),
+                    run.took_s,
+                    run.reason,
+                ],
+            )?;
+            for (position, flow) in run.flows.iter().enumerate() {
+                add_flow(&transaction, part, run, position, flow)?;
+            }
+            for (flow, blob) in run.flows.iter().zip(&packed) {
+                transaction.execute(
+                    "INSERT INTO measurement VALUES (?1, ?2, ?3, ?4, ?5)",
+                    params![part, signed(run.cell), run.repeat, flow.name, blob],
+                )?;
+            }
+            transaction.commit()
+        })
+    }
+
+    /// Does something with the file; errors name it.
+    fn attempt<T>(
+        &mut self,
+        work: impl FnOnce(&mut Connection) -> rusqlite::Result<T>,
+    ) -> Result<T, CampaignError> {
+        work(&mut self.connection).map_err(|error| classified(&self.file, &error))
+    }
+
+    fn damaged(&self, why: impl ToString) -> CampaignError {
+        CampaignError::Damaged { file: self.file.clone(), why: why.to_string() }
+    }
+}
+
+fn add_flow(
+    connection: &Connection,
+    part: &str,
+    run: &StudyRun,
+    position: usize,
+    flow: &FlowFigures,
+) -> rusqlite::Result<()> {
+    let mut insert = connection.prepare(
+        "INSERT INTO flow VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, \
+         ?15, ?16, ?17, ?18, ?19, ?20)",
+    )?;
+    insert.execute(params![
+        part,
+        signed(run.cell),
+        run.repeat,
+        flow.name,
+        signed(position),
+        flow.began_s,
+        flow.seconds,
+        flow.throughput_bps,
+        flow.steady_bps,
+        flow.sent_bps,
+        flow.retransmits.map(u64::cast_signed),
+        flow.min_rtt_ms,
+        flow.mean_rtt_ms,
+        flow.window_bytes.map(u64::cast_signed),
+        flow.loss,
+        flow.out_of_order.map(u64::cast_signed),
+        flow.jitter_ms,
+        flow.limit.map(record::Limit::name),
+        flow.probability,
+        serde_json::json!(flow.series_bps).to_string(),
+    ])?;
+    Ok(())
+}
+
+/// The form of a study in its store.
+fn form(quick: bool) -> &'static str {
+    if quick { "quick" } else { "full" }
+}
+
+/// SQLite's integers are signed; numbers of cells and flows are below a million.
+fn signed(number: usize) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+fn pack(measurement: &Measurement) -> Result<Vec<u8>, String> {
+    let mut packer = GzEncoder::new(Vec::new(), Compression::fast());
+    serde_json::to_writer(&mut packer, measurement).map_err(|error| error.to_string())?;
+    packer.flush().and_then(|()| packer.finish()).map_err(|error| error.to_string())
+}
+
+/// What an error of SQLite means for a study.
+fn classified(file: &Path, error: &rusqlite::Error) -> CampaignError {
+    let file = file.to_owned();
+    match error.sqlite_error_code() {
+        Some(ErrorCode::DiskFull) => CampaignError::Full { file },
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => CampaignError::Busy { file },
+        _ => CampaignError::Damaged { file, why: error.to_string() },
+    }
+}

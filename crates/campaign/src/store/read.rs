@@ -1,0 +1,204 @@
+//! Reading a store, whoever wrote it.
+
+use super::{FILE, SCHEMA, Store, classified, form, signed};
+use crate::CampaignError;
+use flate2::read::GzDecoder;
+use record::{FlowFigures, Limit, Measurement, RunStatus, StudyRun};
+use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, limits::Limit as SqlLimit, params};
+use std::collections::BTreeSet;
+use std::io::Read;
+use std::path::Path;
+use study::{Part, Run, Study};
+
+/// The longest value of a store: a measurement, compressed, or a plan.
+const MAX_VALUE: i32 = 64 << 20;
+
+/// The most plans of a study.
+const MAX_PARTS: usize = 100;
+
+/// The longest measurement, unpacked.
+const MAX_MEASUREMENT: u64 = 256 << 20;
+
+impl Store {
+    /// Opens a study to read it; nothing of it is changed.
+    ///
+    /// # Errors
+    /// There is none, it is of a later version, or it is not a study's.
+    pub fn read(folder: &Path) -> Result<Self, CampaignError> {
+        let file = folder.join(FILE);
+        if !file.is_file() {
+            return Err(CampaignError::NoStudy { folder: folder.to_owned() });
+        }
+        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let connection =
+            Connection::open_with_flags(&file, flags).map_err(|error| classified(&file, &error))?;
+        let mut store = Store { file, connection };
+        store.attempt(|connection| {
+            connection.busy_timeout(super::LOCKED)?;
+            connection.set_limit(SqlLimit::SQLITE_LIMIT_LENGTH, MAX_VALUE)?;
+            // A file from elsewhere may have views and triggers with side effects.
+            connection.pragma_update(None, "trusted_schema", "OFF")?;
+            connection.pragma_update(None, "cell_size_check", "ON")?;
+            connection.pragma_update(None, "mmap_size", 0)
+        })?;
+        store.check_version()?;
+        Ok(store)
+    }
+
+    pub(super) fn version(&self) -> Result<i64, CampaignError> {
+        let version = self.connection.pragma_query_value(None, "user_version", |row| row.get(0));
+        version.map_err(|error| classified(&self.file, &error))
+    }
+
+    pub(super) fn check_version(&self) -> Result<(), CampaignError> {
+        match self.version()? {
+            SCHEMA => Ok(()),
+            0 => Err(self.damaged("it has no tables of a study")),
+            version => Err(CampaignError::Version { file: self.file.clone(), version }),
+        }
+    }
+
+    /// The study, its plans checked again.
+    ///
+    /// # Errors
+    /// The file is damaged, or has a plan that this version does not accept.
+    pub fn study(&self) -> Result<Study, CampaignError> {
+        let read = |connection: &Connection| -> rusqlite::Result<Vec<(String, String)>> {
+            let mut query = connection.prepare("SELECT part, plan FROM part ORDER BY position")?;
+            let parts = query.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
+            parts.take(MAX_PARTS).collect()
+        };
+        let texts = read(&self.connection).map_err(|error| classified(&self.file, &error))?;
+        let quick = self.property("form")? == form(true);
+        let parts = texts.iter().map(|(name, text)| Part::parse(name, text, quick));
+        let parts: Vec<Part> = parts
+            .collect::<Result<_, _>>()
+            .map_err(|error| self.damaged(format!("its plan is not valid: {error}")))?;
+        if parts.is_empty() {
+            return Err(self.damaged("it has no plan"));
+        }
+        let (name, question) = (self.property("name")?, self.property("question")?);
+        Ok(Study { name, question, quick, parts })
+    }
+
+    /// A property of the study: `name`, `question`, `form` or `version`.
+    ///
+    /// # Errors
+    /// The file is damaged.
+    pub fn property(&self, name: &str) -> Result<String, CampaignError> {
+        let sql = "SELECT value FROM study WHERE name = ?1";
+        let value = self.connection.query_row(sql, [name], |row| row.get(0));
+        value.map_err(|error| classified(&self.file, &error))
+    }
+
+    /// The runs of a part that are stored.
+    ///
+    /// # Errors
+    /// The file is damaged.
+    pub fn done(&self, part: &str) -> Result<BTreeSet<Run>, CampaignError> {
+        let read = |connection: &Connection| -> rusqlite::Result<BTreeSet<Run>> {
+            let mut query = connection.prepare("SELECT cell, repeat FROM run WHERE part = ?1")?;
+            let runs = query.query_map([part], |row| Ok((row.get::<_, u32>(0)?, row.get(1)?)))?;
+            runs.map(|run| run.map(|(cell, repeat)| Run { cell: cell as usize, repeat })).collect()
+        };
+        read(&self.connection).map_err(|error| classified(&self.file, &error))
+    }
+
+    /// The runs of a part, by cell and repeat.
+    ///
+    /// # Errors
+    /// The file is damaged.
+    pub fn runs(&self, part: &str) -> Result<Vec<StudyRun>, CampaignError> {
+        let read = |connection: &Connection| -> rusqlite::Result<Vec<StudyRun>> {
+            let mut query = connection.prepare(
+                "SELECT cell, repeat, status, attempts, started_unix_s, took_s, reason
+                 FROM run WHERE part = ?1 ORDER BY cell, repeat",
+            )?;
+            let runs = query.query_map([part], run_of)?;
+            let mut runs: Vec<StudyRun> = runs.collect::<Result<_, _>>()?;
+            let mut query = connection.prepare(
+                "SELECT cell, repeat, flow, began_s, seconds, throughput_bps, steady_bps, sent_bps,
+                        retransmits, min_rtt_ms, mean_rtt_ms, window_bytes, loss, out_of_order,
+                        jitter_ms, \"limit\", probability, series_bps
+                 FROM flow WHERE part = ?1 ORDER BY cell, repeat, position",
+            )?;
+            let mut rows = query.query([part])?;
+            let mut at = 0;
+            while let Some(row) = rows.next()? {
+                let key = (row.get::<_, u32>(0)? as usize, row.get::<_, u32>(1)?);
+                // Both are in the order of their keys; a flow without a run belongs to none.
+                while runs.get(at).is_some_and(|run| (run.cell, run.repeat) < key) {
+                    at += 1;
+                }
+                if let Some(run) = runs.get_mut(at).filter(|run| (run.cell, run.repeat) == key) {
+                    run.flows.push(flow_of(row)?);
+                }
+            }
+            Ok(runs)
+        };
+        read(&self.connection).map_err(|error| classified(&self.file, &error))
+    }
+
+    /// The measurement of a run's flow, with its samples; `None` if there is none.
+    ///
+    /// # Errors
+    /// The file is damaged.
+    pub fn measurement(
+        &self,
+        part: &str,
+        run: Run,
+        flow: &str,
+    ) -> Result<Option<Measurement>, CampaignError> {
+        let sql = "SELECT json_gz FROM measurement
+                   WHERE part = ?1 AND cell = ?2 AND repeat = ?3 AND flow = ?4";
+        let key = params![part, signed(run.cell), run.repeat, flow];
+        let found = self.connection.query_row(sql, key, |row| row.get::<_, Vec<u8>>(0));
+        let Some(packed) = found.optional().map_err(|error| classified(&self.file, &error))? else {
+            return Ok(None);
+        };
+        let json = GzDecoder::new(packed.as_slice()).take(MAX_MEASUREMENT);
+        serde_json::from_reader(json).map(Some).map_err(|error| self.damaged(error))
+    }
+}
+
+fn run_of(row: &Row<'_>) -> rusqlite::Result<StudyRun> {
+    let status: String = row.get(2)?;
+    let status = RunStatus::ALL.into_iter().find(|known| known.name() == status);
+    Ok(StudyRun {
+        cell: row.get::<_, u32>(0)? as usize,
+        repeat: row.get(1)?,
+        // Of a store whose check was removed.
+        status: status.unwrap_or(RunStatus::Failed),
+        attempts: row.get(3)?,
+        started_unix_s: row.get::<_, i64>(4)?.unsigned_abs(),
+        took_s: row.get(5)?,
+        reason: row.get(6)?,
+        flows: Vec::new(),
+    })
+}
+
+fn flow_of(row: &Row<'_>) -> rusqlite::Result<FlowFigures> {
+    let count = |column: usize| -> rusqlite::Result<Option<u64>> {
+        Ok(row.get::<_, Option<i64>>(column)?.map(i64::unsigned_abs))
+    };
+    let limit: Option<String> = row.get(15)?;
+    Ok(FlowFigures {
+        name: row.get(2)?,
+        began_s: row.get(3)?,
+        seconds: row.get(4)?,
+        throughput_bps: row.get(5)?,
+        steady_bps: row.get(6)?,
+        sent_bps: row.get(7)?,
+        retransmits: count(8)?,
+        min_rtt_ms: row.get(9)?,
+        mean_rtt_ms: row.get(10)?,
+        window_bytes: count(11)?,
+        loss: row.get(12)?,
+        out_of_order: count(13)?,
+        jitter_ms: row.get(14)?,
+        limit: limit.and_then(|name| Limit::ALL.into_iter().find(|known| known.name() == name)),
+        probability: row.get(16)?,
+        // What is not a list of numbers is no series.
+        series_bps: serde_json::from_str(&row.get::<_, String>(17)?).unwrap_or_default(),
+    })
+}

@@ -1,0 +1,103 @@
+//! `longhaul study report` and `export`: the results of a study that ran, or is running.
+
+use crate::console::{self, Console};
+use crate::failure::{Code, DONE, FAILED, Failure, NOT_VALID, Outcome};
+use campaign::Store;
+use clap::Args;
+use record::{StudyReport, StudyRun};
+use report::terminal::{self, Style};
+use std::path::{Path, PathBuf};
+use study::Study;
+
+/// Report on a study, finished or not: on the terminal, as a page, or as JSON
+#[derive(Debug, Args)]
+pub(super) struct ReportArgs {
+    /// The directory of its results
+    #[arg(value_name = "DIR")]
+    folder: PathBuf,
+    /// Print the report as JSON
+    #[arg(long, short = 'J')]
+    json: bool,
+}
+
+/// Print the runs of a study as a table: its factors, the repeat, and every figure
+#[derive(Debug, Args)]
+pub(super) struct ExportArgs {
+    /// The directory of its results
+    #[arg(value_name = "DIR")]
+    folder: PathBuf,
+    #[command(flatten)]
+    form: Form,
+}
+
+/// The form of an export.
+#[derive(Debug, Args)]
+#[group(required = true, multiple = false)]
+struct Form {
+    /// Comma-separated values with a header line
+    #[arg(long)]
+    csv: bool,
+    /// A JSON object for each run, one per line
+    #[arg(long)]
+    json: bool,
+}
+
+/// A study with its runs.
+pub(super) struct Results {
+    study: Study,
+    /// Of each part.
+    runs: Vec<Vec<StudyRun>>,
+    report: StudyReport,
+}
+
+impl Results {
+    pub(super) fn of(study: Study, store: &Store) -> Result<Self, Failure> {
+        let runs = study.parts.iter().map(|part| store.runs(&part.name));
+        let runs: Vec<Vec<StudyRun>> = runs.collect::<Result<_, _>>().map_err(Failure::work)?;
+        let report = study.report(&runs, study::trends(&study, &runs));
+        Ok(Results { study, runs, report })
+    }
+
+    /// The study of a directory.
+    fn read(folder: &Path) -> Result<(Self, Store), Failure> {
+        let store = Store::read(folder).map_err(Failure::usage)?;
+        let study = store.study().map_err(Failure::usage)?;
+        Ok((Results::of(study, &store)?, store))
+    }
+
+    pub(super) fn shown(&self, json: bool, style: &Style) -> Result<String, Failure> {
+        if json { console::json(&self.report) } else { Ok(terminal::study(&self.report, style)) }
+    }
+
+    /// A trend that fails is a failure; cells without a valid run are not valid.
+    pub(super) fn code(&self) -> Code {
+        let report = &self.report;
+        let is_done = |holds: fn(&record::StudyCell) -> bool| {
+            report.parts.iter().flat_map(|part| &part.cells).all(holds)
+        };
+        if report.trends.iter().any(|trend| trend.holds == Some(false)) {
+            FAILED
+        } else if !is_done(|cell| cell.done == 0 || cell.valid > 0) {
+            NOT_VALID
+        } else {
+            DONE
+        }
+    }
+}
+
+pub(super) fn report(args: &ReportArgs, console: &mut Console) -> Outcome {
+    let (results, _) = Results::read(&args.folder)?;
+    console.print(&results.shown(args.json, &console.out)?);
+    Ok(results.code())
+}
+
+pub(super) fn export(args: &ExportArgs, console: &mut Console) -> Outcome {
+    let (results, _) = Results::read(&args.folder)?;
+    let text = if args.form.csv {
+        campaign::csv(&results.study, &results.runs)
+    } else {
+        campaign::json_lines(&results.study, &results.runs)
+    };
+    console.print(&text);
+    Ok(DONE)
+}

@@ -1,0 +1,145 @@
+//! `longhaul study run`.
+
+use super::results::Results;
+use crate::console::Console;
+use crate::failure::{DONE, FAILED, Failure, Outcome};
+use crate::{console, inside, stop};
+use campaign::{CampaignError, Event, Options, Progress, Store};
+use clap::Args;
+use record::{RunStatus, StudyRun};
+use std::path::{Path, PathBuf};
+
+use study::Study;
+use units::BitRate;
+
+/// Run a study in emulated labs, or resume one
+///
+/// Every cell runs in a lab of its own, inside this machine. Each result is stored before
+/// the next run begins: a study that was stopped or killed resumes where it was when the same
+/// command is run again. Runs during which the machine could not emulate the path are
+/// repeated, and marked as invalid if they stay so.
+#[derive(Debug, Args)]
+pub(super) struct RunArgs {
+    /// The plan, a TOML file, or the name of a built-in study
+    #[arg(value_name = "PLAN|NAME")]
+    plan: String,
+    /// Run its short form
+    #[arg(long)]
+    quick: bool,
+    /// Run only what one trend of a built-in study needs
+    #[arg(long, value_name = "TREND")]
+    only: Option<String>,
+    /// Directory of the results [default: NAME.study]
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Print what would run, and stop
+    #[arg(long)]
+    dry_run: bool,
+    /// Attempts at a run until it is valid
+    #[arg(long, value_name = "COUNT", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=100))]
+    attempts: u32,
+    /// Print the result as JSON
+    #[arg(long, short = 'J')]
+    json: bool,
+}
+
+pub(super) fn run(args: &RunArgs, console: &mut Console) -> Outcome {
+    let study = super::find(&args.plan, args.quick, args.only.as_deref())?;
+    if args.dry_run {
+        super::show_plan(&study, args.json, console)?;
+        return Ok(DONE);
+    }
+    let folder = args.out.clone().unwrap_or_else(|| default_folder(&study, args));
+    inside::sandbox(|| run_inside(args, &study, &folder, console))
+}
+
+fn default_folder(study: &Study, args: &RunArgs) -> PathBuf {
+    let quick = if args.quick { "-quick" } else { "" };
+    let only = args.only.as_ref().map_or(String::new(), |only| format!("-{only}"));
+    PathBuf::from(format!("{}{quick}{only}.study", study.name))
+}
+
+fn run_inside(args: &RunArgs, study: &Study, folder: &Path, console: &mut Console) -> Outcome {
+    let stop = stop::on_signals();
+    let mut store = Store::open(folder, study).map_err(Failure::usage)?;
+    let mut show = Show { console };
+    show.introduce(study, folder);
+    let options = Options { attempts: args.attempts };
+    let ended = campaign::run(study, &mut store, options, &mut |event| show.event(&event), &stop);
+    console.clear();
+    match ended {
+        Err(error @ CampaignError::Interrupted) => {
+            console::complain(&error.to_string());
+            return Ok(FAILED);
+        }
+        other => other.map_err(Failure::work)?,
+    }
+    let results = Results::of(study.clone(), &store)?;
+    console.print(&results.shown(args.json, &console.out)?);
+    Ok(results.code())
+}
+
+/// Shows progress.
+struct Show<'a> {
+    console: &'a mut Console,
+}
+
+impl Show<'_> {
+    fn introduce(&mut self, study: &Study, folder: &Path) {
+        let about = report::long_time(study.estimate().as_secs_f64());
+        self.console.say(&study.question);
+        self.console.say(&format!(
+            "{} runs in {}, about {about} in all. Each run is an emulated lab in this machine.",
+            study.runs(),
+            folder.display()
+        ));
+    }
+
+    fn event(&mut self, event: &Event<'_>) {
+        match event {
+            Event::Begins { progress, part, run, attempt, .. } => {
+                let again =
+                    if *attempt > 1 { format!(", attempt {attempt}") } else { String::new() };
+                let label = part.plan.label(&part.plan.cell(run.cell));
+                let name =
+                    if part.name.is_empty() { label } else { format!("{} {label}", part.name) };
+                let line = format!(
+                    "{}/{}  {} left  {name}, repeat {}{again}",
+                    progress.done + 1,
+                    progress.all,
+                    left(progress),
+                    run.repeat
+                );
+                self.console.live(&line);
+            }
+            Event::Interval(..) => {}
+            Event::Ended { progress, part, run } => {
+                let label = part.plan.label(&part.plan.cell(run.cell));
+                let name =
+                    if part.name.is_empty() { label } else { format!("{} {label}", part.name) };
+                self.console.say(&format!(
+                    "{:>width$}/{}  {name}  {}",
+                    progress.done,
+                    progress.all,
+                    outcome(run),
+                    width = progress.all.to_string().len()
+                ));
+            }
+        }
+    }
+}
+
+fn left(progress: &Progress) -> String {
+    report::long_time(progress.left.as_secs_f64())
+}
+
+fn outcome(run: &StudyRun) -> String {
+    let rate = BitRate::from_bps_f64(run.throughput_bps());
+    let again =
+        if run.attempts > 1 { format!(" ({} attempts)", run.attempts) } else { String::new() };
+    match run.status {
+        RunStatus::Valid => format!("{rate}{again}"),
+        RunStatus::Invalid => format!("{rate}, not valid: {}{again}", run.reason),
+        RunStatus::Failed => format!("failed: {}{again}", run.reason),
+    }
+}

@@ -1,0 +1,115 @@
+//! Studies that come with the program: published experiments, repeated in the lab, each
+//! figure beside the published one.
+
+mod edge_cloud;
+mod runs;
+
+use crate::study::{Part, Study};
+use record::{StudyRun, StudyTrend};
+use runs::Runs;
+
+/// A study that comes with the program.
+#[derive(Debug)]
+pub struct BuiltIn {
+    /// Its name.
+    pub name: &'static str,
+    /// In one sentence.
+    pub question: &'static str,
+    /// Names and plans of its parts, in the order of running.
+    parts: &'static [(&'static str, &'static str)],
+    /// What was published.
+    trends: &'static [Trend],
+}
+
+/// A published result, and how a study's runs show it.
+#[derive(Debug)]
+struct Trend {
+    name: &'static str,
+    /// In words and figures.
+    published: &'static str,
+    /// The parts that it needs.
+    parts: &'static [&'static str],
+    /// `None`: runs that it needs are not there or not valid.
+    measure: fn(&Runs<'_>) -> Option<Measured>,
+}
+
+/// What a study's runs show of a published result.
+#[derive(Debug, Clone, PartialEq)]
+struct Measured {
+    text: String,
+    holds: bool,
+}
+
+/// All of them.
+pub const BUILT_IN: &[BuiltIn] = &[edge_cloud::STUDY];
+
+impl BuiltIn {
+    /// By its name.
+    #[must_use]
+    pub fn named(name: &str) -> Option<&'static Self> {
+        BUILT_IN.iter().find(|study| study.name == name)
+    }
+
+    /// The names of its trends.
+    pub fn trends(&self) -> impl Iterator<Item = &'static str> {
+        self.trends.iter().map(|trend| trend.name)
+    }
+
+    /// The study, or the parts of it that one trend needs.
+    ///
+    /// # Errors
+    /// No trend has that name; the message lists those that exist.
+    pub fn study(&self, quick: bool, only: Option<&str>) -> Result<Study, String> {
+        let needed = match only {
+            None => None,
+            Some(name) => Some(self.trend(name)?.parts),
+        };
+        let wanted = |name: &str| needed.is_none_or(|parts| parts.contains(&name));
+        let parts = self.parts.iter().filter(|(name, _)| wanted(name));
+        let parts = parts.map(|(name, text)| {
+            Part::parse(name, text, quick).map_err(|error| format!("{name}: {error}"))
+        });
+        Ok(Study {
+            name: self.name.to_owned(),
+            question: self.question.to_owned(),
+            quick,
+            parts: parts.collect::<Result<_, _>>()?,
+        })
+    }
+
+    fn trend(&self, name: &str) -> Result<&'static Trend, String> {
+        self.trends.iter().find(|trend| trend.name == name).ok_or_else(|| {
+            let known: Vec<&str> = self.trends().collect();
+            format!("{} has no trend '{name}'; it has {}", self.name, known.join(", "))
+        })
+    }
+}
+
+/// The trends of a built-in study whose parts are there, from its runs; none for a study of
+/// another plan.
+#[must_use]
+pub fn trends(study: &Study, runs: &[Vec<StudyRun>]) -> Vec<StudyTrend> {
+    let Some(built_in) = BuiltIn::named(&study.name) else { return Vec::new() };
+    let is_built_in = |part: &Part| {
+        built_in.parts.iter().any(|(name, text)| part.name == *name && part.text == *text)
+    };
+    if !study.parts.iter().all(is_built_in) {
+        return Vec::new();
+    }
+    let has = |name: &&str| study.parts.iter().any(|part| part.name == *name);
+    let runs = Runs { study, runs };
+    let possible = built_in.trends.iter().filter(|trend| trend.parts.iter().all(|name| has(&name)));
+    let trends = possible.map(|trend| {
+        let measured = (trend.measure)(&runs);
+        StudyTrend {
+            name: trend.name.to_owned(),
+            published: trend.published.to_owned(),
+            holds: measured.as_ref().map(|measured| measured.holds),
+            measured: measured.map(|measured| measured.text),
+        }
+    });
+    trends.collect()
+}
+
+#[cfg(test)]
+mod tests;

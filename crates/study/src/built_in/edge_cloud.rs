@@ -1,0 +1,187 @@
+//! `edge-cloud`: windows, streams and UDP over 100 Mbit/s and 173 ms (Frankfurt to Las Vegas).
+
+use super::runs::Runs;
+use super::{BuiltIn, Measured, Trend};
+use model::statistics;
+use record::{FlowFigures, Limit, StudyRun};
+use units::BitRate;
+
+pub(super) const STUDY: BuiltIn = BuiltIn {
+    name: "edge-cloud",
+    question: "What do window, streams and UDP achieve between an edge and a cloud 173 ms apart?",
+    parts: &[
+        ("windows", include_str!("../../plans/edge-cloud/windows.toml")),
+        ("streams", include_str!("../../plans/edge-cloud/streams.toml")),
+        ("udp", include_str!("../../plans/edge-cloud/udp.toml")),
+        ("contention", include_str!("../../plans/edge-cloud/contention.toml")),
+    ],
+    trends: &[
+        Trend {
+            name: "window-64k",
+            published: "1 stream, 64 KiB: theory 2.89, measured 2.77 Mbit/s",
+            parts: &["windows"],
+            measure: |runs| window_over_rtt(runs, "windows", "window", "64KiB", 65_536.0, 1.0),
+        },
+        Trend {
+            name: "window-128k",
+            published: "1 stream, 128 KiB: theory 5.92, measured 5.35 Mbit/s",
+            parts: &["windows"],
+            measure: |runs| window_over_rtt(runs, "windows", "window", "128KiB", 131_072.0, 1.0),
+        },
+        Trend {
+            name: "streams-10",
+            published: "10 streams, 128 KiB each: theory 53.5 (10 times the measured one), \
+                        measured 47.8 Mbit/s",
+            parts: &["streams"],
+            measure: |runs| window_over_rtt(runs, "streams", "streams", "10", 131_072.0, 10.0),
+        },
+        Trend {
+            name: "window-plateau",
+            published: "goodput grows with the window until the path is full",
+            parts: &["windows"],
+            measure: |runs| plateau(runs, "windows", "window"),
+        },
+        Trend {
+            name: "streams-plateau",
+            published: "goodput grows with the number of streams until the path is full",
+            parts: &["streams"],
+            measure: |runs| plateau(runs, "streams", "streams"),
+        },
+        Trend {
+            name: "udp-overload",
+            published: "UDP offered 110 Mbit/s: 98.0 Mbit/s received, 11 % lost; \
+                        1470 of 1498 bytes of the link are 98.1",
+            parts: &["udp"],
+            measure: udp_overload,
+        },
+        Trend {
+            name: "udp-and-tcp",
+            published: "10 UDP streams offering 291 Mbit/s in all beside TCP: UDP 76.3 by the \
+                        text, 95.4 by its own table; TCP falls from 5.35 to 1.68 Mbit/s",
+            parts: &["contention"],
+            measure: contention,
+        },
+    ],
+};
+
+/// In seconds.
+const RTT_S: f64 = 0.173;
+/// What the link carries of datagrams of 1470 bytes, 1498 with their headers, in bit/s.
+const DATAGRAM_RATE: f64 = 100e6 * 1470.0 / 1498.0;
+/// How far a goodput may be from window over RTT.
+const NEAR: f64 = 0.08;
+/// How far a carried load may be from the link's payload rate.
+const CARRIED: f64 = 0.01;
+/// A larger setting that gives less than this more is past the plateau's begin.
+const RISE: f64 = 1.05;
+
+fn mbit(bps: f64) -> BitRate {
+    BitRate::from_bps_f64(bps)
+}
+
+fn near(value: f64, expected: f64, share: f64) -> bool {
+    (value / expected - 1.0).abs() <= share
+}
+
+/// Goodput against `streams` x window / RTT, in SI units.
+fn window_over_rtt(
+    runs: &Runs<'_>,
+    part: &str,
+    factor: &str,
+    value: &str,
+    window_bytes: f64,
+    streams: f64,
+) -> Option<Measured> {
+    let measured = runs.goodput(part, &[(factor, value)])?;
+    let expected = streams * window_bytes * 8.0 / RTT_S;
+    Some(Measured {
+        text: format!(
+            "{}, {:+.1} % of window over RTT ({})",
+            mbit(measured),
+            (measured / expected - 1.0) * 100.0,
+            mbit(expected)
+        ),
+        holds: near(measured, expected, NEAR),
+    })
+}
+
+/// Goodput rises with each value up to a plateau, which the network limits.
+fn plateau(runs: &Runs<'_>, part: &str, factor: &str) -> Option<Measured> {
+    let mut points = Vec::new();
+    for value in runs.values(part, factor) {
+        let rate = runs.goodput(part, &[(factor, &value)])?;
+        let limit = limit(&runs.valid(part, &[(factor, &value)]));
+        points.push((value, rate, limit));
+    }
+    // The first value that is not followed by a clear rise.
+    let rises = |at: usize| points.get(at + 1).is_some_and(|next| next.1 > points[at].1 * RISE);
+    let top = (0..points.len()).find(|at| !rises(*at))?;
+    let (value, rate, limit) = points.get(top)?;
+    let first = points.first()?;
+    let below = first.2 == Some(Limit::ReceiveWindow);
+    let network = limit.is_some_and(|limit| limit != Limit::ReceiveWindow);
+    Some(Measured {
+        text: format!(
+            "rises from {} ({}={}, {}) to {} ({factor}={value}, {})",
+            mbit(first.1),
+            factor,
+            first.0,
+            name(first.2),
+            mbit(*rate),
+            name(*limit)
+        ),
+        holds: top > 0 && below && network,
+    })
+}
+
+/// The limit that most findings name.
+fn limit(runs: &[&StudyRun]) -> Option<Limit> {
+    let limits: Vec<Limit> =
+        runs.iter().flat_map(|run| &run.flows).filter_map(|flow| flow.limit).collect();
+    let count = |limit: &Limit| limits.iter().filter(|other| *other == limit).count();
+    limits.iter().copied().max_by_key(count)
+}
+
+fn name(limit: Option<Limit>) -> &'static str {
+    limit.map_or("no limit named", Limit::name)
+}
+
+fn udp_overload(runs: &Runs<'_>) -> Option<Measured> {
+    let values = [("bitrate", "110mbit")];
+    let rate = runs.goodput("udp", &values)?;
+    let loss = runs.mean("udp", &values, |run| run.flows.first()?.loss)?;
+    Some(Measured {
+        text: format!("{} received, {:.1} % lost", mbit(rate), loss * 100.0),
+        holds: near(rate, DATAGRAM_RATE, CARRIED) && (loss - 0.108).abs() <= 0.01,
+    })
+}
+
+/// TCP before and beside UDP, by its series of seconds.
+fn contention(runs: &Runs<'_>) -> Option<Measured> {
+    let of = |figure: fn(&FlowFigures, &FlowFigures) -> Option<f64>| {
+        runs.mean("contention", &[], |run| figure(run.flow("tcp")?, run.flow("udp")?))
+    };
+    let alone = of(|tcp, udp| seconds(tcp, 1.0, udp.began_s))?;
+    // The queue fills, and TCP notices, within a few round trips.
+    let beside = of(|tcp, udp| seconds(tcp, udp.began_s + 2.0, udp.began_s + udp.seconds))?;
+    let udp = of(|_, udp| Some(udp.throughput_bps))?;
+    let loss = of(|_, udp| udp.loss)?;
+    Some(Measured {
+        text: format!(
+            "UDP {} ({:.0} % lost) and TCP {} are {} in all; TCP alone had {}",
+            mbit(udp),
+            loss * 100.0,
+            mbit(beside),
+            mbit(udp + beside),
+            mbit(alone)
+        ),
+        holds: near(udp + beside, DATAGRAM_RATE, CARRIED) && beside < alone / 2.0,
+    })
+}
+
+/// The mean goodput in the whole seconds of a flow between two times.
+fn seconds(flow: &FlowFigures, from_s: f64, to_s: f64) -> Option<f64> {
+    let from = from_s.ceil().max(0.0) as usize;
+    let to = (to_s.floor().max(0.0) as usize).min(flow.series_bps.len());
+    statistics::mean(flow.series_bps.get(from..to)?)
+}

@@ -1,0 +1,58 @@
+//! Runs of a study, by part and by the values of their factors.
+
+use crate::plan::Plan;
+use crate::study::Study;
+use model::statistics;
+use record::{RunStatus, StudyRun};
+
+/// The runs of a study, of each part in the order of the parts.
+pub(super) struct Runs<'a> {
+    pub(super) study: &'a Study,
+    pub(super) runs: &'a [Vec<StudyRun>],
+}
+
+/// Names of factors, and the values wanted.
+pub(super) type Where<'a> = &'a [(&'a str, &'a str)];
+
+impl<'a> Runs<'a> {
+    fn part(&self, name: &str) -> Option<(&'a Plan, &'a [StudyRun])> {
+        let at = self.study.parts.iter().position(|part| part.name == name)?;
+        Some((&self.study.parts[at].plan, self.runs.get(at)?))
+    }
+
+    /// The valid runs of the cells that have those values.
+    pub(super) fn valid(&self, part: &str, values: Where<'_>) -> Vec<&'a StudyRun> {
+        let Some((plan, runs)) = self.part(part) else { return Vec::new() };
+        let fits = |run: &&StudyRun| {
+            let cell = plan.cell(run.cell);
+            values.iter().all(|(name, value)| {
+                let mut pairs = plan.factors.iter().zip(&cell.levels);
+                pairs.any(|(f, level)| f.setting.to_string() == *name && level.text == *value)
+            })
+        };
+        runs.iter().filter(|run| run.status == RunStatus::Valid).filter(fits).collect()
+    }
+
+    /// The mean of a figure over the valid runs; `None` without one.
+    pub(super) fn mean(
+        &self,
+        part: &str,
+        values: Where<'_>,
+        figure: impl Fn(&StudyRun) -> Option<f64>,
+    ) -> Option<f64> {
+        let figures: Vec<f64> = self.valid(part, values).into_iter().filter_map(figure).collect();
+        statistics::mean(&figures)
+    }
+
+    /// The mean goodput in bit/s.
+    pub(super) fn goodput(&self, part: &str, values: Where<'_>) -> Option<f64> {
+        self.mean(part, values, |run| Some(run.throughput_bps()))
+    }
+
+    /// The values of the part's factor, as text, in the order of the plan.
+    pub(super) fn values(&self, part: &str, factor: &str) -> Vec<String> {
+        let factors = self.part(part).map_or(&[][..], |(plan, _)| &plan.factors);
+        let found = factors.iter().find(|known| known.setting.to_string() == factor);
+        found.map_or(Vec::new(), |factor| factor.levels.iter().map(|l| l.text.clone()).collect())
+    }
+}

@@ -1,0 +1,221 @@
+//! From a plan as written to one that is checked.
+
+use super::written::{Entries, Entry, Written, WrittenPlan, WrittenRepeats};
+use super::{Factor, MAX_CELLS, MAX_TESTS, Order, Plan, PlanError, Repeats};
+use crate::factor::{Level, Setting};
+use std::ops::Range;
+use toml::Spanned;
+
+/// The most flows of a test.
+const MAX_FLOWS: usize = 16;
+
+/// Reads the written form of one file.
+pub(super) struct Reader<'a> {
+    pub(super) text: &'a str,
+    /// The names of the flows.
+    pub(super) flows: Vec<String>,
+    /// Whether the short form is asked for.
+    pub(super) quick: bool,
+}
+
+impl Reader<'_> {
+    fn error(&self, span: &Range<usize>, problem: impl Into<String>) -> PlanError {
+        PlanError::at(self.text, span, problem)
+    }
+
+    pub(super) fn plan(self, written: &WrittenPlan) -> Result<Plan, PlanError> {
+        let question = written.question.get_ref().trim();
+        if question.is_empty() || question.contains('\n') || question.len() > 500 {
+            let problem = "the question is one sentence of at most 500 characters";
+            return Err(self.error(&written.question.span(), problem));
+        }
+        let mut fixed = Vec::new();
+        for entry in &written.path.get_ref().0 {
+            fixed.push(self.fixed(entry, true)?);
+        }
+        for entry in &written.traffic.get_ref().0 {
+            fixed.push(self.fixed(entry, false)?);
+        }
+        for (name, settings) in written.flows_in_order() {
+            self.check_name(name)?;
+            for entry in &settings.0 {
+                fixed.push(self.of_flow(name.get_ref(), entry)?);
+            }
+        }
+        let mut factors: Vec<Factor> = Vec::new();
+        for entry in &written.factors.get_ref().0 {
+            factors.push(self.factor(entry)?);
+        }
+        let factors_span = written.factors.span();
+        if factors.is_empty() {
+            let problem = "no factors; write what varies, such as window = [\"64KiB\", \"1MiB\"]";
+            return Err(self.error(&factors_span, problem));
+        }
+        let mut plan = Plan {
+            question: question.to_owned(),
+            flows: self.flows.clone(),
+            fixed,
+            factors,
+            repeats: self.repeats(written.repeats.as_ref())?,
+        };
+        self.shorten(&mut plan, written.quick.as_ref())?;
+        self.check_size(&plan, &factors_span)?;
+        for number in 0..plan.cells() {
+            let cell = plan.cell(number);
+            if let Err(problem) = plan.test(&cell) {
+                let problem = format!("cell {} ({}): {problem}", number + 1, plan.label(&cell));
+                return Err(self.error(&factors_span, problem));
+            }
+        }
+        Ok(plan)
+    }
+
+    /// Puts the settings of `[quick]` in the place of those that it names. They are checked
+    /// also where the plan is read in full.
+    fn shorten(&self, plan: &mut Plan, quick: Option<&Entries>) -> Result<(), PlanError> {
+        let mut short = plan.clone();
+        short.repeats.count = 1;
+        for entry in quick.iter().flat_map(|quick| &quick.0) {
+            let factor = self.factor(entry)?;
+            let fixed = short.fixed.iter().position(|(setting, _)| *setting == factor.setting);
+            let varied = short.factors.iter_mut().find(|other| other.setting == factor.setting);
+            match (varied, fixed, factor.levels.as_slice()) {
+                (Some(varied), _, _) => varied.levels = factor.levels,
+                (None, Some(at), [level]) => short.fixed[at].1 = level.clone(),
+                (None, Some(_), _) => {
+                    let problem = format!("{} is no factor; it has one value", factor.setting);
+                    return Err(self.error(&entry.value_span, problem));
+                }
+                (None, None, _) => {
+                    let problem = format!(
+                        "the plan does not set {}; [quick] replaces what is set elsewhere",
+                        factor.setting
+                    );
+                    return Err(self.error(&entry.key_span, problem));
+                }
+            }
+        }
+        if self.quick {
+            *plan = short;
+        }
+        Ok(())
+    }
+
+    fn check_size(&self, plan: &Plan, span: &Range<usize>) -> Result<(), PlanError> {
+        let sizes = || plan.factors.iter().map(|factor| factor.levels.len());
+        let cells = sizes().try_fold(1usize, usize::checked_mul);
+        let tests = cells.and_then(|cells| cells.checked_mul(plan.repeats.count as usize));
+        if cells.is_none_or(|cells| cells > MAX_CELLS) || tests.is_none_or(|all| all > MAX_TESTS) {
+            let product: Vec<String> = sizes().map(|size| size.to_string()).collect();
+            let problem = format!(
+                "{} cells x {} repeats; at most {MAX_CELLS} cells and {MAX_TESTS} tests: use \
+                 fewer values, or a plan for each part of the question",
+                product.join(" x "),
+                plan.repeats.count
+            );
+            return Err(self.error(span, problem));
+        }
+        Ok(())
+    }
+
+    /// A setting with one value.
+    fn fixed(&self, entry: &Entry, of_path: bool) -> Result<(Setting, Level), PlanError> {
+        let setting = self.setting(entry)?;
+        if of_path != matches!(setting, Setting::Path(_)) {
+            let problem = if of_path {
+                format!("'{setting}' is not a key of a path; write it in [traffic]")
+            } else {
+                format!("'{setting}' is a key of the path; write it in [path]")
+            };
+            // Settings of the hosts belong to neither; [traffic] has them.
+            return Err(self.error(&entry.key_span, problem));
+        }
+        let level = self.one(&setting, entry)?;
+        Ok((setting, level))
+    }
+
+    /// A name is the beginning of a factor's, a column of exports and a label of plots.
+    fn check_name(&self, name: &Spanned<String>) -> Result<(), PlanError> {
+        let text = name.get_ref();
+        let named = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+        let problem = if text.is_empty() || text.len() > 32 || !text.chars().all(named) {
+            "a flow's name is 1 to 32 letters, digits, '-' and '_'".to_owned()
+        } else if Setting::parse(text).is_ok() || ["up", "down", "net"].contains(&text.as_str()) {
+            format!("'{text}' is the name of a setting; give the flow another one")
+        } else if self.flows.len() > MAX_FLOWS {
+            format!("{} flows; at most {MAX_FLOWS}", self.flows.len())
+        } else {
+            return Ok(());
+        };
+        Err(self.error(&name.span(), problem))
+    }
+
+    /// A setting of one flow.
+    fn of_flow(&self, flow: &str, entry: &Entry) -> Result<(Setting, Level), PlanError> {
+        let setting = Setting::parse_among(&format!("{flow}.{}", entry.key), &self.flows)
+            .map_err(|wrong| self.error(&entry.key_span, wrong))?;
+        let level = self.one(&setting, entry)?;
+        Ok((setting, level))
+    }
+
+    fn one(&self, setting: &Setting, entry: &Entry) -> Result<Level, PlanError> {
+        let Written::One(text) = &entry.value else {
+            let problem = format!("{setting} has several values; write it in [factors]");
+            return Err(self.error(&entry.value_span, problem));
+        };
+        setting.level(text).map_err(|wrong| self.error(&entry.value_span, wrong))
+    }
+
+    fn factor(&self, entry: &Entry) -> Result<Factor, PlanError> {
+        let setting = self.setting(entry)?;
+        let levels = setting.levels(&entry.value).map_err(|wrong| {
+            // In a list, the first value that is wrong.
+            let span = match &entry.value {
+                Written::List(items) => items.iter().find(|(text, _)| setting.level(text).is_err()),
+                Written::One(_) => None,
+            };
+            self.error(span.map_or(&entry.value_span, |(_, span)| span), wrong)
+        })?;
+        for (index, level) in levels.iter().enumerate() {
+            if levels.iter().take(index).any(|other| other.text == level.text) {
+                let problem = format!("{setting} has the value {} twice", level.text);
+                return Err(self.error(&entry.value_span, problem));
+            }
+        }
+        Ok(Factor { setting, levels })
+    }
+
+    fn setting(&self, entry: &Entry) -> Result<Setting, PlanError> {
+        Setting::parse_among(&entry.key, &self.flows)
+            .map_err(|wrong| self.error(&entry.key_span, wrong))
+    }
+
+    fn repeats(&self, written: Option<&WrittenRepeats>) -> Result<Repeats, PlanError> {
+        let mut repeats = Repeats { count: 1, seed: 1, order: Order::default() };
+        let Some(written) = written else { return Ok(repeats) };
+        let within = |number: &Spanned<i64>, range: Range<i64>, what: &str| {
+            let value = *number.get_ref();
+            let (first, last) = (range.start, range.end - 1);
+            let problem = || format!("{what} = {value}; it is {first} to {last}");
+            if range.contains(&value) {
+                Ok(value)
+            } else {
+                Err(self.error(&number.span(), problem()))
+            }
+        };
+        if let Some(count) = &written.count {
+            repeats.count = within(count, 1..1_001, "count")?.try_into().unwrap_or(1);
+        }
+        if let Some(seed) = &written.seed {
+            repeats.seed = within(seed, 0..1 << 53, "seed")?.unsigned_abs();
+        }
+        if let Some(order) = &written.order {
+            let named = |known: &Order| known.name() == order.get_ref();
+            repeats.order = Order::ALL.into_iter().find(named).ok_or_else(|| {
+                let problem = "orders are random, blocked and plan";
+                self.error(&order.span(), format!("no order '{}'; {problem}", order.get_ref()))
+            })?;
+        }
+        Ok(repeats)
+    }
+}

@@ -1,0 +1,145 @@
+//! Plans that are read, and plans that are refused.
+
+use super::*;
+use proptest::prelude::*;
+use units::ByteCount;
+
+const MINIMAL: &str = r#"question = "Does throughput follow window over round trip?"
+[path]
+rate = "100mbit"
+rtt = "50ms"
+[factors]
+window = ["64KiB", "128KiB", "256KiB"]
+streams = [1, 2, 4]
+[traffic]
+protocol = "tcp"
+duration = "5s"
+[repeats]
+count = 3
+"#;
+
+fn refused(from: &str, to: &str) -> PlanError {
+    let text = MINIMAL.replace(from, to);
+    assert_ne!(text, MINIMAL, "nothing was replaced");
+    Plan::parse(&text).unwrap_err()
+}
+
+#[test]
+fn a_minimal_plan_is_a_cross_product() {
+    let plan = Plan::parse(MINIMAL).unwrap();
+    assert_eq!((plan.cells(), plan.repeats.count), (9, 3));
+    let test = plan.test(&plan.cell(5)).unwrap();
+    assert_eq!((test.window, test.flows[0].streams), (Some(ByteCount::from_bytes(131_072)), 4));
+    assert_eq!(plan.label(&plan.cell(5)), "window=128KiB streams=4");
+    // 27 tests of 5 s, and what each takes beside it.
+    let seconds = plan.estimate().as_secs_f64();
+    assert!((135.0..160.0).contains(&seconds), "{seconds}");
+}
+
+#[test]
+fn what_is_wrong_is_shown_with_its_line_and_column() {
+    let error = refused("window = [", "widnow = [");
+    assert_eq!(error.at, Some((6, 1)), "{error}");
+    let error = refused("\"128KiB\"", "\"128 apples\"");
+    assert_eq!(error.at, Some((6, 20)), "{error}");
+    assert_eq!(refused("streams = [1, 2, 4]", "streams = []").at, Some((7, 11)));
+    assert_eq!(refused("count = 3", "count = 0").at, Some((12, 9)));
+    assert_eq!(refused("[repeats]", "[repeat]").at, Some((11, 2)));
+    assert_eq!(refused("duration = \"5s\"", "duration = \"5 apples\"").at, Some((10, 12)));
+    assert!(refused("rate = ", "window = ").problem.contains("[traffic]"));
+    assert!(refused("protocol = ", "queue = ").problem.contains("[path]"));
+    assert!(refused("[1, 2, 4]", "[1, 2, 1]").problem.contains("twice"));
+}
+
+#[test]
+fn the_short_form_replaces_settings_and_has_one_repeat() {
+    let text = format!("{MINIMAL}[quick]\nduration = \"1s\"\nstreams = [1, 4]\n");
+    let (full, quick) = (Plan::parse(&text).unwrap(), Plan::parse_quick(&text).unwrap());
+    assert_eq!((full.cells(), full.repeats.count), (9, 3));
+    assert_eq!((quick.cells(), quick.repeats.count), (6, 1));
+    let test = quick.test(&quick.cell(0)).unwrap();
+    assert_eq!(test.flows[0].duration, Duration::from_secs(1));
+    // What is wrong in it is wrong in both forms.
+    for wrong in ["bitrate = \"1mbit\"", "duration = [\"1s\", \"2s\"]", "streams = []"] {
+        assert!(Plan::parse(&format!("{MINIMAL}[quick]\n{wrong}\n")).is_err(), "{wrong}");
+    }
+}
+
+#[test]
+fn an_impossible_product_is_refused_before_any_cell_is_looked_at() {
+    let many: Vec<String> = (1..=1_000).map(|n| n.to_string()).collect();
+    let three = format!("streams = [{0}]\nblock = [{0}]\nmtu = [{0}]", many.join(","));
+    let error = refused("streams = [1, 2, 4]", &three);
+    assert!(error.problem.contains("3 x 1000 x 1000 x 1000 cells"), "{error}");
+}
+
+#[test]
+fn a_list_has_a_thousand_values_at_most() {
+    let many: Vec<String> = (1..=500_000).map(|n| n.to_string()).collect();
+    let error = refused("[1, 2, 4]", &format!("[{}]", many.join(",")));
+    assert!(error.problem.contains("500000 values; at most 1000"), "{error}");
+}
+
+#[test]
+fn a_cell_that_cannot_run_is_named() {
+    let error =
+        refused("window = [\"64KiB\", \"128KiB\", \"256KiB\"]", "protocol = [\"tcp\", \"sctp\"]");
+    assert!(error.problem.contains("protocol=sctp"), "{error}");
+}
+
+#[test]
+fn windows_in_bdp_follow_the_path_of_their_cell() {
+    let text = MINIMAL.replace("streams = [1, 2, 4]", "rtt = [\"50ms\", \"100ms\"]");
+    let text = text.replace("[\"64KiB\", \"128KiB\", \"256KiB\"]", "\"0.5..1 bdp\"");
+    let plan = Plan::parse(&text).unwrap();
+    let window = |cell| plan.test(&plan.cell(cell)).unwrap().window.unwrap().bytes();
+    assert_eq!([0, 1, 2, 3].map(window), [312_500, 625_000, 625_000, 1_250_000]);
+}
+
+const TWO_FLOWS: &str = r#"question = "What does UDP leave to TCP?"
+[path]
+rate = "100mbit"
+rtt = "50ms"
+[traffic]
+duration = "5s"
+[flows.tcp]
+[flows.udp]
+protocol = "udp"
+start = "2s"
+bitrate = "1mbit"
+[factors]
+udp.bitrate = ["10mbit", "110mbit"]
+window = ["64KiB"]
+"#;
+
+#[test]
+fn flows_have_settings_of_their_own() {
+    let plan = Plan::parse(TWO_FLOWS).unwrap();
+    let test = plan.test(&plan.cell(1)).unwrap();
+    let names: Vec<&str> = test.flows.iter().map(|flow| flow.name.as_str()).collect();
+    assert_eq!((names, plan.cells()), (vec!["tcp", "udp"], 2));
+    assert_eq!(test.flows[0].bitrate, None);
+    assert_eq!(test.flows[1].bitrate.map(|rate| rate.bps()), Some(110_000_000));
+    assert_eq!(test.planned(), Duration::from_secs(7));
+    assert_eq!(plan.label(&plan.cell(1)), "udp.bitrate=110mbit window=64KiB");
+}
+
+#[test]
+fn a_flow_that_cannot_be_is_refused() {
+    let refused =
+        |from: &str, to: &str| Plan::parse(&TWO_FLOWS.replace(from, to)).unwrap_err().problem;
+    assert!(refused("[flows.tcp]", "[flows.window]").contains("name of a setting"));
+    assert!(refused("[flows.tcp]", "[flows.\"a b\"]").contains("32 letters"));
+    assert!(refused("start = ", "rtt = ").contains("not a setting of a flow"));
+    assert!(refused("bitrate = \"1mbit\"\n[f", "omit = \"0.5s\"\n[f").contains("whole seconds"));
+    let many: String = (0..17).map(|n| format!("[flows.f{n}]\n")).collect();
+    assert!(refused("[flows.tcp]\n", &many).contains("at most 16"));
+}
+
+proptest! {
+    #[test]
+    fn no_text_panics(text in "(?s).{0,200}", key in "[a-z.]{1,10}", value in "[-0-9a-zA-Z%. ]{0,12}") {
+        let _ = Plan::parse(&text);
+        let _ = Plan::parse(&MINIMAL.replace("streams = [1, 2, 4]", &format!("{key} = \"{value}\"")));
+    }
+}

@@ -1,0 +1,105 @@
+//! What the equations predict for a test.
+
+use crate::cells::Test;
+use crate::traffic::Traffic;
+use model::{IpVersion, Payload};
+use record::Protocol;
+use topology::PathSpec;
+use units::{BitRate, ByteCount, LossRatio};
+
+/// A predicted goodput, with its equation.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Prediction {
+    /// The goodput over all streams.
+    pub rate: BitRate,
+    /// The equation and its numbers.
+    pub equation: String,
+}
+
+/// IP and UDP headers of a datagram over IPv4, in bytes.
+const UDP_HEADERS: u64 = 28;
+
+impl Test {
+    /// The goodput of a test of one flow: the least of what the link carries, what is offered,
+    /// what the windows allow per round trip (RFC 7323, section 1.1), and, under random loss,
+    /// what the congestion control reaches. `None` for several flows, or without an equation.
+    #[must_use]
+    pub fn predict(&self) -> Option<Prediction> {
+        let [flow] = self.flows.as_slice() else { return None };
+        if flow.protocol == Protocol::Udp { self.datagrams(flow) } else { self.streams(flow) }
+    }
+
+    fn datagrams(&self, flow: &Traffic) -> Option<Prediction> {
+        let payload = flow.block?.bytes();
+        let offered = flow.bitrate?.scaled(f64::from(flow.streams));
+        let share =
+            payload as f64 / (payload + UDP_HEADERS + u64::from(self.spec.overhead())) as f64;
+        let carried = self.spec.rate().map(|rate| rate.scaled(share));
+        match carried {
+            Some(carried) if carried < offered => Some(Prediction {
+                rate: carried,
+                equation: format!(
+                    "link rate {} x payload share {payload}/{} = {carried}",
+                    self.spec.rate()?,
+                    payload + UDP_HEADERS + u64::from(self.spec.overhead())
+                ),
+            }),
+            _ => Some(Prediction { rate: offered, equation: format!("offered load {offered}") }),
+        }
+    }
+
+    fn streams(&self, flow: &Traffic) -> Option<Prediction> {
+        let path = &self.spec;
+        let payload = Payload {
+            mtu: path.mtu(),
+            ip: IpVersion::Ipv4,
+            timestamps: true,
+            sack_blocks: 0,
+            framing: path.overhead(),
+        };
+        let mut least: Option<Prediction> = None;
+        let mut add = |rate: BitRate, equation: String| {
+            if least.as_ref().is_none_or(|known| rate < known.rate) {
+                least = Some(Prediction { rate, equation });
+            }
+        };
+        if let Some(rate) = path.rate() {
+            let goodput = payload.goodput(rate)?;
+            add(goodput, format!("link rate {rate} x payload share = {goodput}"));
+        }
+        if let Some(bitrate) = flow.bitrate {
+            let offered = bitrate.scaled(f64::from(flow.streams));
+            add(offered, format!("offered load {offered}"));
+        }
+        if let Some((window, rate)) =
+            self.window.and_then(|window| Some((window, model::window_rate(window, path.rtt())?)))
+        {
+            let all = rate.scaled(f64::from(flow.streams));
+            let equation = format!("{} x {window} / {} = {all}", flow.streams, path.rtt());
+            add(all, equation);
+        }
+        if let Some((name, rate)) = self.under_loss(flow, path, &payload) {
+            let all = rate.scaled(f64::from(flow.streams));
+            add(all, format!("{} x {name} = {all}", flow.streams));
+        }
+        least
+    }
+
+    fn under_loss(
+        &self,
+        flow: &Traffic,
+        path: &PathSpec,
+        payload: &Payload,
+    ) -> Option<(String, BitRate)> {
+        let loss: LossRatio = self.loss?;
+        let mss = ByteCount::from_bytes(u64::from(payload.mss()?));
+        let (rtt, name) = (path.rtt(), &flow.congestion);
+        let rate = match name.as_str() {
+            "cubic" => model::cubic(mss, rtt, loss),
+            "reno" => model::mathis(mss, rtt, loss),
+            "bbr" => path.rate().and_then(|rate| model::bbr(payload.goodput(rate)?, loss)),
+            _ => None,
+        }?;
+        Some((format!("{name} at a loss of {loss}"), rate))
+    }
+}

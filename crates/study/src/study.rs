@@ -1,0 +1,67 @@
+//! A study: one plan, or several that answer one question together.
+
+use crate::plan::{Plan, PlanError};
+use std::time::Duration;
+
+/// A study.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Study {
+    /// Of a built-in study, or of the plan's file.
+    pub name: String,
+    /// In one sentence, ending with a question mark.
+    pub question: String,
+    /// Whether it is the short form.
+    pub quick: bool,
+    /// At least one, in the order of running.
+    pub parts: Vec<Part>,
+}
+
+/// One plan of a study.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Part {
+    /// Empty for a study of one plan.
+    pub name: String,
+    /// Its plan as text.
+    pub text: String,
+    /// The same, checked.
+    pub plan: Plan,
+}
+
+impl Study {
+    /// A study of one plan.
+    ///
+    /// # Errors
+    /// What is wrong with the plan.
+    pub fn of_plan(name: &str, text: &str, quick: bool) -> Result<Self, PlanError> {
+        let part = Part::parse("", text, quick)?;
+        Ok(Study {
+            name: name.to_owned(),
+            question: part.plan.question.clone(),
+            quick,
+            parts: vec![part],
+        })
+    }
+
+    /// The number of runs.
+    #[must_use]
+    pub fn runs(&self) -> usize {
+        self.parts.iter().map(|part| part.plan.cells() * part.plan.repeats.count as usize).sum()
+    }
+
+    /// About how long it takes.
+    #[must_use]
+    pub fn estimate(&self) -> Duration {
+        self.parts.iter().map(|part| part.plan.estimate()).sum()
+    }
+}
+
+impl Part {
+    /// A part by its plan.
+    ///
+    /// # Errors
+    /// What is wrong with the plan.
+    pub fn parse(name: &str, text: &str, quick: bool) -> Result<Self, PlanError> {
+        let plan = if quick { Plan::parse_quick(text)? } else { Plan::parse(text)? };
+        Ok(Part { name: name.to_owned(), text: text.to_owned(), plan })
+    }
+}

@@ -1,0 +1,127 @@
+//! What one flow of a test sends.
+
+use crate::factor::{Level, Setting};
+use record::{Direction, Protocol};
+use std::time::Duration;
+use units::{BitRate, ByteCount};
+
+/// What one flow of a test sends, and when.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Traffic {
+    /// Its name in the plan; `traffic` in a plan without flows of its own.
+    pub name: String,
+    /// TCP or UDP.
+    pub protocol: Protocol,
+    /// When it starts, since the test began.
+    pub start: Duration,
+    /// How long it sends, after `omit`.
+    pub duration: Duration,
+    /// Warm-up that counts for no figure, in whole seconds.
+    pub omit: Duration,
+    /// Parallel streams.
+    pub streams: u32,
+    /// Congestion control of the sender, by the kernel's name.
+    pub congestion: String,
+    /// Who sends.
+    pub direction: Direction,
+    /// The rate of each stream; `None`: as fast as possible.
+    pub bitrate: Option<BitRate>,
+    /// Bytes per write, or the payload of a datagram; `None`: the client's default.
+    pub block: Option<ByteCount>,
+}
+
+/// The name of the only flow of a plan without `[flows]`.
+pub(crate) const ONLY: &str = "traffic";
+
+/// The longest test.
+const LONGEST: Duration = Duration::from_secs(24 * 3600);
+/// The longest warm-up, as of the client.
+const LONGEST_OMIT: Duration = Duration::from_secs(600);
+/// The most streams of one flow, as of the client.
+const MOST_STREAMS: f64 = 128.0;
+
+impl Traffic {
+    /// Ten seconds of TCP over one stream.
+    pub(crate) fn new(name: &str) -> Self {
+        Traffic {
+            name: name.to_owned(),
+            protocol: Protocol::Tcp,
+            start: Duration::ZERO,
+            duration: Duration::from_secs(10),
+            omit: Duration::ZERO,
+            streams: 1,
+            congestion: "cubic".to_owned(),
+            direction: Direction::Forward,
+            bitrate: None,
+            block: None,
+        }
+    }
+
+    /// Sets what a flow has; `false`: the setting is not one of a flow.
+    pub(crate) fn set(&mut self, setting: &Setting, level: &Level) -> Result<bool, String> {
+        let number = level.number.unwrap_or(0.0);
+        let text = level.text.as_str();
+        match setting {
+            Setting::Protocol => self.protocol = protocol(text)?,
+            Setting::Direction => self.direction = direction(text)?,
+            Setting::Congestion => self.congestion = congestion(text)?,
+            Setting::Start => self.start = time(number, "start", 0.0, LONGEST)?,
+            Setting::Duration => self.duration = time(number, "duration", 0.1, LONGEST)?,
+            Setting::Omit => self.omit = time(number, "omit", 0.0, LONGEST_OMIT)?,
+            Setting::Streams if !(1.0..=MOST_STREAMS).contains(&number) => {
+                return Err(format!("streams = {text}; it is 1 to {MOST_STREAMS}"));
+            }
+            Setting::Streams => self.streams = number as u32,
+            Setting::Bitrate => self.bitrate = Some(BitRate::from_bps_f64(number)),
+            Setting::Block => self.block = Some(ByteCount::from_f64(number)),
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    /// What its settings contradict.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        if self.protocol == Protocol::Udp && self.bitrate.is_none() {
+            return Err("udp needs a bitrate, the rate that is offered".to_owned());
+        }
+        if self.omit.subsec_nanos() > 0 {
+            return Err("omit is a number of whole seconds, such as 2s".to_owned());
+        }
+        Ok(())
+    }
+
+    /// When it ends, since the test began.
+    #[must_use]
+    pub fn end(&self) -> Duration {
+        self.start + self.omit + self.duration
+    }
+}
+
+fn time(seconds: f64, what: &str, least: f64, most: Duration) -> Result<Duration, String> {
+    let time = Duration::try_from_secs_f64(seconds).ok().filter(|time| *time <= most);
+    let problem = || format!("{what} is {least} s to {} s", most.as_secs());
+    time.filter(|_| seconds >= least).ok_or_else(problem)
+}
+
+fn protocol(text: &str) -> Result<Protocol, String> {
+    match text {
+        "tcp" => Ok(Protocol::Tcp),
+        "udp" => Ok(Protocol::Udp),
+        _ => Err(format!("no protocol '{text}'; protocols are tcp and udp")),
+    }
+}
+
+fn direction(text: &str) -> Result<Direction, String> {
+    match text {
+        "forward" => Ok(Direction::Forward),
+        "reverse" => Ok(Direction::Reverse),
+        "both" => Ok(Direction::Both),
+        _ => Err(format!("no direction '{text}'; directions are forward, reverse and both")),
+    }
+}
+
+fn congestion(text: &str) -> Result<String, String> {
+    let named = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
+    let is_name = (1..16).contains(&text.len()) && text.chars().all(named);
+    is_name.then(|| text.to_owned()).ok_or(format!("'{text}' is not a congestion control"))
+}
