@@ -1,26 +1,29 @@
 //! One attempt at a run: the cell's lab, its flows, and what was measured.
 
 use crate::figures;
+use crate::window_share::{self, WindowShares};
 use host::clock;
 use lab::{Lab, Options};
 use perf::client::{self, ClientConfig};
 use perf::server::{Server, ServerConfig};
 use perf::{Event, Interval, PerfError, ServerEvent, StopFlag};
 use record::{Direction, FlowFigures, Measurement, Protocol};
-use std::collections::BTreeMap;
 use std::io;
 use std::sync::OnceLock;
 use std::thread;
 use std::time::{Duration, Instant};
 use study::{Buffers, Test, Traffic};
 use topology::{PathSpec, Plan};
-use units::ByteCount;
 
 /// What one attempt gave.
 #[derive(Debug)]
 pub(crate) struct Attempt {
     /// Why it is not what the plan asks for; empty if it is.
     pub(crate) reasons: Vec<String>,
+    /// Whether the lab emulated the path.
+    pub(crate) emulated: bool,
+    /// From the first flow's first packet to the last one's result.
+    pub(crate) took: Duration,
     pub(crate) flows: Vec<(FlowFigures, Measurement)>,
 }
 
@@ -39,53 +42,25 @@ pub(crate) enum AttemptError {
     Interrupted,
 }
 
-/// How far an advertised window may be from the one asked. It changes by whole segments (2 %
-/// of 64 KiB) and by units of the window scale.
-const WINDOW_TOLERANCE: f64 = 0.02;
-
-/// Share of the time that a stream waits for the receive window, above which a window that
-/// is smaller than asked makes a difference.
-const WINDOW_MATTERS: f64 = 0.01;
-
-/// The share of a receive buffer that becomes window: it depends on the kernel's overhead
-/// for each packet, so it is learned from the runs, separately for each MTU.
-#[derive(Debug, Default)]
-pub(crate) struct WindowShares(BTreeMap<u32, f64>);
-
-impl WindowShares {
-    /// The receive buffer for a window.
-    fn buffer(&self, path: &PathSpec, window: ByteCount) -> ByteCount {
-        let share = self.0.get(&path.mtu()).copied().unwrap_or(model::INITIAL_WINDOW_SHARE);
-        ByteCount::from_f64(window.as_f64() / share)
-    }
-
-    fn learn(&mut self, path: &PathSpec, buffer: ByteCount, advertised: u64) {
-        let share = advertised as f64 / buffer.as_f64();
-        if (0.05..=1.0).contains(&share) {
-            self.0.insert(path.mtu(), share);
-        }
-    }
-}
-
 /// Runs a test once, in a lab of its own whose draws are those of `seed`.
 pub(crate) fn run(
     test: &Test,
     seed: u64,
-    shares: &mut WindowShares,
-    observe: &(dyn Fn(&Traffic, Interval) + Sync),
+    shares: &WindowShares,
+    observe: &(dyn Fn(Interval) + Sync),
     stop: &StopFlag,
 ) -> Result<Attempt, AttemptError> {
     let path: PathSpec = format!("{},seed={seed}", test.path)
         .parse()
         .map_err(|error: topology::PathError| AttemptError::Path(error.to_string()))?;
     let mut sysctls = test.sysctls.clone();
-    let buffer = test.window.map(|window| shares.buffer(&path, window));
-    if let Some(buffer) = buffer {
-        sysctls.push(("net.ipv4.tcp_rmem".to_owned(), format!("4096 {0} {0}", buffer.bytes())));
-    }
+    let buffer = test.window.map(|window| shares.buffer(&path, window, stop)).transpose()?;
+    sysctls.extend(buffer.map(window_share::sysctl));
     let plan = Plan::pair(path.clone(), "cubic", &sysctls, test.buffers == Buffers::Tuned);
-    let lab = Lab::start(&plan, Options::default())?;
+    let lab = Lab::start(&plan, Options { shared: true, ..Options::default() })?;
+    let began = clock::now();
     let flows = transfer(&lab, test, observe, stop);
+    let took = began.elapsed();
     let path_report = lab.finish()?.into_path();
     let flows = flows?;
     if stop.is_raised() {
@@ -95,19 +70,22 @@ pub(crate) fn run(
     if let (Some(window), Some(buffer)) = (test.window, buffer) {
         let tcp = flows.iter().filter(|flow| flow.measurement.spec.protocol == Protocol::Tcp);
         for flow in tcp {
-            let Some(advertised) = advertised(&flow.measurement) else { continue };
+            let Some(advertised) = window_share::advertised(&flow.measurement.streams) else {
+                continue;
+            };
             shares.learn(&path, buffer, advertised);
-            reasons.extend(window_reason(window, advertised, &flow.measurement));
+            reasons.extend(window_share::complaint(window, advertised, &flow.measurement.streams));
         }
     }
     let first = flows.iter().map(|flow| flow.began).min();
     let flows = flows.into_iter().map(|flow| {
+        let path_report = path_report.clone();
         let began = first.map_or(0.0, |first| (flow.began - first).as_secs_f64());
         let measurement = Measurement { path: Some(path_report.clone()), ..flow.measurement };
         let finding = diagnose::explain(&diagnosed(&measurement));
         (figures::of(&flow.name, began, &measurement, &finding), measurement)
     });
-    Ok(Attempt { reasons, flows: flows.collect() })
+    Ok(Attempt { reasons, emulated: path_report.valid, took, flows: flows.collect() })
 }
 
 /// What is diagnosed: of a test in both directions, the client's.
@@ -116,26 +94,6 @@ fn diagnosed(measurement: &Measurement) -> Measurement {
         Direction::Both => measurement.one_direction(false),
         Direction::Forward | Direction::Reverse => measurement.clone(),
     }
-}
-
-/// The highest window that was advertised to a sender.
-fn advertised(measurement: &Measurement) -> Option<u64> {
-    let samples = measurement.streams.iter().flat_map(|stream| &stream.sender);
-    samples.filter_map(|sample| sample.peer_window_bytes).max()
-}
-
-/// A window that is not the one asked; a smaller one counts only where a stream waited for it.
-fn window_reason(asked: ByteCount, advertised: u64, measurement: &Measurement) -> Option<String> {
-    let ratio = advertised as f64 / asked.as_f64();
-    let waited = measurement
-        .streams
-        .iter()
-        .filter_map(|stream| stream.sender.last())
-        .any(|last| last.rwnd_limited_us as f64 > WINDOW_MATTERS * last.busy_us as f64);
-    let wrong = ratio > 1.0 + WINDOW_TOLERANCE || (ratio < 1.0 - WINDOW_TOLERANCE && waited);
-    wrong.then(|| {
-        format!("the receiver advertised {} instead of {asked}", ByteCount::from_bytes(advertised))
-    })
 }
 
 /// One flow's measurement.
@@ -150,7 +108,7 @@ struct Flow {
 fn transfer(
     lab: &Lab,
     test: &Test,
-    observe: &(dyn Fn(&Traffic, Interval) + Sync),
+    observe: &(dyn Fn(Interval) + Sync),
     stop: &StopFlag,
 ) -> Result<Vec<Flow>, AttemptError> {
     let [client, server] = [lab.client(), lab.server()].map(|host| &host.namespace);
@@ -213,7 +171,7 @@ fn flow(
     traffic: &Traffic,
     host: String,
     port: u16,
-    observe: &(dyn Fn(&Traffic, Interval) + Sync),
+    observe: &(dyn Fn(Interval) + Sync),
     stop: &StopFlag,
 ) -> Result<Flow, AttemptError> {
     let config = ClientConfig {
@@ -236,7 +194,7 @@ fn flow(
             let _ = began.set(clock::now());
         }
         Event::Interval(interval) if interval.stream.is_none() || traffic.streams == 1 => {
-            observe(traffic, interval);
+            observe(interval);
         }
         Event::Interval(_) => {}
     };

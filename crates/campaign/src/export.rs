@@ -89,6 +89,7 @@ fn columns(study: &Study) -> Vec<Column> {
     add("cell", of_run(|run| run.cell.into()));
     add("started_unix_s", of_run(|run| run.started_unix_s.into()));
     add("took_s", of_run(|run| run.took_s.into()));
+    add("test_s", of_run(|run| run.test_s.into()));
     let flows = distinct(study, |part| part.plan.flow_names());
     let several = flows.len() > 1;
     for flow in flows {
@@ -167,6 +168,7 @@ duration = "1s"
             attempts: 1,
             started_unix_s: 0,
             took_s: 1.5,
+            test_s: 1.5,
             reason: String::new(),
             flows: vec![FlowFigures {
                 name: flow.to_owned(),

@@ -14,9 +14,13 @@ mod error;
 mod export;
 mod figures;
 mod runner;
+mod schedule;
 mod store;
+mod timing;
+mod window_share;
 
 pub use error::CampaignError;
 pub use export::{csv, json_lines};
-pub use runner::{Event, Options, Progress, run};
+pub use runner::{Event, Options, run};
 pub use store::{Measured, Store};
+pub use timing::Progress;

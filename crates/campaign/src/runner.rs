@@ -1,42 +1,39 @@
 //! Runs what is not stored yet, in the plan's order.
 
-use crate::cell_lab::{self, Attempt, AttemptError, WindowShares};
+use crate::cell_lab::{self, Attempt, AttemptError};
+use crate::schedule::{Job, Schedule, Slot};
 use crate::store::Measured;
+use crate::timing::{Progress, Timing};
+use crate::window_share::WindowShares;
 use crate::{CampaignError, Store};
 use host::{clock, cpu};
 use perf::{Interval, StopFlag};
 use record::{RunStatus, StudyRun};
+use std::collections::VecDeque;
+use std::sync::mpsc::{self, Sender};
+use std::thread;
 use std::time::Duration;
-use study::{Part, Run, Study, Test, Traffic};
+use study::{Part, Run, Study};
 
 /// How a study is run.
 #[derive(Debug, Clone, Copy)]
 pub struct Options {
     /// How often a run is tried until it is valid.
     pub attempts: u32,
+    /// Runs at once, as long as they are light.
+    pub parallel: u32,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Options { attempts: 3 }
+        Options { attempts: 3, parallel: 2 }
     }
-}
-
-/// How far a study is.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Progress {
-    /// Runs that are stored.
-    pub done: usize,
-    /// Runs in all.
-    pub all: usize,
-    /// About how long the others take.
-    pub left: Duration,
 }
 
 /// What happens, in order.
 #[derive(Debug)]
 pub enum Event<'a> {
-    /// A run begins, or is tried again.
+    /// An attempt at a run begins.
     Begins {
         /// Before it.
         progress: Progress,
@@ -46,11 +43,25 @@ pub enum Event<'a> {
         run: Run,
         /// From 1.
         attempt: u32,
-        /// How long it sends.
-        planned: Duration,
+    },
+    /// An attempt was not valid or failed; the run is tried again.
+    Retried {
+        /// Its part.
+        part: &'a Part,
+        /// Which run.
+        run: Run,
+        /// Why.
+        reason: &'a str,
     },
     /// A report interval of a flow.
-    Interval(&'a Traffic, Interval),
+    Interval {
+        /// Its part.
+        part: &'a Part,
+        /// Which run.
+        run: Run,
+        /// Its figures.
+        interval: Interval,
+    },
     /// A run is stored.
     Ended {
         /// After it.
@@ -62,8 +73,13 @@ pub enum Event<'a> {
     },
 }
 
-/// Time beside a run's own until there is a measured one.
-const OVERHEAD: Duration = Duration::from_millis(500);
+/// What the threads that run the tests report to the one that stores the results.
+enum Message<'a> {
+    Begins { part: &'a Part, run: Run, attempt: u32 },
+    Retried { part: &'a Part, run: Run, reason: String },
+    Interval { part: &'a Part, run: Run, interval: Interval },
+    Ended { part: &'a Part, planned: Duration, measured: Box<Measured> },
+}
 
 /// Runs every run of a study that is not in its store. Needs the privileges of a sandbox
 /// ([`host::sandbox`]).
@@ -74,92 +90,156 @@ pub fn run(
     study: &Study,
     store: &mut Store,
     options: Options,
-    observe: &mut (dyn FnMut(Event<'_>) + Send),
+    observe: &mut dyn FnMut(Event<'_>),
     stop: &StopFlag,
 ) -> Result<(), CampaignError> {
-    let mut queue = Vec::new();
+    let queue = queue(study, store)?;
+    let mut timing = Timing::new(study.runs(), queue.iter().map(|job| job.test.planned()));
+    let schedule = Schedule::new(queue);
+    let shares = WindowShares::default();
+    let (sender, messages) = mpsc::channel();
+    let stored = thread::scope(|scope| {
+        for _ in 0..options.parallel.max(1) {
+            let worker = Worker { options, shares: &shares, stop, report: sender.clone() };
+            let schedule = &schedule;
+            scope.spawn(move || worker.work(schedule));
+        }
+        drop(sender);
+        for message in messages {
+            if let Err(error) = handle(message, store, &mut timing, observe) {
+                // Nothing more can be stored.
+                stop.raise();
+                return Err(error);
+            }
+        }
+        Ok(())
+    });
+    stored?;
+    if stop.is_raised() { Err(CampaignError::Interrupted) } else { Ok(()) }
+}
+
+/// The runs that are not stored.
+fn queue<'a>(study: &'a Study, store: &Store) -> Result<VecDeque<Job<'a>>, CampaignError> {
+    let mut queue = VecDeque::new();
     for part in &study.parts {
         let done = store.done(&part.name)?;
-        let runs = part.plan.runs().into_iter().filter(|run| !done.contains(run));
-        queue.extend(runs.map(|run| (part, run)));
-    }
-    let mut timing = Timing::new(study.runs(), &queue);
-    let mut shares = WindowShares::default();
-    for (part, run) in queue {
-        // A plan is checked as a whole before it runs.
-        let Ok(test) = part.plan.test(&part.plan.cell(run.cell)) else { continue };
-        let planned = test.planned();
-        let began = clock::now();
-        let started_unix_s = clock::unix_time().as_secs();
-        let mut attempts = 0;
-        let last = loop {
-            attempts += 1;
-            observe(Event::Begins {
-                progress: timing.progress(),
-                part,
-                run,
-                attempt: attempts,
-                planned,
-            });
-            let seed = part.plan.seed(run);
-            let attempt = one_attempt(&test, seed, &mut shares, observe, stop);
-            let is_valid = attempt.as_ref().is_ok_and(|attempt| attempt.reasons.is_empty());
-            match attempt {
-                Err(AttemptError::Interrupted) => return Err(CampaignError::Interrupted),
-                _ if stop.is_raised() => return Err(CampaignError::Interrupted),
-                other if is_valid || attempts >= options.attempts => break other,
-                _ => wait_for_idle_machine(stop),
+        for run in part.plan.runs().into_iter().filter(|run| !done.contains(run)) {
+            // A plan is checked as a whole before: every cell is one that can run.
+            if let Ok(test) = part.plan.test(&part.plan.cell(run.cell)) {
+                queue.push_back(Job { part, run, test });
             }
-        };
-        let took = began.elapsed();
-        let measured = measured(run, attempts, started_unix_s, took, last);
-        store.add(&part.name, &measured)?;
-        timing.ended(planned, took);
-        observe(Event::Ended { progress: timing.progress(), part, run: &measured.run });
+        }
+    }
+    Ok(queue)
+}
+
+fn handle(
+    message: Message<'_>,
+    store: &mut Store,
+    timing: &mut Timing,
+    observe: &mut dyn FnMut(Event<'_>),
+) -> Result<(), CampaignError> {
+    match message {
+        Message::Begins { part, run, attempt } => {
+            observe(Event::Begins { progress: timing.progress(), part, run, attempt });
+        }
+        Message::Retried { part, run, reason } => {
+            observe(Event::Retried { part, run, reason: &reason });
+        }
+        Message::Interval { part, run, interval } => {
+            observe(Event::Interval { part, run, interval });
+        }
+        Message::Ended { part, planned, measured } => {
+            store.add(&part.name, &measured)?;
+            timing.ended(planned);
+            observe(Event::Ended { progress: timing.progress(), part, run: &measured.run });
+        }
     }
     Ok(())
 }
 
-fn one_attempt(
-    test: &Test,
-    seed: u64,
-    shares: &mut WindowShares,
-    observe: &mut (dyn FnMut(Event<'_>) + Send),
-    stop: &StopFlag,
-) -> Result<Attempt, AttemptError> {
-    let observe = std::sync::Mutex::new(observe);
-    let forward = |traffic: &Traffic, interval| {
-        (host::lock::lock(&observe))(Event::Interval(traffic, interval));
-    };
-    cell_lab::run(test, seed, shares, &forward, stop)
+/// A thread that runs tests.
+struct Worker<'s, 'a> {
+    options: Options,
+    shares: &'s WindowShares,
+    stop: &'s StopFlag,
+    report: Sender<Message<'a>>,
 }
 
-fn measured(
-    run: Run,
-    attempts: u32,
-    started_unix_s: u64,
-    took: Duration,
-    last: Result<Attempt, AttemptError>,
-) -> Measured {
-    let (status, reason, flows) = match last {
-        Ok(attempt) if attempt.reasons.is_empty() => {
-            (RunStatus::Valid, String::new(), attempt.flows)
+impl<'a> Worker<'_, 'a> {
+    fn work(&self, schedule: &Schedule<'a>) {
+        while let Some((job, mut slot)) = schedule.next(self.stop) {
+            let (part, planned) = (job.part, job.test.planned());
+            // An error is an interruption, which the caller knows of.
+            let Ok(measured) = self.run(&job, &mut slot) else { return };
+            self.say(Message::Ended { part, planned, measured: Box::new(measured) });
         }
-        Ok(attempt) => (RunStatus::Invalid, attempt.reasons.join("; "), attempt.flows),
-        Err(error) => (RunStatus::Failed, error.to_string(), Vec::new()),
-    };
-    let (flows, measurements) = flows.into_iter().unzip();
-    let run = StudyRun {
-        cell: run.cell,
-        repeat: run.repeat,
-        status,
-        attempts,
-        started_unix_s,
-        took_s: took.as_secs_f64(),
-        reason,
-        flows,
-    };
-    Measured { run, measurements }
+    }
+
+    /// After an error of the store nobody listens.
+    fn say(&self, message: Message<'a>) {
+        let _ = self.report.send(message);
+    }
+
+    fn run(&self, job: &Job<'a>, slot: &mut Slot<'_, '_>) -> Result<Measured, AttemptError> {
+        let Job { part, run, test } = job;
+        let (part, run) = (*part, *run);
+        let (began, started_unix_s) = (clock::now(), clock::unix_time().as_secs());
+        let report = std::sync::Mutex::new(self.report.clone());
+        let observe = |interval| {
+            let _ = host::lock::lock(&report).send(Message::Interval { part, run, interval });
+        };
+        let mut attempts = 0;
+        let last = loop {
+            attempts += 1;
+            self.say(Message::Begins { part, run, attempt: attempts });
+            let attempt =
+                cell_lab::run(test, part.plan.seed(run), self.shares, &observe, self.stop);
+            if self.stop.is_raised() {
+                return Err(AttemptError::Interrupted);
+            }
+            let reason = why(&attempt);
+            if reason.is_empty() || attempts >= self.options.attempts {
+                break attempt;
+            }
+            self.say(Message::Retried { part, run, reason });
+            // Another window needs no quieter machine.
+            if attempt.is_err() || attempt.is_ok_and(|attempt| !attempt.emulated) {
+                slot.run_alone(self.stop)?;
+                wait_for_idle_machine(self.stop);
+            }
+        };
+        let test_s = last.as_ref().map_or(0.0, |attempt| attempt.took.as_secs_f64());
+        let reason = why(&last);
+        let (status, flows) = match last {
+            Ok(attempt) if reason.is_empty() => (RunStatus::Valid, attempt.flows),
+            Ok(attempt) => (RunStatus::Invalid, attempt.flows),
+            Err(_) => (RunStatus::Failed, Vec::new()),
+        };
+        let (flows, measurements) = flows.into_iter().unzip();
+        let Run { cell, repeat } = run;
+        let took_s = began.elapsed().as_secs_f64();
+        let run = StudyRun {
+            cell,
+            repeat,
+            status,
+            attempts,
+            started_unix_s,
+            took_s,
+            test_s,
+            reason,
+            flows,
+        };
+        Ok(Measured { run, measurements })
+    }
+}
+
+/// Why an attempt is no valid run; empty if it is.
+fn why(attempt: &Result<Attempt, AttemptError>) -> String {
+    match attempt {
+        Ok(attempt) => attempt.reasons.join("; "),
+        Err(error) => error.to_string(),
+    }
 }
 
 /// Waits for a machine on which a lab is more likely to be valid, for five seconds at most.
@@ -170,45 +250,5 @@ fn wait_for_idle_machine(stop: &StopFlag) {
         if stop.is_raised() || busy.is_none_or(|share| share < BUSY) {
             return;
         }
-    }
-}
-
-/// What is done, and how long the rest takes.
-struct Timing {
-    all: usize,
-    done: usize,
-    /// Time that the runs to come send.
-    planned: Duration,
-    /// Runs of this time, and the time beside what they sent.
-    runs: u32,
-    overhead: Duration,
-}
-
-impl Timing {
-    fn new(all: usize, queue: &[(&Part, Run)]) -> Self {
-        let planned = |part: &Part, run: &Run| {
-            part.plan.test(&part.plan.cell(run.cell)).map_or(Duration::ZERO, |test| test.planned())
-        };
-        Timing {
-            all,
-            done: all - queue.len(),
-            planned: queue.iter().map(|(part, run)| planned(part, run)).sum(),
-            runs: 0,
-            overhead: Duration::ZERO,
-        }
-    }
-
-    fn ended(&mut self, planned: Duration, took: Duration) {
-        self.done += 1;
-        self.planned = self.planned.saturating_sub(planned);
-        self.runs += 1;
-        self.overhead += took.saturating_sub(planned);
-    }
-
-    fn progress(&self) -> Progress {
-        let each = self.overhead.checked_div(self.runs).unwrap_or(OVERHEAD);
-        let to_come = u32::try_from(self.all - self.done).unwrap_or(u32::MAX);
-        let left = self.planned + each * to_come;
-        Progress { done: self.done, all: self.all, left }
     }
 }

@@ -57,6 +57,7 @@ const TABLES: &str = "
         attempts INTEGER NOT NULL,
         started_unix_s INTEGER NOT NULL,
         took_s REAL NOT NULL,
+        test_s REAL NOT NULL,
         reason TEXT NOT NULL,
         PRIMARY KEY (part, cell, repeat)
     ) STRICT, WITHOUT ROWID;
@@ -197,7 +198,7 @@ impl Store {
         self.attempt(|connection| {
             let transaction = connection.transaction()?;
             transaction.execute(
-                "INSERT INTO run VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+                "INSERT INTO run VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
                 params![
                     part,
                     signed(run.cell),
@@ -206,6 +207,7 @@ impl Store {
                     run.attempts,
                     run.started_unix_s.cast_signed(),
                     run.took_s,
+                    run.test_s,
                     run.reason,
                 ],
             )?;

@@ -57,6 +57,9 @@ struct State {
 pub struct Options {
     /// The emulator busy-waits on one core instead of sleeping.
     pub accurate: bool,
+    /// Other labs may run at the same time: the idle RTT is measured without busy-waiting,
+    /// which would keep their emulators off the cores.
+    pub shared: bool,
     /// Index of the host that is the machine itself: its devices are created in
     /// the machine's namespace. Needs root.
     pub machine: Option<usize>,
@@ -129,7 +132,7 @@ impl Lab {
             drivers: Mutex::default(),
         };
         lab.connect(plan)?;
-        lab.measure_idle(plan, &table)?;
+        lab.measure_idle(plan, &table, options.shared)?;
         Ok(lab)
     }
 
@@ -194,8 +197,13 @@ impl Lab {
     }
 
     /// Measures all links that are the route between their own ends, in parallel.
-    fn measure_idle(&mut self, plan: &Plan, table: &routes::Table) -> Result<(), LabError> {
-        let many = self.links.len() > 1;
+    fn measure_idle(
+        &mut self,
+        plan: &Plan,
+        table: &routes::Table,
+        shared: bool,
+    ) -> Result<(), LabError> {
+        let many = shared || self.links.len() > 1;
         let hosts = &self.hosts;
         let measure = |index: usize, link: &LabLink| {
             let [from, to] = link.ends;

@@ -84,6 +84,9 @@ pub struct StudyRun {
     pub started_unix_s: u64,
     /// Time that it took in all, with every attempt, in seconds.
     pub took_s: f64,
+    /// Of that, the last attempt's traffic, from the first packet of a flow's handshake to the
+    /// last one's result, in seconds.
+    pub test_s: f64,
     /// Why it is not valid; empty if it is.
     pub reason: String,
     /// The figures of its flows, in the order of the plan.
@@ -177,8 +180,9 @@ pub struct StudyReport {
     pub failed: usize,
     /// Time that the runs took in all, in seconds.
     pub took_s: f64,
-    /// Of that, what the runs' own durations come to, in seconds.
-    pub sent_s: f64,
+    /// Of that, the traffic of the runs' last attempts, handshakes and results included, in
+    /// seconds; the rest is the runner's overhead.
+    pub test_s: f64,
     /// What a built-in study checks against published results; empty otherwise.
     pub trends: Vec<StudyTrend>,
     /// The plans, with the figures of their cells.

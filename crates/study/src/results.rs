@@ -25,11 +25,6 @@ impl Study {
             self.parts.iter().zip(runs).map(|(part, runs)| part.results(runs)).collect();
         let all = || runs.iter().flatten();
         let count = |status| all().filter(|run| run.status == status).count();
-        let sent = |part: &Part, run: &StudyRun| {
-            let test = part.plan.test(&part.plan.cell(run.cell));
-            test.map_or(0.0, |test| test.planned().as_secs_f64())
-        };
-        let pairs = self.parts.iter().zip(runs);
         StudyReport {
             schema: STUDY_SCHEMA.to_owned(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -43,7 +38,7 @@ impl Study {
             invalid: count(RunStatus::Invalid),
             failed: count(RunStatus::Failed),
             took_s: all().map(|run| run.took_s).sum(),
-            sent_s: pairs.flat_map(|(part, runs)| runs.iter().map(|run| sent(part, run))).sum(),
+            test_s: all().map(|run| run.test_s).sum(),
             trends,
             parts,
         }
@@ -252,6 +247,7 @@ count = 2
             attempts: 1,
             started_unix_s: 0,
             took_s: 6.0,
+            test_s: 5.5,
             reason: String::new(),
             flows: mbit.iter().map(flow).collect(),
         }

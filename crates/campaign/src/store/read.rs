@@ -111,7 +111,7 @@ impl Store {
     pub fn runs(&self, part: &str) -> Result<Vec<StudyRun>, CampaignError> {
         let read = |connection: &Connection| -> rusqlite::Result<Vec<StudyRun>> {
             let mut query = connection.prepare(
-                "SELECT cell, repeat, status, attempts, started_unix_s, took_s, reason
+                "SELECT cell, repeat, status, attempts, started_unix_s, took_s, test_s, reason
                  FROM run WHERE part = ?1 ORDER BY cell, repeat",
             )?;
             let runs = query.query_map([part], run_of)?;
@@ -172,7 +172,8 @@ fn run_of(row: &Row<'_>) -> rusqlite::Result<StudyRun> {
         attempts: row.get(3)?,
         started_unix_s: row.get::<_, i64>(4)?.unsigned_abs(),
         took_s: row.get(5)?,
-        reason: row.get(6)?,
+        test_s: row.get(6)?,
+        reason: row.get(7)?,
         flows: Vec::new(),
     })
 }

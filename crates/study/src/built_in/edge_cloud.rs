@@ -116,19 +116,20 @@ fn plateau(runs: &Runs<'_>, part: &str, factor: &str) -> Option<Measured> {
     // The first value that is not followed by a clear rise.
     let rises = |at: usize| points.get(at + 1).is_some_and(|next| next.1 > points[at].1 * RISE);
     let top = (0..points.len()).find(|at| !rises(*at))?;
-    let (value, rate, limit) = points.get(top)?;
-    let first = points.first()?;
+    let (value, rate, _) = points.get(top)?;
+    let (first, last) = (points.first()?, points.last()?);
     let below = first.2 == Some(Limit::ReceiveWindow);
-    let network = limit.is_some_and(|limit| limit != Limit::ReceiveWindow);
+    // At the edge of the plateau both limit: the largest value is clear of it.
+    let network = last.2.is_some_and(|limit| limit != Limit::ReceiveWindow);
     Some(Measured {
         text: format!(
-            "rises from {} ({}={}, {}) to {} ({factor}={value}, {})",
+            "rises from {} ({factor}={}, {}) to {} at {factor}={value}; {factor}={}: {}",
             mbit(first.1),
-            factor,
             first.0,
             name(first.2),
             mbit(*rate),
-            name(*limit)
+            last.0,
+            name(last.2)
         ),
         holds: top > 0 && below && network,
     })

@@ -69,6 +69,7 @@ fn ideal_run(part: &Part, cell: usize, rtt_s: f64) -> StudyRun {
         attempts: 1,
         started_unix_s: 0,
         took_s: 5.0,
+        test_s: 5.0,
         reason: String::new(),
         flows: flows.collect(),
     }

@@ -69,7 +69,7 @@ impl Stage {
         end_on_signals(&end_signal);
         let reaper = Reaper::start(path_with_us());
         let lab = Arc::new(
-            Lab::start(plan, Options { accurate: args.accurate, machine })
+            Lab::start(plan, Options { accurate: args.accurate, machine, ..Options::default() })
                 .map_err(Failure::usage)?,
         );
         cover_names(&lab);

@@ -9,7 +9,7 @@ use clap::Args;
 use record::{RunStatus, StudyRun};
 use std::path::{Path, PathBuf};
 
-use study::Study;
+use study::{Part, Run, Study};
 use units::BitRate;
 
 /// Run a study in emulated labs, or resume one
@@ -38,6 +38,9 @@ pub(super) struct RunArgs {
     /// Attempts at a run until it is valid
     #[arg(long, value_name = "COUNT", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=100))]
     attempts: u32,
+    /// Run one cell at a time [default: two where both together load the machine lightly]
+    #[arg(long)]
+    serial: bool,
     /// Print the result as JSON
     #[arg(long, short = 'J')]
     json: bool,
@@ -64,7 +67,7 @@ fn run_inside(args: &RunArgs, study: &Study, folder: &Path, console: &mut Consol
     let mut store = Store::open(folder, study).map_err(Failure::usage)?;
     let mut show = Show { console };
     show.introduce(study, folder);
-    let options = Options { attempts: args.attempts };
+    let options = Options { attempts: args.attempts, parallel: if args.serial { 1 } else { 2 } };
     let ended = campaign::run(study, &mut store, options, &mut |event| show.event(&event), &stop);
     console.clear();
     match ended {
@@ -100,9 +103,7 @@ impl Show<'_> {
             Event::Begins { progress, part, run, attempt, .. } => {
                 let again =
                     if *attempt > 1 { format!(", attempt {attempt}") } else { String::new() };
-                let label = part.plan.label(&part.plan.cell(run.cell));
-                let name =
-                    if part.name.is_empty() { label } else { format!("{} {label}", part.name) };
+                let name = name(part, *run);
                 let line = format!(
                     "{}/{}  {} left  {name}, repeat {}{again}",
                     progress.done + 1,
@@ -112,11 +113,12 @@ impl Show<'_> {
                 );
                 self.console.live(&line);
             }
-            Event::Interval(..) => {}
+            Event::Interval { .. } => {}
+            Event::Retried { part, run, reason } => {
+                self.console.say(&format!("trying {} again: {reason}", name(part, *run)));
+            }
             Event::Ended { progress, part, run } => {
-                let label = part.plan.label(&part.plan.cell(run.cell));
-                let name =
-                    if part.name.is_empty() { label } else { format!("{} {label}", part.name) };
+                let name = name(part, Run { cell: run.cell, repeat: run.repeat });
                 self.console.say(&format!(
                     "{:>width$}/{}  {name}  {}",
                     progress.done,
@@ -127,6 +129,12 @@ impl Show<'_> {
             }
         }
     }
+}
+
+/// The run's part and its cell's values.
+fn name(part: &Part, run: Run) -> String {
+    let label = part.plan.label(&part.plan.cell(run.cell));
+    if part.name.is_empty() { label } else { format!("{} {label}", part.name) }
 }
 
 fn left(progress: &Progress) -> String {

@@ -1,0 +1,130 @@
+//! The receive buffer that leads to a window.
+//!
+//! Only the buffer can be set (`tcp_rmem`). The share of it that is advertised depends on the
+//! kernel's overhead for each packet (`tcp_adv_win_scale`, and since Linux 6.6 a ratio that is
+//! measured from received packets), so it is measured: by a short transfer at first, and by
+//! every run after it.
+
+use crate::cell_lab::{self, AttemptError};
+use host::lock::lock;
+use perf::StopFlag;
+use record::Stream;
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+use study::Plan;
+use topology::PathSpec;
+use units::ByteCount;
+
+/// Share of a window by which the advertised one may differ, beside one segment: a window
+/// changes by whole segments, and by units of the window scale.
+const TOLERANCE: f64 = 0.02;
+
+/// Share of the time that a stream waits for the receive window, above which a window that
+/// is smaller than asked makes a difference.
+const MATTERS: f64 = 0.01;
+
+/// The shares measured so far, by the path's MTU.
+#[derive(Debug, Default)]
+pub(crate) struct WindowShares(Mutex<BTreeMap<u32, f64>>);
+
+impl WindowShares {
+    /// The receive buffer for a window.
+    pub(crate) fn buffer(
+        &self,
+        path: &PathSpec,
+        window: ByteCount,
+        stop: &StopFlag,
+    ) -> Result<ByteCount, AttemptError> {
+        // While it is measured, other runs wait for it.
+        let mut shares = lock(&self.0);
+        let share = match shares.get(&path.mtu()) {
+            Some(share) => *share,
+            None => {
+                let share = measure(path.mtu(), stop)?.unwrap_or(model::INITIAL_WINDOW_SHARE);
+                *shares.entry(path.mtu()).or_insert(share)
+            }
+        };
+        Ok(ByteCount::from_f64(window.as_f64() / share))
+    }
+
+    pub(crate) fn learn(&self, path: &PathSpec, buffer: ByteCount, advertised: u64) {
+        if let Some(share) = share_of(buffer, advertised) {
+            lock(&self.0).insert(path.mtu(), share);
+        }
+    }
+}
+
+/// Measures the share over a short path of that MTU.
+fn measure(mtu: u32, stop: &StopFlag) -> Result<Option<f64>, AttemptError> {
+    const WINDOW: u64 = 128 << 10;
+    let buffer = ByteCount::from_bytes(WINDOW * 2);
+    let (key, value) = sysctl(buffer);
+    let plan = format!(
+        "question = \"?\"\n[path]\nrate = \"100mbit\"\nrtt = \"20ms\"\nmtu = {mtu}\n[factors]\n\
+         {key} = [\"{value}\"]\n[traffic]\nduration = \"300ms\""
+    );
+    let plan = Plan::parse(&plan).map_err(|error| AttemptError::Path(error.to_string()))?;
+    let test = plan.test(&plan.cell(0)).map_err(AttemptError::Path)?;
+    // No window is asked, so this does not come back here.
+    let attempt = cell_lab::run(&test, 1, &WindowShares::default(), &|_| (), stop)?;
+    let measurement = attempt.flows.first().map(|(_, measurement)| measurement);
+    let window = measurement.and_then(|measurement| advertised(&measurement.streams));
+    Ok(window.and_then(|window| share_of(buffer, window)))
+}
+
+/// The sysctl of a receive buffer, for every host of a lab.
+pub(crate) fn sysctl(buffer: ByteCount) -> (String, String) {
+    ("net.ipv4.tcp_rmem".to_owned(), format!("4096 {0} {0}", buffer.bytes()))
+}
+
+fn share_of(buffer: ByteCount, advertised: u64) -> Option<f64> {
+    let share = advertised as f64 / buffer.as_f64();
+    Some(share).filter(|share| (0.05..=1.0).contains(share))
+}
+
+/// The highest window that was advertised to a sender.
+pub(crate) fn advertised(streams: &[Stream]) -> Option<u64> {
+    let samples = streams.iter().flat_map(|stream| &stream.sender);
+    samples.filter_map(|sample| sample.peer_window_bytes).max()
+}
+
+/// What is wrong with the window of a run; a smaller one counts only where a stream waited
+/// for it.
+pub(crate) fn complaint(asked: ByteCount, advertised: u64, streams: &[Stream]) -> Option<String> {
+    let last = || streams.iter().filter_map(|stream| stream.sender.last());
+    let segment = last().map(|sample| sample.mss_bytes).max().unwrap_or(0);
+    let tolerance = asked.as_f64() * TOLERANCE + f64::from(segment);
+    let difference = advertised as f64 - asked.as_f64();
+    let waited = last().any(|last| last.rwnd_limited_us as f64 > MATTERS * last.busy_us as f64);
+    let wrong = difference > tolerance || (difference < -tolerance && waited);
+    let advertised = ByteCount::from_bytes(advertised);
+    wrong.then(|| format!("the receiver advertised {advertised} instead of {asked}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use record::Sample;
+
+    fn streams(advertised: u64, waited_us: u64) -> Vec<Stream> {
+        let sample = Sample {
+            peer_window_bytes: Some(advertised),
+            mss_bytes: 1448,
+            busy_us: 1_000_000,
+            rwnd_limited_us: waited_us,
+            ..Sample::default()
+        };
+        vec![Stream { sender: vec![sample], ..Stream::default() }]
+    }
+
+    #[test]
+    fn a_window_is_right_within_a_segment_and_some() {
+        let asked = ByteCount::from_bytes(65_536);
+        let wrong = |advertised, waited_us| {
+            complaint(asked, advertised, &streams(advertised, waited_us)).is_some()
+        };
+        assert!(!wrong(65_536 - 1_448, 900_000) && !wrong(65_536 + 2_700, 900_000));
+        assert!(wrong(65_536 + 3_000, 0), "a larger one is always wrong");
+        assert!(wrong(60_000, 900_000) && !wrong(60_000, 0), "a smaller one if it was waited for");
+    }
+}
