@@ -6,7 +6,7 @@
 //!
 //! | table | a row for each |
 //! |---|---|
-//! | `study` | property: its name, question, form, and longhaul's version |
+//! | `study` | property: its name, question, form, host, and longhaul's version |
 //! | `part` | plan of the study |
 //! | `factor` | cell and factor: the value as text, and as a number in base units |
 //! | `run` | run |
@@ -18,6 +18,7 @@ use crate::CampaignError;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use host::directory::{Directory, Trust};
+use host::sysctl;
 use record::{FlowFigures, Measurement, StudyRun};
 use rusqlite::{Connection, ErrorCode, OpenFlags, params};
 use std::io::Write;
@@ -147,6 +148,7 @@ impl Store {
 
     /// Writes what is known before the first run, at once or not at all.
     fn begin(&mut self, study: &Study) -> Result<(), CampaignError> {
+        let host = host_facts();
         self.attempt(|connection| {
             let transaction = connection.transaction()?;
             transaction.execute_batch(TABLES)?;
@@ -155,6 +157,7 @@ impl Store {
                 ("question", &study.question),
                 ("form", form(study.quick)),
                 ("version", env!("CARGO_PKG_VERSION")),
+                ("host", &host),
             ] {
                 transaction.execute("INSERT INTO study VALUES (?1, ?2)", params![name, value])?;
             }
@@ -271,6 +274,13 @@ fn add_flow(
         serde_json::json!(flow.series_bps).to_string(),
     ])?;
     Ok(())
+}
+
+/// The kernel and the cores of this host.
+fn host_facts() -> String {
+    let kernel = sysctl::read("kernel.osrelease").unwrap_or_else(|_| "unknown".to_owned());
+    let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    format!("Linux {kernel}, {cores} cores")
 }
 
 /// The form of a study in its store.

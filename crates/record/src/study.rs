@@ -34,12 +34,16 @@ pub struct StudyPlanReport {
 }
 
 /// A setting with its values.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct StudyFactor {
     /// Its name in the plan.
     pub name: String,
     /// Its values as text, as in the plan or as a range gives them.
     pub values: Vec<String>,
+    /// The same as numbers in `unit`; empty unless all are numbers of one unit.
+    pub numbers: Vec<f64>,
+    /// `bytes`, `bit/s`, `s`, `ratio`, `BDP`; empty for a count or for words.
+    pub unit: String,
 }
 
 /// How a run of a study ended.

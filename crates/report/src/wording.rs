@@ -174,6 +174,11 @@ pub(crate) fn seconds(s: f64) -> String {
     }
 }
 
+/// A goodput in bit/s.
+pub(crate) fn bps(bps: f64) -> String {
+    BitRate::from_bps_f64(bps).to_string()
+}
+
 /// A time that may be hours, to about one part in a hundred.
 #[must_use]
 pub fn long_time(s: f64) -> String {

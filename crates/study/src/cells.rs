@@ -1,7 +1,7 @@
 //! The cells of a study: one combination of the factors' values each, what runs in it, and
 //! the order of the tests.
 
-use crate::factor::{Level, Setting};
+use crate::factor::{Kind, Level, Setting};
 use crate::plan::{Order, Plan};
 use crate::traffic::{self, Traffic};
 use rand_core::{Rng, SeedableRng};
@@ -158,6 +158,8 @@ impl Plan {
         let values = |setting: &Setting, levels: &[Level]| StudyFactor {
             name: setting.to_string(),
             values: levels.iter().map(|level| level.text.clone()).collect(),
+            numbers: numbers(levels),
+            unit: unit(setting, levels).to_owned(),
         };
         let factors = self.factors.iter().map(|factor| values(&factor.setting, &factor.levels));
         let fixed = self.fixed.iter();
@@ -200,6 +202,24 @@ impl Plan {
         let of_run = (run.cell as u64) << 20 | u64::from(run.repeat);
         let mixed = self.repeats.seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ of_run;
         Pcg64::seed_from_u64(mixed).next_u64()
+    }
+}
+
+/// Levels as numbers; none unless all are numbers of one unit.
+fn numbers(levels: &[Level]) -> Vec<f64> {
+    let all: Option<Vec<f64>> = levels.iter().map(|level| level.number).collect();
+    all.filter(|_| levels.windows(2).all(|pair| pair[0].per_bdp == pair[1].per_bdp))
+        .unwrap_or_default()
+}
+
+fn unit(setting: &Setting, levels: &[Level]) -> &'static str {
+    match setting.kind() {
+        Kind::Bytes if levels.iter().any(|level| level.per_bdp) => "BDP",
+        Kind::Bytes => "bytes",
+        Kind::Rate => "bit/s",
+        Kind::Time => "s",
+        Kind::Share => "ratio",
+        Kind::Count | Kind::Word => "",
     }
 }
 

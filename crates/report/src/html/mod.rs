@@ -12,7 +12,10 @@ mod findings;
 mod header;
 mod labels;
 mod markup;
+mod study;
 mod under_load;
+
+pub use study::{StudyPage, cell_page, study};
 
 use markup::Markup;
 use record::{Decided, Finding, Measurement, PathReport, PlanItem};
@@ -54,6 +57,31 @@ pub struct Run<'a> {
 #[must_use]
 pub fn page(page: &Page<'_>) -> String {
     let mut m = Markup::new();
+    document(&mut m, &page.title, &[CSS], SCRIPT, |m| {
+        m.element("main", &[], |m| {
+            header::write(m, page);
+            curves::throughput(m, page);
+            findings::write(m, page);
+            bands::tables(m, page);
+            curves::in_flight(m, page);
+            curves::rtt(m, page);
+            under_load::write(m, page);
+            conditions::plan(m, page.plan);
+            conditions::write(m, page);
+        });
+        footer(m, page.runs.first().map_or("", |r| r.measurement.version.as_str()));
+    });
+    m.finish()
+}
+
+/// A document that may fetch nothing, with its styles, its body and its script.
+fn document(
+    m: &mut Markup,
+    title: &str,
+    styles: &[&'static str],
+    script: &'static str,
+    body: impl FnOnce(&mut Markup),
+) {
     m.raw("<!DOCTYPE html>\n");
     m.element("html", &[("lang", &"en")], |m| {
         m.element("head", &[], |m| {
@@ -62,30 +90,27 @@ pub fn page(page: &Page<'_>) -> String {
             m.raw("style-src 'unsafe-inline'; script-src 'unsafe-inline'\">\n");
             m.raw("<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n");
             m.raw("<meta name=\"color-scheme\" content=\"light dark\">\n");
-            m.leaf("title", &[], &page.title);
-            m.raw("\n<style>\n").raw(CSS).raw("</style>\n");
+            m.leaf("title", &[], &title);
+            m.raw("\n<style>\n");
+            for style in styles {
+                m.raw(style);
+            }
+            m.raw("</style>\n");
         });
         m.element("body", &[], |m| {
-            m.element("main", &[], |m| {
-                header::write(m, page);
-                curves::throughput(m, page);
-                findings::write(m, page);
-                bands::tables(m, page);
-                curves::in_flight(m, page);
-                curves::rtt(m, page);
-                under_load::write(m, page);
-                conditions::plan(m, page.plan);
-                conditions::write(m, page);
-            });
-            m.element("footer", &[], |m| {
-                let version = page.runs.first().map_or("", |r| r.measurement.version.as_str());
-                m.text(&"Longhaul ").text(&version);
-                m.text(&" · measure, explain, tune, verify");
-            });
-            m.raw("\n<script>\n").raw(SCRIPT).raw("</script>\n");
+            body(m);
+            if !script.is_empty() {
+                m.raw("\n<script>\n").raw(script).raw("</script>\n");
+            }
         });
     });
-    m.finish()
+}
+
+fn footer(m: &mut Markup, version: &str) {
+    m.element("footer", &[], |m| {
+        m.text(&"Longhaul ").text(&version);
+        m.text(&" · measure, explain, tune, verify");
+    });
 }
 
 /// All path reports: the page's and those of its runs.

@@ -49,7 +49,12 @@ mod tests {
     use record::{STUDY_PLAN_SCHEMA, StudyFactor};
 
     fn factor(name: &str, values: impl IntoIterator<Item = String>) -> StudyFactor {
-        StudyFactor { name: name.to_owned(), values: values.into_iter().collect() }
+        StudyFactor {
+            name: name.to_owned(),
+            values: values.into_iter().collect(),
+            numbers: Vec::new(),
+            unit: String::new(),
+        }
     }
 
     fn plan() -> StudyPlanReport {

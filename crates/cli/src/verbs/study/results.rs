@@ -1,5 +1,6 @@
 //! `longhaul study report` and `export`: the results of a study that ran, or is running.
 
+use super::pages;
 use crate::console::{self, Console};
 use crate::failure::{Code, DONE, FAILED, Failure, NOT_VALID, Outcome};
 use campaign::Store;
@@ -15,6 +16,9 @@ pub(super) struct ReportArgs {
     /// The directory of its results
     #[arg(value_name = "DIR")]
     folder: PathBuf,
+    /// Write a self-contained HTML page
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
     /// Print the report as JSON
     #[arg(long, short = 'J')]
     json: bool,
@@ -44,10 +48,12 @@ struct Form {
 
 /// A study with its runs.
 pub(super) struct Results {
-    study: Study,
+    pub(super) study: Study,
     /// Of each part.
-    runs: Vec<Vec<StudyRun>>,
-    report: StudyReport,
+    pub(super) runs: Vec<Vec<StudyRun>>,
+    pub(super) report: StudyReport,
+    /// Kernel and cores of the host that measured.
+    pub(super) host: String,
 }
 
 impl Results {
@@ -55,7 +61,8 @@ impl Results {
         let runs = study.parts.iter().map(|part| store.runs(&part.name));
         let runs: Vec<Vec<StudyRun>> = runs.collect::<Result<_, _>>().map_err(Failure::work)?;
         let report = study.report(&runs, study::trends(&study, &runs));
-        Ok(Results { study, runs, report })
+        let host = store.property("host").map_err(Failure::work)?;
+        Ok(Results { study, runs, report, host })
     }
 
     /// The study of a directory.
@@ -87,6 +94,10 @@ impl Results {
 
 pub(super) fn report(args: &ReportArgs, console: &mut Console) -> Outcome {
     let (results, _) = Results::read(&args.folder)?;
+    if let Some(file) = &args.html {
+        pages::write_report(&results, file)?;
+        console.say(&format!("page written to {}", file.display()));
+    }
     console.print(&results.shown(args.json, &console.out)?);
     Ok(results.code())
 }

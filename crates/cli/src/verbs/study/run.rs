@@ -1,5 +1,6 @@
 //! `longhaul study run`.
 
+use super::pages;
 use super::results::Results;
 use crate::console::Console;
 use crate::failure::{DONE, FAILED, Failure, Outcome};
@@ -78,7 +79,9 @@ fn run_inside(args: &RunArgs, study: &Study, folder: &Path, console: &mut Consol
         other => other.map_err(Failure::work)?,
     }
     let results = Results::of(study.clone(), &store)?;
+    let page = pages::write_all(&results, &store, folder)?;
     console.print(&results.shown(args.json, &console.out)?);
+    console.say(&format!("page written to {}", page.display()));
     Ok(results.code())
 }
 

@@ -1,0 +1,105 @@
+//! The pages of a study: its report, and one for each cell.
+
+use super::results::Results;
+use crate::failure::Failure;
+use campaign::Store;
+use host::directory::{Directory, Trust};
+use record::{Finding, Measurement, RunStatus, StudyRun};
+use report::html::{self, Page, StudyPage};
+use std::path::{Path, PathBuf};
+use study::{Part, Run};
+
+/// Cells of a part that have a page: of a larger part the first ones.
+const MOST_PAGES: usize = 200;
+
+/// Writes the pages of the cells and the report into the study's directory; the report's file.
+pub(super) fn write_all(
+    results: &Results,
+    store: &Store,
+    folder: &Path,
+) -> Result<PathBuf, Failure> {
+    let cells = std::path::absolute(folder.join("cells"))
+        .and_then(|cells| Directory::create(&cells, Trust::Owner));
+    cells.map_err(|error| Failure::work(format!("cannot create cells: {error}")))?;
+    for (part, runs) in results.study.parts.iter().zip(&results.runs) {
+        for run in shown(runs) {
+            let file = folder.join(html::cell_page(&part.name, run.cell));
+            if let Some(page) = cell(part, run, store)? {
+                store::write(&file, page.as_bytes()).map_err(Failure::work)?;
+            }
+        }
+    }
+    let file = folder.join("index.html");
+    write_report(results, &file)?;
+    Ok(file)
+}
+
+/// Writes the report, with links to the pages of cells that are beside it.
+pub(super) fn write_report(results: &Results, file: &Path) -> Result<(), Failure> {
+    let folder = file.parent().unwrap_or(Path::new(""));
+    let has_page =
+        |part: &Part, run: &StudyRun| folder.join(html::cell_page(&part.name, run.cell)).is_file();
+    let parts = results.study.parts.iter().zip(&results.runs);
+    let pages: Vec<Vec<usize>> = parts
+        .map(|(part, runs)| {
+            shown(runs).filter(|run| has_page(part, run)).map(|run| run.cell).collect()
+        })
+        .collect();
+    let plans: Vec<String> = results.study.parts.iter().map(|part| part.text.clone()).collect();
+    let page = html::study(&StudyPage {
+        report: &results.report,
+        runs: &results.runs,
+        plans: &plans,
+        command: &command(results),
+        host: &results.host,
+        pages: &pages,
+    });
+    store::write(file, page.as_bytes()).map_err(Failure::work)
+}
+
+/// The first valid run of each cell, or its first one.
+fn shown(runs: &[StudyRun]) -> impl Iterator<Item = &StudyRun> {
+    let of_cell = runs.chunk_by(|a, b| a.cell == b.cell);
+    let best = |runs: &'_ [StudyRun]| {
+        runs.iter().position(|run| run.status == RunStatus::Valid).unwrap_or(0)
+    };
+    of_cell.filter_map(move |runs| runs.get(best(runs))).take(MOST_PAGES)
+}
+
+/// The page of a run, with each of its flows; `None` if it failed.
+fn cell(part: &Part, run: &StudyRun, store: &Store) -> Result<Option<String>, Failure> {
+    let key = Run { cell: run.cell, repeat: run.repeat };
+    let mut flows: Vec<(&str, Measurement, Finding)> = Vec::new();
+    for flow in &run.flows {
+        let found = store.measurement(&part.name, key, &flow.name).map_err(Failure::work)?;
+        if let Some(measurement) = found {
+            let finding = diagnose::explain(&measurement);
+            flows.push((&flow.name, measurement, finding));
+        }
+    }
+    let Some((_, _, first)) = flows.first() else { return Ok(None) };
+    let runs =
+        flows.iter().map(|(label, measurement, finding)| html::Run { label, measurement, finding });
+    let page = Page {
+        title: part.plan.label(&part.plan.cell(run.cell)),
+        lead: first.sentence.clone(),
+        path: None,
+        runs: runs.collect(),
+        decision: None,
+        plan: &[],
+        gain: None,
+    };
+    Ok(Some(html::page(&page)))
+}
+
+/// The command that runs the study again.
+fn command(results: &Results) -> String {
+    let study = &results.study;
+    let plan = if results.report.trends.is_empty() {
+        format!("{}.toml", study.name)
+    } else {
+        study.name.clone()
+    };
+    let quick = if study.quick { " --quick" } else { "" };
+    format!("longhaul study run {plan}{quick}")
+}

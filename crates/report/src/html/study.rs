@@ -1,0 +1,215 @@
+//! The page of a study: the question and its answer, trends, plots, cells, and what it takes
+//! to repeat it.
+
+mod cells;
+mod drawing;
+mod heatmap;
+mod lines;
+mod rows;
+mod scale;
+mod stacked;
+mod surface;
+
+use super::{CSS, markup::Markup};
+use crate::wording;
+use drawing::{PartPlot, Plotted};
+use record::{StudyPart, StudyReport, StudyRun, StudyTrend};
+
+const STYLE: &str = include_str!("study/study.css");
+
+/// The contents of a study's page.
+#[derive(Debug, Clone, Copy)]
+pub struct StudyPage<'a> {
+    /// The results.
+    pub report: &'a StudyReport,
+    /// The runs of each part; those with several flows are drawn over time.
+    pub runs: &'a [Vec<StudyRun>],
+    /// The plan of each part as text.
+    pub plans: &'a [String],
+    /// The command that runs it again.
+    pub command: &'a str,
+    /// Kernel and cores of the host.
+    pub host: &'a str,
+    /// Cells of each part that have a page `cells/PART-NUMBER.html`.
+    pub pages: &'a [Vec<usize>],
+}
+
+/// The page as one HTML document.
+#[must_use]
+pub fn study(page: &StudyPage<'_>) -> String {
+    let report = page.report;
+    let mut m = Markup::new();
+    super::document(&mut m, &report.question, &[CSS, STYLE], "", |m| {
+        m.element("main", &[], |m| {
+            header(m, report);
+            trends(m, &report.trends);
+            for (index, part) in report.parts.iter().enumerate() {
+                let runs = page.runs.get(index).map_or(&[][..], Vec::as_slice);
+                plots(m, part, runs, report.parts.len() > 1);
+            }
+            for (index, part) in report.parts.iter().enumerate() {
+                let pages = page.pages.get(index).map_or(&[][..], Vec::as_slice);
+                cells::table(m, part, pages);
+            }
+            invalid(m, report);
+            conditions(m, page);
+        });
+        super::footer(m, &report.version);
+    });
+    m.finish()
+}
+
+/// The file of a cell's page within the study's directory.
+#[must_use]
+pub fn cell_page(part: &str, cell: usize) -> String {
+    let prefix = if part.is_empty() { String::new() } else { format!("{part}-") };
+    format!("cells/{prefix}{cell}.html")
+}
+
+fn header(m: &mut Markup, report: &StudyReport) {
+    m.element("header", &[], |m| {
+        let form = if report.quick { ", short form" } else { "" };
+        m.leaf("p", &[("class", &"eyebrow")], &format!("Study {}{form}", report.name));
+        m.leaf("h1", &[], &report.question);
+        m.element("ul", &[("class", &"answer")], |m| {
+            for sentence in &report.answer {
+                m.leaf("li", &[], sentence);
+            }
+        });
+        let took = wording::long_time(report.took_s);
+        let text = format!(
+            "{} of {} runs done, {} valid, {} not valid, {} failed. They took {took} in all, of \
+             which the tests themselves took {}.",
+            report.done,
+            report.runs,
+            report.valid,
+            report.invalid,
+            report.failed,
+            wording::long_time(report.test_s)
+        );
+        m.leaf("p", &[("class", &"note")], &text);
+    });
+}
+
+fn trends(m: &mut Markup, trends: &[StudyTrend]) {
+    if trends.is_empty() {
+        return;
+    }
+    m.element("section", &[], |m| {
+        m.leaf("h2", &[], &"Published and measured");
+        m.element("table", &[("class", &"plan trends")], |m| {
+            m.element("thead", &[], |m| {
+                m.element("tr", &[], |m| {
+                    for head in ["Trend", "Published", "Measured", "Verdict"] {
+                        m.leaf("th", &[("scope", &"col")], &head);
+                    }
+                });
+            });
+            m.element("tbody", &[], |m| trends.iter().for_each(|one| trend(m, one)));
+        });
+    });
+}
+
+fn trend(m: &mut Markup, trend: &StudyTrend) {
+    let (class, verdict) = match trend.holds {
+        Some(true) => ("chip good", "holds"),
+        Some(false) => ("chip fixable", "fails"),
+        None => ("chip unknown", "not measured"),
+    };
+    let measured = trend.measured.as_deref().unwrap_or("no valid run of what it needs");
+    m.element("tr", &[], |m| {
+        m.element("td", &[("data-label", &"Trend")], |m| {
+            m.leaf("code", &[("class", &"setting")], &trend.name);
+        });
+        m.leaf("td", &[("data-label", &"Published")], &trend.published);
+        m.leaf("td", &[("data-label", &"Measured")], &measured);
+        m.element("td", &[("data-label", &"Verdict")], |m| {
+            m.leaf("span", &[("class", &class)], &verdict);
+        });
+    });
+}
+
+/// The plots that the part's factors suggest.
+fn plots(m: &mut Markup, part: &StudyPart, runs: &[StudyRun], named: bool) {
+    let plots = PartPlot::all(part);
+    let over_time = stacked::cells(part, runs);
+    if plots.is_empty() && over_time.is_empty() {
+        return;
+    }
+    m.element("section", &[], |m| {
+        let title = if named { part.name.as_str() } else { "Goodput by factor" };
+        m.leaf("h2", &[], &title);
+        if named {
+            m.leaf("p", &[("class", &"note")], &part.plan.question);
+        }
+        for plot in &plots {
+            m.element("figure", &[("class", &"chart")], |m| {
+                m.leaf("figcaption", &[], &plot.caption(part));
+                match plot.plotted {
+                    Plotted::Lines { .. } => lines::draw(m, part, plot),
+                    Plotted::Heatmap { .. } => heatmap::draw(m, part, plot),
+                    Plotted::Surface { .. } => surface::draw(m, part, plot),
+                    Plotted::Rows => rows::draw(m, part, plot),
+                }
+            });
+        }
+        over_time.iter().for_each(|cell| stacked::figure(m, part, cell));
+    });
+}
+
+/// Cells without a valid run, and why.
+fn invalid(m: &mut Markup, report: &StudyReport) {
+    let bad = || {
+        report.parts.iter().flat_map(|part| {
+            part.cells
+                .iter()
+                .filter(|cell| !cell.reasons.is_empty())
+                .map(move |cell| (drawing::label(part, cell), cell))
+        })
+    };
+    let count = bad().count();
+    if count == 0 {
+        return;
+    }
+    m.element("section", &[], |m| {
+        m.leaf("h2", &[], &"Runs that were not valid");
+        let note = "They are in no figure. A run is repeated before it is given up.";
+        m.leaf("p", &[("class", &"note")], &note);
+        m.element("ul", &[], |m| {
+            for (label, cell) in bad().take(cells::MOST) {
+                let text = format!("{label}: {}", cell.reasons.join("; "));
+                m.leaf("li", &[], &text);
+            }
+        });
+        if count > cells::MOST {
+            m.leaf("p", &[("class", &"note")], &format!("{} more", count - cells::MOST));
+        }
+    });
+}
+
+fn conditions(m: &mut Markup, page: &StudyPage<'_>) {
+    m.element("section", &[], |m| {
+        m.leaf("h2", &[], &"Conditions");
+        m.element("table", &[("class", &"conditions")], |m| {
+            m.element("tbody", &[], |m| {
+                for (name, text) in [
+                    ("Command", page.command),
+                    ("Host", page.host),
+                    ("Longhaul version", page.report.version.as_str()),
+                ] {
+                    m.element("tr", &[], |m| {
+                        m.leaf("th", &[("scope", &"row")], &name);
+                        m.leaf("td", &[], &text);
+                    });
+                }
+            });
+        });
+        for (part, plan) in page.report.parts.iter().zip(page.plans) {
+            m.element("details", &[], |m| {
+                let name = if part.name.is_empty() { "Plan" } else { part.name.as_str() };
+                m.leaf("summary", &[], &format!("{name}: the plan"));
+                m.leaf("pre", &[("class", &"equation")], plan);
+            });
+        }
+    });
+}

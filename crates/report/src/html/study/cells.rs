@@ -1,0 +1,81 @@
+//! The cells of a part as a table.
+
+use super::cell_page;
+use crate::html::markup::Markup;
+use crate::wording;
+use record::{StudyCell, StudyPart};
+use units::percent;
+
+/// Cells that are listed; the export has all.
+pub(super) const MOST: usize = 1_000;
+
+pub(super) fn table(m: &mut Markup, part: &StudyPart, pages: &[usize]) {
+    m.element("section", &[], |m| {
+        let title = if part.name.is_empty() {
+            "Cells".to_owned()
+        } else {
+            format!("Cells of {}", part.name)
+        };
+        m.leaf("h2", &[], &title);
+        m.element("div", &[("class", &"runs-table")], |m| {
+            m.element("table", &[], |m| {
+                m.element("thead", &[], |m| {
+                    m.element("tr", &[], |m| head(m, part));
+                });
+                m.element("tbody", &[], |m| {
+                    for cell in part.cells.iter().take(MOST) {
+                        m.element("tr", &[], |m| row(m, part, cell, pages));
+                    }
+                });
+            });
+        });
+        if part.cells.len() > MOST {
+            let more = part.cells.len() - MOST;
+            let note =
+                format!("{more} more cells are in the export (longhaul study export DIR --csv).");
+            m.leaf("p", &[("class", &"note")], &note);
+        }
+    });
+}
+
+fn head(m: &mut Markup, part: &StudyPart) {
+    m.leaf("th", &[("scope", &"col")], &"Cell");
+    for factor in &part.plan.factors {
+        m.leaf("th", &[("scope", &"col")], &factor.name);
+    }
+    let fairness = part.cells.iter().any(|cell| cell.fairness.is_some());
+    let all = ["Valid runs", "Goodput", "± 95 %", "Predicted", "Measured / predicted", "Limit"];
+    for name in all.into_iter().chain(fairness.then_some("Jain's index")) {
+        m.leaf("th", &[("scope", &"col")], &name);
+    }
+}
+
+fn row(m: &mut Markup, part: &StudyPart, cell: &StudyCell, pages: &[usize]) {
+    m.element("td", &[], |m| {
+        let number = cell.cell + 1;
+        if pages.contains(&cell.cell) {
+            m.leaf("a", &[("href", &cell_page(&part.name, cell.cell))], &number);
+        } else {
+            m.text(&number);
+        }
+    });
+    for value in &cell.values {
+        m.leaf("td", &[], value);
+    }
+    let or_dash = |text: Option<String>| text.unwrap_or_else(|| "–".to_owned());
+    let half = |rate: f64| Some(percent((cell.high_bps? - cell.low_bps?) / 2.0 / rate.max(1.0)));
+    let ratio = |rate: f64| Some(format!("{:.2}", rate / cell.predicted_bps?));
+    m.leaf("td", &[], &format!("{} of {}", cell.valid, cell.done));
+    m.leaf("td", &[], &or_dash(cell.throughput_bps.map(wording::bps)));
+    m.leaf("td", &[], &or_dash(cell.throughput_bps.and_then(half)));
+    m.leaf(
+        "td",
+        &[("title", &cell.equation.as_deref().unwrap_or_default())],
+        &or_dash(cell.predicted_bps.map(wording::bps)),
+    );
+    m.leaf("td", &[], &or_dash(cell.throughput_bps.and_then(ratio)));
+    m.leaf("td", &[], &or_dash(cell.limit.map(|limit| limit.name().to_owned())));
+    if let Some(fairness) = cell.fairness {
+        m.leaf("td", &[], &format!("{fairness:.3}"));
+    }
+}

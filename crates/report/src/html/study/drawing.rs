@@ -1,0 +1,189 @@
+//! Which plots a part has: what stands on which axis, and the cells of each.
+
+use crate::html::markup::{Markup, Px};
+use record::{StudyCell, StudyFactor, StudyPart};
+
+/// Most plots of one kind: each shows one combination of the factors that are on no axis.
+const MOST_PLOTS: usize = 6;
+
+/// Most cells of a plot of rows.
+const MOST_ROWS: usize = 40;
+
+/// What is on the axes, as indices of factors.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Plotted {
+    /// A line for each value of `series` over the values of `x`.
+    Lines { x: usize, series: Option<usize> },
+    /// A field for each pair of values.
+    Heatmap { x: usize, y: usize },
+    /// The same as heights.
+    Surface { x: usize, y: usize },
+    /// A row for each cell.
+    Rows,
+}
+
+/// One plot.
+#[derive(Debug, Clone)]
+pub(super) struct PartPlot {
+    pub(super) plotted: Plotted,
+    /// The values of the factors that are on no axis, as (factor, value).
+    fixed: Vec<(usize, String)>,
+}
+
+impl PartPlot {
+    /// The plots of a part, by the kinds of its factors: lines over a numeric one, and a
+    /// surface and its heatmap over two; rows without one.
+    pub(super) fn all(part: &StudyPart) -> Vec<Self> {
+        let factors = &part.plan.factors;
+        if part.cells.iter().all(|cell| cell.throughput_bps.is_none()) {
+            return Vec::new();
+        }
+        let several = |at: &usize| factors[*at].values.len() > 1;
+        let mut numeric: Vec<usize> = (0..factors.len())
+            .filter(several)
+            .filter(|at| factors[*at].numbers.len() == factors[*at].values.len())
+            .collect();
+        // The one with the most values is drawn along the axis.
+        numeric.sort_by_key(|at| std::cmp::Reverse(factors[*at].values.len()));
+        let words = (0..factors.len()).filter(several).find(|at| !numeric.contains(at));
+        let kinds = match numeric.as_slice() {
+            [] => vec![Plotted::Rows],
+            [x] => vec![Plotted::Lines { x: *x, series: words }],
+            [x, y, ..] => {
+                let mut kinds = vec![Plotted::Lines { x: *x, series: Some(*y) }];
+                let enough = |at: &usize| factors[*at].values.len() > 2;
+                if enough(x) && enough(y) {
+                    kinds.push(Plotted::Surface { x: *x, y: *y });
+                    kinds.push(Plotted::Heatmap { x: *x, y: *y });
+                }
+                kinds
+            }
+        };
+        kinds.into_iter().flat_map(|plotted| PartPlot::of(part, plotted)).collect()
+    }
+
+    /// A plot for each combination of the factors that are on no axis.
+    fn of(part: &StudyPart, plotted: Plotted) -> Vec<Self> {
+        let on_axis = match plotted {
+            Plotted::Lines { x, series } => vec![Some(x), series],
+            Plotted::Heatmap { x, y } | Plotted::Surface { x, y } => vec![Some(x), Some(y)],
+            Plotted::Rows => return vec![PartPlot { plotted, fixed: Vec::new() }],
+        };
+        let others: Vec<usize> =
+            (0..part.plan.factors.len()).filter(|at| !on_axis.contains(&Some(*at))).collect();
+        let mut plots: Vec<PartPlot> = Vec::new();
+        for cell in part.cells.iter().filter(|cell| cell.throughput_bps.is_some()) {
+            let value = |at: &usize| (*at, cell.values.get(*at).cloned().unwrap_or_default());
+            let fixed: Vec<(usize, String)> = others.iter().map(value).collect();
+            if !plots.iter().any(|plot| plot.fixed == fixed) {
+                if plots.len() == MOST_PLOTS {
+                    break;
+                }
+                plots.push(PartPlot { plotted, fixed });
+            }
+        }
+        plots
+    }
+
+    pub(super) fn caption(&self, part: &StudyPart) -> String {
+        let name = |at: usize| part.plan.factors.get(at).map_or("", |factor| factor.name.as_str());
+        let axes = match self.plotted {
+            Plotted::Lines { x, series: Some(series) } => {
+                format!("Goodput over {}, by {}", name(x), name(series))
+            }
+            Plotted::Lines { x, series: None } => format!("Goodput over {}", name(x)),
+            Plotted::Heatmap { x, y } => format!("Goodput over {} and {}", name(x), name(y)),
+            Plotted::Surface { x, y } => {
+                format!("Surface of the goodput over {} and {}", name(x), name(y))
+            }
+            Plotted::Rows => "Goodput of each cell".to_owned(),
+        };
+        let fixed: Vec<String> = self
+            .fixed
+            .iter()
+            .filter(|(at, _)| part.plan.factors[*at].values.len() > 1)
+            .map(|(at, value)| format!("{}={value}", name(*at)))
+            .collect();
+        if fixed.is_empty() { axes } else { format!("{axes} ({})", fixed.join(", ")) }
+    }
+
+    /// Its cells that were measured.
+    pub(super) fn cells<'a>(
+        &'a self,
+        part: &'a StudyPart,
+    ) -> impl Iterator<Item = &'a StudyCell> + Clone {
+        let limit = if self.plotted == Plotted::Rows { MOST_ROWS } else { usize::MAX };
+        part.cells
+            .iter()
+            .filter(|cell| cell.throughput_bps.is_some())
+            .filter(|cell| self.fixed.iter().all(|(at, value)| cell.values.get(*at) == Some(value)))
+            .take(limit)
+    }
+
+    /// The cell with those values.
+    pub(super) fn cell<'a>(
+        &'a self,
+        part: &'a StudyPart,
+        values: [(usize, &str); 2],
+    ) -> Option<&'a StudyCell> {
+        let fits = |cell: &&StudyCell| {
+            values.iter().all(|(at, value)| cell.values.get(*at).is_some_and(|own| own == value))
+        };
+        self.cells(part).find(fits)
+    }
+}
+
+/// The values of a cell, such as `window=64KiB streams=2`.
+pub(super) fn label(part: &StudyPart, cell: &StudyCell) -> String {
+    let pairs = part.plan.factors.iter().zip(&cell.values);
+    let pairs: Vec<String> =
+        pairs.map(|(factor, value)| format!("{}={value}", factor.name)).collect();
+    let prefix = if part.name.is_empty() { String::new() } else { format!("{}: ", part.name) };
+    prefix + &pairs.join(" ")
+}
+
+/// The rectangle of a plot, in pixels.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Area {
+    pub(super) left: f64,
+    pub(super) right: f64,
+    pub(super) top: f64,
+    pub(super) bottom: f64,
+}
+
+impl Area {
+    pub(super) fn x(&self, share: f64) -> f64 {
+        self.left + (self.right - self.left) * share
+    }
+
+    pub(super) fn y(&self, share: f64) -> f64 {
+        self.bottom - (self.bottom - self.top) * share
+    }
+}
+
+/// A drawing with a text alternative.
+pub(super) fn svg(m: &mut Markup, size: (f64, f64), title: &str, draw: impl FnOnce(&mut Markup)) {
+    let view = format!("0 0 {} {}", size.0, size.1);
+    m.element("svg", &[("viewBox", &view), ("role", &"img"), ("aria-label", &title)], draw);
+}
+
+pub(super) fn line(m: &mut Markup, class: &str, from: (f64, f64), to: (f64, f64)) {
+    let (x1, y1, x2, y2) = (Px(from.0), Px(from.1), Px(to.0), Px(to.1));
+    m.shape("line", &[("class", &class), ("x1", &x1), ("y1", &y1), ("x2", &x2), ("y2", &y2)]);
+}
+
+pub(super) fn text(m: &mut Markup, class: &str, at: (f64, f64), text: &str) {
+    m.leaf("text", &[("class", &class), ("x", &Px(at.0)), ("y", &Px(at.1))], &text);
+}
+
+/// Points as of `polyline`.
+pub(super) fn points(points: impl Iterator<Item = (f64, f64)>) -> String {
+    points.map(|(x, y)| format!("{},{}", Px(x), Px(y))).collect::<Vec<_>>().join(" ")
+}
+
+/// Indices of values whose labels fit: all, or every n-th with the last.
+pub(super) fn labelled(factor: &StudyFactor, most: usize) -> Vec<usize> {
+    let count = factor.values.len();
+    let step = count.div_ceil(most.max(1)).max(1);
+    (0..count).filter(|at| at % step == 0).collect()
+}

@@ -1,0 +1,67 @@
+//! Goodput over two numeric factors, as fields of a colour.
+
+use super::drawing::{Area, PartPlot, Plotted, labelled, svg, text};
+use crate::axis::{RATE, readable};
+use crate::html::markup::{Markup, Px};
+use record::StudyPart;
+
+const WIDTH: f64 = 960.0;
+const ROW: f64 = 30.0;
+const LEFT: f64 = 110.0;
+const TOP: f64 = 6.0;
+
+/// Columns up to which the goodput is written into each field.
+const WRITTEN: usize = 12;
+
+pub(super) fn draw(m: &mut Markup, part: &StudyPart, plot: &PartPlot) {
+    let Plotted::Heatmap { x, y } = plot.plotted else { return };
+    let (across, down) = (&part.plan.factors[x], &part.plan.factors[y]);
+    let (columns, rows) = (across.values.len(), down.values.len());
+    let height = (rows as f64 * ROW).min(600.0);
+    let area = Area { left: LEFT, right: WIDTH - 20.0, top: TOP, bottom: TOP + height };
+    let most = plot.cells(part).filter_map(|cell| cell.throughput_bps).fold(0.0, f64::max);
+    let (wide, high) = ((area.right - area.left) / columns as f64, height / rows as f64);
+    svg(m, (WIDTH, area.bottom + 50.0), &plot.caption(part), |m| {
+        for (column, value) in across.values.iter().enumerate() {
+            for (row, other) in down.values.iter().enumerate() {
+                let Some(cell) = plot.cell(part, [(x, value), (y, other)]) else { continue };
+                let rate = cell.throughput_bps.unwrap_or(0.0);
+                // The largest value of the second factor is at the top, as on an axis.
+                let at = (area.left + column as f64 * wide, area.bottom - (row + 1) as f64 * high);
+                field(m, at, (wide, high), rate, most, columns <= WRITTEN);
+            }
+        }
+        for row in labelled(down, 20) {
+            let y = area.bottom - (row as f64 + 0.5) * high + 4.0;
+            text(m, "row", (area.left - 8.0, y), &down.values[row]);
+        }
+        for column in labelled(across, 12) {
+            let x = area.left + (column as f64 + 0.5) * wide;
+            text(m, "tick-x", (x, area.bottom + 18.0), &across.values[column]);
+        }
+        let name = format!("{} (rows: {})", across.name, down.name);
+        text(m, "axis", (area.x(0.5), area.bottom + 40.0), &name);
+    });
+}
+
+fn field(m: &mut Markup, at: (f64, f64), size: (f64, f64), rate: f64, most: f64, written: bool) {
+    let share = rate / most.max(1.0) * 100.0;
+    let fill = format!("--p: {share:.0}%");
+    let (x, y, wide, high) = (Px(at.0), Px(at.1), Px(size.0), Px(size.1));
+    m.shape(
+        "rect",
+        &[
+            ("class", &"heat"),
+            ("style", &fill),
+            ("x", &x),
+            ("y", &y),
+            ("width", &wide),
+            ("height", &high),
+        ],
+    );
+    if written {
+        let class = if share > 55.0 { "value dark" } else { "value" };
+        let middle = (at.0 + size.0 / 2.0, at.1 + size.1 / 2.0 + 4.0);
+        text(m, class, middle, &readable(rate, RATE));
+    }
+}

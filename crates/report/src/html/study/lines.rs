@@ -1,0 +1,109 @@
+//! Goodput over a numeric factor: a line for each value of another, with confidence intervals
+//! and what the equations predict.
+
+use super::drawing::{Area, PartPlot, Plotted, labelled, line, points, svg, text};
+use super::scale::Scale;
+use crate::html::labels::{self, Label};
+use crate::html::markup::{Markup, Px};
+use record::{StudyCell, StudyPart};
+
+const SIZE: (f64, f64) = (960.0, 400.0);
+const AREA: Area = Area { left: 92.0, right: 760.0, top: 16.0, bottom: 350.0 };
+
+/// Lines that are told apart by their colours; of more, some are left out.
+const MOST_SERIES: usize = 8;
+
+pub(super) fn draw(m: &mut Markup, part: &StudyPart, plot: &PartPlot) {
+    let Plotted::Lines { x, series } = plot.plotted else { return };
+    let factor = &part.plan.factors[x];
+    let across = Scale::of_factor(&factor.numbers);
+    let cells = plot.cells(part);
+    let rates =
+        cells.clone().flat_map(|cell| [cell.throughput_bps, cell.predicted_bps, cell.high_bps]);
+    let up = Scale::of_rates(rates.flatten());
+    svg(m, SIZE, &plot.caption(part), |m| {
+        grid(m, &up);
+        for at in labelled(factor, 12) {
+            let place = AREA.x(across.share(factor.numbers[at]));
+            line(m, "base", (place, AREA.bottom), (place, AREA.bottom + 4.0));
+            text(m, "tick-x", (place, AREA.bottom + 20.0), &factor.values[at]);
+        }
+        text(m, "axis", (AREA.x(0.5), AREA.bottom + 42.0), &factor.name);
+        let mut names = Vec::new();
+        for (index, (name, cells)) in lines(part, plot, x, series).into_iter().enumerate() {
+            let class = format!("q-{index}");
+            let at = |cell: &StudyCell, value: f64| {
+                let number = factor.values.iter().position(|v| Some(v) == cell.values.get(x));
+                let number = number.map_or(0.0, |at| factor.numbers[at]);
+                (AREA.x(across.share(number)), AREA.y(up.share(value)))
+            };
+            one(m, &class, &cells, at);
+            let last = cells.last().and_then(|cell| Some(at(cell, cell.throughput_bps?)));
+            names.extend(last.map(|last| Label { text: name, class, from: last.1 }));
+        }
+        labels::write(m, names, (AREA.right, AREA.top, AREA.bottom), true);
+    });
+    let note = "Points: mean of the valid runs. Bars: 95 % confidence interval. Dashed: predicted.";
+    m.leaf("p", &[("class", &"note")], &note);
+}
+
+/// Horizontal lines at round goodputs.
+pub(super) fn grid(m: &mut Markup, up: &Scale) {
+    for (value, label) in up.rate_ticks() {
+        let y = AREA.y(up.share(value));
+        line(m, "grid", (AREA.left, y), (AREA.right, y));
+        text(m, "tick-y", (AREA.left - 8.0, y + 4.0), &label);
+    }
+}
+
+/// The cells of each line, in the order of the axis, with the line's name.
+fn lines<'a>(
+    part: &'a StudyPart,
+    plot: &'a PartPlot,
+    x: usize,
+    series: Option<usize>,
+) -> Vec<(String, Vec<&'a StudyCell>)> {
+    let factor = &part.plan.factors[x];
+    let place = |cell: &&StudyCell| {
+        let at = factor.values.iter().position(|value| Some(value) == cell.values.get(x));
+        at.map_or(0.0, |at| factor.numbers[at])
+    };
+    let sorted = |mut cells: Vec<&'a StudyCell>| {
+        cells.sort_by(|a, b| place(a).total_cmp(&place(b)));
+        cells
+    };
+    let Some(series) = series else {
+        return vec![("goodput".to_owned(), sorted(plot.cells(part).collect()))];
+    };
+    let other = &part.plan.factors[series];
+    let shown = labelled(other, MOST_SERIES).into_iter().map(|at| &other.values[at]);
+    let of = |value: &String| {
+        let cells = plot.cells(part).filter(|cell| cell.values.get(series) == Some(value));
+        (format!("{}={value}", other.name), sorted(cells.collect()))
+    };
+    shown.map(of).filter(|(_, cells)| !cells.is_empty()).collect()
+}
+
+fn one(
+    m: &mut Markup,
+    class: &str,
+    cells: &[&StudyCell],
+    at: impl Fn(&StudyCell, f64) -> (f64, f64),
+) {
+    let place = |value: fn(&StudyCell) -> Option<f64>| {
+        points(cells.iter().filter_map(|cell| Some(at(cell, value(cell)?))))
+    };
+    let predicted = place(|cell| cell.predicted_bps);
+    m.shape("polyline", &[("class", &format!("predicted {class}")), ("points", &predicted)]);
+    let measured = place(|cell| cell.throughput_bps);
+    m.shape("polyline", &[("class", &format!("curve {class}")), ("points", &measured)]);
+    for cell in cells {
+        if let (Some(low), Some(high)) = (cell.low_bps, cell.high_bps) {
+            line(m, &format!("whisker {class}"), at(cell, low), at(cell, high));
+        }
+        let Some(rate) = cell.throughput_bps else { continue };
+        let (x, y) = at(cell, rate);
+        let class = format!("point {class}");
+        m.shape("circle", &[("class", &class), ("cx", &Px(x)), ("cy", &Px(y)), ("r", &Px(3.5))]);
+    }
+}

@@ -1,0 +1,109 @@
+//! The flows of a cell over time, stacked against the link's capacity.
+
+use super::drawing::{Area, label, line, points, svg, text};
+use crate::axis::{Axis, ELAPSED, RATE};
+use crate::html::labels::{self, Label};
+use crate::html::markup::Markup;
+use crate::wording;
+use record::{FlowFigures, RunStatus, StudyPart, StudyRun};
+
+const SIZE: (f64, f64) = (960.0, 300.0);
+const AREA: Area = Area { left: 92.0, right: 780.0, top: 16.0, bottom: 250.0 };
+
+/// Cells of a part that are drawn.
+const MOST: usize = 6;
+
+/// The first valid run of each cell with several flows.
+pub(super) fn cells<'a>(part: &StudyPart, runs: &'a [StudyRun]) -> Vec<&'a StudyRun> {
+    let several = |run: &&StudyRun| run.status == RunStatus::Valid && run.flows.len() > 1;
+    let mut found: Vec<&StudyRun> = Vec::new();
+    for run in runs.iter().filter(several) {
+        let known = part.cells.len() > run.cell && !found.iter().any(|one| one.cell == run.cell);
+        if known && found.len() < MOST {
+            found.push(run);
+        }
+    }
+    found
+}
+
+pub(super) fn figure(m: &mut Markup, part: &StudyPart, run: &StudyRun) {
+    let Some(cell) = part.cells.get(run.cell) else { return };
+    let title = format!("Flows over time, {}", label(part, cell));
+    let capacity = capacity(part);
+    let seconds = run.flows.iter().map(end).fold(1, usize::max);
+    let sums: Vec<f64> =
+        (0..seconds).map(|second| run.flows.iter().map(|flow| at(flow, second)).sum()).collect();
+    let most = sums.iter().copied().fold(capacity.unwrap_or(0.0), f64::max);
+    let (across, up) = (Axis::to(seconds as f64, ELAPSED, 8.0), Axis::over(most, RATE, 4.0));
+    m.element("figure", &[("class", &"chart")], |m| {
+        m.leaf("figcaption", &[], &title);
+        svg(m, SIZE, &title, |m| {
+            for (value, label) in up.ticks() {
+                let y = AREA.y(up.share(value));
+                line(m, "grid", (AREA.left, y), (AREA.right, y));
+                text(m, "tick-y", (AREA.left - 8.0, y + 4.0), &format!("{label} {}", up.unit));
+            }
+            for (value, label) in across.ticks() {
+                let x = AREA.x(across.share(value));
+                text(m, "tick-x", (x, AREA.bottom + 20.0), &format!("{label} s"));
+            }
+            let place = |second: usize, value: f64| {
+                (AREA.x(across.share(second as f64)), AREA.y(up.share(value)))
+            };
+            let mut below = vec![0.0; seconds];
+            let mut names = Vec::new();
+            for (index, flow) in run.flows.iter().enumerate() {
+                let class = format!("q-{}", index % 8);
+                let above: Vec<f64> =
+                    below.iter().enumerate().map(|(second, low)| low + at(flow, second)).collect();
+                let outline = steps(&above).chain(steps(&below).rev());
+                let outline = points(outline.map(|(second, value)| place(second, value)));
+                m.shape("polygon", &[("class", &format!("stack {class}")), ("points", &outline)]);
+                let middle = usize::midpoint(begin(flow), end(flow)).min(seconds - 1);
+                let height = f64::midpoint(below[middle], above[middle]);
+                names.push(Label { text: flow.name.clone(), class, from: place(0, height).1 });
+                below = above;
+            }
+            if let Some(capacity) = capacity {
+                let y = AREA.y(up.share(capacity));
+                line(m, "capacity", (AREA.left, y), (AREA.right, y));
+            }
+            labels::write(m, names, (AREA.right, AREA.top, AREA.bottom), true);
+        });
+        let fairness =
+            cell.fairness.map(|index| format!(" Jain's fairness index of the means: {index:.3}."));
+        let capacity = capacity.map(|rate| format!(" Dashed: link rate {}.", wording::bps(rate)));
+        let note = format!(
+            "Goodput in each second, repeat {}.{}{}",
+            run.repeat,
+            capacity.unwrap_or_default(),
+            fairness.unwrap_or_default()
+        );
+        m.leaf("p", &[("class", &"note")], &note);
+    });
+}
+
+/// Each second has one value: its beginning and its end, as (second, value).
+fn steps(values: &[f64]) -> impl DoubleEndedIterator<Item = (usize, f64)> + '_ {
+    values.iter().enumerate().flat_map(|(second, value)| [(second, *value), (second + 1, *value)])
+}
+
+fn begin(flow: &FlowFigures) -> usize {
+    flow.began_s.clamp(0.0, 1e6).round() as usize
+}
+
+fn end(flow: &FlowFigures) -> usize {
+    begin(flow) + flow.series_bps.len()
+}
+
+/// A flow's goodput in a second since the first flow began.
+fn at(flow: &FlowFigures, second: usize) -> f64 {
+    let index = second.checked_sub(begin(flow));
+    index.and_then(|index| flow.series_bps.get(index)).copied().unwrap_or(0.0)
+}
+
+/// The link's rate, where the plan fixes it.
+fn capacity(part: &StudyPart) -> Option<f64> {
+    let rate = part.plan.fixed.iter().find(|fixed| fixed.name == "rate")?;
+    rate.numbers.first().copied()
+}

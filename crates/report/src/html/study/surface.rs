@@ -1,0 +1,80 @@
+//! Goodput over two numeric factors, as a surface in parallel projection.
+
+use super::drawing::{PartPlot, Plotted, labelled, line, points, svg, text};
+use super::scale::Scale;
+use crate::html::markup::Markup;
+use record::StudyPart;
+
+const SIZE: (f64, f64) = (960.0, 470.0);
+/// The corner of the lowest values, in pixels.
+const ORIGIN: (f64, f64) = (430.0, 410.0);
+/// One axis to the right and back, the other to the left and back, and the goodput upwards.
+const RIGHT: (f64, f64) = (390.0, -110.0);
+const BACK: (f64, f64) = (-330.0, -110.0);
+const UP: f64 = -200.0;
+
+/// A place in the drawing; all three are shares of their axes.
+fn place(x: f64, y: f64, z: f64) -> (f64, f64) {
+    (ORIGIN.0 + RIGHT.0 * x + BACK.0 * y, ORIGIN.1 + RIGHT.1 * x + BACK.1 * y + UP * z)
+}
+
+pub(super) fn draw(m: &mut Markup, part: &StudyPart, plot: &PartPlot) {
+    let Plotted::Surface { x, y } = plot.plotted else { return };
+    let (across, back) = (&part.plan.factors[x], &part.plan.factors[y]);
+    let (right_scale, back_scale) =
+        (Scale::of_factor(&across.numbers), Scale::of_factor(&back.numbers));
+    let most = plot.cells(part).filter_map(|cell| cell.throughput_bps).fold(1.0, f64::max);
+    // The highest goodput is the full height.
+    let height = |column: usize, row: usize| {
+        let values = [(x, across.values[column].as_str()), (y, back.values[row].as_str())];
+        Some(plot.cell(part, values)?.throughput_bps? / most)
+    };
+    let corner = |column: usize, row: usize| {
+        let (x, y) =
+            (right_scale.share(across.numbers[column]), back_scale.share(back.numbers[row]));
+        height(column, row).map(|z| (place(x, y, z), z))
+    };
+    svg(m, SIZE, &plot.caption(part), |m| {
+        axes(m, most);
+        // From the back to the front, so that the front covers what is behind it.
+        for row in (0..back.values.len().saturating_sub(1)).rev() {
+            for column in (0..across.values.len().saturating_sub(1)).rev() {
+                let corners = [(0, 0), (1, 0), (1, 1), (0, 1)]
+                    .map(|(right, behind)| corner(column + right, row + behind));
+                let Some(corners) = corners.into_iter().collect::<Option<Vec<_>>>() else {
+                    continue;
+                };
+                let mean = corners.iter().map(|(_, z)| z).sum::<f64>() / 4.0;
+                let fill = format!("--p: {:.0}%", mean * 100.0);
+                let outline = points(corners.into_iter().map(|(at, _)| at));
+                m.shape("polygon", &[("class", &"facet"), ("style", &fill), ("points", &outline)]);
+            }
+        }
+        for at in labelled(across, 6) {
+            let (px, py) = place(right_scale.share(across.numbers[at]), 0.0, 0.0);
+            text(m, "tick-x", (px + 12.0, py + 20.0), &across.values[at]);
+        }
+        for at in labelled(back, 6) {
+            let (px, py) = place(0.0, back_scale.share(back.numbers[at]), 0.0);
+            text(m, "tick-y", (px - 6.0, py + 14.0), &back.values[at]);
+        }
+        let (px, py) = place(0.5, 0.0, 0.0);
+        text(m, "axis", (px + 70.0, py + 46.0), &across.name);
+        let (px, py) = place(0.0, 0.5, 0.0);
+        text(m, "axis", (px - 80.0, py + 40.0), &back.name);
+    });
+}
+
+fn axes(m: &mut Markup, most: f64) {
+    line(m, "axis3", place(0.0, 0.0, 0.0), place(1.0, 0.0, 0.0));
+    line(m, "axis3", place(0.0, 0.0, 0.0), place(0.0, 1.0, 0.0));
+    line(m, "axis3", place(0.0, 1.0, 0.0), place(1.0, 1.0, 0.0));
+    line(m, "axis3", place(1.0, 0.0, 0.0), place(1.0, 1.0, 0.0));
+    for share in [0.25, 0.5, 0.75, 1.0] {
+        line(m, "grid", place(0.0, 1.0, share), place(1.0, 1.0, share));
+        let (px, py) = place(0.0, 1.0, share);
+        let label = crate::axis::readable(share * most, crate::axis::RATE);
+        text(m, "tick-y", (px - 6.0, py + 4.0), &label);
+    }
+    line(m, "axis3", place(0.0, 1.0, 0.0), place(0.0, 1.0, 1.0));
+}
