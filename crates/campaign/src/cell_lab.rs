@@ -4,6 +4,7 @@ use crate::figures;
 use crate::window_share::{self, WindowShares};
 use host::clock;
 use lab::{Lab, Options};
+use model::IpVersion;
 use perf::client::{self, ClientConfig};
 use perf::server::{Server, ServerConfig};
 use perf::{Event, Interval, PerfError, ServerEvent, StopFlag};
@@ -99,7 +100,7 @@ fn diagnosed(measurement: &Measurement) -> Measurement {
 /// One flow's measurement.
 struct Flow {
     name: String,
-    /// When its streams were open.
+    /// When its streams were open and the warm-up was over.
     began: Instant,
     measurement: Measurement,
 }
@@ -132,7 +133,10 @@ fn transfer(
         let threads: Vec<_> = (0u16..)
             .zip(&test.flows)
             .map(|(number, traffic)| {
-                let host = lab.server().ipv4.to_string();
+                let host = match traffic.ip {
+                    IpVersion::Ipv4 => lab.server().ipv4.to_string(),
+                    IpVersion::Ipv6 => lab.server().ipv6.to_string(),
+                };
                 scope.spawn(move || {
                     if !wait_until(begins + traffic.start, stop) {
                         return Err(AttemptError::Interrupted);
@@ -191,7 +195,8 @@ fn flow(
     let began = OnceLock::new();
     let mut progress = |event| match event {
         Event::Connected(_) => {
-            let _ = began.set(clock::now());
+            // Samples and figures begin after the warm-up.
+            let _ = began.set(clock::now() + traffic.omit);
         }
         Event::Interval(interval) if interval.stream.is_none() || traffic.streams == 1 => {
             observe(interval);

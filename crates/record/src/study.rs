@@ -122,7 +122,7 @@ impl StudyRun {
 pub struct FlowFigures {
     /// Its name in the plan.
     pub name: String,
-    /// When its data began, since the first flow's, in seconds.
+    /// When its measured data began, after any warm-up, since the first flow's, in seconds.
     pub began_s: f64,
     /// How long it received, in seconds.
     pub seconds: f64,

@@ -2,7 +2,10 @@
 //! figure beside the published one.
 
 mod edge_cloud;
+mod emulab;
+mod netherlight;
 mod runs;
+mod understanding;
 
 use crate::study::{Part, Study};
 use record::{StudyRun, StudyTrend};
@@ -41,7 +44,8 @@ struct Measured {
 }
 
 /// All of them.
-pub const BUILT_IN: &[BuiltIn] = &[edge_cloud::STUDY];
+pub const BUILT_IN: &[BuiltIn] =
+    &[edge_cloud::STUDY, netherlight::STUDY, understanding::STUDY, emulab::STUDY];
 
 impl BuiltIn {
     /// By its name.

@@ -9,6 +9,8 @@ use units::{BitRate, ByteCount, LossRatio, Rtt};
 pub enum Setting {
     /// `tcp` or `udp`.
     Protocol,
+    /// `4` or `6`.
+    Ip,
     /// When a flow starts, since the test began.
     Start,
     /// How long a flow sends.
@@ -66,8 +68,9 @@ pub struct Level {
 }
 
 /// The names that [`Setting::parse`] knows beside those of a path and `net.*`.
-const NAMES: [(&str, Setting); 11] = [
+const NAMES: [(&str, Setting); 12] = [
     ("protocol", Setting::Protocol),
+    ("ip", Setting::Ip),
     ("start", Setting::Start),
     ("duration", Setting::Duration),
     ("omit", Setting::Omit),
@@ -133,6 +136,7 @@ impl Setting {
             | Setting::Sysctl(_)
             | Setting::OfFlow(..) => false,
             Setting::Protocol
+            | Setting::Ip
             | Setting::Start
             | Setting::Duration
             | Setting::Omit
@@ -153,6 +157,7 @@ impl Setting {
             Setting::Bitrate => Kind::Rate,
             Setting::Start | Setting::Duration | Setting::Omit => Kind::Time,
             Setting::Protocol
+            | Setting::Ip
             | Setting::Congestion
             | Setting::Direction
             | Setting::Buffers

@@ -2,7 +2,7 @@
 
 use crate::cells::Test;
 use crate::traffic::Traffic;
-use model::{IpVersion, Payload};
+use model::Payload;
 use record::Protocol;
 use topology::PathSpec;
 use units::{BitRate, ByteCount, LossRatio};
@@ -52,7 +52,7 @@ impl Test {
         let path = &self.spec;
         let payload = Payload {
             mtu: path.mtu(),
-            ip: IpVersion::Ipv4,
+            ip: flow.ip,
             timestamps: true,
             sack_blocks: 0,
             framing: path.overhead(),

@@ -195,7 +195,7 @@ fn explained(part: &StudyPart) -> Option<String> {
         shares.sort_by(|a, b| b.0.total_cmp(&a.0));
         let words: Vec<String> =
             shares.iter().map(|(share, name)| format!("{name} {}", percent(*share))).collect();
-        format!("Of its variance between cells (logarithm) is explained by: {}.", words.join(", "))
+        format!("Variance between cells (of the logarithm) by factor: {}.", words.join(", "))
     })
 }
 
@@ -289,7 +289,7 @@ count = 2
         let report = study.report(&[runs], Vec::new());
         let answer = report.answer.join(" ");
         assert!(answer.contains("5.24 Mbit/s (window=64KiB streams=1)"), "{answer}");
-        assert!(answer.contains("by: window 9"), "{answer}");
+        assert!(answer.contains("by factor: window 9"), "{answer}");
         assert!(answer.contains("6 of 6 cells"), "{answer}");
         let empty = study.report(&[Vec::new()], Vec::new());
         assert_eq!(empty.answer, ["No valid run yet."]);

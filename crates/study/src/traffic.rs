@@ -1,6 +1,7 @@
 //! What one flow of a test sends.
 
 use crate::factor::{Level, Setting};
+use model::IpVersion;
 use record::{Direction, Protocol};
 use std::time::Duration;
 use units::{BitRate, ByteCount};
@@ -12,6 +13,8 @@ pub struct Traffic {
     pub name: String,
     /// TCP or UDP.
     pub protocol: Protocol,
+    /// IPv4 or IPv6.
+    pub ip: IpVersion,
     /// When it starts, since the test began.
     pub start: Duration,
     /// How long it sends, after `omit`.
@@ -46,6 +49,7 @@ impl Traffic {
         Traffic {
             name: name.to_owned(),
             protocol: Protocol::Tcp,
+            ip: IpVersion::Ipv4,
             start: Duration::ZERO,
             duration: Duration::from_secs(10),
             omit: Duration::ZERO,
@@ -63,6 +67,7 @@ impl Traffic {
         let text = level.text.as_str();
         match setting {
             Setting::Protocol => self.protocol = protocol(text)?,
+            Setting::Ip => self.ip = ip(text)?,
             Setting::Direction => self.direction = direction(text)?,
             Setting::Congestion => self.congestion = congestion(text)?,
             Setting::Start => self.start = time(number, "start", 0.0, LONGEST)?,
@@ -108,6 +113,14 @@ fn protocol(text: &str) -> Result<Protocol, String> {
         "tcp" => Ok(Protocol::Tcp),
         "udp" => Ok(Protocol::Udp),
         _ => Err(format!("no protocol '{text}'; protocols are tcp and udp")),
+    }
+}
+
+fn ip(text: &str) -> Result<IpVersion, String> {
+    match text {
+        "4" => Ok(IpVersion::Ipv4),
+        "6" => Ok(IpVersion::Ipv6),
+        _ => Err(format!("no IP version '{text}'; versions are 4 and 6")),
     }
 }
 

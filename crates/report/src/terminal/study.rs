@@ -15,8 +15,18 @@ const COLUMN: usize = 12;
 /// Cells of a part that are listed; the others are in the export.
 const MOST_CELLS: usize = 60;
 
-/// Columns of the longest bar.
-const BAR: usize = 24;
+/// Columns of the values of a cell's factors.
+const MOST_LABEL: usize = 26;
+
+/// Right ends of the figures, after the values.
+const COLUMNS: [usize; 3] = [13, 21, 35];
+/// Columns of the limit and of the bar, after the values.
+const LIMIT: usize = 37;
+const BARS: usize = 58;
+
+/// Columns of the longest bar, and those below which there is none.
+const LONGEST_BAR: usize = 30;
+const SHORTEST_BAR: usize = 8;
 
 /// Names and questions of studies, a line each.
 #[must_use]
@@ -79,20 +89,23 @@ fn trend(trend: &StudyTrend, style: &Style) -> Vec<Line> {
     lines
 }
 
-/// A line for each cell: its values, its goodput as a bar, and what was predicted.
+/// A line for each cell: its values, its goodput and confidence interval, how it compares with
+/// the prediction, its limit, and the goodput as a bar.
 fn cells(part: &StudyPart, style: &Style) -> Vec<Line> {
-    let values: Vec<String> =
+    let labels: Vec<String> =
         part.cells.iter().take(MOST_CELLS).map(|cell| label(part, cell)).collect();
-    let width = values.iter().map(|text| text.chars().count()).max().unwrap_or(0).min(36);
+    let longest = labels.iter().map(|text| text.chars().count()).max().unwrap_or(0);
+    let width = longest.clamp(part.name.chars().count(), MOST_LABEL.max(part.name.len()));
     let most = part.cells.iter().filter_map(|cell| cell.throughput_bps).fold(0.0, f64::max);
-    let mut lines = Vec::new();
-    if !part.name.is_empty() {
-        lines.push(Line::new(style).put(style::STRONG, &clean(&part.name)));
+    let heads = ["goodput", "±95 %", "of predicted"];
+    let mut head = Line::new(style).put(style::STRONG, &clean(&part.name));
+    for (name, column) in heads.into_iter().zip(COLUMNS) {
+        head = head.right(style::DIM, name, width + column);
     }
-    for (cell, text) in part.cells.iter().zip(&values) {
+    let mut lines = vec![head.to(width + LIMIT).put(style::DIM, "limit")];
+    for (cell, text) in part.cells.iter().zip(&labels) {
         let text: String = text.chars().take(width).collect();
-        let line = Line::new(style).put(style::PLAIN, &text).to(width + 2);
-        lines.push(figures(cell, most, line));
+        lines.push(figures(cell, most, width, Line::new(style).put(style::PLAIN, &text)));
     }
     if part.cells.len() > MOST_CELLS {
         let more = format!("{} more cells: longhaul study export", part.cells.len() - MOST_CELLS);
@@ -101,30 +114,29 @@ fn cells(part: &StudyPart, style: &Style) -> Vec<Line> {
     lines
 }
 
-fn figures(cell: &StudyCell, most: f64, line: Line) -> Line {
-    let begin = line.used();
+fn figures(cell: &StudyCell, most: f64, width: usize, line: Line) -> Line {
     let Some(rate) = cell.throughput_bps else {
         let why = cell.reasons.first().map_or("not run yet", String::as_str);
-        return line.put(style::WARN, &clean(why));
+        return line.to(width + 2).put(style::WARN, &clean(why));
     };
+    let interval = cell.low_bps.zip(cell.high_bps);
+    let half = interval.map(|(low, high)| percent((high - low) / 2.0 / rate.max(1.0)));
+    let ratio = cell.predicted_bps.map(|predicted| percent(rate / predicted.max(1.0)));
+    let [at_rate, at_half, at_ratio] = COLUMNS.map(|column| width + column);
+    let line = line
+        .right(style::STRONG, &BitRate::from_bps_f64(rate).to_string(), at_rate)
+        .right(style::DIM, &half.unwrap_or_default(), at_half)
+        .right(style::PLAIN, &ratio.unwrap_or_default(), at_ratio)
+        .to(width + LIMIT)
+        .put(style::PLAIN, cell.limit.map_or("", record::Limit::name));
     let mark = if line.style().unicode { "█" } else { "#" };
-    let length = ((rate / most.max(1.0) * BAR as f64).round() as usize).max(1);
-    let mut line = line
-        .right(style::STRONG, &BitRate::from_bps_f64(rate).to_string(), begin + 12)
-        .to(begin + 14)
-        .put(style::run(1), &mark.repeat(length))
-        .to(begin + 14 + BAR + 1);
-    if let (Some(low), Some(high)) = (cell.low_bps, cell.high_bps) {
-        line = line.put(style::DIM, &format!(" ±{}", percent((high - low) / 2.0 / rate.max(1.0))));
+    let begin = width + BARS;
+    let columns = line.style().text_width().saturating_sub(begin).min(LONGEST_BAR);
+    if columns < SHORTEST_BAR {
+        return line;
     }
-    if let Some(predicted) = cell.predicted_bps {
-        let predicted = format!(" predicted {}", BitRate::from_bps_f64(predicted));
-        line = line.put(style::DIM, &predicted);
-    }
-    if let Some(limit) = cell.limit {
-        line = line.put(style::PLAIN, &format!(" {}", limit.name()));
-    }
-    line
+    let length = ((rate / most.max(1.0) * columns as f64).round() as usize).max(1);
+    line.to(begin).put(style::run(1), &mark.repeat(length))
 }
 
 fn label(part: &StudyPart, cell: &StudyCell) -> String {

@@ -1,10 +1,8 @@
 //! `edge-cloud`: windows, streams and UDP over 100 Mbit/s and 173 ms (Frankfurt to Las Vegas).
 
-use super::runs::Runs;
+use super::runs::{Runs, mbit, near, seconds};
 use super::{BuiltIn, Measured, Trend};
-use model::statistics;
 use record::{FlowFigures, Limit, StudyRun};
-use units::BitRate;
 
 pub(super) const STUDY: BuiltIn = BuiltIn {
     name: "edge-cloud",
@@ -74,14 +72,6 @@ const NEAR: f64 = 0.08;
 const CARRIED: f64 = 0.01;
 /// A larger setting that gives less than this more is past the plateau's begin.
 const RISE: f64 = 1.05;
-
-fn mbit(bps: f64) -> BitRate {
-    BitRate::from_bps_f64(bps)
-}
-
-fn near(value: f64, expected: f64, share: f64) -> bool {
-    (value / expected - 1.0).abs() <= share
-}
 
 /// Goodput against `streams` x window / RTT, in SI units.
 fn window_over_rtt(
@@ -178,11 +168,4 @@ fn contention(runs: &Runs<'_>) -> Option<Measured> {
         ),
         holds: near(udp + beside, DATAGRAM_RATE, CARRIED) && beside < alone / 2.0,
     })
-}
-
-/// The mean goodput in the whole seconds of a flow between two times.
-fn seconds(flow: &FlowFigures, from_s: f64, to_s: f64) -> Option<f64> {
-    let from = from_s.ceil().max(0.0) as usize;
-    let to = (to_s.floor().max(0.0) as usize).min(flow.series_bps.len());
-    statistics::mean(flow.series_bps.get(from..to)?)
 }

@@ -3,7 +3,8 @@
 use crate::plan::Plan;
 use crate::study::Study;
 use model::statistics;
-use record::{RunStatus, StudyRun};
+use record::{FlowFigures, RunStatus, StudyRun};
+use units::BitRate;
 
 /// The runs of a study, of each part in the order of the parts.
 pub(super) struct Runs<'a> {
@@ -55,4 +56,29 @@ impl<'a> Runs<'a> {
         let found = factors.iter().find(|known| known.setting.to_string() == factor);
         found.map_or(Vec::new(), |factor| factor.levels.iter().map(|l| l.text.clone()).collect())
     }
+
+    /// A value of the part's factor as a number, in the unit of its kind.
+    pub(super) fn number(&self, part: &str, factor: &str, value: &str) -> Option<f64> {
+        let factors = &self.part(part)?.0.factors;
+        let found = factors.iter().find(|known| known.setting.to_string() == factor)?;
+        found.levels.iter().find(|level| level.text == value)?.number
+    }
+}
+
+/// A goodput, for texts.
+pub(super) fn mbit(bps: f64) -> BitRate {
+    BitRate::from_bps_f64(bps)
+}
+
+/// Whether a value differs by at most that share.
+pub(super) fn near(value: f64, expected: f64, share: f64) -> bool {
+    (value / expected - 1.0).abs() <= share
+}
+
+/// The mean goodput of a flow between two times since the first flow began, over the whole
+/// seconds between them; `None` if it has none there.
+pub(super) fn seconds(flow: &FlowFigures, from_s: f64, to_s: f64) -> Option<f64> {
+    let from = (from_s - flow.began_s).ceil().max(0.0) as usize;
+    let to = ((to_s - flow.began_s).floor().max(0.0) as usize).min(flow.series_bps.len());
+    statistics::mean(flow.series_bps.get(from..to)?)
 }

@@ -1,0 +1,85 @@
+//! `netherlight`: windows and streams over a lambda from Amsterdam to Chicago.
+
+use super::runs::{Runs, mbit, near};
+use super::{BuiltIn, Measured, Trend};
+
+pub(super) const STUDY: BuiltIn = BuiltIn {
+    name: "netherlight",
+    question: "How do windows, streams and UDP fill an OC-12 lambda from Amsterdam to Chicago?",
+    parts: &[
+        ("pair", include_str!("../../plans/netherlight/pair.toml")),
+        ("pair-back", include_str!("../../plans/netherlight/pair-back.toml")),
+        ("udp", include_str!("../../plans/netherlight/udp.toml")),
+    ],
+    trends: &[
+        Trend {
+            name: "window-surface",
+            published: "before congestion, throughput is the sum of the windows over the RTT",
+            parts: &["pair"],
+            measure: |runs| surface(runs, "pair"),
+        },
+        Trend {
+            name: "window-surface-back",
+            published: "the same in the other direction",
+            parts: &["pair-back"],
+            measure: |runs| surface(runs, "pair-back"),
+        },
+        Trend {
+            name: "udp-without-loss",
+            published: "2 UDP streams carry 550 Mbit/s without loss; 700 Mbit/s offered lose",
+            parts: &["udp"],
+            measure: udp,
+        },
+    ],
+};
+
+/// In seconds.
+const RTT_S: f64 = 0.1;
+/// What the link carries of segments of 1448 bytes, in bit/s.
+const LINK_BPS: f64 = 600e6 * 1448.0 / 1500.0;
+/// Sums of windows up to this share of the link are before congestion.
+const BEFORE: f64 = 0.9;
+/// How near a cell is to the least of both, and the share of cells that must be.
+const NEAR: f64 = 0.10;
+const CELLS: f64 = 0.90;
+
+fn surface(runs: &Runs<'_>, part: &str) -> Option<Measured> {
+    let (mut agreeing, mut all) = (0, 0);
+    let mut most: f64 = 0.0;
+    for window in runs.values(part, "window") {
+        for streams in runs.values(part, "streams") {
+            let values = [("window", window.as_str()), ("streams", streams.as_str())];
+            let Some(goodput) = runs.goodput(part, &values) else { continue };
+            most = most.max(goodput);
+            let bytes = runs.number(part, "window", &window)?;
+            let windows = bytes * runs.number(part, "streams", &streams)? * 8.0 / RTT_S;
+            if windows <= BEFORE * LINK_BPS {
+                all += 1;
+                agreeing += u32::from(near(goodput, windows.min(LINK_BPS), NEAR));
+            }
+        }
+    }
+    (all > 0).then(|| Measured {
+        text: format!(
+            "{agreeing} of {all} cells before congestion are within 10 % of windows over RTT; at \
+             most {}",
+            mbit(most)
+        ),
+        holds: f64::from(agreeing) >= CELLS * f64::from(all),
+    })
+}
+
+fn udp(runs: &Runs<'_>) -> Option<Measured> {
+    let loss = |bitrate| {
+        runs.mean("udp", &[("streams", "2"), ("bitrate", bitrate)], |run| run.flows.first()?.loss)
+    };
+    let (carried, over) = (loss("275mbit")?, loss("350mbit")?);
+    Some(Measured {
+        text: format!(
+            "2 streams: {:.2} % lost of 550 Mbit/s, {:.1} % of 700 Mbit/s",
+            carried * 100.0,
+            over * 100.0
+        ),
+        holds: carried < 0.001 && over > 0.05,
+    })
+}

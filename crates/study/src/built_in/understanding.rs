@@ -1,0 +1,168 @@
+//! `understanding`: a 2.5 Gbit/s line, delay, loss, full queues, sharing and satellites.
+
+use super::runs::{Runs, mbit, near};
+use super::{BuiltIn, Measured, Trend};
+use units::BitRate;
+
+pub(super) const STUDY: BuiltIn = BuiltIn {
+    name: "understanding",
+    question: "What do delay, loss and queues make of a fast line?",
+    parts: &[
+        ("overhead", include_str!("../../plans/understanding/overhead.toml")),
+        ("delay", include_str!("../../plans/understanding/delay.toml")),
+        ("loss", include_str!("../../plans/understanding/loss.toml")),
+        ("bloat", include_str!("../../plans/understanding/bloat.toml")),
+        ("sharing", include_str!("../../plans/understanding/sharing.toml")),
+        ("orbit", include_str!("../../plans/understanding/orbit.toml")),
+    ],
+    trends: &[
+        Trend {
+            name: "ipv4-and-ipv6",
+            published: "2.32 Gbit/s measured; 2.314 (IPv4) and 2.282 (IPv6) Gbit/s computed. \
+                        1448 and 1428 of 1538 bytes are 2.354 and 2.321 Gbit/s",
+            parts: &["overhead"],
+            measure: overhead,
+        },
+        Trend {
+            name: "added-delay",
+            published: "200 ms added, 4 MB buffers: 65.5 Mbit/s over 10 s, of which most was \
+                        ramp-up on macOS; 4 MiB over 215 ms are 156 Mbit/s",
+            parts: &["delay"],
+            measure: added_delay,
+        },
+        Trend {
+            name: "one-percent-loss",
+            published: "CUBIC at 1 % loss and 100 ms: 3 Mbit/s at most (Mathis: 1.42 Mbit/s)",
+            parts: &["loss"],
+            measure: |runs| loss(runs, |cubic, _| near(cubic, MATHIS_BPS, 0.30) && cubic < 3e6),
+        },
+        Trend {
+            name: "bbr-and-loss",
+            published: "BBR: ten times CUBIC on some paths",
+            parts: &["loss"],
+            measure: |runs| loss(runs, |cubic, bbr| bbr >= 10.0 * cubic),
+        },
+        Trend {
+            name: "bufferbloat",
+            published: "fq_codel or BBR removes bufferbloat",
+            parts: &["bloat"],
+            measure: bufferbloat,
+        },
+        Trend {
+            name: "bbr-beside-cubic",
+            published: "BBR takes the larger share over a shallow queue, CUBIC over a deep one",
+            parts: &["sharing"],
+            measure: sharing,
+        },
+        Trend {
+            name: "geo-and-leo",
+            published: "GEO paths (600 ms) are slower than LEO paths (25 to 100 ms), BBR is \
+                        affected least",
+            parts: &["orbit"],
+            measure: orbit,
+        },
+    ],
+};
+
+/// What 2.5 Gbit/s of Ethernet carries over IPv4 and over IPv6: 1448 and 1428 of 1538 bytes.
+const IPV4_BPS: f64 = 2.5e9 * 1448.0 / 1538.0;
+const IPV6_BPS: f64 = 2.5e9 * 1428.0 / 1538.0;
+/// 4 MiB over 215 ms.
+const WINDOW_BPS: f64 = 4_194_304.0 * 8.0 / 0.215;
+/// Mathis et al. 1997, equation 3: 1448 bytes, 100 ms, 1 % loss.
+const MATHIS_BPS: f64 = 1.2247 * 1448.0 * 8.0 / (0.1 * 0.1);
+/// Mean RTT above the idle one, from which a queue is bloated, and below which it is short.
+const BLOATED_MS: f64 = 300.0;
+const SHORT_MS: f64 = 60.0;
+
+fn overhead(runs: &Runs<'_>) -> Option<Measured> {
+    let at = |ip, direction| runs.goodput("overhead", &[("ip", ip), ("direction", direction)]);
+    let ipv4 = [at("4", "forward")?, at("4", "reverse")?];
+    let ipv6 = [at("6", "forward")?, at("6", "reverse")?];
+    let gbit = |rates: [f64; 2]| rates.map(|rate| format!("{:.3}", rate / 1e9)).join(" and ");
+    Some(Measured {
+        text: format!("IPv4 {} Gbit/s up and down, IPv6 {} Gbit/s", gbit(ipv4), gbit(ipv6)),
+        holds: ipv4.iter().all(|rate| near(*rate, IPV4_BPS, 0.01))
+            && ipv6.iter().all(|rate| near(*rate, IPV6_BPS, 0.01)),
+    })
+}
+
+fn added_delay(runs: &Runs<'_>) -> Option<Measured> {
+    let limited = runs.goodput("delay", &[("window", "4MiB")])?;
+    let wider = runs.goodput("delay", &[("window", "40MiB")])?;
+    Some(Measured {
+        text: format!("{} with 4 MiB, {} with 40 MiB", mbit(limited), mbit(wider)),
+        holds: near(limited, WINDOW_BPS, 0.10) && wider > 3.0 * limited,
+    })
+}
+
+fn loss(runs: &Runs<'_>, holds: fn(f64, f64) -> bool) -> Option<Measured> {
+    let at = |congestion| runs.goodput("loss", &[("congestion", congestion)]);
+    let (cubic, reno, bbr) = (at("cubic")?, at("reno")?, at("bbr")?);
+    Some(Measured {
+        text: format!(
+            "CUBIC {}, Reno {}, BBR {}; Mathis {}",
+            mbit(cubic),
+            mbit(reno),
+            mbit(bbr),
+            BitRate::from_bps_f64(MATHIS_BPS)
+        ),
+        holds: holds(cubic, bbr),
+    })
+}
+
+/// The mean RTT above the lowest one, in ms.
+fn bufferbloat(runs: &Runs<'_>) -> Option<Measured> {
+    let at = |congestion, queue| {
+        runs.mean("bloat", &[("congestion", congestion), ("queue", queue)], |run| {
+            let flow = run.flows.first()?;
+            Some(flow.mean_rtt_ms? - flow.min_rtt_ms?)
+        })
+    };
+    let full = at("cubic", "1000ms")?;
+    let short = [at("cubic", "fq_codel")?, at("bbr", "1000ms")?, at("bbr", "fq_codel")?];
+    Some(Measured {
+        text: format!(
+            "CUBIC adds {full:.0} ms to the RTT over drop-tail and {:.0} ms over fq_codel; BBR \
+             {:.0} and {:.0} ms",
+            short[0], short[1], short[2]
+        ),
+        holds: full > BLOATED_MS && short.iter().all(|added| *added < SHORT_MS),
+    })
+}
+
+fn sharing(runs: &Runs<'_>) -> Option<Measured> {
+    let share = |queue: &String| {
+        runs.mean("sharing", &[("queue", queue)], |run| {
+            let (bbr, cubic) = (run.flow("bbr")?, run.flow("cubic")?);
+            Some(bbr.throughput_bps / (bbr.throughput_bps + cubic.throughput_bps))
+        })
+    };
+    let queues = runs.values("sharing", "queue");
+    let (shallow, deep) = (share(queues.first()?)?, share(queues.last()?)?);
+    Some(Measured {
+        text: format!(
+            "BBR's share: {:.0} % at {}, {:.0} % at {}",
+            shallow * 100.0,
+            queues.first()?,
+            deep * 100.0,
+            queues.last()?
+        ),
+        holds: shallow > 0.5 && deep < 0.5,
+    })
+}
+
+fn orbit(runs: &Runs<'_>) -> Option<Measured> {
+    let at = |rtt, congestion| runs.goodput("orbit", &[("rtt", rtt), ("congestion", congestion)]);
+    let mut words = Vec::new();
+    let mut left = Vec::new();
+    for congestion in ["reno", "cubic", "bbr"] {
+        let (leo, geo) = (at("40ms", congestion)?, at("600ms", congestion)?);
+        words.push(format!("{congestion} {} and {}", mbit(leo), mbit(geo)));
+        left.push(geo / leo.max(1.0));
+    }
+    Some(Measured {
+        text: format!("LEO and GEO: {}", words.join("; ")),
+        holds: left.iter().all(|share| *share < 1.0) && left[2] > left[0].max(left[1]),
+    })
+}
