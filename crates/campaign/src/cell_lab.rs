@@ -74,8 +74,11 @@ pub(crate) fn run(
             let Some(advertised) = window_share::advertised(&flow.measurement.streams) else {
                 continue;
             };
-            shares.learn(&path, buffer, advertised);
-            reasons.extend(window_share::complaint(window, advertised, &flow.measurement.streams));
+            let streams = &flow.measurement.streams;
+            if let Some(complaint) = window_share::complaint(window, advertised, streams) {
+                shares.learn(&path, buffer, advertised);
+                reasons.push(complaint);
+            }
         }
     }
     let first = flows.iter().map(|flow| flow.began).min();

@@ -18,10 +18,11 @@ use crate::CampaignError;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use host::directory::{Directory, Trust};
-use host::sysctl;
+use host::{clock, sysctl};
 use record::{FlowFigures, Measurement, StudyRun};
 use rusqlite::{Connection, ErrorCode, OpenFlags, params};
-use std::io::Write;
+use std::fs::{File, TryLockError};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use study::Study;
@@ -31,6 +32,10 @@ const SCHEMA: i64 = 1;
 
 /// The name of the file within the study's directory.
 const FILE: &str = "study.db";
+
+/// The file that the process which adds runs has locked (flock(2)): the lock ends with the
+/// process, however that ends, and readers do not need it.
+const LOCK: &str = "study.lock";
 
 /// How long the store of a process that was just killed may stay locked.
 const LOCKED: Duration = Duration::from_secs(5);
@@ -99,6 +104,8 @@ const TABLES: &str = "
 pub struct Store {
     file: PathBuf,
     connection: Connection,
+    /// Held by the process that adds runs.
+    _lock: Option<File>,
 }
 
 /// A run with the measurement of each of its flows.
@@ -119,27 +126,28 @@ impl Store {
     pub fn open(folder: &Path, study: &Study) -> Result<Self, CampaignError> {
         let wrong = |source| CampaignError::Folder { folder: folder.to_owned(), source };
         let folder = std::path::absolute(folder).map_err(wrong)?;
-        Directory::create(&folder, Trust::Owner).map_err(wrong)?;
+        let directory = Directory::create(&folder, Trust::Owner).map_err(wrong)?;
         let file = folder.join(FILE);
+        let locked = locked(&directory).map_err(wrong)?;
+        let lock = locked.ok_or_else(|| CampaignError::Busy { file: file.clone() })?;
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
             | OpenFlags::SQLITE_OPEN_CREATE
             | OpenFlags::SQLITE_OPEN_NO_MUTEX
             | OpenFlags::SQLITE_OPEN_NOFOLLOW;
         let connection =
             Connection::open_with_flags(&file, flags).map_err(|error| classified(&file, &error))?;
-        let mut store = Store { file, connection };
+        let mut store = Store { file, connection, _lock: Some(lock) };
         store.attempt(|connection| {
             connection.busy_timeout(LOCKED)?;
-            // Exclusive: a second writer is refused rather than interleaved.
-            connection.pragma_update(None, "locking_mode", "EXCLUSIVE")?;
+            // Reports are made while runs are added.
             connection.pragma_update(None, "journal_mode", "WAL")?;
-            connection.pragma_update(None, "synchronous", "FULL")?;
-            connection.execute_batch("BEGIN EXCLUSIVE; COMMIT")
+            connection.pragma_update(None, "synchronous", "FULL")
         })?;
         if store.version()? == 0 {
             store.begin(study)?;
         }
         store.check_version()?;
+        store.check_tables()?;
         if store.study()? != *study {
             return Err(CampaignError::OtherPlan { folder });
         }
@@ -276,6 +284,21 @@ fn add_flow(
     Ok(())
 }
 
+/// Locks the study; `None`: another process has it, also after waiting for one that was just
+/// killed.
+fn locked(directory: &Directory) -> io::Result<Option<File>> {
+    let file = directory.open_or_create(LOCK)?;
+    let give_up = clock::now() + LOCKED;
+    loop {
+        match file.try_lock() {
+            Ok(()) => return Ok(Some(file)),
+            Err(TryLockError::Error(error)) => return Err(error),
+            Err(TryLockError::WouldBlock) if clock::now() >= give_up => return Ok(None),
+            Err(TryLockError::WouldBlock) => std::thread::sleep(Duration::from_millis(20)),
+        }
+    }
+}
+
 /// The kernel and the cores of this host.
 fn host_facts() -> String {
     let kernel = sysctl::read("kernel.osrelease").unwrap_or_else(|_| "unknown".to_owned());
@@ -308,3 +331,6 @@ fn classified(file: &Path, error: &rusqlite::Error) -> CampaignError {
         _ => CampaignError::Damaged { file, why: error.to_string() },
     }
 }
+
+#[cfg(test)]
+mod tests;

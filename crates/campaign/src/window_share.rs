@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use std::sync::Mutex;
 use study::Plan;
 use topology::PathSpec;
-use units::ByteCount;
+use units::{BitRate, ByteCount};
 
 /// Share of a window by which the advertised one may differ, beside one segment: a window
 /// changes by whole segments, and by units of the window scale.
@@ -23,9 +23,17 @@ const TOLERANCE: f64 = 0.02;
 /// is smaller than asked makes a difference.
 const MATTERS: f64 = 0.01;
 
-/// The shares measured so far, by the path's MTU.
+/// The shares measured so far. Packets that arrive closer together are received together,
+/// with less overhead: the share depends on the rate as well.
 #[derive(Debug, Default)]
-pub(crate) struct WindowShares(Mutex<BTreeMap<u32, f64>>);
+pub(crate) struct WindowShares(Mutex<BTreeMap<PathKind, f64>>);
+
+/// The MTU and the rate of a path.
+type PathKind = (u32, Option<BitRate>);
+
+fn kind(path: &PathSpec) -> PathKind {
+    (path.mtu(), path.rate())
+}
 
 impl WindowShares {
     /// The receive buffer for a window.
@@ -37,11 +45,11 @@ impl WindowShares {
     ) -> Result<ByteCount, AttemptError> {
         // While it is measured, other runs wait for it.
         let mut shares = lock(&self.0);
-        let share = match shares.get(&path.mtu()) {
+        let share = match shares.get(&kind(path)) {
             Some(share) => *share,
             None => {
-                let share = measure(path.mtu(), stop)?.unwrap_or(model::INITIAL_WINDOW_SHARE);
-                *shares.entry(path.mtu()).or_insert(share)
+                let share = measure(path, stop)?.unwrap_or(model::INITIAL_WINDOW_SHARE);
+                *shares.entry(kind(path)).or_insert(share)
             }
         };
         Ok(ByteCount::from_f64(window.as_f64() / share))
@@ -49,18 +57,20 @@ impl WindowShares {
 
     pub(crate) fn learn(&self, path: &PathSpec, buffer: ByteCount, advertised: u64) {
         if let Some(share) = share_of(buffer, advertised) {
-            lock(&self.0).insert(path.mtu(), share);
+            lock(&self.0).insert(kind(path), share);
         }
     }
 }
 
-/// Measures the share over a short path of that MTU.
-fn measure(mtu: u32, stop: &StopFlag) -> Result<Option<f64>, AttemptError> {
+/// Measures the share over a short path of that MTU and rate.
+fn measure(path: &PathSpec, stop: &StopFlag) -> Result<Option<f64>, AttemptError> {
     const WINDOW: u64 = 128 << 10;
     let buffer = ByteCount::from_bytes(WINDOW * 2);
     let (key, value) = sysctl(buffer);
+    let rate = path.rate().map_or("unlimited".to_owned(), |rate| format!("{}bit", rate.bps()));
+    let mtu = path.mtu();
     let plan = format!(
-        "question = \"?\"\n[path]\nrate = \"100mbit\"\nrtt = \"20ms\"\nmtu = {mtu}\n[factors]\n\
+        "question = \"?\"\n[path]\nrate = \"{rate}\"\nrtt = \"20ms\"\nmtu = {mtu}\n[factors]\n\
          {key} = [\"{value}\"]\n[traffic]\nduration = \"300ms\""
     );
     let plan = Plan::parse(&plan).map_err(|error| AttemptError::Path(error.to_string()))?;

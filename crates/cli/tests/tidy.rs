@@ -17,7 +17,7 @@ const LAYERS: [&[&str]; 6] = [
     &["model", "record", "iperf3-proto", "iperf2-proto", "link", "control"],
     &["topology", "diagnose", "host", "tcp"],
     &["tune", "lab", "probe", "perf", "iperf2", "watch", "twin", "study"],
-    &["doctor", "store", "report", "verify"],
+    &["doctor", "store", "report", "verify", "campaign"],
     &["cli", "fuzz-targets"],
 ];
 

@@ -98,16 +98,16 @@ pub struct StudyRun {
 }
 
 impl StudyRun {
-    /// Goodput of all flows.
+    /// Goodput of all flows: of several, what they received in all over the time from the
+    /// beginning of the first to the end of the last one.
     #[must_use]
     pub fn throughput_bps(&self) -> f64 {
-        self.flows.iter().map(|flow| flow.throughput_bps).sum()
-    }
-
-    /// Goodput of all flows in the steady state.
-    #[must_use]
-    pub fn steady_bps(&self) -> f64 {
-        self.flows.iter().map(|flow| flow.steady_bps.unwrap_or(flow.throughput_bps)).sum()
+        if let [only] = self.flows.as_slice() {
+            return only.throughput_bps;
+        }
+        let bits: f64 = self.flows.iter().map(|flow| flow.throughput_bps * flow.seconds).sum();
+        let end = self.flows.iter().map(|flow| flow.began_s + flow.seconds).fold(0.0, f64::max);
+        if end > 0.0 { bits / end } else { 0.0 }
     }
 
     /// The figures of a flow.

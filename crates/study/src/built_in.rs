@@ -100,9 +100,9 @@ pub fn trends(study: &Study, runs: &[Vec<StudyRun>]) -> Vec<StudyTrend> {
     if !study.parts.iter().all(is_built_in) {
         return Vec::new();
     }
-    let has = |name: &&str| study.parts.iter().any(|part| part.name == *name);
+    let has = |name: &str| study.parts.iter().any(|part| part.name == name);
     let runs = Runs { study, runs };
-    let possible = built_in.trends.iter().filter(|trend| trend.parts.iter().all(|name| has(&name)));
+    let possible = built_in.trends.iter().filter(|trend| trend.parts.iter().all(|name| has(name)));
     let trends = possible.map(|trend| {
         let measured = (trend.measure)(&runs);
         StudyTrend {

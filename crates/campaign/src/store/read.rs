@@ -32,7 +32,7 @@ impl Store {
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let connection =
             Connection::open_with_flags(&file, flags).map_err(|error| classified(&file, &error))?;
-        let mut store = Store { file, connection };
+        let mut store = Store { file, connection, _lock: None };
         store.attempt(|connection| {
             connection.busy_timeout(super::LOCKED)?;
             connection.set_limit(SqlLimit::SQLITE_LIMIT_LENGTH, MAX_VALUE)?;
@@ -42,7 +42,23 @@ impl Store {
             connection.pragma_update(None, "mmap_size", 0)
         })?;
         store.check_version()?;
+        store.check_tables()?;
         Ok(store)
+    }
+
+    /// That its tables are those that [`Store::open`] creates, and nothing else: a view in the
+    /// place of a table could compute rows without end.
+    pub(super) fn check_tables(&self) -> Result<(), CampaignError> {
+        let own = Connection::open_in_memory().and_then(|own| {
+            own.execute_batch(super::TABLES)?;
+            definitions(&own)
+        });
+        let found = definitions(&self.connection);
+        match (own, found) {
+            (Ok(own), Ok(found)) if own == found => Ok(()),
+            (Err(error), _) | (_, Err(error)) => Err(classified(&self.file, &error)),
+            _ => Err(self.damaged("its tables are not those of a study")),
+        }
     }
 
     pub(super) fn version(&self) -> Result<i64, CampaignError> {
@@ -159,6 +175,13 @@ impl Store {
         let json = GzDecoder::new(packed.as_slice()).take(MAX_MEASUREMENT);
         serde_json::from_reader(json).map(Some).map_err(|error| self.damaged(error))
     }
+}
+
+/// What a file defines, by name.
+fn definitions(connection: &Connection) -> rusqlite::Result<Vec<(String, Option<String>)>> {
+    let mut query = connection.prepare("SELECT name, sql FROM sqlite_schema ORDER BY name")?;
+    let rows = query.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    rows.take(100).collect()
 }
 
 fn run_of(row: &Row<'_>) -> rusqlite::Result<StudyRun> {

@@ -20,6 +20,7 @@ mod ping_trace;
 mod private;
 mod program;
 mod state;
+mod studies;
 mod tuning;
 mod user;
 mod verify;
@@ -62,7 +63,7 @@ fn main() -> ExitCode {
 }
 
 fn trials(lab: bool, iperf3: bool, devices: bool) -> Vec<Trial> {
-    let tests: [(&str, Needs, fn()); 57] = [
+    let tests: [(&str, Needs, fn()); 60] = [
         ("the_loop_closes", Needs::Nothing, closed_loop::the_loop_closes),
         (
             "listed_losses_are_counted_exactly",
@@ -120,6 +121,9 @@ fn trials(lab: bool, iperf3: bool, devices: bool) -> Vec<Trial> {
         ("repeats_are_compared", Needs::Nothing, native::repeats_are_compared),
         ("the_highest_rate_is_found", Needs::Nothing, native::the_highest_rate_is_found),
         ("no_privilege_is_needed", Needs::RootAndDevices, ping_trace::no_privilege_is_needed),
+        ("a_killed_study_resumes", Needs::Nothing, studies::a_killed_study_resumes),
+        ("a_full_disk_stops_a_study", Needs::Root, studies::a_full_disk_stops_a_study),
+        ("edge_cloud_holds", Needs::Nothing, studies::edge_cloud_holds),
         ("state_that_others_can_change_is_refused", Needs::Root, state::refused),
         ("earlier_journals_are_moved_and_planted_ones_are_not", Needs::Root, state::moved),
         ("killed_while_tuning", Needs::Root, tuning::killed_while_tuning),

@@ -38,7 +38,7 @@ pub(super) const STUDY: BuiltIn = BuiltIn {
         Trend {
             name: "fair-shares",
             published: "flows of one protocol share the link fairly",
-            parts: &["fairness-tuned"],
+            parts: &["fairness"],
             measure: fair_shares,
         },
     ],
@@ -116,7 +116,7 @@ fn staggered(runs: &Runs<'_>) -> Option<Measured> {
 
 /// Jain's index over the flows in the last seconds in which all three run.
 fn fair_shares(runs: &Runs<'_>) -> Option<Measured> {
-    let run = runs.valid("fairness-tuned", &[]).into_iter().next()?;
+    let run = runs.valid("fairness", &[]).into_iter().next()?;
     let third = run.flow("third")?;
     let to = third.began_s + third.series_bps.len() as f64;
     let shares: Option<Vec<f64>> =

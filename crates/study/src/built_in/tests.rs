@@ -1,6 +1,8 @@
 //! Built-in studies: their plans are valid, and each trend fails on another path.
 
 use super::*;
+use crate::cells::Test;
+use crate::traffic::Traffic;
 use record::{FlowFigures, Limit, RunStatus};
 
 #[test]
@@ -62,6 +64,10 @@ fn ideal_run(part: &Part, cell: usize, rtt_s: f64) -> StudyRun {
             ..FlowFigures::default()
         }
     });
+    valid_run(cell, flows.collect())
+}
+
+fn valid_run(cell: usize, flows: Vec<FlowFigures>) -> StudyRun {
     StudyRun {
         cell,
         repeat: 1,
@@ -71,7 +77,7 @@ fn ideal_run(part: &Part, cell: usize, rtt_s: f64) -> StudyRun {
         took_s: 5.0,
         test_s: 5.0,
         reason: String::new(),
-        flows: flows.collect(),
+        flows,
     }
 }
 
@@ -117,4 +123,127 @@ fn trends_without_valid_runs_are_not_measured() {
     let mut other = study.clone();
     other.parts[0].text.push('#');
     assert!(trends(&other, &runs).is_empty());
+}
+
+/// Valid runs of a study, one of each cell, with the figures that `flow` gives its flows.
+fn made(study: &Study, flow: impl Fn(&str, &Test, &Traffic) -> FlowFigures) -> Vec<Vec<StudyRun>> {
+    let run = |part: &Part, cell: usize| {
+        let test = part.plan.test(&part.plan.cell(cell)).unwrap();
+        let flows = test.flows.iter().map(|traffic| {
+            let mut figures = flow(&part.name, &test, traffic);
+            figures.name.clone_from(&traffic.name);
+            figures.began_s = traffic.start.as_secs_f64();
+            figures.seconds = traffic.duration.as_secs_f64();
+            figures.series_bps = vec![figures.throughput_bps; figures.seconds as usize];
+            figures
+        });
+        valid_run(cell, flows.collect())
+    };
+    let of_part = |part: &Part| (0..part.plan.cells()).map(|cell| run(part, cell)).collect();
+    study.parts.iter().map(of_part).collect()
+}
+
+fn rate(bps: f64) -> FlowFigures {
+    FlowFigures { throughput_bps: bps, ..FlowFigures::default() }
+}
+
+/// The trends of a study whose flows are as given.
+fn verdicts(
+    name: &str,
+    flow: impl Fn(&str, &Test, &Traffic) -> FlowFigures,
+) -> Vec<(String, bool)> {
+    let study = BuiltIn::named(name).unwrap().study(true, None).unwrap();
+    let found = trends(&study, &made(&study, flow));
+    found.into_iter().map(|trend| (trend.name, trend.holds.unwrap())).collect()
+}
+
+#[test]
+fn netherlight_follows_windows_and_fails_where_goodput_does_not() {
+    let ideal = |_: &str, test: &Test, flow: &Traffic| {
+        let streams = f64::from(flow.streams);
+        match (flow.bitrate, test.window) {
+            (Some(offered), _) => {
+                let offered = offered.as_f64() * streams;
+                let loss = (1.0 - 588e6 / offered).max(0.0);
+                FlowFigures { loss: Some(loss), ..rate(offered.min(588e6)) }
+            }
+            (None, window) => rate((window.unwrap().as_f64() * 8.0 * streams / 0.1).min(579e6)),
+        }
+    };
+    for (name, holds) in verdicts("netherlight", ideal) {
+        assert!(holds, "{name}");
+    }
+    // Goodput that follows neither windows nor offered load.
+    let flat = |_: &str, _: &Test, _: &Traffic| FlowFigures { loss: Some(0.02), ..rate(50e6) };
+    for (name, holds) in verdicts("netherlight", flat) {
+        assert!(!holds, "{name}");
+    }
+}
+
+#[test]
+fn emulab_holds_for_small_buffers_and_fails_for_large_ones() {
+    // A window of 110 kB, random loss by Mathis, and the link.
+    let small = |part: &str, test: &Test, _: &Traffic| {
+        let rtt = test.spec.rtt().secs_f64();
+        let link = test.spec.rate().unwrap().as_f64() * 0.965;
+        let window = if part.ends_with("tuned") { f64::INFINITY } else { 110e3 * 8.0 / rtt };
+        let loss = test.loss.map_or(0.0, |loss| loss.fraction());
+        let mathis = if loss > 0.0 { 14_188.0 / (rtt * loss.sqrt()) } else { f64::INFINITY };
+        rate(link.min(window).min(mathis))
+    };
+    for (name, holds) in verdicts("emulab", small) {
+        assert!(holds, "{name}");
+    }
+    // Delay costs nothing without loss; one flow has everything, and tuning changes nothing.
+    let other = |part: &str, test: &Test, flow: &Traffic| match (part, flow.name.as_str()) {
+        ("grid", _) => rate(if test.loss.is_some_and(|l| l.fraction() > 0.0) { 1e6 } else { 95e6 }),
+        ("grid-tuned", _) => rate(9e6 / test.spec.rtt().secs_f64()),
+        (_, "first") => rate(900e6),
+        _ => rate(1e6),
+    };
+    for (name, holds) in verdicts("emulab", other) {
+        assert!(!holds, "{name}");
+    }
+}
+
+#[test]
+fn understanding_holds_as_published_and_fails_without_its_causes() {
+    let published = |part: &str, test: &Test, flow: &Traffic| {
+        let bbr = flow.congestion == "bbr";
+        let deep = test.path.contains("queue=8bdp") || test.path.contains("queue=1000ms");
+        match part {
+            "overhead" if flow.ip == model::IpVersion::Ipv4 => rate(2.3537e9),
+            "overhead" => rate(2.3212e9),
+            "delay" => rate((test.window.unwrap().as_f64() * 8.0 / 0.215).min(2.3e9)),
+            "loss" => rate(if bbr { 90e6 } else { 1.4e6 }),
+            "bloat" => FlowFigures {
+                min_rtt_ms: Some(40.0),
+                mean_rtt_ms: Some(if deep && !bbr { 800.0 } else { 60.0 }),
+                ..rate(19e6)
+            },
+            "sharing" => rate(if bbr == deep { 10e6 } else { 38e6 }),
+            _ => {
+                let far = test.spec.rtt().secs_f64() > 0.5;
+                rate(if bbr {
+                    if far { 40e6 } else { 45e6 }
+                } else if far {
+                    1e6
+                } else {
+                    10e6
+                })
+            }
+        }
+    };
+    for (name, holds) in verdicts("understanding", published) {
+        assert!(holds, "{name}");
+    }
+    // Every congestion control and every queue alike, at another rate.
+    let alike = |_: &str, _: &Test, _: &Traffic| FlowFigures {
+        min_rtt_ms: Some(40.0),
+        mean_rtt_ms: Some(41.0),
+        ..rate(20e6)
+    };
+    for (name, holds) in verdicts("understanding", alike) {
+        assert!(!holds, "{name}");
+    }
 }

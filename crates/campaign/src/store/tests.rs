@@ -1,0 +1,115 @@
+//! Stores that are resumed, shared, and made by somebody else.
+
+use super::*;
+use record::{Limit, RunStatus};
+use study::Run;
+
+const PLAN: &str = r#"question = "?"
+[path]
+rate = "100mbit"
+rtt = "50ms"
+[factors]
+window = ["64KiB", "1MiB"]
+[traffic]
+duration = "1s"
+[repeats]
+count = 2
+"#;
+
+fn study() -> Study {
+    Study::of_plan("s", PLAN, false).unwrap()
+}
+
+fn measured(cell: usize, repeat: u32) -> Measured {
+    let flow = FlowFigures {
+        name: "traffic".to_owned(),
+        throughput_bps: 5e6,
+        steady_bps: Some(5.1e6),
+        retransmits: Some(7),
+        limit: Some(Limit::ReceiveWindow),
+        series_bps: vec![4e6, 6e6],
+        ..FlowFigures::default()
+    };
+    let run = StudyRun {
+        cell,
+        repeat,
+        status: RunStatus::Valid,
+        attempts: 1,
+        started_unix_s: 1_700_000_000,
+        took_s: 1.5,
+        test_s: 1.2,
+        reason: String::new(),
+        flows: vec![flow],
+    };
+    Measured { run, measurements: Vec::new() }
+}
+
+fn folder() -> (tempfile::TempDir, PathBuf) {
+    let parent = tempfile::tempdir().unwrap();
+    let folder = parent.path().join("results");
+    (parent, folder)
+}
+
+#[test]
+fn runs_are_read_as_they_were_stored_and_once_only() {
+    let (_parent, folder) = folder();
+    let mut store = Store::open(&folder, &study()).unwrap();
+    store.add("", &measured(1, 2)).unwrap();
+    store.add("", &measured(0, 1)).unwrap();
+    assert!(store.add("", &measured(0, 1)).is_err(), "a run is stored once");
+    // Readers need not wait for the end.
+    let reader = Store::read(&folder).unwrap();
+    assert_eq!(reader.runs("").unwrap(), [measured(0, 1).run, measured(1, 2).run]);
+    assert_eq!(reader.study().unwrap(), study());
+    drop(store);
+    let store = Store::open(&folder, &study()).unwrap();
+    let done: Vec<Run> = store.done("").unwrap().into_iter().collect();
+    assert_eq!(done, [Run { cell: 0, repeat: 1 }, Run { cell: 1, repeat: 2 }]);
+}
+
+#[test]
+fn one_process_adds_runs_and_of_one_plan_only() {
+    let (_parent, folder) = folder();
+    let store = Store::open(&folder, &study()).unwrap();
+    let second = Store::open(&folder, &study());
+    assert!(matches!(second, Err(CampaignError::Busy { .. })), "{second:?}");
+    drop(store);
+    let other = Study::of_plan("s", &PLAN.replace("1MiB", "2MiB"), false).unwrap();
+    let refused = Store::open(&folder, &other);
+    assert!(matches!(refused, Err(CampaignError::OtherPlan { .. })), "{refused:?}");
+    let quick = Study::of_plan("s", PLAN, true).unwrap();
+    assert!(matches!(Store::open(&folder, &quick), Err(CampaignError::OtherPlan { .. })));
+}
+
+#[test]
+fn a_file_that_is_no_store_of_ours_is_refused() {
+    let (_parent, folder) = folder();
+    assert!(matches!(Store::read(&folder), Err(CampaignError::NoStudy { .. })));
+    drop(Store::open(&folder, &study()).unwrap());
+    let change = |sql: &str| {
+        Connection::open(folder.join(FILE)).unwrap().execute_batch(sql).unwrap();
+        Store::read(&folder).map(|_| ()).unwrap_err()
+    };
+    // Rows without end in the place of a table.
+    let error = change(
+        "ALTER TABLE run RENAME TO other;
+         CREATE VIEW run AS WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n)
+            SELECT '' AS part, x AS cell, x AS repeat FROM n;",
+    );
+    assert!(matches!(error, CampaignError::Damaged { .. }), "{error}");
+    let error = change("PRAGMA user_version = 2");
+    assert!(matches!(error, CampaignError::Version { version: 2, .. }), "{error}");
+    std::fs::write(folder.join(FILE), "not a database, but long enough to have a header").unwrap();
+    let error = Store::read(&folder).unwrap_err();
+    assert!(matches!(error, CampaignError::Damaged { .. }), "{error}");
+}
+
+#[test]
+fn a_directory_that_others_can_write_to_is_refused() {
+    use std::os::unix::fs::PermissionsExt;
+    let (_parent, folder) = folder();
+    std::fs::create_dir(&folder).unwrap();
+    std::fs::set_permissions(&folder, std::fs::Permissions::from_mode(0o777)).unwrap();
+    let refused = Store::open(&folder, &study());
+    assert!(matches!(refused, Err(CampaignError::Folder { .. })), "{refused:?}");
+}

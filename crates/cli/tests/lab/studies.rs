@@ -1,0 +1,124 @@
+//! Studies that are killed, run out of space, and reproduce what was published.
+
+use crate::program::{Ended, LONGHAUL, end, run, signal, start};
+use serde_json::Value;
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+/// Cells of a fifth of a second.
+const PLAN: &str = r#"question = "Does throughput follow window over round trip?"
+[path]
+rate = "20mbit"
+rtt = "10ms"
+[factors]
+window = ["16KiB", "64KiB"]
+streams = [1, 2, 3]
+[traffic]
+duration = "200ms"
+[repeats]
+count = 3
+"#;
+const RUNS: usize = 18;
+
+/// The plan in a new directory, and the directory of its results.
+fn study() -> (tempfile::TempDir, [String; 2]) {
+    let folder = tempfile::tempdir().unwrap();
+    let plan = folder.path().join("plan.toml");
+    fs::write(&plan, PLAN).unwrap();
+    let paths = [plan, folder.path().join("results")].map(|path| path.display().to_string());
+    (folder, paths)
+}
+
+/// The stored runs, as (cell, repeat); fails if one is there twice.
+fn stored(results: &str) -> BTreeSet<(u64, u64)> {
+    let ended = run(&["study", "export", results, "--json"]);
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    let rows: Vec<Value> =
+        ended.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let key = |row: &Value| (row["cell"].as_u64().unwrap(), row["repeat"].as_u64().unwrap());
+    let keys: BTreeSet<(u64, u64)> = rows.iter().map(key).collect();
+    assert_eq!(keys.len(), rows.len(), "a run is stored twice");
+    keys
+}
+
+/// Killed without warning again and again, at moments that no run's length divides.
+pub(crate) fn a_killed_study_resumes() {
+    let kills = if std::env::var_os("LONGHAUL_LONG").is_some() { 50 } else { 4 };
+    let (_folder, [plan, results]) = study();
+    let mut before = BTreeSet::new();
+    for kill in 0..kills {
+        let mut child = start(&["study", "run", &plan, "--out", &results, "--attempts", "1"]);
+        std::thread::sleep(Duration::from_millis(700 + 137 * (kill % 11)));
+        if child.try_wait().unwrap().is_none() {
+            signal("KILL", child.id());
+        }
+        let _ = child.wait();
+        if Path::new(&results).join("study.db").exists() {
+            let now = stored(&results);
+            assert!(now.is_superset(&before), "{before:?} before, {now:?} after");
+            before = now;
+        }
+    }
+    let ended = run(&["study", "run", &plan, "--out", &results, "--json"]);
+    let report: Value = serde_json::from_str(&ended.stdout)
+        .unwrap_or_else(|error| panic!("{error}: {} {}", ended.stdout, ended.stderr));
+    assert_eq!((report["runs"].as_u64(), report["done"].as_u64()), (Some(18), Some(18)));
+    assert_eq!(stored(&results).len(), RUNS);
+    // Nothing is left to do, and the report is the same.
+    let again = run(&["study", "run", &plan, "--out", &results, "--json"]);
+    let same: Value = serde_json::from_str(&again.stdout).unwrap();
+    assert_eq!(same["parts"], report["parts"]);
+}
+
+/// A full file system ends a study in good order; with space it goes on.
+pub(crate) fn a_full_disk_stops_a_study() {
+    let (folder, [plan, _]) = study();
+    let mount = folder.path().join("small");
+    fs::create_dir(&mount).unwrap();
+    // A mount namespace of its own: the file system goes with it.
+    let script = format!(
+        "mount -t tmpfs -o size=260k,mode=700 none {small} && \
+         {LONGHAUL} study run {plan} --out {small}/results --attempts 1; code=$?; \
+         mount -o remount,size=20m {small} && \
+         {LONGHAUL} study run {plan} --out {small}/results --attempts 1 >&2; \
+         {LONGHAUL} study export {small}/results --json | wc -l; exit $code",
+        small = mount.display()
+    );
+    let child = Command::new("unshare")
+        .args(["--mount", "sh", "-c", &script])
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let Ended { code, stdout, stderr } = end(child);
+    assert_eq!(code, Some(1), "{stderr}");
+    assert!(stderr.contains("no space left") && stderr.contains("resume"), "{stderr}");
+    assert_eq!(stdout.trim(), RUNS.to_string(), "{stderr}");
+}
+
+/// The first published experiment, in its short form.
+pub(crate) fn edge_cloud_holds() {
+    let folder = tempfile::tempdir().unwrap();
+    let results = folder.path().join("results").display().to_string();
+    let ended = run(&["study", "run", "edge-cloud", "--quick", "--out", &results, "--json"]);
+    let report: Value = serde_json::from_str(&ended.stdout)
+        .unwrap_or_else(|error| panic!("{error}: {} {}", ended.stdout, ended.stderr));
+    if ended.code == Some(3) {
+        stall_retry::undecided(&format!("not valid: {}", report["parts"]));
+    }
+    let trends = report["trends"].as_array().unwrap();
+    assert_eq!(trends.len(), 7);
+    for trend in trends {
+        assert_eq!(trend["holds"], true, "{trend}");
+        assert!(trend["published"].is_string() && trend["measured"].is_string(), "{trend}");
+    }
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    // The page is complete by itself, and each cell has one.
+    let page = fs::read_to_string(Path::new(&results).join("index.html")).unwrap();
+    assert!(page.contains("udp-and-tcp") && !page.contains("http://") && !page.contains("src="));
+    assert!(Path::new(&results).join("cells/windows-0.html").is_file());
+}
