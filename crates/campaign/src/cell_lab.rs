@@ -101,7 +101,7 @@ fn diagnosed(measurement: &Measurement) -> Measurement {
 }
 
 /// One flow's measurement.
-struct Flow {
+struct MeasuredFlow {
     name: String,
     /// When its streams were open and the warm-up was over.
     began: Instant,
@@ -114,7 +114,7 @@ fn transfer(
     test: &Test,
     observe: &(dyn Fn(Interval) + Sync),
     stop: &StopFlag,
-) -> Result<Vec<Flow>, AttemptError> {
+) -> Result<Vec<MeasuredFlow>, AttemptError> {
     let [client, server] = [lab.client(), lab.server()].map(|host| &host.namespace);
     let served = StopFlag::new();
     let mut servers = Vec::new();
@@ -180,7 +180,7 @@ fn flow(
     port: u16,
     observe: &(dyn Fn(Interval) + Sync),
     stop: &StopFlag,
-) -> Result<Flow, AttemptError> {
+) -> Result<MeasuredFlow, AttemptError> {
     let config = ClientConfig {
         ports: port..=port,
         protocol: traffic.protocol,
@@ -208,7 +208,7 @@ fn flow(
     };
     let report = client::run(&config, &mut progress, stop)
         .map_err(|source| AttemptError::Flow { flow: traffic.name.clone(), source })?;
-    Ok(Flow {
+    Ok(MeasuredFlow {
         name: traffic.name.clone(),
         began: began.into_inner().unwrap_or_else(clock::now),
         measurement: report.measurement,

@@ -8,8 +8,11 @@ use study::{Part, Study};
 /// A column, and what stands in it.
 struct Column {
     name: String,
-    value: Box<dyn Fn(&Part, &StudyRun) -> Value>,
+    value: Box<Cell>,
 }
+
+/// The value of a run in a column.
+type Cell = dyn Fn(&Part, &StudyRun) -> Value;
 
 /// A figure of a flow.
 type Figure = fn(&FlowFigures) -> Value;
@@ -66,7 +69,7 @@ fn for_each_run(study: &Study, runs: &[Vec<StudyRun>], mut row: impl FnMut(&Part
 
 fn columns(study: &Study) -> Vec<Column> {
     let mut all = Vec::new();
-    let mut add = |name: &str, value: Box<dyn Fn(&Part, &StudyRun) -> Value>| {
+    let mut add = |name: &str, value: Box<Cell>| {
         all.push(Column { name: name.to_owned(), value });
     };
     if study.parts.len() > 1 {
@@ -78,9 +81,8 @@ fn columns(study: &Study) -> Vec<Column> {
         let column = name.clone();
         add(&column, Box::new(move |part, run| factor(part, run, &name)));
     }
-    let of_run = |value: fn(&StudyRun) -> Value| -> Box<dyn Fn(&Part, &StudyRun) -> Value> {
-        Box::new(move |_, run| value(run))
-    };
+    let of_run =
+        |value: fn(&StudyRun) -> Value| -> Box<Cell> { Box::new(move |_, run| value(run)) };
     add("repeat", of_run(|run| run.repeat.into()));
     add("throughput_bps", of_run(|run| measured(run, run.throughput_bps())));
     add("status", of_run(|run| run.status.name().into()));

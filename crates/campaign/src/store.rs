@@ -243,8 +243,8 @@ impl Store {
         work(&mut self.connection).map_err(|error| classified(&self.file, &error))
     }
 
-    fn damaged(&self, why: impl ToString) -> CampaignError {
-        CampaignError::Damaged { file: self.file.clone(), why: why.to_string() }
+    fn damaged(&self, why: impl Into<String>) -> CampaignError {
+        CampaignError::Damaged { file: self.file.clone(), why: why.into() }
     }
 }
 

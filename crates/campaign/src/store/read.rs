@@ -173,7 +173,7 @@ impl Store {
             return Ok(None);
         };
         let json = GzDecoder::new(packed.as_slice()).take(MAX_MEASUREMENT);
-        serde_json::from_reader(json).map(Some).map_err(|error| self.damaged(error))
+        serde_json::from_reader(json).map(Some).map_err(|error| self.damaged(error.to_string()))
     }
 }
 

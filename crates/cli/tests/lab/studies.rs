@@ -108,7 +108,7 @@ pub(crate) fn edge_cloud_holds() {
     let report: Value = serde_json::from_str(&ended.stdout)
         .unwrap_or_else(|error| panic!("{error}: {} {}", ended.stdout, ended.stderr));
     if ended.code == Some(3) {
-        stall_retry::undecided(&format!("not valid: {}", report["parts"]));
+        stall_retry::undecided(format!("not valid: {}", report["parts"]));
     }
     let trends = report["trends"].as_array().unwrap();
     assert_eq!(trends.len(), 7);

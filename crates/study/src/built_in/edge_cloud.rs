@@ -35,13 +35,13 @@ pub(super) const STUDY: BuiltIn = BuiltIn {
         },
         Trend {
             name: "window-plateau",
-            published: "goodput grows with the window until the path is full",
+            published: "goodput grows with the window until the bottleneck is saturated",
             parts: &["windows"],
             measure: |runs| plateau(runs, "windows", "window"),
         },
         Trend {
             name: "streams-plateau",
-            published: "goodput grows with the number of streams until the path is full",
+            published: "goodput grows with the number of streams until the bottleneck is saturated",
             parts: &["streams"],
             measure: |runs| plateau(runs, "streams", "streams"),
         },

@@ -187,7 +187,7 @@ fn emulab_holds_for_small_buffers_and_fails_for_large_ones() {
         let rtt = test.spec.rtt().secs_f64();
         let link = test.spec.rate().unwrap().as_f64() * 0.965;
         let window = if part.ends_with("tuned") { f64::INFINITY } else { 110e3 * 8.0 / rtt };
-        let loss = test.loss.map_or(0.0, |loss| loss.fraction());
+        let loss = test.loss.map_or(0.0, units::LossRatio::fraction);
         let mathis = if loss > 0.0 { 14_188.0 / (rtt * loss.sqrt()) } else { f64::INFINITY };
         rate(link.min(window).min(mathis))
     };
@@ -196,7 +196,9 @@ fn emulab_holds_for_small_buffers_and_fails_for_large_ones() {
     }
     // Delay costs nothing without loss; one flow has everything, and tuning changes nothing.
     let other = |part: &str, test: &Test, flow: &Traffic| match (part, flow.name.as_str()) {
-        ("grid", _) => rate(if test.loss.is_some_and(|l| l.fraction() > 0.0) { 1e6 } else { 95e6 }),
+        ("grid", _) => {
+            rate(if test.loss.is_some_and(|loss| loss.fraction() > 0.0) { 1e6 } else { 95e6 })
+        }
         ("grid-tuned", _) => rate(9e6 / test.spec.rtt().secs_f64()),
         (_, "first") => rate(900e6),
         _ => rate(1e6),

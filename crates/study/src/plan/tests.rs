@@ -119,7 +119,7 @@ fn flows_have_settings_of_their_own() {
     let names: Vec<&str> = test.flows.iter().map(|flow| flow.name.as_str()).collect();
     assert_eq!((names, plan.cells()), (vec!["tcp", "udp"], 2));
     assert_eq!(test.flows[0].bitrate, None);
-    assert_eq!(test.flows[1].bitrate.map(|rate| rate.bps()), Some(110_000_000));
+    assert_eq!(test.flows[1].bitrate.map(units::BitRate::bps), Some(110_000_000));
     assert_eq!(test.planned(), Duration::from_secs(7));
     assert_eq!(plan.label(&plan.cell(1)), "udp.bitrate=110mbit window=64KiB");
 }
