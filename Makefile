@@ -2,7 +2,7 @@
 
 CARGO ?= cargo
 
-.PHONY: demo build release deb test peers bench vm-check long audit man docs clean
+.PHONY: demo build release deb test peers bench studies vm-check long audit man docs clean
 
 # Builds the program and runs the whole loop, inside this machine.
 demo:
@@ -40,6 +40,10 @@ bench:
 	$(CARGO) bench --locked -p longhaul-verify --bench remedy
 	$(CARGO) bench --locked -p longhaul --bench measure
 	$(CARGO) bench --locked -p longhaul --bench watch
+
+# Every built-in study in its short form: fails if a published trend does not hold.
+studies:
+	@scripts/studies
 
 # The lab beside Linux netem, the demo and the lab's tests, on a stock Debian
 # kernel in a virtual machine.

@@ -66,7 +66,11 @@ struct CheckArgs {
 
 /// List the built-in studies, with the published results they reproduce
 #[derive(Debug, Args)]
-struct ListArgs {}
+struct ListArgs {
+    /// Print their names only, one per line
+    #[arg(long)]
+    names: bool,
+}
 
 pub(crate) fn run(args: &StudyArgs, console: &mut Console) -> Outcome {
     match &args.verb {
@@ -74,7 +78,12 @@ pub(crate) fn run(args: &StudyArgs, console: &mut Console) -> Outcome {
         StudyVerb::Run(args) => run::run(args, console),
         StudyVerb::Report(args) => results::report(args, console),
         StudyVerb::Export(args) => results::export(args, console),
-        StudyVerb::List(_) => {
+        StudyVerb::List(ListArgs { names: true }) => {
+            let names: String = study::BUILT_IN.iter().map(|s| format!("{}\n", s.name)).collect();
+            console.print(&names);
+            Ok(DONE)
+        }
+        StudyVerb::List(ListArgs { names: false }) => {
             let known = study::BUILT_IN.iter().map(|known| (known.name, known.question));
             console.print(&terminal::studies(known, &console.out));
             Ok(DONE)

@@ -61,3 +61,25 @@ fn a_mistake_is_one_line_with_its_line_and_column() {
     }
     assert_eq!(run(&["study", "check", "/nowhere/plan.toml"]).status.code(), Some(2));
 }
+
+#[test]
+fn built_in_studies_are_listed_and_checked() {
+    let names = String::from_utf8(run(&["study", "list", "--names"]).stdout).unwrap();
+    assert_eq!(names.lines().count(), 4, "{names}");
+    for name in names.lines() {
+        let output = run(&["study", "run", name, "--quick", "--dry-run"]);
+        assert!(output.status.success(), "{name}");
+        assert!(String::from_utf8(output.stdout).unwrap().contains("question"), "{name}");
+    }
+    for (arguments, expected) in [
+        (&["study", "run", "edge-cloud", "--only", "nothing"][..], "it has window-64k"),
+        (&["study", "run", "no-such-study"], "built-in studies are edge-cloud"),
+        (&["study", "export", "/nowhere", "--csv"], "has no study"),
+        (&["study", "report", "/nowhere"], "has no study"),
+    ] {
+        let output = run(arguments);
+        let error = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{error}");
+        assert!(error.contains(expected) && error.lines().count() == 1, "{expected}: {error}");
+    }
+}
