@@ -7,7 +7,7 @@ use lab::{Lab, Options};
 use model::IpVersion;
 use perf::client::{self, ClientConfig};
 use perf::server::{Server, ServerConfig};
-use perf::{Event, Interval, PerfError, ServerEvent, StopFlag};
+use perf::{Event, PerfError, ServerEvent, StopFlag};
 use record::{Direction, FlowFigures, Measurement, Protocol};
 use std::io;
 use std::sync::OnceLock;
@@ -48,7 +48,6 @@ pub(crate) fn run(
     test: &Test,
     seed: u64,
     shares: &WindowShares,
-    observe: &(dyn Fn(Interval) + Sync),
     stop: &StopFlag,
 ) -> Result<Attempt, AttemptError> {
     let path: PathSpec = format!("{},seed={seed}", test.path)
@@ -60,7 +59,7 @@ pub(crate) fn run(
     let plan = Plan::pair(path.clone(), "cubic", &sysctls, test.buffers == Buffers::Tuned);
     let lab = Lab::start(&plan, Options { shared: true, ..Options::default() })?;
     let began = clock::now();
-    let flows = transfer(&lab, test, observe, stop);
+    let flows = transfer(&lab, test, stop);
     let took = began.elapsed();
     let path_report = lab.finish()?.into_path();
     let flows = flows?;
@@ -83,7 +82,6 @@ pub(crate) fn run(
     }
     let first = flows.iter().map(|flow| flow.began).min();
     let flows = flows.into_iter().map(|flow| {
-        let path_report = path_report.clone();
         let began = first.map_or(0.0, |first| (flow.began - first).as_secs_f64());
         let measurement = Measurement { path: Some(path_report.clone()), ..flow.measurement };
         let finding = diagnose::explain(&diagnosed(&measurement));
@@ -109,18 +107,13 @@ struct MeasuredFlow {
 }
 
 /// All flows, each at its time.
-fn transfer(
-    lab: &Lab,
-    test: &Test,
-    observe: &(dyn Fn(Interval) + Sync),
-    stop: &StopFlag,
-) -> Result<Vec<MeasuredFlow>, AttemptError> {
+fn transfer(lab: &Lab, test: &Test, stop: &StopFlag) -> Result<Vec<MeasuredFlow>, AttemptError> {
     let [client, server] = [lab.client(), lab.server()].map(|host| &host.namespace);
     let served = StopFlag::new();
     let mut servers = Vec::new();
     for (number, _) in (0u16..).zip(&test.flows) {
         let settings =
-            ServerConfig { port: iperf3_port(number), one_off: true, ..ServerConfig::default() };
+            ServerConfig { port: port(number), one_off: true, ..ServerConfig::default() };
         let bound = server.run(|| Server::bind(&settings))?;
         servers.push(
             bound.map_err(|source| AttemptError::Flow { flow: "server".to_owned(), source })?,
@@ -144,7 +137,7 @@ fn transfer(
                     if !wait_until(begins + traffic.start, stop) {
                         return Err(AttemptError::Interrupted);
                     }
-                    client.run(|| flow(traffic, host, iperf3_port(number), observe, stop))?
+                    client.run(|| flow(traffic, host, port(number), stop))?
                 })
             })
             .collect();
@@ -158,8 +151,8 @@ fn transfer(
 }
 
 /// Each flow has a server of its own.
-fn iperf3_port(number: u16) -> u16 {
-    5201 + number
+fn port(number: u16) -> u16 {
+    ServerConfig::default().port + number
 }
 
 /// `false`: stopped before.
@@ -178,7 +171,6 @@ fn flow(
     traffic: &Traffic,
     host: String,
     port: u16,
-    observe: &(dyn Fn(Interval) + Sync),
     stop: &StopFlag,
 ) -> Result<MeasuredFlow, AttemptError> {
     let config = ClientConfig {
@@ -196,15 +188,11 @@ fn flow(
         ..ClientConfig::new(host)
     };
     let began = OnceLock::new();
-    let mut progress = |event| match event {
-        Event::Connected(_) => {
+    let mut progress = |event| {
+        if let Event::Connected(_) = event {
             // Samples and figures begin after the warm-up.
             let _ = began.set(clock::now() + traffic.omit);
         }
-        Event::Interval(interval) if interval.stream.is_none() || traffic.streams == 1 => {
-            observe(interval);
-        }
-        Event::Interval(_) => {}
     };
     let report = client::run(&config, &mut progress, stop)
         .map_err(|source| AttemptError::Flow { flow: traffic.name.clone(), source })?;

@@ -7,7 +7,7 @@ use crate::timing::{Progress, Timing};
 use crate::window_share::WindowShares;
 use crate::{CampaignError, Store};
 use host::{clock, cpu};
-use perf::{Interval, StopFlag};
+use perf::StopFlag;
 use record::{RunStatus, StudyRun};
 use std::collections::VecDeque;
 use std::sync::mpsc::{self, Sender};
@@ -53,15 +53,6 @@ pub enum Event<'a> {
         /// Why.
         reason: &'a str,
     },
-    /// A report interval of a flow.
-    Interval {
-        /// Its part.
-        part: &'a Part,
-        /// Which run.
-        run: Run,
-        /// Its figures.
-        interval: Interval,
-    },
     /// A run is stored.
     Ended {
         /// After it.
@@ -77,7 +68,6 @@ pub enum Event<'a> {
 enum Message<'a> {
     Begins { part: &'a Part, run: Run, attempt: u32 },
     Retried { part: &'a Part, run: Run, reason: String },
-    Interval { part: &'a Part, run: Run, interval: Interval },
     Ended { part: &'a Part, planned: Duration, measured: Box<Measured> },
 }
 
@@ -146,9 +136,6 @@ fn handle(
         Message::Retried { part, run, reason } => {
             observe(Event::Retried { part, run, reason: &reason });
         }
-        Message::Interval { part, run, interval } => {
-            observe(Event::Interval { part, run, interval });
-        }
         Message::Ended { part, planned, measured } => {
             store.add(&part.name, &measured)?;
             timing.ended(planned);
@@ -185,16 +172,11 @@ impl<'a> Worker<'_, 'a> {
         let Job { part, run, test } = job;
         let (part, run) = (*part, *run);
         let (began, started_unix_s) = (clock::now(), clock::unix_time().as_secs());
-        let report = std::sync::Mutex::new(self.report.clone());
-        let observe = |interval| {
-            let _ = host::lock::lock(&report).send(Message::Interval { part, run, interval });
-        };
         let mut attempts = 0;
         let last = loop {
             attempts += 1;
             self.say(Message::Begins { part, run, attempt: attempts });
-            let attempt =
-                cell_lab::run(test, part.plan.seed(run), self.shares, &observe, self.stop);
+            let attempt = cell_lab::run(test, part.plan.seed(run), self.shares, self.stop);
             if self.stop.is_raised() {
                 return Err(AttemptError::Interrupted);
             }

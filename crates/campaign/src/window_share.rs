@@ -3,7 +3,7 @@
 //! Only the buffer can be set (`tcp_rmem`). The share of it that is advertised depends on the
 //! kernel's overhead for each packet (`tcp_adv_win_scale`, and since Linux 6.6 a ratio that is
 //! measured from received packets), so it is measured: by a short transfer at first, and by
-//! every run after it.
+//! each run whose window was not the one asked.
 
 use crate::cell_lab::{self, AttemptError};
 use host::lock::lock;
@@ -76,7 +76,7 @@ fn measure(path: &PathSpec, stop: &StopFlag) -> Result<Option<f64>, AttemptError
     let plan = Plan::parse(&plan).map_err(|error| AttemptError::Path(error.to_string()))?;
     let test = plan.test(&plan.cell(0)).map_err(AttemptError::Path)?;
     // No window is asked, so this does not come back here.
-    let attempt = cell_lab::run(&test, 1, &WindowShares::default(), &|_| (), stop)?;
+    let attempt = cell_lab::run(&test, 1, &WindowShares::default(), stop)?;
     let measurement = attempt.flows.first().map(|(_, measurement)| measurement);
     let window = measurement.and_then(|measurement| advertised(&measurement.streams));
     Ok(window.and_then(|window| share_of(buffer, window)))

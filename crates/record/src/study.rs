@@ -217,6 +217,16 @@ pub struct StudyPart {
     pub cells: Vec<StudyCell>,
 }
 
+impl StudyPart {
+    /// The values of a cell, such as `window=64KiB streams=2`.
+    #[must_use]
+    pub fn label(&self, cell: &StudyCell) -> String {
+        let pairs = self.plan.factors.iter().zip(&cell.values);
+        let pairs: Vec<String> = pairs.map(|(f, value)| format!("{}={value}", f.name)).collect();
+        pairs.join(" ")
+    }
+}
+
 /// The figures of one cell.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct StudyCell {

@@ -96,6 +96,9 @@ impl Test {
                 }
             }
         }
+        if keys.iter().any(|(key, _)| *key == "seed") {
+            return Err("the paths' seeds follow from that of [repeats]; remove seed".to_owned());
+        }
         let written: Vec<String> =
             keys.iter().map(|(key, value)| format!("{key}={value}")).collect();
         let path = written.join(",");

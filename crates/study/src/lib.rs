@@ -20,6 +20,5 @@ pub use cells::{Buffers, Cell, Run, Test};
 pub use factor::{Kind, Level, Setting};
 pub use plan::{Factor, Plan, PlanError};
 pub use predict::Prediction;
-pub use results::jain;
 pub use study::{Part, Study};
 pub use traffic::Traffic;

@@ -64,7 +64,11 @@ impl Part {
         let rates: Vec<f64> = valid.iter().map(|run| run.throughput_bps()).collect();
         let interval = statistics::mean_interval(&rates, CONFIDENCE);
         let prediction = self.plan.test(&cell).ok().and_then(|test| test.predict());
-        let fairness: Vec<f64> = valid.iter().filter_map(|run| jain(run)).collect();
+        let of_run = |run: &&StudyRun| {
+            let rates: Vec<f64> = run.flows.iter().map(|flow| flow.throughput_bps).collect();
+            jain(&rates)
+        };
+        let fairness: Vec<f64> = valid.iter().filter_map(of_run).collect();
         let mut reasons: Vec<String> = Vec::new();
         for reason in runs.iter().map(|run| &run.reason).filter(|reason| !reason.is_empty()) {
             if !reasons.contains(reason) && reasons.len() < MOST_REASONS {
@@ -92,10 +96,9 @@ fn count(runs: usize) -> u32 {
     u32::try_from(runs).unwrap_or(u32::MAX)
 }
 
-/// Jain's fairness index of a run's flows: `(sum x)^2 / (n sum x^2)` (Jain, Chiu, Hawe 1984).
-#[must_use]
-pub fn jain(run: &StudyRun) -> Option<f64> {
-    let rates: Vec<f64> = run.flows.iter().map(|flow| flow.throughput_bps).collect();
+/// Jain's fairness index: `(sum x)^2 / (n sum x^2)` (Jain, Chiu, Hawe 1984); `None` for a single
+/// flow, or where none received anything.
+pub(crate) fn jain(rates: &[f64]) -> Option<f64> {
     let squares: f64 = rates.iter().map(|rate| rate * rate).sum();
     let several = rates.len() > 1 && squares > 0.0;
     several.then(|| rates.iter().sum::<f64>().powi(2) / (rates.len() as f64 * squares))
@@ -147,22 +150,15 @@ fn range(part: &StudyPart) -> Option<String> {
     let fastest = measured().max_by(|a, b| rate(a).total_cmp(&rate(b)))?;
     let shown = |cell: &StudyCell| BitRate::from_bps_f64(rate(cell)).to_string();
     if slowest.cell == fastest.cell {
-        return Some(format!("The goodput is {} ({}).", shown(fastest), label(part, fastest)));
+        return Some(format!("The goodput is {} ({}).", shown(fastest), part.label(fastest)));
     }
     Some(format!(
         "The goodput is {} ({}) to {} ({}).",
         shown(slowest),
-        label(part, slowest),
+        part.label(slowest),
         shown(fastest),
-        label(part, fastest)
+        part.label(fastest)
     ))
-}
-
-fn label(part: &StudyPart, cell: &StudyCell) -> String {
-    let factors = part.plan.factors.iter().zip(&cell.values);
-    let pairs: Vec<String> =
-        factors.map(|(factor, value)| format!("{}={value}", factor.name)).collect();
-    pairs.join(" ")
 }
 
 /// The share of the variance between cells that each factor accounts for by itself: the ratio
@@ -297,8 +293,8 @@ count = 2
 
     #[test]
     fn fairness_is_one_where_shares_are_equal() {
-        assert_eq!(jain(&run(0, 1, &[5.0])), None);
-        assert!((jain(&run(0, 1, &[5.0, 5.0])).unwrap() - 1.0).abs() < 1e-12);
-        assert!((jain(&run(0, 1, &[10.0, 0.0])).unwrap() - 0.5).abs() < 1e-12);
+        assert_eq!(jain(&[5.0]), None);
+        assert!((jain(&[5.0, 5.0]).unwrap() - 1.0).abs() < 1e-12);
+        assert!((jain(&[10.0, 0.0]).unwrap() - 0.5).abs() < 1e-12);
     }
 }

@@ -90,6 +90,13 @@ impl Store {
         let parts: Vec<Part> = parts
             .collect::<Result<_, _>>()
             .map_err(|error| self.damaged(format!("its plan is not valid: {error}")))?;
+        // A part's name is that of its cells' pages.
+        let named = |c: char| c.is_ascii_alphanumeric() || c == '-';
+        if !parts.iter().all(|part| part.name.chars().all(named)) {
+            return Err(
+                self.damaged("a part's name has characters other than letters, digits, '-'")
+            );
+        }
         if parts.is_empty() {
             return Err(self.damaged("it has no plan"));
         }

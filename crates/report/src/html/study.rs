@@ -1,5 +1,5 @@
-//! The page of a study: the question and its answer, trends, plots, cells, and what it takes
-//! to repeat it.
+//! The page of a study: the question and its answer, trends, plots, cells, conditions, and the
+//! command that repeats it.
 
 mod cells;
 mod drawing;

@@ -93,7 +93,7 @@ fn trend(trend: &StudyTrend, style: &Style) -> Vec<Line> {
 /// the prediction, its limit, and the goodput as a bar.
 fn cells(part: &StudyPart, style: &Style) -> Vec<Line> {
     let labels: Vec<String> =
-        part.cells.iter().take(MOST_CELLS).map(|cell| label(part, cell)).collect();
+        part.cells.iter().take(MOST_CELLS).map(|cell| clean(&part.label(cell))).collect();
     let longest = labels.iter().map(|text| text.chars().count()).max().unwrap_or(0);
     let width = longest.clamp(part.name.chars().count(), MOST_LABEL.max(part.name.len()));
     let most = part.cells.iter().filter_map(|cell| cell.throughput_bps).fold(0.0, f64::max);
@@ -137,10 +137,4 @@ fn figures(cell: &StudyCell, most: f64, width: usize, line: Line) -> Line {
     }
     let length = ((rate / most.max(1.0) * columns as f64).round() as usize).max(1);
     line.to(begin).put(style::run(1), &mark.repeat(length))
-}
-
-fn label(part: &StudyPart, cell: &StudyCell) -> String {
-    let pairs = part.plan.factors.iter().zip(&cell.values);
-    let pairs: Vec<String> = pairs.map(|(f, value)| format!("{}={value}", f.name)).collect();
-    clean(&pairs.join(" "))
 }

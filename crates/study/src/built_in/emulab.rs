@@ -3,6 +3,7 @@
 
 use super::runs::{Runs, mbit, seconds};
 use super::{BuiltIn, Measured, Trend};
+use crate::results::jain;
 use record::StudyRun;
 
 pub(super) const STUDY: BuiltIn = BuiltIn {
@@ -122,8 +123,7 @@ fn fair_shares(runs: &Runs<'_>) -> Option<Measured> {
     let shares: Option<Vec<f64>> =
         run.flows.iter().map(|flow| seconds(flow, to - third.seconds / 2.0 - 1.0, to)).collect();
     let shares = shares?;
-    let squares: f64 = shares.iter().map(|share| share * share).sum();
-    let index = shares.iter().sum::<f64>().powi(2) / (shares.len() as f64 * squares.max(1.0));
+    let index = jain(&shares)?;
     let words: Vec<String> = shares.iter().map(|share| mbit(*share).to_string()).collect();
     Some(Measured {
         text: format!("Jain's index {index:.2} while all three run ({})", words.join(", ")),

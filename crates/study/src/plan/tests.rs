@@ -47,6 +47,9 @@ fn what_is_wrong_is_shown_with_its_line_and_column() {
     assert_eq!(refused("[repeats]", "[repeat]").at, Some((11, 2)));
     assert_eq!(refused("duration = \"5s\"", "duration = \"5 apples\"").at, Some((10, 12)));
     assert!(refused("rate = ", "window = ").problem.contains("[traffic]"));
+    assert!(
+        refused("rate = \"100mbit\"", "rate = \"1mbit\"\nseed = 3").problem.contains("[repeats]")
+    );
     assert!(refused("protocol = ", "queue = ").problem.contains("[path]"));
     assert!(refused("[1, 2, 4]", "[1, 2, 1]").problem.contains("twice"));
 }

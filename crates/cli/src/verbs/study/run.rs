@@ -116,7 +116,6 @@ impl Show<'_> {
                 );
                 self.console.live(&line);
             }
-            Event::Interval { .. } => {}
             Event::Retried { part, run, reason } => {
                 self.console.say(&format!("trying {} again: {reason}", name(part, *run)));
             }

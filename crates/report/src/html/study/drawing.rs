@@ -2,9 +2,13 @@
 
 use crate::html::markup::{Markup, Px};
 use record::{StudyCell, StudyFactor, StudyPart};
+use std::collections::HashMap;
 
 /// Most plots of one kind: each shows one combination of the factors that are on no axis.
 const MOST_PLOTS: usize = 6;
+
+/// Values of a factor up to which a surface and a heatmap are drawn.
+const MOST_VALUES: usize = 100;
 
 /// Most cells of a plot of rows.
 const MOST_ROWS: usize = 40;
@@ -51,7 +55,7 @@ impl PartPlot {
             [x] => vec![Plotted::Lines { x: *x, series: words }],
             [x, y, ..] => {
                 let mut kinds = vec![Plotted::Lines { x: *x, series: Some(*y) }];
-                let enough = |at: &usize| factors[*at].values.len() > 2;
+                let enough = |at: &usize| (3..=MOST_VALUES).contains(&factors[*at].values.len());
                 if enough(x) && enough(y) {
                     kinds.push(Plotted::Surface { x: *x, y: *y });
                     kinds.push(Plotted::Heatmap { x: *x, y: *y });
@@ -120,26 +124,23 @@ impl PartPlot {
             .take(limit)
     }
 
-    /// The cell with those values.
-    pub(super) fn cell<'a>(
-        &'a self,
-        part: &'a StudyPart,
-        values: [(usize, &str); 2],
-    ) -> Option<&'a StudyCell> {
-        let fits = |cell: &&StudyCell| {
-            values.iter().all(|(at, value)| cell.values.get(*at).is_some_and(|own| own == value))
+    /// Its goodputs by the values of two factors.
+    pub(super) fn by_values<'a>(&'a self, part: &'a StudyPart, x: usize, y: usize) -> Grid<'a> {
+        let entry = |cell: &'a StudyCell| {
+            let key = (cell.values.get(x)?.as_str(), cell.values.get(y)?.as_str());
+            Some((key, cell.throughput_bps?))
         };
-        self.cells(part).find(fits)
+        self.cells(part).filter_map(entry).collect()
     }
 }
 
-/// The values of a cell, such as `window=64KiB streams=2`.
+/// Goodputs by the values of two factors.
+pub(super) type Grid<'a> = HashMap<(&'a str, &'a str), f64>;
+
+/// A cell by its part and its values.
 pub(super) fn label(part: &StudyPart, cell: &StudyCell) -> String {
-    let pairs = part.plan.factors.iter().zip(&cell.values);
-    let pairs: Vec<String> =
-        pairs.map(|(factor, value)| format!("{}={value}", factor.name)).collect();
     let prefix = if part.name.is_empty() { String::new() } else { format!("{}: ", part.name) };
-    prefix + &pairs.join(" ")
+    prefix + &part.label(cell)
 }
 
 /// The rectangle of a plot, in pixels.

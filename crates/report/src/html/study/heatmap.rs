@@ -19,13 +19,13 @@ pub(super) fn draw(m: &mut Markup, part: &StudyPart, plot: &PartPlot) {
     let (columns, rows) = (across.values.len(), down.values.len());
     let height = (rows as f64 * ROW).min(600.0);
     let area = Area { left: LEFT, right: WIDTH - 20.0, top: TOP, bottom: TOP + height };
-    let most = plot.cells(part).filter_map(|cell| cell.throughput_bps).fold(0.0, f64::max);
+    let grid = plot.by_values(part, x, y);
+    let most = grid.values().copied().fold(0.0, f64::max);
     let (wide, high) = ((area.right - area.left) / columns as f64, height / rows as f64);
     svg(m, (WIDTH, area.bottom + 50.0), &plot.caption(part), |m| {
         for (column, value) in across.values.iter().enumerate() {
             for (row, other) in down.values.iter().enumerate() {
-                let Some(cell) = plot.cell(part, [(x, value), (y, other)]) else { continue };
-                let rate = cell.throughput_bps.unwrap_or(0.0);
+                let Some(&rate) = grid.get(&(value.as_str(), other.as_str())) else { continue };
                 // The largest value of the second factor is at the top, as on an axis.
                 let at = (area.left + column as f64 * wide, area.bottom - (row + 1) as f64 * high);
                 field(m, at, (wide, high), rate, most, columns <= WRITTEN);

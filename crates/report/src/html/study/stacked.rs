@@ -10,8 +10,13 @@ use record::{FlowFigures, RunStatus, StudyPart, StudyRun};
 const SIZE: (f64, f64) = (960.0, 300.0);
 const AREA: Area = Area { left: 92.0, right: 780.0, top: 16.0, bottom: 250.0 };
 
+const DAY: usize = 86_400;
+
 /// Cells of a part that are drawn.
 const MOST: usize = 6;
+
+/// Steps of a drawing: a longer run has several seconds in each.
+const MOST_STEPS: usize = 600;
 
 /// The first valid run of each cell with several flows.
 pub(super) fn cells<'a>(part: &StudyPart, runs: &'a [StudyRun]) -> Vec<&'a StudyRun> {
@@ -31,8 +36,13 @@ pub(super) fn figure(m: &mut Markup, part: &StudyPart, run: &StudyRun) {
     let title = format!("Flows over time, {}", label(part, cell));
     let capacity = capacity(part);
     let seconds = run.flows.iter().map(end).fold(1, usize::max);
+    let step = seconds.div_ceil(MOST_STEPS);
+    let count = seconds.div_ceil(step);
+    let mean = |flow: &FlowFigures, number: usize| {
+        (0..step).map(|second| at(flow, number * step + second)).sum::<f64>() / step as f64
+    };
     let sums: Vec<f64> =
-        (0..seconds).map(|second| run.flows.iter().map(|flow| at(flow, second)).sum()).collect();
+        (0..count).map(|number| run.flows.iter().map(|flow| mean(flow, number)).sum()).collect();
     let most = sums.iter().copied().fold(capacity.unwrap_or(0.0), f64::max);
     let (across, up) = (Axis::to(seconds as f64, ELAPSED, 8.0), Axis::over(most, RATE, 4.0));
     m.element("figure", &[("class", &"chart")], |m| {
@@ -47,19 +57,22 @@ pub(super) fn figure(m: &mut Markup, part: &StudyPart, run: &StudyRun) {
                 let x = AREA.x(across.share(value));
                 text(m, "tick-x", (x, AREA.bottom + 20.0), &format!("{label} s"));
             }
-            let place = |second: usize, value: f64| {
-                (AREA.x(across.share(second as f64)), AREA.y(up.share(value)))
+            let place = |number: usize, value: f64| {
+                (AREA.x(across.share((number * step) as f64)), AREA.y(up.share(value)))
             };
-            let mut below = vec![0.0; seconds];
+            let mut below = vec![0.0; count];
             let mut names = Vec::new();
             for (index, flow) in run.flows.iter().enumerate() {
                 let class = format!("q-{}", index % 8);
-                let above: Vec<f64> =
-                    below.iter().enumerate().map(|(second, low)| low + at(flow, second)).collect();
+                let above: Vec<f64> = below
+                    .iter()
+                    .enumerate()
+                    .map(|(number, low)| low + mean(flow, number))
+                    .collect();
                 let outline = steps(&above).chain(steps(&below).rev());
-                let outline = points(outline.map(|(second, value)| place(second, value)));
+                let outline = points(outline.map(|(number, value)| place(number, value)));
                 m.shape("polygon", &[("class", &format!("stack {class}")), ("points", &outline)]);
-                let middle = usize::midpoint(begin(flow), end(flow)).min(seconds - 1);
+                let middle = (usize::midpoint(begin(flow), end(flow)) / step).min(count - 1);
                 let height = f64::midpoint(below[middle], above[middle]);
                 names.push(Label { text: flow.name.clone(), class, from: place(0, height).1 });
                 below = above;
@@ -74,7 +87,8 @@ pub(super) fn figure(m: &mut Markup, part: &StudyPart, run: &StudyRun) {
             cell.fairness.map(|index| format!(" Jain's fairness index of the means: {index:.3}."));
         let capacity = capacity.map(|rate| format!(" Dashed: link rate {}.", wording::bps(rate)));
         let note = format!(
-            "Goodput in each second, repeat {}.{}{}",
+            "Goodput in each {}, repeat {}.{}{}",
+            if step == 1 { "second".to_owned() } else { format!("{step} s") },
             run.repeat,
             capacity.unwrap_or_default(),
             fairness.unwrap_or_default()
@@ -83,17 +97,18 @@ pub(super) fn figure(m: &mut Markup, part: &StudyPart, run: &StudyRun) {
     });
 }
 
-/// Each second has one value: its beginning and its end, as (second, value).
+/// Each step has one value, at its beginning and at its end, as (step, value).
 fn steps(values: &[f64]) -> impl DoubleEndedIterator<Item = (usize, f64)> + '_ {
-    values.iter().enumerate().flat_map(|(second, value)| [(second, *value), (second + 1, *value)])
+    values.iter().enumerate().flat_map(|(number, value)| [(number, *value), (number + 1, *value)])
 }
 
+/// At most a day, as a test has.
 fn begin(flow: &FlowFigures) -> usize {
-    flow.began_s.clamp(0.0, 1e6).round() as usize
+    flow.began_s.clamp(0.0, DAY as f64).round() as usize
 }
 
 fn end(flow: &FlowFigures) -> usize {
-    begin(flow) + flow.series_bps.len()
+    begin(flow) + flow.series_bps.len().min(DAY)
 }
 
 /// A flow's goodput in a second since the first flow began.

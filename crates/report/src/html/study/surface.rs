@@ -23,11 +23,12 @@ pub(super) fn draw(m: &mut Markup, part: &StudyPart, plot: &PartPlot) {
     let (across, back) = (&part.plan.factors[x], &part.plan.factors[y]);
     let (right_scale, back_scale) =
         (Scale::of_factor(&across.numbers), Scale::of_factor(&back.numbers));
-    let most = plot.cells(part).filter_map(|cell| cell.throughput_bps).fold(1.0, f64::max);
+    let grid = plot.by_values(part, x, y);
+    let most = grid.values().copied().fold(1.0, f64::max);
     // The highest goodput is the full height.
     let height = |column: usize, row: usize| {
-        let values = [(x, across.values[column].as_str()), (y, back.values[row].as_str())];
-        Some(plot.cell(part, values)?.throughput_bps? / most)
+        let values = (across.values[column].as_str(), back.values[row].as_str());
+        grid.get(&values).map(|rate| rate / most)
     };
     let corner = |column: usize, row: usize| {
         let (x, y) =
