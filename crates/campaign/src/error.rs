@@ -68,7 +68,21 @@ pub enum CampaignError {
     /// The lab of a cell cannot be built.
     #[error(transparent)]
     Lab(#[from] lab::LabError),
+    /// The sandbox lacks something.
+    #[error("{step} failed: {source}")]
+    System {
+        /// What failed.
+        step: &'static str,
+        /// The system's error.
+        source: io::Error,
+    },
     /// Stopped by the user.
     #[error("interrupted; run the same command again to resume")]
     Interrupted,
+}
+
+impl CampaignError {
+    pub(crate) fn system(step: &'static str) -> impl Fn(io::Error) -> Self {
+        move |source| CampaignError::System { step, source }
+    }
 }

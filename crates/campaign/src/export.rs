@@ -92,7 +92,7 @@ fn columns(study: &Study) -> Vec<Column> {
     add("started_unix_s", of_run(|run| run.started_unix_s.into()));
     add("took_s", of_run(|run| run.took_s.into()));
     add("test_s", of_run(|run| run.test_s.into()));
-    let flows = distinct(study, |part| part.plan.flow_names());
+    let flows = distinct(study, |part| part.plan.flows_of_tests());
     let several = flows.len() > 1;
     for flow in flows {
         // A single flow's goodput is the run's.

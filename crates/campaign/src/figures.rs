@@ -3,6 +3,7 @@
 mod series;
 
 use record::{Finding, FlowFigures, Measurement, Protocol};
+use study::program::Reported;
 
 /// The figures of a flow; `began_s` is when its data began, since the first flow's.
 pub(crate) fn of(name: &str, began_s: f64, m: &Measurement, finding: &Finding) -> FlowFigures {
@@ -32,6 +33,15 @@ pub(crate) fn of(name: &str, began_s: f64, m: &Measurement, finding: &Finding) -
         limit: finding.limit,
         probability: likely.map(|one| one.probability),
         series_bps: series::per_second(m),
+    }
+}
+
+/// Those of a program's flow: its goodput is what the program says, the rest is the kernel's.
+pub(crate) fn as_reported(figures: FlowFigures, reported: Reported) -> FlowFigures {
+    FlowFigures {
+        throughput_bps: reported.rate.as_f64(),
+        seconds: reported.seconds.unwrap_or(figures.seconds),
+        ..figures
     }
 }
 

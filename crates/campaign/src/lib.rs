@@ -10,13 +10,18 @@
 //! that it was in.
 
 mod cell_lab;
+mod cell_plan;
 mod error;
 mod export;
 mod figures;
+mod missing;
+mod programs;
 mod runner;
 mod schedule;
 mod store;
 mod timing;
+mod transfers;
+mod watched;
 mod window_share;
 
 pub use error::CampaignError;

@@ -1,6 +1,8 @@
 //! Runs what is not stored yet, in the plan's order.
 
-use crate::cell_lab::{self, Attempt, AttemptError};
+use crate::cell_lab::{self, Attempt, AttemptError, Shared};
+use crate::missing;
+use crate::programs::Programs;
 use crate::schedule::{Job, Schedule, Slot};
 use crate::store::Measured;
 use crate::timing::{Progress, Timing};
@@ -86,11 +88,12 @@ pub fn run(
     let queue = queue(study, store)?;
     let mut timing = Timing::new(study.runs(), queue.iter().map(|job| job.test.planned()));
     let schedule = Schedule::new(queue);
-    let shares = WindowShares::default();
+    let shared = shared(study)?;
+    store.set_not_set(&shared.missing)?;
     let (sender, messages) = mpsc::channel();
     let stored = thread::scope(|scope| {
         for _ in 0..options.parallel.max(1) {
-            let worker = Worker { options, shares: &shares, stop, report: sender.clone() };
+            let worker = Worker { options, shared: &shared, stop, report: sender.clone() };
             let schedule = &schedule;
             scope.spawn(move || worker.work(schedule));
         }
@@ -106,6 +109,17 @@ pub fn run(
     });
     stored?;
     if stop.is_raised() { Err(CampaignError::Interrupted) } else { Ok(()) }
+}
+
+/// What the runs share. Only a study with programs mounts a directory for them.
+fn shared(study: &Study) -> Result<Shared, CampaignError> {
+    let programs = (!study.programs().is_empty()).then(Programs::new).transpose();
+    Ok(Shared {
+        shares: WindowShares::default(),
+        programs: programs
+            .map_err(CampaignError::system("mounting a directory for the files of programs"))?,
+        missing: missing::names(study)?,
+    })
 }
 
 /// The runs that are not stored.
@@ -148,7 +162,7 @@ fn handle(
 /// A thread that runs tests.
 struct Worker<'s, 'a> {
     options: Options,
-    shares: &'s WindowShares,
+    shared: &'s Shared,
     stop: &'s StopFlag,
     report: Sender<Message<'a>>,
 }
@@ -176,7 +190,7 @@ impl<'a> Worker<'_, 'a> {
         let last = loop {
             attempts += 1;
             self.say(Message::Begins { part, run, attempt: attempts });
-            let attempt = cell_lab::run(test, part.plan.seed(run), self.shares, self.stop);
+            let attempt = cell_lab::run(test, part.plan.seed(run), self.shared, self.stop);
             if self.stop.is_raised() {
                 return Err(AttemptError::Interrupted);
             }

@@ -36,6 +36,7 @@ impl Job<'_> {
     /// Whether it leaves room for another one.
     fn is_light(&self) -> bool {
         let streams: u32 = self.test.flows.iter().map(|flow| flow.streams).sum();
+        let streams = streams * u32::from(self.test.hosts.clients);
         let predicted = self.test.predict().map(|prediction| prediction.rate);
         let rate = predicted.or(self.test.spec.rate());
         streams <= LIGHT_STREAMS && rate.is_some_and(|rate| rate <= LIGHT)

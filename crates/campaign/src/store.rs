@@ -21,6 +21,7 @@ use host::directory::{Directory, Trust};
 use host::{clock, sysctl};
 use record::{FlowFigures, Measurement, StudyRun};
 use rusqlite::{Connection, ErrorCode, OpenFlags, params};
+use std::collections::BTreeSet;
 use std::fs::{File, TryLockError};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -193,6 +194,18 @@ impl Store {
             }
             transaction.pragma_update(None, "user_version", SCHEMA)?;
             transaction.commit()
+        })
+    }
+
+    /// Notes the optional sysctls that the labs do not have.
+    ///
+    /// # Errors
+    /// The disk is full.
+    pub(crate) fn set_not_set(&mut self, names: &BTreeSet<String>) -> Result<(), CampaignError> {
+        let names = serde_json::json!(names).to_string();
+        self.attempt(|connection| {
+            let sql = "INSERT OR REPLACE INTO study VALUES ('not_set', ?1)";
+            connection.execute(sql, [names]).map(drop)
         })
     }
 

@@ -5,13 +5,13 @@
 //! measured from received packets), so it is measured: by a short transfer at first, and by
 //! each run whose window was not the one asked.
 
-use crate::cell_lab::{self, AttemptError};
+use crate::cell_lab::{self, AttemptError, Shared};
 use host::lock::lock;
 use perf::StopFlag;
 use record::Stream;
 use std::collections::BTreeMap;
 use std::sync::Mutex;
-use study::Plan;
+use study::{Plan, Side, Sysctl};
 use topology::PathSpec;
 use units::{BitRate, ByteCount};
 
@@ -66,7 +66,7 @@ impl WindowShares {
 fn measure(path: &PathSpec, stop: &StopFlag) -> Result<Option<f64>, AttemptError> {
     const WINDOW: u64 = 128 << 10;
     let buffer = ByteCount::from_bytes(WINDOW * 2);
-    let (key, value) = sysctl(buffer);
+    let Sysctl { name: key, value, .. } = sysctl(buffer);
     let rate = path.rate().map_or("unlimited".to_owned(), |rate| format!("{}bit", rate.bps()));
     let mtu = path.mtu();
     let plan = format!(
@@ -76,15 +76,17 @@ fn measure(path: &PathSpec, stop: &StopFlag) -> Result<Option<f64>, AttemptError
     let plan = Plan::parse(&plan).map_err(|error| AttemptError::Path(error.to_string()))?;
     let test = plan.test(&plan.cell(0)).map_err(AttemptError::Path)?;
     // No window is asked, so this does not come back here.
-    let attempt = cell_lab::run(&test, 1, &WindowShares::default(), stop)?;
+    let attempt = cell_lab::run(&test, 1, &Shared::default(), stop)?;
     let measurement = attempt.flows.first().map(|(_, measurement)| measurement);
     let window = measurement.and_then(|measurement| advertised(&measurement.streams));
     Ok(window.and_then(|window| share_of(buffer, window)))
 }
 
 /// The sysctl of a receive buffer, for every host of a lab.
-pub(crate) fn sysctl(buffer: ByteCount) -> (String, String) {
-    ("net.ipv4.tcp_rmem".to_owned(), format!("4096 {0} {0}", buffer.bytes()))
+pub(crate) fn sysctl(buffer: ByteCount) -> Sysctl {
+    let name = "net.ipv4.tcp_rmem".to_owned();
+    let value = format!("4096 {0} {0}", buffer.bytes());
+    Sysctl { side: Side::Both, name, value, optional: false }
 }
 
 fn share_of(buffer: ByteCount, advertised: u64) -> Option<f64> {

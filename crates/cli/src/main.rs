@@ -5,6 +5,7 @@
 //! are in the crates below. Each subcommand parses its arguments, calls those
 //! crates and prints their results.
 
+mod ask;
 mod console;
 #[cfg(test)]
 mod documented;

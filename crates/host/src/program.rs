@@ -82,11 +82,7 @@ impl Reaper {
         arguments: &[OsString],
         streams: Streams,
     ) -> io::Result<Program> {
-        let [program, arguments @ ..] = arguments else {
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, "no program given"));
-        };
-        let mut command = Command::new(program);
-        command.args(arguments);
+        let mut command = command(arguments)?;
         if let Some(path) = &self.path {
             command.env("PATH", path);
         }
@@ -108,6 +104,11 @@ impl Reaper {
                 enter_host(handle)
             });
         }
+        self.spawn(command)
+    }
+
+    /// Starts a program and registers it.
+    pub(crate) fn spawn(&self, mut command: Command) -> io::Result<Program> {
         let starting = lock(&self.shared.starting);
         let child = command.spawn()?;
         let end = Arc::new(OnceLock::new());
@@ -158,6 +159,15 @@ impl Program {
 
     /// Sends a signal.
     pub fn signal(&self, signal: i32) {
+        self.send(signal, |id| id);
+    }
+
+    /// Sends a signal to all of its process group, which it must be the leader of.
+    pub(crate) fn signal_group(&self, signal: i32) {
+        self.send(signal, |id| -id);
+    }
+
+    fn send(&self, signal: i32, to: impl Fn(libc::pid_t) -> libc::pid_t) {
         // While this is locked, nothing is reaped.
         let known = lock(&self.reaper.shared.known);
         if self.ended().is_none()
@@ -165,10 +175,20 @@ impl Program {
         {
             // SAFETY: plain numbers. The process was not waited for, so the
             // number is its own even where it has just ended.
-            unsafe { libc::kill(id, signal) };
+            unsafe { libc::kill(to(id), signal) };
         }
         drop(known);
     }
+}
+
+/// A command of `arguments`, the program first.
+pub(crate) fn command(arguments: &[OsString]) -> io::Result<Command> {
+    let [program, arguments @ ..] = arguments else {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "no program given"));
+    };
+    let mut command = Command::new(program);
+    command.args(arguments);
+    Ok(command)
 }
 
 /// Moves a process that is about to exec into a lab host: its network namespace,

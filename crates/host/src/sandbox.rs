@@ -212,10 +212,22 @@ pub(crate) fn mount(
     kind: Option<&CStr>,
     flags: libc::c_ulong,
 ) -> io::Result<()> {
+    mount_with(source, target, kind, flags, None)
+}
+
+/// With the file system's own options.
+pub(crate) fn mount_with(
+    source: Option<&CStr>,
+    target: &CStr,
+    kind: Option<&CStr>,
+    flags: libc::c_ulong,
+    options: Option<&CStr>,
+) -> io::Result<()> {
     let pointer = |text: Option<&CStr>| text.map_or(std::ptr::null(), CStr::as_ptr);
+    let options = pointer(options).cast();
     // SAFETY: the strings live across the call; the arguments that are null may be.
     sys::check(unsafe {
-        libc::mount(pointer(source), target.as_ptr(), pointer(kind), flags, std::ptr::null())
+        libc::mount(pointer(source), target.as_ptr(), pointer(kind), flags, options)
     })
     .map(drop)
 }

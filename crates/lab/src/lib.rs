@@ -37,6 +37,7 @@ mod watch;
 pub use error::LabError;
 pub use hosts::{LabHost, PREFER_IPV4};
 pub use interval_log::{FlowInterval, IntervalLog, LinkInterval};
+pub use listen::{Listening, wait_until_listening, waiting_sockets};
 pub use packet::change::FlowKey;
 pub use running::{Lab, LabReport, LinkReport, Options};
 pub use session::{End, EndReason, EndSignal, Job, Session, SessionEnd, SessionEvent, Streams};

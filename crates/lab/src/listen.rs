@@ -11,7 +11,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
 /// State of a server program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Listening {
+pub enum Listening {
     /// It listens (TCP), or has a socket bound to a port (UDP).
     Yes,
     /// It runs, without a listening socket.
@@ -21,13 +21,19 @@ pub(crate) enum Listening {
 }
 
 /// Number of listening sockets on a host.
-pub(crate) fn waiting_sockets(host: &LabHost) -> Result<usize, LabError> {
+///
+/// # Errors
+/// Its network namespace cannot be entered.
+pub fn waiting_sockets(host: &LabHost) -> Result<usize, LabError> {
     host.namespace.run(count).map_err(LabError::system("entering a network namespace"))
 }
 
 /// Waits until `host` has more than `before` listening sockets, `program` ends, or
 /// `limit` has passed.
-pub(crate) fn wait_until_listening(
+///
+/// # Errors
+/// Its network namespace cannot be entered.
+pub fn wait_until_listening(
     host: &LabHost,
     program: &Program,
     before: usize,

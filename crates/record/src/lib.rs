@@ -50,7 +50,7 @@ pub use sample::{ReceiverSample, Sample};
 pub use spec::{EndCondition, TestSpec};
 pub use study::{
     FlowFigures, RunStatus, STUDY_PLAN_SCHEMA, STUDY_SCHEMA, StudyCell, StudyFactor, StudyPart,
-    StudyPlanReport, StudyReport, StudyRun, StudyTrend,
+    StudyPlanReport, StudyProgram, StudyReport, StudyRun, StudyTrend,
 };
 pub use tuning::{
     AppliedFile, AppliedPlan, AppliedSetting, MemoryCost, Outcome, PlannedSetting, RevertOutcome,

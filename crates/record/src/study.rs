@@ -31,6 +31,30 @@ pub struct StudyPlanReport {
     pub seed: u64,
     /// About how long all tests take, in seconds.
     pub estimated_s: f64,
+    /// Sysctls that are set where a lab has them.
+    #[serde(default)]
+    pub optional: Vec<StudyFactor>,
+    /// The programs that its tests run.
+    #[serde(default)]
+    pub programs: Vec<StudyProgram>,
+}
+
+/// A program that transfers data in the place of longhaul, with placeholders for what a test
+/// fills in.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StudyProgram {
+    /// Its name in the plan.
+    pub name: String,
+    /// What runs at the server, as a shell would take it; `None`: nothing.
+    pub server: Option<String>,
+    /// What runs at the client.
+    pub client: String,
+    /// How the client's output is read.
+    pub output: String,
+    /// Whether it keeps the privileges of the user who runs the study.
+    pub privileged: bool,
+    /// Whether it comes with longhaul.
+    pub built_in: bool,
 }
 
 /// A setting with its values.
@@ -187,6 +211,10 @@ pub struct StudyReport {
     /// Of that, the traffic of the runs' last attempts, handshakes and results included, in
     /// seconds; the rest is the runner's overhead.
     pub test_s: f64,
+    /// Optional sysctls that the labs do not have, so that they were not set: those of the
+    /// whole machine, and those that are read-only in a network namespace.
+    #[serde(default)]
+    pub not_set: Vec<String>,
     /// What a built-in study checks against published results; empty otherwise.
     pub trends: Vec<StudyTrend>,
     /// The plans, with the figures of their cells.

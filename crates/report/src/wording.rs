@@ -3,6 +3,10 @@
 use record::{Confidence, Finding, LatencyPhase, LatencyUnderLoad, Limit, Shares};
 use units::{BitRate, percent_with, share};
 
+/// Why the optional sysctls of a study are not set.
+pub(crate) const NOT_SET: &str =
+    "of the whole machine, or read-only in a network namespace, and so not of a lab's host";
+
 /// Why a finding has no limit (`limit: None`).
 pub(crate) const NO_TIMERS: &str = "the sender's TCP_INFO timers are unavailable";
 

@@ -1,9 +1,9 @@
 //! The cells of a study: one combination of the factors' values each, what runs in it, and
 //! the order of the tests.
 
-use crate::factor::{Kind, Level, Setting};
+use crate::factor::{Kind, Level, Setting, Side};
 use crate::plan::{Order, Plan};
-use crate::traffic::{self, Traffic};
+use crate::traffic::Traffic;
 use rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64;
 use record::{Protocol, STUDY_PLAN_SCHEMA, StudyFactor, StudyPlanReport};
@@ -42,11 +42,39 @@ pub struct Test {
     pub window: Option<ByteCount>,
     /// Socket buffers of both hosts.
     pub buffers: Buffers,
-    /// Of both hosts.
-    pub sysctls: Vec<(String, String)>,
+    /// Clients and servers.
+    pub hosts: Hosts,
+    /// In the order to be set; a later one of the same name and side replaced an earlier one.
+    pub sysctls: Vec<Sysctl>,
     /// At least one, in the order of the plan.
     pub flows: Vec<Traffic>,
 }
+
+/// A sysctl of a test's hosts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sysctl {
+    /// On which hosts.
+    pub side: Side,
+    /// Its name, below `net.`.
+    pub name: String,
+    /// Its value.
+    pub value: String,
+    /// Whether a lab may lack it.
+    pub optional: bool,
+}
+
+/// How many hosts begin connections, and how many accept them. Every flow of a plan is sent
+/// once by each client: from client `n` to server `n`, modulo their number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Hosts {
+    /// 1 to 16.
+    pub clients: u8,
+    /// 1 to 16, not more than the clients.
+    pub servers: u8,
+}
+
+/// The most hosts of one side.
+const MAX_HOSTS: u8 = 16;
 
 /// The limits of the hosts' socket buffers (`tcp_rmem`, `tcp_wmem`).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -62,15 +90,14 @@ impl Test {
     /// By settings, the later one overriding the earlier one; those without a flow are of
     /// every flow.
     pub(crate) fn of<'a>(
-        flows: &[String],
+        plan: &'a Plan,
         settings: impl Iterator<Item = (&'a Setting, &'a Level)>,
     ) -> Result<Self, String> {
         let mut keys: Vec<(&str, &str)> = Vec::new();
-        let (mut window, mut buffers, mut sysctls) = (None, Buffers::default(), Vec::new());
-        let mut flows: Vec<Traffic> = match flows {
-            [] => vec![Traffic::new(traffic::ONLY)],
-            names => names.iter().map(|name| Traffic::new(name)).collect(),
-        };
+        let (mut window, mut buffers, mut hosts) = (None, Buffers::default(), Hosts::PAIR);
+        let mut sysctls: Vec<Sysctl> = plan.optional.clone();
+        let mut flows: Vec<Traffic> =
+            plan.flow_names().iter().map(|name| Traffic::new(name)).collect();
         for (setting, level) in settings {
             let text = level.text.as_str();
             match setting {
@@ -78,20 +105,22 @@ impl Test {
                     Some(entry) => entry.1 = text,
                     None => keys.push((key, text)),
                 },
-                Setting::Sysctl(name) => {
-                    sysctls.retain(|(other, _)| other != name);
-                    sysctls.push((name.clone(), text.to_owned()));
+                Setting::Sysctl(side, name) => {
+                    sysctls.retain(|other| (other.side, &other.name) != (*side, name));
+                    let (name, value) = (name.clone(), text.to_owned());
+                    sysctls.push(Sysctl { side: *side, name, value, optional: false });
                 }
                 Setting::Window => window = Some(level),
                 Setting::Buffers => buffers = Buffers::parse(text)?,
+                Setting::Hosts => hosts = Hosts::parse(text)?,
                 Setting::OfFlow(name, setting) => {
                     if let Some(flow) = flows.iter_mut().find(|flow| flow.name == *name) {
-                        flow.set(setting, level)?;
+                        flow.set(setting, level, &plan.programs)?;
                     }
                 }
                 other => {
                     for flow in &mut flows {
-                        flow.set(other, level)?;
+                        flow.set(other, level, &plan.programs)?;
                     }
                 }
             }
@@ -107,16 +136,66 @@ impl Test {
         let loss = keys.iter().find(|(key, _)| *key == "loss" || *key == "up.loss");
         let loss = loss.and_then(|(_, text)| text.parse().ok());
         flows.iter().try_for_each(Traffic::check)?;
+        check_programs(&flows, hosts)?;
         if window.is_some() && flows.iter().all(|flow| flow.protocol == Protocol::Udp) {
             return Err("udp has no window; remove it, or use tcp".to_owned());
         }
-        Ok(Test { path, spec, loss, window, buffers, sysctls, flows })
+        Ok(Test { path, spec, loss, window, buffers, hosts, sysctls, flows })
     }
 
     /// How long it takes from the first byte to the last.
     #[must_use]
     pub fn planned(&self) -> Duration {
         self.flows.iter().map(Traffic::end).max().unwrap_or_default()
+    }
+}
+
+/// What the programs of a test cannot share.
+fn check_programs(flows: &[Traffic], hosts: Hosts) -> Result<(), String> {
+    let programs = || flows.iter().filter_map(|flow| Some((flow, flow.program.as_ref()?)));
+    let alone = flows.len() == 1 && hosts == Hosts::PAIR;
+    if let Some((_, program)) = programs().find(|(_, program)| !alone && !program.has_port()) {
+        return Err(format!(
+            "the program '{}' has no {{port}}, which tells its connections from those of other flows",
+            program.name
+        ));
+    }
+    let mut congestion = programs().map(|(flow, _)| flow.congestion.as_str());
+    let first = congestion.next();
+    match congestion.find(|other| Some(*other) != first) {
+        Some(other) => Err(format!(
+            "programs with congestion = {} and {other}: they have that of their host, so it is \
+             the same for all programs of a test",
+            first.unwrap_or_default()
+        )),
+        None => Ok(()),
+    }
+}
+
+impl Hosts {
+    /// One client and one server.
+    pub const PAIR: Hosts = Hosts { clients: 1, servers: 1 };
+
+    /// The name of a client's flow; clients count from 0, and in names from 1.
+    #[must_use]
+    pub fn flow_name(self, flow: &str, client: u8) -> String {
+        match self.clients {
+            1 => flow.to_owned(),
+            _ => format!("{flow}-{}", u16::from(client) + 1),
+        }
+    }
+
+    pub(crate) fn parse(text: &str) -> Result<Self, String> {
+        let number = |text: &str| text.parse().ok().filter(|n| (1..=MAX_HOSTS).contains(n));
+        let hosts = text.split_once('x').and_then(|(clients, servers)| {
+            Some(Hosts { clients: number(clients)?, servers: number(servers)? })
+        });
+        hosts.filter(|hosts| hosts.servers <= hosts.clients).ok_or_else(|| {
+            format!(
+                "hosts = '{text}'; write clients x servers, such as 4x2: 1 to {MAX_HOSTS} of each, \
+                 not more servers than clients"
+            )
+        })
     }
 }
 
@@ -167,6 +246,12 @@ impl Plan {
         let factors = self.factors.iter().map(|factor| values(&factor.setting, &factor.levels));
         let fixed = self.fixed.iter();
         let fixed = fixed.map(|(setting, level)| values(setting, std::slice::from_ref(level)));
+        let optional = self.optional.iter().map(|one| StudyFactor {
+            name: Setting::Sysctl(one.side, one.name.clone()).to_string(),
+            values: vec![one.value.clone()],
+            numbers: Vec::new(),
+            unit: String::new(),
+        });
         StudyPlanReport {
             schema: STUDY_PLAN_SCHEMA.to_owned(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -179,6 +264,8 @@ impl Plan {
             order: self.repeats.order.name().to_owned(),
             seed: self.repeats.seed,
             estimated_s: self.estimate().as_secs_f64(),
+            optional: optional.collect(),
+            programs: self.programs_run().iter().map(|program| program.report()).collect(),
         }
     }
 

@@ -9,6 +9,8 @@ use units::{BitRate, ByteCount, LossRatio, Rtt};
 pub enum Setting {
     /// `tcp` or `udp`.
     Protocol,
+    /// What transfers: `longhaul`, or a program.
+    Program,
     /// `4` or `6`.
     Ip,
     /// When a flow starts, since the test began.
@@ -33,10 +35,34 @@ pub enum Setting {
     Block,
     /// A key of the path, as of `--link`.
     Path(String),
-    /// A sysctl of both hosts, below `net.`.
-    Sysctl(String),
+    /// Clients and servers, such as `4x2`.
+    Hosts,
+    /// A sysctl below `net.`, of all hosts or of one side, such as `client.net.ipv4.tcp_rmem`.
+    Sysctl(Side, String),
     /// A setting of one flow, such as `udp.bitrate`.
     OfFlow(String, Box<Setting>),
+}
+
+/// Which hosts a sysctl is set on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Side {
+    /// All of them.
+    Both,
+    /// Those that begin the connections.
+    Clients,
+    /// The others.
+    Servers,
+}
+
+impl Side {
+    /// What precedes the sysctl's name.
+    const fn prefix(self) -> &'static str {
+        match self {
+            Side::Both => "",
+            Side::Clients => "client.",
+            Side::Servers => "server.",
+        }
+    }
 }
 
 /// How the values of a setting are written and compared.
@@ -68,8 +94,10 @@ pub struct Level {
 }
 
 /// The names that [`Setting::parse`] knows beside those of a path and `net.*`.
-const NAMES: [(&str, Setting); 12] = [
+const NAMES: [(&str, Setting); 14] = [
     ("protocol", Setting::Protocol),
+    ("program", Setting::Program),
+    ("hosts", Setting::Hosts),
     ("ip", Setting::Ip),
     ("start", Setting::Start),
     ("duration", Setting::Duration),
@@ -95,8 +123,11 @@ impl Setting {
         if let Some((_, setting)) = NAMES.iter().find(|(known, _)| *known == name) {
             return Ok(setting.clone());
         }
-        if name.starts_with("net.") {
-            return Ok(Setting::Sysctl(name.to_owned()));
+        for side in [Side::Both, Side::Clients, Side::Servers] {
+            if let Some(sysctl) = name.strip_prefix(side.prefix()).filter(|n| n.starts_with("net."))
+            {
+                return Ok(Setting::Sysctl(side, sysctl.to_owned()));
+            }
         }
         let key = name.strip_prefix("up.").or_else(|| name.strip_prefix("down."));
         let key = key.unwrap_or(name);
@@ -132,10 +163,12 @@ impl Setting {
         match self {
             Setting::Window
             | Setting::Buffers
+            | Setting::Hosts
             | Setting::Path(_)
-            | Setting::Sysctl(_)
+            | Setting::Sysctl(..)
             | Setting::OfFlow(..) => false,
             Setting::Protocol
+            | Setting::Program
             | Setting::Ip
             | Setting::Start
             | Setting::Duration
@@ -148,6 +181,14 @@ impl Setting {
         }
     }
 
+    /// Whether it names what transfers.
+    pub(crate) fn is_program(&self) -> bool {
+        match self {
+            Setting::OfFlow(_, setting) => setting.is_program(),
+            other => *other == Setting::Program,
+        }
+    }
+
     /// How its values are written.
     #[must_use]
     pub fn kind(&self) -> Kind {
@@ -157,11 +198,13 @@ impl Setting {
             Setting::Bitrate => Kind::Rate,
             Setting::Start | Setting::Duration | Setting::Omit => Kind::Time,
             Setting::Protocol
+            | Setting::Program
+            | Setting::Hosts
             | Setting::Ip
             | Setting::Congestion
             | Setting::Direction
             | Setting::Buffers
-            | Setting::Sysctl(_) => Kind::Word,
+            | Setting::Sysctl(..) => Kind::Word,
             Setting::OfFlow(_, setting) => setting.kind(),
             Setting::Path(key) => match key.rsplit('.').next() {
                 Some("rate") => Kind::Rate,
@@ -257,7 +300,8 @@ impl Setting {
 impl fmt::Display for Setting {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Setting::Path(key) | Setting::Sysctl(key) => f.write_str(key),
+            Setting::Path(key) => f.write_str(key),
+            Setting::Sysctl(side, key) => write!(f, "{}{key}", side.prefix()),
             Setting::OfFlow(flow, setting) => write!(f, "{flow}.{setting}"),
             other => {
                 let name = NAMES.iter().find(|(_, setting)| setting == other);

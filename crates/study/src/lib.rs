@@ -11,14 +11,16 @@ mod cells;
 mod factor;
 pub mod plan;
 mod predict;
+pub mod program;
 mod results;
 mod study;
 mod traffic;
 
 pub use built_in::{BUILT_IN, BuiltIn, trends};
-pub use cells::{Buffers, Cell, Run, Test};
-pub use factor::{Kind, Level, Setting};
+pub use cells::{Buffers, Cell, Hosts, Run, Sysctl, Test};
+pub use factor::{Kind, Level, Setting, Side};
 pub use plan::{Factor, Plan, PlanError};
 pub use predict::Prediction;
+pub use program::Program;
 pub use study::{Part, Study};
 pub use traffic::Traffic;

@@ -26,10 +26,12 @@ mod written;
 pub use error::PlanError;
 pub(crate) use written::Written;
 
-use crate::cells::{Cell, Test};
+use crate::cells::{Cell, Hosts, Sysctl, Test};
 use crate::factor::{Level, Setting};
+use crate::program::Program;
 use crate::traffic;
 use reader::Reader;
+use std::sync::Arc;
 use std::time::Duration;
 use written::WrittenPlan;
 
@@ -49,6 +51,10 @@ pub struct Plan {
     pub question: String,
     /// The names of its flows; empty for a single flow.
     pub flows: Vec<String>,
+    /// The programs that the plan brings.
+    pub programs: Vec<Arc<Program>>,
+    /// Sysctls that are set where a lab has them.
+    pub optional: Vec<Sysctl>,
     /// What is fixed: of the path, of the test and of its flows.
     pub fixed: Vec<(Setting, Level)>,
     /// What varies, in the order of the file.
@@ -151,11 +157,39 @@ impl Plan {
 
     /// The names of its flows, as results have them.
     #[must_use]
-    pub fn flow_names(&self) -> Vec<String> {
+    pub(crate) fn flow_names(&self) -> Vec<String> {
         match self.flows.as_slice() {
             [] => vec![traffic::ONLY.to_owned()],
             names => names.to_vec(),
         }
+    }
+
+    /// The names of the flows of all its tests: those of each client where there are several.
+    #[must_use]
+    pub fn flows_of_tests(&self) -> Vec<String> {
+        let hosts = self.levels().filter(|(setting, _)| **setting == Setting::Hosts);
+        let hosts = hosts.flat_map(|(_, levels)| levels);
+        let mut clients: Vec<u8> =
+            hosts.filter_map(|level| Some(Hosts::parse(&level.text).ok()?.clients)).collect();
+        if clients.is_empty() {
+            clients.push(1);
+        }
+        let mut names: Vec<String> = Vec::new();
+        for hosts in clients.into_iter().map(|clients| Hosts { clients, servers: 1 }) {
+            let flows = self.flow_names();
+            let flows = flows.iter().flat_map(|flow| {
+                (0..hosts.clients).map(move |client| hosts.flow_name(flow, client))
+            });
+            names.extend(flows.filter(|name| !names.contains(name)).collect::<Vec<_>>());
+        }
+        names
+    }
+
+    /// All settings with their values.
+    fn levels(&self) -> impl Iterator<Item = (&Setting, &[Level])> {
+        let fixed =
+            self.fixed.iter().map(|(setting, level)| (setting, std::slice::from_ref(level)));
+        fixed.chain(self.factors.iter().map(|factor| (&factor.setting, factor.levels.as_slice())))
     }
 
     /// What runs in a cell.
@@ -165,7 +199,25 @@ impl Plan {
     pub fn test(&self, cell: &Cell) -> Result<Test, String> {
         let varied = self.factors.iter().map(|factor| &factor.setting).zip(&cell.levels);
         let fixed = self.fixed.iter().map(|(setting, level)| (setting, level));
-        Test::of(&self.flows, fixed.chain(varied))
+        Test::of(self, fixed.chain(varied))
+    }
+
+    /// The programs that its tests run, each once.
+    #[must_use]
+    pub fn programs_run(&self) -> Vec<Arc<Program>> {
+        let fixed =
+            self.fixed.iter().map(|(setting, level)| (setting, std::slice::from_ref(level)));
+        let varied = self.factors.iter().map(|factor| (&factor.setting, factor.levels.as_slice()));
+        let names = fixed.chain(varied).filter(|(setting, _)| setting.is_program());
+        let names = names.flat_map(|(_, levels)| levels).map(|level| level.text.as_str());
+        let mut programs: Vec<Arc<Program>> = Vec::new();
+        for found in names.filter_map(|name| traffic::program(name, &self.programs).ok().flatten())
+        {
+            if !programs.contains(&found) {
+                programs.push(found);
+            }
+        }
+        programs
     }
 
     /// About how long all tests take.

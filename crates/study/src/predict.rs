@@ -29,9 +29,14 @@ impl Test {
         if flow.protocol == Protocol::Udp { self.datagrams(flow) } else { self.streams(flow) }
     }
 
+    /// Of all clients.
+    fn streams_in_all(&self, flow: &Traffic) -> u32 {
+        flow.streams * u32::from(self.hosts.clients)
+    }
+
     fn datagrams(&self, flow: &Traffic) -> Option<Prediction> {
         let payload = flow.block?.bytes();
-        let offered = flow.bitrate?.scaled(f64::from(flow.streams));
+        let offered = flow.bitrate?.scaled(f64::from(self.streams_in_all(flow)));
         let share =
             payload as f64 / (payload + UDP_HEADERS + u64::from(self.spec.overhead())) as f64;
         let carried = self.spec.rate().map(|rate| rate.scaled(share));
@@ -68,19 +73,21 @@ impl Test {
             add(goodput, format!("link rate {rate} x payload share = {goodput}"));
         }
         if let Some(bitrate) = flow.bitrate {
-            let offered = bitrate.scaled(f64::from(flow.streams));
+            let offered = bitrate.scaled(f64::from(self.streams_in_all(flow)));
             add(offered, format!("offered load {offered}"));
         }
         if let Some((window, rate)) =
             self.window.and_then(|window| Some((window, model::window_rate(window, path.rtt())?)))
         {
-            let all = rate.scaled(f64::from(flow.streams));
-            let equation = format!("{} x {window} / {} = {all}", flow.streams, path.rtt());
+            let streams = self.streams_in_all(flow);
+            let all = rate.scaled(f64::from(streams));
+            let equation = format!("{streams} x {window} / {} = {all}", path.rtt());
             add(all, equation);
         }
         if let Some((name, rate)) = self.under_loss(flow, path, &payload) {
-            let all = rate.scaled(f64::from(flow.streams));
-            add(all, format!("{} x {name} = {all}", flow.streams));
+            let streams = self.streams_in_all(flow);
+            let all = rate.scaled(f64::from(streams));
+            add(all, format!("{streams} x {name} = {all}"));
         }
         least
     }

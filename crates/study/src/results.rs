@@ -39,6 +39,7 @@ impl Study {
             failed: count(RunStatus::Failed),
             took_s: all().map(|run| run.took_s).sum(),
             test_s: all().map(|run| run.test_s).sum(),
+            not_set: Vec::new(),
             trends,
             parts,
         }

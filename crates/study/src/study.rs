@@ -1,6 +1,8 @@
 //! A study: one plan, or several that answer one question together.
 
 use crate::plan::{Plan, PlanError};
+use crate::program::Program;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// A study.
@@ -46,6 +48,18 @@ impl Study {
     #[must_use]
     pub fn runs(&self) -> usize {
         self.parts.iter().map(|part| part.plan.cells() * part.plan.repeats.count as usize).sum()
+    }
+
+    /// The programs that its tests run, each once.
+    #[must_use]
+    pub fn programs(&self) -> Vec<Arc<Program>> {
+        let mut programs: Vec<Arc<Program>> = Vec::new();
+        for program in self.parts.iter().flat_map(|part| part.plan.programs_run()) {
+            if !programs.contains(&program) {
+                programs.push(program);
+            }
+        }
+        programs
     }
 
     /// About how long it takes.

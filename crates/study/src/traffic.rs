@@ -1,8 +1,10 @@
 //! What one flow of a test sends.
 
 use crate::factor::{Level, Setting};
+use crate::program::{Placeholder, Program};
 use model::IpVersion;
 use record::{Direction, Protocol};
+use std::sync::Arc;
 use std::time::Duration;
 use units::{BitRate, ByteCount};
 
@@ -13,6 +15,8 @@ pub struct Traffic {
     pub name: String,
     /// TCP or UDP.
     pub protocol: Protocol,
+    /// The program that transfers; `None`: longhaul.
+    pub program: Option<Arc<Program>>,
     /// IPv4 or IPv6.
     pub ip: IpVersion,
     /// When it starts, since the test began.
@@ -36,6 +40,9 @@ pub struct Traffic {
 /// The name of the only flow of a plan without `[flows]`.
 pub(crate) const ONLY: &str = "traffic";
 
+/// The name of longhaul's own client and server among the programs.
+pub(crate) const LONGHAUL: &str = "longhaul";
+
 /// The longest test.
 const LONGEST: Duration = Duration::from_secs(24 * 3600);
 /// The longest warm-up, as of the client.
@@ -49,6 +56,7 @@ impl Traffic {
         Traffic {
             name: name.to_owned(),
             protocol: Protocol::Tcp,
+            program: None,
             ip: IpVersion::Ipv4,
             start: Duration::ZERO,
             duration: Duration::from_secs(10),
@@ -61,12 +69,19 @@ impl Traffic {
         }
     }
 
-    /// Sets what a flow has; `false`: the setting is not one of a flow.
-    pub(crate) fn set(&mut self, setting: &Setting, level: &Level) -> Result<bool, String> {
+    /// Sets what a flow has; `false`: the setting is not one of a flow. `programs` are those
+    /// of the plan.
+    pub(crate) fn set(
+        &mut self,
+        setting: &Setting,
+        level: &Level,
+        programs: &[Arc<Program>],
+    ) -> Result<bool, String> {
         let number = level.number.unwrap_or(0.0);
         let text = level.text.as_str();
         match setting {
             Setting::Protocol => self.protocol = protocol(text)?,
+            Setting::Program => self.program = program(text, programs)?,
             Setting::Ip => self.ip = ip(text)?,
             Setting::Direction => self.direction = direction(text)?,
             Setting::Congestion => self.congestion = congestion(text)?,
@@ -86,6 +101,7 @@ impl Traffic {
 
     /// What its settings contradict.
     pub(crate) fn check(&self) -> Result<(), String> {
+        self.program.as_ref().map_or(Ok(()), |program| self.check_program(program))?;
         if self.protocol == Protocol::Udp && self.bitrate.is_none() {
             return Err("udp needs a bitrate, the rate that is offered".to_owned());
         }
@@ -93,6 +109,30 @@ impl Traffic {
             return Err("omit is a number of whole seconds, such as 2s".to_owned());
         }
         Ok(())
+    }
+
+    /// A program can be told only what its command lines have a place for.
+    fn check_program(&self, program: &Program) -> Result<(), String> {
+        let ignored = [
+            (self.streams != 1, Placeholder::Streams, "streams"),
+            (self.bitrate.is_some(), Placeholder::Bitrate, "bitrate"),
+            (self.block.is_some(), Placeholder::Block, "block"),
+        ];
+        let name = &program.name;
+        for (set, placeholder, setting) in ignored {
+            if set && !program.has(placeholder) {
+                let text = placeholder.text();
+                return Err(format!("the program '{name}' has no {text} for {setting}"));
+            }
+        }
+        let fixed = if self.protocol == Protocol::Udp {
+            "protocol"
+        } else if self.direction != Direction::Forward {
+            "direction"
+        } else {
+            return Ok(());
+        };
+        Err(format!("{fixed} is not for programs: the command lines of '{name}' decide it"))
     }
 
     /// When it ends, since the test began.
@@ -114,6 +154,25 @@ fn protocol(text: &str) -> Result<Protocol, String> {
         "udp" => Ok(Protocol::Udp),
         _ => Err(format!("no protocol '{text}'; protocols are tcp and udp")),
     }
+}
+
+/// `None`: longhaul's own client and server.
+pub(crate) fn program(
+    text: &str,
+    programs: &[Arc<Program>],
+) -> Result<Option<Arc<Program>>, String> {
+    if text == LONGHAUL {
+        return Ok(None);
+    }
+    let all = || programs.iter().chain(Program::built_in());
+    let found = all().find(|program| program.name == text).cloned();
+    found.map(Some).ok_or_else(|| {
+        let known: Vec<&str> = all().map(|program| program.name.as_str()).collect();
+        format!(
+            "no program '{text}'; programs are {LONGHAUL}, {}, and those of [programs.NAME]",
+            known.join(", ")
+        )
+    })
 }
 
 fn ip(text: &str) -> Result<IpVersion, String> {

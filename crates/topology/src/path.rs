@@ -139,6 +139,12 @@ impl PathSpec {
         Ok(spec)
     }
 
+    /// A path without a limit of rate and without delay.
+    #[must_use]
+    pub fn unlimited(mtu: u32) -> Self {
+        PathSpec::build(Layer { mtu: Some(mtu), ..Layer::default() })
+    }
+
     fn build(layer: Layer) -> Self {
         let mut settings = [DirectionSettings::default(), DirectionSettings::default()];
         let mut states = Vec::new();

@@ -216,27 +216,72 @@ impl Plan {
         sysctls: &[(String, String)],
         tuned: bool,
     ) -> Self {
-        let host = |name: &str, number: u8| HostPlan {
-            name: name.to_owned(),
-            role: Role::Host,
-            ipv4: Ipv4Addr::numbered(number),
-            ipv6: Ipv6Addr::numbered(number),
-            congestion: congestion.to_owned(),
-            sysctls: sysctls.to_vec(),
-            tuned,
-            line: None,
-        };
-        let link = LinkPlan { name: "path".to_owned(), ends: [0, 1], path, line: None };
+        let mut plan = Plan::empty("pair");
+        let [client, server] = ["client", "server"].map(|name| plan.add(name, Role::Host));
+        plan.join("path", [client, server], path);
+        for host in &mut plan.hosts {
+            congestion.clone_into(&mut host.congestion);
+            (host.sysctls, host.tuned) = (sysctls.to_vec(), tuned);
+        }
+        plan
+    }
+
+    /// Hosts `client1`, `client2`, … and `server1`, `server2`, … at either end of one link named
+    /// `path`, to which each has a link of its own without a limit of rate and without delay.
+    /// At most [`MAX_HOSTS`] in all, two routers included.
+    #[must_use]
+    pub fn dumbbell(path: PathSpec, clients: u8, servers: u8) -> Self {
+        let mut plan = Plan::empty("dumbbell");
+        let access = PathSpec::unlimited(path.mtu());
+        let sides = [("client", clients), ("server", servers)];
+        let hosts = sides.map(|(name, count)| {
+            let hosts = (1..=count).map(|number| plan.add(&format!("{name}{number}"), Role::Host));
+            hosts.collect::<Vec<usize>>()
+        });
+        let routers = ["left", "right"].map(|name| plan.add(name, Role::Router));
+        plan.join("path", routers, path);
+        for (hosts, router) in hosts.into_iter().zip(routers) {
+            for host in hosts {
+                let name = format!("{}-{}", plan.hosts[host].name, plan.hosts[router].name);
+                let ends = if router == routers[0] { [host, router] } else { [router, host] };
+                plan.join(&name, ends, access.clone());
+            }
+        }
+        plan
+    }
+
+    fn empty(name: &str) -> Self {
         Plan {
-            name: "pair".to_owned(),
+            name: name.to_owned(),
             file: None,
-            hosts: vec![host("client", 1), host("server", 2)],
-            links: vec![link],
+            hosts: Vec::new(),
+            links: Vec::new(),
             routes: Vec::new(),
             programs: Vec::new(),
             changes: Vec::new(),
             duration: None,
         }
+    }
+
+    /// Adds a host with the next addresses; its index.
+    fn add(&mut self, name: &str, role: Role) -> usize {
+        let index = self.hosts.len();
+        let number = u8::try_from(index + 1).unwrap_or(u8::MAX);
+        self.hosts.push(HostPlan {
+            name: name.to_owned(),
+            role,
+            ipv4: Ipv4Addr::numbered(number),
+            ipv6: Ipv6Addr::numbered(number),
+            congestion: "cubic".to_owned(),
+            sysctls: Vec::new(),
+            tuned: false,
+            line: None,
+        });
+        index
+    }
+
+    fn join(&mut self, name: &str, ends: [usize; 2], path: PathSpec) {
+        self.links.push(LinkPlan { name: name.to_owned(), ends, path, line: None });
     }
 
     /// The host of that name.

@@ -5,7 +5,7 @@
 use std::io;
 use topology::plan::{MAX_HOSTS, Role};
 use topology::routes::{self, HostRoutes};
-use topology::{Plan, Shape, ShapeKind};
+use topology::{PathSpec, Plan, Shape, ShapeKind};
 use units::Rtt;
 
 const PATH: &str = "rate=100mbit,rtt=40ms";
@@ -179,4 +179,24 @@ fn what_a_shape_lacks_or_does_not_have() {
     let bottleneck = Some("rate=0".to_owned());
     says(&Shape { bottleneck, ..dumbbell(&[10]) }, "link 'bottleneck'");
     assert!("ring".parse::<ShapeKind>().unwrap_err().to_string().contains("the shapes are pair"));
+}
+
+#[test]
+fn a_dumbbell_of_unequal_sides_has_one_path_and_a_link_for_each_host() {
+    let path: PathSpec = "rate=100mbit,rtt=40ms,mtu=1400".parse().unwrap();
+    let plan = Plan::dumbbell(path.clone(), 4, 2);
+    let names: Vec<&str> = plan.hosts.iter().map(|host| host.name.as_str()).collect();
+    let expected =
+        ["client1", "client2", "client3", "client4", "server1", "server2", "left", "right"];
+    assert_eq!(names, expected);
+    assert_eq!((plan.links.len(), plan.links[0].name.as_str()), (7, "path"));
+    assert_eq!(plan.links[0].path, path);
+    for link in &plan.links[1..] {
+        let access = &link.path;
+        assert_eq!((access.rate(), access.rtt().secs_f64(), access.mtu()), (None, 0.0, 1400));
+    }
+    // Upwards is from the clients to the servers on every link.
+    let table = routes::table(&plan).unwrap();
+    let ends = table.links_between(&plan, 0, 5).into_iter().map(|link| plan.links[link].ends);
+    assert_eq!(ends.collect::<Vec<_>>(), [[0, 6], [6, 7], [7, 5]]);
 }

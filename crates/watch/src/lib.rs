@@ -6,6 +6,7 @@
 //! | one poll: dump, differences, owners, counters | `watcher` |
 //! | all connections, by socket cookie | `table`, and `track` for one |
 //! | filtering and sorting | `select` |
+//! | every sample of every connection | `connection_log` |
 //! | samples of one connection as a measurement, with a finding | `transfer` |
 //! | which process has a socket open | `owners` |
 //! | counters of the host, and what they mean | `counters`, `counter_docs` |
@@ -13,6 +14,7 @@
 //!
 //! The `diagnose` crate decides what limited a connection, as for a test.
 
+mod connection_log;
 mod counter_docs;
 mod counters;
 mod owners;
@@ -23,7 +25,8 @@ mod track;
 mod transfer;
 mod watcher;
 
+pub use connection_log::{ConnectionLog, LoggedConnection};
 pub use recorder::{Recorder, Written};
 pub use select::{Prefix, PrefixError, Selection, Sort};
-pub use transfer::{Transfer, transfer};
+pub use transfer::{Transfer, stream_of_both_ends, transfer};
 pub use watcher::{WatchError, Watcher};

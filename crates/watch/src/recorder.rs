@@ -1,10 +1,8 @@
 //! Writes samples as lines of JSON: a header, then connections and their samples.
 
 use crate::Watcher;
-use host::{clock, sysctl};
-use record::{
-    ConnectionId, ConnectionSample, HostFacts, RECORDING_SCHEMA, RecordingHead, RecordingLine,
-};
+use host::clock;
+use record::{ConnectionId, ConnectionSample, RECORDING_SCHEMA, RecordingHead, RecordingLine};
 use serde_json::to_writer;
 use std::collections::HashMap;
 use std::io::{self, Write};
@@ -39,19 +37,12 @@ impl<W: Write> Recorder<W> {
     /// # Errors
     /// From writing.
     pub fn start(mut out: W, interval: Duration, limit: ByteCount) -> io::Result<Self> {
-        let kernel = sysctl::read("kernel.osrelease").unwrap_or_default();
         let head = RecordingHead {
             schema: RECORDING_SCHEMA.to_owned(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             started_unix_s: clock::unix_seconds(),
             interval_s: interval.as_secs_f64(),
-            host: HostFacts {
-                kernel: kernel.trim().to_owned(),
-                cores: host::cpu::cores(),
-                tcp_rmem: sysctl::read_triple("net.ipv4.tcp_rmem"),
-                tcp_wmem: sysctl::read_triple("net.ipv4.tcp_wmem"),
-                busy_before: None,
-            },
+            host: host::facts::read(None),
         };
         let mut line = serde_json::to_vec(&head)?;
         line.push(b'\n');

@@ -151,7 +151,7 @@ pub(crate) fn rates(
 }
 
 /// Converts the kernel's view of a connection to a sample.
-fn sample(t_s: f64, connection: &Connection<'_>) -> ConnectionSample {
+pub(crate) fn sample(t_s: f64, connection: &Connection<'_>) -> ConnectionSample {
     let info = connection.info.unwrap_or_default();
     let acked = info.bytes_acked.unwrap_or(0);
     let written = acked.saturating_add(u64::from(connection.send_queue));

@@ -37,24 +37,8 @@ pub fn transfer<'a>(
     let stream = Stream {
         id: 1,
         reverse: !sends,
-        watched: true,
         congestion: who.congestion.clone(),
-        sent_bytes: acked.max(received),
-        received_bytes: acked.max(received),
-        sent_seconds: seconds,
-        received_seconds: seconds,
-        retransmits: sends.then(|| last.sent.retransmits.saturating_sub(first.sent.retransmits)),
-        datagrams: None,
-        sender: if sends && has_timers {
-            samples.iter().map(|sample| since_sent(&first.sent, &sample.sent)).collect()
-        } else {
-            Vec::new()
-        },
-        receiver: if sends {
-            Vec::new()
-        } else {
-            samples.iter().map(|sample| since_received(&first.received, &sample.received)).collect()
-        },
+        ..if sends { sent(&samples)? } else { received_only(&samples)? }
     };
     let remote: Option<SocketAddr> = who.remote.parse().ok();
     let measurement = Measurement {
@@ -96,6 +80,62 @@ pub fn transfer<'a>(
         );
     }
     Some(Transfer { measurement, finding })
+}
+
+/// The stream of a connection of which both ends were sampled; `None` if its sender has fewer
+/// than two samples, or has sent nothing.
+#[must_use]
+pub fn stream_of_both_ends(
+    sender: &[ConnectionSample],
+    receiver: &[ConnectionSample],
+) -> Option<Stream> {
+    let of_sender = sent(&sender.iter().collect::<Vec<_>>())?;
+    match received_only(&receiver.iter().collect::<Vec<_>>()) {
+        Some(of_receiver) => Some(Stream {
+            received_bytes: of_receiver.received_bytes,
+            received_seconds: of_receiver.received_seconds,
+            receiver: of_receiver.receiver,
+            ..of_sender
+        }),
+        None => Some(of_sender),
+    }
+}
+
+/// What a sender's samples say of its stream; `None` for less than two samples, or no payload.
+fn sent(samples: &[&ConnectionSample]) -> Option<Stream> {
+    let (first, last) = (samples.first()?, samples.last()?);
+    let seconds = last.sent.t_s - first.sent.t_s;
+    let bytes = last.sent.acked_bytes.saturating_sub(first.sent.acked_bytes);
+    let has_timers = samples.iter().all(|sample| sample.has_timers);
+    let samples = samples.iter().filter(|_| has_timers);
+    (seconds > 0.0 && bytes > 0).then(|| Stream {
+        retransmits: Some(last.sent.retransmits.saturating_sub(first.sent.retransmits)),
+        sender: samples.map(|sample| since_sent(&first.sent, &sample.sent)).collect(),
+        ..watched(bytes, seconds)
+    })
+}
+
+/// The same of a receiver's samples.
+fn received_only(samples: &[&ConnectionSample]) -> Option<Stream> {
+    let (first, last) = (samples.first()?, samples.last()?);
+    let seconds = last.received.t_s - first.received.t_s;
+    let bytes = last.received.received_bytes.saturating_sub(first.received.received_bytes);
+    let samples = samples.iter();
+    (seconds > 0.0 && bytes > 0).then(|| Stream {
+        receiver: samples.map(|sample| since_received(&first.received, &sample.received)).collect(),
+        ..watched(bytes, seconds)
+    })
+}
+
+fn watched(bytes: u64, seconds: f64) -> Stream {
+    Stream {
+        watched: true,
+        sent_bytes: bytes,
+        received_bytes: bytes,
+        sent_seconds: seconds,
+        received_seconds: seconds,
+        ..Stream::default()
+    }
 }
 
 /// The median of unread bytes, if at least half of the largest window.

@@ -114,6 +114,18 @@ impl Store {
         value.map_err(|error| classified(&self.file, &error))
     }
 
+    /// The optional sysctls that the labs did not have; none before the first run.
+    ///
+    /// # Errors
+    /// The file is damaged.
+    pub fn not_set(&self) -> Result<Vec<String>, CampaignError> {
+        let sql = "SELECT value FROM study WHERE name = 'not_set'";
+        let text = self.connection.query_row(sql, [], |row| row.get::<_, String>(0)).optional();
+        let text = text.map_err(|error| classified(&self.file, &error))?;
+        let names = text.map_or(Ok(Vec::new()), |text| serde_json::from_str(&text));
+        names.map_err(|error| self.damaged(format!("its sysctls that are not set: {error}")))
+    }
+
     /// The runs of a part that are stored.
     ///
     /// # Errors

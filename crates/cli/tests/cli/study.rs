@@ -83,3 +83,35 @@ fn built_in_studies_are_listed_and_checked() {
         assert!(error.contains(expected) && error.lines().count() == 1, "{expected}: {error}");
     }
 }
+
+const PROGRAM: &str = r#"question = "How fast is a program?"
+[path]
+rate = "100mbit"
+rtt = "50ms"
+[factors]
+mtu = [1500]
+[traffic]
+program = "fetch"
+duration = "1s"
+[programs.fetch]
+client = ["sh", "-c", "touch {dir}/\u001b[2J; echo 1"]
+output = "number bit/s"
+"#;
+
+#[test]
+fn programs_of_a_plan_are_shown_and_run_only_when_allowed() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("plan.toml");
+    fs::write(&file, PROGRAM).unwrap();
+    let plan = file.to_str().unwrap();
+    let checked = run(&["study", "check", plan]);
+    let shown = String::from_utf8(checked.stdout).unwrap();
+    assert!(checked.status.success(), "{}", String::from_utf8_lossy(&checked.stderr));
+    assert!(shown.contains("sh -c") && !shown.contains('\u{1b}'), "{shown}");
+    let results = folder.path().join("results");
+    let refused = run(&["study", "run", plan, "--out", results.to_str().unwrap()]);
+    let error = String::from_utf8(refused.stderr).unwrap();
+    assert_eq!(refused.status.code(), Some(2), "{error}");
+    assert!(error.contains("sh -c") && error.contains("use --allow-commands"), "{error}");
+    assert!(!error.contains('\u{1b}') && !results.exists(), "{error}");
+}

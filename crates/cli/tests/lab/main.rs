@@ -63,7 +63,7 @@ fn main() -> ExitCode {
 }
 
 fn trials(lab: bool, iperf3: bool, devices: bool) -> Vec<Trial> {
-    let tests: [(&str, Needs, fn()); 60] = [
+    let tests: [(&str, Needs, fn()); 61] = [
         ("the_loop_closes", Needs::Nothing, closed_loop::the_loop_closes),
         (
             "listed_losses_are_counted_exactly",
@@ -123,6 +123,7 @@ fn trials(lab: bool, iperf3: bool, devices: bool) -> Vec<Trial> {
         ("no_privilege_is_needed", Needs::RootAndDevices, ping_trace::no_privilege_is_needed),
         ("a_killed_study_resumes", Needs::Nothing, studies::a_killed_study_resumes),
         ("a_full_disk_stops_a_study", Needs::Root, studies::a_full_disk_stops_a_study),
+        ("programs_are_traffic", Needs::Nothing, studies::programs_are_traffic),
         ("edge_cloud_holds", Needs::Nothing, studies::edge_cloud_holds),
         ("state_that_others_can_change_is_refused", Needs::Root, state::refused),
         ("earlier_journals_are_moved_and_planted_ones_are_not", Needs::Root, state::moved),

@@ -125,3 +125,84 @@ pub(crate) fn edge_cloud_holds() {
     assert!(page.contains("udp-and-tcp") && !page.contains("http://") && !page.contains("src="));
     assert!(Path::new(&results).join("cells/windows-0.html").is_file());
 }
+
+/// Programs as traffic: one that works, and some that do what they should not.
+const PROGRAMS: &str = r#"question = "Which programs transfer?"
+[path]
+rate = "20mbit"
+rtt = "20ms"
+[factors]
+program = ["sends", "prints", "fails", "stays"]
+hosts = ["1x1", "2x1"]
+[traffic]
+duration = "1s"
+[optional]
+"net.core.rmem_max" = "4000000"
+"net.ipv4.tcp_sack" = "1"
+[programs.sends]
+server = ["sh", "-c", "timeout 20 python3 server.py {port}"]
+client = ["python3", "client.py", "{server}", "{port}", "{seconds}"]
+output = "number bit/s"
+[programs.sends.files]
+"server.py" = """
+import socket, sys
+server = socket.create_server(("", int(sys.argv[1])))
+connection, _ = server.accept()
+while connection.recv(65536): pass
+"""
+"client.py" = """
+import socket, sys, time
+connection = socket.create_connection((sys.argv[1], int(sys.argv[2])))
+began, sent = time.time(), 0
+while time.time() < began + float(sys.argv[3]): sent += connection.send(bytes(65536))
+print("sent", 8 * sent / float(sys.argv[3]))
+"""
+[programs.prints]
+client = ["sh", "-c", "while :; do echo {port} no end; done"]
+output = "number bit/s"
+[programs.fails]
+client = ["sh", "-c", "echo {port} \u001b[2Jout of order >&2; exit 3"]
+output = "number bit/s"
+[programs.stays]
+client = ["sh", "-c", "setsid sleep 1000 & id -u; echo {port} > /dev/null"]
+output = "number bit/s"
+"#;
+
+pub(crate) fn programs_are_traffic() {
+    let folder = tempfile::tempdir().unwrap();
+    let plan = folder.path().join("plan.toml");
+    fs::write(&plan, PROGRAMS).unwrap();
+    let [plan, results] =
+        [plan, folder.path().join("results")].map(|path| path.display().to_string());
+    let arguments = ["study", "run", &plan, "--out", &results, "--allow-commands", "--json"];
+    let ended = run(&[&arguments[..], &["--attempts", "1"]].concat());
+    let report: Value = serde_json::from_str(&ended.stdout)
+        .unwrap_or_else(|error| panic!("{error}: {} {}", ended.stdout, ended.stderr));
+    assert!(!ended.stderr.contains('\u{1b}'), "{}", ended.stderr);
+    assert_eq!(report["not_set"], serde_json::json!(["net.core.rmem_max"]));
+    let exported = run(&["study", "export", &results, "--json"]).stdout;
+    let rows: Vec<Value> =
+        exported.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let row = |program: &str, hosts: &str| {
+        let found = rows.iter().find(|row| row["program"] == program && row["hosts"] == hosts);
+        found.unwrap_or_else(|| panic!("{program} {hosts}: {exported}"))
+    };
+    for hosts in ["1x1", "2x1"] {
+        let reason = |program: &str| row(program, hosts)["reason"].as_str().unwrap().to_owned();
+        assert!(reason("prints").contains("it printed more than 1 MiB"), "{exported}");
+        let failed = reason("fails");
+        assert!(failed.contains("exit code 3") && failed.contains("out of order"), "{failed}");
+    }
+    let sends = row("sends", "1x1");
+    if sends["status"] == "invalid" {
+        stall_retry::undecided(format!("not valid: {exported}"));
+    }
+    // What the program wrote, and what the kernel delivered.
+    let rate = |key: &str| sends[key].as_f64().unwrap();
+    assert!(rate("throughput_bps") > 5e6 && rate("sent_bps") > 5e6, "{sends}");
+    assert!((19.0..30.0).contains(&rate("min_rtt_ms")), "{sends}");
+    assert_eq!(row("sends", "2x1")["status"], "valid", "{exported}");
+    // As root's nobody, or as the user who runs it, root in its own namespace.
+    let user = row("stays", "1x1")["throughput_bps"].as_f64().unwrap();
+    assert!([65_534.0, 0.0].contains(&user), "{exported}");
+}

@@ -7,6 +7,7 @@
 
 #![expect(clippy::unwrap_used, reason = "in a test an unwrap is an assertion")]
 
+mod confinement;
 mod joining;
 mod masquerading;
 mod role;
@@ -28,7 +29,7 @@ enum Needs {
 
 type Test = (&'static str, Needs, fn());
 
-const TESTS: [Test; 11] = [
+const TESTS: [Test; 13] = [
     ("a_program_joins_a_host", Needs::Sandbox, joining::a_program_joins_a_host),
     ("an_ordinary_user_joins", Needs::Root, joining::an_ordinary_user_joins),
     ("the_exit_code_and_signals_pass", Needs::Sandbox, joining::the_exit_code_and_signals_pass),
@@ -42,6 +43,10 @@ const TESTS: [Test; 11] = [
     ("an_impostor_is_detected", Needs::Root, joining::an_impostor_is_detected),
     ("more_clients_than_descriptors", Needs::Sandbox, joining::more_clients_than_descriptors),
     ("a_process_id_is_used_again", Needs::Sandbox, || role::passes("reuse")),
+    ("programs_are_confined", Needs::Root, || role::passes("confined")),
+    ("programs_of_an_ordinary_user_are_confined", Needs::Root, || {
+        role::passes_as_user("confined");
+    }),
     ("routes_are_many_and_right", Needs::Devices, || role::passes("routes")),
     ("masquerading_ends_with_its_owner", Needs::Netfilter, || role::passes("masquerade")),
 ];

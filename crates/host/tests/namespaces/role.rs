@@ -1,6 +1,6 @@
 //! The roles in which this program starts itself again.
 
-use crate::{masquerading, routing};
+use crate::{confinement, masquerading, routing};
 use host::control::{self, Listener};
 use host::join::{HostNamespaces, JoinError};
 use host::nat::Masquerade;
@@ -79,7 +79,16 @@ pub(crate) fn netfilter() -> bool {
 
 /// Runs a role whose exit code says whether all checks passed.
 pub(crate) fn passes(role: &str) {
-    let output = start(role, &[]).output().unwrap();
+    passes_with(&mut start(role, &[]));
+}
+
+/// The same as an ordinary user.
+pub(crate) fn passes_as_user(role: &str) {
+    passes_with(&mut start_as_user(role, &[]));
+}
+
+fn passes_with(command: &mut Command) {
+    let output = command.output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
@@ -121,6 +130,7 @@ pub(crate) fn run() -> i32 {
             control::running().unwrap().iter().for_each(|name| println!("{name}"));
             0
         }
+        "confined" => in_sandbox(confinement::role),
         other => panic!("no role is called {other}"),
     }
 }

@@ -6,11 +6,9 @@ use crate::{
     plan::Plan,
     sampler::{Outcome, StreamOutcome, ThreadCpu},
 };
-use host::{cpu, sysctl};
 use iperf3_proto::{Results, StreamResult};
 use record::{
-    Datagrams, Direction, HostFacts, MEASUREMENT_SCHEMA, Measurement, Protocol, ReceiverSample,
-    Sample, Stream,
+    Datagrams, Direction, MEASUREMENT_SCHEMA, Measurement, Protocol, ReceiverSample, Sample, Stream,
 };
 
 /// How a test ended.
@@ -103,7 +101,7 @@ pub(super) fn assemble(
         version: crate::VERSION.to_owned(),
         started_unix_s,
         spec: config.spec(port),
-        host: host_facts(busy),
+        host: host::facts::read(busy),
         peer: extra
             .map_or_else(|| "iperf3".to_owned(), |extra| format!("longhaul {}", extra.version)),
         path: None,
@@ -220,15 +218,5 @@ fn acknowledged(samples: &[Sample]) -> u64 {
     match (samples.first(), samples.last()) {
         (Some(first), Some(last)) => last.acked_bytes.saturating_sub(first.acked_bytes),
         _ => 0,
-    }
-}
-
-fn host_facts(busy_before: Option<f64>) -> HostFacts {
-    HostFacts {
-        kernel: sysctl::read("kernel.osrelease").unwrap_or_else(|_| "unknown".to_owned()),
-        cores: cpu::cores(),
-        tcp_rmem: sysctl::read_triple("net.ipv4.tcp_rmem"),
-        tcp_wmem: sysctl::read_triple("net.ipv4.tcp_wmem"),
-        busy_before,
     }
 }

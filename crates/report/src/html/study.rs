@@ -192,11 +192,16 @@ fn conditions(m: &mut Markup, page: &StudyPage<'_>) {
         m.leaf("h2", &[], &"Conditions");
         m.element("table", &[("class", &"conditions")], |m| {
             m.element("tbody", &[], |m| {
-                for (name, text) in [
+                let not_set = page.report.not_set.join(", ");
+                let not_set =
+                    (!not_set.is_empty()).then(|| format!("{not_set}: {}", wording::NOT_SET));
+                let rows = [
                     ("Command", page.command),
                     ("Host", page.host),
                     ("Longhaul version", page.report.version.as_str()),
-                ] {
+                ];
+                let not_set = not_set.iter().map(|text| ("Not set", text.as_str()));
+                for (name, text) in rows.into_iter().chain(not_set) {
                     m.element("tr", &[], |m| {
                         m.leaf("th", &[("scope", &"row")], &name);
                         m.leaf("td", &[], &text);

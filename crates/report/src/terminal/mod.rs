@@ -52,7 +52,7 @@ pub use recording::{ConnectionSummary, recorded_connections};
 pub use repeats::{comparison, decision, repeats};
 pub use route::route;
 pub use study::{studies, study};
-pub use study_plan::study_plan;
+pub use study_plan::{study_plan, study_programs};
 pub use summary::{path, summary};
 pub use tune::{tune_applied, tune_plan, tune_rolled_back, tune_status};
 pub use under_load::under_load;

@@ -49,6 +49,9 @@ pub fn study(report: &StudyReport, style: &Style) -> String {
         row(if index == 0 { "answer" } else { "" }, &clean(sentence));
     }
     row("runs", &runs(report));
+    if !report.not_set.is_empty() {
+        row("not set", &clean(&format!("{}: {}", report.not_set.join(", "), wording::NOT_SET)));
+    }
     for trend in &report.trends {
         lines.push(Line::new(style));
         lines.extend(self::trend(trend, style));
@@ -92,10 +95,9 @@ fn trend(trend: &StudyTrend, style: &Style) -> Vec<Line> {
 /// A line for each cell: its values, its goodput and confidence interval, how it compares with
 /// the prediction, its limit, and the goodput as a bar.
 fn cells(part: &StudyPart, style: &Style) -> Vec<Line> {
-    let labels: Vec<String> =
-        part.cells.iter().take(MOST_CELLS).map(|cell| clean(&part.label(cell))).collect();
-    let longest = labels.iter().map(|text| text.chars().count()).max().unwrap_or(0);
-    let width = longest.clamp(part.name.chars().count(), MOST_LABEL.max(part.name.len()));
+    let most = MOST_LABEL.max(style.text_width().saturating_sub(BARS + SHORTEST_BAR));
+    let (labels, longest) = labels(part, most);
+    let width = longest.clamp(part.name.chars().count(), most.max(part.name.len()));
     let most = part.cells.iter().filter_map(|cell| cell.throughput_bps).fold(0.0, f64::max);
     let heads = ["goodput", "±95 %", "of predicted"];
     let mut head = Line::new(style).put(style::STRONG, &clean(&part.name));
@@ -112,6 +114,22 @@ fn cells(part: &StudyPart, style: &Style) -> Vec<Line> {
         lines.push(Line::new(style).put(style::DIM, &more));
     }
     lines
+}
+
+/// The cells' values, with the names of their factors if that fits into `most` columns, and the
+/// columns of the longest.
+fn labels(part: &StudyPart, most: usize) -> (Vec<String>, usize) {
+    let longest =
+        |labels: &[String]| labels.iter().map(|text| text.chars().count()).max().unwrap_or(0);
+    let cells = || part.cells.iter().take(MOST_CELLS);
+    let named: Vec<String> = cells().map(|cell| clean(&part.label(cell))).collect();
+    let columns = longest(&named);
+    if columns <= most {
+        return (named, columns);
+    }
+    let values: Vec<String> = cells().map(|cell| clean(&cell.values.join(", "))).collect();
+    let columns = longest(&values);
+    (values, columns)
 }
 
 fn figures(cell: &StudyCell, most: f64, width: usize, line: Line) -> Line {

@@ -2,11 +2,11 @@
 
 use super::{
     Style,
-    line::{block, labelled},
+    line::{Line, block, labelled},
     style,
 };
 use crate::{untrusted::clean, wording};
-use record::StudyPlanReport;
+use record::{StudyPlanReport, StudyProgram};
 
 /// Column of the values.
 const COLUMN: usize = 14;
@@ -24,6 +24,13 @@ pub fn study_plan(plan: &StudyPlanReport, style: &Style) -> String {
     let fixed = plan.fixed.iter().map(|fixed| format!("{}={}", fixed.name, fixed.values.join(",")));
     let fixed: Vec<String> = fixed.map(|fixed| clean(&fixed)).collect();
     lines.extend(row("fixed", &fixed.join(", ")));
+    let optional = plan.optional.iter();
+    let optional: Vec<String> =
+        optional.map(|one| clean(&format!("{}={}", one.name, one.values.join(",")))).collect();
+    if !optional.is_empty() {
+        lines.extend(row("optional", &optional.join(", ")));
+    }
+    lines.extend(programs(&plan.programs, style));
     let tests = format!(
         "{} ({} cells x {} repeats), order {}, seed {}",
         plan.tests, plan.cells, plan.repeats, plan.order, plan.seed
@@ -31,6 +38,35 @@ pub fn study_plan(plan: &StudyPlanReport, style: &Style) -> String {
     lines.extend(row("tests", &tests));
     lines.extend(row("takes about", &wording::long_time(plan.estimated_s)));
     block(lines)
+}
+
+/// What a program runs at each host.
+fn command_lines(program: &StudyProgram) -> impl Iterator<Item = (&'static str, String)> {
+    let user = if program.privileged { " (with your privileges)" } else { "" };
+    let line = move |line: &String| clean(line) + user;
+    let server = program.server.as_ref().map(|server| ("server", line(server)));
+    server.into_iter().chain([("client", line(&program.client))])
+}
+
+/// The programs that a plan brings, for being confirmed before they run.
+#[must_use]
+pub fn study_programs(all: &[StudyProgram], style: &Style) -> String {
+    block(programs(all, style))
+}
+
+fn programs(all: &[StudyProgram], style: &Style) -> Vec<Line> {
+    let mut lines = Vec::new();
+    for program in all {
+        let mut row = |margin: usize, label: &str, text: &str| {
+            let label = (style::STRONG, label);
+            lines.extend(labelled(style, margin, label, COLUMN, (style::PLAIN, text)));
+        };
+        row(0, "program", &clean(&program.name));
+        for (host, line) in command_lines(program) {
+            row(2, host, &line);
+        }
+    }
+    lines
 }
 
 /// Values of a factor that are printed; more are counted.
@@ -70,6 +106,15 @@ mod tests {
             order: "random".to_owned(),
             seed: 1,
             estimated_s: 318.0,
+            optional: vec![factor("net.ipv4.tcp_sack", ["1".to_owned()])],
+            programs: vec![StudyProgram {
+                name: "fetch".to_owned(),
+                server: None,
+                client: "curl \u{1b}[2J http://{server}/".to_owned(),
+                output: "curl".to_owned(),
+                privileged: true,
+                built_in: false,
+            }],
         }
     }
 
@@ -77,7 +122,15 @@ mod tests {
     fn it_says_what_runs_and_for_how_long() {
         let style = Style { colour: false, width: 80, unicode: true };
         let text = study_plan(&plan(), &style);
-        for part in ["60 (20 cells x 3 repeats)", "5 min", "rate=100mbit", "(20 values)"] {
+        for part in [
+            "60 (20 cells x 3 repeats)",
+            "5 min",
+            "rate=100mbit",
+            "(20 values)",
+            "tcp_sack=1",
+            "curl",
+            "your privileges",
+        ] {
             assert!(text.contains(part), "{part}: {text}");
         }
         assert!(!text.contains('\u{1b}'), "{text:?}");

@@ -2,12 +2,20 @@
 
 use super::written::{Entries, Entry, Written, WrittenPlan, WrittenRepeats};
 use super::{Factor, MAX_CELLS, MAX_TESTS, Order, Plan, PlanError, Repeats};
+use crate::cells::Sysctl;
 use crate::factor::{Level, Setting};
+use crate::program::Program;
+use crate::traffic::LONGHAUL;
 use std::ops::Range;
+use std::sync::Arc;
 use toml::Spanned;
 
-/// The most flows of a test.
+/// The most flows of a test, and programs of a plan.
 const MAX_FLOWS: usize = 16;
+const MAX_PROGRAMS: usize = 16;
+
+/// Names that flows cannot have: those of parts of a setting's name.
+const PREFIXES: [&str; 5] = ["up", "down", "net", "client", "server"];
 
 /// Reads the written form of one file.
 pub(super) struct Reader<'a> {
@@ -37,7 +45,7 @@ impl Reader<'_> {
             fixed.push(self.fixed(entry, false)?);
         }
         for (name, settings) in written.flows_in_order() {
-            self.check_name(name)?;
+            self.check_flow_name(name)?;
             for entry in &settings.0 {
                 fixed.push(self.of_flow(name.get_ref(), entry)?);
             }
@@ -54,6 +62,8 @@ impl Reader<'_> {
         let mut plan = Plan {
             question: question.to_owned(),
             flows: self.flows.clone(),
+            programs: self.programs(written)?,
+            optional: self.optional(written.optional.as_ref())?,
             fixed,
             factors,
             repeats: self.repeats(written.repeats.as_ref())?,
@@ -135,12 +145,11 @@ impl Reader<'_> {
     }
 
     /// A name is the beginning of a factor's, a column of exports and a label of plots.
-    fn check_name(&self, name: &Spanned<String>) -> Result<(), PlanError> {
+    fn check_flow_name(&self, name: &Spanned<String>) -> Result<(), PlanError> {
         let text = name.get_ref();
-        let named = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
-        let problem = if text.is_empty() || text.len() > 32 || !text.chars().all(named) {
-            "a flow's name is 1 to 32 letters, digits, '-' and '_'".to_owned()
-        } else if Setting::parse(text).is_ok() || ["up", "down", "net"].contains(&text.as_str()) {
+        let problem = if let Some(problem) = name_problem("flow", text) {
+            problem
+        } else if Setting::parse(text).is_ok() || PREFIXES.contains(&text.as_str()) {
             format!("'{text}' is the name of a setting; give the flow another one")
         } else if self.flows.len() > MAX_FLOWS {
             format!("{} flows; at most {MAX_FLOWS}", self.flows.len())
@@ -148,6 +157,42 @@ impl Reader<'_> {
             return Ok(());
         };
         Err(self.error(&name.span(), problem))
+    }
+
+    fn programs(&self, written: &WrittenPlan) -> Result<Vec<Arc<Program>>, PlanError> {
+        let mut programs = Vec::new();
+        for (name, program) in written.programs_in_order() {
+            let text = name.get_ref();
+            let known = || Program::built_in().iter().any(|known| known.name == *text);
+            let problem = if let Some(problem) = name_problem("program", text) {
+                problem
+            } else if text == LONGHAUL || known() {
+                format!("'{text}' comes with longhaul; give the program another name")
+            } else if programs.len() >= MAX_PROGRAMS {
+                format!("at most {MAX_PROGRAMS} programs")
+            } else {
+                let checked = program.program(text);
+                programs
+                    .push(Arc::new(checked.map_err(|(span, problem)| self.error(&span, problem))?));
+                continue;
+            };
+            return Err(self.error(&name.span(), problem));
+        }
+        Ok(programs)
+    }
+
+    fn optional(&self, written: Option<&Entries>) -> Result<Vec<Sysctl>, PlanError> {
+        let mut sysctls = Vec::new();
+        for entry in written.iter().flat_map(|entries| &entries.0) {
+            let Setting::Sysctl(side, name) = self.setting(entry)? else {
+                let problem = "[optional] has net.* sysctls, which a lab may lack";
+                return Err(self.error(&entry.key_span, problem));
+            };
+            let setting = Setting::Sysctl(side, name.clone());
+            let value = self.one(&setting, entry)?.text;
+            sysctls.push(Sysctl { side, name, value, optional: true });
+        }
+        Ok(sysctls)
     }
 
     /// A setting of one flow.
@@ -218,4 +263,11 @@ impl Reader<'_> {
         }
         Ok(repeats)
     }
+}
+
+/// What is wrong with a name that a plan gives to something.
+fn name_problem(what: &str, text: &str) -> Option<String> {
+    let named = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+    let wrong = text.is_empty() || text.len() > 32 || !text.chars().all(named);
+    wrong.then(|| format!("a {what}'s name is 1 to 32 letters, digits, '-' and '_'"))
 }

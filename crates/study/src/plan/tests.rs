@@ -1,6 +1,7 @@
 //! Plans that are read, and plans that are refused.
 
 use super::*;
+use crate::factor::Side;
 use proptest::prelude::*;
 use units::ByteCount;
 
@@ -137,6 +138,94 @@ fn a_flow_that_cannot_be_is_refused() {
     assert!(refused("bitrate = \"1mbit\"\n[f", "omit = \"0.5s\"\n[f").contains("whole seconds"));
     let many: String = (0..17).map(|n| format!("[flows.f{n}]\n")).collect();
     assert!(refused("[flows.tcp]\n", &many).contains("at most 16"));
+}
+
+const PROGRAMS: &str = r#"question = "Which program is faster?"
+[path]
+rate = "100mbit"
+rtt = "50ms"
+[traffic]
+duration = "5s"
+congestion = "reno"
+[factors]
+program = ["fetch", "http", "longhaul"]
+"client.net.ipv4.tcp_rmem" = ["4096 131072 262144"]
+[optional]
+"net.core.rmem_max" = "1000000"
+[programs.fetch]
+server = ["serve", "{port}"]
+client = ["get", "{server}:{port}"]
+output = "number Mbit/s"
+sends = "server"
+files.data = { size = "1GB" }
+"#;
+
+#[test]
+fn programs_are_those_of_the_plan_and_those_that_come_with_longhaul() {
+    let plan = Plan::parse(PROGRAMS).unwrap();
+    let names: Vec<String> = plan.programs_run().iter().map(|one| one.name.clone()).collect();
+    assert_eq!(names, ["fetch", "http"]);
+    let test = |cell| plan.test(&plan.cell(cell)).unwrap();
+    let fetch = test(0).flows[0].program.clone().unwrap();
+    assert!(fetch.server_sends && !fetch.built_in && !fetch.privileged && fetch.has_port());
+    assert!(test(1).flows[0].program.as_ref().unwrap().built_in);
+    assert_eq!(test(2).flows[0].program, None);
+    let sysctls = test(0).sysctls;
+    let sysctls: Vec<_> = sysctls.iter().map(|one| (one.side, one.optional)).collect();
+    assert_eq!(sysctls, [(Side::Both, true), (Side::Clients, false)]);
+}
+
+#[test]
+fn a_program_that_cannot_be_is_refused_where_it_is_written() {
+    let refused = |from: &str, to: &str| {
+        let text = PROGRAMS.replace(from, to);
+        assert_ne!(text, PROGRAMS, "nothing was replaced");
+        Plan::parse(&text).unwrap_err()
+    };
+    let error = refused("output = \"number Mbit/s\"\n", "");
+    assert_eq!(error.at, Some((15, 10)), "{error}");
+    assert!(error.problem.contains("'fetch' has no output"), "{error}");
+    assert_eq!(refused("\"number Mbit/s\"", "\"number of apples\"").at, Some((16, 10)));
+    assert_eq!(refused("[\"get\", \"{server}:{port}\"]", "[]").at, Some((15, 10)));
+    assert!(refused("\"http\"", "\"ftp\"").problem.contains("programs are longhaul, fetch, http"));
+    assert!(refused("[programs.fetch]", "[programs.http]").problem.contains("comes with longhaul"));
+    assert!(refused("files.data", "files.\"../data\"").problem.contains("a file's name"));
+    assert!(refused("\"1GB\"", "\"1PB\"").problem.contains("a size up to"));
+    assert!(refused("sends = \"server\"", "sends = \"both\"").problem.contains("client or server"));
+    // What its command lines have no place for.
+    assert!(refused("duration", "streams = 2\nduration").problem.contains("no {streams}"));
+    assert!(
+        refused("duration", "protocol = \"udp\"\nduration").problem.contains("protocol is not")
+    );
+    // Other flows beside it, whose connections nothing would tell from its own.
+    let two = "[flows.a]\n[flows.b]\nprogram = \"longhaul\"\n[programs.fetch]";
+    let text = PROGRAMS.replace("[programs.fetch]", two);
+    Plan::parse(&text).unwrap();
+    let error = Plan::parse(&text.replace("{port}", "80")).unwrap_err();
+    assert!(error.problem.contains("no {port}"), "{error}");
+    let two = "[flows.a]\n[flows.b]\ncongestion = \"cubic\"\n[programs.fetch]";
+    let error = refused("[programs.fetch]", two);
+    assert!(error.problem.contains("the same for all programs"), "{error}");
+}
+
+#[test]
+fn hosts_are_clients_and_servers() {
+    let plan = |hosts: &str| {
+        Plan::parse(&MINIMAL.replace("streams = [1, 2, 4]", &format!("hosts = [\"{hosts}\"]")))
+    };
+    let plan_of_6 = plan("4x2").unwrap();
+    let test = plan_of_6.test(&plan_of_6.cell(0)).unwrap();
+    assert_eq!((test.hosts.clients, test.hosts.servers), (4, 2));
+    // Four windows of 64 KiB in 50 ms.
+    assert_eq!(test.predict().unwrap().rate.bps(), 4 * 65_536 * 8 * 20);
+    assert_eq!(plan("1x1").unwrap().flows_of_tests(), ["traffic"]);
+    assert_eq!(
+        plan("2x1\", \"1x1").unwrap().flows_of_tests(),
+        ["traffic-1", "traffic-2", "traffic"]
+    );
+    for wrong in ["2x4", "0x0", "17x1", "4", "axb", "4x"] {
+        assert!(plan(wrong).unwrap_err().problem.contains("clients x servers"), "{wrong}");
+    }
 }
 
 proptest! {

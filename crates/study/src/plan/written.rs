@@ -1,5 +1,6 @@
 //! A plan as written: its tables, each value with its position.
 
+use crate::program::WrittenProgram;
 use serde::de::{self, Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -18,6 +19,10 @@ pub(super) struct WrittenPlan {
     #[serde(default)]
     flows: BTreeMap<Spanned<String>, Entries>,
     #[serde(default)]
+    programs: BTreeMap<Spanned<String>, WrittenProgram>,
+    #[serde(default)]
+    pub(super) optional: Option<Entries>,
+    #[serde(default)]
     pub(super) repeats: Option<WrittenRepeats>,
     #[serde(default)]
     pub(super) quick: Option<Entries>,
@@ -33,6 +38,13 @@ impl WrittenPlan {
         let mut flows: Vec<_> = self.flows.iter().collect();
         flows.sort_by_key(|(name, _)| name.span().start);
         flows
+    }
+
+    /// The tables below `[programs]`, in the order of the file.
+    pub(super) fn programs_in_order(&self) -> Vec<(&Spanned<String>, &WrittenProgram)> {
+        let mut programs: Vec<_> = self.programs.iter().collect();
+        programs.sort_by_key(|(name, _)| name.span().start);
+        programs
     }
 
     pub(super) fn flow_names(&self) -> Vec<String> {

@@ -60,7 +60,10 @@ impl Results {
     pub(super) fn of(study: Study, store: &Store) -> Result<Self, Failure> {
         let runs = study.parts.iter().map(|part| store.runs(&part.name));
         let runs: Vec<Vec<StudyRun>> = runs.collect::<Result<_, _>>().map_err(Failure::work)?;
-        let report = study.report(&runs, study::trends(&study, &runs));
+        let report = StudyReport {
+            not_set: store.not_set().map_err(Failure::work)?,
+            ..study.report(&runs, study::trends(&study, &runs))
+        };
         let host = store.property("host").map_err(Failure::work)?;
         Ok(Results { study, runs, report, host })
     }

@@ -2,14 +2,15 @@
 
 use super::pages;
 use super::results::Results;
+use crate::ask;
 use crate::console::Console;
 use crate::failure::{DONE, FAILED, Failure, Outcome};
 use crate::{console, inside, stop};
 use campaign::{CampaignError, Event, Options, Progress, Store};
 use clap::Args;
-use record::{RunStatus, StudyRun};
+use record::{RunStatus, StudyProgram, StudyRun};
+use report::terminal;
 use std::path::{Path, PathBuf};
-
 use study::{Part, Run, Study};
 use units::BitRate;
 
@@ -42,6 +43,11 @@ pub(super) struct RunArgs {
     /// Run one cell at a time [default: two where both together load the machine lightly]
     #[arg(long)]
     serial: bool,
+    /// Run the programs of the plan without asking
+    ///
+    /// They run in the lab's hosts, as root's nobody or as the user who runs the study.
+    #[arg(long)]
+    allow_commands: bool,
     /// Print the result as JSON
     #[arg(long, short = 'J')]
     json: bool,
@@ -54,7 +60,29 @@ pub(super) fn run(args: &RunArgs, console: &mut Console) -> Outcome {
         return Ok(DONE);
     }
     let folder = args.out.clone().unwrap_or_else(|| default_folder(&study, args));
+    if !allowed(args, &study, &folder, console)? {
+        return Ok(DONE);
+    }
     inside::sandbox(|| run_inside(args, &study, &folder, console))
+}
+
+/// Whether the programs that the plan brings may run. A study that began has been asked for.
+fn allowed(
+    args: &RunArgs,
+    study: &Study,
+    folder: &Path,
+    console: &mut Console,
+) -> Result<bool, Failure> {
+    let programs = study.programs();
+    let programs = programs.iter().filter(|program| !program.built_in);
+    let programs: Vec<StudyProgram> = programs.map(|program| program.report()).collect();
+    let began = || Store::read(folder).and_then(|store| store.study());
+    if programs.is_empty() || args.allow_commands || began().is_ok_and(|known| known == *study) {
+        return Ok(true);
+    }
+    console.say("The plan runs programs, in its lab's hosts:");
+    console.say(&terminal::study_programs(&programs, &console.err));
+    ask::yes("Run them?", "--allow-commands, after reading them")
 }
 
 fn default_folder(study: &Study, args: &RunArgs) -> PathBuf {

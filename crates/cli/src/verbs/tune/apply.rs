@@ -2,12 +2,12 @@
 
 use super::goal::GoalArgs;
 use super::{Host, advise, json};
-use crate::console::{self, Console};
+use crate::ask;
+use crate::console::Console;
 use crate::failure::{DONE, FAILED, Failure, Outcome};
 use clap::Args;
 use host::signals;
 use report::terminal;
-use std::io::{self, IsTerminal};
 use tune::{JournalError, LockError, TunerError};
 
 /// Apply a plan to this host; journals the previous values first
@@ -69,18 +69,7 @@ pub(super) fn run(args: &ApplyArgs, host: &Host<'_>, console: &mut Console) -> O
 
 /// Asks a yes/no question.
 pub(super) fn asked(question: &str) -> Result<bool, Failure> {
-    Ok(answer(&format!("{question} [y/N] "))?.eq_ignore_ascii_case("y"))
-}
-
-/// The first letter of the answer; asks only on a terminal.
-pub(super) fn answer(question: &str) -> Result<String, Failure> {
-    if !io::stdin().is_terminal() {
-        return Err(Failure::usage("no terminal to ask for confirmation; use --yes"));
-    }
-    console::ask(question);
-    let mut line = String::new();
-    io::stdin().read_line(&mut line).map_err(Failure::work)?;
-    Ok(line.trim_start().chars().take(1).collect())
+    ask::yes(question, "--yes")
 }
 
 pub(super) fn failed(error: TunerError) -> Failure {

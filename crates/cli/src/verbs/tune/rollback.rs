@@ -1,7 +1,8 @@
 //! `tune rollback` and `tune status`.
 
-use super::apply::{answer, asked, failed, unfit};
+use super::apply::{asked, failed, unfit};
 use super::{Host, json};
+use crate::ask;
 use crate::console::Console;
 use crate::failure::{DONE, FAILED, Outcome};
 use clap::Args;
@@ -96,7 +97,7 @@ fn decide(foreign: &Foreign<'_>) -> Decision {
         _ => format!("{key} was changed by someone else."),
     };
     let question = format!("{what}\n[o]verwrite it with the previous value, or [l]eave it? ");
-    match answer(&question).as_deref() {
+    match ask::letter(&question, "--yes").as_deref() {
         Ok("o" | "O") => Decision::Overwrite,
         Ok("l" | "L") => Decision::Accept,
         _ => Decision::Keep,

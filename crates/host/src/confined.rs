@@ -1,0 +1,315 @@
+//! Runs programs that are not trusted: with a fixed environment, without privileges if
+//! wanted, with limits, and with nothing of them left afterwards.
+
+use crate::netns::NetNs;
+use crate::program::{self, Program, Reaper};
+use crate::sys;
+use crate::{sandbox, signals};
+use std::ffi::{CStr, CString, OsStr, OsString};
+use std::fs::{DirBuilder, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::fd::{AsFd, AsRawFd};
+use std::os::linux::fs::MetadataExt;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, chown, fchown};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+use units::ByteCount;
+
+/// Where programs are searched for, whatever `PATH` longhaul has.
+const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+
+/// The user and the group without privileges: nobody and nogroup (Linux's overflow IDs).
+const NOBODY: u32 = 65_534;
+
+/// The most processes of that user, to end what forks without end.
+const MAX_PROCESSES: libc::rlim_t = 512;
+
+/// Directories of programs, in memory: a tmpfs that only this sandbox sees, and that ends
+/// with it.
+#[derive(Debug)]
+pub struct Scratch {
+    next: AtomicU64,
+}
+
+/// A directory of one program, removed when dropped.
+#[derive(Debug)]
+pub struct ScratchDirectory {
+    path: PathBuf,
+    unprivileged: bool,
+}
+
+/// What is in a file of such a directory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Content {
+    /// Text.
+    Text(String),
+    /// That many zeros, of which none are stored.
+    Zeros(ByteCount),
+}
+
+/// A program that was started, and what it printed.
+#[derive(Debug)]
+pub struct Confined {
+    program: Program,
+    out: Captured,
+    err: Captured,
+}
+
+/// What a program printed to one of its streams, up to a limit.
+#[derive(Debug)]
+struct Captured {
+    pipe: io::PipeReader,
+    text: Vec<u8>,
+    limit: usize,
+}
+
+/// How long a killed program may take to end.
+const END: Duration = Duration::from_secs(1);
+
+/// Where the directories are.
+const MOUNT_POINT: &CStr = c"/dev/shm";
+
+impl Scratch {
+    /// Mounts the tmpfs, over this sandbox's /dev/shm. Once in a sandbox
+    /// ([`crate::sandbox`]): elsewhere it would cover the machine's.
+    ///
+    /// # Errors
+    /// The system error.
+    pub fn mount(size: ByteCount) -> io::Result<Self> {
+        let options = CString::new(format!("size={},mode=755,nr_inodes=10000", size.bytes()))
+            .map_err(io::Error::other)?;
+        let flags = libc::MS_NOSUID | libc::MS_NODEV;
+        sandbox::mount_with(Some(c"tmpfs"), MOUNT_POINT, Some(c"tmpfs"), flags, Some(&options))?;
+        Ok(Scratch { next: AtomicU64::new(0) })
+    }
+
+    /// A directory of the user that its program runs as, with files that may name it.
+    ///
+    /// # Errors
+    /// The system error.
+    pub fn directory(
+        &self,
+        unprivileged: bool,
+        files: impl FnOnce(&Path) -> Vec<(String, Content)>,
+    ) -> io::Result<ScratchDirectory> {
+        let number = self.next.fetch_add(1, Ordering::Relaxed);
+        let path =
+            Path::new(OsStr::from_bytes(MOUNT_POINT.to_bytes())).join(format!("program-{number}"));
+        DirBuilder::new().mode(0o700).create(&path)?;
+        let directory = ScratchDirectory { path, unprivileged: unprivileged && can_drop() };
+        for (name, content) in files(&directory.path) {
+            directory.write(&name, &content)?;
+        }
+        // Only now can other programs of that user write to it.
+        if directory.unprivileged {
+            chown(&directory.path, Some(NOBODY), Some(NOBODY))?;
+        }
+        Ok(directory)
+    }
+}
+
+/// Whether programs can be run as another user: not in the user namespace of an ordinary
+/// user, which has no other one, and whose privileges end at its sandbox.
+fn can_drop() -> bool {
+    sandbox::user() == 0
+}
+
+impl ScratchDirectory {
+    /// Where it is.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    fn write(&self, name: &str, content: &Content) -> io::Result<()> {
+        let mut options = OpenOptions::new();
+        let path = self.path.join(name);
+        let mut file = options.write(true).create_new(true).mode(0o600).open(path)?;
+        match content {
+            Content::Text(text) => file.write_all(text.as_bytes())?,
+            Content::Zeros(length) => file.set_len(length.bytes())?,
+        }
+        if self.unprivileged { fchown(&file, Some(NOBODY), Some(NOBODY)) } else { Ok(()) }
+    }
+}
+
+impl Drop for ScratchDirectory {
+    fn drop(&mut self) {
+        // The sandbox's end removes what cannot be removed now.
+        let _ = std::fs::remove_dir_all(&self.path);
+    }
+}
+
+impl Reaper {
+    /// Starts `arguments` (the program first) in a network namespace, as the leader of a
+    /// process group, in its directory, which is also its `HOME`. It has no input; of what it
+    /// prints, `limit` bytes of each stream are kept.
+    ///
+    /// # Errors
+    /// The system error if the program cannot be started.
+    pub fn start_confined(
+        &self,
+        namespace: &NetNs,
+        arguments: &[OsString],
+        directory: &ScratchDirectory,
+        limit: usize,
+    ) -> io::Result<Confined> {
+        let (out, out_writer) = io::pipe()?;
+        let (err, err_writer) = io::pipe()?;
+        let mut command = program::command(arguments)?;
+        command
+            .env_clear()
+            .envs([("PATH", PATH), ("LANG", "C.UTF-8")])
+            .env("HOME", directory.path())
+            .current_dir(directory.path())
+            .stdin(Stdio::null())
+            .stdout(out_writer)
+            .stderr(err_writer);
+        let (handle, drops) = (namespace.as_fd().as_raw_fd(), directory.unprivileged);
+        // SAFETY: between fork and exec only system calls are made, on plain numbers and
+        // static strings. The descriptor is open in the child too.
+        unsafe {
+            command.pre_exec(move || {
+                signals::unblock();
+                program::enter_host(handle)?;
+                sys::check(libc::setpgid(0, 0))?;
+                if drops { drop_privileges() } else { Ok(()) }
+            });
+        }
+        let program = self.spawn(command)?;
+        Ok(Confined { program, out: Captured::new(out, limit)?, err: Captured::new(err, limit)? })
+    }
+}
+
+/// Becomes a user without privileges, for good.
+///
+/// Makes system calls only, so it may be called between fork and exec.
+fn drop_privileges() -> io::Result<()> {
+    let processes = libc::rlimit { rlim_cur: MAX_PROCESSES, rlim_max: MAX_PROCESSES };
+    let none = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: plain numbers, and structures that live across the calls.
+    unsafe {
+        sys::check(libc::setrlimit(libc::RLIMIT_NPROC, &raw const processes))?;
+        sys::check(libc::setrlimit(libc::RLIMIT_CORE, &raw const none))?;
+        sys::check(libc::setgroups(0, std::ptr::null()))?;
+        sys::check(libc::setresgid(NOBODY, NOBODY, NOBODY))?;
+        sys::check(libc::setresuid(NOBODY, NOBODY, NOBODY))?;
+        sys::check(libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))?;
+    }
+    Ok(())
+}
+
+impl Confined {
+    /// The program.
+    #[must_use]
+    pub const fn program(&self) -> &Program {
+        &self.program
+    }
+
+    /// Takes what it has printed until now, which it waits for when the pipe is full. `false`:
+    /// it printed more than its limit.
+    ///
+    /// # Errors
+    /// The system error.
+    pub fn collect(&mut self) -> io::Result<bool> {
+        Ok(self.out.collect()? & self.err.collect()?)
+    }
+
+    /// What it printed to standard output; bytes that are no UTF-8 are replaced.
+    #[must_use]
+    pub fn output(&self) -> String {
+        String::from_utf8_lossy(&self.out.text).into_owned()
+    }
+
+    /// The last line that it printed to standard error, or else to standard output.
+    #[must_use]
+    pub fn last_line(&self) -> Option<String> {
+        let last = |text: &[u8]| {
+            let text = String::from_utf8_lossy(text);
+            let line = text.lines().rev().map(str::trim).find(|line| !line.is_empty());
+            line.map(|line| line.chars().take(200).collect::<String>())
+        };
+        last(&self.err.text).or_else(|| last(&self.out.text))
+    }
+
+    /// Ends it and all of its process group.
+    pub fn kill(&self) {
+        self.program.signal_group(libc::SIGKILL);
+    }
+}
+
+impl Drop for Confined {
+    fn drop(&mut self) {
+        self.kill();
+        // Its files are removed next.
+        let _ = self.program.wait_at_most(END);
+    }
+}
+
+impl Captured {
+    fn new(pipe: io::PipeReader, limit: usize) -> io::Result<Self> {
+        // SAFETY: plain numbers; the descriptor is ours.
+        sys::check(unsafe { libc::fcntl(pipe.as_raw_fd(), libc::F_SETFL, libc::O_NONBLOCK) })?;
+        Ok(Captured { pipe, text: Vec::new(), limit })
+    }
+
+    fn collect(&mut self) -> io::Result<bool> {
+        let mut buffer = [0; 8192];
+        loop {
+            match self.pipe.read(&mut buffer) {
+                Ok(0) => return Ok(true),
+                Ok(length) if self.text.len() + length > self.limit => return Ok(false),
+                Ok(length) => self.text.extend_from_slice(&buffer[..length]),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(true),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+}
+
+/// Ends every process in these network namespaces, such as daemons that left their process
+/// group. Does nothing where /proc is not that of this PID namespace (some containers).
+///
+/// # Errors
+/// The system error.
+pub fn kill_all_in<'a>(namespaces: impl Iterator<Item = &'a NetNs>) -> io::Result<()> {
+    let own = std::process::id();
+    let is_ours =
+        std::fs::read_link("/proc/self").is_ok_and(|id| id == Path::new(&own.to_string()));
+    if !is_ours {
+        return Ok(());
+    }
+    let identity = |metadata: &std::fs::Metadata| (metadata.st_dev(), metadata.st_ino());
+    let mut wanted = Vec::new();
+    for namespace in namespaces {
+        let path = format!("/proc/self/fd/{}", namespace.as_fd().as_raw_fd());
+        wanted.push(identity(&std::fs::metadata(path)?));
+    }
+    // One that forks while the others are ended is found by the next round.
+    const ROUNDS: u32 = 10;
+    for _ in 0..ROUNDS {
+        let mut found = false;
+        for entry in std::fs::read_dir("/proc")?.flatten() {
+            let id = entry.file_name().to_string_lossy().parse::<libc::pid_t>();
+            let Some(id) = id.ok().filter(|id| id.unsigned_abs() != own) else { continue };
+            // Zombies have no namespace any more.
+            let inside = std::fs::metadata(entry.path().join("ns/net"))
+                .is_ok_and(|metadata| wanted.contains(&identity(&metadata)));
+            if inside {
+                found = true;
+                // SAFETY: plain numbers. A process ID that was just freed is not given to a
+                // process of another user's: this PID namespace is the sandbox's.
+                unsafe { libc::kill(id, libc::SIGKILL) };
+            }
+        }
+        if !found {
+            break;
+        }
+    }
+    Ok(())
+}
