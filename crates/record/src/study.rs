@@ -68,6 +68,9 @@ pub struct StudyFactor {
     pub numbers: Vec<f64>,
     /// `bytes`, `bit/s`, `s`, `ratio`, `BDP`; empty for a count or for words.
     pub unit: String,
+    /// Whether it varies together with the one before it, value by value.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub paired: bool,
 }
 
 /// How a run of a study ended.
@@ -249,9 +252,17 @@ impl StudyPart {
     /// The values of a cell, such as `window=64KiB streams=2`.
     #[must_use]
     pub fn label(&self, cell: &StudyCell) -> String {
+        let pairs = self.values(cell).map(|(factor, value)| format!("{}={value}", factor.name));
+        pairs.collect::<Vec<_>>().join(" ")
+    }
+
+    /// The values that tell a cell from others: of paired factors the first one's.
+    pub fn values<'a>(
+        &'a self,
+        cell: &'a StudyCell,
+    ) -> impl Iterator<Item = (&'a StudyFactor, &'a str)> {
         let pairs = self.plan.factors.iter().zip(&cell.values);
-        let pairs: Vec<String> = pairs.map(|(f, value)| format!("{}={value}", f.name)).collect();
-        pairs.join(" ")
+        pairs.filter(|(factor, _)| !factor.paired).map(|(factor, value)| (factor, value.as_str()))
     }
 }
 

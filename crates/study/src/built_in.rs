@@ -3,6 +3,7 @@
 
 mod edge_cloud;
 mod emulab;
+mod http_buffers;
 mod netherlight;
 mod runs;
 mod understanding;
@@ -44,8 +45,13 @@ struct Measured {
 }
 
 /// All of them.
-pub const BUILT_IN: &[BuiltIn] =
-    &[edge_cloud::STUDY, netherlight::STUDY, understanding::STUDY, emulab::STUDY];
+pub const BUILT_IN: &[BuiltIn] = &[
+    edge_cloud::STUDY,
+    netherlight::STUDY,
+    http_buffers::STUDY,
+    understanding::STUDY,
+    emulab::STUDY,
+];
 
 impl BuiltIn {
     /// By its name.

@@ -229,7 +229,13 @@ impl Plan {
     /// The values of a cell, such as `window=64KiB streams=2`.
     #[must_use]
     pub fn label(&self, cell: &Cell) -> String {
-        let pairs = self.factors.iter().zip(&cell.levels);
+        // Of those that are paired, the first one names the others.
+        let mut after_first = false;
+        let pairs = self
+            .factors
+            .iter()
+            .zip(&cell.levels)
+            .filter(|(factor, _)| !std::mem::replace(&mut after_first, factor.paired));
         let pairs = pairs.map(|(factor, level)| format!("{}={}", factor.setting, level.text));
         pairs.collect::<Vec<_>>().join(" ")
     }
@@ -242,8 +248,13 @@ impl Plan {
             values: levels.iter().map(|level| level.text.clone()).collect(),
             numbers: numbers(levels),
             unit: unit(setting, levels).to_owned(),
+            paired: false,
         };
-        let factors = self.factors.iter().map(|factor| values(&factor.setting, &factor.levels));
+        let first = self.factors.iter().position(|factor| factor.paired);
+        let factors = self.factors.iter().enumerate().map(|(at, factor)| StudyFactor {
+            paired: factor.paired && first != Some(at),
+            ..values(&factor.setting, &factor.levels)
+        });
         let fixed = self.fixed.iter();
         let fixed = fixed.map(|(setting, level)| values(setting, std::slice::from_ref(level)));
         let optional = self.optional.iter().map(|one| StudyFactor {
@@ -251,6 +262,7 @@ impl Plan {
             values: vec![one.value.clone()],
             numbers: Vec::new(),
             unit: String::new(),
+            paired: false,
         });
         StudyPlanReport {
             schema: STUDY_PLAN_SCHEMA.to_owned(),

@@ -16,8 +16,9 @@
 //! ```
 //!
 //! A factor is a [`Setting`] with several values: a list, or a range such as
-//! `"64KiB..1MiB x2"`, `"0ms..100ms +20ms"` and `"0.25..4 bdp log 5"`. `[path]` and
-//! `[traffic]` fix the others. A plan is checked as a whole: every cell is one that can run.
+//! `"64KiB..1MiB x2"`, `"0ms..100ms +20ms"` and `"0.25..4 bdp log 5"`. Those of `[paired]` vary
+//! together: the first values of all, the second ones, and so on. `[path]` and `[traffic]` fix
+//! the others. A plan is checked as a whole: every cell is one that can run.
 
 mod error;
 mod reader;
@@ -57,7 +58,7 @@ pub struct Plan {
     pub optional: Vec<Sysctl>,
     /// What is fixed: of the path, of the test and of its flows.
     pub fixed: Vec<(Setting, Level)>,
-    /// What varies, in the order of the file.
+    /// What varies, in the order of the file; those that are paired come last.
     pub factors: Vec<Factor>,
     /// How often, and in what order.
     pub repeats: Repeats,
@@ -68,8 +69,10 @@ pub struct Plan {
 pub struct Factor {
     /// What varies.
     pub setting: Setting,
-    /// Its values, all different.
+    /// Its values, all different unless it is paired.
     pub levels: Vec<Level>,
+    /// Whether it varies together with the others that are paired, which have as many values.
+    pub paired: bool,
 }
 
 /// How often each cell is measured, and in what order.
@@ -135,10 +138,19 @@ impl Plan {
         Reader { text, flows: written.flow_names(), quick }.plan(&written)
     }
 
-    /// The number of cells: the product of the factors' values.
+    /// The number of cells: the product of the factors' values, of which those that are paired
+    /// count once.
     #[must_use]
     pub fn cells(&self) -> usize {
-        self.factors.iter().map(|factor| factor.levels.len()).product()
+        self.dimensions().map(|factor| factor.levels.len()).product()
+    }
+
+    /// The factors that vary by themselves, and the first of those that are paired.
+    pub(crate) fn dimensions(&self) -> impl DoubleEndedIterator<Item = &Factor> {
+        let first = self.factors.iter().position(|factor| factor.paired);
+        let factors = self.factors.iter().enumerate();
+        let own = factors.filter(move |(at, factor)| !factor.paired || first == Some(*at));
+        own.map(|(_, factor)| factor)
     }
 
     /// One cell; `number` is less than [`Plan::cells`].
@@ -146,7 +158,15 @@ impl Plan {
     pub fn cell(&self, number: usize) -> Cell {
         let mut rest = number;
         let mut levels = Vec::with_capacity(self.factors.len());
-        for factor in self.factors.iter().rev() {
+        let mut dimensions = self.dimensions().rev().peekable();
+        // Of those that are paired, which are the last, the same value each.
+        let pairs = dimensions.next_if(|factor| factor.paired);
+        if let Some(count) = pairs.map(|first| first.levels.len().max(1)) {
+            let paired = self.factors.iter().rev().filter(|factor| factor.paired);
+            levels.extend(paired.filter_map(|factor| factor.levels.get(rest % count).cloned()));
+            rest /= count;
+        }
+        for factor in dimensions {
             let count = factor.levels.len().max(1);
             levels.extend(factor.levels.get(rest % count).cloned());
             rest /= count;

@@ -173,9 +173,11 @@ fn explained(part: &StudyPart) -> Option<String> {
     let logarithms: Vec<f64> = values.iter().map(|(_, value)| *value).collect();
     let mean = statistics::mean(&logarithms)?;
     let total: f64 = logarithms.iter().map(|value| (value - mean).powi(2)).sum();
-    let several = part.plan.factors.len() > 1 && values.len() > 3 && total > 1e-9;
+    // Those that are paired account for the same.
+    let factors = || part.plan.factors.iter().enumerate().filter(|(_, factor)| !factor.paired);
+    let several = factors().count() > 1 && values.len() > 3 && total > 1e-9;
     several.then(|| {
-        let shares = part.plan.factors.iter().enumerate().map(|(at, factor)| {
+        let shares = factors().map(|(at, factor)| {
             let mut groups: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
             for (cell, value) in &values {
                 let group = cell.values.get(at).map_or("", String::as_str);

@@ -114,7 +114,7 @@ pub(crate) fn edge_cloud_holds() {
         stall_retry::undecided(format!("not valid: {}", report["parts"]));
     }
     let trends = report["trends"].as_array().unwrap();
-    assert_eq!(trends.len(), 7);
+    assert_eq!(trends.len(), 8);
     for trend in trends {
         assert_eq!(trend["holds"], true, "{trend}");
         assert!(trend["published"].is_string() && trend["measured"].is_string(), "{trend}");

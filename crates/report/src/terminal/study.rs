@@ -127,7 +127,8 @@ fn labels(part: &StudyPart, most: usize) -> (Vec<String>, usize) {
     if columns <= most {
         return (named, columns);
     }
-    let values: Vec<String> = cells().map(|cell| clean(&cell.values.join(", "))).collect();
+    let values = |cell| part.values(cell).map(|(_, value)| value).collect::<Vec<_>>().join(", ");
+    let values: Vec<String> = cells().map(|cell| clean(&values(cell))).collect();
     let columns = longest(&values);
     (values, columns)
 }

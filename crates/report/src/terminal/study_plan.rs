@@ -19,7 +19,8 @@ pub fn study_plan(plan: &StudyPlanReport, style: &Style) -> String {
     };
     let mut lines = row("question", &clean(&plan.question));
     for factor in &plan.factors {
-        lines.extend(row(&clean(&factor.name), &values(&factor.values)));
+        let together = if factor.paired { "with " } else { "" };
+        lines.extend(row(&format!("{together}{}", clean(&factor.name)), &values(&factor.values)));
     }
     let fixed = plan.fixed.iter().map(|fixed| format!("{}={}", fixed.name, fixed.values.join(",")));
     let fixed: Vec<String> = fixed.map(|fixed| clean(&fixed)).collect();
@@ -90,6 +91,7 @@ mod tests {
             values: values.into_iter().collect(),
             numbers: Vec::new(),
             unit: String::new(),
+            paired: false,
         }
     }
 

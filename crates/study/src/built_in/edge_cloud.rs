@@ -10,6 +10,7 @@ pub(super) const STUDY: BuiltIn = BuiltIn {
     parts: &[
         ("windows", include_str!("../../plans/edge-cloud/windows.toml")),
         ("streams", include_str!("../../plans/edge-cloud/streams.toml")),
+        ("iperf2", include_str!("../../plans/edge-cloud/iperf2.toml")),
         ("udp", include_str!("../../plans/edge-cloud/udp.toml")),
         ("contention", include_str!("../../plans/edge-cloud/contention.toml")),
     ],
@@ -32,6 +33,12 @@ pub(super) const STUDY: BuiltIn = BuiltIn {
                         measured 47.8 Mbit/s",
             parts: &["streams"],
             measure: |runs| window_over_rtt(runs, "streams", "streams", "10", 131_072.0, 10.0),
+        },
+        Trend {
+            name: "iperf2",
+            published: "iperf at both ends: 5.35 Mbit/s with 1 stream of 128 KiB, 47.8 with 10",
+            parts: &["iperf2"],
+            measure: iperf2,
         },
         Trend {
             name: "window-plateau",
@@ -92,6 +99,30 @@ fn window_over_rtt(
             mbit(expected)
         ),
         holds: near(measured, expected, NEAR),
+    })
+}
+
+/// iperf 2's transfers, by the kernel's counts after the warm-up, beside what it reports.
+fn iperf2(runs: &Runs<'_>) -> Option<Measured> {
+    let of = |streams: &str| {
+        let values = [("streams", streams)];
+        let steady = runs.mean("iperf2", &values, |run| run.flows.first()?.steady_bps)?;
+        Some((steady, runs.goodput("iperf2", &values)?))
+    };
+    let (one, ten) = (of("1")?, of("10")?);
+    let window = 131_072.0 * 8.0 / RTT_S;
+    Some(Measured {
+        text: format!(
+            "{} with 1 stream and {} with 10, {:+.1} and {:+.1} % of window over RTT; with the \
+             beginning, iperf reports {} and {}",
+            mbit(one.0),
+            mbit(ten.0),
+            (one.0 / window - 1.0) * 100.0,
+            (ten.0 / window / 10.0 - 1.0) * 100.0,
+            mbit(one.1),
+            mbit(ten.1)
+        ),
+        holds: near(one.0, window, NEAR) && near(ten.0, 10.0 * window, NEAR),
     })
 }
 

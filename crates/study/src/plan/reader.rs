@@ -53,10 +53,24 @@ impl Reader<'_> {
         let mut factors: Vec<Factor> = Vec::new();
         for entry in &written.factors.get_ref().0 {
             factors.push(self.factor(entry)?);
+            self.check_distinct(&factors, entry)?;
+        }
+        for entry in &written.paired.get_ref().0 {
+            let factor = Factor { paired: true, ..self.factor(entry)? };
+            if factors.iter().any(|other| other.setting == factor.setting) {
+                let problem = format!("'{}' is in [factors] as well; leave it in one", entry.key);
+                return Err(self.error(&entry.key_span, problem));
+            }
+            let first = !factors.iter().any(|other| other.paired);
+            factors.push(factor);
+            // The values of the first one name the pairs.
+            if first {
+                self.check_distinct(&factors, entry)?;
+            }
         }
         let factors_span = written.factors.span();
         if factors.is_empty() {
-            let problem = "no factors; write what varies, such as window = [\"64KiB\", \"1MiB\"]";
+            let problem = "no [factors]; write what varies, such as window = [\"64KiB\", \"1MiB\"]";
             return Err(self.error(&factors_span, problem));
         }
         let mut plan = Plan {
@@ -68,7 +82,9 @@ impl Reader<'_> {
             factors,
             repeats: self.repeats(written.repeats.as_ref())?,
         };
+        self.check_pairs(&plan, &written.paired.span())?;
         self.shorten(&mut plan, written.quick.as_ref())?;
+        self.check_pairs(&plan, &written.paired.span())?;
         self.check_size(&plan, &factors_span)?;
         for number in 0..plan.cells() {
             let cell = plan.cell(number);
@@ -90,7 +106,12 @@ impl Reader<'_> {
             let fixed = short.fixed.iter().position(|(setting, _)| *setting == factor.setting);
             let varied = short.factors.iter_mut().find(|other| other.setting == factor.setting);
             match (varied, fixed, factor.levels.as_slice()) {
-                (Some(varied), _, _) => varied.levels = factor.levels,
+                (Some(varied), _, _) => {
+                    varied.levels = factor.levels;
+                    if !varied.paired {
+                        self.check_distinct(std::slice::from_ref(varied), entry)?;
+                    }
+                }
                 (None, Some(at), [level]) => short.fixed[at].1 = level.clone(),
                 (None, Some(_), _) => {
                     let problem = format!("{} is no factor; it has one value", factor.setting);
@@ -111,8 +132,27 @@ impl Reader<'_> {
         Ok(())
     }
 
+    /// Those that are paired have as many values each.
+    fn check_pairs(&self, plan: &Plan, span: &Range<usize>) -> Result<(), PlanError> {
+        let mut paired = plan.factors.iter().filter(|factor| factor.paired);
+        let Some(first) = paired.next() else { return Ok(()) };
+        let count = first.levels.len();
+        match paired.find(|factor| factor.levels.len() != count) {
+            None => Ok(()),
+            Some(other) => {
+                let problem = format!(
+                    "{} has {count} values and {} has {}; those of [paired] have as many each",
+                    first.setting,
+                    other.setting,
+                    other.levels.len()
+                );
+                Err(self.error(span, problem))
+            }
+        }
+    }
+
     fn check_size(&self, plan: &Plan, span: &Range<usize>) -> Result<(), PlanError> {
-        let sizes = || plan.factors.iter().map(|factor| factor.levels.len());
+        let sizes = || plan.dimensions().map(|factor| factor.levels.len());
         let cells = sizes().try_fold(1usize, usize::checked_mul);
         let tests = cells.and_then(|cells| cells.checked_mul(plan.repeats.count as usize));
         if cells.is_none_or(|cells| cells > MAX_CELLS) || tests.is_none_or(|all| all > MAX_TESTS) {
@@ -221,13 +261,19 @@ impl Reader<'_> {
             };
             self.error(span.map_or(&entry.value_span, |(_, span)| span), wrong)
         })?;
+        Ok(Factor { setting, levels, paired: false })
+    }
+
+    /// The values of the last factor are all different.
+    fn check_distinct(&self, factors: &[Factor], entry: &Entry) -> Result<(), PlanError> {
+        let Some(Factor { setting, levels, .. }) = factors.last() else { return Ok(()) };
         for (index, level) in levels.iter().enumerate() {
             if levels.iter().take(index).any(|other| other.text == level.text) {
                 let problem = format!("{setting} has the value {} twice", level.text);
                 return Err(self.error(&entry.value_span, problem));
             }
         }
-        Ok(Factor { setting, levels })
+        Ok(())
     }
 
     fn setting(&self, entry: &Entry) -> Result<Setting, PlanError> {

@@ -209,6 +209,38 @@ fn a_program_that_cannot_be_is_refused_where_it_is_written() {
 }
 
 #[test]
+fn paired_factors_vary_together() {
+    let text = MINIMAL.replace(
+        "[traffic]",
+        "[paired]\nrate = [\"10mbit\", \"1gbit\"]\n\
+        rtt = [\"600ms\", \"10ms\"]\n[traffic]",
+    );
+    let plan = Plan::parse(&text).unwrap();
+    assert_eq!(plan.cells(), 3 * 3 * 2);
+    assert_eq!(plan.label(&plan.cell(0)), "window=64KiB streams=1 rate=10mbit");
+    assert_eq!(plan.label(&plan.cell(3)), "window=64KiB streams=2 rate=1gbit");
+    assert_eq!(plan.label(&plan.cell(17)), "window=256KiB streams=4 rate=1gbit");
+    assert!(plan.test(&plan.cell(17)).unwrap().path.contains("rtt=10ms"));
+    let paired: Vec<bool> = plan.report().factors.iter().map(|factor| factor.paired).collect();
+    assert_eq!(paired, [false, false, false, true]);
+    let refused = |from: &str, to: &str| Plan::parse(&text.replace(from, to)).unwrap_err().problem;
+    assert!(refused("\"600ms\", ", "").contains("rate has 2 values and rtt has 1"));
+    assert!(refused("\"1gbit\"", "\"10mbit\"").contains("twice"));
+    assert!(
+        refused("rtt = [\"600ms\", \"10ms\"]", "window = [\"1MiB\", \"2MiB\"]").contains("as well")
+    );
+    // They can be all that varies, and the short form keeps them together.
+    let only =
+        text.replace("window = [\"64KiB\", \"128KiB\", \"256KiB\"]\nstreams = [1, 2, 4]\n", "");
+    assert_eq!(Plan::parse(&only).unwrap().cells(), 2);
+    let quick = |rate: &str, rtt: &str| {
+        Plan::parse_quick(&format!("{only}[quick]\nrate = [{rate}]\nrtt = [{rtt}]\n"))
+    };
+    assert_eq!(quick("\"1mbit\"", "\"1s\"").unwrap().cells(), 1);
+    assert!(quick("\"1mbit\"", "\"1s\", \"2s\"").is_err());
+}
+
+#[test]
 fn hosts_are_clients_and_servers() {
     let plan = |hosts: &str| {
         Plan::parse(&MINIMAL.replace("streams = [1, 2, 4]", &format!("hosts = [\"{hosts}\"]")))

@@ -13,7 +13,10 @@ use toml::Spanned;
 pub(super) struct WrittenPlan {
     pub(super) question: Spanned<String>,
     pub(super) path: Spanned<Entries>,
+    #[serde(default = "no_entries")]
     pub(super) factors: Spanned<Entries>,
+    #[serde(default = "no_entries")]
+    pub(super) paired: Spanned<Entries>,
     #[serde(default = "no_entries")]
     pub(super) traffic: Spanned<Entries>,
     #[serde(default)]

@@ -42,7 +42,8 @@ impl PartPlot {
         if part.cells.iter().all(|cell| cell.throughput_bps.is_none()) {
             return Vec::new();
         }
-        let several = |at: &usize| factors[*at].values.len() > 1;
+        // One that is paired is on the axis of the one before it.
+        let several = |at: &usize| factors[*at].values.len() > 1 && !factors[*at].paired;
         let mut numeric: Vec<usize> = (0..factors.len())
             .filter(several)
             .filter(|at| factors[*at].numbers.len() == factors[*at].values.len())
@@ -73,8 +74,8 @@ impl PartPlot {
             Plotted::Heatmap { x, y } | Plotted::Surface { x, y } => vec![Some(x), Some(y)],
             Plotted::Rows => return vec![PartPlot { plotted, fixed: Vec::new() }],
         };
-        let others: Vec<usize> =
-            (0..part.plan.factors.len()).filter(|at| !on_axis.contains(&Some(*at))).collect();
+        let others = (0..part.plan.factors.len()).filter(|at| !on_axis.contains(&Some(*at)));
+        let others: Vec<usize> = others.filter(|at| !part.plan.factors[*at].paired).collect();
         let mut plots: Vec<PartPlot> = Vec::new();
         for cell in part.cells.iter().filter(|cell| cell.throughput_bps.is_some()) {
             let value = |at: &usize| (*at, cell.values.get(*at).cloned().unwrap_or_default());
