@@ -9,6 +9,10 @@ pub(super) const STUDY: BuiltIn = BuiltIn {
     parts: &[
         ("pair", include_str!("../../plans/netherlight/pair.toml")),
         ("pair-back", include_str!("../../plans/netherlight/pair-back.toml")),
+        ("two-pairs", include_str!("../../plans/netherlight/two-pairs.toml")),
+        ("two-pairs-back", include_str!("../../plans/netherlight/two-pairs-back.toml")),
+        ("four-to-two", include_str!("../../plans/netherlight/four-to-two.toml")),
+        ("four-to-two-back", include_str!("../../plans/netherlight/four-to-two-back.toml")),
         ("udp", include_str!("../../plans/netherlight/udp.toml")),
     ],
     trends: &[
@@ -16,13 +20,37 @@ pub(super) const STUDY: BuiltIn = BuiltIn {
             name: "window-surface",
             published: "before congestion, throughput is the sum of the windows over the RTT",
             parts: &["pair"],
-            measure: |runs| surface(runs, "pair"),
+            measure: |runs| surface(runs, "pair", 1.0),
         },
         Trend {
             name: "window-surface-back",
             published: "the same in the other direction",
             parts: &["pair-back"],
-            measure: |runs| surface(runs, "pair-back"),
+            measure: |runs| surface(runs, "pair-back", 1.0),
+        },
+        Trend {
+            name: "window-surface-2",
+            published: "the same with 2 hosts to 2, of 1 to 8 streams each",
+            parts: &["two-pairs"],
+            measure: |runs| surface(runs, "two-pairs", 2.0),
+        },
+        Trend {
+            name: "window-surface-2-back",
+            published: "the same in the other direction",
+            parts: &["two-pairs-back"],
+            measure: |runs| surface(runs, "two-pairs-back", 2.0),
+        },
+        Trend {
+            name: "window-surface-4",
+            published: "the same with 4 hosts to 2, of 1 to 8 streams each",
+            parts: &["four-to-two"],
+            measure: |runs| surface(runs, "four-to-two", 4.0),
+        },
+        Trend {
+            name: "window-surface-4-back",
+            published: "the same in the other direction",
+            parts: &["four-to-two-back"],
+            measure: |runs| surface(runs, "four-to-two-back", 4.0),
         },
         Trend {
             name: "udp-without-loss",
@@ -43,7 +71,8 @@ const BEFORE: f64 = 0.9;
 const NEAR: f64 = 0.10;
 const CELLS: f64 = 0.90;
 
-fn surface(runs: &Runs<'_>, part: &str) -> Option<Measured> {
+/// Goodput against the windows of all streams of that many clients over the RTT.
+fn surface(runs: &Runs<'_>, part: &str, clients: f64) -> Option<Measured> {
     let (mut agreeing, mut all) = (0, 0);
     let mut most: f64 = 0.0;
     for window in runs.values(part, "window") {
@@ -52,7 +81,8 @@ fn surface(runs: &Runs<'_>, part: &str) -> Option<Measured> {
             let Some(goodput) = runs.goodput(part, &values) else { continue };
             most = most.max(goodput);
             let bytes = runs.number(part, "window", &window)?;
-            let windows = bytes * runs.number(part, "streams", &streams)? * 8.0 / RTT_S;
+            let streams = clients * runs.number(part, "streams", &streams)?;
+            let windows = bytes * streams * 8.0 / RTT_S;
             if windows <= BEFORE * LINK_BPS {
                 all += 1;
                 agreeing += u32::from(near(goodput, windows.min(LINK_BPS), NEAR));

@@ -162,7 +162,7 @@ fn verdicts(
 #[test]
 fn netherlight_follows_windows_and_fails_where_goodput_does_not() {
     let ideal = |_: &str, test: &Test, flow: &Traffic| {
-        let streams = f64::from(flow.streams);
+        let streams = f64::from(flow.streams) * f64::from(test.hosts.clients);
         match (flow.bitrate, test.window) {
             (Some(offered), _) => {
                 let offered = offered.as_f64() * streams;
