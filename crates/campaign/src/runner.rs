@@ -85,15 +85,33 @@ pub fn run(
     observe: &mut dyn FnMut(Event<'_>),
     stop: &StopFlag,
 ) -> Result<(), CampaignError> {
-    let queue = queue(study, store)?;
-    let mut timing = Timing::new(study.runs(), queue.iter().map(|job| job.test.planned()));
-    let schedule = Schedule::new(queue);
     let shared = shared(study)?;
     store.set_not_set(&shared.missing)?;
+    loop {
+        // What a round measured decides whether tests are added to its cells.
+        let queue = queue(study, store)?;
+        if queue.is_empty() {
+            return Ok(());
+        }
+        round(queue, store, options, &shared, observe, stop)?;
+    }
+}
+
+/// Runs what is queued.
+fn round(
+    queue: VecDeque<Job<'_>>,
+    store: &mut Store,
+    options: Options,
+    shared: &Shared,
+    observe: &mut dyn FnMut(Event<'_>),
+    stop: &StopFlag,
+) -> Result<(), CampaignError> {
+    let mut timing = Timing::new(store.count()?, queue.iter().map(|job| job.test.planned()));
+    let schedule = Schedule::new(queue);
     let (sender, messages) = mpsc::channel();
     let stored = thread::scope(|scope| {
         for _ in 0..options.parallel.max(1) {
-            let worker = Worker { options, shared: &shared, stop, report: sender.clone() };
+            let worker = Worker { options, shared, stop, report: sender.clone() };
             let schedule = &schedule;
             scope.spawn(move || worker.work(schedule));
         }
@@ -122,19 +140,27 @@ fn shared(study: &Study) -> Result<Shared, CampaignError> {
     })
 }
 
-/// The runs that are not stored.
+/// The runs that are not stored; after those of the plan, those to be added to its cells.
 fn queue<'a>(study: &'a Study, store: &Store) -> Result<VecDeque<Job<'a>>, CampaignError> {
     let mut queue = VecDeque::new();
     for part in &study.parts {
         let done = store.done(&part.name)?;
-        for run in part.plan.runs().into_iter().filter(|run| !done.contains(run)) {
-            // A plan is checked as a whole before: every cell is one that can run.
-            if let Ok(test) = part.plan.test(&part.plan.cell(run.cell)) {
-                queue.push_back(Job { part, run, test });
-            }
+        let runs = part.plan.runs().into_iter().filter(|run| !done.contains(run));
+        queue.extend(runs.filter_map(|run| job(part, run)));
+    }
+    if queue.is_empty() {
+        for part in study.parts.iter().filter(|part| part.plan.repeats.until.is_some()) {
+            let runs = part.plan.further_runs(&store.runs(&part.name)?);
+            queue.extend(runs.into_iter().filter_map(|run| job(part, run)));
         }
     }
     Ok(queue)
+}
+
+/// A plan is checked as a whole before: every cell is one that can run.
+fn job(part: &Part, run: Run) -> Option<Job<'_>> {
+    let test = part.plan.test(&part.plan.cell(run.cell)).ok()?;
+    Some(Job { part, run, test })
 }
 
 fn handle(

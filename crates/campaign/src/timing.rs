@@ -29,10 +29,10 @@ pub(crate) struct Timing {
 }
 
 impl Timing {
-    pub(crate) fn new(all: usize, queue: impl ExactSizeIterator<Item = Duration>) -> Self {
+    pub(crate) fn new(done: usize, queue: impl ExactSizeIterator<Item = Duration>) -> Self {
         Timing {
-            all,
-            done: all.saturating_sub(queue.len()),
+            all: done + queue.len(),
+            done,
             began: clock::now(),
             sent: Duration::ZERO,
             to_send: queue.sum(),

@@ -25,6 +25,7 @@ mod remedy;
 mod sample;
 mod spec;
 mod study;
+mod study_comparison;
 mod tuning;
 mod verified;
 mod watch;
@@ -50,7 +51,10 @@ pub use sample::{ReceiverSample, Sample};
 pub use spec::{EndCondition, TestSpec};
 pub use study::{
     FlowFigures, RunStatus, STUDY_PLAN_SCHEMA, STUDY_SCHEMA, StudyCell, StudyFactor, StudyPart,
-    StudyPlanReport, StudyProgram, StudyReport, StudyRun, StudyTrend,
+    StudyPlanReport, StudyProgram, StudyReport, StudyRun, StudyTrend, StudyUntil,
+};
+pub use study_comparison::{
+    ComparedCell, DifferingSetting, STUDY_COMPARISON_SCHEMA, StudyComparison,
 };
 pub use tuning::{
     AppliedFile, AppliedPlan, AppliedSetting, MemoryCost, Outcome, PlannedSetting, RevertOutcome,

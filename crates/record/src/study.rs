@@ -29,7 +29,10 @@ pub struct StudyPlanReport {
     pub order: String,
     /// Of the draws of the order and of the paths.
     pub seed: u64,
-    /// About how long all tests take, in seconds.
+    /// When tests are added to a cell.
+    #[serde(default)]
+    pub until: Option<StudyUntil>,
+    /// About how long all tests take, in seconds, without those that are added.
     pub estimated_s: f64,
     /// Sysctls that are set where a lab has them.
     #[serde(default)]
@@ -37,6 +40,15 @@ pub struct StudyPlanReport {
     /// The programs that its tests run.
     #[serde(default)]
     pub programs: Vec<StudyProgram>,
+}
+
+/// Until when tests are added to a cell.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct StudyUntil {
+    /// Half the 95 % confidence interval of its mean goodput, over the mean.
+    pub within: f64,
+    /// Tests of it in all.
+    pub most: u32,
 }
 
 /// A program that transfers data in the place of longhaul, with placeholders for what a test

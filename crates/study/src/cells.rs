@@ -6,7 +6,10 @@ use crate::plan::{Order, Plan};
 use crate::traffic::Traffic;
 use rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64;
-use record::{Protocol, STUDY_PLAN_SCHEMA, StudyFactor, StudyPlanReport};
+use record::{
+    Protocol, RunStatus, STUDY_PLAN_SCHEMA, StudyFactor, StudyPlanReport, StudyRun, StudyUntil,
+};
+use std::collections::BTreeMap;
 use std::time::Duration;
 use topology::PathSpec;
 use units::{ByteCount, LossRatio};
@@ -275,6 +278,10 @@ impl Plan {
             tests: self.cells() * self.repeats.count as usize,
             order: self.repeats.order.name().to_owned(),
             seed: self.repeats.seed,
+            until: self
+                .repeats
+                .until
+                .map(|until| StudyUntil { within: until.within, most: until.most }),
             estimated_s: self.estimate().as_secs_f64(),
             optional: optional.collect(),
             programs: self.programs_run().iter().map(|program| program.report()).collect(),
@@ -294,6 +301,32 @@ impl Plan {
             Order::Blocked => {
                 runs.chunks_mut(cells.max(1)).for_each(|block| shuffle(block, &mut random));
             }
+        }
+        runs
+    }
+
+    /// The tests to be added to those that are stored, in the order to be run.
+    #[must_use]
+    pub fn further_runs(&self, stored: &[StudyRun]) -> Vec<Run> {
+        if self.repeats.until.is_none() {
+            return Vec::new();
+        }
+        let mut of_cell: BTreeMap<usize, (u32, Vec<f64>)> = BTreeMap::new();
+        for run in stored {
+            let (done, goodputs) = of_cell.entry(run.cell).or_default();
+            *done = run.repeat.max(*done);
+            if run.status == RunStatus::Valid {
+                goodputs.push(run.throughput_bps());
+            }
+        }
+        let runs = of_cell.into_iter().flat_map(|(cell, (done, goodputs))| {
+            let more = self.repeats.to_add(done, &goodputs);
+            (done + 1..=done + more).map(move |repeat| Run { cell, repeat })
+        });
+        let mut runs: Vec<Run> = runs.collect();
+        if self.repeats.order != Order::Plan {
+            let seed = self.repeats.seed.wrapping_add(stored.len() as u64);
+            shuffle(&mut runs, &mut Pcg64::seed_from_u64(seed));
         }
         runs
     }

@@ -8,6 +8,7 @@
 
 mod built_in;
 mod cells;
+mod compare;
 mod factor;
 pub mod plan;
 mod predict;
@@ -18,6 +19,7 @@ mod traffic;
 
 pub use built_in::{BUILT_IN, BuiltIn, trends};
 pub use cells::{Buffers, Cell, Hosts, Run, Sysctl, Test};
+pub use compare::{StudyRuns, compare};
 pub use factor::{Kind, Level, Setting, Side};
 pub use plan::{Factor, Plan, PlanError};
 pub use predict::Prediction;

@@ -22,9 +22,11 @@
 
 mod error;
 mod reader;
+mod repeats;
 mod written;
 
 pub use error::PlanError;
+pub use repeats::{Order, Repeats, Until};
 pub(crate) use written::Written;
 
 use crate::cells::{Cell, Hosts, Sysctl, Test};
@@ -73,43 +75,6 @@ pub struct Factor {
     pub levels: Vec<Level>,
     /// Whether it varies together with the others that are paired, which have as many values.
     pub paired: bool,
-}
-
-/// How often each cell is measured, and in what order.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Repeats {
-    /// Tests of each cell.
-    pub count: u32,
-    /// Of the draws of paths and of the order.
-    pub seed: u64,
-    /// In what order.
-    pub order: Order,
-}
-
-/// The order of the tests.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Order {
-    /// All repeats of all cells at random: what drifts over time is in no factor.
-    #[default]
-    Random,
-    /// One repeat of every cell at random, then the next.
-    Blocked,
-    /// As in the plan, the first factor outermost, its repeats together.
-    Plan,
-}
-
-impl Order {
-    const ALL: [Order; 3] = [Order::Random, Order::Blocked, Order::Plan];
-
-    /// As in plans.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Order::Random => "random",
-            Order::Blocked => "blocked",
-            Order::Plan => "plan",
-        }
-    }
 }
 
 impl Plan {

@@ -32,7 +32,7 @@ impl Study {
             question: self.question.clone(),
             answer: answer(&parts, &trends),
             quick: self.quick,
-            runs: self.runs(),
+            runs: self.runs() + self.added(runs),
             done: all().count(),
             valid: count(RunStatus::Valid),
             invalid: count(RunStatus::Invalid),
@@ -43,6 +43,16 @@ impl Study {
             trends,
             parts,
         }
+    }
+}
+
+impl Study {
+    /// Runs that were added to those that the plans begin with.
+    fn added(&self, runs: &[Vec<StudyRun>]) -> usize {
+        let added = |(part, runs): (&Part, &Vec<StudyRun>)| {
+            runs.iter().filter(|run| run.repeat > part.plan.repeats.count).count()
+        };
+        self.parts.iter().zip(runs).map(added).sum()
     }
 }
 

@@ -139,6 +139,16 @@ impl Store {
         read(&self.connection).map_err(|error| classified(&self.file, &error))
     }
 
+    /// How many runs are stored.
+    ///
+    /// # Errors
+    /// The file is damaged.
+    pub(crate) fn count(&self) -> Result<usize, CampaignError> {
+        let count = self.connection.query_row("SELECT count(*) FROM run", [], |row| row.get(0));
+        let count: u32 = count.map_err(|error| classified(&self.file, &error))?;
+        Ok(count as usize)
+    }
+
     /// The runs of a part, by cell and repeat.
     ///
     /// # Errors

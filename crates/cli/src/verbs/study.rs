@@ -26,6 +26,7 @@ Examples:
   longhaul study check window.toml                cells, runs and time of a plan
   longhaul study run window.toml --out results    run it; again: resume it
   longhaul study report results --html page.html
+  longhaul study compare cubic.study bbr.study    the difference, cell by cell
   longhaul study export results --csv > runs.csv
 
 A plan has a question, a path, what varies, and what is sent:
@@ -46,6 +47,7 @@ enum StudyVerb {
     Check(CheckArgs),
     Run(run::RunArgs),
     Report(results::ReportArgs),
+    Compare(results::CompareArgs),
     Export(results::ExportArgs),
     List(ListArgs),
 }
@@ -77,6 +79,7 @@ pub(crate) fn run(args: &StudyArgs, console: &mut Console) -> Outcome {
         StudyVerb::Check(args) => check(args, console),
         StudyVerb::Run(args) => run::run(args, console),
         StudyVerb::Report(args) => results::report(args, console),
+        StudyVerb::Compare(args) => results::compare(args, console),
         StudyVerb::Export(args) => results::export(args, console),
         StudyVerb::List(ListArgs { names: true }) => {
             let names: String = study::BUILT_IN.iter().map(|s| format!("{}\n", s.name)).collect();

@@ -7,6 +7,7 @@ use super::{
 };
 use crate::{untrusted::clean, wording};
 use record::{StudyPlanReport, StudyProgram};
+use units::percent;
 
 /// Column of the values.
 const COLUMN: usize = 14;
@@ -37,6 +38,14 @@ pub fn study_plan(plan: &StudyPlanReport, style: &Style) -> String {
         plan.tests, plan.cells, plan.repeats, plan.order, plan.seed
     );
     lines.extend(row("tests", &tests));
+    if let Some(until) = plan.until {
+        let text = format!(
+            "more of a cell until its 95 % confidence interval is within {}, {} at most",
+            percent(until.within),
+            until.most
+        );
+        lines.extend(row("", &text));
+    }
     lines.extend(row("takes about", &wording::long_time(plan.estimated_s)));
     block(lines)
 }
@@ -107,6 +116,7 @@ mod tests {
             tests: 60,
             order: "random".to_owned(),
             seed: 1,
+            until: Some(record::StudyUntil { within: 0.05, most: 20 }),
             estimated_s: 318.0,
             optional: vec![factor("net.ipv4.tcp_sack", ["1".to_owned()])],
             programs: vec![StudyProgram {

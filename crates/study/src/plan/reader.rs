@@ -1,7 +1,7 @@
 //! From a plan as written to one that is checked.
 
 use super::written::{Entries, Entry, Written, WrittenPlan, WrittenRepeats};
-use super::{Factor, MAX_CELLS, MAX_TESTS, Order, Plan, PlanError, Repeats};
+use super::{Factor, MAX_CELLS, MAX_TESTS, Order, Plan, PlanError, Repeats, Until};
 use crate::cells::Sysctl;
 use crate::factor::{Level, Setting};
 use crate::program::Program;
@@ -100,7 +100,7 @@ impl Reader<'_> {
     /// also where the plan is read in full.
     fn shorten(&self, plan: &mut Plan, quick: Option<&Entries>) -> Result<(), PlanError> {
         let mut short = plan.clone();
-        short.repeats.count = 1;
+        (short.repeats.count, short.repeats.until) = (1, None);
         for entry in quick.iter().flat_map(|quick| &quick.0) {
             let factor = self.factor(entry)?;
             let fixed = short.fixed.iter().position(|(setting, _)| *setting == factor.setting);
@@ -154,14 +154,15 @@ impl Reader<'_> {
     fn check_size(&self, plan: &Plan, span: &Range<usize>) -> Result<(), PlanError> {
         let sizes = || plan.dimensions().map(|factor| factor.levels.len());
         let cells = sizes().try_fold(1usize, usize::checked_mul);
-        let tests = cells.and_then(|cells| cells.checked_mul(plan.repeats.count as usize));
+        let repeats = plan.repeats.until.map_or(plan.repeats.count, |until| until.most);
+        let tests = cells.and_then(|cells| cells.checked_mul(repeats as usize));
         if cells.is_none_or(|cells| cells > MAX_CELLS) || tests.is_none_or(|all| all > MAX_TESTS) {
             let product: Vec<String> = sizes().map(|size| size.to_string()).collect();
             let problem = format!(
                 "{} cells x {} repeats; at most {MAX_CELLS} cells and {MAX_TESTS} tests: use \
                  fewer values, or a plan for each part of the question",
                 product.join(" x "),
-                plan.repeats.count
+                repeats
             );
             return Err(self.error(span, problem));
         }
@@ -282,7 +283,7 @@ impl Reader<'_> {
     }
 
     fn repeats(&self, written: Option<&WrittenRepeats>) -> Result<Repeats, PlanError> {
-        let mut repeats = Repeats { count: 1, seed: 1, order: Order::default() };
+        let mut repeats = Repeats::ONCE;
         let Some(written) = written else { return Ok(repeats) };
         let within = |number: &Spanned<i64>, range: Range<i64>, what: &str| {
             let value = *number.get_ref();
@@ -307,6 +308,30 @@ impl Reader<'_> {
                 self.error(&order.span(), format!("no order '{}'; {problem}", order.get_ref()))
             })?;
         }
+        repeats.until = match (&written.until, &written.most) {
+            (None, None) => None,
+            (Some(until), Some(most)) => {
+                let share = until.get_ref().strip_suffix('%').map(str::trim);
+                let share = share.and_then(|text| text.parse::<f64>().ok());
+                let share =
+                    share.filter(|share| (0.1..=100.0).contains(share)).ok_or_else(|| {
+                        let problem =
+                            "until is half the confidence interval over the mean: 0.1% to 100%";
+                        self.error(&until.span(), format!("'{}': {problem}", until.get_ref()))
+                    })?;
+                let first = i64::from(repeats.count.max(2));
+                let most = within(most, first..1_001, "most")?.try_into().unwrap_or(2);
+                Some(Until { within: share / 100.0, most })
+            }
+            (Some(one), None) => {
+                let problem = "until needs the most runs of a cell as well, such as most = 20";
+                return Err(self.error(&one.span(), problem));
+            }
+            (None, Some(one)) => {
+                let problem = "most needs until, such as until = \"5%\"";
+                return Err(self.error(&one.span(), problem));
+            }
+        };
         Ok(repeats)
     }
 }

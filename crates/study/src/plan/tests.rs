@@ -241,6 +241,35 @@ fn paired_factors_vary_together() {
 }
 
 #[test]
+fn tests_are_added_to_cells_whose_interval_is_wide() {
+    let text = MINIMAL.replace("count = 3", "count = 2\nuntil = \"5%\"\nmost = 6");
+    let plan = Plan::parse(&text).unwrap();
+    assert_eq!(plan.report().until.map(|until| until.most), Some(6));
+    let run = |cell, repeat, rate: f64| record::StudyRun {
+        cell,
+        repeat,
+        status: record::RunStatus::Valid,
+        attempts: 1,
+        started_unix_s: 0,
+        took_s: 6.0,
+        test_s: 5.5,
+        reason: String::new(),
+        flows: vec![record::FlowFigures { throughput_bps: rate, ..record::FlowFigures::default() }],
+    };
+    let stored = [run(0, 1, 1e6), run(0, 2, 1e6), run(1, 1, 1e6), run(1, 2, 2e6)];
+    let mut further: Vec<(usize, u32)> =
+        plan.further_runs(&stored).iter().map(|run| (run.cell, run.repeat)).collect();
+    further.sort_unstable();
+    assert_eq!(further, [(1, 3), (1, 4)]);
+    assert!(Plan::parse_quick(&text).unwrap().further_runs(&stored).is_empty());
+    let refused = |to: &str| refused("count = 3", to).problem;
+    assert!(refused("until = \"5%\"").contains("most = 20"));
+    assert!(refused("most = 20").contains("until = "));
+    assert!(refused("until = \"5\"\nmost = 20").contains("0.1% to 100%"));
+    assert!(refused("count = 5\nuntil = \"5%\"\nmost = 4").contains("it is 5 to 1000"));
+}
+
+#[test]
 fn hosts_are_clients_and_servers() {
     let plan = |hosts: &str| {
         Plan::parse(&MINIMAL.replace("streams = [1, 2, 4]", &format!("hosts = [\"{hosts}\"]")))

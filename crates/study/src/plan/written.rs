@@ -62,6 +62,9 @@ pub(super) struct WrittenRepeats {
     pub(super) count: Option<Spanned<i64>>,
     pub(super) seed: Option<Spanned<i64>>,
     pub(super) order: Option<Spanned<String>>,
+    /// Half the interval over the mean, such as `5%`.
+    pub(super) until: Option<Spanned<String>>,
+    pub(super) most: Option<Spanned<i64>>,
 }
 
 /// One value, or several.

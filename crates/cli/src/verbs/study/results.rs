@@ -24,6 +24,24 @@ pub(super) struct ReportArgs {
     json: bool,
 }
 
+/// Compare two studies: the statistics of the difference, cell by cell
+///
+/// Cells are compared that have the same values of the same factors; what the plans fix may
+/// differ, such as the congestion control. Differences are tested with Welch's t-test over the
+/// valid runs, and called significant with Holm's correction for the number of cells.
+#[derive(Debug, Args)]
+pub(super) struct CompareArgs {
+    /// The directory of the first study's results
+    #[arg(value_name = "DIR")]
+    first: PathBuf,
+    /// The directory of the second study's results
+    #[arg(value_name = "DIR")]
+    second: PathBuf,
+    /// Print the comparison as JSON
+    #[arg(long, short = 'J')]
+    json: bool,
+}
+
 /// Print the runs of a study as a table: its factors, the repeat, and every figure
 #[derive(Debug, Args)]
 pub(super) struct ExportArgs {
@@ -103,6 +121,23 @@ pub(super) fn report(args: &ReportArgs, console: &mut Console) -> Outcome {
     }
     console.print(&results.shown(args.json, &console.out)?);
     Ok(results.code())
+}
+
+pub(super) fn compare(args: &CompareArgs, console: &mut Console) -> Outcome {
+    let ((first, _), (second, _)) = (Results::read(&args.first)?, Results::read(&args.second)?);
+    let comparison = study::compare((&first.study, &first.runs), (&second.study, &second.runs));
+    let mut comparison = comparison.map_err(Failure::usage)?;
+    let folders = [&args.first, &args.second].map(|folder| folder.display().to_string());
+    // Two runs of one plan have one name.
+    if comparison.names[0] == comparison.names[1] {
+        comparison.names = folders;
+    }
+    console.print(&if args.json {
+        console::json(&comparison)?
+    } else {
+        terminal::study_comparison(&comparison, &console.out)
+    });
+    Ok(DONE)
 }
 
 pub(super) fn export(args: &ExportArgs, console: &mut Console) -> Outcome {

@@ -27,7 +27,8 @@ impl Scale {
         let high = positive.fold(0.0, f64::max);
         if high > low * LOG_FROM {
             // The grid lines are powers of ten: one below the lowest value.
-            Scale::Log { low: 10f64.powf(low.log10().floor()).ln(), high: (high * 1.1).ln() }
+            let first = low.log10().floor() * std::f64::consts::LN_10;
+            Scale::Log { low: first, high: high.ln() + 0.1 }
         } else {
             Scale::Linear(Axis::over(high, RATE, 5.0))
         }

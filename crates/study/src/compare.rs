@@ -1,0 +1,276 @@
+//! The statistics of the difference between two studies.
+
+use crate::study::{Part, Study};
+use model::statistics;
+use record::{
+    ComparedCell, DifferingSetting, RunStatus, STUDY_COMPARISON_SCHEMA, StudyComparison, StudyRun,
+};
+use std::collections::BTreeMap;
+use units::change;
+
+/// Of intervals and tests.
+const CONFIDENCE: f64 = 0.95;
+
+/// A study with the runs of each of its parts.
+pub type StudyRuns<'a> = (&'a Study, &'a [Vec<StudyRun>]);
+
+/// A part's name and the values of a cell's factors.
+type Key = (String, Vec<(String, String)>);
+
+/// A cell that was measured.
+struct MeasuredCell {
+    key: Key,
+    label: String,
+    /// Of each valid run, in bit/s.
+    goodputs: Vec<f64>,
+}
+
+/// Compares the goodput of the cells that two studies have in common, whatever their plans fix.
+///
+/// # Errors
+/// They have no measured cell in common.
+pub fn compare(first: StudyRuns<'_>, second: StudyRuns<'_>) -> Result<StudyComparison, String> {
+    let (before, after) = (measured(first), measured(second));
+    let by_key: BTreeMap<&Key, &MeasuredCell> =
+        after.iter().map(|cell| (&cell.key, cell)).collect();
+    let pairs = before.iter().filter_map(|cell| Some((cell, *by_key.get(&cell.key)?)));
+    let mut cells: Vec<ComparedCell> =
+        pairs.map(|(before, after)| compared(before, after)).collect();
+    if cells.is_empty() {
+        return Err(
+            "the studies have no measured cell in common: the same values of the same factors"
+                .to_owned(),
+        );
+    }
+    let unmatched = before.len() + after.len() - 2 * cells.len();
+    let significant = mark_significant(&mut cells);
+    let positive = cells.iter().filter(|cell| cell.goodput_bps.iter().all(|rate| *rate > 0.0));
+    let logarithms: Vec<f64> =
+        positive.map(|cell| (cell.goodput_bps[1] / cell.goodput_bps[0]).ln()).collect();
+    let interval = statistics::mean_interval(&logarithms, CONFIDENCE);
+    let mut comparison = StudyComparison {
+        schema: STUDY_COMPARISON_SCHEMA.to_owned(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        names: [first.0.name.clone(), second.0.name.clone()],
+        differing: differing(first.0, second.0),
+        confidence: CONFIDENCE,
+        unmatched: unmatched as u64,
+        significant: significant as u64,
+        ratio: statistics::mean(&logarithms).map(f64::exp),
+        ratio_low: interval.map(|interval| interval.low.exp()),
+        ratio_high: interval.map(|interval| interval.high.exp()),
+        cells,
+        sentence: String::new(),
+    };
+    comparison.sentence = sentence(&comparison);
+    Ok(comparison)
+}
+
+/// The cells that have valid runs, in the order of the plans.
+fn measured((study, runs): StudyRuns<'_>) -> Vec<MeasuredCell> {
+    let mut all: BTreeMap<(usize, usize), MeasuredCell> = BTreeMap::new();
+    for (position, (part, runs)) in study.parts.iter().zip(runs).enumerate() {
+        for run in runs.iter().filter(|run| run.status == RunStatus::Valid) {
+            let cell = all.entry((position, run.cell)).or_insert_with(|| named(part, run.cell));
+            cell.goodputs.push(run.throughput_bps());
+        }
+    }
+    all.into_values().collect()
+}
+
+fn named(part: &Part, number: usize) -> MeasuredCell {
+    let cell = part.plan.cell(number);
+    let pairs = part.plan.factors.iter().zip(&cell.levels);
+    let mut values: Vec<(String, String)> =
+        pairs.map(|(factor, level)| (factor.setting.to_string(), level.text.clone())).collect();
+    values.sort();
+    MeasuredCell {
+        key: (part.name.clone(), values),
+        label: part.plan.label(&cell),
+        goodputs: Vec::new(),
+    }
+}
+
+fn compared(before: &MeasuredCell, after: &MeasuredCell) -> ComparedCell {
+    let both = [&before.goodputs, &after.goodputs];
+    let means = both.map(|rates| statistics::mean(rates).unwrap_or_default());
+    let test = statistics::welch(both[0], both[1], CONFIDENCE);
+    ComparedCell {
+        part: before.key.0.clone(),
+        label: before.label.clone(),
+        runs: both.map(|rates| u32::try_from(rates.len()).unwrap_or(u32::MAX)),
+        goodput_bps: means,
+        difference_bps: means[1] - means[0],
+        low_bps: test.map(|test| test.interval.low),
+        high_bps: test.map(|test| test.interval.high),
+        p: test.map(|test| test.p.clamp(0.0, 1.0)),
+        significant: None,
+    }
+}
+
+/// Which differences are significant, so that among all cells without any difference one is
+/// marked with a probability of at most 5 % (Holm, 1979, "A simple sequentially rejective
+/// multiple test procedure"); how many are.
+fn mark_significant(cells: &mut [ComparedCell]) -> usize {
+    let mut tested: Vec<&mut ComparedCell> =
+        cells.iter_mut().filter(|cell| cell.p.is_some()).collect();
+    tested.sort_by(|a, b| a.p.unwrap_or(1.0).total_cmp(&b.p.unwrap_or(1.0)));
+    let count = tested.len();
+    let holds = |(at, cell): (usize, &&mut ComparedCell)| {
+        cell.p.unwrap_or(1.0) <= (1.0 - CONFIDENCE) / (count - at) as f64
+    };
+    let significant = tested.iter().enumerate().take_while(|one| holds((one.0, one.1))).count();
+    for (at, cell) in tested.iter_mut().enumerate() {
+        cell.significant = Some(at < significant);
+    }
+    significant
+}
+
+/// What the plans of parts with the same name fix differently.
+fn differing(first: &Study, second: &Study) -> Vec<DifferingSetting> {
+    let fixed = |part: &Part| -> BTreeMap<String, String> {
+        let fixed = part.plan.fixed.iter();
+        fixed.map(|(setting, level)| (setting.to_string(), level.text.clone())).collect()
+    };
+    let mut all = Vec::new();
+    for part in &first.parts {
+        let Some(other) = second.parts.iter().find(|other| other.name == part.name) else {
+            continue;
+        };
+        let (before, after) = (fixed(part), fixed(other));
+        let mut names: Vec<&String> = before.keys().chain(after.keys()).collect();
+        names.sort();
+        names.dedup();
+        for name in names.into_iter().filter(|name| before.get(*name) != after.get(*name)) {
+            let value =
+                |fixed: &BTreeMap<String, String>| fixed.get(name).cloned().unwrap_or_default();
+            let values = [value(&before), value(&after)];
+            let (part, name) = (part.name.clone(), name.clone());
+            all.push(DifferingSetting { part, name, values });
+        }
+    }
+    all
+}
+
+fn sentence(comparison: &StudyComparison) -> String {
+    let cells = comparison.cells.len();
+    let tested = comparison.cells.iter().filter(|cell| cell.p.is_some()).count();
+    let overall = match (comparison.ratio, comparison.ratio_low, comparison.ratio_high) {
+        (Some(ratio), Some(low), Some(high)) => format!(
+            "over {cells} cells the second study's goodput is {} (geometric mean; 95 % \
+             confidence interval {} to {})",
+            change(ratio - 1.0),
+            change(low - 1.0),
+            change(high - 1.0)
+        ),
+        (Some(ratio), ..) => format!("the second study's goodput is {}", change(ratio - 1.0)),
+        _ => format!("{cells} cells have no goodput to compare"),
+    };
+    let tests = match tested {
+        0 => "no cell has two runs or more in both studies, which a test needs".to_owned(),
+        _ => format!(
+            "{} of {tested} cells differ significantly (Welch's t-test, Holm's correction)",
+            comparison.significant
+        ),
+    };
+    let mut text = format!("{overall}; {tests}.");
+    if let Some(first) = text.get_mut(..1) {
+        first.make_ascii_uppercase();
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PLAN: &str = r#"question = "Does it differ?"
+[path]
+rate = "100mbit"
+rtt = "100ms"
+[factors]
+window = ["64KiB", "128KiB", "256KiB"]
+[traffic]
+duration = "5s"
+congestion = "cubic"
+[repeats]
+count = 3
+"#;
+
+    fn runs(goodputs: &[[f64; 3]]) -> Vec<Vec<StudyRun>> {
+        let of_cell = goodputs.iter().enumerate().flat_map(|(cell, rates)| {
+            (1..).zip(rates).map(move |(repeat, rate)| StudyRun {
+                cell,
+                repeat,
+                status: RunStatus::Valid,
+                attempts: 1,
+                started_unix_s: 0,
+                took_s: 6.0,
+                test_s: 5.5,
+                reason: String::new(),
+                flows: vec![record::FlowFigures {
+                    throughput_bps: *rate * 1e6,
+                    ..record::FlowFigures::default()
+                }],
+            })
+        });
+        vec![of_cell.collect()]
+    }
+
+    #[test]
+    fn cells_are_compared_by_their_values_and_significant_among_all() {
+        let first = Study::of_plan("first", PLAN, false).unwrap();
+        let other = PLAN.replace("\"64KiB\", \"128KiB\"", "\"128KiB\", \"64KiB\"");
+        let second = Study::of_plan("second", &other.replace("cubic", "bbr"), false).unwrap();
+        let before = runs(&[[5.0, 5.1, 4.9], [10.0, 10.1, 9.9], [20.0, 21.0, 19.0]]);
+        // The cells are in another order; one has no valid run.
+        let mut after = runs(&[[11.0, 11.1, 10.9], [5.1, 4.9, 5.0], [20.0, 21.0, 19.0]]);
+        after[0].iter_mut().skip(6).for_each(|run| run.status = RunStatus::Invalid);
+        let found = compare((&first, &before), (&second, &after)).unwrap();
+        assert_eq!((found.cells.len(), found.unmatched, found.significant), (2, 1, 1));
+        let cell = found.cells.iter().find(|cell| cell.label == "window=128KiB").unwrap();
+        assert!((cell.difference_bps - 1e6).abs() < 1.0 && cell.significant == Some(true));
+        assert!(cell.low_bps.unwrap() > 0.7e6 && cell.high_bps.unwrap() < 1.3e6, "{cell:?}");
+        let same = found.cells.iter().find(|cell| cell.label == "window=64KiB").unwrap();
+        assert_eq!(same.significant, Some(false));
+        let ratio = found.ratio.unwrap();
+        assert!((ratio - 1.1f64.sqrt()).abs() < 1e-3, "{ratio}");
+        assert_eq!(found.differing[0].values, ["cubic", "bbr"]);
+        assert!(found.sentence.contains("1 of 2 cells differ"), "{}", found.sentence);
+    }
+
+    #[test]
+    fn studies_without_a_common_cell_are_refused() {
+        let first = Study::of_plan("first", PLAN, false).unwrap();
+        let other =
+            PLAN.replace("window = [\"64KiB\", \"128KiB\", \"256KiB\"]", "streams = [1, 2, 3]");
+        let second = Study::of_plan("second", &other, false).unwrap();
+        let runs = runs(&[[5.0; 3], [5.0; 3], [5.0; 3]]);
+        assert!(compare((&first, &runs), (&second, &runs)).unwrap_err().contains("no measured"));
+        // The same in both: nothing differs.
+        let same = compare((&first, &runs), (&first, &runs)).unwrap();
+        assert_eq!((same.significant, same.differing.len(), same.ratio), (0, 0, Some(1.0)));
+    }
+
+    #[test]
+    fn of_many_equal_cells_none_is_significant_by_chance() {
+        let mut cells: Vec<ComparedCell> = (0..100)
+            .map(|at| ComparedCell {
+                // 0.01, 0.02, ... : five of a hundred are below 0.05.
+                p: Some(f64::from(at + 1) / 100.0),
+                part: String::new(),
+                label: String::new(),
+                runs: [3, 3],
+                goodput_bps: [1.0, 1.0],
+                difference_bps: 0.0,
+                low_bps: None,
+                high_bps: None,
+                significant: None,
+            })
+            .collect();
+        assert_eq!(mark_significant(&mut cells), 0);
+        cells[3].p = Some(1e-6);
+        assert_eq!(mark_significant(&mut cells), 1);
+        assert_eq!(cells[3].significant, Some(true));
+    }
+}
