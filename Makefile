@@ -40,6 +40,7 @@ bench:
 	$(CARGO) bench --locked -p longhaul-verify --bench remedy
 	$(CARGO) bench --locked -p longhaul --bench measure
 	$(CARGO) bench --locked -p longhaul --bench watch
+	$(CARGO) bench --locked -p longhaul --bench large_study
 
 # Every built-in study in its short form: fails if a published trend does not hold.
 studies:
