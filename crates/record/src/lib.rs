@@ -26,6 +26,7 @@ mod sample;
 mod spec;
 mod study;
 mod study_comparison;
+mod study_plot;
 mod tuning;
 mod verified;
 mod watch;
@@ -56,6 +57,7 @@ pub use study::{
 pub use study_comparison::{
     ComparedCell, DifferingSetting, STUDY_COMPARISON_SCHEMA, StudyComparison,
 };
+pub use study_plot::{Figure, PlotKind, Quantity, StudyPlot};
 pub use tuning::{
     AppliedFile, AppliedPlan, AppliedSetting, MemoryCost, Outcome, PlannedSetting, RevertOutcome,
     RevertedSetting, SettingStatus, SkippedSetting, TUNE_APPLY_SCHEMA, TUNE_PLAN_SCHEMA,

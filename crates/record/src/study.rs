@@ -1,6 +1,6 @@
 //! Studies: what a plan comes to, and the figures of its runs.
 
-use crate::Limit;
+use crate::{Limit, StudyPlot};
 use serde::{Deserialize, Serialize};
 
 /// The version of [`StudyPlanReport`] in JSON.
@@ -40,6 +40,9 @@ pub struct StudyPlanReport {
     /// The programs that its tests run.
     #[serde(default)]
     pub programs: Vec<StudyProgram>,
+    /// What its page shows; empty: what its factors suggest.
+    #[serde(default)]
+    pub plots: Vec<StudyPlot>,
 }
 
 /// Until when tests are added to a cell.

@@ -1,7 +1,7 @@
 //! Plot axes with round tick values in a readable unit.
 
 /// A unit and how many base units it is.
-type Unit = (f64, &'static str);
+pub(crate) type Unit = (f64, &'static str);
 
 /// Base unit bit/s.
 pub(crate) const RATE: &[Unit] =
@@ -10,6 +10,12 @@ pub(crate) const RATE: &[Unit] =
 pub(crate) const SIZE: &[Unit] = &[(1.0, "B"), (1e3, "kB"), (1e6, "MB"), (1e9, "GB"), (1e12, "TB")];
 /// Base unit seconds, for RTTs.
 pub(crate) const DELAY: &[Unit] = &[(1e-6, "µs"), (1e-3, "ms"), (1.0, "s")];
+/// Base unit milliseconds.
+pub(crate) const MILLIS: &[Unit] = &[(1e-3, "µs"), (1.0, "ms"), (1e3, "s")];
+/// Shares of one, as percentages.
+pub(crate) const SHARE: &[Unit] = &[(0.01, "%")];
+/// Numbers of something.
+pub(crate) const COUNT: &[Unit] = &[(1.0, ""), (1e3, "k"), (1e6, "M"), (1e9, "G")];
 /// Base unit seconds, for time since the start of a test.
 pub(crate) const ELAPSED: &[Unit] = &[(1.0, "s")];
 
@@ -98,7 +104,7 @@ pub(crate) fn readable(value: f64, units: &'static [Unit]) -> String {
     } else {
         2
     };
-    format!("{value:.places$} {unit}")
+    format!("{value:.places$} {unit}").trim_end().to_owned()
 }
 
 #[cfg(test)]
@@ -121,7 +127,7 @@ mod tests {
     proptest::proptest! {
         #[test]
         fn any_top_has_a_few_ticks(top in proptest::num::f64::ANY) {
-            for units in [RATE, SIZE, DELAY, ELAPSED] {
+            for units in [RATE, SIZE, DELAY, ELAPSED, MILLIS, SHARE, COUNT] {
                 let axis = Axis::over(top, units, 5.0);
                 proptest::prop_assert!(axis.ticks().len() <= 12);
                 proptest::prop_assert!(axis.max > 0.0);

@@ -284,6 +284,7 @@ impl Plan {
                 .map(|until| StudyUntil { within: until.within, most: until.most }),
             estimated_s: self.estimate().as_secs_f64(),
             optional: optional.collect(),
+            plots: self.plots.clone(),
             programs: self.programs_run().iter().map(|program| program.report()).collect(),
         }
     }

@@ -21,6 +21,7 @@
 //! the others. A plan is checked as a whole: every cell is one that can run.
 
 mod error;
+mod plots;
 mod reader;
 mod repeats;
 mod written;
@@ -34,6 +35,7 @@ use crate::factor::{Level, Setting};
 use crate::program::Program;
 use crate::traffic;
 use reader::Reader;
+use record::StudyPlot;
 use std::sync::Arc;
 use std::time::Duration;
 use written::WrittenPlan;
@@ -64,6 +66,8 @@ pub struct Plan {
     pub factors: Vec<Factor>,
     /// How often, and in what order.
     pub repeats: Repeats,
+    /// What its page shows; empty: what its factors suggest.
+    pub plots: Vec<StudyPlot>,
 }
 
 /// What varies, with its values in the order of the file.

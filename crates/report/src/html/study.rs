@@ -2,7 +2,9 @@
 //! command that repeats it.
 
 mod cells;
+mod distribution;
 mod drawing;
+mod figure;
 mod heatmap;
 mod lines;
 mod rows;
@@ -13,7 +15,7 @@ mod surface;
 use super::{CSS, markup::Markup};
 use crate::wording;
 use drawing::{PartPlot, Plotted};
-use record::{StudyPart, StudyReport, StudyRun, StudyTrend};
+use record::{PlotKind, StudyPart, StudyPlot, StudyReport, StudyRun, StudyTrend};
 
 const STYLE: &str = include_str!("study/study.css");
 
@@ -129,31 +131,53 @@ fn trend(m: &mut Markup, trend: &StudyTrend) {
     });
 }
 
-/// The plots that the part's factors suggest.
+/// The plots that the plan names, or those that its factors suggest.
 fn plots(m: &mut Markup, part: &StudyPart, runs: &[StudyRun], named: bool) {
-    let plots = PartPlot::all(part);
+    let suggested = if part.plan.plots.is_empty() { PartPlot::all(part) } else { Vec::new() };
     let over_time = stacked::cells(part, runs);
-    if plots.is_empty() && over_time.is_empty() {
+    let measured = part.cells.iter().any(|cell| cell.throughput_bps.is_some());
+    if suggested.is_empty() && over_time.is_empty() && (part.plan.plots.is_empty() || !measured) {
         return;
     }
     m.element("section", &[], |m| {
-        let title = if named { part.name.as_str() } else { "Goodput by factor" };
+        let title = match (named, part.plan.plots.is_empty()) {
+            (true, _) => part.name.as_str(),
+            (false, true) => "Goodput by factor",
+            (false, false) => "Plots",
+        };
         m.leaf("h2", &[], &title);
         if named {
             m.leaf("p", &[("class", &"note")], &part.plan.question);
         }
-        for plot in &plots {
-            m.element("figure", &[("class", &"chart")], |m| {
-                m.leaf("figcaption", &[], &plot.caption(part));
-                match plot.plotted {
-                    Plotted::Lines { .. } => lines::draw(m, part, plot),
-                    Plotted::Heatmap { .. } => heatmap::draw(m, part, plot),
-                    Plotted::Surface { .. } => surface::draw(m, part, plot),
-                    Plotted::Rows => rows::draw(m, part, plot),
-                }
-            });
-        }
+        suggested.iter().for_each(|one| plot(m, part, one));
+        part.plan.plots.iter().for_each(|one| named_plot(m, part, runs, one));
         over_time.iter().for_each(|cell| stacked::figure(m, part, cell));
+    });
+}
+
+/// A plot that the plan names.
+fn named_plot(m: &mut Markup, part: &StudyPart, runs: &[StudyRun], named: &StudyPlot) {
+    let distribution = match named.kind {
+        PlotKind::Box => distribution::boxes,
+        PlotKind::Cdf => distribution::cumulative,
+        PlotKind::Lines | PlotKind::Surface | PlotKind::Heatmap | PlotKind::Rows => {
+            let part = figure::part_of(part, runs, named);
+            let plots = PartPlot::named(&part, named);
+            return plots.iter().for_each(|one| plot(m, &part, one));
+        }
+    };
+    m.element("figure", &[("class", &"chart")], |m| distribution(m, part, runs, named));
+}
+
+fn plot(m: &mut Markup, part: &StudyPart, plot: &PartPlot) {
+    m.element("figure", &[("class", &"chart")], |m| {
+        m.leaf("figcaption", &[], &plot.caption(part));
+        match plot.plotted {
+            Plotted::Lines { .. } => lines::draw(m, part, plot),
+            Plotted::Heatmap { .. } => heatmap::draw(m, part, plot),
+            Plotted::Surface { .. } => surface::draw(m, part, plot),
+            Plotted::Rows => rows::draw(m, part, plot),
+        }
     });
 }
 

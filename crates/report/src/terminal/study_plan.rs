@@ -119,6 +119,7 @@ mod tests {
             until: Some(record::StudyUntil { within: 0.05, most: 20 }),
             estimated_s: 318.0,
             optional: vec![factor("net.ipv4.tcp_sack", ["1".to_owned()])],
+            plots: Vec::new(),
             programs: vec![StudyProgram {
                 name: "fetch".to_owned(),
                 server: None,

@@ -6,6 +6,7 @@ mod assertions;
 mod calculators;
 mod degenerate;
 mod page;
+mod study;
 mod synthetic;
 mod terminal;
 mod watch;

@@ -27,7 +27,7 @@ pub(super) struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    fn error(&self, span: &Range<usize>, problem: impl Into<String>) -> PlanError {
+    pub(super) fn error(&self, span: &Range<usize>, problem: impl Into<String>) -> PlanError {
         PlanError::at(self.text, span, problem)
     }
 
@@ -81,7 +81,9 @@ impl Reader<'_> {
             fixed,
             factors,
             repeats: self.repeats(written.repeats.as_ref())?,
+            plots: Vec::new(),
         };
+        plan.plots = self.plots(&plan, &written.plots)?;
         self.check_pairs(&plan, &written.paired.span())?;
         self.shorten(&mut plan, written.quick.as_ref())?;
         self.check_pairs(&plan, &written.paired.span())?;

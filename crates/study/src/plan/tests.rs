@@ -270,6 +270,33 @@ fn tests_are_added_to_cells_whose_interval_is_wide() {
 }
 
 #[test]
+fn plots_are_of_factors_and_columns() {
+    let plan = |plots: &str| Plan::parse(&format!("{MINIMAL}{plots}"));
+    let plots = "[[plots]]\nkind = \"lines\"\nx = \"window\"\nby = \"streams\"\ny = \"mean_rtt_ms\"\n\
+                 [[plots]]\nkind = \"cdf\"\n";
+    let found = plan(plots).unwrap().plots;
+    assert_eq!(
+        (found.len(), found[0].y, found[1].y),
+        (2, record::Figure::MeanRtt, record::Figure::Throughput)
+    );
+    let error = plan("[[plots]]\nkind = \"box\"\nx = \"window\"\ny = \"speed\"\n").unwrap_err();
+    assert_eq!(error.at, Some((16, 5)), "{error}");
+    assert!(error.problem.contains("no column 'speed'; columns with numbers are throughput_bps"));
+    let refused = |plot: &str| plan(&format!("[[plots]]\n{plot}\n")).unwrap_err().problem;
+    assert!(refused("kind = \"pie\"").contains("plots are lines, surface"));
+    assert!(refused("kind = \"lines\"\nx = \"rtt\"").contains("factors are window, streams"));
+    assert!(refused("kind = \"surface\"\nx = \"window\"").contains("needs x and by"));
+    let words = MINIMAL.replace("streams = [1, 2, 4]", "congestion = [\"cubic\", \"bbr\"]");
+    let error = Plan::parse(&format!("{words}[[plots]]\nkind = \"lines\"\nx = \"congestion\"\n"));
+    assert!(error.unwrap_err().problem.contains("no numbers"));
+    let flows =
+        |y: &str| Plan::parse(&format!("{TWO_FLOWS}[[plots]]\nkind = \"cdf\"\ny = \"{y}\"\n"));
+    assert_eq!(flows("udp.loss").unwrap().plots[0].flow.as_deref(), Some("udp"));
+    assert!(flows("loss").unwrap_err().problem.contains("such as tcp.loss"));
+    assert!(flows("throughput_bps").is_ok());
+}
+
+#[test]
 fn hosts_are_clients_and_servers() {
     let plan = |hosts: &str| {
         Plan::parse(&MINIMAL.replace("streams = [1, 2, 4]", &format!("hosts = [\"{hosts}\"]")))

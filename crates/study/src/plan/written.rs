@@ -1,5 +1,6 @@
 //! A plan as written: its tables, each value with its position.
 
+use super::plots::WrittenPlot;
 use crate::program::WrittenProgram;
 use serde::de::{self, Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use std::collections::BTreeMap;
@@ -27,6 +28,8 @@ pub(super) struct WrittenPlan {
     pub(super) optional: Option<Entries>,
     #[serde(default)]
     pub(super) repeats: Option<WrittenRepeats>,
+    #[serde(default)]
+    pub(super) plots: Vec<WrittenPlot>,
     #[serde(default)]
     pub(super) quick: Option<Entries>,
 }

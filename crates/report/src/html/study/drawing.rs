@@ -1,7 +1,8 @@
 //! Which plots a part has: what stands on which axis, and the cells of each.
 
+use super::figure::Shown;
 use crate::html::markup::{Markup, Px};
-use record::{StudyCell, StudyFactor, StudyPart};
+use record::{PlotKind, StudyCell, StudyFactor, StudyPart, StudyPlot};
 use std::collections::HashMap;
 
 /// Most plots of one kind: each shows one combination of the factors that are on no axis.
@@ -32,6 +33,7 @@ pub(super) struct PartPlot {
     pub(super) plotted: Plotted,
     /// The values of the factors that are on no axis, as (factor, value).
     fixed: Vec<(usize, String)>,
+    pub(super) shown: Shown,
 }
 
 impl PartPlot {
@@ -64,27 +66,48 @@ impl PartPlot {
                 kinds
             }
         };
-        kinds.into_iter().flat_map(|plotted| PartPlot::of(part, plotted)).collect()
+        let goodput = Shown::goodput();
+        kinds.into_iter().flat_map(|plotted| PartPlot::of(part, plotted, &goodput)).collect()
+    }
+
+    /// The plots of one that the plan names; none of a distribution, which is no plot of cells.
+    pub(super) fn named(part: &StudyPart, plot: &StudyPlot) -> Vec<Self> {
+        let factor = |name: &Option<String>| {
+            let name = name.as_ref()?;
+            part.plan.factors.iter().position(|factor| factor.name == *name)
+        };
+        let (x, by) = (factor(&plot.x), factor(&plot.by));
+        let plotted = match (plot.kind, x, by) {
+            (PlotKind::Lines, Some(x), series) => Plotted::Lines { x, series },
+            (PlotKind::Surface, Some(x), Some(y)) => Plotted::Surface { x, y },
+            (PlotKind::Heatmap, Some(x), Some(y)) => Plotted::Heatmap { x, y },
+            (PlotKind::Rows, ..) => Plotted::Rows,
+            _ => return Vec::new(),
+        };
+        PartPlot::of(part, plotted, &Shown::of(plot))
     }
 
     /// A plot for each combination of the factors that are on no axis.
-    fn of(part: &StudyPart, plotted: Plotted) -> Vec<Self> {
+    fn of(part: &StudyPart, plotted: Plotted, shown: &Shown) -> Vec<Self> {
         let on_axis = match plotted {
             Plotted::Lines { x, series } => vec![Some(x), series],
             Plotted::Heatmap { x, y } | Plotted::Surface { x, y } => vec![Some(x), Some(y)],
-            Plotted::Rows => return vec![PartPlot { plotted, fixed: Vec::new() }],
+            Plotted::Rows => {
+                return vec![PartPlot { plotted, fixed: Vec::new(), shown: shown.clone() }];
+            }
         };
         let others = (0..part.plan.factors.len()).filter(|at| !on_axis.contains(&Some(*at)));
         let others: Vec<usize> = others.filter(|at| !part.plan.factors[*at].paired).collect();
         let mut plots: Vec<PartPlot> = Vec::new();
-        for cell in part.cells.iter().filter(|cell| cell.throughput_bps.is_some()) {
+        for cell in part.cells.iter().filter(|cell| cell.throughput_bps.is_some_and(f64::is_finite))
+        {
             let value = |at: &usize| (*at, cell.values.get(*at).cloned().unwrap_or_default());
             let fixed: Vec<(usize, String)> = others.iter().map(value).collect();
             if !plots.iter().any(|plot| plot.fixed == fixed) {
                 if plots.len() == MOST_PLOTS {
                     break;
                 }
-                plots.push(PartPlot { plotted, fixed });
+                plots.push(PartPlot { plotted, fixed, shown: shown.clone() });
             }
         }
         plots
@@ -92,16 +115,17 @@ impl PartPlot {
 
     pub(super) fn caption(&self, part: &StudyPart) -> String {
         let name = |at: usize| part.plan.factors.get(at).map_or("", |factor| factor.name.as_str());
+        let title = &self.shown.title;
         let axes = match self.plotted {
             Plotted::Lines { x, series: Some(series) } => {
-                format!("Goodput over {}, by {}", name(x), name(series))
+                format!("{title} over {}, by {}", name(x), name(series))
             }
-            Plotted::Lines { x, series: None } => format!("Goodput over {}", name(x)),
-            Plotted::Heatmap { x, y } => format!("Goodput over {} and {}", name(x), name(y)),
+            Plotted::Lines { x, series: None } => format!("{title} over {}", name(x)),
+            Plotted::Heatmap { x, y } => format!("{title} over {} and {}", name(x), name(y)),
             Plotted::Surface { x, y } => {
-                format!("Surface of the goodput over {} and {}", name(x), name(y))
+                format!("{title} over {} and {}, as a surface", name(x), name(y))
             }
-            Plotted::Rows => "Goodput of each cell".to_owned(),
+            Plotted::Rows => format!("{title} of each cell"),
         };
         let fixed: Vec<String> = self
             .fixed
@@ -120,7 +144,7 @@ impl PartPlot {
         let limit = if self.plotted == Plotted::Rows { MOST_ROWS } else { usize::MAX };
         part.cells
             .iter()
-            .filter(|cell| cell.throughput_bps.is_some())
+            .filter(|cell| cell.throughput_bps.is_some_and(f64::is_finite))
             .filter(|cell| self.fixed.iter().all(|(at, value)| cell.values.get(*at) == Some(value)))
             .take(limit)
     }

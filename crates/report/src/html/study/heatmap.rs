@@ -1,7 +1,7 @@
-//! Goodput over two numeric factors, as fields of a colour.
+//! Means over two factors, as fields of a colour.
 
 use super::drawing::{Area, PartPlot, Plotted, labelled, svg, text};
-use crate::axis::{RATE, readable};
+use crate::axis::readable;
 use crate::html::markup::{Markup, Px};
 use record::StudyPart;
 
@@ -28,7 +28,8 @@ pub(super) fn draw(m: &mut Markup, part: &StudyPart, plot: &PartPlot) {
                 let Some(&rate) = grid.get(&(value.as_str(), other.as_str())) else { continue };
                 // The largest value of the second factor is at the top, as on an axis.
                 let at = (area.left + column as f64 * wide, area.bottom - (row + 1) as f64 * high);
-                field(m, at, (wide, high), rate, most, columns <= WRITTEN);
+                let written = (columns <= WRITTEN).then(|| readable(rate, plot.shown.units));
+                field(m, at, (wide, high), rate / most, written);
             }
         }
         for row in labelled(down, 20) {
@@ -44,8 +45,8 @@ pub(super) fn draw(m: &mut Markup, part: &StudyPart, plot: &PartPlot) {
     });
 }
 
-fn field(m: &mut Markup, at: (f64, f64), size: (f64, f64), rate: f64, most: f64, written: bool) {
-    let share = rate / most.max(1.0) * 100.0;
+fn field(m: &mut Markup, at: (f64, f64), size: (f64, f64), share: f64, written: Option<String>) {
+    let share = if share.is_finite() { share * 100.0 } else { 0.0 };
     let fill = format!("--p: {share:.0}%");
     let (x, y, wide, high) = (Px(at.0), Px(at.1), Px(size.0), Px(size.1));
     m.shape(
@@ -59,9 +60,9 @@ fn field(m: &mut Markup, at: (f64, f64), size: (f64, f64), rate: f64, most: f64,
             ("height", &high),
         ],
     );
-    if written {
+    if let Some(written) = written {
         let class = if share > 55.0 { "value dark" } else { "value" };
         let middle = (at.0 + size.0 / 2.0, at.1 + size.1 / 2.0 + 4.0);
-        text(m, class, middle, &readable(rate, RATE));
+        text(m, class, middle, &written);
     }
 }

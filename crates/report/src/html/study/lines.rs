@@ -1,4 +1,4 @@
-//! Goodput over a numeric factor: a line for each value of another, with confidence intervals
+//! Means over a numeric factor: a line for each value of another, with confidence intervals
 //! and what the equations predict.
 
 use super::drawing::{Area, PartPlot, Plotted, labelled, line, points, svg, text};
@@ -20,7 +20,7 @@ pub(super) fn draw(m: &mut Markup, part: &StudyPart, plot: &PartPlot) {
     let cells = plot.cells(part);
     let rates =
         cells.clone().flat_map(|cell| [cell.throughput_bps, cell.predicted_bps, cell.high_bps]);
-    let up = Scale::of_rates(rates.flatten());
+    let up = Scale::of_values(rates.flatten(), plot.shown.units);
     svg(m, SIZE, &plot.caption(part), |m| {
         grid(m, &up);
         for at in labelled(factor, 12) {
@@ -43,13 +43,15 @@ pub(super) fn draw(m: &mut Markup, part: &StudyPart, plot: &PartPlot) {
         }
         labels::write(m, names, (AREA.right, AREA.top, AREA.bottom), true);
     });
-    let note = "Points: mean of the valid runs. Bars: 95 % confidence interval. Dashed: predicted.";
+    let predicted = plot.cells(part).any(|cell| cell.predicted_bps.is_some());
+    let dashed = if predicted { " Dashed: predicted." } else { "" };
+    let note = format!("Points: mean of the valid runs. Bars: 95 % confidence interval.{dashed}");
     m.leaf("p", &[("class", &"note")], &note);
 }
 
-/// Horizontal lines at round goodputs.
+/// Horizontal lines at round values.
 pub(super) fn grid(m: &mut Markup, up: &Scale) {
-    for (value, label) in up.rate_ticks() {
+    for (value, label) in up.value_ticks() {
         let y = AREA.y(up.share(value));
         line(m, "grid", (AREA.left, y), (AREA.right, y));
         text(m, "tick-y", (AREA.left - 8.0, y + 4.0), &label);
@@ -73,7 +75,7 @@ fn lines<'a>(
         cells
     };
     let Some(series) = series else {
-        return vec![("goodput".to_owned(), sorted(plot.cells(part).collect()))];
+        return vec![(plot.shown.title.to_lowercase(), sorted(plot.cells(part).collect()))];
     };
     let other = &part.plan.factors[series];
     let shown = labelled(other, MOST_SERIES).into_iter().map(|at| &other.values[at]);

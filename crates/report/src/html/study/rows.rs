@@ -1,4 +1,4 @@
-//! Goodput of each cell as a row: for factors that are words.
+//! The mean of each cell as a row: for factors that are words.
 
 use super::drawing::{Area, PartPlot, line, svg, text};
 use super::scale::Scale;
@@ -12,11 +12,11 @@ pub(super) fn draw(m: &mut Markup, part: &StudyPart, plot: &PartPlot) {
     let cells: Vec<_> = plot.cells(part).collect();
     let rates =
         cells.iter().flat_map(|cell| [cell.throughput_bps, cell.high_bps, cell.predicted_bps]);
-    let across = Scale::of_rates(rates.flatten());
+    let across = Scale::of_values(rates.flatten(), plot.shown.units);
     let bottom = 10.0 + cells.len() as f64 * ROW;
     let area = Area { left: 300.0, right: WIDTH - 40.0, top: 10.0, bottom };
     svg(m, (WIDTH, bottom + 34.0), &plot.caption(part), |m| {
-        for (value, label) in across.rate_ticks() {
+        for (value, label) in across.value_ticks() {
             let x = area.x(across.share(value));
             line(m, "grid", (x, area.top), (x, area.bottom));
             text(m, "tick-x", (x, area.bottom + 20.0), &label);

@@ -1,7 +1,8 @@
-//! Goodput over two numeric factors, as a surface in parallel projection.
+//! Means over two numeric factors, as a surface in parallel projection.
 
 use super::drawing::{PartPlot, Plotted, labelled, line, points, svg, text};
 use super::scale::Scale;
+use crate::axis::{Unit, readable};
 use crate::html::markup::Markup;
 use record::StudyPart;
 
@@ -24,7 +25,7 @@ pub(super) fn draw(m: &mut Markup, part: &StudyPart, plot: &PartPlot) {
     let (right_scale, back_scale) =
         (Scale::of_factor(&across.numbers), Scale::of_factor(&back.numbers));
     let grid = plot.by_values(part, x, y);
-    let most = grid.values().copied().fold(1.0, f64::max);
+    let most = grid.values().copied().fold(f64::MIN_POSITIVE, f64::max);
     // The highest goodput is the full height.
     let height = |column: usize, row: usize| {
         let values = (across.values[column].as_str(), back.values[row].as_str());
@@ -36,7 +37,7 @@ pub(super) fn draw(m: &mut Markup, part: &StudyPart, plot: &PartPlot) {
         height(column, row).map(|z| (place(x, y, z), z))
     };
     svg(m, SIZE, &plot.caption(part), |m| {
-        axes(m, most);
+        axes(m, most, plot.shown.units);
         // From the back to the front, so that the front covers what is behind it.
         for row in (0..back.values.len().saturating_sub(1)).rev() {
             for column in (0..across.values.len().saturating_sub(1)).rev() {
@@ -66,7 +67,7 @@ pub(super) fn draw(m: &mut Markup, part: &StudyPart, plot: &PartPlot) {
     });
 }
 
-fn axes(m: &mut Markup, most: f64) {
+fn axes(m: &mut Markup, most: f64, units: &'static [Unit]) {
     line(m, "axis3", place(0.0, 0.0, 0.0), place(1.0, 0.0, 0.0));
     line(m, "axis3", place(0.0, 0.0, 0.0), place(0.0, 1.0, 0.0));
     line(m, "axis3", place(0.0, 1.0, 0.0), place(1.0, 1.0, 0.0));
@@ -74,7 +75,7 @@ fn axes(m: &mut Markup, most: f64) {
     for share in [0.25, 0.5, 0.75, 1.0] {
         line(m, "grid", place(0.0, 1.0, share), place(1.0, 1.0, share));
         let (px, py) = place(0.0, 1.0, share);
-        let label = crate::axis::readable(share * most, crate::axis::RATE);
+        let label = readable(share * most, units);
         text(m, "tick-y", (px - 6.0, py + 4.0), &label);
     }
     line(m, "axis3", place(0.0, 1.0, 0.0), place(0.0, 1.0, 1.0));

@@ -1,0 +1,226 @@
+//! Plots that a study's plan names.
+
+use crate::{FlowFigures, StudyRun};
+use serde::{Deserialize, Serialize};
+
+/// A plot of a plan.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StudyPlot {
+    /// What it looks like.
+    pub kind: PlotKind,
+    /// The factor along its first axis; of boxes, the one with a box for each value.
+    pub x: Option<String>,
+    /// The factor with a curve for each value, or along the second axis.
+    pub by: Option<String>,
+    /// The flow whose figure is plotted; `None`: the only one.
+    pub flow: Option<String>,
+    /// What is plotted.
+    pub y: Figure,
+}
+
+/// What a plot looks like.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum PlotKind {
+    /// Means with confidence intervals over a numeric factor.
+    Lines,
+    /// Means over two numeric factors, as heights.
+    Surface,
+    /// The same as colours.
+    Heatmap,
+    /// Quartiles of the runs.
+    Box,
+    /// The empirical cumulative distribution of the runs.
+    Cdf,
+    /// A row for each cell.
+    Rows,
+}
+
+impl PlotKind {
+    /// Every kind.
+    pub const ALL: [PlotKind; 6] = [
+        PlotKind::Lines,
+        PlotKind::Surface,
+        PlotKind::Heatmap,
+        PlotKind::Box,
+        PlotKind::Cdf,
+        PlotKind::Rows,
+    ];
+
+    /// As in plans.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            PlotKind::Lines => "lines",
+            PlotKind::Surface => "surface",
+            PlotKind::Heatmap => "heatmap",
+            PlotKind::Box => "box",
+            PlotKind::Cdf => "cdf",
+            PlotKind::Rows => "rows",
+        }
+    }
+}
+
+/// A numeric figure of a flow, by the name of its column in exports.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Figure {
+    /// Goodput.
+    #[serde(rename = "throughput_bps")]
+    Throughput,
+    /// Goodput in the steady state.
+    #[serde(rename = "steady_bps")]
+    Steady,
+    /// What the application wrote.
+    #[serde(rename = "sent_bps")]
+    Sent,
+    /// Retransmitted segments.
+    #[serde(rename = "retransmits")]
+    Retransmits,
+    /// The lowest RTT.
+    #[serde(rename = "min_rtt_ms")]
+    MinRtt,
+    /// The mean smoothed RTT.
+    #[serde(rename = "mean_rtt_ms")]
+    MeanRtt,
+    /// The highest advertised window.
+    #[serde(rename = "window_bytes")]
+    Window,
+    /// Share of datagrams lost.
+    #[serde(rename = "loss")]
+    Loss,
+    /// Datagrams received after one that was sent later.
+    #[serde(rename = "out_of_order")]
+    OutOfOrder,
+    /// Interarrival jitter.
+    #[serde(rename = "jitter_ms")]
+    Jitter,
+    /// The probability of the finding's limit.
+    #[serde(rename = "probability")]
+    Probability,
+}
+
+/// The unit of a figure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Quantity {
+    /// Bit/s.
+    Rate,
+    /// Milliseconds.
+    Millis,
+    /// Bytes.
+    Bytes,
+    /// 0 to 1.
+    Share,
+    /// A number.
+    Count,
+}
+
+impl Figure {
+    /// Every figure.
+    pub const ALL: [Figure; 11] = [
+        Figure::Throughput,
+        Figure::Steady,
+        Figure::Sent,
+        Figure::Retransmits,
+        Figure::MinRtt,
+        Figure::MeanRtt,
+        Figure::Window,
+        Figure::Loss,
+        Figure::OutOfOrder,
+        Figure::Jitter,
+        Figure::Probability,
+    ];
+
+    /// Its column.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Figure::Throughput => "throughput_bps",
+            Figure::Steady => "steady_bps",
+            Figure::Sent => "sent_bps",
+            Figure::Retransmits => "retransmits",
+            Figure::MinRtt => "min_rtt_ms",
+            Figure::MeanRtt => "mean_rtt_ms",
+            Figure::Window => "window_bytes",
+            Figure::Loss => "loss",
+            Figure::OutOfOrder => "out_of_order",
+            Figure::Jitter => "jitter_ms",
+            Figure::Probability => "probability",
+        }
+    }
+
+    /// For captions.
+    #[must_use]
+    pub const fn title(self) -> &'static str {
+        match self {
+            Figure::Throughput => "Goodput",
+            Figure::Steady => "Steady goodput",
+            Figure::Sent => "Sending rate",
+            Figure::Retransmits => "Retransmitted segments",
+            Figure::MinRtt => "Minimum RTT",
+            Figure::MeanRtt => "Mean RTT",
+            Figure::Window => "Advertised window",
+            Figure::Loss => "Loss",
+            Figure::OutOfOrder => "Datagrams out of order",
+            Figure::Jitter => "Jitter",
+            Figure::Probability => "Probability of the limit",
+        }
+    }
+
+    /// Its unit.
+    #[must_use]
+    pub const fn quantity(self) -> Quantity {
+        match self {
+            Figure::Throughput | Figure::Steady | Figure::Sent => Quantity::Rate,
+            Figure::MinRtt | Figure::MeanRtt | Figure::Jitter => Quantity::Millis,
+            Figure::Window => Quantity::Bytes,
+            Figure::Loss | Figure::Probability => Quantity::Share,
+            Figure::Retransmits | Figure::OutOfOrder => Quantity::Count,
+        }
+    }
+
+    /// Its value; `None` if the flow has none.
+    #[must_use]
+    pub fn of(self, flow: &FlowFigures) -> Option<f64> {
+        match self {
+            Figure::Throughput => Some(flow.throughput_bps),
+            Figure::Steady => flow.steady_bps,
+            Figure::Sent => Some(flow.sent_bps),
+            Figure::Retransmits => flow.retransmits.map(|count| count as f64),
+            Figure::MinRtt => flow.min_rtt_ms,
+            Figure::MeanRtt => flow.mean_rtt_ms,
+            Figure::Window => flow.window_bytes.map(|bytes| bytes as f64),
+            Figure::Loss => flow.loss,
+            Figure::OutOfOrder => flow.out_of_order.map(|count| count as f64),
+            Figure::Jitter => flow.jitter_ms,
+            Figure::Probability => flow.probability,
+        }
+    }
+}
+
+impl StudyPlot {
+    /// The value of a run: of its flow, or of all flows together for their goodput.
+    #[must_use]
+    pub fn value(&self, run: &StudyRun) -> Option<f64> {
+        match (&self.flow, run.flows.as_slice()) {
+            (Some(name), _) => self.y.of(run.flow(name)?),
+            (None, []) => None,
+            (None, [only]) => self.y.of(only),
+            (None, _) => (self.y == Figure::Throughput).then(|| run.throughput_bps()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_those_of_json() {
+        for figure in Figure::ALL {
+            assert_eq!(serde_json::json!(figure), figure.name());
+        }
+        for kind in PlotKind::ALL {
+            assert_eq!(serde_json::json!(kind), kind.name());
+        }
+    }
+}

@@ -1,0 +1,177 @@
+//! Distributions of the runs: boxes with quartiles, and cumulative distributions.
+
+use super::drawing::{Area, line, points, svg, text};
+use super::figure::{self, Shown};
+use super::lines::grid;
+use super::scale::Scale;
+use crate::html::labels::{self, Label};
+use crate::html::markup::{Markup, Px};
+use model::statistics;
+use record::{StudyPart, StudyPlot, StudyRun};
+use std::collections::BTreeMap;
+
+const SIZE: (f64, f64) = (960.0, 400.0);
+const AREA: Area = Area { left: 92.0, right: 760.0, top: 16.0, bottom: 350.0 };
+
+/// Groups that are drawn; of more, the first.
+const MOST_BOXES: usize = 24;
+const MOST_CURVES: usize = 8;
+
+/// Points of a curve; of more, some are left out.
+const MOST_POINTS: usize = 400;
+
+/// Beyond so many interquartile ranges from the box a value is an outlier (Tukey 1977).
+const WHISKER: f64 = 1.5;
+
+/// The values of the runs, by the values of a factor in the order of the plan.
+type Groups = Vec<(String, Vec<f64>)>;
+
+fn groups(part: &StudyPart, runs: &[StudyRun], plot: &StudyPlot, by: Option<&String>) -> Groups {
+    let factor = by.and_then(|name| part.plan.factors.iter().position(|f| f.name == *name));
+    let of_cells = figure::values(plot, runs);
+    let Some(at) = factor else {
+        return vec![("all runs".to_owned(), of_cells.into_values().flatten().collect())];
+    };
+    let mut by_value: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
+    for cell in &part.cells {
+        let value = cell.values.get(at).map_or("", String::as_str);
+        by_value.entry(value).or_default().extend(of_cells.get(&cell.cell).into_iter().flatten());
+    }
+    let factor = &part.plan.factors[at];
+    let group = |value: &String| {
+        let values = by_value.remove(value.as_str()).unwrap_or_default();
+        (format!("{}={value}", factor.name), values)
+    };
+    let groups = factor.values.iter().map(group);
+    groups.filter(|(_, values)| !values.is_empty()).collect()
+}
+
+/// A box for each value of a factor.
+pub(super) fn boxes(m: &mut Markup, part: &StudyPart, runs: &[StudyRun], plot: &StudyPlot) {
+    let mut groups = groups(part, runs, plot, plot.x.as_ref());
+    groups.truncate(MOST_BOXES);
+    let shown = Shown::of(plot);
+    let caption = match &plot.x {
+        Some(x) => format!("{} of the runs, by {x}", shown.title),
+        None => format!("{} of the runs", shown.title),
+    };
+    let up = Scale::of_values(groups.iter().flat_map(|group| group.1.iter().copied()), shown.units);
+    m.leaf("figcaption", &[], &caption);
+    svg(m, SIZE, &caption, |m| {
+        grid(m, &up);
+        let wide = (AREA.right - AREA.left) / groups.len().max(1) as f64;
+        for (at, (name, values)) in groups.iter().enumerate() {
+            let middle = AREA.left + (at as f64 + 0.5) * wide;
+            one_box(m, values, middle, (wide * 0.5).min(60.0), |value| AREA.y(up.share(value)));
+            // The factor's name is in the caption.
+            let label = name.split_once('=').map_or(name.as_str(), |(_, value)| value);
+            let fits = (wide / 7.0).max(3.0) as usize;
+            let label: String = label.chars().take(fits).collect();
+            text(m, "tick-x", (middle, AREA.bottom + 20.0), &label);
+        }
+    });
+    let note = "Boxes: quartiles and median. Whiskers: the outermost runs within 1.5 times the \
+                height of the box. Points: the others.";
+    m.leaf("p", &[("class", &"note")], &note);
+}
+
+fn one_box(m: &mut Markup, values: &[f64], x: f64, wide: f64, y: impl Fn(f64) -> f64) {
+    let quartile = |share| statistics::percentile(values, share).unwrap_or_default();
+    let (low, high) = (quartile(0.25), quartile(0.75));
+    let median = statistics::median(values).unwrap_or_default();
+    let reach = WHISKER * (high - low);
+    let inside = |value: &&f64| (low - reach..=high + reach).contains(*value);
+    let outermost =
+        |start: f64, of: fn(f64, f64) -> f64| values.iter().filter(inside).copied().fold(start, of);
+    let (least, most) = (outermost(low, f64::min), outermost(high, f64::max));
+    line(m, "whisker q-1", (x, y(least)), (x, y(low)));
+    line(m, "whisker q-1", (x, y(high)), (x, y(most)));
+    let place = (Px(x - wide / 2.0), Px(y(high)), Px(wide), Px((y(low) - y(high)).max(1.0)));
+    m.shape(
+        "rect",
+        &[
+            ("class", &"stack q-1"),
+            ("x", &place.0),
+            ("y", &place.1),
+            ("width", &place.2),
+            ("height", &place.3),
+        ],
+    );
+    line(m, "whisker q-1", (x - wide / 2.0, y(median)), (x + wide / 2.0, y(median)));
+    for value in values.iter().filter(|value| !inside(value)) {
+        let (cx, cy) = (Px(x), Px(y(*value)));
+        m.shape("circle", &[("class", &"point q-1"), ("cx", &cx), ("cy", &cy), ("r", &Px(3.0))]);
+    }
+}
+
+/// The share of the runs at or below each value, a curve for each value of a factor.
+pub(super) fn cumulative(m: &mut Markup, part: &StudyPart, runs: &[StudyRun], plot: &StudyPlot) {
+    let mut groups = groups(part, runs, plot, plot.by.as_ref());
+    groups.truncate(MOST_CURVES);
+    let shown = Shown::of(plot);
+    let caption = match &plot.by {
+        Some(by) => format!("Cumulative distribution of the {}, by {by}", lower(&shown.title)),
+        None => format!("Cumulative distribution of the {}", lower(&shown.title)),
+    };
+    let across =
+        Scale::of_values(groups.iter().flat_map(|group| group.1.iter().copied()), shown.units);
+    m.leaf("figcaption", &[], &caption);
+    svg(m, SIZE, &caption, |m| {
+        for percent in [0, 25, 50, 75, 100] {
+            let y = AREA.y(f64::from(percent) / 100.0);
+            line(m, "grid", (AREA.left, y), (AREA.right, y));
+            text(m, "tick-y", (AREA.left - 8.0, y + 4.0), &format!("{percent} %"));
+        }
+        for (value, label) in across.value_ticks() {
+            text(m, "tick-x", (AREA.x(across.share(value)), AREA.bottom + 20.0), &label);
+        }
+        text(m, "axis", (AREA.x(0.5), AREA.bottom + 42.0), &shown.title);
+        let mut names = Vec::new();
+        for (index, (name, values)) in groups.iter_mut().enumerate() {
+            let class = format!("q-{index}");
+            values.sort_by(f64::total_cmp);
+            let steps =
+                steps(values).map(|(value, share)| (AREA.x(across.share(value)), AREA.y(share)));
+            let curve = points(steps);
+            m.shape("polyline", &[("class", &format!("curve {class}")), ("points", &curve)]);
+            let middle = statistics::median(values).unwrap_or_default();
+            let from = AREA.y(0.5 + 0.4 * (across.share(middle) - 0.5));
+            names.push(Label { text: name.clone(), class, from });
+        }
+        labels::write(m, names, (AREA.right, AREA.top, AREA.bottom), true);
+    });
+}
+
+/// The corners of the empirical distribution of sorted values.
+fn steps(values: &[f64]) -> impl Iterator<Item = (f64, f64)> {
+    let count = values.len();
+    let step = count.div_ceil(MOST_POINTS).max(1);
+    let share = move |rank: usize| rank as f64 / count as f64;
+    let picked = values.iter().enumerate().filter(move |(at, _)| at % step == 0 || at + 1 == count);
+    picked.flat_map(move |(at, value)| [(*value, share(at)), (*value, share(at + 1))])
+}
+
+fn lower(title: &str) -> String {
+    // An acronym keeps its capitals.
+    let mut letters = title.chars();
+    match letters.next() {
+        Some(first) => first.to_lowercase().chain(letters).collect(),
+        None => String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_distribution_rises_from_zero_to_one() {
+        let corners: Vec<(f64, f64)> = steps(&[1.0, 2.0, 4.0]).collect();
+        let third = 1.0 / 3.0;
+        assert_eq!(corners[..3], [(1.0, 0.0), (1.0, third), (2.0, third)]);
+        assert_eq!(corners.last(), Some(&(4.0, 1.0)));
+        let many: Vec<f64> = (0..100_000).map(f64::from).collect();
+        assert!(steps(&many).count() <= 2 * (MOST_POINTS + 1));
+        assert_eq!(steps(&many).last(), Some((99_999.0, 1.0)));
+    }
+}

@@ -1,0 +1,145 @@
+//! The page of a study with the plots that its plan names.
+
+use record::{
+    Figure, FlowFigures, PlotKind, RunStatus, STUDY_PLAN_SCHEMA, STUDY_SCHEMA, StudyCell,
+    StudyFactor, StudyPart, StudyPlanReport, StudyPlot, StudyReport, StudyRun,
+};
+use report::html::{self, StudyPage};
+
+/// Text that is no markup.
+const HOSTILE: &str = "</svg><script>alert(1)</script>\"'&";
+
+fn factor(name: &str, values: &[&str], numbers: &[f64]) -> StudyFactor {
+    StudyFactor {
+        name: name.to_owned(),
+        values: values.iter().map(|value| (*value).to_owned()).collect(),
+        numbers: numbers.to_vec(),
+        unit: String::new(),
+        paired: false,
+    }
+}
+
+fn plot(kind: PlotKind, y: Figure) -> StudyPlot {
+    let (x, by) = (Some("streams".to_owned()), Some("loss".to_owned()));
+    StudyPlot { kind, x, by, flow: None, y }
+}
+
+/// A study of 3 x 3 cells with two runs each, whose goodputs are `rate`.
+fn page(plots: Vec<StudyPlot>, rate: impl Fn(usize, u32) -> f64) -> String {
+    let words = ["1", "2", HOSTILE];
+    let run = |cell: usize, repeat: u32| StudyRun {
+        cell,
+        repeat,
+        status: RunStatus::Valid,
+        attempts: 1,
+        started_unix_s: 0,
+        took_s: 1.0,
+        test_s: 1.0,
+        reason: String::new(),
+        flows: vec![FlowFigures {
+            name: HOSTILE.to_owned(),
+            throughput_bps: rate(cell, repeat),
+            mean_rtt_ms: Some(10.0 + cell as f64),
+            ..FlowFigures::default()
+        }],
+    };
+    let runs: Vec<StudyRun> = (0..9).flat_map(|cell| [run(cell, 1), run(cell, 2)]).collect();
+    let cells = (0..9).map(|cell| StudyCell {
+        cell,
+        values: vec![(cell / 3 + 1).to_string(), words[cell % 3].to_owned()],
+        valid: 2,
+        done: 2,
+        throughput_bps: Some(rate(cell, 1)),
+        low_bps: Some(0.0),
+        high_bps: Some(rate(cell, 2)),
+        predicted_bps: None,
+        equation: None,
+        limit: None,
+        fairness: None,
+        reasons: Vec::new(),
+    });
+    let plan = StudyPlanReport {
+        schema: STUDY_PLAN_SCHEMA.to_owned(),
+        version: "0".to_owned(),
+        question: HOSTILE.to_owned(),
+        factors: vec![
+            factor("streams", &["1", "2", "3"], &[1.0, 2.0, 3.0]),
+            factor("loss", &words, &[0.1, 0.2, 0.3]),
+        ],
+        fixed: Vec::new(),
+        cells: 9,
+        repeats: 2,
+        tests: 18,
+        order: "random".to_owned(),
+        seed: 1,
+        until: None,
+        estimated_s: 18.0,
+        optional: Vec::new(),
+        programs: Vec::new(),
+        plots,
+    };
+    let report = StudyReport {
+        schema: STUDY_SCHEMA.to_owned(),
+        version: "0".to_owned(),
+        name: HOSTILE.to_owned(),
+        question: HOSTILE.to_owned(),
+        answer: vec![HOSTILE.to_owned()],
+        quick: false,
+        runs: 18,
+        done: 18,
+        valid: 18,
+        invalid: 0,
+        failed: 0,
+        took_s: 20.0,
+        test_s: 18.0,
+        not_set: vec![HOSTILE.to_owned()],
+        trends: Vec::new(),
+        parts: vec![StudyPart { name: String::new(), plan, cells: cells.collect() }],
+    };
+    html::study(&StudyPage {
+        report: &report,
+        runs: &[runs],
+        plans: &[HOSTILE.to_owned()],
+        command: HOSTILE,
+        host: HOSTILE,
+        pages: &[Vec::new()],
+    })
+}
+
+#[test]
+fn every_kind_of_plot_is_drawn_and_text_is_no_markup() {
+    let plots = PlotKind::ALL.map(|kind| plot(kind, Figure::MeanRtt)).to_vec();
+    let page = page(plots, |cell, repeat| 1e6 * (cell + 1) as f64 + f64::from(repeat));
+    assert_eq!(page.matches("<svg").count(), PlotKind::ALL.len());
+    for caption in [
+        "Mean RTT over streams, by loss",
+        "Mean RTT over streams and loss, as a surface",
+        "Mean RTT of the runs, by streams",
+        "Cumulative distribution of the mean RTT, by loss",
+        "Mean RTT of each cell",
+    ] {
+        assert!(page.contains(caption), "{caption}");
+    }
+    assert!(page.contains(" ms<"), "no axis in ms");
+    assert!(!page.contains("<script>"), "markup in a text");
+}
+
+#[test]
+fn any_values_are_drawn_within_the_plot() {
+    for value in [0.0, f64::NAN, f64::INFINITY, f64::MIN_POSITIVE, 1e308, -1.0] {
+        for kind in PlotKind::ALL {
+            let page =
+                page(
+                    vec![plot(kind, Figure::Throughput)],
+                    |cell, _| {
+                        if cell == 0 { value } else { 1e6 }
+                    },
+                );
+            let drawn = page.split("<svg").nth(1).and_then(|rest| rest.split("</svg>").next());
+            let drawn = drawn.unwrap_or_else(|| panic!("no {} of {value}", kind.name()));
+            for wrong in ["NaN", "inf"] {
+                assert!(!drawn.contains(wrong), "{wrong} in {} of {value}", kind.name());
+            }
+        }
+    }
+}
