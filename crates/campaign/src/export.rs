@@ -6,34 +6,45 @@ use serde_json::Value;
 use study::{Part, Study};
 
 /// A column, and what stands in it.
-struct Column {
-    name: String,
-    value: Box<Cell>,
+pub(crate) struct Column {
+    pub(crate) name: String,
+    pub(crate) kind: ColumnKind,
+    pub(crate) value: Box<Cell>,
 }
 
+/// The type of a column's values; each may be null.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ColumnKind {
+    Text,
+    /// Whole and not negative.
+    Whole,
+    Real,
+}
+use ColumnKind::{Real, Text, Whole};
+
 /// The value of a run in a column.
-type Cell = dyn Fn(&Part, &StudyRun) -> Value;
+pub(crate) type Cell = dyn Fn(&Part, &StudyRun) -> Value;
 
 /// A figure of a flow.
 type Figure = fn(&FlowFigures) -> Value;
 
 /// Figures of each flow. Where there are several flows, the flow's name precedes the column's:
 /// `udp.loss`.
-const OF_FLOW: [(&str, Figure); 14] = [
-    ("throughput_bps", |flow| flow.throughput_bps.into()),
-    ("steady_bps", |flow| flow.steady_bps.into()),
-    ("sent_bps", |flow| flow.sent_bps.into()),
-    ("began_s", |flow| flow.began_s.into()),
-    ("seconds", |flow| flow.seconds.into()),
-    ("retransmits", |flow| flow.retransmits.into()),
-    ("min_rtt_ms", |flow| flow.min_rtt_ms.into()),
-    ("mean_rtt_ms", |flow| flow.mean_rtt_ms.into()),
-    ("window_bytes", |flow| flow.window_bytes.into()),
-    ("loss", |flow| flow.loss.into()),
-    ("out_of_order", |flow| flow.out_of_order.into()),
-    ("jitter_ms", |flow| flow.jitter_ms.into()),
-    ("limit", |flow| flow.limit.map(record::Limit::name).into()),
-    ("probability", |flow| flow.probability.into()),
+const OF_FLOW: [(&str, ColumnKind, Figure); 14] = [
+    ("throughput_bps", Real, |flow| flow.throughput_bps.into()),
+    ("steady_bps", Real, |flow| flow.steady_bps.into()),
+    ("sent_bps", Real, |flow| flow.sent_bps.into()),
+    ("began_s", Real, |flow| flow.began_s.into()),
+    ("seconds", Real, |flow| flow.seconds.into()),
+    ("retransmits", Whole, |flow| flow.retransmits.into()),
+    ("min_rtt_ms", Real, |flow| flow.min_rtt_ms.into()),
+    ("mean_rtt_ms", Real, |flow| flow.mean_rtt_ms.into()),
+    ("window_bytes", Whole, |flow| flow.window_bytes.into()),
+    ("loss", Real, |flow| flow.loss.into()),
+    ("out_of_order", Whole, |flow| flow.out_of_order.into()),
+    ("jitter_ms", Real, |flow| flow.jitter_ms.into()),
+    ("limit", Text, |flow| flow.limit.map(record::Limit::name).into()),
+    ("probability", Real, |flow| flow.probability.into()),
 ];
 
 /// Comma-separated values (RFC 4180) with a header line. Text that a spreadsheet would take
@@ -67,39 +78,39 @@ fn for_each_run(study: &Study, runs: &[Vec<StudyRun>], mut row: impl FnMut(&Part
     }
 }
 
-fn columns(study: &Study) -> Vec<Column> {
+pub(crate) fn columns(study: &Study) -> Vec<Column> {
     let mut all = Vec::new();
-    let mut add = |name: &str, value: Box<Cell>| {
-        all.push(Column { name: name.to_owned(), value });
+    let mut add = |name: &str, kind: ColumnKind, value: Box<Cell>| {
+        all.push(Column { name: name.to_owned(), kind, value });
     };
     if study.parts.len() > 1 {
-        add("part", Box::new(|part, _| part.name.as_str().into()));
+        add("part", Text, Box::new(|part, _| part.name.as_str().into()));
     }
     for name in distinct(study, |part| {
         part.plan.factors.iter().map(|factor| factor.setting.to_string()).collect()
     }) {
         let column = name.clone();
-        add(&column, Box::new(move |part, run| factor(part, run, &name)));
+        add(&column, Text, Box::new(move |part, run| factor(part, run, &name)));
     }
     let of_run =
         |value: fn(&StudyRun) -> Value| -> Box<Cell> { Box::new(move |_, run| value(run)) };
-    add("repeat", of_run(|run| run.repeat.into()));
-    add("throughput_bps", of_run(|run| measured(run, run.throughput_bps())));
-    add("status", of_run(|run| run.status.name().into()));
-    add("reason", of_run(|run| run.reason.as_str().into()));
-    add("attempts", of_run(|run| run.attempts.into()));
-    add("cell", of_run(|run| run.cell.into()));
-    add("started_unix_s", of_run(|run| run.started_unix_s.into()));
-    add("took_s", of_run(|run| run.took_s.into()));
-    add("test_s", of_run(|run| run.test_s.into()));
+    add("repeat", Whole, of_run(|run| run.repeat.into()));
+    add("throughput_bps", Real, of_run(|run| measured(run, run.throughput_bps())));
+    add("status", Text, of_run(|run| run.status.name().into()));
+    add("reason", Text, of_run(|run| run.reason.as_str().into()));
+    add("attempts", Whole, of_run(|run| run.attempts.into()));
+    add("cell", Whole, of_run(|run| run.cell.into()));
+    add("started_unix_s", Whole, of_run(|run| run.started_unix_s.into()));
+    add("took_s", Real, of_run(|run| run.took_s.into()));
+    add("test_s", Real, of_run(|run| run.test_s.into()));
     let flows = distinct(study, |part| part.plan.flows_of_tests());
     let several = flows.len() > 1;
     for flow in flows {
         // A single flow's goodput is the run's.
-        for (figure, value) in OF_FLOW.into_iter().skip(usize::from(!several)) {
+        for (figure, kind, value) in OF_FLOW.into_iter().skip(usize::from(!several)) {
             let flow = flow.clone();
             let name = if several { format!("{flow}.{figure}") } else { figure.to_owned() };
-            add(&name, Box::new(move |_, run| run.flow(&flow).map_or(Value::Null, value)));
+            add(&name, kind, Box::new(move |_, run| run.flow(&flow).map_or(Value::Null, value)));
         }
     }
     all

@@ -15,6 +15,7 @@ mod error;
 mod export;
 mod figures;
 mod missing;
+mod parquet;
 mod programs;
 mod runner;
 mod schedule;
@@ -26,6 +27,7 @@ mod window_share;
 
 pub use error::CampaignError;
 pub use export::{csv, json_lines};
+pub use parquet::{ParquetExportError, parquet};
 pub use runner::{Event, Options, run};
 pub use store::{Measured, Store};
 pub use timing::Progress;

@@ -28,6 +28,7 @@ mod watching;
 mod wire;
 
 use libtest_mimic::{Arguments, Trial};
+use std::path::Path;
 use std::process::{Command, ExitCode};
 
 /// What a test needs beside a lab.
@@ -37,6 +38,7 @@ enum Needs {
     Iperf3,
     RootAndDevices,
     Root,
+    Duckdb,
 }
 
 fn main() -> ExitCode {
@@ -57,13 +59,16 @@ fn main() -> ExitCode {
     if !iperf3 {
         eprintln!("iperf3 is not installed: the tests against it are skipped");
     }
+    if !Path::new(studies::DUCKDB).exists() {
+        eprintln!("DuckDB is not installed: the test with it is skipped");
+    }
     let required = stall_retry::required();
     assert!(!required || (lab && iperf3), "LONGHAUL_REQUIRE_PEERS=1 asks for a lab and for iperf3");
     stall_retry::run(&arguments, trials(lab, iperf3, user::can_be_made()))
 }
 
 fn trials(lab: bool, iperf3: bool, devices: bool) -> Vec<Trial> {
-    let tests: [(&str, Needs, fn()); 61] = [
+    let tests: [(&str, Needs, fn()); 62] = [
         ("the_loop_closes", Needs::Nothing, closed_loop::the_loop_closes),
         (
             "listed_losses_are_counted_exactly",
@@ -123,6 +128,7 @@ fn trials(lab: bool, iperf3: bool, devices: bool) -> Vec<Trial> {
         ("no_privilege_is_needed", Needs::RootAndDevices, ping_trace::no_privilege_is_needed),
         ("a_killed_study_resumes", Needs::Nothing, studies::a_killed_study_resumes),
         ("a_full_disk_stops_a_study", Needs::Root, studies::a_full_disk_stops_a_study),
+        ("parquet_is_read_by_duckdb", Needs::Duckdb, studies::parquet_is_read_by_duckdb),
         ("programs_are_traffic", Needs::Nothing, studies::programs_are_traffic),
         ("edge_cloud_holds", Needs::Nothing, studies::edge_cloud_holds),
         ("state_that_others_can_change_is_refused", Needs::Root, state::refused),
@@ -142,12 +148,14 @@ fn trials(lab: bool, iperf3: bool, devices: bool) -> Vec<Trial> {
         ("our_client_its_server", Needs::Iperf3, wire::our_client_its_server),
         ("its_client_our_server", Needs::Iperf3, wire::its_client_our_server),
     ];
+    let duckdb = Path::new(studies::DUCKDB).exists();
     let trial = |(name, needs, test): (&'static str, Needs, fn())| {
         let met = match needs {
             Needs::Nothing => lab,
             Needs::Iperf3 => lab && iperf3,
             Needs::RootAndDevices => lab && devices,
             Needs::Root => tuning::can_be_done(),
+            Needs::Duckdb => lab && duckdb,
         };
         stall_retry::trial(name, test).with_ignored_flag(!met)
     };

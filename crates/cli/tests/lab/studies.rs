@@ -76,6 +76,45 @@ pub(crate) fn a_killed_study_resumes() {
     assert_eq!(same["parts"], report["parts"]);
 }
 
+/// The Python that has DuckDB, if `scripts/peers` could install it.
+pub(crate) const DUCKDB: &str =
+    concat!(env!("CARGO_MANIFEST_DIR"), "/../../target/peers/bin/python");
+
+/// Asks DuckDB for every row of the Parquet files below a directory, as JSON.
+const QUERY: &str = r#"
+import duckdb, json, sys
+rows = duckdb.sql("SELECT * FROM read_parquet('" + sys.argv[1] + "/**/*.parquet', "
+    "hive_partitioning = true) ORDER BY cell, repeat")
+names = [column[0] for column in rows.description]
+print(json.dumps([dict(zip(names, row)) for row in rows.fetchall()]))
+"#;
+
+/// What DuckDB reads is what the other exports have.
+pub(crate) fn parquet_is_read_by_duckdb() {
+    let (folder, [plan, results]) = study();
+    fs::write(&plan, PLAN.replace("count = 3", "count = 1")).unwrap();
+    let ended = run(&["study", "run", &plan, "--out", &results, "--attempts", "1"]);
+    let parquet = folder.path().join("parquet").display().to_string();
+    let exported = run(&["study", "export", &results, "--parquet", &parquet]);
+    assert_eq!(exported.code, Some(0), "{} {}", ended.stderr, exported.stderr);
+    // Never into a directory that is there.
+    let again = run(&["study", "export", &results, "--parquet", &parquet]);
+    assert!(again.code == Some(2) && again.stderr.contains("exists"), "{}", again.stderr);
+    let asked = Command::new(DUCKDB).args(["-c", QUERY, &parquet]).output().unwrap();
+    assert!(asked.status.success(), "{}", String::from_utf8_lossy(&asked.stderr));
+    let read: Vec<Value> = serde_json::from_slice(&asked.stdout).unwrap();
+    let lines = run(&["study", "export", &results, "--json"]).stdout;
+    let rows: Vec<Value> = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!((read.len(), rows.len()), (6, 6));
+    for (read, row) in read.iter().zip(&rows) {
+        for (name, value) in row.as_object().unwrap() {
+            assert_eq!(&read[name], value, "{name}: {read}");
+        }
+        assert_eq!((&read["part"], &read["factor"]), (&"all".into(), &"window".into()));
+        assert_eq!(read["value"], row["window"]);
+    }
+}
+
 /// A full file system ends a study in good order; with space it goes on.
 pub(crate) fn a_full_disk_stops_a_study() {
     let (folder, [plan, _]) = study();

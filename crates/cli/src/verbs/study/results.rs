@@ -3,7 +3,7 @@
 use super::pages;
 use crate::console::{self, Console};
 use crate::failure::{Code, DONE, FAILED, Failure, NOT_VALID, Outcome};
-use campaign::Store;
+use campaign::{ParquetExportError, Store};
 use clap::Args;
 use record::{StudyReport, StudyRun};
 use report::terminal::{self, Style};
@@ -62,6 +62,9 @@ struct Form {
     /// A JSON object for each run, one per line
     #[arg(long)]
     json: bool,
+    /// Parquet files in a new directory, partitioned as by Hive: by part and first factor
+    #[arg(long, value_name = "DIR")]
+    parquet: Option<PathBuf>,
 }
 
 /// A study with its runs.
@@ -142,6 +145,15 @@ pub(super) fn compare(args: &CompareArgs, console: &mut Console) -> Outcome {
 
 pub(super) fn export(args: &ExportArgs, console: &mut Console) -> Outcome {
     let (results, _) = Results::read(&args.folder)?;
+    if let Some(folder) = &args.form.parquet {
+        let files = campaign::parquet(&results.study, &results.runs, folder);
+        let files = files.map_err(|error| match error {
+            ParquetExportError::Exists(_) => Failure::usage(error),
+            other => Failure::work(other),
+        })?;
+        console.say(&format!("{files} files written below {}", folder.display()));
+        return Ok(DONE);
+    }
     let text = if args.form.csv {
         campaign::csv(&results.study, &results.runs)
     } else {
