@@ -252,7 +252,17 @@ fn understanding_holds_as_published_and_fails_without_its_causes() {
             "overhead" if flow.ip == model::IpVersion::Ipv4 => rate(2.3537e9),
             "overhead" => rate(2.3212e9),
             "delay" => rate((test.window.unwrap().as_f64() * 8.0 / 0.215).min(2.3e9)),
+            "places" => rate(2.35e9),
+            "defaults" => rate(0.03e9 / test.spec.rtt().secs_f64()),
             "loss" => rate(if bbr { 90e6 } else { 1.4e6 }),
+            "shallow" if bbr => rate(92e6),
+            "shallow" => rate(if test.path.contains("0.05bdp") { 44e6 } else { 77e6 }),
+            "ecn" => FlowFigures {
+                min_rtt_ms: Some(40.0),
+                mean_rtt_ms: Some(48.0),
+                retransmits: Some(if test.path.contains("ecn=yes") { 0 } else { 20 }),
+                ..rate(19e6)
+            },
             "bloat" => FlowFigures {
                 min_rtt_ms: Some(40.0),
                 mean_rtt_ms: Some(if deep && !bbr { 800.0 } else { 60.0 }),
@@ -278,6 +288,7 @@ fn understanding_holds_as_published_and_fails_without_its_causes() {
     let alike = |_: &str, _: &Test, _: &Traffic| FlowFigures {
         min_rtt_ms: Some(40.0),
         mean_rtt_ms: Some(41.0),
+        retransmits: Some(9),
         ..rate(20e6)
     };
     for (name, holds) in verdicts("understanding", alike) {

@@ -10,7 +10,11 @@ pub(super) const STUDY: BuiltIn = BuiltIn {
     parts: &[
         ("overhead", include_str!("../../plans/understanding/overhead.toml")),
         ("delay", include_str!("../../plans/understanding/delay.toml")),
+        ("places", include_str!("../../plans/understanding/places.toml")),
+        ("defaults", include_str!("../../plans/understanding/defaults.toml")),
         ("loss", include_str!("../../plans/understanding/loss.toml")),
+        ("shallow", include_str!("../../plans/understanding/shallow.toml")),
+        ("ecn", include_str!("../../plans/understanding/ecn.toml")),
         ("bloat", include_str!("../../plans/understanding/bloat.toml")),
         ("sharing", include_str!("../../plans/understanding/sharing.toml")),
         ("orbit", include_str!("../../plans/understanding/orbit.toml")),
@@ -31,6 +35,13 @@ pub(super) const STUDY: BuiltIn = BuiltIn {
             measure: added_delay,
         },
         Trend {
+            name: "four-quarter-buffers",
+            published: "four flows with buffers of a quarter fill 2.5 Gbit/s to places 84.7, \
+                        163.6 and 228.1 ms away, as one with the BDP does (51.1 MB for 163.6 ms)",
+            parts: &["places", "defaults"],
+            measure: four_quarter_buffers,
+        },
+        Trend {
             name: "one-percent-loss",
             published: "CUBIC at 1 % loss and 100 ms: 3 Mbit/s at most (Mathis: 1.42 Mbit/s)",
             parts: &["loss"],
@@ -41,6 +52,20 @@ pub(super) const STUDY: BuiltIn = BuiltIn {
             published: "BBR: ten times CUBIC on some paths",
             parts: &["loss"],
             measure: |runs| loss(runs, |cubic, bbr| bbr >= 10.0 * cubic),
+        },
+        Trend {
+            name: "small-switch-buffers",
+            published: "BBR works much better than CUBIC where packet loss is due to small \
+                        switch buffers",
+            parts: &["shallow"],
+            measure: small_switch_buffers,
+        },
+        Trend {
+            name: "ecn",
+            published: "ECN allows end-to-end notification of network congestion without \
+                        dropping packets",
+            parts: &["ecn"],
+            measure: ecn,
         },
         Trend {
             name: "bufferbloat",
@@ -71,6 +96,8 @@ const IPV6_BPS: f64 = 2.5e9 * 1428.0 / 1538.0;
 const WINDOW_BPS: f64 = 4_194_304.0 * 8.0 / 0.215;
 /// Mathis et al. 1997, equation 3: 1448 bytes, 100 ms, 1 % loss.
 const MATHIS_BPS: f64 = 1.2247 * 1448.0 * 8.0 / (0.1 * 0.1);
+/// How near to what the line carries a goodput fills it; a short test has its ramp-up in it.
+const FILLED: f64 = 0.15;
 /// Mean RTT above the idle one, from which a queue is bloated, and below which it is short.
 const BLOATED_MS: f64 = 300.0;
 const SHORT_MS: f64 = 60.0;
@@ -93,6 +120,60 @@ fn added_delay(runs: &Runs<'_>) -> Option<Measured> {
     Some(Measured {
         text: format!("{} with 4 MiB, {} with 40 MiB", mbit(limited), mbit(wider)),
         holds: near(limited, WINDOW_BPS, 0.10) && wider > 3.0 * limited,
+    })
+}
+
+/// One flow with a window of the BDP, four with a quarter each, and the kernel's defaults.
+fn four_quarter_buffers(runs: &Runs<'_>) -> Option<Measured> {
+    let mut words = Vec::new();
+    let mut holds = true;
+    for rtt in runs.values("places", "rtt") {
+        let at = |window| runs.goodput("places", &[("rtt", rtt.as_str()), ("window", window)]);
+        let (one, four) = (at("1 bdp")?, at("0.25 bdp")?);
+        let default = runs.goodput("defaults", &[("rtt", rtt.as_str())])?;
+        holds &= near(one, IPV4_BPS, FILLED) && near(four, IPV4_BPS, FILLED) && default < one / 2.0;
+        words.push(format!("{rtt}: {}, {} and {}", mbit(one), mbit(four), mbit(default)));
+    }
+    Some(Measured {
+        text: format!("one flow, four, and the kernel's default buffers at {}", words.join("; ")),
+        holds: holds && words.len() > 1,
+    })
+}
+
+fn small_switch_buffers(runs: &Runs<'_>) -> Option<Measured> {
+    let mut words = Vec::new();
+    let mut gains = Vec::new();
+    for queue in runs.values("shallow", "queue") {
+        let at = |congestion| {
+            runs.goodput("shallow", &[("queue", queue.as_str()), ("congestion", congestion)])
+        };
+        let (cubic, bbr) = (at("cubic")?, at("bbr")?);
+        gains.push(bbr / cubic.max(1.0));
+        words.push(format!("{queue}: {} and {}", mbit(cubic), mbit(bbr)));
+    }
+    Some(Measured {
+        text: format!("CUBIC and BBR at queues of {}", words.join("; ")),
+        // The smaller the queue, the larger the gain.
+        holds: gains.first()? > gains.last()? && gains.iter().all(|gain| *gain > 1.0),
+    })
+}
+
+/// Retransmitted segments, and the mean RTT above the lowest one.
+fn ecn(runs: &Runs<'_>) -> Option<Measured> {
+    let of = |ecn, figure: fn(&record::FlowFigures) -> Option<f64>| {
+        runs.mean("ecn", &[("ecn", ecn)], |run| figure(run.flows.first()?))
+    };
+    let resent = |ecn| of(ecn, |flow| flow.retransmits.map(|count| count as f64));
+    let added = |ecn| of(ecn, |flow| Some(flow.mean_rtt_ms? - flow.min_rtt_ms?));
+    let (without, with) = (resent("no")?, resent("yes")?);
+    let queued = [added("no")?, added("yes")?];
+    Some(Measured {
+        text: format!(
+            "{without:.0} segments retransmitted without ECN, {with:.0} with it; {:.0} and {:.0} \
+             ms added to the RTT",
+            queued[0], queued[1]
+        ),
+        holds: without > 0.0 && with < without / 2.0 && queued.iter().all(|ms| *ms < SHORT_MS),
     })
 }
 
