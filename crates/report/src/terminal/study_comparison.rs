@@ -45,7 +45,8 @@ pub fn study_comparison(comparison: &StudyComparison, style: &Style) -> String {
     }
     row("answer", &clean(&comparison.sentence));
     if comparison.unmatched > 0 {
-        let text = format!("{} cells were measured in one study only", comparison.unmatched);
+        let cells = if comparison.unmatched == 1 { "cell" } else { "cells" };
+        let text = format!("{} {cells} measured in one study only", comparison.unmatched);
         row("left out", &text);
     }
     lines.push(Line::new(style));
@@ -139,7 +140,7 @@ mod tests {
             study_comparison(&comparison, &Style { colour: false, width: 80, unicode: true });
         for part in [
             "congestion = cubic in the first, not set in the second",
-            "2 cells were measured",
+            "2 cells measured",
             "10 Mbit/s",
             "12 Mbit/s",
             "+20 %",

@@ -128,8 +128,8 @@ fn gain(runs: &Runs<'_>) -> Option<Measured> {
     Some(Measured {
         text: format!(
             "{} by default ({}), {} at best ({}): {gain:.1} times. The default's window allows \
-             {}, of which the published path gave 24 to 32; and the best is the link's rate, of \
-             which it gave 168",
+             {}, of which the published path gave 24 to 32 Mbit/s; the best is the link's rate, \
+             of which it gave 168 Mbit/s",
             mbit(default.steady),
             default.buffer,
             mbit(best.steady),

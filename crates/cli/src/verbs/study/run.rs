@@ -45,7 +45,7 @@ pub(super) struct RunArgs {
     serial: bool,
     /// Run the programs of the plan without asking
     ///
-    /// They run in the lab's hosts, as root's nobody or as the user who runs the study.
+    /// They run in the lab's hosts: as nobody if root runs the study, otherwise as its user.
     #[arg(long)]
     allow_commands: bool,
     /// Print the result as JSON

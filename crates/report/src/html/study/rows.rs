@@ -8,6 +8,9 @@ use record::StudyPart;
 const WIDTH: f64 = 960.0;
 const ROW: f64 = 28.0;
 
+/// Characters of a label that fit beside the plot.
+const MOST_LABEL: usize = 40;
+
 pub(super) fn draw(m: &mut Markup, part: &StudyPart, plot: &PartPlot) {
     let cells: Vec<_> = plot.cells(part).collect();
     let rates =
@@ -23,7 +26,9 @@ pub(super) fn draw(m: &mut Markup, part: &StudyPart, plot: &PartPlot) {
         }
         for (row, cell) in cells.iter().enumerate() {
             let y = area.top + (row as f64 + 0.5) * ROW;
-            text(m, "row", (area.left - 10.0, y + 4.0), &cell.values.join(" "));
+            let values: Vec<&str> = part.values(cell).map(|(_, value)| value).collect();
+            let label: String = values.join(" ").chars().take(MOST_LABEL).collect();
+            text(m, "row", (area.left - 10.0, y + 4.0), &label);
             let at = |value: f64| (area.x(across.share(value)), y);
             if let (Some(low), Some(high)) = (cell.low_bps, cell.high_bps) {
                 line(m, "whisker q-1", at(low), at(high));
