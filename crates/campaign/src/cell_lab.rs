@@ -6,7 +6,7 @@ use crate::programs::Programs;
 use crate::transfers::{self, MeasuredFlow};
 use crate::window_share::{self, WindowShares};
 use host::clock;
-use host::confined::kill_all_in;
+use host::confined::kill_all;
 use lab::{Lab, LabReport, Options};
 use perf::{PerfError, StopFlag};
 use record::{Direction, FlowFigures, Measurement, PathReport, Protocol};
@@ -72,8 +72,9 @@ pub(crate) fn run(
     let began = clock::now();
     let flows = transfers::run(&lab, &test, shared.programs.as_ref(), stop);
     let took = began.elapsed();
-    if shared.programs.is_some() {
-        kill_all_in(lab.hosts().iter().map(|host| &host.namespace))?;
+    if test.has_foreign_programs() && !kill_all() {
+        let why = "its processes could not be ended".to_owned();
+        return Err(AttemptError::Program { flow: "a program".to_owned(), why });
     }
     let path_report = path_report(lab.finish()?);
     let flows = flows?;

@@ -76,6 +76,16 @@ pub enum CampaignError {
         /// The system's error.
         source: io::Error,
     },
+    /// The kernel has a sysctl and refuses its value.
+    #[error("the kernel refuses {name} = {value}: {source}")]
+    Sysctl {
+        /// The sysctl.
+        name: String,
+        /// The plan's value.
+        value: String,
+        /// The system's error.
+        source: io::Error,
+    },
     /// Stopped by the user.
     #[error("interrupted; run the same command again to resume")]
     Interrupted,

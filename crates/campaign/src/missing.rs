@@ -5,6 +5,7 @@ use crate::CampaignError;
 use crate::cell_plan::Missing;
 use host::netns::NetNs;
 use host::sysctl;
+use std::io;
 use study::Study;
 
 /// Their names.
@@ -16,8 +17,18 @@ pub(crate) fn names(study: &Study) -> Result<Missing, CampaignError> {
     // A host of a lab is such a namespace.
     let host = NetNs::create().map_err(CampaignError::system("creating a network namespace"))?;
     let missing = host.run(|| {
-        let missing = optional().filter(|one| sysctl::write(&one.name, &one.value).is_err());
-        missing.map(|one| one.name.clone()).collect()
+        let mut missing = Missing::new();
+        for one in optional() {
+            match sysctl::write(&one.name, &one.value) {
+                Ok(()) => {}
+                Err(source) if source.kind() == io::ErrorKind::InvalidInput => {
+                    let (name, value) = (one.name.clone(), one.value.clone());
+                    return Err(CampaignError::Sysctl { name, value, source });
+                }
+                Err(_) => drop(missing.insert(one.name.clone())),
+            }
+        }
+        Ok(missing)
     });
-    missing.map_err(CampaignError::system("entering a network namespace"))
+    missing.map_err(CampaignError::system("entering a network namespace"))?
 }

@@ -55,6 +55,7 @@ impl Programs {
         program: &'a Program,
         server: &LabHost,
         port: u16,
+        stop: &StopFlag,
     ) -> Result<Prepared<'a>, AttemptError> {
         let wrong = |why: String| AttemptError::Program { flow: traffic.name.clone(), why };
         let address = match traffic.ip {
@@ -62,7 +63,7 @@ impl Programs {
             IpVersion::Ipv6 => IpAddr::from(server.ipv6),
         };
         // Its path is in its files, so they are written for a directory that is there.
-        let directory = self.scratch.directory(!program.privileged, |path| {
+        let directory = self.scratch.directory(program.privileged, |path| {
             let value = |placeholder| value(placeholder, traffic, address, port, path);
             let files = program.files.iter().map(|file| {
                 let content = match &file.content {
@@ -78,7 +79,7 @@ impl Programs {
         let mut prepared =
             Prepared { programs: self, traffic, program, address, port, directory, server: None };
         if let Some(line) = &program.server {
-            prepared.server = Some(prepared.listening(line, server)?);
+            prepared.server = Some(prepared.listening(line, server, stop)?);
         }
         Ok(prepared)
     }
@@ -123,19 +124,28 @@ impl<'a> Prepared<'a> {
     }
 
     /// Starts the server and waits until it listens.
-    fn listening(&self, line: &CommandLine, host: &LabHost) -> Result<Confined, AttemptError> {
+    fn listening(
+        &self,
+        line: &CommandLine,
+        host: &LabHost,
+        stop: &StopFlag,
+    ) -> Result<Confined, AttemptError> {
         let before = lab::waiting_sockets(host)?;
         let mut server = self.start(line, &host.namespace)?;
-        let listening = lab::wait_until_listening(host, server.program(), before, LISTEN)?;
-        let problem = match listening {
-            Listening::Yes => return Ok(server),
-            Listening::NotYet => format!("does not listen after {} s", LISTEN.as_secs()),
-            Listening::Ended(code) => {
-                server.collect()?;
-                format!(
-                    "ended before it listened ({}); keep it in the foreground",
-                    end(code, &server)
-                )
+        let give_up = clock::now() + LISTEN;
+        let problem = loop {
+            let listening = lab::wait_until_listening(host, server.program(), before, POLL)?;
+            // What it prints before it listens must not fill the pipe.
+            server.collect()?;
+            match listening {
+                Listening::Yes => return Ok(server),
+                Listening::NotYet if stop.is_raised() => return Err(AttemptError::Interrupted),
+                Listening::NotYet if clock::now() < give_up => {}
+                Listening::NotYet => break format!("does not listen after {} s", LISTEN.as_secs()),
+                Listening::Ended(code) => {
+                    let end = end(code, &server);
+                    break format!("ended before it listened ({end}); keep it in the foreground");
+                }
             }
         };
         Err(self.wrong(format!("the server {problem}")))
@@ -177,7 +187,9 @@ impl<'a> Prepared<'a> {
             Some(line) => self.wrong(format!("{why}; its last line is: {line}")),
             None => self.wrong(format!("{why}; it printed nothing")),
         })?;
-        Ok(Transferred { program: self.program, reported, began })
+        // No more than it could take.
+        let seconds = reported.seconds.filter(|seconds| *seconds <= limit.as_secs_f64());
+        Ok(Transferred { program: self.program, reported: Reported { seconds, ..reported }, began })
     }
 
     fn wrong(&self, why: String) -> AttemptError {

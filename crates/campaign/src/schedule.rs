@@ -35,6 +35,9 @@ pub(crate) struct Job<'a> {
 impl Job<'_> {
     /// Whether it leaves room for another one.
     fn is_light(&self) -> bool {
+        if self.test.has_foreign_programs() {
+            return false;
+        }
         let streams: u32 = self.test.flows.iter().map(|flow| flow.streams).sum();
         let streams = streams * u32::from(self.test.hosts.clients);
         let predicted = self.test.predict().map(|prediction| prediction.rate);

@@ -12,6 +12,7 @@ use perf::server::{Server, ServerConfig};
 use perf::{Event, ServerEvent, StopFlag};
 use record::{Measurement, Protocol};
 use std::collections::{BTreeMap, BTreeSet};
+use std::io;
 use std::net::IpAddr;
 use std::sync::OnceLock;
 use std::thread::{self, ScopedJoinHandle};
@@ -66,39 +67,50 @@ pub(crate) fn run(
     let flows = planned(test);
     let mut ready = Vec::new();
     for flow in &flows {
-        ready.push(prepare(flow, &lab.hosts()[flow.server], programs)?);
+        ready.push(prepare(flow, &lab.hosts()[flow.server], programs, stop)?);
     }
     lab.begin();
     let begins = clock::now();
     // Raised when all flows have ended.
     let done = StopFlag::new();
     let (ended, logs) = thread::scope(|scope| {
-        let logs: Vec<_> = watched_hosts(&flows)
-            .map(|host| {
-                let (namespace, done) = (&lab.hosts()[host].namespace, &done);
-                (host, scope.spawn(move || watched::log(namespace, begins, done)))
-            })
-            .collect();
+        let done = Raised(&done);
+        let logs = watched_hosts(&flows).map(|host| {
+            let (namespace, done) = (&lab.hosts()[host].namespace, done.0);
+            let log = move || watched::log(namespace, begins, done);
+            Ok((host, thread::Builder::new().spawn_scoped(scope, log)?))
+        });
+        let logs: Vec<_> = logs.collect::<io::Result<_>>()?;
         let threads = flows.iter().zip(ready).map(|(flow, ready)| {
-            scope.spawn(move || {
+            let work = move || {
                 if !wait_until(begins + flow.traffic.start, stop) {
                     return Err(AttemptError::Interrupted);
                 }
                 transfer(flow, ready, lab.hosts(), stop)
-            })
+            };
+            thread::Builder::new().spawn_scoped(scope, work)
         });
         // All begin before the first is waited for.
-        let threads: Vec<_> = threads.collect();
+        let threads: Vec<_> = threads.collect::<io::Result<_>>()?;
         let ended: Vec<_> = threads.into_iter().map(joined).collect();
-        done.raise();
+        drop(done);
         let logs: Vec<_> =
             logs.into_iter().map(|(host, thread)| joined(thread).map(|log| (host, log))).collect();
-        (ended, logs)
-    });
+        Ok::<_, AttemptError>((ended, logs))
+    })?;
     let logs: Logs = logs.into_iter().collect::<Result<_, _>>()?;
     let ended: Vec<Ended<'_>> = ended.into_iter().collect::<Result<_, _>>()?;
     let flows = flows.iter().zip(ended);
     flows.map(|(flow, ended)| measured(flow, ended, lab.hosts(), &logs, begins)).collect()
+}
+
+/// Raises a flag when it goes, also where a thread cannot be started.
+struct Raised<'a>(&'a StopFlag);
+
+impl Drop for Raised<'_> {
+    fn drop(&mut self) {
+        self.0.raise();
+    }
 }
 
 fn joined<T>(thread: ScopedJoinHandle<'_, T>) -> T {
@@ -129,9 +141,12 @@ fn prepare<'a>(
     flow: &Planned<'a>,
     server: &LabHost,
     programs: Option<&'a Programs>,
+    stop: &StopFlag,
 ) -> Result<Ready<'a>, AttemptError> {
     if let (Some(program), Some(programs)) = (&flow.traffic.program, programs) {
-        return programs.prepare(flow.traffic, program, server, flow.port).map(Ready::Program);
+        return programs
+            .prepare(flow.traffic, program, server, flow.port, stop)
+            .map(Ready::Program);
     }
     let settings = ServerConfig { port: flow.port, one_off: true, ..ServerConfig::default() };
     let bound = server.namespace.run(|| Server::bind(&settings))?;
@@ -244,9 +259,11 @@ fn measured(
         port: flow.port,
     };
     let facts = hosts[flow.client].namespace.run(|| host::facts::read(None))?;
+    // The warm-up is in a goodput that is over the program's own time.
+    let omitted = if done.reported.seconds.is_some() { Duration::ZERO } else { flow.traffic.omit };
     Ok(MeasuredFlow {
         name,
-        began: done.began + flow.traffic.omit,
+        began: done.began + omitted,
         measurement: watched::measurement(flow.traffic, &done, &ends, origin, facts),
         reported: Some(done.reported),
     })

@@ -1,15 +1,14 @@
-//! Runs programs that are not trusted: with a fixed environment, without privileges if
-//! wanted, with limits, and with nothing of them left afterwards.
+//! Runs programs that are not trusted: with a fixed environment, without privileges unless
+//! wanted, with limits, and with no process of them left afterwards.
 
 use crate::netns::NetNs;
 use crate::program::{self, Program, Reaper};
 use crate::sys;
-use crate::{sandbox, signals};
+use crate::{clock, sandbox, signals};
 use std::ffi::{CStr, CString, OsStr, OsString};
 use std::fs::{DirBuilder, OpenOptions};
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, AsRawFd};
-use std::os::linux::fs::MetadataExt;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, chown, fchown};
 use std::os::unix::process::CommandExt;
@@ -39,7 +38,10 @@ pub struct Scratch {
 #[derive(Debug)]
 pub struct ScratchDirectory {
     path: PathBuf,
-    unprivileged: bool,
+    /// Whether its program keeps the caller's privileges.
+    privileged: bool,
+    /// Whether it runs as nobody.
+    nobody: bool,
 }
 
 /// What is in a file of such a directory.
@@ -80,7 +82,7 @@ impl Scratch {
     /// # Errors
     /// The system error.
     pub fn mount(size: ByteCount) -> io::Result<Self> {
-        let options = CString::new(format!("size={},mode=755,nr_inodes=10000", size.bytes()))
+        let options = CString::new(format!("size={},mode=755,nr_inodes=1000", size.bytes()))
             .map_err(io::Error::other)?;
         let flags = libc::MS_NOSUID | libc::MS_NODEV;
         sandbox::mount_with(Some(c"tmpfs"), MOUNT_POINT, Some(c"tmpfs"), flags, Some(&options))?;
@@ -93,19 +95,19 @@ impl Scratch {
     /// The system error.
     pub fn directory(
         &self,
-        unprivileged: bool,
+        privileged: bool,
         files: impl FnOnce(&Path) -> Vec<(String, Content)>,
     ) -> io::Result<ScratchDirectory> {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         let path =
             Path::new(OsStr::from_bytes(MOUNT_POINT.to_bytes())).join(format!("program-{number}"));
         DirBuilder::new().mode(0o700).create(&path)?;
-        let directory = ScratchDirectory { path, unprivileged: unprivileged && can_drop() };
+        let directory = ScratchDirectory { path, privileged, nobody: !privileged && can_drop() };
         for (name, content) in files(&directory.path) {
             directory.write(&name, &content)?;
         }
         // Only now can other programs of that user write to it.
-        if directory.unprivileged {
+        if directory.nobody {
             chown(&directory.path, Some(NOBODY), Some(NOBODY))?;
         }
         Ok(directory)
@@ -133,7 +135,7 @@ impl ScratchDirectory {
             Content::Text(text) => file.write_all(text.as_bytes())?,
             Content::Zeros(length) => file.set_len(length.bytes())?,
         }
-        if self.unprivileged { fchown(&file, Some(NOBODY), Some(NOBODY)) } else { Ok(()) }
+        if self.nobody { fchown(&file, Some(NOBODY), Some(NOBODY)) } else { Ok(()) }
     }
 }
 
@@ -169,15 +171,22 @@ impl Reaper {
             .stdin(Stdio::null())
             .stdout(out_writer)
             .stderr(err_writer);
-        let (handle, drops) = (namespace.as_fd().as_raw_fd(), directory.unprivileged);
+        let handle = namespace.as_fd().as_raw_fd();
+        let (keeps, drops) = (directory.privileged, directory.nobody);
         // SAFETY: between fork and exec only system calls are made, on plain numbers and
         // static strings. The descriptor is open in the child too.
         unsafe {
             command.pre_exec(move || {
                 signals::unblock();
                 program::enter_host(handle)?;
-                sys::check(libc::setpgid(0, 0))?;
-                if drops { drop_privileges() } else { Ok(()) }
+                // A session of its own has no terminal, and a group of its own.
+                sys::check(libc::setsid())?;
+                be_first_without_memory();
+                if keeps {
+                    return Ok(());
+                }
+                gain_nothing()?;
+                if drops { become_nobody() } else { Ok(()) }
             });
         }
         let program = self.spawn(command)?;
@@ -185,20 +194,53 @@ impl Reaper {
     }
 }
 
+/// When memory runs out, the kernel ends this program and not longhaul. Shared memory and
+/// message queues (System V, POSIX) end with it.
+///
+/// Makes system calls only, so it may be called between fork and exec.
+fn be_first_without_memory() {
+    // SAFETY: static strings and plain numbers. A kernel without either has none to limit.
+    unsafe {
+        let _ = libc::unshare(libc::CLONE_NEWIPC);
+        let file =
+            libc::open(c"/proc/self/oom_score_adj".as_ptr(), libc::O_WRONLY | libc::O_CLOEXEC);
+        if file >= 0 {
+            let most = c"1000";
+            let _ = libc::write(file, most.as_ptr().cast(), most.count_bytes());
+            let _ = libc::close(file);
+        }
+    }
+}
+
+/// Gives up what exec could give: set-user-ID programs, capabilities of files, ambient ones,
+/// and those that user 0 has in the namespace of an ordinary user.
+///
+/// Makes system calls only, so it may be called between fork and exec.
+fn gain_nothing() -> io::Result<()> {
+    /// linux/securebits.h: user 0 gains no capabilities by exec, for good.
+    const SECBIT_NOROOT: libc::c_ulong = 0b11;
+    let none = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: plain numbers, and a structure that lives across the call.
+    unsafe {
+        sys::check(libc::setrlimit(libc::RLIMIT_CORE, &raw const none))?;
+        sys::check(libc::prctl(libc::PR_CAP_AMBIENT, libc::PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0))?;
+        sys::check(libc::prctl(libc::PR_SET_SECUREBITS, SECBIT_NOROOT, 0, 0, 0))?;
+        sys::check(libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))?;
+    }
+    Ok(())
+}
+
 /// Becomes a user without privileges, for good.
 ///
 /// Makes system calls only, so it may be called between fork and exec.
-fn drop_privileges() -> io::Result<()> {
+fn become_nobody() -> io::Result<()> {
     let processes = libc::rlimit { rlim_cur: MAX_PROCESSES, rlim_max: MAX_PROCESSES };
-    let none = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: plain numbers, and structures that live across the calls.
+    // SAFETY: plain numbers, and a structure that lives across the call.
     unsafe {
         sys::check(libc::setrlimit(libc::RLIMIT_NPROC, &raw const processes))?;
-        sys::check(libc::setrlimit(libc::RLIMIT_CORE, &raw const none))?;
         sys::check(libc::setgroups(0, std::ptr::null()))?;
         sys::check(libc::setresgid(NOBODY, NOBODY, NOBODY))?;
         sys::check(libc::setresuid(NOBODY, NOBODY, NOBODY))?;
-        sys::check(libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))?;
     }
     Ok(())
 }
@@ -272,44 +314,26 @@ impl Captured {
     }
 }
 
-/// Ends every process in these network namespaces, such as daemons that left their process
-/// group. Does nothing where /proc is not that of this PID namespace (some containers).
+/// Ends every process of the sandbox but the calling one, which is its process 1: whatever
+/// group, session or namespace a program has moved to. `false`: some remain.
 ///
-/// # Errors
-/// The system error.
-pub fn kill_all_in<'a>(namespaces: impl Iterator<Item = &'a NetNs>) -> io::Result<()> {
-    let own = std::process::id();
-    let is_ours =
-        std::fs::read_link("/proc/self").is_ok_and(|id| id == Path::new(&own.to_string()));
-    if !is_ours {
-        return Ok(());
+/// Does nothing outside of a sandbox.
+#[must_use]
+pub fn kill_all() -> bool {
+    if std::process::id() != 1 {
+        return true;
     }
-    let identity = |metadata: &std::fs::Metadata| (metadata.st_dev(), metadata.st_ino());
-    let mut wanted = Vec::new();
-    for namespace in namespaces {
-        let path = format!("/proc/self/fd/{}", namespace.as_fd().as_raw_fd());
-        wanted.push(identity(&std::fs::metadata(path)?));
-    }
-    // One that forks while the others are ended is found by the next round.
-    const ROUNDS: u32 = 10;
-    for _ in 0..ROUNDS {
-        let mut found = false;
-        for entry in std::fs::read_dir("/proc")?.flatten() {
-            let id = entry.file_name().to_string_lossy().parse::<libc::pid_t>();
-            let Some(id) = id.ok().filter(|id| id.unsigned_abs() != own) else { continue };
-            // Zombies have no namespace any more.
-            let inside = std::fs::metadata(entry.path().join("ns/net"))
-                .is_ok_and(|metadata| wanted.contains(&identity(&metadata)));
-            if inside {
-                found = true;
-                // SAFETY: plain numbers. A process ID that was just freed is not given to a
-                // process of another user's: this PID namespace is the sandbox's.
-                unsafe { libc::kill(id, libc::SIGKILL) };
-            }
+    let give_up = clock::now() + END;
+    loop {
+        // SAFETY: plain numbers; -1 is every process of this PID namespace but process 1.
+        let killed = unsafe { libc::kill(-1, libc::SIGKILL) };
+        if killed == -1 {
+            // There is none.
+            return true;
         }
-        if !found {
-            break;
+        if clock::now() > give_up {
+            return false;
         }
+        std::thread::sleep(Duration::from_millis(2));
     }
-    Ok(())
 }

@@ -52,7 +52,7 @@ pub use sample::{ReceiverSample, Sample};
 pub use spec::{EndCondition, TestSpec};
 pub use study::{
     FlowFigures, RunStatus, STUDY_PLAN_SCHEMA, STUDY_SCHEMA, StudyCell, StudyFactor, StudyPart,
-    StudyPlanReport, StudyProgram, StudyReport, StudyRun, StudyTrend, StudyUntil,
+    StudyPlanReport, StudyProgram, StudyProgramFile, StudyReport, StudyRun, StudyTrend, StudyUntil,
 };
 pub use study_comparison::{
     ComparedCell, DifferingSetting, STUDY_COMPARISON_SCHEMA, StudyComparison,

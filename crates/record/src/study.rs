@@ -66,6 +66,9 @@ pub struct StudyProgram {
     pub client: String,
     /// How the client's output is read.
     pub output: String,
+    /// The text files in its directory.
+    #[serde(default)]
+    pub files: Vec<StudyProgramFile>,
     /// Whether it keeps the privileges of the user who runs the study.
     pub privileged: bool,
     /// Whether it comes with longhaul.
@@ -86,6 +89,15 @@ pub struct StudyFactor {
     /// Whether it varies together with the one before it, value by value.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub paired: bool,
+}
+
+/// A text file of a program.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StudyProgramFile {
+    /// Its name in the program's directory.
+    pub name: String,
+    /// What is in it, with placeholders.
+    pub text: String,
 }
 
 /// How a run of a study ended.

@@ -97,7 +97,8 @@ pub(crate) fn readable(value: f64, units: &'static [Unit]) -> String {
     let first = units.first().copied().unwrap_or((1.0, ""));
     let (scale, unit) = units.iter().rev().find(|(s, _)| value >= *s).copied().unwrap_or(first);
     let value = value / scale;
-    let places = if value >= 99.95 || scale == first.0 {
+    // The smallest unit of several has whole numbers.
+    let places = if value >= 99.95 || (scale == first.0 && units.len() > 1) {
         0
     } else if value >= 9.995 {
         1

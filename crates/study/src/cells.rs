@@ -9,7 +9,7 @@ use rand_pcg::Pcg64;
 use record::{
     Protocol, RunStatus, STUDY_PLAN_SCHEMA, StudyFactor, StudyPlanReport, StudyRun, StudyUntil,
 };
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 use topology::PathSpec;
 use units::{ByteCount, LossRatio};
@@ -144,6 +144,12 @@ impl Test {
             return Err("udp has no window; remove it, or use tcp".to_owned());
         }
         Ok(Test { path, spec, loss, window, buffers, hosts, sysctls, flows })
+    }
+
+    /// Whether it runs programs that the plan brings: alone, as all processes are ended after it.
+    #[must_use]
+    pub fn has_foreign_programs(&self) -> bool {
+        self.flows.iter().filter_map(|flow| flow.program.as_ref()).any(|one| !one.built_in)
     }
 
     /// How long it takes from the first byte to the last.
@@ -312,17 +318,20 @@ impl Plan {
         if self.repeats.until.is_none() {
             return Vec::new();
         }
-        let mut of_cell: BTreeMap<usize, (u32, Vec<f64>)> = BTreeMap::new();
-        for run in stored {
-            let (done, goodputs) = of_cell.entry(run.cell).or_default();
-            *done = run.repeat.max(*done);
+        let mut of_cell: BTreeMap<usize, (BTreeSet<u32>, Vec<f64>)> = BTreeMap::new();
+        for run in stored.iter().filter(|run| run.cell < self.cells()) {
+            let (repeats, goodputs) = of_cell.entry(run.cell).or_default();
+            repeats.insert(run.repeat);
             if run.status == RunStatus::Valid {
                 goodputs.push(run.throughput_bps());
             }
         }
-        let runs = of_cell.into_iter().flat_map(|(cell, (done, goodputs))| {
+        let runs = of_cell.into_iter().flat_map(|(cell, (repeats, goodputs))| {
+            let done = u32::try_from(repeats.len()).unwrap_or(u32::MAX);
             let more = self.repeats.to_add(done, &goodputs);
-            (done + 1..=done + more).map(move |repeat| Run { cell, repeat })
+            // An interruption can have left a gap.
+            let missing = (1..).filter(move |repeat| !repeats.contains(repeat));
+            missing.take(more as usize).map(move |repeat| Run { cell, repeat })
         });
         let mut runs: Vec<Run> = runs.collect();
         if self.repeats.order != Order::Plan {
@@ -342,7 +351,7 @@ impl Plan {
 }
 
 /// Levels as numbers; none unless all are numbers of one unit.
-fn numbers(levels: &[Level]) -> Vec<f64> {
+pub(crate) fn numbers(levels: &[Level]) -> Vec<f64> {
     let all: Option<Vec<f64>> = levels.iter().map(|level| level.number).collect();
     all.filter(|_| levels.windows(2).all(|pair| pair[0].per_bdp == pair[1].per_bdp))
         .unwrap_or_default()

@@ -42,7 +42,7 @@ pub fn compare(first: StudyRuns<'_>, second: StudyRuns<'_>) -> Result<StudyCompa
                 .to_owned(),
         );
     }
-    let unmatched = before.len() + after.len() - 2 * cells.len();
+    let unmatched = (before.len() + after.len()).saturating_sub(2 * cells.len());
     let significant = mark_significant(&mut cells);
     let positive = cells.iter().filter(|cell| cell.goodput_bps.iter().all(|rate| *rate > 0.0));
     let logarithms: Vec<f64> =
@@ -70,7 +70,8 @@ pub fn compare(first: StudyRuns<'_>, second: StudyRuns<'_>) -> Result<StudyCompa
 fn measured((study, runs): StudyRuns<'_>) -> Vec<MeasuredCell> {
     let mut all: BTreeMap<(usize, usize), MeasuredCell> = BTreeMap::new();
     for (position, (part, runs)) in study.parts.iter().zip(runs).enumerate() {
-        for run in runs.iter().filter(|run| run.status == RunStatus::Valid) {
+        let valid = runs.iter().filter(|run| run.status == RunStatus::Valid);
+        for run in valid.filter(|run| run.cell < part.plan.cells()) {
             let cell = all.entry((position, run.cell)).or_insert_with(|| named(part, run.cell));
             cell.goodputs.push(run.throughput_bps());
         }

@@ -20,7 +20,7 @@ mod written;
 pub use output::{Output, Reported};
 pub(crate) use written::WrittenProgram;
 
-use record::StudyProgram;
+use record::{StudyProgram, StudyProgramFile};
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 use units::ByteCount;
@@ -142,6 +142,18 @@ impl Placeholder {
     }
 }
 
+impl ProgramFile {
+    /// A file of text; zeros are nothing to read.
+    fn report(&self) -> Option<StudyProgramFile> {
+        match &self.content {
+            Content::Text(text) => {
+                Some(StudyProgramFile { name: self.name.clone(), text: text.clone() })
+            }
+            Content::Zeros(_) => None,
+        }
+    }
+}
+
 impl CommandLine {
     /// The arguments with every placeholder replaced.
     pub fn fill(&self, value: impl Fn(Placeholder) -> String) -> Vec<String> {
@@ -205,6 +217,7 @@ impl Program {
             server: self.server.as_ref().map(CommandLine::to_string),
             client: self.client.to_string(),
             output: self.output.to_string(),
+            files: self.files.iter().filter_map(ProgramFile::report).collect(),
             privileged: self.privileged,
             built_in: self.built_in,
         }

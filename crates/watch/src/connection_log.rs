@@ -13,9 +13,9 @@ use std::time::Instant;
 /// The most connections: later ones are not logged.
 const MAX_CONNECTIONS: usize = 1_000;
 
-/// The most samples of all connections together, 200 MB: when there are as many, every second
+/// The most samples of all connections together, 20 MB: when there are as many, every second
 /// one is dropped, and from then on only every second poll is done.
-const MAX_SAMPLES: usize = 500_000;
+const MAX_SAMPLES: usize = 50_000;
 
 /// The samples of the connections of one network namespace.
 pub struct ConnectionLog {

@@ -65,15 +65,21 @@ pub fn study_programs(all: &[StudyProgram], style: &Style) -> String {
 }
 
 fn programs(all: &[StudyProgram], style: &Style) -> Vec<Line> {
+    let row = |margin: usize, label: &str, text: &str| {
+        labelled(style, margin, (style::STRONG, label), COLUMN, (style::PLAIN, text))
+    };
     let mut lines = Vec::new();
     for program in all {
-        let mut row = |margin: usize, label: &str, text: &str| {
-            let label = (style::STRONG, label);
-            lines.extend(labelled(style, margin, label, COLUMN, (style::PLAIN, text)));
-        };
-        row(0, "program", &clean(&program.name));
+        lines.extend(row(0, "program", &clean(&program.name)));
         for (host, line) in command_lines(program) {
-            row(2, host, &line);
+            lines.extend(row(2, host, &line));
+        }
+        // What is run may be in a file; those that come with longhaul are known.
+        for file in program.files.iter().filter(|_| !program.built_in) {
+            lines.extend(row(2, "file", &clean(&file.name)));
+            for line in file.text.lines() {
+                lines.push(Line::new(style).to(4).put(style::DIM, &clean(line)));
+            }
         }
     }
     lines
@@ -125,6 +131,10 @@ mod tests {
                 server: None,
                 client: "curl \u{1b}[2J http://{server}/".to_owned(),
                 output: "curl".to_owned(),
+                files: vec![record::StudyProgramFile {
+                    name: "script".to_owned(),
+                    text: "first line\nsecond \u{1b}[31mline\n".to_owned(),
+                }],
                 privileged: true,
                 built_in: false,
             }],
@@ -142,6 +152,8 @@ mod tests {
             "(20 values)",
             "tcp_sack=1",
             "curl",
+            "script",
+            "    second",
             "your privileges",
         ] {
             assert!(text.contains(part), "{part}: {text}");

@@ -1,7 +1,7 @@
 //! `[[plots]]`: what a study's page shows.
 
 use super::{Plan, PlanError, reader::Reader};
-use crate::factor::Kind;
+use crate::cells::numbers;
 use record::{Figure, PlotKind, StudyPlot};
 use toml::Spanned;
 
@@ -55,7 +55,8 @@ impl Reader<'_> {
             if let (true, Some(axis), Some(name)) = (along, axis, name)
                 && !is_numeric(plan, name)
             {
-                let problem = format!("{name} has values that are no numbers, for an axis");
+                let problem =
+                    format!("{name} has values that are no numbers of one unit, for an axis");
                 return Err(self.error(&axis.span(), problem));
             }
         }
@@ -108,8 +109,6 @@ impl Reader<'_> {
 
 fn is_numeric(plan: &Plan, name: &str) -> bool {
     let factor = plan.dimensions().find(|factor| factor.setting.to_string() == name);
-    factor.is_some_and(|factor| {
-        factor.setting.kind() != Kind::Word
-            && factor.levels.iter().all(|level| level.number.is_some())
-    })
+    // Values of several units have no common axis.
+    factor.is_some_and(|factor| numbers(&factor.levels).len() == factor.levels.len())
 }

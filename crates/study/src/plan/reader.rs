@@ -14,6 +14,9 @@ use toml::Spanned;
 const MAX_FLOWS: usize = 16;
 const MAX_PROGRAMS: usize = 16;
 
+/// The most settings that a plan fixes.
+const MAX_SETTINGS: usize = 300;
+
 /// Names that flows cannot have: those of parts of a setting's name.
 const PREFIXES: [&str; 5] = ["up", "down", "net", "client", "server"];
 
@@ -50,6 +53,10 @@ impl Reader<'_> {
                 fixed.push(self.of_flow(name.get_ref(), entry)?);
             }
         }
+        if fixed.len() > MAX_SETTINGS {
+            let problem = format!("{} settings; at most {MAX_SETTINGS}", fixed.len());
+            return Err(self.error(&written.path.span(), problem));
+        }
         let mut factors: Vec<Factor> = Vec::new();
         for entry in &written.factors.get_ref().0 {
             factors.push(self.factor(entry)?);
@@ -83,10 +90,12 @@ impl Reader<'_> {
             repeats: self.repeats(written.repeats.as_ref())?,
             plots: Vec::new(),
         };
-        plan.plots = self.plots(&plan, &written.plots)?;
+
         self.check_pairs(&plan, &written.paired.span())?;
         self.shorten(&mut plan, written.quick.as_ref())?;
         self.check_pairs(&plan, &written.paired.span())?;
+        // Of the form that is asked for: its values are on the axes.
+        plan.plots = self.plots(&plan, &written.plots)?;
         self.check_size(&plan, &factors_span)?;
         for number in 0..plan.cells() {
             let cell = plan.cell(number);

@@ -288,7 +288,13 @@ fn plots_are_of_factors_and_columns() {
     assert!(refused("kind = \"surface\"\nx = \"window\"").contains("needs x and by"));
     let words = MINIMAL.replace("streams = [1, 2, 4]", "congestion = [\"cubic\", \"bbr\"]");
     let error = Plan::parse(&format!("{words}[[plots]]\nkind = \"lines\"\nx = \"congestion\"\n"));
-    assert!(error.unwrap_err().problem.contains("no numbers"));
+    assert!(error.unwrap_err().problem.contains("no numbers of one unit"));
+    let units = MINIMAL.replace("\"64KiB\", ", "\"0.5 bdp\", ");
+    let lines = "[[plots]]\nkind = \"lines\"\nx = \"window\"\n";
+    let error = Plan::parse(&format!("{units}{lines}")).unwrap_err();
+    assert!(error.problem.contains("of one unit"), "{error}");
+    let quick = format!("{MINIMAL}{lines}[quick]\nwindow = [\"0.5 bdp\", \"1MiB\"]\n");
+    assert!(Plan::parse(&quick).is_ok() && Plan::parse_quick(&quick).is_err());
     let flows =
         |y: &str| Plan::parse(&format!("{TWO_FLOWS}[[plots]]\nkind = \"cdf\"\ny = \"{y}\"\n"));
     assert_eq!(flows("udp.loss").unwrap().plots[0].flow.as_deref(), Some("udp"));

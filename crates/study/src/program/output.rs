@@ -1,6 +1,7 @@
 //! What a program's output says.
 
 use serde_json::Value;
+use std::collections::BTreeMap;
 use std::fmt;
 use units::BitRate;
 
@@ -144,7 +145,7 @@ fn curl(text: &str) -> Option<Rate> {
 
 fn iperf2(text: &str) -> Option<Rate> {
     // The last line of each stream; -1 is the sum that some versions print.
-    let mut streams: Vec<(&str, Rate)> = Vec::new();
+    let mut streams: BTreeMap<&str, Rate> = BTreeMap::new();
     for line in text.lines() {
         let columns: Vec<&str> = line.split(',').collect();
         let (Some(stream), Some(rate), Some((_, end))) = (
@@ -154,12 +155,11 @@ fn iperf2(text: &str) -> Option<Rate> {
         ) else {
             continue;
         };
-        streams.retain(|(other, _)| other != stream);
-        streams.push((stream, (rate, end.parse().ok())));
+        streams.insert(stream, (rate, end.parse().ok()));
     }
-    streams.retain(|(stream, _)| *stream != "-1");
-    let seconds = streams.iter().filter_map(|(_, (_, seconds))| *seconds).fold(0.0, f64::max);
-    let rate = streams.iter().map(|(_, (rate, _))| rate).sum();
+    streams.remove("-1");
+    let seconds = streams.values().filter_map(|(_, seconds)| *seconds).fold(0.0, f64::max);
+    let rate = streams.values().map(|(rate, _)| rate).sum();
     (!streams.is_empty()).then_some((rate, Some(seconds)))
 }
 

@@ -10,6 +10,7 @@ use campaign::{CampaignError, Event, Options, Progress, Store};
 use clap::Args;
 use record::{RunStatus, StudyProgram, StudyRun};
 use report::terminal;
+use report::untrusted::clean;
 use std::path::{Path, PathBuf};
 use study::{Part, Run, Study};
 use units::BitRate;
@@ -60,24 +61,34 @@ pub(super) fn run(args: &RunArgs, console: &mut Console) -> Outcome {
         return Ok(DONE);
     }
     let folder = args.out.clone().unwrap_or_else(|| default_folder(&study, args));
-    if !allowed(args, &study, &folder, console)? {
+    check_folder(&study, &folder)?;
+    if !allowed(args, &study, console)? {
         return Ok(DONE);
     }
     inside::sandbox(|| run_inside(args, &study, &folder, console))
 }
 
-/// Whether the programs that the plan brings may run. A study that began has been asked for.
-fn allowed(
-    args: &RunArgs,
-    study: &Study,
-    folder: &Path,
-    console: &mut Console,
-) -> Result<bool, Failure> {
+/// The files of programs cover /dev/shm while a study runs.
+fn check_folder(study: &Study, folder: &Path) -> Result<(), Failure> {
+    const COVERED: &str = "/dev/shm";
+    let folder = std::path::absolute(folder).map_err(Failure::usage)?;
+    // Of a directory that is yet to be made, the ones above it.
+    let real = folder.ancestors().find_map(|above| above.canonicalize().ok());
+    if !study.programs().is_empty() && real.is_some_and(|real| real.starts_with(COVERED)) {
+        let problem =
+            format!("a study with programs cannot write below {COVERED}; give another --out");
+        return Err(Failure::usage(problem));
+    }
+    Ok(())
+}
+
+/// Whether the programs that the plan brings may run. Asked each time: results that are there
+/// may have come with the plan.
+fn allowed(args: &RunArgs, study: &Study, console: &mut Console) -> Result<bool, Failure> {
     let programs = study.programs();
     let programs = programs.iter().filter(|program| !program.built_in);
     let programs: Vec<StudyProgram> = programs.map(|program| program.report()).collect();
-    let began = || Store::read(folder).and_then(|store| store.study());
-    if programs.is_empty() || args.allow_commands || began().is_ok_and(|known| known == *study) {
+    if programs.is_empty() || args.allow_commands {
         return Ok(true);
     }
     console.say("The plan runs programs, in its lab's hosts:");
@@ -145,6 +156,7 @@ impl Show<'_> {
                 self.console.live(&line);
             }
             Event::Retried { part, run, reason } => {
+                let reason = clean(reason);
                 self.console.say(&format!("trying {} again: {reason}", name(part, *run)));
             }
             Event::Ended { progress, part, run } => {
@@ -175,9 +187,10 @@ fn outcome(run: &StudyRun) -> String {
     let rate = BitRate::from_bps_f64(run.throughput_bps());
     let again =
         if run.attempts > 1 { format!(" ({} attempts)", run.attempts) } else { String::new() };
+    let reason = clean(&run.reason);
     match run.status {
         RunStatus::Valid => format!("{rate}{again}"),
-        RunStatus::Invalid => format!("{rate}, not valid: {}{again}", run.reason),
-        RunStatus::Failed => format!("failed: {}{again}", run.reason),
+        RunStatus::Invalid => format!("{rate}, not valid: {reason}{again}"),
+        RunStatus::Failed => format!("failed: {reason}{again}"),
     }
 }

@@ -16,6 +16,9 @@ const MOST_SERIES: usize = 8;
 pub(super) fn draw(m: &mut Markup, part: &StudyPart, plot: &PartPlot) {
     let Plotted::Lines { x, series } = plot.plotted else { return };
     let factor = &part.plan.factors[x];
+    if factor.numbers.len() != factor.values.len() {
+        return;
+    }
     let across = Scale::of_factor(&factor.numbers);
     let cells = plot.cells(part);
     let rates =

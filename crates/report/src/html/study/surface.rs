@@ -22,6 +22,9 @@ fn place(x: f64, y: f64, z: f64) -> (f64, f64) {
 pub(super) fn draw(m: &mut Markup, part: &StudyPart, plot: &PartPlot) {
     let Plotted::Surface { x, y } = plot.plotted else { return };
     let (across, back) = (&part.plan.factors[x], &part.plan.factors[y]);
+    if [across, back].iter().any(|factor| factor.numbers.len() != factor.values.len()) {
+        return;
+    }
     let (right_scale, back_scale) =
         (Scale::of_factor(&across.numbers), Scale::of_factor(&back.numbers));
     let grid = plot.by_values(part, x, y);
