@@ -103,6 +103,7 @@ pub(crate) fn columns(study: &Study) -> Vec<Column> {
     add("started_unix_s", Whole, of_run(|run| run.started_unix_s.into()));
     add("took_s", Real, of_run(|run| run.took_s.into()));
     add("test_s", Real, of_run(|run| run.test_s.into()));
+    add("per_stream_bps", Real, Box::new(per_stream));
     let flows = distinct(study, |part| part.plan.flows_of_tests());
     let several = flows.len() > 1;
     for flow in flows {
@@ -131,6 +132,14 @@ fn factor(part: &Part, run: &StudyRun, name: &str) -> Value {
     let at = part.plan.factors.iter().position(|factor| factor.setting.to_string() == name);
     let cell = part.plan.cell(run.cell);
     at.and_then(|at| cell.levels.get(at)).map(|level| level.text.as_str()).into()
+}
+
+/// Goodput of all flows over their streams.
+fn per_stream(part: &Part, run: &StudyRun) -> Value {
+    let Ok(test) = part.plan.test(&part.plan.cell(run.cell)) else { return Value::Null };
+    let streams: u32 = test.flows.iter().map(|flow| flow.streams).sum();
+    let all = f64::from(streams) * f64::from(test.hosts.clients);
+    measured(run, run.throughput_bps() / all.max(1.0))
 }
 
 fn measured(run: &StudyRun, figure: f64) -> Value {

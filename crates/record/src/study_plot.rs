@@ -6,6 +6,8 @@ use serde::{Deserialize, Serialize};
 /// A plot of a plan.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StudyPlot {
+    /// Before its caption, such as `Figure 1`.
+    pub title: Option<String>,
     /// What it looks like.
     pub kind: PlotKind,
     /// The factor along its first axis; of boxes, the one with a box for each value.
@@ -67,6 +69,9 @@ pub enum Figure {
     /// Goodput.
     #[serde(rename = "throughput_bps")]
     Throughput,
+    /// Goodput of each stream, in the mean.
+    #[serde(rename = "per_stream_bps")]
+    PerStream,
     /// Goodput in the steady state.
     #[serde(rename = "steady_bps")]
     Steady,
@@ -116,8 +121,9 @@ pub enum Quantity {
 
 impl Figure {
     /// Every figure.
-    pub const ALL: [Figure; 11] = [
+    pub const ALL: [Figure; 12] = [
         Figure::Throughput,
+        Figure::PerStream,
         Figure::Steady,
         Figure::Sent,
         Figure::Retransmits,
@@ -135,6 +141,7 @@ impl Figure {
     pub const fn name(self) -> &'static str {
         match self {
             Figure::Throughput => "throughput_bps",
+            Figure::PerStream => "per_stream_bps",
             Figure::Steady => "steady_bps",
             Figure::Sent => "sent_bps",
             Figure::Retransmits => "retransmits",
@@ -153,6 +160,7 @@ impl Figure {
     pub const fn title(self) -> &'static str {
         match self {
             Figure::Throughput => "Goodput",
+            Figure::PerStream => "Goodput of each stream",
             Figure::Steady => "Steady goodput",
             Figure::Sent => "Sending rate",
             Figure::Retransmits => "Retransmitted segments",
@@ -170,7 +178,9 @@ impl Figure {
     #[must_use]
     pub const fn quantity(self) -> Quantity {
         match self {
-            Figure::Throughput | Figure::Steady | Figure::Sent => Quantity::Rate,
+            Figure::Throughput | Figure::PerStream | Figure::Steady | Figure::Sent => {
+                Quantity::Rate
+            }
             Figure::MinRtt | Figure::MeanRtt | Figure::Jitter => Quantity::Millis,
             Figure::Window => Quantity::Bytes,
             Figure::Loss | Figure::Probability => Quantity::Share,
@@ -178,11 +188,12 @@ impl Figure {
         }
     }
 
-    /// Its value; `None` if the flow has none.
+    /// Its value of a flow of so many streams; `None` if the flow has none.
     #[must_use]
-    pub fn of(self, flow: &FlowFigures) -> Option<f64> {
+    pub fn of(self, flow: &FlowFigures, streams: u32) -> Option<f64> {
         match self {
             Figure::Throughput => Some(flow.throughput_bps),
+            Figure::PerStream => Some(flow.throughput_bps / f64::from(streams.max(1))),
             Figure::Steady => flow.steady_bps,
             Figure::Sent => Some(flow.sent_bps),
             Figure::Retransmits => flow.retransmits.map(|count| count as f64),
@@ -198,14 +209,22 @@ impl Figure {
 }
 
 impl StudyPlot {
-    /// The value of a run: of its flow, or of all flows together for their goodput.
+    /// The value of a run whose flows have so many streams each: of its flow, or of all flows
+    /// together for their goodput.
     #[must_use]
-    pub fn value(&self, run: &StudyRun) -> Option<f64> {
+    pub fn value(&self, run: &StudyRun, streams: u32) -> Option<f64> {
         match (&self.flow, run.flows.as_slice()) {
-            (Some(name), _) => self.y.of(run.flow(name)?),
+            (Some(name), _) => self.y.of(run.flow(name)?, streams),
             (None, []) => None,
-            (None, [only]) => self.y.of(only),
-            (None, _) => (self.y == Figure::Throughput).then(|| run.throughput_bps()),
+            (None, [only]) => self.y.of(only, streams),
+            (None, flows) => match self.y {
+                Figure::Throughput => Some(run.throughput_bps()),
+                Figure::PerStream => {
+                    let all = f64::from(streams.max(1)) * flows.len() as f64;
+                    Some(run.throughput_bps() / all)
+                }
+                _ => None,
+            },
         }
     }
 }

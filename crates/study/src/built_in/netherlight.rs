@@ -14,6 +14,11 @@ pub(super) const STUDY: BuiltIn = BuiltIn {
         ("four-to-two", include_str!("../../plans/netherlight/four-to-two.toml")),
         ("four-to-two-back", include_str!("../../plans/netherlight/four-to-two-back.toml")),
         ("udp", include_str!("../../plans/netherlight/udp.toml")),
+        ("udp-back", include_str!("../../plans/netherlight/udp-back.toml")),
+        ("long-1", include_str!("../../plans/netherlight/long-1.toml")),
+        ("long-1-back", include_str!("../../plans/netherlight/long-1-back.toml")),
+        ("long-4", include_str!("../../plans/netherlight/long-4.toml")),
+        ("long-4-back", include_str!("../../plans/netherlight/long-4-back.toml")),
     ],
     trends: &[
         Trend {

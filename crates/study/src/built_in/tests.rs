@@ -160,6 +160,18 @@ fn verdicts(
 }
 
 #[test]
+fn each_published_figure_of_netherlight_has_a_plot() {
+    for quick in [false, true] {
+        let study = BuiltIn::named("netherlight").unwrap().study(quick, None).unwrap();
+        let plots = study.parts.iter().flat_map(|part| &part.plan.plots);
+        let mut titles: Vec<&str> = plots.filter_map(|plot| plot.title.as_deref()).collect();
+        titles.sort_by_key(|title| title.trim_start_matches("Figure ").parse::<u32>().unwrap());
+        let all: Vec<String> = (1..=18).map(|number| format!("Figure {number}")).collect();
+        assert_eq!(titles, all);
+    }
+}
+
+#[test]
 fn netherlight_follows_windows_and_fails_where_goodput_does_not() {
     let ideal = |_: &str, test: &Test, flow: &Traffic| {
         let streams = f64::from(flow.streams) * f64::from(test.hosts.clients);

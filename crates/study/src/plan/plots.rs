@@ -12,6 +12,7 @@ const MAX_PLOTS: usize = 50;
 #[derive(Debug, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct WrittenPlot {
+    title: Option<Spanned<String>>,
     kind: Spanned<String>,
     x: Option<Spanned<String>>,
     by: Option<Spanned<String>>,
@@ -61,7 +62,11 @@ impl Reader<'_> {
             }
         }
         let (flow, y) = self.figure(plan, written.y.as_ref(), &written.kind)?;
-        Ok(StudyPlot { kind, x, by, flow, y })
+        let title = written.title.as_ref().map(|title| title.get_ref().clone());
+        if let Some(long) = written.title.as_ref().filter(|title| title.get_ref().len() > 100) {
+            return Err(self.error(&long.span(), "a title has at most 100 characters"));
+        }
+        Ok(StudyPlot { title, kind, x, by, flow, y })
     }
 
     /// A factor of the plan.
@@ -98,13 +103,18 @@ impl Reader<'_> {
         let known = || Figure::ALL.map(Figure::name).join(", ");
         let problem = match figure {
             None => format!("no column '{column}'; columns with numbers are {}", known()),
-            Some(figure) if flow.is_none() && flows.len() > 1 && figure != Figure::Throughput => {
+            Some(figure) if flow.is_none() && flows.len() > 1 && !of_all_flows(figure) => {
                 format!("several flows have a {name}; name one, such as {}.{name}", flows[0])
             }
             Some(figure) => return Ok((flow.map(str::to_owned), figure)),
         };
         Err(self.error(&span, problem))
     }
+}
+
+/// Whether it is of all flows of a run where none is named.
+fn of_all_flows(figure: Figure) -> bool {
+    matches!(figure, Figure::Throughput | Figure::PerStream)
 }
 
 fn is_numeric(plan: &Plan, name: &str) -> bool {

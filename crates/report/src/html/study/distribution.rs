@@ -28,7 +28,7 @@ type Groups = Vec<(String, Vec<f64>)>;
 
 fn groups(part: &StudyPart, runs: &[StudyRun], plot: &StudyPlot, by: Option<&String>) -> Groups {
     let factor = by.and_then(|name| part.plan.factors.iter().position(|f| f.name == *name));
-    let of_cells = figure::values(plot, runs);
+    let of_cells = figure::values(part, plot, runs);
     let Some(at) = factor else {
         return vec![("all runs".to_owned(), of_cells.into_values().flatten().collect())];
     };
@@ -56,6 +56,7 @@ pub(super) fn boxes(m: &mut Markup, part: &StudyPart, runs: &[StudyRun], plot: &
         None => format!("{} of the runs", shown.title),
     };
     let up = Scale::of_values(groups.iter().flat_map(|group| group.1.iter().copied()), shown.units);
+    let caption = shown.prefix.clone() + &caption;
     m.leaf("figcaption", &[], &caption);
     svg(m, SIZE, &caption, |m| {
         grid(m, &up);
@@ -115,6 +116,7 @@ pub(super) fn cumulative(m: &mut Markup, part: &StudyPart, runs: &[StudyRun], pl
     };
     let across =
         Scale::of_values(groups.iter().flat_map(|group| group.1.iter().copied()), shown.units);
+    let caption = shown.prefix.clone() + &caption;
     m.leaf("figcaption", &[], &caption);
     svg(m, SIZE, &caption, |m| {
         for percent in [0, 25, 50, 75, 100] {

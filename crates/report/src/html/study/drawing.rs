@@ -127,6 +127,7 @@ impl PartPlot {
             }
             Plotted::Rows => format!("{title} of each cell"),
         };
+        let axes = self.shown.prefix.clone() + &axes;
         let fixed: Vec<String> = self
             .fixed
             .iter()

@@ -11,6 +11,8 @@ const CONFIDENCE: f64 = 0.95;
 /// What is plotted.
 #[derive(Debug, Clone)]
 pub(super) struct Shown {
+    /// Before the caption: the plan's title of the plot, such as `Figure 1: `.
+    pub(super) prefix: String,
     /// Such as `Goodput`, with the flow where there are several.
     pub(super) title: String,
     pub(super) units: &'static [Unit],
@@ -19,7 +21,8 @@ pub(super) struct Shown {
 impl Shown {
     /// The goodput of the cells.
     pub(super) fn goodput() -> Self {
-        Shown { title: Figure::Throughput.title().to_owned(), units: RATE }
+        let title = Figure::Throughput.title().to_owned();
+        Shown { prefix: String::new(), title, units: RATE }
     }
 
     pub(super) fn of(plot: &StudyPlot) -> Self {
@@ -31,15 +34,21 @@ impl Shown {
             Quantity::Share => SHARE,
             Quantity::Count => COUNT,
         };
-        Shown { title: plot.y.title().to_owned() + &flow, units }
+        let prefix = plot.title.as_ref().map_or(String::new(), |title| format!("{title}: "));
+        Shown { prefix, title: plot.y.title().to_owned() + &flow, units }
     }
 }
 
 /// The values of the valid runs of each cell.
-pub(super) fn values(plot: &StudyPlot, runs: &[StudyRun]) -> BTreeMap<usize, Vec<f64>> {
+pub(super) fn values(
+    part: &StudyPart,
+    plot: &StudyPlot,
+    runs: &[StudyRun],
+) -> BTreeMap<usize, Vec<f64>> {
     let mut all: BTreeMap<usize, Vec<f64>> = BTreeMap::new();
     for run in runs.iter().filter(|run| run.status == RunStatus::Valid) {
-        if let Some(value) = plot.value(run).filter(|value| value.is_finite()) {
+        let streams = streams(part, plot, run.cell);
+        if let Some(value) = plot.value(run, streams).filter(|value| value.is_finite()) {
             all.entry(run.cell).or_default().push(value);
         }
     }
@@ -52,7 +61,7 @@ pub(super) fn part_of(part: &StudyPart, runs: &[StudyRun], plot: &StudyPlot) -> 
     if plot.y == Figure::Throughput && plot.flow.is_none() {
         return part.clone();
     }
-    let values = values(plot, runs);
+    let values = values(part, plot, runs);
     let cells = part.cells.iter().map(|cell| {
         let values = values.get(&cell.cell).map_or(&[][..], Vec::as_slice);
         let interval = statistics::mean_interval(values, CONFIDENCE);
@@ -66,4 +75,19 @@ pub(super) fn part_of(part: &StudyPart, runs: &[StudyRun], plot: &StudyPlot) -> 
         }
     });
     StudyPart { cells: cells.collect(), ..part.clone() }
+}
+
+/// The streams of a flow of a cell: those of the flow, or of all; a factor's value, a fixed one,
+/// or one.
+fn streams(part: &StudyPart, plot: &StudyPlot, cell: usize) -> u32 {
+    const STREAMS: &str = "streams";
+    let own = plot.flow.as_ref().map(|flow| format!("{flow}.{STREAMS}"));
+    let names = own.as_deref().into_iter().chain([STREAMS]);
+    let values = names.filter_map(|name| {
+        let factor = part.plan.factors.iter().position(|factor| factor.name == name);
+        let varied = factor.and_then(|at| part.cells.get(cell)?.values.get(at));
+        let fixed = part.plan.fixed.iter().find(|fixed| fixed.name == name);
+        varied.or_else(|| fixed.and_then(|fixed| fixed.values.first()))
+    });
+    values.into_iter().find_map(|text| text.parse().ok()).unwrap_or(1)
 }
