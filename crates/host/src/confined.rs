@@ -277,16 +277,11 @@ impl Confined {
         };
         last(&self.err.text).or_else(|| last(&self.out.text))
     }
-
-    /// Ends it and all of its process group.
-    pub fn kill(&self) {
-        self.program.signal_group(libc::SIGKILL);
-    }
 }
 
 impl Drop for Confined {
     fn drop(&mut self) {
-        self.kill();
+        self.program.signal_group(libc::SIGKILL);
         // Its files are removed next.
         let _ = self.program.wait_at_most(END);
     }

@@ -50,12 +50,14 @@ impl Reader<'_> {
             let problem = format!("{} needs {axes}: factors of the plan", kind.name());
             return Err(self.error(&written.kind.span(), problem));
         }
-        for (axis, name) in [(&written.x, &x), (&written.by, &by)] {
-            let along = kind == PlotKind::Surface
-                || (kind == PlotKind::Lines && name == &x && axis.is_some());
-            if let (true, Some(axis), Some(name)) = (along, axis, name)
-                && !is_numeric(plan, name)
-            {
+        let along: &[_] = match kind {
+            PlotKind::Lines => &[&written.x],
+            PlotKind::Surface => &[&written.x, &written.by],
+            PlotKind::Heatmap | PlotKind::Box | PlotKind::Cdf | PlotKind::Rows => &[],
+        };
+        for axis in along.iter().copied().flatten() {
+            let name = axis.get_ref();
+            if !is_numeric(plan, name) {
                 let problem =
                     format!("{name} has values that are no numbers of one unit, for an axis");
                 return Err(self.error(&axis.span(), problem));
