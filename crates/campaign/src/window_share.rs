@@ -8,7 +8,7 @@
 use crate::cell_lab::{self, AttemptError, Shared};
 use host::lock::lock;
 use perf::StopFlag;
-use record::Stream;
+use record::{Sample, Stream};
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 use study::{Plan, Side, Sysctl};
@@ -19,8 +19,10 @@ use units::{BitRate, ByteCount};
 /// changes by whole segments, and by units of the window scale.
 const TOLERANCE: f64 = 0.02;
 
-/// Share of the time that a stream waits for the receive window, above which a window that
-/// is smaller than asked makes a difference.
+/// Share of the second half of a stream's time in which it waits for the receive window, above
+/// which a window that is smaller than asked makes a difference. In the first half the receiver
+/// may still be opening the window (`rcv_ssthresh` starts at 64 KiB and grows with the data
+/// received), at a stream that never fills the one asked.
 const MATTERS: f64 = 0.01;
 
 /// The shares measured so far. Packets that arrive closer together are received together,
@@ -103,20 +105,31 @@ pub(crate) fn advertised(streams: &[Stream]) -> Option<u64> {
 /// What is wrong with the window of a run; a smaller one counts only where a stream waited
 /// for it.
 pub(crate) fn complaint(asked: ByteCount, advertised: u64, streams: &[Stream]) -> Option<String> {
-    let last = || streams.iter().filter_map(|stream| stream.sender.last());
-    let segment = last().map(|sample| sample.mss_bytes).max().unwrap_or(0);
+    let last = streams.iter().filter_map(|stream| stream.sender.last());
+    let segment = last.map(|sample| sample.mss_bytes).max().unwrap_or(0);
     let tolerance = asked.as_f64() * TOLERANCE + f64::from(segment);
     let difference = advertised as f64 - asked.as_f64();
-    let waited = last().any(|last| last.rwnd_limited_us as f64 > MATTERS * last.busy_us as f64);
-    let wrong = difference > tolerance || (difference < -tolerance && waited);
+    let waited = || streams.iter().any(|stream| waited(&stream.sender));
+    let wrong = difference > tolerance || (difference < -tolerance && waited());
     let advertised = ByteCount::from_bytes(advertised);
     wrong.then(|| format!("the receiver advertised {advertised} instead of {asked}"))
+}
+
+/// Whether a stream waited for the receive window in its second half, from the kernel's
+/// counters.
+fn waited(samples: &[Sample]) -> bool {
+    let Some(last) = samples.last() else { return false };
+    // The latest sample of the first half of the time that the stream had data to send.
+    let first_half = samples.iter().rfind(|sample| sample.busy_us <= last.busy_us / 2);
+    let (limited_us, busy_us) =
+        first_half.map_or((0, 0), |sample| (sample.rwnd_limited_us, sample.busy_us));
+    let limited = last.rwnd_limited_us.saturating_sub(limited_us) as f64;
+    limited > MATTERS * last.busy_us.saturating_sub(busy_us) as f64
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use record::Sample;
 
     fn streams(advertised: u64, waited_us: u64) -> Vec<Stream> {
         let sample = Sample {
@@ -138,5 +151,24 @@ mod tests {
         assert!(!wrong(65_536 - 1_448, 900_000) && !wrong(65_536 + 2_700, 900_000));
         assert!(wrong(65_536 + 3_000, 0), "a larger one is always wrong");
         assert!(wrong(60_000, 900_000) && !wrong(60_000, 0), "a smaller one if it was waited for");
+    }
+
+    #[test]
+    fn a_wait_for_a_window_that_was_still_opening_is_none() {
+        let at = |busy_us, rwnd_limited_us| Sample {
+            busy_us,
+            rwnd_limited_us,
+            peer_window_bytes: Some(7_400_000),
+            ..Sample::default()
+        };
+        let asked = ByteCount::from_bytes(8 << 20);
+        let wrong = |sender| {
+            let streams = [Stream { sender, ..Stream::default() }];
+            complaint(asked, 7_400_000, &streams).is_some()
+        };
+        let opening = vec![at(200_000, 150_000), at(1_400_000, 160_000), at(3_000_000, 160_000)];
+        assert!(!wrong(opening));
+        let limiting = vec![at(200_000, 150_000), at(1_400_000, 160_000), at(3_000_000, 180_000)];
+        assert!(wrong(limiting), "20 ms of the second half");
     }
 }
