@@ -44,6 +44,7 @@ mod sys;
 pub mod sysctl;
 pub mod tcp_info;
 pub mod terminal;
+pub mod transmit_times;
 pub mod tun;
 pub mod udp;
 pub mod wait;

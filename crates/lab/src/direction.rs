@@ -1,12 +1,15 @@
 //! One direction of a link: packets from one TUN device through a [`Link`] to
 //! another, with counters, samples and taps.
 
+use crate::arrivals::Arrivals;
 use crate::buffers::{Pool, Slot};
+use crate::hosts::LabHost;
 use crate::interval_log::{IntervalLog, IntervalLogger, LinkState};
 use crate::packet::change::FlowKey;
 use crate::packet::{Layout, change};
 use crate::watch::{Direction, PacketRecord, QueueSample, Tap};
 use hdrhistogram::Histogram;
+use host::transmit_times::TransmitTimes;
 use host::tun::{Tun, VNET_HEADER};
 use link::{Counters, Delivery, Fate, Link, Rate};
 use std::io::{self, IoSlice};
@@ -19,6 +22,10 @@ use units::{ByteCount, Nanos};
 /// Trains up to this size (bytes) are copied out of their slot: a slot holds
 /// 64 KiB, and a path full of small packets would waste most of its memory.
 const COPY_LIMIT: usize = 16 * 1024;
+
+/// A longer interruption of the thread is a stall: usual ones, among them the sending of a
+/// train, are shorter.
+const STALL: Duration = Duration::from_micros(500);
 
 /// Shortest busy period from which a rate is derived: its ends are late by up to
 /// the wake-up time of a thread.
@@ -37,7 +44,28 @@ pub(crate) struct Ends {
     pub(crate) link: usize,
     pub(crate) direction: Direction,
     pub(crate) from: Arc<Tun>,
+    /// When packets were put into `from`, where the system permits to know.
+    pub(crate) times: Option<TransmitTimes>,
     pub(crate) to: Arc<Tun>,
+}
+
+impl Ends {
+    /// Those of `link` between `hosts`, whose ends are numbers `between`; `None` if a host has
+    /// no device for it.
+    pub(crate) fn of(
+        hosts: &[LabHost],
+        link: usize,
+        between: [usize; 2],
+        direction: Direction,
+    ) -> Option<Self> {
+        let [from, to] = match direction {
+            Direction::Up => between,
+            Direction::Down => [between[1], between[0]],
+        };
+        let device = |host: usize| hosts[host].device(link).map(|device| Arc::clone(&device.tun));
+        let times = hosts[from].transmit_times(link);
+        Some(Ends { link, direction, from: device(from)?, times, to: device(to)? })
+    }
 }
 
 /// Counters of one direction, in real time.
@@ -93,7 +121,7 @@ impl Packet {
 #[derive(Debug, Default)]
 struct Period {
     number: u64,
-    /// Time, and bytes sent so far, at its first and latest release.
+    /// Time, and bytes sent so far, at its first and latest release on time.
     first: (Nanos, u64),
     latest: (Nanos, u64),
 }
@@ -104,8 +132,7 @@ pub(crate) struct DirectionDriver {
     pub(crate) link: Link<Rc<Packet>>,
     taps: Vec<Tap>,
     intervals: Option<IntervalLogger>,
-    /// When the device was last known to be empty.
-    pub(crate) last_empty: Nanos,
+    pub(crate) arrivals: Arrivals,
     /// How late the current busy period may have begun.
     start_delay: Duration,
     scratch: Vec<u8>,
@@ -116,7 +143,8 @@ pub(crate) struct DirectionDriver {
 }
 
 impl DirectionDriver {
-    pub(crate) fn new(ends: Ends, link: Link<Rc<Packet>>) -> io::Result<Self> {
+    pub(crate) fn new(mut ends: Ends, link: Link<Rc<Packet>>) -> io::Result<Self> {
+        let arrivals = Arrivals::new(ends.times.take());
         let totals = DirectionCounters {
             link: ends.link,
             direction: ends.direction,
@@ -134,7 +162,7 @@ impl DirectionDriver {
             link,
             taps: Vec::new(),
             intervals: None,
-            last_empty: Nanos(0),
+            arrivals,
             start_delay: Duration::ZERO,
             scratch: Vec::new(),
             period: Period::default(),
@@ -152,17 +180,19 @@ impl DirectionDriver {
         batch: usize,
         now: impl Fn() -> Nanos,
     ) -> io::Result<bool> {
+        let mut before = now();
         for _ in 0..batch {
             let mut slot = pool.take()?;
             let length = match self.ends.from.receive(pool.bytes_mut(&mut slot)) {
                 Ok(length) => length,
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    self.last_empty = now();
+                    self.arrivals.empty(before);
                     return Ok(false);
                 }
                 Err(error) => return Err(error),
             };
-            let now = now();
+            before = now();
+            let arrival = self.arrivals.next(before);
             if let Some(wish) = self.link.config().window_scale {
                 change::window_scale(&mut pool.bytes_mut(&mut slot)[..length], wish);
             }
@@ -177,13 +207,13 @@ impl DirectionDriver {
             } else {
                 Bytes::Pooled(slot)
             };
-            // While the bottleneck is busy, the time of the read does not matter;
-            // but a late start of a busy period delays all of it.
-            if let Some(idle) = self.link.idle_since(now) {
-                self.start_delay = now.since(idle).min(now.since(self.last_empty));
+            // While the bottleneck is busy, the time of arrival matters little; but a late
+            // start of a busy period delays all of it.
+            if let Some(idle) = self.link.idle_since(arrival.at) {
+                self.start_delay = arrival.at.since(idle).min(arrival.uncertainty);
             }
             let packet = Packet { bytes, length, layout, late: self.start_delay };
-            self.link.arrive(now, train, Rc::new(packet));
+            self.link.arrive(arrival.at, train, Rc::new(packet));
             if let Some(intervals) = &mut self.intervals {
                 intervals.arrived(self.link.queued_bytes());
             }
@@ -191,12 +221,15 @@ impl DirectionDriver {
         Ok(true)
     }
 
-    /// Delivers the packets that are due.
+    /// Delivers the packets that are due; after a stall, only those due before it, as others
+    /// may have arrived since.
     pub(crate) fn deliver(&mut self, pool: &Pool, clock: impl Fn() -> Nanos) {
         let mut now = clock();
-        while let Some(delivery) = self.link.release(now) {
+        let mut stalled = false;
+        while !stalled && let Some(delivery) = self.link.release(now) {
             let sent = self.send(pool, &delivery);
-            now = clock();
+            let before = std::mem::replace(&mut now, clock());
+            stalled = now.since(before) > STALL;
             let packets = u64::from(delivery.packets.end - delivery.packets.start);
             if sent.is_err() {
                 self.totals.refused += packets;
@@ -225,7 +258,12 @@ impl DirectionDriver {
         self.ends.to.send(&[IoSlice::new(&changed)])
     }
 
+    /// Extends the busy period by a delivery on time. After a stall packets are delivered late
+    /// until those due are all delivered: they say nothing about the rate.
     fn update_rate(&mut self, now: Nanos, delivery: &Delivery<Rc<Packet>>) {
+        if now.since(delivery.due) > STALL {
+            return;
+        }
         let at = (now, delivery.sent_bytes);
         if delivery.busy_period != self.period.number {
             self.close_period();

@@ -305,7 +305,7 @@ impl Driver {
         for (index, direction) in self.directions.iter_mut().enumerate() {
             self.ready[index] = woken.contains(&index);
             if slept || !self.ready[index] {
-                direction.last_empty = empty;
+                direction.arrivals.empty(empty);
             }
         }
     }

@@ -4,6 +4,7 @@ use crate::LabError;
 use host::netlink::{DeviceDrops, Netlink, Route};
 use host::netns::NetNs;
 use host::sysctl;
+use host::transmit_times::TransmitTimes;
 use host::tun::Tun;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
@@ -110,6 +111,14 @@ impl LabHost {
     /// Its end of a link.
     pub(crate) fn device(&self, link: usize) -> Option<&HostDevice> {
         self.devices.iter().find(|device| device.link == link)
+    }
+
+    /// Records the times at which packets are put into its end of a link; `None` where the
+    /// system does not permit that (an ordinary user's own machine as a host).
+    pub(crate) fn transmit_times(&self, link: usize) -> Option<TransmitTimes> {
+        let device = self.device(link)?;
+        let open = || TransmitTimes::open(Netlink::open()?.index(&device.name)?);
+        self.namespace.run(open).and_then(|times| times).ok()
     }
 
     /// What its end of a link has dropped.

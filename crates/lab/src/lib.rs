@@ -15,6 +15,7 @@
 //! with a report: the configured and the measured path, and whether the run is
 //! valid. Nothing has a name in the file system; all of it ends with the process.
 
+mod arrivals;
 mod buffers;
 pub mod capture;
 pub mod check;

@@ -152,14 +152,12 @@ impl Lab {
                 // The two directions of a link go to different threads, and
                 // the busy ones of several links are spread.
                 let thread = (index + number) % threads;
-                let [from, to] = [link.ends[number], link.ends[1 - number]].map(|host| {
-                    let device = self.hosts[host].device(index);
-                    device.map(|device| Arc::clone(&device.tun))
-                });
-                let (Some(from), Some(to)) = (from, to) else { continue };
+                let Some(ends) = Ends::of(&self.hosts, index, link.ends, direction) else {
+                    continue;
+                };
                 driver_slots[number] = (thread, work[thread].len());
                 memory[thread] += link.path.memory().bytes() / 2;
-                work[thread].push((Ends { link: index, direction, from, to }, schedule.into()));
+                work[thread].push((ends, schedule.into()));
             }
             self.links.push(LabLink {
                 name: link.name.clone(),

@@ -7,8 +7,8 @@
 //! ```
 //!
 //! Pure: no I/O, no system clock, no thread. The caller passes the time as [`Nanos`],
-//! which never decreases, and random numbers derive from a seed; the same code runs
-//! with real packets, in a simulator and in tests.
+//! which never decreases (but see [`Link::arrive`]), and random numbers derive from a seed;
+//! the same code runs with real packets, in a simulator and in tests.
 //!
 //! Operating systems pass *trains*: one buffer of up to 64 KiB that stands for many
 //! packets (segmentation offload). The link treats each packet of MTU size
@@ -119,6 +119,11 @@ impl<P: Clone> Link<P> {
     }
 
     /// A train arrives. Packets that do not fit are dropped.
+    ///
+    /// `now` may be earlier than the time of other calls, not than that of an earlier arrival:
+    /// a driver may read a packet after it arrived. The packet leaves the bottleneck when it
+    /// would have, had it been read in time. If the bottleneck has sent others since then, the
+    /// queue has the length of the later time.
     pub fn arrive(&mut self, now: Nanos, train: Train, payload: P) {
         self.advance(now);
         let first_number = self.log.counters.arrived + 1;

@@ -68,7 +68,7 @@ fn main() -> ExitCode {
 }
 
 fn trials(lab: bool, iperf3: bool, devices: bool) -> Vec<Trial> {
-    let tests: [(&str, Needs, fn()); 62] = [
+    let tests: [(&str, Needs, fn()); 63] = [
         ("the_loop_closes", Needs::Nothing, closed_loop::the_loop_closes),
         (
             "listed_losses_are_counted_exactly",
@@ -78,6 +78,11 @@ fn trials(lab: bool, iperf3: bool, devices: bool) -> Vec<Trial> {
         ("the_loop_can_be_interrupted", Needs::Nothing, closed_loop::it_can_be_interrupted),
         ("the_command_has_the_terminal", Needs::Nothing, path::the_command_has_the_terminal),
         ("the_idle_round_trip_is_as_asked", Needs::Nothing, path::the_idle_round_trip_is_as_asked),
+        (
+            "packets_that_are_read_late_are_not_late",
+            Needs::Nothing,
+            path::packets_that_are_read_late_are_not_late,
+        ),
         ("hosts_are_set_as_asked", Needs::Nothing, path::hosts_are_set_as_asked),
         ("what_was_not_carried_is_not_valid", Needs::Nothing, path::what_was_not_carried),
         ("a_transfer_is_explained", Needs::Nothing, path::a_transfer_is_explained),

@@ -26,6 +26,42 @@ pub(crate) fn the_idle_round_trip_is_as_asked() {
     }
 }
 
+/// An emulator that is held while packets arrive, but none is due, delivers them in time.
+pub(crate) fn packets_that_are_read_late_are_not_late() {
+    const HELD: Duration = Duration::from_millis(150);
+    const MARK: &str = "6c6f6e67";
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("report.json").to_str().unwrap().to_owned();
+    // The first packet is due 600 ms after it was sent.
+    let lab = ["lab", "run", "--link", "rate=100mbit,rtt=1200ms", "--report", &file, "--"];
+    let pings = ["ping", "-q", "-i", "0.01", "-c", "30", "-p", MARK, "server"];
+    let longest_delay = || {
+        let started = start(&[&lab[..], &pings].concat());
+        // The program starts once the idle RTT is known.
+        until("ping", || processes(MARK).len() == 3);
+        // Process 1 of the sandbox.
+        let emulator = processes(MARK).into_iter().find(|id| parent(*id) == Some(started.id()));
+        let emulator = emulator.unwrap();
+        signal("STOP", emulator);
+        std::thread::sleep(HELD);
+        signal("CONT", emulator);
+        let ended = end(started);
+        assert!(worked(&ended, 0), "{}", ended.stderr);
+        let report: Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
+        Duration::from_micros(report["achieved"]["lateness_us"]["max"].as_u64().unwrap())
+    };
+    // Another program may hold it as well.
+    let delays: Vec<_> =
+        (0..3).map(|_| longest_delay()).take_while(|late| *late > HELD / 3).collect();
+    assert!(delays.len() < 3, "held for {HELD:?}, packets were {delays:?} late");
+}
+
+/// The process that started another.
+fn parent(id: u32) -> Option<u32> {
+    let status = std::fs::read_to_string(format!("/proc/{id}/status")).ok()?;
+    status.lines().find_map(|line| line.strip_prefix("PPid:")?.trim().parse().ok())
+}
+
 pub(crate) fn hosts_are_set_as_asked() {
     let read = "sysctl -n net.ipv4.tcp_sack net.ipv4.tcp_rmem net.ipv4.tcp_wmem; \
                 ip route get 10.0.0.2 | grep -o 'congctl [a-z]*'";

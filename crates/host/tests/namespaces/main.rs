@@ -12,6 +12,7 @@ mod joining;
 mod masquerading;
 mod role;
 mod routing;
+mod transmit_times;
 
 use libtest_mimic::{Arguments, Trial};
 
@@ -29,7 +30,7 @@ enum Needs {
 
 type Test = (&'static str, Needs, fn());
 
-const TESTS: [Test; 13] = [
+const TESTS: [Test; 14] = [
     ("a_program_joins_a_host", Needs::Sandbox, joining::a_program_joins_a_host),
     ("an_ordinary_user_joins", Needs::Root, joining::an_ordinary_user_joins),
     ("the_exit_code_and_signals_pass", Needs::Sandbox, joining::the_exit_code_and_signals_pass),
@@ -48,6 +49,9 @@ const TESTS: [Test; 13] = [
         role::passes_as_user("confined");
     }),
     ("routes_are_many_and_right", Needs::Devices, || role::passes("routes")),
+    ("transmit_times_are_those_of_the_packets", Needs::Devices, || {
+        role::passes("transmit times");
+    }),
     ("masquerading_ends_with_its_owner", Needs::Netfilter, || role::passes("masquerade")),
 ];
 

@@ -1,6 +1,6 @@
 //! The roles in which this program starts itself again.
 
-use crate::{confinement, masquerading, routing};
+use crate::{confinement, masquerading, routing, transmit_times};
 use host::control::{self, Listener};
 use host::join::{HostNamespaces, JoinError};
 use host::nat::Masquerade;
@@ -119,6 +119,7 @@ pub(crate) fn run() -> i32 {
             NetNs::create().unwrap().run(rules).unwrap()
         }),
         "masquerade" => in_sandbox(masquerading::run),
+        "transmit times" => transmit_times::run(),
         "routes" => in_sandbox(routing::run),
         "lab" => in_sandbox(|| lab(name)),
         "join" => join(name, &arguments[1..]),

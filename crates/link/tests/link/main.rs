@@ -8,6 +8,7 @@ mod arrange;
 mod codel;
 mod effects;
 mod fq_codel;
+mod late_reads;
 mod limits;
 mod marks;
 mod pie;
