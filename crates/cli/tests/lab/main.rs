@@ -133,7 +133,11 @@ fn trials(lab: bool, iperf3: bool, devices: bool) -> Vec<Trial> {
         ("no_privilege_is_needed", Needs::RootAndDevices, ping_trace::no_privilege_is_needed),
         ("a_killed_study_resumes", Needs::Nothing, studies::a_killed_study_resumes),
         ("a_full_disk_stops_a_study", Needs::Root, studies::a_full_disk_stops_a_study),
-        ("parquet_is_read_by_duckdb", Needs::Duckdb, studies::parquet_is_read_by_duckdb),
+        (
+            "exports_are_files_and_parquet_is_read_by_duckdb",
+            Needs::Duckdb,
+            studies::exports_are_files_and_parquet_is_read_by_duckdb,
+        ),
         ("programs_are_traffic", Needs::Nothing, studies::programs_are_traffic),
         ("edge_cloud_holds", Needs::Nothing, studies::edge_cloud_holds),
         ("state_that_others_can_change_is_refused", Needs::Root, state::refused),

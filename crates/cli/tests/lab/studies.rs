@@ -90,7 +90,7 @@ print(json.dumps([dict(zip(names, row)) for row in rows.fetchall()]))
 "#;
 
 /// What DuckDB reads is what the other exports have.
-pub(crate) fn parquet_is_read_by_duckdb() {
+pub(crate) fn exports_are_files_and_parquet_is_read_by_duckdb() {
     let (folder, [plan, results]) = study();
     fs::write(&plan, PLAN.replace("count = 3", "count = 1")).unwrap();
     let ended = run(&["study", "run", &plan, "--out", &results, "--attempts", "1"]);
@@ -100,6 +100,13 @@ pub(crate) fn parquet_is_read_by_duckdb() {
     // Never into a directory that is there.
     let again = run(&["study", "export", &results, "--parquet", &parquet]);
     assert!(again.code == Some(2) && again.stderr.contains("exists"), "{}", again.stderr);
+    let plots = folder.path().join("plots").display().to_string();
+    for expected in [0, 2] {
+        let drawn = run(&["study", "export", &results, "--svg", &plots]);
+        assert_eq!(drawn.code, Some(expected), "{}", drawn.stderr);
+    }
+    let drawn = fs::read_dir(&plots).unwrap().map(|file| file.unwrap().file_name());
+    assert!(drawn.count() > 0, "no plots");
     let asked = Command::new(DUCKDB).args(["-c", QUERY, &parquet]).output().unwrap();
     assert!(asked.status.success(), "{}", String::from_utf8_lossy(&asked.stderr));
     let read: Vec<Value> = serde_json::from_slice(&asked.stdout).unwrap();

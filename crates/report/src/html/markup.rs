@@ -35,6 +35,12 @@ impl Markup {
         self
     }
 
+    /// What another writer wrote, escaped already.
+    pub(super) fn append(&mut self, other: &Markup) -> &mut Self {
+        self.0.push_str(&other.0);
+        self
+    }
+
     /// Text, escaped.
     pub(super) fn text(&mut self, text: &dyn Display) -> &mut Self {
         escape(&text.to_string(), &mut self.0);

@@ -15,7 +15,7 @@ mod markup;
 mod study;
 mod under_load;
 
-pub use study::{StudyPage, cell_page, study};
+pub use study::{StudyPage, SvgFile, cell_page, study, study_plots};
 
 use markup::Markup;
 use record::{Decided, Finding, Measurement, PathReport, PlanItem};

@@ -2,6 +2,7 @@
 //! command that repeats it.
 
 mod cells;
+mod chart;
 mod distribution;
 mod drawing;
 mod figure;
@@ -14,6 +15,7 @@ mod surface;
 
 use super::{CSS, markup::Markup};
 use crate::wording;
+use chart::Chart;
 use drawing::{PartPlot, Plotted};
 use record::{PlotKind, StudyPart, StudyPlot, StudyReport, StudyRun, StudyTrend};
 
@@ -59,6 +61,41 @@ pub fn study(page: &StudyPage<'_>) -> String {
         super::footer(m, &report.version);
     });
     m.finish()
+}
+
+/// A plot as a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SvgFile {
+    /// The name of the file, from the plot's caption: lower-case letters, digits and hyphens.
+    pub name: String,
+    /// The SVG document: complete by itself, in light colours, without scripts or variables.
+    pub svg: String,
+}
+
+/// The plots of a study's page as SVG files with different names; `runs` of each part.
+#[must_use]
+pub fn study_plots(report: &StudyReport, runs: &[Vec<StudyRun>]) -> Vec<SvgFile> {
+    let mut files: Vec<SvgFile> = Vec::new();
+    for (index, part) in report.parts.iter().enumerate() {
+        let runs = runs.get(index).map_or(&[][..], Vec::as_slice);
+        for chart in charts(part, runs) {
+            let stem = file_stem(&format!("{} {}", part.name, chart.caption));
+            let taken = |name: &String| files.iter().any(|file| file.name == *name);
+            let numbered = (2..).map(|number| format!("{stem}-{number}.svg"));
+            let name = std::iter::once(format!("{stem}.svg")).chain(numbered).find(|n| !taken(n));
+            files.extend(name.map(|name| SvgFile { name, svg: chart.document() }));
+        }
+    }
+    files
+}
+
+/// A text as the name of a file: any text is safe in it.
+fn file_stem(text: &str) -> String {
+    const MOST: usize = 100;
+    let plain = text.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { ' ' });
+    let plain: String = plain.take(MOST).collect::<String>().to_ascii_lowercase();
+    let words: Vec<&str> = plain.split_whitespace().collect();
+    if words.is_empty() { "plot".to_owned() } else { words.join("-") }
 }
 
 /// The file of a cell's page within the study's directory.
@@ -131,12 +168,9 @@ fn trend(m: &mut Markup, trend: &StudyTrend) {
     });
 }
 
-/// The plots that the plan names, or those that its factors suggest.
 fn plots(m: &mut Markup, part: &StudyPart, runs: &[StudyRun], named: bool) {
-    let suggested = if part.plan.plots.is_empty() { PartPlot::all(part) } else { Vec::new() };
-    let over_time = stacked::cells(part, runs);
-    let measured = part.cells.iter().any(|cell| cell.throughput_bps.is_some());
-    if suggested.is_empty() && over_time.is_empty() && (part.plan.plots.is_empty() || !measured) {
+    let charts = charts(part, runs);
+    if charts.is_empty() {
         return;
     }
     m.element("section", &[], |m| {
@@ -149,36 +183,45 @@ fn plots(m: &mut Markup, part: &StudyPart, runs: &[StudyRun], named: bool) {
         if named {
             m.leaf("p", &[("class", &"note")], &part.plan.question);
         }
-        suggested.iter().for_each(|one| plot(m, part, one));
-        part.plan.plots.iter().for_each(|one| named_plot(m, part, runs, one));
-        over_time.iter().for_each(|cell| stacked::figure(m, part, cell));
+        charts.iter().for_each(|chart| chart.figure(m));
     });
+}
+
+/// The plots that the plan names, or those that its factors suggest; and the flows over time
+/// of cells with several.
+fn charts(part: &StudyPart, runs: &[StudyRun]) -> Vec<Chart> {
+    let measured = part.cells.iter().any(|cell| cell.throughput_bps.is_some());
+    let plots: Vec<Chart> = if part.plan.plots.is_empty() {
+        PartPlot::all(part).iter().filter_map(|plot| chart(part, plot)).collect()
+    } else if measured {
+        part.plan.plots.iter().flat_map(|plot| named(part, runs, plot)).collect()
+    } else {
+        Vec::new()
+    };
+    let over_time = stacked::cells(part, runs);
+    plots.into_iter().chain(over_time.iter().filter_map(|run| stacked::draw(part, run))).collect()
 }
 
 /// A plot that the plan names.
-fn named_plot(m: &mut Markup, part: &StudyPart, runs: &[StudyRun], named: &StudyPlot) {
-    let distribution = match named.kind {
-        PlotKind::Box => distribution::boxes,
-        PlotKind::Cdf => distribution::cumulative,
+fn named(part: &StudyPart, runs: &[StudyRun], named: &StudyPlot) -> Vec<Chart> {
+    match named.kind {
+        PlotKind::Box => vec![distribution::boxes(part, runs, named)],
+        PlotKind::Cdf => vec![distribution::cumulative(part, runs, named)],
         PlotKind::Lines | PlotKind::Surface | PlotKind::Heatmap | PlotKind::Rows => {
             let part = figure::part_of(part, runs, named);
             let plots = PartPlot::named(&part, named);
-            return plots.iter().for_each(|one| plot(m, &part, one));
+            plots.iter().filter_map(|plot| chart(&part, plot)).collect()
         }
-    };
-    m.element("figure", &[("class", &"chart")], |m| distribution(m, part, runs, named));
+    }
 }
 
-fn plot(m: &mut Markup, part: &StudyPart, plot: &PartPlot) {
-    m.element("figure", &[("class", &"chart")], |m| {
-        m.leaf("figcaption", &[], &plot.caption(part));
-        match plot.plotted {
-            Plotted::Lines { .. } => lines::draw(m, part, plot),
-            Plotted::Heatmap { .. } => heatmap::draw(m, part, plot),
-            Plotted::Surface { .. } => surface::draw(m, part, plot),
-            Plotted::Rows => rows::draw(m, part, plot),
-        }
-    });
+fn chart(part: &StudyPart, plot: &PartPlot) -> Option<Chart> {
+    match plot.plotted {
+        Plotted::Lines { .. } => lines::draw(part, plot),
+        Plotted::Heatmap { .. } => heatmap::draw(part, plot),
+        Plotted::Surface { .. } => surface::draw(part, plot),
+        Plotted::Rows => Some(rows::draw(part, plot)),
+    }
 }
 
 /// Cells without a valid run, and why.

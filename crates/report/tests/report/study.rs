@@ -5,6 +5,7 @@ use record::{
     StudyFactor, StudyPart, StudyPlanReport, StudyPlot, StudyReport, StudyRun,
 };
 use report::html::{self, StudyPage};
+use std::collections::HashSet;
 
 /// Text that is no markup.
 const HOSTILE: &str = "</svg><script>alert(1)</script>\"'&";
@@ -26,7 +27,10 @@ fn plot(kind: PlotKind, y: Figure) -> StudyPlot {
 }
 
 /// A study of 3 x 3 cells with two runs each, whose goodputs are `rate`.
-fn page(plots: Vec<StudyPlot>, rate: impl Fn(usize, u32) -> f64) -> String {
+fn results(
+    plots: Vec<StudyPlot>,
+    rate: impl Fn(usize, u32) -> f64,
+) -> (StudyReport, Vec<StudyRun>) {
     let words = ["1", "2", HOSTILE];
     let run = |cell: usize, repeat: u32| StudyRun {
         cell,
@@ -97,6 +101,12 @@ fn page(plots: Vec<StudyPlot>, rate: impl Fn(usize, u32) -> f64) -> String {
         trends: Vec::new(),
         parts: vec![StudyPart { name: String::new(), plan, cells: cells.collect() }],
     };
+    (report, runs)
+}
+
+/// The page of that study.
+fn page(plots: Vec<StudyPlot>, rate: impl Fn(usize, u32) -> f64) -> String {
+    let (report, runs) = results(plots, rate);
     html::study(&StudyPage {
         report: &report,
         runs: &[runs],
@@ -123,6 +133,34 @@ fn every_kind_of_plot_is_drawn_and_text_is_no_markup() {
     }
     assert!(page.contains(" ms<"), "no axis in ms");
     assert!(!page.contains("<script>"), "markup in a text");
+}
+
+#[test]
+fn each_plot_is_a_file_that_stands_alone() {
+    let plots = || PlotKind::ALL.map(|kind| plot(kind, Figure::MeanRtt)).to_vec();
+    // Twice the same plots: their files have different names.
+    let plots = [plots(), plots()].concat();
+    let (report, runs) = results(plots, |cell, _| 1e6 * (cell + 1) as f64);
+    let files = html::study_plots(&report, &[runs]);
+    assert_eq!(files.len(), 2 * PlotKind::ALL.len());
+    let names: HashSet<&str> = files.iter().map(|file| file.name.as_str()).collect();
+    assert_eq!(names.len(), files.len());
+    let first = "figure-1-svg-script-alert-1-script-mean-rtt-over-streams-by-loss.svg";
+    assert!(names.contains(first), "{names:?}");
+    for file in &files {
+        let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "-.".contains(c);
+        assert!(file.name.chars().all(plain), "{}", file.name);
+        let svg = &file.svg;
+        assert!(svg.starts_with("<svg xmlns=") && svg.trim_end().ends_with("</svg>"), "{svg}");
+        assert_eq!(svg.matches("<svg").count(), 1);
+        for foreign in ["<script>", "var(", "url(", "href", "<figcaption", "<p"] {
+            let polygons = svg.replace("<polyline", "").replace("<polygon", "");
+            assert!(!polygons.contains(foreign), "{foreign} in {}", file.name);
+        }
+    }
+    // The fields of a heatmap have their colours without a page's style sheet.
+    let heat = files.iter().find(|file| file.svg.contains("class=\"heat\"")).unwrap();
+    assert!(heat.svg.contains("fill=\"#00639c\""), "{}", heat.svg);
 }
 
 #[test]

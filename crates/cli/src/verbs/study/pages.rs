@@ -6,6 +6,7 @@ use campaign::Store;
 use host::directory::{Directory, Trust};
 use record::{Finding, Measurement, RunStatus, StudyRun};
 use report::html::{self, Page, StudyPage};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use study::{Part, Run};
 
@@ -55,6 +56,26 @@ pub(super) fn write_report(results: &Results, file: &Path) -> Result<(), Failure
         pages: &pages,
     });
     store::write(file, page.as_bytes()).map_err(Failure::work)
+}
+
+/// Writes each plot of the report as an SVG file into a new directory; how many.
+pub(super) fn write_plots(results: &Results, folder: &Path) -> Result<usize, Failure> {
+    let files = html::study_plots(&results.report, &results.runs);
+    if files.is_empty() {
+        return Err(Failure::usage("there is nothing to plot: no run of the study is valid yet"));
+    }
+    std::fs::create_dir(folder).map_err(|error| {
+        let folder = folder.display();
+        if error.kind() == ErrorKind::AlreadyExists {
+            Failure::usage(format!("{folder} exists; give a directory that does not"))
+        } else {
+            Failure::work(format!("cannot create {folder}: {error}"))
+        }
+    })?;
+    for file in &files {
+        store::write(&folder.join(&file.name), file.svg.as_bytes()).map_err(Failure::work)?;
+    }
+    Ok(files.len())
 }
 
 /// The first valid run of each cell, or its first one.

@@ -42,7 +42,8 @@ pub(super) struct CompareArgs {
     json: bool,
 }
 
-/// Print the runs of a study as a table: its factors, the repeat, and every figure
+/// Export the runs of a study as a table (its factors, the repeat, and every figure), or its
+/// plots
 #[derive(Debug, Args)]
 pub(super) struct ExportArgs {
     /// The directory of its results
@@ -65,6 +66,9 @@ struct Form {
     /// Parquet files in a new directory, partitioned as by Hive: by part and first factor
     #[arg(long, value_name = "DIR")]
     parquet: Option<PathBuf>,
+    /// An SVG file for each plot of the report in a new directory, for papers and slides
+    #[arg(long, value_name = "DIR")]
+    svg: Option<PathBuf>,
 }
 
 /// A study with its runs.
@@ -152,6 +156,11 @@ pub(super) fn export(args: &ExportArgs, console: &mut Console) -> Outcome {
             other => Failure::work(other),
         })?;
         console.say(&format!("{files} files written below {}", folder.display()));
+        return Ok(DONE);
+    }
+    if let Some(folder) = &args.form.svg {
+        let files = pages::write_plots(&results, folder)?;
+        console.say(&format!("{files} plots written to {}", folder.display()));
         return Ok(DONE);
     }
     let text = if args.form.csv {

@@ -1,6 +1,7 @@
 //! Distributions of the runs: boxes with quartiles, and cumulative distributions.
 
-use super::drawing::{Area, line, points, svg, text};
+use super::chart::Chart;
+use super::drawing::{Area, line, points, text};
 use super::figure::{self, Shown};
 use super::lines::grid;
 use super::scale::Scale;
@@ -47,7 +48,7 @@ fn groups(part: &StudyPart, runs: &[StudyRun], plot: &StudyPlot, by: Option<&Str
 }
 
 /// A box for each value of a factor.
-pub(super) fn boxes(m: &mut Markup, part: &StudyPart, runs: &[StudyRun], plot: &StudyPlot) {
+pub(super) fn boxes(part: &StudyPart, runs: &[StudyRun], plot: &StudyPlot) -> Chart {
     let mut groups = groups(part, runs, plot, plot.x.as_ref());
     groups.truncate(MOST_BOXES);
     let shown = Shown::of(plot);
@@ -57,8 +58,7 @@ pub(super) fn boxes(m: &mut Markup, part: &StudyPart, runs: &[StudyRun], plot: &
     };
     let up = Scale::of_values(groups.iter().flat_map(|group| group.1.iter().copied()), shown.units);
     let caption = shown.prefix.clone() + &caption;
-    m.leaf("figcaption", &[], &caption);
-    svg(m, SIZE, &caption, |m| {
+    let chart = Chart::new(caption, SIZE, |m| {
         grid(m, &up);
         let wide = (AREA.right - AREA.left) / groups.len().max(1) as f64;
         for (at, (name, values)) in groups.iter().enumerate() {
@@ -73,7 +73,7 @@ pub(super) fn boxes(m: &mut Markup, part: &StudyPart, runs: &[StudyRun], plot: &
     });
     let note = "Boxes: quartiles and median. Whiskers: the outermost runs within 1.5 times the \
                 height of the box. Points: the others.";
-    m.leaf("p", &[("class", &"note")], &note);
+    chart.with_note(note)
 }
 
 fn one_box(m: &mut Markup, values: &[f64], x: f64, wide: f64, y: impl Fn(f64) -> f64) {
@@ -106,7 +106,7 @@ fn one_box(m: &mut Markup, values: &[f64], x: f64, wide: f64, y: impl Fn(f64) ->
 }
 
 /// The share of the runs at or below each value, a curve for each value of a factor.
-pub(super) fn cumulative(m: &mut Markup, part: &StudyPart, runs: &[StudyRun], plot: &StudyPlot) {
+pub(super) fn cumulative(part: &StudyPart, runs: &[StudyRun], plot: &StudyPlot) -> Chart {
     let mut groups = groups(part, runs, plot, plot.by.as_ref());
     groups.truncate(MOST_CURVES);
     let shown = Shown::of(plot);
@@ -117,8 +117,7 @@ pub(super) fn cumulative(m: &mut Markup, part: &StudyPart, runs: &[StudyRun], pl
     let across =
         Scale::of_values(groups.iter().flat_map(|group| group.1.iter().copied()), shown.units);
     let caption = shown.prefix.clone() + &caption;
-    m.leaf("figcaption", &[], &caption);
-    svg(m, SIZE, &caption, |m| {
+    Chart::new(caption, SIZE, |m| {
         for percent in [0, 25, 50, 75, 100] {
             let y = AREA.y(f64::from(percent) / 100.0);
             line(m, "grid", (AREA.left, y), (AREA.right, y));
@@ -141,7 +140,7 @@ pub(super) fn cumulative(m: &mut Markup, part: &StudyPart, runs: &[StudyRun], pl
             names.push(Label { text: name.clone(), class, from });
         }
         labels::write(m, names, (AREA.right, AREA.top, AREA.bottom), true);
-    });
+    })
 }
 
 /// The corners of the empirical distribution of sorted values.

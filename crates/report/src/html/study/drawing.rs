@@ -188,12 +188,6 @@ impl Area {
     }
 }
 
-/// A drawing with a text alternative.
-pub(super) fn svg(m: &mut Markup, size: (f64, f64), title: &str, draw: impl FnOnce(&mut Markup)) {
-    let view = format!("0 0 {} {}", size.0, size.1);
-    m.element("svg", &[("viewBox", &view), ("role", &"img"), ("aria-label", &title)], draw);
-}
-
 pub(super) fn line(m: &mut Markup, class: &str, from: (f64, f64), to: (f64, f64)) {
     let (x1, y1, x2, y2) = (Px(from.0), Px(from.1), Px(to.0), Px(to.1));
     m.shape("line", &[("class", &class), ("x1", &x1), ("y1", &y1), ("x2", &x2), ("y2", &y2)]);

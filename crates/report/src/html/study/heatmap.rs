@@ -1,6 +1,7 @@
 //! Means over two factors, as fields of a colour.
 
-use super::drawing::{Area, PartPlot, Plotted, labelled, svg, text};
+use super::chart::{Chart, tint};
+use super::drawing::{Area, PartPlot, Plotted, labelled, text};
 use crate::axis::readable;
 use crate::html::markup::{Markup, Px};
 use record::StudyPart;
@@ -13,8 +14,8 @@ const TOP: f64 = 6.0;
 /// Columns up to which the goodput is written into each field.
 const WRITTEN: usize = 12;
 
-pub(super) fn draw(m: &mut Markup, part: &StudyPart, plot: &PartPlot) {
-    let Plotted::Heatmap { x, y } = plot.plotted else { return };
+pub(super) fn draw(part: &StudyPart, plot: &PartPlot) -> Option<Chart> {
+    let Plotted::Heatmap { x, y } = plot.plotted else { return None };
     let (across, down) = (&part.plan.factors[x], &part.plan.factors[y]);
     let (columns, rows) = (across.values.len(), down.values.len());
     let height = (rows as f64 * ROW).min(600.0);
@@ -22,7 +23,7 @@ pub(super) fn draw(m: &mut Markup, part: &StudyPart, plot: &PartPlot) {
     let grid = plot.by_values(part, x, y);
     let most = grid.values().copied().fold(0.0, f64::max);
     let (wide, high) = ((area.right - area.left) / columns as f64, height / rows as f64);
-    svg(m, (WIDTH, area.bottom + 50.0), &plot.caption(part), |m| {
+    Some(Chart::new(plot.caption(part), (WIDTH, area.bottom + 50.0), |m| {
         for (column, value) in across.values.iter().enumerate() {
             for (row, other) in down.values.iter().enumerate() {
                 let Some(&rate) = grid.get(&(value.as_str(), other.as_str())) else { continue };
@@ -42,18 +43,19 @@ pub(super) fn draw(m: &mut Markup, part: &StudyPart, plot: &PartPlot) {
         }
         let name = format!("{} (rows: {})", across.name, down.name);
         text(m, "axis", (area.x(0.5), area.bottom + 40.0), &name);
-    });
+    }))
 }
 
 fn field(m: &mut Markup, at: (f64, f64), size: (f64, f64), share: f64, written: Option<String>) {
     let share = if share.is_finite() { share * 100.0 } else { 0.0 };
-    let fill = format!("--p: {share:.0}%");
+    let (fill, style) = (tint(share / 100.0), format!("--p: {share:.0}%"));
     let (x, y, wide, high) = (Px(at.0), Px(at.1), Px(size.0), Px(size.1));
     m.shape(
         "rect",
         &[
             ("class", &"heat"),
-            ("style", &fill),
+            ("fill", &fill),
+            ("style", &style),
             ("x", &x),
             ("y", &y),
             ("width", &wide),

@@ -1,7 +1,8 @@
 //! Means over a numeric factor: a line for each value of another, with confidence intervals
 //! and what the equations predict.
 
-use super::drawing::{Area, PartPlot, Plotted, labelled, line, points, svg, text};
+use super::chart::Chart;
+use super::drawing::{Area, PartPlot, Plotted, labelled, line, points, text};
 use super::scale::Scale;
 use crate::html::labels::{self, Label};
 use crate::html::markup::{Markup, Px};
@@ -13,18 +14,18 @@ const AREA: Area = Area { left: 92.0, right: 760.0, top: 16.0, bottom: 350.0 };
 /// Lines that are told apart by their colours; of more, some are left out.
 const MOST_SERIES: usize = 8;
 
-pub(super) fn draw(m: &mut Markup, part: &StudyPart, plot: &PartPlot) {
-    let Plotted::Lines { x, series } = plot.plotted else { return };
+pub(super) fn draw(part: &StudyPart, plot: &PartPlot) -> Option<Chart> {
+    let Plotted::Lines { x, series } = plot.plotted else { return None };
     let factor = &part.plan.factors[x];
     if factor.numbers.len() != factor.values.len() {
-        return;
+        return None;
     }
     let across = Scale::of_factor(&factor.numbers);
     let cells = plot.cells(part);
     let rates =
         cells.clone().flat_map(|cell| [cell.throughput_bps, cell.predicted_bps, cell.high_bps]);
     let up = Scale::of_values(rates.flatten(), plot.shown.units);
-    svg(m, SIZE, &plot.caption(part), |m| {
+    let chart = Chart::new(plot.caption(part), SIZE, |m| {
         grid(m, &up);
         for at in labelled(factor, 12) {
             let place = AREA.x(across.share(factor.numbers[at]));
@@ -49,7 +50,7 @@ pub(super) fn draw(m: &mut Markup, part: &StudyPart, plot: &PartPlot) {
     let predicted = plot.cells(part).any(|cell| cell.predicted_bps.is_some());
     let dashed = if predicted { " Dashed: predicted." } else { "" };
     let note = format!("Points: mean of the valid runs. Bars: 95 % confidence interval.{dashed}");
-    m.leaf("p", &[("class", &"note")], &note);
+    Some(chart.with_note(note))
 }
 
 /// Horizontal lines at round values.

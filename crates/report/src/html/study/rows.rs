@@ -1,8 +1,9 @@
 //! The mean of each cell as a row: for factors that are words.
 
-use super::drawing::{Area, PartPlot, line, svg, text};
+use super::chart::Chart;
+use super::drawing::{Area, PartPlot, line, text};
 use super::scale::Scale;
-use crate::html::markup::{Markup, Px};
+use crate::html::markup::Px;
 use record::StudyPart;
 
 const WIDTH: f64 = 960.0;
@@ -11,14 +12,14 @@ const ROW: f64 = 28.0;
 /// Characters of a label that fit beside the plot.
 const MOST_LABEL: usize = 40;
 
-pub(super) fn draw(m: &mut Markup, part: &StudyPart, plot: &PartPlot) {
+pub(super) fn draw(part: &StudyPart, plot: &PartPlot) -> Chart {
     let cells: Vec<_> = plot.cells(part).collect();
     let rates =
         cells.iter().flat_map(|cell| [cell.throughput_bps, cell.high_bps, cell.predicted_bps]);
     let across = Scale::of_values(rates.flatten(), plot.shown.units);
     let bottom = 10.0 + cells.len() as f64 * ROW;
     let area = Area { left: 300.0, right: WIDTH - 40.0, top: 10.0, bottom };
-    svg(m, (WIDTH, bottom + 34.0), &plot.caption(part), |m| {
+    Chart::new(plot.caption(part), (WIDTH, bottom + 34.0), |m| {
         for (value, label) in across.value_ticks() {
             let x = area.x(across.share(value));
             line(m, "grid", (x, area.top), (x, area.bottom));
@@ -44,5 +45,5 @@ pub(super) fn draw(m: &mut Markup, part: &StudyPart, plot: &PartPlot) {
                 &[("class", &"point q-1"), ("cx", &place.0), ("cy", &place.1), ("r", &place.2)],
             );
         }
-    });
+    })
 }

@@ -1,9 +1,9 @@
 //! The flows of a cell over time, stacked against the link's capacity.
 
-use super::drawing::{Area, label, line, points, svg, text};
+use super::chart::Chart;
+use super::drawing::{Area, label, line, points, text};
 use crate::axis::{Axis, ELAPSED, RATE};
 use crate::html::labels::{self, Label};
-use crate::html::markup::Markup;
 use crate::wording;
 use record::{FlowFigures, RunStatus, StudyPart, StudyRun};
 
@@ -31,8 +31,8 @@ pub(super) fn cells<'a>(part: &StudyPart, runs: &'a [StudyRun]) -> Vec<&'a Study
     found
 }
 
-pub(super) fn figure(m: &mut Markup, part: &StudyPart, run: &StudyRun) {
-    let Some(cell) = part.cells.get(run.cell) else { return };
+pub(super) fn draw(part: &StudyPart, run: &StudyRun) -> Option<Chart> {
+    let cell = part.cells.get(run.cell)?;
     let title = format!("Flows over time, {}", label(part, cell));
     let capacity = capacity(part);
     let seconds = run.flows.iter().map(end).fold(1, usize::max);
@@ -45,56 +45,50 @@ pub(super) fn figure(m: &mut Markup, part: &StudyPart, run: &StudyRun) {
         (0..count).map(|number| run.flows.iter().map(|flow| mean(flow, number)).sum()).collect();
     let most = sums.iter().copied().fold(capacity.unwrap_or(0.0), f64::max);
     let (across, up) = (Axis::to(seconds as f64, ELAPSED, 8.0), Axis::over(most, RATE, 4.0));
-    m.element("figure", &[("class", &"chart")], |m| {
-        m.leaf("figcaption", &[], &title);
-        svg(m, SIZE, &title, |m| {
-            for (value, label) in up.ticks() {
-                let y = AREA.y(up.share(value));
-                line(m, "grid", (AREA.left, y), (AREA.right, y));
-                text(m, "tick-y", (AREA.left - 8.0, y + 4.0), &format!("{label} {}", up.unit));
-            }
-            for (value, label) in across.ticks() {
-                let x = AREA.x(across.share(value));
-                text(m, "tick-x", (x, AREA.bottom + 20.0), &format!("{label} s"));
-            }
-            let place = |number: usize, value: f64| {
-                (AREA.x(across.share((number * step) as f64)), AREA.y(up.share(value)))
-            };
-            let mut below = vec![0.0; count];
-            let mut names = Vec::new();
-            for (index, flow) in run.flows.iter().enumerate() {
-                let class = format!("q-{}", index % 8);
-                let above: Vec<f64> = below
-                    .iter()
-                    .enumerate()
-                    .map(|(number, low)| low + mean(flow, number))
-                    .collect();
-                let outline = steps(&above).chain(steps(&below).rev());
-                let outline = points(outline.map(|(number, value)| place(number, value)));
-                m.shape("polygon", &[("class", &format!("stack {class}")), ("points", &outline)]);
-                let middle = (usize::midpoint(begin(flow), end(flow)) / step).min(count - 1);
-                let height = f64::midpoint(below[middle], above[middle]);
-                names.push(Label { text: flow.name.clone(), class, from: place(0, height).1 });
-                below = above;
-            }
-            if let Some(capacity) = capacity {
-                let y = AREA.y(up.share(capacity));
-                line(m, "capacity", (AREA.left, y), (AREA.right, y));
-            }
-            labels::write(m, names, (AREA.right, AREA.top, AREA.bottom), true);
-        });
-        let fairness =
-            cell.fairness.map(|index| format!(" Jain's fairness index of the means: {index:.3}."));
-        let capacity = capacity.map(|rate| format!(" Dashed: link rate {}.", wording::bps(rate)));
-        let note = format!(
-            "Goodput in each {}, repeat {}.{}{}",
-            if step == 1 { "second".to_owned() } else { format!("{step} s") },
-            run.repeat,
-            capacity.unwrap_or_default(),
-            fairness.unwrap_or_default()
-        );
-        m.leaf("p", &[("class", &"note")], &note);
+    let chart = Chart::new(title, SIZE, |m| {
+        for (value, label) in up.ticks() {
+            let y = AREA.y(up.share(value));
+            line(m, "grid", (AREA.left, y), (AREA.right, y));
+            text(m, "tick-y", (AREA.left - 8.0, y + 4.0), &format!("{label} {}", up.unit));
+        }
+        for (value, label) in across.ticks() {
+            let x = AREA.x(across.share(value));
+            text(m, "tick-x", (x, AREA.bottom + 20.0), &format!("{label} s"));
+        }
+        let place = |number: usize, value: f64| {
+            (AREA.x(across.share((number * step) as f64)), AREA.y(up.share(value)))
+        };
+        let mut below = vec![0.0; count];
+        let mut names = Vec::new();
+        for (index, flow) in run.flows.iter().enumerate() {
+            let class = format!("q-{}", index % 8);
+            let above: Vec<f64> =
+                below.iter().enumerate().map(|(number, low)| low + mean(flow, number)).collect();
+            let outline = steps(&above).chain(steps(&below).rev());
+            let outline = points(outline.map(|(number, value)| place(number, value)));
+            m.shape("polygon", &[("class", &format!("stack {class}")), ("points", &outline)]);
+            let middle = (usize::midpoint(begin(flow), end(flow)) / step).min(count - 1);
+            let height = f64::midpoint(below[middle], above[middle]);
+            names.push(Label { text: flow.name.clone(), class, from: place(0, height).1 });
+            below = above;
+        }
+        if let Some(capacity) = capacity {
+            let y = AREA.y(up.share(capacity));
+            line(m, "capacity", (AREA.left, y), (AREA.right, y));
+        }
+        labels::write(m, names, (AREA.right, AREA.top, AREA.bottom), true);
     });
+    let fairness =
+        cell.fairness.map(|index| format!(" Jain's fairness index of the means: {index:.3}."));
+    let capacity = capacity.map(|rate| format!(" Dashed: link rate {}.", wording::bps(rate)));
+    let note = format!(
+        "Goodput in each {}, repeat {}.{}{}",
+        if step == 1 { "second".to_owned() } else { format!("{step} s") },
+        run.repeat,
+        capacity.unwrap_or_default(),
+        fairness.unwrap_or_default()
+    );
+    Some(chart.with_note(note))
 }
 
 /// Each step has one value, at its beginning and at its end, as (step, value).

@@ -1,14 +1,15 @@
 //! Means over two numeric factors, as a surface in parallel projection.
 
-use super::drawing::{PartPlot, Plotted, labelled, line, points, svg, text};
+use super::chart::{Chart, tint};
+use super::drawing::{PartPlot, Plotted, labelled, line, points, text};
 use super::scale::Scale;
 use crate::axis::{Unit, readable};
 use crate::html::markup::Markup;
 use record::StudyPart;
 
-const SIZE: (f64, f64) = (960.0, 470.0);
+const SIZE: (f64, f64) = (960.0, 490.0);
 /// The corner of the lowest values, in pixels.
-const ORIGIN: (f64, f64) = (430.0, 410.0);
+const ORIGIN: (f64, f64) = (430.0, 430.0);
 /// One axis to the right and back, the other to the left and back, and the goodput upwards.
 const RIGHT: (f64, f64) = (390.0, -110.0);
 const BACK: (f64, f64) = (-330.0, -110.0);
@@ -19,11 +20,11 @@ fn place(x: f64, y: f64, z: f64) -> (f64, f64) {
     (ORIGIN.0 + RIGHT.0 * x + BACK.0 * y, ORIGIN.1 + RIGHT.1 * x + BACK.1 * y + UP * z)
 }
 
-pub(super) fn draw(m: &mut Markup, part: &StudyPart, plot: &PartPlot) {
-    let Plotted::Surface { x, y } = plot.plotted else { return };
+pub(super) fn draw(part: &StudyPart, plot: &PartPlot) -> Option<Chart> {
+    let Plotted::Surface { x, y } = plot.plotted else { return None };
     let (across, back) = (&part.plan.factors[x], &part.plan.factors[y]);
     if [across, back].iter().any(|factor| factor.numbers.len() != factor.values.len()) {
-        return;
+        return None;
     }
     let (right_scale, back_scale) =
         (Scale::of_factor(&across.numbers), Scale::of_factor(&back.numbers));
@@ -39,7 +40,7 @@ pub(super) fn draw(m: &mut Markup, part: &StudyPart, plot: &PartPlot) {
             (right_scale.share(across.numbers[column]), back_scale.share(back.numbers[row]));
         height(column, row).map(|z| (place(x, y, z), z))
     };
-    svg(m, SIZE, &plot.caption(part), |m| {
+    Some(Chart::new(plot.caption(part), SIZE, |m| {
         axes(m, most, plot.shown.units);
         // From the back to the front, so that the front covers what is behind it.
         for row in (0..back.values.len().saturating_sub(1)).rev() {
@@ -50,9 +51,17 @@ pub(super) fn draw(m: &mut Markup, part: &StudyPart, plot: &PartPlot) {
                     continue;
                 };
                 let mean = corners.iter().map(|(_, z)| z).sum::<f64>() / 4.0;
-                let fill = format!("--p: {:.0}%", mean * 100.0);
+                let (fill, share) = (tint(mean), format!("--p: {:.0}%", mean * 100.0));
                 let outline = points(corners.into_iter().map(|(at, _)| at));
-                m.shape("polygon", &[("class", &"facet"), ("style", &fill), ("points", &outline)]);
+                m.shape(
+                    "polygon",
+                    &[
+                        ("class", &"facet"),
+                        ("fill", &fill),
+                        ("style", &share),
+                        ("points", &outline),
+                    ],
+                );
             }
         }
         for at in labelled(across, 6) {
@@ -67,7 +76,7 @@ pub(super) fn draw(m: &mut Markup, part: &StudyPart, plot: &PartPlot) {
         text(m, "axis", (px + 70.0, py + 46.0), &across.name);
         let (px, py) = place(0.0, 0.5, 0.0);
         text(m, "axis", (px - 80.0, py + 40.0), &back.name);
-    });
+    }))
 }
 
 fn axes(m: &mut Markup, most: f64, units: &'static [Unit]) {
