@@ -30,7 +30,7 @@ type Figure = fn(&FlowFigures) -> Value;
 
 /// Figures of each flow. Where there are several flows, the flow's name precedes the column's:
 /// `udp.loss`.
-const OF_FLOW: [(&str, ColumnKind, Figure); 14] = [
+const OF_FLOW: [(&str, ColumnKind, Figure); 15] = [
     ("throughput_bps", Real, |flow| flow.throughput_bps.into()),
     ("steady_bps", Real, |flow| flow.steady_bps.into()),
     ("sent_bps", Real, |flow| flow.sent_bps.into()),
@@ -45,6 +45,7 @@ const OF_FLOW: [(&str, ColumnKind, Figure); 14] = [
     ("jitter_ms", Real, |flow| flow.jitter_ms.into()),
     ("limit", Text, |flow| flow.limit.map(record::Limit::name).into()),
     ("probability", Real, |flow| flow.probability.into()),
+    ("decrease_factor", Real, |flow| flow.decrease_factor.into()),
 ];
 
 /// Comma-separated values (RFC 4180) with a header line. Text that a spreadsheet would take

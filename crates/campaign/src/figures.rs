@@ -1,5 +1,6 @@
 //! The figures of a flow, from its measurement and its finding.
 
+mod decrease;
 mod series;
 
 use record::{Finding, FlowFigures, Measurement, Protocol};
@@ -32,6 +33,7 @@ pub(crate) fn of(name: &str, began_s: f64, m: &Measurement, finding: &Finding) -
         jitter_ms: model::statistics::mean(&jitters).filter(|_| is_udp),
         limit: finding.limit,
         probability: likely.map(|one| one.probability),
+        decrease_factor: decrease::factor(&m.streams),
         series_bps: series::per_second(m),
     }
 }

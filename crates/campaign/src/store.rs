@@ -20,7 +20,7 @@ use flate2::write::GzEncoder;
 use host::directory::{Directory, Trust};
 use host::{clock, sysctl};
 use record::{FlowFigures, Measurement, StudyRun};
-use rusqlite::{Connection, ErrorCode, OpenFlags, params};
+use rusqlite::{Connection, ErrorCode, OpenFlags, ToSql, params};
 use std::collections::BTreeSet;
 use std::fs::{File, TryLockError};
 use std::io::{self, Write};
@@ -28,8 +28,12 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use study::Study;
 
-/// The version of the tables; a file of a later one is not opened.
-const SCHEMA: i64 = 1;
+/// The version of the tables; a file of a later one is not opened. Version 1 has no column
+/// [`SINCE_2`], and is read and continued without it.
+const SCHEMA: i64 = 2;
+
+/// The column of a flow that version 1 lacks.
+const SINCE_2: &str = "decrease_factor";
 
 /// The name of the file within the study's directory.
 const FILE: &str = "study.db";
@@ -89,6 +93,7 @@ const TABLES: &str = "
         \"limit\" TEXT,
         probability REAL,
         series_bps TEXT NOT NULL,
+        decrease_factor REAL,
         PRIMARY KEY (part, cell, repeat, flow)
     ) STRICT, WITHOUT ROWID;
     CREATE TABLE measurement (
@@ -215,6 +220,7 @@ impl Store {
     /// The disk is full, or the run is stored already.
     pub fn add(&mut self, part: &str, measured: &Measured) -> Result<(), CampaignError> {
         let run = &measured.run;
+        let version = self.version()?;
         let mut packed = Vec::new();
         for measurement in &measured.measurements {
             packed.push(pack(measurement).map_err(|why| self.damaged(why))?);
@@ -236,7 +242,7 @@ impl Store {
                 ],
             )?;
             for (position, flow) in run.flows.iter().enumerate() {
-                add_flow(&transaction, part, run, position, flow)?;
+                add_flow(&transaction, version, part, run, position, flow)?;
             }
             for (flow, blob) in run.flows.iter().zip(&packed) {
                 transaction.execute(
@@ -261,40 +267,59 @@ impl Store {
     }
 }
 
+/// The tables of a version.
+fn tables(version: i64) -> String {
+    if version == 1 {
+        TABLES.replace(&format!("        {SINCE_2} REAL,\n"), "")
+    } else {
+        TABLES.to_owned()
+    }
+}
+
 fn add_flow(
     connection: &Connection,
+    version: i64,
     part: &str,
     run: &StudyRun,
     position: usize,
     flow: &FlowFigures,
 ) -> rusqlite::Result<()> {
-    let mut insert = connection.prepare(
-        "INSERT INTO flow VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, \
-         ?15, ?16, ?17, ?18, ?19, ?20)",
-    )?;
-    insert.execute(params![
-        part,
-        signed(run.cell),
-        run.repeat,
-        flow.name,
-        signed(position),
-        flow.began_s,
-        flow.seconds,
-        flow.throughput_bps,
-        flow.steady_bps,
-        flow.sent_bps,
-        flow.retransmits.map(u64::cast_signed),
-        flow.min_rtt_ms,
-        flow.mean_rtt_ms,
-        flow.window_bytes.map(u64::cast_signed),
-        flow.loss,
-        flow.out_of_order.map(u64::cast_signed),
-        flow.jitter_ms,
-        flow.limit.map(record::Limit::name),
-        flow.probability,
-        serde_json::json!(flow.series_bps).to_string(),
-    ])?;
-    Ok(())
+    let mut columns: Vec<(&str, &dyn ToSql)> = Vec::new();
+    let (cell, position) = (signed(run.cell), signed(position));
+    let [retransmits, window, out_of_order] =
+        [flow.retransmits, flow.window_bytes, flow.out_of_order]
+            .map(|count| count.map(u64::cast_signed));
+    let limit = flow.limit.map(record::Limit::name);
+    let series = serde_json::json!(flow.series_bps).to_string();
+    columns.extend::<[(&str, &dyn ToSql); 20]>([
+        ("part", &part),
+        ("cell", &cell),
+        ("repeat", &run.repeat),
+        ("flow", &flow.name),
+        ("position", &position),
+        ("began_s", &flow.began_s),
+        ("seconds", &flow.seconds),
+        ("throughput_bps", &flow.throughput_bps),
+        ("steady_bps", &flow.steady_bps),
+        ("sent_bps", &flow.sent_bps),
+        ("retransmits", &retransmits),
+        ("min_rtt_ms", &flow.min_rtt_ms),
+        ("mean_rtt_ms", &flow.mean_rtt_ms),
+        ("window_bytes", &window),
+        ("loss", &flow.loss),
+        ("out_of_order", &out_of_order),
+        ("jitter_ms", &flow.jitter_ms),
+        ("\"limit\"", &limit),
+        ("probability", &flow.probability),
+        ("series_bps", &series),
+    ]);
+    if version > 1 {
+        columns.push((SINCE_2, &flow.decrease_factor));
+    }
+    let (names, values): (Vec<&str>, Vec<&dyn ToSql>) = columns.into_iter().unzip();
+    let places = vec!["?"; names.len()].join(", ");
+    let sql = format!("INSERT INTO flow ({}) VALUES ({places})", names.join(", "));
+    connection.execute(&sql, values.as_slice()).map(drop)
 }
 
 /// Locks the study; `None`: another process has it, also after waiting for one that was just

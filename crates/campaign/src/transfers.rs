@@ -216,6 +216,7 @@ fn longhaul<'a>(
         omit_seconds: u32::try_from(traffic.omit.as_secs()).unwrap_or(u32::MAX),
         streams: traffic.streams,
         rate: traffic.bitrate,
+        fq_rate: traffic.pacing,
         block: traffic.block,
         congestion: (traffic.protocol == Protocol::Tcp).then(|| traffic.congestion.clone()),
         watch_load: Duration::ZERO,

@@ -204,6 +204,11 @@ pub struct FlowFigures {
     pub limit: Option<Limit>,
     /// Its probability.
     pub probability: Option<f64>,
+    /// The slow-start threshold after a loss as a share of the congestion window before it, in
+    /// the median over the losses after slow start: the multiplicative decrease factor (0.5 of
+    /// Reno, RFC 5681; 0.7 of CUBIC, RFC 9438). `None` of UDP, without such losses, and of
+    /// algorithms without a threshold.
+    pub decrease_factor: Option<f64>,
     /// Goodput in each whole second since it began, in bit/s.
     pub series_bps: Vec<f64>,
 }

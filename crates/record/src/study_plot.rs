@@ -102,6 +102,9 @@ pub enum Figure {
     /// The probability of the finding's limit.
     #[serde(rename = "probability")]
     Probability,
+    /// The multiplicative decrease factor.
+    #[serde(rename = "decrease_factor")]
+    DecreaseFactor,
 }
 
 /// The unit of a figure.
@@ -121,7 +124,7 @@ pub enum Quantity {
 
 impl Figure {
     /// Every figure.
-    pub const ALL: [Figure; 12] = [
+    pub const ALL: [Figure; 13] = [
         Figure::Throughput,
         Figure::PerStream,
         Figure::Steady,
@@ -134,6 +137,7 @@ impl Figure {
         Figure::OutOfOrder,
         Figure::Jitter,
         Figure::Probability,
+        Figure::DecreaseFactor,
     ];
 
     /// Its column.
@@ -152,6 +156,7 @@ impl Figure {
             Figure::OutOfOrder => "out_of_order",
             Figure::Jitter => "jitter_ms",
             Figure::Probability => "probability",
+            Figure::DecreaseFactor => "decrease_factor",
         }
     }
 
@@ -171,6 +176,7 @@ impl Figure {
             Figure::OutOfOrder => "Datagrams out of order",
             Figure::Jitter => "Jitter",
             Figure::Probability => "Probability of the limit",
+            Figure::DecreaseFactor => "Multiplicative decrease factor",
         }
     }
 
@@ -183,7 +189,7 @@ impl Figure {
             }
             Figure::MinRtt | Figure::MeanRtt | Figure::Jitter => Quantity::Millis,
             Figure::Window => Quantity::Bytes,
-            Figure::Loss | Figure::Probability => Quantity::Share,
+            Figure::Loss | Figure::Probability | Figure::DecreaseFactor => Quantity::Share,
             Figure::Retransmits | Figure::OutOfOrder => Quantity::Count,
         }
     }
@@ -204,6 +210,7 @@ impl Figure {
             Figure::OutOfOrder => flow.out_of_order.map(|count| count as f64),
             Figure::Jitter => flow.jitter_ms,
             Figure::Probability => flow.probability,
+            Figure::DecreaseFactor => flow.decrease_factor,
         }
     }
 }

@@ -31,6 +31,8 @@ pub enum Setting {
     Direction,
     /// The rate that each stream sends at; for UDP the offered load.
     Bitrate,
+    /// The rate at which the kernel paces each stream (`SO_MAX_PACING_RATE`).
+    Pacing,
     /// Bytes per write, or the payload of a datagram.
     Block,
     /// A key of the path, as of `--link`.
@@ -94,7 +96,7 @@ pub struct Level {
 }
 
 /// The names that [`Setting::parse`] knows beside those of a path and `net.*`.
-const NAMES: [(&str, Setting); 14] = [
+const NAMES: [(&str, Setting); 15] = [
     ("protocol", Setting::Protocol),
     ("program", Setting::Program),
     ("hosts", Setting::Hosts),
@@ -108,6 +110,7 @@ const NAMES: [(&str, Setting); 14] = [
     ("congestion", Setting::Congestion),
     ("direction", Setting::Direction),
     ("bitrate", Setting::Bitrate),
+    ("pacing", Setting::Pacing),
     ("block", Setting::Block),
 ];
 
@@ -177,6 +180,7 @@ impl Setting {
             | Setting::Congestion
             | Setting::Direction
             | Setting::Bitrate
+            | Setting::Pacing
             | Setting::Block => true,
         }
     }
@@ -195,7 +199,7 @@ impl Setting {
         match self {
             Setting::Streams => Kind::Count,
             Setting::Window | Setting::Block => Kind::Bytes,
-            Setting::Bitrate => Kind::Rate,
+            Setting::Bitrate | Setting::Pacing => Kind::Rate,
             Setting::Start | Setting::Duration | Setting::Omit => Kind::Time,
             Setting::Protocol
             | Setting::Program

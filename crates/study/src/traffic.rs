@@ -33,6 +33,9 @@ pub struct Traffic {
     pub direction: Direction,
     /// The rate of each stream; `None`: as fast as possible.
     pub bitrate: Option<BitRate>,
+    /// The rate at which the kernel paces each stream, headers included; `None`: as the
+    /// congestion control decides.
+    pub pacing: Option<BitRate>,
     /// Bytes per write, or the payload of a datagram; `None`: the client's default.
     pub block: Option<ByteCount>,
 }
@@ -65,6 +68,7 @@ impl Traffic {
             congestion: "cubic".to_owned(),
             direction: Direction::Forward,
             bitrate: None,
+            pacing: None,
             block: None,
         }
     }
@@ -93,6 +97,7 @@ impl Traffic {
             }
             Setting::Streams => self.streams = number as u32,
             Setting::Bitrate => self.bitrate = Some(BitRate::from_bps_f64(number)),
+            Setting::Pacing => self.pacing = Some(BitRate::from_bps_f64(number)),
             Setting::Block => self.block = Some(ByteCount::from_f64(number)),
             _ => return Ok(false),
         }
@@ -127,6 +132,8 @@ impl Traffic {
         }
         let fixed = if self.protocol == Protocol::Udp {
             "protocol"
+        } else if self.pacing.is_some() {
+            "pacing"
         } else if self.direction != Direction::Forward {
             "direction"
         } else {

@@ -1,6 +1,6 @@
 //! Reading a store, whoever wrote it.
 
-use super::{FILE, SCHEMA, Store, classified, form, signed};
+use super::{FILE, SCHEMA, SINCE_2, Store, classified, form, signed};
 use crate::CampaignError;
 use flate2::read::GzDecoder;
 use record::{FlowFigures, Limit, Measurement, RunStatus, StudyRun};
@@ -49,8 +49,9 @@ impl Store {
     /// That its tables are those that [`Store::open`] creates, and nothing else: a view in the
     /// place of a table could compute rows without end.
     pub(super) fn check_tables(&self) -> Result<(), CampaignError> {
+        let tables = super::tables(self.version()?);
         let own = Connection::open_in_memory().and_then(|own| {
-            own.execute_batch(super::TABLES)?;
+            own.execute_batch(&tables)?;
             definitions(&own)
         });
         let found = definitions(&self.connection);
@@ -68,7 +69,7 @@ impl Store {
 
     pub(super) fn check_version(&self) -> Result<(), CampaignError> {
         match self.version()? {
-            SCHEMA => Ok(()),
+            1..=SCHEMA => Ok(()),
             0 => Err(self.damaged("it has no tables of a study")),
             version => Err(CampaignError::Version { file: self.file.clone(), version }),
         }
@@ -154,6 +155,7 @@ impl Store {
     /// # Errors
     /// The file is damaged.
     pub fn runs(&self, part: &str) -> Result<Vec<StudyRun>, CampaignError> {
+        let decrease_factor = if self.version()? > 1 { SINCE_2 } else { "NULL" };
         let read = |connection: &Connection| -> rusqlite::Result<Vec<StudyRun>> {
             let mut query = connection.prepare(
                 "SELECT cell, repeat, status, attempts, started_unix_s, took_s, test_s, reason
@@ -161,12 +163,12 @@ impl Store {
             )?;
             let runs = query.query_map([part], run_of)?;
             let mut runs: Vec<StudyRun> = runs.collect::<Result<_, _>>()?;
-            let mut query = connection.prepare(
+            let mut query = connection.prepare(&format!(
                 "SELECT cell, repeat, flow, began_s, seconds, throughput_bps, steady_bps, sent_bps,
                         retransmits, min_rtt_ms, mean_rtt_ms, window_bytes, loss, out_of_order,
-                        jitter_ms, \"limit\", probability, series_bps
+                        jitter_ms, \"limit\", probability, series_bps, {decrease_factor}
                  FROM flow WHERE part = ?1 ORDER BY cell, repeat, position",
-            )?;
+            ))?;
             let mut rows = query.query([part])?;
             let mut at = 0;
             while let Some(row) = rows.next()? {
@@ -253,5 +255,6 @@ fn flow_of(row: &Row<'_>) -> rusqlite::Result<FlowFigures> {
         probability: row.get(16)?,
         // What is not a list of numbers is no series.
         series_bps: serde_json::from_str(&row.get::<_, String>(17)?).unwrap_or_default(),
+        decrease_factor: row.get(18)?,
     })
 }

@@ -28,6 +28,7 @@ fn measured(cell: usize, repeat: u32) -> Measured {
         retransmits: Some(7),
         limit: Some(Limit::ReceiveWindow),
         series_bps: vec![4e6, 6e6],
+        decrease_factor: Some(0.7),
         ..FlowFigures::default()
     };
     let run = StudyRun {
@@ -67,6 +68,25 @@ fn runs_are_read_as_they_were_stored_and_once_only() {
     assert_eq!(done, [Run { cell: 0, repeat: 1 }, Run { cell: 1, repeat: 2 }]);
 }
 
+/// A study that an earlier version began is read and continued, in its own form.
+#[test]
+fn the_first_version_is_read_and_continued() {
+    let (_parent, folder) = folder();
+    drop(Store::open(&folder, &study()).unwrap());
+    let first = tables(1);
+    assert_ne!(first, TABLES);
+    let flow = first.split(';').find(|sql| sql.contains("TABLE flow")).unwrap();
+    let file = Connection::open(folder.join(FILE)).unwrap();
+    file.execute_batch(&format!("DROP TABLE flow; {flow}; PRAGMA user_version = 1")).unwrap();
+    drop(file);
+    let mut store = Store::open(&folder, &study()).unwrap();
+    store.add("", &measured(0, 1)).unwrap();
+    let mut expected = measured(0, 1).run;
+    expected.flows[0].decrease_factor = None;
+    assert_eq!(store.runs("").unwrap(), [expected.clone()]);
+    assert_eq!(Store::read(&folder).unwrap().runs("").unwrap(), [expected]);
+}
+
 #[test]
 fn one_process_adds_runs_and_of_one_plan_only() {
     let (_parent, folder) = folder();
@@ -97,8 +117,8 @@ fn a_file_that_is_no_store_of_ours_is_refused() {
             SELECT '' AS part, x AS cell, x AS repeat FROM n;",
     );
     assert!(matches!(error, CampaignError::Damaged { .. }), "{error}");
-    let error = change("PRAGMA user_version = 2");
-    assert!(matches!(error, CampaignError::Version { version: 2, .. }), "{error}");
+    let error = change("PRAGMA user_version = 3");
+    assert!(matches!(error, CampaignError::Version { version: 3, .. }), "{error}");
     std::fs::write(folder.join(FILE), "not a database, but long enough to have a header").unwrap();
     let error = Store::read(&folder).unwrap_err();
     assert!(matches!(error, CampaignError::Damaged { .. }), "{error}");

@@ -121,7 +121,7 @@ fn fill(results: &Path) -> Fallible<()> {
          INSERT INTO flow SELECT part, n, repeat, flow, position, began_s, seconds,
              throughput_bps * (1 + n % 97), steady_bps, sent_bps, retransmits, min_rtt_ms,
              mean_rtt_ms, window_bytes, loss, out_of_order, jitter_ms, \"limit\", probability,
-             series_bps FROM one_flow, number;
+             series_bps, decrease_factor FROM one_flow, number;
          INSERT INTO measurement SELECT part, n, repeat, flow, json_gz FROM one_measurement, number;
          COMMIT;"
     ))?;

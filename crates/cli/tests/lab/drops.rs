@@ -14,7 +14,7 @@ fn lost(client: &str, server: &str, reverse: bool) -> (u64, u64) {
     let way = if reverse { "down" } else { "up" };
     let link = format!("rate=100mbit,rtt=10ms,{way}.loss={LIST}");
     let command =
-        format!("{client} -c server -u -b 4M -l 1000 -t 2 -J {}", if reverse { "-R" } else { "" });
+        format!("{client} -c server -u -b 8M -l 1000 -t 1 -J {}", if reverse { "-R" } else { "" });
     let (ended, path) = carried(&link, &["--server", server], &["sh", "-c", &command]);
     let report: Value = serde_json::from_str(&ended.stdout).unwrap();
     let counted = report.pointer("/end/sum/lost_packets").and_then(Value::as_u64);

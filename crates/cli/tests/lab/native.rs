@@ -106,7 +106,7 @@ pub(crate) fn repeats_are_compared() {
     let folder = tempfile::tempdir().unwrap();
     let kept = folder.path().join("kept.json");
     let kept = kept.to_str().unwrap();
-    let three = ["--repeat", "3", "-t", "2"];
+    let three = ["--repeat", "3", "-t", "1"];
     let fast = "rate=50mbit,rtt=10ms";
     let first = tested_in_time(fast, &[&three[..], &["--save", kept]].concat());
     assert_eq!(first["schema"], "longhaul.repeat/2", "{first}");
@@ -125,7 +125,7 @@ pub(crate) fn repeats_are_compared() {
     let comparison = &slow["comparison"];
     assert_eq!((&comparison["real"], &comparison["method"]), (&true.into(), &"runs".into()));
     assert!((-0.55..-0.45).contains(&number(comparison, "difference_share")), "{comparison}");
-    let one = tested_in_time(fast, &["-t", "4", "--compare", kept]);
+    let one = tested_in_time(fast, &["-t", "3", "--compare", kept]);
     let comparison = &one["comparison"];
     assert_eq!(comparison["method"], "blocks", "{comparison}");
     assert!(number(comparison, "difference_share").abs() < 0.05, "{comparison}");
@@ -136,7 +136,7 @@ pub(crate) fn the_highest_rate_is_found() {
     let (ended, report) = tested(
         "rate=100mbit,rtt=10ms",
         &[],
-        &["--find-rate", "--loss-target", "0.1%", "--try-time", "1"],
+        &["--find-rate", "--loss-target", "0.1%", "--try-time", "0.5"],
     );
     assert_eq!(report["schema"], "longhaul.find-rate/1", "{report}");
     if ended.code == Some(3) {

@@ -281,6 +281,17 @@ fn understanding_holds_as_published_and_fails_without_its_causes() {
                 ..rate(19e6)
             },
             "sharing" => rate(if bbr == deep { 10e6 } else { 38e6 }),
+            "crowd" => rate(if bbr { 20e6 } else { 28e6 }),
+            "pairs" => rate(24e6),
+            "paced" => {
+                let paced = flow.pacing.is_some_and(|rate| rate.as_f64() < 50e6);
+                let retransmits = Some(if paced { 10 } else { 900 });
+                FlowFigures { retransmits, ..rate(if paced { 91e6 } else { 80e6 }) }
+            }
+            "sawtooth" => {
+                let factor = if flow.congestion == "reno" { 0.51 } else { 0.71 };
+                FlowFigures { decrease_factor: Some(factor), ..rate(45e6) }
+            }
             _ => {
                 let far = test.spec.rtt().secs_f64() > 0.5;
                 rate(if bbr {
@@ -297,11 +308,12 @@ fn understanding_holds_as_published_and_fails_without_its_causes() {
         assert!(holds, "{name}");
     }
     // Every congestion control and every queue alike, at another rate.
-    let alike = |_: &str, _: &Test, _: &Traffic| FlowFigures {
+    let alike = |_: &str, _: &Test, flow: &Traffic| FlowFigures {
         min_rtt_ms: Some(40.0),
         mean_rtt_ms: Some(41.0),
         retransmits: Some(9),
-        ..rate(20e6)
+        decrease_factor: Some(0.6),
+        ..rate(if flow.streams == 4 { 80e6 } else { 20e6 })
     };
     for (name, holds) in verdicts("understanding", alike) {
         assert!(!holds, "{name}");

@@ -17,6 +17,10 @@ pub(super) const STUDY: BuiltIn = BuiltIn {
         ("ecn", include_str!("../../plans/understanding/ecn.toml")),
         ("bloat", include_str!("../../plans/understanding/bloat.toml")),
         ("sharing", include_str!("../../plans/understanding/sharing.toml")),
+        ("crowd", include_str!("../../plans/understanding/crowd.toml")),
+        ("pairs", include_str!("../../plans/understanding/pairs.toml")),
+        ("paced", include_str!("../../plans/understanding/paced.toml")),
+        ("sawtooth", include_str!("../../plans/understanding/sawtooth.toml")),
         ("orbit", include_str!("../../plans/understanding/orbit.toml")),
     ],
     trends: &[
@@ -80,6 +84,33 @@ pub(super) const STUDY: BuiltIn = BuiltIn {
             measure: sharing,
         },
         Trend {
+            name: "bbr-beside-four-cubic",
+            published: "BBR can take far more than its share from loss-based flows (Huston 2020)",
+            parts: &["crowd"],
+            measure: crowd,
+        },
+        Trend {
+            name: "bbr-beside-bbr",
+            published: "BBR flows converge to equal shares (Cardwell et al. 2016); an environment \
+                        of BBR alone is unstable (Huston 2020)",
+            parts: &["pairs", "sharing"],
+            measure: pairs,
+        },
+        Trend {
+            name: "paced-streams",
+            published: "for parallel streams BBR works much better with paced streams, which do \
+                        not step on each other (ESnet)",
+            parts: &["paced"],
+            measure: paced,
+        },
+        Trend {
+            name: "sawtooth",
+            published: "after a loss the window is halved by Reno (RFC 5681), and reduced to 0.7 \
+                        by CUBIC (RFC 9438)",
+            parts: &["sawtooth"],
+            measure: sawtooth,
+        },
+        Trend {
             name: "geo-and-leo",
             published: "GEO paths (600 ms) are slower than LEO paths (25 to 100 ms), BBR is \
                         affected least",
@@ -101,6 +132,11 @@ const FILLED: f64 = 0.15;
 /// Mean RTT above the idle one, from which a queue is bloated, and below which it is short.
 const BLOATED_MS: f64 = 300.0;
 const SHORT_MS: f64 = 60.0;
+
+/// The equal share of one of five flows.
+const FAIR_OF_FIVE: f64 = 0.2;
+/// Tolerance of a decrease factor: between two samples, 100 ms apart, the window grows.
+const SAWTOOTH: f64 = 0.06;
 
 fn overhead(runs: &Runs<'_>) -> Option<Measured> {
     let at = |ip, direction| runs.goodput("overhead", &[("ip", ip), ("direction", direction)]);
@@ -212,24 +248,99 @@ fn bufferbloat(runs: &Runs<'_>) -> Option<Measured> {
     })
 }
 
-fn sharing(runs: &Runs<'_>) -> Option<Measured> {
-    let share = |queue: &String| {
-        runs.mean("sharing", &[("queue", queue)], |run| {
+/// BBR's share of a link with CUBIC flows, by queue.
+fn shares_of_bbr(runs: &Runs<'_>, part: &str) -> Option<Vec<(String, f64)>> {
+    let share = |queue: String| {
+        let share = runs.mean(part, &[("queue", &queue)], |run| {
             let (bbr, cubic) = (run.flow("bbr")?, run.flow("cubic")?);
             Some(bbr.throughput_bps / (bbr.throughput_bps + cubic.throughput_bps))
-        })
+        });
+        Some((queue, share?))
     };
-    let queues = runs.values("sharing", "queue");
-    let (shallow, deep) = (share(queues.first()?)?, share(queues.last()?)?);
+    runs.values(part, "queue").into_iter().map(share).collect()
+}
+
+fn in_words(shares: &[(String, f64)]) -> String {
+    let words = shares.iter().map(|(queue, share)| format!("{:.0} % at {queue}", share * 100.0));
+    words.collect::<Vec<_>>().join(", ")
+}
+
+fn sharing(runs: &Runs<'_>) -> Option<Measured> {
+    let shares = shares_of_bbr(runs, "sharing")?;
+    let (shallow, deep) = (shares.first()?.1, shares.last()?.1);
+    Some(Measured {
+        text: format!("BBR's share: {}", in_words(&shares)),
+        holds: shallow > 0.5 && deep < 0.5,
+    })
+}
+
+fn crowd(runs: &Runs<'_>) -> Option<Measured> {
+    let shares = shares_of_bbr(runs, "crowd")?;
+    let largest = shares.iter().map(|(_, share)| *share).fold(0.0, f64::max);
+    Some(Measured {
+        text: format!("BBR's share, of five flows: {}", in_words(&shares)),
+        holds: largest > 1.5 * FAIR_OF_FIVE,
+    })
+}
+
+/// The smaller share of two BBR flows, beside the smaller one of a BBR and a CUBIC flow.
+fn pairs(runs: &Runs<'_>) -> Option<Measured> {
+    let smaller = |queue: String| {
+        let share = runs.mean("pairs", &[("queue", &queue)], |run| {
+            let (first, second) = (run.flow("first")?, run.flow("second")?);
+            let [first, second] = [first, second].map(|flow| flow.throughput_bps);
+            Some(first.min(second) / (first + second))
+        });
+        Some((queue, share?))
+    };
+    let shares: Vec<(String, f64)> =
+        runs.values("pairs", "queue").into_iter().map(smaller).collect::<Option<_>>()?;
+    let least = shares.iter().map(|(_, share)| *share).fold(0.5, f64::min);
+    let beside_cubic = shares_of_bbr(runs, "sharing")?;
+    let least_beside_cubic =
+        beside_cubic.iter().map(|(_, share)| share.min(1.0 - share)).fold(0.5, f64::min);
     Some(Measured {
         text: format!(
-            "BBR's share: {:.0} % at {}, {:.0} % at {}",
-            shallow * 100.0,
-            queues.first()?,
-            deep * 100.0,
-            queues.last()?
+            "the smaller share of two BBR flows: {}; of BBR and CUBIC: {:.0} % at least",
+            in_words(&shares),
+            least_beside_cubic * 100.0
         ),
-        holds: shallow > 0.5 && deep < 0.5,
+        holds: least > least_beside_cubic,
+    })
+}
+
+/// Eight streams that may each send at the link's rate, or at their share of it.
+fn paced(runs: &Runs<'_>) -> Option<Measured> {
+    let at = |pacing| {
+        let resent = runs.mean("paced", &[("pacing", pacing)], |run| {
+            run.flows.first()?.retransmits.map(|count| count as f64)
+        });
+        Some((runs.goodput("paced", &[("pacing", pacing)])?, resent?))
+    };
+    let (free, paced) = (at("100mbit")?, at("11.8mbit")?);
+    Some(Measured {
+        text: format!(
+            "8 BBR streams: {} with {:.0} segments retransmitted; paced at 11.8 Mbit/s each: {} with \
+             {:.0}",
+            mbit(free.0),
+            free.1,
+            mbit(paced.0),
+            paced.1
+        ),
+        holds: paced.0 > 0.95 * free.0 && paced.1 < free.1 / 2.0,
+    })
+}
+
+fn sawtooth(runs: &Runs<'_>) -> Option<Measured> {
+    let factor = |congestion| {
+        runs.mean("sawtooth", &[("congestion", congestion)], |run| {
+            run.flows.first()?.decrease_factor
+        })
+    };
+    let (reno, cubic) = (factor("reno")?, factor("cubic")?);
+    Some(Measured {
+        text: format!("to {reno:.2} of the window by Reno, to {cubic:.2} by CUBIC"),
+        holds: near(reno, 0.5, SAWTOOTH) && near(cubic, 0.7, SAWTOOTH),
     })
 }
 
