@@ -19,11 +19,14 @@ use units::{BitRate, ByteCount};
 /// changes by whole segments, and by units of the window scale.
 const TOLERANCE: f64 = 0.02;
 
-/// Share of the second half of a stream's time in which it waits for the receive window, above
-/// which a window that is smaller than asked makes a difference. In the first half the receiver
-/// may still be opening the window (`rcv_ssthresh` starts at 64 KiB and grows with the data
-/// received), at a stream that never fills the one asked.
+/// Share of a stream's time, once its window has opened, in which it waits for the receive
+/// window, above which a window that is smaller than asked makes a difference. Before that the
+/// receiver is still opening the window (`rcv_ssthresh` starts at 64 KiB and grows with the data
+/// received), also of a stream that never fills the one asked.
 const MATTERS: f64 = 0.01;
+
+/// Share of the highest window from which a window has opened.
+const OPEN: f64 = 0.98;
 
 /// The shares measured so far. Packets that arrive closer together are received together,
 /// with less overhead: the share depends on the rate as well.
@@ -115,14 +118,20 @@ pub(crate) fn complaint(asked: ByteCount, advertised: u64, streams: &[Stream]) -
     wrong.then(|| format!("the receiver advertised {advertised} instead of {asked}"))
 }
 
-/// Whether a stream waited for the receive window in its second half, from the kernel's
+/// Whether a stream waited for the receive window once it had opened, from the kernel's
 /// counters.
 fn waited(samples: &[Sample]) -> bool {
-    let Some(last) = samples.last() else { return false };
-    // The latest sample of the first half of the time that the stream had data to send.
-    let first_half = samples.iter().rfind(|sample| sample.busy_us <= last.busy_us / 2);
+    let highest = samples.iter().filter_map(|sample| sample.peer_window_bytes).max().unwrap_or(0);
+    let is_open = |sample: &&Sample| {
+        sample.peer_window_bytes.is_some_and(|window| window as f64 >= OPEN * highest as f64)
+    };
+    let (Some(opened), Some(last)) = (samples.iter().find(is_open), samples.last()) else {
+        return false;
+    };
+    // One sample has the whole time.
+    let before = Some(opened).filter(|opened| opened.busy_us < last.busy_us);
     let (limited_us, busy_us) =
-        first_half.map_or((0, 0), |sample| (sample.rwnd_limited_us, sample.busy_us));
+        before.map_or((0, 0), |sample| (sample.rwnd_limited_us, sample.busy_us));
     let limited = last.rwnd_limited_us.saturating_sub(limited_us) as f64;
     limited > MATTERS * last.busy_us.saturating_sub(busy_us) as f64
 }
@@ -155,10 +164,10 @@ mod tests {
 
     #[test]
     fn a_wait_for_a_window_that_was_still_opening_is_none() {
-        let at = |busy_us, rwnd_limited_us| Sample {
+        let at = |busy_us, rwnd_limited_us, window| Sample {
             busy_us,
             rwnd_limited_us,
-            peer_window_bytes: Some(7_400_000),
+            peer_window_bytes: Some(window),
             ..Sample::default()
         };
         let asked = ByteCount::from_bytes(8 << 20);
@@ -166,9 +175,9 @@ mod tests {
             let streams = [Stream { sender, ..Stream::default() }];
             complaint(asked, 7_400_000, &streams).is_some()
         };
-        let opening = vec![at(200_000, 150_000), at(1_400_000, 160_000), at(3_000_000, 160_000)];
-        assert!(!wrong(opening));
-        let limiting = vec![at(200_000, 150_000), at(1_400_000, 160_000), at(3_000_000, 180_000)];
-        assert!(wrong(limiting), "20 ms of the second half");
+        let opening = [at(200_000, 150_000, 900_000), at(1_400_000, 160_000, 7_400_000)];
+        assert!(!wrong([&opening[..], &[at(3_000_000, 160_000, 7_400_000)]].concat()));
+        let limiting = at(3_000_000, 180_000, 7_400_000);
+        assert!(wrong([&opening[..], &[limiting]].concat()), "20 ms with the whole window");
     }
 }

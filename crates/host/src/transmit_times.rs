@@ -14,9 +14,9 @@ use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-/// Packets whose times the ring holds; those of further ones are not recorded. 4096 packets
-/// of 1500 bytes are 49 ms at 1 Gbit/s, and trains are longer.
-const FRAMES: usize = 4096;
+/// Packets that the ring holds; further ones are not recorded. A device drops packets before
+/// that unless its own queue is longer.
+const FRAMES: usize = 1 << 14;
 
 /// Bytes of a frame: a power of two that holds a header and its `sockaddr_ll`.
 const FRAME: usize = 128;
@@ -26,7 +26,16 @@ const BLOCK: usize = 64 << 10;
 
 const RING: usize = FRAMES * FRAME;
 
-/// The transmit times of one device, in order.
+/// A packet that was passed to a device.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Transmitted {
+    /// When, as wall-clock time since 1970.
+    pub time: Duration,
+    /// Its length in bytes, headers included; of a train, all of it.
+    pub length: usize,
+}
+
+/// The packets passed to one device, in order.
 #[derive(Debug)]
 pub struct TransmitTimes {
     /// The ring lasts as long as the socket and the mapping.
@@ -92,11 +101,10 @@ impl TransmitTimes {
 }
 
 impl Iterator for TransmitTimes {
-    type Item = Duration;
+    type Item = Transmitted;
 
-    /// The time of the next packet, as wall-clock time since 1970; `None` if no other has been
-    /// transmitted, or the ring had no room for it.
-    fn next(&mut self) -> Option<Duration> {
+    /// The next packet; `None` if no other has been transmitted, or the ring had no room for it.
+    fn next(&mut self) -> Option<Transmitted> {
         // SAFETY: the frame lies within the mapping, and begins with a header that is aligned.
         let header = unsafe { self.ring.byte_add(self.frame * FRAME) }.cast::<libc::tpacket2_hdr>();
         // SAFETY: the status is a 32-bit word that this side and the kernel write in turn.
@@ -106,13 +114,14 @@ impl Iterator for TransmitTimes {
             return None;
         }
         // SAFETY: the frame is this side's until its status changes.
-        let (seconds, nanos) = unsafe {
+        let (seconds, nanos, length) = unsafe {
             let header = header.as_ptr();
-            ((*header).tp_sec, (*header).tp_nsec)
+            ((*header).tp_sec, (*header).tp_nsec, (*header).tp_len)
         };
         status.store(libc::TP_STATUS_KERNEL, Ordering::Release);
         self.frame = (self.frame + 1) % FRAMES;
-        Some(Duration::new(seconds.into(), nanos))
+        let time = Duration::new(seconds.into(), nanos);
+        Some(Transmitted { time, length: length as usize })
     }
 }
 

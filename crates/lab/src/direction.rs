@@ -23,9 +23,12 @@ use units::{ByteCount, Nanos};
 /// 64 KiB, and a path full of small packets would waste most of its memory.
 const COPY_LIMIT: usize = 16 * 1024;
 
-/// A longer interruption of the thread is a stall: usual ones, among them the sending of a
-/// train, are shorter.
+/// A delivery that is later shows that the thread was held up.
 const STALL: Duration = Duration::from_micros(500);
+
+/// How long after the beginning of a busy period deliveries may all be late; a longer delay is
+/// part of the period.
+const CATCH_UP: Duration = Duration::from_millis(100);
 
 /// Shortest busy period from which a rate is derived: its ends are late by up to
 /// the wake-up time of a thread.
@@ -121,8 +124,10 @@ impl Packet {
 #[derive(Debug, Default)]
 struct Period {
     number: u64,
-    /// Time, and bytes sent so far, at its first and latest release on time.
-    first: (Nanos, u64),
+    /// When its first packet was due.
+    began: Nanos,
+    /// Time, and bytes sent so far, at its first delivery on time and its latest one.
+    first: Option<(Nanos, u64)>,
     latest: (Nanos, u64),
 }
 
@@ -133,6 +138,9 @@ pub(crate) struct DirectionDriver {
     taps: Vec<Tap>,
     intervals: Option<IntervalLogger>,
     pub(crate) arrivals: Arrivals,
+    /// Every packet that arrived before this time was read: the link is not advanced beyond it,
+    /// as another packet may have arrived since.
+    read_until: Nanos,
     /// How late the current busy period may have begun.
     start_delay: Duration,
     scratch: Vec<u8>,
@@ -163,6 +171,7 @@ impl DirectionDriver {
             taps: Vec::new(),
             intervals: None,
             arrivals,
+            read_until: Nanos(0),
             start_delay: Duration::ZERO,
             scratch: Vec::new(),
             period: Period::default(),
@@ -180,19 +189,19 @@ impl DirectionDriver {
         batch: usize,
         now: impl Fn() -> Nanos,
     ) -> io::Result<bool> {
-        let mut before = now();
         for _ in 0..batch {
+            let before = now();
             let mut slot = pool.take()?;
             let length = match self.ends.from.receive(pool.bytes_mut(&mut slot)) {
                 Ok(length) => length,
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    self.arrivals.empty(before);
+                    self.arrivals.found_empty(before);
+                    self.read_until = before;
                     return Ok(false);
                 }
                 Err(error) => return Err(error),
             };
-            before = now();
-            let arrival = self.arrivals.next(before);
+            let arrival = self.arrivals.next(length - VNET_HEADER.min(length), &now);
             if let Some(wish) = self.link.config().window_scale {
                 change::window_scale(&mut pool.bytes_mut(&mut slot)[..length], wish);
             }
@@ -218,18 +227,22 @@ impl DirectionDriver {
                 intervals.arrived(self.link.queued_bytes());
             }
         }
+        self.read_until = self.arrivals.latest();
         Ok(true)
     }
 
-    /// Delivers the packets that are due; after a stall, only those due before it, as others
-    /// may have arrived since.
+    /// The device had no packet when the driver woke up.
+    pub(crate) fn not_woken(&mut self, now: Nanos) {
+        self.read_until = now;
+    }
+
+    /// Delivers the packets that are due, as far as all arrivals are known.
     pub(crate) fn deliver(&mut self, pool: &Pool, clock: impl Fn() -> Nanos) {
         let mut now = clock();
-        let mut stalled = false;
-        while !stalled && let Some(delivery) = self.link.release(now) {
+        let until = now.min(self.read_until);
+        while let Some(delivery) = self.link.release(until) {
             let sent = self.send(pool, &delivery);
-            let before = std::mem::replace(&mut now, clock());
-            stalled = now.since(before) > STALL;
+            now = clock();
             let packets = u64::from(delivery.packets.end - delivery.packets.start);
             if sent.is_err() {
                 self.totals.refused += packets;
@@ -258,22 +271,25 @@ impl DirectionDriver {
         self.ends.to.send(&[IoSlice::new(&changed)])
     }
 
-    /// Extends the busy period by a delivery on time. After a stall packets are delivered late
-    /// until those due are all delivered: they say nothing about the rate.
+    /// Extends the busy period by a delivery. After a stall packets are delivered late until
+    /// all that are due are delivered: the period is measured from its first delivery on time.
     fn update_rate(&mut self, now: Nanos, delivery: &Delivery<Rc<Packet>>) {
-        if now.since(delivery.due) > STALL {
-            return;
-        }
         let at = (now, delivery.sent_bytes);
         if delivery.busy_period != self.period.number {
             self.close_period();
-            self.period = Period { number: delivery.busy_period, first: at, latest: at };
+            let (number, began) = (delivery.busy_period, delivery.due);
+            self.period = Period { number, began, first: None, latest: at };
+        }
+        let on_time = now.since(delivery.due) <= STALL;
+        if on_time || delivery.due.since(self.period.began) > CATCH_UP {
+            self.period.first.get_or_insert(at);
         }
         self.period.latest = at;
     }
 
     fn close_period(&mut self) {
         let Period { first, latest, .. } = self.period;
+        let first = first.unwrap_or(latest);
         let time = latest.0.since(first.0);
         if time >= MIN_BUSY_PERIOD {
             self.totals.busy += time;
@@ -359,7 +375,7 @@ impl DirectionDriver {
         if let Some(log) = &mut self.intervals {
             let now = clock();
             if log.is_due(now) {
-                log.end_interval(now, link_state(&mut self.link, now));
+                log.end_interval(now, link_state(&mut self.link, now.min(self.read_until)));
             }
         }
         if batch.is_empty() {

@@ -305,7 +305,10 @@ impl Driver {
         for (index, direction) in self.directions.iter_mut().enumerate() {
             self.ready[index] = woken.contains(&index);
             if slept || !self.ready[index] {
-                direction.arrivals.empty(empty);
+                direction.arrivals.known_empty(empty);
+            }
+            if !self.ready[index] {
+                direction.not_woken(now);
             }
         }
     }

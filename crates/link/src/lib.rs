@@ -122,8 +122,8 @@ impl<P: Clone> Link<P> {
     ///
     /// `now` may be earlier than the time of other calls, not than that of an earlier arrival:
     /// a driver may read a packet after it arrived. The packet leaves the bottleneck when it
-    /// would have, had it been read in time. If the bottleneck has sent others since then, the
-    /// queue has the length of the later time.
+    /// would have, had it been read in time, under the settings of the later time; a queue with
+    /// a limit has the length of the later time.
     pub fn arrive(&mut self, now: Nanos, train: Train, payload: P) {
         self.advance(now);
         let first_number = self.log.counters.arrived + 1;

@@ -204,8 +204,8 @@ pub struct FlowFigures {
     pub limit: Option<Limit>,
     /// Its probability.
     pub probability: Option<f64>,
-    /// The slow-start threshold after a loss as a share of the congestion window before it, in
-    /// the median over the losses after slow start: the multiplicative decrease factor (0.5 of
+    /// The slow-start threshold after a loss or an ECN mark as a share of the congestion window
+    /// before it, in the median over those after slow start: the multiplicative decrease factor (0.5 of
     /// Reno, RFC 5681; 0.7 of CUBIC, RFC 9438). `None` of UDP, without such losses, and of
     /// algorithms without a threshold.
     pub decrease_factor: Option<f64>,

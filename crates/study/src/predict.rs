@@ -78,8 +78,7 @@ impl Test {
         }
         if let Some(pacing) = flow.pacing {
             let paced = pacing.scaled(f64::from(self.streams_in_all(flow)));
-            let goodput = payload.goodput(paced)?;
-            add(goodput, format!("pacing rate {paced} x payload share = {goodput}"));
+            add(paced, format!("pacing rate {paced}"));
         }
         if let Some((window, rate)) =
             self.window.and_then(|window| Some((window, model::window_rate(window, path.rtt())?)))

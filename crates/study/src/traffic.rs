@@ -33,7 +33,7 @@ pub struct Traffic {
     pub direction: Direction,
     /// The rate of each stream; `None`: as fast as possible.
     pub bitrate: Option<BitRate>,
-    /// The rate at which the kernel paces each stream, headers included; `None`: as the
+    /// The rate at which the kernel paces the payload of each TCP stream; `None`: as the
     /// congestion control decides.
     pub pacing: Option<BitRate>,
     /// Bytes per write, or the payload of a datagram; `None`: the client's default.
@@ -109,6 +109,9 @@ impl Traffic {
         self.program.as_ref().map_or(Ok(()), |program| self.check_program(program))?;
         if self.protocol == Protocol::Udp && self.bitrate.is_none() {
             return Err("udp needs a bitrate, the rate that is offered".to_owned());
+        }
+        if self.protocol == Protocol::Udp && self.pacing.is_some() {
+            return Err("pacing is for tcp; udp has its bitrate".to_owned());
         }
         if self.omit.subsec_nanos() > 0 {
             return Err("omit is a number of whole seconds, such as 2s".to_owned());

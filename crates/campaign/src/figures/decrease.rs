@@ -21,8 +21,12 @@ fn decrease(samples: &[Sample]) -> Option<f64> {
     };
     let (old, new) = (before.ssthresh_bytes?, after.ssthresh_bytes?);
     let is_first = signalled(before, after) && !signalled(earlier, before);
-    let reduced = before.cwnd_bytes > old && new < before.cwnd_bytes;
-    (is_first && reduced).then(|| new as f64 / before.cwnd_bytes as f64)
+    // A probe of the tail retransmits as well, and an undone reduction is none.
+    let reduced = before.cwnd_bytes > old
+        && new < before.cwnd_bytes
+        && (new != old || after.cwnd_bytes < before.cwnd_bytes);
+    let undone = after.dsack_duplicates > before.dsack_duplicates;
+    (is_first && reduced && !undone).then(|| new as f64 / before.cwnd_bytes as f64)
 }
 
 #[cfg(test)]
@@ -69,6 +73,10 @@ mod tests {
         let in_slow_start =
             of(sample(20, Some(60), 0), sample(40, Some(60), 0), sample(45, Some(20), 2));
         assert_eq!(in_slow_start, None);
+        let probe = of(sample(70, Some(50), 0), sample(80, Some(50), 0), sample(80, Some(50), 1));
+        assert_eq!(probe, None);
+        let undone = Sample { dsack_duplicates: Some(1), ..sample(80, Some(75), 1) };
+        assert_eq!(of(sample(90, Some(50), 0), sample(100, Some(50), 0), undone), None);
         let none = of(sample(0, Some(0), 0), sample(0, Some(0), 0), sample(0, Some(1), 1));
         assert_eq!(none, None);
     }

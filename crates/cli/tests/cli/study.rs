@@ -71,6 +71,12 @@ fn built_in_studies_are_listed_and_checked() {
         assert!(output.status.success(), "{name}");
         assert!(String::from_utf8(output.stdout).unwrap().contains("question"), "{name}");
     }
+    let planned = |form: &[&str]| {
+        let output = run(&[&["study", "run", "netherlight", "--dry-run"], form].concat());
+        String::from_utf8(output.stdout).unwrap()
+    };
+    assert!(planned(&["--full"]).contains("3600s") && !planned(&["--quick"]).contains("3600s"));
+    assert_eq!(planned(&["--full"]), planned(&[]));
     for (arguments, expected) in [
         (&["study", "run", "edge-cloud", "--only", "nothing"][..], "it has window-64k"),
         (&["study", "run", "no-such-study"], "built-in studies are edge-cloud"),

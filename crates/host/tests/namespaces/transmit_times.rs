@@ -2,7 +2,7 @@
 
 use host::netlink::Netlink;
 use host::netns::NetNs;
-use host::transmit_times::TransmitTimes;
+use host::transmit_times::{TransmitTimes, Transmitted};
 use host::tun::{MAX_READ, Tun};
 use host::{clock, wait};
 use std::net::{IpAddr, Ipv4Addr, UdpSocket};
@@ -56,7 +56,7 @@ fn each_packet_has_its_time() {
     let mut sent = Vec::new();
     for number in 0..5 {
         let before = clock::unix_time();
-        device.socket.send(&[number; 100]).unwrap();
+        device.socket.send(&vec![number; 100 + usize::from(number)]).unwrap();
         sent.push(before..=clock::unix_time());
         std::thread::sleep(Duration::from_millis(5));
     }
@@ -66,10 +66,12 @@ fn each_packet_has_its_time() {
     let length = device.tun.receive(&mut packet).unwrap();
     device.tun.send(&[std::io::IoSlice::new(&packet[..length])]).unwrap();
     wait::readable([], Some(Duration::from_millis(20))).unwrap();
-    let times: Vec<Duration> = device.times.by_ref().take(6).collect();
+    let times: Vec<Transmitted> = device.times.by_ref().take(6).collect();
     assert_eq!(times.len(), sent.len());
-    for (sent, time) in sent.iter().zip(times) {
-        assert!(sent.contains(&time), "{time:?} is not in {sent:?}");
+    for (number, (sent, packet)) in sent.iter().zip(times).enumerate() {
+        assert!(sent.contains(&packet.time), "{packet:?} is not in {sent:?}");
+        // IPv4 and UDP have 28 bytes.
+        assert_eq!(packet.length, 128 + number);
     }
 }
 
@@ -79,11 +81,11 @@ fn a_full_ring_keeps_the_earliest() {
     let mut device = Device::new();
     for _ in 0..2 {
         let began = clock::unix_time();
-        for _ in 0..6_000 {
+        for _ in 0..20_000 {
             device.socket.send(&[0; 10]).unwrap();
         }
-        let times: Vec<Duration> = device.times.by_ref().collect();
-        assert_eq!(times.len(), 4_096);
+        let times: Vec<Duration> = device.times.by_ref().map(|packet| packet.time).collect();
+        assert_eq!(times.len(), 1 << 14);
         assert!(times.is_sorted() && times[0] >= began);
     }
 }

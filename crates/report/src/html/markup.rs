@@ -113,6 +113,8 @@ fn escape(text: &str, out: &mut String) {
             '>' => out.push_str("&gt;"),
             '"' => out.push_str("&quot;"),
             '\'' => out.push_str("&#39;"),
+            // No characters of XML.
+            '\u{fffe}' | '\u{ffff}' => {}
             _ => out.push(c),
         }
     }

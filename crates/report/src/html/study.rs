@@ -68,7 +68,7 @@ pub fn study(page: &StudyPage<'_>) -> String {
 pub struct SvgFile {
     /// The name of the file, from the plot's caption: lower-case letters, digits and hyphens.
     pub name: String,
-    /// The SVG document: complete by itself, in light colours, without scripts or variables.
+    /// The SVG document: complete by itself, in light colours, without scripts.
     pub svg: String,
 }
 

@@ -62,7 +62,9 @@ pub(super) fn write_report(results: &Results, file: &Path) -> Result<(), Failure
 pub(super) fn write_plots(results: &Results, folder: &Path) -> Result<usize, Failure> {
     let files = html::study_plots(&results.report, &results.runs);
     if files.is_empty() {
-        return Err(Failure::usage("there is nothing to plot: no run of the study is valid yet"));
+        return Err(Failure::usage(
+            "there is nothing to plot: the study has no valid run yet, or none with the figures of its plots",
+        ));
     }
     std::fs::create_dir(folder).map_err(|error| {
         let folder = folder.display();

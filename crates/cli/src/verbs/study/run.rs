@@ -29,6 +29,9 @@ pub(super) struct RunArgs {
     /// Run its short form
     #[arg(long)]
     quick: bool,
+    /// Run its full form, which is the default and takes precedence over --quick
+    #[arg(long)]
+    full: bool,
     /// Run only what one trend of a built-in study needs
     #[arg(long, value_name = "TREND")]
     only: Option<String>,
@@ -54,8 +57,14 @@ pub(super) struct RunArgs {
     json: bool,
 }
 
+impl RunArgs {
+    fn is_quick(&self) -> bool {
+        self.quick && !self.full
+    }
+}
+
 pub(super) fn run(args: &RunArgs, console: &mut Console) -> Outcome {
-    let study = super::find(&args.plan, args.quick, args.only.as_deref())?;
+    let study = super::find(&args.plan, args.is_quick(), args.only.as_deref())?;
     if args.dry_run {
         super::show_plan(&study, args.json, console)?;
         return Ok(DONE);
@@ -97,7 +106,7 @@ fn allowed(args: &RunArgs, study: &Study, console: &mut Console) -> Result<bool,
 }
 
 fn default_folder(study: &Study, args: &RunArgs) -> PathBuf {
-    let quick = if args.quick { "-quick" } else { "" };
+    let quick = if args.is_quick() { "-quick" } else { "" };
     let only = args.only.as_ref().map_or(String::new(), |only| format!("-{only}"));
     PathBuf::from(format!("{}{quick}{only}.study", study.name))
 }
