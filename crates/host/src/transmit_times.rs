@@ -39,7 +39,7 @@ pub struct Transmitted {
 #[derive(Debug)]
 pub struct TransmitTimes {
     /// The ring lasts as long as the socket and the mapping.
-    _socket: OwnedFd,
+    socket: OwnedFd,
     ring: NonNull<u8>,
     /// The frame that the kernel fills next, or filled longest ago.
     frame: usize,
@@ -81,7 +81,7 @@ impl TransmitTimes {
         }
         let ring = NonNull::new(base.cast());
         let ring = ring.ok_or_else(|| io::Error::other("memory at address 0"))?;
-        let times = TransmitTimes { _socket: socket, ring, frame: 0 };
+        let times = TransmitTimes { socket, ring, frame: 0 };
         times.bind(index)?;
         Ok(times)
     }
@@ -96,7 +96,7 @@ impl TransmitTimes {
         let length = size_of::<libc::sockaddr_ll>() as libc::socklen_t;
         let address = (&raw const address).cast();
         // SAFETY: the address is valid for its length across the call.
-        sys::check(unsafe { libc::bind(self._socket.as_raw_fd(), address, length) }).map(drop)
+        sys::check(unsafe { libc::bind(self.socket.as_raw_fd(), address, length) }).map(drop)
     }
 }
 

@@ -91,8 +91,7 @@ pub(super) const STUDY: BuiltIn = BuiltIn {
         },
         Trend {
             name: "bbr-beside-bbr",
-            published: "BBR flows converge to equal shares (Cardwell et al. 2016), as BBR and \
-                        CUBIC do not",
+            published: "BBR flows converge to equal shares (Cardwell et al. 2016)",
             parts: &["pairs", "sharing"],
             measure: pairs,
         },
@@ -135,7 +134,7 @@ const SHORT_MS: f64 = 60.0;
 
 /// The equal share of one of five flows.
 const FAIR_OF_FIVE: f64 = 0.2;
-/// Tolerance of a decrease factor: between two samples, 100 ms apart, the window grows.
+/// Relative tolerance of a decrease factor: between two samples, 100 ms apart, the window grows.
 const SAWTOOTH: f64 = 0.06;
 
 fn overhead(runs: &Runs<'_>) -> Option<Measured> {
@@ -283,7 +282,8 @@ fn crowd(runs: &Runs<'_>) -> Option<Measured> {
     })
 }
 
-/// The smaller share of two BBR flows, beside the smaller one of a BBR and a CUBIC flow.
+/// The smaller share of two BBR flows; it must be larger than that of a BBR and a CUBIC flow over
+/// the same queues.
 fn pairs(runs: &Runs<'_>) -> Option<Measured> {
     let smaller = |queue: String| {
         let share = runs.mean("pairs", &[("queue", &queue)], |run| {
