@@ -15,14 +15,14 @@ const LONGEST: usize = 500;
 const LAYERS: [&[&str]; 6] = [
     &["units", "stall-retry"],
     &["model", "record", "iperf3-proto", "iperf2-proto", "link", "control"],
-    &["topology", "diagnose", "host", "tcp"],
+    &["topology", "diagnose", "host", "tcp", "udt"],
     &["tune", "lab", "probe", "perf", "iperf2", "watch", "twin", "study"],
     &["doctor", "store", "report", "verify", "campaign"],
     &["cli", "fuzz-targets"],
 ];
 
 /// Crates that have no clock, no I/O, no thread.
-const PURE: [&str; 13] = [
+const PURE: [&str; 14] = [
     "units",
     "model",
     "record",
@@ -33,6 +33,7 @@ const PURE: [&str; 13] = [
     "topology",
     "diagnose",
     "tcp",
+    "udt",
     "twin",
     "study",
     "report",

@@ -1,6 +1,6 @@
 //! The algorithms behind one type, chosen at run time without allocation.
 
-use crate::{Ack, Bbr, Congestion, CongestionControl, Cubic, NewReno, Reduction};
+use crate::{Ack, Bbr, Congestion, CongestionControl, Cubic, NewReno, Reduction, Udt, UdtRules};
 use units::{BitRate, Nanos};
 
 /// The algorithms there are.
@@ -13,16 +13,22 @@ pub enum Algorithm {
     Cubic,
     /// [`Bbr`].
     Bbr,
+    /// [`Udt`], by these rules.
+    Udt(UdtRules),
 }
 
+/// Flow window of a UDT receiver by default, packets.
+pub const UDT_FLOW_WINDOW: u64 = 25_600;
+
 impl Algorithm {
-    /// Its name in Linux.
+    /// Its name: in Linux, where it has one there.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Algorithm::NewReno => "reno",
             Algorithm::Cubic => "cubic",
             Algorithm::Bbr => "bbr",
+            Algorithm::Udt(rules) => rules.name(),
         }
     }
 
@@ -34,6 +40,7 @@ impl Algorithm {
             Algorithm::NewReno => Controller::NewReno(NewReno::new()),
             Algorithm::Cubic => Controller::Cubic(Cubic::new(mss)),
             Algorithm::Bbr => Controller::Bbr(Bbr::new(mss, seed)),
+            Algorithm::Udt(rules) => Controller::Udt(Udt::new(rules, mss, UDT_FLOW_WINDOW, seed)),
         }
     }
 }
@@ -46,6 +53,7 @@ pub enum Controller {
     NewReno(NewReno),
     Cubic(Cubic),
     Bbr(Bbr),
+    Udt(Udt),
 }
 
 macro_rules! dispatch {
@@ -54,6 +62,7 @@ macro_rules! dispatch {
             Controller::NewReno($controller) => $call,
             Controller::Cubic($controller) => $call,
             Controller::Bbr($controller) => $call,
+            Controller::Udt($controller) => $call,
         }
     };
 }

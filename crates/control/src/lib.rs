@@ -11,6 +11,7 @@
 //! | `cubic` | CUBIC (RFC 9438) with Linux's constants and integer arithmetic |
 //! | `hystart` | CUBIC's exit from slow start (Ha, Rhee 2011), as in Linux |
 //! | `bbr` | BBR version 1 (Cardwell et al. 2016), as in Linux |
+//! | `udt` | UDT's native control (Gu, Grossman 2007; UDT 4.11), and SRT's variant for files |
 //!
 //! A driver calls [`CongestionControl::on_ack`] for each acknowledgement and the other
 //! methods at changes of state:
@@ -28,12 +29,15 @@ mod cubic;
 mod hystart;
 mod max_filter;
 mod newreno;
+mod random;
+mod udt;
 mod window;
 
 pub use bbr::{Bbr, BbrMode};
-pub use controller::{Algorithm, Controller};
+pub use controller::{Algorithm, Controller, UDT_FLOW_WINDOW};
 pub use cubic::Cubic;
 pub use newreno::NewReno;
+pub use udt::{Udt, UdtRules};
 
 use units::{BitRate, Nanos, Rtt};
 
@@ -72,8 +76,20 @@ pub struct Ack {
     pub srtt: Option<Rtt>,
     /// Delivery-rate sample, if this acknowledgement gave one.
     pub rate: Option<RateSample>,
+    /// What the receiver reported of arrivals; `None` where the protocol does not (TCP).
+    pub receiver: Option<ReceiverReport>,
     /// The state of the driver.
     pub phase: Phase,
+}
+
+/// Estimates that a UDT receiver sends with its acknowledgements, each `None` until it is
+/// known.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct ReceiverReport {
+    /// Arrival rate of packets, packets a second.
+    pub arrival_pps: Option<f64>,
+    /// Capacity of the path by packet pairs, packets a second.
+    pub capacity_pps: Option<f64>,
 }
 
 /// One sample of the delivery rate (draft-cheng-iccrg-delivery-rate-estimation).
@@ -113,6 +129,12 @@ pub struct Congestion {
     /// Congestion within a recovery that is under way is not new: the window
     /// then was reduced already.
     pub is_new: bool,
+    /// The first packet newly detected as lost, as a count of packets.
+    pub first_lost: u64,
+    /// Packets detected as lost that are not yet retransmitted.
+    pub lost: u64,
+    /// The next new packet to be sent, as a count of packets (`snd_nxt`).
+    pub sent_to: u64,
 }
 
 /// Who reduces the window in recovery.

@@ -89,6 +89,13 @@ impl Scoreboard {
         !self.lost.is_empty()
     }
 
+    /// The first packet that is lost and not yet retransmitted (the first not
+    /// acknowledged where there is none), and the number of those.
+    pub(crate) fn lost(&self) -> (u64, u64) {
+        let first = self.lost.first().map_or(self.una, |run| run.start);
+        (first, self.lost.packets())
+    }
+
     /// Whether a packet was lost and has not been delivered yet.
     pub(crate) const fn has_unrepaired(&self) -> bool {
         self.una < self.frontier

@@ -1,6 +1,7 @@
 //! The phases: when startup has filled the pipe, the gain cycle, and `ProbeRtt`.
 
 use super::{Bbr, BbrMode, MIN_WINDOW};
+use crate::random::SplitMix64;
 use crate::{Ack, RateSample};
 use units::Nanos;
 
@@ -56,13 +57,13 @@ impl FullPipe {
 pub(super) struct Cycle {
     index: usize,
     since: Nanos,
-    /// State of the draws of the first phase (splitmix64).
-    random: u64,
+    /// Draws the first phase.
+    random: SplitMix64,
 }
 
 impl Cycle {
     pub(super) const fn new(seed: u64) -> Self {
-        Cycle { index: 0, since: Nanos(0), random: seed }
+        Cycle { index: 0, since: Nanos(0), random: SplitMix64::new(seed) }
     }
 
     pub(super) const fn gain(&self) -> f64 {
@@ -80,11 +81,7 @@ impl Cycle {
 
     /// In any phase but that of draining, so that flows do not probe together.
     fn begin(&mut self, now: Nanos) {
-        self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut draw = self.random;
-        draw = (draw ^ (draw >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        draw = (draw ^ (draw >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        let skipped = (draw ^ (draw >> 31)) % (GAINS.len() as u64 - 1);
+        let skipped = self.random.draw() % (GAINS.len() as u64 - 1);
         self.index = GAINS.len() - 1 - skipped as usize;
         self.advance(now);
     }

@@ -96,6 +96,7 @@ impl<C: CongestionControl> Sender<C> {
             rtt: latest.map(|sent| Rtt::from_nanos(now.nanos_since(sent))),
             srtt: self.rtt.smoothed(),
             rate: sample,
+            receiver: None,
             phase: self.recovery.phase(),
         });
         if self.buffer.is_blocked() {

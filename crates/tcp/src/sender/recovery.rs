@@ -110,8 +110,8 @@ impl<C: CongestionControl> Sender<C> {
     pub(super) fn begin_recovery(&mut self, now: Nanos) {
         self.reductions.begun += 1;
         let prior = self.control.cwnd();
-        let in_flight = self.board.in_flight();
-        self.control.on_congestion(&Congestion { now, in_flight, is_new: true });
+        let congestion = self.congestion(now, true);
+        self.control.on_congestion(&congestion);
         let ssthresh = self.control.ssthresh().unwrap_or(prior);
         self.recovery.phase = Phase::Recovery;
         self.recovery.point = self.board.nxt();
@@ -120,6 +120,12 @@ impl<C: CongestionControl> Sender<C> {
         let (needed, first_resent) = self.board.resent();
         self.recovery.undo = Some(Undo { first_resent, needed });
         self.recovery.tail_probe = None;
+    }
+
+    fn congestion(&self, now: Nanos, is_new: bool) -> Congestion {
+        let (first_lost, lost) = self.board.lost();
+        let in_flight = self.board.in_flight();
+        Congestion { now, in_flight, is_new, first_lost, lost, sent_to: self.board.nxt() }
     }
 
     fn end_recovery(&mut self, now: Nanos) {
@@ -136,8 +142,8 @@ impl<C: CongestionControl> Sender<C> {
         self.reductions.begun += u64::from(is_new);
         self.reductions.timeouts += 1;
         self.board.lose_all();
-        let in_flight = self.board.in_flight();
-        self.control.on_retransmission_timeout(&Congestion { now, in_flight, is_new });
+        let congestion = self.congestion(now, is_new);
+        self.control.on_retransmission_timeout(&congestion);
         if is_new {
             self.recovery.undo = Some(Undo::default());
         }

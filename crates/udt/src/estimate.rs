@@ -1,0 +1,184 @@
+//! What a receiver estimates from arrivals: the rate at which packets arrive, and the
+//! capacity of the path by packet pairs.
+
+use units::Nanos;
+
+/// Arrivals that give the rate.
+const ARRIVALS: usize = 16;
+/// The rate is known if more of them than this are near the median.
+const LEAST_ARRIVALS: usize = 8;
+/// Pairs that give the capacity.
+const PAIRS: usize = 64;
+/// Interval of a pair before there are samples, ns.
+const FIRST_PAIR_NS: u64 = 1_000_000;
+/// Intervals count if they are within this factor of the median.
+const BAND: u64 = 8;
+
+/// Packets that arrived together: one datagram, or a train that was received as one.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Arrival {
+    /// Time since the arrival before, ns.
+    interval_ns: u64,
+    packets: u64,
+}
+
+impl Arrival {
+    const fn per_packet_ns(self) -> u64 {
+        self.interval_ns / if self.packets == 0 { 1 } else { self.packets }
+    }
+}
+
+/// Both estimates.
+#[derive(Debug)]
+pub(crate) struct ArrivalEstimator {
+    arrivals: [Arrival; ARRIVALS],
+    next_arrival: usize,
+    /// All of them were measured.
+    is_filled: bool,
+    last: Option<Nanos>,
+    pairs: [u64; PAIRS],
+    next_pair: usize,
+    /// When the first packet of a pair arrived.
+    pair_began: Option<Nanos>,
+}
+
+impl ArrivalEstimator {
+    pub(crate) const fn new() -> Self {
+        ArrivalEstimator {
+            arrivals: [Arrival { interval_ns: 0, packets: 0 }; ARRIVALS],
+            next_arrival: 0,
+            is_filled: false,
+            last: None,
+            pairs: [FIRST_PAIR_NS; PAIRS],
+            next_pair: 0,
+            pair_began: None,
+        }
+    }
+
+    /// Packets arrived together.
+    pub(crate) fn on_arrival(&mut self, now: Nanos, packets: u64) {
+        if let Some(last) = self.last.replace(now) {
+            let interval_ns = now.nanos_since(last);
+            self.arrivals[self.next_arrival] = Arrival { interval_ns, packets };
+            self.next_arrival = (self.next_arrival + 1) % ARRIVALS;
+            self.is_filled |= self.next_arrival == 0;
+        }
+    }
+
+    /// The first packet of a pair arrived.
+    pub(crate) const fn begin_pair(&mut self, now: Nanos) {
+        self.pair_began = Some(now);
+    }
+
+    /// The second packet of a pair arrived. A pair that was received as one train has lost
+    /// its interval.
+    pub(crate) fn end_pair(&mut self, now: Nanos) {
+        if let Some(interval_ns) =
+            self.pair_began.take().map(|began| now.nanos_since(began)).filter(|ns| *ns > 0)
+        {
+            self.pairs[self.next_pair] = interval_ns;
+            self.next_pair = (self.next_pair + 1) % PAIRS;
+        }
+    }
+
+    /// Arrival rate, packets a second; zero if there are too few intervals or too few of
+    /// them are alike.
+    pub(crate) fn arrival_pps(&self) -> u32 {
+        if !self.is_filled {
+            return 0;
+        }
+        let median = median(self.arrivals.map(Arrival::per_packet_ns));
+        let alike = |arrival: &&Arrival| is_near(arrival.per_packet_ns(), median);
+        let (mut count, mut packets, mut time_ns) = (0, 0, 0);
+        for arrival in self.arrivals.iter().filter(alike) {
+            count += 1;
+            packets += arrival.packets;
+            time_ns += arrival.interval_ns;
+        }
+        if count > LEAST_ARRIVALS { rate(packets, time_ns) } else { 0 }
+    }
+
+    /// Capacity of the path, packets a second.
+    pub(crate) fn capacity_pps(&self) -> u32 {
+        let median = median(self.pairs);
+        let (mut count, mut time_ns) = (1, median);
+        for interval_ns in self.pairs.iter().filter(|interval| is_near(**interval, median)) {
+            count += 1;
+            time_ns += interval_ns;
+        }
+        rate(count, time_ns)
+    }
+}
+
+const fn is_near(value: u64, median: u64) -> bool {
+    value > median / BAND && value < median.saturating_mul(BAND)
+}
+
+fn median<const N: usize>(mut values: [u64; N]) -> u64 {
+    *values.select_nth_unstable(N / 2).1
+}
+
+/// Packets a second, rounded up.
+fn rate(packets: u64, time_ns: u64) -> u32 {
+    let pps = (packets as f64 * 1e9 / time_ns.max(1) as f64).ceil();
+    // Saturates.
+    pps as u32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const US: u64 = 1_000;
+
+    #[test]
+    fn arrivals_alike_give_the_rate_and_outliers_do_not_count() {
+        let mut estimator = ArrivalEstimator::new();
+        let mut now = 0;
+        for index in 0..40_u64 {
+            now += if index.is_multiple_of(4) { 9_000 * US } else { 100 * US };
+            estimator.on_arrival(Nanos(now), 1);
+        }
+        assert_eq!(estimator.arrival_pps(), 10_000);
+    }
+
+    #[test]
+    fn a_train_counts_with_its_packets() {
+        let mut estimator = ArrivalEstimator::new();
+        for index in 0..20 {
+            estimator.on_arrival(Nanos(index * 100 * US), 14);
+        }
+        assert_eq!(estimator.arrival_pps(), 140_000);
+    }
+
+    #[test]
+    fn too_few_arrivals_give_no_rate() {
+        let mut estimator = ArrivalEstimator::new();
+        for index in 0..16_u64 {
+            estimator.on_arrival(Nanos(index * 100 * US), 1);
+            assert_eq!(estimator.arrival_pps(), 0);
+        }
+        let mut now = 0;
+        for index in 0..17 {
+            now += [1, 10, 100, 1_000][index % 4] * US;
+            estimator.on_arrival(Nanos(now), 1);
+        }
+        assert_eq!(estimator.arrival_pps(), 0);
+    }
+
+    #[test]
+    fn pairs_give_the_capacity() {
+        let mut estimator = ArrivalEstimator::new();
+        assert_eq!(estimator.capacity_pps(), 1_000);
+        for index in 0..64 {
+            let now = index * 5_000 * US;
+            estimator.begin_pair(Nanos(now));
+            estimator.end_pair(Nanos(now + 12 * US));
+            // Received together, and a second packet without its first: not counted.
+            estimator.begin_pair(Nanos(now));
+            estimator.end_pair(Nanos(now));
+            estimator.end_pair(Nanos(now + 400 * US));
+        }
+        assert_eq!(estimator.capacity_pps(), 83_334);
+    }
+}

@@ -1,0 +1,70 @@
+//! When the next packet may leave, and how many may leave together.
+
+use units::Nanos;
+
+/// A train is what the rate sends in this time, ns: bursts of it fit into any queue, and
+/// few timers are enough at high rates.
+const BURST_NS: f64 = 500_000.0;
+/// A late timer is made up for, up to this time, ns.
+const CREDIT_NS: u64 = 2_000_000;
+
+/// The time at which the next packet may leave.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Pacer {
+    next: Nanos,
+    /// Fraction of a nanosecond that is still to be waited.
+    fraction_ns: f64,
+}
+
+/// Packets of one train.
+pub(super) fn burst_packets(period_ns: f64) -> u64 {
+    // Saturates.
+    ((BURST_NS / period_ns) as u64).max(1)
+}
+
+impl Pacer {
+    pub(super) const fn new() -> Self {
+        Pacer { next: Nanos(0), fraction_ns: 0.0 }
+    }
+
+    pub(super) const fn next(&self) -> Nanos {
+        self.next
+    }
+
+    /// A packet was sent.
+    pub(super) fn on_send(&mut self, now: Nanos, period_ns: f64) {
+        let earliest = Nanos(now.0.saturating_sub(CREDIT_NS));
+        let wait_ns = period_ns + self.fraction_ns;
+        self.fraction_ns = wait_ns.fract();
+        self.next = self.next.max(earliest).plus_nanos(wait_ns as u64);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn periods_of_parts_of_a_nanosecond_add_up() {
+        let mut pacer = Pacer::new();
+        for _ in 0..1_000 {
+            pacer.on_send(Nanos(0), 1_200.4);
+        }
+        assert_eq!(pacer.next(), Nanos(1_200_400));
+    }
+
+    #[test]
+    fn a_late_packet_is_made_up_for_up_to_two_milliseconds() {
+        let mut pacer = Pacer::new();
+        pacer.on_send(Nanos(1_000_000), 100_000.0);
+        assert_eq!(pacer.next(), Nanos(100_000));
+        pacer.on_send(Nanos(10_000_000), 100_000.0);
+        assert_eq!(pacer.next(), Nanos(8_100_000));
+    }
+
+    #[test]
+    fn trains_last_half_a_millisecond() {
+        assert_eq!(burst_packets(1e9), 1);
+        assert_eq!(burst_packets(12_000.0), 41);
+    }
+}
