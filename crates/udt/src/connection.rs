@@ -333,7 +333,7 @@ impl Connection {
             Control::Ack(ack).write(header, out);
         } else if std::mem::take(&mut self.due.keep_alive) {
             Control::KeepAlive.write(header, out);
-        } else if self.is_closing && self.sender.is_empty() {
+        } else if self.is_closing && self.sender.is_confirmed() {
             self.state = State::Closed(CloseReason::Local);
             Control::Shutdown.write(header, out);
         } else {

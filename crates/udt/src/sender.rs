@@ -30,6 +30,9 @@ pub(crate) struct Sender {
     una: u64,
     nxt: u64,
     end: u64,
+    /// The first packet that is not covered by a full acknowledgement. The library's
+    /// receiver delivers nothing beyond it once the connection is shut down.
+    confirmed: u64,
     /// The last packet of a stream can still be extended.
     is_tail_open: bool,
     /// Packets that the buffer holds at most.
@@ -112,6 +115,7 @@ impl Sender {
             una: 0,
             nxt: 0,
             end: 0,
+            confirmed: 0,
             is_tail_open: false,
             max_capacity,
             lost: 0,
@@ -151,6 +155,11 @@ impl Sender {
     /// Whether all that was written is acknowledged.
     pub(crate) const fn is_empty(&self) -> bool {
         self.una == self.end
+    }
+
+    /// Whether the connection can be shut down without loss of what was written.
+    pub(crate) const fn is_confirmed(&self) -> bool {
+        self.confirmed == self.end
     }
 
     /// Whether packets are in flight.

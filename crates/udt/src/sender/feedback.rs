@@ -62,6 +62,7 @@ impl Sender {
         }
         if let Some(full) = ack.full {
             self.counters.acks += 1;
+            self.confirmed = self.confirmed.max(next);
             if next >= self.una {
                 self.window = u64::from(full.window);
             }

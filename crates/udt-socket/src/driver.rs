@@ -1,0 +1,198 @@
+//! The thread of one connection.
+
+use crate::{Application, Next};
+use host::{clock, udp, wait};
+use socket2::SockRef;
+use std::io;
+use std::net::UdpSocket;
+use std::time::{Duration, Instant};
+use udt::Connection;
+use units::{ByteCount, Nanos, nanos};
+
+/// Messages that one call receives: datagrams, or trains of them.
+const SLOTS: usize = 32;
+const SLOT_BYTES: usize = 65_536;
+/// Trains that are sent before the socket is read again.
+const MAX_TRAINS: usize = 32;
+/// Messages that are received before something is sent again.
+const MAX_RECEIVES: usize = 4;
+/// Bytes of one train at most: one UDP payload before segmentation.
+const MAX_TRAIN_BYTES: usize = 65_000;
+/// Pause while the device's queue is full.
+const FULL_PAUSE: Duration = Duration::from_micros(50);
+/// The socket's buffers: 10 ms at 10 Gbit/s, for a receiving thread that has to wait for
+/// its core.
+const SOCKET_BUFFER: ByteCount = ByteCount::from_bytes(12 << 20);
+
+/// A connected socket, and what its thread needs.
+#[derive(Debug)]
+pub struct Driver {
+    socket: UdpSocket,
+    inbox: udp::Inbox,
+    out: Vec<u8>,
+    began: Instant,
+    /// Bytes into which the kernel splits what is written; zero: it does not.
+    segment_bytes: usize,
+}
+
+impl Driver {
+    /// A driver for a socket, which is connected to the peer before anything is sent.
+    ///
+    /// # Errors
+    /// The system error if the socket cannot be set up.
+    pub fn new(socket: UdpSocket) -> io::Result<Self> {
+        socket.set_nonblocking(true)?;
+        enlarge_buffers(&socket);
+        // Without it, each datagram is a message of its own.
+        let _ = udp::coalesce(&socket);
+        Ok(Driver {
+            socket,
+            inbox: udp::Inbox::new(SLOTS, SLOT_BYTES),
+            out: Vec::with_capacity(SLOT_BYTES),
+            began: clock::now(),
+            segment_bytes: 0,
+        })
+    }
+
+    /// The time on the clock of its connections.
+    #[must_use]
+    pub fn now(&self) -> Nanos {
+        Nanos(nanos(clock::now() - self.began))
+    }
+
+    /// The socket.
+    #[must_use]
+    pub const fn socket(&self) -> &UdpSocket {
+        &self.socket
+    }
+
+    /// Carries a connection until it is closed or the application wants no more.
+    ///
+    /// # Errors
+    /// The system error of the socket.
+    pub fn run(
+        &mut self,
+        connection: &mut Connection,
+        application: &mut impl Application,
+    ) -> io::Result<()> {
+        wait::precise_timers();
+        loop {
+            let now = self.now();
+            connection.on_timeout(now);
+            let next = application.poll(now, connection);
+            self.transmit(connection)?;
+            if next == Next::Never || connection.closed().is_some() {
+                // What the application wrote last, and the end of the connection.
+                return self.transmit(connection);
+            }
+            if self.receive(connection)? == 0 {
+                self.wait(connection, next)?;
+            }
+        }
+    }
+
+    /// Sends what may be sent now, some trains at most.
+    fn transmit(&mut self, connection: &mut Connection) -> io::Result<()> {
+        let max_segments = MAX_TRAIN_BYTES / connection.packet_bytes();
+        for _ in 0..MAX_TRAINS {
+            let now = self.now();
+            let max_segments = max_segments.clamp(1, udp::MOST_SEGMENTS);
+            let Some(size) = connection.poll_transmit(now, max_segments, &mut self.out) else {
+                break;
+            };
+            self.send(size)?;
+        }
+        Ok(())
+    }
+
+    /// Sends a train of datagrams of `size` bytes each.
+    fn send(&mut self, size: usize) -> io::Result<()> {
+        if self.out.len() > size && size != self.segment_bytes {
+            self.segment_bytes = size;
+            let offload = u16::try_from(size).map(|size| udp::segment(&self.socket, size));
+            if !matches!(offload, Ok(Ok(()))) {
+                self.segment_bytes = 0;
+            }
+        }
+        loop {
+            let sent = if self.out.len() <= size || self.segment_bytes == size {
+                self.socket.send(&self.out)
+            } else {
+                udp::send_each(&self.socket, &self.out, size)
+            };
+            match sent {
+                Ok(sent) if sent < self.out.len() => {
+                    self.out.drain(..sent);
+                }
+                Ok(_) => return Ok(()),
+                Err(error) if udp::is_full(&error) => std::thread::sleep(FULL_PAUSE),
+                Err(error) if is_transient(&error) => return Ok(()),
+                // Segmentation where the device or the route does not support it.
+                Err(_) if self.segment_bytes > 0 && self.out.len() > size => {
+                    udp::segment(&self.socket, 0)?;
+                    self.segment_bytes = 0;
+                }
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// Receives what has arrived, some messages at most, and gives their number.
+    fn receive(&mut self, connection: &mut Connection) -> io::Result<usize> {
+        let mut total = 0;
+        for _ in 0..MAX_RECEIVES {
+            let count = match self.inbox.receive(&self.socket) {
+                Ok(count) => count,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                Err(error) if is_transient(&error) => 0,
+                Err(error) => return Err(error),
+            };
+            let now = self.now();
+            for index in 0..count {
+                connection.receive(now, self.inbox.message(index));
+            }
+            total += count;
+            if count < 2 {
+                break;
+            }
+        }
+        Ok(total)
+    }
+
+    fn wait(&self, connection: &Connection, next: Next) -> io::Result<()> {
+        let wish = match next {
+            Next::At(at) => Some(at),
+            Next::OnEvent | Next::Never => None,
+        };
+        let until = [connection.next_timeout(), wish].into_iter().flatten().min();
+        let now = self.now();
+        let timeout = until.map(|until| until.since(now));
+        if timeout != Some(Duration::ZERO) {
+            wait::readable([std::os::fd::AsFd::as_fd(&self.socket)], timeout)?;
+        }
+        Ok(())
+    }
+}
+
+/// Without the right to exceed them, within the system's limits.
+fn enlarge_buffers(socket: &UdpSocket) {
+    let bytes = usize::try_from(SOCKET_BUFFER.bytes()).unwrap_or(usize::MAX);
+    if host::socket::set_receive_buffer(socket, SOCKET_BUFFER).is_err() {
+        let _ = SockRef::from(socket).set_recv_buffer_size(bytes);
+    }
+    if host::socket::set_send_buffer(socket, SOCKET_BUFFER).is_err() {
+        let _ = SockRef::from(socket).set_send_buffer_size(bytes);
+    }
+}
+
+/// Errors that another datagram may not have: the peer's host does not listen (yet), or a
+/// route is missing for a moment. The connection's own timers decide.
+pub(crate) fn is_transient(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::ConnectionRefused
+            | io::ErrorKind::Interrupted
+            | io::ErrorKind::HostUnreachable
+            | io::ErrorKind::NetworkUnreachable
+    )
+}
