@@ -41,6 +41,7 @@ bench:
 	$(CARGO) bench --locked -p longhaul --bench measure
 	$(CARGO) bench --locked -p longhaul --bench watch
 	$(CARGO) bench --locked -p longhaul --bench large_study
+	$(CARGO) bench --locked -p longhaul-udt-socket --bench throughput
 
 # Every built-in study in its short form: fails if a published trend does not hold.
 studies:
@@ -58,6 +59,7 @@ long: peers
 	PROPTEST_CASES=100000 $(CARGO) test --workspace --release --locked --lib --test link --test explain
 	LONGHAUL_LONG=1 $(CARGO) test --release --locked -p longhaul --test mixed_attack
 	LONGHAUL_LONG=1 $(CARGO) test --locked -p longhaul --test how_to_add
+	LONGHAUL_LONG=1 $(CARGO) test --release --locked -p longhaul-udt-socket --test interop
 	scripts/fuzz
 
 # Licences are checked by a test as well; known advisories need cargo-deny and

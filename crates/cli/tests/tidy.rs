@@ -16,7 +16,7 @@ const LAYERS: [&[&str]; 6] = [
     &["units", "stall-retry"],
     &["model", "record", "iperf3-proto", "iperf2-proto", "link", "control"],
     &["topology", "diagnose", "host", "tcp", "udt"],
-    &["tune", "lab", "probe", "perf", "iperf2", "watch", "twin", "study"],
+    &["tune", "lab", "probe", "perf", "iperf2", "watch", "twin", "study", "udt-socket"],
     &["doctor", "store", "report", "verify", "campaign"],
     &["cli", "fuzz-targets"],
 ];

@@ -1,11 +1,12 @@
 //! Batches of datagrams: many per system call (udp(7), `UDP_SEGMENT`, `UDP_GRO`;
 //! sendmmsg(2), recvmmsg(2)).
 
-use crate::sys;
+use crate::{clock, sys};
 use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd};
 use std::ptr;
+use std::time::Duration;
 
 /// Maximum number of datagrams per GSO buffer (`UDP_MAX_SEGMENTS` before 6.9).
 pub const MOST_SEGMENTS: usize = 64;
@@ -32,6 +33,14 @@ pub fn is_full(error: &io::Error) -> bool {
 /// The system error; requires Linux 5.0.
 pub fn coalesce(socket: &impl AsFd) -> io::Result<()> {
     sys::set_option(socket, libc::SOL_UDP, libc::UDP_GRO, &(1 as libc::c_int))
+}
+
+/// Enables arrival timestamps, from which [`Inbox::waited`] is known.
+///
+/// # Errors
+/// The system error.
+pub fn timestamps(socket: &impl AsFd) -> io::Result<()> {
+    sys::set_option(socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, &(1 as libc::c_int))
 }
 
 /// Maximum number of datagrams per [`send_each`].
@@ -72,8 +81,9 @@ pub struct Inbox {
     buffer: Vec<u8>,
     /// Bytes per message: a datagram, or a train of them.
     slot_bytes: usize,
-    /// For each slot the bytes received, and the size of one datagram in it.
-    received: Vec<(usize, usize)>,
+    received: Vec<Received>,
+    /// Wall-clock time of the last receive call, if there were timestamps.
+    received_at: Option<Duration>,
     /// Number of messages to ask for next, by the length of the last ones.
     next_slots: usize,
 }
@@ -86,10 +96,20 @@ const MAX_SLOTS: usize = 32;
 /// receiver lost datagrams; with two it kept up.
 const CACHED_BYTES: usize = 131_072;
 
-/// Buffer for one control message: the size of a train's datagrams.
+/// What is known of a message.
+#[derive(Debug, Clone, Copy)]
+struct Received {
+    bytes: usize,
+    /// Size of one datagram in it.
+    datagram: usize,
+    /// Wall-clock time of its arrival.
+    arrived: Option<Duration>,
+}
+
+/// Buffer for the control messages: the size of a train's datagrams, and a timestamp.
 #[repr(C)]
 union Control {
-    space: [u8; 32],
+    space: [u8; 64],
     align: libc::cmsghdr,
 }
 
@@ -102,6 +122,7 @@ impl Inbox {
             buffer: vec![0; slots * slot_bytes],
             slot_bytes,
             received: Vec::with_capacity(slots),
+            received_at: None,
             next_slots: slots,
         }
     }
@@ -119,7 +140,7 @@ impl Inbox {
         // SAFETY: as above.
         let mut messages: [libc::mmsghdr; MAX_SLOTS] =
             unsafe { MaybeUninit::zeroed().assume_init() };
-        let mut controls = [const { Control { space: [0; 32] } }; MAX_SLOTS];
+        let mut controls = [const { Control { space: [0; 64] } }; MAX_SLOTS];
         let mut count: libc::c_uint = 0;
         for (((slot, vector), message), control) in self
             .buffer
@@ -148,17 +169,33 @@ impl Inbox {
         for message in messages.iter().take(count) {
             let bytes = (message.msg_len as usize).min(self.slot_bytes);
             // Without a size, the message is one datagram.
-            let datagram = segment_size(&message.msg_hdr).unwrap_or(bytes);
-            self.received.push((bytes, datagram.max(1)));
+            let mut received = Received { bytes, datagram: bytes.max(1), arrived: None };
+            received.read_control(&message.msg_hdr);
+            self.received.push(received);
         }
-        let longest = self.received.iter().map(|(bytes, _)| *bytes).max().unwrap_or(0).max(1);
+        let has_timestamps = self.received.first().is_some_and(|first| first.arrived.is_some());
+        self.received_at = has_timestamps.then(clock::unix_time);
+        let longest = self.received.iter().map(|received| received.bytes).max();
+        let longest = longest.unwrap_or(0).max(1);
         self.next_slots = (CACHED_BYTES / longest).clamp(2, MAX_SLOTS);
         Ok(count)
     }
 
+    /// The time that message `index` of the last [`Inbox::receive`] had waited in the
+    /// kernel when that returned; zero without [`timestamps`].
+    #[must_use]
+    pub fn waited(&self, index: usize) -> Duration {
+        let arrived = self.received.get(index).and_then(|received| received.arrived);
+        match (self.received_at, arrived) {
+            (Some(now), Some(arrived)) => now.saturating_sub(arrived),
+            _ => Duration::ZERO,
+        }
+    }
+
     /// The datagrams of message `index` of the last [`Inbox::receive`].
     pub fn message(&self, index: usize) -> impl Iterator<Item = &[u8]> {
-        let (bytes, datagram) = self.received.get(index).copied().unwrap_or((0, 1));
+        let (bytes, datagram) =
+            self.received.get(index).map_or((0, 1), |received| (received.bytes, received.datagram));
         let at = index * self.slot_bytes;
         // An empty datagram counts, too.
         let empty = (bytes == 0 && index < self.received.len()).then_some(&[][..]);
@@ -166,29 +203,46 @@ impl Inbox {
     }
 }
 
-fn segment_size(header: &libc::msghdr) -> Option<usize> {
-    // SAFETY: the kernel filled the header and its control, which still live.
-    let mut control = unsafe { libc::CMSG_FIRSTHDR(header) };
-    while !control.is_null() {
-        // SAFETY: CMSG_FIRSTHDR and CMSG_NXTHDR give headers that lie whole
-        // within the control.
-        let found = unsafe { &*control };
-        if found.cmsg_level == libc::SOL_UDP && found.cmsg_type == libc::UDP_GRO {
-            // SAFETY: the kernel puts an int behind such a header; it need not be aligned.
-            let size = unsafe { libc::CMSG_DATA(control).cast::<libc::c_int>().read_unaligned() };
-            return usize::try_from(size).ok().filter(|size| *size > 0);
+impl Received {
+    /// Reads the control messages that came with it.
+    fn read_control(&mut self, header: &libc::msghdr) {
+        // SAFETY: the kernel filled the header and its control, which still live.
+        let mut control = unsafe { libc::CMSG_FIRSTHDR(header) };
+        while !control.is_null() {
+            // SAFETY: CMSG_FIRSTHDR and CMSG_NXTHDR give headers that lie whole
+            // within the control.
+            let found = unsafe { &*control };
+            match (found.cmsg_level, found.cmsg_type) {
+                (libc::SOL_UDP, libc::UDP_GRO) => {
+                    // SAFETY: the kernel puts an int behind such a header; it need not
+                    // be aligned.
+                    let size =
+                        unsafe { libc::CMSG_DATA(control).cast::<libc::c_int>().read_unaligned() };
+                    if let Some(size) = usize::try_from(size).ok().filter(|size| *size > 0) {
+                        self.datagram = size;
+                    }
+                }
+                (libc::SOL_SOCKET, libc::SCM_TIMESTAMPNS) => {
+                    // SAFETY: the kernel puts a timespec behind such a header; it need
+                    // not be aligned.
+                    let time = unsafe {
+                        libc::CMSG_DATA(control).cast::<libc::timespec>().read_unaligned()
+                    };
+                    let (s, ns) = (u64::try_from(time.tv_sec), u32::try_from(time.tv_nsec));
+                    self.arrived = s.ok().zip(ns.ok()).map(|(s, ns)| Duration::new(s, ns));
+                }
+                _ => {}
+            }
+            // SAFETY: as for the first.
+            control = unsafe { libc::CMSG_NXTHDR(header, control) };
         }
-        // SAFETY: as for the first.
-        control = unsafe { libc::CMSG_NXTHDR(header, control) };
     }
-    None
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use std::net::UdpSocket;
-    use std::time::Duration;
 
     fn pair() -> (UdpSocket, UdpSocket) {
         let [a, b] = [(); 2].map(|()| UdpSocket::bind("127.0.0.1:0").unwrap());

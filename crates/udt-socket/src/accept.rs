@@ -44,8 +44,7 @@ pub fn accept(
         if header.destination != 0 {
             continue;
         }
-        let incoming =
-            listener.on_handshake(driver.now(), &peer_address(from), &handshake, config);
+        let incoming = listener.on_handshake(driver.now(), &peer_address(from), &handshake, config);
         match incoming {
             Incoming::Ignore => {}
             Incoming::Reply(answer) => {

@@ -5,8 +5,9 @@ use host::{clock, udp, wait};
 use socket2::SockRef;
 use std::io;
 use std::net::UdpSocket;
+use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
-use udt::Connection;
+use udt::{Connection, Transmit};
 use units::{ByteCount, Nanos, nanos};
 
 /// Messages that one call receives: datagrams, or trains of them.
@@ -24,6 +25,15 @@ const FULL_PAUSE: Duration = Duration::from_micros(50);
 /// its core.
 const SOCKET_BUFFER: ByteCount = ByteCount::from_bytes(12 << 20);
 
+/// A datagram has waited no longer than this, ns, whatever happens to the wall clock.
+const MAX_WAITED_NS: u64 = 1_000_000_000;
+
+/// Where several messages arrive within this time, the thread sleeps it through and takes
+/// them together, as network adapters moderate interrupts. Arrival times are the kernel's.
+const MODERATION: Duration = Duration::from_micros(200);
+/// Time over which messages are counted for it.
+const RATE_INTERVAL: Duration = Duration::from_millis(2);
+
 /// A connected socket, and what its thread needs.
 #[derive(Debug)]
 pub struct Driver {
@@ -33,6 +43,7 @@ pub struct Driver {
     began: Instant,
     /// Bytes into which the kernel splits what is written; zero: it does not.
     segment_bytes: usize,
+    messages: MessageRate,
 }
 
 impl Driver {
@@ -45,12 +56,15 @@ impl Driver {
         enlarge_buffers(&socket);
         // Without it, each datagram is a message of its own.
         let _ = udp::coalesce(&socket);
+        // Without it, datagrams count as arrived when they are read.
+        let _ = udp::timestamps(&socket);
         Ok(Driver {
             socket,
             inbox: udp::Inbox::new(SLOTS, SLOT_BYTES),
             out: Vec::with_capacity(SLOT_BYTES),
             began: clock::now(),
             segment_bytes: 0,
+            messages: MessageRate::default(),
         })
     }
 
@@ -97,17 +111,17 @@ impl Driver {
         for _ in 0..MAX_TRAINS {
             let now = self.now();
             let max_segments = max_segments.clamp(1, udp::MOST_SEGMENTS);
-            let Some(size) = connection.poll_transmit(now, max_segments, &mut self.out) else {
-                break;
-            };
-            self.send(size)?;
+            let transmit = connection.poll_transmit(now, max_segments, &mut self.out);
+            let Some(transmit) = transmit else { break };
+            self.send(transmit)?;
         }
         Ok(())
     }
 
-    /// Sends a train of datagrams of `size` bytes each.
-    fn send(&mut self, size: usize) -> io::Result<()> {
-        if self.out.len() > size && size != self.segment_bytes {
+    fn send(&mut self, transmit: Transmit) -> io::Result<()> {
+        let size = transmit.packet_bytes;
+        let is_train = self.out.len() > size && !transmit.is_pair;
+        if is_train && size != self.segment_bytes {
             self.segment_bytes = size;
             let offload = u16::try_from(size).map(|size| udp::segment(&self.socket, size));
             if !matches!(offload, Ok(Ok(()))) {
@@ -115,7 +129,7 @@ impl Driver {
             }
         }
         loop {
-            let sent = if self.out.len() <= size || self.segment_bytes == size {
+            let sent = if self.out.len() <= size || (is_train && self.segment_bytes == size) {
                 self.socket.send(&self.out)
             } else {
                 udp::send_each(&self.socket, &self.out, size)
@@ -128,7 +142,7 @@ impl Driver {
                 Err(error) if udp::is_full(&error) => std::thread::sleep(FULL_PAUSE),
                 Err(error) if is_transient(&error) => return Ok(()),
                 // Segmentation where the device or the route does not support it.
-                Err(_) if self.segment_bytes > 0 && self.out.len() > size => {
+                Err(_) if is_train && self.segment_bytes > 0 => {
                     udp::segment(&self.socket, 0)?;
                     self.segment_bytes = 0;
                 }
@@ -149,8 +163,11 @@ impl Driver {
             };
             let now = self.now();
             for index in 0..count {
-                connection.receive(now, self.inbox.message(index));
+                let waited = nanos(self.inbox.waited(index)).min(MAX_WAITED_NS);
+                let arrived = Nanos(now.0.saturating_sub(waited));
+                connection.receive(now, arrived, self.inbox.message(index));
             }
+            self.messages.count(count);
             total += count;
             if count < 2 {
                 break;
@@ -159,18 +176,50 @@ impl Driver {
         Ok(total)
     }
 
-    fn wait(&self, connection: &Connection, next: Next) -> io::Result<()> {
+    /// Waits for a datagram, a timer, or the application's time.
+    fn wait(&mut self, connection: &Connection, next: Next) -> io::Result<()> {
         let wish = match next {
             Next::At(at) => Some(at),
             Next::OnEvent | Next::Never => None,
         };
         let until = [connection.next_timeout(), wish].into_iter().flatten().min();
         let now = self.now();
-        let timeout = until.map(|until| until.since(now));
+        let mut timeout = until.map(|until| until.since(now));
+        if self.messages.is_dense(now) {
+            let pause = timeout.unwrap_or(MODERATION).min(MODERATION);
+            std::thread::sleep(pause);
+            timeout = timeout.map(|timeout| timeout.saturating_sub(pause));
+        }
         if timeout != Some(Duration::ZERO) {
-            wait::readable([std::os::fd::AsFd::as_fd(&self.socket)], timeout)?;
+            wait::readable([self.socket.as_fd()], timeout)?;
         }
         Ok(())
+    }
+}
+
+/// How often datagrams wake the thread up.
+#[derive(Debug, Default)]
+struct MessageRate {
+    began: Nanos,
+    messages: usize,
+    is_dense: bool,
+}
+
+impl MessageRate {
+    fn count(&mut self, messages: usize) {
+        self.messages += messages;
+    }
+
+    /// Whether so many arrive that waiting for each costs more than it gains.
+    fn is_dense(&mut self, now: Nanos) -> bool {
+        let passed = now.since(self.began);
+        if passed >= RATE_INTERVAL {
+            let threshold = passed.as_micros() / (MODERATION.as_micros() / 2);
+            self.is_dense = self.messages as u128 > threshold;
+            self.began = now;
+            self.messages = 0;
+        }
+        self.is_dense
     }
 }
 

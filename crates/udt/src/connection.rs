@@ -53,6 +53,16 @@ struct Due {
     shutdown: bool,
 }
 
+/// Datagrams to send.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Transmit {
+    /// Length of each; the last one may be shorter.
+    pub packet_bytes: usize,
+    /// They are a packet pair, to be sent as single datagrams: one right after the other,
+    /// but not as one train, which could be received as one.
+    pub is_pair: bool,
+}
+
 /// What a connection is like now.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Statistics {
@@ -167,8 +177,14 @@ impl Connection {
         self.sender.packet_bytes()
     }
 
-    /// Datagrams arrived together: one, or a train that was received as one.
-    pub fn receive<'a>(&mut self, now: Nanos, datagrams: impl IntoIterator<Item = &'a [u8]>) {
+    /// Datagrams arrived together: one, or a train that was received as one. `arrived` is
+    /// when, not after `now`.
+    pub fn receive<'a>(
+        &mut self,
+        now: Nanos,
+        arrived: Nanos,
+        datagrams: impl IntoIterator<Item = &'a [u8]>,
+    ) {
         let mut packets = 0;
         for datagram in datagrams {
             let Ok(packet) = Packet::parse(datagram) else { continue };
@@ -176,7 +192,7 @@ impl Connection {
                 Packet::Data(header, payload) => {
                     if header.destination == self.config.socket_id && self.is_established() {
                         packets += 1;
-                        self.receiver.on_data(now, &header, payload);
+                        self.receiver.on_data(now, arrived, &header, payload);
                     }
                 }
                 Packet::Control(header, control) => {
@@ -190,7 +206,7 @@ impl Connection {
             }
         }
         if packets > 0 {
-            self.receiver.on_arrival(now, packets);
+            self.receiver.on_arrival(arrived, packets);
             self.expiry.on_response(now);
         }
     }
@@ -278,18 +294,17 @@ impl Connection {
         self.due.handshake = Some(connecting::request(&self.config, request));
     }
 
-    /// The next datagrams to send: fills `out` with at most `max_segments` packets of the
-    /// same length (the last may be shorter), and gives that length. `None` if there is
-    /// nothing to send now.
+    /// The next datagrams to send: fills `out` with at most `max_segments` packets, and says
+    /// of what length. `None` if there is nothing to send now.
     pub fn poll_transmit(
         &mut self,
         now: Nanos,
         max_segments: usize,
         out: &mut Vec<u8>,
-    ) -> Option<usize> {
+    ) -> Option<Transmit> {
         out.clear();
         if self.poll_control(now, out) {
-            return Some(out.len());
+            return Some(Transmit { packet_bytes: out.len(), is_pair: false });
         }
         if !self.is_established() {
             return None;
@@ -303,8 +318,9 @@ impl Connection {
             timestamp_us,
             destination,
         };
-        let packets = self.sender.transmit(now, &self.rtt, header, max_segments.max(1), out);
-        (packets > 0).then(|| self.sender.packet_bytes().min(out.len()))
+        let is_pair = self.sender.transmit(now, &self.rtt, header, max_segments.max(1), out);
+        let packet_bytes = self.sender.packet_bytes().min(out.len());
+        (packet_bytes > 0).then_some(Transmit { packet_bytes, is_pair })
     }
 
     /// Appends a control packet that is due, if there is one.

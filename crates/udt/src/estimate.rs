@@ -14,10 +14,14 @@ const FIRST_PAIR_NS: u64 = 1_000_000;
 /// Intervals count if they are within this factor of the median.
 const BAND: u64 = 8;
 
-/// Packets that arrived together: one datagram, or a train that was received as one.
+/// Arrivals within this time count as one, ns: trains of a paced sender, and what the
+/// network or the host delivers together.
+const LEAST_INTERVAL_NS: u64 = 1_000_000;
+
+/// Packets that arrived in an interval.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Arrival {
-    /// Time since the arrival before, ns.
+    /// At least [`LEAST_INTERVAL_NS`].
     interval_ns: u64,
     packets: u64,
 }
@@ -35,7 +39,9 @@ pub(crate) struct ArrivalEstimator {
     next_arrival: usize,
     /// All of them were measured.
     is_filled: bool,
+    /// When the current interval began, and the packets since.
     last: Option<Nanos>,
+    packets: u64,
     pairs: [u64; PAIRS],
     next_pair: usize,
     /// When the first packet of a pair arrived.
@@ -49,6 +55,7 @@ impl ArrivalEstimator {
             next_arrival: 0,
             is_filled: false,
             last: None,
+            packets: 0,
             pairs: [FIRST_PAIR_NS; PAIRS],
             next_pair: 0,
             pair_began: None,
@@ -57,12 +64,20 @@ impl ArrivalEstimator {
 
     /// Packets arrived together.
     pub(crate) fn on_arrival(&mut self, now: Nanos, packets: u64) {
-        if let Some(last) = self.last.replace(now) {
-            let interval_ns = now.nanos_since(last);
-            self.arrivals[self.next_arrival] = Arrival { interval_ns, packets };
-            self.next_arrival = (self.next_arrival + 1) % ARRIVALS;
-            self.is_filled |= self.next_arrival == 0;
+        let Some(last) = self.last else {
+            self.last = Some(now);
+            return;
+        };
+        self.packets += packets;
+        let interval_ns = now.nanos_since(last);
+        if interval_ns < LEAST_INTERVAL_NS {
+            return;
         }
+        self.arrivals[self.next_arrival] = Arrival { interval_ns, packets: self.packets };
+        self.next_arrival = (self.next_arrival + 1) % ARRIVALS;
+        self.is_filled |= self.next_arrival == 0;
+        self.last = Some(now);
+        self.packets = 0;
     }
 
     /// The first packet of a pair arrived.
@@ -136,31 +151,34 @@ mod tests {
         let mut estimator = ArrivalEstimator::new();
         let mut now = 0;
         for index in 0..40_u64 {
-            now += if index.is_multiple_of(4) { 9_000 * US } else { 100 * US };
+            now += if index.is_multiple_of(4) { 90_000 * US } else { 2_000 * US };
             estimator.on_arrival(Nanos(now), 1);
         }
-        assert_eq!(estimator.arrival_pps(), 10_000);
+        assert_eq!(estimator.arrival_pps(), 500);
     }
 
     #[test]
     fn a_train_counts_with_its_packets() {
         let mut estimator = ArrivalEstimator::new();
-        for index in 0..20 {
-            estimator.on_arrival(Nanos(index * 100 * US), 14);
+        for index in 0..200 {
+            // A pair and the train after it.
+            for (after, packets) in [(0, 1), (1, 1), (2, 14)] {
+                estimator.on_arrival(Nanos((index * 100 + after) * US), packets);
+            }
         }
-        assert_eq!(estimator.arrival_pps(), 140_000);
+        assert_eq!(estimator.arrival_pps(), 160_000);
     }
 
     #[test]
     fn too_few_arrivals_give_no_rate() {
         let mut estimator = ArrivalEstimator::new();
         for index in 0..16_u64 {
-            estimator.on_arrival(Nanos(index * 100 * US), 1);
+            estimator.on_arrival(Nanos(index * 1_000 * US), 1);
             assert_eq!(estimator.arrival_pps(), 0);
         }
         let mut now = 0;
         for index in 0..17 {
-            now += [1, 10, 100, 1_000][index % 4] * US;
+            now += [1, 10, 100, 1_000][index % 4] * 1_000 * US;
             estimator.on_arrival(Nanos(now), 1);
         }
         assert_eq!(estimator.arrival_pps(), 0);

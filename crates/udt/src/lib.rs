@@ -37,7 +37,7 @@ mod rtt;
 mod sender;
 mod sequence;
 
-pub use connection::{Connection, Statistics};
+pub use connection::{Connection, Statistics, Transmit};
 pub use cookie::PeerAddress;
 pub use handshake::{Handshake, Request, SocketType, VERSION};
 pub use listener::{Incoming, Listener};

@@ -100,12 +100,18 @@ impl Receiver {
     }
 
     /// A packet of data arrived.
-    pub(crate) fn on_data(&mut self, now: Nanos, header: &DataHeader, payload: &[u8]) {
+    pub(crate) fn on_data(
+        &mut self,
+        now: Nanos,
+        arrived: Nanos,
+        header: &DataHeader,
+        payload: &[u8],
+    ) {
         self.counters.packets += 1;
         if header.sequence.begins_pair() {
-            self.estimator.begin_pair(now);
+            self.estimator.begin_pair(arrived);
         } else if header.sequence.ends_pair() {
-            self.estimator.end_pair(now);
+            self.estimator.end_pair(arrived);
         }
         self.acknowledgements.on_packet();
         let packet = header.sequence.count(self.first, self.highest);

@@ -4,7 +4,6 @@
 mod feedback;
 mod pacing;
 
-use crate::SYN_NS;
 use crate::packet::{DataHeader, HEADER_BYTES, MessagePart};
 use crate::packet_store::{PacketStore, Set};
 use crate::rtt::RttEstimator;
@@ -286,8 +285,8 @@ impl Sender {
     }
 
     /// Appends the packets that may leave now to `out`, at most `max_packets` of the same
-    /// length (the last may be shorter), and gives their number. Packet pairs are not
-    /// part of longer trains.
+    /// length (the last may be shorter), and says whether they are a packet pair: pairs
+    /// are not part of longer trains.
     pub(crate) fn transmit(
         &mut self,
         now: Nanos,
@@ -295,16 +294,22 @@ impl Sender {
         header: impl Fn(Sequence, MessagePart) -> DataHeader,
         max_packets: usize,
         out: &mut Vec<u8>,
-    ) -> usize {
+    ) -> bool {
         let period_ns = self.period_ns(rtt);
         let max_packets = pacing::burst_packets(period_ns).min(max_packets as u64);
-        let mut count = 0_u64;
-        while count < max_packets && (count > 0 || self.limit(now).is_none()) {
+        let (mut count, mut is_pair) = (0, false);
+        while (count < max_packets || is_pair) && (count > 0 || self.limit(now).is_none()) {
             let Some((packet, is_new)) = self.next_packet(now) else { break };
             let sequence = self.first.after(packet);
-            let in_pair = is_new && (sequence.begins_pair() || sequence.ends_pair());
-            if in_pair && count > 0 {
+            let begins_pair = is_new && sequence.begins_pair();
+            let is_apart = begins_pair && (max_packets == 1 || self.pacer.takes_pair(now));
+            // No pair is torn apart, either.
+            if begins_pair && count > 0 && (is_apart || count + 1 == max_packets) {
                 break;
+            }
+            if is_apart {
+                is_pair = true;
+                self.pacer.on_pair(now);
             }
             let payload = self.store.payload(packet);
             let is_full = payload.len() == self.store.stride();
@@ -314,14 +319,14 @@ impl Sender {
             self.on_transmit(packet, is_new);
             count += 1;
             // The second packet of a pair follows the first at once.
-            if !(is_new && sequence.begins_pair()) {
+            if !is_apart {
                 self.pacer.on_send(now, period_ns);
             }
-            if in_pair || !is_full {
+            if !is_full || (is_pair && count == 2) {
                 break;
             }
         }
-        count as usize
+        is_pair
     }
 
     /// The packet to send next, and whether it is sent for the first time: the lowest
@@ -386,12 +391,10 @@ impl Sender {
         if let Some(rate) = self.control.pacing_rate() {
             return self.store.stride() as f64 * 8e9 / rate.as_f64().max(1.0);
         }
-        // As Linux paces: twice the window a round trip in slow start, else 120 %. An
-        // acknowledgement comes up to a SYN late.
+        // As Linux paces: twice the window a round trip in slow start, else 120 %.
         let slow_start =
             self.control.ssthresh().is_none_or(|threshold| self.control.cwnd() < threshold / 2);
         let gain = if slow_start { 2.0 } else { 1.2 };
-        let time_ns = (rtt.rtt_ns() + SYN_NS) as f64;
-        time_ns / (gain * self.congestion_window().max(1) as f64)
+        rtt.rtt_ns() as f64 / (gain * self.congestion_window().max(1) as f64)
     }
 }

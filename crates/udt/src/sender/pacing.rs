@@ -8,12 +8,18 @@ const BURST_NS: f64 = 500_000.0;
 /// A late timer is made up for, up to this time, ns.
 const CREDIT_NS: u64 = 2_000_000;
 
+/// Packet pairs are sent apart from trains once in this time at most, ns: a receiver takes
+/// the median of 64. At higher rates the others are part of trains.
+const PAIR_INTERVAL_NS: u64 = 1_000_000;
+
 /// The time at which the next packet may leave.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Pacer {
     next: Nanos,
     /// Fraction of a nanosecond that is still to be waited.
     fraction_ns: f64,
+    /// When the last packet pair was sent.
+    pair: Option<Nanos>,
 }
 
 /// Packets of one train.
@@ -24,11 +30,21 @@ pub(super) fn burst_packets(period_ns: f64) -> u64 {
 
 impl Pacer {
     pub(super) const fn new() -> Self {
-        Pacer { next: Nanos(0), fraction_ns: 0.0 }
+        Pacer { next: Nanos(0), fraction_ns: 0.0, pair: None }
     }
 
     pub(super) const fn next(&self) -> Nanos {
         self.next
+    }
+
+    /// Whether a packet pair is sent apart now.
+    pub(super) fn takes_pair(&self, now: Nanos) -> bool {
+        self.pair.is_none_or(|last| now.nanos_since(last) >= PAIR_INTERVAL_NS)
+    }
+
+    /// A packet pair is sent.
+    pub(super) const fn on_pair(&mut self, now: Nanos) {
+        self.pair = Some(now);
     }
 
     /// A packet was sent.

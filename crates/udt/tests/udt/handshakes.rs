@@ -82,11 +82,11 @@ fn meet(apart: Duration, loss: &str) -> (Connection, Connection) {
         let [first, second] = &mut ends;
         while let Some(delivery) = there.release(now) {
             if now >= Nanos(0).plus(apart) {
-                second.receive(now, [&delivery.payload[..]]);
+                second.receive(now, now, [&delivery.payload[..]]);
             }
         }
         while let Some(delivery) = back.release(now) {
-            first.receive(now, [&delivery.payload[..]]);
+            first.receive(now, now, [&delivery.payload[..]]);
         }
     }
     let [first, second] = ends;

@@ -26,10 +26,10 @@ fn data(sequence: u32, destination: u32, bytes: usize) -> Vec<u8> {
 fn packets_for_another_socket_are_ignored() {
     let mut path = Path::established(unlimited(20), config(1, NATIVE));
     let now = path.now;
-    path.client.receive(now, [&control(&Control::Shutdown, 3)[..], &data(77, 3, 10)]);
+    path.client.receive(now, now, [&control(&Control::Shutdown, 3)[..], &data(77, 3, 10)]);
     assert!(path.client.is_established());
     assert_eq!(path.client.statistics(now).received.packets, 0);
-    path.client.receive(now, [&control(&Control::Shutdown, 1)[..]]);
+    path.client.receive(now, now, [&control(&Control::Shutdown, 1)[..]]);
     assert_eq!(path.client.closed(), Some(CloseReason::Peer));
 }
 
@@ -38,7 +38,7 @@ fn an_acknowledgement_of_what_was_never_sent_breaks_the_connection() {
     let mut path = Path::established(unlimited(20), config(1, NATIVE));
     let ack = Ack { next: Sequence::new(78), full: None };
     let now = path.now;
-    path.client.receive(now, [&control(&Control::Ack(ack), 1)[..]]);
+    path.client.receive(now, now, [&control(&Control::Ack(ack), 1)[..]]);
     assert!(matches!(path.client.closed(), Some(CloseReason::Protocol(_))));
 }
 
@@ -47,9 +47,9 @@ fn data_beyond_the_window_is_discarded() {
     let mut path = Path::established(unlimited(20), config(1, NATIVE));
     let now = path.now;
     for ahead in [8_192, 100_000, 0x3FFF_FFFF, 0x4000_0000, 0x7FFF_FFFF] {
-        path.server().receive(now, [&data(77_u32.wrapping_add(ahead), 2, 100)[..]]);
+        path.server().receive(now, now, [&data(77_u32.wrapping_add(ahead), 2, 100)[..]]);
     }
-    path.server().receive(now, [&data(77, 2, wire_bytes())[..]]);
+    path.server().receive(now, now, [&data(77, 2, wire_bytes())[..]]);
     let received = path.server().statistics(now).received;
     assert_eq!((received.packets, received.discarded, received.missing), (6, 6, 0));
 }
@@ -68,7 +68,7 @@ fn a_window_of_zero_and_rates_of_any_size_stop_nothing_for_good() {
             rates,
         };
         let ack = Ack { next: Sequence::new(77), full: Some(full) };
-        path.client.receive(now, [&control(&Control::Ack(ack), 1)[..]]);
+        path.client.receive(now, now, [&control(&Control::Ack(ack), 1)[..]]);
     }
     path.run_until(|path| {
         path.server().discard();
@@ -117,8 +117,8 @@ proptest! {
                     _ => control(&Control::UserDefined(7, &list), destination),
                 };
                 let now = path.now;
-                path.client.receive(now, [&datagram[..]]);
-                path.server().receive(now, [&datagram[..]]);
+                path.client.receive(now, now, [&datagram[..]]);
+                path.server().receive(now, now, [&datagram[..]]);
             }
             path.client.write(&[1; 5_000]);
             path.client.write_message(&[1; 5_000], one % 2 == 0, Some(path.now));

@@ -114,15 +114,15 @@ impl Path {
 
     fn transmit(&mut self) {
         let mut out = Vec::new();
-        while let Some(size) = self.client.poll_transmit(self.now, 64, &mut out) {
-            for datagram in out.chunks(size) {
+        while let Some(transmit) = self.client.poll_transmit(self.now, 64, &mut out) {
+            for datagram in out.chunks(transmit.packet_bytes) {
                 self.sent += 1;
                 self.forward.arrive(self.now, train(datagram), datagram.to_vec());
             }
         }
         let Some(server) = &mut self.server else { return };
-        while let Some(size) = server.poll_transmit(self.now, 64, &mut out) {
-            for datagram in out.chunks(size) {
+        while let Some(transmit) = server.poll_transmit(self.now, 64, &mut out) {
+            for datagram in out.chunks(transmit.packet_bytes) {
                 self.reverse.arrive(self.now, train(datagram), datagram.to_vec());
             }
         }
@@ -137,7 +137,7 @@ impl Path {
         }
         while let Some(delivery) = self.reverse.release(self.now) {
             if delivery.flip.is_none() {
-                self.client.receive(self.now, [&delivery.payload[..]]);
+                self.client.receive(self.now, self.now, [&delivery.payload[..]]);
             }
         }
     }
@@ -152,7 +152,7 @@ impl Path {
             }
             _ => {
                 if let Some(server) = &mut self.server {
-                    server.receive(self.now, [datagram]);
+                    server.receive(self.now, self.now, [datagram]);
                 }
                 return;
             }

@@ -1,0 +1,171 @@
+//! UDT memory to memory beside libudt 4.11: `cargo bench -p longhaul-udt-socket`.
+//!
+//! Two hosts, a veth pair, packets of 1500 bytes, libudt with buffers of 256 MB, the
+//! unencrypted wire format, five alternating runs of 4 s, medians.
+
+#[path = "../../../cli/benches/measure/pair.rs"]
+mod pair;
+
+use control::{Algorithm, UdtRules};
+use pair::{Pair, SERVER};
+use std::net::{SocketAddr, UdpSocket};
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+use udt::{Config, Connection, Listener, Sequence};
+use udt_socket::{Driver, Next};
+use units::Nanos;
+
+type Fallible<T> = Result<T, Box<dyn std::error::Error + Send + Sync>>;
+
+const REPEATS: usize = 5;
+const SECONDS: &str = "4";
+const PORT: &str = "9500";
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    // `cargo test --benches` only asks whether it builds.
+    if arguments.iter().any(|argument| argument == "--test") {
+        return;
+    }
+    if arguments.first().is_some_and(|first| first == "end") {
+        if let Err(error) = end(&arguments[1..]) {
+            eprintln!("{error}");
+            std::process::exit(1);
+        }
+        return;
+    }
+    let measured = host::sandbox::run(|| {
+        i32::from(measure().inspect_err(|error| eprintln!("{error}")).is_err())
+    });
+    match measured {
+        Ok(host::sandbox::Ended::Code(code)) => std::process::exit(code),
+        other => {
+            eprintln!("{other:?}");
+            std::process::exit(1);
+        }
+    }
+}
+
+/// One end of a transfer of ours: what libudt's peer prints, too.
+fn end(arguments: &[String]) -> Fallible<()> {
+    let [role, address, port, seconds] = arguments else { return Err("four arguments".into()) };
+    let address: SocketAddr = format!("{address}:{port}").parse()?;
+    let time = Duration::from_secs_f64(seconds.parse()?);
+    let algorithm = match std::env::var("CC").as_deref() {
+        Ok("reno") => Algorithm::NewReno,
+        _ => Algorithm::Udt(UdtRules::Udt),
+    };
+    let config = Config::new(7, Sequence::new(1), algorithm);
+    let sends = role == "connect";
+    let socket = UdpSocket::bind(if sends { "0.0.0.0:0".parse()? } else { address })?;
+    let mut driver = Driver::new(socket)?;
+    let mut connection = if sends {
+        driver.socket().connect(address)?;
+        Connection::client(driver.now(), config)
+    } else {
+        let mut listener = Listener::new([1; 32], 1);
+        let timeout = Nanos(20_000_000_000);
+        let accepted = udt_socket::accept(&driver, &mut listener, &config, |now| now > timeout)?;
+        accepted.ok_or("no client")?.1
+    };
+    let (began, mut bytes, block) = (driver.now(), 0, vec![0; 1 << 20]);
+    let until = began.plus(time);
+    let mut work = |now: Nanos, connection: &mut Connection| {
+        if !sends {
+            bytes += connection.discard();
+            return Next::OnEvent;
+        }
+        if now >= until {
+            connection.abort(udt::CloseReason::Local);
+            return Next::Never;
+        }
+        loop {
+            let written = connection.write(&block);
+            bytes += written as u64;
+            if written < block.len() {
+                return Next::At(until);
+            }
+        }
+    };
+    driver.run(&mut connection, &mut work)?;
+    let seconds = driver.now().since(began).as_secs_f64();
+    let cpu = host::cpu::this_thread()?.as_secs_f64();
+    println!("{bytes} {seconds:.6} {cpu:.6}");
+    if sends && std::env::var_os("VERBOSE").is_some() {
+        eprintln!("{:?}", connection.statistics(driver.now()));
+    }
+    Ok(())
+}
+
+/// Gbit/s that arrived, and CPU seconds of both ends for each second.
+struct Run {
+    gbps: f64,
+    cpu: f64,
+}
+
+fn run(pair: &Pair, program: &[&str]) -> Fallible<Run> {
+    let start = |host: usize, role: &str, time: &str| {
+        let mut command = Command::new(program[0]);
+        command.args(&program[1..]).args([role, SERVER, PORT, time]);
+        pair.spawn(host, command.stdout(Stdio::piped()))
+    };
+    let receiver = start(1, "listen", "0")?;
+    std::thread::sleep(Duration::from_millis(300));
+    let sender = start(0, "connect", SECONDS)?;
+    let mut figures = Vec::new();
+    for child in [sender, receiver] {
+        let output = child.wait_with_output()?;
+        let text = String::from_utf8(output.stdout)?;
+        // libudt's listener says first that it listens.
+        let line = text.lines().last().ok_or("no result")?;
+        let numbers: Result<Vec<f64>, _> = line.split(' ').map(str::parse).collect();
+        figures.push(numbers?);
+    }
+    let [sent, received] = &figures[..] else { return Err("no result".into()) };
+    let seconds: f64 = SECONDS.parse()?;
+    Ok(Run { gbps: received[0] * 8e-9 / seconds, cpu: (sent[2] + received[2]) / seconds })
+}
+
+fn measure() -> Fallible<()> {
+    let built = build()?;
+    let (own, theirs) = (std::env::current_exe()?, built.display().to_string());
+    let own = own.display().to_string();
+    let pair = Pair::start()?;
+    let (mut ours, mut others) = (Vec::new(), Vec::new());
+    for _ in 0..REPEATS {
+        ours.push(run(&pair, &[&own, "end"])?);
+        others.push(run(&pair, &[&theirs, "throughput"])?);
+    }
+    let median = |runs: &[Run], of: fn(&Run) -> f64| {
+        let mut values: Vec<f64> = runs.iter().map(of).collect();
+        values.sort_by(f64::total_cmp);
+        values[values.len() / 2]
+    };
+    let [fast, slow] = [&ours, &others].map(|runs| median(runs, |run| run.gbps));
+    let [cheap, dear] = [&ours, &others].map(|runs| median(runs, |run| run.cpu));
+    println!("{:<44} {:>10} {:>10} {:>8}", "", "ours", "libudt", "ratio");
+    println!(
+        "{:<44} {fast:>10.2} {slow:>10.2} {:>8.2}",
+        "throughput, Gbit/s (promised: 4 times)",
+        fast / slow
+    );
+    println!(
+        "{:<44} {cheap:>10.2} {dear:>10.2} {:>8.2}",
+        "CPUs of both ends (promised: no more)",
+        cheap / dear
+    );
+    Ok(())
+}
+
+/// Builds the tests' peer with libudt.
+fn build() -> Fallible<PathBuf> {
+    let program = std::env::temp_dir().join(format!("udt-peer-{}", std::process::id()));
+    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/interop/peer.cpp");
+    let status = Command::new("g++")
+        .args(["-O2", "-std=c++17", "-o"])
+        .arg(&program)
+        .args([source, "-ludt", "-lpthread"])
+        .status()?;
+    if status.success() { Ok(program) } else { Err("the peer does not compile".into()) }
+}
