@@ -17,6 +17,15 @@ pub enum Algorithm {
     Udt(UdtRules),
 }
 
+/// The algorithms that a UDT sender can have: those that need no samples of the delivery
+/// rate. The first is the default.
+pub const UDT_ALGORITHMS: [Algorithm; 4] = [
+    Algorithm::Udt(UdtRules::Udt),
+    Algorithm::Udt(UdtRules::Srt),
+    Algorithm::NewReno,
+    Algorithm::Cubic,
+];
+
 /// Flow window of a UDT receiver by default, packets.
 pub const UDT_FLOW_WINDOW: u64 = 25_600;
 
@@ -30,6 +39,12 @@ impl Algorithm {
             Algorithm::Bbr => "bbr",
             Algorithm::Udt(rules) => rules.name(),
         }
+    }
+
+    /// The algorithms of [`UDT_ALGORITHMS`] by name.
+    #[must_use]
+    pub fn for_udt(name: &str) -> Option<Self> {
+        UDT_ALGORITHMS.into_iter().find(|algorithm| algorithm.name() == name)
     }
 
     /// A controller for a new connection with packets of `mss` bytes of payload; the

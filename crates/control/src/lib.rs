@@ -34,7 +34,7 @@ mod udt;
 mod window;
 
 pub use bbr::{Bbr, BbrMode};
-pub use controller::{Algorithm, Controller, UDT_FLOW_WINDOW};
+pub use controller::{Algorithm, Controller, UDT_ALGORITHMS, UDT_FLOW_WINDOW};
 pub use cubic::Cubic;
 pub use newreno::NewReno;
 pub use udt::{Udt, UdtRules};

@@ -6,6 +6,9 @@ use serde::{Deserialize, Serialize};
 /// Maximum characters kept of a version.
 const VERSION: usize = 32;
 
+/// Maximum characters kept of a congestion control's name (`TCP_CA_NAME_MAX`).
+const CONTROL: usize = 16;
+
 /// A longhaul client's additional parameters.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
@@ -23,6 +26,10 @@ pub struct Extension {
     /// Whether zero-copy sending may be used with TCP; absent means yes.
     #[serde(deserialize_with = "lenient::maybe_bool", skip_serializing_if = "Option::is_none")]
     pub zerocopy: Option<bool>,
+    /// Congestion control of a UDT test; absent means no UDT test.
+    #[serde(deserialize_with = "lenient::short_text::<CONTROL, _>")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub udt: Option<String>,
     /// The client's proof that it knows one of the server's tokens.
     #[serde(deserialize_with = "lenient::object", skip_serializing_if = "Option::is_none")]
     pub token: Option<TokenProof>,

@@ -25,6 +25,7 @@ pub mod server;
 mod socket;
 mod stream;
 mod traffic;
+mod udt_state;
 
 pub use error::PerfError;
 pub use event::{

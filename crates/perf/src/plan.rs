@@ -1,5 +1,6 @@
 //! A test as both ends run it, from its parameters.
 
+use control::{Algorithm, UDT_ALGORITHMS};
 use iperf3_proto::{Extension, Params, datagram::Counter};
 use record::Protocol;
 use std::{path::PathBuf, time::Duration};
@@ -9,6 +10,7 @@ use units::{BitRate, ByteCount};
 #[derive(Debug, Clone)]
 pub(crate) struct Plan {
     pub(crate) protocol: Protocol,
+    pub(crate) udt: UdtPlan,
     /// Bytes of one write, or of one datagram.
     pub(crate) block: usize,
     /// Rate of each stream; `None` is unlimited.
@@ -42,12 +44,43 @@ pub(crate) struct Plan {
     pub(crate) limit: Option<u64>,
 }
 
+/// What of a plan is for UDT only.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct UdtPlan {
+    pub(crate) algorithm: Algorithm,
+    /// Packets that the buffer of each end of a connection holds at most.
+    pub(crate) max_buffer: u64,
+}
+
+/// Packets of all streams' buffers by default: the BDP of 10 Gbit/s x 75 ms.
+const UDT_BUFFERS: u64 = 65_536;
+/// Packets of one stream's buffer at least (UDT 4.11's default).
+const MIN_UDT_BUFFER: u64 = 8_192;
+
+impl UdtPlan {
+    fn of(params: &Params, algorithm: Option<&str>) -> Self {
+        let shared = (UDT_BUFFERS / u64::from(params.streams())).max(MIN_UDT_BUFFER);
+        let packet = u64::from(udt::Config::DEFAULT_PACKET_BYTES);
+        let window = u64::try_from(params.window).ok().filter(|window| *window > 0);
+        UdtPlan {
+            algorithm: algorithm.and_then(Algorithm::for_udt).unwrap_or(UDT_ALGORITHMS[0]),
+            max_buffer: window.map_or(shared, |window| (window / packet).max(2)),
+        }
+    }
+}
+
 impl Plan {
     pub(crate) fn of(params: &Params) -> Self {
         let block = params.block() as usize;
-        let protocol = if params.udp { Protocol::Udp } else { Protocol::Tcp };
+        let udt = params.longhaul.as_ref().and_then(|extension| extension.udt.as_deref());
+        let protocol = match (udt, params.udp) {
+            (Some(_), _) => Protocol::Udt,
+            (None, true) => Protocol::Udp,
+            (None, false) => Protocol::Tcp,
+        };
         Plan {
             protocol,
+            udt: UdtPlan::of(params, udt),
             block,
             rate: u64::try_from(params.bandwidth).ok().filter(|b| *b > 0).map(BitRate::from_bps),
             burst: u32::try_from(params.burst).unwrap_or(0),

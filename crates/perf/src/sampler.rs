@@ -143,9 +143,11 @@ impl<'a> Sampler<'a> {
 
     /// Whether everything written here has been acknowledged.
     fn is_acknowledged(&self) -> bool {
-        self.streams.iter().filter(|f| f.sending && f.protocol == Protocol::Tcp).all(|stream| {
-            TcpInfo::of(&stream.socket)
-                .map_or(true, |info| info.unacked == 0 && info.notsent_bytes.unwrap_or(0) == 0)
+        self.streams.iter().filter(|stream| stream.sending).all(|stream| match stream.protocol {
+            Protocol::Tcp => TcpInfo::of(&stream.socket)
+                .map_or(true, |info| info.unacked == 0 && info.notsent_bytes.unwrap_or(0) == 0),
+            Protocol::Udt => stream.udt().is_flushed(),
+            Protocol::Udp => true,
         })
     }
 
@@ -202,18 +204,23 @@ impl<'a> Sampler<'a> {
         let process = cpu::this_process().unwrap_or_default().since(self.process);
         let streams = self.streams.iter().zip(self.tracks).map(|(stream, track)| {
             let tcp = stream.protocol == Protocol::Tcp;
+            let udt = stream.udt().statistics().filter(|_| stream.protocol == Protocol::Udt).copied();
             let info = TcpInfo::of(&stream.socket).ok().filter(|_| tcp && stream.sending);
             StreamOutcome {
                 id: stream.id,
                 sending: stream.sending,
                 bytes: stream.bytes() - track.base_bytes,
-                retransmits: info.map(|info| {
-                    u64::from(info.total_retrans.saturating_sub(track.base_retransmits))
-                }),
-                congestion: tcp_info::congestion(&stream.socket).ok().filter(|_| tcp),
+                retransmits: info
+                    .map(|info| u64::from(info.total_retrans))
+                    .or(udt.filter(|_| stream.sending).map(|udt| udt.sent.retransmitted))
+                    .map(|count| count.saturating_sub(track.base_retransmits)),
+                congestion: tcp_info::congestion(&stream.socket)
+                    .ok()
+                    .filter(|_| tcp)
+                    .or(udt.map(|udt| udt.algorithm.to_owned())),
                 sender: track.sender.finish(),
                 receiver: track.receiver.finish(),
-                datagrams: (!tcp).then(|| DatagramOutcome {
+                datagrams: (stream.protocol == Protocol::Udp).then(|| DatagramOutcome {
                     sent: stream.sent(),
                     omitted_sent: track.base_sent,
                     counts: stream.counts().unwrap_or_default(),
@@ -240,10 +247,15 @@ impl<'a> Sampler<'a> {
         for (stream, track) in self.streams.iter().zip(&mut self.tracks) {
             track.base_bytes = stream.bytes();
             track.reported_bytes = track.base_bytes;
+            let state = *stream.udt();
             let info = TcpInfo::of(&stream.socket).unwrap_or_default();
-            track.base_retransmits = info.total_retrans;
-            track.reported_retransmits = track.base_retransmits;
-            track.reported_delivered = info.delivered_bytes();
+            let (retransmits, delivered) = match state.statistics() {
+                Some(udt) => (udt.sent.retransmitted, state.acknowledged_bytes()),
+                None => (u64::from(info.total_retrans), info.delivered_bytes()),
+            };
+            track.base_retransmits = retransmits;
+            track.reported_retransmits = retransmits;
+            track.reported_delivered = delivered;
             track.base_sent = stream.sent();
             track.reported_sent = track.base_sent;
             if let Some(mut arrivals) = stream.arrivals() {
@@ -333,7 +345,11 @@ fn take_sample(
     t_s: f64,
     stream: &Stream,
 ) -> (Option<Sample>, Option<ReceiverSample>) {
-    if stream.protocol == Protocol::Udp {
+    if stream.protocol == Protocol::Udt && stream.sending {
+        let state = *stream.udt();
+        return (state.sample(t_s, stream.bytes()), None);
+    }
+    if stream.protocol != Protocol::Tcp {
         let bytes = stream.bytes();
         return (None, (!stream.sending).then(|| receiver_sample(t_s, bytes, None, None)));
     }

@@ -3,6 +3,7 @@
 use crate::{
     arrivals::{Arrivals, Counts},
     plan::Plan,
+    udt_state::UdtState,
 };
 use host::cpu::ThreadClock;
 use record::{LossBurst, Protocol};
@@ -35,6 +36,8 @@ pub(crate) struct Stream {
     sent: AtomicU64,
     /// Counts of received datagrams, locked once per batch.
     arrivals: Option<Mutex<Arrivals>>,
+    /// State of a UDT connection, updated by its thread.
+    udt: Mutex<UdtState>,
     clock: OnceLock<ThreadClock>,
     /// Total CPU time of the thread, once it has ended.
     cpu: OnceLock<Duration>,
@@ -49,7 +52,7 @@ impl Stream {
             address.as_socket().map(unmapped).ok_or_else(|| io::Error::other("no IP address"))
         };
         let arrivals = match plan.protocol {
-            Protocol::Tcp => None,
+            Protocol::Tcp | Protocol::Udt => None,
             Protocol::Udp => {
                 // A peer cannot close a datagram socket: reads need a timeout.
                 socket.set_read_timeout(Some(SOCKET_TIMEOUT))?;
@@ -66,6 +69,7 @@ impl Stream {
             bytes: AtomicU64::new(0),
             sent: AtomicU64::new(0),
             arrivals,
+            udt: Mutex::new(UdtState::default()),
             clock: OnceLock::new(),
             cpu: OnceLock::new(),
             core_wait: OnceLock::new(),
@@ -93,6 +97,11 @@ impl Stream {
     /// Counts of received datagrams; `None` if this end sends, and for TCP.
     pub(crate) fn arrivals(&self) -> Option<MutexGuard<'_, Arrivals>> {
         Some(host::lock::lock(self.arrivals.as_ref()?))
+    }
+
+    /// State of its UDT connection.
+    pub(crate) fn udt(&self) -> MutexGuard<'_, UdtState> {
+        host::lock::lock(&self.udt)
     }
 
     pub(crate) fn counts(&self) -> Option<Counts> {

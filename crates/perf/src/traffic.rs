@@ -4,6 +4,7 @@ mod bytes;
 mod datagram_pacer;
 mod datagrams;
 mod received;
+mod udt;
 mod zerocopy_trial;
 
 use crate::{
@@ -37,6 +38,7 @@ pub(crate) fn buffer_memory(plan: &Plan, sending: u32, receiving: u32) -> ByteCo
     let (to_send, to_receive) = match plan.protocol {
         Protocol::Tcp => (0, bytes::READ_BLOCK),
         Protocol::Udp => (datagrams::MAX_TRAIN_BYTES, datagrams::inbox_memory(plan)),
+        Protocol::Udt => (udt::memory(plan), udt::memory(plan)),
     };
     let from_file = if plan.file.is_some() { plan.block } else { 0 };
     let of = |streams: u32, buffer: usize| u64::from(streams) * (STREAM_MEMORY + buffer as u64);
@@ -125,6 +127,11 @@ impl Traffic {
         self.quota.as_ref().is_none_or(|quota| quota.charge(bytes, clock::now()))
     }
 
+    /// Whether the quota allows sending `bytes` now; if so, they are charged.
+    fn may_send(&self, bytes: usize, now: Instant) -> bool {
+        self.quota.as_ref().is_none_or(|quota| quota.take(bytes, now) == Grant::Now)
+    }
+
     /// Waits until the quota allows sending `bytes`; false if the test ends first.
     fn wait_for_quota(&self, bytes: usize) -> bool {
         let Some(quota) = &self.quota else { return true };
@@ -190,6 +197,9 @@ impl Traffic {
                 }),
                 (Protocol::Udp, false) => self.start(scope, stream, plan, move || {
                     self.receive_datagrams(stream, plan, began)
+                }),
+                (Protocol::Udt, _) => self.start(scope, stream, plan, move || {
+                    self.carry_udt(stream, plan, &load, began)
                 }),
             };
             started.map_err(|source| PerfError::System {

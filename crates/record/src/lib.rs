@@ -103,6 +103,8 @@ pub enum Protocol {
     Tcp,
     /// UDP: datagrams at a fixed rate (`-u`).
     Udp,
+    /// UDT: connections with congestion control over UDP (`--udt`).
+    Udt,
 }
 
 /// The measuring host at the time of the test.

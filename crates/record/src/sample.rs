@@ -1,8 +1,9 @@
-//! One `TCP_INFO` sample of a connection.
+//! One sample of a connection: of `TCP_INFO`, or of a UDT connection's state.
 
 use serde::{Deserialize, Serialize};
 
-/// The sending side of a connection: Linux `struct tcp_info`.
+/// The sending side of a connection: Linux `struct tcp_info`, or the same figures of a UDT
+/// connection.
 ///
 /// Counters (`*_bytes`, the timers `*_us`, `retransmits`, …) count from the
 /// connection's start; two samples give a rate.
@@ -69,6 +70,12 @@ pub struct Sample {
     /// Shift of the windows that the receiver advertises (RFC 7323, `tcpi_snd_wscale`).
     #[serde(default)]
     pub peer_window_scale: Option<u8>,
+    /// UDT: NAKs received.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub naks: Option<u64>,
+    /// UDT: capacity of the path that the receiver estimates from packet pairs, bit/s.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub capacity_bps: Option<u64>,
 }
 
 /// The receiving side of a connection.

@@ -35,6 +35,8 @@ pub(crate) fn sample(t_s: f64, info: &SenderInfo, max_pacing_bps: Option<u64>) -
         reorderings: Some(counter(info.feedback.reorderings)),
         acks: Some(counter(info.feedback.acknowledgements)),
         peer_window_scale: None,
+        naks: None,
+        capacity_bps: None,
     }
 }
 

@@ -15,15 +15,15 @@ const SLOTS: usize = 32;
 const SLOT_BYTES: usize = 65_536;
 /// Trains that are sent before the socket is read again.
 const MAX_TRAINS: usize = 32;
-/// Messages that are received before something is sent again.
+/// Messages that are received before anything else is sent.
 const MAX_RECEIVES: usize = 4;
 /// Bytes of one train at most: one UDP payload before segmentation.
 const MAX_TRAIN_BYTES: usize = 65_000;
 /// Pause while the device's queue is full.
 const FULL_PAUSE: Duration = Duration::from_micros(50);
-/// The socket's buffers: 10 ms at 10 Gbit/s, for a receiving thread that has to wait for
-/// its core.
-const SOCKET_BUFFER: ByteCount = ByteCount::from_bytes(12 << 20);
+/// The socket's buffers at least: 30 ms at 1 Gbit/s, for a receiving thread that has to
+/// wait for its core.
+pub const SOCKET_BUFFER: ByteCount = ByteCount::from_bytes(4 << 20);
 
 /// A datagram has waited no longer than this, ns, whatever happens to the wall clock.
 const MAX_WAITED_NS: u64 = 1_000_000_000;
@@ -226,11 +226,17 @@ impl MessageRate {
 /// Without the right to exceed them, within the system's limits.
 fn enlarge_buffers(socket: &UdpSocket) {
     let bytes = usize::try_from(SOCKET_BUFFER.bytes()).unwrap_or(usize::MAX);
-    if host::socket::set_receive_buffer(socket, SOCKET_BUFFER).is_err() {
-        let _ = SockRef::from(socket).set_recv_buffer_size(bytes);
+    let reference = SockRef::from(socket);
+    let is_short = |size: io::Result<usize>| size.is_ok_and(|size| size < bytes);
+    if is_short(reference.recv_buffer_size())
+        && host::socket::set_receive_buffer(socket, SOCKET_BUFFER).is_err()
+    {
+        let _ = reference.set_recv_buffer_size(bytes);
     }
-    if host::socket::set_send_buffer(socket, SOCKET_BUFFER).is_err() {
-        let _ = SockRef::from(socket).set_send_buffer_size(bytes);
+    if is_short(reference.send_buffer_size())
+        && host::socket::set_send_buffer(socket, SOCKET_BUFFER).is_err()
+    {
+        let _ = reference.set_send_buffer_size(bytes);
     }
 }
 

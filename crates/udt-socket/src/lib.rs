@@ -8,7 +8,7 @@ mod accept;
 mod driver;
 
 pub use accept::accept;
-pub use driver::Driver;
+pub use driver::{Driver, SOCKET_BUFFER};
 
 use udt::Connection;
 use units::Nanos;

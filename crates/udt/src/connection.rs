@@ -66,6 +66,8 @@ pub struct Transmit {
 /// What a connection is like now.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Statistics {
+    /// Name of the congestion control.
+    pub algorithm: &'static str,
     /// Smoothed RTT, once there was a sample.
     pub rtt: Option<Rtt>,
     /// Variance of the RTT.
@@ -78,6 +80,8 @@ pub struct Statistics {
     pub flow_window: u64,
     /// Packets in flight.
     pub in_flight: u64,
+    /// Packets written and not yet sent.
+    pub unsent: u64,
     /// Packets acknowledged.
     pub acknowledged: u64,
     /// Arrival rate and capacity as the receiver of our data reports them.
@@ -175,6 +179,12 @@ impl Connection {
     #[must_use]
     pub const fn packet_bytes(&self) -> usize {
         self.sender.packet_bytes()
+    }
+
+    /// Bytes that a full packet carries.
+    #[must_use]
+    pub const fn payload_bytes(&self) -> usize {
+        self.packet_bytes() - HEADER_BYTES
     }
 
     /// Datagrams arrived together: one, or a train that was received as one. `arrived` is
@@ -402,6 +412,13 @@ impl Connection {
         if accepts { self.sender.write(bytes) } else { 0 }
     }
 
+    /// Bytes of a stream that can be written now: those of whole packets.
+    #[must_use]
+    pub fn writable(&self) -> usize {
+        let room = usize::try_from(self.sender.room()).unwrap_or(usize::MAX);
+        if self.accepts_data() { room.saturating_mul(self.payload_bytes()) } else { 0 }
+    }
+
     /// Writes a message. False if there is no room for it now. `expires`: it is dropped if
     /// not delivered by then; not `in_order`: it may be delivered before earlier ones.
     pub fn write_message(
@@ -472,12 +489,14 @@ impl Connection {
     #[must_use]
     pub fn statistics(&self, now: Nanos) -> Statistics {
         Statistics {
+            algorithm: self.sender.controller().name(),
             rtt: self.rtt.sampled_ns().map(Rtt::from_nanos),
             rtt_variance: Rtt::from_nanos(self.rtt.variance_ns()),
             period_ns: self.sender.period_ns(&self.rtt),
             cwnd: self.sender.controller().cwnd(),
             flow_window: self.sender.window(),
             in_flight: self.sender.in_flight(),
+            unsent: self.sender.unsent(),
             acknowledged: self.sender.acknowledged(),
             reported: self.rates.report(),
             limit: self.sender.limit(now),

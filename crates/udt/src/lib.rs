@@ -78,6 +78,8 @@ pub struct Config {
 impl Config {
     /// Smallest packet: headers, and a payload of 32 bytes.
     pub const MIN_PACKET_BYTES: u32 = 76;
+    /// Packets of Ethernet's MTU.
+    pub const DEFAULT_PACKET_BYTES: u32 = 1_500;
     /// Largest packet: an IPv4 packet.
     pub const MAX_PACKET_BYTES: u32 = 65_535;
     /// Buffers of 10 Gbit/s x 200 ms twice, packets of 1500 bytes.
@@ -88,7 +90,7 @@ impl Config {
     pub const fn new(socket_id: u32, initial_sequence: Sequence, algorithm: Algorithm) -> Self {
         Config {
             socket_type: SocketType::Stream,
-            packet_bytes: 1_500,
+            packet_bytes: Config::DEFAULT_PACKET_BYTES,
             socket_id,
             initial_sequence,
             max_buffer: Config::MAX_BUFFER,

@@ -151,6 +151,11 @@ impl Sender {
         self.una
     }
 
+    /// Packets written and not yet sent.
+    pub(crate) const fn unsent(&self) -> u64 {
+        self.end - self.nxt
+    }
+
     /// Whether all that was written is acknowledged.
     pub(crate) const fn is_empty(&self) -> bool {
         self.una == self.end
@@ -178,7 +183,7 @@ impl Sender {
     }
 
     /// Packets that can be written now.
-    fn room(&self) -> u64 {
+    pub(crate) fn room(&self) -> u64 {
         self.capacity().saturating_sub(self.end - self.una)
     }
 

@@ -43,6 +43,11 @@ pub(crate) struct TestArgs {
     /// Use UDP instead of TCP [default rate: 1 Mbit/s]
     #[arg(long, short)]
     udp: bool,
+    /// Use UDT instead of TCP: congestion control over UDP
+    ///
+    /// The server must be `longhaul server`. -C selects udt (the default), srt, reno or cubic.
+    #[arg(long, conflicts_with = "udp")]
+    udt: bool,
     /// Duration of the test, in seconds
     #[arg(long, short, value_name = "SECONDS", default_value = "10", value_parser = seconds)]
     time: f64,
@@ -63,7 +68,7 @@ pub(crate) struct TestArgs {
     #[arg(alias = "bandwidth")]
     bitrate: Option<Pace>,
     /// Congestion control of the sender: cubic, bbr, reno
-    #[arg(long, short = 'C', value_name = "NAME")]
+    #[arg(long, short = 'C', value_name = "NAME", visible_alias = "cc")]
     congestion: Option<String>,
     /// Reverse the direction: the server sends
     #[arg(long, short = 'R')]
@@ -153,6 +158,7 @@ Examples:
   longhaul test server -C bbr -w 4M       BBR, fixed socket buffers
   longhaul test server --bidir            both directions at once
   longhaul test server -u -b 200mbit      UDP: loss, jitter, reordering
+  longhaul test server --udt --cc cubic   UDT, CUBIC instead of its own control
   longhaul test server --html result.html --save result.json
   longhaul test server --json | jq .sentence
   longhaul test server --latency          RTT under load (bufferbloat)
@@ -315,7 +321,11 @@ fn transfer(
 fn config(args: &TestArgs) -> ClientConfig {
     ClientConfig {
         ports: args.port.clone(),
-        protocol: if args.udp { Protocol::Udp } else { Protocol::Tcp },
+        protocol: match (args.udp, args.udt) {
+            (true, _) => Protocol::Udp,
+            (_, true) => Protocol::Udt,
+            _ => Protocol::Tcp,
+        },
         bind: args.bind,
         family: Family::from_flags(args.ipv4, args.ipv6),
         seconds: args.time,

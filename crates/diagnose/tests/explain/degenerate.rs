@@ -136,6 +136,8 @@ fn any_sample() -> impl Strategy<Value = Sample> {
             reorderings: flag[2].then_some(short[2]),
             acks: flag[3].then_some(short[3]),
             peer_window_scale: flag[4].then_some(short[0].to_le_bytes()[0]),
+            naks: flag[0].then_some(long[12]),
+            capacity_bps: flag[1].then_some(long[13]),
         },
     )
 }

@@ -38,6 +38,8 @@ pub fn sender_sample(t_s: f64, written: u64, info: &TcpInfo) -> Sample {
         reorderings: info.reord_seen,
         acks: info.segs_in,
         peer_window_scale: Some(info.snd_wscale),
+        naks: None,
+        capacity_bps: None,
     }
 }
 

@@ -1,6 +1,7 @@
 //! Configuration of a test.
 
 use crate::{PerfError, auth::Credentials, control::Keepalive, socket::MAX_WINDOW};
+use control::{Algorithm, UDT_ALGORITHMS};
 use host::resolve::Family;
 use host::tcp_info;
 use iperf3_proto::{Params, datagram, params};
@@ -218,7 +219,7 @@ impl ClientConfig {
         if let Some(block) = self.block {
             let bytes = i64::try_from(block.bytes()).unwrap_or(i64::MAX);
             match self.protocol {
-                Protocol::Tcp if !(1..=params::MAX_BLOCK).contains(&bytes) => {
+                Protocol::Tcp | Protocol::Udt if !(1..=params::MAX_BLOCK).contains(&bytes) => {
                     return wrong(
                         format!("invalid block length of {block}"),
                         "a TCP block is 1 byte to 1 MiB",
@@ -281,8 +282,17 @@ impl ClientConfig {
     }
 
     /// Tries the congestion control on a socket before connecting. If the server
-    /// sends, its kernel decides.
+    /// sends, its kernel decides. UDT has its own.
     fn check_congestion(&self) -> Result<(), PerfError> {
+        if self.protocol == Protocol::Udt {
+            return match self.congestion.as_deref().map(|name| (name, Algorithm::for_udt(name))) {
+                Some((name, None)) => Err(PerfError::Setting {
+                    what: format!("UDT has no congestion control {name}"),
+                    remedy: format!("choose one of {}", udt_algorithms()),
+                }),
+                _ => Ok(()),
+            };
+        }
         if let Some(name) = self.congestion.as_ref().filter(|_| self.sends())
             && let Ok(socket) = Socket::new(Domain::IPV4, Type::STREAM, None)
         {
@@ -350,6 +360,9 @@ impl ClientConfig {
         });
         let mut longhaul = crate::extra::announcement();
         let off = |on: bool| (!on).then_some(false);
+        longhaul.udt = (self.protocol == Protocol::Udt).then(|| {
+            self.congestion.clone().unwrap_or_else(|| UDT_ALGORITHMS[0].name().to_owned())
+        });
         longhaul.segment = off(self.segment);
         longhaul.coalesce = off(self.coalesce);
         longhaul.zerocopy = off(self.zerocopy != Some(false));
@@ -393,6 +406,11 @@ impl ClientConfig {
             ..Params::default()
         }
     }
+}
+
+/// The names of UDT's congestion controls.
+fn udt_algorithms() -> String {
+    UDT_ALGORITHMS.map(Algorithm::name).join(", ")
 }
 
 #[cfg(test)]

@@ -48,9 +48,10 @@ pub(super) fn open(
             let opener = Opener { config, plan, control, stop, index, sending };
             let socket = match config.protocol {
                 Protocol::Tcp => opener.connect(cookie)?,
-                Protocol::Udp => opener.connect_udp()?,
+                Protocol::Udp | Protocol::Udt => opener.connect_udp()?,
             };
-            if let Some(window) = config.window.filter(|_| index == 0) {
+            let window = config.window.filter(|_| config.protocol != Protocol::Udt);
+            if let Some(window) = window.filter(|_| index == 0) {
                 notes.extend(socket::clamp_note(&socket, window, sending, Role::Client));
             }
             let address = control.address();
@@ -181,7 +182,8 @@ impl Opener<'_> {
     fn prepare(&self, socket: &Socket, address: SocketAddr) -> Result<SocketAddr, PerfError> {
         let config = self.config;
         let set = |operation| move |source| failed(operation, address, source);
-        if let Some(window) = config.window {
+        // The buffers of a UDT connection are its own.
+        if let Some(window) = config.window.filter(|_| config.protocol != Protocol::Udt) {
             socket::set_window(socket, window).map_err(set("set the socket buffers"))?;
         }
         if let Some(tos) = config.tos {

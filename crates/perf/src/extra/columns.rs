@@ -71,6 +71,8 @@ columns!(Sample {
     reorderings: Option<u32>,
     acks: Option<u32>,
     peer_window_scale: Option<u8>,
+    naks: Option<u64>,
+    capacity_bps: Option<u64>,
 });
 
 columns!(ReceiverSample {

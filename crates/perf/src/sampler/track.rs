@@ -15,12 +15,12 @@ use units::{BitRate, ByteCount, Rtt};
 /// report (`reported`), and its samples.
 pub(super) struct Track {
     pub(super) base_bytes: u64,
-    pub(super) base_retransmits: u32,
+    pub(super) base_retransmits: u64,
     /// Datagrams sent, and counts of those received, at the end of the warm-up.
     pub(super) base_sent: u64,
     pub(super) base_counts: Counts,
     pub(super) reported_bytes: u64,
-    pub(super) reported_retransmits: u32,
+    pub(super) reported_retransmits: u64,
     pub(super) reported_delivered: u64,
     pub(super) reported_sent: u64,
     pub(super) reported_counts: Counts,
@@ -64,7 +64,8 @@ impl Track {
                     self.tcp_interval(&info, span, &mut interval);
                 }
             }
-            (Protocol::Tcp, false) => interval.arrival_rate = Some(interval.rate),
+            (Protocol::Udt, true) => self.udt_interval(stream, span, &mut interval),
+            (Protocol::Tcp | Protocol::Udt, false) => interval.arrival_rate = Some(interval.rate),
             (Protocol::Udp, true) => {
                 let sent = stream.sent();
                 interval.datagrams = Some(DatagramInterval {
@@ -90,16 +91,37 @@ impl Track {
         interval
     }
 
-    fn tcp_interval(&mut self, info: &TcpInfo, span: Duration, interval: &mut Interval) {
-        let delivered = info.delivered_bytes();
+    /// Bytes delivered and segments retransmitted since the last report.
+    fn progress(
+        &mut self,
+        delivered: u64,
+        retransmitted: u64,
+        span: Duration,
+        interval: &mut Interval,
+    ) {
         let arrived = delivered.saturating_sub(self.reported_delivered);
         // Short segments count as full ones until they are acknowledged: the count may
         // decrease, but bytes are reported only once.
         self.reported_delivered = self.reported_delivered.max(delivered);
         interval.arrival_rate = Some(BitRate::of(ByteCount::from_bytes(arrived), span));
-        let retransmits = info.total_retrans.saturating_sub(self.reported_retransmits);
-        self.reported_retransmits = info.total_retrans;
-        interval.retransmits = Some(u64::from(retransmits));
+        let retransmits = retransmitted.saturating_sub(self.reported_retransmits);
+        self.reported_retransmits = retransmitted;
+        interval.retransmits = Some(retransmits);
+    }
+
+    fn udt_interval(&mut self, stream: &Stream, span: Duration, interval: &mut Interval) {
+        let state = *stream.udt();
+        let Some(udt) = state.statistics() else { return };
+        self.progress(state.acknowledged_bytes(), udt.sent.retransmitted, span, interval);
+        let bytes = |packets: u64| Some(ByteCount::from_bytes(packets).times(state.payload_bytes()));
+        interval.cwnd = bytes(udt.cwnd);
+        interval.peer_window = bytes(udt.flow_window);
+        interval.rtt = udt.rtt;
+        interval.rttvar = Some(udt.rtt_variance);
+    }
+
+    fn tcp_interval(&mut self, info: &TcpInfo, span: Duration, interval: &mut Interval) {
+        self.progress(info.delivered_bytes(), info.total_retrans.into(), span, interval);
         interval.cwnd =
             Some(ByteCount::from_bytes(u64::from(info.snd_cwnd)).times(u64::from(info.snd_mss)));
         interval.peer_window = info.snd_wnd.map(|window| ByteCount::from_bytes(window.into()));

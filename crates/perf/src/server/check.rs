@@ -2,6 +2,7 @@
 
 use super::{Limits, ServerConfig};
 use crate::PerfError;
+use control::Algorithm;
 use host::clock;
 use iperf3_proto::{Cookie, Params, Refusal};
 use std::{net::SocketAddr, time::Duration};
@@ -34,9 +35,14 @@ pub(super) fn check(
         let what = "an SCTP test; this server supports TCP and UDP";
         return not_offered(Refusal::NOT_OFFERED, what.to_owned());
     }
-    if params.udp && !context.has_udp {
+    let udt = params.longhaul.as_ref().and_then(|extension| extension.udt.as_deref());
+    if (params.udp || udt.is_some()) && !context.has_udp {
         let what = "a UDP test; another program uses this server's UDP port";
         return not_offered(Refusal::NOT_OFFERED, what.to_owned());
+    }
+    if let Some(name) = udt.filter(|name| Algorithm::for_udt(name).is_none()) {
+        let what = format!("UDT with the congestion control {name}");
+        return not_offered(Refusal::NOT_OFFERED, what);
     }
     if let Err(source) = params.check() {
         let refusal = match source.name {

@@ -448,10 +448,10 @@ fn drain(
     let until = expiry.min(began + at_most);
     if sampler.has_limit() || traffic.keeps_file() {
         quiet_after(STALL_TIMEOUT, until);
-    } else if streams.iter().any(|stream| stream.protocol == Protocol::Udp) {
+    } else if streams.iter().any(|stream| stream.protocol != Protocol::Tcp) {
         quiet_after(DATAGRAM_TIMEOUT, began + DRAIN_TIMEOUT);
     }
-    if streams.iter().any(|stream| stream.protocol == Protocol::Udp) {
+    if streams.iter().any(|stream| stream.protocol != Protocol::Tcp) {
         return;
     }
     for stream in streams.iter().filter(|stream| !stream.sending) {

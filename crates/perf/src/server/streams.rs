@@ -42,7 +42,7 @@ impl StreamSetup<'_> {
         let wanted = if both { 2 * each } else { each };
         let sockets = match self.plan.protocol {
             Protocol::Tcp => self.connections(arrivals, wanted)?,
-            Protocol::Udp => self.datagrams(wanted)?,
+            Protocol::Udp | Protocol::Udt => self.datagrams(wanted)?,
         };
         let address = self.control.address();
         let mut streams = Vec::new();
@@ -154,7 +154,10 @@ impl StreamSetup<'_> {
         let (params, peer) = (self.params, self.control.address());
         let mut notes = Vec::new();
         let positive = |number: i64| u64::try_from(number).ok().filter(|number| *number > 0);
-        if let Some(window) = positive(params.window).map(ByteCount::from_bytes)
+        // The buffers of a UDT connection are its own.
+        let is_udt = self.plan.protocol == Protocol::Udt;
+        let window = positive(params.window).filter(|_| !is_udt).map(ByteCount::from_bytes);
+        if let Some(window) = window
             && socket::set_window(socket, window).is_ok()
         {
             notes.extend(socket::clamp_note(socket, window, sending, Role::Server));
@@ -162,7 +165,7 @@ impl StreamSetup<'_> {
         if let Some(tos) = u8::try_from(params.tos).ok().filter(|tos| *tos > 0) {
             let _ = socket::set_tos(socket, peer, tos);
         }
-        if self.plan.protocol == Protocol::Udp {
+        if self.plan.protocol != Protocol::Tcp {
             if params.dont_fragment {
                 let _ = host::socket::set_dont_fragment(socket, peer.is_ipv6(), true);
             }

@@ -84,7 +84,7 @@ fn agree(cell: Cell, what: &str, sent: u64, received: u64, gauge: &Gauge) -> Res
     let block = match (asked, cell.protocol) {
         (Some("4K"), _) => 4_096,
         (Some(_), _) => 1_000,
-        (None, Protocol::Tcp) => 131_072,
+        (None, Protocol::Tcp | Protocol::Udt) => 131_072,
         // Fits the loopback's segment.
         (None, Protocol::Udp) => 32_768,
     };

@@ -1,0 +1,146 @@
+//! UDT: a stream's thread carries a connection over its UDP socket. Both ends have the
+//! other's address by then, so that they meet in a rendezvous.
+
+use super::{Traffic, bytes::Load};
+use crate::{plan::Plan, stream::Stream};
+use host::clock;
+use std::{
+    io,
+    net::UdpSocket,
+    time::{Duration, Instant},
+};
+use udt::{CloseReason, Config, Connection, Sequence};
+use udt_socket::{Driver, Next};
+use units::Nanos;
+
+/// How often the end of the test is noticed, and the state is updated.
+const POLL: Duration = Duration::from_millis(5);
+/// The peer starts its end when it learns that the test has started.
+const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
+/// Messages that one call receives.
+const INBOX_BYTES: u64 = 32 * 65_536;
+
+/// Memory of one stream.
+pub(super) fn memory(plan: &Plan) -> usize {
+    let packets = plan.udt.max_buffer * u64::from(Config::DEFAULT_PACKET_BYTES);
+    usize::try_from(packets + INBOX_BYTES + 2 * udt_socket::SOCKET_BUFFER.bytes())
+        .unwrap_or(usize::MAX)
+}
+
+impl Traffic {
+    /// Carries a stream until the end of the test.
+    pub(super) fn carry_udt(
+        &self,
+        stream: &Stream,
+        plan: &Plan,
+        load: &Load,
+        began: Instant,
+    ) -> io::Result<()> {
+        let socket = UdpSocket::from(stream.socket.try_clone()?);
+        let mut driver = Driver::new(socket)?;
+        // Zero is no socket ID.
+        let random = host::random::seed();
+        let first = Sequence::new(random as u32);
+        let socket_id = (random >> 33) as u32 | 1;
+        let mut connection = Connection::rendezvous(
+            driver.now(),
+            Config {
+                max_buffer: plan.udt.max_buffer,
+                seed: random,
+                ..Config::new(socket_id, first, plan.udt.algorithm)
+            },
+        );
+        let mut end = StreamEnd { traffic: self, stream, plan, load, began, updated: None };
+        driver.run(&mut connection, &mut |now: Nanos, connection: &mut Connection| {
+            end.poll(now, connection)
+        })?;
+        match connection.closed() {
+            Some(reason @ (CloseReason::TimedOut | CloseReason::Protocol(_)
+                | CloseReason::HandshakeTimeout | CloseReason::Refused)) => {
+                Err(io::Error::other(format!("UDT: {reason}")))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// One end of a stream.
+struct StreamEnd<'a> {
+    traffic: &'a Traffic,
+    stream: &'a Stream,
+    plan: &'a Plan,
+    load: &'a Load,
+    began: Instant,
+    updated: Option<Nanos>,
+}
+
+impl StreamEnd<'_> {
+    fn poll(&mut self, now: Nanos, connection: &mut Connection) -> Next {
+        let since = self.updated.map_or(POLL, |updated| now.since(updated));
+        if since >= POLL {
+            self.updated = Some(now);
+            self.stream.udt().update(connection, now, since);
+        }
+        if !connection.is_established() {
+            return self.wait_for_peer(now, connection);
+        }
+        let goes_on = if self.stream.sending { self.write(connection) } else { self.read(connection) };
+        if goes_on {
+            return Next::At(now.plus(POLL));
+        }
+        self.stream.udt().update(connection, now, Duration::ZERO);
+        connection.abort(CloseReason::Local);
+        Next::Never
+    }
+
+    fn wait_for_peer(&self, now: Nanos, connection: &mut Connection) -> Next {
+        let is_over =
+            if self.stream.sending { self.traffic.has_sent() } else { self.traffic.has_ended() };
+        if is_over {
+            return Next::Never;
+        }
+        if now > Nanos(0).plus(HANDSHAKE_TIMEOUT) {
+            connection.abort(CloseReason::HandshakeTimeout);
+        }
+        Next::At(now.plus(POLL))
+    }
+
+    /// Writes what there is room for; false at the end of the test.
+    fn write(&mut self, connection: &mut Connection) -> bool {
+        if self.traffic.has_sent() {
+            return false;
+        }
+        let block = &self.load.block[..];
+        loop {
+            let allowed = self.allowed(block.len().min(connection.writable()));
+            let granted = self.traffic.draw(allowed);
+            let written = connection.write(&block[..granted]);
+            self.traffic.give_back(granted - written);
+            self.stream.count(written);
+            if written == 0 {
+                return true;
+            }
+        }
+    }
+
+    /// Bytes that the rates of the test and of the client's quota allow now, at most `most`.
+    fn allowed(&self, most: usize) -> usize {
+        let now = clock::now();
+        let by_rate = self.plan.rate.map_or(most, |rate| {
+            let due = rate.bytes_in(now.saturating_duration_since(self.began));
+            let left = due.bytes().saturating_sub(self.stream.bytes());
+            usize::try_from(left).unwrap_or(most).min(most)
+        });
+        if by_rate > 0 && self.traffic.may_send(by_rate, now) { by_rate } else { 0 }
+    }
+
+    /// Reads what has arrived; false at the end of the test.
+    fn read(&mut self, connection: &mut Connection) -> bool {
+        if self.traffic.has_ended() {
+            return false;
+        }
+        let bytes = usize::try_from(connection.discard()).unwrap_or(usize::MAX);
+        self.stream.count(bytes);
+        bytes == 0 || self.traffic.charge(bytes)
+    }
+}
