@@ -124,6 +124,9 @@ impl Receiver {
         };
         self.store.put(packet, header.part.word(), payload);
         self.store.insert(Set::Marked, packet);
+        if packet >= self.highest {
+            self.estimator.on_packet(arrived, packet, header.timestamp_us);
+        }
         if packet > self.highest {
             self.counters.missing += packet - self.highest;
             if self.unreported.len() < MAX_RANGES {
