@@ -59,6 +59,7 @@ mod shares;
 mod slow_start;
 mod statistics;
 mod steady;
+mod udt;
 
 pub use remedy::Goal;
 pub use shares::shares_between;
@@ -91,6 +92,9 @@ pub fn explain_for(m: &Measurement, goal: Option<Goal>) -> Finding {
         m
     };
     let evidence = Evidence::gather(m);
+    if m.spec.protocol == Protocol::Udt {
+        return explain_udt(m, &evidence);
+    }
     if m.spec.protocol == Protocol::Udp {
         let (limit, sentence) = datagrams::explain(m, &evidence);
         return Finding {
@@ -149,6 +153,28 @@ pub fn explain_for(m: &Measurement, goal: Option<Goal>) -> Finding {
         posterior,
         segments,
         bottleneck: rate_estimate::of(&test, evidence.has_standing_queue()),
+    }
+}
+
+fn explain_udt(m: &Measurement, e: &Evidence) -> Finding {
+    let udt::Explanation { limit, sentence, prediction, shares } = udt::explain(m, e);
+    let (predicted_bps, equation) = prediction.unzip();
+    Finding {
+        throughput_bps: e.goodput,
+        average_bps: e.average,
+        steady: e.steady,
+        predicted_bps,
+        equation,
+        limit,
+        confidence: limit.filter(|limit| *limit != Limit::Unknown).map(|_| Confidence::Likely),
+        shares,
+        min_rtt: e.min_rtt,
+        loaded_rtt: e.loaded_rtt,
+        sentence,
+        remedies: Vec::new(),
+        posterior: Vec::new(),
+        segments: Vec::new(),
+        bottleneck: None,
     }
 }
 

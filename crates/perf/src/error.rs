@@ -220,6 +220,18 @@ pub enum PerfError {
         /// The timeout.
         waited: Duration,
     },
+    /// The server did not reply to the datagrams that open a UDT stream.
+    #[error(
+        "the server {address} did not reply by UDP within {} s: UDT needs `longhaul server` \
+         there, and UDP to and from that port allowed in the firewalls; without --udt the test \
+         uses TCP", waited.as_secs()
+    )]
+    NoUdt {
+        /// The server.
+        address: SocketAddr,
+        /// The timeout.
+        waited: Duration,
+    },
     /// The client's traffic exceeds the server's limit.
     #[error("the client {address} exceeded a limit: {limit}")]
     OverLimit {

@@ -204,7 +204,8 @@ impl<'a> Sampler<'a> {
         let process = cpu::this_process().unwrap_or_default().since(self.process);
         let streams = self.streams.iter().zip(self.tracks).map(|(stream, track)| {
             let tcp = stream.protocol == Protocol::Tcp;
-            let udt = stream.udt().statistics().filter(|_| stream.protocol == Protocol::Udt).copied();
+            let udt =
+                stream.udt().statistics().filter(|_| stream.protocol == Protocol::Udt).copied();
             let info = TcpInfo::of(&stream.socket).ok().filter(|_| tcp && stream.sending);
             StreamOutcome {
                 id: stream.id,

@@ -198,9 +198,8 @@ impl Traffic {
                 (Protocol::Udp, false) => self.start(scope, stream, plan, move || {
                     self.receive_datagrams(stream, plan, began)
                 }),
-                (Protocol::Udt, _) => self.start(scope, stream, plan, move || {
-                    self.carry_udt(stream, plan, &load, began)
-                }),
+                (Protocol::Udt, _) => self
+                    .start(scope, stream, plan, move || self.carry_udt(stream, plan, &load, began)),
             };
             started.map_err(|source| PerfError::System {
                 operation: "start a thread for a stream",

@@ -14,16 +14,22 @@ pub(crate) struct UdtState {
     min_rtt: Option<Rtt>,
     /// Bytes written and not yet sent.
     unsent_bytes: u64,
-    /// Time with data to send, and with the receiver's buffer as its limit.
+    /// Time with data to send, and with the receiver's or our buffer as its limit.
     busy: Duration,
     window_limited: Duration,
+    buffer_limited: Duration,
     /// All that was written is acknowledged.
     flushed: bool,
 }
 
 impl UdtState {
     /// Updates the state; `passed` is the time since the last update.
-    pub(crate) fn update(&mut self, connection: &udt::Connection, now: units::Nanos, passed: Duration) {
+    pub(crate) fn update(
+        &mut self,
+        connection: &udt::Connection,
+        now: units::Nanos,
+        passed: Duration,
+    ) {
         let statistics = connection.statistics(now);
         // What limited the connection until now, as it was at the last update.
         match self.statistics.and_then(|before| before.limit) {
@@ -31,6 +37,10 @@ impl UdtState {
             Some(SendLimit::ReceiveWindow) => {
                 self.busy += passed;
                 self.window_limited += passed;
+            }
+            Some(SendLimit::SendBuffer) => {
+                self.busy += passed;
+                self.buffer_limited += passed;
             }
             _ => self.busy += passed,
         }
@@ -89,6 +99,7 @@ impl UdtState {
             retransmits: statistics.sent.retransmitted,
             busy_us: time_us(self.busy),
             rwnd_limited_us: time_us(self.window_limited),
+            sndbuf_limited_us: time_us(self.buffer_limited),
             acks: u32::try_from(statistics.sent.acks + statistics.sent.light_acks).ok(),
             naks: Some(statistics.sent.naks),
             capacity_bps: statistics.reported.capacity_pps.map(bps),

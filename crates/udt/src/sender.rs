@@ -92,6 +92,8 @@ pub struct SendCounters {
 pub enum SendLimit {
     /// The application has written nothing more.
     Application,
+    /// The send buffer: all of it waits for acknowledgements.
+    SendBuffer,
     /// The congestion window.
     CongestionWindow,
     /// The receiver's free buffer.
@@ -263,7 +265,8 @@ impl Sender {
     pub(crate) fn limit(&self, now: Nanos) -> Option<SendLimit> {
         if self.lost == 0 {
             if self.nxt == self.end {
-                return Some(SendLimit::Application);
+                let is_full = self.room() == 0;
+                return Some(if is_full { SendLimit::SendBuffer } else { SendLimit::Application });
             }
             if self.nxt - self.una >= self.window {
                 return Some(SendLimit::ReceiveWindow);

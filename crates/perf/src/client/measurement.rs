@@ -56,7 +56,7 @@ pub(super) fn assemble(
             (Some(report.results), report.extra)
         }
         Ending::Interrupted => {
-            let sent = config.sends() && config.protocol == Protocol::Tcp;
+            let sent = config.sends() && config.protocol != Protocol::Udp;
             notes.push(format!(
                 "interrupted after {:.1} s: the server's results are missing{}",
                 outcome.seconds,

@@ -21,6 +21,8 @@ use std::{
 
 /// Timeout for the reply to a connect datagram, as in iperf3.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
+/// The same for UDT, which servers other than ours take for TCP.
+const UDT_ANSWER_TIMEOUT: Duration = Duration::from_secs(3);
 /// Interval between connect datagrams, as either it or the reply may be lost.
 const RETRY_INTERVAL: Duration = Duration::from_secs(3);
 /// Receive buffer for datagrams, if the system allows it: 13 ms at 20 Gbit/s.
@@ -111,14 +113,20 @@ impl Opener<'_> {
         if let Some(rate) = self.config.fq_rate {
             let _ = host::socket::set_max_pacing_rate(&socket, rate);
         }
-        let until = clock::now() + ANSWER_TIMEOUT;
+        let is_udt = self.config.protocol == Protocol::Udt;
+        let waited = if is_udt { UDT_ANSWER_TIMEOUT } else { ANSWER_TIMEOUT };
+        let until = clock::now() + waited;
         let mut next_try = clock::now();
         while !self.has_reply(&socket)? {
             if self.stop.is_raised() {
                 return Err(PerfError::Interrupted);
             }
             if clock::now() >= until {
-                return Err(PerfError::NoAnswer { address, waited: ANSWER_TIMEOUT });
+                return Err(if is_udt {
+                    PerfError::NoUdt { address, waited }
+                } else {
+                    PerfError::NoAnswer { address, waited }
+                });
             }
             if clock::now() >= next_try {
                 // A closed port is reported by the next call.

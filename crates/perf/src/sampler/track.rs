@@ -113,7 +113,8 @@ impl Track {
         let state = *stream.udt();
         let Some(udt) = state.statistics() else { return };
         self.progress(state.acknowledged_bytes(), udt.sent.retransmitted, span, interval);
-        let bytes = |packets: u64| Some(ByteCount::from_bytes(packets).times(state.payload_bytes()));
+        let bytes =
+            |packets: u64| Some(ByteCount::from_bytes(packets).times(state.payload_bytes()));
         interval.cwnd = bytes(udt.cwnd);
         interval.peer_window = bytes(udt.flow_window);
         interval.rtt = udt.rtt;

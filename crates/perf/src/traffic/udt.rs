@@ -50,15 +50,25 @@ impl Traffic {
                 ..Config::new(socket_id, first, plan.udt.algorithm)
             },
         );
-        let mut end = StreamEnd { traffic: self, stream, plan, load, began, updated: None };
+        let mut end = StreamEnd {
+            traffic: self,
+            stream,
+            plan,
+            load,
+            began,
+            updated: None,
+            charged_packets: 0,
+        };
         driver.run(&mut connection, &mut |now: Nanos, connection: &mut Connection| {
             end.poll(now, connection)
         })?;
         match connection.closed() {
-            Some(reason @ (CloseReason::TimedOut | CloseReason::Protocol(_)
-                | CloseReason::HandshakeTimeout | CloseReason::Refused)) => {
-                Err(io::Error::other(format!("UDT: {reason}")))
-            }
+            Some(
+                reason @ (CloseReason::TimedOut
+                | CloseReason::Protocol(_)
+                | CloseReason::HandshakeTimeout
+                | CloseReason::Refused),
+            ) => Err(io::Error::other(format!("UDT: {reason}"))),
             _ => Ok(()),
         }
     }
@@ -72,6 +82,8 @@ struct StreamEnd<'a> {
     load: &'a Load,
     began: Instant,
     updated: Option<Nanos>,
+    /// Packets received that the quota was charged for.
+    charged_packets: u64,
 }
 
 impl StreamEnd<'_> {
@@ -84,7 +96,8 @@ impl StreamEnd<'_> {
         if !connection.is_established() {
             return self.wait_for_peer(now, connection);
         }
-        let goes_on = if self.stream.sending { self.write(connection) } else { self.read(connection) };
+        let goes_on =
+            if self.stream.sending { self.write(connection) } else { self.read(now, connection) };
         if goes_on {
             return Next::At(now.plus(POLL));
         }
@@ -135,12 +148,16 @@ impl StreamEnd<'_> {
     }
 
     /// Reads what has arrived; false at the end of the test.
-    fn read(&mut self, connection: &mut Connection) -> bool {
+    fn read(&mut self, now: Nanos, connection: &mut Connection) -> bool {
         if self.traffic.has_ended() {
             return false;
         }
         let bytes = usize::try_from(connection.discard()).unwrap_or(usize::MAX);
         self.stream.count(bytes);
-        bytes == 0 || self.traffic.charge(bytes)
+        // Duplicates count against the quota as well.
+        let packets = connection.statistics(now).received.packets;
+        let new = packets - std::mem::replace(&mut self.charged_packets, packets);
+        let wire = usize::try_from(new).unwrap_or(usize::MAX) * connection.packet_bytes();
+        wire == 0 || self.traffic.charge(wire)
     }
 }

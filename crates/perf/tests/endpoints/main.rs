@@ -10,3 +10,4 @@ mod datagrams;
 mod ours;
 mod scripted_client;
 mod test_server;
+mod udt;

@@ -119,13 +119,13 @@ pub(crate) fn check(measured: &Measurement, config: &ClientConfig) {
             "{stream:?}"
         );
         assert!(stream.sent_seconds > 0.0 && stream.received_seconds > 0.0);
-        let tcp = config.protocol == Protocol::Tcp;
-        assert_eq!(stream.congestion.is_some(), tcp);
-        assert_eq!(stream.retransmits.is_some(), tcp, "{stream:?}");
-        assert_eq!(stream.datagrams.is_some(), !tcp);
+        let connected = config.protocol != Protocol::Udp;
+        assert_eq!(stream.congestion.is_some(), connected);
+        assert_eq!(stream.retransmits.is_some(), connected, "{stream:?}");
+        assert_eq!(stream.datagrams.is_some(), !connected);
         if stream.reverse {
             assert!(stream.receiver.len() >= 2, "{stream:?}");
-        } else if tcp {
+        } else if connected {
             assert!(stream.sender.len() >= 2, "{stream:?}");
         }
         assert!(stream.sender.windows(2).all(|pair| pair[0].t_s < pair[1].t_s));
