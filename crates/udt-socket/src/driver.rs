@@ -223,19 +223,15 @@ impl MessageRate {
     }
 }
 
-/// Without the right to exceed them, within the system's limits.
+/// Within the system's limits, which are the administrator's.
 fn enlarge_buffers(socket: &UdpSocket) {
     let bytes = usize::try_from(SOCKET_BUFFER.bytes()).unwrap_or(usize::MAX);
     let reference = SockRef::from(socket);
     let is_short = |size: io::Result<usize>| size.is_ok_and(|size| size < bytes);
-    if is_short(reference.recv_buffer_size())
-        && host::socket::set_receive_buffer(socket, SOCKET_BUFFER).is_err()
-    {
+    if is_short(reference.recv_buffer_size()) {
         let _ = reference.set_recv_buffer_size(bytes);
     }
-    if is_short(reference.send_buffer_size())
-        && host::socket::set_send_buffer(socket, SOCKET_BUFFER).is_err()
-    {
+    if is_short(reference.send_buffer_size()) {
         let _ = reference.set_send_buffer_size(bytes);
     }
 }
