@@ -1,20 +1,22 @@
 //! A connection: the handshake, both halves, and the timers they share.
 
 mod expiry;
+mod statistics;
 
 use crate::connecting::{self, Agreed, Connecting, Progress};
 use crate::handshake::{Handshake, Request, SocketType};
 use crate::packet::{
     Control, ControlHeader, DataHeader, HEADER_BYTES, LOWER_HEADER_BYTES, MessagePart, Packet,
 };
-use crate::receiver::{ReceiveCounters, Receiver};
+use crate::receiver::Receiver;
 use crate::rtt::RttEstimator;
-use crate::sender::{Rates, SendCounters, SendLimit, Sender};
+use crate::sender::{Rates, Sender};
 use crate::sequence::Sequence;
 use crate::{CloseReason, Config, LossList, SYN_NS};
-use control::{CongestionControl, ReceiverReport};
 use expiry::{Expired, Expiry};
-use units::{Nanos, Rtt};
+
+pub use statistics::Statistics;
+use units::Nanos;
 
 /// One end of a connection.
 #[derive(Debug)]
@@ -61,37 +63,6 @@ pub struct Transmit {
     /// They are a packet pair, to be sent as single datagrams: one right after the other,
     /// but not as one train, which could be received as one.
     pub is_pair: bool,
-}
-
-/// What a connection is like now.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Statistics {
-    /// Name of the congestion control.
-    pub algorithm: &'static str,
-    /// Smoothed RTT, once there was a sample.
-    pub rtt: Option<Rtt>,
-    /// Variance of the RTT.
-    pub rtt_variance: Rtt,
-    /// Time between two packets sent, ns.
-    pub period_ns: f64,
-    /// Congestion window, packets.
-    pub cwnd: u64,
-    /// The receiver's free buffer, packets.
-    pub flow_window: u64,
-    /// Packets in flight.
-    pub in_flight: u64,
-    /// Packets written and not yet sent.
-    pub unsent: u64,
-    /// Packets acknowledged.
-    pub acknowledged: u64,
-    /// Arrival rate and capacity as the receiver of our data reports them.
-    pub reported: ReceiverReport,
-    /// What keeps the next packet from being sent.
-    pub limit: Option<SendLimit>,
-    /// What the sending half counts.
-    pub sent: SendCounters,
-    /// What the receiving half counts.
-    pub received: ReceiveCounters,
 }
 
 impl Connection {
@@ -482,26 +453,6 @@ impl Connection {
         if !matches!(self.state, State::Closed(_)) {
             self.due.shutdown = self.is_established();
             self.state = State::Closed(reason);
-        }
-    }
-
-    /// Its state.
-    #[must_use]
-    pub fn statistics(&self, now: Nanos) -> Statistics {
-        Statistics {
-            algorithm: self.sender.controller().name(),
-            rtt: self.rtt.sampled_ns().map(Rtt::from_nanos),
-            rtt_variance: Rtt::from_nanos(self.rtt.variance_ns()),
-            period_ns: self.sender.period_ns(&self.rtt),
-            cwnd: self.sender.controller().cwnd(),
-            flow_window: self.sender.window(),
-            in_flight: self.sender.in_flight(),
-            unsent: self.sender.unsent(),
-            acknowledged: self.sender.acknowledged(),
-            reported: self.rates.report(),
-            limit: self.sender.limit(now),
-            sent: self.sender.counters(),
-            received: self.receiver.counters(),
         }
     }
 }

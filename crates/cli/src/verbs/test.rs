@@ -45,7 +45,8 @@ pub(crate) struct TestArgs {
     udp: bool,
     /// Use UDT instead of TCP: congestion control over UDP
     ///
-    /// The server must be `longhaul server`. -C selects udt (the default), srt, reno or cubic.
+    /// The server must be `longhaul server`. -C (or --cc) selects udt (the default), srt,
+    /// reno or cubic.
     #[arg(long, conflicts_with = "udp")]
     udt: bool,
     /// Duration of the test, in seconds
@@ -68,7 +69,7 @@ pub(crate) struct TestArgs {
     #[arg(alias = "bandwidth")]
     bitrate: Option<Pace>,
     /// Congestion control of the sender: cubic, bbr, reno
-    #[arg(long, short = 'C', value_name = "NAME", visible_alias = "cc")]
+    #[arg(long, short = 'C', value_name = "NAME", alias = "cc")]
     congestion: Option<String>,
     /// Reverse the direction: the server sends
     #[arg(long, short = 'R')]
