@@ -1,7 +1,7 @@
 //! UDT, the UDP-based data transfer protocol, without I/O: draft-gg-udt-03, and where the
 //! library UDT 4.11 differs from it, the library.
 //!
-//! Time comes in as [`Nanos`], datagrams as bytes, randomness as numbers. A driver calls
+//! Time comes in as [`units::Nanos`], datagrams as bytes, randomness as numbers. A driver calls
 //!
 //! ```text
 //!  datagrams ──> Connection::receive ──┐              ┌──> Connection::read ──> application
