@@ -71,10 +71,10 @@ pub struct Sample {
     #[serde(default)]
     pub peer_window_scale: Option<u8>,
     /// UDT: NAKs received.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     pub naks: Option<u64>,
     /// UDT: capacity of the path that the receiver estimates from packet pairs, bit/s.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     pub capacity_bps: Option<u64>,
 }
 

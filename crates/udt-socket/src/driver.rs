@@ -25,6 +25,8 @@ const FULL_PAUSE: Duration = Duration::from_micros(50);
 /// wait for its core.
 pub const SOCKET_BUFFER: ByteCount = ByteCount::from_bytes(4 << 20);
 
+/// Pauses for one train: 10 ms.
+const MAX_PAUSES: u32 = 200;
 /// A datagram has waited no longer than this, ns, whatever happens to the wall clock.
 const MAX_WAITED_NS: u64 = 1_000_000_000;
 
@@ -43,6 +45,8 @@ pub struct Driver {
     began: Instant,
     /// Bytes into which the kernel splits what is written; zero: it does not.
     segment_bytes: usize,
+    /// Segmentation was not refused.
+    can_segment: bool,
     messages: MessageRate,
 }
 
@@ -64,6 +68,7 @@ impl Driver {
             out: Vec::with_capacity(SLOT_BYTES),
             began: clock::now(),
             segment_bytes: 0,
+            can_segment: true,
             messages: MessageRate::default(),
         })
     }
@@ -121,13 +126,14 @@ impl Driver {
     fn send(&mut self, transmit: Transmit) -> io::Result<()> {
         let size = transmit.packet_bytes;
         let is_train = self.out.len() > size && !transmit.is_pair;
-        if is_train && size != self.segment_bytes {
+        if is_train && self.can_segment && size != self.segment_bytes {
             self.segment_bytes = size;
             let offload = u16::try_from(size).map(|size| udp::segment(&self.socket, size));
             if !matches!(offload, Ok(Ok(()))) {
                 self.segment_bytes = 0;
             }
         }
+        let mut pauses = 0;
         loop {
             let sent = if self.out.len() <= size || (is_train && self.segment_bytes == size) {
                 self.socket.send(&self.out)
@@ -139,12 +145,18 @@ impl Driver {
                     self.out.drain(..sent);
                 }
                 Ok(_) => return Ok(()),
-                Err(error) if udp::is_full(&error) => std::thread::sleep(FULL_PAUSE),
+                Err(error) if udp::is_full(&error) && pauses < MAX_PAUSES => {
+                    pauses += 1;
+                    std::thread::sleep(FULL_PAUSE);
+                }
+                // A queue that stays full: lost, as on the path.
+                Err(error) if udp::is_full(&error) => return Ok(()),
                 Err(error) if is_transient(&error) => return Ok(()),
                 // Segmentation where the device or the route does not support it.
                 Err(_) if is_train && self.segment_bytes > 0 => {
                     udp::segment(&self.socket, 0)?;
                     self.segment_bytes = 0;
+                    self.can_segment = false;
                 }
                 Err(error) => return Err(error),
             }
