@@ -13,7 +13,7 @@ const LONGEST: usize = 500;
 /// The layers of ARCHITECTURE.md, lowest first. A crate may use crates of lower
 /// layers only.
 const LAYERS: [&[&str]; 7] = [
-    &["units", "stall-retry"],
+    &["units", "stall-retry", "runs"],
     &["model", "record", "iperf3-proto", "iperf2-proto", "link", "control"],
     &["topology", "diagnose", "host", "tcp", "udt"],
     &["udt-socket"],
@@ -23,8 +23,9 @@ const LAYERS: [&[&str]; 7] = [
 ];
 
 /// Crates that have no clock, no I/O, no thread.
-const PURE: [&str; 14] = [
+const PURE: [&str; 15] = [
     "units",
+    "runs",
     "model",
     "record",
     "iperf3-proto",

@@ -5,12 +5,11 @@
 //! its minimum RTT of ten seconds. Left out: the detection of policers, and the sender's
 //! queue below the socket.
 
-mod aggregation;
 mod phases;
 
+use crate::aggregation::Aggregation;
 use crate::max_filter::MaxFilter;
 use crate::{Ack, Congestion, CongestionControl, INITIAL_WINDOW, Phase, RateSample, Reduction};
-use aggregation::Aggregation;
 use phases::{Cycle, FullPipe, ProbeRtt};
 use units::{BitRate, Nanos};
 

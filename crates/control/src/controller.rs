@@ -1,6 +1,8 @@
 //! The algorithms behind one type, chosen at run time without allocation.
 
-use crate::{Ack, Bbr, Congestion, CongestionControl, Cubic, NewReno, Reduction, Udt, UdtRules};
+use crate::{
+    Ack, Bbr, Bbr3, Congestion, CongestionControl, Cubic, NewReno, Reduction, Udt, UdtRules,
+};
 use units::{BitRate, Nanos};
 
 /// The algorithms there are.
@@ -13,6 +15,8 @@ pub enum Algorithm {
     Cubic,
     /// [`Bbr`].
     Bbr,
+    /// [`Bbr3`].
+    Bbr3,
     /// [`Udt`], by these rules.
     Udt(UdtRules),
 }
@@ -37,6 +41,7 @@ impl Algorithm {
             Algorithm::NewReno => "reno",
             Algorithm::Cubic => "cubic",
             Algorithm::Bbr => "bbr",
+            Algorithm::Bbr3 => "bbr3",
             Algorithm::Udt(rules) => rules.name(),
         }
     }
@@ -55,6 +60,7 @@ impl Algorithm {
             Algorithm::NewReno => Controller::NewReno(NewReno::new()),
             Algorithm::Cubic => Controller::Cubic(Cubic::new(mss)),
             Algorithm::Bbr => Controller::Bbr(Bbr::new(mss, seed)),
+            Algorithm::Bbr3 => Controller::Bbr3(Bbr3::new(mss, seed)),
             Algorithm::Udt(rules) => Controller::Udt(Udt::new(rules, mss, UDT_FLOW_WINDOW, seed)),
         }
     }
@@ -68,6 +74,7 @@ pub enum Controller {
     NewReno(NewReno),
     Cubic(Cubic),
     Bbr(Bbr),
+    Bbr3(Bbr3),
     Udt(Udt),
 }
 
@@ -77,6 +84,7 @@ macro_rules! dispatch {
             Controller::NewReno($controller) => $call,
             Controller::Cubic($controller) => $call,
             Controller::Bbr($controller) => $call,
+            Controller::Bbr3($controller) => $call,
             Controller::Udt($controller) => $call,
         }
     };

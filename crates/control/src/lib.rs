@@ -11,7 +11,10 @@
 //! | `cubic` | CUBIC (RFC 9438) with Linux's constants and integer arithmetic |
 //! | `hystart` | CUBIC's exit from slow start (Ha, Rhee 2011), as in Linux |
 //! | `bbr` | BBR version 1 (Cardwell et al. 2016), as in Linux |
+//! | `bbr3` | BBR version 3 (draft-ietf-ccwg-bbr) |
 //! | `udt` | UDT's native control (Gu, Grossman 2007; UDT 4.11), and SRT's variant for files |
+//!
+//! `delivery_rate` makes the samples of the delivery rate that both BBRs need.
 //!
 //! A driver calls [`CongestionControl::on_ack`] for each acknowledgement and the other
 //! methods at changes of state:
@@ -23,9 +26,12 @@
 //!    └─────────── on_retransmission_timeout ──────────┴─> Loss ── on_recovery_end ──> Open
 //! ```
 
+mod aggregation;
 mod bbr;
+mod bbr3;
 mod controller;
 mod cubic;
+mod delivery_rate;
 mod hystart;
 mod max_filter;
 mod newreno;
@@ -34,8 +40,10 @@ mod udt;
 mod window;
 
 pub use bbr::{Bbr, BbrMode};
+pub use bbr3::Bbr3;
 pub use controller::{Algorithm, Controller, UDT_ALGORITHMS, UDT_FLOW_WINDOW};
 pub use cubic::Cubic;
+pub use delivery_rate::{DeliveryRate, DeliverySnapshot, SentPackets};
 pub use newreno::NewReno;
 pub use udt::{Udt, UdtRules};
 
@@ -92,7 +100,7 @@ pub struct ReceiverReport {
     pub capacity_pps: Option<f64>,
 }
 
-/// One sample of the delivery rate (draft-cheng-iccrg-delivery-rate-estimation).
+/// One sample of the delivery rate (draft-ietf-ccwg-bbr section 4.5).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RateSample {
     /// Packets delivered between the sending of the newest delivered packet and now.
@@ -104,6 +112,10 @@ pub struct RateSample {
     pub interval_ns: u64,
     /// The application had nothing to send at some time in it: a lower bound only.
     pub app_limited: bool,
+    /// Packets in flight when the newest delivered packet was sent, that one included.
+    pub in_flight: u64,
+    /// Packets detected as lost since then.
+    pub lost: u64,
 }
 
 /// The state of a driver (RFC 5681 section 3.2; Linux's `tcp_ca_state`).

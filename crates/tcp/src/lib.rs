@@ -20,7 +20,6 @@
 //! | `scoreboard` | which packets are in flight, delivered, lost or retransmitted |
 //! | `rack` | loss detection by time (RFC 8985) |
 //! | `prr` | Proportional Rate Reduction (RFC 9937) |
-//! | `rate` | delivery-rate samples (draft-cheng-iccrg-delivery-rate-estimation) |
 //! | `application`, `send_buffer` | what there is to send |
 //! | `limits` | what the sender waits for, and Linux's `TCP_INFO` timers |
 //! | `receiver`, `receive_window` | acknowledgements, the advertised window |
@@ -30,11 +29,9 @@ mod limits;
 mod pacer;
 mod prr;
 mod rack;
-mod rate;
 mod receive_window;
 mod receiver;
 mod rtt;
-mod runs;
 mod scoreboard;
 mod send_buffer;
 mod sender;

@@ -2,8 +2,8 @@
 
 use crate::application::Reader;
 use crate::receive_window::{ReceiveWindow, WindowSize};
-use crate::runs::RunSet;
 use crate::{Acknowledgement, MAX_SACK_BLOCKS, Run, SackBlocks, Segments};
+use runs::RunSet;
 use units::{Nanos, Rtt};
 
 /// An acknowledgement is delayed for this long at most (Linux's least; RFC 1122: 500 ms).

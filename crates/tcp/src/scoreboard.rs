@@ -13,8 +13,8 @@
 //! Only a tail loss probe retransmits a packet at or after the frontier.
 
 use crate::Run;
-use crate::rate::Snapshot;
-use crate::runs::RunSet;
+use control::{DeliverySnapshot, SentPackets};
+use runs::RunSet;
 use std::collections::VecDeque;
 use units::Nanos;
 
@@ -26,7 +26,14 @@ pub(crate) struct Transmission {
     /// Numbers the transmissions: in virtual time, many share a moment.
     pub(crate) order: u64,
     /// The delivery state when they were sent.
-    pub(crate) snapshot: Snapshot,
+    pub(crate) snapshot: DeliverySnapshot,
+}
+
+impl From<&Transmission> for SentPackets {
+    fn from(of: &Transmission) -> Self {
+        let order = (of.order, of.run.end);
+        SentPackets { packets: of.run.len(), sent: of.sent, order, snapshot: of.snapshot }
+    }
 }
 
 /// Packets of one transmission that were delivered.
@@ -120,15 +127,18 @@ impl Scoreboard {
     }
 
     /// New packets were sent.
-    pub(crate) fn send_new(&mut self, count: u64, sent: Nanos, snapshot: Snapshot) -> Run {
+    pub(crate) fn send_new(&mut self, count: u64, sent: Nanos, snapshot: DeliverySnapshot) -> Run {
         let run = Run::new(self.nxt, self.nxt + count);
         self.nxt = run.end;
         match self.original.back_mut() {
             // One record for what one moment sent.
             Some(last)
-                if last.sent == sent && last.order == self.order && last.snapshot == snapshot =>
+                if last.sent == sent
+                    && last.order == self.order
+                    && last.snapshot.continues_in(&snapshot) =>
             {
                 last.run.end = run.end;
+                last.snapshot = snapshot;
             }
             _ => {
                 self.order += 1;
@@ -139,7 +149,12 @@ impl Scoreboard {
     }
 
     /// Retransmits the first packets that are lost, at most `most` of them.
-    pub(crate) fn resend(&mut self, most: u64, sent: Nanos, snapshot: Snapshot) -> Option<Run> {
+    pub(crate) fn resend(
+        &mut self,
+        most: u64,
+        sent: Nanos,
+        snapshot: DeliverySnapshot,
+    ) -> Option<Run> {
         let run = self.lost.take_first(most)?;
         self.push_resent(Transmission { run, sent, order: 0, snapshot });
         Some(run)
@@ -152,7 +167,7 @@ impl Scoreboard {
     }
 
     /// Retransmits the last packet sent, as a probe (RFC 8985 section 7.3).
-    pub(crate) fn resend_tail(&mut self, sent: Nanos, snapshot: Snapshot) -> Option<Run> {
+    pub(crate) fn resend_tail(&mut self, sent: Nanos, snapshot: DeliverySnapshot) -> Option<Run> {
         let tail = self.nxt.checked_sub(1).filter(|tail| *tail >= self.una)?;
         if tail < self.frontier || self.probe.is_some() || self.sacked.contains(tail) {
             return None;
@@ -400,7 +415,7 @@ mod tests {
             let mut delivered = std::collections::BTreeSet::new();
             for (time, step) in (1..).zip(steps) {
                 let now = Nanos(time);
-                let snapshot = Snapshot::default();
+                let snapshot = DeliverySnapshot::default();
                 let mut twice = false;
                 let mut visit = |part: Delivered| {
                     let run = part.transmission.run;

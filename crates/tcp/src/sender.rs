@@ -17,12 +17,11 @@ use crate::limits::{Limit, LimitClock};
 use crate::pacer::{self, Pacer};
 use crate::prr::Prr;
 use crate::rack::Rack;
-use crate::rate::RateEstimator;
 use crate::rtt::RttEstimator;
 use crate::scoreboard::Scoreboard;
 use crate::send_buffer::{BufferCheck, BufferSize, SendBuffer};
 use crate::{Run, Segments};
-use control::{CongestionControl, Phase, Reduction};
+use control::{CongestionControl, DeliveryRate, Phase, Reduction};
 use recovery::Recovery;
 use timers::Timers;
 use units::{BitRate, Nanos, Rtt};
@@ -55,7 +54,7 @@ pub struct Sender<C> {
     board: Scoreboard,
     rtt: RttEstimator,
     rack: Rack,
-    rate: RateEstimator,
+    rate: DeliveryRate,
     buffer: SendBuffer,
     pacer: Pacer,
     limits: LimitClock,
@@ -113,7 +112,7 @@ impl<C: CongestionControl> Sender<C> {
             board: Scoreboard::default(),
             rtt,
             rack: Rack::new(),
-            rate: RateEstimator::default(),
+            rate: DeliveryRate::default(),
             buffer: SendBuffer::new(config.application, config.buffer, config.buffer_check, mss),
             pacer: Pacer::default(),
             limits: LimitClock::default(),
@@ -223,13 +222,13 @@ impl<C: CongestionControl> Sender<C> {
         if self.board.una() == self.board.nxt() {
             self.end_idle(now);
         }
-        let snapshot = self.rate.on_send(now, in_flight);
+        let snapshot = self.rate.on_send(now, in_flight, packets);
         let run = self.board.send_new(packets, now, snapshot);
         self.sent(now, run, false)
     }
 
     fn resend(&mut self, now: Nanos, packets: u64) -> Option<Segments> {
-        let snapshot = self.rate.on_send(now, self.board.in_flight());
+        let snapshot = self.rate.on_send(now, self.board.in_flight(), packets);
         let run = self.board.resend(packets, now, snapshot)?;
         if run.start == self.board.una() {
             self.restart_retransmission_timer(now);
@@ -250,7 +249,7 @@ impl<C: CongestionControl> Sender<C> {
                 let segments = if is_new {
                     self.send_new(now, 1)
                 } else {
-                    let snapshot = self.rate.on_send(now, self.board.in_flight());
+                    let snapshot = self.rate.on_send(now, self.board.in_flight(), 1);
                     let run = self.board.resend_tail(now, snapshot)?;
                     self.sent(now, run, true)
                 };

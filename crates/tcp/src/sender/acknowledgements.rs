@@ -44,7 +44,7 @@ impl<C: CongestionControl> Sender<C> {
 
         let (rate, rack) = (&mut self.rate, &mut self.rack);
         let mut note = |arrivals: &mut Arrivals, delivered: &Delivered| {
-            rate.on_delivered(now, &delivered.transmission);
+            rate.on_delivered(now, &(&delivered.transmission).into());
             rack.on_delivered(now, &delivered.transmission, delivered.ambiguous, min_rtt);
             arrivals.add(delivered, highest_sacked);
         };
@@ -63,12 +63,15 @@ impl<C: CongestionControl> Sender<C> {
         let newly_acked = self.board.una() - prior_una;
         let latest = in_order.latest.max(sacked.latest);
         self.update_rtt(now, newly_acked, &in_order, &sacked, ack.echo);
-        let sample = self.rate.sample(now, self.rtt.min_ns());
+        let mut sample = self.rate.sample(now, self.rtt.min_ns());
         if !ack.duplicate.is_empty() {
             let prior = sample.map_or_else(|| self.rate.delivered(), |s| s.prior_delivered);
             self.rack.on_duplicate(prior, self.rate.delivered());
         }
         let newly_lost = self.detect_losses(now);
+        if let Some(sample) = &mut sample {
+            sample.lost += newly_lost;
+        }
         let newly_marked = ack.marked.saturating_sub(self.marked);
         self.marked = self.marked.max(ack.marked);
         let delivered = in_order.packets + sacked.packets;

@@ -141,7 +141,10 @@ impl<C: CongestionControl> Sender<C> {
         let is_new = self.recovery.phase == Phase::Open;
         self.reductions.begun += u64::from(is_new);
         self.reductions.timeouts += 1;
+        let (_, lost_before) = self.board.lost();
         self.board.lose_all();
+        let (_, lost) = self.board.lost();
+        self.rate.on_lost(lost - lost_before);
         let congestion = self.congestion(now, is_new);
         self.control.on_retransmission_timeout(&congestion);
         if is_new {

@@ -93,6 +93,7 @@ impl<C: CongestionControl> Sender<C> {
         };
         let (lost, again) = self.rack.detect(&mut self.board, &around);
         self.timers.reordering = again;
+        self.rate.on_lost(lost);
         lost
     }
 

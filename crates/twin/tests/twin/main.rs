@@ -5,6 +5,7 @@
 mod any;
 mod arrange;
 mod bbr;
+mod bbr3;
 mod diagnosis;
 mod hosts;
 mod limits;

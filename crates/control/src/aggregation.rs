@@ -9,7 +9,7 @@ const MOST_S: f64 = 0.1;
 
 /// Packets acknowledged beyond the expected ones, at most, within 5 to 10 rounds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Aggregation {
+pub(crate) struct Aggregation {
     epoch: Nanos,
     acked: u64,
     most: [u64; 2],
@@ -19,14 +19,14 @@ pub(super) struct Aggregation {
 
 impl Aggregation {
     /// Nothing was in flight.
-    pub(super) fn restart(&mut self, now: Nanos) {
+    pub(crate) fn restart(&mut self, now: Nanos) {
         self.epoch = now;
         self.acked = 0;
     }
 
     /// Packets were acknowledged; `window` is the congestion window and the bandwidth in
     /// packets a second.
-    pub(super) fn update(
+    pub(crate) fn update(
         &mut self,
         now: Nanos,
         acked: u64,
@@ -56,7 +56,7 @@ impl Aggregation {
     }
 
     /// Packets that the window holds for it.
-    pub(super) fn extra(&self, bandwidth: f64) -> u64 {
+    pub(crate) fn extra(&self, bandwidth: f64) -> u64 {
         self.most[0].max(self.most[1]).min((bandwidth * MOST_S) as u64)
     }
 }

@@ -1,4 +1,6 @@
 //! Packets by number, as runs of consecutive ones.
+//!
+//! Pure: no I/O, no clock.
 
 use std::collections::VecDeque;
 
@@ -40,36 +42,46 @@ impl Run {
 /// A set of packets: disjoint runs in ascending order, none next to another. As fast as
 /// the runs are few at the ends, where a transfer adds and removes them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct RunSet {
+pub struct RunSet {
     runs: VecDeque<Run>,
     packets: u64,
 }
 
 impl RunSet {
-    pub(crate) const fn packets(&self) -> u64 {
+    /// Packets in it.
+    #[must_use]
+    pub const fn packets(&self) -> u64 {
         self.packets
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
         self.runs.is_empty()
     }
 
-    pub(crate) fn first(&self) -> Option<Run> {
+    /// The first run.
+    #[must_use]
+    pub fn first(&self) -> Option<Run> {
         self.runs.front().copied()
     }
 
-    pub(crate) fn last(&self) -> Option<Run> {
+    /// The last run.
+    #[must_use]
+    pub fn last(&self) -> Option<Run> {
         self.runs.back().copied()
     }
 
     /// The run that contains a packet.
-    pub(crate) fn containing(&self, packet: u64) -> Option<Run> {
+    #[must_use]
+    pub fn containing(&self, packet: u64) -> Option<Run> {
         let run = self.runs.get(self.position(packet))?;
         (run.start <= packet).then_some(*run)
     }
 
     /// Whether a packet is in it.
-    pub(crate) fn contains(&self, packet: u64) -> bool {
+    #[must_use]
+    pub fn contains(&self, packet: u64) -> bool {
         self.containing(packet).is_some()
     }
 
@@ -83,7 +95,7 @@ impl RunSet {
     }
 
     /// Calls `visit` with each part of `run` that is not in the set, in order.
-    pub(crate) fn gaps(&self, run: Run, mut visit: impl FnMut(Run)) {
+    pub fn gaps(&self, run: Run, mut visit: impl FnMut(Run)) {
         let mut from = run.start;
         for other in self.runs.range(self.position(run.start)..) {
             if other.start >= run.end {
@@ -100,7 +112,7 @@ impl RunSet {
     }
 
     /// Adds packets.
-    pub(crate) fn insert(&mut self, run: Run) {
+    pub fn insert(&mut self, run: Run) {
         if run.is_empty() {
             return;
         }
@@ -130,7 +142,7 @@ impl RunSet {
     }
 
     /// Removes packets; calls `visit` with each part that was in the set, in order.
-    pub(crate) fn remove(&mut self, run: Run, mut visit: impl FnMut(Run)) {
+    pub fn remove(&mut self, run: Run, mut visit: impl FnMut(Run)) {
         if run.is_empty() {
             return;
         }
@@ -160,7 +172,7 @@ impl RunSet {
     }
 
     /// Removes all packets before `packet`.
-    pub(crate) fn remove_before(&mut self, packet: u64) {
+    pub fn remove_before(&mut self, packet: u64) {
         while let Some(first) = self.runs.front_mut().filter(|first| first.start < packet) {
             if first.end > packet {
                 self.packets -= packet - first.start;
@@ -173,7 +185,7 @@ impl RunSet {
     }
 
     /// Removes and gives the first run, at most `most` packets of it.
-    pub(crate) fn take_first(&mut self, most: u64) -> Option<Run> {
+    pub fn take_first(&mut self, most: u64) -> Option<Run> {
         let first = self.runs.front_mut()?;
         let taken = Run::new(first.start, first.end.min(first.start + most));
         first.start = taken.end;
@@ -184,7 +196,13 @@ impl RunSet {
         (!taken.is_empty()).then_some(taken)
     }
 
-    pub(crate) fn clear(&mut self) {
+    /// The runs, in ascending order.
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = Run> + ExactSizeIterator {
+        self.runs.iter().copied()
+    }
+
+    /// Removes all packets.
+    pub fn clear(&mut self) {
         self.runs.clear();
         self.packets = 0;
     }
