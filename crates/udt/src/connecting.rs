@@ -58,6 +58,7 @@ pub(crate) fn request(config: &Config, request: Request) -> Handshake {
         socket_id: config.socket_id,
         cookie: 0,
         peer_address: [0; 4],
+        native: None,
     }
 }
 

@@ -12,7 +12,7 @@ use crate::receiver::Receiver;
 use crate::rtt::RttEstimator;
 use crate::sender::{Rates, Sender};
 use crate::sequence::Sequence;
-use crate::{CloseReason, Config, LossList, SYN_NS};
+use crate::{CloseReason, Config, LossList, PeerAddress, SYN_NS};
 use expiry::{Expired, Expiry};
 
 pub use statistics::Statistics;
@@ -63,6 +63,8 @@ pub struct Transmit {
     /// They are a packet pair, to be sent as single datagrams: one right after the other,
     /// but not as one train, which could be received as one.
     pub is_pair: bool,
+    /// Where to; `None`: to the peer that the socket is connected to.
+    pub to: Option<PeerAddress>,
 }
 
 impl Connection {
@@ -285,7 +287,7 @@ impl Connection {
     ) -> Option<Transmit> {
         out.clear();
         if self.poll_control(now, out) {
-            return Some(Transmit { packet_bytes: out.len(), is_pair: false });
+            return Some(Transmit { packet_bytes: out.len(), is_pair: false, to: None });
         }
         if !self.is_established() {
             return None;
@@ -301,7 +303,7 @@ impl Connection {
         };
         let is_pair = self.sender.transmit(now, &self.rtt, header, max_segments.max(1), out);
         let packet_bytes = self.sender.packet_bytes().min(out.len());
-        (packet_bytes > 0).then_some(Transmit { packet_bytes, is_pair })
+        (packet_bytes > 0).then_some(Transmit { packet_bytes, is_pair, to: None })
     }
 
     /// Appends a control packet that is due, if there is one.

@@ -17,6 +17,19 @@ pub struct PeerAddress {
     pub port: u16,
 }
 
+impl PeerAddress {
+    /// What one host or site has of addresses: an IPv4 address, or an IPv6 /64.
+    #[must_use]
+    pub fn network(&self) -> [u8; 16] {
+        const MAPPED: [u8; 12] = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF];
+        let mut network = self.address;
+        if !network.starts_with(&MAPPED) {
+            network[8..].fill(0);
+        }
+        network
+    }
+}
+
 /// Makes and checks cookies with a secret of its own.
 #[derive(Clone)]
 pub(crate) struct Cookies {

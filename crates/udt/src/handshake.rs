@@ -1,12 +1,16 @@
-//! The body of a handshake: twelve words.
+//! The body of a handshake: twelve words, and four more where it asks for the native mode.
+//! The library reads the first twelve of them only.
 
 use crate::packet::{Malformed, word};
 use crate::sequence::Sequence;
 
 /// The protocol's version.
 pub const VERSION: u32 = 4;
-/// Bytes of the body; others are no handshake.
+/// Bytes of the body without and with the extension; others are no handshake.
 const BODY_BYTES: usize = 48;
+const EXTENDED_BYTES: usize = 64;
+/// The extension's first word: `LHN` and its version.
+const NATIVE: u32 = 0x4C48_4E01;
 
 /// How data is delivered.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -81,14 +85,20 @@ pub struct Handshake {
     pub cookie: u32,
     /// The receiver's address as the sender knows it; informational.
     pub peer_address: [u32; 4],
+    /// The native mode is asked for or granted: the sender's connection ID.
+    pub native: Option<u64>,
 }
 
 impl Handshake {
     pub(crate) fn parse(body: &[u8]) -> Result<Handshake, Malformed> {
-        if body.len() != BODY_BYTES {
-            return Err(Malformed("handshake of another length than 48 bytes"));
-        }
         let at = |index| word(body, index).unwrap_or(0);
+        let native = match body.len() {
+            BODY_BYTES => None,
+            EXTENDED_BYTES if at(12) == NATIVE => {
+                Some(u64::from(at(13)) << 32 | u64::from(at(14)))
+            }
+            _ => return Err(Malformed("handshake of another length than 48 bytes")),
+        };
         Ok(Handshake {
             version: at(0),
             socket_type: at(1),
@@ -99,12 +109,13 @@ impl Handshake {
             socket_id: at(6),
             cookie: at(7),
             peer_address: [at(8), at(9), at(10), at(11)],
+            native,
         })
     }
 
-    pub(crate) const fn words(&self) -> [u32; 12] {
+    pub(crate) fn words(&self) -> impl Iterator<Item = u32> {
         let [a, b, c, d] = self.peer_address;
-        [
+        let words = [
             self.version,
             self.socket_type,
             self.initial_sequence.number(),
@@ -117,7 +128,9 @@ impl Handshake {
             b,
             c,
             d,
-        ]
+        ];
+        let extension = self.native.map(|id| [NATIVE, (id >> 32) as u32, id as u32, 0]);
+        words.into_iter().chain(extension.into_iter().flatten())
     }
 
     /// The socket type, if it is one.

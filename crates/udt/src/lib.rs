@@ -30,6 +30,7 @@ mod estimate;
 mod handshake;
 mod listener;
 mod loss_list;
+mod native;
 mod packet;
 mod packet_store;
 mod receiver;
@@ -42,6 +43,7 @@ pub use cookie::PeerAddress;
 pub use handshake::{Handshake, Request, SocketType, VERSION};
 pub use listener::{Incoming, Listener};
 pub use loss_list::LossList;
+pub use native::{Identity, IdentityError, NativeConfig, NativeConnection, PublicKey};
 pub use packet::{
     Ack, Control, ControlHeader, DataHeader, FullAck, HEADER_BYTES, LOWER_HEADER_BYTES, Malformed,
     MessagePart, Packet,
@@ -121,6 +123,12 @@ pub enum CloseReason {
     /// The server refused: another protocol version or socket type, or too many clients.
     #[error("the server refused the connection")]
     Refused,
+    /// The server has no native mode, which the client asked for.
+    #[error("the server has no native mode (encrypted UDT)")]
+    NoNativeMode,
+    /// The peer does not have the expected key.
+    #[error("the peer does not have the expected key")]
+    Authentication,
     /// Nothing came from the peer for long.
     #[error("the peer no longer answers")]
     TimedOut,

@@ -50,7 +50,8 @@ impl Listener {
         match asked.request {
             Request::Induction => {
                 let cookie = self.cookies.make(from, now);
-                Incoming::Reply(datagram(&Handshake { cookie, ..*asked }, asked.socket_id))
+                let answer = Handshake { cookie, native: None, ..*asked };
+                Incoming::Reply(datagram(&answer, asked.socket_id))
             }
             Request::Conclusion if self.cookies.is_valid(asked.cookie, from, now) => {
                 self.conclude(now, from, asked, config)
@@ -75,7 +76,7 @@ impl Listener {
         let ours = request(&config, Request::Conclusion);
         let agreed = Agreed::new(&ours, asked);
         let (true, true, Ok(agreed)) = (is_alike, has_room, agreed) else {
-            let refusal = Handshake { request: Request::Refused, ..*asked };
+            let refusal = Handshake { request: Request::Refused, native: None, ..*asked };
             return Incoming::Reply(datagram(&refusal, asked.socket_id));
         };
         let answer = Handshake { packet_bytes: agreed.packet_bytes, cookie: asked.cookie, ..ours };
@@ -96,7 +97,7 @@ impl Listener {
     }
 }
 
-fn datagram(handshake: &Handshake, destination: u32) -> Vec<u8> {
+pub(crate) fn datagram(handshake: &Handshake, destination: u32) -> Vec<u8> {
     let mut out = Vec::with_capacity(64);
     let header = ControlHeader { timestamp_us: 0, destination };
     Control::Handshake(*handshake).write(header, &mut out);

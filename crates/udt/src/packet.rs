@@ -218,7 +218,7 @@ impl<'a> Control<'a> {
         let start = out.len();
         let mut push = |word: u32| out.extend(word.to_be_bytes());
         match self {
-            Control::Handshake(handshake) => handshake.words().into_iter().for_each(push),
+            Control::Handshake(handshake) => handshake.words().for_each(push),
             Control::Ack(ack) => {
                 push(ack.next.number());
                 if let Some(full) = ack.full {

@@ -2,13 +2,13 @@
 //! what is lost, and when the next packet may leave.
 
 mod feedback;
-mod pacing;
+pub(crate) mod pacing;
 
 use crate::packet::{DataHeader, HEADER_BYTES, MessagePart};
 use crate::packet_store::{PacketStore, Set};
 use crate::rtt::RttEstimator;
 use crate::sequence::{MessageNumber, Sequence};
-use control::{CongestionControl, Controller, Phase, Reduction};
+use control::{CongestionControl, Controller, Phase};
 use pacing::Pacer;
 use std::collections::VecDeque;
 use units::Nanos;
@@ -251,14 +251,7 @@ impl Sender {
 
     /// The window that bounds what is in flight, packets.
     fn congestion_window(&self) -> u64 {
-        let cwnd = self.control.cwnd();
-        match (self.phase, self.control.reduction()) {
-            // Without Proportional Rate Reduction: paced from the first packet of recovery.
-            (Phase::Recovery, Reduction::Proportional) => {
-                cwnd.min(self.control.ssthresh().unwrap_or(cwnd))
-            }
-            _ => cwnd,
-        }
+        pacing::congestion_window(&self.control, self.phase)
     }
 
     /// What keeps the next packet from being sent; `None` if it may be.
@@ -396,13 +389,7 @@ impl Sender {
 
     /// Time between two packets, ns.
     pub(crate) fn period_ns(&self, rtt: &RttEstimator) -> f64 {
-        if let Some(rate) = self.control.pacing_rate() {
-            return self.store.stride() as f64 * 8e9 / rate.as_f64().max(1.0);
-        }
-        // As Linux paces: twice the window a round trip in slow start, else 120 %.
-        let slow_start =
-            self.control.ssthresh().is_none_or(|threshold| self.control.cwnd() < threshold / 2);
-        let gain = if slow_start { 2.0 } else { 1.2 };
-        rtt.rtt_ns() as f64 / (gain * self.congestion_window().max(1) as f64)
+        let (window, payload_bytes) = (self.congestion_window(), self.store.stride());
+        pacing::period_ns(&self.control, window, rtt.rtt_ns(), payload_bytes)
     }
 }

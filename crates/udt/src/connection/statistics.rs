@@ -3,7 +3,7 @@
 use super::Connection;
 use crate::receiver::ReceiveCounters;
 use crate::sender::{SendCounters, SendLimit};
-use control::{CongestionControl, ReceiverReport};
+use control::{CongestionControl, RateSample, ReceiverReport};
 use units::{Nanos, Rtt};
 
 /// What a connection is like now.
@@ -35,6 +35,33 @@ pub struct Statistics {
     pub sent: SendCounters,
     /// What the receiving half counts.
     pub received: ReceiveCounters,
+    /// Delivery rate of the last sample (native mode).
+    pub delivery: Option<RateSample>,
+    /// One-way delay to the peer above the least (native mode).
+    pub queueing: Option<Rtt>,
+}
+
+impl Statistics {
+    /// Of a connection that is not open.
+    pub(crate) fn before(algorithm: &'static str) -> Self {
+        Statistics {
+            algorithm,
+            rtt: None,
+            rtt_variance: Rtt::from_nanos(0),
+            period_ns: 0.0,
+            cwnd: 0,
+            flow_window: 0,
+            in_flight: 0,
+            unsent: 0,
+            acknowledged: 0,
+            reported: ReceiverReport::default(),
+            limit: None,
+            sent: SendCounters::default(),
+            received: ReceiveCounters::default(),
+            delivery: None,
+            queueing: None,
+        }
+    }
 }
 
 impl Connection {
@@ -55,6 +82,8 @@ impl Connection {
             limit: self.sender.limit(now),
             sent: self.sender.counters(),
             received: self.receiver.counters(),
+            delivery: None,
+            queueing: None,
         }
     }
 }

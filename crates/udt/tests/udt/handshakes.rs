@@ -113,6 +113,7 @@ fn asked(request: Request, cookie: u32) -> Handshake {
         socket_id: 77,
         cookie,
         peer_address: [0; 4],
+        native: None,
     }
 }
 

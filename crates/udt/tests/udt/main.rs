@@ -8,5 +8,7 @@ mod closing;
 mod handshakes;
 mod hostile;
 mod messages;
+mod native;
+mod native_path;
 mod rates;
 mod transfers;

@@ -1,0 +1,591 @@
+//! A connection in native mode: opening, then both streams, their acknowledgements and
+//! timers.
+
+use super::identity::{Identity, IdentityError, PublicKey};
+use super::incoming::Incoming;
+use super::opening::{Opened, Opening, Parameters, Progress};
+use super::outgoing::Outgoing;
+use super::packet::{DATA_BYTES, Frame, HEADER_BYTES, Header, Kind, TAG_BYTES};
+use super::path::Path;
+use super::protection::Protection;
+use super::round_trip::RoundTrip;
+use super::tls::TlsHandshake;
+use crate::connection::{Statistics, Transmit};
+use crate::cookie::PeerAddress;
+use crate::{CloseReason, LOWER_HEADER_BYTES};
+use control::{Algorithm, CongestionControl, ReceiverReport};
+use hmac::{Hmac, KeyInit, Mac};
+use sha2::Sha256;
+use std::collections::VecDeque;
+use units::{Nanos, Rtt};
+
+/// The connection is broken when nothing came for this time, ns.
+const TIMEOUT_NS: u64 = 30_000_000_000;
+/// Something is sent at least this often, ns: NATs forget a UDP flow after 30 s and more.
+const KEEP_ALIVE_NS: u64 = 15_000_000_000;
+/// A client's last TLS messages are repeated after this time, ns.
+const REPEAT_NS: u64 = 250_000_000;
+/// Answers to what came from an address that waits to be validated.
+const MAX_RESPONSES: usize = 4;
+/// Bytes of a packet with a challenge or its response.
+const CHALLENGE_BYTES: usize = HEADER_BYTES + 9 + TAG_BYTES;
+
+/// Settings of a connection in native mode.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NativeConfig {
+    /// UDP payload of a packet at most, bytes. The smaller one of both ends counts.
+    pub packet_bytes: usize,
+    /// Packets that each buffer holds at most.
+    pub max_buffer: u64,
+    /// Congestion control.
+    pub algorithm: Algorithm,
+    /// From a cryptographic random source; connection IDs, cookies and path challenges
+    /// follow from it.
+    pub secret: [u8; 32],
+}
+
+impl NativeConfig {
+    /// Smallest packet.
+    pub const MIN_PACKET_BYTES: usize = 256;
+    /// Packets of Ethernet's MTU over IPv4 and over IPv6.
+    pub const IPV4_PACKET_BYTES: usize = 1_472;
+    /// See [`NativeConfig::IPV4_PACKET_BYTES`].
+    pub const IPV6_PACKET_BYTES: usize = 1_452;
+
+    fn parameters(&self, now: Nanos) -> Parameters {
+        let packet_bytes = self.packet_bytes.clamp(NativeConfig::MIN_PACKET_BYTES, 65_000);
+        Parameters {
+            // Zero is no ID.
+            id: self.derive(b"connection ID", now).max(1),
+            packet_bytes: packet_bytes as u32,
+            window: u32::try_from(Incoming::first_window(self.max_buffer)).unwrap_or(u32::MAX),
+        }
+    }
+
+    fn derive(&self, label: &[u8], now: Nanos) -> u64 {
+        let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(&self.secret) else { return 0 };
+        mac.update(label);
+        mac.update(&now.0.to_be_bytes());
+        mac.finalize().into_bytes().first_chunk().map_or(0, |bytes| u64::from_be_bytes(*bytes))
+    }
+}
+
+/// One end of a connection in native mode. A server's end waits for a client that has the
+/// pinned key; others are not noticed.
+#[derive(Debug)]
+pub struct NativeConnection {
+    config: NativeConfig,
+    ours: Parameters,
+    /// Timestamps count from it.
+    began: Nanos,
+    opening: Option<Opening>,
+    open: Option<Box<Open>>,
+    closed: Option<CloseReason>,
+    /// What arrived, to be decrypted in place.
+    packet: Vec<u8>,
+}
+
+/// An open connection.
+#[derive(Debug)]
+struct Open {
+    peer_id: u64,
+    packet_bytes: usize,
+    protection: Protection,
+    path: Path,
+    rtt: RoundTrip,
+    outgoing: Outgoing,
+    incoming: Incoming,
+    /// The least difference of a packet's times of arrival and sending, us, modulo 2^32,
+    /// and how far the last one was above it.
+    least_delay_us: Option<u32>,
+    queueing_us: u32,
+    last_messages: Option<(TlsHandshake, Nanos)>,
+    last_received: Nanos,
+    last_sent: Nanos,
+    due: Due,
+    is_closing: bool,
+}
+
+/// Packets that are to be sent.
+#[derive(Debug, Default)]
+struct Due {
+    tls: VecDeque<Vec<u8>>,
+    responses: VecDeque<(PeerAddress, u64)>,
+    ping: bool,
+    close: bool,
+}
+
+impl NativeConnection {
+    /// A client that begins to open a connection to a server with that key.
+    ///
+    /// # Errors
+    /// TLS cannot be set up.
+    pub fn client(
+        now: Nanos,
+        config: NativeConfig,
+        address: PeerAddress,
+        identity: &Identity,
+        server: PublicKey,
+    ) -> Result<Self, IdentityError> {
+        let ours = config.parameters(now);
+        let opening = Opening::client(now, ours, address, identity, server)?;
+        Ok(NativeConnection::new(now, config, ours, opening))
+    }
+
+    /// A server's end that waits for a client with that key.
+    #[must_use]
+    pub fn server(
+        now: Nanos,
+        config: NativeConfig,
+        identity: Identity,
+        client: PublicKey,
+    ) -> Self {
+        let ours = config.parameters(now);
+        let opening = Opening::server(ours, identity, client, config.secret);
+        NativeConnection::new(now, config, ours, opening)
+    }
+
+    fn new(now: Nanos, config: NativeConfig, ours: Parameters, opening: Opening) -> Self {
+        NativeConnection {
+            config,
+            ours,
+            began: now,
+            opening: Some(opening),
+            open: None,
+            closed: None,
+            packet: Vec::new(),
+        }
+    }
+
+    /// Whether the connection is open.
+    #[must_use]
+    pub const fn is_established(&self) -> bool {
+        self.open.is_some() && self.closed.is_none()
+    }
+
+    /// Why it is closed; `None` if it is not. What arrived before can still be read.
+    #[must_use]
+    pub const fn closed(&self) -> Option<CloseReason> {
+        self.closed
+    }
+
+    /// Bytes of a full packet, without the headers of IP and UDP.
+    #[must_use]
+    pub fn packet_bytes(&self) -> usize {
+        self.open.as_ref().map_or(self.ours.packet_bytes as usize, |open| open.packet_bytes)
+    }
+
+    /// Bytes that a full packet carries.
+    #[must_use]
+    pub fn payload_bytes(&self) -> usize {
+        payload_bytes(self.packet_bytes())
+    }
+
+    /// The peer's address, once it is known and validated.
+    #[must_use]
+    pub fn peer_address(&self) -> Option<PeerAddress> {
+        self.open.as_ref().map(|open| open.path.address())
+    }
+
+    /// Datagrams from `from` arrived together. `arrived` is when, not after `now`.
+    pub fn receive<'a>(
+        &mut self,
+        now: Nanos,
+        arrived: Nanos,
+        from: PeerAddress,
+        datagrams: impl IntoIterator<Item = &'a [u8]>,
+    ) {
+        for datagram in datagrams {
+            if self.closed.is_some() {
+                return;
+            }
+            if let Some(opening) = &mut self.opening {
+                match opening.receive(now, from, datagram) {
+                    Progress::Pending => {}
+                    Progress::Failed(reason) => self.closed = Some(reason),
+                    Progress::Opened(opened) => self.open(now, *opened),
+                }
+                continue;
+            }
+            let Some((header, _)) = Header::parse(datagram) else { continue };
+            if header.destination != self.ours.id {
+                continue;
+            }
+            let Some(open) = &mut self.open else { continue };
+            match header.kind {
+                Kind::Protected { phase } => {
+                    self.packet.clear();
+                    self.packet.extend(datagram);
+                    let times = Times { now, arrived, began: self.began };
+                    if let Err(reason) =
+                        open.receive(times, from, header.number, phase, &mut self.packet)
+                    {
+                        self.closed = Some(reason);
+                    }
+                }
+                // The client does not know yet that the connection is open.
+                Kind::Handshake => open.due.ping = true,
+                Kind::Initial => {}
+            }
+        }
+    }
+
+    fn open(&mut self, now: Nanos, opened: Opened) {
+        self.opening = None;
+        let packet_bytes = opened.peer.packet_bytes.min(self.ours.packet_bytes) as usize;
+        if packet_bytes < NativeConfig::MIN_PACKET_BYTES {
+            self.closed = Some(CloseReason::Protocol("packets of less than 256 bytes"));
+            return;
+        }
+        let payload = payload_bytes(packet_bytes);
+        let seed = self.config.derive(b"congestion control", now);
+        let control = self.config.algorithm.start(payload as u32, seed);
+        let (window, max_buffer) = (u64::from(opened.peer.window), self.config.max_buffer);
+        let is_client = opened.last_messages.is_some();
+        self.open = Some(Box::new(Open {
+            peer_id: opened.peer.id,
+            packet_bytes,
+            protection: opened.protection,
+            path: Path::new(opened.address, self.config.secret),
+            rtt: RoundTrip::default(),
+            outgoing: Outgoing::new(payload, window, max_buffer, control),
+            incoming: Incoming::new(payload, max_buffer),
+            least_delay_us: None,
+            queueing_us: 0,
+            last_messages: opened.last_messages.map(|tls| (tls, now)),
+            last_received: now,
+            last_sent: now,
+            // The client repeats its last messages until it receives something.
+            due: Due { ping: !is_client, ..Due::default() },
+            is_closing: false,
+        }));
+    }
+
+    /// The next datagrams to send: fills `out` with at most `max_segments` packets of equal
+    /// length (the last may be shorter). `None` if there is nothing to send now.
+    pub fn poll_transmit(
+        &mut self,
+        now: Nanos,
+        max_segments: usize,
+        out: &mut Vec<u8>,
+    ) -> Option<Transmit> {
+        out.clear();
+        if let Some(opening) = &mut self.opening {
+            if self.closed.is_some() {
+                return None;
+            }
+            let (to, datagram) = opening.poll(now)?;
+            out.extend(datagram);
+            return Some(Transmit { packet_bytes: out.len(), is_pair: false, to: Some(to) });
+        }
+        let open = self.open.as_mut()?;
+        let timestamp_us = (now.nanos_since(self.began) / 1_000) as u32;
+        let to = if self.closed.is_some() {
+            std::mem::take(&mut open.due.close).then(|| open.send(now, Frame::Close, out))?
+        } else {
+            open.poll(now, timestamp_us, max_segments.max(1), out)?
+        };
+        if open.is_closing && open.outgoing.is_empty() && open.due.close {
+            self.closed = Some(CloseReason::Local);
+        }
+        if out.is_empty() {
+            return None;
+        }
+        let packet_bytes = open.packet_bytes.min(out.len());
+        Some(Transmit { packet_bytes, is_pair: false, to: Some(to) })
+    }
+
+    /// When [`NativeConnection::on_timeout`] and [`NativeConnection::poll_transmit`] are to
+    /// be called, if nothing happens before; `None`: never.
+    #[must_use]
+    pub fn next_timeout(&self) -> Option<Nanos> {
+        if self.closed.is_some() {
+            return None;
+        }
+        if let Some(opening) = &self.opening {
+            return opening.next_timeout();
+        }
+        self.open.as_ref().and_then(|open| open.next_timeout())
+    }
+
+    /// Time has passed.
+    pub fn on_timeout(&mut self, now: Nanos) {
+        if self.closed.is_some() {
+            return;
+        }
+        if self.opening.as_ref().is_some_and(|opening| opening.is_over(now)) {
+            self.closed = Some(CloseReason::HandshakeTimeout);
+        }
+        if let Some(open) = &mut self.open
+            && let Err(reason) = open.on_timeout(now)
+        {
+            self.closed = Some(reason);
+        }
+    }
+
+    /// Writes bytes and gives their number: fewer than offered if the buffer is full, none if
+    /// the connection is not open.
+    pub fn write(&mut self, bytes: &[u8]) -> usize {
+        match &mut self.open {
+            Some(open) if self.closed.is_none() => open.outgoing.write(bytes),
+            _ => 0,
+        }
+    }
+
+    /// Bytes that can be written now: those of whole packets.
+    #[must_use]
+    pub fn writable(&self) -> usize {
+        match &self.open {
+            Some(open) if self.closed.is_none() => {
+                let room = usize::try_from(open.outgoing.room()).unwrap_or(usize::MAX);
+                room.saturating_mul(self.payload_bytes())
+            }
+            _ => 0,
+        }
+    }
+
+    /// Reads bytes and gives their number.
+    pub fn read(&mut self, into: &mut [u8]) -> usize {
+        self.open.as_mut().map_or(0, |open| open.incoming.read(into))
+    }
+
+    /// Discards all bytes that can be read, and counts them.
+    pub fn discard(&mut self) -> u64 {
+        self.open.as_mut().map_or(0, |open| open.incoming.discard())
+    }
+
+    /// Whether the peer's stream ended and all of it was read.
+    #[must_use]
+    pub fn is_finished(&self) -> bool {
+        self.open.as_ref().is_some_and(|open| open.incoming.is_finished())
+    }
+
+    /// Whether all that was written is acknowledged, the end of the stream too if there was
+    /// one.
+    #[must_use]
+    pub fn is_flushed(&self) -> bool {
+        self.open.as_ref().is_none_or(|open| open.outgoing.is_empty())
+    }
+
+    /// Ends the stream: what was written is still delivered. The peer's stream goes on.
+    pub fn finish(&mut self) {
+        if let Some(open) = &mut self.open {
+            open.outgoing.finish();
+        }
+    }
+
+    /// Closes this end: what was written is still delivered, then the peer is informed.
+    pub fn close(&mut self) {
+        self.finish();
+        if let Some(open) = &mut self.open {
+            open.is_closing = true;
+        }
+    }
+
+    /// Closes the connection at once and informs the peer.
+    pub fn abort(&mut self, reason: CloseReason) {
+        if self.closed.is_none() {
+            self.closed = Some(reason);
+            if let Some(open) = &mut self.open {
+                open.due.close = true;
+            }
+        }
+    }
+
+    /// Its state.
+    #[must_use]
+    pub fn statistics(&self, now: Nanos) -> Statistics {
+        match &self.open {
+            Some(open) => open.statistics(now),
+            None => Statistics::before(self.config.algorithm.name()),
+        }
+    }
+}
+
+/// Bytes of the stream in a full packet.
+const fn payload_bytes(packet_bytes: usize) -> usize {
+    packet_bytes - HEADER_BYTES - DATA_BYTES - TAG_BYTES
+}
+
+/// Times of an arrival: now, when it was, and what timestamps count from.
+#[derive(Debug, Clone, Copy)]
+struct Times {
+    now: Nanos,
+    arrived: Nanos,
+    began: Nanos,
+}
+
+impl Open {
+    fn receive(
+        &mut self,
+        times: Times,
+        from: PeerAddress,
+        number: u32,
+        phase: bool,
+        packet: &mut [u8],
+    ) -> Result<(), CloseReason> {
+        let now = times.now;
+        let number = self.incoming.expand(number);
+        if self.incoming.is_repeated(number) {
+            return Ok(());
+        }
+        let bytes = packet.len();
+        let Some(frame) = self.protection.open(phase, number, packet) else {
+            if self.protection.is_exhausted() {
+                return Err(CloseReason::Protocol("too many forged packets"));
+            }
+            return Ok(());
+        };
+        let Some(frame) = Frame::parse(frame) else {
+            return Err(CloseReason::Protocol("an unknown frame"));
+        };
+        self.last_messages = None;
+        self.last_received = now;
+        self.path.on_packet(now, from, bytes, self.incoming.is_largest(number));
+        let wants_ack = matches!(frame, Frame::Data(..) | Frame::Ping);
+        let arrived = Nanos(times.arrived.nanos_since(times.began));
+        self.incoming.on_packet(now, arrived, number, wants_ack);
+        match frame {
+            Frame::Data(header, payload) => {
+                if !self.incoming.on_data(now, &header, payload) {
+                    return Err(CloseReason::Protocol("data beyond the end of the stream"));
+                }
+            }
+            Frame::Ack(ack) => {
+                let delay = ack.arrived_us.wrapping_sub(ack.timestamp_us);
+                let least = *self.least_delay_us.get_or_insert(delay);
+                let above = delay.wrapping_sub(least).cast_signed();
+                if above < 0 {
+                    self.least_delay_us = Some(delay);
+                }
+                self.queueing_us = above.max(0).cast_unsigned();
+                if self.outgoing.on_ack(now, &ack, &mut self.rtt).is_err() {
+                    return Err(CloseReason::Protocol("acknowledgement of what was never sent"));
+                }
+            }
+            Frame::Ping => {}
+            Frame::Close => return Err(CloseReason::Peer),
+            Frame::PathChallenge(number) => {
+                if self.due.responses.len() < MAX_RESPONSES {
+                    self.due.responses.push_back((from, number));
+                }
+            }
+            Frame::PathResponse(number) => {
+                self.path.on_response(from, number);
+            }
+        }
+        Ok(())
+    }
+
+    /// Appends one packet and gives where it is sent.
+    fn send(&mut self, now: Nanos, frame: Frame<'_>, out: &mut Vec<u8>) -> PeerAddress {
+        let number = self.outgoing.flight().next();
+        self.protection.seal(self.peer_id, number, out, |out| frame.write(out));
+        self.outgoing.on_send_other(now);
+        self.last_sent = now;
+        self.path.address()
+    }
+
+    fn poll(
+        &mut self,
+        now: Nanos,
+        timestamp_us: u32,
+        max_segments: usize,
+        out: &mut Vec<u8>,
+    ) -> Option<PeerAddress> {
+        if let Some(datagram) = self.due.tls.pop_front() {
+            out.extend(datagram);
+            return Some(self.path.address());
+        }
+        if let Some((to, number)) = self.due.responses.pop_front() {
+            self.send(now, Frame::PathResponse(number), out);
+            return Some(to);
+        }
+        if let Some((to, number)) = self.path.poll(now, CHALLENGE_BYTES) {
+            self.send(now, Frame::PathChallenge(number), out);
+            return Some(to);
+        }
+        if std::mem::take(&mut self.due.ping) {
+            return Some(self.send(now, Frame::Ping, out));
+        }
+        let (protection, outgoing) = (&mut self.protection, &mut self.outgoing);
+        let id = self.peer_id;
+        let has_ack = self.incoming.poll_ack(now, |ack| {
+            let number = outgoing.flight().next();
+            protection.seal(id, number, out, |out| Frame::Ack(*ack).write(out));
+        });
+        if has_ack {
+            self.outgoing.on_send_other(now);
+        } else if self.is_closing && self.outgoing.is_empty() {
+            // The connection is closed with it.
+            self.due.close = true;
+            self.send(now, Frame::Close, out);
+        } else {
+            self.outgoing.transmit(now, timestamp_us, &self.rtt, max_segments, |number, frame| {
+                protection.seal(id, number, out, |out| frame.write(out));
+            });
+        }
+        if out.is_empty() {
+            return None;
+        }
+        self.last_sent = now;
+        Some(self.path.address())
+    }
+
+    fn next_timeout(&self) -> Option<Nanos> {
+        let is_due = self.due.ping || !self.due.responses.is_empty() || !self.due.tls.is_empty();
+        [
+            is_due.then_some(Nanos(0)),
+            self.last_messages.as_ref().map(|(_, at)| *at),
+            Some(self.last_received.plus_nanos(TIMEOUT_NS)),
+            Some(self.last_sent.plus_nanos(KEEP_ALIVE_NS)),
+            self.path.next_timeout(CHALLENGE_BYTES),
+            self.incoming.next_ack(),
+            self.outgoing.next_transmit(),
+            self.outgoing.next_timeout(&self.rtt),
+        ]
+        .into_iter()
+        .flatten()
+        .min()
+    }
+
+    fn on_timeout(&mut self, now: Nanos) -> Result<(), CloseReason> {
+        if now >= self.last_received.plus_nanos(TIMEOUT_NS) {
+            return Err(CloseReason::TimedOut);
+        }
+        if now >= self.last_sent.plus_nanos(KEEP_ALIVE_NS) {
+            self.due.ping = true;
+        }
+        if let Some((tls, at)) = &mut self.last_messages
+            && *at <= now
+        {
+            *at = now.plus_nanos(REPEAT_NS);
+            self.due.tls.extend(tls.datagrams(self.peer_id));
+        }
+        self.outgoing.on_timeout(now, &self.rtt);
+        Ok(())
+    }
+
+    fn statistics(&self, now: Nanos) -> Statistics {
+        let outgoing = &self.outgoing;
+        Statistics {
+            algorithm: outgoing.controller().name(),
+            rtt: self.rtt.smoothed(),
+            rtt_variance: Rtt::from_nanos(self.rtt.variance_ns()),
+            period_ns: outgoing.period_ns(&self.rtt),
+            cwnd: outgoing.controller().cwnd(),
+            flow_window: outgoing.window(),
+            in_flight: outgoing.flight().in_flight(),
+            unsent: outgoing.unsent(),
+            acknowledged: outgoing.acknowledged(),
+            reported: ReceiverReport::default(),
+            limit: outgoing.limit(now),
+            sent: outgoing.counters(),
+            received: self.incoming.counters(),
+            delivery: outgoing.flight().reported_rate(),
+            queueing: Some(Rtt::from_nanos(u64::from(self.queueing_us) * 1_000)),
+        }
+    }
+}
+
+const _: () = assert!(NativeConfig::IPV4_PACKET_BYTES + LOWER_HEADER_BYTES == 1_500);

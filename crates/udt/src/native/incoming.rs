@@ -1,0 +1,233 @@
+//! The stream that is received: which packets have arrived, what of it the application can
+//! read, and when to acknowledge.
+
+use super::packet::{Ack, DataHeader, MAX_RANGES, expand};
+use crate::packet_store::{PacketStore, Set};
+use crate::receiver::ReceiveCounters;
+use runs::{Run, RunSet};
+use units::Nanos;
+
+/// An acknowledgement after so many packets,
+const ACK_EVERY: u64 = 64;
+/// and after this time at the latest, ns. At once where packets are missing.
+const ACK_DELAY_NS: u64 = 5_000_000;
+/// Receive buffer at the start, packets.
+const FIRST_CAPACITY: u64 = 8_192;
+
+/// The stream that is received.
+#[derive(Debug)]
+pub(crate) struct Incoming {
+    /// Numbers that have arrived. Below `floor` all count as such.
+    numbers: RunSet,
+    floor: u64,
+    store: PacketStore,
+    /// The first packet that the application has not read, and the bytes that it has read
+    /// of it.
+    read: u64,
+    read_bytes: usize,
+    /// The first packet that has not arrived, and one past the highest that has.
+    next: u64,
+    highest: u64,
+    /// The last packet of the stream.
+    last: Option<u64>,
+    /// Packets that the buffer holds now, and at most.
+    capacity: u64,
+    max_capacity: u64,
+    /// Packets since the last acknowledgement, and when the next is due.
+    unacknowledged: u64,
+    due: Option<Nanos>,
+    /// The end of the buffer that was last advertised.
+    advertised: u64,
+    newest: Newest,
+    counters: ReceiveCounters,
+}
+
+/// The packet with the largest number.
+#[derive(Debug, Clone, Copy, Default)]
+struct Newest {
+    at: Nanos,
+    timestamp_us: u32,
+}
+
+impl Incoming {
+    /// Packets that a buffer holds at first.
+    pub(crate) fn first_window(max_capacity: u64) -> u64 {
+        FIRST_CAPACITY.min(max_capacity)
+    }
+
+    pub(crate) fn new(payload_bytes: usize, max_capacity: u64) -> Self {
+        let capacity = Incoming::first_window(max_capacity);
+        Incoming {
+            numbers: RunSet::default(),
+            floor: 0,
+            store: PacketStore::new(payload_bytes),
+            read: 0,
+            read_bytes: 0,
+            next: 0,
+            highest: 0,
+            last: None,
+            capacity,
+            max_capacity,
+            unacknowledged: 0,
+            due: None,
+            advertised: capacity,
+            newest: Newest::default(),
+            counters: ReceiveCounters::default(),
+        }
+    }
+
+    pub(crate) const fn counters(&self) -> ReceiveCounters {
+        self.counters
+    }
+
+    /// The number nearest to those expected.
+    pub(crate) fn expand(&self, lower: u32) -> u64 {
+        expand(lower, self.numbers.last().map_or(0, |run| run.end))
+    }
+
+    /// Whether a number has arrived before, or may have.
+    pub(crate) fn is_repeated(&self, number: u64) -> bool {
+        number < self.floor || self.numbers.contains(number)
+    }
+
+    /// Whether no larger number has arrived.
+    pub(crate) fn is_largest(&self, number: u64) -> bool {
+        self.numbers.last().is_none_or(|run| number >= run.end)
+    }
+
+    /// An authentic packet arrived; `wants_ack` if it is to be acknowledged soon.
+    pub(crate) fn on_packet(&mut self, now: Nanos, arrived: Nanos, number: u64, wants_ack: bool) {
+        let expected = self.numbers.last().map_or(0, |run| run.end);
+        if number >= expected {
+            self.newest.at = arrived;
+        }
+        self.numbers.insert(Run::new(number, number + 1));
+        while self.numbers.iter().len() > MAX_RANGES
+            && let Some(first) = self.numbers.first()
+        {
+            self.floor = first.end;
+            self.numbers.remove_before(first.end);
+        }
+        if !wants_ack {
+            return;
+        }
+        self.counters.packets += 1;
+        self.unacknowledged += 1;
+        let is_urgent = number != expected || self.unacknowledged >= ACK_EVERY;
+        let due = if is_urgent { now } else { now.plus_nanos(ACK_DELAY_NS) };
+        self.due = Some(self.due.map_or(due, |earlier| earlier.min(due)));
+    }
+
+    /// It has data. False if that is beyond the end of the stream.
+    pub(crate) fn on_data(&mut self, now: Nanos, header: &DataHeader, payload: &[u8]) -> bool {
+        self.newest.timestamp_us = header.timestamp_us;
+        let packet = expand(header.sequence, self.next);
+        let is_beyond = self.last.is_some_and(|last| packet > last)
+            || (header.is_last && packet + 1 < self.highest)
+            || payload.len() > self.store.stride();
+        if is_beyond {
+            return false;
+        }
+        if header.is_blocked {
+            self.grow();
+        }
+        let fits = (self.next..self.read + self.capacity).contains(&packet);
+        if !fits || self.store.contains(Set::Marked, packet) {
+            self.counters.discarded += 1;
+            return true;
+        }
+        if header.is_last {
+            self.last = Some(packet);
+            self.due = Some(now);
+        }
+        self.store.put(packet, 0, payload);
+        self.store.insert(Set::Marked, packet);
+        self.counters.missing += packet.saturating_sub(self.highest);
+        self.highest = self.highest.max(packet + 1);
+        let missing = self.store.first_not_in(Set::Marked, self.next..self.highest);
+        self.next = missing.unwrap_or(self.highest);
+        true
+    }
+
+    /// The buffer limits the sender: it doubles if the application keeps up.
+    fn grow(&mut self) {
+        if self.next - self.read < self.capacity / 4 {
+            self.capacity = (2 * self.capacity).min(self.max_capacity);
+        }
+    }
+
+    /// When an acknowledgement is due.
+    pub(crate) const fn next_ack(&self) -> Option<Nanos> {
+        self.due
+    }
+
+    /// Calls `send` with an acknowledgement if one is due.
+    pub(crate) fn poll_ack(&mut self, now: Nanos, send: impl FnOnce(&Ack<'_>)) -> bool {
+        // The application has read: the sender may be waiting for it.
+        let edge = self.read + self.capacity;
+        let has_room = edge - self.advertised >= (self.capacity / 4).max(1);
+        if !has_room && self.due.is_none_or(|due| now < due) {
+            return false;
+        }
+        let mut ranges = Vec::new();
+        let Some(ack) = Ack::new(self.numbers.iter(), &mut ranges) else { return false };
+        self.due = None;
+        self.unacknowledged = 0;
+        self.advertised = edge;
+        self.counters.acks += 1;
+        let us = |ns: u64| (ns / 1_000) as u32;
+        send(&Ack {
+            delay_us: us(now.nanos_since(self.newest.at)),
+            timestamp_us: self.newest.timestamp_us,
+            arrived_us: us(self.newest.at.0),
+            edge: edge as u32,
+            ..ack
+        });
+        true
+    }
+
+    /// Reads bytes that have arrived in order.
+    pub(crate) fn read(&mut self, mut into: &mut [u8]) -> usize {
+        let mut bytes = 0;
+        while self.read < self.next && !into.is_empty() {
+            let rest = &self.store.payload(self.read)[self.read_bytes..];
+            let part = rest.len().min(into.len());
+            let (now, later) = into.split_at_mut(part);
+            now.copy_from_slice(&rest[..part]);
+            into = later;
+            bytes += part;
+            if part == rest.len() {
+                self.read += 1;
+                self.read_bytes = 0;
+            } else {
+                self.read_bytes += part;
+            }
+        }
+        self.skip_end();
+        bytes
+    }
+
+    /// Discards all bytes that have arrived in order, and counts them.
+    pub(crate) fn discard(&mut self) -> u64 {
+        let unread = self.read..self.next;
+        let bytes: u64 = unread.map(|packet| self.store.payload(packet).len() as u64).sum();
+        let bytes = bytes - self.read_bytes as u64;
+        self.read = self.next;
+        self.read_bytes = 0;
+        self.skip_end();
+        bytes
+    }
+
+    /// The last packet has no bytes.
+    fn skip_end(&mut self) {
+        if self.last == Some(self.read) && self.read < self.next {
+            self.read += 1;
+        }
+        self.store.release_before(self.read);
+    }
+
+    /// Whether the stream ended and all of it was read.
+    pub(crate) fn is_finished(&self) -> bool {
+        self.last.is_some_and(|last| self.read > last)
+    }
+}
