@@ -30,6 +30,11 @@ pub const UDT_ALGORITHMS: [Algorithm; 4] = [
     Algorithm::Cubic,
 ];
 
+/// The algorithms that a sender in UDT's native mode can have: those that need no reports of
+/// the receiver. The first is the default.
+pub const NATIVE_ALGORITHMS: [Algorithm; 3] =
+    [Algorithm::Bbr3, Algorithm::NewReno, Algorithm::Cubic];
+
 /// Flow window of a UDT receiver by default, packets.
 pub const UDT_FLOW_WINDOW: u64 = 25_600;
 
@@ -50,6 +55,13 @@ impl Algorithm {
     #[must_use]
     pub fn for_udt(name: &str) -> Option<Self> {
         UDT_ALGORITHMS.into_iter().find(|algorithm| algorithm.name() == name)
+    }
+
+    /// The algorithms of [`NATIVE_ALGORITHMS`] by name; `bbr` is BBR version 3 there.
+    #[must_use]
+    pub fn for_native(name: &str) -> Option<Self> {
+        let name = if name == Algorithm::Bbr.name() { Algorithm::Bbr3.name() } else { name };
+        NATIVE_ALGORITHMS.into_iter().find(|algorithm| algorithm.name() == name)
     }
 
     /// A controller for a new connection with packets of `mss` bytes of payload; the

@@ -41,7 +41,7 @@ mod window;
 
 pub use bbr::{Bbr, BbrMode};
 pub use bbr3::Bbr3;
-pub use controller::{Algorithm, Controller, UDT_ALGORITHMS, UDT_FLOW_WINDOW};
+pub use controller::{Algorithm, Controller, NATIVE_ALGORITHMS, UDT_ALGORITHMS, UDT_FLOW_WINDOW};
 pub use cubic::Cubic;
 pub use delivery_rate::{DeliveryRate, DeliverySnapshot, SentPackets};
 pub use newreno::NewReno;

@@ -30,6 +30,9 @@ pub struct Extension {
     #[serde(deserialize_with = "lenient::short_text::<CONTROL, _>")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub udt: Option<String>,
+    /// Whether a UDT test is in native mode; absent means no.
+    #[serde(deserialize_with = "lenient::maybe_bool", skip_serializing_if = "Option::is_none")]
+    pub native: Option<bool>,
     /// The client's proof that it knows one of the server's tokens.
     #[serde(deserialize_with = "lenient::object", skip_serializing_if = "Option::is_none")]
     pub token: Option<TokenProof>,

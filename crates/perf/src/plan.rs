@@ -1,7 +1,7 @@
 //! A test as both ends run it, from its parameters.
 
 use control::{Algorithm, UDT_ALGORITHMS};
-use iperf3_proto::{Extension, Params, datagram::Counter};
+use iperf3_proto::{Cookie, Extension, Params, datagram::Counter};
 use record::Protocol;
 use std::{path::PathBuf, time::Duration};
 use units::{BitRate, ByteCount};
@@ -11,6 +11,8 @@ use units::{BitRate, ByteCount};
 pub(crate) struct Plan {
     pub(crate) protocol: Protocol,
     pub(crate) udt: UdtPlan,
+    /// The test's name, once it has one.
+    pub(crate) cookie: Option<Cookie>,
     /// Bytes of one write, or of one datagram.
     pub(crate) block: usize,
     /// Rate of each stream; `None` is unlimited.
@@ -48,6 +50,8 @@ pub(crate) struct Plan {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct UdtPlan {
     pub(crate) algorithm: Algorithm,
+    /// Native mode; its keys follow from the test's cookie.
+    pub(crate) native: bool,
     /// Packets that the buffer of each end of a connection holds at most.
     pub(crate) max_buffer: u64,
 }
@@ -58,29 +62,45 @@ const UDT_BUFFERS: u64 = 65_536;
 const MIN_UDT_BUFFER: u64 = 8_192;
 
 impl UdtPlan {
-    fn of(params: &Params, algorithm: Option<&str>) -> Self {
+    fn of(params: &Params) -> Self {
         let shared = (UDT_BUFFERS / u64::from(params.streams())).max(MIN_UDT_BUFFER);
         let packet = u64::from(udt::Config::DEFAULT_PACKET_BYTES);
         let window = u64::try_from(params.window).ok().filter(|window| *window > 0);
+        let native = params.longhaul.as_ref().and_then(|extension| extension.native);
+        let native = native.unwrap_or(false);
+        let algorithm = udt_algorithm(params).and_then(Result::ok);
         UdtPlan {
-            algorithm: algorithm.and_then(Algorithm::for_udt).unwrap_or(UDT_ALGORITHMS[0]),
+            algorithm: algorithm.unwrap_or(UDT_ALGORITHMS[0]),
+            native,
             max_buffer: window.map_or(shared, |window| (window / packet).max(2)),
         }
     }
 }
 
+/// The congestion control of a UDT test; `Err` with the name of one that its mode does not
+/// have, `None` if it is no UDT test.
+pub(crate) fn udt_algorithm(params: &Params) -> Option<Result<Algorithm, &str>> {
+    let extension = params.longhaul.as_ref()?;
+    let name = extension.udt.as_deref()?;
+    let by_name = match extension.native {
+        Some(true) => Algorithm::for_native,
+        _ => Algorithm::for_udt,
+    };
+    Some(by_name(name).ok_or(name))
+}
+
 impl Plan {
     pub(crate) fn of(params: &Params) -> Self {
         let block = params.block() as usize;
-        let udt = params.longhaul.as_ref().and_then(|extension| extension.udt.as_deref());
-        let protocol = match (udt, params.udp) {
+        let protocol = match (udt_algorithm(params), params.udp) {
             (Some(_), _) => Protocol::Udt,
             (None, true) => Protocol::Udp,
             (None, false) => Protocol::Tcp,
         };
         Plan {
             protocol,
-            udt: UdtPlan::of(params, udt),
+            udt: UdtPlan::of(params),
+            cookie: None,
             block,
             rate: u64::try_from(params.bandwidth).ok().filter(|b| *b > 0).map(BitRate::from_bps),
             burst: u32::try_from(params.burst).unwrap_or(0),

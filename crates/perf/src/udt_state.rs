@@ -2,7 +2,7 @@
 
 use record::Sample;
 use std::time::Duration;
-use udt::{SendLimit, Statistics};
+use udt::{Endpoint, SendLimit, Statistics};
 use units::Rtt;
 
 /// State of one connection.
@@ -26,7 +26,7 @@ impl UdtState {
     /// Updates the state; `passed` is the time since the last update.
     pub(crate) fn update(
         &mut self,
-        connection: &udt::Connection,
+        connection: &impl Endpoint,
         now: units::Nanos,
         passed: Duration,
     ) {
@@ -94,7 +94,7 @@ impl UdtState {
             rtt_us: statistics.rtt.map_or(0, micros),
             rttvar_us: micros(statistics.rtt_variance),
             min_rtt_us: self.min_rtt.map(micros),
-            delivery_rate_bps: statistics.reported.arrival_pps.map_or(0, bps),
+            delivery_rate_bps: delivery_pps(statistics).map_or(0, bps),
             pacing_rate_bps: Some(bps(1e9 / statistics.period_ns)),
             retransmits: statistics.sent.retransmitted,
             busy_us: time_us(self.busy),
@@ -106,4 +106,11 @@ impl UdtState {
             ..Sample::default()
         })
     }
+}
+
+/// Packets a second that arrive, by the receiver's report or by acknowledgements.
+fn delivery_pps(statistics: &Statistics) -> Option<f64> {
+    let sampled = statistics.delivery.filter(|sample| sample.interval_ns > 0);
+    let sampled = sampled.map(|sample| sample.delivered as f64 * 1e9 / sample.interval_ns as f64);
+    statistics.reported.arrival_pps.or(sampled)
 }

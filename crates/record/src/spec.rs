@@ -69,6 +69,9 @@ pub struct TestSpec {
     /// Whether Nagle's algorithm is disabled (`-N`).
     #[serde(default)]
     pub nodelay: bool,
+    /// Whether UDT is in its native mode.
+    #[serde(default)]
+    pub native: bool,
     /// Whether connections use Multipath TCP.
     #[serde(default)]
     pub mptcp: bool,

@@ -1,12 +1,13 @@
 //! The server's side of a handshake on a socket of its own.
 
 use crate::driver::{Driver, is_transient};
+use crate::peer_address;
 use host::wait;
 use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::os::fd::AsFd;
 use std::time::Duration;
-use udt::{Config, Connection, Control, Incoming, Listener, Packet, PeerAddress};
+use udt::{Config, Connection, Control, Incoming, Listener, Packet};
 use units::Nanos;
 
 /// How often a stop is noticed.
@@ -58,12 +59,4 @@ pub fn accept(
         }
     }
     Ok(None)
-}
-
-fn peer_address(from: SocketAddr) -> PeerAddress {
-    let address = match from.ip() {
-        IpAddr::V4(v4) => v4.to_ipv6_mapped().octets(),
-        IpAddr::V6(v6) => v6.octets(),
-    };
-    PeerAddress { address, port: from.port() }
 }

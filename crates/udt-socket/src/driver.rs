@@ -1,13 +1,13 @@
 //! The thread of one connection.
 
-use crate::{Application, Next};
+use crate::{Application, Next, peer_address};
 use host::{clock, udp, wait};
 use socket2::SockRef;
 use std::io;
 use std::net::UdpSocket;
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
-use udt::{Connection, Transmit};
+use udt::{Endpoint, PeerAddress, Transmit};
 use units::{ByteCount, Nanos, nanos};
 
 /// Messages that one call receives: datagrams, or trains of them.
@@ -89,12 +89,13 @@ impl Driver {
     ///
     /// # Errors
     /// The system error of the socket.
-    pub fn run(
+    pub fn run<E: Endpoint>(
         &mut self,
-        connection: &mut Connection,
-        application: &mut impl Application,
+        connection: &mut E,
+        application: &mut impl Application<E>,
     ) -> io::Result<()> {
         wait::precise_timers();
+        let peer = peer_address(self.socket.peer_addr()?);
         loop {
             let now = self.now();
             connection.on_timeout(now);
@@ -104,17 +105,17 @@ impl Driver {
                 // What the application wrote last, and the end of the connection.
                 return self.transmit(connection);
             }
-            if self.receive(connection)? == 0 {
+            if self.receive(connection, peer)? == 0 {
                 self.wait(connection, next)?;
             }
         }
     }
 
     /// Sends what may be sent now, some trains at most.
-    fn transmit(&mut self, connection: &mut Connection) -> io::Result<()> {
-        let max_segments = MAX_TRAIN_BYTES / connection.packet_bytes();
+    fn transmit(&mut self, connection: &mut impl Endpoint) -> io::Result<()> {
         for _ in 0..MAX_TRAINS {
             let now = self.now();
+            let max_segments = MAX_TRAIN_BYTES / connection.packet_bytes();
             let max_segments = max_segments.clamp(1, udp::MOST_SEGMENTS);
             let transmit = connection.poll_transmit(now, max_segments, &mut self.out);
             let Some(transmit) = transmit else { break };
@@ -164,7 +165,7 @@ impl Driver {
     }
 
     /// Receives what has arrived, some messages at most, and gives their number.
-    fn receive(&mut self, connection: &mut Connection) -> io::Result<usize> {
+    fn receive(&mut self, connection: &mut impl Endpoint, peer: PeerAddress) -> io::Result<usize> {
         let mut total = 0;
         for _ in 0..MAX_RECEIVES {
             let count = match self.inbox.receive(&self.socket) {
@@ -177,7 +178,7 @@ impl Driver {
             for index in 0..count {
                 let waited = nanos(self.inbox.waited(index)).min(MAX_WAITED_NS);
                 let arrived = Nanos(now.0.saturating_sub(waited));
-                connection.receive(now, arrived, self.inbox.message(index));
+                connection.receive(now, arrived, peer, self.inbox.message(index));
             }
             self.messages.count(count);
             total += count;
@@ -189,7 +190,7 @@ impl Driver {
     }
 
     /// Waits for a datagram, a timer, or the application's time.
-    fn wait(&mut self, connection: &Connection, next: Next) -> io::Result<()> {
+    fn wait(&mut self, connection: &impl Endpoint, next: Next) -> io::Result<()> {
         let wish = match next {
             Next::At(at) => Some(at),
             Next::OnEvent | Next::Never => None,

@@ -2,7 +2,7 @@
 //! datagrams in and out (`UDP_SEGMENT`, `UDP_GRO`) and timers to the microsecond.
 //!
 //! The thread calls the [`Application`], which reads and writes through the
-//! [`udt::Connection`]; nothing is copied between threads.
+//! connection (an [`udt::Endpoint`] of either mode); nothing is copied between threads.
 
 mod accept;
 mod driver;
@@ -10,14 +10,15 @@ mod driver;
 pub use accept::accept;
 pub use driver::{Driver, SOCKET_BUFFER};
 
-use udt::Connection;
+use std::net::{IpAddr, SocketAddr};
+use udt::{Connection, PeerAddress};
 use units::Nanos;
 
 /// What uses a connection.
-pub trait Application {
+pub trait Application<E = Connection> {
     /// Called whenever data may have arrived, room to write may have become free, or the
     /// connection's state may have changed: reads and writes what it can.
-    fn poll(&mut self, now: Nanos, connection: &mut Connection) -> Next;
+    fn poll(&mut self, now: Nanos, connection: &mut E) -> Next;
 }
 
 /// When an application is called next.
@@ -31,8 +32,18 @@ pub enum Next {
     Never,
 }
 
-impl<F: FnMut(Nanos, &mut Connection) -> Next> Application for F {
-    fn poll(&mut self, now: Nanos, connection: &mut Connection) -> Next {
+impl<E, F: FnMut(Nanos, &mut E) -> Next> Application<E> for F {
+    fn poll(&mut self, now: Nanos, connection: &mut E) -> Next {
         self(now, connection)
     }
+}
+
+/// A socket's address as connections know it.
+#[must_use]
+pub fn peer_address(from: SocketAddr) -> PeerAddress {
+    let address = match from.ip() {
+        IpAddr::V4(v4) => v4.to_ipv6_mapped().octets(),
+        IpAddr::V6(v6) => v6.octets(),
+    };
+    PeerAddress { address, port: from.port() }
 }

@@ -94,9 +94,7 @@ impl Handshake {
         let at = |index| word(body, index).unwrap_or(0);
         let native = match body.len() {
             BODY_BYTES => None,
-            EXTENDED_BYTES if at(12) == NATIVE => {
-                Some(u64::from(at(13)) << 32 | u64::from(at(14)))
-            }
+            EXTENDED_BYTES if at(12) == NATIVE => Some(u64::from(at(13)) << 32 | u64::from(at(14))),
             _ => return Err(Malformed("handshake of another length than 48 bytes")),
         };
         Ok(Handshake {

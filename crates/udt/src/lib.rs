@@ -19,6 +19,8 @@
 //! | `receiver` | what has arrived, acknowledgements, messages |
 //! | `estimate`, `rtt` | arrival rate, capacity, round-trip time |
 //! | `packet_store` | payloads in blocks |
+//! | `native` | the encrypted mode between two ends of ours |
+//! | `endpoint` | what both modes have in common |
 //!
 //! Two departures from the library, which its peers do not notice: periods are not rounded
 //! to microseconds, and cookies have a secret.
@@ -26,6 +28,7 @@
 mod connecting;
 mod connection;
 mod cookie;
+mod endpoint;
 mod estimate;
 mod handshake;
 mod listener;
@@ -40,6 +43,7 @@ mod sequence;
 
 pub use connection::{Connection, Statistics, Transmit};
 pub use cookie::PeerAddress;
+pub use endpoint::Endpoint;
 pub use handshake::{Handshake, Request, SocketType, VERSION};
 pub use listener::{Incoming, Listener};
 pub use loss_list::LossList;

@@ -46,9 +46,16 @@ pub(crate) struct TestArgs {
     /// Use UDT instead of TCP: congestion control over UDP
     ///
     /// The server must be `longhaul server`. -C (or --cc) selects udt (the default), srt,
-    /// reno or cubic.
+    /// reno or cubic, or BBR version 3 (bbr), which implies --native.
     #[arg(long, conflicts_with = "udp")]
     udt: bool,
+    /// UDT's native mode: encrypted, with selective acknowledgements
+    ///
+    /// Both ends must be longhaul. -C selects bbr (version 3; the default), reno or cubic. The
+    /// keys follow from the test's cookie: whoever can read the control connection can read
+    /// the test.
+    #[arg(long, requires = "udt")]
+    native: bool,
     /// Duration of the test, in seconds
     #[arg(long, short, value_name = "SECONDS", default_value = "10", value_parser = seconds)]
     time: f64,
@@ -160,6 +167,7 @@ Examples:
   longhaul test server --bidir            both directions at once
   longhaul test server -u -b 200mbit      UDP: loss, jitter, reordering
   longhaul test server --udt --cc cubic   UDT, CUBIC instead of its own control
+  longhaul test server --udt --cc bbr     UDT's native mode with BBR version 3
   longhaul test server --html result.html --save result.json
   longhaul test server --json | jq .sentence
   longhaul test server --latency          RTT under load (bufferbloat)
@@ -327,6 +335,7 @@ fn config(args: &TestArgs) -> ClientConfig {
             (_, true) => Protocol::Udt,
             _ => Protocol::Tcp,
         },
+        native: args.native,
         bind: args.bind,
         family: Family::from_flags(args.ipv4, args.ipv6),
         seconds: args.time,

@@ -3,7 +3,7 @@
 mod check;
 
 use crate::{auth::Credentials, control::Keepalive};
-use control::UDT_ALGORITHMS;
+use control::{Algorithm, NATIVE_ALGORITHMS, UDT_ALGORITHMS};
 use host::resolve::Family;
 use iperf3_proto::{Params, datagram};
 use record::{Direction, EndCondition, Protocol, TestSpec};
@@ -57,6 +57,8 @@ pub struct ClientConfig {
     pub mss: Option<u32>,
     /// Whether Nagle's algorithm is disabled (`-N`).
     pub nodelay: bool,
+    /// Whether UDT is in its native mode, which BBR requires.
+    pub native: bool,
     /// Whether connections use Multipath TCP (RFC 8684).
     pub mptcp: bool,
     /// The IP header's traffic class (RFC 2474: the DSCP is its upper six bits).
@@ -136,6 +138,7 @@ impl ClientConfig {
             congestion: None,
             mss: None,
             nodelay: false,
+            native: false,
             mptcp: false,
             tos: None,
             flow_label: None,
@@ -204,6 +207,7 @@ impl ClientConfig {
             zerocopy: self.zerocopy,
             skip_rx_copy: self.skip_rx_copy,
             nodelay: self.nodelay,
+            native: self.protocol == Protocol::Udt && self.is_native(),
             mptcp: self.mptcp,
             tos: self.tos,
             flow_label: self.flow_label,
@@ -212,6 +216,12 @@ impl ClientConfig {
             bind: self.bind.map(|address| address.to_string()),
             device: self.device.clone(),
         }
+    }
+
+    /// Whether a UDT test is in native mode: BBR is only there.
+    pub(crate) fn is_native(&self) -> bool {
+        let bbr = [Algorithm::Bbr.name(), Algorithm::Bbr3.name()];
+        self.native || self.congestion.as_deref().is_some_and(|name| bbr.contains(&name))
     }
 
     /// The parameters sent to the server.
@@ -238,9 +248,13 @@ impl ClientConfig {
         });
         let mut longhaul = crate::extra::announcement();
         let off = |on: bool| (!on).then_some(false);
-        longhaul.udt = (self.protocol == Protocol::Udt).then(|| {
-            self.congestion.clone().unwrap_or_else(|| UDT_ALGORITHMS[0].name().to_owned())
-        });
+        if self.protocol == Protocol::Udt {
+            let native = self.is_native();
+            let default = if native { NATIVE_ALGORITHMS[0] } else { UDT_ALGORITHMS[0] };
+            longhaul.udt =
+                Some(self.congestion.clone().unwrap_or_else(|| default.name().to_owned()));
+            longhaul.native = native.then_some(true);
+        }
         longhaul.segment = off(self.segment);
         longhaul.coalesce = off(self.coalesce);
         longhaul.zerocopy = off(self.zerocopy != Some(false));

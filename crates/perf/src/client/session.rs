@@ -19,11 +19,7 @@ use crate::{
 use host::{clock, cpu};
 use iperf3_proto::{Cookie, Decoder, Role, State};
 use record::Direction;
-use std::{
-    hash::{BuildHasher, RandomState},
-    thread,
-    time::Duration,
-};
+use std::{thread, time::Duration};
 
 /// Timeout for a server's next message.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
@@ -88,7 +84,7 @@ impl Attempt<'_> {
         )?;
         let keepalive = config.keepalive.unwrap_or_default();
         let mut control = Control::new(stream, address, Role::Client, keepalive, stop)?;
-        let cookie = Cookie::from_random(random());
+        let cookie = Cookie::from_random(host::random::bytes());
         // A busy server closes without reading; its reply can still be read.
         let _ = control.send(cookie.bytes());
         control.next(IDLE_TIMEOUT)?;
@@ -98,7 +94,12 @@ impl Attempt<'_> {
         control.next(ANSWER_TIMEOUT)?;
         // Observers do not get the login.
         params.authtoken = None;
-        let plan = Plan { file: config.file.clone(), core: config.core, ..Plan::of(&params) };
+        let plan = Plan {
+            file: config.file.clone(),
+            core: config.core,
+            cookie: Some(cookie),
+            ..Plan::of(&params)
+        };
         let streams = streams::open(config, &plan, &mut control, &cookie, stop, &mut notes)?;
         control.next(ANSWER_TIMEOUT)?;
         control.next(ANSWER_TIMEOUT)?;
@@ -112,13 +113,6 @@ impl Attempt<'_> {
         let (measurement, theirs) = assemble(config, &plan, port, evidence);
         Ok(Report { measurement, ours, theirs })
     }
-}
-
-/// 36 unpredictable bytes: the standard library seeds its hash keys from the
-/// system's random source.
-fn random() -> [u8; 36] {
-    let source = RandomState::new();
-    std::array::from_fn(|at| source.hash_one(at).to_le_bytes()[0])
 }
 
 /// Why the traffic ended.

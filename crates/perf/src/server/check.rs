@@ -2,7 +2,7 @@
 
 use super::{Limits, ServerConfig};
 use crate::PerfError;
-use control::Algorithm;
+use crate::plan::udt_algorithm;
 use host::clock;
 use iperf3_proto::{Cookie, Params, Refusal};
 use std::{net::SocketAddr, time::Duration};
@@ -35,12 +35,12 @@ pub(super) fn check(
         let what = "an SCTP test; this server supports TCP and UDP";
         return not_offered(Refusal::NOT_OFFERED, what.to_owned());
     }
-    let udt = params.longhaul.as_ref().and_then(|extension| extension.udt.as_deref());
+    let udt = udt_algorithm(params);
     if (params.udp || udt.is_some()) && !context.has_udp {
         let what = "a UDP test; another program uses this server's UDP port";
         return not_offered(Refusal::NOT_OFFERED, what.to_owned());
     }
-    if let Some(name) = udt.filter(|name| Algorithm::for_udt(name).is_none()) {
+    if let Some(Err(name)) = udt {
         let what = format!("UDT with the congestion control {name}");
         return not_offered(Refusal::NOT_OFFERED, what);
     }

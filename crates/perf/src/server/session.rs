@@ -182,7 +182,7 @@ fn run<'a>(
     if let Err((refusal, error)) = check(&params, &context) {
         return refused(error, Some(Reply::Refused(refusal)), ticket);
     }
-    let plan = plan(state.config, &params);
+    let plan = Plan { cookie: Some(*cookie), ..plan(state.config, &params) };
     let cost = Cost::of(&params, &plan);
     let admitted = match state.admit(cookie, key, cost) {
         Ok(admitted) => admitted,

@@ -1,15 +1,19 @@
 //! UDT: a stream's thread carries a connection over its UDP socket. Both ends have the
-//! other's address by then, so that they meet in a rendezvous.
+//! other's address by then, so that they meet in a rendezvous; in native mode the sending
+//! end is the client.
 
 use super::{Traffic, bytes::Load};
 use crate::{plan::Plan, stream::Stream};
 use host::clock;
+use sha2::{Digest, Sha256};
 use std::{
     io,
-    net::UdpSocket,
+    net::{SocketAddr, UdpSocket},
     time::{Duration, Instant},
 };
-use udt::{CloseReason, Config, Connection, Sequence};
+use udt::{
+    CloseReason, Config, Connection, Endpoint, Identity, NativeConfig, NativeConnection, Sequence,
+};
 use udt_socket::{Driver, Next};
 use units::Nanos;
 
@@ -37,7 +41,12 @@ impl Traffic {
         began: Instant,
     ) -> io::Result<()> {
         let socket = UdpSocket::from(stream.socket.try_clone()?);
+        let peer = socket.peer_addr()?;
         let mut driver = Driver::new(socket)?;
+        if plan.udt.native {
+            let mut connection = native(driver.now(), stream, plan, peer)?;
+            return self.drive(&mut driver, &mut connection, (stream, plan, load, began));
+        }
         // Zero is no socket ID.
         let random = host::random::seed();
         let first = Sequence::new(random as u32);
@@ -50,6 +59,15 @@ impl Traffic {
                 ..Config::new(socket_id, first, plan.udt.algorithm)
             },
         );
+        self.drive(&mut driver, &mut connection, (stream, plan, load, began))
+    }
+
+    fn drive<E: Endpoint>(
+        &self,
+        driver: &mut Driver,
+        connection: &mut E,
+        (stream, plan, load, began): (&Stream, &Plan, &Load, Instant),
+    ) -> io::Result<()> {
         let mut end = StreamEnd {
             traffic: self,
             stream,
@@ -59,19 +77,52 @@ impl Traffic {
             updated: None,
             charged_packets: 0,
         };
-        driver.run(&mut connection, &mut |now: Nanos, connection: &mut Connection| {
-            end.poll(now, connection)
-        })?;
+        driver.run(connection, &mut |now: Nanos, connection: &mut E| end.poll(now, connection))?;
         match connection.closed() {
             Some(
                 reason @ (CloseReason::TimedOut
                 | CloseReason::Protocol(_)
                 | CloseReason::HandshakeTimeout
-                | CloseReason::Refused),
+                | CloseReason::Refused
+                | CloseReason::NoNativeMode
+                | CloseReason::Authentication),
             ) => Err(io::Error::other(format!("UDT: {reason}"))),
             _ => Ok(()),
         }
     }
+}
+
+/// A connection in native mode. Its keys follow from the test's cookie, which both ends have
+/// from the control connection: nobody who has not read that can disturb it.
+fn native(
+    now: Nanos,
+    stream: &Stream,
+    plan: &Plan,
+    peer: SocketAddr,
+) -> io::Result<NativeConnection> {
+    let cookie = plan.cookie.as_ref().ok_or_else(|| io::Error::other("a test without cookie"))?;
+    let identity = |role: &str| {
+        let seed = Sha256::new().chain_update(role).chain_update(cookie.bytes()).finalize();
+        Identity::new(&seed.into()).map_err(io::Error::other)
+    };
+    let (sender, receiver) =
+        (identity("longhaul test sender")?, identity("longhaul test receiver")?);
+    let config = NativeConfig {
+        packet_bytes: if peer.is_ipv4() {
+            NativeConfig::IPV4_PACKET_BYTES
+        } else {
+            NativeConfig::IPV6_PACKET_BYTES
+        },
+        max_buffer: plan.udt.max_buffer,
+        algorithm: plan.udt.algorithm,
+        secret: host::random::bytes(),
+    };
+    if !stream.sending {
+        return Ok(NativeConnection::server(now, config, receiver, sender.public_key()));
+    }
+    let address = udt_socket::peer_address(peer);
+    NativeConnection::client(now, config, address, &sender, receiver.public_key())
+        .map_err(io::Error::other)
 }
 
 /// One end of a stream.
@@ -87,7 +138,7 @@ struct StreamEnd<'a> {
 }
 
 impl StreamEnd<'_> {
-    fn poll(&mut self, now: Nanos, connection: &mut Connection) -> Next {
+    fn poll(&mut self, now: Nanos, connection: &mut impl Endpoint) -> Next {
         let since = self.updated.map_or(POLL, |updated| now.since(updated));
         if since >= POLL {
             self.updated = Some(now);
@@ -106,7 +157,7 @@ impl StreamEnd<'_> {
         Next::Never
     }
 
-    fn wait_for_peer(&self, now: Nanos, connection: &mut Connection) -> Next {
+    fn wait_for_peer(&self, now: Nanos, connection: &mut impl Endpoint) -> Next {
         let is_over =
             if self.stream.sending { self.traffic.has_sent() } else { self.traffic.has_ended() };
         if is_over {
@@ -119,7 +170,7 @@ impl StreamEnd<'_> {
     }
 
     /// Writes what there is room for; false at the end of the test.
-    fn write(&mut self, connection: &mut Connection) -> bool {
+    fn write(&mut self, connection: &mut impl Endpoint) -> bool {
         if self.traffic.has_sent() {
             return false;
         }
@@ -148,7 +199,7 @@ impl StreamEnd<'_> {
     }
 
     /// Reads what has arrived; false at the end of the test.
-    fn read(&mut self, now: Nanos, connection: &mut Connection) -> bool {
+    fn read(&mut self, now: Nanos, connection: &mut impl Endpoint) -> bool {
         if self.traffic.has_ended() {
             return false;
         }

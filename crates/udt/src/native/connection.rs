@@ -134,12 +134,7 @@ impl NativeConnection {
 
     /// A server's end that waits for a client with that key.
     #[must_use]
-    pub fn server(
-        now: Nanos,
-        config: NativeConfig,
-        identity: Identity,
-        client: PublicKey,
-    ) -> Self {
+    pub fn server(now: Nanos, config: NativeConfig, identity: Identity, client: PublicKey) -> Self {
         let ours = config.parameters(now);
         let opening = Opening::server(ours, identity, client, config.secret);
         NativeConnection::new(now, config, ours, opening)

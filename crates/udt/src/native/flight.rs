@@ -174,7 +174,8 @@ impl Flight {
             let Some(sent) = self.sent(number).copied() else { continue };
             let order = (number, 0);
             let snapshot = sent.snapshot;
-            self.rate.on_delivered(now, &SentPackets { packets: 1, sent: sent.at, order, snapshot });
+            self.rate
+                .on_delivered(now, &SentPackets { packets: 1, sent: sent.at, order, snapshot });
             if let Some(packet) = sent.packet {
                 deliver(packet);
             }

@@ -4,7 +4,9 @@
 use rustls::client::AlwaysResolvesClientRawPublicKeys;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::ring::{self, cipher_suite, sign};
-use rustls::crypto::{CryptoProvider, WebPkiSupportedAlgorithms, verify_tls13_signature_with_raw_key};
+use rustls::crypto::{
+    CryptoProvider, WebPkiSupportedAlgorithms, verify_tls13_signature_with_raw_key,
+};
 use rustls::pki_types::{
     CertificateDer, PrivatePkcs8KeyDer, ServerName, SubjectPublicKeyInfoDer, UnixTime,
 };
@@ -272,10 +274,9 @@ mod tests {
     #[test]
     fn a_seed_gives_the_key_of_rfc_8032() {
         // Section 7.1, test 1.
-        let seed = PublicKey::parse(
-            "9d61b19deffd5a60ba844af492ec2cc44449c5697b326919703bac031cae7f60",
-        )
-        .unwrap();
+        let seed =
+            PublicKey::parse("9d61b19deffd5a60ba844af492ec2cc44449c5697b326919703bac031cae7f60")
+                .unwrap();
         let public = Identity::new(&seed.0).unwrap().public_key();
         assert_eq!(
             public.to_string(),

@@ -199,8 +199,7 @@ impl<'a> Frame<'a> {
             }
             Frame::Ack(ack) => {
                 out.push(ACK);
-                let words =
-                    [ack.delay_us, ack.timestamp_us, ack.arrived_us, ack.edge, ack.largest];
+                let words = [ack.delay_us, ack.timestamp_us, ack.arrived_us, ack.edge, ack.largest];
                 out.extend(words.into_iter().flat_map(u32::to_be_bytes));
                 out.extend(ack.ranges);
             }

@@ -44,7 +44,13 @@ impl Path {
 
     /// An authentic packet came; `is_newest` if it has the largest number, so that it is no
     /// late one from the address before.
-    pub(crate) fn on_packet(&mut self, now: Nanos, from: PeerAddress, bytes: usize, is_newest: bool) {
+    pub(crate) fn on_packet(
+        &mut self,
+        now: Nanos,
+        from: PeerAddress,
+        bytes: usize,
+        is_newest: bool,
+    ) {
         if from == self.address {
             if is_newest {
                 self.candidate = None;

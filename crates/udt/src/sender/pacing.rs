@@ -50,9 +50,7 @@ pub(crate) fn congestion_window(control: &impl CongestionControl, phase: Phase) 
     let cwnd = control.cwnd();
     match (phase, control.reduction()) {
         // Without Proportional Rate Reduction: paced from the first packet of recovery.
-        (Phase::Recovery, Reduction::Proportional) => {
-            cwnd.min(control.ssthresh().unwrap_or(cwnd))
-        }
+        (Phase::Recovery, Reduction::Proportional) => cwnd.min(control.ssthresh().unwrap_or(cwnd)),
         _ => cwnd,
     }
 }

@@ -2,7 +2,7 @@
 
 use super::ClientConfig;
 use crate::{PerfError, socket::MAX_WINDOW};
-use control::{Algorithm, UDT_ALGORITHMS};
+use control::{Algorithm, NATIVE_ALGORITHMS, UDT_ALGORITHMS};
 use host::tcp_info;
 use iperf3_proto::{datagram, params};
 use record::{Direction, Protocol};
@@ -117,10 +117,16 @@ impl ClientConfig {
     /// sends, its kernel decides. UDT has its own.
     fn check_congestion(&self) -> Result<(), PerfError> {
         if self.protocol == Protocol::Udt {
-            return match self.congestion.as_deref().map(|name| (name, Algorithm::for_udt(name))) {
+            let (native, name) = (self.is_native(), self.congestion.as_deref());
+            let by_name = if native { Algorithm::for_native } else { Algorithm::for_udt };
+            return match name.map(|name| (name, by_name(name))) {
                 Some((name, None)) => Err(PerfError::Setting {
-                    what: format!("UDT has no congestion control {name}"),
-                    remedy: format!("choose one of {}", udt_algorithms()),
+                    what: if native {
+                        format!("UDT's native mode has no congestion control {name}")
+                    } else {
+                        format!("UDT has no congestion control {name}")
+                    },
+                    remedy: format!("choose one of {}", udt_algorithms(native)),
                 }),
                 _ => Ok(()),
             };
@@ -134,9 +140,16 @@ impl ClientConfig {
     }
 }
 
-/// The names of UDT's congestion controls.
-fn udt_algorithms() -> String {
-    UDT_ALGORITHMS.map(Algorithm::name).join(", ")
+/// The names of UDT's congestion controls, those of the other mode after the mode's own.
+fn udt_algorithms(native: bool) -> String {
+    let names = |algorithms: &[Algorithm]| {
+        algorithms.iter().map(|algorithm| algorithm.name()).collect::<Vec<_>>().join(", ")
+    };
+    if native {
+        names(&NATIVE_ALGORITHMS)
+    } else {
+        format!("{}, or bbr in native mode", names(&UDT_ALGORITHMS))
+    }
 }
 
 #[cfg(test)]
