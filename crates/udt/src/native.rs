@@ -21,8 +21,10 @@
 //! | `outgoing` | the stream that is sent |
 //! | `incoming` | the stream that is received, acknowledgements |
 //! | `path` | the peer's address and its validation |
+//! | `clocks`, `round_trip` | the receiver's times, the RTT |
 //! | `connection` | all of it |
 
+mod clocks;
 mod connection;
 mod flight;
 mod identity;

@@ -1,11 +1,12 @@
 //! A connection in native mode: opening, then both streams, their acknowledgements and
 //! timers.
 
+use super::clocks::Clocks;
 use super::identity::{Identity, IdentityError, PublicKey};
 use super::incoming::Incoming;
 use super::opening::{Opened, Opening, Parameters, Progress};
 use super::outgoing::Outgoing;
-use super::packet::{DATA_BYTES, Frame, HEADER_BYTES, Header, Kind, TAG_BYTES};
+use super::packet::{ACK_BYTES, DATA_BYTES, Frame, HEADER_BYTES, Header, Kind, TAG_BYTES};
 use super::path::Path;
 use super::protection::Protection;
 use super::round_trip::RoundTrip;
@@ -95,10 +96,7 @@ struct Open {
     rtt: RoundTrip,
     outgoing: Outgoing,
     incoming: Incoming,
-    /// The least difference of a packet's times of arrival and sending, us, modulo 2^32,
-    /// and how far the last one was above it.
-    least_delay_us: Option<u32>,
-    queueing_us: u32,
+    clocks: Clocks,
     last_messages: Option<(TlsHandshake, Nanos)>,
     last_received: Nanos,
     last_sent: Nanos,
@@ -245,8 +243,7 @@ impl NativeConnection {
             rtt: RoundTrip::default(),
             outgoing: Outgoing::new(payload, window, max_buffer, control),
             incoming: Incoming::new(payload, max_buffer),
-            least_delay_us: None,
-            queueing_us: 0,
+            clocks: Clocks::default(),
             last_messages: opened.last_messages.map(|tls| (tls, now)),
             last_received: now,
             last_sent: now,
@@ -447,14 +444,8 @@ impl Open {
                 }
             }
             Frame::Ack(ack) => {
-                let delay = ack.arrived_us.wrapping_sub(ack.timestamp_us);
-                let least = *self.least_delay_us.get_or_insert(delay);
-                let above = delay.wrapping_sub(least).cast_signed();
-                if above < 0 {
-                    self.least_delay_us = Some(delay);
-                }
-                self.queueing_us = above.max(0).cast_unsigned();
-                if self.outgoing.on_ack(now, &ack, &mut self.rtt).is_err() {
+                let arrived_at = self.clocks.on_ack(now, &ack);
+                if self.outgoing.on_ack(now, arrived_at, &ack, &mut self.rtt).is_err() {
                     return Err(CloseReason::Protocol("acknowledgement of what was never sent"));
                 }
             }
@@ -505,7 +496,8 @@ impl Open {
         }
         let (protection, outgoing) = (&mut self.protection, &mut self.outgoing);
         let id = self.peer_id;
-        let has_ack = self.incoming.poll_ack(now, |ack| {
+        let max_bytes = self.packet_bytes - HEADER_BYTES - ACK_BYTES - TAG_BYTES;
+        let has_ack = self.incoming.poll_ack(now, max_bytes, |ack| {
             let number = outgoing.flight().next();
             protection.seal(id, number, out, |out| Frame::Ack(*ack).write(out));
         });
@@ -578,7 +570,7 @@ impl Open {
             sent: outgoing.counters(),
             received: self.incoming.counters(),
             delivery: outgoing.flight().reported_rate(),
-            queueing: Some(Rtt::from_nanos(u64::from(self.queueing_us) * 1_000)),
+            queueing: self.clocks.queueing(),
         }
     }
 }

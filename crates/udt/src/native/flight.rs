@@ -131,14 +131,14 @@ impl Flight {
         self.rate.set_app_limited(self.in_flight());
     }
 
-    /// An acknowledgement came. Calls `deliver` with the packets of the stream that it is
-    /// the first to acknowledge.
+    /// An acknowledgement came; its newest packet had arrived at the time `arrived_at`. Calls
+    /// `deliver` with the packets of the stream that it is the first to acknowledge.
     ///
     /// # Errors
     /// It acknowledges what was never sent.
     pub(crate) fn on_ack(
         &mut self,
-        now: Nanos,
+        arrived_at: Nanos,
         ack: &Ack<'_>,
         mut deliver: impl FnMut(u64),
     ) -> Result<Arrived, NeverSent> {
@@ -157,12 +157,12 @@ impl Flight {
             let run = run.overlap(known);
             outstanding.remove(run, |part| {
                 arrived.packets += part.len();
-                self.deliver(now, part, &mut deliver);
+                self.deliver(arrived_at, part, &mut deliver);
             });
             lost.remove(run, |part| {
                 arrived.late += part.len();
                 self.adapt(part, largest);
-                self.deliver(now, part, &mut deliver);
+                self.deliver(arrived_at, part, &mut deliver);
             });
         }
         (self.outstanding, self.lost) = (outstanding, lost);
@@ -285,7 +285,7 @@ mod tests {
 
     fn acknowledge(flight: &mut Flight, at_ms: u64, runs: &[Run]) -> (Arrived, Vec<u64>) {
         let mut room = Vec::new();
-        let ack = Ack::new(runs.iter().copied(), &mut room).unwrap();
+        let ack = Ack::new(runs.iter().copied(), &mut room, 999).unwrap();
         let mut delivered = Vec::new();
         let arrived =
             flight.on_ack(Nanos(at_ms * MS), &ack, |packet| delivered.push(packet)).unwrap();
@@ -339,7 +339,7 @@ mod tests {
     fn what_was_never_sent_is_an_error() {
         let mut flight = flight(3);
         let mut room = Vec::new();
-        let ack = Ack::new([Run::new(0, 4)].into_iter(), &mut room).unwrap();
+        let ack = Ack::new([Run::new(0, 4)].into_iter(), &mut room, 999).unwrap();
         assert_eq!(flight.on_ack(Nanos(0), &ack, |_| {}), Err(NeverSent));
     }
 
@@ -356,7 +356,7 @@ mod tests {
                 if newest.is_empty() {
                     continue;
                 }
-                let ack = Ack::new([newest].into_iter(), &mut room).unwrap();
+                let ack = Ack::new([newest].into_iter(), &mut room, 999).unwrap();
                 flight.on_ack(Nanos(packet * MS), &ack, |_| {}).unwrap();
                 lost(&mut flight, packet, 50);
             }

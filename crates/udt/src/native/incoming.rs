@@ -161,8 +161,14 @@ impl Incoming {
         self.due
     }
 
-    /// Calls `send` with an acknowledgement if one is due.
-    pub(crate) fn poll_ack(&mut self, now: Nanos, send: impl FnOnce(&Ack<'_>)) -> bool {
+    /// Calls `send` with an acknowledgement, if one is due, whose ranges have `max_bytes` at
+    /// most.
+    pub(crate) fn poll_ack(
+        &mut self,
+        now: Nanos,
+        max_bytes: usize,
+        send: impl FnOnce(&Ack<'_>),
+    ) -> bool {
         // The application has read: the sender may be waiting for it.
         let edge = self.read + self.capacity;
         let has_room = edge - self.advertised >= (self.capacity / 4).max(1);
@@ -170,7 +176,7 @@ impl Incoming {
             return false;
         }
         let mut ranges = Vec::new();
-        let Some(ack) = Ack::new(self.numbers.iter(), &mut ranges) else { return false };
+        let Some(ack) = Ack::new(self.numbers.iter(), &mut ranges, max_bytes) else { return false };
         self.due = None;
         self.unacknowledged = 0;
         self.advertised = edge;

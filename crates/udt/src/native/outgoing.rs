@@ -245,13 +245,14 @@ impl Outgoing {
         }
     }
 
-    /// An acknowledgement came.
+    /// An acknowledgement came; its newest packet had arrived at the time `arrived_at`.
     ///
     /// # Errors
     /// It acknowledges what was never sent.
     pub(crate) fn on_ack(
         &mut self,
         now: Nanos,
+        arrived_at: Nanos,
         ack: &Ack<'_>,
         rtt: &mut RoundTrip,
     ) -> Result<(), NeverSent> {
@@ -259,7 +260,7 @@ impl Outgoing {
         let prior_in_flight = self.flight.in_flight();
         let (prior_una, una, nxt) = (self.una, self.una, self.nxt);
         let (acked, lost) = (&mut self.acked, &mut self.lost);
-        let arrived = self.flight.on_ack(now, ack, |packet| {
+        let arrived = self.flight.on_ack(arrived_at, ack, |packet| {
             if packet >= una && packet < nxt {
                 let packet = Run::new(packet, packet + 1);
                 acked.insert(packet);
@@ -271,7 +272,7 @@ impl Outgoing {
         }
         self.edge = self.edge.max(expand(ack.edge, self.edge));
         self.advance();
-        let mut sample = self.flight.sample(now, rtt);
+        let mut sample = self.flight.sample(arrived_at, rtt);
         let newly_lost = self.detect_losses(now, rtt);
         if let Some(sample) = &mut sample {
             sample.lost += newly_lost;

@@ -16,10 +16,13 @@ use runs::Run;
 pub(crate) const HEADER_BYTES: usize = 16;
 /// Bytes that protection adds (AEAD tag).
 pub(crate) const TAG_BYTES: usize = 16;
+/// Bytes of an acknowledgement before its ranges.
+pub(crate) const ACK_BYTES: usize = 21;
 /// Bytes of a data frame before its payload.
 pub(crate) const DATA_BYTES: usize = 10;
-/// Ranges that an acknowledgement reports at most: those of the newest packets.
-pub(crate) const MAX_RANGES: usize = 64;
+/// Ranges that an acknowledgement reports at most: those of the newest packets, as far as
+/// they fit into a packet. Where a queue overflows, every other packet may be missing.
+pub(crate) const MAX_RANGES: usize = 512;
 
 const USER_DEFINED: u16 = 0xFFFF;
 
@@ -134,8 +137,8 @@ pub(crate) struct Ack<'a> {
     pub(crate) edge: u32,
     /// The largest packet number received, lower 32 bits.
     pub(crate) largest: u32,
-    /// Lengths of ranges of packets received, and of the gaps between them, from the
-    /// largest number down.
+    /// Gaps and lengths of ranges of packets received, from the largest number down, in
+    /// base 128 with the lower digits first (LEB128).
     pub(crate) ranges: &'a [u8],
 }
 
@@ -169,8 +172,8 @@ impl<'a> Frame<'a> {
                 Frame::Data(header, &rest[DATA_BYTES - 1..])
             }
             ACK => {
-                let ranges = rest.get(20..)?;
-                if !ranges.len().is_multiple_of(8) || ranges.is_empty() {
+                let ranges = rest.get(ACK_BYTES - 1..)?;
+                if ranges.is_empty() {
                     return None;
                 }
                 Frame::Ack(Ack {
@@ -229,22 +232,26 @@ impl DataHeader {
 
 impl<'a> Ack<'a> {
     /// An acknowledgement of the newest runs of what was received; `ranges` is room for
-    /// them. `None` if nothing was.
+    /// them, of which it uses `max_bytes` at most. `None` if nothing was.
     pub(crate) fn new(
         received: impl DoubleEndedIterator<Item = Run>,
         ranges: &'a mut Vec<u8>,
+        max_bytes: usize,
     ) -> Option<Ack<'a>> {
         ranges.clear();
         let mut newest = None;
         let mut below = 0;
         for run in received.rev().take(MAX_RANGES) {
+            let fitting = ranges.len();
             let gap = if newest.is_none() { 0 } else { below - run.end };
+            push_number(gap, ranges);
+            push_number(run.len(), ranges);
+            if ranges.len() > max_bytes {
+                ranges.truncate(fitting);
+                break;
+            }
             newest.get_or_insert(run.end - 1);
             below = run.start;
-            for length in [gap, run.len()] {
-                let length = u32::try_from(length).unwrap_or(u32::MAX);
-                ranges.extend(length.to_be_bytes());
-            }
         }
         let (delay_us, timestamp_us, arrived_us, edge) = (0, 0, 0, 0);
         let largest = newest? as u32;
@@ -254,15 +261,39 @@ impl<'a> Ack<'a> {
     /// The ranges, from the newest down, where `largest` is the largest number. It stops
     /// before what would be below zero.
     pub(crate) fn runs(&self, largest: u64) -> impl Iterator<Item = Run> + use<'a> {
-        let mut below = largest + 1;
-        self.ranges.chunks_exact(8).take(MAX_RANGES).map_while(move |range| {
-            let (gap, length) = (word(range, 0)?, word(range, 4)?);
-            let end = below.checked_sub(u64::from(gap))?;
-            let start = end.checked_sub(u64::from(length))?;
+        let mut below = largest.saturating_add(1);
+        let mut rest = self.ranges;
+        std::iter::from_fn(move || {
+            let (gap, length) = (take_number(&mut rest)?, take_number(&mut rest)?);
+            let end = below.checked_sub(gap)?;
+            let start = end.checked_sub(length)?;
             below = start;
             Some(Run::new(start, end))
         })
+        .take(MAX_RANGES)
     }
+}
+
+fn push_number(mut number: u64, out: &mut Vec<u8>) {
+    while number >= 128 {
+        out.push(number as u8 | 128);
+        number >>= 7;
+    }
+    out.push(number as u8);
+}
+
+/// A number below 2^63; `None` for a larger one or at the end.
+fn take_number(bytes: &mut &[u8]) -> Option<u64> {
+    let mut number = 0;
+    for digit in 0..9 {
+        let (first, rest) = bytes.split_first()?;
+        *bytes = rest;
+        number |= u64::from(first & 127) << (7 * digit);
+        if first & 128 == 0 {
+            return Some(number);
+        }
+    }
+    None
 }
 
 #[cfg(test)]
@@ -297,6 +328,7 @@ mod tests {
         fn frames_are_parsed_as_written(
             sequence: u32, timestamp_us: u32, is_last: bool, is_blocked: bool, payload: Vec<u8>,
             number: u64,
+            max_bytes in 8_usize..500,
             received in prop::collection::btree_set(0_u64..10_000, 1..100),
         ) {
             let mut set = RunSet::default();
@@ -304,10 +336,14 @@ mod tests {
                 set.insert(Run::new(*number, number + 1));
             }
             let mut room = Vec::new();
-            let ack = Ack { edge: sequence, ..Ack::new(set.iter(), &mut room).unwrap() };
-            let newest: Vec<Run> = set.iter().rev().take(MAX_RANGES).collect();
+            let ack = Ack::new(set.iter(), &mut room, max_bytes).unwrap();
+            let ack = Ack { edge: sequence, ..ack };
+            prop_assert!(ack.ranges.len() <= max_bytes);
+            let all: Vec<Run> = set.iter().rev().collect();
             let largest = *received.last().unwrap();
-            prop_assert_eq!(ack.runs(largest).collect::<Vec<_>>(), newest);
+            let runs: Vec<Run> = ack.runs(largest).collect();
+            prop_assert!(all.starts_with(&runs) && !runs.is_empty());
+            prop_assert!(runs.len() == all.len() || 4 * (runs.len() + 1) > max_bytes);
             let data = DataHeader { sequence, timestamp_us, is_last, is_blocked };
             for frame in [
                 Frame::Data(data, &payload),
