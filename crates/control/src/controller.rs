@@ -81,7 +81,6 @@ impl Algorithm {
 /// A controller of any algorithm.
 #[derive(Debug, Clone)]
 #[expect(missing_docs, reason = "each is named after its algorithm")]
-#[expect(clippy::large_enum_variant, reason = "one for each connection, never moved")]
 pub enum Controller {
     NewReno(NewReno),
     Cubic(Cubic),

@@ -15,6 +15,6 @@ pub fn bytes<const N: usize>() -> [u8; N] {
     let mut bytes = [0u8; N];
     // SAFETY: N valid bytes.
     let read = sys::retry(|| unsafe { libc::getrandom(bytes.as_mut_ptr().cast(), N, 0) });
-    debug_assert_eq!(usize::try_from(read.unwrap_or(0)).ok(), Some(N));
+    debug_assert_eq!(read.ok(), Some(N));
     bytes
 }

@@ -155,6 +155,9 @@ impl Flight {
             (std::mem::take(&mut self.outstanding), std::mem::take(&mut self.lost));
         for run in ack.runs(largest) {
             let run = run.overlap(known);
+            if run.is_empty() {
+                break;
+            }
             outstanding.remove(run, |part| {
                 arrived.packets += part.len();
                 self.deliver(arrived_at, part, &mut deliver);

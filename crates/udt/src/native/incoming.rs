@@ -5,12 +5,17 @@ use super::packet::{Ack, DataHeader, MAX_RANGES, expand};
 use crate::packet_store::{PacketStore, Set};
 use crate::receiver::ReceiveCounters;
 use runs::{Run, RunSet};
+use std::collections::VecDeque;
 use units::Nanos;
 
 /// An acknowledgement after so many packets,
 const ACK_EVERY: u64 = 64;
-/// and after this time at the latest, ns. At once where packets are missing.
+/// and after this time at the latest, ns; where packets are missing at once, but not more
+/// often than this.
 const ACK_DELAY_NS: u64 = 5_000_000;
+const MIN_INTERVAL_NS: u64 = 1_000_000;
+/// A number is reported by so many acknowledgements, of which some may be lost.
+const REPORTS: usize = 16;
 /// Receive buffer at the start, packets.
 const FIRST_CAPACITY: u64 = 8_192;
 
@@ -36,6 +41,9 @@ pub(crate) struct Incoming {
     /// Packets since the last acknowledgement, and when the next is due.
     unacknowledged: u64,
     due: Option<Nanos>,
+    /// When the last one was sent, and one past the largest number at each of the last.
+    last_ack: Nanos,
+    reported: VecDeque<u64>,
     /// The end of the buffer that was last advertised.
     advertised: u64,
     newest: Newest,
@@ -70,6 +78,8 @@ impl Incoming {
             max_capacity,
             unacknowledged: 0,
             due: None,
+            last_ack: Nanos(0),
+            reported: VecDeque::new(),
             advertised: capacity,
             newest: Newest::default(),
             counters: ReceiveCounters::default(),
@@ -113,8 +123,13 @@ impl Incoming {
         }
         self.counters.packets += 1;
         self.unacknowledged += 1;
-        let is_urgent = number != expected || self.unacknowledged >= ACK_EVERY;
-        let due = if is_urgent { now } else { now.plus_nanos(ACK_DELAY_NS) };
+        let due = if self.unacknowledged >= ACK_EVERY {
+            now
+        } else if number != expected {
+            now.max(self.last_ack.plus_nanos(MIN_INTERVAL_NS))
+        } else {
+            now.plus_nanos(ACK_DELAY_NS)
+        };
         self.due = Some(self.due.map_or(due, |earlier| earlier.min(due)));
     }
 
@@ -176,7 +191,14 @@ impl Incoming {
             return false;
         }
         let mut ranges = Vec::new();
-        let Some(ack) = Ack::new(self.numbers.iter(), &mut ranges, max_bytes) else { return false };
+        let from = if self.reported.len() < REPORTS { 0 } else { self.reported[0] };
+        let newer = self.numbers.iter().filter(|run| run.end > from);
+        let Some(ack) = Ack::new(newer, &mut ranges, max_bytes) else { return false };
+        if self.reported.len() == REPORTS {
+            self.reported.pop_front();
+        }
+        self.reported.push_back(self.numbers.last().map_or(0, |run| run.end));
+        self.last_ack = now;
         self.due = None;
         self.unacknowledged = 0;
         self.advertised = edge;

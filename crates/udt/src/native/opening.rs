@@ -75,7 +75,7 @@ pub(crate) enum Progress {
 /// One end on the way to an open connection.
 #[derive(Debug)]
 pub(crate) enum Opening {
-    Client(ClientOpening),
+    Client(Box<ClientOpening>),
     Server(ServerOpening),
 }
 
@@ -138,7 +138,7 @@ impl Opening {
         identity: &Identity,
         peer: PublicKey,
     ) -> Result<Self, IdentityError> {
-        Ok(Opening::Client(ClientOpening {
+        Ok(Opening::Client(Box::new(ClientOpening {
             ours,
             request: handshake(ours, Request::Induction),
             peer_id: 0,
@@ -148,7 +148,7 @@ impl Opening {
             repeat: now,
             queue: VecDeque::new(),
             address,
-        }))
+        })))
     }
 
     pub(crate) fn server(

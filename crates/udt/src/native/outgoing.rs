@@ -204,8 +204,9 @@ impl Outgoing {
     ) {
         let period_ns = self.period_ns(rtt);
         let most = pacing::burst_packets(period_ns).min(max_packets as u64);
-        for _ in 0..most {
-            let limit = self.limit(now);
+        for count in 0..most {
+            // Pacing is of trains: their packets leave together.
+            let limit = self.limit(now).filter(|limit| count == 0 || *limit != SendLimit::Pacing);
             if let Some(limit) = limit {
                 self.was_limited[1] |= limit == SendLimit::CongestionWindow;
                 if limit == SendLimit::Application

@@ -292,3 +292,14 @@ fn the_queue_of_the_path_shows_in_one_way_delays() {
     });
     assert!((ms(60)..ms(170)).contains(&most), "{most:?}");
 }
+
+/// A wake-up for each packet would cost more than the packets.
+#[test]
+fn high_rates_leave_in_trains() {
+    let mut path = NativePath::established(bottleneck(1_000, 20, 1.0), Algorithm::Bbr3);
+    path.saturate(Duration::from_secs(1));
+    let before = (path.packets, path.trains);
+    path.saturate(Duration::from_secs(1));
+    let mean = (path.packets - before.0) as f64 / (path.trains - before.1) as f64;
+    assert!(mean > 20.0, "{mean:.1} packets a train");
+}

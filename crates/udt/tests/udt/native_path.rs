@@ -38,6 +38,9 @@ pub(crate) struct NativePath {
     /// Where the client's datagrams come from.
     pub(crate) client_address: PeerAddress,
     links: [Link<Datagram>; 2],
+    /// Datagrams that the client sent, and calls that gave some.
+    pub(crate) packets: u64,
+    pub(crate) trains: u64,
     /// Bytes that the server sent to each address that is not the client's first.
     pub(crate) sent_elsewhere: usize,
     /// Called with each datagram to the server before it is sent; it may change it.
@@ -63,6 +66,8 @@ impl NativePath {
             server: NativeConnection::server(now, config(4, algorithm), identity(2), of_client),
             client_address: CLIENT,
             links: links.map(Link::new),
+            packets: 0,
+            trains: 0,
             sent_elsewhere: 0,
             tamper: |_| {},
         }
@@ -109,6 +114,8 @@ impl NativePath {
     fn transmit(&mut self) {
         let mut out = Vec::new();
         while let Some(transmit) = self.client.poll_transmit(self.now, 64, &mut out) {
+            self.trains += 1;
+            self.packets += out.len().div_ceil(transmit.packet_bytes) as u64;
             for datagram in out.chunks(transmit.packet_bytes) {
                 let mut datagram = datagram.to_vec();
                 (self.tamper)(&mut datagram);
