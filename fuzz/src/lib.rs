@@ -23,6 +23,8 @@ targets! {
     iperf3_datagram,
     iperf2_header,
     iperf2_datagram,
+    udt_datagrams,
+    udt_native_datagrams,
     netlink_socket_diagnosis,
     netlink_route,
     netlink_wifi,

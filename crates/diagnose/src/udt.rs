@@ -14,6 +14,8 @@ use units::{BitRate, ByteCount, percent};
 const HEADER_BYTES: f64 = 44.0;
 /// Queueing delay from which a queue has built up: this share of the minimum RTT, and ms.
 const QUEUED: (f64, f64) = (0.1, 3.0);
+/// BBR version 3 takes more lost packets than these as congestion.
+const BBR_LOSS: f64 = 0.02;
 /// Growth of the rate over the test from which it is still rising.
 const RISING: f64 = 1.05;
 
@@ -27,10 +29,36 @@ pub(crate) struct Explanation {
     pub(crate) shares: Option<Shares>,
 }
 
+/// What showed losses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Losses {
+    Naks(u64),
+    Retransmissions(u64),
+}
+
+impl Losses {
+    const fn count(self) -> u64 {
+        match self {
+            Losses::Naks(count) | Losses::Retransmissions(count) => count,
+        }
+    }
+}
+
+impl std::fmt::Display for Losses {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let name = match self {
+            Losses::Naks(_) => "NAK",
+            Losses::Retransmissions(_) => "retransmission",
+        };
+        let plural = if self.count() == 1 { "" } else { "s" };
+        write!(f, "{} {name}{plural}", self.count())
+    }
+}
+
 /// The figures of the steady part.
 struct Figures {
-    /// NAKs received.
-    naks: u64,
+    /// NAKs received, or in native mode packets retransmitted.
+    losses: Losses,
     /// Maximum queueing delay, ms.
     queueing_ms: f64,
     /// Capacity of the path as the receiver estimates it: payload.
@@ -68,13 +96,22 @@ fn limit(m: &Measurement, e: &Evidence, shares: Option<&Shares>, figures: &Figur
         Limit::SendBuffer
     } else if figures.has_queue(e) {
         Limit::PathRate
-    } else if figures.naks > 0 {
+    } else if figures.losses.count() > 0 && !is_bbr(m) {
+        Limit::Loss
+    } else if e.loss.is_some_and(|loss| loss > BBR_LOSS) {
         Limit::Loss
     } else if rises {
         Limit::CongestionAvoidance
+    } else if is_bbr(m) {
+        Limit::PathRate
     } else {
         Limit::Unknown
     }
+}
+
+/// Whether the rate is the bandwidth that the sender measures, whatever is lost up to 2 %.
+fn is_bbr(m: &Measurement) -> bool {
+    facts::congestion_control(m) == Some("bbr3")
 }
 
 impl Figures {
@@ -82,12 +119,17 @@ impl Figures {
     fn of(m: &Measurement, e: &Evidence) -> Option<Self> {
         let steady =
             |sample: &&Sample| (e.steady.from_s..=e.steady.to_s + 1e-9).contains(&sample.t_s);
-        let (mut naks, mut queueing_ms, mut capacity) = (0, 0.0_f64, None);
+        let (mut naks, mut retransmissions) = (None, 0);
+        let (mut queueing_ms, mut capacity) = (0.0_f64, None);
         let (mut payload_bytes, mut window) = (0, None);
         for stream in &m.streams {
             let samples = || stream.sender.iter().filter(steady);
             let (first, last) = (samples().next()?, samples().next_back()?);
-            naks += last.naks.unwrap_or(0).saturating_sub(first.naks.unwrap_or(0));
+            if let Some(last) = last.naks {
+                let received = last.saturating_sub(first.naks.unwrap_or(0));
+                naks = Some(naks.unwrap_or(0) + received);
+            }
+            retransmissions += last.retransmits.saturating_sub(first.retransmits);
             let least = last.min_rtt_us.unwrap_or(last.rtt_us);
             let most = samples().map(|sample| sample.rtt_us).max().unwrap_or(0);
             queueing_ms = queueing_ms.max(f64::from(most.saturating_sub(least)) / 1e3);
@@ -98,7 +140,7 @@ impl Figures {
             window = free.map(|free| free.plus(window.unwrap_or(ByteCount::ZERO))).or(window);
         }
         (payload_bytes > 0).then(|| Figures {
-            naks,
+            losses: naks.map_or(Losses::Retransmissions(retransmissions), Losses::Naks),
             queueing_ms,
             capacity: capacity.map(BitRate::from_bps),
             payload_bytes: f64::from(payload_bytes),
@@ -156,10 +198,7 @@ fn prediction(
 
 fn sentence(limit: Limit, m: &Measurement, e: &Evidence, figures: &Figures) -> String {
     let rate = e.goodput;
-    let naks = match figures.naks {
-        1 => "1 NAK".to_owned(),
-        count => format!("{count} NAKs"),
-    };
+    let losses = figures.losses;
     match limit {
         Limit::Cpu => format!(
             "CPU-limited: a thread of the {} used a whole core at {rate}; use a faster core or \
@@ -180,15 +219,20 @@ fn sentence(limit: Limit, m: &Measurement, e: &Evidence, figures: &Figures) -> S
         Limit::SendBuffer => {
             format!("The sender's UDT buffer limits the transfer to {rate}: raise it with -w.")
         }
+        Limit::PathRate if is_bbr(m) => format!(
+            "Bottleneck saturated: {rate} on average, the bandwidth that BBR measures. Its queue \
+             added up to {:.1} ms of delay ({losses}).",
+            figures.queueing_ms
+        ),
         Limit::PathRate => format!(
             "Bottleneck saturated: {rate} on average. Its queue added up to {:.1} ms of delay \
-             before it overflowed ({naks}), and each overflow reduces the rate.",
+             before it overflowed ({losses}), and each overflow reduces the rate.",
             figures.queueing_ms
         ),
         Limit::Loss => format!(
-            "Random loss reduces the rate: {naks} and {} of packets retransmitted without a \
+            "Random loss reduces the rate: {losses} and {} of packets retransmitted without a \
              queue, {rate} arrived; repair the path, or use a congestion control that tolerates \
-             loss (--cc srt).",
+             loss (--cc bbr).",
             percent(e.loss.unwrap_or(0.0))
         ),
         Limit::CongestionAvoidance => format!(

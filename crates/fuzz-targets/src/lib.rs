@@ -9,12 +9,14 @@
 //! | module | input |
 //! |---|---|
 //! | `wire` | what a peer of a test sends: iperf3's and iperf 2's messages |
+//! | `udt` | datagrams of a UDT peer, and of anyone |
 //! | `kernel` | what the kernel answers: netlink, ICMP errors |
 //! | `files` | journals, plans, paths, recordings, measurements |
 
 mod files;
 mod kernel;
 pub mod seeds;
+mod udt;
 mod wire;
 
 /// A target: its name, and the function.
@@ -22,7 +24,7 @@ pub type Target = (&'static str, fn(&[u8]));
 
 /// Every target. `fuzz/seeds` has a directory for each, and `fuzz/src/lib.rs`
 /// a test.
-pub const TARGETS: [Target; 17] = [
+pub const TARGETS: [Target; 19] = [
     ("iperf3_framing", wire::iperf3_framing),
     ("iperf3_params", wire::iperf3_params),
     ("iperf3_results", wire::iperf3_results),
@@ -30,6 +32,8 @@ pub const TARGETS: [Target; 17] = [
     ("iperf3_datagram", wire::iperf3_datagram),
     ("iperf2_header", wire::iperf2_header),
     ("iperf2_datagram", wire::iperf2_datagram),
+    ("udt_datagrams", udt::datagrams),
+    ("udt_native_datagrams", udt::native_datagrams),
     ("netlink_socket_diagnosis", kernel::netlink_socket_diagnosis),
     ("netlink_route", kernel::netlink_route),
     ("netlink_wifi", kernel::netlink_wifi),

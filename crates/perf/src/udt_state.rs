@@ -101,7 +101,7 @@ impl UdtState {
             rwnd_limited_us: time_us(self.window_limited),
             sndbuf_limited_us: time_us(self.buffer_limited),
             acks: u32::try_from(statistics.sent.acks + statistics.sent.light_acks).ok(),
-            naks: Some(statistics.sent.naks),
+            naks: statistics.sent.naks,
             capacity_bps: statistics.reported.capacity_pps.map(bps),
             ..Sample::default()
         })

@@ -77,8 +77,8 @@ pub struct SendCounters {
     pub retransmitted: u64,
     /// Packets reported missing by NAKs.
     pub lost: u64,
-    /// NAKs received.
-    pub naks: u64,
+    /// NAKs received; `None` in native mode, which has none.
+    pub naks: Option<u64>,
     /// Full acknowledgements received.
     pub acks: u64,
     /// Light acknowledgements received.
@@ -131,7 +131,7 @@ impl Sender {
             message: MessageNumber::FIRST,
             deadlines: VecDeque::new(),
             dropped: VecDeque::new(),
-            counters: SendCounters::default(),
+            counters: SendCounters { naks: Some(0), ..SendCounters::default() },
         }
     }
 

@@ -37,6 +37,35 @@ fn every_direction_and_control_is_measured() {
 }
 
 #[test]
+fn native_mode_is_measured_in_every_direction() {
+    let server = TestServer::new();
+    for (direction, streams, control, shown) in [
+        (Direction::Forward, 1, Some("bbr"), "bbr3"),
+        (Direction::Reverse, 2, None, "bbr3"),
+        (Direction::Both, 1, Some("cubic"), "cubic"),
+        (Direction::Forward, 3, Some("reno"), "reno"),
+    ] {
+        let mut config = server.config();
+        config.protocol = Protocol::Udt;
+        config.native = true;
+        config.direction = direction;
+        config.streams = streams;
+        config.congestion = control.map(str::to_owned);
+        config.rate = Some("20mbit".parse().unwrap());
+        let measured = run(&config).unwrap();
+        check(&measured, &config);
+        assert!(measured.spec.native);
+        for stream in &measured.streams {
+            assert_eq!(stream.congestion.as_deref(), Some(shown));
+            let sample = stream.sender.last().unwrap();
+            assert!(sample.rtt_us > 0 && sample.naks.is_none(), "{sample:?}");
+            assert!(sample.delivery_rate_bps > 1_000_000, "{sample:?}");
+            assert!(sample.acked_bytes > 0 && sample.acked_bytes <= sample.written_bytes);
+        }
+    }
+}
+
+#[test]
 fn a_rate_is_kept_and_bytes_end_a_test() {
     retry(|| {
         let server = TestServer::new();

@@ -119,7 +119,7 @@ impl Sender {
 
     /// Packets were reported missing.
     pub(crate) fn on_nak(&mut self, now: Nanos, list: LossList<'_>) {
-        self.counters.naks += 1;
+        self.counters.naks = self.counters.naks.map(|naks| naks + 1);
         let (mut lowest, mut reported, mut from) = (u64::MAX, 0, self.una);
         for (first, last) in list.ranges() {
             let count = |sequence: crate::Sequence| sequence.count(self.first, self.una);
