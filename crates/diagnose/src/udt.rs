@@ -96,9 +96,9 @@ fn limit(m: &Measurement, e: &Evidence, shares: Option<&Shares>, figures: &Figur
         Limit::SendBuffer
     } else if figures.has_queue(e) {
         Limit::PathRate
-    } else if figures.losses.count() > 0 && !is_bbr(m) {
-        Limit::Loss
-    } else if e.loss.is_some_and(|loss| loss > BBR_LOSS) {
+    } else if figures.losses.count() > 0
+        && (!is_bbr(m) || e.loss.is_some_and(|loss| loss > BBR_LOSS))
+    {
         Limit::Loss
     } else if rises {
         Limit::CongestionAvoidance
@@ -231,9 +231,13 @@ fn sentence(limit: Limit, m: &Measurement, e: &Evidence, figures: &Figures) -> S
         ),
         Limit::Loss => format!(
             "Random loss reduces the rate: {losses} and {} of packets retransmitted without a \
-             queue, {rate} arrived; repair the path, or use a congestion control that tolerates \
-             loss (--cc bbr).",
-            percent(e.loss.unwrap_or(0.0))
+             queue, {rate} arrived; repair the path{}.",
+            percent(e.loss.unwrap_or(0.0)),
+            if is_bbr(m) {
+                ""
+            } else {
+                ", or use a congestion control that tolerates loss (--cc bbr)"
+            }
         ),
         Limit::CongestionAvoidance => format!(
             "The rate was still rising at the end of the test: {rate} on average; run a longer \
@@ -255,9 +259,13 @@ mod tests {
 
     /// Ten seconds at 20 Mbit/s over 50 ms, with samples changed by `change`.
     fn explained(change: impl Fn(f64, &mut Sample)) -> Explanation {
+        explained_of("udt", 0.001, change)
+    }
+
+    fn explained_of(algorithm: &str, loss: f64, change: impl Fn(f64, &mut Sample)) -> Explanation {
         let mut example = Example::new(20.0, 50.0);
         example.m.spec.protocol = Protocol::Udt;
-        example.m.streams[0].congestion = Some("udt".to_owned());
+        example.m.streams[0].congestion = Some(algorithm.to_owned());
         example.m.streams[0].sender = (0..=100)
             .map(|step| {
                 let t_s = f64::from(step) / 10.0;
@@ -276,7 +284,7 @@ mod tests {
                 sample
             })
             .collect();
-        example.e.loss = Some(0.001);
+        example.e.loss = Some(loss);
         example.e.min_rtt = Some(Rtt::from_micros(50_000));
         explain(&example.m, &example.e)
     }
@@ -298,6 +306,20 @@ mod tests {
             sample.rtt_us += (t_s * 3_000.0) as u32;
         });
         assert_eq!((found.limit, found.prediction), (Some(Limit::PathRate), None));
+    }
+
+    #[test]
+    fn bbr_is_limited_by_losses_over_two_percent_only() {
+        let lossy = |t_s: f64, sample: &mut Sample| {
+            sample.naks = None;
+            sample.retransmits = (t_s * 10.0) as u64;
+        };
+        let found = explained_of("bbr3", 0.01, lossy);
+        assert_eq!(found.limit, Some(Limit::PathRate));
+        assert!(found.sentence.contains("(100 retransmissions)"), "{}", found.sentence);
+        let found = explained_of("bbr3", 0.03, lossy);
+        assert_eq!((found.limit, found.prediction), (Some(Limit::Loss), None));
+        assert_eq!(explained_of("cubic", 0.01, lossy).limit, Some(Limit::Loss));
     }
 
     #[test]
