@@ -30,6 +30,9 @@ impl UdtState {
         now: units::Nanos,
         passed: Duration,
     ) {
+        if self.statistics.is_none() && !connection.is_established() {
+            return;
+        }
         let statistics = connection.statistics(now);
         // What limited the connection until now, as it was at the last update.
         match self.statistics.and_then(|before| before.limit) {

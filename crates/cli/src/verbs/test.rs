@@ -49,9 +49,9 @@ pub(crate) struct TestArgs {
     /// reno or cubic, or BBR version 3 (bbr), which implies --native.
     #[arg(long, conflicts_with = "udp")]
     udt: bool,
-    /// UDT's native mode: encrypted, with selective acknowledgements
+    /// UDT's native mode: encrypted, selective ACKs
     ///
-    /// Both ends must be longhaul. -C selects bbr (version 3; the default), reno or cubic. The
+    /// Packets are encrypted and authenticated, and acknowledged one by one. Both ends must be longhaul. -C selects bbr (version 3; the default), reno or cubic. The
     /// keys follow from the test's cookie: whoever can read the control connection can read
     /// the test.
     #[arg(long, requires = "udt")]
