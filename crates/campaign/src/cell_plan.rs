@@ -15,7 +15,7 @@ pub(crate) type Missing = BTreeSet<String>;
 pub(crate) fn of(test: &Test, path: PathSpec, missing: &Missing) -> Plan {
     // Longhaul sets the congestion control of each connection; programs have their host's.
     let programs = test.flows.iter().find(|flow| flow.program.is_some());
-    let congestion = programs.map_or("cubic", |flow| flow.congestion.as_str());
+    let congestion = programs.map_or("cubic", |flow| flow.congestion());
     let mut plan = if test.hosts == Hosts::PAIR {
         Plan::pair(path, congestion, &[], test.buffers == Buffers::Tuned)
     } else {

@@ -19,6 +19,7 @@ use std::thread::{self, ScopedJoinHandle};
 use std::time::{Duration, Instant};
 use study::program::Reported;
 use study::{Test, Traffic};
+use units::ByteCount;
 use watch::LoggedConnection;
 
 /// One flow's measurement.
@@ -35,6 +36,8 @@ pub(crate) struct MeasuredFlow {
 struct Planned<'a> {
     name: String,
     traffic: &'a Traffic,
+    /// Buffers of a UDT connection: the plan's window.
+    udt_buffer: Option<ByteCount>,
     /// Indices among the lab's hosts.
     client: usize,
     server: usize,
@@ -125,7 +128,7 @@ fn planned(test: &Test) -> Vec<Planned<'_>> {
     let flows = (first..).zip(all).map(|(port, (number, traffic))| {
         let (client, server) = cell_plan::pair(test.hosts, number);
         let name = test.hosts.flow_name(&traffic.name, number);
-        Planned { name, traffic, client, server, port }
+        Planned { name, traffic, udt_buffer: test.window, client, server, port }
     });
     flows.collect()
 }
@@ -218,7 +221,9 @@ fn longhaul<'a>(
         rate: traffic.bitrate,
         fq_rate: traffic.pacing,
         block: traffic.block,
-        congestion: (traffic.protocol == Protocol::Tcp).then(|| traffic.congestion.clone()),
+        congestion: (traffic.protocol != Protocol::Udp).then(|| traffic.congestion().to_owned()),
+        // TCP's is that of the hosts.
+        window: flow.udt_buffer.filter(|_| traffic.protocol == Protocol::Udt),
         watch_load: Duration::ZERO,
         receive_timeout: Duration::from_secs(30),
         ..ClientConfig::new(server.to_string())

@@ -83,7 +83,7 @@ pub(crate) fn measurement(
             seconds: traffic.duration.as_secs_f64(),
             omit_s: u32::try_from(traffic.omit.as_secs()).unwrap_or(u32::MAX),
             streams: traffic.streams,
-            congestion: Some(traffic.congestion.clone()),
+            congestion: Some(traffic.congestion().to_owned()),
             ..TestSpec::default()
         },
         host,

@@ -4,6 +4,7 @@
 use crate::{clock, sys};
 use std::io;
 use std::mem::MaybeUninit;
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
 use std::os::fd::{AsFd, AsRawFd};
 use std::ptr;
 use std::time::Duration;
@@ -86,6 +87,8 @@ pub struct Inbox {
     received_at: Option<Duration>,
     /// Number of messages to ask for next, by the length of the last ones.
     next_slots: usize,
+    /// Addresses are recorded.
+    has_sources: bool,
 }
 
 /// Maximum number of messages per [`Inbox::receive`].
@@ -104,6 +107,8 @@ struct Received {
     datagram: usize,
     /// Wall-clock time of its arrival.
     arrived: Option<Duration>,
+    /// Where it comes from, if that is recorded.
+    source: Option<SocketAddr>,
 }
 
 /// Buffer for the control messages: the size of a train's datagrams, and a timestamp.
@@ -124,7 +129,13 @@ impl Inbox {
             received: Vec::with_capacity(slots),
             received_at: None,
             next_slots: slots,
+            has_sources: false,
         }
+    }
+
+    /// From now on [`Inbox::source`] is known: for sockets that are not connected.
+    pub const fn record_sources(&mut self) {
+        self.has_sources = true;
     }
 
     /// Waits for the first message and receives all that are available. Returns their
@@ -141,6 +152,7 @@ impl Inbox {
         let mut messages: [libc::mmsghdr; MAX_SLOTS] =
             unsafe { MaybeUninit::zeroed().assume_init() };
         let mut controls = [const { Control { space: [0; 64] } }; MAX_SLOTS];
+        let mut sources = [const { MaybeUninit::<libc::sockaddr_storage>::zeroed() }; MAX_SLOTS];
         let mut count: libc::c_uint = 0;
         for (((slot, vector), message), control) in self
             .buffer
@@ -158,6 +170,12 @@ impl Inbox {
             message.msg_hdr.msg_controllen = size_of::<Control>() as _;
             count += 1;
         }
+        if self.has_sources {
+            for (message, source) in messages.iter_mut().zip(&mut sources) {
+                message.msg_hdr.msg_name = source.as_mut_ptr().cast();
+                message.msg_hdr.msg_namelen = size_of::<libc::sockaddr_storage>() as _;
+            }
+        }
         let fd = socket.as_fd().as_raw_fd();
         let flags = libc::MSG_WAITFORONE;
         // SAFETY: `count` messages are filled, each with a vector into a slot
@@ -166,11 +184,16 @@ impl Inbox {
             libc::recvmmsg(fd, messages.as_mut_ptr(), count, flags as _, ptr::null_mut())
         };
         let count = usize::try_from(count).map_err(|_| io::Error::last_os_error())?;
-        for message in messages.iter().take(count) {
+        for (message, source) in messages.iter().zip(&sources).take(count) {
             let bytes = (message.msg_len as usize).min(self.slot_bytes);
             // Without a size, the message is one datagram.
-            let mut received = Received { bytes, datagram: bytes.max(1), arrived: None };
+            let mut received =
+                Received { bytes, datagram: bytes.max(1), arrived: None, source: None };
             received.read_control(&message.msg_hdr);
+            if self.has_sources {
+                // SAFETY: zeros are a value of it, and the kernel has written an address.
+                received.source = socket_address(unsafe { source.assume_init_ref() });
+            }
             self.received.push(received);
         }
         let has_timestamps = self.received.first().is_some_and(|first| first.arrived.is_some());
@@ -192,6 +215,13 @@ impl Inbox {
         }
     }
 
+    /// Where message `index` of the last [`Inbox::receive`] comes from; `None` without
+    /// [`Inbox::record_sources`].
+    #[must_use]
+    pub fn source(&self, index: usize) -> Option<SocketAddr> {
+        self.received.get(index)?.source
+    }
+
     /// The datagrams of message `index` of the last [`Inbox::receive`].
     pub fn message(&self, index: usize) -> impl Iterator<Item = &[u8]> {
         let (bytes, datagram) =
@@ -200,6 +230,29 @@ impl Inbox {
         // An empty datagram counts, too.
         let empty = (bytes == 0 && index < self.received.len()).then_some(&[][..]);
         self.buffer[at.min(self.buffer.len())..][..bytes].chunks(datagram).chain(empty)
+    }
+}
+
+/// An IP address and port; `None` for those of another family.
+fn socket_address(storage: &libc::sockaddr_storage) -> Option<SocketAddr> {
+    let storage = ptr::from_ref(storage);
+    // SAFETY: both structures fit into the storage, which is aligned for either, and any
+    // bytes are a value of them.
+    unsafe {
+        match i32::from((*storage).ss_family) {
+            libc::AF_INET => {
+                let name = &*storage.cast::<libc::sockaddr_in>();
+                let address = Ipv4Addr::from(u32::from_be(name.sin_addr.s_addr));
+                Some(SocketAddrV4::new(address, u16::from_be(name.sin_port)).into())
+            }
+            libc::AF_INET6 => {
+                let name = &*storage.cast::<libc::sockaddr_in6>();
+                let (address, port) =
+                    (Ipv6Addr::from(name.sin6_addr.s6_addr), u16::from_be(name.sin6_port));
+                Some(SocketAddrV6::new(address, port, 0, name.sin6_scope_id).into())
+            }
+            _ => None,
+        }
     }
 }
 
@@ -250,6 +303,23 @@ mod tests {
         b.connect(a.local_addr().unwrap()).unwrap();
         b.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
         (a, b)
+    }
+
+    #[test]
+    fn sources_are_recorded_for_either_family() {
+        for any in ["127.0.0.1:0", "[::1]:0"] {
+            let [to, one, other] = [(); 3].map(|()| UdpSocket::bind(any).unwrap());
+            to.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+            let mut inbox = Inbox::new(4, 100);
+            one.send_to(b"before", to.local_addr().unwrap()).unwrap();
+            assert_eq!((inbox.receive(&to).unwrap(), inbox.source(0)), (1, None));
+            inbox.record_sources();
+            for from in [&one, &other] {
+                from.send_to(b"after", to.local_addr().unwrap()).unwrap();
+                assert_eq!(inbox.receive(&to).unwrap(), 1);
+                assert_eq!(inbox.source(0), from.local_addr().ok());
+            }
+        }
     }
 
     fn take(socket: &UdpSocket, inbox: &mut Inbox, datagrams: usize) -> Vec<Vec<u8>> {

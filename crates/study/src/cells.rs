@@ -169,7 +169,7 @@ fn check_programs(flows: &[Traffic], hosts: Hosts) -> Result<(), String> {
             program.name
         ));
     }
-    let mut congestion = programs().map(|(flow, _)| flow.congestion.as_str());
+    let mut congestion = programs().map(|(flow, _)| flow.congestion());
     let first = congestion.next();
     match congestion.find(|other| Some(*other) != first) {
         Some(other) => Err(format!(

@@ -4,6 +4,7 @@ use crate::cells::Test;
 use crate::traffic::Traffic;
 use model::Payload;
 use record::Protocol;
+use std::time::Duration;
 use topology::PathSpec;
 use units::{BitRate, ByteCount, LossRatio};
 
@@ -16,6 +17,8 @@ pub struct Prediction {
     pub equation: String,
 }
 
+/// Headers of IPv4, UDP and UDT, in bytes.
+const UDT_HEADERS: u32 = 44;
 /// IP and UDP headers of a datagram over IPv4, in bytes.
 const UDP_HEADERS: u64 = 28;
 
@@ -26,7 +29,11 @@ impl Test {
     #[must_use]
     pub fn predict(&self) -> Option<Prediction> {
         let [flow] = self.flows.as_slice() else { return None };
-        if flow.protocol == Protocol::Udp { self.datagrams(flow) } else { self.streams(flow) }
+        match flow.protocol {
+            Protocol::Udp => self.datagrams(flow),
+            Protocol::Tcp => self.streams(flow),
+            Protocol::Udt => self.udt(flow),
+        }
     }
 
     /// Of all clients.
@@ -51,6 +58,36 @@ impl Test {
             }),
             _ => Some(Prediction { rate: offered, equation: format!("offered load {offered}") }),
         }
+    }
+
+    /// The link, the offered load, the buffer per round trip and SYN, and UDT's own control
+    /// under random loss (Gu, Grossman 2007).
+    fn udt(&self, flow: &Traffic) -> Option<Prediction> {
+        let path = &self.spec;
+        let streams = f64::from(self.streams_in_all(flow));
+        let packet = path.mtu();
+        let share = f64::from(packet.checked_sub(UDT_HEADERS)?)
+            / (u64::from(packet) + u64::from(path.overhead())) as f64;
+        let link = path.rate();
+        let carried = link.map(|rate| {
+            let goodput = rate.scaled(share);
+            (goodput, format!("link rate {rate} x payload share = {goodput}"))
+        });
+        let offered = flow.bitrate.map(|rate| rate.scaled(streams));
+        let offered = offered.map(|rate| (rate, format!("offered load {rate}")));
+        let buffered = self.window.map(|window| {
+            let time = path.rtt().duration() + Duration::from_secs_f64(model::UDT_SYN_S);
+            let rate = BitRate::of(window, time).scaled(streams);
+            (rate, format!("{streams} x {window} / ({} + 10 ms) = {rate}", path.rtt()))
+        });
+        let lossy = (flow.congestion() == "udt").then_some(()).and_then(|()| {
+            let (loss, link) = (self.loss?, link?);
+            let rate = model::udt_under_loss(link, packet, loss)?.scaled(share * streams);
+            Some((rate, format!("{streams} x udt at a loss of {loss} = {rate}")))
+        });
+        let all = [carried, offered, buffered, lossy].into_iter().flatten();
+        let least = all.min_by_key(|(rate, _)| *rate);
+        least.map(|(rate, equation)| Prediction { rate, equation })
     }
 
     fn streams(&self, flow: &Traffic) -> Option<Prediction> {
@@ -104,8 +141,8 @@ impl Test {
     ) -> Option<(String, BitRate)> {
         let loss: LossRatio = self.loss?;
         let mss = ByteCount::from_bytes(u64::from(payload.mss()?));
-        let (rtt, name) = (path.rtt(), &flow.congestion);
-        let rate = match name.as_str() {
+        let (rtt, name) = (path.rtt(), flow.congestion());
+        let rate = match name {
             "cubic" => model::cubic(mss, rtt, loss),
             "reno" => model::mathis(mss, rtt, loss),
             "bbr" => path.rate().and_then(|rate| model::bbr(payload.goodput(rate)?, loss)),

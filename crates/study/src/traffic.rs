@@ -2,6 +2,7 @@
 
 use crate::factor::{Level, Setting};
 use crate::program::{Placeholder, Program};
+use control::{Algorithm, UDT_ALGORITHMS};
 use model::IpVersion;
 use record::{Direction, Protocol};
 use std::sync::Arc;
@@ -13,7 +14,7 @@ use units::{BitRate, ByteCount};
 pub struct Traffic {
     /// Its name in the plan; `traffic` in a plan without flows of its own.
     pub name: String,
-    /// TCP or UDP.
+    /// TCP, UDP or UDT.
     pub protocol: Protocol,
     /// The program that transfers; `None`: longhaul.
     pub program: Option<Arc<Program>>,
@@ -27,8 +28,9 @@ pub struct Traffic {
     pub omit: Duration,
     /// Parallel streams.
     pub streams: u32,
-    /// Congestion control of the sender, by the kernel's name.
-    pub congestion: String,
+    /// Congestion control of the sender, by the kernel's name, or by UDT's; `None`: the
+    /// protocol's own.
+    pub congestion: Option<String>,
     /// Who sends.
     pub direction: Direction,
     /// The rate of each stream; `None`: as fast as possible.
@@ -65,7 +67,7 @@ impl Traffic {
             duration: Duration::from_secs(10),
             omit: Duration::ZERO,
             streams: 1,
-            congestion: "cubic".to_owned(),
+            congestion: None,
             direction: Direction::Forward,
             bitrate: None,
             pacing: None,
@@ -88,7 +90,7 @@ impl Traffic {
             Setting::Program => self.program = program(text, programs)?,
             Setting::Ip => self.ip = ip(text)?,
             Setting::Direction => self.direction = direction(text)?,
-            Setting::Congestion => self.congestion = congestion(text)?,
+            Setting::Congestion => self.congestion = Some(congestion(text)?),
             Setting::Start => self.start = time(number, "start", 0.0, LONGEST)?,
             Setting::Duration => self.duration = time(number, "duration", 0.1, LONGEST)?,
             Setting::Omit => self.omit = time(number, "omit", 0.0, LONGEST_OMIT)?,
@@ -110,8 +112,13 @@ impl Traffic {
         if self.protocol == Protocol::Udp && self.bitrate.is_none() {
             return Err("udp needs a bitrate, the rate that is offered".to_owned());
         }
-        if self.protocol == Protocol::Udp && self.pacing.is_some() {
-            return Err("pacing is for tcp; udp has its bitrate".to_owned());
+        if self.protocol != Protocol::Tcp && self.pacing.is_some() {
+            return Err("pacing is for tcp; udp and udt have their bitrate".to_owned());
+        }
+        if let (Protocol::Udt, Some(name)) = (self.protocol, &self.congestion)
+            && Algorithm::for_udt(name).or(Algorithm::for_native(name)).is_none()
+        {
+            return Err(format!("udt has no congestion control '{name}'; {}", udt_controls()));
         }
         if self.omit.subsec_nanos() > 0 {
             return Err("omit is a number of whole seconds, such as 2s".to_owned());
@@ -133,7 +140,7 @@ impl Traffic {
                 return Err(format!("the program '{name}' has no {text} for {setting}"));
             }
         }
-        let fixed = if self.protocol == Protocol::Udp {
+        let fixed = if self.protocol != Protocol::Tcp {
             "protocol"
         } else if self.pacing.is_some() {
             "pacing"
@@ -143,6 +150,16 @@ impl Traffic {
             return Ok(());
         };
         Err(format!("{fixed} is not for programs: the command lines of '{name}' decide it"))
+    }
+
+    /// Congestion control of the sender; that of TCP is CUBIC unless the plan has another.
+    #[must_use]
+    pub fn congestion(&self) -> &str {
+        let own = match self.protocol {
+            Protocol::Udt => UDT_ALGORITHMS[0],
+            Protocol::Tcp | Protocol::Udp => Algorithm::default(),
+        };
+        self.congestion.as_deref().unwrap_or(own.name())
     }
 
     /// When it ends, since the test began.
@@ -162,8 +179,15 @@ fn protocol(text: &str) -> Result<Protocol, String> {
     match text {
         "tcp" => Ok(Protocol::Tcp),
         "udp" => Ok(Protocol::Udp),
-        _ => Err(format!("no protocol '{text}'; protocols are tcp and udp")),
+        "udt" => Ok(Protocol::Udt),
+        _ => Err(format!("no protocol '{text}'; protocols are tcp, udp and udt")),
     }
+}
+
+/// What UDT has to choose from; BBR in its native mode only.
+fn udt_controls() -> String {
+    let names = UDT_ALGORITHMS.map(Algorithm::name).join(", ");
+    format!("it has {names} and {}", Algorithm::Bbr.name())
 }
 
 /// `None`: longhaul's own client and server.

@@ -4,7 +4,7 @@ use crate::{Application, Next, peer_address};
 use host::{clock, udp, wait};
 use socket2::SockRef;
 use std::io;
-use std::net::UdpSocket;
+use std::net::{IpAddr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 use udt::{Endpoint, PeerAddress, Transmit};
@@ -36,7 +36,7 @@ const MODERATION: Duration = Duration::from_micros(200);
 /// Time over which messages are counted for it.
 const RATE_INTERVAL: Duration = Duration::from_millis(2);
 
-/// A connected socket, and what its thread needs.
+/// A socket, and what its thread needs.
 #[derive(Debug)]
 pub struct Driver {
     socket: UdpSocket,
@@ -48,10 +48,14 @@ pub struct Driver {
     /// Segmentation was not refused.
     can_segment: bool,
     messages: MessageRate,
+    /// The peer that the socket is connected to, else where the last datagram came from.
+    connected: bool,
+    last_source: Option<SocketAddr>,
 }
 
 impl Driver {
-    /// A driver for a socket, which is connected to the peer before anything is sent.
+    /// A driver for a socket, which may be connected to the peer. Only one that is not can
+    /// follow a peer whose address changes.
     ///
     /// # Errors
     /// The system error if the socket cannot be set up.
@@ -70,6 +74,8 @@ impl Driver {
             segment_bytes: 0,
             can_segment: true,
             messages: MessageRate::default(),
+            connected: false,
+            last_source: None,
         })
     }
 
@@ -95,7 +101,11 @@ impl Driver {
         application: &mut impl Application<E>,
     ) -> io::Result<()> {
         wait::precise_timers();
-        let peer = peer_address(self.socket.peer_addr()?);
+        self.last_source = self.socket.peer_addr().ok();
+        self.connected = self.last_source.is_some();
+        if !self.connected {
+            self.inbox.record_sources();
+        }
         loop {
             let now = self.now();
             connection.on_timeout(now);
@@ -105,7 +115,7 @@ impl Driver {
                 // What the application wrote last, and the end of the connection.
                 return self.transmit(connection);
             }
-            if self.receive(connection, peer)? == 0 {
+            if self.receive(connection)? == 0 {
                 self.wait(connection, next)?;
             }
         }
@@ -134,12 +144,22 @@ impl Driver {
                 self.segment_bytes = 0;
             }
         }
+        let to = if self.connected {
+            None
+        } else {
+            let Some(to) = transmit.to.and_then(|to| self.socket_address(to)) else {
+                return Ok(());
+            };
+            Some(to)
+        };
         let mut pauses = 0;
         loop {
-            let sent = if self.out.len() <= size || (is_train && self.segment_bytes == size) {
-                self.socket.send(&self.out)
-            } else {
-                udp::send_each(&self.socket, &self.out, size)
+            let is_whole = self.out.len() <= size || (is_train && self.segment_bytes == size);
+            let sent = match to {
+                None if is_whole => self.socket.send(&self.out),
+                None => udp::send_each(&self.socket, &self.out, size),
+                Some(to) if is_whole => self.socket.send_to(&self.out, to),
+                Some(to) => self.socket.send_to(&self.out[..size], to),
             };
             match sent {
                 Ok(sent) if sent < self.out.len() => {
@@ -164,8 +184,24 @@ impl Driver {
         }
     }
 
+    /// A peer's address for this socket. That of the last datagram also has the scope of a
+    /// link-local one.
+    fn socket_address(&self, peer: PeerAddress) -> Option<SocketAddr> {
+        if let Some(last) = self.last_source.filter(|last| peer_address(*last) == peer) {
+            return Some(last);
+        }
+        let address = Ipv6Addr::from(peer.address);
+        let is_ipv4 = self.socket.local_addr().ok()?.is_ipv4();
+        let address = match address.to_ipv4_mapped() {
+            Some(v4) if is_ipv4 => IpAddr::V4(v4),
+            None if is_ipv4 => return None,
+            _ => IpAddr::V6(address),
+        };
+        Some(SocketAddr::new(address, peer.port))
+    }
+
     /// Receives what has arrived, some messages at most, and gives their number.
-    fn receive(&mut self, connection: &mut impl Endpoint, peer: PeerAddress) -> io::Result<usize> {
+    fn receive(&mut self, connection: &mut impl Endpoint) -> io::Result<usize> {
         let mut total = 0;
         for _ in 0..MAX_RECEIVES {
             let count = match self.inbox.receive(&self.socket) {
@@ -178,7 +214,9 @@ impl Driver {
             for index in 0..count {
                 let waited = nanos(self.inbox.waited(index)).min(MAX_WAITED_NS);
                 let arrived = Nanos(now.0.saturating_sub(waited));
-                connection.receive(now, arrived, peer, self.inbox.message(index));
+                self.last_source = self.inbox.source(index).or(self.last_source);
+                let Some(from) = self.last_source else { continue };
+                connection.receive(now, arrived, peer_address(from), self.inbox.message(index));
             }
             self.messages.count(count);
             total += count;

@@ -1,7 +1,7 @@
-//! `emulab`: TCP over 100 Mbit/s to 1 Gbit/s with loss or delay, and flows that start one
-//! after the other.
+//! `emulab`: TCP and UDT over 100 Mbit/s to 1 Gbit/s with loss or delay, and flows that start
+//! one after the other.
 
-use super::runs::{Runs, mbit, seconds};
+use super::runs::{Runs, Where, mbit, seconds};
 use super::{BuiltIn, Measured, Trend};
 use crate::results::jain;
 use record::StudyRun;
@@ -14,6 +14,8 @@ pub(super) const STUDY: BuiltIn = BuiltIn {
         ("grid-tuned", include_str!("../../plans/emulab/grid-tuned.toml")),
         ("fairness", include_str!("../../plans/emulab/fairness.toml")),
         ("fairness-tuned", include_str!("../../plans/emulab/fairness-tuned.toml")),
+        ("grid-udt", include_str!("../../plans/emulab/grid-udt.toml")),
+        ("fairness-udt", include_str!("../../plans/emulab/fairness-udt.toml")),
     ],
     trends: &[
         Trend {
@@ -40,7 +42,25 @@ pub(super) const STUDY: BuiltIn = BuiltIn {
             name: "fair-shares",
             published: "flows of one protocol share the link fairly",
             parts: &["fairness"],
-            measure: fair_shares,
+            measure: |runs| fair_shares(runs, "fairness", &[], FAIR),
+        },
+        Trend {
+            name: "udt-loss",
+            published: "UDT loses more from 1 % loss than from 50 ms each way",
+            parts: &["grid-udt"],
+            measure: udt_loss,
+        },
+        Trend {
+            name: "udt-fair-shares",
+            published: "UDT flows share the link fairly",
+            parts: &["fairness-udt"],
+            measure: |runs| fair_shares(runs, "fairness-udt", &[("congestion", "udt")], FAIR_UDT),
+        },
+        Trend {
+            name: "bbr-fair-shares",
+            published: "flows of one protocol share the link fairly; here UDT's with BBR",
+            parts: &["fairness-udt"],
+            measure: |runs| fair_shares(runs, "fairness-udt", &[("congestion", "bbr")], FAIR_UDT),
         },
     ],
 };
@@ -53,6 +73,33 @@ const ADDED: f64 = 0.5;
 
 /// Jain's index from which shares count as fair.
 const FAIR: f64 = 0.8;
+const FAIR_UDT: f64 = 0.95;
+
+/// UDT's throughput collapses where loss leaves less than this share of it.
+const COLLAPSED: f64 = 0.2;
+
+fn udt_loss(runs: &Runs<'_>) -> Option<Measured> {
+    let mut holds = true;
+    let mut words = Vec::new();
+    for rate in runs.values("grid-udt", "rate") {
+        let at = |congestion, rtt, loss| {
+            let cell =
+                [("rate", &rate[..]), ("congestion", congestion), ("rtt", rtt), ("loss", loss)];
+            runs.goodput("grid-udt", &cell)
+        };
+        let udt = |rtt, loss| at("udt", rtt, loss);
+        let (plain, delayed, lossy) = (udt("1ms", "0%")?, udt("101ms", "0%")?, udt("1ms", "1%")?);
+        holds &= lossy < delayed && lossy < plain * COLLAPSED;
+        words.push(format!(
+            "{rate}: {} plain, {} with delay, {} with loss, {} with loss and BBR",
+            mbit(plain),
+            mbit(delayed),
+            mbit(lossy),
+            mbit(at("bbr", "1ms", "1%")?)
+        ));
+    }
+    Some(Measured { text: words.join("; "), holds: holds && !words.is_empty() })
+}
 
 fn delay_and_loss(runs: &Runs<'_>) -> Option<Measured> {
     let mut holds = true;
@@ -116,8 +163,8 @@ fn staggered(runs: &Runs<'_>) -> Option<Measured> {
 }
 
 /// Jain's index over the flows in the last seconds in which all three run.
-fn fair_shares(runs: &Runs<'_>) -> Option<Measured> {
-    let run = runs.valid("fairness", &[]).into_iter().next()?;
+fn fair_shares(runs: &Runs<'_>, part: &str, cell: Where<'_>, fair: f64) -> Option<Measured> {
+    let run = runs.valid(part, cell).into_iter().next()?;
     let third = run.flow("third")?;
     let to = third.began_s + third.series_bps.len() as f64;
     let shares: Option<Vec<f64>> =
@@ -127,6 +174,6 @@ fn fair_shares(runs: &Runs<'_>) -> Option<Measured> {
     let words: Vec<String> = shares.iter().map(|share| mbit(*share).to_string()).collect();
     Some(Measured {
         text: format!("Jain's index {index:.2} while all three run ({})", words.join(", ")),
-        holds: index >= FAIR,
+        holds: index >= fair,
     })
 }

@@ -230,7 +230,14 @@ fn http_buffers_follow_the_window_and_fail_where_something_else_limits() {
 #[test]
 fn emulab_holds_for_small_buffers_and_fails_for_large_ones() {
     // A window of 110 kB, random loss by Mathis, and the link.
-    let small = |part: &str, test: &Test, _: &Traffic| {
+    let small = |part: &str, test: &Test, flow: &Traffic| {
+        if part == "grid-udt" {
+            let lost = test.loss.is_some_and(|loss| loss.fraction() > 0.0);
+            return rate(if lost && flow.congestion() == "udt" { 3e6 } else { 90e6 });
+        }
+        if part == "fairness-udt" {
+            return rate(30e6);
+        }
         let rtt = test.spec.rtt().secs_f64();
         let link = test.spec.rate().unwrap().as_f64() * 0.965;
         let window = if part.ends_with("tuned") { f64::INFINITY } else { 110e3 * 8.0 / rtt };
@@ -246,6 +253,7 @@ fn emulab_holds_for_small_buffers_and_fails_for_large_ones() {
         ("grid", _) => {
             rate(if test.loss.is_some_and(|loss| loss.fraction() > 0.0) { 1e6 } else { 95e6 })
         }
+        ("grid-udt", _) => rate(90e6),
         ("grid-tuned", _) => rate(9e6 / test.spec.rtt().secs_f64()),
         (_, "first") => rate(900e6),
         _ => rate(1e6),
@@ -258,7 +266,7 @@ fn emulab_holds_for_small_buffers_and_fails_for_large_ones() {
 #[test]
 fn understanding_holds_as_published_and_fails_without_its_causes() {
     let published = |part: &str, test: &Test, flow: &Traffic| {
-        let bbr = flow.congestion == "bbr";
+        let bbr = flow.congestion() == "bbr";
         let deep = test.path.contains("queue=8bdp") || test.path.contains("queue=1000ms");
         match part {
             "overhead" if flow.ip == model::IpVersion::Ipv4 => rate(2.3537e9),
@@ -289,7 +297,7 @@ fn understanding_holds_as_published_and_fails_without_its_causes() {
                 FlowFigures { retransmits, ..rate(if paced { 91e6 } else { 80e6 }) }
             }
             "sawtooth" => {
-                let factor = if flow.congestion == "reno" { 0.51 } else { 0.71 };
+                let factor = if flow.congestion() == "reno" { 0.51 } else { 0.71 };
                 FlowFigures { decrease_factor: Some(factor), ..rate(45e6) }
             }
             _ => {

@@ -329,3 +329,35 @@ proptest! {
         let _ = Plan::parse(&MINIMAL.replace("streams = [1, 2, 4]", &format!("{key} = \"{value}\"")));
     }
 }
+
+const UDT: &str = r#"question = "What does loss leave to UDT?"
+[path]
+rate = "100mbit"
+rtt = "40ms"
+loss = "0%"
+[traffic]
+protocol = "udt"
+[factors]
+loss = ["0%", "1%"]
+congestion = ["udt", "srt", "bbr"]
+"#;
+
+#[test]
+fn udt_has_controls_and_predictions_of_its_own() {
+    let plan = Plan::parse(UDT).unwrap();
+    let predicted = |cell: usize, text: &str| {
+        let plan = Plan::parse(&UDT.replace("[traffic]\n", &format!("[traffic]\n{text}"))).unwrap();
+        let test = plan.test(&plan.cell(cell)).unwrap();
+        (test.predict().unwrap().rate.bps() as f64 / 1e6).round() as u64
+    };
+    // 1456 of 1500 bytes; 300 packets/s x sqrt(0.1 / 1 %) of them under UDT's own control.
+    assert_eq!((plan.cells(), predicted(0, "")), (6, 97));
+    assert_eq!([3, 4, 5].map(|cell| predicted(cell, "")), [11, 97, 97]);
+    assert_eq!(predicted(0, "window = \"500kB\"\n"), 80, "per RTT and SYN");
+    let refused = |from: &str, to: &str| Plan::parse(&UDT.replace(from, to)).unwrap_err().problem;
+    assert!(refused("\"srt\"", "\"vegas\"").contains("it has udt, srt, reno, cubic and bbr"));
+    assert!(refused("[traffic]\n", "[traffic]\npacing = \"5mbit\"\n").contains("for tcp"));
+    let own = UDT.replace("congestion = [\"udt\", \"srt\", \"bbr\"]\n", "");
+    let plan = Plan::parse(&own).unwrap();
+    assert_eq!(plan.test(&plan.cell(0)).unwrap().flows[0].congestion(), "udt");
+}

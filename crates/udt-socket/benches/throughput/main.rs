@@ -1,7 +1,7 @@
 //! UDT memory to memory beside libudt 4.11: `cargo bench -p longhaul-udt-socket`.
 //!
 //! Two hosts, a veth pair, packets of 1500 bytes, libudt with buffers of 256 MB, the
-//! unencrypted wire format, five alternating runs of 4 s, medians.
+//! unencrypted wire format (the native mode is encrypted), five alternating runs of 4 s, medians.
 
 #[path = "../../../cli/benches/measure/pair.rs"]
 mod pair;
@@ -12,7 +12,9 @@ use std::net::{SocketAddr, UdpSocket};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::Duration;
-use udt::{Config, Connection, Listener, Sequence};
+use udt::{
+    Config, Connection, Endpoint, Identity, Listener, NativeConfig, NativeConnection, Sequence,
+};
 use udt_socket::{Driver, Next};
 use units::{ByteCount, Nanos};
 
@@ -54,15 +56,21 @@ fn end(arguments: &[String]) -> Fallible<()> {
     };
     let address: SocketAddr = format!("{address}:{port}").parse()?;
     let time = Duration::from_secs_f64(seconds.parse()?);
-    let algorithm = Algorithm::for_udt(name).ok_or("no such congestion control")?;
-    let config = Config::new(7, Sequence::new(1), algorithm);
     let sends = role == "connect";
     let socket = UdpSocket::bind(if sends { "0.0.0.0:0".parse()? } else { address })?;
     // As libudt's peer asks for; more than the system's limit needs the right to exceed it.
     let _ = host::socket::set_receive_buffer(&socket, ByteCount::from_bytes(12 << 20));
+    if sends {
+        socket.connect(address)?;
+    }
     let mut driver = Driver::new(socket)?;
+    if let Some(name) = name.strip_prefix("native ") {
+        let mut connection = native(driver.now(), name, sends.then_some(address))?;
+        return transfer(&mut driver, &mut connection, sends.then_some(time));
+    }
+    let algorithm = Algorithm::for_udt(name).ok_or("no such congestion control")?;
+    let config = Config::new(7, Sequence::new(1), algorithm);
     let mut connection = if sends {
-        driver.socket().connect(address)?;
         Connection::client(driver.now(), config)
     } else {
         let mut listener = Listener::new([1; 32], 1);
@@ -70,13 +78,42 @@ fn end(arguments: &[String]) -> Fallible<()> {
         let accepted = udt_socket::accept(&driver, &mut listener, &config, |now| now > timeout)?;
         accepted.ok_or("no client")?.1
     };
+    transfer(&mut driver, &mut connection, sends.then_some(time))
+}
+
+/// A client of that server, or a server.
+fn native(now: Nanos, name: &str, server: Option<SocketAddr>) -> Fallible<NativeConnection> {
+    let algorithm = Algorithm::for_native(name).ok_or("no such congestion control")?;
+    let config = NativeConfig {
+        packet_bytes: NativeConfig::IPV4_PACKET_BYTES,
+        max_buffer: Config::MAX_BUFFER,
+        algorithm,
+        secret: host::random::bytes(),
+    };
+    let [own, peer] = [1, 2].map(|seed| Identity::new(&[seed; 32]));
+    let (own, peer) = (own?, peer?);
+    Ok(match server {
+        Some(server) => {
+            let address = udt_socket::peer_address(server);
+            NativeConnection::client(now, config, address, &own, peer.public_key())?
+        }
+        None => NativeConnection::server(now, config, peer, own.public_key()),
+    })
+}
+
+/// Sends for that time, or receives until the peer closes.
+fn transfer<E: Endpoint>(
+    driver: &mut Driver,
+    connection: &mut E,
+    sends: Option<Duration>,
+) -> Fallible<()> {
     let (began, mut bytes, block) = (driver.now(), 0, vec![0; 1 << 20]);
-    let until = began.plus(time);
-    let mut work = |now: Nanos, connection: &mut Connection| {
-        if !sends {
+    let until = sends.map(|time| began.plus(time));
+    driver.run(connection, &mut |now: Nanos, connection: &mut E| {
+        let Some(until) = until else {
             bytes += connection.discard();
             return Next::OnEvent;
-        }
+        };
         if now >= until {
             connection.abort(udt::CloseReason::Local);
             return Next::Never;
@@ -88,8 +125,7 @@ fn end(arguments: &[String]) -> Fallible<()> {
                 return Next::At(until);
             }
         }
-    };
-    driver.run(&mut connection, &mut work)?;
+    })?;
     let seconds = driver.now().since(began).as_secs_f64();
     let cpu = host::cpu::this_thread()?.as_secs_f64();
     println!("{bytes} {seconds:.6} {cpu:.6}");
@@ -130,8 +166,8 @@ fn measure() -> Fallible<()> {
     let (own, theirs) = (std::env::current_exe()?, built.display().to_string());
     let own = own.display().to_string();
     let pair = Pair::start()?;
-    let names = ["udt", "reno"];
-    let (mut ours, mut others) = ([Vec::new(), Vec::new()], Vec::new());
+    let names = ["udt", "reno", "native bbr", "native reno"];
+    let (mut ours, mut others) = ([const { Vec::new() }; 4], Vec::new());
     for _ in 0..REPEATS {
         for (name, runs) in names.iter().zip(&mut ours) {
             runs.push(run(&pair, &[&own, "end", name])?);

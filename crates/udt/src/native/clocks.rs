@@ -10,7 +10,7 @@ use units::{Nanos, Rtt};
 pub(crate) struct Clocks {
     /// The last time of arrival on the receiver's clock, us.
     arrived_us: u64,
-    /// Our time less the receiver's when an acknowledgement took least, ns.
+    /// Our time less the receiver's at the first acknowledgement, ns.
     offset_ns: Option<i64>,
     /// The least difference of times of arrival and sending, us, modulo 2^32, and how far
     /// the last one was above it.
@@ -20,8 +20,8 @@ pub(crate) struct Clocks {
 
 impl Clocks {
     /// An acknowledgement came. Gives the time on our clock at which its newest packet
-    /// arrived, plus the least delay of an acknowledgement: times between arrivals are
-    /// exact, also where acknowledgements are delayed or come together.
+    /// arrived, plus what the first acknowledgement took: times between arrivals are exact,
+    /// also where acknowledgements are delayed or come together.
     pub(crate) fn on_ack(&mut self, now: Nanos, ack: &Ack<'_>) -> Nanos {
         let delay_us = ack.arrived_us.wrapping_sub(ack.timestamp_us);
         let above_us = delay_us.wrapping_sub(*self.least_us.get_or_insert(delay_us)).cast_signed();
@@ -33,9 +33,9 @@ impl Clocks {
         // A day bounds what a peer can claim of its clock; 2^63 ns are 292 years.
         let arrived_ns = self.arrived_us.saturating_mul(1_000).min(1 << 62).cast_signed();
         let offset_ns = now.0.cast_signed().saturating_sub(arrived_ns);
-        let least_ns = self.offset_ns.map_or(offset_ns, |least| least.min(offset_ns));
-        self.offset_ns = Some(least_ns);
-        Nanos(arrived_ns.saturating_add(least_ns).max(0).cast_unsigned())
+        // A better one would shorten the time since the arrivals before it.
+        let offset_ns = *self.offset_ns.get_or_insert(offset_ns);
+        Nanos(arrived_ns.saturating_add(offset_ns).max(0).cast_unsigned())
     }
 
     /// One-way delay of the newest packet above the least.

@@ -549,7 +549,10 @@ impl Open {
             *at = now.plus_nanos(REPEAT_NS);
             self.due.tls.extend(tls.datagrams(self.peer_id));
         }
-        self.outgoing.on_timeout(now, &self.rtt);
+        self.due.ping |= self.outgoing.on_timeout(now, &self.rtt);
+        if self.protection.is_exhausted() {
+            return Err(CloseReason::Protocol("keys are used up"));
+        }
         Ok(())
     }
 

@@ -239,7 +239,8 @@ impl Flight {
     }
 
     /// Takes all that is in flight as lost.
-    pub(crate) fn lose_all(&mut self, mut lose: impl FnMut(u64)) {
+    pub(crate) fn lose_all(&mut self, now: Nanos, rtt: &RoundTrip, mut lose: impl FnMut(u64)) {
+        self.forget(now, LATE * rtt.loss_delay_ns());
         let outstanding = std::mem::take(&mut self.outstanding);
         self.rate.on_lost(outstanding.packets());
         for run in outstanding.iter() {

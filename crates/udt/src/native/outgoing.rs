@@ -46,6 +46,9 @@ pub(crate) struct Outgoing {
     /// Packets taken as lost in this recovery that did not turn out to be late.
     needed: u64,
     pacer: Pacer,
+    /// With nothing in flight and a full receive buffer: when to ask for an acknowledgement,
+    /// as the one that opens the window may be lost.
+    window_probe: Option<Nanos>,
     /// Probe timeouts in a row, and packets that may be sent beyond the windows.
     timeouts: u32,
     probes: u32,
@@ -78,6 +81,7 @@ impl Outgoing {
             recovery_end: 0,
             needed: 0,
             pacer: Pacer::new(),
+            window_probe: None,
             timeouts: 0,
             probes: 0,
             was_limited: [false; 2],
@@ -203,6 +207,10 @@ impl Outgoing {
         mut send: impl FnMut(u64, Frame<'_>),
     ) {
         let period_ns = self.period_ns(rtt);
+        let is_blocked =
+            self.flight.in_flight() == 0 && self.limit(now) == Some(SendLimit::ReceiveWindow);
+        let probe = now.plus_nanos(rtt.probe_timeout_ns());
+        self.window_probe = is_blocked.then(|| self.window_probe.unwrap_or(probe));
         let most = pacing::burst_packets(period_ns).min(max_packets as u64);
         for count in 0..most {
             // Pacing is of trains: their packets leave together.
@@ -376,18 +384,27 @@ impl Outgoing {
     /// When a loss or the absence of acknowledgements is to be noticed.
     pub(crate) fn next_timeout(&self, rtt: &RoundTrip) -> Option<Nanos> {
         if self.flight.in_flight() == 0 {
-            return None;
+            return self.window_probe;
         }
         let probe_ns = rtt.probe_timeout_ns() << self.timeouts.min(MAX_DOUBLINGS);
         let probe = self.flight.last_sent().plus_nanos(probe_ns);
         Some(self.flight.loss_time().map_or(probe, |loss| loss.min(probe)))
     }
 
-    /// Time has passed.
-    pub(crate) fn on_timeout(&mut self, now: Nanos, rtt: &RoundTrip) {
+    /// Time has passed. True if the receiver is to be asked for an acknowledgement.
+    pub(crate) fn on_timeout(&mut self, now: Nanos, rtt: &RoundTrip) -> bool {
         if self.next_timeout(rtt).is_none_or(|due| now < due) {
-            return;
+            return false;
         }
+        if self.flight.in_flight() == 0 {
+            self.window_probe = Some(now.plus_nanos(rtt.probe_timeout_ns()));
+            return true;
+        }
+        self.on_flight_timeout(now, rtt);
+        false
+    }
+
+    fn on_flight_timeout(&mut self, now: Nanos, rtt: &RoundTrip) {
         if self.flight.loss_time().is_some_and(|due| due <= now) {
             self.detect_losses(now, rtt);
             return;
@@ -397,7 +414,7 @@ impl Outgoing {
         self.probes = PROBES;
         if self.timeouts >= PERSISTENT {
             let (una, acked, lost) = (self.una, &self.acked, &mut self.lost);
-            self.flight.lose_all(|packet| {
+            self.flight.lose_all(now, rtt, |packet| {
                 if packet >= una && !acked.contains(packet) {
                     lost.insert(Run::new(packet, packet + 1));
                 }

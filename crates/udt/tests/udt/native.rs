@@ -97,6 +97,25 @@ fn a_receiver_that_reads_slowly_limits_the_sender_and_nothing_is_lost() {
 }
 
 #[test]
+fn a_lost_acknowledgement_that_opens_the_window_is_asked_for() {
+    let mut path = NativePath::established(bottleneck(500, 20, 1.0), Algorithm::Bbr3);
+    let zeros = vec![0; 1 << 16];
+    path.run_for(Duration::from_secs(2), |path| while path.client.write(&zeros) > 0 {});
+    // All that the server sends is lost while the application reads.
+    path.tamper_reverse = |datagram| datagram.clear();
+    path.run_for(ms(100), |path| {
+        path.server.discard();
+    });
+    path.tamper_reverse = |_| {};
+    let mut read = 0;
+    path.run_for(Duration::from_secs(1), |path| {
+        read += path.server.discard();
+        while path.client.write(&zeros) > 0 {}
+    });
+    assert!(read > 20_000_000, "{read}");
+}
+
+#[test]
 fn an_end_with_another_key_is_refused() {
     let links = || unlimited(20);
     let mut path = NativePath::with_keys(links(), Algorithm::Bbr3, (key(9), key(1)));

@@ -45,6 +45,8 @@ pub(crate) struct NativePath {
     pub(crate) sent_elsewhere: usize,
     /// Called with each datagram to the server before it is sent; it may change it.
     pub(crate) tamper: fn(&mut Vec<u8>),
+    /// The same of datagrams to the client.
+    pub(crate) tamper_reverse: fn(&mut Vec<u8>),
 }
 
 impl NativePath {
@@ -70,6 +72,7 @@ impl NativePath {
             trains: 0,
             sent_elsewhere: 0,
             tamper: |_| {},
+            tamper_reverse: |_| {},
         }
     }
 
@@ -131,7 +134,8 @@ impl NativePath {
                 continue;
             }
             for datagram in out.chunks(transmit.packet_bytes) {
-                let datagram = datagram.to_vec();
+                let mut datagram = datagram.to_vec();
+                (self.tamper_reverse)(&mut datagram);
                 self.links[1].arrive(self.now, train(&datagram), (SERVER, datagram));
             }
         }
