@@ -22,6 +22,7 @@
 //! | `incoming` | the stream that is received, acknowledgements |
 //! | `path` | the peer's address and its validation |
 //! | `clocks`, `round_trip` | the receiver's times, the RTT |
+//! | `open` | an open connection |
 //! | `connection` | all of it |
 
 mod clocks;
@@ -29,6 +30,7 @@ mod connection;
 mod flight;
 mod identity;
 mod incoming;
+mod open;
 mod opening;
 mod outgoing;
 mod packet;

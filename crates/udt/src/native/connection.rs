@@ -1,35 +1,19 @@
-//! A connection in native mode: opening, then both streams, their acknowledgements and
-//! timers.
+//! A connection in native mode, from its opening to its end.
 
-use super::clocks::Clocks;
 use super::identity::{Identity, IdentityError, PublicKey};
 use super::incoming::Incoming;
+use super::open::{Open, Times, payload_bytes};
 use super::opening::{Opened, Opening, Parameters, Progress};
 use super::outgoing::Outgoing;
-use super::packet::{ACK_BYTES, DATA_BYTES, Frame, HEADER_BYTES, Header, Kind, TAG_BYTES};
+use super::packet::{Frame, Header, Kind};
 use super::path::Path;
-use super::protection::Protection;
-use super::round_trip::RoundTrip;
-use super::tls::TlsHandshake;
 use crate::connection::{Statistics, Transmit};
 use crate::cookie::PeerAddress;
 use crate::{CloseReason, LOWER_HEADER_BYTES};
-use control::{Algorithm, CongestionControl, ReceiverReport};
+use control::Algorithm;
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
-use std::collections::VecDeque;
-use units::{Nanos, Rtt};
-
-/// The connection is broken when nothing came for this time, ns.
-const TIMEOUT_NS: u64 = 30_000_000_000;
-/// Something is sent at least this often, ns: NATs forget a UDP flow after 30 s and more.
-const KEEP_ALIVE_NS: u64 = 15_000_000_000;
-/// A client's last TLS messages are repeated after this time, ns.
-const REPEAT_NS: u64 = 250_000_000;
-/// Answers to what came from an address that waits to be validated.
-const MAX_RESPONSES: usize = 4;
-/// Bytes of a packet with a challenge or its response.
-const CHALLENGE_BYTES: usize = HEADER_BYTES + 9 + TAG_BYTES;
+use units::Nanos;
 
 /// Settings of a connection in native mode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -84,33 +68,6 @@ pub struct NativeConnection {
     closed: Option<CloseReason>,
     /// What arrived, to be decrypted in place.
     packet: Vec<u8>,
-}
-
-/// An open connection.
-#[derive(Debug)]
-struct Open {
-    peer_id: u64,
-    packet_bytes: usize,
-    protection: Protection,
-    path: Path,
-    rtt: RoundTrip,
-    outgoing: Outgoing,
-    incoming: Incoming,
-    clocks: Clocks,
-    last_messages: Option<(TlsHandshake, Nanos)>,
-    last_received: Nanos,
-    last_sent: Nanos,
-    due: Due,
-    is_closing: bool,
-}
-
-/// Packets that are to be sent.
-#[derive(Debug, Default)]
-struct Due {
-    tls: VecDeque<Vec<u8>>,
-    responses: VecDeque<(PeerAddress, u64)>,
-    ping: bool,
-    close: bool,
 }
 
 impl NativeConnection {
@@ -234,23 +191,10 @@ impl NativeConnection {
         let seed = self.config.derive(b"congestion control", now);
         let control = self.config.algorithm.start(payload as u32, seed);
         let (window, max_buffer) = (u64::from(opened.peer.window), self.config.max_buffer);
-        let is_client = opened.last_messages.is_some();
-        self.open = Some(Box::new(Open {
-            peer_id: opened.peer.id,
-            packet_bytes,
-            protection: opened.protection,
-            path: Path::new(opened.address, self.config.secret),
-            rtt: RoundTrip::default(),
-            outgoing: Outgoing::new(payload, window, max_buffer, control),
-            incoming: Incoming::new(payload, max_buffer),
-            clocks: Clocks::default(),
-            last_messages: opened.last_messages.map(|tls| (tls, now)),
-            last_received: now,
-            last_sent: now,
-            // The client repeats its last messages until it receives something.
-            due: Due { ping: !is_client, ..Due::default() },
-            is_closing: false,
-        }));
+        let outgoing = Outgoing::new(payload, window, max_buffer, control);
+        let incoming = Incoming::new(payload, max_buffer);
+        let path = Path::new(opened.address, self.config.secret);
+        self.open = Some(Box::new(Open::new(now, opened, packet_bytes, path, outgoing, incoming)));
     }
 
     /// The next datagrams to send: fills `out` with at most `max_segments` packets of equal
@@ -390,190 +334,6 @@ impl NativeConnection {
         match &self.open {
             Some(open) => open.statistics(now),
             None => Statistics::before(self.config.algorithm.name()),
-        }
-    }
-}
-
-/// Bytes of the stream in a full packet.
-const fn payload_bytes(packet_bytes: usize) -> usize {
-    packet_bytes - HEADER_BYTES - DATA_BYTES - TAG_BYTES
-}
-
-/// Times of an arrival: now, when it was, and what timestamps count from.
-#[derive(Debug, Clone, Copy)]
-struct Times {
-    now: Nanos,
-    arrived: Nanos,
-    began: Nanos,
-}
-
-impl Open {
-    fn receive(
-        &mut self,
-        times: Times,
-        from: PeerAddress,
-        number: u32,
-        phase: bool,
-        packet: &mut [u8],
-    ) -> Result<(), CloseReason> {
-        let now = times.now;
-        let number = self.incoming.expand(number);
-        if self.incoming.is_repeated(number) {
-            return Ok(());
-        }
-        let bytes = packet.len();
-        let Some(frame) = self.protection.open(phase, number, packet) else {
-            if self.protection.is_exhausted() {
-                return Err(CloseReason::Protocol("too many forged packets"));
-            }
-            return Ok(());
-        };
-        let Some(frame) = Frame::parse(frame) else {
-            return Err(CloseReason::Protocol("an unknown frame"));
-        };
-        self.last_messages = None;
-        self.last_received = now;
-        self.path.on_packet(now, from, bytes, self.incoming.is_largest(number));
-        let wants_ack = matches!(frame, Frame::Data(..) | Frame::Ping);
-        let arrived = Nanos(times.arrived.nanos_since(times.began));
-        self.incoming.on_packet(now, arrived, number, wants_ack);
-        match frame {
-            Frame::Data(header, payload) => {
-                if !self.incoming.on_data(now, &header, payload) {
-                    return Err(CloseReason::Protocol("data beyond the end of the stream"));
-                }
-            }
-            Frame::Ack(ack) => {
-                let arrived_at = self.clocks.on_ack(now, &ack);
-                if self.outgoing.on_ack(now, arrived_at, &ack, &mut self.rtt).is_err() {
-                    return Err(CloseReason::Protocol("acknowledgement of what was never sent"));
-                }
-            }
-            Frame::Ping => {}
-            Frame::Close => return Err(CloseReason::Peer),
-            Frame::PathChallenge(number) => {
-                if self.due.responses.len() < MAX_RESPONSES {
-                    self.due.responses.push_back((from, number));
-                }
-            }
-            Frame::PathResponse(number) => {
-                self.path.on_response(from, number);
-            }
-        }
-        Ok(())
-    }
-
-    /// Appends one packet and gives where it is sent.
-    fn send(&mut self, now: Nanos, frame: Frame<'_>, out: &mut Vec<u8>) -> PeerAddress {
-        let number = self.outgoing.flight().next();
-        self.protection.seal(self.peer_id, number, out, |out| frame.write(out));
-        self.outgoing.on_send_other(now);
-        self.last_sent = now;
-        self.path.address()
-    }
-
-    fn poll(
-        &mut self,
-        now: Nanos,
-        timestamp_us: u32,
-        max_segments: usize,
-        out: &mut Vec<u8>,
-    ) -> Option<PeerAddress> {
-        if let Some(datagram) = self.due.tls.pop_front() {
-            out.extend(datagram);
-            return Some(self.path.address());
-        }
-        if let Some((to, number)) = self.due.responses.pop_front() {
-            self.send(now, Frame::PathResponse(number), out);
-            return Some(to);
-        }
-        if let Some((to, number)) = self.path.poll(now, CHALLENGE_BYTES) {
-            self.send(now, Frame::PathChallenge(number), out);
-            return Some(to);
-        }
-        if std::mem::take(&mut self.due.ping) {
-            return Some(self.send(now, Frame::Ping, out));
-        }
-        let (protection, outgoing) = (&mut self.protection, &mut self.outgoing);
-        let id = self.peer_id;
-        let max_bytes = self.packet_bytes - HEADER_BYTES - ACK_BYTES - TAG_BYTES;
-        let has_ack = self.incoming.poll_ack(now, max_bytes, |ack| {
-            let number = outgoing.flight().next();
-            protection.seal(id, number, out, |out| Frame::Ack(*ack).write(out));
-        });
-        if has_ack {
-            self.outgoing.on_send_other(now);
-        } else if self.is_closing && self.outgoing.is_empty() {
-            // The connection is closed with it.
-            self.due.close = true;
-            self.send(now, Frame::Close, out);
-        } else {
-            self.outgoing.transmit(now, timestamp_us, &self.rtt, max_segments, |number, frame| {
-                protection.seal(id, number, out, |out| frame.write(out));
-            });
-        }
-        if out.is_empty() {
-            return None;
-        }
-        self.last_sent = now;
-        Some(self.path.address())
-    }
-
-    fn next_timeout(&self) -> Option<Nanos> {
-        let is_due = self.due.ping || !self.due.responses.is_empty() || !self.due.tls.is_empty();
-        [
-            is_due.then_some(Nanos(0)),
-            self.last_messages.as_ref().map(|(_, at)| *at),
-            Some(self.last_received.plus_nanos(TIMEOUT_NS)),
-            Some(self.last_sent.plus_nanos(KEEP_ALIVE_NS)),
-            self.path.next_timeout(CHALLENGE_BYTES),
-            self.incoming.next_ack(),
-            self.outgoing.next_transmit(),
-            self.outgoing.next_timeout(&self.rtt),
-        ]
-        .into_iter()
-        .flatten()
-        .min()
-    }
-
-    fn on_timeout(&mut self, now: Nanos) -> Result<(), CloseReason> {
-        if now >= self.last_received.plus_nanos(TIMEOUT_NS) {
-            return Err(CloseReason::TimedOut);
-        }
-        if now >= self.last_sent.plus_nanos(KEEP_ALIVE_NS) {
-            self.due.ping = true;
-        }
-        if let Some((tls, at)) = &mut self.last_messages
-            && *at <= now
-        {
-            *at = now.plus_nanos(REPEAT_NS);
-            self.due.tls.extend(tls.datagrams(self.peer_id));
-        }
-        self.due.ping |= self.outgoing.on_timeout(now, &self.rtt);
-        if self.protection.is_exhausted() {
-            return Err(CloseReason::Protocol("keys are used up"));
-        }
-        Ok(())
-    }
-
-    fn statistics(&self, now: Nanos) -> Statistics {
-        let outgoing = &self.outgoing;
-        Statistics {
-            algorithm: outgoing.controller().name(),
-            rtt: self.rtt.smoothed(),
-            rtt_variance: Rtt::from_nanos(self.rtt.variance_ns()),
-            period_ns: outgoing.period_ns(&self.rtt),
-            cwnd: outgoing.controller().cwnd(),
-            flow_window: outgoing.window(),
-            in_flight: outgoing.flight().in_flight(),
-            unsent: outgoing.unsent(),
-            acknowledged: outgoing.acknowledged(),
-            reported: ReceiverReport::default(),
-            limit: outgoing.limit(now),
-            sent: outgoing.counters(),
-            received: self.incoming.counters(),
-            delivery: outgoing.flight().reported_rate(),
-            queueing: self.clocks.queueing(),
         }
     }
 }

@@ -4,6 +4,7 @@
 use super::identity::{Identity, IdentityError, PublicKey};
 use super::packet::{HEADER_BYTES, Header, Kind};
 use super::protection::{self, Protection};
+use rustls::pki_types::ServerName;
 use rustls::quic::{ClientConnection, Connection, KeyChange, Keys, ServerConnection, Version};
 use std::fmt;
 
@@ -48,7 +49,8 @@ impl TlsHandshake {
         parameters: Vec<u8>,
     ) -> Result<Self, IdentityError> {
         // No name is sent (enable_sni), but the library wants one.
-        let name = rustls::pki_types::IpAddr::from(std::net::Ipv6Addr::UNSPECIFIED).into();
+        let name = ServerName::try_from("longhaul.invalid")
+            .map_err(|error| rustls::Error::General(error.to_string()))?;
         let config = identity.client(peer)?;
         let tls = ClientConnection::new(config, Version::V1, name, parameters)?;
         Ok(TlsHandshake::new(tls.into(), true))
