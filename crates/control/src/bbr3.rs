@@ -8,6 +8,9 @@
 //!
 //! * Loss rates are evaluated at acknowledgements, of what was lost since the newest packet
 //!   delivered was sent; the draft also does so at each packet lost.
+//! * The share of 2 % is exceeded where the number of lost packets is two standard deviations
+//!   over it (that of random losses is the root of their number): with a few packets in
+//!   flight, each random loss would be too many.
 //! * Losses of less than 2 % without a queue do not lower the short-term bounds: by the
 //!   draft, every round with a random loss costs at least the pacing margin of 1 %, which
 //!   adds up to a fifth between two probes.
@@ -41,6 +44,9 @@ const PROBE_UP_CWND_GAIN: f64 = 2.25;
 const MIN_WINDOW: u64 = 4;
 /// Share of lost packets above which too much was in flight (`BBRLossThresh`).
 const LOSS_THRESHOLD: f64 = 0.02;
+/// Standard deviations of the number of random losses beyond it: of few packets, more are
+/// lost now and then.
+const DEVIATIONS: f64 = 2.0;
 /// What losses reduce bounds by (`BBRBeta`).
 const BETA: f64 = 0.7;
 /// Share of the long-term bound that is left to others (`BBRHeadroom`).
@@ -197,7 +203,8 @@ impl Bbr3 {
 
     /// Whether more was lost of what was in flight than a path with room for it loses.
     fn is_inflight_too_high(rate: &RateSample) -> bool {
-        rate.lost as f64 > rate.in_flight as f64 * LOSS_THRESHOLD
+        let threshold = rate.in_flight as f64 * LOSS_THRESHOLD;
+        rate.lost as f64 > threshold + DEVIATIONS * threshold.sqrt()
     }
 
     /// The sample is a lower bound: the application or `ProbeRtt` held packets back.

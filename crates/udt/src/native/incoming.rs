@@ -8,12 +8,9 @@ use runs::{Run, RunSet};
 use std::collections::VecDeque;
 use units::Nanos;
 
-/// An acknowledgement after so many packets,
+/// An acknowledgement after so many packets, or this long after the last one, ns.
 const ACK_EVERY: u64 = 64;
-/// and after this time at the latest, ns; where packets are missing at once, but not more
-/// often than this.
-const ACK_DELAY_NS: u64 = 5_000_000;
-const MIN_INTERVAL_NS: u64 = 1_000_000;
+const ACK_INTERVAL_NS: u64 = 1_000_000;
 /// A number is reported by so many acknowledgements, of which some may be lost.
 const REPORTS: usize = 16;
 /// Receive buffer at the start, packets.
@@ -125,10 +122,8 @@ impl Incoming {
         self.unacknowledged += 1;
         let due = if self.unacknowledged >= ACK_EVERY {
             now
-        } else if number != expected {
-            now.max(self.last_ack.plus_nanos(MIN_INTERVAL_NS))
         } else {
-            now.plus_nanos(ACK_DELAY_NS)
+            now.max(self.last_ack.plus_nanos(ACK_INTERVAL_NS))
         };
         self.due = Some(self.due.map_or(due, |earlier| earlier.min(due)));
     }
