@@ -152,7 +152,7 @@ impl Driver {
             };
             Some(to)
         };
-        let mut pauses = 0;
+        let (mut pauses, mut repeats) = (0, 0);
         loop {
             let is_whole = self.out.len() <= size || (is_train && self.segment_bytes == size);
             let sent = match to {
@@ -172,13 +172,18 @@ impl Driver {
                 }
                 // A queue that stays full: lost, as on the path.
                 Err(error) if udp::is_full(&error) => return Ok(()),
-                Err(error) if is_transient(&error) => return Ok(()),
                 // Segmentation where the device or the route does not support it.
-                Err(_) if is_train && self.segment_bytes > 0 => {
+                Err(error)
+                    if is_train && self.segment_bytes > 0 && refuses_segmentation(&error) =>
+                {
                     udp::segment(&self.socket, 0)?;
                     self.segment_bytes = 0;
                     self.can_segment = false;
                 }
+                // An ICMP message about an earlier datagram: once more. On a path with a
+                // smaller MTU, the kernel then fragments.
+                Err(error) if is_transient(&error) && repeats == 0 => repeats += 1,
+                Err(error) if is_transient(&error) => return Ok(()),
                 Err(error) => return Err(error),
             }
         }
@@ -287,14 +292,28 @@ fn enlarge_buffers(socket: &UdpSocket) {
     }
 }
 
-/// Errors that another datagram may not have: the peer's host does not listen (yet), or a
-/// route is missing for a moment. The connection's own timers decide.
+/// `EIO`: the device computes no checksums; `EINVAL`: packets are longer than the MTU.
+fn refuses_segmentation(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::EIO | libc::EINVAL | libc::EMSGSIZE))
+}
+
+/// Errors that another datagram may not have: a route is missing for a moment, or an ICMP
+/// message came, which anyone can send (RFC 5927). The connection's own timers decide.
 pub(crate) fn is_transient(error: &io::Error) -> bool {
+    let by_icmp = [
+        libc::EMSGSIZE,
+        libc::EPROTO,
+        libc::ENOPROTOOPT,
+        libc::EOPNOTSUPP,
+        libc::EACCES,
+        libc::EHOSTDOWN,
+        libc::ENONET,
+    ];
     matches!(
         error.kind(),
         io::ErrorKind::ConnectionRefused
             | io::ErrorKind::Interrupted
             | io::ErrorKind::HostUnreachable
             | io::ErrorKind::NetworkUnreachable
-    )
+    ) || error.raw_os_error().is_some_and(|code| by_icmp.contains(&code))
 }

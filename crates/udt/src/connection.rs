@@ -180,8 +180,11 @@ impl Connection {
                 }
                 Packet::Control(header, control) => {
                     let is_handshake = matches!(control, Control::Handshake(_));
+                    // Only the other end of a rendezvous does not know the ID at first; a
+                    // client's is its protection against others.
+                    let is_open = self.is_rendezvous || self.is_established();
                     let is_ours = header.destination == self.config.socket_id
-                        || (is_handshake && header.destination == 0);
+                        || (is_handshake && header.destination == 0 && is_open);
                     if is_ours {
                         self.on_control(now, &control);
                     }
@@ -252,9 +255,11 @@ impl Connection {
                 Progress::Pending => {}
                 Progress::Established(agreed, last) => {
                     let (opened, is_rendezvous) = (self.opened, self.is_rendezvous);
+                    let is_closing = self.is_closing;
                     *self = Connection {
                         opened,
                         is_rendezvous,
+                        is_closing,
                         ..Connection::established(now, self.config, agreed)
                     };
                     self.due.handshake = last;

@@ -48,6 +48,9 @@ impl Listener {
         config: &Config,
     ) -> Incoming {
         match asked.request {
+            // An answer has a cookie, and a socket an ID: two listeners do not answer each
+            // other.
+            Request::Induction if asked.cookie != 0 || asked.socket_id == 0 => Incoming::Ignore,
             Request::Induction => {
                 let cookie = self.cookies.make(from, now);
                 let answer = Handshake { cookie, native: None, ..*asked };

@@ -37,8 +37,8 @@ impl RttEstimator {
 
     /// Adds a sample; the variance first.
     pub(crate) const fn update(&mut self, sample_ns: u64) {
-        // An hour bounds what a peer can claim.
-        let sample_ns = if sample_ns < 3_600_000_000_000 { sample_ns } else { return };
+        // Ten seconds bound what a peer can claim: timers follow.
+        let sample_ns = if sample_ns < 10_000_000_000 { sample_ns } else { return };
         self.variance_ns = (3 * self.variance_ns + sample_ns.abs_diff(self.rtt_ns)) / 4;
         self.rtt_ns = (7 * self.rtt_ns + sample_ns) / 8;
         self.sampled = true;

@@ -21,6 +21,8 @@ use units::Nanos;
 const POLL: Duration = Duration::from_millis(5);
 /// The peer starts its end when it learns that the test has started.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
+/// UDT counts the headers of IPv4; those of IPv6 have 20 bytes more.
+const IPV6_PACKET_BYTES: u32 = Config::DEFAULT_PACKET_BYTES - 20;
 /// Messages that one call receives.
 const INBOX_BYTES: u64 = 32 * 65_536;
 
@@ -54,6 +56,11 @@ impl Traffic {
         let mut connection = Connection::rendezvous(
             driver.now(),
             Config {
+                packet_bytes: if peer.is_ipv4() {
+                    Config::DEFAULT_PACKET_BYTES
+                } else {
+                    IPV6_PACKET_BYTES
+                },
                 max_buffer: plan.udt.max_buffer,
                 seed: random,
                 ..Config::new(socket_id, first, plan.udt.algorithm)

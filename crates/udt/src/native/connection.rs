@@ -66,6 +66,8 @@ pub struct NativeConnection {
     opening: Option<Opening>,
     open: Option<Box<Open>>,
     closed: Option<CloseReason>,
+    /// The stream ended before the connection was open.
+    is_finishing: bool,
     /// What arrived, to be decrypted in place.
     packet: Vec<u8>,
 }
@@ -103,6 +105,7 @@ impl NativeConnection {
             opening: Some(opening),
             open: None,
             closed: None,
+            is_finishing: false,
             packet: Vec::new(),
         }
     }
@@ -174,14 +177,17 @@ impl NativeConnection {
                     }
                 }
                 // The client does not know yet that the connection is open.
-                Kind::Handshake => open.due.ping = true,
-                Kind::Initial => {}
+                Kind::Handshake if open.is_new && from == open.path.address() => {
+                    open.due.ping = true;
+                }
+                Kind::Initial | Kind::Handshake => {}
             }
         }
     }
 
     fn open(&mut self, now: Nanos, opened: Opened) {
         self.opening = None;
+        self.ours.id = opened.our_id;
         let packet_bytes = opened.peer.packet_bytes.min(self.ours.packet_bytes) as usize;
         if packet_bytes < NativeConfig::MIN_PACKET_BYTES {
             self.closed = Some(CloseReason::Protocol("packets of less than 256 bytes"));
@@ -194,7 +200,11 @@ impl NativeConnection {
         let outgoing = Outgoing::new(payload, window, max_buffer, control);
         let incoming = Incoming::new(payload, max_buffer);
         let path = Path::new(opened.address, self.config.secret);
-        self.open = Some(Box::new(Open::new(now, opened, packet_bytes, path, outgoing, incoming)));
+        let mut open = Open::new(now, opened, packet_bytes, path, outgoing, incoming);
+        if self.is_finishing {
+            open.outgoing.finish();
+        }
+        self.open = Some(Box::new(open));
     }
 
     /// The next datagrams to send: fills `out` with at most `max_segments` packets of equal
@@ -305,16 +315,23 @@ impl NativeConnection {
 
     /// Ends the stream: what was written is still delivered. The peer's stream goes on.
     pub fn finish(&mut self) {
-        if let Some(open) = &mut self.open {
-            open.outgoing.finish();
+        match &mut self.open {
+            Some(open) => open.outgoing.finish(),
+            None => self.is_finishing = true,
         }
     }
 
     /// Closes this end: what was written is still delivered, then the peer is informed.
     pub fn close(&mut self) {
-        self.finish();
-        if let Some(open) = &mut self.open {
-            open.is_closing = true;
+        match &mut self.open {
+            Some(open) => {
+                open.outgoing.finish();
+                open.is_closing = true;
+            }
+            // Nothing was written.
+            None => {
+                self.closed.get_or_insert(CloseReason::Local);
+            }
         }
     }
 

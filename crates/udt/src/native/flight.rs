@@ -41,6 +41,8 @@ pub(crate) struct Flight {
     /// When the next packet is lost by time.
     loss_time: Option<Nanos>,
     last_sent: Nanos,
+    /// How long lost packets are remembered, ns.
+    late_ns: u64,
 }
 
 /// What an acknowledgement brought.
@@ -50,7 +52,7 @@ pub(crate) struct Arrived {
     pub(crate) packets: u64,
     /// Packets that were taken as lost.
     pub(crate) late: u64,
-    /// When the largest number was sent, if it is newly acknowledged.
+    /// When the largest number was sent, if it is newly acknowledged and had data.
     pub(crate) largest_sent: Option<Nanos>,
     /// The largest number acknowledged at all.
     pub(crate) largest: u64,
@@ -72,6 +74,7 @@ impl Flight {
             rate: DeliveryRate::default(),
             loss_time: None,
             last_sent: Nanos(0),
+            late_ns: u64::MAX,
         }
     }
 
@@ -123,7 +126,7 @@ impl Flight {
             DeliverySnapshot::default()
         };
         self.log.push_back(Sent { packet, at: now, snapshot });
-        self.forget(now, 0);
+        self.forget(now);
     }
 
     /// There was room to send more, and nothing to send.
@@ -147,7 +150,11 @@ impl Flight {
             return Err(NeverSent);
         }
         let is_newest = self.largest_acked.is_none_or(|known| largest > known);
-        let largest_sent = if is_newest { self.sent(largest).map(|sent| sent.at) } else { None };
+        // Packets without data are not acknowledged at once: their times are no RTT.
+        let largest_sent = self
+            .sent(largest)
+            .filter(|sent| is_newest && sent.packet.is_some())
+            .map(|sent| sent.at);
         self.largest_acked = self.largest_acked.max(Some(largest));
         let mut arrived = Arrived { largest_sent, largest, ..Arrived::default() };
         let known = Run::new(self.first, self.next());
@@ -234,13 +241,15 @@ impl Flight {
             }
         }
         self.rate.on_lost(lost);
-        self.forget(now, LATE * delay_ns);
+        self.late_ns = LATE * delay_ns;
+        self.forget(now);
         lost
     }
 
     /// Takes all that is in flight as lost.
     pub(crate) fn lose_all(&mut self, now: Nanos, rtt: &RoundTrip, mut lose: impl FnMut(u64)) {
-        self.forget(now, LATE * rtt.loss_delay_ns());
+        self.late_ns = LATE * rtt.loss_delay_ns();
+        self.forget(now);
         let outstanding = std::mem::take(&mut self.outstanding);
         self.rate.on_lost(outstanding.packets());
         for run in outstanding.iter() {
@@ -254,12 +263,10 @@ impl Flight {
         self.loss_time = None;
     }
 
-    /// Forgets what has arrived, and what was lost longer ago than `late_ns`; that is kept
-    /// if zero.
-    fn forget(&mut self, now: Nanos, late_ns: u64) {
-        while late_ns > 0
-            && let Some(run) = self.lost.first()
-            && self.sent(run.start).is_none_or(|sent| sent.at.plus_nanos(late_ns) < now)
+    /// Forgets what has arrived, and what was lost longer ago than late packets come.
+    fn forget(&mut self, now: Nanos) {
+        while let Some(run) = self.lost.first()
+            && self.sent(run.start).is_none_or(|sent| now.nanos_since(sent.at) > self.late_ns)
         {
             self.lost.take_first(1);
         }

@@ -107,6 +107,9 @@ impl Incoming {
         let expected = self.numbers.last().map_or(0, |run| run.end);
         if number >= expected {
             self.newest.at = arrived;
+        } else if self.reported.back().is_some_and(|reported| number < *reported) {
+            // A late one: it is reported like all others.
+            self.reported.clear();
         }
         self.numbers.insert(Run::new(number, number + 1));
         while self.numbers.iter().len() > MAX_RANGES
@@ -128,12 +131,13 @@ impl Incoming {
         self.due = Some(self.due.map_or(due, |earlier| earlier.min(due)));
     }
 
-    /// It has data. False if that is beyond the end of the stream.
+    /// It has data. False if that is beyond the end of the stream or of the buffer.
     pub(crate) fn on_data(&mut self, now: Nanos, header: &DataHeader, payload: &[u8]) -> bool {
         self.newest.timestamp_us = header.timestamp_us;
         let packet = expand(header.sequence, self.next);
         let is_beyond = self.last.is_some_and(|last| packet > last)
-            || (header.is_last && packet + 1 < self.highest)
+            || (header.is_last && (packet + 1 < self.highest || !payload.is_empty()))
+            || packet >= self.read + self.capacity
             || payload.len() > self.store.stride();
         if is_beyond {
             return false;
@@ -141,8 +145,7 @@ impl Incoming {
         if header.is_blocked {
             self.grow();
         }
-        let fits = (self.next..self.read + self.capacity).contains(&packet);
-        if !fits || self.store.contains(Set::Marked, packet) {
+        if packet < self.next || self.store.contains(Set::Marked, packet) {
             self.counters.discarded += 1;
             return true;
         }
@@ -188,13 +191,13 @@ impl Incoming {
         let mut ranges = Vec::new();
         let from = if self.reported.len() < REPORTS { 0 } else { self.reported[0] };
         let newer = self.numbers.iter().filter(|run| run.end > from);
+        self.due = None;
         let Some(ack) = Ack::new(newer, &mut ranges, max_bytes) else { return false };
         if self.reported.len() == REPORTS {
             self.reported.pop_front();
         }
         self.reported.push_back(self.numbers.last().map_or(0, |run| run.end));
         self.last_ack = now;
-        self.due = None;
         self.unacknowledged = 0;
         self.advertised = edge;
         self.counters.acks += 1;

@@ -39,6 +39,8 @@ pub(super) struct Open {
     pub(super) incoming: Incoming,
     clocks: Clocks,
     last_messages: Option<(TlsHandshake, Nanos)>,
+    /// A server's end has not received anything protected.
+    pub(super) is_new: bool,
     last_received: Nanos,
     last_sent: Nanos,
     pub(super) due: Due,
@@ -90,6 +92,7 @@ impl Open {
             last_messages: opened.last_messages.map(|tls| (tls, now)),
             last_received: now,
             last_sent: now,
+            is_new: ping,
             due: Due { ping, ..Due::default() },
             is_closing: false,
         }
@@ -119,6 +122,7 @@ impl Open {
             return Err(CloseReason::Protocol("an unknown frame"));
         };
         self.last_messages = None;
+        self.is_new = false;
         self.last_received = now;
         self.path.on_packet(now, from, bytes, self.incoming.is_largest(number));
         let wants_ack = matches!(frame, Frame::Data(..) | Frame::Ping);
@@ -127,7 +131,9 @@ impl Open {
         match frame {
             Frame::Data(header, payload) => {
                 if !self.incoming.on_data(now, &header, payload) {
-                    return Err(CloseReason::Protocol("data beyond the end of the stream"));
+                    return Err(CloseReason::Protocol(
+                        "data beyond the end of the stream or of the buffer",
+                    ));
                 }
             }
             Frame::Ack(ack) => {

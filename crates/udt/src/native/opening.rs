@@ -3,7 +3,7 @@
 //! cookie is valid, and until then no answer is longer than what it answers.
 
 use super::identity::{Identity, IdentityError, PublicKey};
-use super::packet::{Header, Kind};
+use super::packet::Header;
 use super::protection::Protection;
 use super::tls::{TlsFailed, TlsHandshake};
 use crate::CloseReason;
@@ -12,6 +12,8 @@ use crate::handshake::{Handshake, Request, SocketType, VERSION};
 use crate::listener::datagram;
 use crate::packet::{Control, Packet};
 use crate::sequence::Sequence;
+use hmac::{Hmac, KeyInit, Mac};
+use sha2::Sha256;
 use std::collections::VecDeque;
 use units::Nanos;
 
@@ -23,6 +25,10 @@ const ANSWER_NS: u64 = 3_000_000_000;
 const DEADLINE_NS: u64 = 10_000_000_000;
 /// Clients whose TLS handshake is under way at a time.
 const MAX_HALF_OPEN: usize = 16;
+/// Those of one IPv4 address or IPv6 /64.
+const MAX_ALIKE: usize = 4;
+/// A handshake is not given up for another one before this time, ns.
+const FRESH_NS: u64 = 1_000_000_000;
 /// Answers that wait to be sent; a flood of requests gets no more.
 const MAX_QUEUE: usize = 64;
 
@@ -60,6 +66,8 @@ pub(crate) struct Opened {
     pub(crate) address: PeerAddress,
     pub(crate) peer: Parameters,
     pub(crate) protection: Protection,
+    /// This end's connection ID.
+    pub(crate) our_id: u64,
     /// A client's last messages are repeated until the server shows that it has them.
     pub(crate) last_messages: Option<TlsHandshake>,
 }
@@ -76,7 +84,7 @@ pub(crate) enum Progress {
 #[derive(Debug)]
 pub(crate) enum Opening {
     Client(Box<ClientOpening>),
-    Server(ServerOpening),
+    Server(Box<ServerOpening>),
 }
 
 #[derive(Debug)]
@@ -89,6 +97,8 @@ pub(crate) struct ClientOpening {
     tls: Option<TlsHandshake>,
     began: Nanos,
     was_answered: bool,
+    /// The TLS messages were sent before.
+    was_repeated: bool,
     repeat: Nanos,
     queue: VecDeque<Vec<u8>>,
     address: PeerAddress,
@@ -100,6 +110,7 @@ pub(crate) struct ServerOpening {
     identity: Identity,
     peer: PublicKey,
     cookies: Cookies,
+    secret: [u8; 32],
     clients: VecDeque<HalfOpen>,
     queue: VecDeque<(PeerAddress, Vec<u8>)>,
 }
@@ -108,7 +119,10 @@ pub(crate) struct ServerOpening {
 #[derive(Debug)]
 struct HalfOpen {
     address: PeerAddress,
+    /// Its connection ID, and ours for it: nobody else learns that.
     id: u64,
+    our_id: u64,
+    began: Nanos,
     tls: TlsHandshake,
     repeat: Nanos,
     deadline: Nanos,
@@ -145,6 +159,7 @@ impl Opening {
             tls: Some(TlsHandshake::client(identity, peer, ours.bytes())?),
             began: now,
             was_answered: false,
+            was_repeated: false,
             repeat: now,
             queue: VecDeque::new(),
             address,
@@ -157,14 +172,15 @@ impl Opening {
         peer: PublicKey,
         secret: [u8; 32],
     ) -> Self {
-        Opening::Server(ServerOpening {
+        Opening::Server(Box::new(ServerOpening {
             ours,
             identity,
             peer,
             cookies: Cookies::new(secret),
+            secret,
             clients: VecDeque::new(),
             queue: VecDeque::new(),
-        })
+        }))
     }
 
     pub(crate) fn receive(&mut self, now: Nanos, from: PeerAddress, datagram: &[u8]) -> Progress {
@@ -216,6 +232,11 @@ impl ClientOpening {
         if self.peer_id == 0 {
             self.queue.push_back(datagram(&self.request, 0));
         } else if let Some(tls) = &mut self.tls {
+            if !tls.is_answered() && self.was_repeated {
+                // A server that has given the handshake up begins anew.
+                self.queue.push_back(datagram(&self.request, 0));
+            }
+            self.was_repeated = true;
             self.queue.extend(tls.datagrams(self.peer_id));
         }
     }
@@ -273,7 +294,13 @@ impl ClientOpening {
             return Progress::Failed(CloseReason::Protocol("another connection ID under TLS"));
         };
         let (address, last_messages) = (self.address, self.tls.take());
-        Progress::Opened(Box::new(Opened { address, peer, protection, last_messages }))
+        Progress::Opened(Box::new(Opened {
+            address,
+            peer,
+            protection,
+            our_id: self.ours.id,
+            last_messages,
+        }))
     }
 }
 
@@ -295,12 +322,10 @@ impl ServerOpening {
 
     fn receive(&mut self, now: Nanos, from: PeerAddress, bytes: &[u8]) -> Progress {
         if let Some((header, _)) = Header::parse(bytes) {
-            if header.destination != self.ours.id || matches!(header.kind, Kind::Protected { .. }) {
-                return Progress::Pending;
-            }
             return self.on_tls(now, from, header, bytes);
         }
-        if let Ok(Packet::Control(_, Control::Handshake(asked))) = Packet::parse(bytes)
+        if let Ok(Packet::Control(header, Control::Handshake(asked))) = Packet::parse(bytes)
+            && header.destination == 0
             && self.queue.len() < MAX_QUEUE
             && let Some(answer) = self.on_handshake(now, from, &asked)
         {
@@ -317,14 +342,14 @@ impl ServerOpening {
     ) -> Option<Handshake> {
         let refusal = Handshake { request: Request::Refused, native: None, ..*asked };
         match (asked.request, asked.native) {
+            // An answer has a cookie: two servers do not answer each other.
+            (Request::Induction, _) if asked.cookie != 0 => None,
             (Request::Induction, Some(_)) => {
                 Some(Handshake { cookie: self.cookies.make(&from, now), ..*asked })
             }
             (Request::Conclusion, Some(id)) if self.cookies.is_valid(asked.cookie, &from, now) => {
-                if self.admit(now, from, id).is_err() {
-                    return Some(refusal);
-                }
-                Some(handshake(self.ours, Request::Conclusion))
+                let our_id = self.admit(now, from, id)?;
+                Some(handshake(Parameters { id: our_id, ..self.ours }, Request::Conclusion))
             }
             // There is no plain connection here.
             (Request::Induction, None) => Some(refusal),
@@ -332,25 +357,55 @@ impl ServerOpening {
         }
     }
 
-    /// A client with a valid cookie begins its TLS handshake, or repeats its request. The
-    /// oldest one of too many has to ask anew; one host has one.
-    fn admit(&mut self, now: Nanos, from: PeerAddress, id: u64) -> Result<(), IdentityError> {
-        if self.clients.iter().any(|client| client.address == from && client.id == id) {
-            return Ok(());
+    /// A client with a valid cookie begins its TLS handshake, or repeats its request. Gives our
+    /// connection ID for it. `None` if there are too many, or the same network has begun one a
+    /// moment ago; it asks again.
+    fn admit(&mut self, now: Nanos, from: PeerAddress, id: u64) -> Option<u64> {
+        let known = self.clients.iter().find(|client| client.address == from && client.id == id);
+        if let Some(client) = known {
+            return Some(client.our_id);
         }
-        let tls = TlsHandshake::server(&self.identity, self.peer, self.ours.bytes())?;
-        self.clients.retain(|client| client.address.network() != from.network());
-        if self.clients.len() >= MAX_HALF_OPEN {
-            self.clients.pop_front();
+        let is_fresh = |client: &HalfOpen| now.nanos_since(client.began) < FRESH_NS;
+        let is_alike = |client: &HalfOpen| client.address.network() == from.network();
+        let alike = self.clients.iter().filter(|client| is_alike(client)).count();
+        if alike >= MAX_ALIKE {
+            let index =
+                self.clients.iter().position(|client| is_alike(client) && !is_fresh(client));
+            self.clients.remove(index?);
+        } else if self.clients.len() >= MAX_HALF_OPEN {
+            let index = self.clients.iter().position(|client| !is_fresh(client));
+            self.clients.remove(index?);
         }
-        let deadline = now.plus_nanos(DEADLINE_NS);
-        let repeat = now.plus_nanos(REPEAT_NS);
-        self.clients.push_back(HalfOpen { address: from, id, tls, repeat, deadline });
-        Ok(())
+        let our_id = self.id_for(&from, id);
+        let ours = Parameters { id: our_id, ..self.ours };
+        let tls = TlsHandshake::server(&self.identity, self.peer, ours.bytes()).ok()?;
+        self.clients.push_back(HalfOpen {
+            address: from,
+            id,
+            our_id,
+            began: now,
+            tls,
+            repeat: now.plus_nanos(REPEAT_NS),
+            deadline: now.plus_nanos(DEADLINE_NS),
+        });
+        Some(our_id)
+    }
+
+    fn id_for(&self, from: &PeerAddress, id: u64) -> u64 {
+        let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(&self.secret) else { return self.ours.id };
+        mac.update(b"connection ID of a client");
+        mac.update(&from.address);
+        mac.update(&from.port.to_be_bytes());
+        mac.update(&id.to_be_bytes());
+        let digest = mac.finalize().into_bytes();
+        // Zero is no ID.
+        digest.first_chunk().map_or(0, |bytes| u64::from_be_bytes(*bytes)).max(1)
     }
 
     fn on_tls(&mut self, now: Nanos, from: PeerAddress, header: Header, bytes: &[u8]) -> Progress {
-        let Some(index) = self.clients.iter().position(|client| client.address == from) else {
+        let is_its =
+            |client: &HalfOpen| client.address == from && client.our_id == header.destination;
+        let Some(index) = self.clients.iter().position(is_its) else {
             return Progress::Pending;
         };
         let client = &mut self.clients[index];
@@ -368,6 +423,12 @@ impl ServerOpening {
             self.clients.remove(index);
             return Progress::Pending;
         };
-        Progress::Opened(Box::new(Opened { address: from, peer, protection, last_messages: None }))
+        Progress::Opened(Box::new(Opened {
+            address: from,
+            peer,
+            protection,
+            our_id: client.our_id,
+            last_messages: None,
+        }))
     }
 }

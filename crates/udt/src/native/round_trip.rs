@@ -51,8 +51,9 @@ impl RoundTrip {
         self.min_ns.map(|_| Rtt::from_nanos(self.smoothed_ns))
     }
 
+    /// Before the first sample, half the initial RTT.
     pub(crate) const fn variance_ns(&self) -> u64 {
-        self.variance_ns
+        if self.min_ns.is_some() { self.variance_ns } else { INITIAL_NS / 2 }
     }
 
     /// A packet is lost that was sent before one that arrived, and this long ago, ns (RFC
@@ -64,6 +65,6 @@ impl RoundTrip {
 
     /// The probe timeout, ns (RFC 9002 section 6.2.1).
     pub(crate) fn probe_timeout_ns(&self) -> u64 {
-        self.smoothed_ns() + (4 * self.variance_ns).max(GRANULARITY_NS) + MAX_DELAY_NS
+        self.smoothed_ns() + (4 * self.variance_ns()).max(GRANULARITY_NS) + MAX_DELAY_NS
     }
 }

@@ -80,6 +80,11 @@ impl TlsHandshake {
         handshake
     }
 
+    /// Whether the peer has answered.
+    pub(crate) const fn is_answered(&self) -> bool {
+        self.keys.is_some()
+    }
+
     /// What the peer told of itself, authenticated by the handshake.
     pub(crate) fn peer_parameters(&self) -> Option<&[u8]> {
         self.tls.quic_transport_parameters()
@@ -124,6 +129,8 @@ impl TlsHandshake {
     pub(crate) fn receive(&mut self, header: Header, packet: &mut [u8]) -> Result<bool, TlsFailed> {
         let (head, body) = packet.split_at_mut(HEADER_BYTES.min(packet.len()));
         let (index, body) = match header.kind {
+            // Nothing in the clear counts once there are keys.
+            Kind::Initial if self.keys.is_some() => return Ok(false),
             Kind::Initial => (0, &*body),
             Kind::Handshake => {
                 let Some(keys) = &self.keys else { return Ok(false) };

@@ -163,3 +163,28 @@ fn a_cookie_is_good_for_one_address_and_connections_are_limited() {
     }
     assert_eq!(listener.connections(), 2);
 }
+
+/// A forged sender would make two servers answer each other for ever.
+#[test]
+fn an_answer_is_not_answered() {
+    let mut listener = Listener::new([1; 32], 1);
+    let accepts = config(2, NATIVE);
+    let answer = Handshake { socket_id: 0, ..asked(Request::Induction, 0) };
+    for request in [asked(Request::Induction, 5), answer] {
+        let incoming = listener.on_handshake(Nanos(0), &CLIENT, &request, &accepts);
+        assert!(matches!(incoming, Incoming::Ignore), "{incoming:?}");
+    }
+}
+
+/// Whoever does not know a client's socket ID cannot refuse or mislead it.
+#[test]
+fn a_client_takes_answers_to_its_socket_only() {
+    for forged in [Request::Refused, Request::Induction] {
+        let mut path = Path::new(unlimited(20), config(1, NATIVE), config(2, NATIVE));
+        let mut datagram = Vec::new();
+        let handshake = Control::Handshake(asked(forged, 666));
+        handshake.write(ControlHeader::default(), &mut datagram);
+        path.client.receive(Nanos(0), Nanos(0), [&datagram[..]]);
+        path.run_until(|path| path.client.is_established());
+    }
+}

@@ -325,3 +325,43 @@ fn high_rates_leave_in_trains() {
     let mean = (path.packets - before.0) as f64 / (path.trains - before.1) as f64;
     assert!(mean > 20.0, "{mean:.1} packets a train");
 }
+
+/// Packets that come later than sixteen acknowledgements ago are acknowledged all the same.
+#[test]
+fn very_late_packets_are_no_loss_either() {
+    let [forward, reverse] = bottleneck(50, 60, 1.0);
+    let reorder = Some(Reorder { share: "5%".parse().unwrap(), by: ms(45) });
+    let forward = LinkConfig { reorder, seed: 5, ..forward };
+    let mut path = NativePath::established([forward, reverse], Algorithm::Bbr3);
+    let time = path.transfer(10_000_000);
+    assert!(time < 5.0, "{time:.1} s");
+    // The last one alone is late.
+    path.run_for(ms(500), |_| {});
+    assert!(path.client.is_flushed());
+}
+
+#[test]
+fn a_client_that_the_server_has_given_up_begins_anew() {
+    let mut path = NativePath::new(unlimited(100), Algorithm::Bbr3);
+    // The answer with the server's ID is on its way.
+    path.run_for(ms(160), |_| {});
+    let anew = NativePath::new(unlimited(100), Algorithm::Bbr3).server;
+    path.server = anew;
+    path.run_until(|path| path.client.is_established() && path.server.is_established());
+    assert!(path.now < Nanos(0).plus(Duration::from_secs(2)));
+    path.transfer(10_000);
+}
+
+#[test]
+fn what_is_closed_before_it_is_open_stays_closed() {
+    let mut path = NativePath::new(unlimited(20), Algorithm::Bbr3);
+    path.client.close();
+    assert_eq!(path.client.closed(), Some(CloseReason::Local));
+    let mut path = NativePath::new(unlimited(20), Algorithm::Bbr3);
+    path.client.finish();
+    path.run_until(|path| path.server.is_established());
+    path.run_for(Duration::from_secs(1), |path| {
+        path.server.discard();
+    });
+    assert!(path.server.is_finished());
+}
