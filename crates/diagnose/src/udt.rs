@@ -14,6 +14,8 @@ use units::{BitRate, ByteCount, percent};
 const HEADER_BYTES: f64 = 44.0;
 /// Queueing delay from which a queue has built up: this share of the minimum RTT, and ms.
 const QUEUED: (f64, f64) = (0.1, 3.0);
+/// UDT's moving average of the RTT begins at 100 ms: it is settled after this time, s.
+const SETTLED_S: f64 = 1.0;
 /// BBR version 3 takes more lost packets than these as congestion.
 const BBR_LOSS: f64 = 0.02;
 /// Growth of the rate over the test from which it is still rising.
@@ -131,7 +133,8 @@ impl Figures {
             }
             retransmissions += last.retransmits.saturating_sub(first.retransmits);
             let least = last.min_rtt_us.unwrap_or(last.rtt_us);
-            let most = samples().map(|sample| sample.rtt_us).max().unwrap_or(0);
+            let settled = samples().filter(|sample| sample.t_s >= SETTLED_S);
+            let most = settled.map(|sample| sample.rtt_us).max().unwrap_or(0);
             queueing_ms = queueing_ms.max(f64::from(most.saturating_sub(least)) / 1e3);
             // Connections share a path: each one estimates it whole.
             capacity = capacity.max(last.capacity_bps);
@@ -297,6 +300,15 @@ mod tests {
         // 300 sqrt(inc / p) packets/s at a gap of 100 Mbit/s: inc = 0.1.
         let (rate, equation) = found.prediction.unwrap();
         assert!((rate.as_f64() / 34.9e6 - 1.0).abs() < 0.02, "{rate}, {equation}");
+    }
+
+    #[test]
+    fn an_rtt_that_is_not_settled_is_no_queue() {
+        let found = explained(|t_s, sample| {
+            sample.naks = Some((t_s * 2.0) as u64);
+            sample.rtt_us += if t_s < 0.5 { 49_800 } else { 0 };
+        });
+        assert_eq!(found.limit, Some(Limit::Loss));
     }
 
     #[test]
