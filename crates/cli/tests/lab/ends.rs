@@ -1,14 +1,14 @@
 //! How a lab ends, and that nothing is left of it.
 
-use crate::program::{Ended, end, lab, lab_with, processes, signal, start, until};
+use crate::program::{Ended, end, lab, lab_with, processes, signal, start, until, valid};
 use std::fs;
 
 const LINK: &str = "rate=1gbit,rtt=1ms";
 
 pub(crate) fn exit_codes() {
     let said = |ended: &Ended| ended.stderr.lines().last().unwrap_or_default().to_owned();
-    assert_eq!(lab(LINK, &["sh", "-c", "exit 7"]).code, Some(7));
-    assert_eq!(lab(LINK, &["sh", "-c", "kill -9 $$"]).code, Some(137));
+    assert_eq!(valid(|| lab(LINK, &["sh", "-c", "exit 7"])).code, Some(7));
+    assert_eq!(valid(|| lab(LINK, &["sh", "-c", "kill -9 $$"])).code, Some(137));
     let ended = lab(LINK, &["no-such-program"]);
     assert!(ended.code == Some(2) && said(&ended).contains("no-such-program"), "{ended:?}");
     let ended = lab_with(LINK, &["--server", "no-such-server"], &["true"]);
