@@ -13,8 +13,8 @@ const LONGEST: usize = 500;
 /// The layers of ARCHITECTURE.md, lowest first. A crate may use crates of lower
 /// layers only.
 const LAYERS: [&[&str]; 7] = [
-    &["units", "stall-retry", "runs"],
-    &["model", "record", "iperf3-proto", "iperf2-proto", "link", "control"],
+    &["units", "stall-retry", "runs", "pinned-tls"],
+    &["model", "record", "iperf3-proto", "iperf2-proto", "copy-proto", "link", "control"],
     &["topology", "diagnose", "host", "tcp", "udt"],
     &["udt-socket"],
     &["tune", "lab", "probe", "perf", "iperf2", "watch", "twin", "study"],
@@ -23,13 +23,15 @@ const LAYERS: [&[&str]; 7] = [
 ];
 
 /// Crates that have no clock, no I/O, no thread.
-const PURE: [&str; 15] = [
+const PURE: [&str; 17] = [
     "units",
     "runs",
+    "pinned-tls",
     "model",
     "record",
     "iperf3-proto",
     "iperf2-proto",
+    "copy-proto",
     "link",
     "control",
     "topology",

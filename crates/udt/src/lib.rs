@@ -47,11 +47,12 @@ pub use endpoint::Endpoint;
 pub use handshake::{Handshake, Request, SocketType, VERSION};
 pub use listener::{Incoming, Listener};
 pub use loss_list::LossList;
-pub use native::{Identity, IdentityError, NativeConfig, NativeConnection, PublicKey};
+pub use native::{NativeConfig, NativeConnection};
 pub use packet::{
     Ack, Control, ControlHeader, DataHeader, FullAck, HEADER_BYTES, LOWER_HEADER_BYTES, Malformed,
     MessagePart, Packet,
 };
+pub use pinned_tls::{Identity, IdentityError, PublicKey};
 pub use receiver::ReceiveCounters;
 pub use sender::{SendCounters, SendLimit};
 pub use sequence::{MessageNumber, Sequence};

@@ -12,7 +12,6 @@
 //!
 //! | module | what |
 //! |---|---|
-//! | `identity` | key pairs, and the verification of the peer's key |
 //! | `packet` | headers and frames |
 //! | `protection` | keys of packets and their updates |
 //! | `tls` | the TLS handshake over datagrams |
@@ -28,7 +27,6 @@
 mod clocks;
 mod connection;
 mod flight;
-mod identity;
 mod incoming;
 mod open;
 mod opening;
@@ -40,4 +38,3 @@ mod round_trip;
 mod tls;
 
 pub use connection::{NativeConfig, NativeConnection};
-pub use identity::{Identity, IdentityError, PublicKey};

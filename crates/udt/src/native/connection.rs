@@ -1,6 +1,5 @@
 //! A connection in native mode, from its opening to its end.
 
-use super::identity::{Identity, IdentityError, PublicKey};
 use super::incoming::Incoming;
 use super::open::{Open, Times, payload_bytes};
 use super::opening::{Opened, Opening, Parameters, Progress};
@@ -12,6 +11,7 @@ use crate::cookie::PeerAddress;
 use crate::{CloseReason, LOWER_HEADER_BYTES};
 use control::Algorithm;
 use hmac::{Hmac, KeyInit, Mac};
+use pinned_tls::{Identity, IdentityError, PublicKey};
 use sha2::Sha256;
 use units::Nanos;
 

@@ -2,7 +2,6 @@
 //! the client receives at its address, then TLS. Nothing is kept of a client before its
 //! cookie is valid, and until then no answer is longer than what it answers.
 
-use super::identity::{Identity, IdentityError, PublicKey};
 use super::packet::Header;
 use super::protection::Protection;
 use super::tls::{TlsFailed, TlsHandshake};
@@ -13,6 +12,7 @@ use crate::listener::datagram;
 use crate::packet::{Control, Packet};
 use crate::sequence::Sequence;
 use hmac::{Hmac, KeyInit, Mac};
+use pinned_tls::{Identity, IdentityError, PublicKey};
 use sha2::Sha256;
 use std::collections::VecDeque;
 use units::Nanos;

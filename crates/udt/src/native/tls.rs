@@ -1,12 +1,15 @@
 //! The TLS handshake over datagrams. Each end repeats its messages until the peer's next
 //! ones show that they arrived.
 
-use super::identity::{Identity, IdentityError, PublicKey};
 use super::packet::{HEADER_BYTES, Header, Kind};
 use super::protection::{self, Protection};
+use pinned_tls::{Identity, IdentityError, PublicKey};
 use rustls::pki_types::ServerName;
 use rustls::quic::{ClientConnection, Connection, KeyChange, Keys, ServerConnection, Version};
 use std::fmt;
+
+/// The protocol that TLS agrees on (RFC 7301); another version has another name.
+const PROTOCOL: &[u8] = b"longhaul-native/1";
 
 /// Bytes of messages in a datagram: with headers it fits any path of IPv6.
 const CHUNK_BYTES: usize = 1_100;
@@ -51,7 +54,7 @@ impl TlsHandshake {
         // No name is sent (enable_sni), but the library wants one.
         let name = ServerName::try_from("longhaul.invalid")
             .map_err(|error| rustls::Error::General(error.to_string()))?;
-        let config = identity.client(peer)?;
+        let config = identity.client(peer, PROTOCOL)?;
         let tls = ClientConnection::new(config, Version::V1, name, parameters)?;
         Ok(TlsHandshake::new(tls.into(), true))
     }
@@ -61,7 +64,7 @@ impl TlsHandshake {
         peer: PublicKey,
         parameters: Vec<u8>,
     ) -> Result<Self, IdentityError> {
-        let tls = ServerConnection::new(identity.server(peer)?, Version::V1, parameters)?;
+        let tls = ServerConnection::new(identity.server(peer, PROTOCOL)?, Version::V1, parameters)?;
         Ok(TlsHandshake::new(tls.into(), false))
     }
 

@@ -1,5 +1,6 @@
-//! Who the ends are: Ed25519 key pairs as raw public keys (RFC 7250), pinned. There is no
-//! certificate authority and no name: an end is whoever has the key.
+//! TLS 1.3 between ends that know each other's key: Ed25519 key pairs as raw public keys
+//! (RFC 7250), pinned. There is no certificate authority and no name: an end is whoever
+//! has the key. Over QUIC-like datagrams (`udt`) as over TCP (`copy`).
 
 use rustls::client::AlwaysResolvesClientRawPublicKeys;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
@@ -20,8 +21,6 @@ use rustls::{
 use std::fmt;
 use std::sync::Arc;
 
-/// The protocol that TLS agrees on (RFC 7301); another version has another name.
-const ALPN: &[u8] = b"longhaul-native/1";
 /// DER of a `SubjectPublicKeyInfo` with an Ed25519 key, up to the key (RFC 8410).
 const SPKI_PREFIX: [u8; 12] =
     [0x30, 0x2a, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x03, 0x21, 0x00];
@@ -110,7 +109,16 @@ impl Identity {
         self.public
     }
 
-    pub(super) fn client(&self, peer: PublicKey) -> Result<Arc<ClientConfig>, IdentityError> {
+    /// TLS for a client of the server that has `peer`'s key. `protocol` is the name that
+    /// both ends must agree on (RFC 7301); another version has another name.
+    ///
+    /// # Errors
+    /// The library's reason.
+    pub fn client(
+        &self,
+        peer: PublicKey,
+        protocol: &[u8],
+    ) -> Result<Arc<ClientConfig>, IdentityError> {
         let provider = provider();
         let verifier = Arc::new(Pinned::new(peer, &provider));
         let resolver = AlwaysResolvesClientRawPublicKeys::new(Arc::clone(&self.key));
@@ -119,13 +127,21 @@ impl Identity {
             .dangerous()
             .with_custom_certificate_verifier(verifier)
             .with_client_cert_resolver(Arc::new(resolver));
-        config.alpn_protocols = vec![ALPN.to_vec()];
+        config.alpn_protocols = vec![protocol.to_vec()];
         config.enable_sni = false;
         config.resumption = rustls::client::Resumption::disabled();
         Ok(Arc::new(config))
     }
 
-    pub(super) fn server(&self, peer: PublicKey) -> Result<Arc<ServerConfig>, IdentityError> {
+    /// TLS for a server of the client that has `peer`'s key; see [`Identity::client`].
+    ///
+    /// # Errors
+    /// The library's reason.
+    pub fn server(
+        &self,
+        peer: PublicKey,
+        protocol: &[u8],
+    ) -> Result<Arc<ServerConfig>, IdentityError> {
         let provider = provider();
         let verifier = Arc::new(Pinned::new(peer, &provider));
         let resolver = AlwaysResolvesServerRawPublicKeys::new(Arc::clone(&self.key));
@@ -133,7 +149,7 @@ impl Identity {
             .with_protocol_versions(&[&version::TLS13])?
             .with_client_cert_verifier(verifier)
             .with_cert_resolver(Arc::new(resolver));
-        config.alpn_protocols = vec![ALPN.to_vec()];
+        config.alpn_protocols = vec![protocol.to_vec()];
         config.send_tls13_tickets = 0;
         Ok(Arc::new(config))
     }
