@@ -44,6 +44,7 @@ Examples:
   longhaul demo              measure, explain, tune and verify an example
   longhaul server            on the far host (iperf3 -s works as well)
   longhaul test HOST         measure throughput and explain what limits it
+  longhaul copy FILE HOST:   copy files over long paths, verified and resumable
   longhaul ping HOST         measure RTT and loss, with percentiles
   longhaul trace HOST        show the route, with loss and RTT of each hop
   longhaul doctor --to HOST  check this host for that path, with each fix
@@ -61,6 +62,8 @@ enum Verb {
     Demo(verbs::demo::DemoArgs),
     Test(verbs::test::TestArgs),
     Server(verbs::server::ServerArgs),
+    Copy(Box<verbs::copy::CopyArgs>),
+    CopyServer(verbs::copy::CopyServerArgs),
     Iperf2(verbs::iperf2::Iperf2Args),
     Explain(verbs::explain::ExplainArgs),
     Ping(verbs::ping::PingArgs),
@@ -90,6 +93,8 @@ fn main() {
         Verb::Demo(args) => verbs::demo::run(args, console),
         Verb::Test(args) => verbs::test::run(args, console),
         Verb::Server(args) => verbs::server::run(args, console),
+        Verb::Copy(args) => verbs::copy::run(args, console),
+        Verb::CopyServer(args) => verbs::copy::run_server(args, console),
         Verb::Iperf2(args) => verbs::iperf2::run(args, console),
         Verb::Explain(args) => verbs::explain::run(args, console),
         Verb::Ping(args) => verbs::ping::run(args, console),

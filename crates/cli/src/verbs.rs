@@ -2,6 +2,7 @@
 
 pub(crate) mod bdp;
 pub(crate) mod calc;
+pub(crate) mod copy;
 pub(crate) mod demo;
 pub(crate) mod doctor;
 pub(crate) mod explain;

@@ -17,7 +17,7 @@ const LAYERS: [&[&str]; 7] = [
     &["model", "record", "iperf3-proto", "iperf2-proto", "copy-proto", "link", "control"],
     &["topology", "diagnose", "host", "tcp", "udt"],
     &["udt-socket"],
-    &["tune", "lab", "probe", "perf", "iperf2", "watch", "twin", "study"],
+    &["tune", "lab", "probe", "perf", "copy", "iperf2", "watch", "twin", "study"],
     &["doctor", "store", "report", "verify", "campaign"],
     &["cli", "fuzz-targets"],
 ];

@@ -127,6 +127,8 @@ pub enum Message {
         /// Why.
         reason: String,
     },
+    /// Sender: something has no entry: its path and why.
+    Skipped(String),
     /// Receiver: an entry is as sent, and its hash was verified.
     Stored(u32),
     /// Receiver: an entry is not stored.
@@ -211,6 +213,7 @@ impl Message {
                 out.extend(waited.to_le_bytes());
             }
             Message::Finished => out.push(16),
+            Message::Skipped(reason) => write_reason(out, 17, None, reason),
         }
     }
 
@@ -267,6 +270,7 @@ impl Message {
             14 => Message::NotStored { id: fields.u32()?, reason: fields.reason()? },
             15 => Message::Progress { written: fields.u64()?, waited: fields.u64()? },
             16 => Message::Finished,
+            17 => Message::Skipped(fields.reason()?),
             kind => return Err(WrongMessage::Kind(kind)),
         };
         if fields.0.is_empty() { Ok(message) } else { Err(WrongMessage::Length) }

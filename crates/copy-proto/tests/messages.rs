@@ -61,6 +61,7 @@ fn message() -> impl Strategy<Value = Message> {
         blocks().prop_map(|(id, first, count)| Message::Kept { id, first, count }),
         (any::<u32>(), any::<[u8; 32]>()).prop_map(|(id, hash)| Message::End { id, hash }),
         (any::<u32>(), reason()).prop_map(|(id, reason)| Message::Unreadable { id, reason }),
+        reason().prop_map(Message::Skipped),
         any::<u32>().prop_map(Message::Stored),
         (any::<u32>(), reason()).prop_map(|(id, reason)| Message::NotStored { id, reason }),
         (any::<u64>(), any::<u64>())

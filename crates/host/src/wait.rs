@@ -30,6 +30,24 @@ pub fn readable<const N: usize>(
     }
 }
 
+/// Waits until a file is readable, or writable where that is asked for, or `timeout` has
+/// passed.
+///
+/// # Errors
+/// The system error, but none for an interruption by a signal.
+pub fn ready(file: &impl AsFd, for_writing: bool, timeout: Duration) -> io::Result<()> {
+    let events = if for_writing { libc::POLLIN | libc::POLLOUT } else { libc::POLLIN };
+    let mut entry = libc::pollfd { fd: file.as_fd().as_raw_fd(), events, revents: 0 };
+    let time = timespec(timeout);
+    // SAFETY: one live entry, a live timespec and no signal mask.
+    let result =
+        sys::check(unsafe { libc::ppoll(&raw mut entry, 1, &raw const time, std::ptr::null()) });
+    match result {
+        Err(error) if error.kind() != io::ErrorKind::Interrupted => Err(error),
+        _ => Ok(()),
+    }
+}
+
 fn timespec(time: Duration) -> libc::timespec {
     libc::timespec {
         tv_sec: libc::time_t::try_from(time.as_secs()).unwrap_or(libc::time_t::MAX),

@@ -1,6 +1,7 @@
 //! `longhaul server`: serves `longhaul test` and iperf3 clients.
 
 mod admission;
+mod copies;
 mod counters;
 mod http;
 mod lines;
@@ -34,6 +35,8 @@ pub(crate) struct ServerArgs {
     listen: ListenArgs,
     #[command(flatten, next_help_heading = "Limits")]
     limits: LimitArgs,
+    #[command(flatten, next_help_heading = "Copies")]
+    copies: copies::CopiesArgs,
     #[command(flatten, next_help_heading = "Authentication")]
     admission: AdmissionArgs,
     /// Serve Prometheus metrics at http://127.0.0.1:PORT/metrics
@@ -53,7 +56,7 @@ pub(crate) struct ServerArgs {
     #[arg(value_parser = clap::value_parser!(u64).range(1..=3600))]
     interval: u64,
     /// Print a systemd unit that runs a server with these flags
-    #[arg(long, conflicts_with_all = ["file", "one_off"], help_heading = "Output")]
+    #[arg(long, conflicts_with_all = ["file", "one_off", "root"], help_heading = "Output")]
     systemd_unit: bool,
 }
 
@@ -63,6 +66,7 @@ Examples:
   longhaul server -p 5202 --one-off
   longhaul server --max-tests 8 --max-per-address 2 --max-rate 1gbit
   longhaul server --tokens tokens.txt --metrics 9201
+  longhaul server --root /srv/data --tokens tokens.txt
   longhaul server --private-key private.pem --users users.csv
   longhaul server --max-tests 8 --systemd-unit > longhaul.service";
 
@@ -75,6 +79,7 @@ pub(crate) fn run(args: &ServerArgs, console: &mut Console) -> Outcome {
     config.report_every = std::time::Duration::from_secs(args.interval);
     config.drain = drain;
     admission::read(&args.admission, &mut config, console)?;
+    let copies = copies::start(&args.copies, &args.admission, &args.listen, console)?;
     let server = Arc::new(Server::bind(&config).map_err(test::failure)?);
     let counters = Arc::new(Mutex::new(Counters::new(clock::unix_time().as_secs_f64())));
     let metrics = args.metrics.map(|at| serve_metrics(at, &server, &counters)).transpose()?;
@@ -85,7 +90,15 @@ pub(crate) fn run(args: &ServerArgs, console: &mut Console) -> Outcome {
     }
     let show = Show::new(console, log, counters)
         .map_err(|error| Failure::work(format!("cannot start the log's thread: {error}")))?;
-    server.serve(&stop, &show).map_err(test::failure)?;
+    std::thread::scope(|scope| {
+        if let Some(copies) = &copies {
+            scope.spawn(|| copies.serve(&stop, &config.drain, &|event| show.copy(&event)));
+        }
+        let served = server.serve(&stop, &show).map_err(test::failure);
+        // It ended with its last test, or failed: so do the copies.
+        config.drain.raise();
+        served
+    })?;
     show.stopped();
     Ok(DONE)
 }

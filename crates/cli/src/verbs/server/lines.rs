@@ -4,6 +4,7 @@
 //! connections, for tests and for interval reports, so that a flood of one kind
 //! does not suppress the others.
 
+mod copies;
 mod json;
 mod text;
 

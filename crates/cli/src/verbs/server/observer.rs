@@ -63,6 +63,15 @@ impl Show {
     }
 }
 
+impl Show {
+    /// Logs what happened to a copy.
+    pub(super) fn copy(&self, event: &::copy::Event) {
+        let mut queue = lock(&self.log);
+        let lines = queue.log.copy_lines(event, clock::now());
+        queue.put(lines);
+    }
+}
+
 impl Observer for Show {
     fn event(&self, event: ServerEvent) {
         lock(&self.counters).take(&event);

@@ -15,7 +15,7 @@ pub(crate) struct ListenArgs {
     pub(super) port: u16,
     /// Address to listen on [default: all]
     #[arg(long, short = 'B', value_name = "ADDRESS", conflicts_with_all = ["ipv4", "ipv6"])]
-    bind: Option<IpAddr>,
+    pub(super) bind: Option<IpAddr>,
     /// Network interface to bind to
     #[arg(long, value_name = "INTERFACE", visible_alias = "bind-dev")]
     device: Option<String>,

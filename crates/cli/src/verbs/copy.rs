@@ -1,0 +1,247 @@
+//! `longhaul copy`: copies files to or from another host.
+
+mod far_end;
+mod result;
+
+use crate::console::Console;
+use crate::failure::{DONE, FAILED, Failure, Outcome};
+use crate::{console, input, stop};
+use ::copy::{Choice, CopyError, CopyPlan, End, Progress, Remote, Transport};
+use clap::{Args, ValueEnum};
+use control::Algorithm;
+use host::clock;
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use units::BitRate;
+
+pub(crate) use far_end::{CopyServerArgs, PORT, run as run_server, secret_text, tokens};
+
+/// How often the progress line changes.
+const REFRESH: Duration = Duration::from_millis(250);
+
+/// Copy files to or from another host, verified and resumable
+///
+/// One of SRC and DST is HOST:PATH, as with scp. The far end is started over ssh, which
+/// must find longhaul there; with --token-file it is a running "longhaul server --root".
+/// Directories are copied with everything below them, with permissions, times, symbolic
+/// links and holes. The data goes over UDT (encrypted, UDP), or over parallel TCP
+/// connections with TLS where UDP is blocked. Every file's BLAKE3 hash is verified before
+/// it takes its name. An interrupted copy continues where it stopped: repeat the command.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct CopyArgs {
+    /// What to copy: files, directories, HOST:PATH with wildcards
+    #[arg(value_name = "SRC", required = true)]
+    sources: Vec<OsString>,
+    /// A directory, or the copy's name: PATH or HOST:PATH
+    #[arg(value_name = "DST")]
+    destination: OsString,
+    /// Transport [default: udt, or tcp where UDP is blocked]
+    #[arg(long, value_enum, value_name = "NAME", hide_possible_values = true)]
+    #[arg(help = "Transport: auto, udt, tcp", default_value = "auto")]
+    transport: TransportName,
+    /// Parallel TCP connections
+    #[arg(long, short = 'P', value_name = "N", default_value_t = 8)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=64))]
+    streams: u32,
+    /// Congestion control of UDT: bbr, cubic, reno
+    #[arg(long, short = 'C', value_name = "NAME", default_value = "bbr", value_parser = algorithm)]
+    #[arg(visible_alias = "cc")]
+    congestion: Algorithm,
+    /// Maximum rate of file data that this host sends: 100mbit
+    #[arg(long, value_name = "RATE", value_parser = some_rate)]
+    limit: Option<BitRate>,
+    /// Connect to longhaul server --root with the token in FILE
+    ///
+    /// "-" reads the token from standard input. The environment variable LONGHAUL_TOKEN
+    /// works as well. Both ends derive their keys from the token.
+    #[arg(long, value_name = "FILE")]
+    token_file: Option<PathBuf>,
+    /// Port of that server
+    #[arg(long, short, value_name = "PORT", default_value_t = far_end::PORT)]
+    port: u16,
+    /// ssh command, with its options
+    #[arg(long, value_name = "COMMAND", default_value = "ssh")]
+    ssh: String,
+    /// Program to run on the other host
+    #[arg(long, value_name = "PROGRAM", default_value = "longhaul")]
+    far_program: String,
+    /// Print the result as JSON
+    #[arg(long)]
+    json: bool,
+    /// Print errors only
+    #[arg(long, short)]
+    quiet: bool,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  longhaul copy data.tar HOST:backup/
+  longhaul copy HOST:results .
+  longhaul copy 'HOST:logs/*.gz' logs/
+  longhaul copy --ssh 'ssh -p 2222' results user@HOST:
+  longhaul copy --limit 200mbit --json images HOST:/srv
+  longhaul copy --token-file token.txt data.tar HOST:incoming/";
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum TransportName {
+    Auto,
+    Udt,
+    Tcp,
+}
+
+fn algorithm(text: &str) -> Result<Algorithm, String> {
+    Algorithm::for_native(text).ok_or_else(|| "use bbr, cubic or reno".to_owned())
+}
+
+fn some_rate(text: &str) -> Result<BitRate, String> {
+    let rate: BitRate = text.parse().map_err(|error: units::ParseError| error.to_string())?;
+    if rate.bps() == 0 { Err("give a rate above 0, such as 100mbit".to_owned()) } else { Ok(rate) }
+}
+
+pub(crate) fn run(args: &CopyArgs, console: &mut Console) -> Outcome {
+    let plan = plan(args, console)?;
+    let stop = stop::on_signals();
+    let progress = Progress::default();
+    let mut transport = None;
+    let result = std::thread::scope(|scope| {
+        let (report, connected) = std::sync::mpsc::channel();
+        let (plan, progress, stop) = (&plan, &progress, &stop);
+        let copied = scope.spawn(move || {
+            ::copy::copy(plan, progress, stop, &mut |transport| {
+                let _ = report.send(transport);
+            })
+        });
+        let mut line = result::ProgressLine::new(clock::now());
+        while !copied.is_finished() {
+            std::thread::sleep(REFRESH.min(Duration::from_millis(20)));
+            while let Ok(now) = connected.try_recv() {
+                note_transport(args, now, transport.replace(now), console);
+            }
+            if !args.quiet
+                && let Some(text) = line.next(clock::now(), &progress.figures(), &console.err)
+            {
+                console.live(&text);
+            }
+        }
+        copied.join().unwrap_or_else(|_| Err(CopyError::Local("the copy's thread failed".into())))
+    });
+    console.clear();
+    for problem in progress.problems() {
+        console.say(&format!("not copied: {problem}"));
+    }
+    let summary = result.map_err(failure)?;
+    if args.json {
+        console.print(&console::json(&result::Document::new(&summary))?);
+    } else if !args.quiet {
+        console.print(&result::text(&summary, plan.limit, &console.out));
+    }
+    Ok(if summary.figures.problems == 0 { DONE } else { FAILED })
+}
+
+fn note_transport(
+    args: &CopyArgs,
+    now: Transport,
+    before: Option<Transport>,
+    console: &mut Console,
+) {
+    let is_default = args.transport == TransportName::Auto;
+    if !args.quiet && is_default && now == Transport::Tcp && before != Some(now) {
+        console.say("UDP is blocked: copying over TCP with TLS");
+    }
+}
+
+fn failure(error: CopyError) -> Failure {
+    match error {
+        CopyError::Local(_) => Failure::usage(error),
+        _ => Failure::work(error),
+    }
+}
+
+fn plan(args: &CopyArgs, console: &mut Console) -> Result<CopyPlan, Failure> {
+    let words = args.ssh.split_whitespace().map(str::to_owned).collect();
+    let sources = args.sources.iter().map(end).collect::<Result<Vec<_>, _>>()?;
+    Ok(CopyPlan {
+        sources,
+        destination: end(&args.destination)?,
+        token: token(args.token_file.as_deref(), console)?,
+        port: args.port,
+        ssh: words,
+        far_program: args.far_program.clone(),
+        transport: match args.transport {
+            TransportName::Auto => Choice::Auto,
+            TransportName::Udt => Choice::Only(Transport::UdtNative),
+            TransportName::Tcp => Choice::Only(Transport::Tcp),
+        },
+        streams: args.streams,
+        algorithm: args.congestion,
+        limit: args.limit,
+    })
+}
+
+/// As for scp: a colon before any slash ends a host, which may be an IPv6 address in
+/// brackets.
+fn end(text: &OsString) -> Result<End, Failure> {
+    let bytes = text.as_bytes();
+    if bytes.is_empty() {
+        return Err(Failure::usage("a path is empty; for the current directory write ."));
+    }
+    let colon = match bytes.iter().position(|byte| *byte == b'[') {
+        Some(bracket) if !bytes[..bracket].contains(&b'/') && !bytes[..bracket].contains(&b':') => {
+            bytes.windows(2).position(|pair| pair == b"]:").map(|at| at + 1)
+        }
+        _ => bytes.iter().position(|byte| matches!(byte, b':' | b'/')),
+    };
+    let Some(colon) = colon.filter(|at| bytes[*at] == b':') else {
+        return Ok(End::Local(bytes.to_vec()));
+    };
+    let host = std::str::from_utf8(&bytes[..colon])
+        .map_err(|_| Failure::usage("a host's name is not text"))?;
+    let host = host.replace(['[', ']'], "");
+    ::copy::check_host(&host).map_err(|error| {
+        Failure::usage(format!("{host}: {error}; for a file with a colon write ./FILE"))
+    })?;
+    Ok(End::Remote(Remote { host, path: bytes[colon + 1..].to_vec() }))
+}
+
+fn token(file: Option<&Path>, console: &mut Console) -> Result<Option<String>, Failure> {
+    let from_variable = || std::env::var("LONGHAUL_TOKEN").ok();
+    let Some(file) = file else { return Ok(from_variable()) };
+    let text = if file == Path::new("-") {
+        let mut line = String::new();
+        std::io::stdin()
+            .read_line(&mut line)
+            .map_err(|error| Failure::usage(format!("cannot read the token: {error}")))?;
+        line
+    } else {
+        far_end::secret_text(file, input::LIST, console)?
+    };
+    let token = far_end::tokens(&text).next().map(str::to_owned);
+    token.map(Some).ok_or_else(|| {
+        Failure::usage(format!("no token in {}; make one: openssl rand -hex 16", file.display()))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hosts_end_with_a_colon_as_for_scp() {
+        let parsed = |text: &str| end(&OsString::from(text)).unwrap();
+        let remote =
+            |host: &str, path: &str| End::Remote(Remote { host: host.into(), path: path.into() });
+        assert_eq!(parsed("host:a/b"), remote("host", "a/b"));
+        assert_eq!(parsed("user@host:"), remote("user@host", ""));
+        assert_eq!(parsed("[2001:db8::1]:/x"), remote("2001:db8::1", "/x"));
+        assert_eq!(parsed("user@[::1]:x"), remote("user@::1", "x"));
+        for local in ["a", "./a:b", "/a:b", "a/b:c", "a[1]", "./[x]:y"] {
+            assert_eq!(parsed(local), End::Local(local.into()), "{local}");
+        }
+        for wrong in ["", ":x", "-oX:y", "a b:c"] {
+            assert!(end(&OsString::from(wrong)).is_err(), "{wrong}");
+        }
+    }
+}

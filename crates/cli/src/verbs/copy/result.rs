@@ -1,0 +1,166 @@
+//! What a copy shows while it runs, and at its end.
+
+use ::copy::{Figures, Summary, Transport};
+use report::terminal::Style;
+use serde::Serialize;
+use std::collections::VecDeque;
+use std::time::{Duration, Instant};
+use units::{BitRate, ByteCount};
+
+/// The rate shown is the mean over this time.
+const WINDOW: Duration = Duration::from_secs(3);
+/// How often the line changes.
+const REFRESH: Duration = Duration::from_millis(250);
+/// A copy is said to be limited by what held it up for this share of the time.
+const LIMITING: f64 = 0.25;
+
+/// The progress in one line that is overwritten.
+pub(super) struct ProgressLine {
+    began: Instant,
+    shown: Option<Instant>,
+    /// Bytes that were done, at times in the window.
+    recent: VecDeque<(Instant, u64)>,
+}
+
+/// Bytes that are done: written by the receiver, or there already.
+fn done(figures: &Figures) -> u64 {
+    figures.written_bytes + figures.kept_bytes
+}
+
+impl ProgressLine {
+    pub(super) fn new(began: Instant) -> Self {
+        ProgressLine { began, shown: None, recent: VecDeque::new() }
+    }
+
+    /// The line, if it is time for another.
+    pub(super) fn next(
+        &mut self,
+        now: Instant,
+        figures: &Figures,
+        style: &Style,
+    ) -> Option<String> {
+        if self.shown.is_some_and(|shown| now.duration_since(shown) < REFRESH) {
+            return None;
+        }
+        self.shown = Some(now);
+        while self.recent.front().is_some_and(|(at, _)| now.duration_since(*at) > WINDOW) {
+            self.recent.pop_front();
+        }
+        self.recent.push_back((now, figures.written_bytes));
+        let rate = self.rate(now, figures.written_bytes);
+        let more = if figures.is_listed { "" } else { "+" };
+        let (done, total) = (done(figures), figures.listed_bytes);
+        let percent = if total == 0 { 100.0 } else { done as f64 * 100.0 / total as f64 };
+        let left = match rate.bps() {
+            0 => String::new(),
+            bps if figures.is_listed => {
+                let seconds = total.saturating_sub(done) as f64 * 8.0 / bps as f64;
+                format!(", {} left", duration(seconds))
+            }
+            _ => String::new(),
+        };
+        let elapsed = duration(now.duration_since(self.began).as_secs_f64());
+        let line = format!(
+            "{elapsed}  {percent:3.0} % of {}{more}  {rate}  {} of {}{more} entries{left}",
+            ByteCount::from_bytes(total),
+            figures.entries,
+            figures.listed_entries,
+        );
+        Some(line.chars().take(style.width.saturating_sub(1)).collect())
+    }
+
+    fn rate(&self, now: Instant, written: u64) -> BitRate {
+        let Some((since, before)) = self.recent.front() else { return BitRate::ZERO };
+        let seconds = now.duration_since(*since).as_secs_f64();
+        if seconds < 0.1 {
+            return BitRate::ZERO;
+        }
+        let bits = written.saturating_sub(*before) as f64 * 8.0;
+        BitRate::from_bps((bits / seconds) as u64)
+    }
+}
+
+fn duration(seconds: f64) -> String {
+    let whole = seconds.round() as u64;
+    match (whole / 3600, whole / 60 % 60, whole % 60) {
+        (0, 0, _) => format!("{seconds:.1} s"),
+        (0, minutes, seconds) => format!("{minutes}:{seconds:02} min"),
+        (hours, minutes, _) => format!("{hours}:{minutes:02} h"),
+    }
+}
+
+/// The result in JSON.
+#[derive(Debug, Serialize)]
+pub(super) struct Document<'a> {
+    schema: &'static str,
+    rate_bps: u64,
+    limited_by: Option<&'static str>,
+    #[serde(flatten)]
+    summary: &'a Summary,
+}
+
+impl<'a> Document<'a> {
+    pub(super) fn new(summary: &'a Summary) -> Self {
+        let limited_by = limited_by(summary);
+        Document { schema: "longhaul.copy/1", rate_bps: rate(summary).bps(), limited_by, summary }
+    }
+}
+
+fn rate(summary: &Summary) -> BitRate {
+    let bits = summary.figures.bytes as f64 * 8.0;
+    BitRate::from_bps((bits / summary.seconds.max(1e-9)) as u64)
+}
+
+/// What held the copy up for most of the time, if that is known.
+fn limited_by(summary: &Summary) -> Option<&'static str> {
+    let shares = [
+        (summary.destination_limited, "destination-disk"),
+        (summary.source_limited.unwrap_or(0.0), "source-disk"),
+        (summary.network_limited.unwrap_or(0.0), "network"),
+    ];
+    let most = shares.into_iter().filter(|(share, _)| *share >= LIMITING);
+    most.max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, name)| name)
+}
+
+/// The result as text.
+pub(super) fn text(summary: &Summary, limit: Option<BitRate>, _style: &Style) -> String {
+    let figures = &summary.figures;
+    let transport = match summary.transport {
+        Transport::UdtNative => "UDT (native mode, encrypted)",
+        Transport::Tcp => "TCP (TLS)",
+    };
+    let mut text = format!(
+        "{} entries, {} in {} over {transport}: {}\n",
+        figures.entries,
+        ByteCount::from_bytes(figures.bytes),
+        duration(summary.seconds),
+        rate(summary),
+    );
+    if figures.kept_bytes > 0 {
+        let kept = ByteCount::from_bytes(figures.kept_bytes);
+        text.push_str(&format!("{kept} were there already, or are holes; verified\n"));
+    }
+    if summary.resumed > 0 {
+        text.push_str(&format!("continued {} times after lost connections\n", summary.resumed));
+    }
+    let percent = |share: f64| format!("{:.0} % of the time", share * 100.0);
+    match (limited_by(summary), limit) {
+        (Some("network"), Some(limit)) => text.push_str(&format!("limited by --limit {limit}\n")),
+        (Some("network"), None) => text.push_str("limited by the network\n"),
+        (Some("source-disk"), _) => {
+            let share = percent(summary.source_limited.unwrap_or(0.0));
+            text.push_str(&format!("disk-limited: the network waited for the source {share}\n"));
+        }
+        (Some(_), _) => {
+            let share = percent(summary.destination_limited);
+            text.push_str(&format!(
+                "disk-limited: the network waited for the destination {share}\n"
+            ));
+        }
+        (None, _) => {}
+    }
+    if figures.problems > 0 {
+        text.push_str(&format!("{} entries were not copied\n", figures.problems));
+    }
+    text
+}

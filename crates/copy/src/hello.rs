@@ -1,0 +1,164 @@
+//! What both ends tell each other over ssh, or over TLS with a token's keys, before they
+//! connect: a line of JSON each. Keys are made for one copy; the private ones stay where
+//! they are.
+
+use crate::CopyError;
+use copy_proto::VERSION;
+use pinned_tls::{Identity, PublicKey};
+use serde::{Deserialize, Serialize};
+use std::net::IpAddr;
+
+/// Longest line.
+pub(crate) const MAX_LINE: usize = 1_024;
+
+/// Client: its key.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct ClientHello {
+    longhaul_copy: u32,
+    key: String,
+}
+
+/// Server: its key, and where it waits.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct ServerHello {
+    longhaul_copy: u32,
+    key: String,
+    /// `None`: it has no UDP.
+    pub(crate) udp_port: Option<u16>,
+    pub(crate) tcp_port: u16,
+    /// The address at which ssh reached it.
+    pub(crate) address: Option<IpAddr>,
+}
+
+/// Server: why it does not serve the client, instead of its hello.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct ServerRefusal {
+    refused: String,
+}
+
+impl ServerRefusal {
+    pub(crate) fn new(reason: &str) -> Self {
+        ServerRefusal { refused: reason.to_owned() }
+    }
+}
+
+impl ClientHello {
+    pub(crate) fn new(key: PublicKey) -> Self {
+        ClientHello { longhaul_copy: VERSION, key: key.to_string() }
+    }
+
+    pub(crate) fn key(&self) -> Result<PublicKey, CopyError> {
+        key(self.longhaul_copy, &self.key)
+    }
+}
+
+impl ServerHello {
+    pub(crate) fn new(
+        key: PublicKey,
+        udp_port: Option<u16>,
+        tcp_port: u16,
+        address: Option<IpAddr>,
+    ) -> Self {
+        ServerHello { longhaul_copy: VERSION, key: key.to_string(), udp_port, tcp_port, address }
+    }
+
+    pub(crate) fn key(&self) -> Result<PublicKey, CopyError> {
+        key(self.longhaul_copy, &self.key)
+    }
+}
+
+fn key(version: u32, text: &str) -> Result<PublicKey, CopyError> {
+    if version != VERSION {
+        return Err(CopyError::Protocol(format!(
+            "it has version {version} of copy, not {VERSION}"
+        )));
+    }
+    PublicKey::parse(text).ok_or_else(|| CopyError::Protocol("its key is none".into()))
+}
+
+pub(crate) fn write<T: Serialize>(hello: &T) -> Result<String, CopyError> {
+    serde_json::to_string(hello).map_err(|error| CopyError::Local(error.to_string()))
+}
+
+pub(crate) fn read<T: for<'a> Deserialize<'a>>(line: &str) -> Result<T, CopyError> {
+    serde_json::from_str(line).map_err(|_| {
+        if let Ok(ServerRefusal { refused }) = serde_json::from_str(line) {
+            return CopyError::Refused(refused);
+        }
+        let line: String = line.chars().take(200).collect();
+        CopyError::Protocol(format!("the far end answered \"{line}\" instead of its key"))
+    })
+}
+
+/// A key pair for one copy.
+pub(crate) fn fresh_identity() -> Result<Identity, CopyError> {
+    identity(&host::random::bytes())
+}
+
+/// The key pairs of the client and of the server that both derive from a token.
+pub(crate) fn token_identities(token: &str) -> Result<[Identity; 2], CopyError> {
+    let derive = |context| blake3::derive_key(context, token.as_bytes());
+    Ok([
+        identity(&derive("longhaul copy 1: key of a token's client"))?,
+        identity(&derive("longhaul copy 1: key of a token's server"))?,
+    ])
+}
+
+fn identity(seed: &[u8; 32]) -> Result<Identity, CopyError> {
+    Identity::new(seed).map_err(|error| CopyError::Local(error.to_string()))
+}
+
+/// What a TCP connection begins with: which key its client will show. It is public.
+pub(crate) const PREAMBLE_BYTES: usize = 40;
+const MAGIC: [u8; 8] = *b"LHCOPY\x00\x01";
+
+pub(crate) fn preamble(client: PublicKey) -> [u8; PREAMBLE_BYTES] {
+    let mut preamble = [0; PREAMBLE_BYTES];
+    preamble[..8].copy_from_slice(&MAGIC);
+    preamble[8..].copy_from_slice(&key_id(client));
+    preamble
+}
+
+/// The key's ID in a preamble; `None` for anything else.
+pub(crate) fn parse_preamble(preamble: &[u8; PREAMBLE_BYTES]) -> Option<[u8; 32]> {
+    preamble.strip_prefix(&MAGIC)?.try_into().ok()
+}
+
+pub(crate) fn key_id(client: PublicKey) -> [u8; 32] {
+    *blake3::hash(client.to_string().as_bytes()).as_bytes()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hellos_are_read_as_written() {
+        let key = fresh_identity().unwrap().public_key();
+        let hello = ClientHello::new(key);
+        let found: ClientHello = read(&write(&hello).unwrap()).unwrap();
+        assert_eq!((found.key(), &found), (Ok(key), &hello));
+        let address = Some(IpAddr::from([192, 0, 2, 1]));
+        let hello = ServerHello::new(key, Some(1), 2, address);
+        let found: ServerHello = read(&write(&hello).unwrap()).unwrap();
+        assert_eq!(found, hello);
+        for wrong in ["", "{}", "command not found", r#"{"longhaul_copy":1}"#] {
+            assert!(read::<ClientHello>(wrong).is_err(), "{wrong}");
+        }
+        let later = ClientHello { longhaul_copy: 2, ..ClientHello::new(key) };
+        assert!(later.key().is_err());
+        let wrong = ClientHello { longhaul_copy: 1, key: "x".into() };
+        assert!(wrong.key().is_err());
+    }
+
+    #[test]
+    fn a_token_gives_both_ends_the_same_keys() {
+        let keys = |token| token_identities(token).unwrap().map(|pair| pair.public_key());
+        assert_eq!(keys("secret"), keys("secret"));
+        assert_ne!(keys("secret"), keys("other"));
+        assert_ne!(keys("secret")[0], keys("secret")[1]);
+        let id = parse_preamble(&preamble(keys("secret")[0]));
+        assert_eq!(id, Some(key_id(keys("secret")[0])));
+        assert_eq!(parse_preamble(&[0; PREAMBLE_BYTES]), None);
+    }
+}

@@ -1,0 +1,229 @@
+//! Queues between threads, bounded by bytes.
+
+use host::clock;
+use host::lock::lock;
+use std::collections::VecDeque;
+use std::sync::{Condvar, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// A push waits no longer, unless the queue has no such limit: the peer, or its disk, has stopped.
+const STALL: Duration = Duration::from_secs(60);
+
+/// A queue whose items have at most so many bytes together, or one item.
+#[derive(Debug)]
+pub(crate) struct Queue<T> {
+    state: Mutex<State<T>>,
+    changed: Condvar,
+    capacity: usize,
+    stall: Duration,
+}
+
+#[derive(Debug)]
+struct State<T> {
+    items: VecDeque<(T, usize)>,
+    bytes: usize,
+    end: End,
+    /// Time that pushes waited for room.
+    full: Duration,
+    /// Since when it has been empty, and for how long before.
+    empty_since: Option<Instant>,
+    empty: Duration,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum End {
+    /// More may follow.
+    Open,
+    /// What it holds is still taken.
+    Finished,
+    /// Nothing is taken any more.
+    Closed,
+}
+
+/// Why an item was not taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum PushError {
+    /// The queue is closed or finished.
+    Closed,
+    /// Nothing was taken from it for a long time.
+    Stalled,
+}
+
+impl<T> Queue<T> {
+    pub(crate) fn new(capacity: usize) -> Self {
+        let state = State {
+            items: VecDeque::new(),
+            bytes: 0,
+            end: End::Open,
+            full: Duration::ZERO,
+            empty_since: None,
+            empty: Duration::ZERO,
+        };
+        Queue { state: Mutex::new(state), changed: Condvar::new(), capacity, stall: STALL }
+    }
+
+    /// A queue whose items may take any time to be used.
+    pub(crate) fn without_stall(capacity: usize) -> Self {
+        Queue { stall: Duration::MAX, ..Queue::new(capacity) }
+    }
+
+    /// Adds an item, as soon as there is room.
+    pub(crate) fn push(&self, item: T, bytes: usize) -> Result<(), PushError> {
+        let mut state = lock(&self.state);
+        let began = clock::now();
+        while state.end == End::Open && state.bytes > 0 && state.bytes + bytes > self.capacity {
+            let left = self.stall.checked_sub(began.elapsed()).ok_or(PushError::Stalled)?;
+            let (woken, _) = self
+                .changed
+                .wait_timeout(state, left.min(STALL))
+                .unwrap_or_else(PoisonError::into_inner);
+            state = woken;
+        }
+        if state.end != End::Open {
+            return Err(PushError::Closed);
+        }
+        state.full += began.elapsed();
+        add(&mut state, item, bytes);
+        drop(state);
+        self.changed.notify_all();
+        Ok(())
+    }
+
+    /// Adds an item even where there is no room.
+    pub(crate) fn force(&self, item: T, bytes: usize) -> Result<(), PushError> {
+        let mut state = lock(&self.state);
+        if state.end != End::Open {
+            return Err(PushError::Closed);
+        }
+        add(&mut state, item, bytes);
+        drop(state);
+        self.changed.notify_all();
+        Ok(())
+    }
+
+    /// Takes an item if there is one.
+    pub(crate) fn try_pop(&self) -> Option<T> {
+        let mut state = lock(&self.state);
+        let item = take(&mut state);
+        if item.is_none() && state.end == End::Open && state.empty_since.is_none() {
+            state.empty_since = Some(clock::now());
+        }
+        drop(state);
+        if item.is_some() {
+            self.changed.notify_all();
+        }
+        item
+    }
+
+    /// Waits for an item; `None` once the queue has ended, or after `timeout`.
+    pub(crate) fn pop(&self, timeout: Duration) -> Option<T> {
+        let until = clock::now() + timeout;
+        let mut state = lock(&self.state);
+        loop {
+            if let Some(item) = take(&mut state) {
+                drop(state);
+                self.changed.notify_all();
+                return Some(item);
+            }
+            let left = until.saturating_duration_since(clock::now());
+            if state.end != End::Open || left.is_zero() {
+                return None;
+            }
+            let (woken, _) =
+                self.changed.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner);
+            state = woken;
+        }
+    }
+
+    /// Whether a push would wait.
+    pub(crate) fn is_full(&self) -> bool {
+        lock(&self.state).bytes >= self.capacity
+    }
+
+    /// Whether it holds nothing.
+    pub(crate) fn is_empty(&self) -> bool {
+        lock(&self.state).items.is_empty()
+    }
+
+    /// Nothing more is pushed; what it holds is still taken.
+    pub(crate) fn finish(&self) {
+        let mut state = lock(&self.state);
+        if state.end == End::Open {
+            state.end = End::Finished;
+        }
+        drop(state);
+        self.changed.notify_all();
+    }
+
+    /// Nothing is pushed or taken any more.
+    pub(crate) fn close(&self) {
+        let mut state = lock(&self.state);
+        state.end = End::Closed;
+        state.items.clear();
+        state.bytes = 0;
+        drop(state);
+        self.changed.notify_all();
+    }
+
+    /// Whether it has ended and holds nothing.
+    pub(crate) fn is_over(&self) -> bool {
+        let state = lock(&self.state);
+        state.end != End::Open && state.items.is_empty()
+    }
+
+    /// How long pushes waited for room, and how long it was empty when asked.
+    pub(crate) fn waits(&self) -> (Duration, Duration) {
+        let state = lock(&self.state);
+        let now_empty = state.empty_since.map_or(Duration::ZERO, |since| since.elapsed());
+        (state.full, state.empty + now_empty)
+    }
+}
+
+fn add<T>(state: &mut State<T>, item: T, bytes: usize) {
+    if let Some(since) = state.empty_since.take() {
+        state.empty += since.elapsed();
+    }
+    state.bytes += bytes;
+    state.items.push_back((item, bytes));
+}
+
+fn take<T>(state: &mut State<T>) -> Option<T> {
+    if state.end == End::Closed {
+        return None;
+    }
+    let (item, bytes) = state.items.pop_front()?;
+    state.bytes -= bytes;
+    Some(item)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SOON: Duration = Duration::from_millis(5);
+
+    #[test]
+    fn bytes_are_bounded_and_an_end_wakes_everybody() {
+        let queue = Queue::new(10);
+        assert_eq!(queue.push('a', 100), Ok(()));
+        assert!(queue.is_full());
+        std::thread::scope(|scope| {
+            let pushed = scope.spawn(|| queue.push('b', 1));
+            assert_eq!(queue.pop(SOON), Some('a'));
+            assert_eq!(pushed.join().ok(), Some(Ok(())));
+        });
+        queue.finish();
+        assert_eq!(queue.push('c', 1), Err(PushError::Closed));
+        assert!(!queue.is_over());
+        assert_eq!((queue.try_pop(), queue.pop(SOON)), (Some('b'), None));
+        assert!(queue.is_over());
+        let queue = Queue::new(10);
+        assert_eq!(queue.push('a', 100), Ok(()));
+        std::thread::scope(|scope| {
+            let pushed = scope.spawn(|| queue.push('b', 1));
+            queue.close();
+            assert_eq!(pushed.join().ok(), Some(Err(PushError::Closed)));
+        });
+        assert_eq!(queue.pop(SOON), None);
+    }
+}

@@ -1,0 +1,182 @@
+//! A thread that writes files.
+
+use super::file::Incoming;
+use super::{Receiver, SharedDirectory, unexpected};
+use crate::CopyError;
+use crate::directory::Links;
+use crate::queue::Queue;
+use copy_proto::hash::Hash;
+use copy_proto::message::{Entry, Message};
+use copy_proto::path::RelativePath;
+use std::collections::HashMap;
+use std::io::{self, ErrorKind};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+/// What a task costs in the queue besides its data, bytes.
+const TASK_COST: usize = 256;
+
+/// Something to be done with an entry.
+#[derive(Debug)]
+pub(super) struct Task {
+    pub(super) id: u32,
+    action: Action,
+}
+
+#[derive(Debug)]
+enum Action {
+    Begin(Box<Entry>),
+    Data { block: u64, bytes: Vec<u8> },
+    Hole { first: u64, count: u64 },
+    Kept { first: u64, count: u64 },
+    End(Hash),
+    Unreadable(String),
+}
+
+impl Task {
+    pub(super) fn begin(entry: Entry) -> Self {
+        Task { id: entry.id, action: Action::Begin(Box::new(entry)) }
+    }
+
+    /// What a sender's message about a file asks for; `None` for any other message.
+    pub(super) fn of(message: Message) -> Option<Self> {
+        let (id, action) = match message {
+            Message::Data { id, block, bytes } => (id, Action::Data { block, bytes }),
+            Message::Hole { id, first, count } => (id, Action::Hole { first, count }),
+            Message::Kept { id, first, count } => (id, Action::Kept { first, count }),
+            Message::End { id, hash } => (id, Action::End(hash)),
+            Message::Unreadable { id, reason } => (id, Action::Unreadable(reason)),
+            _ => return None,
+        };
+        Some(Task { id, action })
+    }
+
+    /// Memory that it takes.
+    pub(super) fn bytes(&self) -> usize {
+        match &self.action {
+            Action::Data { bytes, .. } => TASK_COST + bytes.len(),
+            _ => TASK_COST,
+        }
+    }
+}
+
+/// A file that is being received, or that failed: what still comes for it is ignored.
+enum State {
+    Receiving(Box<Incoming>),
+    Failed(RelativePath, io::Error),
+}
+
+pub(super) struct Worker<'a> {
+    receiver: &'a Receiver<'a>,
+    files: HashMap<u32, State>,
+    /// The directory of the last file, and its path.
+    parent: Option<(Vec<u8>, SharedDirectory)>,
+}
+
+impl<'a> Worker<'a> {
+    pub(super) fn new(receiver: &'a Receiver<'a>) -> Self {
+        Worker { receiver, files: HashMap::new(), parent: None }
+    }
+
+    pub(super) fn run(&mut self, queue: &Queue<Task>) -> Result<(), CopyError> {
+        while !queue.is_over() {
+            if let Some(task) = queue.pop(Duration::from_secs(1)) {
+                self.perform(task)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn perform(&mut self, Task { id, action }: Task) -> Result<(), CopyError> {
+        if let Action::Begin(entry) = action {
+            return self.begin(*entry);
+        }
+        let state = self.files.get_mut(&id).ok_or_else(unexpected)?;
+        let is_last = matches!(action, Action::End(_) | Action::Unreadable(_));
+        if let State::Receiving(file) = state {
+            let (file, progress) = (&mut *file, self.receiver.progress);
+            let result = match action {
+                Action::Begin(_) => Ok(()),
+                Action::Data { block, bytes } => {
+                    let count = bytes.len() as u64;
+                    progress.carried(count);
+                    self.receiver.written.fetch_add(count, Ordering::Relaxed);
+                    file.write(block, &bytes)
+                }
+                Action::Hole { first, count } => {
+                    progress.kept(file.bytes_of(first, count));
+                    file.hole(first, count)
+                }
+                Action::Kept { first, count } => {
+                    progress.kept(file.bytes_of(first, count));
+                    file.keep(first, count)
+                }
+                Action::End(hash) => file.complete(&hash),
+                Action::Unreadable(reason) => Err(io::Error::other(reason)),
+            };
+            if let Err(error) = result {
+                let path = file.path().clone();
+                stop_if_full(&path, &error)?;
+                *state = State::Failed(path, error);
+            }
+        }
+        if is_last {
+            let (path, result) = match self.files.remove(&id) {
+                Some(State::Receiving(file)) => (file.path().clone(), Ok(())),
+                Some(State::Failed(path, error)) => (path, Err(error)),
+                None => return Err(unexpected()),
+            };
+            self.receiver.answer(id, &path, result)?;
+        }
+        Ok(())
+    }
+
+    fn begin(&mut self, entry: Entry) -> Result<(), CopyError> {
+        let (id, path) = (entry.id, entry.path.clone());
+        let session = self.receiver.session;
+        let have = |first: u64, hashes: Vec<Hash>, is_last: bool| {
+            session.send(&Message::Have { id, first, hashes, is_last })
+        };
+        let opened = self.parent_of(&entry.path).and_then(|parent| Incoming::open(parent, entry));
+        let state = match opened {
+            Ok(mut file) => {
+                let sent = file.send_hashes(|first, hashes| have(first, hashes, false))?;
+                match sent {
+                    Ok(()) => State::Receiving(Box::new(file)),
+                    Err(error) => State::Failed(path, error),
+                }
+            }
+            Err(error) => {
+                stop_if_full(&path, &error)?;
+                State::Failed(path, error)
+            }
+        };
+        self.files.insert(id, state);
+        have(0, Vec::new(), true)
+    }
+
+    fn parent_of(&mut self, path: &RelativePath) -> io::Result<SharedDirectory> {
+        let parent = path.split_last().0.unwrap_or_default();
+        if let Some((known, directory)) = &self.parent
+            && known == parent
+        {
+            return Ok(Arc::clone(directory));
+        }
+        let opened = Arc::new(self.receiver.directory.directory(parent, Links::Refuse)?);
+        self.parent = Some((parent.to_vec(), Arc::clone(&opened)));
+        Ok(opened)
+    }
+}
+
+/// Where no file could be written any more, the copy ends; it can be continued.
+fn stop_if_full(path: &RelativePath, error: &io::Error) -> Result<(), CopyError> {
+    let remedy = match error.kind() {
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => {
+            "make room and repeat the same command, which continues from here"
+        }
+        ErrorKind::ReadOnlyFilesystem => "choose a destination that can be written",
+        _ => return Ok(()),
+    };
+    Err(CopyError::Local(format!("{path}: {error}; {remedy}")))
+}

@@ -1,0 +1,324 @@
+//! The end that reads files: it lists them, learns what the receiver has, and sends the rest.
+
+use crate::CopyError;
+use crate::directory::Links;
+use crate::progress::Progress;
+use crate::queue::Queue;
+use crate::transport::Session;
+use crate::walk::{Found, Source, modified, walk};
+use copy_proto::hash::{self, Hash, TreeHash};
+use copy_proto::message::{Entry, EntryKind, Message};
+use copy_proto::path::RelativePath;
+use copy_proto::{BLOCK_BYTES, block_bytes, block_count};
+use host::lock::lock;
+use rustix::fs::{SeekFrom, fstat, seek};
+use rustix::io::Errno;
+use std::collections::HashMap;
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::sync::Mutex;
+use std::time::Duration;
+
+/// Entries that the receiver has not answered, at most.
+const WINDOW: usize = 4_096;
+/// Threads that read files.
+const READERS: usize = 2;
+
+/// An entry without an answer.
+struct Outstanding {
+    path: RelativePath,
+    /// Until the receiver has said what it has of it.
+    job: Option<Job>,
+}
+
+/// A file to send.
+struct Job {
+    id: u32,
+    found: Found,
+    bytes: u64,
+    have: HashMap<u64, Hash>,
+}
+
+struct Sender<'a> {
+    session: &'a Session,
+    progress: &'a Progress,
+    outstanding: Mutex<HashMap<u32, Outstanding>>,
+    /// An item for each of them.
+    window: Queue<()>,
+    jobs: Queue<Job>,
+}
+
+/// Sends sources and everything below them, until the receiver has answered each entry.
+pub(crate) fn send(
+    session: &Session,
+    progress: &Progress,
+    sources: Vec<Source>,
+) -> Result<(), CopyError> {
+    let sender = &Sender {
+        session,
+        progress,
+        outstanding: Mutex::new(HashMap::new()),
+        window: Queue::without_stall(WINDOW),
+        jobs: Queue::without_stall(usize::MAX),
+    };
+    let result = std::thread::scope(|scope| {
+        scope.spawn(|| sender.fails(sender.list(sources)));
+        for _ in 0..READERS {
+            scope.spawn(|| sender.fails(sender.read_files()));
+        }
+        let result = sender.fails(sender.answers());
+        sender.window.close();
+        sender.jobs.close();
+        result
+    });
+    session.finish();
+    result
+}
+
+impl Sender<'_> {
+    /// An error of one thread ends all of them.
+    fn fails(&self, result: Result<(), CopyError>) -> Result<(), CopyError> {
+        result.inspect_err(|error| {
+            self.session.fail(error.clone());
+            self.window.close();
+            self.jobs.close();
+        })
+    }
+
+    fn list(&self, sources: Vec<Source>) -> Result<(), CopyError> {
+        let mut id = 0;
+        for source in sources {
+            walk(
+                source,
+                |found| {
+                    self.announce(id, found)?;
+                    id += 1;
+                    Ok(())
+                },
+                |skipped| {
+                    self.progress.problem(skipped.clone());
+                    self.session.send(&Message::Skipped(skipped))
+                },
+            )?;
+        }
+        self.progress.all_listed();
+        self.session.send(&Message::AllEntries(id))
+    }
+
+    fn announce(&self, id: u32, found: Found) -> Result<(), CopyError> {
+        self.window.push((), 1).map_err(|error| self.session.push_error(error))?;
+        let bytes = match found.kind {
+            EntryKind::File(bytes) => bytes,
+            _ => 0,
+        };
+        self.progress.listed(bytes);
+        let path = found.path.clone();
+        let entry = Message::Entry(Entry {
+            id,
+            path: path.clone(),
+            kind: found.kind.clone(),
+            mode: found.mode & 0o777,
+            modified: found.modified,
+        });
+        let is_file = matches!(found.kind, EntryKind::File(_));
+        let job = is_file.then(|| Job { id, found, bytes, have: HashMap::new() });
+        lock(&self.outstanding).insert(id, Outstanding { path, job });
+        self.session.send(&entry)
+    }
+
+    /// What the receiver answers, until it has answered everything.
+    fn answers(&self) -> Result<(), CopyError> {
+        loop {
+            let Some(message) = self.session.receive()? else {
+                return Err(CopyError::Connection("the peer closed it".into()));
+            };
+            match message {
+                Message::Have { id, first, hashes, is_last } => {
+                    self.on_have(id, first, hashes, is_last)?;
+                }
+                Message::Stored(id) => {
+                    self.take(id)?;
+                    self.progress.stored();
+                }
+                Message::NotStored { id, reason } => {
+                    let path = self.take(id)?;
+                    self.progress.problem(format!("{path}: {reason}"));
+                }
+                Message::Progress { written, waited } => {
+                    self.progress.written(written);
+                    self.progress.waited(waited);
+                }
+                Message::Refused(reason) => return Err(CopyError::Refused(reason)),
+                Message::Finished if lock(&self.outstanding).is_empty() => return Ok(()),
+                _ => return Err(unexpected()),
+            }
+        }
+    }
+
+    fn take(&self, id: u32) -> Result<RelativePath, CopyError> {
+        let outstanding = lock(&self.outstanding).remove(&id).ok_or_else(unexpected)?;
+        self.window.try_pop();
+        Ok(outstanding.path)
+    }
+
+    fn on_have(
+        &self,
+        id: u32,
+        first: u64,
+        hashes: Vec<Hash>,
+        is_last: bool,
+    ) -> Result<(), CopyError> {
+        let mut all = lock(&self.outstanding);
+        let job = &mut all.get_mut(&id).ok_or_else(unexpected)?.job;
+        let Some(known) = job else { return Err(unexpected()) };
+        let end = first.checked_add(hashes.len() as u64);
+        if end.is_none_or(|end| end > block_count(known.bytes)) {
+            return Err(unexpected());
+        }
+        known.have.extend((first..).zip(hashes));
+        if is_last && let Some(job) = job.take() {
+            drop(all);
+            let _ = self.jobs.force(job, 1);
+        }
+        Ok(())
+    }
+
+    fn read_files(&self) -> Result<(), CopyError> {
+        let mut buffer = vec![0; BLOCK_BYTES];
+        while !self.jobs.is_over() {
+            let Some(job) = self.jobs.pop(Duration::from_secs(1)) else { continue };
+            let id = job.id;
+            let message = match self.send_blocks(&job, &mut buffer) {
+                Ok(hash) => Message::End { id, hash },
+                Err(NotSent::Session(error)) => return Err(error),
+                Err(NotSent::File(error)) => Message::Unreadable { id, reason: error.to_string() },
+            };
+            self.session.send(&message)?;
+        }
+        Ok(())
+    }
+
+    fn send_blocks(&self, job: &Job, buffer: &mut [u8]) -> Result<Hash, NotSent> {
+        let file = job.found.source.parent.read(&job.found.disk_path, Links::Refuse)?;
+        check_unchanged(&file, job)?;
+        let mut tree = TreeHash::new(job.bytes);
+        let mut extents = Extents::default();
+        let mut run = Run { sender: self, id: job.id, is_hole: false, first: 0, count: 0 };
+        for index in 0..block_count(job.bytes) {
+            let block = &mut buffer[..block_bytes(job.bytes, index)];
+            let begin = index * BLOCK_BYTES as u64;
+            let is_hole = extents.is_hole(&file, begin, begin + block.len() as u64);
+            if is_hole {
+                block.fill(0);
+            } else {
+                file.read_exact_at(block, begin).map_err(|error| match error.kind() {
+                    std::io::ErrorKind::UnexpectedEof => changed(),
+                    _ => NotSent::File(error),
+                })?;
+            }
+            let hash = hash::of_block(job.bytes, index, block);
+            tree.insert(index, hash).map_err(|error| std::io::Error::other(error.to_string()))?;
+            let is_kept = job.have.get(&index) == Some(&hash);
+            if is_kept || is_hole {
+                self.progress.kept(block.len() as u64);
+                run.add(index, !is_kept)?;
+                continue;
+            }
+            run.end()?;
+            self.progress.carried(block.len() as u64);
+            let data = Message::Data { id: job.id, block: index, bytes: block.to_vec() };
+            self.session.send_data(&data)?;
+        }
+        run.end()?;
+        check_unchanged(&file, job)?;
+        tree.root().ok_or_else(changed)
+    }
+}
+
+/// Why a file was not sent.
+enum NotSent {
+    /// It could not be read.
+    File(std::io::Error),
+    /// Nothing can be sent any more.
+    Session(CopyError),
+}
+
+impl From<std::io::Error> for NotSent {
+    fn from(error: std::io::Error) -> Self {
+        NotSent::File(error)
+    }
+}
+
+impl From<CopyError> for NotSent {
+    fn from(error: CopyError) -> Self {
+        NotSent::Session(error)
+    }
+}
+
+fn unexpected() -> CopyError {
+    CopyError::Protocol("a message that has no place here".into())
+}
+
+fn changed() -> NotSent {
+    NotSent::File(std::io::Error::other("it changed while it was read; copy it again"))
+}
+
+fn check_unchanged(file: &File, job: &Job) -> Result<(), NotSent> {
+    let stat = fstat(file).map_err(std::io::Error::from)?;
+    let is_same =
+        u64::try_from(stat.st_size) == Ok(job.bytes) && modified(&stat) == job.found.modified;
+    if is_same { Ok(()) } else { Err(changed()) }
+}
+
+/// Blocks in a row that need no data.
+struct Run<'a> {
+    sender: &'a Sender<'a>,
+    id: u32,
+    is_hole: bool,
+    first: u64,
+    count: u64,
+}
+
+impl Run<'_> {
+    fn add(&mut self, index: u64, is_hole: bool) -> Result<(), CopyError> {
+        if self.count > 0 && self.is_hole != is_hole {
+            self.end()?;
+        }
+        if self.count == 0 {
+            (self.first, self.is_hole) = (index, is_hole);
+        }
+        self.count += 1;
+        Ok(())
+    }
+
+    fn end(&mut self) -> Result<(), CopyError> {
+        let (id, first, count) = (self.id, self.first, std::mem::take(&mut self.count));
+        match (count, self.is_hole) {
+            (0, _) => Ok(()),
+            (_, true) => self.sender.session.send(&Message::Hole { id, first, count }),
+            (_, false) => self.sender.session.send(&Message::Kept { id, first, count }),
+        }
+    }
+}
+
+/// Where a file has data (lseek(2), `SEEK_DATA`), asked for as it is read.
+#[derive(Default)]
+pub(crate) struct Extents {
+    /// The extent found last: its first byte, and the first behind it.
+    data: Option<(u64, u64)>,
+}
+
+impl Extents {
+    /// Whether nothing from `begin` to `end` is stored. Ranges are asked for in order.
+    pub(crate) fn is_hole(&mut self, file: &File, begin: u64, end: u64) -> bool {
+        if self.data.is_none_or(|(_, behind)| behind <= begin) {
+            self.data = Some(match seek(file, SeekFrom::Data(begin)) {
+                Ok(data) => (data, seek(file, SeekFrom::Hole(data)).unwrap_or(u64::MAX)),
+                Err(Errno::NXIO) => (u64::MAX, u64::MAX),
+                // The file system cannot say.
+                Err(_) => (0, u64::MAX),
+            });
+        }
+        self.data.is_some_and(|(data, _)| data >= end)
+    }
+}

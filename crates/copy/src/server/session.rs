@@ -1,0 +1,199 @@
+//! One copy at the far end.
+
+use crate::directory::{Directory, Links, is_directory, split};
+use crate::hello::fresh_identity;
+use crate::progress::Progress;
+use crate::receiver::{self, Destination};
+use crate::transport::udt::{Keys, Udt};
+use crate::transport::{Session, Side};
+use crate::{CopyError, sender, sockets, walk};
+use control::Algorithm;
+use copy_proto::message::{Message, Request};
+use host::clock;
+use host::stop::StopFlag;
+use pinned_tls::{Identity, PublicKey};
+use std::ffi::OsStr;
+use std::net::UdpSocket;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+/// What a client may take to connect and ask.
+const REQUEST: Duration = Duration::from_secs(30);
+
+/// Which files clients can have.
+#[derive(Debug)]
+pub enum Root {
+    /// Those that the user can.
+    Any,
+    /// Those below a directory.
+    Below(RootDirectory),
+}
+
+/// A directory that no path leaves.
+#[derive(Debug)]
+pub struct RootDirectory {
+    directory: Directory,
+    is_writable: bool,
+}
+
+impl Root {
+    /// Those below a directory; only with `is_writable` can clients change anything.
+    ///
+    /// # Errors
+    /// The directory cannot be opened.
+    pub fn below(path: &Path, is_writable: bool) -> Result<Self, CopyError> {
+        let directory = Directory::open(path)
+            .map_err(|error| CopyError::at(path.as_os_str().as_bytes(), error))?;
+        Ok(Root::Below(RootDirectory { directory, is_writable }))
+    }
+
+    fn sources(&self, patterns: &[Vec<u8>]) -> Result<Vec<walk::Source>, CopyError> {
+        match self {
+            Root::Any => walk::sources_anywhere(patterns),
+            Root::Below(root) => walk::sources_below(&root.directory, patterns),
+        }
+    }
+
+    fn destination(&self, path: &[u8], sources: u32) -> Result<Destination, CopyError> {
+        match self {
+            Root::Any => local_destination(path, sources, None),
+            Root::Below(root) if !root.is_writable => {
+                Err(CopyError::Local("the server is read-only; start it with --writable".into()))
+            }
+            Root::Below(root) => destination_below(&root.directory, path, sources),
+        }
+    }
+}
+
+/// Where a copy to a path of this host goes, as with cp(1): into a directory that exists,
+/// else under that name.
+pub(crate) fn local_destination(
+    path: &[u8],
+    sources: u32,
+    expected: Option<Vec<Vec<u8>>>,
+) -> Result<Destination, CopyError> {
+    if let Ok(directory) = Directory::open(Path::new(OsStr::from_bytes(path))) {
+        return Ok(Destination { directory, rename: None, expected });
+    }
+    let (parent, name) = split(path);
+    let name = name.filter(|_| sources == 1 && !path.ends_with(b"/"));
+    let name = name.ok_or_else(|| CopyError::at(path, "no such directory; create it first"))?;
+    let directory = Directory::open(&parent).map_err(|error| CopyError::at(path, error))?;
+    Ok(Destination { directory, rename: Some(name), expected })
+}
+
+fn destination_below(
+    root: &Directory,
+    path: &[u8],
+    sources: u32,
+) -> Result<Destination, CopyError> {
+    let wrong = |error: std::io::Error| CopyError::at(path, error);
+    let names: Vec<&[u8]> =
+        path.split(|byte| *byte == b'/').filter(|name| !matches!(*name, b"" | b".")).collect();
+    let joined = names.join(&b'/');
+    if let Ok(directory) = root.directory(&joined, Links::Follow)
+        && directory.own_stat().is_ok_and(|stat| is_directory(&stat))
+    {
+        return Ok(Destination { directory, rename: None, expected: None });
+    }
+    let Some((name, parent)) = names.split_last().filter(|_| sources == 1) else {
+        return Err(CopyError::at(path, "no such directory; create it first"));
+    };
+    let directory = root.directory(&parent.join(&b'/'), Links::Follow).map_err(wrong)?;
+    Ok(Destination { directory, rename: Some(name.to_vec()), expected: None })
+}
+
+/// A session that waits for its client.
+pub(super) struct Prepared {
+    pub(super) identity: Identity,
+    pub(super) client: PublicKey,
+    pub(super) session: Arc<Session>,
+    udp: Mutex<Option<UdpSocket>>,
+    udp_port: Option<u16>,
+}
+
+impl Prepared {
+    pub(super) fn new(client: PublicKey, stop: StopFlag) -> Result<Self, CopyError> {
+        let udp = sockets::udp_any().ok();
+        let udp_port = udp.as_ref().and_then(|socket| Some(socket.local_addr().ok()?.port()));
+        Ok(Prepared {
+            identity: fresh_identity()?,
+            client,
+            session: Arc::new(Session::new(None, stop)),
+            udp: Mutex::new(udp),
+            udp_port,
+        })
+    }
+
+    pub(super) fn key(&self) -> PublicKey {
+        self.identity.public_key()
+    }
+
+    pub(super) const fn udp_port(&self) -> Option<u16> {
+        self.udp_port
+    }
+
+    /// Serves the client's request over whichever connection it uses.
+    pub(super) fn serve(
+        &self,
+        root: &Root,
+        progress: &Progress,
+        began: impl FnOnce(&Request),
+    ) -> Result<(), CopyError> {
+        std::thread::scope(|scope| {
+            scope.spawn(|| self.carry_udt());
+            let result = self.answer(root, progress, began);
+            if let Err(error) = &result {
+                if matches!(error, CopyError::Local(_)) {
+                    self.session.refuse(&error.to_string());
+                }
+                self.session.fail(error.clone());
+            }
+            result
+        })
+    }
+
+    fn carry_udt(&self) {
+        let Some(socket) = host::lock::lock(&self.udp).take() else { return };
+        let keys = Keys { identity: &self.identity, peer: self.client, algorithm: Algorithm::Bbr3 };
+        let session = &self.session;
+        let is_decided = || session.has_begun() || session.failure().is_some();
+        if let Ok(Some(mut udt)) = Udt::accept(socket, &keys, REQUEST, is_decided) {
+            udt.carry(session, Side::Server);
+        }
+    }
+
+    fn answer(
+        &self,
+        root: &Root,
+        progress: &Progress,
+        began: impl FnOnce(&Request),
+    ) -> Result<(), CopyError> {
+        let until = clock::now() + REQUEST;
+        let request = loop {
+            match self.session.receive_within(Duration::from_millis(100))? {
+                Some(Message::Request(request)) => break request,
+                Some(_) => return Err(CopyError::Protocol("it began without a request".into())),
+                None if clock::now() > until => {
+                    return Err(CopyError::Connection("the client did not connect".into()));
+                }
+                None => {}
+            }
+        };
+        began(&request);
+        match request {
+            Request::Receive { destination, sources } => {
+                let destination = root.destination(&destination, sources)?;
+                self.session.send(&Message::Accepted)?;
+                receiver::receive(&self.session, progress, &destination)
+            }
+            Request::Send { sources } => {
+                let sources = root.sources(&sources)?;
+                self.session.send(&Message::Accepted)?;
+                sender::send(&self.session, progress, sources)
+            }
+        }
+    }
+}

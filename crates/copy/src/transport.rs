@@ -1,0 +1,194 @@
+//! What carries messages between the ends: a UDT connection in native mode, or TCP
+//! connections with TLS. Both are encrypted, and both ends are authenticated by pinned keys.
+//!
+//! A [`Session`] is the queues between the threads that read and write files and those of
+//! the connections. Control messages keep their order, since one connection carries them;
+//! data goes to whichever connection has room.
+
+mod pump;
+pub(crate) mod tls;
+pub(crate) mod udt;
+
+use crate::CopyError;
+use crate::queue::{PushError, Queue};
+use copy_proto::frame;
+use copy_proto::message::Message;
+use host::lock::lock;
+use host::{clock, stop::StopFlag};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+use units::BitRate;
+
+/// Memory of each queue of data, bytes.
+const DATA_BYTES: usize = 8 << 20;
+const CONTROL_BYTES: usize = 1 << 20;
+const INCOMING_BYTES: usize = 16 << 20;
+/// How long the reason of a failure may take to be sent.
+const REFUSAL: Duration = Duration::from_secs(2);
+/// What a rate limit may catch up after a pause.
+const BURST: Duration = Duration::from_millis(20);
+
+/// What a copy was carried over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Transport {
+    /// UDT's native mode: encrypted, over UDP.
+    UdtNative,
+    /// TLS over parallel TCP connections.
+    Tcp,
+}
+
+/// Which end of a connection this is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Side {
+    Client,
+    Server,
+}
+
+/// The queues of one copy, and why it failed.
+#[derive(Debug)]
+pub(crate) struct Session {
+    control: Queue<Vec<u8>>,
+    data: Queue<Vec<u8>>,
+    incoming: Queue<Message>,
+    failure: Mutex<Option<CopyError>>,
+    limit: Option<Mutex<Limiter>>,
+    has_begun: AtomicBool,
+    stop: StopFlag,
+}
+
+impl Session {
+    /// A session that sends file data at `limit` at most.
+    pub(crate) fn new(limit: Option<BitRate>, stop: StopFlag) -> Self {
+        Session {
+            control: Queue::new(CONTROL_BYTES),
+            data: Queue::new(DATA_BYTES),
+            incoming: Queue::new(INCOMING_BYTES),
+            failure: Mutex::new(None),
+            limit: limit.map(|rate| Mutex::new(Limiter { rate, next: clock::now() })),
+            has_begun: AtomicBool::new(false),
+            stop,
+        }
+    }
+
+    /// Sends a control message.
+    pub(crate) fn send(&self, message: &Message) -> Result<(), CopyError> {
+        self.push(&self.control, frame::encode(message))
+    }
+
+    /// Sends a block.
+    pub(crate) fn send_data(&self, message: &Message) -> Result<(), CopyError> {
+        self.push(&self.data, frame::encode(message))
+    }
+
+    fn push(&self, queue: &Queue<Vec<u8>>, frame: Vec<u8>) -> Result<(), CopyError> {
+        let bytes = frame.len();
+        queue.push(frame, bytes).map_err(|error| self.push_error(error))
+    }
+
+    /// The next message of the peer; `None` once there will be none.
+    pub(crate) fn receive(&self) -> Result<Option<Message>, CopyError> {
+        loop {
+            let message = self.receive_within(Duration::from_millis(100))?;
+            if message.is_some() || self.is_over() {
+                return Ok(message);
+            }
+        }
+    }
+
+    /// The next message of the peer, if it comes within that time.
+    pub(crate) fn receive_within(&self, time: Duration) -> Result<Option<Message>, CopyError> {
+        if self.stop.is_raised() {
+            self.fail(CopyError::Interrupted);
+        }
+        match self.incoming.pop(time) {
+            Some(message) => Ok(Some(message)),
+            None => self.failure().map_or(Ok(None), Err),
+        }
+    }
+
+    /// Whether the peer sends nothing more, and all of it was received.
+    pub(crate) fn is_over(&self) -> bool {
+        self.incoming.is_over()
+    }
+
+    /// Tells the peer why this end gives up, as far as that is possible now.
+    pub(crate) fn refuse(&self, reason: &str) {
+        let frame = frame::encode(&Message::Refused(reason.to_owned()));
+        let bytes = frame.len();
+        if self.control.force(frame, bytes).is_ok() {
+            let until = clock::now() + REFUSAL;
+            while !self.control.is_empty() && clock::now() < until {
+                std::thread::sleep(Duration::from_millis(10));
+            }
+            // For the connection to send it.
+            std::thread::sleep(Duration::from_millis(100));
+        }
+    }
+
+    /// Ends the session with an error, the first of which counts.
+    pub(crate) fn fail(&self, error: CopyError) {
+        lock(&self.failure).get_or_insert(error);
+        self.control.close();
+        self.data.close();
+        self.incoming.close();
+    }
+
+    pub(crate) fn failure(&self) -> Option<CopyError> {
+        lock(&self.failure).clone()
+    }
+
+    /// What is queued is still sent, then the connections are closed.
+    pub(crate) fn finish(&self) {
+        self.data.finish();
+        self.control.finish();
+    }
+
+    /// Sends the last message. The session counts as finished before the peer has it.
+    pub(crate) fn finish_with(&self, message: &Message) -> Result<(), CopyError> {
+        self.data.finish();
+        self.send(message)?;
+        self.control.finish();
+        Ok(())
+    }
+
+    /// Whether the peer has used one of the connections.
+    pub(crate) fn has_begun(&self) -> bool {
+        self.has_begun.load(Ordering::Relaxed)
+    }
+
+    /// How long the data's queue was full (the network was the limit), and empty (the disk
+    /// was).
+    pub(crate) fn waits(&self) -> (Duration, Duration) {
+        self.data.waits()
+    }
+
+    pub(crate) fn push_error(&self, error: PushError) -> CopyError {
+        match (self.failure(), error) {
+            (Some(failure), _) => failure,
+            (None, PushError::Closed) => CopyError::Connection("it was closed".into()),
+            (None, PushError::Stalled) => {
+                CopyError::Connection("the peer has taken nothing for 60 s".into())
+            }
+        }
+    }
+}
+
+/// Spaces data so that its mean rate is at most the limit.
+#[derive(Debug)]
+struct Limiter {
+    rate: BitRate,
+    next: Instant,
+}
+
+impl Limiter {
+    fn is_open(&self, now: Instant) -> bool {
+        now >= self.next
+    }
+
+    fn sent(&mut self, now: Instant, bytes: usize) {
+        let takes = Duration::from_secs_f64(bytes as f64 * 8.0 / self.rate.bps() as f64);
+        self.next = self.next.max(now.checked_sub(BURST).unwrap_or(now)) + takes;
+    }
+}

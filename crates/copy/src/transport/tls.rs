@@ -1,0 +1,244 @@
+//! A TCP connection with TLS that carries a session, alone or with others.
+
+use super::pump::Pump;
+use super::{Session, Side};
+use crate::CopyError;
+use host::{clock, wait};
+use pinned_tls::{Identity, IdentityError, PublicKey};
+use rustls::pki_types::ServerName;
+use rustls::{ClientConnection, Connection, ServerConnection};
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::TcpStream;
+use std::time::{Duration, Instant};
+
+/// The protocol that TLS agrees on.
+const PROTOCOL: &[u8] = b"longhaul-copy/1";
+/// Plaintext that TLS buffers.
+const BUFFER_BYTES: usize = 256 << 10;
+/// How often the session is asked for more to send.
+const POLL: Duration = Duration::from_millis(1);
+/// What an end that finished waits for the peer's end.
+const LINGER: Duration = Duration::from_secs(3);
+
+/// A connection whose TLS handshake may not have begun.
+pub(crate) struct Tls {
+    stream: TcpStream,
+    connection: Connection,
+}
+
+impl Tls {
+    pub(crate) fn client(
+        stream: TcpStream,
+        identity: &Identity,
+        server: PublicKey,
+    ) -> Result<Self, CopyError> {
+        let make = || -> Result<ClientConnection, IdentityError> {
+            let name = ServerName::try_from("longhaul.invalid")
+                .map_err(|_| rustls::Error::General("name".into()))?;
+            Ok(ClientConnection::new(identity.client(server, PROTOCOL)?, name)?)
+        };
+        Tls::new(stream, make().map(Connection::Client))
+    }
+
+    pub(crate) fn server(
+        stream: TcpStream,
+        identity: &Identity,
+        client: PublicKey,
+    ) -> Result<Self, CopyError> {
+        let make = || -> Result<ServerConnection, IdentityError> {
+            Ok(ServerConnection::new(identity.server(client, PROTOCOL)?)?)
+        };
+        Tls::new(stream, make().map(Connection::Server))
+    }
+
+    fn new(
+        stream: TcpStream,
+        connection: Result<Connection, IdentityError>,
+    ) -> Result<Self, CopyError> {
+        let mut connection =
+            connection.map_err(|error| CopyError::Connection(error.to_string()))?;
+        connection.set_buffer_limit(Some(BUFFER_BYTES));
+        stream.set_nonblocking(true).map_err(CopyError::socket)?;
+        stream.set_nodelay(true).map_err(CopyError::socket)?;
+        Ok(Tls { stream, connection })
+    }
+
+    /// Writes and reads what is possible now. Whether the peer ended the connection.
+    fn exchange(&mut self) -> io::Result<bool> {
+        self.flush()?;
+        let is_over = match self.connection.read_tls(&mut self.stream) {
+            Ok(0) => true,
+            Ok(_) => {
+                self.connection.process_new_packets().map_err(|error| {
+                    io::Error::new(ErrorKind::InvalidData, format!("TLS: {error}"))
+                })?;
+                false
+            }
+            Err(error) if error.kind() == ErrorKind::WouldBlock => false,
+            Err(error) if error.kind() == ErrorKind::Interrupted => false,
+            // TLS holds enough that was not read yet.
+            Err(error) if error.kind() == ErrorKind::Other => false,
+            Err(error) => return Err(error),
+        };
+        self.flush()?;
+        Ok(is_over)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        while self.connection.wants_write() {
+            match self.connection.write_tls(&mut self.stream) {
+                Ok(_) => {}
+                Err(error) if error.kind() == ErrorKind::WouldBlock => break,
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    fn wait(&self, timeout: Duration) -> io::Result<()> {
+        wait::ready(&self.stream, self.connection.wants_write(), timeout)
+    }
+
+    /// Completes the handshake: the peer has the expected key.
+    pub(crate) fn handshake(&mut self, until: Instant) -> Result<(), CopyError> {
+        while self.connection.is_handshaking() {
+            let is_over = self.exchange().map_err(handshake_error)?;
+            self.check_open(is_over, until)?;
+        }
+        Ok(())
+    }
+
+    fn check_open(&self, is_over: bool, until: Instant) -> Result<(), CopyError> {
+        if is_over {
+            return Err(CopyError::Connection("the peer closed it during the handshake".into()));
+        }
+        let left = until.saturating_duration_since(clock::now());
+        if left.is_zero() {
+            return Err(CopyError::Connection("the handshake timed out".into()));
+        }
+        self.wait(left.min(Duration::from_millis(100))).map_err(CopyError::socket)
+    }
+
+    /// Sends a line.
+    pub(crate) fn send_line(&mut self, line: &str, until: Instant) -> Result<(), CopyError> {
+        self.connection
+            .writer()
+            .write_all(format!("{line}\n").as_bytes())
+            .map_err(CopyError::socket)?;
+        while self.connection.wants_write() {
+            let is_over = self.exchange().map_err(handshake_error)?;
+            if self.connection.wants_write() {
+                self.check_open(is_over, until)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Receives a line of at most `limit` bytes; what follows it stays unread.
+    pub(crate) fn receive_line(
+        &mut self,
+        limit: usize,
+        until: Instant,
+    ) -> Result<String, CopyError> {
+        let mut line = Vec::new();
+        loop {
+            let is_over = self.exchange().map_err(handshake_error)?;
+            let mut byte = [0];
+            while let Ok(1) = self.connection.reader().read(&mut byte) {
+                if byte == *b"\n" {
+                    return Ok(String::from_utf8_lossy(&line).into_owned());
+                }
+                line.push(byte[0]);
+                if line.len() > limit {
+                    return Err(CopyError::Protocol("a line is too long".into()));
+                }
+            }
+            self.check_open(is_over, until)?;
+        }
+    }
+
+    /// Whether the peer has closed the connection. Nothing else is read.
+    pub(crate) fn is_closed(&mut self) -> bool {
+        self.exchange().unwrap_or(true)
+    }
+
+    /// Carries the session until it ends.
+    pub(crate) fn carry(&mut self, session: &Session, side: Side, carries_control: bool) {
+        let mut pump = Pump::new(session, side, carries_control);
+        if let Err(error) = self.carry_by(&mut pump)
+            && !pump.is_done()
+        {
+            session.fail(CopyError::Connection(error.to_string()));
+        }
+        if carries_control || pump.has_failed() {
+            pump.ended();
+        }
+    }
+
+    fn carry_by(&mut self, pump: &mut Pump<'_>) -> io::Result<()> {
+        let mut buffer = vec![0; BUFFER_BYTES];
+        let mut done_since = None;
+        loop {
+            self.fill(pump)?;
+            let mut is_over = false;
+            if pump.has_room() {
+                is_over = self.exchange()?;
+                loop {
+                    match self.connection.reader().read(&mut buffer) {
+                        Ok(0) => {
+                            is_over = true;
+                            break;
+                        }
+                        Ok(length) => pump.received(&buffer[..length]),
+                        Err(error) if error.kind() == ErrorKind::WouldBlock => break,
+                        Err(error) => return Err(error),
+                    }
+                }
+            } else {
+                self.flush()?;
+            }
+            if is_over || pump.has_failed() {
+                return Ok(());
+            }
+            if pump.is_done() {
+                if done_since.is_none() {
+                    self.connection.send_close_notify();
+                    self.flush()?;
+                }
+                if done_since.get_or_insert_with(clock::now).elapsed() > LINGER {
+                    return Ok(());
+                }
+            }
+            if pump.has_room() {
+                self.wait(POLL)?;
+            } else {
+                std::thread::sleep(POLL);
+            }
+        }
+    }
+
+    fn fill(&mut self, pump: &mut Pump<'_>) -> io::Result<()> {
+        loop {
+            let pending = pump.pending();
+            if pending.is_empty() {
+                return Ok(());
+            }
+            let written = self.connection.writer().write(pending)?;
+            pump.advance(written);
+            if written == 0 {
+                self.flush()?;
+                if self.connection.wants_write() {
+                    return Ok(());
+                }
+            }
+        }
+    }
+}
+
+fn handshake_error(error: io::Error) -> CopyError {
+    match error.kind() {
+        ErrorKind::InvalidData => CopyError::Authentication,
+        _ => CopyError::socket(error),
+    }
+}

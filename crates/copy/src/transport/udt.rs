@@ -1,0 +1,149 @@
+//! A UDT connection in native mode that carries a session.
+
+use super::pump::Pump;
+use super::{Session, Side};
+use crate::CopyError;
+use control::Algorithm;
+use host::random;
+use pinned_tls::{Identity, PublicKey};
+use std::io;
+use std::net::{SocketAddr, UdpSocket};
+use std::time::Duration;
+use udt::{NativeConfig, NativeConnection};
+use udt_socket::{Driver, Next, peer_address};
+use units::Nanos;
+
+/// How often the session is asked for more to send.
+const POLL: Duration = Duration::from_millis(1);
+/// Packets that each buffer holds at most: 95 MB, the BDP of 2 Gbit/s at 380 ms.
+const MAX_BUFFER: u64 = 1 << 16;
+const READ_BYTES: usize = 256 << 10;
+/// What an end that finished waits for the peer to acknowledge.
+const LINGER: Duration = Duration::from_secs(3);
+
+/// A connection and what drives it.
+pub(crate) struct Udt {
+    driver: Driver,
+    connection: NativeConnection,
+}
+
+/// Keys and congestion control of one end.
+pub(crate) struct Keys<'a> {
+    pub(crate) identity: &'a Identity,
+    pub(crate) peer: PublicKey,
+    pub(crate) algorithm: Algorithm,
+}
+
+fn config(algorithm: Algorithm, is_ipv4: bool) -> NativeConfig {
+    let packet_bytes =
+        if is_ipv4 { NativeConfig::IPV4_PACKET_BYTES } else { NativeConfig::IPV6_PACKET_BYTES };
+    NativeConfig { packet_bytes, max_buffer: MAX_BUFFER, algorithm, secret: random::bytes() }
+}
+
+impl Udt {
+    /// Connects to a server; `None` if it does not answer in time.
+    pub(crate) fn connect(
+        server: SocketAddr,
+        keys: &Keys<'_>,
+        timeout: Duration,
+    ) -> Result<Option<Self>, CopyError> {
+        let socket = super::super::sockets::udp_for(server)?;
+        let driver = Driver::new(socket).map_err(CopyError::socket)?;
+        let is_ipv4 = server.ip().to_canonical().is_ipv4();
+        let connection = NativeConnection::client(
+            driver.now(),
+            config(keys.algorithm, is_ipv4),
+            peer_address(server),
+            keys.identity,
+            keys.peer,
+        )
+        .map_err(|error| CopyError::Connection(error.to_string()))?;
+        let mut this = Udt { driver, connection };
+        let is_open = this.open(timeout, || false).map_err(CopyError::socket)?;
+        Ok(is_open.then_some(this))
+    }
+
+    /// Waits for the client that has `keys.peer`; `None` if `stop` says so first, or after
+    /// `timeout`.
+    pub(crate) fn accept(
+        socket: UdpSocket,
+        keys: &Keys<'_>,
+        timeout: Duration,
+        stop: impl Fn() -> bool,
+    ) -> io::Result<Option<Self>> {
+        let driver = Driver::new(socket)?;
+        let config = config(keys.algorithm, true);
+        let identity = keys.identity.clone();
+        let connection = NativeConnection::server(driver.now(), config, identity, keys.peer);
+        let mut this = Udt { driver, connection };
+        Ok(this.open(timeout, stop)?.then_some(this))
+    }
+
+    fn open(&mut self, timeout: Duration, stop: impl Fn() -> bool) -> io::Result<bool> {
+        let until = self.driver.now().plus(timeout);
+        self.driver.run(
+            &mut self.connection,
+            &mut |now: Nanos, connection: &mut NativeConnection| {
+                if connection.is_established() || now >= until || stop() {
+                    Next::Never
+                } else {
+                    Next::At(now.plus(Duration::from_millis(20)).min(until))
+                }
+            },
+        )?;
+        Ok(self.connection.is_established())
+    }
+
+    /// Carries the session until it ends.
+    pub(crate) fn carry(&mut self, session: &Session, side: Side) {
+        let mut pump = Pump::new(session, side, true);
+        let mut buffer = vec![0; READ_BYTES];
+        let mut done_since = None;
+        let carried = self.driver.run(
+            &mut self.connection,
+            &mut |now: Nanos, connection: &mut NativeConnection| {
+                loop {
+                    let pending = pump.pending();
+                    let written = if pending.is_empty() { 0 } else { connection.write(pending) };
+                    if written == 0 {
+                        break;
+                    }
+                    pump.advance(written);
+                }
+                while pump.has_room() {
+                    match connection.read(&mut buffer) {
+                        0 => break,
+                        length => pump.received(&buffer[..length]),
+                    }
+                }
+                if pump.has_failed() {
+                    connection.abort(udt::CloseReason::Local);
+                    return Next::Never;
+                }
+                if pump.is_done() {
+                    connection.close();
+                    if now >= done_since.get_or_insert(now).plus(LINGER) {
+                        return Next::Never;
+                    }
+                }
+                Next::At(now.plus(POLL))
+            },
+        );
+        if let Err(error) = carried {
+            session.fail(CopyError::Connection(error.to_string()));
+        }
+        match self.connection.closed() {
+            Some(udt::CloseReason::Peer | udt::CloseReason::Local) | None => {}
+            Some(why) if !pump.is_done() => session.fail(CopyError::Connection(why.to_string())),
+            Some(_) => {}
+        }
+        // What had no room before.
+        loop {
+            match self.connection.read(&mut buffer) {
+                0 => break,
+                length => pump.received(&buffer[..length]),
+            }
+        }
+        pump.ended();
+    }
+}
