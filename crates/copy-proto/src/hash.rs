@@ -102,10 +102,16 @@ impl TreeHash {
         }
     }
 
+    /// Whether the hash of each block is known.
+    #[must_use]
+    pub const fn is_whole(&self) -> bool {
+        self.next == self.total
+    }
+
     /// The file's hash, once the hash of each block is known.
     #[must_use]
     pub fn root(&mut self) -> Option<Hash> {
-        if self.next < self.total {
+        if !self.is_whole() {
             return None;
         }
         while self.subtrees.len() > 2 {

@@ -30,6 +30,8 @@ pub enum Request {
     /// The client receives: send these paths, which may have the wildcards `*`, `?` and
     /// `[…]` of glob(7).
     Send {
+        /// Bits of file data a second at most; zero: no limit.
+        limit_bps: u64,
         /// At least one.
         sources: Vec<Vec<u8>>,
     },
@@ -179,8 +181,9 @@ impl Message {
                 out.extend(sources.to_le_bytes());
                 out.extend(destination);
             }
-            Message::Request(Request::Send { sources }) => {
+            Message::Request(Request::Send { limit_bps, sources }) => {
                 out.push(2);
+                out.extend(limit_bps.to_le_bytes());
                 sources.iter().for_each(|source| write_bytes(out, source));
             }
             Message::Accepted => out.push(3),
@@ -229,14 +232,14 @@ impl Message {
                 destination: fields.rest(MAX_TARGET)?,
             }),
             2 => {
-                let mut sources = Vec::new();
+                let (limit_bps, mut sources) = (fields.u64()?, Vec::new());
                 while !fields.0.is_empty() {
                     if sources.len() == MAX_SOURCES {
                         return Err(WrongMessage::Range);
                     }
                     sources.push(fields.bytes(MAX_TARGET)?);
                 }
-                Message::Request(Request::Send { sources })
+                Message::Request(Request::Send { limit_bps, sources })
             }
             3 => Message::Accepted,
             4 => Message::Refused(fields.reason()?),

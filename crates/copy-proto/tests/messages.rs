@@ -45,7 +45,9 @@ fn message() -> impl Strategy<Value = Message> {
         (bytes(), any::<u32>()).prop_map(|(destination, sources)| Message::Request(
             Request::Receive { destination, sources }
         )),
-        vec(bytes(), 0..5).prop_map(|sources| Message::Request(Request::Send { sources })),
+        (any::<u64>(), vec(bytes(), 0..5)).prop_map(|(limit_bps, sources)| Message::Request(
+            Request::Send { limit_bps, sources }
+        )),
         Just(Message::Accepted),
         reason().prop_map(Message::Refused),
         entry().prop_map(Message::Entry),

@@ -81,7 +81,7 @@ pub struct CopyPlan {
     pub streams: u32,
     /// Congestion control of UDT, of what this end sends.
     pub algorithm: Algorithm,
-    /// Most that this end sends; `None`: what the network takes.
+    /// Most that the sender sends; `None`: what the network takes.
     pub limit: Option<BitRate>,
 }
 
@@ -234,7 +234,8 @@ impl Attempt<'_> {
             Some(token) => self.reach_server(host, token)?,
             None => self.reach_ssh(host)?,
         };
-        let session = &Session::new(self.plan.limit, self.stop.clone());
+        let session = &Session::new(self.stop.clone());
+        session.limit(self.plan.limit.map_or(0, BitRate::bps));
         std::thread::scope(|scope| {
             let udt = match self.transport {
                 Choice::Only(Transport::Tcp) => None,
@@ -279,7 +280,8 @@ impl Attempt<'_> {
             }
             Direction::Download { sources, to, .. } => {
                 let destination = destination(to, sources)?;
-                ask(session, Request::Send { sources: sources.clone() })?;
+                let limit_bps = self.plan.limit.map_or(0, BitRate::bps);
+                ask(session, Request::Send { limit_bps, sources: sources.clone() })?;
                 receiver::receive(session, self.progress, &destination)?;
                 false
             }
@@ -310,7 +312,8 @@ impl Attempt<'_> {
             let connect = || -> Result<Tls, CopyError> {
                 let stream = begin(address, own.public_key())?;
                 let mut tls = Tls::client(stream, &own, server.public_key())?;
-                tls.handshake(until)?;
+                // A server that does not know the key says no more than that.
+                tls.handshake(until).map_err(|_| CopyError::Authentication)?;
                 Ok(tls)
             };
             match connect() {

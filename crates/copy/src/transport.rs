@@ -18,7 +18,6 @@ use host::{clock, stop::StopFlag};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
-use units::BitRate;
 
 /// Memory of each queue of data, bytes.
 const DATA_BYTES: usize = 8 << 20;
@@ -53,23 +52,28 @@ pub(crate) struct Session {
     data: Queue<Vec<u8>>,
     incoming: Queue<Message>,
     failure: Mutex<Option<CopyError>>,
-    limit: Option<Mutex<Limiter>>,
+    limiter: Mutex<Option<Limiter>>,
     has_begun: AtomicBool,
     stop: StopFlag,
 }
 
 impl Session {
-    /// A session that sends file data at `limit` at most.
-    pub(crate) fn new(limit: Option<BitRate>, stop: StopFlag) -> Self {
+    /// A session that ends early with `stop`.
+    pub(crate) fn new(stop: StopFlag) -> Self {
         Session {
             control: Queue::new(CONTROL_BYTES),
             data: Queue::new(DATA_BYTES),
             incoming: Queue::new(INCOMING_BYTES),
             failure: Mutex::new(None),
-            limit: limit.map(|rate| Mutex::new(Limiter { rate, next: clock::now() })),
+            limiter: Mutex::new(None),
             has_begun: AtomicBool::new(false),
             stop,
         }
+    }
+
+    /// Sends file data at so many bits a second at most; zero: without a limit.
+    pub(crate) fn limit(&self, bps: u64) {
+        *lock(&self.limiter) = (bps > 0).then(|| Limiter { bps, next: clock::now() });
     }
 
     /// Sends a control message.
@@ -178,7 +182,7 @@ impl Session {
 /// Spaces data so that its mean rate is at most the limit.
 #[derive(Debug)]
 struct Limiter {
-    rate: BitRate,
+    bps: u64,
     next: Instant,
 }
 
@@ -188,7 +192,7 @@ impl Limiter {
     }
 
     fn sent(&mut self, now: Instant, bytes: usize) {
-        let takes = Duration::from_secs_f64(bytes as f64 * 8.0 / self.rate.bps() as f64);
+        let takes = Duration::from_secs_f64(bytes as f64 * 8.0 / self.bps as f64);
         self.next = self.next.max(now.checked_sub(BURST).unwrap_or(now)) + takes;
     }
 }

@@ -50,7 +50,7 @@ pub(crate) struct CopyArgs {
     #[arg(long, short = 'C', value_name = "NAME", default_value = "bbr", value_parser = algorithm)]
     #[arg(visible_alias = "cc")]
     congestion: Algorithm,
-    /// Maximum rate of file data that this host sends: 100mbit
+    /// Maximum rate of file data: 100mbit
     #[arg(long, value_name = "RATE", value_parser = some_rate)]
     limit: Option<BitRate>,
     /// Connect to longhaul server --root with the token in FILE

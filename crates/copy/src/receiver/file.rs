@@ -41,6 +41,10 @@ pub(super) struct Incoming {
     tree: TreeHash,
     /// Hashes of the blocks that the basis has.
     known: HashMap<u64, Hash>,
+    /// Blocks of the old file that are kept, until there is an incomplete copy.
+    kept: Vec<(u64, u64)>,
+    /// The sender's hash of the whole, once it has sent everything.
+    expected: Option<Hash>,
 }
 
 /// The name of an incomplete copy. A name that would become too long is replaced by its hash.
@@ -72,6 +76,8 @@ impl Incoming {
         Ok(Incoming {
             tree: TreeHash::new(bytes),
             known: HashMap::new(),
+            kept: Vec::new(),
+            expected: None,
             entry,
             bytes,
             parent,
@@ -135,19 +141,33 @@ impl Incoming {
         Ok(Ok(()))
     }
 
-    /// The incomplete copy; the first call creates it, with what the old file has.
+    /// The incomplete copy; the first call creates it, with the blocks that were kept.
     fn partial(&mut self) -> io::Result<&File> {
         if self.partial.is_none() {
             let file = self.parent.create(&self.partial_name)?;
             lock(&file)?;
-            if let Basis::Existing(old) = &self.basis
-                && !self.known.is_empty()
-            {
-                io::copy(&mut &*old, &mut &file)?;
+            for (first, count) in std::mem::take(&mut self.kept) {
+                self.copy_kept(&file, first, count)?;
             }
             self.partial = Some(file);
         }
         self.partial.as_ref().ok_or_else(|| io::Error::other("no file"))
+    }
+
+    /// Copies blocks from the old file, which may have changed since they were hashed.
+    fn copy_kept(&self, partial: &File, first: u64, count: u64) -> io::Result<()> {
+        let Basis::Existing(old) = &self.basis else { return Ok(()) };
+        let mut buffer = vec![0; BLOCK_BYTES];
+        for index in first..first.saturating_add(count) {
+            let block = &mut buffer[..block_bytes(self.bytes, index)];
+            let begin = index * BLOCK_BYTES as u64;
+            old.read_exact_at(block, begin)?;
+            if self.known.get(&index) != Some(&hash::of_block(self.bytes, index, block)) {
+                return Err(io::Error::other("the old file changed meanwhile; copy it again"));
+            }
+            partial.write_all_at(block, begin)?;
+        }
+        Ok(())
     }
 
     pub(super) fn write(&mut self, block: u64, bytes: &[u8]) -> io::Result<()> {
@@ -163,7 +183,8 @@ impl Incoming {
     }
 
     pub(super) fn hole(&mut self, first: u64, count: u64) -> io::Result<()> {
-        let is_fresh = self.partial.is_none() && self.known.is_empty();
+        // A new file is a hole where nothing is written.
+        let is_fresh = self.partial.is_none();
         let (offset, length) =
             (first.saturating_mul(BLOCK_BYTES as u64), self.bytes_of(first, count));
         let partial = self.partial()?;
@@ -184,12 +205,36 @@ impl Incoming {
             let hash = known.ok_or_else(|| io::Error::other("a block to keep is not there"))?;
             self.insert(block, hash)?;
         }
-        Ok(())
+        match &self.partial {
+            Some(partial) => self.copy_kept(partial, first, count),
+            None => {
+                self.kept.push((first, count));
+                Ok(())
+            }
+        }
     }
 
-    /// Verifies the whole file and puts it in its place.
-    pub(super) fn complete(&mut self, expected: &Hash) -> io::Result<()> {
-        if self.tree.root().as_ref() != Some(expected) {
+    /// The sender has sent all of it, and this is the hash of the whole.
+    pub(super) fn expect(&mut self, hash: Hash) {
+        self.expected = Some(hash);
+    }
+
+    /// Whether the sender has sent all of it.
+    pub(super) const fn is_announced(&self) -> bool {
+        self.expected.is_some()
+    }
+
+    /// Once everything is there, verifies the whole file and puts it in its place. Whether
+    /// it did.
+    pub(super) fn complete(&mut self) -> io::Result<bool> {
+        let Some(expected) = self.expected.filter(|_| self.tree.is_whole()) else {
+            return Ok(false);
+        };
+        self.finish(expected).map(|()| true)
+    }
+
+    fn finish(&mut self, expected: Hash) -> io::Result<()> {
+        if self.tree.root() != Some(expected) {
             return Err(io::Error::other("its hash is not the sender's; copy it again"));
         }
         if let (Basis::Existing(old), None) = (&self.basis, &self.partial)

@@ -92,8 +92,13 @@ impl<'a> Worker<'a> {
         if let Action::Begin(entry) = action {
             return self.begin(*entry);
         }
-        let state = self.files.get_mut(&id).ok_or_else(unexpected)?;
-        let is_last = matches!(action, Action::End(_) | Action::Unreadable(_));
+        let state = match (self.files.get_mut(&id), &action) {
+            (Some(state), _) => state,
+            // It was on its way on another connection when the file was given up.
+            (None, Action::Data { .. }) => return Ok(()),
+            (None, _) => return Err(unexpected()),
+        };
+        let mut is_last = matches!(action, Action::End(_) | Action::Unreadable(_));
         if let State::Receiving(file) = state {
             let (file, progress) = (&mut *file, self.receiver.progress);
             let result = match action {
@@ -112,10 +117,20 @@ impl<'a> Worker<'a> {
                     progress.kept(file.bytes_of(first, count));
                     file.keep(first, count)
                 }
-                Action::End(hash) => file.complete(&hash),
+                Action::End(hash) => {
+                    file.expect(hash);
+                    Ok(())
+                }
                 Action::Unreadable(reason) => Err(io::Error::other(reason)),
             };
+            // Data may come later than the end of the file, on another connection.
+            let result = result.and_then(|()| file.complete());
+            if let Ok(is_complete) = result {
+                is_last = is_complete;
+            }
             if let Err(error) = result {
+                // What remains of it is ignored; where its end was announced, nothing does.
+                is_last |= file.is_announced();
                 let path = file.path().clone();
                 stop_if_full(&path, &error)?;
                 *state = State::Failed(path, error);

@@ -353,7 +353,7 @@ fn described(request: &Request) -> String {
     let text = |path: &[u8]| String::from_utf8_lossy(path).into_owned();
     match request {
         Request::Receive { destination, .. } => format!("receives into {}", text(destination)),
-        Request::Send { sources } => {
+        Request::Send { sources, .. } => {
             let names: Vec<_> = sources.iter().take(3).map(|path| text(path)).collect();
             let more = if sources.len() > 3 { ", …" } else { "" };
             format!("sends {}{more}", names.join(", "))

@@ -121,7 +121,7 @@ impl Prepared {
         Ok(Prepared {
             identity: fresh_identity()?,
             client,
-            session: Arc::new(Session::new(None, stop)),
+            session: Arc::new(Session::new(stop)),
             udp: Mutex::new(udp),
             udp_port,
         })
@@ -189,7 +189,8 @@ impl Prepared {
                 self.session.send(&Message::Accepted)?;
                 receiver::receive(&self.session, progress, &destination)
             }
-            Request::Send { sources } => {
+            Request::Send { limit_bps, sources } => {
+                self.session.limit(limit_bps);
                 let sources = root.sources(&sources)?;
                 self.session.send(&Message::Accepted)?;
                 sender::send(&self.session, progress, sources)

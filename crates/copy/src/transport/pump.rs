@@ -65,8 +65,9 @@ impl<'a> Pump<'a> {
     }
 
     fn next_data(&self) -> Option<Vec<u8>> {
-        let Some(limiter) = &self.session.limit else { return self.session.data.try_pop() };
-        let (mut limiter, now) = (lock(limiter), clock::now());
+        let mut limiter = lock(&self.session.limiter);
+        let Some(limiter) = limiter.as_mut() else { return self.session.data.try_pop() };
+        let now = clock::now();
         if !limiter.is_open(now) {
             return None;
         }

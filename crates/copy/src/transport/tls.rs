@@ -17,6 +17,10 @@ const PROTOCOL: &[u8] = b"longhaul-copy/1";
 const BUFFER_BYTES: usize = 256 << 10;
 /// How often the session is asked for more to send.
 const POLL: Duration = Duration::from_millis(1);
+/// Where little arrived at once, the thread sleeps so long and takes more together: a wake-up
+/// for each message of many small files would cost more than all else.
+const MODERATION: Duration = Duration::from_micros(300);
+const LITTLE_BYTES: usize = 32 << 10;
 /// What an end that finished waits for the peer's end.
 const LINGER: Duration = Duration::from_secs(3);
 
@@ -181,7 +185,7 @@ impl Tls {
         let mut done_since = None;
         loop {
             self.fill(pump)?;
-            let mut is_over = false;
+            let (mut is_over, mut received) = (false, 0);
             if pump.has_room() {
                 is_over = self.exchange()?;
                 loop {
@@ -190,7 +194,10 @@ impl Tls {
                             is_over = true;
                             break;
                         }
-                        Ok(length) => pump.received(&buffer[..length]),
+                        Ok(length) => {
+                            received += length;
+                            pump.received(&buffer[..length]);
+                        }
                         Err(error) if error.kind() == ErrorKind::WouldBlock => break,
                         Err(error) => return Err(error),
                     }
@@ -210,11 +217,14 @@ impl Tls {
                     return Ok(());
                 }
             }
-            if pump.has_room() {
-                self.wait(POLL)?;
-            } else {
+            if !pump.has_room() {
                 std::thread::sleep(POLL);
+                continue;
             }
+            if (1..LITTLE_BYTES).contains(&received) {
+                std::thread::sleep(MODERATION);
+            }
+            self.wait(POLL)?;
         }
     }
 

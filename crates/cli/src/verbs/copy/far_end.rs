@@ -1,9 +1,9 @@
 //! The far end of copies: what ssh starts, and what the tokens of a server are.
 
 use crate::console::Console;
-use crate::failure::{DONE, Failure, Outcome};
+use crate::failure::{DONE, FAILED, Failure, Outcome};
 use crate::stop;
-use ::copy::serve_stdio;
+use ::copy::{CopyError, serve_stdio};
 use clap::Args;
 use host::file::{ReadError, open_regular, read_open};
 use std::os::unix::fs::PermissionsExt;
@@ -23,9 +23,12 @@ pub(crate) struct CopyServerArgs {}
 pub(crate) fn run(_: &CopyServerArgs, _: &mut Console) -> Outcome {
     let stop = stop::on_signals();
     let ssh = std::env::var("SSH_CONNECTION").ok();
-    serve_stdio(std::io::stdin(), &mut std::io::stdout(), ssh.as_deref(), &stop)
-        .map_err(Failure::work)?;
-    Ok(DONE)
+    match serve_stdio(std::io::stdin(), &mut std::io::stdout(), ssh.as_deref(), &stop) {
+        Ok(()) => Ok(DONE),
+        // The client was told, and tells the user.
+        Err(CopyError::Local(_) | CopyError::Interrupted) => Ok(FAILED),
+        Err(error) => Err(Failure::work(format!("copy-server: {error}"))),
+    }
 }
 
 /// The tokens in a file: one a line.
