@@ -2,6 +2,8 @@
 //! file, verifies the hash of the whole and puts it in the old one's place.
 
 mod file;
+#[cfg(test)]
+mod tests;
 mod worker;
 
 use crate::CopyError;

@@ -139,6 +139,28 @@ impl Session {
         self.incoming.close();
     }
 
+    /// What a peer would have sent.
+    #[cfg(test)]
+    pub(crate) fn deliver(&self, message: Message) {
+        let _ = self.incoming.force(message, 0);
+    }
+
+    /// A connection that takes what is sent.
+    #[cfg(test)]
+    pub(crate) fn discard_until(&self, done: &StopFlag) {
+        while !done.is_raised() {
+            if self.control.try_pop().is_none() {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+        }
+    }
+
+    /// The peer's end of the connection.
+    #[cfg(test)]
+    pub(crate) fn peer_is_done(&self) {
+        self.incoming.finish();
+    }
+
     pub(crate) fn failure(&self) -> Option<CopyError> {
         lock(&self.failure).clone()
     }
