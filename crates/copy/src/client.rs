@@ -86,7 +86,7 @@ pub struct CopyPlan {
 }
 
 /// What a copy did.
-#[derive(Debug, Clone, PartialEq, serde::Serialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Summary {
     /// What carried it at the end.
     pub transport: Transport,

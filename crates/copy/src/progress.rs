@@ -23,7 +23,7 @@ pub struct Progress {
 }
 
 /// The counters at one moment.
-#[derive(Debug, Clone, PartialEq, Eq, Default, serde::Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Figures {
     /// Files, directories and links found so far.
     pub listed_entries: u64,

@@ -14,7 +14,7 @@ use crate::{CopyError, sockets};
 use host::lock::lock;
 use host::stop::StopFlag;
 use listener::Lanes;
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader, Read};
 use std::net::IpAddr;
 use std::net::SocketAddr;
 use std::sync::Mutex;
@@ -48,13 +48,13 @@ pub enum Event {
 }
 
 /// Serves one copy for a client that started this program over ssh: its hello comes over
-/// `input`, ours goes over `output`. The end of `input` ends the copy.
+/// `input`, ours is passed to `answer`. The end of `input` ends the copy.
 ///
 /// # Errors
 /// Why the copy ended early.
 pub fn serve_stdio(
     input: impl Read + Send + 'static,
-    output: &mut impl Write,
+    answer: impl FnOnce(&str),
     ssh_connection: Option<&str>,
     stop: &StopFlag,
 ) -> Result<(), CopyError> {
@@ -71,10 +71,8 @@ pub fn serve_stdio(
     let lanes = Lanes::new(Vec::new())?;
     let prepared = session::Prepared::new(client, stop.clone())?;
     let address = ssh_connection.and_then(server_address);
-    let answer = ServerHello::new(prepared.key(), prepared.udp_port(), tcp_port, address);
-    writeln!(output, "{}", hello::write(&answer)?)
-        .and_then(|()| output.flush())
-        .map_err(|error| CopyError::Local(format!("cannot answer the client: {error}")))?;
+    let hello = ServerHello::new(prepared.key(), prepared.udp_port(), tcp_port, address);
+    answer(&(hello::write(&hello)? + "\n"));
     let client_gone = stop.clone();
     std::thread::spawn(move || {
         let _ = std::io::copy(&mut input, &mut std::io::sink());

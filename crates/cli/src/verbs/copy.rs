@@ -51,12 +51,11 @@ pub(crate) struct CopyArgs {
     #[arg(visible_alias = "cc")]
     congestion: Algorithm,
     /// Maximum rate of file data: 100mbit
-    #[arg(long, value_name = "RATE", value_parser = some_rate)]
+    #[arg(long, value_name = "RATE")]
     limit: Option<BitRate>,
     /// Connect to longhaul server --root with the token in FILE
     ///
-    /// "-" reads the token from standard input. The environment variable LONGHAUL_TOKEN
-    /// works as well. Both ends derive their keys from the token.
+    /// "-" reads the token from standard input. Both ends derive their keys from it.
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
     /// Port of that server
@@ -94,11 +93,6 @@ enum TransportName {
 
 fn algorithm(text: &str) -> Result<Algorithm, String> {
     Algorithm::for_native(text).ok_or_else(|| "use bbr, cubic or reno".to_owned())
-}
-
-fn some_rate(text: &str) -> Result<BitRate, String> {
-    let rate: BitRate = text.parse().map_err(|error: units::ParseError| error.to_string())?;
-    if rate.bps() == 0 { Err("give a rate above 0, such as 100mbit".to_owned()) } else { Ok(rate) }
 }
 
 pub(crate) fn run(args: &CopyArgs, console: &mut Console) -> Outcome {
@@ -207,8 +201,7 @@ fn end(text: &OsString) -> Result<End, Failure> {
 }
 
 fn token(file: Option<&Path>, console: &mut Console) -> Result<Option<String>, Failure> {
-    let from_variable = || std::env::var("LONGHAUL_TOKEN").ok();
-    let Some(file) = file else { return Ok(from_variable()) };
+    let Some(file) = file else { return Ok(None) };
     let text = if file == Path::new("-") {
         let mut line = String::new();
         std::io::stdin()

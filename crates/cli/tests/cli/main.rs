@@ -5,6 +5,7 @@
 
 mod bad_input;
 mod calc;
+mod copy;
 mod doctor;
 mod escapes;
 mod figures;

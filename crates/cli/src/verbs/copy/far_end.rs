@@ -20,10 +20,10 @@ pub(crate) const PORT: u16 = 5203;
 #[command(hide = true)]
 pub(crate) struct CopyServerArgs {}
 
-pub(crate) fn run(_: &CopyServerArgs, _: &mut Console) -> Outcome {
+pub(crate) fn run(_: &CopyServerArgs, console: &mut Console) -> Outcome {
     let stop = stop::on_signals();
     let ssh = std::env::var("SSH_CONNECTION").ok();
-    match serve_stdio(std::io::stdin(), &mut std::io::stdout(), ssh.as_deref(), &stop) {
+    match serve_stdio(std::io::stdin(), |hello| console.print(hello), ssh.as_deref(), &stop) {
         Ok(()) => Ok(DONE),
         // The client was told, and tells the user.
         Err(CopyError::Local(_) | CopyError::Interrupted) => Ok(FAILED),

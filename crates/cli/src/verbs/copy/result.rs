@@ -93,16 +93,43 @@ fn duration(seconds: f64) -> String {
 #[derive(Debug, Serialize)]
 pub(super) struct Document<'a> {
     schema: &'static str,
+    transport: Transport,
+    elapsed_s: f64,
+    /// Mean rate of the file data that the network carried.
     rate_bps: u64,
     limited_by: Option<&'static str>,
-    #[serde(flatten)]
-    summary: &'a Summary,
+    /// Shares of the time, 0 to 1.
+    network_limited: Option<f64>,
+    source_disk_limited: Option<f64>,
+    destination_disk_limited: f64,
+    /// Times that a lost connection was replaced.
+    resumed: u32,
+    entries: u64,
+    failed: u64,
+    bytes: u64,
+    kept_bytes: u64,
+    problems: &'a [String],
 }
 
 impl<'a> Document<'a> {
     pub(super) fn new(summary: &'a Summary) -> Self {
-        let limited_by = limited_by(summary);
-        Document { schema: "longhaul.copy/1", rate_bps: rate(summary).bps(), limited_by, summary }
+        let figures = &summary.figures;
+        Document {
+            schema: "longhaul.copy/1",
+            transport: summary.transport,
+            elapsed_s: summary.seconds,
+            rate_bps: rate(summary).bps(),
+            limited_by: limited_by(summary),
+            network_limited: summary.network_limited,
+            source_disk_limited: summary.source_limited,
+            destination_disk_limited: summary.destination_limited,
+            resumed: summary.resumed,
+            entries: figures.entries,
+            failed: figures.problems,
+            bytes: figures.bytes,
+            kept_bytes: figures.kept_bytes,
+            problems: &summary.problems,
+        }
     }
 }
 

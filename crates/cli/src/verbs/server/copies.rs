@@ -21,7 +21,9 @@ pub(super) struct CopiesArgs {
     /// Let clients write below --root
     #[arg(long, requires = "root")]
     writable: bool,
-    /// TCP port for copies; each copy uses a UDP port of its own
+    /// TCP port for copies
+    ///
+    /// Each copy uses a UDP port of its own besides.
     #[arg(long, value_name = "PORT", default_value_t = PORT)]
     copy_port: u16,
     /// Maximum concurrent copies
