@@ -103,11 +103,12 @@ impl Directory {
         Ok(fs::fstat(&self.0)?)
     }
 
-    /// Creates a directory that only this user can use; one that is there is taken.
-    pub(crate) fn make_directory(&self, name: &[u8]) -> io::Result<()> {
+    /// Creates a directory that only this user can use; one that is there is taken. Whether
+    /// it is new.
+    pub(crate) fn make_directory(&self, name: &[u8]) -> io::Result<bool> {
         match fs::mkdirat(&self.0, name, Mode::RWXU) {
-            Ok(()) => Ok(()),
-            Err(Errno::EXIST) if is_directory(&self.stat(name)?) => Ok(()),
+            Ok(()) => Ok(true),
+            Err(Errno::EXIST) if is_directory(&self.stat(name)?) => Ok(false),
             Err(error) => Err(error.into()),
         }
     }

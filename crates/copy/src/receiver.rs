@@ -16,6 +16,7 @@ use copy_proto::message::{Entry, EntryKind, Message};
 use copy_proto::path::RelativePath;
 use host::clock;
 use rustix::fs::{AtFlags, Mode, Timespec, Timestamps, fchmod, futimens, utimensat};
+use std::collections::HashSet;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -125,6 +126,8 @@ struct Dispatcher<'a> {
     total: Option<u32>,
     /// Directories get their attributes last: files in them change the times.
     directories: Vec<(RelativePath, u32, (i64, u32))>,
+    /// Directories that this copy created: nothing is in them yet.
+    new_directories: HashSet<Vec<u8>>,
     reported: Instant,
 }
 
@@ -135,8 +138,16 @@ impl<'a> Dispatcher<'a> {
         queues: &'a [Queue<Task>; WORKERS],
     ) -> Self {
         let reported = clock::now();
-        let (next_id, total, directories) = (0, None, Vec::new());
-        Dispatcher { receiver, destination, queues, next_id, total, directories, reported }
+        Dispatcher {
+            receiver,
+            destination,
+            queues,
+            next_id: 0,
+            total: None,
+            directories: Vec::new(),
+            new_directories: HashSet::new(),
+            reported,
+        }
     }
 
     fn run(&mut self) -> Result<(), CopyError> {
@@ -195,7 +206,9 @@ impl<'a> Dispatcher<'a> {
                 Err(io::Error::other("names of this form are those of incomplete copies"))
             }
             EntryKind::File(_) => {
-                return self.assign(Task::begin(Entry { path, ..entry }));
+                let parent = path.split_last().0.unwrap_or_default();
+                let is_new = self.new_directories.contains(parent);
+                return self.assign(Task::begin(Entry { path, ..entry }, is_new));
             }
             EntryKind::Directory => self.make_directory(&path, &entry),
             EntryKind::Symlink(target) => self.make_symlink(&path, target, entry.modified),
@@ -220,7 +233,10 @@ impl<'a> Dispatcher<'a> {
     fn make_directory(&mut self, path: &RelativePath, entry: &Entry) -> io::Result<()> {
         let (parent, name) = path.split_last();
         let directory = self.receiver.directory;
-        directory.directory(parent.unwrap_or_default(), Links::Refuse)?.make_directory(name)?;
+        let parent = directory.directory(parent.unwrap_or_default(), Links::Refuse)?;
+        if parent.make_directory(name)? {
+            self.new_directories.insert(path.bytes().to_vec());
+        }
         self.directories.push((path.clone(), entry.mode, entry.modified));
         Ok(())
     }

@@ -200,9 +200,9 @@ impl Sender<'_> {
 
     fn send_blocks(&self, job: &Job, buffer: &mut [u8]) -> Result<Hash, NotSent> {
         let file = job.found.source.parent.read(&job.found.disk_path, Links::Refuse)?;
-        check_unchanged(&file, job)?;
+        let stored = check_unchanged(&file, job)?;
         let mut tree = TreeHash::new(job.bytes);
-        let mut extents = Extents::default();
+        let mut extents = if stored >= job.bytes { Extents::whole() } else { Extents::default() };
         let mut run = Run { sender: self, id: job.id, is_hole: false, first: 0, count: 0 };
         for index in 0..block_count(job.bytes) {
             let block = &mut buffer[..block_bytes(job.bytes, index)];
@@ -263,11 +263,15 @@ fn changed() -> NotSent {
     NotSent::File(std::io::Error::other("it changed while it was read; copy it again"))
 }
 
-fn check_unchanged(file: &File, job: &Job) -> Result<(), NotSent> {
+/// Gives the bytes that the file takes on the disk.
+fn check_unchanged(file: &File, job: &Job) -> Result<u64, NotSent> {
     let stat = fstat(file).map_err(std::io::Error::from)?;
     let is_same =
         u64::try_from(stat.st_size) == Ok(job.bytes) && modified(&stat) == job.found.modified;
-    if is_same { Ok(()) } else { Err(changed()) }
+    /// Unit of `st_blocks`, bytes (stat(3type)).
+    const UNIT: u64 = 512;
+    let stored = u64::try_from(stat.st_blocks).unwrap_or_default().saturating_mul(UNIT);
+    if is_same { Ok(stored) } else { Err(changed()) }
 }
 
 /// Blocks in a row that need no data.
@@ -309,6 +313,11 @@ pub(crate) struct Extents {
 }
 
 impl Extents {
+    /// Of a file without holes.
+    fn whole() -> Self {
+        Extents { data: Some((0, u64::MAX)) }
+    }
+
     /// Whether nothing from `begin` to `end` is stored. Ranges are asked for in order.
     pub(crate) fn is_hole(&mut self, file: &File, begin: u64, end: u64) -> bool {
         if self.data.is_none_or(|(_, behind)| behind <= begin) {

@@ -43,6 +43,8 @@ pub(super) struct Incoming {
     known: HashMap<u64, Hash>,
     /// Blocks of the old file that are kept, until there is an incomplete copy.
     kept: Vec<(u64, u64)>,
+    /// The incomplete copy has the length of the whole.
+    is_exact: bool,
     /// The sender's hash of the whole, once it has sent everything.
     expected: Option<Hash>,
 }
@@ -58,14 +60,16 @@ pub(super) fn partial_name(name: &[u8]) -> Vec<u8> {
 }
 
 impl Incoming {
-    pub(super) fn open(parent: SharedDirectory, entry: Entry) -> io::Result<Self> {
+    /// Looks for an incomplete copy and for the old file, unless the directory is new.
+    pub(super) fn open(parent: SharedDirectory, entry: Entry, is_new: bool) -> io::Result<Self> {
         let EntryKind::File(bytes) = entry.kind else {
             return Err(io::Error::other("not a file"));
         };
         let name = entry.path.split_last().1.to_vec();
         let partial_name = partial_name(&name);
-        let partial = open_partial(&parent, &partial_name)?;
+        let partial = if is_new { None } else { open_partial(&parent, &partial_name)? };
         let basis = match &partial {
+            _ if is_new => Basis::Nothing,
             Some(_) => Basis::Partial,
             None => match parent.read(&name, crate::directory::Links::Refuse) {
                 Ok(file) => Basis::Existing(file),
@@ -77,6 +81,7 @@ impl Incoming {
             tree: TreeHash::new(bytes),
             known: HashMap::new(),
             kept: Vec::new(),
+            is_exact: false,
             expected: None,
             entry,
             bytes,
@@ -145,7 +150,10 @@ impl Incoming {
     fn partial(&mut self) -> io::Result<&File> {
         if self.partial.is_none() {
             let file = self.parent.create(&self.partial_name)?;
-            lock(&file)?;
+            // A file of one block is complete at once.
+            if self.bytes > BLOCK_BYTES as u64 {
+                lock(&file)?;
+            }
             for (first, count) in std::mem::take(&mut self.kept) {
                 self.copy_kept(&file, first, count)?;
             }
@@ -175,6 +183,8 @@ impl Incoming {
             return Err(io::Error::other("a block has the wrong length"));
         }
         self.insert(block, hash::of_block(self.bytes, block, bytes))?;
+        // All of a new file.
+        self.is_exact = self.partial.is_none() && bytes.len() as u64 == self.bytes;
         self.partial()?.write_all_at(bytes, block * BLOCK_BYTES as u64)
     }
 
@@ -243,8 +253,11 @@ impl Incoming {
             // The old file is the same.
             return self.set_attributes(old);
         }
-        let bytes = self.bytes;
-        self.partial()?.set_len(bytes)?;
+        let (bytes, is_whole) = (self.bytes, self.is_exact);
+        let partial = self.partial()?;
+        if !is_whole {
+            partial.set_len(bytes)?;
+        }
         if let Some(partial) = &self.partial {
             self.set_attributes(partial)?;
         }
@@ -252,10 +265,7 @@ impl Incoming {
     }
 
     fn set_attributes(&self, file: &File) -> io::Result<()> {
-        let stat = fstat(file)?;
-        if stat.st_mode & 0o7777 != self.entry.mode & 0o777 {
-            fchmod(file, permissions(self.entry.mode))?;
-        }
+        fchmod(file, permissions(self.entry.mode))?;
         Ok(futimens(file, &times(self.entry.modified))?)
     }
 }

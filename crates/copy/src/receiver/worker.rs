@@ -26,17 +26,27 @@ pub(super) struct Task {
 
 #[derive(Debug)]
 enum Action {
-    Begin(Box<Entry>),
-    Data { block: u64, bytes: Vec<u8> },
-    Hole { first: u64, count: u64 },
-    Kept { first: u64, count: u64 },
+    /// An entry, and whether its directory is new.
+    Begin(Box<Entry>, bool),
+    Data {
+        block: u64,
+        bytes: Vec<u8>,
+    },
+    Hole {
+        first: u64,
+        count: u64,
+    },
+    Kept {
+        first: u64,
+        count: u64,
+    },
     End(Hash),
     Unreadable(String),
 }
 
 impl Task {
-    pub(super) fn begin(entry: Entry) -> Self {
-        Task { id: entry.id, action: Action::Begin(Box::new(entry)) }
+    pub(super) fn begin(entry: Entry, is_new: bool) -> Self {
+        Task { id: entry.id, action: Action::Begin(Box::new(entry), is_new) }
     }
 
     /// What a sender's message about a file asks for; `None` for any other message.
@@ -89,8 +99,8 @@ impl<'a> Worker<'a> {
     }
 
     fn perform(&mut self, Task { id, action }: Task) -> Result<(), CopyError> {
-        if let Action::Begin(entry) = action {
-            return self.begin(*entry);
+        if let Action::Begin(entry, is_new) = action {
+            return self.begin(*entry, is_new);
         }
         let state = match (self.files.get_mut(&id), &action) {
             (Some(state), _) => state,
@@ -102,7 +112,7 @@ impl<'a> Worker<'a> {
         if let State::Receiving(file) = state {
             let (file, progress) = (&mut *file, self.receiver.progress);
             let result = match action {
-                Action::Begin(_) => Ok(()),
+                Action::Begin(..) => Ok(()),
                 Action::Data { block, bytes } => {
                     let count = bytes.len() as u64;
                     progress.carried(count);
@@ -147,13 +157,14 @@ impl<'a> Worker<'a> {
         Ok(())
     }
 
-    fn begin(&mut self, entry: Entry) -> Result<(), CopyError> {
+    fn begin(&mut self, entry: Entry, is_new: bool) -> Result<(), CopyError> {
         let (id, path) = (entry.id, entry.path.clone());
         let session = self.receiver.session;
         let have = |first: u64, hashes: Vec<Hash>, is_last: bool| {
             session.send(&Message::Have { id, first, hashes, is_last })
         };
-        let opened = self.parent_of(&entry.path).and_then(|parent| Incoming::open(parent, entry));
+        let opened =
+            self.parent_of(&entry.path).and_then(|parent| Incoming::open(parent, entry, is_new));
         let state = match opened {
             Ok(mut file) => {
                 let sent = file.send_hashes(|first, hashes| have(first, hashes, false))?;
