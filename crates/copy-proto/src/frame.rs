@@ -13,6 +13,7 @@ pub struct Decoder {
     buffer: Vec<u8>,
     /// Bytes of `buffer` that were taken.
     taken: usize,
+    last_length: usize,
 }
 
 impl Decoder {
@@ -44,7 +45,14 @@ impl Decoder {
         let Some(message) = rest.get(..length) else { return Ok(None) };
         let message = Message::parse(message)?;
         self.taken += LENGTH_BYTES + length;
+        self.last_length = length;
         Ok(Some(message))
+    }
+
+    /// Bytes of the last message that was found.
+    #[must_use]
+    pub const fn last_length(&self) -> usize {
+        self.last_length
     }
 }
 

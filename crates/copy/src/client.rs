@@ -7,16 +7,15 @@ use crate::server::local_destination;
 use crate::ssh::FarEnd;
 use crate::transport::tls::Tls;
 use crate::transport::udt::{Keys, Udt};
-use crate::transport::{Session, Side, Transport};
+use crate::transport::{Session, Transport};
 use crate::{CopyError, sender, sockets, walk};
 use control::Algorithm;
 use copy_proto::message::{Message, Request};
 use host::clock;
 use host::stop::StopFlag;
 use pinned_tls::{Identity, PublicKey};
-use std::collections::HashSet;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use units::BitRate;
 
 /// What a TCP connection says that carries the control messages, and any other.
@@ -95,8 +94,8 @@ pub struct Summary {
     /// Share of that time in which the sender waited for the network, 0 to 1; only where
     /// this end sends.
     pub network_limited: Option<f64>,
-    /// Share in which the network waited for the sender's disk; likewise.
-    pub source_limited: Option<f64>,
+    /// Share in which the network waited for the sender's disk.
+    pub source_limited: f64,
     /// Share in which the network waited for the receiver's disk.
     pub destination_limited: f64,
     /// Times that the connection failed and the copy was continued.
@@ -123,14 +122,19 @@ pub fn copy(
     stop: &StopFlag,
     connected: &mut dyn FnMut(Transport),
 ) -> Result<Summary, CopyError> {
+    // Without it there are fewer descriptors.
+    let _ = host::limits::raise_open_files();
     let direction = direction(plan)?;
+    let mut began = None;
     let (mut transport, mut resumed) = (plan.transport, 0);
     loop {
-        let before = progress.figures();
+        let (before, attempt_began) = (progress.figures(), clock::now());
         let attempt = Attempt { plan, direction: &direction, transport, progress, stop };
         let error = match attempt.run(connected) {
             Ok(mut summary) => {
                 summary.resumed = resumed;
+                summary.seconds += began
+                    .map_or(0.0, |began: Instant| began.elapsed().as_secs_f64() - summary.seconds);
                 return Ok(summary);
             }
             Err(error) => error,
@@ -138,7 +142,8 @@ pub fn copy(
         let (CopyError::Connection(_), Some(pause)) = (&error, PAUSES.get(resumed as usize)) else {
             return Err(error);
         };
-        if progress.figures().listed_entries == 0 {
+        // It never worked.
+        if resumed == 0 && progress.figures().listed_entries == 0 {
             return Err(error);
         }
         // UDP that carries nothing may be blocked behind the handshake.
@@ -150,6 +155,7 @@ pub fn copy(
             std::thread::sleep(Duration::from_millis(50));
         }
         resumed += 1;
+        began.get_or_insert(attempt_began);
         progress.restart();
     }
 }
@@ -167,10 +173,7 @@ fn direction(plan: &CopyPlan) -> Result<Direction, CopyError> {
             }
             // Everything is checked before a connection is made.
             let found = walk::local_sources(&sources)?;
-            let mut names = HashSet::new();
-            if let Some(twice) = found.iter().find(|source| !names.insert(&source.sent_as)) {
-                return Err(CopyError::at(&twice.sent_as, "two sources have this name"));
-            }
+            walk::check_names(&found)?;
             Ok(Direction::Upload { sources, to: to.clone() })
         }
         End::Local(to) => {
@@ -243,7 +246,7 @@ impl Attempt<'_> {
             };
             let transport = match udt {
                 Some(mut udt) => {
-                    scope.spawn(move || udt.carry(session, Side::Client));
+                    scope.spawn(move || udt.carry(session, true));
                     Transport::UdtNative
                 }
                 None if self.transport == Choice::Only(Transport::UdtNative) => {
@@ -253,7 +256,7 @@ impl Attempt<'_> {
                 }
                 None => {
                     for (index, mut tls) in self.connect_tcp(&far)?.into_iter().enumerate() {
-                        scope.spawn(move || tls.carry(session, Side::Client, index == 0));
+                        scope.spawn(move || tls.carry(session, index == 0));
                     }
                     Transport::Tcp
                 }
@@ -295,7 +298,10 @@ impl Attempt<'_> {
             transport,
             seconds: elapsed.as_secs_f64(),
             network_limited: is_upload.then(|| share(full)),
-            source_limited: is_upload.then(|| share(empty)),
+            source_limited: match is_upload {
+                true => share(empty),
+                false => share(Duration::from_nanos(figures.sender_waited_ns)),
+            },
             destination_limited: share(Duration::from_nanos(figures.receiver_waited_ns)),
             resumed: 0,
             problems: self.progress.problems(),
@@ -312,8 +318,13 @@ impl Attempt<'_> {
             let connect = || -> Result<Tls, CopyError> {
                 let stream = begin(address, own.public_key())?;
                 let mut tls = Tls::client(stream, &own, server.public_key())?;
-                // A server that does not know the key says no more than that.
-                tls.handshake(until).map_err(|_| CopyError::Authentication)?;
+                tls.handshake(until).map_err(|error| match error {
+                    // A server that does not know the key says no more than that.
+                    CopyError::Connection(why) => CopyError::Connection(format!(
+                        "{why} (in the handshake: has the server this token?)"
+                    )),
+                    error => error,
+                })?;
                 Ok(tls)
             };
             match connect() {

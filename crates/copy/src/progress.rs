@@ -18,6 +18,7 @@ pub struct Progress {
     kept_bytes: AtomicU64,
     written_bytes: AtomicU64,
     receiver_waited_ns: AtomicU64,
+    sender_waited_ns: AtomicU64,
     problems: AtomicU64,
     texts: Mutex<Vec<String>>,
 }
@@ -41,6 +42,8 @@ pub struct Figures {
     pub written_bytes: u64,
     /// Nanoseconds in which the receiver's disk kept the network waiting.
     pub receiver_waited_ns: u64,
+    /// Nanoseconds in which the network waited for the sender's disk.
+    pub sender_waited_ns: u64,
     /// Entries that failed.
     pub problems: u64,
 }
@@ -57,9 +60,15 @@ impl Progress {
 
     /// The copy is continued after a failure: everything is listed once more.
     pub(crate) fn restart(&self) {
-        for counter in [&self.listed_entries, &self.listed_bytes, &self.entries, &self.problems] {
-            counter.store(0, Ordering::Relaxed);
-        }
+        let counters = [
+            &self.listed_entries,
+            &self.listed_bytes,
+            &self.entries,
+            &self.kept_bytes,
+            &self.written_bytes,
+            &self.problems,
+        ];
+        counters.into_iter().for_each(|counter| counter.store(0, Ordering::Relaxed));
         self.is_listed.store(false, Ordering::Relaxed);
         lock(&self.texts).clear();
     }
@@ -89,6 +98,11 @@ impl Progress {
         self.receiver_waited_ns.store(total_ns, Ordering::Relaxed);
     }
 
+    /// The network waited for the sender's disk for so many nanoseconds so far.
+    pub(crate) fn sender_waited(&self, total_ns: u64) {
+        self.sender_waited_ns.store(total_ns, Ordering::Relaxed);
+    }
+
     pub(crate) fn problem(&self, text: String) {
         add(&self.problems, 1);
         let mut texts = lock(&self.texts);
@@ -116,6 +130,7 @@ impl Progress {
             kept_bytes: read(&self.kept_bytes),
             written_bytes: read(&self.written_bytes),
             receiver_waited_ns: read(&self.receiver_waited_ns),
+            sender_waited_ns: read(&self.sender_waited_ns),
             problems: read(&self.problems),
         }
     }

@@ -6,16 +6,12 @@ use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// A push waits no longer, unless the queue has no such limit: the peer, or its disk, has stopped.
-const STALL: Duration = Duration::from_secs(60);
-
 /// A queue whose items have at most so many bytes together, or one item.
 #[derive(Debug)]
 pub(crate) struct Queue<T> {
     state: Mutex<State<T>>,
     changed: Condvar,
     capacity: usize,
-    stall: Duration,
 }
 
 #[derive(Debug)]
@@ -40,14 +36,9 @@ enum End {
     Closed,
 }
 
-/// Why an item was not taken.
+/// The queue is closed or finished.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum PushError {
-    /// The queue is closed or finished.
-    Closed,
-    /// Nothing was taken from it for a long time.
-    Stalled,
-}
+pub(crate) struct Ended;
 
 impl<T> Queue<T> {
     pub(crate) fn new(capacity: usize) -> Self {
@@ -59,41 +50,54 @@ impl<T> Queue<T> {
             empty_since: None,
             empty: Duration::ZERO,
         };
-        Queue { state: Mutex::new(state), changed: Condvar::new(), capacity, stall: STALL }
-    }
-
-    /// A queue whose items may take any time to be used.
-    pub(crate) fn without_stall(capacity: usize) -> Self {
-        Queue { stall: Duration::MAX, ..Queue::new(capacity) }
+        Queue { state: Mutex::new(state), changed: Condvar::new(), capacity }
     }
 
     /// Adds an item, as soon as there is room.
-    pub(crate) fn push(&self, item: T, bytes: usize) -> Result<(), PushError> {
+    pub(crate) fn push(&self, item: T, bytes: usize) -> Result<(), Ended> {
+        let mut item = item;
+        loop {
+            match self.push_within(item, bytes, Duration::from_secs(1))? {
+                None => return Ok(()),
+                Some(back) => item = back,
+            }
+        }
+    }
+
+    /// Adds an item if there is room within that time, else gives it back.
+    pub(crate) fn push_within(
+        &self,
+        item: T,
+        bytes: usize,
+        time: Duration,
+    ) -> Result<Option<T>, Ended> {
         let mut state = lock(&self.state);
         let began = clock::now();
         while state.end == End::Open && state.bytes > 0 && state.bytes + bytes > self.capacity {
-            let left = self.stall.checked_sub(began.elapsed()).ok_or(PushError::Stalled)?;
-            let (woken, _) = self
-                .changed
-                .wait_timeout(state, left.min(STALL))
-                .unwrap_or_else(PoisonError::into_inner);
+            let left = time.saturating_sub(began.elapsed());
+            if left.is_zero() {
+                state.full += began.elapsed();
+                return Ok(Some(item));
+            }
+            let (woken, _) =
+                self.changed.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner);
             state = woken;
         }
         if state.end != End::Open {
-            return Err(PushError::Closed);
+            return Err(Ended);
         }
         state.full += began.elapsed();
         add(&mut state, item, bytes);
         drop(state);
         self.changed.notify_all();
-        Ok(())
+        Ok(None)
     }
 
     /// Adds an item even where there is no room.
-    pub(crate) fn force(&self, item: T, bytes: usize) -> Result<(), PushError> {
+    pub(crate) fn force(&self, item: T, bytes: usize) -> Result<(), Ended> {
         let mut state = lock(&self.state);
         if state.end != End::Open {
-            return Err(PushError::Closed);
+            return Err(Ended);
         }
         add(&mut state, item, bytes);
         drop(state);
@@ -140,9 +144,9 @@ impl<T> Queue<T> {
         lock(&self.state).bytes >= self.capacity
     }
 
-    /// Whether it holds nothing.
-    pub(crate) fn is_empty(&self) -> bool {
-        lock(&self.state).items.is_empty()
+    /// Whether nothing more is pushed.
+    pub(crate) fn has_ended(&self) -> bool {
+        lock(&self.state).end != End::Open
     }
 
     /// Nothing more is pushed; what it holds is still taken.
@@ -213,7 +217,7 @@ mod tests {
             assert_eq!(pushed.join().ok(), Some(Ok(())));
         });
         queue.finish();
-        assert_eq!(queue.push('c', 1), Err(PushError::Closed));
+        assert_eq!(queue.push('c', 1), Err(Ended));
         assert!(!queue.is_over());
         assert_eq!((queue.try_pop(), queue.pop(SOON)), (Some('b'), None));
         assert!(queue.is_over());
@@ -222,7 +226,7 @@ mod tests {
         std::thread::scope(|scope| {
             let pushed = scope.spawn(|| queue.push('b', 1));
             queue.close();
-            assert_eq!(pushed.join().ok(), Some(Err(PushError::Closed)));
+            assert_eq!(pushed.join().ok(), Some(Err(Ended)));
         });
         assert_eq!(queue.pop(SOON), None);
     }

@@ -10,7 +10,7 @@ use crate::CopyError;
 use crate::directory::{Directory, Links};
 use crate::progress::Progress;
 use crate::queue::Queue;
-use crate::transport::Session;
+use crate::transport::{REPORT, Session};
 use crate::walk::{PARTIAL, matches_name};
 use copy_proto::message::{Entry, EntryKind, Message};
 use copy_proto::path::RelativePath;
@@ -28,9 +28,8 @@ const WORKERS: usize = 2;
 /// Memory of each one's queue, bytes.
 const TASK_BYTES: usize = 8 << 20;
 /// Entries without an answer, at most: twice what a sender of ours has.
-const MAX_OUTSTANDING: u64 = 8_192;
+const MAX_OUTSTANDING: u64 = 16_384;
 const TICK: Duration = Duration::from_millis(5);
-const REPORT: Duration = Duration::from_millis(500);
 
 /// Where the copy goes, and what is expected.
 #[derive(Debug)]
@@ -71,14 +70,14 @@ pub(crate) fn receive(
         for queue in &queues {
             scope.spawn(move || {
                 if let Err(error) = Worker::new(receiver).run(queue) {
-                    receiver.fail(error);
+                    receiver.session.give_up(error);
                     queue.close();
                 }
             });
         }
         let result = Dispatcher::new(receiver, destination, &queues).run();
         if let Err(error) = &result {
-            receiver.fail(error.clone());
+            receiver.session.give_up(error.clone());
         }
         queues.iter().for_each(Queue::close);
         result
@@ -88,14 +87,6 @@ pub(crate) fn receive(
 }
 
 impl Receiver<'_> {
-    /// The first error counts, and the peer learns of those that are this end's.
-    fn fail(&self, error: CopyError) {
-        if matches!(error, CopyError::Local(_) | CopyError::Protocol(_)) {
-            self.session.refuse(&error.to_string());
-        }
-        self.session.fail(error);
-    }
-
     fn answer(
         &self,
         id: u32,
@@ -128,6 +119,7 @@ struct Dispatcher<'a> {
     directories: Vec<(RelativePath, u32, (i64, u32))>,
     /// Directories that this copy created: nothing is in them yet.
     new_directories: HashSet<Vec<u8>>,
+    named_directories: HashSet<Vec<u8>>,
     reported: Instant,
 }
 
@@ -146,6 +138,7 @@ impl<'a> Dispatcher<'a> {
             total: None,
             directories: Vec::new(),
             new_directories: HashSet::new(),
+            named_directories: HashSet::new(),
             reported,
         }
     }
@@ -158,6 +151,9 @@ impl<'a> Dispatcher<'a> {
                 Some(Message::AllEntries(total)) if total == self.next_id => {
                     self.total = Some(total);
                     self.receiver.progress.all_listed();
+                }
+                Some(Message::Progress { waited, .. }) => {
+                    self.receiver.progress.sender_waited(waited);
                 }
                 Some(Message::Skipped(text)) => self.receiver.progress.problem(text),
                 Some(Message::Refused(reason)) => return Err(CopyError::Refused(reason)),
@@ -173,20 +169,30 @@ impl<'a> Dispatcher<'a> {
                 }
                 None => {}
             }
-            self.report()?;
+            self.report();
             let answered = self.receiver.answered.load(Ordering::Relaxed);
             if self.total.is_some_and(|total| u64::from(total) == answered) {
-                self.set_directories();
-                self.report_now()?;
+                self.set_directories()?;
+                self.report_now();
                 return session.finish_with(&Message::Finished);
             }
         }
     }
 
-    fn assign(&self, task: Task) -> Result<(), CopyError> {
+    /// Gives a task to the thread of its file. Where that is busy for long, the sender still
+    /// learns that this end is alive.
+    fn assign(&mut self, task: Task) -> Result<(), CopyError> {
         let queue = &self.queues[task.id as usize % WORKERS];
-        let bytes = task.bytes();
-        queue.push(task, bytes).map_err(|error| self.receiver.session.push_error(error))
+        let (mut task, session) = (task, self.receiver.session);
+        loop {
+            let bytes = task.bytes();
+            match queue.push_within(task, bytes, REPORT).map_err(|_| session.ended())? {
+                None => return Ok(()),
+                Some(back) => task = back,
+            }
+            session.check()?;
+            self.report();
+        }
     }
 
     fn on_entry(&mut self, entry: Entry) -> Result<(), CopyError> {
@@ -237,7 +243,10 @@ impl<'a> Dispatcher<'a> {
         if parent.make_directory(name)? {
             self.new_directories.insert(path.bytes().to_vec());
         }
-        self.directories.push((path.clone(), entry.mode, entry.modified));
+        // Once each, however often a sender names it.
+        if self.named_directories.insert(path.bytes().to_vec()) {
+            self.directories.push((path.clone(), entry.mode, entry.modified));
+        }
         Ok(())
     }
 
@@ -266,7 +275,7 @@ impl<'a> Dispatcher<'a> {
         parent.rename(&partial, name)
     }
 
-    fn set_directories(&mut self) {
+    fn set_directories(&mut self) -> Result<(), CopyError> {
         for (path, mode, modified) in std::mem::take(&mut self.directories).into_iter().rev() {
             let set = || -> io::Result<()> {
                 let directory = self.receiver.directory.directory(path.bytes(), Links::Refuse)?;
@@ -274,26 +283,28 @@ impl<'a> Dispatcher<'a> {
                 Ok(fchmod(&directory, permissions(mode))?)
             };
             if let Err(error) = set() {
-                self.receiver.progress.problem(format!("{path}: its attributes: {error}"));
+                let text = format!("{path}: its attributes: {error}");
+                self.receiver.progress.problem(text.clone());
+                self.receiver.session.send(&Message::Skipped(text))?;
             }
         }
+        Ok(())
     }
 
-    fn report(&mut self) -> Result<(), CopyError> {
-        if self.reported.elapsed() < REPORT {
-            return Ok(());
+    fn report(&mut self) {
+        if self.reported.elapsed() >= REPORT {
+            self.reported = clock::now();
+            self.report_now();
         }
-        self.reported = clock::now();
-        self.report_now()
     }
 
-    fn report_now(&self) -> Result<(), CopyError> {
+    fn report_now(&self) {
         let written = self.receiver.written.load(Ordering::Relaxed);
         self.receiver.progress.written(written);
         let waited: Duration = self.queues.iter().map(|queue| queue.waits().0).sum();
-        let waited = u64::try_from(waited.as_nanos()).unwrap_or(u64::MAX);
-        self.receiver.progress.waited(waited);
-        self.receiver.session.send(&Message::Progress { written, waited })
+        let nanos = u64::try_from(waited.as_nanos()).unwrap_or(u64::MAX);
+        self.receiver.progress.waited(nanos);
+        self.receiver.session.report(written, waited);
     }
 }
 
@@ -313,3 +324,24 @@ fn permissions(mode: u32) -> Mode {
 
 /// An open directory that several files share.
 type SharedDirectory = Arc<Directory>;
+
+/// The directory of the last file: the next one is often in it.
+#[derive(Debug)]
+struct Parents<'a> {
+    top: &'a Directory,
+    last: Option<(Vec<u8>, SharedDirectory)>,
+}
+
+impl Parents<'_> {
+    fn of(&mut self, path: &RelativePath) -> io::Result<SharedDirectory> {
+        let parent = path.split_last().0.unwrap_or_default();
+        if let Some((known, directory)) = &self.last
+            && known == parent
+        {
+            return Ok(Arc::clone(directory));
+        }
+        let opened = Arc::new(self.top.directory(parent, Links::Refuse)?);
+        self.last = Some((parent.to_vec(), Arc::clone(&opened)));
+        Ok(opened)
+    }
+}

@@ -4,12 +4,13 @@ use crate::CopyError;
 use crate::directory::Links;
 use crate::progress::Progress;
 use crate::queue::Queue;
-use crate::transport::Session;
+use crate::transport::{REPORT, Session};
 use crate::walk::{Found, Source, modified, walk};
 use copy_proto::hash::{self, Hash, TreeHash};
 use copy_proto::message::{Entry, EntryKind, Message};
 use copy_proto::path::RelativePath;
 use copy_proto::{BLOCK_BYTES, block_bytes, block_count};
+use host::clock;
 use host::lock::lock;
 use rustix::fs::{SeekFrom, fstat, seek};
 use rustix::io::Errno;
@@ -20,9 +21,12 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 /// Entries that the receiver has not answered, at most.
-const WINDOW: usize = 4_096;
+const WINDOW: usize = 8_192;
 /// Threads that read files.
 const READERS: usize = 2;
+
+/// A file's thread asks whether the copy goes on, each time it has read so many blocks.
+pub(crate) const CHECK_BLOCKS: u64 = 64;
 
 /// An entry without an answer.
 struct Outstanding {
@@ -58,8 +62,8 @@ pub(crate) fn send(
         session,
         progress,
         outstanding: Mutex::new(HashMap::new()),
-        window: Queue::without_stall(WINDOW),
-        jobs: Queue::without_stall(usize::MAX),
+        window: Queue::new(WINDOW),
+        jobs: Queue::new(usize::MAX),
     };
     let result = std::thread::scope(|scope| {
         scope.spawn(|| sender.fails(sender.list(sources)));
@@ -79,7 +83,7 @@ impl Sender<'_> {
     /// An error of one thread ends all of them.
     fn fails(&self, result: Result<(), CopyError>) -> Result<(), CopyError> {
         result.inspect_err(|error| {
-            self.session.fail(error.clone());
+            self.session.give_up(error.clone());
             self.window.close();
             self.jobs.close();
         })
@@ -106,7 +110,7 @@ impl Sender<'_> {
     }
 
     fn announce(&self, id: u32, found: Found) -> Result<(), CopyError> {
-        self.window.push((), 1).map_err(|error| self.session.push_error(error))?;
+        self.window.push((), 1).map_err(|_| self.session.ended())?;
         let bytes = match found.kind {
             EntryKind::File(bytes) => bytes,
             _ => 0,
@@ -128,9 +132,19 @@ impl Sender<'_> {
 
     /// What the receiver answers, until it has answered everything.
     fn answers(&self) -> Result<(), CopyError> {
+        let mut reported = clock::now();
         loop {
-            let Some(message) = self.session.receive()? else {
-                return Err(CopyError::Connection("the peer closed it".into()));
+            if reported.elapsed() >= REPORT {
+                reported = clock::now();
+                let sent = self.progress.figures().bytes;
+                self.session.report(sent, self.session.waits().1);
+            }
+            let message = match self.session.receive_within(REPORT)? {
+                Some(message) => message,
+                None if self.session.is_over() => {
+                    return Err(CopyError::Connection("the peer closed it".into()));
+                }
+                None => continue,
             };
             match message {
                 Message::Have { id, first, hashes, is_last } => {
@@ -148,6 +162,8 @@ impl Sender<'_> {
                     self.progress.written(written);
                     self.progress.waited(waited);
                 }
+                // Attributes of directories, which are set at the end.
+                Message::Skipped(text) => self.progress.problem(text),
                 Message::Refused(reason) => return Err(CopyError::Refused(reason)),
                 Message::Finished if lock(&self.outstanding).is_empty() => return Ok(()),
                 _ => return Err(unexpected()),
@@ -205,6 +221,9 @@ impl Sender<'_> {
         let mut extents = if stored >= job.bytes { Extents::whole() } else { Extents::default() };
         let mut run = Run { sender: self, id: job.id, is_hole: false, first: 0, count: 0 };
         for index in 0..block_count(job.bytes) {
+            if index % CHECK_BLOCKS == 0 {
+                self.session.check()?;
+            }
             let block = &mut buffer[..block_bytes(job.bytes, index)];
             let begin = index * BLOCK_BYTES as u64;
             let is_hole = extents.is_hole(&file, begin, begin + block.len() as u64);
@@ -299,8 +318,9 @@ impl Run<'_> {
         let (id, first, count) = (self.id, self.first, std::mem::take(&mut self.count));
         match (count, self.is_hole) {
             (0, _) => Ok(()),
-            (_, true) => self.sender.session.send(&Message::Hole { id, first, count }),
-            (_, false) => self.sender.session.send(&Message::Kept { id, first, count }),
+            // Behind the data that was read before it.
+            (_, true) => self.sender.session.send_data(&Message::Hole { id, first, count }),
+            (_, false) => self.sender.session.send_data(&Message::Kept { id, first, count }),
         }
     }
 }

@@ -58,6 +58,8 @@ pub fn serve_stdio(
     ssh_connection: Option<&str>,
     stop: &StopFlag,
 ) -> Result<(), CopyError> {
+    // Without it there are fewer descriptors.
+    let _ = host::limits::raise_open_files();
     let mut input = BufReader::new(input);
     let mut line = String::new();
     input
@@ -69,7 +71,7 @@ pub fn serve_stdio(
     let listener = sockets::listener(None, 0).map_err(CopyError::socket)?;
     let tcp_port = listener.local_addr().map_err(CopyError::socket)?.port();
     let lanes = Lanes::new(Vec::new())?;
-    let prepared = session::Prepared::new(client, stop.clone())?;
+    let prepared = session::Prepared::new(client, None, stop.clone())?;
     let address = ssh_connection.and_then(server_address);
     let hello = ServerHello::new(prepared.key(), prepared.udp_port(), tcp_port, address);
     answer(&(hello::write(&hello)? + "\n"));

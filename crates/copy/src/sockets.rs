@@ -23,8 +23,11 @@ pub(crate) fn udp_for(server: SocketAddr) -> Result<UdpSocket, CopyError> {
     open().map_err(CopyError::socket)
 }
 
-/// A UDP socket on any free port, for IPv6 and IPv4 where there is IPv6.
-pub(crate) fn udp_any() -> io::Result<UdpSocket> {
+/// A UDP socket on any free port, on all addresses unless one is given.
+pub(crate) fn udp_any(address: Option<std::net::IpAddr>) -> io::Result<UdpSocket> {
+    if let Some(address) = address {
+        return UdpSocket::bind((address, 0));
+    }
     UdpSocket::bind((Ipv6Addr::UNSPECIFIED, 0))
         .or_else(|_| UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)))
 }

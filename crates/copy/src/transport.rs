@@ -10,7 +10,7 @@ pub(crate) mod tls;
 pub(crate) mod udt;
 
 use crate::CopyError;
-use crate::queue::{PushError, Queue};
+use crate::queue::Queue;
 use copy_proto::frame;
 use copy_proto::message::Message;
 use host::lock::lock;
@@ -23,6 +23,10 @@ use std::time::{Duration, Instant};
 const DATA_BYTES: usize = 8 << 20;
 const CONTROL_BYTES: usize = 1 << 20;
 const INCOMING_BYTES: usize = 16 << 20;
+/// Both ends report twice a second; one that is silent for so long is gone.
+const QUIET: Duration = Duration::from_secs(60);
+/// How often both ends report.
+pub(crate) const REPORT: Duration = Duration::from_millis(500);
 /// How long the reason of a failure may take to be sent.
 const REFUSAL: Duration = Duration::from_secs(2);
 /// What a rate limit may catch up after a pause.
@@ -38,13 +42,6 @@ pub enum Transport {
     Tcp,
 }
 
-/// Which end of a connection this is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Side {
-    Client,
-    Server,
-}
-
 /// The queues of one copy, and why it failed.
 #[derive(Debug)]
 pub(crate) struct Session {
@@ -54,6 +51,8 @@ pub(crate) struct Session {
     failure: Mutex<Option<CopyError>>,
     limiter: Mutex<Option<Limiter>>,
     has_begun: AtomicBool,
+    is_closed: AtomicBool,
+    last_received: Mutex<Instant>,
     stop: StopFlag,
 }
 
@@ -67,6 +66,8 @@ impl Session {
             failure: Mutex::new(None),
             limiter: Mutex::new(None),
             has_begun: AtomicBool::new(false),
+            is_closed: AtomicBool::new(false),
+            last_received: Mutex::new(clock::now()),
             stop,
         }
     }
@@ -88,7 +89,23 @@ impl Session {
 
     fn push(&self, queue: &Queue<Vec<u8>>, frame: Vec<u8>) -> Result<(), CopyError> {
         let bytes = frame.len();
-        queue.push(frame, bytes).map_err(|error| self.push_error(error))
+        queue.push(frame, bytes).map_err(|_| self.ended())
+    }
+
+    /// Tells the peer that this end is alive, and what it did. It never waits.
+    pub(crate) fn report(&self, written: u64, waited: Duration) {
+        let waited = u64::try_from(waited.as_nanos()).unwrap_or(u64::MAX);
+        let frame = frame::encode(&Message::Progress { written, waited });
+        let bytes = frame.len();
+        let _ = self.control.force(frame, bytes);
+    }
+
+    /// Whether the session goes on: long loops ask.
+    pub(crate) fn check(&self) -> Result<(), CopyError> {
+        if self.stop.is_raised() {
+            self.fail(CopyError::Interrupted);
+        }
+        self.failure().map_or(Ok(()), Err)
     }
 
     /// The next message of the peer; `None` once there will be none.
@@ -103,13 +120,17 @@ impl Session {
 
     /// The next message of the peer, if it comes within that time.
     pub(crate) fn receive_within(&self, time: Duration) -> Result<Option<Message>, CopyError> {
-        if self.stop.is_raised() {
-            self.fail(CopyError::Interrupted);
+        self.check()?;
+        if let Some(message) = self.incoming.pop(time) {
+            *lock(&self.last_received) = clock::now();
+            return Ok(Some(message));
         }
-        match self.incoming.pop(time) {
-            Some(message) => Ok(Some(message)),
-            None => self.failure().map_or(Ok(None), Err),
+        self.check()?;
+        if !self.incoming.has_ended() && lock(&self.last_received).elapsed() > QUIET {
+            self.fail(CopyError::Connection("nothing came from the peer for 60 s".into()));
+            self.check()?;
         }
+        Ok(None)
     }
 
     /// Whether the peer sends nothing more, and all of it was received.
@@ -117,23 +138,34 @@ impl Session {
         self.incoming.is_over()
     }
 
-    /// Tells the peer why this end gives up, as far as that is possible now.
-    pub(crate) fn refuse(&self, reason: &str) {
+    /// Ends the session with an error, of which the peer is told if it is this end's.
+    pub(crate) fn give_up(&self, error: CopyError) {
+        let first = lock(&self.failure).get_or_insert_with(|| error.clone()).clone();
+        if first == error && matches!(error, CopyError::Local(_) | CopyError::Protocol(_)) {
+            self.refuse(&error.to_string());
+        }
+        self.fail(error);
+    }
+
+    fn refuse(&self, reason: &str) {
         let frame = frame::encode(&Message::Refused(reason.to_owned()));
         let bytes = frame.len();
-        if self.control.force(frame, bytes).is_ok() {
-            let until = clock::now() + REFUSAL;
-            while !self.control.is_empty() && clock::now() < until {
-                std::thread::sleep(Duration::from_millis(10));
-            }
-            // For the connection to send it.
-            std::thread::sleep(Duration::from_millis(100));
+        self.data.close();
+        if self.control.force(frame, bytes).is_err() {
+            return;
+        }
+        self.control.finish();
+        let until = clock::now() + REFUSAL;
+        // The connections close once it is delivered.
+        while !self.incoming.has_ended() && clock::now() < until {
+            std::thread::sleep(Duration::from_millis(10));
         }
     }
 
     /// Ends the session with an error, the first of which counts.
     pub(crate) fn fail(&self, error: CopyError) {
         lock(&self.failure).get_or_insert(error);
+        self.is_closed.store(true, Ordering::Relaxed);
         self.control.close();
         self.data.close();
         self.incoming.close();
@@ -190,14 +222,9 @@ impl Session {
         self.data.waits()
     }
 
-    pub(crate) fn push_error(&self, error: PushError) -> CopyError {
-        match (self.failure(), error) {
-            (Some(failure), _) => failure,
-            (None, PushError::Closed) => CopyError::Connection("it was closed".into()),
-            (None, PushError::Stalled) => {
-                CopyError::Connection("the peer has taken nothing for 60 s".into())
-            }
-        }
+    /// Why nothing more can be sent.
+    pub(crate) fn ended(&self) -> CopyError {
+        self.failure().unwrap_or_else(|| CopyError::Connection("it was closed".into()))
     }
 }
 

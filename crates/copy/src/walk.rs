@@ -6,19 +6,21 @@ use copy_proto::message::{EntryKind, MAX_FILE_BYTES};
 use copy_proto::path::RelativePath;
 use glob::{MatchOptions, Pattern};
 use rustix::fs::{FileType, Stat};
+use std::collections::HashSet;
 use std::path::Path;
 use std::sync::Arc;
 
 /// Ends of names that a copy gives to files it has not completed; they are not sent.
 pub(crate) const PARTIAL: &[u8] = b".longhaul-part";
 /// Most paths that the wildcards of one copy may match.
-const MAX_MATCHES: usize = 100_000;
+const MAX_MATCHES: usize = 10_000;
+const TOO_MANY: &str = "over 10 000 paths match; name the directory instead";
 
 /// One of the paths that were asked for.
 #[derive(Debug)]
 pub(crate) struct Source {
     /// The directory that contains it.
-    pub(crate) parent: Directory,
+    pub(crate) parent: Arc<Directory>,
     /// Its name there.
     pub(crate) name: Vec<u8>,
     /// The name it is sent as.
@@ -40,16 +42,51 @@ pub(crate) struct Found {
 
 /// Sources among the files of this host, as far as its user may read them.
 pub(crate) fn local_sources(paths: &[Vec<u8>]) -> Result<Vec<Source>, CopyError> {
-    paths.iter().map(|path| local_source(path)).collect()
+    let mut parents = Parents::default();
+    paths.iter().map(|path| local_source(path, &mut parents)).collect()
 }
 
-fn local_source(path: &[u8]) -> Result<Source, CopyError> {
+/// Refuses sources that would overwrite each other.
+pub(crate) fn check_names(sources: &[Source]) -> Result<(), CopyError> {
+    let mut names = HashSet::new();
+    match sources.iter().find(|source| !names.insert(&source.sent_as)) {
+        Some(twice) => {
+            Err(CopyError::at(&twice.sent_as, "two sources have this name; copy one at a time"))
+        }
+        None => Ok(()),
+    }
+}
+
+/// Sources of the same directory share it, since many match a wildcard.
+#[derive(Default)]
+struct Parents(Option<(Vec<u8>, Arc<Directory>)>);
+
+impl Parents {
+    fn find(
+        &mut self,
+        path: &[u8],
+        open: impl FnOnce() -> std::io::Result<Directory>,
+    ) -> std::io::Result<Arc<Directory>> {
+        if let Some((known, directory)) = &self.0
+            && known == path
+        {
+            return Ok(Arc::clone(directory));
+        }
+        let directory = Arc::new(open()?);
+        self.0 = Some((path.to_vec(), Arc::clone(&directory)));
+        Ok(directory)
+    }
+}
+
+fn local_source(path: &[u8], parents: &mut Parents) -> Result<Source, CopyError> {
     use std::os::unix::ffi::OsStrExt;
     let given = Path::new(std::ffi::OsStr::from_bytes(path));
     let real = std::fs::canonicalize(given).map_err(|error| CopyError::at(path, error))?;
     let (parent, name) = split(real.as_os_str().as_bytes());
     let name = name.ok_or_else(|| CopyError::at(path, "name a file or directory below it"))?;
-    let parent = Directory::open(&parent).map_err(|error| CopyError::at(path, error))?;
+    let parent = parents
+        .find(parent.as_os_str().as_bytes(), || Directory::open(&parent))
+        .map_err(|error| CopyError::at(path, error))?;
     // A symbolic link that the user names is followed, and keeps its name.
     let sent_as = split(path).1.unwrap_or_else(|| name.clone());
     Ok(Source { parent, name, sent_as })
@@ -60,15 +97,19 @@ pub(crate) fn sources_below(
     root: &Directory,
     patterns: &[Vec<u8>],
 ) -> Result<Vec<Source>, CopyError> {
-    let mut sources = Vec::new();
+    let (mut sources, mut parents) = (Vec::new(), Parents::default());
     for pattern in patterns {
         for path in matches_below(root, pattern)? {
             let wrong = |error: std::io::Error| CopyError::at(pattern, error);
             let (parent, name) = path.split_last();
+            let parent = parent.unwrap_or_default();
             let parent =
-                root.directory(parent.unwrap_or_default(), Links::Follow).map_err(wrong)?;
+                parents.find(parent, || root.directory(parent, Links::Follow)).map_err(wrong)?;
             parent.stat(name).map_err(wrong)?;
             sources.push(Source { parent, name: name.to_vec(), sent_as: name.to_vec() });
+            if sources.len() > MAX_MATCHES {
+                return Err(CopyError::at(pattern, TOO_MANY));
+            }
         }
     }
     Ok(sources)
@@ -109,7 +150,7 @@ pub(crate) fn matches_below(
                 next.push(path);
             }
             if next.len() > MAX_MATCHES {
-                return Err(CopyError::at(pattern, "it matches over 100 000 paths"));
+                return Err(CopyError::at(pattern, TOO_MANY));
             }
         }
         found = next;
@@ -176,7 +217,7 @@ pub(crate) fn walk<E>(
             }
             continue;
         };
-        let parent = open.last().map_or(&source.parent, |open| &open.directory);
+        let parent = open.last().map_or(&*source.parent, |open| &open.directory);
         let name = disk_path.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
         let (stat, kind) = match parent.stat(name).and_then(|stat| {
             let kind = kind(parent, name, &stat)?;
@@ -251,7 +292,7 @@ pub(crate) fn sources_anywhere(patterns: &[Vec<u8>]) -> Result<Vec<Source>, Copy
         match paths.len() - before {
             0 => return Err(CopyError::at(pattern, "nothing matches")),
             count if count > MAX_MATCHES => {
-                return Err(CopyError::at(pattern, "it matches over 100 000 paths"));
+                return Err(CopyError::at(pattern, TOO_MANY));
             }
             _ => {}
         }

@@ -10,6 +10,7 @@ use ::copy::{Choice, CopyError, CopyPlan, End, Progress, Remote, Transport};
 use clap::{Args, ValueEnum};
 use control::Algorithm;
 use host::clock;
+use report::untrusted;
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -124,7 +125,7 @@ pub(crate) fn run(args: &CopyArgs, console: &mut Console) -> Outcome {
     });
     console.clear();
     for problem in progress.problems() {
-        console.say(&format!("not copied: {problem}"));
+        console.say(&untrusted::line(&format!("not copied: {problem}"), false));
     }
     let summary = result.map_err(failure)?;
     if args.json {

@@ -1,16 +1,14 @@
 //! A thread that writes files.
 
 use super::file::Incoming;
-use super::{Receiver, SharedDirectory, unexpected};
+use super::{Parents, Receiver, unexpected};
 use crate::CopyError;
-use crate::directory::Links;
 use crate::queue::Queue;
 use copy_proto::hash::Hash;
 use copy_proto::message::{Entry, Message};
 use copy_proto::path::RelativePath;
 use std::collections::HashMap;
 use std::io::{self, ErrorKind};
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -80,13 +78,13 @@ enum State {
 pub(super) struct Worker<'a> {
     receiver: &'a Receiver<'a>,
     files: HashMap<u32, State>,
-    /// The directory of the last file, and its path.
-    parent: Option<(Vec<u8>, SharedDirectory)>,
+    parents: Parents<'a>,
 }
 
 impl<'a> Worker<'a> {
     pub(super) fn new(receiver: &'a Receiver<'a>) -> Self {
-        Worker { receiver, files: HashMap::new(), parent: None }
+        let parents = Parents { top: receiver.directory, last: None };
+        Worker { receiver, files: HashMap::new(), parents }
     }
 
     pub(super) fn run(&mut self, queue: &Queue<Task>) -> Result<(), CopyError> {
@@ -111,21 +109,22 @@ impl<'a> Worker<'a> {
         let mut is_last = matches!(action, Action::End(_) | Action::Unreadable(_));
         if let State::Receiving(file) = state {
             let (file, progress) = (&mut *file, self.receiver.progress);
+            let (session, parents) = (self.receiver.session, &mut self.parents);
             let result = match action {
                 Action::Begin(..) => Ok(()),
                 Action::Data { block, bytes } => {
                     let count = bytes.len() as u64;
                     progress.carried(count);
                     self.receiver.written.fetch_add(count, Ordering::Relaxed);
-                    file.write(block, &bytes)
+                    file.write(session, parents, block, &bytes)
                 }
                 Action::Hole { first, count } => {
                     progress.kept(file.bytes_of(first, count));
-                    file.hole(first, count)
+                    file.hole(session, parents, first, count)
                 }
                 Action::Kept { first, count } => {
                     progress.kept(file.bytes_of(first, count));
-                    file.keep(first, count)
+                    file.keep(session, parents, first, count)
                 }
                 Action::End(hash) => {
                     file.expect(hash);
@@ -134,11 +133,12 @@ impl<'a> Worker<'a> {
                 Action::Unreadable(reason) => Err(io::Error::other(reason)),
             };
             // Data may come later than the end of the file, on another connection.
-            let result = result.and_then(|()| file.complete());
+            let result = result.and_then(|()| file.complete(session, parents));
             if let Ok(is_complete) = result {
                 is_last = is_complete;
             }
             if let Err(error) = result {
+                session.check()?;
                 // What remains of it is ignored; where its end was announced, nothing does.
                 is_last |= file.is_announced();
                 let path = file.path().clone();
@@ -163,35 +163,20 @@ impl<'a> Worker<'a> {
         let have = |first: u64, hashes: Vec<Hash>, is_last: bool| {
             session.send(&Message::Have { id, first, hashes, is_last })
         };
-        let opened =
-            self.parent_of(&entry.path).and_then(|parent| Incoming::open(parent, entry, is_new));
-        let state = match opened {
-            Ok(mut file) => {
-                let sent = file.send_hashes(|first, hashes| have(first, hashes, false))?;
-                match sent {
-                    Ok(()) => State::Receiving(Box::new(file)),
-                    Err(error) => State::Failed(path, error),
-                }
-            }
+        let opened = Incoming::open(session, &mut self.parents, entry, is_new);
+        let mut file = match opened {
+            Ok(file) => file,
             Err(error) => {
+                session.check()?;
                 stop_if_full(&path, &error)?;
-                State::Failed(path, error)
+                // The sender sends nothing of it.
+                return self.receiver.answer(id, &path, Err(error));
             }
         };
+        file.send_hashes(&mut self.parents, |first, hashes| have(first, hashes, false))?;
+        let state = State::Receiving(Box::new(file));
         self.files.insert(id, state);
         have(0, Vec::new(), true)
-    }
-
-    fn parent_of(&mut self, path: &RelativePath) -> io::Result<SharedDirectory> {
-        let parent = path.split_last().0.unwrap_or_default();
-        if let Some((known, directory)) = &self.parent
-            && known == parent
-        {
-            return Ok(Arc::clone(directory));
-        }
-        let opened = Arc::new(self.receiver.directory.directory(parent, Links::Refuse)?);
-        self.parent = Some((parent.to_vec(), Arc::clone(&opened)));
-        Ok(opened)
     }
 }
 

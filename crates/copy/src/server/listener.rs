@@ -8,8 +8,8 @@ use crate::hello::{
 };
 use crate::progress::Progress;
 use crate::sockets;
+use crate::transport::Session;
 use crate::transport::tls::Tls;
-use crate::transport::{Session, Side};
 use copy_proto::message::Request;
 use host::address_key::AddressKey;
 use host::lock::lock;
@@ -21,6 +21,7 @@ use std::io::Read;
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::AsFd;
 use std::sync::{Arc, Mutex};
+use std::thread::Builder;
 use std::time::{Duration, Instant};
 
 /// What a client may take for its preamble, and for everything before a copy begins.
@@ -100,17 +101,15 @@ impl Drop for Lane<'_> {
 pub(super) fn accept_lanes(listener: &TcpListener, lanes: &Lanes, done: &StopFlag) {
     let unknown = Unknown::default();
     std::thread::scope(|scope| {
-        accept(
-            listener,
-            || done.is_raised(),
-            |stream, from| {
-                let Some(admitted) = unknown.admit(from) else { return };
-                scope.spawn(move || {
-                    let Ok((known, tls)) = identify(stream, lanes, admitted) else { return };
-                    carry(known, tls);
-                });
-            },
-        );
+        let is_done = || done.is_raised();
+        accept(listener, is_done, |stream, from| {
+            let Some(admitted) = unknown.admit(from) else { return };
+            // Without a thread the connection is closed.
+            let _ = Builder::new().spawn_scoped(scope, move || {
+                let Ok((known, tls)) = identify(stream, lanes) else { return };
+                carry(known, tls, admitted);
+            });
+        });
     });
 }
 
@@ -168,11 +167,7 @@ impl Drop for Admitted<'_> {
 }
 
 /// Reads the preamble, and completes TLS with whoever has the key it names.
-fn identify(
-    stream: TcpStream,
-    lanes: &Lanes,
-    admitted: Admitted<'_>,
-) -> Result<(Known, Tls), CopyError> {
+fn identify(stream: TcpStream, lanes: &Lanes) -> Result<(Known, Tls), CopyError> {
     let began = clock::now();
     let preamble = read_preamble(&stream, began + PREAMBLE)?;
     let id = parse_preamble(&preamble)
@@ -180,7 +175,6 @@ fn identify(
     let known = lanes.find(&id).ok_or(CopyError::Authentication)?;
     let mut tls = Tls::server(stream, &known.identity, known.client)?;
     tls.handshake(began + HANDSHAKE)?;
-    drop(admitted);
     Ok((known, tls))
 }
 
@@ -208,12 +202,13 @@ fn read_preamble(
 }
 
 /// Carries a copy over one more connection.
-fn carry(known: Known, mut tls: Tls) {
+fn carry(known: Known, mut tls: Tls, admitted: Admitted<'_>) {
     let Purpose::Lane(session, slots) = known.purpose else { return };
     let Some(_slot) = slots.take(MAX_LANES) else { return };
     let until = clock::now() + HANDSHAKE;
     let Ok(kind) = tls.receive_line(MAX_LINE, until) else { return };
-    tls.carry(&session, Side::Server, kind == crate::client::CONTROL_LANE);
+    drop(admitted);
+    tls.carry(&session, kind == crate::client::CONTROL_LANE);
 }
 
 /// Settings of a server.
@@ -236,6 +231,7 @@ pub struct CopyServer {
     listener: TcpListener,
     lanes: Lanes,
     root: Root,
+    bind: Option<IpAddr>,
     max_copies: usize,
     copies: Slots,
     unknown: Unknown,
@@ -250,6 +246,8 @@ impl CopyServer {
     /// # Errors
     /// The port is in use, or a token is too short.
     pub fn bind(config: CopyServerConfig) -> Result<Self, CopyError> {
+        // Without it there are fewer descriptors.
+        let _ = host::limits::raise_open_files();
         if config.tokens.iter().any(|token| token.len() < CopyServer::MIN_TOKEN) {
             return Err(CopyError::Local(
                 "a token for copies has 16 characters or more, or whoever sees a handshake can \
@@ -265,6 +263,7 @@ impl CopyServer {
             listener,
             lanes: Lanes::new(config.tokens)?,
             root: config.root,
+            bind: config.bind,
             max_copies: config.max_copies,
             copies: Slots::default(),
             unknown: Unknown::default(),
@@ -290,12 +289,16 @@ impl CopyServer {
                     report(Event::Refused { from, reason });
                     return;
                 };
-                scope.spawn(move || {
+                let serve = move || {
                     if let Err(error) = self.serve_connection(stream, from, admitted, stop, report)
                     {
                         report(Event::Refused { from, reason: error.to_string() });
                     }
-                });
+                };
+                if let Err(error) = Builder::new().spawn_scoped(scope, serve) {
+                    let reason = format!("no thread: {error}");
+                    report(Event::Refused { from, reason });
+                }
             });
         });
     }
@@ -308,9 +311,9 @@ impl CopyServer {
         stop: &StopFlag,
         report: &(dyn Fn(Event) + Sync),
     ) -> Result<(), CopyError> {
-        let (known, mut tls) = identify(stream, &self.lanes, admitted)?;
+        let (known, mut tls) = identify(stream, &self.lanes)?;
         if let Purpose::Lane(..) = known.purpose {
-            carry(known, tls);
+            carry(known, tls, admitted);
             return Ok(());
         }
         let until = clock::now() + HANDSHAKE;
@@ -320,9 +323,10 @@ impl CopyServer {
             tls.send_line(&hello::write(&ServerRefusal::new(reason))?, until)?;
             return Err(CopyError::Local("too many copies".into()));
         };
+        drop(admitted);
         // Ends with the client's connection, or with the server.
         let copy_stop = StopFlag::new();
-        let prepared = Prepared::new(client, copy_stop.clone())?;
+        let prepared = Prepared::new(client, self.bind, copy_stop.clone())?;
         let _lane = self.lanes.add(client, &prepared);
         let port = self.local_address()?.port();
         let answer = ServerHello::new(prepared.key(), prepared.udp_port(), port, None);

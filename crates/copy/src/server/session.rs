@@ -4,8 +4,8 @@ use crate::directory::{Directory, Links, is_directory, split};
 use crate::hello::fresh_identity;
 use crate::progress::Progress;
 use crate::receiver::{self, Destination};
+use crate::transport::Session;
 use crate::transport::udt::{Keys, Udt};
-use crate::transport::{Session, Side};
 use crate::{CopyError, sender, sockets, walk};
 use control::Algorithm;
 use copy_proto::message::{Message, Request};
@@ -13,7 +13,7 @@ use host::clock;
 use host::stop::StopFlag;
 use pinned_tls::{Identity, PublicKey};
 use std::ffi::OsStr;
-use std::net::UdpSocket;
+use std::net::{IpAddr, UdpSocket};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
@@ -115,8 +115,12 @@ pub(super) struct Prepared {
 }
 
 impl Prepared {
-    pub(super) fn new(client: PublicKey, stop: StopFlag) -> Result<Self, CopyError> {
-        let udp = sockets::udp_any().ok();
+    pub(super) fn new(
+        client: PublicKey,
+        bind: Option<IpAddr>,
+        stop: StopFlag,
+    ) -> Result<Self, CopyError> {
+        let udp = sockets::udp_any(bind).ok();
         let udp_port = udp.as_ref().and_then(|socket| Some(socket.local_addr().ok()?.port()));
         Ok(Prepared {
             identity: fresh_identity()?,
@@ -146,10 +150,7 @@ impl Prepared {
             scope.spawn(|| self.carry_udt());
             let result = self.answer(root, progress, began);
             if let Err(error) = &result {
-                if matches!(error, CopyError::Local(_)) {
-                    self.session.refuse(&error.to_string());
-                }
-                self.session.fail(error.clone());
+                self.session.give_up(error.clone());
             }
             result
         })
@@ -161,7 +162,7 @@ impl Prepared {
         let session = &self.session;
         let is_decided = || session.has_begun() || session.failure().is_some();
         if let Ok(Some(mut udt)) = Udt::accept(socket, &keys, REQUEST, is_decided) {
-            udt.carry(session, Side::Server);
+            udt.carry(session, false);
         }
     }
 
@@ -192,6 +193,7 @@ impl Prepared {
             Request::Send { limit_bps, sources } => {
                 self.session.limit(limit_bps);
                 let sources = root.sources(&sources)?;
+                walk::check_names(&sources)?;
                 self.session.send(&Message::Accepted)?;
                 sender::send(&self.session, progress, sources)
             }

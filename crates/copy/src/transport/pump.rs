@@ -1,9 +1,8 @@
 //! Between the queues of a session and the bytes of one connection.
 
-use super::{Session, Side};
+use super::Session;
 use crate::CopyError;
 use copy_proto::frame::Decoder;
-use copy_proto::message::Message;
 use host::clock;
 use host::lock::lock;
 use std::sync::atomic::Ordering;
@@ -11,14 +10,16 @@ use std::sync::atomic::Ordering;
 /// Frames are gathered until they have so many bytes.
 const GATHER_BYTES: usize = 64 << 10;
 
+/// Memory of a message besides its bytes.
+const MESSAGE_COST: usize = 100;
+
 /// One connection's frames in both directions.
 #[derive(Debug)]
 pub(super) struct Pump<'a> {
     session: &'a Session,
     /// This connection carries the control messages.
     carries_control: bool,
-    /// A server's connection is used once the client has used it: handshakes may complete
-    /// on one that the client has given up.
+    /// Something may be sent: the peer has this connection too.
     is_used: bool,
     out: Vec<u8>,
     written: usize,
@@ -26,11 +27,13 @@ pub(super) struct Pump<'a> {
 }
 
 impl<'a> Pump<'a> {
-    pub(super) fn new(session: &'a Session, side: Side, carries_control: bool) -> Self {
+    /// With `is_used`, the peer is known to have this connection; else it is once something
+    /// came over it.
+    pub(super) fn new(session: &'a Session, is_used: bool, carries_control: bool) -> Self {
         Pump {
             session,
             carries_control,
-            is_used: side == Side::Client,
+            is_used,
             out: Vec::new(),
             written: 0,
             decoder: Decoder::default(),
@@ -89,12 +92,9 @@ impl<'a> Pump<'a> {
         loop {
             match self.decoder.next_message() {
                 Ok(Some(message)) => {
-                    let cost = match &message {
-                        Message::Data { bytes, .. } => bytes.len(),
-                        _ => 0,
-                    };
                     // A little more than the queue holds is taken, so this never waits.
-                    if self.session.incoming.force(message, cost + 100).is_err() {
+                    let cost = self.decoder.last_length() + MESSAGE_COST;
+                    if self.session.incoming.force(message, cost).is_err() {
                         return;
                     }
                 }
@@ -116,7 +116,7 @@ impl<'a> Pump<'a> {
 
     /// Whether the session failed: the connection is of no use any more.
     pub(super) fn has_failed(&self) -> bool {
-        self.session.stop.is_raised() || self.session.failure().is_some()
+        self.session.stop.is_raised() || self.session.is_closed.load(Ordering::Relaxed)
     }
 
     /// The connection ended. What came is still read; where more was to be sent, that fails.

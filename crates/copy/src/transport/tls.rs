@@ -1,7 +1,7 @@
 //! A TCP connection with TLS that carries a session, alone or with others.
 
+use super::Session;
 use super::pump::Pump;
-use super::{Session, Side};
 use crate::CopyError;
 use host::{clock, wait};
 use pinned_tls::{Identity, IdentityError, PublicKey};
@@ -23,6 +23,14 @@ const MODERATION: Duration = Duration::from_micros(300);
 const LITTLE_BYTES: usize = 32 << 10;
 /// What an end that finished waits for the peer's end.
 const LINGER: Duration = Duration::from_secs(3);
+
+/// What a read found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Received {
+    Some,
+    Nothing,
+    End,
+}
 
 /// A connection whose TLS handshake may not have begun.
 pub(crate) struct Tls {
@@ -70,22 +78,27 @@ impl Tls {
     /// Writes and reads what is possible now. Whether the peer ended the connection.
     fn exchange(&mut self) -> io::Result<bool> {
         self.flush()?;
-        let is_over = match self.connection.read_tls(&mut self.stream) {
-            Ok(0) => true,
+        let received = self.receive()?;
+        self.flush()?;
+        Ok(received == Received::End)
+    }
+
+    /// Reads a part of what has arrived.
+    fn receive(&mut self) -> io::Result<Received> {
+        match self.connection.read_tls(&mut self.stream) {
+            Ok(0) => Ok(Received::End),
             Ok(_) => {
                 self.connection.process_new_packets().map_err(|error| {
                     io::Error::new(ErrorKind::InvalidData, format!("TLS: {error}"))
                 })?;
-                false
+                Ok(Received::Some)
             }
-            Err(error) if error.kind() == ErrorKind::WouldBlock => false,
-            Err(error) if error.kind() == ErrorKind::Interrupted => false,
+            Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(Received::Nothing),
+            Err(error) if error.kind() == ErrorKind::Interrupted => Ok(Received::Some),
             // TLS holds enough that was not read yet.
-            Err(error) if error.kind() == ErrorKind::Other => false,
-            Err(error) => return Err(error),
-        };
-        self.flush()?;
-        Ok(is_over)
+            Err(error) if error.kind() == ErrorKind::Other => Ok(Received::Some),
+            Err(error) => Err(error),
+        }
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -168,8 +181,8 @@ impl Tls {
     }
 
     /// Carries the session until it ends.
-    pub(crate) fn carry(&mut self, session: &Session, side: Side, carries_control: bool) {
-        let mut pump = Pump::new(session, side, carries_control);
+    pub(crate) fn carry(&mut self, session: &Session, carries_control: bool) {
+        let mut pump = Pump::new(session, true, carries_control);
         if let Err(error) = self.carry_by(&mut pump)
             && !pump.is_done()
         {
@@ -185,9 +198,14 @@ impl Tls {
         let mut done_since = None;
         loop {
             self.fill(pump)?;
-            let (mut is_over, mut received) = (false, 0);
-            if pump.has_room() {
-                is_over = self.exchange()?;
+            self.flush()?;
+            let (mut is_over, mut total, mut is_dry) = (false, 0, false);
+            while pump.has_room() && total < BUFFER_BYTES && !is_over && !is_dry {
+                match self.receive()? {
+                    Received::End => is_over = true,
+                    Received::Nothing => is_dry = true,
+                    Received::Some => {}
+                }
                 loop {
                     match self.connection.reader().read(&mut buffer) {
                         Ok(0) => {
@@ -195,15 +213,13 @@ impl Tls {
                             break;
                         }
                         Ok(length) => {
-                            received += length;
+                            total += length;
                             pump.received(&buffer[..length]);
                         }
                         Err(error) if error.kind() == ErrorKind::WouldBlock => break,
                         Err(error) => return Err(error),
                     }
                 }
-            } else {
-                self.flush()?;
             }
             if is_over || pump.has_failed() {
                 return Ok(());
@@ -221,7 +237,7 @@ impl Tls {
                 std::thread::sleep(POLL);
                 continue;
             }
-            if (1..LITTLE_BYTES).contains(&received) {
+            if is_dry && (1..LITTLE_BYTES).contains(&total) {
                 std::thread::sleep(MODERATION);
             }
             self.wait(POLL)?;

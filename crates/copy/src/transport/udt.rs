@@ -1,7 +1,7 @@
 //! A UDT connection in native mode that carries a session.
 
+use super::Session;
 use super::pump::Pump;
-use super::{Session, Side};
 use crate::CopyError;
 use control::Algorithm;
 use host::random;
@@ -94,9 +94,10 @@ impl Udt {
         Ok(self.connection.is_established())
     }
 
-    /// Carries the session until it ends.
-    pub(crate) fn carry(&mut self, session: &Session, side: Side) {
-        let mut pump = Pump::new(session, side, true);
+    /// Carries the session until it ends. A server's handshake may have completed on a
+    /// connection that the client has given up, so it waits for the client to use it.
+    pub(crate) fn carry(&mut self, session: &Session, is_client: bool) {
+        let mut pump = Pump::new(session, is_client, true);
         let mut buffer = vec![0; READ_BYTES];
         let mut done_since = None;
         let carried = self.driver.run(

@@ -100,7 +100,7 @@ pub(super) struct Document<'a> {
     limited_by: Option<&'static str>,
     /// Shares of the time, 0 to 1.
     network_limited: Option<f64>,
-    source_disk_limited: Option<f64>,
+    source_disk_limited: f64,
     destination_disk_limited: f64,
     /// Times that a lost connection was replaced.
     resumed: u32,
@@ -142,7 +142,7 @@ fn rate(summary: &Summary) -> BitRate {
 fn limited_by(summary: &Summary) -> Option<&'static str> {
     let shares = [
         (summary.destination_limited, "destination-disk"),
-        (summary.source_limited.unwrap_or(0.0), "source-disk"),
+        (summary.source_limited, "source-disk"),
         (summary.network_limited.unwrap_or(0.0), "network"),
     ];
     let most = shares.into_iter().filter(|(share, _)| *share >= LIMITING);
@@ -175,7 +175,7 @@ pub(super) fn text(summary: &Summary, limit: Option<BitRate>, _style: &Style) ->
         (Some("network"), Some(limit)) => text.push_str(&format!("limited by --limit {limit}\n")),
         (Some("network"), None) => text.push_str("limited by the network\n"),
         (Some("source-disk"), _) => {
-            let share = percent(summary.source_limited.unwrap_or(0.0));
+            let share = percent(summary.source_limited);
             text.push_str(&format!("disk-limited: the network waited for the source {share}\n"));
         }
         (Some(_), _) => {
