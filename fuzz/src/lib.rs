@@ -25,6 +25,7 @@ targets! {
     iperf2_datagram,
     udt_datagrams,
     udt_native_datagrams,
+    copy_messages,
     netlink_socket_diagnosis,
     netlink_route,
     netlink_wifi,

@@ -386,7 +386,10 @@ impl Fields<'_> {
     }
 
     fn reason(&mut self) -> Result<String, WrongMessage> {
-        Ok(String::from_utf8_lossy(&self.rest(MAX_REASON)?).into_owned())
+        let mut reason = String::from_utf8_lossy(&self.rest(MAX_REASON)?).into_owned();
+        // Replacement characters are longer than what they replace.
+        reason.truncate(reason.floor_char_boundary(MAX_REASON));
+        Ok(reason)
     }
 
     fn hashes(&mut self) -> Result<Vec<Hash>, WrongMessage> {

@@ -21,6 +21,9 @@ struct State<T> {
     end: End,
     /// Time that pushes waited for room.
     full: Duration,
+    /// Since when it has held its capacity or more, and for how long before.
+    filled_since: Option<Instant>,
+    filled: Duration,
     /// Since when it has been empty, and for how long before.
     empty_since: Option<Instant>,
     empty: Duration,
@@ -47,6 +50,8 @@ impl<T> Queue<T> {
             bytes: 0,
             end: End::Open,
             full: Duration::ZERO,
+            filled_since: None,
+            filled: Duration::ZERO,
             empty_since: None,
             empty: Duration::ZERO,
         };
@@ -87,7 +92,7 @@ impl<T> Queue<T> {
             return Err(Ended);
         }
         state.full += began.elapsed();
-        add(&mut state, item, bytes);
+        add(&mut state, item, bytes, self.capacity);
         drop(state);
         self.changed.notify_all();
         Ok(None)
@@ -99,7 +104,7 @@ impl<T> Queue<T> {
         if state.end != End::Open {
             return Err(Ended);
         }
-        add(&mut state, item, bytes);
+        add(&mut state, item, bytes, self.capacity);
         drop(state);
         self.changed.notify_all();
         Ok(())
@@ -108,7 +113,7 @@ impl<T> Queue<T> {
     /// Takes an item if there is one.
     pub(crate) fn try_pop(&self) -> Option<T> {
         let mut state = lock(&self.state);
-        let item = take(&mut state);
+        let item = take(&mut state, self.capacity);
         if item.is_none() && state.end == End::Open && state.empty_since.is_none() {
             state.empty_since = Some(clock::now());
         }
@@ -124,7 +129,7 @@ impl<T> Queue<T> {
         let until = clock::now() + timeout;
         let mut state = lock(&self.state);
         loop {
-            if let Some(item) = take(&mut state) {
+            if let Some(item) = take(&mut state, self.capacity) {
                 drop(state);
                 self.changed.notify_all();
                 return Some(item);
@@ -175,6 +180,12 @@ impl<T> Queue<T> {
         state.end != End::Open && state.items.is_empty()
     }
 
+    /// How long it held its capacity or more.
+    pub(crate) fn filled(&self) -> Duration {
+        let state = lock(&self.state);
+        state.filled + state.filled_since.map_or(Duration::ZERO, |since| since.elapsed())
+    }
+
     /// How long pushes waited for room, and how long it was empty when asked.
     pub(crate) fn waits(&self) -> (Duration, Duration) {
         let state = lock(&self.state);
@@ -183,20 +194,28 @@ impl<T> Queue<T> {
     }
 }
 
-fn add<T>(state: &mut State<T>, item: T, bytes: usize) {
+fn add<T>(state: &mut State<T>, item: T, bytes: usize, capacity: usize) {
     if let Some(since) = state.empty_since.take() {
         state.empty += since.elapsed();
     }
     state.bytes += bytes;
     state.items.push_back((item, bytes));
+    if state.bytes >= capacity && state.filled_since.is_none() {
+        state.filled_since = Some(clock::now());
+    }
 }
 
-fn take<T>(state: &mut State<T>) -> Option<T> {
+fn take<T>(state: &mut State<T>, capacity: usize) -> Option<T> {
     if state.end == End::Closed {
         return None;
     }
     let (item, bytes) = state.items.pop_front()?;
     state.bytes -= bytes;
+    if state.bytes < capacity
+        && let Some(since) = state.filled_since.take()
+    {
+        state.filled += since.elapsed();
+    }
     Some(item)
 }
 

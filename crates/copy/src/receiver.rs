@@ -301,7 +301,7 @@ impl<'a> Dispatcher<'a> {
     fn report_now(&self) {
         let written = self.receiver.written.load(Ordering::Relaxed);
         self.receiver.progress.written(written);
-        let waited: Duration = self.queues.iter().map(|queue| queue.waits().0).sum();
+        let waited = self.receiver.session.receiver_wait();
         let nanos = u64::try_from(waited.as_nanos()).unwrap_or(u64::MAX);
         self.receiver.progress.waited(nanos);
         self.receiver.session.report(written, waited);

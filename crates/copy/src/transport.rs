@@ -222,6 +222,12 @@ impl Session {
         self.data.waits()
     }
 
+    /// How long the connections waited for this end to take what came (the disk was the
+    /// limit).
+    pub(crate) fn receiver_wait(&self) -> Duration {
+        self.incoming.filled()
+    }
+
     /// Why nothing more can be sent.
     pub(crate) fn ended(&self) -> CopyError {
         self.failure().unwrap_or_else(|| CopyError::Connection("it was closed".into()))

@@ -9,10 +9,12 @@
 //! | module | input |
 //! |---|---|
 //! | `wire` | what a peer of a test sends: iperf3's and iperf 2's messages |
+//! | `copy` | what a peer of a copy sends |
 //! | `udt` | datagrams of a UDT peer, and of anyone |
 //! | `kernel` | what the kernel answers: netlink, ICMP errors |
 //! | `files` | journals, plans, paths, recordings, measurements |
 
+mod copy;
 mod files;
 mod kernel;
 pub mod seeds;
@@ -24,7 +26,7 @@ pub type Target = (&'static str, fn(&[u8]));
 
 /// Every target. `fuzz/seeds` has a directory for each, and `fuzz/src/lib.rs`
 /// a test.
-pub const TARGETS: [Target; 19] = [
+pub const TARGETS: [Target; 20] = [
     ("iperf3_framing", wire::iperf3_framing),
     ("iperf3_params", wire::iperf3_params),
     ("iperf3_results", wire::iperf3_results),
@@ -34,6 +36,7 @@ pub const TARGETS: [Target; 19] = [
     ("iperf2_datagram", wire::iperf2_datagram),
     ("udt_datagrams", udt::datagrams),
     ("udt_native_datagrams", udt::native_datagrams),
+    ("copy_messages", copy::messages),
     ("netlink_socket_diagnosis", kernel::netlink_socket_diagnosis),
     ("netlink_route", kernel::netlink_route),
     ("netlink_wifi", kernel::netlink_wifi),

@@ -148,3 +148,23 @@ impl Udt {
         pump.ended();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn udp_that_does_not_answer_is_given_up() {
+        let silent = UdpSocket::bind((std::net::Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let identity = Identity::new(&[1; 32]).unwrap();
+        let peer = Identity::new(&[2; 32]).unwrap().public_key();
+        let keys = Keys { identity: &identity, peer, algorithm: Algorithm::Bbr3 };
+        let server = silent.local_addr().unwrap();
+        let connected = Udt::connect(server, &keys, Duration::from_millis(200));
+        assert!(matches!(connected, Ok(None)));
+        // Nobody listens any more: the same.
+        drop(silent);
+        let connected = Udt::connect(server, &keys, Duration::from_millis(200));
+        assert!(matches!(connected, Ok(None)));
+    }
+}
