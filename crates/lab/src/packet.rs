@@ -103,7 +103,10 @@ impl Layout {
     /// The packets that `buffer` stands for. The layout must be that of `buffer`.
     pub(crate) fn train_of(&self, buffer: &[u8]) -> Train {
         let ip = &buffer[VNET_HEADER..];
-        self.train().of_flow(change::flow(ip)).ecn_capable(change::is_ecn_capable(ip))
+        self.train()
+            .of_flow(change::flow(ip))
+            .of_protocol(change::protocol(ip))
+            .ecn_capable(change::is_ecn_capable(ip))
     }
 
     fn train(&self) -> Train {

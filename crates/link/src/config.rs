@@ -39,6 +39,9 @@ pub struct LinkConfig {
     pub mtu: Option<u32>,
     /// Policer: drops packets above a rate, without a queue (RFC 2475, section 2.3.3.3).
     pub policer: Option<TokenBucket>,
+    /// What a middlebox does to the packets of each transport protocol, in the order of
+    /// [`Protocol::ALL`](crate::Protocol::ALL).
+    pub filters: [ProtocolFilter; 2],
     /// Queue in front of the bottleneck.
     pub queue: Queue,
     /// Framing bytes counted per packet: 0 counts IP packets, 38 adds Ethernet
@@ -65,11 +68,26 @@ impl LinkConfig {
             window_scale: None,
             mtu: None,
             policer: None,
+            filters: [ProtocolFilter::NONE; 2],
             queue,
             overhead: 0,
             seed: 0,
         }
     }
+}
+
+/// What a middlebox does to the packets of one transport protocol.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ProtocolFilter {
+    /// Policer of this protocol alone, before that of all packets.
+    pub policer: Option<TokenBucket>,
+    /// Drops every packet, as firewalls do that know only web traffic.
+    pub blackhole: bool,
+}
+
+impl ProtocolFilter {
+    /// Nothing.
+    pub const NONE: ProtocolFilter = ProtocolFilter { policer: None, blackhole: false };
 }
 
 /// Bottleneck rate.

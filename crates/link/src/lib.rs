@@ -36,7 +36,7 @@ pub use middlebox::rewrite_window_scale;
 pub use packet_fate::{Cause, Counters, Fate, FateKind};
 pub use shaper::TokenBucket;
 pub use trace::{Trace, TraceError};
-pub use train::{Delivery, Train};
+pub use train::{Delivery, Protocol, Train};
 
 use packet_fate::{FateLog, Run};
 use queue::{Discipline, QueueContext};
@@ -61,6 +61,8 @@ pub struct Link<P> {
     /// Time of the next change of settings.
     next_change: Option<Nanos>,
     policer: Option<Tokens>,
+    /// The policers of single protocols.
+    protocol_policers: [Option<Tokens>; 2],
     queue: Discipline<P>,
     shaper: Shaper,
     /// When the bottleneck has finished sending the current packet. While the queue is
@@ -87,6 +89,7 @@ impl<P: Clone> Link<P> {
             origin: Nanos(0),
             next_change,
             policer: config.policer.map(|bucket| Tokens::full(bucket, Nanos(0))),
+            protocol_policers: protocol_policers(&config, Nanos(0)),
             queue: Discipline::new(&config.queue, queue_context(&config)),
             shaper: Shaper::new(config.rate.clone(), Nanos(0)),
             free_at: Nanos(0),
@@ -138,7 +141,7 @@ impl<P: Clone> Link<P> {
             arrived: now,
             marked: false,
         };
-        if self.config.mtu.is_none() && self.policer.is_none() {
+        if self.config.mtu.is_none() && self.policer.is_none() && !self.is_filtered(train) {
             self.admit(now, run);
         } else {
             self.filter(now, &run);
@@ -228,7 +231,24 @@ impl<P: Clone> Link<P> {
         self.queue.packets() == 0 && self.free_at <= now
     }
 
-    /// Applies MTU and policer to the packets of a train.
+    /// Whether a middlebox does anything to packets of a train's protocol.
+    fn is_filtered(&self, train: Train) -> bool {
+        let filter = train.protocol().map(|protocol| self.config.filters[protocol as usize]);
+        filter.is_some_and(|filter| filter != ProtocolFilter::NONE)
+    }
+
+    /// Whether a middlebox of its protocol or the policer drops a packet of `framed` bytes.
+    fn is_policed(&mut self, now: Nanos, train: Train, framed: u64) -> bool {
+        let exceeds = |policer: &mut Option<Tokens>| {
+            policer.as_mut().is_some_and(|tokens| !tokens.take(now, framed))
+        };
+        let by_protocol = train.protocol().map(|protocol| protocol as usize).is_some_and(|index| {
+            self.config.filters[index].blackhole || exceeds(&mut self.protocol_policers[index])
+        });
+        by_protocol || exceeds(&mut self.policer)
+    }
+
+    /// Applies MTU and policers to the packets of a train.
     fn filter(&mut self, now: Nanos, run: &Run<P>) {
         let mut passed = run.packets.start;
         for index in run.packets.clone() {
@@ -236,7 +256,7 @@ impl<P: Clone> Link<P> {
             let framed = u64::from(size) + u64::from(self.config.overhead);
             let cause = if self.config.mtu.is_some_and(|mtu| size > mtu) {
                 packet_fate::Cause::TooLong
-            } else if self.policer.as_mut().is_some_and(|tokens| !tokens.take(now, framed)) {
+            } else if self.is_policed(now, run.train, framed) {
                 packet_fate::Cause::Policed
             } else {
                 continue;
@@ -318,6 +338,9 @@ impl<P: Clone> Link<P> {
         if old.policer != self.config.policer {
             self.policer = self.config.policer.map(|bucket| Tokens::full(bucket, now));
         }
+        if old.filters != self.config.filters {
+            self.protocol_policers = protocol_policers(&self.config, now);
+        }
         if old.queue != self.config.queue || old.overhead != self.config.overhead {
             let mut queue = Discipline::new(&self.config.queue, context);
             for run in self.queue.drain() {
@@ -330,6 +353,10 @@ impl<P: Clone> Link<P> {
         }
         self.wire.apply_settings(&self.config);
     }
+}
+
+fn protocol_policers(config: &LinkConfig, now: Nanos) -> [Option<Tokens>; 2] {
+    config.filters.map(|filter| filter.policer.map(|bucket| Tokens::full(bucket, now)))
 }
 
 fn queue_context(config: &LinkConfig) -> QueueContext {

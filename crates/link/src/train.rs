@@ -12,13 +12,38 @@ pub struct Train {
     last: u32,
     flow: u32,
     ecn_capable: bool,
+    protocol: Option<Protocol>,
+}
+
+/// Transport protocols that middleboxes tell apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Protocol {
+    /// UDP, and what runs over it.
+    Udp,
+    /// TCP.
+    Tcp,
+}
+
+impl Protocol {
+    /// All of them, in the order of their values.
+    pub const ALL: [Protocol; 2] = [Protocol::Udp, Protocol::Tcp];
+
+    /// That of an IP protocol number; `None` for any other.
+    #[must_use]
+    pub const fn of_number(number: u8) -> Option<Self> {
+        match number {
+            17 => Some(Protocol::Udp),
+            6 => Some(Protocol::Tcp),
+            _ => None,
+        }
+    }
 }
 
 impl Train {
     /// One packet of `size` bytes.
     #[must_use]
     pub const fn single(size: u32) -> Self {
-        Train { packets: 1, full: size, last: size, flow: 0, ecn_capable: false }
+        Train { packets: 1, full: size, last: size, flow: 0, ecn_capable: false, protocol: None }
     }
 
     /// Packets of at most `segment` payload bytes each that carry `payload` bytes in total,
@@ -49,6 +74,18 @@ impl Train {
     #[must_use]
     pub const fn ecn_capable(self, ecn_capable: bool) -> Self {
         Train { ecn_capable, ..self }
+    }
+
+    /// Sets the transport protocol of its packets.
+    #[must_use]
+    pub const fn of_protocol(self, protocol: Option<Protocol>) -> Self {
+        Train { protocol, ..self }
+    }
+
+    /// The transport protocol, if middleboxes tell it apart.
+    #[must_use]
+    pub const fn protocol(self) -> Option<Protocol> {
+        self.protocol
     }
 
     /// The flow.

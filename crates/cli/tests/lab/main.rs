@@ -8,6 +8,7 @@
 #![expect(clippy::unwrap_used, reason = "in a test an unwrap is an assertion")]
 
 mod closed_loop;
+mod copying;
 mod doctor;
 mod drops;
 mod effects;
@@ -68,7 +69,7 @@ fn main() -> ExitCode {
 }
 
 fn trials(lab: bool, iperf3: bool, devices: bool) -> Vec<Trial> {
-    let tests: [(&str, Needs, fn()); 63] = [
+    let tests: [(&str, Needs, fn()); 64] = [
         ("the_loop_closes", Needs::Nothing, closed_loop::the_loop_closes),
         (
             "listed_losses_are_counted_exactly",
@@ -151,6 +152,11 @@ fn trials(lab: bool, iperf3: bool, devices: bool) -> Vec<Trial> {
             "a_test_has_the_congestion_control_it_asked_for",
             Needs::Nothing,
             verify::a_test_has_the_congestion_control_it_asked_for,
+        ),
+        (
+            "copies_survive_losses_and_blocked_udp",
+            Needs::Nothing,
+            copying::copies_survive_losses_and_blocked_udp,
         ),
         ("what_helps_is_kept", Needs::Nothing, verify::what_helps_is_kept),
         ("what_is_broken_off_is_put_back", Needs::Nothing, verify::what_is_broken_off_is_put_back),

@@ -3,7 +3,7 @@
 
 use super::{NEEDS_CHECKSUM, fold, sum};
 use host::tun::VNET_HEADER;
-use link::WindowScale;
+use link::{Protocol, WindowScale};
 use std::net::{IpAddr, SocketAddr};
 
 const TCP: u8 = 6;
@@ -22,6 +22,11 @@ pub(crate) fn flow(ip: &[u8]) -> u32 {
     #[expect(clippy::cast_possible_truncation, reason = "the halves are wanted")]
     let folded = (hash >> 32) as u32 ^ hash as u32;
     folded
+}
+
+/// The transport protocol of a packet, where middleboxes tell it apart.
+pub(crate) fn protocol(ip: &[u8]) -> Option<Protocol> {
+    Protocol::of_number(transport(ip)?.protocol)
 }
 
 /// The ends of a flow; without ports, they are 0.

@@ -3,7 +3,10 @@
 use crate::arrange::{
     SECOND, at_ms, config, drain, dropped, fates_of_all, queueing, train, watched,
 };
-use link::{Cause, FateKind, Fifo, Limit, LinkConfig, Queue, Rate, TokenBucket, Trace, Train};
+use link::{
+    Cause, FateKind, Fifo, Limit, LinkConfig, Protocol, ProtocolFilter, Queue, Rate, TokenBucket,
+    Trace, Train,
+};
 use proptest::prelude::*;
 use std::sync::Arc;
 use units::{BitRate, ByteCount, Nanos};
@@ -101,6 +104,23 @@ fn a_policer_passes_its_burst_and_its_rate() {
     // 30 packets at once, then one per ms up to 999.9 ms.
     assert_eq!(link.counters().sent, 1_029);
     assert_eq!(link.counters().policed, 10_030 - 1_029);
+}
+
+#[test]
+fn protocols_are_filtered_alone() {
+    let policed = ProtocolFilter { policer: Some(bucket(8_000_000, 3_000)), blackhole: false };
+    let blocked = ProtocolFilter { policer: None, blackhole: true };
+    let mut link = watched(LinkConfig { filters: [policed, blocked], ..config(1 << 40, 0) });
+    let protocols = [Some(Protocol::Udp), Some(Protocol::Tcp), None];
+    for packet in 0..30u64 {
+        let protocol = protocols[packet as usize % 3];
+        link.arrive(Nanos(packet), Train::single(1000).of_protocol(protocol), 0);
+    }
+    // UDP's burst, no TCP, and all of the rest.
+    let fates = fates_of_all(&mut link);
+    let passed: Vec<u64> = (1..=30).filter(|number| !dropped(&fates).contains(number)).collect();
+    assert_eq!(passed, [1, 3, 4, 6, 7, 9, 12, 15, 18, 21, 24, 27, 30]);
+    assert_eq!(link.counters().policed, 17);
 }
 
 proptest! {

@@ -8,8 +8,8 @@ use super::queues::QueueSetting;
 use super::setting::{Delay, RateSetting, Setting};
 use super::words;
 use link::{
-    Blackhole, Bursts, Distribution, Jitter, Limit, LinkConfig, Queue, Rate, Reorder, TokenBucket,
-    WindowScale,
+    Blackhole, Bursts, Distribution, Jitter, Limit, LinkConfig, ProtocolFilter, Queue, Rate,
+    Reorder, TokenBucket, WindowScale,
 };
 use std::time::Duration;
 use units::{BitRate, ByteCount, LossRatio, Rtt};
@@ -35,6 +35,7 @@ pub(super) struct DirectionSettings {
     pub(super) window_scale: Option<WindowScale>,
     pub(super) mtu: Option<u32>,
     pub(super) police: Option<TokenBucket>,
+    pub(super) filters: [ProtocolFilter; 2],
     pub(super) queue: QueueSetting,
 }
 
@@ -55,6 +56,7 @@ impl Default for DirectionSettings {
             window_scale: None,
             mtu: None,
             police: None,
+            filters: [ProtocolFilter::NONE; 2],
             queue: QueueSetting::default(),
         }
     }
@@ -78,6 +80,12 @@ impl DirectionSettings {
             Setting::WindowScale(wish) => self.window_scale = wish,
             Setting::Mtu(mtu) => self.mtu = mtu,
             Setting::Police(bucket) => self.police = bucket,
+            Setting::ProtocolPolice(protocol, bucket) => {
+                self.filters[protocol as usize].policer = bucket;
+            }
+            Setting::ProtocolBlackhole(protocol, drop) => {
+                self.filters[protocol as usize].blackhole = drop;
+            }
             Setting::Queue(discipline, size) => self.queue = QueueSetting::new(discipline, size),
             option => self.queue.set(key, option),
         }
@@ -133,6 +141,7 @@ impl Direction {
             window_scale: settings.window_scale,
             mtu: settings.mtu,
             policer: settings.police,
+            filters: settings.filters,
             overhead: context.overhead,
             ..LinkConfig::new(rate, settings.delay.duration(), queue)
         };
@@ -232,12 +241,17 @@ impl Direction {
             return Err(PathError::at("burst", wrong));
         }
         let longest = u64::from(self.context.mtu);
-        if let Some(bucket) = settings.police.filter(|bucket| bucket.burst.bytes() < longest) {
+        let names = ["police", "udp.police", "tcp.police"];
+        let policers = [settings.police, settings.filters[0].policer, settings.filters[1].policer];
+        for (name, bucket) in names.into_iter().zip(policers) {
+            let Some(bucket) = bucket.filter(|bucket| bucket.burst.bytes() < longest) else {
+                continue;
+            };
             let wrong = format!(
                 "a burst of {} drops every packet of {longest} bytes; use a larger burst, such as 10mbit:64KiB",
                 bucket.burst
             );
-            return Err(PathError::at("police", wrong));
+            return Err(PathError::at(name, wrong));
         }
         settings.queue.check(bottleneck(settings, self.context).as_ref())
     }

@@ -26,6 +26,10 @@ pub(super) enum Key {
     /// `up.mtu` and `down.mtu`; without a prefix `mtu` is that of the devices.
     Mtu,
     Police,
+    UdpPolice,
+    UdpBlackhole,
+    TcpPolice,
+    TcpBlackhole,
     Queue,
     Limit,
     Mark,
@@ -87,6 +91,8 @@ impl KeyPosition {
         let (direction, word) = match rest.split_once('.') {
             Some(("up", word)) => (Some(0), word),
             Some(("down", word)) => (Some(1), word),
+            // Not a prefix but a part of the key: up.udp.police.
+            Some(("udp" | "tcp", _)) | None => (None, rest),
             Some((prefix, _)) => {
                 let wrong = format!(
                     "'{}' is not a prefix; the prefixes are up., down. and a time such as @5s.",
@@ -94,7 +100,6 @@ impl KeyPosition {
                 );
                 return Err(PathError::at(text, wrong));
             }
-            None => (None, rest),
         };
         let position = KeyPosition { at, direction, target: target(word, direction)? };
         position.check(text)?;

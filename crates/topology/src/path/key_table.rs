@@ -53,7 +53,7 @@ impl PathKey {
 
 /// Every key. A variant of `Key` that is missing here is never constructed,
 /// which the compiler reports.
-pub const KEYS: [PathKey; 32] = [
+pub const KEYS: [PathKey; 36] = [
     PathKey::of(
         Key::Rate,
         "rate",
@@ -138,6 +138,30 @@ pub const KEYS: [PathKey; 32] = [
         "policer: drop what exceeds this rate and burst [none]",
     ),
     PathKey::of(
+        Key::UdpPolice,
+        "udp.police",
+        "udp.police=10mbit:64KiB",
+        "policer of UDP packets alone; tcp.police= likewise [none]",
+    ),
+    PathKey::of(
+        Key::UdpBlackhole,
+        "udp.blackhole",
+        "udp.blackhole=yes",
+        "drop every UDP packet [no]",
+    ),
+    PathKey::of(
+        Key::TcpPolice,
+        "tcp.police",
+        "tcp.police=10mbit:64KiB",
+        "policer of TCP packets alone [none]",
+    ),
+    PathKey::of(
+        Key::TcpBlackhole,
+        "tcp.blackhole",
+        "tcp.blackhole=yes",
+        "drop every TCP packet [no]",
+    ),
+    PathKey::of(
         Key::Queue,
         "queue",
         "queue=1000p",
@@ -188,7 +212,7 @@ pub const KEYS: [PathKey; 32] = [
 ];
 
 /// Where the second column of [`key_help`] begins.
-const INDENT: usize = 22;
+const INDENT: usize = 25;
 
 /// Columns of [`key_help`].
 const COLUMNS: usize = 80;

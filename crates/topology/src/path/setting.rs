@@ -6,7 +6,7 @@ use super::key::Key;
 use super::loss::{self, LossSetting};
 use super::queues::Discipline;
 use super::size::Size;
-use link::{Blackhole, Bursts, Distribution, Reorder, TokenBucket, Trace, WindowScale};
+use link::{Blackhole, Bursts, Distribution, Protocol, Reorder, TokenBucket, Trace, WindowScale};
 use std::str::FromStr;
 use std::sync::Arc;
 use units::{BitRate, ByteCount, LossRatio, ParseError, Probability, Rtt};
@@ -28,6 +28,8 @@ pub(super) enum Setting {
     WindowScale(Option<WindowScale>),
     Mtu(Option<u32>),
     Police(Option<TokenBucket>),
+    ProtocolPolice(Protocol, Option<TokenBucket>),
+    ProtocolBlackhole(Protocol, bool),
     /// The discipline, and the size of a drop-tail queue.
     Queue(Discipline, Option<Size>),
     /// Options of a queue, by type.
@@ -124,7 +126,19 @@ fn plain(key: Key, name: &str, text: &str) -> Result<Setting, PathError> {
             &|| Ok(Setting::Mtu(Some(integer(name, text, 68, 65_535, "1400, in bytes")?))),
             Setting::Mtu(None),
         ),
-        Key::Police => unless_none(&|| police(name, text), Setting::Police(None)),
+        Key::Police => policer(name, text).map(Setting::Police),
+        Key::UdpPolice => {
+            policer(name, text).map(|bucket| Setting::ProtocolPolice(Protocol::Udp, bucket))
+        }
+        Key::TcpPolice => {
+            policer(name, text).map(|bucket| Setting::ProtocolPolice(Protocol::Tcp, bucket))
+        }
+        Key::UdpBlackhole => {
+            flag(name, text).map(|drop| Setting::ProtocolBlackhole(Protocol::Udp, drop))
+        }
+        Key::TcpBlackhole => {
+            flag(name, text).map(|drop| Setting::ProtocolBlackhole(Protocol::Tcp, drop))
+        }
         Key::Queue => Discipline::read(name, text).map(|(queue, size)| Setting::Queue(queue, size)),
         Key::Limit | Key::Mark | Key::Min | Key::Max => Size::read(name, text).map(Setting::Size),
         Key::Target | Key::Interval | Key::Update => time(name, text).map(Setting::Time),
@@ -246,14 +260,17 @@ fn window_scale(name: &str, text: &str) -> Result<Setting, PathError> {
     }
 }
 
-/// `10mbit:64KiB`: a rate and the burst beside it.
-fn police(name: &str, text: &str) -> Result<Setting, PathError> {
+/// `10mbit:64KiB`: a rate and the burst beside it; or `none`.
+fn policer(name: &str, text: &str) -> Result<Option<TokenBucket>, PathError> {
+    if text == "none" {
+        return Ok(None);
+    }
     let (rate, burst) = text.split_once(':').ok_or_else(|| {
         let wrong = format!("'{}' is not RATE:BURST; write 10mbit:64KiB", short(text));
         PathError::at(name, wrong)
     })?;
     let bucket = TokenBucket { rate: quantity(name, rate)?, burst: quantity(name, burst)? };
-    Ok(Setting::Police(Some(bucket)))
+    Ok(Some(bucket))
 }
 
 /// Parses a quantity.

@@ -4,7 +4,7 @@ use super::PathSpec;
 use super::direction::{Direction, DirectionSettings};
 use super::setting::RateSetting;
 use super::size::Size;
-use link::{Distribution, GilbertElliott, Limit, Loss, WindowScale};
+use link::{Distribution, GilbertElliott, Limit, Loss, TokenBucket, WindowScale};
 use std::fmt;
 use std::time::Duration;
 use units::{ByteCount, LossRatio, Rtt};
@@ -125,6 +125,14 @@ fn other_effects(settings: &DirectionSettings) -> Vec<String> {
     }
     if let Some(bucket) = settings.police {
         words.push(format!("policed at {} with a burst of {}", bucket.rate, bucket.burst));
+    }
+    for (name, filter) in ["UDP", "TCP"].into_iter().zip(settings.filters) {
+        if filter.blackhole {
+            words.push(format!("{name} dropped"));
+        }
+        if let Some(TokenBucket { rate, burst }) = filter.policer {
+            words.push(format!("{name} policed at {rate} with a burst of {burst}"));
+        }
     }
     words
 }

@@ -1,0 +1,45 @@
+//! `longhaul copy` over a path: UDT with losses, and TCP where UDP is blocked.
+
+use crate::program::{LONGHAUL, lab_with, worked};
+use serde_json::Value;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+
+const TOKEN: &str = "0123456789abcdef0123456789abcdef";
+
+/// Copies some files over `link`, and gives the result and what was said.
+fn copied(link: &str) -> (Value, String) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    fs::write(path("token"), TOKEN).unwrap();
+    fs::set_permissions(path("token"), fs::Permissions::from_mode(0o600)).unwrap();
+    fs::create_dir(path("root")).unwrap();
+    fs::create_dir(path("tree")).unwrap();
+    let byte = |at: u32| (at.wrapping_mul(2_654_435_761) >> 13) as u8;
+    let data: Vec<u8> = (0..5_000_000).map(byte).collect();
+    fs::write(path("tree/data"), &data).unwrap();
+    for small in 0..200 {
+        fs::write(path(&format!("tree/{small}")), small.to_string()).unwrap();
+    }
+    let (root, token, tree) = (path("root"), path("token"), path("tree"));
+    let server = format!("{LONGHAUL} server --root {root} --writable --tokens {token}");
+    let copy = [LONGHAUL, "copy", "--json", "--token-file", &token, &tree, "server:"];
+    let ended = lab_with(link, &["--server", &server], &copy);
+    assert!(worked(&ended, 0), "{link}: {}", ended.stderr);
+    assert!(fs::read(path("root/tree/data")).unwrap() == data, "{link}");
+    for small in 0..200 {
+        let copy = fs::read_to_string(path(&format!("root/tree/{small}"))).unwrap();
+        assert_eq!(copy, small.to_string(), "{link}");
+    }
+    let document: Value = serde_json::from_str(&ended.stdout).unwrap();
+    assert_eq!(document["entries"], 202, "{document}");
+    (document, ended.stderr)
+}
+
+pub(crate) fn copies_survive_losses_and_blocked_udp() {
+    let (document, said) = copied("rate=200mbit,rtt=20ms,loss=0.5%,seed=3");
+    assert_eq!(document["transport"], "udt-native", "{said}");
+    let (document, said) = copied("rate=200mbit,rtt=20ms,udp.blackhole=yes");
+    assert_eq!(document["transport"], "tcp", "{said}");
+    assert!(said.contains("UDP is blocked"), "{said}");
+}
