@@ -212,7 +212,7 @@ pub const KEYS: [PathKey; 36] = [
 ];
 
 /// Where the second column of [`key_help`] begins.
-const INDENT: usize = 25;
+const INDENT: usize = 26;
 
 /// Columns of [`key_help`].
 const COLUMNS: usize = 80;
