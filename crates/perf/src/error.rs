@@ -222,9 +222,9 @@ pub enum PerfError {
     },
     /// The server did not reply to the datagrams that open a UDT stream.
     #[error(
-        "the server {address} did not reply by UDP within {} s: UDT needs `longhaul server` \
+        "the server {address} did not reply by UDP within {} ms: UDT needs `longhaul server` \
          there, and UDP to and from that port allowed in the firewalls; without --udt the test \
-         uses TCP", waited.as_secs()
+         uses TCP, unencrypted", waited.as_millis()
     )]
     NoUdt {
         /// The server.

@@ -45,7 +45,8 @@ pub(crate) struct TestArgs {
     udp: bool,
     /// Use UDT instead of TCP: congestion control over UDP
     ///
-    /// The server must be `longhaul server`. -C (or --cc) selects udt (the default), srt,
+    /// The server must be `longhaul server`; if UDP is blocked, the test switches to TCP
+    /// within 3 s. -C (or --cc) selects udt (the default), srt,
     /// reno or cubic, or BBR version 3 (bbr), which implies --native.
     #[arg(long, conflicts_with = "udp")]
     udt: bool,
@@ -53,7 +54,7 @@ pub(crate) struct TestArgs {
     ///
     /// Packets are encrypted and authenticated, and acknowledged one by one. Both ends must be longhaul. -C selects bbr (version 3; the default), reno or cubic. The
     /// keys follow from the test's cookie: whoever can read the control connection can read
-    /// the test.
+    /// the test. If UDP is blocked, the test fails instead of switching to plain TCP.
     #[arg(long, requires = "udt")]
     native: bool,
     /// Duration of the test, in seconds
@@ -272,7 +273,8 @@ fn measure(args: &TestArgs, console: &mut Console, stop: &StopFlag) -> Result<Me
     transfer(args, &config(args), args.modes.latency, console, stop)
 }
 
-/// The same, as requested by `config`, and with RTT probes if `probed`.
+/// The same, as requested by `config`, and with RTT probes if `probed`. Where UDP does not
+/// reach the server, over TCP instead of UDT: not in native mode, which is encrypted.
 fn transfer(
     args: &TestArgs,
     config: &ClientConfig,
@@ -280,9 +282,6 @@ fn transfer(
     console: &mut Console,
     stop: &StopFlag,
 ) -> Result<Measured, Failure> {
-    let (mut printed, mut counters, mut table) = (Vec::new(), None, None);
-    let live = !args.forms.json;
-    let (protocol, both, rows) = (config.protocol, args.bidir, args.forms.rows());
     let port = args.modes.latency_port.unwrap_or(latency::PORT);
     if probed && args.port.contains(&port) {
         return Err(Failure::usage(format!(
@@ -290,6 +289,35 @@ fn transfer(
              for a client; give another --latency-port (a closed port works)"
         )));
     }
+    let probed = probed.then_some(port);
+    let (waited, over_tcp) = match attempt(args, config, probed, console, stop) {
+        Err(PerfError::NoUdt { waited, .. }) if !config.is_native() => (waited, config.over_tcp()),
+        ended => return ended.map_err(failure),
+    };
+    let note = format!(
+        "switched from UDT to TCP: no reply by UDP within {} ms; UDP is blocked on the path, or \
+         the server is not longhaul's",
+        waited.as_millis()
+    );
+    let style = console.err;
+    console.say(terminal::notes(std::slice::from_ref(&note), &style).trim_end());
+    let mut measured = attempt(args, &over_tcp, probed, console, stop).map_err(failure)?;
+    measured.measurement.notes.insert(0, note.clone());
+    measured.printed.push(note);
+    Ok(measured)
+}
+
+/// The same, once; with RTT probes to the port `probed`.
+fn attempt(
+    args: &TestArgs,
+    config: &ClientConfig,
+    probed: Option<u16>,
+    console: &mut Console,
+    stop: &StopFlag,
+) -> Result<Measured, PerfError> {
+    let (mut printed, mut counters, mut table) = (Vec::new(), None, None);
+    let live = !args.forms.json;
+    let (protocol, both, rows) = (config.protocol, args.bidir, args.forms.rows());
     let progress = &mut |event| match event {
         Event::Connected(started) => {
             counters = InterfaceCounters::towards(started.peer.ip(), started.local.ip());
@@ -316,12 +344,11 @@ fn transfer(
         }
         Event::Interval(_) => {}
     };
-    let measured = if probed {
-        latency::around(config, port, progress, stop)
-    } else {
-        client::run(config, progress, stop)
+    let report = match probed {
+        Some(port) => latency::around(config, port, progress, stop)?,
+        None => client::run(config, progress, stop)?,
     };
-    let measurement = measured.map_err(failure)?.measurement;
+    let measurement = report.measurement;
     let cross_traffic =
         counters.and_then(|counters: InterfaceCounters| counters.cross_traffic(&measurement));
     Ok(Measured { measurement, printed, cross_traffic })

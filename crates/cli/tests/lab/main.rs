@@ -23,6 +23,7 @@ mod program;
 mod state;
 mod studies;
 mod tuning;
+mod udt;
 mod user;
 mod verify;
 mod watching;
@@ -69,7 +70,7 @@ fn main() -> ExitCode {
 }
 
 fn trials(lab: bool, iperf3: bool, devices: bool) -> Vec<Trial> {
-    let tests: [(&str, Needs, fn()); 64] = [
+    let tests: [(&str, Needs, fn()); 65] = [
         ("the_loop_closes", Needs::Nothing, closed_loop::the_loop_closes),
         (
             "listed_losses_are_counted_exactly",
@@ -157,6 +158,11 @@ fn trials(lab: bool, iperf3: bool, devices: bool) -> Vec<Trial> {
             "copies_survive_losses_and_blocked_udp",
             Needs::Nothing,
             copying::copies_survive_losses_and_blocked_udp,
+        ),
+        (
+            "blocked_udt_switches_to_tcp_unless_it_is_encrypted",
+            Needs::Nothing,
+            udt::blocked_udt_switches_to_tcp_unless_it_is_encrypted,
         ),
         ("what_helps_is_kept", Needs::Nothing, verify::what_helps_is_kept),
         ("what_is_broken_off_is_put_back", Needs::Nothing, verify::what_is_broken_off_is_put_back),

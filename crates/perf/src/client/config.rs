@@ -218,8 +218,18 @@ impl ClientConfig {
         }
     }
 
+    /// The same test over TCP. UDT's own congestion controls do not exist there: the host's
+    /// default replaces them.
+    #[must_use]
+    pub fn over_tcp(&self) -> Self {
+        let udt_only = |name: &str| matches!(Algorithm::for_udt(name), Some(Algorithm::Udt(_)));
+        let congestion = self.congestion.clone().filter(|name| !udt_only(name));
+        ClientConfig { protocol: Protocol::Tcp, native: false, congestion, ..self.clone() }
+    }
+
     /// Whether a UDT test is in native mode: BBR is only there.
-    pub(crate) fn is_native(&self) -> bool {
+    #[must_use]
+    pub fn is_native(&self) -> bool {
         let bbr = [Algorithm::Bbr.name(), Algorithm::Bbr3.name()];
         self.native || self.congestion.as_deref().is_some_and(|name| bbr.contains(&name))
     }

@@ -21,10 +21,13 @@ use std::{
 
 /// Timeout for the reply to a connect datagram, as in iperf3.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
-/// The same for UDT, which servers other than ours take for TCP.
-const UDT_ANSWER_TIMEOUT: Duration = Duration::from_secs(3);
+/// The same for UDT, which servers other than ours take for TCP: a caller that then switches
+/// to TCP has done so within 3 s.
+const UDT_ANSWER_TIMEOUT: Duration = Duration::from_millis(2500);
 /// Interval between connect datagrams, as either it or the reply may be lost.
 const RETRY_INTERVAL: Duration = Duration::from_secs(3);
+/// The same for UDT: five tries, so that random loss of 10 % looks blocked once in 10^3.
+const UDT_RETRY_INTERVAL: Duration = Duration::from_millis(500);
 /// Receive buffer for datagrams, if the system allows it: 13 ms at 20 Gbit/s.
 const DATAGRAM_BUFFER: units::ByteCount = units::ByteCount::from_bytes(32 << 20);
 
@@ -114,7 +117,10 @@ impl Opener<'_> {
             let _ = host::socket::set_max_pacing_rate(&socket, rate);
         }
         let is_udt = self.config.protocol == Protocol::Udt;
-        let waited = if is_udt { UDT_ANSWER_TIMEOUT } else { ANSWER_TIMEOUT };
+        let (waited, retry) = match is_udt {
+            true => (UDT_ANSWER_TIMEOUT, UDT_RETRY_INTERVAL),
+            false => (ANSWER_TIMEOUT, RETRY_INTERVAL),
+        };
         let until = clock::now() + waited;
         let mut next_try = clock::now();
         while !self.has_reply(&socket)? {
@@ -131,7 +137,7 @@ impl Opener<'_> {
             if clock::now() >= next_try {
                 // A closed port is reported by the next call.
                 let _ = socket.send(&datagram::CONNECT);
-                next_try = clock::now() + RETRY_INTERVAL;
+                next_try = clock::now() + retry;
             }
             self.wait(&socket, next_try.min(until))?;
         }
