@@ -1,7 +1,8 @@
 //! The algorithms behind one type, chosen at run time without allocation.
 
 use crate::{
-    Ack, Bbr, Bbr3, Congestion, CongestionControl, Cubic, NewReno, Reduction, Udt, UdtRules,
+    Ack, Bbr, Bbr3, Congestion, CongestionControl, Cubic, FixedRate, NewReno, Reduction, Udt,
+    UdtRules,
 };
 use units::{BitRate, Nanos};
 
@@ -17,6 +18,8 @@ pub enum Algorithm {
     Bbr,
     /// [`Bbr3`].
     Bbr3,
+    /// [`FixedRate`], at this rate.
+    FixedRate(BitRate),
     /// [`Udt`], by these rules.
     Udt(UdtRules),
 }
@@ -47,6 +50,7 @@ impl Algorithm {
             Algorithm::Cubic => "cubic",
             Algorithm::Bbr => "bbr",
             Algorithm::Bbr3 => "bbr3",
+            Algorithm::FixedRate(_) => "fixed-rate",
             Algorithm::Udt(rules) => rules.name(),
         }
     }
@@ -73,6 +77,7 @@ impl Algorithm {
             Algorithm::Cubic => Controller::Cubic(Cubic::new(mss)),
             Algorithm::Bbr => Controller::Bbr(Bbr::new(mss, seed)),
             Algorithm::Bbr3 => Controller::Bbr3(Bbr3::new(mss, seed)),
+            Algorithm::FixedRate(rate) => Controller::FixedRate(FixedRate::new(rate, mss)),
             Algorithm::Udt(rules) => Controller::Udt(Udt::new(rules, mss, UDT_FLOW_WINDOW, seed)),
         }
     }
@@ -86,6 +91,7 @@ pub enum Controller {
     Cubic(Cubic),
     Bbr(Bbr),
     Bbr3(Bbr3),
+    FixedRate(FixedRate),
     Udt(Udt),
 }
 
@@ -96,6 +102,7 @@ macro_rules! dispatch {
             Controller::Cubic($controller) => $call,
             Controller::Bbr($controller) => $call,
             Controller::Bbr3($controller) => $call,
+            Controller::FixedRate($controller) => $call,
             Controller::Udt($controller) => $call,
         }
     };

@@ -12,6 +12,7 @@
 //! | `hystart` | CUBIC's exit from slow start (Ha, Rhee 2011), as in Linux |
 //! | `bbr` | BBR version 1 (Cardwell et al. 2016), as in Linux |
 //! | `bbr3` | BBR version 3 (draft-ietf-ccwg-bbr) |
+//! | `fixed_rate` | none: a fixed rate, with a circuit breaker (RFC 8084) |
 //! | `udt` | UDT's native control (Gu, Grossman 2007; UDT 4.11), and SRT's variant for files |
 //!
 //! `delivery_rate` makes the samples of the delivery rate that both BBRs need.
@@ -32,6 +33,7 @@ mod bbr3;
 mod controller;
 mod cubic;
 mod delivery_rate;
+mod fixed_rate;
 mod hystart;
 mod max_filter;
 mod newreno;
@@ -44,6 +46,7 @@ pub use bbr3::Bbr3;
 pub use controller::{Algorithm, Controller, NATIVE_ALGORITHMS, UDT_ALGORITHMS, UDT_FLOW_WINDOW};
 pub use cubic::Cubic;
 pub use delivery_rate::{DeliveryRate, DeliverySnapshot, SentPackets};
+pub use fixed_rate::FixedRate;
 pub use newreno::NewReno;
 pub use udt::{Udt, UdtRules};
 

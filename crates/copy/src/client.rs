@@ -78,7 +78,8 @@ pub struct CopyPlan {
     pub transport: Choice,
     /// TCP connections.
     pub streams: u32,
-    /// Congestion control of UDT, of what this end sends.
+    /// Congestion control of UDT, of what this end sends; a fixed rate also of what the far
+    /// end sends.
     pub algorithm: Algorithm,
     /// Most that the sender sends; `None`: what the network takes.
     pub limit: Option<BitRate>,
@@ -238,7 +239,6 @@ impl Attempt<'_> {
             None => self.reach_ssh(host)?,
         };
         let session = &Session::new(self.stop.clone());
-        session.limit(self.plan.limit.map_or(0, BitRate::bps));
         std::thread::scope(|scope| {
             let udt = match self.transport {
                 Choice::Only(Transport::Tcp) => None,
@@ -270,8 +270,24 @@ impl Attempt<'_> {
         })
     }
 
+    /// The rate that UDT is to keep.
+    fn target(&self) -> Option<BitRate> {
+        match self.plan.algorithm {
+            Algorithm::FixedRate(rate) => Some(rate),
+            _ => None,
+        }
+    }
+
+    /// Most that file data is sent at: TCP cannot keep a target, but it must not exceed it.
+    fn limit_bps(&self, transport: Transport) -> u64 {
+        let target = self.target().filter(|_| transport == Transport::Tcp);
+        self.plan.limit.or(target).map_or(0, BitRate::bps)
+    }
+
     fn transfer(&self, session: &Session, transport: Transport) -> Result<Summary, CopyError> {
         let began = clock::now();
+        let limit_bps = self.limit_bps(transport);
+        session.limit(limit_bps);
         let is_upload = match self.direction {
             Direction::Upload { sources, to } => {
                 let sources = walk::local_sources(sources)?;
@@ -283,7 +299,6 @@ impl Attempt<'_> {
             }
             Direction::Download { sources, to, .. } => {
                 let destination = destination(to, sources)?;
-                let limit_bps = self.plan.limit.map_or(0, BitRate::bps);
                 ask(session, Request::Send { limit_bps, sources: sources.clone() })?;
                 receiver::receive(session, self.progress, &destination)?;
                 false
@@ -330,7 +345,7 @@ impl Attempt<'_> {
             match connect() {
                 Ok(mut tls) => {
                     let identity = hello::fresh_identity()?;
-                    let ours = ClientHello::new(identity.public_key());
+                    let ours = ClientHello::new(identity.public_key(), self.target());
                     tls.send_line(&hello::write(&ours)?, until)?;
                     let line = tls.receive_line(MAX_LINE, until)?;
                     let hello = hello::read::<ServerHello>(&line)?;
@@ -346,7 +361,7 @@ impl Attempt<'_> {
     fn reach_ssh(&self, host: &str) -> Result<FarSide, CopyError> {
         let mut far = FarEnd::start(&self.plan.ssh, host, &self.plan.far_program)?;
         let identity = hello::fresh_identity()?;
-        let ours = hello::write(&ClientHello::new(identity.public_key()))?;
+        let ours = hello::write(&ClientHello::new(identity.public_key(), self.target()))?;
         let hello = hello::read::<ServerHello>(&far.exchange(&ours, host)?)?;
         let name = host.rsplit('@').next().unwrap_or(host);
         // A name that only ssh knows has the address that ssh reached.

@@ -3,19 +3,29 @@
 //! they are.
 
 use crate::CopyError;
+use control::Algorithm;
 use copy_proto::VERSION;
 use pinned_tls::{Identity, PublicKey};
 use serde::{Deserialize, Serialize};
 use std::net::IpAddr;
+use units::BitRate;
+
+/// Lowest target rate: a block of 256 KiB must not take minutes.
+pub const MIN_TARGET: BitRate = BitRate::from_bps(100_000);
+/// Highest target rate.
+pub const MAX_TARGET: BitRate = BitRate::from_bps(100_000_000_000);
 
 /// Longest line.
 pub(crate) const MAX_LINE: usize = 1_024;
 
-/// Client: its key.
+/// Client: its key, and how the server is to send.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct ClientHello {
     longhaul_copy: u32,
     key: String,
+    /// Rate at which the server is to send over UDT; without: BBR.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    target_bps: Option<BitRate>,
 }
 
 /// Server: its key, and where it waits.
@@ -43,8 +53,14 @@ impl ServerRefusal {
 }
 
 impl ClientHello {
-    pub(crate) fn new(key: PublicKey) -> Self {
-        ClientHello { longhaul_copy: VERSION, key: key.to_string() }
+    pub(crate) fn new(key: PublicKey, target_bps: Option<BitRate>) -> Self {
+        ClientHello { longhaul_copy: VERSION, key: key.to_string(), target_bps }
+    }
+
+    /// Congestion control of what the server sends over UDT.
+    pub(crate) fn algorithm(&self) -> Algorithm {
+        let rate = |target: BitRate| target.clamp(MIN_TARGET, MAX_TARGET);
+        self.target_bps.map(rate).map_or(Algorithm::Bbr3, Algorithm::FixedRate)
     }
 
     pub(crate) fn key(&self) -> Result<PublicKey, CopyError> {
@@ -135,7 +151,7 @@ mod tests {
     #[test]
     fn hellos_are_read_as_written() {
         let key = fresh_identity().unwrap().public_key();
-        let hello = ClientHello::new(key);
+        let hello = ClientHello::new(key, None);
         let found: ClientHello = read(&write(&hello).unwrap()).unwrap();
         assert_eq!((found.key(), &found), (Ok(key), &hello));
         let address = Some(IpAddr::from([192, 0, 2, 1]));
@@ -145,10 +161,20 @@ mod tests {
         for wrong in ["", "{}", "command not found", r#"{"longhaul_copy":1}"#] {
             assert!(read::<ClientHello>(wrong).is_err(), "{wrong}");
         }
-        let later = ClientHello { longhaul_copy: 2, ..ClientHello::new(key) };
+        let later = ClientHello { longhaul_copy: 2, ..ClientHello::new(key, None) };
         assert!(later.key().is_err());
-        let wrong = ClientHello { longhaul_copy: 1, key: "x".into() };
+        let wrong = ClientHello { key: "x".into(), ..ClientHello::new(key, None) };
         assert!(wrong.key().is_err());
+    }
+
+    #[test]
+    fn targets_are_bounded() {
+        let key = fresh_identity().unwrap().public_key();
+        let of = |bps| ClientHello::new(key, Some(BitRate::from_bps(bps))).algorithm();
+        assert_eq!(of(0), Algorithm::FixedRate(MIN_TARGET));
+        assert_eq!(of(1_000_000), Algorithm::FixedRate(BitRate::from_bps(1_000_000)));
+        assert_eq!(of(u64::MAX), Algorithm::FixedRate(MAX_TARGET));
+        assert_eq!(ClientHello::new(key, None).algorithm(), Algorithm::Bbr3);
     }
 
     #[test]

@@ -67,11 +67,11 @@ pub fn serve_stdio(
         .take(MAX_LINE as u64)
         .read_line(&mut line)
         .map_err(|error| CopyError::Local(format!("cannot read the client's hello: {error}")))?;
-    let client = hello::read::<ClientHello>(line.trim_end())?.key()?;
+    let client = hello::read::<ClientHello>(line.trim_end())?;
     let listener = sockets::listener(None, 0).map_err(CopyError::socket)?;
     let tcp_port = listener.local_addr().map_err(CopyError::socket)?.port();
     let lanes = Lanes::new(Vec::new())?;
-    let prepared = session::Prepared::new(client, None, stop.clone())?;
+    let prepared = session::Prepared::new(&client, None, stop.clone())?;
     let address = ssh_connection.and_then(server_address);
     let hello = ServerHello::new(prepared.key(), prepared.udp_port(), tcp_port, address);
     answer(&(hello::write(&hello)? + "\n"));
@@ -82,7 +82,7 @@ pub fn serve_stdio(
     });
     let done = StopFlag::new();
     std::thread::scope(|scope| {
-        let lane = lanes.add(client, &prepared);
+        let lane = lanes.add(prepared.client, &prepared);
         scope.spawn(|| listener::accept_lanes(&listener, &lanes, &done));
         let result = prepared.serve(&Root::Any, &Progress::default(), |_| {});
         done.raise();

@@ -6,7 +6,9 @@ mod result;
 use crate::console::Console;
 use crate::failure::{DONE, FAILED, Failure, Outcome};
 use crate::{console, input, stop};
-use ::copy::{Choice, CopyError, CopyPlan, End, Progress, Remote, Transport};
+use ::copy::{
+    Choice, CopyError, CopyPlan, End, MAX_TARGET, MIN_TARGET, Progress, Remote, Transport,
+};
 use clap::{Args, ValueEnum};
 use control::Algorithm;
 use host::clock;
@@ -54,6 +56,14 @@ pub(crate) struct CopyArgs {
     /// Maximum rate of file data: 100mbit
     #[arg(long, value_name = "RATE")]
     limit: Option<BitRate>,
+    /// Send at RATE despite losses; unfair to others
+    ///
+    /// For a path whose capacity is reserved or otherwise unused. Without it the copy shares
+    /// a bottleneck with other traffic. If more than half the packets are lost, the rate
+    /// falls to what the path delivers. Over TCP, RATE is only a limit.
+    #[arg(long, value_name = "RATE", conflicts_with_all = ["limit", "congestion"])]
+    #[arg(value_parser = target)]
+    target: Option<BitRate>,
     /// Connect to longhaul server --root with the token in FILE
     ///
     /// "-" reads the token from standard input. Both ends derive their keys from it.
@@ -83,6 +93,7 @@ Examples:
   longhaul copy 'HOST:logs/*.gz' logs/
   longhaul copy --ssh 'ssh -p 2222' results user@HOST:
   longhaul copy --limit 200mbit --json images HOST:/srv
+  longhaul copy --target 900mbit data.tar HOST:
   longhaul copy --token-file token.txt data.tar HOST:incoming/";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -94,6 +105,12 @@ enum TransportName {
 
 fn algorithm(text: &str) -> Result<Algorithm, String> {
     Algorithm::for_native(text).ok_or_else(|| "use bbr, cubic or reno".to_owned())
+}
+
+fn target(text: &str) -> Result<BitRate, String> {
+    let rate: BitRate = text.parse().map_err(|error: units::ParseError| error.to_string())?;
+    let valid = (MIN_TARGET..=MAX_TARGET).contains(&rate);
+    valid.then_some(rate).ok_or_else(|| format!("give a rate from {MIN_TARGET} to {MAX_TARGET}"))
 }
 
 pub(crate) fn run(args: &CopyArgs, console: &mut Console) -> Outcome {
@@ -145,6 +162,9 @@ fn note_transport(
     let is_default = args.transport == TransportName::Auto;
     if !args.quiet && is_default && now == Transport::Tcp && before != Some(now) {
         console.say("UDP is blocked: copying over TCP with TLS");
+        if args.target.is_some() {
+            console.say("--target is only a limit over TCP");
+        }
     }
 }
 
@@ -171,7 +191,7 @@ fn plan(args: &CopyArgs, console: &mut Console) -> Result<CopyPlan, Failure> {
             TransportName::Tcp => Choice::Only(Transport::Tcp),
         },
         streams: args.streams,
-        algorithm: args.congestion,
+        algorithm: args.target.map_or(args.congestion, Algorithm::FixedRate),
         limit: args.limit,
     })
 }

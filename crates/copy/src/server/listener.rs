@@ -317,7 +317,7 @@ impl CopyServer {
             return Ok(());
         }
         let until = clock::now() + HANDSHAKE;
-        let client = hello::read::<ClientHello>(&tls.receive_line(MAX_LINE, until)?)?.key()?;
+        let hello = hello::read::<ClientHello>(&tls.receive_line(MAX_LINE, until)?)?;
         let Some(_slot) = self.copies.take(self.max_copies) else {
             let reason = "the server is busy with other copies; try again later";
             tls.send_line(&hello::write(&ServerRefusal::new(reason))?, until)?;
@@ -326,8 +326,8 @@ impl CopyServer {
         drop(admitted);
         // Ends with the client's connection, or with the server.
         let copy_stop = StopFlag::new();
-        let prepared = Prepared::new(client, self.bind, copy_stop.clone())?;
-        let _lane = self.lanes.add(client, &prepared);
+        let prepared = Prepared::new(&hello, self.bind, copy_stop.clone())?;
+        let _lane = self.lanes.add(prepared.client, &prepared);
         let port = self.local_address()?.port();
         let answer = ServerHello::new(prepared.key(), prepared.udp_port(), port, None);
         tls.send_line(&hello::write(&answer)?, until)?;
@@ -356,6 +356,7 @@ impl CopyServer {
 fn described(request: &Request) -> String {
     let text = |path: &[u8]| String::from_utf8_lossy(path).into_owned();
     match request {
+        Request::Receive { destination, .. } if destination.is_empty() => "receives".to_owned(),
         Request::Receive { destination, .. } => format!("receives into {}", text(destination)),
         Request::Send { sources, .. } => {
             let names: Vec<_> = sources.iter().take(3).map(|path| text(path)).collect();

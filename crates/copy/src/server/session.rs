@@ -1,7 +1,7 @@
 //! One copy at the far end.
 
 use crate::directory::{Directory, Links, is_directory, split};
-use crate::hello::fresh_identity;
+use crate::hello::{ClientHello, fresh_identity};
 use crate::progress::Progress;
 use crate::receiver::{self, Destination};
 use crate::transport::Session;
@@ -109,6 +109,7 @@ fn destination_below(
 pub(super) struct Prepared {
     pub(super) identity: Identity,
     pub(super) client: PublicKey,
+    algorithm: Algorithm,
     pub(super) session: Arc<Session>,
     udp: Mutex<Option<UdpSocket>>,
     udp_port: Option<u16>,
@@ -116,7 +117,7 @@ pub(super) struct Prepared {
 
 impl Prepared {
     pub(super) fn new(
-        client: PublicKey,
+        hello: &ClientHello,
         bind: Option<IpAddr>,
         stop: StopFlag,
     ) -> Result<Self, CopyError> {
@@ -124,7 +125,8 @@ impl Prepared {
         let udp_port = udp.as_ref().and_then(|socket| Some(socket.local_addr().ok()?.port()));
         Ok(Prepared {
             identity: fresh_identity()?,
-            client,
+            client: hello.key()?,
+            algorithm: hello.algorithm(),
             session: Arc::new(Session::new(stop)),
             udp: Mutex::new(udp),
             udp_port,
@@ -158,7 +160,7 @@ impl Prepared {
 
     fn carry_udt(&self) {
         let Some(socket) = host::lock::lock(&self.udp).take() else { return };
-        let keys = Keys { identity: &self.identity, peer: self.client, algorithm: Algorithm::Bbr3 };
+        let keys = Keys { identity: &self.identity, peer: self.client, algorithm: self.algorithm };
         let session = &self.session;
         let is_decided = || session.has_begun() || session.failure().is_some();
         if let Ok(Some(mut udt)) = Udt::accept(socket, &keys, REQUEST, is_decided) {
