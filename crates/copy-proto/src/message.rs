@@ -150,6 +150,17 @@ pub enum Message {
     },
     /// Receiver: every entry is answered; the copy is over.
     Finished,
+    /// Receiver: which connections are to carry data from now on.
+    CarryDataOver(Carrier),
+}
+
+/// Connections that can carry data.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Carrier {
+    /// That of UDT.
+    Udt,
+    /// Those of TCP.
+    Tcp,
 }
 
 /// Why bytes are no message.
@@ -217,6 +228,7 @@ impl Message {
             }
             Message::Finished => out.push(16),
             Message::Skipped(reason) => write_reason(out, 17, None, reason),
+            Message::CarryDataOver(carrier) => out.extend([18, u8::from(*carrier == Carrier::Tcp)]),
         }
     }
 
@@ -274,6 +286,11 @@ impl Message {
             15 => Message::Progress { written: fields.u64()?, waited: fields.u64()? },
             16 => Message::Finished,
             17 => Message::Skipped(fields.reason()?),
+            18 => Message::CarryDataOver(match fields.u8()? {
+                0 => Carrier::Udt,
+                1 => Carrier::Tcp,
+                _ => return Err(WrongMessage::Range),
+            }),
             kind => return Err(WrongMessage::Kind(kind)),
         };
         if fields.0.is_empty() { Ok(message) } else { Err(WrongMessage::Length) }

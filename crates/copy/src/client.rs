@@ -1,28 +1,23 @@
 //! A copy from the user's side.
 
-use crate::hello::{self, ClientHello, MAX_LINE, ServerHello};
+mod far_side;
+mod tcp_trial;
+
 use crate::progress::{Figures, Progress};
 use crate::receiver;
 use crate::server::local_destination;
-use crate::ssh::FarEnd;
-use crate::transport::tls::Tls;
-use crate::transport::udt::{Keys, Udt};
 use crate::transport::{Session, Transport};
-use crate::{CopyError, sender, sockets, walk};
+use crate::{CopyError, sender, walk};
 use control::Algorithm;
-use copy_proto::message::{Message, Request};
+use copy_proto::message::{Carrier, Message, Request};
+pub(crate) use far_side::CONTROL_LANE;
+use far_side::FarSide;
 use host::clock;
 use host::stop::StopFlag;
-use pinned_tls::{Identity, PublicKey};
-use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::time::{Duration, Instant};
+use tcp_trial::TcpTrial;
 use units::BitRate;
 
-/// What a TCP connection says that carries the control messages, and any other.
-pub(crate) const CONTROL_LANE: &str = "control";
-const DATA_LANE: &str = "data";
-/// UDP that does not answer within this time is taken for blocked.
-const UDT_ANSWER: Duration = Duration::from_millis(2_500);
 const CONNECT: Duration = Duration::from_secs(10);
 /// Pauses before a copy whose connection failed is continued.
 const PAUSES: [Duration; 4] = [
@@ -85,6 +80,35 @@ pub struct CopyPlan {
     pub limit: Option<BitRate>,
 }
 
+impl CopyPlan {
+    /// The rate that UDT is to keep.
+    fn target(&self) -> Option<BitRate> {
+        match self.algorithm {
+            Algorithm::FixedRate(rate) => Some(rate),
+            _ => None,
+        }
+    }
+}
+
+/// What carries a copy, and why.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Notice {
+    /// This transport does from now on.
+    Connected(Transport),
+    /// UDT loses this share of its packets, 0 to 1: TCP is tried.
+    TryingTcp {
+        /// The share.
+        loss: f64,
+    },
+    /// What each carried. Unless TCP carried half as much again, UDT stays.
+    TriedTcp {
+        /// Rate of UDT before the trial.
+        udt: BitRate,
+        /// Rate of TCP in the trial.
+        tcp: BitRate,
+    },
+}
+
 /// What a copy did.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Summary {
@@ -113,7 +137,7 @@ enum Direction {
     Download { host: String, sources: Vec<Vec<u8>>, to: Vec<u8> },
 }
 
-/// Copies, and continues where a connection fails. `connected` learns what carries it.
+/// Copies, and continues where a connection fails. `report` learns what carries it.
 ///
 /// # Errors
 /// Why the copy ended early.
@@ -121,7 +145,7 @@ pub fn copy(
     plan: &CopyPlan,
     progress: &Progress,
     stop: &StopFlag,
-    connected: &mut dyn FnMut(Transport),
+    report: &(dyn Fn(Notice) + Sync),
 ) -> Result<Summary, CopyError> {
     // Without it there are fewer descriptors.
     let _ = host::limits::raise_open_files();
@@ -131,7 +155,7 @@ pub fn copy(
     loop {
         let (before, attempt_began) = (progress.figures(), clock::now());
         let attempt = Attempt { plan, direction: &direction, transport, progress, stop };
-        let error = match attempt.run(connected) {
+        let error = match attempt.run(report) {
             Ok(mut summary) => {
                 summary.resumed = resumed;
                 summary.seconds += began
@@ -217,36 +241,29 @@ struct Attempt<'a> {
     stop: &'a StopFlag,
 }
 
-/// A far end that waits for connections.
-struct FarSide {
-    /// What keeps the far end alive until the copy is over.
-    _bootstrap: Box<dyn std::any::Any>,
-    identity: Identity,
-    key: PublicKey,
-    addresses: Vec<IpAddr>,
-    udp_port: Option<u16>,
-    tcp_port: u16,
-}
-
 impl Attempt<'_> {
-    fn run(&self, connected: &mut dyn FnMut(Transport)) -> Result<Summary, CopyError> {
+    fn run(&self, report: &(dyn Fn(Notice) + Sync)) -> Result<Summary, CopyError> {
         let host = match self.direction {
             Direction::Upload { to, .. } => &to.host,
             Direction::Download { host, .. } => host,
         };
-        let far = match &self.plan.token {
-            Some(token) => self.reach_server(host, token)?,
-            None => self.reach_ssh(host)?,
-        };
+        let far = FarSide::reach(self.plan, host)?;
         let session = &Session::new(self.stop.clone());
+        let done = &StopFlag::new();
         std::thread::scope(|scope| {
             let udt = match self.transport {
                 Choice::Only(Transport::Tcp) => None,
-                Choice::Auto | Choice::Only(Transport::UdtNative) => self.connect_udt(&far)?,
+                Choice::Auto | Choice::Only(Transport::UdtNative) => {
+                    far.connect_udt(self.plan.algorithm)?
+                }
             };
             let transport = match udt {
                 Some(mut udt) => {
                     scope.spawn(move || udt.carry(session, true));
+                    if self.transport == Choice::Auto && self.plan.target().is_none() {
+                        let trial = TcpTrial { attempt: self, far: &far, session, done };
+                        scope.spawn(move || trial.run(scope, report));
+                    }
                     Transport::UdtNative
                 }
                 None if self.transport == Choice::Only(Transport::UdtNative) => {
@@ -255,14 +272,16 @@ impl Attempt<'_> {
                     ));
                 }
                 None => {
-                    for (index, mut tls) in self.connect_tcp(&far)?.into_iter().enumerate() {
+                    let lanes = far.connect_tcp(self.plan.streams, CONNECT, Some(0))?;
+                    for (index, mut tls) in lanes.into_iter().enumerate() {
                         scope.spawn(move || tls.carry(session, index == 0));
                     }
                     Transport::Tcp
                 }
             };
-            connected(transport);
+            report(Notice::Connected(transport));
             let result = self.transfer(session, transport);
+            done.raise();
             if let Err(error) = &result {
                 session.fail(error.clone());
             }
@@ -270,17 +289,13 @@ impl Attempt<'_> {
         })
     }
 
-    /// The rate that UDT is to keep.
-    fn target(&self) -> Option<BitRate> {
-        match self.plan.algorithm {
-            Algorithm::FixedRate(rate) => Some(rate),
-            _ => None,
-        }
+    const fn is_upload(&self) -> bool {
+        matches!(self.direction, Direction::Upload { .. })
     }
 
     /// Most that file data is sent at: TCP cannot keep a target, but it must not exceed it.
     fn limit_bps(&self, transport: Transport) -> u64 {
-        let target = self.target().filter(|_| transport == Transport::Tcp);
+        let target = self.plan.target().filter(|_| transport == Transport::Tcp);
         self.plan.limit.or(target).map_or(0, BitRate::bps)
     }
 
@@ -293,7 +308,8 @@ impl Attempt<'_> {
                 let sources = walk::local_sources(sources)?;
                 let count = u32::try_from(sources.len()).unwrap_or(u32::MAX);
                 let destination = to.path.clone();
-                ask(session, Request::Receive { destination, sources: count })?;
+                let request = Request::Receive { destination, sources: count };
+                session.send(&Message::Request(request))?;
                 sender::send(session, self.progress, sources)?;
                 true
             }
@@ -309,8 +325,9 @@ impl Attempt<'_> {
             |time: Duration| (time.as_secs_f64() / elapsed.as_secs_f64().max(1e-9)).min(1.0);
         let (full, empty) = session.waits();
         let figures = self.progress.figures();
+        let moved = session.data_path().only() == Some(Carrier::Tcp);
         Ok(Summary {
-            transport,
+            transport: if moved { Transport::Tcp } else { transport },
             seconds: elapsed.as_secs_f64(),
             network_limited: is_upload.then(|| share(full)),
             source_limited: match is_upload {
@@ -323,95 +340,6 @@ impl Attempt<'_> {
             figures,
         })
     }
-
-    fn reach_server(&self, host: &str, token: &str) -> Result<FarSide, CopyError> {
-        let [own, server] = hello::token_identities(token)?;
-        let host = host.rsplit('@').next().unwrap_or(host);
-        let mut last = CopyError::Connection(format!("{host} has no address"));
-        for address in resolve(host, self.plan.port)? {
-            let until = clock::now() + CONNECT;
-            let connect = || -> Result<Tls, CopyError> {
-                let stream = begin(address, own.public_key())?;
-                let mut tls = Tls::client(stream, &own, server.public_key())?;
-                tls.handshake(until).map_err(|error| match error {
-                    // A server that does not know the key says no more than that.
-                    CopyError::Connection(why) => CopyError::Connection(format!(
-                        "{why} (in the handshake: has the server this token?)"
-                    )),
-                    error => error,
-                })?;
-                Ok(tls)
-            };
-            match connect() {
-                Ok(mut tls) => {
-                    let identity = hello::fresh_identity()?;
-                    let ours = ClientHello::new(identity.public_key(), self.target());
-                    tls.send_line(&hello::write(&ours)?, until)?;
-                    let line = tls.receive_line(MAX_LINE, until)?;
-                    let hello = hello::read::<ServerHello>(&line)?;
-                    let bootstrap = Box::new(tls);
-                    return far_side(bootstrap, identity, &hello, vec![address.ip()]);
-                }
-                Err(error) => last = error,
-            }
-        }
-        Err(last)
-    }
-
-    fn reach_ssh(&self, host: &str) -> Result<FarSide, CopyError> {
-        let mut far = FarEnd::start(&self.plan.ssh, host, &self.plan.far_program)?;
-        let identity = hello::fresh_identity()?;
-        let ours = hello::write(&ClientHello::new(identity.public_key(), self.target()))?;
-        let hello = hello::read::<ServerHello>(&far.exchange(&ours, host)?)?;
-        let name = host.rsplit('@').next().unwrap_or(host);
-        // A name that only ssh knows has the address that ssh reached.
-        let mut addresses: Vec<IpAddr> = resolve(name, 0)
-            .map(|all| all.into_iter().map(|address| address.ip()).collect())
-            .unwrap_or_default();
-        if let Some(address) = hello.address
-            && !addresses.contains(&address)
-        {
-            addresses.push(address);
-        }
-        far_side(Box::new(far), identity, &hello, addresses)
-    }
-
-    fn connect_udt(&self, far: &FarSide) -> Result<Option<Udt>, CopyError> {
-        let (Some(port), Some(address)) = (far.udp_port, far.addresses.first()) else {
-            return Ok(None);
-        };
-        let keys = Keys { identity: &far.identity, peer: far.key, algorithm: self.plan.algorithm };
-        Udt::connect((*address, port).into(), &keys, UDT_ANSWER)
-    }
-
-    fn connect_tcp(&self, far: &FarSide) -> Result<Vec<Tls>, CopyError> {
-        let mut last = CopyError::Connection("the far end has no address".into());
-        for address in &far.addresses {
-            let lane = |index: u32| -> Result<Tls, CopyError> {
-                let until = clock::now() + CONNECT;
-                let stream = begin((*address, far.tcp_port).into(), far.identity.public_key())?;
-                let mut tls = Tls::client(stream, &far.identity, far.key)?;
-                tls.handshake(until)?;
-                tls.send_line(if index == 0 { CONTROL_LANE } else { DATA_LANE }, until)?;
-                Ok(tls)
-            };
-            match (0..self.plan.streams.max(1)).map(lane).collect() {
-                Ok(lanes) => return Ok(lanes),
-                Err(error) => last = error,
-            }
-        }
-        Err(last)
-    }
-}
-
-fn far_side(
-    bootstrap: Box<dyn std::any::Any>,
-    identity: Identity,
-    hello: &ServerHello,
-    addresses: Vec<IpAddr>,
-) -> Result<FarSide, CopyError> {
-    let (key, udp_port, tcp_port) = (hello.key()?, hello.udp_port, hello.tcp_port);
-    Ok(FarSide { _bootstrap: bootstrap, identity, key, addresses, udp_port, tcp_port })
 }
 
 fn ask(session: &Session, request: Request) -> Result<(), CopyError> {
@@ -422,19 +350,4 @@ fn ask(session: &Session, request: Request) -> Result<(), CopyError> {
         Some(_) => Err(CopyError::Protocol("it did not answer the request".into())),
         None => Err(CopyError::Connection("the peer closed it".into())),
     }
-}
-
-fn begin(server: SocketAddr, client: PublicKey) -> Result<std::net::TcpStream, CopyError> {
-    use std::io::Write;
-    let mut stream = sockets::connect(server, CONNECT)?;
-    stream.write_all(&hello::preamble(client)).map_err(CopyError::socket)?;
-    Ok(stream)
-}
-
-fn resolve(host: &str, port: u16) -> Result<Vec<SocketAddr>, CopyError> {
-    let bare = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
-    (bare, port)
-        .to_socket_addrs()
-        .map(Iterator::collect)
-        .map_err(|error| CopyError::Connection(format!("{host}: {error}")))
 }

@@ -24,7 +24,9 @@ struct State<T> {
     /// Since when it has held its capacity or more, and for how long before.
     filled_since: Option<Instant>,
     filled: Duration,
-    /// Since when it has been empty, and for how long before.
+    /// How many are at work on items to push.
+    producers: usize,
+    /// Since when it has been empty although somebody was, and for how long before.
     empty_since: Option<Instant>,
     empty: Duration,
 }
@@ -52,6 +54,7 @@ impl<T> Queue<T> {
             full: Duration::ZERO,
             filled_since: None,
             filled: Duration::ZERO,
+            producers: 0,
             empty_since: None,
             empty: Duration::ZERO,
         };
@@ -114,7 +117,8 @@ impl<T> Queue<T> {
     pub(crate) fn try_pop(&self) -> Option<T> {
         let mut state = lock(&self.state);
         let item = take(&mut state, self.capacity);
-        if item.is_none() && state.end == End::Open && state.empty_since.is_none() {
+        let is_awaited = state.end == End::Open && state.producers > 0;
+        if item.is_none() && is_awaited && state.empty_since.is_none() {
             state.empty_since = Some(clock::now());
         }
         drop(state);
@@ -122,6 +126,20 @@ impl<T> Queue<T> {
             self.changed.notify_all();
         }
         item
+    }
+
+    /// Somebody is at work on items to push.
+    pub(crate) fn begin_producing(&self) {
+        lock(&self.state).producers += 1;
+    }
+
+    /// Somebody has pushed theirs.
+    pub(crate) fn end_producing(&self) {
+        let mut state = lock(&self.state);
+        state.producers = state.producers.saturating_sub(1);
+        if state.producers == 0 {
+            end_empty(&mut state);
+        }
     }
 
     /// Waits for an item; `None` once the queue has ended, or after `timeout`.
@@ -186,7 +204,8 @@ impl<T> Queue<T> {
         state.filled + state.filled_since.map_or(Duration::ZERO, |since| since.elapsed())
     }
 
-    /// How long pushes waited for room, and how long it was empty when asked.
+    /// How long pushes waited for room, and how long it was empty although somebody was at
+    /// work on items.
     pub(crate) fn waits(&self) -> (Duration, Duration) {
         let state = lock(&self.state);
         let now_empty = state.empty_since.map_or(Duration::ZERO, |since| since.elapsed());
@@ -194,10 +213,14 @@ impl<T> Queue<T> {
     }
 }
 
-fn add<T>(state: &mut State<T>, item: T, bytes: usize, capacity: usize) {
+fn end_empty<T>(state: &mut State<T>) {
     if let Some(since) = state.empty_since.take() {
         state.empty += since.elapsed();
     }
+}
+
+fn add<T>(state: &mut State<T>, item: T, bytes: usize, capacity: usize) {
+    end_empty(state);
     state.bytes += bytes;
     state.items.push_back((item, bytes));
     if state.bytes >= capacity && state.filled_since.is_none() {
@@ -224,6 +247,23 @@ mod tests {
     use super::*;
 
     const SOON: Duration = Duration::from_millis(5);
+
+    #[test]
+    fn it_is_empty_only_while_somebody_works_on_items() {
+        let queue = Queue::<u8>::new(10);
+        assert_eq!(queue.try_pop(), None);
+        std::thread::sleep(SOON);
+        assert_eq!(queue.waits().1, Duration::ZERO);
+        queue.begin_producing();
+        assert_eq!(queue.try_pop(), None);
+        std::thread::sleep(SOON);
+        queue.end_producing();
+        let empty = queue.waits().1;
+        assert!(empty >= SOON);
+        assert_eq!(queue.try_pop(), None);
+        std::thread::sleep(SOON);
+        assert_eq!(queue.waits().1, empty);
+    }
 
     #[test]
     fn bytes_are_bounded_and_an_end_wakes_everybody() {

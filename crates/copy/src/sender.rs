@@ -75,7 +75,11 @@ pub(crate) fn send(
         sender.jobs.close();
         result
     });
-    session.finish();
+    if result.is_ok() {
+        session.finish_answered();
+    } else {
+        session.finish();
+    }
     result
 }
 
@@ -164,6 +168,9 @@ impl Sender<'_> {
                 }
                 // Attributes of directories, which are set at the end.
                 Message::Skipped(text) => self.progress.problem(text),
+                // The client does not wait for it: that would take a round trip.
+                Message::Accepted => {}
+                Message::CarryDataOver(carrier) => self.session.data_path().use_only(carrier),
                 Message::Refused(reason) => return Err(CopyError::Refused(reason)),
                 Message::Finished if lock(&self.outstanding).is_empty() => return Ok(()),
                 _ => return Err(unexpected()),
@@ -203,7 +210,7 @@ impl Sender<'_> {
         let mut buffer = vec![0; BLOCK_BYTES];
         while !self.jobs.is_over() {
             let Some(job) = self.jobs.pop(Duration::from_secs(1)) else { continue };
-            let id = job.id;
+            let (id, _reading) = (job.id, self.session.reading());
             let message = match self.send_blocks(&job, &mut buffer) {
                 Ok(hash) => Message::End { id, hash },
                 Err(NotSent::Session(error)) => return Err(error),

@@ -5,6 +5,7 @@
 //! the connections. Control messages keep their order, since one connection carries them;
 //! data goes to whichever connection has room.
 
+mod data_path;
 mod pump;
 pub(crate) mod tls;
 pub(crate) mod udt;
@@ -13,6 +14,7 @@ use crate::CopyError;
 use crate::queue::Queue;
 use copy_proto::frame;
 use copy_proto::message::Message;
+use data_path::DataPath;
 use host::lock::lock;
 use host::{clock, stop::StopFlag};
 use std::sync::Mutex;
@@ -50,8 +52,10 @@ pub(crate) struct Session {
     incoming: Queue<Message>,
     failure: Mutex<Option<CopyError>>,
     limiter: Mutex<Option<Limiter>>,
+    data_path: DataPath,
     has_begun: AtomicBool,
     is_closed: AtomicBool,
+    is_answered: AtomicBool,
     last_received: Mutex<Instant>,
     stop: StopFlag,
 }
@@ -65,8 +69,10 @@ impl Session {
             incoming: Queue::new(INCOMING_BYTES),
             failure: Mutex::new(None),
             limiter: Mutex::new(None),
+            data_path: DataPath::default(),
             has_begun: AtomicBool::new(false),
             is_closed: AtomicBool::new(false),
+            is_answered: AtomicBool::new(false),
             last_received: Mutex::new(clock::now()),
             stop,
         }
@@ -75,6 +81,11 @@ impl Session {
     /// Sends file data at so many bits a second at most; zero: without a limit.
     pub(crate) fn limit(&self, bps: u64) {
         *lock(&self.limiter) = (bps > 0).then(|| Limiter { bps, next: clock::now() });
+    }
+
+    /// Which connections carry data.
+    pub(crate) const fn data_path(&self) -> &DataPath {
+        &self.data_path
     }
 
     /// Sends a control message.
@@ -90,6 +101,12 @@ impl Session {
     fn push(&self, queue: &Queue<Vec<u8>>, frame: Vec<u8>) -> Result<(), CopyError> {
         let bytes = frame.len();
         queue.push(frame, bytes).map_err(|_| self.ended())
+    }
+
+    /// Whoever reads files for [`Session::send_data`] does so until it is dropped.
+    pub(crate) fn reading(&self) -> Reading<'_> {
+        self.data.begin_producing();
+        Reading(self)
     }
 
     /// Tells the peer that this end is alive, and what it did. It never waits.
@@ -197,6 +214,17 @@ impl Session {
         lock(&self.failure).clone()
     }
 
+    /// The peer has answered everything: it needs nothing more of this end.
+    pub(crate) fn finish_answered(&self) {
+        self.is_answered.store(true, Ordering::Relaxed);
+        self.finish();
+    }
+
+    /// Whether the connections can be closed without waiting for the peer.
+    pub(crate) fn is_answered(&self) -> bool {
+        self.is_answered.load(Ordering::Relaxed)
+    }
+
     /// What is queued is still sent, then the connections are closed.
     pub(crate) fn finish(&self) {
         self.data.finish();
@@ -231,6 +259,15 @@ impl Session {
     /// Why nothing more can be sent.
     pub(crate) fn ended(&self) -> CopyError {
         self.failure().unwrap_or_else(|| CopyError::Connection("it was closed".into()))
+    }
+}
+
+/// A file is read.
+pub(crate) struct Reading<'a>(&'a Session);
+
+impl Drop for Reading<'_> {
+    fn drop(&mut self) {
+        self.0.data.end_producing();
     }
 }
 

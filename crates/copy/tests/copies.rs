@@ -85,7 +85,7 @@ impl Drop for Ends {
 
 fn run(plan: &CopyPlan) -> Result<Summary, CopyError> {
     let (progress, stop) = (Progress::default(), StopFlag::new());
-    copy(plan, &progress, &stop, &mut |_| {})
+    copy(plan, &progress, &stop, &|_| {})
 }
 
 const BOTH: [Transport; 2] = [Transport::UdtNative, Transport::Tcp];
@@ -215,7 +215,7 @@ fn a_stopped_copy_continues() {
     plan.limit = Some("160mbit".parse().unwrap());
     let (progress, stop) = (Progress::default(), StopFlag::new());
     let stopped = std::thread::scope(|scope| {
-        let copied = scope.spawn(|| copy(&plan, &progress, &stop, &mut |_| {}));
+        let copied = scope.spawn(|| copy(&plan, &progress, &stop, &|_| {}));
         while progress.figures().written_bytes == 0 {
             std::thread::sleep(Duration::from_millis(5));
         }
@@ -346,7 +346,7 @@ fn a_file_that_changes_while_it_is_sent_is_reported() {
     plan.limit = Some("100mbit".parse().unwrap());
     let (progress, stop) = (Progress::default(), StopFlag::new());
     let summary = std::thread::scope(|scope| {
-        let copied = scope.spawn(|| copy(&plan, &progress, &stop, &mut |_| {}));
+        let copied = scope.spawn(|| copy(&plan, &progress, &stop, &|_| {}));
         while progress.figures().bytes == 0 {
             std::thread::sleep(Duration::from_millis(1));
         }

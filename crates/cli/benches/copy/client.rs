@@ -4,7 +4,6 @@ use crate::{Fallible, LONGHAUL, kills, sshd};
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::time::Instant;
 
 const REPEATS: usize = 3;
 
@@ -51,7 +50,7 @@ fn timed(name: &str, directory: &Path, command: &mut Command) -> Fallible<()> {
         let path = entry?.path();
         if path.is_dir() { fs::remove_dir_all(path)? } else { fs::remove_file(path)? }
     }
-    let began = Instant::now();
+    let began = host::clock::now();
     let ended = command.stdout(Stdio::null()).status()?;
     let seconds = began.elapsed().as_secs_f64();
     if !ended.success() {

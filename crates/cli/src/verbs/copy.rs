@@ -7,7 +7,7 @@ use crate::console::Console;
 use crate::failure::{DONE, FAILED, Failure, Outcome};
 use crate::{console, input, stop};
 use ::copy::{
-    Choice, CopyError, CopyPlan, End, MAX_TARGET, MIN_TARGET, Progress, Remote, Transport,
+    Choice, CopyError, CopyPlan, End, MAX_TARGET, MIN_TARGET, Notice, Progress, Remote, Transport,
 };
 use clap::{Args, ValueEnum};
 use control::Algorithm;
@@ -119,18 +119,18 @@ pub(crate) fn run(args: &CopyArgs, console: &mut Console) -> Outcome {
     let progress = Progress::default();
     let mut transport = None;
     let result = std::thread::scope(|scope| {
-        let (report, connected) = std::sync::mpsc::channel();
+        let (report, notices) = std::sync::mpsc::channel();
         let (plan, progress, stop) = (&plan, &progress, &stop);
         let copied = scope.spawn(move || {
-            ::copy::copy(plan, progress, stop, &mut |transport| {
-                let _ = report.send(transport);
+            ::copy::copy(plan, progress, stop, &|notice| {
+                let _ = report.send(notice);
             })
         });
         let mut line = result::ProgressLine::new(clock::now());
         while !copied.is_finished() {
             std::thread::sleep(REFRESH.min(Duration::from_millis(20)));
-            while let Ok(now) = connected.try_recv() {
-                note_transport(args, now, transport.replace(now), console);
+            while let Ok(notice) = notices.try_recv() {
+                say(args, notice, &mut transport, console);
             }
             if !args.quiet
                 && let Some(text) = line.next(clock::now(), &progress.figures(), &console.err)
@@ -153,18 +153,29 @@ pub(crate) fn run(args: &CopyArgs, console: &mut Console) -> Outcome {
     Ok(if summary.figures.problems == 0 { DONE } else { FAILED })
 }
 
-fn note_transport(
-    args: &CopyArgs,
-    now: Transport,
-    before: Option<Transport>,
-    console: &mut Console,
-) {
-    let is_default = args.transport == TransportName::Auto;
-    if !args.quiet && is_default && now == Transport::Tcp && before != Some(now) {
-        console.say("UDP is blocked: copying over TCP with TLS");
-        if args.target.is_some() {
-            console.say("--target is only a limit over TCP");
+/// Says which transport was chosen, and why, where that is not the usual one.
+fn say(args: &CopyArgs, notice: Notice, before: &mut Option<Transport>, console: &mut Console) {
+    let is_auto = args.transport == TransportName::Auto;
+    let text = match notice {
+        Notice::Connected(now) => {
+            let is_first = before.replace(now).is_none();
+            if now != Transport::Tcp || !is_first || !is_auto {
+                return;
+            }
+            let limit = args.target.map_or("", |_| "; --target is only a limit there");
+            format!("UDP is blocked: copying over TCP with TLS{limit}")
         }
+        Notice::TryingTcp { loss } => {
+            let loss = units::percent(loss);
+            format!("UDP loses {loss} of its packets and may be policed: trying TCP with TLS")
+        }
+        Notice::TriedTcp { udt, tcp } => {
+            let kept = if *before == Some(Transport::Tcp) { "TCP" } else { "UDT" };
+            format!("UDT carried {udt}, TCP {tcp}: continuing over {kept}")
+        }
+    };
+    if !args.quiet {
+        console.say(&text);
     }
 }
 

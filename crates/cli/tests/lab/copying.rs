@@ -7,16 +7,26 @@ use std::os::unix::fs::PermissionsExt;
 
 const TOKEN: &str = "0123456789abcdef0123456789abcdef";
 
+/// A directory with a token and an empty `root`.
+fn folder() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let token = folder.path().join("token");
+    fs::write(&token, TOKEN).unwrap();
+    fs::set_permissions(&token, fs::Permissions::from_mode(0o600)).unwrap();
+    fs::create_dir(folder.path().join("root")).unwrap();
+    folder
+}
+
+fn data(bytes: u32) -> Vec<u8> {
+    (0..bytes).map(|at| (at.wrapping_mul(2_654_435_761) >> 13) as u8).collect()
+}
+
 /// Copies some files over `link`, and gives the result and what was said.
 fn copied(link: &str) -> (Value, String) {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = folder();
     let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
-    fs::write(path("token"), TOKEN).unwrap();
-    fs::set_permissions(path("token"), fs::Permissions::from_mode(0o600)).unwrap();
-    fs::create_dir(path("root")).unwrap();
     fs::create_dir(path("tree")).unwrap();
-    let byte = |at: u32| (at.wrapping_mul(2_654_435_761) >> 13) as u8;
-    let data: Vec<u8> = (0..5_000_000).map(byte).collect();
+    let data = data(5_000_000);
     fs::write(path("tree/data"), &data).unwrap();
     for small in 0..200 {
         fs::write(path(&format!("tree/{small}")), small.to_string()).unwrap();
@@ -42,4 +52,28 @@ pub(crate) fn copies_survive_losses_and_blocked_udp() {
     let (document, said) = copied("rate=200mbit,rtt=20ms,udp.blackhole=yes");
     assert_eq!(document["transport"], "tcp", "{said}");
     assert!(said.contains("UDP is blocked"), "{said}");
+}
+
+pub(crate) fn copies_move_to_tcp_where_udp_is_policed() {
+    let link = "rate=100mbit,rtt=20ms,udp.police=10mbit";
+    let folder = folder();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let (root, token) = (path("root"), path("token"));
+    let server = format!("{LONGHAUL} server --root {root} --writable --tokens {token}");
+    let data = data(50_000_000);
+    fs::write(path("up"), &data).unwrap();
+    fs::write(path("root/down"), &data).unwrap();
+    let there = folder.path().to_str().unwrap();
+    for (from, to, copy) in
+        [(path("up").as_str(), "server:", "root/up"), ("server:down", there, "down")]
+    {
+        let copied = [LONGHAUL, "copy", "--json", "--token-file", &token, from, to];
+        let ended = lab_with(link, &["--server", &server], &copied);
+        assert!(worked(&ended, 0), "{from}: {}", ended.stderr);
+        assert!(fs::read(path(copy)).unwrap() == data, "{from}");
+        let document: Value = serde_json::from_str(&ended.stdout).unwrap();
+        assert_eq!(document["transport"], "tcp", "{from}: {}", ended.stderr);
+        assert!(ended.stderr.contains("may be policed"), "{from}: {}", ended.stderr);
+        assert!(ended.stderr.contains("continuing over TCP"), "{from}: {}", ended.stderr);
+    }
 }

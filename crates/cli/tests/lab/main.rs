@@ -70,7 +70,7 @@ fn main() -> ExitCode {
 }
 
 fn trials(lab: bool, iperf3: bool, devices: bool) -> Vec<Trial> {
-    let tests: [(&str, Needs, fn()); 65] = [
+    let tests: [(&str, Needs, fn()); 66] = [
         ("the_loop_closes", Needs::Nothing, closed_loop::the_loop_closes),
         (
             "listed_losses_are_counted_exactly",
@@ -158,6 +158,11 @@ fn trials(lab: bool, iperf3: bool, devices: bool) -> Vec<Trial> {
             "copies_survive_losses_and_blocked_udp",
             Needs::Nothing,
             copying::copies_survive_losses_and_blocked_udp,
+        ),
+        (
+            "copies_move_to_tcp_where_udp_is_policed",
+            Needs::Nothing,
+            copying::copies_move_to_tcp_where_udp_is_policed,
         ),
         (
             "blocked_udt_switches_to_tcp_unless_it_is_encrypted",

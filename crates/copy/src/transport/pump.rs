@@ -3,6 +3,7 @@
 use super::Session;
 use crate::CopyError;
 use copy_proto::frame::Decoder;
+use copy_proto::message::Carrier;
 use host::clock;
 use host::lock::lock;
 use std::sync::atomic::Ordering;
@@ -17,6 +18,8 @@ const MESSAGE_COST: usize = 100;
 #[derive(Debug)]
 pub(super) struct Pump<'a> {
     session: &'a Session,
+    /// What this connection is.
+    carrier: Carrier,
     /// This connection carries the control messages.
     carries_control: bool,
     /// Something may be sent: the peer has this connection too.
@@ -29,9 +32,15 @@ pub(super) struct Pump<'a> {
 impl<'a> Pump<'a> {
     /// With `is_used`, the peer is known to have this connection; else it is once something
     /// came over it.
-    pub(super) fn new(session: &'a Session, is_used: bool, carries_control: bool) -> Self {
+    pub(super) fn new(
+        session: &'a Session,
+        carrier: Carrier,
+        is_used: bool,
+        carries_control: bool,
+    ) -> Self {
         Pump {
             session,
+            carrier,
             carries_control,
             is_used,
             out: Vec::new(),
@@ -68,6 +77,9 @@ impl<'a> Pump<'a> {
     }
 
     fn next_data(&self) -> Option<Vec<u8>> {
+        if !self.session.data_path.includes(self.carrier) {
+            return None;
+        }
         let mut limiter = lock(&self.session.limiter);
         let Some(limiter) = limiter.as_mut() else { return self.session.data.try_pop() };
         let now = clock::now();

@@ -3,6 +3,7 @@
 use super::Session;
 use super::pump::Pump;
 use crate::CopyError;
+use copy_proto::message::Carrier;
 use host::{clock, wait};
 use pinned_tls::{Identity, IdentityError, PublicKey};
 use rustls::pki_types::ServerName;
@@ -182,8 +183,8 @@ impl Tls {
 
     /// Carries the session until it ends.
     pub(crate) fn carry(&mut self, session: &Session, carries_control: bool) {
-        let mut pump = Pump::new(session, true, carries_control);
-        if let Err(error) = self.carry_by(&mut pump)
+        let mut pump = Pump::new(session, Carrier::Tcp, true, carries_control);
+        if let Err(error) = self.carry_by(session, &mut pump)
             && !pump.is_done()
         {
             session.fail(CopyError::Connection(error.to_string()));
@@ -193,7 +194,7 @@ impl Tls {
         }
     }
 
-    fn carry_by(&mut self, pump: &mut Pump<'_>) -> io::Result<()> {
+    fn carry_by(&mut self, session: &Session, pump: &mut Pump<'_>) -> io::Result<()> {
         let mut buffer = vec![0; BUFFER_BYTES];
         let mut done_since = None;
         loop {
@@ -228,6 +229,9 @@ impl Tls {
                 if done_since.is_none() {
                     self.connection.send_close_notify();
                     self.flush()?;
+                }
+                if session.is_answered() {
+                    return Ok(());
                 }
                 if done_since.get_or_insert_with(clock::now).elapsed() > LINGER {
                     return Ok(());

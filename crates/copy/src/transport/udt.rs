@@ -4,6 +4,7 @@ use super::Session;
 use super::pump::Pump;
 use crate::CopyError;
 use control::Algorithm;
+use copy_proto::message::Carrier;
 use host::random;
 use pinned_tls::{Identity, PublicKey};
 use std::io;
@@ -17,6 +18,8 @@ use units::Nanos;
 const POLL: Duration = Duration::from_millis(1);
 /// Packets that each buffer holds at most: 95 MB, the BDP of 2 Gbit/s at 380 ms.
 const MAX_BUFFER: u64 = 1 << 16;
+/// How often the lost packets are counted.
+const COUNT: Duration = Duration::from_millis(100);
 const READ_BYTES: usize = 256 << 10;
 /// What an end that finished waits for the peer to acknowledge.
 const LINGER: Duration = Duration::from_secs(3);
@@ -97,9 +100,9 @@ impl Udt {
     /// Carries the session until it ends. A server's handshake may have completed on a
     /// connection that the client has given up, so it waits for the client to use it.
     pub(crate) fn carry(&mut self, session: &Session, is_client: bool) {
-        let mut pump = Pump::new(session, is_client, true);
+        let mut pump = Pump::new(session, Carrier::Udt, is_client, true);
         let mut buffer = vec![0; READ_BYTES];
-        let mut done_since = None;
+        let (mut done_since, mut counted_at) = (None, Nanos(0));
         let carried = self.driver.run(
             &mut self.connection,
             &mut |now: Nanos, connection: &mut NativeConnection| {
@@ -117,7 +120,18 @@ impl Udt {
                         length => pump.received(&buffer[..length]),
                     }
                 }
+                if now.since(counted_at) >= COUNT {
+                    counted_at = now;
+                    let statistics = connection.statistics(now);
+                    let (sent, received) = (statistics.sent, statistics.received);
+                    let packets = sent.packets + received.packets + received.missing;
+                    session.data_path().count(packets, sent.lost + received.missing);
+                }
                 if pump.has_failed() {
+                    connection.abort(udt::CloseReason::Local);
+                    return Next::Never;
+                }
+                if pump.is_done() && is_client && session.is_answered() {
                     connection.abort(udt::CloseReason::Local);
                     return Next::Never;
                 }

@@ -1,0 +1,185 @@
+//! The far end of a copy, and the connections to it.
+
+use super::{CONNECT, CopyPlan};
+use crate::hello::{self, ClientHello, MAX_LINE, ServerHello};
+use crate::ssh::FarEnd;
+use crate::transport::tls::Tls;
+use crate::transport::udt::{Keys, Udt};
+use crate::{CopyError, sockets};
+use control::Algorithm;
+use host::clock;
+use pinned_tls::{Identity, PublicKey};
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
+use std::thread::Builder;
+use std::time::Duration;
+
+/// What a TCP connection says that carries the control messages, and any other.
+pub(crate) const CONTROL_LANE: &str = "control";
+const DATA_LANE: &str = "data";
+/// UDP that does not answer within this time is taken for blocked.
+const UDT_ANSWER: Duration = Duration::from_millis(2_500);
+/// TCP connections that are established at a time: half of what a server allows an address.
+const AT_ONCE: usize = 8;
+
+/// A far end that waits for connections.
+pub(super) struct FarSide {
+    /// What keeps the far end alive until the copy is over.
+    _bootstrap: Box<dyn std::any::Any + Send + Sync>,
+    identity: Identity,
+    key: PublicKey,
+    addresses: Vec<IpAddr>,
+    udp_port: Option<u16>,
+    tcp_port: u16,
+}
+
+impl FarSide {
+    /// Reaches a server by its token, or starts the far end over ssh.
+    pub(super) fn reach(plan: &CopyPlan, host: &str) -> Result<Self, CopyError> {
+        match &plan.token {
+            Some(token) => FarSide::by_token(plan, host, token),
+            None => FarSide::by_ssh(plan, host),
+        }
+    }
+
+    fn by_token(plan: &CopyPlan, host: &str, token: &str) -> Result<Self, CopyError> {
+        let [own, server] = hello::token_identities(token)?;
+        let host = host.rsplit('@').next().unwrap_or(host);
+        let mut last = CopyError::Connection(format!("{host} has no address"));
+        for address in resolve(host, plan.port)? {
+            let until = clock::now() + CONNECT;
+            let connect = || -> Result<Tls, CopyError> {
+                let stream = begin(address, own.public_key(), CONNECT)?;
+                let mut tls = Tls::client(stream, &own, server.public_key())?;
+                tls.handshake(until).map_err(|error| match error {
+                    // A server that does not know the key says no more than that.
+                    CopyError::Connection(why) => CopyError::Connection(format!(
+                        "{why} (in the handshake: has the server this token?)"
+                    )),
+                    error => error,
+                })?;
+                Ok(tls)
+            };
+            match connect() {
+                Ok(mut tls) => {
+                    let identity = hello::fresh_identity()?;
+                    let ours = ClientHello::new(identity.public_key(), plan.target());
+                    tls.send_line(&hello::write(&ours)?, until)?;
+                    let line = tls.receive_line(MAX_LINE, until)?;
+                    let hello = hello::read::<ServerHello>(&line)?;
+                    let bootstrap = Box::new(tls);
+                    return far_side(bootstrap, identity, &hello, vec![address.ip()]);
+                }
+                Err(error) => last = error,
+            }
+        }
+        Err(last)
+    }
+
+    fn by_ssh(plan: &CopyPlan, host: &str) -> Result<Self, CopyError> {
+        let mut far = FarEnd::start(&plan.ssh, host, &plan.far_program)?;
+        let identity = hello::fresh_identity()?;
+        let ours = hello::write(&ClientHello::new(identity.public_key(), plan.target()))?;
+        let hello = hello::read::<ServerHello>(&far.exchange(&ours, host)?)?;
+        let name = host.rsplit('@').next().unwrap_or(host);
+        // A name that only ssh knows has the address that ssh reached.
+        let mut addresses: Vec<IpAddr> = resolve(name, 0)
+            .map(|all| all.into_iter().map(|address| address.ip()).collect())
+            .unwrap_or_default();
+        if let Some(address) = hello.address
+            && !addresses.contains(&address)
+        {
+            addresses.push(address);
+        }
+        far_side(Box::new(far), identity, &hello, addresses)
+    }
+
+    /// Connects over UDT; `None` if UDP is blocked.
+    pub(super) fn connect_udt(&self, algorithm: Algorithm) -> Result<Option<Udt>, CopyError> {
+        let (Some(port), Some(address)) = (self.udp_port, self.addresses.first()) else {
+            return Ok(None);
+        };
+        let keys = Keys { identity: &self.identity, peer: self.key, algorithm };
+        Udt::connect((*address, port).into(), &keys, UDT_ANSWER)
+    }
+
+    /// Connects `streams` times over TCP; of the connections, the one at `control` carries
+    /// the control messages.
+    pub(super) fn connect_tcp(
+        &self,
+        streams: u32,
+        timeout: Duration,
+        control: Option<u32>,
+    ) -> Result<Vec<Tls>, CopyError> {
+        let mut last = CopyError::Connection("the far end has no address".into());
+        for address in &self.addresses {
+            let lane = |index: u32| -> Result<Tls, CopyError> {
+                let until = clock::now() + timeout;
+                let server = (*address, self.tcp_port).into();
+                let stream = begin(server, self.identity.public_key(), timeout)?;
+                let mut tls = Tls::client(stream, &self.identity, self.key)?;
+                tls.handshake(until)?;
+                let is_control = Some(index) == control;
+                tls.send_line(if is_control { CONTROL_LANE } else { DATA_LANE }, until)?;
+                Ok(tls)
+            };
+            let all: Vec<u32> = (0..streams.max(1)).collect();
+            let connected: Result<Vec<_>, _> =
+                all.chunks(AT_ONCE).flat_map(|some| at_once(some, &lane)).collect();
+            match connected {
+                Ok(lanes) => return Ok(lanes),
+                Err(error) => last = error,
+            }
+        }
+        Err(last)
+    }
+}
+
+/// Connects these at the same time.
+fn at_once(
+    indices: &[u32],
+    connect: &(impl Fn(u32) -> Result<Tls, CopyError> + Sync),
+) -> Vec<Result<Tls, CopyError>> {
+    std::thread::scope(|scope| {
+        let begun: Vec<_> = indices
+            .iter()
+            .map(|index| Builder::new().spawn_scoped(scope, move || connect(*index)))
+            .collect();
+        let failed = |why: &str| Err(CopyError::Local(format!("cannot connect: {why}")));
+        begun
+            .into_iter()
+            .map(|begun| match begun {
+                Ok(thread) => thread.join().unwrap_or_else(|_| failed("the thread failed")),
+                Err(error) => failed(&error.to_string()),
+            })
+            .collect()
+    })
+}
+
+fn far_side(
+    bootstrap: Box<dyn std::any::Any + Send + Sync>,
+    identity: Identity,
+    hello: &ServerHello,
+    addresses: Vec<IpAddr>,
+) -> Result<FarSide, CopyError> {
+    let (key, udp_port, tcp_port) = (hello.key()?, hello.udp_port, hello.tcp_port);
+    Ok(FarSide { _bootstrap: bootstrap, identity, key, addresses, udp_port, tcp_port })
+}
+
+fn begin(
+    server: SocketAddr,
+    client: PublicKey,
+    timeout: Duration,
+) -> Result<std::net::TcpStream, CopyError> {
+    use std::io::Write;
+    let mut stream = sockets::connect(server, timeout)?;
+    stream.write_all(&hello::preamble(client)).map_err(CopyError::socket)?;
+    Ok(stream)
+}
+
+fn resolve(host: &str, port: u16) -> Result<Vec<SocketAddr>, CopyError> {
+    let bare = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
+    (bare, port)
+        .to_socket_addrs()
+        .map(Iterator::collect)
+        .map_err(|error| CopyError::Connection(format!("{host}: {error}")))
+}
