@@ -40,6 +40,7 @@ bench:
 	$(CARGO) bench --locked -p longhaul-verify --bench remedy
 	$(CARGO) bench --locked -p longhaul --bench measure
 	$(CARGO) bench --locked -p longhaul --bench copy
+	$(CARGO) bench --locked -p longhaul --bench udt
 	$(CARGO) bench --locked -p longhaul --bench watch
 	$(CARGO) bench --locked -p longhaul --bench large_study
 	$(CARGO) bench --locked -p longhaul-udt-socket --bench throughput

@@ -22,7 +22,9 @@ const MIN_PACKETS: u64 = 100;
 const MIN_REMAINING: Duration = Duration::from_secs(10);
 /// Time over which loss and rate are taken.
 const WINDOW: Duration = Duration::from_millis(1_500);
-/// What TCP's slow start, and what UDT had sent before, may take.
+/// What UDT's startup may take, and lose, from the first byte that the receiver wrote.
+const START: Duration = Duration::from_secs(1);
+/// What TCP's slow start may take.
 const WARM_UP: Duration = Duration::from_millis(1_500);
 /// What TCP has to carry, as a multiple of UDT's rate.
 const ADVANTAGE: f64 = 1.5;
@@ -33,8 +35,8 @@ const CONNECT: Duration = Duration::from_secs(2);
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Sample {
     at: Instant,
-    /// Bytes that the receiver wrote.
-    written: u64,
+    /// Bytes that were carried.
+    carried: u64,
     packets: u64,
     lost: u64,
 }
@@ -59,8 +61,8 @@ impl Samples {
 
     fn rate(&self) -> Option<BitRate> {
         let (first, last) = self.window()?;
-        let written = ByteCount::from_bytes(last.written.saturating_sub(first.written));
-        Some(BitRate::of(written, last.at.duration_since(first.at)))
+        let carried = ByteCount::from_bytes(last.carried.saturating_sub(first.carried));
+        Some(BitRate::of(carried, last.at.duration_since(first.at)))
     }
 
     /// Share of the packets that was lost.
@@ -99,7 +101,7 @@ impl<'a> TcpTrial<'a> {
             scope.spawn(move || tls.carry(session, false));
         }
         self.carry_over(Carrier::Tcp);
-        let Some(tcp) = self.rate_after(WARM_UP) else { return };
+        let Some(tcp) = self.tcp_rate_after(WARM_UP) else { return };
         if tcp.as_f64() >= udt.as_f64() * ADVANTAGE {
             report(Notice::Connected(Transport::Tcp));
         } else {
@@ -120,8 +122,14 @@ impl<'a> TcpTrial<'a> {
     /// worth a trial. UDT's rate, and the loss.
     fn suspicious(&self) -> Option<(BitRate, f64)> {
         let mut samples = Samples::default();
+        let mut begun: Option<Instant> = None;
         while !self.done.is_raised() {
-            samples.push(self.sample());
+            std::thread::sleep(POLL);
+            let carried = self.attempt.progress.figures().written_bytes;
+            if carried == 0 || begun.get_or_insert_with(clock::now).elapsed() < START {
+                continue;
+            }
+            samples.push(self.sample(carried));
             if let (Some(rate), Some(loss)) = (samples.rate(), samples.loss())
                 && loss >= SUSPICIOUS_LOSS
                 && rate.bps() > 0
@@ -129,19 +137,19 @@ impl<'a> TcpTrial<'a> {
             {
                 return Some((rate, loss));
             }
-            std::thread::sleep(POLL);
         }
         None
     }
 
-    /// The rate over a window that begins after `wait`; `None` if the copy ends before.
-    fn rate_after(&self, wait: Duration) -> Option<BitRate> {
+    /// TCP's rate over a window that begins after `wait`; `None` if the copy ends before. What
+    /// UDT had taken before arrives meanwhile, and does not count.
+    fn tcp_rate_after(&self, wait: Duration) -> Option<BitRate> {
         let begin = clock::now() + wait;
         let mut samples = Samples::default();
         while !self.done.is_raised() {
             std::thread::sleep(POLL);
             if clock::now() >= begin {
-                samples.push(self.sample());
+                samples.push(self.sample(self.session.data_path().tcp_bytes()));
             }
             if let Some(rate) = samples.rate() {
                 return Some(rate);
@@ -150,10 +158,9 @@ impl<'a> TcpTrial<'a> {
         None
     }
 
-    fn sample(&self) -> Sample {
+    fn sample(&self, carried: u64) -> Sample {
         let (packets, lost) = self.session.data_path().counted();
-        let written = self.attempt.progress.figures().written_bytes;
-        Sample { at: clock::now(), written, packets, lost }
+        Sample { at: clock::now(), carried, packets, lost }
     }
 
     /// Bytes that have yet to be copied, as far as they are known.
@@ -176,8 +183,8 @@ mod tests {
             // 1 MB and 1,000 packets in each 100 ms, of which 50 are lost from 2.5 s.
             let lost = u64::from(step.saturating_sub(25)) * 50;
             let at = began + POLL * step;
-            let (written, packets) = (u64::from(step) * 1_000_000, u64::from(step) * 1_000);
-            samples.push(Sample { at, written, packets, lost });
+            let (carried, packets) = (u64::from(step) * 1_000_000, u64::from(step) * 1_000);
+            samples.push(Sample { at, carried, packets, lost });
         }
         assert_eq!(samples.rate(), Some(BitRate::from_bps(80_000_000)));
         assert!((samples.loss().unwrap() - 0.05).abs() < 1e-9);
@@ -187,8 +194,8 @@ mod tests {
     fn few_packets_have_no_share() {
         let at = clock::now();
         let mut samples = Samples::default();
-        samples.push(Sample { at, written: 0, packets: 0, lost: 0 });
-        samples.push(Sample { at: at + WINDOW, written: 0, packets: 90, lost: 80 });
+        samples.push(Sample { at, carried: 0, packets: 0, lost: 0 });
+        samples.push(Sample { at: at + WINDOW, carried: 0, packets: 90, lost: 80 });
         assert_eq!(samples.loss(), None);
     }
 }

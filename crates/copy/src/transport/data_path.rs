@@ -12,6 +12,7 @@ pub(crate) struct DataPath {
     carrier: AtomicU8,
     packets: AtomicU64,
     lost: AtomicU64,
+    tcp_bytes: AtomicU64,
 }
 
 impl DataPath {
@@ -38,6 +39,16 @@ impl DataPath {
     pub(super) fn count(&self, packets: u64, lost: u64) {
         self.packets.store(packets, Ordering::Relaxed);
         self.lost.store(lost, Ordering::Relaxed);
+    }
+
+    /// The peer of a TCP connection has so many bytes more, or this end has.
+    pub(super) fn count_tcp(&self, bytes: u64) {
+        self.tcp_bytes.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    /// Bytes that TCP has carried.
+    pub(crate) fn tcp_bytes(&self) -> u64 {
+        self.tcp_bytes.load(Ordering::Relaxed)
     }
 
     /// What was counted last: packets, and how many of them were lost.

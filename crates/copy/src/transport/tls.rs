@@ -4,6 +4,7 @@ use super::Session;
 use super::pump::Pump;
 use crate::CopyError;
 use copy_proto::message::Carrier;
+use host::tcp_info::TcpInfo;
 use host::{clock, wait};
 use pinned_tls::{Identity, IdentityError, PublicKey};
 use rustls::pki_types::ServerName;
@@ -18,6 +19,8 @@ const PROTOCOL: &[u8] = b"longhaul-copy/1";
 const BUFFER_BYTES: usize = 256 << 10;
 /// How often the session is asked for more to send.
 const POLL: Duration = Duration::from_millis(1);
+/// How often the bytes are counted that were carried.
+const COUNT: Duration = Duration::from_millis(100);
 /// Where little arrived at once, the thread sleeps so long and takes more together: a wake-up
 /// for each message of many small files would cost more than all else.
 const MODERATION: Duration = Duration::from_micros(300);
@@ -197,7 +200,14 @@ impl Tls {
     fn carry_by(&mut self, session: &Session, pump: &mut Pump<'_>) -> io::Result<()> {
         let mut buffer = vec![0; BUFFER_BYTES];
         let mut done_since = None;
+        let (mut counted, mut counted_at) = (0, clock::now());
         loop {
+            if counted_at.elapsed() >= COUNT {
+                counted_at = clock::now();
+                let carried = self.carried();
+                session.data_path().count_tcp(carried.saturating_sub(counted));
+                counted = carried;
+            }
             self.fill(pump)?;
             self.flush()?;
             let (mut is_over, mut total, mut is_dry) = (false, 0, false);
@@ -246,6 +256,12 @@ impl Tls {
             }
             self.wait(POLL)?;
         }
+    }
+
+    /// Bytes that the peer has acknowledged, and that were received.
+    fn carried(&self) -> u64 {
+        let info = TcpInfo::of(&self.stream).ok();
+        info.map_or(0, |info| info.delivered_bytes() + info.bytes_received.unwrap_or(0))
     }
 
     fn fill(&mut self, pump: &mut Pump<'_>) -> io::Result<()> {
