@@ -34,9 +34,11 @@ fn main() {
     }
 }
 
+type Part = fn() -> Fallible<()>;
+
 fn measure(arguments: &[String]) -> Fallible<()> {
     let named: Vec<_> = arguments.iter().filter(|argument| !argument.starts_with('-')).collect();
-    let parts: [(&str, fn() -> Fallible<()>); 5] = [
+    let parts: [(&str, Part); 5] = [
         ("ramp", ramp),
         ("loss", loss),
         ("collapse", collapse),
