@@ -55,7 +55,7 @@ pub(crate) fn copies_survive_losses_and_blocked_udp() {
 }
 
 pub(crate) fn copies_move_to_tcp_where_udp_is_policed() {
-    let link = "rate=100mbit,rtt=20ms,udp.police=10mbit";
+    let link = "rate=100mbit,rtt=20ms,udp.police=10mbit:64KiB";
     let folder = folder();
     let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
     let (root, token) = (path("root"), path("token"));
