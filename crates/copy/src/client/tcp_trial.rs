@@ -29,6 +29,7 @@ const WARM_UP: Duration = Duration::from_millis(1_500);
 /// What TCP has to carry, as a multiple of UDT's rate.
 const ADVANTAGE: f64 = 1.5;
 const POLL: Duration = Duration::from_millis(100);
+const STEP: Duration = Duration::from_millis(5);
 const CONNECT: Duration = Duration::from_secs(2);
 
 /// Counters at one moment.
@@ -123,8 +124,7 @@ impl<'a> TcpTrial<'a> {
     fn suspicious(&self) -> Option<(BitRate, f64)> {
         let mut samples = Samples::default();
         let mut begun: Option<Instant> = None;
-        while !self.done.is_raised() {
-            std::thread::sleep(POLL);
+        while self.goes_on() {
             let carried = self.attempt.progress.figures().written_bytes;
             if carried == 0 || begun.get_or_insert_with(clock::now).elapsed() < START {
                 continue;
@@ -146,8 +146,7 @@ impl<'a> TcpTrial<'a> {
     fn tcp_rate_after(&self, wait: Duration) -> Option<BitRate> {
         let begin = clock::now() + wait;
         let mut samples = Samples::default();
-        while !self.done.is_raised() {
-            std::thread::sleep(POLL);
+        while self.goes_on() {
             if clock::now() >= begin {
                 samples.push(self.sample(self.session.data_path().tcp_bytes()));
             }
@@ -156,6 +155,18 @@ impl<'a> TcpTrial<'a> {
             }
         }
         None
+    }
+
+    /// Waits for the next sample; false once the copy has ended, which must not be delayed.
+    fn goes_on(&self) -> bool {
+        let until = clock::now() + POLL;
+        while clock::now() < until {
+            if self.done.is_raised() {
+                return false;
+            }
+            std::thread::sleep(STEP);
+        }
+        true
     }
 
     fn sample(&self, carried: u64) -> Sample {

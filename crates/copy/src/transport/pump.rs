@@ -91,6 +91,11 @@ impl<'a> Pump<'a> {
         Some(frame)
     }
 
+    /// Whether this connection takes anything to send.
+    pub(super) fn is_sending(&self) -> bool {
+        self.carries_control || self.session.data_path.includes(self.carrier)
+    }
+
     /// Whether the session has room for more of the peer's messages.
     pub(super) fn has_room(&self) -> bool {
         !self.session.incoming.is_full()

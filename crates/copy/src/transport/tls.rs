@@ -19,6 +19,8 @@ const PROTOCOL: &[u8] = b"longhaul-copy/1";
 const BUFFER_BYTES: usize = 256 << 10;
 /// How often the session is asked for more to send.
 const POLL: Duration = Duration::from_millis(1);
+/// The same where UDT carries everything after a trial.
+const IDLE: Duration = Duration::from_millis(20);
 /// How often the bytes are counted that were carried.
 const COUNT: Duration = Duration::from_millis(100);
 /// Where little arrived at once, the thread sleeps so long and takes more together: a wake-up
@@ -254,7 +256,7 @@ impl Tls {
             if is_dry && (1..LITTLE_BYTES).contains(&total) {
                 std::thread::sleep(MODERATION);
             }
-            self.wait(POLL)?;
+            self.wait(if pump.is_sending() { POLL } else { IDLE })?;
         }
     }
 
