@@ -10,8 +10,8 @@ use udt_socket::{Driver, Next};
 use units::Nanos;
 
 pub(crate) const TESTS: [(&str, fn()); 9] = [
-    ("a_stream_to_libudt", || to_libudt(SocketType::Stream, 200_000_000, None)),
-    ("a_stream_from_libudt", || from_libudt(SocketType::Stream, 200_000_000, None)),
+    ("a_stream_to_libudt", || to_libudt(SocketType::Stream, clean_total(), None)),
+    ("a_stream_from_libudt", || from_libudt(SocketType::Stream, clean_total(), None)),
     ("messages_to_libudt", || to_libudt(SocketType::Message, 20_000_000, None)),
     ("messages_from_libudt", || from_libudt(SocketType::Message, 20_000_000, None)),
     ("a_libudt_client_sends_a_stream", || libudt_connects(false)),
@@ -20,6 +20,15 @@ pub(crate) const TESTS: [(&str, fn()); 9] = [
     ("impaired_paths_to_libudt", || impaired(to_libudt)),
     ("impaired_paths_from_libudt", || impaired(from_libudt)),
 ];
+
+/// Bytes over a clean path: `make long` sends 1 GB.
+fn clean_total() -> u64 {
+    if is_long() { 1_000_000_000 } else { 200_000_000 }
+}
+
+fn is_long() -> bool {
+    std::env::var_os("LONGHAUL_LONG").is_some()
+}
 
 const TIMEOUT: Duration = Duration::from_secs(100);
 
@@ -195,7 +204,7 @@ fn a_rendezvous_with_libudt() {
 fn impaired(transfer: fn(SocketType, u64, Option<Impairments>)) {
     let none = Impairments { loss: "0%", reordered: "0%", duplicated: "0%" };
     // `make long` sends 50 MB each.
-    let total = if std::env::var_os("LONGHAUL_LONG").is_some() { 50_000_000 } else { 1_500_000 };
+    let total = if is_long() { 50_000_000 } else { 1_500_000 };
     for (impairments, socket_type) in [
         (Impairments { loss: "1%", ..none }, SocketType::Stream),
         (Impairments { reordered: "5%", ..none }, SocketType::Stream),
