@@ -52,14 +52,12 @@ impl FixedRate {
         self.interval.delivered += ack.newly_delivered;
         self.interval.lost += ack.newly_lost;
         let elapsed = ack.now.since(began);
-        if elapsed < INTERVAL {
-            return;
-        }
         let Interval { delivered, lost, .. } = self.interval;
-        self.interval = Interval { began: Some(ack.now), ..Interval::default() };
-        if delivered + lost < MIN_PACKETS {
+        // At a low rate an interval is longer, until it says something.
+        if elapsed < INTERVAL || delivered + lost < MIN_PACKETS {
             return;
         }
+        self.interval = Interval { began: Some(ack.now), ..Interval::default() };
         let payload = ByteCount::from_bytes(delivered * u64::from(self.packet_bytes));
         self.rate = if lost > delivered {
             BitRate::of(payload, elapsed).max(self.target.scaled(FLOOR)).min(self.rate)
@@ -117,27 +115,48 @@ mod tests {
 
     const TARGET: BitRate = BitRate::from_bps(80_000_000);
 
+    fn ack(now: Nanos, delivered: u64, lost: u64) -> Ack {
+        Ack {
+            now,
+            newly_acked: delivered,
+            newly_delivered: delivered,
+            newly_lost: lost,
+            delivered: 0,
+            newly_marked: 0,
+            acked_to: 0,
+            sent_to: 0,
+            in_flight: 100,
+            prior_in_flight: 200,
+            cwnd_limited: false,
+            rtt: None,
+            srtt: Some(Rtt::from_micros(50_000)),
+            rate: None,
+            receiver: None,
+            phase: Phase::Recovery,
+        }
+    }
+
+    /// A rate reduced so far that a second has few packets grows again.
+    #[test]
+    fn a_low_rate_returns_to_the_target() {
+        let target = BitRate::from_bps(10_000_000);
+        let mut control = FixedRate::new(target, 1_430);
+        second(&mut control, 0, 98);
+        second(&mut control, 1, 98);
+        let floor = control.pacing_rate().unwrap();
+        assert!(floor < target.scaled(0.3), "{floor}");
+        // A packet each 100 ms.
+        for step in 0..1_200 {
+            control.on_ack(&ack(Nanos(2_000_000_000 + step * 100_000_000), 1, 0));
+        }
+        assert_eq!(control.pacing_rate(), Some(target));
+    }
+
     /// Acknowledgements of a second, of 100 packets each 10 ms with so many of them lost.
     fn second(control: &mut FixedRate, from_s: u64, lost: u64) {
         for step in 0..=100 {
-            control.on_ack(&Ack {
-                now: Nanos(from_s * 1_000_000_000 + step * 10_000_000),
-                newly_acked: 100 - lost,
-                newly_delivered: 100 - lost,
-                newly_lost: lost,
-                delivered: 0,
-                newly_marked: 0,
-                acked_to: 0,
-                sent_to: 0,
-                in_flight: 100,
-                prior_in_flight: 200,
-                cwnd_limited: false,
-                rtt: None,
-                srtt: Some(Rtt::from_micros(50_000)),
-                rate: None,
-                receiver: None,
-                phase: Phase::Recovery,
-            });
+            let at = Nanos(from_s * 1_000_000_000 + step * 10_000_000);
+            control.on_ack(&ack(at, 100 - lost, lost));
         }
     }
 

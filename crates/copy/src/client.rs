@@ -106,6 +106,8 @@ pub enum Notice {
         udt: BitRate,
         /// Rate of TCP in the trial.
         tcp: BitRate,
+        /// What carries the copy from now on.
+        kept: Transport,
     },
 }
 

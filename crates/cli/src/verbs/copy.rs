@@ -158,8 +158,8 @@ fn say(args: &CopyArgs, notice: Notice, before: &mut Option<Transport>, console:
     let is_auto = args.transport == TransportName::Auto;
     let text = match notice {
         Notice::Connected(now) => {
-            let is_first = before.replace(now).is_none();
-            if now != Transport::Tcp || !is_first || !is_auto {
+            let is_new = before.replace(now) != Some(now);
+            if now != Transport::Tcp || !is_new || !is_auto {
                 return;
             }
             let limit = args.target.map_or("", |_| "; --target is only a limit there");
@@ -169,8 +169,12 @@ fn say(args: &CopyArgs, notice: Notice, before: &mut Option<Transport>, console:
             let loss = units::percent(loss);
             format!("UDP loses {loss} of its packets and may be policed: trying TCP with TLS")
         }
-        Notice::TriedTcp { udt, tcp } => {
-            let kept = if *before == Some(Transport::Tcp) { "TCP" } else { "UDT" };
+        Notice::TriedTcp { udt, tcp, kept } => {
+            *before = Some(kept);
+            let kept = match kept {
+                Transport::UdtNative => "UDT",
+                Transport::Tcp => "TCP",
+            };
             format!("UDT carried {udt}, TCP {tcp}: continuing over {kept}")
         }
     };

@@ -112,21 +112,19 @@ impl FarSide {
     ) -> Result<Vec<Tls>, CopyError> {
         let mut last = CopyError::Connection("the far end has no address".into());
         for address in &self.addresses {
-            let lane = |index: u32| -> Result<Tls, CopyError> {
+            let lane = || -> Result<Tls, CopyError> {
                 let until = clock::now() + timeout;
                 let server = (*address, self.tcp_port).into();
                 let stream = begin(server, self.identity.public_key(), timeout)?;
                 let mut tls = Tls::client(stream, &self.identity, self.key)?;
                 tls.handshake(until)?;
-                let is_control = Some(index) == control;
-                tls.send_line(if is_control { CONTROL_LANE } else { DATA_LANE }, until)?;
                 Ok(tls)
             };
-            let all: Vec<u32> = (0..streams.max(1)).collect();
+            let all = vec![(); streams.max(1) as usize];
             let connected: Result<Vec<_>, _> =
-                all.chunks(AT_ONCE).flat_map(|some| at_once(some, &lane)).collect();
+                all.chunks(AT_ONCE).flat_map(|some| at_once(some.len(), &lane)).collect();
             match connected {
-                Ok(lanes) => return Ok(lanes),
+                Ok(lanes) => return join(lanes, timeout, control),
                 Err(error) => last = error,
             }
         }
@@ -134,16 +132,29 @@ impl FarSide {
     }
 }
 
-/// Connects these at the same time.
+/// Makes connections part of the session, once there are all of them: one that joined and is
+/// then given up would end the session.
+fn join(
+    mut lanes: Vec<Tls>,
+    timeout: Duration,
+    control: Option<u32>,
+) -> Result<Vec<Tls>, CopyError> {
+    let until = clock::now() + timeout;
+    for (index, lane) in lanes.iter_mut().enumerate() {
+        let is_control = control.is_some_and(|control| control as usize == index);
+        lane.send_line(if is_control { CONTROL_LANE } else { DATA_LANE }, until)?;
+    }
+    Ok(lanes)
+}
+
+/// Connects so many times at the same time.
 fn at_once(
-    indices: &[u32],
-    connect: &(impl Fn(u32) -> Result<Tls, CopyError> + Sync),
+    count: usize,
+    connect: &(impl Fn() -> Result<Tls, CopyError> + Sync),
 ) -> Vec<Result<Tls, CopyError>> {
     std::thread::scope(|scope| {
-        let begun: Vec<_> = indices
-            .iter()
-            .map(|index| Builder::new().spawn_scoped(scope, move || connect(*index)))
-            .collect();
+        let begun: Vec<_> =
+            (0..count).map(|_| Builder::new().spawn_scoped(scope, connect)).collect();
         let failed = |why: &str| Err(CopyError::Local(format!("cannot connect: {why}")));
         begun
             .into_iter()

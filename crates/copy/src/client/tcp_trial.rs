@@ -103,12 +103,13 @@ impl<'a> TcpTrial<'a> {
         }
         self.carry_over(Carrier::Tcp);
         let Some(tcp) = self.tcp_rate_after(WARM_UP) else { return };
-        if tcp.as_f64() >= udt.as_f64() * ADVANTAGE {
-            report(Notice::Connected(Transport::Tcp));
+        let kept = if tcp.as_f64() >= udt.as_f64() * ADVANTAGE {
+            Transport::Tcp
         } else {
             self.carry_over(Carrier::Udt);
-        }
-        report(Notice::TriedTcp { udt, tcp });
+            Transport::UdtNative
+        };
+        report(Notice::TriedTcp { udt, tcp, kept });
     }
 
     fn carry_over(&self, carrier: Carrier) {

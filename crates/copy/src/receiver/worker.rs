@@ -103,7 +103,9 @@ impl<'a> Worker<'a> {
         let state = match (self.files.get_mut(&id), &action) {
             (Some(state), _) => state,
             // It was on its way on another connection when the file was given up.
-            (None, Action::Data { .. }) => return Ok(()),
+            (None, Action::Data { .. } | Action::Hole { .. } | Action::Kept { .. }) => {
+                return Ok(());
+            }
             (None, _) => return Err(unexpected()),
         };
         let mut is_last = matches!(action, Action::End(_) | Action::Unreadable(_));

@@ -208,7 +208,7 @@ impl Tls {
                 counted_at = clock::now();
                 let carried = self.carried();
                 session.data_path().count_tcp(carried.saturating_sub(counted));
-                counted = carried;
+                counted = counted.max(carried);
             }
             self.fill(pump)?;
             self.flush()?;
