@@ -2,6 +2,7 @@
 
 mod config;
 mod measurement;
+mod policing;
 mod session;
 mod streams;
 

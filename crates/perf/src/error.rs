@@ -2,6 +2,7 @@
 
 use iperf3_proto::{FrameError, OrderError, ParamError, Refusal, Role};
 use std::{io, net::SocketAddr, path::PathBuf, time::Duration};
+use units::BitRate;
 
 /// Why a test or a server failed. Every message is one line: operation,
 /// object, remedy.
@@ -231,6 +232,17 @@ pub enum PerfError {
         address: SocketAddr,
         /// The timeout.
         waited: Duration,
+    },
+    /// UDT loses packets without a queue and delivers little: the path may police UDP.
+    #[error(
+        "the path to {address} may police UDP: UDT loses packets without a queue and delivers \
+         {delivered}; without --udt the test uses TCP"
+    )]
+    Policed {
+        /// The server.
+        address: SocketAddr,
+        /// What it delivers.
+        delivered: BitRate,
     },
     /// The client's traffic exceeds the server's limit.
     #[error("the client {address} exceeded a limit: {limit}")]

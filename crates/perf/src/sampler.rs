@@ -91,6 +91,17 @@ impl<'a> Sampler<'a> {
         self.began
     }
 
+    /// When counting began: after the warm-up, once that is over.
+    pub(crate) fn start(&self) -> Instant {
+        self.start
+    }
+
+    /// The samples so far of each stream that this end sends.
+    pub(crate) fn sent_samples(&self) -> impl Iterator<Item = &[Sample]> {
+        let streams = self.streams.iter().zip(&self.tracks);
+        streams.filter(|(stream, _)| stream.sending).map(|(_, track)| track.sender.samples())
+    }
+
     /// When a test of `length` ends, counted from the actual end of the warm-up.
     pub(crate) fn end_after(&self, length: Duration) -> Instant {
         if self.omitting { self.began + self.config.omit + length } else { self.start + length }

@@ -97,6 +97,11 @@ impl<T> Series<T> {
         self.samples.push(last);
     }
 
+    /// The samples so far.
+    pub(crate) fn samples(&self) -> &[T] {
+        &self.samples
+    }
+
     pub(crate) fn finish(self) -> Vec<T> {
         self.samples
     }

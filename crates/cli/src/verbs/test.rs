@@ -7,6 +7,7 @@ mod find_rate;
 mod latency;
 mod modes;
 mod repeat;
+mod udt_fallback;
 
 use crate::console::Console;
 use crate::failure::{Failure, Outcome};
@@ -24,6 +25,7 @@ use std::net::IpAddr;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::time::Duration;
+use udt_fallback::transfer;
 use units::{BitRate, ByteCount, Rtt};
 
 /// Measure throughput to a server and explain what limits it
@@ -45,18 +47,22 @@ pub(crate) struct TestArgs {
     udp: bool,
     /// Use UDT instead of TCP: congestion control over UDP
     ///
-    /// The server must be `longhaul server`; if UDP is blocked, the test switches to TCP
-    /// within 3 s. -C (or --cc) selects udt (the default), srt,
+    /// The server must be `longhaul server`. If UDP is blocked, the test switches to TCP
+    /// within 3 s; if UDP may be policed, it tries TCP for 3 s and continues over what carried
+    /// more (--no-fallback: neither). -C (or --cc) selects udt (the default), srt,
     /// reno or cubic, or BBR version 3 (bbr), which implies --native.
     #[arg(long, conflicts_with = "udp")]
     udt: bool,
     /// UDT's native mode: encrypted, selective ACKs
     ///
-    /// Packets are encrypted and authenticated, and acknowledged one by one. Both ends must be longhaul. -C selects bbr (version 3; the default), reno or cubic. The
-    /// keys follow from the test's cookie: whoever can read the control connection can read
+    /// Packets are encrypted and authenticated, and acknowledged one by one. Both ends must be
+    /// longhaul. -C selects bbr (version 3; the default), reno or cubic. The keys follow from the test's cookie: whoever can read the control connection can read
     /// the test. If UDP is blocked, the test fails instead of switching to plain TCP.
     #[arg(long, requires = "udt")]
     native: bool,
+    /// Stay with UDT where UDP is blocked or policed
+    #[arg(long, requires = "udt")]
+    no_fallback: bool,
     /// Duration of the test, in seconds
     #[arg(long, short, value_name = "SECONDS", default_value = "10", value_parser = seconds)]
     time: f64,
@@ -273,41 +279,7 @@ fn measure(args: &TestArgs, console: &mut Console, stop: &StopFlag) -> Result<Me
     transfer(args, &config(args), args.modes.latency, console, stop)
 }
 
-/// The same, as requested by `config`, and with RTT probes if `probed`. Where UDP does not
-/// reach the server, over TCP instead of UDT: not in native mode, which is encrypted.
-fn transfer(
-    args: &TestArgs,
-    config: &ClientConfig,
-    probed: bool,
-    console: &mut Console,
-    stop: &StopFlag,
-) -> Result<Measured, Failure> {
-    let port = args.modes.latency_port.unwrap_or(latency::PORT);
-    if probed && args.port.contains(&port) {
-        return Err(Failure::usage(format!(
-            "cannot probe port {port}: the test's server listens there and would take each probe \
-             for a client; give another --latency-port (a closed port works)"
-        )));
-    }
-    let probed = probed.then_some(port);
-    let (waited, over_tcp) = match attempt(args, config, probed, console, stop) {
-        Err(PerfError::NoUdt { waited, .. }) if !config.is_native() => (waited, config.over_tcp()),
-        ended => return ended.map_err(failure),
-    };
-    let note = format!(
-        "switched from UDT to TCP: no reply by UDP within {} ms; UDP is blocked on the path, or \
-         the server is not longhaul's",
-        waited.as_millis()
-    );
-    let style = console.err;
-    console.say(terminal::notes(std::slice::from_ref(&note), &style).trim_end());
-    let mut measured = attempt(args, &over_tcp, probed, console, stop).map_err(failure)?;
-    measured.measurement.notes.insert(0, note.clone());
-    measured.printed.push(note);
-    Ok(measured)
-}
-
-/// The same, once; with RTT probes to the port `probed`.
+/// The same as requested by `config`, with RTT probes to the port `probed`.
 fn attempt(
     args: &TestArgs,
     config: &ClientConfig,

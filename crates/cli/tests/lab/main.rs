@@ -70,7 +70,7 @@ fn main() -> ExitCode {
 }
 
 fn trials(lab: bool, iperf3: bool, devices: bool) -> Vec<Trial> {
-    let tests: [(&str, Needs, fn()); 66] = [
+    let tests: [(&str, Needs, fn()); 67] = [
         ("the_loop_closes", Needs::Nothing, closed_loop::the_loop_closes),
         (
             "listed_losses_are_counted_exactly",
@@ -168,6 +168,11 @@ fn trials(lab: bool, iperf3: bool, devices: bool) -> Vec<Trial> {
             "blocked_udt_switches_to_tcp_unless_it_is_encrypted",
             Needs::Nothing,
             udt::blocked_udt_switches_to_tcp_unless_it_is_encrypted,
+        ),
+        (
+            "policed_udt_switches_to_tcp_where_that_carries_more",
+            Needs::Nothing,
+            udt::policed_udt_switches_to_tcp_where_that_carries_more,
         ),
         ("what_helps_is_kept", Needs::Nothing, verify::what_helps_is_kept),
         ("what_is_broken_off_is_put_back", Needs::Nothing, verify::what_is_broken_off_is_put_back),

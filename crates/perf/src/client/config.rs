@@ -59,6 +59,9 @@ pub struct ClientConfig {
     pub nodelay: bool,
     /// Whether UDT is in its native mode, which BBR requires.
     pub native: bool,
+    /// Whether a UDT test ends with [`PerfError::Policed`](crate::PerfError::Policed) where the
+    /// path may police UDP. It is looked for where this end sends.
+    pub stops_if_policed: bool,
     /// Whether connections use Multipath TCP (RFC 8684).
     pub mptcp: bool,
     /// The IP header's traffic class (RFC 2474: the DSCP is its upper six bits).
@@ -139,6 +142,7 @@ impl ClientConfig {
             mss: None,
             nodelay: false,
             native: false,
+            stops_if_policed: false,
             mptcp: false,
             tos: None,
             flow_label: None,
@@ -224,7 +228,13 @@ impl ClientConfig {
     pub fn over_tcp(&self) -> Self {
         let udt_only = |name: &str| matches!(Algorithm::for_udt(name), Some(Algorithm::Udt(_)));
         let congestion = self.congestion.clone().filter(|name| !udt_only(name));
-        ClientConfig { protocol: Protocol::Tcp, native: false, congestion, ..self.clone() }
+        ClientConfig {
+            protocol: Protocol::Tcp,
+            native: false,
+            stops_if_policed: false,
+            congestion,
+            ..self.clone()
+        }
     }
 
     /// Whether a UDT test is in native mode: BBR is only there.

@@ -3,6 +3,7 @@
 use super::{
     ClientConfig, Report,
     measurement::{Ending, Evidence, ServerReport, assemble},
+    policing::PolicingCheck,
     streams,
 };
 use crate::{
@@ -189,6 +190,7 @@ fn run_until_end(
 ) -> Result<TestEnd, PerfError> {
     let timed = config.is_timed();
     let mut silence = Silence::begin(config.receive_timeout);
+    let mut policing = PolicingCheck::new(config.stops_if_policed);
     let length = Duration::from_secs_f64(if timed { config.seconds } else { 86_400.0 });
     loop {
         sampler.tick(report);
@@ -211,6 +213,11 @@ fn run_until_end(
                 Ok(_) | Err(PerfError::Silent { .. }) => broke,
                 Err(known) => known,
             });
+        }
+        let counted = now.saturating_duration_since(sampler.start());
+        if let Some(delivered) = policing.suspicion(counted, sampler.sent_samples()) {
+            let _ = control.send_state(State::ClientTerminate);
+            return Err(PerfError::Policed { address: control.address(), delivered });
         }
         if config.direction == Direction::Reverse
             && let Some(waited) = silence.over(sampler.received())
