@@ -10,13 +10,6 @@ use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard};
 use std::time::Duration;
 use study::{Part, Run, Test};
-use units::BitRate;
-
-/// The goodput up to which a run is light.
-const LIGHT: BitRate = BitRate::from_bps(130_000_000);
-
-/// Streams up to which it is.
-const LIGHT_STREAMS: u32 = 11;
 
 /// Runs that were not valid beside another one, after which all run alone.
 const TOLERATED: u32 = 3;
@@ -30,20 +23,6 @@ pub(crate) struct Job<'a> {
     pub(crate) part: &'a Part,
     pub(crate) run: Run,
     pub(crate) test: Test,
-}
-
-impl Job<'_> {
-    /// Whether it leaves room for another one.
-    fn is_light(&self) -> bool {
-        if self.test.has_foreign_programs() {
-            return false;
-        }
-        let streams: u32 = self.test.flows.iter().map(|flow| flow.streams).sum();
-        let streams = streams * u32::from(self.test.hosts.clients);
-        let predicted = self.test.predict().map(|prediction| prediction.rate);
-        let rate = predicted.or(self.test.spec.rate());
-        streams <= LIGHT_STREAMS && rate.is_some_and(|rate| rate <= LIGHT)
-    }
 }
 
 /// The runs to come, shared by the threads that run them.
@@ -85,7 +64,7 @@ impl<'a> Schedule<'a> {
             if stop.is_raised() {
                 return None;
             }
-            let light = state.queue.front()?.is_light() && state.disturbed < TOLERATED;
+            let light = state.queue.front()?.test.is_light() && state.disturbed < TOLERATED;
             let free = !state.alone && state.waiting == 0;
             if free && (state.running == 0 || light) {
                 let job = state.queue.pop_front()?;

@@ -12,7 +12,7 @@ use record::{
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 use topology::PathSpec;
-use units::{ByteCount, LossRatio};
+use units::{BitRate, ByteCount, LossRatio};
 
 /// One combination of values, in the order of the plan's factors.
 #[derive(Debug, Clone, PartialEq)]
@@ -89,6 +89,12 @@ pub enum Buffers {
     Kernel,
 }
 
+/// The goodput up to which a test is light.
+const LIGHT: BitRate = BitRate::from_bps(130_000_000);
+
+/// Streams up to which it is.
+const LIGHT_STREAMS: u32 = 11;
+
 impl Test {
     /// By settings, the later one overriding the earlier one; those without a flow are of
     /// every flow.
@@ -150,6 +156,20 @@ impl Test {
     #[must_use]
     pub fn has_foreign_programs(&self) -> bool {
         self.flows.iter().filter_map(|flow| flow.program.as_ref()).any(|one| !one.built_in)
+    }
+
+    /// Whether it leaves room for another test at the same time, on the machine that emulates
+    /// the path and runs the hosts.
+    #[must_use]
+    pub fn is_light(&self) -> bool {
+        if self.has_foreign_programs() {
+            return false;
+        }
+        let streams: u32 = self.flows.iter().map(|flow| flow.streams).sum();
+        let streams = streams * u32::from(self.hosts.clients);
+        let predicted = self.predict().map(|prediction| prediction.rate);
+        let rate = predicted.or(self.spec.rate());
+        streams <= LIGHT_STREAMS && rate.is_some_and(|rate| rate <= LIGHT)
     }
 
     /// How long it takes from the first byte to the last.

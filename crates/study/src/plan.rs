@@ -209,12 +209,13 @@ impl Plan {
         programs
     }
 
-    /// About how long all tests take.
+    /// About how long all tests take, two light ones at once.
     #[must_use]
     pub fn estimate(&self) -> Duration {
         let one = |number| {
-            let test = self.test(&self.cell(number));
-            test.map_or(Duration::ZERO, |test| test.planned() + OVERHEAD)
+            let Ok(test) = self.test(&self.cell(number)) else { return Duration::ZERO };
+            let alone = test.planned() + OVERHEAD;
+            if test.is_light() { alone / 2 } else { alone }
         };
         (0..self.cells()).map(one).sum::<Duration>() * self.repeats.count
     }

@@ -275,6 +275,15 @@ fn understanding_holds_as_published_and_fails_without_its_causes() {
             "places" => rate(2.35e9),
             "defaults" => rate(0.03e9 / test.spec.rtt().secs_f64()),
             "loss" => rate(if bbr { 90e6 } else { 1.4e6 }),
+            "loss-budget" => {
+                let loss = test.path.split("up.loss=").nth(1).unwrap();
+                let loss = loss.split(',').next().unwrap();
+                rate(match loss {
+                    "0.00013%" => 95e6,
+                    "0.0013%" => 80e6,
+                    _ => 18e6,
+                })
+            }
             "shallow" if bbr => rate(92e6),
             "shallow" => rate(if test.path.contains("0.05bdp") { 44e6 } else { 77e6 }),
             "ecn" => FlowFigures {

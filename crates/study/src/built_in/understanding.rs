@@ -1,5 +1,7 @@
 //! `understanding`: a 2.5 Gbit/s line, delay, loss, full queues, sharing and satellites.
 
+mod loss_budget;
+
 use super::runs::{Runs, mbit, near};
 use super::{BuiltIn, Measured, Trend};
 use units::BitRate;
@@ -13,6 +15,7 @@ pub(super) const STUDY: BuiltIn = BuiltIn {
         ("places", include_str!("../../plans/understanding/places.toml")),
         ("defaults", include_str!("../../plans/understanding/defaults.toml")),
         ("loss", include_str!("../../plans/understanding/loss.toml")),
+        ("loss-budget", include_str!("../../plans/understanding/loss-budget.toml")),
         ("shallow", include_str!("../../plans/understanding/shallow.toml")),
         ("ecn", include_str!("../../plans/understanding/ecn.toml")),
         ("bloat", include_str!("../../plans/understanding/bloat.toml")),
@@ -56,6 +59,13 @@ pub(super) const STUDY: BuiltIn = BuiltIn {
             published: "BBR: ten times CUBIC on some paths",
             parts: &["loss"],
             measure: |runs| loss(runs, |cubic, bbr| bbr >= 10.0 * cubic),
+        },
+        Trend {
+            name: "loss-budget",
+            published: "CUBIC sustains 10 Gbit/s at 100 ms only while the loss rate is below \
+                        0.000003 % (RFC 9438)",
+            parts: &["loss-budget"],
+            measure: loss_budget::measure,
         },
         Trend {
             name: "small-switch-buffers",
