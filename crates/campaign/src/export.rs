@@ -90,9 +90,9 @@ pub(crate) fn columns(study: &Study) -> Vec<Column> {
     let factors = distinct(study, |part| {
         part.plan.factors.iter().map(|factor| factor.setting.to_string()).collect()
     });
-    for name in factors.iter().cloned() {
-        let column = name.clone();
-        add(&column, Text, Box::new(move |part, run| factor(part, run, &name)));
+    for setting in &factors {
+        let name = setting.clone();
+        add(setting, Text, Box::new(move |part, run| factor(part, run, &name)));
     }
     let of_run =
         |value: fn(&StudyRun) -> Value| -> Box<Cell> { Box::new(move |_, run| value(run)) };

@@ -218,29 +218,27 @@ fn wrong(exercise: &Exercise, results: &Results, is_full: bool) -> Vec<String> {
     let mut compared = 0;
     for answer in &exercise.answers {
         let Answer { cell, figure, measured: stated, .. } = answer;
+        let pairs: Vec<String> =
+            cell.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        let label = format!("{}: {}", exercise.name, pairs.join(", "));
         let within = if is_full { Some(answer.within_full) } else { answer.within };
         let Some(within) = within else { continue };
         let runs = results.runs(cell);
         if runs.is_empty() {
-            wrong.push(format!("{}: no run of {cell:?}", exercise.name));
+            wrong.push(format!("{label}: no valid run"));
             continue;
         }
         compared += 1;
         let found = results.figure(figure, &runs);
         if !agrees(found, *stated, within) {
-            wrong.push(format!(
-                "{}: {cell:?}: {figure} is {found}, more than {within} from {stated}",
-                exercise.name
-            ));
+            let percent = within * 100.0;
+            wrong.push(format!("{label}: {figure} is {found}, not within {percent} % of {stated}"));
         }
         let predicted = results.cell(runs[0])["predicted_bps"].as_f64();
-        if answer.is_predicted
-            && !predicted.is_some_and(|p| agrees(answer.equation.unwrap(), p, ROUNDING))
-        {
-            wrong.push(format!(
-                "{}: {cell:?}: predicted_bps is {predicted:?}, not {:?}",
-                exercise.name, answer.equation
-            ));
+        let equation = answer.equation;
+        let is_equal = predicted.zip(equation).is_some_and(|(p, e)| agrees(e, p, ROUNDING));
+        if answer.is_predicted && !is_equal {
+            wrong.push(format!("{label}: predicted_bps is {predicted:?}, not {equation:?}"));
         }
     }
     if compared == 0 {
