@@ -75,9 +75,9 @@ fn quantity(text: &str) -> Option<f64> {
     Some(number.parse::<f64>().ok()? * scale)
 }
 
-/// The share of `20 %`, or of the second of `20 %, 10 %`.
-fn share(text: &str) -> f64 {
-    quantity(text).unwrap_or_else(|| panic!("not a share: {text}"))
+/// The same of text that has to be one.
+fn number(text: &str) -> f64 {
+    quantity(text).unwrap_or_else(|| panic!("no number with a known unit: {text}"))
 }
 
 /// The answers about a plan on a page.
@@ -106,11 +106,11 @@ fn answers(page: &str, plan: &str) -> Vec<Answer> {
         answers.push(Answer {
             cell: settings.collect(),
             figure: figure.trim_matches('`').to_owned(),
-            equation: quantity(equation),
-            is_predicted: names[2] == "`predicted_bps`",
-            measured: quantity(measured).unwrap_or_else(|| panic!("{plan}: {line}")),
-            within: (short != "full").then(|| share(short)),
-            within_full: share(full),
+            equation: (equation != "-").then(|| number(equation)),
+            is_predicted: equation != "-" && names[2] == "`predicted_bps`",
+            measured: number(measured),
+            within: (short != "full").then(|| number(short)),
+            within_full: number(full),
         });
     }
     answers
@@ -264,7 +264,7 @@ fn a_wrong_answer_is_found() {
     let page = "\n| `p.toml` | figure | `predicted_bps` | measured | within |\n|---|---|---|---|---|\n\
                 | rtt=20ms | `throughput_bps` | 9 Mbit/s | 9.1 Mbit/s | 10 % |\n\
                 | rtt=20ms | `a.x / throughput_bps` | 9 Mbit/s | 50 % | full, 5 % |\n\n\
-                | `q.toml` | figure | equation | measured | within |\n| rtt=1ms | `x` | | 1 ms | 1 % |\n";
+                | `q.toml` | figure | equation | measured | within |\n| rtt=1ms | `x` | - | 1 ms | 1 % |\n";
     let exercise = |page: &str| Exercise {
         name: "p.toml".to_owned(),
         plan: String::new(),
