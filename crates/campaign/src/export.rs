@@ -28,8 +28,8 @@ pub(crate) type Cell = dyn Fn(&Part, &StudyRun) -> Value;
 /// A figure of a flow.
 type Figure = fn(&FlowFigures) -> Value;
 
-/// Figures of each flow. Where there are several flows, the flow's name precedes the column's:
-/// `udp.loss`.
+/// Figures of each flow. Where there are several flows, or a factor has the figure's name, the
+/// flow's name precedes the column's: `udp.loss`.
 const OF_FLOW: [(&str, ColumnKind, Figure); 15] = [
     ("throughput_bps", Real, |flow| flow.throughput_bps.into()),
     ("steady_bps", Real, |flow| flow.steady_bps.into()),
@@ -87,11 +87,12 @@ pub(crate) fn columns(study: &Study) -> Vec<Column> {
     if study.parts.len() > 1 {
         add("part", Text, Box::new(|part, _| part.name.as_str().into()));
     }
-    for name in distinct(study, |part| {
+    let factors = distinct(study, |part| {
         part.plan.factors.iter().map(|factor| factor.setting.to_string()).collect()
-    }) {
-        let column = name.clone();
-        add(&column, Text, Box::new(move |part, run| factor(part, run, &name)));
+    });
+    for setting in &factors {
+        let name = setting.clone();
+        add(setting, Text, Box::new(move |part, run| factor(part, run, &name)));
     }
     let of_run =
         |value: fn(&StudyRun) -> Value| -> Box<Cell> { Box::new(move |_, run| value(run)) };
@@ -111,7 +112,11 @@ pub(crate) fn columns(study: &Study) -> Vec<Column> {
         // A single flow's goodput is the run's.
         for (figure, kind, value) in OF_FLOW.into_iter().skip(usize::from(!several)) {
             let flow = flow.clone();
-            let name = if several { format!("{flow}.{figure}") } else { figure.to_owned() };
+            // A factor may have a figure's name: `loss` is the path's.
+            let name = match several || factors.iter().any(|factor| factor == figure) {
+                true => format!("{flow}.{figure}"),
+                false => figure.to_owned(),
+            };
             add(&name, kind, Box::new(move |_, run| run.flow(&flow).map_or(Value::Null, value)));
         }
     }
@@ -227,5 +232,17 @@ duration = "1s"
         assert_eq!(row["b.throughput_bps"], 5e6);
         assert_eq!(row["a.throughput_bps"], Value::Null);
         assert_eq!(row["throughput_bps"], 5e6);
+    }
+
+    #[test]
+    fn a_factor_keeps_its_column_beside_a_figure_of_its_name() {
+        let plan = PLAN.replace("window = [\"64KiB\", \"1MiB\"]", "loss = [\"0%\", \"1%\"]");
+        let study = Study::of_plan("s", &plan, false).unwrap();
+        let text = json_lines(&study, &[vec![run(2, "traffic")]]);
+        let row: Value = serde_json::from_str(&text).unwrap();
+        assert_eq!((&row["loss"], &row["traffic.loss"]), (&"1%".into(), &Value::Null));
+        let names: Vec<String> = columns(&study).into_iter().map(|column| column.name).collect();
+        assert_eq!(names.iter().filter(|name| *name == "loss").count(), 1);
+        assert!(names.iter().any(|name| name == "steady_bps"), "{names:?}");
     }
 }
