@@ -27,6 +27,7 @@ mod spec;
 mod study;
 mod study_comparison;
 mod study_plot;
+mod tuned_sysctl;
 mod tuning;
 mod verified;
 mod watch;
@@ -58,6 +59,7 @@ pub use study_comparison::{
     ComparedCell, DifferingSetting, STUDY_COMPARISON_SCHEMA, StudyComparison,
 };
 pub use study_plot::{Figure, PlotKind, Quantity, StudyPlot};
+pub use tuned_sysctl::{TUNED_SYSCTLS, is_tuned_sysctl, is_tuned_value, tuned_sysctls};
 pub use tuning::{
     AppliedFile, AppliedPlan, AppliedSetting, MemoryCost, Outcome, PlannedSetting, RevertOutcome,
     RevertedSetting, SettingStatus, SkippedSetting, TUNE_APPLY_SCHEMA, TUNE_PLAN_SCHEMA,

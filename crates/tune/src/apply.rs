@@ -4,7 +4,7 @@
 //! a thread that has entered a lab's namespace changes that lab and nothing else.
 
 use crate::Buffers;
-use crate::settings::{is_key, is_value};
+use record::{is_tuned_sysctl as is_key, is_tuned_value as is_value};
 use record::PlanItem;
 use std::{
     fs, io,
