@@ -207,7 +207,8 @@ mod tests {
         assert_eq!(start_skew(&[at(7, 1)]), None);
         let skew = start_skew(&[at(7, 1), at(-3, 2), at(5, 100)]).unwrap();
         assert_eq!(skew, Skew { ns: 10 * MS, uncertainty_ns: 3 * MS });
-        let absurd = [i64::MIN, i64::MAX].map(|late_ns| Started { late_ns, uncertainty_ns: u64::MAX });
+        let absurd =
+            [i64::MIN, i64::MAX].map(|late_ns| Started { late_ns, uncertainty_ns: u64::MAX });
         assert_eq!(start_skew(&absurd).unwrap().uncertainty_ns, u64::MAX);
     }
 }

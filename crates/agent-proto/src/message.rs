@@ -208,7 +208,9 @@ pub enum ProtocolError {
     #[error("\"{0}\" is no message of an agent")]
     Message(String),
     /// The peer has another version.
-    #[error("it has version {0} of the agent's messages, not {VERSION}; use the same version of longhaul at all hosts")]
+    #[error(
+        "it has version {0} of the agent's messages, not {VERSION}; use the same version of longhaul at all hosts"
+    )]
     Version(u32),
     /// A bound is exceeded.
     #[error("{0}")]
@@ -447,7 +449,9 @@ mod tests {
         assert!(parse_reply(line.as_bytes()).is_err());
         let long = write(&Reply::Error { reason: "x".repeat(MAX_REPLY) }).unwrap();
         assert!(parse_reply(long.as_bytes()).is_err());
-        for line in [&b"\xff\xfe"[..], b"{\"time\":{\"clock_ns\":-1,\"unix_ns\":0}}", b"{\"time\":{}}"] {
+        for line in
+            [&b"\xff\xfe"[..], b"{\"time\":{\"clock_ns\":-1,\"unix_ns\":0}}", b"{\"time\":{}}"]
+        {
             assert!(parse_reply(line).is_err());
         }
     }

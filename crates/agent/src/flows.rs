@@ -34,9 +34,7 @@ impl Flows {
             let threads: Vec<_> = self
                 .requests
                 .iter()
-                .map(|flow| {
-                    thread::Builder::new().spawn_scoped(scope, || self.one(flow, &end))
-                })
+                .map(|flow| thread::Builder::new().spawn_scoped(scope, || self.one(flow, &end)))
                 .collect();
             while threads.iter().flatten().any(|thread| !thread.is_finished()) {
                 let stopped = match requests.poll(STEP) {

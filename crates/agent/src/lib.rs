@@ -11,9 +11,7 @@ mod flows;
 mod input;
 mod sysctls;
 
-use agent_proto::{
-    Hello, MAX_RESULTS, Reply, Request, Secret, VERSION, parse_request, write,
-};
+use agent_proto::{Hello, MAX_RESULTS, Reply, Request, Secret, VERSION, parse_request, write};
 use copy::CopyError;
 use flows::Flows;
 use host::clock;
@@ -247,4 +245,3 @@ fn line_of(reply: &Reply) -> String {
 
 const LONG: &str =
     "the samples of these flows have more than 64 MiB; use fewer streams or a shorter test";
-

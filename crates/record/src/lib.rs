@@ -52,8 +52,9 @@ pub use remedy::{Remedy, RemedyCommand, RemedyPlace};
 pub use sample::{ReceiverSample, Sample};
 pub use spec::{EndCondition, TestSpec};
 pub use study::{
-    FlowFigures, RunStatus, STUDY_PLAN_SCHEMA, STUDY_SCHEMA, StudyCell, StudyFactor, StudyPart,
-    StudyPlanReport, StudyProgram, StudyProgramFile, StudyReport, StudyRun, StudyTrend, StudyUntil,
+    FlowFigures, RunStatus, STUDY_PLAN_SCHEMA, STUDY_SCHEMA, StartSkew, StudyCell, StudyFactor,
+    StudyHost, StudyPart, StudyPlanReport, StudyProgram, StudyProgramFile, StudyReport, StudyRun,
+    StudyTrend, StudyUntil,
 };
 pub use study_comparison::{
     ComparedCell, DifferingSetting, STUDY_COMPARISON_SCHEMA, StudyComparison,

@@ -36,7 +36,11 @@ impl Agent {
     ///
     /// # Errors
     /// It cannot be started, or does not answer as an agent of this version.
-    pub fn start(launcher: &Launcher, origin: Instant, stop: &StopFlag) -> Result<Self, RemoteError> {
+    pub fn start(
+        launcher: &Launcher,
+        origin: Instant,
+        stop: &StopFlag,
+    ) -> Result<Self, RemoteError> {
         let mut process = Process::start(launcher)?;
         let reply = ask(&mut process, &[Request::Hello { version: VERSION }], FIRST_REPLY, stop)?;
         let Reply::Hello(hello) = reply else { return Err(unexpected(&process)) };
@@ -218,9 +222,7 @@ fn receive(
 ) -> Result<Reply, RemoteError> {
     let line = process.receive(most, limit, stop)?;
     match parse_reply(&line).map_err(|error| process.protocol(error))? {
-        Reply::Error { reason } => {
-            Err(RemoteError::Refused { host: process.host.clone(), reason })
-        }
+        Reply::Error { reason } => Err(RemoteError::Refused { host: process.host.clone(), reason }),
         reply => Ok(reply),
     }
 }
