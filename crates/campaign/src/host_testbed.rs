@@ -9,7 +9,7 @@ mod flows;
 use crate::testbed::{Attempt, AttemptError, Testbed};
 use crate::window_share;
 use agent_proto::{Secret, SysctlRequest};
-use flows::Planned;
+use flows::{Planned, RanFlow};
 use host::clock;
 use host::lock::lock;
 use perf::StopFlag;
@@ -103,11 +103,30 @@ impl<'a> HostTestbed<'a> {
         ByteCount::from_f64(window.as_f64() * factor)
     }
 
-    fn learn(&self, server: usize, window: ByteCount, advertised: u64) {
-        let ratio = window.as_f64() / (advertised as f64).max(1.0);
+    /// What is wrong with the windows that the servers advertised, each server once; the next
+    /// attempt has other buffers.
+    fn window_complaints(&self, test: &Test, flows: &[RanFlow]) -> Vec<String> {
+        let Some(window) = test.window else { return Vec::new() };
+        let mut wrong: BTreeMap<usize, (u64, String)> = BTreeMap::new();
+        for flow in flows {
+            let streams = &flow.measured.1.streams;
+            if let Some(advertised) = window_share::advertised(streams)
+                && let Some(complaint) = window_share::complaint(window, advertised, streams)
+            {
+                wrong.entry(flow.server).or_insert((advertised, complaint));
+            }
+        }
         let mut buffers = lock(&self.buffers);
-        let factor = buffers.entry(server).or_insert(1.0);
-        *factor = (*factor * ratio).clamp(0.1, 10.0);
+        let complaints = wrong.into_iter().map(|(server, (advertised, complaint))| {
+            let factor = buffers.entry(server).or_insert(1.0);
+            *factor = (*factor * window.as_f64() / (advertised as f64).max(1.0)).clamp(0.1, 10.0);
+            if advertised < window.bytes() {
+                format!("{complaint}; its net.core.rmem_max limits the buffer")
+            } else {
+                complaint
+            }
+        });
+        complaints.collect()
     }
 }
 
@@ -130,16 +149,7 @@ impl Testbed for HostTestbed<'_> {
         let mut reasons = left?;
         *kept = Some(agents);
         drop(kept);
-        for flow in &ran.flows {
-            let Some(window) = test.window else { continue };
-            let streams = &flow.measured.1.streams;
-            if let Some(advertised) = window_share::advertised(streams)
-                && let Some(complaint) = window_share::complaint(window, advertised, streams)
-            {
-                self.learn(flow.server, window, advertised);
-                reasons.push(format!("{complaint}; see net.core.rmem_max of the receiver"));
-            }
-        }
+        reasons.extend(self.window_complaints(test, &ran.flows));
         Ok(Attempt {
             reasons,
             disturbed: false,
