@@ -65,7 +65,7 @@ impl CopyError {
     }
 
     /// An error of the agent that is the far end.
-    fn remote(error: RemoteError) -> Self {
+    fn remote(error: &RemoteError) -> Self {
         match error {
             RemoteError::Interrupted => CopyError::Interrupted,
             RemoteError::Host { .. } | RemoteError::NoCommand | RemoteError::Start { .. } => {

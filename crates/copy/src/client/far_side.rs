@@ -85,7 +85,7 @@ impl FarSide {
             program: plan.far_program.clone(),
         };
         let started = Agent::start_copy(&launcher, hello::to_value(&ours)?, stop);
-        let (far, answer) = started.map_err(CopyError::remote)?;
+        let (far, answer) = started.map_err(|error| CopyError::remote(&error))?;
         let hello = hello::from_value::<ServerHello>(answer)?;
         let name = host.rsplit('@').next().unwrap_or(host);
         // A name that only ssh knows has the address that ssh reached.
