@@ -1,7 +1,7 @@
 //! The flows of a run: tests against servers, each at its time.
 
 use crate::input::Requests;
-use agent_proto::{FlowReply, FlowRequest, Reply, Request, Secret, parse_request};
+use agent_proto::{FlowReply, FlowRequest, Reply, Secret};
 use host::clock;
 use host::resolve::Family;
 use host::stop::StopFlag;
@@ -39,8 +39,8 @@ impl Flows {
             while threads.iter().flatten().any(|thread| !thread.is_finished()) {
                 let stopped = match requests.poll(STEP) {
                     Ok(None) => stop.is_raised(),
-                    // Any other request during a run is a mistake; it ends the run as well.
-                    Ok(Some(line)) => matches!(parse_request(&line), Ok(Request::Stop {}) | Err(_)),
+                    // Any request but that to stop is a mistake, and ends the run as well.
+                    Ok(Some(_)) => true,
                     Err(_) => {
                         // The channel has ended: do not spin on it.
                         thread::sleep(STEP);
@@ -53,7 +53,7 @@ impl Flows {
             }
             let flow = |thread: std::io::Result<thread::ScopedJoinHandle<'_, _>>| match thread {
                 Ok(thread) => thread.join().unwrap_or_else(|_| failed("its thread failed")),
-                Err(error) => failed(error),
+                Err(error) => failed(&error),
             };
             threads.into_iter().map(flow).collect()
         });
@@ -82,7 +82,7 @@ impl Flows {
         let since = began.saturating_duration_since(self.began).as_nanos();
         match measured {
             _ if stop.is_raised() => failed("interrupted"),
-            Err(error) => failed(error),
+            Err(error) => failed(&error),
             Ok(report) => FlowReply::Measured {
                 began_ns: u64::try_from(since).unwrap_or(u64::MAX),
                 measurement: Box::new(report.measurement),
@@ -117,7 +117,7 @@ impl Flows {
     }
 }
 
-fn failed(reason: impl ToString) -> FlowReply {
+fn failed(reason: &(impl ToString + ?Sized)) -> FlowReply {
     FlowReply::Failed { reason: reason.to_string() }
 }
 

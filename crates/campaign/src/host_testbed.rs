@@ -231,7 +231,7 @@ impl Agents {
     /// How far ahead a run's beginning is, so that each agent knows of it before.
     fn lead(&self) -> Duration {
         const LEAST: Duration = Duration::from_millis(200);
-        let uncertain = self.clients.iter().filter_map(|agent| agent.offset());
+        let uncertain = self.clients.iter().filter_map(Agent::offset);
         // Half a round trip: a request may take several times that, as when a packet is lost.
         let half = uncertain.map(|offset| offset.uncertainty_ns).max().unwrap_or(0);
         LEAST + Duration::from_nanos(half).saturating_mul(8).min(Duration::from_secs(10))

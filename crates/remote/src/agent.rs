@@ -62,8 +62,8 @@ impl Agent {
         let reply = ask(&mut process, &requests, FIRST_REPLY, stop)?;
         let Reply::Hello(hello) = reply else { return Err(unexpected(&process)) };
         let origin = clock::now();
-        let agent = Agent { process, hello: *hello, clock: Clock::default(), wall: None, origin };
-        let mut agent = agent;
+        let mut agent =
+            Agent { process, hello: *hello, clock: Clock::default(), wall: None, origin };
         let Reply::Copy(answer) = agent.reply(REPLY, MAX_REPLY, stop)? else {
             return Err(unexpected(&agent.process));
         };

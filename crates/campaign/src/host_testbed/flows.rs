@@ -18,15 +18,12 @@ use units::ByteCount;
 /// How often an agent without work is asked something during a run.
 const KEEP_ALIVE: Duration = Duration::from_secs(60);
 
-/// The most flows of one client.
-type OfClient<'a> = Vec<&'a Traffic>;
-
 /// When and with what a test's flows begin.
 pub(super) struct Planned<'a> {
     /// Of the test, by the clock here.
     begins: Duration,
     origin: Instant,
-    flows: OfClient<'a>,
+    flows: Vec<&'a Traffic>,
     /// Of each server.
     buffers: Vec<Option<ByteCount>>,
 }
