@@ -199,6 +199,7 @@ duration = "2s"
         let sysctls = plan.sysctls();
         assert_eq!(sysctls[0].0, "server.net.ipv4.tcp_rmem");
         let server = PLAN.replace("servers = [\"c=192.0.2.3\"]", "server = \"far:5300\"");
+        let server = server.replace("server.net", "client.net");
         let study = Study::of_plan("s", &server, false).unwrap();
         let running = Servers::Running { address: "far".to_owned(), port: 5300 };
         assert_eq!(study.real_hosts().unwrap().servers, running);
