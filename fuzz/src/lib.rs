@@ -26,6 +26,8 @@ targets! {
     udt_datagrams,
     udt_native_datagrams,
     copy_messages,
+    agent_requests,
+    agent_replies,
     netlink_socket_diagnosis,
     netlink_route,
     netlink_wifi,

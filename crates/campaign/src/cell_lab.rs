@@ -1,48 +1,20 @@
-//! One attempt at a run: the cell's lab, its flows, and what was measured.
+//! One attempt at a run in a lab: the cell's lab, its flows, and what was measured.
 
 use crate::cell_plan::{self, Missing};
 use crate::figures;
 use crate::programs::Programs;
-use crate::transfers::{self, MeasuredFlow};
+use crate::testbed::{Attempt, AttemptError, Testbed};
+use crate::transfers;
 use crate::window_share::{self, WindowShares};
 use host::clock;
 use host::confined::kill_all;
+use host::cpu;
 use lab::{Lab, LabReport, Options};
-use perf::{PerfError, StopFlag};
+use perf::StopFlag;
 use record::{Direction, FlowFigures, Measurement, PathReport, Protocol};
-use std::io;
 use std::time::Duration;
 use study::Test;
 use topology::PathSpec;
-
-/// What one attempt gave.
-#[derive(Debug)]
-pub(crate) struct Attempt {
-    /// Why it is not what the plan asks for; empty if it is.
-    pub(crate) reasons: Vec<String>,
-    /// Whether the lab emulated the path.
-    pub(crate) emulated: bool,
-    /// From the first flow's first packet to the last one's result.
-    pub(crate) took: Duration,
-    pub(crate) flows: Vec<(FlowFigures, Measurement)>,
-}
-
-/// Why there is no result.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum AttemptError {
-    #[error(transparent)]
-    Lab(#[from] lab::LabError),
-    #[error("{flow}: {source}")]
-    Flow { flow: String, source: PerfError },
-    #[error("{flow}: {why}")]
-    Program { flow: String, why: String },
-    #[error("cannot enter a host of the lab: {0}")]
-    Host(#[from] io::Error),
-    #[error("{0}")]
-    Path(String),
-    #[error("interrupted")]
-    Interrupted,
-}
 
 /// What all runs of a study share.
 #[derive(Debug, Default)]
@@ -51,6 +23,32 @@ pub(crate) struct Shared {
     /// `None`: no flow has a program.
     pub(crate) programs: Option<Programs>,
     pub(crate) missing: Missing,
+}
+
+impl Testbed for Shared {
+    fn attempt(&self, test: &Test, seed: u64, stop: &StopFlag) -> Result<Attempt, AttemptError> {
+        run(test, seed, self, stop)
+    }
+
+    fn at_once(&self, allowed: u32) -> u32 {
+        allowed
+    }
+
+    /// Waits for a machine on which a lab is more likely to be valid, for five seconds at most.
+    fn settle(&self, stop: &StopFlag) {
+        const BUSY: f64 = 0.3;
+        for _ in 0..5 {
+            let busy = cpu::machine_busy(Duration::from_secs(1));
+            if stop.is_raised() || busy.is_none_or(|share| share < BUSY) {
+                return;
+            }
+        }
+    }
+
+    /// Every lab is a new one.
+    fn goes_on(&self, _: bool) -> bool {
+        true
+    }
 }
 
 /// Runs a test once, in a lab of its own whose draws are those of `seed`.
@@ -98,21 +96,27 @@ pub(crate) fn run(
     let first = flows.iter().map(|flow| flow.began).min();
     let flows = flows.into_iter().map(|flow| {
         let began = first.map_or(0.0, |first| (flow.began - first).as_secs_f64());
-        finished(flow, began, &path_report)
+        let measurement = Measurement { path: Some(path_report.clone()), ..flow.measurement };
+        let (figures, measurement) = finished(&flow.name, began, measurement);
+        let figures = match flow.reported {
+            Some(reported) => figures::as_reported(figures, reported),
+            None => figures,
+        };
+        (figures, measurement)
     });
-    Ok(Attempt { reasons, emulated: path_report.valid, took, flows: flows.collect() })
+    let disturbed = !path_report.valid;
+    Ok(Attempt { reasons, disturbed, took, start_skew: None, flows: flows.collect() })
 }
 
-/// A flow's figures and its measurement.
-fn finished(flow: MeasuredFlow, began_s: f64, path: &PathReport) -> (FlowFigures, Measurement) {
-    let measurement = Measurement { path: Some(path.clone()), ..flow.measurement };
+/// A flow's figures and its measurement; `began_s` is when its data began, since the first
+/// flow's.
+pub(crate) fn finished(
+    name: &str,
+    began_s: f64,
+    measurement: Measurement,
+) -> (FlowFigures, Measurement) {
     let finding = diagnose::explain(&diagnosed(&measurement));
-    let figures = figures::of(&flow.name, began_s, &measurement, &finding);
-    let figures = match flow.reported {
-        Some(reported) => figures::as_reported(figures, reported),
-        None => figures,
-    };
-    (figures, measurement)
+    (figures::of(name, began_s, &measurement, &finding), measurement)
 }
 
 /// The report on the test's link, valid if every link of the lab is.

@@ -86,6 +86,9 @@ pub enum CampaignError {
         /// The system's error.
         source: io::Error,
     },
+    /// A real host cannot be used.
+    #[error("{0}; what was measured until now is kept: run the same command again to resume")]
+    Hosts(String),
     /// Stopped by the user.
     #[error("interrupted; run the same command again to resume")]
     Interrupted,

@@ -1,7 +1,7 @@
 //! The runs of a study as a table: one row for each, with the factors, the repeat, the
 //! goodput, then every other figure.
 
-use record::{FlowFigures, StudyRun};
+use record::{FlowFigures, StartSkew, StudyRun};
 use serde_json::Value;
 use study::{Part, Study};
 
@@ -106,6 +106,13 @@ pub(crate) fn columns(study: &Study) -> Vec<Column> {
     add("took_s", Real, of_run(|run| run.took_s.into()));
     add("test_s", Real, of_run(|run| run.test_s.into()));
     add("per_stream_bps", Real, Box::new(per_stream));
+    if study.real_hosts().is_some() {
+        let skew = |of: fn(StartSkew) -> f64| -> Box<Cell> {
+            Box::new(move |_, run| run.start_skew.map(of).into())
+        };
+        add("start_skew_ms", Real, skew(|skew| skew.ms));
+        add("start_skew_uncertainty_ms", Real, skew(|skew| skew.uncertainty_ms));
+    }
     let flows = distinct(study, |part| part.plan.flows_of_tests());
     let several = flows.len() > 1;
     for flow in flows {
@@ -198,6 +205,7 @@ duration = "1s"
             took_s: 1.5,
             test_s: 1.5,
             reason: String::new(),
+            start_skew: None,
             flows: vec![FlowFigures {
                 name: flow.to_owned(),
                 throughput_bps: 5e6,

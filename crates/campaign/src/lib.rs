@@ -1,7 +1,8 @@
-//! Runs studies: every cell of a plan in a lab of its own, the results in a store.
+//! Runs studies: every cell of a plan in a lab of its own, or between real hosts; the results
+//! in a store.
 //!
 //! ```text
-//!  study::Study ──> run ──> lab of the cell, flows ──> figures ──> Store (SQLite)
+//!  study::Study ──> run ──> testbed: lab, or hosts ──> figures ──> Store (SQLite)
 //!                    ^                                               │
 //!                    └───────── runs that are stored ────────────────┘
 //! ```
@@ -14,12 +15,14 @@ mod cell_plan;
 mod error;
 mod export;
 mod figures;
+mod host_testbed;
 mod missing;
 mod parquet;
 mod programs;
 mod runner;
 mod schedule;
 mod store;
+mod testbed;
 mod timing;
 mod transfers;
 mod watched;
@@ -27,6 +30,7 @@ mod window_share;
 
 pub use error::CampaignError;
 pub use export::{csv, json_lines};
+pub use host_testbed::HostAccess;
 pub use parquet::{ParquetExportError, parquet};
 pub use runner::{Event, Options, run};
 pub use store::{Measured, Store};

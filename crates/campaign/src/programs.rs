@@ -1,6 +1,6 @@
 //! Runs the programs of a test: their files, server and client, and what the client reports.
 
-use crate::cell_lab::AttemptError;
+use crate::testbed::AttemptError;
 use host::confined::{Confined, Content, Scratch, ScratchDirectory};
 use host::netns::NetNs;
 use host::program::Reaper;

@@ -1,14 +1,16 @@
 //! Runs what is not stored yet, in the plan's order.
 
-use crate::cell_lab::{self, Attempt, AttemptError, Shared};
+use crate::cell_lab::Shared;
+use crate::host_testbed::{HostAccess, HostTestbed};
 use crate::missing;
 use crate::programs::Programs;
 use crate::schedule::{Job, Schedule, Slot};
 use crate::store::Measured;
+use crate::testbed::{Attempt, AttemptError, Testbed};
 use crate::timing::{Progress, Timing};
 use crate::window_share::WindowShares;
 use crate::{CampaignError, Store};
-use host::{clock, cpu};
+use host::clock;
 use perf::StopFlag;
 use record::{RunStatus, StudyRun};
 use std::collections::VecDeque;
@@ -68,32 +70,67 @@ pub enum Event<'a> {
 
 /// What the threads that run the tests report to the one that stores the results.
 enum Message<'a> {
-    Begins { part: &'a Part, run: Run, attempt: u32 },
-    Retried { part: &'a Part, run: Run, reason: String },
-    Ended { part: &'a Part, planned: Duration, measured: Box<Measured> },
+    Begins {
+        part: &'a Part,
+        run: Run,
+        attempt: u32,
+    },
+    Retried {
+        part: &'a Part,
+        run: Run,
+        reason: String,
+    },
+    Ended {
+        part: &'a Part,
+        planned: Duration,
+        measured: Box<Measured>,
+    },
+    /// The study cannot go on.
+    GivenUp(CampaignError),
 }
 
-/// Runs every run of a study that is not in its store. Needs the privileges of a sandbox
-/// ([`host::sandbox`]).
+/// Runs every run of a study that is not in its store. Labs need the privileges of a sandbox
+/// ([`host::sandbox`]); `access` is for real hosts.
 ///
 /// # Errors
-/// The store cannot be written, or `stop` was raised; what was measured before is stored.
+/// The store cannot be written, a real host cannot be used, or `stop` was raised; what was
+/// measured before is stored.
 pub fn run(
     study: &Study,
     store: &mut Store,
     options: Options,
+    access: &HostAccess,
     observe: &mut dyn FnMut(Event<'_>),
     stop: &StopFlag,
 ) -> Result<(), CampaignError> {
+    if let Some(hosts) = study.real_hosts() {
+        if queue(study, store)?.is_empty() {
+            return Ok(());
+        }
+        let testbed = HostTestbed::connect(hosts, access, stop)?;
+        store.set_hosts(&testbed.facts())?;
+        return rounds(study, store, options, &testbed, observe, stop);
+    }
     let shared = shared(study)?;
     store.set_not_set(&shared.missing)?;
+    rounds(study, store, options, &shared, observe, stop)
+}
+
+fn rounds(
+    study: &Study,
+    store: &mut Store,
+    options: Options,
+    testbed: &dyn Testbed,
+    observe: &mut dyn FnMut(Event<'_>),
+    stop: &StopFlag,
+) -> Result<(), CampaignError> {
     loop {
         // What a round measured decides whether tests are added to its cells.
         let queue = queue(study, store)?;
         if queue.is_empty() {
             return Ok(());
         }
-        round(queue, store, options, &shared, observe, stop)?;
+        round(queue, store, options, testbed, observe, stop)?;
     }
 }
 
@@ -102,7 +139,7 @@ fn round(
     queue: VecDeque<Job<'_>>,
     store: &mut Store,
     options: Options,
-    shared: &Shared,
+    testbed: &dyn Testbed,
     observe: &mut dyn FnMut(Event<'_>),
     stop: &StopFlag,
 ) -> Result<(), CampaignError> {
@@ -110,8 +147,8 @@ fn round(
     let schedule = Schedule::new(queue);
     let (sender, messages) = mpsc::channel();
     let stored = thread::scope(|scope| {
-        for _ in 0..options.parallel.max(1) {
-            let worker = Worker { options, shared, stop, report: sender.clone() };
+        for _ in 0..testbed.at_once(options.parallel).max(1) {
+            let worker = Worker { options, testbed, stop, report: sender.clone() };
             let schedule = &schedule;
             scope.spawn(move || worker.work(schedule));
         }
@@ -176,6 +213,7 @@ fn handle(
         Message::Retried { part, run, reason } => {
             observe(Event::Retried { part, run, reason: &reason });
         }
+        Message::GivenUp(error) => return Err(error),
         Message::Ended { part, planned, measured } => {
             store.add(&part.name, &measured)?;
             timing.ended(planned);
@@ -188,7 +226,7 @@ fn handle(
 /// A thread that runs tests.
 struct Worker<'s, 'a> {
     options: Options,
-    shared: &'s Shared,
+    testbed: &'s dyn Testbed,
     stop: &'s StopFlag,
     report: Sender<Message<'a>>,
 }
@@ -197,8 +235,12 @@ impl<'a> Worker<'_, 'a> {
     fn work(&self, schedule: &Schedule<'a>) {
         while let Some((job, mut slot)) = schedule.next(self.stop) {
             let (part, planned) = (job.part, job.test.planned());
-            // An error is an interruption, which the caller knows of.
-            let Ok(measured) = self.run(&job, &mut slot) else { return };
+            let measured = match self.run(&job, &mut slot) {
+                Ok(measured) => measured,
+                // The caller knows of an interruption.
+                Err(AttemptError::Interrupted) => return,
+                Err(error) => return self.say(Message::GivenUp(error.into())),
+            };
             self.say(Message::Ended { part, planned, measured: Box::new(measured) });
         }
     }
@@ -216,7 +258,7 @@ impl<'a> Worker<'_, 'a> {
         let last = loop {
             attempts += 1;
             self.say(Message::Begins { part, run, attempt: attempts });
-            let attempt = cell_lab::run(test, part.plan.seed(run), self.shared, self.stop);
+            let attempt = self.testbed.attempt(test, part.plan.seed(run), self.stop);
             if self.stop.is_raised() {
                 return Err(AttemptError::Interrupted);
             }
@@ -226,13 +268,19 @@ impl<'a> Worker<'_, 'a> {
             }
             self.say(Message::Retried { part, run, reason });
             // Another window needs no quieter machine.
-            if attempt.is_err() || attempt.is_ok_and(|attempt| !attempt.emulated) {
+            if attempt.is_err() || attempt.is_ok_and(|attempt| attempt.disturbed) {
                 slot.run_alone(self.stop)?;
-                wait_for_idle_machine(self.stop);
+                self.testbed.settle(self.stop);
             }
+        };
+        let goes_on = self.testbed.goes_on(last.is_ok());
+        let last = match last {
+            Err(error) if !goes_on => return Err(error),
+            last => last,
         };
         let test_s = last.as_ref().map_or(0.0, |attempt| attempt.took.as_secs_f64());
         let reason = why(&last);
+        let start_skew = last.as_ref().ok().and_then(|attempt| attempt.start_skew);
         let (status, flows) = match last {
             Ok(attempt) if reason.is_empty() => (RunStatus::Valid, attempt.flows),
             Ok(attempt) => (RunStatus::Invalid, attempt.flows),
@@ -250,6 +298,7 @@ impl<'a> Worker<'_, 'a> {
             took_s,
             test_s,
             reason,
+            start_skew,
             flows,
         };
         Ok(Measured { run, measurements })
@@ -261,16 +310,5 @@ fn why(attempt: &Result<Attempt, AttemptError>) -> String {
     match attempt {
         Ok(attempt) => attempt.reasons.join("; "),
         Err(error) => error.to_string(),
-    }
-}
-
-/// Waits for a machine on which a lab is more likely to be valid, for five seconds at most.
-fn wait_for_idle_machine(stop: &StopFlag) {
-    const BUSY: f64 = 0.3;
-    for _ in 0..5 {
-        let busy = cpu::machine_busy(Duration::from_secs(1));
-        if stop.is_raised() || busy.is_none_or(|share| share < BUSY) {
-            return;
-        }
     }
 }

@@ -3,7 +3,7 @@
 //! The machine that emulates the path also runs the hosts. Two runs at a time are allowed
 //! where both together load it lightly, and no longer once that made runs invalid.
 
-use crate::cell_lab::AttemptError;
+use crate::testbed::AttemptError;
 use host::lock::lock;
 use perf::StopFlag;
 use std::collections::VecDeque;

@@ -11,6 +11,7 @@
 //! | `factor` | cell and factor: the value as text, and as a number in base units |
 //! | `run` | run |
 //! | `flow` | flow of a run: its figures, and its measurement as gzipped JSON |
+//! | `start_skew` | run of several real clients: how precisely they began together |
 
 mod read;
 
@@ -19,7 +20,7 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use host::directory::{Directory, Trust};
 use host::{clock, sysctl};
-use record::{FlowFigures, Measurement, StudyRun};
+use record::{FlowFigures, Measurement, StudyHost, StudyRun};
 use rusqlite::{Connection, ErrorCode, OpenFlags, ToSql, params};
 use std::collections::BTreeSet;
 use std::fs::{File, TryLockError};
@@ -29,11 +30,22 @@ use std::time::Duration;
 use study::Study;
 
 /// The version of the tables; a file of a later one is not opened. Version 1 has no column
-/// [`SINCE_2`], and is read and continued without it.
-const SCHEMA: i64 = 2;
+/// [`SINCE_2`], version 2 no table [`SINCE_3`]; they are read and continued without.
+const SCHEMA: i64 = 3;
 
 /// The column of a flow that version 1 lacks.
 const SINCE_2: &str = "decrease_factor";
+
+/// The table of start skews, which versions before 3 lack.
+const SINCE_3: &str = "
+    CREATE TABLE start_skew (
+        part TEXT NOT NULL,
+        cell INTEGER NOT NULL,
+        repeat INTEGER NOT NULL,
+        ms REAL NOT NULL,
+        uncertainty_ms REAL NOT NULL,
+        PRIMARY KEY (part, cell, repeat)
+    ) STRICT, WITHOUT ROWID;";
 
 /// The name of the file within the study's directory.
 const FILE: &str = "study.db";
@@ -165,7 +177,7 @@ impl Store {
         let host = host_facts();
         self.attempt(|connection| {
             let transaction = connection.transaction()?;
-            transaction.execute_batch(TABLES)?;
+            transaction.execute_batch(&tables(SCHEMA))?;
             for (name, value) in [
                 ("name", study.name.as_str()),
                 ("question", &study.question),
@@ -214,6 +226,18 @@ impl Store {
         })
     }
 
+    /// Notes the real hosts that the runs to come are between.
+    ///
+    /// # Errors
+    /// The disk is full.
+    pub(crate) fn set_hosts(&mut self, hosts: &[StudyHost]) -> Result<(), CampaignError> {
+        let hosts = serde_json::json!(hosts).to_string();
+        self.attempt(|connection| {
+            let sql = "INSERT OR REPLACE INTO study VALUES ('hosts', ?1)";
+            connection.execute(sql, [hosts]).map(drop)
+        })
+    }
+
     /// Stores a run of a part; it is on the disk when this returns.
     ///
     /// # Errors
@@ -241,6 +265,12 @@ impl Store {
                     run.reason,
                 ],
             )?;
+            if let Some(skew) = run.start_skew.filter(|_| version > 2) {
+                transaction.execute(
+                    "INSERT INTO start_skew VALUES (?1, ?2, ?3, ?4, ?5)",
+                    params![part, signed(run.cell), run.repeat, skew.ms, skew.uncertainty_ms],
+                )?;
+            }
             for (position, flow) in run.flows.iter().enumerate() {
                 add_flow(&transaction, version, part, run, position, flow)?;
             }
@@ -269,10 +299,10 @@ impl Store {
 
 /// The tables of a version.
 fn tables(version: i64) -> String {
-    if version == 1 {
-        TABLES.replace(&format!("        {SINCE_2} REAL,\n"), "")
-    } else {
-        TABLES.to_owned()
+    match version {
+        1 => TABLES.replace(&format!("        {SINCE_2} REAL,\n"), ""),
+        2 => TABLES.to_owned(),
+        _ => format!("{TABLES}{SINCE_3}"),
     }
 }
 

@@ -1,8 +1,8 @@
 //! The flows of a test, each at its time, from each of its clients.
 
-use crate::cell_lab::AttemptError;
 use crate::cell_plan;
 use crate::programs::{Prepared, Programs, Transferred};
+use crate::testbed::AttemptError;
 use crate::watched::{self, Ends};
 use host::clock;
 use lab::{Lab, LabHost};

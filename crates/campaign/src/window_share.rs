@@ -5,7 +5,8 @@
 //! measured from received packets), so it is measured: by a short transfer at first, and by
 //! each run whose window was not the one asked.
 
-use crate::cell_lab::{self, AttemptError, Shared};
+use crate::cell_lab::{self, Shared};
+use crate::testbed::AttemptError;
 use host::lock::lock;
 use perf::StopFlag;
 use record::{Sample, Stream};

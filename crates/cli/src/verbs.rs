@@ -1,5 +1,6 @@
 //! One module for each verb of the command line.
 
+pub(crate) mod agent;
 pub(crate) mod bdp;
 pub(crate) mod calc;
 pub(crate) mod copy;

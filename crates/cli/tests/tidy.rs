@@ -15,15 +15,15 @@ const LONGEST: usize = 500;
 const LAYERS: [&[&str]; 7] = [
     &["units", "stall-retry", "runs", "pinned-tls"],
     &["model", "record", "iperf3-proto", "iperf2-proto", "copy-proto", "link", "control"],
-    &["topology", "diagnose", "host", "tcp", "udt"],
-    &["udt-socket"],
+    &["topology", "diagnose", "host", "tcp", "udt", "agent-proto"],
+    &["udt-socket", "remote"],
     &["tune", "lab", "probe", "perf", "copy", "iperf2", "watch", "twin", "study"],
-    &["doctor", "store", "report", "verify", "campaign"],
+    &["doctor", "store", "report", "verify", "campaign", "agent"],
     &["cli", "fuzz-targets"],
 ];
 
 /// Crates that have no clock, no I/O, no thread.
-const PURE: [&str; 17] = [
+const PURE: [&str; 18] = [
     "units",
     "runs",
     "pinned-tls",
@@ -32,6 +32,7 @@ const PURE: [&str; 17] = [
     "iperf3-proto",
     "iperf2-proto",
     "copy-proto",
+    "agent-proto",
     "link",
     "control",
     "topology",

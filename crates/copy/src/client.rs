@@ -249,7 +249,7 @@ impl Attempt<'_> {
             Direction::Upload { to, .. } => &to.host,
             Direction::Download { host, .. } => host,
         };
-        let far = FarSide::reach(self.plan, host)?;
+        let far = FarSide::reach(self.plan, host, self.stop)?;
         let session = &Session::new(self.stop.clone());
         let done = &StopFlag::new();
         std::thread::scope(|scope| {

@@ -7,6 +7,7 @@ use control::Algorithm;
 use copy_proto::VERSION;
 use pinned_tls::{Identity, PublicKey};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use std::net::IpAddr;
 use units::BitRate;
 
@@ -104,6 +105,16 @@ pub(crate) fn read<T: for<'a> Deserialize<'a>>(line: &str) -> Result<T, CopyErro
         let line: String = line.chars().take(200).collect();
         CopyError::Protocol(format!("the far end answered \"{line}\" instead of its key"))
     })
+}
+
+/// A hello as a part of an agent's message.
+pub(crate) fn to_value<T: Serialize>(hello: &T) -> Result<Value, CopyError> {
+    serde_json::to_value(hello).map_err(|error| CopyError::Local(error.to_string()))
+}
+
+/// A hello out of an agent's message.
+pub(crate) fn from_value<T: for<'a> Deserialize<'a>>(value: Value) -> Result<T, CopyError> {
+    serde_json::from_value(value).map_err(|error| CopyError::Protocol(error.to_string()))
 }
 
 /// A key pair for one copy.

@@ -5,8 +5,7 @@
 //! |---|---|
 //! | `client` | a copy from the user's side: bootstrap, connections, the result |
 //! | `hello` | the keys and ports that both ends tell each other over ssh or TLS |
-//! | `ssh` | starting the far end over the user's ssh |
-//! | `server` | the far end: one session over ssh, or many behind a listener |
+//! | `server` | the far end: one session of an agent, or many behind a listener |
 //! | `transport` | UDT or TCP with TLS, behind queues of messages |
 //! | `sender`, `walk` | reads files |
 //! | `receiver` | writes files |
@@ -25,16 +24,16 @@ mod receiver;
 mod sender;
 mod server;
 mod sockets;
-mod ssh;
 mod transport;
 mod walk;
 
 pub use client::{Choice, CopyPlan, End, Notice, Remote, Summary, copy};
 pub use hello::{MAX_TARGET, MIN_TARGET};
 pub use progress::{Figures, Progress};
-pub use server::{CopyServer, CopyServerConfig, Event, Root, RootDirectory, serve_stdio};
-pub use ssh::{WrongHost, check_host};
+pub use server::{CopyServer, CopyServerConfig, Event, Root, RootDirectory, serve_one};
 pub use transport::Transport;
+
+use remote::RemoteError;
 
 /// Why a copy ended early.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -63,6 +62,21 @@ impl CopyError {
     #[expect(clippy::needless_pass_by_value, reason = "it is the argument of map_err")]
     fn socket(error: std::io::Error) -> Self {
         CopyError::Connection(error.to_string())
+    }
+
+    /// An error of the agent that is the far end.
+    fn remote(error: &RemoteError) -> Self {
+        match error {
+            RemoteError::Interrupted => CopyError::Interrupted,
+            RemoteError::Host { .. } | RemoteError::NoCommand | RemoteError::Start { .. } => {
+                CopyError::Local(error.to_string())
+            }
+            RemoteError::Protocol { .. } => CopyError::Protocol(error.to_string()),
+            RemoteError::Refused { .. } => CopyError::Refused(error.to_string()),
+            RemoteError::Ended { .. } | RemoteError::Late { .. } => {
+                CopyError::Connection(error.to_string())
+            }
+        }
     }
 
     /// An error at a path here.

@@ -9,11 +9,13 @@
 //! | module | input |
 //! |---|---|
 //! | `wire` | what a peer of a test sends: iperf3's and iperf 2's messages |
+//! | `agent` | what an agent and whoever started it send |
 //! | `copy` | what a peer of a copy sends |
 //! | `udt` | datagrams of a UDT peer, and of anyone |
 //! | `kernel` | what the kernel answers: netlink, ICMP errors |
 //! | `files` | journals, plans, paths, recordings, measurements |
 
+mod agent;
 mod copy;
 mod files;
 mod kernel;
@@ -26,7 +28,7 @@ pub type Target = (&'static str, fn(&[u8]));
 
 /// Every target. `fuzz/seeds` has a directory for each, and `fuzz/src/lib.rs`
 /// a test.
-pub const TARGETS: [Target; 20] = [
+pub const TARGETS: [Target; 22] = [
     ("iperf3_framing", wire::iperf3_framing),
     ("iperf3_params", wire::iperf3_params),
     ("iperf3_results", wire::iperf3_results),
@@ -37,6 +39,8 @@ pub const TARGETS: [Target; 20] = [
     ("udt_datagrams", udt::datagrams),
     ("udt_native_datagrams", udt::native_datagrams),
     ("copy_messages", copy::messages),
+    ("agent_requests", agent::requests),
+    ("agent_replies", agent::replies),
     ("netlink_socket_diagnosis", kernel::netlink_socket_diagnosis),
     ("netlink_route", kernel::netlink_route),
     ("netlink_wifi", kernel::netlink_wifi),

@@ -27,6 +27,7 @@ mod spec;
 mod study;
 mod study_comparison;
 mod study_plot;
+mod tuned_sysctl;
 mod tuning;
 mod verified;
 mod watch;
@@ -51,13 +52,15 @@ pub use remedy::{Remedy, RemedyCommand, RemedyPlace};
 pub use sample::{ReceiverSample, Sample};
 pub use spec::{EndCondition, TestSpec};
 pub use study::{
-    FlowFigures, RunStatus, STUDY_PLAN_SCHEMA, STUDY_SCHEMA, StudyCell, StudyFactor, StudyPart,
-    StudyPlanReport, StudyProgram, StudyProgramFile, StudyReport, StudyRun, StudyTrend, StudyUntil,
+    FlowFigures, RunStatus, STUDY_PLAN_SCHEMA, STUDY_SCHEMA, StartSkew, StudyCell, StudyFactor,
+    StudyHost, StudyPart, StudyPlanReport, StudyProgram, StudyProgramFile, StudyReport, StudyRun,
+    StudyTrend, StudyUntil,
 };
 pub use study_comparison::{
     ComparedCell, DifferingSetting, STUDY_COMPARISON_SCHEMA, StudyComparison,
 };
 pub use study_plot::{Figure, PlotKind, Quantity, StudyPlot};
+pub use tuned_sysctl::{TUNED_SYSCTLS, is_tuned_sysctl, is_tuned_value, tuned_sysctls};
 pub use tuning::{
     AppliedFile, AppliedPlan, AppliedSetting, MemoryCost, Outcome, PlannedSetting, RevertOutcome,
     RevertedSetting, SettingStatus, SkippedSetting, TUNE_APPLY_SCHEMA, TUNE_PLAN_SCHEMA,

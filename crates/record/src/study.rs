@@ -43,6 +43,12 @@ pub struct StudyPlanReport {
     /// What its page shows; empty: what its factors suggest.
     #[serde(default)]
     pub plots: Vec<StudyPlot>,
+    /// The real hosts that begin the connections; empty: it runs in labs.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub clients: Vec<String>,
+    /// The real hosts that accept them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub servers: Vec<String>,
 }
 
 /// Until when tests are added to a cell.
@@ -147,8 +153,40 @@ pub struct StudyRun {
     pub test_s: f64,
     /// Why it is not valid; empty if it is.
     pub reason: String,
+    /// How precisely the flows of several real hosts began together; `None` with one client.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start_skew: Option<StartSkew>,
     /// The figures of its flows, in the order of the plan.
     pub flows: Vec<FlowFigures>,
+}
+
+/// How precisely flows that were to begin together did.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct StartSkew {
+    /// How much later the data of the last client's flow began than that of the first one's, in
+    /// ms: of several flows the most.
+    pub ms: f64,
+    /// The most by which that can be wrong, from comparing the hosts' clocks, in ms.
+    pub uncertainty_ms: f64,
+}
+
+/// A real host of a study.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct StudyHost {
+    /// As the plan names it.
+    pub name: String,
+    /// `client` or `server`.
+    pub role: String,
+    /// Its version of longhaul; `None` for a server that ran already.
+    pub version: Option<String>,
+    /// `uname -r`.
+    pub kernel: Option<String>,
+    /// CPU cores.
+    pub cores: Option<u32>,
+    /// By how much its wall clock is ahead of that of the host that ran the study, in ms.
+    pub clock_offset_ms: Option<f64>,
+    /// The most by which that can be wrong, in ms: half the shortest round trip over ssh.
+    pub clock_uncertainty_ms: Option<f64>,
 }
 
 impl StudyRun {
@@ -250,6 +288,12 @@ pub struct StudyReport {
     /// whole machine, and those that are read-only in a network namespace.
     #[serde(default)]
     pub not_set: Vec<String>,
+    /// The real hosts that it ran between; empty: labs.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hosts: Vec<StudyHost>,
+    /// The largest start skew of its valid runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start_skew: Option<StartSkew>,
     /// What a built-in study checks against published results; empty otherwise.
     pub trends: Vec<StudyTrend>,
     /// The plans, with the figures of their cells.

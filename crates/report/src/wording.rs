@@ -1,11 +1,44 @@
 //! Terms and number formats shared by terminal output and HTML pages.
 
-use record::{Confidence, Finding, LatencyPhase, LatencyUnderLoad, Limit, Shares};
+use record::{
+    Confidence, Finding, LatencyPhase, LatencyUnderLoad, Limit, Shares, StartSkew, StudyHost,
+};
 use units::{BitRate, percent_with, share};
 
 /// Why the optional sysctls of a study are not set.
 pub(crate) const NOT_SET: &str =
     "of the whole machine, or read-only in a network namespace, and so not of a lab's host";
+
+/// What a study between real hosts cannot say.
+pub(crate) const REAL_HOSTS: &str = "no lab emulated the path, so nothing certifies it: other \
+     traffic and limits of the hosts are part of the figures, and each cell's finding names them \
+     where the kernel's samples show them";
+
+/// A real host of a study.
+pub(crate) fn study_host(host: &StudyHost) -> String {
+    let mut text = format!("{} {}", host.role, host.name);
+    if let Some(version) = &host.version {
+        text += &format!(", longhaul {version}");
+    }
+    if let Some(kernel) = &host.kernel {
+        text += &format!(", Linux {kernel}");
+    }
+    if let Some(cores) = host.cores {
+        text += &format!(", {cores} cores");
+    }
+    if let (Some(ahead), Some(uncertainty)) = (host.clock_offset_ms, host.clock_uncertainty_ms) {
+        let (side, by) = if ahead < 0.0 { ("behind", -ahead) } else { ("ahead", ahead) };
+        let [by, uncertainty] = [by, uncertainty].map(|ms| units::significant(ms, 3));
+        text += &format!(", clock {by} ms {side} (± {uncertainty} ms)");
+    }
+    text
+}
+
+/// How precisely the flows of several clients began together.
+pub(crate) fn start_skew(skew: &StartSkew) -> String {
+    let [ms, uncertainty] = [skew.ms, skew.uncertainty_ms].map(|ms| units::significant(ms, 3));
+    format!("at most {ms} ms between the clients' flows (± {uncertainty} ms)")
+}
 
 /// Why a finding has no limit (`limit: None`).
 pub(crate) const NO_TIMERS: &str = "the sender's TCP_INFO timers are unavailable";

@@ -3,6 +3,7 @@
 
 use crate::factor::{Kind, Level, Setting, Side};
 use crate::plan::{Order, Plan};
+use crate::real_hosts::RealHosts;
 use crate::traffic::Traffic;
 use rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64;
@@ -12,7 +13,7 @@ use record::{
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 use topology::PathSpec;
-use units::{BitRate, ByteCount, LossRatio};
+use units::{BitRate, ByteCount, LossRatio, Rtt};
 
 /// One combination of values, in the order of the plan's factors.
 #[derive(Debug, Clone, PartialEq)]
@@ -39,6 +40,8 @@ pub struct Test {
     pub path: String,
     /// The same, read.
     pub spec: PathSpec,
+    /// Whether the path's RTT is known: that of a real one may not be.
+    pub rtt_known: bool,
     /// Random loss of each packet in the direction of the data, if the path has a plain ratio.
     pub loss: Option<LossRatio>,
     /// The receive window to be advertised to each TCP stream; `None`: as `buffers` gives.
@@ -103,7 +106,8 @@ impl Test {
         settings: impl Iterator<Item = (&'a Setting, &'a Level)>,
     ) -> Result<Self, String> {
         let mut keys: Vec<(&str, &str)> = Vec::new();
-        let (mut window, mut buffers, mut hosts) = (None, Buffers::default(), Hosts::PAIR);
+        let (mut window, mut buffers) = (None, Buffers::default());
+        let mut hosts = plan.real_hosts.as_ref().map_or(Hosts::PAIR, RealHosts::counts);
         let mut sysctls: Vec<Sysctl> = plan.optional.clone();
         let mut flows: Vec<Traffic> =
             plan.flow_names().iter().map(|name| Traffic::new(name)).collect();
@@ -137,8 +141,17 @@ impl Test {
         if keys.iter().any(|(key, _)| *key == "seed") {
             return Err("the paths' seeds follow from that of [repeats]; remove seed".to_owned());
         }
+        if plan.real_hosts.is_some() {
+            // Of a real path nothing need be stated.
+            for unknown in [("rate", "unlimited"), ("rtt", "0ms")] {
+                if !keys.iter().any(|(key, _)| *key == unknown.0) {
+                    keys.push(unknown);
+                }
+            }
+        }
         let written: Vec<String> =
             keys.iter().map(|(key, value)| format!("{key}={value}")).collect();
+        let rtt_known = plan.real_hosts.is_none() || keys.iter().any(|(key, _)| *key == "rtt");
         let path = written.join(",");
         let spec: PathSpec = path.parse().map_err(|error| format!("the path: {error}"))?;
         let window = window.map(|level| window_of(level, &spec)).transpose()?;
@@ -149,7 +162,7 @@ impl Test {
         if window.is_some() && flows.iter().all(|flow| flow.protocol == Protocol::Udp) {
             return Err("udp has no window; remove it, or use tcp".to_owned());
         }
-        Ok(Test { path, spec, loss, window, buffers, hosts, sysctls, flows })
+        Ok(Test { path, spec, rtt_known, loss, window, buffers, hosts, sysctls, flows })
     }
 
     /// Whether it runs programs that the plan brings: alone, as all processes are ended after it.
@@ -242,6 +255,9 @@ fn window_of(level: &Level, path: &PathSpec) -> Result<ByteCount, String> {
     let number = level.number.unwrap_or(0.0);
     let bytes = if level.per_bdp {
         let rate = path.rate().ok_or("a window in bdp needs a path with a rate")?;
+        if path.rtt() == Rtt::ZERO {
+            return Err("a window in bdp needs a path with an rtt".to_owned());
+        }
         number * rate.as_f64() / 8.0 * path.rtt().secs_f64()
     } else {
         number
@@ -311,6 +327,8 @@ impl Plan {
             estimated_s: self.estimate().as_secs_f64(),
             optional: optional.collect(),
             plots: self.plots.clone(),
+            clients: self.real_hosts.as_ref().map(RealHosts::client_names).unwrap_or_default(),
+            servers: self.real_hosts.as_ref().map(RealHosts::server_names).unwrap_or_default(),
             programs: self.programs_run().iter().map(|program| program.report()).collect(),
         }
     }

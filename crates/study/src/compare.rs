@@ -209,6 +209,7 @@ count = 3
                 took_s: 6.0,
                 test_s: 5.5,
                 reason: String::new(),
+                start_skew: None,
                 flows: vec![record::FlowFigures {
                     throughput_bps: *rate * 1e6,
                     ..record::FlowFigures::default()

@@ -21,6 +21,7 @@
 //! the others. A plan is checked as a whole: every cell is one that can run.
 
 mod error;
+mod hosts;
 mod plots;
 mod reader;
 mod repeats;
@@ -33,6 +34,7 @@ pub(crate) use written::Written;
 use crate::cells::{Cell, Hosts, Sysctl, Test};
 use crate::factor::{Level, Setting};
 use crate::program::Program;
+use crate::real_hosts::RealHosts;
 use crate::traffic;
 use reader::Reader;
 use record::StudyPlot;
@@ -49,6 +51,9 @@ pub const MAX_TESTS: usize = 1_000_000;
 /// the results.
 const OVERHEAD: Duration = Duration::from_millis(300);
 
+/// The same between real hosts: comparing clocks, the time until all begin, round trips.
+const OVERHEAD_ON_HOSTS: Duration = Duration::from_millis(1500);
+
 /// A study, checked.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Plan {
@@ -60,6 +65,8 @@ pub struct Plan {
     pub programs: Vec<Arc<Program>>,
     /// Sysctls that are set where a lab has them.
     pub optional: Vec<Sysctl>,
+    /// The hosts that it runs between; `None`: labs.
+    pub real_hosts: Option<RealHosts>,
     /// What is fixed: of the path, of the test and of its flows.
     pub fixed: Vec<(Setting, Level)>,
     /// What varies, in the order of the file; those that are paired come last.
@@ -104,7 +111,12 @@ impl Plan {
             let problem = error.message().replace('`', "'").replace('\n', ", ");
             PlanError::at(text, &error.span().unwrap_or(0..0), problem)
         })?;
-        Reader { text, flows: written.flow_names(), quick }.plan(&written)
+        let (flows, on_hosts) = (written.flow_names(), written.hosts.is_some());
+        let server_runs = written
+            .hosts
+            .as_ref()
+            .is_some_and(|hosts| hosts.get_ref().0.iter().any(|entry| entry.key == "server"));
+        Reader { text, flows, quick, on_hosts, server_runs }.plan(&written)
     }
 
     /// The number of cells: the product of the factors' values, of which those that are paired
@@ -161,7 +173,7 @@ impl Plan {
         let mut clients: Vec<u8> =
             hosts.filter_map(|level| Some(Hosts::parse(&level.text).ok()?.clients)).collect();
         if clients.is_empty() {
-            clients.push(1);
+            clients.push(self.real_hosts.as_ref().map_or(1, |hosts| hosts.counts().clients));
         }
         let mut names: Vec<String> = Vec::new();
         for hosts in clients.into_iter().map(|clients| Hosts { clients, servers: 1 }) {
@@ -191,6 +203,21 @@ impl Plan {
         Test::of(self, fixed.chain(varied))
     }
 
+    /// The sysctls that its tests set, with the side and every value.
+    #[must_use]
+    pub fn sysctls(&self) -> Vec<(String, Vec<String>)> {
+        let named = self.levels().filter(|(setting, _)| matches!(setting, Setting::Sysctl(..)));
+        let named = named.map(|(setting, levels)| {
+            let values = levels.iter().map(|level| level.text.clone());
+            (setting.to_string(), values.collect())
+        });
+        let optional = self.optional.iter().map(|one| {
+            let name = Setting::Sysctl(one.side, one.name.clone()).to_string();
+            (name, vec![one.value.clone()])
+        });
+        named.chain(optional).collect()
+    }
+
     /// The programs that its tests run, each once.
     #[must_use]
     pub fn programs_run(&self) -> Vec<Arc<Program>> {
@@ -209,11 +236,14 @@ impl Plan {
         programs
     }
 
-    /// About how long all tests take, two light ones at once.
+    /// About how long all tests take: in the lab, two light ones at once.
     #[must_use]
     pub fn estimate(&self) -> Duration {
         let one = |number| {
             let Ok(test) = self.test(&self.cell(number)) else { return Duration::ZERO };
+            if self.real_hosts.is_some() {
+                return test.planned() + OVERHEAD_ON_HOSTS;
+            }
             let alone = test.planned() + OVERHEAD;
             if test.is_light() { alone / 2 } else { alone }
         };

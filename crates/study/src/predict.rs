@@ -75,7 +75,7 @@ impl Test {
         });
         let offered = flow.bitrate.map(|rate| rate.scaled(streams));
         let offered = offered.map(|rate| (rate, format!("offered load {rate}")));
-        let buffered = self.window.map(|window| {
+        let buffered = self.window.filter(|_| self.rtt_known).map(|window| {
             let time = path.rtt().duration() + Duration::from_secs_f64(model::UDT_SYN_S);
             let rate = BitRate::of(window, time).scaled(streams);
             (rate, format!("{streams} x {window} / ({} + 10 ms) = {rate}", path.rtt()))
@@ -117,8 +117,10 @@ impl Test {
             let paced = pacing.scaled(f64::from(self.streams_in_all(flow)));
             add(paced, format!("pacing rate {paced}"));
         }
-        if let Some((window, rate)) =
-            self.window.and_then(|window| Some((window, model::window_rate(window, path.rtt())?)))
+        if let Some((window, rate)) = self
+            .window
+            .filter(|_| self.rtt_known)
+            .and_then(|window| Some((window, model::window_rate(window, path.rtt())?)))
         {
             let streams = self.streams_in_all(flow);
             let all = rate.scaled(f64::from(streams));
@@ -139,7 +141,7 @@ impl Test {
         path: &PathSpec,
         payload: &Payload,
     ) -> Option<(String, BitRate)> {
-        let loss: LossRatio = self.loss?;
+        let loss: LossRatio = self.loss.filter(|_| self.rtt_known)?;
         let mss = ByteCount::from_bytes(u64::from(payload.mss()?));
         let (rtt, name) = (path.rtt(), flow.congestion());
         let rate = match name {

@@ -40,6 +40,11 @@ impl Study {
             took_s: all().map(|run| run.took_s).sum(),
             test_s: all().map(|run| run.test_s).sum(),
             not_set: Vec::new(),
+            hosts: Vec::new(),
+            start_skew: all()
+                .filter(|run| run.status == RunStatus::Valid)
+                .filter_map(|run| run.start_skew)
+                .max_by(|a, b| a.ms.total_cmp(&b.ms)),
             trends,
             parts,
         }
@@ -258,6 +263,7 @@ count = 2
             took_s: 6.0,
             test_s: 5.5,
             reason: String::new(),
+            start_skew: None,
             flows: mbit.iter().map(flow).collect(),
         }
     }

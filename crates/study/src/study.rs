@@ -2,6 +2,7 @@
 
 use crate::plan::{Plan, PlanError};
 use crate::program::Program;
+use crate::real_hosts::RealHosts;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -42,6 +43,12 @@ impl Study {
             quick,
             parts: vec![part],
         })
+    }
+
+    /// The hosts that it runs between; `None`: labs.
+    #[must_use]
+    pub fn real_hosts(&self) -> Option<&RealHosts> {
+        self.parts.iter().find_map(|part| part.plan.real_hosts.as_ref())
     }
 
     /// The number of runs.

@@ -2,7 +2,7 @@
 
 use crate::journal::{Journal, JournalError, sum};
 use crate::persist;
-use crate::settings::{is_key, is_value};
+use record::{is_tuned_sysctl as is_key, is_tuned_value as is_value};
 use std::path::Path;
 
 /// Reads the bytes of a journal.

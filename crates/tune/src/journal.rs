@@ -18,7 +18,7 @@
 use crate::Disk;
 use crate::apply::shown;
 use crate::persist;
-use crate::settings::{self, is_key, is_value};
+use record::{TUNED_SYSCTLS, is_tuned_sysctl as is_key, is_tuned_value as is_value};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, BTreeSet};
@@ -32,7 +32,7 @@ const SCHEMA: &str = "longhaul.tune-journal/1";
 pub(crate) const MAX_BYTES: u64 = 1 << 20;
 
 /// Maximum number of lines: the beginning, one per setting, the file, the end.
-const MAX_LINES: usize = settings::COUNT + 3;
+const MAX_LINES: usize = TUNED_SYSCTLS + 3;
 
 /// Name of a journal under construction.
 const UNFINISHED: &str = "unfinished";

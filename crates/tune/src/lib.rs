@@ -22,7 +22,6 @@ mod machine;
 mod persist;
 mod plan;
 mod profile;
-mod settings;
 mod status;
 mod tuner;
 mod undo;

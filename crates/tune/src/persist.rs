@@ -1,7 +1,7 @@
 //! The file that sets values at each boot (sysctl.d(5)).
 
 use crate::apply::shown;
-use crate::settings::{is_key, is_value};
+use record::{is_tuned_sysctl as is_key, is_tuned_value as is_value};
 use std::collections::BTreeMap;
 
 /// Its path. Files with later names override it.

@@ -2,8 +2,8 @@
 
 use crate::apply::same;
 use crate::journal::{Begun, Entry, FileChange, Journal, JournalStore, Line};
-use crate::settings::is_value;
 use crate::{Disk, Identity, JournalError, Lock, Settings, persist};
+use record::is_tuned_value as is_value;
 use record::{Outcome, PlannedSetting, TUNE_APPLY_SCHEMA, TuneApplied, TunePlan, Written};
 use std::io;
 use std::path::{Path, PathBuf};

@@ -3,7 +3,7 @@
 use super::{FILE, SCHEMA, SINCE_2, Store, classified, form, signed};
 use crate::CampaignError;
 use flate2::read::GzDecoder;
-use record::{FlowFigures, Limit, Measurement, RunStatus, StudyRun};
+use record::{FlowFigures, Limit, Measurement, RunStatus, StartSkew, StudyHost, StudyRun};
 use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, limits::Limit as SqlLimit, params};
 use std::collections::BTreeSet;
 use std::io::Read;
@@ -15,6 +15,9 @@ const MAX_VALUE: i32 = 64 << 20;
 
 /// The most plans of a study.
 const MAX_PARTS: usize = 100;
+
+/// The most hosts of a study.
+const MAX_HOSTS: usize = 32;
 
 /// The longest measurement, unpacked.
 const MAX_MEASUREMENT: u64 = 256 << 20;
@@ -127,6 +130,21 @@ impl Store {
         names.map_err(|error| self.damaged(format!("its sysctls that are not set: {error}")))
     }
 
+    /// The real hosts of the last runs; none of labs.
+    ///
+    /// # Errors
+    /// The file is damaged.
+    pub fn hosts(&self) -> Result<Vec<StudyHost>, CampaignError> {
+        let sql = "SELECT value FROM study WHERE name = 'hosts'";
+        let text = self.connection.query_row(sql, [], |row| row.get::<_, String>(0)).optional();
+        let text = text.map_err(|error| classified(&self.file, &error))?;
+        let hosts = text.map_or(Ok(Vec::new()), |text| serde_json::from_str(&text));
+        let mut hosts: Vec<StudyHost> =
+            hosts.map_err(|error| self.damaged(format!("its hosts: {error}")))?;
+        hosts.truncate(MAX_HOSTS);
+        Ok(hosts)
+    }
+
     /// The runs of a part that are stored.
     ///
     /// # Errors
@@ -155,12 +173,23 @@ impl Store {
     /// # Errors
     /// The file is damaged.
     pub fn runs(&self, part: &str) -> Result<Vec<StudyRun>, CampaignError> {
-        let decrease_factor = if self.version()? > 1 { SINCE_2 } else { "NULL" };
+        let version = self.version()?;
+        let decrease_factor = if version > 1 { SINCE_2 } else { "NULL" };
+        let skew = if version > 2 {
+            (
+                "start_skew.ms, start_skew.uncertainty_ms",
+                "LEFT JOIN start_skew USING (part, cell, repeat)",
+            )
+        } else {
+            ("NULL, NULL", "")
+        };
         let read = |connection: &Connection| -> rusqlite::Result<Vec<StudyRun>> {
-            let mut query = connection.prepare(
-                "SELECT cell, repeat, status, attempts, started_unix_s, took_s, test_s, reason
-                 FROM run WHERE part = ?1 ORDER BY cell, repeat",
-            )?;
+            let (columns, join) = skew;
+            let mut query = connection.prepare(&format!(
+                "SELECT cell, repeat, status, attempts, started_unix_s, took_s, test_s, reason,
+                        {columns}
+                 FROM run {join} WHERE part = ?1 ORDER BY cell, repeat",
+            ))?;
             let runs = query.query_map([part], run_of)?;
             let mut runs: Vec<StudyRun> = runs.collect::<Result<_, _>>()?;
             let mut query = connection.prepare(&format!(
@@ -228,6 +257,10 @@ fn run_of(row: &Row<'_>) -> rusqlite::Result<StudyRun> {
         took_s: row.get(5)?,
         test_s: row.get(6)?,
         reason: row.get(7)?,
+        start_skew: match (row.get::<_, Option<f64>>(8)?, row.get::<_, Option<f64>>(9)?) {
+            (Some(ms), Some(uncertainty_ms)) => Some(StartSkew { ms, uncertainty_ms }),
+            _ => None,
+        },
         flows: Vec::new(),
     })
 }

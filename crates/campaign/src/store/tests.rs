@@ -1,7 +1,7 @@
 //! Stores that are resumed, shared, and made by somebody else.
 
 use super::*;
-use record::{Limit, RunStatus};
+use record::{Limit, RunStatus, StartSkew};
 use study::Run;
 
 const PLAN: &str = r#"question = "?"
@@ -40,6 +40,7 @@ fn measured(cell: usize, repeat: u32) -> Measured {
         took_s: 1.5,
         test_s: 1.2,
         reason: String::new(),
+        start_skew: Some(StartSkew { ms: 1.5, uncertainty_ms: 0.5 }),
         flows: vec![flow],
     };
     Measured { run, measurements: Vec::new() }
@@ -77,13 +78,29 @@ fn the_first_version_is_read_and_continued() {
     assert_ne!(first, TABLES);
     let flow = first.split(';').find(|sql| sql.contains("TABLE flow")).unwrap();
     let file = Connection::open(folder.join(FILE)).unwrap();
-    file.execute_batch(&format!("DROP TABLE flow; {flow}; PRAGMA user_version = 1")).unwrap();
+    let sql = format!("DROP TABLE start_skew; DROP TABLE flow; {flow}; PRAGMA user_version = 1");
+    file.execute_batch(&sql).unwrap();
     drop(file);
     let mut store = Store::open(&folder, &study()).unwrap();
     store.add("", &measured(0, 1)).unwrap();
     let mut expected = measured(0, 1).run;
     expected.flows[0].decrease_factor = None;
+    expected.start_skew = None;
     assert_eq!(store.runs("").unwrap(), [expected.clone()]);
+    assert_eq!(Store::read(&folder).unwrap().runs("").unwrap(), [expected]);
+}
+
+/// One of the version before start skews, likewise.
+#[test]
+fn the_second_version_is_read_and_continued() {
+    let (_parent, folder) = folder();
+    drop(Store::open(&folder, &study()).unwrap());
+    let file = Connection::open(folder.join(FILE)).unwrap();
+    file.execute_batch("DROP TABLE start_skew; PRAGMA user_version = 2").unwrap();
+    drop(file);
+    let mut store = Store::open(&folder, &study()).unwrap();
+    store.add("", &measured(0, 1)).unwrap();
+    let expected = StudyRun { start_skew: None, ..measured(0, 1).run };
     assert_eq!(Store::read(&folder).unwrap().runs("").unwrap(), [expected]);
 }
 
@@ -117,8 +134,8 @@ fn a_file_that_is_no_store_of_ours_is_refused() {
             SELECT '' AS part, x AS cell, x AS repeat FROM n;",
     );
     assert!(matches!(error, CampaignError::Damaged { .. }), "{error}");
-    let error = change("PRAGMA user_version = 3");
-    assert!(matches!(error, CampaignError::Version { version: 3, .. }), "{error}");
+    let error = change("PRAGMA user_version = 4");
+    assert!(matches!(error, CampaignError::Version { version: 4, .. }), "{error}");
     std::fs::write(folder.join(FILE), "not a database, but long enough to have a header").unwrap();
     let error = Store::read(&folder).unwrap_err();
     assert!(matches!(error, CampaignError::Damaged { .. }), "{error}");

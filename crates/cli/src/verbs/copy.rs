@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use units::BitRate;
 
-pub(crate) use far_end::{CopyServerArgs, PORT, run as run_server, secret_text, tokens};
+pub(crate) use far_end::{PORT, secret_text, tokens};
 
 /// How often the progress line changes.
 const REFRESH: Duration = Duration::from_millis(250);
@@ -230,7 +230,7 @@ fn end(text: &OsString) -> Result<End, Failure> {
     let host = std::str::from_utf8(&bytes[..colon])
         .map_err(|_| Failure::usage("a host's name is not text"))?;
     let host = host.replace(['[', ']'], "");
-    ::copy::check_host(&host).map_err(|error| {
+    remote::check_host(&host).map_err(|error| {
         Failure::usage(format!("{host}: {error}; for a file with a colon write ./FILE"))
     })?;
     Ok(End::Remote(Remote { host, path: bytes[colon + 1..].to_vec() }))

@@ -1,5 +1,6 @@
 //! `longhaul study`: measurement campaigns.
 
+mod hosts;
 mod pages;
 mod results;
 mod run;

@@ -115,6 +115,11 @@ pub(crate) fn run(args: &TuneArgs, console: &mut Console) -> Outcome {
     }
 }
 
+/// Where the journals of this host are, for an agent.
+pub(crate) fn journals() -> Result<HostDisk, Failure> {
+    State::find().map(State::journals)
+}
+
 /// The host that the subcommands work on, and the output format.
 struct Host<'a> {
     tuner: &'a Tuner<'a>,

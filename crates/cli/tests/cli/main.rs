@@ -9,6 +9,7 @@ mod copy;
 mod doctor;
 mod escapes;
 mod figures;
+mod hosts;
 mod iperf3;
 mod large_files;
 mod log_floods;

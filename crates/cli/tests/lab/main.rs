@@ -20,6 +20,7 @@ mod ping_trace;
 #[path = "../cli/private.rs"]
 mod private;
 mod program;
+mod real_hosts;
 mod state;
 mod studies;
 mod tuning;
@@ -145,6 +146,7 @@ fn trials(lab: bool, iperf3: bool, devices: bool) -> Vec<Trial> {
         ("state_that_others_can_change_is_refused", Needs::Root, state::refused),
         ("earlier_journals_are_moved_and_planted_ones_are_not", Needs::Root, state::moved),
         ("killed_while_tuning", Needs::Root, tuning::killed_while_tuning),
+        ("sysctls_of_hosts_are_reverted", Needs::Root, real_hosts::sysctls_of_hosts_are_reverted),
         ("a_file_for_each_boot", Needs::Root, tuning::a_file_for_each_boot),
         ("a_labs_host_is_tuned", Needs::Nothing, tuning::a_labs_host_is_tuned),
         ("a_small_window_is_seen", Needs::Nothing, watching::a_small_window_is_seen),

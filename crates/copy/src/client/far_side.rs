@@ -2,13 +2,14 @@
 
 use super::{CONNECT, CopyPlan};
 use crate::hello::{self, ClientHello, MAX_LINE, ServerHello};
-use crate::ssh::FarEnd;
 use crate::transport::tls::Tls;
 use crate::transport::udt::{Keys, Udt};
 use crate::{CopyError, sockets};
 use control::Algorithm;
 use host::clock;
+use host::stop::StopFlag;
 use pinned_tls::{Identity, PublicKey};
+use remote::{Agent, Launcher};
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::thread::Builder;
 use std::time::Duration;
@@ -34,10 +35,10 @@ pub(super) struct FarSide {
 
 impl FarSide {
     /// Reaches a server by its token, or starts the far end over ssh.
-    pub(super) fn reach(plan: &CopyPlan, host: &str) -> Result<Self, CopyError> {
+    pub(super) fn reach(plan: &CopyPlan, host: &str, stop: &StopFlag) -> Result<Self, CopyError> {
         match &plan.token {
             Some(token) => FarSide::by_token(plan, host, token),
-            None => FarSide::by_ssh(plan, host),
+            None => FarSide::by_ssh(plan, host, stop),
         }
     }
 
@@ -75,11 +76,17 @@ impl FarSide {
         Err(last)
     }
 
-    fn by_ssh(plan: &CopyPlan, host: &str) -> Result<Self, CopyError> {
-        let mut far = FarEnd::start(&plan.ssh, host, &plan.far_program)?;
+    fn by_ssh(plan: &CopyPlan, host: &str, stop: &StopFlag) -> Result<Self, CopyError> {
         let identity = hello::fresh_identity()?;
-        let ours = hello::write(&ClientHello::new(identity.public_key(), plan.target()))?;
-        let hello = hello::read::<ServerHello>(&far.exchange(&ours, host)?)?;
+        let ours = ClientHello::new(identity.public_key(), plan.target());
+        let launcher = Launcher::Ssh {
+            ssh: plan.ssh.clone(),
+            host: host.to_owned(),
+            program: plan.far_program.clone(),
+        };
+        let started = Agent::start_copy(&launcher, hello::to_value(&ours)?, stop);
+        let (far, answer) = started.map_err(|error| CopyError::remote(&error))?;
+        let hello = hello::from_value::<ServerHello>(answer)?;
         let name = host.rsplit('@').next().unwrap_or(host);
         // A name that only ssh knows has the address that ssh reached.
         let mut addresses: Vec<IpAddr> = resolve(name, 0)

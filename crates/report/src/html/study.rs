@@ -268,7 +268,14 @@ fn conditions(m: &mut Markup, page: &StudyPage<'_>) {
                     ("Longhaul version", page.report.version.as_str()),
                 ];
                 let not_set = not_set.iter().map(|text| ("Not set", text.as_str()));
-                for (name, text) in rows.into_iter().chain(not_set) {
+                let hosts: Vec<String> =
+                    page.report.hosts.iter().map(wording::study_host).collect();
+                let of_hosts = hosts.iter().map(|text| ("Real host", text.as_str()));
+                let skew = page.report.start_skew.as_ref().map(wording::start_skew);
+                let skew = skew.iter().map(|text| ("Start skew", text.as_str()));
+                let real = (!hosts.is_empty()).then_some(("Validity", wording::REAL_HOSTS));
+                let more = not_set.chain(of_hosts).chain(skew).chain(real);
+                for (name, text) in rows.into_iter().chain(more) {
                     m.element("tr", &[], |m| {
                         m.leaf("th", &[("scope", &"row")], &name);
                         m.leaf("td", &[], &text);

@@ -52,6 +52,15 @@ pub fn study(report: &StudyReport, style: &Style) -> String {
     if !report.not_set.is_empty() {
         row("not set", &clean(&format!("{}: {}", report.not_set.join(", "), wording::NOT_SET)));
     }
+    for host in &report.hosts {
+        row("host", &clean(&wording::study_host(host)));
+    }
+    if let Some(skew) = &report.start_skew {
+        row("start skew", &wording::start_skew(skew));
+    }
+    if !report.hosts.is_empty() {
+        row("validity", wording::REAL_HOSTS);
+    }
     for trend in &report.trends {
         lines.push(Line::new(style));
         lines.extend(self::trend(trend, style));

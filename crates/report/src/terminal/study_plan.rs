@@ -23,6 +23,11 @@ pub fn study_plan(plan: &StudyPlanReport, style: &Style) -> String {
         let together = if factor.paired { "with " } else { "" };
         lines.extend(row(&format!("{together}{}", clean(&factor.name)), &values(&factor.values)));
     }
+    for (label, hosts) in [("clients", &plan.clients), ("servers", &plan.servers)] {
+        if !hosts.is_empty() {
+            lines.extend(row(label, &values(hosts)));
+        }
+    }
     let fixed = plan.fixed.iter().map(|fixed| format!("{}={}", fixed.name, fixed.values.join(",")));
     let fixed: Vec<String> = fixed.map(|fixed| clean(&fixed)).collect();
     lines.extend(row("fixed", &fixed.join(", ")));
@@ -126,6 +131,8 @@ mod tests {
             estimated_s: 318.0,
             optional: vec![factor("net.ipv4.tcp_sack", ["1".to_owned()])],
             plots: Vec::new(),
+            clients: Vec::new(),
+            servers: Vec::new(),
             programs: vec![StudyProgram {
                 name: "fetch".to_owned(),
                 server: None,

@@ -1,8 +1,9 @@
 //! The page of a study with the plots that its plan names.
 
 use record::{
-    Figure, FlowFigures, PlotKind, RunStatus, STUDY_PLAN_SCHEMA, STUDY_SCHEMA, StudyCell,
-    StudyFactor, StudyPart, StudyPlanReport, StudyPlot, StudyReport, StudyRun,
+    Figure, FlowFigures, PlotKind, RunStatus, STUDY_PLAN_SCHEMA, STUDY_SCHEMA, StartSkew,
+    StudyCell, StudyFactor, StudyHost, StudyPart, StudyPlanReport, StudyPlot, StudyReport,
+    StudyRun,
 };
 use report::html::{self, StudyPage};
 use std::collections::HashSet;
@@ -41,6 +42,7 @@ fn results(
         took_s: 1.0,
         test_s: 1.0,
         reason: String::new(),
+        start_skew: None,
         flows: vec![FlowFigures {
             name: HOSTILE.to_owned(),
             throughput_bps: rate(cell, repeat),
@@ -82,6 +84,8 @@ fn results(
         optional: Vec::new(),
         programs: Vec::new(),
         plots,
+        clients: vec![HOSTILE.to_owned()],
+        servers: vec![HOSTILE.to_owned()],
     };
     let report = StudyReport {
         schema: STUDY_SCHEMA.to_owned(),
@@ -98,6 +102,16 @@ fn results(
         took_s: 20.0,
         test_s: 18.0,
         not_set: vec![HOSTILE.to_owned()],
+        hosts: vec![StudyHost {
+            name: HOSTILE.to_owned(),
+            role: HOSTILE.to_owned(),
+            version: Some(HOSTILE.to_owned()),
+            kernel: Some(HOSTILE.to_owned()),
+            cores: Some(2),
+            clock_offset_ms: Some(-1.25),
+            clock_uncertainty_ms: Some(0.5),
+        }],
+        start_skew: Some(StartSkew { ms: 0.25, uncertainty_ms: 0.125 }),
         trends: Vec::new(),
         parts: vec![StudyPart { name: String::new(), plan, cells: cells.collect() }],
     };

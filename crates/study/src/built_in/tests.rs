@@ -78,6 +78,7 @@ fn valid_run(cell: usize, flows: Vec<FlowFigures>) -> StudyRun {
         took_s: 5.0,
         test_s: 5.0,
         reason: String::new(),
+        start_skew: None,
         flows,
     }
 }

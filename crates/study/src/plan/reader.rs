@@ -1,5 +1,6 @@
 //! From a plan as written to one that is checked.
 
+use super::hosts::no_entries;
 use super::written::{Entries, Entry, Written, WrittenPlan, WrittenRepeats};
 use super::{Factor, MAX_CELLS, MAX_TESTS, Order, Plan, PlanError, Repeats, Until};
 use crate::cells::Sysctl;
@@ -27,6 +28,10 @@ pub(super) struct Reader<'a> {
     pub(super) flows: Vec<String>,
     /// Whether the short form is asked for.
     pub(super) quick: bool,
+    /// Whether it runs between real hosts.
+    pub(super) on_hosts: bool,
+    /// Whether its server runs already, so that nothing can be set there.
+    pub(super) server_runs: bool,
 }
 
 impl Reader<'_> {
@@ -40,8 +45,11 @@ impl Reader<'_> {
             let problem = "the question is one sentence of at most 500 characters";
             return Err(self.error(&written.question.span(), problem));
         }
+        let real_hosts = self.real_hosts(written)?;
+        let no_path = no_entries();
+        let path = written.path.as_ref().unwrap_or(&no_path);
         let mut fixed = Vec::new();
-        for entry in &written.path.get_ref().0 {
+        for entry in &path.get_ref().0 {
             fixed.push(self.fixed(entry, true)?);
         }
         for entry in &written.traffic.get_ref().0 {
@@ -55,7 +63,7 @@ impl Reader<'_> {
         }
         if fixed.len() > MAX_SETTINGS {
             let problem = format!("{} settings; at most {MAX_SETTINGS}", fixed.len());
-            return Err(self.error(&written.path.span(), problem));
+            return Err(self.error(&path.span(), problem));
         }
         let mut factors: Vec<Factor> = Vec::new();
         for entry in &written.factors.get_ref().0 {
@@ -85,6 +93,7 @@ impl Reader<'_> {
             flows: self.flows.clone(),
             programs: self.programs(written)?,
             optional: self.optional(written.optional.as_ref())?,
+            real_hosts,
             fixed,
             factors,
             repeats: self.repeats(written.repeats.as_ref())?,
@@ -193,6 +202,7 @@ impl Reader<'_> {
             return Err(self.error(&entry.key_span, problem));
         }
         let level = self.one(&setting, entry)?;
+        self.check_for_hosts(entry, &setting, std::slice::from_ref(&level), false)?;
         Ok((setting, level))
     }
 
@@ -241,7 +251,9 @@ impl Reader<'_> {
                 return Err(self.error(&entry.key_span, problem));
             };
             let setting = Setting::Sysctl(side, name.clone());
-            let value = self.one(&setting, entry)?.text;
+            let level = self.one(&setting, entry)?;
+            self.check_for_hosts(entry, &setting, std::slice::from_ref(&level), false)?;
+            let value = level.text;
             sysctls.push(Sysctl { side, name, value, optional: true });
         }
         Ok(sysctls)
@@ -252,6 +264,7 @@ impl Reader<'_> {
         let setting = Setting::parse_among(&format!("{flow}.{}", entry.key), &self.flows)
             .map_err(|wrong| self.error(&entry.key_span, wrong))?;
         let level = self.one(&setting, entry)?;
+        self.check_for_hosts(entry, &setting, std::slice::from_ref(&level), false)?;
         Ok((setting, level))
     }
 
@@ -273,6 +286,7 @@ impl Reader<'_> {
             };
             self.error(span.map_or(&entry.value_span, |(_, span)| span), wrong)
         })?;
+        self.check_for_hosts(entry, &setting, &levels, true)?;
         Ok(Factor { setting, levels, paired: false })
     }
 

@@ -257,6 +257,7 @@ fn tests_are_added_to_cells_whose_interval_is_wide() {
         took_s: 6.0,
         test_s: 5.5,
         reason: String::new(),
+        start_skew: None,
         flows: vec![record::FlowFigures { throughput_bps: rate, ..record::FlowFigures::default() }],
     };
     let stored = [run(0, 1, 1e6), run(0, 2, 1e6), run(1, 1, 1e6), run(1, 2, 2e6)];

@@ -1,5 +1,6 @@
 //! A plan as written: its tables, each value with its position.
 
+use super::hosts::no_entries;
 use super::plots::WrittenPlot;
 use crate::program::WrittenProgram;
 use serde::de::{self, Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
@@ -13,7 +14,10 @@ use toml::Spanned;
 #[serde(deny_unknown_fields)]
 pub(super) struct WrittenPlan {
     pub(super) question: Spanned<String>,
-    pub(super) path: Spanned<Entries>,
+    #[serde(default)]
+    pub(super) path: Option<Spanned<Entries>>,
+    #[serde(default)]
+    pub(super) hosts: Option<Spanned<Entries>>,
     #[serde(default = "no_entries")]
     pub(super) factors: Spanned<Entries>,
     #[serde(default = "no_entries")]
@@ -32,10 +36,6 @@ pub(super) struct WrittenPlan {
     pub(super) plots: Vec<WrittenPlot>,
     #[serde(default)]
     pub(super) quick: Option<Entries>,
-}
-
-fn no_entries() -> Spanned<Entries> {
-    Spanned::new(0..0, Entries::default())
 }
 
 impl WrittenPlan {

@@ -1,10 +1,7 @@
-//! The far end of copies: what ssh starts, and what the tokens of a server are.
+//! What the tokens of a server are.
 
 use crate::console::Console;
-use crate::failure::{DONE, FAILED, Failure, Outcome};
-use crate::stop;
-use ::copy::{CopyError, serve_stdio};
-use clap::Args;
+use crate::failure::Failure;
 use host::file::{ReadError, open_regular, read_open};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -12,24 +9,6 @@ use units::ByteCount;
 
 /// TCP port of servers for copies.
 pub(crate) const PORT: u16 = 5203;
-
-/// Serve one copy over standard input and output
-///
-/// "longhaul copy" starts it over ssh; it is not for people.
-#[derive(Debug, Args)]
-#[command(hide = true)]
-pub(crate) struct CopyServerArgs {}
-
-pub(crate) fn run(_: &CopyServerArgs, console: &mut Console) -> Outcome {
-    let stop = stop::on_signals();
-    let ssh = std::env::var("SSH_CONNECTION").ok();
-    match serve_stdio(std::io::stdin(), |hello| console.print(hello), ssh.as_deref(), &stop) {
-        Ok(()) => Ok(DONE),
-        // The client was told, and tells the user.
-        Err(CopyError::Local(_) | CopyError::Interrupted) => Ok(FAILED),
-        Err(error) => Err(Failure::work(format!("copy-server: {error}"))),
-    }
-}
 
 /// The tokens in a file: one a line.
 pub(crate) fn tokens(text: &str) -> impl Iterator<Item = &str> {

@@ -87,6 +87,7 @@ impl Results {
         let runs: Vec<Vec<StudyRun>> = runs.collect::<Result<_, _>>().map_err(Failure::work)?;
         let report = StudyReport {
             not_set: store.not_set().map_err(Failure::work)?,
+            hosts: store.hosts().map_err(Failure::work)?,
             ..study.report(&runs, study::trends(&study, &runs))
         };
         let host = store.property("host").map_err(Failure::work)?;

@@ -1,12 +1,13 @@
 //! `longhaul study run`.
 
+use super::hosts::{self, HostArgs};
 use super::pages;
 use super::results::Results;
 use crate::ask;
 use crate::console::Console;
 use crate::failure::{DONE, FAILED, Failure, Outcome};
 use crate::{console, inside, stop};
-use campaign::{CampaignError, Event, Options, Progress, Store};
+use campaign::{CampaignError, Event, HostAccess, Options, Progress, Store};
 use clap::Args;
 use record::{RunStatus, StudyProgram, StudyRun};
 use report::terminal;
@@ -15,9 +16,10 @@ use std::path::{Path, PathBuf};
 use study::{Part, Run, Study};
 use units::BitRate;
 
-/// Run a study in emulated labs, or resume one
+/// Run a study in emulated labs or between real hosts, or resume one
 ///
-/// Every cell runs in a lab of its own, inside this machine. Each result is stored before
+/// Every cell runs in a lab of its own, inside this machine, unless the plan has [hosts]: then
+/// it runs between those, over your ssh. Each result is stored before
 /// the next run begins: a study that was stopped or killed resumes where it was when the same
 /// command is run again. Runs during which the machine could not emulate the path are
 /// repeated, and marked as invalid if they stay so.
@@ -52,6 +54,8 @@ pub(super) struct RunArgs {
     /// They run in the lab's hosts: as nobody if root runs the study, otherwise as its user.
     #[arg(long)]
     allow_commands: bool,
+    #[command(flatten)]
+    hosts: HostArgs,
     /// Print the result as JSON
     #[arg(long, short = 'J')]
     json: bool,
@@ -71,10 +75,14 @@ pub(super) fn run(args: &RunArgs, console: &mut Console) -> Outcome {
     }
     let folder = args.out.clone().unwrap_or_else(|| default_folder(&study, args));
     check_folder(&study, &folder)?;
-    if !allowed(args, &study, console)? {
+    if !allowed(args, &study, console)? || !hosts::allowed(&args.hosts, &study, console)? {
         return Ok(DONE);
     }
-    inside::sandbox(|| run_inside(args, &study, &folder, console))
+    let access = args.hosts.access(console)?;
+    if study.real_hosts().is_some() {
+        return run_inside(args, &study, &folder, &access, console);
+    }
+    inside::sandbox(|| run_inside(args, &study, &folder, &access, console))
 }
 
 /// The files of programs cover /dev/shm while a study runs.
@@ -111,13 +119,20 @@ fn default_folder(study: &Study, args: &RunArgs) -> PathBuf {
     PathBuf::from(format!("{}{quick}{only}.study", study.name))
 }
 
-fn run_inside(args: &RunArgs, study: &Study, folder: &Path, console: &mut Console) -> Outcome {
+fn run_inside(
+    args: &RunArgs,
+    study: &Study,
+    folder: &Path,
+    access: &HostAccess,
+    console: &mut Console,
+) -> Outcome {
     let stop = stop::on_signals();
     let mut store = Store::open(folder, study).map_err(Failure::usage)?;
     let mut show = Show { console };
     show.introduce(study, folder);
     let options = Options { attempts: args.attempts, parallel: if args.serial { 1 } else { 2 } };
-    let ended = campaign::run(study, &mut store, options, &mut |event| show.event(&event), &stop);
+    let ended =
+        campaign::run(study, &mut store, options, access, &mut |event| show.event(&event), &stop);
     console.clear();
     match ended {
         Err(error @ CampaignError::Interrupted) => {
@@ -142,11 +157,16 @@ impl Show<'_> {
     fn introduce(&mut self, study: &Study, folder: &Path) {
         let about = report::long_time(study.estimate().as_secs_f64());
         self.console.say(&study.question);
-        self.console.say(&format!(
-            "{} runs in {}, about {about} in all. Each run is an emulated lab in this machine.",
-            study.runs(),
-            folder.display()
-        ));
+        let what = match study.real_hosts() {
+            None => "Each run is an emulated lab in this machine.".to_owned(),
+            Some(hosts) => format!(
+                "From {} to {}.",
+                hosts.client_names().join(", "),
+                hosts.server_names().join(", ")
+            ),
+        };
+        let (runs, folder) = (study.runs(), folder.display());
+        self.console.say(&format!("{runs} runs in {folder}, about {about} in all. {what}"));
     }
 
     fn event(&mut self, event: &Event<'_>) {

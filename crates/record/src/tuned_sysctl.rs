@@ -1,4 +1,4 @@
-//! The settings that Longhaul changes, and the format of their values: a
+//! The sysctls that Longhaul changes on a host, and the format of their values: a
 //! journal or boot file with anything else was not written by it.
 
 /// The format of a setting's values.
@@ -35,17 +35,19 @@ const SETTINGS: [(&str, Form); 13] = [
     ("net.ipv4.tcp_wmem", Form::Triple),
 ];
 
-/// The number of settings.
-pub(crate) const COUNT: usize = SETTINGS.len();
+/// The number of sysctls that Longhaul changes.
+pub const TUNED_SYSCTLS: usize = SETTINGS.len();
 
-/// Whether Longhaul changes a setting.
-pub(crate) fn is_key(key: &str) -> bool {
+/// Whether Longhaul changes a sysctl.
+#[must_use]
+pub fn is_tuned_sysctl(key: &str) -> bool {
     form(key).is_some()
 }
 
-/// Whether a value has the setting's format. Numbers are separated by spaces or
+/// Whether a value has the sysctl's format. Numbers are separated by spaces or
 /// tabs; nothing else is accepted.
-pub(crate) fn is_value(key: &str, value: &str) -> bool {
+#[must_use]
+pub fn is_tuned_value(key: &str, value: &str) -> bool {
     let blank = |c: char| c == ' ' || c == '\t';
     let words: Vec<&str> = value.split(blank).filter(|word| !word.is_empty()).collect();
     match (form(key), words.as_slice()) {
@@ -54,6 +56,11 @@ pub(crate) fn is_value(key: &str, value: &str) -> bool {
         (Some(Form::Name), [name]) => is_name(name),
         _ => false,
     }
+}
+
+/// The names, in alphabetical order.
+pub fn tuned_sysctls() -> impl Iterator<Item = &'static str> {
+    SETTINGS.iter().map(|(name, _)| *name)
 }
 
 fn form(key: &str) -> Option<Form> {
@@ -82,7 +89,7 @@ mod tests {
             ("net.core.default_qdisc", "fq_codel"),
             ("net.ipv4.tcp_congestion_control", "bbr"),
         ] {
-            assert!(is_key(key) && is_value(key, value), "{key}");
+            assert!(is_tuned_sysctl(key) && is_tuned_value(key, value), "{key}");
         }
         for (key, value) in [
             ("net.ipv4.tcp_rmem", "4096 131072"),
@@ -97,14 +104,14 @@ mod tests {
             ("kernel.core_pattern", "|/x"),
             ("net.ipv4.ip_forward", "1"),
         ] {
-            assert!(!is_value(key, value), "{key} {value:?}");
+            assert!(!is_tuned_value(key, value), "{key} {value:?}");
         }
     }
 
     #[test]
     fn only_settings_of_the_table_are_keys() {
         for key in ["kernel.core_pattern", "net.ipv4.ip_forward", "net.ipv4./tcp_rmem", ""] {
-            assert!(!is_key(key), "{key}");
+            assert!(!is_tuned_sysctl(key), "{key}");
         }
     }
 }

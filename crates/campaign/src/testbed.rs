@@ -1,0 +1,67 @@
+//! Where the cells of a study run: labs in this machine, or real hosts.
+
+use crate::CampaignError;
+use perf::StopFlag;
+use record::{FlowFigures, Measurement, StartSkew};
+use std::io;
+use std::time::Duration;
+use study::Test;
+
+/// Where the cells of a study run.
+pub(crate) trait Testbed: Sync {
+    /// Runs a test once; what a lab draws is of `seed`.
+    fn attempt(&self, test: &Test, seed: u64, stop: &StopFlag) -> Result<Attempt, AttemptError>;
+
+    /// Runs that may be under way at once, of those that the user allows.
+    fn at_once(&self, allowed: u32) -> u32;
+
+    /// Waits until another attempt is more likely to give a valid run.
+    fn settle(&self, stop: &StopFlag);
+
+    /// Whether the study goes on after a run without a result, which is stored as failed then.
+    /// Called after each run.
+    fn goes_on(&self, has_result: bool) -> bool;
+}
+
+/// What one attempt gave.
+#[derive(Debug)]
+pub(crate) struct Attempt {
+    /// Why it is not what the plan asks for; empty if it is.
+    pub(crate) reasons: Vec<String>,
+    /// Whether the machine disturbed it: it is repeated alone.
+    pub(crate) disturbed: bool,
+    /// From the first flow's first packet to the last one's result.
+    pub(crate) took: Duration,
+    pub(crate) start_skew: Option<StartSkew>,
+    pub(crate) flows: Vec<(FlowFigures, Measurement)>,
+}
+
+/// Why there is no result.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum AttemptError {
+    #[error(transparent)]
+    Lab(#[from] lab::LabError),
+    #[error("{flow}: {source}")]
+    Flow { flow: String, source: perf::PerfError },
+    #[error("{flow}: {why}")]
+    Program { flow: String, why: String },
+    #[error("cannot enter a host of the lab: {0}")]
+    Host(#[from] io::Error),
+    #[error("{0}")]
+    Path(String),
+    #[error(transparent)]
+    Remote(#[from] remote::RemoteError),
+    #[error("interrupted")]
+    Interrupted,
+}
+
+impl From<AttemptError> for CampaignError {
+    fn from(error: AttemptError) -> Self {
+        match error {
+            AttemptError::Interrupted | AttemptError::Remote(remote::RemoteError::Interrupted) => {
+                CampaignError::Interrupted
+            }
+            other => CampaignError::Hosts(other.to_string()),
+        }
+    }
+}
