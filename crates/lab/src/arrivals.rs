@@ -48,6 +48,11 @@ impl<R: Iterator<Item = Transmitted>> Arrivals<R> {
         Arrivals { records, read_empty, last_empty, out_of_step: false, latest }
     }
 
+    /// Ends the recording; what was recorded is left to the caller.
+    pub(crate) fn finish(self) -> Option<R> {
+        self.records
+    }
+
     /// A read that began at `at` found the device empty.
     pub(crate) fn found_empty(&mut self, at: Nanos) {
         self.read_empty = self.read_empty.max(at);

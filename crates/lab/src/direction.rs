@@ -2,6 +2,7 @@
 //! another, with counters, samples and taps.
 
 use crate::arrivals::Arrivals;
+use crate::at_once;
 use crate::buffers::{Pool, Slot};
 use crate::hosts::LabHost;
 use crate::interval_log::{IntervalLog, IntervalLogger, LinkState};
@@ -53,9 +54,19 @@ pub(crate) struct Ends {
 }
 
 impl Ends {
-    /// Those of `link` between `hosts`, whose ends are numbers `between`; `None` if a host has
-    /// no device for it.
-    pub(crate) fn of(
+    /// Those of both directions of each link between `hosts`; a direction is missing where a
+    /// host has no device for it. `links` are the numbers of the hosts at the ends.
+    pub(crate) fn of_links(hosts: &[LabHost], links: &[[usize; 2]]) -> Vec<[Option<Self>; 2]> {
+        let both =
+            |link: usize| [Direction::Up, Direction::Down].map(|direction| (link, direction));
+        let all: Vec<_> = (0..links.len()).flat_map(both).collect();
+        let ends =
+            at_once::each(all, |(link, direction)| Ends::of(hosts, link, links[link], direction));
+        let mut ends = ends.into_iter().map(Option::flatten);
+        links.iter().map(|_| [ends.next().flatten(), ends.next().flatten()]).collect()
+    }
+
+    fn of(
         hosts: &[LabHost],
         link: usize,
         between: [usize; 2],
@@ -387,12 +398,13 @@ impl DirectionDriver {
         }
     }
 
-    pub(crate) fn finish(mut self) -> DirectionCounters {
+    /// Its counters, and the recording, whose end takes the kernel some time.
+    pub(crate) fn finish(mut self) -> (DirectionCounters, Option<TransmitTimes>) {
         self.close_period();
         self.totals.counters = self.link.counters();
         self.totals.intervals =
             self.intervals.take().map(IntervalLogger::finish).unwrap_or_default();
-        self.totals
+        (self.totals, self.arrivals.finish())
     }
 }
 

@@ -4,6 +4,7 @@
 //! and delivers all that is due, in trains. The release times of the virtual clock
 //! are compared with the real ones; see [`DirectionCounters`].
 
+use crate::at_once;
 #[cfg(doc)]
 use crate::buffers;
 use crate::buffers::Pool;
@@ -234,10 +235,10 @@ impl Work {
         driver.run()?;
         let used = host::cpu::this_thread().unwrap_or_default().as_secs_f64();
         let cpu = used / begun.elapsed().as_secs_f64().max(1e-9);
-        Ok(Done {
-            directions: driver.directions.into_iter().map(DirectionDriver::finish).collect(),
-            cpu,
-        })
+        let ended = driver.directions.into_iter().map(DirectionDriver::finish);
+        let (directions, recordings): (Vec<_>, Vec<_>) = ended.unzip();
+        at_once::drop_each(recordings);
+        Ok(Done { directions, cpu })
     }
 }
 

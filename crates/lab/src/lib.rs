@@ -16,6 +16,7 @@
 //! valid. Nothing has a name in the file system; all of it ends with the process.
 
 mod arrivals;
+mod at_once;
 mod buffers;
 pub mod capture;
 pub mod check;

@@ -7,7 +7,7 @@ use crate::hosts::{self, Inherited, LabHost};
 use crate::interval_log::IntervalLog;
 use crate::validity::ValidityCheck;
 use crate::watch::{Direction, QueueSample, Watch};
-use crate::{LabError, buffers, idle};
+use crate::{LabError, at_once, buffers, idle};
 use host::lock::lock;
 use host::{clock, limits, memory};
 use record::{PathChange, PathReport};
@@ -141,20 +141,18 @@ impl Lab {
         let threads = if self.accurate { 1 } else { THREADS };
         let mut work: Vec<Vec<_>> = (0..threads).map(|_| Vec::new()).collect();
         let mut memory = vec![0; threads];
-        for (index, link) in plan.links.iter().enumerate() {
+        let between: Vec<[usize; 2]> = plan.links.iter().map(|link| link.ends).collect();
+        let ends = Ends::of_links(&self.hosts, &between);
+        for ((index, link), ends) in plan.links.iter().enumerate().zip(ends) {
             let seed = link.path.seed().unwrap_or_else(host::random::seed);
             // Until the lab begins, the settings of the start apply.
             let schedules = link.path.schedules(seed).map(|schedule| schedule.start);
             let mut driver_slots = [(0, 0); 2];
-            for (number, (direction, schedule)) in
-                [Direction::Up, Direction::Down].into_iter().zip(schedules).enumerate()
-            {
+            for (number, (ends, schedule)) in ends.into_iter().zip(schedules).enumerate() {
                 // The two directions of a link go to different threads, and
                 // the busy ones of several links are spread.
                 let thread = (index + number) % threads;
-                let Some(ends) = Ends::of(&self.hosts, index, link.ends, direction) else {
-                    continue;
-                };
+                let Some(ends) = ends else { continue };
                 driver_slots[number] = (thread, work[thread].len());
                 memory[thread] += link.path.memory().bytes() / 2;
                 work[thread].push((ends, schedule.into()));
@@ -482,6 +480,8 @@ impl Drop for Lab {
             // Errors cannot be reported on drop.
             let _ = driver.join();
         }
+        let devices = self.hosts.iter_mut().flat_map(|host| std::mem::take(&mut host.devices));
+        at_once::drop_each(devices.collect());
     }
 }
 
