@@ -6,11 +6,12 @@ use crate::programs::Programs;
 use crate::transfers::{self, MeasuredFlow};
 use crate::window_share::{self, WindowShares};
 use host::clock;
-use host::confined::kill_all;
+use host::confined::{Scratch, kill_all};
 use lab::{Lab, LabReport, Options};
 use perf::{PerfError, StopFlag};
 use record::{Direction, FlowFigures, Measurement, PathReport, Protocol};
 use std::io;
+use std::sync::Arc;
 use std::time::Duration;
 use study::Test;
 use topology::PathSpec;
@@ -36,6 +37,11 @@ pub(crate) enum AttemptError {
     Flow { flow: String, source: PerfError },
     #[error("{flow}: {why}")]
     Program { flow: String, why: String },
+    #[error(
+        "not run: {flow} sends a file of a slow disk, which needs FUSE: {source}; load it with \
+         modprobe fuse, or give the container /dev/fuse"
+    )]
+    Disk { flow: String, source: io::Error },
     #[error("cannot enter a host of the lab: {0}")]
     Host(#[from] io::Error),
     #[error("{0}")]
@@ -50,6 +56,8 @@ pub(crate) struct Shared {
     pub(crate) shares: WindowShares,
     /// `None`: no flow has a program.
     pub(crate) programs: Option<Programs>,
+    /// Where disks are mounted; `None`: no flow sends a file.
+    pub(crate) scratch: Option<Arc<Scratch>>,
     pub(crate) missing: Missing,
 }
 
@@ -70,7 +78,7 @@ pub(crate) fn run(
     let plan = cell_plan::of(&test, path.clone(), &shared.missing);
     let lab = Lab::start(&plan, Options { shared: true, ..Options::default() })?;
     let began = clock::now();
-    let flows = transfers::run(&lab, &test, shared.programs.as_ref(), stop);
+    let flows = transfers::run(&lab, &test, shared, stop);
     let took = began.elapsed();
     if test.has_foreign_programs() && !kill_all() {
         let why = "its processes could not be ended".to_owned();

@@ -11,6 +11,7 @@
 
 mod cell_lab;
 mod cell_plan;
+mod disks;
 mod error;
 mod export;
 mod figures;

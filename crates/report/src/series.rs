@@ -77,6 +77,37 @@ pub fn throughput(measurement: &Measurement) -> Option<(Source, Vec<Bin>)> {
     None
 }
 
+/// What was read of the file that is sent, over time; empty if it is not a file.
+#[must_use]
+pub fn disk(measurement: &Measurement) -> Vec<Bin> {
+    let read = |stream: &Stream| -> Vec<(f64, u64)> {
+        let samples = stream.sender.iter();
+        let read: Vec<_> = samples.filter_map(|s| Some((s.t_s, s.source_bytes?))).collect();
+        // What was read before the first sample is not of its time.
+        let first = read.first().map_or(0, |first| first.1);
+        read.into_iter().map(|(t_s, bytes)| (t_s, bytes.saturating_sub(first))).collect()
+    };
+    let counters: Vec<Vec<(f64, f64)>> =
+        measurement.streams.iter().map(read).map(increasing).collect();
+    if counters.iter().any(|counter| counter.len() >= 2) { bins(&counters) } else { Vec::new() }
+}
+
+/// The NAKs that the senders of UDT received in each bin.
+#[must_use]
+pub fn naks(measurement: &Measurement, bins: &[Bin]) -> Vec<u64> {
+    let mut counts = vec![0; bins.len()];
+    let pairs = measurement.streams.iter().flat_map(|stream| stream.sender.windows(2));
+    for pair in pairs {
+        let received = pair[1].naks.unwrap_or(0).saturating_sub(pair[0].naks.unwrap_or(0));
+        let time = f64::midpoint(pair[0].t_s, pair[1].t_s);
+        let bin = bins.iter().position(|bin| (bin.from_s..=bin.to_s).contains(&time));
+        if let Some(count) = bin.and_then(|at| counts.get_mut(at)).filter(|_| received > 0) {
+            *count = received.saturating_add(*count);
+        }
+    }
+    counts
+}
+
 /// Bytes sent and not yet acknowledged, over all streams.
 #[must_use]
 pub fn in_flight(measurement: &Measurement) -> Vec<Point<ByteCount>> {
@@ -134,6 +165,10 @@ fn counter(stream: &Stream, source: Source) -> Vec<(f64, f64)> {
         Source::Delivered => stream.sender.iter().map(|s| (s.t_s, s.delivered_bytes)).collect(),
         Source::Acknowledged => stream.sender.iter().map(|s| (s.t_s, s.acked_bytes)).collect(),
     };
+    increasing(raw)
+}
+
+fn increasing(raw: Vec<(f64, u64)>) -> Vec<(f64, f64)> {
     let mut points = vec![(0.0, 0.0)];
     for (t_s, bytes) in raw {
         let (last_t, last_bytes) = points.last().copied().unwrap_or_default();

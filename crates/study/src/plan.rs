@@ -33,7 +33,7 @@ pub(crate) use written::Written;
 use crate::cells::{Cell, Hosts, Sysctl, Test};
 use crate::factor::{Level, Setting};
 use crate::program::Program;
-use crate::traffic;
+use crate::traffic::{self, Source};
 use reader::Reader;
 use record::StudyPlot;
 use std::sync::Arc;
@@ -189,6 +189,13 @@ impl Plan {
         let varied = self.factors.iter().map(|factor| &factor.setting).zip(&cell.levels);
         let fixed = self.fixed.iter().map(|(setting, level)| (setting, level));
         Test::of(self, fixed.chain(varied))
+    }
+
+    /// Whether a test of it sends a file.
+    #[must_use]
+    pub fn sends_files(&self) -> bool {
+        let mut sources = self.levels().filter(|(setting, _)| setting.is_source());
+        sources.any(|(_, levels)| levels.iter().any(|level| level.text == Source::FILE))
     }
 
     /// The programs that its tests run, each once.

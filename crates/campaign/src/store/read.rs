@@ -1,6 +1,6 @@
 //! Reading a store, whoever wrote it.
 
-use super::{FILE, SCHEMA, SINCE_2, Store, classified, form, signed};
+use super::{FILE, SCHEMA, SINCE, Store, classified, form, signed};
 use crate::CampaignError;
 use flate2::read::GzDecoder;
 use record::{FlowFigures, Limit, Measurement, RunStatus, StudyRun};
@@ -155,7 +155,9 @@ impl Store {
     /// # Errors
     /// The file is damaged.
     pub fn runs(&self, part: &str) -> Result<Vec<StudyRun>, CampaignError> {
-        let decrease_factor = if self.version()? > 1 { SINCE_2 } else { "NULL" };
+        let version = self.version()?;
+        let added = SINCE.map(|(name, _, since)| if since <= version { name } else { "NULL" });
+        let added = added.join(", ");
         let read = |connection: &Connection| -> rusqlite::Result<Vec<StudyRun>> {
             let mut query = connection.prepare(
                 "SELECT cell, repeat, status, attempts, started_unix_s, took_s, test_s, reason
@@ -166,7 +168,7 @@ impl Store {
             let mut query = connection.prepare(&format!(
                 "SELECT cell, repeat, flow, began_s, seconds, throughput_bps, steady_bps, sent_bps,
                         retransmits, min_rtt_ms, mean_rtt_ms, window_bytes, loss, out_of_order,
-                        jitter_ms, \"limit\", probability, series_bps, {decrease_factor}
+                        jitter_ms, \"limit\", probability, series_bps, {added}
                  FROM flow WHERE part = ?1 ORDER BY cell, repeat, position",
             ))?;
             let mut rows = query.query([part])?;
@@ -232,6 +234,12 @@ fn run_of(row: &Row<'_>) -> rusqlite::Result<StudyRun> {
     })
 }
 
+/// A series; what is no list of numbers is none.
+fn listed<T: serde::de::DeserializeOwned>(row: &Row<'_>, at: usize) -> rusqlite::Result<Vec<T>> {
+    let text: Option<String> = row.get(at)?;
+    Ok(text.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default())
+}
+
 fn flow_of(row: &Row<'_>) -> rusqlite::Result<FlowFigures> {
     let count = |column: usize| -> rusqlite::Result<Option<u64>> {
         Ok(row.get::<_, Option<i64>>(column)?.map(i64::unsigned_abs))
@@ -256,5 +264,14 @@ fn flow_of(row: &Row<'_>) -> rusqlite::Result<FlowFigures> {
         // What is not a list of numbers is no series.
         series_bps: serde_json::from_str(&row.get::<_, String>(17)?).unwrap_or_default(),
         decrease_factor: row.get(18)?,
+        acks_per_packet: row.get(19)?,
+        light_acks_per_packet: row.get(20)?,
+        naks: count(21)?,
+        increases: count(22)?,
+        increases_by_alpha: count(23)?,
+        growth_over_alpha: row.get(24)?,
+        disk_bps: row.get(25)?,
+        disk_series_bps: listed(row, 26)?,
+        nak_series: listed(row, 27)?,
     })
 }

@@ -29,6 +29,15 @@ fn measured(cell: usize, repeat: u32) -> Measured {
         limit: Some(Limit::ReceiveWindow),
         series_bps: vec![4e6, 6e6],
         decrease_factor: Some(0.7),
+        acks_per_packet: Some(0.001),
+        light_acks_per_packet: Some(0.016),
+        naks: Some(3),
+        increases: Some(20),
+        increases_by_alpha: Some(19),
+        growth_over_alpha: Some(0.9),
+        disk_bps: Some(2e7),
+        disk_series_bps: vec![2e7, 1e7],
+        nak_series: vec![0, 3],
         ..FlowFigures::default()
     };
     let run = StudyRun {
@@ -70,21 +79,34 @@ fn runs_are_read_as_they_were_stored_and_once_only() {
 
 /// A study that an earlier version began is read and continued, in its own form.
 #[test]
-fn the_first_version_is_read_and_continued() {
-    let (_parent, folder) = folder();
-    drop(Store::open(&folder, &study()).unwrap());
-    let first = tables(1);
-    assert_ne!(first, TABLES);
-    let flow = first.split(';').find(|sql| sql.contains("TABLE flow")).unwrap();
-    let file = Connection::open(folder.join(FILE)).unwrap();
-    file.execute_batch(&format!("DROP TABLE flow; {flow}; PRAGMA user_version = 1")).unwrap();
-    drop(file);
-    let mut store = Store::open(&folder, &study()).unwrap();
-    store.add("", &measured(0, 1)).unwrap();
-    let mut expected = measured(0, 1).run;
-    expected.flows[0].decrease_factor = None;
-    assert_eq!(store.runs("").unwrap(), [expected.clone()]);
-    assert_eq!(Store::read(&folder).unwrap().runs("").unwrap(), [expected]);
+fn earlier_versions_are_read_and_continued() {
+    for version in 1..SCHEMA {
+        let (_parent, folder) = folder();
+        drop(Store::open(&folder, &study()).unwrap());
+        let earlier = tables(version);
+        assert_ne!(earlier, tables(version + 1));
+        let flow = earlier.split(';').find(|sql| sql.contains("TABLE flow")).unwrap();
+        let file = Connection::open(folder.join(FILE)).unwrap();
+        let begin = format!("DROP TABLE flow; {flow}; PRAGMA user_version = {version}");
+        file.execute_batch(&begin).unwrap();
+        drop(file);
+        let mut store = Store::open(&folder, &study()).unwrap();
+        store.add("", &measured(0, 1)).unwrap();
+        let mut expected = measured(0, 1).run;
+        let kept = expected.flows[0].clone();
+        expected.flows[0] = FlowFigures {
+            decrease_factor: kept.decrease_factor.filter(|_| version > 1),
+            name: kept.name,
+            throughput_bps: kept.throughput_bps,
+            steady_bps: kept.steady_bps,
+            retransmits: kept.retransmits,
+            limit: kept.limit,
+            series_bps: kept.series_bps,
+            ..FlowFigures::default()
+        };
+        assert_eq!(store.runs("").unwrap(), [expected.clone()]);
+        assert_eq!(Store::read(&folder).unwrap().runs("").unwrap(), [expected]);
+    }
 }
 
 #[test]
@@ -117,8 +139,8 @@ fn a_file_that_is_no_store_of_ours_is_refused() {
             SELECT '' AS part, x AS cell, x AS repeat FROM n;",
     );
     assert!(matches!(error, CampaignError::Damaged { .. }), "{error}");
-    let error = change("PRAGMA user_version = 3");
-    assert!(matches!(error, CampaignError::Version { version: 3, .. }), "{error}");
+    let error = change("PRAGMA user_version = 4");
+    assert!(matches!(error, CampaignError::Version { version: 4, .. }), "{error}");
     std::fs::write(folder.join(FILE), "not a database, but long enough to have a header").unwrap();
     let error = Store::read(&folder).unwrap_err();
     assert!(matches!(error, CampaignError::Damaged { .. }), "{error}");
