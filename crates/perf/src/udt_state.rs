@@ -105,7 +105,6 @@ impl UdtState {
             sndbuf_limited_us: time_us(self.buffer_limited),
             acks: u32::try_from(statistics.sent.acks + statistics.sent.light_acks).ok(),
             light_acks: u32::try_from(statistics.sent.light_acks).ok(),
-            segments: Some(statistics.sent.packets),
             naks: statistics.sent.naks,
             capacity_bps: statistics.reported.capacity_pps.map(bps),
             ..Sample::default()

@@ -80,9 +80,6 @@ pub struct Sample {
     /// UDT: of the acknowledgements (`acks`), the light ones, which name a packet and nothing else.
     #[serde(default)]
     pub light_acks: Option<u32>,
-    /// Data segments sent, retransmissions included (`tcpi_data_segs_out`); UDT: data packets.
-    #[serde(default)]
-    pub segments: Option<u64>,
     /// Bytes read from the file that is sent; `None` if it is not a file.
     #[serde(default)]
     pub source_bytes: Option<u64>,

@@ -209,7 +209,7 @@ pub struct FlowFigures {
     /// Reno, RFC 5681; 0.7 of CUBIC, RFC 9438). `None` of UDP, without such losses, and of
     /// algorithms without a threshold.
     pub decrease_factor: Option<f64>,
-    /// UDT: full acknowledgements per data packet sent, retransmissions included.
+    /// UDT: full acknowledgements per data packet that was acknowledged.
     #[serde(default)]
     pub acks_per_packet: Option<f64>,
     /// UDT: light acknowledgements likewise.

@@ -38,7 +38,6 @@ pub(crate) fn sample(t_s: f64, info: &SenderInfo, max_pacing_bps: Option<u64>) -
         naks: None,
         capacity_bps: None,
         light_acks: None,
-        segments: None,
         source_bytes: None,
     }
 }

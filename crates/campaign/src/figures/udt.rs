@@ -5,6 +5,7 @@ use record::{Sample, Stream};
 /// What a sender's peer sent it back.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Feedback {
+    /// Data packets acknowledged.
     packets: u64,
     acks: u64,
     light_acks: u64,
@@ -14,7 +15,7 @@ pub(super) struct Feedback {
 
 impl Feedback {
     /// Of all streams; `None` of other protocols, of the native mode, which has no NAKs, and of
-    /// measurements that do not count packets.
+    /// measurements that do not count light acknowledgements.
     pub(super) fn of(streams: &[Stream]) -> Option<Self> {
         let mut all = Feedback::default();
         for stream in streams {
@@ -24,7 +25,8 @@ impl Feedback {
             };
             let light = counted(|sample| sample.light_acks.map(u64::from))?;
             all.naks += counted(|sample| sample.naks)?;
-            all.packets += counted(|sample| sample.segments)?;
+            let payload = u64::from(last.mss_bytes).max(1);
+            all.packets += last.acked_bytes.saturating_sub(first.acked_bytes) / payload;
             all.light_acks += light;
             all.acks += counted(|sample| sample.acks.map(u64::from))?.saturating_sub(light);
         }
@@ -69,7 +71,8 @@ mod tests {
     fn sample(t_s: f64, packets: u64, acks: u32, light_acks: u32, naks: u64) -> Sample {
         Sample {
             t_s,
-            segments: Some(packets),
+            mss_bytes: 1456,
+            acked_bytes: packets * 1456,
             acks: Some(acks),
             light_acks: Some(light_acks),
             naks: Some(naks),
@@ -95,8 +98,8 @@ mod tests {
         native.sender.iter_mut().for_each(|sample| sample.naks = None);
         assert_eq!(Feedback::of(&[native]), None);
         let mut earlier = one;
-        earlier.sender.iter_mut().for_each(|sample| sample.segments = None);
-        assert_eq!(Feedback::of(&[earlier]), None, "of a version that did not count packets");
+        earlier.sender.iter_mut().for_each(|sample| sample.light_acks = None);
+        assert_eq!(Feedback::of(&[earlier]), None, "of a version that did not count light ones");
     }
 
     #[test]

@@ -41,7 +41,6 @@ pub fn sender_sample(t_s: f64, written: u64, info: &TcpInfo) -> Sample {
         naks: None,
         capacity_bps: None,
         light_acks: None,
-        segments: info.data_segs_out.map(u64::from),
         source_bytes: None,
     }
 }

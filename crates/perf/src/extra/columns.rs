@@ -74,7 +74,6 @@ columns!(Sample {
     naks: Option<u64>,
     capacity_bps: Option<u64>,
     light_acks: Option<u32>,
-    segments: Option<u64>,
     source_bytes: Option<u64>,
 });
 
