@@ -158,7 +158,7 @@ fn sane(t_s: f64) -> bool {
 }
 
 /// One stream's counter as (seconds, bytes): times increase, bytes never decrease,
-/// and the first point is zero bytes at the start of the test.
+/// and the first point is the start of the test: zero bytes, or those of a warm-up.
 fn counter(stream: &Stream, source: Source) -> Vec<(f64, f64)> {
     let raw: Vec<(f64, u64)> = match source {
         Source::Received => stream.receiver.iter().map(|s| (s.t_s, s.received_bytes)).collect(),
@@ -172,7 +172,10 @@ fn increasing(raw: Vec<(f64, u64)>) -> Vec<(f64, f64)> {
     let mut points = vec![(0.0, 0.0)];
     for (t_s, bytes) in raw {
         let (last_t, last_bytes) = points.last().copied().unwrap_or_default();
-        if sane(t_s) && t_s > last_t {
+        if t_s == 0.0 && points.len() == 1 {
+            // What was transferred in the warm-up.
+            points[0].1 = ByteCount::from_bytes(bytes).as_f64();
+        } else if sane(t_s) && t_s > last_t {
             points.push((t_s, ByteCount::from_bytes(bytes).as_f64().max(last_bytes)));
         }
     }

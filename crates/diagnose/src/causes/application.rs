@@ -34,6 +34,11 @@ impl Cause for Application {
 
     fn sentence(&self, o: &Observed<'_>) -> String {
         let idle = o.shares.unwrap_or_default().application;
+        if !facts::reached_requested_rate(o.m, o.e)
+            && let Some(sentence) = facts::disk_limited(o.m, o.e)
+        {
+            return sentence;
+        }
         match facts::requested_rate(o.m) {
             Some(requested) if facts::reached_requested_rate(o.m, o.e) => format!(
                 "Application-limited: the test was limited to {requested} (-b), and {} arrived; \
@@ -75,6 +80,18 @@ mod tests {
     use super::Application;
     use crate::{causes::Cause, example::Example};
     use units::BitRate;
+
+    #[test]
+    fn a_file_is_limited_by_its_disk() {
+        let mut example = Example::new(19.9, 50.0).on_path(100);
+        assert!(Application.sentence(&example.observed()).starts_with("Application-limited"));
+        for (number, sample) in (0..).zip(&mut example.m.streams[0].sender) {
+            sample.t_s = f64::from(number);
+            sample.source_bytes = Some(u64::from(number as u32) * 2_500_000);
+        }
+        let sentence = Application.sentence(&example.observed());
+        assert!(sentence.starts_with("Disk-limited: the file was read at 20 Mbit/s"), "{sentence}");
+    }
 
     #[test]
     fn a_requested_rate_is_the_prediction_of_all_streams() {

@@ -135,18 +135,17 @@ pub(super) fn throughput(m: &mut Markup, page: &Page<'_>) {
 
 fn source_note(page: &Page<'_>) -> String {
     let source = page.runs.iter().find_map(|r| series::throughput(r.measurement)).map(|s| s.0);
-    match source {
-        Some(Source::Received) => "Bytes read by the receiving application, all streams. \
-                                   Dashed: predicted rate."
-            .to_owned(),
-        Some(Source::Delivered) => "Bytes delivered according to the sender's TCP_INFO, all \
-                                    streams. Dashed: predicted rate."
-            .to_owned(),
-        Some(Source::Acknowledged) => "Bytes acknowledged by the receiver, all streams. \
-                                       Dashed: predicted rate."
-            .to_owned(),
-        None => String::new(),
-    }
+    let note = match source {
+        Some(Source::Received) => "Bytes read by the receiving application, all streams.",
+        Some(Source::Delivered) => {
+            "Bytes delivered according to the sender's TCP_INFO, or its UDT connection, all streams."
+        }
+        Some(Source::Acknowledged) => "Bytes acknowledged by the receiver, all streams.",
+        None => return String::new(),
+    };
+    let reads = page.runs.iter().any(|run| !series::disk(run.measurement).is_empty());
+    let disk = if reads { ", and what was read of the file that is sent" } else { "" };
+    format!("{note} Dashed: predicted rate{disk}.")
 }
 
 /// One of several runs on its own scale, for its card, with the steady state highlighted.

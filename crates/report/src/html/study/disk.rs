@@ -2,7 +2,7 @@
 //! disk-limited flow has peaks, and troughs in which it waits for the disk.
 
 use super::chart::Chart;
-use super::drawing::{Area, label, line, points, text};
+use super::drawing::{Area, line, points, text};
 use super::stacked::steps;
 use crate::axis::{Axis, ELAPSED, RATE};
 use crate::html::labels::{self, Label};
@@ -32,38 +32,39 @@ pub(super) fn draw(part: &StudyPart, runs: &[StudyRun]) -> Option<Chart> {
     let seconds = series().map(Vec::len).max()?.clamp(1, MOST_STEPS);
     let most = series().flatten().copied().fold(0.0, f64::max);
     let (across, up) = (Axis::to(seconds as f64, ELAPSED, 8.0), Axis::over(most, RATE, 5.0));
-    let chart = Chart::new("Disk and network over time".to_owned(), SIZE, |m| {
-        for (value, label) in up.ticks() {
-            let y = AREA.y(up.share(value));
-            line(m, "grid", (AREA.left, y), (AREA.right, y));
-            text(m, "tick-y", (AREA.left - 8.0, y + 4.0), &format!("{label} {}", up.unit));
-        }
-        for (value, label) in across.ticks() {
-            let x = AREA.x(across.share(value));
-            text(m, "tick-x", (x, AREA.bottom + 20.0), &format!("{label} s"));
-        }
-        let place = |(step, value): (usize, f64)| {
-            (AREA.x(across.share(step as f64)), AREA.y(up.share(value)))
-        };
-        let mut names = Vec::new();
-        for (index, one) in senders.iter().enumerate() {
-            let class = format!("q-{index}");
-            let curves = [
-                ("curve", "network", &one.flow.series_bps),
-                ("predicted", "disk", &one.flow.disk_series_bps),
-            ];
-            for (kind, what, series) in curves {
-                let series = &series[..series.len().min(seconds)];
-                let outline = points(steps(series).map(place));
-                let drawn = format!("{kind} {class}");
-                m.shape("polyline", &[("class", &drawn), ("points", &outline)]);
-                let end = series.last().map(|last| place((0, *last)).1);
-                let text = format!("{what}, {}", one.name);
-                names.extend(end.map(|from| Label { text, class: class.clone(), from }));
+    let chart =
+        Chart::new("Disk and network over time of flows that send a file".to_owned(), SIZE, |m| {
+            for (value, label) in up.ticks() {
+                let y = AREA.y(up.share(value));
+                line(m, "grid", (AREA.left, y), (AREA.right, y));
+                text(m, "tick-y", (AREA.left - 8.0, y + 4.0), &format!("{label} {}", up.unit));
             }
-        }
-        labels::write(m, names, (AREA.right, AREA.top, AREA.bottom), true);
-    });
+            for (value, label) in across.ticks() {
+                let x = AREA.x(across.share(value));
+                text(m, "tick-x", (x, AREA.bottom + 20.0), &format!("{label} s"));
+            }
+            let place = |(step, value): (usize, f64)| {
+                (AREA.x(across.share(step as f64)), AREA.y(up.share(value)))
+            };
+            let mut names = Vec::new();
+            for (index, one) in senders.iter().enumerate() {
+                let class = format!("q-{index}");
+                let curves = [
+                    ("curve", "network", &one.flow.series_bps),
+                    ("predicted", "disk", &one.flow.disk_series_bps),
+                ];
+                for (kind, what, series) in curves {
+                    let series = &series[..series.len().min(seconds)];
+                    let outline = points(steps(series).map(place));
+                    let drawn = format!("{kind} {class}");
+                    m.shape("polyline", &[("class", &drawn), ("points", &outline)]);
+                    let end = series.last().map(|last| place((0, *last)).1);
+                    let text = format!("{}, {what}", one.name);
+                    names.extend(end.map(|from| Label { text, class: class.clone(), from }));
+                }
+            }
+            labels::write(m, names, (AREA.right, AREA.top, AREA.bottom), true);
+        });
     let limits = senders.iter().map(|one| {
         let disk = one.flow.disk_bps.map(wording::bps).unwrap_or_default();
         let is_limit = one.flow.limit == Some(Limit::Application);
@@ -82,16 +83,25 @@ fn senders<'a>(part: &StudyPart, runs: &'a [StudyRun]) -> Vec<Sender<'a>> {
     let mut found: Vec<Sender<'a>> = Vec::new();
     let mut cells: Vec<usize> = Vec::new();
     for run in runs.iter().filter(|run| run.status == RunStatus::Valid) {
-        let Some(cell) = part.cells.get(run.cell).filter(|_| !cells.contains(&run.cell)) else {
+        if run.cell >= part.cells.len() || cells.contains(&run.cell) {
             continue;
-        };
+        }
         cells.push(run.cell);
         for flow in run.flows.iter().filter(|flow| !flow.disk_series_bps.is_empty()) {
-            let label = label(part, cell);
-            let name = if run.flows.len() > 1 { format!("{} {label}", flow.name) } else { label };
+            let mut words = values(part, run.cell);
+            words.extend((run.flows.len() > 1).then(|| flow.name.clone()));
+            let name = if words.is_empty() { part.name.clone() } else { words.join(" ") };
             found.push(Sender { name, flow });
         }
     }
     found.truncate(MOST);
     found
+}
+
+/// The values of a cell's factors, but for what is sent: a file.
+fn values(part: &StudyPart, cell: usize) -> Vec<String> {
+    let Some(cell) = part.cells.get(cell) else { return Vec::new() };
+    let pairs = part.plan.factors.iter().zip(&cell.values);
+    let others = pairs.filter(|(factor, _)| factor.name != "source" && factor.values.len() > 1);
+    others.map(|(_, value)| value.clone()).collect()
 }
