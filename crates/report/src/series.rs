@@ -317,4 +317,43 @@ mod tests {
         assert!((bins.last().unwrap().to_s - 10.1).abs() < 1e-9);
         assert_eq!(bins.last().unwrap().rate, BitRate::from_bps(8_000_000));
     }
+
+    #[test]
+    fn the_warm_up_is_in_no_bin() {
+        let after = increasing(vec![(0.0, 900), (1.0, 1_000), (2.0, 1_100)]);
+        assert_eq!(after, [(0.0, 900.0), (1.0, 1_000.0), (2.0, 1_100.0)]);
+        let without = increasing(vec![(0.1, 5), (1.0, 1_000)]);
+        assert_eq!(without, [(0.0, 0.0), (0.1, 5.0), (1.0, 1_000.0)]);
+    }
+
+    #[test]
+    fn naks_are_counted_in_their_bins() {
+        let bin = |from_s, to_s| Bin { from_s, to_s, rate: BitRate::ZERO };
+        let times = [(0.0, 4), (0.5, 4), (1.5, 6), (1.7, 7), (9.0, 8)];
+        let sample = |(t_s, naks)| Sample { t_s, naks: Some(naks), ..Sample::default() };
+        let stream = Stream { sender: times.map(sample).to_vec(), ..Stream::default() };
+        let measurement = Measurement { streams: vec![stream], ..empty() };
+        let bins = [bin(0.0, 0.9), bin(0.9, 1.6), bin(1.6, 2.0)];
+        assert_eq!(naks(&measurement, &bins), [0, 2, 1]);
+        assert!(naks(&measurement, &[]).is_empty() && disk(&measurement).is_empty());
+    }
+
+    fn empty() -> Measurement {
+        Measurement {
+            schema: String::new(),
+            version: String::new(),
+            started_unix_s: 0,
+            spec: record::TestSpec::default(),
+            host: record::HostFacts::default(),
+            peer: String::new(),
+            path: None,
+            streams: Vec::new(),
+            sender_cpu: None,
+            sender_core_wait: None,
+            receiver_cpu: None,
+            receiver_core_wait: None,
+            notes: Vec::new(),
+            latency: None,
+        }
+    }
 }

@@ -268,11 +268,14 @@ impl Chart {
             return;
         }
         let count = self.naks.iter().map(|one| one.count).sum();
-        let intervals = self.naks.len();
+        let intervals = match self.naks.len() {
+            1 => "1 interval".to_owned(),
+            several => format!("{several} intervals"),
+        };
         m.element("ul", &[("class", &"legend")], |m| {
             m.element("li", &[], |m| {
                 m.leaf("b", &[], &format!("{} {}", naks::SIGN, naks::received(count)));
-                m.text(&format!(" received by the sender, in {intervals} intervals"));
+                m.text(&format!(" received by the sender, in {intervals}"));
             });
         });
     }
