@@ -49,7 +49,7 @@ struct Planned<'a> {
 /// A flow whose server is listening.
 enum Ready<'a> {
     /// With the disk of the file that is sent.
-    Longhaul(Server, Option<FlowDisk>),
+    Longhaul(Box<Server>, Option<FlowDisk>),
     Program(Prepared<'a>),
 }
 
@@ -163,7 +163,7 @@ fn prepare<'a>(
         (Some(rate), Some(scratch)) => Some(FlowDisk::mount(flow.traffic, rate, scratch)?),
         _ => None,
     };
-    Ok(Ready::Longhaul(server, disk))
+    Ok(Ready::Longhaul(Box::new(server), disk))
 }
 
 fn transfer<'a>(

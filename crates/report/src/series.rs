@@ -329,7 +329,7 @@ mod tests {
     #[test]
     fn naks_are_counted_in_their_bins() {
         let bin = |from_s, to_s| Bin { from_s, to_s, rate: BitRate::ZERO };
-        let times = [(0.0, 4), (0.5, 4), (1.5, 6), (1.7, 7), (9.0, 8)];
+        let times = [(0.0, 4), (0.5, 4), (1.5, 6), (1.9, 7), (9.0, 8)];
         let sample = |(t_s, naks)| Sample { t_s, naks: Some(naks), ..Sample::default() };
         let stream = Stream { sender: times.map(sample).to_vec(), ..Stream::default() };
         let measurement = Measurement { streams: vec![stream], ..empty() };

@@ -79,16 +79,19 @@ impl Cause for Application {
 mod tests {
     use super::Application;
     use crate::{causes::Cause, example::Example};
+    use record::Sample;
     use units::BitRate;
 
     #[test]
     fn a_file_is_limited_by_its_disk() {
         let mut example = Example::new(19.9, 50.0).on_path(100);
         assert!(Application.sentence(&example.observed()).starts_with("Application-limited"));
-        for (number, sample) in (0..).zip(&mut example.m.streams[0].sender) {
-            sample.t_s = f64::from(number);
-            sample.source_bytes = Some(u64::from(number as u32) * 2_500_000);
-        }
+        let sample = |t_s: u32| Sample {
+            t_s: f64::from(t_s),
+            source_bytes: Some(u64::from(t_s) * 2_500_000),
+            ..Sample::default()
+        };
+        example.m.streams[0].sender = (0..5).map(sample).collect();
         let sentence = Application.sentence(&example.observed());
         assert!(sentence.starts_with("Disk-limited: the file was read at 20 Mbit/s"), "{sentence}");
     }
