@@ -7,11 +7,12 @@ use crate::testbed::{Attempt, AttemptError, Testbed};
 use crate::transfers;
 use crate::window_share::{self, WindowShares};
 use host::clock;
-use host::confined::kill_all;
+use host::confined::{Scratch, kill_all};
 use host::cpu;
 use lab::{Lab, LabReport, Options};
 use perf::StopFlag;
 use record::{Direction, FlowFigures, Measurement, PathReport, Protocol};
+use std::sync::Arc;
 use std::time::Duration;
 use study::Test;
 use topology::PathSpec;
@@ -22,6 +23,8 @@ pub(crate) struct Shared {
     pub(crate) shares: WindowShares,
     /// `None`: no flow has a program.
     pub(crate) programs: Option<Programs>,
+    /// Where disks are mounted; `None`: no flow sends a file.
+    pub(crate) scratch: Option<Arc<Scratch>>,
     pub(crate) missing: Missing,
 }
 
@@ -68,7 +71,7 @@ pub(crate) fn run(
     let plan = cell_plan::of(&test, path.clone(), &shared.missing);
     let lab = Lab::start(&plan, Options { shared: true, ..Options::default() })?;
     let began = clock::now();
-    let flows = transfers::run(&lab, &test, shared.programs.as_ref(), stop);
+    let flows = transfers::run(&lab, &test, shared, stop);
     let took = began.elapsed();
     if test.has_foreign_programs() && !kill_all() {
         let why = "its processes could not be ended".to_owned();

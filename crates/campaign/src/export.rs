@@ -30,7 +30,7 @@ type Figure = fn(&FlowFigures) -> Value;
 
 /// Figures of each flow. Where there are several flows, or a factor has the figure's name, the
 /// flow's name precedes the column's: `udp.loss`.
-const OF_FLOW: [(&str, ColumnKind, Figure); 15] = [
+const OF_FLOW: [(&str, ColumnKind, Figure); 22] = [
     ("throughput_bps", Real, |flow| flow.throughput_bps.into()),
     ("steady_bps", Real, |flow| flow.steady_bps.into()),
     ("sent_bps", Real, |flow| flow.sent_bps.into()),
@@ -46,6 +46,13 @@ const OF_FLOW: [(&str, ColumnKind, Figure); 15] = [
     ("limit", Text, |flow| flow.limit.map(record::Limit::name).into()),
     ("probability", Real, |flow| flow.probability.into()),
     ("decrease_factor", Real, |flow| flow.decrease_factor.into()),
+    ("acks_per_packet", Real, |flow| flow.acks_per_packet.into()),
+    ("light_acks_per_packet", Real, |flow| flow.light_acks_per_packet.into()),
+    ("naks", Whole, |flow| flow.naks.into()),
+    ("increases", Whole, |flow| flow.increases.into()),
+    ("increases_by_alpha", Whole, |flow| flow.increases_by_alpha.into()),
+    ("growth_over_alpha", Real, |flow| flow.growth_over_alpha.into()),
+    ("disk_bps", Real, |flow| flow.disk_bps.into()),
 ];
 
 /// Comma-separated values (RFC 4180) with a header line. Text that a spreadsheet would take

@@ -1,10 +1,14 @@
 //! The figures of a flow, from its measurement and its finding.
 
 mod decrease;
+mod increase;
 mod series;
+mod udt;
 
+use increase::Increases;
 use record::{Finding, FlowFigures, Measurement, Protocol};
 use study::program::Reported;
+use udt::Feedback;
 
 /// The figures of a flow; `began_s` is when its data began, since the first flow's.
 pub(crate) fn of(name: &str, began_s: f64, m: &Measurement, finding: &Finding) -> FlowFigures {
@@ -16,6 +20,8 @@ pub(crate) fn of(name: &str, began_s: f64, m: &Measurement, finding: &Finding) -
     let jitters: Vec<f64> = datagrams().map(|one| one.jitter.secs_f64() * 1e3).collect();
     let rtts: Vec<f64> =
         samples().map(|sample| f64::from(sample.rtt_us) / 1e3).filter(|rtt| *rtt > 0.0).collect();
+    let feedback = Feedback::of(&m.streams);
+    let increases = Increases::of(&m.streams);
     let likely = finding.posterior.first().filter(|one| Some(one.limit) == finding.limit);
     FlowFigures {
         name: name.to_owned(),
@@ -34,6 +40,15 @@ pub(crate) fn of(name: &str, began_s: f64, m: &Measurement, finding: &Finding) -
         limit: finding.limit,
         probability: likely.map(|one| one.probability),
         decrease_factor: decrease::factor(&m.streams),
+        acks_per_packet: feedback.and_then(|all| all.acks_per_packet()),
+        light_acks_per_packet: feedback.and_then(|all| all.light_acks_per_packet()),
+        naks: feedback.map(|all| all.naks),
+        increases: increases.map(|all| all.count),
+        increases_by_alpha: increases.map(|all| all.by_alpha),
+        growth_over_alpha: increases.and_then(|all| all.over_alpha()),
+        disk_bps: series::disk_rate(m),
+        disk_series_bps: series::disk_per_second(m),
+        nak_series: udt::naks_per_second(&m.streams),
         series_bps: series::per_second(m),
     }
 }

@@ -12,6 +12,7 @@
 
 mod cell_lab;
 mod cell_plan;
+mod disks;
 mod error;
 mod export;
 mod figures;

@@ -9,9 +9,9 @@ use lab::{LabHost, Listening};
 use model::IpVersion;
 use perf::StopFlag;
 use std::ffi::OsString;
-use std::io;
 use std::net::IpAddr;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 use study::Traffic;
 use study::program::{self, CommandLine, Placeholder, Program, Reported};
@@ -19,9 +19,6 @@ use units::ByteCount;
 
 /// What a program may print to each of its streams, in bytes.
 const MAX_OUTPUT: usize = 1 << 20;
-
-/// Files of all programs under way.
-const MAX_FILES: ByteCount = ByteCount::from_bytes(64 << 20);
 
 /// How long a server may take until it listens.
 const LISTEN: Duration = Duration::from_secs(10);
@@ -36,16 +33,16 @@ const POLL: Duration = Duration::from_millis(20);
 #[derive(Debug)]
 pub(crate) struct Programs {
     reaper: Reaper,
-    scratch: Scratch,
+    scratch: Arc<Scratch>,
 }
 
 impl Programs {
     /// Needs to be process 1 of a sandbox.
-    pub(crate) fn new() -> io::Result<Self> {
+    pub(crate) fn new(scratch: Arc<Scratch>) -> Self {
         // A lab has no resolver: queries are refused at once, instead of being lost in it. A
         // system without the file asks this host as well.
         let _ = sandbox::bind_file(c"/etc/resolv.conf", "nameserver 127.0.0.1\n");
-        Ok(Programs { reaper: Reaper::start(None), scratch: Scratch::mount(MAX_FILES)? })
+        Programs { reaper: Reaper::start(None), scratch }
     }
 
     /// Makes the files of a flow's program, and starts its server.

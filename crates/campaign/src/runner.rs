@@ -11,13 +11,19 @@ use crate::timing::{Progress, Timing};
 use crate::window_share::WindowShares;
 use crate::{CampaignError, Store};
 use host::clock;
+use host::confined::Scratch;
 use perf::StopFlag;
 use record::{RunStatus, StudyRun};
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::sync::mpsc::{self, Sender};
 use std::thread;
 use std::time::Duration;
 use study::{Part, Run, Study};
+use units::ByteCount;
+
+/// Files of all programs under way.
+const MAX_FILES: ByteCount = ByteCount::from_bytes(64 << 20);
 
 /// How a study is run.
 #[derive(Debug, Clone, Copy)]
@@ -166,13 +172,17 @@ fn round(
     if stop.is_raised() { Err(CampaignError::Interrupted) } else { Ok(()) }
 }
 
-/// What the runs share. Only a study with programs mounts a directory for them.
+/// What the runs share. Only a study with programs or disks mounts a directory for them.
 fn shared(study: &Study) -> Result<Shared, CampaignError> {
-    let programs = (!study.programs().is_empty()).then(Programs::new).transpose();
+    let has_programs = !study.programs().is_empty();
+    let mount = || Scratch::mount(MAX_FILES).map(Arc::new);
+    let scratch = (has_programs || study.sends_files()).then(mount).transpose();
+    let scratch = scratch.map_err(CampaignError::system("mounting a directory for files"))?;
+    let programs = scratch.clone().filter(|_| has_programs).map(Programs::new);
     Ok(Shared {
         shares: WindowShares::default(),
-        programs: programs
-            .map_err(CampaignError::system("mounting a directory for the files of programs"))?,
+        programs,
+        scratch,
         missing: missing::names(study)?,
     })
 }

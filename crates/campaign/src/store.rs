@@ -29,15 +29,31 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use study::Study;
 
-/// The version of the tables; a file of a later one is not opened. Version 1 has no column
-/// [`SINCE_2`], version 2 no table [`SINCE_3`]; they are read and continued without.
+/// The version of the tables; a file of a later one is not opened. Earlier ones lack the
+/// columns of [`SINCE`], and those before version 3 the table [`START_SKEW`]; they are read and
+/// continued without.
 const SCHEMA: i64 = 3;
 
-/// The column of a flow that version 1 lacks.
-const SINCE_2: &str = "decrease_factor";
+/// Columns of a flow that earlier versions lack: their names and types, and the version that
+/// added them.
+const SINCE: [(&str, &str, i64); 10] = [
+    ("decrease_factor", "REAL", 2),
+    ("acks_per_packet", "REAL", 3),
+    ("light_acks_per_packet", "REAL", 3),
+    ("naks", "INTEGER", 3),
+    ("increases", "INTEGER", 3),
+    ("increases_by_alpha", "INTEGER", 3),
+    ("growth_over_alpha", "REAL", 3),
+    ("disk_bps", "REAL", 3),
+    ("disk_series_bps", "TEXT", 3),
+    ("nak_series", "TEXT", 3),
+];
 
-/// The table of start skews, which versions before 3 lack.
-const SINCE_3: &str = "
+/// The first version with a table of start skews.
+const WITH_START_SKEW: i64 = 3;
+
+/// That table.
+const START_SKEW: &str = "
     CREATE TABLE start_skew (
         part TEXT NOT NULL,
         cell INTEGER NOT NULL,
@@ -106,6 +122,15 @@ const TABLES: &str = "
         probability REAL,
         series_bps TEXT NOT NULL,
         decrease_factor REAL,
+        acks_per_packet REAL,
+        light_acks_per_packet REAL,
+        naks INTEGER,
+        increases INTEGER,
+        increases_by_alpha INTEGER,
+        growth_over_alpha REAL,
+        disk_bps REAL,
+        disk_series_bps TEXT,
+        nak_series TEXT,
         PRIMARY KEY (part, cell, repeat, flow)
     ) STRICT, WITHOUT ROWID;
     CREATE TABLE measurement (
@@ -299,11 +324,11 @@ impl Store {
 
 /// The tables of a version.
 fn tables(version: i64) -> String {
-    match version {
-        1 => TABLES.replace(&format!("        {SINCE_2} REAL,\n"), ""),
-        2 => TABLES.to_owned(),
-        _ => format!("{TABLES}{SINCE_3}"),
-    }
+    let skew = if version < WITH_START_SKEW { "" } else { START_SKEW };
+    let later = SINCE.iter().filter(|(_, _, since)| *since > version);
+    later.fold(format!("{TABLES}{skew}"), |tables, (name, kind, _)| {
+        tables.replace(&format!("        {name} {kind},\n"), "")
+    })
 }
 
 fn add_flow(
@@ -316,11 +341,16 @@ fn add_flow(
 ) -> rusqlite::Result<()> {
     let mut columns: Vec<(&str, &dyn ToSql)> = Vec::new();
     let (cell, position) = (signed(run.cell), signed(position));
+    let count = |count: Option<u64>| count.map(u64::cast_signed);
     let [retransmits, window, out_of_order] =
-        [flow.retransmits, flow.window_bytes, flow.out_of_order]
-            .map(|count| count.map(u64::cast_signed));
+        [flow.retransmits, flow.window_bytes, flow.out_of_order].map(count);
+    let [naks, increases, by_alpha] =
+        [flow.naks, flow.increases, flow.increases_by_alpha].map(count);
     let limit = flow.limit.map(record::Limit::name);
     let series = serde_json::json!(flow.series_bps).to_string();
+    // Most flows have none.
+    let disk_series = listed(&flow.disk_series_bps);
+    let nak_series = listed(&flow.nak_series);
     columns.extend::<[(&str, &dyn ToSql); 20]>([
         ("part", &part),
         ("cell", &cell),
@@ -343,13 +373,29 @@ fn add_flow(
         ("probability", &flow.probability),
         ("series_bps", &series),
     ]);
-    if version > 1 {
-        columns.push((SINCE_2, &flow.decrease_factor));
-    }
+    let added: [&dyn ToSql; 10] = [
+        &flow.decrease_factor,
+        &flow.acks_per_packet,
+        &flow.light_acks_per_packet,
+        &naks,
+        &increases,
+        &by_alpha,
+        &flow.growth_over_alpha,
+        &flow.disk_bps,
+        &disk_series,
+        &nak_series,
+    ];
+    let added = SINCE.iter().zip(added).filter(|((_, _, since), _)| *since <= version);
+    columns.extend(added.map(|((name, _, _), value)| (*name, value)));
     let (names, values): (Vec<&str>, Vec<&dyn ToSql>) = columns.into_iter().unzip();
     let places = vec!["?"; names.len()].join(", ");
     let sql = format!("INSERT INTO flow ({}) VALUES ({places})", names.join(", "));
     connection.execute(&sql, values.as_slice()).map(drop)
+}
+
+/// A series as JSON; `None` without any.
+fn listed<T: serde::Serialize>(series: &[T]) -> Option<String> {
+    (!series.is_empty()).then(|| serde_json::json!(series).to_string())
 }
 
 /// Locks the study; `None`: another process has it, also after waiting for one that was just

@@ -45,6 +45,11 @@ pub(crate) enum AttemptError {
     Flow { flow: String, source: perf::PerfError },
     #[error("{flow}: {why}")]
     Program { flow: String, why: String },
+    #[error(
+        "not run: {flow} sends a file of a slow disk, which needs FUSE: {source}; load it with \
+         modprobe fuse, or give the container /dev/fuse"
+    )]
+    Disk { flow: String, source: io::Error },
     #[error("cannot enter a host of the lab: {0}")]
     Host(#[from] io::Error),
     #[error("{0}")]

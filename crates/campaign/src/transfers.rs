@@ -1,7 +1,9 @@
 //! The flows of a test, each at its time, from each of its clients.
 
+use crate::cell_lab::Shared;
 use crate::cell_plan;
-use crate::programs::{Prepared, Programs, Transferred};
+use crate::disks::FlowDisk;
+use crate::programs::{Prepared, Transferred};
 use crate::testbed::AttemptError;
 use crate::watched::{self, Ends};
 use host::clock;
@@ -47,7 +49,8 @@ struct Planned<'a> {
 
 /// A flow whose server is listening.
 enum Ready<'a> {
-    Longhaul(Server),
+    /// With the disk of the file that is sent.
+    Longhaul(Box<Server>, Option<FlowDisk>),
     Program(Prepared<'a>),
 }
 
@@ -64,13 +67,13 @@ type Logs = BTreeMap<usize, Vec<LoggedConnection>>;
 pub(crate) fn run(
     lab: &Lab,
     test: &Test,
-    programs: Option<&Programs>,
+    shared: &Shared,
     stop: &StopFlag,
 ) -> Result<Vec<MeasuredFlow>, AttemptError> {
     let flows = planned(test);
     let mut ready = Vec::new();
     for flow in &flows {
-        ready.push(prepare(flow, &lab.hosts()[flow.server], programs, stop)?);
+        ready.push(prepare(flow, &lab.hosts()[flow.server], shared, stop)?);
     }
     lab.begin();
     let begins = clock::now();
@@ -143,20 +146,25 @@ fn watched_hosts(flows: &[Planned<'_>]) -> impl Iterator<Item = usize> {
 fn prepare<'a>(
     flow: &Planned<'a>,
     server: &LabHost,
-    programs: Option<&'a Programs>,
+    shared: &'a Shared,
     stop: &StopFlag,
 ) -> Result<Ready<'a>, AttemptError> {
-    if let (Some(program), Some(programs)) = (&flow.traffic.program, programs) {
+    if let (Some(program), Some(programs)) = (&flow.traffic.program, &shared.programs) {
         return programs
             .prepare(flow.traffic, program, server, flow.port, stop)
             .map(Ready::Program);
     }
     let settings = ServerConfig { port: flow.port, one_off: true, ..ServerConfig::default() };
     let bound = server.namespace.run(|| Server::bind(&settings))?;
-    bound.map(Ready::Longhaul).map_err(|source| {
+    let server = bound.map_err(|source| {
         let flow = format!("the server of {}", flow.name);
         AttemptError::Flow { flow, source }
-    })
+    })?;
+    let disk = match (flow.traffic.disk_limit(), &shared.scratch) {
+        (Some(rate), Some(scratch)) => Some(FlowDisk::mount(flow.traffic, rate, scratch)?),
+        _ => None,
+    };
+    Ok(Ready::Longhaul(Box::new(server), disk))
 }
 
 fn transfer<'a>(
@@ -168,13 +176,14 @@ fn transfer<'a>(
     let (client, server) = (&hosts[flow.client], &hosts[flow.server]);
     match ready {
         Ready::Program(prepared) => prepared.transfer(&client.namespace, stop).map(Ended::Program),
-        Ready::Longhaul(listening) => {
+        Ready::Longhaul(listening, disk) => {
             let ended = StopFlag::new();
             let serve = || listening.serve(&ended, &|_: ServerEvent| ());
             thread::scope(|scope| {
                 let serving = scope.spawn(|| server.namespace.run(serve));
                 let address = address(flow.traffic, server);
-                let measured = client.namespace.run(|| longhaul(flow, address, stop));
+                let measured =
+                    client.namespace.run(|| longhaul(flow, address, disk.as_ref(), stop));
                 ended.raise();
                 // What the server says of it is in the client's measurement.
                 let _ = joined(serving);
@@ -208,6 +217,7 @@ fn wait_until(due: Instant, stop: &StopFlag) -> bool {
 fn longhaul<'a>(
     flow: &Planned<'_>,
     server: IpAddr,
+    disk: Option<&FlowDisk>,
     stop: &StopFlag,
 ) -> Result<Ended<'a>, AttemptError> {
     let traffic = flow.traffic;
@@ -221,6 +231,8 @@ fn longhaul<'a>(
         rate: traffic.bitrate,
         fq_rate: traffic.pacing,
         block: traffic.block,
+        file: disk.map(|disk| disk.file().to_owned()),
+        file_chunk: traffic.chunk.filter(|_| disk.is_some()),
         congestion: (traffic.protocol != Protocol::Udp).then(|| traffic.congestion().to_owned()),
         // TCP's is that of the hosts.
         window: flow.udt_buffer.filter(|_| traffic.protocol == Protocol::Udt),

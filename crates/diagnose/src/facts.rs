@@ -2,7 +2,7 @@
 //! congestion control, and thresholds that more than one module uses.
 
 use crate::evidence::Evidence;
-use record::{Direction, Measurement};
+use record::{Direction, Measurement, Sample};
 use units::BitRate;
 
 /// The share of a core from which a thread is CPU-limited.
@@ -41,6 +41,31 @@ pub(crate) fn requested_rate(m: &Measurement) -> Option<BitRate> {
 /// Whether the rate requested with `-b` arrived.
 pub(crate) fn reached_requested_rate(m: &Measurement, e: &Evidence) -> bool {
     requested_rate(m).is_some_and(|rate| e.goodput.as_f64() >= REACHED * rate.as_f64())
+}
+
+/// The rate at which the file that is sent was read; `None` if it is not a file.
+pub(crate) fn disk_rate(m: &Measurement) -> Option<BitRate> {
+    let mut rate = None;
+    for stream in &m.streams {
+        let read = |sample: &Sample| Some((sample.t_s, sample.source_bytes?));
+        let samples = || stream.sender.iter().filter_map(read);
+        let (first, last) = (samples().next()?, samples().next_back()?);
+        let (time, bytes) = (last.0 - first.0, last.1.saturating_sub(first.1));
+        if time > 0.0 {
+            rate = Some(rate.unwrap_or(0.0) + bytes as f64 * 8.0 / time);
+        }
+    }
+    rate.map(BitRate::from_bps_f64)
+}
+
+/// Why less was written than the network could send: the disk that the file is on.
+pub(crate) fn disk_limited(m: &Measurement, e: &Evidence) -> Option<String> {
+    let disk = disk_rate(m)?;
+    Some(format!(
+        "Disk-limited: the file was read at {disk}, less than the network could send, and {} \
+         arrived. Use a faster disk; network tuning will not help.",
+        e.goodput
+    ))
 }
 
 /// What is known of the sending application.

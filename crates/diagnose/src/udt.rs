@@ -211,10 +211,12 @@ fn sentence(limit: Limit, m: &Measurement, e: &Evidence, figures: &Figures) -> S
         Limit::Application if facts::reached_requested_rate(m, e) => {
             format!("The requested rate was reached: {rate}.")
         }
-        Limit::Application => format!(
-            "The application wrote less than the network could send: {rate} arrived; use a \
-             faster source."
-        ),
+        Limit::Application => facts::disk_limited(m, e).unwrap_or_else(|| {
+            format!(
+                "The application wrote less than the network could send: {rate} arrived; use a \
+                 faster source."
+            )
+        }),
         Limit::ReceiveWindow => format!(
             "The receiver's UDT buffer limits the transfer to {rate}: raise it with -w, or use a \
              receiver that reads faster."

@@ -37,6 +37,7 @@ pub mod resolve;
 pub mod sandbox;
 pub mod signals;
 pub mod slice;
+pub mod slow_disk;
 pub mod sock_diag;
 pub mod socket;
 pub mod stop;

@@ -39,6 +39,8 @@ pub(crate) struct Plan {
     pub(crate) repeating: bool,
     /// File to send instead of generated data, or for received data (`-F`).
     pub(crate) file: Option<PathBuf>,
+    /// Bytes of that file that are read before any of them is sent.
+    pub(crate) chunk: usize,
     /// CPU core of the streams' threads (`-A`).
     pub(crate) core: Option<u32>,
     pub(crate) omit: Duration,
@@ -116,6 +118,7 @@ impl Plan {
             skip_rx_copy: params.skip_rx_copy != 0,
             repeating: params.repeating_payload,
             file: None,
+            chunk: block,
             core: None,
             omit: Duration::from_secs(u64::try_from(params.omit).unwrap_or(0)),
             // Whole blocks: iperf3 from 3.16 counts no others.

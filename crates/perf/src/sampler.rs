@@ -359,7 +359,8 @@ fn take_sample(
 ) -> (Option<Sample>, Option<ReceiverSample>) {
     if stream.protocol == Protocol::Udt && stream.sending {
         let state = *stream.udt();
-        return (state.sample(t_s, stream.bytes()), None);
+        let sample = state.sample(t_s, stream.bytes());
+        return (sample.map(|sample| with_source(sample, stream)), None);
     }
     if stream.protocol != Protocol::Tcp {
         let bytes = stream.bytes();
@@ -370,11 +371,16 @@ fn take_sample(
     let bytes = stream.bytes();
     if stream.sending {
         let cookie = if config.opened { COOKIE_LEN as u64 } else { 0 };
-        (info.map(|info| sender_sample(t_s, bytes + cookie, &info)), None)
+        let sample = info.map(|info| sender_sample(t_s, bytes + cookie, &info));
+        (sample.map(|sample| with_source(sample, stream)), None)
     } else {
         let memory = MemInfo::of(&stream.socket).ok();
         (None, Some(receiver_sample(t_s, bytes, info.as_ref(), memory.as_ref())))
     }
+}
+
+fn with_source(sample: Sample, stream: &Stream) -> Sample {
+    Sample { source_bytes: stream.source_bytes(), ..sample }
 }
 
 /// The next multiple in the future: ticks missed in a stall are skipped.

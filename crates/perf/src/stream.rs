@@ -34,6 +34,8 @@ pub(crate) struct Stream {
     bytes: AtomicU64,
     /// Datagrams sent since the traffic began.
     sent: AtomicU64,
+    /// Bytes read from the file that is sent; unset if it sends none.
+    source: OnceLock<AtomicU64>,
     /// Counts of received datagrams, locked once per batch.
     arrivals: Option<Mutex<Arrivals>>,
     /// State of a UDT connection, updated by its thread.
@@ -68,6 +70,7 @@ impl Stream {
             socket,
             bytes: AtomicU64::new(0),
             sent: AtomicU64::new(0),
+            source: OnceLock::new(),
             arrivals,
             udt: Mutex::new(UdtState::default()),
             clock: OnceLock::new(),
@@ -92,6 +95,22 @@ impl Stream {
 
     pub(crate) fn count_sent(&self, datagrams: u64) {
         self.sent.fetch_add(datagrams, Ordering::Relaxed);
+    }
+
+    /// It sends a file, of which nothing has been read.
+    pub(crate) fn begin_source(&self) {
+        let _ = self.source.set(AtomicU64::new(0));
+    }
+
+    pub(crate) fn count_source(&self, bytes: usize) {
+        if let Some(source) = self.source.get() {
+            source.fetch_add(bytes as u64, Ordering::Relaxed);
+        }
+    }
+
+    /// Bytes read from the file that is sent; `None` if it sends none.
+    pub(crate) fn source_bytes(&self) -> Option<u64> {
+        Some(self.source.get()?.load(Ordering::Relaxed))
     }
 
     /// Counts of received datagrams; `None` if this end sends, and for TCP.

@@ -1,6 +1,7 @@
 //! The data path: one thread per stream, large blocks, no allocation while it runs.
 
 mod bytes;
+mod chunks;
 mod datagram_pacer;
 mod datagrams;
 mod received;
@@ -40,7 +41,7 @@ pub(crate) fn buffer_memory(plan: &Plan, sending: u32, receiving: u32) -> ByteCo
         Protocol::Udp => (datagrams::MAX_TRAIN_BYTES, datagrams::inbox_memory(plan)),
         Protocol::Udt => (udt::memory(plan), udt::memory(plan)),
     };
-    let from_file = if plan.file.is_some() { plan.block } else { 0 };
+    let from_file = if plan.file.is_some() { chunks::CHUNKS * plan.chunk } else { 0 };
     let of = |streams: u32, buffer: usize| u64::from(streams) * (STREAM_MEMORY + buffer as u64);
     let shared = if sending > 0 { plan.block as u64 } else { 0 };
     ByteCount::from_bytes(of(sending, to_send + from_file) + of(receiving, to_receive) + shared)

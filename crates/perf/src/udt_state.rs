@@ -104,6 +104,7 @@ impl UdtState {
             rwnd_limited_us: time_us(self.window_limited),
             sndbuf_limited_us: time_us(self.buffer_limited),
             acks: u32::try_from(statistics.sent.acks + statistics.sent.light_acks).ok(),
+            light_acks: u32::try_from(statistics.sent.light_acks).ok(),
             naks: statistics.sent.naks,
             capacity_bps: statistics.reported.capacity_pps.map(bps),
             ..Sample::default()

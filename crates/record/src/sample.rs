@@ -64,7 +64,8 @@ pub struct Sample {
     /// Reordering events that the sender saw (`tcpi_reord_seen`).
     #[serde(default)]
     pub reorderings: Option<u32>,
-    /// Segments received, for a sender its acknowledgements (`tcpi_segs_in`).
+    /// Segments received, for a sender its acknowledgements (`tcpi_segs_in`); UDT: full and light
+    /// ones.
     #[serde(default)]
     pub acks: Option<u32>,
     /// Shift of the windows that the receiver advertises (RFC 7323, `tcpi_snd_wscale`).
@@ -76,6 +77,12 @@ pub struct Sample {
     /// UDT: capacity of the path that the receiver estimates from packet pairs, bit/s.
     #[serde(default)]
     pub capacity_bps: Option<u64>,
+    /// UDT: of the acknowledgements (`acks`), the light ones, which name a packet and nothing else.
+    #[serde(default)]
+    pub light_acks: Option<u32>,
+    /// Bytes read from the file that is sent; `None` if it is not a file.
+    #[serde(default)]
+    pub source_bytes: Option<u64>,
 }
 
 /// The receiving side of a connection.

@@ -247,6 +247,33 @@ pub struct FlowFigures {
     /// Reno, RFC 5681; 0.7 of CUBIC, RFC 9438). `None` of UDP, without such losses, and of
     /// algorithms without a threshold.
     pub decrease_factor: Option<f64>,
+    /// UDT: full acknowledgements per data packet that was acknowledged.
+    #[serde(default)]
+    pub acks_per_packet: Option<f64>,
+    /// UDT: light acknowledgements likewise.
+    #[serde(default)]
+    pub light_acks_per_packet: Option<f64>,
+    /// UDT: NAKs that the sender received.
+    #[serde(default)]
+    pub naks: Option<u64>,
+    /// UDT's own control: times between two samples without a NAK in which the sending rate rose.
+    #[serde(default)]
+    pub increases: Option<u64>,
+    /// Of those, the ones in which it rose as alpha(x) has it (Gu, Grossman 2007).
+    #[serde(default)]
+    pub increases_by_alpha: Option<u64>,
+    /// What the rate rose by in all of them, over what alpha(x) is in each SYN of that time.
+    #[serde(default)]
+    pub growth_over_alpha: Option<f64>,
+    /// The rate at which the file that is sent was read, in bit/s; `None` if it is not a file.
+    #[serde(default)]
+    pub disk_bps: Option<f64>,
+    /// The same in each whole second since it began; empty likewise.
+    #[serde(default)]
+    pub disk_series_bps: Vec<f64>,
+    /// UDT: NAKs received in each whole second since it began; empty without any.
+    #[serde(default)]
+    pub nak_series: Vec<u64>,
     /// Goodput in each whole second since it began, in bit/s.
     pub series_bps: Vec<f64>,
 }

@@ -105,6 +105,21 @@ pub enum Figure {
     /// The multiplicative decrease factor.
     #[serde(rename = "decrease_factor")]
     DecreaseFactor,
+    /// Full acknowledgements per data packet.
+    #[serde(rename = "acks_per_packet")]
+    AcksPerPacket,
+    /// Light acknowledgements per data packet.
+    #[serde(rename = "light_acks_per_packet")]
+    LightAcksPerPacket,
+    /// NAKs.
+    #[serde(rename = "naks")]
+    Naks,
+    /// Rate increase over alpha(x).
+    #[serde(rename = "growth_over_alpha")]
+    GrowthOverAlpha,
+    /// Rate of the disk.
+    #[serde(rename = "disk_bps")]
+    Disk,
 }
 
 /// The unit of a figure.
@@ -124,7 +139,7 @@ pub enum Quantity {
 
 impl Figure {
     /// Every figure.
-    pub const ALL: [Figure; 13] = [
+    pub const ALL: [Figure; 18] = [
         Figure::Throughput,
         Figure::PerStream,
         Figure::Steady,
@@ -138,6 +153,11 @@ impl Figure {
         Figure::Jitter,
         Figure::Probability,
         Figure::DecreaseFactor,
+        Figure::AcksPerPacket,
+        Figure::LightAcksPerPacket,
+        Figure::Naks,
+        Figure::GrowthOverAlpha,
+        Figure::Disk,
     ];
 
     /// Its column.
@@ -157,6 +177,11 @@ impl Figure {
             Figure::Jitter => "jitter_ms",
             Figure::Probability => "probability",
             Figure::DecreaseFactor => "decrease_factor",
+            Figure::AcksPerPacket => "acks_per_packet",
+            Figure::LightAcksPerPacket => "light_acks_per_packet",
+            Figure::Naks => "naks",
+            Figure::GrowthOverAlpha => "growth_over_alpha",
+            Figure::Disk => "disk_bps",
         }
     }
 
@@ -177,6 +202,11 @@ impl Figure {
             Figure::Jitter => "Jitter",
             Figure::Probability => "Probability of the limit",
             Figure::DecreaseFactor => "Multiplicative decrease factor",
+            Figure::AcksPerPacket => "Full acknowledgements per data packet",
+            Figure::LightAcksPerPacket => "Light acknowledgements per data packet",
+            Figure::Naks => "NAKs",
+            Figure::GrowthOverAlpha => "Rate increase over alpha(x)",
+            Figure::Disk => "Rate of the disk",
         }
     }
 
@@ -184,13 +214,20 @@ impl Figure {
     #[must_use]
     pub const fn quantity(self) -> Quantity {
         match self {
-            Figure::Throughput | Figure::PerStream | Figure::Steady | Figure::Sent => {
-                Quantity::Rate
-            }
+            Figure::Throughput
+            | Figure::PerStream
+            | Figure::Steady
+            | Figure::Sent
+            | Figure::Disk => Quantity::Rate,
             Figure::MinRtt | Figure::MeanRtt | Figure::Jitter => Quantity::Millis,
             Figure::Window => Quantity::Bytes,
-            Figure::Loss | Figure::Probability | Figure::DecreaseFactor => Quantity::Share,
-            Figure::Retransmits | Figure::OutOfOrder => Quantity::Count,
+            Figure::Loss
+            | Figure::Probability
+            | Figure::DecreaseFactor
+            | Figure::AcksPerPacket
+            | Figure::LightAcksPerPacket
+            | Figure::GrowthOverAlpha => Quantity::Share,
+            Figure::Retransmits | Figure::OutOfOrder | Figure::Naks => Quantity::Count,
         }
     }
 
@@ -211,6 +248,11 @@ impl Figure {
             Figure::Jitter => flow.jitter_ms,
             Figure::Probability => flow.probability,
             Figure::DecreaseFactor => flow.decrease_factor,
+            Figure::AcksPerPacket => flow.acks_per_packet,
+            Figure::LightAcksPerPacket => flow.light_acks_per_packet,
+            Figure::Naks => flow.naks.map(|count| count as f64),
+            Figure::GrowthOverAlpha => flow.growth_over_alpha,
+            Figure::Disk => flow.disk_bps,
         }
     }
 }

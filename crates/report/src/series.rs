@@ -77,6 +77,37 @@ pub fn throughput(measurement: &Measurement) -> Option<(Source, Vec<Bin>)> {
     None
 }
 
+/// What was read of the file that is sent, over time; empty if it is not a file.
+#[must_use]
+pub fn disk(measurement: &Measurement) -> Vec<Bin> {
+    let read = |stream: &Stream| -> Vec<(f64, u64)> {
+        let samples = stream.sender.iter();
+        let read: Vec<_> = samples.filter_map(|s| Some((s.t_s, s.source_bytes?))).collect();
+        // What was read before the first sample is not of its time.
+        let first = read.first().map_or(0, |first| first.1);
+        read.into_iter().map(|(t_s, bytes)| (t_s, bytes.saturating_sub(first))).collect()
+    };
+    let counters: Vec<Vec<(f64, f64)>> =
+        measurement.streams.iter().map(read).map(increasing).collect();
+    if counters.iter().any(|counter| counter.len() >= 2) { bins(&counters) } else { Vec::new() }
+}
+
+/// The NAKs that the senders of UDT received in each bin.
+#[must_use]
+pub fn naks(measurement: &Measurement, bins: &[Bin]) -> Vec<u64> {
+    let mut counts = vec![0; bins.len()];
+    let pairs = measurement.streams.iter().flat_map(|stream| stream.sender.windows(2));
+    for pair in pairs {
+        let received = pair[1].naks.unwrap_or(0).saturating_sub(pair[0].naks.unwrap_or(0));
+        let time = f64::midpoint(pair[0].t_s, pair[1].t_s);
+        let bin = bins.iter().position(|bin| (bin.from_s..=bin.to_s).contains(&time));
+        if let Some(count) = bin.and_then(|at| counts.get_mut(at)).filter(|_| received > 0) {
+            *count = received.saturating_add(*count);
+        }
+    }
+    counts
+}
+
 /// Bytes sent and not yet acknowledged, over all streams.
 #[must_use]
 pub fn in_flight(measurement: &Measurement) -> Vec<Point<ByteCount>> {
@@ -127,17 +158,24 @@ fn sane(t_s: f64) -> bool {
 }
 
 /// One stream's counter as (seconds, bytes): times increase, bytes never decrease,
-/// and the first point is zero bytes at the start of the test.
+/// and the first point is the start of the test: zero bytes, or those of a warm-up.
 fn counter(stream: &Stream, source: Source) -> Vec<(f64, f64)> {
     let raw: Vec<(f64, u64)> = match source {
         Source::Received => stream.receiver.iter().map(|s| (s.t_s, s.received_bytes)).collect(),
         Source::Delivered => stream.sender.iter().map(|s| (s.t_s, s.delivered_bytes)).collect(),
         Source::Acknowledged => stream.sender.iter().map(|s| (s.t_s, s.acked_bytes)).collect(),
     };
+    increasing(raw)
+}
+
+fn increasing(raw: Vec<(f64, u64)>) -> Vec<(f64, f64)> {
     let mut points = vec![(0.0, 0.0)];
     for (t_s, bytes) in raw {
         let (last_t, last_bytes) = points.last().copied().unwrap_or_default();
-        if sane(t_s) && t_s > last_t {
+        if t_s == 0.0 && points.len() == 1 {
+            // What was transferred in the warm-up.
+            points[0].1 = ByteCount::from_bytes(bytes).as_f64();
+        } else if sane(t_s) && t_s > last_t {
             points.push((t_s, ByteCount::from_bytes(bytes).as_f64().max(last_bytes)));
         }
     }
@@ -278,5 +316,44 @@ mod tests {
         let bins = bins(&[vec![(0.0, 0.0), (5.0, 5e6), (10.0, 10e6), (10.1, 10.1e6)]]);
         assert!((bins.last().unwrap().to_s - 10.1).abs() < 1e-9);
         assert_eq!(bins.last().unwrap().rate, BitRate::from_bps(8_000_000));
+    }
+
+    #[test]
+    fn the_warm_up_is_in_no_bin() {
+        let after = increasing(vec![(0.0, 900), (1.0, 1_000), (2.0, 1_100)]);
+        assert_eq!(after, [(0.0, 900.0), (1.0, 1_000.0), (2.0, 1_100.0)]);
+        let without = increasing(vec![(0.1, 5), (1.0, 1_000)]);
+        assert_eq!(without, [(0.0, 0.0), (0.1, 5.0), (1.0, 1_000.0)]);
+    }
+
+    #[test]
+    fn naks_are_counted_in_their_bins() {
+        let bin = |from_s, to_s| Bin { from_s, to_s, rate: BitRate::ZERO };
+        let times = [(0.0, 4), (0.5, 4), (1.5, 6), (1.9, 7), (9.0, 8)];
+        let sample = |(t_s, naks)| Sample { t_s, naks: Some(naks), ..Sample::default() };
+        let stream = Stream { sender: times.map(sample).to_vec(), ..Stream::default() };
+        let measurement = Measurement { streams: vec![stream], ..empty() };
+        let bins = [bin(0.0, 0.9), bin(0.9, 1.6), bin(1.6, 2.0)];
+        assert_eq!(naks(&measurement, &bins), [0, 2, 1]);
+        assert!(naks(&measurement, &[]).is_empty() && disk(&measurement).is_empty());
+    }
+
+    fn empty() -> Measurement {
+        Measurement {
+            schema: String::new(),
+            version: String::new(),
+            started_unix_s: 0,
+            spec: record::TestSpec::default(),
+            host: record::HostFacts::default(),
+            peer: String::new(),
+            path: None,
+            streams: Vec::new(),
+            sender_cpu: None,
+            sender_core_wait: None,
+            receiver_cpu: None,
+            receiver_core_wait: None,
+            notes: Vec::new(),
+            latency: None,
+        }
     }
 }

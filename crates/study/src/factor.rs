@@ -35,6 +35,12 @@ pub enum Setting {
     Pacing,
     /// Bytes per write, or the payload of a datagram.
     Block,
+    /// What is sent: `memory` or `file`.
+    Source,
+    /// The rate of the disk that the file is on.
+    Disk,
+    /// Bytes of the file that are read before any of them is sent.
+    Chunk,
     /// A key of the path, as of `--link`.
     Path(String),
     /// Clients and servers, such as `4x2`.
@@ -96,7 +102,7 @@ pub struct Level {
 }
 
 /// The names that [`Setting::parse`] knows beside those of a path and `net.*`.
-const NAMES: [(&str, Setting); 15] = [
+const NAMES: [(&str, Setting); 18] = [
     ("protocol", Setting::Protocol),
     ("program", Setting::Program),
     ("hosts", Setting::Hosts),
@@ -112,6 +118,9 @@ const NAMES: [(&str, Setting); 15] = [
     ("bitrate", Setting::Bitrate),
     ("pacing", Setting::Pacing),
     ("block", Setting::Block),
+    ("source", Setting::Source),
+    ("disk", Setting::Disk),
+    ("chunk", Setting::Chunk),
 ];
 
 /// The most values of one factor.
@@ -181,7 +190,10 @@ impl Setting {
             | Setting::Direction
             | Setting::Bitrate
             | Setting::Pacing
-            | Setting::Block => true,
+            | Setting::Block
+            | Setting::Source
+            | Setting::Disk
+            | Setting::Chunk => true,
         }
     }
 
@@ -193,13 +205,21 @@ impl Setting {
         }
     }
 
+    /// Whether it names what is sent.
+    pub(crate) fn is_source(&self) -> bool {
+        match self {
+            Setting::OfFlow(_, setting) => setting.is_source(),
+            other => *other == Setting::Source,
+        }
+    }
+
     /// How its values are written.
     #[must_use]
     pub fn kind(&self) -> Kind {
         match self {
             Setting::Streams => Kind::Count,
-            Setting::Window | Setting::Block => Kind::Bytes,
-            Setting::Bitrate | Setting::Pacing => Kind::Rate,
+            Setting::Window | Setting::Block | Setting::Chunk => Kind::Bytes,
+            Setting::Bitrate | Setting::Pacing | Setting::Disk => Kind::Rate,
             Setting::Start | Setting::Duration | Setting::Omit => Kind::Time,
             Setting::Protocol
             | Setting::Program
@@ -208,6 +228,7 @@ impl Setting {
             | Setting::Congestion
             | Setting::Direction
             | Setting::Buffers
+            | Setting::Source
             | Setting::Sysctl(..) => Kind::Word,
             Setting::OfFlow(_, setting) => setting.kind(),
             Setting::Path(key) => match key.rsplit('.').next() {

@@ -35,7 +35,7 @@ use crate::cells::{Cell, Hosts, Sysctl, Test};
 use crate::factor::{Level, Setting};
 use crate::program::Program;
 use crate::real_hosts::RealHosts;
-use crate::traffic;
+use crate::traffic::{self, Source};
 use reader::Reader;
 use record::StudyPlot;
 use std::sync::Arc;
@@ -216,6 +216,13 @@ impl Plan {
             (name, vec![one.value.clone()])
         });
         named.chain(optional).collect()
+    }
+
+    /// Whether a test of it sends a file.
+    #[must_use]
+    pub fn sends_files(&self) -> bool {
+        let mut sources = self.levels().filter(|(setting, _)| setting.is_source());
+        sources.any(|(_, levels)| levels.iter().any(|level| level.text == Source::FILE))
     }
 
     /// The programs that its tests run, each once.

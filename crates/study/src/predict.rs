@@ -75,6 +75,7 @@ impl Test {
         });
         let offered = flow.bitrate.map(|rate| rate.scaled(streams));
         let offered = offered.map(|rate| (rate, format!("offered load {rate}")));
+        let read = flow.disk_limit().map(|rate| (rate, format!("disk {rate}")));
         let buffered = self.window.filter(|_| self.rtt_known).map(|window| {
             let time = path.rtt().duration() + Duration::from_secs_f64(model::UDT_SYN_S);
             let rate = BitRate::of(window, time).scaled(streams);
@@ -85,7 +86,7 @@ impl Test {
             let rate = model::udt_under_loss(link, packet, loss)?.scaled(share * streams);
             Some((rate, format!("{streams} x udt at a loss of {loss} = {rate}")))
         });
-        let all = [carried, offered, buffered, lossy].into_iter().flatten();
+        let all = [carried, offered, read, buffered, lossy].into_iter().flatten();
         let least = all.min_by_key(|(rate, _)| *rate);
         least.map(|(rate, equation)| Prediction { rate, equation })
     }
@@ -112,6 +113,9 @@ impl Test {
         if let Some(bitrate) = flow.bitrate {
             let offered = bitrate.scaled(f64::from(self.streams_in_all(flow)));
             add(offered, format!("offered load {offered}"));
+        }
+        if let Some(disk) = flow.disk_limit() {
+            add(disk, format!("disk {disk}"));
         }
         if let Some(pacing) = flow.pacing {
             let paced = pacing.scaled(f64::from(self.streams_in_all(flow)));

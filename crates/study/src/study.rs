@@ -69,6 +69,12 @@ impl Study {
         programs
     }
 
+    /// Whether a test of it sends a file.
+    #[must_use]
+    pub fn sends_files(&self) -> bool {
+        self.parts.iter().any(|part| part.plan.sends_files())
+    }
+
     /// About how long it takes.
     #[must_use]
     pub fn estimate(&self) -> Duration {

@@ -5,6 +5,7 @@ use crate::program::{Placeholder, Program};
 use control::{Algorithm, UDT_ALGORITHMS};
 use model::IpVersion;
 use record::{Direction, Protocol};
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::time::Duration;
 use units::{BitRate, ByteCount};
@@ -40,6 +41,35 @@ pub struct Traffic {
     pub pacing: Option<BitRate>,
     /// Bytes per write, or the payload of a datagram; `None`: the client's default.
     pub block: Option<ByteCount>,
+    /// What is sent.
+    pub source: Source,
+    /// The rate of the disk that its file is on.
+    pub disk: Option<BitRate>,
+    /// Bytes of the file that are read before any of them is sent; `None`: a block.
+    pub chunk: Option<ByteCount>,
+}
+
+/// What a flow sends.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Source {
+    /// Data that the client makes.
+    #[default]
+    Memory,
+    /// A file on a disk of the client's.
+    File,
+}
+
+impl Source {
+    /// As in plans.
+    pub(crate) const FILE: &str = "file";
+
+    fn parse(text: &str) -> Result<Self, String> {
+        match text {
+            "memory" => Ok(Source::Memory),
+            Source::FILE => Ok(Source::File),
+            _ => Err(format!("no source '{text}'; sources are memory and file")),
+        }
+    }
 }
 
 /// The name of the only flow of a plan without `[flows]`.
@@ -52,6 +82,9 @@ pub(crate) const LONGHAUL: &str = "longhaul";
 const LONGEST: Duration = Duration::from_secs(24 * 3600);
 /// The longest warm-up, as of the client.
 const LONGEST_OMIT: Duration = Duration::from_secs(600);
+/// Bytes of a file that are read at once, as of the client.
+const CHUNKS: RangeInclusive<ByteCount> =
+    ByteCount::from_bytes(1)..=ByteCount::from_bytes(64 << 20);
 /// The most streams of one flow, as of the client.
 const MOST_STREAMS: f64 = 128.0;
 
@@ -72,6 +105,9 @@ impl Traffic {
             bitrate: None,
             pacing: None,
             block: None,
+            source: Source::default(),
+            disk: None,
+            chunk: None,
         }
     }
 
@@ -101,6 +137,9 @@ impl Traffic {
             Setting::Bitrate => self.bitrate = Some(BitRate::from_bps_f64(number)),
             Setting::Pacing => self.pacing = Some(BitRate::from_bps_f64(number)),
             Setting::Block => self.block = Some(ByteCount::from_f64(number)),
+            Setting::Source => self.source = Source::parse(text)?,
+            Setting::Disk => self.disk = Some(BitRate::from_bps_f64(number)),
+            Setting::Chunk => self.chunk = Some(ByteCount::from_f64(number)),
             _ => return Ok(false),
         }
         Ok(true)
@@ -120,8 +159,29 @@ impl Traffic {
         {
             return Err(format!("udt has no congestion control '{name}'; {}", udt_controls()));
         }
+        self.check_file()?;
         if self.omit.subsec_nanos() > 0 {
             return Err("omit is a number of whole seconds, such as 2s".to_owned());
+        }
+        Ok(())
+    }
+
+    /// A file is read from a disk of a rate, and sent by the client.
+    fn check_file(&self) -> Result<(), String> {
+        if self.source == Source::Memory {
+            return Ok(());
+        }
+        if self.protocol == Protocol::Udp {
+            return Err("udp sends what it makes; source = file is for tcp and udt".to_owned());
+        }
+        if self.direction != Direction::Forward {
+            return Err("source = file is what the client sends; direction is forward".to_owned());
+        }
+        if self.disk.is_none_or(|rate| rate == BitRate::ZERO) {
+            return Err("source = file needs disk, the rate of the disk that it is on".to_owned());
+        }
+        if self.chunk.is_some_and(|chunk| !CHUNKS.contains(&chunk)) {
+            return Err("chunk is 1 B to 64 MiB".to_owned());
         }
         Ok(())
     }
@@ -146,6 +206,8 @@ impl Traffic {
             "pacing"
         } else if self.direction != Direction::Forward {
             "direction"
+        } else if self.source != Source::Memory {
+            "source"
         } else {
             return Ok(());
         };
@@ -160,6 +222,12 @@ impl Traffic {
             Protocol::Tcp | Protocol::Udp => Algorithm::default(),
         };
         self.congestion.as_deref().unwrap_or(own.name())
+    }
+
+    /// The rate of its disk, if it sends a file.
+    #[must_use]
+    pub fn disk_limit(&self) -> Option<BitRate> {
+        self.disk.filter(|_| self.source == Source::File)
     }
 
     /// When it ends, since the test began.

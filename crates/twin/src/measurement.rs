@@ -37,6 +37,8 @@ pub(crate) fn sample(t_s: f64, info: &SenderInfo, max_pacing_bps: Option<u64>) -
         peer_window_scale: None,
         naks: None,
         capacity_bps: None,
+        light_acks: None,
+        source_bytes: None,
     }
 }
 

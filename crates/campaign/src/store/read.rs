@@ -1,6 +1,6 @@
 //! Reading a store, whoever wrote it.
 
-use super::{FILE, SCHEMA, SINCE_2, Store, classified, form, signed};
+use super::{FILE, SCHEMA, SINCE, Store, WITH_START_SKEW, classified, form, signed};
 use crate::CampaignError;
 use flate2::read::GzDecoder;
 use record::{FlowFigures, Limit, Measurement, RunStatus, StartSkew, StudyHost, StudyRun};
@@ -174,8 +174,7 @@ impl Store {
     /// The file is damaged.
     pub fn runs(&self, part: &str) -> Result<Vec<StudyRun>, CampaignError> {
         let version = self.version()?;
-        let decrease_factor = if version > 1 { SINCE_2 } else { "NULL" };
-        let skew = if version > 2 {
+        let skew = if version >= WITH_START_SKEW {
             (
                 "start_skew.ms, start_skew.uncertainty_ms",
                 "LEFT JOIN start_skew USING (part, cell, repeat)",
@@ -183,6 +182,8 @@ impl Store {
         } else {
             ("NULL, NULL", "")
         };
+        let added = SINCE.map(|(name, _, since)| if since <= version { name } else { "NULL" });
+        let added = added.join(", ");
         let read = |connection: &Connection| -> rusqlite::Result<Vec<StudyRun>> {
             let (columns, join) = skew;
             let mut query = connection.prepare(&format!(
@@ -195,7 +196,7 @@ impl Store {
             let mut query = connection.prepare(&format!(
                 "SELECT cell, repeat, flow, began_s, seconds, throughput_bps, steady_bps, sent_bps,
                         retransmits, min_rtt_ms, mean_rtt_ms, window_bytes, loss, out_of_order,
-                        jitter_ms, \"limit\", probability, series_bps, {decrease_factor}
+                        jitter_ms, \"limit\", probability, series_bps, {added}
                  FROM flow WHERE part = ?1 ORDER BY cell, repeat, position",
             ))?;
             let mut rows = query.query([part])?;
@@ -265,6 +266,12 @@ fn run_of(row: &Row<'_>) -> rusqlite::Result<StudyRun> {
     })
 }
 
+/// A series; what is no list of numbers is none.
+fn listed<T: serde::de::DeserializeOwned>(row: &Row<'_>, at: usize) -> rusqlite::Result<Vec<T>> {
+    let text: Option<String> = row.get(at)?;
+    Ok(text.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default())
+}
+
 fn flow_of(row: &Row<'_>) -> rusqlite::Result<FlowFigures> {
     let count = |column: usize| -> rusqlite::Result<Option<u64>> {
         Ok(row.get::<_, Option<i64>>(column)?.map(i64::unsigned_abs))
@@ -289,5 +296,14 @@ fn flow_of(row: &Row<'_>) -> rusqlite::Result<FlowFigures> {
         // What is not a list of numbers is no series.
         series_bps: serde_json::from_str(&row.get::<_, String>(17)?).unwrap_or_default(),
         decrease_factor: row.get(18)?,
+        acks_per_packet: row.get(19)?,
+        light_acks_per_packet: row.get(20)?,
+        naks: count(21)?,
+        increases: count(22)?,
+        increases_by_alpha: count(23)?,
+        growth_over_alpha: row.get(24)?,
+        disk_bps: row.get(25)?,
+        disk_series_bps: listed(row, 26)?,
+        nak_series: listed(row, 27)?,
     })
 }

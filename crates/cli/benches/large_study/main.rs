@@ -121,7 +121,9 @@ fn fill(results: &Path) -> Fallible<()> {
          INSERT INTO flow SELECT part, n, repeat, flow, position, began_s, seconds,
              throughput_bps * (1 + n % 97), steady_bps, sent_bps, retransmits, min_rtt_ms,
              mean_rtt_ms, window_bytes, loss, out_of_order, jitter_ms, \"limit\", probability,
-             series_bps, decrease_factor FROM one_flow, number;
+             series_bps, decrease_factor, acks_per_packet, light_acks_per_packet, naks,
+             increases, increases_by_alpha, growth_over_alpha, disk_bps, disk_series_bps,
+             nak_series FROM one_flow, number;
          INSERT INTO measurement SELECT part, n, repeat, flow, json_gz FROM one_measurement, number;
          COMMIT;"
     ))?;

@@ -71,7 +71,7 @@ fn main() -> ExitCode {
 }
 
 fn trials(lab: bool, iperf3: bool, devices: bool) -> Vec<Trial> {
-    let tests: [(&str, Needs, fn()); 67] = [
+    let tests: [(&str, Needs, fn()); 69] = [
         ("the_loop_closes", Needs::Nothing, closed_loop::the_loop_closes),
         (
             "listed_losses_are_counted_exactly",
@@ -136,6 +136,7 @@ fn trials(lab: bool, iperf3: bool, devices: bool) -> Vec<Trial> {
         ("no_privilege_is_needed", Needs::RootAndDevices, ping_trace::no_privilege_is_needed),
         ("a_killed_study_resumes", Needs::Nothing, studies::a_killed_study_resumes),
         ("a_full_disk_stops_a_study", Needs::Root, studies::a_full_disk_stops_a_study),
+        ("a_disk_limits_a_study", Needs::Nothing, studies::a_disk_limits_a_study),
         (
             "exports_are_files_and_parquet_is_read_by_duckdb",
             Needs::Duckdb,

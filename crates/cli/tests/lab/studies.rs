@@ -149,6 +149,45 @@ pub(crate) fn a_full_disk_stops_a_study() {
     assert_eq!(stdout.trim(), RUNS.to_string(), "{stderr}");
 }
 
+/// A file on a disk that is slower than the link, over TCP and UDT: no more arrives than the disk
+/// gives, and the finding says so. Without FUSE the runs say that they did not run.
+pub(crate) fn a_disk_limits_a_study() {
+    let folder = tempfile::tempdir().unwrap();
+    let plan = folder.path().join("disk.toml");
+    let text = PLAN
+        .replace(
+            "window = [\"16KiB\", \"64KiB\"]\nstreams = [1, 2, 3]",
+            "protocol = [\"tcp\", \"udt\"]",
+        )
+        .replace("200ms", "2s\"\nsource = \"file\"\ndisk = \"4mbit\"\nchunk = \"64KiB")
+        .replace("count = 3", "count = 1");
+    fs::write(&plan, text).unwrap();
+    let results = folder.path().join("results").display().to_string();
+    let plan = plan.display().to_string();
+    let ended = run(&["study", "run", &plan, "--out", &results, "--json"]);
+    let exported = run(&["study", "export", &results, "--json"]).stdout;
+    let rows: Vec<Value> =
+        exported.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(rows.len(), 2, "{}", ended.stderr);
+    for row in &rows {
+        if !Path::new("/dev/fuse").exists() {
+            assert_eq!(row["status"], "failed", "{row}");
+            assert!(row["reason"].as_str().unwrap().starts_with("not run:"), "{row}");
+            continue;
+        }
+        let (disk, goodput) = (&row["disk_bps"], &row["throughput_bps"]);
+        // The device gives no more than its rate, but for the one read that is under way.
+        let most = 4e6 + 2.0 * 131_072.0 * 8.0 / 2.0;
+        assert!((1e6..most).contains(&disk.as_f64().unwrap()), "{row}");
+        assert!((1e6..most).contains(&goodput.as_f64().unwrap()), "{row}");
+        assert_eq!(row["limit"], "application", "{row}");
+    }
+    if Path::new("/dev/fuse").exists() {
+        let page = fs::read_to_string(Path::new(&results).join("cells/1.html")).unwrap();
+        assert!(page.contains("Disk-limited: the file was read at"), "{page}");
+    }
+}
+
 /// The first published experiment, in its short form.
 pub(crate) fn edge_cloud_holds() {
     let folder = tempfile::tempdir().unwrap();

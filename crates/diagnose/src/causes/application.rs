@@ -34,6 +34,11 @@ impl Cause for Application {
 
     fn sentence(&self, o: &Observed<'_>) -> String {
         let idle = o.shares.unwrap_or_default().application;
+        if !facts::reached_requested_rate(o.m, o.e)
+            && let Some(sentence) = facts::disk_limited(o.m, o.e)
+        {
+            return sentence;
+        }
         match facts::requested_rate(o.m) {
             Some(requested) if facts::reached_requested_rate(o.m, o.e) => format!(
                 "Application-limited: the test was limited to {requested} (-b), and {} arrived; \
@@ -74,7 +79,22 @@ impl Cause for Application {
 mod tests {
     use super::Application;
     use crate::{causes::Cause, example::Example};
+    use record::Sample;
     use units::BitRate;
+
+    #[test]
+    fn a_file_is_limited_by_its_disk() {
+        let mut example = Example::new(19.9, 50.0).on_path(100);
+        assert!(Application.sentence(&example.observed()).starts_with("Application-limited"));
+        let sample = |t_s: u32| Sample {
+            t_s: f64::from(t_s),
+            source_bytes: Some(u64::from(t_s) * 2_500_000),
+            ..Sample::default()
+        };
+        example.m.streams[0].sender = (0..5).map(sample).collect();
+        let sentence = Application.sentence(&example.observed());
+        assert!(sentence.starts_with("Disk-limited: the file was read at 20 Mbit/s"), "{sentence}");
+    }
 
     #[test]
     fn a_requested_rate_is_the_prediction_of_all_streams() {

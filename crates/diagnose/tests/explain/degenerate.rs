@@ -138,6 +138,8 @@ fn any_sample() -> impl Strategy<Value = Sample> {
             peer_window_scale: flag[4].then_some(short[0].to_le_bytes()[0]),
             naks: flag[0].then_some(long[12]),
             capacity_bps: flag[1].then_some(long[13]),
+            light_acks: flag[3].then_some(short[2]),
+            source_bytes: flag[2].then_some(long[0]),
         },
     )
 }

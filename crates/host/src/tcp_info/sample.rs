@@ -40,6 +40,8 @@ pub fn sender_sample(t_s: f64, written: u64, info: &TcpInfo) -> Sample {
         peer_window_scale: Some(info.snd_wscale),
         naks: None,
         capacity_bps: None,
+        light_acks: None,
+        source_bytes: None,
     }
 }
 

@@ -8,6 +8,7 @@
 #![expect(clippy::unwrap_used, reason = "in a test an unwrap is an assertion")]
 
 mod confinement;
+mod disk;
 mod joining;
 mod masquerading;
 mod role;
@@ -15,6 +16,7 @@ mod routing;
 mod transmit_times;
 
 use libtest_mimic::{Arguments, Trial};
+use std::path::Path;
 
 /// What a test requires.
 #[derive(Clone, Copy)]
@@ -24,13 +26,15 @@ enum Needs {
     Devices,
     /// TUN devices, and a kernel that can masquerade.
     Netfilter,
+    /// FUSE.
+    Fuse,
     /// Also root, to become an ordinary user.
     Root,
 }
 
 type Test = (&'static str, Needs, fn());
 
-const TESTS: [Test; 14] = [
+const TESTS: [Test; 15] = [
     ("a_program_joins_a_host", Needs::Sandbox, joining::a_program_joins_a_host),
     ("an_ordinary_user_joins", Needs::Root, joining::an_ordinary_user_joins),
     ("the_exit_code_and_signals_pass", Needs::Sandbox, joining::the_exit_code_and_signals_pass),
@@ -52,6 +56,7 @@ const TESTS: [Test; 14] = [
     ("transmit_times_are_those_of_the_packets", Needs::Devices, || {
         role::passes("transmit times");
     }),
+    ("a_disk_has_its_rate", Needs::Fuse, || role::passes("disk")),
     ("masquerading_ends_with_its_owner", Needs::Netfilter, || role::passes("masquerade")),
 ];
 
@@ -78,6 +83,10 @@ fn main() {
     if !devices {
         eprintln!("no TUN devices can be made here, or there is no `ip`: their tests are skipped");
     }
+    let fuse = !look || Path::new("/dev/fuse").exists();
+    if !fuse {
+        eprintln!("there is no /dev/fuse: the test of a slow disk is skipped");
+    }
     let required = std::env::var("LONGHAUL_REQUIRE_PEERS").as_deref() == Ok("1");
     assert!(!required || sandbox_available, "LONGHAUL_REQUIRE_PEERS=1 asks for namespaces");
     let trials = TESTS.into_iter().map(|(name, needs, test)| {
@@ -85,6 +94,7 @@ fn main() {
             Needs::Sandbox => sandbox_available,
             Needs::Devices => sandbox_available && devices,
             Needs::Netfilter => sandbox_available && netfilter,
+            Needs::Fuse => sandbox_available && fuse,
             Needs::Root => sandbox_available && root,
         };
         let run = move || {

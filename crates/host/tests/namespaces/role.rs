@@ -1,6 +1,6 @@
 //! The roles in which this program starts itself again.
 
-use crate::{confinement, masquerading, routing, transmit_times};
+use crate::{confinement, disk, masquerading, routing, transmit_times};
 use host::control::{self, Listener};
 use host::join::{HostNamespaces, JoinError};
 use host::nat::Masquerade;
@@ -132,6 +132,7 @@ pub(crate) fn run() -> i32 {
             0
         }
         "confined" => in_sandbox(confinement::role),
+        "disk" => in_sandbox(disk::role),
         other => panic!("no role is called {other}"),
     }
 }

@@ -84,6 +84,8 @@ pub struct ClientConfig {
     pub repeating_payload: bool,
     /// File to send instead of generated data, or to write received data to (`-F`).
     pub file: Option<PathBuf>,
+    /// Bytes of the file that are read before any of them is sent; `None`: a block.
+    pub file_chunk: Option<ByteCount>,
     /// CPU core of this end's threads (`-A`).
     pub core: Option<u32>,
     /// CPU core of the server's threads.
@@ -154,6 +156,7 @@ impl ClientConfig {
             wide_counters: false,
             repeating_payload: false,
             file: None,
+            file_chunk: None,
             core: None,
             server_core: None,
             title: None,

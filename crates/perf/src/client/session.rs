@@ -95,11 +95,13 @@ impl Attempt<'_> {
         control.next(ANSWER_TIMEOUT)?;
         // Observers do not get the login.
         params.authtoken = None;
+        let plan = Plan::of(&params);
         let plan = Plan {
             file: config.file.clone(),
+            chunk: config.file_chunk.map_or(plan.chunk, |chunk| chunk.bytes() as usize),
             core: config.core,
             cookie: Some(cookie),
-            ..Plan::of(&params)
+            ..plan
         };
         let streams = streams::open(config, &plan, &mut control, &cookie, stop, &mut notes)?;
         control.next(ANSWER_TIMEOUT)?;

@@ -73,6 +73,8 @@ columns!(Sample {
     peer_window_scale: Option<u8>,
     naks: Option<u64>,
     capacity_bps: Option<u64>,
+    light_acks: Option<u32>,
+    source_bytes: Option<u64>,
 });
 
 columns!(ReceiverSample {

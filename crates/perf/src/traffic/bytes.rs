@@ -1,6 +1,6 @@
 //! TCP: writes and reads, unlimited or at a rate.
 
-use super::{Traffic, is_pause, received::Received, zerocopy_trial::ZerocopyTrial};
+use super::{Traffic, chunks::Chunks, is_pause, received::Received, zerocopy_trial::ZerocopyTrial};
 use crate::{PerfError, pacing::Pacer, plan::Plan, stream::Stream};
 use host::{bulk, cpu};
 use record::Protocol;
@@ -8,11 +8,15 @@ use std::{
     fs::File,
     io::{self, Read, Write},
     sync::atomic::Ordering,
-    time::Instant,
+    thread,
+    time::{Duration, Instant},
 };
 
 /// Bytes of a read, like iperf3's default block.
 pub(super) const READ_BLOCK: usize = 128 * 1024;
+
+/// How often a sender that waits for its disk looks for the end of the test.
+const READ_WAIT: Duration = Duration::from_millis(50);
 
 /// Data source and sink of a test.
 pub(super) struct Load {
@@ -21,7 +25,7 @@ pub(super) struct Load {
     /// The same block in a memory file, for zero copy.
     pages: Option<File>,
     /// The file to send.
-    file: Option<File>,
+    pub(super) file: Option<File>,
     /// The file for received data.
     received: Option<Received>,
 }
@@ -38,7 +42,7 @@ impl Load {
             sends && plan.zerocopy.unwrap_or(worth) && plan.protocol == Protocol::Tcp;
         let pages = if by_reference { bulk::memory_file(&block).ok() } else { None };
         let (mut file, mut received) = (None, None);
-        if let Some(path) = plan.file.as_ref().filter(|_| plan.protocol == Protocol::Tcp) {
+        if let Some(path) = plan.file.as_ref().filter(|_| plan.protocol != Protocol::Udp) {
             let failed = |source| PerfError::File { path: path.clone(), source };
             if sends {
                 file = match File::open(path) {
@@ -47,7 +51,7 @@ impl Load {
                     opened => Some(opened.map_err(failed)?),
                 };
             }
-            if receives {
+            if receives && plan.protocol == Protocol::Tcp {
                 received = Some(Received::create(path).map_err(failed)?);
             }
         }
@@ -98,9 +102,26 @@ impl Traffic {
         load: &Load,
         began: Instant,
     ) -> io::Result<()> {
+        let Some(file) = &load.file else {
+            return self.write_blocks(stream, plan, load, began, None);
+        };
+        thread::scope(|scope| {
+            let is_over = || self.has_sent();
+            let chunks = Chunks::read(scope, file, stream, plan.chunk, is_over)?;
+            self.write_blocks(stream, plan, load, began, Some(chunks))
+        })
+    }
+
+    fn write_blocks(
+        &self,
+        stream: &Stream,
+        plan: &Plan,
+        load: &Load,
+        began: Instant,
+        mut chunks: Option<Chunks>,
+    ) -> io::Result<()> {
         let block = load.block.len();
         let pacer = plan.rate.map(|rate| Pacer::new(rate, began));
-        let mut from_file = vec![0; if load.file.is_some() { block } else { 0 }];
         let mut copying = match (plan.zerocopy, &load.pages) {
             (None, Some(_)) => ZerocopyTrial::trial(),
             (_, pages) => ZerocopyTrial::settled(pages.is_some()),
@@ -119,23 +140,45 @@ impl Traffic {
             if !self.wait_for_quota(block) || self.draw(block) < block {
                 return Ok(());
             }
-            let source = match (&load.file, &load.pages) {
-                (Some(file), _) => {
-                    let mut file: &File = file;
-                    let got = file.read(&mut from_file)?;
-                    if got == 0 {
-                        self.exhausted.store(true, Ordering::Relaxed);
-                        return Ok(());
-                    }
-                    Source::Bytes(&from_file[..got])
+            let smooth = pacer.filter(|_| plan.smooth);
+            if let Some(chunks) = &mut chunks {
+                if !self.write_of_file(stream, plan, chunks, smooth)? {
+                    return Ok(());
                 }
-                (None, Some(pages)) if copying.by_reference() => Source::Pages(pages, block),
-                (None, _) => Source::Bytes(&load.block),
+                continue;
+            }
+            let source = match &load.pages {
+                Some(pages) if copying.by_reference() => Source::Pages(pages, block),
+                _ => Source::Bytes(&load.block),
             };
-            self.write_block(stream, plan, &source, pacer.filter(|_| plan.smooth))?;
+            self.write_block(stream, plan, &source, smooth)?;
             copying.sent(block, || cpu::this_thread().ok());
         }
         Ok(())
+    }
+
+    /// Writes at most a block of the file as soon as it is read; `false` at the end of the file
+    /// or of the test.
+    fn write_of_file(
+        &self,
+        stream: &Stream,
+        plan: &Plan,
+        chunks: &mut Chunks,
+        pacer: Option<Pacer>,
+    ) -> io::Result<bool> {
+        while !self.has_sent() {
+            let Some(bytes) = chunks.next(READ_WAIT)? else { continue };
+            if bytes.is_empty() {
+                self.exhausted.store(true, Ordering::Relaxed);
+                return Ok(false);
+            }
+            let bytes = &bytes[..bytes.len().min(plan.block)];
+            self.write_block(stream, plan, &Source::Bytes(bytes), pacer)?;
+            let sent = bytes.len();
+            chunks.sent(sent);
+            return Ok(true);
+        }
+        Ok(false)
     }
 
     /// Writes one block. When the test ends, the rest of it goes at once as far

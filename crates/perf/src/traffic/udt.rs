@@ -2,13 +2,15 @@
 //! other's address by then, so that they meet in a rendezvous; in native mode the sending
 //! end is the client.
 
-use super::{Traffic, bytes::Load};
+use super::{Traffic, bytes::Load, chunks::Chunks};
 use crate::{plan::Plan, stream::Stream};
 use host::clock;
 use sha2::{Digest, Sha256};
 use std::{
     io,
     net::{SocketAddr, UdpSocket},
+    sync::atomic::Ordering,
+    thread,
     time::{Duration, Instant},
 };
 use udt::{
@@ -73,7 +75,25 @@ impl Traffic {
         &self,
         driver: &mut Driver,
         connection: &mut E,
+        carried: (&Stream, &Plan, &Load, Instant),
+    ) -> io::Result<()> {
+        let (stream, plan, load, _) = carried;
+        let Some(file) = load.file.as_ref().filter(|_| stream.sending) else {
+            return self.drive_with(driver, connection, carried, None);
+        };
+        thread::scope(|scope| {
+            let is_over = || self.has_sent();
+            let chunks = Chunks::read(scope, file, stream, plan.chunk, is_over)?;
+            self.drive_with(driver, connection, carried, Some(chunks))
+        })
+    }
+
+    fn drive_with<E: Endpoint>(
+        &self,
+        driver: &mut Driver,
+        connection: &mut E,
         (stream, plan, load, began): (&Stream, &Plan, &Load, Instant),
+        chunks: Option<Chunks>,
     ) -> io::Result<()> {
         let mut end = StreamEnd {
             traffic: self,
@@ -83,8 +103,13 @@ impl Traffic {
             began,
             updated: None,
             charged_packets: 0,
+            chunks,
+            unread: None,
         };
         driver.run(connection, &mut |now: Nanos, connection: &mut E| end.poll(now, connection))?;
+        if let Some(error) = end.unread {
+            return Err(error);
+        }
         match connection.closed() {
             Some(
                 reason @ (CloseReason::TimedOut
@@ -142,6 +167,10 @@ struct StreamEnd<'a> {
     updated: Option<Nanos>,
     /// Packets received that the quota was charged for.
     charged_packets: u64,
+    /// What is sent, if it is a file.
+    chunks: Option<Chunks>,
+    /// Why it could not be read.
+    unread: Option<io::Error>,
 }
 
 impl StreamEnd<'_> {
@@ -181,17 +210,40 @@ impl StreamEnd<'_> {
         if self.traffic.has_sent() {
             return false;
         }
-        let block = &self.load.block[..];
-        loop {
-            let allowed = self.allowed(block.len().min(connection.writable()));
-            let granted = self.traffic.draw(allowed);
-            let written = connection.write(&block[..granted]);
-            self.traffic.give_back(granted - written);
-            self.stream.count(written);
-            if written == 0 {
-                return true;
+        let Some(mut chunks) = self.chunks.take() else {
+            while self.offer(connection, &self.load.block) > 0 {}
+            return true;
+        };
+        let read = self.write_file(connection, &mut chunks);
+        self.chunks = Some(chunks);
+        self.unread = read.err();
+        self.unread.is_none()
+    }
+
+    /// Writes what was read of the file and what there is room for.
+    fn write_file(&self, connection: &mut impl Endpoint, chunks: &mut Chunks) -> io::Result<()> {
+        while let Some(bytes) = chunks.next(Duration::ZERO)? {
+            if bytes.is_empty() {
+                self.traffic.exhausted.store(true, Ordering::Relaxed);
+                return Ok(());
             }
+            let written = self.offer(connection, bytes);
+            if written == 0 {
+                return Ok(());
+            }
+            chunks.sent(written);
         }
+        Ok(())
+    }
+
+    /// Writes as much as there is room for and the rates allow; how much.
+    fn offer(&self, connection: &mut impl Endpoint, bytes: &[u8]) -> usize {
+        let allowed = self.allowed(bytes.len().min(connection.writable()));
+        let granted = self.traffic.draw(allowed);
+        let written = connection.write(&bytes[..granted]);
+        self.traffic.give_back(granted - written);
+        self.stream.count(written);
+        written
     }
 
     /// Bytes that the rates of the test and of the client's quota allow now, at most `most`.

@@ -4,10 +4,12 @@ use super::{
     bands,
     labels::{self, Label},
     markup::{Markup, Px},
+    naks,
 };
 use crate::{
     axis::{Axis, ELAPSED},
     timeline::Timeline,
+    wording,
 };
 use record::Steady;
 
@@ -28,6 +30,13 @@ pub(super) struct Mark {
     pub(super) name: String,
     pub(super) class: String,
     pub(super) value: f64,
+}
+
+/// NAKs that a UDT sender received in an interval, at a point of its curve.
+pub(super) struct Naks {
+    pub(super) t_s: f64,
+    pub(super) value: f64,
+    pub(super) count: u64,
 }
 
 /// A span of time.
@@ -55,6 +64,8 @@ pub(super) struct Chart {
     pub(super) until_s: f64,
     pub(super) curves: Vec<Curve>,
     pub(super) marks: Vec<Mark>,
+    /// Marked on the curves.
+    pub(super) naks: Vec<Naks>,
     /// A highlighted time span; not drawn where there are segments.
     pub(super) band: Option<Band>,
     /// The limits over time.
@@ -126,6 +137,7 @@ impl Chart {
             if let Some(timeline) = self.segments.as_ref().filter(|_| large) {
                 bands::legend(m, timeline);
             }
+            self.nak_legend(m);
             super::curves::table(m, self);
         });
     }
@@ -244,6 +256,27 @@ impl Chart {
             for curve in &self.curves {
                 self.curve(m, f, curve);
             }
+        });
+        for one in &self.naks {
+            let at = (f.across(one.t_s), self.up(f, one.value).max(f.y1));
+            naks::mark(m, at, one.count, &format!("at {}", wording::seconds(one.t_s)));
+        }
+    }
+
+    fn nak_legend(&self, m: &mut Markup) {
+        if self.naks.is_empty() {
+            return;
+        }
+        let count = self.naks.iter().map(|one| one.count).sum();
+        let intervals = match self.naks.len() {
+            1 => "1 interval".to_owned(),
+            several => format!("{several} intervals"),
+        };
+        m.element("ul", &[("class", &"legend")], |m| {
+            m.element("li", &[], |m| {
+                m.leaf("b", &[], &format!("{} {}", naks::SIGN, naks::received(count)));
+                m.text(&format!(" received by the sender, in {intervals}"));
+            });
         });
     }
 

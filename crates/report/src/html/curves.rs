@@ -2,7 +2,7 @@
 
 use super::{
     Page, Run,
-    chart::{Band, Chart, Curve, HALF, Mark, NARROW, SMALL, WIDE},
+    chart::{Band, Chart, Curve, HALF, Mark, NARROW, Naks, SMALL, WIDE},
     header::capital,
     markup::Markup,
     path,
@@ -45,6 +45,23 @@ fn rates(run: &Run<'_>) -> Vec<(f64, f64)> {
     bins.iter().map(|b| (b.middle_s(), b.rate.as_f64())).collect()
 }
 
+/// The NAKs of a run, on its curve.
+fn naks(run: &Run<'_>) -> impl Iterator<Item = Naks> {
+    let bins = series::throughput(run.measurement).map_or(Vec::new(), |s| s.1);
+    let counts = series::naks(run.measurement, &bins);
+    let marked = bins.into_iter().zip(counts).filter(|(_, count)| *count > 0);
+    marked.map(|(bin, count)| Naks { t_s: bin.middle_s(), value: bin.rate.as_f64(), count })
+}
+
+/// What was read of the file that is sent, if it is one.
+fn disk(run: &Run<'_>) -> Option<Curve> {
+    let bins = series::disk(run.measurement);
+    let points: Vec<(f64, f64)> =
+        bins.iter().map(|bin| (bin.middle_s(), bin.rate.as_f64())).collect();
+    let name = format!("{} disk", run.label);
+    (!points.is_empty()).then(|| Curve { name, class: "disk".to_owned(), points, filled: false })
+}
+
 fn sizes(points: Vec<Point<ByteCount>>) -> Vec<(f64, f64)> {
     points.into_iter().map(|p| (p.t_s, p.value.as_f64())).collect()
 }
@@ -66,8 +83,11 @@ pub(super) fn throughput(m: &mut Markup, page: &Page<'_>) {
         })
         .collect();
     let mut description = Vec::new();
+    let mut received: Vec<Naks> = Vec::new();
     for (index, run) in page.runs.iter().enumerate() {
         let class = run_class(page, index);
+        received.extend(naks(run));
+        curves.extend(disk(run));
         let rate = run.finding.throughput_bps;
         curves.push(Curve {
             name: format!("{} {rate}", run.label),
@@ -97,6 +117,7 @@ pub(super) fn throughput(m: &mut Markup, page: &Page<'_>) {
         until_s: until(page),
         curves,
         marks,
+        naks: received,
         band: match page.runs.as_slice() {
             [only] => Some(Band::steady(only.finding.steady)),
             _ => None,
@@ -114,18 +135,17 @@ pub(super) fn throughput(m: &mut Markup, page: &Page<'_>) {
 
 fn source_note(page: &Page<'_>) -> String {
     let source = page.runs.iter().find_map(|r| series::throughput(r.measurement)).map(|s| s.0);
-    match source {
-        Some(Source::Received) => "Bytes read by the receiving application, all streams. \
-                                   Dashed: predicted rate."
-            .to_owned(),
-        Some(Source::Delivered) => "Bytes delivered according to the sender's TCP_INFO, all \
-                                    streams. Dashed: predicted rate."
-            .to_owned(),
-        Some(Source::Acknowledged) => "Bytes acknowledged by the receiver, all streams. \
-                                       Dashed: predicted rate."
-            .to_owned(),
-        None => String::new(),
-    }
+    let note = match source {
+        Some(Source::Received) => "Bytes read by the receiving application, all streams.",
+        Some(Source::Delivered) => {
+            "Bytes delivered according to the sender's TCP_INFO, or its UDT connection, all streams."
+        }
+        Some(Source::Acknowledged) => "Bytes acknowledged by the receiver, all streams.",
+        None => return String::new(),
+    };
+    let reads = page.runs.iter().any(|run| !series::disk(run.measurement).is_empty());
+    let disk = if reads { ", and what was read of the file that is sent" } else { "" };
+    format!("{note} Dashed: predicted rate{disk}.")
 }
 
 /// One of several runs on its own scale, for its card, with the steady state highlighted.
@@ -149,6 +169,7 @@ pub(super) fn own_scale(m: &mut Markup, page: &Page<'_>, index: usize, run: &Run
         until_s: until(page),
         curves: vec![Curve { name: String::new(), class, points, filled: true }],
         marks,
+        naks: Vec::new(),
         band: Some(Band::steady(run.finding.steady)),
         segments: Timeline::of(run.finding),
     };
@@ -226,6 +247,7 @@ fn flight_chart(
         until_s: until(page),
         curves,
         marks: marks.into_iter().collect(),
+        naks: Vec::new(),
         band: None,
         segments: Timeline::of(run.finding),
     }
@@ -265,6 +287,7 @@ pub(super) fn rtt(m: &mut Markup, page: &Page<'_>) {
         until_s: until(page),
         curves,
         marks,
+        naks: Vec::new(),
         band: None,
         segments: only_segments(page),
     };

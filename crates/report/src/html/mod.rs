@@ -12,6 +12,7 @@ mod findings;
 mod header;
 mod labels;
 mod markup;
+mod naks;
 mod study;
 mod under_load;
 

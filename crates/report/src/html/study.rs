@@ -3,6 +3,7 @@
 
 mod cells;
 mod chart;
+mod disk;
 mod distribution;
 mod drawing;
 mod figure;
@@ -187,8 +188,8 @@ fn plots(m: &mut Markup, part: &StudyPart, runs: &[StudyRun], named: bool) {
     });
 }
 
-/// The plots that the plan names, or those that its factors suggest; and the flows over time
-/// of cells with several.
+/// The plots that the plan names, or those that its factors suggest; disk and network of cells
+/// that send a file; and the flows over time of cells with several, and of UDT with NAKs.
 fn charts(part: &StudyPart, runs: &[StudyRun]) -> Vec<Chart> {
     let measured = part.cells.iter().any(|cell| cell.throughput_bps.is_some());
     let plots: Vec<Chart> = if part.plan.plots.is_empty() {
@@ -199,7 +200,8 @@ fn charts(part: &StudyPart, runs: &[StudyRun]) -> Vec<Chart> {
         Vec::new()
     };
     let over_time = stacked::cells(part, runs);
-    plots.into_iter().chain(over_time.iter().filter_map(|run| stacked::draw(part, run))).collect()
+    let stacked = over_time.iter().filter_map(|run| stacked::draw(part, run));
+    plots.into_iter().chain(disk::draw(part, runs)).chain(stacked).collect()
 }
 
 /// A plot that the plan names.

@@ -65,6 +65,7 @@ fn chart(latency: &LatencyUnderLoad, run: &Run<'_>, index: usize, class: String)
         until_s: last.max(load_ends),
         curves: vec![Curve { name: "RTT".to_owned(), class, points, filled: false }],
         marks: Vec::new(),
+        naks: Vec::new(),
         band: Some(Band { name: "under load", from_s: -begin, to_s: load_ends }),
         segments: None,
     }

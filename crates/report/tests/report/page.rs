@@ -255,3 +255,23 @@ fn a_peer_cannot_write_the_page() {
     assert!(!html.contains("<img") && !html.contains("onerror=\""));
     assert!(html.matches("&lt;script&gt;alert(1)").count() >= 15);
 }
+
+#[test]
+fn naks_are_marked_on_the_curve_and_the_disk_is_drawn_beside_it() {
+    let (mut measurement, finding) = synthetic::before();
+    let plain = one(&(measurement.clone(), finding.clone()));
+    assert!(!plain.contains("class=\"nak\"") && !plain.contains("NAK"), "of TCP");
+    let samples = measurement.streams.iter_mut().flat_map(|stream| &mut stream.sender);
+    for sample in samples {
+        sample.naks = Some(if sample.t_s > 3.0 { 5 } else { 0 });
+        sample.source_bytes = Some((sample.t_s * 1e6) as u64);
+    }
+    let html = one(&(measurement, finding));
+    assert_eq!(balanced(&html), Ok(()));
+    keep("naks.html", &html);
+    // A triangle in each shape of the chart, which says how many, and a legend.
+    assert_eq!(html.matches("class=\"nak\"").count(), 2, "{html}");
+    assert!(html.contains("<title>5 NAKs at 3") || html.contains("<title>5 NAKs at 2"), "{html}");
+    assert!(html.contains("▼ 5 NAKs</b> received by the sender, in 1 interval"), "{html}");
+    assert!(html.contains("curve disk") && html.contains("what was read of the file"));
+}

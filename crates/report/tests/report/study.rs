@@ -196,3 +196,31 @@ fn any_values_are_drawn_within_the_plot() {
         }
     }
 }
+
+#[test]
+fn naks_are_marked_on_flows_and_disks_are_drawn_beside_the_network() {
+    let (report, mut runs) = results(Vec::new(), |cell, _| cell as f64);
+    let drawn =
+        |runs: &[StudyRun]| -> Vec<html::SvgFile> { html::study_plots(&report, &[runs.to_vec()]) };
+    let plain = drawn(&runs).len();
+    let flow = &mut runs[0].flows[0];
+    flow.naks = Some(4);
+    flow.series_bps = vec![1e6, 2e6, 3e6];
+    flow.nak_series = vec![0, 1, 3];
+    let over_time = drawn(&runs).into_iter().find(|file| file.name.starts_with("flows-over-time"));
+    let svg = over_time.unwrap().svg;
+    assert_eq!(svg.matches("class=\"nak\"").count(), 2, "{svg}");
+    assert!(svg.contains("<title>3 NAKs of ") && svg.contains(" at 2 s</title>"), "{svg}");
+    assert!(svg.contains("▼: NAKs received (") && svg.contains(" 4 NAKs)"), "{svg}");
+    let flow = &mut runs[0].flows[0];
+    flow.disk_bps = Some(2e6);
+    flow.disk_series_bps = vec![2e6, 2e6, 2e6];
+    flow.limit = Some(record::Limit::Application);
+    let files = drawn(&runs);
+    assert_eq!(files.len(), plain + 2);
+    let disk = files.into_iter().find(|file| file.name.starts_with("disk-and-network")).unwrap();
+    // A line of the disk that no colour tells from that of the network.
+    assert!(disk.svg.contains("class=\"predicted q-0\""), "{}", disk.svg);
+    assert!(disk.svg.contains("disk-limited (the disk gave 2 Mbit/s)"), "{}", disk.svg);
+    assert!(!disk.svg.contains("<script>"));
+}

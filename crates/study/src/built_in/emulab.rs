@@ -1,10 +1,13 @@
-//! `emulab`: TCP and UDT over 100 Mbit/s to 1 Gbit/s with loss or delay, and flows that start
-//! one after the other.
+//! `emulab`: TCP and UDT over 100 Mbit/s to 1 Gbit/s with loss or delay, flows that start one after
+//! the other, and a file on a slow disk. Published delays are one-way: the RTT is twice as long.
 
-use super::runs::{Runs, Where, mbit, seconds};
+mod file;
+mod flows;
+mod udt;
+
+use super::runs::{Runs, mbit};
 use super::{BuiltIn, Measured, Trend};
-use crate::results::jain;
-use record::StudyRun;
+use flows::{FAIR, FAIR_UDT, fair_shares};
 
 pub(super) const STUDY: BuiltIn = BuiltIn {
     name: "emulab",
@@ -16,6 +19,8 @@ pub(super) const STUDY: BuiltIn = BuiltIn {
         ("fairness-tuned", include_str!("../../plans/emulab/fairness-tuned.toml")),
         ("grid-udt", include_str!("../../plans/emulab/grid-udt.toml")),
         ("fairness-udt", include_str!("../../plans/emulab/fairness-udt.toml")),
+        ("acks", include_str!("../../plans/emulab/acks.toml")),
+        ("file", include_str!("../../plans/emulab/file.toml")),
     ],
     trends: &[
         Trend {
@@ -27,16 +32,17 @@ pub(super) const STUDY: BuiltIn = BuiltIn {
         },
         Trend {
             name: "tuned-delay",
-            published: "delay leaves a small part of the link rate; with tuned buffers TCP fills \
-                        the delayed link, so that the buffers were its limit",
+            published: "50 ms each way leave TCP a small part of the link rate; with tuned buffers \
+                        it fills the delayed link, so that the buffers were its limit",
             parts: &["grid-tuned"],
             measure: tuned_delay,
         },
         Trend {
             name: "staggered-flows",
-            published: "with each flow that starts, the total of the TCP flows rises",
+            published: "with each flow that starts, the total of the TCP flows rises (1 Gbit/s, \
+                        25 ms each way)",
             parts: &["fairness"],
-            measure: staggered,
+            measure: flows::tcp_total,
         },
         Trend {
             name: "fair-shares",
@@ -48,7 +54,14 @@ pub(super) const STUDY: BuiltIn = BuiltIn {
             name: "udt-loss",
             published: "UDT loses more from 1 % loss than from 50 ms each way",
             parts: &["grid-udt"],
-            measure: udt_loss,
+            measure: udt::loss,
+        },
+        Trend {
+            name: "udt-total",
+            published: "with each flow that starts, the total of the UDT flows stays what a single \
+                        one has (1 Gbit/s, 25 ms each way)",
+            parts: &["fairness-udt"],
+            measure: flows::udt_total,
         },
         Trend {
             name: "udt-fair-shares",
@@ -58,48 +71,36 @@ pub(super) const STUDY: BuiltIn = BuiltIn {
         },
         Trend {
             name: "bbr-fair-shares",
-            published: "flows of one protocol share the link fairly; here UDT's with BBR",
+            published: "flows of one protocol share the link fairly; here UDT with BBR",
             parts: &["fairness-udt"],
             measure: |runs| fair_shares(runs, "fairness-udt", &[("congestion", "bbr")], FAIR_UDT),
+        },
+        Trend {
+            name: "udt-acks",
+            published: "UDT acknowledges at fixed intervals: almost each data packet of a slow \
+                        network, and a smaller share in a faster one",
+            parts: &["acks"],
+            measure: udt::acknowledgements,
+        },
+        Trend {
+            name: "udt-increase",
+            published: "without negative feedback UDT's rate x rises by alpha(x) = \
+                        10^(ceil(log10(L - x)) - 9) x 1500/S packets each SYN of 10 ms",
+            parts: &["grid-udt"],
+            measure: udt::increase,
+        },
+        Trend {
+            name: "slow-disk",
+            published: "a large file: UDT sends what is buffered at full speed and is idle until \
+                        the disk has read more; TCP is not fast enough to show this",
+            parts: &["file"],
+            measure: file::slow_disk,
         },
     ],
 };
 
 /// A delayed link counts as filled from this share of the same link without delay.
 const FILLED: f64 = 0.7;
-
-/// Each flow that starts adds at least this share of what the first one had alone.
-const ADDED: f64 = 0.5;
-
-/// Jain's index from which shares count as fair.
-const FAIR: f64 = 0.8;
-const FAIR_UDT: f64 = 0.95;
-
-/// UDT's throughput collapses where loss leaves less than this share of it.
-const COLLAPSED: f64 = 0.2;
-
-fn udt_loss(runs: &Runs<'_>) -> Option<Measured> {
-    let mut holds = true;
-    let mut words = Vec::new();
-    for rate in runs.values("grid-udt", "rate") {
-        let at = |congestion, rtt, loss| {
-            let cell =
-                [("rate", &rate[..]), ("congestion", congestion), ("rtt", rtt), ("loss", loss)];
-            runs.goodput("grid-udt", &cell)
-        };
-        let udt = |rtt, loss| at("udt", rtt, loss);
-        let (plain, delayed, lossy) = (udt("1ms", "0%")?, udt("101ms", "0%")?, udt("1ms", "1%")?);
-        holds &= lossy < delayed && lossy < plain * COLLAPSED;
-        words.push(format!(
-            "{rate}: {} plain, {} with delay, {} with loss, {} with loss and BBR",
-            mbit(plain),
-            mbit(delayed),
-            mbit(lossy),
-            mbit(at("bbr", "1ms", "1%")?)
-        ));
-    }
-    Some(Measured { text: words.join("; "), holds: holds && !words.is_empty() })
-}
 
 fn delay_and_loss(runs: &Runs<'_>) -> Option<Measured> {
     let mut holds = true;
@@ -109,7 +110,7 @@ fn delay_and_loss(runs: &Runs<'_>) -> Option<Measured> {
         let (plain, delayed, lossy) = (at("1ms", "0%")?, at("101ms", "0%")?, at("1ms", "1%")?);
         holds &= delayed < lossy && delayed < plain;
         words.push(format!(
-            "{rate}: {} plain, {} with delay, {} with loss",
+            "{rate}: {} plain, {} with 50 ms each way, {} with 1 % loss",
             mbit(plain),
             mbit(delayed),
             mbit(lossy)
@@ -123,57 +124,7 @@ fn tuned_delay(runs: &Runs<'_>) -> Option<Measured> {
     let at = |rtt| runs.goodput("grid-tuned", &[("rate", &rate), ("rtt", rtt), ("loss", "0%")]);
     let (plain, delayed) = (at("1ms")?, at("101ms")?);
     Some(Measured {
-        text: format!("{rate}: {} plain, {} with delay", mbit(plain), mbit(delayed)),
+        text: format!("{rate}: {} plain, {} with 50 ms each way", mbit(plain), mbit(delayed)),
         holds: delayed > plain * FILLED,
-    })
-}
-
-/// The goodput of all flows while the first one, two and three of them ran.
-fn phases(run: &StudyRun) -> Option<[f64; 3]> {
-    let [first, second, third] = ["first", "second", "third"].map(|name| run.flow(name));
-    let (first, second, third) = (first?, second?, third?);
-    // A second for slow start.
-    let spans = [
-        (first.began_s + 1.0, second.began_s),
-        (second.began_s + 1.0, third.began_s),
-        (third.began_s + 1.0, third.began_s + third.series_bps.len() as f64),
-    ];
-    let sum = |(from, to): (f64, f64)| -> Option<f64> {
-        let each = [first, second, third].map(|flow| seconds(flow, from, to));
-        each[0]?;
-        Some(each.into_iter().flatten().sum())
-    };
-    let [one, two, three] = spans.map(sum);
-    Some([one?, two?, three?])
-}
-
-fn staggered(runs: &Runs<'_>) -> Option<Measured> {
-    let all: Option<Vec<[f64; 3]>> = runs.valid("fairness", &[]).into_iter().map(phases).collect();
-    let [one, two, three] = *all?.first()?;
-    let risen = |less: f64, more: f64| more > less + one * ADDED;
-    Some(Measured {
-        text: format!(
-            "{} with one flow, {} with two, {} with three",
-            mbit(one),
-            mbit(two),
-            mbit(three)
-        ),
-        holds: risen(one, two) && risen(two, three),
-    })
-}
-
-/// Jain's index over the flows in the last seconds in which all three run.
-fn fair_shares(runs: &Runs<'_>, part: &str, cell: Where<'_>, fair: f64) -> Option<Measured> {
-    let run = runs.valid(part, cell).into_iter().next()?;
-    let third = run.flow("third")?;
-    let to = third.began_s + third.series_bps.len() as f64;
-    let shares: Option<Vec<f64>> =
-        run.flows.iter().map(|flow| seconds(flow, to - third.seconds / 2.0 - 1.0, to)).collect();
-    let shares = shares?;
-    let index = jain(&shares)?;
-    let words: Vec<String> = shares.iter().map(|share| mbit(*share).to_string()).collect();
-    Some(Measured {
-        text: format!("Jain's index {index:.2} while all three run ({})", words.join(", ")),
-        holds: index >= fair,
     })
 }

@@ -137,7 +137,9 @@ fn made(study: &Study, flow: impl Fn(&str, &Test, &Traffic) -> FlowFigures) -> V
             figures.name.clone_from(&traffic.name);
             figures.began_s = traffic.start.as_secs_f64();
             figures.seconds = traffic.duration.as_secs_f64();
-            figures.series_bps = vec![figures.throughput_bps; figures.seconds as usize];
+            if figures.series_bps.is_empty() {
+                figures.series_bps = vec![figures.throughput_bps; figures.seconds as usize];
+            }
             figures
         });
         valid_run(cell, flows.collect())
@@ -228,16 +230,54 @@ fn http_buffers_follow_the_window_and_fail_where_something_else_limits() {
     }
 }
 
+/// Rates of a flow in each second: 90 Mbit/s shared by those that run.
+fn shared(test: &Test, flow: &Traffic) -> Vec<f64> {
+    let runs = |other: &Traffic, at: f64| {
+        (other.start.as_secs_f64()..other.end().as_secs_f64()).contains(&at)
+    };
+    let start = flow.start.as_secs_f64();
+    let seconds = flow.duration.as_secs() as u32;
+    let at = |second: u32| {
+        let at = start + f64::from(second) + 0.5;
+        90e6 / test.flows.iter().filter(|other| runs(other, at)).count() as f64
+    };
+    (0..seconds).map(at).collect()
+}
+
 #[test]
 fn emulab_holds_for_small_buffers_and_fails_for_large_ones() {
     // A window of 110 kB, random loss by Mathis, and the link.
     let small = |part: &str, test: &Test, flow: &Traffic| {
         if part == "grid-udt" {
             let lost = test.loss.is_some_and(|loss| loss.fraction() > 0.0);
-            return rate(if lost && flow.congestion() == "udt" { 3e6 } else { 90e6 });
+            return FlowFigures {
+                increases: Some(50),
+                increases_by_alpha: Some(49),
+                growth_over_alpha: Some(0.8),
+                ..rate(if lost && flow.congestion() == "udt" { 3e6 } else { 90e6 })
+            };
         }
         if part == "fairness-udt" {
-            return rate(30e6);
+            return FlowFigures { series_bps: shared(test, flow), ..rate(30e6) };
+        }
+        if part == "acks" {
+            let is_slow = test.path.contains("100kbit");
+            return FlowFigures {
+                acks_per_packet: Some(if is_slow { 0.98 } else { 1.0 / 850.0 }),
+                light_acks_per_packet: Some(if is_slow { 0.0 } else { 1.0 / 64.0 }),
+                ..rate(90e6)
+            };
+        }
+        if part == "file" && flow.protocol == record::Protocol::Udt {
+            if flow.disk_limit().is_none() {
+                return rate(95e6);
+            }
+            return FlowFigures {
+                limit: Some(Limit::Application),
+                disk_bps: Some(20e6),
+                series_bps: [0.0, 0.0, 70e6, 0.0].repeat(4),
+                ..rate(19.5e6)
+            };
         }
         let rtt = test.spec.rtt().secs_f64();
         let link = test.spec.rate().unwrap().as_f64() * 0.965;
@@ -249,18 +289,138 @@ fn emulab_holds_for_small_buffers_and_fails_for_large_ones() {
     for (name, holds) in verdicts("emulab", small) {
         assert!(holds, "{name}");
     }
-    // Delay costs nothing without loss; one flow has everything, and tuning changes nothing.
+    // Delay costs nothing without loss; one flow has everything, or the second one, and tuning
+    // changes nothing. Each packet is acknowledged, the rate rises as it likes, and the disk is fast.
     let other = |part: &str, test: &Test, flow: &Traffic| match (part, flow.name.as_str()) {
         ("grid", _) => {
             rate(if test.loss.is_some_and(|loss| loss.fraction() > 0.0) { 1e6 } else { 95e6 })
         }
-        ("grid-udt", _) => rate(90e6),
+        ("grid-udt", _) => FlowFigures {
+            increases: Some(50),
+            increases_by_alpha: Some(4),
+            growth_over_alpha: Some(7.0),
+            ..rate(90e6)
+        },
+        ("acks", _) => FlowFigures {
+            acks_per_packet: Some(0.5),
+            light_acks_per_packet: Some(0.0),
+            ..rate(90e6)
+        },
+        ("file", _) => {
+            FlowFigures { limit: Some(Limit::PathRate), disk_bps: Some(95e6), ..rate(95e6) }
+        }
         ("grid-tuned", _) => rate(9e6 / test.spec.rtt().secs_f64()),
+        ("fairness-udt", "first") => rate(100e6),
+        ("fairness-udt", "second") => rate(400e6),
         (_, "first") => rate(900e6),
         _ => rate(1e6),
     };
     for (name, holds) in verdicts("emulab", other) {
         assert!(!holds, "{name}");
+    }
+}
+
+/// Each condition of UDT's trends by itself makes them fail.
+#[test]
+fn each_condition_of_the_trends_of_udt_counts() {
+    let only = |trend: &str, flow: &dyn Fn(&Test, &Traffic) -> FlowFigures| {
+        let study = BuiltIn::named("emulab").unwrap().study(true, Some(trend)).unwrap();
+        let found = trends(&study, &made(&study, |_, test, traffic| flow(test, traffic)));
+        found.into_iter().find(|one| one.name == trend).unwrap().holds
+    };
+    let acks = |slow: f64, fast: f64, light: f64| {
+        only("udt-acks", &|test, _| FlowFigures {
+            acks_per_packet: Some(if test.path.contains("100kbit") { slow } else { fast }),
+            light_acks_per_packet: Some(light),
+            ..FlowFigures::default()
+        })
+    };
+    assert_eq!(acks(1.0, 0.001, 1.0 / 64.0), Some(true));
+    for wrong in
+        [acks(0.6, 0.001, 1.0 / 64.0), acks(1.0, 0.003, 1.0 / 64.0), acks(1.0, 0.001, 0.02)]
+    {
+        assert_eq!(wrong, Some(false));
+    }
+    let increase = |count, by_alpha, grown| {
+        only("udt-increase", &|_, _| FlowFigures {
+            increases: Some(count),
+            increases_by_alpha: Some(by_alpha),
+            growth_over_alpha: Some(grown),
+            ..FlowFigures::default()
+        })
+    };
+    assert_eq!(increase(100, 95, 0.9), Some(true));
+    for wrong in [increase(100, 80, 0.9), increase(100, 95, 1.3), increase(100, 95, 0.3)] {
+        assert_eq!(wrong, Some(false));
+    }
+    assert_eq!(increase(1, 1, 0.9), Some(false), "too few");
+    assert_eq!(only("udt-increase", &|_, _| FlowFigures::default()), None);
+    let file = |limit, mean: f64, series: [f64; 4], tcp: f64| {
+        only("slow-disk", &|_, flow| match (flow.protocol, flow.disk_limit()) {
+            (record::Protocol::Udt, Some(_)) => FlowFigures {
+                limit: Some(limit),
+                disk_bps: Some(20e6),
+                series_bps: series.repeat(4),
+                ..rate(mean)
+            },
+            (record::Protocol::Udt, None) => rate(95e6),
+            (_, Some(_)) => rate(tcp),
+            (_, None) => rate(8e6),
+        })
+    };
+    let bursts = [0.0, 0.0, 75e6, 0.0];
+    assert_eq!(file(Limit::Application, 20e6, bursts, 8e6), Some(true));
+    for wrong in [
+        file(Limit::Loss, 20e6, bursts, 8e6),
+        file(Limit::Application, 12e6, bursts, 8e6),
+        file(Limit::Application, 20e6, [20e6; 4], 8e6),
+        file(Limit::Application, 20e6, [10e6, 10e6, 70e6, 10e6], 8e6),
+        file(Limit::Application, 20e6, bursts, 4e6),
+    ] {
+        assert_eq!(wrong, Some(false));
+    }
+}
+
+/// What a trend says is from its runs: without them it says nothing, and of others it says
+/// something else.
+#[test]
+fn every_trend_is_measured_from_its_runs() {
+    let figures = |times: f64| {
+        move |_: &str, _: &Test, flow: &Traffic| FlowFigures {
+            steady_bps: Some(times * 1e6),
+            retransmits: Some((times * 10.0) as u64),
+            min_rtt_ms: Some(20.0),
+            mean_rtt_ms: Some(20.0 + times),
+            window_bytes: Some((times * 65_536.0) as u64),
+            loss: Some(times / 100.0),
+            limit: Some(Limit::PathRate),
+            decrease_factor: Some(times / 20.0),
+            acks_per_packet: Some(times / 50.0),
+            light_acks_per_packet: Some(times / 70.0),
+            naks: Some(times as u64),
+            increases: Some((times * 10.0) as u64),
+            increases_by_alpha: Some((times * 9.0) as u64),
+            growth_over_alpha: Some(times / 10.0),
+            disk_bps: Some(times * 1e6),
+            // Flows differ, by no factor.
+            ..rate(times * 1e6 + 2e6 * (flow.name.len() + flow.congestion().len()) as f64)
+        }
+    };
+    for built_in in BUILT_IN {
+        for quick in [false, true] {
+            let study = built_in.study(quick, None).unwrap();
+            let none: Vec<Vec<StudyRun>> = study.parts.iter().map(|_| Vec::new()).collect();
+            for trend in trends(&study, &none) {
+                assert_eq!((trend.measured, trend.holds), (None, None), "{}", trend.name);
+            }
+            let one = trends(&study, &made(&study, figures(7.0)));
+            let other = trends(&study, &made(&study, figures(60.0)));
+            assert_eq!(one.len(), built_in.trends.len());
+            for (one, other) in one.iter().zip(&other) {
+                assert!(one.measured.is_some(), "{}", one.name);
+                assert_ne!(one.measured, other.measured, "{}", one.name);
+            }
+        }
     }
 }
 

@@ -125,6 +125,10 @@ impl Reader<'_> {
             {
                 "programs run in labs only; remove [hosts], or the program".to_owned()
             }
+            setting if setting.is_source() => {
+                "source needs a lab, whose disks have a rate; remove [hosts], or the source"
+                    .to_owned()
+            }
             Setting::Sysctl(_, name) if !record::is_tuned_sysctl(name) => {
                 let known: Vec<&str> = record::tuned_sysctls().collect();
                 format!("longhaul does not set {name} on real hosts; it sets {}", known.join(", "))
@@ -221,6 +225,7 @@ duration = "2s"
             ("window = ", "hosts = [\"2x1\"]\nwindow = ", (9, 1), "hosts needs a lab"),
             ("duration = ", "buffers = \"tuned\"\nduration = ", (12, 1), "buffers needs a lab"),
             ("duration = ", "program = \"http\"\nduration = ", (12, 1), "programs run in labs"),
+            ("duration = ", "source = \"file\"\nduration = ", (12, 1), "source needs a lab"),
             ("tcp_rmem", "tcp_ecn", (10, 1), "does not set net.ipv4.tcp_ecn"),
             ("\"4096 131072 6291456\"", "\"1 2 3\", \"4096 x\"", (10, 40), "is not a value"),
             ("\"me@a\"", "\"-oX\"", (3, 12), "is not a host"),

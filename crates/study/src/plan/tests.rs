@@ -365,3 +365,19 @@ fn udt_has_controls_and_predictions_of_its_own() {
     let plan = Plan::parse(&own).unwrap();
     assert_eq!(plan.test(&plan.cell(0)).unwrap().flows[0].congestion(), "udt");
 }
+
+#[test]
+fn a_file_is_sent_by_the_client_from_a_disk_of_a_rate() {
+    let file = "[traffic]\nsource = \"file\"\ndisk = \"20mbit\"\nchunk = \"8MiB\"\n";
+    let text = UDT.replace("[traffic]\n", file);
+    let plan = Plan::parse(&text).unwrap();
+    assert!(plan.sends_files() && !Plan::parse(UDT).unwrap().sends_files());
+    let test = plan.test(&plan.cell(0)).unwrap();
+    assert_eq!(test.predict().unwrap().equation, "disk 20 Mbit/s");
+    assert_eq!(test.flows[0].chunk, Some(units::ByteCount::from_bytes(8 << 20)));
+    let refused = |from: &str, to: &str| Plan::parse(&text.replace(from, to)).unwrap_err().problem;
+    assert!(refused("disk = \"20mbit\"\n", "").contains("needs disk"));
+    assert!(refused("8MiB", "65MiB").contains("1 B to 64 MiB"));
+    assert!(refused("\"file\"", "\"tape\"").contains("sources are memory and file"));
+    assert!(refused("chunk", "direction = \"reverse\"\nchunk").contains("direction is forward"));
+}

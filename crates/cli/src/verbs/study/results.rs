@@ -105,15 +105,18 @@ impl Results {
         if json { console::json(&self.report) } else { Ok(terminal::study(&self.report, style)) }
     }
 
-    /// A trend that fails is a failure; cells without a valid run are not valid.
+    /// A trend that fails is a failure; cells without a valid run are not valid, and so is a study
+    /// whose runs are all done and do not show a trend.
     pub(super) fn code(&self) -> Code {
         let report = &self.report;
         let is_done = |holds: fn(&record::StudyCell) -> bool| {
             report.parts.iter().flat_map(|part| &part.cells).all(holds)
         };
+        let unmeasured =
+            report.done >= report.runs && report.trends.iter().any(|trend| trend.holds.is_none());
         if report.trends.iter().any(|trend| trend.holds == Some(false)) {
             FAILED
-        } else if !is_done(|cell| cell.done == 0 || cell.valid > 0) {
+        } else if !is_done(|cell| cell.done == 0 || cell.valid > 0) || unmeasured {
             NOT_VALID
         } else {
             DONE

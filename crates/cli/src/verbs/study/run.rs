@@ -85,15 +85,17 @@ pub(super) fn run(args: &RunArgs, console: &mut Console) -> Outcome {
     inside::sandbox(|| run_inside(args, &study, &folder, &access, console))
 }
 
-/// The files of programs cover /dev/shm while a study runs.
+/// The files of programs, and disks, cover /dev/shm while a study runs.
 fn check_folder(study: &Study, folder: &Path) -> Result<(), Failure> {
     const COVERED: &str = "/dev/shm";
     let folder = std::path::absolute(folder).map_err(Failure::usage)?;
     // Of a directory that is yet to be made, the ones above it.
     let real = folder.ancestors().find_map(|above| above.canonicalize().ok());
-    if !study.programs().is_empty() && real.is_some_and(|real| real.starts_with(COVERED)) {
-        let problem =
-            format!("a study with programs cannot write below {COVERED}; give another --out");
+    let covers = !study.programs().is_empty() || study.sends_files();
+    if covers && real.is_some_and(|real| real.starts_with(COVERED)) {
+        let problem = format!(
+            "a study with programs or files cannot write below {COVERED}; give another --out"
+        );
         return Err(Failure::usage(problem));
     }
     Ok(())

@@ -10,6 +10,9 @@ use socket2::{Domain, Socket, Type};
 use std::time::Duration;
 use units::{BitRate, ByteCount};
 
+/// The longest chunk of a file that is sent.
+const MAX_CHUNK: ByteCount = ByteCount::from_bytes(64 << 20);
+
 impl ClientConfig {
     /// Checks every setting before a packet is sent.
     pub(crate) fn check(&self) -> Result<(), PerfError> {
@@ -46,6 +49,21 @@ impl ClientConfig {
             return wrong(
                 format!("invalid window of {window}"),
                 "TCP windows are 1 byte to 1 GiB (RFC 7323: the scale is at most 14)",
+            );
+        }
+        if self.file_chunk.is_some_and(|chunk| chunk == ByteCount::ZERO || chunk > MAX_CHUNK) {
+            return wrong(
+                "invalid length of a file's chunks".to_owned(),
+                "a chunk is 1 byte to 64 MiB",
+            );
+        }
+        if self.file.is_some()
+            && self.protocol == Protocol::Udt
+            && self.direction != Direction::Forward
+        {
+            return wrong(
+                "a file over UDT in reverse".to_owned(),
+                "UDT sends files; to receive one, use TCP or longhaul copy",
             );
         }
         if let Some(block) = self.block {

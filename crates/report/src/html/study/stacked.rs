@@ -1,11 +1,12 @@
-//! The flows of a cell over time, stacked against the link's capacity.
+//! The flows of a cell over time, stacked against the link's capacity, with the NAKs of UDT.
 
 use super::chart::Chart;
 use super::drawing::{Area, label, line, points, text};
 use crate::axis::{Axis, ELAPSED, RATE};
 use crate::html::labels::{self, Label};
+use crate::html::naks;
 use crate::wording;
-use record::{FlowFigures, RunStatus, StudyPart, StudyRun};
+use record::{FlowFigures, RunStatus, StudyCell, StudyPart, StudyRun};
 
 const SIZE: (f64, f64) = (960.0, 300.0);
 const AREA: Area = Area { left: 92.0, right: 780.0, top: 16.0, bottom: 250.0 };
@@ -18,11 +19,14 @@ const MOST: usize = 6;
 /// Steps of a drawing: a longer run has several seconds in each.
 const MOST_STEPS: usize = 600;
 
-/// The first valid run of each cell with several flows.
+/// The first valid run of each cell with several flows, or with NAKs.
 pub(super) fn cells<'a>(part: &StudyPart, runs: &'a [StudyRun]) -> Vec<&'a StudyRun> {
-    let several = |run: &&StudyRun| run.status == RunStatus::Valid && run.flows.len() > 1;
+    let shown = |run: &&StudyRun| {
+        let has_naks = run.flows.iter().any(|flow| !flow.nak_series.is_empty());
+        run.status == RunStatus::Valid && (run.flows.len() > 1 || has_naks)
+    };
     let mut found: Vec<&StudyRun> = Vec::new();
-    for run in runs.iter().filter(several) {
+    for run in runs.iter().filter(shown) {
         let known = part.cells.len() > run.cell && !found.iter().any(|one| one.cell == run.cell);
         if known && found.len() < MOST {
             found.push(run);
@@ -34,7 +38,7 @@ pub(super) fn cells<'a>(part: &StudyPart, runs: &'a [StudyRun]) -> Vec<&'a Study
 pub(super) fn draw(part: &StudyPart, run: &StudyRun) -> Option<Chart> {
     let cell = part.cells.get(run.cell)?;
     let title = format!("Flows over time, {}", label(part, cell));
-    let capacity = capacity(part);
+    let capacity = capacity(part, cell);
     let seconds = run.flows.iter().map(end).fold(1, usize::max);
     let step = seconds.div_ceil(MOST_STEPS);
     let count = seconds.div_ceil(step);
@@ -59,7 +63,7 @@ pub(super) fn draw(part: &StudyPart, run: &StudyRun) -> Option<Chart> {
             (AREA.x(across.share((number * step) as f64)), AREA.y(up.share(value)))
         };
         let mut below = vec![0.0; count];
-        let mut names = Vec::new();
+        let (mut names, mut marks) = (Vec::new(), Vec::new());
         for (index, flow) in run.flows.iter().enumerate() {
             let class = format!("q-{}", index % 8);
             let above: Vec<f64> =
@@ -69,6 +73,15 @@ pub(super) fn draw(part: &StudyPart, run: &StudyRun) -> Option<Chart> {
             m.shape("polygon", &[("class", &format!("stack {class}")), ("points", &outline)]);
             let middle = (usize::midpoint(begin(flow), end(flow)) / step).min(count - 1);
             let height = f64::midpoint(below[middle], above[middle]);
+            for (number, high) in above.iter().enumerate() {
+                let count: u64 =
+                    (0..step).map(|second| naks_at(flow, number * step + second)).sum();
+                if count > 0 {
+                    let (from, to) = (place(number, *high), place(number + 1, *high));
+                    let at = (f64::midpoint(from.0, to.0), from.1);
+                    marks.push((at, count, format!("of {} at {} s", flow.name, number * step)));
+                }
+            }
             names.push(Label { text: flow.name.clone(), class, from: place(0, height).1 });
             below = above;
         }
@@ -76,13 +89,23 @@ pub(super) fn draw(part: &StudyPart, run: &StudyRun) -> Option<Chart> {
             let y = AREA.y(up.share(capacity));
             line(m, "capacity", (AREA.left, y), (AREA.right, y));
         }
+        // Above every flow.
+        marks.iter().for_each(|(at, count, when)| naks::mark(m, *at, *count, when));
         labels::write(m, names, (AREA.right, AREA.top, AREA.bottom), true);
     });
     let fairness =
         cell.fairness.map(|index| format!(" Jain's fairness index of the means: {index:.3}."));
     let capacity = capacity.map(|rate| format!(" Dashed: link rate {}.", wording::bps(rate)));
+    let received = run.flows.iter().filter_map(|flow| Some((flow, flow.naks?)));
+    let received: Vec<String> =
+        received.map(|(flow, count)| format!("{} {}", flow.name, naks::received(count))).collect();
+    let received = if received.is_empty() {
+        String::new()
+    } else {
+        format!(" {}: NAKs received ({}).", naks::SIGN, received.join(", "))
+    };
     let note = format!(
-        "Goodput in each {}, repeat {}.{}{}",
+        "Goodput in each {}, repeat {}.{}{}{received}",
         if step == 1 { "second".to_owned() } else { format!("{step} s") },
         run.repeat,
         capacity.unwrap_or_default(),
@@ -92,7 +115,7 @@ pub(super) fn draw(part: &StudyPart, run: &StudyRun) -> Option<Chart> {
 }
 
 /// Each step has one value, at its beginning and at its end, as (step, value).
-fn steps(values: &[f64]) -> impl DoubleEndedIterator<Item = (usize, f64)> + '_ {
+pub(super) fn steps(values: &[f64]) -> impl DoubleEndedIterator<Item = (usize, f64)> + '_ {
     values.iter().enumerate().flat_map(|(number, value)| [(number, *value), (number + 1, *value)])
 }
 
@@ -111,8 +134,19 @@ fn at(flow: &FlowFigures, second: usize) -> f64 {
     index.and_then(|index| flow.series_bps.get(index)).copied().unwrap_or(0.0)
 }
 
-/// The link's rate, where the plan fixes it.
-fn capacity(part: &StudyPart) -> Option<f64> {
+/// NAKs of a flow in a second since the first flow began.
+fn naks_at(flow: &FlowFigures, second: usize) -> u64 {
+    let index = second.checked_sub(begin(flow));
+    index.and_then(|index| flow.nak_series.get(index)).copied().unwrap_or(0)
+}
+
+/// The link's rate: of the cell, or as the plan fixes it.
+fn capacity(part: &StudyPart, cell: &StudyCell) -> Option<f64> {
+    let varied = part.plan.factors.iter().zip(&cell.values).find(|(one, _)| one.name == "rate");
+    if let Some((factor, value)) = varied {
+        let at = factor.values.iter().position(|other| other == value)?;
+        return factor.numbers.get(at).copied();
+    }
     let rate = part.plan.fixed.iter().find(|fixed| fixed.name == "rate")?;
     rate.numbers.first().copied()
 }

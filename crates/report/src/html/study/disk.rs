@@ -1,0 +1,107 @@
+//! What a disk gives and what the network carries over time, of the cells that send a file: a
+//! disk-limited flow has peaks, and troughs in which it waits for the disk.
+
+use super::chart::Chart;
+use super::drawing::{Area, line, points, text};
+use super::stacked::steps;
+use crate::axis::{Axis, ELAPSED, RATE};
+use crate::html::labels::{self, Label};
+use crate::wording;
+use record::{FlowFigures, Limit, RunStatus, StudyPart, StudyRun};
+
+const SIZE: (f64, f64) = (960.0, 340.0);
+const AREA: Area = Area { left: 92.0, right: 740.0, top: 16.0, bottom: 290.0 };
+
+/// Flows that are told apart.
+const MOST: usize = 4;
+
+/// Steps of a drawing: of a longer run the first ones.
+const MOST_STEPS: usize = 600;
+
+/// A flow that sends a file.
+struct Sender<'a> {
+    name: String,
+    flow: &'a FlowFigures,
+}
+
+/// The flows of the first valid run of each cell that send a file, in one chart; `None` without.
+pub(super) fn draw(part: &StudyPart, runs: &[StudyRun]) -> Option<Chart> {
+    let senders = senders(part, runs);
+    let series =
+        || senders.iter().flat_map(|one| [&one.flow.series_bps, &one.flow.disk_series_bps]);
+    let seconds = series().map(Vec::len).max()?.clamp(1, MOST_STEPS);
+    let most = series().flatten().copied().fold(0.0, f64::max);
+    let (across, up) = (Axis::to(seconds as f64, ELAPSED, 8.0), Axis::over(most, RATE, 5.0));
+    let chart =
+        Chart::new("Disk and network over time of flows that send a file".to_owned(), SIZE, |m| {
+            for (value, label) in up.ticks() {
+                let y = AREA.y(up.share(value));
+                line(m, "grid", (AREA.left, y), (AREA.right, y));
+                text(m, "tick-y", (AREA.left - 8.0, y + 4.0), &format!("{label} {}", up.unit));
+            }
+            for (value, label) in across.ticks() {
+                let x = AREA.x(across.share(value));
+                text(m, "tick-x", (x, AREA.bottom + 20.0), &format!("{label} s"));
+            }
+            let place = |(step, value): (usize, f64)| {
+                (AREA.x(across.share(step as f64)), AREA.y(up.share(value)))
+            };
+            let mut names = Vec::new();
+            for (index, one) in senders.iter().enumerate() {
+                let class = format!("q-{index}");
+                let curves = [
+                    ("curve", "network", &one.flow.series_bps),
+                    ("predicted", "disk", &one.flow.disk_series_bps),
+                ];
+                for (kind, what, series) in curves {
+                    let series = &series[..series.len().min(seconds)];
+                    let outline = points(steps(series).map(place));
+                    let drawn = format!("{kind} {class}");
+                    m.shape("polyline", &[("class", &drawn), ("points", &outline)]);
+                    let end = series.last().map(|last| place((0, *last)).1);
+                    let text = format!("{}, {what}", one.name);
+                    names.extend(end.map(|from| Label { text, class: class.clone(), from }));
+                }
+            }
+            labels::write(m, names, (AREA.right, AREA.top, AREA.bottom), true);
+        });
+    let limits = senders.iter().map(|one| {
+        let disk = one.flow.disk_bps.map(wording::bps).unwrap_or_default();
+        let is_limit = one.flow.limit == Some(Limit::Application);
+        let limited = if is_limit { "disk-limited" } else { "not disk-limited" };
+        let rate = wording::bps(one.flow.throughput_bps);
+        format!("{}: {rate}, {limited} (the disk gave {disk}).", one.name)
+    });
+    let note = format!(
+        "Goodput in each second, and what was read of the file (dashed). {}",
+        limits.collect::<Vec<_>>().join(" ")
+    );
+    Some(chart.with_note(note))
+}
+
+fn senders<'a>(part: &StudyPart, runs: &'a [StudyRun]) -> Vec<Sender<'a>> {
+    let mut found: Vec<Sender<'a>> = Vec::new();
+    let mut cells: Vec<usize> = Vec::new();
+    for run in runs.iter().filter(|run| run.status == RunStatus::Valid) {
+        if run.cell >= part.cells.len() || cells.contains(&run.cell) {
+            continue;
+        }
+        cells.push(run.cell);
+        for flow in run.flows.iter().filter(|flow| !flow.disk_series_bps.is_empty()) {
+            let mut words = values(part, run.cell);
+            words.extend((run.flows.len() > 1).then(|| flow.name.clone()));
+            let name = if words.is_empty() { part.name.clone() } else { words.join(" ") };
+            found.push(Sender { name, flow });
+        }
+    }
+    found.truncate(MOST);
+    found
+}
+
+/// The values of a cell's factors, but for what is sent: a file.
+fn values(part: &StudyPart, cell: usize) -> Vec<String> {
+    let Some(cell) = part.cells.get(cell) else { return Vec::new() };
+    let pairs = part.plan.factors.iter().zip(&cell.values);
+    let others = pairs.filter(|(factor, _)| factor.name != "source" && factor.values.len() > 1);
+    others.map(|(_, value)| value.clone()).collect()
+}
