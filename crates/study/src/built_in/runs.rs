@@ -75,10 +75,31 @@ pub(super) fn near(value: f64, expected: f64, share: f64) -> bool {
     (value / expected - 1.0).abs() <= share
 }
 
+/// A flow begins some milliseconds before or after its time: a second of another one that
+/// is within them by this share of it counts as whole.
+const NEARLY_S: f64 = 0.05;
+
 /// The mean goodput of a flow between two times since the first flow began, over the whole
 /// seconds between them; `None` if it has none there.
 pub(super) fn seconds(flow: &FlowFigures, from_s: f64, to_s: f64) -> Option<f64> {
-    let from = (from_s - flow.began_s).ceil().max(0.0) as usize;
-    let to = ((to_s - flow.began_s).floor().max(0.0) as usize).min(flow.series_bps.len());
+    let from = (from_s - flow.began_s - NEARLY_S).ceil().max(0.0) as usize;
+    let to =
+        ((to_s - flow.began_s + NEARLY_S).floor().max(0.0) as usize).min(flow.series_bps.len());
     statistics::mean(flow.series_bps.get(from..to)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn seconds_are_whole_but_for_some_milliseconds() {
+        let series_bps = vec![1.0, 2.0, 3.0, 4.0];
+        let flow = FlowFigures { began_s: 3.0005, series_bps, ..FlowFigures::default() };
+        assert_eq!(seconds(&flow, 4.0, 5.9998), Some(2.5));
+        assert_eq!(seconds(&flow, 0.0, 99.0), Some(2.5));
+        // A second and most of the next one.
+        assert_eq!(seconds(&flow, 4.0, 5.9), Some(2.0));
+        assert_eq!([seconds(&flow, 0.0, 3.0), seconds(&flow, 4.5, 5.5)], [None, None]);
+    }
 }
