@@ -102,13 +102,14 @@ fn trend(trend: &StudyTrend, style: &Style) -> Vec<Line> {
 }
 
 /// A line for each cell: its values, its goodput and confidence interval, how it compares with
-/// the prediction, its limit, and the goodput as a bar.
+/// the prediction or how equal the flows' shares are, its limit, and the goodput as a bar.
 fn cells(part: &StudyPart, style: &Style) -> Vec<Line> {
     let most = MOST_LABEL.max(style.text_width().saturating_sub(BARS + SHORTEST_BAR));
     let (labels, longest) = labels(part, most);
     let width = longest.clamp(part.name.chars().count(), most.max(part.name.len()));
     let most = part.cells.iter().filter_map(|cell| cell.throughput_bps).fold(0.0, f64::max);
-    let heads = ["goodput", "±95 %", "of predicted"];
+    let third = Third::of(part);
+    let heads = ["goodput", "±95 %", third.head()];
     let mut head = Line::new(style).put(style::STRONG, &clean(&part.name));
     for (name, column) in heads.into_iter().zip(COLUMNS) {
         head = head.right(style::DIM, name, width + column);
@@ -116,7 +117,7 @@ fn cells(part: &StudyPart, style: &Style) -> Vec<Line> {
     let mut lines = vec![head.to(width + LIMIT).put(style::DIM, "limit")];
     for (cell, text) in part.cells.iter().zip(&labels) {
         let text: String = text.chars().take(width).collect();
-        lines.push(figures(cell, most, width, Line::new(style).put(style::PLAIN, &text)));
+        lines.push(figures(cell, third, most, width, Line::new(style).put(style::PLAIN, &text)));
     }
     if part.cells.len() > MOST_CELLS {
         let more = format!("{} more cells: longhaul study export", part.cells.len() - MOST_CELLS);
@@ -142,14 +143,45 @@ fn labels(part: &StudyPart, most: usize) -> (Vec<String>, usize) {
     (values, columns)
 }
 
-fn figures(cell: &StudyCell, most: f64, width: usize, line: Line) -> Line {
+/// What the third column shows: nothing is predicted of several flows, which share instead.
+#[derive(Debug, Clone, Copy)]
+enum Third {
+    OfPredicted,
+    Fairness,
+}
+
+impl Third {
+    fn of(part: &StudyPart) -> Self {
+        let is_predicted = part.cells.iter().any(|cell| cell.predicted_bps.is_some());
+        let has_shares = part.cells.iter().any(|cell| cell.fairness.is_some());
+        if has_shares && !is_predicted { Third::Fairness } else { Third::OfPredicted }
+    }
+
+    const fn head(self) -> &'static str {
+        match self {
+            Third::OfPredicted => "of predicted",
+            Third::Fairness => "Jain's index",
+        }
+    }
+
+    fn text(self, cell: &StudyCell, rate: f64) -> Option<String> {
+        match self {
+            Third::OfPredicted => {
+                cell.predicted_bps.map(|predicted| percent(rate / predicted.max(1.0)))
+            }
+            Third::Fairness => cell.fairness.map(|index| format!("{index:.2}")),
+        }
+    }
+}
+
+fn figures(cell: &StudyCell, third: Third, most: f64, width: usize, line: Line) -> Line {
     let Some(rate) = cell.throughput_bps else {
         let why = cell.reasons.first().map_or("not run yet", String::as_str);
         return line.to(width + 2).put(style::WARN, &clean(why));
     };
     let interval = cell.low_bps.zip(cell.high_bps);
     let half = interval.map(|(low, high)| percent((high - low) / 2.0 / rate.max(1.0)));
-    let ratio = cell.predicted_bps.map(|predicted| percent(rate / predicted.max(1.0)));
+    let ratio = third.text(cell, rate);
     let [at_rate, at_half, at_ratio] = COLUMNS.map(|column| width + column);
     let line = line
         .right(style::STRONG, &BitRate::from_bps_f64(rate).to_string(), at_rate)

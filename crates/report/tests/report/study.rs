@@ -224,3 +224,20 @@ fn naks_are_marked_on_flows_and_disks_are_drawn_beside_the_network() {
     assert!(disk.svg.contains("disk-limited (the disk gave 2 Mbit/s)"), "{}", disk.svg);
     assert!(!disk.svg.contains("<script>"));
 }
+
+/// Nothing is predicted of several flows: their cells show how equal the shares are.
+#[test]
+fn the_third_column_is_the_prediction_or_the_fairness() {
+    let style = report::terminal::Style { colour: false, width: 80, unicode: true };
+    let (mut report, _) = results(Vec::new(), |_, _| 1e6);
+    let text = report::terminal::study(&report, &style);
+    assert!(text.contains("of predicted") && !text.contains("Jain"), "{text}");
+    for cell in report.parts.iter_mut().flat_map(|part| &mut part.cells) {
+        cell.fairness = Some(0.756);
+    }
+    let text = report::terminal::study(&report, &style);
+    assert!(text.contains("Jain's index") && text.contains("0.76"), "{text}");
+    report.parts[0].cells[0].predicted_bps = Some(2e6);
+    let text = report::terminal::study(&report, &style);
+    assert!(text.contains("of predicted") && text.contains("50 %"), "{text}");
+}
