@@ -50,8 +50,8 @@ pub(super) fn tcp_total(runs: &Runs<'_>) -> Option<Measured> {
 /// That of UDT flows stays what the first one has.
 pub(super) fn udt_total(runs: &Runs<'_>) -> Option<Measured> {
     let run = runs.valid("fairness-udt", &[("congestion", "udt")]).into_iter().next()?;
-    // UDT takes some seconds to reach the link rate, or to share it.
-    let totals @ [one, two, three] = phases(run, |length| length / 2.0)?;
+    // UDT takes some 10 s to reach the link rate.
+    let totals @ [one, two, three] = phases(run, |length| length * 0.7)?;
     let same = |total: f64| near(total, one, CONSTANT);
     Some(Measured { text: words(totals), holds: same(two) && same(three) })
 }
