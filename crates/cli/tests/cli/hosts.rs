@@ -165,7 +165,8 @@ fn what_no_agent_says_is_one_printable_line() {
         assert!(complaint.contains(expected), "{text}: {complaint}");
         assert!(!complaint.contains('\u{1b}'), "{complaint:?}");
     }
-    let output = run(&["study", "run", &bench.path("plan.toml"), "--ssh", ""]);
+    let out = bench.path("elsewhere");
+    let output = run(&["study", "run", &bench.path("plan.toml"), "--out", &out, "--ssh", ""]);
     assert!(said(&output).contains("see --ssh"), "{}", said(&output));
 }
 

@@ -41,7 +41,8 @@ fn a_plan_is_checked_before_anything_runs() {
     assert_eq!((found["cells"].as_u64(), found["tests"].as_u64()), (Some(6), Some(12)));
     assert_eq!(found["factors"][0]["values"], serde_json::json!(["64KiB", "128KiB", "256KiB"]));
     let seconds = found["estimated_s"].as_f64().unwrap();
-    assert!((60.0..70.0).contains(&seconds), "{seconds}");
+    // Two at once.
+    assert!((30.0..35.0).contains(&seconds), "{seconds}");
 }
 
 #[test]
