@@ -419,7 +419,7 @@ impl Connection {
         self.is_established() && !self.is_closing
     }
 
-    /// Reads bytes of a stream and gives their number.
+    /// Reads bytes of a stream and gives their number: 0 on a connection for messages.
     pub fn read(&mut self, into: &mut [u8]) -> usize {
         self.receiver.read(into)
     }
@@ -430,7 +430,8 @@ impl Connection {
     }
 
     /// Reads the next message and gives its length. If `into` is too short the message
-    /// stays, and `Err` gives the length it needs.
+    /// stays, and `Err` gives the length it needs. `None` on a stream, whose packets a sender
+    /// may mark as messages.
     pub fn read_message(&mut self, into: &mut [u8]) -> Option<Result<usize, usize>> {
         self.receiver.read_message(into)
     }

@@ -161,6 +161,9 @@ impl Receiver {
 
     /// Reads bytes of a stream that have arrived in order.
     pub(crate) fn read(&mut self, mut into: &mut [u8]) -> usize {
+        if self.socket_type != SocketType::Stream {
+            return 0;
+        }
         let mut bytes = 0;
         while self.read < self.next && !into.is_empty() {
             let rest = &self.store.payload(self.read)[self.read_bytes..];

@@ -31,6 +31,9 @@ impl Receiver {
     /// The next message that is whole, if it may be delivered, or `Err` with its length
     /// if `into` is too short for it.
     pub(crate) fn read_message(&mut self, into: &mut [u8]) -> Option<Result<usize, usize>> {
+        if self.socket_type != SocketType::Message {
+            return None;
+        }
         let message = self.next_message()?;
         let bytes = message.clone().map(|packet| self.store.payload(packet).len()).sum();
         let Some(mut rest) = into.get_mut(..bytes) else { return Some(Err(bytes)) };

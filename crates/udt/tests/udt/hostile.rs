@@ -76,6 +76,19 @@ fn a_window_of_zero_and_rates_of_any_size_stop_nothing_for_good() {
     });
 }
 
+/// The library marks what it sends of a stream like messages, which may be delivered early.
+#[test]
+fn a_stream_has_no_messages_whatever_its_packets_are_marked_as() {
+    let mut path = Path::established(bottleneck(10, 20, 2.0), config(1, NATIVE));
+    let (now, mut buffer) = (path.now, [0; 2_000]);
+    // The packet before it is missing.
+    path.server().receive(now, now, [&data(78, 2, 100)[..]]);
+    assert_eq!(path.server().read_message(&mut buffer), None);
+    path.server().receive(now, now, [&data(77, 2, 100)[..]]);
+    assert_eq!(path.server().read_message(&mut buffer), None);
+    assert_eq!(path.server().read(&mut buffer), 200);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
