@@ -12,9 +12,11 @@
 //!
 //! | module | contents |
 //! |---|---|
+//! | [`file`] | pcap and pcapng, gzip and zstd; where a file breaks off and why |
 //! | [`dissect`] | from link type and bytes to layers; TCP segments |
 
 pub mod dissect;
+pub mod file;
 pub mod link_type;
 
 pub use link_type::LinkType;
