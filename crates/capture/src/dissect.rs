@@ -119,6 +119,14 @@ impl Layers {
         ip::flow_key(header, u16::from_be_bytes([a, b]), u16::from_be_bytes([c, d]), protocol)
     }
 
+    /// The addresses of the IP header at `place` of the list.
+    #[must_use]
+    #[inline]
+    pub fn addresses(&self, place: usize, data: &[u8]) -> Option<(FlowKey, Direction)> {
+        let layer = self.layers.get(place)?;
+        ip::flow_key(data.get(layer.start as usize..)?, 0, 0, 0)
+    }
+
     /// The protocols by number, as one value: equal for packets with equal layers.
     #[inline]
     pub(crate) fn path(&self) -> u128 {

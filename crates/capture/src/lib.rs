@@ -14,9 +14,17 @@
 //! |---|---|
 //! | [`file`] | pcap and pcapng, gzip and zstd; where a file breaks off and why |
 //! | [`dissect`] | from link type and bytes to layers; TCP segments |
+//! | [`hierarchy`] | frames and bytes of each protocol, counted in both ways |
+//! | [`conversations`] | flows of Ethernet, IP, TCP and UDP; numbers of TCP streams |
+//! | [`endpoints`] | the same by address |
 
+pub mod conversations;
 pub mod dissect;
+pub mod endpoints;
 pub mod file;
+pub mod hierarchy;
 pub mod link_type;
+mod table;
 
 pub use link_type::LinkType;
+pub use table::{Counts, Flow, MAX_FLOWS, Seed, Traffic};
