@@ -90,13 +90,7 @@ pub struct Conversations {
 
 /// Counts a frame of the flow of `key`.
 #[inline]
-fn count<K: Key>(
-    table: &mut Table<K>,
-    key: &K,
-    direction: Direction,
-    time_ns: u64,
-    bytes: u32,
-) {
+fn count<K: Key>(table: &mut Table<K>, key: &K, direction: Direction, time_ns: u64, bytes: u32) {
     if let Some(number) = table.number(key, time_ns)
         && let Some(traffic) = table.traffic(number)
     {

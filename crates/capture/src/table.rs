@@ -3,8 +3,8 @@
 //! One lookup a packet, none for a packet of the same flow as the one before. Numbers
 //! are places in a list, so other lists can be kept beside it.
 
-use crate::dissect::FlowKey;
 use crate::dissect::Direction;
+use crate::dissect::FlowKey;
 use hashbrown::HashTable;
 
 /// A secret for hash functions. Take it from a random generator: with a known seed a
