@@ -21,25 +21,31 @@ const WIDE: usize = 150;
 pub struct ConversationRow {
     /// The number of a TCP stream.
     pub stream: Option<usize>,
-    /// Its ends.
+    /// Its ends, the sender of the first packet first.
     pub ends: [Address; 2],
     /// What it carried.
     pub traffic: Traffic,
 }
 
 impl ConversationRow {
+    /// A conversation with these ends, side A of the key first.
+    fn of<K>(flow: &Flow<K>, [a, b]: [Address; 2], stream: Option<usize>) -> Self {
+        let ends = if flow.first == Direction::AToB { [a, b] } else { [b, a] };
+        ConversationRow { stream, ends, traffic: flow.traffic_from_first() }
+    }
+
     /// A conversation between Ethernet addresses.
     #[must_use]
     pub fn ethernet(flow: &Flow<EthernetKey>) -> Self {
         let ends = [Address::Ethernet(flow.key.a), Address::Ethernet(flow.key.b)];
-        ConversationRow { stream: None, ends, traffic: flow.traffic }
+        Self::of(flow, ends, None)
     }
 
     /// A conversation between IP addresses.
     #[must_use]
     pub fn ip(flow: &Flow<FlowKey>) -> Self {
         let ends = [Address::Ip(flow.key.a_address()), Address::Ip(flow.key.b_address())];
-        ConversationRow { stream: None, ends, traffic: flow.traffic }
+        Self::of(flow, ends, None)
     }
 
     /// A conversation between ports, with its number in TCP.
@@ -50,7 +56,7 @@ impl ConversationRow {
             Address::Port(key.a_address(), key.a_port),
             Address::Port(key.b_address(), key.b_port),
         ];
-        ConversationRow { stream, ends, traffic: flow.traffic }
+        Self::of(flow, ends, stream)
     }
 }
 
@@ -117,7 +123,7 @@ pub fn capture_hierarchy(rows: &[Row], style: &Style) -> String {
 /// Columns of figures: name and width.
 const FIGURES: [(&str, usize); 8] = [
     ("start s", 9),
-    ("for s", 9),
+    ("lasts s", 9),
     ("A>B frames", 11),
     ("bytes", 9),
     ("rate", 12),
