@@ -18,7 +18,9 @@
 //! | [`conversations`] | flows of Ethernet, IP, TCP and UDP; numbers of TCP streams |
 //! | [`endpoints`] | the same by address |
 //! | [`overview`] | totals |
+//! | [`batch`] | several packets at a time, for speed |
 
+pub mod batch;
 pub mod conversations;
 pub mod dissect;
 pub mod endpoints;

@@ -229,6 +229,20 @@ impl<K: Key> Table<K> {
         Some(number)
     }
 
+    /// The number of a flow that is there; `u32::MAX` where it is not.
+    #[inline]
+    pub(crate) fn find(&self, key: &K) -> u32 {
+        let hash = key.hash(&self.hasher);
+        let found = self.numbers.find(hash, |it| self.flows[*it as usize].key == *key);
+        found.copied().unwrap_or(u32::MAX)
+    }
+
+    /// Tries `number` first in the next call of [`Table::number`].
+    #[inline]
+    pub(crate) fn expect(&mut self, number: u32) {
+        self.last = number;
+    }
+
     fn look_up(&mut self, key: &K, moment: Moment) -> Option<u32> {
         let hash = key.hash(&self.hasher);
         let flows = &self.flows;

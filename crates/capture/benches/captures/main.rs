@@ -9,6 +9,7 @@
 
 mod generate;
 
+use capture::batch::Batch;
 use capture::conversations::Conversations;
 use capture::dissect::{Layers, dissect};
 use capture::file::Reader;
@@ -67,13 +68,15 @@ fn dissect_alone(path: &Path) -> u64 {
 fn count_all(path: &Path) -> (u64, usize) {
     let mut reader = Reader::new(File::open(path).unwrap()).unwrap();
     let seed = Seed([0x1234_5678_9abc_def0, 0x0fed_cba9_8765_4321]);
-    let (mut layers, mut hierarchy) = (Layers::new(), Hierarchy::new(seed));
+    let (mut batch, mut hierarchy) = (Batch::default(), Hierarchy::new(seed));
     let mut conversations = Conversations::new(seed);
-    while let Some(packet) = reader.next_packet().unwrap() {
-        dissect(packet.link, packet.data, packet.original_len, &mut layers);
-        hierarchy.add(&layers, packet.original_len);
-        let segment = layers.tcp(packet.data);
-        conversations.add(&packet, &layers, segment.as_ref());
+    while let Some(packets) = reader.next_packets().unwrap() {
+        batch.prepare(&packets, &conversations);
+        for (packet, layers, stream) in batch.each(&packets) {
+            hierarchy.add(layers, packet.original_len);
+            let segment = layers.tcp(packet.data);
+            conversations.add_expected(&packet, layers, segment.as_ref(), stream);
+        }
     }
     let packets = reader.summary().packets;
     (packets, endpoints::of_ip(&conversations.ip()).len().max(conversations.tcp().len()))
