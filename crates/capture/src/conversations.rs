@@ -2,7 +2,7 @@
 //!
 //! - A frame counts with its whole length on the wire, in every conversation of every
 //!   layer, inner headers of tunnels included.
-//! - Side A is the sender of the first packet ([`Flow::traffic_from_first`]).
+//! - Side A is the sender of the first packet ([`Conversation::traffic_from_first`]).
 //! - A SYN with another sequence number than the one before begins a new TCP
 //!   conversation of the same addresses and ports, and these have numbers (`tcp.stream`).
 //!
@@ -11,7 +11,7 @@
 
 use crate::dissect::{Direction, FlowKey, Layers, Protocol, TcpFlags, TcpSegment};
 use crate::file::Packet;
-use crate::table::{Flow, Hasher, Key, MAX_FLOWS, Moment, Seed, Table};
+use crate::table::{Conversation, Hasher, Key, MAX_FLOWS, Moment, Seed, Table};
 
 /// Addresses of an Ethernet conversation, the lower one first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -267,25 +267,25 @@ impl Conversations {
 
     /// Conversations between Ethernet addresses, in the order of appearance.
     #[must_use]
-    pub fn ethernet(&self) -> &[Flow<EthernetKey>] {
+    pub fn ethernet(&self) -> &[Conversation<EthernetKey>] {
         self.ethernet.flows()
     }
 
     /// TCP conversations; the place in the list is the stream's number.
     #[must_use]
-    pub fn tcp(&self) -> &[Flow<FlowKey>] {
+    pub fn tcp(&self) -> &[Conversation<FlowKey>] {
         self.tcp.flows()
     }
 
     /// UDP conversations, in the order of appearance.
     #[must_use]
-    pub fn udp(&self) -> &[Flow<FlowKey>] {
+    pub fn udp(&self) -> &[Conversation<FlowKey>] {
         self.udp.flows()
     }
 
     /// Conversations between IP addresses of both versions, by first packet.
     #[must_use]
-    pub fn ip(&self) -> Vec<Flow<FlowKey>> {
+    pub fn ip(&self) -> Vec<Conversation<FlowKey>> {
         let mut table = Table::new(self.seed, usize::MAX);
         let parts = self.other_ip.flows().iter().chain(self.tcp.flows()).chain(self.udp.flows());
         for part in parts {

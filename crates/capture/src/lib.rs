@@ -31,4 +31,4 @@ pub mod overview;
 mod table;
 
 pub use link_type::LinkType;
-pub use table::{Counts, Flow, MAX_FLOWS, Seed, Traffic};
+pub use table::{Conversation, Counts, MAX_FLOWS, Seed, Traffic};

@@ -2,7 +2,8 @@
 //! tshark where it is installed. The promised figures are those of docs/design/captures.md.
 //!
 //! `cargo bench -p longhaul-capture --bench captures` writes 3.6 GB of temporary files;
-//! `-- bulk` or `-- small` runs one of the two, `-- small --no-tshark` without tshark.
+//! `-- bulk` or `-- small` runs one of the two; `--no-tshark` leaves tshark out, `--keep`
+//! leaves the files.
 
 #![expect(clippy::unwrap_used, reason = "in a benchmark an unwrap is an assertion")]
 #![expect(clippy::disallowed_methods, reason = "a benchmark measures time")]
@@ -142,7 +143,7 @@ fn main() {
     if both || has("small") {
         let path = folder.join("small.pcap");
         generate::small(&path, generate::SMALL_PACKETS).unwrap();
-        // tshark needs 20 GB of memory for the whole file: it runs on a tenth of it.
+        // tshark would need minutes, and memory that few machines have.
         measure("small packets", &path, false);
         if !has("--keep") {
             std::fs::remove_file(path).unwrap();

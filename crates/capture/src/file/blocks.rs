@@ -4,7 +4,7 @@ use super::options::{COMMENT, Options, Order, padded};
 use super::summary::{FileSummary, Interface, text};
 use super::{MAX_PACKET, Problem, Record};
 use crate::link_type::LinkType;
-use std::net::IpAddr;
+use core::net::IpAddr;
 
 /// How an interface writes times (if_tsresol, if_tsoffset).
 #[derive(Debug, Clone, Copy)]

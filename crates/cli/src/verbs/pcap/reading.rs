@@ -35,7 +35,7 @@ impl Capture {
     pub(super) fn notes(&self) -> Vec<String> {
         let mut notes = Vec::new();
         if let Some(broken) = &self.broken {
-            notes.push(format!("The file is broken: {broken}. What comes before it is shown."));
+            notes.push(format!("Broken: {broken}; what comes before it is shown."));
         }
         if self.is_interrupted {
             notes.push(format!("Interrupted after packet {}.", self.overview.packets));
@@ -63,7 +63,7 @@ impl Capture {
     }
 
     /// The text with the file's name above it, and notes below.
-    pub(super) fn headed(&self, text: String) -> String {
+    pub(super) fn headed(&self, text: &str) -> String {
         let notes: String = self.notes().iter().map(|note| format!("{note}\n")).collect();
         format!("{}\n{text}{notes}", report::untrusted::clean(&self.name))
     }
