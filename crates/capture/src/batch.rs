@@ -31,7 +31,7 @@ impl Batch {
         let mut count = 0;
         for ((packet, layers), key) in packets.iter().zip(&mut self.layers).zip(&mut self.keys) {
             dissect(packet.link, packet.data, packet.original_len, layers);
-            *key = layers.tcp(packet.data).map(|segment| segment.key);
+            *key = layers.tcp_key(packet.data);
             count += 1;
         }
         let mut last = (None, ExpectedStream::default());

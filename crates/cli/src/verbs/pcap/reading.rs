@@ -128,7 +128,7 @@ fn whole(
         }
         // Some milliseconds of packets.
         rounds = rounds.wrapping_add(1);
-        if rounds % 512 == 0 {
+        if rounds.is_multiple_of(512) {
             if stop.is_raised() {
                 is_interrupted = true;
                 break None;
