@@ -12,7 +12,7 @@
 //!
 //! | module | contents |
 //! |---|---|
-//! | [`file`] | pcap and pcapng, gzip and zstd; where a file breaks off and why |
+//! | [`mod@file`] | pcap and pcapng, gzip and zstd; where a file breaks off and why |
 //! | [`dissect`] | from link type and bytes to layers; TCP segments |
 //! | [`hierarchy`] | frames and bytes of each protocol, counted in both ways |
 //! | [`conversations`] | flows of Ethernet, IP, TCP and UDP; numbers of TCP streams |
