@@ -38,4 +38,6 @@ targets! {
     lab_plan,
     recording,
     measurement,
+    capture_file,
+    capture_packet,
 }

@@ -14,7 +14,16 @@ const LONGEST: usize = 500;
 /// layers only.
 const LAYERS: [&[&str]; 7] = [
     &["units", "stall-retry", "runs", "pinned-tls"],
-    &["model", "record", "iperf3-proto", "iperf2-proto", "copy-proto", "link", "control"],
+    &[
+        "capture",
+        "model",
+        "record",
+        "iperf3-proto",
+        "iperf2-proto",
+        "copy-proto",
+        "link",
+        "control",
+    ],
     &["topology", "diagnose", "host", "tcp", "udt", "agent-proto"],
     &["udt-socket", "remote"],
     &["tune", "lab", "probe", "perf", "copy", "iperf2", "watch", "twin", "study"],
@@ -23,10 +32,11 @@ const LAYERS: [&[&str]; 7] = [
 ];
 
 /// Crates that have no clock, no I/O, no thread.
-const PURE: [&str; 18] = [
+const PURE: [&str; 19] = [
     "units",
     "runs",
     "pinned-tls",
+    "capture",
     "model",
     "record",
     "iperf3-proto",

@@ -13,9 +13,11 @@
 //! | `copy` | what a peer of a copy sends |
 //! | `udt` | datagrams of a UDT peer, and of anyone |
 //! | `kernel` | what the kernel answers: netlink, ICMP errors |
+//! | `captures` | capture files, packets in them |
 //! | `files` | journals, plans, paths, recordings, measurements |
 
 mod agent;
+mod captures;
 mod copy;
 mod files;
 mod kernel;
@@ -28,7 +30,7 @@ pub type Target = (&'static str, fn(&[u8]));
 
 /// Every target. `fuzz/seeds` has a directory for each, and `fuzz/src/lib.rs`
 /// a test.
-pub const TARGETS: [Target; 22] = [
+pub const TARGETS: [Target; 24] = [
     ("iperf3_framing", wire::iperf3_framing),
     ("iperf3_params", wire::iperf3_params),
     ("iperf3_results", wire::iperf3_results),
@@ -51,6 +53,8 @@ pub const TARGETS: [Target; 22] = [
     ("lab_plan", files::lab_plan),
     ("recording", files::recording),
     ("measurement", files::measurement),
+    ("capture_file", captures::file),
+    ("capture_packet", captures::packet),
 ];
 
 /// Runs the target of that name; `false` where there is none.

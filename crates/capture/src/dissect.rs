@@ -1,0 +1,283 @@
+//! From a link type and bytes to the layers of a packet, without allocation.
+//!
+//! [`dissect`] walks the headers from the outside in and records each as a [`Layer`]:
+//! which protocol, where, how long. Lengths are those that the headers say, bounded by
+//! the packet's original length, never by what was captured. What a consumer needs of
+//! a header it then reads in place, from [`Layers::tcp`], [`Layers::conversation`] or
+//! the bytes.
+
+mod ip;
+mod key;
+mod link_layer;
+mod options;
+mod protocol;
+pub mod tcp;
+mod tunnel;
+
+pub use key::{Direction, FlowKey};
+pub use options::{OptionIter, TcpOption, TcpOptions, mptcp_name};
+pub use protocol::Protocol;
+pub use tcp::{TcpFlags, TcpSegment};
+
+use crate::link_type::LinkType;
+
+/// Layers that are recorded of a packet; what is inside of the last one is data.
+pub const MAX_LAYERS: usize = 16;
+
+/// One header of a packet.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Layer {
+    /// Where the header begins, in bytes from the start of the packet.
+    pub start: u32,
+    /// Length of the header in bytes.
+    pub header_len: u32,
+    /// Bytes inside of it, by its own length field or that of a layer outside of it.
+    pub payload_len: u32,
+    /// For a transport protocol, the place of its IP header in the list of layers.
+    network: u8,
+}
+
+/// The layers of a packet, outermost first. One value is used for all packets.
+#[derive(Debug, Clone, Default)]
+pub struct Layers {
+    /// The protocols by number; 0 after the last one.
+    path: [u8; MAX_LAYERS],
+    layers: [Layer; MAX_LAYERS],
+    count: usize,
+    /// Place of the innermost TCP or UDP header.
+    transport: Option<u8>,
+    fragment: bool,
+    length_from_frame: bool,
+}
+
+impl Layers {
+    /// No layers, to be filled by [`dissect`].
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The layers with their protocols, outermost first.
+    pub fn iter(&self) -> impl Iterator<Item = (Protocol, &Layer)> {
+        let numbers = self.path.iter().take(self.count);
+        numbers.map(|number| Protocol::from_number(*number)).zip(&self.layers)
+    }
+
+    /// Whether the innermost IP header is that of a fragment, so that its payload is
+    /// not that of a whole packet.
+    #[must_use]
+    pub fn is_fragment(&self) -> bool {
+        self.fragment
+    }
+
+    /// Whether the length of the innermost IP packet is that of the frame: its own
+    /// length field is 0 (segmentation offload, BIG TCP) or in a jumbo option.
+    #[must_use]
+    pub fn is_length_from_frame(&self) -> bool {
+        self.length_from_frame
+    }
+
+    /// The innermost TCP segment in `data`, the packet's bytes.
+    #[must_use]
+    #[inline]
+    pub fn tcp<'a>(&self, data: &'a [u8]) -> Option<TcpSegment<'a>> {
+        let place = usize::from(self.transport?);
+        if self.path[place % MAX_LAYERS] != Protocol::Tcp as u8 {
+            return None;
+        }
+        let layer = &self.layers[place % MAX_LAYERS];
+        let network = &self.layers[usize::from(layer.network) % MAX_LAYERS];
+        let header = data.get(network.start as usize..)?;
+        let bytes = data.get(layer.start as usize..)?;
+        let length = layer.header_len + layer.payload_len;
+        let mut fields = ip::fields(header)?;
+        fields.length_from_frame = self.length_from_frame;
+        TcpSegment::parse(
+            bytes,
+            length,
+            |source, destination| {
+                ip::flow_key(header, source, destination, ip::TCP).unwrap_or_default()
+            },
+            fields,
+        )
+    }
+
+    /// The flow of the TCP segment that [`Layers::tcp`] returns.
+    #[must_use]
+    #[inline]
+    pub fn tcp_key(&self, data: &[u8]) -> Option<FlowKey> {
+        let place = usize::from(self.transport?);
+        if self.number(place) != Protocol::Tcp as u8 {
+            return None;
+        }
+        self.conversation(place, data).map(|(key, _)| key)
+    }
+
+    /// The flow of the transport header at `place` of the list, by addresses and ports.
+    #[must_use]
+    #[inline]
+    pub fn conversation(&self, place: usize, data: &[u8]) -> Option<(FlowKey, Direction)> {
+        let layer = self.layers.get(place)?;
+        let network = self.layers.get(usize::from(layer.network))?;
+        let ports: &[u8; 4] = data.get(layer.start as usize..)?.first_chunk()?;
+        let protocol = match Protocol::from_number(*self.path.get(place)?) {
+            Protocol::Tcp => ip::TCP,
+            Protocol::Udp => ip::UDP,
+            _ => return None,
+        };
+        let [a, b, c, d] = *ports;
+        let header = data.get(network.start as usize..)?;
+        ip::flow_key(header, u16::from_be_bytes([a, b]), u16::from_be_bytes([c, d]), protocol)
+    }
+
+    /// The addresses of the IP header at `place` of the list.
+    #[must_use]
+    #[inline]
+    pub fn addresses(&self, place: usize, data: &[u8]) -> Option<(FlowKey, Direction)> {
+        let layer = self.layers.get(place)?;
+        ip::flow_key(data.get(layer.start as usize..)?, 0, 0, 0)
+    }
+
+    /// The protocols by number, as one value: equal for packets with equal layers.
+    #[inline]
+    pub(crate) fn path(&self) -> u128 {
+        u128::from_le_bytes(self.path)
+    }
+
+    /// The layers as recorded.
+    #[inline]
+    pub(crate) fn recorded(&self) -> &[Layer] {
+        &self.layers[..self.count.min(MAX_LAYERS)]
+    }
+
+    /// Number of the protocol at `place`.
+    #[inline]
+    pub(crate) fn number(&self, place: usize) -> u8 {
+        self.path.get(place).copied().unwrap_or(0)
+    }
+}
+
+/// What the next bytes are.
+#[derive(Debug, Clone, Copy)]
+enum Next {
+    Ethernet,
+    EtherType(u16),
+    Llc,
+    Ppp,
+    /// IPv4 or IPv6 by the version nibble.
+    Ip,
+    Ipv4,
+    Ipv6,
+    /// By IP protocol number; with IPv6, extension headers may follow.
+    IpProtocol(u8),
+    Vxlan,
+    GtpU,
+    Data,
+    Stop,
+}
+
+/// Why a header could not be read.
+enum Unreadable {
+    /// The packet has it, and the capture does not.
+    Truncated,
+    /// The packet does not have it.
+    Malformed,
+}
+
+/// A place in a packet.
+struct Walk<'a, 'l> {
+    data: &'a [u8],
+    at: usize,
+    /// Where the packet ends by its outer layers; may be more than was captured.
+    end: usize,
+    network: u8,
+    out: &'l mut Layers,
+}
+
+impl Walk<'_, '_> {
+    /// The next `N` bytes.
+    #[inline]
+    fn header<const N: usize>(&self) -> Result<[u8; N], Unreadable> {
+        if self.at + N > self.end {
+            return Err(Unreadable::Malformed);
+        }
+        let bytes = self.data.get(self.at..).and_then(<[u8]>::first_chunk);
+        bytes.copied().ok_or(Unreadable::Truncated)
+    }
+
+    /// Records a header of `length` bytes and moves behind it.
+    #[inline]
+    fn push(&mut self, protocol: Protocol, length: usize) {
+        let header_len = length.min(self.end.saturating_sub(self.at));
+        let place = self.out.count;
+        let start = self.at;
+        self.at += header_len;
+        if let (Some(number), Some(layer)) =
+            (self.out.path.get_mut(place), self.out.layers.get_mut(place))
+        {
+            *number = protocol as u8;
+            *layer = Layer {
+                start: start as u32,
+                header_len: header_len as u32,
+                payload_len: (self.end - self.at) as u32,
+                network: self.network,
+            };
+            self.out.count = place + 1;
+        }
+    }
+
+    /// Adds `length` bytes to the header recorded last, and moves behind them.
+    fn extend(&mut self, length: usize) {
+        let length = length.min(self.end.saturating_sub(self.at));
+        self.at += length;
+        if let Some(layer) = self.out.layers.get_mut(self.out.count.wrapping_sub(1)) {
+            // Both are bounded by the packet's length.
+            layer.header_len += length as u32;
+            layer.payload_len -= length as u32;
+        }
+    }
+
+    /// Bounds what follows to `length` bytes.
+    #[inline]
+    fn bound(&mut self, length: usize) {
+        self.end = self.end.min(self.at + length);
+    }
+}
+
+/// Dissects a packet of `original_len` bytes, of which `data` was captured.
+#[inline]
+pub fn dissect(link: LinkType, data: &[u8], original_len: u32, layers: &mut Layers) {
+    layers.path = [0; MAX_LAYERS];
+    layers.count = 0;
+    layers.transport = None;
+    layers.fragment = false;
+    layers.length_from_frame = false;
+    let end = (original_len as usize).max(data.len());
+    let mut walk = Walk { data, at: 0, end, network: u8::MAX, out: layers };
+    let mut next = link_layer::first(link, &mut walk);
+    // A loop over extension headers records none, and each has bytes.
+    while walk.out.count < MAX_LAYERS - 1 {
+        let step = match next {
+            Ok(Next::Ethernet) => link_layer::ethernet(&mut walk),
+            Ok(Next::EtherType(number)) => link_layer::ether_type(&mut walk, number),
+            Ok(Next::Llc) => link_layer::llc(&mut walk),
+            Ok(Next::Ppp) => link_layer::ppp(&mut walk),
+            Ok(Next::Ip) => ip::by_version(&mut walk),
+            Ok(Next::Ipv4) => ip::v4(&mut walk),
+            Ok(Next::Ipv6) => ip::v6(&mut walk),
+            Ok(Next::IpProtocol(number)) => ip::protocol(&mut walk, number),
+            Ok(Next::Vxlan) => tunnel::vxlan(&mut walk),
+            Ok(Next::GtpU) => tunnel::gtp_u(&mut walk),
+            Ok(Next::Data | Next::Stop) | Err(_) => break,
+        };
+        next = step;
+    }
+    let rest = walk.end.saturating_sub(walk.at);
+    match next {
+        Ok(Next::Stop) => {}
+        Ok(_) if rest == 0 => {}
+        Ok(_) => walk.push(Protocol::Data, rest),
+        Err(Unreadable::Truncated) => walk.push(Protocol::Truncated, rest),
+        Err(Unreadable::Malformed) => walk.push(Protocol::Malformed, rest),
+    }
+}

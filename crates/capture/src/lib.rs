@@ -1,0 +1,34 @@
+//! Captures: packets out of pcap and pcapng files, dissected and counted.
+//!
+//! Pure: no files, no clock, no threads. The input is a [`std::io::Read`], seeds of
+//! hash tables are arguments. Nothing is allocated for a packet, and memory is bounded
+//! whatever the input says: a buffer for the file, a fixed size for each flow.
+//!
+//! ```text
+//!  bytes ─> file::Reader ─> Packet ─> dissect::Layers ─┬─> hierarchy::Hierarchy
+//!                                                      ├─> conversations::Conversations
+//!                                                      └─> dissect::tcp::TcpSegment ─> analysis
+//! ```
+//!
+//! | module | contents |
+//! |---|---|
+//! | [`mod@file`] | pcap and pcapng, gzip and zstd; where a file breaks off and why |
+//! | [`dissect`] | from link type and bytes to layers; TCP segments |
+//! | [`hierarchy`] | frames and bytes of each protocol, counted in both ways |
+//! | [`conversations`] | flows of Ethernet, IP, TCP and UDP; numbers of TCP streams |
+//! | [`endpoints`] | the same by address |
+//! | [`overview`] | totals |
+//! | [`batch`] | several packets at a time, for speed |
+
+pub mod batch;
+pub mod conversations;
+pub mod dissect;
+pub mod endpoints;
+pub mod file;
+pub mod hierarchy;
+pub mod link_type;
+pub mod overview;
+mod table;
+
+pub use link_type::LinkType;
+pub use table::{Conversation, Counts, MAX_FLOWS, Seed, Traffic};
