@@ -24,7 +24,7 @@ const LAYERS: [&[&str]; 7] = [
         "link",
         "control",
     ],
-    &["topology", "diagnose", "host", "tcp", "udt"],
+    &["topology", "diagnose", "host", "tcp", "tcp-analysis", "udt"],
     &["udt-socket"],
     &["tune", "lab", "probe", "perf", "copy", "iperf2", "watch", "twin", "study"],
     &["doctor", "store", "report", "verify", "campaign"],
@@ -32,11 +32,12 @@ const LAYERS: [&[&str]; 7] = [
 ];
 
 /// Crates that have no clock, no I/O, no thread.
-const PURE: [&str; 18] = [
+const PURE: [&str; 19] = [
     "units",
     "runs",
     "pinned-tls",
     "capture",
+    "tcp-analysis",
     "model",
     "record",
     "iperf3-proto",
