@@ -36,4 +36,6 @@ targets! {
     lab_plan,
     recording,
     measurement,
+    capture_file,
+    capture_packet,
 }

@@ -2,7 +2,7 @@
 //!
 //! - A frame counts with its whole length on the wire, in every conversation of every
 //!   layer, inner headers of tunnels included.
-//! - Side A has the higher port; with equal ports or none, the lower address.
+//! - Side A is the sender of the first packet ([`Flow::traffic_from_first`]).
 //! - A SYN with another sequence number than the one before begins a new TCP
 //!   conversation of the same addresses and ports, and these have numbers (`tcp.stream`).
 //!
@@ -11,7 +11,7 @@
 
 use crate::dissect::{Direction, FlowKey, Layers, Protocol, TcpFlags, TcpSegment};
 use crate::file::Packet;
-use crate::table::{Flow, Hasher, Key, MAX_FLOWS, Seed, Table};
+use crate::table::{Flow, Hasher, Key, MAX_FLOWS, Moment, Seed, Table};
 
 /// Addresses of an Ethernet conversation, the lower one first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -88,19 +88,18 @@ pub struct Conversations {
     seed: Seed,
 }
 
+#[inline]
+fn moment(packet: &Packet<'_>, direction: Direction) -> Moment {
+    Moment { packet: packet.number, time_ns: packet.time_ns, direction }
+}
+
 /// Counts a frame of the flow of `key`.
 #[inline]
-fn count<K: Key>(
-    table: &mut Table<K>,
-    key: &K,
-    direction: Direction,
-    time_ns: u64,
-    bytes: u32,
-) {
-    if let Some(number) = table.number(key, time_ns)
-        && let Some(traffic) = table.traffic(number)
+fn count<K: Key>(table: &mut Table<K>, key: &K, moment: Moment, bytes: u32) {
+    if let Some(number) = table.number(key, moment)
+        && let Some(flow) = table.flow(number)
     {
-        traffic.add(direction, time_ns, bytes);
+        flow.traffic.add(moment.direction, moment.time_ns, bytes);
     }
 }
 
@@ -133,8 +132,8 @@ impl Conversations {
         layers: &Layers,
         segment: Option<&TcpSegment<'_>>,
     ) -> Option<StreamNumber> {
-        let (time_ns, bytes) = (packet.time_ns, packet.original_len);
-        self.first_ns.get_or_insert(time_ns);
+        let bytes = packet.original_len;
+        self.first_ns.get_or_insert(packet.time_ns);
         let mut stream = None;
         // The IP header whose addresses are not yet counted.
         let mut network = None;
@@ -143,7 +142,7 @@ impl Conversations {
                 Protocol::Ethernet => {
                     let header = packet.data.get(layer.start as usize..).unwrap_or_default();
                     if let Some((key, direction)) = EthernetKey::of(header) {
-                        count(&mut self.ethernet, &key, direction, time_ns, bytes);
+                        count(&mut self.ethernet, &key, moment(packet, direction), bytes);
                     }
                 }
                 Protocol::Ipv4 | Protocol::Ipv6 => {
@@ -152,13 +151,13 @@ impl Conversations {
                 Protocol::Tcp => {
                     if let Some(segment) = segment {
                         network = None;
-                        stream = self.add_tcp(segment, time_ns, bytes);
+                        stream = self.add_tcp(segment, moment(packet, segment.direction), bytes);
                     }
                 }
                 Protocol::Udp => {
                     if let Some((key, direction)) = layers.conversation(place, packet.data) {
                         network = None;
-                        count(&mut self.udp, &key, direction, time_ns, bytes);
+                        count(&mut self.udp, &key, moment(packet, direction), bytes);
                     }
                 }
                 _ => {}
@@ -174,8 +173,7 @@ impl Conversations {
         if let Some(place) = place
             && let Some((key, direction)) = layers.addresses(place, packet.data)
         {
-            let (time_ns, bytes) = (packet.time_ns, packet.original_len);
-            count(&mut self.other_ip, &key, direction, time_ns, bytes);
+            count(&mut self.other_ip, &key, moment(packet, direction), packet.original_len);
         }
     }
 
@@ -183,11 +181,11 @@ impl Conversations {
     fn add_tcp(
         &mut self,
         segment: &TcpSegment<'_>,
-        time_ns: u64,
+        moment: Moment,
         bytes: u32,
     ) -> Option<StreamNumber> {
         let known = self.tcp.flows().len();
-        let mut number = self.tcp.number(&segment.key, time_ns)?;
+        let mut number = self.tcp.number(&segment.key, moment)?;
         let side = segment.direction.index();
         let mut reuses_ports = false;
         if segment.flags.is_first_syn()
@@ -196,21 +194,21 @@ impl Conversations {
         {
             reuses_ports = true;
             if base != segment.seq {
-                number = self.tcp.renew(number, time_ns)?;
+                number = self.tcp.renew(number, moment)?;
             }
         }
         let is_new = self.tcp.flows().len() > known;
         if is_new {
             self.first_numbers.push(FirstNumbers::default());
         }
-        let traffic = self.tcp.traffic(number)?;
+        let traffic = &mut self.tcp.flow(number)?.traffic;
         // Known after the first segments, except that a SYN sets it anew.
         if traffic.each[side].frames < 3 || segment.flags.has(TcpFlags::SYN) {
             if let Some(first) = self.first_numbers.get_mut(number as usize) {
                 first.update(segment);
             }
         }
-        traffic.add(segment.direction, time_ns, bytes);
+        traffic.add(segment.direction, moment.time_ns, bytes);
         Some(StreamNumber { number, is_new, reuses_ports })
     }
 
@@ -254,14 +252,19 @@ impl Conversations {
         let parts = self.other_ip.flows().iter().chain(self.tcp.flows()).chain(self.udp.flows());
         for part in parts {
             let (key, direction) = part.key.addresses_only();
-            if let Some(number) = table.number(&key, part.traffic.first_ns)
-                && let Some(traffic) = table.traffic(number)
-            {
-                traffic.merge(&part.traffic, direction == Direction::BToA);
+            let turned = direction == Direction::BToA;
+            let first = if turned { part.first.reverse() } else { part.first };
+            let time_ns = part.traffic.first_ns;
+            let moment = Moment { packet: part.first_packet, time_ns, direction: first };
+            let number = table.number(&key, moment);
+            let Some(flow) = number.and_then(|number| table.flow(number)) else { continue };
+            flow.traffic.merge(&part.traffic, turned);
+            if part.first_packet < flow.first_packet {
+                (flow.first_packet, flow.first) = (part.first_packet, first);
             }
         }
         let mut flows = table.into_flows();
-        flows.sort_by_key(|flow| flow.traffic.first_ns);
+        flows.sort_by_key(|flow| flow.first_packet);
         flows
     }
 }

@@ -215,6 +215,17 @@ impl Walk<'_, '_> {
         }
     }
 
+    /// Adds `length` bytes to the header recorded last, and moves behind them.
+    fn extend(&mut self, length: usize) {
+        let length = length.min(self.end.saturating_sub(self.at));
+        self.at += length;
+        if let Some(layer) = self.out.layers.get_mut(self.out.count.wrapping_sub(1)) {
+            // Both are bounded by the packet's length.
+            layer.header_len += length as u32;
+            layer.payload_len -= length as u32;
+        }
+    }
+
     /// Bounds what follows to `length` bytes.
     #[inline]
     fn bound(&mut self, length: usize) {
@@ -233,6 +244,7 @@ pub fn dissect(link: LinkType, data: &[u8], original_len: u32, layers: &mut Laye
     let end = (original_len as usize).max(data.len());
     let mut walk = Walk { data, at: 0, end, network: u8::MAX, out: layers };
     let mut next = link_layer::first(link, &mut walk);
+    // A loop over extension headers records none, and each has bytes.
     while walk.out.count < MAX_LAYERS - 1 {
         let step = match next {
             Ok(Next::Ethernet) => link_layer::ethernet(&mut walk),

@@ -102,8 +102,7 @@ impl Hierarchy {
         let place = paths.len();
         self.paths.push(PathCount { path, frames: 0, bytes: 0, own_bytes: [0; MAX_LAYERS] });
         let paths = &self.paths;
-        self.places
-            .insert_unique(key, place as u32, |it| hash(paths[*it as usize].path, hasher));
+        self.places.insert_unique(key, place as u32, |it| hash(paths[*it as usize].path, hasher));
         Some(place)
     }
 

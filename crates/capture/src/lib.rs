@@ -17,6 +17,7 @@
 //! | [`hierarchy`] | frames and bytes of each protocol, counted in both ways |
 //! | [`conversations`] | flows of Ethernet, IP, TCP and UDP; numbers of TCP streams |
 //! | [`endpoints`] | the same by address |
+//! | [`overview`] | totals |
 
 pub mod conversations;
 pub mod dissect;
@@ -24,6 +25,7 @@ pub mod endpoints;
 pub mod file;
 pub mod hierarchy;
 pub mod link_type;
+pub mod overview;
 mod table;
 
 pub use link_type::LinkType;

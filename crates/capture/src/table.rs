@@ -3,8 +3,8 @@
 //! One lookup a packet, none for a packet of the same flow as the one before. Numbers
 //! are places in a list, so other lists can be kept beside it.
 
-use crate::dissect::FlowKey;
 use crate::dissect::Direction;
+use crate::dissect::FlowKey;
 use hashbrown::HashTable;
 
 /// A secret for hash functions. Take it from a random generator: with a known seed a
@@ -28,7 +28,7 @@ impl Hasher {
         let [mut state, increment] = seed.0;
         // SplitMix64 (Steele et al., OOPSLA 2014); the increment has to be odd.
         let secrets = std::array::from_fn(|_| {
-            state = state.wrapping_add(increment | 1).wrapping_add(0x9e37_79b9_7f4a_7c14);
+            state = state.wrapping_add(increment << 1 | 1).wrapping_add(0x9e37_79b9_7f4a_7c14);
             let mut z = state;
             z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
             z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -158,8 +158,38 @@ impl Traffic {
 pub struct Flow<K> {
     /// Which flow.
     pub key: K,
-    /// What it carried.
+    /// What it carried, from and to side A of the key.
     pub traffic: Traffic,
+    /// Number of its first packet in the file.
+    pub first_packet: u64,
+    /// Who sent that packet.
+    pub first: Direction,
+}
+
+impl<K> Flow<K> {
+    /// The traffic with the sender of the first packet as side A, as Wireshark shows it;
+    /// compare [`Flow::first`] for the addresses.
+    #[must_use]
+    pub fn traffic_from_first(&self) -> Traffic {
+        let [a, b] = self.traffic.each;
+        let each = if self.first == Direction::AToB { [a, b] } else { [b, a] };
+        Traffic { each, ..self.traffic }
+    }
+}
+
+/// When and by whom a packet of a flow was sent.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Moment {
+    pub(crate) packet: u64,
+    pub(crate) time_ns: u64,
+    pub(crate) direction: Direction,
+}
+
+impl Moment {
+    fn begin<K>(self, key: K) -> Flow<K> {
+        let traffic = Traffic::new(self.time_ns);
+        Flow { key, traffic, first_packet: self.packet, first: self.direction }
+    }
 }
 
 /// Flows by key, numbered in the order of appearance.
@@ -188,18 +218,18 @@ impl<K: Key> Table<K> {
 
     /// The number of the flow, which is made where it is new; `None` beyond the most.
     #[inline]
-    pub(crate) fn number(&mut self, key: &K, time_ns: u64) -> Option<u32> {
+    pub(crate) fn number(&mut self, key: &K, moment: Moment) -> Option<u32> {
         if let Some(last) = self.flows.get(self.last as usize)
             && last.key == *key
         {
             return Some(self.last);
         }
-        let number = self.look_up(key, time_ns)?;
+        let number = self.look_up(key, moment)?;
         self.last = number;
         Some(number)
     }
 
-    fn look_up(&mut self, key: &K, time_ns: u64) -> Option<u32> {
+    fn look_up(&mut self, key: &K, moment: Moment) -> Option<u32> {
         let hash = key.hash(&self.hasher);
         let flows = &self.flows;
         let found = self.numbers.find(hash, |number| flows[*number as usize].key == *key);
@@ -211,14 +241,14 @@ impl<K: Key> Table<K> {
             return None;
         }
         let number = self.flows.len() as u32;
-        self.flows.push(Flow { key: *key, traffic: Traffic::new(time_ns) });
+        self.flows.push(moment.begin(*key));
         let (flows, hasher) = (&self.flows, &self.hasher);
         self.numbers.insert_unique(hash, number, |it| flows[*it as usize].key.hash(hasher));
         Some(number)
     }
 
     /// Makes a new flow of the key of `number`, which takes its place.
-    pub(crate) fn renew(&mut self, number: u32, time_ns: u64) -> Option<u32> {
+    pub(crate) fn renew(&mut self, number: u32, moment: Moment) -> Option<u32> {
         let key = self.flows.get(number as usize)?.key;
         if self.flows.len() >= self.most {
             self.not_counted += 1;
@@ -228,15 +258,15 @@ impl<K: Key> Table<K> {
         let new = self.flows.len() as u32;
         let place = self.numbers.find_mut(hash, |it| *it == number)?;
         *place = new;
-        self.flows.push(Flow { key, traffic: Traffic::new(time_ns) });
+        self.flows.push(moment.begin(key));
         self.last = new;
         Some(new)
     }
 
-    /// The traffic of a flow by its number.
+    /// A flow by its number.
     #[inline]
-    pub(crate) fn traffic(&mut self, number: u32) -> Option<&mut Traffic> {
-        self.flows.get_mut(number as usize).map(|flow| &mut flow.traffic)
+    pub(crate) fn flow(&mut self, number: u32) -> Option<&mut Flow<K>> {
+        self.flows.get_mut(number as usize)
     }
 
     pub(crate) fn into_flows(self) -> Vec<Flow<K>> {
@@ -253,6 +283,10 @@ impl<K: Key> Table<K> {
 mod tests {
     use super::*;
 
+    fn at(time_ns: u64) -> Moment {
+        Moment { packet: time_ns, time_ns, direction: Direction::BToA }
+    }
+
     fn key(port: u16) -> FlowKey {
         FlowKey::of(&[10, 0, 0, 1], &[10, 0, 0, 2], port, 80, 6).0
     }
@@ -262,7 +296,7 @@ mod tests {
         let mut table = Table::new(Seed([1, 2]), 1000);
         for round in 0..2 {
             for port in 0..500 {
-                assert_eq!(table.number(&key(1000 + port), round), Some(u32::from(port)));
+                assert_eq!(table.number(&key(1000 + port), at(round)), Some(u32::from(port)));
             }
         }
         assert_eq!(table.flows().len(), 500);
@@ -271,12 +305,12 @@ mod tests {
     #[test]
     fn a_renewed_flow_takes_the_place_of_the_old_one() {
         let mut table = Table::new(Seed([1, 2]), 3);
-        assert_eq!(table.number(&key(1), 0), Some(0));
-        assert_eq!(table.number(&key(2), 0), Some(1));
-        assert_eq!(table.renew(0, 5), Some(2));
-        assert_eq!(table.number(&key(2), 0), Some(1));
-        assert_eq!(table.number(&key(1), 9), Some(2));
-        assert_eq!((table.renew(1, 5), table.number(&key(3), 0)), (None, None));
+        assert_eq!(table.number(&key(1), at(0)), Some(0));
+        assert_eq!(table.number(&key(2), at(0)), Some(1));
+        assert_eq!(table.renew(0, at(5)), Some(2));
+        assert_eq!(table.number(&key(2), at(0)), Some(1));
+        assert_eq!(table.number(&key(1), at(9)), Some(2));
+        assert_eq!((table.renew(1, at(5)), table.number(&key(3), at(0))), (None, None));
         assert_eq!(table.not_counted, 2);
     }
 

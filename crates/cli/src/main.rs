@@ -45,6 +45,7 @@ Examples:
   longhaul server            on the far host (iperf3 -s works as well)
   longhaul test HOST         measure throughput and explain what limits it
   longhaul copy FILE HOST:   copy files over long paths, verified and resumable
+  longhaul pcap FILE         show what is in a capture
   longhaul ping HOST         measure RTT and loss, with percentiles
   longhaul trace HOST        show the route, with loss and RTT of each hop
   longhaul doctor --to HOST  check this host for that path, with each fix
@@ -66,6 +67,7 @@ enum Verb {
     CopyServer(verbs::copy::CopyServerArgs),
     Iperf2(verbs::iperf2::Iperf2Args),
     Explain(verbs::explain::ExplainArgs),
+    Pcap(verbs::pcap::PcapArgs),
     Ping(verbs::ping::PingArgs),
     Trace(verbs::trace::TraceArgs),
     Doctor(Box<verbs::doctor::DoctorArgs>),
@@ -97,6 +99,7 @@ fn main() {
         Verb::CopyServer(args) => verbs::copy::run_server(args, console),
         Verb::Iperf2(args) => verbs::iperf2::run(args, console),
         Verb::Explain(args) => verbs::explain::run(args, console),
+        Verb::Pcap(args) => verbs::pcap::run(args, console),
         Verb::Ping(args) => verbs::ping::run(args, console),
         Verb::Trace(args) => verbs::trace::run(args, console),
         Verb::Doctor(args) => verbs::doctor::run(args, console),

@@ -10,6 +10,7 @@ mod in_lab;
 pub(crate) mod iperf2;
 pub(crate) mod iperf3;
 pub(crate) mod lab;
+pub(crate) mod pcap;
 pub(crate) mod ping;
 mod probe_args;
 pub(crate) mod server;

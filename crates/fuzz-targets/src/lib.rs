@@ -12,8 +12,10 @@
 //! | `copy` | what a peer of a copy sends |
 //! | `udt` | datagrams of a UDT peer, and of anyone |
 //! | `kernel` | what the kernel answers: netlink, ICMP errors |
+//! | `captures` | capture files, packets in them |
 //! | `files` | journals, plans, paths, recordings, measurements |
 
+mod captures;
 mod copy;
 mod files;
 mod kernel;
@@ -26,7 +28,7 @@ pub type Target = (&'static str, fn(&[u8]));
 
 /// Every target. `fuzz/seeds` has a directory for each, and `fuzz/src/lib.rs`
 /// a test.
-pub const TARGETS: [Target; 20] = [
+pub const TARGETS: [Target; 22] = [
     ("iperf3_framing", wire::iperf3_framing),
     ("iperf3_params", wire::iperf3_params),
     ("iperf3_results", wire::iperf3_results),
@@ -47,6 +49,8 @@ pub const TARGETS: [Target; 20] = [
     ("lab_plan", files::lab_plan),
     ("recording", files::recording),
     ("measurement", files::measurement),
+    ("capture_file", captures::file),
+    ("capture_packet", captures::packet),
 ];
 
 /// Runs the target of that name; `false` where there is none.

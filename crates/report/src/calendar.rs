@@ -2,6 +2,15 @@
 
 /// `2026-11-21 03:40 UTC`, from seconds since 1970.
 pub(crate) fn utc(unix_s: u64) -> String {
+    format!("{} UTC", to_minute(unix_s))
+}
+
+/// `2026-11-21 03:40:09 UTC`, likewise.
+pub(crate) fn utc_seconds(unix_s: u64) -> String {
+    format!("{}:{:02} UTC", to_minute(unix_s), unix_s % 60)
+}
+
+fn to_minute(unix_s: u64) -> String {
     let (days, second) = (unix_s / 86_400, unix_s % 86_400);
     // Years are counted from March, so that the leap day is a year's last;
     // 719 468 days lie between 0000-03-01 and 1970-01-01, 146 097 in 400 years.
@@ -14,7 +23,7 @@ pub(crate) fn utc(unix_s: u64) -> String {
     let (month, next) = if month < 10 { (month + 3, 0) } else { (month - 9, 1) };
     let year = era * 400 + year + next;
     let (hour, minute) = (second / 3_600, second % 3_600 / 60);
-    format!("{year:04}-{month:02}-{date:02} {hour:02}:{minute:02} UTC")
+    format!("{year:04}-{month:02}-{date:02} {hour:02}:{minute:02}")
 }
 
 #[cfg(test)]
@@ -30,6 +39,7 @@ mod tests {
         assert_eq!(utc(1_795_268_595), "2026-11-21 13:43 UTC");
         assert_eq!(utc(4_107_542_399), "2100-02-28 23:59 UTC");
         assert_eq!(utc(4_107_542_400), "2100-03-01 00:00 UTC");
+        assert_eq!(utc_seconds(951_782_399), "2000-02-28 23:59:59 UTC");
         assert!(utc(u64::MAX).ends_with("UTC"));
     }
 }

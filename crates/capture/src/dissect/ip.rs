@@ -83,9 +83,7 @@ pub(super) fn protocol(walk: &mut Walk, number: u8) -> Result<Next, Unreadable> 
     match number {
         TCP => tcp(walk),
         UDP => udp(walk),
-        0 => extension(walk, Protocol::HopByHop),
-        43 => extension(walk, Protocol::Routing),
-        60 => extension(walk, Protocol::DestinationOptions),
+        0 | 43 | 60 => extension(walk),
         44 => fragment_header(walk),
         51 => authentication(walk),
         1 => terminal(walk, Protocol::Icmp, 4),
@@ -126,8 +124,13 @@ fn tcp(walk: &mut Walk) -> Result<Next, Unreadable> {
         walk.push(Protocol::Tcp, length);
         return Err(Unreadable::Malformed);
     }
-    walk.out.transport = Some(walk.out.count as u8);
+    let place = walk.out.count as u8;
     walk.push(Protocol::Tcp, length);
+    if walk.at > walk.data.len() {
+        // The options were not captured.
+        return Err(Unreadable::Truncated);
+    }
+    walk.out.transport = Some(place);
     Ok(Next::Data)
 }
 
@@ -167,16 +170,16 @@ fn udp(walk: &mut Walk) -> Result<Next, Unreadable> {
 
 /// Hop-by-hop options, routing, destination options: next header, length in units of 8
 /// bytes without the first.
-fn extension(walk: &mut Walk, protocol: Protocol) -> Result<Next, Unreadable> {
+fn extension(walk: &mut Walk) -> Result<Next, Unreadable> {
     let [next, units] = walk.header()?;
-    walk.push(protocol, usize::from(units) * 8 + 8);
+    walk.extend(usize::from(units) * 8 + 8);
     Ok(Next::IpProtocol(next))
 }
 
 fn fragment_header(walk: &mut Walk) -> Result<Next, Unreadable> {
     let header: [u8; 8] = walk.header()?;
     let captured = walk.end <= walk.data.len();
-    walk.push(Protocol::Fragment, 8);
+    walk.extend(8);
     let field = u16::from_be_bytes([header[2], header[3]]);
     // Offset 0 without more fragments: whole (RFC 6946).
     walk.out.fragment = field & 0xfff9 != 0;

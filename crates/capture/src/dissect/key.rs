@@ -2,8 +2,8 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// A flow of either direction. Side A has the higher port, as in Wireshark's
-/// conversations; where both are equal, the lower address.
+/// A flow of either direction. Side A has the higher port, or where both are equal, the
+/// lower address; who sent the first packet, [`crate::Flow::first`] says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct FlowKey {
     /// Address of side A; an IPv4 address in the first four bytes, the others zero.

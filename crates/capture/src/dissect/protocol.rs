@@ -25,11 +25,8 @@ pub enum Protocol {
     PppoeSession,
     Arp,
     Ipv4,
+    /// With its extension headers.
     Ipv6,
-    HopByHop,
-    Routing,
-    Fragment,
-    DestinationOptions,
     Authentication,
     Esp,
     Gre,
@@ -55,7 +52,7 @@ pub enum Protocol {
 
 impl Protocol {
     /// Every protocol, in the order of their numbers.
-    pub(crate) const ALL: [Protocol; 36] = [
+    pub(crate) const ALL: [Protocol; 32] = [
         Protocol::None,
         Protocol::Ethernet,
         Protocol::LinuxCooked,
@@ -71,10 +68,6 @@ impl Protocol {
         Protocol::Arp,
         Protocol::Ipv4,
         Protocol::Ipv6,
-        Protocol::HopByHop,
-        Protocol::Routing,
-        Protocol::Fragment,
-        Protocol::DestinationOptions,
         Protocol::Authentication,
         Protocol::Esp,
         Protocol::Gre,
@@ -113,10 +106,6 @@ impl Protocol {
             Protocol::Arp => "arp",
             Protocol::Ipv4 => "ip",
             Protocol::Ipv6 => "ipv6",
-            Protocol::HopByHop => "ipv6.hopopts",
-            Protocol::Routing => "ipv6.routing",
-            Protocol::Fragment => "ipv6.fraghdr",
-            Protocol::DestinationOptions => "ipv6.dstopts",
             Protocol::Authentication => "ah",
             Protocol::Esp => "esp",
             Protocol::Gre => "gre",

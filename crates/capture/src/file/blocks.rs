@@ -109,8 +109,7 @@ pub(super) fn enhanced_packet(
     clocks: &[Clock],
 ) -> Result<Record, Problem> {
     let fixed: [u8; 20] = at(body, 0).ok_or_else(|| short(body))?;
-    let long =
-        |at: usize| order.u32([fixed[at], fixed[at + 1], fixed[at + 2], fixed[at + 3]]);
+    let long = |at: usize| order.u32([fixed[at], fixed[at + 1], fixed[at + 2], fixed[at + 3]]);
     let (mut record, clock) = record(body, 20, long(12), long(16), long(0), clocks)?;
     record.time_ns = clock.time_ns(u64::from(long(4)) << 32 | u64::from(long(8)));
     Ok(record)
@@ -142,8 +141,7 @@ pub(super) fn obsolete_packet(
     clocks: &[Clock],
 ) -> Result<Record, Problem> {
     let fixed: [u8; 20] = at(body, 0).ok_or_else(|| short(body))?;
-    let long =
-        |at: usize| order.u32([fixed[at], fixed[at + 1], fixed[at + 2], fixed[at + 3]]);
+    let long = |at: usize| order.u32([fixed[at], fixed[at + 1], fixed[at + 2], fixed[at + 3]]);
     let interface = u32::from(order.u16([fixed[0], fixed[1]]));
     let (mut record, clock) = record(body, 20, long(12), long(16), interface, clocks)?;
     record.time_ns = clock.time_ns(u64::from(long(4)) << 32 | u64::from(long(8)));

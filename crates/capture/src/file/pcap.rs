@@ -41,9 +41,8 @@ impl State {
             return Err(Problem::TruncatedHeader);
         };
         let order = Order { big_endian };
-        let long = |at: usize| {
-            order.u32([header[at], header[at + 1], header[at + 2], header[at + 3]])
-        };
+        let long =
+            |at: usize| order.u32([header[at], header[at + 1], header[at + 2], header[at + 3]]);
         let major = order.u16([header[4], header[5]]);
         let minor = order.u16([header[6], header[7]]);
         // Every program has written 2.4 since 1998; older minor versions swap the two

@@ -7,6 +7,8 @@
 mod bdp_report;
 mod calc_result;
 mod canvas;
+mod capture_summary;
+mod capture_tables;
 mod column_units;
 mod doctor;
 mod find_rate;
@@ -40,6 +42,10 @@ mod watch;
 
 pub use bdp_report::bdp_report;
 pub use calc_result::calc_result;
+pub use capture_summary::{CaptureSummary, capture_summary};
+pub use capture_tables::{
+    ConversationRow, capture_conversations, capture_endpoints, capture_hierarchy,
+};
 pub use doctor::{doctor, doctor_commands};
 pub use find_rate::{find_rate, trial_header, trial_row};
 pub use finding::{finding, notes};

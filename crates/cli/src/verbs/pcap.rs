@@ -1,0 +1,344 @@
+//! `longhaul pcap`: what is in a capture file.
+
+mod csv;
+mod document;
+mod reading;
+
+use crate::console::{self, Console};
+use crate::failure::{DONE, FAILED, Outcome};
+use crate::stop;
+use capture::conversations::Conversations;
+use capture::endpoints::{self, Endpoint};
+use clap::{Args, Subcommand, ValueEnum};
+use reading::Capture;
+use report::terminal::{self, CaptureSummary, ConversationRow};
+use std::path::PathBuf;
+
+/// Show what is in a capture: hosts, conversations, protocols
+///
+/// Reads pcap and pcapng, plain or compressed with gzip or zstd. Counts and
+/// names are Wireshark's.
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct PcapArgs {
+    #[command(subcommand)]
+    view: Option<View>,
+    #[command(flatten)]
+    summary: Files,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  longhaul pcap trace.pcap                     what it is, top conversations
+  longhaul pcap *.pcapng.gz                    several files, one after another
+  tcpdump -w - -i eth0 -c 1000 | longhaul pcap -
+  longhaul pcap hierarchy trace.pcap           like tshark -z io,phs
+  longhaul pcap conversations trace.pcap --type udp
+  longhaul pcap conversations trace.pcap --csv > flows.csv
+  longhaul pcap endpoints trace.pcap --type ip --json
+
+Exit codes: 0 read, 1 a file could not be read to its end, 2 wrong usage.";
+
+/// What to show.
+#[derive(Debug, Subcommand)]
+enum View {
+    /// Show format, time, rate, drops and top conversations (default)
+    Summary(Files),
+    /// Show frames and bytes of each protocol
+    Hierarchy(Files),
+    /// Show the conversations, those with most bytes first
+    Conversations(Listed),
+    /// Show what each address sent and received
+    Endpoints(Listed),
+}
+
+#[derive(Debug, Args)]
+struct Files {
+    /// Capture files; '-' for standard input
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
+    /// Print CSV
+    #[arg(long, conflicts_with = "json")]
+    csv: bool,
+    /// Print JSON
+    #[arg(long, short = 'J')]
+    json: bool,
+}
+
+#[derive(Debug, Args)]
+struct Listed {
+    #[command(flatten)]
+    files: Files,
+    /// Layer: tcp, udp, ip, ethernet
+    #[arg(long = "type", short, value_enum, value_name = "LAYER", default_value = "tcp")]
+    #[arg(hide_possible_values = true)]
+    layer: ConversationLayer,
+    /// Rows to show; 0 for all [default: 25, with --csv or --json all]
+    #[arg(long, short = 'n', value_name = "N")]
+    rows: Option<usize>,
+}
+
+/// Layer whose addresses make a conversation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum ConversationLayer {
+    /// TCP streams
+    Tcp,
+    /// UDP ports
+    Udp,
+    /// IP addresses of both versions
+    #[value(alias = "ipv4", alias = "ipv6")]
+    Ip,
+    /// Ethernet addresses
+    #[value(alias = "eth")]
+    Ethernet,
+}
+
+impl ConversationLayer {
+    fn name(self) -> &'static str {
+        match self {
+            ConversationLayer::Tcp => "TCP",
+            ConversationLayer::Udp => "UDP",
+            ConversationLayer::Ip => "IP",
+            ConversationLayer::Ethernet => "Ethernet",
+        }
+    }
+}
+
+/// Rows of a table on a terminal, and of conversations in a summary.
+const ROWS: usize = 25;
+const TOP: usize = 5;
+
+pub(crate) fn run(args: &PcapArgs, console: &mut Console) -> Outcome {
+    match &args.view {
+        None => each(&args.summary, console, &Summary),
+        Some(View::Summary(files)) => each(files, console, &Summary),
+        Some(View::Hierarchy(files)) => each(files, console, &Hierarchy),
+        Some(View::Conversations(listed)) => each(&listed.files, console, &ConversationsOf(listed)),
+        Some(View::Endpoints(listed)) => each(&listed.files, console, &EndpointsOf(listed)),
+    }
+}
+
+/// What is shown of each file.
+trait Shown {
+    /// For the terminal.
+    fn text(&self, capture: &Capture, console: &Console) -> String;
+    /// Header and rows of the CSV.
+    fn csv(&self, capture: &Capture) -> csv::Table;
+    /// Schema of the JSON document.
+    fn schema(&self) -> &'static str;
+    /// The file's object in it.
+    fn json(&self, capture: &Capture) -> serde_json::Value;
+}
+
+/// Reads each file and shows it; the exit code is that of the worst one.
+fn each(files: &Files, console: &mut Console, shown: &dyn Shown) -> Outcome {
+    let stop = stop::on_signals();
+    let mut code = DONE;
+    let (mut table, mut documents) = (None::<csv::Table>, Vec::new());
+    let mut is_first = true;
+    for path in &files.files {
+        let capture = match reading::read(path, &stop, console) {
+            Ok(capture) => capture,
+            Err(line) => {
+                console.clear();
+                console::complain(&line);
+                code = FAILED;
+                continue;
+            }
+        };
+        if capture.broken.is_some() || capture.is_interrupted {
+            code = FAILED;
+        }
+        if files.json {
+            documents.push(shown.json(&capture));
+        } else if files.csv {
+            let next = shown.csv(&capture);
+            match &mut table {
+                Some(table) => table.rows.extend(next.rows),
+                None => table = Some(next),
+            }
+        } else {
+            let text = shown.text(&capture, console);
+            let between = if is_first { "" } else { "\n" };
+            console.print(&format!("{between}{text}"));
+            is_first = false;
+        }
+        if files.json || files.csv {
+            for note in capture.notes() {
+                console.say(&format!("{}: {note}", capture.name));
+            }
+        }
+        if capture.is_interrupted {
+            break;
+        }
+    }
+    if files.json {
+        let document = document::of_files(shown.schema(), documents);
+        console.print(&console::json(&document)?);
+    } else if let Some(table) = table {
+        console.print(&table.text());
+    }
+    Ok(code)
+}
+
+struct Summary;
+
+impl Shown for Summary {
+    fn text(&self, capture: &Capture, console: &Console) -> String {
+        let (layer, rows) = top(&capture.conversations);
+        let shown = rows.get(..TOP).unwrap_or(&rows);
+        terminal::capture_summary(
+            &CaptureSummary {
+                name: &capture.name,
+                file: &capture.file,
+                overview: &capture.overview,
+                top: (&format!("{} conversations", layer.name()), shown, rows.len()),
+                notes: &capture.notes(),
+            },
+            &console.out,
+        )
+    }
+
+    fn csv(&self, capture: &Capture) -> csv::Table {
+        csv::summary(capture)
+    }
+
+    fn schema(&self) -> &'static str {
+        "longhaul.pcap/1"
+    }
+
+    fn json(&self, capture: &Capture) -> serde_json::Value {
+        let (layer, rows) = top(&capture.conversations);
+        document::summary(capture, layer.name(), rows.get(..TOP).unwrap_or(&rows))
+    }
+}
+
+/// The conversations of the highest layer that has any.
+fn top(conversations: &Conversations) -> (ConversationLayer, Vec<ConversationRow>) {
+    use ConversationLayer::{Ethernet, Ip, Tcp, Udp};
+    let layers = [Tcp, Udp, Ip, Ethernet].map(|layer| (layer, rows(conversations, layer)));
+    let bytes = |rows: &[ConversationRow]| rows.iter().map(|row| row.traffic.bytes()).sum::<u64>();
+    let [tcp, udp, ip, ethernet] = layers;
+    let ports = if bytes(&tcp.1) >= bytes(&udp.1) { tcp } else { udp };
+    [ports, ip].into_iter().find(|(_, rows)| !rows.is_empty()).unwrap_or(ethernet)
+}
+
+/// The conversations of a layer, those with most bytes first.
+fn rows(conversations: &Conversations, layer: ConversationLayer) -> Vec<ConversationRow> {
+    let mut rows: Vec<ConversationRow> = match layer {
+        ConversationLayer::Tcp => {
+            let flows = conversations.tcp().iter().enumerate();
+            flows.map(|(number, flow)| ConversationRow::ports(flow, Some(number))).collect()
+        }
+        ConversationLayer::Udp => {
+            conversations.udp().iter().map(|flow| ConversationRow::ports(flow, None)).collect()
+        }
+        ConversationLayer::Ip => conversations.ip().iter().map(ConversationRow::ip).collect(),
+        ConversationLayer::Ethernet => {
+            conversations.ethernet().iter().map(ConversationRow::ethernet).collect()
+        }
+    };
+    rows.sort_by_key(|row| std::cmp::Reverse(row.traffic.bytes()));
+    rows
+}
+
+struct Hierarchy;
+
+impl Shown for Hierarchy {
+    fn text(&self, capture: &Capture, console: &Console) -> String {
+        capture.headed(terminal::capture_hierarchy(&capture.hierarchy.rows(), &console.out))
+    }
+
+    fn csv(&self, capture: &Capture) -> csv::Table {
+        csv::hierarchy(capture)
+    }
+
+    fn schema(&self) -> &'static str {
+        "longhaul.pcap-hierarchy/1"
+    }
+
+    fn json(&self, capture: &Capture) -> serde_json::Value {
+        document::hierarchy(capture)
+    }
+}
+
+impl Listed {
+    /// The first of `all` rows, as many as were asked for.
+    fn first<'a, T>(&self, all: &'a [T]) -> &'a [T] {
+        let whole = self.files.csv || self.files.json;
+        match self.rows.unwrap_or(if whole { 0 } else { ROWS }) {
+            0 => all,
+            count => all.get(..count).unwrap_or(all),
+        }
+    }
+}
+
+struct ConversationsOf<'a>(&'a Listed);
+
+impl Shown for ConversationsOf<'_> {
+    fn text(&self, capture: &Capture, console: &Console) -> String {
+        let all = rows(&capture.conversations, self.0.layer);
+        let title = format!("{} conversations", self.0.layer.name());
+        let shown = self.0.first(&all);
+        let first_ns = capture.conversations.first_ns().unwrap_or(0);
+        capture.headed(terminal::capture_conversations(
+            &title,
+            shown,
+            all.len(),
+            first_ns,
+            &console.out,
+        ))
+    }
+
+    fn csv(&self, capture: &Capture) -> csv::Table {
+        csv::conversations(capture, self.0.first(&rows(&capture.conversations, self.0.layer)))
+    }
+
+    fn schema(&self) -> &'static str {
+        "longhaul.pcap-conversations/1"
+    }
+
+    fn json(&self, capture: &Capture) -> serde_json::Value {
+        let all = rows(&capture.conversations, self.0.layer);
+        document::conversations(capture, self.0.layer.name(), self.0.first(&all))
+    }
+}
+
+struct EndpointsOf<'a>(&'a Listed);
+
+impl EndpointsOf<'_> {
+    /// The endpoints, those with most bytes first.
+    fn all(&self, capture: &Capture) -> Vec<Endpoint> {
+        let conversations = &capture.conversations;
+        let mut all = match self.0.layer {
+            ConversationLayer::Tcp => endpoints::of_ports(conversations.tcp()),
+            ConversationLayer::Udp => endpoints::of_ports(conversations.udp()),
+            ConversationLayer::Ip => endpoints::of_ip(&conversations.ip()),
+            ConversationLayer::Ethernet => endpoints::of_ethernet(conversations.ethernet()),
+        };
+        all.sort_by_key(|endpoint| std::cmp::Reverse(endpoint.bytes()));
+        all
+    }
+}
+
+impl Shown for EndpointsOf<'_> {
+    fn text(&self, capture: &Capture, console: &Console) -> String {
+        let all = self.all(capture);
+        let title = format!("{} endpoints", self.0.layer.name());
+        let shown = self.0.first(&all);
+        capture.headed(terminal::capture_endpoints(&title, shown, all.len(), &console.out))
+    }
+
+    fn csv(&self, capture: &Capture) -> csv::Table {
+        csv::endpoints(capture, self.0.first(&self.all(capture)))
+    }
+
+    fn schema(&self) -> &'static str {
+        "longhaul.pcap-endpoints/1"
+    }
+
+    fn json(&self, capture: &Capture) -> serde_json::Value {
+        document::endpoints(capture, self.0.layer.name(), self.0.first(&self.all(capture)))
+    }
+}

@@ -1,0 +1,138 @@
+//! Captures as comma-separated values: a line for each row, units in the names of the
+//! columns.
+
+use super::reading::Capture;
+use capture::Counts;
+use capture::dissect::{Direction, Protocol};
+use capture::endpoints::{Address, Endpoint};
+use report::terminal::ConversationRow;
+
+/// A header and rows.
+pub(super) struct Table {
+    header: &'static str,
+    pub(super) rows: Vec<String>,
+}
+
+impl Table {
+    /// The lines (RFC 4180).
+    pub(super) fn text(&self) -> String {
+        let mut text = format!("{}\n", self.header);
+        for row in &self.rows {
+            text += row;
+            text.push('\n');
+        }
+        text
+    }
+}
+
+/// A field of text. What a spreadsheet would take for a formula begins with an
+/// apostrophe.
+fn field(text: &str) -> String {
+    let text = report::untrusted::clean(text);
+    let is_formula = text.starts_with(['=', '+', '-', '@']);
+    let text = if is_formula { format!("'{text}") } else { text };
+    if text.contains([',', '"']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text }
+}
+
+fn address(address: &Address) -> (String, String) {
+    match address {
+        Address::Ethernet([a, b, c, d, e, f]) => {
+            (format!("{a:02x}:{b:02x}:{c:02x}:{d:02x}:{e:02x}:{f:02x}"), String::new())
+        }
+        Address::Ip(ip) => (ip.to_string(), String::new()),
+        Address::Port(ip, port) => (ip.to_string(), port.to_string()),
+    }
+}
+
+/// Seconds with nanoseconds.
+fn seconds(ns: u64) -> String {
+    format!("{}.{:09}", ns / 1_000_000_000, ns % 1_000_000_000)
+}
+
+pub(super) fn summary(capture: &Capture) -> Table {
+    let (file, overview) = (&capture.file, &capture.overview);
+    let rate = overview.rate_bps().map_or(String::new(), |bps| format!("{bps:.0}"));
+    let dropped = file.dropped().map_or(String::new(), |count| count.to_string());
+    let row = format!(
+        "{},{},{},{},{},{},{},{},{rate},{dropped},{}",
+        field(&capture.name),
+        field(file.format.name()),
+        overview.packets,
+        overview.bytes,
+        overview.captured_bytes,
+        seconds(overview.first_ns),
+        seconds(overview.last_ns),
+        seconds(overview.last_ns - overview.first_ns),
+        capture.broken.is_some(),
+    );
+    Table {
+        header: "file,format,packets,bytes,captured_bytes,first_unix_s,last_unix_s,duration_s,\
+                 rate_bps,dropped,broken",
+        rows: vec![row],
+    }
+}
+
+pub(super) fn hierarchy(capture: &Capture) -> Table {
+    let name = field(&capture.name);
+    let mut path: Vec<&str> = Vec::new();
+    let rows = capture.hierarchy.rows().into_iter().map(|row| {
+        let protocol = if row.protocol == Protocol::None { "frame" } else { row.protocol.name() };
+        path.truncate(row.depth);
+        path.push(protocol);
+        format!(
+            "{name},{},{protocol},{},{},{},{},{}",
+            path.join(":"),
+            row.frames,
+            row.bytes,
+            row.own_bytes,
+            row.end_frames,
+            row.end_bytes
+        )
+    });
+    Table {
+        header: "file,path,protocol,frames,bytes,own_bytes,end_frames,end_bytes",
+        rows: rows.collect(),
+    }
+}
+
+pub(super) fn conversations(capture: &Capture, rows: &[ConversationRow]) -> Table {
+    let name = field(&capture.name);
+    let first_ns = capture.conversations.first_ns().unwrap_or(0);
+    let rows = rows.iter().map(|row| {
+        let [(a, a_port), (b, b_port)] = row.ends.each_ref().map(address);
+        let [forward, backward] = row.traffic.each;
+        let stream = row.stream.map_or(String::new(), |number| number.to_string());
+        let rate = |direction| {
+            row.traffic.rate_bps(direction).map_or(String::new(), |bps| format!("{bps:.0}"))
+        };
+        format!(
+            "{name},{stream},{a},{a_port},{b},{b_port},{},{},{},{},{},{},{},{}",
+            seconds(row.traffic.first_ns.saturating_sub(first_ns)),
+            seconds(row.traffic.duration_ns()),
+            forward.frames,
+            forward.bytes,
+            rate(Direction::AToB),
+            backward.frames,
+            backward.bytes,
+            rate(Direction::BToA),
+        )
+    });
+    Table {
+        header: "file,stream,a,a_port,b,b_port,start_s,duration_s,a_to_b_frames,a_to_b_bytes,\
+                 a_to_b_bps,b_to_a_frames,b_to_a_bytes,b_to_a_bps",
+        rows: rows.collect(),
+    }
+}
+
+pub(super) fn endpoints(capture: &Capture, rows: &[Endpoint]) -> Table {
+    let name = field(&capture.name);
+    let rows = rows.iter().map(|row| {
+        let (address, port) = address(&row.address);
+        let both = |counts: Counts| format!("{},{}", counts.frames, counts.bytes);
+        format!("{name},{address},{port},{},{}", both(row.sent), both(row.received))
+    });
+    Table {
+        header: "file,address,port,sent_frames,sent_bytes,received_frames,received_bytes",
+        rows: rows.collect(),
+    }
+}

@@ -1,0 +1,161 @@
+//! The JSON documents of captures; `docs/reference/json.md` has their keys.
+
+use super::reading::Capture;
+use capture::Counts;
+use capture::dissect::{Direction, Protocol};
+use capture::endpoints::{Address, Endpoint};
+use report::terminal::ConversationRow;
+use report::untrusted::clean;
+use serde_json::{Value, json};
+
+/// The document of several files.
+pub(super) fn of_files(schema: &str, files: Vec<Value>) -> Value {
+    json!({ "schema": schema, "version": env!("CARGO_PKG_VERSION"), "files": files })
+}
+
+fn seconds(ns: u64) -> f64 {
+    ns as f64 / 1e9
+}
+
+/// The object of a file, with what its view adds.
+fn file(capture: &Capture, view: Value) -> Value {
+    let mut object = json!({
+        "file": clean(&capture.name),
+        "packets": capture.overview.packets,
+        "bytes": capture.overview.bytes,
+        "notes": capture.notes(),
+        "broken": capture.broken.as_ref().map(|broken| json!({
+            "at_byte": broken.at_byte,
+            "after_packet": broken.after_packet,
+            "why": clean(&broken.problem.to_string()),
+        })),
+    });
+    if let (Some(object), Value::Object(view)) = (object.as_object_mut(), view) {
+        object.extend(view);
+    }
+    object
+}
+
+pub(super) fn summary(capture: &Capture, layer: &str, top: &[ConversationRow]) -> Value {
+    let (it, overview) = (&capture.file, &capture.overview);
+    let interfaces: Vec<Value> = it
+        .interfaces
+        .iter()
+        .map(|interface| {
+            json!({
+                "link_type": interface.link.0,
+                "link": interface.link.to_string(),
+                "name": clean(&interface.name),
+                "description": clean(&interface.description),
+                "snaplen_bytes": interface.snaplen,
+                "packets": interface.packets,
+                "received": interface.received,
+                "dropped": interface.dropped,
+                "os_dropped": interface.os_dropped,
+            })
+        })
+        .collect();
+    let texts = |texts: &[String]| texts.iter().map(|text| clean(text)).collect::<Vec<_>>();
+    file(
+        capture,
+        json!({
+            "format": it.format.name(),
+            "big_endian": it.big_endian,
+            "compression": it.compression.name(),
+            "interfaces": interfaces,
+            "captured_by": texts(&it.captured_by),
+            "comments": texts(&it.comments),
+            "packet_comments": it.packet_comments,
+            "captured_bytes": overview.captured_bytes,
+            "first_unix_s": seconds(overview.first_ns),
+            "last_unix_s": seconds(overview.last_ns),
+            "duration_s": overview.seconds(),
+            "rate_bps": overview.rate_bps(),
+            "dropped": it.dropped(),
+            "cut_off": overview.cut_off,
+            "fragments": overview.fragments,
+            "super_segments": overview.super_segments,
+            "without_length": overview.without_length,
+            "not_dissected": overview.not_dissected,
+            "layer": layer,
+            "conversations": rows(capture, top),
+        }),
+    )
+}
+
+pub(super) fn hierarchy(capture: &Capture) -> Value {
+    let mut path: Vec<&str> = Vec::new();
+    let rows: Vec<Value> = capture
+        .hierarchy
+        .rows()
+        .into_iter()
+        .map(|row| {
+            let protocol =
+                if row.protocol == Protocol::None { "frame" } else { row.protocol.name() };
+            path.truncate(row.depth);
+            path.push(protocol);
+            json!({
+                "path": path.join(":"),
+                "protocol": protocol,
+                "frames": row.frames,
+                "bytes": row.bytes,
+                "own_bytes": row.own_bytes,
+                "end_frames": row.end_frames,
+                "end_bytes": row.end_bytes,
+            })
+        })
+        .collect();
+    file(capture, json!({ "protocols": rows }))
+}
+
+pub(super) fn conversations(capture: &Capture, layer: &str, all: &[ConversationRow]) -> Value {
+    file(capture, json!({ "layer": layer, "conversations": rows(capture, all) }))
+}
+
+fn rows(capture: &Capture, rows: &[ConversationRow]) -> Vec<Value> {
+    let first_ns = capture.conversations.first_ns().unwrap_or(0);
+    let each = |row: &ConversationRow| {
+        let [a, b] = row.ends.each_ref().map(end);
+        let way = |counts: Counts, direction| {
+            json!({
+                "frames": counts.frames,
+                "bytes": counts.bytes,
+                "rate_bps": row.traffic.rate_bps(direction),
+            })
+        };
+        let [forward, backward] = row.traffic.each;
+        json!({
+            "stream": row.stream,
+            "a": a,
+            "b": b,
+            "start_s": seconds(row.traffic.first_ns.saturating_sub(first_ns)),
+            "duration_s": seconds(row.traffic.duration_ns()),
+            "a_to_b": way(forward, Direction::AToB),
+            "b_to_a": way(backward, Direction::BToA),
+        })
+    };
+    rows.iter().map(each).collect()
+}
+
+fn end(address: &Address) -> Value {
+    let (text, port) = match address {
+        Address::Ethernet([a, b, c, d, e, f]) => {
+            (format!("{a:02x}:{b:02x}:{c:02x}:{d:02x}:{e:02x}:{f:02x}"), None)
+        }
+        Address::Ip(ip) => (ip.to_string(), None),
+        Address::Port(ip, port) => (ip.to_string(), Some(port)),
+    };
+    json!({ "address": text, "port": port })
+}
+
+pub(super) fn endpoints(capture: &Capture, layer: &str, all: &[Endpoint]) -> Value {
+    let counts = |counts: Counts| json!({ "frames": counts.frames, "bytes": counts.bytes });
+    let each = |row: &Endpoint| {
+        json!({
+            "end": end(&row.address),
+            "sent": counts(row.sent),
+            "received": counts(row.received),
+        })
+    };
+    file(capture, json!({ "layer": layer, "endpoints": all.iter().map(each).collect::<Vec<_>>() }))
+}

@@ -1,0 +1,174 @@
+//! What tshark and longhaul say of one file, and how they differ.
+
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::Command;
+
+/// Protocols that tshark dissects beyond ours are disabled, so that their bytes are
+/// `data` there, too.
+const NOT_OURS: [&str; 12] = [
+    "pkt_comment",
+    "iperf2",
+    "iperf3",
+    "tls",
+    "http",
+    "ssh",
+    "eth_maybefcs",
+    "ipx",
+    "tpncp",
+    "udt",
+    "rtp",
+    "esp_null",
+];
+
+fn tshark(path: &Path, statistics: &[&str]) -> String {
+    let mut command = Command::new("tshark");
+    command.args(["-n", "-q", "-r"]).arg(path);
+    for name in NOT_OURS {
+        command.args(["--disable-protocol", name]);
+    }
+    for name in statistics {
+        command.args(["-z", name]);
+    }
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+fn ours(path: &Path, view: &[&str]) -> Value {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_longhaul"));
+    let output = command.arg("pcap").args(view).arg("--json").arg(path).output().unwrap();
+    let error = String::from_utf8_lossy(&output.stderr).into_owned();
+    let document: Value = serde_json::from_slice(&output.stdout).expect(&error);
+    document["files"][0].clone()
+}
+
+/// Every difference between the two programs, as a line.
+pub(crate) fn differences(path: &Path) -> Vec<String> {
+    let text =
+        tshark(path, &["io,phs", "conv,eth", "conv,ip", "conv,ipv6", "conv,tcp", "conv,udp"]);
+    let mut wrong = differing("hierarchy", &its_hierarchy(&text), &our_hierarchy(path));
+    for (layer, titles) in [
+        ("ethernet", &["Ethernet Conversations"][..]),
+        ("ip", &["IPv4 Conversations", "IPv6 Conversations"]),
+        ("tcp", &["TCP Conversations"]),
+        ("udp", &["UDP Conversations"]),
+    ] {
+        let its: Vec<String> =
+            titles.iter().flat_map(|title| its_conversations(&text, title)).collect();
+        wrong.extend(differing(layer, &counted(its), &counted(our_conversations(path, layer))));
+    }
+    wrong
+}
+
+/// How often each line is there.
+fn counted(lines: Vec<String>) -> BTreeMap<String, String> {
+    let mut counts: BTreeMap<String, usize> = BTreeMap::new();
+    for line in lines {
+        *counts.entry(line).or_default() += 1;
+    }
+    counts.into_iter().map(|(line, count)| (line, count.to_string())).collect()
+}
+
+fn differing(
+    what: &str,
+    its: &BTreeMap<String, String>,
+    ours: &BTreeMap<String, String>,
+) -> Vec<String> {
+    let mut wrong = Vec::new();
+    for (key, value) in its {
+        if ours.get(key) != Some(value) {
+            wrong.push(format!("{what}: tshark has {key} {value}, we {:?}", ours.get(key)));
+        }
+    }
+    for (key, value) in ours {
+        if !its.contains_key(key) {
+            wrong.push(format!("{what}: we have {key} {value}, tshark does not"));
+        }
+    }
+    wrong
+}
+
+/// Paths with frames and bytes. Rows of packet comments are left out, and so is
+/// `data` below TCP in captures with retransmissions: tshark shows a
+/// retransmitted segment's payload as part of the TCP row.
+fn its_hierarchy(text: &str) -> BTreeMap<String, String> {
+    let mut path: Vec<(usize, &str)> = Vec::new();
+    let mut rows = BTreeMap::new();
+    for line in text.lines().filter(|line| line.contains("frames:")) {
+        let depth = line.len() - line.trim_start().len();
+        let mut words = line.split_whitespace();
+        let name = words.next().unwrap();
+        if name == "pkt_comment" {
+            continue;
+        }
+        path.retain(|(other, _)| *other < depth);
+        path.push((depth, name));
+        let key: Vec<&str> = path.iter().map(|(_, name)| *name).collect();
+        rows.insert(key.join(":"), words.collect::<Vec<_>>().join(" "));
+    }
+    rows.retain(|key, _| !key.ends_with("tcp:data"));
+    rows
+}
+
+fn our_hierarchy(path: &Path) -> BTreeMap<String, String> {
+    let file = ours(path, &["hierarchy"]);
+    let rows = file["protocols"].as_array().unwrap().iter();
+    let mut rows: BTreeMap<String, String> = rows
+        .filter_map(|row| {
+            let key = row["path"].as_str()?.strip_prefix("frame:")?.to_owned();
+            Some((key, format!("frames:{} bytes:{}", row["frames"], row["bytes"])))
+        })
+        .collect();
+    rows.retain(|key, _| !key.ends_with("tcp:data"));
+    rows
+}
+
+/// The rows of a table: ends, frames and bytes each way, start and duration.
+fn its_conversations(text: &str, title: &str) -> Vec<String> {
+    let table = text.split_once(&format!("{title}\n")).unwrap().1;
+    let rows = table.lines().skip(3).take_while(|line| !line.starts_with('='));
+    rows.map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect()
+}
+
+fn our_conversations(path: &Path, layer: &str) -> Vec<String> {
+    let file = ours(path, &["conversations", "--type", layer]);
+    let end = |end: &Value| {
+        let address = end["address"].as_str().unwrap();
+        end["port"].as_u64().map_or(address.to_owned(), |port| format!("{address}:{port}"))
+    };
+    let rows = file["conversations"].as_array().unwrap().iter();
+    rows.map(|row| {
+        let way = |key: &str| {
+            let bytes = row[key]["bytes"].as_u64().unwrap();
+            (row[key]["frames"].as_u64().unwrap(), bytes)
+        };
+        let (forward, backward) = (way("a_to_b"), way("b_to_a"));
+        let both = (forward.0 + backward.0, forward.1 + backward.1);
+        format!(
+            "{} <-> {} {} {} {} {} {} {} {:.9} {:.4}",
+            end(&row["a"]),
+            end(&row["b"]),
+            backward.0,
+            size(backward.1),
+            forward.0,
+            size(forward.1),
+            both.0,
+            size(both.1),
+            row["start_s"].as_f64().unwrap(),
+            row["duration_s"].as_f64().unwrap(),
+        )
+    })
+    .collect()
+}
+
+/// Bytes as tshark writes them: the largest unit of which there are ten.
+fn size(bytes: u64) -> String {
+    match bytes {
+        0..10_000 => format!("{bytes} bytes"),
+        10_000..10_000_000 => format!("{} kB", bytes / 1000),
+        10_000_000..10_000_000_000 => format!("{} MB", bytes / 1_000_000),
+        _ => format!("{} GB", bytes / 1_000_000_000),
+    }
+}

@@ -1,0 +1,168 @@
+//! `longhaul pcap` beside tshark: hierarchy and conversations of every encapsulation,
+//! and of captures that the lab makes. Without tshark the tests count as ignored.
+
+#![expect(clippy::unwrap_used, reason = "in a test an unwrap is an assertion")]
+
+mod compare;
+mod frames;
+
+use libtest_mimic::Arguments;
+use std::path::Path;
+use std::process::{Command, ExitCode};
+
+fn main() -> ExitCode {
+    let arguments = Arguments::from_args();
+    let tshark = Command::new("tshark").arg("--version").output().is_ok();
+    let lab = !arguments.list && lab("rate=1gbit,rtt=1ms", "true", "true", None);
+    if !arguments.list && !(tshark && lab) {
+        assert!(!stall_retry::required(), "LONGHAUL_REQUIRE_PEERS=1 asks for tshark and a lab");
+        eprintln!("tshark is not installed, or no lab can be made here: tests are skipped");
+    }
+    let tests: [(&str, bool, fn()); 8] = [
+        ("ethernet_frames_one_by_one", false, ethernet_frames),
+        ("other_link_types", false, link_types),
+        ("streams_that_reuse_ports", false, reused_ports),
+        ("packets_cut_off_by_the_snaplen", false, cut_off),
+        ("a_lossy_transfer", true, lossy),
+        ("a_reordered_and_duplicated_transfer", true, reordered),
+        ("pings_and_datagrams", true, pings),
+        ("several_streams_in_both_directions", true, streams),
+    ];
+    let trials = tests.into_iter().map(|(name, needs_lab, test)| {
+        let missing = !tshark || (needs_lab && !lab);
+        stall_retry::trial(name, test).with_ignored_flag(missing)
+    });
+    stall_retry::run(&arguments, trials.collect())
+}
+
+/// Runs programs in a lab, and captures at the client; whether the lab could be made.
+fn lab(link: &str, server: &str, client: &str, capture: Option<&Path>) -> bool {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_longhaul"));
+    command.args(["lab", "run", "--link", link]);
+    if server != "true" {
+        command.args(["--server", server]);
+    }
+    if let Some(path) = capture {
+        command.arg("--pcap").arg(format!("client={}", path.display()));
+    }
+    let output = command.args(["--", "sh", "-c", client]).output().unwrap();
+    // A busy machine's lab carries packets all the same.
+    matches!(output.status.code(), Some(0 | 3))
+}
+
+/// tshark counts fragments of IPv4 as conversations, and those of IPv6 only where they
+/// complete a packet; we count both.
+fn is_ipv6_fragment(name: &str) -> bool {
+    ["fragment 6", "later fragment 6"].contains(&name)
+}
+
+fn ethernet_frames() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut wrong = Vec::new();
+    let all = frames::all();
+    for (name, frame) in &all {
+        let path = folder.path().join("one.pcap");
+        std::fs::write(&path, frames::pcap(1, std::slice::from_ref(frame))).unwrap();
+        let mut differences = compare::differences(&path);
+        if is_ipv6_fragment(name) {
+            assert_eq!(differences.len(), 1, "{name}: {differences:?}");
+            differences.retain(|it| !it.starts_with("ip: we have fd00::1"));
+        }
+        wrong.extend(differences.into_iter().map(|it| format!("{name}: {it}")));
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    let all = all.into_iter().filter(|(name, _)| !is_ipv6_fragment(name));
+    let frames: Vec<Vec<u8>> = all.map(|(_, frame)| frame).collect();
+    compare_frames(1, &frames);
+}
+
+/// Compares a file of these frames.
+fn compare_frames(link: u32, frames: &[Vec<u8>]) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("frames.pcap");
+    std::fs::write(&path, frames::pcap(link, frames)).unwrap();
+    let wrong = compare::differences(&path);
+    assert!(wrong.is_empty(), "link type {link}:\n{}", wrong.join("\n"));
+}
+
+fn link_types() {
+    let v4 = frames::ipv4(6, 0, &frames::tcp([40_000, 50_001], 1, 16, &[0; 20]));
+    let v6 = frames::ipv6(17, &frames::udp([40_001, 50_002], &[0; 20]));
+    let before = |header: &[u8], packet: &[u8]| [header, packet].concat();
+    for link in [101, 12] {
+        compare_frames(link, &[v4.clone(), v6.clone()]);
+    }
+    compare_frames(228, std::slice::from_ref(&v4));
+    compare_frames(229, std::slice::from_ref(&v6));
+    compare_frames(0, &[before(&[2, 0, 0, 0], &v4), before(&[30, 0, 0, 0], &v6)]);
+    compare_frames(108, &[before(&[0, 0, 0, 2], &v4), before(&[0, 0, 0, 24], &v6)]);
+    let cooked =
+        |kind: u16| [&[0, 0, 0, 1, 0, 6, 2, 0, 0, 0, 0, 1, 0, 0][..], &kind.to_be_bytes()].concat();
+    compare_frames(113, &[before(&cooked(0x0800), &v4), before(&cooked(0x86dd), &v6)]);
+    let cooked2 = |kind: u16| {
+        let rest = [0, 0, 0, 0, 0, 2, 0, 1, 0, 6, 2, 0, 0, 0, 0, 1, 0, 0];
+        [&kind.to_be_bytes()[..], &rest].concat()
+    };
+    compare_frames(276, &[before(&cooked2(0x0800), &v4), before(&cooked2(0x86dd), &v6)]);
+    compare_frames(9, &[before(&[0xff, 3, 0, 0x21], &v4), before(&[0, 0x57], &v6)]);
+}
+
+fn reused_ports() {
+    compare_frames(1, &frames::reused_ports());
+}
+
+/// Frames cut at any length: the counts of what is whole agree.
+fn cut_off() {
+    let folder = tempfile::tempdir().unwrap();
+    let frame = frames::ethernet(
+        0x0800,
+        &frames::ipv4(6, 0, &frames::tcp([40_000, 50_001], 1, 16, &[0; 1000])),
+    );
+    let mut wrong = Vec::new();
+    for length in [14 + 20 + 20, 66, 96, 200, 1000] {
+        let mut file = frames::pcap(1, &[]);
+        let (captured, original) = (length as u32, frame.len() as u32);
+        for word in [1_700_000_000, 0, captured, original] {
+            file.extend(word.to_le_bytes());
+        }
+        file.extend(&frame[..length]);
+        let path = folder.path().join("cut.pcap");
+        std::fs::write(&path, file).unwrap();
+        wrong.extend(compare::differences(&path).into_iter().map(|it| format!("{length}: {it}")));
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// Compares a capture of a lab.
+fn compare_lab(link: &str, server: &str, client: &str) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("lab.pcapng");
+    let program = env!("CARGO_BIN_EXE_longhaul");
+    let [server, client] = [server, client].map(|it| it.replace("longhaul", program));
+    assert!(lab(link, &server, &client, Some(&path)), "the lab does not run");
+    let wrong = compare::differences(&path);
+    assert!(wrong.is_empty(), "{link}:\n{}", wrong.join("\n"));
+}
+
+const SERVER: &str = "longhaul server --one-off";
+
+fn lossy() {
+    compare_lab("rate=50mbit,rtt=20ms,loss=0.5%", SERVER, "longhaul test server -t 1");
+}
+
+fn reordered() {
+    let link = "rate=50mbit,rtt=20ms,reorder=1%:5ms,duplicate=1%";
+    compare_lab(link, SERVER, "longhaul test server -t 1");
+}
+
+fn pings() {
+    compare_lab(
+        "rate=50mbit,rtt=5ms",
+        SERVER,
+        "ping -c 3 -i 0.1 server; longhaul test server -u -b 5mbit -t 1",
+    );
+}
+
+fn streams() {
+    compare_lab("rate=50mbit,rtt=5ms", SERVER, "longhaul test server -P 4 --bidir -t 1");
+}

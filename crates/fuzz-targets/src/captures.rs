@@ -1,0 +1,60 @@
+//! Capture files, and packets by themselves.
+
+use capture::conversations::Conversations;
+use capture::dissect::{Layers, dissect};
+use capture::file::Reader;
+use capture::hierarchy::Hierarchy;
+use capture::overview::Overview;
+use capture::{LinkType, Seed, endpoints};
+
+/// A file, read to its end or to where it breaks off, and everything that is counted.
+pub(crate) fn file(input: &[u8]) {
+    let Ok(mut reader) = Reader::new(input).map_err(|broken| broken.to_string()) else { return };
+    let seed = Seed([1, 2]);
+    let (mut layers, mut overview) = (Layers::new(), Overview::default());
+    let (mut hierarchy, mut conversations) = (Hierarchy::new(seed), Conversations::new(seed));
+    loop {
+        let packet = match reader.next_packet() {
+            Ok(Some(packet)) => packet,
+            Ok(None) => break,
+            Err(broken) => {
+                let _ = broken.to_string();
+                break;
+            }
+        };
+        dissect(packet.link, packet.data, packet.original_len, &mut layers);
+        overview.add(&packet, &layers);
+        hierarchy.add(&layers, packet.original_len);
+        let segment = layers.tcp(packet.data);
+        conversations.add(&packet, &layers, segment.as_ref());
+        let _ = (packet.options.comments().count(), packet.options.dropped());
+    }
+    assert_eq!(reader.summary().packets, overview.packets);
+    let rows = hierarchy.rows();
+    assert_eq!(rows.first().map(|row| row.frames), Some(overview.packets));
+    let _ = (overview.rate_bps(), endpoints::of_ip(&conversations.ip()));
+    let _ = endpoints::of_ports(conversations.tcp());
+}
+
+/// A packet: the first byte is its link type, the second says how much more of it there
+/// was than was captured.
+pub(crate) fn packet(input: &[u8]) {
+    let [link, more, data @ ..] = input else { return };
+    // Above 255 there is one type that is dissected.
+    let link = if *link == 255 { LinkType::LINUX_SLL2 } else { LinkType((*link).into()) };
+    let original = data.len() as u32 + u32::from(*more) * 16;
+    let mut layers = Layers::new();
+    dissect(link, data, original, &mut layers);
+    let mut end = 0;
+    for (protocol, layer) in layers.iter() {
+        assert_eq!(layer.start, end, "{protocol:?}");
+        end += layer.header_len;
+        assert!(end + layer.payload_len <= original, "{protocol:?}");
+    }
+    if let Some(segment) = layers.tcp(data) {
+        assert!(segment.payload.len() <= segment.payload_len as usize);
+        assert!(segment.payload_len <= original);
+        let _ = segment.options().sack_blocks().len();
+        let _ = segment.each_option().map(|option| option.name()).count();
+    }
+}
