@@ -82,8 +82,7 @@ impl Connection {
             mss: u32::from(peer.mss),
         };
         let takes_space = segment.payload_len > 0 || segment.flags.has(CONTROL);
-        let classified =
-            if takes_space { recovery::observe_data(&seen, own, peer) } else { None };
+        let classified = if takes_space { recovery::observe_data(&seen, own, peer) } else { None };
         let duplicate_sack = recovery::observe_ack(&seen, &options, own, peer);
 
         let mut found = wireshark::analyse(rules, &seen, own, peer);
@@ -104,6 +103,9 @@ impl Connection {
             own.responses.add(rtt);
         }
         if value != 0 {
+            if own.latest_ts == 0 || (value.wrapping_sub(own.latest_ts) as i32) > 0 {
+                own.latest_ts = value;
+            }
             own.responses.sent(value, now);
             if segment.flags.has(TcpFlags::ACK) {
                 found.timestamp_rtt_ns = peer.responses.echoed(echo, now);
@@ -283,11 +285,10 @@ fn remember_sack(own: &mut Side, options: &TcpOptions, ack: u32) {
     own.has_sack = true;
     own.sacked_to = ack;
     for (left, right) in options.sack_blocks() {
-        if after(*right, ack) {
-            own.sacked_bytes = own.sacked_bytes.wrapping_add(right.wrapping_sub(*left));
-            if after(*right, own.sacked_to) {
-                own.sacked_to = *right;
-            }
+        // A DSACK block is subtracted from the bytes in flight too, as in Wireshark.
+        own.sacked_bytes = own.sacked_bytes.wrapping_add(right.wrapping_sub(*left));
+        if after(*right, own.sacked_to) {
+            own.sacked_to = *right;
         }
     }
 }

@@ -89,9 +89,10 @@ impl Outstanding {
     /// Adds a transmission.
     #[inline]
     pub(crate) fn push(&mut self, segment: Segment) {
-        let follows = self.in_order.back().is_none_or(|last| {
-            up_to(last.next, segment.seq) && up_to(segment.seq, segment.next)
-        });
+        let follows = self
+            .in_order
+            .back()
+            .is_none_or(|last| up_to(last.next, segment.seq) && up_to(segment.seq, segment.next));
         if follows {
             self.in_order.push_back(segment);
         } else {

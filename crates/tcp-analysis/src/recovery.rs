@@ -123,6 +123,11 @@ pub(crate) struct Recovery {
     holes: Vec<Hole>,
     recent: [(u32, u32, bool); RECENT],
     recent_at: usize,
+    /// When an ACK last reported a gap; 0: never.
+    evidence_ns: u64,
+    /// The last recovery: until which number, and when that was acknowledged; 0: none.
+    ended: u32,
+    ended_ns: u64,
     pub(crate) counts: Retransmissions,
 }
 
@@ -139,11 +144,7 @@ pub(crate) struct Classified {
 
 /// Looks at a segment that takes sequence space, before [`Side`] knows it.
 #[inline]
-pub(crate) fn observe_data(
-    seen: &Seen<'_, '_>,
-    own: &mut Side,
-    peer: &Side,
-) -> Option<Classified> {
+pub(crate) fn observe_data(seen: &Seen<'_, '_>, own: &mut Side, peer: &Side) -> Option<Classified> {
     let segment = seen.segment;
     if own.next_seq == 0 {
         return None;
@@ -187,8 +188,8 @@ fn late(
     let gap = now.saturating_sub(own.last_ack_ns);
     let far_from_sender = own.responses.least_ns() > peer.responses.least_ns();
     let silence = if far_from_sender { gap } else { quiet };
-    let evidence = peer.duplicate_acks > 0
-        || (peer.has_sack && after(peer.sacked_to, peer.last_ack));
+    let reported =
+        peer.duplicate_acks > 0 || (peer.has_sack && after(peer.sacked_to, peer.last_ack));
     let acked = if peer.packets > 0 { peer.last_ack } else { seq };
     let timer = silence >= LEAST_TIMEOUT_NS.max(rtt);
     let tail = end == next_seq;
@@ -196,14 +197,24 @@ fn late(
     let syn = seen.segment.flags.has(TcpFlags::SYN);
 
     let recovery = own.recovery.get_or_insert_default();
+    // At the receiver, what made the sender retransmit passed an RTT ago.
+    let recent = recovery.evidence_ns != 0
+        && now.saturating_sub(recovery.evidence_ns) < 2 * rtt.max(1_000_000);
+    let evidence = reported || (far_from_sender && recent);
     let filled = recovery.fill(seq, end);
+    let behind_ms = own.latest_ts.wrapping_sub(seen.ts_value) as i32;
+    if filled.is_none() && seen.ts_value != 0 && i64::from(behind_ms) * 4_000_000 > rtt as i64 {
+        // The original, which arrives after its retransmission.
+        recovery.counts.reordered = recovery.counts.reordered.saturating_add(1);
+        return None;
+    }
     if let Some(hole) = filled
         && overtaken(seen, &hole, rtt)
     {
         recovery.counts.reordered = recovery.counts.reordered.saturating_add(1);
         return None;
     }
-    recovery.settle(acked);
+    recovery.settle(acked, now);
     let at_head = up_to(seq, acked) || !before(acked, next_seq);
     let kind = match recovery.state {
         _ if syn => Kind::Timeout,
@@ -211,10 +222,10 @@ fn late(
         State::Loss(_) => Kind::AfterTimeout,
         State::Recovery(_) if timer && at_head => Kind::Timeout,
         State::Recovery(_) => Kind::Recovery,
+        // The ACK that ends the recovery has yet to reach the sender.
+        State::Open if far_from_sender && !timer && recovery.lasts(seq, now, rtt) => Kind::Recovery,
         State::Open if evidence && !timer => Kind::Fast,
-        State::Open if tail && sack && recovery.probe.is_none() && !evidence => {
-            Kind::TailLossProbe
-        }
+        State::Open if tail && sack && recovery.probe.is_none() && !evidence => Kind::TailLossProbe,
         State::Open if timer || !evidence => Kind::Timeout,
         State::Open => Kind::Fast,
     };
@@ -231,20 +242,19 @@ fn late(
     Some(Classified { kind, seen_before })
 }
 
-/// Whether a segment that fills a hole was overtaken on the path, and not retransmitted: it
-/// was sent before the one that opened the hole, or sooner after it than an RTT.
+/// Whether a segment that fills a hole was overtaken on the path, and not retransmitted: by
+/// its timestamp it was sent with the one that opened the hole, and not an RTT after it.
+/// Values count milliseconds, as in Linux; for a short RTT, or without them, the time of
+/// arrival decides.
 fn overtaken(seen: &Seen<'_, '_>, hole: &Hole, rtt_ns: u64) -> bool {
-    let waited = seen.time_ns.saturating_sub(hole.opened_ns);
     if seen.ts_value != 0 && hole.ts_value != 0 {
-        let later = seen.ts_value.wrapping_sub(hole.ts_value) as i32;
-        if later < 0 || waited > 2 * rtt_ns.max(1_000_000) {
-            return later < 0;
-        }
-        // Values of the same millisecond decide nothing.
-        if later > 2 {
-            return false;
+        let later_ns = i64::from(seen.ts_value.wrapping_sub(hole.ts_value) as i32) * 1_000_000;
+        let rtt_ns = rtt_ns.max(8_000_000) as i64;
+        if later_ns < rtt_ns / 4 || later_ns >= rtt_ns * 3 / 4 {
+            return later_ns < rtt_ns / 4;
         }
     }
+    let waited = seen.time_ns.saturating_sub(hole.opened_ns);
     rtt_ns > 0 && waited < rtt_ns - rtt_ns / 8
 }
 
@@ -258,6 +268,10 @@ pub(crate) fn observe_ack(
     data: &mut Side,
 ) -> bool {
     let duplicate = duplicate_block(options, seen.segment.ack);
+    let repeats = acks.duplicate_acks > 0 && acks.last_ack == seen.segment.ack;
+    if repeats || (options.sack_count > 0 && duplicate.is_none()) {
+        data.recovery.get_or_insert_default().evidence_ns = seen.time_ns;
+    }
     let Some(recovery) = &mut data.recovery else { return duplicate.is_some() };
     let ack = seen.segment.ack;
     if let Some((left, right)) = duplicate {
@@ -281,9 +295,11 @@ pub(crate) fn observe_ack(
         let first = !matches!(recovery.state, State::Open) || recovery.probe.is_some();
         if earlier && first {
             recovery.counts.spurious_eifel = recovery.counts.spurious_eifel.saturating_add(1);
+            // The sender undoes the reduction, and what follows is a recovery of its own.
+            recovery.state = State::Open;
         }
     }
-    recovery.settle(ack);
+    recovery.settle(ack, seen.time_ns);
     duplicate.is_some()
 }
 
@@ -330,11 +346,21 @@ impl Recovery {
         Some(hole)
     }
 
+    /// Whether the sender had not left its last recovery when it sent what arrives now.
+    fn lasts(&self, seq: u32, now_ns: u64, rtt_ns: u64) -> bool {
+        let since = now_ns.saturating_sub(self.ended_ns);
+        self.ended_ns != 0
+            && (since < rtt_ns - rtt_ns / 8 || (before(seq, self.ended) && since < 2 * rtt_ns))
+    }
+
     /// Everything before `ack` is acknowledged.
     #[inline]
-    fn settle(&mut self, ack: u32) {
+    fn settle(&mut self, ack: u32, now_ns: u64) {
         match self.state {
             State::Recovery(high) | State::Loss(high) if !before(ack, high) => {
+                if matches!(self.state, State::Recovery(_)) {
+                    (self.ended, self.ended_ns) = (high, now_ns);
+                }
                 self.state = State::Open;
             }
             _ => {}
@@ -359,8 +385,9 @@ impl Recovery {
     }
 
     fn duplicate(&mut self, left: u32, right: u32) {
-        let within =
-            |(seq, end, valid): &&mut (u32, u32, bool)| *valid && before(*seq, right) && after(*end, left);
+        let within = |(seq, end, valid): &&mut (u32, u32, bool)| {
+            *valid && before(*seq, right) && after(*end, left)
+        };
         match self.recent.iter_mut().find(within) {
             Some(entry) => {
                 entry.2 = false;

@@ -68,6 +68,8 @@ pub(crate) struct Side {
     pub(crate) data_packets: u32,
     /// Payload of all transmissions.
     pub(crate) payload_bytes: u64,
+    /// Its latest timestamp value; 0: none.
+    pub(crate) latest_ts: u32,
     /// MSS and permission to send SACK in its SYN.
     pub(crate) mss: u16,
     pub(crate) sack_permitted: bool,
@@ -105,6 +107,7 @@ impl Default for Side {
             packets: 0,
             data_packets: 0,
             payload_bytes: 0,
+            latest_ts: 0,
             mss: 0,
             sack_permitted: false,
             longest: 0,

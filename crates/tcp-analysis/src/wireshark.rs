@@ -111,7 +111,7 @@ pub(crate) fn analyse(
     if takes_space && !found.flags.has(Flags::KEEP_ALIVE) {
         if let Some(flags) = retransmitted(rules, seen, own, peer) {
             found.flags.set(flags);
-            if flags.has(Flags::RETRANSMISSION) && !flags.has(Flags::SPURIOUS_RETRANSMISSION) {
+            if flags == Flags::RETRANSMISSION {
                 let since = own.outstanding.oldest_ns().unwrap_or(own.next_seq_ns);
                 found.retransmit_delay_ns = Some(now.saturating_sub(since));
             }
@@ -279,10 +279,7 @@ fn remember(seen: &Seen<'_, '_>, flags: Flags, own: &mut Side) {
 fn in_flight(flags: TcpFlags, own: &Side, peer: &Side) -> Option<u32> {
     let span = own.outstanding.span()?;
     let bytes = span.wrapping_sub(peer.sacked_bytes);
-    let bytes = if flags.has(TcpFlags::SYN.with(TcpFlags::FIN)) {
-        bytes.wrapping_sub(1)
-    } else {
-        bytes
-    };
+    let bytes =
+        if flags.has(TcpFlags::SYN.with(TcpFlags::FIN)) { bytes.wrapping_sub(1) } else { bytes };
     (bytes > 0 && bytes < MOST_IN_FLIGHT).then_some(bytes)
 }
