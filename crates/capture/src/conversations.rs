@@ -2,7 +2,7 @@
 //!
 //! - A frame counts with its whole length on the wire, in every conversation of every
 //!   layer, inner headers of tunnels included.
-//! - Side A is the sender of the first packet ([`Flow::traffic_from_first`]).
+//! - Side A is the sender of the first packet ([`Conversation::traffic_from_first`]).
 //! - A SYN with another sequence number than the one before begins a new TCP
 //!   conversation of the same addresses and ports, and these have numbers (`tcp.stream`).
 //!
@@ -11,7 +11,7 @@
 
 use crate::dissect::{Direction, FlowKey, Layers, Protocol, TcpFlags, TcpSegment};
 use crate::file::Packet;
-use crate::table::{Flow, Hasher, Key, MAX_FLOWS, Moment, Seed, Table};
+use crate::table::{Conversation, Hasher, Key, MAX_FLOWS, Moment, Seed, Table};
 
 /// Addresses of an Ethernet conversation, the lower one first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -75,6 +75,24 @@ pub struct StreamNumber {
     pub reuses_ports: bool,
 }
 
+/// What a lookup found; the flow may have begun anew since, which costs another lookup.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ExpectedStream(u32);
+
+impl ExpectedStream {
+    /// The stream's number, if it was known.
+    #[must_use]
+    pub fn number(self) -> Option<u32> {
+        (self.0 != u32::MAX).then_some(self.0)
+    }
+}
+
+impl Default for ExpectedStream {
+    fn default() -> Self {
+        ExpectedStream(u32::MAX)
+    }
+}
+
 /// Conversations of all layers.
 #[derive(Debug)]
 pub struct Conversations {
@@ -122,6 +140,26 @@ impl Conversations {
             first_ns: None,
             seed,
         }
+    }
+
+    /// The stream of a segment, if it is known; for [`Conversations::add_expected`].
+    #[inline]
+    #[must_use]
+    pub fn find(&self, key: &FlowKey) -> ExpectedStream {
+        ExpectedStream(self.tcp.find(key))
+    }
+
+    /// As [`Conversations::add`], for a segment that was looked up before.
+    #[inline]
+    pub fn add_expected(
+        &mut self,
+        packet: &Packet<'_>,
+        layers: &Layers,
+        segment: Option<&TcpSegment<'_>>,
+        expected: ExpectedStream,
+    ) -> Option<StreamNumber> {
+        self.tcp.expect(expected.0);
+        self.add(packet, layers, segment)
     }
 
     /// Counts a packet. `segment` is [`Layers::tcp`] of it; its conversation is returned.
@@ -203,10 +241,10 @@ impl Conversations {
         }
         let traffic = &mut self.tcp.flow(number)?.traffic;
         // Known after the first segments, except that a SYN sets it anew.
-        if traffic.each[side].frames < 3 || segment.flags.has(TcpFlags::SYN) {
-            if let Some(first) = self.first_numbers.get_mut(number as usize) {
-                first.update(segment);
-            }
+        if (traffic.each[side].frames < 3 || segment.flags.has(TcpFlags::SYN))
+            && let Some(first) = self.first_numbers.get_mut(number as usize)
+        {
+            first.update(segment);
         }
         traffic.add(segment.direction, moment.time_ns, bytes);
         Some(StreamNumber { number, is_new, reuses_ports })
@@ -229,25 +267,25 @@ impl Conversations {
 
     /// Conversations between Ethernet addresses, in the order of appearance.
     #[must_use]
-    pub fn ethernet(&self) -> &[Flow<EthernetKey>] {
+    pub fn ethernet(&self) -> &[Conversation<EthernetKey>] {
         self.ethernet.flows()
     }
 
     /// TCP conversations; the place in the list is the stream's number.
     #[must_use]
-    pub fn tcp(&self) -> &[Flow<FlowKey>] {
+    pub fn tcp(&self) -> &[Conversation<FlowKey>] {
         self.tcp.flows()
     }
 
     /// UDP conversations, in the order of appearance.
     #[must_use]
-    pub fn udp(&self) -> &[Flow<FlowKey>] {
+    pub fn udp(&self) -> &[Conversation<FlowKey>] {
         self.udp.flows()
     }
 
     /// Conversations between IP addresses of both versions, by first packet.
     #[must_use]
-    pub fn ip(&self) -> Vec<Flow<FlowKey>> {
+    pub fn ip(&self) -> Vec<Conversation<FlowKey>> {
         let mut table = Table::new(self.seed, usize::MAX);
         let parts = self.other_ip.flows().iter().chain(self.tcp.flows()).chain(self.udp.flows());
         for part in parts {

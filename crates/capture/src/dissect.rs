@@ -102,6 +102,17 @@ impl Layers {
         )
     }
 
+    /// The flow of the TCP segment that [`Layers::tcp`] returns.
+    #[must_use]
+    #[inline]
+    pub fn tcp_key(&self, data: &[u8]) -> Option<FlowKey> {
+        let place = usize::from(self.transport?);
+        if self.number(place) != Protocol::Tcp as u8 {
+            return None;
+        }
+        self.conversation(place, data).map(|(key, _)| key)
+    }
+
     /// The flow of the transport header at `place` of the list, by addresses and ports.
     #[must_use]
     #[inline]

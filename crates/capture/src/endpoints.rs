@@ -2,8 +2,8 @@
 
 use crate::conversations::EthernetKey;
 use crate::dissect::FlowKey;
-use crate::table::{Counts, Flow};
-use std::net::IpAddr;
+use crate::table::{Conversation, Counts};
+use core::net::IpAddr;
 
 /// An address, or an address and a port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -42,7 +42,7 @@ impl Endpoint {
 }
 
 /// The endpoints of a list of conversations, by address.
-fn sum<K>(flows: &[Flow<K>], sides: impl Fn(&K) -> [Address; 2]) -> Vec<Endpoint> {
+fn sum<K>(flows: &[Conversation<K>], sides: impl Fn(&K) -> [Address; 2]) -> Vec<Endpoint> {
     let mut parts: Vec<Endpoint> = Vec::with_capacity(flows.len() * 2);
     for flow in flows {
         let [a, b] = sides(&flow.key);
@@ -64,19 +64,19 @@ fn sum<K>(flows: &[Flow<K>], sides: impl Fn(&K) -> [Address; 2]) -> Vec<Endpoint
 
 /// Endpoints of Ethernet conversations.
 #[must_use]
-pub fn of_ethernet(flows: &[Flow<EthernetKey>]) -> Vec<Endpoint> {
+pub fn of_ethernet(flows: &[Conversation<EthernetKey>]) -> Vec<Endpoint> {
     sum(flows, |key| [Address::Ethernet(key.a), Address::Ethernet(key.b)])
 }
 
 /// Endpoints of IP conversations.
 #[must_use]
-pub fn of_ip(flows: &[Flow<FlowKey>]) -> Vec<Endpoint> {
+pub fn of_ip(flows: &[Conversation<FlowKey>]) -> Vec<Endpoint> {
     sum(flows, |key| [Address::Ip(key.a_address()), Address::Ip(key.b_address())])
 }
 
 /// Endpoints of TCP or UDP conversations.
 #[must_use]
-pub fn of_ports(flows: &[Flow<FlowKey>]) -> Vec<Endpoint> {
+pub fn of_ports(flows: &[Conversation<FlowKey>]) -> Vec<Endpoint> {
     sum(flows, |key| {
         [Address::Port(key.a_address(), key.a_port), Address::Port(key.b_address(), key.b_port)]
     })

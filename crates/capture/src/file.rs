@@ -55,11 +55,53 @@ struct Record {
     original_len: u32,
     interface: u32,
     link: LinkType,
+    big_endian: bool,
     /// From the start of the record.
-    data: (usize, usize),
-    options: (usize, usize),
+    data: (u32, u32),
+    options: (u32, u32),
     /// Of the whole record.
-    length: usize,
+    length: u32,
+    /// Where the record begins in the buffer.
+    start: u32,
+}
+
+/// Packets that are handed out at a time: enough that the memory accesses of their flows
+/// overlap, and few enough that their headers stay in the first-level cache.
+pub const BATCH: usize = 32;
+
+/// Packets that follow each other.
+#[derive(Debug, Clone, Copy)]
+pub struct Packets<'a> {
+    bytes: &'a [u8],
+    records: &'a [Record],
+    first_number: u64,
+}
+
+impl<'a> Packets<'a> {
+    /// The packets in order, at most [`BATCH`] and at least one.
+    #[inline]
+    pub fn iter(&self) -> impl Iterator<Item = Packet<'a>> + use<'a> {
+        let Packets { bytes, records, first_number } = *self;
+        let numbers = first_number..;
+        records.iter().zip(numbers).map(move |(record, number)| packet(bytes, record, number))
+    }
+}
+
+#[inline]
+fn packet<'a>(bytes: &'a [u8], record: &Record, number: u64) -> Packet<'a> {
+    let start = record.start as usize;
+    let slice = |(from, to): (u32, u32)| {
+        bytes.get(start + from as usize..start + to as usize).unwrap_or_default()
+    };
+    Packet {
+        number,
+        time_ns: record.time_ns,
+        original_len: record.original_len,
+        interface: record.interface,
+        link: record.link,
+        data: slice(record.data),
+        options: PacketOptions::new(slice(record.options), record.big_endian),
+    }
 }
 
 /// Reads the packets of a capture file.
@@ -69,6 +111,7 @@ pub struct Reader<R: Read> {
     summary: FileSummary,
     kind: Kind,
     last_time_ns: u64,
+    records: Vec<Record>,
     /// Whether the end of the file, or of its valid part, was reached.
     ended: bool,
 }
@@ -91,7 +134,14 @@ impl<R: Read> Reader<R> {
         let mut buffer = Buffer::new(source);
         let (kind, summary) = Self::begin(&mut buffer, compression)
             .map_err(|problem| Broken::at(buffer.position(), 0, problem))?;
-        Ok(Reader { buffer, summary, kind, last_time_ns: 0, ended: false })
+        Ok(Reader {
+            buffer,
+            summary,
+            kind,
+            last_time_ns: 0,
+            records: Vec::with_capacity(BATCH),
+            ended: false,
+        })
     }
 
     fn begin(
@@ -121,45 +171,72 @@ impl<R: Read> Reader<R> {
     /// Why and where the file breaks off.
     #[inline]
     pub fn next_packet(&mut self) -> Result<Option<Packet<'_>>, Broken> {
-        if self.ended {
-            return Ok(None);
+        let record = self.next_record()?;
+        let number = self.summary.packets;
+        Ok(record.map(|record| packet(self.buffer.all(), &record, number)))
+    }
+
+    /// The next packets; `None` at the end of the file, and after an error.
+    ///
+    /// # Errors
+    /// As [`Reader::next_packet`].
+    pub fn next_packets(&mut self) -> Result<Option<Packets<'_>>, Broken> {
+        self.records.clear();
+        let Some(record) = self.next_record()? else { return Ok(None) };
+        let first_number = self.summary.packets;
+        self.records.push(record);
+        // More of them as long as the first ones stay where they are.
+        self.buffer.hold();
+        while self.records.len() < BATCH {
+            // What is not whole in the buffer, or broken, is for the next call.
+            let Ok(Some(record)) = self.read_record() else { break };
+            let record = self.take(record);
+            self.records.push(record);
         }
-        let read = match &mut self.kind {
+        self.buffer.release();
+        Ok(Some(Packets { bytes: self.buffer.all(), records: &self.records, first_number }))
+    }
+
+    #[inline]
+    fn read_record(&mut self) -> Result<Option<Record>, Problem> {
+        match &mut self.kind {
             Kind::Pcap(state) => state.next(&mut self.buffer),
             Kind::Pcapng(state) => {
                 state.next(&mut self.buffer, &mut self.summary, self.last_time_ns)
             }
-        };
-        let record = match read {
-            Ok(Some(record)) => record,
+        }
+    }
+
+    #[inline]
+    fn next_record(&mut self) -> Result<Option<Record>, Broken> {
+        if self.ended {
+            return Ok(None);
+        }
+        match self.read_record() {
+            Ok(Some(record)) => Ok(Some(self.take(record))),
             Ok(None) => {
                 self.ended = true;
-                return Ok(None);
+                Ok(None)
             }
             Err(problem) => {
                 self.ended = true;
                 let packets = self.summary.packets;
-                return Err(Broken::at(self.buffer.position(), packets, problem));
+                Err(Broken::at(self.buffer.position(), packets, problem))
             }
-        };
+        }
+    }
+
+    /// Counts a record that was read, and takes it from the buffer.
+    #[inline]
+    fn take(&mut self, mut record: Record) -> Record {
         self.summary.packets += 1;
         if record.time_ns < self.last_time_ns {
             self.summary.went_backwards(self.last_time_ns - record.time_ns);
         }
         self.last_time_ns = record.time_ns;
-        let bytes = self.buffer.take(record.length);
-        Ok(Some(Packet {
-            number: self.summary.packets,
-            time_ns: record.time_ns,
-            original_len: record.original_len,
-            interface: record.interface,
-            link: record.link,
-            data: bytes.get(record.data.0..record.data.1).unwrap_or_default(),
-            options: PacketOptions::new(
-                bytes.get(record.options.0..record.options.1).unwrap_or_default(),
-                self.summary.big_endian,
-            ),
-        }))
+        // The buffer has at most 16 MiB.
+        record.start = self.buffer.take(record.length as usize) as u32;
+        record
     }
 
     /// What the file says of itself, as far as it was read.

@@ -12,13 +12,15 @@
 //!
 //! | module | contents |
 //! |---|---|
-//! | [`file`] | pcap and pcapng, gzip and zstd; where a file breaks off and why |
+//! | [`mod@file`] | pcap and pcapng, gzip and zstd; where a file breaks off and why |
 //! | [`dissect`] | from link type and bytes to layers; TCP segments |
 //! | [`hierarchy`] | frames and bytes of each protocol, counted in both ways |
 //! | [`conversations`] | flows of Ethernet, IP, TCP and UDP; numbers of TCP streams |
 //! | [`endpoints`] | the same by address |
 //! | [`overview`] | totals |
+//! | [`batch`] | several packets at a time, for speed |
 
+pub mod batch;
 pub mod conversations;
 pub mod dissect;
 pub mod endpoints;
@@ -29,4 +31,4 @@ pub mod overview;
 mod table;
 
 pub use link_type::LinkType;
-pub use table::{Counts, Flow, MAX_FLOWS, Seed, Traffic};
+pub use table::{Conversation, Counts, MAX_FLOWS, Seed, Traffic};

@@ -155,7 +155,7 @@ impl Traffic {
 
 /// A flow with its traffic.
 #[derive(Debug, Clone, Copy)]
-pub struct Flow<K> {
+pub struct Conversation<K> {
     /// Which flow.
     pub key: K,
     /// What it carried, from and to side A of the key.
@@ -166,9 +166,9 @@ pub struct Flow<K> {
     pub first: Direction,
 }
 
-impl<K> Flow<K> {
+impl<K> Conversation<K> {
     /// The traffic with the sender of the first packet as side A, as Wireshark shows it;
-    /// compare [`Flow::first`] for the addresses.
+    /// compare [`Conversation::first`] for the addresses.
     #[must_use]
     pub fn traffic_from_first(&self) -> Traffic {
         let [a, b] = self.traffic.each;
@@ -186,16 +186,16 @@ pub(crate) struct Moment {
 }
 
 impl Moment {
-    fn begin<K>(self, key: K) -> Flow<K> {
+    fn begin<K>(self, key: K) -> Conversation<K> {
         let traffic = Traffic::new(self.time_ns);
-        Flow { key, traffic, first_packet: self.packet, first: self.direction }
+        Conversation { key, traffic, first_packet: self.packet, first: self.direction }
     }
 }
 
 /// Flows by key, numbered in the order of appearance.
 #[derive(Debug)]
 pub(crate) struct Table<K> {
-    flows: Vec<Flow<K>>,
+    flows: Vec<Conversation<K>>,
     numbers: HashTable<u32>,
     hasher: Hasher,
     last: u32,
@@ -227,6 +227,20 @@ impl<K: Key> Table<K> {
         let number = self.look_up(key, moment)?;
         self.last = number;
         Some(number)
+    }
+
+    /// The number of a flow that is there; `u32::MAX` where it is not.
+    #[inline]
+    pub(crate) fn find(&self, key: &K) -> u32 {
+        let hash = key.hash(&self.hasher);
+        let found = self.numbers.find(hash, |it| self.flows[*it as usize].key == *key);
+        found.copied().unwrap_or(u32::MAX)
+    }
+
+    /// Tries `number` first in the next call of [`Table::number`].
+    #[inline]
+    pub(crate) fn expect(&mut self, number: u32) {
+        self.last = number;
     }
 
     fn look_up(&mut self, key: &K, moment: Moment) -> Option<u32> {
@@ -265,16 +279,16 @@ impl<K: Key> Table<K> {
 
     /// A flow by its number.
     #[inline]
-    pub(crate) fn flow(&mut self, number: u32) -> Option<&mut Flow<K>> {
+    pub(crate) fn flow(&mut self, number: u32) -> Option<&mut Conversation<K>> {
         self.flows.get_mut(number as usize)
     }
 
-    pub(crate) fn into_flows(self) -> Vec<Flow<K>> {
+    pub(crate) fn into_flows(self) -> Vec<Conversation<K>> {
         self.flows
     }
 
     /// The flows in the order of their numbers.
-    pub(crate) fn flows(&self) -> &[Flow<K>] {
+    pub(crate) fn flows(&self) -> &[Conversation<K>] {
         &self.flows
     }
 }

@@ -55,6 +55,6 @@ pub(crate) fn packet(input: &[u8]) {
         assert!(segment.payload.len() <= segment.payload_len as usize);
         assert!(segment.payload_len <= original);
         let _ = segment.options().sack_blocks().len();
-        let _ = segment.each_option().map(|option| option.name()).count();
+        assert!(segment.each_option().all(|option| !option.name().is_empty()));
     }
 }

@@ -2,13 +2,15 @@
 //! tshark where it is installed. The promised figures are those of docs/design/captures.md.
 //!
 //! `cargo bench -p longhaul-capture --bench captures` writes 3.6 GB of temporary files;
-//! `-- bulk` or `-- small` runs one of the two, `-- small --no-tshark` without tshark.
+//! `-- bulk` or `-- small` runs one of the two; `--no-tshark` leaves tshark out, `--keep`
+//! leaves the files.
 
 #![expect(clippy::unwrap_used, reason = "in a benchmark an unwrap is an assertion")]
 #![expect(clippy::disallowed_methods, reason = "a benchmark measures time")]
 
 mod generate;
 
+use capture::batch::Batch;
 use capture::conversations::Conversations;
 use capture::dissect::{Layers, dissect};
 use capture::file::Reader;
@@ -67,13 +69,15 @@ fn dissect_alone(path: &Path) -> u64 {
 fn count_all(path: &Path) -> (u64, usize) {
     let mut reader = Reader::new(File::open(path).unwrap()).unwrap();
     let seed = Seed([0x1234_5678_9abc_def0, 0x0fed_cba9_8765_4321]);
-    let (mut layers, mut hierarchy) = (Layers::new(), Hierarchy::new(seed));
+    let (mut batch, mut hierarchy) = (Batch::default(), Hierarchy::new(seed));
     let mut conversations = Conversations::new(seed);
-    while let Some(packet) = reader.next_packet().unwrap() {
-        dissect(packet.link, packet.data, packet.original_len, &mut layers);
-        hierarchy.add(&layers, packet.original_len);
-        let segment = layers.tcp(packet.data);
-        conversations.add(&packet, &layers, segment.as_ref());
+    while let Some(packets) = reader.next_packets().unwrap() {
+        batch.prepare(&packets, &conversations);
+        for (packet, layers, stream) in batch.each(&packets) {
+            hierarchy.add(layers, packet.original_len);
+            let segment = layers.tcp(packet.data);
+            conversations.add_expected(&packet, layers, segment.as_ref(), stream);
+        }
     }
     let packets = reader.summary().packets;
     (packets, endpoints::of_ip(&conversations.ip()).len().max(conversations.tcp().len()))
@@ -139,7 +143,7 @@ fn main() {
     if both || has("small") {
         let path = folder.join("small.pcap");
         generate::small(&path, generate::SMALL_PACKETS).unwrap();
-        // tshark needs 20 GB of memory for the whole file: it runs on a tenth of it.
+        // tshark would need minutes, and memory that few machines have.
         measure("small packets", &path, false);
         if !has("--keep") {
             std::fs::remove_file(path).unwrap();

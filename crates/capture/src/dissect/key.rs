@@ -1,9 +1,9 @@
 //! What identifies a flow: addresses, ports and protocol, in an order of their own.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// A flow of either direction. Side A has the higher port, or where both are equal, the
-/// lower address; who sent the first packet, [`crate::Flow::first`] says.
+/// lower address; who sent the first packet, [`crate::Conversation::first`] says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct FlowKey {
     /// Address of side A; an IPv4 address in the first four bytes, the others zero.

@@ -4,7 +4,7 @@ use super::options::{COMMENT, Options, Order, padded};
 use super::summary::{FileSummary, Interface, text};
 use super::{MAX_PACKET, Problem, Record};
 use crate::link_type::LinkType;
-use std::net::IpAddr;
+use core::net::IpAddr;
 
 /// How an interface writes times (if_tsresol, if_tsoffset).
 #[derive(Debug, Clone, Copy)]
@@ -35,7 +35,7 @@ impl Clock {
             },
             Unit::Fraction(divisor) => u128::from(ticks / divisor),
             // 64 bits of ticks and 30 of the factor.
-            Unit::PowerOfTwo(shift) => u128::from(ticks) * 1_000_000_000 >> shift,
+            Unit::PowerOfTwo(shift) => (u128::from(ticks) * 1_000_000_000) >> shift,
         };
         // At most 94 bits, so the cast is exact.
         let ns = ns as i128 + i128::from(self.offset_s) * 1_000_000_000;
@@ -94,10 +94,13 @@ fn record(
         original_len,
         interface,
         link: clock.link,
-        // From the start of the block, which has 8 bytes before its body.
-        data: (8 + start, 8 + end),
-        options: (8 + options, 8 + body.len()),
+        // From the start of the block, which has 8 bytes before its body, and at most
+        // 16 MiB.
+        big_endian: false,
+        data: (8 + start as u32, 8 + end as u32),
+        options: (8 + options as u32, 8 + body.len() as u32),
         length: 0,
+        start: 0,
     };
     Ok((record, clock))
 }

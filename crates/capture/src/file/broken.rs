@@ -4,7 +4,7 @@ use std::io;
 
 /// A file that could not be read to its end. What was read before is valid.
 #[derive(Debug, thiserror::Error)]
-#[error("{problem} at byte {at_byte}, after packet {after_packet}")]
+#[error("{problem} (byte {at_byte}, after packet {after_packet})")]
 pub struct Broken {
     /// Bytes from the start of the file, decompressed, to the record that is invalid.
     pub at_byte: u64,

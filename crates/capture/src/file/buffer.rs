@@ -15,11 +15,13 @@ pub(super) struct Buffer<R> {
     end: usize,
     /// Bytes of the source before `start`.
     position: u64,
+    /// Whether what was taken stays where it is, so that nothing is read.
+    held: bool,
 }
 
 impl<R: Read> Buffer<R> {
     pub(super) fn new(source: R) -> Self {
-        Buffer { source, bytes: vec![0; START], start: 0, end: 0, position: 0 }
+        Buffer { source, bytes: vec![0; START], start: 0, end: 0, position: 0, held: false }
     }
 
     /// What is in the buffer.
@@ -38,7 +40,7 @@ impl<R: Read> Buffer<R> {
     #[inline]
     pub(super) fn fill(&mut self, need: usize) -> io::Result<usize> {
         let have = self.end - self.start;
-        if have >= need { Ok(have) } else { self.read(need) }
+        if have >= need || self.held { Ok(have) } else { self.read(need) }
     }
 
     #[cold]
@@ -60,25 +62,46 @@ impl<R: Read> Buffer<R> {
         Ok(self.end)
     }
 
-    /// Takes `count` bytes that are in the buffer.
+    /// Takes `count` bytes that are in the buffer; returns where they begin.
     #[inline]
-    pub(super) fn take(&mut self, count: usize) -> &[u8] {
+    pub(super) fn take(&mut self, count: usize) -> usize {
         let start = self.start;
         self.start = (start + count).min(self.end);
         self.position += (self.start - start) as u64;
-        &self.bytes[start..self.start]
+        start
+    }
+
+    /// From now on nothing is read, until [`Buffer::release`]: what was taken stays.
+    pub(super) fn hold(&mut self) {
+        self.held = true;
+    }
+
+    /// Reads again; what was taken is gone at the next [`Buffer::fill`].
+    pub(super) fn release(&mut self) {
+        self.held = false;
+    }
+
+    /// All of the buffer, of which [`Buffer::take`] gives places.
+    #[inline]
+    pub(super) fn all(&self) -> &[u8] {
+        &self.bytes
     }
 
     /// Skips `count` bytes, which need not fit into the buffer; returns how many there
     /// were.
     pub(super) fn skip(&mut self, count: usize) -> io::Result<usize> {
+        if self.held {
+            return Ok(0);
+        }
         let mut left = count;
         while left > 0 {
             let have = self.fill(left.min(START))?;
             if have == 0 {
                 break;
             }
-            left -= self.take(have.min(left)).len();
+            let count = have.min(left);
+            self.take(count);
+            left -= count;
         }
         Ok(count - left)
     }

@@ -87,9 +87,11 @@ impl State {
             original_len,
             interface: 0,
             link: self.link,
-            data: (16, length),
+            big_endian: self.order.big_endian,
+            data: (16, length as u32),
             options: (0, 0),
-            length,
+            length: length as u32,
+            start: 0,
         }))
     }
 }

@@ -87,7 +87,8 @@ impl State {
                     _ => blocks::obsolete_packet(body, self.order, &self.clocks),
                 };
                 let mut record = read?;
-                record.length = length;
+                record.length = length as u32;
+                record.big_endian = self.order.big_endian;
                 self.count(&mut record, body, summary);
                 return Ok(Some(record));
             }
@@ -108,7 +109,7 @@ impl State {
         // Some writers leave out the padding of the last option; the length is what
         // counts, and the next block begins at a multiple of 4.
         let size = super::options::padded(length as usize);
-        if length < 12 || length > MAX_BLOCK || (is_packet && size > MAX_BUFFERED) {
+        if !(12..=MAX_BLOCK).contains(&length) || (is_packet && size > MAX_BUFFERED) {
             return Err(Problem::AbsurdBlock(length));
         }
         if size > MAX_BUFFERED {
@@ -185,7 +186,7 @@ impl State {
         let (from, to) = record.options;
         if to > from {
             // The body begins after the block's type and length.
-            let rest = body.get(from - 8..to - 8).unwrap_or_default();
+            let rest = body.get(from as usize - 8..to as usize - 8).unwrap_or_default();
             let mut options = Options { rest, order: self.order };
             if options.any(|(code, _)| code == super::options::COMMENT) {
                 summary.packet_comments += 1;

@@ -2,7 +2,7 @@
 
 use super::Compression;
 use crate::link_type::LinkType;
-use std::net::IpAddr;
+use core::net::IpAddr;
 
 /// Interfaces of a file that are read; a file with more is broken.
 pub const MAX_INTERFACES: usize = 4096;

@@ -174,6 +174,35 @@ fn what_is_wrong_is_named() {
     assert!(matches!(problem(&with(&interfaces), 0), Problem::TooManyInterfaces));
 }
 
+/// Times and lengths of the packets, read several at a time.
+fn read_in_batches(bytes: &[u8]) -> Vec<(u64, u64, usize)> {
+    let Ok(mut reader) = Reader::new(bytes) else { return Vec::new() };
+    let mut all = Vec::new();
+    while let Ok(Some(packets)) = reader.next_packets() {
+        all.extend(packets.iter().map(|it| (it.number, it.time_ns, it.data.len())));
+    }
+    all
+}
+
+#[test]
+fn several_at_a_time_are_the_same_as_one_by_one() {
+    let packets = build::packets(3000);
+    for file in [
+        build::pcap(Order(false), true, &packets),
+        [build::pcapng(Order(false), &packets), build::pcapng(Order(true), &packets)].concat(),
+    ] {
+        for end in [file.len(), file.len() - 700, file.len() / 2] {
+            let (one_by_one, ..) = read(&file[..end]).unwrap();
+            let one_by_one: Vec<_> = one_by_one
+                .iter()
+                .zip(1..)
+                .map(|((time, data, _), number)| (number, *time, data.len()))
+                .collect();
+            assert_eq!(read_in_batches(&file[..end]), one_by_one);
+        }
+    }
+}
+
 /// Everything that is done with a file; nothing is asserted but that it ends.
 fn analyse(bytes: &[u8]) -> u64 {
     let seed = Seed([1, 2]);
@@ -187,6 +216,7 @@ fn analyse(bytes: &[u8]) -> u64 {
         conversations.add(&packet, &layers, segment.as_ref());
         let _ = packet.options.comments().count();
     }
+    assert_eq!(read_in_batches(bytes).len() as u64, reader.summary().packets);
     let rows = hierarchy.rows();
     assert_eq!(rows[0].frames, reader.summary().packets);
     reader.summary().packets

@@ -71,7 +71,7 @@ struct Listed {
     #[command(flatten)]
     files: Files,
     /// Layer: tcp, udp, ip, ethernet
-    #[arg(long = "type", short, value_enum, value_name = "LAYER", default_value = "tcp")]
+    #[arg(long = "type", short = 't', value_enum, value_name = "LAYER", default_value = "tcp")]
     #[arg(hide_possible_values = true)]
     layer: ConversationLayer,
     /// Rows to show; 0 for all [default: 25, with --csv or --json all]
@@ -174,7 +174,7 @@ fn each(files: &Files, console: &mut Console, shown: &dyn Shown) -> Outcome {
         }
     }
     if files.json {
-        let document = document::of_files(shown.schema(), documents);
+        let document = document::of_files(shown.schema(), &documents);
         console.print(&console::json(&document)?);
     } else if let Some(table) = table {
         console.print(&table.text());
@@ -247,7 +247,7 @@ struct Hierarchy;
 
 impl Shown for Hierarchy {
     fn text(&self, capture: &Capture, console: &Console) -> String {
-        capture.headed(terminal::capture_hierarchy(&capture.hierarchy.rows(), &console.out))
+        capture.headed(&terminal::capture_hierarchy(&capture.hierarchy.rows(), &console.out))
     }
 
     fn csv(&self, capture: &Capture) -> csv::Table {
@@ -282,7 +282,7 @@ impl Shown for ConversationsOf<'_> {
         let title = format!("{} conversations", self.0.layer.name());
         let shown = self.0.first(&all);
         let first_ns = capture.conversations.first_ns().unwrap_or(0);
-        capture.headed(terminal::capture_conversations(
+        capture.headed(&terminal::capture_conversations(
             &title,
             shown,
             all.len(),
@@ -327,7 +327,7 @@ impl Shown for EndpointsOf<'_> {
         let all = self.all(capture);
         let title = format!("{} endpoints", self.0.layer.name());
         let shown = self.0.first(&all);
-        capture.headed(terminal::capture_endpoints(&title, shown, all.len(), &console.out))
+        capture.headed(&terminal::capture_endpoints(&title, shown, all.len(), &console.out))
     }
 
     fn csv(&self, capture: &Capture) -> csv::Table {

@@ -40,7 +40,8 @@ fn ours(path: &Path, view: &[&str]) -> Value {
     let mut command = Command::new(env!("CARGO_BIN_EXE_longhaul"));
     let output = command.arg("pcap").args(view).arg("--json").arg(path).output().unwrap();
     let error = String::from_utf8_lossy(&output.stderr).into_owned();
-    let document: Value = serde_json::from_slice(&output.stdout).expect(&error);
+    let document: Value = serde_json::from_slice(&output.stdout)
+        .unwrap_or_else(|wrong| panic!("{view:?}: {wrong}: {error}"));
     document["files"][0].clone()
 }
 

@@ -9,8 +9,8 @@ use capture::conversations::EthernetKey;
 use capture::dissect::{Direction, FlowKey, Protocol};
 use capture::endpoints::{Address, Endpoint};
 use capture::hierarchy::Row;
-use capture::{Counts, Flow, Traffic};
-use std::net::IpAddr;
+use capture::{Conversation, Counts, Traffic};
+use core::net::IpAddr;
 use units::{BitRate, ByteCount};
 
 /// Columns at which a conversation and its figures share a line.
@@ -29,28 +29,28 @@ pub struct ConversationRow {
 
 impl ConversationRow {
     /// A conversation with these ends, side A of the key first.
-    fn of<K>(flow: &Flow<K>, [a, b]: [Address; 2], stream: Option<usize>) -> Self {
+    fn of<K>(flow: &Conversation<K>, [a, b]: [Address; 2], stream: Option<usize>) -> Self {
         let ends = if flow.first == Direction::AToB { [a, b] } else { [b, a] };
         ConversationRow { stream, ends, traffic: flow.traffic_from_first() }
     }
 
     /// A conversation between Ethernet addresses.
     #[must_use]
-    pub fn ethernet(flow: &Flow<EthernetKey>) -> Self {
+    pub fn ethernet(flow: &Conversation<EthernetKey>) -> Self {
         let ends = [Address::Ethernet(flow.key.a), Address::Ethernet(flow.key.b)];
         Self::of(flow, ends, None)
     }
 
     /// A conversation between IP addresses.
     #[must_use]
-    pub fn ip(flow: &Flow<FlowKey>) -> Self {
+    pub fn ip(flow: &Conversation<FlowKey>) -> Self {
         let ends = [Address::Ip(flow.key.a_address()), Address::Ip(flow.key.b_address())];
         Self::of(flow, ends, None)
     }
 
     /// A conversation between ports, with its number in TCP.
     #[must_use]
-    pub fn ports(flow: &Flow<FlowKey>, stream: Option<usize>) -> Self {
+    pub fn ports(flow: &Conversation<FlowKey>, stream: Option<usize>) -> Self {
         let key = &flow.key;
         let ends = [
             Address::Port(key.a_address(), key.a_port),
@@ -251,4 +251,49 @@ pub fn capture_endpoints(title: &str, rows: &[Endpoint], all: usize, style: &Sty
         lines.push(line);
     }
     block(lines)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::fit::{assert_fits, styles};
+    use super::*;
+    use core::net::Ipv6Addr;
+
+    fn conversation(last: u16, bytes: u64) -> ConversationRow {
+        let address = IpAddr::from(Ipv6Addr::new(0xfd00, 0x1234, 0x5678, 0x9abc, 1, 2, 3, last));
+        let counts = Counts { frames: bytes / 1000, bytes };
+        ConversationRow {
+            stream: Some(12_345),
+            ends: [Address::Port(address, 50_000), Address::Port(address, 443)],
+            traffic: Traffic { each: [counts; 2], first_ns: 5_000_000_000, last_ns: 7_500_000_000 },
+        }
+    }
+
+    #[test]
+    fn tables_fit_any_terminal() {
+        let rows = [conversation(1, 123_456_789_012), conversation(2, 0)];
+        let endpoint = Endpoint {
+            address: rows[0].ends[0],
+            sent: rows[0].traffic.each[0],
+            received: Counts::default(),
+        };
+        for style in styles() {
+            let table = capture_conversations("TCP conversations", &rows, 9, 1_000, &style);
+            assert_fits(&table, &style);
+            assert_fits(&capture_conversations("none", &[], 0, 0, &style), &style);
+            assert_fits(&capture_endpoints("TCP endpoints", &[endpoint], 1, &style), &style);
+        }
+    }
+
+    /// Figures are below the addresses at 80 columns, and beside them at 200.
+    #[test]
+    fn one_line_for_a_conversation_where_there_is_room() {
+        let rows = [conversation(1, 5_000_000)];
+        let lines = |width| {
+            let style = Style { colour: false, width, unicode: true };
+            let table = capture_conversations("TCP conversations", &rows, 1, 0, &style);
+            table.lines().count()
+        };
+        assert_eq!((lines(80), lines(200)), (5, 3));
+    }
 }

@@ -9,7 +9,7 @@ use report::untrusted::clean;
 use serde_json::{Value, json};
 
 /// The document of several files.
-pub(super) fn of_files(schema: &str, files: Vec<Value>) -> Value {
+pub(super) fn of_files(schema: &str, files: &[Value]) -> Value {
     json!({ "schema": schema, "version": env!("CARGO_PKG_VERSION"), "files": files })
 }
 

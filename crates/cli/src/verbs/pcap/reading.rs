@@ -2,8 +2,8 @@
 
 use crate::console::Console;
 use capture::Seed;
+use capture::batch::Batch;
 use capture::conversations::Conversations;
-use capture::dissect::{Layers, dissect};
 use capture::file::{Broken, FileSummary, MAX_INTERFACES, Problem, Reader};
 use capture::hierarchy::Hierarchy;
 use capture::overview::Overview;
@@ -35,7 +35,7 @@ impl Capture {
     pub(super) fn notes(&self) -> Vec<String> {
         let mut notes = Vec::new();
         if let Some(broken) = &self.broken {
-            notes.push(format!("The file is broken: {broken}. What comes before it is shown."));
+            notes.push(format!("Broken: {broken}; what comes before it is shown."));
         }
         if self.is_interrupted {
             notes.push(format!("Interrupted after packet {}.", self.overview.packets));
@@ -63,7 +63,7 @@ impl Capture {
     }
 
     /// The text with the file's name above it, and notes below.
-    pub(super) fn headed(&self, text: String) -> String {
+    pub(super) fn headed(&self, text: &str) -> String {
         let notes: String = self.notes().iter().map(|note| format!("{note}\n")).collect();
         format!("{}\n{text}{notes}", report::untrusted::clean(&self.name))
     }
@@ -109,22 +109,26 @@ fn whole(
     let mut progress = Progress { start: clock::now(), shown: None, bytes, size };
     let mut reader = Reader::new(source).map_err(|broken| cannot_read(name, &broken))?;
     let seed = seed();
-    let (mut layers, mut overview) = (Layers::new(), Overview::default());
+    let (mut batch, mut overview) = (Batch::default(), Overview::default());
     let (mut hierarchy, mut conversations) = (Hierarchy::new(seed), Conversations::new(seed));
     let mut is_interrupted = false;
+    let mut rounds = 0_u32;
     let broken = loop {
-        let packet = match reader.next_packet() {
-            Ok(Some(packet)) => packet,
+        let packets = match reader.next_packets() {
+            Ok(Some(packets)) => packets,
             Ok(None) => break None,
             Err(broken) => break Some(broken),
         };
-        dissect(packet.link, packet.data, packet.original_len, &mut layers);
-        overview.add(&packet, &layers);
-        hierarchy.add(&layers, packet.original_len);
-        let segment = layers.tcp(packet.data);
-        conversations.add(&packet, &layers, segment.as_ref());
+        batch.prepare(&packets, &conversations);
+        for (packet, layers, stream) in batch.each(&packets) {
+            overview.add(&packet, layers);
+            hierarchy.add(layers, packet.original_len);
+            let segment = layers.tcp(packet.data);
+            conversations.add_expected(&packet, layers, segment.as_ref(), stream);
+        }
         // Some milliseconds of packets.
-        if packet.number % 16_384 == 0 {
+        rounds = rounds.wrapping_add(1);
+        if rounds.is_multiple_of(512) {
             if stop.is_raised() {
                 is_interrupted = true;
                 break None;
