@@ -13,12 +13,17 @@
 //! | `connection` | the order of the steps, handshake, completeness |
 //! | `recovery` | kinds of retransmission; losses before and behind the capture point |
 //! | `vantage` | where the capture was made |
+//! | `sampler`, `measurement` | a connection as a `record::Measurement` from there |
+//! | [`iperf3`] | iperf3's cookie and parameters |
 
 mod connection;
 mod flags;
+pub mod iperf3;
+mod measurement;
 mod outstanding;
 mod recovery;
 mod rules;
+mod sampler;
 mod sequence;
 mod side;
 mod streams;
@@ -27,8 +32,10 @@ mod wireshark;
 
 pub use connection::{Connection, Place, completeness};
 pub use flags::{FLAG_COUNT, FlagCounts, Flags};
+pub use measurement::{Sampled, measurement};
 pub use recovery::{KIND_COUNT, Kind, Retransmissions};
 pub use rules::Rules;
+pub use sampler::Sampler;
 pub use side::WindowScale;
 pub use streams::Streams;
 pub use vantage::{CapturePoint, Vantage};

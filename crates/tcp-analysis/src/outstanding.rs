@@ -159,13 +159,7 @@ impl Outstanding {
         in_order.into_iter().chain(late).min_by_key(|(packet, _)| *packet).map(|(_, time)| time)
     }
 
-    /// Every transmission, in no order.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &Segment> {
-        let late = self.disordered.as_ref().map_or(&[][..], |list| &list.segments);
-        self.in_order.iter().chain(late)
-    }
-
-    /// The latest transmission that `holds` names, among those out of order.
+    /// The transmissions that were not in order.
     pub(crate) fn late(&self) -> &[Segment] {
         self.disordered.as_ref().map_or(&[][..], |list| &list.segments)
     }

@@ -317,6 +317,11 @@ fn duplicate_block(options: &TcpOptions, ack: u32) -> Option<(u32, u32)> {
 }
 
 impl Recovery {
+    /// Whether something is missing of what passed this point.
+    pub(crate) fn has_holes(&self) -> bool {
+        !self.holes.is_empty()
+    }
+
     fn open(&mut self, hole: Hole) {
         if self.holes.len() >= MOST_HOLES {
             self.holes.remove(0);
