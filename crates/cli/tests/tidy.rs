@@ -24,7 +24,7 @@ const LAYERS: [&[&str]; 7] = [
         "link",
         "control",
     ],
-    &["topology", "diagnose", "host", "tcp", "udt", "agent-proto"],
+    &["topology", "diagnose", "host", "tcp", "tcp-analysis", "udt", "agent-proto"],
     &["udt-socket", "remote"],
     &["tune", "lab", "probe", "perf", "copy", "iperf2", "watch", "twin", "study"],
     &["doctor", "store", "report", "verify", "campaign", "agent"],
@@ -32,11 +32,12 @@ const LAYERS: [&[&str]; 7] = [
 ];
 
 /// Crates that have no clock, no I/O, no thread.
-const PURE: [&str; 19] = [
+const PURE: [&str; 20] = [
     "units",
     "runs",
     "pinned-tls",
     "capture",
+    "tcp-analysis",
     "model",
     "record",
     "iperf3-proto",

@@ -1,0 +1,304 @@
+//! One TCP connection: its packets in order of the capture.
+
+use crate::flags::{FlagCounts, Flags};
+use crate::recovery::{self, Retransmissions};
+use crate::rules::Rules;
+use crate::sequence::after;
+use crate::side::{Side, WindowScale};
+use crate::vantage::Vantage;
+use crate::wireshark::{self, PacketAnalysis, Seen};
+use capture::dissect::{Direction, TcpFlags, TcpOptions, TcpSegment};
+
+/// Which parts of a connection were captured: the bits of Wireshark's `tcp.completeness`.
+pub mod completeness {
+    /// SYN.
+    pub const SYN: u8 = 1;
+    /// SYN-ACK.
+    pub const SYN_ACK: u8 = 2;
+    /// ACK without data.
+    pub const ACK: u8 = 4;
+    /// Data.
+    pub const DATA: u8 = 8;
+    /// FIN.
+    pub const FIN: u8 = 16;
+    /// RST.
+    pub const RST: u8 = 32;
+}
+
+/// A packet's place in the capture.
+#[derive(Debug, Clone, Copy)]
+pub struct Place {
+    /// Its number, from 1.
+    pub packet: u64,
+    /// Nanoseconds since 1970.
+    pub time_ns: u64,
+    /// Whether it is a SYN on ports that were used before
+    /// (`capture::conversations::StreamNumber::reuses_ports`).
+    pub reuses_ports: bool,
+}
+
+/// The state of a connection: less than 500 bytes, and 24 for each outstanding segment.
+#[derive(Debug, Clone, Default)]
+pub struct Connection {
+    pub(crate) sides: [Side; 2],
+    pub(crate) first_ns: u64,
+    pub(crate) last_ns: u64,
+    /// Time of the last SYN without ACK, and of the SYN-ACK; 0: none.
+    syn_ns: u64,
+    syn_ack_ns: u64,
+    initial_rtt_ns: u64,
+    completeness: u8,
+    /// The side that sent the SYN.
+    pub(crate) client: Option<Direction>,
+}
+
+impl Connection {
+    /// Analyses the next packet.
+    #[inline]
+    pub fn add(&mut self, rules: Rules, place: Place, segment: &TcpSegment<'_>) -> PacketAnalysis {
+        let now = place.time_ns;
+        if self.first_ns == 0 {
+            self.first_ns = now;
+        }
+        self.last_ns = now;
+        let options = segment.options();
+        let (value, echo) = options.timestamps.unwrap_or((0, 0));
+        let [a, b] = &mut self.sides;
+        let (own, peer) = if segment.direction == Direction::AToB { (a, b) } else { (b, a) };
+
+        let has_sack = options.sack_count > 0;
+        own.has_sack = false;
+        own.sacked_bytes = 0;
+        if place.reuses_ports {
+            own.next_seq = own.contiguous;
+        }
+        let seen = Seen {
+            segment,
+            packet: u32::try_from(place.packet).unwrap_or(u32::MAX),
+            time_ns: now,
+            ts_value: value,
+            has_sack,
+            initial_rtt_ns: self.initial_rtt_ns,
+            mss: u32::from(peer.mss),
+        };
+        let takes_space = segment.payload_len > 0 || segment.flags.has(CONTROL);
+        let classified = if takes_space { recovery::observe_data(&seen, own, peer) } else { None };
+        let duplicate_sack = recovery::observe_ack(&seen, &options, own, peer);
+
+        let mut found = wireshark::analyse(rules, &seen, own, peer);
+        if place.reuses_ports {
+            found.flags.set(Flags::REUSED_PORTS);
+            own.counts.get_or_insert_default().add(Flags::REUSED_PORTS);
+        }
+        if duplicate_sack {
+            found.flags.set(Flags::DUPLICATE_SACK);
+            own.counts.get_or_insert_default().add(Flags::DUPLICATE_SACK);
+        }
+        if let Some(classified) = classified {
+            found.kind = Some(classified.kind);
+            found.seen_before = classified.seen_before;
+        }
+        if let Some((_, rtt)) = found.acknowledges {
+            peer.sample_rtt(rtt);
+            own.responses.add(rtt);
+        }
+        if value != 0 {
+            if own.latest_ts == 0 || (value.wrapping_sub(own.latest_ts) as i32) > 0 {
+                own.latest_ts = value;
+            }
+            own.responses.sent(value, now);
+            if segment.flags.has(TcpFlags::ACK) {
+                found.timestamp_rtt_ns = peer.responses.echoed(echo, now);
+                if let Some(delay) = found.timestamp_rtt_ns {
+                    own.responses.add(delay);
+                }
+            }
+        }
+        if has_sack {
+            remember_sack(own, &options, segment.ack);
+        }
+        own.packets = own.packets.saturating_add(1);
+        if segment.payload_len > 0 {
+            own.data_packets = own.data_packets.saturating_add(1);
+            own.payload_bytes = own.payload_bytes.saturating_add(u64::from(segment.payload_len));
+            own.longest = own.longest.max(segment.payload_len);
+        }
+        self.handshake(segment, &options, now);
+        found
+    }
+
+    /// What the SYNs say, the initial RTT, and what was captured.
+    #[inline]
+    fn handshake(&mut self, segment: &TcpSegment<'_>, options: &TcpOptions, now: u64) {
+        let flags = segment.flags;
+        if !flags.has(CONTROL.with(TcpFlags::RST)) {
+            let part = if segment.payload_len > 0 { completeness::DATA } else { completeness::ACK };
+            self.completeness |= part;
+            self.sides[segment.direction.index()].window_of_syn = false;
+            if self.initial_rtt_ns == 0 && self.syn_ns != 0 && flags.has(TcpFlags::ACK) {
+                self.initial_rtt_ns = now.saturating_sub(self.syn_ns);
+                if self.syn_ack_ns != 0 && self.client == Some(segment.direction) {
+                    let delay = now.saturating_sub(self.syn_ack_ns);
+                    self.sides[segment.direction.index()].responses.add(delay);
+                }
+            }
+            return;
+        }
+        if flags.has(TcpFlags::FIN) {
+            self.completeness |= completeness::FIN;
+        }
+        if flags.has(TcpFlags::RST) {
+            self.completeness |= completeness::RST;
+        }
+        if segment.payload_len > 0 {
+            self.completeness |= completeness::DATA;
+        }
+        if !flags.has(TcpFlags::SYN) {
+            return;
+        }
+        let own = segment.direction.index();
+        let side = &mut self.sides[own];
+        side.window_of_syn = true;
+        side.mss = options.mss.unwrap_or(0);
+        side.sack_permitted = options.sack_permitted;
+        let offered = match options.window_scale {
+            Some(shift) => WindowScale::Shift(shift.min(14)),
+            None => WindowScale::Off,
+        };
+        side.scale = offered;
+        if flags.is_first_syn() {
+            self.completeness |= completeness::SYN;
+            self.syn_ns = now;
+            self.client = Some(segment.direction);
+            if offered == WindowScale::Off {
+                self.sides[1 - own].scale = WindowScale::Off;
+            }
+            return;
+        }
+        self.completeness |= completeness::SYN_ACK;
+        if self.syn_ns != 0 && self.syn_ack_ns == 0 {
+            self.sides[own].responses.add(now.saturating_sub(self.syn_ns));
+        }
+        self.syn_ack_ns = now;
+        self.client = Some(segment.direction.reverse());
+        let client = &mut self.sides[1 - own];
+        // Scaling takes both.
+        if offered == WindowScale::Off || client.scale == WindowScale::Off {
+            client.scale = WindowScale::Off;
+            self.sides[own].scale = WindowScale::Off;
+        }
+    }
+
+    /// Bits of [`completeness`].
+    #[must_use]
+    pub fn completeness(&self) -> u8 {
+        self.completeness
+    }
+
+    /// From the SYN to the first ACK without SYN, in ns.
+    #[must_use]
+    pub fn initial_rtt_ns(&self) -> Option<u64> {
+        (self.initial_rtt_ns > 0).then_some(self.initial_rtt_ns)
+    }
+
+    /// The direction that carried more payload.
+    #[must_use]
+    pub fn data_direction(&self) -> Direction {
+        if self.sides[1].payload_bytes > self.sides[0].payload_bytes {
+            Direction::BToA
+        } else {
+            Direction::AToB
+        }
+    }
+
+    /// The side that sent the SYN, if that is known.
+    #[must_use]
+    pub fn client(&self) -> Option<Direction> {
+        self.client
+    }
+
+    /// Where the capture was made, for the data of `direction`.
+    #[must_use]
+    pub fn vantage(&self, direction: Direction) -> Vantage {
+        let (sender, receiver) = self.pair(direction);
+        Vantage::of(&sender.responses, &receiver.responses)
+    }
+
+    /// Flags of the packets of a direction.
+    #[must_use]
+    pub fn counts(&self, direction: Direction) -> FlagCounts {
+        self.sides[direction.index()].counts.as_deref().copied().unwrap_or_default()
+    }
+
+    /// Retransmissions of a direction.
+    #[must_use]
+    pub fn retransmissions(&self, direction: Direction) -> Retransmissions {
+        let recovery = &self.sides[direction.index()].recovery;
+        recovery.as_ref().map(|recovery| recovery.counts).unwrap_or_default()
+    }
+
+    /// Packets, packets with data, and their payload in bytes, of a direction.
+    #[must_use]
+    pub fn traffic(&self, direction: Direction) -> (u32, u32, u64) {
+        let side = &self.sides[direction.index()];
+        (side.packets, side.data_packets, side.payload_bytes)
+    }
+
+    /// Smallest and smoothed RTT between this point and the receiver of a direction's data,
+    /// in ns.
+    #[must_use]
+    pub fn rtt_ns(&self, direction: Direction) -> Option<(u64, u64)> {
+        let side = &self.sides[direction.index()];
+        (side.min_rtt_ns > 0).then_some((side.min_rtt_ns, side.smoothed_rtt_ns))
+    }
+
+    /// Whether and how the windows of the side that sends in `direction` are scaled.
+    #[must_use]
+    pub fn window_scale(&self, direction: Direction) -> WindowScale {
+        self.sides[direction.index()].scale
+    }
+
+    /// From the first to the last packet, in ns.
+    #[must_use]
+    pub fn duration_ns(&self) -> u64 {
+        self.last_ns.saturating_sub(self.first_ns)
+    }
+
+    /// The side that sends the data of `direction`, and the one that receives it.
+    pub(crate) fn pair(&self, direction: Direction) -> (&Side, &Side) {
+        let [a, b] = &self.sides;
+        if direction == Direction::AToB { (a, b) } else { (b, a) }
+    }
+
+    /// Outstanding segments of both directions.
+    #[must_use]
+    pub fn outstanding(&self) -> usize {
+        self.sides.iter().map(|side| side.outstanding.len()).sum()
+    }
+}
+
+/// Flags that take sequence space.
+const CONTROL: TcpFlags = TcpFlags(TcpFlags::SYN.0 | TcpFlags::FIN.0);
+
+/// Keeps what the SACK blocks of the side's last packet report.
+fn remember_sack(own: &mut Side, options: &TcpOptions, ack: u32) {
+    own.has_sack = true;
+    own.sacked_to = ack;
+    for (left, right) in options.sack_blocks() {
+        // A DSACK block is subtracted from the bytes in flight too, as in Wireshark.
+        own.sacked_bytes = own.sacked_bytes.wrapping_add(right.wrapping_sub(*left));
+        if after(*right, own.sacked_to) {
+            own.sacked_to = *right;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_connection_takes_less_than_500_bytes() {
+        assert!(size_of::<Connection>() < 500, "{}", size_of::<Connection>());
+    }
+}

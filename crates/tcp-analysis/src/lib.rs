@@ -1,0 +1,42 @@
+//! TCP connections seen in a capture. Pure: no I/O, no clock.
+//!
+//! One pass, packet by packet: [`Streams`] keeps a [`Connection`] for each stream and
+//! returns a [`PacketAnalysis`] for each packet. Nothing is allocated for a packet in the
+//! steady state; a connection takes less than 500 bytes and 24 for each outstanding
+//! segment, of which it keeps at most 10,000 in each direction.
+//!
+//! | module | contents |
+//! |---|---|
+//! | `wireshark` | the flags of a packet by Wireshark's rules |
+//! | `rules` | what differs between its versions |
+//! | `outstanding` | segments that were not yet acknowledged |
+//! | `connection` | the order of the steps, handshake, completeness |
+//! | `recovery` | kinds of retransmission; losses before and behind the capture point |
+//! | `vantage` | where the capture was made |
+//! | `sampler`, `measurement` | a connection as a `record::Measurement` from there |
+//! | [`iperf3`] | iperf3's cookie and parameters |
+
+mod connection;
+mod flags;
+pub mod iperf3;
+mod measurement;
+mod outstanding;
+mod recovery;
+mod rules;
+mod sampler;
+mod sequence;
+mod side;
+mod streams;
+mod vantage;
+mod wireshark;
+
+pub use connection::{Connection, Place, completeness};
+pub use flags::{FLAG_COUNT, FlagCounts, Flags};
+pub use measurement::{Sampled, measurement};
+pub use recovery::{KIND_COUNT, Kind, Retransmissions};
+pub use rules::Rules;
+pub use sampler::Sampler;
+pub use side::WindowScale;
+pub use streams::Streams;
+pub use vantage::{CapturePoint, Vantage};
+pub use wireshark::PacketAnalysis;

@@ -1,0 +1,81 @@
+//! A connection as a measurement, from where it was seen.
+
+use crate::connection::Connection;
+use crate::sampler::Sampler;
+use crate::vantage::CapturePoint;
+use record::{Direction, HostFacts, MEASUREMENT_SCHEMA, Measurement, Protocol, Stream, TestSpec};
+
+/// A stream that was sampled.
+#[derive(Debug)]
+pub struct Sampled<'a> {
+    /// Its connection at the end.
+    pub connection: &'a Connection,
+    /// Its samples.
+    pub sampler: Sampler,
+    /// Whether its sender is known to have had data at all times, as a test's does.
+    pub is_bulk: bool,
+}
+
+/// The measurement of streams that ran at the same time, in the same direction, to
+/// `target`. At the receiver the sender's samples are left out: they would show the ACKs of
+/// the host that captures, with an RTT of nothing.
+#[must_use]
+pub fn measurement(
+    target: (&str, u16),
+    congestion: Option<&str>,
+    streams: Vec<Sampled<'_>>,
+    notes: Vec<String>,
+) -> Measurement {
+    let started = streams.iter().map(|stream| stream.connection.first_ns).min().unwrap_or(0);
+    let mut spec = TestSpec {
+        target: target.0.to_owned(),
+        port: target.1,
+        protocol: Protocol::Tcp,
+        direction: Direction::Forward,
+        streams: u32::try_from(streams.len()).unwrap_or(u32::MAX),
+        congestion: congestion.map(str::to_owned),
+        ..TestSpec::default()
+    };
+    let mut all = Vec::new();
+    for (id, mut sampled) in (1..).zip(streams) {
+        let direction = sampled.sampler.direction();
+        let at_sender = match sampled.connection.vantage(direction).point {
+            CapturePoint::Receiver => false,
+            CapturePoint::Sender | CapturePoint::Between | CapturePoint::Unknown => true,
+        };
+        sampled.sampler.finish(sampled.connection);
+        let (sender, receiver) = sampled.sampler.into_samples();
+        let seconds = receiver.last().map_or(0.0, |sample| sample.t_s);
+        spec.seconds = spec.seconds.max(seconds);
+        let retransmits = sampled.connection.retransmissions(direction).total();
+        all.push(Stream {
+            id,
+            watched: !sampled.is_bulk,
+            congestion: congestion.map(str::to_owned),
+            sent_bytes: sender.last().map_or(0, |sample| sample.written_bytes),
+            received_bytes: receiver.last().map_or(0, |sample| sample.received_bytes),
+            sent_seconds: seconds,
+            received_seconds: seconds,
+            retransmits: Some(u64::from(retransmits)),
+            sender: if at_sender { sender } else { Vec::new() },
+            receiver: if at_sender { Vec::new() } else { receiver },
+            ..Stream::default()
+        });
+    }
+    Measurement {
+        schema: MEASUREMENT_SCHEMA.to_owned(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        started_unix_s: started / 1_000_000_000,
+        spec,
+        host: HostFacts::default(),
+        peer: "capture".to_owned(),
+        path: None,
+        streams: all,
+        sender_cpu: None,
+        sender_core_wait: None,
+        receiver_cpu: None,
+        receiver_core_wait: None,
+        notes,
+        latency: None,
+    }
+}

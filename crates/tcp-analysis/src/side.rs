@@ -1,0 +1,144 @@
+//! What is kept of one direction of a connection.
+
+use crate::flags::{FlagCounts, Flags};
+use crate::outstanding::Outstanding;
+use crate::recovery::Recovery;
+use crate::vantage::Responses;
+
+/// Whether and how the windows of a side are scaled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum WindowScale {
+    /// Its SYN was not captured.
+    #[default]
+    Unknown,
+    /// A side did not offer it, so neither scales.
+    Off,
+    /// The shift of its windows.
+    Shift(u8),
+}
+
+impl WindowScale {
+    /// The shift; 0 where it is off or unknown.
+    #[must_use]
+    #[inline]
+    pub const fn shift(self) -> u8 {
+        match self {
+            WindowScale::Shift(shift) => shift,
+            WindowScale::Unknown | WindowScale::Off => 0,
+        }
+    }
+}
+
+/// A side's own numbers, and what it last acknowledged. A `seq` or `ack` of 0 counts as
+/// not seen, as in Wireshark.
+#[derive(Debug, Clone)]
+pub(crate) struct Side {
+    /// Its first sequence number.
+    pub(crate) base_seq: Option<u32>,
+    /// Highest sequence number after a segment of its own, and when it was reached.
+    pub(crate) next_seq: u32,
+    pub(crate) next_seq_ns: u64,
+    /// Highest number that was captured without a gap.
+    pub(crate) contiguous: u32,
+    pub(crate) last_ack: u32,
+    pub(crate) last_ack_ns: u64,
+    /// As last sent, not scaled; `None` before the first segment.
+    pub(crate) window: Option<u16>,
+    /// -1 after an ACK of what was not captured.
+    pub(crate) duplicate_acks: i32,
+    /// Packet whose ACK the duplicates repeat.
+    pub(crate) repeated_ack: u32,
+    pub(crate) last_flags: Flags,
+    pub(crate) scale: WindowScale,
+    /// Whether the last window was in a SYN, which is never scaled.
+    pub(crate) window_of_syn: bool,
+    /// Whether its bytes in flight are known: no gap since the peer's last ACK.
+    pub(crate) flight_known: bool,
+    /// Whether its last packet had SACK blocks, how many bytes they report, and the
+    /// highest edge of them.
+    pub(crate) has_sack: bool,
+    pub(crate) sacked_bytes: u32,
+    pub(crate) sacked_to: u32,
+    pub(crate) outstanding: Outstanding,
+    /// From the first evidence of a loss on.
+    pub(crate) recovery: Option<Box<Recovery>>,
+    /// From its first flag on.
+    pub(crate) counts: Option<Box<FlagCounts>>,
+    pub(crate) packets: u32,
+    pub(crate) data_packets: u32,
+    /// Payload of all transmissions.
+    pub(crate) payload_bytes: u64,
+    /// Its latest timestamp value; 0: none.
+    pub(crate) latest_ts: u32,
+    /// MSS and permission to send SACK in its SYN.
+    pub(crate) mss: u16,
+    pub(crate) sack_permitted: bool,
+    /// Longest payload of a segment.
+    pub(crate) longest: u32,
+    /// Smallest RTT of its data: from a segment to the ACK, in ns; 0: none.
+    pub(crate) min_rtt_ns: u64,
+    /// Smoothed likewise (RFC 6298).
+    pub(crate) smoothed_rtt_ns: u64,
+    pub(crate) responses: Responses,
+}
+
+impl Default for Side {
+    fn default() -> Self {
+        Side {
+            base_seq: None,
+            next_seq: 0,
+            next_seq_ns: 0,
+            contiguous: 0,
+            last_ack: 0,
+            last_ack_ns: 0,
+            window: None,
+            duplicate_acks: 0,
+            repeated_ack: 0,
+            last_flags: Flags::default(),
+            scale: WindowScale::Unknown,
+            window_of_syn: false,
+            flight_known: true,
+            has_sack: false,
+            sacked_bytes: 0,
+            sacked_to: 0,
+            outstanding: Outstanding::default(),
+            recovery: None,
+            counts: None,
+            packets: 0,
+            data_packets: 0,
+            payload_bytes: 0,
+            latest_ts: 0,
+            mss: 0,
+            sack_permitted: false,
+            longest: 0,
+            min_rtt_ns: 0,
+            smoothed_rtt_ns: 0,
+            responses: Responses::default(),
+        }
+    }
+}
+
+impl Side {
+    /// Notes an RTT of its data.
+    #[inline]
+    pub(crate) fn sample_rtt(&mut self, rtt_ns: u64) {
+        if rtt_ns == 0 {
+            return;
+        }
+        if self.min_rtt_ns == 0 || rtt_ns < self.min_rtt_ns {
+            self.min_rtt_ns = rtt_ns;
+        }
+        self.smoothed_rtt_ns = if self.smoothed_rtt_ns == 0 {
+            rtt_ns
+        } else {
+            self.smoothed_rtt_ns - self.smoothed_rtt_ns / 8 + rtt_ns / 8
+        };
+    }
+
+    /// The window it last advertised, in bytes.
+    #[inline]
+    pub(crate) fn window_bytes(&self) -> Option<u64> {
+        let shift = if self.window_of_syn { 0 } else { self.scale.shift() };
+        self.window.map(|window| u64::from(window) << shift)
+    }
+}

@@ -1,0 +1,110 @@
+//! How the sender came to retransmit, at the sender.
+
+use crate::exchange::{Exchange, sack};
+use tcp_analysis::{CapturePoint, Kind, Rules};
+
+fn flight() -> Exchange {
+    let mut x = Exchange::open(Rules::default());
+    for seq in [1001, 2001, 3001, 4001] {
+        x.data(seq, 1000);
+    }
+    x
+}
+
+#[test]
+fn the_first_upon_sack_is_fast_and_the_others_are_its_recovery() {
+    let mut x = flight();
+    x.at_us += 40_000;
+    for edge in [3001, 4001, 5001] {
+        x.ack_with(1001, 1000, sack(&[(2001, edge)]));
+    }
+    assert_eq!(x.data(1001, 500).kind, Some(Kind::Fast));
+    assert_eq!(x.data(1501, 500).kind, Some(Kind::Recovery));
+    x.at_us += 40_000;
+    x.ack(5001, 1000);
+    // A new one.
+    x.data(5001, 1000);
+    x.data(6001, 1000);
+    x.ack_with(5001, 1000, sack(&[(6001, 7001)]));
+    assert_eq!(x.data(5001, 1000).kind, Some(Kind::Fast));
+    let counts = x.connection().retransmissions(x.sent_by_a());
+    assert_eq!((counts.total(), counts.seen_before, counts.not_seen_before), (3, 3, 0));
+    assert_eq!(counts.first_packet[Kind::Fast as usize], 12);
+}
+
+#[test]
+fn without_evidence_the_last_segment_is_a_probe_and_the_first_a_timeout() {
+    let mut x = flight();
+    x.at_us += 90_000;
+    assert_eq!(x.data(4001, 1000).kind, Some(Kind::TailLossProbe));
+    x.at_us += 250_000;
+    assert_eq!(x.data(1001, 1000).kind, Some(Kind::Timeout));
+    x.at_us += 40_000;
+    x.ack(2001, 1000);
+    assert_eq!(x.data(2001, 1000).kind, Some(Kind::AfterTimeout));
+    // It expires once more.
+    x.at_us += 500_000;
+    assert_eq!(x.data(2001, 1000).kind, Some(Kind::Timeout));
+    x.ack(5001, 1000);
+    x.data(5001, 1000);
+    x.at_us += 90_000;
+    assert_eq!(x.data(5001, 1000).kind, Some(Kind::TailLossProbe));
+}
+
+#[test]
+fn a_silence_within_a_recovery_ends_in_a_timeout() {
+    for (wait_us, expected) in [(170_000, Kind::Recovery), (190_000, Kind::Timeout)] {
+        let mut x = flight();
+        x.ack_with(1001, 1000, sack(&[(2001, 3001)]));
+        assert_eq!(x.data(1001, 1000).kind, Some(Kind::Fast));
+        x.at_us += wait_us;
+        assert_eq!(x.data(1001, 1000).kind, Some(expected));
+    }
+}
+
+#[test]
+fn a_hole_that_is_filled_was_lost_before_this_point() {
+    let mut x = Exchange::open(Rules::default());
+    x.data(1001, 1000);
+    x.data(3001, 1000);
+    x.ack_with(2001, 1000, sack(&[(3001, 4001)]));
+    x.at_us += 45_000;
+    let found = x.data(2001, 1000);
+    assert_eq!((found.kind, found.seen_before), (Some(Kind::Fast), false));
+    let counts = x.connection().retransmissions(x.sent_by_a());
+    assert_eq!((counts.not_seen_before, counts.reordered), (1, 0));
+}
+
+#[test]
+fn a_hole_filled_within_an_rtt_was_overtaken() {
+    let mut x = Exchange::open(Rules::default());
+    x.data(1001, 1000);
+    x.data(3001, 1000);
+    x.at_us += 5_000;
+    assert_eq!(x.data(2001, 1000).kind, None);
+    let counts = x.connection().retransmissions(x.sent_by_a());
+    assert_eq!((counts.total(), counts.reordered), (0, 1));
+}
+
+#[test]
+fn a_duplicate_sack_makes_the_retransmission_spurious() {
+    let mut x = flight();
+    x.ack_with(1001, 1000, sack(&[(2001, 3001)]));
+    x.data(1001, 1000);
+    x.ack(5001, 1000);
+    x.ack_with(5001, 1000, sack(&[(1001, 2001)]));
+    // Twice on the path, and not retransmitted.
+    x.ack_with(5001, 1000, sack(&[(3001, 4001)]));
+    let counts = x.connection().retransmissions(x.sent_by_a());
+    assert_eq!((counts.spurious_dsack, counts.duplicated), (1, 1));
+}
+
+#[test]
+fn the_handshake_shows_the_capture_point() {
+    let x = flight();
+    let vantage = x.connection().vantage(x.sent_by_a());
+    assert_eq!(vantage.point, CapturePoint::Sender);
+    assert!(vantage.uncertainty.is_some_and(|share| share < 0.02), "{vantage:?}");
+    let other = x.connection().vantage(x.sent_by_a().reverse());
+    assert_eq!(other.point, CapturePoint::Receiver);
+}
