@@ -11,10 +11,10 @@ use report::untrusted::clean;
 use std::path::PathBuf;
 use study::Study;
 
-/// For plans with [hosts].
+/// For plans with `[hosts]`.
 #[derive(Debug, Args)]
 pub(super) struct HostArgs {
-    /// ssh command, with its options, for a plan with [hosts]
+    /// ssh command, with its options, for a plan with `[hosts]`
     #[arg(long, value_name = "COMMAND", default_value = "ssh")]
     ssh: String,
     /// Program to run on the other hosts
