@@ -6,7 +6,7 @@ use crate::rules::Rules;
 use crate::sequence::after;
 use crate::side::{Side, WindowScale};
 use crate::vantage::Vantage;
-use crate::wireshark::{self, PacketAnalysis, Seen};
+use crate::wireshark::{self, CapturedSegment, PacketAnalysis};
 use capture::dissect::{Direction, TcpFlags, TcpOptions, TcpSegment};
 
 /// Which parts of a connection were captured: the bits of Wireshark's `tcp.completeness`.
@@ -25,9 +25,9 @@ pub mod completeness {
     pub const RST: u8 = 32;
 }
 
-/// A packet's place in the capture.
+/// A packet's position in the capture.
 #[derive(Debug, Clone, Copy)]
-pub struct Place {
+pub struct PacketPosition {
     /// Its number, from 1.
     pub packet: u64,
     /// Nanoseconds since 1970.
@@ -55,8 +55,13 @@ pub struct Connection {
 impl Connection {
     /// Analyses the next packet.
     #[inline]
-    pub fn add(&mut self, rules: Rules, place: Place, segment: &TcpSegment<'_>) -> PacketAnalysis {
-        let now = place.time_ns;
+    pub fn add(
+        &mut self,
+        rules: Rules,
+        position: PacketPosition,
+        segment: &TcpSegment<'_>,
+    ) -> PacketAnalysis {
+        let now = position.time_ns;
         if self.first_ns == 0 {
             self.first_ns = now;
         }
@@ -69,12 +74,12 @@ impl Connection {
         let has_sack = options.sack_count > 0;
         own.has_sack = false;
         own.sacked_bytes = 0;
-        if place.reuses_ports {
+        if position.reuses_ports {
             own.next_seq = own.contiguous;
         }
-        let seen = Seen {
+        let seen = CapturedSegment {
             segment,
-            packet: u32::try_from(place.packet).unwrap_or(u32::MAX),
+            packet: u32::try_from(position.packet).unwrap_or(u32::MAX),
             time_ns: now,
             ts_value: value,
             has_sack,
@@ -86,7 +91,7 @@ impl Connection {
         let duplicate_sack = recovery::observe_ack(&seen, &options, own, peer);
 
         let mut found = wireshark::analyse(rules, &seen, own, peer);
-        if place.reuses_ports {
+        if position.reuses_ports {
             found.flags.set(Flags::REUSED_PORTS);
             own.counts.get_or_insert_default().add(Flags::REUSED_PORTS);
         }

@@ -34,7 +34,7 @@ pub fn cookie(payload: &[u8]) -> Option<Cookie> {
     (*nul == 0 && text.iter().all(base32)).then_some(*cookie)
 }
 
-/// Follows what a client sends on one connection, at most [`LONGEST`] bytes of it.
+/// Follows what a client sends on one connection, at most `LONGEST` bytes of it.
 #[derive(Debug, Default)]
 pub struct Control {
     cookie: Option<Cookie>,

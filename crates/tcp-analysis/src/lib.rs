@@ -30,7 +30,7 @@ mod streams;
 mod vantage;
 mod wireshark;
 
-pub use connection::{Connection, Place, completeness};
+pub use connection::{Connection, PacketPosition, completeness};
 pub use flags::{FLAG_COUNT, FlagCounts, Flags};
 pub use measurement::{Sampled, measurement};
 pub use recovery::{KIND_COUNT, Kind, Retransmissions};

@@ -15,7 +15,7 @@
 
 use crate::sequence::{after, before, up_to};
 use crate::side::Side;
-use crate::wireshark::Seen;
+use crate::wireshark::CapturedSegment;
 use capture::dissect::{TcpFlags, TcpOptions};
 
 /// How the sender came to retransmit.
@@ -37,7 +37,7 @@ pub enum Kind {
 pub const KIND_COUNT: usize = 5;
 
 impl Kind {
-    /// Every kind, in the order of [`Kinds`].
+    /// Every kind, in the order in which counts are stored.
     pub const ALL: [Kind; KIND_COUNT] =
         [Kind::Timeout, Kind::AfterTimeout, Kind::Fast, Kind::Recovery, Kind::TailLossProbe];
 
@@ -144,7 +144,11 @@ pub(crate) struct Classified {
 
 /// Looks at a segment that takes sequence space, before [`Side`] knows it.
 #[inline]
-pub(crate) fn observe_data(seen: &Seen<'_, '_>, own: &mut Side, peer: &Side) -> Option<Classified> {
+pub(crate) fn observe_data(
+    seen: &CapturedSegment<'_, '_>,
+    own: &mut Side,
+    peer: &Side,
+) -> Option<Classified> {
     let segment = seen.segment;
     if own.next_seq == 0 {
         return None;
@@ -174,7 +178,7 @@ pub(crate) fn observe_data(seen: &Seen<'_, '_>, own: &mut Side, peer: &Side) -> 
 
 #[inline(never)]
 fn late(
-    seen: &Seen<'_, '_>,
+    seen: &CapturedSegment<'_, '_>,
     own: &mut Side,
     peer: &Side,
     seq: u32,
@@ -246,7 +250,7 @@ fn late(
 /// its timestamp it was sent with the one that opened the hole, and not an RTT after it.
 /// Values count milliseconds, as in Linux; for a short RTT, or without them, the time of
 /// arrival decides.
-fn overtaken(seen: &Seen<'_, '_>, hole: &Hole, rtt_ns: u64) -> bool {
+fn overtaken(seen: &CapturedSegment<'_, '_>, hole: &Hole, rtt_ns: u64) -> bool {
     if seen.ts_value != 0 && hole.ts_value != 0 {
         let later_ns = i64::from(seen.ts_value.wrapping_sub(hole.ts_value) as i32) * 1_000_000;
         let rtt_ns = rtt_ns.max(8_000_000) as i64;
@@ -262,7 +266,7 @@ fn overtaken(seen: &Seen<'_, '_>, hole: &Hole, rtt_ns: u64) -> bool {
 /// whether its first SACK block reports a duplicate.
 #[inline]
 pub(crate) fn observe_ack(
-    seen: &Seen<'_, '_>,
+    seen: &CapturedSegment<'_, '_>,
     options: &TcpOptions,
     acks: &Side,
     data: &mut Side,

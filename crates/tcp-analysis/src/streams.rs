@@ -1,6 +1,6 @@
 //! The connections of a capture, by the number of their stream.
 
-use crate::connection::{Connection, Place};
+use crate::connection::{Connection, PacketPosition};
 use crate::flags::FlagCounts;
 use crate::rules::Rules;
 use crate::wireshark::PacketAnalysis;
@@ -37,8 +37,9 @@ impl Streams {
             self.connections.push((segment.key, Connection::default()));
         }
         let (_, connection) = self.connections.get_mut(at)?;
-        let place = Place { packet: number, time_ns, reuses_ports: stream.reuses_ports };
-        Some(connection.add(self.rules, place, segment))
+        let position =
+            PacketPosition { packet: number, time_ns, reuses_ports: stream.reuses_ports };
+        Some(connection.add(self.rules, position, segment))
     }
 
     /// The connection of a stream, and its addresses.

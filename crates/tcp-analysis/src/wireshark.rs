@@ -47,7 +47,7 @@ pub struct PacketAnalysis {
 
 /// A packet with its number in the capture and its time.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Seen<'a, 's> {
+pub(crate) struct CapturedSegment<'a, 's> {
     pub(crate) segment: &'a TcpSegment<'s>,
     pub(crate) packet: u32,
     pub(crate) time_ns: u64,
@@ -65,7 +65,7 @@ pub(crate) struct Seen<'a, 's> {
 #[inline]
 pub(crate) fn analyse(
     rules: Rules,
-    seen: &Seen<'_, '_>,
+    seen: &CapturedSegment<'_, '_>,
     own: &mut Side,
     peer: &mut Side,
 ) -> PacketAnalysis {
@@ -108,13 +108,14 @@ pub(crate) fn analyse(
     }
 
     let takes_space = len > 0 || segment.flags.has(TcpFlags::SYN.with(TcpFlags::FIN));
-    if takes_space && !found.flags.has(Flags::KEEP_ALIVE) {
-        if let Some(flags) = retransmitted(rules, seen, own, peer) {
-            found.flags.set(flags);
-            if flags == Flags::RETRANSMISSION {
-                let since = own.outstanding.oldest_ns().unwrap_or(own.next_seq_ns);
-                found.retransmit_delay_ns = Some(now.saturating_sub(since));
-            }
+    if takes_space
+        && !found.flags.has(Flags::KEEP_ALIVE)
+        && let Some(flags) = retransmitted(rules, seen, own, peer)
+    {
+        found.flags.set(flags);
+        if flags == Flags::RETRANSMISSION {
+            let since = own.outstanding.oldest_ns().unwrap_or(own.next_seq_ns);
+            found.retransmit_delay_ns = Some(now.saturating_sub(since));
         }
     }
 
@@ -135,7 +136,7 @@ pub(crate) fn analyse(
 
 /// The flags that depend on the packet's numbers and window alone.
 #[inline]
-fn own_flags(rules: Rules, seen: &Seen<'_, '_>, own: &mut Side, peer: &Side) -> Flags {
+fn own_flags(rules: Rules, seen: &CapturedSegment<'_, '_>, own: &mut Side, peer: &Side) -> Flags {
     let segment = seen.segment;
     let (seq, ack, len) = (segment.seq, segment.ack, segment.payload_len);
     let window = segment.window;
@@ -179,11 +180,13 @@ fn own_flags(rules: Rules, seen: &Seen<'_, '_>, own: &mut Side, peer: &Side) -> 
     {
         flags.set(Flags::WINDOW_UPDATE);
     }
-    if window == 0 && same_window && peer.last_flags.has(Flags::ZERO_WINDOW_PROBE) {
-        if ack == own.last_ack || accepts_probe {
-            flags.set(Flags::ZERO_WINDOW_PROBE_ACK);
-            return flags;
-        }
+    if window == 0
+        && same_window
+        && peer.last_flags.has(Flags::ZERO_WINDOW_PROBE)
+        && (ack == own.last_ack || accepts_probe)
+    {
+        flags.set(Flags::ZERO_WINDOW_PROBE_ACK);
+        return flags;
     }
     if ack != own.last_ack || window == 0 {
         return flags;
@@ -200,7 +203,12 @@ fn own_flags(rules: Rules, seen: &Seen<'_, '_>, own: &mut Side, peer: &Side) -> 
 
 /// Whether a packet that takes sequence space repeats it, or came late.
 #[inline]
-fn retransmitted(rules: Rules, seen: &Seen<'_, '_>, own: &Side, peer: &Side) -> Option<Flags> {
+fn retransmitted(
+    rules: Rules,
+    seen: &CapturedSegment<'_, '_>,
+    own: &Side,
+    peer: &Side,
+) -> Option<Flags> {
     let segment = seen.segment;
     let (seq, len) = (segment.seq, segment.payload_len);
     let control = segment.flags.has(TcpFlags::SYN.with(TcpFlags::FIN));
@@ -244,7 +252,7 @@ fn retransmitted(rules: Rules, seen: &Seen<'_, '_>, own: &Side, peer: &Side) -> 
 
 /// Keeps what later packets are compared with.
 #[inline]
-fn remember(seen: &Seen<'_, '_>, flags: Flags, own: &mut Side) {
+fn remember(seen: &CapturedSegment<'_, '_>, flags: Flags, own: &mut Side) {
     let (segment, now) = (seen.segment, seen.time_ns);
     let control = segment.flags.has(TcpFlags::SYN.with(TcpFlags::FIN));
     let seq = segment.seq;

@@ -7,26 +7,26 @@ use tcp_analysis::{Connection, PacketAnalysis, Rules, Streams};
 
 /// A segment to be sent; `a` sends it unless `from_b`.
 #[derive(Debug, Clone, Default)]
-pub struct Sent {
-    pub from_b: bool,
-    pub seq: u32,
-    pub ack: u32,
-    pub window: u16,
-    pub flags: u16,
-    pub len: u16,
-    pub options: Vec<u8>,
+pub(crate) struct Sent {
+    pub(crate) from_b: bool,
+    pub(crate) seq: u32,
+    pub(crate) ack: u32,
+    pub(crate) window: u16,
+    pub(crate) flags: u16,
+    pub(crate) len: u16,
+    pub(crate) options: Vec<u8>,
 }
 
-pub const ACK: u16 = TcpFlags::ACK.0;
-pub const SYN: u16 = TcpFlags::SYN.0;
-pub const FIN: u16 = TcpFlags::FIN.0;
+pub(crate) const ACK: u16 = TcpFlags::ACK.0;
+pub(crate) const SYN: u16 = TcpFlags::SYN.0;
+pub(crate) const FIN: u16 = TcpFlags::FIN.0;
 
 /// The options of a SYN: MSS 1000, SACK permitted, window scale.
-pub fn syn_options(shift: u8) -> Vec<u8> {
+pub(crate) fn syn_options(shift: u8) -> Vec<u8> {
     vec![2, 4, 3, 232, 4, 2, 3, 3, shift, 1, 1, 1]
 }
 
-pub fn sack(blocks: &[(u32, u32)]) -> Vec<u8> {
+pub(crate) fn sack(blocks: &[(u32, u32)]) -> Vec<u8> {
     let mut option = vec![1, 1, 5, 2 + 8 * blocks.len() as u8];
     for (left, right) in blocks {
         option.extend(left.to_be_bytes());
@@ -35,7 +35,7 @@ pub fn sack(blocks: &[(u32, u32)]) -> Vec<u8> {
     option
 }
 
-pub fn timestamps(value: u32, echo: u32) -> Vec<u8> {
+pub(crate) fn timestamps(value: u32, echo: u32) -> Vec<u8> {
     let mut option = vec![1, 1, 8, 10];
     option.extend(value.to_be_bytes());
     option.extend(echo.to_be_bytes());
@@ -43,7 +43,7 @@ pub fn timestamps(value: u32, echo: u32) -> Vec<u8> {
 }
 
 impl Sent {
-    pub fn packet(&self) -> Vec<u8> {
+    pub(crate) fn packet(&self) -> Vec<u8> {
         let header = 20 + self.options.len();
         let total = (20 + header + usize::from(self.len)) as u16;
         let (from, to) = if self.from_b { (2, 1) } else { (1, 2) };
@@ -64,18 +64,18 @@ impl Sent {
 }
 
 /// One connection to which segments are added.
-pub struct Exchange {
+pub(crate) struct Exchange {
     streams: Streams,
     layers: Layers,
     number: u64,
     /// Time of the next segment, in µs.
-    pub at_us: u64,
+    pub(crate) at_us: u64,
     /// Added to all sequence numbers.
-    pub shift: u32,
+    pub(crate) shift: u32,
 }
 
 impl Exchange {
-    pub fn new(rules: Rules) -> Self {
+    pub(crate) fn new(rules: Rules) -> Self {
         Exchange {
             streams: Streams::new(rules),
             layers: Layers::new(),
@@ -86,13 +86,13 @@ impl Exchange {
     }
 
     /// After a handshake over 40 ms, captured at A, with numbers 1000 (A) and 5000 (B).
-    pub fn open(rules: Rules) -> Self {
+    pub(crate) fn open(rules: Rules) -> Self {
         let mut exchange = Exchange::new(rules);
         exchange.handshake(2);
         exchange
     }
 
-    pub fn handshake(&mut self, scale: u8) {
+    pub(crate) fn handshake(&mut self, scale: u8) {
         let options = syn_options(scale);
         self.send(Sent {
             seq: 1000,
@@ -117,7 +117,7 @@ impl Exchange {
         self.ack(1001, 1000);
     }
 
-    pub fn send(&mut self, mut sent: Sent) -> PacketAnalysis {
+    pub(crate) fn send(&mut self, mut sent: Sent) -> PacketAnalysis {
         sent.seq = sent.seq.wrapping_add(self.shift);
         if sent.flags & ACK != 0 {
             sent.ack = sent.ack.wrapping_add(self.shift);
@@ -125,25 +125,25 @@ impl Exchange {
         let bytes = sent.packet();
         self.number += 1;
         dissect(LinkType::RAW, &bytes, bytes.len() as u32, &mut self.layers);
-        let segment = self.layers.tcp(&bytes).expect("a whole segment");
+        let segment = self.layers.tcp(&bytes).unwrap();
         let first = self.number == 1;
         let stream = StreamNumber { number: 0, is_new: first, reuses_ports: false };
         let time_ns = self.at_us * 1000;
         self.at_us += 10;
-        self.streams.add(stream, self.number, time_ns, &segment).expect("the stream is there")
+        self.streams.add(stream, self.number, time_ns, &segment).unwrap()
     }
 
     /// A sends `len` bytes.
-    pub fn data(&mut self, seq: u32, len: u16) -> PacketAnalysis {
+    pub(crate) fn data(&mut self, seq: u32, len: u16) -> PacketAnalysis {
         self.send(Sent { seq, ack: 5001, window: 1000, flags: ACK, len, ..Sent::default() })
     }
 
     /// B acknowledges.
-    pub fn ack(&mut self, ack: u32, window: u16) -> PacketAnalysis {
+    pub(crate) fn ack(&mut self, ack: u32, window: u16) -> PacketAnalysis {
         self.ack_with(ack, window, Vec::new())
     }
 
-    pub fn ack_with(&mut self, ack: u32, window: u16, options: Vec<u8>) -> PacketAnalysis {
+    pub(crate) fn ack_with(&mut self, ack: u32, window: u16, options: Vec<u8>) -> PacketAnalysis {
         self.send(Sent {
             from_b: true,
             seq: 5001,
@@ -155,11 +155,11 @@ impl Exchange {
         })
     }
 
-    pub fn connection(&self) -> &Connection {
-        &self.streams.get(0).expect("a stream").1
+    pub(crate) fn connection(&self) -> &Connection {
+        &self.streams.get(0).unwrap().1
     }
 
-    pub fn sent_by_a(&self) -> Direction {
+    pub(crate) fn sent_by_a(&self) -> Direction {
         Direction::AToB
     }
 }

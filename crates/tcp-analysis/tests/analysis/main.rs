@@ -1,5 +1,7 @@
 //! The rules from both sides: what is just flagged, and what just is not.
 
+#![expect(clippy::unwrap_used, reason = "in a test an unwrap is an assertion")]
+
 mod any;
 mod exchange;
 mod kinds;
