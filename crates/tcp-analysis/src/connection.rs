@@ -249,6 +249,18 @@ impl Connection {
         (side.packets, side.data_packets, side.payload_bytes)
     }
 
+    /// Payload of a direction that was acknowledged, of at most 4 GiB beyond what was
+    /// captured; `None` without an ACK.
+    #[must_use]
+    pub fn acknowledged(&self, direction: Direction) -> Option<u64> {
+        let (data, acks) = self.pair(direction);
+        let base = data.base_seq.filter(|_| acks.packets > 0)?;
+        let low = u64::from(acks.last_ack.wrapping_sub(base).wrapping_sub(1));
+        // What was sent at least once, modulo 2^32: transmissions only exceed it.
+        let wraps = data.payload_bytes.saturating_sub(low) >> 32;
+        Some((low + (wraps << 32)).min(data.payload_bytes))
+    }
+
     /// Smallest and smoothed RTT between this point and the receiver of a direction's data,
     /// in ns.
     #[must_use]

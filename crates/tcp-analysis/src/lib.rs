@@ -12,12 +12,14 @@
 //! | `outstanding` | segments that were not yet acknowledged |
 //! | `connection` | the order of the steps, handshake, completeness |
 //! | `recovery` | kinds of retransmission; losses before and behind the capture point |
+//! | `handshake` | SYN, SYN-ACK and ACK as sent; window scaling that was stripped |
 //! | `vantage` | where the capture was made |
 //! | `sampler`, `measurement` | a connection as a `record::Measurement` from there |
 //! | [`iperf3`] | iperf3's cookie and parameters |
 
 mod connection;
 mod flags;
+mod handshake;
 pub mod iperf3;
 mod measurement;
 mod outstanding;
@@ -32,6 +34,7 @@ mod wireshark;
 
 pub use connection::{Connection, PacketPosition, completeness};
 pub use flags::{FLAG_COUNT, FlagCounts, Flags};
+pub use handshake::{Handshake, HandshakePacket, Handshakes, MOST_HANDSHAKES};
 pub use measurement::{Sampled, measurement};
 pub use recovery::{KIND_COUNT, Kind, Retransmissions};
 pub use rules::Rules;

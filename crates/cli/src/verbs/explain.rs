@@ -1,5 +1,6 @@
-//! `longhaul explain`: explains a saved measurement or a recording.
+//! `longhaul explain`: explains a saved measurement, a recording or a capture.
 
+mod capture;
 mod recording;
 
 use crate::console::Console;
@@ -8,17 +9,19 @@ use crate::test_report::{self, Forms};
 use clap::Args;
 use std::path::PathBuf;
 
-/// Explain a saved measurement or recording
+/// Explain a saved measurement, recording or capture
 ///
-/// Measurements are saved by `test --save`, recordings by `watch --record`.
+/// Measurements are saved by `test --save`, recordings by `watch --record`;
+/// captures are pcap or pcapng, of which the largest TCP streams are explained.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct ExplainArgs {
-    /// Measurement or recording
+    /// Measurement, recording or capture
     file: PathBuf,
-    /// Explain this connection of a recording
+    /// Explain this connection of a recording or capture
     ///
-    /// Its number in the table, its id, or its local or remote HOST:PORT.
+    /// Its number in the table, its id, or its local or remote HOST:PORT; of a
+    /// capture, the number of its stream.
     #[arg(long, value_name = "WHICH")]
     connection: Option<String>,
     #[command(flatten)]
@@ -32,11 +35,15 @@ Examples:
   longhaul explain monday.json --html monday.html
   longhaul watch --record monday.rec
   longhaul explain monday.rec                    what limited each connection
-  longhaul explain monday.rec --connection 1     one of them, with curves";
+  longhaul explain monday.rec --connection 1     one of them, with curves
+  longhaul explain trace.pcap                    the largest TCP streams";
 
 pub(crate) fn run(args: &ExplainArgs, console: &mut Console) -> Outcome {
     if store::is_recording(&args.file) {
         return recording::run(args, console);
+    }
+    if capture::is_capture(&args.file) {
+        return capture::run(args, console);
     }
     let measurement = store::load(&args.file).map_err(Failure::work)?;
     if args.connection.is_some() {

@@ -1,8 +1,11 @@
 //! `longhaul pcap`: what is in a capture file.
 
+pub(super) mod analysis;
 mod csv;
 mod document;
+mod handshake;
 mod reading;
+mod streams;
 
 use crate::console::{self, Console};
 use crate::failure::{DONE, FAILED, Outcome};
@@ -37,6 +40,8 @@ Examples:
   longhaul pcap conversations trace.pcap --type udp
   longhaul pcap conversations trace.pcap --csv > flows.csv
   longhaul pcap endpoints trace.pcap --type ip --json
+  longhaul pcap streams trace.pcap             what slowed each transfer down
+  longhaul pcap handshake trace.pcap --stream 3
 
 Exit codes: 0 read, 1 a file could not be read to its end, 2 wrong usage.";
 
@@ -51,6 +56,10 @@ enum View {
     Conversations(Listed),
     /// Show what each address sent and received
     Endpoints(Listed),
+    /// Show TCP streams, worst first: goodput, retransmissions, RTT, limit
+    Streams(streams::StreamsArgs),
+    /// Show SYN, SYN-ACK and ACK of TCP streams: options, scale, window
+    Handshake(handshake::HandshakeArgs),
 }
 
 #[derive(Debug, Args)]
@@ -116,6 +125,8 @@ pub(crate) fn run(args: &PcapArgs, console: &mut Console) -> Outcome {
         Some(View::Hierarchy(files)) => each(files, console, &Hierarchy),
         Some(View::Conversations(listed)) => each(&listed.files, console, &ConversationsOf(listed)),
         Some(View::Endpoints(listed)) => each(&listed.files, console, &EndpointsOf(listed)),
+        Some(View::Streams(args)) => streams::run(args, console),
+        Some(View::Handshake(args)) => handshake::run(args, console),
     }
 }
 

@@ -7,6 +7,8 @@
 mod bdp_report;
 mod calc_result;
 mod canvas;
+mod capture_handshake;
+mod capture_streams;
 mod capture_summary;
 mod capture_tables;
 mod column_units;
@@ -42,6 +44,8 @@ mod watch;
 
 pub use bdp_report::bdp_report;
 pub use calc_result::calc_result;
+pub use capture_handshake::{HandshakeRow, HandshakeStream, capture_handshakes};
+pub use capture_streams::{StreamRow, capture_streams};
 pub use capture_summary::{CaptureSummary, capture_summary};
 pub use capture_tables::{
     ConversationRow, capture_conversations, capture_endpoints, capture_hierarchy,

@@ -5,7 +5,7 @@ use super::reading::Capture;
 use capture::Counts;
 use capture::dissect::{Direction, Protocol};
 use capture::endpoints::{Address, Endpoint};
-use report::terminal::ConversationRow;
+use report::terminal::{ConversationRow, HandshakeStream, StreamRow};
 
 /// A header and rows.
 pub(super) struct Table {
@@ -133,6 +133,65 @@ pub(super) fn endpoints(capture: &Capture, rows: &[Endpoint]) -> Table {
     });
     Table {
         header: "file,address,port,sent_frames,sent_bytes,received_frames,received_bytes",
+        rows: rows.collect(),
+    }
+}
+
+pub(super) fn streams<'a>(capture: &Capture, rows: impl Iterator<Item = &'a StreamRow>) -> Table {
+    let name = field(&capture.name);
+    let rows = rows.map(|row| {
+        let count = |kind: &str| {
+            let found = row.retransmits.iter().find(|(name, _)| *name == kind);
+            found.map_or(0, |(_, count)| *count)
+        };
+        let kinds: Vec<String> =
+            tcp_analysis::Kind::ALL.iter().map(|kind| count(kind.name()).to_string()).collect();
+        let ms = |rtt: units::Rtt| rtt.millis_f64().to_string();
+        let (least, smoothed) = row.rtt.map(|(a, b)| (ms(a), ms(b))).unwrap_or_default();
+        format!(
+            "{name},{},{},{},{},{},{},{},{},{least},{smoothed},{}",
+            row.stream,
+            field(&row.ends[0]),
+            field(&row.ends[1]),
+            row.seconds,
+            row.payload.bytes(),
+            row.goodput.map_or(String::new(), |rate| rate.bps().to_string()),
+            row.retransmit_share,
+            kinds.join(","),
+            field(row.limit.as_deref().unwrap_or_default()),
+        )
+    });
+    Table {
+        header: "file,stream,sender,receiver,duration_s,payload_bytes,goodput_bps,\
+                 retransmitted_share,timeout,after_timeout,fast,recovery,tail_loss_probe,\
+                 min_rtt_ms,rtt_ms,limit",
+        rows: rows.collect(),
+    }
+}
+
+pub(super) fn handshakes(capture: &Capture, streams: &[HandshakeStream]) -> Table {
+    let name = field(&capture.name);
+    let rows = streams.iter().flat_map(|stream| {
+        let name = &name;
+        stream.packets.iter().map(move |row| {
+            format!(
+                "{name},{},{},{},{},{},{},{},{},{},{},{}",
+                stream.stream,
+                field(&stream.ends[0]),
+                field(&stream.ends[1]),
+                row.name,
+                row.packet,
+                row.after_s,
+                row.seq,
+                row.ack.map_or(String::new(), |ack| ack.to_string()),
+                row.window,
+                row.computed_window.map_or(String::new(), |bytes| bytes.to_string()),
+                field(&row.options.join("; ")),
+            )
+        })
+    });
+    Table {
+        header: "file,stream,client,server,name,packet,after_s,seq,ack,window,window_bytes,options",
         rows: rows.collect(),
     }
 }

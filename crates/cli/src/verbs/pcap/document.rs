@@ -18,7 +18,7 @@ fn seconds(ns: u64) -> f64 {
 }
 
 /// The object of a file, with what its view adds.
-fn file(capture: &Capture, view: Value) -> Value {
+pub(super) fn file(capture: &Capture, view: Value) -> Value {
     let mut object = json!({
         "file": clean(&capture.name),
         "packets": capture.overview.packets,

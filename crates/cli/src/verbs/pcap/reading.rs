@@ -3,8 +3,9 @@
 use crate::console::Console;
 use capture::Seed;
 use capture::batch::Batch;
-use capture::conversations::Conversations;
-use capture::file::{Broken, FileSummary, MAX_INTERFACES, Problem, Reader};
+use capture::conversations::{Conversations, StreamNumber};
+use capture::dissect::TcpSegment;
+use capture::file::{Broken, FileSummary, MAX_INTERFACES, Packet, Problem, Reader};
 use capture::hierarchy::Hierarchy;
 use capture::overview::Overview;
 use host::{clock, file};
@@ -88,13 +89,26 @@ impl<R: Read> Read for Counted<R> {
 /// # Errors
 /// One line: the file cannot be opened, or is no capture.
 pub(super) fn read(path: &Path, stop: &StopFlag, console: &mut Console) -> Result<Capture, String> {
+    read_segments(path, stop, console, |_, _, _| {})
+}
+
+/// The same, and shows each TCP segment with the number of its stream to `see`.
+///
+/// # Errors
+/// As above.
+pub(super) fn read_segments(
+    path: &Path,
+    stop: &StopFlag,
+    console: &mut Console,
+    see: impl FnMut(&Packet<'_>, StreamNumber, &TcpSegment<'_>),
+) -> Result<Capture, String> {
     if path == Path::new("-") {
-        return whole("standard input", io::stdin().lock(), None, stop, console);
+        return whole("standard input", io::stdin().lock(), None, stop, console, see);
     }
     let name = path.display().to_string();
     let file = file::open_regular(path).map_err(|error| format!("cannot read {name}: {error}"))?;
     let size = file.metadata().ok().map(|metadata| metadata.len());
-    whole(&name, file, size, stop, console)
+    whole(&name, file, size, stop, console, see)
 }
 
 fn whole(
@@ -103,6 +117,7 @@ fn whole(
     size: Option<u64>,
     stop: &StopFlag,
     console: &mut Console,
+    mut see: impl FnMut(&Packet<'_>, StreamNumber, &TcpSegment<'_>),
 ) -> Result<Capture, String> {
     let bytes = Rc::new(Cell::new(0));
     let source = Counted { source, bytes: Rc::clone(&bytes) };
@@ -124,7 +139,10 @@ fn whole(
             overview.add(&packet, layers);
             hierarchy.add(layers, packet.original_len);
             let segment = layers.tcp(packet.data);
-            conversations.add_expected(&packet, layers, segment.as_ref(), stream);
+            let stream = conversations.add_expected(&packet, layers, segment.as_ref(), stream);
+            if let (Some(stream), Some(segment)) = (stream, &segment) {
+                see(&packet, stream, segment);
+            }
         }
         // Some milliseconds of packets.
         rounds = rounds.wrapping_add(1);

@@ -1,0 +1,71 @@
+//! Explains the largest TCP streams of a capture file.
+
+use super::ExplainArgs;
+use crate::console::{self, Console};
+use crate::failure::{DONE, FAILED, Failure, Outcome};
+use crate::stop;
+use crate::test_report;
+use crate::verbs::pcap::analysis::{self, RulesArg};
+use host::file;
+use std::io::Read;
+use std::path::Path;
+
+/// Streams that are explained one after the other.
+const MOST: usize = 5;
+
+/// Whether the file begins as a capture, or as something compressed, which measurements and
+/// recordings are not.
+pub(super) fn is_capture(path: &Path) -> bool {
+    let mut magic = [0; 4];
+    let read = file::open_regular(path).map(|mut file| file.read_exact(&mut magic));
+    if !matches!(read, Ok(Ok(()))) {
+        return false;
+    }
+    let pcap = [0xa1b2_c3d4_u32, 0xa1b2_3c4d].map(|it| [it.to_be_bytes(), it.to_le_bytes()]);
+    pcap.as_flattened().contains(&magic)
+        || magic == [0x0a, 0x0d, 0x0d, 0x0a]
+        || magic[..2] == [0x1f, 0x8b]
+        || magic == [0x28, 0xb5, 0x2f, 0xfd]
+}
+
+/// Explains the largest streams, or the one that `--connection` names.
+pub(super) fn run(args: &ExplainArgs, console: &mut Console) -> Outcome {
+    let stop = stop::on_signals();
+    let path = &args.file;
+    let analysis =
+        analysis::analyse(path, RulesArg::default(), &stop, console).map_err(Failure::work)?;
+    let wanted = match &args.connection {
+        None => analysis.largest(MOST),
+        Some(which) => vec![which.parse().map_err(|_| {
+            Failure::usage("--connection of a capture is a stream's number, as in `pcap streams`")
+        })?],
+    };
+    let explained = analysis.explain(path, &wanted, &stop, console).map_err(Failure::work)?;
+    console.clear();
+    if explained.is_empty() {
+        return Err(Failure::work(format!(
+            "{} has no TCP stream with 100 kB of payload; capture for longer",
+            path.display()
+        )));
+    }
+    if args.connection.is_none() && (args.forms.json || args.forms.html.is_some()) {
+        let first = explained.first().map(|one| one.stream).unwrap_or_default();
+        console.say(&format!("stream {first}, the largest; --connection selects another one"));
+    }
+    let single = args.forms.json || args.forms.html.is_some();
+    let mut code = DONE;
+    for one in explained.iter().take(if single { 1 } else { MOST }) {
+        if !single {
+            console.print(&format!("stream {}\n", one.stream));
+        }
+        let notes = &one.measurement.notes;
+        let outcome = test_report::print(console, &one.measurement, &args.forms, notes)?;
+        if outcome != DONE {
+            code = FAILED;
+        }
+    }
+    if let Some(test) = wanted.first().and_then(|stream| analysis.test_of(*stream)) {
+        console::note(&format!("iperf3's parameters: {}", test.json));
+    }
+    Ok(code)
+}

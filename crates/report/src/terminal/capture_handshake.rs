@@ -1,0 +1,116 @@
+//! The handshakes of a capture: SYN, SYN-ACK and ACK, as they were on the wire.
+
+use super::{
+    Style,
+    line::{Line, block, wrap},
+    style,
+};
+
+/// A packet of a handshake.
+#[derive(Debug, Clone, PartialEq)]
+pub struct HandshakeRow {
+    /// `SYN`, `SYN-ACK` or `ACK`.
+    pub name: &'static str,
+    /// Its number in the capture.
+    pub packet: u64,
+    /// Seconds since the SYN, or the first of them that was captured.
+    pub after_s: f64,
+    /// Raw sequence and acknowledgement numbers.
+    pub seq: u32,
+    /// See `seq`; `None` without ACK.
+    pub ack: Option<u32>,
+    /// Window as sent.
+    pub window: u16,
+    /// The window in bytes that it means; `None` if the scale was not captured.
+    pub computed_window: Option<u64>,
+    /// The options in order, as text.
+    pub options: Vec<String>,
+}
+
+/// The handshake of a stream.
+#[derive(Debug, Clone, PartialEq)]
+pub struct HandshakeStream {
+    /// Wireshark's `tcp.stream`.
+    pub stream: u32,
+    /// Address and port of client and server.
+    pub ends: [String; 2],
+    /// What was captured of it, in order.
+    pub packets: Vec<HandshakeRow>,
+    /// What it shows, as sentences.
+    pub notes: Vec<String>,
+}
+
+/// The handshakes of streams, of which there are `all`.
+#[must_use]
+pub fn capture_handshakes(streams: &[HandshakeStream], all: usize, style: &Style) -> String {
+    let title = if streams.len() < all {
+        format!("Handshakes: {all}, the first {}", streams.len())
+    } else {
+        format!("Handshakes: {all}")
+    };
+    let mut lines = vec![Line::new(style).put(style::STRONG, &title)];
+    let room = style.text_width().saturating_sub(4).max(20);
+    for stream in streams {
+        let ends = format!("{} > {}", stream.ends[0], stream.ends[1]);
+        let head = Line::new(style).put(style::DIM, &format!("stream {} ", stream.stream));
+        lines.push(head.put(style::STRONG, &ends));
+        for row in &stream.packets {
+            let ack = row.ack.map_or(String::new(), |ack| format!(", ack {ack}"));
+            let window = match row.computed_window {
+                Some(bytes) => format!("window {} = {bytes} bytes", row.window),
+                None => format!("window {}, scale unknown", row.window),
+            };
+            let text = format!(
+                "{} (packet {}, {:.6} s): seq {}{ack}, {window}; {}",
+                row.name,
+                row.packet,
+                row.after_s,
+                row.seq,
+                if row.options.is_empty() {
+                    "no options".to_owned()
+                } else {
+                    row.options.join(", ")
+                }
+            );
+            for (place, part) in wrap(style, &text, room).iter().enumerate() {
+                let indent = if place == 0 { 2 } else { 4 };
+                lines.push(Line::new(style).to(indent).put(style::PLAIN, part));
+            }
+        }
+        for note in &stream.notes {
+            for part in wrap(style, note, room) {
+                lines.push(Line::new(style).to(2).put(style::WARN, &part));
+            }
+        }
+    }
+    block(lines)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::fit::{assert_fits, styles};
+    use super::*;
+
+    #[test]
+    fn handshakes_fit_any_terminal() {
+        let row = HandshakeRow {
+            name: "SYN-ACK",
+            packet: 12_345_678,
+            after_s: 0.123_456,
+            seq: u32::MAX,
+            ack: Some(u32::MAX),
+            window: 65_535,
+            computed_window: Some(65_535 << 14),
+            options: vec!["MSS 1460".to_owned(), "SACK permitted".to_owned()],
+        };
+        let stream = HandshakeStream {
+            stream: 7,
+            ends: ["10.0.0.1:40000".to_owned(), "10.0.0.2:5201".to_owned()],
+            packets: vec![row.clone(), HandshakeRow { ack: None, computed_window: None, ..row }],
+            notes: vec!["The SYN has no window scale option.".to_owned()],
+        };
+        for style in styles() {
+            assert_fits(&capture_handshakes(&[stream.clone()], 3, &style), &style);
+        }
+    }
+}
