@@ -4,6 +4,7 @@
 #![expect(clippy::unwrap_used, reason = "in a test an unwrap is an assertion")]
 
 mod compare;
+mod flags;
 mod frames;
 
 use libtest_mimic::Arguments;
@@ -19,7 +20,7 @@ fn main() -> ExitCode {
         assert!(!stall_retry::required(), "LONGHAUL_REQUIRE_PEERS=1 asks for tshark and a lab");
         eprintln!("tshark is not installed, or no lab can be made here: tests are skipped");
     }
-    let tests: [(&str, bool, fn()); 8] = [
+    let tests: [(&str, bool, fn()); 15] = [
         ("ethernet_frames_one_by_one", false, ethernet_frames),
         ("other_link_types", false, link_types),
         ("streams_that_reuse_ports", false, reused_ports),
@@ -28,6 +29,15 @@ fn main() -> ExitCode {
         ("a_reordered_and_duplicated_transfer", true, reordered),
         ("pings_and_datagrams", true, pings),
         ("several_streams_in_both_directions", true, streams),
+        ("flags_of_random_loss", true, || flags_over("rate=50mbit,rtt=20ms,loss=1%,seed=1")),
+        ("flags_of_clustered_loss", true, || flags_over("rate=20mbit,rtt=40ms,loss=ge:0.002:0.2")),
+        ("flags_of_reordering", true, || flags_over("rate=50mbit,rtt=20ms,reorder=1%:30ms")),
+        ("flags_of_jitter", true, || flags_over("rate=50mbit,rtt=40ms,jitter=3ms,overtake=yes")),
+        ("flags_of_duplicates", true, || flags_over("rate=50mbit,rtt=20ms,duplicate=1%,loss=1%")),
+        ("flags_of_a_policer", true, || flags_over("rate=100mbit,rtt=20ms,police=10mbit:64KiB")),
+        ("flags_without_window_scaling", true, || {
+            flags_over("rate=50mbit,rtt=40ms,window-scale=strip");
+        }),
     ];
     let trials = tests.into_iter().map(|(name, needs_lab, test)| {
         let missing = !tshark || (needs_lab && !lab);
@@ -166,4 +176,16 @@ fn pings() {
 
 fn streams() {
     compare_lab("rate=50mbit,rtt=5ms", SERVER, "longhaul test server -P 4 --bidir -t 1");
+}
+
+/// Every flag of a transfer over `link`, at the client.
+fn flags_over(link: &str) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("lab.pcapng");
+    let program = env!("CARGO_BIN_EXE_longhaul");
+    let (server, client) =
+        (format!("{program} server --one-off"), format!("{program} test server -t 2"));
+    assert!(lab(link, &server, &client, Some(&path)), "{link}");
+    let differences = flags::differences(&path);
+    assert!(differences.is_empty(), "{link}:\n{}", differences.join("\n"));
 }
