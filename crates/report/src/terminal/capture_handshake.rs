@@ -110,7 +110,7 @@ mod tests {
             notes: vec!["The SYN has no window scale option.".to_owned()],
         };
         for style in styles() {
-            assert_fits(&capture_handshakes(&[stream.clone()], 3, &style), &style);
+            assert_fits(&capture_handshakes(std::slice::from_ref(&stream), 3, &style), &style);
         }
     }
 }

@@ -100,7 +100,7 @@ mod tests {
             limit: Some("random loss keeps the congestion window small".to_owned()),
         };
         for style in styles() {
-            assert_fits(&capture_streams(&[row.clone()], 2, &style), &style);
+            assert_fits(&capture_streams(std::slice::from_ref(&row), 2, &style), &style);
         }
     }
 }

@@ -129,7 +129,7 @@ impl Analysis {
         let rules = Rules::default();
         reading::read_segments(path, stop, console, |packet, stream, segment| {
             if let Some((connection, sampler)) = samplers.get_mut(&stream.number) {
-                let place = tcp_analysis::Place {
+                let place = tcp_analysis::PacketPosition {
                     packet: packet.number,
                     time_ns: packet.time_ns,
                     reuses_ports: stream.reuses_ports,
@@ -174,8 +174,7 @@ impl Analysis {
                 .collect();
             notes.push(format!("retransmissions: {}", texts.join(", ")));
         }
-        let sampled =
-            Sampled { connection, sampler, is_bulk: self.controls.get(&stream).is_some() };
+        let sampled = Sampled { connection, sampler, is_bulk: self.controls.contains_key(&stream) };
         let target = (receiver.ip().to_string(), receiver.port());
         let measurement = measurement((&target.0, target.1), congestion, vec![sampled], notes);
         Explained { stream, measurement }
