@@ -171,7 +171,8 @@ impl Process {
         Ok(process)
     }
 
-    /// Sends a line.
+    /// Sends a line. An agent that has closed its input is no error here: it may have said why
+    /// before, which [`Process::receive`] reads, as it does the end.
     pub(crate) fn send(
         &mut self,
         line: &str,
@@ -182,7 +183,7 @@ impl Process {
         let text = format!("{line}\n");
         let mut rest = text.as_bytes();
         while !rest.is_empty() {
-            let Some(input) = self.input.as_mut() else { return Err(self.ended()) };
+            let Some(input) = self.input.as_mut() else { return Ok(()) };
             match input.write(rest) {
                 Ok(0) => return Err(self.ended()),
                 Ok(written) => rest = rest.get(written..).unwrap_or_default(),
@@ -193,6 +194,7 @@ impl Process {
                     }
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == io::ErrorKind::BrokenPipe => self.input = None,
                 Err(_) => return Err(self.ended()),
             }
         }
@@ -299,5 +301,31 @@ fn keep_end(mut errors: ChildStderr, kept: &Mutex<Vec<u8>>) {
         kept.extend_from_slice(buffer.get(..count).unwrap_or_default());
         let excess = kept.len().saturating_sub(SAID);
         kept.drain(..excess);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What it said before it ended is read, also where it ended before anything was asked.
+    #[test]
+    fn the_reply_of_a_process_that_has_ended_is_read() {
+        let words = ["sh", "-c", "exec <&-; echo reason"];
+        let launcher = Launcher::Ssh {
+            ssh: words.map(str::to_owned).to_vec(),
+            host: "far".to_owned(),
+            program: "longhaul".to_owned(),
+        };
+        let (limit, stop) = (Duration::from_secs(10), StopFlag::new());
+        let mut process = Process::start(&launcher).unwrap();
+        process.child.wait().unwrap();
+        for request in ["hello", "copy"] {
+            process.send(request, limit, &stop).unwrap();
+        }
+        assert_eq!(process.receive(100, limit, &stop).unwrap(), b"reason");
+        process.send("time", limit, &stop).unwrap();
+        let ended = process.receive(100, limit, &stop).unwrap_err();
+        assert!(matches!(ended, RemoteError::Ended { .. }), "{ended}");
     }
 }
