@@ -143,14 +143,24 @@ fn collapse() -> Fallible<()> {
     let link = "rate=100mbit,rtt=50ms,loss=1%";
     let directory = tempfile::tempdir()?;
     let peer = build_peer(directory.path())?;
-    let server = format!("{peer} throughput listen 0.0.0.0 9500 {SECONDS}");
-    let client = [peer.as_str(), "throughput", "connect", "10.0.0.2", "9500", SECONDS];
+    // What the receiver counted: the sender's count has what is still in its buffer of 256 MB.
+    let received = directory.path().join("received");
+    let server = format!(
+        "{peer} throughput listen 0.0.0.0 9500 {SECONDS} > {received}",
+        received = received.display()
+    );
+    // A second for the receiver to notice the end and to print.
+    let client = format!("{peer} throughput connect 10.0.0.2 9500 {SECONDS}; sleep 1");
     let (mut ours, mut theirs) = (Vec::new(), Vec::new());
     for _ in 0..REPEATS {
         ours.extend(tested_once(link, &["--udt", "-t", SECONDS])?);
-        let Some(printed) = in_lab(link, &server, &client)? else { continue };
-        // Bytes, seconds and CPU of the sender, then of the receiver or the other way round.
-        let mut fields = printed.split_whitespace().map(str::parse::<f64>);
+        if in_lab(link, &server, &["sh", "-c", &client])?.is_none() {
+            continue;
+        }
+        let printed = fs::read_to_string(&received)?;
+        // Bytes, seconds, and seconds of CPU, below a line that says that it listens.
+        let figures = printed.lines().last().unwrap_or_default();
+        let mut fields = figures.split_whitespace().map(str::parse::<f64>);
         let (Some(Ok(bytes)), Some(Ok(seconds))) = (fields.next(), fields.next()) else {
             return Err(format!("the peer printed {printed:?}").into());
         };
@@ -203,15 +213,24 @@ fn beside_cubic() -> Fallible<()> {
     Ok(())
 }
 
-/// 10 Gbit/s beside the kernel's BBR.
+/// Long fast paths beside the kernel's BBR, from the fastest down to one that is emulated in time.
 fn fast() -> Fallible<()> {
-    let link = "rate=10gbit,rtt=100ms";
-    let kernel = tested(link, &["-C", "bbr", "-O", "5", "-t", "10"])?;
-    let ours = tested(link, &["--udt", "-C", "bbr", "-O", "5", "-t", "10"])?;
-    let what = "10 Gbit/s x 100 ms, bbr over the kernel's BBR";
-    match (kernel, ours) {
-        (Some(kernel), Some(ours)) => share_row(what, 0.8, Some(ours), kernel),
-        _ => note(what, "not valid here"),
+    for gbit in ["10", "5", "2.5"] {
+        let link = format!("rate={gbit}gbit,rtt=100ms");
+        let (mut kernel, mut ours) = (Vec::new(), Vec::new());
+        for _ in 0..REPEATS {
+            kernel.extend(tested_once(&link, &["-C", "bbr", "-O", "5", "-t", "10"])?);
+            ours.extend(tested_once(&link, &["--udt", "-C", "bbr", "-O", "5", "-t", "10"])?);
+        }
+        let median = model::statistics::median;
+        let what = format!("{gbit} Gbit/s x 100 ms, bbr over the kernel's BBR");
+        if let (Some(kernel), Some(ours)) = (median(&kernel), median(&ours)) {
+            share_row(&what, 0.8, Some(ours), kernel);
+            note("ours", &format!("{:.2} Gbit/s", ours / 1e9));
+            note("the kernel's TCP", &format!("{:.2} Gbit/s", kernel / 1e9));
+            return Ok(());
+        }
+        note(&what, "not valid here");
     }
     Ok(())
 }
