@@ -4,8 +4,10 @@
 //! characters of base 32 and a NUL (esnet/iperf `src/iperf_util.c`). On the control
 //! connection the client then sends the parameters as JSON after their length in 32 bits.
 
+use crate::Requested;
 use capture::dissect::TcpSegment;
 use serde_json::Value;
+use units::BitRate;
 
 /// Length of a cookie with its NUL.
 const COOKIE: usize = 37;
@@ -23,6 +25,22 @@ pub struct Parameters {
     pub cookie: Cookie,
     /// The JSON, an object.
     pub json: Value,
+}
+
+impl Parameters {
+    /// What concerns a stream. iperf3 leaves out what was not asked for; 0 means no limit.
+    #[must_use]
+    pub fn requested(&self) -> Requested<'_> {
+        let rate = |key: &str| {
+            let rate = self.json.get(key).and_then(Value::as_u64).filter(|rate| *rate > 0);
+            rate.map(BitRate::from_bps)
+        };
+        Requested {
+            congestion: self.json.get("congestion").and_then(Value::as_str),
+            rate: rate("bandwidth"),
+            pacing: rate("fqrate"),
+        }
+    }
 }
 
 /// The cookie at the beginning of a payload.

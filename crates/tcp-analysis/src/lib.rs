@@ -15,19 +15,24 @@
 //! | `handshake` | SYN, SYN-ACK and ACK as sent; window scaling that was stripped |
 //! | `vantage` | where the capture was made |
 //! | `sampler`, `measurement` | a connection as a `record::Measurement` from there |
+//! | `scoreboard`, `rounds`, `slow_start`, `echo_order` | the sender's state, which the samples show |
 //! | [`iperf3`] | iperf3's cookie and parameters |
 
 mod connection;
+mod echo_order;
 mod flags;
 mod handshake;
 pub mod iperf3;
 mod measurement;
 mod outstanding;
 mod recovery;
+mod rounds;
 mod rules;
 mod sampler;
+mod scoreboard;
 mod sequence;
 mod side;
+mod slow_start;
 mod streams;
 mod vantage;
 mod wireshark;
@@ -35,7 +40,7 @@ mod wireshark;
 pub use connection::{Connection, PacketPosition, completeness};
 pub use flags::{FLAG_COUNT, FlagCounts, Flags};
 pub use handshake::{Handshake, HandshakePacket, Handshakes, MOST_HANDSHAKES};
-pub use measurement::{Sampled, measurement};
+pub use measurement::{Requested, Sampled, measurement};
 pub use recovery::{KIND_COUNT, Kind, Retransmissions};
 pub use rules::Rules;
 pub use sampler::Sampler;

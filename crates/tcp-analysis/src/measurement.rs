@@ -2,8 +2,8 @@
 
 use crate::connection::Connection;
 use crate::sampler::Sampler;
-use crate::vantage::CapturePoint;
 use record::{Direction, HostFacts, MEASUREMENT_SCHEMA, Measurement, Protocol, Stream, TestSpec};
+use units::BitRate;
 
 /// A stream that was sampled.
 #[derive(Debug)]
@@ -16,13 +16,24 @@ pub struct Sampled<'a> {
     pub is_bulk: bool,
 }
 
+/// What a test was asked for, where the capture shows it.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Requested<'a> {
+    /// The congestion control.
+    pub congestion: Option<&'a str>,
+    /// The rate of each stream (`-b`).
+    pub rate: Option<BitRate>,
+    /// The pacing rate of each socket (`--fq-rate`).
+    pub pacing: Option<BitRate>,
+}
+
 /// The measurement of streams that ran at the same time, in the same direction, to
-/// `target`. At the receiver the sender's samples are left out: they would show the ACKs of
-/// the host that captures, with an RTT of nothing.
+/// `target`. Where the sender's view is not known, its samples are left out: they would show
+/// the ACKs of the host that captures, with an RTT of nothing.
 #[must_use]
 pub fn measurement(
     target: (&str, u16),
-    congestion: Option<&str>,
+    requested: Requested<'_>,
     streams: Vec<Sampled<'_>>,
     notes: Vec<String>,
 ) -> Measurement {
@@ -33,32 +44,34 @@ pub fn measurement(
         protocol: Protocol::Tcp,
         direction: Direction::Forward,
         streams: u32::try_from(streams.len()).unwrap_or(u32::MAX),
-        congestion: congestion.map(str::to_owned),
+        congestion: requested.congestion.map(str::to_owned),
+        rate_bps: requested.rate,
+        fq_rate_bps: requested.pacing,
         ..TestSpec::default()
     };
     let mut all = Vec::new();
     for (id, mut sampled) in (1..).zip(streams) {
         let direction = sampled.sampler.direction();
-        let at_sender = match sampled.connection.vantage(direction).point {
-            CapturePoint::Receiver => false,
-            CapturePoint::Sender | CapturePoint::Between | CapturePoint::Unknown => true,
-        };
         sampled.sampler.finish(sampled.connection);
-        let (sender, receiver) = sampled.sampler.into_samples();
+        let has_sender = sampled.sampler.has_sender();
+        let (mut sender, receiver) = sampled.sampler.into_samples();
+        for sample in &mut sender {
+            sample.max_pacing_rate_bps = requested.pacing.map(BitRate::bps);
+        }
         let seconds = receiver.last().map_or(0.0, |sample| sample.t_s);
         spec.seconds = spec.seconds.max(seconds);
         let retransmits = sampled.connection.retransmissions(direction).total();
         all.push(Stream {
             id,
             watched: !sampled.is_bulk,
-            congestion: congestion.map(str::to_owned),
+            congestion: requested.congestion.map(str::to_owned),
             sent_bytes: sender.last().map_or(0, |sample| sample.written_bytes),
             received_bytes: receiver.last().map_or(0, |sample| sample.received_bytes),
             sent_seconds: seconds,
             received_seconds: seconds,
             retransmits: Some(u64::from(retransmits)),
-            sender: if at_sender { sender } else { Vec::new() },
-            receiver: if at_sender { Vec::new() } else { receiver },
+            sender: if has_sender { sender } else { Vec::new() },
+            receiver,
             ..Stream::default()
         });
     }

@@ -1,109 +1,135 @@
 //! Samples of one direction of a connection, as its vantage point allows.
 //!
 //! Each field of [`Sample`] that a capture shows is what the sender's kernel would report;
-//! the others say so:
+//! the others say so. Where the capture is not at the sender, its segments and ACKs are first
+//! put into the sender's order by the timestamps that it echoes (`echo_order`).
 //!
-//! | field | from the capture at the sender |
+//! | field | from the capture |
 //! |---|---|
-//! | `acked`, `delivered`, `in_flight` | sequence numbers, ACKs and SACK blocks |
+//! | `acked`, `delivered`, `in_flight`, `rtt`, `delivery_rate`, `retransmits`, `reorderings` | `scoreboard` |
 //! | `cwnd` | estimate: the most bytes in flight of this round trip and the one before |
+//! | `ssthresh` | estimate: `slow_start` |
 //! | `peer_window`, its scale | the last window and the SYN's option |
-//! | `rtt`, `min_rtt`, `delivery_rate` | segments and the ACKs that end at them; a round trip's ACKs |
-//! | `retransmits`, `dsack_duplicates`, `reorderings` | as classified |
+//! | `dsack_duplicates`, `ce_delivered` | D-SACK blocks; ACKs with ECE, if ECN was negotiated |
 //! | `busy`, `rwnd_limited` | time with data in flight; with less than a segment of window left |
 //! | `unsent`, `app_limited` | a short last segment, or none in flight: nothing more to send |
-//! | `sndbuf_limited`, `ssthresh`, pacing | not visible: 0, `None` |
+//! | `sndbuf_limited` | estimate: `rounds` |
+//! | pacing | not visible: `None` |
 //!
-//! At the receiver, [`ReceiverSample`] has the bytes it acknowledged, its window, segments and
-//! how many came out of order, and the RTT by timestamps.
+//! A [`ReceiverSample`] has the bytes read (acknowledged, but for what the window has shrunk by
+//! from its largest), the window, segments and how many came out
+//! of order, and the RTT by timestamps.
 
+use crate::CapturePoint;
 use crate::connection::Connection;
-use crate::sequence::after;
+use crate::echo_order::EchoOrder;
+use crate::recovery::Kind;
+use crate::rounds::{Round, Rounds};
+use crate::scoreboard::Scoreboard;
+use crate::slow_start::SlowStart;
 use crate::wireshark::PacketAnalysis;
 use capture::dissect::{Direction, TcpFlags, TcpSegment};
 use record::{ReceiverSample, Sample};
 
 /// Samples of a stream at most; a longer one is sampled less often.
-const MOST_SAMPLES: u64 = 4000;
+const MOST_SAMPLES: usize = 4000;
 
-/// The least interval between two, in ns.
-const LEAST_INTERVAL_NS: u64 = 20_000_000;
+/// Intervals between samples, in ns: as in a test, short while the ramp-up lasts.
+const RAMP_INTERVAL_NS: u64 = 10_000_000;
+const RAMP_NS: u64 = 2_000_000_000;
+const INTERVAL_NS: u64 = 100_000_000;
 
-/// A sequence number that does not wrap.
-#[derive(Debug, Clone, Copy, Default)]
-struct Position {
-    last: Option<u32>,
-    total: u64,
-}
+/// SACK blocks of an ACK at most (RFC 2018, section 3).
+const SACKS: usize = 4;
 
-impl Position {
-    fn advance(&mut self, number: u32) {
-        match self.last {
-            None => self.last = Some(number),
-            Some(last) if after(number, last) => {
-                self.total += u64::from(number.wrapping_sub(last));
-                self.last = Some(number);
-            }
-            Some(_) => {}
-        }
-    }
+/// An ACK as its receiver, the sender of the data, processes it.
+#[derive(Debug, Clone, Copy)]
+struct Ack {
+    number: u32,
+    window: u64,
+    sacks: [(u32, u32); SACKS],
+    sack_count: u8,
+    has_echo: bool,
 }
 
 /// Takes samples of the data of one direction.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Sampler {
     direction: Direction,
+    /// The segments come in the sender's order.
+    at_sender: bool,
     interval_ns: u64,
     start_ns: Option<u64>,
     next_ns: u64,
     last_ns: u64,
-    sent: Position,
-    acked: Position,
+    /// Sequence number of position 0.
+    base: Option<u32>,
+    board: Scoreboard,
+    order: EchoOrder<Ack>,
+    slow_start: SlowStart,
+    rounds: Rounds,
+    /// Where the round trip ends, when it began, and the most bytes in flight of this and the
+    /// last one.
     round_end: u64,
     round_ns: u64,
-    round_acked: u64,
+    /// Segments of it, those that came without an ACK before them, and whether something was
+    /// lost or another window full.
+    round_segments: u32,
+    round_unprompted: u32,
+    round_disturbed: bool,
+    acked_ns: u64,
     round_most: u64,
     last_most: u64,
-    delivery_rate_bps: u64,
-    in_flight: u64,
+    window: u64,
+    largest_window: u64,
     busy_ns: u64,
     window_limited_ns: u64,
     short_segment: bool,
     acks: u32,
     segments: u32,
     out_of_order: u32,
-    marked: u32,
+    /// SYNs with ECE and what SYN-ACKs answered; ACKs with ECE.
+    ecn: [bool; 2],
+    echoed_marks: u32,
     timestamp_rtt_ns: u64,
     sender: Vec<Sample>,
     receiver: Vec<ReceiverSample>,
 }
 
 impl Sampler {
-    /// For the data of `direction` over `duration_ns`.
+    /// For the data of `direction`, captured over `duration_ns` at `point`.
     #[must_use]
-    pub fn new(direction: Direction, duration_ns: u64) -> Self {
+    pub fn new(direction: Direction, duration_ns: u64, point: CapturePoint) -> Self {
         Sampler {
             direction,
-            interval_ns: (duration_ns / MOST_SAMPLES).max(LEAST_INTERVAL_NS),
+            at_sender: matches!(point, CapturePoint::Sender | CapturePoint::Unknown),
+            interval_ns: (duration_ns / (MOST_SAMPLES as u64 / 2)).max(INTERVAL_NS),
             start_ns: None,
             next_ns: 0,
             last_ns: 0,
-            sent: Position::default(),
-            acked: Position::default(),
+            base: None,
+            board: Scoreboard::default(),
+            order: EchoOrder::default(),
+            slow_start: SlowStart::default(),
+            rounds: Rounds::default(),
             round_end: 0,
             round_ns: 0,
-            round_acked: 0,
+            round_segments: 0,
+            round_unprompted: 0,
+            round_disturbed: false,
+            acked_ns: 0,
             round_most: 0,
             last_most: 0,
-            delivery_rate_bps: 0,
-            in_flight: 0,
+            window: 0,
+            largest_window: 0,
             busy_ns: 0,
             window_limited_ns: 0,
             short_segment: false,
             acks: 0,
             segments: 0,
             out_of_order: 0,
-            marked: 0,
+            ecn: [false; 2],
+            echoed_marks: 0,
             timestamp_rtt_ns: 0,
             sender: Vec::new(),
             receiver: Vec::new(),
@@ -118,112 +144,249 @@ impl Sampler {
         segment: &TcpSegment<'_>,
         found: &PacketAnalysis,
     ) {
-        let start = *self.start_ns.get_or_insert(time_ns);
+        let is_data = segment.direction == self.direction;
+        if segment.flags.has(TcpFlags::SYN) {
+            let place = usize::from(segment.flags.has(TcpFlags::ACK));
+            self.ecn[place] = segment.flags.has(TcpFlags::ECE);
+            if is_data {
+                self.base = Some(segment.seq.wrapping_add(1));
+            }
+            return;
+        }
+        let mss = mss(connection, self.direction);
+        let Some(start) = self.start_ns else {
+            // A small first message is a request, not the transfer.
+            if is_data && segment.payload_len >= mss.min(MOST_REQUEST) {
+                self.begin(connection, time_ns, segment);
+                self.add(connection, time_ns, segment, found);
+            }
+            return;
+        };
         // Times that run backwards count as no time.
         let now = time_ns.max(self.last_ns).max(start);
-        self.pass_time(connection, now);
-        let (data, acks) = connection.pair(self.direction);
-        if segment.direction == self.direction {
-            self.sent.advance(data.next_seq);
-            if segment.payload_len > 0 {
-                self.segments = self.segments.saturating_add(1);
-                self.short_segment = segment.payload_len < mss(connection, self.direction);
-                if data.recovery.as_ref().is_some_and(|recovery| recovery.has_holes()) {
-                    self.out_of_order = self.out_of_order.saturating_add(1);
-                }
+        while start + self.next_ns <= now {
+            if self.sender.len() >= MOST_SAMPLES {
+                // Times that jump, further than the capture lasts.
+                self.next_ns = u64::MAX - start;
+                break;
             }
-            if segment.ecn == 3 {
-                self.marked = self.marked.saturating_add(1);
-            }
+            let due = self.next_ns;
+            self.pass_time(mss, start + due);
+            self.sample(connection, due, mss);
+            self.next_ns += if due < RAMP_NS { RAMP_INTERVAL_NS } else { self.interval_ns };
+        }
+        self.pass_time(mss, now);
+        if is_data {
+            self.add_data(segment, found, u64::from(mss), now);
             if let Some(rtt) = found.timestamp_rtt_ns {
                 self.timestamp_rtt_ns = rtt;
             }
-        } else {
-            if segment.flags.has(TcpFlags::ACK) {
-                self.acked.advance(segment.ack);
-            }
-            self.acks = self.acks.saturating_add(1);
+        } else if segment.flags.has(TcpFlags::ACK) {
+            self.add_ack(connection, segment, u64::from(mss), now);
         }
-        let outstanding = self.sent.total.saturating_sub(self.acked.total);
-        self.in_flight = outstanding.saturating_sub(u64::from(acks.sacked_bytes));
-        self.round_most = self.round_most.max(self.in_flight);
-        if self.acked.total >= self.round_end && self.sent.total > self.round_end {
-            self.end_round(now);
+        let (data, _) = connection.pair(self.direction);
+        if is_data && data.recovery.as_ref().is_some_and(|recovery| recovery.has_holes()) {
+            self.out_of_order = self.out_of_order.saturating_add(1);
         }
-        if now >= self.next_ns {
-            self.next_ns = now + self.interval_ns;
-            self.sample(connection, now - start);
+        self.round_most = self.round_most.max(self.board.in_flight());
+    }
+
+    fn begin(&mut self, connection: &Connection, time_ns: u64, segment: &TcpSegment<'_>) {
+        self.start_ns = Some(time_ns);
+        (self.last_ns, self.round_ns) = (time_ns, time_ns);
+        // What came before, a request or a part that was not captured, is delivered.
+        self.base = Some(segment.seq);
+        let (_, acks) = connection.pair(self.direction);
+        self.window = acks.window_bytes().unwrap_or(0);
+        self.largest_window = self.window;
+        if let Some(rtt) = path_rtt(connection, self.direction) {
+            self.board.start(rtt);
         }
     }
 
+    /// A sequence number without wrap, near the position `near`; `None` before the start.
+    fn position(&self, number: u32, near: u64) -> Option<u64> {
+        let base = self.base?;
+        let distance = number.wrapping_sub(base.wrapping_add(near as u32)) as i32;
+        near.checked_add_signed(i64::from(distance))
+    }
+
+    fn add_data(&mut self, segment: &TcpSegment<'_>, found: &PacketAnalysis, mss: u64, now: u64) {
+        if !self.at_sender
+            && let Some((_, echo)) = segment.options().timestamps
+        {
+            while let Some(ack) = self.order.echoed(echo) {
+                self.receive(&ack, mss, now);
+            }
+        }
+        let length = u64::from(segment.payload_len);
+        if length == 0 {
+            return;
+        }
+        self.segments = self.segments.saturating_add(1);
+        self.short_segment = length < mss;
+        self.round_disturbed |= segment.ecn == 3;
+        if !self.at_sender && segment.ecn == 3 {
+            self.echoed_marks = self.echoed_marks.saturating_add(1);
+        }
+        self.round_segments += 1;
+        let prompt = (self.board.min_rtt_ns / PROMPT_SHARE).max(PROMPT_NS);
+        self.round_unprompted += u32::from(now.saturating_sub(self.acked_ns) > prompt);
+        let Some(at) = self.position(segment.seq, self.board.nxt()) else { return };
+        // Not more than a window can follow: a number that is not of this stream.
+        if at > self.board.nxt() + MOST_GAP {
+            return;
+        }
+        if let Some(kind) = found.kind {
+            if matches!(kind, Kind::Fast | Kind::Timeout) {
+                self.slow_start.lose(self.round_most.max(self.last_most));
+            }
+            if kind == Kind::Timeout {
+                self.board.time_out();
+            }
+        }
+        // At the sender a segment is sent where it passes, be it for the second time.
+        let end = at + length;
+        let is_late = found.kind.is_none() && end <= self.board.nxt();
+        if !is_late || self.at_sender {
+            self.board.send(at, end, mss, now);
+        }
+    }
+
+    fn add_ack(&mut self, connection: &Connection, segment: &TcpSegment<'_>, mss: u64, now: u64) {
+        let (_, acks) = connection.pair(self.direction);
+        let options = segment.options();
+        let mut ack = Ack {
+            number: segment.ack,
+            window: acks.window_bytes().unwrap_or(0),
+            sacks: [(0, 0); SACKS],
+            sack_count: 0,
+            has_echo: segment.flags.has(TcpFlags::ECE),
+        };
+        for (place, block) in ack.sacks.iter_mut().zip(options.sack_blocks()) {
+            *place = *block;
+            ack.sack_count += 1;
+        }
+        match options.timestamps.filter(|_| !self.at_sender) {
+            Some((value, _)) => {
+                if let Some(oldest) = self.order.ack(value, ack) {
+                    self.receive(&oldest, mss, now);
+                }
+            }
+            None => self.receive(&ack, mss, now),
+        }
+    }
+
+    /// The sender of the data receives an ACK.
+    fn receive(&mut self, ack: &Ack, mss: u64, now: u64) {
+        self.acks = self.acks.saturating_add(1);
+        self.window = ack.window;
+        self.largest_window = self.largest_window.max(ack.window);
+        self.round_disturbed |= ack.has_echo;
+        if self.at_sender && ack.has_echo {
+            self.echoed_marks = self.echoed_marks.saturating_add(1);
+        }
+        let near = self.board.una();
+        let Some(number) = self.position(ack.number, near) else { return };
+        let blocks = &ack.sacks[..usize::from(ack.sack_count)];
+        let blocks: [Option<(u64, u64)>; SACKS] = std::array::from_fn(|index| {
+            let (left, right) = *blocks.get(index)?;
+            Some((self.position(left, near)?, self.position(right, near)?))
+        });
+        self.board.acknowledge(number, blocks.into_iter().flatten(), mss, now);
+        self.acked_ns = now;
+        self.round_disturbed |= self.board.in_recovery();
+        if self.board.una() >= self.round_end && self.board.nxt() > self.round_end {
+            self.end_round(mss, now);
+        }
+    }
+
+    /// All that was in flight when the round trip began is delivered.
+    fn end_round(&mut self, mss: u64, now: u64) {
+        let flight = self.round_most;
+        let held = self.window < flight + 2 * mss;
+        self.slow_start.end_round(flight, held || self.app_limited(mss));
+        self.rounds.add(Round {
+            from_ns: self.round_ns,
+            to_ns: now,
+            flight,
+            is_clocked: !held
+                && !self.round_disturbed
+                && 2 * self.round_unprompted <= self.round_segments,
+        });
+        self.round_end = self.board.nxt();
+        self.round_ns = now;
+        (self.round_segments, self.round_unprompted) = (0, 0);
+        self.round_disturbed = self.board.in_recovery();
+        (self.last_most, self.round_most) = (flight, self.board.in_flight());
+    }
+
     /// Counts the time since the last packet for what limited it.
-    fn pass_time(&mut self, connection: &Connection, now: u64) {
-        let passed = if self.last_ns == 0 { 0 } else { now - self.last_ns };
-        self.last_ns = now;
-        if self.in_flight == 0 {
+    fn pass_time(&mut self, mss: u32, now: u64) {
+        let passed = now.saturating_sub(self.last_ns);
+        self.last_ns = self.last_ns.max(now);
+        let outstanding = self.board.nxt() - self.board.una();
+        if outstanding == 0 {
             return;
         }
         self.busy_ns += passed;
-        let (_, acks) = connection.pair(self.direction);
-        let outstanding = self.sent.total.saturating_sub(self.acked.total);
-        let mss = u64::from(mss(connection, self.direction));
-        if acks.window_bytes().is_some_and(|window| window < outstanding + mss) {
+        if self.window > 0 && self.window < outstanding + u64::from(mss) {
             self.window_limited_ns += passed;
         }
     }
 
-    /// Everything sent before the round's start is acknowledged.
-    fn end_round(&mut self, now: u64) {
-        let (bytes, ns) = (self.acked.total - self.round_acked, now - self.round_ns);
-        if self.round_ns > 0 && ns > 0 {
-            let rate = u128::from(bytes) * 8_000_000_000 / u128::from(ns);
-            self.delivery_rate_bps = u64::try_from(rate).unwrap_or(u64::MAX);
-        }
-        (self.round_end, self.round_acked, self.round_ns) =
-            (self.sent.total, self.acked.total, now);
-        (self.last_most, self.round_most) = (self.round_most, self.in_flight);
+    /// Whether there was nothing more to send.
+    fn app_limited(&self, mss: u64) -> bool {
+        let most = self.round_most.max(self.last_most);
+        let in_flight = self.board.in_flight();
+        self.board.nxt() == self.board.una() || (self.short_segment && in_flight + mss < most)
     }
 
-    fn sample(&mut self, connection: &Connection, at_ns: u64) {
-        let (data, acks) = connection.pair(self.direction);
+    fn sample(&mut self, connection: &Connection, at_ns: u64, mss: u32) {
+        let (_, acks) = connection.pair(self.direction);
         let counts = connection.retransmissions(self.direction);
         let t_s = at_ns as f64 / 1e9;
-        let mss = mss(connection, self.direction);
-        let cwnd = self.round_most.max(self.last_most);
-        let window = acks.window_bytes();
-        let app_limited =
-            self.in_flight == 0 || (self.short_segment && self.in_flight + u64::from(mss) < cwnd);
+        let cwnd = match self.round_most.max(self.last_most) {
+            most if self.last_most > 0 => most,
+            // The first round trip (RFC 6928).
+            most => most.max(u64::from(mss) * 10),
+        };
+        let app_limited = self.app_limited(u64::from(mss));
         let rtt_us = |ns: u64| u32::try_from(ns / 1000).unwrap_or(u32::MAX);
-        let delivered = self.acked.total + u64::from(acks.sacked_bytes);
+        let board = &self.board;
         self.sender.push(Sample {
             t_s,
-            written_bytes: self.sent.total,
-            acked_bytes: self.acked.total,
-            delivered_bytes: delivered.min(self.sent.total),
+            written_bytes: board.nxt(),
+            acked_bytes: board.una(),
+            delivered_bytes: board.delivered(),
             mss_bytes: mss,
             cwnd_bytes: cwnd,
-            in_flight_bytes: self.in_flight,
+            ssthresh_bytes: self.slow_start.threshold().map(|threshold| threshold.min(cwnd)),
+            in_flight_bytes: board.in_flight(),
             unsent_bytes: if app_limited { 0 } else { u64::from(mss) },
-            peer_window_bytes: window,
-            rtt_us: rtt_us(data.smoothed_rtt_ns),
-            min_rtt_us: (data.min_rtt_ns > 0).then(|| rtt_us(data.min_rtt_ns)),
-            delivery_rate_bps: self.delivery_rate_bps,
+            peer_window_bytes: (self.window > 0).then_some(self.window),
+            rtt_us: rtt_us(board.smoothed_rtt_ns),
+            rttvar_us: rtt_us(board.rtt_deviation_ns),
+            min_rtt_us: (board.min_rtt_ns > 0).then(|| rtt_us(board.min_rtt_ns)),
+            delivery_rate_bps: board.delivery_rate_bps,
             delivery_app_limited: app_limited,
-            retransmits: u64::from(counts.total()),
+            retransmits: board.resent_segments,
             busy_us: self.busy_ns / 1000,
             rwnd_limited_us: self.window_limited_ns / 1000,
             dsack_duplicates: Some(counts.spurious_dsack.saturating_add(counts.duplicated)),
+            reorderings: Some(board.reorderings),
+            ce_delivered: Some(if self.ecn == [true; 2] { self.echoed_marks } else { 0 }),
             acks: Some(self.acks),
             peer_window_scale: Some(acks.scale.shift()),
             ..Sample::default()
         });
-        let handshake = connection.vantage(self.direction);
-        let path = handshake.to_sender_ns.zip(handshake.to_receiver_ns);
+        // The window is what is free of the receiver's buffer: it was all of it once.
+        let unread = self.largest_window.saturating_sub(self.window);
         self.receiver.push(ReceiverSample {
             t_s,
-            received_bytes: self.acked.total,
-            window_bytes: window,
-            min_rtt_us: path.map(|(near, far)| rtt_us(near + far)),
+            received_bytes: self.board.una().saturating_sub(unread),
+            window_bytes: acks.window_bytes(),
+            min_rtt_us: path_rtt(connection, self.direction).map(rtt_us),
             rtt_us: (self.timestamp_rtt_ns > 0).then(|| rtt_us(self.timestamp_rtt_ns)),
             segments: Some(self.segments),
             out_of_order: Some(self.out_of_order),
@@ -232,12 +395,30 @@ impl Sampler {
         });
     }
 
-    /// Takes a last sample, at the connection's end.
+    /// Takes a last sample, at the connection's end, and marks where the send buffer was the
+    /// limit: that shows over many round trips only.
     pub(crate) fn finish(&mut self, connection: &Connection) {
+        let mss = mss(connection, self.direction);
+        let start = self.start_ns.unwrap_or(0);
         let last = self.sender.last().map(|sample| sample.t_s);
-        let at_ns = self.last_ns.saturating_sub(self.start_ns.unwrap_or(0));
+        let at_ns = self.last_ns.saturating_sub(start);
         if last.is_some_and(|t_s| t_s < at_ns as f64 / 1e9) {
-            self.sample(connection, at_ns);
+            self.sample(connection, at_ns, mss);
+        }
+        let spans = self.rounds.buffer_limited(mss);
+        let (mut spans, mut before_us) = (spans.into_iter().peekable(), 0);
+        for sample in &mut self.sender {
+            let now = start + (sample.t_s * 1e9) as u64;
+            while let Some((from, to)) = spans.next_if(|(_, to)| *to <= now) {
+                before_us += (to - from) / 1000;
+            }
+            let under_way = spans.peek().filter(|(from, _)| *from < now);
+            let inside_us = under_way.map_or(0, |(from, _)| (now - from) / 1000);
+            sample.sndbuf_limited_us = before_us + inside_us;
+            if inside_us > 0 {
+                // The buffer is all in flight.
+                (sample.unsent_bytes, sample.delivery_app_limited) = (0, true);
+            }
         }
     }
 
@@ -247,10 +428,31 @@ impl Sampler {
         self.direction
     }
 
+    /// Whether the sender's view is known: at the sender, or by the timestamps it echoed.
+    pub(crate) fn has_sender(&self) -> bool {
+        self.at_sender || self.timestamp_rtt_ns > 0
+    }
+
     pub(crate) fn into_samples(self) -> (Vec<Sample>, Vec<ReceiverSample>) {
         (self.sender, self.receiver)
     }
 }
+
+/// The RTT of the path without its queues: the soonest answers of both sides.
+fn path_rtt(connection: &Connection, direction: Direction) -> Option<u64> {
+    let point = connection.vantage(direction);
+    point.to_sender_ns.zip(point.to_receiver_ns).map(|(near, far)| near + far)
+}
+
+/// A segment follows an ACK within this share of the RTT and time, in ns: it waited for it.
+const PROMPT_SHARE: u64 = 50;
+const PROMPT_NS: u64 = 300_000;
+
+/// Payload up to which a first segment is a request, in bytes: iperf3's cookie has 37.
+const MOST_REQUEST: u32 = 512;
+
+/// Bytes by which a segment may be ahead of what was captured: the largest window.
+const MOST_GAP: u64 = 1 << 30;
 
 /// Payload of a full segment: the receiver's MSS without the timestamps' 12 bytes, or the
 /// longest one that was seen, if that is shorter.

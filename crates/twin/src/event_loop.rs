@@ -2,6 +2,7 @@
 
 use crate::connection::Connection;
 use crate::measurement;
+use crate::observer::{Host, NoObserver, Observer};
 use crate::pauses::Pauses;
 use crate::timer_queue::TimerQueue;
 use crate::truth::{self, ReverseTruth, TruthInterval};
@@ -32,6 +33,7 @@ struct Backward {
 
 struct Simulation<'a> {
     scenario: &'a Scenario,
+    observer: &'a mut dyn Observer,
     now: Nanos,
     forward: Link<Forward>,
     reverse: Link<Backward>,
@@ -50,7 +52,13 @@ struct Simulation<'a> {
 /// Simulates a scenario.
 #[must_use]
 pub fn run(scenario: &Scenario) -> Outcome {
-    let mut simulation = Simulation::new(scenario);
+    run_observed(scenario, &mut NoObserver)
+}
+
+/// Simulates a scenario, with someone who watches the packets.
+#[must_use]
+pub fn run_observed(scenario: &Scenario, observer: &mut dyn Observer) -> Outcome {
+    let mut simulation = Simulation::new(scenario, observer);
     let end = Nanos(0).plus(scenario.duration);
     let mut next_sample = Nanos(0);
     let mut truncated = false;
@@ -77,7 +85,7 @@ pub fn run(scenario: &Scenario) -> Outcome {
 }
 
 impl<'a> Simulation<'a> {
-    fn new(scenario: &'a Scenario) -> Self {
+    fn new(scenario: &'a Scenario, observer: &'a mut dyn Observer) -> Self {
         let count = scenario.connections.len();
         let mut timers = TimerQueue::new(2 * count);
         for (index, config) in scenario.connections.iter().enumerate() {
@@ -88,6 +96,7 @@ impl<'a> Simulation<'a> {
         forward.watch_drops(true);
         Simulation {
             scenario,
+            observer,
             now: Nanos(0),
             forward,
             reverse: Link::new(scenario.reverse.clone()),
@@ -162,8 +171,10 @@ impl<'a> Simulation<'a> {
                 let packets = &delivery.packets;
                 Run::new(first + u64::from(packets.start), first + u64::from(packets.end))
             };
+            let part = segments.part(run);
+            self.observer.data(self.now, Host::Receiving, connection, &part, delivery.marked);
             let receiver = &mut self.connections[connection as usize].receiver;
-            receiver.on_segments(self.now, &segments.part(run), delivery.marked);
+            receiver.on_segments(self.now, &part, delivery.marked);
             self.acknowledge(connection);
         }
     }
@@ -175,6 +186,7 @@ impl<'a> Simulation<'a> {
                 continue;
             }
             let Backward { connection, acknowledgement } = delivery.payload;
+            self.observer.acknowledgement(self.now, Host::Sending, connection, &acknowledgement);
             let sender = &mut self.connections[connection as usize].sender;
             sender.on_acknowledgement(self.now, &acknowledgement);
             self.transmit(connection);
@@ -228,6 +240,7 @@ impl<'a> Simulation<'a> {
                 Train::segmented(HEADER_BYTES, payload, mss)
             };
             let train = train.of_flow(index).ecn_capable(ecn);
+            self.observer.data(self.now, Host::Sending, index, &segments, false);
             self.send(train, Forward::Data { connection: index, segments });
         }
         if let Some(at) = self.connections[index as usize].sender.next_timeout() {
@@ -249,6 +262,7 @@ impl<'a> Simulation<'a> {
             // Two bytes of padding, two of kind and length, eight for each block.
             let option = if blocks == 0 { 0 } else { 4 + 8 * blocks as u32 };
             let train = Train::single(HEADER_BYTES + option).of_flow(index);
+            self.observer.acknowledgement(self.now, Host::Receiving, index, &acknowledgement);
             let what = Backward { connection: index, acknowledgement };
             self.reverse.arrive(self.now, train, what);
         }

@@ -4,7 +4,8 @@
 //! [`run`] takes a [`Scenario`] and gives a [`record::Measurement`], as a test over the
 //! same path would, and the ground truth that no measurement has: what limited each
 //! connection in every 100 ms, the bottleneck's queue, and its drops by cause. The same
-//! scenario gives the same outcome, bit by bit.
+//! scenario gives the same outcome, bit by bit. [`run_observed`] shows every TCP packet as
+//! captures at both hosts would.
 //!
 //! ```text
 //!   Sender ──> forward: Link ──> Receiver      one for each connection; connections
@@ -18,13 +19,15 @@ mod connection;
 mod datagrams;
 mod event_loop;
 mod measurement;
+mod observer;
 mod pauses;
 mod scenario;
 mod timer_queue;
 mod truth;
 
 pub use datagrams::DatagramSource;
-pub use event_loop::run;
+pub use event_loop::{run, run_observed};
+pub use observer::{Host, Observer};
 pub use pauses::HostPauses;
 pub use scenario::{ConnectionConfig, Outcome, Scenario};
 pub use truth::{ConnectionTruth, ReverseTruth, TruthInterval};

@@ -8,6 +8,7 @@ use crate::case::Case;
 use crate::draws::Draws;
 use crate::label::Truth;
 use crate::options::Options;
+use crate::stored::Run;
 use crate::vantage::Vantage;
 use diagnose::Statistics;
 use record::{Limit, Measurement};
@@ -39,17 +40,11 @@ impl Export {
     ///
     /// # Errors
     /// They cannot be written.
-    pub(crate) fn run(
-        &mut self,
-        seed: u64,
-        case: &Case,
-        measurement: &Measurement,
-        truth: &Truth,
-    ) -> Fallible<()> {
+    pub(crate) fn run(&mut self, case: &Case, run: &Run, truth: &Truth) -> Fallible<()> {
         if !std::mem::replace(&mut self.has_header, true) {
-            header(measurement, &mut self.out)?;
+            header(&run.measurement, &mut self.out)?;
         }
-        rows(seed, case, measurement, truth, &mut self.out)
+        rows(case, run, truth, &mut self.out)
     }
 
     /// All rows are in the file.
@@ -71,14 +66,8 @@ fn header(measurement: &Measurement, out: &mut dyn Write) -> Fallible<()> {
     Ok(())
 }
 
-fn rows(
-    seed: u64,
-    case: &Case,
-    measurement: &Measurement,
-    truth: &Truth,
-    out: &mut dyn Write,
-) -> Fallible<()> {
-    let mut draws = Draws::new(seed ^ 0x5eed, case.number);
+fn rows(case: &Case, run: &Run, truth: &Truth, out: &mut dyn Write) -> Fallible<()> {
+    let mut draws = Draws::new(run.seed ^ 0x5eed, case.number);
     let mut spans = vec![("whole", 0.0, case.seconds, truth.limit)];
     if truth.segments.len() > 1 {
         let segments = truth.segments.iter().filter(|s| s.to_s - s.from_s >= 0.5);
@@ -91,8 +80,9 @@ fn rows(
             spans.push(("window", from, from + length, limit));
         }
     }
-    for vantage in Vantage::ALL {
-        let seen = vantage.of(measurement);
+    let points = Vantage::ALL.into_iter();
+    for vantage in points.filter(|it| run.captured.is_some() || it.captured_host().is_none()) {
+        let seen = vantage.of(run)?;
         for (kind, from, to, limit) in &spans {
             // The other senders' vantage points need fewer rows: their terms are those that are
             // left, while a receiver alone has statistics of its own.

@@ -39,6 +39,8 @@ pub(crate) struct LabRun {
     /// Why the emulation was not that of the path; empty if it was valid.
     pub(crate) not_valid: Vec<String>,
     pub(crate) measurement: Measurement,
+    /// What captures at the sender and at the receiver show.
+    pub(crate) captured: Option<[Measurement; 2]>,
     pub(crate) path: PathReport,
     /// On the time axis of the sender's samples.
     pub(crate) truth: Vec<TruthInterval>,
@@ -180,7 +182,8 @@ pub(crate) fn run(case: &Case, seed: u64) -> Fallible<LabRun> {
     }
     let (truth, hosts) = lab_truth::intervals(&logged);
     let first_data = lab_truth::first_data(&logged);
-    Ok(LabRun { not_valid, measurement, truth, hosts, path: link.path, first_data })
+    let captured = None;
+    Ok(LabRun { not_valid, measurement, captured, truth, hosts, path: link.path, first_data })
 }
 
 /// The hosts that the data comes from and goes to.

@@ -11,8 +11,8 @@
 //! `--save DIR` stores every run, `--load DIR` labels and explains stored ones again,
 //! `--export FILE` writes the statistics of each run, for fitting, `--labels` leaves out the
 //! diagnosis and prints how often each family has which limit, `--show NUMBER` prints the
-//! ground truth of one case, `--vantage full|receiver|watch|slow` explains what is seen from
-//! there, `--diagram FILE` draws the reliability diagram as SVG.
+//! ground truth of one case, `--vantage full|receiver|watch|slow|capture-sender|
+//! capture-receiver` explains what is seen from there, `--diagram FILE` draws the reliability diagram as SVG.
 
 mod calibration;
 mod case;
@@ -30,6 +30,7 @@ mod show;
 mod show_lab;
 mod stored;
 mod table;
+mod twin_capture;
 mod twin_run;
 mod vantage;
 
@@ -109,7 +110,7 @@ fn measure(options: &Options) -> Fallible<()> {
                 stored::save(folder, &run)?;
             }
             if let Some(out) = &mut out {
-                out.run(seed, case, &run.measurement, &truth)?;
+                out.run(case, &run, &truth)?;
             }
             one.tell(&run.case, options.labels);
             scored.push(one);
@@ -156,15 +157,17 @@ fn in_parallel<'a>(
 
 fn run<'a>(options: &Options, seed: u64, case: &'a Case) -> Fallible<Done<'a>> {
     let words = words(case);
-    let (intervals, cpu_limited, measurement) = if options.twin {
-        let outcome = twin_run::run(case, seed).map_err(|error| format!("{words}: {error}"))?;
-        (outcome.truth, false, outcome.measurement)
+    let captures = options.vantage.captured_host().is_some();
+    let (intervals, cpu_limited, measurement, captured) = if options.twin {
+        let (outcome, captured) =
+            twin_run::run(case, seed, captures).map_err(|error| format!("{words}: {error}"))?;
+        (outcome.truth, false, outcome.measurement, captured)
     } else {
         // A test that fails on a busy machine is no finding either.
         match lab_run::run_valid(case, seed, LAB_ATTEMPTS) {
             Ok(run) if run.not_valid.is_empty() => {
                 let cpu_limited = is_cpu_limited(&run);
-                (run.truth, cpu_limited, run.measurement)
+                (run.truth, cpu_limited, run.measurement, run.captured)
             }
             Ok(run) => {
                 eprintln!("{words}: not valid: {}", run.not_valid.join("; "));
@@ -176,17 +179,23 @@ fn run<'a>(options: &Options, seed: u64, case: &'a Case) -> Fallible<Done<'a>> {
             }
         }
     };
-    let run = Run { seed, number: case.number, case: words, intervals, cpu_limited, measurement };
+    let number = case.number;
+    let run = Run { seed, number, case: words, intervals, cpu_limited, measurement, captured };
     let truth = run.truth(case)?;
-    let scored = scored(options, case, &run, &truth);
+    let scored = scored(options, case, &run, &truth)?;
     Ok((case, Some((run, truth, scored))))
 }
 
 /// The finding of a measurement beside its truth; as on a real path, without a path report.
-fn scored(options: &Options, case: &Case, run: &Run, truth: &Truth) -> Scored {
-    let measurement = Measurement { path: None, ..options.vantage.of(&run.measurement) };
-    let finding = (!options.labels).then(|| diagnose::explain(&measurement));
-    Scored::new(case.family, truth, finding)
+fn scored(options: &Options, case: &Case, run: &Run, truth: &Truth) -> Fallible<Scored> {
+    let explain = |seen: Measurement| diagnose::explain(&Measurement { path: None, ..seen });
+    let seen = options.vantage.of(run)?;
+    let finding = (!options.labels).then(|| explain(seen));
+    let mut scored = Scored::new(case.family, truth, finding);
+    if options.vantage.captured_host().is_some() && !options.labels {
+        scored.from_tcp_info = explain(run.measurement.clone()).limit;
+    }
+    Ok(scored)
 }
 
 /// A thread that uses a core, or waits for one, for this share of an interval is CPU-limited.
@@ -207,7 +216,7 @@ fn show(options: &Options, number: usize) -> Fallible<()> {
         println!("{}", show_lab::Table { case: &case, run: &run });
         return Ok(());
     }
-    let outcome = twin_run::run(&case, seed)?;
+    let (outcome, _) = twin_run::run(&case, seed, false)?;
     let truth = label::label(&case, &outcome.truth)?;
     println!("{}", words(&case));
     show::show(&outcome.truth, &truth);
@@ -226,9 +235,9 @@ fn explain_stored(options: &Options, folder: &Path) -> Fallible<()> {
         }
         let truth = run.truth(&case)?;
         if let Some(out) = &mut out {
-            out.run(run.seed, &case, &run.measurement, &truth)?;
+            out.run(&case, &run, &truth)?;
         }
-        let one = scored(options, &case, &run, &truth);
+        let one = scored(options, &case, &run, &truth)?;
         one.tell(&run.case, options.labels);
         all.push(one);
     }
@@ -244,6 +253,9 @@ fn report(options: &Options, scored: &[Scored]) -> Fallible<()> {
         let calibration = calibration::Calibration::of(scored);
         println!("{}", table::Table::of(scored));
         println!("{}", table::segments(scored));
+        if options.vantage.captured_host().is_some() {
+            println!("{}", table::agreement(scored));
+        }
         println!("{calibration}");
         if let Some(file) = &options.diagram {
             std::fs::write(file, diagram::reliability(calibration.bins()))?;

@@ -55,7 +55,9 @@ pub(crate) fn parse() -> Fallible<Options> {
             "--vantage" => {
                 let value = value()?;
                 let known = Vantage::ALL.into_iter().find(|vantage| vantage.name() == value);
-                options.vantage = known.ok_or("--vantage is full, receiver, watch or slow")?;
+                options.vantage = known.ok_or_else(|| {
+                    format!("--vantage is {}", Vantage::ALL.map(Vantage::name).join(", "))
+                })?;
             }
             "--diagram" => options.diagram = Some(value()?.into()),
             "--export" => options.export = Some(value()?.into()),

@@ -20,6 +20,8 @@ pub(crate) struct Scored {
     /// The segments of the finding.
     pub(crate) found_segments: Vec<TrueSegment>,
     pub(crate) sentence: String,
+    /// What the samples of TCP_INFO of the same run give, where a capture was explained.
+    pub(crate) from_tcp_info: Option<Limit>,
 }
 
 /// Counts of boundaries between segments.
@@ -62,6 +64,7 @@ impl Scored {
             near_s: truth.near_s,
             found_segments,
             sentence,
+            from_tcp_info: None,
         }
     }
 
@@ -115,7 +118,11 @@ impl Scored {
             println!("{truth:<20} {share:3.0} %  {case}\n    from {segments}");
         } else if !self.is_right() {
             let sure = if self.sure { "SURE" } else { "" };
-            println!("{truth:<20} {share:3.0} % found {:<20} {sure:<4} {case}", self.found.name());
+            let other = self.from_tcp_info.map_or("", Limit::name);
+            println!(
+                "{truth:<20} {share:3.0} % found {:<20} {sure:<4} {other} {case}",
+                self.found.name()
+            );
             println!("    {}", self.sentence);
         }
     }

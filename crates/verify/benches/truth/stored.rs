@@ -20,6 +20,9 @@ pub(crate) struct Run {
     /// A thread of the test was CPU-limited for most of it.
     pub(crate) cpu_limited: bool,
     pub(crate) measurement: Measurement,
+    /// What captures at the sender and at the receiver show.
+    #[serde(default)]
+    pub(crate) captured: Option<[Measurement; 2]>,
 }
 
 impl Run {

@@ -160,3 +160,20 @@ pub(crate) fn segments(scored: &[Scored]) -> String {
         right * 100.0
     )
 }
+
+/// How often a capture gives the cause that the samples of TCP_INFO of the same run give.
+pub(crate) fn agreement(scored: &[Scored]) -> String {
+    let mut pairs: BTreeMap<(Limit, Limit), u32> = BTreeMap::new();
+    let both = scored.iter().filter_map(|one| Some((one.from_tcp_info?, one.found)));
+    both.for_each(|pair| *pairs.entry(pair).or_default() += 1);
+    let all: u32 = pairs.values().sum();
+    let same: u32 = pairs.iter().filter(|((a, b), _)| a == b).map(|(_, count)| count).sum();
+    let share = f64::from(same) * 100.0 / f64::from(all.max(1));
+    let mut text = format!("The cause from TCP_INFO: {same} of {all}, {share:.1} %\n");
+    let mut different: Vec<_> = pairs.into_iter().filter(|((a, b), _)| a != b).collect();
+    different.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    for ((info, capture), count) in different.into_iter().take(25) {
+        text += &format!("{count:4}  {:<20} from the capture {}\n", info.name(), capture.name());
+    }
+    text
+}

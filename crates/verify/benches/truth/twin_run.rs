@@ -3,7 +3,9 @@
 use crate::Fallible;
 use crate::case::{Case, Cross};
 use crate::draws::Draws;
+use crate::twin_capture::TwinCapture;
 use control::Algorithm;
+use record::Measurement;
 use std::time::Duration;
 use tcp::{Application, BufferCheck, BufferSize, Reader, WindowSize};
 use topology::PathSpec;
@@ -25,11 +27,16 @@ const HOSTS: u64 = 0x6057;
 /// Size of the datagrams of cross traffic, with IP header.
 const DATAGRAM: u32 = 1_200;
 
-/// Simulates a case: the same seed gives the same outcome.
+/// Simulates a case: the same seed gives the same outcome. With `captures`, also what captures
+/// at both hosts show.
 ///
 /// # Errors
 /// The path is not valid.
-pub(crate) fn run(case: &Case, seed: u64) -> Fallible<Outcome> {
+pub(crate) fn run(
+    case: &Case,
+    seed: u64,
+    captures: bool,
+) -> Fallible<(Outcome, Option<[Measurement; 2]>)> {
     let path: PathSpec = case.path.parse()?;
     let seed = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(case.number as u64);
     let [up, down] = path.schedules(seed);
@@ -59,21 +66,31 @@ pub(crate) fn run(case: &Case, seed: u64) -> Fallible<Outcome> {
             }),
         }
     }
-    let mut outcome = twin::run(&Scenario {
+    let rtt = forward.start.delay + reverse.start.delay;
+    let duration = seconds(case.seconds);
+    let mss = ConnectionConfig::default().mss;
+    let mut capture =
+        captures.then(|| TwinCapture::new(case.streams, mss, !unscaled, case.ecn, rtt, duration));
+    let scenario = Scenario {
         connections,
         datagrams,
         sending_host: pauses(&mut draws, seed ^ 1),
         receiving_host: pauses(&mut draws, seed ^ 2),
         max_packets: MOST_PACKETS,
-        ..Scenario::new(forward, reverse, seconds(case.seconds))
-    });
+        ..Scenario::new(forward, reverse, duration)
+    };
+    let mut outcome = match &mut capture {
+        Some(capture) => twin::run_observed(&scenario, capture),
+        None => twin::run(&scenario),
+    };
     // Linux scales by 7 with the buffers that are ample here.
     let scale = if unscaled { 0 } else { 7 };
     for stream in &mut outcome.measurement.streams {
         stream.sender.iter_mut().for_each(|sample| sample.peer_window_scale = Some(scale));
         stream.receiver.iter_mut().for_each(|sample| sample.window_scale = Some(scale));
     }
-    Ok(outcome)
+    let captured = capture.map(|capture| capture.measurements(case));
+    Ok((outcome, captured))
 }
 
 /// A measured stream.

@@ -1,5 +1,7 @@
 //! From where a transfer is seen: the less is known, the less can be told.
 
+use crate::Fallible;
+use crate::stored::Run;
 use record::{Measurement, TestSpec};
 
 /// A vantage point.
@@ -14,11 +16,30 @@ pub(crate) enum Vantage {
     Watch,
     /// The same with samples every second.
     Slow,
+    /// A capture at the sender.
+    CaptureSender,
+    /// A capture at the receiver.
+    CaptureReceiver,
 }
 
 impl Vantage {
-    pub(crate) const ALL: [Vantage; 4] =
-        [Vantage::Full, Vantage::Receiver, Vantage::Watch, Vantage::Slow];
+    pub(crate) const ALL: [Vantage; 6] = [
+        Vantage::Full,
+        Vantage::Receiver,
+        Vantage::Watch,
+        Vantage::Slow,
+        Vantage::CaptureSender,
+        Vantage::CaptureReceiver,
+    ];
+
+    /// Whether it is a capture, of which host: 0 is the sender.
+    pub(crate) fn captured_host(self) -> Option<usize> {
+        match self {
+            Vantage::CaptureSender => Some(0),
+            Vantage::CaptureReceiver => Some(1),
+            Vantage::Full | Vantage::Receiver | Vantage::Watch | Vantage::Slow => None,
+        }
+    }
 
     pub(crate) fn name(self) -> &'static str {
         match self {
@@ -26,17 +47,27 @@ impl Vantage {
             Vantage::Receiver => "receiver",
             Vantage::Watch => "watch",
             Vantage::Slow => "slow",
+            Vantage::CaptureSender => "capture-sender",
+            Vantage::CaptureReceiver => "capture-receiver",
         }
     }
 
-    /// A measurement as seen from there.
-    pub(crate) fn of(self, m: &Measurement) -> Measurement {
-        match self {
-            Vantage::Full => m.clone(),
+    /// A run as seen from there.
+    ///
+    /// # Errors
+    /// The run has no captures.
+    pub(crate) fn of(self, run: &Run) -> Fallible<Measurement> {
+        if let Some(host) = self.captured_host() {
+            let captured = run.captured.as_ref().ok_or("the run was stored without captures")?;
+            return Ok(captured[host].clone());
+        }
+        let m = &run.measurement;
+        Ok(match self {
+            Vantage::Full | Vantage::CaptureSender | Vantage::CaptureReceiver => m.clone(),
             Vantage::Receiver => receiver_alone(m),
             Vantage::Watch => watched(m),
             Vantage::Slow => every_second(watched(m)),
-        }
+        })
     }
 }
 

@@ -122,7 +122,8 @@ impl Analysis {
         for number in wanted {
             if let Some((_, connection)) = self.streams.get(*number) {
                 let direction = connection.data_direction();
-                let sampler = Sampler::new(direction, connection.duration_ns());
+                let point = connection.vantage(direction).point;
+                let sampler = Sampler::new(direction, connection.duration_ns(), point);
                 samplers.insert(*number, (Connection::default(), sampler));
             }
         }
@@ -156,8 +157,7 @@ impl Analysis {
         let direction = connection.data_direction();
         let receiver = end(key, direction.reverse());
         let test = self.test_of(stream);
-        let congestion =
-            test.and_then(|test| test.json.get("congestion")).and_then(|name| name.as_str());
+        let requested = test.map(Parameters::requested).unwrap_or_default();
         let mut notes = vec![format!("captured {}", place(&connection.vantage(direction)))];
         let counts = connection.retransmissions(direction);
         if counts.total() > 0 {
@@ -176,7 +176,7 @@ impl Analysis {
         }
         let sampled = Sampled { connection, sampler, is_bulk: self.controls.contains_key(&stream) };
         let target = (receiver.ip().to_string(), receiver.port());
-        let measurement = measurement((&target.0, target.1), congestion, vec![sampled], notes);
+        let measurement = measurement((&target.0, target.1), requested, vec![sampled], notes);
         Explained { stream, measurement }
     }
 

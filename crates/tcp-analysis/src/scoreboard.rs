@@ -1,0 +1,324 @@
+//! The sender's scoreboard, as segments and ACKs show it: what is in flight, delivered and
+//! lost, the RTT and the delivery rate. The rules are those of Linux (`net/ipv4/tcp_input.c`,
+//! `tcp_rate.c`): lost is what lies three segments below the highest SACK (RFC 6675), all of
+//! it after a timeout; the rate is that of draft-cheng-iccrg-delivery-rate-estimation.
+
+use std::collections::VecDeque;
+
+/// Segments that are followed; a BDP of 380 MB. What is beyond is not in the scoreboard.
+const MOST: usize = 1 << 18;
+
+/// Segments below the highest SACK at which one counts as lost (RFC 6675, `DupThresh`).
+const DUP_THRESH: u64 = 3;
+
+/// Steps over segments for each one sent: a peer whose SACK blocks cost more is not followed
+/// further.
+const STEPS_PER_SEGMENT: u64 = 64;
+
+/// A segment that is not acknowledged.
+#[derive(Debug, Clone, Copy)]
+struct Sent {
+    start: u64,
+    end: u64,
+    sent_ns: u64,
+    /// Bytes delivered when it was sent, and since when: the start of its rate sample.
+    delivered: u64,
+    delivered_ns: u64,
+    first_sent_ns: u64,
+    sacked: bool,
+    lost: bool,
+    /// A retransmission of it is on the way.
+    resent: bool,
+    /// It was never sent again.
+    is_original: bool,
+}
+
+/// What is known of one direction at its sender. Positions are bytes from its start, without
+/// wrap.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Scoreboard {
+    segments: VecDeque<Sent>,
+    una: u64,
+    nxt: u64,
+    /// The end of the highest SACK.
+    highest_sacked: u64,
+    /// Below this each segment was looked at for loss.
+    lost_to: u64,
+    sacked_bytes: u64,
+    lost_bytes: u64,
+    /// Of the retransmissions that are on the way.
+    resent_bytes: u64,
+    delivered_bytes: u64,
+    delivered_ns: u64,
+    /// When the segment was sent that was delivered last.
+    first_sent_ns: u64,
+    steps: u64,
+    segments_sent: u64,
+    pub(crate) smoothed_rtt_ns: u64,
+    pub(crate) rtt_deviation_ns: u64,
+    pub(crate) min_rtt_ns: u64,
+    pub(crate) delivery_rate_bps: u64,
+    /// How often a segment was delivered after a later one, without a retransmission.
+    pub(crate) reorderings: u32,
+    /// Segments sent again.
+    pub(crate) resent_segments: u64,
+}
+
+/// A sample of the delivery rate in the making: that of the segment delivered last.
+#[derive(Debug, Default)]
+struct Delivered {
+    last: Option<Sent>,
+    /// RTT of the first segment that was sent once.
+    rtt_ns: Option<u64>,
+    was_reordered: bool,
+}
+
+impl Scoreboard {
+    /// First byte that is not acknowledged.
+    pub(crate) const fn una(&self) -> u64 {
+        self.una
+    }
+
+    /// First byte that was not sent.
+    pub(crate) const fn nxt(&self) -> u64 {
+        self.nxt
+    }
+
+    /// Bytes delivered, in order or by SACK.
+    pub(crate) const fn delivered(&self) -> u64 {
+        self.una + self.sacked_bytes
+    }
+
+    /// Bytes in flight: neither delivered nor lost (Linux's `tcp_packets_in_flight`).
+    pub(crate) fn in_flight(&self) -> u64 {
+        let gone = self.sacked_bytes + self.lost_bytes;
+        (self.nxt - self.una).saturating_sub(gone) + self.resent_bytes
+    }
+
+    /// Whether a loss is being repaired.
+    pub(crate) const fn in_recovery(&self) -> bool {
+        self.lost_bytes > 0 || self.resent_bytes > 0
+    }
+
+    /// The RTT of the handshake, the first sample.
+    pub(crate) fn start(&mut self, rtt_ns: u64) {
+        self.sample_rtt(rtt_ns);
+    }
+
+    /// `start` to `end` is sent, in segments of `mss` bytes; a gap before it was sent with it,
+    /// and lost before it came here.
+    pub(crate) fn send(&mut self, start: u64, end: u64, mss: u64, now_ns: u64) {
+        if self.segments.is_empty() && self.una == self.nxt {
+            // After silence the rate's clock begins anew.
+            self.first_sent_ns = now_ns;
+            self.delivered_ns = now_ns;
+        }
+        if start < self.nxt {
+            self.resend(start, end.min(self.nxt), mss, now_ns);
+        }
+        let mut at = self.nxt;
+        while at < end && self.segments.len() < MOST {
+            let next = if at < start { start } else { (at + mss.max(1)).min(end) };
+            self.segments_sent += 1;
+            self.segments.push_back(Sent {
+                start: at,
+                end: next,
+                sent_ns: now_ns,
+                delivered: self.delivered_bytes,
+                delivered_ns: self.delivered_ns,
+                first_sent_ns: self.first_sent_ns,
+                sacked: false,
+                lost: false,
+                resent: false,
+                is_original: true,
+            });
+            at = next;
+        }
+        self.nxt = self.nxt.max(end);
+    }
+
+    /// The first segment that ends after `at`.
+    fn find(&self, at: u64) -> usize {
+        self.segments.partition_point(|segment| segment.end <= at)
+    }
+
+    fn resend(&mut self, start: u64, end: u64, mss: u64, now_ns: u64) {
+        self.resent_segments += (end - start).div_ceil(mss.max(1)).max(1);
+        for index in self.find(start)..self.segments.len() {
+            self.steps += 1;
+            let segment = &mut self.segments[index];
+            if segment.start >= end {
+                break;
+            }
+            if segment.sacked {
+                continue;
+            }
+            let length = segment.end - segment.start;
+            if !segment.lost {
+                segment.lost = true;
+                self.lost_bytes += length;
+            }
+            if !segment.resent {
+                segment.resent = true;
+                self.resent_bytes += length;
+            }
+            segment.is_original = false;
+            segment.sent_ns = now_ns;
+            segment.delivered = self.delivered_bytes;
+            segment.delivered_ns = self.delivered_ns;
+            segment.first_sent_ns = self.first_sent_ns;
+        }
+    }
+
+    /// A retransmission timeout: all that is not delivered is lost.
+    pub(crate) fn time_out(&mut self) {
+        for segment in self.segments.iter_mut().filter(|segment| !segment.sacked) {
+            let length = segment.end - segment.start;
+            if !segment.lost {
+                segment.lost = true;
+                self.lost_bytes += length;
+            }
+            if segment.resent {
+                // Linux forgets which ones it has sent again.
+                self.resent_bytes -= length;
+                segment.resent = false;
+            }
+        }
+        self.lost_to = self.nxt;
+    }
+
+    /// An ACK of all before `ack`, with SACK blocks.
+    pub(crate) fn acknowledge(
+        &mut self,
+        ack: u64,
+        sacks: impl IntoIterator<Item = (u64, u64)>,
+        mss: u64,
+        now_ns: u64,
+    ) {
+        let mut delivered = Delivered::default();
+        let ack = ack.min(self.nxt);
+        let before = self.delivered();
+        let highest = self.highest_sacked;
+        if ack > self.una {
+            while let Some(segment) = self.segments.front().copied()
+                && segment.end <= ack
+            {
+                self.segments.pop_front();
+                if segment.sacked {
+                    self.sacked_bytes -= segment.end - segment.start;
+                } else {
+                    self.deliver(&segment, highest, now_ns, &mut delivered);
+                }
+            }
+            self.una = ack;
+        }
+        if self.steps < STEPS_PER_SEGMENT * (self.segments_sent + 1024) {
+            for (left, right) in sacks {
+                self.sack(left.max(self.una), right.min(self.nxt), highest, now_ns, &mut delivered);
+            }
+        }
+        self.find_losses(mss);
+        self.take_samples(before, &delivered, now_ns);
+    }
+
+    fn deliver(&mut self, segment: &Sent, highest: u64, now_ns: u64, delivered: &mut Delivered) {
+        let length = segment.end - segment.start;
+        if segment.lost {
+            self.lost_bytes -= length;
+        }
+        if segment.resent {
+            self.resent_bytes -= length;
+        }
+        if segment.is_original {
+            delivered.was_reordered |= segment.end < highest;
+            delivered.rtt_ns.get_or_insert(now_ns.saturating_sub(segment.sent_ns));
+        }
+        if delivered.last.is_none_or(|last| segment.sent_ns >= last.sent_ns) {
+            delivered.last = Some(*segment);
+        }
+    }
+
+    fn sack(
+        &mut self,
+        left: u64,
+        right: u64,
+        highest: u64,
+        now_ns: u64,
+        delivered: &mut Delivered,
+    ) {
+        if left >= right {
+            return;
+        }
+        for index in self.find(left)..self.segments.len() {
+            self.steps += 1;
+            let segment = self.segments[index];
+            if segment.end > right {
+                break;
+            }
+            if segment.sacked || segment.start < left {
+                continue;
+            }
+            self.deliver(&segment, highest, now_ns, delivered);
+            self.sacked_bytes += segment.end - segment.start;
+            self.segments[index] = Sent { sacked: true, lost: false, resent: false, ..segment };
+            self.highest_sacked = self.highest_sacked.max(segment.end);
+        }
+    }
+
+    /// What lies three segments below the highest SACK is lost.
+    fn find_losses(&mut self, mss: u64) {
+        let below = self.highest_sacked.saturating_sub(DUP_THRESH * mss);
+        if below <= self.lost_to.max(self.una) {
+            return;
+        }
+        for index in self.find(self.lost_to)..self.segments.len() {
+            self.steps += 1;
+            let segment = &mut self.segments[index];
+            if segment.end > below {
+                break;
+            }
+            if !segment.sacked && !segment.lost {
+                segment.lost = true;
+                self.lost_bytes += segment.end - segment.start;
+            }
+        }
+        self.lost_to = below;
+    }
+
+    /// RTT and rate of what an ACK delivered, and whether the path reorders.
+    fn take_samples(&mut self, before: u64, delivered: &Delivered, now_ns: u64) {
+        let Some(last) = delivered.last else { return };
+        let new_bytes = self.delivered().saturating_sub(before);
+        self.delivered_bytes += new_bytes;
+        self.reorderings = self.reorderings.saturating_add(u32::from(delivered.was_reordered));
+        if let Some(rtt) = delivered.rtt_ns.filter(|rtt| *rtt > 0) {
+            self.sample_rtt(rtt);
+        }
+        let sending = last.sent_ns.saturating_sub(last.first_sent_ns);
+        let arriving = now_ns.saturating_sub(last.delivered_ns);
+        let interval = sending.max(arriving);
+        // A sample over less than an RTT is no rate of the path.
+        if interval >= self.min_rtt_ns && interval > 0 {
+            let bytes = self.delivered_bytes - last.delivered;
+            let rate = u128::from(bytes) * 8_000_000_000 / u128::from(interval);
+            self.delivery_rate_bps = u64::try_from(rate).unwrap_or(u64::MAX);
+        }
+        self.delivered_ns = now_ns;
+        self.first_sent_ns = last.sent_ns;
+    }
+
+    /// RFC 6298, section 2.
+    fn sample_rtt(&mut self, rtt_ns: u64) {
+        if self.min_rtt_ns == 0 || rtt_ns < self.min_rtt_ns {
+            self.min_rtt_ns = rtt_ns;
+        }
+        if self.smoothed_rtt_ns == 0 {
+            (self.smoothed_rtt_ns, self.rtt_deviation_ns) = (rtt_ns, rtt_ns / 2);
+            return;
+        }
+        let error = self.smoothed_rtt_ns.abs_diff(rtt_ns);
+        self.rtt_deviation_ns += error / 4;
+        self.rtt_deviation_ns -= self.rtt_deviation_ns / 4;
+        self.smoothed_rtt_ns = self.smoothed_rtt_ns - self.smoothed_rtt_ns / 8 + rtt_ns / 8;
+    }
+}

@@ -1,0 +1,44 @@
+//! An estimate of the slow start threshold, which no packet has.
+//!
+//! In slow start the bytes in flight double in each round trip. It has ended at the first loss,
+//! or where they grow by less than a quarter in two round trips while nothing but the
+//! congestion window holds the sender back.
+
+/// Growth in a round trip below which it is not slow start.
+const LEAST_GROWTH: f64 = 1.25;
+
+/// What a window is reduced to at most where a loss ends slow start: CUBIC's beta (RFC 9438).
+const BETA: f64 = 0.7;
+
+/// The phase of a sender.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct SlowStart {
+    threshold: Option<u64>,
+    last_flight: u64,
+    slow_rounds: u32,
+}
+
+impl SlowStart {
+    /// The threshold in bytes; `None` in the first slow start.
+    pub(crate) const fn threshold(&self) -> Option<u64> {
+        self.threshold
+    }
+
+    /// A round trip ended with at most `flight` bytes in flight; `held` by another window or
+    /// by the application.
+    pub(crate) fn end_round(&mut self, flight: u64, held: bool) {
+        if self.threshold.is_none() {
+            let grew = flight as f64 >= self.last_flight as f64 * LEAST_GROWTH;
+            self.slow_rounds = if grew || held { 0 } else { self.slow_rounds + 1 };
+            if self.slow_rounds >= 2 {
+                self.threshold = Some(flight);
+            }
+        }
+        self.last_flight = flight;
+    }
+
+    /// A recovery begins, with `flight` bytes in flight.
+    pub(crate) fn lose(&mut self, flight: u64) {
+        self.threshold = Some((flight as f64 * BETA) as u64);
+    }
+}

@@ -1,0 +1,30 @@
+//! Who watches the packets at the hosts, as a capture does.
+
+use tcp::{Acknowledgement, Segments};
+use units::Nanos;
+
+/// Which host's interface a packet passes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Host {
+    /// The host that sends the connections' data.
+    Sending,
+    /// The host that receives it.
+    Receiving,
+}
+
+/// Sees each TCP packet at the moment at which it passes a host's interface.
+pub trait Observer {
+    /// Data of a connection; with `marked`, packets that bear a CE mark.
+    fn data(&mut self, now: Nanos, host: Host, connection: u32, segments: &Segments, marked: bool);
+
+    /// An acknowledgement.
+    fn acknowledgement(&mut self, now: Nanos, host: Host, connection: u32, what: &Acknowledgement);
+}
+
+/// Sees nothing.
+pub(crate) struct NoObserver;
+
+impl Observer for NoObserver {
+    fn data(&mut self, _: Nanos, _: Host, _: u32, _: &Segments, _: bool) {}
+    fn acknowledgement(&mut self, _: Nanos, _: Host, _: u32, _: &Acknowledgement) {}
+}
