@@ -55,7 +55,9 @@ pub fn measurement(
         sampled.sampler.finish(sampled.connection);
         let has_sender = sampled.sampler.has_sender();
         let (mut sender, receiver) = sampled.sampler.into_samples();
+        let is_bbr = requested.congestion.is_some_and(|name| name.starts_with("bbr"));
         for sample in &mut sender {
+            sample.pacing_rate_bps = sample.pacing_rate_bps.filter(|_| !is_bbr);
             sample.max_pacing_rate_bps = requested.pacing.map(BitRate::bps);
         }
         let seconds = receiver.last().map_or(0.0, |sample| sample.t_s);

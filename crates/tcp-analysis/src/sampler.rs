@@ -14,7 +14,7 @@
 //! | `busy`, `rwnd_limited` | time with data in flight; with less than a segment of window left |
 //! | `unsent`, `app_limited` | a short last segment, or none in flight: nothing more to send |
 //! | `sndbuf_limited` | estimate: `rounds` |
-//! | pacing | not visible: `None` |
+//! | `pacing_rate` | from `cwnd`, as in Linux but for BBR |
 //!
 //! A [`ReceiverSample`] has the bytes read (acknowledged, but for what the window has shrunk by
 //! from its largest), the window, segments and how many came out
@@ -80,7 +80,8 @@ pub struct Sampler {
     acked_ns: u64,
     round_most: u64,
     last_most: u64,
-    window: u64,
+    /// As last advertised; `None` before the first ACK.
+    window: Option<u64>,
     largest_window: u64,
     busy_ns: u64,
     window_limited_ns: u64,
@@ -120,7 +121,7 @@ impl Sampler {
             acked_ns: 0,
             round_most: 0,
             last_most: 0,
-            window: 0,
+            window: None,
             largest_window: 0,
             busy_ns: 0,
             window_limited_ns: 0,
@@ -197,8 +198,8 @@ impl Sampler {
         // What came before, a request or a part that was not captured, is delivered.
         self.base = Some(segment.seq);
         let (_, acks) = connection.pair(self.direction);
-        self.window = acks.window_bytes().unwrap_or(0);
-        self.largest_window = self.window;
+        self.window = acks.window_bytes();
+        self.largest_window = self.window.unwrap_or(0);
         if let Some(rtt) = path_rtt(connection, self.direction) {
             self.board.start(rtt);
         }
@@ -280,7 +281,7 @@ impl Sampler {
     /// The sender of the data receives an ACK.
     fn receive(&mut self, ack: &Ack, mss: u64, now: u64) {
         self.acks = self.acks.saturating_add(1);
-        self.window = ack.window;
+        self.window = Some(ack.window);
         self.largest_window = self.largest_window.max(ack.window);
         self.round_disturbed |= ack.has_echo;
         if self.at_sender && ack.has_echo {
@@ -304,7 +305,7 @@ impl Sampler {
     /// All that was in flight when the round trip began is delivered.
     fn end_round(&mut self, mss: u64, now: u64) {
         let flight = self.round_most;
-        let held = self.window < flight + 2 * mss;
+        let held = self.window.is_some_and(|window| window < flight + 2 * mss);
         self.slow_start.end_round(flight, held || self.app_limited(mss));
         self.rounds.add(Round {
             from_ns: self.round_ns,
@@ -326,11 +327,12 @@ impl Sampler {
         let passed = now.saturating_sub(self.last_ns);
         self.last_ns = self.last_ns.max(now);
         let outstanding = self.board.nxt() - self.board.una();
-        if outstanding == 0 {
-            return;
+        let is_full = self.window.is_some_and(|window| window < outstanding + u64::from(mss));
+        // A window that is closed holds the sender back with nothing in flight, too.
+        if outstanding > 0 || is_full {
+            self.busy_ns += passed;
         }
-        self.busy_ns += passed;
-        if self.window > 0 && self.window < outstanding + u64::from(mss) {
+        if is_full {
             self.window_limited_ns += passed;
         }
     }
@@ -339,7 +341,18 @@ impl Sampler {
     fn app_limited(&self, mss: u64) -> bool {
         let most = self.round_most.max(self.last_most);
         let in_flight = self.board.in_flight();
-        self.board.nxt() == self.board.una() || (self.short_segment && in_flight + mss < most)
+        let is_idle = self.board.nxt() == self.board.una();
+        let is_closed = self.window.is_some_and(|window| window < mss);
+        (is_idle && !is_closed) || (self.short_segment && in_flight + mss < most)
+    }
+
+    /// The rate by which Linux sizes bursts: twice a window per RTT in slow start, 1.2 times
+    /// later (`tcp_update_pacing_rate`); BBR has one of its own.
+    fn pacing_rate(&self, cwnd: u64) -> Option<u64> {
+        let grows = self.slow_start.threshold().is_none_or(|threshold| 2 * cwnd < threshold);
+        let factor = if grows { 2.0 } else { 1.2 };
+        let rtt_s = self.board.smoothed_rtt_ns as f64 / 1e9;
+        (rtt_s > 0.0).then(|| (factor * cwnd as f64 * 8.0 / rtt_s) as u64)
     }
 
     fn sample(&mut self, connection: &Connection, at_ns: u64, mss: u32) {
@@ -364,11 +377,12 @@ impl Sampler {
             ssthresh_bytes: self.slow_start.threshold().map(|threshold| threshold.min(cwnd)),
             in_flight_bytes: board.in_flight(),
             unsent_bytes: if app_limited { 0 } else { u64::from(mss) },
-            peer_window_bytes: (self.window > 0).then_some(self.window),
+            peer_window_bytes: self.window,
             rtt_us: rtt_us(board.smoothed_rtt_ns),
             rttvar_us: rtt_us(board.rtt_deviation_ns),
             min_rtt_us: (board.min_rtt_ns > 0).then(|| rtt_us(board.min_rtt_ns)),
             delivery_rate_bps: board.delivery_rate_bps,
+            pacing_rate_bps: self.pacing_rate(cwnd),
             delivery_app_limited: app_limited,
             retransmits: board.resent_segments,
             busy_us: self.busy_ns / 1000,
@@ -381,7 +395,7 @@ impl Sampler {
             ..Sample::default()
         });
         // The window is what is free of the receiver's buffer: it was all of it once.
-        let unread = self.largest_window.saturating_sub(self.window);
+        let unread = self.largest_window.saturating_sub(self.window.unwrap_or(0));
         self.receiver.push(ReceiverSample {
             t_s,
             received_bytes: self.board.una().saturating_sub(unread),
