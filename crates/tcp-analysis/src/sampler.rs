@@ -65,6 +65,9 @@ pub struct Sampler {
     /// Sequence number of position 0.
     base: Option<u32>,
     board: Scoreboard,
+    /// In the order in which they passed here; away from the sender, what is delivered shows
+    /// here an RTT earlier.
+    passed: Scoreboard,
     order: EchoOrder<Ack>,
     slow_start: SlowStart,
     rounds: Rounds,
@@ -110,6 +113,7 @@ impl Sampler {
             last_ns: 0,
             base: None,
             board: Scoreboard::default(),
+            passed: Scoreboard::default(),
             order: EchoOrder::default(),
             slow_start: SlowStart::default(),
             rounds: Rounds::default(),
@@ -216,8 +220,15 @@ impl Sampler {
         if !self.at_sender
             && let Some((_, echo)) = segment.options().timestamps
         {
+            // The sender answered the last one; when it received those before is not known.
+            let mut last = None;
             while let Some(ack) = self.order.echoed(echo) {
-                self.receive(&ack, mss, now);
+                if let Some(earlier) = last.replace(ack) {
+                    self.receive(&earlier, mss, now, false);
+                }
+            }
+            if let Some(ack) = last {
+                self.receive(&ack, mss, now, true);
             }
         }
         let length = u64::from(segment.payload_len);
@@ -252,6 +263,9 @@ impl Sampler {
         if !is_late || self.at_sender {
             self.board.send(at, end, mss, now);
         }
+        if !self.at_sender {
+            self.passed.send(at, end, mss, now);
+        }
     }
 
     fn add_ack(&mut self, connection: &Connection, segment: &TcpSegment<'_>, mss: u64, now: u64) {
@@ -270,16 +284,21 @@ impl Sampler {
         }
         match options.timestamps.filter(|_| !self.at_sender) {
             Some((value, _)) => {
+                let near = self.passed.una();
+                if let Some(number) = self.position(ack.number, near) {
+                    let blocks = self.blocks(&ack, near).into_iter().flatten();
+                    self.passed.acknowledge(number, blocks, mss, now, false);
+                }
                 if let Some(oldest) = self.order.ack(value, ack) {
-                    self.receive(&oldest, mss, now);
+                    self.receive(&oldest, mss, now, false);
                 }
             }
-            None => self.receive(&ack, mss, now),
+            None => self.receive(&ack, mss, now, true),
         }
     }
 
     /// The sender of the data receives an ACK.
-    fn receive(&mut self, ack: &Ack, mss: u64, now: u64) {
+    fn receive(&mut self, ack: &Ack, mss: u64, now: u64, takes_rtt: bool) {
         self.acks = self.acks.saturating_add(1);
         self.window = Some(ack.window);
         self.largest_window = self.largest_window.max(ack.window);
@@ -289,17 +308,22 @@ impl Sampler {
         }
         let near = self.board.una();
         let Some(number) = self.position(ack.number, near) else { return };
-        let blocks = &ack.sacks[..usize::from(ack.sack_count)];
-        let blocks: [Option<(u64, u64)>; SACKS] = std::array::from_fn(|index| {
-            let (left, right) = *blocks.get(index)?;
-            Some((self.position(left, near)?, self.position(right, near)?))
-        });
-        self.board.acknowledge(number, blocks.into_iter().flatten(), mss, now);
+        let blocks = self.blocks(ack, near);
+        self.board.acknowledge(number, blocks.into_iter().flatten(), mss, now, takes_rtt);
         self.acked_ns = now;
         self.round_disturbed |= self.board.in_recovery();
         if self.board.una() >= self.round_end && self.board.nxt() > self.round_end {
             self.end_round(mss, now);
         }
+    }
+
+    /// An ACK's SACK blocks as positions.
+    fn blocks(&self, ack: &Ack, near: u64) -> [Option<(u64, u64)>; SACKS] {
+        let blocks = &ack.sacks[..usize::from(ack.sack_count)];
+        std::array::from_fn(|index| {
+            let (left, right) = *blocks.get(index)?;
+            Some((self.position(left, near)?, self.position(right, near)?))
+        })
     }
 
     /// All that was in flight when the round trip began is delivered.
@@ -367,11 +391,12 @@ impl Sampler {
         let app_limited = self.app_limited(u64::from(mss));
         let rtt_us = |ns: u64| u32::try_from(ns / 1000).unwrap_or(u32::MAX);
         let board = &self.board;
+        let passed = if self.at_sender { board } else { &self.passed };
         self.sender.push(Sample {
             t_s,
             written_bytes: board.nxt(),
-            acked_bytes: board.una(),
-            delivered_bytes: board.delivered(),
+            acked_bytes: passed.una(),
+            delivered_bytes: passed.delivered(),
             mss_bytes: mss,
             cwnd_bytes: cwnd,
             ssthresh_bytes: self.slow_start.threshold().map(|threshold| threshold.min(cwnd)),
@@ -398,7 +423,7 @@ impl Sampler {
         let unread = self.largest_window.saturating_sub(self.window.unwrap_or(0));
         self.receiver.push(ReceiverSample {
             t_s,
-            received_bytes: self.board.una().saturating_sub(unread),
+            received_bytes: passed.una().saturating_sub(unread),
             window_bytes: acks.window_bytes(),
             min_rtt_us: path_rtt(connection, self.direction).map(rtt_us),
             rtt_us: (self.timestamp_rtt_ns > 0).then(|| rtt_us(self.timestamp_rtt_ns)),

@@ -3,7 +3,7 @@
 //! `tcp_rate.c`): lost is what lies three segments below the highest SACK (RFC 6675), all of
 //! it after a timeout; the rate is that of draft-cheng-iccrg-delivery-rate-estimation.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 /// Segments that are followed; a BDP of 380 MB. What is beyond is not in the scoreboard.
 const MOST: usize = 1 << 18;
@@ -11,7 +11,7 @@ const MOST: usize = 1 << 18;
 /// Segments below the highest SACK at which one counts as lost (RFC 6675, `DupThresh`).
 const DUP_THRESH: u64 = 3;
 
-/// Steps over segments for each one sent: a peer whose SACK blocks cost more is not followed
+/// Steps over segments for each one sent: where retransmissions cost more, they are not followed
 /// further.
 const STEPS_PER_SEGMENT: u64 = 64;
 
@@ -38,6 +38,8 @@ struct Sent {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Scoreboard {
     segments: VecDeque<Sent>,
+    /// Ranges that SACK blocks have reported, from start to end.
+    sacked: BTreeMap<u64, u64>,
     una: u64,
     nxt: u64,
     /// The end of the highest SACK.
@@ -137,6 +139,10 @@ impl Scoreboard {
         self.nxt = self.nxt.max(end);
     }
 
+    fn is_too_costly(&self) -> bool {
+        self.steps > STEPS_PER_SEGMENT * (self.segments_sent + 1024)
+    }
+
     /// The first segment that ends after `at`.
     fn find(&self, at: u64) -> usize {
         self.segments.partition_point(|segment| segment.end <= at)
@@ -144,6 +150,9 @@ impl Scoreboard {
 
     fn resend(&mut self, start: u64, end: u64, mss: u64, now_ns: u64) {
         self.resent_segments += (end - start).div_ceil(mss.max(1)).max(1);
+        if self.is_too_costly() {
+            return;
+        }
         for index in self.find(start)..self.segments.len() {
             self.steps += 1;
             let segment = &mut self.segments[index];
@@ -172,6 +181,10 @@ impl Scoreboard {
 
     /// A retransmission timeout: all that is not delivered is lost.
     pub(crate) fn time_out(&mut self) {
+        if self.is_too_costly() {
+            return;
+        }
+        self.steps += self.segments.len() as u64;
         for segment in self.segments.iter_mut().filter(|segment| !segment.sacked) {
             let length = segment.end - segment.start;
             if !segment.lost {
@@ -187,13 +200,15 @@ impl Scoreboard {
         self.lost_to = self.nxt;
     }
 
-    /// An ACK of all before `ack`, with SACK blocks.
+    /// An ACK of all before `ack`, with SACK blocks; without `takes_rtt` the time of its arrival
+    /// is not known well enough for an RTT.
     pub(crate) fn acknowledge(
         &mut self,
         ack: u64,
         sacks: impl IntoIterator<Item = (u64, u64)>,
         mss: u64,
         now_ns: u64,
+        takes_rtt: bool,
     ) {
         let mut delivered = Delivered::default();
         let ack = ack.min(self.nxt);
@@ -211,13 +226,22 @@ impl Scoreboard {
                 }
             }
             self.una = ack;
+            while let Some(range) = self.sacked.first_entry()
+                && *range.get() <= ack
+            {
+                range.remove();
+            }
         }
-        if self.steps < STEPS_PER_SEGMENT * (self.segments_sent + 1024) {
-            for (left, right) in sacks {
-                self.sack(left.max(self.una), right.min(self.nxt), highest, now_ns, &mut delivered);
+        for (left, right) in sacks {
+            let (left, right) = (left.max(self.una), right.min(self.nxt));
+            for (left, right) in self.not_yet_sacked(left, right) {
+                self.sack(left, right, highest, now_ns, &mut delivered);
             }
         }
         self.find_losses(mss);
+        if !takes_rtt {
+            delivered.rtt_ns = None;
+        }
         self.take_samples(before, &delivered, now_ns);
     }
 
@@ -238,6 +262,32 @@ impl Scoreboard {
         }
     }
 
+    /// The parts of a block that no block before it reported; they count as reported now.
+    fn not_yet_sacked(&mut self, left: u64, right: u64) -> Vec<(u64, u64)> {
+        let mut parts = Vec::new();
+        if left >= right {
+            return parts;
+        }
+        let (mut from, mut to, mut at) = (left, right, left);
+        // From the last range that begins at or before the block.
+        let first = self.sacked.range(..=left).next_back().map_or(left, |(start, _)| *start);
+        let overlap = self.sacked.range(first..=right).filter(|(_, end)| **end >= left);
+        let overlap: Vec<(u64, u64)> = overlap.map(|(start, end)| (*start, *end)).collect();
+        for (start, end) in overlap {
+            if start > at {
+                parts.push((at, start));
+            }
+            at = at.max(end);
+            (from, to) = (from.min(start), to.max(end));
+            self.sacked.remove(&start);
+        }
+        if at < right {
+            parts.push((at, right));
+        }
+        self.sacked.insert(from, to);
+        parts
+    }
+
     fn sack(
         &mut self,
         left: u64,
@@ -246,11 +296,7 @@ impl Scoreboard {
         now_ns: u64,
         delivered: &mut Delivered,
     ) {
-        if left >= right {
-            return;
-        }
         for index in self.find(left)..self.segments.len() {
-            self.steps += 1;
             let segment = self.segments[index];
             if segment.end > right {
                 break;
@@ -272,7 +318,6 @@ impl Scoreboard {
             return;
         }
         for index in self.find(self.lost_to)..self.segments.len() {
-            self.steps += 1;
             let segment = &mut self.segments[index];
             if segment.end > below {
                 break;
