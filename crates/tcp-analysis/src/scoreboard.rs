@@ -367,3 +367,113 @@ impl Scoreboard {
         self.smoothed_rtt_ns = self.smoothed_rtt_ns - self.smoothed_rtt_ns / 8 + rtt_ns / 8;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MSS: u64 = 1000;
+    const MS: u64 = 1_000_000;
+
+    /// Ten segments sent at 0, one each 1 ms.
+    fn ten() -> Scoreboard {
+        let mut board = Scoreboard::default();
+        for index in 0..10 {
+            board.send(index * MSS, (index + 1) * MSS, MSS, index * MS);
+        }
+        board
+    }
+
+    #[test]
+    fn in_flight_is_what_is_neither_delivered_nor_lost() {
+        let mut board = ten();
+        assert_eq!(board.in_flight(), 10 * MSS);
+        board.acknowledge(2 * MSS, [], MSS, 50 * MS, true);
+        assert_eq!((board.in_flight(), board.delivered()), (8 * MSS, 2 * MSS));
+        // Segment 2 is missing; it counts as lost once three segments beyond it have arrived.
+        board.acknowledge(2 * MSS, [(3 * MSS, 5 * MSS)], MSS, 51 * MS, true);
+        assert_eq!((board.in_flight(), board.delivered()), (6 * MSS, 4 * MSS));
+        board.acknowledge(2 * MSS, [(3 * MSS, 6 * MSS)], MSS, 52 * MS, true);
+        assert_eq!(board.in_flight(), 4 * MSS);
+        assert!(board.in_recovery());
+        board.send(2 * MSS, 3 * MSS, MSS, 53 * MS);
+        assert_eq!((board.in_flight(), board.resent_segments), (5 * MSS, 1));
+        board.acknowledge(10 * MSS, [], MSS, 100 * MS, true);
+        assert_eq!((board.in_flight(), board.delivered()), (0, 10 * MSS));
+        assert!(!board.in_recovery());
+        assert_eq!(board.reorderings, 0);
+    }
+
+    #[test]
+    fn a_timeout_loses_all_that_is_not_delivered() {
+        let mut board = ten();
+        board.acknowledge(0, [(4 * MSS, 5 * MSS)], MSS, 50 * MS, true);
+        board.time_out();
+        assert_eq!(board.in_flight(), 0);
+        board.send(0, MSS, MSS, 300 * MS);
+        assert_eq!(board.in_flight(), MSS);
+    }
+
+    #[test]
+    fn an_original_after_a_later_segment_is_reordering() {
+        let mut board = ten();
+        board.acknowledge(0, [(MSS, 5 * MSS)], MSS, 50 * MS, true);
+        board.acknowledge(5 * MSS, [], MSS, 51 * MS, true);
+        assert_eq!(board.reorderings, 1);
+        // A retransmission is none.
+        board.acknowledge(5 * MSS, [(6 * MSS, 9 * MSS)], MSS, 52 * MS, true);
+        board.send(5 * MSS, 6 * MSS, MSS, 53 * MS);
+        board.acknowledge(9 * MSS, [], MSS, 90 * MS, true);
+        assert_eq!(board.reorderings, 1);
+    }
+
+    #[test]
+    fn rtt_is_of_segments_sent_once_and_rate_of_a_round_trip() {
+        let mut board = ten();
+        for index in 0..10 {
+            board.acknowledge((index + 1) * MSS, [], MSS, (50 + index) * MS, true);
+        }
+        assert_eq!((board.min_rtt_ns, board.smoothed_rtt_ns), (50 * MS, 50 * MS));
+        // The last segment was sent 9 ms after the first delivery began: 10 segments in 59 ms.
+        assert_eq!(board.delivery_rate_bps, 10 * MSS * 8 * 1000 / 59);
+        board.send(10 * MSS, 11 * MSS, MSS, 60 * MS);
+        board.send(10 * MSS, 11 * MSS, MSS, 100 * MS);
+        board.acknowledge(11 * MSS, [], MSS, 110 * MS, true);
+        assert_eq!(board.min_rtt_ns, 50 * MS);
+    }
+
+    #[test]
+    fn a_block_counts_once() {
+        let mut board = ten();
+        assert_eq!(board.not_yet_sacked(2, 4), [(2, 4)]);
+        assert_eq!(board.not_yet_sacked(2, 4), []);
+        assert_eq!(board.not_yet_sacked(6, 8), [(6, 8)]);
+        assert_eq!(board.not_yet_sacked(1, 9), [(1, 2), (4, 6), (8, 9)]);
+        assert_eq!(board.not_yet_sacked(3, 9), []);
+        assert_eq!(board.sacked, BTreeMap::from([(1, 9)]));
+    }
+
+    #[test]
+    fn a_gap_was_sent_and_lost_before() {
+        let mut board = Scoreboard::default();
+        board.send(0, MSS, MSS, 0);
+        board.send(3 * MSS, 4 * MSS, MSS, 0);
+        assert_eq!((board.nxt(), board.in_flight()), (4 * MSS, 4 * MSS));
+        board.acknowledge(MSS, [(3 * MSS, 4 * MSS)], MSS, MS, true);
+        assert_eq!(board.in_flight(), 2 * MSS);
+    }
+
+    /// Retransmissions of everything, over and over, cost no more than so many steps.
+    #[test]
+    fn work_is_bounded() {
+        let mut board = Scoreboard::default();
+        for byte in 0..10_000 {
+            board.send(byte, byte + 1, 1, 0);
+        }
+        for _ in 0..10_000 {
+            board.send(0, 10_000, 1, 0);
+            board.time_out();
+        }
+        assert!(board.steps < STEPS_PER_SEGMENT * 11_024 + 20_000, "{}", board.steps);
+    }
+}

@@ -42,3 +42,28 @@ impl SlowStart {
         self.threshold = Some((flight as f64 * BETA) as u64);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_ends_with_a_loss_or_without_growth() {
+        let mut phase = SlowStart::default();
+        for flight in [10, 20, 40, 80] {
+            phase.end_round(flight, false);
+        }
+        assert_eq!(phase.threshold(), None);
+        // Held by another window, it may go on.
+        for _ in 0..5 {
+            phase.end_round(80, true);
+        }
+        assert_eq!(phase.threshold(), None);
+        phase.end_round(81, false);
+        assert_eq!(phase.threshold(), None);
+        phase.end_round(82, false);
+        assert_eq!(phase.threshold(), Some(82));
+        phase.lose(100);
+        assert_eq!(phase.threshold(), Some(70));
+    }
+}

@@ -9,6 +9,8 @@
 mod case;
 #[path = "kernel/compare.rs"]
 mod compare;
+mod lab_capture;
+#[expect(dead_code, reason = "bench truth alone reads what captures show")]
 mod lab_run;
 mod lab_truth;
 #[path = "kernel/scenarios.rs"]
@@ -77,7 +79,7 @@ fn show_all(name: &str) -> Fallible<()> {
     }
     for (_, case) in all.iter().filter(|(known, _)| name == "all" || name == *known) {
         // A run that is not valid still shows how its truth is computed.
-        let run = lab_run::run_valid(case, SEED, 2)?;
+        let run = lab_run::run_valid(case, SEED, 2, false)?;
         println!("{}", show::Table { case, run: &run });
     }
     Ok(())

@@ -16,6 +16,7 @@ pub(crate) use clocks::{Clocks, CpuReading, ReceiverReading, SenderReading, Thre
 
 use crate::Fallible;
 use crate::case::Case;
+use crate::lab_capture;
 use crate::lab_truth::{self, HostInterval, Logged};
 use cross::CrossTraffic;
 use host::clock;
@@ -57,15 +58,15 @@ pub(crate) struct LabRun {
 const MAX_PAUSE: Duration = Duration::from_millis(30);
 
 /// Runs a case, again as long as the lab is not valid, at most `attempts` times.
-pub(crate) fn run_valid(case: &Case, seed: u64, attempts: u32) -> Fallible<LabRun> {
+pub(crate) fn run_valid(case: &Case, seed: u64, attempts: u32, captures: bool) -> Fallible<LabRun> {
     for _ in 1..attempts {
         wait_for_idle_machine();
-        let run = run(case, seed)?;
+        let run = run(case, seed, captures)?;
         if run.not_valid.is_empty() {
             return Ok(run);
         }
     }
-    run(case, seed)
+    run(case, seed, captures)
 }
 
 /// Waits for a machine on which a lab is more likely to be valid, for ten seconds at most.
@@ -119,13 +120,18 @@ impl Drop for Ending<'_> {
     }
 }
 
-/// Runs a case; the path's draws are those of the seed and the case's number.
-pub(crate) fn run(case: &Case, seed: u64) -> Fallible<LabRun> {
+/// Runs a case; the path's draws are those of the seed and the case's number. With `captures`,
+/// also what captures at both hosts show.
+pub(crate) fn run(case: &Case, seed: u64, captures: bool) -> Fallible<LabRun> {
     let seed = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(case.number as u64);
     let path = format!("{},seed={seed}", case.path).parse()?;
     let plan = Plan::pair(path, case.congestion, &sysctls(case), true);
     let lab = Lab::start(&plan, Options::default())?;
     lab.log_intervals();
+    let records = match captures {
+        true => Some(lab_capture::collect(lab.watch(None, lab_capture::SNAPLEN)?)),
+        false => None,
+    };
     let (from, to) = ends(&lab, case.reverse);
     let flows: Vec<CrossTraffic> = (0..)
         .zip(&case.cross)
@@ -159,6 +165,8 @@ pub(crate) fn run(case: &Case, seed: u64) -> Fallible<LabRun> {
     drop(flows);
     let report = lab.finish()?;
     let (measurement, streams, clocks) = done?;
+    let records = records.map(|it| it.join().map_err(|_| "the capture panicked")).transpose()?;
+    let captured = records.map(|it| lab_capture::measurements(case, &it, &streams));
     let Some(link) = report.links.into_iter().next() else {
         return Err("a lab without a link".into());
     };
@@ -182,7 +190,6 @@ pub(crate) fn run(case: &Case, seed: u64) -> Fallible<LabRun> {
     }
     let (truth, hosts) = lab_truth::intervals(&logged);
     let first_data = lab_truth::first_data(&logged);
-    let captured = None;
     Ok(LabRun { not_valid, measurement, captured, truth, hosts, path: link.path, first_data })
 }
 

@@ -20,6 +20,7 @@ mod diagram;
 mod draws;
 mod export;
 mod families;
+mod lab_capture;
 mod lab_run;
 mod lab_truth;
 mod label;
@@ -159,12 +160,17 @@ fn run<'a>(options: &Options, seed: u64, case: &'a Case) -> Fallible<Done<'a>> {
     let words = words(case);
     let captures = options.vantage.captured_host().is_some();
     let (intervals, cpu_limited, measurement, captured) = if options.twin {
-        let (outcome, captured) =
-            twin_run::run(case, seed, captures).map_err(|error| format!("{words}: {error}"))?;
+        let failed = |error| format!("{words}: {error}");
+        let (outcome, captured) = if captures {
+            let (outcome, captured) = twin_run::run_captured(case, seed).map_err(failed)?;
+            (outcome, Some(captured))
+        } else {
+            (twin_run::run(case, seed).map_err(failed)?, None)
+        };
         (outcome.truth, false, outcome.measurement, captured)
     } else {
         // A test that fails on a busy machine is no finding either.
-        match lab_run::run_valid(case, seed, LAB_ATTEMPTS) {
+        match lab_run::run_valid(case, seed, LAB_ATTEMPTS, captures) {
             Ok(run) if run.not_valid.is_empty() => {
                 let cpu_limited = is_cpu_limited(&run);
                 (run.truth, cpu_limited, run.measurement, run.captured)
@@ -212,11 +218,11 @@ fn show(options: &Options, number: usize) -> Fallible<()> {
     let seed = options.seed.ok_or("--show needs --seed")?;
     let case = families::case(options.environment(), seed, number);
     if !options.twin {
-        let run = lab_run::run_valid(&case, seed, LAB_ATTEMPTS)?;
+        let run = lab_run::run_valid(&case, seed, LAB_ATTEMPTS, false)?;
         println!("{}", show_lab::Table { case: &case, run: &run });
         return Ok(());
     }
-    let (outcome, _) = twin_run::run(&case, seed, false)?;
+    let outcome = twin_run::run(&case, seed)?;
     let truth = label::label(&case, &outcome.truth)?;
     println!("{}", words(&case));
     show::show(&outcome.truth, &truth);

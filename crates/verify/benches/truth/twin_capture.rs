@@ -31,6 +31,7 @@ pub(crate) struct TwinCapture {
     mss: u32,
     scale: Option<u8>,
     ecn: bool,
+    first_window: u64,
     /// Of each measured connection, by its number.
     flows: Vec<Flow>,
     layers: Layers,
@@ -58,17 +59,12 @@ struct Header<'a> {
 }
 
 impl TwinCapture {
-    /// Of `streams` measured connections, the first of the scenario, over a path of `rtt`;
+    /// Of the measured connections of a case, the first of the scenario, over a path of `rtt`;
     /// `scaled`: window scaling is not removed from the SYN.
-    pub(crate) fn new(
-        streams: u32,
-        mss: u32,
-        scaled: bool,
-        ecn: bool,
-        rtt: Duration,
-        seconds: Duration,
-    ) -> Self {
-        let duration_ns = u64::try_from(seconds.as_nanos()).unwrap_or(u64::MAX);
+    pub(crate) fn new(case: &Case, mss: u32, scaled: bool, rtt: Duration) -> Self {
+        let (streams, ecn) = (case.streams, case.ecn);
+        let duration_ns = (case.seconds * 1e9) as u64;
+        let first_window = case.receive_window.map_or(64_240, |window| window.bytes().min(64_240));
         let host =
             |point| (Connection::default(), Sampler::new(Direction::AToB, duration_ns, point), 0);
         let hosts = || [CapturePoint::Sender, CapturePoint::Receiver].map(host);
@@ -78,6 +74,7 @@ impl TwinCapture {
             mss,
             scale,
             ecn,
+            first_window,
             flows,
             layers: Layers::new(),
             bytes: Vec::with_capacity(160),
@@ -90,12 +87,13 @@ impl TwinCapture {
 
     fn handshake(&mut self, connection: u32, rtt: Duration) {
         let rtt = u64::try_from(rtt.as_nanos()).unwrap_or(u64::MAX).max(20_000);
+        let window = self.first_window;
         let header = |forward, flags, seq, ack| Header {
             forward,
             seq,
             ack,
             flags,
-            window: 64_240,
+            window,
             sent: Nanos(0),
             echo: Nanos(0),
             sacks: &[],

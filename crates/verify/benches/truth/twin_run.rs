@@ -27,16 +27,31 @@ const HOSTS: u64 = 0x6057;
 /// Size of the datagrams of cross traffic, with IP header.
 const DATAGRAM: u32 = 1_200;
 
-/// Simulates a case: the same seed gives the same outcome. With `captures`, also what captures
-/// at both hosts show.
+/// Simulates a case: the same seed gives the same outcome.
 ///
 /// # Errors
 /// The path is not valid.
-pub(crate) fn run(
-    case: &Case,
-    seed: u64,
-    captures: bool,
-) -> Fallible<(Outcome, Option<[Measurement; 2]>)> {
+pub(crate) fn run(case: &Case, seed: u64) -> Fallible<Outcome> {
+    let (scenario, scale) = scenario(case, seed)?;
+    Ok(with_scale(twin::run(&scenario), scale))
+}
+
+/// The same, with what captures at the sender and at the receiver show.
+///
+/// # Errors
+/// As above.
+pub(crate) fn run_captured(case: &Case, seed: u64) -> Fallible<(Outcome, [Measurement; 2])> {
+    let (scenario, scale) = scenario(case, seed)?;
+    let rtt = scenario.forward.start.delay + scenario.reverse.start.delay;
+    let mss = ConnectionConfig::default().mss;
+    let mut capture = TwinCapture::new(case, mss, scale > 0, rtt);
+    let outcome = twin::run_observed(&scenario, &mut capture);
+    Ok((with_scale(outcome, scale), capture.measurements(case)))
+}
+
+/// What is simulated, and the scale of the windows: Linux scales by 7 with the buffers that
+/// are ample here.
+fn scenario(case: &Case, seed: u64) -> Fallible<(Scenario, u8)> {
     let path: PathSpec = case.path.parse()?;
     let seed = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(case.number as u64);
     let [up, down] = path.schedules(seed);
@@ -66,11 +81,7 @@ pub(crate) fn run(
             }),
         }
     }
-    let rtt = forward.start.delay + reverse.start.delay;
     let duration = seconds(case.seconds);
-    let mss = ConnectionConfig::default().mss;
-    let mut capture =
-        captures.then(|| TwinCapture::new(case.streams, mss, !unscaled, case.ecn, rtt, duration));
     let scenario = Scenario {
         connections,
         datagrams,
@@ -79,18 +90,15 @@ pub(crate) fn run(
         max_packets: MOST_PACKETS,
         ..Scenario::new(forward, reverse, duration)
     };
-    let mut outcome = match &mut capture {
-        Some(capture) => twin::run_observed(&scenario, capture),
-        None => twin::run(&scenario),
-    };
-    // Linux scales by 7 with the buffers that are ample here.
-    let scale = if unscaled { 0 } else { 7 };
+    Ok((scenario, if unscaled { 0 } else { 7 }))
+}
+
+fn with_scale(mut outcome: Outcome, scale: u8) -> Outcome {
     for stream in &mut outcome.measurement.streams {
         stream.sender.iter_mut().for_each(|sample| sample.peer_window_scale = Some(scale));
         stream.receiver.iter_mut().for_each(|sample| sample.window_scale = Some(scale));
     }
-    let captured = capture.map(|capture| capture.measurements(case));
-    Ok((outcome, captured))
+    outcome
 }
 
 /// A measured stream.

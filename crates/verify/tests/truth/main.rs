@@ -13,15 +13,19 @@ mod truth {
     pub(crate) mod label;
     pub(crate) mod scored;
     pub(crate) mod table;
+    pub(crate) mod twin_capture;
     pub(crate) mod twin_run;
 }
 
 mod calibrated;
+mod captured;
 mod cases;
 mod labelled;
 mod simulated;
 
 // The benchmark's modules name each other from its root.
-use truth::{calibration, case, diagram, draws, families, label, scored, table, twin_run};
+use truth::{
+    calibration, case, diagram, draws, families, label, scored, table, twin_capture, twin_run,
+};
 
 type Fallible<T> = Result<T, Box<dyn std::error::Error + Send + Sync>>;

@@ -10,7 +10,7 @@ use host::file;
 use std::io::Read;
 use std::path::Path;
 
-/// Streams that are explained one after the other.
+/// Transfers that are explained one after the other.
 const MOST: usize = 5;
 
 /// Whether the file begins as a capture, or as something compressed, which measurements and
@@ -36,9 +36,9 @@ pub(super) fn run(args: &ExplainArgs, console: &mut Console) -> Outcome {
         analysis::analyse(path, RulesArg::default(), &stop, console).map_err(Failure::work)?;
     let wanted = match &args.connection {
         None => analysis.largest(MOST),
-        Some(which) => vec![which.parse().map_err(|_| {
+        Some(which) => vec![vec![which.parse().map_err(|_| {
             Failure::usage("--connection of a capture is a stream's number, as in `pcap streams`")
-        })?],
+        })?]],
     };
     let explained = analysis.explain(path, &wanted, &stop, console).map_err(Failure::work)?;
     console.clear();
@@ -49,14 +49,14 @@ pub(super) fn run(args: &ExplainArgs, console: &mut Console) -> Outcome {
         )));
     }
     if args.connection.is_none() && (args.forms.json || args.forms.html.is_some()) {
-        let first = explained.first().map(|one| one.stream).unwrap_or_default();
-        console.say(&format!("stream {first}, the largest; --connection selects another one"));
+        let first = explained.first().map(|one| named(&one.streams)).unwrap_or_default();
+        console.say(&format!("{first}, the largest; --connection selects another one"));
     }
     let single = args.forms.json || args.forms.html.is_some();
     let mut code = DONE;
     for one in explained.iter().take(if single { 1 } else { MOST }) {
         if !single {
-            console.print(&format!("stream {}\n", one.stream));
+            console.print(&format!("{}\n", named(&one.streams)));
         }
         let notes = &one.measurement.notes;
         let outcome = test_report::print(console, &one.measurement, &args.forms, notes)?;
@@ -64,8 +64,15 @@ pub(super) fn run(args: &ExplainArgs, console: &mut Console) -> Outcome {
             code = FAILED;
         }
     }
-    if let Some(test) = wanted.first().and_then(|stream| analysis.test_of(*stream)) {
+    let first = wanted.first().and_then(|transfer| transfer.first());
+    if let Some(test) = first.and_then(|stream| analysis.test_of(*stream)) {
         console::note(&format!("iperf3's parameters: {}", test.json));
     }
     Ok(code)
+}
+
+/// `stream 3`, or `streams 3, 4, 5`.
+fn named(streams: &[u32]) -> String {
+    let numbers: Vec<String> = streams.iter().map(u32::to_string).collect();
+    format!("stream{} {}", if numbers.len() > 1 { "s" } else { "" }, numbers.join(", "))
 }

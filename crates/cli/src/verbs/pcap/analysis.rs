@@ -39,6 +39,9 @@ impl RulesArg {
 /// Connections of iperf3 that are followed for a test's parameters.
 const MOST_CONTROLS: usize = 256;
 
+/// Streams of a transfer that are explained together: as many as iperf3 can have.
+const MOST_STREAMS: usize = 128;
+
 /// Payload from which a stream is worth explaining.
 const LEAST_PAYLOAD: u64 = 100_000;
 
@@ -86,15 +89,17 @@ pub(crate) fn analyse(
     Ok(Analysis { capture, streams, controls, tests })
 }
 
-/// A stream that was explained: its number and what was measured.
+/// Streams of one transfer that were explained together: their numbers, the largest first, and
+/// what was measured.
 pub(crate) struct Explained {
-    pub(crate) stream: u32,
+    pub(crate) streams: Vec<u32>,
     pub(crate) measurement: Measurement,
 }
 
 impl Analysis {
-    /// The largest streams by payload that are worth explaining, at most `most`.
-    pub(crate) fn largest(&self, most: usize) -> Vec<u32> {
+    /// The largest transfers by payload that are worth explaining, at most `most`: the streams of
+    /// one iperf3 test are one transfer.
+    pub(crate) fn largest(&self, most: usize) -> Vec<Vec<u32>> {
         let mut all: Vec<(u64, u32)> = self
             .streams
             .iter()
@@ -104,22 +109,46 @@ impl Analysis {
             .filter(|(payload, _)| *payload >= LEAST_PAYLOAD)
             .collect();
         all.sort_unstable_by_key(|(payload, number)| (std::cmp::Reverse(*payload), *number));
-        all.into_iter().take(most).map(|(_, number)| number).collect()
+        let mut transfers: Vec<Vec<u32>> = Vec::new();
+        for (_, number) in all {
+            let same = transfers.iter().position(|it| self.is_same_test(it[0], number));
+            match same {
+                Some(place) if transfers[place].len() < MOST_STREAMS => {
+                    transfers[place].push(number);
+                }
+                None if transfers.len() < most => transfers.push(vec![number]),
+                Some(_) | None => {}
+            }
+        }
+        transfers
     }
 
-    /// Reads the file again and measures `wanted` as seen from where it was captured.
+    /// Whether two streams carry data of the same iperf3 test in the same direction.
+    fn is_same_test(&self, one: u32, other: u32) -> bool {
+        let cookie = |stream| self.controls.get(&stream).and_then(Control::cookie);
+        let from_client = |stream| {
+            let (_, connection) = self.streams.get(stream)?;
+            Some(connection.client()? == connection.data_direction())
+        };
+        cookie(one).is_some()
+            && cookie(one) == cookie(other)
+            && from_client(one) == from_client(other)
+    }
+
+    /// Reads the file again and measures each of the transfers `wanted` as seen from where it was
+    /// captured.
     ///
     /// # Errors
     /// As [`analyse`].
     pub(crate) fn explain(
         &self,
         path: &Path,
-        wanted: &[u32],
+        wanted: &[Vec<u32>],
         stop: &StopFlag,
         console: &mut Console,
     ) -> Result<Vec<Explained>, String> {
         let mut samplers: HashMap<u32, (Connection, Sampler)> = HashMap::new();
-        for number in wanted {
+        for number in wanted.iter().flatten() {
             if let Some((_, connection)) = self.streams.get(*number) {
                 let direction = connection.data_direction();
                 let point = connection.vantage(direction).point;
@@ -139,45 +168,39 @@ impl Analysis {
                 sampler.add(connection, packet.time_ns, segment, &found);
             }
         })?;
-        let each = wanted.iter().filter_map(|number| {
-            let (connection, sampler) = samplers.remove(number)?;
-            let (key, _) = self.streams.get(*number)?;
-            Some(self.measured(*number, key, &connection, sampler))
+        let each = wanted.iter().filter_map(|transfer| {
+            let taken = |number: &u32| Some((*number, samplers.remove(number)?));
+            let sampled: Vec<(u32, (Connection, Sampler))> =
+                transfer.iter().filter_map(taken).collect();
+            self.measured(&sampled)
         });
         Ok(each.collect())
     }
 
-    fn measured(
-        &self,
-        stream: u32,
-        key: &FlowKey,
-        connection: &Connection,
-        sampler: Sampler,
-    ) -> Explained {
+    fn measured(&self, sampled: &[(u32, (Connection, Sampler))]) -> Option<Explained> {
+        let (first, (connection, _)) = sampled.first()?;
+        let (key, _) = self.streams.get(*first)?;
         let direction = connection.data_direction();
         let receiver = end(key, direction.reverse());
-        let test = self.test_of(stream);
-        let requested = test.map(Parameters::requested).unwrap_or_default();
+        let requested = self.test_of(*first).map(Parameters::requested).unwrap_or_default();
         let mut notes = vec![format!("captured {}", place(&connection.vantage(direction)))];
-        let counts = connection.retransmissions(direction);
-        if counts.total() > 0 {
-            let kinds = tcp_analysis::Kind::ALL.iter().filter(|kind| counts.of(**kind) > 0);
-            let texts: Vec<String> = kinds
-                .map(|kind| {
-                    format!(
-                        "{} {} (first: packet {})",
-                        counts.of(*kind),
-                        kind.name().replace('_', " "),
-                        counts.first_packet[*kind as usize]
-                    )
-                })
-                .collect();
-            notes.push(format!("retransmissions: {}", texts.join(", ")));
+        for (number, (connection, _)) in sampled {
+            let kinds = retransmission_kinds(connection);
+            if kinds.is_empty() {
+                continue;
+            }
+            let of = if sampled.len() > 1 { format!(" of stream {number}") } else { String::new() };
+            notes.push(format!("retransmissions{of}: {kinds}"));
         }
-        let sampled = Sampled { connection, sampler, is_bulk: self.controls.contains_key(&stream) };
         let target = (receiver.ip().to_string(), receiver.port());
-        let measurement = measurement((&target.0, target.1), requested, vec![sampled], notes);
-        Explained { stream, measurement }
+        let numbers = sampled.iter().map(|(number, _)| *number).collect();
+        let streams = sampled.iter().map(|(number, (connection, sampler))| Sampled {
+            connection,
+            sampler: sampler.clone(),
+            is_bulk: self.controls.contains_key(number),
+        });
+        let measurement = measurement((&target.0, target.1), requested, streams.collect(), notes);
+        Some(Explained { streams: numbers, measurement })
     }
 
     /// The iperf3 test that a stream belongs to.
@@ -185,6 +208,23 @@ impl Analysis {
         let cookie = self.controls.get(&stream)?.cookie()?;
         self.tests.iter().find(|test| test.cookie == cookie)
     }
+}
+
+/// How often a stream retransmitted, by kind, with the first packet of each.
+fn retransmission_kinds(connection: &Connection) -> String {
+    let counts = connection.retransmissions(connection.data_direction());
+    let kinds = tcp_analysis::Kind::ALL.iter().filter(|kind| counts.of(**kind) > 0);
+    let texts: Vec<String> = kinds
+        .map(|kind| {
+            format!(
+                "{} {} (first: packet {})",
+                counts.of(*kind),
+                kind.name().replace('_', " "),
+                counts.first_packet[*kind as usize]
+            )
+        })
+        .collect();
+    texts.join(", ")
 }
 
 /// Address and port of the side that sends in `direction`.

@@ -124,7 +124,7 @@ fn row(number: u32, key: &FlowKey, connection: &Connection, explained: &[Explain
         let queued = ns + smoothed.unwrap_or(0);
         (Rtt::from_micros(ns / 1000), Rtt::from_micros(queued / 1000))
     });
-    let limit = explained.iter().find(|one| one.stream == number);
+    let limit = explained.iter().find(|one| one.streams.contains(&number));
     StreamRow {
         stream: number,
         ends: [direction, direction.reverse()].map(|side| analysis::end(key, side).to_string()),

@@ -31,7 +31,7 @@ pub(crate) fn compare(runs: usize, only: Option<&str>) -> Fallible<()> {
         let (mut kernel, mut simulated) = (Vec::new(), Vec::new());
         for run in 0..runs {
             let seed = SEED + run as u64;
-            let run = lab_run::run_valid(&case, seed, ATTEMPTS)?;
+            let run = lab_run::run_valid(&case, seed, ATTEMPTS, false)?;
             let one = figures(&run.measurement);
             eprintln!("{name}, seed {seed}: {} {}", Row(one), run.not_valid.join("; "));
             if run.not_valid.is_empty() {

@@ -1,0 +1,74 @@
+//! What captures of the simulated twin show, beside what its sender knows.
+
+use crate::families::{self, Environment};
+use crate::{scored::Scored, table, twin_run};
+use record::{Limit, Measurement};
+
+const SEED: u64 = 20;
+
+fn limit(measurement: &Measurement) -> Limit {
+    diagnose::explain(measurement).limit.unwrap_or(Limit::Unknown)
+}
+
+/// How often captures at the sender and at the receiver give the cause that its own samples
+/// give; `make bench` has the sharp figures.
+#[test]
+fn a_capture_gives_the_cause_that_the_sender_knows() {
+    const RUNS: usize = 30;
+    let mut same = [0; 2];
+    for number in 0..RUNS {
+        let case = families::case(Environment::Twin, SEED, number);
+        let (outcome, captured) = twin_run::run_captured(&case, SEED).unwrap();
+        let from_samples = limit(&outcome.measurement);
+        for (count, seen) in same.iter_mut().zip(&captured) {
+            *count += usize::from(limit(seen) == from_samples);
+        }
+    }
+    assert!(same[0] * 100 >= RUNS * 75, "at the sender: {same:?} of {RUNS}");
+    assert!(same[1] * 100 >= RUNS * 60, "at the receiver: {same:?} of {RUNS}");
+}
+
+/// A window, a loss and a rate: the numbers themselves, from either host.
+#[test]
+fn samples_of_a_capture_are_those_of_the_sender() {
+    let cases = ["rate=20mbit,rtt=40ms,queue=1bdp", "rate=20mbit,rtt=40ms,queue=2bdp,loss=0.5%"];
+    for path in cases {
+        let case = crate::case::Case::new("plain", 0, path.to_owned(), 6.0);
+        let (outcome, captured) = twin_run::run_captured(&case, SEED).unwrap();
+        let truth = outcome.measurement.streams[0].sender.last().unwrap();
+        for (seen, within) in captured.iter().zip([0.02, 0.05]) {
+            let sample = seen.streams[0].sender.last().unwrap();
+            let near = |what: &str, one: u64, other: u64| {
+                let error = one as f64 / other.max(1) as f64 - 1.0;
+                assert!(error.abs() <= within, "{path}: {what} {one}, in fact {other}");
+            };
+            near("acked", sample.acked_bytes, truth.acked_bytes);
+            near(
+                "smallest RTT",
+                sample.min_rtt_us.unwrap().into(),
+                truth.min_rtt_us.unwrap().into(),
+            );
+            let (resent, in_fact) = (sample.retransmits, truth.retransmits);
+            assert!(resent.abs_diff(in_fact) * 20 <= in_fact + 20, "{path}: {resent}, {in_fact}");
+        }
+    }
+}
+
+#[test]
+fn the_agreement_is_counted() {
+    let case = crate::case::Case::new("plain", 0, "rate=2mbit,rtt=20ms".to_owned(), 1.0);
+    let outcome = twin_run::run(&case, SEED).unwrap();
+    let truth = crate::label::label(&case, &outcome.truth).unwrap();
+    let scored = |found, from_tcp_info| Scored {
+        found,
+        from_tcp_info: Some(from_tcp_info),
+        ..Scored::new("plain", &truth, None)
+    };
+    let text = table::agreement(&[
+        scored(Limit::Loss, Limit::Loss),
+        scored(Limit::Aqm, Limit::Loss),
+        scored(Limit::Loss, Limit::Loss),
+    ]);
+    assert!(text.starts_with("The cause from TCP_INFO: 2 of 3, 66.7 %"), "{text}");
+    assert!(text.contains("1  loss                 from the capture aqm"), "{text}");
+}
