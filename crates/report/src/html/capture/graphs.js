@@ -1,0 +1,233 @@
+// The four graphs of a direction: time-sequence, throughput, RTT, windows.
+
+// Kept packets in a time span.
+const keptIn = (from, to) => {
+  const { byTime, times } = state.packets;
+  return byTime.slice(lowerBound(times, from), lowerBound(times, to));
+};
+
+// How many packets of either kind the visible bins have.
+const packetsIn = (bins, from, to) => {
+  const sum = (series) => {
+    const [first, end] = visible(series, from, to);
+    let count = 0;
+    for (let i = first; i < end; i++) count += series.segments[i];
+    return count;
+  };
+  return { data: sum(bins.data), acks: sum(bins.acks) };
+};
+
+// The last value before `from`, for lines that keep their value.
+const valueBefore = (series, values, from) => {
+  const i = lowerBound(series.start, from - series.width) - 1;
+  return i < 0 ? undefined : values[i];
+};
+
+// Whether to draw single packets, and whether they are all there are.
+const detail = (bins, packets, from, to, width) => {
+  const wide = (bins.width / (to - from)) * width;
+  const exact = state.stream.kept === state.stream.packetCount && packets.length <= 4000;
+  return { single: exact || wide >= 3, exact };
+};
+
+const drawSequence = (plot, bins, from, to) => {
+  const { data, acks, marks, sacked } = bins;
+  const stevens = state.stevens;
+  const seq = range(data, data.seq, from, to);
+  const ack = range(acks, acks.ack, from, to);
+  let [low, high] = [Math.min(seq.low, ack.low), Math.max(seq.high, ack.high)];
+  if (!(high >= low)) {
+    const before = valueBefore(data, data.seq.high, from) ?? 0;
+    [low, high] = [before, before + 1];
+  }
+  if (!stevens) {
+    // A window far above the data would flatten it.
+    const edge = range(acks, acks.edge, from, to).high;
+    const room = Math.max((high - low) * 1.6, 3000);
+    if (edge > high) high = Math.min(edge, low + room);
+  }
+  const margin = (high - low) * 0.04 || 1;
+  plot.begin(from, to, Math.max(low - margin, low < margin ? -margin : low - margin), high + margin, BYTES);
+  const packets = keptIn(from, to);
+  const { single, exact } = detail(bins, packets, from, to, plot.width);
+  const columns = (series, span) => extremes(series, span, from, to, plot.width);
+  const context = plot.context;
+  if (!exact) {
+    context.globalAlpha = single ? 0.3 : 1;
+    plot.bars(columns(data, data.seq), "data", 1.5);
+    context.globalAlpha = 1;
+    if (!stevens) {
+      plot.bars(columns(sacked, sacked.value), "sack", 1.5);
+    }
+  }
+  if (!stevens && !exact) {
+    const before = (values) => valueBefore(acks, values, from);
+    plot.steps(columns(acks, acks.ack), "ack", 1.4, [], before(acks.ack.high));
+    plot.steps(columns(acks, acks.edge), "window", 1.4, [7, 3], before(acks.edge.high));
+  }
+  if (single) drawPackets(plot, packets, exact);
+  drawMarks(plot, marks, packets, single, exact);
+  plot.end();
+  return packets;
+};
+
+const drawPackets = (plot, packets, exact) => {
+  const own = packets.filter((packet) => packet.side === state.side);
+  const answers = packets.filter((packet) => packet.side !== state.side && packet.ack >= 0);
+  const stevens = state.stevens;
+  const half = Math.min(3, plot.width / Math.max(1, own.length) / 2);
+  if (stevens) {
+    plot.context.fillStyle = plot.colour("data");
+    for (const { time, seq, len } of own) {
+      if (len > 0) plot.context.fillRect(plot.x(time) - 1.5, plot.y(seq) - 1.5, 3, 3);
+    }
+    return;
+  }
+  plot.stroke("data", 1.2, [], (context) => {
+    for (const { time, seq, len } of own) {
+      if (len === 0) continue;
+      const [x, bottom, top] = [plot.x(time), plot.y(seq), plot.y(seq + len)];
+      context.moveTo(x, bottom);
+      context.lineTo(x, top);
+      context.moveTo(x - half, bottom);
+      context.lineTo(x + half, bottom);
+      context.moveTo(x - half, top);
+      context.lineTo(x + half, top);
+    }
+  });
+  plot.stroke("sack", 2, [], (context) => {
+    for (const { time, blocks } of answers) {
+      for (const [left, right] of blocks) {
+        context.moveTo(plot.x(time), plot.y(left));
+        context.lineTo(plot.x(time), Math.min(plot.y(right), plot.y(left) - 1.5));
+      }
+    }
+  });
+  if (!exact) return;
+  // All packets are here: the lines are exact.
+  const line = (name, dash, value) =>
+    plot.stroke(name, 1.4, dash, (context) => {
+      const { all, byTime } = state.packets;
+      const first = lowerBound(state.packets.times, plot.from);
+      let last;
+      for (let i = first - 1; i >= 0 && last === undefined; i--) {
+        if (byTime[i].side !== state.side && byTime[i].ack >= 0) last = value(byTime[i]);
+      }
+      if (last !== undefined) context.moveTo(LEFT, plot.y(last));
+      for (const packet of answers) {
+        const x = plot.x(packet.time);
+        const next = value(packet);
+        if (last === undefined) context.moveTo(x, plot.y(next));
+        else context.lineTo(x, plot.y(last));
+        context.lineTo(x, plot.y(next));
+        last = next;
+      }
+      if (last !== undefined && all.length) context.lineTo(LEFT + plot.width, plot.y(last));
+    });
+  line("ack", [], (packet) => packet.ack);
+  line("window", [7, 3], (packet) => packet.ack + packet.window);
+};
+
+// The mark of a packet for the data of the direction shown, or -1.
+const ZERO_WINDOW = 1 << 7;
+const DUPLICATE_ACK = 1 << 4;
+const markOf = (packet) => {
+  if (packet.side === state.side) return packet.mark - 1;
+  if (packet.flags & ZERO_WINDOW) return 10;
+  return packet.flags & DUPLICATE_ACK ? 9 : -1;
+};
+
+const drawMarks = (plot, marks, packets, single, exact) => {
+  const context = plot.context;
+  const drawn = new Set();
+  const put = (mark, x, y) => {
+    // One of a kind within some pixels.
+    const key = (mark * 1e4 + Math.round(x / 3)) * 1e4 + Math.round(y / 3);
+    if (drawn.has(key)) return;
+    drawn.add(key);
+    glyph(context, plot, mark, x, y, mark === 9 ? 3 : 5);
+  };
+  const marked = single ? packets.filter((packet) => markOf(packet) >= 0) : [];
+  if (!exact) {
+    const [first, end] = visible(marks, plot.from, plot.to);
+    for (let mark = marks.counts.length - 1; mark >= 0; mark--) {
+      if (state.stevens && mark >= 9) continue;
+      const counts = marks.counts[mark];
+      for (let i = first; i < end; i++) {
+        if (!counts[i]) continue;
+        const until = marks.start[i] + marks.width;
+        const inBin = (packet) =>
+          packet.time >= marks.start[i] && packet.time < until && markOf(packet) === mark;
+        if (single && marked.filter(inBin).length >= counts[i]) continue;
+        put(mark, plot.x(marks.start[i] + marks.width / 2), plot.y(marks.seq.low[i]));
+      }
+    }
+  }
+  for (const packet of marked) {
+    const mark = markOf(packet);
+    if (state.stevens && mark >= 9) continue;
+    put(mark, plot.x(packet.time), plot.y(packet.side === state.side ? packet.seq : packet.ack));
+  }
+};
+
+const drawThroughput = (plot, _, from, to) => {
+  plot.measure();
+  const sent = averageExtremes(state.sent, from, to, plot.width);
+  const goodput = averageExtremes(state.goodput, from, to, plot.width);
+  let high = 0;
+  for (const value of sent.high) high = Math.max(high, value);
+  for (const value of goodput.high) high = Math.max(high, value);
+  plot.begin(from, to, 0, high * 1.06, RATES);
+  plot.area(sent, "data", 1.8);
+  plot.area(goodput, "ack", 1.5);
+  plot.end();
+};
+
+const drawRtt = (plot, bins, from, to) => {
+  const { high } = range(bins.rtt, bins.rtt.value, from, to);
+  plot.begin(from, to, 0, Math.max(high, 0) * 1.08 / 1e9, DELAYS);
+  const columns = extremes(bins.rtt, bins.rtt.value, from, to, plot.width);
+  const packets = keptIn(from, to);
+  const { single, exact } = detail(bins, packets, from, to, plot.width);
+  for (let i = 0; i < plot.width; i++) {
+    columns.low[i] /= 1e9;
+    columns.high[i] /= 1e9;
+  }
+  if (!exact) {
+    plot.context.globalAlpha = single ? 0.35 : 1;
+    plot.bars(columns, "data", 2);
+    plot.context.globalAlpha = 1;
+  }
+  if (single) {
+    plot.context.fillStyle = plot.colour("data");
+    for (const { time, rtt, side } of packets) {
+      if (side !== state.side && rtt >= 0) {
+        plot.context.fillRect(plot.x(time) - 1.5, plot.y(rtt / 1e9) - 1.5, 3, 3);
+      }
+    }
+  }
+  plot.end();
+};
+
+const drawWindows = (plot, bins, from, to) => {
+  const { acks, inFlight } = bins;
+  const flight = range(inFlight, inFlight.value, from, to).high;
+  const flightBefore = valueBefore(inFlight, inFlight.value.high, from);
+  const windowBefore = valueBefore(acks, acks.window.high, from);
+  const window = Math.max(range(acks, acks.window, from, to).high, windowBefore ?? 0);
+  let high = Math.max(flight, flightBefore ?? 0);
+  // A window far above what is in flight would flatten it.
+  if (window > high) high = high > 0 ? Math.min(window, high * 4) : window;
+  plot.begin(from, to, 0, Math.max(high, 1) * 1.08, BYTES);
+  const columns = (series, span) => extremes(series, span, from, to, plot.width);
+  plot.steps(columns(inFlight, inFlight.value), "data", 1.5, [], flightBefore);
+  plot.steps(columns(acks, acks.window), "window", 1.6, [7, 3], windowBefore);
+  if (window > plot.high) {
+    const context = plot.context;
+    context.fillStyle = plot.colour("window-text");
+    context.textAlign = "right";
+    context.textBaseline = "top";
+    context.fillText(`window up to ${readable(window, BYTES)} ↑`, LEFT + plot.width - 4, TOP);
+  }
+  plot.end();
+};

@@ -1,0 +1,243 @@
+// One graph on a canvas: axes, lines, bars and marks.
+
+const BYTES = [[1, "B"], [1e3, "kB"], [1e6, "MB"], [1e9, "GB"], [1e12, "TB"], [1e15, "PB"]];
+const RATES = [[1, "bit/s"], [1e3, "kbit/s"], [1e6, "Mbit/s"], [1e9, "Gbit/s"], [1e12, "Tbit/s"]];
+const DELAYS = [[1e-6, "µs"], [1e-3, "ms"], [1, "s"]];
+
+const unitOf = (value, units) => units.findLast(([scale]) => Math.abs(value) >= scale) ?? units[0];
+
+// A value with three digits and its unit.
+const readable = (value, units) => {
+  const [scale, unit] = unitOf(value, units);
+  const scaled = value / scale;
+  const digits = scale === units[0][0] || scaled >= 99.95 ? 0 : scaled >= 9.995 ? 1 : 2;
+  return `${scaled.toFixed(digits)} ${unit}`;
+};
+
+const grouped = (value) => Math.round(value).toLocaleString("en-US");
+
+// A round step, so that there are about `want` of them.
+const stepOf = (length, want) => {
+  const raw = length / want;
+  const ten = 10 ** Math.floor(Math.log10(raw));
+  return ten * ([1, 2, 5].find((factor) => factor * ten >= raw * 0.999) ?? 10);
+};
+
+const decimals = (step) => Math.max(0, Math.min(9, -Math.floor(Math.log10(step) + 1e-9)));
+
+const LEFT = 78;
+const RIGHT = 14;
+const TOP = 12;
+const BOTTOM = 26;
+
+class Plot {
+  constructor(canvas) {
+    this.canvas = canvas;
+    this.context = canvas.getContext("2d");
+    this.colours = {};
+  }
+
+  // Takes the size and the colours of the page.
+  measure() {
+    const box = this.canvas.getBoundingClientRect();
+    const ratio = window.devicePixelRatio || 1;
+    this.outer = { width: Math.max(200, box.width), height: Math.max(80, box.height) };
+    this.width = Math.floor(this.outer.width - LEFT - RIGHT);
+    this.height = this.outer.height - TOP - BOTTOM;
+    const [width, height] = [this.outer.width * ratio, this.outer.height * ratio].map(Math.round);
+    if (this.canvas.width !== width || this.canvas.height !== height) {
+      this.canvas.width = width;
+      this.canvas.height = height;
+    }
+    this.context.setTransform(ratio, 0, 0, ratio, 0, 0);
+    const style = getComputedStyle(document.documentElement);
+    this.colour = (name) => (this.colours[name] ??= style.getPropertyValue(`--${name}`).trim());
+    this.colours = {};
+  }
+
+  // Clears and draws both axes; y goes from `low` to `high` in `units`.
+  begin(from, to, low, high, units) {
+    this.measure();
+    this.from = from;
+    this.to = to;
+    if (!(high > low)) high = low + units[0][0];
+    Object.assign(this, { low, high, units });
+    const context = this.context;
+    context.clearRect(0, 0, this.outer.width, this.outer.height);
+    context.font = `12px ${this.colour("sans")}`;
+    context.lineWidth = 1;
+    context.fillStyle = this.colour("muted");
+    context.strokeStyle = this.colour("grid");
+    const [scale, unit] = unitOf(Math.max(Math.abs(low), Math.abs(high)), units);
+    const step = stepOf((high - low) / scale, Math.max(2, this.height / 52));
+    context.textAlign = "right";
+    context.textBaseline = "middle";
+    context.beginPath();
+    for (let tick = Math.ceil(low / scale / step - 1e-9) * step; tick <= (high / scale) * 1.0001; tick += step) {
+      const y = Math.round(this.y(tick * scale)) + 0.5;
+      context.moveTo(LEFT, y);
+      context.lineTo(LEFT + this.width, y);
+      context.fillText(`${tick.toFixed(decimals(step))} ${unit}`, LEFT - 8, y);
+    }
+    const width = to - from;
+    const stepX = stepOf(width, Math.max(2, this.width / 110));
+    context.textAlign = "center";
+    context.textBaseline = "top";
+    for (let n = Math.ceil(from / stepX - 1e-9); n * stepX <= to; n++) {
+      const x = Math.round(this.x(n * stepX)) + 0.5;
+      context.moveTo(x, TOP);
+      context.lineTo(x, TOP + this.height);
+      context.fillText(`${(n * stepX).toFixed(decimals(stepX))} s`, x, TOP + this.height + 7);
+    }
+    context.stroke();
+    context.save();
+    context.beginPath();
+    context.rect(LEFT, TOP - 4, this.width, this.height + 8);
+    context.clip();
+  }
+
+  end() {
+    this.context.restore();
+  }
+
+  x(time) {
+    return LEFT + ((time - this.from) / (this.to - this.from)) * this.width;
+  }
+
+  y(value) {
+    return TOP + this.height - ((value - this.low) / (this.high - this.low)) * this.height;
+  }
+
+  timeAt(x) {
+    return this.from + ((x - LEFT) / this.width) * (this.to - this.from);
+  }
+
+  stroke(name, width, dash, path) {
+    const context = this.context;
+    context.strokeStyle = this.colour(name);
+    context.lineWidth = width;
+    context.setLineDash(dash);
+    context.beginPath();
+    path(context);
+    context.stroke();
+    context.setLineDash([]);
+  }
+
+  // A bar from low to high in each column, at least `least` pixels high.
+  bars({ low, high }, name, least) {
+    this.stroke(name, 1, [], (context) => {
+      for (let i = 0; i < low.length; i++) {
+        if (Number.isNaN(low[i])) continue;
+        const bottom = this.y(low[i]);
+        const top = Math.min(this.y(high[i]), bottom - least);
+        context.moveTo(LEFT + i + 0.5, bottom);
+        context.lineTo(LEFT + i + 0.5, top);
+      }
+    });
+  }
+
+  // A line that keeps its value until it changes, through both extremes of each column.
+  // `before` is the value at the left edge.
+  steps({ low, high }, name, width, dash, before) {
+    this.stroke(name, width, dash, (context) => {
+      let last = before;
+      if (last !== undefined) context.moveTo(LEFT, this.y(last));
+      for (let i = 0; i < low.length; i++) {
+        if (Number.isNaN(low[i])) continue;
+        const x = LEFT + i + 0.5;
+        // The nearer extreme first.
+        const [one, other] =
+          last !== undefined && Math.abs(high[i] - last) < Math.abs(low[i] - last)
+            ? [high[i], low[i]]
+            : [low[i], high[i]];
+        if (last === undefined) context.moveTo(x, this.y(one));
+        else context.lineTo(x, this.y(last));
+        context.lineTo(x, this.y(one));
+        context.lineTo(x, this.y(other));
+        last = other;
+      }
+      if (last !== undefined) context.lineTo(LEFT + this.width, this.y(last));
+    });
+  }
+
+  // A line through both extremes of each column, with its area.
+  area({ low, high }, name, width) {
+    const context = this.context;
+    const path = () => {
+      context.beginPath();
+      context.moveTo(LEFT, this.y(high[0]));
+      for (let i = 0; i < low.length; i++) {
+        const x = LEFT + i + 0.5;
+        context.lineTo(x, this.y(high[i]));
+        if (high[i] !== low[i]) context.lineTo(x, this.y(low[i]));
+      }
+    };
+    if (width > 1.7) {
+      path();
+      context.lineTo(LEFT + this.width, this.y(0));
+      context.lineTo(LEFT, this.y(0));
+      context.globalAlpha = 0.1;
+      context.fillStyle = this.colour(name);
+      context.fill();
+      context.globalAlpha = 1;
+    }
+    path();
+    context.strokeStyle = this.colour(name);
+    context.lineWidth = width;
+    context.lineJoin = "round";
+    context.stroke();
+  }
+}
+
+// Shape and colour of each mark, by its position in the list of names.
+const GLYPHS = [
+  ["triangle", true, "late"],
+  ["triangle", false, "late"],
+  ["diamond", true, "fast"],
+  ["diamond", false, "fast"],
+  ["square", true, "probe"],
+  ["square", false, "probe"],
+  ["circle", false, "disordered"],
+  ["cross", false, "text"],
+  ["plus", false, "window"],
+  ["tick", false, "ack"],
+  ["circle", true, "text"],
+];
+
+const glyph = (context, plot, mark, x, y, size = 5) => {
+  const [shape, filled, name] = GLYPHS[mark];
+  context.beginPath();
+  if (shape === "triangle") {
+    context.moveTo(x, y - size);
+    context.lineTo(x + size, y + size * 0.8);
+    context.lineTo(x - size, y + size * 0.8);
+    context.closePath();
+  } else if (shape === "diamond") {
+    context.moveTo(x, y - size);
+    context.lineTo(x + size, y);
+    context.lineTo(x, y + size);
+    context.lineTo(x - size, y);
+    context.closePath();
+  } else if (shape === "square") context.rect(x - size * 0.8, y - size * 0.8, size * 1.6, size * 1.6);
+  else if (shape === "circle") context.arc(x, y, size * 0.85, 0, 7);
+  else if (shape === "tick") {
+    context.moveTo(x, y - size);
+    context.lineTo(x, y + size);
+  } else {
+    const far = shape === "cross" ? size * 0.8 : 0;
+    context.moveTo(x - (far || size), y - far);
+    context.lineTo(x + (far || size), y + far);
+    context.moveTo(x - far, y + (far || size));
+    context.lineTo(x + far, y - (far || size));
+  }
+  context.lineWidth = 1.6;
+  context.strokeStyle = plot.colour(name);
+  if (filled) {
+    context.fillStyle = plot.colour(name);
+    context.fill();
+  } else if (!["tick", "cross", "plus"].includes(shape)) {
+    context.fillStyle = plot.colour("card");
+    context.fill();
+  }
+  context.stroke();
+};
