@@ -144,8 +144,9 @@ pub struct Bins {
 }
 
 impl Bins {
+    /// At most `most` bins, but two: no width merges what is before the start with the rest.
     pub(crate) fn new(most: usize) -> Self {
-        Bins { width_ns: FINEST_NS, most: most.max(1), bins: BTreeMap::new(), current: None }
+        Bins { width_ns: FINEST_NS, most: most.max(2), bins: BTreeMap::new(), current: None }
     }
 
     /// The bin at a time relative to the start, in ns.
@@ -164,9 +165,7 @@ impl Bins {
     pub(crate) fn settle(&mut self) {
         let Some((index, bin)) = self.current.take() else { return };
         self.bins.entry(index).or_default().merge(&bin);
-        while self.bins.len() > self.most {
-            self.coarsen();
-        }
+        while self.bins.len() > self.most && self.coarsen() {}
     }
 
     /// Merges bins so that they are twice as wide. Whether they could be.

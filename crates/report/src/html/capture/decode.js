@@ -105,7 +105,16 @@ const decodePackets = (texts) => {
   all.sort((a, b) => a.ordinal - b.ordinal);
   // Times may run backwards; what is looked up by time is in order of time.
   const byTime = all.slice().sort((a, b) => a.time - b.time || a.ordinal - b.ordinal);
-  all.forEach((packet, position) => (packet.position = position));
+  // What each side has in flight after a packet, if all packets are here.
+  const [sent, acked] = [[], []];
+  for (const packet of byTime) {
+    const { side, seq, len, ack, tcpFlags } = packet;
+    const end = seq + len + (tcpFlags & 1) + ((tcpFlags >> 1) & 1);
+    if (end > seq) sent[side] = Math.max(sent[side] ?? end, end);
+    if (ack >= 0) acked[1 - side] = Math.max(acked[1 - side] ?? ack, ack);
+    packet.outstanding = [0, 1].map((own) =>
+      sent[own] === undefined || acked[own] === undefined ? undefined : Math.max(0, sent[own] - acked[own]));
+  }
   return { all, byTime, times: Float64Array.from(byTime, (packet) => packet.time) };
 };
 

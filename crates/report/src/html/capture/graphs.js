@@ -35,19 +35,20 @@ const drawSequence = (plot, bins, from, to) => {
   const stevens = state.stevens;
   const seq = range(data, data.seq, from, to);
   const ack = range(acks, acks.ack, from, to);
-  let [low, high] = [Math.min(seq.low, ack.low), Math.max(seq.high, ack.high)];
-  if (!(high >= low)) {
-    const before = valueBefore(data, data.seq.high, from) ?? 0;
-    [low, high] = [before, before + 1];
-  }
+  // What was sent and acknowledged before is at the left edge.
+  const before = [valueBefore(data, data.seq.high, from), valueBefore(acks, acks.ack.high, from)];
+  const known = before.filter((value) => value !== undefined);
+  const low = Math.min(seq.low, ack.low, ...known, Infinity);
+  let high = Math.max(seq.high, ack.high, ...known, -Infinity);
+  if (!(high >= low)) return plot.begin(from, to, 0, 1, BYTES), plot.end();
   if (!stevens) {
     // A window far above the data would flatten it.
-    const edge = range(acks, acks.edge, from, to).high;
+    const edge = Math.max(range(acks, acks.edge, from, to).high, valueBefore(acks, acks.edge.high, from) ?? 0);
     const room = Math.max((high - low) * 1.6, 3000);
     if (edge > high) high = Math.min(edge, low + room);
   }
   const margin = (high - low) * 0.04 || 1;
-  plot.begin(from, to, Math.max(low - margin, low < margin ? -margin : low - margin), high + margin, BYTES);
+  plot.begin(from, to, low - margin, high + margin, BYTES);
   const packets = keptIn(from, to);
   const { single, exact } = detail(bins, packets, from, to, plot.width);
   const columns = (series, span) => extremes(series, span, from, to, plot.width);
@@ -61,14 +62,13 @@ const drawSequence = (plot, bins, from, to) => {
     }
   }
   if (!stevens && !exact) {
-    const before = (values) => valueBefore(acks, values, from);
-    plot.steps(columns(acks, acks.ack), "ack", 1.4, [], before(acks.ack.high));
-    plot.steps(columns(acks, acks.edge), "window", 1.4, [7, 3], before(acks.edge.high));
+    plot.steps(columns(acks, acks.ack), "ack", 1.4, [], before[1]);
+    const edge = valueBefore(acks, acks.edge.high, from);
+    plot.steps(columns(acks, acks.edge), "window", 1.4, [7, 3], edge);
   }
   if (single) drawPackets(plot, packets, exact);
   drawMarks(plot, marks, packets, single, exact);
   plot.end();
-  return packets;
 };
 
 const drawPackets = (plot, packets, exact) => {
@@ -104,28 +104,33 @@ const drawPackets = (plot, packets, exact) => {
     }
   });
   if (!exact) return;
-  // All packets are here: the lines are exact.
-  const line = (name, dash, value) =>
-    plot.stroke(name, 1.4, dash, (context) => {
-      const { all, byTime } = state.packets;
-      const first = lowerBound(state.packets.times, plot.from);
-      let last;
-      for (let i = first - 1; i >= 0 && last === undefined; i--) {
-        if (byTime[i].side !== state.side && byTime[i].ack >= 0) last = value(byTime[i]);
-      }
-      if (last !== undefined) context.moveTo(LEFT, plot.y(last));
-      for (const packet of answers) {
-        const x = plot.x(packet.time);
-        const next = value(packet);
-        if (last === undefined) context.moveTo(x, plot.y(next));
-        else context.lineTo(x, plot.y(last));
-        context.lineTo(x, plot.y(next));
-        last = next;
-      }
-      if (last !== undefined && all.length) context.lineTo(LEFT + plot.width, plot.y(last));
-    });
-  line("ack", [], (packet) => packet.ack);
-  line("window", [7, 3], (packet) => packet.ack + packet.window);
+  exactSteps(plot, "ack", [], (packet) => acknowledges(packet) && packet.ack);
+  exactSteps(plot, "window", [7, 3], (packet) => acknowledges(packet) && packet.ack + packet.window);
+};
+
+// Whether a packet acknowledges data of the direction shown.
+const acknowledges = (packet) => packet.side !== state.side && packet.ack >= 0;
+
+// A line through single packets that keeps its value, for streams whose packets are all in
+// the page; `of` is false for packets that are not of the line.
+const exactSteps = (plot, name, dash, of) => {
+  const { byTime, times } = state.packets;
+  const first = lowerBound(times, plot.from);
+  plot.stroke(name, 1.4, dash, (context) => {
+    let last = false;
+    for (let i = first - 1; i >= 0 && last === false; i--) last = of(byTime[i]);
+    if (last !== false) context.moveTo(LEFT, plot.y(last));
+    for (let i = first; i < times.length && times[i] < plot.to; i++) {
+      const next = of(byTime[i]);
+      if (next === false) continue;
+      const x = plot.x(times[i]);
+      if (last === false) context.moveTo(x, plot.y(next));
+      else context.lineTo(x, plot.y(last));
+      context.lineTo(x, plot.y(next));
+      last = next;
+    }
+    if (last !== false) context.lineTo(LEFT + plot.width, plot.y(last));
+  });
 };
 
 // The mark of a packet for the data of the direction shown, or -1.
@@ -219,9 +224,15 @@ const drawWindows = (plot, bins, from, to) => {
   // A window far above what is in flight would flatten it.
   if (window > high) high = high > 0 ? Math.min(window, high * 4) : window;
   plot.begin(from, to, 0, Math.max(high, 1) * 1.08, BYTES);
-  const columns = (series, span) => extremes(series, span, from, to, plot.width);
-  plot.steps(columns(inFlight, inFlight.value), "data", 1.5, [], flightBefore);
-  plot.steps(columns(acks, acks.window), "window", 1.6, [7, 3], windowBefore);
+  const packets = keptIn(from, to);
+  if (detail(bins, packets, from, to, plot.width).exact) {
+    exactSteps(plot, "data", [], ({ outstanding }) => outstanding[state.side] ?? false);
+    exactSteps(plot, "window", [7, 3], (packet) => acknowledges(packet) && packet.window);
+  } else {
+    const columns = (series, span) => extremes(series, span, from, to, plot.width);
+    plot.steps(columns(inFlight, inFlight.value), "data", 1.5, [], flightBefore);
+    plot.steps(columns(acks, acks.window), "window", 1.6, [7, 3], windowBefore);
+  }
   if (window > plot.high) {
     const context = plot.context;
     context.fillStyle = plot.colour("window-text");

@@ -25,8 +25,8 @@ const stepOf = (length, want) => {
 
 const decimals = (step) => Math.max(0, Math.min(9, -Math.floor(Math.log10(step) + 1e-9)));
 
-const LEFT = 78;
-const RIGHT = 14;
+const LEFT = 96;
+const RIGHT = 30;
 const TOP = 12;
 const BOTTOM = 26;
 
@@ -70,14 +70,19 @@ class Plot {
     context.strokeStyle = this.colour("grid");
     const [scale, unit] = unitOf(Math.max(Math.abs(low), Math.abs(high)), units);
     const step = stepOf((high - low) / scale, Math.max(2, this.height / 52));
+    // Far from zero, a few bytes apart: all digits instead of a long fraction.
+    const label = (value) =>
+      units === BYTES && decimals(step) > 3
+        ? grouped(value * scale)
+        : `${value.toFixed(decimals(step))} ${unit}`;
     context.textAlign = "right";
     context.textBaseline = "middle";
     context.beginPath();
-    for (let tick = Math.ceil(low / scale / step - 1e-9) * step; tick <= (high / scale) * 1.0001; tick += step) {
-      const y = Math.round(this.y(tick * scale)) + 0.5;
+    for (let n = Math.ceil(low / scale / step - 1e-9); n * step * scale <= high; n++) {
+      const y = Math.round(this.y(n * step * scale)) + 0.5;
       context.moveTo(LEFT, y);
       context.lineTo(LEFT + this.width, y);
-      context.fillText(`${tick.toFixed(decimals(step))} ${unit}`, LEFT - 8, y);
+      context.fillText(label(n * step), LEFT - 8, y);
     }
     const width = to - from;
     const stepX = stepOf(width, Math.max(2, this.width / 110));
@@ -104,8 +109,10 @@ class Plot {
     return LEFT + ((time - this.from) / (this.to - this.from)) * this.width;
   }
 
+  // Far outside of the plot it makes no difference, but dashes take time.
   y(value) {
-    return TOP + this.height - ((value - this.low) / (this.high - this.low)) * this.height;
+    const share = (value - this.low) / (this.high - this.low);
+    return TOP + this.height * (1 - Math.min(1.5, Math.max(-0.5, share)));
   }
 
   timeAt(x) {
@@ -123,17 +130,19 @@ class Plot {
     context.setLineDash([]);
   }
 
-  // A bar from low to high in each column, at least `least` pixels high.
+  // A bar from low to high in each column, at least `least` pixels high. Equal columns are
+  // one rectangle.
   bars({ low, high }, name, least) {
-    this.stroke(name, 1, [], (context) => {
-      for (let i = 0; i < low.length; i++) {
-        if (Number.isNaN(low[i])) continue;
-        const bottom = this.y(low[i]);
-        const top = Math.min(this.y(high[i]), bottom - least);
-        context.moveTo(LEFT + i + 0.5, bottom);
-        context.lineTo(LEFT + i + 0.5, top);
-      }
-    });
+    const context = this.context;
+    context.fillStyle = this.colour(name);
+    for (let i = 0; i < low.length; ) {
+      const first = i++;
+      while (i < low.length && low[i] === low[first] && high[i] === high[first]) i++;
+      if (Number.isNaN(low[first])) continue;
+      const bottom = this.y(low[first]);
+      const height = Math.max(least, bottom - this.y(high[first]));
+      context.fillRect(LEFT + first, bottom - height, i - first, height);
+    }
   }
 
   // A line that keeps its value until it changes, through both extremes of each column.
@@ -142,18 +151,20 @@ class Plot {
     this.stroke(name, width, dash, (context) => {
       let last = before;
       if (last !== undefined) context.moveTo(LEFT, this.y(last));
-      for (let i = 0; i < low.length; i++) {
-        if (Number.isNaN(low[i])) continue;
-        const x = LEFT + i + 0.5;
+      for (let i = 0; i < low.length; ) {
+        const first = i++;
+        if (Number.isNaN(low[first])) continue;
+        // A bin wider than a column: from one extreme to the other over its width.
+        while (i < low.length && low[i] === low[first] && high[i] === high[first]) i++;
+        const x = LEFT + first + 0.5;
         // The nearer extreme first.
-        const [one, other] =
-          last !== undefined && Math.abs(high[i] - last) < Math.abs(low[i] - last)
-            ? [high[i], low[i]]
-            : [low[i], high[i]];
+        const isFalling =
+          last !== undefined && Math.abs(high[first] - last) < Math.abs(low[first] - last);
+        const [one, other] = isFalling ? [high[first], low[first]] : [low[first], high[first]];
         if (last === undefined) context.moveTo(x, this.y(one));
         else context.lineTo(x, this.y(last));
         context.lineTo(x, this.y(one));
-        context.lineTo(x, this.y(other));
+        context.lineTo(LEFT + i - 0.5, this.y(other));
         last = other;
       }
       if (last !== undefined) context.lineTo(LEFT + this.width, this.y(last));
