@@ -58,8 +58,8 @@ pub(crate) fn pcap(segments: &[Sent]) -> Vec<u8> {
 }
 
 /// A transfer of `count` segments of 1000 bytes, 200 µs apart, with an RTT of 20 ms. Every
-/// `lose`-th one is lost behind the capture point and retransmitted after an RTT; the ACK of
-/// segment `late` takes 300 ms longer.
+/// `lose`-th one is lost behind the capture point and retransmitted after an RTT. From
+/// segment `late` on, ACKs are held back for 300 ms.
 pub(crate) fn transfer(port: u16, count: u32, lose: u32, late: u32) -> Vec<Sent> {
     let base = Sent { port, window: 1000, ..Sent::default() };
     let mut all = vec![
@@ -80,7 +80,10 @@ pub(crate) fn transfer(port: u16, count: u32, lose: u32, late: u32) -> Vec<Sent>
             all.push(Sent { at_us: at_us + 20_400, ..data });
         }
         let until = missing.filter(|(_, until)| *until > at_us);
-        let answer = Sent { from_b: true, seq: 1, flags: ACK, at_us: at_us + 20_000, ..base };
+        let resumes = 20_100 + u64::from(late) * 200 + 320_000;
+        let acked = at_us + 20_000;
+        let at_us = if index >= late { acked.max(resumes) } else { acked };
+        let answer = Sent { from_b: true, seq: 1, flags: ACK, at_us, ..base };
         all.push(match until {
             _ if is_lost => continue,
             Some((first, _)) => Sent {
@@ -88,11 +91,7 @@ pub(crate) fn transfer(port: u16, count: u32, lose: u32, late: u32) -> Vec<Sent>
                 sack: Some((number(first + 1), number(index + 1))),
                 ..answer
             },
-            None => Sent {
-                ack: number(index + 1),
-                at_us: answer.at_us + if index == late { 300_000 } else { 0 },
-                ..answer
-            },
+            None => Sent { ack: number(index + 1), ..answer },
         });
     }
     all.sort_by_key(|sent| sent.at_us);

@@ -111,14 +111,19 @@ fn flood() -> Vec<Sent> {
     all
 }
 
-const EVIL: &str = "a\u{202e}<img src=x onerror=alert(1)>.pcap";
+const EVIL: &str = "a\u{202e}<i onclick=alert(1)>.pcap";
 
 fn hostile() {
     let folder = tempfile::tempdir().unwrap();
     let page = page_of(&folder, EVIL, &flood());
     let html = std::fs::read_to_string(page).unwrap();
-    assert!(!html.contains("<img") && html.contains("&lt;img"), "escaped");
+    assert!(!html.contains("<i onclick") && html.contains("&lt;i onclick"), "escaped");
     assert!(!html.contains('\u{202e}'));
+    assert!(html.contains("default-src 'none'"));
+    let html = html.to_lowercase();
+    for reference in ["http:", "https:", "src=", "href=", "@import", "url(", "<link", "fetch("] {
+        assert!(!html.contains(reference), "{reference}");
+    }
 }
 
 fn hostile_drawn() {

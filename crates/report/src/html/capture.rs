@@ -4,6 +4,9 @@
 //! What is drawn comes from `tcp-graphs`, as columns of numbers in base64; a script without
 //! any library draws it on canvases. The document is at most [`MOST_BYTES`] long.
 
+mod controls;
+mod tables;
+
 use super::markup::Markup;
 use super::{CSS, document, footer};
 use crate::calendar;
@@ -102,10 +105,10 @@ pub fn capture(page: &CapturePage<'_>) -> String {
     document(&mut m, page.name, &[CSS, STYLE], SCRIPT, |m| {
         m.element("main", &[], |m| {
             header(m, page);
-            graphs(m, page);
-            packets(m, page);
-            conversations(m);
-            shortcuts(m);
+            controls::graphs(m, page);
+            tables::packets(m, page);
+            tables::conversations(m);
+            tables::shortcuts(m);
         });
         footer(m, env!("CARGO_PKG_VERSION"));
         m.data("capture-data", &data(page));
@@ -148,243 +151,6 @@ fn header(m: &mut Markup, page: &CapturePage<'_>) {
         }
         m.element("noscript", &[], |m| {
             m.leaf("p", &[("class", &"alert")], &"The graphs need JavaScript, which is off here.");
-        });
-    });
-}
-
-fn graphs(m: &mut Markup, page: &CapturePage<'_>) {
-    m.element("section", &[("id", &"graphs"), ("aria-label", &"Graphs of a TCP stream")], |m| {
-        if page.streams.is_empty() {
-            m.leaf("p", &[("class", &"empty")], &"No TCP stream with data to draw.");
-            return;
-        }
-        tools(m, page);
-        m.leaf("p", &[("id", &"message"), ("class", &"note"), ("role", &"status")], &"");
-        m.leaf("p", &[("id", &"about"), ("class", &"note")], &"");
-        m.leaf("p", &[("id", &"said"), ("aria-live", &"polite")], &"");
-        figure(m, "sequence", "Time–sequence", |m| {
-            key(m, "k-data", false, "segments");
-            key(m, "k-ack", false, "ACK");
-            key(m, "k-window", true, "right edge of the window");
-            key(m, "k-sack", false, "SACK");
-        });
-        m.leaf("ul", &[("id", &"marks"), ("class", &"keys"), ("aria-label", &"Marks")], &"");
-        figure(m, "throughput", "Throughput and goodput", |m| {
-            key(m, "k-data", false, "throughput: payload sent, retransmissions included");
-            key(m, "k-ack", false, "goodput: first acknowledged, by ACK or SACK");
-        });
-        figure(m, "rtt", "RTT", |m| {
-            key(m, "k-data", false, "from a segment at the capture point to its ACK");
-        });
-        figure(m, "windows", "Windows and bytes in flight", |m| {
-            key(m, "k-data", false, "in flight: sent and not yet acknowledged");
-            key(m, "k-window", true, "receive window");
-        });
-    });
-}
-
-fn button(m: &mut Markup, id: &'static str, label: &'static str, text: &'static str) {
-    m.leaf(
-        "button",
-        &[("type", &"button"), ("id", &id), ("aria-label", &label), ("title", &label)],
-        &text,
-    );
-}
-
-fn tools(m: &mut Markup, page: &CapturePage<'_>) {
-    m.element("div", &[("class", &"tools"), ("role", &"toolbar"), ("aria-label", &"View")], |m| {
-        m.element("label", &[("class", &"group")], |m| {
-            m.text(&"Stream");
-            m.element("select", &[("id", &"stream")], |m| {
-                for stream in &page.streams {
-                    let [a, b] = &stream.ends;
-                    let name = format!("{}: {a} – {b}", stream.stream);
-                    m.leaf("option", &[("value", &stream.stream)], &name);
-                }
-            });
-        });
-        m.element("span", &[("class", &"group")], |m| {
-            m.text(&"Data");
-            button(m, "direction", "Switch the direction", "");
-        });
-        m.element("span", &[("class", &"group")], |m| {
-            button(m, "earlier", "Pan to earlier", "←");
-            button(m, "later", "Pan to later", "→");
-            button(m, "zoom-in", "Zoom in", "+");
-            button(m, "zoom-out", "Zoom out", "−");
-            button(m, "reset", "Show the whole stream", "Reset");
-        });
-        m.element("span", &[("class", &"group")], |m| {
-            button(m, "previous", "Previous event", "‹ Event");
-            button(m, "next", "Next event", "Event ›");
-        });
-        m.element("span", &[("class", &"group")], |m| {
-            toggle(m, "stevens", "Stevens", "Time–sequence graph by Stevens: data segments alone");
-            toggle(m, "drag", "Drag pans", "Drag to pan instead of zooming to a time span");
-        });
-        m.element("label", &[("class", &"group")], |m| {
-            m.text(&"Average over");
-            m.shape(
-                "input",
-                &[
-                    ("type", &"range"),
-                    ("id", &"average"),
-                    ("min", &0),
-                    ("max", &30),
-                    ("value", &6),
-                    ("title", &"Moving average of throughput and goodput"),
-                ],
-            );
-            m.leaf("output", &[("id", &"average-text"), ("for", &"average")], &"");
-        });
-        m.leaf("output", &[("id", &"span"), ("aria-label", &"Time span")], &"");
-    });
-}
-
-fn toggle(m: &mut Markup, id: &'static str, text: &'static str, title: &'static str) {
-    m.leaf(
-        "button",
-        &[("type", &"button"), ("id", &id), ("aria-pressed", &"false"), ("title", &title)],
-        &text,
-    );
-}
-
-fn figure(m: &mut Markup, kind: &'static str, title: &'static str, keys: impl FnOnce(&mut Markup)) {
-    let class = format!("graph {kind}");
-    m.element("figure", &[("class", &class), ("data-graph", &kind)], |m| {
-        m.leaf("h3", &[], &title);
-        m.element("ul", &[("class", &"keys")], keys);
-        m.element("div", &[("class", &"frame")], |m| {
-            let label = format!(
-                "{title} over time. Arrows pan, + and − zoom, 0 resets, Shift and arrows move \
-                 the cursor, n and p go to the next and previous event."
-            );
-            m.leaf("canvas", &[("tabindex", &0), ("role", &"img"), ("aria-label", &label)], &"");
-            for class in ["hair-line", "selection", "tip"] {
-                m.leaf("div", &[("class", &class), ("hidden", &"")], &"");
-            }
-        });
-    });
-}
-
-fn key(m: &mut Markup, class: &'static str, dashed: bool, text: &'static str) {
-    m.element("li", &[], |m| {
-        let class = format!("{class}{}", if dashed { " dashed" } else { "" });
-        m.leaf("i", &[("class", &class)], &"").text(&text);
-    });
-}
-
-fn packets(m: &mut Markup, page: &CapturePage<'_>) {
-    if page.streams.is_empty() {
-        return;
-    }
-    m.element("section", &[], |m| {
-        m.leaf("h2", &[], &"Packets in the time span");
-        m.leaf("p", &[("id", &"packet-count"), ("class", &"note")], &"");
-        table(
-            m,
-            "packet-rows",
-            "Packets",
-            &["No.", "Time (s)", "From", "Flags", "Seq", "Len", "Ack", "Window", "Notes"],
-            &[2, 3, 8],
-        );
-    });
-}
-
-fn conversations(m: &mut Markup) {
-    m.element("section", &[], |m| {
-        m.leaf("h2", &[], &"Conversations");
-        m.element("label", &[("class", &"search")], |m| {
-            m.text(&"Search");
-            m.shape(
-                "input",
-                &[
-                    ("type", &"search"),
-                    ("id", &"search"),
-                    ("placeholder", &"address, port, tcp, udp, stream"),
-                    ("autocomplete", &"off"),
-                ],
-            );
-            m.leaf("span", &[("id", &"conversation-count"), ("role", &"status")], &"");
-        });
-        m.leaf(
-            "p",
-            &[("class", &"note")],
-            &"Side A sent the first packet. A button shows the stream's graphs; for those of \
-              another stream: longhaul pcap FILE --html PAGE --stream NUMBER.",
-        );
-        table(
-            m,
-            "conversation-rows",
-            "Conversations",
-            &[
-                "Stream",
-                "A",
-                "B",
-                "Start (s)",
-                "Duration (s)",
-                "Frames A → B",
-                "Bytes A → B",
-                "Rate A → B",
-                "Frames B → A",
-                "Bytes B → A",
-                "Rate B → A",
-                "Retrans.",
-            ],
-            &[0, 1, 2],
-        );
-    });
-}
-
-fn table(
-    m: &mut Markup,
-    id: &'static str,
-    label: &'static str,
-    columns: &[&'static str],
-    left: &[usize],
-) {
-    let attributes: super::markup::Attributes<'_> = &[
-        ("class", &"table scroll"),
-        ("tabindex", &0),
-        ("role", &"region"),
-        ("aria-label", &label),
-    ];
-    m.element("div", attributes, |m| {
-        m.element("table", &[], |m| {
-            m.element("thead", &[], |m| {
-                m.element("tr", &[], |m| {
-                    for (place, column) in columns.iter().enumerate() {
-                        let class = if left.contains(&place) { "left" } else { "" };
-                        m.leaf("th", &[("scope", &"col"), ("class", &class)], column);
-                    }
-                });
-            });
-            m.leaf("tbody", &[("id", &id)], &"");
-        });
-    });
-}
-
-fn shortcuts(m: &mut Markup) {
-    const KEYS: [(&str, &str); 9] = [
-        ("← →", "pan"),
-        ("+ −", "zoom, about the cursor where it is visible"),
-        ("0", "show the whole stream"),
-        ("Home End", "go to its beginning, its end"),
-        ("Shift ← →", "move the cursor by 10 pixels; , and . by one"),
-        ("n p", "next, previous event: retransmission, loss, zero window"),
-        ("d", "switch the direction"),
-        ("s", "time–sequence graph by Stevens, or by tcptrace"),
-        ("wheel, drag", "zoom; with Shift: pan. Double-click zooms in"),
-    ];
-    m.element("section", &[], |m| {
-        m.leaf("h2", &[], &"Keys");
-        m.element("dl", &[("class", &"shortcuts")], |m| {
-            for (keys, what) in KEYS {
-                m.element("dt", &[], |m| {
-                    m.leaf("kbd", &[], &keys);
-                });
-                m.leaf("dd", &[], &what);
-            }
         });
     });
 }

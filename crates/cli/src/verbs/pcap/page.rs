@@ -135,7 +135,7 @@ fn graphs(
         let direction = connection.data_direction();
         let mut about = Vec::new();
         if connection.traffic(direction).2 >= analysis::LEAST_PAYLOAD {
-            about.push(diagnose::explain(&one.measurement).sentence);
+            about.push(sentence(&diagnose::explain(&one.measurement).sentence));
         }
         about.extend(one.measurement.notes.iter().map(|note| sentence(note)));
         if connection.window_scale(direction.reverse()) == WindowScale::Unknown {
@@ -154,8 +154,9 @@ fn graphs(
     Ok(each.collect())
 }
 
-fn sentence(note: &str) -> String {
-    let mut chars = note.chars();
+/// The text with a capital letter and a full stop.
+fn sentence(text: &str) -> String {
+    let mut chars = text.trim_end_matches('.').chars();
     let first = chars.next().map(|first| first.to_uppercase().to_string()).unwrap_or_default();
     format!("{first}{}.", chars.as_str())
 }

@@ -5,13 +5,12 @@ const flagText = (flags) => FLAG_LETTERS.filter((_, bit) => flags & (1 << bit)).
 const analysisText = (flags) =>
   capture.flags.filter((_, bit) => flags & (1 << bit)).map((name) => name.replaceAll("_", " "));
 
+// The kind of a retransmission, and the flags by Wireshark's rules.
 const packetEvents = (packet) => {
-  const names = analysisText(packet.flags);
-  if (packet.mark > 0) {
-    const name = capture.marks[packet.mark - 1];
-    if (!names.includes(name)) names.unshift(name);
-  }
-  return names;
+  const flags = analysisText(packet.flags);
+  const events = packet.mark > 0 && packet.mark <= 5 ? [capture.marks[packet.mark - 1]] : [];
+  if (flags.length) events.push(`Wireshark: ${flags.join(", ")}`);
+  return events;
 };
 
 const packetText = (packet) => {
@@ -67,7 +66,7 @@ const describe = (moment) => {
     lines.push(names.filter(([, count]) => count).map(([name, count]) => `${grouped(count)} × ${name}`).join(", "));
   }
   const delay = binAt(rtt, moment);
-  if (delay >= 0) lines.push(`RTT ${between(rtt.value.low[delay] / 1e9, rtt.value.high[delay] / 1e9, DELAYS)}`);
+  if (delay >= 0) lines.push(`RTT ${between(rtt.seconds.low[delay], rtt.seconds.high[delay], DELAYS)}`);
   const flight = binAt(inFlight, moment);
   if (flight >= 0) {
     lines.push(`in flight ${between(inFlight.value.low[flight], inFlight.value.high[flight], BYTES)}`);

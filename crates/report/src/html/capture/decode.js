@@ -79,7 +79,10 @@ const decodeBins = (text, width_ns, markCount) => {
   acks.window = columns.spans();
   acks.delivered = columns.column();
   const single = () => Object.assign(binned(columns, width), { value: columns.spans() });
-  return { width, data, marks, acks, sacked: single(), rtt: single(), inFlight: single() };
+  const [sacked, rtt, inFlight] = [single(), single(), single()];
+  const seconds = (values) => values.map((ns) => ns / 1e9);
+  rtt.seconds = { low: seconds(rtt.value.low), high: seconds(rtt.value.high) };
+  return { width, data, marks, acks, sacked, rtt, inFlight };
 };
 
 // The kept packets of both sides, in order of the capture.

@@ -25,9 +25,9 @@ const valueBefore = (series, values, from) => {
 
 // Whether to draw single packets, and whether they are all there are.
 const detail = (bins, packets, from, to, width) => {
-  const wide = (bins.width / (to - from)) * width;
+  const wide = (bins.width / (to - from)) * width >= WIDE;
   const exact = state.stream.kept === state.stream.packetCount && packets.length <= 4000;
-  return { single: exact || wide >= 3, exact };
+  return { single: exact || wide, exact };
 };
 
 const drawSequence = (plot, bins, from, to) => {
@@ -51,20 +51,19 @@ const drawSequence = (plot, bins, from, to) => {
   plot.begin(from, to, low - margin, high + margin, BYTES);
   const packets = keptIn(from, to);
   const { single, exact } = detail(bins, packets, from, to, plot.width);
-  const columns = (series, span) => extremes(series, span, from, to, plot.width);
   const context = plot.context;
   if (!exact) {
     context.globalAlpha = single ? 0.3 : 1;
-    plot.bars(columns(data, data.seq), "data", 1.5);
+    plot.bars(plot.runs(data, data.seq), "data", 1.5);
     context.globalAlpha = 1;
     if (!stevens) {
-      plot.bars(columns(sacked, sacked.value), "sack", 1.5);
+      plot.bars(plot.runs(sacked, sacked.value), "sack", 1.5);
     }
   }
   if (!stevens && !exact) {
-    plot.steps(columns(acks, acks.ack), "ack", 1.4, [], before[1]);
+    plot.steps(plot.runs(acks, acks.ack), "ack", 1.4, [], before[1]);
     const edge = valueBefore(acks, acks.edge.high, from);
-    plot.steps(columns(acks, acks.edge), "window", 1.4, [7, 3], edge);
+    plot.steps(plot.runs(acks, acks.edge), "window", 1.4, [7, 3], edge);
   }
   if (single) drawPackets(plot, packets, exact);
   drawMarks(plot, marks, packets, single, exact);
@@ -145,16 +144,17 @@ const markOf = (packet) => {
 const drawMarks = (plot, marks, packets, single, exact) => {
   const context = plot.context;
   const drawn = new Set();
+  const [first, end] = visible(marks, plot.from, plot.to);
+  const size = end - first > 300 ? 3 : 5;
   const put = (mark, x, y) => {
     // One of a kind within some pixels.
     const key = (mark * 1e4 + Math.round(x / 3)) * 1e4 + Math.round(y / 3);
     if (drawn.has(key)) return;
     drawn.add(key);
-    glyph(context, plot, mark, x, y, mark === 9 ? 3 : 5);
+    glyph(context, plot, mark, x, y, mark === 9 ? 3 : size);
   };
   const marked = single ? packets.filter((packet) => markOf(packet) >= 0) : [];
   if (!exact) {
-    const [first, end] = visible(marks, plot.from, plot.to);
     for (let mark = marks.counts.length - 1; mark >= 0; mark--) {
       if (state.stevens && mark >= 9) continue;
       const counts = marks.counts[mark];
@@ -189,18 +189,13 @@ const drawThroughput = (plot, _, from, to) => {
 };
 
 const drawRtt = (plot, bins, from, to) => {
-  const { high } = range(bins.rtt, bins.rtt.value, from, to);
-  plot.begin(from, to, 0, Math.max(high, 0) * 1.08 / 1e9, DELAYS);
-  const columns = extremes(bins.rtt, bins.rtt.value, from, to, plot.width);
+  const { high } = range(bins.rtt, bins.rtt.seconds, from, to);
+  plot.begin(from, to, 0, Math.max(high, 0) * 1.08, DELAYS);
   const packets = keptIn(from, to);
   const { single, exact } = detail(bins, packets, from, to, plot.width);
-  for (let i = 0; i < plot.width; i++) {
-    columns.low[i] /= 1e9;
-    columns.high[i] /= 1e9;
-  }
   if (!exact) {
     plot.context.globalAlpha = single ? 0.35 : 1;
-    plot.bars(columns, "data", 2);
+    plot.bars(plot.runs(bins.rtt, bins.rtt.seconds), "data", 2);
     plot.context.globalAlpha = 1;
   }
   if (single) {
@@ -229,9 +224,8 @@ const drawWindows = (plot, bins, from, to) => {
     exactSteps(plot, "data", [], ({ outstanding }) => outstanding[state.side] ?? false);
     exactSteps(plot, "window", [7, 3], (packet) => acknowledges(packet) && packet.window);
   } else {
-    const columns = (series, span) => extremes(series, span, from, to, plot.width);
-    plot.steps(columns(inFlight, inFlight.value), "data", 1.5, [], flightBefore);
-    plot.steps(columns(acks, acks.window), "window", 1.6, [7, 3], windowBefore);
+    plot.band(plot.runs(inFlight, inFlight.value), "data", 1.5, [], flightBefore);
+    plot.band(plot.runs(acks, acks.window), "window", 1.6, [7, 3], windowBefore);
   }
   if (window > plot.high) {
     const context = plot.context;

@@ -14,7 +14,8 @@ const readable = (value, units) => {
   return `${scaled.toFixed(digits)} ${unit}`;
 };
 
-const grouped = (value) => Math.round(value).toLocaleString("en-US");
+// With a narrow space between thousands.
+const grouped = (value) => Math.round(value).toLocaleString("en-US").replaceAll(",", "\u202f");
 
 // A round step, so that there are about `want` of them.
 const stepOf = (length, want) => {
@@ -29,6 +30,8 @@ const LEFT = 96;
 const RIGHT = 30;
 const TOP = 12;
 const BOTTOM = 26;
+// Pixels from which on a bin is drawn as one, and single packets are drawn.
+const WIDE = 3;
 
 class Plot {
   constructor(canvas) {
@@ -60,7 +63,9 @@ class Plot {
     this.measure();
     this.from = from;
     this.to = to;
-    if (!(high > low)) high = low + units[0][0];
+    // At least what numbers that large can tell apart.
+    const least = Math.max(Math.abs(low) * 1e-9, high > low ? 0 : units[0][0]);
+    high = Math.max(high > low ? high : low, low + least);
     Object.assign(this, { low, high, units });
     const context = this.context;
     context.clearRect(0, 0, this.outer.width, this.outer.height);
@@ -130,45 +135,62 @@ class Plot {
     context.setLineDash([]);
   }
 
-  // A bar from low to high in each column, at least `least` pixels high. Equal columns are
-  // one rectangle.
-  bars({ low, high }, name, least) {
+  // What to draw of a series of bins: [left, right, low, high]. Bins that are wide are drawn
+  // one by one, narrow ones by their extremes in each column of pixels.
+  runs(series, span) {
+    const { from, to, width } = this;
+    if ((series.width / (to - from)) * width >= WIDE) {
+      const [first, end] = visible(series, from, to);
+      return Array.from({ length: end - first }, (_, n) => {
+        const i = first + n;
+        const start = series.start[i];
+        return [this.x(start), this.x(start + series.width), span.low[i], span.high[i]];
+      });
+    }
+    const { low, high } = extremes(series, span, from, to, width);
+    const runs = [];
+    for (let i = 0; i < width; i++) {
+      if (!Number.isNaN(low[i])) runs.push([LEFT + i, LEFT + i + 1, low[i], high[i]]);
+    }
+    return runs;
+  }
+
+  // A bar from low to high, at least `least` pixels high.
+  bars(runs, name, least) {
     const context = this.context;
     context.fillStyle = this.colour(name);
-    for (let i = 0; i < low.length; ) {
-      const first = i++;
-      while (i < low.length && low[i] === low[first] && high[i] === high[first]) i++;
-      if (Number.isNaN(low[first])) continue;
-      const bottom = this.y(low[first]);
-      const height = Math.max(least, bottom - this.y(high[first]));
-      context.fillRect(LEFT + first, bottom - height, i - first, height);
+    for (const [left, right, low, high] of runs) {
+      const bottom = this.y(low);
+      const height = Math.max(least, bottom - this.y(high));
+      context.fillRect(left, bottom - height, right - left, height);
     }
   }
 
-  // A line that keeps its value until it changes, through both extremes of each column.
+  // A line that keeps its value until it changes, and goes through both extremes of each run.
   // `before` is the value at the left edge.
-  steps({ low, high }, name, width, dash, before) {
+  steps(runs, name, width, dash, before) {
     this.stroke(name, width, dash, (context) => {
       let last = before;
       if (last !== undefined) context.moveTo(LEFT, this.y(last));
-      for (let i = 0; i < low.length; ) {
-        const first = i++;
-        if (Number.isNaN(low[first])) continue;
-        // A bin wider than a column: from one extreme to the other over its width.
-        while (i < low.length && low[i] === low[first] && high[i] === high[first]) i++;
-        const x = LEFT + first + 0.5;
-        // The nearer extreme first.
-        const isFalling =
-          last !== undefined && Math.abs(high[first] - last) < Math.abs(low[first] - last);
-        const [one, other] = isFalling ? [high[first], low[first]] : [low[first], high[first]];
-        if (last === undefined) context.moveTo(x, this.y(one));
-        else context.lineTo(x, this.y(last));
-        context.lineTo(x, this.y(one));
-        context.lineTo(LEFT + i - 0.5, this.y(other));
+      for (const [left, right, low, high] of runs) {
+        // Upwards, unless all of it is below.
+        const [one, other] = last !== undefined && high < last ? [high, low] : [low, high];
+        if (last === undefined) context.moveTo(left, this.y(one));
+        else if (last !== one) context.lineTo(left, this.y(last));
+        context.lineTo(left, this.y(one));
+        context.lineTo(right, this.y(other));
         last = other;
       }
       if (last !== undefined) context.lineTo(LEFT + this.width, this.y(last));
     });
+  }
+
+  // A line along the upper extremes, and a band down to the lower ones.
+  band(runs, name, width, dash, before) {
+    this.context.globalAlpha = 0.3;
+    this.bars(runs, name, 0);
+    this.context.globalAlpha = 1;
+    this.steps(runs.map(([left, right, , high]) => [left, right, high, high]), name, width, dash, before);
   }
 
   // A line through both extremes of each column, with its area.

@@ -31,13 +31,13 @@ const graphs = figures.map((figure) => ({
 
 const bins = () => state.bins[state.side];
 
-// The narrowest span: a microsecond.
-const NARROWEST = 1e-6;
+// The narrowest span: a microsecond, or what numbers that large can tell apart.
+const narrowest = () => Math.max(1e-6, Math.abs(state.home.to) * 1e-11);
 
 const setView = (from, to) => {
   const { home } = state;
   const whole = home.to - home.from;
-  const width = Math.min(whole, Math.max(NARROWEST, to - from));
+  const width = Math.min(whole, Math.max(narrowest(), to - from));
   // Zooming in never leaves the capture.
   const start = Math.min(Math.max(from, home.from), home.to - width);
   state.view = { from: start, to: start + width };
@@ -47,7 +47,7 @@ const setView = (from, to) => {
 // Zooms by `factor` about a moment.
 const zoomAt = (moment, factor) => {
   const { from, to } = state.view;
-  const width = Math.min(state.home.to - state.home.from, Math.max(NARROWEST, (to - from) * factor));
+  const width = Math.min(state.home.to - state.home.from, Math.max(narrowest(), (to - from) * factor));
   const share = (moment - from) / (to - from);
   setView(moment - share * width, moment + (1 - share) * width);
 };
