@@ -7,8 +7,8 @@
 //! | packets | rank |
 //! |---|---|
 //! | runs of 32 consecutive ones | number of the run, times it can be halved, at most 11 |
-//! | the eight before and after an event | 12, and 2 for each time that the event's number can be halved |
-//! | duplicate ACKs, full windows | 16, likewise |
+//! | the eight before and after an event | 8 less than the event |
+//! | duplicate ACKs, full windows | 16, and 2 for each time that the event's number can be halved; no neighbours |
 //! | retransmissions, losses, zero windows | 20, likewise |
 //! | timeouts, tail loss probes | 28, likewise |
 //! | the first and last 32, the first 64 of SYN, FIN and RST | 255 |

@@ -39,7 +39,7 @@ const showPackets = () => {
     const row = document.createElement("tr");
     cell(row, String(packet.number));
     cell(row, packet.time.toFixed(6));
-    cell(row, packet.side === 0 ? "A → B" : "B → A");
+    cell(row, state.stream.ends[packet.side]);
     cell(row, flagText(packet.tcpFlags));
     cell(row, String(packet.seq));
     cell(row, String(packet.len));
