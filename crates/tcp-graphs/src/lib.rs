@@ -16,6 +16,7 @@
 //! | module | contents |
 //! |---|---|
 //! | `recorder` | relative sequence numbers, windows, goodput of each direction |
+//! | `in_flight` | bytes in flight in order of time |
 //! | `bins` | the values of a bin, and merging them |
 //! | `marks` | events that are marked: retransmissions by kind, zero windows |
 //! | `packets` | which single packets are kept |
@@ -23,6 +24,7 @@
 
 mod bins;
 mod columns;
+mod in_flight;
 mod marks;
 mod packets;
 mod recorder;

@@ -2,6 +2,7 @@
 
 use crate::bins::{Acks, Bin, Bins, Data, Span};
 use crate::columns::{self, Encoded};
+use crate::in_flight::{InFlight, Progress};
 use crate::marks::Mark;
 use crate::packets::{KeptPacket, MOST_BLOCKS, PacketStore};
 use capture::dissect::{Direction, TcpFlags, TcpSegment};
@@ -46,9 +47,6 @@ impl Relative {
 #[derive(Debug, Clone)]
 struct Half {
     numbers: Relative,
-    /// After the last byte sent, and the highest ACK.
-    sent_to: Option<i64>,
-    acked: Option<i64>,
     /// What was acknowledged or reported by SACK.
     received: RunSet,
     bins: Bins,
@@ -58,17 +56,9 @@ impl Half {
     fn new(limits: Limits) -> Self {
         Half {
             numbers: Relative::default(),
-            sent_to: None,
-            acked: None,
             received: RunSet::default(),
             bins: Bins::new(limits.bins),
         }
-    }
-
-    #[inline]
-    fn in_flight(&self) -> Option<Span> {
-        let (sent, acked) = self.sent_to.zip(self.acked)?;
-        Some(Span::of(sent.saturating_sub(acked).max(0)))
     }
 
     /// Bytes up to `ack` and in SACK `blocks` that were not known to be received.
@@ -92,18 +82,20 @@ pub struct Recorder {
     start_ns: u64,
     carries: [bool; 2],
     halves: [Half; 2],
+    in_flight: InFlight,
     packets: PacketStore,
 }
 
 impl Recorder {
-    /// Times are relative to `start_ns`, the first packet of the capture. Bins are recorded
-    /// of the directions that carry data.
+    /// Times are relative to `start_ns`, the first packet of the capture; `is_sorted` says
+    /// that none runs backwards. Bins are recorded of the directions that carry data.
     #[must_use]
-    pub fn new(start_ns: u64, carries: [bool; 2], limits: Limits) -> Self {
+    pub fn new(start_ns: u64, is_sorted: bool, carries: [bool; 2], limits: Limits) -> Self {
         Recorder {
             start_ns,
             carries,
             halves: [Half::new(limits), Half::new(limits)],
+            in_flight: InFlight::new(is_sorted),
             packets: PacketStore::new(limits.packets),
         }
     }
@@ -128,25 +120,21 @@ impl Recorder {
         let seq = own.numbers.of(segment.seq, first);
         let end = seq.saturating_add(i64::from(segment.next_seq().wrapping_sub(segment.seq)));
         let marks = [Mark::of_data(found), Mark::of_ack(found)];
-        if end > seq {
-            own.sent_to = Some(own.sent_to.map_or(end, |sent| sent.max(end)));
-            if self.carries[side] {
-                let mut bin = Bin {
-                    data: Some(Data {
-                        packets,
-                        segments: 1,
-                        bytes: u64::from(segment.payload_len),
-                        seq: Span::between(seq, end),
-                    }),
-                    in_flight: own.in_flight(),
-                    ..Bin::default()
-                };
-                if let Some(mark) = marks[0] {
-                    bin.marks[mark as usize] = 1;
-                    bin.marked = Some(Span::of(seq));
-                }
-                own.bins.at(time_ns).merge(&bin);
+        if end > seq && self.carries[side] {
+            let mut bin = Bin {
+                data: Some(Data {
+                    packets,
+                    segments: 1,
+                    bytes: u64::from(segment.payload_len),
+                    seq: Span::between(seq, end),
+                }),
+                ..Bin::default()
+            };
+            if let Some(mark) = marks[0] {
+                bin.marks[mark as usize] = 1;
+                bin.marked = Some(Span::of(seq));
             }
+            own.bins.at(time_ns).merge(&bin);
         }
 
         let scale = if flags.has(TcpFlags::SYN) {
@@ -169,7 +157,6 @@ impl Recorder {
                 *to = (near(*left), near(*right));
                 block_count += 1;
             }
-            peer.acked = Some(peer.acked.map_or(ack, |acked| acked.max(ack)));
             if self.carries[1 - side] {
                 let blocks = &sacked[..usize::from(block_count)];
                 let delivered = peer.deliver(ack, blocks);
@@ -188,7 +175,6 @@ impl Recorder {
                     rtt: found
                         .acknowledges
                         .map(|(_, rtt)| Span::of(i64::try_from(rtt).unwrap_or(i64::MAX))),
-                    in_flight: peer.in_flight(),
                     ..Bin::default()
                 };
                 if let Some(mark) = marks[1] {
@@ -198,9 +184,16 @@ impl Recorder {
                 peer.bins.at(time_ns).merge(&bin);
             }
         }
+        let ordinal = self.packets.next_ordinal();
+        if end > seq {
+            self.progress(Progress { time_ns, ordinal, side, is_sent: true, to: end });
+        }
+        if let Some(ack) = ack {
+            self.progress(Progress { time_ns, ordinal, side: 1 - side, is_sent: false, to: ack });
+        }
         self.packets.add(KeptPacket {
             number,
-            ordinal: self.packets.next_ordinal(),
+            ordinal,
             time_ns,
             side: side as u8,
             tcp_flags: flags.0,
@@ -217,9 +210,28 @@ impl Recorder {
         });
     }
 
+    #[inline]
+    fn progress(&mut self, progress: Progress) {
+        if self.carries[progress.side]
+            && let Some(known) = self.in_flight.add(progress)
+        {
+            self.record_in_flight(known);
+        }
+    }
+
+    fn record_in_flight(&mut self, (progress, bytes): (Progress, i64)) {
+        let bin = self.halves[progress.side].bins.at(progress.time_ns);
+        bin.merge(&Bin { in_flight: Some(Span::of(bytes)), ..Bin::default() });
+    }
+
     /// What was recorded.
     #[must_use]
     pub fn finish(mut self) -> Graphs {
+        while let Some(next) = self.in_flight.rest() {
+            if let Some(known) = next {
+                self.record_in_flight(known);
+            }
+        }
         self.packets.finish();
         let bins = self.halves.map(|mut half| {
             half.bins.settle();

@@ -142,9 +142,10 @@ fn header(m: &mut Markup, page: &CapturePage<'_>) {
             );
         }
         m.leaf("p", &[("class", &"lead")], &lead);
-        if !page.notes.is_empty() {
+        let notes = notes(page);
+        if !notes.is_empty() {
             m.element("ul", &[("class", &"notes")], |m| {
-                for note in page.notes.iter().take(MOST_NOTES) {
+                for note in notes.iter().take(MOST_NOTES) {
                     m.leaf("li", &[], &short(note));
                 }
             });
@@ -153,6 +154,24 @@ fn header(m: &mut Markup, page: &CapturePage<'_>) {
             m.leaf("p", &[("class", &"alert")], &"The graphs need JavaScript, which is off here.");
         });
     });
+}
+
+/// What to know of the file before its graphs are believed.
+fn notes(page: &CapturePage<'_>) -> Vec<String> {
+    let file = page.file;
+    let mut notes = page.notes.to_vec();
+    if let Some(count) = file.dropped().filter(|count| *count > 0) {
+        notes.push(format!(
+            "{} packets were dropped while capturing: segments that are missing here may have \
+             arrived.",
+            grouped(count)
+        ));
+    }
+    if !file.captured_by.is_empty() {
+        notes.push(format!("Captured by {}.", file.captured_by.join(", ")));
+    }
+    notes.extend(file.comments.iter().map(|comment| format!("Comment: {comment}")));
+    notes
 }
 
 /// What the script reads.

@@ -53,9 +53,12 @@ impl Sent {
 
 /// What the analysis says of each segment, and the graphs under each of `limits`.
 pub(crate) fn record(segments: &[Sent], limits: &[Limits]) -> (Vec<PacketAnalysis>, Vec<Graphs>) {
+    let is_sorted = segments.windows(2).all(|pair| pair[0].at_ns <= pair[1].at_ns);
     let mut connection = Connection::default();
-    let mut recorders: Vec<Recorder> =
-        limits.iter().map(|limits| Recorder::new(START_NS, [true, true], *limits)).collect();
+    let mut recorders: Vec<Recorder> = limits
+        .iter()
+        .map(|limits| Recorder::new(START_NS, is_sorted, [true, true], *limits))
+        .collect();
     let mut layers = Layers::new();
     let mut found = Vec::new();
     for (number, sent) in (1..).zip(segments) {
@@ -115,5 +118,6 @@ pub(crate) fn transfer(count: u32, lose: u32) -> Vec<Sent> {
             });
         }
     }
+    all.sort_by_key(|sent| sent.at_ns);
     all
 }

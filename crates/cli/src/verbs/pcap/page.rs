@@ -51,8 +51,8 @@ pub(super) fn run(args: &SummaryArgs, console: &mut Console) -> Outcome {
     let stop = stop::on_signals();
     let analysis =
         analysis::analyse(path, RulesArg::default(), &stop, console).map_err(Failure::work)?;
-    console.print(&Summary.text(&analysis.capture, console));
     let wanted = wanted(&analysis, &args.stream)?;
+    console.print(&Summary.text(&analysis.capture, console));
     let streams = graphs(&analysis, path, &wanted, &stop, console).map_err(Failure::work)?;
     console.clear();
     if stop.is_raised() {
@@ -116,11 +116,12 @@ fn graphs(
         })
     };
     let start_ns = analysis.capture.overview.first_ns;
+    let is_sorted = analysis.capture.file.backwards.is_none();
     let mut recorders: HashMap<u32, Recorder> = wanted
         .iter()
         .map(|number| {
             let carries = payload(*number).map(|bytes| bytes > 0);
-            (*number, Recorder::new(start_ns, carries, limits(wanted.len())))
+            (*number, Recorder::new(start_ns, is_sorted, carries, limits(wanted.len())))
         })
         .collect();
     let explained = analysis.explain_packets(path, wanted, stop, console, |it| {
