@@ -45,6 +45,7 @@ bench:
 	$(CARGO) bench --locked -p longhaul --bench large_study
 	$(CARGO) bench --locked -p longhaul-udt-socket --bench throughput
 	$(CARGO) bench --locked -p longhaul-capture --bench captures
+	$(CARGO) bench --locked -p longhaul --bench capture_page
 
 # Every built-in study in its short form: fails if a published trend does not hold.
 studies:

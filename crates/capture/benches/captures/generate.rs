@@ -37,6 +37,9 @@ struct Segment {
     at_us: u64,
 }
 
+/// What a capture has of each frame, in bytes.
+const WHOLE: u32 = u32::MAX;
+
 const SYN: u8 = 2;
 const ACK: u8 = 16;
 
@@ -47,12 +50,13 @@ fn header(out: &mut impl Write) -> io::Result<()> {
     Ok(())
 }
 
-fn write(out: &mut impl Write, segment: &Segment) -> io::Result<()> {
+fn write(out: &mut impl Write, segment: &Segment, snaplen: u32) -> io::Result<()> {
     let length = 14 + 20 + 32 + segment.payload;
     let mut bytes = [0_u8; 16 + 66];
     let at_us = segment.at_us;
+    let captured = length.min(snaplen.max(66));
     let record =
-        [1_700_000_000 + (at_us / 1_000_000) as u32, (at_us % 1_000_000) as u32, length, length];
+        [1_700_000_000 + (at_us / 1_000_000) as u32, (at_us % 1_000_000) as u32, captured, length];
     for (place, word) in record.into_iter().enumerate() {
         bytes[place * 4..place * 4 + 4].copy_from_slice(&word.to_le_bytes());
     }
@@ -75,13 +79,18 @@ fn write(out: &mut impl Write, segment: &Segment) -> io::Result<()> {
     frame[54..58].copy_from_slice(&[1, 1, 8, 10]);
     frame[58..62].copy_from_slice(&((at_us / 1000) as u32).to_be_bytes());
     out.write_all(&bytes)?;
-    out.write_all(&PAYLOAD[..segment.payload as usize])
+    out.write_all(&PAYLOAD[..captured as usize - 66])
 }
 
 static PAYLOAD: [u8; 1448] = [0x5a; 1448];
 
 /// One connection that sends [`BULK_SEGMENTS`] segments, acknowledged every sixteen.
 pub(crate) fn bulk(path: &Path) -> io::Result<()> {
+    bulk_of(path, BULK_SEGMENTS, WHOLE)
+}
+
+/// The same with another number of segments, of which `snaplen` bytes are captured.
+pub(crate) fn bulk_of(path: &Path, segments: u32, snaplen: u32) -> io::Result<()> {
     let mut out = BufWriter::with_capacity(1 << 20, File::create(path)?);
     header(&mut out)?;
     let (client, server) = ([10, 0, 0, 1], [10, 0, 0, 2]);
@@ -95,7 +104,7 @@ pub(crate) fn bulk(path: &Path) -> io::Result<()> {
         payload: 0,
         at_us: 0,
     };
-    write(&mut out, &segment)?;
+    write(&mut out, &segment, snaplen)?;
     let reply = |seq, ack, flags, at_us| Segment {
         source: server,
         destination: client,
@@ -106,14 +115,14 @@ pub(crate) fn bulk(path: &Path) -> io::Result<()> {
         payload: 0,
         at_us,
     };
-    write(&mut out, &reply(0, 1, SYN | ACK, 100))?;
+    write(&mut out, &reply(0, 1, SYN | ACK, 100), snaplen)?;
     segment = Segment { seq: 1, ack: 1, flags: ACK, payload: BULK_PAYLOAD, ..segment };
-    for number in 0..BULK_SEGMENTS {
+    for number in 0..segments {
         segment.at_us = 200 + u64::from(number) * 47 / 10;
-        write(&mut out, &segment)?;
+        write(&mut out, &segment, snaplen)?;
         segment.seq = segment.seq.wrapping_add(BULK_PAYLOAD);
         if number % 16 == 15 {
-            write(&mut out, &reply(1, segment.seq, ACK, segment.at_us + 1))?;
+            write(&mut out, &reply(1, segment.seq, ACK, segment.at_us + 1), snaplen)?;
         }
     }
     out.flush()
@@ -149,7 +158,7 @@ pub(crate) fn small(path: &Path, packets: u32) -> io::Result<()> {
             payload,
             at_us: u64::from(number) / 4,
         };
-        write(&mut out, &segment)?;
+        write(&mut out, &segment, WHOLE)?;
         next[side] = next[side].wrapping_add(payload + u32::from(*step < 2));
         *step += 1;
     }

@@ -4,6 +4,7 @@ pub(super) mod analysis;
 mod csv;
 mod document;
 mod handshake;
+mod page;
 mod reading;
 mod streams;
 
@@ -28,7 +29,7 @@ pub(crate) struct PcapArgs {
     #[command(subcommand)]
     view: Option<View>,
     #[command(flatten)]
-    summary: Files,
+    summary: page::SummaryArgs,
 }
 
 const EXAMPLES: &str = "\
@@ -36,6 +37,7 @@ Examples:
   longhaul pcap trace.pcap                     what it is, top conversations
   longhaul pcap *.pcapng.gz                    several files, one after another
   tcpdump -w - -i eth0 -c 1000 | longhaul pcap -
+  longhaul pcap trace.pcap --html trace.html   graphs of the largest TCP streams
   longhaul pcap hierarchy trace.pcap           like tshark -z io,phs
   longhaul pcap conversations trace.pcap --type udp
   longhaul pcap conversations trace.pcap --csv > flows.csv
@@ -49,7 +51,7 @@ Exit codes: 0 read, 1 a file could not be read to its end, 2 wrong usage.";
 #[derive(Debug, Subcommand)]
 enum View {
     /// Show format, time, rate, drops and top conversations (default)
-    Summary(Files),
+    Summary(page::SummaryArgs),
     /// Show frames and bytes of each protocol
     Hierarchy(Files),
     /// Show the conversations, those with most bytes first
@@ -120,8 +122,8 @@ const TOP: usize = 5;
 
 pub(crate) fn run(args: &PcapArgs, console: &mut Console) -> Outcome {
     match &args.view {
-        None => each(&args.summary, console, &Summary),
-        Some(View::Summary(files)) => each(files, console, &Summary),
+        None => page::run(&args.summary, console),
+        Some(View::Summary(args)) => page::run(args, console),
         Some(View::Hierarchy(files)) => each(files, console, &Hierarchy),
         Some(View::Conversations(listed)) => each(&listed.files, console, &ConversationsOf(listed)),
         Some(View::Endpoints(listed)) => each(&listed.files, console, &EndpointsOf(listed)),

@@ -78,7 +78,18 @@ impl Markup {
         })
     }
 
-    /// An empty SVG element.
+    /// A block of JSON for a script.
+    pub(super) fn data(&mut self, id: &'static str, value: &serde_json::Value) -> &mut Self {
+        self.0.push_str("<script type=\"application/json\" id=\"");
+        self.0.push_str(id);
+        self.0.push_str("\">");
+        // `<` occurs in strings only; escaped, no text can end the element.
+        self.0.push_str(&untrusted::json(&value.to_string()).replace('<', "\\u003c"));
+        self.0.push_str("</script>\n");
+        self
+    }
+
+    /// An empty element of SVG, or a void one of HTML.
     pub(super) fn shape(&mut self, tag: &'static str, attributes: Attributes<'_>) -> &mut Self {
         self.open(tag, attributes);
         self.0.push_str("/>");
@@ -123,6 +134,14 @@ fn escape(text: &str, out: &mut String) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn data_cannot_end_its_element() {
+        let mut m = Markup::new();
+        m.data("it", &serde_json::json!("</script><script>\u{202e}"));
+        let expected = r#"<script type="application/json" id="it">"\u003c/script>\u003cscript>\u202e"</script>"#;
+        assert_eq!(m.finish().trim_end(), expected);
+    }
 
     #[test]
     fn text_and_attributes_are_escaped() {

@@ -5,6 +5,7 @@
 //! shows values; the page is complete without it.
 
 mod bands;
+mod capture;
 mod chart;
 mod conditions;
 mod curves;
@@ -16,6 +17,10 @@ mod naks;
 mod study;
 mod under_load;
 
+pub use capture::{
+    CapturePage, MOST_BYTES, MOST_STREAMS, PageConversation, StreamGraphs, bytes_of_graphs,
+    capture as capture_page,
+};
 pub use study::{StudyPage, SvgFile, cell_page, study, study_plots};
 
 use markup::Markup;

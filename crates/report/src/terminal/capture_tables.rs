@@ -61,7 +61,7 @@ impl ConversationRow {
 }
 
 /// An address as it is written: with the port after a colon, IPv6 in brackets.
-pub(super) fn address(address: &Address) -> String {
+pub(crate) fn address(address: &Address) -> String {
     match address {
         Address::Ethernet([a, b, c, d, e, f]) => {
             format!("{a:02x}:{b:02x}:{c:02x}:{d:02x}:{e:02x}:{f:02x}")

@@ -47,6 +47,7 @@ pub use calc_result::calc_result;
 pub use capture_handshake::{HandshakeRow, HandshakeStream, capture_handshakes};
 pub use capture_streams::{StreamRow, capture_streams};
 pub use capture_summary::{CaptureSummary, capture_summary};
+pub(crate) use capture_tables::address;
 pub use capture_tables::{
     ConversationRow, capture_conversations, capture_endpoints, capture_hierarchy,
 };

@@ -3,7 +3,7 @@
 
 use super::reading::{self, Capture};
 use crate::console::Console;
-use capture::dissect::{Direction, FlowKey};
+use capture::dissect::{Direction, FlowKey, TcpSegment};
 use clap::ValueEnum;
 use perf::StopFlag;
 use record::Measurement;
@@ -12,7 +12,8 @@ use std::net::SocketAddr;
 use std::path::Path;
 use tcp_analysis::iperf3::{Control, Parameters, cookie};
 use tcp_analysis::{
-    CapturePoint, Connection, Rules, Sampled, Sampler, Streams, Vantage, measurement,
+    CapturePoint, Connection, PacketAnalysis, PacketPosition, Rules, Sampled, Sampler, Streams,
+    Vantage, measurement,
 };
 
 /// The version of Wireshark whose rules apply.
@@ -43,7 +44,7 @@ const MOST_CONTROLS: usize = 256;
 const MOST_STREAMS: usize = 128;
 
 /// Payload from which a stream is worth explaining.
-const LEAST_PAYLOAD: u64 = 100_000;
+pub(super) const LEAST_PAYLOAD: u64 = 100_000;
 
 /// A capture with its streams.
 pub(crate) struct Analysis {
@@ -96,21 +97,36 @@ pub(crate) struct Explained {
     pub(crate) measurement: Measurement,
 }
 
+/// A packet with its analysis.
+pub(super) struct AnalysedPacket<'a> {
+    pub(super) stream: u32,
+    /// The connection after it.
+    pub(super) connection: &'a Connection,
+    pub(super) place: PacketPosition,
+    pub(super) segment: &'a TcpSegment<'a>,
+    pub(super) found: PacketAnalysis,
+}
+
 impl Analysis {
-    /// The largest transfers by payload that are worth explaining, at most `most`: the streams of
-    /// one iperf3 test are one transfer.
-    pub(crate) fn largest(&self, most: usize) -> Vec<Vec<u32>> {
+    /// The largest streams with at least so much payload, at most `most`.
+    pub(super) fn largest_of(&self, most: usize, least_payload: u64) -> Vec<u32> {
         let mut all: Vec<(u64, u32)> = self
             .streams
             .iter()
             .map(|(number, _, connection)| {
                 (connection.traffic(connection.data_direction()).2, number)
             })
-            .filter(|(payload, _)| *payload >= LEAST_PAYLOAD)
+            .filter(|(payload, _)| *payload >= least_payload)
             .collect();
         all.sort_unstable_by_key(|(payload, number)| (std::cmp::Reverse(*payload), *number));
+        all.into_iter().take(most).map(|(_, number)| number).collect()
+    }
+
+    /// The largest transfers by payload that are worth explaining, at most `most`: the streams of
+    /// one iperf3 test are one transfer.
+    pub(crate) fn largest(&self, most: usize) -> Vec<Vec<u32>> {
         let mut transfers: Vec<Vec<u32>> = Vec::new();
-        for (_, number) in all {
+        for number in self.largest_of(usize::MAX, LEAST_PAYLOAD) {
             let same = transfers.iter().position(|it| self.is_same_test(it[0], number));
             match same {
                 Some(place) if transfers[place].len() < MOST_STREAMS => {
@@ -147,6 +163,21 @@ impl Analysis {
         stop: &StopFlag,
         console: &mut Console,
     ) -> Result<Vec<Explained>, String> {
+        self.explain_packets(path, wanted, stop, console, |_| {})
+    }
+
+    /// The same, and shows each packet of these streams to `see`.
+    ///
+    /// # Errors
+    /// As [`analyse`].
+    pub(super) fn explain_packets(
+        &self,
+        path: &Path,
+        wanted: &[Vec<u32>],
+        stop: &StopFlag,
+        console: &mut Console,
+        mut see: impl FnMut(AnalysedPacket<'_>),
+    ) -> Result<Vec<Explained>, String> {
         let mut samplers: HashMap<u32, (Connection, Sampler)> = HashMap::new();
         for number in wanted.iter().flatten() {
             if let Some((_, connection)) = self.streams.get(*number) {
@@ -159,13 +190,14 @@ impl Analysis {
         let rules = Rules::default();
         reading::read_segments(path, stop, console, |packet, stream, segment| {
             if let Some((connection, sampler)) = samplers.get_mut(&stream.number) {
-                let place = tcp_analysis::PacketPosition {
+                let place = PacketPosition {
                     packet: packet.number,
                     time_ns: packet.time_ns,
                     reuses_ports: stream.reuses_ports,
                 };
                 let found = connection.add(rules, place, segment);
                 sampler.add(connection, packet.time_ns, segment, &found);
+                see(AnalysedPacket { stream: stream.number, connection, place, segment, found });
             }
         })?;
         let each = wanted.iter().filter_map(|transfer| {
