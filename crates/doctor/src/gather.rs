@@ -22,7 +22,6 @@ const KEYS: [&str; 12] = [
     "net.ipv4.tcp_congestion_control",
     "net.ipv4.tcp_available_congestion_control",
     "net.ipv4.tcp_allowed_congestion_control",
-    "net.ipv4.tcp_ecn",
     "net.ipv4.tcp_adv_win_scale",
     "net.ipv4.tcp_slow_start_after_idle",
     "net.ipv4.tcp_low_latency",
@@ -31,6 +30,8 @@ const KEYS: [&str; 12] = [
     "net.core.busy_read",
     "net.core.netdev_max_backlog",
     "net.core.optmem_max",
+    // A plan reads it only where BBR is in use.
+    "net.core.default_qdisc",
 ];
 
 /// The directory used as `/`.

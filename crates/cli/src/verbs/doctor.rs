@@ -61,7 +61,7 @@ pub(crate) struct DoctorArgs {
     /// Network device [default: the one on the route]
     #[arg(long, value_name = "NAME")]
     device: Option<String>,
-    /// Print commands for another system: macos, windows
+    /// Print commands for another host: linux, macos, windows
     #[arg(long = "for", value_enum, value_name = "SYSTEM", hide_possible_values = true)]
     #[arg(requires = "rate", requires = "rtt")]
     #[arg(conflicts_with_all = ["to", "disk", "device"])]
@@ -74,9 +74,10 @@ pub(crate) struct DoctorArgs {
     root: Option<PathBuf>,
 }
 
-/// A system that longhaul does not run on.
+/// The system of another host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Kind {
+    Linux,
     Macos,
     Windows,
 }
@@ -117,6 +118,7 @@ pub(crate) fn run(args: &DoctorArgs, console: &mut Console) -> Outcome {
     };
     if let Some(kind) = args.system {
         let system = match kind {
+            Kind::Linux => System::Linux,
             Kind::Macos => System::MacOs,
             Kind::Windows => System::Windows,
         };

@@ -5,7 +5,7 @@ use crate::facts::{Device, Fact, Pci, Usb};
 use crate::target::Target;
 use model::{IpVersion, Payload};
 use record::{Area, Check, Verdict};
-use units::BitRate;
+use units::{BitRate, percent};
 
 const MEGA: u64 = 1_000_000;
 
@@ -65,8 +65,8 @@ fn speed(device: &Device, target: &Target) -> Vec<Check> {
         }
         (Some(able), None) if able > now => {
             format!(
-                "this end supports {able}: check the cable (Cat 5e up to 5 Gbit/s, Cat 6a for 10) \
-                 and the switch port"
+                "this end supports {able}: check the switch port, and the cable: {}",
+                cable(able)
             )
         }
         _ => "use a faster link, or lower the target".to_owned(),
@@ -103,6 +103,20 @@ fn speed(device: &Device, target: &Target) -> Vec<Check> {
         none => unread(Area::Nic, "nic.duplex", none, "full", SOURCE),
     });
     checks
+}
+
+/// The cable that a rate over twisted pairs needs (TIA-568.2-D; IEEE 802.3bz for 2.5 and
+/// 5 Gbit/s: "defined use cases and deployment configurations" of Cat 5e and 6, to be
+/// qualified by TIA TSB-5021; IEEE 802.3an and TIA TSB-155 for 10 Gbit/s).
+fn cable(rate: BitRate) -> &'static str {
+    match rate.bps() {
+        0..=1_000_000_000 => "Cat 5e for up to 100 m at 1 Gbit/s, all four pairs connected",
+        1_000_000_001..=5_000_000_000 => {
+            "Cat 6A for any installation up to 100 m; Cat 5e or 6 only where length, bundling and \
+             crosstalk allow it (TIA TSB-5021)"
+        }
+        _ => "Cat 6A for up to 100 m at 10 Gbit/s; Cat 6 for 37 to 55 m (TIA TSB-155)",
+    }
 }
 
 /// The most a USB bus carries: 13 packets of 512 bytes in each of 8000
@@ -163,8 +177,7 @@ fn slot(pci: &Pci, target: &Target) -> Check {
 }
 
 fn wifi(device: &Device, signal: Option<i32>, target: &Target) -> Check {
-    // 802.11ax at 80 MHz and two streams: 1.2 Gbit/s, and 0.8 in the real world.
-    const SOURCE: &str = "nl80211; TCP gets at most two thirds of the link rate";
+    const SOURCE: &str = "nl80211; M3AAWG 2025: 800 of 1201 Mbit/s with 802.11ax";
     let Some(rate) = device.nic.wireless_bps.seen().copied() else {
         return check(Area::Nic, "nic.wifi", Verdict::Warn)
             .seen(format!("Wi-Fi, rate unknown: {}", device.nic.wireless_bps.why_not()))
@@ -173,7 +186,7 @@ fn wifi(device: &Device, signal: Option<i32>, target: &Target) -> Check {
             .remedy("test with a cable")
             .source(SOURCE);
     };
-    let left = rate.scaled(2.0 / 3.0);
+    let left = rate.scaled(model::WIFI_TCP_SHARE);
     let mut seen = format!("Wi-Fi at {rate}");
     if let Some(signal) = signal {
         seen += &format!(", {signal} dBm");
@@ -182,10 +195,11 @@ fn wifi(device: &Device, signal: Option<i32>, target: &Target) -> Check {
     let verdict = if left >= target.rate { Verdict::Warn } else { Verdict::Fail };
     check(Area::Nic, "nic.wifi", verdict)
         .seen(seen)
-        .needs(format!("a cable, or a link of {}", target.rate.scaled(1.5)))
+        .needs(format!("a cable, or a link of {}", target.rate.scaled(1.0 / model::WIFI_TCP_SHARE)))
         .why(format!(
-            "at this moment TCP gets at most {left}; the radio channel is shared and \
-                      lossy"
+            "TCP gets at most about {} of the rate of this moment, {left}; the radio channel is \
+             shared and lossy",
+            percent(model::WIFI_TCP_SHARE)
         ))
         .remedy("test with a cable, or close to the access point")
         .source(SOURCE)
