@@ -25,6 +25,7 @@ mod track;
 mod transfer;
 mod watcher;
 
+pub use counter_docs::{CounterDoc, counter_doc};
 pub use connection_log::{ConnectionLog, LoggedConnection};
 pub use recorder::{Recorder, Written};
 pub use select::{Prefix, PrefixError, Selection, Sort};

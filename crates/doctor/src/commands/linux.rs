@@ -65,7 +65,8 @@ fn settings(target: &Target) -> Vec<Recipe> {
 
 fn sysctl(planned: &PlannedSetting) -> Recipe {
     let PlannedSetting { key, planned, why, risk, .. } = planned;
-    recipe(key, Area::Settings, &[&format!("sysctl {key}")], format!("{planned}, or more"))
+    let or_more = if key.ends_with("mem") || key.ends_with("_max") { " or more" } else { "" };
+    recipe(key, Area::Settings, &[&format!("sysctl {key}")], format!("{planned}{or_more}"))
         .why(why.as_str())
         .change(
             &[&format!("sysctl {key} > ~/{key}.before")],

@@ -200,9 +200,9 @@ fn power() -> Vec<Recipe> {
         )
         .why("Low Power Mode caps the frequency of the CPU, which a single stream depends on")
         .change(
-            &["pmset -g custom > ~/pmset.before"],
+            &["pmset -g custom > ~/cpu.power.before"],
             &["sudo pmset -a lowpowermode 0"],
-            &["cat ~/pmset.before", "sudo pmset -b lowpowermode 1"],
+            &["cat ~/cpu.power.before", "sudo pmset -b lowpowermode 1"],
         )
         .kept()
         .remark("undo: the second line only where the saved settings show 1 for the battery")
@@ -215,14 +215,14 @@ fn power() -> Vec<Recipe> {
         )
         .why("idle sleep ends transfers that run unattended")
         .change(
-            &["pmset -g custom > ~/pmset.before"],
+            &["pmset -g custom > ~/cpu.sleep.before"],
             &["caffeinate -i -s -t 3600 &"],
             &["kill %%"],
         )
         .at_boot(&["sudo pmset -c sleep 0"])
         .remark(
             "caffeinate needs no undo: it ends after an hour; -s holds on AC power only. To \
-                 undo the setting at boot: sudo pmset -c sleep MINUTES, of ~/pmset.before",
+                 undo the setting at boot: sudo pmset -c sleep MINUTES, of ~/cpu.sleep.before",
         )
         .source("caffeinate(8), pmset(1)"),
         recipe(
@@ -233,7 +233,7 @@ fn power() -> Vec<Recipe> {
         )
         .why("a link in low-power idle must wake for each burst (IEEE 802.3az)")
         .change(
-            &["networksetup -getmedia Ethernet > ~/media.before"],
+            &["networksetup -getmedia Ethernet > ~/nic.eee.before"],
             &[
                 "networksetup -listvalidmedia Ethernet",
                 "sudo networksetup -setmedia Ethernet 1000baseT full-duplex flow-control",

@@ -9,17 +9,33 @@ use record::{Area, Recipe};
 /// of 8 over 64 KiB), `experimental` the protocol's 1 GiB (netsh, autotuninglevel).
 const NORMAL: u64 = 16 << 20;
 
-/// All properties of the adapters, offloads and EEE among them.
-const SAVE_ADAPTER: &str = "Get-NetAdapterAdvancedProperty | Export-Clixml ~\\adapter.before.xml";
-const RESTORE_ADAPTER: &str = "Import-Clixml ~\\adapter.before.xml | ForEach-Object { \
-     Set-NetAdapterAdvancedProperty -Name $_.Name -RegistryKeyword $_.RegistryKeyword \
-     -RegistryValue $_.RegistryValue }";
+/// Saves all properties of the adapters, offloads and EEE among them, in a file of the
+/// recipe's own, and restores them.
+fn adapter_properties(file: &str) -> [String; 2] {
+    [
+        format!("Get-NetAdapterAdvancedProperty | Export-Clixml ~\\{file}.before.xml"),
+        format!(
+            "Import-Clixml ~\\{file}.before.xml | ForEach-Object {{ \
+             Set-NetAdapterAdvancedProperty -Name $_.Name -RegistryKeyword $_.RegistryKeyword \
+             -RegistryValue $_.RegistryValue }}"
+        ),
+    ]
+}
 
-/// The congestion control of each template, and how to restore it.
-const SAVE_PROVIDERS: &str = "Get-NetTCPSetting | Where-Object CongestionProvider | Select-Object \
-     SettingName,CongestionProvider | Export-Csv ~\\congestion.before.csv";
-const RESTORE_PROVIDERS: &str = "Import-Csv ~\\congestion.before.csv | ForEach-Object { netsh int \
-     tcp set supplemental Template=$($_.SettingName) CongestionProvider=$($_.CongestionProvider) }";
+/// Saves the congestion control of each template, and restores it.
+fn providers(file: &str) -> [String; 2] {
+    [
+        format!(
+            "Get-NetTCPSetting | Where-Object CongestionProvider | Select-Object \
+             SettingName,CongestionProvider | Export-Csv ~\\{file}.before.csv"
+        ),
+        format!(
+            "Import-Csv ~\\{file}.before.csv | ForEach-Object {{ netsh int tcp set supplemental \
+             Template=$($_.SettingName) CongestionProvider=$($_.CongestionProvider) }}"
+        ),
+    ]
+}
+
 const SHOW_PROVIDERS: &str = "Get-NetTCPSetting | Format-Table SettingName,CongestionProvider";
 const SHOW_APPLIED: &str =
     "Get-NetTCPConnection -State Established | Group-Object AppliedSetting -NoElement";
@@ -35,7 +51,7 @@ pub(super) fn recipes(target: &Target) -> Vec<Recipe> {
 fn global(id: &str, needed: &str, set: &str, undo: &str) -> Draft {
     recipe(id, Area::Settings, &["netsh int tcp show global"], needed)
         .change(
-            &["netsh int tcp show global > ~\\tcp-global.before.txt"],
+            &[&format!("netsh int tcp show global > ~\\{id}.before.txt")],
             &[&format!("netsh int tcp set global {set}")],
             &[&format!("netsh int tcp set global {undo}")],
         )
@@ -75,7 +91,7 @@ fn settings(target: &Target) -> Vec<Recipe> {
     )
     .why("when enabled, Windows may lower the autotuning level")
     .change(
-        &["netsh int tcp show heuristics > ~\\tcp-heuristics.before.txt"],
+        &["netsh int tcp show heuristics > ~\\tcp.heuristics.before.txt"],
         &["netsh int tcp set heuristics disabled"],
         &["netsh int tcp set heuristics default"],
     )
@@ -118,6 +134,7 @@ fn cubic(target: &Target) -> Recipe {
             )
         },
     );
+    let [save, restore] = providers("tcp.congestion");
     recipe(
         "tcp.congestion",
         Area::Settings,
@@ -126,9 +143,9 @@ fn cubic(target: &Target) -> Recipe {
     )
     .why(why)
     .change(
-        &[SAVE_PROVIDERS],
+        &[&save],
         &["netsh int tcp set supplemental Template=Internet CongestionProvider=CUBIC"],
-        &[RESTORE_PROVIDERS],
+        &[&restore],
     )
     .kept()
     .remark("the second command shows which templates open connections use")
@@ -136,6 +153,7 @@ fn cubic(target: &Target) -> Recipe {
 }
 
 fn bbr2() -> Recipe {
+    let [save, restore] = providers("tcp.bbr2");
     recipe(
         "tcp.bbr2",
         Area::Settings,
@@ -148,13 +166,13 @@ fn bbr2() -> Recipe {
          template, and none shows that Internet alone is safe",
     )
     .change(
-        &[SAVE_PROVIDERS],
+        &[&save],
         &[
             "netsh int tcp set supplemental Template=Internet CongestionProvider=bbr2",
             "Start-Process iperf3 -ArgumentList '-s','-1'; Start-Sleep 1; iperf3 -c 127.0.0.1 -t 3",
         ],
         &[
-            RESTORE_PROVIDERS,
+            &restore,
             "netsh int tcp set supplemental Template=Internet CongestionProvider=CUBIC",
         ],
     )
@@ -186,6 +204,7 @@ fn adapter(target: &Target) -> Vec<Recipe> {
     .why(wifi_rate())
     .source("netsh wlan; IEEE 802.11ax-2021, clause 27.5");
 
+    let [save, restore] = adapter_properties("nic.offloads");
     let offloads = recipe(
         "nic.offloads",
         Area::Nic,
@@ -194,17 +213,18 @@ fn adapter(target: &Target) -> Vec<Recipe> {
     )
     .why("with them a core handles many packets at once, and several cores share the load")
     .change(
-        &[SAVE_ADAPTER],
+        &[&save],
         &[
             "Enable-NetAdapterLso -Name '*'",
             "Enable-NetAdapterRsc -Name '*'",
             "Enable-NetAdapterRss -Name '*'",
         ],
-        &[RESTORE_ADAPTER],
+        &[&restore],
     )
     .kept()
     .source("PowerShell module NetAdapter");
 
+    let [save, restore] = adapter_properties("nic.eee");
     let power = recipe(
         "nic.eee",
         Area::Nic,
@@ -213,9 +233,9 @@ fn adapter(target: &Target) -> Vec<Recipe> {
     )
     .why("a link in low-power idle must wake for each burst (IEEE 802.3az)")
     .change(
-        &[SAVE_ADAPTER],
+        &[&save],
         &["Set-NetAdapterAdvancedProperty -Name '*' -RegistryKeyword '*EEE' -RegistryValue 0"],
-        &[RESTORE_ADAPTER],
+        &[&restore],
     )
     .kept()
     .remark(
@@ -227,7 +247,7 @@ fn adapter(target: &Target) -> Vec<Recipe> {
     let plan = recipe("cpu.power", Area::Cpu, &["powercfg /getactivescheme"], "High performance")
         .why("a power-saving plan raises the frequency too late for a burst")
         .change(
-            &["powercfg /getactivescheme > ~\\power.before.txt"],
+            &["powercfg /getactivescheme > ~\\cpu.power.before.txt"],
             &["powercfg /setactive SCHEME_MIN"],
             &["powercfg /setactive SCHEME_BALANCED"],
         )
