@@ -125,7 +125,7 @@ pub fn this_nic(device: &str) -> Nic {
         coalescing: ethtool::coalescing(device).into(),
         line: ethtool::line(device).into(),
         qdisc: Netlink::open().and_then(|kernel| kernel.queue_discipline(device)).into(),
-        wireless_bps: wifi::sends_at(device).into(),
+        wifi: wifi::link(device).into(),
     }
 }
 
@@ -133,7 +133,8 @@ pub fn this_nic(device: &str) -> Nic {
 #[must_use]
 pub fn link_rate(facts: &Facts) -> Option<BitRate> {
     let device = facts.device.seen()?;
-    let wireless = device.wireless.as_ref().and_then(|_| device.nic.wireless_bps.seen()).copied();
+    let wifi = device.wireless.as_ref().and_then(|_| device.nic.wifi.seen());
+    let wireless = wifi.map(|link| link.rate_bps);
     let speed = device.speed_mbps.seen().map(|mbps| u64::from(*mbps) * 1_000_000);
     wireless.or(speed.map(BitRate::from_bps)).filter(|rate| rate.bps() > 0)
 }

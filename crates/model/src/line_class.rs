@@ -89,6 +89,15 @@ mod tests {
     }
 
     #[test]
+    fn figures_of_the_guide_on_switches() {
+        // The smallest frame: 64 bytes, preamble 8, gap 12; the largest 1538.
+        let per_gigabit: f64 = 1e9 / ((64.0 + 8.0 + 12.0) * 8.0);
+        assert!((per_gigabit / 1e6 - 1.488).abs() < 5e-4);
+        assert!((8.0 * 2.5 * per_gigabit / 1e6 - 29.8).abs() < 0.05);
+        assert!((1_538.0 * 8.0 / 1e9 * 1e6 - 12.3_f64).abs() < 0.05);
+    }
+
+    #[test]
     fn the_edges_of_a_class() {
         let is = |rate: f64| line_class(mbit(rate), IpVersion::Ipv4).is_some();
         // 941.482 Mbit/s less 1.2 %, and 0.5 % more.

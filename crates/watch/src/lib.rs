@@ -25,8 +25,8 @@ mod track;
 mod transfer;
 mod watcher;
 
-pub use counter_docs::{CounterDoc, counter_doc};
 pub use connection_log::{ConnectionLog, LoggedConnection};
+pub use counter_docs::{CounterDoc, counter_doc};
 pub use recorder::{Recorder, Written};
 pub use select::{Prefix, PrefixError, Selection, Sort};
 pub use transfer::{Transfer, stream_of_both_ends, transfer};

@@ -170,8 +170,7 @@ fn read(file: &Path, as_json: bool, console: &mut Console) -> Outcome {
         .map_err(|error| Failure::usage(format!("cannot read '{name}': {error}")))?;
     let report = doctor::pasted(&text)
         .map_err(|error| Failure::usage(format!("cannot explain '{name}': {error}")))?;
-    let text =
-        if as_json { json(&report)? } else { terminal::pasted(&report, &console.out) };
+    let text = if as_json { json(&report)? } else { terminal::pasted(&report, &console.out) };
     console.print(&text);
     Ok(DONE)
 }

@@ -5,6 +5,7 @@ pub(super) mod cross_traffic;
 mod decide;
 mod find_rate;
 mod latency;
+mod line_class;
 mod modes;
 mod repeat;
 mod udp_safeguard;
@@ -250,7 +251,8 @@ pub(crate) fn run(args: &TestArgs, console: &mut Console) -> Outcome {
         return repeat::run(args, count, earlier.as_deref(), console);
     }
     let stop = stop::on_signals();
-    let Measured { measurement, printed, .. } = measure(args, console, &stop)?;
+    let Measured { mut measurement, printed, .. } = measure(args, console, &stop)?;
+    measurement.notes.extend(line_class::note(&measurement));
     if let Some(file) = &args.save {
         store::save(file, &measurement).map_err(Failure::work)?;
     }

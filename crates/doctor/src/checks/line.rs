@@ -47,7 +47,11 @@ fn speed(device: &Device, target: &Target) -> Vec<Check> {
     let payload = goodput(now, device.mtu.seen().copied());
     let mut why = format!("the link rate is {now}");
     if let Some(payload) = payload {
-        why = format!("a link of {now} carries {payload} of TCP payload");
+        why = format!("a link of {now} carries {payload} of TCP payload over IPv4");
+        let mtu = device.mtu.seen().copied().unwrap_or(1_500);
+        if let Some(ipv6) = Payload::on_ethernet(mtu, IpVersion::Ipv6).goodput(now) {
+            why += &format!(" and {ipv6} over IPv6: what a test that reaches the link shows");
+        }
     }
     let line = device.nic.line.seen();
     let able = line.and_then(|line| line.able_mbps).map(mbps);
@@ -178,30 +182,44 @@ fn slot(pci: &Pci, target: &Target) -> Check {
 
 fn wifi(device: &Device, signal: Option<i32>, target: &Target) -> Check {
     const SOURCE: &str = "nl80211; M3AAWG 2025: 800 of 1201 Mbit/s with 802.11ax";
-    let Some(rate) = device.nic.wireless_bps.seen().copied() else {
+    let Some(link) = device.nic.wifi.seen() else {
         return check(Area::Nic, "nic.wifi", Verdict::Warn)
-            .seen(format!("Wi-Fi, rate unknown: {}", device.nic.wireless_bps.why_not()))
+            .seen(format!("Wi-Fi, rate unknown: {}", device.nic.wifi.why_not()))
             .needs("a cable")
             .why("the radio channel is shared, and its loss is not the path's")
             .remedy("test with a cable")
             .source(SOURCE);
     };
+    let rate = link.rate_bps;
     let left = rate.scaled(model::WIFI_TCP_SHARE);
-    let mut seen = format!("Wi-Fi at {rate}");
+    let mut seen = format!("Wi-Fi at {rate}, {}, {} MHz", link.standard, link.width_mhz);
+    if let Some(streams) = link.streams {
+        seen += &format!(", {streams} {}", if streams == 1 { "stream" } else { "streams" });
+    }
     if let Some(signal) = signal {
         seen += &format!(", {signal} dBm");
+    }
+    let mut why = format!(
+        "TCP gets at most about {} of the rate of this moment, {left}; the radio channel is shared \
+         and lossy",
+        percent(model::WIFI_TCP_SHARE)
+    );
+    let streams = u32::from(link.streams.unwrap_or(1));
+    if link.standard.starts_with("802.11ax")
+        && let Some(most) = model::wifi_6_rate(link.width_mhz.into(), streams)
+    {
+        why += &format!("; at this width and with so many streams the rate is at most {most}");
     }
     // Wi-Fi never passes: its rate is momentary.
     let verdict = if left >= target.rate { Verdict::Warn } else { Verdict::Fail };
     check(Area::Nic, "nic.wifi", verdict)
         .seen(seen)
         .needs(format!("a cable, or a link of {}", target.rate.scaled(1.0 / model::WIFI_TCP_SHARE)))
-        .why(format!(
-            "TCP gets at most about {} of the rate of this moment, {left}; the radio channel is \
-             shared and lossy",
-            percent(model::WIFI_TCP_SHARE)
-        ))
-        .remedy("test with a cable, or close to the access point")
+        .why(why)
+        .remedy(
+            "test with a cable, or close to the access point; 5 or 6 GHz with 80 MHz or more where \
+             the channel is narrower",
+        )
         .source(SOURCE)
 }
 

@@ -136,12 +136,7 @@ pub(super) const LINUX: Dialect = Dialect {
         ),
         known("Tcp", "# failed connection attempts", "Tcp.AttemptFails", &["Tcp.ActiveOpens"]),
         known("Tcp", "# connection resets received", "Tcp.EstabResets", &[]),
-        known(
-            "TcpExt",
-            "# connections reset due to unexpected data",
-            "TcpExt.TCPAbortOnData",
-            &[],
-        ),
+        known("TcpExt", "# connections reset due to unexpected data", "TcpExt.TCPAbortOnData", &[]),
         known(
             "TcpExt",
             "# connections reset due to early user close",
@@ -356,13 +351,18 @@ fn counter(sentence: &Sentence, value: u64, whole: Option<(&str, u64)>) -> Paste
         own => Some(own.to_owned()),
     };
     PastedCounter {
-        name: sentence.name.replace("# ", ""),
+        name: label(sentence.name),
         value,
-        of: whole.map(|(name, _)| name.replace("# ", "")),
+        of: whole.map(|(name, _)| label(name)),
         share: whole.filter(|(_, all)| *all > 0).map(|(_, all)| units::share(value, all)),
         meaning: text(sentence.meaning, doc.map(|doc| doc.meaning)).unwrap_or_default(),
         remedy: text(sentence.remedy, doc.and_then(|doc| doc.remedy)),
     }
+}
+
+/// A name without the places of numbers.
+fn label(name: &str) -> String {
+    name.trim_start_matches("# ").replace(" (# bytes duped)", "").replace(" (# bytes)", "")
 }
 
 /// `TcpExt:` alone on a line that is not indented.

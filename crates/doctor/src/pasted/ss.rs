@@ -15,7 +15,15 @@ const QUEUED: f64 = 2.0;
 
 /// Words of the details that are no congestion control.
 const FLAGS: [&str; 10] = [
-    "ts", "sack", "ecn", "ecnseen", "fastopen", "usec_ts", "app_limited", "reord_seen", "send",
+    "ts",
+    "sack",
+    "ecn",
+    "ecnseen",
+    "fastopen",
+    "usec_ts",
+    "app_limited",
+    "reord_seen",
+    "send",
     "delivery_rate",
 ];
 
@@ -103,7 +111,8 @@ fn number(text: &str) -> Option<f64> {
 fn connection([local, peer]: [String; 2], line: &str) -> PastedConnection {
     let details = Details(line.split_whitespace().collect());
     let name = details.0.iter().find(|word| {
-        let is_word = word.chars().all(|c| c.is_ascii_lowercase() || c == '_' || c.is_ascii_digit());
+        let is_word =
+            word.chars().all(|c| c.is_ascii_lowercase() || c == '_' || c.is_ascii_digit());
         is_word && word.starts_with(|c: char| c.is_ascii_lowercase()) && !FLAGS.contains(word)
     });
     let bytes = |key| details.count(key).map(ByteCount::from_bytes);
@@ -130,9 +139,9 @@ fn connection([local, peer]: [String; 2], line: &str) -> PastedConnection {
             .filter(|sent| *sent > ByteCount::ZERO)
             .map(|sent| units::share(again.unwrap_or(ByteCount::ZERO).bytes(), sent.bytes())),
         delivery_rate_bps: details.rate("delivery_rate"),
-        cwnd_rate_bps: window.zip(rtt).and_then(|(window, rtt)| {
-            model::window_rate(window, Rtt::from_secs(rtt / 1e3))
-        }),
+        cwnd_rate_bps: window
+            .zip(rtt)
+            .and_then(|(window, rtt)| model::window_rate(window, Rtt::from_secs(rtt / 1e3))),
         busy_ms: busy,
         rwnd_limited_share: of_busy("rwnd_limited").or(busy.map(|_| 0.0)),
         sndbuf_limited_share: of_busy("sndbuf_limited").or(busy.map(|_| 0.0)),
@@ -166,9 +175,9 @@ fn findings(one: &PastedConnection, details: &Details<'_>) -> Vec<String> {
         );
     }
     if details.text("wscale").is_none() {
-        let most = one.rtt_ms.and_then(|rtt| {
-            model::window_rate(model::UNSCALED_WINDOW, Rtt::from_secs(rtt / 1e3))
-        });
+        let most = one
+            .rtt_ms
+            .and_then(|rtt| model::window_rate(model::UNSCALED_WINDOW, Rtt::from_secs(rtt / 1e3)));
         let most = most.map(|most| format!(": at most {most}")).unwrap_or_default();
         all.push(format!("no window scaling: windows stay below 64 KiB{most}"));
     }

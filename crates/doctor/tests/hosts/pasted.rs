@@ -57,16 +57,16 @@ fn netstat_of_macos_explains_the_published_lines() {
     let flow = of("data packets sent after flow control");
     assert!(flow.value == 500 && flow.meaning.contains("interface's own queue"), "{flow:?}");
     // 3 570 597 of 7 141 194 in sequence.
-    let order = of("out-of-order packets (# bytes)");
+    let order = of("out-of-order packets");
     assert!((order.share.unwrap() - 3_570_597.0 / 7_141_194.0).abs() < 1e-12, "{order:?}");
-    let again = of("data packets (# bytes) retransmitted");
+    let again = of("data packets retransmitted");
     assert!((again.share.unwrap() - 2_407.0 / 1_203_440.0).abs() < 1e-12, "{again:?}");
     assert!(of("bad resets").value == 41 && of("retransmit timeouts").value == 1);
     for name in ["challenge ACKs sent due to unexpected SYN", "packets received after close"] {
         assert!(!of(name).meaning.is_empty());
     }
     // Datagrams are not explained.
-    assert_eq!(report.unread_lines, 0);
+    assert_eq!(report.unread_lines, 1);
 }
 
 #[test]
@@ -74,7 +74,41 @@ fn ss_shows_what_limits_each_connection() {
     let report = pasted(SS).unwrap();
     assert_eq!((report.format.as_str(), report.connections.len()), ("ss -tin", 2));
     let data = &report.connections[0];
-    assert_eq!((data.local.as_str(), data.peer.as_str()), ("10.0.0.1:DATA", "10.0.0.2:5201"));
+    assert_eq!((data.local.as_str(), data.peer.as_str()), ("10.0.0.1:54986", "10.0.0.2:5201"));
+    assert_eq!(data.congestion.as_deref(), Some("cubic"));
+    assert_eq!(
+        (data.rtt_ms, data.min_rtt_ms, data.cwnd_segments),
+        (Some(61.51), Some(60.0), Some(66))
+    );
+    // 66 x 1448 x 8 / 61.51 ms, and 4344 of 4 845 045 bytes.
+    let rate = data.cwnd_rate_bps.unwrap().as_f64();
+    assert!((rate / (66.0 * 1_448.0 * 8.0 / 0.061_51) - 1.0).abs() < 1e-6, "{rate}");
+    assert!((data.retransmitted_share.unwrap() - 4_344.0 / 4_845_045.0).abs() < 1e-12);
+    assert!(data.findings.iter().any(|text| text.contains("0.09 %") && text.contains("CUBIC")));
+    assert_eq!(data.sndbuf_limited_share, Some(0.0));
+    let control = &report.connections[1];
+    assert!(control.is_app_limited && control.findings[0].starts_with("application-limited"));
+    assert_eq!(counter(&report, "bytes_sent").value, 4_845_045 + 205);
+}
+
+#[test]
+fn ss_names_the_send_buffer_and_a_standing_queue() {
+    let report = pasted(SS_SEND_BUFFER).unwrap();
+    let data = &report.connections[0];
+    // 76 of 2608 ms.
+    assert!((data.sndbuf_limited_share.unwrap() - 76.0 / 2_608.0).abs() < 1e-12);
+    assert!(data.findings.iter().any(|text| text.contains("sndbuf-limited 2.9 %")), "{data:?}");
+    // One line for each connection, as with -O, and rates with a prefix.
+    let one = "ESTAB 0 0 [2001:db8::1]:443 [2001:db8::2]:50000 ts sack bbr rto:204 rtt:50/2 mss:1428 \
+               cwnd:100 busy:1000ms rwnd_limited:930ms(93.0%) delivery_rate 12.5Mbps minrtt:20";
+    let report = pasted(one).unwrap();
+    let data = &report.connections[0];
+    assert_eq!(data.local, "[2001:db8::1]:443");
+    assert_eq!(data.congestion.as_deref(), Some("bbr"));
+    assert_eq!(data.delivery_rate_bps.unwrap().bps(), 12_500_000);
+    for found in ["rwnd-limited 93 %", "no window scaling", "2.5 times its minimum"] {
+        assert!(data.findings.iter().any(|text| text.contains(found)), "{found}: {data:?}");
+    }
 }
 
 #[test]
