@@ -56,7 +56,7 @@ pub fn for_emulator(path: &PathSpec, emulator: Emulator) -> EmulatorSettings {
         let left =
             direction.effects().into_iter().filter(|effect| !has(emulator, direction, effect));
         settings.differs.extend(left.map(|effect| format!("{name}: no {effect}")));
-        if !matches!(direction.config().queue, Queue::Fifo(_)) && direction.rate().is_some() {
+        if !matches!(direction.config().queue, Queue::DropTail(_)) && direction.rate().is_some() {
             settings.differs.push(format!(
                 "{name}: a drop-tail queue instead of {}",
                 direction.queue_in_words()
