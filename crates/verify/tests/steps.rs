@@ -349,6 +349,7 @@ fn a_tuned_host_is_only_measured() {
         ("net.core.wmem_max", "2000000000"),
         ("net.ipv4.tcp_no_metrics_save", "1"),
         ("net.ipv4.tcp_mtu_probing", "1"),
+        ("net.ipv4.tcp_ecn", "1"),
     ] {
         host.write(key, value).unwrap();
     }
