@@ -8,7 +8,7 @@ use crate::failure::Failure;
 use perf::client::ClientConfig;
 use record::{Direction, Protocol};
 use std::io::{self, IsTerminal};
-use std::net::{IpAddr, Ipv4Addr, ToSocketAddrs, UdpSocket};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, ToSocketAddrs, UdpSocket};
 use units::BitRate;
 
 /// The highest rate of UDP that is sent without a warning: a tenth of the slowest
@@ -81,9 +81,18 @@ fn reaches_another_machine(config: &ClientConfig) -> bool {
     addresses.map(|address| address.ip()).any(|ip| !is_own(ip) && !is_emulated(ip))
 }
 
-/// A socket can only be bound to an address of this host.
+/// Packets to an address of this host have it as their source, too. Connecting a UDP
+/// socket sends nothing.
 fn is_own(ip: IpAddr) -> bool {
-    ip.is_loopback() || UdpSocket::bind((ip, 0)).is_ok()
+    let any = match ip {
+        IpAddr::V4(_) => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
+        IpAddr::V6(_) => IpAddr::V6(Ipv6Addr::UNSPECIFIED),
+    };
+    let source = UdpSocket::bind((any, 0)).and_then(|socket| {
+        socket.connect((ip, 9))?;
+        socket.local_addr()
+    });
+    ip.is_loopback() || source.is_ok_and(|source| source.ip() == ip)
 }
 
 /// Whether the route leads into a lab, whose devices are `lab0`, `lab1` and so on.
