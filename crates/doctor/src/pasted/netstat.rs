@@ -228,7 +228,7 @@ pub(super) const MACOS: Dialect = Dialect {
         mac(
             "# packets (# bytes) of data after window",
             MAC_RECEIVED,
-            "data beyond the window offered: the receiving application reads slowly",
+            "data beyond the window offered",
             "slow receiving application, or raise net.inet.tcp.autorcvbufmax",
         ),
         mac(
