@@ -36,6 +36,7 @@ targets! {
     boot_file,
     lab_path,
     lab_plan,
+    pasted_counters,
     recording,
     measurement,
     capture_file,

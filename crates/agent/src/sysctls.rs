@@ -115,6 +115,7 @@ fn plan(settings: Vec<PlannedSetting>) -> TunePlan {
         goal: GOAL.to_owned(),
         settings,
         left_out: Vec::new(),
+        unchanged: Vec::new(),
         carries_now_bps: None,
         carries_then_bps: None,
         memory: MemoryCost {

@@ -10,7 +10,7 @@ mod path;
 mod settings;
 
 use crate::facts::{Fact, Facts};
-use crate::target::Target;
+use crate::target::{LossBudget, Target};
 use record::{Area, Check, CheckCommand, DOCTOR_SCHEMA, DoctorReport, Verdict};
 use units::BitRate;
 
@@ -130,6 +130,20 @@ impl Draft {
 /// A check of a fact that could not be read.
 fn unread<T>(area: Area, id: &str, fact: &Fact<T>, needed: &str, source: &str) -> Check {
     check(area, id, Verdict::Unknown).seen(fact.why_not()).needs(needed).source(source)
+}
+
+/// The congestion control of new connections.
+fn congestion(facts: &Facts) -> Option<&str> {
+    let name = facts.settings.get("net.ipv4.tcp_congestion_control")?.seen()?;
+    Some(name.trim())
+}
+
+/// The loss at which the host's congestion control reaches the target; CUBIC's, the
+/// default, where it could not be read.
+fn loss_budget(facts: &Facts, target: &Target) -> Option<LossBudget> {
+    let link = facts.device.seen().and_then(|device| device.speed_mbps.seen());
+    let link = link.map(|mbps| BitRate::from_bps(u64::from(*mbps) * 1_000_000));
+    target.loss_budget_with(congestion(facts).unwrap_or("cubic"), link)
 }
 
 /// Pass where it holds; otherwise the other.

@@ -1,16 +1,22 @@
-//! The same checks for macOS and Windows, as commands with the values that a
-//! target needs. Nothing is run.
+//! The same checks for another host, as commands with the values that a target needs:
+//! macOS, Windows and Linux. Nothing is run.
+//!
+//! A recipe either only inspects, or has five parts: inspect, back up, apply now, apply
+//! at every boot, undo.
 
+mod linux;
 mod macos;
 mod windows;
 
 use crate::target::Target;
-use record::{DOCTOR_COMMANDS_SCHEMA, DoctorCommands, Recipe};
+use record::{Area, DOCTOR_COMMANDS_SCHEMA, DoctorCommands, Recipe};
 use units::ByteCount;
 
-/// A system that longhaul does not run on.
+/// The system of another host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum System {
+    /// Linux.
+    Linux,
     /// Apple's.
     MacOs,
     /// Microsoft's, 10 and later.
@@ -21,6 +27,7 @@ pub enum System {
 #[must_use]
 pub fn commands(system: System, target: &Target) -> DoctorCommands {
     let (name, recipes) = match system {
+        System::Linux => ("Linux", linux::recipes(target)),
         System::MacOs => ("macOS", macos::recipes(target)),
         System::Windows => ("Windows", windows::recipes(target)),
     };
@@ -52,15 +59,82 @@ fn in_flight(target: &Target) -> String {
     text
 }
 
-/// One check: the command and the value needed.
-fn recipe(id: &str, area: record::Area, look: &str, needed: impl Into<String>) -> Recipe {
-    Recipe {
+/// What the link rate means: the rate needed, and Wi-Fi's share of its own.
+fn link_rate() -> String {
+    format!(
+        "the link rate is the upper bound; over Wi-Fi TCP gets at most about {} of it",
+        units::percent(model::WIFI_TCP_SHARE)
+    )
+}
+
+/// What determines a Wi-Fi link's rate.
+fn wifi_rate() -> String {
+    let mut text = "standard, channel width and spatial streams determine the rate".to_owned();
+    if let Some(most) = model::wifi_6_rate(80, 2) {
+        text += &format!(
+            ": 802.11ax (Wi-Fi 6) at 80 MHz with 2 streams has at most {most}, of which TCP gets \
+             about {}",
+            most.scaled(model::WIFI_TCP_SHARE)
+        );
+    }
+    text
+}
+
+/// A recipe under construction; it begins as one that only inspects.
+struct Draft(Recipe);
+
+fn recipe(id: &str, area: Area, inspect: &[&str], needed: impl Into<String>) -> Draft {
+    Draft(Recipe {
         id: id.to_owned(),
         area,
-        look: look.to_owned(),
         needed: needed.into(),
         why: String::new(),
-        set: Vec::new(),
+        inspect: owned(inspect),
+        back_up: Vec::new(),
+        apply: Vec::new(),
+        persist: Vec::new(),
+        is_persistent: false,
+        undo: Vec::new(),
         remark: String::new(),
+        source: String::new(),
+    })
+}
+
+fn owned(commands: &[&str]) -> Vec<String> {
+    commands.iter().map(|command| (*command).to_owned()).collect()
+}
+
+impl Draft {
+    fn why(mut self, text: impl Into<String>) -> Self {
+        self.0.why = text.into();
+        self
+    }
+
+    fn remark(mut self, text: impl Into<String>) -> Self {
+        self.0.remark = text.into();
+        self
+    }
+
+    /// The commands that save the present value, set the new one and restore the old one.
+    fn change(mut self, back_up: &[&str], apply: &[&str], undo: &[&str]) -> Self {
+        (self.0.back_up, self.0.apply, self.0.undo) = (owned(back_up), owned(apply), owned(undo));
+        self
+    }
+
+    /// The commands that set it at every boot.
+    fn at_boot(mut self, commands: &[&str]) -> Self {
+        self.0.persist = owned(commands);
+        self
+    }
+
+    /// The system keeps the setting across restarts by itself.
+    fn kept(mut self) -> Self {
+        self.0.is_persistent = true;
+        self
+    }
+
+    fn source(mut self, text: &str) -> Recipe {
+        self.0.source = text.to_owned();
+        self.0
     }
 }

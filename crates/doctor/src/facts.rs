@@ -1,6 +1,7 @@
 //! The facts as read, without a verdict. A fact that could not be read holds the reason.
 
 use host::ethtool;
+use host::wifi::WifiLink;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use units::{BitRate, ByteCount, Rtt};
@@ -185,8 +186,8 @@ pub struct Nic {
     pub line: Fact<ethtool::Line>,
     /// The queue discipline at its root (tc(8)).
     pub qdisc: Fact<String>,
-    /// The rate at which a Wi-Fi device sends now.
-    pub wireless_bps: Fact<BitRate>,
+    /// How a Wi-Fi device sends now.
+    pub wifi: Fact<WifiLink>,
 }
 
 impl Nic {
@@ -201,7 +202,7 @@ impl Nic {
             coalescing: Fact::unread(why),
             line: Fact::unread(why),
             qdisc: Fact::unread(why),
-            wireless_bps: Fact::unread(why),
+            wifi: Fact::unread(why),
         }
     }
 }

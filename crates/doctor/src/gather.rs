@@ -22,7 +22,6 @@ const KEYS: [&str; 12] = [
     "net.ipv4.tcp_congestion_control",
     "net.ipv4.tcp_available_congestion_control",
     "net.ipv4.tcp_allowed_congestion_control",
-    "net.ipv4.tcp_ecn",
     "net.ipv4.tcp_adv_win_scale",
     "net.ipv4.tcp_slow_start_after_idle",
     "net.ipv4.tcp_low_latency",
@@ -31,6 +30,8 @@ const KEYS: [&str; 12] = [
     "net.core.busy_read",
     "net.core.netdev_max_backlog",
     "net.core.optmem_max",
+    // A plan reads it only where BBR is in use.
+    "net.core.default_qdisc",
 ];
 
 /// The directory used as `/`.
@@ -124,7 +125,7 @@ pub fn this_nic(device: &str) -> Nic {
         coalescing: ethtool::coalescing(device).into(),
         line: ethtool::line(device).into(),
         qdisc: Netlink::open().and_then(|kernel| kernel.queue_discipline(device)).into(),
-        wireless_bps: wifi::sends_at(device).into(),
+        wifi: wifi::link(device).into(),
     }
 }
 
@@ -132,7 +133,8 @@ pub fn this_nic(device: &str) -> Nic {
 #[must_use]
 pub fn link_rate(facts: &Facts) -> Option<BitRate> {
     let device = facts.device.seen()?;
-    let wireless = device.wireless.as_ref().and_then(|_| device.nic.wireless_bps.seen()).copied();
+    let wifi = device.wireless.as_ref().and_then(|_| device.nic.wifi.seen());
+    let wireless = wifi.map(|link| link.rate_bps);
     let speed = device.speed_mbps.seen().map(|mbps| u64::from(*mbps) * 1_000_000);
     wireless.or(speed.map(BitRate::from_bps)).filter(|rate| rate.bps() > 0)
 }

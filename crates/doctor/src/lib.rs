@@ -6,14 +6,15 @@
 //! [`examine()`] is pure: facts and a [`Target`] in, checks out. Which settings
 //! a target needs is decided by `tune` alone.
 //!
-//! [`commands`](commands()) lists the same checks as commands for systems that
-//! longhaul does not run on.
+//! [`commands`](commands()) lists the same checks as commands for other hosts;
+//! [`pasted()`] explains the counters that other tools print there.
 
 mod checks;
 mod commands;
 mod disk;
 mod facts;
 mod gather;
+mod pasted;
 mod path;
 mod target;
 
@@ -25,5 +26,6 @@ pub use facts::{
     Pci, Settings, Usb, Wireless,
 };
 pub use gather::{Asked, Root, gather, link_rate, this_nic};
+pub use pasted::{UnknownText, pasted};
 pub use path::{PathProbe, path};
 pub use target::Target;

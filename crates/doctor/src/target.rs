@@ -6,6 +6,22 @@ use units::{BitRate, ByteCount, Rtt};
 /// MSS of an unknown path: an MTU of 1500 less the headers of IPv4, TCP and its timestamps.
 const USUAL_MSS: u32 = 1_448;
 
+/// The highest loss ratio at which a congestion control reaches a rate.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct LossBudget {
+    /// Lost packets of those sent, 0 to 1.
+    pub(crate) ratio: f64,
+    /// The congestion control and its equation, such as `CUBIC, RFC 9438`.
+    pub(crate) law: &'static str,
+}
+
+impl LossBudget {
+    /// As a requirement.
+    pub(crate) fn words(&self) -> String {
+        format!("below {} ({})", units::percent(self.ratio), self.law)
+    }
+}
+
 /// A rate at an RTT.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Target {
@@ -62,6 +78,35 @@ impl Target {
         (loss.is_finite() && loss > 0.0).then_some(loss.min(1.0))
     }
 
+    /// The highest loss ratio at which CUBIC gives each stream its share.
+    pub(crate) fn loss_budget_cubic(&self) -> Option<LossBudget> {
+        let mss = ByteCount::from_bytes(self.mss().into());
+        let ratio = model::loss_budget_cubic(self.each(), mss, self.rtt?)?.fraction();
+        Some(LossBudget { ratio, law: "CUBIC, RFC 9438" })
+    }
+
+    /// The budget with the congestion control of this name; over `link`, where its rate is
+    /// known. One without an equation gets Reno's, the smallest.
+    pub(crate) fn loss_budget_with(
+        &self,
+        congestion: &str,
+        link: Option<BitRate>,
+    ) -> Option<LossBudget> {
+        match congestion {
+            "cubic" => self.loss_budget_cubic(),
+            // BBR delivers what is not lost: the budget is the link's headroom.
+            "bbr" => {
+                let ratio = model::loss_budget_bbr(self.rate, link?)?.fraction();
+                Some(LossBudget { ratio, law: "BBR, ACM Queue 2016" })
+            }
+            "reno" => Some(LossBudget { ratio: self.loss_budget()?, law: "Reno, Mathis 1997" }),
+            _ => Some(LossBudget {
+                ratio: self.loss_budget()?,
+                law: "Reno, Mathis 1997; this congestion control has no published equation",
+            }),
+        }
+    }
+
     /// The target as text.
     #[must_use]
     pub fn words(&self) -> String {
@@ -100,9 +145,6 @@ impl Target {
     /// The target as reported.
     #[must_use]
     pub fn record(&self) -> DoctorTarget {
-        let cubic = self.rtt.and_then(|rtt| {
-            model::loss_budget_cubic(self.each(), ByteCount::from_bytes(self.mss().into()), rtt)
-        });
         DoctorTarget {
             rate_bps: self.rate,
             rate_from: self.rate_from.clone(),
@@ -114,7 +156,7 @@ impl Target {
             window_bytes: self.window(),
             window_scale: self.window().and_then(|window| model::window_scale(window).ok()),
             loss_budget_mathis: self.loss_budget(),
-            loss_budget_cubic: cubic.map(units::LossRatio::fraction),
+            loss_budget_cubic: self.loss_budget_cubic().map(|budget| budget.ratio),
         }
     }
 }
@@ -150,6 +192,26 @@ mod tests {
         assert_eq!(four.window().unwrap().bytes(), 51_125_000_u64.div_ceil(4));
         let more = four.loss_budget().unwrap() / one.loss_budget().unwrap();
         assert!((more - 16.0).abs() < 1e-6, "{more}");
+    }
+
+    #[test]
+    fn each_congestion_control_has_its_own_budget() {
+        // 51.125 MB in flight are 35 307 segments. Reno: 1.5 / 35307^2 = 1.2e-9. CUBIC:
+        // 0.1636 s / (35307 / 1.054)^(4/3) = 1.5e-7, 126 times more.
+        let target = target("2.5gbit", "163.6ms", 1);
+        let ratio = |name| target.loss_budget_with(name, None).unwrap().ratio;
+        let segments = 51_125_000.0 / 1_448.0_f64;
+        assert!((ratio("reno") / (1.5 / segments.powi(2)) - 1.0).abs() < 1e-6);
+        let cubic = 0.1636 / (segments / 1.054).powf(4.0 / 3.0);
+        assert!((ratio("cubic") / cubic - 1.0).abs() < 2e-3, "{}", ratio("cubic"));
+        assert!((ratio("cubic") / ratio("reno") - 126.0).abs() < 1.0);
+        assert_eq!(units::percent(ratio("cubic")), "0.000015 %");
+        assert!((ratio("htcp") - ratio("reno")).abs() < 1e-15);
+        // A tenth of a link's rate may be lost where nine tenths are asked.
+        let link = Some("10gbit".parse().unwrap());
+        let bbr = Target { rate: "9gbit".parse().unwrap(), ..target.clone() };
+        assert!((bbr.loss_budget_with("bbr", link).unwrap().ratio - 0.1).abs() < 1e-9);
+        assert_eq!(bbr.loss_budget_with("bbr", None), None);
     }
 
     #[test]

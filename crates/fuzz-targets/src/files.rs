@@ -20,6 +20,17 @@ pub(crate) fn journal(input: &[u8]) {
     }
 }
 
+/// Output of `netstat -s` or `ss -tin`, as `doctor --read` explains it.
+pub(crate) fn pasted_counters(input: &[u8]) {
+    let Ok(text) = std::str::from_utf8(input) else { return };
+    if let Ok(report) = doctor::pasted(text) {
+        for width in [20, 80] {
+            let style = Style { colour: true, width, unicode: true };
+            let _ = terminal::pasted(&report, &style);
+        }
+    }
+}
+
 /// The file that sets values at each boot, which others may have edited.
 pub(crate) fn boot_file(input: &[u8]) {
     let Ok(text) = std::str::from_utf8(input) else { return };

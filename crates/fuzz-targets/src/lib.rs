@@ -30,7 +30,7 @@ pub type Target = (&'static str, fn(&[u8]));
 
 /// Every target. `fuzz/seeds` has a directory for each, and `fuzz/src/lib.rs`
 /// a test.
-pub const TARGETS: [Target; 24] = [
+pub const TARGETS: [Target; 25] = [
     ("iperf3_framing", wire::iperf3_framing),
     ("iperf3_params", wire::iperf3_params),
     ("iperf3_results", wire::iperf3_results),
@@ -51,6 +51,7 @@ pub const TARGETS: [Target; 24] = [
     ("boot_file", files::boot_file),
     ("lab_path", files::lab_path),
     ("lab_plan", files::lab_plan),
+    ("pasted_counters", files::pasted_counters),
     ("recording", files::recording),
     ("measurement", files::measurement),
     ("capture_file", captures::file),

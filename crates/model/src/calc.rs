@@ -8,12 +8,14 @@
 //! | [`loss()`] | the rate under a loss, and the maximum loss for a rate |
 //! | [`wan()`] | throughput with and without a pair of WAN optimisers |
 //! | [`overhead()`] | the payload rate of a line rate |
+//! | [`line()`] | the link that a goodput identifies |
 //! | [`transfer_time()`] | the duration of a transfer |
 //! | [`udt()`] | the rate increase of UDT |
 //!
 //! Unless noted otherwise, a link rate is a payload rate; [`overhead()`] converts a
 //! line rate.
 
+mod line;
 mod loss;
 mod overhead;
 mod result;
@@ -21,8 +23,10 @@ mod transfer_time;
 mod udt_increase;
 mod wan;
 mod window;
+mod window_limits;
 mod window_scale;
 
+pub use line::{LineQuestion, line};
 pub use loss::{Law, LossQuestion, loss};
 pub use overhead::{OverheadQuestion, overhead};
 pub use result::{

@@ -7,7 +7,7 @@ use units::{BitRate, ByteCount};
 /// The version of [`DoctorReport`] in JSON.
 pub const DOCTOR_SCHEMA: &str = "longhaul.doctor/1";
 /// The version of [`DoctorCommands`] in JSON.
-pub const DOCTOR_COMMANDS_SCHEMA: &str = "longhaul.doctor-commands/1";
+pub const DOCTOR_COMMANDS_SCHEMA: &str = "longhaul.doctor-commands/2";
 
 /// The result of a check, worst first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -185,26 +185,36 @@ impl DoctorReport {
     }
 }
 
-/// One check as commands, for a system that longhaul does not run on.
+/// One check as commands for another host. It only inspects, or it has all five parts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Recipe {
     /// Its name.
     pub id: String,
     /// Its subject.
     pub area: Area,
-    /// The command that shows the value.
-    pub look: String,
     /// The value needed for the target.
     pub needed: String,
     /// The reason, with its numbers.
     pub why: String,
-    /// The commands that set it; empty if it is not a setting.
-    pub set: Vec<String>,
+    /// The commands that show the value.
+    pub inspect: Vec<String>,
+    /// The commands that save the present value; empty if it is not a setting.
+    pub back_up: Vec<String>,
+    /// The commands that set it now.
+    pub apply: Vec<String>,
+    /// The commands that set it at every boot.
+    pub persist: Vec<String>,
+    /// Whether the system keeps the value across restarts by itself.
+    pub is_persistent: bool,
+    /// The commands that restore the saved value.
+    pub undo: Vec<String>,
     /// Further steps or remarks.
     pub remark: String,
+    /// The source: manual page, kernel file, standard.
+    pub source: String,
 }
 
-/// The checks as commands, for a system that longhaul does not run on.
+/// The checks as commands, for another host.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct DoctorCommands {
     /// [`DOCTOR_COMMANDS_SCHEMA`].

@@ -19,6 +19,7 @@ mod finding;
 mod interval;
 mod latency;
 mod millis;
+mod pasted;
 mod path;
 mod probe;
 mod remedy;
@@ -44,6 +45,7 @@ pub use find_rate::{FIND_RATE_SCHEMA, FindRateReport, RateTry};
 pub use finding::{Confidence, Finding, Limit, Probability, RateEstimate, Segment, Shares, Steady};
 pub use interval::{DatagramInterval, Interval};
 pub use latency::{LatencyPhase, LatencyProbe, LatencyUnderLoad};
+pub use pasted::{PASTED_SCHEMA, PastedConnection, PastedCounter, PastedReport};
 pub use path::{
     Achieved, Drops, Lateness, PathChange, PathReport, RequestedDirection, RequestedPath,
 };

@@ -19,12 +19,13 @@ const MAX_NAME: usize = 15;
 /// Longest number, in digits: that of 2^64 - 1.
 const MAX_DIGITS: usize = 20;
 
-const SETTINGS: [(&str, Form); 13] = [
+const SETTINGS: [(&str, Form); 14] = [
     ("net.core.default_qdisc", Form::Name),
     ("net.core.optmem_max", Form::Number),
     ("net.core.rmem_max", Form::Number),
     ("net.core.wmem_max", Form::Number),
     ("net.ipv4.tcp_congestion_control", Form::Name),
+    ("net.ipv4.tcp_ecn", Form::Number),
     ("net.ipv4.tcp_moderate_rcvbuf", Form::Number),
     ("net.ipv4.tcp_mtu_probing", Form::Number),
     ("net.ipv4.tcp_no_metrics_save", Form::Number),

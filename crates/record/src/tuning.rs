@@ -26,6 +26,9 @@ pub struct TunePlan {
     pub settings: Vec<PlannedSetting>,
     /// Settings skipped because this host does not support them or lacks a prerequisite.
     pub left_out: Vec<SkippedSetting>,
+    /// Settings that other guides change and this plan does not, each with the reason.
+    #[serde(default)]
+    pub unchanged: Vec<SkippedSetting>,
     /// The maximum rate of one connection at the target RTT with the present buffers.
     pub carries_now_bps: Option<BitRate>,
     /// The same with the plan applied.

@@ -2,11 +2,15 @@
 
 use crate::apply::shown;
 use crate::profile::Profile;
+use crate::unchanged::unchanged_by;
 use crate::{Buffers, Settings, allowed_rate};
 use model::{BufferTarget, BufferTooLarge, INITIAL_WINDOW_SHARE, MAX_BUFFER, SEND_SHARE};
 use record::{MemoryCost, PlannedSetting, SkippedSetting, TUNE_PLAN_SCHEMA, TunePlan};
 use std::io;
 use units::{BitRate, ByteCount, Rtt, percent};
+
+/// The congestion control of new connections.
+const CONGESTION: &str = "net.ipv4.tcp_congestion_control";
 
 /// The goal of a plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,22 +65,25 @@ pub fn advise(
     let mut draft = Draft { settings, changes: Vec::new(), left_out: Vec::new() };
     let [receive, send] = buffers(&mut draft, goal, &target)?;
     switches(&mut draft);
-    connection_start(&mut draft, goal);
+    connection_start(&mut draft);
     if let Some(name) = congestion {
         congestion_control(&mut draft, name);
     }
+    queue_discipline(&mut draft);
     let (now, then) = (present(settings), planned(settings, receive, send));
     let carries = |buffers: Option<Buffers>| {
         buffers.and_then(|b| allowed_rate(&b, &b, INITIAL_WINDOW_SHARE, target.rtt))
     };
     let memory = cost(settings, &target, then.as_ref(), memory);
     let notes = notes(&draft, &memory);
+    let unchanged = unchanged_by(&draft.changes);
     Ok(TunePlan {
         schema: TUNE_PLAN_SCHEMA.to_owned(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         goal: goal.text(),
         settings: draft.changes,
         left_out: draft.left_out,
+        unchanged,
         carries_now_bps: carries(now),
         carries_then_bps: carries(then),
         memory,
@@ -249,7 +256,7 @@ fn switches(draft: &mut Draft<'_>) {
 }
 
 /// How connections start and send.
-fn connection_start(draft: &mut Draft<'_>, goal: &Goal) {
+fn connection_start(draft: &mut Draft<'_>) {
     draft.set(
         "net.ipv4.tcp_no_metrics_save",
         "1",
@@ -266,24 +273,41 @@ fn connection_start(draft: &mut Draft<'_>, goal: &Goal) {
         "prevents stalls where a router silently drops large packets (PMTU black hole, RFC 4821)",
         "packets may be smaller for a while after bursts of loss",
     );
-    let paced = match goal {
-        Goal::Profile(Profile::Workstation | Profile::Server) => "all its connections",
-        _ => "its few large ones",
+    draft.set(
+        "net.ipv4.tcp_ecn",
+        "1",
+        // 3 and 4 request ECN too, with accurate feedback (RFC 9768).
+        |now| matches!(now, "3" | "4"),
+        "requests ECN: a queue then marks packets instead of dropping them, which saves a \
+         retransmission (RFC 3168, RFC 8087); the default 2 only accepts it",
+        "a few middleboxes drop SYNs that request ECN; the first retransmission, after 1 s, is \
+         sent without (tcp_ecn_fallback)",
+    );
+}
+
+/// fq only where the sender paces: its place is the host that runs BBR. Elsewhere
+/// fq_codel keeps the queue of the own uplink short.
+fn queue_discipline(draft: &mut Draft<'_>) {
+    let planned = draft.changes.iter().find(|one| one.key == CONGESTION);
+    let used = match planned {
+        Some(one) => one.planned.clone(),
+        None => draft.settings.read(CONGESTION).unwrap_or_default(),
     };
+    if used.trim() != "bbr" {
+        return;
+    }
     draft.set(
         "net.core.default_qdisc",
         "fq",
         |_| false,
-        &format!(
-            "paces {paced}, so that bursts do not overflow the queues of slower links; devices \
-             that are up keep their qdisc (tc qdisc replace dev DEV root fq)"
-        ),
-        "devices that come up later use fq instead of the distribution's default",
+        "BBR paces, and fq releases each packet at its time with less CPU than timers in TCP \
+         (tc-fq(8)); devices that are up keep their qdisc (tc qdisc replace dev DEV root fq)",
+        "unlike fq_codel, fq does not limit the queueing delay of traffic that is not paced: not \
+         for routers and workstations",
     );
 }
 
 fn congestion_control(draft: &mut Draft<'_>, name: &str) {
-    const KEY: &str = "net.ipv4.tcp_congestion_control";
     let name = name.trim();
     let list = draft.settings.read("net.ipv4.tcp_available_congestion_control");
     let available = list.unwrap_or_default();
@@ -294,7 +318,7 @@ fn congestion_control(draft: &mut Draft<'_>, name: &str) {
             shown(name),
             shown(name)
         );
-        return draft.skip(KEY, why);
+        return draft.skip(CONGESTION, why);
     }
     let why = match name {
         "bbr" => {
@@ -307,7 +331,7 @@ fn congestion_control(draft: &mut Draft<'_>, name: &str) {
         "bbr" => "unfair to CUBIC connections in shallow queues",
         _ => "open connections keep theirs",
     };
-    draft.set(KEY, name, |_| false, why, risk);
+    draft.set(CONGESTION, name, |_| false, why, risk);
 }
 
 /// The present buffers.

@@ -24,6 +24,7 @@ mod plan;
 mod profile;
 mod status;
 mod tuner;
+mod unchanged;
 mod undo;
 
 pub use adopt::{Adopted, has_journals};

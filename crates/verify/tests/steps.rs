@@ -200,6 +200,7 @@ const NEVER: u32 = u32::MAX;
 #[test]
 fn helpful_steps_are_kept_and_others_reverted() {
     let host = Host::new();
+    host.write("net.ipv4.tcp_congestion_control", "bbr").unwrap();
     let before = host.all();
     let ended = run(&host, job(&[Direction::Forward]), NEVER, &buffers_matter);
     let report = ended.result.unwrap();
@@ -348,6 +349,7 @@ fn a_tuned_host_is_only_measured() {
         ("net.core.wmem_max", "2000000000"),
         ("net.ipv4.tcp_no_metrics_save", "1"),
         ("net.ipv4.tcp_mtu_probing", "1"),
+        ("net.ipv4.tcp_ecn", "1"),
     ] {
         host.write(key, value).unwrap();
     }

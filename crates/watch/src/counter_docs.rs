@@ -4,13 +4,20 @@
 //! meanings after Linux `Documentation/networking/snmp_counter.rst` and the source.
 
 /// The documentation of one counter.
-pub(crate) struct CounterDoc {
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CounterDoc {
     /// Section and name, as in the files.
-    pub(crate) name: &'static str,
+    pub name: &'static str,
     /// What it counts.
-    pub(crate) meaning: &'static str,
+    pub meaning: &'static str,
     /// What to do, if growth is a problem.
-    pub(crate) remedy: Option<&'static str>,
+    pub remedy: Option<&'static str>,
+}
+
+/// The documentation of a counter by its name with the section, as `Tcp.RetransSegs`.
+#[must_use]
+pub fn counter_doc(name: &str) -> Option<CounterDoc> {
+    COUNTERS.iter().find(|doc| doc.name == name).copied()
 }
 
 const fn problem(name: &'static str, meaning: &'static str, remedy: &'static str) -> CounterDoc {

@@ -26,6 +26,7 @@ mod transfer;
 mod watcher;
 
 pub use connection_log::{ConnectionLog, LoggedConnection};
+pub use counter_docs::{CounterDoc, counter_doc};
 pub use recorder::{Recorder, Written};
 pub use select::{Prefix, PrefixError, Selection, Sort};
 pub use transfer::{Transfer, stream_of_both_ends, transfer};

@@ -1,5 +1,6 @@
 //! `longhaul calc`: calculators for paths, each with its equation.
 
+mod line;
 mod loss;
 mod overhead;
 mod transfer;
@@ -34,6 +35,7 @@ Examples:
   longhaul calc cubic --rtt 100ms --loss 1% --rate 10gbit
   longhaul calc wan --rate 100mbit --rtt 173ms --loss 0.1% --ratio 3:1
   longhaul calc overhead --rate 2.5gbit            line rate to payload rate
+  longhaul calc line 941mbit                       which link is that slow
   longhaul calc transfer 10GB --rate 1gbit --rtt 100ms --loss 0.01%";
 
 #[derive(Debug, Subcommand)]
@@ -46,6 +48,7 @@ enum What {
     Bbr(loss::BbrArgs),
     Wan(wan::WanArgs),
     Overhead(overhead::OverheadArgs),
+    Line(line::LineArgs),
     Transfer(transfer::TransferArgs),
     Udt(udt::UdtArgs),
 }
@@ -71,6 +74,7 @@ fn answer(what: &What) -> Result<CalcResult, CalcError> {
         What::Bbr(args) => args.result(),
         What::Wan(args) => args.result(),
         What::Overhead(args) => args.result(),
+        What::Line(args) => Ok(args.result()),
         What::Transfer(args) => args.result(),
         What::Udt(args) => args.result(),
     }

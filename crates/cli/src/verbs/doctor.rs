@@ -3,6 +3,7 @@
 use super::probe_args::failure as probe_failure;
 use crate::console::{self, Console};
 use crate::failure::{DONE, FAILED, Failure, Outcome};
+use crate::input;
 use crate::stop;
 use clap::{Args, ValueEnum, value_parser};
 use doctor::{Asked, Fact, Facts, Nic, PathProbe, Root, System, Target};
@@ -12,7 +13,7 @@ use record::{DoctorReport, Verdict};
 use report::terminal;
 use serde::Serialize;
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 use units::{BitRate, ByteCount, Rtt};
 
@@ -36,7 +37,7 @@ pub(crate) struct DoctorArgs {
     #[arg(long)]
     rate: Option<BitRate>,
     /// RTT, such as 200ms [default: measured to --to]
-    #[arg(long, required_unless_present = "to")]
+    #[arg(long, required_unless_present_any = ["to", "read"])]
     rtt: Option<Rtt>,
     /// Far end: measure its RTT, path MTU and TCP options
     #[arg(long, value_name = "HOST")]
@@ -61,11 +62,18 @@ pub(crate) struct DoctorArgs {
     /// Network device [default: the one on the route]
     #[arg(long, value_name = "NAME")]
     device: Option<String>,
-    /// Print commands for another system: macos, windows
+    /// Print commands for another host: linux, macos, windows
     #[arg(long = "for", value_enum, value_name = "SYSTEM", hide_possible_values = true)]
     #[arg(requires = "rate", requires = "rtt")]
     #[arg(conflicts_with_all = ["to", "disk", "device"])]
     system: Option<Kind>,
+    /// Explain saved output of netstat -s or ss -tin; - is stdin
+    ///
+    /// netstat -s and netstat -st of Linux and macOS, ss -tin of Linux: totals, shares and
+    /// what each means. The format is recognised by its content.
+    #[arg(long, value_name = "FILE")]
+    #[arg(conflicts_with_all = ["to", "disk", "device", "system", "rate", "rtt", "streams"])]
+    read: Option<PathBuf>,
     /// Print JSON, with every fact read
     #[arg(long, short = 'J')]
     json: bool,
@@ -74,9 +82,10 @@ pub(crate) struct DoctorArgs {
     root: Option<PathBuf>,
 }
 
-/// A system that longhaul does not run on.
+/// The system of another host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Kind {
+    Linux,
     Macos,
     Windows,
 }
@@ -87,6 +96,7 @@ Examples:
   longhaul doctor --to HOST                   link rate and measured RTT
   longhaul doctor --to HOST --rate 1gbit --disk /data
   longhaul doctor --for macos --rate 1gbit --rtt 100ms
+  netstat -st | longhaul doctor --read -      what the counters mean
   longhaul doctor --to HOST -J | jq '.checks[] | select(.verdict==\"fail\").id'
 
 Exit codes: 0 no check failed (some may warn or be unknown), 1 a check failed
@@ -101,6 +111,9 @@ struct Document<'a> {
 }
 
 pub(crate) fn run(args: &DoctorArgs, console: &mut Console) -> Outcome {
+    if let Some(file) = &args.read {
+        return read(file, args.json, console);
+    }
     let asked = "asked";
     if args.rtt == Some(Rtt::ZERO) {
         return Err(Failure::usage(
@@ -117,6 +130,7 @@ pub(crate) fn run(args: &DoctorArgs, console: &mut Console) -> Outcome {
     };
     if let Some(kind) = args.system {
         let system = match kind {
+            Kind::Linux => System::Linux,
             Kind::Macos => System::MacOs,
             Kind::Windows => System::Windows,
         };
@@ -147,6 +161,18 @@ pub(crate) fn run(args: &DoctorArgs, console: &mut Console) -> Outcome {
     };
     console.print(&text);
     Ok(if report.verdict == Verdict::Fail { FAILED } else { DONE })
+}
+
+/// Explains the text of another tool.
+fn read(file: &Path, as_json: bool, console: &mut Console) -> Outcome {
+    let name = file.display();
+    let text = input::text_or_stdin(file, input::COUNTERS)
+        .map_err(|error| Failure::usage(format!("cannot read '{name}': {error}")))?;
+    let report = doctor::pasted(&text)
+        .map_err(|error| Failure::usage(format!("cannot explain '{name}': {error}")))?;
+    let text = if as_json { json(&report)? } else { terminal::pasted(&report, &console.out) };
+    console.print(&text);
+    Ok(DONE)
 }
 
 /// Payload of a segment, where the MSS was negotiated.

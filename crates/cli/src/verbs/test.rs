@@ -5,12 +5,14 @@ pub(super) mod cross_traffic;
 mod decide;
 mod find_rate;
 mod latency;
+mod line_class;
 mod modes;
 mod repeat;
+mod udp_safeguard;
 mod udt_fallback;
 
 use crate::console::Console;
-use crate::failure::{Failure, Outcome};
+use crate::failure::{FAILED, Failure, Outcome};
 use crate::stop;
 use crate::test_report::{self, Added, Forms};
 use clap::Args;
@@ -82,6 +84,12 @@ pub(crate) struct TestArgs {
     #[arg(long, short, value_name = "RATE", value_parser = rate_or_unlimited)]
     #[arg(alias = "bandwidth")]
     bitrate: Option<Pace>,
+    /// Send UDP above 10 Mbit/s to other machines unasked
+    ///
+    /// UDP has no congestion control: on a path in use such a test takes the capacity of
+    /// all other users. Without --yes it asks on a terminal, and warns elsewhere.
+    #[arg(long)]
+    yes: bool,
     /// Congestion control of the sender: cubic, bbr, reno
     #[arg(long, short = 'C', value_name = "NAME", alias = "cc")]
     congestion: Option<String>,
@@ -232,6 +240,9 @@ struct Measured {
 }
 
 pub(crate) fn run(args: &TestArgs, console: &mut Console) -> Outcome {
+    if !udp_safeguard::allows(&offered(args), args.yes, console)? {
+        return Ok(FAILED);
+    }
     if args.modes.find_rate {
         return find_rate::run(args, console);
     }
@@ -240,7 +251,8 @@ pub(crate) fn run(args: &TestArgs, console: &mut Console) -> Outcome {
         return repeat::run(args, count, earlier.as_deref(), console);
     }
     let stop = stop::on_signals();
-    let Measured { measurement, printed, .. } = measure(args, console, &stop)?;
+    let Measured { mut measurement, printed, .. } = measure(args, console, &stop)?;
+    measurement.notes.extend(line_class::note(&measurement));
     if let Some(file) = &args.save {
         store::save(file, &measurement).map_err(Failure::work)?;
     }
@@ -271,7 +283,7 @@ pub(crate) fn run(args: &TestArgs, console: &mut Console) -> Outcome {
     if let Some(failed) = answer.and_then(|answer| answer.failed) {
         return Err(failed);
     }
-    Ok(if stop.is_raised() { crate::failure::FAILED } else { code })
+    Ok(if stop.is_raised() { FAILED } else { code })
 }
 
 /// One test, its interval reports printed as they arrive.
@@ -324,6 +336,16 @@ fn attempt(
     let cross_traffic =
         counters.and_then(|counters: InterfaceCounters| counters.cross_traffic(&measurement));
     Ok(Measured { measurement, printed, cross_traffic })
+}
+
+/// What the test may send at most: a rate search sends UDP up to its limit.
+fn offered(args: &TestArgs) -> ClientConfig {
+    let config = config(args);
+    if !args.modes.find_rate {
+        return config;
+    }
+    let rate = args.bitrate.and_then(|pace| pace.0);
+    ClientConfig { protocol: Protocol::Udp, rate, ..config }
 }
 
 fn config(args: &TestArgs) -> ClientConfig {

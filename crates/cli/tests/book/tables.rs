@@ -12,6 +12,10 @@ use std::process::{Command, Stdio};
 /// Most bytes of the README.
 const README_BYTES: usize = 8192;
 
+/// Output of another tool, for `doctor --read`.
+const PASTED: &str =
+    concat!(env!("CARGO_MANIFEST_DIR"), "/../doctor/tests/hosts/pasted/ss-tin.txt");
+
 fn page(path: &str) -> String {
     std::fs::read_to_string(root().join("docs").join(path)).unwrap()
 }
@@ -195,12 +199,13 @@ pub(crate) fn schemas_and_their_keys() {
         assert!(page.contains(&format!("`{schema}`")), "reference/json.md has no {schema}");
     }
     let documented: BTreeSet<String> = code(&page).into_iter().collect();
-    let documents: [&[&str]; 7] = [
+    let documents: [&[&str]; 8] = [
         &["bdp", "100mbit", "173ms", "--window", "64KiB", "--json"],
         &["ping", "127.0.0.1", "--tcp=1", "-c", "2", "-i", "1ms", "--json"],
         &["trace", "127.0.0.1", "-c", "1", "-n", "--json"],
         &["doctor", "--rate", "1gbit", "--rtt", "100ms", "--json"],
         &["doctor", "--rate", "1gbit", "--rtt", "100ms", "--for", "macos", "--json"],
+        &["doctor", "--read", PASTED, "--json"],
         &["tune", "plan", "--rate", "10gbit", "--rtt", "200ms", "--json"],
         &["watch", "--once", "-i", "100ms", "--json"],
     ];

@@ -122,16 +122,39 @@ fn a_disk_is_written_and_nothing_stays() {
 
 #[test]
 fn other_systems_are_told_in_commands() {
-    for (system, command) in
-        [("macos", "sudo sysctl -w net.inet.tcp.autorcvbufmax="), ("windows", "netsh int tcp")]
-    {
+    for (system, command) in [
+        ("macos", "sudo sysctl -w net.inet.tcp.autorcvbufmax="),
+        ("windows", "netsh int tcp"),
+        ("linux", "sudo sysctl -w net.ipv4.tcp_rmem="),
+    ] {
         let goal = ["--for", system, "--rate", "1gbit", "--rtt", "100ms"];
         let (text, code) = told(&goal);
         assert!(text.contains(command) && code == 0, "{text}");
         assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
         let (document, _) = json(&goal);
-        assert_eq!(document["schema"], "longhaul.doctor-commands/1");
+        assert_eq!(document["schema"], "longhaul.doctor-commands/2");
         assert_eq!(document["target"]["bdp_bytes"], 12_500_000);
+    }
+}
+
+#[test]
+fn the_text_of_other_tools_is_explained() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("counters.txt");
+    let text = "Tcp:\n    1000 segments sent out\n    5 segments retransmitted\nTcpExt:\n";
+    std::fs::write(&file, text).unwrap();
+    let file = file.to_str().unwrap();
+    let (shown, code) = told(&["--read", file]);
+    assert!(shown.contains("Tcp.RetransSegs: 5, 0.5 % of Tcp.OutSegs") && code == 0, "{shown}");
+    let (document, _) = json(&["--read", file]);
+    assert_eq!(document["schema"], "longhaul.pasted/1");
+    assert_eq!(document["counters"][1]["share"], 0.005);
+    // Standard input is empty here.
+    for (given, says) in [("-", "the text is empty"), ("/no/such/file", "/no/such/file")] {
+        let output = run(&["doctor", "--read", given]);
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        assert!(said.lines().count() == 1 && said.contains(says), "{said}");
     }
 }
 
@@ -151,6 +174,7 @@ fn wrong_usage_is_one_line() {
         (&["--rtt", "1ms", "--port", "7"], "--to"),
         (&["--rtt", "1ms", "-P", "0"], "65535"),
         (&["--for", "macos", "--rtt", "1ms"], "--rate"),
+        (&["--read", "x", "--rate", "1gbit"], "--rate"),
         (&["--for", "beos", "--rate", "1gbit", "--rtt", "1ms"], "windows"),
         (&["--rate", "1gbit", "--rtt", "1ms", "--disk", "/no/such/folder"], "/no/such/folder"),
         (&["--rate", "1gbit", "--rtt", "1ms", "--disk", "/proc"], "/proc"),

@@ -51,6 +51,7 @@ fn every_flag_is_explained_in_one_line_of_80_columns() {
         "calc bbr",
         "calc wan",
         "calc overhead",
+        "calc line",
         "calc transfer",
         "calc udt",
     ] {

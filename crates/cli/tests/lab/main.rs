@@ -24,6 +24,7 @@ mod real_hosts;
 mod state;
 mod studies;
 mod tuning;
+mod udp_safeguard;
 mod udt;
 mod user;
 mod verify;
@@ -71,7 +72,7 @@ fn main() -> ExitCode {
 }
 
 fn trials(lab: bool, iperf3: bool, devices: bool) -> Vec<Trial> {
-    let tests: [(&str, Needs, fn()); 69] = [
+    let tests: [(&str, Needs, fn()); 70] = [
         ("the_loop_closes", Needs::Nothing, closed_loop::the_loop_closes),
         (
             "listed_losses_are_counted_exactly",
@@ -148,6 +149,11 @@ fn trials(lab: bool, iperf3: bool, devices: bool) -> Vec<Trial> {
         ("earlier_journals_are_moved_and_planted_ones_are_not", Needs::Root, state::moved),
         ("killed_while_tuning", Needs::Root, tuning::killed_while_tuning),
         ("sysctls_of_hosts_are_reverted", Needs::Root, real_hosts::sysctls_of_hosts_are_reverted),
+        (
+            "udp_to_others_is_warned_about",
+            Needs::Root,
+            udp_safeguard::udp_to_others_is_warned_about,
+        ),
         ("a_file_for_each_boot", Needs::Root, tuning::a_file_for_each_boot),
         ("a_labs_host_is_tuned", Needs::Nothing, tuning::a_labs_host_is_tuned),
         ("a_small_window_is_seen", Needs::Nothing, watching::a_small_window_is_seen),

@@ -10,11 +10,12 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 /// What an apply may change in a namespace.
-const KEYS: [&str; 6] = [
+const KEYS: [&str; 7] = [
     "net.ipv4.tcp_rmem",
     "net.ipv4.tcp_wmem",
     "net.ipv4.tcp_no_metrics_save",
     "net.ipv4.tcp_mtu_probing",
+    "net.ipv4.tcp_ecn",
     "net.ipv4.tcp_sack",
     "net.ipv4.tcp_timestamps",
 ];

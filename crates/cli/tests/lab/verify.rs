@@ -13,7 +13,8 @@ fn on_the_client(script: &str) -> crate::program::Ended {
     let server = format!("{LONGHAUL} server");
     // One step: there is nothing else to change.
     let others = "net.ipv4.tcp_mtu_probing=1";
-    let options = ["--sysctl", SMALL, "--sysctl", others, "--server", &server];
+    let ecn = "net.ipv4.tcp_ecn=1";
+    let options = ["--sysctl", SMALL, "--sysctl", others, "--sysctl", ecn, "--server", &server];
     let script = format!(
         "export LONGHAUL_STATE_DIR={}; PATH=$(dirname {LONGHAUL}):$PATH; {script}",
         folder.path().display()

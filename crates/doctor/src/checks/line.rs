@@ -5,7 +5,7 @@ use crate::facts::{Device, Fact, Pci, Usb};
 use crate::target::Target;
 use model::{IpVersion, Payload};
 use record::{Area, Check, Verdict};
-use units::BitRate;
+use units::{BitRate, percent};
 
 const MEGA: u64 = 1_000_000;
 
@@ -47,7 +47,11 @@ fn speed(device: &Device, target: &Target) -> Vec<Check> {
     let payload = goodput(now, device.mtu.seen().copied());
     let mut why = format!("the link rate is {now}");
     if let Some(payload) = payload {
-        why = format!("a link of {now} carries {payload} of TCP payload");
+        why = format!("a link of {now} carries {payload} of TCP payload over IPv4");
+        let mtu = device.mtu.seen().copied().unwrap_or(1_500);
+        if let Some(ipv6) = Payload::on_ethernet(mtu, IpVersion::Ipv6).goodput(now) {
+            why += &format!(" and {ipv6} over IPv6: what a test that reaches the link shows");
+        }
     }
     let line = device.nic.line.seen();
     let able = line.and_then(|line| line.able_mbps).map(mbps);
@@ -65,8 +69,8 @@ fn speed(device: &Device, target: &Target) -> Vec<Check> {
         }
         (Some(able), None) if able > now => {
             format!(
-                "this end supports {able}: check the cable (Cat 5e up to 5 Gbit/s, Cat 6a for 10) \
-                 and the switch port"
+                "this end supports {able}: check the switch port, and the cable: {}",
+                cable(able)
             )
         }
         _ => "use a faster link, or lower the target".to_owned(),
@@ -103,6 +107,20 @@ fn speed(device: &Device, target: &Target) -> Vec<Check> {
         none => unread(Area::Nic, "nic.duplex", none, "full", SOURCE),
     });
     checks
+}
+
+/// The cable that a rate over twisted pairs needs (TIA-568.2-D; IEEE 802.3bz for 2.5 and
+/// 5 Gbit/s: "defined use cases and deployment configurations" of Cat 5e and 6, to be
+/// qualified by TIA TSB-5021; IEEE 802.3an and TIA TSB-155 for 10 Gbit/s).
+fn cable(rate: BitRate) -> &'static str {
+    match rate.bps() {
+        0..=1_000_000_000 => "Cat 5e for up to 100 m at 1 Gbit/s, all four pairs connected",
+        1_000_000_001..=5_000_000_000 => {
+            "Cat 6A for any installation up to 100 m; Cat 5e or 6 only where length, bundling and \
+             crosstalk allow it (TIA TSB-5021)"
+        }
+        _ => "Cat 6A for up to 100 m at 10 Gbit/s; Cat 6 for 37 to 55 m (TIA TSB-155)",
+    }
 }
 
 /// The most a USB bus carries: 13 packets of 512 bytes in each of 8000
@@ -163,31 +181,45 @@ fn slot(pci: &Pci, target: &Target) -> Check {
 }
 
 fn wifi(device: &Device, signal: Option<i32>, target: &Target) -> Check {
-    // 802.11ax at 80 MHz and two streams: 1.2 Gbit/s, and 0.8 in the real world.
-    const SOURCE: &str = "nl80211; TCP gets at most two thirds of the link rate";
-    let Some(rate) = device.nic.wireless_bps.seen().copied() else {
+    const SOURCE: &str = "nl80211; M3AAWG 2025: 800 of 1201 Mbit/s with 802.11ax";
+    let Some(link) = device.nic.wifi.seen() else {
         return check(Area::Nic, "nic.wifi", Verdict::Warn)
-            .seen(format!("Wi-Fi, rate unknown: {}", device.nic.wireless_bps.why_not()))
+            .seen(format!("Wi-Fi, rate unknown: {}", device.nic.wifi.why_not()))
             .needs("a cable")
             .why("the radio channel is shared, and its loss is not the path's")
             .remedy("test with a cable")
             .source(SOURCE);
     };
-    let left = rate.scaled(2.0 / 3.0);
-    let mut seen = format!("Wi-Fi at {rate}");
+    let rate = link.rate_bps;
+    let left = rate.scaled(model::WIFI_TCP_SHARE);
+    let mut seen = format!("Wi-Fi at {rate}, {}, {} MHz", link.standard, link.width_mhz);
+    if let Some(streams) = link.streams {
+        seen += &format!(", {streams} {}", if streams == 1 { "stream" } else { "streams" });
+    }
     if let Some(signal) = signal {
         seen += &format!(", {signal} dBm");
+    }
+    let mut why = format!(
+        "TCP gets at most about {} of the rate of this moment, {left}; the radio channel is shared \
+         and lossy",
+        percent(model::WIFI_TCP_SHARE)
+    );
+    let streams = u32::from(link.streams.unwrap_or(1));
+    if link.standard.starts_with("802.11ax")
+        && let Some(most) = model::wifi_6_rate(link.width_mhz.into(), streams)
+    {
+        why += &format!("; at this width and with so many streams the rate is at most {most}");
     }
     // Wi-Fi never passes: its rate is momentary.
     let verdict = if left >= target.rate { Verdict::Warn } else { Verdict::Fail };
     check(Area::Nic, "nic.wifi", verdict)
         .seen(seen)
-        .needs(format!("a cable, or a link of {}", target.rate.scaled(1.5)))
-        .why(format!(
-            "at this moment TCP gets at most {left}; the radio channel is shared and \
-                      lossy"
-        ))
-        .remedy("test with a cable, or close to the access point")
+        .needs(format!("a cable, or a link of {}", target.rate.scaled(1.0 / model::WIFI_TCP_SHARE)))
+        .why(why)
+        .remedy(
+            "test with a cable, or close to the access point; 5 or 6 GHz with 80 MHz or more where \
+             the channel is narrower",
+        )
         .source(SOURCE)
 }
 

@@ -1,6 +1,6 @@
 //! The network device: driver, rings, offloads, pause frames, EEE, errors.
 
-use super::{FAST, VERY_FAST, check, line, pass_or, unread};
+use super::{FAST, VERY_FAST, check, congestion, line, loss_budget, pass_or, unread};
 use crate::facts::{Device, Fact, Facts};
 use crate::target::Target;
 use record::{Area, Check, Verdict};
@@ -31,10 +31,10 @@ pub(super) fn checks(facts: &Facts, target: &Target) -> Vec<Check> {
         checks.push(rings(device, target));
         checks.push(pause(device, target));
         checks.push(eee(device));
-        checks.push(errors(device, target));
+        checks.push(errors(facts, device, target));
     }
     checks.push(offloads(device));
-    checks.push(queue(device));
+    checks.push(queue(facts, device));
     checks
 }
 
@@ -106,8 +106,8 @@ fn mtu(device: &Device, target: &Target) -> Check {
         .seen(format!("{mtu} bytes"))
         .needs(if target.rate < FAST { "any" } else { "9000, where the whole path supports it" })
         .why(
-            "a sixth of the packets costs a sixth of the per-packet work, and the loss budget \
-             (Mathis) grows with the square of the MSS",
+            "a sixth of the packets costs a sixth of the per-packet work, and the loss budget grows \
+             with MSS^2 for Reno (Mathis 1997) and with MSS^(4/3) for CUBIC (RFC 9438)",
         )
         .remedy("set 9000 here, at the far end and on every switch between, or nowhere")
         .command(format!("sudo ip link set {} mtu 9000", device.name))
@@ -214,23 +214,42 @@ fn offloads(device: &Device) -> Check {
 }
 
 /// The device's own qdisc: the sysctl default applies only to devices that come up later.
-fn queue(device: &Device) -> Check {
-    const SOURCE: &str = "tc-fq(8); ESnet fasterdata, Linux tuning";
+/// fq paces what BBR sends; on any other host a managed queue of either kind will do.
+fn queue(facts: &Facts, device: &Device) -> Check {
+    const SOURCE: &str = "tc-fq(8), tc-fq_codel(8); RFC 8290";
+    let bbr = congestion(facts) == Some("bbr");
+    let needed = if bbr { "fq" } else { "fq_codel, or fq where hosts pace" };
     let Some(qdisc) = device.nic.qdisc.seen() else {
-        return unread(Area::Nic, "nic.qdisc", &device.nic.qdisc, "fq", SOURCE);
+        return unread(Area::Nic, "nic.qdisc", &device.nic.qdisc, needed, SOURCE);
     };
     // `mq` has a child qdisc per hardware queue; `noqueue` and `noop` are no queues.
-    let fine = matches!(qdisc.as_str(), "fq" | "mq" | "noqueue" | "noop") || !device.is_hardware;
+    let fine = match qdisc.as_str() {
+        "fq" | "mq" | "noqueue" | "noop" => true,
+        "fq_codel" | "cake" | "fq_pie" => !bbr,
+        _ => !device.is_hardware,
+    };
+    let (why, wanted) = if bbr {
+        (
+            "BBR paces, and fq releases each packet at its time with less CPU than timers in TCP",
+            "fq",
+        )
+    } else {
+        (
+            "fq_codel keeps flows apart and limits the delay in this device's queue; a single \
+             queue delays every flow behind a bulk transfer",
+            "fq_codel",
+        )
+    };
     check(Area::Nic, "nic.qdisc", pass_or(fine, Verdict::Warn))
         .seen(qdisc)
-        .needs("fq")
-        .why("pacing keeps bursts from overflowing the queues of slower links")
+        .needs(needed)
+        .why(why)
         .remedy("replace it now; net.core.default_qdisc applies to devices that come up later")
-        .command(format!("sudo tc qdisc replace dev {} root fq", device.name))
+        .command(format!("sudo tc qdisc replace dev {} root {wanted}", device.name))
         .source(SOURCE)
 }
 
-fn errors(device: &Device, target: &Target) -> Check {
+fn errors(facts: &Facts, device: &Device, target: &Target) -> Check {
     const SOURCE: &str = "Linux statistics.rst; ethtool(8)";
     let counter = |name: &str| device.counters.get(name).copied();
     let Some(packets) = counter("rx_packets") else {
@@ -242,15 +261,15 @@ fn errors(device: &Device, target: &Target) -> Check {
     let lost = bad.saturating_add(missed);
     let all = packets.saturating_add(lost);
     let share = share(lost, all);
-    let budget = target.loss_budget();
+    let budget = loss_budget(facts, target);
     let verdict = match budget {
         _ if lost == 0 => Verdict::Pass,
-        Some(budget) if share > budget => Verdict::Fail,
+        Some(budget) if share > budget.ratio => Verdict::Fail,
         _ => Verdict::Warn,
     };
     check(Area::Nic, "nic.errors", verdict)
         .seen(format!("{bad} damaged, {missed} missed, of {all} received ({})", percent(share)))
-        .needs(budget.map_or("none".to_owned(), |budget| format!("below {}", percent(budget))))
+        .needs(budget.map_or("none".to_owned(), |budget| budget.words()))
         .why("every frame lost here counts as path loss; no setting compensates for it")
         .remedy(
             "damaged: check cable, connector and optics; missed: enlarge the rings, spread \

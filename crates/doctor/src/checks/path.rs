@@ -1,10 +1,10 @@
 //! The path to the far end: RTT, MTU, and the TCP options of a handshake.
 
-use super::{check, pass_or, unread};
+use super::{check, loss_budget, pass_or, unread};
 use crate::facts::{Fact, Facts, HandshakeFacts, Mtu, PathFacts};
 use crate::target::Target;
 use record::{Area, Check, Verdict};
-use units::{ByteCount, Rtt, percent};
+use units::{ByteCount, Rtt};
 
 /// The shift that Linux offers with its default of 6 MiB in `tcp_rmem`
 /// (`tcp_select_initial_window` in net/ipv4/tcp_output.c).
@@ -12,7 +12,7 @@ const LINUX_SHIFT: u8 = 7;
 
 pub(super) fn checks(facts: &Facts, target: &Target) -> Vec<Check> {
     let Some(path) = &facts.path else { return Vec::new() };
-    let mut checks = vec![round_trip(path, target), loss(path, target), mtu(facts, path)];
+    let mut checks = vec![round_trip(path, target), loss(facts, path, target), mtu(facts, path)];
     match &path.handshake {
         Fact::Seen(handshake) => {
             checks.push(window_scale(facts, path, handshake, target));
@@ -60,11 +60,10 @@ fn round_trip(path: &PathFacts, target: &Target) -> Check {
         .source(SOURCE)
 }
 
-fn loss(path: &PathFacts, target: &Target) -> Check {
-    const SOURCE: &str = "Mathis et al. 1997, equation 3";
-    let budget = target
-        .loss_budget()
-        .map_or_else(|| "no loss".to_owned(), |budget| format!("below {}", percent(budget)));
+fn loss(facts: &Facts, path: &PathFacts, target: &Target) -> Check {
+    const SOURCE: &str = "RFC 9438, section 5.1; Mathis et al. 1997, equation 3; ACM Queue 14(5)";
+    let budget = loss_budget(facts, target);
+    let needed = budget.map_or_else(|| "no loss".to_owned(), |budget| budget.words());
     let answered = path.lost < path.sent;
     let verdict = match (path.lost, answered) {
         (0, _) => Verdict::Pass,
@@ -72,13 +71,13 @@ fn loss(path: &PathFacts, target: &Target) -> Check {
         // ICMP echoes are often filtered where other traffic passes.
         (_, false) => Verdict::Unknown,
     };
-    let many = target.loss_budget().map_or(10_000.0, |budget| (10.0 / budget).clamp(1e3, 1e5));
+    let many = budget.map_or(10_000.0, |budget| (10.0 / budget.ratio).clamp(1e3, 1e5));
     check(Area::Path, "path.loss", verdict)
         .seen(format!("{} of {} probes lost", path.lost, path.sent))
-        .needs(budget)
+        .needs(needed)
         .why(format!(
-            "with an MSS of {} bytes, more random loss keeps a Reno-like connection below its \
-             rate; {} probes detect only heavy loss",
+            "with an MSS of {} bytes, more random loss keeps this host's congestion control below \
+             the rate; {} probes detect only heavy loss",
             target.mss(),
             path.sent
         ))

@@ -13,6 +13,7 @@ use units::{ByteCount, Rtt, percent};
 
 const RMEM: &str = "net.ipv4.tcp_rmem";
 const WMEM: &str = "net.ipv4.tcp_wmem";
+const CONGESTION: &str = "net.ipv4.tcp_congestion_control";
 
 /// The settings as gathered, for `tune` to read.
 struct Snapshot<'a>(&'a Settings);
@@ -35,11 +36,14 @@ impl tune::Settings for Snapshot<'_> {
     }
 }
 
-/// A host with nothing set.
-struct Bare;
+/// A host with nothing set but the congestion control, on which other settings depend.
+struct Bare<'a>(&'a Settings);
 
-impl tune::Settings for Bare {
+impl tune::Settings for Bare<'_> {
     fn read(&self, key: &str) -> io::Result<String> {
+        if key == CONGESTION {
+            return Snapshot(self.0).read(key);
+        }
         Ok(if key.ends_with("mem") { "0 0 0" } else { "0" }.to_owned())
     }
 
@@ -70,7 +74,7 @@ pub(super) fn plans(facts: &Facts, target: &Target) -> Option<Plans> {
             streams: target.streams(),
         };
         let now = tune::advise(&Snapshot(&facts.settings), &goal, None, memory)?;
-        Ok((now, tune::advise(&Bare, &goal, None, memory)?))
+        Ok((now, tune::advise(&Bare(&facts.settings), &goal, None, memory)?))
     };
     let (made, target, beyond) = match make(target) {
         Err(error @ BufferTooLarge { streams, .. }) => {
@@ -143,6 +147,7 @@ fn planned(facts: &Facts, plans: &Plans, needed: &PlannedSetting) -> Check {
     with_plan(draft, &plans.target).source(match key {
         RMEM | WMEM => "RFC 7323, section 1.1; tcp(7)",
         "net.core.default_qdisc" => "tc-fq(8)",
+        "net.ipv4.tcp_ecn" => "RFC 3168; RFC 8087; Linux ip-sysctl.rst",
         _ => "tcp(7)",
     })
 }
@@ -220,7 +225,7 @@ fn carries(facts: &Facts, target: &Target, key: &str) -> Option<String> {
 }
 
 fn congestion(facts: &Facts, target: &Target) -> Check {
-    const ID: &str = "net.ipv4.tcp_congestion_control";
+    const ID: &str = CONGESTION;
     const SOURCE: &str = "RFC 9438; RFC 5681, section 3.1; tc-fq(8)";
     let seen = |key: &str| facts.settings.get(key).and_then(Fact::seen);
     let Some(chosen) = seen(ID) else {
@@ -305,15 +310,6 @@ fn others(facts: &Facts) -> Vec<Check> {
             .command(format!("sudo sysctl -w {command}"));
         checks.push(draft.source(SOURCE));
     };
-    if let Some(ecn) = number("net.ipv4.tcp_ecn") {
-        add(
-            "net.ipv4.tcp_ecn",
-            ecn != 0,
-            "1, or 2 to accept it when requested",
-            "a queue that marks packets instead of dropping them avoids retransmissions (RFC 3168)",
-            "net.ipv4.tcp_ecn=2",
-        );
-    }
     if let Some(low) = number("net.ipv4.tcp_low_latency")
         && kernel::version(facts).is_some_and(|version| version < (4, 14))
     {

@@ -2,6 +2,7 @@
 
 use crate::fake::{Host, ids, one, seen, target, verdict};
 use host::ethtool::{Eee, Line, Offloads, Pause, Rings};
+use host::wifi::WifiLink;
 use record::Verdict::{Fail, Pass, Unknown, Warn};
 use units::BitRate;
 
@@ -53,7 +54,12 @@ fn a_laptop_on_wifi() {
             .with("proc/net/route", "x\nwlan0 00000000 01 0003 0 0 600 00000000\n")
             .driver("wlan0", "iwlwifi");
         if let Some(rate) = rate {
-            host.nic.wireless_bps = seen(BitRate::from_bps(rate));
+            host.nic.wifi = seen(WifiLink {
+                rate_bps: BitRate::from_bps(rate),
+                standard: "802.11ax (Wi-Fi 6)",
+                width_mhz: 80,
+                streams: Some(2),
+            });
         }
         host
     };
@@ -64,6 +70,9 @@ fn a_laptop_on_wifi() {
     let slow = at(Some(1_201_000_000), "1gbit");
     assert!(slow.verdict == Fail && slow.seen.contains("-52 dBm"), "{slow:?}");
     assert!(slow.why.contains("801 Mbit/s"), "{slow:?}");
+    assert!(slow.seen.contains("802.11ax (Wi-Fi 6), 80 MHz, 2 streams"), "{slow:?}");
+    // 980 tones x 10 bit x 5/6 x 2 / 13.6 us.
+    assert!(slow.why.contains("at most 1.2 Gbit/s"), "{slow:?}");
     // Air never passes.
     assert_eq!(at(Some(1_201_000_000), "500mbit").verdict, Warn);
     assert_eq!(at(None, "500mbit").verdict, Warn);
@@ -86,7 +95,8 @@ fn a_slow_link_names_the_end_that_limits_it() {
     // 9000 bytes less headers, of 9038 on the wire.
     assert!(cable.why.contains("990 Mbit/s"), "{cable:?}");
     assert!(speed(&with(Some(2_500), Some(1_000))).remedy.contains("offers only 1 Gbit/s"));
-    assert!(speed(&with(Some(2_500), None)).remedy.contains("cable"));
+    let unknown = speed(&with(Some(2_500), None)).remedy;
+    assert!(unknown.contains("cable: Cat 6A") && unknown.contains("TSB-5021"), "{unknown}");
     assert!(speed(&with(Some(1_000), Some(10_000))).remedy.contains("faster link"));
     // Fast enough for what is asked, and still not what it could be.
     let checks = with(Some(2_500), Some(2_500)).checks(&target("900mbit", "50ms"));

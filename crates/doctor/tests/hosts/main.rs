@@ -5,5 +5,6 @@
 mod devices;
 mod fake;
 mod odd;
+mod pasted;
 mod path;
 mod servers;

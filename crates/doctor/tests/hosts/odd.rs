@@ -22,7 +22,7 @@ fn a_container_without_a_device_and_closed_settings() {
     let device = one(checks, "nic.device");
     assert_eq!(device.verdict, Unknown);
     assert!(device.seen.contains("no network device"), "{device:?}");
-    for id in ["net.core.rmem_max", "net.core.default_qdisc", "cpu.governor", "memory.pressure"] {
+    for id in ["net.core.rmem_max", "net.core.wmem_max", "cpu.governor", "memory.pressure"] {
         let check = one(checks, id);
         assert!(check.verdict == Unknown && !check.seen.is_empty(), "{check:?}");
         assert!(!check.seen.contains('\n'), "{check:?}");
@@ -75,22 +75,85 @@ fn other_systems_get_commands_with_the_values_of_the_target() {
     // 71 281 250 bytes in flight: the published choice for it is 83 886 080.
     let value: u64 = buffer.needed.split(' ').next().unwrap().parse().unwrap();
     assert!((71_281_250..100_000_000).contains(&value), "{buffer:?}");
-    assert_eq!(buffer.set, [format!("sudo sysctl -w net.inet.tcp.autorcvbufmax={value}")]);
-    assert_eq!(of("net.inet.tcp.win_scale_factor").needed, "11 or more");
+    assert_eq!(buffer.apply, [format!("sudo sysctl -w net.inet.tcp.autorcvbufmax={value}")]);
+    // 86 MiB: more than the 32 MiB of a machine with 32 GB, and a pool of 16 times as much.
+    let largest = of("kern.ipc.maxsockbuf");
+    assert_eq!(value, 85 << 20);
+    for fact in ["use 3 streams", "1360 MiB", "ncl=696320", "1.18 Gbit/s"] {
+        assert!(largest.remark.contains(fact), "{fact} in {}", largest.remark);
+    }
+    assert!(largest.why.contains("32 MiB from 32 GB"), "{largest:?}");
+    let far = doctor::commands(System::MacOs, &target("10gbit", "228.1ms"));
+    let far = far.recipes.iter().find(|one| one.id == "kern.ipc.maxsockbuf").unwrap();
+    assert!(far.remark.contains("cannot") && far.remark.contains("128 MiB"), "{far:?}");
+    let shift = of("net.inet.tcp.win_scale_factor");
+    assert!(shift.apply.is_empty() && shift.why.contains("11 for 85 MiB and 6 by default"));
+
     let windows = doctor::commands(System::Windows, &goal);
+    let of = |id: &str| windows.recipes.iter().find(|one| one.id == id).unwrap();
+    // RFC 9438: 0.2281 s / (49228 / 1.054)^(4/3), and Mathis: 1.5 / 49228^2.
+    let congestion = of("tcp.congestion");
+    for fact in ["0.000014 % loss (RFC 9438)", "0.000000062 % (Mathis 1997)"] {
+        assert!(congestion.why.contains(fact), "{fact} in {}", congestion.why);
+    }
+    let bbr2 = of("tcp.bbr2");
+    assert!(bbr2.apply[0].contains("Template=Internet "), "{bbr2:?}");
+    assert!(!bbr2.apply.iter().any(|line| line.contains("Compat") || line.contains("Datacenter")));
+    assert!(bbr2.source.contains("5793") && bbr2.why.contains("127.0.0.1"), "{bbr2:?}");
     let level = |goal| {
         let all = doctor::commands(System::Windows, &goal).recipes;
-        all.into_iter().find(|one| one.id == "tcp.autotuning").unwrap().set.concat()
+        all.iter().find(|one| one.id == "tcp.autotuning").unwrap().apply[0].clone()
     };
-    assert!(level(goal).ends_with("=experimental"));
+    assert!(level(goal.clone()).ends_with("=experimental"));
     assert!(level(target("1gbit", "100ms")).ends_with("=normal"));
-    for recipe in mac.recipes.iter().chain(&windows.recipes) {
-        assert!(!recipe.look.is_empty() && !recipe.needed.is_empty(), "{recipe:?}");
-        assert!(!recipe.why.is_empty(), "{recipe:?}");
+    assert!(of("tcp.autotuning").remark.contains("-P 5"), "{:?}", of("tcp.autotuning"));
+}
+
+#[test]
+fn a_recipe_inspects_or_has_all_five_parts() {
+    for goal in [target("2.5gbit", "228.1ms"), target("100gbit", "3600s"), target("1mbit", "1ms")] {
+        for system in [System::MacOs, System::Windows, System::Linux] {
+            let all = doctor::commands(system, &goal);
+            for recipe in &all.recipes {
+                for text in [&recipe.needed, &recipe.why, &recipe.source] {
+                    assert!(!text.is_empty(), "{recipe:?}");
+                }
+                assert!(!recipe.inspect.is_empty(), "{recipe:?}");
+                let at_boot = !recipe.persist.is_empty() || recipe.is_persistent;
+                let parts = [
+                    !recipe.back_up.is_empty(),
+                    !recipe.apply.is_empty(),
+                    at_boot,
+                    !recipe.undo.is_empty(),
+                ];
+                assert!(parts == [true; 4] || parts == [false; 4], "{recipe:?}");
+                let commands = [&recipe.inspect, &recipe.back_up, &recipe.apply, &recipe.persist];
+                for command in commands.into_iter().flatten().chain(&recipe.undo) {
+                    // Printed on lines of 80 columns, and quoted text is not broken.
+                    let quoted = command.split('\'').skip(1).step_by(2);
+                    assert!(quoted.clone().all(|text| text.len() < 64), "{command}");
+                    assert!(!command.contains('\n'), "{command}");
+                }
+            }
+            let mut ids: Vec<_> = all.recipes.iter().map(|one| &one.id).collect();
+            ids.sort();
+            ids.dedup();
+            assert_eq!(ids.len(), all.recipes.len());
+        }
     }
-    // Beyond what TCP can announce there is something to say as well.
-    let far = target("100gbit", "3600s");
-    let _ = (doctor::commands(System::MacOs, &far), doctor::commands(System::Windows, &far));
+}
+
+#[test]
+fn linux_gets_the_plan_of_a_host_with_the_kernels_defaults() {
+    let linux = doctor::commands(System::Linux, &target("10gbit", "100ms"));
+    let of = |id: &str| linux.recipes.iter().find(|one| one.id == id).unwrap();
+    assert_eq!(
+        of("net.ipv4.tcp_rmem").apply,
+        [format!("sudo sysctl -w net.ipv4.tcp_rmem='4096 131072 {}'", 477_u64 << 20)]
+    );
+    assert_eq!(of("net.ipv4.tcp_ecn").apply, ["sudo sysctl -w net.ipv4.tcp_ecn='1'"]);
+    assert!(linux.recipes.iter().all(|one| one.id != "net.core.default_qdisc"));
+    assert!(of("net.ipv4.tcp_congestion_control").why.contains("0.0000028 %"));
 }
 
 proptest! {
@@ -124,6 +187,8 @@ proptest! {
             proptest::prop_assert!(!check.id.is_empty() && !check.source.is_empty());
         }
         proptest::prop_assert!(serde_json::to_string(&report).is_ok());
-        let _ = (doctor::commands(System::MacOs, &goal), doctor::commands(System::Windows, &goal));
+        for system in [System::MacOs, System::Windows, System::Linux] {
+            let _ = doctor::commands(system, &goal);
+        }
     }
 }

@@ -60,6 +60,8 @@ fn what_is_switched_off_fails_or_warns() {
     assert_eq!(one_off("net.ipv4.tcp_sack", "0", "1gbit"), Warn);
     assert_eq!(one_off("net.ipv4.tcp_timestamps", "0", "1gbit"), Warn);
     assert_eq!(one_off("net.ipv4.tcp_ecn", "0", "1gbit"), Warn);
+    assert_eq!(one_off("net.ipv4.tcp_ecn", "2", "1gbit"), Warn);
+    assert_eq!(one_off("net.ipv4.tcp_ecn", "3", "1gbit"), Pass);
     assert_eq!(one_off("net.ipv4.tcp_no_metrics_save", "0", "1gbit"), Warn);
     assert_eq!(one_off("net.ipv4.tcp_mtu_probing", "2", "1gbit"), Pass);
     assert_eq!(one_off("net.core.busy_poll", "50", "1gbit"), Warn);
@@ -86,19 +88,36 @@ fn bbr_wants_fq_before_tcp_paced_by_itself() {
 
 #[test]
 fn the_devices_own_queue_counts() {
-    let on = |qdisc: &str, release: &str| {
+    let on = |congestion: &str, qdisc: &str, release: &str| {
         let mut host = Host::server()
             .with("proc/sys/kernel/osrelease", release)
-            .set("net.ipv4.tcp_congestion_control", "bbr");
+            .set("net.core.default_qdisc", "fq")
+            .set("net.ipv4.tcp_congestion_control", congestion);
         host.nic.qdisc = crate::fake::seen(qdisc.to_owned());
         let checks = host.checks(&target("1gbit", "100ms"));
         let of = |id| verdict(&checks, id);
         (of("nic.qdisc"), of("net.ipv4.tcp_congestion_control"))
     };
     // The default is fq, but the device came up before it was set.
-    assert_eq!(on("pfifo_fast", "4.9.0"), (Warn, Fail));
-    assert_eq!(on("fq", "4.9.0"), (Pass, Pass));
-    assert_eq!(on("mq", "6.1.0"), (Pass, Pass));
+    assert_eq!(on("bbr", "pfifo_fast", "4.9.0"), (Warn, Fail));
+    assert_eq!(on("bbr", "fq", "4.9.0"), (Pass, Pass));
+    assert_eq!(on("bbr", "mq", "6.1.0"), (Pass, Pass));
+    assert_eq!(on("bbr", "fq_codel", "6.1.0"), (Warn, Pass));
+    // Without BBR either managed queue will do, and a single queue will not.
+    for (qdisc, verdict) in [("fq_codel", Pass), ("fq", Pass), ("cake", Pass), ("pfifo_fast", Warn)]
+    {
+        assert_eq!(on("cubic", qdisc, "6.1.0").0, verdict, "{qdisc}");
+    }
+}
+
+#[test]
+fn fq_is_a_default_for_hosts_that_run_bbr() {
+    const QDISC: &str = "net.core.default_qdisc";
+    let cubic = Host::server().checks(&target("1gbit", "100ms"));
+    assert!(cubic.iter().all(|check| check.id != QDISC), "{cubic:#?}");
+    let bbr = Host::server().set("net.ipv4.tcp_congestion_control", "bbr");
+    assert_eq!(verdict(&bbr.checks(&target("1gbit", "100ms")), QDISC), Warn);
+    assert_eq!(verdict(&bbr.set(QDISC, "fq").checks(&target("1gbit", "100ms")), QDISC), Pass);
 }
 
 #[test]

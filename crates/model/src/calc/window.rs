@@ -1,7 +1,7 @@
 //! Windows: rate, RTT or window from the other two.
 
 use super::result::{Answer, CalcResult, Column, Entries, Row, SHEET_SCHEMA, Table, Value};
-use super::{CalcError, check_rtt, check_streams, check_window};
+use super::{CalcError, check_rtt, check_streams, check_window, window_limits};
 use crate::{MAX_SHIFT, figures, per_stream, window_for, window_rate, window_scale};
 use units::{BitRate, ByteCount, Rtt};
 
@@ -57,6 +57,16 @@ pub fn window(question: &WindowQuestion) -> Result<CalcResult, CalcError> {
         _ => return Err(CalcError::TwoOfThree),
     };
     answers.push(scale_answer(each));
+    let mut holds = vec![
+        "A window counts payload, so the rate is a payload rate. It is an upper bound of one \
+         window per RTT; loss, a smaller send buffer or the link rate can reduce it. The RTT is \
+         the one under load, including queueing delay."
+            .to_owned(),
+        "k, M and G are powers of 1000; Ki, Mi and Gi are powers of 1024. A window of 64 KiB x \
+         2^N is advertised as 65535 x 2^N."
+            .to_owned(),
+    ];
+    holds.extend(window_limits::sentences());
     Ok(CalcResult {
         schema: SHEET_SCHEMA,
         calculator: "window",
@@ -67,16 +77,12 @@ pub fn window(question: &WindowQuestion) -> Result<CalcResult, CalcError> {
             ("streams", Some(Value::Count(u64::from(streams)))),
         ]),
         answers,
-        holds: vec![
-            "A window counts payload, so the rate is a payload rate. It is an upper bound of one \
-             window per RTT; loss, a smaller send buffer or the link rate can reduce it. The RTT \
-             is the one under load, including queueing delay."
-                .to_owned(),
-            "k, M and G are powers of 1000; Ki, Mi and Gi are powers of 1024. A window of 64 KiB \
-             x 2^N is advertised as 65535 x 2^N."
-                .to_owned(),
+        holds,
+        tables: vec![
+            window_table(rate, rtt, streams),
+            window_limits::doubling(rtt),
+            window_limits::adding_streams(each, rtt, streams),
         ],
-        tables: vec![window_table(rate, rtt, streams)],
         curve: None,
     })
 }

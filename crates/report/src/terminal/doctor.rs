@@ -6,7 +6,9 @@ use super::{
     line::{Line, block, columns, labelled, shown},
     style,
 };
-use record::{Area, Check, CheckCommand, DoctorCommands, DoctorReport, DoctorTarget, Verdict};
+use record::{
+    Area, Check, CheckCommand, DoctorCommands, DoctorReport, DoctorTarget, Recipe, Verdict,
+};
 use units::{Rtt, percent};
 
 /// Column of the texts.
@@ -88,11 +90,11 @@ fn goal(target: &DoctorTarget, to: Option<&str>, style: &Style) -> Vec<Line> {
     }
     lines.extend(row(style, "Needs", style::PLAIN, &text));
     if let Some(mathis) = target.loss_budget_mathis {
-        let mut text =
-            format!("loss below {} (Mathis, MSS {} B)", percent(mathis), target.mss_bytes);
+        let mut text = format!("loss below {} for Reno (Mathis)", percent(mathis));
         if let Some(cubic) = target.loss_budget_cubic {
-            text += &format!("; below {} for CUBIC", percent(cubic));
+            text += &format!(", below {} for CUBIC (RFC 9438)", percent(cubic));
         }
+        text += &format!("; MSS {} B", target.mss_bytes);
         lines.extend(row(style, "Budget", style::PLAIN, &text));
     }
     lines
@@ -230,7 +232,47 @@ fn pasted(command: &str, continuation: &str, style: &Style) -> Vec<Line> {
     lines.into_iter().enumerate().map(line).collect()
 }
 
-/// Commands to check and to change settings on a system without longhaul.
+/// One check: the value needed, the reason, and the commands of its parts.
+fn recipe(one: &Recipe, continuation: &str, style: &Style) -> Vec<Line> {
+    let dim = |text: &str| labelled(style, 4, (style::DIM, ""), 4, (style::DIM, text));
+    let mut lines = vec![Line::new(style).to(2).put(style::STRONG, &one.id)];
+    lines.extend(labelled(
+        style,
+        4,
+        (style::PLAIN, ""),
+        4,
+        (style::PLAIN, &format!("needs {}", one.needed)),
+    ));
+    lines.extend(dim(&format!("{} [{}]", one.why, one.source)));
+    for (part, commands) in [
+        ("Inspect", &one.inspect),
+        ("Back up", &one.back_up),
+        ("Apply now", &one.apply),
+        ("Apply at every boot", &one.persist),
+        ("Undo", &one.undo),
+    ] {
+        if part == "Apply at every boot" && one.is_persistent {
+            lines.extend(labelled(
+                style,
+                4,
+                (style::PLAIN, part),
+                4,
+                (style::DIM, " nothing: the system keeps it"),
+            ));
+        }
+        if commands.is_empty() {
+            continue;
+        }
+        lines.push(Line::new(style).to(4).put(style::PLAIN, part));
+        lines.extend(commands.iter().flat_map(|command| pasted(command, continuation, style)));
+    }
+    if !one.remark.is_empty() {
+        lines.extend(dim(&one.remark));
+    }
+    lines
+}
+
+/// Commands to check and to change settings on another host.
 #[must_use]
 pub fn doctor_commands(commands: &DoctorCommands, style: &Style) -> String {
     let continuation = if commands.system == "Windows" { POWERSHELL } else { SHELL };
@@ -244,22 +286,7 @@ pub fn doctor_commands(commands: &DoctorCommands, style: &Style) -> String {
         lines.push(Line::new(style));
         lines.push(Line::new(style).put(style::STRONG, heading(area)));
         for one in of_area {
-            lines.push(Line::new(style).to(2).put(style::STRONG, &one.id));
-            lines.extend(pasted(&one.look, continuation, style));
-            lines.extend(labelled(
-                style,
-                4,
-                (style::PLAIN, ""),
-                4,
-                (style::PLAIN, &format!("needs {}", one.needed)),
-            ));
-            lines.extend(labelled(style, 4, (style::DIM, ""), 4, (style::DIM, &one.why)));
-            for command in &one.set {
-                lines.extend(pasted(command, continuation, style));
-            }
-            if !one.remark.is_empty() {
-                lines.extend(labelled(style, 4, (style::DIM, ""), 4, (style::DIM, &one.remark)));
-            }
+            lines.extend(recipe(one, continuation, style));
         }
     }
     block(lines)
@@ -269,7 +296,7 @@ pub fn doctor_commands(commands: &DoctorCommands, style: &Style) -> String {
 mod tests {
     use super::super::fit::{assert_fits, styles};
     use super::*;
-    use record::{DOCTOR_COMMANDS_SCHEMA, DOCTOR_SCHEMA, Recipe};
+    use record::{DOCTOR_COMMANDS_SCHEMA, DOCTOR_SCHEMA};
     use units::{BitRate, ByteCount};
 
     const APPLY: &str = "sudo longhaul tune apply --rate 10gbit --rtt 200ms --yes";
@@ -384,14 +411,20 @@ mod tests {
 
     #[test]
     fn commands_for_other_systems_fit() {
+        let command = |text: &str| vec![text.to_owned()];
         let recipe = Recipe {
             id: "tcp.autotuning".to_owned(),
             area: Area::Settings,
-            look: "netsh int tcp show global".to_owned(),
             needed: "Receive Window Auto-Tuning Level: normal".to_owned(),
             why: "a reason that goes on for a while, so that it has to be wrapped".to_owned(),
-            set: vec!["netsh int tcp set global autotuninglevel=normal".to_owned()],
+            inspect: command("netsh int tcp show global"),
+            back_up: command("netsh int tcp show global > tcp.before"),
+            apply: command("netsh int tcp set global autotuninglevel=normal"),
+            persist: Vec::new(),
+            is_persistent: true,
+            undo: command("netsh int tcp set global autotuninglevel=disabled"),
             remark: "and a remark".to_owned(),
+            source: "netsh".to_owned(),
         };
         let all = DoctorCommands {
             schema: DOCTOR_COMMANDS_SCHEMA.to_owned(),

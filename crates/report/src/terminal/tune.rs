@@ -27,12 +27,15 @@ pub fn tune_plan(plan: &TunePlan, style: &Style) -> String {
     for setting in &plan.settings {
         lines.extend(settings::planned(setting, style));
     }
-    if !plan.left_out.is_empty() {
+    for (heading, settings) in [("Skipped", &plan.left_out), ("Unchanged", &plan.unchanged)] {
+        if settings.is_empty() {
+            continue;
+        }
         lines.push(Line::new(style));
-        lines.push(Line::new(style).put(style::STRONG, "Skipped"));
-        for skipped in &plan.left_out {
-            lines.push(Line::new(style).to(2).put(style::STRONG, &skipped.key));
-            lines.extend(labelled(style, 4, (style::DIM, ""), 6, (style::DIM, &skipped.why)));
+        lines.push(Line::new(style).put(style::STRONG, heading));
+        for one in settings {
+            lines.push(Line::new(style).to(2).put(style::STRONG, &one.key));
+            lines.extend(labelled(style, 4, (style::DIM, ""), 6, (style::DIM, &one.why)));
         }
     }
     lines.push(Line::new(style));

@@ -1,7 +1,7 @@
 //! The settings of a host that nobody has tuned.
 
 /// The settings of a common kernel.
-pub(crate) const DEFAULTS: [(&str, &str); 15] = [
+pub(crate) const DEFAULTS: [(&str, &str); 16] = [
     ("net.ipv4.tcp_rmem", "4096 131072 6291456"),
     ("net.ipv4.tcp_wmem", "4096 16384 4194304"),
     ("net.ipv4.tcp_mem", "286533 382045 573066"),
@@ -11,6 +11,7 @@ pub(crate) const DEFAULTS: [(&str, &str); 15] = [
     ("net.core.default_qdisc", "pfifo_fast"),
     ("net.ipv4.tcp_window_scaling", "1"),
     ("net.ipv4.tcp_timestamps", "1"),
+    ("net.ipv4.tcp_ecn", "2"),
     ("net.ipv4.tcp_sack", "1"),
     ("net.ipv4.tcp_moderate_rcvbuf", "1"),
     ("net.ipv4.tcp_no_metrics_save", "0"),

@@ -40,14 +40,14 @@ fn each_value_is_read_back() {
 #[test]
 fn settings_without_write_access_are_skipped() {
     let fake = Fake::new();
-    fake.hide("net.core.default_qdisc");
+    fake.hide("net.ipv4.tcp_ecn");
     fake.closed.borrow_mut().insert(CORE.to_owned(), 13);
     fake.closed.borrow_mut().insert("net.core.wmem_max".to_owned(), 30);
     // Opened, partly accepted, then refused: it must be unchanged.
     fake.refusing.borrow_mut().insert("net.ipv4.tcp_wmem".to_owned(), 22);
     let wmem = fake.get("net.ipv4.tcp_wmem");
     let plan = fake.plan(&GOAL);
-    assert_eq!(plan.left_out[0].key, "net.core.default_qdisc");
+    assert_eq!(plan.left_out[0].key, "net.ipv4.tcp_ecn");
     let applied = fake.tuner().apply(&fake.lock(), &plan, false).unwrap();
     let skipped: Vec<&str> = applied
         .settings

@@ -22,7 +22,7 @@ fn ten_gigabit_over_200_ms() {
     assert_eq!(planned(&plan, "net.ipv4.tcp_rmem"), Some(triple(4096, 131_072).as_str()));
     assert_eq!(planned(&plan, "net.ipv4.tcp_wmem"), Some(triple(4096, 16_384).as_str()));
     assert_eq!(planned(&plan, "net.core.rmem_max"), Some(most.to_string().as_str()));
-    assert_eq!(planned(&plan, "net.core.default_qdisc"), Some("fq"));
+    assert_eq!(planned(&plan, "net.ipv4.tcp_ecn"), Some("1"));
     assert_eq!(planned(&plan, "net.ipv4.tcp_sack"), None);
     assert!(plan.settings[0].why.contains("10 Gbit/s x 200 ms = 250 MB"), "{:?}", plan.settings[0]);
     assert!(plan.settings.iter().all(|one| !one.why.is_empty() && !one.risk.is_empty()));
@@ -100,6 +100,61 @@ fn congestion_control_is_set_if_requested_and_available() {
     let none = advise(&fake, &goal, Some("bbr"), None).unwrap();
     assert_eq!(planned(&none, KEY), None);
     assert!(none.left_out[0].why.contains("modprobe tcp_bbr"), "{:?}", none.left_out);
+}
+
+#[test]
+fn only_hosts_that_run_bbr_get_fq() {
+    const QDISC: &str = "net.core.default_qdisc";
+    let fake = Fake::new();
+    fake.put(QDISC, "fq_codel");
+    for profile in Profile::ALL {
+        let goal = Goal::Profile(profile);
+        assert_eq!(planned(&fake.plan(&goal), QDISC), None, "{profile:?}");
+        let bbr = advise(&fake, &goal, Some("bbr"), None).unwrap();
+        assert_eq!(planned(&bbr, QDISC), Some("fq"), "{profile:?}");
+    }
+    let goal = target("1gbit", "100ms", 1);
+    // BBR that is not available is not used; BBR in use that a plan replaces neither.
+    fake.put("net.ipv4.tcp_available_congestion_control", "reno cubic");
+    assert_eq!(planned(&advise(&fake, &goal, Some("bbr"), None).unwrap(), QDISC), None);
+    fake.put("net.ipv4.tcp_congestion_control", "bbr");
+    assert_eq!(planned(&fake.plan(&goal), QDISC), Some("fq"));
+    assert_eq!(planned(&advise(&fake, &goal, Some("cubic"), None).unwrap(), QDISC), None);
+}
+
+#[test]
+fn ecn_is_requested_but_accurate_ecn_is_kept() {
+    const KEY: &str = "net.ipv4.tcp_ecn";
+    for (now, then) in [("0", Some("1")), ("2", Some("1")), ("1", None), ("3", None), ("4", None)] {
+        let fake = Fake::new();
+        fake.put(KEY, now);
+        assert_eq!(planned(&fake.plan(&target("1gbit", "100ms", 1)), KEY), then, "{now}");
+    }
+}
+
+#[test]
+fn settings_of_other_guides_are_named_with_a_reason() {
+    let plan = Fake::new().plan(&target("1gbit", "200ms", 1));
+    let keys: Vec<&str> = plan.unchanged.iter().map(|one| one.key.as_str()).collect();
+    for key in [
+        "net.core.rmem_default",
+        "net.core.wmem_default",
+        "net.ipv4.tcp_rmem",
+        "net.ipv4.tcp_wmem",
+        "net.ipv4.tcp_mem",
+        "net.ipv4.route.flush",
+        "net.core.optmem_max",
+        "net.core.default_qdisc",
+    ] {
+        assert_eq!(keys.iter().filter(|one| **one == key).count(), 1, "{key} of {keys:?}");
+    }
+    assert!(plan.unchanged.iter().all(|one| one.why.len() > 40), "{:?}", plan.unchanged);
+    // What a plan sets is not among them.
+    let hundred = Fake::new();
+    let goal = Goal::Profile(Profile::DataTransferNode100g);
+    let plan = advise(&hundred, &goal, Some("bbr"), None).unwrap();
+    let named = |key: &str| plan.unchanged.iter().any(|one| one.key == key);
+    assert!(!named("net.core.optmem_max") && !named("net.core.default_qdisc"));
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! The second test of `--decide`.
 
-use super::{TestArgs, config, transfer};
+use super::{TestArgs, config, transfer, udp_safeguard};
 use crate::console::Console;
 use crate::failure::Failure;
 use perf::StopFlag;
@@ -35,6 +35,7 @@ pub(super) fn run(
     } else {
         console.print(&format!("\n{announcement}\n"));
     }
+    udp_safeguard::warn(&config, args.yes, console);
     match transfer(args, &config, false, console, stop) {
         _ if stop.is_raised() => Answer { decided: interrupted(), failed: None },
         Ok(measured) => Answer { decided: test.answer(first, &measured.measurement), failed: None },

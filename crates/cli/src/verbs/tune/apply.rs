@@ -7,6 +7,7 @@ use crate::console::Console;
 use crate::failure::{DONE, FAILED, Failure, Outcome};
 use clap::Args;
 use host::signals;
+use record::TunePlan;
 use report::terminal;
 use tune::{JournalError, LockError, TunerError};
 
@@ -43,7 +44,9 @@ pub(super) fn run(args: &ApplyArgs, host: &Host<'_>, console: &mut Console) -> O
     let &Host { tuner, as_json, undo, .. } = host;
     let plan = advise(&args.goal)?;
     if !as_json {
-        console.print(&terminal::tune_plan(&plan, &console.out));
+        // What it leaves alone is for whoever plans.
+        let changes = TunePlan { unchanged: Vec::new(), ..plan.clone() };
+        console.print(&terminal::tune_plan(&changes, &console.out));
         console.print("\n");
     }
     // Before the question: it may not be possible at all.

@@ -1,0 +1,31 @@
+//! `calc line`.
+
+use clap::Args;
+use model::IpVersion;
+use model::calc::{self, CalcResult, LineQuestion};
+use units::BitRate;
+
+/// Name the Ethernet link that a measured TCP goodput identifies
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct LineArgs {
+    /// Goodput of a bulk transfer: 941mbit, 94.1mbit
+    #[arg(value_name = "RATE")]
+    goodput: BitRate,
+    /// The transfer used IPv6 [default: IPv4]
+    #[arg(long, short = '6')]
+    ipv6: bool,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  longhaul calc line 94.1mbit         a link of 100 Mbit/s
+  longhaul calc line 941mbit          a gigabit link, whatever the plan
+  longhaul calc line 2321mbit --ipv6";
+
+impl LineArgs {
+    pub(super) fn result(&self) -> CalcResult {
+        let ip = if self.ipv6 { IpVersion::Ipv6 } else { IpVersion::Ipv4 };
+        calc::line(&LineQuestion { goodput: self.goodput, ip })
+    }
+}
