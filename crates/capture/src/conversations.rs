@@ -149,6 +149,12 @@ impl Conversations {
         ExpectedStream(self.tcp.find(key))
     }
 
+    /// The number of a UDP conversation, as `udp.stream`: in the order of appearance, from 0.
+    #[must_use]
+    pub fn udp_stream(&self, key: &FlowKey) -> Option<u32> {
+        Some(self.udp.find(key)).filter(|number| *number != u32::MAX)
+    }
+
     /// As [`Conversations::add`], for a segment that was looked up before.
     #[inline]
     pub fn add_expected(

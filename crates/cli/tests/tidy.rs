@@ -25,19 +25,20 @@ const LAYERS: [&[&str]; 7] = [
         "control",
     ],
     &["topology", "diagnose", "host", "tcp", "tcp-analysis", "udt", "agent-proto"],
-    &["udt-socket", "remote"],
+    &["udt-socket", "remote", "packet-fields"],
     &["tune", "lab", "probe", "perf", "copy", "iperf2", "watch", "twin", "study"],
     &["doctor", "store", "report", "verify", "campaign", "agent"],
     &["cli", "fuzz-targets"],
 ];
 
 /// Crates that have no clock, no I/O, no thread.
-const PURE: [&str; 20] = [
+const PURE: [&str; 21] = [
     "units",
     "runs",
     "pinned-tls",
     "capture",
     "tcp-analysis",
+    "packet-fields",
     "model",
     "record",
     "iperf3-proto",

@@ -149,6 +149,11 @@ impl Connection {
             }
             return;
         }
+        // A refused connection has an initial RTT, too.
+        let answers = flags.has(TcpFlags::ACK) && !flags.has(TcpFlags::SYN);
+        if answers && self.initial_rtt_ns == 0 && self.syn_ns != 0 {
+            self.initial_rtt_ns = now.saturating_sub(self.syn_ns);
+        }
         if flags.has(TcpFlags::FIN) {
             self.completeness |= completeness::FIN;
         }
@@ -273,6 +278,13 @@ impl Connection {
     #[must_use]
     pub fn window_scale(&self, direction: Direction) -> WindowScale {
         self.sides[direction.index()].scale
+    }
+
+    /// The number of the SYN of the side that sends in `direction`, or the one before its
+    /// first byte: where relative sequence numbers begin.
+    #[must_use]
+    pub fn first_sequence_number(&self, direction: Direction) -> Option<u32> {
+        self.sides[direction.index()].base_seq
     }
 
     /// From the first to the last packet, in ns.

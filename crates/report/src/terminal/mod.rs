@@ -8,6 +8,7 @@ mod bdp_report;
 mod calc_result;
 mod canvas;
 mod capture_handshake;
+mod capture_packets;
 mod capture_streams;
 mod capture_summary;
 mod capture_tables;
@@ -45,6 +46,7 @@ mod watch;
 pub use bdp_report::bdp_report;
 pub use calc_result::calc_result;
 pub use capture_handshake::{HandshakeRow, HandshakeStream, capture_handshakes};
+pub use capture_packets::{PacketRow, PacketTable, field_list, packet_detail};
 pub use capture_streams::{StreamRow, capture_streams};
 pub use capture_summary::{CaptureSummary, capture_summary};
 pub use capture_tables::{
