@@ -207,7 +207,12 @@ impl Conversations {
                 _ => {}
             }
         }
-        self.add_ip(network, packet, layers);
+        // Fragments of IPv6 count where they complete a packet, those of IPv4 always, as in
+        // Wireshark.
+        let counts = |place: &usize| {
+            !layers.is_fragment() || layers.number(*place) == Protocol::Ipv4 as u8
+        };
+        self.add_ip(network.filter(counts), packet, layers);
         stream
     }
 

@@ -178,6 +178,7 @@ pub(super) fn packet(row: &PacketRow<'_>, view: &PacketView<'_>, with_layers: bo
         "length_bytes": row.length,
         "stream": stream.map(|stream| stream.number),
         "flags": flags,
+        "marks": summary.marks.trim_end(),
         "info": summary.info,
     });
     if with_layers && let Some(object) = object.as_object_mut() {
