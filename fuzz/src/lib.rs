@@ -40,4 +40,7 @@ targets! {
     measurement,
     capture_file,
     capture_packet,
+    capture_fragments,
+    display_filter,
+    tcp_segments,
 }

@@ -181,7 +181,13 @@ impl<'a> Fragment<'a> {
                 is_v6: false,
             };
             let offset = usize::from(field & 0x1fff) * 8;
-            return Some(Fragment { key, offset, is_last: field & 0x2000 == 0, payload, header_len });
+            return Some(Fragment {
+                key,
+                offset,
+                is_last: field & 0x2000 == 0,
+                payload,
+                header_len,
+            });
         }
         let address = |at: usize| {
             let bytes: Option<&[u8; 16]> = header.get(at..)?.first_chunk();

@@ -85,7 +85,9 @@ impl Value<'_> {
         match *self {
             Value::Present => Ok(()),
             Value::Integer(number) => match kind {
-                Kind::Hex(bits) => write!(out, "0x{number:0width$x}", width = usize::from(bits) / 4),
+                Kind::Hex(bits) => {
+                    write!(out, "0x{number:0width$x}", width = usize::from(bits) / 4)
+                }
                 _ => write!(out, "{number}"),
             },
             Value::Time(ns) => {

@@ -12,8 +12,8 @@ mod transport;
 use crate::field::Field;
 use crate::value::Value;
 use crate::view::PacketView;
-pub(crate) use stream::acknowledgment;
 use capture::dissect::{Layer, Protocol};
+pub(crate) use stream::acknowledgment;
 
 /// Takes the values of a field, one by one.
 type Emit<'e, 'a> = &'e mut dyn FnMut(Value<'a>);

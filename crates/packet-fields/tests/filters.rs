@@ -223,7 +223,8 @@ fn filter() -> impl Strategy<Value = String> {
     leaf.prop_recursive(5, 24, 4, |inner| {
         prop_oneof![
             inner.clone().prop_map(|one| format!("!({one})")),
-            prop::collection::vec(inner.clone(), 2..4).prop_map(|all| format!("({})", all.join(" && "))),
+            prop::collection::vec(inner.clone(), 2..4)
+                .prop_map(|all| format!("({})", all.join(" && "))),
             prop::collection::vec(inner, 2..4).prop_map(|all| format!("({})", all.join(" || "))),
         ]
     })

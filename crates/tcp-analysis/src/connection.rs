@@ -138,7 +138,10 @@ impl Connection {
         let flags = segment.flags;
         if !flags.has(CONTROL.with(TcpFlags::RST)) {
             let part = if segment.payload_len > 0 { completeness::DATA } else { completeness::ACK };
-            self.completeness |= part;
+            // The first packet of a connection counts if it is a SYN, as in Wireshark.
+            if self.sides[0].packets + self.sides[1].packets > 1 {
+                self.completeness |= part;
+            }
             self.sides[segment.direction.index()].window_of_syn = false;
             if self.initial_rtt_ns == 0 && self.syn_ns != 0 && flags.has(TcpFlags::ACK) {
                 self.initial_rtt_ns = now.saturating_sub(self.syn_ns);

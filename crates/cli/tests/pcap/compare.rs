@@ -165,9 +165,8 @@ fn our_endpoints(path: &Path, layer: &str) -> Vec<String> {
     let file = ours(path, &["endpoints", "--type", layer]);
     let rows = file["endpoints"].as_array().unwrap().iter();
     rows.map(|row| {
-        let counts = |key: &str| {
-            (row[key]["frames"].as_u64().unwrap(), row[key]["bytes"].as_u64().unwrap())
-        };
+        let counts =
+            |key: &str| (row[key]["frames"].as_u64().unwrap(), row[key]["bytes"].as_u64().unwrap());
         let (sent, received) = (counts("sent"), counts("received"));
         let both = (sent.0 + received.0, sent.1 + received.1);
         let port = row["end"]["port"].as_u64().map_or(String::new(), |port| format!(" {port}"));

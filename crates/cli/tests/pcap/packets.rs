@@ -83,7 +83,8 @@ pub(crate) fn differing_filters(path: &Path) -> (Vec<String>, usize) {
 
 /// Every value of every field that differs.
 pub(crate) fn differing_values(path: &Path) -> Vec<String> {
-    let fields = lines(Command::new(env!("CARGO_BIN_EXE_longhaul")).args(["pcap", "packets", "--fields"]));
+    let fields =
+        lines(Command::new(env!("CARGO_BIN_EXE_longhaul")).args(["pcap", "packets", "--fields"]));
     let is_field = |line: &&String| !line.contains(" protocol ");
     let names = fields.iter().filter(is_field).filter_map(|line| line.split_whitespace().next());
     let names: Vec<&str> =
@@ -149,14 +150,14 @@ pub(crate) fn differing_info(path: &Path) -> Vec<String> {
         let ours: serde_json::Value = serde_json::from_str(ours).unwrap();
         let mut columns = its.splitn(3, '\t');
         let (number, protocol) = (columns.next().unwrap(), columns.next().unwrap());
-        // Where tshark shows another protocol, it shows what that says.
-        if ours["protocol"] != protocol {
+        // Of others, tshark decrypts or decodes what is inside.
+        if ours["protocol"] != protocol || !["TCP", "UDP", "ICMP", "ARP"].contains(&protocol) {
             continue;
         }
         let its = columns.next().unwrap();
         // What it knows from later packets and other layers.
         let its = its.split(" (request in ").next().unwrap().split(" (reply in ").next().unwrap();
-        let its = its.split(" (no response").next().unwrap();
+        let its = its.split(" (no response").next().unwrap().split(" [ILLEGAL").next().unwrap();
         let marks = ours["marks"].as_str().unwrap();
         let ours = format!("{marks} {}", ours["info"].as_str().unwrap());
         let ours = ours.trim_start();

@@ -38,25 +38,35 @@ impl Literal {
         let wrong = |message: String| Err(FilterError::new(at.clone(), message));
         let text = match token {
             Token::Word(text) => text.as_str(),
-            Token::Quoted(bytes) => return match kind {
-                Kind::Bytes => Ok(Literal::Bytes(bytes.clone().into())),
-                Kind::Text => match core::str::from_utf8(bytes) {
-                    Ok(text) => Ok(Literal::Text(text.into())),
-                    Err(_) => wrong("the text is not UTF-8".to_owned()),
-                },
-                _ => wrong(format!("{name} is {}: write it without quotation marks", article(kind))),
-            },
+            Token::Quoted(bytes) => {
+                return match kind {
+                    Kind::Bytes => Ok(Literal::Bytes(bytes.clone().into())),
+                    Kind::Text => match core::str::from_utf8(bytes) {
+                        Ok(text) => Ok(Literal::Text(text.into())),
+                        Err(_) => wrong("the text is not UTF-8".to_owned()),
+                    },
+                    _ => wrong(format!(
+                        "{name} is {}: write it without quotation marks",
+                        article(kind)
+                    )),
+                };
+            }
             _ => return wrong(format!("{} is expected here", article(kind))),
         };
         let parsed = match kind {
             Kind::Presence => {
-                return wrong(format!("{name} has no value: write it alone, to test whether it is there"));
+                return wrong(format!(
+                    "{name} has no value: write it alone, to test whether it is there"
+                ));
             }
             Kind::Decimal(bits) | Kind::Hex(bits) => match integer(text) {
                 Some(number) if number < 0 => None,
                 Some(number) if number >> bits != 0 => {
                     let most = (1_i64 << bits) - 1;
-                    return wrong(format!("{} is too large for {name}: at most {most}", quoted(text)));
+                    return wrong(format!(
+                        "{} is too large for {name}: at most {most}",
+                        quoted(text)
+                    ));
                 }
                 other => other.map(Literal::Integer),
             },
@@ -92,7 +102,9 @@ impl Literal {
     #[inline]
     pub(super) fn order(&self, value: &Value<'_>) -> Option<Ordering> {
         Some(match (value, self) {
-            (Value::Integer(a), Literal::Integer(b)) | (Value::Time(a), Literal::Time(b)) => a.cmp(b),
+            (Value::Integer(a), Literal::Integer(b)) | (Value::Time(a), Literal::Time(b)) => {
+                a.cmp(b)
+            }
             (Value::Ethernet(a), Literal::Ethernet(b)) => a.cmp(b),
             (Value::Ipv4(a), Literal::Ipv4(b, prefix)) => {
                 let mask = u32::MAX.checked_shl(32 - u32::from(*prefix)).unwrap_or(0);
@@ -216,9 +228,13 @@ impl fmt::Display for Literal {
             Literal::Time(ns) => Value::Time(*ns).write(Kind::Time, f),
             Literal::Ethernet(address) => Value::Ethernet(*address).write(Kind::Ethernet, f),
             Literal::Ipv4(address, 32) => write!(f, "{}", Ipv4Addr::from_bits(*address)),
-            Literal::Ipv4(address, prefix) => write!(f, "{}/{prefix}", Ipv4Addr::from_bits(*address)),
+            Literal::Ipv4(address, prefix) => {
+                write!(f, "{}/{prefix}", Ipv4Addr::from_bits(*address))
+            }
             Literal::Ipv6(address, 128) => write!(f, "{}", Ipv6Addr::from_bits(*address)),
-            Literal::Ipv6(address, prefix) => write!(f, "{}/{prefix}", Ipv6Addr::from_bits(*address)),
+            Literal::Ipv6(address, prefix) => {
+                write!(f, "{}/{prefix}", Ipv6Addr::from_bits(*address))
+            }
             Literal::Bytes(bytes) => {
                 f.write_str("\"")?;
                 bytes.iter().try_for_each(|byte| write!(f, "\\x{byte:02x}"))?;

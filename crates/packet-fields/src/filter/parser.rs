@@ -196,7 +196,10 @@ impl<'a> Parser<'a> {
                 None => operand.kind().is_integer(),
             };
             if !has_bits {
-                return Err(FilterError::new(at, format!("'&' needs a number, and {name} is none")));
+                return Err(FilterError::new(
+                    at,
+                    format!("'&' needs a number, and {name} is none"),
+                ));
             }
             let Some(mask) = mask.filter(|mask| *mask >= 0) else {
                 return Err(self.error("a number is expected after '&', such as 0x12"));
@@ -258,7 +261,8 @@ impl<'a> Parser<'a> {
             }
             let at = self.range();
             let low = self.literal(operand)?;
-            let high = if self.takes(&Token::DotDot) { self.literal(operand)? } else { low.clone() };
+            let high =
+                if self.takes(&Token::DotDot) { self.literal(operand)? } else { low.clone() };
             if is_above(&low, &high) {
                 return Err(FilterError::new(at, "the range ends before it begins"));
             }

@@ -12,7 +12,10 @@ enum Step {
     Test(Test),
     Not,
     /// Continues at a later step if the verdict is that.
-    Skip { when: bool, to: usize },
+    Skip {
+        when: bool,
+        to: usize,
+    },
 }
 
 /// The steps of a filter.

@@ -62,19 +62,24 @@ pub(super) fn write(
         },
         Protocol::Arp => arp(out, view, place, number(Field::ArpOpcode)),
         Protocol::Ipv4 if view.layers.is_fragment() => {
-            let [protocol, offset, id] =
-                [Field::IpProto, Field::IpFragOffset, Field::IpId].map(|it| number(it).unwrap_or(0));
+            let [protocol, offset, id] = [Field::IpProto, Field::IpFragOffset, Field::IpId]
+                .map(|it| number(it).unwrap_or(0));
             let name = match protocol {
                 1 => "ICMP ",
                 6 => "TCP ",
                 17 => "UDP ",
                 _ => "",
             };
-            write!(out, "Fragmented IP protocol (proto={name}{protocol}, off={}, ID={id:04x})", offset * 8)
+            write!(
+                out,
+                "Fragmented IP protocol (proto={name}{protocol}, off={}, ID={id:04x})",
+                offset * 8
+            )
         }
         Protocol::Ipv6 if view.layers.is_fragment() => {
-            let [offset, more, id] = [Field::Ipv6FragOffset, Field::Ipv6FragMore, Field::Ipv6FragIdent]
-                .map(|it| number(it).unwrap_or(0));
+            let [offset, more, id] =
+                [Field::Ipv6FragOffset, Field::Ipv6FragMore, Field::Ipv6FragIdent]
+                    .map(|it| number(it).unwrap_or(0));
             let more = if more == 1 { "y" } else { "n" };
             write!(out, "IPv6 fragment (off={} more={more} ident=0x{id:08x})", offset * 8)
         }
@@ -93,8 +98,8 @@ pub(super) fn write(
 
 fn marks(out: &mut String, stream: &StreamView) -> fmt::Result {
     let flags = stream.analysis.flags;
-    let is_special = flags.has(Flags::FAST_RETRANSMISSION)
-        || flags.has(Flags::SPURIOUS_RETRANSMISSION);
+    let is_special =
+        flags.has(Flags::FAST_RETRANSMISSION) || flags.has(Flags::SPURIOUS_RETRANSMISSION);
     for (flag, text) in MARKS.into_iter().filter(|(flag, _)| flags.has(*flag)) {
         if flag == Flags::RETRANSMISSION && is_special {
             continue;
@@ -248,6 +253,12 @@ fn arp(out: &mut String, view: &PacketView<'_>, place: usize, opcode: Option<i64
     };
     let sender = ipv4(Field::ArpSrcProtoIpv4);
     match (opcode, sender, ipv4(Field::ArpDstProtoIpv4)) {
+        (Some(1), Some(sender), Some(target)) if sender == target => {
+            write!(out, "ARP Announcement for {target}")
+        }
+        (Some(1), Some(Ipv4Addr::UNSPECIFIED), Some(target)) => {
+            write!(out, "Who has {target}? (ARP Probe)")
+        }
         (Some(1), Some(sender), Some(target)) => write!(out, "Who has {target}? Tell {sender}"),
         (Some(2), Some(sender), _) => {
             write!(out, "{sender} is at ")?;

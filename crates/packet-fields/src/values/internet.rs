@@ -66,7 +66,9 @@ pub(super) fn v6<'a>(
         Field::Ipv6FragOffset => {
             fragment_header(header).and_then(|at| bits(header.word(at + 2), 3, 0x1fff))
         }
-        Field::Ipv6FragMore => fragment_header(header).and_then(|at| bits(header.word(at + 2), 0, 1)),
+        Field::Ipv6FragMore => {
+            fragment_header(header).and_then(|at| bits(header.word(at + 2), 0, 1))
+        }
         Field::Ipv6FragIdent => fragment_header(header).and_then(|at| header.long(at + 4)),
         _ => None,
     };

@@ -80,11 +80,7 @@ pub(super) fn values<'a>(view: &PacketView<'a>, field: Field, emit: Emit<'_, 'a>
     }
 }
 
-fn of_stream<'a>(
-    segment: &TcpSegment<'_>,
-    stream: &StreamView,
-    field: Field,
-) -> Option<Value<'a>> {
+fn of_stream<'a>(segment: &TcpSegment<'_>, stream: &StreamView, field: Field) -> Option<Value<'a>> {
     if let Some(flag) = flag(field) {
         return stream.analysis.flags.has(flag).then_some(Value::Present);
     }

@@ -209,7 +209,9 @@ pub fn field_list(style: &Style) -> String {
     let mut lines = Vec::new();
     for it in descriptions() {
         let line = Line::new(style).put(style::STRONG, it.name).to(width);
-        lines.push(line.put(style::DIM, it.kind.name()).to(width + kinds).put(style::PLAIN, it.label));
+        lines.push(
+            line.put(style::DIM, it.kind.name()).to(width + kinds).put(style::PLAIN, it.label),
+        );
     }
     for (name, protocol) in packet_fields::field::protocols() {
         let meaning = if protocol == Protocol::None { "every packet" } else { "the packet has it" };
