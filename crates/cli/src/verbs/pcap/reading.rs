@@ -179,7 +179,10 @@ fn whole(
     let bytes = Rc::new(Cell::new(0));
     let source = Counted { source, bytes: Rc::clone(&bytes) };
     let mut progress = Progress { start: clock::now(), shown: None, bytes, size };
-    let mut reader = Reader::new(source).map_err(|broken| cannot_read(name, &broken))?;
+    let mut reader = Reader::new(source).map_err(|broken| match stop.is_raised() {
+        true => format!("{name}: interrupted before the first packet"),
+        false => cannot_read(name, &broken),
+    })?;
     let seed = seed();
     let (mut batch, mut overview) = (Batch::new(seed), Overview::default());
     let (mut hierarchy, mut conversations) = (Hierarchy::new(seed), Conversations::new(seed));
