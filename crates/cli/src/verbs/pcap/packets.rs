@@ -71,7 +71,7 @@ const CHUNK: usize = 32 * 1024;
 
 pub(super) fn run(args: &PacketsArgs, console: &mut Console) -> Outcome {
     let Some(path) = args.file.as_deref().filter(|_| !args.fields) else {
-        console.print(&terminal::field_list(&console.out));
+        console.print(&terminal::field_list(&style(console)));
         return Ok(DONE);
     };
     let filter = compile(&args.filter.join(" "))?;
@@ -134,6 +134,16 @@ fn compile(text: &str) -> Result<Option<Filter>, Failure> {
     compiled.map(Some)
 }
 
+/// The style of standard output; lines are as long as they are where they are read by other
+/// programs.
+fn style(console: &Console) -> terminal::Style {
+    let mut style = console.out;
+    if !std::io::stdout().is_terminal() {
+        style.width = usize::MAX;
+    }
+    style
+}
+
 /// A field by its name.
 fn column(name: &str) -> Result<Field, Failure> {
     Field::from_name(name).ok_or_else(|| {
@@ -171,11 +181,7 @@ struct List {
 
 impl List {
     fn new(args: &PacketsArgs, columns: Vec<Field>, path: &Path, console: &Console) -> Self {
-        let mut style = console.out;
-        // Lines are for other programs where they are for no terminal.
-        if !std::io::stdout().is_terminal() {
-            style.width = usize::MAX;
-        }
+        let style = style(console);
         let table = PacketTable::new(&style);
         let (form, text) = match (args.json, args.csv, args.packet) {
             (true, ..) => (Form::Json, String::new()),
