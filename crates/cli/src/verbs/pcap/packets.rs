@@ -127,7 +127,6 @@ fn compile(text: &str) -> Result<Option<Filter>, Failure> {
         return Ok(None);
     }
     let compiled = Filter::new(text).map_err(|error| {
-        let text = report::untrusted::clean(text);
         let column = text.get(..error.at.start).map_or(0, |before| before.chars().count()) + 1;
         Failure::usage(format!("filter, column {column}: {}", error.message))
     });
