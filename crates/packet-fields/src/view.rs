@@ -185,7 +185,9 @@ impl Tracker {
     ) -> Option<StreamView> {
         let now = packet.time_ns;
         let known = self.streams.get(stream.number);
-        let completeness = known.map_or(0, |(_, connection)| connection.completeness());
+        // A SYN that begins a stream anew counts at once, as in Wireshark.
+        let none = u8::from(stream.is_new && stream.reuses_ports);
+        let completeness = known.map_or(none, |(_, connection)| connection.completeness());
         let analysis = self.streams.add(stream, packet.number, now, segment)?;
         let at = stream.number as usize;
         if at == self.times.len() {

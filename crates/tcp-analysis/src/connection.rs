@@ -91,7 +91,8 @@ impl Connection {
         let duplicate_sack = recovery::observe_ack(&seen, &options, own, peer);
 
         let mut found = wireshark::analyse(rules, &seen, own, peer);
-        if position.reuses_ports {
+        // A SYN that repeats the one of this connection has no such flag.
+        if position.reuses_ports && own.packets == 0 && peer.packets == 0 {
             found.flags.set(Flags::REUSED_PORTS);
             own.counts.get_or_insert_default().add(Flags::REUSED_PORTS);
         }
