@@ -97,7 +97,7 @@ impl PacketTable {
         if info.is_empty() && marks.is_empty() {
             return;
         }
-        if used + 2 + columns(marks) + columns(info) + 1 <= self.style.width {
+        if used + 2 + columns(marks) + columns(info) < self.style.width {
             out.push_str("  ");
             self.put(marks, style::WARN, out);
             self.put(info, style::PLAIN, out);
