@@ -41,4 +41,7 @@ targets! {
     measurement,
     capture_file,
     capture_packet,
+    capture_fragments,
+    display_filter,
+    tcp_segments,
 }

@@ -75,21 +75,25 @@ pub struct StreamNumber {
     pub reuses_ports: bool,
 }
 
-/// What a lookup found; the flow may have begun anew since, which costs another lookup.
+/// What a lookup found; a flow may have begun anew since, which costs another lookup.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ExpectedStream(u32);
+pub struct ExpectedStream {
+    number: u32,
+    /// How many flows had begun anew before.
+    renewed: u32,
+}
 
 impl ExpectedStream {
     /// The stream's number, if it was known.
     #[must_use]
     pub fn number(self) -> Option<u32> {
-        (self.0 != u32::MAX).then_some(self.0)
+        (self.number != u32::MAX).then_some(self.number)
     }
 }
 
 impl Default for ExpectedStream {
     fn default() -> Self {
-        ExpectedStream(u32::MAX)
+        ExpectedStream { number: u32::MAX, renewed: 0 }
     }
 }
 
@@ -146,7 +150,13 @@ impl Conversations {
     #[inline]
     #[must_use]
     pub fn find(&self, key: &FlowKey) -> ExpectedStream {
-        ExpectedStream(self.tcp.find(key))
+        ExpectedStream { number: self.tcp.find(key), renewed: self.tcp.renewed }
+    }
+
+    /// The number of a UDP conversation, as `udp.stream`: in the order of appearance, from 0.
+    #[must_use]
+    pub fn udp_stream(&self, key: &FlowKey) -> Option<u32> {
+        Some(self.udp.find(key)).filter(|number| *number != u32::MAX)
     }
 
     /// As [`Conversations::add`], for a segment that was looked up before.
@@ -158,7 +168,8 @@ impl Conversations {
         segment: Option<&TcpSegment<'_>>,
         expected: ExpectedStream,
     ) -> Option<StreamNumber> {
-        self.tcp.expect(expected.0);
+        let is_current = expected.renewed == self.tcp.renewed;
+        self.tcp.expect(if is_current { expected.number } else { u32::MAX });
         self.add(packet, layers, segment)
     }
 
@@ -201,7 +212,11 @@ impl Conversations {
                 _ => {}
             }
         }
-        self.add_ip(network, packet, layers);
+        // Fragments of IPv6 count where they complete a packet, those of IPv4 always, as in
+        // Wireshark.
+        let counts =
+            |place: &usize| !layers.is_fragment() || layers.number(*place) == Protocol::Ipv4 as u8;
+        self.add_ip(network.filter(counts), packet, layers);
         stream
     }
 

@@ -63,6 +63,20 @@ impl Layers {
         numbers.map(|number| Protocol::from_number(*number)).zip(&self.layers)
     }
 
+    /// The layer at `place` of the list.
+    #[must_use]
+    #[inline]
+    pub fn get(&self, place: usize) -> Option<(Protocol, &Layer)> {
+        let layer = self.recorded().get(place)?;
+        Some((Protocol::from_number(self.number(place)), layer))
+    }
+
+    /// Place of the innermost TCP or UDP header.
+    #[must_use]
+    pub fn transport(&self) -> Option<usize> {
+        self.transport.map(usize::from)
+    }
+
     /// Whether the innermost IP header is that of a fragment, so that its payload is
     /// not that of a whole packet.
     #[must_use]
@@ -254,20 +268,39 @@ pub fn dissect(link: LinkType, data: &[u8], original_len: u32, layers: &mut Laye
     layers.length_from_frame = false;
     let end = (original_len as usize).max(data.len());
     let mut walk = Walk { data, at: 0, end, network: u8::MAX, out: layers };
-    let mut next = link_layer::first(link, &mut walk);
+    let next = link_layer::first(link, &mut walk);
+    follow(&mut walk, next);
+}
+
+/// Dissects anew from the IP header at `place` of the list: `data` has what is outside of
+/// it, and then the whole packet, which fragments were made of.
+pub(crate) fn dissect_reassembled(data: &[u8], place: usize, layers: &mut Layers) {
+    let Some(layer) = layers.recorded().get(place).copied() else { return };
+    layers.path.iter_mut().skip(place).for_each(|number| *number = 0);
+    layers.count = place;
+    layers.transport = None;
+    layers.fragment = false;
+    let at = layer.start as usize;
+    let mut walk = Walk { data, at, end: data.len(), network: u8::MAX, out: layers };
+    follow(&mut walk, Ok(Next::Ip));
+}
+
+/// Reads headers until one is the last.
+#[inline]
+fn follow(walk: &mut Walk<'_, '_>, mut next: Result<Next, Unreadable>) {
     // A loop over extension headers records none, and each has bytes.
     while walk.out.count < MAX_LAYERS - 1 {
         let step = match next {
-            Ok(Next::Ethernet) => link_layer::ethernet(&mut walk),
-            Ok(Next::EtherType(number)) => link_layer::ether_type(&mut walk, number),
-            Ok(Next::Llc) => link_layer::llc(&mut walk),
-            Ok(Next::Ppp) => link_layer::ppp(&mut walk),
-            Ok(Next::Ip) => ip::by_version(&mut walk),
-            Ok(Next::Ipv4) => ip::v4(&mut walk),
-            Ok(Next::Ipv6) => ip::v6(&mut walk),
-            Ok(Next::IpProtocol(number)) => ip::protocol(&mut walk, number),
-            Ok(Next::Vxlan) => tunnel::vxlan(&mut walk),
-            Ok(Next::GtpU) => tunnel::gtp_u(&mut walk),
+            Ok(Next::Ethernet) => link_layer::ethernet(walk),
+            Ok(Next::EtherType(number)) => link_layer::ether_type(walk, number),
+            Ok(Next::Llc) => link_layer::llc(walk),
+            Ok(Next::Ppp) => link_layer::ppp(walk),
+            Ok(Next::Ip) => ip::by_version(walk),
+            Ok(Next::Ipv4) => ip::v4(walk),
+            Ok(Next::Ipv6) => ip::v6(walk),
+            Ok(Next::IpProtocol(number)) => ip::protocol(walk, number),
+            Ok(Next::Vxlan) => tunnel::vxlan(walk),
+            Ok(Next::GtpU) => tunnel::gtp_u(walk),
             Ok(Next::Data | Next::Stop) | Err(_) => break,
         };
         next = step;

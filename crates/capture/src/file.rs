@@ -42,8 +42,11 @@ pub struct Packet<'a> {
     pub interface: u32,
     /// Link type of that interface.
     pub link: LinkType,
-    /// The bytes that were captured.
+    /// The bytes that layers refer to: the frame's, or of the last fragment of an IP packet,
+    /// that packet reassembled ([`crate::batch`]).
     pub data: &'a [u8],
+    /// The bytes that were captured.
+    pub frame: &'a [u8],
     /// Options of a pcapng packet: comments, drops, direction.
     pub options: PacketOptions<'a>,
 }
@@ -78,6 +81,12 @@ pub struct Packets<'a> {
 }
 
 impl<'a> Packets<'a> {
+    /// How many there are.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        self.records.len()
+    }
+
     /// The packets in order, at most [`BATCH`] and at least one.
     #[inline]
     pub fn iter(&self) -> impl Iterator<Item = Packet<'a>> + use<'a> {
@@ -100,6 +109,7 @@ fn packet<'a>(bytes: &'a [u8], record: &Record, number: u64) -> Packet<'a> {
         interface: record.interface,
         link: record.link,
         data: slice(record.data),
+        frame: slice(record.data),
         options: PacketOptions::new(slice(record.options), record.big_endian),
     }
 }

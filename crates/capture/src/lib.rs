@@ -14,6 +14,7 @@
 //! |---|---|
 //! | [`mod@file`] | pcap and pcapng, gzip and zstd; where a file breaks off and why |
 //! | [`dissect`] | from link type and bytes to layers; TCP segments |
+//! | [`reassembly`] | IP packets out of their fragments |
 //! | [`hierarchy`] | frames and bytes of each protocol, counted in both ways |
 //! | [`conversations`] | flows of Ethernet, IP, TCP and UDP; numbers of TCP streams |
 //! | [`endpoints`] | the same by address |
@@ -28,6 +29,7 @@ pub mod file;
 pub mod hierarchy;
 pub mod link_type;
 pub mod overview;
+pub mod reassembly;
 mod table;
 
 pub use link_type::LinkType;

@@ -46,7 +46,7 @@ impl Overview {
         self.packets += 1;
         self.bytes += u64::from(packet.original_len);
         // A packet has at most a mebibyte.
-        let captured = packet.data.len() as u32;
+        let captured = packet.frame.len() as u32;
         self.captured_bytes += u64::from(captured);
         self.first_ns = self.first_ns.min(packet.time_ns);
         self.last_ns = self.last_ns.max(packet.time_ns);

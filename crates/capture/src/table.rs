@@ -200,6 +200,8 @@ pub(crate) struct Table<K> {
     hasher: Hasher,
     last: u32,
     most: usize,
+    /// How many flows took the place of an older one.
+    pub(crate) renewed: u32,
     /// Packets of flows beyond `most`.
     pub(crate) not_counted: u64,
 }
@@ -212,6 +214,7 @@ impl<K: Key> Table<K> {
             hasher: Hasher::new(seed),
             last: 0,
             most,
+            renewed: 0,
             not_counted: 0,
         }
     }
@@ -272,6 +275,7 @@ impl<K: Key> Table<K> {
         let new = self.flows.len() as u32;
         let place = self.numbers.find_mut(hash, |it| *it == number)?;
         *place = new;
+        self.renewed = self.renewed.wrapping_add(1);
         self.flows.push(moment.begin(key));
         self.last = new;
         Some(new)

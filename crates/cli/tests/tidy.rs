@@ -25,20 +25,21 @@ const LAYERS: [&[&str]; 7] = [
         "control",
     ],
     &["topology", "diagnose", "host", "tcp", "tcp-analysis", "udt", "agent-proto"],
-    &["udt-socket", "remote", "tcp-graphs"],
+    &["udt-socket", "remote", "tcp-graphs", "packet-fields"],
     &["tune", "lab", "probe", "perf", "copy", "iperf2", "watch", "twin", "study"],
     &["doctor", "store", "report", "verify", "campaign", "agent"],
     &["cli", "fuzz-targets"],
 ];
 
 /// Crates that have no clock, no I/O, no thread.
-const PURE: [&str; 21] = [
+const PURE: [&str; 22] = [
     "units",
     "runs",
     "pinned-tls",
     "capture",
     "tcp-analysis",
     "tcp-graphs",
+    "packet-fields",
     "model",
     "record",
     "iperf3-proto",

@@ -14,9 +14,11 @@
 //! | `udt` | datagrams of a UDT peer, and of anyone |
 //! | `kernel` | what the kernel answers: netlink, ICMP errors |
 //! | `captures` | capture files, packets in them |
+//! | `analysis` | display filters; TCP segments and fragments of packets |
 //! | `files` | journals, plans, paths, recordings, measurements |
 
 mod agent;
+mod analysis;
 mod captures;
 mod copy;
 mod files;
@@ -30,7 +32,7 @@ pub type Target = (&'static str, fn(&[u8]));
 
 /// Every target. `fuzz/seeds` has a directory for each, and `fuzz/src/lib.rs`
 /// a test.
-pub const TARGETS: [Target; 25] = [
+pub const TARGETS: [Target; 28] = [
     ("iperf3_framing", wire::iperf3_framing),
     ("iperf3_params", wire::iperf3_params),
     ("iperf3_results", wire::iperf3_results),
@@ -56,6 +58,9 @@ pub const TARGETS: [Target; 25] = [
     ("measurement", files::measurement),
     ("capture_file", captures::file),
     ("capture_packet", captures::packet),
+    ("capture_fragments", analysis::fragments),
+    ("display_filter", analysis::display_filter),
+    ("tcp_segments", analysis::tcp_segments),
 ];
 
 /// Runs the target of that name; `false` where there is none.

@@ -50,7 +50,37 @@ fn report(name: &str, count: usize, took: Duration) {
 fn main() {
     one_transfer("one transfer", 0);
     one_transfer("one transfer, 1 % retransmitted", 100);
+    replayed();
     many_flows();
+}
+
+/// A transfer whose last segment is never acknowledged, five times on the same ports with the
+/// same numbers: from the second time on, all segments are retransmissions.
+fn replayed() {
+    let mut packets = Vec::new();
+    let steps = 140_000_u32;
+    for _ in 0..5 {
+        for step in 1..steps {
+            packets.push(packet(false, 40_000, step * 1448, 1, 1448));
+            if step % 2 == 1 && step > 1000 {
+                packets.push(packet(true, 40_000, 1, (step - 1000) * 1448, 0));
+            }
+        }
+    }
+    let transfer = segments(&packets, 1448);
+    let best = (0..3).map(|_| analysed(&transfer)).min();
+    report("one transfer, replayed four times", transfer.len(), best.unwrap_or_default());
+}
+
+/// Time to analyse the segments of one stream.
+fn analysed(transfer: &[TcpSegment<'_>]) -> Duration {
+    elapsed(|| {
+        let mut streams = Streams::new(Rules::default());
+        for (number, segment) in (1..).zip(transfer) {
+            let stream = StreamNumber { number: 0, is_new: false, reuses_ports: false };
+            black_box(streams.add(stream, number, number * 1000, segment));
+        }
+    })
 }
 
 /// A window of 1000 segments, an ACK for every second one; one of `every` is retransmitted.
@@ -66,15 +96,7 @@ fn one_transfer(name: &str, every: u32) {
         }
     }
     let transfer = segments(&packets, 1448);
-    let best = (0..5).map(|_| {
-        elapsed(|| {
-            let mut streams = Streams::new(Rules::default());
-            for (number, segment) in (1..).zip(&transfer) {
-                let stream = StreamNumber { number: 0, is_new: false, reuses_ports: false };
-                black_box(streams.add(stream, number, number * 1000, segment));
-            }
-        })
-    });
+    let best = (0..5).map(|_| analysed(&transfer));
     report(name, transfer.len(), best.min().unwrap_or_default());
 }
 

@@ -91,7 +91,8 @@ impl Connection {
         let duplicate_sack = recovery::observe_ack(&seen, &options, own, peer);
 
         let mut found = wireshark::analyse(rules, &seen, own, peer);
-        if position.reuses_ports {
+        // A SYN that repeats the one of this connection has no such flag.
+        if position.reuses_ports && own.packets == 0 && peer.packets == 0 {
             found.flags.set(Flags::REUSED_PORTS);
             own.counts.get_or_insert_default().add(Flags::REUSED_PORTS);
         }
@@ -138,7 +139,10 @@ impl Connection {
         let flags = segment.flags;
         if !flags.has(CONTROL.with(TcpFlags::RST)) {
             let part = if segment.payload_len > 0 { completeness::DATA } else { completeness::ACK };
-            self.completeness |= part;
+            // The first packet of a connection counts if it is a SYN, as in Wireshark.
+            if self.sides[0].packets + self.sides[1].packets > 1 {
+                self.completeness |= part;
+            }
             self.sides[segment.direction.index()].window_of_syn = false;
             if self.initial_rtt_ns == 0 && self.syn_ns != 0 && flags.has(TcpFlags::ACK) {
                 self.initial_rtt_ns = now.saturating_sub(self.syn_ns);
@@ -148,6 +152,11 @@ impl Connection {
                 }
             }
             return;
+        }
+        // A refused connection has an initial RTT, too.
+        let answers = flags.has(TcpFlags::ACK) && !flags.has(TcpFlags::SYN);
+        if answers && self.initial_rtt_ns == 0 && self.syn_ns != 0 {
+            self.initial_rtt_ns = now.saturating_sub(self.syn_ns);
         }
         if flags.has(TcpFlags::FIN) {
             self.completeness |= completeness::FIN;
@@ -273,6 +282,13 @@ impl Connection {
     #[must_use]
     pub fn window_scale(&self, direction: Direction) -> WindowScale {
         self.sides[direction.index()].scale
+    }
+
+    /// The number of the SYN of the side that sends in `direction`, or the one before its
+    /// first byte: where relative sequence numbers begin.
+    #[must_use]
+    pub fn first_sequence_number(&self, direction: Direction) -> Option<u32> {
+        self.sides[direction.index()].base_seq
     }
 
     /// From the first to the last packet, in ns.

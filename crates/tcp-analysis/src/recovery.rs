@@ -290,9 +290,8 @@ pub(crate) fn observe_ack(
     {
         // The first ACK of a retransmission that echoes an earlier time is one of the
         // original (RFC 3522, section 3).
-        let earlier = data.outstanding.late().iter().any(|segment| {
+        let earlier = data.outstanding.late(ack).any(|segment| {
             segment.ts_value != 0
-                && up_to(segment.next, ack)
                 && after(segment.next, acks.last_ack)
                 && (echo.wrapping_sub(segment.ts_value) as i32) < 0
         });

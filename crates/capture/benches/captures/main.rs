@@ -69,7 +69,7 @@ fn dissect_alone(path: &Path) -> u64 {
 fn count_all(path: &Path) -> (u64, usize) {
     let mut reader = Reader::new(File::open(path).unwrap()).unwrap();
     let seed = Seed([0x1234_5678_9abc_def0, 0x0fed_cba9_8765_4321]);
-    let (mut batch, mut hierarchy) = (Batch::default(), Hierarchy::new(seed));
+    let (mut batch, mut hierarchy) = (Batch::new(seed), Hierarchy::new(seed));
     let mut conversations = Conversations::new(seed);
     while let Some(packets) = reader.next_packets().unwrap() {
         batch.prepare(&packets, &conversations);

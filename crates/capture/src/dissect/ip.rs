@@ -178,12 +178,11 @@ fn extension(walk: &mut Walk) -> Result<Next, Unreadable> {
 
 fn fragment_header(walk: &mut Walk) -> Result<Next, Unreadable> {
     let header: [u8; 8] = walk.header()?;
-    let captured = walk.end <= walk.data.len();
     walk.extend(8);
     let field = u16::from_be_bytes([header[2], header[3]]);
     // Offset 0 without more fragments: whole (RFC 6946).
     walk.out.fragment = field & 0xfff9 != 0;
-    Ok(inside(walk, header[0], field & 0xfff8 == 0, captured))
+    Ok(if walk.out.fragment { Next::Data } else { Next::IpProtocol(header[0]) })
 }
 
 /// Length in units of 4 bytes, less two (RFC 4302, section 2.2).

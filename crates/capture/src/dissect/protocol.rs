@@ -52,7 +52,7 @@ pub enum Protocol {
 
 impl Protocol {
     /// Every protocol, in the order of their numbers.
-    pub(crate) const ALL: [Protocol; 32] = [
+    pub const ALL: [Protocol; 32] = [
         Protocol::None,
         Protocol::Ethernet,
         Protocol::LinuxCooked,

@@ -164,6 +164,12 @@ impl<'a> TcpSegment<'a> {
         TcpOptions::parse(self.options)
     }
 
+    /// The options as captured.
+    #[must_use]
+    pub fn option_bytes(&self) -> &'a [u8] {
+        self.options
+    }
+
     /// Every option in order, as sent.
     #[must_use]
     pub fn each_option(&self) -> OptionIter<'a> {

@@ -6,6 +6,7 @@
 mod build;
 
 use build::{Order, Packet};
+use capture::batch::Batch;
 use capture::conversations::Conversations;
 use capture::dissect::{Layers, dissect};
 use capture::file::{Broken, Compression, FileSummary, Format, Problem, Reader};
@@ -305,4 +306,32 @@ proptest! {
             let _ = (segment.options(), segment.each_option().count(), segment.next_seq());
         }
     }
+}
+
+/// A flow that begins anew within a batch: what follows it there is of the new stream.
+#[test]
+fn a_stream_that_begins_anew_within_a_batch() {
+    let segment = |seq: u32, flags: u8| {
+        let mut bytes = build::packets(1)[0].1.clone();
+        bytes.truncate(54);
+        bytes[16..18].copy_from_slice(&40_u16.to_be_bytes());
+        bytes[38..42].copy_from_slice(&seq.to_be_bytes());
+        bytes[47] = flags;
+        (1_700_000_000_000_000_000, bytes, 54)
+    };
+    let mut packets = vec![segment(100, 2); 40];
+    packets.extend([segment(101, 16), segment(500, 2), segment(501, 16), segment(500, 2)]);
+    let file = build::pcap(Order(false), true, &packets);
+    let (mut reader, seed) = (Reader::new(&file[..]).unwrap(), Seed([1, 2]));
+    let (mut batch, mut conversations) = (Batch::new(seed), Conversations::new(seed));
+    let mut numbers = Vec::new();
+    while let Some(packets) = reader.next_packets().unwrap() {
+        batch.prepare(&packets, &conversations);
+        for (packet, layers, stream) in batch.each(&packets) {
+            let segment = layers.tcp(packet.data);
+            let found = conversations.add_expected(&packet, layers, segment.as_ref(), stream);
+            numbers.push(found.unwrap().number);
+        }
+    }
+    assert_eq!(numbers[40..], [0, 1, 1, 1]);
 }

@@ -4,6 +4,7 @@ pub(super) mod analysis;
 mod csv;
 mod document;
 mod handshake;
+mod packets;
 mod page;
 mod reading;
 mod streams;
@@ -44,6 +45,7 @@ Examples:
   longhaul pcap endpoints trace.pcap --type ip --json
   longhaul pcap streams trace.pcap             what slowed each transfer down
   longhaul pcap handshake trace.pcap --stream 3
+  longhaul pcap packets trace.pcap tcp.analysis.retransmission
 
 Exit codes: 0 read, 1 a file could not be read to its end, 2 wrong usage.";
 
@@ -62,6 +64,7 @@ enum View {
     Streams(streams::StreamsArgs),
     /// Show SYN, SYN-ACK and ACK of TCP streams: options, scale, window
     Handshake(handshake::HandshakeArgs),
+    Packets(packets::PacketsArgs),
 }
 
 #[derive(Debug, Args)]
@@ -129,6 +132,7 @@ pub(crate) fn run(args: &PcapArgs, console: &mut Console) -> Outcome {
         Some(View::Endpoints(listed)) => each(&listed.files, console, &EndpointsOf(listed)),
         Some(View::Streams(args)) => streams::run(args, console),
         Some(View::Handshake(args)) => handshake::run(args, console),
+        Some(View::Packets(args)) => packets::run(args, console),
     }
 }
 

@@ -56,7 +56,7 @@ pub(crate) fn name(page: &Path) -> String {
 }
 
 /// What is compared without a lab.
-const CHECKS: [(&str, fn()); 10] = [
+const CHECKS: [(&str, fn()); 11] = [
     ("rules_of_comparison", compare::rules),
     ("readme_is_short", tables::readme_is_short),
     ("links_lead_somewhere", links::lead_somewhere),
@@ -64,6 +64,7 @@ const CHECKS: [(&str, fn()); 10] = [
     ("keys_of_a_path", tables::keys_of_a_path),
     ("flags_of_the_server", tables::flags_of_the_server),
     ("limits_of_a_finding", tables::limits_of_a_finding),
+    ("fields_of_filters", tables::fields_of_filters),
     ("schemas_and_their_keys", tables::schemas_and_their_keys),
     ("metrics", tables::metrics),
     ("environment", tables::environment),

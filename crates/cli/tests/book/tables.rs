@@ -137,6 +137,34 @@ pub(crate) fn flags_of_the_server() {
     }
 }
 
+/// Every field and protocol of display filters, with kind and meaning.
+pub(crate) fn fields_of_filters() {
+    let (known, _) = longhaul(&["pcap", "packets", "--fields"]);
+    let page = page("reference/display-filters.md");
+    let tables: Vec<Vec<String>> = rows(&page);
+    let mut fields = BTreeSet::new();
+    for line in known.lines() {
+        let words: Vec<&str> =
+            line.split("  ").map(str::trim).filter(|word| !word.is_empty()).collect();
+        let [name, kind, meaning] = words[..] else { panic!("{line}") };
+        if kind == "protocol" {
+            assert!(page.contains(&format!("`{name}`")), "no protocol {name}");
+            continue;
+        }
+        fields.insert(format!("`{name}`"));
+        let row = [format!("`{name}`"), kind.to_owned(), meaning.to_owned()];
+        assert!(tables.iter().any(|cells| **cells == row), "display-filters.md has no {row:?}");
+    }
+    assert!(fields.len() > 100, "{fields:?}");
+    let is_field = |cells: &&Vec<String>| {
+        cells[0].starts_with('`') && cells[0].contains('.') && !cells[0].contains(' ')
+    };
+    let listed = tables.iter().filter(is_field).filter(|cells| cells.len() == 3);
+    for cells in listed {
+        assert!(fields.contains(&cells[0]), "display-filters.md: there is no {}", cells[0]);
+    }
+}
+
 pub(crate) fn limits_of_a_finding() {
     let page = page("explanations/limits.md");
     for limit in Limit::ALL {

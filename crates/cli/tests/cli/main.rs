@@ -5,6 +5,7 @@
 
 mod bad_input;
 mod calc;
+mod captures;
 mod copy;
 mod doctor;
 mod escapes;

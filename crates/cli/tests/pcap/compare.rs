@@ -22,7 +22,7 @@ const NOT_OURS: [&str; 12] = [
     "esp_null",
 ];
 
-fn tshark(path: &Path, statistics: &[&str]) -> String {
+fn tshark(path: &Path, statistics: &[String]) -> String {
     let mut command = Command::new("tshark");
     command.args(["-n", "-q", "-r"]).arg(path);
     for name in NOT_OURS {
@@ -66,18 +66,25 @@ fn ours(path: &Path, view: &[&str]) -> Value {
 
 /// Every difference between the two programs, as a line.
 pub(crate) fn differences(path: &Path) -> Vec<String> {
-    let text =
-        tshark(path, &["io,phs", "conv,eth", "conv,ip", "conv,ipv6", "conv,tcp", "conv,udp"]);
+    let mut statistics = vec!["io,phs".to_owned()];
+    for layer in ["eth", "ip", "ipv6", "tcp", "udp"] {
+        statistics.extend([format!("conv,{layer}"), format!("endpoints,{layer}")]);
+    }
+    let text = tshark(path, &statistics);
     let mut wrong = differing("hierarchy", &its_hierarchy(&text), &our_hierarchy(path));
     for (layer, titles) in [
-        ("ethernet", &["Ethernet Conversations"][..]),
-        ("ip", &["IPv4 Conversations", "IPv6 Conversations"]),
-        ("tcp", &["TCP Conversations"]),
-        ("udp", &["UDP Conversations"]),
+        ("ethernet", &["Ethernet"][..]),
+        ("ip", &["IPv4", "IPv6"]),
+        ("tcp", &["TCP"]),
+        ("udp", &["UDP"]),
     ] {
-        let its: Vec<String> =
-            titles.iter().flat_map(|title| its_conversations(&text, title)).collect();
-        wrong.extend(differing(layer, &counted(its), &counted(our_conversations(path, layer))));
+        let rows = |what: &str| -> Vec<String> {
+            titles.iter().flat_map(|title| its_rows(&text, &format!("{title} {what}"))).collect()
+        };
+        let (its, ours) = (counted(rows("Conversations")), counted(our_conversations(path, layer)));
+        wrong.extend(differing(layer, &its, &ours));
+        let (its, ours) = (counted(rows("Endpoints")), counted(our_endpoints(path, layer)));
+        wrong.extend(differing(&format!("{layer} endpoints"), &its, &ours));
     }
     wrong
 }
@@ -145,11 +152,31 @@ fn our_hierarchy(path: &Path) -> BTreeMap<String, String> {
     rows
 }
 
-/// The rows of a table: ends, frames and bytes each way, start and duration.
-fn its_conversations(text: &str, title: &str) -> Vec<String> {
+/// The rows of a table: of conversations ends, frames and bytes each way, start and
+/// duration; of endpoints frames and bytes in all, sent and received.
+fn its_rows(text: &str, title: &str) -> Vec<String> {
     let table = text.split_once(&format!("{title}\n")).unwrap().1;
-    let rows = table.lines().skip(3).take_while(|line| !line.starts_with('='));
+    let is_row = |line: &&str| !line.starts_with(['|', ' ']) && !line.starts_with("Filter:");
+    let rows = table.lines().filter(is_row).take_while(|line| !line.starts_with('='));
     rows.map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect()
+}
+
+fn our_endpoints(path: &Path, layer: &str) -> Vec<String> {
+    let file = ours(path, &["endpoints", "--type", layer]);
+    let rows = file["endpoints"].as_array().unwrap().iter();
+    rows.map(|row| {
+        let counts =
+            |key: &str| (row[key]["frames"].as_u64().unwrap(), row[key]["bytes"].as_u64().unwrap());
+        let (sent, received) = (counts("sent"), counts("received"));
+        let both = (sent.0 + received.0, sent.1 + received.1);
+        let port = row["end"]["port"].as_u64().map_or(String::new(), |port| format!(" {port}"));
+        let address = row["end"]["address"].as_str().unwrap();
+        format!(
+            "{address}{port} {} {} {} {} {} {}",
+            both.0, both.1, sent.0, sent.1, received.0, received.1
+        )
+    })
+    .collect()
 }
 
 fn our_conversations(path: &Path, layer: &str) -> Vec<String> {

@@ -224,3 +224,50 @@ pub(crate) fn reused_ports() -> Vec<Vec<u8>> {
         packet(forward, 5000, 2, &[]),
     ]
 }
+
+/// Fragments of datagrams and segments: in order, in reverse, with an overlap, repeated,
+/// without one, over IPv6.
+pub(crate) fn fragments() -> Vec<Vec<u8>> {
+    let whole = |ports| udp(ports, &[7; 4000]);
+    let fragment = |id: u8, protocol: u8, data: &[u8], from: usize, to: usize| {
+        let more = if to < data.len() { 0x2000 } else { 0 };
+        let mut packet = ipv4(protocol, more | (from / 8) as u16, &data[from..to]);
+        packet[5] = id;
+        ethernet(IPV4, &packet)
+    };
+    let of = |id: u8, data: &[u8], ranges: &[(usize, usize)]| -> Vec<Vec<u8>> {
+        ranges.iter().map(|(from, to)| fragment(id, 17, data, *from, *to)).collect()
+    };
+    let mut frames = Vec::new();
+    let first = whole([40_050, 50_003]);
+    let end = first.len();
+    frames.extend(of(1, &first, &[(0, 1480), (1480, 2960), (2960, end)]));
+    let second = whole([40_051, 50_003]);
+    frames.extend(of(2, &second, &[(2960, end), (1480, 2960), (0, 1480)]));
+    let third = whole([40_052, 50_003]);
+    frames.extend(of(3, &third, &[(0, 1480), (0, 1480), (1000, 2960), (2960, end)]));
+    // The second one is missing.
+    let fourth = whole([40_053, 50_003]);
+    frames.extend(of(4, &fourth, &[(0, 1480), (2960, end)]));
+    // Two of the same flow between each other, and a segment.
+    let (fifth, sixth) = (whole([40_054, 50_003]), whole([40_054, 50_003]));
+    frames.extend(of(5, &fifth, &[(0, 2960)]));
+    frames.extend(of(6, &sixth, &[(0, 2960)]));
+    frames.extend(of(6, &sixth, &[(2960, end)]));
+    frames.extend(of(5, &fifth, &[(2960, end)]));
+    for (id, seq) in [(7, 1000), (8, 3000), (9, 1000)] {
+        let segment = tcp([40_055, 50_001], seq, ACK, &[9; 2000]);
+        frames.push(fragment(id, 6, &segment, 0, 1480));
+        frames.push(fragment(id, 6, &segment, 1480, segment.len()));
+    }
+    let fragment6 = |id: u8, data: &[u8], from: usize, to: usize| {
+        let more = u8::from(to < data.len());
+        let [high, low] = ((from as u16) | u16::from(more)).to_be_bytes();
+        ethernet(IPV6, &ipv6(44, &[&[17, 0, high, low, 0, 0, 0, id], &data[from..to]].concat()))
+    };
+    let seventh = whole([40_056, 50_003]);
+    frames.push(fragment6(1, &seventh, 0, 1448));
+    frames.push(fragment6(1, &seventh, 2896, end));
+    frames.push(fragment6(1, &seventh, 1448, 2896));
+    frames
+}

@@ -1,11 +1,12 @@
-//! `longhaul pcap` beside tshark: hierarchy and conversations of every encapsulation,
-//! and of captures that the lab makes. Without tshark the tests count as ignored.
+//! `longhaul pcap` beside tshark: hierarchy, conversations and endpoints of every
+//! encapsulation, of fragments, and of captures that the lab makes; fields and filters. Without tshark the tests count as ignored.
 
 #![expect(clippy::unwrap_used, reason = "in a test an unwrap is an assertion")]
 
 mod compare;
 mod flags;
 mod frames;
+mod packets;
 
 use libtest_mimic::Arguments;
 use std::path::Path;
@@ -20,11 +21,15 @@ fn main() -> ExitCode {
         assert!(!stall_retry::required(), "LONGHAUL_REQUIRE_PEERS=1 asks for tshark and a lab");
         eprintln!("tshark is not installed, or no lab can be made here: tests are skipped");
     }
-    let tests: [(&str, bool, fn()); 15] = [
+    let tests: [(&str, bool, fn()); 19] = [
         ("ethernet_frames_one_by_one", false, ethernet_frames),
         ("other_link_types", false, link_types),
         ("streams_that_reuse_ports", false, reused_ports),
         ("packets_cut_off_by_the_snaplen", false, cut_off),
+        ("fragments_that_make_packets", false, fragments),
+        ("fields_of_every_encapsulation", false, fields_of_frames),
+        ("fields_and_filters_of_a_transfer", true, fields_of_a_transfer),
+        ("fields_and_filters_of_pings_and_datagrams", true, fields_of_datagrams),
         ("a_lossy_transfer", true, lossy),
         ("a_reordered_and_duplicated_transfer", true, reordered),
         ("pings_and_datagrams", true, pings),
@@ -61,12 +66,6 @@ fn lab(link: &str, server: &str, client: &str, capture: Option<&Path>) -> bool {
     matches!(output.status.code(), Some(0 | 3))
 }
 
-/// tshark counts fragments of IPv4 as conversations, and those of IPv6 only where they
-/// complete a packet; we count both.
-fn is_ipv6_fragment(name: &str) -> bool {
-    ["fragment 6", "later fragment 6"].contains(&name)
-}
-
 fn ethernet_frames() {
     let folder = tempfile::tempdir().unwrap();
     let mut wrong = Vec::new();
@@ -74,16 +73,11 @@ fn ethernet_frames() {
     for (name, frame) in &all {
         let path = folder.path().join("one.pcap");
         std::fs::write(&path, frames::pcap(1, std::slice::from_ref(frame))).unwrap();
-        let mut differences = compare::differences(&path);
-        if is_ipv6_fragment(name) {
-            assert_eq!(differences.len(), 1, "{name}: {differences:?}");
-            differences.retain(|it| !it.starts_with("ip: we have fd00::1"));
-        }
+        let differences = compare::differences(&path);
         wrong.extend(differences.into_iter().map(|it| format!("{name}: {it}")));
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-    let all = all.into_iter().filter(|(name, _)| !is_ipv6_fragment(name));
-    let frames: Vec<Vec<u8>> = all.map(|(_, frame)| frame).collect();
+    let frames: Vec<Vec<u8>> = all.into_iter().map(|(_, frame)| frame).collect();
     compare_frames(1, &frames);
 }
 
@@ -116,6 +110,59 @@ fn link_types() {
     };
     compare_frames(276, &[before(&cooked2(0x0800), &v4), before(&cooked2(0x86dd), &v6)]);
     compare_frames(9, &[before(&[0xff, 3, 0, 0x21], &v4), before(&[0, 0x57], &v6)]);
+}
+
+/// Fragments that complete packets, in order and not, that overlap, that miss one.
+fn fragments() {
+    compare_frames(1, &frames::fragments());
+}
+
+/// A file of these frames, and the folder that it is in.
+fn file_of(frames: &[Vec<u8>]) -> (tempfile::TempDir, std::path::PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("frames.pcap");
+    std::fs::write(&path, frames::pcap(1, frames)).unwrap();
+    (folder, path)
+}
+
+fn fields_of_frames() {
+    // What an ICMP error quotes has fields in tshark alone.
+    let all = frames::all().into_iter().filter(|(name, _)| *name != "icmp error");
+    let mut frames: Vec<Vec<u8>> = all.map(|(_, frame)| frame).collect();
+    frames.extend(frames::reused_ports());
+    frames.extend(frames::fragments());
+    let (_folder, path) = file_of(&frames);
+    let mut wrong = packets::differing_values(&path);
+    wrong.extend(packets::differing_info(&path));
+    let (filters, passed) = packets::differing_filters(&path, 0..12);
+    wrong.extend(filters);
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(passed >= 8, "{passed} filters pass a packet");
+}
+
+fn fields_of_a_lab(link: &str, client: &str, which: std::ops::Range<usize>, least: usize) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("lab.pcapng");
+    let program = env!("CARGO_BIN_EXE_longhaul");
+    let server = format!("{program} server --one-off");
+    assert!(lab(link, &server, &client.replace("longhaul", program), Some(&path)), "{link}");
+    let mut wrong = packets::differing_values(&path);
+    wrong.extend(packets::differing_info(&path));
+    let (filters, passed) = packets::differing_filters(&path, which);
+    wrong.extend(filters);
+    assert!(wrong.is_empty(), "{link}:\n{}", wrong.join("\n"));
+    assert!(passed >= least, "{passed} filters pass a packet");
+}
+
+fn fields_of_a_transfer() {
+    let link = "rate=50mbit,rtt=20ms,loss=1%,reorder=1%:5ms,seed=1";
+    fields_of_a_lab(link, "longhaul test server -t 1", 12..21, 7);
+}
+
+fn fields_of_datagrams() {
+    let test = "longhaul test server -u -b 1mbit -l 3000 -t 1";
+    let client = format!("ping -c 2 -i 0.1 -s 4000 server; {test}");
+    fields_of_a_lab("rate=50mbit,rtt=5ms", &client, 20..24, 2);
 }
 
 fn reused_ports() {

@@ -29,7 +29,7 @@ pub(crate) enum RulesArg {
 }
 
 impl RulesArg {
-    fn rules(self) -> Rules {
+    pub(super) fn rules(self) -> Rules {
         match self {
             RulesArg::Wireshark40 => Rules::Wireshark40,
             RulesArg::Wireshark44 => Rules::Wireshark44,

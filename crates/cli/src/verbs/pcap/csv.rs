@@ -5,7 +5,8 @@ use super::reading::Capture;
 use capture::Counts;
 use capture::dissect::{Direction, Protocol};
 use capture::endpoints::{Address, Endpoint};
-use report::terminal::{ConversationRow, HandshakeStream, StreamRow};
+use packet_fields::{Field, PacketView, Value};
+use report::terminal::{ConversationRow, HandshakeStream, PacketRow, StreamRow};
 
 /// A header and rows.
 pub(super) struct Table {
@@ -194,4 +195,51 @@ pub(super) fn handshakes(capture: &Capture, streams: &[HandshakeStream]) -> Tabl
         header: "file,stream,client,server,name,packet,after_s,seq,ack,window,window_bytes,options",
         rows: rows.collect(),
     }
+}
+
+/// The columns of packets.
+pub(super) const PACKETS: &str =
+    "number,time_s,source,destination,protocol,length_bytes,tcp_stream,marks,info";
+
+/// Appends the row of a packet.
+pub(super) fn packet(row: &PacketRow<'_>, view: &PacketView<'_>, out: &mut String) {
+    let summary = row.summary;
+    let sign = if row.time_ns < 0 { "-" } else { "" };
+    let stream = view.stream.map_or(String::new(), |stream| stream.number.to_string());
+    *out += &format!(
+        "{},{sign}{},{},{},{},{},{stream},{},{}\n",
+        row.number,
+        seconds(row.time_ns.unsigned_abs()),
+        summary.source,
+        summary.destination,
+        summary.protocol,
+        row.length,
+        field(summary.marks.trim_end()),
+        field(&summary.info),
+    );
+}
+
+/// Appends a row of these fields; several values of one are separated by semicolons, and one
+/// that is there without a value is 1.
+pub(super) fn fields(columns: &[Field], view: &PacketView<'_>, out: &mut String) {
+    for (place, column) in columns.iter().enumerate() {
+        if place > 0 {
+            out.push(',');
+        }
+        let kind = column.description().kind;
+        let mut count = 0;
+        view.each_value(*column, |value| {
+            if count > 0 {
+                out.push(';');
+            }
+            count += 1;
+            match value {
+                Value::Present => out.push('1'),
+                Value::Text(text) => *out += &field(text),
+                // Formatting into a string cannot fail.
+                value => drop(value.write(kind, out)),
+            }
+        });
+    }
+    out.push('\n');
 }

@@ -4,7 +4,8 @@ use super::reading::Capture;
 use capture::Counts;
 use capture::dissect::{Direction, Protocol};
 use capture::endpoints::{Address, Endpoint};
-use report::terminal::ConversationRow;
+use packet_fields::{PacketView, detail};
+use report::terminal::{ConversationRow, PacketRow};
 use report::untrusted::clean;
 use serde_json::{Value, json};
 
@@ -158,4 +159,56 @@ pub(super) fn endpoints(capture: &Capture, layer: &str, all: &[Endpoint]) -> Val
         })
     };
     file(capture, json!({ "layer": layer, "endpoints": all.iter().map(each).collect::<Vec<_>>() }))
+}
+
+/// A packet, with its fields and bytes `with_layers`.
+pub(super) fn packet(row: &PacketRow<'_>, view: &PacketView<'_>, with_layers: bool) -> Value {
+    let summary = row.summary;
+    let stream = view.stream.as_ref();
+    let flags: Vec<&str> =
+        stream.map(|stream| stream.analysis.flags.names().collect()).unwrap_or_default();
+    let mut object = json!({
+        "schema": "longhaul.pcap-packet/1",
+        "number": row.number,
+        "time_s": row.time_ns as f64 / 1e9,
+        "time_unix_s": seconds(view.packet.time_ns),
+        "source": summary.source,
+        "destination": summary.destination,
+        "protocol": summary.protocol,
+        "length_bytes": row.length,
+        "stream": stream.map(|stream| stream.number),
+        "flags": flags,
+        "marks": summary.marks.trim_end(),
+        "info": summary.info,
+    });
+    if with_layers && let Some(object) = object.as_object_mut() {
+        let layers: Vec<Value> = detail::layers(view).iter().map(layer).collect();
+        object.insert("layers".to_owned(), json!(layers));
+        object.insert("bytes".to_owned(), json!(hexadecimal(view.packet.frame)));
+        let reassembled = view.is_reassembled().then(|| hexadecimal(view.packet.data));
+        object.insert("reassembled".to_owned(), json!(reassembled));
+    }
+    object
+}
+
+fn layer(layer: &detail::LayerDetail) -> Value {
+    let each = layer.fields.iter().map(|it| {
+        let value = it.number.map_or_else(|| json!(clean(&it.text)), |number| json!(number));
+        json!({ "field": it.field.description().name, "value": value })
+    });
+    let protocol = match layer.protocol {
+        Protocol::None => "frame",
+        protocol => protocol.name(),
+    };
+    json!({
+        "protocol": protocol,
+        "start": layer.start,
+        "length": layer.length,
+        "is_reassembled": layer.is_reassembled,
+        "fields": each.collect::<Vec<_>>(),
+    })
+}
+
+fn hexadecimal(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -4,15 +4,18 @@ use crate::console::Console;
 use capture::Seed;
 use capture::batch::Batch;
 use capture::conversations::{Conversations, StreamNumber};
-use capture::dissect::TcpSegment;
+use capture::dissect::{Layers, TcpSegment};
 use capture::file::{Broken, FileSummary, MAX_INTERFACES, Packet, Problem, Reader};
 use capture::hierarchy::Hierarchy;
 use capture::overview::Overview;
-use host::{clock, file};
+use host::{clock, file, wait};
 use perf::StopFlag;
 use std::cell::Cell;
+use std::fs::File;
 use std::hash::{BuildHasher, RandomState};
 use std::io::{self, Read};
+use std::ops::ControlFlow;
+use std::os::fd::AsFd;
 use std::path::Path;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
@@ -84,12 +87,44 @@ impl<R: Read> Read for Counted<R> {
     }
 }
 
+/// Standard input that ends when a signal arrives, even where nothing is written to it.
+struct Interruptible {
+    input: File,
+    stop: StopFlag,
+}
+
+/// How long a signal may wait for the read of a silent pipe.
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
+
+impl Read for Interruptible {
+    fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
+        while !self.stop.is_raised() {
+            if wait::readable([self.input.as_fd()], Some(POLL_INTERVAL))? == [true] {
+                return self.input.read(to);
+            }
+        }
+        Ok(0)
+    }
+}
+
+/// A packet as everything that looks at one gets it.
+pub(super) struct Dissected<'a> {
+    pub(super) packet: &'a Packet<'a>,
+    pub(super) layers: &'a Layers,
+    pub(super) segment: Option<&'a TcpSegment<'a>>,
+    /// The conversation of the segment.
+    pub(super) stream: Option<StreamNumber>,
+    pub(super) conversations: &'a Conversations,
+    /// Whether the next one may be long in coming.
+    pub(super) is_last_of_batch: bool,
+}
+
 /// Reads `path`, or standard input for `-`.
 ///
 /// # Errors
 /// One line: the file cannot be opened, or is no capture.
 pub(super) fn read(path: &Path, stop: &StopFlag, console: &mut Console) -> Result<Capture, String> {
-    read_segments(path, stop, console, |_, _, _| {})
+    read_packets(path, stop, console, |_, _| ControlFlow::Continue(()))
 }
 
 /// The same, and shows each TCP segment with the number of its stream to `see`.
@@ -100,10 +135,32 @@ pub(super) fn read_segments(
     path: &Path,
     stop: &StopFlag,
     console: &mut Console,
-    see: impl FnMut(&Packet<'_>, StreamNumber, &TcpSegment<'_>),
+    mut see: impl FnMut(&Packet<'_>, StreamNumber, &TcpSegment<'_>),
+) -> Result<Capture, String> {
+    read_packets(path, stop, console, |found, _| {
+        if let (Some(stream), Some(segment)) = (found.stream, found.segment) {
+            see(found.packet, stream, segment);
+        }
+        ControlFlow::Continue(())
+    })
+}
+
+/// The same, and shows each packet to `see`, until that has enough.
+///
+/// # Errors
+/// As above.
+pub(super) fn read_packets(
+    path: &Path,
+    stop: &StopFlag,
+    console: &mut Console,
+    see: impl FnMut(&Dissected<'_>, &mut Console) -> ControlFlow<()>,
 ) -> Result<Capture, String> {
     if path == Path::new("-") {
-        return whole("standard input", io::stdin().lock(), None, stop, console, see);
+        // Without the standard library's buffer, of which poll(2) knows nothing.
+        let input = io::stdin().as_fd().try_clone_to_owned();
+        let input = input.map_err(|error| format!("cannot read standard input: {error}"))?;
+        let source = Interruptible { input: File::from(input), stop: stop.clone() };
+        return whole("standard input", source, None, stop, console, see);
     }
     let name = path.display().to_string();
     let file = file::open_regular(path).map_err(|error| format!("cannot read {name}: {error}"))?;
@@ -117,38 +174,48 @@ fn whole(
     size: Option<u64>,
     stop: &StopFlag,
     console: &mut Console,
-    mut see: impl FnMut(&Packet<'_>, StreamNumber, &TcpSegment<'_>),
+    mut see: impl FnMut(&Dissected<'_>, &mut Console) -> ControlFlow<()>,
 ) -> Result<Capture, String> {
     let bytes = Rc::new(Cell::new(0));
     let source = Counted { source, bytes: Rc::clone(&bytes) };
     let mut progress = Progress { start: clock::now(), shown: None, bytes, size };
-    let mut reader = Reader::new(source).map_err(|broken| cannot_read(name, &broken))?;
+    let mut reader = Reader::new(source).map_err(|broken| match stop.is_raised() {
+        true => format!("{name}: interrupted before the first packet"),
+        false => cannot_read(name, &broken),
+    })?;
     let seed = seed();
-    let (mut batch, mut overview) = (Batch::default(), Overview::default());
+    let (mut batch, mut overview) = (Batch::new(seed), Overview::default());
     let (mut hierarchy, mut conversations) = (Hierarchy::new(seed), Conversations::new(seed));
-    let mut is_interrupted = false;
     let mut rounds = 0_u32;
-    let broken = loop {
+    let broken = 'file: loop {
         let packets = match reader.next_packets() {
             Ok(Some(packets)) => packets,
             Ok(None) => break None,
+            // A signal ends standard input anywhere.
+            Err(_) if stop.is_raised() => break None,
             Err(broken) => break Some(broken),
         };
         batch.prepare(&packets, &conversations);
+        let mut left = packets.count();
         for (packet, layers, stream) in batch.each(&packets) {
+            left = left.saturating_sub(1);
             overview.add(&packet, layers);
             hierarchy.add(layers, packet.original_len);
             let segment = layers.tcp(packet.data);
-            let stream = conversations.add_expected(&packet, layers, segment.as_ref(), stream);
-            if let (Some(stream), Some(segment)) = (stream, &segment) {
-                see(&packet, stream, segment);
+            let segment = segment.as_ref();
+            let stream = conversations.add_expected(&packet, layers, segment, stream);
+            let (packet, conversations) = (&packet, &conversations);
+            let is_last_of_batch = left == 0;
+            let found =
+                Dissected { packet, layers, segment, stream, conversations, is_last_of_batch };
+            if see(&found, console).is_break() {
+                break 'file None;
             }
         }
         // Some milliseconds of packets.
         rounds = rounds.wrapping_add(1);
         if rounds.is_multiple_of(512) {
             if stop.is_raised() {
-                is_interrupted = true;
                 break None;
             }
             progress.show(name, console);
@@ -156,7 +223,7 @@ fn whole(
     };
     console.clear();
     let file = reader.summary().clone();
-    let name = name.to_owned();
+    let (name, is_interrupted) = (name.to_owned(), stop.is_raised());
     Ok(Capture { name, file, overview, hierarchy, conversations, broken, is_interrupted })
 }
 

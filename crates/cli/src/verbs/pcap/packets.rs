@@ -1,0 +1,256 @@
+//! `longhaul pcap packets`: the packets of a capture, all or those that pass a display
+//! filter; or one of them with its fields and bytes.
+
+use super::analysis::RulesArg;
+use super::reading::{self, Dissected};
+use super::{csv, document};
+use crate::console::{self, Console};
+use crate::failure::{DONE, FAILED, Failure, Outcome};
+use crate::stop;
+use clap::Args;
+use packet_fields::{Field, Filter, PacketView, Summary, Tracker, detail};
+use report::terminal::{self, PacketRow, PacketTable};
+use std::io::IsTerminal;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+
+/// Show packets, or those that pass a display filter
+///
+/// One line per packet as in Wireshark's packet list. Filters have Wireshark's
+/// syntax and fields; --fields lists them.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct PacketsArgs {
+    /// Capture file; '-' for standard input
+    #[arg(value_name = "FILE", required_unless_present = "fields")]
+    file: Option<PathBuf>,
+    /// Display filter; several words are joined by spaces
+    #[arg(value_name = "FILTER")]
+    filter: Vec<String>,
+    /// Packets to show; 0 for all [default: 0]
+    #[arg(long, short = 'n', value_name = "N", hide_default_value = true, default_value = "0")]
+    rows: u64,
+    /// Show this packet's fields and bytes, by its number
+    #[arg(long, value_name = "N", conflicts_with = "filter")]
+    #[arg(value_parser = clap::value_parser!(u64).range(1..))]
+    packet: Option<u64>,
+    /// List the fields and protocols that filters know
+    #[arg(long, conflicts_with_all = ["packet", "csv", "json"])]
+    fields: bool,
+    /// Print this field as a column of CSV; may be repeated
+    #[arg(long = "field", short = 'e', value_name = "FIELD", conflicts_with_all = ["packet", "json"])]
+    columns: Vec<String>,
+    /// Version of Wireshark whose analysis rules apply
+    #[arg(long, value_enum, value_name = "VERSION", default_value = "wireshark-4.4")]
+    rules: RulesArg,
+    /// Print CSV
+    #[arg(long, conflicts_with_all = ["json", "packet"])]
+    csv: bool,
+    /// Print JSON, one document per line
+    #[arg(long, short = 'J')]
+    json: bool,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  longhaul pcap packets trace.pcap -n 20
+  longhaul pcap packets trace.pcap tcp.analysis.retransmission
+  longhaul pcap packets trace.pcap 'ip.addr == 10.0.0.0/8 && tcp.port in {80, 8000..8080}'
+  longhaul pcap packets trace.pcap 'tcp.stream == 3 and tcp.analysis.ack_rtt > 0.2'
+  longhaul pcap packets trace.pcap --packet 17
+  longhaul pcap packets trace.pcap udp --csv > udp.csv
+  longhaul pcap packets trace.pcap -e frame.number -e tcp.analysis.bytes_in_flight
+  tcpdump -U -w - | longhaul pcap packets - 'tcp.flags.syn == 1'
+  longhaul pcap packets --fields
+
+Exit codes: 0 read, 1 the file could not be read to its end or has no such
+packet, 2 wrong usage.";
+
+/// Bytes of output that are collected before they are written.
+const CHUNK: usize = 32 * 1024;
+
+pub(super) fn run(args: &PacketsArgs, console: &mut Console) -> Outcome {
+    let Some(path) = args.file.as_deref().filter(|_| !args.fields) else {
+        console.print(&terminal::field_list(&style(console)));
+        return Ok(DONE);
+    };
+    let filter = compile(&args.filter.join(" "))?;
+    let columns: Vec<Field> =
+        args.columns.iter().map(|name| column(name)).collect::<Result<_, _>>()?;
+    let stop = stop::on_signals();
+    let mut tracker = Tracker::new(args.rules.rules());
+    let mut list = List::new(args, columns, path, console);
+    let read = reading::read_packets(path, &stop, console, |found, console| {
+        let Dissected { packet, layers, segment, stream, conversations, .. } = *found;
+        let view = tracker.add(packet, layers, segment, stream, conversations);
+        let is_wanted = match args.packet {
+            Some(number) => packet.number == number,
+            None => filter.as_ref().is_none_or(|filter| filter.matches(&view)),
+        };
+        if is_wanted && let Err(failure) = list.add(&view) {
+            list.failure = Some(failure);
+            return ControlFlow::Break(());
+        }
+        list.write(found.is_last_of_batch, console);
+        if list.has_enough() || !console.is_open() {
+            return ControlFlow::Break(());
+        }
+        ControlFlow::Continue(())
+    });
+    list.finish(console);
+    if let Some(failure) = list.failure {
+        return Err(failure);
+    }
+    let capture = read.map_err(Failure::work)?;
+    let name = report::untrusted::clean(&capture.name);
+    if list.shown == 0 && !capture.is_interrupted {
+        let packets = capture.overview.packets;
+        if let Some(number) = args.packet {
+            let line = format!("{name} has no packet {number}; it has {packets}");
+            return Err(Failure::work(line));
+        }
+        console.say(&format!("{name}: none of {packets} packets passes the filter"));
+    }
+    // A list that ends early does not depend on what comes after it.
+    if list.has_enough() {
+        return Ok(DONE);
+    }
+    for note in capture.notes() {
+        console.say(&format!("{name}: {note}"));
+    }
+    Ok(if capture.broken.is_some() || capture.is_interrupted { FAILED } else { DONE })
+}
+
+/// Compiles the filter, if there is one.
+fn compile(text: &str) -> Result<Option<Filter>, Failure> {
+    if text.trim().is_empty() {
+        return Ok(None);
+    }
+    let compiled = Filter::new(text).map_err(|error| {
+        let column = text.get(..error.at.start).map_or(0, |before| before.chars().count()) + 1;
+        Failure::usage(format!("filter, column {column}: {}", error.message))
+    });
+    compiled.map(Some)
+}
+
+/// The style of standard output; lines are as long as they are where they are read by other
+/// programs.
+fn style(console: &Console) -> terminal::Style {
+    let mut style = console.out;
+    if !std::io::stdout().is_terminal() {
+        style.width = usize::MAX;
+    }
+    style
+}
+
+/// A field by its name.
+fn column(name: &str) -> Result<Field, Failure> {
+    Field::from_name(name).ok_or_else(|| {
+        let hint = match packet_fields::field::nearest(name) {
+            Some(nearest) => format!("did you mean {nearest}?"),
+            None => "'pcap packets --fields' lists them".to_owned(),
+        };
+        Failure::usage(format!("--field {name}: no such field; {hint}"))
+    })
+}
+
+/// The form of the output.
+enum Form {
+    Lines(PacketTable),
+    Csv,
+    /// CSV of these fields.
+    Fields(Vec<Field>),
+    Json,
+    Detail,
+}
+
+/// What is shown, as it is collected for writing.
+struct List {
+    form: Form,
+    text: String,
+    summary: Summary,
+    style: terminal::Style,
+    with_layers: bool,
+    /// Whether each batch is written at once: the capture may be growing.
+    is_live: bool,
+    shown: u64,
+    most: u64,
+    failure: Option<Failure>,
+}
+
+impl List {
+    fn new(args: &PacketsArgs, columns: Vec<Field>, path: &Path, console: &Console) -> Self {
+        let style = style(console);
+        let table = PacketTable::new(&style);
+        let (form, text) = match (args.json, args.csv, args.packet) {
+            (true, ..) => (Form::Json, String::new()),
+            _ if !columns.is_empty() => {
+                let names: Vec<&str> = columns.iter().map(|it| it.description().name).collect();
+                let header = format!("{}\n", names.join(","));
+                (Form::Fields(columns), header)
+            }
+            (_, true, _) => (Form::Csv, format!("{}\n", csv::PACKETS)),
+            (_, _, Some(_)) => (Form::Detail, String::new()),
+            _ => {
+                let header = table.header();
+                (Form::Lines(table), header)
+            }
+        };
+        List {
+            form,
+            text,
+            summary: Summary::default(),
+            style,
+            with_layers: args.packet.is_some(),
+            is_live: path == Path::new("-"),
+            shown: 0,
+            most: args.packet.map_or(args.rows, |_| 1),
+            failure: None,
+        }
+    }
+
+    fn has_enough(&self) -> bool {
+        self.most > 0 && self.shown >= self.most
+    }
+
+    fn add(&mut self, view: &PacketView<'_>) -> Result<(), Failure> {
+        self.shown += 1;
+        self.summary.fill(view);
+        let row = PacketRow {
+            number: view.packet.number,
+            time_ns: view.since_first_ns,
+            length: view.packet.original_len,
+            summary: &self.summary,
+        };
+        match &mut self.form {
+            Form::Lines(table) => table.row(&row, &mut self.text),
+            Form::Csv => csv::packet(&row, view, &mut self.text),
+            Form::Fields(columns) => csv::fields(columns, view, &mut self.text),
+            Form::Json => {
+                let document = document::packet(&row, view, self.with_layers);
+                self.text += &console::json_line(&document)?;
+            }
+            Form::Detail => {
+                let reassembled = view.is_reassembled().then_some(view.packet.data);
+                let layers = detail::layers(view);
+                let frame = view.packet.frame;
+                self.text += &terminal::packet_detail(&layers, frame, reassembled, &self.style);
+            }
+        }
+        Ok(())
+    }
+
+    fn write(&mut self, is_last_of_batch: bool, console: &mut Console) {
+        if self.text.len() >= CHUNK || (self.is_live && is_last_of_batch && !self.text.is_empty()) {
+            console.print(&self.text);
+            self.text.clear();
+        }
+    }
+
+    fn finish(&mut self, console: &mut Console) {
+        if self.shown > 0 || matches!(self.form, Form::Csv | Form::Fields(_)) {
+            console.print(&self.text);
+        }
+        self.text.clear();
+    }
+}

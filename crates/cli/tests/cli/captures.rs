@@ -1,0 +1,175 @@
+//! `pcap`: packets, filters and their mistakes, text of the file, pipes that are silent or
+//! closed.
+
+use crate::program::{command, printed, run};
+use std::io::{BufRead, BufReader, Write};
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+/// A block of pcapng.
+fn block(kind: u32, body: &[u8]) -> Vec<u8> {
+    let padded = body.len().div_ceil(4) * 4;
+    let length = (padded as u32 + 12).to_le_bytes();
+    let mut block = [&kind.to_le_bytes()[..], &length, body].concat();
+    block.resize(8 + padded, 0);
+    block.extend(length);
+    block
+}
+
+/// A datagram inside of IPv4.
+fn datagram(payload: &[u8]) -> Vec<u8> {
+    let mut packet = vec![0x45, 0];
+    packet.extend((28 + payload.len() as u16).to_be_bytes());
+    packet.extend([0, 1, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2]);
+    packet.extend([0x0f, 0xa0, 0x13, 0x88]);
+    packet.extend((8 + payload.len() as u16).to_be_bytes());
+    packet.extend([0, 0]);
+    packet.extend(payload);
+    packet
+}
+
+/// Datagrams of raw IP a millisecond apart, each with a comment.
+fn capture(count: u32, comment: &[u8]) -> Vec<u8> {
+    let mut file = block(
+        0x0a0d_0d0a,
+        &[&0x1a2b_3c4d_u32.to_le_bytes()[..], &[1, 0, 0, 0], &[0xff; 8]].concat(),
+    );
+    file.extend(block(1, &[101, 0, 0, 0, 0, 0, 0, 0]));
+    for number in 0..count {
+        let packet = datagram(format!("datagram {number}").as_bytes());
+        let (micros, length) = (number * 1000, packet.len() as u32);
+        let mut body: Vec<u8> = [0, 0, micros, length, length]
+            .iter()
+            .flat_map(|word: &u32| word.to_le_bytes())
+            .collect();
+        body.extend(&packet);
+        body.resize(body.len().div_ceil(4) * 4, 0);
+        body.extend([&1_u16.to_le_bytes()[..], &(comment.len() as u16).to_le_bytes()].concat());
+        body.extend(comment);
+        body.resize(body.len().div_ceil(4) * 4, 0);
+        body.extend([0; 4]);
+        file.extend(block(6, &body));
+    }
+    file
+}
+
+fn file(count: u32, comment: &[u8]) -> (tempfile::TempDir, PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("trace.pcapng");
+    std::fs::write(&path, capture(count, comment)).unwrap();
+    (folder, path)
+}
+
+#[test]
+fn packets_are_listed_filtered_and_shown_in_full() {
+    let (_folder, path) = file(30, b"a comment");
+    let path = path.to_str().unwrap();
+    let list = printed(&["pcap", "packets", path]);
+    assert_eq!(list.lines().count(), 31, "{list}");
+    let line = list.lines().nth(3).unwrap();
+    for part in ["3", "0.002000", "10.0.0.1", "10.0.0.2", "UDP", "4000 \u{2192} 5000 Len=10"] {
+        assert!(line.contains(part), "{line}");
+    }
+    let few = printed(&["pcap", "packets", path, "-n", "2", "udp.length", ">", "18"]);
+    assert!(few.lines().nth(1).unwrap().trim_start().starts_with("11 "), "{few}");
+    assert_eq!(few.lines().count(), 3, "{few}");
+    let full = printed(&["pcap", "packets", path, "--packet", "12"]);
+    assert!(full.contains("udp.length") && full.contains("gram 11"), "{full}");
+    let csv = printed(&["pcap", "packets", path, "frame.number == 7", "--csv"]);
+    assert_eq!(
+        csv.lines().nth(1),
+        Some("7,0.006000000,10.0.0.1,10.0.0.2,UDP,38,,,4000 \u{2192} 5000 Len=10")
+    );
+    let fields = printed(&["pcap", "packets", path, "-n1", "-e", "ip.addr", "-e", "udp.payload"]);
+    assert_eq!(fields.lines().nth(1), Some("10.0.0.1;10.0.0.2,646174616772616d2030"));
+    let json = printed(&["pcap", "packets", path, "--json", "frame.number <= 2"]);
+    let documents: Vec<serde_json::Value> =
+        json.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!((documents.len(), &documents[1]["number"]), (2, &serde_json::json!(2)));
+    assert_eq!(documents[1]["schema"], "longhaul.pcap-packet/1");
+}
+
+#[test]
+fn mistakes_are_one_line_with_a_remedy() {
+    let (_folder, path) = file(3, b"");
+    let path = path.to_str().unwrap();
+    for (arguments, code, says) in [
+        (&["udp.prot == 1"][..], 2, "column 1: 'udp.prot' is no field or protocol; did you mean"),
+        (&["udp.port", "==", "1", "2"], 2, "column 15: '&&' or '||' is missing"),
+        (&["(udp"], 2, "column 1: the parenthesis is not closed"),
+        (&["-e", "udp.prt"], 2, "did you mean udp.port?"),
+        (&["--packet", "4"], 1, "has no packet 4; it has 3"),
+        (&["--packet", "0"], 2, "0"),
+        (&["--packet", "1", "udp"], 2, "cannot be used with"),
+    ] {
+        let output = run(&[&["pcap", "packets", path], arguments].concat());
+        let text = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(code), "{arguments:?}: {text}");
+        assert_eq!(text.lines().count(), 1, "{arguments:?}: {text}");
+        assert!(text.contains(says), "{arguments:?}: {text}");
+        assert!(output.stdout.is_empty(), "{arguments:?}");
+    }
+    let output = run(&["pcap", "packets", path, "tcp"]);
+    let text = String::from_utf8(output.stderr).unwrap();
+    assert_eq!((output.status.code(), output.stdout.is_empty()), (Some(0), true));
+    assert!(text.contains("none of 3 packets passes the filter"), "{text}");
+}
+
+#[test]
+fn text_of_the_file_is_cleaned_in_every_form() {
+    let (_folder, path) = file(1, b"\x1b[31mred\x07\xc2\x9b2J, =1+1\nnext");
+    let path = path.to_str().unwrap();
+    for form in [&["--packet", "1"][..], &["--packet", "1", "--json"], &["-e", "frame.comment"]] {
+        let text = printed(&[&["pcap", "packets", path], form].concat());
+        assert!(text.contains("red"), "{text}");
+        let is_control = |c: char| c.is_control() && c != '\n';
+        assert!(!text.contains(is_control), "{form:?}: {text:?}");
+    }
+    let text = printed(&["pcap", "packets", path, "-e", "frame.comment"]);
+    assert_eq!(text.lines().count(), 2, "{text:?}");
+}
+
+/// Rows appear while the pipe stays open, and the first signal ends the program.
+#[test]
+fn a_silent_pipe_is_shown_at_once_and_ended_by_the_first_signal() {
+    let mut child = command(&["pcap", "packets", "-", "-e", "frame.number"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut input = child.stdin.take().unwrap();
+    input.write_all(&capture(3, b"")).unwrap();
+    let mut output = BufReader::new(child.stdout.take().unwrap());
+    for expected in ["frame.number\n", "1\n", "2\n", "3\n"] {
+        let mut line = String::new();
+        output.read_line(&mut line).unwrap();
+        assert_eq!(line, expected);
+    }
+    let id = child.id().to_string();
+    assert!(Command::new("kill").args(["-s", "INT", &id]).status().unwrap().success());
+    let (send, receive) = std::sync::mpsc::channel();
+    std::thread::spawn(move || send.send(child.wait_with_output()));
+    let ended = receive.recv_timeout(Duration::from_secs(30));
+    let ended = ended.unwrap().unwrap();
+    assert_eq!(ended.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&ended.stderr).contains("Interrupted after packet 3."));
+    drop(input);
+}
+
+#[test]
+fn a_closed_pipe_ends_the_list_quietly() {
+    let (_folder, path) = file(20_000, b"");
+    let mut child = command(&["pcap", "packets", path.to_str().unwrap()])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    assert!(line.contains("source"), "{line}");
+    let output = child.wait_with_output().unwrap();
+    assert!(output.stderr.is_empty(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(output.status.code(), Some(0));
+}

@@ -1,0 +1,255 @@
+//! Constants of a filter, by the kind of the field that they are compared with.
+
+use super::error::{FilterError, quoted};
+use super::lexer::Token;
+use crate::value::{Kind, Value};
+use core::cmp::Ordering;
+use core::fmt;
+use core::net::{Ipv4Addr, Ipv6Addr};
+use core::ops::Range;
+
+/// A constant.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Literal {
+    /// A number, or 0 and 1 of a bit.
+    Integer(i64),
+    /// Nanoseconds.
+    Time(i64),
+    /// An Ethernet address.
+    Ethernet([u8; 6]),
+    /// An IPv4 address and the length of its prefix.
+    Ipv4(u32, u8),
+    /// An IPv6 address and the length of its prefix.
+    Ipv6(u128, u8),
+    /// Bytes.
+    Bytes(Box<[u8]>),
+    /// Text.
+    Text(Box<str>),
+}
+
+impl Literal {
+    /// The constant that `token` is for a field of that kind.
+    pub(super) fn of(
+        token: &Token,
+        kind: Kind,
+        at: Range<usize>,
+        name: &str,
+    ) -> Result<Literal, FilterError> {
+        let wrong = |message: String| Err(FilterError::new(at.clone(), message));
+        let text = match token {
+            Token::Word(text) => text.as_str(),
+            Token::Quoted(bytes) => {
+                return match kind {
+                    Kind::Bytes => Ok(Literal::Bytes(bytes.clone().into())),
+                    Kind::Text => match core::str::from_utf8(bytes) {
+                        Ok(text) => Ok(Literal::Text(text.into())),
+                        Err(_) => wrong("the text is not UTF-8".to_owned()),
+                    },
+                    _ => wrong(format!(
+                        "{name} is {}: write it without quotation marks",
+                        article(kind)
+                    )),
+                };
+            }
+            _ => return wrong(format!("{} is expected here", article(kind))),
+        };
+        let parsed = match kind {
+            Kind::Presence => {
+                return wrong(format!(
+                    "{name} has no value: write it alone, to test whether it is there"
+                ));
+            }
+            Kind::Decimal(bits) | Kind::Hex(bits) => match integer(text) {
+                Some(number) if number < 0 => None,
+                Some(number) if number >> bits != 0 => {
+                    let most = (1_i64 << bits) - 1;
+                    return wrong(format!(
+                        "{} is too large for {name}: at most {most}",
+                        quoted(text)
+                    ));
+                }
+                other => other.map(Literal::Integer),
+            },
+            Kind::Signed => integer(text).map(Literal::Integer),
+            Kind::Boolean => match text {
+                "0" | "false" | "False" | "FALSE" => Some(Literal::Integer(0)),
+                "1" | "true" | "True" | "TRUE" => Some(Literal::Integer(1)),
+                _ => None,
+            },
+            Kind::Time => seconds(text).map(Literal::Time),
+            Kind::Ethernet => hexadecimal(text)
+                .and_then(|bytes| bytes.first_chunk().copied().filter(|_| bytes.len() == 6))
+                .map(Literal::Ethernet),
+            Kind::Ipv4 => prefixed(text, 32).and_then(|(address, prefix)| {
+                let address: Ipv4Addr = address.parse().ok()?;
+                Some(Literal::Ipv4(address.to_bits(), prefix))
+            }),
+            Kind::Ipv6 => prefixed(text, 128).and_then(|(address, prefix)| {
+                let address: Ipv6Addr = address.parse().ok()?;
+                Some(Literal::Ipv6(address.to_bits(), prefix))
+            }),
+            Kind::Bytes => hexadecimal(text).map(|bytes| Literal::Bytes(bytes.into())),
+            Kind::Text => Some(Literal::Text(text.into())),
+        };
+        match parsed {
+            Some(literal) => Ok(literal),
+            None => wrong(format!("{} is not {}{}", quoted(text), article(kind), example(kind))),
+        }
+    }
+
+    /// The order of a value relative to the constant; `None` where they cannot be compared.
+    /// An address compares by the bits of the prefix.
+    #[inline]
+    pub(super) fn order(&self, value: &Value<'_>) -> Option<Ordering> {
+        Some(match (value, self) {
+            (Value::Integer(a), Literal::Integer(b)) | (Value::Time(a), Literal::Time(b)) => {
+                a.cmp(b)
+            }
+            (Value::Ethernet(a), Literal::Ethernet(b)) => a.cmp(b),
+            (Value::Ipv4(a), Literal::Ipv4(b, prefix)) => {
+                let mask = u32::MAX.checked_shl(32 - u32::from(*prefix)).unwrap_or(0);
+                (a & mask).cmp(&(b & mask))
+            }
+            (Value::Ipv6(a), Literal::Ipv6(b, prefix)) => {
+                let mask = u128::MAX.checked_shl(128 - u32::from(*prefix)).unwrap_or(0);
+                (a & mask).cmp(&(b & mask))
+            }
+            (Value::Bytes(a), Literal::Bytes(b)) => (*a).cmp(b),
+            (Value::Text(a), Literal::Text(b)) => (*a).cmp(b),
+            _ => return None,
+        })
+    }
+
+    /// Whether the constant is a part of a value.
+    #[inline]
+    pub(super) fn is_in(&self, value: &Value<'_>) -> bool {
+        match (value, self) {
+            (Value::Bytes(hay), Literal::Bytes(needle)) => contains(hay, needle),
+            (Value::Text(hay), Literal::Text(needle)) => hay.contains(&**needle),
+            _ => false,
+        }
+    }
+}
+
+/// Whether `needle` is in `hay`.
+fn contains(hay: &[u8], needle: &[u8]) -> bool {
+    let Some(first) = needle.first() else { return true };
+    let Some(last) = hay.len().checked_sub(needle.len()) else { return false };
+    let starts = hay.get(..=last).unwrap_or_default().iter().enumerate();
+    let mut starts = starts.filter(|(_, byte)| *byte == first);
+    starts.any(|(at, _)| hay.get(at..at + needle.len()) == Some(needle))
+}
+
+/// Decimal, `0x` hexadecimal, or octal after a 0.
+pub(super) fn integer(text: &str) -> Option<i64> {
+    let (digits, negative) = text.strip_prefix('-').map_or((text, false), |rest| (rest, true));
+    if !digits.starts_with(|c: char| c.is_ascii_digit()) {
+        return None;
+    }
+    let (digits, radix) = match digits.strip_prefix("0x").or_else(|| digits.strip_prefix("0X")) {
+        Some(digits) => (digits, 16),
+        None if digits.len() > 1 && digits.starts_with('0') => (digits, 8),
+        None => (digits, 10),
+    };
+    let number = u32::from_str_radix(digits, radix).ok().map(i64::from)?;
+    Some(if negative { -number } else { number })
+}
+
+/// Decimal seconds with up to 9 decimals, in nanoseconds.
+fn seconds(text: &str) -> Option<i64> {
+    let (digits, negative) = text.strip_prefix('-').map_or((text, false), |rest| (rest, true));
+    let (whole, part) = digits.split_once('.').unwrap_or((digits, ""));
+    let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    if whole.is_empty() || !is_number(whole) || !is_number(part) || part.len() > 9 {
+        return None;
+    }
+    let nanoseconds: i64 = format!("{part:0<9}").parse().ok()?;
+    let total = whole.parse::<i64>().ok()?.checked_mul(1_000_000_000)?.checked_add(nanoseconds)?;
+    Some(if negative { -total } else { total })
+}
+
+/// Bytes in hexadecimal, two digits each, with `:`, `-` or nothing between them.
+fn hexadecimal(text: &str) -> Option<Vec<u8>> {
+    let byte = |pair: &str| {
+        let is_pair = pair.len() == 2 && pair.bytes().all(|it| it.is_ascii_hexdigit());
+        u8::from_str_radix(pair, 16).ok().filter(|_| is_pair)
+    };
+    let separator = [':', '-'].into_iter().find(|it| text.contains(*it));
+    if let Some(separator) = separator {
+        return text.split(separator).map(byte).collect();
+    }
+    let digits = text.strip_prefix("0x").unwrap_or(text);
+    // One byte may have one digit.
+    if digits.len() == 1 {
+        return u8::from_str_radix(digits, 16).ok().map(|byte| vec![byte]);
+    }
+    let places = (0..digits.len()).step_by(2);
+    let bytes: Option<Vec<u8>> = places.map(|at| byte(digits.get(at..at + 2)?)).collect();
+    bytes.filter(|bytes| !bytes.is_empty())
+}
+
+/// An address and the length of its prefix.
+fn prefixed(text: &str, longest: u8) -> Option<(&str, u8)> {
+    let Some((address, prefix)) = text.split_once('/') else { return Some((text, longest)) };
+    prefix.parse().ok().filter(|prefix| *prefix <= longest).map(|prefix| (address, prefix))
+}
+
+fn article(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Presence => "a name alone",
+        Kind::Decimal(_) | Kind::Hex(_) => "an unsigned number",
+        Kind::Signed => "a number",
+        Kind::Boolean => "0 or 1",
+        Kind::Time => "a time in seconds",
+        Kind::Ethernet => "an Ethernet address",
+        Kind::Ipv4 => "an IPv4 address",
+        Kind::Ipv6 => "an IPv6 address",
+        Kind::Bytes => "a sequence of bytes",
+        Kind::Text => "a text",
+    }
+}
+
+fn example(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Decimal(_) | Kind::Hex(_) => ", such as 80 or 0x50",
+        Kind::Time => ", such as 0.25",
+        Kind::Ethernet => ", such as 00:11:22:33:44:55",
+        Kind::Ipv4 => ", such as 10.0.0.1 or 10.0.0.0/8",
+        Kind::Ipv6 => ", such as fd00::1 or fd00::/8",
+        Kind::Bytes => ", such as 47:45:54 or \"GET\"",
+        _ => "",
+    }
+}
+
+impl fmt::Display for Literal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Literal::Integer(number) => write!(f, "{number}"),
+            Literal::Time(ns) => Value::Time(*ns).write(Kind::Time, f),
+            Literal::Ethernet(address) => Value::Ethernet(*address).write(Kind::Ethernet, f),
+            Literal::Ipv4(address, 32) => write!(f, "{}", Ipv4Addr::from_bits(*address)),
+            Literal::Ipv4(address, prefix) => {
+                write!(f, "{}/{prefix}", Ipv4Addr::from_bits(*address))
+            }
+            Literal::Ipv6(address, 128) => write!(f, "{}", Ipv6Addr::from_bits(*address)),
+            Literal::Ipv6(address, prefix) => {
+                write!(f, "{}/{prefix}", Ipv6Addr::from_bits(*address))
+            }
+            Literal::Bytes(bytes) => {
+                f.write_str("\"")?;
+                bytes.iter().try_for_each(|byte| write!(f, "\\x{byte:02x}"))?;
+                f.write_str("\"")
+            }
+            Literal::Text(text) => {
+                f.write_str("\"")?;
+                for c in text.chars() {
+                    match c {
+                        '"' | '\\' => write!(f, "\\{c}")?,
+                        c => write!(f, "{c}")?,
+                    }
+                }
+                f.write_str("\"")
+            }
+        }
+    }
+}
