@@ -40,4 +40,5 @@ targets! {
     measurement,
     capture_file,
     capture_packet,
+    capture_merge,
 }

@@ -24,7 +24,7 @@ const LAYERS: [&[&str]; 7] = [
         "link",
         "control",
     ],
-    &["topology", "diagnose", "host", "tcp", "tcp-analysis", "udt", "agent-proto"],
+    &["topology", "diagnose", "host", "tcp", "tcp-analysis", "capture-merge", "udt", "agent-proto"],
     &["udt-socket", "remote"],
     &["tune", "lab", "probe", "perf", "copy", "iperf2", "watch", "twin", "study"],
     &["doctor", "store", "report", "verify", "campaign", "agent"],
@@ -32,12 +32,13 @@ const LAYERS: [&[&str]; 7] = [
 ];
 
 /// Crates that have no clock, no I/O, no thread.
-const PURE: [&str; 20] = [
+const PURE: [&str; 21] = [
     "units",
     "runs",
     "pinned-tls",
     "capture",
     "tcp-analysis",
+    "capture-merge",
     "model",
     "record",
     "iperf3-proto",

@@ -13,7 +13,7 @@
 //! | `copy` | what a peer of a copy sends |
 //! | `udt` | datagrams of a UDT peer, and of anyone |
 //! | `kernel` | what the kernel answers: netlink, ICMP errors |
-//! | `captures` | capture files, packets in them |
+//! | `captures` | capture files, packets in them, two captures aligned |
 //! | `files` | journals, plans, paths, recordings, measurements |
 
 mod agent;
@@ -30,7 +30,7 @@ pub type Target = (&'static str, fn(&[u8]));
 
 /// Every target. `fuzz/seeds` has a directory for each, and `fuzz/src/lib.rs`
 /// a test.
-pub const TARGETS: [Target; 24] = [
+pub const TARGETS: [Target; 25] = [
     ("iperf3_framing", wire::iperf3_framing),
     ("iperf3_params", wire::iperf3_params),
     ("iperf3_results", wire::iperf3_results),
@@ -55,6 +55,7 @@ pub const TARGETS: [Target; 24] = [
     ("measurement", files::measurement),
     ("capture_file", captures::file),
     ("capture_packet", captures::packet),
+    ("capture_merge", captures::merge),
 ];
 
 /// Runs the target of that name; `false` where there is none.

@@ -4,6 +4,7 @@ pub(super) mod analysis;
 mod csv;
 mod document;
 mod handshake;
+mod merge;
 mod reading;
 mod streams;
 
@@ -29,6 +30,11 @@ pub(crate) struct PcapArgs {
     view: Option<View>,
     #[command(flatten)]
     summary: Files,
+    /// Align two captures of one transfer, as 'pcap merge'
+    #[arg(long)]
+    merge: bool,
+    #[command(flatten)]
+    aligned: merge::Alignment,
 }
 
 const EXAMPLES: &str = "\
@@ -42,6 +48,7 @@ Examples:
   longhaul pcap endpoints trace.pcap --type ip --json
   longhaul pcap streams trace.pcap             what slowed each transfer down
   longhaul pcap handshake trace.pcap --stream 3
+  longhaul pcap merge client.pcap server.pcap  delays and losses between both ends
 
 Exit codes: 0 read, 1 a file could not be read to its end, 2 wrong usage.";
 
@@ -60,6 +67,8 @@ enum View {
     Streams(streams::StreamsArgs),
     /// Show SYN, SYN-ACK and ACK of TCP streams: options, scale, window
     Handshake(handshake::HandshakeArgs),
+    /// Align two captures of one transfer: one-way delays, losses, changes
+    Merge(merge::MergeArgs),
 }
 
 #[derive(Debug, Args)]
@@ -120,6 +129,7 @@ const TOP: usize = 5;
 
 pub(crate) fn run(args: &PcapArgs, console: &mut Console) -> Outcome {
     match &args.view {
+        None if args.merge => merge::run(&args.summary, &args.aligned, console),
         None => each(&args.summary, console, &Summary),
         Some(View::Summary(files)) => each(files, console, &Summary),
         Some(View::Hierarchy(files)) => each(files, console, &Hierarchy),
@@ -127,6 +137,7 @@ pub(crate) fn run(args: &PcapArgs, console: &mut Console) -> Outcome {
         Some(View::Endpoints(listed)) => each(&listed.files, console, &EndpointsOf(listed)),
         Some(View::Streams(args)) => streams::run(args, console),
         Some(View::Handshake(args)) => handshake::run(args, console),
+        Some(View::Merge(args)) => merge::run(&args.files, &args.aligned, console),
     }
 }
 

@@ -5,6 +5,7 @@ use super::reading::Capture;
 use capture::Counts;
 use capture::dissect::{Direction, Protocol};
 use capture::endpoints::{Address, Endpoint};
+use capture_merge::PacketRow;
 use report::terminal::{ConversationRow, HandshakeStream, StreamRow};
 
 /// A header and rows.
@@ -192,6 +193,32 @@ pub(super) fn handshakes(capture: &Capture, streams: &[HandshakeStream]) -> Tabl
     });
     Table {
         header: "file,stream,client,server,name,packet,after_s,seq,ack,window,window_bytes,options",
+        rows: rows.collect(),
+    }
+}
+
+/// The packets of two captures, one row for each pair.
+pub(super) fn merged(rows: &[PacketRow]) -> Table {
+    let rows = rows.iter().map(|row| {
+        let number = |number: Option<u32>| number.map_or(String::new(), |it| it.to_string());
+        let sign = |ns: i64| if ns < 0 { "-" } else { "" };
+        let signed = |ns: i64| format!("{}{}", sign(ns), seconds(ns.unsigned_abs()));
+        format!(
+            "{},{},{},{},{},{},{},{},{}",
+            row.transit.name(),
+            row.fate.name(),
+            number(row.a),
+            number(row.b),
+            signed(row.time_ns),
+            row.delay_ns.map_or(String::new(), signed),
+            row.bytes,
+            row.segments,
+            row.is_reordered,
+        )
+    });
+    Table {
+        header: "direction,fate,packet_a,packet_b,time_unix_s,delay_s,payload_bytes,segments,\
+                 reordered",
         rows: rows.collect(),
     }
 }

@@ -4,7 +4,7 @@ use crate::console::Console;
 use capture::Seed;
 use capture::batch::Batch;
 use capture::conversations::{Conversations, StreamNumber};
-use capture::dissect::TcpSegment;
+use capture::dissect::{Layers, TcpSegment};
 use capture::file::{Broken, FileSummary, MAX_INTERFACES, Packet, Problem, Reader};
 use capture::hierarchy::Hierarchy;
 use capture::overview::Overview;
@@ -89,7 +89,7 @@ impl<R: Read> Read for Counted<R> {
 /// # Errors
 /// One line: the file cannot be opened, or is no capture.
 pub(super) fn read(path: &Path, stop: &StopFlag, console: &mut Console) -> Result<Capture, String> {
-    read_segments(path, stop, console, |_, _, _| {})
+    read_packets(path, stop, console, |_, _, _| {})
 }
 
 /// The same, and shows each TCP segment with the number of its stream to `see`.
@@ -100,7 +100,24 @@ pub(super) fn read_segments(
     path: &Path,
     stop: &StopFlag,
     console: &mut Console,
-    see: impl FnMut(&Packet<'_>, StreamNumber, &TcpSegment<'_>),
+    mut see: impl FnMut(&Packet<'_>, StreamNumber, &TcpSegment<'_>),
+) -> Result<Capture, String> {
+    read_packets(path, stop, console, |packet, _, tcp| {
+        if let Some((stream, segment)) = tcp {
+            see(packet, stream, segment);
+        }
+    })
+}
+
+/// The same, and shows each packet to `see`, with the TCP segment in it.
+///
+/// # Errors
+/// As above.
+pub(super) fn read_packets(
+    path: &Path,
+    stop: &StopFlag,
+    console: &mut Console,
+    see: impl FnMut(&Packet<'_>, &Layers, Option<(StreamNumber, &TcpSegment<'_>)>),
 ) -> Result<Capture, String> {
     if path == Path::new("-") {
         return whole("standard input", io::stdin().lock(), None, stop, console, see);
@@ -117,7 +134,7 @@ fn whole(
     size: Option<u64>,
     stop: &StopFlag,
     console: &mut Console,
-    mut see: impl FnMut(&Packet<'_>, StreamNumber, &TcpSegment<'_>),
+    mut see: impl FnMut(&Packet<'_>, &Layers, Option<(StreamNumber, &TcpSegment<'_>)>),
 ) -> Result<Capture, String> {
     let bytes = Rc::new(Cell::new(0));
     let source = Counted { source, bytes: Rc::clone(&bytes) };
@@ -140,9 +157,7 @@ fn whole(
             hierarchy.add(layers, packet.original_len);
             let segment = layers.tcp(packet.data);
             let stream = conversations.add_expected(&packet, layers, segment.as_ref(), stream);
-            if let (Some(stream), Some(segment)) = (stream, &segment) {
-                see(&packet, stream, segment);
-            }
+            see(&packet, layers, stream.zip(segment.as_ref()));
         }
         // Some milliseconds of packets.
         rounds = rounds.wrapping_add(1);
