@@ -39,6 +39,8 @@ pub struct CapturedPackets {
     pub(crate) flows: Vec<Flow>,
     /// Flows of TCP by the number of the stream.
     streams: BTreeMap<u32, u32>,
+    /// The latest flow of TCP by its key, for segments whose options were cut off.
+    latest: BTreeMap<FlowKey, u32>,
     /// Other flows.
     keys: BTreeMap<FlowKey, u32>,
     last: Option<(FlowKey, u32)>,
@@ -50,7 +52,8 @@ pub struct CapturedPackets {
     pub packets_read: u64,
     /// Packets without an IP header, which are not compared.
     pub without_ip: u64,
-    /// Packets beyond [`MAX_PACKETS`] or the most flows, which are not compared.
+    /// Packets beyond [`MAX_PACKETS`] or the most flows, and those cut off inside of the
+    /// TCP options before any whole one of their connection: not compared.
     pub beyond_limit: u64,
 }
 
@@ -73,14 +76,17 @@ impl CapturedPackets {
         let time_ns = packet.time_ns.min(1 << 62) as i64;
         let (first, last) = self.span_ns.unwrap_or((time_ns, time_ns));
         self.span_ns = Some((first.min(time_ns), last.max(time_ns)));
-        let Some(found) = Headers::of(packet, layers, tcp.map(|(_, segment)| segment)) else {
+        let cut = if tcp.is_none() { layers.tcp_with_cut_options(packet.data) } else { None };
+        let segment = tcp.map(|(_, segment)| segment).or(cut.as_ref());
+        let Some(found) = Headers::of(packet, layers, segment) else {
             self.without_ip += 1;
             return;
         };
         let number = u32::try_from(packet.number).ok().filter(|_| self.packets.len() < MAX_PACKETS);
-        let flow = match tcp {
-            Some((stream, _)) => self.stream(stream.number, found.key),
-            None => self.flow(found.key),
+        let flow = match (tcp, &cut) {
+            (Some((stream, _)), _) => self.stream(stream.number, found.key),
+            (None, Some(_)) => self.latest.get(&found.key).copied(),
+            (None, None) => self.flow(found.key),
         };
         let Some((number, flow)) = number.zip(flow) else {
             self.beyond_limit += 1;
@@ -92,9 +98,9 @@ impl CapturedPackets {
             found.ip,
             found.payload,
         );
-        if let Some((_, segment)) = tcp {
+        if let Some(segment) = segment {
             identity = identity.with_segment(segment);
-            if identity.is_syn() && self.syns.len() < MAX_SYNS {
+            if identity.is_syn() && cut.is_none() && self.syns.len() < MAX_SYNS {
                 self.syns.insert(number, segment.options());
             }
         }
@@ -107,6 +113,7 @@ impl CapturedPackets {
         }
         let flow = self.begin(key, Some(number))?;
         self.streams.insert(number, flow);
+        self.latest.insert(key, flow);
         Some(flow)
     }
 
@@ -180,7 +187,7 @@ impl<'a> Headers<'a> {
         for (place, (protocol, layer)) in layers.iter().enumerate() {
             match protocol {
                 Protocol::Ipv4 | Protocol::Ipv6 => {
-                    (network, datagram) = (Some((place, layer)), None)
+                    (network, datagram) = (Some((place, layer)), None);
                 }
                 Protocol::Udp => datagram = Some((place, layer)),
                 _ => {}

@@ -78,8 +78,8 @@ pub struct Clock {
 impl ClockSegment {
     /// B minus A at a time of A.
     fn at(&self, a_ns: i64) -> i64 {
-        let since = (a_ns - self.from_ns) as f64;
-        self.offset_ns + (self.drift.unwrap_or(0.0) * since) as i64
+        let since = a_ns.saturating_sub(self.from_ns) as f64;
+        self.offset_ns.saturating_add((self.drift.unwrap_or(0.0) * since) as i64)
     }
 }
 
@@ -115,7 +115,7 @@ impl Clock {
                 .iter()
                 .map(|it| Point {
                     x: (it.a_ns - origin) as f64,
-                    y: sign * (it.b_ns - it.a_ns - base) as f64,
+                    y: sign * (it.b_ns - it.a_ns).saturating_sub(base) as f64,
                 })
                 .collect();
             points.sort_by(|a, b| a.x.total_cmp(&b.x));
@@ -132,15 +132,15 @@ impl Clock {
         let (mut segments, mut contradicts) = segments([&there, &back], &steps, (origin, base));
         // A queue that empties can look like a step; the least delays on both sides do not.
         let is_step = |step: &Step| {
-            let at = origin + step.at as i64;
+            let at = origin.saturating_add(step.at as i64);
             let after = segments.partition_point(|segment| segment.from_ns < at);
             let [Some(before), Some(after)] = [after.checked_sub(1), Some(after)]
                 .map(|place| place.and_then(|place| segments.get(place)))
             else {
                 return false;
             };
-            let by = after.offset_ns - before.at(after.from_ns);
-            by as f64 * step.by > 0.0 && by.abs() as f64 > step.by.abs() / 2.0
+            let by = after.offset_ns.saturating_sub(before.at(after.from_ns));
+            by as f64 * step.by > 0.0 && by.saturating_abs() as f64 > step.by.abs() / 2.0
         };
         let count = steps.len();
         let kept: Vec<Step> = steps.iter().copied().filter(|step| is_step(step)).collect();
@@ -172,8 +172,8 @@ impl Clock {
     pub(crate) fn in_a(&self, b_ns: i64) -> i64 {
         let first = self.segments.first().map_or(0, |segment| segment.offset_ns);
         // The segment is one of A's times; a second step settles all but a step itself.
-        let once = b_ns - self.difference_ns(b_ns - first);
-        b_ns - self.difference_ns(once)
+        let once = b_ns.saturating_sub(self.difference_ns(b_ns.saturating_sub(first)));
+        b_ns.saturating_sub(self.difference_ns(once))
     }
 }
 
@@ -206,8 +206,8 @@ fn segment(bounds: &Bounds, from: f64, (origin, base): (i64, i64)) -> ClockSegme
     let slope = if is_drift { slope } else { 0.0 };
     let (middle, half) = bounds.middle(slope);
     ClockSegment {
-        from_ns: origin + from as i64,
-        offset_ns: base + (middle + slope * from).round() as i64,
+        from_ns: origin.saturating_add(from as i64),
+        offset_ns: base.saturating_add((middle + slope * from).round() as i64),
         uncertainty_ns: half.map(|half| half.max(0.0).round() as i64),
         drift: is_drift.then_some(slope),
         drift_uncertainty: uncertainty,

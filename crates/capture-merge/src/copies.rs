@@ -27,7 +27,7 @@ impl ExpectedDelays {
         let middle = delays.len() / 2;
         let median =
             if delays.is_empty() { least_ns } else { *delays.select_nth_unstable(middle).1 };
-        let slack_ns = SLACK_NS + (median - least_ns) / 4;
+        let slack_ns = SLACK_NS + median.saturating_sub(least_ns) / 4;
         ExpectedDelays { samples, least_ns, most_ns, slack_ns }
     }
 
@@ -41,12 +41,12 @@ impl ExpectedDelays {
 
     /// Whether a packet can have had this delay.
     fn is_possible(&self, delay_ns: i64) -> bool {
-        delay_ns >= self.least_ns - self.slack_ns
+        delay_ns >= self.least_ns.saturating_sub(self.slack_ns)
     }
 
     /// Whether others had such a delay.
     pub(crate) fn is_usual(&self, delay_ns: i64) -> bool {
-        self.is_possible(delay_ns) && delay_ns <= self.most_ns + self.slack_ns
+        self.is_possible(delay_ns) && delay_ns <= self.most_ns.saturating_add(self.slack_ns)
     }
 }
 
@@ -64,7 +64,7 @@ pub(crate) fn align(
     match (sent, came) {
         ([_], [_]) if is_certain => vec![(0, 0)],
         ([one], [other]) => {
-            if expected.is_possible(other - one) {
+            if expected.is_possible(other.saturating_sub(*one)) {
                 vec![(0, 0)]
             } else {
                 Vec::new()
@@ -78,7 +78,7 @@ pub(crate) fn align(
 /// What a pair costs: with losses, how far its delay is from the usual one; with duplicates,
 /// the delay, as the first that arrives is the packet and the others are its duplicates.
 fn cost(sent: i64, delay: i64, has_duplicates: bool, expected: &ExpectedDelays) -> i64 {
-    if has_duplicates { delay } else { (delay - expected.at(sent)).saturating_abs() }
+    if has_duplicates { delay } else { delay.saturating_sub(expected.at(sent)).saturating_abs() }
 }
 
 /// As many pairs as are possible, and of these the ones that cost least: dynamic
@@ -92,7 +92,7 @@ fn weigh(sent: &[i64], came: &[i64], expected: &ExpectedDelays) -> Vec<(usize, u
         if (a.0, std::cmp::Reverse(a.1)) >= (b.0, std::cmp::Reverse(b.1)) { a } else { b }
     };
     let paired = |best: &[(u32, i64)], i: usize, j: usize| {
-        let delay = came[j] - sent[i];
+        let delay = came[j].saturating_sub(sent[i]);
         expected.is_possible(delay).then(|| {
             let rest = best[(i + 1) * width + j + 1];
             let cost = cost(sent[i], delay, has_duplicates, expected);
@@ -125,13 +125,13 @@ fn weigh(sent: &[i64], came: &[i64], expected: &ExpectedDelays) -> Vec<(usize, u
 fn in_order(sent: &[i64], came: &[i64], expected: &ExpectedDelays) -> Vec<(usize, usize)> {
     let (mut i, mut j, mut pairs) = (0, 0, Vec::new());
     while i < sent.len() && j < came.len() {
-        let delay = came[j] - sent[i];
+        let delay = came[j].saturating_sub(sent[i]);
         if !expected.is_possible(delay) {
             j += 1;
             continue;
         }
         let left = (sent.len() - i, came.len() - j);
-        let next = sent.get(i + 1).map(|next| (*next, came[j] - next));
+        let next = sent.get(i + 1).map(|next| (*next, came[j].saturating_sub(*next)));
         let cost = |sent, delay| cost(sent, delay, false, expected);
         let is_lost = left.0 > left.1
             && next.is_some_and(|(next, its)| {

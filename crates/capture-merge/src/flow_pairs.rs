@@ -75,8 +75,8 @@ fn keyed(flows: &[Flow]) -> Vec<((capture::dissect::FlowKey, bool), u32)> {
 
 /// The packets of some flows, by what translation of addresses leaves unchanged.
 struct Index {
-    /// Fingerprint, flow and direction, sorted.
-    entries: Vec<(u64, u32)>,
+    /// Fingerprint, flow and direction, sequence number; sorted.
+    entries: Vec<(u64, u32, u32)>,
 }
 
 impl Index {
@@ -86,8 +86,10 @@ impl Index {
             let Some(flow) = captured.flows.get(*number as usize) else { continue };
             for direction in 0..2 {
                 let (_, packets) = captured.of_flow(*number, direction);
-                let each = packets.iter().flat_map(|packet| fingerprints(packet, flow));
-                entries.extend(each.map(|it| (it, number << 1 | direction as u32)));
+                let of = number << 1 | direction as u32;
+                entries.extend(packets.iter().flat_map(|packet| {
+                    fingerprints(packet, flow).map(move |it| (it, of, packet.seq))
+                }));
             }
         }
         entries.sort_unstable();
@@ -104,7 +106,8 @@ impl Index {
         number: u32,
     ) -> Vec<(usize, FlowPair)> {
         let Some(flow) = a.flows.get(number as usize) else { return Vec::new() };
-        let mut votes: BTreeMap<(u32, bool), usize> = BTreeMap::new();
+        // A middlebox may add to sequence numbers, and adds the same to all of a direction.
+        let mut votes: BTreeMap<(u32, bool), [BTreeMap<u32, usize>; 2]> = BTreeMap::new();
         let mut samples = 0;
         for direction in 0..2 {
             let (_, packets) = a.of_flow(number, direction);
@@ -112,14 +115,17 @@ impl Index {
                 samples += 1;
                 let mut of_packet = BTreeSet::new();
                 for fingerprint in fingerprints(packet, flow) {
-                    let from = self.entries.partition_point(|(it, _)| *it < fingerprint);
+                    let from = self.entries.partition_point(|it| it.0 < fingerprint);
                     let equal = self.entries.iter().skip(from).take(CANDIDATES);
-                    for (_, other) in equal.take_while(|(it, _)| *it == fingerprint) {
-                        of_packet.insert((other >> 1, (other & 1) as usize != direction));
+                    for (_, other, seq) in equal.take_while(|it| it.0 == fingerprint) {
+                        let is_swapped = (other & 1) as usize != direction;
+                        let offset = packet.seq.wrapping_sub(*seq);
+                        of_packet.insert((other >> 1, is_swapped, offset));
                     }
                 }
-                for candidate in of_packet {
-                    *votes.entry(candidate).or_default() += 1;
+                for (other, is_swapped, offset) in of_packet {
+                    let of_flow = votes.entry((other, is_swapped)).or_default();
+                    *of_flow[direction].entry(offset).or_default() += 1;
                 }
             }
         }
@@ -133,6 +139,10 @@ impl Index {
         };
         let mut found: Vec<(usize, FlowPair)> = votes
             .into_iter()
+            .map(|(candidate, offsets)| {
+                let usual = offsets.map(|of| of.into_values().max().unwrap_or(0));
+                (candidate, usual[0] + usual[1])
+            })
             .filter(|(candidate, count)| enough(candidate, *count))
             .map(|(candidate, count)| {
                 let (b, is_swapped) = candidate;
@@ -146,7 +156,9 @@ impl Index {
     }
 }
 
-/// What identifies a packet whatever its addresses and ports are, up to three ways.
+/// What identifies a packet whatever its addresses and ports are, in up to four ways. The
+/// payload of TCP counts together with the IP ID: the same file, transferred once more, is
+/// another flow.
 fn fingerprints(packet: &PacketIdentity, flow: &Flow) -> impl Iterator<Item = u64> + use<> {
     let mix = |kind: u64, a: u32, b: u32, c: u32| {
         let words = u128::from(u64::from(a) << 32 | u64::from(b)) ^ u128::from(kind) << 64;
@@ -156,15 +168,16 @@ fn fingerprints(packet: &PacketIdentity, flow: &Flow) -> impl Iterator<Item = u6
     };
     let length = packet.payload_len;
     let is_tcp = flow.is_tcp();
+    let id = if is_tcp { u32::from(packet.ip_id) } else { 0 };
     let numbers = is_tcp.then(|| mix(1, packet.seq, packet.ack, length << 3 | packet.control()));
     let timestamps = (is_tcp && packet.has_timestamps())
         .then(|| mix(2, packet.ts_val, packet.ts_ecr, length << 3 | packet.control()));
     let payload = (length >= 8).then(|| match (packet.has_whole(), packet.has_prefix()) {
-        (true, _) => Some(mix(3, packet.whole, length, 0)),
-        (false, true) => Some(mix(4, packet.prefix, length, 0)),
+        (true, _) => Some(mix(3, packet.whole, length, id)),
+        (false, true) => Some(mix(4, packet.prefix, length, id)),
         (false, false) => None,
     });
     // Of a whole payload the beginning, too: the other capture may have no more.
-    let beginning = (length >= 8 && packet.has_whole()).then(|| mix(4, packet.prefix, length, 0));
+    let beginning = (length >= 8 && packet.has_whole()).then(|| mix(4, packet.prefix, length, id));
     [numbers, timestamps, payload.flatten(), beginning].into_iter().flatten()
 }

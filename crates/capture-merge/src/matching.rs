@@ -9,7 +9,7 @@
 //! | header | sequence numbers, timestamps, IP ID |
 //! | range | the same of ranges of payload: super-segments |
 //! | payload | sequence number and length, where timestamps are not kept |
-//! | damaged | sequence or acknowledgement number, or IP ID, and a delay as others have: bit errors |
+//! | damaged | sequence or acknowledgement number, or IP ID, and a delay as others have: bit errors, options that were not captured |
 
 use crate::clock::Clock;
 use crate::copies::{ExpectedDelays, align};
@@ -155,7 +155,7 @@ impl Matcher<'_> {
             let (sent, came) = if swap { (&b_times, &a_times) } else { (&a_times, &b_times) };
             let mut pairs = align(sent, came, is_certain, self.expected);
             if damaged {
-                pairs.retain(|(i, j)| self.expected.is_usual(came[*j] - sent[*i]));
+                pairs.retain(|(i, j)| self.expected.is_usual(came[*j].saturating_sub(sent[*i])));
             }
             for (i, j) in pairs {
                 let (i, j) = if swap { (j, i) } else { (i, j) };
@@ -223,8 +223,9 @@ impl Matcher<'_> {
             }
             Level::DamagedPayload if !it.is_tcp() => None,
             Level::DamagedPayload => {
-                let rest = if has_number { [0; 3] } else { [ack, ts_val, ts_ecr] };
-                Some([seq, length, packet.control(), rest[0], rest[1], rest[2], 0, 0, 0])
+                // Options that were not captured are like damaged ones.
+                let ack = if has_number { 0 } else { ack };
+                Some([seq, length, packet.control(), ack, 0, 0, 0, 0, 0])
             }
             Level::DamagedHeader => (ip_id != 0).then_some([0, length, 0, 0, 0, 0, ip_id, 0, 0]),
         }

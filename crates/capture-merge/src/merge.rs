@@ -112,7 +112,7 @@ pub fn merge(
         let each = samples[transit.index()].iter().map(|sample| {
             let times = [sample.a_ns, clock.in_a(sample.b_ns)];
             let sent = times[transit.index()];
-            (sent, times[transit.reverse().index()] - sent)
+            (sent, times[transit.reverse().index()].saturating_sub(sent))
         });
         ExpectedDelays::of(each.collect())
     });
@@ -175,7 +175,7 @@ fn order(row: &PacketRow) -> (i64, Transit, Option<u32>, Option<u32>, PacketFate
 /// When a packet that is in both captures passed the second one, and its number there.
 fn arrival(row: &PacketRow) -> Option<(i64, u32)> {
     let number = if row.transit == Transit::AToB { row.b } else { row.a };
-    Some((row.time_ns + row.delay_ns?, number?))
+    Some((row.time_ns.saturating_add(row.delay_ns?), number?))
 }
 
 /// Times of the unmistakable packets of each transit.

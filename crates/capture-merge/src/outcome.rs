@@ -111,7 +111,7 @@ pub(crate) fn rows(
             a: Some(in_a.number),
             b: Some(in_b.number),
             time_ns: sent,
-            delay_ns: Some(came - sent),
+            delay_ns: Some(came.saturating_sub(sent)),
             bytes: pair.bytes,
             segments: 1,
             is_reordered: false,
@@ -155,7 +155,8 @@ fn unmatched(
     let is_first = capture == transit.index();
     let time_ns = if capture == 0 { packet.time_ns } else { clock.in_a(packet.time_ns) };
     let delay = expected.at(time_ns);
-    let elsewhere = if is_first { time_ns + delay } else { time_ns - delay };
+    let elsewhere =
+        if is_first { time_ns.saturating_add(delay) } else { time_ns.saturating_sub(delay) };
     let fate = if is_partial {
         PacketFate::PartlyLost
     } else if is_copy {

@@ -39,7 +39,7 @@ impl Reordering {
             self.packets += 1;
             reordered.push(*place);
             self.max_extent = self.max_extent.max((order - overtook) as u64);
-            self.max_late_ns = self.max_late_ns.max(arrival.0 - since);
+            self.max_late_ns = self.max_late_ns.max(arrival.0.saturating_sub(since));
         }
         reordered
     }

@@ -128,7 +128,7 @@ impl DelaySummary {
     /// `delays` are in the order in which the packets were sent.
     fn of(mut delays: Vec<i64>) -> Option<Self> {
         let count = delays.len();
-        let differences: f64 = delays.windows(2).map(|pair| (pair[1] - pair[0]).abs() as f64).sum();
+        let differences: f64 = delays.windows(2).map(|pair| pair[1].abs_diff(pair[0]) as f64).sum();
         delays.sort_unstable();
         // Nearest rank: the smallest value that at least this share does not exceed.
         let rank = |share: f64| {

@@ -70,7 +70,7 @@ pub(crate) fn merge(input: &[u8]) {
         let segment = layers.tcp(packet.data);
         let stream = conversations.add(&packet, &layers, segment.as_ref());
         let tcp = stream.zip(segment.as_ref());
-        if packet.number % 3 != 0 {
+        if !packet.number.is_multiple_of(3) {
             a.add(&packet, &layers, tcp);
         }
         if packet.number % 3 != 1 {

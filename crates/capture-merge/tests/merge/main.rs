@@ -125,6 +125,13 @@ fn different_snaplens() {
     let path = Path { loss: 30, ..PATH };
     exact(&path, &Captures { snaplens: [68, 100_000], ..Captures::default() });
     exact(&path, &Captures { snaplens: [64, 80], ..Captures::default() });
+    // Inside of the options of some segments.
+    let sack = |segment: &mut path::Segment, from_a: bool| {
+        if !from_a && segment.ack.is_multiple_of(3) {
+            segment.options = [&[1, 1, 5, 18][..], &[7; 16]].concat();
+        }
+    };
+    exact(&path, &Captures { middle: &sack, snaplens: [64, 80], ..Captures::default() });
 }
 
 /// A capture that begins later and ends earlier: what is missing there was not lost.

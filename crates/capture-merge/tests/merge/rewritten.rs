@@ -87,6 +87,30 @@ fn renumbered_behind_nat() {
     through_nat(&path, [72, 72], &renumber);
 }
 
+/// The same file transferred once more is another flow.
+#[test]
+fn equal_transfers_are_not_one() {
+    let flights = PATH.transfer();
+    let [a, _] = crate::path::captures(&PATH, &flights, &Captures::default());
+    let mut later = PATH.transfer();
+    for flight in &mut later {
+        let segment = &mut flight.segment;
+        segment.id ^= 0x5555;
+        segment.timestamps = segment.timestamps.map(|(value, _)| (value + 99_999, 3));
+        let (end, numbers) = match flight.from_a {
+            true => (&mut segment.source, [&mut segment.seq, &mut segment.ack]),
+            false => (&mut segment.destination, [&mut segment.ack, &mut segment.seq]),
+        };
+        *end = OUTSIDE;
+        *numbers[0] = numbers[0].wrapping_add(77_777);
+    }
+    let [_, b] = crate::path::captures(&PATH, &later, &Captures::default());
+    let [a, b] = [a, b].map(|capture| crate::path::read(&crate::path::file(&capture, 100_000)));
+    let merge = capture_merge::merge(a, b, false, &|| false).unwrap();
+    assert_eq!(merge.flows, [0, 1, 1]);
+    assert_eq!(merge.counts[0].without_partner, merge.counts[0].packets);
+}
+
 #[test]
 fn timestamps_shifted_or_removed() {
     let path = Path { loss: 30, ..PATH };
@@ -146,7 +170,7 @@ fn marks_and_classes() {
     let mark = |segment: &mut Segment, from_a: bool| {
         segment.tos = if !from_a {
             0
-        } else if segment.seq % 5 == 0 {
+        } else if segment.seq.is_multiple_of(5) {
             3
         } else {
             2

@@ -33,8 +33,9 @@ pub(crate) struct PcapArgs {
     /// Align two captures of one transfer, as 'pcap merge'
     #[arg(long)]
     merge: bool,
-    #[command(flatten)]
-    aligned: merge::Alignment,
+    /// With --merge: both captures have the times of one clock
+    #[arg(long, requires = "merge")]
+    same_clock: bool,
 }
 
 const EXAMPLES: &str = "\
@@ -129,7 +130,7 @@ const TOP: usize = 5;
 
 pub(crate) fn run(args: &PcapArgs, console: &mut Console) -> Outcome {
     match &args.view {
-        None if args.merge => merge::run(&args.summary, &args.aligned, console),
+        None if args.merge => merge::run(&args.summary, args.same_clock, console),
         None => each(&args.summary, console, &Summary),
         Some(View::Summary(files)) => each(files, console, &Summary),
         Some(View::Hierarchy(files)) => each(files, console, &Hierarchy),
@@ -137,7 +138,7 @@ pub(crate) fn run(args: &PcapArgs, console: &mut Console) -> Outcome {
         Some(View::Endpoints(listed)) => each(&listed.files, console, &EndpointsOf(listed)),
         Some(View::Streams(args)) => streams::run(args, console),
         Some(View::Handshake(args)) => handshake::run(args, console),
-        Some(View::Merge(args)) => merge::run(&args.files, &args.aligned, console),
+        Some(View::Merge(args)) => merge::run(&args.files, args.same_clock, console),
     }
 }
 

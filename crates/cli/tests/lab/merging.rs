@@ -90,7 +90,9 @@ pub(crate) fn losses_and_delays_are_those_of_the_fates() {
 pub(crate) fn super_segments_are_matched() {
     let folder = tempfile::tempdir().unwrap();
     let [a, b] = ["c.pcap", "s.pcap"].map(|name| folder.path().join(name).display().to_string());
-    let dump = |file: &str| format!("tcpdump -q -U -s 100 -i lab0 -w {file} tcp 2>/dev/null &");
+    let dump = |file: &str| {
+        format!("tcpdump -q -Z root --immediate-mode -U -s 100 -i lab0 -w {file} tcp 2>/dev/null &")
+    };
     let server = format!("sh -c \"{} sleep 0.5; exec {LONGHAUL} server --one-off\"", dump(&b));
     let client = format!(
         "{} sleep 0.5; {LONGHAUL} test server -t 2 --json > /dev/null; sleep 0.5; kill %1; wait",

@@ -19,7 +19,7 @@ pub(super) fn graph(merge: &Merge, style: &Style) -> Vec<Line> {
     };
     let start = merge.spans[0].0.min(merge.spans[1].0);
     let end = merge.spans[0].1.max(merge.spans[1].1);
-    let seconds = (end - start) as f64 / 1e9;
+    let seconds = end.saturating_sub(start) as f64 / 1e9;
     let curves = Transit::ALL.map(|transit| medians(merge, transit, (start, end), width));
     let points = || curves.iter().flatten();
     if points().count() < 2 || seconds <= 0.0 {
@@ -76,10 +76,10 @@ fn medians(
     count: usize,
 ) -> Vec<(f64, f64)> {
     let mut bins = vec![Vec::new(); count];
-    let width = ((end - start) as f64 / count as f64).max(1.0);
+    let width = (end.saturating_sub(start) as f64 / count as f64).max(1.0);
     for row in merge.rows.iter().filter(|row| row.transit == transit) {
         let Some(delay) = row.delay_ns else { continue };
-        let place = ((row.time_ns - start) as f64 / width).max(0.0) as usize;
+        let place = (row.time_ns.saturating_sub(start) as f64 / width).max(0.0) as usize;
         if let Some(bin) = bins.get_mut(place.min(count - 1)) {
             bin.push(delay);
         }

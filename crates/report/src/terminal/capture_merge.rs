@@ -74,8 +74,9 @@ pub(super) fn labelled(label: &str, text: &str, style: &Style) -> Vec<Line> {
 fn contents(merge: &Merge, side: usize, point: Option<&str>) -> String {
     let counts = merge.counts[side];
     let (first, last) = merge.spans[side];
-    let mut text = format!("{} packets in {:.3} s", counts.packets, (last - first) as f64 / 1e9);
-    let begins = (first - merge.spans[0].0) as f64 / 1e9;
+    let mut text =
+        format!("{} packets in {:.3} s", counts.packets, last.saturating_sub(first) as f64 / 1e9);
+    let begins = first.saturating_sub(merge.spans[0].0) as f64 / 1e9;
     if side == 1 {
         let word = if begins < 0.0 { "before" } else { "after" };
         text += &format!(", from {:.3} s {word} A on", begins.abs());
@@ -114,11 +115,15 @@ fn time(ns: f64) -> String {
 fn clock(merge: &Merge) -> Vec<String> {
     let clock = &merge.clock;
     let mut texts: Vec<String> = match (clock.basis, &clock.segments[..]) {
+        (ClockBasis::Nothing, _) => {
+            let text = "not known, as no packet is unmistakable: times are taken as they are";
+            return vec![text.to_owned()];
+        }
         (ClockBasis::SameClock, _) => return vec!["one for both, as given".to_owned()],
         (_, [first, rest @ ..]) => {
             let start = merge.spans[0].0;
             let later = rest.iter().map(|segment| {
-                let at = (segment.from_ns - start) as f64 / 1e9;
+                let at = segment.from_ns.saturating_sub(start) as f64 / 1e9;
                 format!("a clock was set at {at:.3} s: then {}", offset(segment))
             });
             std::iter::once(offset(first)).chain(later).collect()
@@ -142,9 +147,10 @@ fn clock(merge: &Merge) -> Vec<String> {
 }
 
 fn offset(segment: &ClockSegment) -> String {
-    let seconds = segment.offset_ns.unsigned_abs() as f64 / 1e9;
     let word = if segment.offset_ns < 0 { "behind" } else { "ahead of" };
-    let mut text = format!("B is {seconds:.6} s {word} A");
+    let size = segment.offset_ns.unsigned_abs() as f64;
+    let by = if size < 1e9 { time(size) } else { format!("{:.6} s", size / 1e9) };
+    let mut text = format!("B is {by} {word} A");
     if let Some(ns) = segment.uncertainty_ns {
         text += &format!(", give or take {}", time(ns as f64));
     }
@@ -153,7 +159,9 @@ fn offset(segment: &ClockSegment) -> String {
         Some(drift) => {
             text += &format!(", drift {:+.1} ppm, give or take {uncertainty:.1}", drift * 1e6);
         }
-        None if uncertainty < 1000.0 => text += &format!(", drift below {uncertainty:.1} ppm"),
+        None if uncertainty < 1000.0 => {
+            text += &format!(", drift below {:.1} ppm", uncertainty.max(0.1));
+        }
         None => text += ", drift not measurable here",
     }
     text

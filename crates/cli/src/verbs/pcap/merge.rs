@@ -27,16 +27,9 @@ use tcp_analysis::{Rules, Streams};
 pub(super) struct MergeArgs {
     #[command(flatten)]
     pub(super) files: Files,
-    #[command(flatten)]
-    pub(super) aligned: Alignment,
-}
-
-/// How two captures are compared.
-#[derive(Debug, Args)]
-pub(super) struct Alignment {
-    /// With --merge: both captures have the times of one clock
+    /// Take the times of both captures as those of one clock
     #[arg(long)]
-    same_clock: bool,
+    pub(super) same_clock: bool,
 }
 
 const EXAMPLES: &str = "\
@@ -71,7 +64,7 @@ fn read(path: &Path, stop: &StopFlag, console: &mut Console) -> Result<Read, Str
     Ok(Read { capture, packets, streams })
 }
 
-pub(super) fn run(files: &Files, aligned: &Alignment, console: &mut Console) -> Outcome {
+pub(super) fn run(files: &Files, same_clock: bool, console: &mut Console) -> Outcome {
     let [a, b] = files.files.as_slice() else {
         return Err(Failure::usage(format!(
             "{} capture files: give two, 'longhaul pcap merge A B'",
@@ -100,13 +93,12 @@ pub(super) fn run(files: &Files, aligned: &Alignment, console: &mut Console) -> 
     }
     let captures = [a.capture, b.capture];
     let all_streams = [a.streams, b.streams];
-    let merge =
-        capture_merge::merge(a.packets, b.packets, aligned.same_clock, &|| stop.is_raised());
+    let merge = capture_merge::merge(a.packets, b.packets, same_clock, &|| stop.is_raised());
     console.clear();
     let Some(merge) = merge else { return Ok(FAILED) };
     let points = points(&merge, &all_streams);
     let notes = notes(&merge, &captures);
-    if merge.clock.basis == ClockBasis::Nothing || merge.flows[0] == 0 {
+    if merge.counts[0].matched + merge.counts[0].partly_lost == 0 {
         let names = captures.each_ref().map(|capture| capture.name.as_str());
         return Err(Failure::work(format!(
             "{} and {} have no packet in common: are they of the same transfer and time?",
@@ -285,7 +277,7 @@ fn clock(clock: &Clock) -> Value {
             ClockBasis::BothDirections => "both directions",
             ClockBasis::OneDirection => "one direction",
             ClockBasis::SameClock => "same clock",
-            ClockBasis::Nothing => "nothing",
+            ClockBasis::Nothing => "no packet",
         },
         "segments": segments,
         "unsuitable": clock.unsuitable,
