@@ -18,7 +18,7 @@ const MAX_SYNS: usize = 1 << 15;
 
 /// A flow of a capture.
 #[derive(Debug, Clone)]
-pub(crate) struct Flow {
+pub(crate) struct CapturedFlow {
     pub(crate) key: FlowKey,
     /// Its number among the TCP streams.
     pub(crate) stream: Option<u32>,
@@ -26,7 +26,7 @@ pub(crate) struct Flow {
     pub(crate) ranges: [Range<usize>; 2],
 }
 
-impl Flow {
+impl CapturedFlow {
     pub(crate) fn is_tcp(&self) -> bool {
         self.stream.is_some()
     }
@@ -36,7 +36,7 @@ impl Flow {
 #[derive(Debug, Default)]
 pub struct CapturedPackets {
     pub(crate) packets: Vec<PacketIdentity>,
-    pub(crate) flows: Vec<Flow>,
+    pub(crate) flows: Vec<CapturedFlow>,
     /// Flows of TCP by the number of the stream.
     streams: BTreeMap<u32, u32>,
     /// The latest flow of TCP by its key, for segments whose options were cut off.
@@ -138,7 +138,7 @@ impl CapturedPackets {
     fn begin(&mut self, key: FlowKey, stream: Option<u32>) -> Option<u32> {
         let number = self.flows.len();
         (number < MAX_FLOWS).then(|| {
-            self.flows.push(Flow { key, stream, ranges: [0..0, 0..0] });
+            self.flows.push(CapturedFlow { key, stream, ranges: [0..0, 0..0] });
             number as u32
         })
     }

@@ -4,7 +4,7 @@
 //! (reused ports), or none in the other capture (NAT), packets decide: by sequence
 //! numbers, timestamps or payload.
 
-use crate::captured::{CapturedPackets, Flow};
+use crate::captured::{CapturedFlow, CapturedPackets};
 use crate::join;
 use crate::packet::PacketIdentity;
 use std::collections::{BTreeMap, BTreeSet};
@@ -69,7 +69,7 @@ pub(crate) fn pair(a: &CapturedPackets, b: &CapturedPackets) -> Vec<FlowPair> {
 }
 
 /// Flows by their key and whether they are TCP.
-fn keyed(flows: &[Flow]) -> Vec<((capture::dissect::FlowKey, bool), u32)> {
+fn keyed(flows: &[CapturedFlow]) -> Vec<((capture::dissect::FlowKey, bool), u32)> {
     (0..).zip(flows).map(|(number, flow)| ((flow.key, flow.is_tcp()), number)).collect()
 }
 
@@ -159,7 +159,7 @@ impl Index {
 /// What identifies a packet whatever its addresses and ports are, in up to four ways. The
 /// payload of TCP counts together with the IP ID: the same file, transferred once more, is
 /// another flow.
-fn fingerprints(packet: &PacketIdentity, flow: &Flow) -> impl Iterator<Item = u64> + use<> {
+fn fingerprints(packet: &PacketIdentity, flow: &CapturedFlow) -> impl Iterator<Item = u64> + use<> {
     let mix = |kind: u64, a: u32, b: u32, c: u32| {
         let words = u128::from(u64::from(a) << 32 | u64::from(b)) ^ u128::from(kind) << 64;
         let product =
