@@ -392,7 +392,7 @@ mod tests {
         let style = Style { colour: false, width: 80, unicode: true };
         let text = capture_merge(&merge, captures, &notes, &style);
         for part in [
-            "B is 3.200000 s ahead of A, give or take 20.0 ms, drift +40.0 ppm",
+            "B is 3.200000 s ahead of A, give or take 20.0 ms",
             "12345 (0.01 %)",
             "12 packets, 5.00 ms",
             "7, removed by a middlebox",
