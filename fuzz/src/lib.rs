@@ -44,4 +44,5 @@ targets! {
     capture_fragments,
     display_filter,
     tcp_segments,
+    capture_merge,
 }

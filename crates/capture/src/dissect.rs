@@ -95,7 +95,22 @@ impl Layers {
     #[must_use]
     #[inline]
     pub fn tcp<'a>(&self, data: &'a [u8]) -> Option<TcpSegment<'a>> {
-        let place = usize::from(self.transport?);
+        self.segment(usize::from(self.transport?), data)
+    }
+
+    /// The innermost TCP segment whose options were captured in part, which
+    /// [`Layers::tcp`] leaves out as Wireshark does.
+    #[must_use]
+    pub fn tcp_with_cut_options<'a>(&self, data: &'a [u8]) -> Option<TcpSegment<'a>> {
+        let last = self.count.checked_sub(1)?;
+        let is_cut = self.number(last) == Protocol::Truncated as u8;
+        let place = last.checked_sub(1).filter(|_| is_cut)?;
+        self.segment(place, data)
+    }
+
+    /// The TCP segment whose header is at `place` of the list.
+    #[inline]
+    fn segment<'a>(&self, place: usize, data: &'a [u8]) -> Option<TcpSegment<'a>> {
         if self.path[place % MAX_LAYERS] != Protocol::Tcp as u8 {
             return None;
         }

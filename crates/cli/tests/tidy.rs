@@ -24,7 +24,7 @@ const LAYERS: [&[&str]; 7] = [
         "link",
         "control",
     ],
-    &["topology", "diagnose", "host", "tcp", "tcp-analysis", "udt", "agent-proto"],
+    &["topology", "diagnose", "host", "tcp", "tcp-analysis", "capture-merge", "udt", "agent-proto"],
     &["udt-socket", "remote", "tcp-graphs", "packet-fields"],
     &["tune", "lab", "probe", "perf", "copy", "iperf2", "watch", "twin", "study"],
     &["doctor", "store", "report", "verify", "campaign", "agent"],
@@ -32,7 +32,7 @@ const LAYERS: [&[&str]; 7] = [
 ];
 
 /// Crates that have no clock, no I/O, no thread.
-const PURE: [&str; 22] = [
+const PURE: [&str; 23] = [
     "units",
     "runs",
     "pinned-tls",
@@ -40,6 +40,7 @@ const PURE: [&str; 22] = [
     "tcp-analysis",
     "tcp-graphs",
     "packet-fields",
+    "capture-merge",
     "model",
     "record",
     "iperf3-proto",

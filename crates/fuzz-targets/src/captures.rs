@@ -6,6 +6,7 @@ use capture::file::Reader;
 use capture::hierarchy::Hierarchy;
 use capture::overview::Overview;
 use capture::{LinkType, Seed, endpoints};
+use capture_merge::CapturedPackets;
 
 /// A file, read to its end or to where it breaks off, and everything that is counted.
 pub(crate) fn file(input: &[u8]) {
@@ -56,5 +57,36 @@ pub(crate) fn packet(input: &[u8]) {
         assert!(segment.payload_len <= original);
         let _ = segment.options().sack_blocks().len();
         assert!(segment.each_option().all(|option| !option.name().is_empty()));
+    }
+}
+
+/// A file as two captures of the same traffic: a third of its packets is in both.
+pub(crate) fn merge(input: &[u8]) {
+    let Ok(mut reader) = Reader::new(input) else { return };
+    let (mut layers, mut conversations) = (Layers::new(), Conversations::new(Seed([1, 2])));
+    let [mut a, mut b] = [CapturedPackets::new(), CapturedPackets::new()];
+    while let Ok(Some(packet)) = reader.next_packet() {
+        dissect(packet.link, packet.data, packet.original_len, &mut layers);
+        let segment = layers.tcp(packet.data);
+        let stream = conversations.add(&packet, &layers, segment.as_ref());
+        let tcp = stream.zip(segment.as_ref());
+        if !packet.number.is_multiple_of(3) {
+            a.add(&packet, &layers, tcp);
+        }
+        if packet.number % 3 != 1 {
+            b.add(&packet, &layers, tcp);
+        }
+    }
+    let Some(merge) = capture_merge::merge(a, b, false, &|| false) else { return };
+    for counts in merge.counts {
+        let sum = counts.matched
+            + counts.partly_lost
+            + counts.lost
+            + counts.duplicated
+            + counts.only_here
+            + counts.outside
+            + counts.without_partner
+            + counts.not_compared;
+        assert_eq!(sum, counts.packets);
     }
 }

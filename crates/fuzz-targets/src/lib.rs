@@ -13,7 +13,7 @@
 //! | `copy` | what a peer of a copy sends |
 //! | `udt` | datagrams of a UDT peer, and of anyone |
 //! | `kernel` | what the kernel answers: netlink, ICMP errors |
-//! | `captures` | capture files, packets in them |
+//! | `captures` | capture files, packets in them, two captures aligned |
 //! | `analysis` | display filters; TCP segments and fragments of packets |
 //! | `files` | journals, plans, paths, recordings, measurements |
 
@@ -32,7 +32,7 @@ pub type Target = (&'static str, fn(&[u8]));
 
 /// Every target. `fuzz/seeds` has a directory for each, and `fuzz/src/lib.rs`
 /// a test.
-pub const TARGETS: [Target; 28] = [
+pub const TARGETS: [Target; 29] = [
     ("iperf3_framing", wire::iperf3_framing),
     ("iperf3_params", wire::iperf3_params),
     ("iperf3_results", wire::iperf3_results),
@@ -61,6 +61,7 @@ pub const TARGETS: [Target; 28] = [
     ("capture_fragments", analysis::fragments),
     ("display_filter", analysis::display_filter),
     ("tcp_segments", analysis::tcp_segments),
+    ("capture_merge", captures::merge),
 ];
 
 /// Runs the target of that name; `false` where there is none.

@@ -4,7 +4,7 @@ use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// A flow of either direction. Side A has the higher port, or where both are equal, the
 /// lower address; who sent the first packet, [`crate::Conversation::first`] says.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub struct FlowKey {
     /// Address of side A; an IPv4 address in the first four bytes, the others zero.
     a: [u8; 16],

@@ -6,6 +6,7 @@ mod document;
 mod handshake;
 mod packets;
 mod page;
+mod merge;
 mod reading;
 mod streams;
 
@@ -31,6 +32,12 @@ pub(crate) struct PcapArgs {
     view: Option<View>,
     #[command(flatten)]
     summary: page::SummaryArgs,
+    /// Align two captures of one transfer, as 'pcap merge'
+    #[arg(long)]
+    merge: bool,
+    /// With --merge: both captures have the times of one clock
+    #[arg(long, requires = "merge")]
+    same_clock: bool,
 }
 
 const EXAMPLES: &str = "\
@@ -46,6 +53,7 @@ Examples:
   longhaul pcap streams trace.pcap             what slowed each transfer down
   longhaul pcap handshake trace.pcap --stream 3
   longhaul pcap packets trace.pcap tcp.analysis.retransmission
+  longhaul pcap merge client.pcap server.pcap  delays and losses between both ends
 
 Exit codes: 0 read, 1 a file could not be read to its end, 2 wrong usage.";
 
@@ -65,6 +73,8 @@ enum View {
     /// Show SYN, SYN-ACK and ACK of TCP streams: options, scale, window
     Handshake(handshake::HandshakeArgs),
     Packets(packets::PacketsArgs),
+    /// Align two captures of one transfer: one-way delays, losses, changes
+    Merge(merge::MergeArgs),
 }
 
 #[derive(Debug, Args)]
@@ -125,6 +135,7 @@ const TOP: usize = 5;
 
 pub(crate) fn run(args: &PcapArgs, console: &mut Console) -> Outcome {
     match &args.view {
+        None if args.merge => merge::run(&args.summary.files, args.same_clock, console),
         None => page::run(&args.summary, console),
         Some(View::Summary(args)) => page::run(args, console),
         Some(View::Hierarchy(files)) => each(files, console, &Hierarchy),
@@ -133,6 +144,7 @@ pub(crate) fn run(args: &PcapArgs, console: &mut Console) -> Outcome {
         Some(View::Streams(args)) => streams::run(args, console),
         Some(View::Handshake(args)) => handshake::run(args, console),
         Some(View::Packets(args)) => packets::run(args, console),
+        Some(View::Merge(args)) => merge::run(&args.files, args.same_clock, console),
     }
 }
 

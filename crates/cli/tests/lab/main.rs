@@ -14,6 +14,7 @@ mod drops;
 mod effects;
 mod ends;
 mod many;
+mod merging;
 mod native;
 mod path;
 mod ping_trace;
@@ -41,6 +42,7 @@ enum Needs {
     Nothing,
     Iperf3,
     RootAndDevices,
+    Tcpdump,
     Root,
     Duckdb,
 }
@@ -72,7 +74,7 @@ fn main() -> ExitCode {
 }
 
 fn trials(lab: bool, iperf3: bool, devices: bool) -> Vec<Trial> {
-    let tests: [(&str, Needs, fn()); 70] = [
+    let tests: [(&str, Needs, fn()); 72] = [
         ("the_loop_closes", Needs::Nothing, closed_loop::the_loop_closes),
         (
             "listed_losses_are_counted_exactly",
@@ -110,6 +112,12 @@ fn trials(lab: bool, iperf3: bool, devices: bool) -> Vec<Trial> {
         ("sixty_four_hosts", Needs::Nothing, many::sixty_four_hosts),
         ("ways_in", Needs::Nothing, many::ways_in),
         ("captures_tell_fates", Needs::Nothing, many::captures_tell_fates),
+        (
+            "losses_and_delays_are_those_of_the_fates",
+            Needs::Nothing,
+            merging::losses_and_delays_are_those_of_the_fates,
+        ),
+        ("super_segments_are_matched", Needs::Tcpdump, merging::super_segments_are_matched),
         ("killed_while_up", Needs::Nothing, many::killed_while_up),
         ("a_program_fails", Needs::Nothing, many::a_program_fails),
         ("bad_plans", Needs::Nothing, many::bad_plans),
@@ -189,11 +197,13 @@ fn trials(lab: bool, iperf3: bool, devices: bool) -> Vec<Trial> {
         ("its_client_our_server", Needs::Iperf3, wire::its_client_our_server),
     ];
     let duckdb = Path::new(studies::DUCKDB).exists();
+    let tcpdump = Command::new("tcpdump").arg("--version").output().is_ok();
     let trial = |(name, needs, test): (&'static str, Needs, fn())| {
         let met = match needs {
             Needs::Nothing => lab,
             Needs::Iperf3 => lab && iperf3,
             Needs::RootAndDevices => lab && devices,
+            Needs::Tcpdump => lab && tcpdump,
             Needs::Root => tuning::can_be_done(),
             Needs::Duckdb => lab && duckdb,
         };

@@ -7,7 +7,10 @@
 mod bdp_report;
 mod calc_result;
 mod canvas;
+mod capture_changes;
+mod capture_delays;
 mod capture_handshake;
+mod capture_merge;
 mod capture_packets;
 mod capture_streams;
 mod capture_summary;
@@ -47,6 +50,7 @@ mod watch;
 pub use bdp_report::bdp_report;
 pub use calc_result::calc_result;
 pub use capture_handshake::{HandshakeRow, HandshakeStream, capture_handshakes};
+pub use capture_merge::{MergedCapture, capture_merge};
 pub use capture_packets::{PacketRow, PacketTable, field_list, packet_detail};
 pub use capture_streams::{StreamRow, capture_streams};
 pub use capture_summary::{CaptureSummary, capture_summary};

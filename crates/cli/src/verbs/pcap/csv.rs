@@ -5,8 +5,12 @@ use super::reading::Capture;
 use capture::Counts;
 use capture::dissect::{Direction, Protocol};
 use capture::endpoints::{Address, Endpoint};
+<<<<<<< HEAD
+use capture_merge::PacketRow as MergedRow;
 use packet_fields::{Field, PacketView, Value};
 use report::terminal::{ConversationRow, HandshakeStream, PacketRow, StreamRow};
+=======
+>>>>>>> merge
 
 /// A header and rows.
 pub(super) struct Table {
@@ -197,6 +201,7 @@ pub(super) fn handshakes(capture: &Capture, streams: &[HandshakeStream]) -> Tabl
     }
 }
 
+<<<<<<< HEAD
 /// The columns of packets.
 pub(super) const PACKETS: &str =
     "number,time_s,source,destination,protocol,length_bytes,tcp_stream,marks,info";
@@ -242,4 +247,30 @@ pub(super) fn fields(columns: &[Field], view: &PacketView<'_>, out: &mut String)
         });
     }
     out.push('\n');
+=======
+/// The packets of two captures, one row for each pair.
+pub(super) fn merged(rows: &[MergedRow]) -> Table {
+    let rows = rows.iter().map(|row| {
+        let number = |number: Option<u32>| number.map_or(String::new(), |it| it.to_string());
+        let sign = |ns: i64| if ns < 0 { "-" } else { "" };
+        let signed = |ns: i64| format!("{}{}", sign(ns), seconds(ns.unsigned_abs()));
+        format!(
+            "{},{},{},{},{},{},{},{},{}",
+            row.transit.name(),
+            row.fate.name(),
+            number(row.a),
+            number(row.b),
+            signed(row.time_ns),
+            row.delay_ns.map_or(String::new(), signed),
+            row.bytes,
+            row.segments,
+            row.is_reordered,
+        )
+    });
+    Table {
+        header: "direction,fate,packet_a,packet_b,time_unix_s,delay_s,payload_bytes,segments,\
+                 reordered",
+        rows: rows.collect(),
+    }
+>>>>>>> merge
 }

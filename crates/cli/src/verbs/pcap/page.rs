@@ -19,7 +19,7 @@ use tcp_graphs::{Limits, Recorder};
 #[derive(Debug, Args)]
 pub(super) struct SummaryArgs {
     #[command(flatten)]
-    files: Files,
+    pub(super) files: Files,
     /// Write a page with graphs of the 5 largest TCP streams
     ///
     /// Time-sequence graphs, throughput, RTT and windows, with zoom, the
