@@ -15,6 +15,7 @@ const LONGEST: usize = 500;
 const LAYERS: [&[&str]; 7] = [
     &["units", "stall-retry", "runs", "pinned-tls"],
     &[
+        "bpf",
         "capture",
         "model",
         "record",
@@ -32,10 +33,11 @@ const LAYERS: [&[&str]; 7] = [
 ];
 
 /// Crates that have no clock, no I/O, no thread.
-const PURE: [&str; 20] = [
+const PURE: [&str; 21] = [
     "units",
     "runs",
     "pinned-tls",
+    "bpf",
     "capture",
     "tcp-analysis",
     "model",
