@@ -27,7 +27,7 @@ const LAYERS: [&[&str]; 7] = [
     ],
     &["topology", "diagnose", "host", "tcp", "tcp-analysis", "udt", "agent-proto"],
     &["udt-socket", "remote"],
-    &["tune", "lab", "probe", "perf", "copy", "iperf2", "watch", "twin", "study"],
+    &["tune", "lab", "live-capture", "probe", "perf", "copy", "iperf2", "watch", "twin", "study"],
     &["doctor", "store", "report", "verify", "campaign", "agent"],
     &["cli", "fuzz-targets"],
 ];
