@@ -241,7 +241,12 @@ mod tests {
     fn file(format: WriteFormat) -> Vec<u8> {
         let mut out = Vec::new();
         let interfaces = [
-            CapturedInterface { name: "eth0", link: LinkType::ETHERNET, snaplen: 96, filter: "tcp" },
+            CapturedInterface {
+                name: "eth0",
+                link: LinkType::ETHERNET,
+                snaplen: 96,
+                filter: "tcp",
+            },
             CapturedInterface { name: "lo", link: LinkType::RAW, snaplen: 0, filter: "" },
         ];
         begin(&mut out, format, "test 1", &interfaces);

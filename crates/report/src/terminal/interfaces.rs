@@ -1,0 +1,95 @@
+//! The interfaces of a host with their traffic.
+
+use super::{
+    Style,
+    line::{Line, block, wrap},
+    style,
+};
+use record::{InterfaceTraffic, InterfacesReport};
+use units::BitRate;
+
+/// Where the columns of figures end, behind the name.
+const RECEIVED: usize = 16;
+const PACKETS: usize = 10;
+const SENT: usize = 18;
+
+/// A row for each interface.
+#[must_use]
+pub fn interfaces(report: &InterfacesReport, style: &Style) -> String {
+    let names = report.interfaces.iter().map(|it| it.name.chars().count());
+    let name = names.max().unwrap_or(0).clamp(9, 15);
+    let columns = [name + RECEIVED, name + RECEIVED + PACKETS, name + RECEIVED + PACKETS + SENT]
+        .map(|column| column + 2);
+    let addresses = columns[2] + PACKETS + 2;
+    let header = ["received", "pkt/s", "sent"].into_iter().zip(columns);
+    let mut line = Line::new(style).put(style::DIM, "interface");
+    for (title, column) in header {
+        line = line.right(style::DIM, title, column);
+    }
+    let line = line.right(style::DIM, "pkt/s", addresses - 2);
+    let mut lines = vec![line.to(addresses).put(style::DIM, "addresses")];
+    for interface in &report.interfaces {
+        let figures = [
+            rate(interface.received_bps),
+            count(interface.received_packets_per_s),
+            rate(interface.sent_bps),
+        ];
+        let mut line = Line::new(style).put(style::STRONG, &interface.name);
+        for (figure, column) in figures.iter().zip(columns) {
+            line = line.right(style::PLAIN, figure, column);
+        }
+        line = line.right(style::PLAIN, &count(interface.sent_packets_per_s), addresses - 2);
+        let mut texts =
+            wrap(style, &described(interface), style.width.saturating_sub(addresses).max(20));
+        let rest = texts.split_off(1.min(texts.len()));
+        lines.push(line.to(addresses).put(style::PLAIN, texts.first().map_or("", String::as_str)));
+        for text in rest {
+            lines.push(Line::new(style).to(addresses).put(style::PLAIN, &text));
+        }
+    }
+    block(lines)
+}
+
+fn described(interface: &InterfaceTraffic) -> String {
+    let mut words: Vec<&str> = interface.addresses.iter().map(String::as_str).collect();
+    if !interface.up {
+        words.push("(down)");
+    }
+    words.join(" ")
+}
+
+fn rate(rate: Option<BitRate>) -> String {
+    rate.map_or_else(|| "0".to_owned(), |rate| rate.to_string())
+}
+
+fn count(per_second: f64) -> String {
+    format!("{per_second:.0}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::fit::{assert_fits, styles};
+    use super::*;
+
+    #[test]
+    fn interfaces_fit_any_terminal() {
+        let interface = |name: &str, up| InterfaceTraffic {
+            name: name.to_owned(),
+            up,
+            addresses: vec!["192.0.2.2/24".to_owned(), "2001:db8:1:2:3:4:5:6/64".to_owned()],
+            received_bps: Some(BitRate::from_bps(9_870_000_000)),
+            sent_bps: None,
+            received_packets_per_s: 812_345.0,
+            sent_packets_per_s: 0.4,
+        };
+        let report = InterfacesReport {
+            schema: String::new(),
+            version: String::new(),
+            seconds: 1.0,
+            interfaces: vec![interface("eth0", true), interface("a-longer-name-1", false)],
+        };
+        for style in styles() {
+            assert_fits(&interfaces(&report, &style), &style);
+        }
+    }
+}
