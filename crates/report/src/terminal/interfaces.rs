@@ -26,8 +26,13 @@ pub fn interfaces(report: &InterfacesReport, style: &Style) -> String {
     for (title, column) in header {
         line = line.right(style::DIM, title, column);
     }
-    let line = line.right(style::DIM, "pkt/s", addresses - 2);
-    let mut lines = vec![line.to(addresses).put(style::DIM, "addresses")];
+    let mut line = line.right(style::DIM, "pkt/s", addresses - 2);
+    // Two addresses of IPv6 beside the figures, or all of them below.
+    let beside = style.width >= addresses + 48;
+    if beside {
+        line = line.to(addresses).put(style::DIM, "addresses");
+    }
+    let mut lines = vec![line];
     for interface in &report.interfaces {
         let figures = [
             rate(interface.received_bps),
@@ -39,13 +44,16 @@ pub fn interfaces(report: &InterfacesReport, style: &Style) -> String {
             line = line.right(style::PLAIN, figure, column);
         }
         line = line.right(style::PLAIN, &count(interface.sent_packets_per_s), addresses - 2);
+        let indent = if beside { addresses } else { 2 };
         let mut texts =
-            wrap(style, &described(interface), style.width.saturating_sub(addresses).max(20));
-        let rest = texts.split_off(1.min(texts.len()));
-        lines.push(line.to(addresses).put(style::PLAIN, texts.first().map_or("", String::as_str)));
-        for text in rest {
-            lines.push(Line::new(style).to(addresses).put(style::PLAIN, &text));
+            wrap(style, &described(interface), style.width.saturating_sub(indent).max(1));
+        texts.retain(|text| !text.is_empty());
+        if beside && !texts.is_empty() {
+            line = line.to(indent).put(style::PLAIN, &texts.remove(0));
         }
+        lines.push(line);
+        let rest = texts.iter().map(|text| Line::new(style).to(indent).put(style::DIM, text));
+        lines.extend(rest);
     }
     block(lines)
 }
