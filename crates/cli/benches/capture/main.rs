@@ -89,7 +89,7 @@ fn measure() -> Fallible<()> {
         let ours = transfer(&pair, |pair| {
             let mut capture = Command::new(LONGHAUL);
             capture.args(["capture", "near", "--json", "-w"]).arg(&file);
-            Ok(pair.spawn(0, capture.stdout(Stdio::piped()).stderr(Stdio::null()))?)
+            pair.spawn(0, capture.stdout(Stdio::piped()).stderr(Stdio::null()))
         })?;
         let (outcome, output) = ours;
         let report: Value = serde_json::from_slice(&output.stdout)?;
@@ -111,7 +111,7 @@ fn beside_tcpdump(pair: &Pair, file: &Path, name: &str) -> Fallible<()> {
         capture
             .args(["-i", "near", "-s", "192", "-B", "65536", "-Z", "root", "-n", "-w"])
             .arg(file);
-        Ok(pair.spawn(0, capture.stdout(Stdio::null()).stderr(Stdio::piped()))?)
+        pair.spawn(0, capture.stdout(Stdio::null()).stderr(Stdio::piped()))
     })?;
     let text = String::from_utf8_lossy(&output.stderr).into_owned();
     let count = |what: &str| {

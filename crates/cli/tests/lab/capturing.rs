@@ -53,7 +53,7 @@ pub(crate) fn every_packet_is_in_the_file() {
     assert_eq!(whole["packets"].as_u64(), Some(captured));
     let interface = &whole["interfaces"][0];
     assert_eq!(
-        (interface["name"].as_str(), interface["snaplen"].as_u64()),
+        (interface["name"].as_str(), interface["snaplen_bytes"].as_u64()),
         (Some("lab0"), Some(192))
     );
     assert_eq!(interface["received"].as_u64(), Some(on_interface), "{interface}");
