@@ -5,7 +5,7 @@ use super::{
     line::{Line, block, wrap},
     style,
 };
-use record::{InterfaceTraffic, InterfacesReport};
+use record::InterfacesReport;
 use units::BitRate;
 
 /// Where the columns of figures end, behind the name.
@@ -44,26 +44,22 @@ pub fn interfaces(report: &InterfacesReport, style: &Style) -> String {
             line = line.right(style::PLAIN, figure, column);
         }
         line = line.right(style::PLAIN, &count(interface.sent_packets_per_s), addresses - 2);
+        let state = if interface.up { "" } else { "down" };
+        let addresses_text = interface.addresses.join(" ");
         let indent = if beside { addresses } else { 2 };
-        let mut texts =
-            wrap(style, &described(interface), style.width.saturating_sub(indent).max(1));
+        let words = if beside { format!("{addresses_text} {state}") } else { addresses_text };
+        let mut texts = wrap(style, words.trim(), style.width.saturating_sub(indent).max(1));
         texts.retain(|text| !text.is_empty());
         if beside && !texts.is_empty() {
             line = line.to(indent).put(style::PLAIN, &texts.remove(0));
+        } else if !state.is_empty() {
+            line = line.to(addresses).put(style::DIM, state);
         }
         lines.push(line);
         let rest = texts.iter().map(|text| Line::new(style).to(indent).put(style::DIM, text));
         lines.extend(rest);
     }
     block(lines)
-}
-
-fn described(interface: &InterfaceTraffic) -> String {
-    let mut words: Vec<&str> = interface.addresses.iter().map(String::as_str).collect();
-    if !interface.up {
-        words.push("(down)");
-    }
-    words.join(" ")
 }
 
 fn rate(rate: Option<BitRate>) -> String {
@@ -78,6 +74,7 @@ fn count(per_second: f64) -> String {
 mod tests {
     use super::super::fit::{assert_fits, styles};
     use super::*;
+    use record::InterfaceTraffic;
 
     #[test]
     fn interfaces_fit_any_terminal() {
