@@ -39,6 +39,7 @@ bench:
 	$(CARGO) bench --locked -p longhaul-verify --bench explain
 	$(CARGO) bench --locked -p longhaul-verify --bench remedy
 	$(CARGO) bench --locked -p longhaul --bench measure
+	$(CARGO) bench --locked -p longhaul --bench capture
 	$(CARGO) bench --locked -p longhaul --bench copy
 	$(CARGO) bench --locked -p longhaul --bench udt
 	$(CARGO) bench --locked -p longhaul --bench watch

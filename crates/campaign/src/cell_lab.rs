@@ -1,5 +1,6 @@
 //! One attempt at a run in a lab: the cell's lab, its flows, and what was measured.
 
+use crate::captures::{CaptureFile, Captures, RunningCapture};
 use crate::cell_plan::{self, Missing};
 use crate::figures;
 use crate::programs::Programs;
@@ -12,9 +13,10 @@ use host::cpu;
 use lab::{Lab, LabReport, Options};
 use perf::StopFlag;
 use record::{Direction, FlowFigures, Measurement, PathReport, Protocol};
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
-use study::Test;
+use study::{Part, Run, Test};
 use topology::PathSpec;
 
 /// What all runs of a study share.
@@ -26,11 +28,26 @@ pub(crate) struct Shared {
     /// Where disks are mounted; `None`: no flow sends a file.
     pub(crate) scratch: Option<Arc<Scratch>>,
     pub(crate) missing: Missing,
+    /// `None`: no captures are kept.
+    pub(crate) captures: Option<Captures>,
 }
 
 impl Testbed for Shared {
-    fn attempt(&self, test: &Test, seed: u64, stop: &StopFlag) -> Result<Attempt, AttemptError> {
-        run(test, seed, self, stop)
+    fn attempt(
+        &self,
+        test: &Test,
+        seed: u64,
+        capture: Option<CaptureFile>,
+        stop: &StopFlag,
+    ) -> Result<Attempt, AttemptError> {
+        run(test, seed, self, capture, stop)
+    }
+
+    fn capture(&self, part: &Part, run: Run, attempt: u32) -> io::Result<Option<CaptureFile>> {
+        match &self.captures {
+            Some(captures) => captures.file(part, run, attempt),
+            None => Ok(None),
+        }
     }
 
     fn at_once(&self, allowed: u32) -> u32 {
@@ -54,11 +71,13 @@ impl Testbed for Shared {
     }
 }
 
-/// Runs a test once, in a lab of its own whose draws are those of `seed`.
+/// Runs a test once, in a lab of its own whose draws are those of `seed`, beside a capture if
+/// there is a file for one.
 pub(crate) fn run(
     test: &Test,
     seed: u64,
     shared: &Shared,
+    capture: Option<CaptureFile>,
     stop: &StopFlag,
 ) -> Result<Attempt, AttemptError> {
     let path: PathSpec = format!("{},seed={seed}", test.path)
@@ -69,7 +88,8 @@ pub(crate) fn run(
     let mut test = test.clone();
     test.sysctls.extend(buffer.map(window_share::sysctl));
     let plan = cell_plan::of(&test, path.clone(), &shared.missing);
-    let lab = Lab::start(&plan, Options { shared: true, ..Options::default() })?;
+    let lab = Arc::new(Lab::start(&plan, Options { shared: true, ..Options::default() })?);
+    let capture = capture.map(|file| file.start(&lab)).transpose()?;
     let began = clock::now();
     let flows = transfers::run(&lab, &test, shared, stop);
     let took = began.elapsed();
@@ -78,6 +98,7 @@ pub(crate) fn run(
         return Err(AttemptError::Program { flow: "a program".to_owned(), why });
     }
     let path_report = path_report(lab.finish()?);
+    capture.map_or(Ok(()), RunningCapture::finish)?;
     let flows = flows?;
     if stop.is_raised() {
         return Err(AttemptError::Interrupted);

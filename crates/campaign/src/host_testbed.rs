@@ -6,6 +6,7 @@
 
 mod flows;
 
+use crate::captures::CaptureFile;
 use crate::testbed::{Attempt, AttemptError, Testbed};
 use crate::window_share;
 use agent_proto::{Secret, SysctlRequest};
@@ -16,12 +17,13 @@ use perf::StopFlag;
 use record::StudyHost;
 use remote::{Agent, Launcher, RemoteError};
 use std::collections::BTreeMap;
+use std::io;
 use std::net::ToSocketAddrs;
 use std::path::PathBuf;
 use std::sync::Mutex;
 use std::thread;
 use std::time::{Duration, Instant};
-use study::{RealHosts, RemoteHost, Servers, Side, Test};
+use study::{Part, RealHosts, RemoteHost, Run, Servers, Side, Test};
 use units::ByteCount;
 
 /// How the hosts of a study are reached.
@@ -131,7 +133,17 @@ impl<'a> HostTestbed<'a> {
 }
 
 impl Testbed for HostTestbed<'_> {
-    fn attempt(&self, test: &Test, _: u64, stop: &StopFlag) -> Result<Attempt, AttemptError> {
+    fn capture(&self, _: &Part, _: Run, _: u32) -> io::Result<Option<CaptureFile>> {
+        Ok(None)
+    }
+
+    fn attempt(
+        &self,
+        test: &Test,
+        _: u64,
+        _: Option<CaptureFile>,
+        stop: &StopFlag,
+    ) -> Result<Attempt, AttemptError> {
         let mut kept = lock(&self.agents);
         // After an error they are gone.
         let mut agents = match kept.take() {

@@ -10,6 +10,7 @@
 //! A run is stored before the next one begins, so a study that was killed resumes with the run
 //! that it was in.
 
+mod captures;
 mod cell_lab;
 mod cell_plan;
 mod disks;
@@ -29,6 +30,7 @@ mod transfers;
 mod watched;
 mod window_share;
 
+pub use captures::{CaptureOptions, MAX_CAPTURES, captures_folder};
 pub use error::CampaignError;
 pub use export::{csv, json_lines};
 pub use host_testbed::HostAccess;

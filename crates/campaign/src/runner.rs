@@ -1,5 +1,6 @@
 //! Runs what is not stored yet, in the plan's order.
 
+use crate::captures::{CaptureOptions, Captures};
 use crate::cell_lab::Shared;
 use crate::host_testbed::{HostAccess, HostTestbed};
 use crate::missing;
@@ -26,17 +27,19 @@ use units::ByteCount;
 const MAX_FILES: ByteCount = ByteCount::from_bytes(64 << 20);
 
 /// How a study is run.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Options {
     /// How often a run is tried until it is valid.
     pub attempts: u32,
     /// Runs at once, as long as they are light.
     pub parallel: u32,
+    /// Captures of labs to keep; `None` for none.
+    pub captures: Option<CaptureOptions>,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Options { attempts: 3, parallel: 2 }
+        Options { attempts: 3, parallel: 2, captures: None }
     }
 }
 
@@ -104,7 +107,7 @@ enum Message<'a> {
 pub fn run(
     study: &Study,
     store: &mut Store,
-    options: Options,
+    options: &Options,
     access: &HostAccess,
     observe: &mut dyn FnMut(Event<'_>),
     stop: &StopFlag,
@@ -117,7 +120,7 @@ pub fn run(
         store.set_hosts(&testbed.facts())?;
         return rounds(study, store, options, &testbed, observe, stop);
     }
-    let shared = shared(study)?;
+    let shared = shared(study, options)?;
     store.set_not_set(&shared.missing)?;
     rounds(study, store, options, &shared, observe, stop)
 }
@@ -125,7 +128,7 @@ pub fn run(
 fn rounds(
     study: &Study,
     store: &mut Store,
-    options: Options,
+    options: &Options,
     testbed: &dyn Testbed,
     observe: &mut dyn FnMut(Event<'_>),
     stop: &StopFlag,
@@ -144,7 +147,7 @@ fn rounds(
 fn round(
     queue: VecDeque<Job<'_>>,
     store: &mut Store,
-    options: Options,
+    options: &Options,
     testbed: &dyn Testbed,
     observe: &mut dyn FnMut(Event<'_>),
     stop: &StopFlag,
@@ -173,7 +176,7 @@ fn round(
 }
 
 /// What the runs share. Only a study with programs or disks mounts a directory for them.
-fn shared(study: &Study) -> Result<Shared, CampaignError> {
+fn shared(study: &Study, options: &Options) -> Result<Shared, CampaignError> {
     let has_programs = !study.programs().is_empty();
     let mount = || Scratch::mount(MAX_FILES).map(Arc::new);
     let scratch = (has_programs || study.sends_files()).then(mount).transpose();
@@ -184,6 +187,7 @@ fn shared(study: &Study) -> Result<Shared, CampaignError> {
         programs,
         scratch,
         missing: missing::names(study)?,
+        captures: options.captures.as_ref().map(Captures::open).transpose()?,
     })
 }
 
@@ -235,7 +239,7 @@ fn handle(
 
 /// A thread that runs tests.
 struct Worker<'s, 'a> {
-    options: Options,
+    options: &'s Options,
     testbed: &'s dyn Testbed,
     stop: &'s StopFlag,
     report: Sender<Message<'a>>,
@@ -268,7 +272,10 @@ impl<'a> Worker<'_, 'a> {
         let last = loop {
             attempts += 1;
             self.say(Message::Begins { part, run, attempt: attempts });
-            let attempt = self.testbed.attempt(test, part.plan.seed(run), self.stop);
+            let attempt = self.testbed.capture(part, run, attempts).map_err(AttemptError::from);
+            let attempt = attempt.and_then(|capture| {
+                self.testbed.attempt(test, part.plan.seed(run), capture, self.stop)
+            });
             if self.stop.is_raised() {
                 return Err(AttemptError::Interrupted);
             }

@@ -1,16 +1,27 @@
 //! Where the cells of a study run: labs in this machine, or real hosts.
 
 use crate::CampaignError;
+use crate::captures::CaptureFile;
 use perf::StopFlag;
 use record::{FlowFigures, Measurement, StartSkew};
 use std::io;
+use std::path::PathBuf;
 use std::time::Duration;
-use study::Test;
+use study::{Part, Run, Test};
 
 /// Where the cells of a study run.
 pub(crate) trait Testbed: Sync {
-    /// Runs a test once; what a lab draws is of `seed`.
-    fn attempt(&self, test: &Test, seed: u64, stop: &StopFlag) -> Result<Attempt, AttemptError>;
+    /// Runs a test once; what a lab draws is of `seed`. A lab's packets go to `capture`.
+    fn attempt(
+        &self,
+        test: &Test,
+        seed: u64,
+        capture: Option<CaptureFile>,
+        stop: &StopFlag,
+    ) -> Result<Attempt, AttemptError>;
+
+    /// The file for a capture of an attempt at a run, if one is kept.
+    fn capture(&self, part: &Part, run: Run, attempt: u32) -> io::Result<Option<CaptureFile>>;
 
     /// Runs that may be under way at once, of those that the user allows.
     fn at_once(&self, allowed: u32) -> u32;
@@ -50,6 +61,8 @@ pub(crate) enum AttemptError {
          modprobe fuse, or give the container /dev/fuse"
     )]
     Disk { flow: String, source: io::Error },
+    #[error("cannot write {}: {source}", path.display())]
+    Capture { path: PathBuf, source: io::Error },
     #[error("cannot enter a host of the lab: {0}")]
     Host(#[from] io::Error),
     #[error("{0}")]

@@ -1,4 +1,4 @@
-//! Captures: packets out of pcap and pcapng files, dissected and counted.
+//! Captures: pcap and pcapng files, written and read; their packets dissected and counted.
 //!
 //! Pure: no files, no clock, no threads. The input is a [`std::io::Read`], seeds of
 //! hash tables are arguments. Nothing is allocated for a packet, and memory is bounded
@@ -20,6 +20,7 @@
 //! | [`endpoints`] | the same by address |
 //! | [`overview`] | totals |
 //! | [`batch`] | several packets at a time, for speed |
+//! | [`write`] | pcapng and pcap, for captures |
 
 pub mod batch;
 pub mod conversations;
@@ -31,6 +32,7 @@ pub mod link_type;
 pub mod overview;
 pub mod reassembly;
 mod table;
+pub mod write;
 
 pub use link_type::LinkType;
 pub use table::{Conversation, Counts, MAX_FLOWS, Seed, Traffic};

@@ -45,6 +45,7 @@ Examples:
   longhaul server            on the far host (iperf3 -s works as well)
   longhaul test HOST         measure throughput and explain what limits it
   longhaul copy FILE HOST:   copy files over long paths, verified and resumable
+  longhaul capture eth0 -w F capture the headers of packets
   longhaul pcap FILE         show what is in a capture
   longhaul ping HOST         measure RTT and loss, with percentiles
   longhaul trace HOST        show the route, with loss and RTT of each hop
@@ -67,6 +68,7 @@ enum Verb {
     Agent(verbs::agent::AgentArgs),
     Iperf2(verbs::iperf2::Iperf2Args),
     Explain(verbs::explain::ExplainArgs),
+    Capture(verbs::capture::CaptureArgs),
     Pcap(verbs::pcap::PcapArgs),
     Ping(verbs::ping::PingArgs),
     Trace(verbs::trace::TraceArgs),
@@ -99,6 +101,7 @@ fn main() {
         Verb::Agent(args) => verbs::agent::run(args, console),
         Verb::Iperf2(args) => verbs::iperf2::run(args, console),
         Verb::Explain(args) => verbs::explain::run(args, console),
+        Verb::Capture(args) => verbs::capture::run(args, console),
         Verb::Pcap(args) => verbs::pcap::run(args, console),
         Verb::Ping(args) => verbs::ping::run(args, console),
         Verb::Trace(args) => verbs::trace::run(args, console),

@@ -4,8 +4,8 @@ use crate::console::{self, Console};
 use crate::failure::{Failure, Outcome};
 use clap::Args;
 use record::{
-    Comparison, Datagrams, Decided, Direction, Finding, LatencyUnderLoad, Measurement, PathReport,
-    TestSpec,
+    CaptureReport, Comparison, Datagrams, Decided, Direction, Finding, LatencyUnderLoad,
+    Measurement, PathReport, TestSpec,
 };
 use report::html::{Page, Run};
 use report::terminal::{self, Rows, Trace};
@@ -66,6 +66,9 @@ struct TestReport<'a> {
     /// The answer of the second test, with `--decide`.
     #[serde(skip_serializing_if = "Option::is_none")]
     decision: Option<&'a Decided>,
+    /// The capture of its packets, with `--pcap`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    capture: Option<&'a CaptureReport>,
     notes: &'a [String],
 }
 
@@ -76,6 +79,8 @@ pub(crate) struct Added<'a> {
     pub(crate) comparison: Option<&'a Comparison>,
     /// The answer of a second test; only JSON shows it here.
     pub(crate) decision: Option<&'a Decided>,
+    /// The capture of its packets; only JSON shows it here.
+    pub(crate) capture: Option<&'a CaptureReport>,
 }
 
 /// One stream without its samples.
@@ -229,6 +234,7 @@ fn report<'a>(
         latency: &measurement.latency,
         comparison: added.comparison,
         decision: added.decision,
+        capture: added.capture,
         notes: &measurement.notes,
     }
 }

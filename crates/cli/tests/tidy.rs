@@ -15,6 +15,7 @@ const LONGEST: usize = 500;
 const LAYERS: [&[&str]; 7] = [
     &["units", "stall-retry", "runs", "pinned-tls"],
     &[
+        "bpf",
         "capture",
         "model",
         "record",
@@ -26,16 +27,17 @@ const LAYERS: [&[&str]; 7] = [
     ],
     &["topology", "diagnose", "host", "tcp", "tcp-analysis", "capture-merge", "udt", "agent-proto"],
     &["udt-socket", "remote", "tcp-graphs", "packet-fields"],
-    &["tune", "lab", "probe", "perf", "copy", "iperf2", "watch", "twin", "study"],
+    &["tune", "lab", "live-capture", "probe", "perf", "copy", "iperf2", "watch", "twin", "study"],
     &["doctor", "store", "report", "verify", "campaign", "agent"],
     &["cli", "fuzz-targets"],
 ];
 
 /// Crates that have no clock, no I/O, no thread.
-const PURE: [&str; 23] = [
+const PURE: [&str; 24] = [
     "units",
     "runs",
     "pinned-tls",
+    "bpf",
     "capture",
     "tcp-analysis",
     "tcp-graphs",
@@ -374,11 +376,16 @@ fn dependencies_come_under_licences_that_fit() {
 /// What a terminal is sent passes one function (`report::untrusted`), which
 /// `console.rs` calls. Others write bytes that are no text of ours: the drop-in's
 /// lines pass the same function, `screen.rs` moves the cursor, `attach.rs`
-/// writes captures.
+/// and `capture/output.rs` write captures.
 #[test]
 fn one_place_writes_to_the_terminal() {
-    const WRITERS: [&str; 4] =
-        ["console.rs", "verbs/iperf3/output.rs", "verbs/watch/screen.rs", "verbs/lab/attach.rs"];
+    const WRITERS: [&str; 5] = [
+        "console.rs",
+        "verbs/iperf3/output.rs",
+        "verbs/watch/screen.rs",
+        "verbs/lab/attach.rs",
+        "verbs/capture/output.rs",
+    ];
     let folder = root().join("crates/cli/src");
     let mut wrong = Vec::new();
     for path in files().into_iter().filter(|path| path.starts_with(&folder)) {

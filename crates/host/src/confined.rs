@@ -2,6 +2,7 @@
 //! wanted, with limits, and with no process of them left afterwards.
 
 use crate::netns::NetNs;
+use crate::privileges::NOBODY;
 use crate::program::{self, Program, Reaper};
 use crate::sys;
 use crate::{clock, sandbox, signals};
@@ -20,9 +21,6 @@ use units::ByteCount;
 
 /// Where programs are searched for, whatever `PATH` longhaul has.
 const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
-
-/// The user and the group without privileges: nobody and nogroup (Linux's overflow IDs).
-const NOBODY: u32 = 65_534;
 
 /// The most processes of that user, to end what forks without end.
 const MAX_PROCESSES: libc::rlim_t = 512;

@@ -11,6 +11,12 @@ use std::os::fd::AsRawFd;
 /// `SIOCETHTOOL` of linux/sockios.h.
 const SIOCETHTOOL: libc::Ioctl = 0x8946;
 
+/// `SIOCGHWTSTAMP` of linux/sockios.h.
+const SIOCGHWTSTAMP: libc::Ioctl = 0x89b1;
+
+/// `HWTSTAMP_FILTER_ALL` of linux/net_tstamp.h: every received packet is timestamped.
+const ALL_PACKETS: u32 = 1;
+
 const GCOALESCE: u32 = 0x0e;
 const GRINGPARAM: u32 = 0x10;
 const GPAUSEPARAM: u32 = 0x12;
@@ -212,6 +218,18 @@ fn speed_of(bit: usize) -> Option<u32> {
     })
 }
 
+/// Whether the adapter timestamps every received packet, as set by hwstamp_ctl(8) or a PTP
+/// daemon.
+///
+/// # Errors
+/// As [`rings`].
+pub fn timestamps_all(device: &str) -> io::Result<bool> {
+    // struct hwtstamp_config: flags, tx_type, rx_filter.
+    let mut words = [0; 3];
+    ioctl(device, SIOCGHWTSTAMP, &mut words)?;
+    Ok(words[2] == ALL_PACKETS)
+}
+
 fn ask<const N: usize>(device: &str, command: u32) -> io::Result<[u32; N]> {
     let mut words = [0u32; N];
     words[0] = command;
@@ -220,6 +238,10 @@ fn ask<const N: usize>(device: &str, command: u32) -> io::Result<[u32; N]> {
 }
 
 fn call(device: &str, words: &mut [u32]) -> io::Result<()> {
+    ioctl(device, SIOCETHTOOL, words)
+}
+
+fn ioctl(device: &str, command: libc::Ioctl, words: &mut [u32]) -> io::Result<()> {
     // SAFETY: zeros are a valid ifreq.
     let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
     let name = device.as_bytes();
@@ -235,7 +257,7 @@ fn call(device: &str, words: &mut [u32]) -> io::Result<()> {
     // SAFETY: the request names the device and points to words of ours that
     // live across the call; each command above comes with room for the whole
     // struct that the kernel writes for it.
-    let code = unsafe { libc::ioctl(socket.as_raw_fd(), SIOCETHTOOL, &raw mut request) };
+    let code = unsafe { libc::ioctl(socket.as_raw_fd(), command, &raw mut request) };
     sys::check(code).map(drop).map_err(|error| match error.raw_os_error() {
         Some(libc::EOPNOTSUPP | libc::EINVAL) => io::ErrorKind::Unsupported.into(),
         Some(libc::ENODEV) => io::ErrorKind::NotFound.into(),

@@ -3,7 +3,7 @@
 
 use crate::clock;
 use netlink_packet_core::{
-    NLM_F_ACK, NLM_F_CREATE, NLM_F_EXCL, NLM_F_REQUEST, NetlinkMessage, NetlinkPayload,
+    NLM_F_ACK, NLM_F_CREATE, NLM_F_DUMP, NLM_F_EXCL, NLM_F_REQUEST, NetlinkMessage, NetlinkPayload,
 };
 use netlink_packet_route::address::{AddressAttribute, AddressHeaderFlags, AddressMessage};
 use netlink_packet_route::link::{LinkAttribute, LinkFlags, LinkMessage, Stats64};
@@ -195,6 +195,26 @@ impl Netlink {
                         let absent = error.raw_os_error() == Some(libc::ENODEV);
                         return Err(if absent { missing() } else { error });
                     }
+                    _ => {}
+                }
+            }
+        }
+    }
+
+    /// Every object of a kind.
+    pub(crate) fn dump(
+        &self,
+        question: RouteNetlinkMessage,
+    ) -> io::Result<Vec<RouteNetlinkMessage>> {
+        self.socket.send(&serialized(question, NLM_F_DUMP, 0), 0)?;
+        let mut all = Vec::new();
+        loop {
+            let (bytes, _) = self.socket.recv_from_full()?;
+            for message in messages(&bytes) {
+                match message?.payload {
+                    NetlinkPayload::InnerMessage(object) => all.push(object),
+                    NetlinkPayload::Done(_) => return Ok(all),
+                    NetlinkPayload::Error(error) => return Err(error.to_io()),
                     _ => {}
                 }
             }

@@ -6,21 +6,16 @@
 
 use crate::watch::{Direction, PacketRecord, Watch, fate_name};
 use crate::{Lab, LabError};
+use capture::LinkType;
+use capture::write::{self, CapturedInterface, CapturedPacket, WriteFormat};
 use host::clock;
 use link::FateKind;
-use pcap_file::pcapng::PcapNgWriter;
-use pcap_file::pcapng::blocks::enhanced_packet::{EnhancedPacketBlock, EnhancedPacketOption};
-use pcap_file::pcapng::blocks::interface_description::{
-    InterfaceDescriptionBlock, InterfaceDescriptionOption,
-};
-use pcap_file::{DataLink, PcapError};
-use std::borrow::Cow;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, Write};
 use std::time::Duration;
 use units::Nanos;
 
-/// Resolution of time stamps: 10^-9 s.
-const NANOSECONDS: u8 = 9;
+/// What is buffered until it is written, bytes.
+const BUFFER: usize = 64 * 1024;
 
 /// Writes a capture at `host` until the lab ends or the reader closes the stream.
 ///
@@ -40,33 +35,37 @@ pub fn stream(lab: &Lab, host: &str, watch: &Watch, out: impl Write) -> Result<(
     }
 }
 
-fn write(lab: &Lab, host: &str, watch: &Watch, out: impl Write) -> io::Result<()> {
+fn write(lab: &Lab, host: &str, watch: &Watch, mut out: impl Write) -> io::Result<()> {
     let interfaces = Interfaces::of(lab, host).map_err(io::Error::other)?;
-    let mut writer = PcapNgWriter::new(BufWriter::new(out)).map_err(broken)?;
-    for name in &interfaces.names {
-        let block = InterfaceDescriptionBlock {
-            linktype: DataLink::RAW,
-            snaplen: 0,
-            options: vec![
-                InterfaceDescriptionOption::IfName(Cow::Borrowed(name)),
-                InterfaceDescriptionOption::IfTsResol(NANOSECONDS),
-            ],
-        };
-        writer.write_pcapng_block(block).map_err(broken)?;
-    }
-    writer.get_mut().flush()?;
+    let described: Vec<CapturedInterface<'_>> =
+        interfaces.names.iter().map(|name| described(name)).collect();
+    let mut buffer = Vec::with_capacity(2 * BUFFER);
+    let application = concat!("longhaul ", env!("CARGO_PKG_VERSION"));
+    write::begin(&mut buffer, WriteFormat::Pcapng, application, &described);
+    flush(&mut buffer, &mut out)?;
     // Unix time of the lab's epoch.
     let zero = clock::unix_time().saturating_sub(lab.epoch().elapsed());
     for batch in &watch.records {
         for record in &batch {
-            if let Some(block) = interfaces.block(record, zero) {
-                writer.write_pcapng_block(block).map_err(broken)?;
+            interfaces.append(record, zero, &mut buffer);
+            if buffer.len() >= BUFFER {
+                flush(&mut buffer, &mut out)?;
             }
         }
         // Complete blocks, so that the capture so far is readable.
-        writer.get_mut().flush()?;
+        flush(&mut buffer, &mut out)?;
     }
     Ok(())
+}
+
+fn flush(buffer: &mut Vec<u8>, out: &mut impl Write) -> io::Result<()> {
+    out.write_all(buffer)?;
+    buffer.clear();
+    out.flush()
+}
+
+fn described(name: &str) -> CapturedInterface<'_> {
+    CapturedInterface { name, link: LinkType::RAW, snaplen: 0, filter: "" }
 }
 
 /// The interfaces of a capture: the directions of the links at one host.
@@ -97,26 +96,26 @@ impl Interfaces {
         Ok(Interfaces { names, interfaces_of })
     }
 
-    /// The block of a packet; `None` if this host never sees it.
-    fn block<'a>(
-        &self,
-        record: &'a PacketRecord,
-        zero: Duration,
-    ) -> Option<EnhancedPacketBlock<'a>> {
-        let (interface_id, sends) = (*self.interfaces_of.get(record.link)?)
-            [usize::from(record.direction == Direction::Down)]?;
+    /// Appends the packet, if this host ever sees it.
+    fn append(&self, record: &PacketRecord, zero: Duration, out: &mut Vec<u8>) {
+        let direction = usize::from(record.direction == Direction::Down);
+        let Some(of_link) = self.interfaces_of.get(record.link) else { return };
+        let Some((interface, sends)) = of_link[direction] else { return };
         let moment = match record.kind {
             _ if sends => record.arrived,
             FateKind::Delivered { due, .. } => due,
-            FateKind::Dropped(_) => return None,
+            FateKind::Dropped(_) => return,
         };
-        Some(EnhancedPacketBlock {
-            interface_id,
-            timestamp: zero + moment.since(Nanos(0)),
+        let time = zero + moment.since(Nanos(0));
+        let packet = CapturedPacket {
+            interface,
+            time_ns: u64::try_from(time.as_nanos()).unwrap_or(u64::MAX),
             original_len: record.length,
-            data: Cow::Borrowed(&record.bytes),
-            options: vec![EnhancedPacketOption::Comment(Cow::Owned(comment(record)))],
-        })
+            data: &[&record.bytes],
+            inbound: Some(!sends),
+            comment: &comment(record),
+        };
+        write::packet(out, WriteFormat::Pcapng, &packet);
     }
 }
 
@@ -140,11 +139,4 @@ fn comment(record: &PacketRecord) -> String {
         text += &format!(", after {}", ms(record.decided.since(record.arrived)));
     }
     text + &format!(", number {}", record.number)
-}
-
-fn broken(error: PcapError) -> io::Error {
-    match error {
-        PcapError::IoError(error) => error,
-        other => io::Error::other(other.to_string()),
-    }
 }

@@ -18,6 +18,7 @@ mod find_rate;
 mod finding;
 mod interval;
 mod latency;
+mod live_capture;
 mod millis;
 mod pasted;
 mod path;
@@ -45,6 +46,9 @@ pub use find_rate::{FIND_RATE_SCHEMA, FindRateReport, RateTry};
 pub use finding::{Confidence, Finding, Limit, Probability, RateEstimate, Segment, Shares, Steady};
 pub use interval::{DatagramInterval, Interval};
 pub use latency::{LatencyPhase, LatencyProbe, LatencyUnderLoad};
+pub use live_capture::{
+    CAPTURE_SCHEMA, CaptureReport, INTERFACES_SCHEMA, InterfaceTraffic, InterfacesReport,
+};
 pub use pasted::{PASTED_SCHEMA, PastedConnection, PastedCounter, PastedReport};
 pub use path::{
     Achieved, Drops, Lateness, PathChange, PathReport, RequestedDirection, RequestedPath,

@@ -4,9 +4,9 @@ pub(super) mod analysis;
 mod csv;
 mod document;
 mod handshake;
+mod merge;
 mod packets;
 mod page;
-mod merge;
 mod reading;
 mod streams;
 

@@ -1,5 +1,6 @@
 //! `longhaul test`: measures a transfer and explains what limited it.
 
+mod capture;
 mod compare;
 pub(super) mod cross_traffic;
 mod decide;
@@ -15,6 +16,7 @@ use crate::console::Console;
 use crate::failure::{FAILED, Failure, Outcome};
 use crate::stop;
 use crate::test_report::{self, Added, Forms};
+use capture::{Captured, TestCapture};
 use clap::Args;
 use cross_traffic::InterfaceCounters;
 use diagnose::repeats;
@@ -125,6 +127,13 @@ pub(crate) struct TestArgs {
     /// Save the measurement, for `longhaul explain FILE`
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     save: Option<PathBuf>,
+    /// Capture the headers of the test's packets to FILE
+    ///
+    /// pcapng, or pcap if FILE ends in .pcap: what is exchanged with the server's addresses and
+    /// ports, on the interface of the route to it. Needs CAP_NET_RAW, as `longhaul capture` does.
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    #[arg(conflicts_with_all = ["repeat", "find_rate"])]
+    pcap: Option<PathBuf>,
     #[command(flatten)]
     modes: ModeArgs,
 }
@@ -185,6 +194,7 @@ Examples:
   longhaul test server --udt --cc bbr     UDT's native mode with BBR version 3
   longhaul test server --html result.html --save result.json
   longhaul test server --json | jq .sentence
+  sudo longhaul test server --pcap test.pcapng
   longhaul test server --latency          RTT under load (bufferbloat)
   longhaul test server --decide           a second test if in doubt
   longhaul test server --repeat 5 --save before.json
@@ -251,7 +261,11 @@ pub(crate) fn run(args: &TestArgs, console: &mut Console) -> Outcome {
         return repeat::run(args, count, earlier.as_deref(), console);
     }
     let stop = stop::on_signals();
-    let Measured { mut measurement, printed, .. } = measure(args, console, &stop)?;
+    let capture = args.pcap.as_deref();
+    let capture = capture.map(|file| TestCapture::start(args, file, &stop)).transpose()?;
+    let measured = measure(args, console, &stop);
+    let captured = capture.map(TestCapture::finish);
+    let Measured { mut measurement, printed, .. } = measured?;
     measurement.notes.extend(line_class::note(&measurement));
     if let Some(file) = &args.save {
         store::save(file, &measurement).map_err(Failure::work)?;
@@ -266,6 +280,7 @@ pub(crate) fn run(args: &TestArgs, console: &mut Console) -> Outcome {
     let added = Added {
         comparison: compared.as_ref(),
         decision: early.as_ref().map(|answer| &answer.decided),
+        capture: captured.as_ref().map(|captured| &captured.report),
     };
     let code = test_report::print_with(console, &measurement, &added, &args.forms, &rest)?;
     let late = (args.modes.decide && !args.forms.json)
@@ -280,7 +295,13 @@ pub(crate) fn run(args: &TestArgs, console: &mut Console) -> Outcome {
     if let Some(file) = &args.save {
         console.say(&format!("measurement saved to {}", file.display()));
     }
-    if let Some(failed) = answer.and_then(|answer| answer.failed) {
+    if let Some(Captured { report, .. }) = &captured {
+        let file = report.files.join(" ");
+        let (packets, dropped) = (report.packets, report.dropped_packets);
+        console.say(&format!("{packets} packets captured in {file}, {dropped} dropped"));
+    }
+    let failed = answer.and_then(|answer| answer.failed);
+    if let Some(failed) = failed.or_else(|| captured.and_then(|captured| captured.failed)) {
         return Err(failed);
     }
     Ok(if stop.is_raised() { FAILED } else { code })

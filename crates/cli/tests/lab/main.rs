@@ -7,6 +7,7 @@
 
 #![expect(clippy::unwrap_used, reason = "in a test an unwrap is an assertion")]
 
+mod capturing;
 mod closed_loop;
 mod copying;
 mod doctor;
@@ -74,7 +75,7 @@ fn main() -> ExitCode {
 }
 
 fn trials(lab: bool, iperf3: bool, devices: bool) -> Vec<Trial> {
-    let tests: [(&str, Needs, fn()); 72] = [
+    let tests: [(&str, Needs, fn()); 77] = [
         ("the_loop_closes", Needs::Nothing, closed_loop::the_loop_closes),
         (
             "listed_losses_are_counted_exactly",
@@ -118,6 +119,19 @@ fn trials(lab: bool, iperf3: bool, devices: bool) -> Vec<Trial> {
             merging::losses_and_delays_are_those_of_the_fates,
         ),
         ("super_segments_are_matched", Needs::Tcpdump, merging::super_segments_are_matched),
+        ("every_packet_is_in_the_file", Needs::Nothing, capturing::every_packet_is_in_the_file),
+        (
+            "files_are_whole_however_a_capture_ends",
+            Needs::Nothing,
+            capturing::files_are_whole_however_a_capture_ends,
+        ),
+        ("privileges_are_gone", Needs::Nothing, capturing::privileges_are_gone),
+        (
+            "captures_in_a_lab_and_what_is_refused",
+            Needs::Nothing,
+            capturing::captures_in_a_lab_and_what_is_refused,
+        ),
+        ("a_test_keeps_its_packets", Needs::Nothing, capturing::a_test_keeps_its_packets),
         ("killed_while_up", Needs::Nothing, many::killed_while_up),
         ("a_program_fails", Needs::Nothing, many::a_program_fails),
         ("bad_plans", Needs::Nothing, many::bad_plans),

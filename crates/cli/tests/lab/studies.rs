@@ -260,7 +260,8 @@ pub(crate) fn programs_are_traffic() {
     let [plan, results] =
         [plan, folder.path().join("results")].map(|path| path.display().to_string());
     let arguments = ["study", "run", &plan, "--out", &results, "--allow-commands", "--json"];
-    let ended = run(&[&arguments[..], &["--attempts", "1"]].concat());
+    let options = ["--attempts", "1", "--pcap", "--pcap-max", "200kB"];
+    let ended = run(&[&arguments[..], &options].concat());
     let report: Value = serde_json::from_str(&ended.stdout)
         .unwrap_or_else(|error| panic!("{error}: {} {}", ended.stdout, ended.stderr));
     assert!(!ended.stderr.contains('\u{1b}'), "{}", ended.stderr);
@@ -287,6 +288,14 @@ pub(crate) fn programs_are_traffic() {
     assert!(rate("throughput_bps") > 5e6 && rate("traffic.sent_bps") > 5e6, "{sends}");
     assert!((19.0..30.0).contains(&rate("traffic.min_rtt_ms")), "{sends}");
     assert_eq!(row("sends", "2x1")["status"], "valid", "{exported}");
+    // A capture of each cell, whole and not too long.
+    let captures = fs::read_dir(Path::new(&results).join("captures")).unwrap();
+    let captures: Vec<_> = captures.map(|entry| entry.unwrap().path()).collect();
+    assert_eq!(captures.len(), 8, "{captures:?}");
+    for path in &captures {
+        assert!(fs::metadata(path).unwrap().len() <= 200_000);
+        assert_eq!(run(&["pcap", path.to_str().unwrap()]).code, Some(0));
+    }
     // As root's nobody, or as the user who runs it, root in its own namespace.
     let user = row("stays", "1x1")["throughput_bps"].as_f64();
     assert!([Some(65_534.0), Some(0.0)].contains(&user), "{exported}");

@@ -21,7 +21,7 @@ fn main() -> ExitCode {
         assert!(!stall_retry::required(), "LONGHAUL_REQUIRE_PEERS=1 asks for tshark and a lab");
         eprintln!("tshark is not installed, or no lab can be made here: tests are skipped");
     }
-    let tests: [(&str, bool, fn()); 19] = [
+    let tests: [(&str, bool, fn()); 20] = [
         ("ethernet_frames_one_by_one", false, ethernet_frames),
         ("other_link_types", false, link_types),
         ("streams_that_reuse_ports", false, reused_ports),
@@ -34,6 +34,7 @@ fn main() -> ExitCode {
         ("a_reordered_and_duplicated_transfer", true, reordered),
         ("pings_and_datagrams", true, pings),
         ("several_streams_in_both_directions", true, streams),
+        ("headers_captured_beside_a_transfer", true, live_capture),
         ("flags_of_random_loss", true, || flags_over("rate=50mbit,rtt=20ms,loss=1%,seed=1")),
         ("flags_of_clustered_loss", true, || flags_over("rate=20mbit,rtt=40ms,loss=ge:0.002:0.2")),
         ("flags_of_reordering", true, || flags_over("rate=50mbit,rtt=20ms,reorder=1%:30ms")),
@@ -223,6 +224,22 @@ fn pings() {
 
 fn streams() {
     compare_lab("rate=50mbit,rtt=5ms", SERVER, "longhaul test server -P 4 --bidir -t 1");
+}
+
+/// The file of `longhaul capture`, super-segments and cut packets included.
+fn live_capture() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("live.pcapng");
+    let program = env!("CARGO_BIN_EXE_longhaul");
+    let client = format!(
+        "{program} capture lab0 -q -w {} & capture=$!; sleep 0.5; {program} test server -t 1; \
+         ping -q -c 3 -i 0.1 server; kill $capture; wait",
+        path.display()
+    );
+    let server = format!("{program} server --one-off");
+    assert!(lab("rate=50mbit,rtt=5ms", &server, &client, None), "the lab does not run");
+    let wrong = compare::differences(&path);
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
 /// Every flag of a transfer over `link`, at the client.

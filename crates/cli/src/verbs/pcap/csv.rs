@@ -5,12 +5,9 @@ use super::reading::Capture;
 use capture::Counts;
 use capture::dissect::{Direction, Protocol};
 use capture::endpoints::{Address, Endpoint};
-<<<<<<< HEAD
 use capture_merge::PacketRow as MergedRow;
 use packet_fields::{Field, PacketView, Value};
 use report::terminal::{ConversationRow, HandshakeStream, PacketRow, StreamRow};
-=======
->>>>>>> merge
 
 /// A header and rows.
 pub(super) struct Table {
@@ -201,7 +198,6 @@ pub(super) fn handshakes(capture: &Capture, streams: &[HandshakeStream]) -> Tabl
     }
 }
 
-<<<<<<< HEAD
 /// The columns of packets.
 pub(super) const PACKETS: &str =
     "number,time_s,source,destination,protocol,length_bytes,tcp_stream,marks,info";
@@ -247,7 +243,8 @@ pub(super) fn fields(columns: &[Field], view: &PacketView<'_>, out: &mut String)
         });
     }
     out.push('\n');
-=======
+}
+
 /// The packets of two captures, one row for each pair.
 pub(super) fn merged(rows: &[MergedRow]) -> Table {
     let rows = rows.iter().map(|row| {
@@ -272,5 +269,4 @@ pub(super) fn merged(rows: &[MergedRow]) -> Table {
                  reordered",
         rows: rows.collect(),
     }
->>>>>>> merge
 }

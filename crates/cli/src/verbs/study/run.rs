@@ -7,14 +7,14 @@ use crate::ask;
 use crate::console::Console;
 use crate::failure::{DONE, FAILED, Failure, Outcome};
 use crate::{console, inside, stop};
-use campaign::{CampaignError, Event, HostAccess, Options, Progress, Store};
+use campaign::{CampaignError, CaptureOptions, Event, HostAccess, Options, Progress, Store};
 use clap::Args;
 use record::{RunStatus, StudyProgram, StudyRun};
 use report::terminal;
 use report::untrusted::clean;
 use std::path::{Path, PathBuf};
 use study::{Part, Run, Study};
-use units::BitRate;
+use units::{BitRate, ByteCount};
 
 /// Run a study in emulated labs or between real hosts, or resume one
 ///
@@ -54,6 +54,15 @@ pub(super) struct RunArgs {
     /// They run in the lab's hosts: as nobody if root runs the study, otherwise as its user.
     #[arg(long)]
     allow_commands: bool,
+    /// Keep a capture of each cell in DIR/captures
+    ///
+    /// Of its first run: the headers at the first client, as pcapng, with the fate of each packet.
+    /// At most 1000 captures; not between real hosts.
+    #[arg(long)]
+    pcap: bool,
+    /// Maximum size of a capture; further packets are left out
+    #[arg(long, value_name = "SIZE", default_value = "100MB", requires = "pcap")]
+    pcap_max: ByteCount,
     #[command(flatten)]
     hosts: HostArgs,
     /// Print the result as JSON
@@ -72,6 +81,11 @@ pub(super) fn run(args: &RunArgs, console: &mut Console) -> Outcome {
     if args.dry_run {
         super::show_plan(&study, args.json, console)?;
         return Ok(DONE);
+    }
+    if args.pcap && study.real_hosts().is_some() {
+        return Err(Failure::usage(
+            "--pcap keeps captures of labs; between real hosts, run longhaul capture on one of them",
+        ));
     }
     let folder = args.out.clone().unwrap_or_else(|| default_folder(&study, args));
     check_folder(&study, &folder)?;
@@ -132,9 +146,14 @@ fn run_inside(
     let mut store = Store::open(folder, study).map_err(Failure::usage)?;
     let mut show = Show { console };
     show.introduce(study, folder);
-    let options = Options { attempts: args.attempts, parallel: if args.serial { 1 } else { 2 } };
+    let captures = CaptureOptions { folder: folder.to_owned(), max_size: args.pcap_max };
+    let options = Options {
+        attempts: args.attempts,
+        parallel: if args.serial { 1 } else { 2 },
+        captures: args.pcap.then_some(captures),
+    };
     let ended =
-        campaign::run(study, &mut store, options, access, &mut |event| show.event(&event), &stop);
+        campaign::run(study, &mut store, &options, access, &mut |event| show.event(&event), &stop);
     console.clear();
     match ended {
         Err(error @ CampaignError::Interrupted) => {
@@ -147,6 +166,9 @@ fn run_inside(
     let page = pages::write_all(&results, &store, folder)?;
     console.print(&results.shown(args.json, &console.out)?);
     console.say(&format!("page written to {}", page.display()));
+    if args.pcap {
+        console.say(&format!("captures in {}", campaign::captures_folder(folder).display()));
+    }
     Ok(results.code())
 }
 

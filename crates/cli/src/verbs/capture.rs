@@ -1,0 +1,245 @@
+//! `longhaul capture`: packets of an interface into a file.
+
+mod interfaces;
+mod output;
+mod summary;
+
+pub(super) use summary::report;
+
+use super::in_lab;
+use super::probe_args::time;
+use crate::console::{self, Console};
+use crate::failure::{DONE, Failure, Outcome};
+use crate::stop;
+use clap::{Args, ValueEnum};
+use host::privileges::{self, User};
+use host::signals;
+use live_capture::{
+    CaptureConfig, CaptureError, DEFAULT_SNAPLEN, Ending, Event, Limits, LiveCapture, MAX_SNAPLEN,
+    Totals, WriteFormat,
+};
+use output::Ring;
+use record::{CAPTURE_SCHEMA, CaptureReport};
+use serde::Serialize;
+use std::path::PathBuf;
+use std::time::Duration;
+use units::ByteCount;
+
+/// Capture packets of an interface to a file, by default their headers only
+///
+/// Without IFACE it lists the interfaces with their addresses and traffic. Needs CAP_NET_RAW:
+/// the socket and the files are opened first, then all privileges are dropped; root
+/// becomes the user who called sudo, or nobody.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct CaptureArgs {
+    /// Interface, or any for all [default: list them]
+    #[arg(value_name = "IFACE")]
+    interface: Option<String>,
+    /// Capture filter, in tcpdump's syntax
+    ///
+    /// [src|dst] host, net, port, portrange; ip, ip6, arp, rarp, tcp, udp, sctp, icmp, icmp6, igmp,
+    /// proto; vlan, less, greater, inbound, outbound; and, or, not, parentheses.
+    #[arg(value_name = "FILTER")]
+    filter: Vec<String>,
+    /// Output file, mode 0600; - for standard output
+    #[arg(long, short, value_name = "FILE")]
+    write: Option<PathBuf>,
+    /// Bytes kept of each packet; 0 for all of it
+    ///
+    /// The default keeps the headers up to TCP with all its options, also in a VXLAN tunnel
+    /// over IPv6.
+    #[arg(long, short, value_name = "BYTES", default_value_t = DEFAULT_SNAPLEN)]
+    #[arg(value_parser = clap::value_parser!(u32).range(0..=i64::from(MAX_SNAPLEN)))]
+    snaplen: u32,
+    /// Stop after N packets
+    #[arg(long, short, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    count: Option<u64>,
+    /// Stop after this time, in seconds or with a unit
+    #[arg(long, short, value_name = "TIME", value_parser = time)]
+    time: Option<Duration>,
+    /// Write FILES in turn, of SIZE each: 10:100MB
+    ///
+    /// FILE-1 to FILE-N; when the last one is full, the first one is overwritten. All are created
+    /// at the start.
+    #[arg(long, value_name = "FILES:SIZE", value_parser = Ring::parse)]
+    ring: Option<Ring>,
+    /// File format [default: by FILE's ending, else pcapng]
+    ///
+    /// pcap, which FILE.pcap is, has no statistics of drops. Both have timestamps in nanoseconds.
+    #[arg(long, value_enum, value_name = "FORMAT", hide_possible_values = true)]
+    format: Option<Format>,
+    /// Timestamps: software (the kernel's), hardware
+    ///
+    /// Those of the adapter are in its own clock, of received packets only; sent packets always
+    /// have the kernel's.
+    #[arg(long, value_enum, value_name = "SOURCE", hide_possible_values = true)]
+    #[arg(default_value = "software")]
+    timestamps: Timestamps,
+    /// Memory for packets that wait to be written
+    #[arg(long, short = 'B', value_name = "SIZE", default_value = "64MiB", value_parser = buffer)]
+    buffer: ByteCount,
+    /// Receive packets to other hosts, too
+    #[arg(long)]
+    promiscuous: bool,
+    /// Print only errors
+    #[arg(long, short, conflicts_with = "json")]
+    quiet: bool,
+    /// Print the result as JSON
+    #[arg(long, short = 'J')]
+    json: bool,
+    /// Capture on a host of a running lab
+    #[arg(long, value_name = "[LAB:]HOST")]
+    in_lab: Option<String>,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  longhaul capture                                 list the interfaces
+  sudo longhaul capture eth0 -w trace.pcapng       headers, until Ctrl-C
+  sudo longhaul capture eth0 -w t.pcap -t 5 tcp port 5201
+  sudo longhaul capture eth0 -w day.pcapng --ring 10:100MB 'not (port 22 or arp)'
+  sudo longhaul capture any -s 0 -w - icmp | tshark -r -
+  longhaul capture lab0 --in-lab client -w lab.pcapng -t 10
+  longhaul pcap streams trace.pcapng               what is in it
+
+Exit codes: 0 complete, 1 the disk is full or the interface was removed (the file
+is complete up to there), 2 wrong usage or missing privileges.";
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// With names, statistics and directions
+    Pcapng,
+    /// For programs that read nothing else
+    Pcap,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Timestamps {
+    /// The kernel's
+    Software,
+    /// The adapter's, of received packets
+    Hardware,
+}
+
+fn buffer(text: &str) -> Result<ByteCount, String> {
+    let size: ByteCount = text.parse().map_err(|error: units::ParseError| error.to_string())?;
+    let range = ByteCount::from_bytes(2 << 20)..=ByteCount::from_bytes(1 << 30);
+    if range.contains(&size) { Ok(size) } else { Err("give 2MiB to 1GiB".to_owned()) }
+}
+
+/// What `--json` prints.
+#[derive(Serialize)]
+struct Document<'a> {
+    schema: &'static str,
+    version: &'static str,
+    #[serde(flatten)]
+    report: &'a CaptureReport,
+}
+
+pub(crate) fn run(args: &CaptureArgs, console: &mut Console) -> Outcome {
+    if let Some(host) = &args.in_lab {
+        return in_lab::run(&in_lab::find(host)?, &[]);
+    }
+    let Some(interface) = &args.interface else {
+        return interfaces::run(args.json, console);
+    };
+    let Some(write) = &args.write else {
+        return Err(Failure::usage("give an output file: -w FILE, or -w - to write to a pipe"));
+    };
+    let is_pipe = write.as_os_str() == "-";
+    if is_pipe && args.json {
+        return Err(Failure::usage("--json needs standard output, which -w - writes to"));
+    }
+    let config = CaptureConfig {
+        interface: interface.clone(),
+        filter: args.filter.join(" "),
+        snaplen: if args.snaplen == 0 { MAX_SNAPLEN } else { args.snaplen },
+        buffer: args.buffer,
+        hardware_timestamps: args.timestamps == Timestamps::Hardware,
+        promiscuous: args.promiscuous,
+    };
+    // Until the capture can be ended in good order, signals wait.
+    signals::block();
+    let user = User::instead_of_root();
+    let output = output::of(write, args.ring)?;
+    let capture =
+        LiveCapture::open(&config, output, format(args), user.filter(|it| it.is_caller()))
+            .map_err(failure)?;
+    privileges::drop(user)
+        .map_err(|error| Failure::work(format!("cannot give up privileges: {error}")))?;
+    let stop = stop::on_signals();
+    if !args.quiet {
+        console.say(&introduction(&config, &capture));
+    }
+    let limits = Limits { packets: args.count, duration: args.time };
+    let mut observe = |event: Event<'_>| match event {
+        Event::Progress(_) if args.quiet => {}
+        Event::Progress(totals) => console.live(&summary::line(totals)),
+        Event::Down => {
+            console.say(&format!("{interface} is down; its packets are captured once it is up"));
+        }
+    };
+    let (totals, ending) = capture.run(limits, &|| stop.is_raised(), &mut observe);
+    console.clear();
+    if args.json {
+        let report = report(&config, &totals, &ending);
+        let version = env!("CARGO_PKG_VERSION");
+        let document = Document { schema: CAPTURE_SCHEMA, version, report: &report };
+        console.print(&console::json(&document)?);
+    } else if !args.quiet {
+        console.say(&summary::result(&totals));
+    }
+    ended(&ending, &totals, interface)
+}
+
+/// The exit code, or the line that says what went wrong.
+pub(super) fn ended(ending: &Ending, totals: &Totals, interface: &str) -> Outcome {
+    let kept = match totals.files.as_slice() {
+        [] => "what was written before is complete".to_owned(),
+        [.., last] => {
+            format!("{} is complete, with {} packets", last.display(), totals.packets)
+        }
+    };
+    match ending {
+        Ending::Limit | Ending::Stopped | Ending::ReaderGone => Ok(DONE),
+        Ending::Removed => Err(Failure::work(format!("{interface} was removed; {kept}"))),
+        Ending::Write(error) => {
+            Err(Failure::work(format!("cannot write further: {error}; {kept}")))
+        }
+        Ending::Read(error) => {
+            Err(Failure::work(format!("cannot capture further on {interface}: {error}; {kept}")))
+        }
+    }
+}
+
+pub(super) fn failure(error: CaptureError) -> Failure {
+    match error {
+        CaptureError::System { .. } => Failure::work(error),
+        other => Failure::usage(other),
+    }
+}
+
+fn format(args: &CaptureArgs) -> WriteFormat {
+    let ending = args.write.as_ref().and_then(|path| path.extension());
+    match args.format {
+        Some(Format::Pcap) => WriteFormat::Pcap,
+        Some(Format::Pcapng) => WriteFormat::Pcapng,
+        None if ending.is_some_and(|ending| ending == "pcap") => WriteFormat::Pcap,
+        None => WriteFormat::Pcapng,
+    }
+}
+
+fn introduction(config: &CaptureConfig, capture: &LiveCapture) -> String {
+    let kept = match config.snaplen {
+        MAX_SNAPLEN => "whole packets".to_owned(),
+        bytes => format!("{bytes} bytes of each packet"),
+    };
+    let timestamps = if config.hardware_timestamps {
+        "the adapter's timestamps of received packets"
+    } else {
+        "software timestamps"
+    };
+    let buffer = capture.buffer();
+    format!("capturing on {}: {kept}, {timestamps}, buffer {buffer}; Ctrl-C ends", config.interface)
+}

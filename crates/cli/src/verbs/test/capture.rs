@@ -1,0 +1,104 @@
+//! `--pcap`: captures the packets between this host and the server's ports during a test.
+
+use super::TestArgs;
+use super::cross_traffic::device_towards;
+use crate::failure::Failure;
+use crate::verbs::capture;
+use host::privileges::User;
+use host::resolve::{self, Family};
+use live_capture::{CaptureConfig, Ending, Limits, LiveCapture, Output, Totals, WriteFormat};
+use perf::StopFlag;
+use record::CaptureReport;
+use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::path::Path;
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+/// After the test, for the packets that close its connections.
+const LINGER: Duration = Duration::from_millis(300);
+
+/// Most addresses of the server.
+const MAX_ADDRESSES: usize = 16;
+
+/// A capture beside a test.
+pub(super) struct TestCapture {
+    config: CaptureConfig,
+    ended: StopFlag,
+    thread: JoinHandle<(Totals, Ending)>,
+}
+
+/// What was captured, and what went wrong meanwhile.
+pub(super) struct Captured {
+    pub(super) report: CaptureReport,
+    pub(super) failed: Option<Failure>,
+}
+
+impl TestCapture {
+    /// Opens the socket and the file; from here on packets are captured.
+    pub(super) fn start(args: &TestArgs, file: &Path, stop: &StopFlag) -> Result<Self, Failure> {
+        let config = config(args, stop)?;
+        let format = if file.extension().is_some_and(|ending| ending == "pcap") {
+            WriteFormat::Pcap
+        } else {
+            WriteFormat::Pcapng
+        };
+        let user = User::instead_of_root().filter(|user| user.is_caller());
+        let output = Output::File(file.to_owned());
+        let capture = LiveCapture::open(&config, output, format, user).map_err(capture::failure)?;
+        let ended = StopFlag::new();
+        let flag = ended.clone();
+        let run = move || capture.run(Limits::default(), &|| flag.is_raised(), &mut |_| ());
+        let thread = thread::Builder::new().name("capture".to_owned()).spawn(run);
+        Ok(TestCapture { config, ended, thread: thread.map_err(Failure::work)? })
+    }
+
+    /// Ends it after the test's last packets.
+    pub(super) fn finish(self) -> Captured {
+        thread::sleep(LINGER);
+        self.ended.raise();
+        let (totals, ending) =
+            self.thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        // That the test ended it is no interruption.
+        let ending = if matches!(ending, Ending::Stopped) { Ending::Limit } else { ending };
+        let report = capture::report(&self.config, &totals, &ending);
+        let failed = capture::ended(&ending, &totals, &self.config.interface).err();
+        Captured { report, failed }
+    }
+}
+
+/// The server's addresses and ports, on the interface of the route to it; on all where its
+/// addresses have several.
+fn config(args: &TestArgs, stop: &StopFlag) -> Result<CaptureConfig, Failure> {
+    let (first, last) = (*args.port.start(), *args.port.end());
+    let family = Family::from_flags(args.ipv4, args.ipv6);
+    let found = resolve::resolve(&args.host, first, family, args.bind, &|| stop.is_raised());
+    let Some(mut servers) = found.map_err(Failure::usage)? else {
+        return Err(Failure::work("interrupted"));
+    };
+    servers.truncate(MAX_ADDRESSES);
+    let mut devices: Vec<String> = match &args.sockets.device {
+        Some(device) => vec![device.clone()],
+        None => servers.iter().map(|server| device(*server, args.bind)).collect(),
+    };
+    devices.dedup();
+    let interface = match devices.as_slice() {
+        [only] => only.clone(),
+        _ => "any".to_owned(),
+    };
+    let hosts: Vec<String> = servers.iter().map(|server| format!("host {}", server.ip())).collect();
+    let filter = format!("({}) and portrange {first}-{last}", hosts.join(" or "));
+    Ok(CaptureConfig { filter, ..CaptureConfig::headers(interface) })
+}
+
+/// The interface of the route to a server; `any` where it is unknown.
+fn device(server: SocketAddr, bind: Option<IpAddr>) -> String {
+    let unspecified: IpAddr =
+        if server.is_ipv4() { [0, 0, 0, 0].into() } else { [0_u16; 8].into() };
+    let local = UdpSocket::bind((bind.unwrap_or(unspecified), 0)).and_then(|socket| {
+        // Sends nothing: the kernel only chooses a route.
+        socket.connect(server)?;
+        socket.local_addr()
+    });
+    let device = local.ok().and_then(|local| device_towards(server.ip(), local.ip()));
+    device.unwrap_or_else(|| "any".to_owned())
+}
