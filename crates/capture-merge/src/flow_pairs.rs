@@ -140,7 +140,12 @@ impl Index {
         let mut found: Vec<(usize, FlowPair)> = votes
             .into_iter()
             .map(|(candidate, offsets)| {
-                let usual = offsets.map(|of| of.into_values().max().unwrap_or(0));
+                // Several packets that are alike may all be found in one of the other flow.
+                let usual = [0, 1].map(|direction: usize| {
+                    let count = offsets[direction].values().max().copied().unwrap_or(0);
+                    let its = direction ^ usize::from(candidate.1);
+                    count.min(b.of_flow(candidate.0, its).1.len())
+                });
                 (candidate, usual[0] + usual[1])
             })
             .filter(|(candidate, count)| enough(candidate, *count))
