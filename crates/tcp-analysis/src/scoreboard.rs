@@ -29,7 +29,7 @@ struct Sent {
     lost: bool,
     /// A retransmission of it is on the way.
     resent: bool,
-    /// It was never sent again.
+    /// It was not retransmitted.
     is_original: bool,
 }
 
@@ -62,7 +62,7 @@ pub(crate) struct Scoreboard {
     pub(crate) delivery_rate_bps: u64,
     /// How often a segment was delivered after a later one, without a retransmission.
     pub(crate) reorderings: u32,
-    /// Segments sent again.
+    /// Segments retransmitted.
     pub(crate) resent_segments: u64,
 }
 
@@ -192,7 +192,7 @@ impl Scoreboard {
                 self.lost_bytes += length;
             }
             if segment.resent {
-                // Linux forgets which ones it has sent again.
+                // Linux forgets which ones it has retransmitted.
                 self.resent_bytes -= length;
                 segment.resent = false;
             }

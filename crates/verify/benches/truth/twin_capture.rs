@@ -33,12 +33,12 @@ pub(crate) struct TwinCapture {
     ecn: bool,
     first_window: u64,
     /// Of each measured connection, by its number.
-    flows: Vec<Flow>,
+    captured: Vec<CapturedStream>,
     layers: Layers,
     bytes: Vec<u8>,
 }
 
-struct Flow {
+struct CapturedStream {
     hosts: [(Connection, Sampler, u64); 2],
     /// CE marks that the receiver's ACKs reported, as they passed each host.
     marks: [u64; 2],
@@ -68,14 +68,15 @@ impl TwinCapture {
         let host =
             |point| (Connection::default(), Sampler::new(Direction::AToB, duration_ns, point), 0);
         let hosts = || [CapturePoint::Sender, CapturePoint::Receiver].map(host);
-        let flows = (0..streams).map(|_| Flow { hosts: hosts(), marks: [0; 2] }).collect();
+        let captured =
+            (0..streams).map(|_| CapturedStream { hosts: hosts(), marks: [0; 2] }).collect();
         let scale = scaled.then_some(SCALE);
         let mut captures = TwinCapture {
             mss,
             scale,
             ecn,
             first_window,
-            flows,
+            captured,
             layers: Layers::new(),
             bytes: Vec::with_capacity(160),
         };
@@ -120,10 +121,10 @@ impl TwinCapture {
         let length = self.bytes.len() as u32 + header.payload;
         dissect::dissect(LinkType::RAW, &self.bytes, length, &mut self.layers);
         let segment =
-            self.layers.tcp(&self.bytes).filter(|_| (connection as usize) < self.flows.len());
+            self.layers.tcp(&self.bytes).filter(|_| (connection as usize) < self.captured.len());
         let Some(segment) = segment else { return };
         let place = usize::from(host == Host::Receiving);
-        let (state, sampler, packets) = &mut self.flows[connection as usize].hosts[place];
+        let (state, sampler, packets) = &mut self.captured[connection as usize].hosts[place];
         *packets += 1;
         let time_ns = EPOCH_NS + at.0;
         let position = PacketPosition { packet: *packets, time_ns, reuses_ports: false };
@@ -135,7 +136,7 @@ impl TwinCapture {
     /// The tests' parameters are those that iperf3's control connection shows.
     pub(crate) fn measurements(self, case: &Case) -> [Measurement; 2] {
         let (mut sending, mut receiving) = (Vec::new(), Vec::new());
-        for Flow { hosts: [near, far], .. } in self.flows {
+        for CapturedStream { hosts: [near, far], .. } in self.captured {
             sending.push(near);
             receiving.push(far);
         }
@@ -157,7 +158,7 @@ impl TwinCapture {
 
 impl Observer for TwinCapture {
     fn data(&mut self, now: Nanos, host: Host, connection: u32, data: &Segments, marked: bool) {
-        if connection as usize >= self.flows.len() {
+        if connection as usize >= self.captured.len() {
             return;
         }
         let at = Nanos(now.0 + 1_000_000_000);
@@ -185,7 +186,7 @@ impl Observer for TwinCapture {
     }
 
     fn acknowledgement(&mut self, now: Nanos, host: Host, connection: u32, ack: &Acknowledgement) {
-        if connection as usize >= self.flows.len() {
+        if connection as usize >= self.captured.len() {
             return;
         }
         let byte = |packet: u64| 1 + packet * u64::from(self.mss);
@@ -197,7 +198,7 @@ impl Observer for TwinCapture {
             .map(|run| (byte(run.start), byte(run.end)))
             .collect();
         let marks =
-            &mut self.flows[connection as usize].marks[usize::from(host == Host::Receiving)];
+            &mut self.captured[connection as usize].marks[usize::from(host == Host::Receiving)];
         let marked = ack.marked > *marks;
         *marks = ack.marked.max(*marks);
         let header = Header {
