@@ -2,7 +2,10 @@
 
 use crate::connection::Connection;
 use crate::sampler::Sampler;
-use record::{Direction, HostFacts, MEASUREMENT_SCHEMA, Measurement, Protocol, Stream, TestSpec};
+use record::{
+    Direction, HostFacts, MEASUREMENT_SCHEMA, Measurement, Protocol, ReceiverSample, Stream,
+    TestSpec,
+};
 use units::BitRate;
 
 /// A stream that was sampled.
@@ -60,6 +63,9 @@ pub fn measurement(
             sample.pacing_rate_bps = sample.pacing_rate_bps.filter(|_| !is_bbr);
             sample.max_pacing_rate_bps = requested.pacing.map(BitRate::bps);
         }
+        // Otherwise all that was acknowledged would seem to be read at that moment, which only
+        // the receiver knows.
+        let shows_reader = !has_sender || window_shrinks(&receiver);
         let seconds = receiver.last().map_or(0.0, |sample| sample.t_s);
         spec.seconds = spec.seconds.max(seconds);
         let retransmits = sampled.connection.retransmissions(direction).total();
@@ -73,7 +79,7 @@ pub fn measurement(
             received_seconds: seconds,
             retransmits: Some(u64::from(retransmits)),
             sender: if has_sender { sender } else { Vec::new() },
-            receiver,
+            receiver: if shows_reader { receiver } else { Vec::new() },
             ..Stream::default()
         });
     }
@@ -93,4 +99,17 @@ pub fn measurement(
         notes,
         latency: None,
     }
+}
+
+/// Whether the window was well below what it had been before for a good part of the time: then
+/// data that the receiver had not read took its place.
+fn window_shrinks(samples: &[ReceiverSample]) -> bool {
+    const WELL_BELOW: f64 = 0.8;
+    const PART: f64 = 0.2;
+    let (mut largest, mut below) = (0, 0_u32);
+    for window in samples.iter().filter_map(|sample| sample.window_bytes) {
+        largest = largest.max(window);
+        below += u32::from((window as f64) < WELL_BELOW * largest as f64);
+    }
+    f64::from(below) > PART * samples.len() as f64
 }
