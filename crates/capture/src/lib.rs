@@ -20,7 +20,7 @@
 //! | [`endpoints`] | the same by address |
 //! | [`overview`] | totals |
 //! | [`batch`] | several packets at a time, for speed |
-//! | [`write`] | pcapng and pcap, for captures |
+//! | [`mod@write`] | pcapng and pcap, for captures |
 
 pub mod batch;
 pub mod conversations;
