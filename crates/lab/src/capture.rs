@@ -2,8 +2,9 @@
 //!
 //! Each direction of a link is an interface. Packets that the host sends are
 //! captured as they enter the link, dropped or not; packets that it receives, on
-//! arrival.
+//! arrival. They are written in the order of these times, a second later.
 
+use crate::time_order::TimeOrder;
 use crate::watch::{Direction, PacketRecord, Watch, fate_name};
 use crate::{Lab, LabError};
 use capture::LinkType;
@@ -11,11 +12,15 @@ use capture::write::{self, CapturedInterface, CapturedPacket, WriteFormat};
 use host::clock;
 use link::FateKind;
 use std::io::{self, Write};
+use std::sync::mpsc::RecvTimeoutError;
 use std::time::Duration;
 use units::Nanos;
 
 /// What is buffered until it is written, bytes.
 const BUFFER: usize = 64 * 1024;
+
+/// How long packets that are due wait for a silent lab.
+const WRITE_INTERVAL: Duration = Duration::from_millis(200);
 
 /// Writes a capture at `host` until the lab ends or the reader closes the stream.
 ///
@@ -45,17 +50,33 @@ fn write(lab: &Lab, host: &str, watch: &Watch, mut out: impl Write) -> io::Resul
     flush(&mut buffer, &mut out)?;
     // Unix time of the lab's epoch.
     let zero = clock::unix_time().saturating_sub(lab.epoch().elapsed());
-    for batch in &watch.records {
-        for record in &batch {
-            interfaces.append(record, zero, &mut buffer);
+    let mut order = TimeOrder::default();
+    loop {
+        let ended = match watch.records.recv_timeout(WRITE_INTERVAL) {
+            Ok(batch) => {
+                for record in &batch {
+                    if let Some(moment) = interfaces.moment(record) {
+                        order.add(moment, interfaces.block(record, zero + moment.since(Nanos(0))));
+                    }
+                }
+                false
+            }
+            Err(RecvTimeoutError::Timeout) => false,
+            Err(RecvTimeoutError::Disconnected) => true,
+        };
+        let now = Nanos(u64::try_from(lab.epoch().elapsed().as_nanos()).unwrap_or(u64::MAX));
+        while let Some(block) = if ended { order.pop() } else { order.next(now) } {
+            buffer.extend(block);
             if buffer.len() >= BUFFER {
                 flush(&mut buffer, &mut out)?;
             }
         }
         // Complete blocks, so that the capture so far is readable.
         flush(&mut buffer, &mut out)?;
+        if ended {
+            return Ok(());
+        }
     }
-    Ok(())
 }
 
 fn flush(buffer: &mut Vec<u8>, out: &mut impl Write) -> io::Result<()> {
@@ -96,26 +117,37 @@ impl Interfaces {
         Ok(Interfaces { names, interfaces_of })
     }
 
-    /// Appends the packet, if this host ever sees it.
-    fn append(&self, record: &PacketRecord, zero: Duration, out: &mut Vec<u8>) {
+    /// The interface of a packet, and whether the host sends it.
+    fn interface(&self, record: &PacketRecord) -> Option<(u32, bool)> {
         let direction = usize::from(record.direction == Direction::Down);
-        let Some(of_link) = self.interfaces_of.get(record.link) else { return };
-        let Some((interface, sends)) = of_link[direction] else { return };
-        let moment = match record.kind {
-            _ if sends => record.arrived,
-            FateKind::Delivered { due, .. } => due,
-            FateKind::Dropped(_) => return,
-        };
-        let time = zero + moment.since(Nanos(0));
-        let packet = CapturedPacket {
-            interface,
-            time_ns: u64::try_from(time.as_nanos()).unwrap_or(u64::MAX),
-            original_len: record.length,
-            data: &[&record.bytes],
-            inbound: Some(!sends),
-            comment: &comment(record),
-        };
-        write::packet(out, WriteFormat::Pcapng, &packet);
+        self.interfaces_of.get(record.link)?[direction]
+    }
+
+    /// When the packet passes this host; `None` if it never does.
+    fn moment(&self, record: &PacketRecord) -> Option<Nanos> {
+        let (_, sends) = self.interface(record)?;
+        match record.kind {
+            _ if sends => Some(record.arrived),
+            FateKind::Delivered { due, .. } => Some(due),
+            FateKind::Dropped(_) => None,
+        }
+    }
+
+    /// The packet's block, with the Unix time at which it passes.
+    fn block(&self, record: &PacketRecord, time: Duration) -> Vec<u8> {
+        let mut block = Vec::new();
+        if let Some((interface, sends)) = self.interface(record) {
+            let packet = CapturedPacket {
+                interface,
+                time_ns: u64::try_from(time.as_nanos()).unwrap_or(u64::MAX),
+                original_len: record.length,
+                data: &[&record.bytes],
+                inbound: Some(!sends),
+                comment: &comment(record),
+            };
+            write::packet(&mut block, WriteFormat::Pcapng, &packet);
+        }
+        block
     }
 }
 

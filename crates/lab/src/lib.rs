@@ -33,6 +33,7 @@ mod packet;
 pub mod relay;
 mod running;
 mod session;
+mod time_order;
 mod validity;
 mod watch;
 

@@ -226,7 +226,7 @@ duration = "2s"
             ("duration = ", "buffers = \"tuned\"\nduration = ", (12, 1), "buffers needs a lab"),
             ("duration = ", "program = \"http\"\nduration = ", (12, 1), "programs run in labs"),
             ("duration = ", "source = \"file\"\nduration = ", (12, 1), "source needs a lab"),
-            ("tcp_rmem", "tcp_ecn", (10, 1), "does not set net.ipv4.tcp_ecn"),
+            ("tcp_rmem", "tcp_fack", (10, 1), "does not set net.ipv4.tcp_fack"),
             ("\"4096 131072 6291456\"", "\"1 2 3\", \"4096 x\"", (10, 40), "is not a value"),
             ("\"me@a\"", "\"-oX\"", (3, 12), "is not a host"),
             ("\"b\"", "\"me@a\"", (3, 20), "twice"),
