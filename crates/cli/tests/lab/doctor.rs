@@ -1,6 +1,6 @@
 //! `longhaul doctor --to` over paths of which everything is known.
 
-use crate::program::{Ended, LONGHAUL, lab_with};
+use crate::program::{Ended, LONGHAUL, lab, lab_with, worked};
 use serde_json::Value;
 
 /// The report of `longhaul doctor --to server` over `link`, with a server there.
@@ -43,4 +43,27 @@ pub(crate) fn middleboxes_are_found_out() {
     assert_eq!(report["facts"]["path"]["mtu"]["arrived"], 1_400, "{report}");
     assert!(matches!(mtu["verdict"].as_str(), Some("fail" | "warn")), "{mtu}");
     assert!(report["fail"].as_u64().unwrap() >= 1);
+}
+
+/// What a device that the kernel made reports, through sysfs, ioctl(2) and netlink.
+pub(crate) fn a_device_is_read_as_it_was_made() {
+    let script = format!(
+        "ip link add made0 mtu 4321 numrxqueues 3 numtxqueues 2 type veth peer name made1; \
+         ip link set made0 up; ip link set made1 up; tc qdisc replace dev made0 root pfifo; \
+         {LONGHAUL} doctor --rate 1gbit --rtt 10ms --device made0 --json"
+    );
+    let ended = lab("rate=100mbit,rtt=1ms", &["sh", "-c", &script]);
+    assert!(worked(&ended, 0), "{}{}", ended.stdout, ended.stderr);
+    let report: Value = serde_json::from_str(&ended.stdout).unwrap();
+    let device = &report["facts"]["device"];
+    assert_eq!(device["name"], "made0", "{device}");
+    assert_eq!(device["state"], "up", "{device}");
+    assert_eq!(device["mtu"], 4_321, "{device}");
+    assert_eq!(device["rx_queues"], 3, "{device}");
+    assert_eq!(device["is_hardware"], false, "{device}");
+    assert_eq!(device["nic"]["qdisc"], "pfifo", "{device}");
+    assert_eq!(device["nic"]["offloads"]["tso"], true, "{device}");
+    // sysfs says 10 Gbit/s, which means nothing here.
+    assert_eq!(device["speed_mbps"]["not_readable"], "a virtual device has no link rate");
+    assert_eq!(check(&report, "nic.speed")["verdict"], "unknown");
 }

@@ -75,7 +75,7 @@ fn main() -> ExitCode {
 }
 
 fn trials(lab: bool, iperf3: bool, devices: bool) -> Vec<Trial> {
-    let tests: [(&str, Needs, fn()); 77] = [
+    let tests: [(&str, Needs, fn()); 78] = [
         ("the_loop_closes", Needs::Nothing, closed_loop::the_loop_closes),
         (
             "listed_losses_are_counted_exactly",
@@ -152,6 +152,11 @@ fn trials(lab: bool, iperf3: bool, devices: bool) -> Vec<Trial> {
         ),
         ("pings_can_be_interrupted", Needs::Nothing, ping_trace::pings_can_be_interrupted),
         ("a_path_is_seen_as_it_is", Needs::Nothing, doctor::a_path_is_seen_as_it_is),
+        (
+            "a_device_is_read_as_it_was_made",
+            Needs::Nothing,
+            doctor::a_device_is_read_as_it_was_made,
+        ),
         ("middleboxes_are_found_out", Needs::Nothing, doctor::middleboxes_are_found_out),
         ("latency_under_load", Needs::Nothing, native::latency_under_load_is_the_queues),
         ("repeats_are_compared", Needs::Nothing, native::repeats_are_compared),

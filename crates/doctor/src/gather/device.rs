@@ -25,12 +25,8 @@ pub(super) fn device(root: &Root, asked: &Asked, nic: &dyn Fn(&str) -> Nic) -> F
     let (name, chosen) = if let Some(name) = &asked.device {
         (name.clone(), "selected with --device".to_owned())
     } else if let Some(name) = route::device(root, asked.to) {
-        let why = if asked.to.is_some() {
-            "on the route to the far end"
-        } else {
-            "the default \
-                                                                                  route"
-        };
+        let on_route = asked.to.is_some();
+        let why = if on_route { "on the route to the far end" } else { "the default route" };
         (name, why.to_owned())
     } else {
         return Fact::unread(if known.is_empty() {
