@@ -87,7 +87,7 @@ pub(crate) const ALL: [Cause; 15] = [
     cause("loss of 0.1 %", Limit::Loss, "rate=100mbit,rtt=50ms,loss=0.1%", 30.0),
     cause("loss of 1 %", Limit::Loss, "rate=100mbit,rtt=50ms,loss=1%", 30.0),
     cause("loss of 5 %", Limit::Loss, "rate=50mbit,rtt=100ms,loss=5%", 30.0),
-    cause("shallow queue", Limit::CongestionAvoidance, "rate=100mbit,rtt=100ms,queue=20p", 30.0),
+    cause("shallow queue", Limit::ShallowQueue, "rate=100mbit,rtt=100ms,queue=20p", 30.0),
     cause("short test", Limit::Ramp, "rate=100mbit,rtt=200ms", 1.5),
     Cause {
         known: false,
