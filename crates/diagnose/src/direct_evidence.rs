@@ -5,7 +5,8 @@
 //! but a term is smooth where these are facts.
 
 use crate::facts::{Sender, WELL_UNDER};
-use crate::{posterior::Posterior, statistics::Statistics};
+use crate::posterior::Posterior;
+use crate::statistics::{SampleSource, Statistics};
 use record::Limit;
 
 /// The share of a core, with the time spent waiting for it, at which CPU-limited and not are
@@ -67,7 +68,9 @@ pub(crate) fn apply(posterior: Posterior, s: &Statistics, sender: Sender) -> Pos
         // With nothing left in its buffer, it waits for the buffer.
         posterior = posterior.moved(Limit::Application, Limit::SendBuffer);
     }
-    if is_starved(s) {
+    // What a capture shows of these is an estimate, which the terms of captures weigh.
+    let measured = s.source == SampleSource::Kernel;
+    if measured && is_starved(s) {
         let any = sender == Sender::Any;
         let limit = if any { Limit::Application } else { Limit::SendBuffer };
         posterior = posterior.at_least(STARVED, |other| other == limit);
@@ -78,7 +81,7 @@ pub(crate) fn apply(posterior: Posterior, s: &Statistics, sender: Sender) -> Pos
         ("idle_share", &[Limit::Application]),
     ];
     for (timer, limits) in timers {
-        if share(timer) >= CONCLUSIVE {
+        if measured && share(timer) >= CONCLUSIVE {
             posterior = posterior.at_least(TIMED, |limit| limits.contains(&limit));
         }
     }

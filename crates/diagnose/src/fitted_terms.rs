@@ -5,14 +5,16 @@
 //! statistic is absent; and one for each of some pairs of statistics, bilinear between knots,
 //! nothing where one is absent (Lou et al., KDD 2013). All were fitted jointly, so correlated
 //! statistics share their weight instead of being counted twice. Priors, terms and knots are
-//! in `causes/weights.csv`, the method and the runs behind it in docs/design/diagnosis.md.
+//! in `causes/weights.csv`, those of captures in `causes/weights_of_captures.csv`; the method
+//! and the runs behind them are in docs/design/diagnosis.md.
 
-use crate::statistics::Statistics;
+use crate::statistics::{SampleSource, Statistics};
 use record::Limit;
 use std::sync::OnceLock;
 
-/// The fitted terms, one line each.
-const TEXT: &str = include_str!("causes/weights.csv");
+/// The fitted terms, one line each: of the kernels' samples, and of captures.
+const OF_KERNELS: &str = include_str!("causes/weights.csv");
+const OF_CAPTURES: &str = include_str!("causes/weights_of_captures.csv");
 
 /// The term of a statistic.
 #[derive(Debug, Default)]
@@ -45,8 +47,13 @@ struct FittedModel {
 /// The score of each limit, in the order of [`Limit::ALL`]: the logarithm of its probability,
 /// but for a constant.
 pub(crate) fn scores(statistics: &Statistics) -> Vec<f64> {
-    static MODEL: OnceLock<FittedModel> = OnceLock::new();
-    MODEL.get_or_init(|| FittedModel::parse(TEXT)).scores(statistics.iter())
+    static KERNELS: OnceLock<FittedModel> = OnceLock::new();
+    static CAPTURES: OnceLock<FittedModel> = OnceLock::new();
+    let (model, text) = match statistics.source {
+        SampleSource::Kernel => (&KERNELS, OF_KERNELS),
+        SampleSource::Capture => (&CAPTURES, OF_CAPTURES),
+    };
+    model.get_or_init(|| FittedModel::parse(text)).scores(statistics.iter())
 }
 
 /// Where a value is between knots: the index of the lower one, and the share of the way to
@@ -225,7 +232,12 @@ mod tests {
 
     #[test]
     fn the_fitted_terms_are_complete() {
-        let all = FittedModel::parse(TEXT);
+        for text in [OF_KERNELS, OF_CAPTURES] {
+            is_complete(&FittedModel::parse(text));
+        }
+    }
+
+    fn is_complete(all: &FittedModel) {
         // In the order of the statistics, or `scores` would skip some.
         let statistics = crate::statistics(&crate::example::Example::new(10.0, 10.0).m, 0.0, 1.0);
         let mut names = statistics.iter().map(|(name, _)| name);

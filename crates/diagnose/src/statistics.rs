@@ -128,7 +128,7 @@ impl<'a> Prepared<'a> {
             .map(|events| events.iter().filter(inside).copied().collect())
             .collect();
         let part = Part { test: self, from, to, streams, events };
-        let mut all = Statistics::default();
+        let mut all = Statistics { source: SampleSource::of(self.m), values: Vec::new() };
         sender::add(&part, &mut all);
         network::add(&part, &mut all);
         losses::add(&part, &mut all);
@@ -181,9 +181,28 @@ impl Part<'_> {
     }
 }
 
+/// Whose samples they are: what a capture shows is in part an estimate, so other terms are
+/// fitted to it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum SampleSource {
+    /// The kernels' (TCP_INFO).
+    #[default]
+    Kernel,
+    /// A capture's.
+    Capture,
+}
+
+impl SampleSource {
+    fn of(m: &Measurement) -> Self {
+        let captured = m.streams.iter().any(|stream| stream.captured.is_some());
+        if captured { SampleSource::Capture } else { SampleSource::Kernel }
+    }
+}
+
 /// Named numbers.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Statistics {
+    pub(crate) source: SampleSource,
     values: Vec<(&'static str, Option<f64>)>,
 }
 

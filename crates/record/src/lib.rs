@@ -9,6 +9,7 @@
 //! JSON keys name their unit (`_bps`, `_ms`, `_us`, `_bytes`, `_s`); an unavailable
 //! value is `null`, never a guess.
 
+mod capture_point;
 mod closed_loop;
 mod comparison;
 mod datagrams;
@@ -34,6 +35,7 @@ mod tuning;
 mod verified;
 mod watch;
 
+pub use capture_point::CapturePoint;
 pub use closed_loop::{LOOP_SCHEMA, LoopReport, PlanItem};
 pub use comparison::{Comparison, REPEAT_SCHEMA, RepeatReport, RepeatSummary, RunFigures};
 pub use datagrams::{Datagrams, LossBurst};
@@ -143,6 +145,9 @@ pub struct Stream {
     /// may have nothing more to send; a test's own sender always has.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub watched: bool,
+    /// Where its packets were captured; `None` if the samples are the hosts' own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub captured: Option<CapturePoint>,
     /// The sender's congestion control, if known.
     pub congestion: Option<String>,
     /// Bytes written to the socket by the sender.

@@ -83,6 +83,10 @@ pub struct Sample {
     /// Bytes read from the file that is sent; `None` if it is not a file.
     #[serde(default)]
     pub source_bytes: Option<u64>,
+    /// How much longer acknowledgements take than the fastest, in µs: the queueing delay of their
+    /// direction. A capture shows it by the hosts' timestamps (RFC 7323).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ack_delay_us: Option<u32>,
 }
 
 /// The receiving side of a connection.

@@ -16,6 +16,7 @@
 //! | `vantage` | where the capture was made |
 //! | `sampler`, `measurement` | a connection as a `record::Measurement` from there |
 //! | `scoreboard`, `rounds`, `slow_start`, `echo_order` | the sender's state, which the samples show |
+//! | `one_way` | the delay of one direction, by timestamps |
 //! | [`iperf3`] | iperf3's cookie and parameters |
 
 mod connection;
@@ -24,6 +25,7 @@ mod flags;
 mod handshake;
 pub mod iperf3;
 mod measurement;
+mod one_way;
 mod outstanding;
 mod recovery;
 mod rounds;
@@ -41,10 +43,11 @@ pub use connection::{Connection, PacketPosition, completeness};
 pub use flags::{FLAG_COUNT, FlagCounts, Flags};
 pub use handshake::{Handshake, HandshakePacket, Handshakes, MOST_HANDSHAKES};
 pub use measurement::{Requested, Sampled, measurement};
+pub use record::CapturePoint;
 pub use recovery::{KIND_COUNT, Kind, Retransmissions};
 pub use rules::Rules;
 pub use sampler::Sampler;
 pub use side::WindowScale;
 pub use streams::Streams;
-pub use vantage::{CapturePoint, Vantage};
+pub use vantage::Vantage;
 pub use wireshark::PacketAnalysis;

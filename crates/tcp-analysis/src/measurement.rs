@@ -54,7 +54,7 @@ pub fn measurement(
     };
     let mut all = Vec::new();
     for (id, mut sampled) in (1..).zip(streams) {
-        let direction = sampled.sampler.direction();
+        let (direction, point) = (sampled.sampler.direction(), sampled.sampler.point());
         sampled.sampler.finish(sampled.connection);
         let has_sender = sampled.sampler.has_sender();
         let (mut sender, receiver) = sampled.sampler.into_samples();
@@ -72,6 +72,7 @@ pub fn measurement(
         all.push(Stream {
             id,
             watched: !sampled.is_bulk,
+            captured: Some(point),
             congestion: requested.congestion.map(str::to_owned),
             sent_bytes: sender.last().map_or(0, |sample| sample.written_bytes),
             received_bytes: receiver.last().map_or(0, |sample| sample.received_bytes),

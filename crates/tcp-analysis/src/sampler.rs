@@ -22,16 +22,16 @@
 
 mod samples;
 
-use crate::CapturePoint;
 use crate::connection::Connection;
 use crate::echo_order::EchoOrder;
+use crate::one_way::OneWayDelay;
 use crate::recovery::Kind;
 use crate::rounds::{Round, Rounds};
 use crate::scoreboard::Scoreboard;
 use crate::slow_start::SlowStart;
 use crate::wireshark::PacketAnalysis;
 use capture::dissect::{Direction, TcpFlags, TcpSegment};
-use record::{ReceiverSample, Sample};
+use record::{CapturePoint, ReceiverSample, Sample};
 
 /// Samples of a stream at most; a longer one is sampled less often.
 const MOST_SAMPLES: usize = 4000;
@@ -58,8 +58,7 @@ struct Ack {
 #[derive(Debug, Clone)]
 pub struct Sampler {
     direction: Direction,
-    /// The segments come in the sender's order.
-    at_sender: bool,
+    point: CapturePoint,
     interval_ns: u64,
     start_ns: Option<u64>,
     next_ns: u64,
@@ -98,6 +97,9 @@ pub struct Sampler {
     ecn: [bool; 2],
     echoed_marks: u32,
     timestamp_rtt_ns: u64,
+    /// Delays of the packets that come from the far host, and of late how long they were.
+    one_way: OneWayDelay,
+    far_delay_ns: Option<f64>,
     sender: Vec<Sample>,
     receiver: Vec<ReceiverSample>,
 }
@@ -108,7 +110,7 @@ impl Sampler {
     pub fn new(direction: Direction, duration_ns: u64, point: CapturePoint) -> Self {
         Sampler {
             direction,
-            at_sender: matches!(point, CapturePoint::Sender | CapturePoint::Unknown),
+            point,
             interval_ns: (duration_ns / (MOST_SAMPLES as u64 / 2)).max(INTERVAL_NS),
             start_ns: None,
             next_ns: 0,
@@ -138,6 +140,8 @@ impl Sampler {
             ecn: [false; 2],
             echoed_marks: 0,
             timestamp_rtt_ns: 0,
+            one_way: OneWayDelay::default(),
+            far_delay_ns: None,
             sender: Vec::new(),
             receiver: Vec::new(),
         }
@@ -183,6 +187,15 @@ impl Sampler {
             self.next_ns += if due < RAMP_NS { RAMP_INTERVAL_NS } else { self.interval_ns };
         }
         self.pass_time(mss, now);
+        // At the receiver, what comes from afar is the data; elsewhere the ACKs.
+        if is_data != self.at_sender()
+            && let Some((value, _)) = segment.options().timestamps
+            && let Some(delay) = self.one_way.add(value, now)
+        {
+            // As RFC 6298 smooths the RTT.
+            let before = self.far_delay_ns.unwrap_or(delay as f64);
+            self.far_delay_ns = Some(before + (delay as f64 - before) / 8.0);
+        }
         if is_data {
             self.add_data(segment, found, u64::from(mss), now);
             if let Some(rtt) = found.timestamp_rtt_ns {
@@ -218,7 +231,7 @@ impl Sampler {
     }
 
     fn add_data(&mut self, segment: &TcpSegment<'_>, found: &PacketAnalysis, mss: u64, now: u64) {
-        if !self.at_sender
+        if !self.at_sender()
             && let Some((_, echo)) = segment.options().timestamps
         {
             // The sender answered the last one; when it received those before is not known.
@@ -239,7 +252,7 @@ impl Sampler {
         self.segments = self.segments.saturating_add(1);
         self.short_segment = length < mss;
         self.round_disturbed |= segment.ecn == 3;
-        if !self.at_sender && segment.ecn == 3 {
+        if !self.at_sender() && segment.ecn == 3 {
             self.echoed_marks = self.echoed_marks.saturating_add(1);
         }
         self.round_segments += 1;
@@ -261,10 +274,10 @@ impl Sampler {
         // At the sender a segment is sent where it passes, be it for the second time.
         let end = at + length;
         let is_late = found.kind.is_none() && end <= self.board.nxt();
-        if !is_late || self.at_sender {
+        if !is_late || self.at_sender() {
             self.board.send(at, end, mss, now);
         }
-        if !self.at_sender {
+        if !self.at_sender() {
             self.passed.send(at, end, mss, now);
         }
     }
@@ -283,7 +296,7 @@ impl Sampler {
             *place = *block;
             ack.sack_count += 1;
         }
-        match options.timestamps.filter(|_| !self.at_sender) {
+        match options.timestamps.filter(|_| !self.at_sender()) {
             Some((value, _)) => {
                 let near = self.passed.una();
                 if let Some(number) = self.position(ack.number, near) {
@@ -304,7 +317,7 @@ impl Sampler {
         self.window = Some(ack.window);
         self.largest_window = self.largest_window.max(ack.window);
         self.round_disturbed |= ack.has_echo;
-        if self.at_sender && ack.has_echo {
+        if self.at_sender() && ack.has_echo {
             self.echoed_marks = self.echoed_marks.saturating_add(1);
         }
         let near = self.board.una();
@@ -338,7 +351,7 @@ impl Sampler {
             flight,
             is_clocked: !held
                 && !self.round_disturbed
-                && (!self.at_sender || 2 * self.round_unprompted <= self.round_segments),
+                && (!self.at_sender() || 2 * self.round_unprompted <= self.round_segments),
         });
         self.round_end = self.board.nxt();
         self.round_ns = now;
@@ -377,9 +390,20 @@ impl Sampler {
         self.direction
     }
 
+    /// Where the stream was captured.
+    #[must_use]
+    pub fn point(&self) -> CapturePoint {
+        self.point
+    }
+
+    /// Whether the segments come in the sender's order.
+    fn at_sender(&self) -> bool {
+        matches!(self.point, CapturePoint::Sender | CapturePoint::Unknown)
+    }
+
     /// Whether the sender's view is known: at the sender, or by the timestamps it echoed.
     pub(crate) fn has_sender(&self) -> bool {
-        self.at_sender || self.timestamp_rtt_ns > 0
+        self.at_sender() || self.timestamp_rtt_ns > 0
     }
 
     pub(crate) fn into_samples(self) -> (Vec<Sample>, Vec<ReceiverSample>) {

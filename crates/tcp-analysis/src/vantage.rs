@@ -5,6 +5,8 @@
 //! timestamp (RFC 7323). The least of them is the RTT to that side, and the two sides
 //! together are the RTT of the path.
 
+use record::CapturePoint;
+
 /// The soonest answers of a side.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Responses {
@@ -50,19 +52,6 @@ impl Responses {
         self.probe_value = 0;
         exact.then(|| now_ns.saturating_sub(self.probe_ns))
     }
-}
-
-/// Where a capture was made, seen from the sender of the data.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum CapturePoint {
-    /// At the sender, or so near that it makes no difference.
-    Sender,
-    /// At the receiver.
-    Receiver,
-    /// In between.
-    Between,
-    /// No packets of both directions that answer each other.
-    Unknown,
 }
 
 /// The capture point with what it rests on.

@@ -39,6 +39,7 @@ pub(crate) fn sample(t_s: f64, info: &SenderInfo, max_pacing_bps: Option<u64>) -
         capacity_bps: None,
         light_acks: None,
         source_bytes: None,
+        ack_delay_us: None,
     }
 }
 

@@ -4,6 +4,13 @@
     cargo bench -p longhaul-verify --bench truth -- --twin --runs 20000 --seed 1 --export rows.csv
     python3 docs/design/diagnosis/fit.py rows.csv crates/diagnose/src/causes/weights.csv
 
+and those of captures, from rows of runs that were also captured:
+
+    cargo bench -p longhaul-verify --bench truth -- --twin --runs 20000 --seed 1 \\
+        --vantage capture-sender --export rows.csv
+    python3 docs/design/diagnosis/fit.py rows.csv \\
+        crates/diagnose/src/causes/weights_of_captures.csv --captures
+
 Needs numpy and scipy. The model is a multinomial logistic regression over hat functions:
 for each statistic a continuous, piecewise linear term with knots at quantiles, and a
 constant where the statistic is absent; and over hat functions of PAIRS pairs of statistics,
@@ -11,7 +18,8 @@ bilinear between PAIR_KNOTS x PAIR_KNOTS knots, nothing where either is absent. 
 those that would lower the loss of the sums alone the most (one Newton step for each cell, as
 FAST of Lou et al., KDD 2013, on the gradient of the loss). Penalties: PENALTY times the squared terms and
 SMOOTHNESS times their squared second differences, per 1000 rows. Runs, not rows, are split
-into those fitted to and those held out.
+into those fitted to and those held out. A captured run counts TAUGHT for the limit that the
+hosts' own samples give and the rest for its true limit.
 """
 
 import csv
@@ -42,6 +50,8 @@ NEWER = {
 }
 OLDER = {"marked", "spurious_share", "ln_reorderings", "ln_segments_per_ack", "unscaled"}
 REPEATED = 0.3
+# Of a captured run's weight, the part for the limit named from the hosts' samples.
+TAUGHT = 0.5
 # Row weights by kind: the whole run decides what is named first.
 WEIGHTS = {"whole": 1.0, "segment": 0.5, "window": 0.3}
 
@@ -51,10 +61,10 @@ def load(path):
         reader = csv.reader(file)
         header = next(reader)
         rows = list(reader)
-    names = header[5:]
-    meta = [row[:5] for row in rows]
+    names = header[6:]
+    meta = [row[:6] for row in rows]
     values = np.array(
-        [[float(cell) if cell else np.nan for cell in row[5:]] for row in rows], dtype=np.float32
+        [[float(cell) if cell else np.nan for cell in row[6:]] for row in rows], dtype=np.float32
     )
     return names, meta, values
 
@@ -160,13 +170,18 @@ def choose_pairs(values, points, gradient, curvature, count):
     return chosen
 
 
-def fit(matrix, labels, weights, count, knots):
-    """The first columns are those of `knots`; the others are of pairs."""
+def shares_of(labels, count):
+    """Each row's limit, as shares of all limits."""
+    return np.eye(count, dtype=np.float32)[labels]
+
+
+def fit(matrix, target, weights, knots):
+    """The first columns are those of `knots`; the others are of pairs. `target` has each row's
+    limits, as shares."""
+    count = target.shape[1]
     features = matrix.shape[1]
     transposed = matrix.T.tocsr()
     total = weights.sum()
-    target = np.zeros((len(labels), count), dtype=np.float32)
-    target[np.arange(len(labels)), labels] = 1
     spans, offset = [], 0
     for points in knots:
         if points is not None:
@@ -183,7 +198,7 @@ def fit(matrix, labels, weights, count, knots):
         odds = np.exp(scores)
         sums = odds.sum(axis=1, keepdims=True)
         probability = odds / sums
-        value = -(weights * (scores[np.arange(len(labels)), labels] - np.log(sums[:, 0]))).sum() / total
+        value = -(weights[:, None] * target * (scores - np.log(sums))).sum() / total
         error = (probability - target) * (weights / total)[:, None]
         gradient = transposed @ error
         value += (scale * terms**2).sum()
@@ -256,19 +271,28 @@ def summary(held, p, labels, families, vantages, kinds, limits):
 
 
 def main():
+    captures = "--captures" in sys.argv
     names, meta, values = load(sys.argv[1])
+    of = [index for index, row in enumerate(meta) if row[2].startswith("capture") == captures]
+    meta, values = [meta[index] for index in of], values[of]
     limits = sorted({row[4] for row in meta})
     place = {limit: index for index, limit in enumerate(limits)}
     labels = np.array([place[row[4]] for row in meta])
+    # The limit named is that of a whole run.
+    named = np.array(
+        [place.get(row[5], place[row[4]]) if row[1] == "whole" else place[row[4]] for row in meta]
+    )
     runs = np.array([int(row[0]) for row in meta])
     kinds = np.array([row[1] for row in meta])
     vantages = np.array([row[2] for row in meta])
     families = np.array([row[3] for row in meta])
     weights = np.array([WEIGHTS[kind] for kind in kinds], dtype=np.float32)
     draws = np.random.default_rng(1)
-    # Half of the repeated rows are without the older set, half without the larger one.
+    # Half of the repeated rows are without the older set, half without the larger one. There are
+    # no older captures.
     parts = []
-    for names_absent, part in ((OLDER, REPEATED / 2), (NEWER, REPEATED / 2)):
+    absent = () if captures else ((OLDER, REPEATED / 2), (NEWER, REPEATED / 2))
+    for names_absent, part in absent:
         chosen = np.nonzero(draws.random(len(values)) < part)[0]
         copy = values[chosen].copy()
         for index, name in enumerate(names):
@@ -278,30 +302,39 @@ def main():
     rows = np.concatenate([np.arange(len(values))] + [chosen for chosen, _ in parts])
     values = np.concatenate([values] + [copy for _, copy in parts])
     vantages = np.concatenate([vantages] + [np.full(len(chosen), "older") for chosen, _ in parts])
-    labels, runs, kinds, families, weights = (
-        column[rows] for column in (labels, runs, kinds, families, weights)
+    labels, named, runs, kinds, families, weights = (
+        column[rows] for column in (labels, named, runs, kinds, families, weights)
     )
+    target = shares_of(labels, len(limits))
+    if captures:
+        target = (1 - TAUGHT) * target + TAUGHT * shares_of(named, len(limits))
     held = runs % HELD_OUT == 0
     knots = [knots_of(values[~held, index]) for index in range(len(names))]
     matrix = design(values, knots)
     print(f"{len(values)} rows, {len(np.unique(runs))} runs, {matrix.shape[1]} terms, {len(limits)} limits")
     levels = [quartiles(values[~held, index]) for index in range(len(names))]
     pairs = []
-    # By the rows as seen by a test, and by a receiver alone.
-    for vantage, count in (("full", PAIRS), ("receiver", RECEIVER_PAIRS)):
+    # By the rows as seen by a test, and by a receiver alone; or of captures at either.
+    seen = ("capture-sender", "capture-receiver") if captures else ("full", "receiver")
+    for vantage, count in zip(seen, (PAIRS, RECEIVER_PAIRS)):
         rows = np.nonzero(~held & (vantages == vantage))[0]
-        terms, prior = fit(matrix[rows], labels[rows], weights[rows], len(limits), knots)
+        terms, prior = fit(matrix[rows], target[rows], weights[rows], knots)
         p = probabilities(matrix[rows], terms, prior)
-        error = np.eye(len(limits), dtype=np.float32)[labels[rows]] - p
+        error = target[rows] - p
         each = weights[rows, None]
         chosen = choose_pairs(values[rows], levels, error * each, p * (1 - p) * each, count)
         pairs += [pair for pair in chosen if pair not in pairs]
     print(", ".join(f"{names[a]} x {names[b]}" for a, b in pairs))
     both = hstack([matrix, pair_design(values, pairs, levels)]).tocsr()
-    terms, prior = fit(both[~held], labels[~held], weights[~held], len(limits), knots)
+    terms, prior = fit(both[~held], target[~held], weights[~held], knots)
     matrix = both
     p = probabilities(matrix, terms, prior)
     summary(held, p, labels, families, vantages, kinds, limits)
+    if captures:
+        for vantage in seen:
+            rows = held & (vantages == vantage) & (kinds == "whole")
+            agrees = (p[rows].argmax(axis=1) == named[rows]).mean()
+            print(f"{vantage}: as named from the hosts' samples {agrees:.3f}")
     with open(sys.argv[2], "w") as out:
         for limit, index in place.items():
             out.write(f"prior,{limit},{prior[index]:.3f}\n")

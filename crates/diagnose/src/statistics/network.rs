@@ -97,6 +97,11 @@ fn rtts(part: &Part<'_>, all: &mut Statistics) {
     };
     let drift = low(part.from, half).zip(low(half, part.to));
     all.add("rtt_shift", drift.map(|(a, b)| ln((b / a).ln().abs(), 1e-3)));
+    let acks = part.mean(|step| step.after.ack_delay_us.map(|us| f64::from(us) / 1e6));
+    let queued = model::statistics::mean(&queueing);
+    all.add("ack_q_ms", acks.map(ms));
+    // Of both directions' queueing delay; timestamps have a resolution of 1 ms.
+    all.add("ack_q_share", acks.zip(queued).map(|(acks, all)| acks / (all + 1e-3)));
     // The rate rises with the window only while the bottleneck is not saturated; the
     // RTT rises with it only once it is.
     all.add("rtt_by_window", slope(part, Step::rtt));

@@ -7,7 +7,9 @@ use crate::{
 };
 use diagnose::explain;
 use proptest::{num::f64::ANY as ANY_F64, prelude::*};
-use record::{Confidence, Finding, Limit, Measurement, ReceiverSample, Sample, Stream};
+use record::{
+    CapturePoint, Confidence, Finding, Limit, Measurement, ReceiverSample, Sample, Stream,
+};
 use units::BitRate;
 
 fn is_sound(finding: &Finding) {
@@ -140,6 +142,7 @@ fn any_sample() -> impl Strategy<Value = Sample> {
             capacity_bps: flag[1].then_some(long[13]),
             light_acks: flag[3].then_some(short[2]),
             source_bytes: flag[2].then_some(long[0]),
+            ack_delay_us: flag[1].then_some(short[0]),
         },
     )
 }
@@ -170,6 +173,7 @@ fn any_stream() -> impl Strategy<Value = Stream> {
             Stream {
                 reverse: false,
                 watched: long[0] % 3 == 0,
+                captured: (long[0] % 4 == 1).then_some(CapturePoint::Receiver),
                 datagrams: None,
                 id: 1,
                 congestion: None,

@@ -42,6 +42,7 @@ pub fn sender_sample(t_s: f64, written: u64, info: &TcpInfo) -> Sample {
         capacity_bps: None,
         light_acks: None,
         source_bytes: None,
+        ack_delay_us: None,
     }
 }
 

@@ -14,6 +14,17 @@ impl Sampler {
         (rtt_s > 0.0).then(|| (factor * cwnd as f64 * 8.0 / rtt_s) as u64)
     }
 
+    /// How much longer ACKs take than the fastest: as they come, or what is left of the RTT
+    /// where it is the data that comes from afar.
+    fn ack_delay_ns(&self) -> Option<u64> {
+        let far = self.far_delay_ns? as u64;
+        if self.at_sender() {
+            return Some(far);
+        }
+        let queueing = self.board.smoothed_rtt_ns.checked_sub(self.board.min_rtt_ns)?;
+        Some(queueing.saturating_sub(far))
+    }
+
     pub(super) fn sample(&mut self, connection: &Connection, at_ns: u64, mss: u32) {
         let (_, acks) = connection.pair(self.direction);
         let counts = connection.retransmissions(self.direction);
@@ -26,7 +37,7 @@ impl Sampler {
         let app_limited = self.app_limited(u64::from(mss));
         let rtt_us = |ns: u64| u32::try_from(ns / 1000).unwrap_or(u32::MAX);
         let board = &self.board;
-        let passed = if self.at_sender { board } else { &self.passed };
+        let passed = if self.at_sender() { board } else { &self.passed };
         self.sender.push(Sample {
             t_s,
             written_bytes: board.nxt(),
@@ -52,6 +63,7 @@ impl Sampler {
             ce_delivered: Some(if self.ecn == [true; 2] { self.echoed_marks } else { 0 }),
             acks: Some(self.acks),
             peer_window_scale: Some(acks.scale.shift()),
+            ack_delay_us: self.ack_delay_ns().map(rtt_us),
             ..Sample::default()
         });
         // The window is what is free of the receiver's buffer: it was all of it once.

@@ -36,15 +36,22 @@ pub(crate) fn create(options: &Options) -> Fallible<Option<Export>> {
 }
 
 impl Export {
-    /// Writes the rows of one run.
+    /// Writes the rows of one run; `named`: the limit that its TCP_INFO
+    /// gives, where it is also seen in captures.
     ///
     /// # Errors
     /// They cannot be written.
-    pub(crate) fn run(&mut self, case: &Case, run: &Run, truth: &Truth) -> Fallible<()> {
+    pub(crate) fn run(
+        &mut self,
+        case: &Case,
+        run: &Run,
+        truth: &Truth,
+        named: Option<Limit>,
+    ) -> Fallible<()> {
         if !std::mem::replace(&mut self.has_header, true) {
             header(&run.measurement, &mut self.out)?;
         }
-        rows(case, run, truth, &mut self.out)
+        rows(case, run, truth, named, &mut self.out)
     }
 
     /// All rows are in the file.
@@ -58,7 +65,7 @@ impl Export {
 
 /// The first line of the file.
 fn header(measurement: &Measurement, out: &mut dyn Write) -> Fallible<()> {
-    write!(out, "run,kind,vantage,family,limit")?;
+    write!(out, "run,kind,vantage,family,limit,named")?;
     for (name, _) in diagnose::statistics(measurement, 0.0, 1.0).iter() {
         write!(out, ",{name}")?;
     }
@@ -66,7 +73,13 @@ fn header(measurement: &Measurement, out: &mut dyn Write) -> Fallible<()> {
     Ok(())
 }
 
-fn rows(case: &Case, run: &Run, truth: &Truth, out: &mut dyn Write) -> Fallible<()> {
+fn rows(
+    case: &Case,
+    run: &Run,
+    truth: &Truth,
+    named: Option<Limit>,
+    out: &mut dyn Write,
+) -> Fallible<()> {
     let mut draws = Draws::new(run.seed ^ 0x5eed, case.number);
     let mut spans = vec![("whole", 0.0, case.seconds, truth.limit)];
     if truth.segments.len() > 1 {
@@ -84,11 +97,13 @@ fn rows(case: &Case, run: &Run, truth: &Truth, out: &mut dyn Write) -> Fallible<
     for vantage in points.filter(|it| run.captured.is_some() || it.captured_host().is_none()) {
         let seen = vantage.of(run)?;
         for (kind, from, to, limit) in &spans {
-            // The other senders' vantage points need fewer rows: their terms are those that are
-            // left, while a receiver alone has statistics of its own.
-            if matches!(vantage, Vantage::Full | Vantage::Receiver) || *kind == "whole" {
+            // The other samples of a sender need fewer rows: their terms are those that are
+            // left, while a receiver alone has statistics of its own, and captures have terms
+            // of their own.
+            if !matches!(vantage, Vantage::Watch | Vantage::Slow) || *kind == "whole" {
                 let (number, family) = (case.number, case.family);
                 write!(out, "{number},{kind},{},{family},{}", vantage.name(), limit.name())?;
+                write!(out, ",{}", named.map_or("", Limit::name))?;
                 row(&diagnose::statistics(&seen, *from, *to), out)?;
             }
         }

@@ -111,7 +111,7 @@ fn measure(options: &Options) -> Fallible<()> {
                 stored::save(folder, &run)?;
             }
             if let Some(out) = &mut out {
-                out.run(case, &run, &truth)?;
+                out.run(case, &run, &truth, one.from_tcp_info)?;
             }
             one.tell(&run.case, options.labels);
             scored.push(one);
@@ -240,10 +240,10 @@ fn explain_stored(options: &Options, folder: &Path) -> Fallible<()> {
             return Err(format!("the families have changed since this run: {}", run.case).into());
         }
         let truth = run.truth(&case)?;
-        if let Some(out) = &mut out {
-            out.run(&case, &run, &truth)?;
-        }
         let one = scored(options, &case, &run, &truth)?;
+        if let Some(out) = &mut out {
+            out.run(&case, &run, &truth, one.from_tcp_info)?;
+        }
         one.tell(&run.case, options.labels);
         all.push(one);
     }
