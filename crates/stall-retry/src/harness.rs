@@ -1,6 +1,6 @@
 //! Trials of `libtest-mimic` that may end undecided, and their summary.
 
-use crate::{Verdict, verdict};
+use crate::{Verdict, alone, beside_others, verdict};
 use libtest_mimic::{Arguments, Completion, Failed, Trial};
 use std::process::ExitCode;
 use std::sync::{Mutex, PoisonError};
@@ -15,10 +15,18 @@ pub fn required() -> bool {
     std::env::var("LONGHAUL_REQUIRE_PEERS").as_deref() == Ok("1")
 }
 
-/// A test that is retried after stalls. Undecided, it counts as ignored, or as
-/// failed where [`required`].
+/// A test that is retried after stalls, and runs beside others. Undecided, it counts as
+/// ignored, or as failed where [`required`].
 pub fn trial(name: impl Into<String>, test: impl Fn() + Send + 'static) -> Trial {
-    let name = name.into();
+    retried(name.into(), move || beside_others(&test))
+}
+
+/// The same, while no other test runs.
+pub fn trial_alone(name: impl Into<String>, test: impl Fn() + Send + 'static) -> Trial {
+    retried(name.into(), move || alone(&test))
+}
+
+fn retried(name: String, test: impl Fn() + Send + 'static) -> Trial {
     let own = name.clone();
     Trial::ignorable_test(name, move || {
         let verdict = verdict(test);

@@ -37,7 +37,6 @@ mod wire;
 use libtest_mimic::{Arguments, Trial};
 use std::path::Path;
 use std::process::{Command, ExitCode};
-use std::sync::{PoisonError, RwLock};
 
 /// Labs beside each other, for each core: a lab of some Mbit/s takes a tenth of one.
 const LABS_PER_CORE: usize = 2;
@@ -52,9 +51,6 @@ const ALONE: [&str; 7] = [
     "our_client_its_server",
     "its_client_our_server",
 ];
-
-/// Held by each test: shared, or by one of [`ALONE`] exclusively.
-static MACHINE: RwLock<()> = RwLock::new(());
 
 /// What a test needs beside a lab.
 #[derive(PartialEq)]
@@ -242,7 +238,12 @@ fn trials(lab: bool, iperf3: bool, devices: bool) -> Vec<Trial> {
             Needs::Root => tuning::can_be_done(),
             Needs::Duckdb => lab && duckdb,
         };
-        stall_retry::trial(name, placed(name, test)).with_ignored_flag(!met)
+        let trial = if is_alone(name) {
+            stall_retry::trial_alone(name, test)
+        } else {
+            stall_retry::trial(name, test)
+        };
+        trial.with_ignored_flag(!met)
     };
     let (alone, beside): (Vec<_>, Vec<_>) = tests.into_iter().partition(|test| is_alone(test.0));
     assert_eq!(alone.len(), ALONE.len(), "a name in ALONE is of no test");
@@ -251,19 +252,4 @@ fn trials(lab: bool, iperf3: bool, devices: bool) -> Vec<Trial> {
 
 fn is_alone(name: &str) -> bool {
     ALONE.contains(&name)
-}
-
-/// The test with the machine for itself, or beside others.
-fn placed(name: &str, test: fn()) -> impl Fn() + Send + 'static {
-    let is_alone = is_alone(name);
-    move || {
-        // The lock protects nothing that a failed test could have left half done.
-        if is_alone {
-            let _machine = MACHINE.write().unwrap_or_else(PoisonError::into_inner);
-            test();
-        } else {
-            let _machine = MACHINE.read().unwrap_or_else(PoisonError::into_inner);
-            test();
-        }
-    }
 }
