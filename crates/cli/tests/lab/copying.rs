@@ -60,7 +60,7 @@ pub(crate) fn copies_move_to_tcp_where_udp_is_policed() {
     let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
     let (root, token) = (path("root"), path("token"));
     let server = format!("{LONGHAUL} server --root {root} --writable --tokens {token}");
-    let data = data(20_000_000);
+    let data = data(50_000_000);
     fs::write(path("up"), &data).unwrap();
     fs::write(path("root/down"), &data).unwrap();
     let there = folder.path().to_str().unwrap();

@@ -17,10 +17,10 @@ fn ping_median(output: &str) -> f64 {
 /// A ping beside a bulk flow waits behind it in a deep drop-tail queue, and
 /// hardly at all where flows have queues of their own.
 pub(crate) fn fair_queues_keep_pings_short() {
-    // The flow has at least three seconds to fill the queue, and outlasts the pings.
+    // The flow has at least four seconds to fill the queue, and outlasts the pings.
     let beside = format!(
-        "{LONGHAUL} test server -t 120 --json >/dev/null & flow=$!; sleep 3; \
-         ping -i 0.2 -c 10 server; kill -TERM $flow; wait"
+        "{LONGHAUL} test server -t 120 --json >/dev/null & flow=$!; sleep 4; \
+         ping -i 0.2 -c 20 server; kill -TERM $flow; wait"
     );
     let server = format!("{LONGHAUL} server --one-off");
     let rises = ["1s", "fq_codel"].map(|queue| {

@@ -24,7 +24,7 @@ fn on_the_client(script: &str) -> crate::program::Ended {
 
 pub(crate) fn what_helps_is_kept() {
     let ended = on_the_client(
-        "longhaul tune verify --to server --rate 20mbit --yes --json -t 2 && \
+        "longhaul tune verify --to server --rate 20mbit --yes --json -t 3 && \
          echo && cat /proc/sys/net/ipv4/tcp_wmem && longhaul tune rollback --yes >&2 && \
          cat /proc/sys/net/ipv4/tcp_wmem",
     );
