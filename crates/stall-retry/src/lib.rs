@@ -15,16 +15,16 @@
 //!
 //! Only tests use this crate.
 
-mod alone;
 mod gauge;
 mod harness;
 mod panics;
 mod ports;
+mod side_by_side;
 
-pub use alone::{alone, beside_others};
 pub use gauge::Gauge;
 pub use harness::{required, run, trial, trial_alone};
 pub use ports::free_port;
+pub use side_by_side::{alone, beside_others};
 
 use panics::{Failure, attempt};
 use std::panic::{panic_any, resume_unwind};
