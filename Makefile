@@ -20,11 +20,12 @@ deb:
 	@scripts/deb
 
 # Every check there is but the long ones. CONTRIBUTING.md says what each holds.
+# Most tests wait for a path, a peer or a deadline: more of them at once than cores.
 test: peers
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --locked --document-private-items
-	$(CARGO) test --workspace --locked --no-fail-fast
+	RUST_TEST_THREADS=$$((4 * $$(nproc))) $(CARGO) test --workspace --locked --no-fail-fast
 	@scripts/audit --where-possible
 
 # Tests run real programs as peers. Where one is missing and cannot be

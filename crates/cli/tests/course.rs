@@ -25,7 +25,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Output};
 
 /// Studies at the same time: their labs mostly wait.
-const PARALLEL: usize = 2;
+const PARALLEL: usize = 4;
 
 /// Exit code of a study whose runs stayed not valid.
 const NOT_VALID: i32 = 3;

@@ -11,7 +11,7 @@
 //! - anything else: *undecided*, reported with its reason and never counted as
 //!   passed. With `LONGHAUL_REQUIRE_PEERS=1` it counts as failed.
 //!
-//! [`free_port`] names ports that tests side by side do not take from each other.
+//! [`alone`] runs a test while no other one of its process does. [`free_port`] names ports that tests side by side do not take from each other.
 //!
 //! Only tests use this crate.
 
@@ -19,10 +19,12 @@ mod gauge;
 mod harness;
 mod panics;
 mod ports;
+mod side_by_side;
 
 pub use gauge::Gauge;
-pub use harness::{required, run, trial};
+pub use harness::{required, run, trial, trial_alone};
 pub use ports::free_port;
+pub use side_by_side::{alone, beside_others};
 
 use panics::{Failure, attempt};
 use std::panic::{panic_any, resume_unwind};

@@ -18,7 +18,10 @@ use tempfile::TempDir;
 const MOST_BYTES: u64 = 5_000_000;
 
 fn main() -> ExitCode {
-    let arguments = Arguments::from_args();
+    let mut arguments = Arguments::from_args();
+    // Each browser is several busy processes.
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    arguments.test_threads.get_or_insert(cores);
     let chromium = browser::is_installed();
     if !chromium && !arguments.list {
         assert!(!stall_retry::required(), "LONGHAUL_REQUIRE_PEERS=1 asks for chromium");

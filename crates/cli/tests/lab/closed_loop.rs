@@ -58,13 +58,16 @@ pub(crate) fn the_loop_closes() {
 /// In the middle of the first transfer: it ends at once, in one line, and
 /// leaves no process.
 pub(crate) fn it_can_be_interrupted() {
-    let child = start(&["demo"]);
+    let folder = tempfile::tempdir().unwrap();
+    // Tells this demo from those of other tests.
+    let page = folder.path().join("interrupted.html").to_str().unwrap().to_owned();
+    let child = start(&["demo", "--html", &page]);
     let id = child.id();
-    until("the demo has a process inside", || processes("longhaul\0demo").len() >= 2);
+    until("the demo has a process inside", || processes(&page).len() >= 2);
     std::thread::sleep(std::time::Duration::from_secs(6));
     signal("INT", id);
     let ended = end(child);
     assert_eq!(ended.code, Some(1), "{}", ended.stderr);
     assert!(ended.stderr.lines().last().unwrap().contains("interrupted"), "{}", ended.stderr);
-    until("nothing is left", || processes("longhaul\0demo").is_empty());
+    until("nothing is left", || processes(&page).is_empty());
 }

@@ -1,7 +1,9 @@
 //! How a lab ends, and that nothing is left of it.
 
-use crate::program::{Ended, end, lab, lab_with, processes, signal, start, until, valid};
+use crate::program::{Ended, end, lab, lab_with, processes, signal, start, until, valid, worked};
+use std::collections::BTreeSet;
 use std::fs;
+use std::path::{Path, PathBuf};
 
 const LINK: &str = "rate=1gbit,rtt=1ms";
 
@@ -27,56 +29,61 @@ fn sleeping(mark: &str) -> std::process::Child {
     child
 }
 
-fn all_gone(mark: &str, namespaces: usize) {
-    until("every process ends", || processes(mark).is_empty());
-    until("every namespace goes", || network_namespaces() <= namespaces);
+/// The network namespaces of the processes with a mark: those of the lab.
+fn namespaces(mark: &str) -> BTreeSet<PathBuf> {
+    let own = namespace(Path::new("/proc/self"));
+    let of = |id: u32| namespace(&Path::new("/proc").join(id.to_string()));
+    processes(mark).into_iter().filter_map(of).filter(|found| Some(found) != own.as_ref()).collect()
 }
 
-/// Network namespaces that some process is in.
-fn network_namespaces() -> usize {
-    let mut all: Vec<_> = fs::read_dir("/proc")
-        .unwrap()
-        .filter_map(|entry| fs::read_link(entry.ok()?.path().join("ns/net")).ok())
-        .collect();
-    all.sort();
-    all.dedup();
-    all.len()
+/// The network namespace of a process, by its directory in /proc.
+fn namespace(process: &Path) -> Option<PathBuf> {
+    fs::read_link(process.join("ns/net")).ok()
+}
+
+/// No process with the mark is left, and none of any name in the lab's namespaces.
+fn all_gone(mark: &str, namespaces: &BTreeSet<PathBuf>) {
+    assert!(!namespaces.is_empty(), "the lab had namespaces of its own");
+    until("every process ends", || processes(mark).is_empty());
+    until("every namespace goes", || {
+        let mut all = fs::read_dir("/proc").unwrap().filter_map(Result::ok);
+        !all.any(|entry| namespace(&entry.path()).is_some_and(|one| namespaces.contains(&one)))
+    });
 }
 
 pub(crate) fn killed_outside() {
-    let before = network_namespaces();
     let child = sleeping("61.371");
+    let inside = namespaces("61.371");
     signal("KILL", child.id());
     end(child);
-    all_gone("61.371", before);
+    all_gone("61.371", &inside);
 }
 
 pub(crate) fn killed_inside() {
-    let before = network_namespaces();
     let child = sleeping("61.372");
+    let lab = namespaces("61.372");
     let inside = processes("61.372").into_iter().filter(|id| *id != child.id());
     let inside = inside.min().unwrap();
     signal("KILL", inside);
     let ended = end(child);
     assert_eq!(ended.code, Some(1), "{}", ended.stderr);
     assert!(ended.stderr.contains("killed by signal 9"), "{}", ended.stderr);
-    all_gone("61.372", before);
+    all_gone("61.372", &lab);
 }
 
 pub(crate) fn interrupted() {
-    let before = network_namespaces();
     let child = sleeping("61.373");
+    let inside = namespaces("61.373");
     signal("TERM", child.id());
     let ended = end(child);
     assert_eq!(ended.code, Some(128 + 15), "{}", ended.stderr);
-    all_gone("61.373", before);
+    all_gone("61.373", &inside);
 }
 
 /// What the command left behind in the background ends with the lab.
 pub(crate) fn orphans_end_too() {
-    let before = network_namespaces();
-    let leave = "setsid sleep 61.374 >/dev/null 2>&1 & exit 0";
+    let leave = "setsid sleep 61.374 >/dev/null 2>&1 & readlink /proc/self/ns/net";
     let ended = lab(LINK, &["sh", "-c", leave]);
-    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
-    all_gone("sleep\x0061.374", before);
+    assert!(worked(&ended, 0), "{}", ended.stderr);
+    all_gone("sleep\x0061.374", &BTreeSet::from([PathBuf::from(ended.stdout.trim())]));
 }

@@ -1,6 +1,7 @@
 //! Everything that needs a lab: namespaces, TUN devices, real kernel TCP, and
-//! a real iperf3 as the other end. One test at a time: a busy machine would
-//! make labs not valid.
+//! a real iperf3 as the other end. Most labs wait for their path and run beside each
+//! other; those of [`ALONE`] load the machine, or measure what a load would change, and
+//! run one at a time after the others.
 //!
 //! Where the system allows no lab, or iperf3 is missing, the tests that need
 //! them count as ignored; so does a test that scheduler stalls left undecided.
@@ -37,6 +38,20 @@ use libtest_mimic::{Arguments, Trial};
 use std::path::Path;
 use std::process::{Command, ExitCode};
 
+/// Labs beside each other, for each core: a lab of some Mbit/s takes a tenth of one.
+const LABS_PER_CORE: usize = 2;
+
+/// Tests that nothing may run beside.
+const ALONE: [&str; 7] = [
+    "the_idle_round_trip_is_as_asked",
+    "the_rate_is_as_asked",
+    "loss_is_binomial_on_the_wire",
+    "latency_under_load",
+    "the_highest_rate_is_found",
+    "our_client_its_server",
+    "its_client_our_server",
+];
+
 /// What a test needs beside a lab.
 #[derive(PartialEq)]
 enum Needs {
@@ -50,7 +65,8 @@ enum Needs {
 
 fn main() -> ExitCode {
     let mut arguments = Arguments::from_args();
-    arguments.test_threads = Some(1);
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    arguments.test_threads.get_or_insert(LABS_PER_CORE * cores);
     if arguments.list {
         return stall_retry::run(&arguments, trials(true, true, true));
     }
@@ -76,7 +92,20 @@ fn main() -> ExitCode {
 
 fn trials(lab: bool, iperf3: bool, devices: bool) -> Vec<Trial> {
     let tests: [(&str, Needs, fn()); 78] = [
+        // The longest first, so that the others end beside them.
+        ("edge_cloud_holds", Needs::Nothing, studies::edge_cloud_holds),
         ("the_loop_closes", Needs::Nothing, closed_loop::the_loop_closes),
+        (
+            "policed_udt_switches_to_tcp_where_that_carries_more",
+            Needs::Nothing,
+            udt::policed_udt_switches_to_tcp_where_that_carries_more,
+        ),
+        (
+            "copies_move_to_tcp_where_udp_is_policed",
+            Needs::Nothing,
+            copying::copies_move_to_tcp_where_udp_is_policed,
+        ),
+        ("what_helps_is_kept", Needs::Nothing, verify::what_helps_is_kept),
         (
             "listed_losses_are_counted_exactly",
             Needs::Iperf3,
@@ -171,7 +200,6 @@ fn trials(lab: bool, iperf3: bool, devices: bool) -> Vec<Trial> {
             studies::exports_are_files_and_parquet_is_read_by_duckdb,
         ),
         ("programs_are_traffic", Needs::Nothing, studies::programs_are_traffic),
-        ("edge_cloud_holds", Needs::Nothing, studies::edge_cloud_holds),
         ("state_that_others_can_change_is_refused", Needs::Root, state::refused),
         ("earlier_journals_are_moved_and_planted_ones_are_not", Needs::Root, state::moved),
         ("killed_while_tuning", Needs::Root, tuning::killed_while_tuning),
@@ -196,21 +224,10 @@ fn trials(lab: bool, iperf3: bool, devices: bool) -> Vec<Trial> {
             copying::copies_survive_losses_and_blocked_udp,
         ),
         (
-            "copies_move_to_tcp_where_udp_is_policed",
-            Needs::Nothing,
-            copying::copies_move_to_tcp_where_udp_is_policed,
-        ),
-        (
             "blocked_udt_switches_to_tcp_unless_it_is_encrypted",
             Needs::Nothing,
             udt::blocked_udt_switches_to_tcp_unless_it_is_encrypted,
         ),
-        (
-            "policed_udt_switches_to_tcp_where_that_carries_more",
-            Needs::Nothing,
-            udt::policed_udt_switches_to_tcp_where_that_carries_more,
-        ),
-        ("what_helps_is_kept", Needs::Nothing, verify::what_helps_is_kept),
         ("what_is_broken_off_is_put_back", Needs::Nothing, verify::what_is_broken_off_is_put_back),
         ("our_client_its_server", Needs::Iperf3, wire::our_client_its_server),
         ("its_client_our_server", Needs::Iperf3, wire::its_client_our_server),
@@ -226,7 +243,18 @@ fn trials(lab: bool, iperf3: bool, devices: bool) -> Vec<Trial> {
             Needs::Root => tuning::can_be_done(),
             Needs::Duckdb => lab && duckdb,
         };
-        stall_retry::trial(name, test).with_ignored_flag(!met)
+        let trial = if is_alone(name) {
+            stall_retry::trial_alone(name, test)
+        } else {
+            stall_retry::trial(name, test)
+        };
+        trial.with_ignored_flag(!met)
     };
-    tests.into_iter().map(trial).collect()
+    let (alone, beside): (Vec<_>, Vec<_>) = tests.into_iter().partition(|test| is_alone(test.0));
+    assert_eq!(alone.len(), ALONE.len(), "a name in ALONE is of no test");
+    beside.into_iter().chain(alone).map(trial).collect()
+}
+
+fn is_alone(name: &str) -> bool {
+    ALONE.contains(&name)
 }

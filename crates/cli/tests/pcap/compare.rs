@@ -4,6 +4,7 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
+use std::sync::OnceLock;
 
 /// Protocols that tshark dissects beyond ours are disabled, so that their bytes are
 /// `data` there, too.
@@ -29,7 +30,7 @@ fn tshark(path: &Path, statistics: &[String]) -> String {
         command.args(["--disable-protocol", name]);
     }
     for name in guessed() {
-        command.args(["--disable-protocol", &name]);
+        command.args(["--disable-protocol", name]);
     }
     for name in statistics {
         command.args(["-z", name]);
@@ -41,7 +42,13 @@ fn tshark(path: &Path, statistics: &[String]) -> String {
 
 /// Protocols that tshark recognises by what a payload looks like, other than QUIC: random
 /// payloads look like any of them now and then.
-fn guessed() -> Vec<String> {
+fn guessed() -> &'static [String] {
+    static NAMES: OnceLock<Vec<String>> = OnceLock::new();
+    NAMES.get_or_init(heuristics)
+}
+
+/// Asked once: tshark takes as long to list them as to read a small file.
+fn heuristics() -> Vec<String> {
     let output = Command::new("tshark").args(["-G", "heuristic-decodes"]).output().unwrap();
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     let names = text.lines().filter_map(|line| {

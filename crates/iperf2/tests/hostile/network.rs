@@ -11,6 +11,7 @@ use host::netns::NetNs;
 use iperf2::Event;
 use iperf2::client::ClientConfig;
 use iperf2_proto::{Amount, ClientHeader, Mode};
+use stall_retry::{alone, beside_others};
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::thread;
@@ -38,6 +39,15 @@ pub(crate) fn address_v6(prefix: u16, number: u16) -> IpAddr {
 /// Runs a test in its own network namespace, where all those addresses are local but
 /// not loopback addresses.
 pub(crate) fn in_a_network(test: impl FnOnce() + Send) {
+    beside_others(|| in_its_network(test));
+}
+
+/// The same, while no other test runs in this process.
+pub(crate) fn alone_in_a_network(test: impl FnOnce() + Send) {
+    alone(|| in_its_network(test));
+}
+
+fn in_its_network(test: impl FnOnce() + Send) {
     let network = match NetNs::create() {
         Ok(network) => network,
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {

@@ -2,8 +2,8 @@
 //! received from it, and idle streams occupy no slot or thread.
 
 use crate::network::{
-    SERVER, TestServer, address, address_v6, client, connected, datagram, header, in_a_network,
-    run, totals, until,
+    SERVER, TestServer, address, address_v6, alone_in_a_network, client, connected, datagram,
+    header, in_a_network, run, totals, until,
 };
 use host::clock;
 use iperf2::Event;
@@ -226,7 +226,8 @@ fn resident() -> u64 {
 
 #[test]
 fn a_flood_of_first_datagrams_evicts_no_client() {
-    in_a_network(|| {
+    // Its memory is that of the process.
+    alone_in_a_network(|| {
         let test_server = server(|_| ());
         let client = UdpSocket::bind((address(80), 0)).unwrap();
         client.connect(test_server.address).unwrap();

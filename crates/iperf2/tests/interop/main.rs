@@ -25,5 +25,9 @@ fn main() -> ExitCode {
     };
     let real = real::TESTS.map(|test| trial(test, missing));
     let own = own::TESTS.map(|test| trial(test, false));
-    stall_retry::run(&arguments, real.into_iter().chain(own).collect())
+    let memory = stall_retry::trial_alone(
+        "garbage_datagrams_take_no_memory",
+        own::garbage_datagrams_take_no_memory,
+    );
+    stall_retry::run(&arguments, real.into_iter().chain(own).chain([memory]).collect())
 }

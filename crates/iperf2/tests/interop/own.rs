@@ -9,7 +9,7 @@ use std::io::{self, Read, Write};
 use std::net::{TcpListener, TcpStream, UdpSocket};
 use std::time::Duration;
 
-pub(crate) const TESTS: [(&str, fn()); 10] = [
+pub(crate) const TESTS: [(&str, fn()); 9] = [
     ("our_endpoints_agree_over_tcp", our_endpoints_agree_over_tcp),
     ("our_endpoints_agree_over_udp", our_endpoints_agree_over_udp),
     (
@@ -18,7 +18,6 @@ pub(crate) const TESTS: [(&str, fn()); 10] = [
     ),
     ("invalid_clients_do_not_stop_the_server", invalid_clients_do_not_stop_the_server),
     ("unsupported_tests_are_refused_by_name", unsupported_tests_are_refused_by_name),
-    ("garbage_datagrams_take_no_memory", garbage_datagrams_take_no_memory),
     ("reports_never_exceed_what_was_received", reports_never_exceed_what_was_received),
     ("a_reverse_port_that_opens_late_is_found", a_reverse_port_that_opens_late_is_found),
     (
@@ -177,7 +176,8 @@ fn resident() -> u64 {
     line.split_whitespace().nth(1).unwrap().parse().unwrap()
 }
 
-fn garbage_datagrams_take_no_memory() {
+/// The memory is that of the process: nothing may run beside it.
+pub(crate) fn garbage_datagrams_take_no_memory() {
     let server = TestServer::new(true);
     let before = resident();
     for round in 0..1000u32 {

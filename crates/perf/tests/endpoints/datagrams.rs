@@ -153,6 +153,12 @@ fn a_file_is_transferred_completely() {
     assert!(std::fs::read(&to).unwrap() == content, "what arrived is not what was sent");
     config.file = Some(folder.join("none"));
     assert!(run(&config).unwrap_err().to_string().contains("none"));
+    // Until the server has ended, its part of that test may come and go in the folder.
+    drop(server);
+    let mut left: Vec<_> =
+        std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    left.sort();
+    assert_eq!(left, ["from", "to"]);
     std::fs::remove_dir_all(folder).unwrap();
 }
 

@@ -26,7 +26,10 @@ type Test = fn(&str);
 /// Without iperf3 every test counts as ignored, not as passed. Another version's
 /// program is used if `LONGHAUL_IPERF3` names it.
 fn main() -> ExitCode {
-    let arguments = Arguments::from_args();
+    let mut arguments = Arguments::from_args();
+    // Transfers without a limit: more of them than cores take longer than one after another.
+    let cores = thread::available_parallelism().map_or(1, usize::from);
+    arguments.test_threads.get_or_insert(cores);
     let is_there = |program: &str| Command::new(program).arg("--version").output().is_ok();
     let mut programs = vec![("iperf3".to_owned(), String::new())];
     if let Ok(other) = std::env::var("LONGHAUL_IPERF3") {
