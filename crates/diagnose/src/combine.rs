@@ -16,7 +16,7 @@ use crate::{
     segments,
     statistics::{Prepared, Statistics},
 };
-use record::{Confidence, Limit, Measurement, Probability, Segment};
+use record::{Confidence, Limit, Measurement, Probability, Segment, Unavailable};
 use units::BitRate;
 
 /// The probabilities from which a limit is *sure*, or *likely*; below, it is unknown. From
@@ -82,6 +82,10 @@ fn named(limit: Limit, probability: f64) -> (Limit, Option<Confidence>) {
     }
 }
 
+fn at_most_likely((limit, confidence): (Limit, Option<Confidence>)) -> (Limit, Option<Confidence>) {
+    (limit, confidence.map(|_| Confidence::Likely))
+}
+
 /// Judges a TCP test; `None` if no part of it was sampled.
 pub(crate) fn combine(m: &Measurement, e: &Evidence, test: &Prepared<'_>) -> Option<Combined> {
     let end = m.spec.duration_s().filter(|planned| *planned > 0.0);
@@ -93,7 +97,9 @@ pub(crate) fn combine(m: &Measurement, e: &Evidence, test: &Prepared<'_>) -> Opt
     let named = |limit: Limit, probability: f64| {
         let tested = timers || !facts::is_watched(m);
         let shows = tested || (AT_RECEIVER.contains(&limit) && probability >= LIKELY_RECEIVER);
-        named(limit, if shows { probability } else { 0.0 })
+        let found = named(limit, if shows { probability } else { 0.0 });
+        // The terms were fitted to samples with timers.
+        if m.lacks(Unavailable::SenderTimers) { at_most_likely(found) } else { found }
     };
     let path = KnownPath::of(m, e);
     let sender = facts::sender(m);

@@ -2,7 +2,7 @@
 //! congestion control, and thresholds that more than one module uses.
 
 use crate::evidence::Evidence;
-use record::{Direction, Measurement, Sample};
+use record::{Direction, Measurement, Sample, Unavailable};
 use units::BitRate;
 
 /// The share of a core from which a thread is CPU-limited.
@@ -84,7 +84,7 @@ pub(crate) fn sender(m: &Measurement) -> Sender {
     let reads_file = m.spec.file.is_some() && !remote;
     match requested_rate(m) {
         Some(_) => Sender::Any,
-        None if is_watched(m) || reads_file => Sender::Any,
+        None if is_watched(m) || reads_file || m.lacks(Unavailable::RequestedRate) => Sender::Any,
         None if remote => Sender::RemoteBulk,
         None => Sender::Bulk,
     }
