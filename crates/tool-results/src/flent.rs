@@ -11,10 +11,8 @@ use crate::{
     transfer::{self, MOST_STREAMS, Transfer},
 };
 use diagnose::latency::{Load, ProbeFlow, under_load};
-use iperf3_proto::lenient::{Scalar, bounded, short_text};
-use record::{
-    Direction, LatencyProbe, Measurement, ReceiverSample, Stream, TestSpec, Unavailable,
-};
+use iperf3_proto::lenient::{Scalar, short_text};
+use record::{Direction, LatencyProbe, Measurement, ReceiverSample, Stream, TestSpec, Unavailable};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
@@ -32,14 +30,14 @@ const QUIET_S: f64 = 0.5;
 #[derive(Debug, Deserialize)]
 struct Document {
     metadata: Metadata,
-    #[serde(deserialize_with = "bounded::<_, MOST_TIMES, _>")]
+    #[serde(deserialize_with = "number::list::<_, MOST_TIMES, _>")]
     x_values: Vec<Scalar>,
     results: BTreeMap<String, Values>,
 }
 
 /// A series; null where it has no value.
 #[derive(Debug, Deserialize)]
-struct Values(#[serde(deserialize_with = "bounded::<_, MOST_TIMES, _>")] Vec<Scalar>);
+struct Values(#[serde(deserialize_with = "number::list::<_, MOST_TIMES, _>")] Vec<Scalar>);
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "UPPERCASE")]

@@ -9,9 +9,10 @@ use units::ByteCount;
 /// The largest text that is read, unpacked.
 pub const MAX_SIZE: ByteCount = ByteCount::from_bytes(64 << 20);
 
-/// The formats that are read, as an error names them.
-pub const ACCEPTED: &str = "iperf3's -J and --json-stream output, iperf 2's -y C and -e output, \
-                            ss -tin, ndt7's JSON, and flent's data files (.flent, .flent.gz)";
+/// The files that `longhaul explain` reads, as an error names them.
+const ACCEPTED: &str = "longhaul's measurements and recordings, captures (pcap, pcapng), iperf3's \
+                        -J and --json-stream output, iperf 2's -y C and -e output, ss -tin, \
+                        ndt7's JSON, and flent's data files";
 
 /// Bytes at the beginning in which a document's keys are looked for.
 const HEAD: usize = 4096;
@@ -20,10 +21,10 @@ const HEAD: usize = 4096;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NotAResult {
     /// It is in none of the formats; what it is, as far as its beginning tells.
-    #[error("{0}")]
+    #[error("{0}; accepted are {ACCEPTED}")]
     Unknown(String),
     /// It is in one of the formats, and incomplete or damaged.
-    #[error("{what}, but {why}; accepted are complete files of {ACCEPTED}")]
+    #[error("it is {what}, but {why}; accepted are complete files")]
     Damaged {
         /// The format.
         what: &'static str,
@@ -71,18 +72,25 @@ pub fn read(bytes: &[u8]) -> Result<Vec<Measurement>, NotAResult> {
     }
     if bytes.starts_with(b"BZh") {
         return Err(NotAResult::Unknown(
-            "the file is compressed with bzip2; unpack it first: bunzip2 FILE".to_owned(),
+            "it is compressed with bzip2: unpack it with bunzip2".to_owned(),
         ));
     }
     if bytes.len() as u64 > MAX_SIZE.bytes() {
-        return Err(NotAResult::Unknown(format!(
-            "the file is larger than {MAX_SIZE}; record a shorter test"
-        )));
+        return Err(NotAResult::Unknown(format!("it is larger than {MAX_SIZE}")));
     }
     match std::str::from_utf8(bytes) {
         Ok(text) => read_text(text),
-        Err(_) => Err(NotAResult::Unknown(format!("the file is not text; accepted are {ACCEPTED}"))),
+        Err(_) => Err(NotAResult::Unknown("it is not text".to_owned())),
     }
+}
+
+/// Whether the beginning of a gzip file unpacks to the beginning of JSON.
+#[must_use]
+pub fn is_packed_json(beginning: &[u8]) -> bool {
+    let mut first = [0; 64];
+    let read = MultiGzDecoder::new(beginning).read(&mut first).unwrap_or(0);
+    let text = first.get(..read).unwrap_or_default().trim_ascii_start();
+    text.first() == Some(&b'{')
 }
 
 /// A gzip file's text, of at most [`MAX_SIZE`].
@@ -121,7 +129,7 @@ fn read_text(text: &str) -> Result<Vec<Measurement>, NotAResult> {
         } else if text.contains("\"x_values\"") && text.contains("\"results\"") {
             flent::document(text).map(|one| vec![one])
         } else {
-            Err(NotAResult::Unknown(format!("{}; accepted are {ACCEPTED}", other_json(head))))
+            Err(NotAResult::Unknown(other_json(head)))
         };
     }
     if iperf2_csv::is_csv(text) {
@@ -131,7 +139,7 @@ fn read_text(text: &str) -> Result<Vec<Measurement>, NotAResult> {
     } else if text.lines().any(crate::ss_details::is_details) {
         ss::samples(text)
     } else {
-        Err(NotAResult::Unknown(format!("{}; accepted are {ACCEPTED}", other_text(text))))
+        Err(NotAResult::Unknown(other_text(text)))
     }
 }
 
@@ -147,9 +155,9 @@ fn other_json(head: &str) -> String {
     match key {
         Some(key) => {
             let key: String = key.chars().take(40).collect();
-            format!("the file is JSON of an unknown tool: its first key is '{key}'")
+            format!("it is JSON of an unknown tool: its first key is '{key}'")
         }
-        None => "the file is JSON of an unknown tool".to_owned(),
+        None => "it is JSON of an unknown tool".to_owned(),
     }
 }
 
@@ -157,14 +165,13 @@ fn other_json(head: &str) -> String {
 fn other_text(text: &str) -> String {
     let first = text.lines().map(str::trim).find(|line| !line.is_empty());
     match first {
-        None => "the file is empty".to_owned(),
+        None => "it is empty".to_owned(),
         Some(_) if text.contains("- - - - -") && text.contains("[ ID] Interval") => {
-            "the file is iperf3's text; run iperf3 with -J for output that can be explained"
-                .to_owned()
+            "it is iperf3's text: run iperf3 with -J".to_owned()
         }
         Some(line) => {
             let start: String = line.chars().take(40).collect();
-            format!("the file is of an unknown tool: it begins with '{start}'")
+            format!("it is of an unknown tool: it begins with '{start}'")
         }
     }
 }

@@ -175,8 +175,7 @@ mod tests {
     #[test]
     fn what_filled_the_send_buffer_is_not_delivered() {
         let intervals = [interval(1.0, 1_300_000), interval(2.0, 1_000_000)];
-        let totals =
-            Totals { received: Some(2_000_000), mss: 1448, ..Totals::default() };
+        let totals = Totals { received: Some(2_000_000), mss: 1448, ..Totals::default() };
         let (all, lacking) = stream(1, false, &intervals, &totals);
         let acked: Vec<u64> = all.sender.iter().map(|s| s.acked_bytes).collect();
         assert_eq!(acked, [0, 1_000_000, 2_000_000]);
@@ -190,8 +189,7 @@ mod tests {
     fn without_the_senders_state_the_rate_alone_is_known() {
         let bare = |to_s| Interval { cwnd: None, ..interval(to_s, 1_000) };
         let back = bare(0.5);
-        let (all, lacking) =
-            stream(1, false, &[bare(1.0), back, bare(2.0)], &Totals::default());
+        let (all, lacking) = stream(1, false, &[bare(1.0), back, bare(2.0)], &Totals::default());
         assert!(all.sender.is_empty());
         assert_eq!(all.receiver.len(), 3, "time does not go back");
         assert!(lacking.contains(&Unavailable::CongestionWindow));

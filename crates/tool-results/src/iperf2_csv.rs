@@ -116,7 +116,8 @@ pub(crate) fn lines(text: &str) -> Result<Vec<Measurement>, NotAResult> {
         if is_udp {
             transfer.streams.push(datagrams(id, rows)?);
         } else {
-            let intervals: Vec<Interval> = without_total(rows).iter().map(|r| interval(r)).collect();
+            let intervals: Vec<Interval> =
+                without_total(rows).iter().map(|r| interval(r)).collect();
             let (stream, lacking) = intervals::stream(id, false, &intervals, &Totals::default());
             transfer.unavailable.extend(lacking);
             transfer.streams.push(stream);
@@ -156,7 +157,11 @@ fn interval(row: &Row<'_>) -> Interval {
 
 /// The server's counts; the client's lines have no losses.
 fn datagrams(id: u32, rows: &[Row<'_>]) -> Result<Stream, NotAResult> {
-    let rows = without_total(rows);
+    // The total has what arrived after the last interval.
+    let rows = match rows {
+        [_, .., total] if total.from_s <= 0.0 => std::slice::from_ref(total),
+        _ => rows,
+    };
     let (mut lost, mut total, mut late, mut jitter, mut bytes) = (0_u64, 0_u64, 0_u64, 0.0, 0_u64);
     for row in rows {
         bytes = bytes.saturating_add(row.bytes);
@@ -169,7 +174,10 @@ fn datagrams(id: u32, rows: &[Row<'_>]) -> Result<Stream, NotAResult> {
     }
     // A client writes its own lines with a jitter of 0.000 and no losses.
     if total == 0 || (jitter <= 0.0 && lost == 0) {
-        return Err(NotAResult::empty(WHAT, "no loss report: it is the client's; use the server's"));
+        return Err(NotAResult::empty(
+            WHAT,
+            "no loss report: it is the client's; use the server's",
+        ));
     }
     let seconds = rows.iter().map(|row| row.to_s).fold(0.0, f64::max);
     let received = total.saturating_sub(lost);

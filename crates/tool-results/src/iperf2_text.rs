@@ -13,7 +13,7 @@ use crate::{
 use record::{
     Datagrams, Direction, Interval, Measurement, Protocol, Stream, TestSpec, Unavailable,
 };
-use units::{ByteCount, Rtt};
+use units::{BitRate, ByteCount, Rtt};
 
 const WHAT: &str = "iperf 2's text";
 
@@ -23,6 +23,10 @@ const MOST_WORDS: usize = 24;
 
 /// iperf 2's port.
 const PORT: u16 = 5001;
+
+/// As many intervals with as many writes each are no coincidence.
+const CLOCKED_INTERVALS: usize = 5;
+const CLOCKED_WRITES: u64 = 10;
 
 /// One flow.
 #[derive(Debug, Default)]
@@ -35,6 +39,8 @@ struct Flow {
     received_bytes: u64,
     received_seconds: f64,
     irtt: Option<Rtt>,
+    /// Writes of each interval, of a sender.
+    writes: Vec<u64>,
 }
 
 /// What the lines before the reports say.
@@ -147,6 +153,7 @@ struct Row {
     from_s: f64,
     to_s: f64,
     bytes: ByteCount,
+    writes: Option<u64>,
     retries: Option<u64>,
     cwnd: Option<ByteCount>,
     rtt: Option<Rtt>,
@@ -170,7 +177,8 @@ impl Row {
             ..Row::default()
         };
         match rest {
-            [_writes, retries, state, "us", ..] => {
+            [writes, retries, state, "us", ..] => {
+                row.writes = writes.split_once('/').and_then(|(count, _)| count.parse().ok());
                 row.retries = retries.parse().ok();
                 row.read_state(state);
             }
@@ -222,8 +230,7 @@ impl Flow {
                 self.datagrams = row.datagrams;
                 self.received_bytes = row.bytes.bytes();
             } else if let (Some(all), Some(more)) = (&mut self.datagrams, row.datagrams) {
-                *all =
-                    (more.0, all.1.saturating_add(more.1), all.2.saturating_add(more.2));
+                *all = (more.0, all.1.saturating_add(more.1), all.2.saturating_add(more.2));
                 self.received_bytes = self.received_bytes.saturating_add(row.bytes.bytes());
             }
         }
@@ -235,6 +242,7 @@ impl Flow {
             self.totals.retransmits = row.retries;
             return;
         }
+        self.writes.extend(row.writes);
         self.intervals.push(Interval {
             sending,
             from_s: row.from_s,
@@ -246,6 +254,25 @@ impl Flow {
             rttvar: row.rttvar,
             ..Interval::default()
         });
+    }
+
+    /// How many writes the intervals differ by, without the last one, which may be shorter; a
+    /// clock gives at most one. `None` for too few intervals.
+    fn spread_of_writes(&self) -> Option<u64> {
+        let (_, whole) = self.writes.split_last()?;
+        let is_enough = whole.len() >= CLOCKED_INTERVALS;
+        let most = whole.iter().max().filter(|_| is_enough)?;
+        Some(most - whole.iter().min()?)
+    }
+
+    /// The rate of a flow that writes as often in each interval: the clock of `-b`, which TCP's
+    /// reports do not show.
+    fn clocked_rate(&self) -> Option<BitRate> {
+        let is_often = self.writes.first().is_some_and(|count| *count >= CLOCKED_WRITES);
+        let one =
+            self.intervals.first().filter(|_| is_often && self.spread_of_writes() == Some(0))?;
+        let seconds = one.to_s - one.from_s;
+        (seconds > 0.0).then(|| BitRate::from_bps_f64(one.bytes.as_f64() * 8.0 / seconds))
     }
 
     fn udp_stream(&self, id: u32, length: u32) -> Option<Stream> {
@@ -300,6 +327,17 @@ fn measurement(head: &Head, flows: &[Flow]) -> Result<Measurement, NotAResult> {
         transfer.unavailable.extend(lacking);
         transfer.streams.push(stream);
     }
+    let clocked = flows.first().and_then(Flow::clocked_rate);
+    // A rate that was requested and not reached is not what limits.
+    let is_unclocked = |flow: &Flow| flow.spread_of_writes().is_some_and(|spread| spread > 1);
+    if clocked.is_some() || flows.iter().all(is_unclocked) {
+        transfer.unavailable.retain(|figure| *figure != Unavailable::RequestedRate);
+    }
+    if clocked.is_some() {
+        transfer.notes.push(
+            "every interval has as many writes: a rate was requested (-b), and reached".to_owned(),
+        );
+    }
     let seconds = transfer.streams.iter().map(|one| one.received_seconds).fold(0.0, f64::max);
     transfer.spec = TestSpec {
         target: head.target.clone(),
@@ -310,7 +348,7 @@ fn measurement(head: &Head, flows: &[Flow]) -> Result<Measurement, NotAResult> {
         seconds,
         streams: u32::try_from(flows.len()).unwrap_or(1),
         window_bytes: head.window,
-        rate_bps: head.is_udp.then(|| sent_rate(&transfer.streams)).flatten(),
+        rate_bps: if head.is_udp { sent_rate(&transfer.streams) } else { clocked },
         ..TestSpec::default()
     };
     Ok(transfer.into_measurement())

@@ -10,13 +10,15 @@ use crate::{
     number::{self, count},
     transfer::{self, MOST_STREAMS, Transfer},
 };
-use iperf3_proto::lenient::{bounded, short_text};
+use iperf3_proto::lenient::{Scalar, short_text};
 use record::{
     Datagrams, Direction, EndCondition, Interval, Measurement, Protocol, Stream, TestSpec,
     Unavailable,
 };
-use serde::Deserialize;
+use serde::de::{IgnoredAny, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
+use std::fmt;
 use units::{BitRate, ByteCount, Rtt};
 
 /// Intervals that are read: a day of seconds.
@@ -35,35 +37,76 @@ const THREADED: (u32, u32) = (3, 16);
 #[serde(default)]
 struct Document {
     start: Start,
-    #[serde(deserialize_with = "bounded::<_, MOST_INTERVALS, _>")]
+    #[serde(deserialize_with = "number::list::<_, MOST_INTERVALS, _>")]
     intervals: Vec<Report>,
     end: End,
     #[serde(deserialize_with = "short_text::<200, _>")]
     error: Option<String>,
 }
 
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
+/// The test's parameters. Some keys are repeated for each connection, so that this object is
+/// read key by key: the last one counts.
+#[derive(Debug, Default)]
 struct Start {
-    #[serde(deserialize_with = "bounded::<_, MOST_STREAMS, _>")]
     connected: Vec<Connected>,
-    #[serde(deserialize_with = "short_text::<60, _>")]
     version: Option<String>,
     timestamp: Timestamp,
     connecting_to: Option<Address>,
     accepted_connection: Option<Address>,
-    #[serde(deserialize_with = "number::maybe")]
-    tcp_mss_default: Option<f64>,
-    #[serde(deserialize_with = "number::maybe")]
     tcp_mss: Option<f64>,
-    #[serde(deserialize_with = "number::maybe")]
     target_bitrate: Option<f64>,
-    #[serde(deserialize_with = "number::maybe")]
     fq_rate: Option<f64>,
-    #[serde(deserialize_with = "number::maybe")]
     sock_bufsize: Option<f64>,
     test_start: TestStart,
 }
+
+impl<'de> Deserialize<'de> for Start {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(StartVisitor)
+    }
+}
+
+struct StartVisitor;
+
+impl<'de> Visitor<'de> for StartVisitor {
+    type Value = Start;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the parameters of a test")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Start, A::Error> {
+        let mut start = Start::default();
+        while let Some(key) = map.next_key::<String>()? {
+            match key.as_str() {
+                "connected" => start.connected = map.next_value::<Connections>()?.0,
+                "version" => start.version = map.next_value::<Text>()?.0,
+                "timestamp" => start.timestamp = map.next_value()?,
+                "connecting_to" => start.connecting_to = map.next_value()?,
+                "accepted_connection" => start.accepted_connection = map.next_value()?,
+                "tcp_mss" | "tcp_mss_default" => {
+                    start.tcp_mss = map.next_value::<Scalar>()?.real();
+                }
+                "target_bitrate" => start.target_bitrate = map.next_value::<Scalar>()?.real(),
+                "fq_rate" => start.fq_rate = map.next_value::<Scalar>()?.real(),
+                "sock_bufsize" => start.sock_bufsize = map.next_value::<Scalar>()?.real(),
+                "test_start" => start.test_start = map.next_value()?,
+                _ => {
+                    map.next_value::<IgnoredAny>()?;
+                }
+            }
+        }
+        Ok(start)
+    }
+}
+
+#[derive(Debug, Deserialize)]
+struct Connections(
+    #[serde(deserialize_with = "number::list::<_, MOST_STREAMS, _>")] Vec<Connected>,
+);
+
+#[derive(Debug, Deserialize)]
+struct Text(#[serde(deserialize_with = "short_text::<60, _>")] Option<String>);
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
@@ -118,7 +161,7 @@ struct TestStart {
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Report {
-    #[serde(deserialize_with = "bounded::<_, MOST_STREAMS, _>")]
+    #[serde(deserialize_with = "number::list::<_, MOST_STREAMS, _>")]
     streams: Vec<StreamReport>,
 }
 
@@ -163,7 +206,7 @@ struct StreamReport {
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct End {
-    #[serde(deserialize_with = "bounded::<_, MOST_STREAMS, _>")]
+    #[serde(deserialize_with = "number::list::<_, MOST_STREAMS, _>")]
     streams: Vec<EndStream>,
     cpu_utilization_percent: Cpu,
     #[serde(deserialize_with = "short_text::<60, _>")]
@@ -239,7 +282,11 @@ fn measurement(document: &Document, what: &'static str) -> Result<Measurement, N
     let start = &document.start;
     let asked = &start.test_start;
     let is_server = start.accepted_connection.is_some();
-    let direction = match (asked.bidir, asked.reverse) {
+    let streams = by_socket(document, is_server);
+    // Before 3.14 `--bidir` is not among the parameters.
+    let sends = |(_, reports): &(u64, Vec<Interval>)| reports.iter().any(|one| one.sending);
+    let is_both = asked.bidir || (streams.iter().any(sends) && !streams.iter().all(sends));
+    let direction = match (is_both, asked.reverse) {
         (true, _) => Direction::Both,
         (false, true) => Direction::Reverse,
         (false, false) => Direction::Forward,
@@ -251,7 +298,6 @@ fn measurement(document: &Document, what: &'static str) -> Result<Measurement, N
         ..Transfer::default()
     };
     let is_udp = transfer.spec.protocol == Protocol::Udp;
-    let streams = by_socket(document, is_server);
     for (id, (socket, reports)) in (1..).zip(streams) {
         let sends = reports.first().is_some_and(|one| one.sending);
         // Data of the server's goes in the reverse direction.
@@ -404,7 +450,7 @@ impl EndStream {
 }
 
 fn mss(start: &Start, reports: &[Interval]) -> u32 {
-    let given = number::count32(start.tcp_mss.or(start.tcp_mss_default));
+    let given = number::count32(start.tcp_mss);
     // Headers of IPv4 and TCP with timestamps.
     let of_mtu = || reports.iter().find_map(|one| one.pmtu).map(|mtu| mtu.saturating_sub(52));
     let plausible = |mss: &u32| (64..=65_535).contains(mss);

@@ -34,4 +34,4 @@ pub mod ss_details;
 mod start;
 mod transfer;
 
-pub use format::{ACCEPTED, MAX_SIZE, NotAResult, read};
+pub use format::{MAX_SIZE, NotAResult, is_packed_json, read};

@@ -11,10 +11,8 @@ use crate::{
     start,
     transfer::{self, Transfer},
 };
-use iperf3_proto::lenient::{bounded, short_text};
-use record::{
-    Direction, Measurement, ReceiverSample, Sample, Stream, TestSpec, Unavailable,
-};
+use iperf3_proto::lenient::short_text;
+use record::{Direction, Measurement, ReceiverSample, Sample, Stream, TestSpec, Unavailable};
 use serde::Deserialize;
 
 /// Measurements of one direction: a server makes ten a second at most, a test lasts 10 s.
@@ -26,9 +24,9 @@ const MOST_MEASUREMENTS: usize = 20_000;
 struct OneDirection {
     #[serde(deserialize_with = "short_text::<40, _>")]
     start_time: Option<String>,
-    #[serde(deserialize_with = "bounded::<_, MOST_MEASUREMENTS, _>")]
+    #[serde(deserialize_with = "number::list::<_, MOST_MEASUREMENTS, _>")]
     server_measurements: Vec<Reported>,
-    #[serde(deserialize_with = "bounded::<_, MOST_MEASUREMENTS, _>")]
+    #[serde(deserialize_with = "number::list::<_, MOST_MEASUREMENTS, _>")]
     client_measurements: Vec<Reported>,
 }
 
@@ -107,7 +105,11 @@ pub(crate) fn archive(text: &str) -> Result<Vec<Measurement>, NotAResult> {
     };
     let all: Vec<Measurement> =
         [of(&archive.download, true), of(&archive.upload, false)].into_iter().flatten().collect();
-    if all.is_empty() { Err(NotAResult::empty(WHAT, "no measurement with payload")) } else { Ok(all) }
+    if all.is_empty() {
+        Err(NotAResult::empty(WHAT, "no measurement with payload"))
+    } else {
+        Ok(all)
+    }
 }
 
 /// The client's lines. A test that was ended early lacks the last ones.
@@ -144,7 +146,11 @@ pub(crate) fn client(text: &str) -> Result<Vec<Measurement>, NotAResult> {
     let of = |one, is_download| measurement(one, is_download, "ndt7-client", &server, 0);
     let all: Vec<Measurement> =
         [of(&download, true), of(&upload, false)].into_iter().flatten().collect();
-    if all.is_empty() { Err(NotAResult::empty(WHAT, "no measurement with payload")) } else { Ok(all) }
+    if all.is_empty() {
+        Err(NotAResult::empty(WHAT, "no measurement with payload"))
+    } else {
+        Ok(all)
+    }
 }
 
 /// One direction; `None` if nothing was transferred.

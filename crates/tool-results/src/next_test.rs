@@ -51,12 +51,15 @@ pub(crate) fn of(spec: &TestSpec) -> String {
     if is_udp {
         words.push("-u".to_owned());
     }
-    let seconds = if spec.end == EndCondition::Time { spec.seconds } else { 0.0 };
+    let seconds = if spec.end == EndCondition::Time { spec.seconds.round() } else { 0.0 };
     if seconds > ENOUGH_S {
         words.push(format!("-t {:.0}", seconds.min(MOST_S)));
     }
     // The second test that decides needs one direction, and losses that a sender sees.
-    words.push(if is_udp || spec.direction == Direction::Both { "--latency" } else { "--decide" }.to_owned());
+    words.push(
+        if is_udp || spec.direction == Direction::Both { "--latency" } else { "--decide" }
+            .to_owned(),
+    );
     words.join(" ")
 }
 

@@ -10,9 +10,7 @@ use crate::{
     start,
     transfer::{self, Transfer},
 };
-use record::{
-    Direction, Measurement, ReceiverSample, Sample, Stream, TestSpec, Unavailable,
-};
+use record::{Direction, Measurement, ReceiverSample, Sample, Stream, TestSpec, Unavailable};
 use std::collections::HashMap;
 
 const WHAT: &str = "output of ss";
@@ -338,7 +336,9 @@ mod tests {
         ] {
             assert_eq!(Clock::of_line(line), Some(seconds), "{line}");
         }
-        for line in ["", "State Recv-Q", "12:99:00", "17", "a:b:c", "Recv-Q Send-Q Local Address:Port"] {
+        for line in
+            ["", "State Recv-Q", "12:99:00", "17", "a:b:c", "Recv-Q Send-Q Local Address:Port"]
+        {
             assert_eq!(Clock::of_line(line), None, "{line}");
         }
     }

@@ -70,9 +70,8 @@ pub(super) fn add(part: &Part<'_>, all: &mut Statistics) {
     let level = median(&windows).filter(|_| largest > 0.0).map(|middle| middle / largest);
     all.add("window_level", level);
     all.add("unread", unread(part, largest));
-    let unscaled = |step: &Step| {
-        step.after.peer_window_scale.map(|scale| f64::from(u8::from(scale == 0)))
-    };
+    let unscaled =
+        |step: &Step| step.after.peer_window_scale.map(|scale| f64::from(u8::from(scale == 0)));
     all.add("unscaled", part.mean(unscaled));
     all.add("window_per_rtt", over_window(part));
 
