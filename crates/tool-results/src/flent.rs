@@ -8,21 +8,25 @@ use crate::{
     format::NotAResult,
     ndt7::unix_seconds,
     number::{self, count},
-    transfer::{self, MOST_STREAMS, Transfer},
+    transfer::{self, MOST_NAME, Transfer},
 };
 use diagnose::latency::{Load, ProbeFlow, under_load};
 use iperf3_proto::lenient::{Scalar, short_text};
 use record::{Direction, LatencyProbe, Measurement, ReceiverSample, Stream, TestSpec, Unavailable};
-use serde::Deserialize;
+use serde::de::{IgnoredAny, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 use std::collections::BTreeMap;
+use std::fmt;
+use std::marker::PhantomData;
 
 const WHAT: &str = "a flent data file";
 
-/// Times of a series: flent's default of 0.2 s for more than five hours.
-const MOST_TIMES: usize = 100_000;
+/// Times of a series: more than an hour of flent's default of 0.2 s.
+const MOST_TIMES: usize = 20_000;
 
-/// Values of all series.
-const MOST_VALUES: usize = 4_000_000;
+/// Flows, and series of flows and pings.
+const MOST_FLOWS: usize = 32;
+const MOST_SERIES: usize = 256;
 
 /// Between the end of the load and the first ping that met no queue of it, in seconds.
 const QUIET_S: f64 = 0.5;
@@ -32,7 +36,7 @@ struct Document {
     metadata: Metadata,
     #[serde(deserialize_with = "number::list::<_, MOST_TIMES, _>")]
     x_values: Vec<Scalar>,
-    results: BTreeMap<String, Values>,
+    results: ByName<Values>,
 }
 
 /// A series; null where it has no value.
@@ -52,7 +56,46 @@ struct Metadata {
     flent_version: Option<String>,
     #[serde(deserialize_with = "number::maybe")]
     step_size: Option<f64>,
-    series_meta: BTreeMap<String, SeriesMeta>,
+    series_meta: ByName<SeriesMeta>,
+}
+
+/// What belongs to the names of flows and pings; other names are skipped.
+#[derive(Debug)]
+struct ByName<T>(BTreeMap<String, T>);
+
+impl<T> Default for ByName<T> {
+    fn default() -> Self {
+        ByName(BTreeMap::new())
+    }
+}
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for ByName<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(ByNameVisitor(PhantomData))
+    }
+}
+
+struct ByNameVisitor<T>(PhantomData<T>);
+
+impl<'de, T: Deserialize<'de>> Visitor<'de> for ByNameVisitor<T> {
+    type Value = ByName<T>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object with the names of series")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<ByName<T>, A::Error> {
+        let mut all = BTreeMap::new();
+        while let Some(name) = map.next_key::<String>()? {
+            let is_ours = name.starts_with("TCP") || name.starts_with("Ping");
+            if is_ours && name.len() <= MOST_NAME && all.len() < MOST_SERIES {
+                all.insert(name, map.next_value()?);
+            } else {
+                map.next_value::<IgnoredAny>()?;
+            }
+        }
+        Ok(ByName(all))
+    }
 }
 
 /// What a runner said of its series.
@@ -61,23 +104,20 @@ struct Metadata {
 struct SeriesMeta {
     #[serde(deserialize_with = "short_text::<40, _>")]
     cong_control: Option<String>,
-    /// A number, or the text of one.
-    tcpi_total_retrans: Option<serde_json::Value>,
+    #[serde(deserialize_with = "number::maybe")]
+    tcpi_total_retrans: Option<f64>,
 }
 
 /// The test of a file.
 pub(crate) fn document(text: &str) -> Result<Measurement, NotAResult> {
     let document: Document = serde_json::from_str(text).map_err(|e| NotAResult::json(WHAT, &e))?;
     let times: Vec<f64> = document.x_values.iter().map(|x| x.real().unwrap_or(f64::NAN)).collect();
-    let values: usize = document.results.values().map(|series| series.0.len()).sum();
-    if values > MOST_VALUES {
-        return Err(NotAResult::empty(WHAT, "more than 4 million values"));
-    }
     let flows: Vec<(&String, Direction)> = document
         .results
+        .0
         .keys()
         .filter_map(|name| Some((name, direction(name)?)))
-        .take(MOST_STREAMS)
+        .take(MOST_FLOWS)
         .collect();
     if flows.is_empty() {
         return Err(NotAResult::empty(
@@ -86,7 +126,7 @@ pub(crate) fn document(text: &str) -> Result<Measurement, NotAResult> {
         ));
     }
     // Under load: from the first to the last rate of any flow.
-    let loaded = flows.iter().filter_map(|(name, _)| span(&times, &document.results[*name].0));
+    let loaded = flows.iter().filter_map(|(name, _)| span(&times, &document.results.0[*name].0));
     let (from, to) = loaded.fold((f64::INFINITY, 0.0), |(from, to), (first, last)| {
         (f64::min(from, first), f64::max(to, last))
     });
@@ -119,17 +159,15 @@ pub(crate) fn document(text: &str) -> Result<Measurement, NotAResult> {
         ..Transfer::default()
     };
     for (id, (name, flow)) in (1..).zip(&flows) {
-        let rtts = document.results.get(&format!("{name}::tcp_rtt"));
+        let rtts = document.results.0.get(&format!("{name}::tcp_rtt"));
         let rtts = rtts.map_or_else(|| pings.clone(), |series| pairs(&times, &series.0));
-        let rates = pairs(&times, &document.results[*name].0);
+        let rates = pairs(&times, &document.results.0[*name].0);
         let mut stream = stream(load_from, &rates, &rtts, idle);
         stream.id = id;
         stream.reverse = *flow == Direction::Reverse;
-        if let Some(meta) = document.metadata.series_meta.get(*name) {
+        if let Some(meta) = document.metadata.series_meta.0.get(*name) {
             stream.congestion = meta.cong_control.clone();
-            stream.retransmits = meta.tcpi_total_retrans.as_ref().and_then(|value| {
-                value.as_u64().or_else(|| value.as_str().and_then(|text| text.parse().ok()))
-            });
+            stream.retransmits = count(meta.tcpi_total_retrans);
         }
         transfer.streams.push(stream);
     }
@@ -209,8 +247,8 @@ fn span(times: &[f64], values: &[Scalar]) -> Option<(f64, f64)> {
 /// of which the first counts.
 fn pings(document: &Document, times: &[f64]) -> Vec<(f64, f64)> {
     let is_ping = |name: &&String| name.starts_with("Ping") && !name.ends_with(" avg");
-    let first = document.results.keys().find(is_ping);
-    first.map_or_else(Vec::new, |name| pairs(times, &document.results[name].0))
+    let first = document.results.0.keys().find(is_ping);
+    first.map_or_else(Vec::new, |name| pairs(times, &document.results.0[name].0))
 }
 
 /// A flow as its receiver sees it: rates in Mbit/s as bytes, with the RTTs beside.

@@ -4,25 +4,23 @@
 //! requested rate and buffer came after 3.7, the direction of each stream with `--bidir`
 //! (esnet/iperf, `src/iperf_api.c`, `iperf_print_intermediate` and `iperf_print_results`).
 
+mod document;
+
 use crate::{
     format::NotAResult,
     intervals::{self, Totals},
     number::{self, count},
     transfer::{self, MOST_STREAMS, Transfer},
 };
-use iperf3_proto::lenient::{Scalar, short_text};
+use document::{Document, EndStream, Report, Start, StreamReport};
+use iperf3_proto::lenient::short_text;
 use record::{
     Datagrams, Direction, EndCondition, Interval, Measurement, Protocol, Stream, TestSpec,
     Unavailable,
 };
-use serde::de::{IgnoredAny, MapAccess, Visitor};
-use serde::{Deserialize, Deserializer};
+use serde::Deserialize;
 use serde_json::value::RawValue;
-use std::fmt;
 use units::{BitRate, ByteCount, Rtt};
-
-/// Intervals that are read: a day of seconds.
-const MOST_INTERVALS: usize = 100_000;
 
 /// Interval reports of all streams: 128 streams for a quarter of an hour.
 const MOST_REPORTS: usize = 200_000;
@@ -32,203 +30,6 @@ const USUAL_MSS: u32 = 1448;
 
 /// From this version on each stream has a thread, and the CPU time is that of all of them.
 const THREADED: (u32, u32) = (3, 16);
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct Document {
-    start: Start,
-    #[serde(deserialize_with = "number::list::<_, MOST_INTERVALS, _>")]
-    intervals: Vec<Report>,
-    end: End,
-    #[serde(deserialize_with = "short_text::<200, _>")]
-    error: Option<String>,
-}
-
-/// The test's parameters. Some keys are repeated for each connection, so that this object is
-/// read key by key: the last one counts.
-#[derive(Debug, Default)]
-struct Start {
-    connected: Vec<Connected>,
-    version: Option<String>,
-    timestamp: Timestamp,
-    connecting_to: Option<Address>,
-    accepted_connection: Option<Address>,
-    tcp_mss: Option<f64>,
-    target_bitrate: Option<f64>,
-    fq_rate: Option<f64>,
-    sock_bufsize: Option<f64>,
-    test_start: TestStart,
-}
-
-impl<'de> Deserialize<'de> for Start {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_map(StartVisitor)
-    }
-}
-
-struct StartVisitor;
-
-impl<'de> Visitor<'de> for StartVisitor {
-    type Value = Start;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the parameters of a test")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Start, A::Error> {
-        let mut start = Start::default();
-        while let Some(key) = map.next_key::<String>()? {
-            match key.as_str() {
-                "connected" => start.connected = map.next_value::<Connections>()?.0,
-                "version" => start.version = map.next_value::<Text>()?.0,
-                "timestamp" => start.timestamp = map.next_value()?,
-                "connecting_to" => start.connecting_to = map.next_value()?,
-                "accepted_connection" => start.accepted_connection = map.next_value()?,
-                "tcp_mss" | "tcp_mss_default" => {
-                    start.tcp_mss = map.next_value::<Scalar>()?.real();
-                }
-                "target_bitrate" => start.target_bitrate = map.next_value::<Scalar>()?.real(),
-                "fq_rate" => start.fq_rate = map.next_value::<Scalar>()?.real(),
-                "sock_bufsize" => start.sock_bufsize = map.next_value::<Scalar>()?.real(),
-                "test_start" => start.test_start = map.next_value()?,
-                _ => {
-                    map.next_value::<IgnoredAny>()?;
-                }
-            }
-        }
-        Ok(start)
-    }
-}
-
-#[derive(Debug, Deserialize)]
-struct Connections(
-    #[serde(deserialize_with = "number::list::<_, MOST_STREAMS, _>")] Vec<Connected>,
-);
-
-#[derive(Debug, Deserialize)]
-struct Text(#[serde(deserialize_with = "short_text::<60, _>")] Option<String>);
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct Timestamp {
-    #[serde(deserialize_with = "number::maybe")]
-    timesecs: Option<f64>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct Address {
-    #[serde(deserialize_with = "short_text::<120, _>")]
-    host: Option<String>,
-    #[serde(deserialize_with = "number::maybe")]
-    port: Option<f64>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct Connected {
-    #[serde(deserialize_with = "short_text::<120, _>")]
-    local_host: Option<String>,
-    #[serde(deserialize_with = "number::maybe")]
-    local_port: Option<f64>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct TestStart {
-    #[serde(deserialize_with = "short_text::<10, _>")]
-    protocol: Option<String>,
-    #[serde(deserialize_with = "number::maybe")]
-    num_streams: Option<f64>,
-    #[serde(deserialize_with = "number::maybe")]
-    blksize: Option<f64>,
-    #[serde(deserialize_with = "number::maybe")]
-    omit: Option<f64>,
-    #[serde(deserialize_with = "number::maybe")]
-    duration: Option<f64>,
-    #[serde(deserialize_with = "number::maybe")]
-    bytes: Option<f64>,
-    #[serde(deserialize_with = "number::maybe")]
-    blocks: Option<f64>,
-    #[serde(deserialize_with = "number::flag")]
-    reverse: bool,
-    #[serde(deserialize_with = "number::flag")]
-    bidir: bool,
-    #[serde(deserialize_with = "number::maybe")]
-    target_bitrate: Option<f64>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct Report {
-    #[serde(deserialize_with = "number::list::<_, MOST_STREAMS, _>")]
-    streams: Vec<StreamReport>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct StreamReport {
-    #[serde(deserialize_with = "number::maybe")]
-    socket: Option<f64>,
-    #[serde(deserialize_with = "number::maybe")]
-    start: Option<f64>,
-    #[serde(deserialize_with = "number::maybe")]
-    end: Option<f64>,
-    #[serde(deserialize_with = "number::maybe")]
-    bytes: Option<f64>,
-    #[serde(deserialize_with = "number::maybe")]
-    retransmits: Option<f64>,
-    #[serde(deserialize_with = "number::maybe")]
-    snd_cwnd: Option<f64>,
-    #[serde(deserialize_with = "number::maybe")]
-    snd_wnd: Option<f64>,
-    #[serde(deserialize_with = "number::maybe")]
-    rtt: Option<f64>,
-    #[serde(deserialize_with = "number::maybe")]
-    rttvar: Option<f64>,
-    #[serde(deserialize_with = "number::maybe")]
-    pmtu: Option<f64>,
-    #[serde(deserialize_with = "number::flag")]
-    omitted: bool,
-    sender: Option<bool>,
-    #[serde(deserialize_with = "number::maybe")]
-    min_rtt: Option<f64>,
-    #[serde(deserialize_with = "number::maybe")]
-    packets: Option<f64>,
-    #[serde(deserialize_with = "number::maybe")]
-    lost_packets: Option<f64>,
-    #[serde(deserialize_with = "number::maybe")]
-    out_of_order: Option<f64>,
-    #[serde(deserialize_with = "number::maybe")]
-    jitter_ms: Option<f64>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct End {
-    #[serde(deserialize_with = "number::list::<_, MOST_STREAMS, _>")]
-    streams: Vec<EndStream>,
-    cpu_utilization_percent: Cpu,
-    #[serde(deserialize_with = "short_text::<60, _>")]
-    sender_tcp_congestion: Option<String>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct EndStream {
-    sender: Option<StreamReport>,
-    receiver: Option<StreamReport>,
-    udp: Option<StreamReport>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct Cpu {
-    #[serde(deserialize_with = "number::maybe")]
-    host_total: Option<f64>,
-    #[serde(deserialize_with = "number::maybe")]
-    remote_total: Option<f64>,
-}
 
 #[derive(Debug, Deserialize)]
 struct Event<'a> {
@@ -257,12 +58,10 @@ pub(crate) fn stream(text: &str) -> Result<Measurement, NotAResult> {
         let Some(data) = event.data.map(RawValue::get) else { continue };
         match event.event.as_deref() {
             Some("start") => document.start = serde_json::from_str(data).map_err(|e| wrong(&e))?,
-            Some("interval") if document.intervals.len() < MOST_INTERVALS => {
+            Some("interval") if reports < MOST_REPORTS => {
                 let report: Report = serde_json::from_str(data).map_err(|e| wrong(&e))?;
-                reports += report.streams.len();
-                if reports <= MOST_REPORTS {
-                    document.intervals.push(report);
-                }
+                reports += report.streams.len().max(1);
+                document.intervals.push(report);
             }
             Some("end") => document.end = serde_json::from_str(data).map_err(|e| wrong(&e))?,
             Some("error") => document.error = serde_json::from_str(data).ok(),
@@ -390,12 +189,7 @@ fn spec(document: &Document, direction: Direction) -> TestSpec {
 fn by_socket(document: &Document, is_server: bool) -> Vec<(u64, Vec<Interval>)> {
     let mut all: Vec<(u64, Vec<Interval>)> = Vec::new();
     let sends = document.start.test_start.reverse == is_server;
-    let mut count_of_reports = 0;
     for one in document.intervals.iter().flat_map(|report| &report.streams) {
-        count_of_reports += 1;
-        if count_of_reports > MOST_REPORTS {
-            break;
-        }
         let socket = count(one.socket).unwrap_or(0);
         let interval = one.interval(sends);
         match all.iter().position(|(other, _)| *other == socket) {
@@ -405,48 +199,6 @@ fn by_socket(document: &Document, is_server: bool) -> Vec<(u64, Vec<Interval>)> 
         }
     }
     all
-}
-
-impl StreamReport {
-    fn interval(&self, sends: bool) -> Interval {
-        let bytes = |number| count(number).map(ByteCount::from_bytes);
-        let us = |number| count(number).filter(|us| *us > 0).map(Rtt::from_micros);
-        let sending = self.sender.unwrap_or(sends);
-        Interval {
-            sending,
-            from_s: self.start.unwrap_or(0.0),
-            to_s: self.end.unwrap_or(0.0),
-            bytes: bytes(self.bytes).unwrap_or_default(),
-            retransmits: count(self.retransmits).filter(|_| sending),
-            cwnd: bytes(self.snd_cwnd).filter(|cwnd| *cwnd > ByteCount::ZERO),
-            peer_window: bytes(self.snd_wnd).filter(|window| *window > ByteCount::ZERO),
-            rtt: us(self.rtt),
-            rttvar: us(self.rttvar),
-            pmtu: number::count32(self.pmtu).filter(|pmtu| *pmtu > 0),
-            omitted: self.omitted,
-            ..Interval::default()
-        }
-    }
-}
-
-impl EndStream {
-    fn socket(&self) -> Option<u64> {
-        let any = self.sender.as_ref().or(self.receiver.as_ref()).or(self.udp.as_ref())?;
-        count(any.socket)
-    }
-
-    fn totals(&self, sends: bool) -> Totals {
-        let of = |end: &Option<StreamReport>| end.as_ref().and_then(|end| count(end.bytes));
-        let sender = self.sender.as_ref();
-        let min_rtt = sender.and_then(|end| count(end.min_rtt)).filter(|us| *us > 0 && sends);
-        Totals {
-            sent: of(&self.sender).filter(|bytes| *bytes > 0),
-            received: of(&self.receiver).filter(|bytes| *bytes > 0),
-            retransmits: sender.and_then(|end| count(end.retransmits)),
-            min_rtt: min_rtt.map(Rtt::from_micros),
-            mss: 0,
-        }
-    }
 }
 
 fn mss(start: &Start, reports: &[Interval]) -> u32 {

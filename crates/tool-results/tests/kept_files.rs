@@ -22,7 +22,7 @@ fn first(name: &str) -> (Measurement, Finding) {
 }
 
 /// Each file's tool, and the limit of its path.
-const NAMED: [(&str, &str, Limit); 29] = [
+const NAMED: [(&str, &str, Limit); 31] = [
     ("iperf3-3.12-window.json", "iperf3 3.12", Limit::ReceiveWindow),
     ("iperf3-3.12-loss.json", "iperf3 3.12", Limit::Loss),
     ("iperf3-3.12-queue.json", "iperf3 3.12", Limit::ShallowQueue),
@@ -50,6 +50,8 @@ const NAMED: [(&str, &str, Limit); 29] = [
     ("ss-rate.txt", "ss", Limit::PathRate),
     ("ndt7-client-window.json", "ndt7-client", Limit::ReceiveWindow),
     ("ndt7-download-rate.json", "ndt-server", Limit::PathRate),
+    ("ndt7-download-loss.json", "ndt-server", Limit::PathRate),
+    ("ndt7-upload-rate.json", "ndt-server", Limit::PathRate),
     ("ndt7-download-queue.json", "ndt-server", Limit::ShallowQueue),
     ("flent-loss.flent.gz", "flent 2.3.0", Limit::Loss),
 ];
