@@ -16,12 +16,18 @@ const MOST: usize = 5;
 /// Bytes at the beginning of a file that show what it is not.
 const BEGINNING: u64 = 4096;
 
-/// Whether it is no document of longhaul's.
+/// Whether it is no document of longhaul's, which names its schema: at the beginning, unless
+/// another program sorted its keys.
 pub(super) fn is_candidate(path: &Path) -> bool {
+    const SCHEMA: &str = "\"longhaul.";
     let Some(beginning) = beginning(path) else { return false };
     let text = String::from_utf8_lossy(&beginning);
-    let key: String = text.chars().filter(|c| !c.is_whitespace()).take(20).collect();
-    !key.starts_with("{\"schema\":\"longhaul")
+    if text.contains(SCHEMA) {
+        return false;
+    }
+    let is_json = text.trim_start().starts_with('{');
+    let whole = || file::read_bounded(path, tool_results::MAX_SIZE);
+    !is_json || whole().is_ok_and(|bytes| !String::from_utf8_lossy(&bytes).contains(SCHEMA))
 }
 
 /// Whether it is packed JSON, such as flent's data files.
