@@ -30,7 +30,7 @@ const CLOCKED_WRITES: u64 = 10;
 
 /// One flow.
 #[derive(Debug, Default)]
-struct Flow {
+struct FlowReports {
     id: u32,
     intervals: Vec<Interval>,
     totals: Totals,
@@ -64,7 +64,7 @@ pub(crate) fn is_text(head: &str) -> bool {
 /// The flows of all lines, as one test.
 pub(crate) fn lines(text: &str) -> Result<Vec<Measurement>, NotAResult> {
     let mut head = Head::default();
-    let mut flows: Vec<Flow> = Vec::new();
+    let mut flows: Vec<FlowReports> = Vec::new();
     let mut reports_server = None;
     for line in text.lines().take(MOST_LINES) {
         let Some((id, rest)) = id_of(line) else {
@@ -74,7 +74,7 @@ pub(crate) fn lines(text: &str) -> Result<Vec<Measurement>, NotAResult> {
         let index = match flows.iter().position(|flow| flow.id == id) {
             Some(index) => index,
             None if flows.len() < MOST_STREAMS => {
-                flows.push(Flow { id, ..Flow::default() });
+                flows.push(FlowReports { id, ..FlowReports::default() });
                 flows.len() - 1
             }
             None => continue,
@@ -207,7 +207,7 @@ fn row_datagrams(jitter: &str, counts: &str) -> Option<(Rtt, u64, u64)> {
     Some((Rtt::from_secs(jitter / 1e3), lost.parse().ok()?, total.parse().ok()?))
 }
 
-impl Flow {
+impl FlowReports {
     /// `… (icwnd/mss/irtt=14/1448/100098) …`: the segment size and the handshake's RTT, in µs.
     fn connected(&mut self, text: &str) {
         let Some((_, rest)) = text.split_once("mss/irtt=") else { return };
@@ -299,7 +299,7 @@ impl Flow {
     }
 }
 
-fn measurement(head: &Head, flows: &[Flow]) -> Result<Measurement, NotAResult> {
+fn measurement(head: &Head, flows: &[FlowReports]) -> Result<Measurement, NotAResult> {
     let mut transfer = Transfer {
         tool: "iperf 2".to_owned(),
         unavailable: vec![Unavailable::CongestionControl, Unavailable::RequestedRate],
@@ -327,9 +327,10 @@ fn measurement(head: &Head, flows: &[Flow]) -> Result<Measurement, NotAResult> {
         transfer.unavailable.extend(lacking);
         transfer.streams.push(stream);
     }
-    let clocked = flows.first().and_then(Flow::clocked_rate);
+    let clocked = flows.first().and_then(FlowReports::clocked_rate);
     // A rate that was requested and not reached is not what limits.
-    let is_unclocked = |flow: &Flow| flow.spread_of_writes().is_some_and(|spread| spread > 1);
+    let is_unclocked =
+        |flow: &FlowReports| flow.spread_of_writes().is_some_and(|spread| spread > 1);
     if clocked.is_some() || flows.iter().all(is_unclocked) {
         transfer.unavailable.retain(|figure| *figure != Unavailable::RequestedRate);
     }

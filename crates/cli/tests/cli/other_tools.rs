@@ -12,7 +12,10 @@ fn the_notes_name_what_is_missing_and_the_test_that_would_tell() {
     let text = printed(&["explain", &kept("iperf3-3.12-window.json"), "--color", "never"]);
     assert!(text.contains("Limit  receive-window, likely"), "{text}");
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(text.contains("from iperf3 3.12, which does not report: the sender's timers"), "{text}");
+    assert!(
+        text.contains("from iperf3 3.12, which does not report: the sender's timers"),
+        "{text}"
+    );
     assert!(text.contains("longhaul test server -w 64K --decide"), "{text}");
 }
 
