@@ -39,6 +39,7 @@ targets! {
     pasted_counters,
     recording,
     measurement,
+    tool_result,
     capture_file,
     capture_packet,
     capture_fragments,

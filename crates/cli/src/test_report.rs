@@ -5,7 +5,7 @@ use crate::failure::{Failure, Outcome};
 use clap::Args;
 use record::{
     CaptureReport, Comparison, Datagrams, Decided, Direction, Finding, LatencyUnderLoad,
-    Measurement, PathReport, TestSpec,
+    Measurement, PathReport, TestSpec, ToolResult,
 };
 use report::html::{Page, Run};
 use report::terminal::{self, Rows, Trace};
@@ -69,6 +69,9 @@ struct TestReport<'a> {
     /// The capture of its packets, with `--pcap`.
     #[serde(skip_serializing_if = "Option::is_none")]
     capture: Option<&'a CaptureReport>,
+    /// The other tool whose result it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tool: Option<&'a ToolResult>,
     notes: &'a [String],
 }
 
@@ -235,6 +238,7 @@ fn report<'a>(
         comparison: added.comparison,
         decision: added.decision,
         capture: added.capture,
+        tool: measurement.tool.as_ref(),
         notes: &measurement.notes,
     }
 }

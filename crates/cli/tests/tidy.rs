@@ -26,14 +26,14 @@ const LAYERS: [&[&str]; 7] = [
         "control",
     ],
     &["topology", "diagnose", "host", "tcp", "tcp-analysis", "capture-merge", "udt", "agent-proto"],
-    &["udt-socket", "remote", "tcp-graphs", "packet-fields"],
+    &["udt-socket", "remote", "tcp-graphs", "packet-fields", "tool-results"],
     &["tune", "lab", "live-capture", "probe", "perf", "copy", "iperf2", "watch", "twin", "study"],
     &["doctor", "store", "report", "verify", "campaign", "agent"],
     &["cli", "fuzz-targets"],
 ];
 
 /// Crates that have no clock, no I/O, no thread.
-const PURE: [&str; 24] = [
+const PURE: [&str; 25] = [
     "units",
     "runs",
     "pinned-tls",
@@ -42,6 +42,7 @@ const PURE: [&str; 24] = [
     "tcp-analysis",
     "tcp-graphs",
     "packet-fields",
+    "tool-results",
     "capture-merge",
     "model",
     "record",

@@ -3,7 +3,7 @@
 //!
 //! 1. The fitted terms of `posterior` judge the statistics of a part of the test.
 //! 2. What is known beyond the samples is applied: what was measured directly, and of a
-//!    lab's path its counters.
+//!    lab's path its counters; and what is missing in another tool's result.
 //! 3. `segments` chooses the parts.
 //! 4. The limit named first is the one that cost the most goodput.
 
@@ -12,11 +12,12 @@ use crate::{
     evidence::Evidence,
     facts,
     known_path::KnownPath,
+    missing_evidence,
     posterior::Posterior,
     segments,
     statistics::{Prepared, Statistics},
 };
-use record::{Confidence, Limit, Measurement, Probability, Segment};
+use record::{Confidence, Limit, Measurement, Probability, Segment, Unavailable};
 use units::BitRate;
 
 /// The probabilities from which a limit is *sure*, or *likely*; below, it is unknown. From
@@ -34,11 +35,6 @@ const LEAST_TEMPER: f64 = 0.3;
 /// The probability from which a limit is named at the receiver of a connection of another
 /// program, whose sender may be idle at times: the terms were fitted to tests.
 const LIKELY_RECEIVER: f64 = 0.95;
-
-/// The limits that show in the samples of a receiver alone, whatever the sender's application
-/// does: one that writes at a constant rate looks like a bottleneck.
-const AT_RECEIVER: [Limit; 4] =
-    [Limit::ReceiveWindow, Limit::WindowScaling, Limit::SlowReceiver, Limit::Cpu];
 
 /// Links are compared with one of twice the rate seen: a saturated bottleneck costs
 /// goodput as well, or the shortest stall would outweigh it (docs/design/ground-truth.md).
@@ -82,6 +78,10 @@ fn named(limit: Limit, probability: f64) -> (Limit, Option<Confidence>) {
     }
 }
 
+fn at_most_likely((limit, confidence): (Limit, Option<Confidence>)) -> (Limit, Option<Confidence>) {
+    (limit, confidence.map(|_| Confidence::Likely))
+}
+
 /// Judges a TCP test; `None` if no part of it was sampled.
 pub(crate) fn combine(m: &Measurement, e: &Evidence, test: &Prepared<'_>) -> Option<Combined> {
     let end = m.spec.duration_s().filter(|planned| *planned > 0.0);
@@ -89,11 +89,12 @@ pub(crate) fn combine(m: &Measurement, e: &Evidence, test: &Prepared<'_>) -> Opt
     if end <= 0.0 {
         return None;
     }
-    let timers = m.has_sender_timers();
     let named = |limit: Limit, probability: f64| {
-        let tested = timers || !facts::is_watched(m);
-        let shows = tested || (AT_RECEIVER.contains(&limit) && probability >= LIKELY_RECEIVER);
-        named(limit, if shows { probability } else { 0.0 })
+        let shows = facts::shows_network(m)
+            || (facts::shows_at_receiver(m, limit) && probability >= LIKELY_RECEIVER);
+        let found = named(limit, if shows { probability } else { 0.0 });
+        // The terms were fitted to samples with timers.
+        if m.lacks(Unavailable::SenderTimers) { at_most_likely(found) } else { found }
     };
     let path = KnownPath::of(m, e);
     let sender = facts::sender(m);
@@ -104,7 +105,8 @@ pub(crate) fn combine(m: &Measurement, e: &Evidence, test: &Prepared<'_>) -> Opt
             Some(path) => fitted.without(|limit| path.excludes(limit, statistics)),
             None => fitted,
         };
-        direct_evidence::apply(known, statistics, sender)
+        let measured = direct_evidence::apply(known, statistics, sender);
+        missing_evidence::apply(measured, m, statistics)
     };
     let parts = segments::find(test, end, judge);
     let lengths: Vec<(f64, &Posterior)> =

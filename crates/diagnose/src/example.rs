@@ -61,6 +61,7 @@ impl Example {
             receiver_core_wait: None,
             notes: Vec::new(),
             latency: None,
+            tool: None,
         };
         let e = Evidence::gather(&m);
         Example { m, e, shares: None }

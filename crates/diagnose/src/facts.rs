@@ -2,7 +2,7 @@
 //! congestion control, and thresholds that more than one module uses.
 
 use crate::evidence::Evidence;
-use record::{Direction, Measurement, Sample};
+use record::{Direction, Limit, Measurement, Sample, Unavailable};
 use units::BitRate;
 
 /// The share of a core from which a thread is CPU-limited.
@@ -84,7 +84,7 @@ pub(crate) fn sender(m: &Measurement) -> Sender {
     let reads_file = m.spec.file.is_some() && !remote;
     match requested_rate(m) {
         Some(_) => Sender::Any,
-        None if is_watched(m) || reads_file => Sender::Any,
+        None if is_watched(m) || reads_file || m.lacks(Unavailable::RequestedRate) => Sender::Any,
         None if remote => Sender::RemoteBulk,
         None => Sender::Bulk,
     }
@@ -93,4 +93,23 @@ pub(crate) fn sender(m: &Measurement) -> Sender {
 /// Whether longhaul only watched the connection of another application.
 pub(crate) fn is_watched(m: &Measurement) -> bool {
     m.streams.iter().any(|stream| stream.watched)
+}
+
+/// The limits that show in the samples of a receiver alone, whatever the sender's application
+/// does: one that writes at a constant rate looks like a bottleneck.
+const AT_RECEIVER: [Limit; 4] =
+    [Limit::ReceiveWindow, Limit::WindowScaling, Limit::SlowReceiver, Limit::Cpu];
+
+/// Whether limits of the network show: the sender was sampled, or it is a test's own that
+/// always has more to send, and more than rates are known of it.
+pub(crate) fn shows_network(m: &Measurement) -> bool {
+    let sampled = !m.streams.is_empty() && m.streams.iter().all(|s| s.sender.len() >= 2);
+    let known = !m.lacks(Unavailable::RequestedRate) && !m.lacks(Unavailable::Rtt);
+    sampled || (!is_watched(m) && known)
+}
+
+/// Whether a limit shows in the samples of a receiver alone.
+pub(crate) fn shows_at_receiver(m: &Measurement, limit: Limit) -> bool {
+    let is_requested = limit == Limit::Application && requested_rate(m).is_some();
+    AT_RECEIVER.contains(&limit) || is_requested
 }

@@ -15,7 +15,7 @@
 //! | the statistics of a part of the test | `statistics`, with `policer_evidence` |
 //! | where the first slow start ends | `slow_start` |
 //! | each limit's likelihood, given them | `fitted_terms` |
-//! | and its probability | `posterior`, `direct_evidence`, `known_path` |
+//! | and its probability | `posterior`, `direct_evidence`, `missing_evidence`, `known_path` |
 //! | the parts of the test by limit | `segments` |
 //! | the limit that is named first, and the confidence in it | `combine` |
 //! | the bottleneck's rate | `rate_estimate` |
@@ -43,6 +43,7 @@ mod facts;
 mod fitted_terms;
 mod known_path;
 pub mod latency;
+mod missing_evidence;
 mod next_limit;
 mod one_line;
 mod phrases;

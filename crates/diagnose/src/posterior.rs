@@ -93,6 +93,30 @@ impl Posterior {
         self
     }
 
+    /// With the same probability for each of some limits, of what they have together.
+    pub(crate) fn levelled(mut self, limits: &[Limit]) -> Self {
+        let sum: f64 = limits.iter().map(|limit| self.probability(*limit)).sum();
+        for (limit, value) in Limit::ALL.into_iter().zip(&mut self.probabilities) {
+            if limits.contains(&limit) {
+                *value = sum / limits.len() as f64;
+            }
+        }
+        self
+    }
+
+    /// With a share of what two limits have together for the first, the rest for the second.
+    pub(crate) fn split(mut self, first: Limit, second: Limit, share: f64) -> Self {
+        let sum = self.probability(first) + self.probability(second);
+        for (limit, value) in Limit::ALL.into_iter().zip(&mut self.probabilities) {
+            if limit == first {
+                *value = share * sum;
+            } else if limit == second {
+                *value = (1.0 - share) * sum;
+            }
+        }
+        self
+    }
+
     /// The whole test's posterior and the mean of its parts by their weights: half of the
     /// geometric mean each.
     pub(crate) fn pooled(&self, parts: &[(f64, &Posterior)]) -> Self {

@@ -7,6 +7,7 @@ mod netstat;
 mod ss;
 
 use record::{PASTED_SCHEMA, PastedReport};
+use tool_results::ss_details::is_details;
 
 /// Lines read; `netstat -s` prints 200, `ss -tin` two for each connection.
 const MAX_LINES: usize = 100_000;
@@ -40,7 +41,7 @@ pub fn pasted(text: &str) -> Result<PastedReport, UnknownText> {
         notes: Vec::new(),
     };
     let is = |wanted: &str| lines.iter().any(|line| line.trim_end() == wanted);
-    if lines.iter().any(|line| ss::is_details(line)) {
+    if lines.iter().any(|line| is_details(line)) {
         "ss -tin".clone_into(&mut report.format);
         ss::read(&lines, &mut report);
     } else if is("Tcp:") || is("TcpExt:") {

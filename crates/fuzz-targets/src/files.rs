@@ -103,6 +103,21 @@ pub(crate) fn measurement(input: &[u8]) {
     let _ = store::parse_baseline(Path::new(NAME), input);
 }
 
+/// The result of another tool, in any of the formats, read, explained and shown.
+pub(crate) fn tool_result(input: &[u8]) {
+    match tool_results::read(input) {
+        Ok(all) => all.iter().take(8).for_each(|one| {
+            explained(one);
+            if let Some(tool) = &one.tool {
+                assert!(!tool.next_test.contains(char::is_control), "{}", tool.next_test);
+            }
+        }),
+        Err(error) => {
+            let _ = error.to_string();
+        }
+    }
+}
+
 const STYLE: Style = Style { colour: false, width: 80, unicode: true };
 
 fn explained(measurement: &Measurement) {

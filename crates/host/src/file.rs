@@ -1,9 +1,10 @@
 //! Reads files of unknown origin: up to a size limit, and regular files only.
 
+use crate::identity;
 use std::fmt;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 use units::ByteCount;
 
@@ -16,6 +17,9 @@ pub enum ReadError {
     /// A directory, device, FIFO or socket: it may be endless, or block.
     #[error("it is {0}, not a regular file")]
     NotAFile(Kind),
+    /// Root was to follow a symbolic link of another user's.
+    #[error("it is a symbolic link of uid {0}, which root does not follow; name the file itself")]
+    PlantedLink(u32),
     /// It is larger than the limit.
     #[error("it is larger than the limit of {limit}")]
     TooLarge {
@@ -76,15 +80,30 @@ impl Kind {
 }
 
 /// Opens a regular file for reading. A FIFO without a writer is refused without
-/// waiting.
+/// waiting. For root, a symbolic link of another user's is refused: it may lead to a file
+/// whose contents that user may not see.
 ///
 /// # Errors
-/// [`ReadError::NotAFile`]; otherwise the system error.
+/// [`ReadError::NotAFile`], [`ReadError::PlantedLink`]; otherwise the system error.
 pub fn open_regular(path: &Path) -> Result<File, ReadError> {
     // O_NONBLOCK: opening a FIFO would wait for a writer; no effect on regular files
     // (open(2)). O_NOCTTY: a terminal does not become the controlling one.
     let flags = libc::O_NONBLOCK | libc::O_NOCTTY;
-    let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
+    let open = |more| OpenOptions::new().read(true).custom_flags(flags | more).open(path);
+    let file = if identity::is_root() {
+        match open(libc::O_NOFOLLOW) {
+            Err(error) if error.raw_os_error() == Some(libc::ELOOP) => {
+                let link = path.symlink_metadata()?;
+                if link.is_symlink() && link.uid() != 0 {
+                    return Err(ReadError::PlantedLink(link.uid()));
+                }
+                open(0)?
+            }
+            other => other?,
+        }
+    } else {
+        open(0)?
+    };
     let kind = file.metadata()?.file_type();
     if kind.is_file() { Ok(file) } else { Err(ReadError::NotAFile(Kind::of(kind))) }
 }
@@ -166,6 +185,21 @@ mod tests {
         let refused = of(fifo.to_str().unwrap());
         std::fs::remove_file(&fifo).unwrap();
         assert!(refused.contains("a FIFO"), "{refused}");
+    }
+
+    #[test]
+    fn root_follows_no_link_of_another_user() {
+        use std::os::unix::fs::{lchown, symlink};
+        let file = Scratch::new("linked", b"secret");
+        let link = Scratch(file.0.with_extension("link"));
+        symlink(&file.0, &link.0).unwrap();
+        let limit = ByteCount::from_bytes(100);
+        assert_eq!(read_bounded(&link.0, limit).unwrap(), b"secret", "an own link");
+        if identity::is_root() {
+            lchown(&link.0, Some(12_345), None).unwrap();
+            let error = read_bounded(&link.0, limit).unwrap_err().to_string();
+            assert!(error.contains("a symbolic link of uid 12345"), "{error}");
+        }
     }
 
     #[test]

@@ -30,6 +30,7 @@ mod spec;
 mod study;
 mod study_comparison;
 mod study_plot;
+mod tool_result;
 mod tuned_sysctl;
 mod tuning;
 mod verified;
@@ -68,6 +69,7 @@ pub use study_comparison::{
     ComparedCell, DifferingSetting, STUDY_COMPARISON_SCHEMA, StudyComparison,
 };
 pub use study_plot::{Figure, PlotKind, Quantity, StudyPlot};
+pub use tool_result::{ToolResult, Unavailable};
 pub use tuned_sysctl::{TUNED_SYSCTLS, is_tuned_sysctl, is_tuned_value, tuned_sysctls};
 pub use tuning::{
     AppliedFile, AppliedPlan, AppliedSetting, MemoryCost, Outcome, PlannedSetting, RevertOutcome,
@@ -204,6 +206,9 @@ pub struct Measurement {
     /// RTTs before, during and after it, if requested.
     #[serde(default)]
     pub latency: Option<LatencyUnderLoad>,
+    /// The other tool whose result it is; `None` for a test of longhaul's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tool: Option<ToolResult>,
 }
 
 impl Measurement {
@@ -247,9 +252,17 @@ impl Measurement {
         self.streams.iter().map(|s| s.received_seconds).fold(0.0, f64::max)
     }
 
+    /// Whether another tool measured it, and did not report that figure.
+    #[must_use]
+    pub fn lacks(&self, figure: Unavailable) -> bool {
+        self.tool.as_ref().is_some_and(|tool| tool.unavailable.contains(&figure))
+    }
+
     /// Whether every stream has samples of the sender's `TCP_INFO` timers.
     #[must_use]
     pub fn has_sender_timers(&self) -> bool {
-        !self.streams.is_empty() && self.streams.iter().all(|s| s.sender.len() >= 2)
+        !self.lacks(Unavailable::SenderTimers)
+            && !self.streams.is_empty()
+            && self.streams.iter().all(|s| s.sender.len() >= 2)
     }
 }

@@ -89,6 +89,25 @@ pub struct Sample {
     pub ack_delay_us: Option<u32>,
 }
 
+impl Sample {
+    /// The sample with times and counters relative to an earlier one of the same connection.
+    #[must_use]
+    pub fn since(&self, first: &Sample) -> Sample {
+        Sample {
+            t_s: self.t_s - first.t_s,
+            // Both relative to acked_bytes: their difference is what the send buffer holds.
+            written_bytes: self.written_bytes.saturating_sub(first.acked_bytes),
+            acked_bytes: self.acked_bytes.saturating_sub(first.acked_bytes),
+            delivered_bytes: self.delivered_bytes.saturating_sub(first.delivered_bytes),
+            retransmits: self.retransmits.saturating_sub(first.retransmits),
+            busy_us: self.busy_us.saturating_sub(first.busy_us),
+            rwnd_limited_us: self.rwnd_limited_us.saturating_sub(first.rwnd_limited_us),
+            sndbuf_limited_us: self.sndbuf_limited_us.saturating_sub(first.sndbuf_limited_us),
+            ..*self
+        }
+    }
+}
+
 /// The receiving side of a connection.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct ReceiverSample {
@@ -119,4 +138,16 @@ pub struct ReceiverSample {
     /// The scale of the windows that it advertises (RFC 7323); 0: without scaling.
     #[serde(default)]
     pub window_scale: Option<u8>,
+}
+
+impl ReceiverSample {
+    /// The sample with its time and bytes relative to an earlier one of the same connection.
+    #[must_use]
+    pub fn since(&self, first: &ReceiverSample) -> ReceiverSample {
+        ReceiverSample {
+            t_s: self.t_s - first.t_s,
+            received_bytes: self.received_bytes.saturating_sub(first.received_bytes),
+            ..*self
+        }
+    }
 }

@@ -99,6 +99,7 @@ pub fn measurement(
         receiver_core_wait: None,
         notes,
         latency: None,
+        tool: None,
     }
 }
 

@@ -134,5 +134,6 @@ pub(crate) fn measurement(
         receiver_core_wait: None,
         notes: Vec::new(),
         latency: None,
+        tool: None,
     }
 }

@@ -3,7 +3,7 @@
 use model::statistics;
 use record::{
     ConnectionId, ConnectionSample, Direction, Finding, MEASUREMENT_SCHEMA, Measurement, Protocol,
-    ReceiverSample, RecordingHead, Sample, Stream, TestSpec,
+    RecordingHead, Stream, TestSpec,
 };
 use std::net::SocketAddr;
 
@@ -68,6 +68,7 @@ pub fn transfer<'a>(
         receiver_core_wait: None,
         notes: Vec::new(),
         latency: None,
+        tool: None,
     };
     let mut finding = diagnose::explain(&measurement);
     if sends && !has_timers {
@@ -110,7 +111,7 @@ fn sent(samples: &[&ConnectionSample]) -> Option<Stream> {
     let samples = samples.iter().filter(|_| has_timers);
     (seconds > 0.0 && bytes > 0).then(|| Stream {
         retransmits: Some(last.sent.retransmits.saturating_sub(first.sent.retransmits)),
-        sender: samples.map(|sample| since_sent(&first.sent, &sample.sent)).collect(),
+        sender: samples.map(|sample| sample.sent.since(&first.sent)).collect(),
         ..watched(bytes, seconds)
     })
 }
@@ -122,7 +123,7 @@ fn received_only(samples: &[&ConnectionSample]) -> Option<Stream> {
     let bytes = last.received.received_bytes.saturating_sub(first.received.received_bytes);
     let samples = samples.iter();
     (seconds > 0.0 && bytes > 0).then(|| Stream {
-        receiver: samples.map(|sample| since_received(&first.received, &sample.received)).collect(),
+        receiver: samples.map(|sample| sample.received.since(&first.received)).collect(),
         ..watched(bytes, seconds)
     })
 }
@@ -144,28 +145,4 @@ fn fills_its_window(samples: &[&ConnectionSample]) -> Option<units::ByteCount> {
     let median = units::ByteCount::from_f64(statistics::median(&unread)?).bytes();
     let window = samples.iter().filter_map(|sample| sample.received.window_bytes).max()?;
     (median > 0 && median >= window / 2).then(|| units::ByteCount::from_bytes(median))
-}
-
-/// The counters relative to the first sample.
-fn since_sent(first: &Sample, sample: &Sample) -> Sample {
-    Sample {
-        t_s: sample.t_s - first.t_s,
-        // Both relative to acked_bytes: their difference is what the send buffer holds.
-        written_bytes: sample.written_bytes.saturating_sub(first.acked_bytes),
-        acked_bytes: sample.acked_bytes.saturating_sub(first.acked_bytes),
-        delivered_bytes: sample.delivered_bytes.saturating_sub(first.delivered_bytes),
-        retransmits: sample.retransmits.saturating_sub(first.retransmits),
-        busy_us: sample.busy_us.saturating_sub(first.busy_us),
-        rwnd_limited_us: sample.rwnd_limited_us.saturating_sub(first.rwnd_limited_us),
-        sndbuf_limited_us: sample.sndbuf_limited_us.saturating_sub(first.sndbuf_limited_us),
-        ..*sample
-    }
-}
-
-fn since_received(first: &ReceiverSample, sample: &ReceiverSample) -> ReceiverSample {
-    ReceiverSample {
-        t_s: sample.t_s - first.t_s,
-        received_bytes: sample.received_bytes.saturating_sub(first.received_bytes),
-        ..*sample
-    }
 }

@@ -128,6 +128,15 @@ fn work_that_cannot_be_done_is_said() {
     let file = file.to_str().unwrap();
     refused(&["explain", file], 1, "not a measurement");
     refused(&["explain", "/no/such/file"], 1, "cannot read");
+    let other = folder.path().join("other.json");
+    for (text, says) in [
+        ("{\"nmaprun\": {}}", "its first key is 'nmaprun'"),
+        ("{\"start\": {\"version\": \"iperf 3.12\"", "it is truncated"),
+        ("Hello\u{1b}[31m", "it begins with 'Hello[31m'; accepted are longhaul's measurements"),
+    ] {
+        std::fs::write(&other, text).unwrap();
+        refused(&["explain", other.to_str().unwrap()], 1, says);
+    }
     refused(&["man", "--dir", "/no/such/folder"], 1, "create the directory first");
     // Nobody listens where a listener just was.
     let port = stall_retry::free_port().to_string();

@@ -14,6 +14,7 @@ mod hosts;
 mod iperf3;
 mod large_files;
 mod log_floods;
+mod other_tools;
 mod peer;
 mod private;
 mod program;

@@ -4,6 +4,7 @@ use super::{Part, Statistics, ln};
 use crate::facts::WELL_UNDER;
 use crate::series::Step;
 use model::statistics::{median, percentile};
+use record::Unavailable;
 use units::BitRate;
 
 /// A window that needs no scaling has at most this many bytes (RFC 7323).
@@ -22,15 +23,19 @@ pub(super) fn add(part: &Part<'_>, all: &mut Statistics) {
     all.add("is_bbr", congestion.map(|name| f64::from(u8::from(name.starts_with("bbr")))));
     all.add("is_reno", congestion.map(|name| f64::from(u8::from(name == "reno"))));
 
+    let has_timers = !m.lacks(Unavailable::SenderTimers);
     let timer = |read: fn(&record::Sample) -> u64| {
-        part.mean(|step| Some((step.growth(read) / 1e6 / step.seconds()).min(1.0)))
+        let share = |step: &Step| (step.growth(read) / 1e6 / step.seconds()).min(1.0);
+        part.mean(|step| has_timers.then(|| share(step)))
     };
     let (rwnd, sndbuf) = (timer(|s| s.rwnd_limited_us), timer(|s| s.sndbuf_limited_us));
     let idle = timer(|s| s.busy_us).map(|busy| 1.0 - busy);
     all.add("rwnd_share", rwnd);
     all.add("sndbuf_share", sndbuf);
     all.add("idle_share", idle);
-    all.add("app_limited", part.mean(|s| Some(f64::from(u8::from(s.after.delivery_app_limited)))));
+    let has_unsent = !m.lacks(Unavailable::Unsent);
+    let flag = |holds: bool| flag(holds).filter(|_| has_unsent);
+    all.add("app_limited", part.mean(|step| flag(step.after.delivery_app_limited)));
     let empty = |step: &Step| flag((step.after.unsent_bytes as f64) < step.mss());
     all.add("nothing_unsent", part.mean(empty));
     let filled = |step: &Step| {
@@ -65,8 +70,9 @@ pub(super) fn add(part: &Part<'_>, all: &mut Statistics) {
     let level = median(&windows).filter(|_| largest > 0.0).map(|middle| middle / largest);
     all.add("window_level", level);
     all.add("unread", unread(part, largest));
-    let scale = |step: &Step| step.after.peer_window_scale.map(|scale| flag(scale == 0));
-    all.add("unscaled", part.mean(|step| scale(step).flatten()));
+    let unscaled =
+        |step: &Step| step.after.peer_window_scale.map(|scale| f64::from(u8::from(scale == 0)));
+    all.add("unscaled", part.mean(unscaled));
     all.add("window_per_rtt", over_window(part));
 
     let rate = test.rate(part.from, part.to);

@@ -1,8 +1,9 @@
-//! `ss -tin`: two lines for each connection, addresses and `TCP_INFO` (iproute2,
-//! `misc/ss.c`, `tcp_stats_print`). With `-O` both are one line.
+//! `ss -tin`: two lines for each connection, addresses and `TCP_INFO`. With `-O` both are one
+//! line.
 
 use record::{PastedConnection, PastedCounter, PastedReport};
-use units::{BitRate, ByteCount, LossRatio, Rtt, percent};
+use tool_results::ss_details::{Details, addresses, is_details};
+use units::{ByteCount, LossRatio, Rtt, percent};
 
 /// Connections reported; further ones are only counted.
 const MAX_CONNECTIONS: usize = 4_096;
@@ -12,26 +13,6 @@ const LIMITED: f64 = 0.015;
 
 /// From this multiple of the least RTT on a queue stands on the path.
 const QUEUED: f64 = 2.0;
-
-/// Words of the details that are no congestion control.
-const FLAGS: [&str; 10] = [
-    "ts",
-    "sack",
-    "ecn",
-    "ecnseen",
-    "fastopen",
-    "usec_ts",
-    "app_limited",
-    "reord_seen",
-    "send",
-    "delivery_rate",
-];
-
-/// Whether a line has the details of a connection.
-pub(super) fn is_details(line: &str) -> bool {
-    let has = |key: &str| line.split_whitespace().any(|word| word.starts_with(key));
-    has("cwnd:") && has("rto:")
-}
 
 pub(super) fn read(lines: &[&str], report: &mut PastedReport) {
     let mut before = "";
@@ -56,65 +37,8 @@ pub(super) fn read(lines: &[&str], report: &mut PastedReport) {
     }
 }
 
-/// The first two words that are an address with a port.
-fn addresses(line: &str) -> Option<[String; 2]> {
-    let is_address = |word: &&str| {
-        let Some((host, port)) = word.rsplit_once(':') else { return false };
-        let is_port = port == "*" || port.parse::<u16>().is_ok();
-        is_port && (host == "*" || host.contains(['.', ':', '%']))
-    };
-    let mut found = line.split_whitespace().filter(is_address);
-    Some([found.next()?.to_owned(), found.next()?.to_owned()])
-}
-
-/// The details of a connection, `key:value` and `key value`.
-struct Details<'a>(Vec<&'a str>);
-
-impl<'a> Details<'a> {
-    fn text(&self, key: &str) -> Option<&'a str> {
-        self.0.iter().find_map(|word| word.strip_prefix(key)?.strip_prefix(':'))
-    }
-
-    /// The number before `/`, `(` or a unit.
-    fn number(&self, key: &str) -> Option<f64> {
-        number(self.text(key)?)
-    }
-
-    fn count(&self, key: &str) -> Option<u64> {
-        let number = self.number(key)?;
-        (number >= 0.0).then(|| ByteCount::from_f64(number).bytes())
-    }
-
-    /// A rate that follows its key: `delivery_rate 12.5Mbps`.
-    fn rate(&self, key: &str) -> Option<BitRate> {
-        let at = self.0.iter().position(|word| *word == key)?;
-        let text = self.0.get(at + 1)?;
-        let unit = text.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
-        let factor = match unit {
-            "bps" => 1.0,
-            "Kbps" => 1e3,
-            "Mbps" => 1e6,
-            "Gbps" => 1e9,
-            "Tbps" => 1e12,
-            _ => return None,
-        };
-        Some(BitRate::from_bps_f64(number(text)? * factor))
-    }
-}
-
-fn number(text: &str) -> Option<f64> {
-    let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
-    let number: f64 = text.get(..end)?.parse().ok()?;
-    number.is_finite().then_some(number)
-}
-
 fn connection([local, peer]: [String; 2], line: &str) -> PastedConnection {
-    let details = Details(line.split_whitespace().collect());
-    let name = details.0.iter().find(|word| {
-        let is_word =
-            word.chars().all(|c| c.is_ascii_lowercase() || c == '_' || c.is_ascii_digit());
-        is_word && word.starts_with(|c: char| c.is_ascii_lowercase()) && !FLAGS.contains(word)
-    });
+    let details = Details::of(line);
     let bytes = |key| details.count(key).map(ByteCount::from_bytes);
     let busy = details.number("busy");
     let of_busy = |key| {
@@ -127,7 +51,7 @@ fn connection([local, peer]: [String; 2], line: &str) -> PastedConnection {
     let mut one = PastedConnection {
         local,
         peer,
-        congestion: name.map(|name| (*name).to_owned()),
+        congestion: details.congestion().map(str::to_owned),
         rtt_ms: rtt,
         min_rtt_ms: details.number("minrtt"),
         cwnd_segments: cwnd,
@@ -145,7 +69,7 @@ fn connection([local, peer]: [String; 2], line: &str) -> PastedConnection {
         busy_ms: busy,
         rwnd_limited_share: of_busy("rwnd_limited").or(busy.map(|_| 0.0)),
         sndbuf_limited_share: of_busy("sndbuf_limited").or(busy.map(|_| 0.0)),
-        is_app_limited: details.0.contains(&"app_limited"),
+        is_app_limited: details.has("app_limited"),
         findings: Vec::new(),
     };
     one.findings = findings(&one, &details);

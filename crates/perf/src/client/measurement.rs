@@ -112,6 +112,7 @@ pub(super) fn assemble(
         receiver_core_wait: receiver_cpu.map(|cpu| cpu.waited),
         notes,
         latency: None,
+        tool: None,
     };
     (measurement, results)
 }

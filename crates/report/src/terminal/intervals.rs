@@ -420,6 +420,7 @@ mod tests {
             receiver_core_wait: None,
             notes: Vec::new(),
             latency: None,
+            tool: None,
         };
         let brief = totals(&measurement, Rows::Brief, &STYLE);
         assert_eq!(brief.lines().count(), 2, "{brief}");

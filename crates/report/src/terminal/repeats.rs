@@ -99,6 +99,7 @@ mod tests {
             min_rtt_ms: None,
             other_bytes: None,
             latency: None,
+            tool: None,
             sentence: String::new(),
             notes: Vec::new(),
         }

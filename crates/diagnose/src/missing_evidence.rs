@@ -1,0 +1,116 @@
+//! What a limit's probability is where the evidence for it is missing: in results of other
+//! tools (`Measurement::tool`).
+//!
+//! The terms were fitted to samples that have everything, and take a statistic that is absent
+//! for no evidence. Where two limits differ in that statistic alone, the others then decide by
+//! chance. The shares below are assumptions: no labelled runs bound them.
+
+use crate::{posterior::Posterior, statistics::Statistics};
+use record::{Limit, Measurement, Unavailable};
+
+/// Of the congestion window, in the median, less than this share in flight shows that neither
+/// it nor what reduces it is the limit, and the probability that it then has at most.
+const HALF_FILLED: f64 = 0.6;
+const UNFILLED: f64 = 0.95;
+
+/// The limits with which the congestion window is not filled.
+const ENDS: [Limit; 8] = [
+    Limit::ReceiveWindow,
+    Limit::WindowScaling,
+    Limit::SlowReceiver,
+    Limit::SendBuffer,
+    Limit::Application,
+    Limit::Pacing,
+    Limit::Cpu,
+    Limit::Memory,
+];
+
+/// Those that leave the same samples where neither the timers, nor the window, nor the
+/// requested rate are known.
+const ALIKE: [Limit; 3] = [Limit::ReceiveWindow, Limit::SendBuffer, Limit::Application];
+
+/// A policer and a shallow queue drop packets with little or no delay before them. Without the
+/// RTT of the empty path they are told apart by chance, and policers are the rarer: 7 % of lossy
+/// transfers (Flach et al., SIGCOMM 2016).
+const POLICERS: f64 = 0.25;
+
+/// The posterior, with no more certainty than the tool's figures allow.
+pub(crate) fn apply(posterior: Posterior, m: &Measurement, s: &Statistics) -> Posterior {
+    let lacks = |figure| m.lacks(figure);
+    let mut posterior = posterior;
+    if lacks(Unavailable::SenderTimers)
+        && s.get("cwnd_filled").is_some_and(|filled| filled < HALF_FILLED)
+    {
+        posterior = posterior.at_least(UNFILLED, |limit| ENDS.contains(&limit));
+        if lacks(Unavailable::ReceiveWindow) && lacks(Unavailable::RequestedRate) {
+            posterior = posterior
+                .moved(Limit::SlowReceiver, Limit::ReceiveWindow)
+                .moved(Limit::WindowScaling, Limit::ReceiveWindow)
+                .levelled(&ALIKE);
+        }
+    }
+    if lacks(Unavailable::IdleRtt) {
+        posterior = posterior.split(Limit::Policer, Limit::ShallowQueue, POLICERS);
+    }
+    if lacks(Unavailable::Retransmissions) {
+        // Which of both it is shows in the losses alone, and random loss is the more common.
+        posterior = posterior.moved(Limit::ClusteredLoss, Limit::Loss);
+    }
+    posterior
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        example::{sampled, samples},
+        prepared,
+    };
+    use record::{Sample, ToolResult};
+
+    /// Probabilities with and without the figures that are missing.
+    fn found(unavailable: &[Unavailable], change: impl Fn(&mut Sample)) -> (Posterior, Posterior) {
+        let mut m = sampled(samples(4.0, 20.0, |_, s| change(s)));
+        m.tool = Some(ToolResult {
+            tool: "tool".to_owned(),
+            transfer: String::new(),
+            unavailable: unavailable.to_vec(),
+            next_test: String::new(),
+        });
+        let statistics = prepared(&m).over(0.0, 4.0);
+        let before = Posterior::of(&statistics);
+        (before.clone(), apply(before, &m, &statistics))
+    }
+
+    const UNKNOWN_SENDER: [Unavailable; 3] =
+        [Unavailable::SenderTimers, Unavailable::ReceiveWindow, Unavailable::RequestedRate];
+
+    #[test]
+    fn a_window_that_is_not_filled_is_not_what_limits() {
+        let half = |s: &mut Sample| (s.cwnd_bytes, s.in_flight_bytes) = (100_000, 59_000);
+        let full = |s: &mut Sample| (s.cwnd_bytes, s.in_flight_bytes) = (100_000, 61_000);
+        let ends = |p: &Posterior| ENDS.iter().map(|limit| p.probability(*limit)).sum::<f64>();
+        assert!(ends(&found(&UNKNOWN_SENDER[..1], half).1) >= UNFILLED - 1e-9);
+        let (before, after) = found(&UNKNOWN_SENDER[..1], full);
+        assert_eq!(before, after);
+        let (before, after) = found(&[], half);
+        assert_eq!(before, after, "with timers");
+    }
+
+    #[test]
+    fn what_leaves_the_same_samples_is_as_probable() {
+        let half = |s: &mut Sample| (s.cwnd_bytes, s.in_flight_bytes) = (100_000, 50_000);
+        let (_, after) = found(&UNKNOWN_SENDER, half);
+        let each = ALIKE.map(|limit| after.probability(limit));
+        assert!((each[0] - each[1]).abs() < 1e-9 && (each[1] - each[2]).abs() < 1e-9, "{each:?}");
+    }
+
+    #[test]
+    fn without_the_idle_rtt_a_policer_is_the_rarer() {
+        let (before, after) = found(&[Unavailable::IdleRtt], |_| {});
+        let both =
+            |p: &Posterior| p.probability(Limit::Policer) + p.probability(Limit::ShallowQueue);
+        assert!((both(&before) - both(&after)).abs() < 1e-9);
+        assert!((after.probability(Limit::Policer) - POLICERS * both(&after)).abs() < 1e-9);
+    }
+}

@@ -1,0 +1,37 @@
+//! Results of other tools as measurements: iperf3, iperf 2, `ss`, ndt7 and flent.
+//!
+//! [`read`] recognises the format by its content and returns a [`Measurement`] for each
+//! transfer in it. `Measurement::tool` names the tool, what it does not report, and the test
+//! that would reveal more. Pure: no I/O, no clock. Memory is bounded: at most [`MAX_SIZE`]
+//! of text, of which a bounded number of samples is kept.
+//!
+//! | format | module |
+//! |---|---|
+//! | which one it is | `format` |
+//! | iperf3 `-J`, `--json-stream` | `iperf3` |
+//! | iperf 2 `-y C` | `iperf2_csv` |
+//! | iperf 2's text, `-e` | `iperf2_text` |
+//! | `ss -tin`, once or as a series | `ss`, its details [`ss_details`] |
+//! | ndt7: the client's lines, the server's archival JSON | `ndt7`, Linux's figures `ndt7_tcp_info` |
+//! | flent's data files | `flent` |
+//! | interval reports as samples | `intervals` |
+//! | the sample at a connection's start | `start` |
+//! | a measurement of what was read | `transfer` |
+//! | the test that would reveal more | `next_test` |
+
+mod flent;
+mod format;
+mod intervals;
+mod iperf2_csv;
+mod iperf2_text;
+mod iperf3;
+mod ndt7;
+mod ndt7_tcp_info;
+mod next_test;
+mod number;
+mod ss;
+pub mod ss_details;
+mod start;
+mod transfer;
+
+pub use format::{MAX_SIZE, NotAResult, is_packed_json, read};

@@ -1,0 +1,89 @@
+//! A measurement of what a file says of one transfer.
+
+use crate::next_test;
+use record::{
+    HostFacts, MEASUREMENT_SCHEMA, Measurement, Stream, TestSpec, ToolResult, Unavailable,
+};
+
+/// Most characters of a name that a file gives: of a host, a tool or a congestion control.
+pub(crate) const MOST_NAME: usize = 120;
+
+/// Streams of one transfer: iperf3 has at most 128 in each direction.
+pub(crate) const MOST_STREAMS: usize = 256;
+
+/// Samples of a stream; of more, every second one is kept.
+const MOST_SAMPLES: usize = 20_000;
+
+/// One transfer in a file.
+#[derive(Debug, Default)]
+pub(crate) struct Transfer {
+    /// The tool and its version.
+    pub(crate) tool: String,
+    /// Which transfer of the file it is; empty if there is one alone.
+    pub(crate) name: String,
+    /// Seconds since 1970-01-01 UTC.
+    pub(crate) started_unix_s: u64,
+    /// What was asked for, as far as the file says.
+    pub(crate) spec: TestSpec,
+    pub(crate) streams: Vec<Stream>,
+    pub(crate) unavailable: Vec<Unavailable>,
+    /// CPU time of the sending and of the receiving thread, as a share of a core.
+    pub(crate) cpu: [Option<f64>; 2],
+    pub(crate) notes: Vec<String>,
+}
+
+impl Transfer {
+    pub(crate) fn into_measurement(mut self) -> Measurement {
+        for stream in &mut self.streams {
+            thin(&mut stream.sender);
+            thin(&mut stream.receiver);
+        }
+        self.unavailable.sort_unstable();
+        self.unavailable.dedup();
+        let [sender_cpu, receiver_cpu] = self.cpu;
+        let tool = ToolResult {
+            tool: self.tool.clone(),
+            transfer: self.name,
+            unavailable: self.unavailable,
+            next_test: next_test::of(&self.spec),
+        };
+        Measurement {
+            schema: MEASUREMENT_SCHEMA.to_owned(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            started_unix_s: self.started_unix_s,
+            spec: self.spec,
+            host: HostFacts::default(),
+            peer: self.tool,
+            path: None,
+            streams: self.streams,
+            sender_cpu,
+            sender_core_wait: None,
+            receiver_cpu,
+            receiver_core_wait: None,
+            notes: self.notes,
+            latency: None,
+            tool: Some(tool),
+        }
+    }
+}
+
+/// Keeps every second sample until there are few enough, the first always.
+fn thin<T>(samples: &mut Vec<T>) {
+    while samples.len() > MOST_SAMPLES {
+        let mut keep = false;
+        samples.retain(|_| {
+            keep = !keep;
+            keep
+        });
+    }
+}
+
+/// At most [`MOST_NAME`] characters of a name.
+pub(crate) fn name(text: &str) -> String {
+    text.chars().take(MOST_NAME).collect()
+}
+
+/// Bytes as a JSON number has them, a share of a core as a percentage.
+pub(crate) fn core_share(percent: Option<f64>) -> Option<f64> {
+    percent.filter(|percent| (0.0..=100_000.0).contains(percent)).map(|percent| percent / 100.0)
+}
