@@ -131,9 +131,21 @@ impl Schedule {
         over
     }
 
+    /// No further test over this IP version.
+    pub fn drop_family(&mut self, family: AddressFamily) {
+        self.all.retain(|one| one.condition.family != family);
+    }
+
+    /// Whether the condition is still tested.
+    #[must_use]
+    pub fn has(&self, condition: &TestCondition) -> bool {
+        self.all.iter().any(|one| one.condition == *condition)
+    }
+
     /// What is left: `rest` of this round and the rounds that still fit.
     #[must_use]
     pub fn remaining(&self, rest: &[TestCondition], elapsed: Duration) -> Remaining {
+        let rest: Vec<_> = rest.iter().filter(|condition| self.has(condition)).collect();
         let of_round = rest.iter().map(|condition| self.time(condition)).sum::<Duration>();
         let rounds = self.further_rounds(elapsed.saturating_add(of_round));
         let tests = rest.len() + self.all.len().saturating_mul(rounds as usize);

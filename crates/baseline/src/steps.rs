@@ -95,7 +95,8 @@ fn largest(report: &BaselineReport, factor: ConditionFactor) -> Option<&Baseline
         (found.now_bps.max(1.0) / found.baseline_bps.max(1.0)).ln().abs()
     };
     let of_factor = report.differences.iter().filter(|one| one.factor == factor && one.matters);
-    of_factor.max_by(|a, b| ratio(a).total_cmp(&ratio(b)))
+    // Of equals the first.
+    of_factor.rev().max_by(|a, b| ratio(a).total_cmp(&ratio(b)))
 }
 
 fn family(report: &BaselineReport) -> Option<BaselineStep> {
