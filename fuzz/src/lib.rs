@@ -39,6 +39,8 @@ targets! {
     pasted_counters,
     recording,
     measurement,
+    baseline,
+    server_list,
     capture_file,
     capture_packet,
     capture_fragments,

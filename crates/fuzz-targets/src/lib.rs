@@ -15,7 +15,7 @@
 //! | `kernel` | what the kernel answers: netlink, ICMP errors |
 //! | `captures` | capture files, packets in them, two captures aligned |
 //! | `analysis` | display filters; TCP segments and fragments of packets |
-//! | `files` | journals, plans, paths, recordings, measurements |
+//! | `files` | journals, plans, paths, recordings, measurements, baselines, lists of servers |
 
 mod agent;
 mod analysis;
@@ -32,7 +32,7 @@ pub type Target = (&'static str, fn(&[u8]));
 
 /// Every target. `fuzz/seeds` has a directory for each, and `fuzz/src/lib.rs`
 /// a test.
-pub const TARGETS: [Target; 29] = [
+pub const TARGETS: [Target; 31] = [
     ("iperf3_framing", wire::iperf3_framing),
     ("iperf3_params", wire::iperf3_params),
     ("iperf3_results", wire::iperf3_results),
@@ -56,6 +56,8 @@ pub const TARGETS: [Target; 29] = [
     ("pasted_counters", files::pasted_counters),
     ("recording", files::recording),
     ("measurement", files::measurement),
+    ("baseline", files::baseline),
+    ("server_list", files::server_list),
     ("capture_file", captures::file),
     ("capture_packet", captures::packet),
     ("capture_fragments", analysis::fragments),

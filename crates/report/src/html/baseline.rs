@@ -105,7 +105,8 @@ fn strip(m: &mut Markup, report: &BaselineReport) {
             let rise = rise.map_or("not measured".to_owned(), |ms| format!("RTT {ms:+.0} ms"));
             tile(m, "Bufferbloat, worst", &grade.unwrap_or_else(|| "–".to_owned()), &rise);
             let link = report.link_bps.map_or("unknown".to_owned(), |rate| rate.to_string());
-            tile(m, "This host's link", &link, "by its driver");
+            let source = if report.link_bps.is_some() { "by its driver" } else { "not reported" };
+            tile(m, "This host's link", &link, source);
             let each = wording::seconds(report.duration_s);
             tile(m, "Tests", &tests.to_string(), &format!("of {each} each"));
             let rounds = format!("{} rounds, random order", report.rounds);

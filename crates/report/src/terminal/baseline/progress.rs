@@ -7,7 +7,7 @@ use std::time::Duration;
 use units::BitRate;
 
 /// Column of the state of a test.
-const COLUMN: usize = 38;
+const COLUMN: usize = 35;
 
 /// The test that runs, and what remains.
 #[derive(Debug, Clone, Copy)]
@@ -64,7 +64,7 @@ pub fn baseline_progress(progress: &BaselineProgress, style: &Style) -> String {
 pub fn baseline_test(progress: &BaselineProgress, figures: &RunFigures, style: &Style) -> String {
     let limit = wording::limit_name(figures.limit);
     let rise = figures.latency.as_ref().and_then(|latency| latency.rise_ms);
-    let rise = rise.map_or(String::new(), |rise| format!("  RTT {rise:+.0} ms"));
+    let rise = rise.map_or(String::new(), |rise| format!("  {rise:+.0} ms"));
     begin(progress, style)
         .right(style::STRONG, &figures.throughput_bps.to_string(), COLUMN + 12)
         .to(COLUMN + 14)
