@@ -13,6 +13,9 @@ const BLOATED: [&str; 3] = ["C", "D", "F"];
 /// Steps at most: further ones follow from the next baseline.
 const MOST_STEPS: usize = 6;
 
+/// From this share of a saturated bottleneck's rate on a limit costs nothing.
+const SAME_RATE: f64 = 0.97;
+
 /// Less than this below the other direction is no asymmetry of the provisioned rate, share.
 const ASYMMETRIC: f64 = 0.25;
 
@@ -146,7 +149,7 @@ fn limits(report: &BaselineReport, explained: &mut BTreeSet<Limit>) -> Vec<Basel
     for one in open {
         let Some(limit) = one.limit.filter(|limit| !limit.is_saturated()) else { continue };
         let Some(finding) = &one.finding else { continue };
-        if limit == Limit::Unknown || !explained.insert(limit) {
+        if limit == Limit::Unknown || costs_nothing(one, report) || !explained.insert(limit) {
             continue;
         }
         let median = one.summary.median_bps.map(BitRate::from_bps_f64).unwrap_or_default();
@@ -155,6 +158,18 @@ fn limits(report: &BaselineReport, explained: &mut BTreeSet<Limit>) -> Vec<Basel
         steps.push(step(text, remedy.map(|remedy| command(remedy, one, report))));
     }
     steps
+}
+
+/// Whether the bottleneck, saturated by another number of streams, carries no more.
+fn costs_nothing(one: &BaselineCondition, report: &BaselineReport) -> bool {
+    let same_path = |other: &&BaselineCondition| {
+        other.condition.family == one.condition.family
+            && other.condition.direction == one.condition.direction
+            && other.limit.is_some_and(Limit::is_saturated)
+    };
+    let median = one.summary.median_bps.unwrap_or(0.0);
+    let saturated = report.conditions.iter().filter(same_path);
+    saturated.filter_map(|other| other.summary.median_bps).any(|rate| median >= rate * SAME_RATE)
 }
 
 /// A remedy as a command: the setting, or the test that shows its effect.
@@ -317,6 +332,12 @@ mod tests {
         );
         // The same limit is not explained twice.
         assert_eq!(all.iter().filter(|step| step.text.contains("The limit is loss")).count(), 1);
+        // Nor is one that costs nothing: four streams saturate the path at the same rate.
+        let mut same = report(&[Ipv4], |_| 80.0, 1.0);
+        same.conditions[0].limit = Some(Limit::Loss);
+        assert!(steps(&same)[0].text.starts_with("Nothing to fix"));
+        same.conditions[0].summary.median_bps = Some(77e6);
+        assert!(steps(&same)[0].text.starts_with("IPv4 upload, 1 stream (77 Mbit/s): The limit"));
         found.target = "$(reboot)".to_owned();
         assert_eq!(steps(&found)[0].command.as_deref(), Some("longhaul trace -6 '$(reboot)'"));
     }

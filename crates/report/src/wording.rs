@@ -261,6 +261,15 @@ pub(crate) const MEDIAN_INTERVAL: &str = "Intervals of the median are between va
      (order statistics), with at least the level given: 95 % needs six tests. Differences are \
      tested by Welch's t-test with Holm's correction, at 95 %.";
 
+/// A relative change as `-1.4 %`; less than 0.05 % is none.
+pub(crate) fn relative(share: Option<f64>) -> String {
+    match share {
+        None => "-".to_owned(),
+        Some(share) if share.abs() < 0.0005 => "0 %".to_owned(),
+        Some(share) => units::change(share),
+    }
+}
+
 /// A significance: of a difference that was tested or was not.
 pub(crate) fn significance(significant: Option<bool>) -> &'static str {
     match significant {

@@ -123,6 +123,7 @@ pub(crate) fn run(args: &BaselineArgs, console: &mut Console) -> Outcome {
     let stop = stop::on_signals();
     let name = args.host.as_deref().unwrap_or("servers");
     let files = Files::new(args.output.as_deref(), name, begun.1)?;
+    files.spare(args.compare.as_deref())?;
     let session = Session { args, stop: &stop, begun };
     let mut report = match &list {
         None => {

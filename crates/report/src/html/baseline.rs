@@ -9,7 +9,7 @@ use super::{
     header::{capital, class, tile},
     markup::Markup,
 };
-use crate::wording;
+use crate::{calendar, wording};
 use record::{
     AddressFamily, BaselineCondition, BaselinePath, BaselineReport, BaselineStep, Direction,
 };
@@ -59,7 +59,7 @@ fn header(m: &mut Markup, report: &BaselineReport, title: &str) {
     strip(m, report);
 }
 
-/// The highest median of each direction, and the comparison.
+/// The highest median of each direction, and how much changed.
 fn lead(report: &BaselineReport) -> String {
     let best = |direction: Direction| {
         let of_direction = report.conditions.iter().filter(|c| c.condition.direction == direction);
@@ -77,7 +77,15 @@ fn lead(report: &BaselineReport) -> String {
     let text = directions.collect::<Vec<_>>().join(", ");
     let text = if text.is_empty() { "No test ended".to_owned() } else { capital(&text) };
     match &report.comparison {
-        Some(comparison) => format!("{text}. {}", comparison.sentence),
+        Some(comparison) => {
+            let all = &comparison.conditions;
+            let changed = all.iter().filter(|one| one.significant == Some(true)).count();
+            format!(
+                "{text}. The goodput of {changed} of {} conditions changed significantly since {}.",
+                all.len(),
+                calendar::utc(comparison.started_unix_s)
+            )
+        }
         None => format!("{text}."),
     }
 }

@@ -16,7 +16,6 @@ use record::{
     AddressFamily, BaselineCondition, BaselineDifference, BaselinePath, BaselineReport, Check,
     Limit, ServerChoice, Verdict,
 };
-use units::change;
 
 /// Column of the texts.
 const COLUMN: usize = 10;
@@ -197,7 +196,7 @@ fn differences(all: &[BaselineDifference], style: &Style) -> Vec<Line> {
     let significant = |one: &&BaselineDifference| one.significant == Some(true);
     for one in all.iter().filter(significant) {
         let (what, within) = wording::difference(one);
-        let share = one.comparison.difference_share.map_or("-".to_owned(), change);
+        let share = wording::relative(one.comparison.difference_share);
         let tone = if one.matters { style::WARN } else { style::DIM };
         let verdict = if one.matters { "significant" } else { "significant, small" };
         lines.push(

@@ -88,7 +88,7 @@ fn the_terminal_shows_every_part_in_its_width() {
         "20.1 → ",
         "What limits each",
         "Compared with",
-        "-50 %  significant",
+        "-50 %  yes",
         "1 condition of one baseline only",
         "dead: no reply",
         "92 more: see the page",

@@ -50,6 +50,20 @@ impl Files {
         Ok(())
     }
 
+    /// Refuses to overwrite the baseline that is compared with.
+    pub(super) fn spare(&self, compared: Option<&Path>) -> Result<(), Failure> {
+        let same = |file: &Path| fs::canonicalize(file).ok();
+        let overwritten =
+            compared.and_then(same).is_some_and(|file| Some(file) == same(&self.json));
+        if overwritten {
+            let shown = self.json.display();
+            return Err(Failure::usage(format!(
+                "'{shown}' is the baseline to compare with: give another -o NAME"
+            )));
+        }
+        Ok(())
+    }
+
     pub(super) fn write(
         &self,
         report: &BaselineReport,
@@ -100,5 +114,10 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         assert!(Files::new(Some(&folder.path().join("monday")), "server", 0).is_ok());
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+        let files = Files::new(Some(&folder.path().join("monday")), "server", 0).unwrap();
+        fs::write(folder.path().join("monday.json"), "{}").unwrap();
+        let compared = folder.path().join("../.").join(folder.path()).join("monday.json");
+        assert!(files.spare(Some(&compared)).is_err() && files.spare(None).is_ok());
+        assert!(files.spare(Some(&folder.path().join("friday.json"))).is_ok());
     }
 }

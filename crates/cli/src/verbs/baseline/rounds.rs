@@ -155,7 +155,7 @@ impl Rounds {
                         all.keep(condition, run);
                     }
                     Err(_) if stop.is_raised() => {}
-                    Err(error) if error.is_usage() => {
+                    Err(error) if error.is_usage() && all.peer.is_empty() => {
                         return Err(Unmeasured::Fatal(failure(error)));
                     }
                     Err(error) => {

@@ -8,7 +8,6 @@ use record::{
     BaselineComparison, BaselineDifference, BaselineLink, BaselineReport, Check, ServerChoice,
     Verdict,
 };
-use units::change;
 
 /// Servers of a list that are shown; JSON has all.
 const MOST_SERVERS: usize = 60;
@@ -73,7 +72,7 @@ pub(super) fn differences(m: &mut Markup, all: &[BaselineDifference]) {
             what,
             within,
             format!("{} / {}", wording::bps(found.baseline_bps), wording::bps(found.now_bps)),
-            found.difference_share.map_or("–".to_owned(), change),
+            wording::relative(found.difference_share),
             verdict.to_owned(),
         ];
         (texts, Some(tone))
@@ -131,7 +130,7 @@ pub(super) fn comparison(m: &mut Markup, found: &BaselineComparison) {
                     one.condition.to_string(),
                     wording::bps(compared.baseline_bps),
                     wording::bps(compared.now_bps),
-                    compared.difference_share.map_or("–".to_owned(), change),
+                    wording::relative(compared.difference_share),
                     rise,
                     wording::significance(one.significant).to_owned(),
                 ];

@@ -7,10 +7,9 @@ use crate::terminal::{
 };
 use crate::{calendar, wording};
 use record::{BaselineComparison, ComparedCondition};
-use units::change;
 
 /// Right ends of the figures: before, now, the change.
-const FIGURES: [usize; 3] = [42, 55, 64];
+const FIGURES: [usize; 3] = [40, 53, 66];
 
 pub(super) fn comparison(found: &BaselineComparison, style: &Style) -> Vec<Line> {
     let title =
@@ -22,7 +21,7 @@ pub(super) fn comparison(found: &BaselineComparison, style: &Style) -> Vec<Line>
     for (name, column) in ["before", "now", "change"].into_iter().zip(FIGURES) {
         head = head.right(style::DIM, name, column);
     }
-    lines.push(head);
+    lines.push(head.to(FIGURES[2] + 2).put(style::DIM, "significant"));
     lines.extend(found.conditions.iter().map(|one| row(one, style)));
     if found.unmatched > 0 {
         let conditions = if found.unmatched == 1 { "condition" } else { "conditions" };
@@ -37,17 +36,18 @@ pub(super) fn comparison(found: &BaselineComparison, style: &Style) -> Vec<Line>
 
 fn row(one: &ComparedCondition, style: &Style) -> Line {
     let found = &one.comparison;
-    let tone = match (one.significant, found.difference_bps < 0.0) {
-        (Some(true), true) => style::BAD,
-        (Some(true), false) => style::GOOD,
-        _ => style::DIM,
+    let (tone, verdict) = match (one.significant, found.difference_bps < 0.0) {
+        (Some(true), true) => (style::BAD, "yes"),
+        (Some(true), false) => (style::GOOD, "yes"),
+        (Some(false), _) => (style::DIM, "no"),
+        (None, _) => (style::DIM, "too few"),
     };
     Line::new(style)
         .to(2)
         .put(style::PLAIN, &one.condition.to_string())
         .right(style::PLAIN, &wording::bps(found.baseline_bps), FIGURES[0])
         .right(style::PLAIN, &wording::bps(found.now_bps), FIGURES[1])
-        .right(tone, &found.difference_share.map_or("-".to_owned(), change), FIGURES[2])
+        .right(tone, &wording::relative(found.difference_share), FIGURES[2])
         .to(FIGURES[2] + 2)
-        .put(tone, wording::significance(one.significant))
+        .put(tone, verdict)
 }
