@@ -11,6 +11,7 @@
 //! | step | module |
 //! |---|---|
 //! | which tests, in which order, how many fit | `schedule` |
+//! | how long to wait for a busy server | `backoff` |
 //! | the tests of one condition: median, interval, limit, RTT under load | `summary` |
 //! | IPv6 against IPv4, download against upload, several streams against one | `differences` |
 //! | links that a goodput identifies | `links` |
@@ -19,6 +20,7 @@
 //! | lists of public servers | `server_list`, `server_choice` |
 //! | which RTT counts, and whether the address is a CDN's | `rtt_source`, `cdn` |
 
+mod backoff;
 mod cdn;
 mod compare;
 mod differences;
@@ -32,6 +34,7 @@ mod summary;
 #[cfg(test)]
 mod synthetic;
 
+pub use backoff::Backoff;
 pub use cdn::content_network;
 pub use compare::compare;
 pub use differences::differences;

@@ -6,7 +6,7 @@ use crate::failure::Failure;
 use crate::verbs::test::cross_traffic::InterfaceCounters;
 use crate::verbs::test::failure;
 use crate::verbs::test::latency::{self, pause};
-use baseline::{Schedule, TestCost, TestRun};
+use baseline::{Backoff, Schedule, TestCost, TestRun};
 use diagnose::repeats;
 use host::clock;
 use perf::client::{self, ClientConfig};
@@ -22,12 +22,6 @@ const PAUSE: Duration = Duration::from_millis(300);
 
 /// What connections and a slow end add to a test, as expected before the first one.
 const OVERHEAD: Duration = Duration::from_millis(700);
-
-/// Waits for a busy server: an iperf3 server runs one test at a time. The wait doubles up to
-/// the longest; all waits of a test together end after the most.
-const FIRST_WAIT: Duration = Duration::from_millis(500);
-const LONGEST_WAIT: Duration = Duration::from_secs(8);
-const MOST_WAITING: Duration = Duration::from_secs(60);
 
 /// Interval reports, for the progress line alone.
 const REPORTS: Duration = Duration::from_millis(500);
@@ -234,24 +228,16 @@ fn tested_once(
     console: &mut Console,
     stop: &StopFlag,
 ) -> Result<(TestRun, Measurement), PerfError> {
-    let begun = clock::now();
-    let mut wait = FIRST_WAIT;
+    let mut waits = Backoff::new();
     pause(PAUSE, stop);
     loop {
-        match attempt(asked, condition, progress, console, stop) {
-            Err(error @ PerfError::Busy { .. }) => {
-                let waited = clock::now().saturating_duration_since(begun);
-                if stop.is_raised() || waited + wait > MOST_WAITING {
-                    return Err(error);
-                }
-                progress.waiting_s = Some(wait.as_secs_f64());
-                console.live(&terminal::baseline_progress(progress, &console.err));
-                pause(wait, stop);
-                progress.waiting_s = None;
-                wait = (wait * 2).min(LONGEST_WAIT);
-            }
-            ended => return ended,
-        }
+        let ended = attempt(asked, condition, progress, console, stop);
+        let Err(PerfError::Busy { .. }) = ended else { return ended };
+        let Some(wait) = waits.next().filter(|_| !stop.is_raised()) else { return ended };
+        progress.waiting_s = Some(wait.as_secs_f64());
+        console.live(&terminal::baseline_progress(progress, &console.err));
+        pause(wait, stop);
+        progress.waiting_s = None;
     }
 }
 
