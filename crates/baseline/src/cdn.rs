@@ -1,7 +1,7 @@
 //! Addresses and names of content delivery networks: a test to one ends at its nearest site,
 //! and its RTT says nothing of the place that the name suggests.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// Domains of the names that CDNs give to their edges, canonical (CNAME) or reverse (PTR), as
 /// their documentation has them.

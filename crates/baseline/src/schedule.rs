@@ -136,6 +136,12 @@ impl Schedule {
         self.all.retain(|one| one.condition.family != family);
     }
 
+    /// Whether no condition is left to test.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.all.is_empty()
+    }
+
     /// Whether the condition is still tested.
     #[must_use]
     pub fn has(&self, condition: &TestCondition) -> bool {

@@ -43,19 +43,21 @@ pub(crate) struct BaselineArgs {
     /// Of a range, each test uses the first port whose server is not busy.
     #[arg(long, short, default_value = "5201", value_parser = test::ports)]
     port: RangeInclusive<u16>,
-    /// Use the nearest fast server of a list of public ones
+    /// Use the nearest fast server of a public list
     ///
     /// Lines HOST PORTS RATE LOCATION, such as `speedtest.example.net 5201-5210 10gbit
     /// Amsterdam`, or the JSON of public lists, with IP/HOST, PORT, GB/S and SITE.
     #[arg(long, value_name = "FILE")]
     servers: Option<PathBuf>,
-    /// Rate that the server must have [default: this host's link]
-    #[arg(long, requires = "servers")]
+    /// Server rate needed [default: this host's link]
+    #[arg(long, requires = "servers", conflicts_with = "host")]
     rate: Option<BitRate>,
     /// Duration of each test, in seconds
     #[arg(long, value_name = "SECONDS", default_value = "8", value_parser = time)]
     duration: Duration,
-    /// Time for everything; three tests of each are made in any case
+    /// Time for everything, in seconds
+    ///
+    /// Three tests of each condition are made in any case.
     #[arg(long, value_name = "TIME", default_value = "300", value_parser = time)]
     within: Duration,
     /// Streams of the tests with several, 2 to 128
@@ -71,7 +73,7 @@ pub(crate) struct BaselineArgs {
     /// Use IPv6 only
     #[arg(short = '6', long = "ipv6")]
     ipv6: bool,
-    /// Token for a server that uses --tokens [default: LONGHAUL_TOKEN]
+    /// Token of the server [default: LONGHAUL_TOKEN]
     #[arg(long, value_name = "TOKEN")]
     token: Option<String>,
     /// Compare with an earlier baseline

@@ -60,7 +60,7 @@ fn wrong_usage_is_refused_before_anything_runs() {
         (&["test", "h", "-p", "0"], "ports are 1 to 65535"),
         (&["baseline"], "HOST"),
         (&["baseline", "h", "--servers", "f"], "cannot be used with"),
-        (&["baseline", "h", "--rate", "1gbit"], "--servers"),
+        (&["baseline", "h", "--rate", "1gbit"], "cannot be used with"),
         (&["baseline", "h", "--duration", "0"], "above 0"),
         (&["baseline", "h", "-P", "1"], "2..=128"),
         (&["baseline", "h", "-o", "/nonexistent/x"], "-o NAME"),

@@ -27,7 +27,7 @@ pub(crate) fn a_window_is_found_and_an_earlier_baseline_compared() {
     let folder = tempfile::tempdir().unwrap();
     let stem = folder.path().join("monday");
     let server = format!("{LONGHAUL} server");
-    let command = [LONGHAUL, "baseline", "server", "--duration", "0.4", "--within", "1", "-4"];
+    let command = [LONGHAUL, "baseline", "server", "--duration", "0.3", "--within", "1", "-4"];
     let options = ["--seed", "7", "--compare", EARLIER, "-o", stem.to_str().unwrap()];
     let link = "rate=100mbit,rtt=30ms,window-scale=strip";
     let ended = lab_with(link, &["--server", &server], &[&command[..], &options].concat());
@@ -77,7 +77,7 @@ pub(crate) fn an_interrupted_baseline_keeps_its_tests() {
     let stem = folder.path().join("half");
     let server = format!("{LONGHAUL} server");
     let link = ["lab", "run", "--link", "rate=50mbit,rtt=10ms", "--server", &server, "--"];
-    let command = [LONGHAUL, "baseline", "server", "--duration", "0.3", "-o"];
+    let command = [LONGHAUL, "baseline", "server", "--duration", "0.2", "-4", "-o"];
     let mut lab = start(&[&link[..], &command, &[stem.to_str().unwrap()]].concat());
     // The baseline is the only process with this option.
     let id = || {

@@ -153,8 +153,11 @@ impl Rounds {
                         return Err(Unmeasured::Fatal(failure(error)));
                     }
                     Err(error) => {
-                        console.say(&format!("{condition}: {error}"));
                         all.fail(condition, &error, &mut schedule);
+                        // The last one is the error of the command.
+                        if !(schedule.is_empty() && all.peer.is_empty()) {
+                            console.say(&format!("{condition}: {error}"));
+                        }
                         last = Some(error);
                     }
                 }
