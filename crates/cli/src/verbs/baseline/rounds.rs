@@ -254,12 +254,15 @@ fn attempt(
     let config = asked.config(condition);
     let mut counters = None;
     let style = console.err;
+    let shortest = config.report_every.as_secs_f64() / 10.0;
     progress.latest = None;
     console.live(&terminal::baseline_progress(progress, &style));
     let on_event = &mut |event| match event {
         Event::Connected(started) => {
             counters = InterfaceCounters::towards(started.peer.ip(), started.local.ip());
         }
+        // The last interval may last a few milliseconds only: its rate means nothing.
+        Event::Interval(interval) if interval.to_s - interval.from_s < shortest => {}
         // The sum over several streams, which follows them.
         Event::Interval(interval) if interval.stream.is_none() || condition.streams == 1 => {
             let rate = interval.arrival_rate.unwrap_or(interval.rate);
