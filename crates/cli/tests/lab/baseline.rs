@@ -71,14 +71,19 @@ pub(crate) fn a_window_is_found_and_an_earlier_baseline_compared() {
     }
 }
 
+/// Of a list the server that answers is used, here a real iperf3; the dead one has its line.
 /// Ctrl-C keeps and reports what was measured.
 pub(crate) fn an_interrupted_baseline_keeps_its_tests() {
     let folder = tempfile::tempdir().unwrap();
-    let stem = folder.path().join("half");
-    let server = format!("{LONGHAUL} server");
-    let link = ["lab", "run", "--link", "rate=50mbit,rtt=10ms", "--server", &server, "--"];
-    let command = [LONGHAUL, "baseline", "server", "--duration", "0.2", "-4", "-o"];
-    let mut lab = start(&[&link[..], &command, &[stem.to_str().unwrap()]].concat());
+    let (stem, list) = (folder.path().join("half"), folder.path().join("list"));
+    // The block for documentation (RFC 5737), a server that is too slow, and the lab's.
+    let servers = "192.0.2.9 5201 10gbit Nowhere\nserver 5202 1gbit Slow\n\
+                   server 5201-5203 10gbit Lab\n";
+    std::fs::write(&list, servers).unwrap();
+    let link = ["lab", "run", "--link", "rate=50mbit,rtt=10ms", "--server", "iperf3 -s", "--"];
+    let command = [LONGHAUL, "baseline", "--servers", list.to_str().unwrap(), "--rate", "2gbit"];
+    let options = ["--duration", "0.2", "-4", "-o", stem.to_str().unwrap()];
+    let mut lab = start(&[&link[..], &command, &options].concat());
     // The baseline is the only process with this option.
     let id = || {
         let of_folder = processes(stem.to_str().unwrap());
@@ -98,7 +103,16 @@ pub(crate) fn an_interrupted_baseline_keeps_its_tests() {
     assert_eq!(ended.code, Some(if valid { 1 } else { 3 }), "{said:?}");
     assert!(ended.stdout.contains("interrupted in round"), "{}{said:?}", ended.stdout);
     let report = document(folder.path(), "half");
-    assert_eq!(report["interrupted"], true);
+    assert_eq!((&report["interrupted"], &report["peer"]), (&true.into(), &"iperf3".into()));
+    let rejected: Vec<&str> = report["choice"]["servers"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|server| server["rejected"].as_str().unwrap_or("chosen"))
+        .collect();
+    assert_eq!((rejected.len(), rejected[0]), (3, "chosen"), "{rejected:?}");
+    assert!(rejected.iter().any(|why| why.starts_with("dead: ")), "{rejected:?}");
+    assert!(rejected.contains(&"too slow: 1 Gbit/s, 2 Gbit/s needed"), "{rejected:?}");
     assert!(!report["conditions"].as_array().unwrap().is_empty(), "{report}");
     assert!(stem.with_extension("html").exists());
 }

@@ -163,7 +163,7 @@ fn trials(lab: bool, iperf3: bool, devices: bool) -> Vec<Trial> {
         ),
         (
             "an_interrupted_baseline_keeps_its_tests",
-            Needs::Nothing,
+            Needs::Iperf3,
             baseline::an_interrupted_baseline_keeps_its_tests,
         ),
         ("the_highest_rate_is_found", Needs::Nothing, native::the_highest_rate_is_found),
