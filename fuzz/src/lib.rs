@@ -40,6 +40,8 @@ targets! {
     recording,
     measurement,
     tool_result,
+    baseline,
+    server_list,
     capture_file,
     capture_packet,
     capture_fragments,

@@ -44,6 +44,7 @@ Examples:
   longhaul demo              measure, explain, tune and verify an example
   longhaul server            on the far host (iperf3 -s works as well)
   longhaul test HOST         measure throughput and explain what limits it
+  longhaul baseline HOST     measure a path thoroughly, to compare next week
   longhaul copy FILE HOST:   copy files over long paths, verified and resumable
   longhaul capture eth0 -w F capture the headers of packets
   longhaul pcap FILE         show what is in a capture
@@ -63,6 +64,7 @@ Exit codes: 0 success, 1 failure, 2 usage error or missing privileges,
 enum Verb {
     Demo(verbs::demo::DemoArgs),
     Test(verbs::test::TestArgs),
+    Baseline(verbs::baseline::BaselineArgs),
     Server(verbs::server::ServerArgs),
     Copy(Box<verbs::copy::CopyArgs>),
     Agent(verbs::agent::AgentArgs),
@@ -96,6 +98,7 @@ fn main() {
     let outcome = match &cli.verb {
         Verb::Demo(args) => verbs::demo::run(args, console),
         Verb::Test(args) => verbs::test::run(args, console),
+        Verb::Baseline(args) => verbs::baseline::run(args, console),
         Verb::Server(args) => verbs::server::run(args, console),
         Verb::Copy(args) => verbs::copy::run(args, console),
         Verb::Agent(args) => verbs::agent::run(args, console),

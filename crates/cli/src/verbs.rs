@@ -1,6 +1,7 @@
 //! One module for each verb of the command line.
 
 pub(crate) mod agent;
+pub(crate) mod baseline;
 pub(crate) mod bdp;
 pub(crate) mod calc;
 pub(crate) mod capture;

@@ -28,12 +28,12 @@ const LAYERS: [&[&str]; 7] = [
     &["topology", "diagnose", "host", "tcp", "tcp-analysis", "capture-merge", "udt", "agent-proto"],
     &["udt-socket", "remote", "tcp-graphs", "packet-fields", "tool-results"],
     &["tune", "lab", "live-capture", "probe", "perf", "copy", "iperf2", "watch", "twin", "study"],
-    &["doctor", "store", "report", "verify", "campaign", "agent"],
+    &["doctor", "store", "report", "verify", "campaign", "agent", "baseline"],
     &["cli", "fuzz-targets"],
 ];
 
 /// Crates that have no clock, no I/O, no thread.
-const PURE: [&str; 25] = [
+const PURE: [&str; 26] = [
     "units",
     "runs",
     "pinned-tls",
@@ -58,6 +58,7 @@ const PURE: [&str; 25] = [
     "udt",
     "twin",
     "study",
+    "baseline",
     "report",
 ];
 

@@ -67,8 +67,8 @@ pub fn summary(runs: &[RunFigures]) -> RepeatSummary {
     let mut warnings = Vec::new();
     if let Some(variation) = variation.filter(|variation| *variation > DISAGREE) {
         warnings.push(format!(
-            "the runs disagree: the standard deviation is {} of the mean; run more tests \
-             (--repeat) or longer ones (-t)",
+            "the runs disagree: the standard deviation is {} of the mean; run more or longer \
+             tests",
             percent(variation)
         ));
     }

@@ -254,6 +254,8 @@ pub struct PathFacts {
     pub method: String,
     /// The shortest round trip.
     pub rtt_ns: Fact<Rtt>,
+    /// The shortest of the echo requests, where they were sent and answered.
+    pub echo_rtt_ns: Fact<Rtt>,
     /// Probes sent.
     pub sent: u64,
     /// Probes lost.
@@ -296,6 +298,8 @@ pub struct HandshakeFacts {
     pub ecn: bool,
     /// The largest segment to send, bytes, options of each segment included.
     pub segment_bytes: u32,
+    /// RTT of the SYN, µs; 0 if the kernel does not report it.
+    pub rtt_us: u32,
 }
 
 /// Disk throughput.

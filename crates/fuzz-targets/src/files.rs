@@ -5,6 +5,7 @@ use report::terminal::{self, Style};
 use std::io;
 use std::path::Path;
 use topology::{PathSpec, Plan, UserPaths};
+use units::BitRate;
 
 /// What error messages call the input.
 const NAME: &str = "input";
@@ -116,6 +117,32 @@ pub(crate) fn tool_result(input: &[u8]) {
             let _ = error.to_string();
         }
     }
+}
+
+/// A file of `baseline`, compared with itself and shown.
+pub(crate) fn baseline(input: &[u8]) {
+    let Ok(mut report) = store::parse_baseline_report(Path::new(NAME), input) else { return };
+    report.comparison = baseline::compare(&report, &report).ok();
+    report.differences = baseline::differences(&report.conditions);
+    report.links = baseline::links(&report.conditions, &report.paths);
+    report.steps = baseline::steps(&report);
+    let _ = terminal::baseline(&report, &STYLE);
+    let _ = report::html::baseline_page(&report, NAME);
+}
+
+/// A list of public servers, and the choice among them.
+pub(crate) fn server_list(input: &[u8]) {
+    let Ok(text) = std::str::from_utf8(input) else { return };
+    let Ok(list) = baseline::ServerList::parse(text) else { return };
+    let needed =
+        baseline::NeededRate { rate: BitRate::from_bps(1_000_000_000), from: String::new() };
+    let mut probed = vec![None; list.servers.len()];
+    for (rank, number) in (1..).zip(baseline::worth_probing(&list.servers, needed.rate)) {
+        let rtt_ms = f64::from(rank);
+        probed[number] = Some(baseline::ProbedServer::Alive { rtt_ms, from: "icmp" });
+    }
+    let mut choice = baseline::choose_server(NAME, &list.servers, &needed, &probed);
+    while baseline::reject_chosen(&mut choice, "busy") {}
 }
 
 const STYLE: Style = Style { colour: false, width: 80, unicode: true };

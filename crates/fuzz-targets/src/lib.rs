@@ -15,7 +15,7 @@
 //! | `kernel` | what the kernel answers: netlink, ICMP errors |
 //! | `captures` | capture files, packets in them, two captures aligned |
 //! | `analysis` | display filters; TCP segments and fragments of packets |
-//! | `files` | journals, plans, paths, recordings, measurements, results of other tools |
+//! | `files` | journals, plans, paths, recordings, measurements, baselines, lists of servers, results of other tools |
 
 mod agent;
 mod analysis;
@@ -32,7 +32,7 @@ pub type Target = (&'static str, fn(&[u8]));
 
 /// Every target. `fuzz/seeds` has a directory for each, and `fuzz/src/lib.rs`
 /// a test.
-pub const TARGETS: [Target; 30] = [
+pub const TARGETS: [Target; 32] = [
     ("iperf3_framing", wire::iperf3_framing),
     ("iperf3_params", wire::iperf3_params),
     ("iperf3_results", wire::iperf3_results),
@@ -57,6 +57,8 @@ pub const TARGETS: [Target; 30] = [
     ("recording", files::recording),
     ("measurement", files::measurement),
     ("tool_result", files::tool_result),
+    ("baseline", files::baseline),
+    ("server_list", files::server_list),
     ("capture_file", captures::file),
     ("capture_packet", captures::packet),
     ("capture_fragments", analysis::fragments),

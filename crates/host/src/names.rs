@@ -1,5 +1,6 @@
-//! Reverse lookup of an address.
+//! Names by the system's resolver: that of an address, and the canonical one of a host.
 
+use std::ffi::{CStr, CString};
 use std::net::{IpAddr, SocketAddr};
 
 /// The host name of an address according to the system's resolver
@@ -26,9 +27,47 @@ pub fn of(address: IpAddr) -> Option<String> {
     name.map(|name| String::from_utf8_lossy(name).into_owned())
 }
 
+/// The name that the CNAME records of `host` end with (getaddrinfo(3), `AI_CANONNAME`); `None`
+/// if it has no address. The name is chosen by its owner: escape it before display. Blocks for
+/// as long as the resolver does.
+#[must_use]
+pub fn canonical(host: &str) -> Option<String> {
+    let host = CString::new(host).ok()?;
+    // SAFETY: all bytes zero is a valid addrinfo: numbers and null pointers.
+    let mut hints: libc::addrinfo = unsafe { std::mem::zeroed() };
+    hints.ai_flags = libc::AI_CANONNAME;
+    hints.ai_socktype = libc::SOCK_STREAM;
+    let mut found: *mut libc::addrinfo = std::ptr::null_mut();
+    // SAFETY: the name and the hints live across the call, no service is asked for, and
+    // `found` outlives it.
+    let result = unsafe {
+        libc::getaddrinfo(host.as_ptr(), std::ptr::null(), &raw const hints, &raw mut found)
+    };
+    if result != 0 || found.is_null() {
+        return None;
+    }
+    // SAFETY: a successful call set `found` to a list that is valid until it is freed, whose
+    // first entry has the name, terminated by zero, or null.
+    let name = unsafe {
+        let name = (*found).ai_canonname;
+        (!name.is_null()).then(|| CStr::from_ptr(name).to_string_lossy().into_owned())
+    };
+    // SAFETY: it is from getaddrinfo, freed once, and `name` is a copy.
+    unsafe { libc::freeaddrinfo(found) };
+    name.filter(|name| !name.is_empty())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_canonical_name_is_of_a_host_only() {
+        // An address is its own canonical name.
+        assert_eq!(canonical("127.0.0.1").as_deref(), Some("127.0.0.1"));
+        assert_eq!(canonical("a\0b"), None);
+        assert_eq!(canonical("name.invalid"), None);
+    }
 
     #[test]
     fn documentation_addresses_have_no_name() {

@@ -1,5 +1,5 @@
-//! Statistics of small samples: medians, percentiles, confidence intervals, and whether
-//! two means differ.
+//! Statistics of small samples: medians, percentiles, confidence intervals, whether two
+//! means differ, and which of several differences are significant.
 //!
 //! Student's t after Abramowitz and Stegun, "Handbook of Mathematical
 //! Functions" (1964), 26.7; its distribution by the incomplete beta function
@@ -85,6 +85,67 @@ pub fn mean_interval(values: &[f64], confidence: f64) -> Option<Interval> {
     let n = values.len() as f64;
     let half = student_t(confidence, n - 1.0)? * deviation / n.sqrt();
     Some(Interval::around(mean, half))
+}
+
+/// A confidence interval of the median, and its confidence level.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct MedianInterval {
+    /// From one value of the sample to another.
+    pub interval: Interval,
+    /// The probability that it covers the median, whatever the distribution, 0 to 1.
+    pub confidence: f64,
+}
+
+/// The narrowest interval between two order statistics, symmetric in rank, that covers the
+/// median with at least `confidence` (David and Nagaraja, "Order Statistics", 2003, 7.1). Where
+/// the sample is too small for that, up to 5 values for 0.95, it is the whole range, with its
+/// lower level. `None` for fewer than two values, or one that is not finite.
+#[must_use]
+pub fn median_interval(values: &[f64], confidence: f64) -> Option<MedianInterval> {
+    if values.len() < 2 || values.iter().any(|value| !value.is_finite()) {
+        return None;
+    }
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let count = sorted.len();
+    // P(B <= k) for B binomial with p = 1/2, for k = 0, 1, ...; in logarithms, as 2^-n
+    // underflows beyond a thousand values.
+    let n = count as f64;
+    let probability = |k: f64| {
+        let choose = ln_gamma(n + 1.0) - ln_gamma(k + 1.0) - ln_gamma(n - k + 1.0);
+        (choose - n * std::f64::consts::LN_2).exp()
+    };
+    let mut below = probability(0.0);
+    let (mut rank, mut level) = (0, 1.0 - 2.0 * below);
+    while rank + 1 < count / 2 {
+        below += probability((rank + 1) as f64);
+        if 1.0 - 2.0 * below < confidence {
+            break;
+        }
+        rank += 1;
+        level = 1.0 - 2.0 * below;
+    }
+    let interval = Interval { low: *sorted.get(rank)?, high: *sorted.get(count - 1 - rank)? };
+    Some(MedianInterval { interval, confidence: level })
+}
+
+/// Which of several tests are significant, so that among all without any difference one is
+/// marked with a probability of at most 1 - `confidence` (Holm 1979, "A simple sequentially
+/// rejective multiple test procedure"). A test without a p-value is left open.
+#[must_use]
+pub fn holm(p: &[Option<f64>], confidence: f64) -> Vec<Option<bool>> {
+    let mut ranked: Vec<(usize, f64)> =
+        p.iter().enumerate().filter_map(|(at, p)| Some((at, (*p)?))).collect();
+    ranked.sort_by(|a, b| a.1.total_cmp(&b.1));
+    let count = ranked.len();
+    let holds =
+        |(rank, (_, p)): &(usize, &(usize, f64))| *p <= (1.0 - confidence) / (count - rank) as f64;
+    let significant = ranked.iter().enumerate().take_while(holds).count();
+    let mut marks = vec![None; p.len()];
+    for (rank, (at, _)) in ranked.into_iter().enumerate() {
+        marks[at] = Some(rank < significant);
+    }
+    marks
 }
 
 /// The result of Welch's t-test.
@@ -246,6 +307,38 @@ mod tests {
     }
 
     #[test]
+    fn intervals_of_the_median_are_those_of_the_binomial_distribution() {
+        let upto = |count: u32| (1..=count).rev().map(f64::from).collect::<Vec<f64>>();
+        // Two sides of 2^-n: 1 - 2 / 8, 1 - 2 / 32, 1 - 2 / 64.
+        for (count, level) in [(2, 0.5), (3, 0.75), (5, 0.937_5), (6, 0.968_75)] {
+            let found = median_interval(&upto(count), 0.95).unwrap();
+            assert_eq!((found.interval.low, found.interval.high), (1.0, f64::from(count)));
+            assert!((found.confidence - level).abs() < 1e-9, "{count}: {found:?}");
+        }
+        // Of ten, ranks 2 to 9: 1 - 2 x 11 / 1024; ranks 3 to 8 have 0.891.
+        let found = median_interval(&upto(10), 0.95).unwrap();
+        assert_eq!((found.interval.low, found.interval.high), (2.0, 9.0));
+        assert!((found.confidence - 0.978_516).abs() < 1e-6, "{found:?}");
+        let many = median_interval(&upto(5_000), 0.95).unwrap();
+        assert!((0.95..0.96).contains(&many.confidence), "{many:?}");
+        assert!((2_429.0..2_433.0).contains(&many.interval.low), "{many:?}");
+        assert_eq!(
+            (median_interval(&[1.0], 0.95), median_interval(&[1.0, f64::NAN], 0.9)),
+            (None, None)
+        );
+    }
+
+    #[test]
+    fn holm_by_hand() {
+        // 0.01 <= 0.05 / 3, 0.02 <= 0.05 / 2, 0.06 > 0.05.
+        let marks = holm(&[Some(0.06), None, Some(0.01), Some(0.02)], 0.95);
+        assert_eq!(marks, [Some(false), None, Some(true), Some(true)]);
+        // 0.02 > 0.05 / 3, and nothing after it.
+        assert_eq!(holm(&[Some(0.03), Some(0.02), Some(0.04)], 0.95), [Some(false); 3]);
+        assert_eq!(holm(&[], 0.95), []);
+    }
+
+    #[test]
     fn percentiles_and_trims_by_hand() {
         let twenty: Vec<f64> = (1..=20).rev().map(f64::from).collect();
         let at = |share| percentile(&twenty, share).unwrap();
@@ -291,6 +384,7 @@ mod tests {
         fn anything_is_answered(a in proptest::collection::vec(proptest::num::f64::ANY, 0..9),
                                 b in proptest::collection::vec(proptest::num::f64::ANY, 0..9)) {
             let _ = (two_groups(&a), mean_interval(&a, 0.95), percentile(&a, 0.99), trimmed_mean(&a, 0.95));
+            let _ = median_interval(&a, 0.95);
             if let Some(test) = welch(&a, &b, 0.95) {
                 proptest::prop_assert!((-1e-6..=1.0 + 1e-6).contains(&test.p), "{test:?}");
             }

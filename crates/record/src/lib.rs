@@ -9,6 +9,7 @@
 //! JSON keys name their unit (`_bps`, `_ms`, `_us`, `_bytes`, `_s`); an unavailable
 //! value is `null`, never a guess.
 
+mod baseline;
 mod capture_point;
 mod closed_loop;
 mod comparison;
@@ -36,6 +37,11 @@ mod tuning;
 mod verified;
 mod watch;
 
+pub use baseline::{
+    AddressFamily, BASELINE_SCHEMA, BaselineComparison, BaselineCondition, BaselineDifference,
+    BaselineLatency, BaselineLink, BaselinePath, BaselineReport, BaselineStep, ComparedCondition,
+    ComparedRise, ConditionFactor, ServerCandidate, ServerChoice, TestCondition,
+};
 pub use capture_point::CapturePoint;
 pub use closed_loop::{LOOP_SCHEMA, LoopReport, PlanItem};
 pub use comparison::{Comparison, REPEAT_SCHEMA, RepeatReport, RepeatSummary, RunFigures};

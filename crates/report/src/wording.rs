@@ -1,7 +1,8 @@
 //! Terms and number formats shared by terminal output and HTML pages.
 
 use record::{
-    Confidence, Finding, LatencyPhase, LatencyUnderLoad, Limit, Shares, StartSkew, StudyHost,
+    BaselineCondition, BaselineDifference, BaselineLatency, ConditionFactor, Confidence, Finding,
+    LatencyPhase, LatencyUnderLoad, Limit, Shares, StartSkew, StudyHost,
 };
 use units::{BitRate, percent_with, share};
 
@@ -180,10 +181,19 @@ pub(crate) fn gain(gain: f64) -> Option<String> {
 
 /// `2.98 → 96.1 Mbit/s`: a shared unit is written once.
 pub(crate) fn step(from: BitRate, to: BitRate) -> String {
+    joined(from, " → ", to)
+}
+
+/// `93.8 to 94.2 Mbit/s`, likewise.
+pub(crate) fn rates(low_bps: f64, high_bps: f64) -> String {
+    joined(BitRate::from_bps_f64(low_bps), " to ", BitRate::from_bps_f64(high_bps))
+}
+
+fn joined(from: BitRate, between: &str, to: BitRate) -> String {
     let (from, to) = (from.to_string(), to.to_string());
     match (from.split_once(' '), to.split_once(' ')) {
-        (Some((number, unit)), Some((_, same))) if unit == same => format!("{number} → {to}"),
-        _ => format!("{from} → {to}"),
+        (Some((number, unit)), Some((_, same))) if unit == same => format!("{number}{between}{to}"),
+        _ => format!("{from}{between}{to}"),
     }
 }
 
@@ -225,6 +235,67 @@ pub fn long_time(s: f64) -> String {
         format!("{:.0} min", s / 60.0)
     } else {
         format!("{:.1} h", s / 3_600.0)
+    }
+}
+
+/// The median's interval as a heading: `97 % interval`, of several levels the least.
+pub(crate) fn interval_heading<'a>(
+    conditions: impl IntoIterator<Item = &'a BaselineCondition>,
+) -> String {
+    let levels = conditions.into_iter().filter_map(|one| one.median_confidence);
+    match levels.reduce(f64::min) {
+        Some(level) => format!("{} interval", whole_percent(level)),
+        None => "interval".to_owned(),
+    }
+}
+
+/// The RTT before and under load of a baseline's condition: `20.1 → 85.3 ms`.
+pub(crate) fn rtt_under_load(latency: &BaselineLatency) -> Option<String> {
+    let (before, during) = (latency.before_ms?, latency.during_ms?);
+    let digits = if during >= 100.0 { 0 } else { 1 };
+    Some(format!("{before:.digits$} → {during:.digits$} ms"))
+}
+
+/// What a median interval is, for the legend of its table.
+pub(crate) const MEDIAN_INTERVAL: &str = "Intervals of the median are between values of the tests \
+     (order statistics), with at least the level given: 95 % needs six tests. Differences are \
+     tested by Welch's t-test with Holm's correction, at 95 %.";
+
+/// A relative change as `-1.4 %`; less than 0.05 % is none.
+pub(crate) fn relative(share: Option<f64>) -> String {
+    match share {
+        None => "-".to_owned(),
+        Some(share) if share.abs() < 0.0005 => "0 %".to_owned(),
+        Some(share) => units::change(share),
+    }
+}
+
+/// A significance: of a difference that was tested or was not.
+pub(crate) fn significance(significant: Option<bool>) -> &'static str {
+    match significant {
+        Some(true) => "significant",
+        Some(false) => "not significant",
+        None => "too few tests",
+    }
+}
+
+/// What is compared in a difference, and within which conditions.
+pub(crate) fn difference(one: &BaselineDifference) -> (String, String) {
+    let (first, second) = (&one.first, &one.second);
+    let (family, direction) = (first.family.name(), first.direction_name());
+    match one.factor {
+        ConditionFactor::Family => (
+            format!("{} against {family}", second.family.name()),
+            format!("{direction}, {}", first.streams_name()),
+        ),
+        ConditionFactor::Direction => (
+            format!("{} against {direction}", second.direction_name()),
+            format!("{family}, {}", first.streams_name()),
+        ),
+        ConditionFactor::Streams => (
+            format!("{} against {}", second.streams_name(), first.streams_name()),
+            format!("{family} {direction}"),
+        ),
     }
 }
 

@@ -5,9 +5,11 @@
 //! previous file is replaced only once the new one is complete.
 
 mod atomic_write;
+mod baseline;
 mod recording;
 
 pub use atomic_write::{WriteError, write};
+pub use baseline::{load_baseline_report, parse_baseline_report, save_baseline_report};
 pub use recording::{RecordedConnection, Recording, is_recording, load_recording, read_recording};
 
 use host::file::{ReadError, read_bounded};
@@ -67,6 +69,14 @@ pub enum LoadError {
         path: PathBuf,
         /// The schema it names.
         schema: String,
+    },
+    /// It is no baseline, or one with values that no test has.
+    #[error("cannot compare with {path}: {why}; `longhaul baseline HOST` writes baselines")]
+    NoBaselineReport {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        why: String,
     },
     /// It is neither a measurement nor a result of repeated tests.
     #[error(

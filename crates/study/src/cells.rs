@@ -406,11 +406,11 @@ fn unit(setting: &Setting, levels: &[Level]) -> &'static str {
     }
 }
 
-/// Fisher and Yates.
-fn shuffle(runs: &mut [Run], random: &mut Pcg64) {
-    for last in (1..runs.len()).rev() {
+/// Brings items into random order (Fisher and Yates).
+pub fn shuffle<T>(items: &mut [T], random: &mut Pcg64) {
+    for last in (1..items.len()).rev() {
         let at = ((u128::from(random.next_u64()) * (last as u128 + 1)) >> 64) as usize;
-        runs.swap(last, at);
+        items.swap(last, at);
     }
 }
 

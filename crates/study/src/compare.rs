@@ -109,22 +109,13 @@ fn compared(before: &MeasuredCell, after: &MeasuredCell) -> ComparedCell {
     }
 }
 
-/// Which differences are significant, so that among all cells without any difference one is
-/// marked with a probability of at most 5 % (Holm, 1979, "A simple sequentially rejective
-/// multiple test procedure"); how many are.
+/// Marks the cells that differ significantly among all (Holm's correction); how many do.
 fn mark_significant(cells: &mut [ComparedCell]) -> usize {
-    let mut tested: Vec<&mut ComparedCell> =
-        cells.iter_mut().filter(|cell| cell.p.is_some()).collect();
-    tested.sort_by(|a, b| a.p.unwrap_or(1.0).total_cmp(&b.p.unwrap_or(1.0)));
-    let count = tested.len();
-    let holds = |(at, cell): (usize, &&mut ComparedCell)| {
-        cell.p.unwrap_or(1.0) <= (1.0 - CONFIDENCE) / (count - at) as f64
-    };
-    let significant = tested.iter().enumerate().take_while(|one| holds((one.0, one.1))).count();
-    for (at, cell) in tested.iter_mut().enumerate() {
-        cell.significant = Some(at < significant);
+    let p: Vec<Option<f64>> = cells.iter().map(|cell| cell.p).collect();
+    for (cell, significant) in cells.iter_mut().zip(statistics::holm(&p, CONFIDENCE)) {
+        cell.significant = significant;
     }
-    significant
+    cells.iter().filter(|cell| cell.significant == Some(true)).count()
 }
 
 /// What the plans of parts with the same name fix differently.

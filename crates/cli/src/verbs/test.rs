@@ -5,7 +5,7 @@ mod compare;
 pub(super) mod cross_traffic;
 mod decide;
 mod find_rate;
-mod latency;
+pub(super) mod latency;
 mod line_class;
 mod modes;
 mod repeat;
@@ -219,7 +219,7 @@ fn rate_or_unlimited(text: &str) -> Result<Pace, String> {
 }
 
 /// A port, or a range of ports.
-fn ports(text: &str) -> Result<RangeInclusive<u16>, String> {
+pub(super) fn ports(text: &str) -> Result<RangeInclusive<u16>, String> {
     let port = |text: &str| text.parse::<u16>().ok().filter(|port| *port > 0);
     let (first, last) = text.split_once('-').unwrap_or((text, text));
     match (port(first), port(last)) {
@@ -350,7 +350,7 @@ fn attempt(
         Event::Interval(_) => {}
     };
     let report = match probed {
-        Some(port) => latency::around(config, port, progress, stop)?,
+        Some(port) => latency::around(config, port, latency::IDLE, progress, stop)?,
         None => client::run(config, progress, stop)?,
     };
     let measurement = report.measurement;

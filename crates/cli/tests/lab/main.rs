@@ -8,6 +8,7 @@
 
 #![expect(clippy::unwrap_used, reason = "in a test an unwrap is an assertion")]
 
+mod baseline;
 mod capturing;
 mod closed_loop;
 mod copying;
@@ -91,7 +92,7 @@ fn main() -> ExitCode {
 }
 
 fn trials(lab: bool, iperf3: bool, devices: bool) -> Vec<Trial> {
-    let tests: [(&str, Needs, fn()); 78] = [
+    let tests: [(&str, Needs, fn()); 80] = [
         // The longest first, so that the others end beside them.
         ("edge_cloud_holds", Needs::Nothing, studies::edge_cloud_holds),
         ("the_loop_closes", Needs::Nothing, closed_loop::the_loop_closes),
@@ -189,6 +190,16 @@ fn trials(lab: bool, iperf3: bool, devices: bool) -> Vec<Trial> {
         ("middleboxes_are_found_out", Needs::Nothing, doctor::middleboxes_are_found_out),
         ("latency_under_load", Needs::Nothing, native::latency_under_load_is_the_queues),
         ("repeats_are_compared", Needs::Nothing, native::repeats_are_compared),
+        (
+            "a_window_is_found_and_an_earlier_baseline_compared",
+            Needs::Nothing,
+            baseline::a_window_is_found_and_an_earlier_baseline_compared,
+        ),
+        (
+            "an_interrupted_baseline_keeps_its_tests",
+            Needs::Iperf3,
+            baseline::an_interrupted_baseline_keeps_its_tests,
+        ),
         ("the_highest_rate_is_found", Needs::Nothing, native::the_highest_rate_is_found),
         ("no_privilege_is_needed", Needs::RootAndDevices, ping_trace::no_privilege_is_needed),
         ("a_killed_study_resumes", Needs::Nothing, studies::a_killed_study_resumes),

@@ -11,6 +11,7 @@ fn path() -> PathFacts {
         address: "192.0.2.1".to_owned(),
         method: "icmp".to_owned(),
         rtt_ns: seen("100ms".parse().unwrap()),
+        echo_rtt_ns: seen("100ms".parse().unwrap()),
         sent: 10,
         lost: 0,
         mtu: seen(Mtu { tried: 9_000, arrived: Some(9_000), told: None, sent: 2 }),
@@ -23,6 +24,7 @@ fn path() -> PathFacts {
             timestamps: true,
             ecn: false,
             segment_bytes: 8_960,
+            rtt_us: 100_200,
         }),
     }
 }

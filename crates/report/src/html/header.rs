@@ -123,7 +123,7 @@ fn path_strip(m: &mut Markup, path: &PathReport, valid: bool) {
     });
 }
 
-fn tile(m: &mut Markup, label: &str, value: &str, sub: &str) {
+pub(super) fn tile(m: &mut Markup, label: &str, value: &str, sub: &str) {
     m.element("div", &[], |m| {
         m.leaf("dt", &[], &label);
         m.leaf("dd", &[], &value);

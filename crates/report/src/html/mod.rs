@@ -5,6 +5,7 @@
 //! shows values; the page is complete without it.
 
 mod bands;
+mod baseline;
 mod capture;
 mod chart;
 mod conditions;
@@ -17,6 +18,7 @@ mod naks;
 mod study;
 mod under_load;
 
+pub use baseline::baseline_page;
 pub use capture::{
     CapturePage, MOST_BYTES, MOST_STREAMS, PageConversation, StreamGraphs, bytes_of_graphs,
     capture as capture_page,

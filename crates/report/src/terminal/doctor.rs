@@ -113,7 +113,10 @@ fn heading(area: Area) -> &'static str {
 }
 
 /// A verdict's mark, colour and word.
-fn mark(verdict: Verdict, style: &Style) -> (&'static str, anstyle::Style, &'static str) {
+pub(super) fn mark(
+    verdict: Verdict,
+    style: &Style,
+) -> (&'static str, anstyle::Style, &'static str) {
     let (unicode, ascii, text_style, word) = match verdict {
         Verdict::Fail => ("✗", "x", style::BAD, "fail"),
         Verdict::Warn => ("!", "!", style::WARN, "warn"),

@@ -4,6 +4,7 @@
 //! newline, so that the caller can overwrite the line; blocks end with one. No line
 //! has trailing spaces, and without colour there are no escape sequences.
 
+mod baseline;
 mod bdp_report;
 mod calc_result;
 mod canvas;
@@ -48,6 +49,7 @@ mod under_load;
 mod verify;
 mod watch;
 
+pub use baseline::{BaselineProgress, baseline, baseline_progress, baseline_start, baseline_test};
 pub use bdp_report::bdp_report;
 pub use calc_result::calc_result;
 pub use capture_handshake::{HandshakeRow, HandshakeStream, capture_handshakes};

@@ -3,6 +3,7 @@
 //! `LONGHAUL_BLESS=1` rewrites the golden files instead of comparing.
 
 mod assertions;
+mod baseline;
 mod calculators;
 mod degenerate;
 mod page;

@@ -13,7 +13,7 @@ const CONTROL: f64 = 256.0 * 1024.0;
 
 /// An interface's byte counter at the start of a test.
 #[derive(Debug, Clone)]
-pub(super) struct InterfaceCounters {
+pub(in crate::verbs) struct InterfaceCounters {
     device: String,
     bytes: u64,
 }
@@ -21,18 +21,27 @@ pub(super) struct InterfaceCounters {
 impl InterfaceCounters {
     /// Reads the counter of the interface that routes from `local` to `peer`;
     /// `None` where it is unknown.
-    pub(super) fn towards(peer: IpAddr, local: IpAddr) -> Option<Self> {
-        let device = device_towards(peer, local)?;
+    pub(in crate::verbs) fn towards(peer: IpAddr, local: IpAddr) -> Option<Self> {
+        Self::of_device(device_towards(peer, local)?)
+    }
+
+    /// Reads the counter of an interface; `None` where it is unknown.
+    pub(in crate::verbs) fn of_device(device: String) -> Option<Self> {
         let bytes = bytes(&fs::read_to_string("/proc/net/dev").ok()?, &device)?;
         Some(InterfaceCounters { device, bytes })
     }
 
+    /// Bytes received and sent since then.
+    pub(in crate::verbs) fn passed(&self) -> Option<u64> {
+        let now = bytes(&fs::read_to_string("/proc/net/dev").ok()?, &self.device)?;
+        now.checked_sub(self.bytes)
+    }
+
     /// Bytes since then that were not the test's. Loopback counts each byte twice,
     /// as sent and as received.
-    pub(super) fn cross_traffic(&self, measurement: &Measurement) -> Option<u64> {
-        let now = bytes(&fs::read_to_string("/proc/net/dev").ok()?, &self.device)?;
+    pub(in crate::verbs) fn cross_traffic(&self, measurement: &Measurement) -> Option<u64> {
         let passes = if self.device == "lo" { 2.0 } else { 1.0 };
-        let other = now.checked_sub(self.bytes)? as f64 - passes * own(measurement);
+        let other = self.passed()? as f64 - passes * own(measurement);
         Some(other.max(0.0) as u64)
     }
 }

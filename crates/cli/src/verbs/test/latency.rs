@@ -17,13 +17,13 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 /// Default port of TCP probes: most firewalls let it pass.
-pub(super) const PORT: u16 = 443;
+pub(in crate::verbs) const PORT: u16 = 443;
 
 /// How long the RTT is measured without load, before and after it.
-const IDLE: Duration = Duration::from_secs(2);
+pub(in crate::verbs) const IDLE: Duration = Duration::from_secs(2);
 
 /// How long to wait for the last replies.
-const TAIL: Duration = Duration::from_millis(500);
+pub(in crate::verbs) const TAIL: Duration = Duration::from_millis(500);
 
 /// Seconds: a probe sent this shortly before the end may still be answered and is
 /// not counted as lost.
@@ -41,11 +41,12 @@ const MOST_PROBES: f64 = 60_000.0;
 /// The probes of one flow, and when the first was sent.
 type ProbeResult = Result<(Instant, PingReport), ProbeError>;
 
-/// Runs the test with RTT probes before, during and after it, and adds them to
-/// its measurement, or a note where no probe could be sent.
-pub(super) fn around(
+/// Runs the test with RTT probes before, during and after it, `idle` long on either side, and
+/// adds them to its measurement, or a note where no probe could be sent.
+pub(in crate::verbs) fn around(
     config: &ClientConfig,
     port: u16,
+    idle: Duration,
     progress: &mut dyn FnMut(Event),
     stop: &StopFlag,
 ) -> Result<Report, PerfError> {
@@ -58,7 +59,7 @@ pub(super) fn around(
     thread::scope(|scope| {
         let echoes = scope.spawn(move || flow(&echo, ended));
         let connects = scope.spawn(move || flow(&connect, ended));
-        pause(IDLE, stop);
+        pause(idle, stop);
         let mut marks = Marks::default();
         let measured = client::run(
             config,
@@ -70,7 +71,7 @@ pub(super) fn around(
         );
         let quiet = clock::now();
         if measured.is_ok() {
-            pause(IDLE + TAIL, stop);
+            pause(idle + TAIL.min(idle), stop);
         }
         ended.store(true, Ordering::Relaxed);
         let flows = (echoes.join(), connects.join());
@@ -119,7 +120,7 @@ impl Marks {
 }
 
 /// Sleeps; Ctrl-C ends it.
-fn pause(length: Duration, stop: &StopFlag) {
+pub(in crate::verbs) fn pause(length: Duration, stop: &StopFlag) {
     let until = clock::now() + length;
     while clock::now() < until && !stop.is_raised() {
         let left = until.saturating_duration_since(clock::now());

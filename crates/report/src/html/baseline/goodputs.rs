@@ -1,0 +1,125 @@
+//! The goodput of each condition: every test as a point, the median and its interval, in plain
+//! HTML so that the texts keep their size on a narrow screen; and the same as a table.
+
+use crate::axis::{Axis, RATE};
+use crate::html::markup::Markup;
+use crate::wording;
+use record::{AddressFamily, BaselineCondition, BaselineReport};
+
+pub(super) fn write(m: &mut Markup, report: &BaselineReport) {
+    if report.conditions.is_empty() {
+        return;
+    }
+    m.element("section", &[], |m| {
+        m.leaf("h2", &[], &"Goodput");
+        let note = "Points: tests. Mark: median. Bar: its interval.";
+        m.leaf("p", &[("class", &"note")], &note);
+        plot(m, &report.conditions);
+        table(m, &report.conditions);
+        for one in &report.conditions {
+            for warning in &one.summary.warnings {
+                m.leaf("p", &[("class", &"note")], &format!("{}: {warning}.", one.condition));
+            }
+        }
+        m.leaf("p", &[("class", &"note")], &wording::MEDIAN_INTERVAL);
+    });
+}
+
+fn plot(m: &mut Markup, conditions: &[BaselineCondition]) {
+    let highest = conditions.iter().filter_map(|one| one.summary.max_bps).fold(0.0, f64::max);
+    let axis = Axis::over(highest, RATE, 4.0);
+    m.element("div", &[("class", &"dots")], |m| {
+        let mut family: Option<AddressFamily> = None;
+        for one in conditions {
+            let condition = &one.condition;
+            if family.replace(condition.family) != Some(condition.family) {
+                m.leaf("h3", &[], &condition.family.name());
+            }
+            m.element("div", &[("class", &"dots-row")], |m| {
+                let label = format!("{}, {}", condition.direction_name(), condition.streams_name());
+                m.leaf("span", &[("class", &"dots-label")], &label);
+                m.element("span", &[("class", &"dots-track")], |m| track(m, one, &axis));
+                let median = one.summary.median_bps.map_or("–".to_owned(), wording::bps);
+                m.leaf("span", &[("class", &"dots-value")], &median);
+            });
+        }
+        m.element("div", &[("class", &"dots-row dots-axis")], |m| {
+            m.leaf("span", &[("class", &"dots-label")], &"");
+            m.element("span", &[("class", &"dots-track")], |m| {
+                for (value, label) in axis.ticks() {
+                    let at = format!("left:{}", percent(axis.share(value)));
+                    m.leaf("b", &[("style", &at)], &label);
+                }
+            });
+            m.leaf("span", &[("class", &"dots-value")], &axis.unit);
+        });
+    });
+}
+
+fn percent(share: f64) -> String {
+    let share = if share.is_finite() { share.clamp(0.0, 1.0) } else { 0.0 };
+    format!("{:.2}%", share * 100.0)
+}
+
+fn track(m: &mut Markup, one: &BaselineCondition, axis: &Axis) {
+    for (value, _) in axis.ticks() {
+        let at = format!("left:{}", percent(axis.share(value)));
+        m.leaf("i", &[("class", &"tick"), ("style", &at)], &"");
+    }
+    if let (Some(low), Some(high)) = (one.median_low_bps, one.median_high_bps) {
+        let (left, right) = (axis.share(low), axis.share(high));
+        let place = format!("left:{};width:{}", percent(left), percent((right - left).max(0.0)));
+        m.leaf("i", &[("class", &"interval"), ("style", &place)], &"");
+    }
+    for run in &one.runs {
+        let rate = run.throughput_bps;
+        let at = format!("left:{}", percent(axis.share(rate.as_f64())));
+        m.leaf("i", &[("class", &"run"), ("style", &at), ("title", &rate)], &"");
+    }
+    if let Some(median) = one.summary.median_bps {
+        let at = format!("left:{}", percent(axis.share(median)));
+        m.leaf("i", &[("class", &"median"), ("style", &at)], &"");
+    }
+}
+
+/// A cell of the table: its column, and its text.
+type Figure = (&'static str, fn(&BaselineCondition) -> Option<String>);
+
+const FIGURES: [Figure; 5] = [
+    ("Tests", |one| Some(one.runs.len().to_string())),
+    ("Median", |one| one.summary.median_bps.map(wording::bps)),
+    ("Interval", |one| {
+        let interval = one.median_low_bps.zip(one.median_high_bps)?;
+        Some(wording::rates(interval.0, interval.1))
+    }),
+    ("RTT, loaded", |one| wording::rtt_under_load(one.latency.as_ref()?)),
+    ("Bufferbloat", |one| one.latency.as_ref()?.grade.clone()),
+];
+
+fn table(m: &mut Markup, conditions: &[BaselineCondition]) {
+    m.element("table", &[("class", &"plan stacked")], |m| {
+        m.element("thead", &[], |m| {
+            m.element("tr", &[], |m| {
+                m.leaf("th", &[("scope", &"col")], &"Condition");
+                for (name, _) in FIGURES {
+                    let name = match name {
+                        "Interval" => wording::interval_heading(conditions),
+                        name => name.to_owned(),
+                    };
+                    m.leaf("th", &[("scope", &"col")], &name);
+                }
+            });
+        });
+        m.element("tbody", &[], |m| {
+            for one in conditions {
+                m.element("tr", &[], |m| {
+                    m.leaf("td", &[("class", &"first")], &one.condition);
+                    for (name, text) in FIGURES {
+                        let text = text(one).unwrap_or_else(|| "–".to_owned());
+                        m.leaf("td", &[("data-label", &name)], &text);
+                    }
+                });
+            }
+        });
+    });
+}
