@@ -88,7 +88,7 @@ impl Connection {
         };
         let takes_space = segment.payload_len > 0 || segment.flags.has(CONTROL);
         let classified = if takes_space { recovery::observe_data(&seen, own, peer) } else { None };
-        let duplicate_sack = recovery::observe_ack(&seen, &options, own, peer);
+        let evidence = recovery::observe_ack(&seen, &options, own, peer);
 
         let mut found = wireshark::analyse(rules, &seen, own, peer);
         // A SYN that repeats the one of this connection has no such flag.
@@ -96,7 +96,8 @@ impl Connection {
             found.flags.set(Flags::REUSED_PORTS);
             own.counts.get_or_insert_default().add(Flags::REUSED_PORTS);
         }
-        if duplicate_sack {
+        found.proves_spurious = evidence.spurious;
+        if evidence.duplicate_sack {
             found.flags.set(Flags::DUPLICATE_SACK);
             own.counts.get_or_insert_default().add(Flags::DUPLICATE_SACK);
         }

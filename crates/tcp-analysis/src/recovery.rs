@@ -114,6 +114,14 @@ const MOST_HOLES: usize = 1024;
 /// Retransmissions that a DSACK is compared with.
 const RECENT: usize = 16;
 
+/// A retransmission that no DSACK has reported yet; packet 0: none.
+#[derive(Debug, Clone, Copy, Default)]
+struct Retransmitted {
+    seq: u32,
+    end: u32,
+    packet: u32,
+}
+
 /// State of a direction that loses segments.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Recovery {
@@ -121,7 +129,7 @@ pub(crate) struct Recovery {
     /// End of a tail loss probe that is not acknowledged.
     probe: Option<u32>,
     holes: Vec<Hole>,
-    recent: [(u32, u32, bool); RECENT],
+    recent: [Retransmitted; RECENT],
     recent_at: usize,
     /// When an ACK last reported a gap; 0: never.
     evidence_ns: u64,
@@ -241,7 +249,8 @@ fn late(
     }
     let seen_before = filled.is_none();
     recovery.count(kind, seen.packet, seen_before);
-    recovery.recent[recovery.recent_at % RECENT] = (seq, end, true);
+    recovery.recent[recovery.recent_at % RECENT] =
+        Retransmitted { seq, end, packet: seen.packet };
     recovery.recent_at = (recovery.recent_at + 1) % RECENT;
     Some(Classified { kind, seen_before })
 }
@@ -262,27 +271,36 @@ fn overtaken(seen: &CapturedSegment<'_, '_>, hole: &Hole, rtt_ns: u64) -> bool {
     rtt_ns > 0 && waited < rtt_ns - rtt_ns / 8
 }
 
-/// Looks at an ACK of `data`'s segments, before they are removed from its list. Returns
-/// whether its first SACK block reports a duplicate.
+/// What an ACK says of earlier transmissions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Evidence {
+    /// Its first SACK block reports a duplicate.
+    pub(crate) duplicate_sack: bool,
+    /// The packet of a retransmission that was not necessary.
+    pub(crate) spurious: Option<u32>,
+}
+
+/// Looks at an ACK of `data`'s segments, before they are removed from its list.
 #[inline]
 pub(crate) fn observe_ack(
     seen: &CapturedSegment<'_, '_>,
     options: &TcpOptions,
     acks: &Side,
     data: &mut Side,
-) -> bool {
+) -> Evidence {
     let duplicate = duplicate_block(options, seen.segment.ack);
     let repeats = acks.duplicate_acks > 0 && acks.last_ack == seen.segment.ack;
     if repeats || (options.sack_count > 0 && duplicate.is_none()) {
         data.recovery.get_or_insert_default().evidence_ns = seen.time_ns;
     }
-    let Some(recovery) = &mut data.recovery else { return duplicate.is_some() };
+    let mut evidence = Evidence { duplicate_sack: duplicate.is_some(), spurious: None };
+    let Some(recovery) = &mut data.recovery else { return evidence };
     let ack = seen.segment.ack;
     if let Some((left, right)) = duplicate {
-        recovery.duplicate(left, right);
+        evidence.spurious = recovery.duplicate(left, right);
     }
     if ack == acks.last_ack || !seen.segment.flags.has(TcpFlags::ACK) {
-        return duplicate.is_some();
+        return evidence;
     }
     if let Some((_, echo)) = options.timestamps
         && echo != 0
@@ -290,20 +308,23 @@ pub(crate) fn observe_ack(
     {
         // The first ACK of a retransmission that echoes an earlier time is one of the
         // original (RFC 3522, section 3).
-        let earlier = data.outstanding.late(ack).any(|segment| {
+        let earlier = data.outstanding.late(ack).find(|segment| {
             segment.ts_value != 0
                 && after(segment.next, acks.last_ack)
                 && (echo.wrapping_sub(segment.ts_value) as i32) < 0
         });
         let first = !matches!(recovery.state, State::Open) || recovery.probe.is_some();
-        if earlier && first {
+        if let Some(segment) = earlier
+            && first
+        {
+            evidence.spurious = Some(segment.packet);
             recovery.counts.spurious_eifel = recovery.counts.spurious_eifel.saturating_add(1);
             // The sender undoes the reduction, and what follows is a recovery of its own.
             recovery.state = State::Open;
         }
     }
     recovery.settle(ack, seen.time_ns);
-    duplicate.is_some()
+    evidence
 }
 
 /// A first SACK block that reports a duplicate: below the ACK, or within the second one
@@ -392,16 +413,16 @@ impl Recovery {
         *side = side.saturating_add(1);
     }
 
-    fn duplicate(&mut self, left: u32, right: u32) {
-        let within = |(seq, end, valid): &&mut (u32, u32, bool)| {
-            *valid && before(*seq, right) && after(*end, left)
+    /// A DSACK; the packet of the retransmission that it reports.
+    fn duplicate(&mut self, left: u32, right: u32) -> Option<u32> {
+        let within = |sent: &&mut Retransmitted| {
+            sent.packet != 0 && before(sent.seq, right) && after(sent.end, left)
         };
-        match self.recent.iter_mut().find(within) {
-            Some(entry) => {
-                entry.2 = false;
-                self.counts.spurious_dsack = self.counts.spurious_dsack.saturating_add(1);
-            }
-            None => self.counts.duplicated = self.counts.duplicated.saturating_add(1),
-        }
+        let Some(sent) = self.recent.iter_mut().find(within) else {
+            self.counts.duplicated = self.counts.duplicated.saturating_add(1);
+            return None;
+        };
+        self.counts.spurious_dsack = self.counts.spurious_dsack.saturating_add(1);
+        Some(std::mem::take(sent).packet)
     }
 }

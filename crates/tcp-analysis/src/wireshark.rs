@@ -43,6 +43,9 @@ pub struct PacketAnalysis {
     /// Whether it is a retransmission of what passed here before (lost behind this point),
     /// or fills a hole (lost before it).
     pub seen_before: bool,
+    /// The packet of a retransmission that it shows not to have been necessary: by Eifel or
+    /// DSACK.
+    pub proves_spurious: Option<u32>,
 }
 
 /// A packet with its number in the capture and its time.
