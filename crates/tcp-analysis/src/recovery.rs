@@ -112,7 +112,7 @@ struct Hole {
 const MOST_HOLES: usize = 1024;
 
 /// Retransmissions that a DSACK is compared with.
-const RECENT: usize = 16;
+const RECENT: usize = 32;
 
 /// A retransmission that no DSACK has reported yet; packet 0: none.
 #[derive(Debug, Clone, Copy, Default)]
@@ -133,15 +133,20 @@ pub(crate) struct Recovery {
     recent_at: usize,
     /// When an ACK last reported a gap; 0: never.
     evidence_ns: u64,
-    /// The last recovery: until which number, and when that was acknowledged; 0: none.
+    /// The last recovery: until which number, when that was acknowledged (0: none), and
+    /// whether it was one after a timeout.
     ended: u32,
     ended_ns: u64,
+    ended_loss: bool,
     pub(crate) counts: Retransmissions,
 }
 
 /// A retransmission timer is never shorter (Linux `TCP_RTO_MIN`), less the timer's
 /// granularity.
 const LEAST_TIMEOUT_NS: u64 = 180_000_000;
+
+/// What an ACK makes a sender send follows it sooner than this.
+const LEAST_PAUSE_NS: u64 = 20_000_000;
 
 /// A retransmission as classified.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -164,14 +169,11 @@ pub(crate) fn observe_data(
     let (seq, end) = (segment.seq, segment.next_seq());
     if !before(seq, own.next_seq) {
         if after(seq, own.next_seq) && !segment.flags.has(TcpFlags::RST) {
-            let hole = Hole {
-                start: own.next_seq,
-                end: seq,
-                opened_ns: seen.time_ns,
-                ts_value: seen.ts_value,
-            };
-            own.recovery.get_or_insert_default().open(hole);
+            open_hole(seen, own, peer);
         }
+        let since = seen.time_ns.saturating_sub(own.last_ack_ns);
+        let silent = since >= LEAST_TIMEOUT_NS && since >= own.smoothed_rtt_ns;
+        own.after_silence = if silent && seq == own.next_seq { end } else { 0 };
         return None;
     }
     // Keep-alives repeat one byte, and probes of a closed window are no repair.
@@ -182,6 +184,31 @@ pub(crate) fn observe_data(
         return None;
     }
     late(seen, own, peer, seq, end)
+}
+
+/// A segment that leaves a gap behind the last one.
+#[inline(never)]
+fn open_hole(seen: &CapturedSegment<'_, '_>, own: &mut Side, peer: &Side) {
+    let (start, end) = (own.next_seq, seen.segment.seq);
+    let rtt = own.smoothed_rtt_ns.max(seen.initial_rtt_ns);
+    let waited = seen.time_ns.saturating_sub(own.next_seq_ns);
+    // Where a whole flight is lost, the retransmission upon the timer looks like new data. F-RTO
+    // (RFC 5682) sends what is new indeed when that is acknowledged.
+    let forward = far_from_sender(own, peer)
+        && own.after_silence == start
+        && start != 0
+        && waited >= rtt / 2
+        && waited < 2 * rtt;
+    let recovery = own.recovery.get_or_insert_default();
+    recovery.open(Hole { start, end, opened_ns: seen.time_ns, ts_value: seen.ts_value });
+    if forward && recovery.state == State::Open {
+        recovery.state = State::Loss(end);
+    }
+}
+
+/// Whether the receiver of the data is nearer.
+fn far_from_sender(own: &Side, peer: &Side) -> bool {
+    own.responses.least_ns() > peer.responses.least_ns()
 }
 
 #[inline(never)]
@@ -198,15 +225,23 @@ fn late(
     // Each packet of either side ends a silence.
     let quiet = now.saturating_sub(own.last_ack_ns.max(peer.last_ack_ns));
     let gap = now.saturating_sub(own.last_ack_ns);
-    let far_from_sender = own.responses.least_ns() > peer.responses.least_ns();
+    let far_from_sender = far_from_sender(own, peer);
     let silence = if far_from_sender { gap } else { quiet };
     let reported =
         peer.duplicate_acks > 0 || (peer.has_sack && after(peer.sacked_to, peer.last_ack));
     let acked = if peer.packets > 0 { peer.last_ack } else { seq };
-    let timer = silence >= LEAST_TIMEOUT_NS.max(rtt);
-    let tail = end == next_seq;
     let sack = own.sack_permitted && peer.sack_permitted;
+    // Without SACK a recovery does not begin twice in one window (RFC 6582), whatever duplicate
+    // ACKs come, and these do not restart the timer.
+    let since_sent = now.saturating_sub(own.outstanding.oldest_ns().unwrap_or(now));
+    let between_acks = !sack
+        && !far_from_sender
+        && since_sent >= LEAST_TIMEOUT_NS
+        && silence >= LEAST_PAUSE_NS.max(rtt / 2);
+    let timer = silence >= LEAST_TIMEOUT_NS.max(rtt) || between_acks;
+    let tail = end == next_seq;
     let syn = seen.segment.flags.has(TcpFlags::SYN);
+    let passed = own.outstanding.ts_value_at(seq);
 
     let recovery = own.recovery.get_or_insert_default();
     // At the receiver, what made the sender retransmit passed an RTT ago.
@@ -214,9 +249,16 @@ fn late(
         && now.saturating_sub(recovery.evidence_ns) < 2 * rtt.max(1_000_000);
     let evidence = reported || (far_from_sender && recent);
     let filled = recovery.fill(seq, end);
-    let behind_ms = own.latest_ts.wrapping_sub(seen.ts_value) as i32;
-    if filled.is_none() && seen.ts_value != 0 && i64::from(behind_ms) * 4_000_000 > rtt as i64 {
-        // The original, which arrives after its retransmission.
+    // The original, which arrives after its retransmission: that has a later timestamp, by an
+    // RTT.
+    let is_original = match passed {
+        Some(value) => after(value, seen.ts_value),
+        None => {
+            let behind_ms = own.latest_ts.wrapping_sub(seen.ts_value) as i32;
+            i64::from(behind_ms) * 4_000_000 > rtt as i64 * 3
+        }
+    };
+    if filled.is_none() && seen.ts_value != 0 && is_original {
         recovery.counts.reordered = recovery.counts.reordered.saturating_add(1);
         return None;
     }
@@ -235,7 +277,9 @@ fn late(
         State::Recovery(_) if timer && at_head => Kind::Timeout,
         State::Recovery(_) => Kind::Recovery,
         // The ACK that ends the recovery has yet to reach the sender.
-        State::Open if far_from_sender && !timer && recovery.lasts(seq, now, rtt) => Kind::Recovery,
+        State::Open if far_from_sender && !timer && recovery.lasts(seq, now, rtt) => {
+            if recovery.ended_loss { Kind::AfterTimeout } else { Kind::Recovery }
+        }
         State::Open if evidence && !timer => Kind::Fast,
         State::Open if tail && sack && recovery.probe.is_none() && !evidence => Kind::TailLossProbe,
         State::Open if timer || !evidence => Kind::Timeout,
@@ -249,8 +293,7 @@ fn late(
     }
     let seen_before = filled.is_none();
     recovery.count(kind, seen.packet, seen_before);
-    recovery.recent[recovery.recent_at % RECENT] =
-        Retransmitted { seq, end, packet: seen.packet };
+    recovery.recent[recovery.recent_at % RECENT] = Retransmitted { seq, end, packet: seen.packet };
     recovery.recent_at = (recovery.recent_at + 1) % RECENT;
     Some(Classified { kind, seen_before })
 }
@@ -387,9 +430,8 @@ impl Recovery {
     fn settle(&mut self, ack: u32, now_ns: u64) {
         match self.state {
             State::Recovery(high) | State::Loss(high) if !before(ack, high) => {
-                if matches!(self.state, State::Recovery(_)) {
-                    (self.ended, self.ended_ns) = (high, now_ns);
-                }
+                (self.ended, self.ended_ns) = (high, now_ns);
+                self.ended_loss = matches!(self.state, State::Loss(_));
                 self.state = State::Open;
             }
             _ => {}

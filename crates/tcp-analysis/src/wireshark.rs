@@ -99,7 +99,7 @@ pub(crate) fn analyse(
 
     if peer.contiguous != 0 && after(ack, peer.contiguous) && segment.flags.has(TcpFlags::ACK) {
         // The comparison without the wrap is Wireshark's own.
-        if peer.contiguous > peer.next_seq {
+        if peer.contiguous < peer.next_seq {
             peer.contiguous = peer.next_seq;
             found.flags.set(Flags::ACK_LOST_SEGMENT);
         } else {

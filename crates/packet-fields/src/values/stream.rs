@@ -109,7 +109,8 @@ fn of_stream<'a>(segment: &TcpSegment<'_>, stream: &StreamView, field: Field) ->
         Field::TcpAnalysisDuplicateAckNum if duplicates => integer(analysis.duplicate_ack),
         Field::TcpAnalysisDuplicateAckFrame if duplicates => integer(analysis.repeats_packet),
         Field::TcpAnalysisAcksFrame => integer(analysis.acknowledges?.0),
-        Field::TcpAnalysisAckRtt => Some(time(analysis.acknowledges?.1)),
+        // Wireshark does not show one of 0.
+        Field::TcpAnalysisAckRtt => Some(analysis.acknowledges?.1).filter(|ns| *ns > 0).map(time),
         Field::TcpAnalysisInitialRtt if is_analysed(stream) => stream.initial_rtt_ns.map(time),
         Field::TcpAnalysisBytesInFlight => integer(analysis.bytes_in_flight?),
         Field::TcpAnalysisRto => analysis.retransmit_delay_ns.map(time),

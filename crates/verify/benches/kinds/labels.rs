@@ -22,7 +22,7 @@ pub(crate) fn labels(run: &Run, at_sender: bool) -> Vec<Option<Label>> {
     let mut labels = vec![None; run.packets.len()];
     let mut layers = Layers::new();
     let mut connections: HashMap<u16, Connection> = HashMap::new();
-    for (number, (at_ns, place)) in (1..).zip(passing(run, at_sender)) {
+    for (at_ns, place) in passing(run, at_sender) {
         let packet = &run.packets[place];
         dissect::dissect(LinkType::RAW, &packet.bytes, packet.length, &mut layers);
         let Some(segment) = layers.tcp(&packet.bytes) else { continue };
@@ -32,7 +32,6 @@ pub(crate) fn labels(run: &Run, at_sender: bool) -> Vec<Option<Label>> {
             time_ns: EPOCH_NS + at_ns,
             reuses_ports: false,
         };
-        let _: u64 = number;
         let connection = connections.entry(packet.port).or_default();
         let found = connection.add(Rules::default(), position, &segment);
         labels[place] = Some(Label { kind: found.kind, spurious: false });

@@ -99,25 +99,22 @@ fn measure(options: &Options, tracepoints: Option<&Tracepoints>) -> Fallible<()>
 }
 
 /// A stored run, or one in the lab; `None`, and why on standard output, if no run can be used.
-fn one(
-    options: &Options,
-    path: &Path,
-    tracepoints: Option<&Tracepoints>,
-) -> Fallible<Option<Run>> {
+fn one(options: &Options, path: &Path, tracepoints: Option<&Tracepoints>) -> Fallible<Option<Run>> {
     if let Some(folder) = &options.load {
-        return Ok(Some(run::load(folder, path.name, options.seed)?));
+        let run = run::load(folder, path.name, options.seed)?;
+        let Some(why) = truth::not_usable(&run) else { return Ok(Some(run)) };
+        println!("{:<24} left out: {why}", path.name);
+        return Ok(None);
     }
     let tracepoints = tracepoints.ok_or("no tracepoints")?;
     let mut reason = String::new();
     for attempt in 0..ATTEMPTS {
         let run = run::run(path, options.seed + u64::from(attempt) * 1000, tracepoints)?;
+        if let Some(folder) = &options.save {
+            run::save(folder, options.seed, &run)?;
+        }
         match truth::not_usable(&run) {
-            None => {
-                if let Some(folder) = &options.save {
-                    run::save(folder, options.seed, &run)?;
-                }
-                return Ok(Some(run));
-            }
+            None => return Ok(Some(run)),
             Some(why) => reason = why,
         }
     }

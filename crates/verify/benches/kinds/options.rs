@@ -40,8 +40,9 @@ pub(crate) fn parse() -> Fallible<Options> {
                     "held-out" => Some(Set::HeldOut),
                     "all" => None,
                     other => {
-                        return Err(format!("--set is development, held-out or all, not {other}")
-                            .into());
+                        return Err(
+                            format!("--set is development, held-out or all, not {other}").into()
+                        );
                     }
                 }
             }

@@ -80,22 +80,22 @@ pub(crate) const PATHS: [Path; 50] = [
     develop(
         "tails",
         "rate=20mbit,rtt=40ms,loss=5%",
-        Bursts { streams: 4, bytes: 20_000, pause: ms(400) },
+        Bursts { streams: 16, bytes: 20_000, pause: ms(400) },
     ),
     hold_out(
         "tails-2",
         "rate=20mbit,rtt=80ms,loss=8%",
-        Bursts { streams: 6, bytes: 12_000, pause: ms(600) },
+        Bursts { streams: 20, bytes: 12_000, pause: ms(600) },
     ),
     develop(
         "short",
         "rate=20mbit,rtt=30ms,loss=5%",
-        Connections { streams: 4, bytes: 30_000, pause: ms(20) },
+        Connections { streams: 8, bytes: 30_000, pause: ms(20) },
     ),
     hold_out(
         "short-2",
         "rate=20mbit,rtt=60ms,loss=6%",
-        Connections { streams: 6, bytes: 8_000, pause: ms(30) },
+        Connections { streams: 12, bytes: 8_000, pause: ms(30) },
     ),
     develop("no-sack", "rate=20mbit,rtt=40ms,loss=1%", Bulk(2)).set(NO_SACK),
     hold_out("no-sack-2", "rate=20mbit,rtt=60ms,loss=2%,queue=1bdp", Bulk(3)).set(NO_SACK),
@@ -124,11 +124,7 @@ pub(crate) const PATHS: [Path; 50] = [
         "rate=20mbit,rtt=60ms,@1s.rtt=600ms,@1200ms.rtt=60ms,repeat=1800ms",
         Bulk(2),
     ),
-    develop(
-        "thin",
-        "rate=20mbit,rtt=60ms,loss=4%",
-        Thin { streams: 6, bytes: 400, every: ms(30) },
-    ),
+    develop("thin", "rate=20mbit,rtt=60ms,loss=4%", Thin { streams: 6, bytes: 400, every: ms(30) }),
     hold_out(
         "thin-2",
         "rate=20mbit,rtt=40ms,loss=6%",
@@ -139,5 +135,5 @@ pub(crate) const PATHS: [Path; 50] = [
     develop("far", "rate=20mbit,rtt=300ms,loss=1%", Bulk(4)),
     hold_out("far-2", "rate=20mbit,rtt=200ms,loss=2%", Bulk(4)),
     develop("ecn", "rate=20mbit,rtt=40ms,queue=codel,ecn=yes,loss=1%", Bulk(2)).set(ECN),
-    hold_out("ecn-2", "rate=20mbit,rtt=30ms,queue=fq-codel,ecn=yes,loss=2%", Bulk(3)).set(ECN),
+    hold_out("ecn-2", "rate=20mbit,rtt=30ms,queue=fq_codel,ecn=yes,loss=2%", Bulk(3)).set(ECN),
 ];

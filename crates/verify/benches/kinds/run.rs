@@ -51,8 +51,7 @@ pub(crate) fn run(path: &paths::Path, seed: u64, tracepoints: &Tracepoints) -> F
     let link = format!("{},seed={seed}", path.link).parse()?;
     let owned = |(key, value): &(&str, &str)| ((*key).to_owned(), (*value).to_owned());
     let sysctls: Vec<(String, String)> = path.sysctls.iter().map(owned).collect();
-    let lab =
-        Lab::start(&Plan::pair(link, path.congestion, &sysctls, true), Options::default())?;
+    let lab = Lab::start(&Plan::pair(link, path.congestion, &sysctls, true), Options::default())?;
     let watch = lab.watch(None, SNAPLEN)?;
     let records = std::thread::spawn(move || {
         let records: Vec<PacketRecord> = watch.records.iter().flatten().collect();
@@ -64,7 +63,8 @@ pub(crate) fn run(path: &paths::Path, seed: u64, tracepoints: &Tracepoints) -> F
     let events = tracepoints.events(marked, lab.epoch())?;
     lab.finish()?;
     let (mut records, missed) = records.join().map_err(|_| "the capture panicked")?;
-    records.sort_by_key(|record| record.arrived);
+    // Packets of a train have one time, and those that are dropped are recorded first.
+    records.sort_by_key(|record| (record.arrived, record.number));
     let mut layers = Layers::new();
     let packets = records.into_iter().filter_map(|record| packet(record, &mut layers)).collect();
     Ok(Run { path: path.name.to_owned(), packets, events, missed })

@@ -9,8 +9,8 @@ use tcp_analysis::{KIND_COUNT, Kind};
 
 /// Above the rows.
 pub(crate) const HEADING: &str = "\
-                         at the sender                   at the receiver\n\
-path                      packets   right  exact kind    packets   right  exact kind";
+                         at the sender                            at the receiver\n\
+path                      packets   right   exact   spurious       packets   right   exact   spurious";
 
 /// No retransmission, or one without a label.
 const NONE: usize = KIND_COUNT;
@@ -63,8 +63,7 @@ impl Tally {
         at_sender: bool,
     ) {
         let counts = &mut self.0[usize::from(!at_sender)];
-        for (place, truth, label) in compared(run, truth, labels) {
-            let _: usize = place;
+        for (_, truth, label) in compared(run, truth, labels) {
             let row = truth.map_or(Some(NONE), |truth| truth.kind.map(|kind| kind as usize));
             let Some(row) = row else { continue };
             counts.confusion[row][label.kind.map_or(NONE, |kind| kind as usize)] += 1;
@@ -115,7 +114,8 @@ impl Display for Row<'_> {
         write!(f, "{name:<24}")?;
         for counts in &tally.0 {
             let (sum, right, exact) = counts.shares();
-            write!(f, " {sum:>8} {right:>6.1}% {exact:>10.1}%   ")?;
+            let spurious = format!("{}/{}", counts.spurious[0], counts.spurious[1]);
+            write!(f, " {sum:>8} {right:>6.1}% {exact:>6.1}% {spurious:>10}    ")?;
         }
         Ok(())
     }

@@ -90,9 +90,7 @@ fn send(address: SocketAddr, traffic: Traffic, end: Instant) {
         let _ = stream.set_write_timeout(Some(BLOCKING));
         let _ = stream.set_read_timeout(Some(BLOCKING));
         match traffic {
-            Traffic::Bulk(_) => {
-                while write(&stream, 128 * 1024, end) {}
-            }
+            Traffic::Bulk(_) => while write(&stream, 128 * 1024, end) {},
             Traffic::Bursts { bytes, pause, .. } => {
                 while write(&stream, bytes, end) {
                     thread::sleep(pause);

@@ -68,29 +68,25 @@ fn matched(run: &Run) -> (HashMap<usize, Retransmission>, usize) {
     for port in ports {
         let (sent, late) =
             (sent.remove(&port).unwrap_or_default(), late.get(&port).cloned().unwrap_or_default());
-        let mut packets = vec![0_u32; sent.len()];
         let mut next = 0;
-        for (place, unnecessary) in late {
-            let at_ns = run.packets[place].arrived_ns as i64;
+        let mut without = sent.len();
+        for train in late.chunk_by(|one, other| one.continues_with(other)) {
+            let at_ns = train.first().map_or(0, |packet| packet.at_ns);
             while sent.get(next).is_some_and(|event| event.at_ns < at_ns - BEFORE_NS) {
                 next += 1;
             }
-            // An event that has a packet already is passed over for the next one, if that one
-            // is as near: segments of one event are passed to the device at one time.
-            while packets.get(next).is_some_and(|count| *count > 0)
-                && sent[next].at_ns < at_ns
-                && sent.get(next + 1).is_some_and(|event| event.at_ns < at_ns + AFTER_NS)
-            {
-                next += 1;
-            }
             let event = sent.get(next).filter(|event| event.at_ns < at_ns + AFTER_NS);
-            let kind = event.map(|event| event.kinds[usize::from(packets[next] > 0)]);
-            if event.is_some() {
-                packets[next] += 1;
+            for (number, packet) in train.iter().enumerate() {
+                let kind = event.map(|event| event.kinds[usize::from(number > 0)]);
+                let unnecessary = packet.unnecessary;
+                truth.insert(packet.place, Retransmission { kind, unnecessary });
             }
-            truth.insert(place, Retransmission { kind, unnecessary });
+            if event.is_some() {
+                next += 1;
+                without -= 1;
+            }
         }
-        unmatched += packets.iter().filter(|count| **count == 0).count();
+        unmatched += without;
     }
     (truth, unmatched)
 }
@@ -131,10 +127,26 @@ fn kinds(events: &[Event]) -> Vec<Sent> {
     sent
 }
 
-/// What was sent again, by connection, in the order of sending, and whether that was
-/// unnecessary.
-fn late(run: &Run) -> HashMap<u16, Vec<(usize, bool)>> {
-    let mut late = HashMap::<u16, Vec<(usize, bool)>>::new();
+/// A packet that was sent again.
+#[derive(Debug, Clone, Copy)]
+struct Late {
+    place: usize,
+    at_ns: i64,
+    seq: u32,
+    end: u32,
+    unnecessary: bool,
+}
+
+impl Late {
+    /// Whether both are segments of one event, which the kernel passed to the device at once.
+    fn continues_with(&self, next: &Late) -> bool {
+        self.at_ns == next.at_ns && self.end == next.seq
+    }
+}
+
+/// What was sent again, by connection, in the order of sending.
+fn late(run: &Run) -> HashMap<u16, Vec<Late>> {
+    let mut late = HashMap::<u16, Vec<Late>>::new();
     let mut highest = HashMap::<u16, u32>::new();
     let mut delivered = HashMap::<(u16, u32), u32>::new();
     let mut layers = Layers::new();
@@ -143,7 +155,8 @@ fn late(run: &Run) -> HashMap<u16, Vec<(usize, bool)>> {
         let high = highest.entry(packet.port).or_insert(seq);
         if (seq.wrapping_sub(*high) as i32) < 0 {
             let unnecessary = delivered.get(&(packet.port, seq)).is_some_and(|&most| most >= end);
-            late.entry(packet.port).or_default().push((place, unnecessary));
+            let at_ns = packet.arrived_ns as i64;
+            late.entry(packet.port).or_default().push(Late { place, at_ns, seq, end, unnecessary });
         }
         if (end.wrapping_sub(*high) as i32) > 0 {
             *high = end;
