@@ -236,7 +236,8 @@ fn retransmitted(
         && peer.has_sack
         && seen.mss > 0
         && after(peer.sacked_to, peer.last_ack.wrapping_add(2 * seen.mss));
-    if (peer.duplicate_acks >= 2 || jumped)
+    // After an ACK of what was not captured the counter is -1, in Wireshark a large number.
+    if (peer.duplicate_acks.cast_unsigned() >= 2 || jumped)
         && peer.last_ack == seq
         && seen.time_ns.wrapping_sub(peer.last_ack_ns) < FAST_NS
     {
