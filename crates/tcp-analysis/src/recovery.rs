@@ -232,12 +232,16 @@ fn late(
     let acked = if peer.packets > 0 { peer.last_ack } else { seq };
     let sack = own.sack_permitted && peer.sack_permitted;
     // Without SACK a recovery does not begin twice in one window (RFC 6582), whatever duplicate
-    // ACKs come, and these do not restart the timer.
+    // ACKs come, and these do not restart the timer. What they do release follows one of them, and
+    // arrives within an RTT.
+    let pause = if far_from_sender {
+        (LEAST_TIMEOUT_NS / 2).max(2 * seen.initial_rtt_ns)
+    } else {
+        LEAST_PAUSE_NS.max(seen.initial_rtt_ns / 2)
+    };
     let since_sent = now.saturating_sub(own.outstanding.oldest_ns().unwrap_or(now));
-    let between_acks = !sack
-        && !far_from_sender
-        && since_sent >= LEAST_TIMEOUT_NS
-        && silence >= LEAST_PAUSE_NS.max(rtt / 2);
+    let between_acks =
+        !sack && silence >= pause && (far_from_sender || since_sent >= LEAST_TIMEOUT_NS);
     let timer = silence >= LEAST_TIMEOUT_NS.max(rtt) || between_acks;
     let tail = end == next_seq;
     let syn = seen.segment.flags.has(TcpFlags::SYN);
@@ -421,8 +425,8 @@ impl Recovery {
     /// Whether the sender had not left its last recovery when it sent what arrives now.
     fn lasts(&self, seq: u32, now_ns: u64, rtt_ns: u64) -> bool {
         let since = now_ns.saturating_sub(self.ended_ns);
-        self.ended_ns != 0
-            && (since < rtt_ns - rtt_ns / 8 || (before(seq, self.ended) && since < 2 * rtt_ns))
+        let soon = !self.ended_loss && since < rtt_ns - rtt_ns / 8;
+        self.ended_ns != 0 && (soon || (before(seq, self.ended) && since < 2 * rtt_ns))
     }
 
     /// Everything before `ack` is acknowledged.
