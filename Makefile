@@ -37,6 +37,7 @@ peers:
 bench:
 	$(CARGO) bench --locked -p longhaul-verify --bench lab
 	$(CARGO) bench --locked -p longhaul-verify --bench truth
+	$(CARGO) bench --locked -p longhaul-verify --bench kinds
 	$(CARGO) bench --locked -p longhaul-verify --bench explain
 	$(CARGO) bench --locked -p longhaul-verify --bench remedy
 	$(CARGO) bench --locked -p longhaul --bench measure

@@ -56,7 +56,8 @@ fn write(lab: &Lab, host: &str, watch: &Watch, mut out: impl Write) -> io::Resul
             Ok(batch) => {
                 for record in &batch {
                     if let Some(moment) = interfaces.moment(record) {
-                        order.add(moment, interfaces.block(record, zero + moment.since(Nanos(0))));
+                        let block = interfaces.block(record, zero + moment.since(Nanos(0)));
+                        order.add(moment, record.number, block);
                     }
                 }
                 false

@@ -14,17 +14,17 @@ const MOST_BYTES: usize = 64 << 20;
 /// Encoded packets that wait for earlier ones.
 #[derive(Debug, Default)]
 pub(crate) struct TimeOrder {
-    /// By time, then in order of arrival.
+    /// By time, then by the packet's number: the packets of a train have one time, and the
+    /// fate of those that are dropped is known first.
     held: BinaryHeap<Reverse<(Nanos, u64, Vec<u8>)>>,
-    added: u64,
     bytes: usize,
 }
 
 impl TimeOrder {
-    pub(crate) fn add(&mut self, at: Nanos, packet: Vec<u8>) {
+    /// Adds a packet with the number that it has in its direction.
+    pub(crate) fn add(&mut self, at: Nanos, number: u64, packet: Vec<u8>) {
         self.bytes += packet.len();
-        self.held.push(Reverse((at, self.added, packet)));
-        self.added += 1;
+        self.held.push(Reverse((at, number, packet)));
     }
 
     /// The next packet for which no earlier one is expected at `now`.
@@ -51,8 +51,8 @@ mod tests {
     #[test]
     fn packets_leave_in_order_once_no_earlier_one_can_come() {
         let mut order = TimeOrder::default();
-        for (at, name) in [(30, 3), (10, 1), (30, 4), (20, 2)] {
-            order.add(Nanos(at), vec![name]);
+        for (at, name) in [(30, 4), (10, 1), (30, 3), (20, 2)] {
+            order.add(Nanos(at), u64::from(name), vec![name]);
         }
         assert_eq!(order.next(Nanos(HOLD_NS + 9)), None);
         assert_eq!(order.next(Nanos(HOLD_NS + 10)), Some(vec![1]));
@@ -66,7 +66,7 @@ mod tests {
     fn what_is_held_is_bounded() {
         let mut order = TimeOrder::default();
         for at in 0..3 {
-            order.add(Nanos(at), vec![0; MOST_BYTES / 2]);
+            order.add(Nanos(at), at, vec![0; MOST_BYTES / 2]);
         }
         assert!(order.next(Nanos(0)).is_some());
         assert!(order.next(Nanos(0)).is_none());

@@ -88,7 +88,7 @@ impl Connection {
         };
         let takes_space = segment.payload_len > 0 || segment.flags.has(CONTROL);
         let classified = if takes_space { recovery::observe_data(&seen, own, peer) } else { None };
-        let duplicate_sack = recovery::observe_ack(&seen, &options, own, peer);
+        let evidence = recovery::observe_ack(&seen, &options, own, peer);
 
         let mut found = wireshark::analyse(rules, &seen, own, peer);
         // A SYN that repeats the one of this connection has no such flag.
@@ -96,7 +96,8 @@ impl Connection {
             found.flags.set(Flags::REUSED_PORTS);
             own.counts.get_or_insert_default().add(Flags::REUSED_PORTS);
         }
-        if duplicate_sack {
+        found.proves_spurious = evidence.spurious;
+        if evidence.duplicate_sack {
             found.flags.set(Flags::DUPLICATE_SACK);
             own.counts.get_or_insert_default().add(Flags::DUPLICATE_SACK);
         }
@@ -133,16 +134,40 @@ impl Connection {
         found
     }
 
-    /// What the SYNs say, the initial RTT, and what was captured.
+    /// Notes which part of the connection a packet is, by Wireshark's rules: a SYN always
+    /// counts, everything else from the second packet on and with ACK; RST without it, too.
+    #[inline]
+    fn complete(&mut self, segment: &TcpSegment<'_>) {
+        let flags = segment.flags;
+        if flags.is_first_syn() {
+            self.completeness |= completeness::SYN;
+        }
+        if self.sides[0].packets + self.sides[1].packets < 2 {
+            return;
+        }
+        if flags.has(TcpFlags::RST) {
+            self.completeness |= completeness::RST;
+        }
+        if !flags.has(TcpFlags::ACK) {
+            return;
+        }
+        if flags.has(TcpFlags::SYN) {
+            self.completeness |= completeness::SYN_ACK;
+            return;
+        }
+        if flags.has(TcpFlags::FIN) {
+            self.completeness |= completeness::FIN;
+        }
+        self.completeness |=
+            if segment.payload_len > 0 { completeness::DATA } else { completeness::ACK };
+    }
+
+    /// What the SYNs say, and the initial RTT.
     #[inline]
     fn handshake(&mut self, segment: &TcpSegment<'_>, options: &TcpOptions, now: u64) {
         let flags = segment.flags;
+        self.complete(segment);
         if !flags.has(CONTROL.with(TcpFlags::RST)) {
-            let part = if segment.payload_len > 0 { completeness::DATA } else { completeness::ACK };
-            // The first packet of a connection counts if it is a SYN, as in Wireshark.
-            if self.sides[0].packets + self.sides[1].packets > 1 {
-                self.completeness |= part;
-            }
             self.sides[segment.direction.index()].window_of_syn = false;
             if self.initial_rtt_ns == 0 && self.syn_ns != 0 && flags.has(TcpFlags::ACK) {
                 self.initial_rtt_ns = now.saturating_sub(self.syn_ns);
@@ -158,15 +183,6 @@ impl Connection {
         if answers && self.initial_rtt_ns == 0 && self.syn_ns != 0 {
             self.initial_rtt_ns = now.saturating_sub(self.syn_ns);
         }
-        if flags.has(TcpFlags::FIN) {
-            self.completeness |= completeness::FIN;
-        }
-        if flags.has(TcpFlags::RST) {
-            self.completeness |= completeness::RST;
-        }
-        if segment.payload_len > 0 {
-            self.completeness |= completeness::DATA;
-        }
         if !flags.has(TcpFlags::SYN) {
             return;
         }
@@ -181,7 +197,6 @@ impl Connection {
         };
         side.scale = offered;
         if flags.is_first_syn() {
-            self.completeness |= completeness::SYN;
             self.syn_ns = now;
             self.client = Some(segment.direction);
             if offered == WindowScale::Off {
@@ -189,7 +204,6 @@ impl Connection {
             }
             return;
         }
-        self.completeness |= completeness::SYN_ACK;
         if self.syn_ns != 0 && self.syn_ack_ns == 0 {
             self.sides[own].responses.add(now.saturating_sub(self.syn_ns));
         }
@@ -317,9 +331,12 @@ const CONTROL: TcpFlags = TcpFlags(TcpFlags::SYN.0 | TcpFlags::FIN.0);
 fn remember_sack(own: &mut Side, options: &TcpOptions, ack: u32) {
     own.has_sack = true;
     own.sacked_to = ack;
-    for (left, right) in options.sack_blocks() {
-        // A DSACK block is subtracted from the bytes in flight too, as in Wireshark.
-        own.sacked_bytes = own.sacked_bytes.wrapping_add(right.wrapping_sub(*left));
+    for (number, (left, right)) in options.sack_blocks().iter().enumerate() {
+        // Wireshark subtracts from the bytes in flight what a DSACK block reports, too, and
+        // not what a fourth block does.
+        if number < 3 {
+            own.sacked_bytes = own.sacked_bytes.wrapping_add(right.wrapping_sub(*left));
+        }
         if after(*right, own.sacked_to) {
             own.sacked_to = *right;
         }

@@ -102,6 +102,17 @@ impl Outstanding {
         span.map(|(first, end)| end.wrapping_sub(first))
     }
 
+    /// The latest timestamp value of the transmissions in order that `seq` is in; `None`
+    /// without one.
+    pub(crate) fn ts_value_at(&self, seq: u32) -> Option<u32> {
+        let runs = self.disordered.iter().flat_map(|list| &list.runs);
+        let values = std::iter::once(&self.in_order).chain(runs).filter_map(|run| {
+            let place = run.partition_point(|segment| up_to(segment.next, seq));
+            run.get(place).filter(|segment| up_to(segment.seq, seq)).map(|segment| segment.ts_value)
+        });
+        values.filter(|value| *value != 0).reduce(|a, b| if after(a, b) { a } else { b })
+    }
+
     /// When the oldest of them was sent.
     #[inline]
     pub(crate) fn oldest_ns(&self) -> Option<u64> {
@@ -260,6 +271,16 @@ mod tests {
         assert_eq!(list.acknowledge(300), Some(Acked { packet: 2, time_ns: 20 }));
         assert_eq!(list.acknowledge(400), Some(Acked { packet: 3, time_ns: 30 }));
         assert_eq!((list.len(), list.span()), (0, None));
+    }
+
+    #[test]
+    fn the_latest_copy_of_a_segment_has_the_timestamp() {
+        let mut list = Outstanding::default();
+        for (packet, seq, ts_value) in [(1, 100, 7), (2, 200, 8), (3, 400, 9), (4, 100, 12)] {
+            list.push(Segment { ts_value, ..segment(packet, seq, seq + 100) });
+        }
+        let values = [50, 100, 199, 200, 300, 400, 500].map(|seq| list.ts_value_at(seq));
+        assert_eq!(values, [None, Some(12), Some(12), Some(8), None, Some(9), None]);
     }
 
     #[test]

@@ -112,7 +112,15 @@ struct Hole {
 const MOST_HOLES: usize = 1024;
 
 /// Retransmissions that a DSACK is compared with.
-const RECENT: usize = 16;
+const RECENT: usize = 32;
+
+/// A retransmission that no DSACK has reported yet; packet 0: none.
+#[derive(Debug, Clone, Copy, Default)]
+struct Retransmitted {
+    seq: u32,
+    end: u32,
+    packet: u32,
+}
 
 /// State of a direction that loses segments.
 #[derive(Debug, Clone, Default)]
@@ -121,19 +129,24 @@ pub(crate) struct Recovery {
     /// End of a tail loss probe that is not acknowledged.
     probe: Option<u32>,
     holes: Vec<Hole>,
-    recent: [(u32, u32, bool); RECENT],
+    recent: [Retransmitted; RECENT],
     recent_at: usize,
     /// When an ACK last reported a gap; 0: never.
     evidence_ns: u64,
-    /// The last recovery: until which number, and when that was acknowledged; 0: none.
+    /// The last recovery: until which number, when that was acknowledged (0: none), and
+    /// whether it was one after a timeout.
     ended: u32,
     ended_ns: u64,
+    ended_loss: bool,
     pub(crate) counts: Retransmissions,
 }
 
 /// A retransmission timer is never shorter (Linux `TCP_RTO_MIN`), less the timer's
 /// granularity.
 const LEAST_TIMEOUT_NS: u64 = 180_000_000;
+
+/// What an ACK makes a sender send follows it sooner than this.
+const LEAST_PAUSE_NS: u64 = 20_000_000;
 
 /// A retransmission as classified.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -156,14 +169,11 @@ pub(crate) fn observe_data(
     let (seq, end) = (segment.seq, segment.next_seq());
     if !before(seq, own.next_seq) {
         if after(seq, own.next_seq) && !segment.flags.has(TcpFlags::RST) {
-            let hole = Hole {
-                start: own.next_seq,
-                end: seq,
-                opened_ns: seen.time_ns,
-                ts_value: seen.ts_value,
-            };
-            own.recovery.get_or_insert_default().open(hole);
+            open_hole(seen, own, peer);
         }
+        let since = seen.time_ns.saturating_sub(own.last_ack_ns);
+        let silent = since >= LEAST_TIMEOUT_NS && since >= own.smoothed_rtt_ns;
+        own.after_silence = if silent && seq == own.next_seq { end } else { 0 };
         return None;
     }
     // Keep-alives repeat one byte, and probes of a closed window are no repair.
@@ -174,6 +184,31 @@ pub(crate) fn observe_data(
         return None;
     }
     late(seen, own, peer, seq, end)
+}
+
+/// A segment that leaves a gap behind the last one.
+#[inline(never)]
+fn open_hole(seen: &CapturedSegment<'_, '_>, own: &mut Side, peer: &Side) {
+    let (start, end) = (own.next_seq, seen.segment.seq);
+    let rtt = own.smoothed_rtt_ns.max(seen.initial_rtt_ns);
+    let waited = seen.time_ns.saturating_sub(own.next_seq_ns);
+    // Where a whole flight is lost, the retransmission upon the timer looks like new data. F-RTO
+    // (RFC 5682) sends what is new indeed when that is acknowledged.
+    let forward = far_from_sender(own, peer)
+        && own.after_silence == start
+        && start != 0
+        && waited >= rtt / 2
+        && waited < 2 * rtt;
+    let recovery = own.recovery.get_or_insert_default();
+    recovery.open(Hole { start, end, opened_ns: seen.time_ns, ts_value: seen.ts_value });
+    if forward && recovery.state == State::Open {
+        recovery.state = State::Loss(end);
+    }
+}
+
+/// Whether the receiver of the data is nearer.
+fn far_from_sender(own: &Side, peer: &Side) -> bool {
+    own.responses.least_ns() > peer.responses.least_ns()
 }
 
 #[inline(never)]
@@ -190,15 +225,27 @@ fn late(
     // Each packet of either side ends a silence.
     let quiet = now.saturating_sub(own.last_ack_ns.max(peer.last_ack_ns));
     let gap = now.saturating_sub(own.last_ack_ns);
-    let far_from_sender = own.responses.least_ns() > peer.responses.least_ns();
+    let far_from_sender = far_from_sender(own, peer);
     let silence = if far_from_sender { gap } else { quiet };
     let reported =
         peer.duplicate_acks > 0 || (peer.has_sack && after(peer.sacked_to, peer.last_ack));
     let acked = if peer.packets > 0 { peer.last_ack } else { seq };
-    let timer = silence >= LEAST_TIMEOUT_NS.max(rtt);
-    let tail = end == next_seq;
     let sack = own.sack_permitted && peer.sack_permitted;
+    // Without SACK a recovery does not begin twice in one window (RFC 6582), whatever duplicate
+    // ACKs come, and these do not restart the timer. What they do release follows one of them, and
+    // arrives within an RTT.
+    let pause = if far_from_sender {
+        (LEAST_TIMEOUT_NS / 2).max(2 * seen.initial_rtt_ns)
+    } else {
+        LEAST_PAUSE_NS.max(seen.initial_rtt_ns / 2)
+    };
+    let since_sent = now.saturating_sub(own.outstanding.oldest_ns().unwrap_or(now));
+    let between_acks =
+        !sack && silence >= pause && (far_from_sender || since_sent >= LEAST_TIMEOUT_NS);
+    let timer = silence >= LEAST_TIMEOUT_NS.max(rtt) || between_acks;
+    let tail = end == next_seq;
     let syn = seen.segment.flags.has(TcpFlags::SYN);
+    let passed = own.outstanding.ts_value_at(seq);
 
     let recovery = own.recovery.get_or_insert_default();
     // At the receiver, what made the sender retransmit passed an RTT ago.
@@ -206,9 +253,16 @@ fn late(
         && now.saturating_sub(recovery.evidence_ns) < 2 * rtt.max(1_000_000);
     let evidence = reported || (far_from_sender && recent);
     let filled = recovery.fill(seq, end);
-    let behind_ms = own.latest_ts.wrapping_sub(seen.ts_value) as i32;
-    if filled.is_none() && seen.ts_value != 0 && i64::from(behind_ms) * 4_000_000 > rtt as i64 {
-        // The original, which arrives after its retransmission.
+    // The original, which arrives after its retransmission: that has a later timestamp, by an
+    // RTT.
+    let is_original = match passed {
+        Some(value) => after(value, seen.ts_value),
+        None => {
+            let behind_ms = own.latest_ts.wrapping_sub(seen.ts_value) as i32;
+            i64::from(behind_ms) * 4_000_000 > rtt as i64 * 3
+        }
+    };
+    if filled.is_none() && seen.ts_value != 0 && is_original {
         recovery.counts.reordered = recovery.counts.reordered.saturating_add(1);
         return None;
     }
@@ -227,7 +281,9 @@ fn late(
         State::Recovery(_) if timer && at_head => Kind::Timeout,
         State::Recovery(_) => Kind::Recovery,
         // The ACK that ends the recovery has yet to reach the sender.
-        State::Open if far_from_sender && !timer && recovery.lasts(seq, now, rtt) => Kind::Recovery,
+        State::Open if far_from_sender && !timer && recovery.lasts(seq, now, rtt) => {
+            if recovery.ended_loss { Kind::AfterTimeout } else { Kind::Recovery }
+        }
         State::Open if evidence && !timer => Kind::Fast,
         State::Open if tail && sack && recovery.probe.is_none() && !evidence => Kind::TailLossProbe,
         State::Open if timer || !evidence => Kind::Timeout,
@@ -241,7 +297,7 @@ fn late(
     }
     let seen_before = filled.is_none();
     recovery.count(kind, seen.packet, seen_before);
-    recovery.recent[recovery.recent_at % RECENT] = (seq, end, true);
+    recovery.recent[recovery.recent_at % RECENT] = Retransmitted { seq, end, packet: seen.packet };
     recovery.recent_at = (recovery.recent_at + 1) % RECENT;
     Some(Classified { kind, seen_before })
 }
@@ -262,27 +318,36 @@ fn overtaken(seen: &CapturedSegment<'_, '_>, hole: &Hole, rtt_ns: u64) -> bool {
     rtt_ns > 0 && waited < rtt_ns - rtt_ns / 8
 }
 
-/// Looks at an ACK of `data`'s segments, before they are removed from its list. Returns
-/// whether its first SACK block reports a duplicate.
+/// What an ACK says of earlier transmissions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Evidence {
+    /// Its first SACK block reports a duplicate.
+    pub(crate) duplicate_sack: bool,
+    /// The packet of a retransmission that was not necessary.
+    pub(crate) spurious: Option<u32>,
+}
+
+/// Looks at an ACK of `data`'s segments, before they are removed from its list.
 #[inline]
 pub(crate) fn observe_ack(
     seen: &CapturedSegment<'_, '_>,
     options: &TcpOptions,
     acks: &Side,
     data: &mut Side,
-) -> bool {
+) -> Evidence {
     let duplicate = duplicate_block(options, seen.segment.ack);
     let repeats = acks.duplicate_acks > 0 && acks.last_ack == seen.segment.ack;
     if repeats || (options.sack_count > 0 && duplicate.is_none()) {
         data.recovery.get_or_insert_default().evidence_ns = seen.time_ns;
     }
-    let Some(recovery) = &mut data.recovery else { return duplicate.is_some() };
+    let mut evidence = Evidence { duplicate_sack: duplicate.is_some(), spurious: None };
+    let Some(recovery) = &mut data.recovery else { return evidence };
     let ack = seen.segment.ack;
     if let Some((left, right)) = duplicate {
-        recovery.duplicate(left, right);
+        evidence.spurious = recovery.duplicate(left, right);
     }
     if ack == acks.last_ack || !seen.segment.flags.has(TcpFlags::ACK) {
-        return duplicate.is_some();
+        return evidence;
     }
     if let Some((_, echo)) = options.timestamps
         && echo != 0
@@ -290,20 +355,23 @@ pub(crate) fn observe_ack(
     {
         // The first ACK of a retransmission that echoes an earlier time is one of the
         // original (RFC 3522, section 3).
-        let earlier = data.outstanding.late(ack).any(|segment| {
+        let earlier = data.outstanding.late(ack).find(|segment| {
             segment.ts_value != 0
                 && after(segment.next, acks.last_ack)
                 && (echo.wrapping_sub(segment.ts_value) as i32) < 0
         });
         let first = !matches!(recovery.state, State::Open) || recovery.probe.is_some();
-        if earlier && first {
+        if let Some(segment) = earlier
+            && first
+        {
+            evidence.spurious = Some(segment.packet);
             recovery.counts.spurious_eifel = recovery.counts.spurious_eifel.saturating_add(1);
             // The sender undoes the reduction, and what follows is a recovery of its own.
             recovery.state = State::Open;
         }
     }
     recovery.settle(ack, seen.time_ns);
-    duplicate.is_some()
+    evidence
 }
 
 /// A first SACK block that reports a duplicate: below the ACK, or within the second one
@@ -357,8 +425,8 @@ impl Recovery {
     /// Whether the sender had not left its last recovery when it sent what arrives now.
     fn lasts(&self, seq: u32, now_ns: u64, rtt_ns: u64) -> bool {
         let since = now_ns.saturating_sub(self.ended_ns);
-        self.ended_ns != 0
-            && (since < rtt_ns - rtt_ns / 8 || (before(seq, self.ended) && since < 2 * rtt_ns))
+        let soon = !self.ended_loss && since < rtt_ns - rtt_ns / 8;
+        self.ended_ns != 0 && (soon || (before(seq, self.ended) && since < 2 * rtt_ns))
     }
 
     /// Everything before `ack` is acknowledged.
@@ -366,9 +434,8 @@ impl Recovery {
     fn settle(&mut self, ack: u32, now_ns: u64) {
         match self.state {
             State::Recovery(high) | State::Loss(high) if !before(ack, high) => {
-                if matches!(self.state, State::Recovery(_)) {
-                    (self.ended, self.ended_ns) = (high, now_ns);
-                }
+                (self.ended, self.ended_ns) = (high, now_ns);
+                self.ended_loss = matches!(self.state, State::Loss(_));
                 self.state = State::Open;
             }
             _ => {}
@@ -392,16 +459,16 @@ impl Recovery {
         *side = side.saturating_add(1);
     }
 
-    fn duplicate(&mut self, left: u32, right: u32) {
-        let within = |(seq, end, valid): &&mut (u32, u32, bool)| {
-            *valid && before(*seq, right) && after(*end, left)
+    /// A DSACK; the packet of the retransmission that it reports.
+    fn duplicate(&mut self, left: u32, right: u32) -> Option<u32> {
+        let within = |sent: &&mut Retransmitted| {
+            sent.packet != 0 && before(sent.seq, right) && after(sent.end, left)
         };
-        match self.recent.iter_mut().find(within) {
-            Some(entry) => {
-                entry.2 = false;
-                self.counts.spurious_dsack = self.counts.spurious_dsack.saturating_add(1);
-            }
-            None => self.counts.duplicated = self.counts.duplicated.saturating_add(1),
-        }
+        let Some(sent) = self.recent.iter_mut().find(within) else {
+            self.counts.duplicated = self.counts.duplicated.saturating_add(1);
+            return None;
+        };
+        self.counts.spurious_dsack = self.counts.spurious_dsack.saturating_add(1);
+        Some(std::mem::take(sent).packet)
     }
 }

@@ -60,6 +60,9 @@ pub(crate) struct Side {
     pub(crate) sacked_bytes: u32,
     pub(crate) sacked_to: u32,
     pub(crate) outstanding: Outstanding,
+    /// End of a segment that came in order after the least time of a timeout; 0: the last one
+    /// did not.
+    pub(crate) after_silence: u32,
     /// From the first evidence of a loss on.
     pub(crate) recovery: Option<Box<Recovery>>,
     /// From its first flag on.
@@ -102,6 +105,7 @@ impl Default for Side {
             sacked_bytes: 0,
             sacked_to: 0,
             outstanding: Outstanding::default(),
+            after_silence: 0,
             recovery: None,
             counts: None,
             packets: 0,

@@ -43,6 +43,9 @@ pub struct PacketAnalysis {
     /// Whether it is a retransmission of what passed here before (lost behind this point),
     /// or fills a hole (lost before it).
     pub seen_before: bool,
+    /// The packet of a retransmission that it shows not to have been necessary: by Eifel or
+    /// DSACK.
+    pub proves_spurious: Option<u32>,
 }
 
 /// A packet with its number in the capture and its time.
@@ -96,7 +99,7 @@ pub(crate) fn analyse(
 
     if peer.contiguous != 0 && after(ack, peer.contiguous) && segment.flags.has(TcpFlags::ACK) {
         // The comparison without the wrap is Wireshark's own.
-        if peer.contiguous > peer.next_seq {
+        if peer.contiguous < peer.next_seq {
             peer.contiguous = peer.next_seq;
             found.flags.set(Flags::ACK_LOST_SEGMENT);
         } else {
@@ -233,7 +236,8 @@ fn retransmitted(
         && peer.has_sack
         && seen.mss > 0
         && after(peer.sacked_to, peer.last_ack.wrapping_add(2 * seen.mss));
-    if (peer.duplicate_acks >= 2 || jumped)
+    // After an ACK of what was not captured the counter is -1, in Wireshark a large number.
+    if (peer.duplicate_acks.cast_unsigned() >= 2 || jumped)
         && peer.last_ack == seq
         && seen.time_ns.wrapping_sub(peer.last_ack_ns) < FAST_NS
     {

@@ -109,10 +109,11 @@ fn of_stream<'a>(segment: &TcpSegment<'_>, stream: &StreamView, field: Field) ->
         Field::TcpAnalysisDuplicateAckNum if duplicates => integer(analysis.duplicate_ack),
         Field::TcpAnalysisDuplicateAckFrame if duplicates => integer(analysis.repeats_packet),
         Field::TcpAnalysisAcksFrame => integer(analysis.acknowledges?.0),
-        Field::TcpAnalysisAckRtt => Some(time(analysis.acknowledges?.1)),
+        // Wireshark does not show times of 0.
+        Field::TcpAnalysisAckRtt => Some(analysis.acknowledges?.1).filter(|ns| *ns > 0).map(time),
         Field::TcpAnalysisInitialRtt if is_analysed(stream) => stream.initial_rtt_ns.map(time),
         Field::TcpAnalysisBytesInFlight => integer(analysis.bytes_in_flight?),
-        Field::TcpAnalysisRto => analysis.retransmit_delay_ns.map(time),
+        Field::TcpAnalysisRto => analysis.retransmit_delay_ns.filter(|ns| *ns > 0).map(time),
         _ => None,
     }
 }

@@ -169,6 +169,64 @@ fn an_ack_beyond_what_was_captured_is_of_an_unseen_segment() {
 }
 
 #[test]
+fn an_ack_of_unseen_segments_is_compared_with_all_that_was_captured() {
+    let mut x = old();
+    x.data(1001, 1000);
+    assert_eq!(flags(x.data(3001, 1000)), ["lost_segment"]);
+    // What came behind the gap counts as captured from here on.
+    assert_eq!(flags(x.ack(4001, 1000)), ["ack_lost_segment"]);
+    x.data(4001, 1000);
+    assert!(flags(x.ack(5001, 1000)).is_empty());
+}
+
+#[test]
+fn a_retransmission_after_an_ack_of_unseen_segments_is_fast() {
+    let mut x = old();
+    x.data(1001, 1000);
+    let mut from_b = || {
+        let sent = Sent {
+            from_b: true,
+            seq: 5001,
+            ack: 2002,
+            window: 1000,
+            flags: ACK,
+            len: 100,
+            ..Sent::default()
+        };
+        flags(x.send(sent))
+    };
+    assert_eq!(from_b(), ["ack_lost_segment"]);
+    assert_eq!(from_b(), ["retransmission", "fast_retransmission"]);
+}
+
+#[test]
+fn a_fourth_sack_block_is_not_subtracted() {
+    for (blocks, expected) in [(3, 9000), (4, 9000)] {
+        let mut x = old();
+        for number in 0..11 {
+            x.data(1001 + 1000 * number, 1000);
+        }
+        let all = [(3001, 4001), (5001, 6001), (7001, 8001), (9001, 10_001)];
+        x.ack_with(1001, 1000, sack(&all[..blocks]));
+        assert_eq!(x.data(12_001, 1000).bytes_in_flight, Some(expected), "{blocks}");
+    }
+}
+
+#[test]
+fn completeness_begins_with_the_second_packet() {
+    let segment = |flags| Sent { seq: 1001, ack: 5001, window: 1000, flags, ..Sent::default() };
+    let mut x = Exchange::new(Rules::Wireshark40);
+    for (flags, expected) in [(FIN | ACK, 0), (FIN, 0), (ACK, 4), (FIN | ACK, 20)] {
+        x.send(segment(flags));
+        assert_eq!(x.connection().completeness(), expected);
+    }
+    // A SYN counts at once.
+    let mut x = Exchange::new(Rules::Wireshark40);
+    x.send(segment(SYN));
+    assert_eq!(x.connection().completeness(), 1);
+}
+
+#[test]
 fn a_closed_window_its_probe_and_the_answer() {
     let mut x = old();
     x.data(1001, 1000);

@@ -63,7 +63,7 @@ fn passing(records: &[PacketRecord], reverse: bool, at_sender: bool) -> Vec<Pass
         };
         packets.push(Passing { at_ns: EPOCH_NS + at.0, record });
     }
-    packets.sort_by_key(|packet| packet.at_ns);
+    packets.sort_by_key(|packet| (packet.at_ns, packet.record.number));
     packets
 }
 
