@@ -7,7 +7,7 @@
 mod atomic_write;
 mod recording;
 
-pub use atomic_write::{WriteError, write};
+pub use atomic_write::{PendingFile, WriteError, write};
 pub use recording::{RecordedConnection, Recording, is_recording, load_recording, read_recording};
 
 use host::file::{ReadError, read_bounded};
