@@ -7,16 +7,13 @@
 //! A part is divided by the values of its first factor. Each file has the columns of the other
 //! exports, the factors among them.
 
-mod file;
-mod thrift;
-
 use crate::export::{Column, ColumnKind, columns};
-use file::Values;
+use parquet_file::{Values, Writer};
 use record::StudyRun;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs::{self, File};
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
 use study::{Part, Study};
 
@@ -105,13 +102,19 @@ fn escaped(value: &str) -> String {
 }
 
 fn table(file: File, columns: &[Column], part: &Part, runs: &[&StudyRun]) -> io::Result<()> {
-    let columns = columns.iter().map(|column| {
+    let values = columns.iter().map(|column| {
         let values = runs.iter().map(|run| (column.value)(part, run));
-        (column.name.clone(), values_of(column.kind, values))
+        values_of(column.kind, values)
     });
-    let mut out = BufWriter::new(file);
-    file::write(&mut out, &columns.collect::<Vec<_>>())?;
-    out.flush()
+    let values: Vec<Values> = values.collect();
+    let columns = columns.iter().zip(&values).map(|(column, values)| parquet_file::Column {
+        name: column.name.clone(),
+        kind: values.kind(),
+    });
+    let mut writer = Writer::new(BufWriter::new(file), columns.collect())?;
+    writer.group(&values)?;
+    writer.finish()?;
+    Ok(())
 }
 
 fn values_of(kind: ColumnKind, values: impl Iterator<Item = Value>) -> Values {

@@ -13,7 +13,7 @@ const LONGEST: usize = 500;
 /// The layers of ARCHITECTURE.md, lowest first. A crate may use crates of lower
 /// layers only.
 const LAYERS: [&[&str]; 7] = [
-    &["units", "stall-retry", "runs", "pinned-tls"],
+    &["units", "stall-retry", "runs", "pinned-tls", "parquet-file"],
     &[
         "bpf",
         "capture",
@@ -33,9 +33,10 @@ const LAYERS: [&[&str]; 7] = [
 ];
 
 /// Crates that have no clock, no I/O, no thread.
-const PURE: [&str; 26] = [
+const PURE: [&str; 27] = [
     "units",
     "runs",
+    "parquet-file",
     "pinned-tls",
     "bpf",
     "capture",

@@ -1,42 +1,103 @@
-//! iperf3's connections, recognised by what they send.
+//! iperf3's tests, recognised by what their connections send.
 //!
 //! Every connection of a test, control and data, begins with the test's cookie: 36
 //! characters of base 32 and a NUL (esnet/iperf `src/iperf_util.c`). On the control
-//! connection the client then sends the parameters as JSON after their length in 32 bits.
+//! connection states of one byte follow, and parameters and results as JSON after their
+//! length in 32 bits:
+//!
+//! ```text
+//! client                              server
+//! cookie ──────────────────────────>
+//!        <────────────────────────── PARAM_EXCHANGE
+//! parameters ──────────────────────>
+//!        <────────────────────────── CREATE_STREAMS, TEST_START, TEST_RUNNING
+//! TEST_END ────────────────────────>
+//!        <────────────────────────── EXCHANGE_RESULTS
+//! results ─────────────────────────>
+//!        <────────────────────────── results, DISPLAY_RESULTS
+//! IPERF_DONE ──────────────────────>
+//! ```
+//!
+//! A capture may have a part of it: `reader` goes on after what is missing, and
+//! `partial_json` reads the beginning of a document.
+
+mod control;
+mod partial_json;
+mod reader;
 
 use crate::Requested;
-use capture::dissect::TcpSegment;
+use capture::dissect::{Direction, TcpSegment};
+use control::Control;
+pub use iperf3_proto::State;
+pub use reader::Cut;
 use serde_json::Value;
+use std::collections::BTreeMap;
 use units::BitRate;
 
 /// Length of a cookie with its NUL.
 const COOKIE: usize = 37;
 
-/// Longest parameters that are read; those of iperf3 3.17 take 300 bytes.
-const LONGEST: usize = 4096;
+/// Connections of iperf3 that are followed.
+const MOST_CONNECTIONS: usize = 256;
+
+/// JSON of all tests of a capture that is kept, in bytes: a test of 128 streams has 50 kB.
+const MOST_JSON: usize = 1 << 20;
 
 /// A test's cookie.
 pub type Cookie = [u8; COOKIE];
 
-/// What a test was asked for.
+/// JSON that one side sent.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Parameters {
-    /// The test's cookie.
-    pub cookie: Cookie,
-    /// The JSON, an object.
+pub struct Document {
+    /// An object, with the members that were captured.
     pub json: Value,
+    /// The packet that completed it.
+    pub packet: u64,
+    /// Why a part of it is missing.
+    pub cut: Option<Cut>,
 }
 
-impl Parameters {
+/// A state on the control connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StateChange {
+    /// Which.
+    pub state: State,
+    /// The packet that has it.
+    pub packet: u64,
+    /// Nanoseconds since 1970.
+    pub time_ns: u64,
+    /// The codes after [`State::ServerError`]: iperf3's own, and errno.
+    pub error: Option<(i32, i32)>,
+}
+
+/// A test, as its control connection shows it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Test {
+    /// The test's cookie.
+    pub cookie: Cookie,
+    /// Number of the control connection's stream.
+    pub stream: u32,
+    /// What it was asked for.
+    pub parameters: Option<Document>,
+    /// Results of the client and of the server.
+    pub results: [Option<Document>; 2],
+    /// States in order of the capture.
+    pub states: Vec<StateChange>,
+    /// Whether a part of the control connection is missing in the capture.
+    pub is_incomplete: bool,
+}
+
+impl Test {
     /// What concerns a stream. iperf3 leaves out what was not asked for; 0 means no limit.
     #[must_use]
     pub fn requested(&self) -> Requested<'_> {
+        let json = self.parameters.as_ref().map_or(&Value::Null, |document| &document.json);
         let rate = |key: &str| {
-            let rate = self.json.get(key).and_then(Value::as_u64).filter(|rate| *rate > 0);
+            let rate = json.get(key).and_then(Value::as_u64).filter(|rate| *rate > 0);
             rate.map(BitRate::from_bps)
         };
         Requested {
-            congestion: self.json.get("congestion").and_then(Value::as_str),
+            congestion: json.get("congestion").and_then(Value::as_str),
             rate: rate("bandwidth"),
             pacing: rate("fqrate"),
         }
@@ -52,60 +113,56 @@ pub fn cookie(payload: &[u8]) -> Option<Cookie> {
     (*nul == 0 && text.iter().all(base32)).then_some(*cookie)
 }
 
-/// Follows what a client sends on one connection, at most `LONGEST` bytes of it.
+/// The tests of a capture, of at most 256 connections and 1 MiB of JSON.
 #[derive(Debug, Default)]
-pub struct Control {
-    cookie: Option<Cookie>,
-    next: u32,
-    bytes: Vec<u8>,
-    is_done: bool,
+pub struct Tests {
+    connections: BTreeMap<u32, Control>,
+    /// Bytes of JSON that were read.
+    json_bytes: usize,
 }
 
-impl Control {
-    /// Adds a segment of the client's, in order of sequence numbers; the parameters when they
-    /// are complete. A gap ends it.
-    pub fn add(&mut self, segment: &TcpSegment<'_>) -> Option<Parameters> {
-        if self.is_done || segment.payload.is_empty() {
-            return None;
+impl Tests {
+    /// Follows a segment of a stream.
+    #[inline]
+    pub fn add(&mut self, stream: u32, packet: u64, time_ns: u64, segment: &TcpSegment<'_>) {
+        let cookie = cookie(segment.payload);
+        if cookie.is_none() && self.connections.is_empty() {
+            return;
         }
-        let whole = segment.payload.len() == segment.payload_len as usize;
-        if self.cookie.is_none() {
-            self.cookie = cookie(segment.payload);
-            self.is_done = self.cookie.is_none() || !whole;
-            self.next = segment.next_seq();
-            self.bytes.extend(segment.payload.get(COOKIE..).unwrap_or_default());
-            return self.complete();
+        if let Some(cookie) = cookie
+            && self.connections.len() < MOST_CONNECTIONS
+        {
+            let begin = || Control::new(stream, cookie, segment);
+            self.connections.entry(stream).or_insert_with(begin);
         }
-        if segment.seq != self.next {
-            // A retransmission of what was read changes nothing.
-            self.is_done |= crate::sequence::after(segment.seq, self.next);
-            return None;
+        if let Some(control) = self.connections.get_mut(&stream) {
+            let left = MOST_JSON - self.json_bytes;
+            self.json_bytes += control.add(packet, time_ns, segment, left);
         }
-        self.next = segment.next_seq();
-        self.bytes.extend(segment.payload);
-        self.is_done |= !whole || self.bytes.len() > LONGEST;
-        self.complete()
     }
 
-    /// The cookie, if the connection began with one.
+    /// The cookie of a stream, if it began with one.
     #[must_use]
-    pub fn cookie(&self) -> Option<Cookie> {
-        self.cookie
+    pub fn cookie_of(&self, stream: u32) -> Option<Cookie> {
+        Some(self.connections.get(&stream)?.cookie())
     }
 
-    fn complete(&mut self) -> Option<Parameters> {
-        let (length, rest) = self.bytes.split_first_chunk::<4>()?;
-        let length = u32::from_be_bytes(*length) as usize;
-        if length > LONGEST || rest.first().is_some_and(|first| *first != b'{') {
-            self.is_done = true;
-            return None;
-        }
-        let json = serde_json::from_slice(rest.get(..length)?).ok();
-        self.is_done = true;
-        self.bytes = Vec::new();
-        json.filter(Value::is_object)
-            .zip(self.cookie)
-            .map(|(json, cookie)| Parameters { cookie, json })
+    /// The test that a stream belongs to, be it its control connection or one with data.
+    #[must_use]
+    pub fn of(&self, stream: u32) -> Option<&Test> {
+        let cookie = self.cookie_of(stream)?;
+        self.iter().find(|test| test.cookie == cookie)
+    }
+
+    /// The tests in order of their control connections.
+    pub fn iter(&self) -> impl Iterator<Item = &Test> {
+        self.connections.values().filter_map(Control::test)
+    }
+
+    /// Whether the client of a stream's connection sends in `direction`.
+    #[must_use]
+    pub fn is_from_client(&self, stream: u32, direction: Direction) -> Option<bool> {
+        Some(self.connections.get(&stream)?.client() == direction)
     }
 }
 

@@ -17,8 +17,11 @@
 //! | `sampler`, `measurement` | a connection as a `record::Measurement` from there |
 //! | `scoreboard`, `rounds`, `slow_start`, `echo_order` | the sender's state, which the samples show |
 //! | `one_way` | the delay of one direction, by timestamps |
-//! | [`iperf3`] | iperf3's cookie and parameters |
+//! | `time_by_cause` | what the sender waited for, from packet to packet |
+//! | `congestion_family` | the family of congestion control, from the round trips |
+//! | [`iperf3`] | iperf3's tests: cookie, states, parameters and results |
 
+mod congestion_family;
 mod connection;
 mod echo_order;
 mod flags;
@@ -36,9 +39,11 @@ mod sequence;
 mod side;
 mod slow_start;
 mod streams;
+mod time_by_cause;
 mod vantage;
 mod wireshark;
 
+pub use congestion_family::{CongestionEvidence, CongestionFamily};
 pub use connection::{Connection, PacketPosition, completeness};
 pub use flags::{FLAG_COUNT, FlagCounts, Flags};
 pub use handshake::{Handshake, HandshakePacket, Handshakes, MOST_HANDSHAKES};
@@ -49,5 +54,6 @@ pub use rules::Rules;
 pub use sampler::Sampler;
 pub use side::WindowScale;
 pub use streams::Streams;
+pub use time_by_cause::{Span, TimeCause, TimeShare};
 pub use vantage::Vantage;
 pub use wireshark::PacketAnalysis;

@@ -8,6 +8,8 @@
 //! something else limits them, and that is the send buffer. An application with a rate of its
 //! own does not wait for ACKs. BBR probes each 2 to 3 s.
 
+use crate::time_by_cause::Span;
+
 /// Round trips, and time in ns, over which the bytes in flight stay the same.
 const LEAST_ROUNDS: usize = 8;
 const LEAST_NS: u64 = 3_800_000_000;
@@ -24,6 +26,9 @@ pub(crate) struct Round {
     pub(crate) to_ns: u64,
     /// The most bytes in flight.
     pub(crate) flight: u64,
+    /// Its packets and the time in it that nothing but the congestion window, or the send
+    /// buffer, took.
+    pub(crate) window: Span,
     /// Whether only the congestion window or the send buffer can have limited it: no loss,
     /// room in the receiver's window, and segments that follow ACKs.
     pub(crate) is_clocked: bool,
@@ -57,7 +62,22 @@ impl Rounds {
 
     /// Spans in which the send buffer limited the bytes in flight, in ns.
     pub(crate) fn buffer_limited(&self, mss: u32) -> Vec<(u64, u64)> {
-        let mut spans = Vec::new();
+        let ends = |rounds: &[Round]| Some((rounds.first()?.from_ns, rounds.last()?.to_ns));
+        self.flat_parts(mss).into_iter().filter_map(ends).collect()
+    }
+
+    /// The packets of these spans, and the time in them that it took.
+    pub(crate) fn buffer_time(&self, mss: u32) -> Vec<Span> {
+        let span = |rounds: &[Round]| {
+            let (first, last) = (rounds.first()?, rounds.last()?);
+            let ns = rounds.iter().map(|round| round.window.ns).sum();
+            Some(Span { packets: (first.window.packets.0, last.window.packets.1), ns })
+        };
+        self.flat_parts(mss).into_iter().filter_map(span).collect()
+    }
+
+    fn flat_parts(&self, mss: u32) -> Vec<&[Round]> {
+        let mut parts = Vec::new();
         let mut first = 0;
         while first < self.all.len() {
             let length = self.flat(first, mss);
@@ -66,11 +86,11 @@ impl Rounds {
                 && length * self.merged.max(1) as usize >= LEAST_ROUNDS
                 && to.to_ns - from.from_ns >= LEAST_NS
             {
-                spans.push((from.from_ns, to.to_ns));
+                parts.push(rounds);
             }
             first += length.max(1);
         }
-        spans
+        parts
     }
 
     /// Round trips from `first` on that are clocked and have the same bytes in flight.
@@ -91,6 +111,10 @@ fn join(first: Round, second: Round) -> Round {
         from_ns: first.from_ns,
         to_ns: second.to_ns,
         flight: first.flight.max(second.flight),
+        window: Span {
+            packets: (first.window.packets.0, second.window.packets.1),
+            ns: first.window.ns + second.window.ns,
+        },
         is_clocked: first.is_clocked && second.is_clocked,
     }
 }
@@ -103,7 +127,8 @@ mod tests {
         let mut rounds = Rounds::default();
         for (index, flight) in (0..).zip(flights) {
             let (from_ns, to_ns) = (index * 1_000_000_000, (index + 1) * 1_000_000_000);
-            rounds.add(Round { from_ns, to_ns, flight, is_clocked: true });
+            let window = Span { packets: (index + 1, index + 2), ns: 900_000_000 };
+            rounds.add(Round { from_ns, to_ns, flight, window, is_clocked: true });
         }
         rounds
     }
@@ -112,6 +137,8 @@ mod tests {
     fn a_window_that_grows_is_no_buffer() {
         let flat = rounds([64_000; 8]);
         assert_eq!(flat.buffer_limited(1448), [(0, 8_000_000_000)]);
+        let span = Span { packets: (1, 9), ns: 7_200_000_000 };
+        assert_eq!(flat.buffer_time(1448), [span]);
         assert!(rounds([64_000; 7]).buffer_limited(1448).is_empty());
         // Eight round trips of 0.4 s are too short a time.
         let mut brief = rounds([64_000; 8]);

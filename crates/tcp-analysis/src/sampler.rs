@@ -21,14 +21,17 @@
 //! of order, and the RTT by timestamps.
 
 mod samples;
+mod time;
 
-use crate::connection::Connection;
+use crate::congestion_family::{FamilyEstimate, RoundFlight};
+use crate::connection::{Connection, PacketPosition};
 use crate::echo_order::EchoOrder;
 use crate::one_way::OneWayDelay;
 use crate::recovery::Kind;
 use crate::rounds::{Round, Rounds};
 use crate::scoreboard::Scoreboard;
 use crate::slow_start::SlowStart;
+use crate::time_by_cause::{Span, TimeByCause};
 use crate::wireshark::PacketAnalysis;
 use capture::dissect::{Direction, TcpFlags, TcpSegment};
 use record::{CapturePoint, ReceiverSample, Sample};
@@ -72,6 +75,10 @@ pub struct Sampler {
     order: EchoOrder<Ack>,
     slow_start: SlowStart,
     rounds: Rounds,
+    family: FamilyEstimate,
+    /// Recoveries that began in this round trip, and timers that expired.
+    round_recoveries: u32,
+    round_timeouts: u32,
     /// Where the round trip ends, when it began, and the most bytes in flight of this and the
     /// last one.
     round_end: u64,
@@ -100,6 +107,12 @@ pub struct Sampler {
     /// Delays of the packets that come from the far host, and of late how long they were.
     one_way: OneWayDelay,
     far_delay_ns: Option<f64>,
+    /// Whether the handshake was seen to begin, and is not complete.
+    in_handshake: bool,
+    last_time_ns: Option<u64>,
+    times: TimeByCause,
+    /// Of this round trip: its packets, and the time that the congestion window took.
+    round_window: Span,
     sender: Vec<Sample>,
     receiver: Vec<ReceiverSample>,
 }
@@ -121,6 +134,9 @@ impl Sampler {
             order: EchoOrder::default(),
             slow_start: SlowStart::default(),
             rounds: Rounds::default(),
+            family: FamilyEstimate::default(),
+            round_recoveries: 0,
+            round_timeouts: 0,
             round_end: 0,
             round_ns: 0,
             round_segments: 0,
@@ -142,6 +158,10 @@ impl Sampler {
             timestamp_rtt_ns: 0,
             one_way: OneWayDelay::default(),
             far_delay_ns: None,
+            in_handshake: false,
+            last_time_ns: None,
+            times: TimeByCause::default(),
+            round_window: Span::default(),
             sender: Vec::new(),
             receiver: Vec::new(),
         }
@@ -149,6 +169,17 @@ impl Sampler {
 
     /// Follows a packet of the connection after its analysis.
     pub fn add(
+        &mut self,
+        connection: &Connection,
+        position: PacketPosition,
+        segment: &TcpSegment<'_>,
+        found: &PacketAnalysis,
+    ) {
+        self.take_time(connection, position, segment, found);
+        self.follow(connection, position.time_ns, segment, found);
+    }
+
+    fn follow(
         &mut self,
         connection: &Connection,
         time_ns: u64,
@@ -169,7 +200,7 @@ impl Sampler {
             // A small first message is a request, not the transfer.
             if is_data && segment.payload_len >= mss.min(MOST_REQUEST) {
                 self.begin(connection, time_ns, segment);
-                self.add(connection, time_ns, segment, found);
+                self.follow(connection, time_ns, segment, found);
             }
             return;
         };
@@ -267,7 +298,9 @@ impl Sampler {
             if matches!(kind, Kind::Fast | Kind::Timeout) {
                 self.slow_start.lose(self.round_most.max(self.last_most));
             }
+            self.round_recoveries += u32::from(kind == Kind::Fast);
             if kind == Kind::Timeout {
+                self.round_timeouts += 1;
                 self.board.time_out();
             }
         }
@@ -345,16 +378,30 @@ impl Sampler {
         let flight = self.round_most;
         let held = self.window.is_some_and(|window| window < flight + 2 * mss);
         self.slow_start.end_round(flight, held || self.app_limited(mss));
+        self.family.add(RoundFlight {
+            from_ns: self.round_ns,
+            to_ns: now,
+            flight: flight as f64 / mss as f64,
+            packets: self.round_window,
+            is_disturbed: self.round_disturbed,
+            is_held: held || self.app_limited(mss),
+            recoveries: self.round_recoveries,
+            timeouts: self.round_timeouts,
+        });
+        (self.round_recoveries, self.round_timeouts) = (0, 0);
         self.rounds.add(Round {
             from_ns: self.round_ns,
             to_ns: now,
             flight,
+            window: self.round_window,
             is_clocked: !held
                 && !self.round_disturbed
                 && (!self.at_sender() || 2 * self.round_unprompted <= self.round_segments),
         });
         self.round_end = self.board.nxt();
         self.round_ns = now;
+        let last = self.round_window.packets.1;
+        self.round_window = Span { packets: (last, last), ns: 0 };
         (self.round_segments, self.round_unprompted) = (0, 0);
         self.round_disturbed = self.board.in_recovery();
         (self.last_most, self.round_most) = (flight, self.board.in_flight());

@@ -1,7 +1,6 @@
 //! `longhaul pcap`: what is in a capture file.
 
 pub(super) mod analysis;
-mod csv;
 mod document;
 mod handshake;
 mod merge;
@@ -9,9 +8,11 @@ mod packets;
 mod page;
 mod reading;
 mod streams;
+mod table;
+mod tables;
 
 use crate::console::{self, Console};
-use crate::failure::{DONE, FAILED, Outcome};
+use crate::failure::{DONE, FAILED, Failure, Outcome};
 use crate::stop;
 use capture::conversations::Conversations;
 use capture::endpoints::{self, Endpoint};
@@ -19,6 +20,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use reading::Capture;
 use report::terminal::{self, CaptureSummary, ConversationRow};
 use std::path::PathBuf;
+use table::Table;
 
 /// Show what is in a capture: hosts, conversations, protocols
 ///
@@ -50,6 +52,7 @@ Examples:
   longhaul pcap conversations trace.pcap --type udp
   longhaul pcap conversations trace.pcap --csv > flows.csv
   longhaul pcap endpoints trace.pcap --type ip --json
+  longhaul pcap packets trace.pcap --parquet packets.parquet
   longhaul pcap streams trace.pcap             what slowed each transfer down
   longhaul pcap handshake trace.pcap --stream 3
   longhaul pcap packets trace.pcap tcp.analysis.retransmission
@@ -88,6 +91,28 @@ struct Files {
     /// Print JSON
     #[arg(long, short = 'J')]
     json: bool,
+    /// Write the rows of the CSV to a Parquet file
+    #[arg(long, value_name = "OUT", conflicts_with_all = ["csv", "json"])]
+    parquet: Option<PathBuf>,
+}
+
+impl Files {
+    /// Whether every row is wanted, for other programs.
+    fn is_whole(&self) -> bool {
+        self.csv || self.json || self.parquet.is_some()
+    }
+
+    /// Prints or writes the table.
+    fn put(&self, table: &Table, console: &mut Console) -> Result<(), Failure> {
+        match &self.parquet {
+            Some(path) => {
+                table.write_parquet(path)?;
+                console.say(&format!("{} rows written to {}", table.rows.len(), path.display()));
+            }
+            None => console.print(&table.csv()),
+        }
+        Ok(())
+    }
 }
 
 #[derive(Debug, Args)]
@@ -152,8 +177,8 @@ pub(crate) fn run(args: &PcapArgs, console: &mut Console) -> Outcome {
 trait Shown {
     /// For the terminal.
     fn text(&self, capture: &Capture, console: &Console) -> String;
-    /// Header and rows of the CSV.
-    fn csv(&self, capture: &Capture) -> csv::Table;
+    /// Columns and rows, of the CSV and the Parquet file.
+    fn table(&self, capture: &Capture) -> Table;
     /// Schema of the JSON document.
     fn schema(&self) -> &'static str;
     /// The file's object in it.
@@ -164,7 +189,7 @@ trait Shown {
 fn each(files: &Files, console: &mut Console, shown: &dyn Shown) -> Outcome {
     let stop = stop::on_signals();
     let mut code = DONE;
-    let (mut table, mut documents) = (None::<csv::Table>, Vec::new());
+    let (mut table, mut documents) = (None::<Table>, Vec::new());
     let mut is_first = true;
     for path in &files.files {
         let capture = match reading::read(path, &stop, console) {
@@ -181,8 +206,8 @@ fn each(files: &Files, console: &mut Console, shown: &dyn Shown) -> Outcome {
         }
         if files.json {
             documents.push(shown.json(&capture));
-        } else if files.csv {
-            let next = shown.csv(&capture);
+        } else if files.csv || files.parquet.is_some() {
+            let next = shown.table(&capture);
             match &mut table {
                 Some(table) => table.rows.extend(next.rows),
                 None => table = Some(next),
@@ -193,7 +218,7 @@ fn each(files: &Files, console: &mut Console, shown: &dyn Shown) -> Outcome {
             console.print(&format!("{between}{text}"));
             is_first = false;
         }
-        if files.json || files.csv {
+        if files.is_whole() {
             for note in capture.notes() {
                 console.say(&format!("{}: {note}", capture.name));
             }
@@ -206,7 +231,7 @@ fn each(files: &Files, console: &mut Console, shown: &dyn Shown) -> Outcome {
         let document = document::of_files(shown.schema(), &documents);
         console.print(&console::json(&document)?);
     } else if let Some(table) = table {
-        console.print(&table.text());
+        files.put(&table, console)?;
     }
     Ok(code)
 }
@@ -229,8 +254,8 @@ impl Shown for Summary {
         )
     }
 
-    fn csv(&self, capture: &Capture) -> csv::Table {
-        csv::summary(capture)
+    fn table(&self, capture: &Capture) -> Table {
+        tables::summary(capture)
     }
 
     fn schema(&self) -> &'static str {
@@ -279,8 +304,8 @@ impl Shown for Hierarchy {
         capture.headed(&terminal::capture_hierarchy(&capture.hierarchy.rows(), &console.out))
     }
 
-    fn csv(&self, capture: &Capture) -> csv::Table {
-        csv::hierarchy(capture)
+    fn table(&self, capture: &Capture) -> Table {
+        tables::hierarchy(capture)
     }
 
     fn schema(&self) -> &'static str {
@@ -295,8 +320,7 @@ impl Shown for Hierarchy {
 impl Listed {
     /// The first of `all` rows, as many as were asked for.
     fn first<'a, T>(&self, all: &'a [T]) -> &'a [T] {
-        let whole = self.files.csv || self.files.json;
-        match self.rows.unwrap_or(if whole { 0 } else { ROWS }) {
+        match self.rows.unwrap_or(if self.files.is_whole() { 0 } else { ROWS }) {
             0 => all,
             count => all.get(..count).unwrap_or(all),
         }
@@ -320,8 +344,8 @@ impl Shown for ConversationsOf<'_> {
         ))
     }
 
-    fn csv(&self, capture: &Capture) -> csv::Table {
-        csv::conversations(capture, self.0.first(&rows(&capture.conversations, self.0.layer)))
+    fn table(&self, capture: &Capture) -> Table {
+        tables::conversations(capture, self.0.first(&rows(&capture.conversations, self.0.layer)))
     }
 
     fn schema(&self) -> &'static str {
@@ -359,8 +383,8 @@ impl Shown for EndpointsOf<'_> {
         capture.headed(&terminal::capture_endpoints(&title, shown, all.len(), &console.out))
     }
 
-    fn csv(&self, capture: &Capture) -> csv::Table {
-        csv::endpoints(capture, self.0.first(&self.all(capture)))
+    fn table(&self, capture: &Capture) -> Table {
+        tables::endpoints(capture, self.0.first(&self.all(capture)))
     }
 
     fn schema(&self) -> &'static str {

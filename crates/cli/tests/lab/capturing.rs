@@ -244,8 +244,22 @@ pub(crate) fn a_test_keeps_its_packets() {
     assert!(!shown.contains("icmp"), "{shown}");
     let streams = run(&["pcap", "streams", "--json", file.to_str().unwrap()]).stdout;
     let streams: Value = serde_json::from_str(&streams).unwrap();
+    let tests = streams["files"][0]["iperf3_tests"].as_array().unwrap();
+    let states = tests[0]["states"].as_array().unwrap();
+    let names: Vec<&str> = states.iter().map(|it| it["state"].as_str().unwrap()).collect();
+    let all = "PARAM_EXCHANGE CREATE_STREAMS TEST_START TEST_RUNNING TEST_END EXCHANGE_RESULTS \
+               DISPLAY_RESULTS IPERF_DONE";
+    assert_eq!(names.join(" "), all.split_whitespace().collect::<Vec<_>>().join(" "));
+    let at = |state: usize| states[state]["at_s"].as_f64().unwrap();
+    assert!((at(4) - at(3) - 1.0).abs() < 0.3, "{states:?}");
+    // The snaplen keeps the headers and the first members.
+    let parameters = &tests[0]["parameters"];
+    assert_eq!((&parameters["cut"], &parameters["json"]["tcp"]), (&"snaplen".into(), &true.into()));
     let streams = streams["files"][0]["streams"].as_array().unwrap();
     assert_eq!(streams.len(), 2, "{streams:?}");
+    let times = streams.iter().find_map(|stream| stream["time_by_cause"].as_array()).unwrap();
+    let sum: f64 = times.iter().map(|it| it["share"].as_f64().unwrap()).sum();
+    assert!((sum - 1.0).abs() < 1e-9, "{times:?}");
 
     let refused = Command::new("setpriv")
         .args(["--bounding-set", "-net_raw", "--inh-caps", "-net_raw", "--no-new-privs"])

@@ -5,6 +5,7 @@ use super::{
     line::{Line, block, wrap},
     style,
 };
+use tcp_analysis::{CongestionEvidence, CongestionFamily, TimeCause, TimeShare};
 use units::{BitRate, ByteCount, Rtt};
 
 /// A stream to show, in the direction that carried more.
@@ -30,14 +31,87 @@ pub struct StreamRow {
     pub point: String,
     /// What limited it, one sentence; `None` for streams that were not explained.
     pub limit: Option<String>,
+    /// What its sender waited for, the longest first; empty for streams that were not explained.
+    pub times: Vec<TimeShare>,
+    /// The family of its congestion control; `None` for streams that were not explained.
+    pub congestion: Option<CongestionEvidence>,
 }
 
 /// Column of a stream's lines below its first one.
 const INDENT: usize = 8;
 
-/// The streams in the order given, of which there are `all`.
+/// Share of the time below which a cause is not shown.
+const LEAST_SHARE: f64 = 0.005;
+
+/// The time of a stream by cause with its longest spans, one sentence.
 #[must_use]
-pub fn capture_streams(rows: &[StreamRow], all: usize, style: &Style) -> String {
+pub fn time_by_cause(times: &[TimeShare]) -> String {
+    let shown = times.iter().filter(|time| time.share >= LEAST_SHARE);
+    let each: Vec<String> = shown
+        .map(|time| {
+            let name = match time.cause {
+                TimeCause::Application => "application idle or short of data".to_owned(),
+                TimeCause::CongestionWindow => "congestion window or pacing".to_owned(),
+                cause => cause.name().replace('_', " "),
+            };
+            let (from, to) = time.longest.packets;
+            format!(
+                "{} {name} (longest: {:.3} s, packets {from} to {to})",
+                units::percent_with(time.share, 2),
+                time.longest.ns as f64 / 1e9,
+            )
+        })
+        .collect();
+    format!("waited for: {}", each.join(", "))
+}
+
+/// The family of a stream's congestion control with what shows it, one sentence.
+#[must_use]
+pub fn congestion(found: &CongestionEvidence) -> String {
+    let times = |count: u32| format!("{count} time{}", if count == 1 { "" } else { "s" });
+    let mut parts = Vec::new();
+    if let Some(factor) = found.factor {
+        let (from, to) = found.reduction_packets;
+        parts.push(format!(
+            "{} loss{} left {factor:.2} of the window (median; the largest reduction: packets {from} to {to})",
+            found.reductions,
+            if found.reductions == 1 { "" } else { "es" },
+        ));
+    }
+    if found.linear_growth > 0 {
+        let count = times(found.linear_growth);
+        parts.push(format!("then it grew by a segment in each round trip ({count})"));
+    }
+    if found.cubic_growth > 0 {
+        parts.push(format!("then it grew along CUBIC's curve ({})", times(found.cubic_growth)));
+    }
+    if found.falls > 0 {
+        let (from, to) = found.fall_packets;
+        parts.push(format!(
+            "bytes in flight fell {} without a loss (last: packets {from} to {to}), {} in the rhythm of BBR's probes",
+            times(found.falls),
+            found.cycles,
+        ));
+    }
+    if found.dips > 0 {
+        parts.push(format!("{} to a few segments", times(found.dips)));
+    }
+    if parts.is_empty() {
+        parts.push("no loss was measured".to_owned());
+    }
+    let family = found.family.map_or("unknown", CongestionFamily::name);
+    format!("congestion control: {family}; {}", parts.join(", "))
+}
+
+/// The streams in the order given, of which there are `all`, and sentences about each iperf3
+/// `test` among them.
+#[must_use]
+pub fn capture_streams(
+    rows: &[StreamRow],
+    all: usize,
+    tests: &[Vec<String>],
+    style: &Style,
+) -> String {
     let title = if rows.len() < all {
         format!("TCP streams: {all}, the {} worst", rows.len())
     } else {
@@ -52,6 +126,12 @@ pub fn capture_streams(rows: &[StreamRow], all: usize, style: &Style) -> String 
             for part in wrap(style, &text, style.text_width().saturating_sub(INDENT).max(20)) {
                 lines.push(Line::new(style).to(INDENT).put(style_of, &part));
             }
+        }
+    }
+    for (place, sentence) in tests.iter().flat_map(|test| test.iter().enumerate()) {
+        let indent = if place == 0 { 0 } else { 2 };
+        for part in wrap(style, sentence, style.text_width().saturating_sub(indent).max(20)) {
+            lines.push(Line::new(style).to(indent).put(style::PLAIN, &part));
         }
     }
     block(lines)
@@ -77,6 +157,12 @@ fn figures(row: &StreamRow) -> Vec<(String, anstyle::Style)> {
     if let Some(limit) = &row.limit {
         texts.push((limit.clone(), style::PLAIN));
     }
+    if let Some(found) = &row.congestion {
+        texts.push((congestion(found), style::DIM));
+    }
+    if !row.times.is_empty() {
+        texts.push((time_by_cause(&row.times), style::DIM));
+    }
     texts
 }
 
@@ -84,6 +170,7 @@ fn figures(row: &StreamRow) -> Vec<(String, anstyle::Style)> {
 mod tests {
     use super::super::fit::{assert_fits, styles};
     use super::*;
+    use tcp_analysis::Span;
 
     #[test]
     fn streams_fit_any_terminal() {
@@ -98,9 +185,23 @@ mod tests {
             rtt: Some((Rtt::from_micros(40_000), Rtt::from_micros(55_000))),
             point: "at the sender (0 % of the RTT)".to_owned(),
             limit: Some("random loss keeps the congestion window small".to_owned()),
+            times: vec![TimeShare {
+                cause: TimeCause::CongestionWindow,
+                ns: 7_000_000_000,
+                share: 0.7,
+                longest: Span { packets: (12, 34_567), ns: 1_234_000_000 },
+            }],
+            congestion: Some(CongestionEvidence {
+                family: Some(CongestionFamily::Cubic),
+                reductions: 3,
+                factor: Some(0.7),
+                falls: 2,
+                ..CongestionEvidence::default()
+            }),
         };
+        let tests = [vec!["iperf3 test: TCP".to_owned(), "phases: ".repeat(20)]];
         for style in styles() {
-            assert_fits(&capture_streams(std::slice::from_ref(&row), 2, &style), &style);
+            assert_fits(&capture_streams(std::slice::from_ref(&row), 2, &tests, &style), &style);
         }
     }
 }

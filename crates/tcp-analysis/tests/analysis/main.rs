@@ -4,5 +4,6 @@
 
 mod any;
 mod exchange;
+mod iperf3;
 mod kinds;
 mod wireshark;

@@ -81,7 +81,7 @@ fn sampled(packets: &[Passing<'_>], stream: &FlowKey) -> Option<(Connection, Sam
     let mut connection = Connection::default();
     each(packets, stream, |position, segment, _| {
         let found = connection.add(Rules::default(), position, segment);
-        sampler.add(&connection, position.time_ns, segment, &found);
+        sampler.add(&connection, position, segment, &found);
     });
     Some((connection, sampler))
 }

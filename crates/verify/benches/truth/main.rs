@@ -12,10 +12,12 @@
 //! `--export FILE` writes the statistics of each run, for fitting, `--labels` leaves out the
 //! diagnosis and prints how often each family has which limit, `--show NUMBER` prints the
 //! ground truth of one case, `--vantage full|receiver|watch|slow|capture-sender|
-//! capture-receiver` explains what is seen from there, `--diagram FILE` draws the reliability diagram as SVG.
+//! capture-receiver` explains what is seen from there, `--diagram FILE` draws the reliability diagram as SVG,
+//! `--congestion` compares the family of congestion control that captures show with the true one.
 
 mod calibration;
 mod case;
+mod congestion;
 mod diagram;
 mod draws;
 mod export;
@@ -94,6 +96,9 @@ fn measure(options: &Options) -> Fallible<()> {
         .map(|number| families::case(options.environment(), seed, number))
         .filter(|case| only.is_none_or(|name| name == case.family))
         .collect();
+    if options.congestion {
+        return congestion::measure(options, seed, &cases);
+    }
     let mut out = export::create(options)?;
     let mut scored = Vec::new();
     let mut left_out = 0;
@@ -137,15 +142,24 @@ fn in_parallel<'a>(
     cases: &'a [Case],
     threads: usize,
 ) -> Fallible<Vec<Done<'a>>> {
+    each_in_parallel(cases, threads, |case| run(options, seed, case))
+}
+
+/// What `work` makes of each case, in their order.
+fn each_in_parallel<'a, T: Send>(
+    cases: &'a [Case],
+    threads: usize,
+    work: impl Fn(&'a Case) -> Fallible<T> + Sync,
+) -> Fallible<Vec<T>> {
     let next = AtomicUsize::new(0);
-    let results: Mutex<Vec<(usize, Fallible<Done<'a>>)>> = Mutex::default();
+    let results: Mutex<Vec<(usize, Fallible<T>)>> = Mutex::default();
     std::thread::scope(|scope| {
         for _ in 0..threads {
             scope.spawn(|| {
                 while let index = next.fetch_add(1, Ordering::Relaxed)
                     && let Some(case) = cases.get(index)
                 {
-                    let one = run(options, seed, case);
+                    let one = work(case);
                     results.lock().unwrap_or_else(PoisonError::into_inner).push((index, one));
                 }
             });

@@ -10,6 +10,7 @@ use std::path::PathBuf;
 pub(crate) struct Options {
     pub(crate) twin: bool,
     pub(crate) labels: bool,
+    pub(crate) congestion: bool,
     pub(crate) show: Option<usize>,
     pub(crate) runs: usize,
     pub(crate) seed: Option<u64>,
@@ -40,6 +41,7 @@ pub(crate) fn parse() -> Fallible<Options> {
         match argument.as_str() {
             "--bench" => {}
             "--twin" => options.twin = true,
+            "--congestion" => (options.congestion, options.twin) = (true, true),
             "--labels" => options.labels = true,
             "--show" => options.show = Some(value()?.parse()?),
             "--runs" => options.runs = value()?.parse()?,

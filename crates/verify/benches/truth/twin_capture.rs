@@ -11,7 +11,8 @@ use record::Measurement;
 use std::time::Duration;
 use tcp::{Acknowledgement, Segments};
 use tcp_analysis::{
-    CapturePoint, Connection, PacketPosition, Requested, Rules, Sampled, Sampler, measurement,
+    CapturePoint, CongestionEvidence, Connection, PacketPosition, Requested, Rules, Sampled,
+    Sampler, measurement,
 };
 use twin::{Host, Observer};
 use units::Nanos;
@@ -129,7 +130,12 @@ impl TwinCapture {
         let time_ns = EPOCH_NS + at.0;
         let position = PacketPosition { packet: *packets, time_ns, reuses_ports: false };
         let found = state.add(Rules::default(), position, &segment);
-        sampler.add(state, time_ns, &segment, &found);
+        sampler.add(state, position, &segment, &found);
+    }
+
+    /// What each host's capture shows of the first stream's congestion control.
+    pub(crate) fn congestion(&self) -> [CongestionEvidence; 2] {
+        self.captured[0].hosts.each_ref().map(|(_, sampler, _)| sampler.congestion())
     }
 
     /// The measurement that each host's capture gives: the sending host's first.

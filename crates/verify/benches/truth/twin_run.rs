@@ -8,6 +8,7 @@ use control::Algorithm;
 use record::Measurement;
 use std::time::Duration;
 use tcp::{Application, BufferCheck, BufferSize, Reader, WindowSize};
+use tcp_analysis::CongestionEvidence;
 use topology::PathSpec;
 use twin::{ConnectionConfig, DatagramSource, HostPauses, Outcome, Scenario};
 use units::{BitRate, ByteCount};
@@ -47,6 +48,20 @@ pub(crate) fn run_captured(case: &Case, seed: u64) -> Fallible<(Outcome, [Measur
     let mut capture = TwinCapture::new(case, mss, scale > 0, rtt);
     let outcome = twin::run_observed(&scenario, &mut capture);
     Ok((with_scale(outcome, scale), capture.measurements(case)))
+}
+
+/// What captures at the sender and at the receiver show of the first stream's congestion
+/// control.
+///
+/// # Errors
+/// As above.
+pub(crate) fn run_congestion(case: &Case, seed: u64) -> Fallible<[CongestionEvidence; 2]> {
+    let (scenario, scale) = scenario(case, seed)?;
+    let rtt = scenario.forward.start.delay + scenario.reverse.start.delay;
+    let mss = ConnectionConfig::default().mss;
+    let mut capture = TwinCapture::new(case, mss, scale > 0, rtt);
+    let _ = twin::run_observed(&scenario, &mut capture);
+    Ok(capture.congestion())
 }
 
 /// What is simulated, and the scale of the windows: Linux scales by 7 with the buffers that
@@ -154,6 +169,7 @@ fn algorithm(congestion: &str) -> Algorithm {
     match congestion {
         "reno" => Algorithm::NewReno,
         "bbr" => Algorithm::Bbr,
+        "bbr3" => Algorithm::Bbr3,
         _ => Algorithm::Cubic,
     }
 }

@@ -65,8 +65,8 @@ pub(super) fn run(args: &ExplainArgs, console: &mut Console) -> Outcome {
         }
     }
     let first = wanted.first().and_then(|transfer| transfer.first());
-    if let Some(test) = first.and_then(|stream| analysis.test_of(*stream)) {
-        console::note(&format!("iperf3's parameters: {}", test.json));
+    for sentence in first.map(|stream| analysis.test_sentences(*stream)).unwrap_or_default() {
+        console::note(&sentence);
     }
     Ok(code)
 }

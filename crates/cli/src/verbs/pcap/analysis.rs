@@ -7,13 +7,14 @@ use capture::dissect::{Direction, FlowKey, TcpSegment};
 use clap::ValueEnum;
 use perf::StopFlag;
 use record::Measurement;
+use report::terminal;
 use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::path::Path;
-use tcp_analysis::iperf3::{Control, Parameters, cookie};
+use tcp_analysis::iperf3::{Test, Tests};
 use tcp_analysis::{
-    CapturePoint, Connection, PacketAnalysis, PacketPosition, Rules, Sampled, Sampler, Streams,
-    Vantage, measurement,
+    CapturePoint, CongestionEvidence, Connection, PacketAnalysis, PacketPosition, Rules, Sampled,
+    Sampler, Streams, TimeShare, Vantage, measurement,
 };
 
 /// The version of Wireshark whose rules apply.
@@ -37,9 +38,6 @@ impl RulesArg {
     }
 }
 
-/// Connections of iperf3 that are followed for a test's parameters.
-const MOST_CONTROLS: usize = 256;
-
 /// Streams of a transfer that are explained together: as many as iperf3 can have.
 const MOST_STREAMS: usize = 128;
 
@@ -50,9 +48,8 @@ pub(super) const LEAST_PAYLOAD: u64 = 100_000;
 pub(crate) struct Analysis {
     pub(super) capture: Capture,
     pub(super) streams: Streams,
-    controls: HashMap<u32, Control>,
-    /// Parameters of the iperf3 tests that began in the capture.
-    pub(crate) tests: Vec<Parameters>,
+    /// The iperf3 tests that began in the capture.
+    pub(super) tests: Tests,
 }
 
 /// Reads and analyses a file.
@@ -66,35 +63,28 @@ pub(crate) fn analyse(
     console: &mut Console,
 ) -> Result<Analysis, String> {
     let mut streams = Streams::new(rules.rules());
-    let mut controls: HashMap<u32, Control> = HashMap::new();
-    let mut tests = Vec::new();
+    let mut tests = Tests::default();
     let capture = reading::read_segments(path, stop, console, |packet, stream, segment| {
         streams.add(stream, packet.number, packet.time_ns, segment);
-        let begins = controls.len() < MOST_CONTROLS && cookie(segment.payload).is_some();
-        if begins || !controls.is_empty() {
-            let control = if begins {
-                Some(controls.entry(stream.number).or_default())
-            } else {
-                controls.get_mut(&stream.number)
-            };
-            if let Some(control) = control
-                && streams.get(stream.number).is_some_and(|(_, it)| {
-                    it.client().is_none_or(|client| client == segment.direction)
-                })
-                && let Some(parameters) = control.add(segment)
-            {
-                tests.push(parameters);
-            }
-        }
+        tests.add(stream.number, packet.number, packet.time_ns, segment);
     })?;
-    Ok(Analysis { capture, streams, controls, tests })
+    Ok(Analysis { capture, streams, tests })
 }
 
 /// Streams of one transfer that were explained together: their numbers, the largest first, and
 /// what was measured.
 pub(crate) struct Explained {
     pub(crate) streams: Vec<u32>,
+    /// Of each stream.
+    pub(super) senders: Vec<SenderDetail>,
     pub(crate) measurement: Measurement,
+}
+
+/// What a stream shows of its sender.
+#[derive(Clone)]
+pub(super) struct SenderDetail {
+    pub(super) times: Vec<TimeShare>,
+    pub(super) congestion: CongestionEvidence,
 }
 
 /// A packet with its analysis.
@@ -141,13 +131,13 @@ impl Analysis {
 
     /// Whether two streams carry data of the same iperf3 test in the same direction.
     fn is_same_test(&self, one: u32, other: u32) -> bool {
-        let cookie = |stream| self.controls.get(&stream).and_then(Control::cookie);
         let from_client = |stream| {
             let (_, connection) = self.streams.get(stream)?;
-            Some(connection.client()? == connection.data_direction())
+            self.tests.is_from_client(stream, connection.data_direction())
         };
-        cookie(one).is_some()
-            && cookie(one) == cookie(other)
+        let cookie = self.tests.cookie_of(one);
+        cookie.is_some()
+            && cookie == self.tests.cookie_of(other)
             && from_client(one) == from_client(other)
     }
 
@@ -196,7 +186,7 @@ impl Analysis {
                     reuses_ports: stream.reuses_ports,
                 };
                 let found = connection.add(rules, place, segment);
-                sampler.add(connection, packet.time_ns, segment, &found);
+                sampler.add(connection, place, segment, &found);
                 see(AnalysedPacket { stream: stream.number, connection, place, segment, found });
             }
         })?;
@@ -214,7 +204,7 @@ impl Analysis {
         let (key, _) = self.streams.get(*first)?;
         let direction = connection.data_direction();
         let receiver = end(key, direction.reverse());
-        let requested = self.test_of(*first).map(Parameters::requested).unwrap_or_default();
+        let requested = self.tests.of(*first).map(Test::requested).unwrap_or_default();
         let mut notes = vec![format!("captured {}", place(&connection.vantage(direction)))];
         for (number, (connection, _)) in sampled {
             let kinds = retransmission_kinds(connection);
@@ -226,19 +216,29 @@ impl Analysis {
         }
         let target = (receiver.ip().to_string(), receiver.port());
         let numbers = sampled.iter().map(|(number, _)| *number).collect();
+        let detail = |(_, (connection, sampler)): &(u32, (Connection, Sampler))| SenderDetail {
+            times: sampler.time_shares(connection),
+            congestion: sampler.congestion(),
+        };
+        let senders: Vec<SenderDetail> = sampled.iter().map(detail).collect();
+        for ((number, _), sender) in sampled.iter().zip(&senders) {
+            let of = if sampled.len() > 1 { format!("stream {number}: ") } else { String::new() };
+            notes.push(format!("{of}{}", terminal::time_by_cause(&sender.times)));
+            notes.push(format!("{of}{}", terminal::congestion(&sender.congestion)));
+        }
         let streams = sampled.iter().map(|(number, (connection, sampler))| Sampled {
             connection,
             sampler: sampler.clone(),
-            is_bulk: self.controls.contains_key(number),
+            is_bulk: self.tests.cookie_of(*number).is_some(),
         });
         let measurement = measurement((&target.0, target.1), requested, streams.collect(), notes);
-        Some(Explained { streams: numbers, measurement })
+        Some(Explained { streams: numbers, senders, measurement })
     }
 
-    /// The iperf3 test that a stream belongs to.
-    pub(crate) fn test_of(&self, stream: u32) -> Option<&Parameters> {
-        let cookie = self.controls.get(&stream)?.cookie()?;
-        self.tests.iter().find(|test| test.cookie == cookie)
+    /// The iperf3 test that a stream belongs to, in sentences.
+    pub(crate) fn test_sentences(&self, stream: u32) -> Vec<String> {
+        let first_ns = self.capture.overview.first_ns;
+        self.tests.of(stream).map(|test| terminal::iperf3_test(test, first_ns)).unwrap_or_default()
     }
 }
 

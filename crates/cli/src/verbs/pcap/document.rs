@@ -8,6 +8,8 @@ use packet_fields::{PacketView, detail};
 use report::terminal::{ConversationRow, PacketRow};
 use report::untrusted::clean;
 use serde_json::{Value, json};
+use tcp_analysis::iperf3::{Cut, Document, Test};
+use tcp_analysis::{CongestionEvidence, CongestionFamily, TimeShare};
 
 /// The document of several files.
 pub(super) fn of_files(schema: &str, files: &[Value]) -> Value {
@@ -159,6 +161,70 @@ pub(super) fn endpoints(capture: &Capture, layer: &str, all: &[Endpoint]) -> Val
         })
     };
     file(capture, json!({ "layer": layer, "endpoints": all.iter().map(each).collect::<Vec<_>>() }))
+}
+
+/// An iperf3 test.
+pub(super) fn iperf3_test(test: &Test, first_ns: u64) -> Value {
+    let states = test.states.iter().map(|change| {
+        json!({
+            "state": change.state.name(),
+            "packet": change.packet,
+            "at_s": seconds(change.time_ns.saturating_sub(first_ns)),
+            "error": change.error.map(|(code, errno)| json!({ "code": code, "errno": errno })),
+        })
+    });
+    let documents = |document: &Option<Document>| {
+        document.as_ref().map(|document| {
+            let cut = document.cut.map(|cut| match cut {
+                Cut::Snaplen => "snaplen",
+                Cut::NotCaptured => "not captured",
+                Cut::TooLong => "too long",
+            });
+            json!({ "packet": document.packet, "cut": cut, "json": document.json })
+        })
+    };
+    json!({
+        "control_stream": test.stream,
+        "parameters": documents(&test.parameters),
+        "states": states.collect::<Vec<_>>(),
+        "client_results": documents(&test.results[0]),
+        "server_results": documents(&test.results[1]),
+        "is_incomplete": test.is_incomplete,
+    })
+}
+
+/// The time of a stream by cause; `null` for one that was not explained.
+pub(super) fn times(times: &[TimeShare]) -> Value {
+    let each = times.iter().map(|time| {
+        let (from, to) = time.longest.packets;
+        json!({
+            "cause": time.cause.name(),
+            "seconds": seconds(time.ns),
+            "share": time.share,
+            "longest": { "seconds": seconds(time.longest.ns), "from_packet": from, "to_packet": to },
+        })
+    });
+    if times.is_empty() { Value::Null } else { json!(each.collect::<Vec<_>>()) }
+}
+
+/// What a stream shows of its congestion control.
+pub(super) fn congestion(found: &CongestionEvidence) -> Value {
+    json!({
+        "family": found.family.map(CongestionFamily::name),
+        "reductions": found.reductions,
+        "factor": found.factor,
+        "halved": found.halved,
+        "cubic_reductions": found.cubic_reductions,
+        "kept": found.kept,
+        "linear_growth": found.linear_growth,
+        "cubic_growth": found.cubic_growth,
+        "clean_rounds": found.clean_rounds,
+        "falls": found.falls,
+        "cycles": found.cycles,
+        "dips": found.dips,
+        "reduction_packets": found.reduction_packets,
+        "fall_packets": found.fall_packets,
+    })
 }
 
 /// A packet, with its fields and bytes `with_layers`.

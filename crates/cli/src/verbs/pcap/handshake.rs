@@ -1,6 +1,7 @@
 //! `longhaul pcap handshake`: SYN, SYN-ACK and ACK as they were on the wire.
 
-use super::{Files, analysis, csv, document, reading};
+use super::table::Table;
+use super::{Files, analysis, document, reading, tables};
 use crate::console::{self, Console};
 use crate::failure::{DONE, FAILED, Outcome};
 use crate::stop;
@@ -28,7 +29,7 @@ const NAMES: [&str; 3] = ["SYN", "SYN-ACK", "ACK"];
 
 pub(super) fn run(args: &HandshakeArgs, console: &mut Console) -> Outcome {
     let stop = stop::on_signals();
-    let (mut code, mut documents, mut table) = (DONE, Vec::new(), None::<csv::Table>);
+    let (mut code, mut documents, mut table) = (DONE, Vec::new(), None::<Table>);
     for path in &args.files.files {
         let mut handshakes = Handshakes::default();
         let read = reading::read_segments(path, &stop, console, |packet, stream, segment| {
@@ -49,7 +50,7 @@ pub(super) fn run(args: &HandshakeArgs, console: &mut Console) -> Outcome {
             code = FAILED;
         }
         let all: Vec<HandshakeStream> = handshakes.all().iter().map(stream).collect();
-        let whole = args.files.json || args.files.csv;
+        let whole = args.files.is_whole();
         let shown = match args.rows.unwrap_or(if whole { 0 } else { ROWS }) {
             0 => &all[..],
             most => all.get(..most).unwrap_or(&all),
@@ -57,8 +58,8 @@ pub(super) fn run(args: &HandshakeArgs, console: &mut Console) -> Outcome {
         if args.files.json {
             let streams: Vec<Value> = shown.iter().map(object).collect();
             documents.push(document::file(&capture, json!({ "handshakes": streams })));
-        } else if args.files.csv {
-            let next = csv::handshakes(&capture, shown);
+        } else if args.files.csv || args.files.parquet.is_some() {
+            let next = tables::handshakes(&capture, shown);
             match &mut table {
                 Some(table) => table.rows.extend(next.rows),
                 None => table = Some(next),
@@ -72,7 +73,7 @@ pub(super) fn run(args: &HandshakeArgs, console: &mut Console) -> Outcome {
         let document = document::of_files("longhaul.pcap-handshake/1", &documents);
         console.print(&console::json(&document)?);
     } else if let Some(table) = table {
-        console.print(&table.text());
+        args.files.put(&table, console)?;
     }
     Ok(code)
 }

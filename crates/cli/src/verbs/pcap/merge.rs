@@ -1,7 +1,7 @@
 //! `longhaul pcap merge`: two captures of one transfer, aligned.
 
 use super::reading::{self, Capture};
-use super::{Files, analysis, csv, document};
+use super::{Files, analysis, document, tables};
 use crate::console;
 use crate::console::Console;
 use crate::failure::{DONE, FAILED, Failure, Outcome};
@@ -111,8 +111,8 @@ pub(super) fn run(files: &Files, same_clock: bool, console: &mut Console) -> Out
     }
     if files.json {
         console.print(&console::json(&object(&merge, &captures, &points, &notes))?);
-    } else if files.csv {
-        console.print(&csv::merged(&merge.rows).text());
+    } else if files.csv || files.parquet.is_some() {
+        files.put(&tables::merged(&merge.rows), console)?;
     } else {
         let [a, b] = [0, 1].map(|side| MergedCapture {
             name: &captures[side].name,
@@ -120,7 +120,7 @@ pub(super) fn run(files: &Files, same_clock: bool, console: &mut Console) -> Out
         });
         console.print(&terminal::capture_merge(&merge, [a, b], &notes, &console.out));
     }
-    if files.json || files.csv {
+    if files.is_whole() {
         for note in &notes {
             console.say(note);
         }

@@ -3,12 +3,14 @@
 
 use super::analysis::RulesArg;
 use super::reading::{self, Dissected};
-use super::{csv, document};
+use super::table::{self, Cell, ParquetTable};
+use super::{document, tables};
 use crate::console::{self, Console};
 use crate::failure::{DONE, FAILED, Failure, Outcome};
 use crate::stop;
 use clap::Args;
 use packet_fields::{Field, Filter, PacketView, Summary, Tracker, detail};
+use parquet_file::ColumnType;
 use report::terminal::{self, PacketRow, PacketTable};
 use std::io::IsTerminal;
 use std::ops::ControlFlow;
@@ -49,6 +51,9 @@ pub(super) struct PacketsArgs {
     /// Print JSON, one document per line
     #[arg(long, short = 'J')]
     json: bool,
+    /// Write the rows of the CSV to a Parquet file
+    #[arg(long, value_name = "OUT", conflicts_with_all = ["csv", "json", "packet", "fields"])]
+    parquet: Option<PathBuf>,
 }
 
 const EXAMPLES: &str = "\
@@ -60,6 +65,7 @@ Examples:
   longhaul pcap packets trace.pcap --packet 17
   longhaul pcap packets trace.pcap udp --csv > udp.csv
   longhaul pcap packets trace.pcap -e frame.number -e tcp.analysis.bytes_in_flight
+  longhaul pcap packets trace.pcap tcp --parquet tcp.parquet
   tcpdump -U -w - | longhaul pcap packets - 'tcp.flags.syn == 1'
   longhaul pcap packets --fields
 
@@ -79,7 +85,7 @@ pub(super) fn run(args: &PacketsArgs, console: &mut Console) -> Outcome {
         args.columns.iter().map(|name| column(name)).collect::<Result<_, _>>()?;
     let stop = stop::on_signals();
     let mut tracker = Tracker::new(args.rules.rules());
-    let mut list = List::new(args, columns, path, console);
+    let mut list = List::new(args, columns, path, console)?;
     let read = reading::read_packets(path, &stop, console, |found, console| {
         let Dissected { packet, layers, segment, stream, conversations, .. } = *found;
         let view = tracker.add(packet, layers, segment, stream, conversations);
@@ -97,11 +103,15 @@ pub(super) fn run(args: &PacketsArgs, console: &mut Console) -> Outcome {
         }
         ControlFlow::Continue(())
     });
-    list.finish(console);
+    list.print_rest(console);
     if let Some(failure) = list.failure {
         return Err(failure);
     }
     let capture = read.map_err(Failure::work)?;
+    if let Some((file, path)) = list.parquet.take().zip(args.parquet.as_deref()) {
+        file.finish()?;
+        console.say(&format!("{} rows written to {}", list.shown, path.display()));
+    }
     let name = report::untrusted::clean(&capture.name);
     if list.shown == 0 && !capture.is_interrupted {
         let packets = capture.overview.packets;
@@ -157,8 +167,9 @@ fn column(name: &str) -> Result<Field, Failure> {
 /// The form of the output.
 enum Form {
     Lines(PacketTable),
-    Csv,
-    /// CSV of these fields.
+    /// CSV or Parquet.
+    Rows,
+    /// The same of these fields.
     Fields(Vec<Field>),
     Json,
     Detail,
@@ -167,6 +178,8 @@ enum Form {
 /// What is shown, as it is collected for writing.
 struct List {
     form: Form,
+    /// Where rows go that are not printed.
+    parquet: Option<ParquetTable>,
     text: String,
     summary: Summary,
     style: terminal::Style,
@@ -179,25 +192,44 @@ struct List {
 }
 
 impl List {
-    fn new(args: &PacketsArgs, columns: Vec<Field>, path: &Path, console: &Console) -> Self {
+    fn new(
+        args: &PacketsArgs,
+        columns: Vec<Field>,
+        path: &Path,
+        console: &Console,
+    ) -> Result<Self, Failure> {
         let style = style(console);
         let table = PacketTable::new(&style);
-        let (form, text) = match (args.json, args.csv, args.packet) {
+        let is_table = args.csv || args.parquet.is_some();
+        let create = |out: &PathBuf| {
+            let columns = match &columns[..] {
+                [] => tables::PACKETS.iter().map(|(name, it)| ((*name).to_owned(), *it)).collect(),
+                fields => {
+                    let name = |it: &Field| (it.description().name.to_owned(), ColumnType::Text);
+                    fields.iter().map(name).collect()
+                }
+            };
+            ParquetTable::create(out, columns)
+        };
+        let parquet = args.parquet.as_ref().map(create).transpose()?;
+        let (form, text) = match (args.json, is_table, args.packet) {
             (true, ..) => (Form::Json, String::new()),
             _ if !columns.is_empty() => {
                 let names: Vec<&str> = columns.iter().map(|it| it.description().name).collect();
                 let header = format!("{}\n", names.join(","));
                 (Form::Fields(columns), header)
             }
-            (_, true, _) => (Form::Csv, format!("{}\n", csv::PACKETS)),
+            (_, true, _) => (Form::Rows, table::header(tables::PACKETS)),
             (_, _, Some(_)) => (Form::Detail, String::new()),
             _ => {
                 let header = table.header();
                 (Form::Lines(table), header)
             }
         };
-        List {
+        let text = if parquet.is_some() { String::new() } else { text };
+        Ok(List {
             form,
+            parquet,
             text,
             summary: Summary::default(),
             style,
@@ -206,7 +238,7 @@ impl List {
             shown: 0,
             most: args.packet.map_or(args.rows, |_| 1),
             failure: None,
-        }
+        })
     }
 
     fn has_enough(&self) -> bool {
@@ -224,8 +256,14 @@ impl List {
         };
         match &mut self.form {
             Form::Lines(table) => table.row(&row, &mut self.text),
-            Form::Csv => csv::packet(&row, view, &mut self.text),
-            Form::Fields(columns) => csv::fields(columns, view, &mut self.text),
+            Form::Rows => {
+                let cells = tables::packet(&row, view);
+                put(&cells, &mut self.parquet, &mut self.text)?;
+            }
+            Form::Fields(columns) => {
+                let cells = tables::fields(columns, view);
+                put(&cells, &mut self.parquet, &mut self.text)?;
+            }
             Form::Json => {
                 let document = document::packet(&row, view, self.with_layers);
                 self.text += &console::json_line(&document)?;
@@ -247,10 +285,21 @@ impl List {
         }
     }
 
-    fn finish(&mut self, console: &mut Console) {
-        if self.shown > 0 || matches!(self.form, Form::Csv | Form::Fields(_)) {
+    fn print_rest(&mut self, console: &mut Console) {
+        if self.shown > 0 || matches!(self.form, Form::Rows | Form::Fields(_)) {
             console.print(&self.text);
         }
         self.text.clear();
+    }
+}
+
+/// Puts a row into the Parquet file, or into the text as CSV.
+fn put(row: &[Cell], file: &mut Option<ParquetTable>, text: &mut String) -> Result<(), Failure> {
+    match file {
+        Some(file) => file.row(row),
+        None => {
+            table::csv_row(row, text);
+            Ok(())
+        }
     }
 }

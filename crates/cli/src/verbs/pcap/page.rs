@@ -25,7 +25,7 @@ pub(super) struct SummaryArgs {
     /// Time-sequence graphs, throughput, RTT and windows, with zoom, the
     /// packets of the time span shown and the conversations. The page needs no
     /// network and is at most 5 MB.
-    #[arg(long, value_name = "PAGE", conflicts_with_all = ["csv", "json"])]
+    #[arg(long, value_name = "PAGE", conflicts_with_all = ["csv", "json", "parquet"])]
     html: Option<PathBuf>,
     /// Draw this TCP stream instead, by its number; repeatable
     #[arg(long, value_name = "N", requires = "html")]
@@ -142,6 +142,7 @@ fn graphs(
             about.push(sentence(&diagnose::explain(&one.measurement).sentence));
         }
         about.extend(one.measurement.notes.iter().map(|note| sentence(note)));
+        about.extend(analysis.test_sentences(number).iter().map(|text| sentence(text)));
         if connection.window_scale(direction.reverse()) == WindowScale::Unknown {
             about.push("The SYN was not captured: windows are shown without their scale.".into());
         }

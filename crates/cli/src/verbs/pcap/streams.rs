@@ -1,7 +1,8 @@
 //! `longhaul pcap streams`: TCP streams, worst first.
 
 use super::analysis::{self, Analysis, Explained, RulesArg};
-use super::{Files, csv, document};
+use super::table::Table;
+use super::{Files, document, tables};
 use crate::console::{self, Console};
 use crate::failure::{DONE, FAILED, Failure, Outcome};
 use crate::stop;
@@ -31,7 +32,7 @@ const ROWS: usize = 10;
 
 pub(super) fn run(args: &StreamsArgs, console: &mut Console) -> Outcome {
     let stop = stop::on_signals();
-    let (mut code, mut documents, mut table) = (DONE, Vec::new(), None::<csv::Table>);
+    let (mut code, mut documents, mut table) = (DONE, Vec::new(), None::<Table>);
     for path in &args.files.files {
         let analysis = match analysis::analyse(path, args.rules, &stop, console) {
             Ok(analysis) => analysis,
@@ -51,7 +52,7 @@ pub(super) fn run(args: &StreamsArgs, console: &mut Console) -> Outcome {
         let explained = analysis.explain(path, &largest, &stop, console).map_err(Failure::work)?;
         console.clear();
         let order = worst_first(&analysis);
-        let whole = args.files.json || args.files.csv;
+        let whole = args.files.is_whole();
         let most = match args.rows.unwrap_or(if whole { 0 } else { ROWS }) {
             0 => order.len(),
             most => most.min(order.len()),
@@ -67,16 +68,25 @@ pub(super) fn run(args: &StreamsArgs, console: &mut Console) -> Outcome {
         if args.files.json {
             let streams: Vec<Value> =
                 shown.iter().map(|(row, number)| object(row, *number, &analysis)).collect();
-            documents.push(document::file(&analysis.capture, json!({ "streams": streams })));
-        } else if args.files.csv {
-            let next = csv::streams(&analysis.capture, shown.iter().map(|(row, _)| row));
+            let first_ns = analysis.capture.overview.first_ns;
+            let tests = analysis.tests.iter();
+            let tests: Vec<Value> =
+                tests.map(|test| document::iperf3_test(test, first_ns)).collect();
+            let view = json!({ "streams": streams, "iperf3_tests": tests });
+            documents.push(document::file(&analysis.capture, view));
+        } else if args.files.csv || args.files.parquet.is_some() {
+            let next = tables::streams(&analysis.capture, shown.iter().map(|(row, _)| row));
             match &mut table {
                 Some(table) => table.rows.extend(next.rows),
                 None => table = Some(next),
             }
         } else {
             let rows: Vec<StreamRow> = shown.into_iter().map(|(row, _)| row).collect();
-            let text = terminal::capture_streams(&rows, order.len(), &console.out);
+            let first_ns = analysis.capture.overview.first_ns;
+            let tests = analysis.tests.iter().take(ROWS);
+            let tests: Vec<Vec<String>> =
+                tests.map(|test| terminal::iperf3_test(test, first_ns)).collect();
+            let text = terminal::capture_streams(&rows, order.len(), &tests, &console.out);
             console.print(&analysis.capture.headed(&text));
         }
     }
@@ -84,7 +94,7 @@ pub(super) fn run(args: &StreamsArgs, console: &mut Console) -> Outcome {
         let document = document::of_files("longhaul.pcap-streams/1", &documents);
         console.print(&console::json(&document)?);
     } else if let Some(table) = table {
-        console.print(&table.text());
+        args.files.put(&table, console)?;
     }
     Ok(code)
 }
@@ -125,6 +135,11 @@ fn row(number: u32, key: &FlowKey, connection: &Connection, explained: &[Explain
         (Rtt::from_micros(ns / 1000), Rtt::from_micros(queued / 1000))
     });
     let limit = explained.iter().find(|one| one.streams.contains(&number));
+    let sender = limit.and_then(|one| {
+        let place = one.streams.iter().position(|stream| *stream == number)?;
+        one.senders.get(place).cloned()
+    });
+    let (times, congestion) = sender.map(|it| (it.times, it.congestion)).unzip();
     StreamRow {
         stream: number,
         ends: [direction, direction.reverse()].map(|side| analysis::end(key, side).to_string()),
@@ -140,6 +155,8 @@ fn row(number: u32, key: &FlowKey, connection: &Connection, explained: &[Explain
         rtt,
         point: analysis::place(&vantage),
         limit: limit.map(|one| diagnose::explain(&one.measurement).sentence),
+        times: times.unwrap_or_default(),
+        congestion,
     }
 }
 
@@ -177,7 +194,9 @@ fn object(row: &StreamRow, number: u32, analysis: &Analysis) -> Value {
         "rtt_ms": row.rtt.map(|(_, smoothed)| smoothed.millis_f64()),
         "completeness": connection.completeness(),
         "flags": { "from_sender": flags(direction), "from_receiver": flags(direction.reverse()) },
-        "iperf3": analysis.test_of(number).map(|test| &test.json),
+        "iperf3": analysis.tests.of(number).and_then(|test| Some(&test.parameters.as_ref()?.json)),
         "limit": row.limit,
+        "time_by_cause": document::times(&row.times),
+        "congestion_control": row.congestion.as_ref().map(document::congestion),
     })
 }

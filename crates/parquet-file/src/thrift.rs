@@ -3,7 +3,7 @@
 
 /// What a field or an element of a list is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(crate) enum Kind {
     I32 = 5,
     I64 = 6,
     Binary = 8,
@@ -13,13 +13,13 @@ pub(super) enum Kind {
 
 /// A struct that is being written; its fields come in the order of their numbers.
 #[derive(Debug)]
-pub(super) struct Struct<'a> {
+pub(crate) struct Struct<'a> {
     out: &'a mut Vec<u8>,
     last: u8,
 }
 
 /// Writes a struct.
-pub(super) fn write(out: &mut Vec<u8>, fields: impl FnOnce(&mut Struct<'_>)) {
+pub(crate) fn write(out: &mut Vec<u8>, fields: impl FnOnce(&mut Struct<'_>)) {
     let mut written = Struct { out, last: 0 };
     fields(&mut written);
     written.out.push(0);
@@ -32,28 +32,28 @@ impl Struct<'_> {
         self.last = number;
     }
 
-    pub(super) fn i32(&mut self, number: u8, value: i32) {
+    pub(crate) fn i32(&mut self, number: u8, value: i32) {
         self.field(number, Kind::I32);
         integer(self.out, value.into());
     }
 
-    pub(super) fn i64(&mut self, number: u8, value: i64) {
+    pub(crate) fn i64(&mut self, number: u8, value: i64) {
         self.field(number, Kind::I64);
         integer(self.out, value);
     }
 
-    pub(super) fn text(&mut self, number: u8, value: &str) {
+    pub(crate) fn text(&mut self, number: u8, value: &str) {
         self.field(number, Kind::Binary);
         binary(self.out, value);
     }
 
-    pub(super) fn structure(&mut self, number: u8, fields: impl FnOnce(&mut Struct<'_>)) {
+    pub(crate) fn structure(&mut self, number: u8, fields: impl FnOnce(&mut Struct<'_>)) {
         self.field(number, Kind::Struct);
         write(self.out, fields);
     }
 
     /// A list whose elements `write` writes.
-    pub(super) fn list<T>(
+    pub(crate) fn list<T>(
         &mut self,
         number: u8,
         kind: Kind,
@@ -73,7 +73,7 @@ impl Struct<'_> {
 }
 
 /// A number without sign, seven bits a byte, the lowest first.
-pub(super) fn unsigned(out: &mut Vec<u8>, mut value: u64) {
+pub(crate) fn unsigned(out: &mut Vec<u8>, mut value: u64) {
     while value >= 0x80 {
         out.push((value & 0x7f) as u8 | 0x80);
         value >>= 7;
@@ -82,11 +82,11 @@ pub(super) fn unsigned(out: &mut Vec<u8>, mut value: u64) {
 }
 
 /// A number whose sign is its lowest bit.
-pub(super) fn integer(out: &mut Vec<u8>, value: i64) {
+pub(crate) fn integer(out: &mut Vec<u8>, value: i64) {
     unsigned(out, (value << 1 ^ value >> 63).cast_unsigned());
 }
 
-pub(super) fn binary(out: &mut Vec<u8>, value: &str) {
+pub(crate) fn binary(out: &mut Vec<u8>, value: &str) {
     unsigned(out, value.len() as u64);
     out.extend_from_slice(value.as_bytes());
 }

@@ -1,0 +1,213 @@
+//! A table of a capture: printed as comma-separated values, or written as a Parquet file.
+
+use crate::failure::Failure;
+use parquet_file::{Column, ColumnType, Values, Writer};
+use std::fmt::Write as _;
+use std::io::{self, BufWriter};
+use std::path::{Path, PathBuf};
+use store::{PendingFile, WriteError};
+
+/// One value of a row.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Cell {
+    /// There is none.
+    Missing,
+    /// Of the file, cleaned.
+    Text(String),
+    /// Numbers and addresses as text, which are printed as they are.
+    Printed(String),
+    Whole(u64),
+    Real(f64),
+    /// A rate, without decimals in CSV.
+    Rounded(f64),
+    /// Nanoseconds, shown as seconds.
+    Nanos(i64),
+    Flag(bool),
+}
+
+impl Cell {
+    pub(super) fn text(text: &str) -> Self {
+        Cell::Text(report::untrusted::clean(text))
+    }
+
+    pub(super) fn nanos(ns: u64) -> Self {
+        Cell::Nanos(i64::try_from(ns).unwrap_or(i64::MAX))
+    }
+
+    /// The cell of a value that may be missing.
+    pub(super) fn maybe<T>(value: Option<T>, cell: impl FnOnce(T) -> Cell) -> Self {
+        value.map_or(Cell::Missing, cell)
+    }
+
+    fn csv(&self, out: &mut String) {
+        // Formatting into a string cannot fail.
+        let _ = match self {
+            Cell::Missing => Ok(()),
+            Cell::Text(text) => {
+                field(text, out);
+                Ok(())
+            }
+            Cell::Printed(text) => out.write_str(text),
+            Cell::Whole(number) => write!(out, "{number}"),
+            Cell::Real(number) => write!(out, "{number}"),
+            Cell::Rounded(number) => write!(out, "{number:.0}"),
+            Cell::Nanos(ns) => {
+                let sign = if *ns < 0 { "-" } else { "" };
+                let ns = ns.unsigned_abs();
+                write!(out, "{sign}{}.{:09}", ns / 1_000_000_000, ns % 1_000_000_000)
+            }
+            Cell::Flag(flag) => write!(out, "{flag}"),
+        };
+    }
+}
+
+/// A field of clean text. What a spreadsheet would take for a formula begins with an
+/// apostrophe.
+fn field(text: &str, out: &mut String) {
+    let apostrophe = if text.starts_with(['=', '+', '-', '@']) { "'" } else { "" };
+    if text.contains([',', '"']) {
+        out.push('"');
+        *out += apostrophe;
+        *out += &text.replace('"', "\"\"");
+        out.push('"');
+    } else {
+        *out += apostrophe;
+        *out += text;
+    }
+}
+
+/// The names of columns, units among them, and their types.
+pub(super) type Columns = &'static [(&'static str, ColumnType)];
+
+/// Columns and rows.
+pub(super) struct Table {
+    pub(super) columns: Columns,
+    pub(super) rows: Vec<Vec<Cell>>,
+}
+
+impl Table {
+    /// The lines (RFC 4180).
+    pub(super) fn csv(&self) -> String {
+        let mut text = header(self.columns);
+        self.rows.iter().for_each(|row| csv_row(row, &mut text));
+        text
+    }
+
+    /// The same as a Parquet file, completely or not at all.
+    pub(super) fn write_parquet(&self, path: &Path) -> Result<(), Failure> {
+        let columns = self.columns.iter().map(|(name, kind)| ((*name).to_owned(), *kind));
+        let mut table = ParquetTable::create(path, columns.collect())?;
+        for row in &self.rows {
+            table.row(row)?;
+        }
+        table.finish()
+    }
+}
+
+/// The first line of the CSV.
+pub(super) fn header(columns: Columns) -> String {
+    let names: Vec<&str> = columns.iter().map(|(name, _)| *name).collect();
+    format!("{}\n", names.join(","))
+}
+
+/// Appends a row's line.
+pub(super) fn csv_row(row: &[Cell], out: &mut String) {
+    for (index, cell) in row.iter().enumerate() {
+        if index > 0 {
+            out.push(',');
+        }
+        cell.csv(out);
+    }
+    out.push('\n');
+}
+
+/// Rows of a group: a group of packets takes some 10 MB.
+const GROUP: usize = 1 << 16;
+
+/// A Parquet file that is written row by row.
+pub(super) struct ParquetTable {
+    path: PathBuf,
+    writer: Writer<BufWriter<PendingFile>>,
+    values: Vec<Values>,
+    rows: usize,
+}
+
+impl ParquetTable {
+    /// Begins the file, which appears when it is finished.
+    pub(super) fn create(path: &Path, columns: Vec<(String, ColumnType)>) -> Result<Self, Failure> {
+        let file = PendingFile::create(path).map_err(Failure::work)?;
+        let values = columns.iter().map(|(_, kind)| Values::empty(*kind)).collect();
+        let columns = columns.into_iter().map(|(name, kind)| Column { name, kind }).collect();
+        let writer = Writer::new(BufWriter::new(file), columns);
+        let writer = writer.map_err(|source| cannot_write(path, source))?;
+        Ok(ParquetTable { path: path.to_owned(), writer, values, rows: 0 })
+    }
+
+    pub(super) fn row(&mut self, row: &[Cell]) -> Result<(), Failure> {
+        for (values, cell) in self.values.iter_mut().zip(row) {
+            match values {
+                Values::Text(values) => values.push(match cell {
+                    Cell::Text(text) | Cell::Printed(text) => Some(text.clone()),
+                    _ => None,
+                }),
+                Values::Whole(values) => values.push(match cell {
+                    Cell::Whole(number) => i64::try_from(*number).ok(),
+                    _ => None,
+                }),
+                Values::Real(values) => values.push(match cell {
+                    Cell::Real(number) | Cell::Rounded(number) => Some(*number),
+                    Cell::Nanos(ns) => Some(*ns as f64 / 1e9),
+                    _ => None,
+                }),
+                Values::Flag(values) => values.push(match cell {
+                    Cell::Flag(flag) => Some(*flag),
+                    _ => None,
+                }),
+            }
+        }
+        self.rows += 1;
+        if self.rows.is_multiple_of(GROUP) { self.flush() } else { Ok(()) }
+    }
+
+    fn flush(&mut self) -> Result<(), Failure> {
+        let written = self.writer.group(&self.values);
+        written.map_err(|source| cannot_write(&self.path, source))?;
+        for values in &mut self.values {
+            *values = Values::empty(values.kind());
+        }
+        Ok(())
+    }
+
+    /// Completes the file, and puts it in its place.
+    pub(super) fn finish(mut self) -> Result<(), Failure> {
+        self.flush()?;
+        let path = self.path;
+        let out = self.writer.finish().map_err(|source| cannot_write(&path, source))?;
+        let file = out.into_inner().map_err(|error| cannot_write(&path, error.into_error()))?;
+        file.commit().map_err(Failure::work)
+    }
+}
+
+fn cannot_write(path: &Path, source: io::Error) -> Failure {
+    Failure::work(WriteError { path: path.to_owned(), source })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cells_are_quoted_and_no_formulas() {
+        let row = [
+            Cell::text("=1+1"),
+            Cell::text("a \"b\", c\u{1b}"),
+            Cell::Missing,
+            Cell::Nanos(-1_500_000_000),
+            Cell::Rounded(2.6),
+            Cell::Flag(true),
+        ];
+        let mut text = String::new();
+        csv_row(&row, &mut text);
+        assert_eq!(text, "'=1+1,\"a \"\"b\"\", c\",,-1.500000000,3,true\n");
+    }
+}
