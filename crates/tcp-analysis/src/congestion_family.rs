@@ -396,13 +396,13 @@ mod tests {
         estimate.evidence()
     }
 
-    /// Two losses at 100 segments, after which `factor` is left and grows.
+    /// Two losses that leave `factor` of the window; in between it grows for 30 round trips.
     fn sawtooth(factor: f64, grow: impl Fn(f64) -> f64) -> CongestionEvidence {
-        let tooth = || (0..30).map(|round| Some(100.0 * factor + grow(f64::from(round))));
-        let begin = [Some(98.0), Some(100.0), None];
-        let end = |last: f64| [Some(last.max(100.0)), None, Some(100.0 * factor)];
+        let mut flights = vec![Some(98.0), Some(100.0), None];
+        flights.extend((0..30).map(|round| Some(100.0 * factor + grow(f64::from(round)))));
         let last = 100.0 * factor + grow(29.0);
-        found(begin.into_iter().chain(tooth()).chain(end(last)))
+        flights.extend([None, Some(factor * last)]);
+        found(flights)
     }
 
     #[test]
