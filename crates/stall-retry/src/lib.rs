@@ -11,7 +11,8 @@
 //! - anything else: *undecided*, reported with its reason and never counted as
 //!   passed. With `LONGHAUL_REQUIRE_PEERS=1` it counts as failed.
 //!
-//! [`alone`] runs a test while no other one of its process does. [`free_port`] names ports that tests side by side do not take from each other.
+//! [`alone`] runs a test while no other one of its process does. [`free_port`] names ports
+//! that tests side by side do not take from each other.
 //!
 //! Only tests use this crate.
 
