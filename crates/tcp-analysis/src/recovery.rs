@@ -131,8 +131,6 @@ pub(crate) struct Recovery {
     holes: Vec<Hole>,
     recent: [Retransmitted; RECENT],
     recent_at: usize,
-    /// Retransmissions of this recovery that no DSACK has reported.
-    unproven: u32,
     /// When an ACK last reported a gap; 0: never.
     evidence_ns: u64,
     /// The last recovery: until which number, when that was acknowledged (0: none), and
@@ -291,11 +289,6 @@ fn late(
         State::Open if timer || !evidence => Kind::Timeout,
         State::Open => Kind::Fast,
     };
-    match kind {
-        Kind::TailLossProbe => {}
-        _ if recovery.state == State::Open => recovery.unproven = 1,
-        _ => recovery.unproven = recovery.unproven.saturating_add(1),
-    }
     match kind {
         Kind::Timeout => recovery.state = State::Loss(next_seq),
         Kind::Fast => recovery.state = State::Recovery(next_seq),
@@ -476,11 +469,6 @@ impl Recovery {
             return None;
         };
         self.counts.spurious_dsack = self.counts.spurious_dsack.saturating_add(1);
-        self.unproven = self.unproven.saturating_sub(1);
-        if self.unproven == 0 {
-            // None of them was necessary, and the sender undoes the reduction.
-            self.state = State::Open;
-        }
         Some(std::mem::take(sent).packet)
     }
 }

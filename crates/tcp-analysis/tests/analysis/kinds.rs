@@ -203,16 +203,3 @@ fn the_ack_that_proves_a_retransmission_spurious_names_it() {
     // The handshake has four packets, the flight as many, and then there is one ACK.
     assert_eq!(x.ack_with(5001, 1000, sack(&[(1001, 2001)])).proves_spurious, Some(10));
 }
-
-#[test]
-fn a_timeout_that_dsack_shows_not_to_have_been_necessary_is_undone() {
-    for (undone, expected) in [(true, Kind::Fast), (false, Kind::AfterTimeout)] {
-        let mut x = flight();
-        x.at_us += 300_000;
-        assert_eq!(x.data(1001, 1000).kind, Some(Kind::Timeout));
-        let blocks: &[_] = if undone { &[(1001, 2001)] } else { &[(3001, 4001)] };
-        x.ack_with(2001, 1000, sack(blocks));
-        x.ack_with(2001, 1000, sack(&[(3001, 4001)]));
-        assert_eq!(x.data(2001, 1000).kind, Some(expected));
-    }
-}
