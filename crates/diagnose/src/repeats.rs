@@ -227,7 +227,6 @@ mod tests {
             min_rtt_ms: Some(20.0),
             other_bytes: Some(0),
             latency: None,
-            tool: None,
             sentence: String::new(),
             notes: Vec::new(),
         }
