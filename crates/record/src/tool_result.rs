@@ -97,7 +97,7 @@ impl Unavailable {
             Unavailable::CongestionWindow => "the congestion window",
             Unavailable::InFlight => "bytes in flight (estimated: rate x RTT)",
             Unavailable::Rtt => "the RTT under load",
-            Unavailable::IdleRtt => "the RTT without load (used: the least in the file)",
+            Unavailable::IdleRtt => "the RTT without load (used: the least in the file, if any)",
             Unavailable::Retransmissions => "retransmissions",
             Unavailable::CongestionControl => "the congestion control",
             Unavailable::Received => "received bytes (used: bytes written by the sender)",

@@ -99,7 +99,6 @@ mod tests {
             min_rtt_ms: None,
             other_bytes: None,
             latency: None,
-            tool: None,
             sentence: String::new(),
             notes: Vec::new(),
         }

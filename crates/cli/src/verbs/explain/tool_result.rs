@@ -98,12 +98,14 @@ fn select<'a>(all: &'a [Measurement], which: &str) -> Result<&'a Measurement, Fa
 /// The source, what it does not say, and the test that would.
 fn notes(tool: &ToolResult) -> Vec<String> {
     let lacking: Vec<&str> = tool.unavailable.iter().map(|one| one.meaning()).collect();
-    let mut notes = Vec::new();
-    if lacking.is_empty() {
-        notes.push(format!("from {}", tool.tool));
-    } else {
-        notes.push(format!("from {}, which does not report: {}", tool.tool, lacking.join("; ")));
+    let mut source = format!("from {}", tool.tool);
+    if !tool.transfer.is_empty() {
+        source += &format!(" ({})", tool.transfer);
     }
+    if !lacking.is_empty() {
+        source += &format!(", which does not report: {}", lacking.join("; "));
+    }
+    let mut notes = vec![source];
     notes.push(format!("to learn more, with `longhaul server` at the far end: {}", tool.next_test));
     notes
 }
