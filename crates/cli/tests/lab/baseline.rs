@@ -27,7 +27,7 @@ pub(crate) fn a_window_is_found_and_an_earlier_baseline_compared() {
     let folder = tempfile::tempdir().unwrap();
     let stem = folder.path().join("monday");
     let server = format!("{LONGHAUL} server");
-    let command = [LONGHAUL, "baseline", "server", "--duration", "0.3", "--within", "1", "-4"];
+    let command = [LONGHAUL, "baseline", "server", "--duration", "0.5", "--within", "1", "-4"];
     let options = ["--seed", "7", "--compare", EARLIER, "-o", stem.to_str().unwrap()];
     let link = "rate=100mbit,rtt=30ms,window-scale=strip";
     let ended = lab_with(link, &["--server", &server], &[&command[..], &options].concat());
