@@ -60,7 +60,7 @@ pub(crate) fn run_congestion(case: &Case, seed: u64) -> Fallible<[CongestionEvid
     let rtt = scenario.forward.start.delay + scenario.reverse.start.delay;
     let mss = ConnectionConfig::default().mss;
     let mut capture = TwinCapture::new(case, mss, scale > 0, rtt);
-    twin::run_observed(&scenario, &mut capture);
+    let _ = twin::run_observed(&scenario, &mut capture);
     Ok(capture.congestion())
 }
 
