@@ -346,6 +346,9 @@ const AGREEING: f64 = 0.7;
 const LEAST_CYCLES: u32 = 2;
 const CYCLIC: f64 = 0.5;
 
+/// Round trips without loss in which cycles are looked for: an application's rhythm repeats, too.
+const LEAST_CLEAN: u32 = 32;
+
 /// Share of the losses up to which a sender that reduces its window may be BBR.
 const FEW: f64 = 0.3;
 
@@ -365,9 +368,9 @@ fn decide(found: &CongestionEvidence) -> Option<CongestionFamily> {
     let falls_often = f64::from(found.falls) > 0.02 * f64::from(found.clean_rounds) + 1.0;
     if falls_often {
         None
-    } else if agree(found.halved) && found.cubic_growth == 0 {
+    } else if agree(found.halved) && found.linear_growth > 0 && found.cubic_growth == 0 {
         Some(CongestionFamily::Reno)
-    } else if agree(found.cubic_reductions) && found.linear_growth == 0 {
+    } else if agree(found.cubic_reductions) && found.cubic_growth > 0 && found.linear_growth == 0 {
         Some(CongestionFamily::Cubic)
     } else {
         None
