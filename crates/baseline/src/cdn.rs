@@ -27,8 +27,8 @@ const DOMAINS: [(&str, &str); 18] = [
 ];
 
 /// IPv4 ranges: network, prefix length, CDN. Cloudflare: www.cloudflare.com/ips-v4; Fastly:
-/// api.fastly.com/public-ip-list.
-const IPV4: [([u8; 4], u32, &str); 32] = [
+/// api.fastly.com/public-ip-list (as of October 2025).
+const IPV4: [([u8; 4], u32, &str); 34] = [
     ([173, 245, 48, 0], 20, "Cloudflare"),
     ([103, 21, 244, 0], 22, "Cloudflare"),
     ([103, 22, 200, 0], 22, "Cloudflare"),
@@ -57,6 +57,8 @@ const IPV4: [([u8; 4], u32, &str); 32] = [
     ([157, 52, 64, 0], 18, "Fastly"),
     ([167, 82, 0, 0], 17, "Fastly"),
     ([167, 82, 128, 0], 20, "Fastly"),
+    ([167, 82, 160, 0], 20, "Fastly"),
+    ([167, 82, 224, 0], 20, "Fastly"),
     ([172, 111, 64, 0], 18, "Fastly"),
     ([185, 31, 16, 0], 22, "Fastly"),
     ([199, 27, 72, 0], 21, "Fastly"),
