@@ -70,7 +70,7 @@ fn matched(run: &Run) -> (HashMap<usize, Retransmission>, usize) {
             (sent.remove(&port).unwrap_or_default(), late.get(&port).cloned().unwrap_or_default());
         let mut next = 0;
         let mut without = sent.len();
-        for train in late.chunk_by(|one, other| one.continues_with(other)) {
+        for train in late.chunk_by(Late::continues_with) {
             let at_ns = train.first().map_or(0, |packet| packet.at_ns);
             while sent.get(next).is_some_and(|event| event.at_ns < at_ns - BEFORE_NS) {
                 next += 1;
