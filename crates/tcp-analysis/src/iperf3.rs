@@ -32,7 +32,7 @@ pub use iperf3_proto::State;
 pub use reader::Cut;
 use serde_json::Value;
 use std::collections::BTreeMap;
-use units::BitRate;
+use units::{BitRate, ByteCount};
 
 /// Length of a cookie with its NUL.
 const COOKIE: usize = 37;
@@ -92,14 +92,12 @@ impl Test {
     #[must_use]
     pub fn requested(&self) -> Requested<'_> {
         let json = self.parameters.as_ref().map_or(&Value::Null, |document| &document.json);
-        let rate = |key: &str| {
-            let rate = json.get(key).and_then(Value::as_u64).filter(|rate| *rate > 0);
-            rate.map(BitRate::from_bps)
-        };
+        let limit = |key: &str| json.get(key).and_then(Value::as_u64).filter(|limit| *limit > 0);
         Requested {
             congestion: json.get("congestion").and_then(Value::as_str),
-            rate: rate("bandwidth"),
-            pacing: rate("fqrate"),
+            rate: limit("bandwidth").map(BitRate::from_bps),
+            pacing: limit("fqrate").map(BitRate::from_bps),
+            window: limit("window").map(ByteCount::from_bytes),
         }
     }
 }

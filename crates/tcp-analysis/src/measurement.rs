@@ -6,7 +6,7 @@ use record::{
     Direction, HostFacts, MEASUREMENT_SCHEMA, Measurement, Protocol, ReceiverSample, Stream,
     TestSpec,
 };
-use units::BitRate;
+use units::{BitRate, ByteCount};
 
 /// A stream that was sampled.
 #[derive(Debug)]
@@ -28,6 +28,8 @@ pub struct Requested<'a> {
     pub rate: Option<BitRate>,
     /// The pacing rate of each socket (`--fq-rate`).
     pub pacing: Option<BitRate>,
+    /// The size of the socket buffers (`-w`).
+    pub window: Option<ByteCount>,
 }
 
 /// The measurement of streams that ran at the same time, in the same direction, to
@@ -50,6 +52,7 @@ pub fn measurement(
         congestion: requested.congestion.map(str::to_owned),
         rate_bps: requested.rate,
         fq_rate_bps: requested.pacing,
+        window_bytes: requested.window,
         ..TestSpec::default()
     };
     let mut all = Vec::new();

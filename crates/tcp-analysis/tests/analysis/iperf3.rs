@@ -5,6 +5,7 @@ use capture::dissect::{Layers, dissect};
 use proptest::prelude::*;
 use serde_json::json;
 use tcp_analysis::iperf3::{Cut, State, Test, Tests};
+use units::ByteCount;
 
 const COOKIE: &[u8; 37] = b"abcdefghijklmnopqrstuvwxyz2345672345\0";
 
@@ -65,7 +66,8 @@ impl Conversation {
     }
 }
 
-const PARAMETERS: &str = r#"{"tcp":true,"omit":0,"time":10,"parallel":2,"congestion":"bbr"}"#;
+const PARAMETERS: &str = r#"{"tcp":true,"omit":0,"time":10,"parallel":2,"window":131072,"bandwidth":0,
+    "congestion":"bbr"}"#;
 const RESULTS: &str = r#"{"cpu_util_total":1.5,"streams":[{"id":1,"bytes":7},{"id":3,"bytes":9}]}"#;
 
 /// A whole test; with `lost` the client's results are not captured.
@@ -115,7 +117,10 @@ fn a_test_is_read_with_its_states() {
         assert_eq!(document.as_ref().unwrap().json["streams"][1]["bytes"], 9);
     }
     assert!(!test.is_incomplete);
-    assert_eq!(test.requested().congestion, Some("bbr"));
+    let requested = test.requested();
+    assert_eq!(requested.congestion, Some("bbr"));
+    assert_eq!(requested.window.map(ByteCount::bytes), Some(131_072));
+    assert_eq!((requested.rate, requested.pacing), (None, None));
 }
 
 #[test]

@@ -39,8 +39,12 @@ pub(crate) fn measurements(
         for stream in streams {
             measured.extend(sampled(&packets, stream));
         }
-        let requested =
-            Requested { congestion: Some(case.congestion), rate: case.rate, pacing: case.pacing };
+        let requested = Requested {
+            congestion: Some(case.congestion),
+            rate: case.rate,
+            pacing: case.pacing,
+            window: None,
+        };
         let streams = measured.iter().map(|(connection, sampler)| Sampled {
             connection,
             sampler: sampler.clone(),

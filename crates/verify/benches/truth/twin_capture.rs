@@ -156,6 +156,7 @@ impl TwinCapture {
                 congestion: Some(case.congestion),
                 rate: case.rate,
                 pacing: case.pacing,
+                window: None,
             };
             measurement(("10.0.0.2", PORT), requested, streams.collect(), Vec::new())
         })
