@@ -355,8 +355,9 @@ fn decide(found: &CongestionEvidence) -> Option<CongestionFamily> {
     let share = |count: u32| f64::from(count) / all;
     let agree = |count: u32| count >= LEAST_LOSSES && share(count) >= AGREEING;
     let between = found.falls.saturating_sub(1).max(1);
-    let is_cyclic =
-        found.cycles >= LEAST_CYCLES && f64::from(found.cycles) / f64::from(between) >= CYCLIC;
+    let is_cyclic = found.clean_rounds >= LEAST_CLEAN
+        && found.cycles >= LEAST_CYCLES
+        && f64::from(found.cycles) / f64::from(between) >= CYCLIC;
     let dipped = found.dips > 0 && found.falls > 0;
     if (is_cyclic || dipped) && share(found.halved + found.cubic_reductions) <= FEW {
         return Some(CongestionFamily::Bbr);
