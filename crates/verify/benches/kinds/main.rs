@@ -28,7 +28,7 @@ use labels::labels;
 use options::Options;
 use paths::{PATHS, Path};
 use run::Run;
-use table::HostCounts;
+use table::Agreement;
 use tracepoints::Tracepoints;
 
 type Fallible<T> = Result<T, Box<dyn std::error::Error + Send + Sync>>;
@@ -72,25 +72,25 @@ fn measure(options: &Options, tracepoints: Option<&Tracepoints>) -> Fallible<()>
         return Err("no such path".into());
     }
     println!("{}", table::HEADING);
-    let (mut sum, mut left_out) = (HostCounts::default(), 0);
+    let (mut sum, mut left_out) = (Agreement::default(), 0);
     for path in chosen {
         let Some(run) = one(options, path, tracepoints)? else {
             left_out += 1;
             continue;
         };
         let truth = truth::of(&run);
-        let mut counted = HostCounts::default();
+        let mut agreement = Agreement::default();
         for at_sender in [true, false] {
             let labels = labels(&run, at_sender);
-            counted.add(&run, &truth, &labels, at_sender);
+            agreement.add(&run, &truth, &labels, at_sender);
             if options.show {
                 table::show(&run, &truth, &labels, at_sender);
             }
         }
-        println!("{}", table::Row { name: path.name, counted: &counted });
-        sum.merge(&counted);
+        println!("{}", table::Row { name: path.name, agreement: &agreement });
+        sum.merge(&agreement);
     }
-    println!("{}", table::Row { name: "all", counted: &sum });
+    println!("{}", table::Row { name: "all", agreement: &sum });
     println!("\n{}", table::Summary(&sum));
     if left_out > 0 {
         println!("{left_out} paths left out: not measured");

@@ -26,7 +26,7 @@ struct Counts {
 
 /// Counts at both hosts.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct HostCounts([Counts; 2]);
+pub(crate) struct Agreement([Counts; 2]);
 
 /// Kinds that differ in the kernel: its states. The first retransmission of a recovery and
 /// the others are in one, and so are an expiry of the timer and what follows.
@@ -53,7 +53,7 @@ impl Counts {
     }
 }
 
-impl HostCounts {
+impl Agreement {
     /// Counts a capture.
     pub(crate) fn add(
         &mut self,
@@ -75,7 +75,7 @@ impl HostCounts {
     }
 
     /// Adds those of another path.
-    pub(crate) fn merge(&mut self, other: &HostCounts) {
+    pub(crate) fn merge(&mut self, other: &Agreement) {
         for (sum, counts) in self.0.iter_mut().zip(&other.0) {
             for (sums, row) in sum.confusion.iter_mut().zip(&counts.confusion) {
                 for (sum, count) in sums.iter_mut().zip(row) {
@@ -105,14 +105,14 @@ fn compared<'a>(
 /// A path's row.
 pub(crate) struct Row<'a> {
     pub(crate) name: &'a str,
-    pub(crate) counted: &'a HostCounts,
+    pub(crate) agreement: &'a Agreement,
 }
 
 impl Display for Row<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        let Row { name, counted } = self;
+        let Row { name, agreement } = self;
         write!(f, "{name:<24}")?;
-        for counts in &counted.0 {
+        for counts in &agreement.0 {
             let (sum, right, exact) = counts.shares();
             let spurious = format!("{}/{}", counts.spurious[0], counts.spurious[1]);
             write!(f, " {sum:>8} {right:>6.1}% {exact:>6.1}% {spurious:>10}    ")?;
@@ -122,7 +122,7 @@ impl Display for Row<'_> {
 }
 
 /// The confusion tables over all, and the promised shares.
-pub(crate) struct Summary<'a>(pub(crate) &'a HostCounts);
+pub(crate) struct Summary<'a>(pub(crate) &'a Agreement);
 
 impl Display for Summary<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
