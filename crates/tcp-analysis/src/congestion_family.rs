@@ -346,6 +346,9 @@ const AGREEING: f64 = 0.7;
 const LEAST_CYCLES: u32 = 2;
 const CYCLIC: f64 = 0.5;
 
+/// Round trips without loss in which cycles are looked for: an application's rhythm repeats, too.
+const LEAST_CLEAN: u32 = 32;
+
 /// Share of the losses up to which a sender that reduces its window may be BBR.
 const FEW: f64 = 0.3;
 
