@@ -56,7 +56,7 @@ fn asked(test: &Test) -> String {
     parts.extend(number("time").map(|seconds| format!("{seconds} s")));
     parts.extend(number("omit").map(|seconds| format!("the first {seconds} s omitted")));
     let bytes = |key| number(key).map(ByteCount::from_bytes);
-    parts.extend(bytes("num").map(|count| count.decimal()));
+    parts.extend(bytes("num").map(ByteCount::decimal));
     parts.extend(number("blockcount").map(|count| format!("{count} blocks")));
     let streams = number("parallel").unwrap_or(1);
     parts.push(format!("{streams} stream{}", if streams == 1 { "" } else { "s" }));
