@@ -1,5 +1,6 @@
 //! What captures of the simulated twin show, beside what its sender knows.
 
+use crate::case::Case;
 use crate::families::{self, Environment};
 use crate::{scored::Scored, table, twin_run};
 use record::{Limit, Measurement};
@@ -92,4 +93,22 @@ fn the_agreement_is_counted() {
     ]);
     assert!(text.starts_with("The cause from TCP_INFO: 2 of 3, 66.7 %"), "{text}");
     assert!(text.contains("1  loss                 from the capture aqm"), "{text}");
+}
+
+#[test]
+fn the_family_of_congestion_control_is_found_at_both_hosts() {
+    // Losses at distances that leave time to grow.
+    let path = "rate=40mbit,rtt=40ms,queue=2000p,loss=0.2%".to_owned();
+    for (name, family) in [("reno", CongestionFamily::Reno), ("cubic", CongestionFamily::Cubic)] {
+        let case = Case { congestion: name, ..Case::new("", 0, path.clone(), 12.0) };
+        for found in twin_run::run_congestion(&case, 5).unwrap() {
+            assert_eq!(found.family, Some(family), "{name}: {found:?}");
+        }
+    }
+    // An application that sends at a rate shows neither.
+    let rate = Some("2mbit".parse().unwrap());
+    let case = Case { rate, ..Case::new("", 0, "rate=40mbit,rtt=40ms".to_owned(), 6.0) };
+    for found in twin_run::run_congestion(&case, 5).unwrap() {
+        assert_eq!(found.family, None, "{found:?}");
+    }
 }
