@@ -1,6 +1,6 @@
 //! Results of other tools as measurements: iperf3, iperf 2, `ss`, ndt7 and flent.
 //!
-//! [`read`] recognises the format by its content and returns a [`Measurement`] for each
+//! [`read`] recognises the format by its content and returns a [`record::Measurement`] for each
 //! transfer in it. `Measurement::tool` names the tool, what it does not report, and the test
 //! that would reveal more. Pure: no I/O, no clock. Memory is bounded: at most [`MAX_SIZE`]
 //! of text, of which a bounded number of samples is kept.
