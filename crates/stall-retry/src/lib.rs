@@ -12,7 +12,8 @@
 //!   passed. With `LONGHAUL_REQUIRE_PEERS=1` it counts as failed.
 //!
 //! [`alone`] runs a test while no other one of its process does. [`free_port`] names ports
-//! that tests side by side do not take from each other.
+//! that tests side by side do not take from each other, and [`write_script`] writes programs
+//! that can be run whatever they start.
 //!
 //! Only tests use this crate.
 
@@ -20,11 +21,13 @@ mod gauge;
 mod harness;
 mod panics;
 mod ports;
+mod scripts;
 mod side_by_side;
 
 pub use gauge::Gauge;
 pub use harness::{required, run, trial, trial_alone};
 pub use ports::free_port;
+pub use scripts::write_script;
 pub use side_by_side::{alone, beside_others};
 
 use panics::{Failure, attempt};

@@ -9,8 +9,7 @@ use std::process::Output;
 /// A program that takes `-- HOST COMMAND…` and runs the command here, as ssh would there.
 fn stand_in(directory: &Path) -> String {
     let path = directory.join("ssh");
-    std::fs::write(&path, "#!/bin/sh\nshift 2\nexec \"$@\"\n").unwrap();
-    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+    stall_retry::write_script(&path, "shift 2\nexec \"$@\"");
     path.to_str().unwrap().to_owned()
 }
 

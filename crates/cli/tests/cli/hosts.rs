@@ -27,8 +27,7 @@ count = 2
 const RUNS: usize = 4;
 
 fn script(file: &Path, text: &str) -> String {
-    std::fs::write(file, format!("#!/bin/sh\n{text}\n")).unwrap();
-    std::fs::set_permissions(file, std::fs::Permissions::from_mode(0o755)).unwrap();
+    stall_retry::write_script(file, text);
     file.to_str().unwrap().to_owned()
 }
 

@@ -5,7 +5,6 @@ use crate::private;
 use crate::program::{LONGHAUL, end, until};
 use host::{netns::NetNs, sysctl};
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
@@ -50,9 +49,8 @@ pub(crate) fn sysctls_of_hosts_are_reverted() {
     let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
     let ssh = path("ssh");
     // The second agent, which serves, is the one that sets something.
-    fs::write(&ssh, format!("#!/bin/sh\nshift 2\necho $$ >> {}\nexec \"$@\"\n", path("ids")))
-        .unwrap();
-    fs::set_permissions(&ssh, fs::Permissions::from_mode(0o755)).unwrap();
+    let script = format!("shift 2\necho $$ >> {}\nexec \"$@\"", path("ids"));
+    stall_retry::write_script(ssh.as_ref(), &script);
     let study = |duration: &str, out: &str| {
         let plan = path("plan.toml");
         fs::write(&plan, PLAN.replace("DURATION", duration)).unwrap();

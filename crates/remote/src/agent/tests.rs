@@ -1,15 +1,13 @@
 //! Agents that do not follow the protocol, as scripts in the place of ssh.
 
 use super::*;
-use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
 /// A program that is an agent as the script says, and its directory.
 fn script(text: &str) -> (tempfile::TempDir, Launcher) {
     let folder = tempfile::tempdir().unwrap();
     let program: PathBuf = folder.path().join("agent");
-    std::fs::write(&program, format!("#!/bin/sh\n{text}\n")).unwrap();
-    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+    stall_retry::write_script(&program, text);
     (folder, Launcher::Here { program })
 }
 
