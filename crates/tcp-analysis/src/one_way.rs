@@ -11,16 +11,26 @@ const TICKS_NS: [f64; 4] = [1e6, 1e3, 4e6, 1e7];
 /// How far a rate may be off: a queue that fills makes the values come late.
 const TOLERANCE: f64 = 0.3;
 
+/// The least delay is that of this time, and of as much before: two clocks drift apart by some
+/// 50 us a second.
+const WINDOW_NS: u64 = 60_000_000_000;
+
 /// The shortest time by which a rate is judged, in ns.
 const SHORTEST_NS: f64 = 2e8;
 
 /// A host's timestamps.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct OneWayDelay {
-    /// A value, and when it passed.
-    first: Option<(u32, u64)>,
-    /// The least delay for each tick, since the first packet's, in ns.
-    least: [f64; TICKS_NS.len()],
+    /// When the first packet passed.
+    first_ns: Option<u64>,
+    /// The last value, and the ticks from the first one to it: values wrap, those of 1 us after
+    /// 72 minutes.
+    last: u32,
+    ticks: i64,
+    /// The least delay for each tick since the first packet's, in ns: of this window and of the
+    /// one before.
+    least: [[f64; TICKS_NS.len()]; 2],
+    window: u64,
     /// Which of the ticks it is.
     tick: Option<usize>,
     /// When the rate is judged next, in ns since the first packet.
@@ -30,16 +40,22 @@ pub(crate) struct OneWayDelay {
 impl OneWayDelay {
     /// Takes a packet: its delay beyond the least so far, in ns, once the tick is known.
     pub(crate) fn add(&mut self, value: u32, now_ns: u64) -> Option<u64> {
-        let Some((first, then_ns)) = self.first else {
-            self.first = Some((value, now_ns));
-            self.next_ns = SHORTEST_NS;
+        let Some(first_ns) = self.first_ns else {
+            (self.first_ns, self.last, self.next_ns) = (Some(now_ns), value, SHORTEST_NS);
             return None;
         };
-        let ticks = f64::from(value.wrapping_sub(first) as i32);
-        let elapsed = now_ns.saturating_sub(then_ns) as f64;
-        let delay = |tick: f64| elapsed - ticks * tick;
-        for (least, tick) in self.least.iter_mut().zip(TICKS_NS) {
-            *least = least.min(delay(tick));
+        self.ticks = self.ticks.saturating_add(i64::from(value.wrapping_sub(self.last) as i32));
+        self.last = value;
+        let since_ns = now_ns.saturating_sub(first_ns);
+        let (elapsed, ticks) = (since_ns as f64, self.ticks as f64);
+        let delays = TICKS_NS.map(|tick| elapsed - ticks * tick);
+        let window = since_ns / WINDOW_NS;
+        if window > self.window {
+            self.window = window;
+            self.least = [delays, self.least[0]];
+        }
+        for (least, delay) in self.least[0].iter_mut().zip(delays) {
+            *least = least.min(delay);
         }
         if self.tick.is_none() && elapsed >= self.next_ns {
             // A queue that fills or drains meanwhile looks like another rate.
@@ -48,8 +64,8 @@ impl OneWayDelay {
             self.tick = TICKS_NS.iter().position(is_near);
         }
         let tick = self.tick?;
-        let (length, least) = (TICKS_NS.get(tick)?, self.least.get(tick)?);
-        Some((delay(*length) - least) as u64)
+        let least = self.least.iter().filter_map(|of| of.get(tick)).copied().reduce(f64::min)?;
+        Some((delays.get(tick)? - least) as u64)
     }
 }
 
@@ -75,6 +91,22 @@ mod tests {
             assert!(late.is_some_and(|ms| ms.abs_diff(22) <= error), "{tick}: {late:?}");
         }
         assert_eq!(last_ms(3_000_000, |_| 0), None, "no host has that tick");
+    }
+
+    /// Packets every 100 ms for two hours, from clocks that drift by 50 ppm.
+    #[test]
+    fn values_may_wrap_and_clocks_may_drift() {
+        for tick_ns in [1_000, 1_000_000] {
+            for drift_ns in [0, 5_000] {
+                let mut delays = OneWayDelay::default();
+                let most = (0..72_000_u64).filter_map(|n| {
+                    let sent_ns = n * 100_000_000;
+                    delays.add((sent_ns / tick_ns) as u32, sent_ns + n * drift_ns)
+                });
+                let most_ms = most.max().map(|ns| ns / 1_000_000);
+                assert!(most_ms.is_some_and(|ms| ms <= 7), "{tick_ns} {drift_ns}: {most_ms:?}");
+            }
+        }
     }
 
     #[test]

@@ -162,7 +162,7 @@ fn at_the_receiver_what_is_on_the_way_belongs_to_the_recovery_that_ended() {
         x.data(seq, 1000);
     }
     x.at_us += 300_000;
-    // The timer: all of it is sent again.
+    // The timer: all of it is retransmitted.
     assert_eq!(x.data(2001, 1000).kind, Some(Kind::Timeout));
     x.ack(5001, 1000);
     assert_eq!(x.data(3001, 1000).kind, Some(Kind::AfterTimeout));

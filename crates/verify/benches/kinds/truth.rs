@@ -127,7 +127,7 @@ fn kinds(events: &[Event]) -> Vec<Sent> {
     sent
 }
 
-/// A packet that was sent again.
+/// A packet that was retransmitted.
 #[derive(Debug, Clone, Copy)]
 struct Late {
     place: usize,
@@ -144,7 +144,7 @@ impl Late {
     }
 }
 
-/// What was sent again, by connection, in the order of sending.
+/// Retransmissions, by connection, in the order of sending.
 fn late(run: &Run) -> HashMap<u16, Vec<Late>> {
     let mut late = HashMap::<u16, Vec<Late>>::new();
     let mut highest = HashMap::<u16, u32>::new();
