@@ -1,7 +1,7 @@
 //! Probes of the path to the far end: RTT, path MTU, one handshake. A few dozen packets in all.
 
 use crate::facts::{Fact, HandshakeFacts, Mtu, PathFacts};
-use probe::{PingConfig, PingMethod, ProbeError, TcpHandshake};
+use probe::{PingConfig, ProbeError, TcpHandshake};
 use std::net::SocketAddr;
 use std::time::Duration;
 use units::Rtt;
@@ -34,18 +34,7 @@ pub struct PathProbe<'a> {
 /// [`ProbeError`]: no route, or interrupted. A single failed probe becomes an unavailable fact.
 pub fn path(probe: &mut PathProbe<'_>) -> Result<PathFacts, ProbeError> {
     (probe.tell)("RTT");
-    let config = PingConfig {
-        host: probe.to.ip().to_string(),
-        family: probe::Family::Any,
-        method: PingMethod::IcmpOrTcp,
-        count: PROBES,
-        interval: INTERVAL,
-        payload: 56,
-        timeout: TIMEOUT,
-        bind: None,
-        tos: None,
-        ttl: None,
-    };
+    let config = PingConfig::plain(probe.to.ip(), PROBES, INTERVAL, TIMEOUT);
     let pinged = probe::ping(&config, &mut |_| {}, probe.stop)?;
     let check_stop = |probe: &PathProbe<'_>| match (probe.stop)() {
         true => Err(ProbeError::Interrupted),

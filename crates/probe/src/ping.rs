@@ -51,6 +51,25 @@ pub struct PingConfig {
     pub ttl: Option<u8>,
 }
 
+impl PingConfig {
+    /// Some probes to an address, by ICMP where that is permitted, with the system's defaults.
+    #[must_use]
+    pub fn plain(address: IpAddr, count: u64, interval: Duration, timeout: Duration) -> Self {
+        PingConfig {
+            host: address.to_string(),
+            family: Family::Any,
+            method: PingMethod::IcmpOrTcp,
+            count,
+            interval,
+            payload: 56,
+            timeout,
+            bind: None,
+            tos: None,
+            ttl: None,
+        }
+    }
+}
+
 /// What [`ping()`] reports while it runs.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Event {

@@ -7,7 +7,7 @@ use crate::input;
 use baseline::{ListedServer, NeededRate, ProbedServer, ServerList};
 use host::clock;
 use perf::StopFlag;
-use probe::{Family, PingConfig, PingMethod, TcpHandshake};
+use probe::{Family, PingConfig, TcpHandshake};
 use record::{ServerCandidate, ServerChoice};
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -126,18 +126,7 @@ fn probed(server: &ListedServer, family: Family, stop: &StopFlag) -> ProbedServe
         Err(probe::ProbeError::Resolve(error)) => return ProbedServer::Dead(error.reason),
         Err(_) => return ProbedServer::Dead("its name did not resolve within 5 s".to_owned()),
     };
-    let config = PingConfig {
-        host: to.ip().to_string(),
-        family: Family::Any,
-        method: PingMethod::IcmpOrTcp,
-        count: ECHOES,
-        interval: INTERVAL,
-        payload: 56,
-        timeout: TIMEOUT,
-        bind: None,
-        tos: None,
-        ttl: None,
-    };
+    let config = PingConfig::plain(to.ip(), ECHOES, INTERVAL, TIMEOUT);
     let pinged = probe::ping(&config, &mut |_| {}, &|| stop.is_raised());
     let echo = pinged.ok().filter(|report| report.method == "icmp");
     if let Some(trips) = echo.and_then(|report| report.round_trips) {
