@@ -1,7 +1,7 @@
 //! The choice of a server: the nearest of those that are fast enough, by RTT.
 
 use crate::server_list::ListedServer;
-use record::{ServerCandidate, ServerChoice};
+use record::{RttSource, ServerCandidate, ServerChoice};
 use std::cmp::Ordering;
 use units::BitRate;
 
@@ -21,8 +21,8 @@ pub enum ProbedServer {
     Alive {
         /// The RTT that counts, ms.
         rtt_ms: f64,
-        /// `icmp` or `handshake`.
-        from: &'static str,
+        /// What it is from.
+        from: RttSource,
     },
     /// It does not, or its port is closed.
     Dead(String),
@@ -89,7 +89,7 @@ pub fn choose_server(
         let (rtt, from, rejected) = match (slow, answer) {
             (Some(slow), _) => (None, None, Some(slow)),
             (None, Some(ProbedServer::Alive { rtt_ms, from })) => {
-                (Some(*rtt_ms), Some((*from).to_owned()), None)
+                (Some(*rtt_ms), Some(*from), None)
             }
             (None, Some(ProbedServer::Dead(why))) => (None, None, Some(format!("dead: {why}"))),
             (None, None) => (None, None, Some("not probed".to_owned())),
@@ -170,7 +170,7 @@ mod tests {
     }
 
     fn alive(rtt_ms: f64) -> Option<ProbedServer> {
-        Some(ProbedServer::Alive { rtt_ms, from: "icmp" })
+        Some(ProbedServer::Alive { rtt_ms, from: RttSource::Icmp })
     }
 
     #[test]

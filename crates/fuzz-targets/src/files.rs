@@ -139,7 +139,8 @@ pub(crate) fn server_list(input: &[u8]) {
     let mut probed = vec![None; list.servers.len()];
     for (rank, number) in (1..).zip(baseline::worth_probing(&list.servers, needed.rate)) {
         let rtt_ms = f64::from(rank);
-        probed[number] = Some(baseline::ProbedServer::Alive { rtt_ms, from: "icmp" });
+        probed[number] =
+            Some(baseline::ProbedServer::Alive { rtt_ms, from: record::RttSource::Icmp });
     }
     let mut choice = baseline::choose_server(NAME, &list.servers, &needed, &probed);
     while baseline::reject_chosen(&mut choice, "busy") {}

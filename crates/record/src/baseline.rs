@@ -9,6 +9,16 @@ use units::BitRate;
 /// The version of [`BaselineReport`] in JSON.
 pub const BASELINE_SCHEMA: &str = "longhaul.baseline/1";
 
+/// What an RTT was measured with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RttSource {
+    /// ICMP echo requests.
+    Icmp,
+    /// The SYN and SYN-ACK of a TCP handshake.
+    Handshake,
+}
+
 /// The address family of a test's connections.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -134,8 +144,8 @@ pub struct BaselinePath {
     pub handshake_rtt_ms: Option<f64>,
     /// The RTT that counts.
     pub rtt_ms: Option<f64>,
-    /// Its source: `icmp` or `handshake`.
-    pub rtt_from: Option<String>,
+    /// Its source.
+    pub rtt_from: Option<RttSource>,
     /// The largest packet that arrives, bytes.
     pub mtu_bytes: Option<u32>,
     /// The content delivery network that the address belongs to.
@@ -325,8 +335,8 @@ pub struct ServerCandidate {
     pub location: String,
     /// Its RTT; `None` if it was not measured or did not answer.
     pub rtt_ms: Option<f64>,
-    /// The source of the RTT: `icmp` or `handshake`.
-    pub rtt_from: Option<String>,
+    /// The source of the RTT.
+    pub rtt_from: Option<RttSource>,
     /// Why it was not chosen; `None` if it was.
     pub rejected: Option<String>,
 }

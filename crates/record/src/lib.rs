@@ -40,7 +40,7 @@ mod watch;
 pub use baseline::{
     AddressFamily, BASELINE_SCHEMA, BaselineComparison, BaselineCondition, BaselineDifference,
     BaselineLatency, BaselineLink, BaselinePath, BaselineReport, BaselineStep, ComparedCondition,
-    ComparedRise, ConditionFactor, ServerCandidate, ServerChoice, TestCondition,
+    ComparedRise, ConditionFactor, RttSource, ServerCandidate, ServerChoice, TestCondition,
 };
 pub use capture_point::CapturePoint;
 pub use closed_loop::{LOOP_SCHEMA, LoopReport, PlanItem};

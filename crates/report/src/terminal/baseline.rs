@@ -14,7 +14,7 @@ use super::{
 use crate::{calendar, wording};
 use record::{
     AddressFamily, BaselineCondition, BaselineDifference, BaselinePath, BaselineReport, Check,
-    Limit, ServerChoice, Verdict,
+    Limit, RttSource, ServerChoice, Verdict,
 };
 
 /// Column of the texts.
@@ -95,8 +95,11 @@ fn path_text(path: &BaselinePath) -> String {
         parts.push(format!("not tested: {why}"));
         return parts.join(", ");
     }
-    if let (Some(rtt), Some(from)) = (path.rtt_ms, &path.rtt_from) {
-        let from = if from == "icmp" { "ICMP" } else { "TCP handshake" };
+    if let (Some(rtt), Some(from)) = (path.rtt_ms, path.rtt_from) {
+        let from = match from {
+            RttSource::Icmp => "ICMP",
+            RttSource::Handshake => "TCP handshake",
+        };
         parts.push(format!("RTT {rtt:.1} ms ({from})"));
     }
     parts.extend(path.mtu_bytes.map(|mtu| format!("MTU {mtu}")));

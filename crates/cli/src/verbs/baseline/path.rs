@@ -99,7 +99,7 @@ pub(super) fn probe(
         icmp_rtt_ms: icmp,
         handshake_rtt_ms: handshake,
         rtt_ms: chosen.rtt_ms,
-        rtt_from: chosen.from.map(str::to_owned),
+        rtt_from: chosen.from,
         mtu_bytes: facts.mtu.seen().and_then(|mtu| mtu.arrived),
         cdn: cdn.map(str::to_owned),
         warnings: chosen.warning.into_iter().chain(of_cdn).collect(),

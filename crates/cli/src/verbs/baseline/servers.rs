@@ -8,7 +8,7 @@ use baseline::{ListedServer, NeededRate, ProbedServer, ServerList};
 use host::clock;
 use perf::StopFlag;
 use probe::{Family, PingConfig, TcpHandshake};
-use record::{ServerCandidate, ServerChoice};
+use record::{RttSource, ServerCandidate, ServerChoice};
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -130,11 +130,11 @@ fn probed(server: &ListedServer, family: Family, stop: &StopFlag) -> ProbedServe
     let pinged = probe::ping(&config, &mut |_| {}, &|| stop.is_raised());
     let echo = pinged.ok().filter(|report| report.method == "icmp");
     if let Some(trips) = echo.and_then(|report| report.round_trips) {
-        return ProbedServer::Alive { rtt_ms: trips.min_ms, from: "icmp" };
+        return ProbedServer::Alive { rtt_ms: trips.min_ms, from: RttSource::Icmp };
     }
     match probe::probe_handshake(to, HANDSHAKE) {
         Ok(TcpHandshake::Completed(met)) => {
-            ProbedServer::Alive { rtt_ms: f64::from(met.rtt_us) / 1e3, from: "handshake" }
+            ProbedServer::Alive { rtt_ms: f64::from(met.rtt_us) / 1e3, from: RttSource::Handshake }
         }
         Ok(TcpHandshake::Refused) => ProbedServer::Dead(format!("port {port} is closed")),
         Ok(TcpHandshake::NoReply(why)) => {
