@@ -8,7 +8,7 @@ pub use progress::{BaselineProgress, baseline_progress, baseline_start, baseline
 use super::{
     Style,
     doctor::mark,
-    line::{Line, block, labelled, wrap},
+    line::{Line, block, labelled, notes, wrap},
     style,
 };
 use crate::{calendar, wording};
@@ -42,12 +42,7 @@ pub fn baseline(report: &BaselineReport, style: &Style) -> String {
         lines.extend(servers(choice, style));
     }
     lines.extend(steps(report, style));
-    if !report.notes.is_empty() {
-        lines.push(Line::new(style));
-    }
-    for note in &report.notes {
-        lines.extend(row(style, "Note", style::PLAIN, note));
-    }
+    lines.extend(notes(style, COLUMN, &report.notes));
     block(lines)
 }
 

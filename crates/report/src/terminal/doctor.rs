@@ -3,7 +3,7 @@
 
 use super::{
     Style,
-    line::{Line, block, columns, labelled, shown},
+    line::{Line, block, columns, labelled, notes, shown},
     style,
 };
 use record::{
@@ -53,12 +53,7 @@ pub fn doctor(report: &DoctorReport, style: &Style) -> String {
         }
     }
     lines.extend(remedies(&report.checks, style));
-    if !report.notes.is_empty() {
-        lines.push(Line::new(style));
-    }
-    for note in &report.notes {
-        lines.extend(row(style, "Note", style::PLAIN, note));
-    }
+    lines.extend(notes(style, COLUMN, &report.notes));
     block(lines)
 }
 

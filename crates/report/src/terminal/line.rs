@@ -197,6 +197,15 @@ pub(super) fn labelled(
     lines
 }
 
+/// Notes at the end of a report, after an empty line; nothing without any.
+pub(super) fn notes(style: &Style, column: usize, notes: &[String]) -> Vec<Line> {
+    let gap = (!notes.is_empty()).then(|| Line::new(style));
+    let label = (style::STRONG, "Note");
+    let each =
+        notes.iter().flat_map(|note| labelled(style, 0, label, column, (style::PLAIN, note)));
+    gap.into_iter().chain(each).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
