@@ -40,6 +40,16 @@ pub fn set_send_buffer(socket: &impl AsFd, bytes: ByteCount) -> io::Result<()> {
         .or_else(|_| sys::set_option(socket, libc::SOL_SOCKET, libc::SO_SNDBUF, &value))
 }
 
+/// Sets how many bytes make a socket readable (socket(7), `SO_RCVLOWAT`). TCP limits it to half
+/// of the receive buffer, and wakes the reader earlier where no more can arrive.
+///
+/// # Errors
+/// The system error.
+pub fn set_receive_low_water_mark(socket: &impl AsFd, bytes: usize) -> io::Result<()> {
+    let value = libc::c_int::try_from(bytes).unwrap_or(libc::c_int::MAX);
+    sys::set_option(socket, libc::SOL_SOCKET, libc::SO_RCVLOWAT, &value)
+}
+
 /// Sets whether packets carry DF and are refused if larger than the path MTU
 /// (ip(7), `IP_MTU_DISCOVER`; RFC 1191).
 ///

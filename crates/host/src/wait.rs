@@ -91,11 +91,12 @@ impl Poller {
         self.add_for(libc::EPOLLIN, file, token)
     }
 
-    /// Adds a connecting socket: it is ready once it has connected or failed.
+    /// Adds a socket that is ready when it can be written to; a connecting one, once it has
+    /// connected or failed.
     ///
     /// # Errors
     /// As [`Poller::add`].
-    pub fn add_connecting(&mut self, file: &impl AsFd, token: usize) -> io::Result<()> {
+    pub fn add_for_writing(&mut self, file: &impl AsFd, token: usize) -> io::Result<()> {
         self.add_for(libc::EPOLLOUT, file, token)
     }
 
@@ -124,7 +125,7 @@ impl Poller {
         Ok(())
     }
 
-    /// Waits until a file is readable, has failed or was closed by its peer, or
+    /// Waits until a file is readable, or writable where that was asked for, has failed or was closed by its peer, or
     /// `timeout` has passed (`None`: without limit), and puts the tokens of ready
     /// files into `ready`. Level-triggered: an unread file is reported again.
     ///

@@ -19,7 +19,7 @@ use std::{
 };
 
 /// Timeout of blocking calls, and so the maximum time to notice the end of the test.
-const SOCKET_TIMEOUT: Duration = Duration::from_millis(50);
+pub(crate) const SOCKET_TIMEOUT: Duration = Duration::from_millis(50);
 
 /// One stream of a running test.
 pub(crate) struct Stream {
@@ -136,7 +136,7 @@ impl Stream {
         self.broke.get().map(String::as_str)
     }
 
-    /// CPU time of its thread so far.
+    /// CPU time of its thread so far, which may be that of other streams as well.
     pub(crate) fn cpu(&self) -> Option<Duration> {
         self.cpu.get().copied().or_else(|| self.clock.get()?.read())
     }
@@ -153,11 +153,13 @@ impl Stream {
         }
     }
 
-    /// Records the end of the stream's thread, with its error if it failed.
-    pub(crate) fn thread_ends(&self, broke: Option<&io::Error>) {
-        if let Some(error) = broke {
-            let _ = self.broke.set(error.to_string());
-        }
+    /// Records that the stream failed.
+    pub(crate) fn breaks(&self, error: &io::Error) {
+        let _ = self.broke.set(error.to_string());
+    }
+
+    /// Records the end of the stream's thread.
+    pub(crate) fn thread_ends(&self) {
         if let Ok(used) = host::cpu::this_thread() {
             let _ = self.cpu.set(used);
         }

@@ -1,10 +1,16 @@
-//! The data path: one thread per stream, large blocks, no allocation while it runs.
+//! The data path: threads that carry streams, large blocks, no allocation while it runs.
+//!
+//! A receiver has a thread for each stream. Senders of TCP without a rate share threads, as
+//! many as half of the cores: see [`shared_sender`].
 
 mod bytes;
 mod chunks;
 mod datagram_pacer;
 mod datagrams;
+mod gather;
+mod low_water_mark;
 mod received;
+mod shared_sender;
 mod udt;
 mod zerocopy_trial;
 
@@ -183,55 +189,76 @@ impl Traffic {
         let load = Arc::new(load);
         let _ = self.load.set(load.clone());
         // A busy-waiting sender needs a core of its own.
-        let precise = senders <= (host::cpu::cores() as usize / 2).max(1);
-        for stream in streams {
+        let precise = senders <= sending_threads();
+        let shared = self.shared_senders(streams, plan, senders);
+        let failed = |stream: &Stream, source| PerfError::System {
+            operation: "start a thread for a stream",
+            address: stream.peer,
+            source,
+        };
+        for group in &shared {
+            let (load, of_thread) = (load.clone(), group.clone());
+            let work = move || {
+                self.write_in_turn(&of_thread, plan, &load);
+                Ok(())
+            };
+            self.start(scope, group.clone(), plan, work).map_err(|e| failed(group[0], e))?;
+        }
+        let alone = streams.iter().filter(|stream| shared.is_empty() || !stream.sending);
+        for stream in alone {
             let load = load.clone();
             let started = match (plan.protocol, stream.sending) {
-                (Protocol::Tcp, true) => {
-                    self.start(scope, stream, plan, move || self.write(stream, plan, &load, began))
-                }
+                (Protocol::Tcp, true) => self.start(scope, vec![stream], plan, move || {
+                    self.write(stream, plan, &load, began)
+                }),
                 (Protocol::Tcp, false) => {
-                    self.start(scope, stream, plan, move || self.read(stream, plan, &load))
+                    self.start(scope, vec![stream], plan, move || self.read(stream, plan, &load))
                 }
-                (Protocol::Udp, true) => self.start(scope, stream, plan, move || {
+                (Protocol::Udp, true) => self.start(scope, vec![stream], plan, move || {
                     self.send_datagrams(stream, plan, &load, began, precise)
                 }),
-                (Protocol::Udp, false) => self.start(scope, stream, plan, move || {
+                (Protocol::Udp, false) => self.start(scope, vec![stream], plan, move || {
                     self.receive_datagrams(stream, plan, began)
                 }),
-                (Protocol::Udt, _) => self
-                    .start(scope, stream, plan, move || self.carry_udt(stream, plan, &load, began)),
+                (Protocol::Udt, _) => self.start(scope, vec![stream], plan, move || {
+                    self.carry_udt(stream, plan, &load, began)
+                }),
             };
-            started.map_err(|source| PerfError::System {
-                operation: "start a thread for a stream",
-                address: stream.peer,
-                source,
-            })?;
+            started.map_err(|source| failed(stream, source))?;
         }
         Ok(())
     }
 
+    /// Starts a thread that does `work` for its streams, which are all of one direction.
     fn start<'scope>(
         &'scope self,
         scope: &'scope thread::Scope<'scope, '_>,
-        stream: &'scope Stream,
+        streams: Vec<&'scope Stream>,
         plan: &'scope Plan,
         work: impl FnOnce() -> io::Result<()> + Send + 'scope,
     ) -> io::Result<()> {
-        let running = if stream.sending { &self.senders } else { &self.receivers };
+        let sending = streams.iter().all(|stream| stream.sending);
+        let running = if sending { &self.senders } else { &self.receivers };
         running.fetch_add(1, Ordering::Relaxed);
+        let name = format!("stream {}", streams.first().map_or(0, |stream| stream.id));
         let body = move || {
-            stream.thread_begins();
+            streams.iter().for_each(|stream| stream.thread_begins());
             if let Some(core) = plan.core {
                 // The client checks its own core; a core that a peer requests may not exist.
                 let _ = host::cpu::pin_to(core);
             }
             let result = work();
-            let over = if stream.sending { self.has_sent() } else { self.has_ended() };
-            stream.thread_ends(result.as_ref().err().filter(|_| !over));
+            let over = if sending { self.has_sent() } else { self.has_ended() };
+            for stream in streams {
+                if let Err(error) = &result
+                    && !over
+                {
+                    stream.breaks(error);
+                }
+                stream.thread_ends();
+            }
             running.fetch_sub(1, Ordering::Release);
         };
-        let name = format!("stream {}", stream.id);
         // 128 streams with the default stack of 2 MiB would reserve 256 MiB.
         let started =
             thread::Builder::new().name(name).stack_size(256 * 1024).spawn_scoped(scope, body);
@@ -255,6 +282,12 @@ impl Traffic {
             self.budget.fetch_add(i64::try_from(bytes).unwrap_or(0), Ordering::Relaxed);
         }
     }
+}
+
+/// Sending threads that have a core of their own where the other half of the cores receives,
+/// or does the network's part of the work.
+fn sending_threads() -> usize {
+    (host::cpu::cores() as usize / 2).max(1)
 }
 
 fn wait_for_none(running: &AtomicUsize, is_over: impl Fn() -> bool) {

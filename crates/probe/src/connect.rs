@@ -75,7 +75,7 @@ impl Prober for ConnectProber {
         let at = clock::now();
         match recvmsg::begin_connect(&socket, self.target.to) {
             Ok(()) => {
-                self.poller.add_connecting(&socket, seq.into())?;
+                self.poller.add_for_writing(&socket, seq.into())?;
                 self.open.insert(seq, (socket, at));
             }
             Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {

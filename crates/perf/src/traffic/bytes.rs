@@ -1,8 +1,16 @@
 //! TCP: writes and reads, unlimited or at a rate.
 
-use super::{Traffic, chunks::Chunks, is_pause, received::Received, zerocopy_trial::ZerocopyTrial};
-use crate::{PerfError, pacing::Pacer, plan::Plan, stream::Stream};
-use host::{bulk, cpu};
+use super::{
+    Traffic, chunks::Chunks, gather, gather::Gather, is_pause, low_water_mark::LowWaterMark,
+    received::Received, zerocopy_trial::ZerocopyTrial,
+};
+use crate::{
+    PerfError,
+    pacing::Pacer,
+    plan::Plan,
+    stream::{SOCKET_TIMEOUT, Stream},
+};
+use host::{bulk, clock, cpu};
 use record::Protocol;
 use std::{
     fs::File,
@@ -34,9 +42,9 @@ impl Load {
     pub(super) fn prepare(plan: &Plan, streams: usize, senders: usize) -> Result<Self, PerfError> {
         let (sends, receives) = (senders > 0, streams > senders);
         let block = if sends { plan.payload(plan.block) } else { Vec::new() };
-        // A rate-limited stream has time to copy; with many streams the trials would
-        // differ and make the streams unequal.
-        let alone = streams <= cpu::cores() as usize;
+        // A rate-limited stream has time to copy; with more streams than sending threads the
+        // trials would differ and make the streams unequal.
+        let alone = streams <= super::sending_threads();
         let worth = alone && plan.rate.is_none() && plan.file.is_none();
         let by_reference =
             sends && plan.zerocopy.unwrap_or(worth) && plan.protocol == Protocol::Tcp;
@@ -70,9 +78,12 @@ impl Load {
     }
 }
 
-/// Where a block comes from.
+/// Where the bytes of one call come from.
 enum Source<'a> {
+    /// A block, or a part of the file.
     Bytes(&'a [u8]),
+    /// The block, so many times.
+    Repeated(&'a [u8], usize),
     /// This many bytes of the memory file, with zero copy.
     Pages(&'a File, usize),
 }
@@ -81,13 +92,23 @@ impl Source<'_> {
     fn len(&self) -> usize {
         match self {
             Source::Bytes(bytes) => bytes.len(),
+            Source::Repeated(block, times) => block.len() * times,
             Source::Pages(_, bytes) => *bytes,
+        }
+    }
+
+    /// The end of the block that byte `at` is in.
+    fn end_of_block(&self, at: usize) -> usize {
+        match self {
+            Source::Repeated(block, _) => at.next_multiple_of(block.len()),
+            Source::Bytes(_) | Source::Pages(..) => self.len(),
         }
     }
 
     fn write(&self, stream: &Stream, from: usize, to: usize) -> io::Result<usize> {
         match self {
             Source::Bytes(bytes) => (&stream.socket).write(&bytes[from..to]),
+            Source::Repeated(block, _) => gather::write_repeated(&stream.socket, block, from, to),
             // The offset within the generated data does not matter.
             Source::Pages(pages, _) => bulk::send_file(&stream.socket, pages, to - from),
         }
@@ -126,6 +147,10 @@ impl Traffic {
             (None, Some(_)) => ZerocopyTrial::trial(),
             (_, pages) => ZerocopyTrial::settled(pages.is_some()),
         };
+        let mut gather = match plan.rate {
+            None if chunks.is_none() && self.quota.is_none() => Gather::of(block),
+            _ => Gather::single(),
+        };
         // Blocks left of the current burst.
         let mut burst = 0;
         while !self.has_sent() {
@@ -136,8 +161,14 @@ impl Traffic {
                 return Ok(());
             }
             burst = if burst == 0 { plan.burst } else { burst }.saturating_sub(1);
+            let pages = load.pages.as_ref().filter(|_| copying.by_reference());
+            let blocks = if pages.is_some() { 1 } else { gather.blocks() };
             // The budget is whole blocks, and only whole blocks are drawn.
-            if !self.wait_for_quota(block) || self.draw(block) < block {
+            if !self.wait_for_quota(block) {
+                return Ok(());
+            }
+            let drawn = self.draw(blocks * block);
+            if drawn < block {
                 return Ok(());
             }
             let smooth = pacer.filter(|_| plan.smooth);
@@ -147,12 +178,14 @@ impl Traffic {
                 }
                 continue;
             }
-            let source = match &load.pages {
-                Some(pages) if copying.by_reference() => Source::Pages(pages, block),
-                _ => Source::Bytes(&load.block),
+            let source = match pages {
+                Some(pages) => Source::Pages(pages, block),
+                None => Source::Repeated(&load.block, drawn / block),
             };
+            let began = clock::now();
             self.write_block(stream, plan, &source, smooth)?;
-            copying.sent(block, || cpu::this_thread().ok());
+            gather.took(began.elapsed());
+            copying.sent(drawn, || cpu::this_thread().ok());
         }
         Ok(())
     }
@@ -181,8 +214,9 @@ impl Traffic {
         Ok(false)
     }
 
-    /// Writes one block. When the test ends, the rest of it goes at once as far
-    /// as the socket takes it, or is not sent at all: [`Plan::finish_block`].
+    /// Writes one block, or those of one call. When the test ends, the rest of the block that
+    /// is partly written goes at once as far as the socket takes it, or is not sent at all:
+    /// [`Plan::finish_block`].
     fn write_block(
         &self,
         stream: &Stream,
@@ -198,10 +232,11 @@ impl Traffic {
                 pacer.wait(stream.bytes(), || self.has_sent());
             }
             let over = self.has_sent();
-            if over && !plan.finish_block {
+            let block_end = source.end_of_block(at);
+            if over && (!plan.finish_block || at == block_end) {
                 return Ok(());
             }
-            let end = whole.min(at + if over { whole } else { piece });
+            let end = if over { block_end } else { whole.min(at + piece) };
             match source.write(stream, at, end) {
                 Ok(wrote) => {
                     stream.count(wrote);
@@ -221,6 +256,8 @@ impl Traffic {
     pub(super) fn read(&self, stream: &Stream, plan: &Plan, load: &Load) -> io::Result<()> {
         let skip = plan.skip_rx_copy && load.received.is_none();
         let mut buffer = vec![0; if skip { 0 } else { READ_BLOCK }];
+        let mut mark = plan.rate.is_none().then(|| LowWaterMark::new(clock::now()));
+        stream.socket.set_read_timeout(mark.is_some().then_some(SOCKET_TIMEOUT))?;
         loop {
             let got = if skip {
                 bulk::discard(&stream.socket, READ_BLOCK)
@@ -231,6 +268,9 @@ impl Traffic {
                 Ok(0) => return Ok(()),
                 Ok(got) if !self.has_ended() => {
                     stream.count(got);
+                    if let Some(mark) = &mut mark {
+                        mark.read(&stream.socket, got, clock::now());
+                    }
                     if let Some(received) = &load.received {
                         received.write(&buffer[..got])?;
                     }
@@ -239,7 +279,11 @@ impl Traffic {
                     }
                 }
                 Ok(_) => {}
-                Err(error) if is_pause(&error) => {}
+                Err(error) if is_pause(&error) => {
+                    if let Some(mark) = &mut mark {
+                        mark.read(&stream.socket, 0, clock::now());
+                    }
+                }
                 Err(error) => return Err(error),
             }
         }
