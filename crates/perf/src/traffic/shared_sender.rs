@@ -37,9 +37,9 @@ impl Traffic {
         &self,
         streams: &'a [Stream],
         plan: &Plan,
-        senders: usize,
     ) -> Vec<Vec<&'a Stream>> {
-        let threads = sending_threads();
+        let senders = streams.iter().filter(|stream| stream.sending).count();
+        let threads = sending_threads(streams);
         let waits = plan.rate.is_some() || plan.file.is_some() || self.quota.is_some();
         let by_reference = plan.zerocopy == Some(true);
         if plan.protocol != Protocol::Tcp || waits || by_reference || senders <= threads {
