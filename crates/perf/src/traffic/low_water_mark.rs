@@ -90,11 +90,11 @@ mod tests {
 
     #[test]
     fn a_fast_stream_has_a_high_mark_until_it_is_slow() {
-        let mut reads = vec![(65_536, 50); 400];
+        let mut reads = vec![(READ_BLOCK, 100); 200];
         assert_eq!(marks(&reads, 6 << 20), [READ_BLOCK]);
         reads.extend([(40_000, 50_000), (1448, 1000)]);
         assert_eq!(marks(&reads, 6 << 20), [READ_BLOCK, 1], "a read that timed out");
-        reads.truncate(400);
+        reads.truncate(200);
         reads.extend(vec![(READ_BLOCK, 4000); 4]);
         assert_eq!(marks(&reads, 6 << 20), [READ_BLOCK, 1], "a rate that fell");
     }
