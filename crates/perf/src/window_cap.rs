@@ -9,7 +9,7 @@
 //! and never taken for enough: a path whose RTT varies, or whose receiver waits for a CPU core,
 //! needs more. So n grows by trials: six epochs alternate between the cap (A) and four times the
 //! cap (B), in the order A B B A A B, which a steadily rising rate does not favour. If B is faster
-//! in each of the three pairs and by 5 % in all, it stays; else the next trial is twice as far off.
+//! in each of the three pairs and by 10 % in all, it stays; else the next trial is twice as far off.
 //!
 //! Pure: the caller has the clock and the sockets.
 
@@ -30,7 +30,10 @@ const LARGEST: u64 = 32 << 20;
 /// By what a trial multiplies the cap.
 const RAISE: u64 = 4;
 /// The gain from which a raised cap stays: a cap that limits the rate gains far more.
-const GAIN: f64 = 1.05;
+const GAIN: f64 = 1.1;
+/// The rate of all streams from which unsent data costs throughput. Below, a writer that is woken
+/// more often takes CPU time from others, and the limit gains nothing.
+const FAST: BitRate = BitRate::from_bps(5_000_000_000);
 /// The epochs of a trial: whether the cap is raised.
 const EPOCHS: [bool; 6] = [false, true, true, false, false, true];
 /// The start of an epoch that does not count, as the window of the epoch before is in flight, and
@@ -62,6 +65,8 @@ pub(crate) struct WindowCap {
     min_rtt: Rtt,
     /// The highest rate of one stream so far.
     peak: BitRate,
+    /// Whether all streams together were as fast as [`FAST`].
+    fast: bool,
     /// How often the cap was raised.
     raises: u32,
     /// Bytes of each stream at the last tick, and when that was.
@@ -129,6 +134,7 @@ impl WindowCap {
             end,
             min_rtt,
             peak: BitRate::ZERO,
+            fast: false,
             raises: 0,
             counts: vec![0; streams],
             at: Duration::ZERO,
@@ -151,7 +157,11 @@ impl WindowCap {
             sum = sum.saturating_add(bytes);
             self.peak = self.peak.max(BitRate::of(ByteCount::from_bytes(bytes), time));
         }
+        self.fast |= BitRate::of(ByteCount::from_bytes(sum), time) >= FAST;
         let from = std::mem::replace(&mut self.at, at);
+        if !self.applies() {
+            return;
+        }
         match &mut self.trial {
             Some(trial) => {
                 if let Some(gained) = trial.add(sum, from, at) {
@@ -175,14 +185,25 @@ impl WindowCap {
         }
     }
 
-    /// The cap in force now; `None` if it has been lifted.
+    /// Whether it is in force, if it has not been lifted: a receiver's always is.
+    fn applies(&self) -> bool {
+        self.end == End::Receiver || self.fast
+    }
+
+    /// Whether it has been lifted for good.
+    pub(crate) fn is_lifted(&self) -> bool {
+        self.raised(self.raises).is_none()
+    }
+
+    /// The cap in force now, if any.
     pub(crate) fn bytes(&self) -> Option<ByteCount> {
-        self.raised(self.raises + u32::from(self.trial.as_ref().is_some_and(Trial::is_raised)))
+        let trial = u32::from(self.trial.as_ref().is_some_and(Trial::is_raised));
+        self.raised(self.raises + trial).filter(|_| self.applies())
     }
 
     /// The same without a trial under way.
     pub(crate) fn settled(&self) -> Option<ByteCount> {
-        self.raised(self.raises)
+        self.raised(self.raises).filter(|_| self.applies())
     }
 
     fn raised(&self, raises: u32) -> Option<ByteCount> {

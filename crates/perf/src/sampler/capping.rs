@@ -62,7 +62,7 @@ impl Capping {
             cap.cap.tick(now - self.began, own.map(Stream::bytes));
         }
         self.apply(streams);
-        self.caps.retain(|cap| cap.cap.settled().is_some());
+        self.caps.retain(|cap| !cap.cap.is_lifted());
         self.next = super::next_after(self.next, self.every, now);
     }
 

@@ -37,7 +37,7 @@ fn only_short_paths_are_capped() {
     }
     let first = |end| WindowCap::new(end, Some(Rtt::from_micros(9)), 1).unwrap().bytes();
     assert_eq!(first(End::Receiver), Some(WINDOW_FLOOR), "before any data");
-    assert_eq!(first(End::Sender), Some(UNSENT_FLOOR));
+    assert_eq!(first(End::Sender), None, "not fast");
 }
 
 #[test]
@@ -46,6 +46,14 @@ fn a_local_path_keeps_the_floor() {
     let (cap, bytes) = run(End::Receiver, 20, 10.0, 0.0, &limited(20.0, 40.0));
     assert_eq!(cap.settled(), Some(WINDOW_FLOOR));
     assert!(bytes > 0.999 * 25e9, "{bytes}");
+}
+
+#[test]
+fn unsent_data_is_limited_at_high_rates_only() {
+    let slow = run(End::Sender, 20, 10.0, 0.1, &|_, _| 4.5e9).0;
+    assert_eq!((slow.bytes(), slow.settled(), slow.raises), (None, None, 0));
+    let fast = run(End::Sender, 20, 10.0, 0.1, &|_, _| 10e9).0;
+    assert!(fast.settled().unwrap() >= UNSENT_FLOOR && !fast.is_lifted());
 }
 
 #[test]
@@ -62,8 +70,8 @@ fn a_cap_that_limits_the_rate_is_raised() {
     let (cap, bytes) = run(End::Receiver, 100, 10.0, 0.05, &limited(1.0, 20_000.0));
     assert!(cap.settled().is_none_or(|cap| cap.bytes() >= 2_500_000), "{cap:?}");
     assert!(bytes > 0.9 * 1.25e9, "{bytes}");
-    let (cap, _) = run(End::Sender, 100, 10.0, 0.05, &limited(1.0, 4_000.0));
-    assert!(cap.settled().unwrap().bytes() >= 500_000, "{cap:?}");
+    let (cap, _) = run(End::Sender, 10, 10.0, 0.05, &limited(20.0, 400.0));
+    assert!(cap.settled().unwrap().bytes() >= 1_000_000, "{cap:?}");
 }
 
 #[test]
@@ -95,7 +103,7 @@ fn trials_become_rare_and_those_of_both_ends_do_not_overlap() {
         let (mut in_trial, mut started) = (Vec::new(), 0);
         for tick in 1..3_000u64 {
             let was = cap.trial.is_some();
-            cap.tick(Duration::from_millis(10 * tick), [tick * 1_000_000, tick * 10 * KIB]);
+            cap.tick(Duration::from_millis(10 * tick), [tick * 10_000_000, tick * 10 * KIB]);
             started += usize::from(!was && cap.trial.is_some());
             in_trial.push(cap.trial.is_some());
         }

@@ -26,8 +26,11 @@ fn both_ends_cap_the_windows_of_a_short_path_if_asked() {
         let measured = run(&config).unwrap();
         check(&measured, &config);
         assert!(measured.spec.caps_windows);
-        let (window, unsent) = (measured.window_cap().unwrap(), measured.unsent_limit().unwrap());
-        assert!(window.bytes() >= FLOOR && unsent.bytes() >= 128 << 10, "{window}, {unsent}");
+        let window = measured.window_cap().unwrap();
+        assert!(window.bytes() >= FLOOR, "{window}");
+        // Only at high rates, which not every host reaches.
+        let unsent = measured.unsent_limit();
+        assert!(unsent.is_none_or(|unsent| unsent.bytes() >= 128 << 10), "{unsent:?}");
         // Kernels before Linux 6.2 do not tell the window; trials raise it for a moment.
         for (median, _) in windows(&measured) {
             assert!(median <= window.bytes(), "{direction:?}: {median} above {window}");
