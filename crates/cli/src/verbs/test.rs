@@ -84,7 +84,7 @@ pub(crate) struct TestArgs {
     /// Leave TCP's windows to the kernel on short paths too
     ///
     /// Below an RTT of 2 ms both ends otherwise cap what they hold: receive windows at four BDPs
-    /// and at least 512 KiB, and from 5 Gbit/s on unsent data likewise, at 128 KiB. A cap that
+    /// and at least 4 MiB, and from 5 Gbit/s on unsent data likewise, at 128 KiB. A cap that
     /// limits the rate is raised. Larger windows do not fit the CPU's caches, and cost throughput. With --compare, the windows are
     /// the kernel's if they were in the earlier result.
     #[arg(long)]

@@ -3,7 +3,7 @@
 use crate::test_server::{TestServer, check, run};
 use record::{Direction, Measurement};
 
-/// The least cap of a receive window.
+/// No receive window is capped at less.
 const FLOOR: u64 = 512 << 10;
 
 /// Each stream's advertised windows, once it has ramped up: the median and the largest.
