@@ -10,7 +10,7 @@
 use crate::{
     direct_evidence,
     evidence::Evidence,
-    facts,
+    facts::{self, OwnCaps},
     known_path::KnownPath,
     missing_evidence,
     posterior::Posterior,
@@ -97,7 +97,7 @@ pub(crate) fn combine(m: &Measurement, e: &Evidence, test: &Prepared<'_>) -> Opt
         if m.lacks(Unavailable::SenderTimers) { at_most_likely(found) } else { found }
     };
     let path = KnownPath::of(m, e);
-    let sender = facts::sender(m);
+    let (sender, own) = (facts::sender(m), OwnCaps::of(m));
     let temper = test.step().map_or(1.0, |step| (FITTED_STEP / step).clamp(LEAST_TEMPER, 1.0));
     let judge = |statistics: &Statistics| {
         let fitted = Posterior::of(statistics).tempered(temper);
@@ -105,7 +105,7 @@ pub(crate) fn combine(m: &Measurement, e: &Evidence, test: &Prepared<'_>) -> Opt
             Some(path) => fitted.without(|limit| path.excludes(limit, statistics)),
             None => fitted,
         };
-        let measured = direct_evidence::apply(known, statistics, sender);
+        let measured = direct_evidence::apply(known, statistics, sender, own);
         missing_evidence::apply(measured, m, statistics)
     };
     let parts = segments::find(test, end, judge);

@@ -4,7 +4,7 @@
 //! The simulation that the terms were fitted to has no CPU at all; the other figures it has,
 //! but a term is smooth where these are facts.
 
-use crate::facts::{Sender, WELL_UNDER};
+use crate::facts::{OwnCaps, Sender, WELL_UNDER};
 use crate::posterior::Posterior;
 use crate::statistics::{SampleSource, Statistics};
 use record::Limit;
@@ -61,7 +61,12 @@ const STARVED: f64 = 0.95;
 const RECEIVER: [Limit; 3] = [Limit::ReceiveWindow, Limit::WindowScaling, Limit::SlowReceiver];
 
 /// The posterior with what was measured directly.
-pub(crate) fn apply(posterior: Posterior, s: &Statistics, sender: Sender) -> Posterior {
+pub(crate) fn apply(
+    posterior: Posterior,
+    s: &Statistics,
+    sender: Sender,
+    own: OwnCaps,
+) -> Posterior {
     let share = |name: &str| s.get(name).unwrap_or(0.0);
     let mut posterior = unread(window_scale(posterior, s), s);
     if sender == Sender::Bulk {
@@ -70,7 +75,7 @@ pub(crate) fn apply(posterior: Posterior, s: &Statistics, sender: Sender) -> Pos
     }
     // What a capture shows of these is an estimate, which the terms of captures weigh.
     let measured = s.source == SampleSource::Kernel;
-    if measured && is_starved(s) {
+    if measured && !own.unsent && is_starved(s) {
         let any = sender == Sender::Any;
         let limit = if any { Limit::Application } else { Limit::SendBuffer };
         posterior = posterior.at_least(STARVED, |other| other == limit);
@@ -81,7 +86,7 @@ pub(crate) fn apply(posterior: Posterior, s: &Statistics, sender: Sender) -> Pos
         ("idle_share", &[Limit::Application]),
     ];
     for (timer, limits) in timers {
-        if measured && share(timer) >= CONCLUSIVE {
+        if measured && !is_own(timer, own) && share(timer) >= CONCLUSIVE {
             posterior = posterior.at_least(TIMED, |limit| limits.contains(&limit));
         }
     }
@@ -91,7 +96,32 @@ pub(crate) fn apply(posterior: Posterior, s: &Statistics, sender: Sender) -> Pos
     if s.get("of_requested").is_some_and(|of| of >= REACHED) {
         posterior = posterior.at_least(REQUESTED, |limit| limit == Limit::Application);
     }
-    threads(posterior, s)
+    threads(without_own(posterior, s, own), s, own)
+}
+
+/// Whether a timer runs while the sender waits for a cap of the test's own.
+fn is_own(timer: &str, own: OwnCaps) -> bool {
+    (timer == "rwnd_share" && own.window) || (timer == "sndbuf_share" && own.unsent)
+}
+
+/// Without the limits that the test's own caps look like. Where the sender waits for a capped
+/// window most of the time, and nothing is left unread, what remains is no evidence either.
+fn without_own(posterior: Posterior, s: &Statistics, own: OwnCaps) -> Posterior {
+    let is_read = s.get("unread").or_else(|| s.get("rx_unread")).is_none_or(|left| left < UNREAD);
+    let excluded = |limit| match limit {
+        Limit::ReceiveWindow | Limit::WindowScaling => own.window,
+        Limit::SlowReceiver => own.window && is_read,
+        Limit::SendBuffer => own.unsent,
+        _ => false,
+    };
+    let waits = ["rwnd_share", "sndbuf_share"].into_iter();
+    let waits = waits.filter(|timer| is_own(timer, own)).filter_map(|timer| s.get(timer));
+    let posterior = posterior.without(excluded);
+    if is_read && waits.sum::<f64>() >= CONCLUSIVE {
+        posterior.at_least(TIMED, |limit| limit == Limit::Unknown)
+    } else {
+        posterior
+    }
 }
 
 /// Whether the sender mostly had nothing to send, though its window was not full.
@@ -128,8 +158,8 @@ fn unread(posterior: Posterior, s: &Statistics) -> Posterior {
     }
 }
 
-fn threads(posterior: Posterior, s: &Statistics) -> Posterior {
-    let cpu = sending_thread(s).max(receiving_thread(s));
+fn threads(posterior: Posterior, s: &Statistics, own: OwnCaps) -> Posterior {
+    let cpu = sending_thread(s, own).max(receiving_thread(s, own));
     if cpu <= 0.0 {
         return posterior;
     }
@@ -144,15 +174,19 @@ fn full(core: Option<f64>) -> f64 {
     core.map_or(0.0, |share| 1.0 / (1.0 + (-(share - CORE) / CORE_WIDTH).exp()))
 }
 
-fn sending_thread(s: &Statistics) -> f64 {
-    let waits =
-        s.get("rwnd_share").unwrap_or(0.0) > WAITS || s.get("sndbuf_share").unwrap_or(0.0) > WAITS;
+/// Whether the sender waits for a buffer or a window that the test does not cap.
+fn waits_for(timer: &str, s: &Statistics, own: OwnCaps) -> bool {
+    !is_own(timer, own) && s.get(timer).unwrap_or(0.0) > WAITS
+}
+
+fn sending_thread(s: &Statistics, own: OwnCaps) -> f64 {
+    let waits = waits_for("rwnd_share", s, own) || waits_for("sndbuf_share", s, own);
     if waits { 0.0 } else { full(s.get("sender_core")) }
 }
 
-fn receiving_thread(s: &Statistics) -> f64 {
+fn receiving_thread(s: &Statistics, own: OwnCaps) -> f64 {
     let open = s.get("window_floor").is_none_or(|floor| floor >= CLOSES);
-    let waits = s.get("rwnd_share").unwrap_or(0.0) > WAITS && open;
+    let waits = waits_for("rwnd_share", s, own) && open;
     let idle = s.get("idle_share").unwrap_or(0.0) > WAITS;
     if waits || idle { 0.0 } else { full(s.get("receiver_core")) }
 }
@@ -168,7 +202,8 @@ mod tests {
     /// The probabilities of CPU and memory.
     fn found(m: &Measurement) -> (f64, f64) {
         let statistics = prepared(m).over(0.0, 4.0);
-        let posterior = apply(Posterior::of(&statistics), &statistics, Sender::Bulk);
+        let posterior =
+            apply(Posterior::of(&statistics), &statistics, Sender::Bulk, OwnCaps::default());
         (posterior.probability(Limit::Cpu), posterior.probability(Limit::Memory))
     }
 
@@ -209,11 +244,50 @@ mod tests {
             (s.delivery_app_limited, s.unsent_bytes) = (true, 0);
         }));
         let statistics = prepared(&m).over(0.0, 4.0);
-        let of = |sender| apply(Posterior::of(&statistics), &statistics, sender);
+        let of =
+            |sender| apply(Posterior::of(&statistics), &statistics, sender, OwnCaps::default());
         let application = of(Sender::Any).probability(Limit::Application);
         assert!(application > 0.01, "{application}");
         assert_eq!(of(Sender::Bulk).probability(Limit::Application), 0.0);
         assert!(of(Sender::Bulk).probability(Limit::SendBuffer) >= application);
+    }
+
+    #[test]
+    fn a_window_that_the_test_capped_is_not_the_limit() {
+        // Rwnd-limited at 20 Gbit/s over 20 µs, with nothing unread.
+        let limited = |index: u64, s: &mut Sample| {
+            s.rwnd_limited_us = index * 95_000;
+            (s.rtt_us, s.min_rtt_us, s.peer_window_bytes) = (200, Some(20), Some(524_288));
+            s.in_flight_bytes = 524_288;
+        };
+        let named = |cap: Option<u64>, receiver: f64| {
+            let mut m = with(0.5, receiver, limited);
+            m.streams[0].window_cap_bytes = cap;
+            let statistics = prepared(&m).over(0.0, 4.0);
+            let fitted = Posterior::of(&statistics);
+            let found = apply(fitted, &statistics, Sender::Bulk, OwnCaps::of(&m));
+            (found.most_probable(), RECEIVER.map(|limit| found.probability(limit)).iter().sum())
+        };
+        let (limit, receiver): (Limit, f64) = named(None, 0.5);
+        assert!(RECEIVER.contains(&limit) && receiver > 0.9, "{limit:?}, {receiver}");
+        let (limit, receiver): (Limit, f64) = named(Some(524_288), 0.99);
+        assert!(limit == Limit::Cpu && receiver < 1e-6, "{limit:?}, {receiver}");
+        let (limit, receiver): (Limit, f64) = named(Some(524_288), 0.5);
+        assert!(limit == Limit::Unknown && receiver < 1e-6, "{limit:?}, {receiver}");
+    }
+
+    #[test]
+    fn unsent_data_that_the_test_limited_is_not_the_limit() {
+        let mut m = with(0.99, 0.5, |index, s| s.sndbuf_limited_us = index * 95_000);
+        let send_buffer = |m: &Measurement| {
+            let statistics = prepared(m).over(0.0, 4.0);
+            let fitted = Posterior::of(&statistics);
+            let found = apply(fitted, &statistics, Sender::Bulk, OwnCaps::of(m));
+            (found.most_probable(), found.probability(Limit::SendBuffer))
+        };
+        assert!(send_buffer(&m).1 > 0.9);
+        m.streams[0].unsent_limit_bytes = Some(131_072);
+        assert_eq!(send_buffer(&m), (Limit::Cpu, 0.0));
     }
 
     #[test]
@@ -235,7 +309,8 @@ mod tests {
                 })
                 .collect();
             let statistics = prepared(&m).over(0.0, 4.0);
-            let posterior = apply(Posterior::of(&statistics), &statistics, Sender::Bulk);
+            let posterior =
+                apply(Posterior::of(&statistics), &statistics, Sender::Bulk, OwnCaps::default());
             [Limit::ReceiveWindow, Limit::SlowReceiver].map(|limit| posterior.probability(limit))
         };
         assert_eq!(of(0)[1], 0.0, "all is read");

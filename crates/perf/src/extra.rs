@@ -26,6 +26,8 @@ pub(crate) const RESULTS_FORMAT: u32 = 2;
 const MAX_STREAMS: usize = 256;
 /// Maximum loss burst classes: one per length up to 8, then one per power of two.
 const MAX_BURSTS: usize = 70;
+/// Largest window of TCP (RFC 7323).
+const MAX_WINDOW: u64 = 1 << 30;
 /// Maximum notes read from a peer.
 const MAX_NOTES: usize = 16;
 /// Maximum characters of a note.
@@ -77,6 +79,8 @@ pub(crate) struct ThreadShares {
 pub(crate) struct ExtraStream {
     pub(crate) id: u32,
     pub(crate) congestion: Option<String>,
+    /// The cap at that end: of its receive window, or where it sends of its unsent bytes.
+    pub(crate) cap_bytes: Option<u64>,
     /// Datagrams received at that end; UDP only.
     pub(crate) datagrams: Option<Datagrams>,
     pub(crate) sender: Vec<Sample>,
@@ -110,6 +114,7 @@ pub(crate) struct ExtraMessage<'a> {
 pub(crate) struct StreamMessage<'a> {
     pub(crate) id: u32,
     pub(crate) congestion: Option<&'a str>,
+    pub(crate) cap_bytes: Option<u64>,
     pub(crate) datagrams: Option<Datagrams>,
     pub(crate) sender: &'a [Sample],
     pub(crate) receiver: &'a [ReceiverSample],
@@ -120,6 +125,9 @@ impl Serialize for StreamMessage<'_> {
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("id", &self.id)?;
         map.serialize_entry("congestion", &self.congestion)?;
+        if let Some(cap) = self.cap_bytes {
+            map.serialize_entry("cap_bytes", &cap)?;
+        }
         map.serialize_entry("datagrams", &self.datagrams)?;
         map.serialize_entry("sender", &Table(self.sender))?;
         map.serialize_entry("receiver", &Table(self.receiver))?;
@@ -180,6 +188,7 @@ struct ReadStream<'a> {
     id: u32,
     #[serde(deserialize_with = "lenient::short_text::<CONGESTION, _>")]
     congestion: Option<String>,
+    cap_bytes: Option<u64>,
     datagrams: Option<ReadDatagrams>,
     #[serde(borrow)]
     sender: Option<&'a RawValue>,
@@ -270,6 +279,7 @@ impl ReadStream<'_> {
         ExtraStream {
             id: self.id,
             congestion: self.congestion,
+            cap_bytes: self.cap_bytes.filter(|bytes| *bytes <= MAX_WINDOW),
             datagrams: self.datagrams.map(Datagrams::from),
             sender: self.sender.map(|text| columns::rows(text.get())).unwrap_or_default(),
             receiver: self.receiver.map(|text| columns::rows(text.get())).unwrap_or_default(),

@@ -26,6 +26,7 @@ mod socket;
 mod stream;
 mod traffic;
 mod udt_state;
+mod window_cap;
 
 pub use error::PerfError;
 pub use event::{

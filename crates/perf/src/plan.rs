@@ -33,6 +33,8 @@ pub(crate) struct Plan {
     /// Whether TCP uses zero copy: forced on (`-Z`) or off, or `None` for whichever
     /// uses less CPU.
     pub(crate) zerocopy: Option<bool>,
+    /// Whether this end caps its windows while the path is short ([`crate::window_cap`]).
+    pub(crate) caps_windows: bool,
     /// Whether TCP receivers discard data without copying it.
     pub(crate) skip_rx_copy: bool,
     /// Whether the payload is a repeating pattern instead of random.
@@ -115,6 +117,7 @@ impl Plan {
                 0 => (!extra_flag(params, |extension| extension.zerocopy)).then_some(false),
                 _ => Some(true),
             },
+            caps_windows: caps_windows(params) && protocol == Protocol::Tcp,
             skip_rx_copy: params.skip_rx_copy != 0,
             repeating: params.repeating_payload,
             file: None,
@@ -148,6 +151,14 @@ impl Plan {
     }
 }
 
+/// Whether a client asks for capped windows, and neither sets them nor uses Multipath TCP, whose
+/// subflows have windows in common. It can say no more than yes or no: each end measures its own
+/// bounds.
+fn caps_windows(params: &Params) -> bool {
+    let asked = params.longhaul.as_ref().and_then(|extension| extension.cap_windows);
+    asked == Some(true) && params.window == 0 && !params.mptcp
+}
+
 /// A flag of a longhaul client, on unless the client turns it off.
 fn extra_flag(params: &Params, flag: impl FnOnce(&Extension) -> Option<bool>) -> bool {
     params.longhaul.as_ref().and_then(flag).unwrap_or(true)
@@ -172,6 +183,23 @@ mod tests {
         assert_eq!(asked.limit, Some(3000), "blocks go whole");
         assert_eq!(asked.spacing(), Some(Duration::from_millis(1)));
         assert!(!asked.segment && asked.coalesce);
+    }
+
+    #[test]
+    fn windows_are_capped_for_clients_that_ask() {
+        let capped = |value| plan(value).caps_windows;
+        assert!(capped(json!({"tcp": true, "longhaul": {"cap_windows": true}})));
+        for other in [
+            json!({"tcp": true}),
+            json!({"tcp": true, "longhaul": {"version": "1"}}),
+            json!({"tcp": true, "longhaul": {"cap_windows": 1_000_000}}),
+            json!({"tcp": true, "window": 65_536, "longhaul": {"cap_windows": true}}),
+            json!({"tcp": true, "mptcp": true, "longhaul": {"cap_windows": true}}),
+            json!({"udp": true, "longhaul": {"cap_windows": true}}),
+            json!({"tcp": true, "longhaul": {"cap_windows": true, "udt": "udt"}}),
+        ] {
+            assert!(!capped(other.clone()), "{other}");
+        }
     }
 
     #[test]

@@ -6,6 +6,7 @@
 mod crowd;
 mod pair;
 mod stamps;
+mod windows;
 
 use pair::Pair;
 use serde_json::Value;
@@ -42,7 +43,14 @@ type Part = fn(&Pair) -> Fallible<()>;
 fn measure() -> Fallible<()> {
     let named: Vec<String> =
         std::env::args().skip(1).filter(|argument| !argument.starts_with('-')).collect();
-    let parts: [(&str, Part); 4] = [("tcp", tcp), ("udp", udp), ("paced", paced), ("crowd", crowd)];
+    let parts: [(&str, Part); 6] = [
+        ("tcp", tcp),
+        ("udp", udp),
+        ("paced", paced),
+        ("crowd", crowd),
+        ("windows", windows::veth),
+        ("paths", windows::paths),
+    ];
     println!("{:<52} {:>14} {:>14}", "", "promised", "measured");
     let pair = Pair::start()?;
     for (name, part) in parts {

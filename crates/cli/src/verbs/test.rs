@@ -18,6 +18,7 @@ use crate::stop;
 use crate::test_report::{self, Added, Forms};
 use capture::{Captured, TestCapture};
 use clap::Args;
+use compare::Earlier;
 use cross_traffic::InterfaceCounters;
 use diagnose::repeats;
 use modes::ModeArgs;
@@ -80,6 +81,14 @@ pub(crate) struct TestArgs {
     /// Socket buffer size at both ends [default: autotuned]
     #[arg(long, short, value_name = "SIZE")]
     window: Option<ByteCount>,
+    /// Leave TCP's windows to the kernel on short paths too
+    ///
+    /// Below an RTT of 2 ms both ends otherwise cap what they hold: receive windows at four BDPs
+    /// and at least 4 MiB, and from 5 Gbit/s on unsent data likewise, at 128 KiB. A cap that
+    /// limits the rate is raised. Larger windows do not fit the CPU's caches, and cost throughput. With --compare, the windows are
+    /// the kernel's if they were in the earlier result.
+    #[arg(long)]
+    autotuning: bool,
     /// Rate limit of each stream: 50mbit; 0 is unlimited
     ///
     /// A bare number is in bit/s. Default: 1 Mbit/s with UDP, none with TCP.
@@ -188,6 +197,7 @@ Examples:
   longhaul test server                    10 s, one TCP stream
   longhaul test server -R -P 8 -t 30      the server sends, 8 streams, 30 s
   longhaul test server -C bbr -w 4M       BBR, fixed socket buffers
+  longhaul test server --autotuning       the kernel's windows, as iperf3's
   longhaul test server --bidir            both directions at once
   longhaul test server -u -b 200mbit      UDP: loss, jitter, reordering
   longhaul test server --udt --cc cubic   UDT, CUBIC instead of its own control
@@ -258,12 +268,12 @@ pub(crate) fn run(args: &TestArgs, console: &mut Console) -> Outcome {
     }
     let earlier = args.modes.compare.as_deref().map(compare::load).transpose()?;
     if let Some(count) = args.modes.repeat {
-        return repeat::run(args, count, earlier.as_deref(), console);
+        return repeat::run(args, count, earlier.as_ref(), console);
     }
     let stop = stop::on_signals();
     let capture = args.pcap.as_deref();
     let capture = capture.map(|file| TestCapture::start(args, file, &stop)).transpose()?;
-    let measured = measure(args, console, &stop);
+    let measured = measure(args, earlier.as_ref(), console, &stop);
     let captured = capture.map(TestCapture::finish);
     let Measured { mut measurement, printed, .. } = measured?;
     measurement.notes.extend(line_class::note(&measurement));
@@ -271,7 +281,7 @@ pub(crate) fn run(args: &TestArgs, console: &mut Console) -> Outcome {
         store::save(file, &measurement).map_err(Failure::work)?;
     }
     let compared =
-        earlier.map(|earlier| repeats::compare(&earlier, &[repeats::figures(&measurement)]));
+        earlier.map(|earlier| repeats::compare(&earlier.runs, &[repeats::figures(&measurement)]));
     let rest: Vec<String> =
         measurement.notes.iter().filter(|note| !printed.contains(note)).cloned().collect();
     // JSON is one document: it waits for the second test.
@@ -307,9 +317,17 @@ pub(crate) fn run(args: &TestArgs, console: &mut Console) -> Outcome {
     Ok(if stop.is_raised() { FAILED } else { code })
 }
 
-/// One test, its interval reports printed as they arrive.
-fn measure(args: &TestArgs, console: &mut Console, stop: &StopFlag) -> Result<Measured, Failure> {
-    transfer(args, &config(args), args.modes.latency, console, stop)
+/// One test, its interval reports printed as they arrive; `earlier`: what it is compared with.
+fn measure(
+    args: &TestArgs,
+    earlier: Option<&Earlier>,
+    console: &mut Console,
+    stop: &StopFlag,
+) -> Result<Measured, Failure> {
+    let mut config = config(args);
+    // What differs must be the path, not the windows.
+    config.caps_windows &= earlier.is_none_or(|earlier| earlier.capped);
+    transfer(args, &config, args.modes.latency, console, stop)
 }
 
 /// The same as requested by `config`, with RTT probes to the port `probed`.
@@ -385,6 +403,7 @@ fn config(args: &TestArgs) -> ClientConfig {
         bytes: args.bytes,
         streams: args.parallel,
         window: args.window,
+        caps_windows: !args.autotuning,
         block: args.length,
         rate: match args.bitrate {
             Some(pace) => pace.0,

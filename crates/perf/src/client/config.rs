@@ -42,6 +42,8 @@ pub struct ClientConfig {
     pub streams: u32,
     /// Socket buffer size at both ends; `None` for the kernel's autotuning.
     pub window: Option<ByteCount>,
+    /// Whether both ends cap TCP's windows while the path is short, unless `window` sets them.
+    pub caps_windows: bool,
     /// Bytes of one write or datagram; `None` for 128 KiB, and for the control
     /// connection's MSS with UDP.
     pub block: Option<ByteCount>,
@@ -136,6 +138,7 @@ impl ClientConfig {
             blocks: None,
             streams: 1,
             window: None,
+            caps_windows: false,
             block: None,
             rate: None,
             burst: None,
@@ -184,6 +187,11 @@ impl ClientConfig {
         self.direction != Direction::Forward
     }
 
+    fn asks_for_caps(&self) -> bool {
+        let settable = self.protocol == Protocol::Tcp && !self.mptcp;
+        self.caps_windows && settable && self.window.is_none()
+    }
+
     /// Whether time ends the test.
     pub(crate) fn is_timed(&self) -> bool {
         self.bytes.is_none() && self.blocks.is_none()
@@ -205,6 +213,7 @@ impl ClientConfig {
             omit_s: self.omit_seconds,
             streams: self.streams,
             window_bytes: self.window,
+            caps_windows: self.asks_for_caps(),
             rate_bps: self.rate,
             burst: self.burst,
             fq_rate_bps: self.fq_rate,
@@ -280,6 +289,7 @@ impl ClientConfig {
         }
         longhaul.segment = off(self.segment);
         longhaul.coalesce = off(self.coalesce);
+        longhaul.cap_windows = self.asks_for_caps().then_some(true);
         longhaul.zerocopy = off(self.zerocopy != Some(false));
         let rate = |rate: Option<BitRate>| {
             rate.map_or(0, |rate| i64::try_from(rate.bps()).unwrap_or(i64::MAX))

@@ -5,6 +5,7 @@ use host::cpu::ProcessCpu;
 use iperf3_proto::{Results, StreamResult};
 use record::{Datagrams, LossBurst, ReceiverSample, Sample};
 use std::time::Duration;
+use units::ByteCount;
 
 /// CPU time and run-queue delay of a thread over a test, as shares of one core.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -41,6 +42,8 @@ pub(crate) struct StreamOutcome {
     pub(crate) bytes: u64,
     pub(crate) retransmits: Option<u64>,
     pub(crate) congestion: Option<String>,
+    /// The cap at the end: of its receive window, or where this end sent of its unsent bytes.
+    pub(crate) cap: Option<ByteCount>,
     pub(crate) sender: Vec<Sample>,
     pub(crate) receiver: Vec<ReceiverSample>,
     pub(crate) datagrams: Option<DatagramOutcome>,

@@ -282,6 +282,7 @@ impl Session<'_> {
             opened: false,
             omit: plan.omit,
             limit: plan.limit,
+            caps_windows: plan.caps_windows,
             sample_every: SAMPLE_INTERVAL,
             report_every: self.state.config.report_every,
             max_samples: (MAX_SAMPLES / streams.len().max(1)).min(MAX_STREAM_SAMPLES),
@@ -402,6 +403,7 @@ fn extra<'a>(notes: &'a [String], plan: &Plan, outcome: &'a Outcome) -> ExtraMes
         StreamMessage {
             id: stream.id,
             congestion: stream.congestion.as_deref(),
+            cap_bytes: stream.cap.map(ByteCount::bytes),
             datagrams: datagrams.map(|books| books.received(plan.block)),
             sender: &stream.sender,
             receiver: &stream.receiver,

@@ -58,6 +58,8 @@ const ROWS: &[Row] = &[
     ("Retransmits", |r| retransmits(r.measurement).map(wording::grouped)),
     ("Congestion control", |r| congestion(r.measurement)),
     ("Requested window", |r| r.measurement.spec.window_bytes.map(|w| w.to_string())),
+    ("Receive window cap", |r| r.measurement.window_cap().map(|cap| cap.to_string())),
+    ("Unsent data cap", |r| r.measurement.unsent_limit().map(|cap| cap.to_string())),
     ("Target rate per stream", |r| r.measurement.spec.rate_bps.map(|b| b.to_string())),
     ("Kernel", |r| Some(r.measurement.host.kernel.clone()).filter(|k| !k.is_empty())),
     ("CPU cores", |r| Some(r.measurement.host.cores.to_string())),

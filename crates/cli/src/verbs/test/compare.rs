@@ -6,20 +6,33 @@ use record::RunFigures;
 use std::path::Path;
 use store::Baseline;
 
-/// The runs of an earlier result, read before anything is sent.
-pub(super) fn load(path: &Path) -> Result<Vec<RunFigures>, Failure> {
+/// An earlier result.
+pub(super) struct Earlier {
+    pub(super) runs: Vec<RunFigures>,
+    /// Whether its test capped TCP's windows on a short path; earlier versions never did.
+    pub(super) capped: bool,
+}
+
+/// Reads an earlier result, before anything is sent.
+pub(super) fn load(path: &Path) -> Result<Earlier, Failure> {
     let wrong = || {
         let path = path.display();
         Failure::usage(format!(
             "{path} has no runs to compare with; give a result of `longhaul test --save`"
         ))
     };
-    let runs = match store::load_baseline(path).map_err(Failure::usage)? {
-        Baseline::Measurement(measurement) => vec![repeats::figures(&measurement)],
-        Baseline::Repeat(report) => report.runs,
+    let (runs, capped) = match store::load_baseline(path).map_err(Failure::usage)? {
+        Baseline::Measurement(measurement) => {
+            (vec![repeats::figures(&measurement)], measurement.spec.caps_windows)
+        }
+        Baseline::Repeat(report) => (report.runs, report.spec.caps_windows),
     };
     let sound = |run: &RunFigures| {
         run.blocks_bps.iter().all(|bps| bps.is_finite() && (0.0..1e15).contains(bps))
     };
-    if runs.is_empty() || !runs.iter().all(sound) { Err(wrong()) } else { Ok(runs) }
+    if runs.is_empty() || !runs.iter().all(sound) {
+        Err(wrong())
+    } else {
+        Ok(Earlier { runs, capped })
+    }
 }

@@ -28,7 +28,8 @@ pub(super) fn run(
     if stop.is_raised() {
         return Answer { decided: interrupted(), failed: None };
     }
-    let config = test.config(&config(args));
+    let mut config = test.config(&config(args));
+    config.caps_windows = first.spec.caps_windows;
     let announcement = test.announcement(&config);
     if args.forms.json {
         console.say(&announcement);

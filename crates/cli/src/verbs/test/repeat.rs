@@ -1,6 +1,6 @@
 //! Repeated tests (`--repeat`).
 
-use super::{Measured, TestArgs, measure};
+use super::{Measured, TestArgs, compare::Earlier, measure};
 use crate::console::{self, Console};
 use crate::failure::{DONE, FAILED, Failure, Outcome};
 use crate::stop;
@@ -17,7 +17,7 @@ const PAUSE: Duration = Duration::from_millis(500);
 pub(super) fn run(
     args: &TestArgs,
     count: u32,
-    baseline: Option<&[RunFigures]>,
+    earlier: Option<&Earlier>,
     console: &mut Console,
 ) -> Outcome {
     let stop = stop::on_signals();
@@ -30,7 +30,7 @@ pub(super) fn run(
             break;
         }
         console.step(&format!("Test {number} of {count}"));
-        match measure(args, console, &stop) {
+        match measure(args, earlier, console, &stop) {
             Ok(measured) => {
                 spec.get_or_insert_with(|| measured.measurement.spec.clone());
                 add(&measured, &stop, &mut runs, &mut notes);
@@ -46,7 +46,7 @@ pub(super) fn run(
         return Err(Failure::work("interrupted before the first test ended; run it again"));
     };
     let summary = repeats::summary(&runs);
-    let comparison = baseline.map(|baseline| repeats::compare(baseline, &runs));
+    let comparison = earlier.map(|earlier| repeats::compare(&earlier.runs, &runs));
     let complete = runs.len() == count as usize;
     if stop.is_raised() && !complete {
         notes.push(format!("interrupted after {} of {count} tests", runs.len()));

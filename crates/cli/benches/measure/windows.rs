@@ -1,0 +1,92 @@
+//! Capped windows beside the kernel's: alternating runs of `longhaul test`, with and without
+//! `--autotuning`, over the veth pair and over the lab's paths.
+
+use crate::{
+    Fallible, LONGHAUL, median, number,
+    pair::{self, Pair},
+    row,
+};
+use serde_json::Value;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+const REPEATS: usize = 5;
+/// RTT and bottleneck rate of the lab's paths: what two cores emulate.
+const PATHS: [(&str, &str); 9] = [
+    ("0.02ms", "2gbit"),
+    ("0.1ms", "2gbit"),
+    ("0.5ms", "2gbit"),
+    ("1ms", "2gbit"),
+    ("2ms", "1gbit"),
+    ("5ms", "1gbit"),
+    ("20ms", "1gbit"),
+    ("100ms", "500mbit"),
+    ("300ms", "100mbit"),
+];
+
+/// Over the veth pair, with 1 to 16 streams.
+pub(crate) fn veth(pair: &Pair) -> Fallible<()> {
+    let mut server = Command::new(LONGHAUL);
+    server.arg("server").stdout(Stdio::null()).stderr(Stdio::null());
+    let mut server = pair.spawn(1, &mut server)?;
+    std::thread::sleep(Duration::from_millis(500));
+    for direction in ["", "-R"] {
+        for streams in ["1", "4", "8", "16"] {
+            let run = |options: &[&str]| {
+                let mut client = Command::new(LONGHAUL);
+                client.args(["test", pair::SERVER, "--json", "-t2", "-P", streams]).args(options);
+                client.args(Some(direction).filter(|direction| !direction.is_empty()));
+                received(pair.spawn(0, client.stdout(Stdio::piped()).stderr(Stdio::null()))?)
+            };
+            compare(&format!("veth, -P {streams} {direction}"), run)?;
+        }
+    }
+    let _ = server.kill();
+    let _ = server.wait();
+    Ok(())
+}
+
+/// Over the lab's paths, with one stream.
+pub(crate) fn paths(pair: &Pair) -> Fallible<()> {
+    for (rtt, rate) in PATHS {
+        // Several RTTs of ramp-up do not hide what a steady transfer loses.
+        let seconds = if rtt.starts_with("300") || rtt.starts_with("100") { "-t10" } else { "-t4" };
+        let run = |options: &[&str]| {
+            let mut lab = Command::new(LONGHAUL);
+            let link = format!("rtt={rtt},rate={rate},queue=1bdp");
+            lab.args(["lab", "run", "--tuned", "--link", &link, "--server"]);
+            lab.arg(format!("{LONGHAUL} server --one-off"));
+            lab.args(["--", LONGHAUL, "test", "server", "--json", seconds]).args(options);
+            received(pair.spawn(0, lab.stdout(Stdio::piped()).stderr(Stdio::null()))?)
+        };
+        compare(&format!("lab, {rate} x {rtt}"), run)?;
+    }
+    Ok(())
+}
+
+/// The goodput of a test, Gbit/s.
+fn received(test: Child) -> Fallible<f64> {
+    let output = test.wait_with_output()?;
+    let report: Value = serde_json::from_slice(&output.stdout)?;
+    let rate = 8.0 * number(&report, "/received_bytes") / number(&report, "/seconds");
+    Ok(rate / 1e9)
+}
+
+fn compare(what: &str, run: impl Fn(&[&str]) -> Fallible<f64>) -> Fallible<()> {
+    let (mut capped, mut autotuned) = (Vec::new(), Vec::new());
+    for round in 0..REPEATS {
+        // The order alternates: a machine that warms up favours neither.
+        if round % 2 == 0 {
+            capped.push(run(&[])?);
+            autotuned.push(run(&["--autotuning"])?);
+        } else {
+            autotuned.push(run(&["--autotuning"])?);
+            capped.push(run(&[])?);
+        }
+    }
+    let (capped, autotuned) = (median(&capped), median(&autotuned));
+    let ratio = capped / autotuned;
+    let what = format!("{what}: {capped:.3} Gbit/s, of {autotuned:.3}");
+    row(&what, "0.99", &format!("{ratio:.3}"), ratio >= 0.99);
+    Ok(())
+}
