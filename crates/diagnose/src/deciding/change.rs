@@ -10,6 +10,8 @@ use units::{BitRate, ByteCount};
 pub enum DecidingTest {
     /// With BBR, which does not respond to single losses.
     Bbr,
+    /// With CUBIC, which paces nothing by itself.
+    Cubic,
     /// With four times the streams.
     Streams,
     /// With UDP at half the goodput, as many packets: no queue or token bucket overflows.
@@ -76,6 +78,8 @@ impl DecidingTest {
             DecidingTest::Bbr => {
                 (!facts::is_bbr(m)).then(|| Change { congestion: Some("bbr".to_owned()), ..none })
             }
+            DecidingTest::Cubic => (facts::congestion_control(m) != Some("cubic"))
+                .then(|| Change { congestion: Some("cubic".to_owned()), ..none }),
             DecidingTest::Streams => {
                 let more = streams.saturating_mul(TIMES_STREAMS);
                 (more <= MOST_STREAMS).then_some(Change { streams: Some(more), ..none })
@@ -116,6 +120,7 @@ mod tests {
         };
         for (test, options) in [
             (DecidingTest::Bbr, "-C bbr"),
+            (DecidingTest::Cubic, "-C cubic"),
             (DecidingTest::Streams, "-P 8"),
             (DecidingTest::UdpBelow, "-u -b 12000kbit -t 20"),
             (DecidingTest::UdpAbove, "-u -b 36000kbit"),
