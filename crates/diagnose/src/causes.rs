@@ -15,6 +15,7 @@ mod ecn_marks;
 mod loss;
 mod memory;
 mod pacing;
+mod pacing_timers;
 mod path_change;
 mod path_rate;
 mod policer;
@@ -41,6 +42,7 @@ pub(crate) static ALL: &[&dyn Cause] = &[
     &pacing::Pacing,
     &cpu::Cpu,
     &memory::Memory,
+    &pacing_timers::PacingTimers,
     &ramp::Ramp,
     &congestion_avoidance::CongestionAvoidance,
     &path_rate::PathRate,

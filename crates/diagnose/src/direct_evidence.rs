@@ -1,5 +1,6 @@
 //! What is measured directly, and so decides more than the fitted terms can: the kernel's
-//! timers, the rate that was requested, the window scale, and the threads' CPU time.
+//! timers, the rate that was requested, the window scale, and the threads' CPU time, also per
+//! byte.
 //!
 //! The simulation that the terms were fitted to has no CPU at all; the other figures it has,
 //! but a term is smooth where these are facts.
@@ -21,14 +22,27 @@ const WAITS: f64 = 0.5;
 /// A receiver that falls behind closes its window: the lowest window of the largest.
 const CLOSES: f64 = 0.5;
 
-/// ln of bytes in flight over the BDP, and ln Gbit/s, from which memory is the limit of a
-/// saturated core on a local path: 4 BDP, 8 Gbit/s (a veth pair: 24.7 Gbit/s with windows of
-/// 99 MB, 45 to 49.5 with 256 KiB).
-const EXCESS: f64 = 1.386;
+/// ln of Gbit/s from which a byte's CPU time decides on a path of under 1 ms: 8 Gbit/s.
 const FAST: f64 = 2.08;
 
-/// The probability of memory with both: an assumption, as no run is labelled with it.
-const MEMORY: f64 = 0.8;
+/// The same share and width for the limits that make each byte cost more. Their transfers wait
+/// for timers and for the other thread, so the busiest thread is not quite busy: labelled runs
+/// begin at 0.86 (docs/design/local-paths.md).
+const BUSY: f64 = 0.78;
+const BUSY_WIDTH: f64 = 0.02;
+
+/// ln of the megabytes between the applications with which smaller buffers are as likely to
+/// help by a fifth as not, and the width of the transition: a veth pair and a loopback, last
+/// level cache of 32 MB.
+const BUFFERED: f64 = 3.47;
+const BUFFERED_WIDTH: f64 = 0.2;
+
+/// A byte that costs no more than this, times its cost with little between the applications,
+/// does not pass through memory.
+const GREW: f64 = 1.05;
+
+/// The probability of either where all of this holds.
+const COSTLY: f64 = 0.97;
 
 /// The share of time from which a timer of the kernel's is conclusive, and the probability
 /// that it then has at least: what blocked the sender for so long cost the most goodput. The
@@ -160,18 +174,47 @@ fn unread(posterior: Posterior, s: &Statistics) -> Posterior {
 
 fn threads(posterior: Posterior, s: &Statistics, own: OwnCaps) -> Posterior {
     let cpu = sending_thread(s, own).max(receiving_thread(s, own));
-    if cpu <= 0.0 {
+    let (timers, memory) = (pacing_timers(s), memory(s));
+    if cpu.max(timers).max(memory) <= 0.0 {
         return posterior;
     }
-    let excess = s.get("ln_excess_in_flight").unwrap_or(0.0);
-    let fast = s.get("ln_local_gbps").unwrap_or(0.0);
-    let memory = if excess > EXCESS && fast > FAST { MEMORY } else { 0.0 };
-    posterior.with(Limit::Cpu, cpu * (1.0 - memory)).with(Limit::Memory, cpu * memory)
+    posterior.with(Limit::Cpu, cpu).with(Limit::Memory, memory).with(Limit::PacingTimers, timers)
+}
+
+/// The probability that a busy sender waits for the timers of BBR's pacing: on a path of under
+/// 1 ms, at a rate that no application asked for.
+fn pacing_timers(s: &Statistics) -> f64 {
+    let bbr = s.get("is_bbr").is_some_and(|is| is > 0.5);
+    if bbr { COSTLY * costly(s) } else { 0.0 }
+}
+
+/// The probability that data leaves the caches before it is read.
+fn memory(s: &Statistics) -> f64 {
+    let Some(buffered) = s.get("ln_buffered_mb") else { return 0.0 };
+    if s.get("cpu_growth").is_some_and(|growth| growth < GREW) {
+        return 0.0;
+    }
+    COSTLY * costly(s) * logistic(buffered, BUFFERED, BUFFERED_WIDTH)
+}
+
+/// The probability that a byte's CPU time is the limit on a path of under 1 ms. What the
+/// sender waits for does not matter: where threads share cores, each waits for the other.
+fn costly(s: &Statistics) -> f64 {
+    let fast = s.get("ln_local_gbps").is_some_and(|ln| ln > FAST);
+    let requested = s.get("of_requested").is_some_and(|of| of >= REACHED)
+        || s.get("of_max_pacing").is_some_and(|of| PACED.contains(&of));
+    let core = |name: &str| s.get(name).unwrap_or(0.0);
+    let busiest = core("sender_core").max(core("receiver_core"));
+    if fast && !requested && busiest > 0.0 { logistic(busiest, BUSY, BUSY_WIDTH) } else { 0.0 }
+}
+
+fn logistic(value: f64, middle: f64, width: f64) -> f64 {
+    1.0 / (1.0 + (-(value - middle) / width).exp())
 }
 
 /// The probability that a core of this share is the limit.
 fn full(core: Option<f64>) -> f64 {
-    core.map_or(0.0, |share| 1.0 / (1.0 + (-(share - CORE) / CORE_WIDTH).exp()))
+    core.map_or(0.0, |share| logistic(share, CORE, CORE_WIDTH))
 }
 
 /// Whether the sender waits for a buffer or a window that the test does not cap.
@@ -317,20 +360,57 @@ mod tests {
         assert_eq!(of(45_000)[0], 0.0, "nearly the whole window is unread");
     }
 
-    #[test]
-    fn memory_takes_a_fast_local_path_and_windows_far_above_the_bdp() {
-        let local = |mbit: f64, flight: u64| {
-            let local = |_, s: &mut Sample| {
-                (s.rtt_us, s.min_rtt_us, s.in_flight_bytes) = (60, Some(30), flight);
-            };
-            let mut m = sampled(samples(4.0, mbit, local));
-            m.sender_cpu = Some(1.0);
-            found(&m)
+    /// A local transfer of 4 s, with that many MB between the applications.
+    fn local(mbit: f64, congestion: &str, megabytes: u64, core: f64) -> Measurement {
+        let local = |_, s: &mut Sample| {
+            (s.rtt_us, s.min_rtt_us) = (60, Some(30));
+            s.written_bytes = s.acked_bytes + megabytes * 1_000_000;
         };
-        // The BDP of 25 Gbit/s over 30 us is 94 kB.
-        let (cpu, memory) = local(25_000.0, 50_000_000);
-        assert!(memory > 0.7 && cpu < 0.3, "{cpu} {memory}");
-        assert!(local(25_000.0, 100_000).1 < 0.01, "small windows");
-        assert!(local(2_000.0, 50_000_000).1 < 0.01, "slow");
+        let mut m = sampled(samples(4.0, mbit, local));
+        m.sender_cpu = Some(core);
+        m.streams[0].congestion = Some(congestion.to_owned());
+        m
+    }
+
+    #[test]
+    fn memory_takes_a_fast_local_path_and_much_data_between_the_applications() {
+        let of = |mbit, megabytes| found(&local(mbit, "cubic", megabytes, 1.0));
+        let (cpu, memory) = of(25_000.0, 70);
+        assert!(memory > 0.9 && cpu < 0.1, "{cpu} {memory}");
+        assert!(of(25_000.0, 8).1 < 0.01, "little");
+        assert!(of(2_000.0, 70).1 < 0.01, "slow");
+        assert!(found(&local(25_000.0, "cubic", 70, 0.5)).1 < 0.01, "idle cores");
+    }
+
+    #[test]
+    fn memory_does_not_take_a_byte_whose_cost_stays() {
+        let of = |late: u64| {
+            let mut m = local(25_000.0, "cubic", 70, 1.0);
+            // Little is between the applications in the first second.
+            for s in &mut m.streams[0].sender {
+                let (early, later) = (s.t_s.min(1.0) * 1e6, (s.t_s - 1.0).max(0.0) * 1e6);
+                s.written_bytes -= if s.t_s < 1.0 { 66_000_000 } else { 0 };
+                s.cpu_us = Some((early * 0.5) as u64 + late * later as u64 / 100);
+            }
+            found(&m).1
+        };
+        assert!(of(50) < 0.01, "{}", of(50));
+        assert!(of(75) > 0.8, "{}", of(75));
+    }
+
+    #[test]
+    fn timers_of_bbr_take_a_fast_local_path_unless_a_rate_was_requested() {
+        let of = |m: &Measurement| {
+            let statistics = prepared(m).over(0.0, 4.0);
+            let posterior =
+                apply(Posterior::of(&statistics), &statistics, Sender::Bulk, OwnCaps::default());
+            posterior.probability(Limit::PacingTimers)
+        };
+        assert!(of(&local(25_000.0, "bbr", 1, 0.9)) > 0.9);
+        assert!(of(&local(25_000.0, "cubic", 1, 0.9)) < 0.01);
+        assert!(of(&local(9_400.0, "bbr", 1, 0.4)) < 0.01, "a saturated link of 10 Gbit/s");
+        let mut requested = local(25_000.0, "bbr", 1, 0.9);
+        requested.spec.rate_bps = Some(units::BitRate::from_bps(25_000_000_000));
+        assert!(of(&requested) < 0.01);
     }
 }

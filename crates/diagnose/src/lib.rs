@@ -7,7 +7,7 @@
 //!
 //! | step | module |
 //! |---|---|
-//! | counters over time, of all streams | `curve` |
+//! | counters over time, of all streams | `curve`; CPU time per byte, `cpu_cost` |
 //! | where the ramp-up ends | `steady` |
 //! | time by cause | `shares` |
 //! | RTTs, windows, loss, variation over the steady part | `evidence` |
@@ -31,6 +31,7 @@
 
 mod causes;
 mod combine;
+mod cpu_cost;
 mod curve;
 mod datagrams;
 pub mod deciding;

@@ -14,7 +14,7 @@ const HALF_FILLED: f64 = 0.6;
 const UNFILLED: f64 = 0.95;
 
 /// The limits with which the congestion window is not filled.
-const ENDS: [Limit; 8] = [
+const ENDS: [Limit; 9] = [
     Limit::ReceiveWindow,
     Limit::WindowScaling,
     Limit::SlowReceiver,
@@ -23,6 +23,7 @@ const ENDS: [Limit; 8] = [
     Limit::Pacing,
     Limit::Cpu,
     Limit::Memory,
+    Limit::PacingTimers,
 ];
 
 /// Those that leave the same samples where neither the timers, nor the window, nor the

@@ -23,6 +23,7 @@ mod network;
 mod sender;
 
 use crate::{
+    cpu_cost::CpuCounters,
     curve::{Curve, total},
     events::{self, Event},
     series::{Series, Step},
@@ -42,6 +43,8 @@ pub(crate) struct Prepared<'a> {
     delivered: Vec<Curve>,
     /// Bytes that the receiving application read, by stream.
     read: Vec<Curve>,
+    /// CPU time and bytes between the applications; `None` without every sender's samples.
+    cpu: Option<CpuCounters>,
     /// The 97th percentile of the rates over the whole test, bit/s.
     peak: f64,
     /// The step of the grid on which rates are compared, seconds.
@@ -65,8 +68,19 @@ impl<'a> Prepared<'a> {
             |stream: &Stream| Curve::new(stream.receiver.iter().map(|s| (s.t_s, s.received_bytes)));
         let read = m.streams.iter().map(read).collect();
         let arrivals = Arrivals::of(m, min_rtt);
-        let mut this =
-            Prepared { m, series, min_rtt, events, arrivals, delivered, read, peak: 0.0, grid };
+        let cpu = CpuCounters::of(m);
+        let mut this = Prepared {
+            m,
+            series,
+            min_rtt,
+            events,
+            arrivals,
+            delivered,
+            read,
+            cpu,
+            peak: 0.0,
+            grid,
+        };
         this.peak = percentile(&this.rates(0.0, end), 0.97).unwrap_or(0.0);
         this
     }

@@ -369,7 +369,7 @@ fn take_sample(
     if stream.protocol == Protocol::Udt && stream.sending {
         let state = *stream.udt();
         let sample = state.sample(t_s, stream.bytes());
-        return (sample.map(|sample| with_source(sample, stream)), None);
+        return (sample.map(|sample| with_thread(sample, stream)), None);
     }
     if stream.protocol != Protocol::Tcp {
         let bytes = stream.bytes();
@@ -381,15 +381,21 @@ fn take_sample(
     if stream.sending {
         let cookie = if config.opened { COOKIE_LEN as u64 } else { 0 };
         let sample = info.map(|info| sender_sample(t_s, bytes + cookie, &info));
-        (sample.map(|sample| with_source(sample, stream)), None)
+        (sample.map(|sample| with_thread(sample, stream)), None)
     } else {
         let memory = MemInfo::of(&stream.socket).ok();
-        (None, Some(receiver_sample(t_s, bytes, info.as_ref(), memory.as_ref())))
+        let sample = receiver_sample(t_s, bytes, info.as_ref(), memory.as_ref());
+        (None, Some(ReceiverSample { cpu_us: cpu_us(stream), ..sample }))
     }
 }
 
-fn with_source(sample: Sample, stream: &Stream) -> Sample {
-    Sample { source_bytes: stream.source_bytes(), ..sample }
+/// With what the stream's thread read from its file, and its CPU time.
+fn with_thread(sample: Sample, stream: &Stream) -> Sample {
+    Sample { source_bytes: stream.source_bytes(), cpu_us: cpu_us(stream), ..sample }
+}
+
+fn cpu_us(stream: &Stream) -> Option<u64> {
+    stream.cpu_share().and_then(|time| u64::try_from(time.as_micros()).ok())
 }
 
 /// The next multiple in the future: ticks missed in a stall are skipped.

@@ -41,6 +41,8 @@ pub(crate) struct Stream {
     /// State of a UDT connection, updated by its thread.
     udt: Mutex<UdtState>,
     clock: OnceLock<ThreadClock>,
+    /// The streams that its thread carries.
+    carried: OnceLock<u32>,
     /// Total CPU time of the thread, once it has ended.
     cpu: OnceLock<Duration>,
     core_wait: OnceLock<Duration>,
@@ -74,6 +76,7 @@ impl Stream {
             arrivals,
             udt: Mutex::new(UdtState::default()),
             clock: OnceLock::new(),
+            carried: OnceLock::new(),
             cpu: OnceLock::new(),
             core_wait: OnceLock::new(),
             broke: OnceLock::new(),
@@ -141,13 +144,19 @@ impl Stream {
         self.cpu.get().copied().or_else(|| self.clock.get()?.read())
     }
 
+    /// Its share of that time, as large as that of each other stream of the thread.
+    pub(crate) fn cpu_share(&self) -> Option<Duration> {
+        Some(self.cpu()? / self.carried.get().copied().unwrap_or(1))
+    }
+
     /// Run-queue delay of its thread so far.
     pub(crate) fn core_wait(&self) -> Option<Duration> {
         self.core_wait.get().copied().or_else(|| self.clock.get()?.waited())
     }
 
-    /// Records the start of the stream's thread.
-    pub(crate) fn thread_begins(&self) {
+    /// Records the start of the stream's thread, which carries so many streams.
+    pub(crate) fn thread_begins(&self, streams: usize) {
+        let _ = self.carried.set(u32::try_from(streams).unwrap_or(u32::MAX).max(1));
         if let Ok(clock) = ThreadClock::of_this_thread() {
             let _ = self.clock.set(clock);
         }

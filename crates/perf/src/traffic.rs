@@ -1,7 +1,7 @@
 //! The data path: threads that carry streams, large blocks, no allocation while it runs.
 //!
-//! A receiver has a thread for each stream. Senders of TCP without a rate share threads, as
-//! many as half of the cores: see [`shared_sender`].
+//! A stream has a thread, but TCP senders whose congestion control paces share some: see
+//! [`shared_sender`].
 
 mod bytes;
 mod chunks;
@@ -242,7 +242,8 @@ impl Traffic {
         running.fetch_add(1, Ordering::Relaxed);
         let name = format!("stream {}", streams.first().map_or(0, |stream| stream.id));
         let body = move || {
-            streams.iter().for_each(|stream| stream.thread_begins());
+            let carried = streams.len();
+            streams.iter().for_each(|stream| stream.thread_begins(carried));
             if let Some(core) = plan.core {
                 // The client checks its own core; a core that a peer requests may not exist.
                 let _ = host::cpu::pin_to(core);
@@ -284,7 +285,7 @@ impl Traffic {
     }
 }
 
-/// How many threads carry sending TCP streams at most: half of the cores, as the other half
+/// How many threads carry sending TCP streams that share them: half of the cores, as the other half
 /// receives, or does the network's part of the work. Over loopback all of it is done by the
 /// senders' threads: 91 Gbit/s of 16 streams with two threads on two cores, 61 with one; but
 /// with both directions 56 and 70.

@@ -24,8 +24,9 @@ const BDPS: u64 = 4;
 /// The least receive window: 1 ms at 34 Gbit/s. A reader takes 50 to 100 µs to wake, and longer
 /// where it waits for a core; 512 KiB cost up to 17 % with both directions on two cores.
 const WINDOW_FLOOR: ByteCount = ByteCount::from_bytes(4 << 20);
-/// The least unsent data: 50 µs at 20 Gbit/s, and the kernel wakes a writer at half of it.
-const UNSENT_FLOOR: ByteCount = ByteCount::from_bytes(128 << 10);
+/// The least unsent data: the kernel wakes a writer at half of it, and that is what one call
+/// writes at most (`traffic/gather.rs`). With 128 KiB, four streams lost 10 %.
+const UNSENT_FLOOR: ByteCount = ByteCount::from_bytes(1 << 20);
 /// A cap above this size is none: that is what autotuning allows at most by default, or more.
 const LARGEST: u64 = 32 << 20;
 /// By what a trial multiplies the cap.

@@ -22,9 +22,11 @@ pub enum Limit {
     Pacing,
     /// A sending or receiving thread saturated its core.
     Cpu,
-    /// On a path of under 1 ms, windows far above the BDP: CPU time per byte grows as data
-    /// leaves the cache before it is read.
+    /// On a path of under 1 ms, buffers far above the BDP: CPU time per byte grows as data
+    /// leaves the caches before it is read.
     Memory,
+    /// On a path of under 1 ms, BBR's pacing: TCP waits for a timer before each segment.
+    PacingTimers,
     /// The transfer ended during ramp-up.
     Ramp,
     /// The congestion window grows slowly (congestion avoidance) towards the BDP, after slow
@@ -59,7 +61,7 @@ pub enum Limit {
 
 impl Limit {
     /// Every limit, in the order of its declaration.
-    pub const ALL: [Limit; 22] = [
+    pub const ALL: [Limit; 23] = [
         Limit::ReceiveWindow,
         Limit::WindowScaling,
         Limit::SlowReceiver,
@@ -68,6 +70,7 @@ impl Limit {
         Limit::Pacing,
         Limit::Cpu,
         Limit::Memory,
+        Limit::PacingTimers,
         Limit::Ramp,
         Limit::CongestionAvoidance,
         Limit::PathRate,
@@ -96,6 +99,7 @@ impl Limit {
             Limit::Pacing => "pacing",
             Limit::Cpu => "cpu",
             Limit::Memory => "memory",
+            Limit::PacingTimers => "pacing-timers",
             Limit::Ramp => "ramp",
             Limit::CongestionAvoidance => "congestion-avoidance",
             Limit::PathRate => "path-rate",

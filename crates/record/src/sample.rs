@@ -87,6 +87,10 @@ pub struct Sample {
     /// direction. A capture shows it by the hosts' timestamps (RFC 7323).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ack_delay_us: Option<u32>,
+    /// CPU time of the thread that writes, in µs, divided among the streams that it carries;
+    /// `None` if it is not a thread of a test.
+    #[serde(default)]
+    pub cpu_us: Option<u64>,
 }
 
 impl Sample {
@@ -103,6 +107,7 @@ impl Sample {
             busy_us: self.busy_us.saturating_sub(first.busy_us),
             rwnd_limited_us: self.rwnd_limited_us.saturating_sub(first.rwnd_limited_us),
             sndbuf_limited_us: self.sndbuf_limited_us.saturating_sub(first.sndbuf_limited_us),
+            cpu_us: self.cpu_us.map(|us| us.saturating_sub(first.cpu_us.unwrap_or(0))),
             ..*self
         }
     }
@@ -138,6 +143,9 @@ pub struct ReceiverSample {
     /// The scale of the windows that it advertises (RFC 7323); 0: without scaling.
     #[serde(default)]
     pub window_scale: Option<u8>,
+    /// CPU time of the thread that reads, in µs; `None` if it is not a thread of a test.
+    #[serde(default)]
+    pub cpu_us: Option<u64>,
 }
 
 impl ReceiverSample {
@@ -147,6 +155,7 @@ impl ReceiverSample {
         ReceiverSample {
             t_s: self.t_s - first.t_s,
             received_bytes: self.received_bytes.saturating_sub(first.received_bytes),
+            cpu_us: self.cpu_us.map(|us| us.saturating_sub(first.cpu_us.unwrap_or(0))),
             ..*self
         }
     }

@@ -95,6 +95,7 @@ pub(crate) fn verdict(limit: Option<Limit>) -> &'static str {
         Some(Limit::WindowScaling) => "limited by a window without scaling",
         Some(Limit::SlowReceiver) => "limited by the receiving application",
         Some(Limit::Memory) => "limited by memory bandwidth",
+        Some(Limit::PacingTimers) => "limited by the timers of BBR's pacing",
         Some(Limit::ShallowQueue) => "limited by a shallow queue",
         Some(Limit::Aqm) => "the bottleneck is saturated, its queue managed",
         Some(Limit::SharedBottleneck) => "the bottleneck is saturated and shared",

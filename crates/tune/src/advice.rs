@@ -2,6 +2,7 @@
 
 use crate::apply::shown;
 use crate::profile::Profile;
+use crate::short_path;
 use crate::unchanged::unchanged_by;
 use crate::{Buffers, Settings, allowed_rate};
 use model::{BufferTarget, BufferTooLarge, INITIAL_WINDOW_SHARE, MAX_BUFFER, SEND_SHARE};
@@ -71,11 +72,16 @@ pub fn advise(
     }
     queue_discipline(&mut draft);
     let (now, then) = (present(settings), planned(settings, receive, send));
-    let carries = |buffers: Option<Buffers>| {
-        buffers.and_then(|b| allowed_rate(&b, &b, INITIAL_WINDOW_SHARE, target.rtt))
+    let carries = |buffers: Option<&Buffers>| {
+        buffers.and_then(|b| allowed_rate(b, b, INITIAL_WINDOW_SHARE, target.rtt))
     };
     let memory = cost(settings, &target, then.as_ref(), memory);
-    let notes = notes(&draft, &memory);
+    let mut notes = notes(&draft, &memory);
+    let (rate, rtt) = (target.rate, target.rtt);
+    let beyond = |buffers| short_path::beyond_caches(buffers, rate, rtt, target.streams);
+    if let Some(all) = now.as_ref().and_then(beyond) {
+        notes.push(short_path::advice(all, rate, rtt));
+    }
     let unchanged = unchanged_by(&draft.changes);
     Ok(TunePlan {
         schema: TUNE_PLAN_SCHEMA.to_owned(),
@@ -84,8 +90,8 @@ pub fn advise(
         settings: draft.changes,
         left_out: draft.left_out,
         unchanged,
-        carries_now_bps: carries(now),
-        carries_then_bps: carries(then),
+        carries_now_bps: carries(now.as_ref()),
+        carries_then_bps: carries(then.as_ref()),
         memory,
         notes,
     })

@@ -22,6 +22,7 @@ mod machine;
 mod persist;
 mod plan;
 mod profile;
+pub mod short_path;
 mod status;
 mod tuner;
 mod unchanged;

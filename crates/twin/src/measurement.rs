@@ -40,6 +40,7 @@ pub(crate) fn sample(t_s: f64, info: &SenderInfo, max_pacing_bps: Option<u64>) -
         light_acks: None,
         source_bytes: None,
         ack_delay_us: None,
+        cpu_us: None,
     }
 }
 
@@ -62,6 +63,7 @@ pub(crate) fn receiver_sample(
         segments: Some(counter(receiver.arrived())),
         out_of_order: Some(counter(receiver.out_of_order())),
         window_scale: None,
+        cpu_us: None,
     }
 }
 

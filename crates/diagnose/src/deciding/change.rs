@@ -10,6 +10,8 @@ use units::{BitRate, ByteCount};
 pub enum DecidingTest {
     /// With BBR, which does not respond to single losses.
     Bbr,
+    /// With CUBIC, which paces nothing by itself.
+    Cubic,
     /// With four times the streams.
     Streams,
     /// With UDP at half the goodput, as many packets: no queue or token bucket overflows.
@@ -18,7 +20,7 @@ pub enum DecidingTest {
     UdpAbove,
     /// For four times as long.
     Longer,
-    /// With socket buffers of 256 KiB.
+    /// With socket buffers of 1 MiB, the best of the measured curve (docs/design/local-paths.md).
     SmallBuffers,
 }
 
@@ -76,6 +78,8 @@ impl DecidingTest {
             DecidingTest::Bbr => {
                 (!facts::is_bbr(m)).then(|| Change { congestion: Some("bbr".to_owned()), ..none })
             }
+            DecidingTest::Cubic => (facts::congestion_control(m) != Some("cubic"))
+                .then(|| Change { congestion: Some("cubic".to_owned()), ..none }),
             DecidingTest::Streams => {
                 let more = streams.saturating_mul(TIMES_STREAMS);
                 (more <= MOST_STREAMS).then_some(Change { streams: Some(more), ..none })
@@ -94,7 +98,7 @@ impl DecidingTest {
                 Some(Change { seconds: Some(seconds), ..none })
             }
             DecidingTest::SmallBuffers => {
-                let window = ByteCount::from_bytes(256 << 10);
+                let window = ByteCount::from_bytes(1 << 20);
                 let smaller = m.spec.window_bytes.is_none_or(|set| set > window);
                 smaller.then_some(Change { window: Some(window), ..none })
             }
@@ -120,10 +124,13 @@ mod tests {
             (DecidingTest::UdpBelow, "-u -b 12000kbit -t 20"),
             (DecidingTest::UdpAbove, "-u -b 36000kbit"),
             (DecidingTest::Longer, "-t 40"),
-            (DecidingTest::SmallBuffers, "-w 256K"),
+            (DecidingTest::SmallBuffers, "-w 1024K"),
         ] {
             assert_eq!(printed(test, &example.m).as_deref(), Some(options));
         }
+        assert_eq!(printed(DecidingTest::Cubic, &example.m), None, "it was CUBIC");
+        example.m.streams[0].congestion = Some("bbr".to_owned());
+        assert_eq!(printed(DecidingTest::Cubic, &example.m).as_deref(), Some("-C cubic"));
     }
 
     #[test]

@@ -108,6 +108,13 @@ pub(super) const TABLE: &[Row] = &[
         reason: "smaller buffers keep the data in the CPU's caches; they help against nothing else",
     },
     Row {
+        if_so: &[Limit::PacingTimers],
+        otherwise: &[Limit::Cpu, Limit::Memory, Limit::PathRate, Limit::CongestionAvoidance],
+        test: DecidingTest::Cubic,
+        rule: Rule::Gains { from: 1.2, up_to: 1.05 },
+        reason: "CUBIC sends without timers, and a segment costs the same otherwise",
+    },
+    Row {
         if_so: &[Limit::CongestionAvoidance],
         otherwise: &[
             Limit::Loss,

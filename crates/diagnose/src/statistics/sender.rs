@@ -102,6 +102,10 @@ pub(super) fn add(part: &Part<'_>, all: &mut Statistics) {
     all.add("ln_excess_in_flight", excess);
     let ln_rate = excess.map(|_| ln(rate / 1e9, 1e-3));
     all.add("ln_local_gbps", ln_rate);
+    let cost = test.cpu.as_ref().filter(|_| test.min_rtt < LOCAL);
+    let cost = cost.and_then(|counters| counters.over(part.from, part.to));
+    all.add("ln_buffered_mb", cost.map(|cost| ln(cost.buffered / 1e6, 1e-3)));
+    all.add("cpu_growth", cost.and_then(|cost| cost.growth()));
 }
 
 /// Delivered bytes that the receiving application has not read, over the largest window:

@@ -143,6 +143,7 @@ fn any_sample() -> impl Strategy<Value = Sample> {
             light_acks: flag[3].then_some(short[2]),
             source_bytes: flag[2].then_some(long[0]),
             ack_delay_us: flag[1].then_some(short[0]),
+            cpu_us: flag[3].then_some(long[1]),
         },
     )
 }
@@ -160,6 +161,7 @@ fn any_stream() -> impl Strategy<Value = Stream> {
             segments: flag.then_some(long[2] as u32),
             out_of_order: Some(long[0] as u32),
             window_scale: Some(long[1] as u8),
+            cpu_us: flag.then_some(long[0]),
         },
     );
     let samples = prop::collection::vec(any_sample(), 0..12);

@@ -112,6 +112,7 @@ pub(super) fn checks(facts: &Facts, target: &Target) -> Vec<Check> {
                 .source("RFC 7323, section 1.1")
         }));
     }
+    checks.extend(beyond_caches(facts, &plans.target));
     checks.push(congestion(facts, &plans.target));
     checks.extend(others(facts));
     checks
@@ -224,6 +225,21 @@ fn carries(facts: &Facts, target: &Target, key: &str) -> Option<String> {
     ))
 }
 
+/// Buffers that hold more than the CPU's caches on a path of under 1 ms.
+fn beyond_caches(facts: &Facts, target: &Target) -> Option<Check> {
+    let (rate, rtt, streams) = (target.rate, target.rtt?, target.streams());
+    let (tcp_rmem, tcp_wmem) = (triple(facts, RMEM)?, triple(facts, WMEM)?);
+    let buffers = Buffers { tcp_rmem, tcp_wmem, window_scaling: true };
+    let all = tune::short_path::beyond_caches(&buffers, rate, rtt, streams)?;
+    let found = check(Area::Settings, "buffers on a short path", Verdict::Warn)
+        .seen(format!("{all} for {streams} streams"))
+        .needs("32 MB or less")
+        .why(tune::short_path::advice(all, rate, rtt))
+        .remedy("limit the buffers of local transfers (-w 1M), not the sysctls")
+        .source("measured: guides/large-windows.md");
+    Some(found)
+}
+
 fn congestion(facts: &Facts, target: &Target) -> Check {
     const ID: &str = CONGESTION;
     const SOURCE: &str = "RFC 9438; RFC 5681, section 3.1; tc-fq(8)";
@@ -241,7 +257,7 @@ fn congestion(facts: &Facts, target: &Target) -> Check {
         None => chosen.clone(),
     };
     let (verdict, why, remedy) = match chosen.as_str() {
-        "bbr" => bbr(facts),
+        "bbr" => bbr(facts, target),
         "cubic" | "htcp" => (
             Verdict::Pass,
             "recovers a large window within seconds after a loss, at any RTT".to_owned(),
@@ -277,12 +293,21 @@ fn congestion(facts: &Facts, target: &Target) -> Check {
 }
 
 /// BBR paces; TCP does that itself since Linux 4.13, `fq` does it on any.
-fn bbr(facts: &Facts) -> (Verdict, String, &'static str) {
+fn bbr(facts: &Facts, target: &Target) -> (Verdict, String, &'static str) {
     let remedy = "sudo sysctl -w net.core.default_qdisc=fq";
     // The device's own qdisc counts; where unknown, the default for new devices.
     let own = facts.device.seen().and_then(|device| device.nic.qdisc.seen());
     let fq = own.or(facts.settings.get("net.core.default_qdisc").and_then(Fact::seen));
     let is_fq = fq.is_some_and(|qdisc| qdisc == "fq");
+    let short = target.rtt.is_some_and(|rtt| tune::short_path::is_short(target.rate, rtt));
+    if short && !is_fq {
+        let why =
+            "on a path of under 1 ms TCP's timer before each segment of 64 KiB can cost more \
+                   CPU time than the data: in a virtual machine CUBIC had 2.2 to 3.3 times the \
+                   goodput"
+                .to_owned();
+        return (Verdict::Warn, why, "sudo sysctl -w net.ipv4.tcp_congestion_control=cubic");
+    }
     let why = "BBR depends on pacing; TCP paces itself since Linux 4.13 (ESnet recommends 4.20), \
                before that only the fq qdisc does"
         .to_owned();

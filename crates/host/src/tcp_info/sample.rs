@@ -43,6 +43,7 @@ pub fn sender_sample(t_s: f64, written: u64, info: &TcpInfo) -> Sample {
         light_acks: None,
         source_bytes: None,
         ack_delay_us: None,
+        cpu_us: None,
     }
 }
 
@@ -68,6 +69,7 @@ pub fn receiver_sample(
         segments: info.and_then(|info| info.data_segs_in),
         out_of_order: info.and_then(|info| info.rcv_ooopack),
         window_scale: info.map(|info| info.rcv_wscale),
+        cpu_us: None,
     }
 }
 

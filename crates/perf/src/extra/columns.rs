@@ -75,6 +75,7 @@ columns!(Sample {
     capacity_bps: Option<u64>,
     light_acks: Option<u32>,
     source_bytes: Option<u64>,
+    cpu_us: Option<u64>,
 });
 
 columns!(ReceiverSample {
@@ -88,6 +89,7 @@ columns!(ReceiverSample {
     segments: Option<u32>,
     out_of_order: Option<u32>,
     window_scale: Option<u8>,
+    cpu_us: Option<u64>,
 });
 
 /// A value of a column.

@@ -13,7 +13,8 @@
 //! diagnosis and prints how often each family has which limit, `--show NUMBER` prints the
 //! ground truth of one case, `--vantage full|receiver|watch|slow|capture-sender|
 //! capture-receiver` explains what is seen from there, `--diagram FILE` draws the reliability diagram as SVG,
-//! `--congestion` compares the family of congestion control that captures show with the true one.
+//! `--congestion` compares the family of congestion control that captures show with the true one,
+//! `--local` runs transfers inside this host, where the CPU's cost per byte decides (`local`).
 
 mod calibration;
 mod case;
@@ -26,6 +27,7 @@ mod lab_capture;
 mod lab_run;
 mod lab_truth;
 mod label;
+mod local;
 mod options;
 mod scored;
 mod show;
@@ -58,6 +60,7 @@ fn main() {
     }
     let work = |options: &Options| {
         let done = match &options.load {
+            _ if options.local => local::measure(options),
             Some(folder) => explain_stored(options, folder),
             None => match options.show {
                 Some(number) => show(options, number),

@@ -2,6 +2,7 @@
 
 use crate::Fallible;
 use crate::families::Environment;
+use crate::local::Set;
 use crate::vantage::Vantage;
 use std::path::PathBuf;
 
@@ -21,6 +22,8 @@ pub(crate) struct Options {
     pub(crate) export: Option<PathBuf>,
     pub(crate) vantage: Vantage,
     pub(crate) diagram: Option<PathBuf>,
+    pub(crate) local: bool,
+    pub(crate) set: Option<Set>,
 }
 
 impl Options {
@@ -42,6 +45,16 @@ pub(crate) fn parse() -> Fallible<Options> {
             "--bench" => {}
             "--twin" => options.twin = true,
             "--congestion" => (options.congestion, options.twin) = (true, true),
+            "--local" => options.local = true,
+            "--set" => {
+                options.set = match value()?.as_str() {
+                    "development" => Some(Set::Development),
+                    "held-out" => Some(Set::HeldOut),
+                    other => {
+                        return Err(format!("--set is development or held-out, not {other}").into());
+                    }
+                }
+            }
             "--labels" => options.labels = true,
             "--show" => options.show = Some(value()?.parse()?),
             "--runs" => options.runs = value()?.parse()?,

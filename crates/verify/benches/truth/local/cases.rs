@@ -1,0 +1,136 @@
+//! The cases: buffers and streams around the sizes from which data no longer stays in a cache.
+
+use super::hosts::Device::{self, Loopback, Veth};
+use std::fmt;
+use units::BitRate;
+
+/// Whether the rules of `diagnose` were adjusted on it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Set {
+    Development,
+    HeldOut,
+}
+
+/// A transfer inside this host.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct LocalCase {
+    pub(crate) set: Set,
+    pub(crate) device: Device,
+    pub(crate) streams: u32,
+    pub(crate) congestion: &'static str,
+    /// The third value of `tcp_rmem` and `tcp_wmem` of both hosts, bytes.
+    pub(crate) largest_buffer: u64,
+    /// `-w`, bytes.
+    pub(crate) window: Option<u64>,
+    /// `-b` of each stream.
+    pub(crate) rate: Option<BitRate>,
+    /// `-R`.
+    pub(crate) reverse: bool,
+}
+
+impl LocalCase {
+    const fn new(
+        set: Set,
+        device: Device,
+        streams: u32,
+        congestion: &'static str,
+        mib: u64,
+    ) -> Self {
+        let largest_buffer = mib << 20;
+        LocalCase {
+            set,
+            device,
+            streams,
+            congestion,
+            largest_buffer,
+            window: None,
+            rate: None,
+            reverse: false,
+        }
+    }
+
+    const fn window_kib(self, kib: u64) -> Self {
+        LocalCase { window: Some(kib << 10), ..self }
+    }
+
+    const fn mbit(self, mbit: u64) -> Self {
+        LocalCase { rate: Some(BitRate::from_bps(mbit * 1_000_000)), ..self }
+    }
+
+    const fn reverse(self) -> Self {
+        LocalCase { reverse: true, ..self }
+    }
+}
+
+impl fmt::Display for LocalCase {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let device = if self.device == Veth { "veth" } else { "loopback" };
+        let (cc, mib) = (self.congestion, self.largest_buffer >> 20);
+        write!(f, "{device} P{} {cc} {mib}M", self.streams)?;
+        if let Some(window) = self.window {
+            write!(f, " w{}K", window >> 10)?;
+        }
+        if let Some(rate) = self.rate {
+            write!(f, " b{}M", rate.bps() / 1_000_000)?;
+        }
+        if self.reverse { f.write_str(" R") } else { Ok(()) }
+    }
+}
+
+const fn develop(device: Device, streams: u32, congestion: &'static str, mib: u64) -> LocalCase {
+    LocalCase::new(Set::Development, device, streams, congestion, mib)
+}
+
+const fn hold_out(device: Device, streams: u32, congestion: &'static str, mib: u64) -> LocalCase {
+    LocalCase::new(Set::HeldOut, device, streams, congestion, mib)
+}
+
+/// All of them.
+pub(crate) const CASES: &[LocalCase] = &[
+    develop(Veth, 4, "cubic", 64),
+    develop(Veth, 4, "cubic", 4),
+    develop(Veth, 1, "cubic", 64),
+    develop(Veth, 8, "cubic", 64),
+    develop(Veth, 16, "cubic", 64),
+    develop(Veth, 4, "cubic", 64).mbit(2_000),
+    develop(Veth, 4, "cubic", 64).window_kib(512),
+    develop(Loopback, 4, "cubic", 64),
+    develop(Loopback, 1, "cubic", 64),
+    develop(Loopback, 8, "cubic", 4),
+    develop(Veth, 4, "bbr", 64),
+    develop(Veth, 4, "bbr", 4),
+    develop(Veth, 1, "bbr", 64),
+    develop(Veth, 4, "bbr", 64).mbit(1_000),
+    develop(Loopback, 8, "bbr", 64),
+    develop(Loopback, 4, "bbr", 64).window_kib(256),
+    hold_out(Veth, 4, "cubic", 128),
+    hold_out(Veth, 4, "cubic", 64).reverse(),
+    hold_out(Veth, 5, "cubic", 48),
+    hold_out(Veth, 6, "cubic", 96),
+    hold_out(Veth, 8, "cubic", 128).reverse(),
+    hold_out(Veth, 16, "cubic", 32),
+    hold_out(Veth, 4, "reno", 64),
+    hold_out(Veth, 1, "cubic", 128).reverse(),
+    hold_out(Veth, 2, "cubic", 4),
+    hold_out(Veth, 3, "cubic", 2),
+    hold_out(Veth, 4, "cubic", 64).window_kib(384),
+    hold_out(Veth, 8, "cubic", 64).window_kib(256),
+    hold_out(Veth, 8, "cubic", 64).mbit(1_000),
+    hold_out(Veth, 1, "cubic", 64).mbit(4_000),
+    hold_out(Veth, 2, "bbr", 64),
+    hold_out(Veth, 4, "bbr", 32).reverse(),
+    hold_out(Veth, 8, "bbr", 128).reverse(),
+    hold_out(Veth, 16, "bbr", 8),
+    hold_out(Veth, 1, "bbr", 4).reverse(),
+    hold_out(Veth, 2, "bbr", 64).mbit(1_500),
+    hold_out(Loopback, 4, "cubic", 128),
+    hold_out(Loopback, 8, "cubic", 64),
+    hold_out(Loopback, 16, "cubic", 64),
+    hold_out(Loopback, 1, "cubic", 32),
+    hold_out(Loopback, 4, "cubic", 6),
+    hold_out(Loopback, 4, "reno", 64).mbit(1_000),
+    hold_out(Loopback, 1, "bbr", 32),
+    hold_out(Loopback, 4, "bbr", 16),
+    hold_out(Loopback, 16, "bbr", 64).reverse(),
+    hold_out(Loopback, 8, "bbr", 64).mbit(500),
+];
