@@ -352,13 +352,15 @@ impl Lab {
     ) -> ValidityCheck<'a> {
         let LabLink { asked, seed, idle_rtt, .. } = link;
         let (path, seed, idle_rtt) = (asked, *seed, *idle_rtt);
+        let coverage = lock(&self.coverage);
+        let (omit, covered_from) = (coverage.omit, coverage.covered_from());
         ValidityCheck {
             path,
             seed,
             accurate: self.accurate,
             driver: &self.driver,
-            omit: lock(&self.coverage).omit,
-            covered_from: lock(&self.coverage).covered_from(),
+            omit,
+            covered_from,
             idle_rtt,
             changes,
             per_direction,
