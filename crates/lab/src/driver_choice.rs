@@ -75,8 +75,8 @@ pub(crate) fn needs_tun(plan: &Plan) -> Option<String> {
 
 /// The same of one path.
 pub(crate) fn path_needs_tun(path: &PathSpec) -> Option<String> {
-    let states = path.states().flat_map(|(_, directions)| directions);
-    states.map(|direction| direction.config()).find_map(|config| setting_needs_tun(config))
+    let mut states = path.states().flat_map(|(_, directions)| directions);
+    states.find_map(|direction| setting_needs_tun(direction.config()))
 }
 
 fn setting_needs_tun(config: &LinkConfig) -> Option<String> {
