@@ -214,9 +214,7 @@ impl Work {
         wait::precise_timers();
         // Without the privilege it runs at ordinary priority; the report shows
         // the resulting release delay.
-        if std::env::var_os("LH_NO_PRIO").is_none() {
-            let _ = wait::raise_priority();
-        }
+        let _ = wait::raise_priority();
         let begun = clock::now();
         let mut poller = Poller::new()?;
         poller.add(&self.commands.stop, STOP_TOKEN)?;

@@ -92,7 +92,7 @@ pub enum LabError {
     )]
     FixedMtu,
     /// The driver cannot carry out a setting.
-    #[error("{reason}, which NFQUEUE cannot carry out; start the lab with --driver tun")]
+    #[error("NFQUEUE cannot carry out these settings ({reason}); start the lab with --driver tun")]
     NeedsTun {
         /// What the driver cannot do.
         reason: String,

@@ -1,6 +1,8 @@
 //! Labs whose packets the kernel holds (NFQUEUE).
 
-use crate::program::{LONGHAUL, carried, lab_with, processes, reported, run, worked};
+use crate::program::{
+    LONGHAUL, carried, end, lab_with, processes, reported, run, signal, start, until, worked,
+};
 use serde_json::Value;
 
 /// Whether such a lab can be made here.
@@ -74,12 +76,18 @@ pub(crate) fn the_driver_is_chosen() {
     let refused = lab_with("rate=1gbit,rtt=1ms,loss=1%", &["--driver", "nfqueue"], &["true"]);
     assert_eq!(refused.code, Some(2), "{refused:?}");
     assert!(refused.stderr.contains("loss") && refused.stderr.contains("--driver tun"));
-    let set = format!("{LONGHAUL} lab set --lab held4711 loss=1%");
-    let options = ["--driver", "nfqueue", "--name", "held4711"];
-    let (ended, _) =
-        carried("rate=1gbit,rtt=1ms", &options, &["sh", "-c", &format!("{set}; true")]);
-    assert!(ended.stderr.contains("--driver tun"), "{}", ended.stderr);
-    assert!(processes("held4711").is_empty());
+    let name = "held-7fd2";
+    let options = ["--link", "rate=1gbit,rtt=1ms", "--driver", "nfqueue", "--name", name];
+    let lab = start(&[&["lab", "run"][..], &options, &["--", "sleep", "60"]].concat());
+    until("the lab", || run(&["lab", "list"]).stdout.contains(name));
+    let set = |settings: &str| run(&["lab", "set", "--lab", name, settings]);
+    let refused = set("loss=1%");
+    assert!(refused.code == Some(2) && refused.stderr.contains("--driver tun"), "{refused:?}");
+    assert_eq!(set("rate=2gbit,rtt=4ms").code, Some(0));
+    // Nothing is left of a lab that is killed.
+    signal("KILL", lab.id());
+    end(lab);
+    until("its end", || processes(name).is_empty());
     let unknown = run(&["lab", "check", "--link", "geo", "--driver", "warp"]);
     assert!(unknown.code == Some(2) && unknown.stderr.contains("nfqueue"), "{unknown:?}");
 }

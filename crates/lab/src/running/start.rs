@@ -101,8 +101,7 @@ impl Lab {
 
     /// Starts the threads, each with its share of the directions.
     fn connect(&mut self, plan: &Plan) -> Result<(), LabError> {
-        let threads =
-            if self.accurate || std::env::var_os("LH_ONE").is_some() { 1 } else { THREADS };
+        let threads = if self.accurate { 1 } else { THREADS };
         let mut work: Vec<Vec<_>> = (0..threads).map(|_| Vec::new()).collect();
         let mut memory = vec![0; threads];
         let carriers = self.carriers(plan)?;

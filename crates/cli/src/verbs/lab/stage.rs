@@ -217,9 +217,9 @@ pub(super) fn in_one_line(report: &PathReport) -> String {
     let idle = did.idle_rtt_ms.map_or("not measured".to_owned(), |rtt| format!("{rtt:.2} ms"));
     let micros = |late: u64| units::Rtt::from_micros(late).to_string();
     let drops = did.drops;
-    let part = match report.asked.omit_s {
+    let part = match did.from_s {
         0.0 => String::new(),
-        _ => format!("from {:.2} s on: ", did.from_s),
+        from => format!("from {from:.2} s on: "),
     };
     let others = [
         (drops.aqm, "dropped by AQM"),
