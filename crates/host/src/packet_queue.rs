@@ -41,6 +41,8 @@ pub struct PacketQueue {
     /// The messages of the latest read, each in its own slot.
     bytes: Vec<u8>,
     slot: usize,
+    /// Size of a slot from the next read on.
+    wanted: usize,
     lengths: [usize; BATCH],
     next: usize,
     read: usize,
@@ -113,17 +115,16 @@ impl PacketQueue {
         if sys::set_option(&socket, libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, &BUFFER).is_err() {
             sys::set_option(&socket, libc::SOL_SOCKET, libc::SO_RCVBUF, &BUFFER)?;
         }
-        let lengths = [0; BATCH];
-        let (bytes_read, slot, verdicts) = (Vec::new(), 0, Vec::new());
         let mut queue = PacketQueue {
             socket,
             number,
-            bytes: bytes_read,
-            slot,
-            lengths,
+            bytes: Vec::new(),
+            slot: 0,
+            wanted: 0,
+            lengths: [0; BATCH],
             next: 0,
             read: 0,
-            verdicts,
+            verdicts: Vec::new(),
         };
         queue.pass_on(bytes)?;
         Ok(queue)
@@ -142,11 +143,7 @@ impl PacketQueue {
         let flags = libc::NLM_F_REQUEST;
         self.socket.send(&message(CONFIG, flags, 0, libc::AF_UNSPEC, self.number, &body))?;
         // Messages that were read remain to be parsed in their slots.
-        let slot = (ATTRIBUTES + bytes as usize).next_multiple_of(64);
-        if slot > self.slot && self.next == self.read {
-            self.slot = slot;
-            self.bytes.resize(slot * BATCH, 0);
-        }
+        self.wanted = self.wanted.max((ATTRIBUTES + bytes as usize).next_multiple_of(64));
         Ok(())
     }
 
@@ -277,4 +274,43 @@ pub(crate) fn parse(message: &[u8]) -> Option<QueuedPacket<'_>> {
     }
     packet.length = whole.unwrap_or(packet.bytes.len());
     numbered.then_some(packet)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn about_a_packet(attributes: &[(u16, &[u8])]) -> Vec<u8> {
+        let body: Vec<u8> = attributes.iter().flat_map(|(kind, it)| attribute(*kind, it)).collect();
+        message(PACKET, 0, 0, libc::AF_INET, 7, &body)
+    }
+
+    #[test]
+    fn a_message_says_what_the_kernel_holds() {
+        let number = [0, 0, 1, 2, 8, 0, 2];
+        let time = [5_u64.to_be_bytes(), 250_000_u64.to_be_bytes()].concat();
+        let start = [(1, &number[..]), (4, &time), (14, &[0, 0, 0, 3])];
+        let held = about_a_packet(&[&start[..], &[(13, &[0, 0, 250, 0]), (10, b"head")]].concat());
+        let packet = QueuedPacket {
+            id: 258,
+            time: Some(Duration::from_millis(5250)),
+            length: 64_000,
+            is_train: true,
+            needs_checksum: true,
+            bytes: b"head",
+        };
+        assert_eq!(parse(&held), Some(packet));
+        // A packet that is passed on whole has no other length.
+        let whole = about_a_packet(&[(1, &number), (10, b"whole")]);
+        assert_eq!(parse(&whole).map(|packet| (packet.length, packet.is_train)), Some((5, false)));
+        assert_eq!(parse(&about_a_packet(&[(10, b"no number")])), None);
+    }
+
+    proptest! {
+        #[test]
+        fn any_message_is_accepted_without_a_panic(bytes in proptest::collection::vec(0u8.., 0..80)) {
+            let _ = parse(&bytes);
+        }
+    }
 }

@@ -123,3 +123,41 @@ pub(crate) fn longest_train(path: &PathSpec) -> Option<u32> {
     let bytes = bytes.max(least);
     (bytes < LONGEST_TRAIN).then(|| u32::try_from(bytes).unwrap_or(u32::MAX))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn path(spec: &str) -> PathSpec {
+        spec.parse().unwrap_or_else(|error| panic!("{spec}: {error}"))
+    }
+
+    #[test]
+    fn only_settings_that_spare_single_packets_are_held() {
+        for held in ["rate=1gbit,rtt=1ms", "rate=10gbit,rtt=100ms,queue=500p,overhead=38"] {
+            assert_eq!(path_needs_tun(&path(held)), None, "{held}");
+        }
+        for (spec, why) in [
+            ("rate=999mbit,rtt=1ms", "spaced one by one"),
+            ("rate=10gbit,down.rate=100mbit,rtt=1ms", "spaced one by one"),
+            ("rate=unlimited,rtt=1ms", "unlimited"),
+            ("rate=1gbit,rtt=1ms,loss=1%", "loss"),
+            ("rate=1gbit,rtt=10ms,jitter=1ms", "jitter"),
+            ("rate=1gbit,rtt=1ms,duplicate=1%", "duplicates"),
+            ("rate=1gbit,rtt=1ms,corrupt=1%", "corruption"),
+            ("rate=1gbit,rtt=1ms,queue=fq_codel", "drop-tail"),
+            ("rate=1gbit,rtt=1ms,up.mtu=1400", "MTU"),
+        ] {
+            let reason = path_needs_tun(&path(spec)).unwrap_or_default();
+            assert!(reason.contains(why), "{spec}: {reason}");
+        }
+    }
+
+    #[test]
+    fn a_train_lasts_no_longer_than_packets_are_merged() {
+        assert_eq!(longest_train(&path("rate=10gbit,rtt=1ms")), None);
+        // 60 µs at 2 Gbit/s, and the headers.
+        assert_eq!(longest_train(&path("rate=2gbit,rtt=1ms")), Some(15_320));
+        assert_eq!(longest_train(&path("rate=1gbit,rtt=1ms,mtu=9000")), Some(18_320));
+    }
+}

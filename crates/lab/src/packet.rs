@@ -78,7 +78,9 @@ pub(crate) fn vnet_header(
     if packet.is_train {
         let longest = (mtu as usize).saturating_sub(headers);
         let segment = recorded(*start).map_or(longest, usize::from);
-        vnet[1] = kind;
+        let reduced = protocol == Protocol::Tcp
+            && ip.get(transport + 13).is_some_and(|flags| flags & TCP_CWR != 0);
+        vnet[1] = if reduced { kind | GSO_ECN } else { kind };
         vnet[2..4].copy_from_slice(&number(headers));
         vnet[4..6].copy_from_slice(&number(segment));
     }
