@@ -30,7 +30,7 @@ pub(crate) fn held_packets_arrive_as_sent() {
 /// A burst that overflows the queue: the receiver counts as many losses as the model, packet by
 /// packet, whatever trains they came in.
 pub(crate) fn trains_are_dropped_packet_by_packet() {
-    let client = format!("{LONGHAUL} iperf3 -c server -u -b 3G -l 1400 -t 0.7 -J");
+    let client = format!("{LONGHAUL} iperf3 -c server -u -b 2G -l 1400 -t 1 -J");
     let server = format!("{LONGHAUL} iperf3 -s");
     let options = ["--driver", "nfqueue", "--server", &server];
     let link = "rate=1gbit,rtt=20ms,queue=300p";
