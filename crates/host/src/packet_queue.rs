@@ -182,6 +182,10 @@ impl PacketQueue {
 
     /// Reads the messages that wait; false if there are none.
     fn read_messages(&mut self) -> io::Result<bool> {
+        if self.wanted > self.slot {
+            self.slot = self.wanted;
+            self.bytes.resize(self.slot * BATCH, 0);
+        }
         let mut pieces = self
             .bytes
             .chunks_exact_mut(self.slot)
