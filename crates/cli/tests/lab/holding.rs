@@ -59,16 +59,18 @@ pub(crate) fn what_is_left_of_a_train_is_whole() {
     };
     assert_eq!(counter(&ended.stdout, "InCsumErrors"), 0);
     let retransmitted = counter(&ended.stdout, "RetransSegs");
-    // A segment may be sent again that was not lost (RFC 5682), and one that is lost again twice.
-    assert!((queue..queue + queue / 10 + 100).contains(&retransmitted), "{retransmitted} {queue}");
+    // The last ones may not be sent again before the end; others may that were not lost.
+    let slack = queue / 10 + 100;
+    assert!(retransmitted.abs_diff(queue) <= slack, "{retransmitted} {queue}");
 }
 
 pub(crate) fn the_driver_is_chosen() {
-    for (link, options, reason) in [
-        ("rate=1gbit,rtt=1ms,loss=1%", &[][..], "loss acts on single packets"),
+    let cases: [(&str, &[&str], &str); 3] = [
+        ("rate=1gbit,rtt=1ms,loss=1%", &[], "loss acts on single packets"),
         ("rate=100mbit,rtt=1ms", &[], "packets are spaced one by one"),
         ("rate=1gbit,rtt=1ms", &["--driver", "tun"], "as requested"),
-    ] {
+    ];
+    for (link, options, reason) in cases {
         let (_, report) = carried(link, options, &["true"]);
         assert_eq!(driver(&report).0, "tun", "{link}");
         assert!(driver(&report).1.contains(reason), "{link}: {report}");
