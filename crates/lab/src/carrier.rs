@@ -93,7 +93,7 @@ pub(crate) struct Arrived {
 #[derive(Debug)]
 pub(crate) enum CarrierEnds {
     Tun(TunCarrier),
-    Queue(QueueEnds),
+    Queue(Box<QueueEnds>),
 }
 
 /// See the module.

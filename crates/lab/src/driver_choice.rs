@@ -117,7 +117,7 @@ fn setting_needs_tun(config: &LinkConfig) -> Option<String> {
 /// takes more than [`link::COALESCE`]; `None`: any.
 pub(crate) fn longest_train(path: &PathSpec) -> Option<u32> {
     let directions = path.states().flat_map(|(_, directions)| directions);
-    let slowest = directions.filter_map(|direction| direction.rate()).min()?;
+    let slowest = directions.filter_map(topology::Direction::rate).min()?;
     let least = 2 * u64::from(path.mtu()) + TRAIN_HEADERS;
     let bytes = slowest.bytes_in(link::COALESCE).bytes() + TRAIN_HEADERS;
     let bytes = bytes.max(least);

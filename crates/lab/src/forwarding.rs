@@ -126,7 +126,7 @@ fn carrier(
             buffer >> 10
         )));
     }
-    Ok(CarrierEnds::Queue(carrier))
+    Ok(CarrierEnds::Queue(Box::new(carrier)))
 }
 
 /// The ends that a direction leads from and to.

@@ -44,7 +44,7 @@ pub(crate) struct QueueEnds {
 /// See the module.
 #[derive(Debug)]
 pub(crate) struct QueueCarrier {
-    ends: QueueEnds,
+    ends: Box<QueueEnds>,
     /// In the kernel's order.
     held: VecDeque<Rc<Packet>>,
     verdicts: Vec<(Verdict, u32)>,
@@ -75,7 +75,7 @@ impl QueueCarrier {
     /// At 10 Gbit/s, 16 trains of 64 KiB are 0.8 ms.
     pub(crate) const AT_ONCE: usize = 16;
 
-    pub(crate) fn new(ends: QueueEnds) -> Self {
+    pub(crate) fn new(ends: Box<QueueEnds>) -> Self {
         let (held, verdicts) = (VecDeque::new(), Vec::new());
         QueueCarrier { ends, held, verdicts, latest_id: 0, missing: 0 }
     }
