@@ -49,7 +49,10 @@ pub(crate) fn trains_are_dropped_packet_by_packet() {
     // Beyond the path, the receiver's buffer may have been full.
     let late = counter(&ended.stderr, "Udp: ", "RcvbufErrors");
     assert!(lost > 1000, "{report}");
-    assert_eq!((Some(lost - late), drops["unasked"].as_u64()), (drops["queue"].as_u64(), Some(0)));
+    // A receiver does not miss the last datagrams, as it sees none after them.
+    let unseen = drops["queue"].as_u64().unwrap().checked_sub(lost - late);
+    assert!(unseen.is_some_and(|unseen| unseen < 100), "{lost}, {late} late, {path}");
+    assert_eq!(drops["unasked"], 0);
 }
 
 /// What TCP retransmits is what the queue dropped, and no checksum is wrong.
