@@ -2,7 +2,7 @@
 //! are private otherwise.
 
 use crate::recvmsg::{ExtendedError, Received};
-use crate::{nat, netlink, sock_diag, wifi};
+use crate::{netlink, nfnetlink, sock_diag, wifi};
 use std::time::Duration;
 use units::BitRate;
 
@@ -36,7 +36,7 @@ pub fn station_rate(bytes: &[u8]) -> Option<BitRate> {
 /// negative error number.
 #[must_use]
 pub fn table_acknowledgement(bytes: &[u8]) -> Option<(u32, i32)> {
-    nat::acknowledgement(bytes)
+    nfnetlink::acknowledgement(bytes)
 }
 
 /// Parses one control message of a datagram (cmsg(3)) and returns the ICMP error

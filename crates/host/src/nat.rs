@@ -10,7 +10,7 @@
 //! (`net.ipv4.conf.DEVICE.forwarding` of both the lab's device and the uplink,
 //! where the replies arrive); that setting is left to the host's administrator.
 
-use netlink_sys::{Socket, SocketAddr, protocols::NETLINK_NETFILTER};
+use crate::nfnetlink::{Nfnetlink, Request, data, expression, kind, nest, number, text};
 use std::io;
 use std::net::IpAddr;
 
@@ -18,7 +18,7 @@ use std::net::IpAddr;
 #[derive(Debug)]
 pub struct Masquerade {
     #[expect(dead_code, reason = "holding it is the use")]
-    owner: Socket,
+    owner: Nfnetlink,
 }
 
 impl Masquerade {
@@ -30,53 +30,17 @@ impl Masquerade {
     /// owned by another socket; `AlreadyExists` if it has no owner; otherwise the
     /// system error: the kernel may lack nf_tables, masquerading or table owners.
     pub fn start(name: &str, sources: &[(IpAddr, u8)]) -> io::Result<Self> {
-        let mut owner = Socket::new(NETLINK_NETFILTER)?;
-        owner.bind_auto()?;
-        owner.connect(&SocketAddr::new(0, 0))?;
-        // The kernel answers within the send call: there is nothing to wait for.
-        owner.set_non_blocking(true)?;
+        let owner = Nfnetlink::open()?;
         let mut requests = vec![table(name), chain(name)];
         requests.extend(sources.iter().map(|source| rule(name, *source)));
-        let last = requests.len();
-        let mut batch = message(kind::BATCH_BEGIN, libc::NLM_F_REQUEST, 0, kind::NF_TABLES, &[]);
-        for (number, (kind, flags, body)) in (1..).zip(requests) {
-            let ack = if number == last { libc::NLM_F_ACK } else { 0 };
-            let flags = libc::NLM_F_REQUEST | libc::NLM_F_CREATE | flags | ack;
-            batch.extend(message((kind::NF_TABLES << 8) | kind, flags, number, 0, &body));
-        }
-        batch.extend(message(kind::BATCH_END, libc::NLM_F_REQUEST, last + 1, kind::NF_TABLES, &[]));
-        owner.send(&batch, 0)?;
-        loop {
-            let (answer, _) = owner.recv_from_full()?;
-            if let Some((number, code)) = acknowledgement(&answer) {
-                if code != 0 {
-                    return Err(io::Error::from_raw_os_error(-code));
-                }
-                if usize::try_from(number) == Ok(last) {
-                    return Ok(Masquerade { owner });
-                }
-            }
-        }
+        owner.commit(libc::NFPROTO_INET, requests)?;
+        Ok(Masquerade { owner })
     }
-}
-
-/// Message types (linux/netfilter/nfnetlink.h).
-mod kind {
-    pub(super) const NF_TABLES: u16 = libc::NFNL_SUBSYS_NFTABLES as u16;
-    pub(super) const BATCH_BEGIN: u16 = libc::NFNL_MSG_BATCH_BEGIN as u16;
-    pub(super) const BATCH_END: u16 = libc::NFNL_MSG_BATCH_END as u16;
-    pub(super) const TABLE: u16 = libc::NFT_MSG_NEWTABLE as u16;
-    pub(super) const CHAIN: u16 = libc::NFT_MSG_NEWCHAIN as u16;
-    pub(super) const RULE: u16 = libc::NFT_MSG_NEWRULE as u16;
 }
 
 /// `NFT_TABLE_F_OWNER`
 const OWNED: u32 = 2;
 const CHAIN: &str = "postrouting";
-
-/// Type, flags and body of a request. Attribute numbers are those of
-/// linux/netfilter/nf_tables.h.
-type Request = (u16, libc::c_int, Vec<u8>);
 
 fn table(name: &str) -> Request {
     let body = [text(1, name), number(2, OWNED)].concat();
@@ -138,62 +102,4 @@ fn rule(name: &str, (prefix, length): (IpAddr, u8)) -> Request {
     ];
     let body = [text(1, name), text(2, CHAIN), nest(4, &expressions)].concat();
     (kind::RULE, libc::NLM_F_APPEND, body)
-}
-
-/// An element of a rule's list of expressions.
-fn expression(name: &str, attributes: &[Vec<u8>]) -> Vec<u8> {
-    nest(1, &[text(1, name), nest(2, attributes)])
-}
-
-fn text(kind: u16, text: &str) -> Vec<u8> {
-    attribute(kind, &[text.as_bytes(), b"\0"].concat())
-}
-
-fn number(kind: u16, number: u32) -> Vec<u8> {
-    attribute(kind, &number.to_be_bytes())
-}
-
-fn data(kind: u16, value: &[u8]) -> Vec<u8> {
-    nest(kind, &[attribute(1, value)])
-}
-
-fn nest(kind: u16, attributes: &[Vec<u8>]) -> Vec<u8> {
-    const NESTED: u16 = 1 << 15;
-    attribute(kind | NESTED, &attributes.concat())
-}
-
-/// An attribute (netlink(7)): length, type, value, aligned to four bytes. All
-/// are far shorter than 64 KiB.
-fn attribute(kind: u16, value: &[u8]) -> Vec<u8> {
-    let length = u16::try_from(4 + value.len()).unwrap_or(u16::MAX);
-    let mut bytes = [&length.to_ne_bytes(), &kind.to_ne_bytes(), value].concat();
-    bytes.resize(bytes.len().next_multiple_of(4), 0);
-    bytes
-}
-
-/// A message: `struct nlmsghdr`, `struct nfgenmsg` of the inet family, body.
-fn message(kind: u16, flags: libc::c_int, number: usize, resource: u16, body: &[u8]) -> Vec<u8> {
-    let length = u32::try_from(20 + body.len()).unwrap_or(u32::MAX);
-    let flags = u16::try_from(flags).unwrap_or_default();
-    let number = u32::try_from(number).unwrap_or(u32::MAX);
-    let family = u8::try_from(libc::NFPROTO_INET).unwrap_or_default();
-    [
-        &length.to_ne_bytes()[..],
-        &kind.to_ne_bytes(),
-        &flags.to_ne_bytes(),
-        &number.to_ne_bytes(),
-        &[0; 4],
-        &[family, 0],
-        &resource.to_be_bytes(),
-        body,
-    ]
-    .concat()
-}
-
-/// Number of the acknowledged request, and zero or a negative error number.
-pub(crate) fn acknowledgement(answer: &[u8]) -> Option<(u32, i32)> {
-    let bytes = |at: usize| answer.get(at..at + 4)?.try_into().ok();
-    let error = answer.get(4..6)? == (libc::NLMSG_ERROR as u16).to_ne_bytes();
-    let (number, code) = (u32::from_ne_bytes(bytes(8)?), i32::from_ne_bytes(bytes(16)?));
-    error.then_some((number, code))
 }

@@ -222,7 +222,7 @@ impl Netlink {
     }
 
     /// Sends a change and waits for its acknowledgement.
-    fn request(&self, message: RouteNetlinkMessage, flags: u16) -> io::Result<()> {
+    pub(crate) fn request(&self, message: RouteNetlinkMessage, flags: u16) -> io::Result<()> {
         self.request_all(std::iter::once(message), flags).map_err(|refused| refused.source)
     }
 
@@ -340,7 +340,7 @@ pub(crate) fn messages(mut bytes: &[u8]) -> impl Iterator<Item = io::Result<Mess
     })
 }
 
-const fn family(address: IpAddr) -> AddressFamily {
+pub(crate) const fn family(address: IpAddr) -> AddressFamily {
     match address {
         IpAddr::V4(_) => AddressFamily::Inet,
         IpAddr::V6(_) => AddressFamily::Inet6,

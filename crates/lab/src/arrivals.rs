@@ -70,10 +70,19 @@ impl<R: Iterator<Item = Transmitted>> Arrivals<R> {
         self.latest
     }
 
-    /// The arrival of the packet of `length` bytes that was just read.
-    pub(crate) fn next(&mut self, length: usize, clock: impl Fn() -> Nanos) -> Arrival {
+    /// The arrival of the packet of `length` bytes that was just read, with its own timestamp if
+    /// it has one.
+    pub(crate) fn next(
+        &mut self,
+        length: usize,
+        stamp: Option<Duration>,
+        clock: impl Fn() -> Nanos,
+    ) -> Arrival {
         let (now, wall) = both_clocks(clock);
-        let recorded = wall.and_then(|wall| self.recorded(length, now, wall));
+        let recorded = wall.and_then(|wall| match stamp {
+            Some(stamp) => self.stamped(stamp, now, wall),
+            None => self.recorded(length, now, wall),
+        });
         let arrival = match recorded {
             Some(at) => Arrival { at, uncertainty: Duration::ZERO },
             None => Arrival { at: now, uncertainty: now.since(self.last_empty) },
@@ -81,6 +90,15 @@ impl<R: Iterator<Item = Transmitted>> Arrivals<R> {
         // Two processors may pass packets in another order than they are recorded.
         self.latest = self.latest.max(arrival.at);
         Arrival { at: self.latest, ..arrival }
+    }
+
+    /// A stamp from before the device was empty, or from the future, tells that the wall clock was
+    /// set.
+    fn stamped(&self, stamp: Duration, now: Nanos, wall: Duration) -> Option<Nanos> {
+        let age = wall.checked_sub(stamp)?;
+        // Stamps are in whole microseconds, rounded down.
+        let longest = now.since(self.read_empty) + Duration::from_micros(1);
+        (age <= longest).then(|| Nanos(now.0.saturating_sub(nanos(age))))
     }
 
     fn recorded(&mut self, length: usize, now: Nanos, wall: Duration) -> Option<Nanos> {
@@ -174,15 +192,26 @@ mod tests {
     }
 
     #[test]
+    fn a_packet_with_a_timestamp_arrived_then() {
+        let mut arrivals = Arrivals::<TransmitTimes>::new(None);
+        arrivals.found_empty(at(90));
+        let stamped = |before: Duration| arrivals.stamped(WALL - before, at(100), WALL);
+        assert_eq!(stamped(ms(7)), Some(at(93)));
+        // The wall clock was set forward, then back.
+        assert_eq!(stamped(ms(11)), None);
+        assert_eq!(arrivals.stamped(WALL + ms(1), at(100), WALL), None);
+    }
+
+    #[test]
     fn without_a_record_a_packet_arrives_when_it_is_read() {
         let mut arrivals = Arrivals::<TransmitTimes>::new(None);
         arrivals.found_empty(at(10));
         arrivals.known_empty(at(5));
-        assert_eq!(arrivals.next(100, || at(12)), Arrival { at: at(12), uncertainty: ms(2) });
+        assert_eq!(arrivals.next(100, None, || at(12)), Arrival { at: at(12), uncertainty: ms(2) });
         arrivals.known_empty(at(13));
-        assert_eq!(arrivals.next(100, || at(14)), Arrival { at: at(14), uncertainty: ms(1) });
+        assert_eq!(arrivals.next(100, None, || at(14)), Arrival { at: at(14), uncertainty: ms(1) });
         // Arrivals never go back.
-        assert_eq!(arrivals.next(100, || at(11)).at, at(14));
+        assert_eq!(arrivals.next(100, None, || at(11)).at, at(14));
         assert_eq!(arrivals.latest(), at(14));
     }
 }

@@ -1,28 +1,22 @@
-//! One direction of a link: packets from one TUN device through a [`Link`] to
-//! another, with counters, samples and taps.
+//! One direction of a link: packets from one host through a [`Link`] to another, with counters,
+//! samples and taps.
 
 use crate::arrivals::Arrivals;
-use crate::at_once;
-use crate::buffers::{Pool, Slot};
-use crate::hosts::LabHost;
+use crate::buffers::Pool;
+use crate::carrier::{Arrived, Carrier, CarrierEnds, Packet};
 use crate::interval_log::{IntervalLog, IntervalLogger, LinkState};
+use crate::packet::change;
 use crate::packet::change::FlowKey;
-use crate::packet::{Layout, change};
 use crate::watch::{Direction, PacketRecord, QueueSample, Tap};
 use hdrhistogram::Histogram;
 use host::transmit_times::TransmitTimes;
-use host::tun::{Tun, VNET_HEADER};
-use link::{Counters, Delivery, Fate, Link, Rate};
-use std::io::{self, IoSlice};
+use host::tun::VNET_HEADER;
+use link::{Counters, Delivery, Fate, FateKind, Link, Rate};
+use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::rc::Rc;
-use std::sync::Arc;
 use std::time::Duration;
 use units::{ByteCount, Nanos};
-
-/// Trains up to this size (bytes) are copied out of their slot: a slot holds
-/// 64 KiB, and a path full of small packets would waste most of its memory.
-const COPY_LIMIT: usize = 16 * 1024;
 
 /// A delivery that is later shows that the thread was held up.
 const STALL: Duration = Duration::from_micros(500);
@@ -42,44 +36,12 @@ const SAMPLE_INTERVAL: Duration = Duration::from_millis(10);
 /// and the interval doubled, so that the samples cover the whole run.
 const MAX_SAMPLES: usize = 360_000;
 
-/// The devices of a direction, and its link.
+/// A direction of a link, and what carries its packets.
 #[derive(Debug)]
 pub(crate) struct Ends {
     pub(crate) link: usize,
     pub(crate) direction: Direction,
-    pub(crate) from: Arc<Tun>,
-    /// When packets were put into `from`, where the system permits to know.
-    pub(crate) times: Option<TransmitTimes>,
-    pub(crate) to: Arc<Tun>,
-}
-
-impl Ends {
-    /// Those of both directions of each link between `hosts`; a direction is missing where a
-    /// host has no device for it. `links` are the numbers of the hosts at the ends.
-    pub(crate) fn of_links(hosts: &[LabHost], links: &[[usize; 2]]) -> Vec<[Option<Self>; 2]> {
-        let both =
-            |link: usize| [Direction::Up, Direction::Down].map(|direction| (link, direction));
-        let all: Vec<_> = (0..links.len()).flat_map(both).collect();
-        let ends =
-            at_once::each(all, |(link, direction)| Ends::of(hosts, link, links[link], direction));
-        let mut ends = ends.into_iter().map(Option::flatten);
-        links.iter().map(|_| [ends.next().flatten(), ends.next().flatten()]).collect()
-    }
-
-    fn of(
-        hosts: &[LabHost],
-        link: usize,
-        between: [usize; 2],
-        direction: Direction,
-    ) -> Option<Self> {
-        let [from, to] = match direction {
-            Direction::Up => between,
-            Direction::Down => [between[1], between[0]],
-        };
-        let device = |host: usize| hosts[host].device(link).map(|device| Arc::clone(&device.tun));
-        let times = hosts[from].transmit_times(link);
-        Some(Ends { link, direction, from: device(from)?, times, to: device(to)? })
-    }
+    pub(crate) carrier: CarrierEnds,
 }
 
 /// Counters of one direction, in real time.
@@ -105,32 +67,6 @@ pub(crate) struct DirectionCounters {
     pub(crate) intervals: IntervalLog,
 }
 
-/// One train in flight.
-#[derive(Debug)]
-pub(crate) struct Packet {
-    bytes: Bytes,
-    length: usize,
-    layout: Layout,
-    /// How late it may have arrived at the bottleneck because it was read late.
-    late: Duration,
-}
-
-/// Storage of its bytes.
-#[derive(Debug)]
-enum Bytes {
-    Copied(Box<[u8]>),
-    Pooled(Slot),
-}
-
-impl Packet {
-    fn buffer<'a>(&'a self, pool: &'a Pool) -> &'a [u8] {
-        match &self.bytes {
-            Bytes::Copied(bytes) => &bytes[..self.length],
-            Bytes::Pooled(slot) => &pool.bytes(slot)[..self.length],
-        }
-    }
-}
-
 /// The current busy period.
 #[derive(Debug, Default)]
 struct Period {
@@ -144,7 +80,7 @@ struct Period {
 
 /// A running direction.
 pub(crate) struct DirectionDriver {
-    pub(crate) ends: Ends,
+    carrier: Carrier,
     pub(crate) link: Link<Rc<Packet>>,
     taps: Vec<Tap>,
     intervals: Option<IntervalLogger>,
@@ -155,18 +91,25 @@ pub(crate) struct DirectionDriver {
     /// How late the current busy period may have begun.
     start_delay: Duration,
     scratch: Vec<u8>,
+    /// Deliveries that the link released, and that wait for the rest of their train.
+    released: Vec<Delivery<Rc<Packet>>>,
     period: Period,
     next_sample: Nanos,
     sample_every: Duration,
+    /// The link's counters, and trains that were missing, where the report begins.
+    omitted: (Counters, u64),
     totals: DirectionCounters,
 }
 
 impl DirectionDriver {
-    pub(crate) fn new(mut ends: Ends, link: Link<Rc<Packet>>) -> io::Result<Self> {
-        let arrivals = Arrivals::new(ends.times.take());
+    pub(crate) fn new(ends: Ends, mut link: Link<Rc<Packet>>) -> io::Result<Self> {
+        let Ends { link: number, direction, carrier } = ends;
+        let mut carrier = Carrier::new(carrier);
+        let arrivals = Arrivals::new(carrier.take_times());
+        link.watch_drops(carrier.needs_drops());
         let totals = DirectionCounters {
-            link: ends.link,
-            direction: ends.direction,
+            link: number,
+            direction,
             counters: Counters::default(),
             lateness: Histogram::new(2).map_err(io::Error::other)?,
             refused: 0,
@@ -177,7 +120,7 @@ impl DirectionDriver {
             intervals: IntervalLog::default(),
         };
         Ok(DirectionDriver {
-            ends,
+            carrier,
             link,
             taps: Vec::new(),
             intervals: None,
@@ -185,9 +128,11 @@ impl DirectionDriver {
             read_until: Nanos(0),
             start_delay: Duration::ZERO,
             scratch: Vec::new(),
+            released: Vec::new(),
             period: Period::default(),
             next_sample: Nanos(0),
             sample_every: SAMPLE_INTERVAL,
+            omitted: (Counters::default(), 0),
             totals,
         })
     }
@@ -202,38 +147,26 @@ impl DirectionDriver {
     ) -> io::Result<bool> {
         for _ in 0..batch {
             let before = now();
-            let mut slot = pool.take()?;
-            let length = match self.ends.from.receive(pool.bytes_mut(&mut slot)) {
-                Ok(length) => length,
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    self.arrivals.found_empty(before);
-                    self.read_until = before;
-                    return Ok(false);
-                }
-                Err(error) => return Err(error),
+            let window_scale = self.link.config().window_scale;
+            let Some(Arrived { length, time, train }) = self.carrier.next(pool, window_scale)?
+            else {
+                self.arrivals.found_empty(before);
+                self.read_until = before;
+                return Ok(false);
             };
-            let arrival = self.arrivals.next(length - VNET_HEADER.min(length), &now);
-            if let Some(wish) = self.link.config().window_scale {
-                change::window_scale(&mut pool.bytes_mut(&mut slot)[..length], wish);
-            }
-            let bytes = &pool.bytes(&slot)[..length];
-            let Some(layout) = Layout::of(bytes) else {
+            let arrival = self.arrivals.next(length, time, &now);
+            let Some((body, layout, train)) = train else {
                 self.totals.unreadable += 1;
                 continue;
-            };
-            let train = layout.train_of(bytes);
-            let bytes = if length <= COPY_LIMIT {
-                Bytes::Copied(bytes.into())
-            } else {
-                Bytes::Pooled(slot)
             };
             // While the bottleneck is busy, the time of arrival matters little; but a late
             // start of a busy period delays all of it.
             if let Some(idle) = self.link.idle_since(arrival.at) {
                 self.start_delay = arrival.at.since(idle).min(arrival.uncertainty);
             }
-            let packet = Packet { bytes, length, layout, late: self.start_delay };
-            self.link.arrive(arrival.at, train, Rc::new(packet));
+            let packet = Rc::new(Packet { body, layout, late: self.start_delay });
+            self.carrier.entered(&packet);
+            self.link.arrive(arrival.at, train, packet);
             if let Some(intervals) = &mut self.intervals {
                 intervals.arrived(self.link.queued_bytes());
             }
@@ -248,51 +181,62 @@ impl DirectionDriver {
     }
 
     /// Delivers the packets that are due, as far as all arrivals are known.
-    pub(crate) fn deliver(&mut self, pool: &Pool, clock: impl Fn() -> Nanos) {
+    pub(crate) fn deliver(&mut self, pool: &Pool, clock: impl Fn() -> Nanos) -> io::Result<()> {
+        // A carrier has to know what was dropped before it passes on the rest.
+        self.record_fates(pool, &clock);
         let mut now = clock();
         let until = now.min(self.read_until);
-        while let Some(delivery) = self.link.release(until) {
-            let sent = self.send(pool, &delivery);
-            now = clock();
-            let packets = u64::from(delivery.packets.end - delivery.packets.start);
-            if sent.is_err() {
-                self.totals.refused += packets;
+        let mut more = true;
+        while more {
+            more = self.release(until);
+            let complete = self.released.iter().take_while(|it| it.payload.is_complete()).count();
+            let deliveries = &self.released[..complete];
+            self.totals.refused += self.carrier.deliver(pool, deliveries, &mut self.scratch)?;
+            if complete > 0 {
+                now = clock();
             }
-            // The histogram resizes itself.
-            let late = now.since(delivery.due) + delivery.payload.late;
-            let late = u64::try_from(late.as_micros()).unwrap_or(u64::MAX);
-            let _ = self.totals.lateness.record_n(late, packets);
-            self.update_rate(now, &delivery);
+            for index in 0..complete {
+                self.delivered(now, index);
+            }
+            self.released.drain(..complete);
         }
         if now >= self.next_sample {
             self.sample(now);
         }
+        Ok(())
     }
 
-    fn send(&mut self, pool: &Pool, delivery: &Delivery<Rc<Packet>>) -> io::Result<usize> {
-        let packet = &delivery.payload;
-        let buffer = packet.buffer(pool);
-        let range = delivery.packets.clone();
-        let piece = packet.layout.cut(buffer, range, delivery.marked, &mut self.scratch);
-        let Some(draw) = delivery.flip else {
-            return self.ends.to.send(&[IoSlice::new(piece.headers), IoSlice::new(piece.payload)]);
-        };
-        let mut changed = [piece.headers, piece.payload].concat();
-        change::flip(&mut changed, draw);
-        self.ends.to.send(&[IoSlice::new(&changed)])
+    /// Takes the next due packets from the link; true if there may be more.
+    fn release(&mut self, until: Nanos) -> bool {
+        for _ in 0..self.carrier.at_once() {
+            let Some(delivery) = self.link.release(until) else { return false };
+            delivery.payload.packets_released(delivery.packets.end - delivery.packets.start);
+            self.released.push(delivery);
+        }
+        true
+    }
+
+    /// Counts a delivery of [`DirectionDriver::released`].
+    fn delivered(&mut self, now: Nanos, index: usize) {
+        let delivery = &self.released[index];
+        let packets = u64::from(delivery.packets.end - delivery.packets.start);
+        // The histogram resizes itself.
+        let late = now.since(delivery.due) + delivery.payload.late;
+        let late = u64::try_from(late.as_micros()).unwrap_or(u64::MAX);
+        let _ = self.totals.lateness.record_n(late, packets);
+        let at = (now, delivery.sent_bytes);
+        self.update_rate(at, delivery.busy_period, delivery.due);
     }
 
     /// Extends the busy period by a delivery. After a stall packets are delivered late until
     /// all that are due are delivered: the period is measured from its first delivery on time.
-    fn update_rate(&mut self, now: Nanos, delivery: &Delivery<Rc<Packet>>) {
-        let at = (now, delivery.sent_bytes);
-        if delivery.busy_period != self.period.number {
+    fn update_rate(&mut self, at: (Nanos, u64), busy_period: u64, due: Nanos) {
+        if busy_period != self.period.number {
             self.close_period();
-            let (number, began) = (delivery.busy_period, delivery.due);
-            self.period = Period { number, began, first: None, latest: at };
+            self.period = Period { number: busy_period, began: due, first: None, latest: at };
         }
-        let on_time = now.since(delivery.due) <= STALL;
-        if on_time || delivery.due.since(self.period.began) > CATCH_UP {
+        let on_time = at.0.since(due) <= STALL;
+        if on_time || due.since(self.period.began) > CATCH_UP {
             self.period.first.get_or_insert(at);
         }
         self.period.latest = at;
@@ -312,6 +256,16 @@ impl DirectionDriver {
     /// Time zero: earlier packets were those of the lab itself.
     pub(crate) fn begin(&mut self) {
         self.totals.lateness.reset();
+    }
+
+    /// What was counted so far is not reported.
+    pub(crate) fn omit(&mut self) {
+        self.settings_changed();
+        self.omitted = (self.link.counters(), self.carrier.missing());
+        let totals = &mut self.totals;
+        totals.lateness.reset();
+        (totals.refused, totals.unreadable) = (0, 0);
+        (totals.busy, totals.busy_bytes) = (Duration::ZERO, ByteCount::ZERO);
     }
 
     /// The settings changed: the busy period so far is not one of the new rate.
@@ -353,26 +307,41 @@ impl DirectionDriver {
     }
 
     /// Adds a tap, which gets the records from here on.
-    pub(crate) fn add_tap(&mut self, tap: Tap) {
-        self.link.watch(true);
+    pub(crate) fn add_tap(&mut self, tap: Tap) -> io::Result<()> {
+        if tap.bytes > 0 {
+            self.carrier.keep_content()?;
+        }
+        self.watch();
         self.taps.push(tap);
+        Ok(())
     }
 
     /// Logs intervals from here on.
     pub(crate) fn log_intervals(&mut self) {
-        self.link.watch(true);
+        self.watch();
         self.intervals.get_or_insert_default();
     }
 
-    /// Passes the new fates of packets to the taps and the log.
+    /// Records the fates of all packets from here on.
+    fn watch(&mut self) {
+        // Fates so far would be lost.
+        self.link.fates().for_each(|fate| count_drop(&fate));
+        self.link.watch(true);
+    }
+
+    /// Passes the new fates of packets to the carrier, the taps and the log.
     pub(crate) fn record_fates(&mut self, pool: &Pool, clock: impl Fn() -> Nanos) {
         if self.taps.is_empty() && self.intervals.is_none() {
+            if self.carrier.needs_drops() {
+                self.link.fates().for_each(|fate| count_drop(&fate));
+            }
             return;
         }
         let wanted = self.taps.iter().map(|tap| tap.bytes).max();
-        let (link, direction) = (self.ends.link, self.ends.direction);
+        let (link, direction) = (self.totals.link, self.totals.direction);
         let mut batch = Vec::new();
         for fate in self.link.fates() {
+            count_drop(&fate);
             if let Some(log) = &mut self.intervals {
                 let length = fate.train.size(fate.index);
                 log.count(fate.train.flow(), length, fate.kind, || {
@@ -394,17 +363,25 @@ impl DirectionDriver {
         }
         self.taps.retain(|tap| tap.send(batch.clone()));
         if self.taps.is_empty() && self.intervals.is_none() {
-            self.link.watch(false);
+            self.link.watch_drops(self.carrier.needs_drops());
         }
     }
 
     /// Its counters, and the recording, whose end takes the kernel some time.
     pub(crate) fn finish(mut self) -> (DirectionCounters, Option<TransmitTimes>) {
         self.close_period();
-        self.totals.counters = self.link.counters();
+        let (counters, missing) = &self.omitted;
+        self.totals.counters = self.link.counters().since(counters);
+        self.totals.refused += self.carrier.missing() - missing;
         self.totals.intervals =
             self.intervals.take().map(IntervalLogger::finish).unwrap_or_default();
         (self.totals, self.arrivals.finish())
+    }
+}
+
+fn count_drop(fate: &Fate<Rc<Packet>>) {
+    if matches!(fate.kind, FateKind::Dropped(_)) {
+        fate.payload.packet_dropped();
     }
 }
 
@@ -459,6 +436,6 @@ fn record(
 
 impl AsFd for DirectionDriver {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.ends.from.as_fd()
+        self.carrier.as_fd()
     }
 }

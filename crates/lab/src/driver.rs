@@ -78,6 +78,8 @@ pub(crate) enum Command {
     Reschedule { direction: usize, origin: Nanos, schedule: Box<Schedule> },
     /// Time zero: earlier packets were those of the lab itself.
     Begin { direction: usize },
+    /// The report begins here.
+    Omit { direction: usize },
     /// Send a record of each packet to a tap.
     AddTap { direction: usize, tap: Tap },
     /// Log what happens to each flow.
@@ -218,8 +220,9 @@ impl Work {
         poller.add(&self.commands.stop, STOP_TOKEN)?;
         let mut directions = Vec::new();
         for (ends, schedule) in self.directions {
-            poller.add(&*ends.from, directions.len())?;
-            directions.push(DirectionDriver::new(ends, Link::new(schedule))?);
+            let direction = DirectionDriver::new(ends, Link::new(schedule))?;
+            poller.add(&direction, directions.len())?;
+            directions.push(direction);
         }
         let mut driver = Driver {
             ready: vec![true; directions.len()],
@@ -247,7 +250,7 @@ impl Driver {
         let mut woken = Vec::new();
         while !self.commands.stop.is_set() {
             for command in self.commands.take() {
-                self.apply(command);
+                self.apply(command)?;
             }
             let epoch = self.epoch;
             let clock = || since(epoch);
@@ -257,7 +260,7 @@ impl Driver {
                     *ready = direction.receive(&mut self.pool, BATCH, clock)?;
                     more |= *ready;
                 }
-                direction.deliver(&self.pool, clock);
+                direction.deliver(&self.pool, clock)?;
                 direction.record_fates(&self.pool, clock);
             }
             let now = clock();
@@ -314,7 +317,7 @@ impl Driver {
         }
     }
 
-    fn apply(&mut self, command: Command) {
+    fn apply(&mut self, command: Command) -> io::Result<()> {
         match command {
             Command::Reschedule { direction, origin, schedule } => {
                 if let Some(direction) = self.directions.get_mut(direction) {
@@ -328,9 +331,14 @@ impl Driver {
                     direction.begin();
                 }
             }
+            Command::Omit { direction } => {
+                if let Some(direction) = self.directions.get_mut(direction) {
+                    direction.omit();
+                }
+            }
             Command::AddTap { direction, tap } => {
                 if let Some(direction) = self.directions.get_mut(direction) {
-                    direction.add_tap(tap);
+                    direction.add_tap(tap)?;
                 }
             }
             Command::LogIntervals { direction } => {
@@ -339,6 +347,7 @@ impl Driver {
                 }
             }
         }
+        Ok(())
     }
 }
 

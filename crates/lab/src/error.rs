@@ -91,6 +91,12 @@ pub enum LabError {
         "mtu= cannot change while the lab runs, as it is that of the hosts' devices; up.mtu= and down.mtu= can"
     )]
     FixedMtu,
+    /// The driver cannot carry out a setting.
+    #[error("NFQUEUE cannot carry out these settings ({reason}); start the lab with --driver tun")]
+    NeedsTun {
+        /// What the driver cannot do.
+        reason: String,
+    },
     /// Invalid settings of a path.
     #[error(transparent)]
     Path(#[from] topology::PathError),

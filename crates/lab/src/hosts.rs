@@ -1,6 +1,8 @@
-//! A host of a lab: a network namespace behind TUN devices.
+//! A host of a lab: a network namespace behind TUN devices, or Ethernet devices.
 
 use crate::LabError;
+use crate::driver_choice::longest_train;
+use crate::forwarding::Forwarding;
 use host::netlink::{DeviceDrops, Netlink, Route};
 use host::netns::NetNs;
 use host::sysctl;
@@ -8,7 +10,7 @@ use host::transmit_times::TransmitTimes;
 use host::tun::Tun;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
-use topology::plan::{HostPlan, Role};
+use topology::plan::{HostPlan, LinkPlan, Role};
 use topology::routes::{HostRoutes, Table};
 use topology::{PathSpec, Plan};
 use units::ByteCount;
@@ -43,8 +45,16 @@ pub struct LabHost {
 pub(crate) struct HostDevice {
     pub(crate) link: usize,
     pub(crate) name: String,
-    /// Held until the end: the device and its counters last as long as a handle.
-    pub(crate) tun: Arc<Tun>,
+    pub(crate) port: Port,
+}
+
+/// What is behind a device.
+#[derive(Debug)]
+pub(crate) enum Port {
+    /// Its file, held until the end: the device and its counters last as long as a handle.
+    Tun(Arc<Tun>),
+    /// A device in the namespace between the hosts.
+    Veth,
 }
 
 /// Settings of the machine that a host starts with.
@@ -64,6 +74,7 @@ impl LabHost {
         index: usize,
         table: &Table,
         inherited: &Inherited,
+        between: Option<&Forwarding>,
     ) -> Result<Self, LabError> {
         let asked = &plan.hosts[index];
         let namespace =
@@ -74,7 +85,7 @@ impl LabHost {
                 for (key, value) in &inherited.0 {
                     set(key, value)?;
                 }
-                connect(plan, index, table)
+                connect(plan, index, table, between)
             })
             .map_err(LabError::system("entering a network namespace"))??;
         Ok(LabHost::of(asked, namespace, devices))
@@ -94,7 +105,7 @@ impl LabHost {
             let tun = Arc::new(Tun::create("longhaul%d")?);
             let name = tun.name().map_err(LabError::system("reading the device name"))?;
             numbers.push((link, start_device(&netlink, &name, plan.links[link].path.mtu())?));
-            devices.push(HostDevice { link, name, tun });
+            devices.push(HostDevice { link, name, port: Port::Tun(tun) });
         }
         // The machine keeps its own default route.
         let others = (0..plan.hosts.len()).filter(|to| *to != index);
@@ -111,6 +122,14 @@ impl LabHost {
     /// Its end of a link.
     pub(crate) fn device(&self, link: usize) -> Option<&HostDevice> {
         self.devices.iter().find(|device| device.link == link)
+    }
+
+    /// The file of its end of a link.
+    pub(crate) fn tun(&self, link: usize) -> Option<Arc<Tun>> {
+        match &self.device(link)?.port {
+            Port::Tun(tun) => Some(Arc::clone(tun)),
+            Port::Veth => None,
+        }
     }
 
     /// Records the times at which packets are put into its end of a link; `None` where the
@@ -133,7 +152,12 @@ impl LabHost {
 }
 
 /// Inside the namespace: devices, addresses, routes, settings.
-fn connect(plan: &Plan, index: usize, table: &Table) -> Result<Vec<HostDevice>, LabError> {
+fn connect(
+    plan: &Plan,
+    index: usize,
+    table: &Table,
+    between: Option<&Forwarding>,
+) -> Result<Vec<HostDevice>, LabError> {
     let system = LabError::system;
     let asked = &plan.hosts[index];
     let netlink = Netlink::open().map_err(system("opening netlink"))?;
@@ -144,12 +168,22 @@ fn connect(plan: &Plan, index: usize, table: &Table) -> Result<Vec<HostDevice>, 
     let mut ipv6 = true;
     for link in plan.links_at(index) {
         let name = plan.device(index, link);
-        let tun = Arc::new(Tun::create(&name)?);
+        let LinkPlan { path, ends, .. } = &plan.links[link];
+        let port = match between {
+            None => Port::Tun(Arc::new(Tun::create(&name)?)),
+            Some(between) => {
+                let end = usize::from(ends[0] != index);
+                between
+                    .add_device(&netlink, &name, link, end, longest_train(path))
+                    .map_err(system("creating a pair of devices"))?;
+                Port::Veth
+            }
+        };
         // No router solicitations or multicast reports: unwanted traffic on
         // the link. A kernel without IPv6 sends none.
         ipv6 &= set(&format!("net.ipv6.conf.{name}.addr_gen_mode"), "1").is_ok();
-        numbers.push((link, start_device(&netlink, &name, plan.links[link].path.mtu())?));
-        devices.push(HostDevice { link, name, tun });
+        numbers.push((link, start_device(&netlink, &name, path.mtu())?));
+        devices.push(HostDevice { link, name, port });
     }
     apply_settings(asked, plan, index, table)?;
     let hops = match table.of(plan, index) {
@@ -162,10 +196,10 @@ fn connect(plan: &Plan, index: usize, table: &Table) -> Result<Vec<HostDevice>, 
 
 /// Brings a device up; returns its index.
 fn start_device(netlink: &Netlink, name: &str, mtu: u32) -> Result<u32, LabError> {
-    let device = netlink.index(name).map_err(LabError::system("finding the TUN device"))?;
+    let device = netlink.index(name).map_err(LabError::system("finding the device"))?;
     netlink
         .bring_up(device, Some(mtu), Some(RING))
-        .map_err(LabError::system("bringing up the TUN device"))?;
+        .map_err(LabError::system("bringing up the device"))?;
     Ok(device)
 }
 

@@ -8,8 +8,9 @@
 
 pub(crate) mod change;
 
+use host::packet_queue::QueuedPacket;
 use host::tun::VNET_HEADER;
-use link::Train;
+use link::{Protocol, Train};
 use std::ops::Range;
 
 const NEEDS_CHECKSUM: u8 = 1;
@@ -47,6 +48,45 @@ enum Kind {
     Udp,
 }
 
+/// The `virtio_net` header of a packet that the kernel holds. `recorded` knows the size of a
+/// train's packets by the first bytes of its transport header; without it, they are as long as
+/// the MTU allows.
+pub(crate) fn vnet_header(
+    packet: &QueuedPacket<'_>,
+    mtu: u32,
+    recorded: impl FnOnce([u8; 8]) -> Option<u16>,
+) -> [u8; VNET_HEADER] {
+    let mut vnet = [0; VNET_HEADER];
+    let ip = packet.bytes;
+    let Some((transport, protocol)) = change::transport_at(ip) else { return vnet };
+    let Some(start) = ip.get(transport..).and_then(|start| start.first_chunk::<8>()) else {
+        return vnet;
+    };
+    let (field, headers, kind) = match (protocol, ip[0] >> 4) {
+        (Protocol::Udp, _) => (6, transport + 8, GSO_UDP),
+        (Protocol::Tcp, version) => {
+            let offset = ip.get(transport + 12).map_or(0, |byte| usize::from(byte >> 4) * 4);
+            (16, transport + offset, if version == 4 { GSO_TCP4 } else { GSO_TCP6 })
+        }
+    };
+    let number = |number: usize| u16::try_from(number).unwrap_or(u16::MAX).to_ne_bytes();
+    if packet.needs_checksum {
+        vnet[0] = NEEDS_CHECKSUM;
+        vnet[6..8].copy_from_slice(&number(transport));
+        vnet[8..10].copy_from_slice(&number(field));
+    }
+    if packet.is_train {
+        let longest = (mtu as usize).saturating_sub(headers);
+        let segment = recorded(*start).map_or(longest, usize::from);
+        let reduced = protocol == Protocol::Tcp
+            && ip.get(transport + 13).is_some_and(|flags| flags & TCP_CWR != 0);
+        vnet[1] = if reduced { kind | GSO_ECN } else { kind };
+        vnet[2..4].copy_from_slice(&number(headers));
+        vnet[4..6].copy_from_slice(&number(segment));
+    }
+    vnet
+}
+
 /// Part of a train: headers of its own, and payload of the train.
 pub(crate) struct Piece<'a> {
     pub(crate) headers: &'a [u8],
@@ -57,20 +97,19 @@ impl Layout {
     /// Parses a buffer's headers; `None` if they are inconsistent, which never happens
     /// with the kernel's own buffers.
     pub(crate) fn of(buffer: &[u8]) -> Option<Self> {
+        Layout::of_start(buffer, buffer.len().checked_sub(VNET_HEADER)?)
+    }
+
+    /// The same of a packet of `length` bytes, of which the buffer has the headers.
+    pub(crate) fn of_start(buffer: &[u8], length: usize) -> Option<Self> {
         let (vnet, ip) = buffer.split_at_checked(VNET_HEADER)?;
         let ipv6 = match ip.first()? >> 4 {
             4 => false,
             6 => true,
             _ => return None,
         };
-        let single = Layout {
-            kind: Kind::Single,
-            ipv6,
-            transport: 0,
-            headers: 0,
-            segment: 0,
-            length: ip.len(),
-        };
+        let single =
+            Layout { kind: Kind::Single, ipv6, transport: 0, headers: 0, segment: 0, length };
         let kind = match vnet[1] & !GSO_ECN {
             GSO_NONE => return Some(single),
             GSO_TCP4 | GSO_TCP6 => Kind::Tcp,
@@ -94,7 +133,7 @@ impl Layout {
         let least = if kind == Kind::Tcp { 20 } else { 8 };
         let headers = transport + transport_header;
         let segment = usize::from(u16::from_ne_bytes([vnet[4], vnet[5]]));
-        if transport_header < least || headers > ip.len() || segment == 0 {
+        if transport_header < least || headers > ip.len().min(length) || segment == 0 {
             return None;
         }
         Some(Layout { kind, transport, headers, segment, ..single })
@@ -145,7 +184,8 @@ impl Layout {
         let ip = &buffer[VNET_HEADER..];
         let from = self.headers + first * self.segment;
         let to = (self.headers + last * self.segment).min(self.length);
-        let payload = &ip[from..to];
+        // A buffer may have the headers and the first bytes alone.
+        let payload = &ip[from.min(ip.len())..to.min(ip.len())];
 
         scratch.clear();
         scratch.extend_from_slice(&buffer[..VNET_HEADER + self.headers]);
@@ -156,7 +196,7 @@ impl Layout {
         } else if first > 0 {
             vnet[1] &= !GSO_ECN;
         }
-        let length = self.headers + payload.len();
+        let length = self.headers + (to - from);
         self.lengths(headers, length, first);
         let transport = &mut headers[self.transport..];
         match self.kind {

@@ -1,32 +1,62 @@
 //! A running lab: hosts, the links between them, and the threads that carry
 //! their packets.
 
-use crate::direction::{DirectionCounters, Ends};
-use crate::driver::{Command, CommandQueue, Done, Work};
-use crate::hosts::{self, Inherited, LabHost};
+mod start;
+
+use crate::direction::DirectionCounters;
+use crate::driver::{Command, CommandQueue, Done};
+use crate::driver_choice::{self, ChosenDriver, DriverChoice};
+use crate::forwarding::Forwarding;
+use crate::hosts::LabHost;
 use crate::interval_log::IntervalLog;
 use crate::validity::ValidityCheck;
 use crate::watch::{Direction, QueueSample, Watch};
-use crate::{LabError, at_once, buffers, idle};
+use crate::{LabError, at_once};
 use host::lock::lock;
-use host::{clock, limits, memory};
-use record::{PathChange, PathReport};
+use host::memory;
+use record::{PathChange, PathDriver, PathReport};
 use std::io;
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
-use topology::{PathSpec, Plan, routes};
+use topology::PathSpec;
 use units::{ByteCount, Nanos};
 
 /// A running lab. Dropping it stops the emulation; [`Lab::finish`] also reports.
 #[derive(Debug)]
 pub struct Lab {
     hosts: Vec<LabHost>,
+    /// The namespace between them, if the kernel holds their packets.
+    between: Option<Forwarding>,
+    driver: ChosenDriver,
     links: Vec<LabLink>,
     accurate: bool,
     epoch: Instant,
     commands: Vec<Arc<CommandQueue>>,
     drivers: Mutex<Vec<JoinHandle<io::Result<Done>>>>,
+    coverage: Mutex<Coverage>,
+}
+
+/// Which part of a run its report covers.
+#[derive(Debug, Default)]
+struct Coverage {
+    /// Time zero.
+    began: Option<Nanos>,
+    /// Time from there that was declared not to be covered.
+    omit: Option<Duration>,
+    /// Where the covered part began, and what the devices of each link had dropped by then.
+    from: Option<(Nanos, Vec<u64>)>,
+}
+
+impl Coverage {
+    /// From when on the report covers the run, since time zero; `None` if the run ended before.
+    fn covered_from(&self) -> Option<Duration> {
+        match (self.omit, &self.from, self.began) {
+            (None, ..) => Some(Duration::ZERO),
+            (Some(_), Some((from, _)), Some(began)) => Some(from.since(began)),
+            _ => None,
+        }
+    }
 }
 
 /// One link of it.
@@ -57,6 +87,12 @@ struct State {
 pub struct Options {
     /// The emulator busy-waits on one core instead of sleeping.
     pub accurate: bool,
+    /// What is to carry the packets.
+    pub driver: DriverChoice,
+    /// Links are meant to be changed while the lab runs, to settings that are not known yet.
+    pub changing: bool,
+    /// Time from the start of the clock that the report does not cover.
+    pub omit: Option<Duration>,
     /// Other labs may run at the same time: the idle RTT is measured without busy-waiting,
     /// which would keep their emulators off the cores.
     pub shared: bool,
@@ -95,138 +131,11 @@ impl LabReport {
     }
 }
 
-/// Driver threads: if only one direction is busy, a core remains for the hosts;
-/// more threads than cores would wait for each other.
-const THREADS: usize = 2;
-
 impl Lab {
-    /// Creates and connects the hosts and measures the idle RTTs. Needs the
-    /// privileges of a sandbox ([`host::sandbox`]).
-    ///
-    /// # Errors
-    /// [`LabError`]: nothing is left behind.
-    pub fn start(plan: &Plan, options: Options) -> Result<Self, LabError> {
-        if let Some(available) = memory::available() {
-            plan.check_memory(available)?;
-        }
-        for host in &plan.hosts {
-            hosts::check_congestion(&host.congestion)?;
-            hosts::check_settings(&host.sysctls)?;
-        }
-        // If the limit is too low, creating a device fails.
-        let _ = limits::raise_open_files();
-        let table = routes::table(plan)?;
-        let inherited = Inherited::read();
-        let hosts = (0..plan.hosts.len())
-            .map(|index| match options.machine {
-                Some(machine) if machine == index => LabHost::machine(plan, index, &table),
-                _ => LabHost::create(plan, index, &table, &inherited),
-            })
-            .collect::<Result<Vec<_>, _>>()?;
-        let mut lab = Lab {
-            hosts,
-            links: Vec::new(),
-            accurate: options.accurate,
-            epoch: clock::now(),
-            commands: Vec::new(),
-            drivers: Mutex::default(),
-        };
-        lab.connect(plan)?;
-        lab.measure_idle(plan, &table, options.shared)?;
-        Ok(lab)
-    }
-
-    /// Starts the threads, each with its share of the directions.
-    fn connect(&mut self, plan: &Plan) -> Result<(), LabError> {
-        let threads = if self.accurate { 1 } else { THREADS };
-        let mut work: Vec<Vec<_>> = (0..threads).map(|_| Vec::new()).collect();
-        let mut memory = vec![0; threads];
-        let between: Vec<[usize; 2]> = plan.links.iter().map(|link| link.ends).collect();
-        let ends = Ends::of_links(&self.hosts, &between);
-        for ((index, link), ends) in plan.links.iter().enumerate().zip(ends) {
-            let seed = link.path.seed().unwrap_or_else(host::random::seed);
-            // Until the lab begins, the settings of the start apply.
-            let schedules = link.path.schedules(seed).map(|schedule| schedule.start);
-            let mut driver_slots = [(0, 0); 2];
-            for (number, (ends, schedule)) in ends.into_iter().zip(schedules).enumerate() {
-                // The two directions of a link go to different threads, and
-                // the busy ones of several links are spread.
-                let thread = (index + number) % threads;
-                let Some(ends) = ends else { continue };
-                driver_slots[number] = (thread, work[thread].len());
-                memory[thread] += link.path.memory().bytes() / 2;
-                work[thread].push((ends, schedule.into()));
-            }
-            self.links.push(LabLink {
-                name: link.name.clone(),
-                ends: link.ends,
-                asked: link.path.clone(),
-                seed,
-                idle_rtt: None,
-                driver_slots,
-                state: Mutex::new(State {
-                    path: link.path.clone(),
-                    origin: None,
-                    changes: Vec::new(),
-                }),
-            });
-        }
-        for (number, (directions, memory)) in work.into_iter().zip(memory).enumerate() {
-            let commands =
-                Arc::new(CommandQueue::new().map_err(LabError::system("creating an eventfd"))?);
-            self.commands.push(Arc::clone(&commands));
-            let work = Work {
-                directions,
-                memory: buffers::reserve(ByteCount::from_bytes(memory))
-                    .map_err(LabError::system("allocating memory"))?,
-                commands,
-                epoch: self.epoch,
-                accurate: self.accurate,
-            };
-            let driver = std::thread::Builder::new()
-                .name(format!("lab-{number}"))
-                .spawn(|| work.drive())
-                .map_err(LabError::system("starting a thread"))?;
-            lock(&self.drivers).push(driver);
-        }
-        Ok(())
-    }
-
-    /// Measures all links that are the route between their own ends, in parallel.
-    fn measure_idle(
-        &mut self,
-        plan: &Plan,
-        table: &routes::Table,
-        shared: bool,
-    ) -> Result<(), LabError> {
-        let many = shared || self.links.len() > 1;
-        let hosts = &self.hosts;
-        let measure = |index: usize, link: &LabLink| {
-            let [from, to] = link.ends;
-            if table.links_between(plan, from, to) != [index] {
-                return Ok(None);
-            }
-            idle::measure(&hosts[from].namespace, hosts[to].ipv4, &plan.links[index].path, many)
-        };
-        let times: Vec<Result<_, LabError>> = std::thread::scope(|scope| {
-            let threads: Vec<_> = self
-                .links
-                .iter()
-                .enumerate()
-                .map(|(index, link)| scope.spawn(move || measure(index, link)))
-                .collect();
-            let died = || LabError::Emulator(io::Error::other("a measurement thread panicked"));
-            threads.into_iter().map(|thread| thread.join().map_err(|_| died())?).collect()
-        });
-        for (link, time) in self.links.iter_mut().zip(times) {
-            link.idle_rtt = time?;
-        }
-        Ok(())
-    }
-
     /// Time zero: starts the schedules of the links.
     pub fn begin(&self) {
         let now = self.now();
+        lock(&self.coverage).began = Some(now);
         for index in 0..self.links.len() {
             let mut state = lock(&self.links[index].state);
             state.origin = Some(now);
@@ -235,6 +144,42 @@ impl Lab {
             }
             self.reschedule(index, &state);
         }
+    }
+
+    /// Begins the part of the run that the report covers, if it is time to: to be called now and
+    /// then while the lab runs.
+    ///
+    /// # Errors
+    /// If the counters of a device cannot be read.
+    pub(crate) fn omit_when_due(&self) -> Result<(), LabError> {
+        let mut coverage = lock(&self.coverage);
+        let (Some(began), Some(omit), None) = (coverage.began, coverage.omit, &coverage.from)
+        else {
+            return Ok(());
+        };
+        if self.now().since(began) < omit {
+            return Ok(());
+        }
+        // What is dropped while the counters are read is covered.
+        let dropped = (0..self.links.len()).map(|link| self.dropped(link));
+        let dropped = dropped.collect::<Result<_, _>>()?;
+        for (thread, direction) in self.links.iter().flat_map(|link| link.driver_slots) {
+            self.commands[thread].send(Command::Omit { direction });
+        }
+        coverage.from = Some((self.now(), dropped));
+        Ok(())
+    }
+
+    /// What the devices of a link have dropped.
+    fn dropped(&self, link: usize) -> Result<u64, LabError> {
+        let mut all = Vec::new();
+        for host in self.links[link].ends {
+            all.push(self.hosts[host].drops(link)?);
+        }
+        if let Some(between) = &self.between {
+            all.extend(between.drops(link)?);
+        }
+        Ok(all.iter().map(|drops| drops.transmit + drops.receive).sum())
     }
 
     /// Changes a link's settings while it runs, such as `loss=1%`.
@@ -268,6 +213,11 @@ impl Lab {
         check_memory(ByteCount::from_bytes(more), memory::available())?;
         if path.mtu() != link.asked.mtu() {
             return Err(LabError::FixedMtu);
+        }
+        if self.driver.driver == PathDriver::Nfqueue
+            && let Some(reason) = driver_choice::path_needs_tun(&path)
+        {
+            return Err(LabError::NeedsTun { reason });
         }
         state.path = path;
         let since = state.origin.unwrap_or(self.now());
@@ -402,10 +352,15 @@ impl Lab {
     ) -> ValidityCheck<'a> {
         let LabLink { asked, seed, idle_rtt, .. } = link;
         let (path, seed, idle_rtt) = (asked, *seed, *idle_rtt);
+        let coverage = lock(&self.coverage);
+        let (omit, covered_from) = (coverage.omit, coverage.covered_from());
         ValidityCheck {
             path,
             seed,
             accurate: self.accurate,
+            driver: &self.driver,
+            omit,
+            covered_from,
             idle_rtt,
             changes,
             per_direction,
@@ -446,12 +401,10 @@ impl Lab {
         // A tap still in the queue would wait forever.
         self.commands.iter().for_each(|commands| drop(commands.take()));
         let mut links = Vec::new();
+        let omitted = lock(&self.coverage).from.as_ref().map(|(_, dropped)| dropped.clone());
         for (index, link) in self.links.iter().enumerate() {
-            let mut dropped = 0;
-            for host in link.ends {
-                let drops = self.hosts[host].drops(index)?;
-                dropped += drops.transmit + drops.receive;
-            }
+            let before = omitted.as_ref().map_or(0, |dropped| dropped[index]);
+            let dropped = self.dropped(index)?.saturating_sub(before);
             let changes = lock(&link.state).changes.clone();
             let own: Vec<&DirectionCounters> =
                 per_direction.iter().filter(|totals| totals.link == index).collect();

@@ -237,6 +237,7 @@ impl SessionRun<'_> {
         let rests = self.session.jobs.iter().all(|job| job.background);
         loop {
             let now = zero.elapsed();
+            self.lab.omit_when_due()?;
             if self.end_signal.signal().is_none() {
                 self.start_due(now)?;
                 self.stop_due(now);

@@ -1,6 +1,7 @@
 //! Validity of an emulated run: whether the emulation was accurate enough.
 
 use crate::direction::DirectionCounters;
+use crate::driver_choice::ChosenDriver;
 use hdrhistogram::Histogram;
 use link::Rate;
 use record::{
@@ -34,6 +35,11 @@ pub(crate) struct ValidityCheck<'a> {
     pub(crate) path: &'a PathSpec,
     pub(crate) seed: u64,
     pub(crate) accurate: bool,
+    pub(crate) driver: &'a ChosenDriver,
+    /// Time that was declared not to be covered.
+    pub(crate) omit: Option<Duration>,
+    /// From when on the run is covered; `None` if it ended before.
+    pub(crate) covered_from: Option<Duration>,
     pub(crate) idle_rtt: Option<Duration>,
     pub(crate) changes: &'a [PathChange],
     /// Of this link alone.
@@ -79,6 +85,9 @@ impl ValidityCheck<'_> {
                 up,
                 down,
                 accurate: self.accurate,
+                omit_s: self.omit.unwrap_or_default().as_secs_f64(),
+                driver: self.driver.driver,
+                driver_reason: self.driver.reason.clone(),
                 idle_rtt_within_ms: meant.as_secs_f64() * 1e3,
                 changes: self.changes.to_vec(),
             },
@@ -94,6 +103,7 @@ impl ValidityCheck<'_> {
     fn achieved(&self) -> Achieved {
         let mut did = Achieved { idle_rtt_ms: self.idle_rtt_ms(), ..Achieved::default() };
         did.drops.unintended = self.dropped;
+        did.from_s = self.covered_from.unwrap_or_default().as_secs_f64();
         let (mut busiest, mut expected, mut sent) = (Duration::ZERO, 0.0, 0);
         for totals in &self.per_direction {
             let counters = totals.counters;
@@ -134,6 +144,10 @@ impl ValidityCheck<'_> {
 
     fn reasons(&self, did: &Achieved) -> Vec<String> {
         let mut reasons = Vec::new();
+        if let (Some(omit), None) = (self.omit, self.covered_from) {
+            let seconds = omit.as_secs_f64();
+            reasons.push(format!("the run ended within the {seconds} s that --omit leaves out"));
+        }
         if did.drops.unintended > 0 {
             reasons.push(format!(
                 "{} packets were lost unintentionally: the machine is too busy to emulate this path",

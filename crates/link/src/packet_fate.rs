@@ -48,6 +48,32 @@ pub struct Counters {
     pub loss_variance: f64,
 }
 
+impl Counters {
+    /// What was counted since `earlier`.
+    #[must_use]
+    pub fn since(&self, earlier: &Counters) -> Counters {
+        Counters {
+            arrived: self.arrived - earlier.arrived,
+            too_long: self.too_long - earlier.too_long,
+            policed: self.policed - earlier.policed,
+            queue_drops: self.queue_drops - earlier.queue_drops,
+            aqm_drops: self.aqm_drops - earlier.aqm_drops,
+            marked: self.marked - earlier.marked,
+            sent: self.sent - earlier.sent,
+            sent_bytes: self.sent_bytes - earlier.sent_bytes,
+            lost: self.lost - earlier.lost,
+            burst_lost: self.burst_lost - earlier.burst_lost,
+            blackhole_lost: self.blackhole_lost - earlier.blackhole_lost,
+            duplicated: self.duplicated - earlier.duplicated,
+            corrupted: self.corrupted - earlier.corrupted,
+            reordered: self.reordered - earlier.reordered,
+            busy: self.busy.saturating_sub(earlier.busy),
+            loss_expected: self.loss_expected - earlier.loss_expected,
+            loss_variance: self.loss_variance - earlier.loss_variance,
+        }
+    }
+}
+
 /// Why a packet was dropped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cause {

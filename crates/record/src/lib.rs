@@ -60,7 +60,8 @@ pub use live_capture::{
 };
 pub use pasted::{PASTED_SCHEMA, PastedConnection, PastedCounter, PastedReport};
 pub use path::{
-    Achieved, Drops, Lateness, PathChange, PathReport, RequestedDirection, RequestedPath,
+    Achieved, Drops, Lateness, PathChange, PathDriver, PathReport, RequestedDirection,
+    RequestedPath,
 };
 pub use probe::{Hop, PING_SCHEMA, Ping, PingReport, RoundTrips, TRACE_SCHEMA, TraceReport};
 pub use remedy::{Remedy, RemedyCommand, RemedyPlace};

@@ -52,10 +52,42 @@ pub struct RequestedPath {
     pub down: RequestedDirection,
     /// Whether the emulator was requested to busy-poll a core for accuracy.
     pub accurate: bool,
+    /// Seconds from the start of the lab's clock that were declared not to be covered by
+    /// validity and [`Achieved`].
+    #[serde(default)]
+    pub omit_s: f64,
+    /// What carries the packets.
+    #[serde(default)]
+    pub driver: PathDriver,
+    /// Why that driver: a clause without a full stop. Empty in files of earlier versions.
+    #[serde(default)]
+    pub driver_reason: String,
     /// Tolerance of the idle RTT in this mode, in ms.
     pub idle_rtt_within_ms: f64,
     /// Changes during the run, in order.
     pub changes: Vec<PathChange>,
+}
+
+/// What carries the packets of an emulated path.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum PathDriver {
+    /// They are copied through TUN devices.
+    #[default]
+    Tun,
+    /// They are held in the kernel (NFQUEUE).
+    Nfqueue,
+}
+
+impl PathDriver {
+    /// Its name.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            PathDriver::Tun => "TUN",
+            PathDriver::Nfqueue => "NFQUEUE",
+        }
+    }
 }
 
 /// One direction of the request.
@@ -85,6 +117,8 @@ pub struct PathChange {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Achieved {
+    /// Where the figures begin, in seconds from the start of the lab's clock.
+    pub from_s: f64,
     /// Rate while the bottleneck was busy, in real time, of the busier direction; `None`
     /// if it was not busy for long enough.
     pub rate_bps: Option<BitRate>,

@@ -16,6 +16,7 @@ mod doctor;
 mod drops;
 mod effects;
 mod ends;
+mod holding;
 mod many;
 mod merging;
 mod native;
@@ -62,6 +63,8 @@ enum Needs {
     Tcpdump,
     Root,
     Duckdb,
+    /// That the kernel can hold packets.
+    Held,
 }
 
 fn main() -> ExitCode {
@@ -69,7 +72,7 @@ fn main() -> ExitCode {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     arguments.test_threads.get_or_insert(LABS_PER_CORE * cores);
     if arguments.list {
-        return stall_retry::run(&arguments, trials(true, true, true));
+        return stall_retry::run(&arguments, trials(true, true, true, true));
     }
     // In a script's background the tests ignore Ctrl-C; what they start must not.
     host::signals::restore_interrupts();
@@ -80,6 +83,10 @@ fn main() -> ExitCode {
     if !lab {
         eprintln!("no lab can be made here ({}): its tests are skipped", probe.stderr.trim());
     }
+    let held = lab && holding::is_possible();
+    if lab && !held {
+        eprintln!("the kernel cannot hold packets (NFQUEUE): the tests of that are skipped");
+    }
     if !iperf3 {
         eprintln!("iperf3 is not installed: the tests against it are skipped");
     }
@@ -88,11 +95,11 @@ fn main() -> ExitCode {
     }
     let required = stall_retry::required();
     assert!(!required || (lab && iperf3), "LONGHAUL_REQUIRE_PEERS=1 asks for a lab and for iperf3");
-    stall_retry::run(&arguments, trials(lab, iperf3, user::can_be_made()))
+    stall_retry::run(&arguments, trials(lab, iperf3, user::can_be_made(), held))
 }
 
-fn trials(lab: bool, iperf3: bool, devices: bool) -> Vec<Trial> {
-    let tests: [(&str, Needs, fn()); 80] = [
+fn trials(lab: bool, iperf3: bool, devices: bool, held: bool) -> Vec<Trial> {
+    let tests: [(&str, Needs, fn()); 85] = [
         // The longest first, so that the others end beside them.
         ("edge_cloud_holds", Needs::Nothing, studies::edge_cloud_holds),
         ("the_loop_closes", Needs::Nothing, closed_loop::the_loop_closes),
@@ -132,6 +139,23 @@ fn trials(lab: bool, iperf3: bool, devices: bool) -> Vec<Trial> {
         ("orphans_end_too", Needs::Nothing, ends::orphans_end_too),
         ("an_ordinary_user_has_a_lab", Needs::RootAndDevices, user::has_a_lab),
         ("a_closed_device_names_the_remedy", Needs::RootAndDevices, user::closed_device),
+        ("held_packets_arrive_as_sent", Needs::Held, holding::held_packets_arrive_as_sent),
+        (
+            "trains_are_dropped_packet_by_packet",
+            Needs::Held,
+            holding::trains_are_dropped_packet_by_packet,
+        ),
+        (
+            "what_is_left_of_a_train_is_whole",
+            Needs::Held,
+            holding::what_is_left_of_a_train_is_whole,
+        ),
+        ("the_driver_is_chosen", Needs::Held, holding::the_driver_is_chosen),
+        (
+            "a_report_covers_what_was_declared",
+            Needs::Nothing,
+            holding::a_report_covers_what_was_declared,
+        ),
         ("fair_queues_keep_pings_short", Needs::Nothing, effects::fair_queues_keep_pings_short),
         ("a_middlebox_strips_scaling", Needs::Nothing, effects::a_middlebox_strips_window_scaling),
         ("packets_are_corrupted", Needs::Nothing, effects::packets_are_corrupted_and_doubled),
@@ -253,6 +277,7 @@ fn trials(lab: bool, iperf3: bool, devices: bool) -> Vec<Trial> {
             Needs::Tcpdump => lab && tcpdump,
             Needs::Root => tuning::can_be_done(),
             Needs::Duckdb => lab && duckdb,
+            Needs::Held => lab && held,
         };
         let trial = if is_alone(name) {
             stall_retry::trial_alone(name, test)

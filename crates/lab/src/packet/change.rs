@@ -29,6 +29,12 @@ pub(crate) fn protocol(ip: &[u8]) -> Option<Protocol> {
     Protocol::of_number(transport(ip)?.protocol)
 }
 
+/// Where the transport header of a packet begins, and its protocol; `None` for later fragments.
+pub(crate) fn transport_at(ip: &[u8]) -> Option<(usize, Protocol)> {
+    let header = transport(ip).filter(|header| header.whole)?;
+    Some((header.at, Protocol::of_number(header.protocol)?))
+}
+
 /// The ends of a flow; without ports, they are 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct FlowKey {

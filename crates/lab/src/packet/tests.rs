@@ -32,6 +32,46 @@ fn a_train_is_counted_in_packets_with_their_headers() {
     assert_eq!((train.packets(), train.size(0), train.size(2)), (3, 1500, 52 + 4000 - 2896));
 }
 
+/// What the kernel passes on of a train that it holds.
+fn held(buffer: &[u8], bytes: usize) -> QueuedPacket<'_> {
+    let ip = &buffer[VNET_HEADER..];
+    QueuedPacket {
+        id: 1,
+        time: None,
+        length: ip.len(),
+        is_train: true,
+        needs_checksum: true,
+        bytes: &ip[..bytes],
+    }
+}
+
+#[test]
+fn a_train_that_is_held_has_the_header_of_one_that_is_read() {
+    for flags in [0x10, TCP_CWR | 0x10] {
+        let mut buffer = tcp4(4000, 1448, flags);
+        buffer[1] |= if flags & TCP_CWR == 0 { 0 } else { GSO_ECN };
+        let packet = held(&buffer, 60);
+        let vnet = vnet_header(&packet, 1500, |start| {
+            (start[4..] == [0xff, 0xff, 0xf0, 0]).then_some(1448)
+        });
+        assert_eq!(vnet, buffer[..VNET_HEADER]);
+        // The MTU leaves room for as much.
+        assert_eq!(vnet_header(&packet, 1500, |_| None), vnet);
+        let start = [&vnet[..], packet.bytes].concat();
+        assert_eq!(Layout::of_start(&start, 4052), Layout::of(&buffer));
+    }
+}
+
+#[test]
+fn of_a_train_whose_headers_alone_are_known_pieces_have_their_lengths() {
+    let buffer = tcp4(4000, 1448, 0x10);
+    let start = &buffer[..VNET_HEADER + 60];
+    let mut scratch = Vec::new();
+    let piece = Layout::of_start(start, 4052).unwrap().cut(start, 1..2, false, &mut scratch);
+    assert_eq!(piece.headers, &cut(&buffer, 1..2)[..VNET_HEADER + 52]);
+    assert!(piece.payload.is_empty());
+}
+
 #[test]
 fn the_whole_train_passes_untouched() {
     let buffer = tcp4(4000, 1448, 0x18);

@@ -83,6 +83,9 @@ const ROWS: &[Row] = &[
     ("Path, measured", |r| r.measurement.path.as_ref().map(measured)),
     ("Packets", |r| r.measurement.path.as_ref().map(packets)),
     ("Packet release lateness", |r| r.measurement.path.as_ref().map(lateness)),
+    ("Emulation driver", |r| {
+        r.measurement.path.as_ref().map(|path| path.asked.driver.name().to_owned())
+    }),
     ("Emulation", |r| r.measurement.path.as_ref().map(validity)),
     ("Notes", |r| Some(r.measurement.notes.join(" · ")).filter(|n| !n.is_empty())),
 ];

@@ -6,8 +6,8 @@ use crate::console::{self, Console};
 use crate::failure::{DONE, Failure, NOT_VALID, Outcome};
 use crate::{inside, stop};
 use clap::Args;
-use lab::{Lab, Options};
-use record::PathReport;
+use lab::{DriverChoice, Lab, Options};
+use record::{PathReport, RequestedPath};
 use report::terminal;
 use std::time::Duration;
 use topology::{PathSpec, Plan};
@@ -27,6 +27,9 @@ pub(super) struct CheckArgs {
     /// Busy-wait on one CPU core for lower timing error
     #[arg(long)]
     accurate: bool,
+    /// What carries packets: auto, tun, nfqueue
+    #[arg(long, value_name = "DRIVER", default_value = "auto", hide_default_value = true)]
+    driver: DriverChoice,
     /// Seconds of load in each direction
     #[arg(long, short = 't', value_name = "SECONDS", default_value = "2", value_parser = seconds)]
     seconds: Duration,
@@ -60,8 +63,9 @@ fn run_inside(args: &CheckArgs, console: &mut Console) -> Outcome {
     let stop = stop::on_signals();
     let plan = Plan::pair(args.link.clone(), "cubic", &[], false);
     console.live("starting the lab and measuring the idle RTT");
-    let lab = Lab::start(&plan, Options { accurate: args.accurate, ..Options::default() })
-        .map_err(Failure::usage)?;
+    let CheckArgs { accurate, driver, .. } = *args;
+    let options = Options { accurate, driver, ..Options::default() };
+    let lab = Lab::start(&plan, options).map_err(Failure::usage)?;
     console.live(&format!(
         "saturating the path for {:.1} s in each direction",
         args.seconds.as_secs_f64()
@@ -76,6 +80,8 @@ fn run_inside(args: &CheckArgs, console: &mut Console) -> Outcome {
         console.print(&console::json(&report)?);
     } else {
         console.print(&table(&report));
+        let RequestedPath { driver, driver_reason, .. } = &report.asked;
+        console.print(&format!("driver: {} ({driver_reason})\n", driver.name()));
         console.print(&terminal::path(&report, &console.out.clone()));
         console.say(&format!("lab: {}", stage::in_one_line(&report)));
     }

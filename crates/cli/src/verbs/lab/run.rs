@@ -119,7 +119,7 @@ pub(super) struct ShellArgs {
 
 pub(super) fn run(args: &RunArgs) -> Outcome {
     let words = words(&args.command);
-    inside::sandbox(|| run_inside(&args.pair, &args.command, words))
+    inside::sandbox(|| run_inside(&args.pair, &args.command, words, false))
 }
 
 pub(super) fn shell(args: &ShellArgs) -> Outcome {
@@ -130,7 +130,7 @@ pub(super) fn shell(args: &ShellArgs) -> Outcome {
         console::note(
             "lab: shell on host `client`; the far host is `server`; type exit to end the lab",
         );
-        run_inside(&args.pair, &command, words)
+        run_inside(&args.pair, &command, words, true)
     })
 }
 
@@ -139,10 +139,11 @@ fn words(command: &[OsString]) -> String {
     words.join(" ")
 }
 
-fn run_inside(args: &PairArgs, command: &[OsString], words: String) -> Outcome {
+/// `changing`: the path is meant to be changed while the command runs.
+fn run_inside(args: &PairArgs, command: &[OsString], words: String, changing: bool) -> Outcome {
     let mut plan = Plan::pair(args.link.clone(), &args.cc, &args.sysctl, args.tuned);
     let far_end = machine::FarHost::of(args.far_end, args.nat, &mut plan)?;
-    let stage = Stage::build(&plan, &args.stage, far_end.place())?;
+    let stage = Stage::build(&plan, &args.stage, far_end.place(), changing)?;
     introduce(&stage.lab, &args.cc);
     let _open = far_end.open(&stage.lab)?;
     let mut jobs = Vec::new();

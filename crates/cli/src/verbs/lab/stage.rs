@@ -6,7 +6,7 @@ use crate::failure::{Code, Failure, NOT_VALID};
 use clap::Args;
 use host::program::Reaper;
 use host::{private_file, sandbox, signals};
-use lab::{EndSignal, Lab, LabError, LabReport, Options, PREFER_IPV4};
+use lab::{DriverChoice, EndSignal, Lab, LabError, LabReport, Options, PREFER_IPV4};
 use record::PathReport;
 use std::ffi::OsString;
 use std::fs::File;
@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use topology::Plan;
+use units::Rtt;
 
 /// Options of every lab: name, accuracy, logs.
 #[derive(Debug, Args)]
@@ -21,6 +22,19 @@ pub(super) struct StageArgs {
     /// Busy-wait on one CPU core for lower timing error
     #[arg(long)]
     accurate: bool,
+    /// What carries packets: auto, tun, nfqueue
+    ///
+    /// `nfqueue` holds them in the kernel, which carries high rates; `tun` copies them, and can
+    /// carry out every setting of a link. `auto` takes `nfqueue` where it is available and can
+    /// carry out every setting.
+    #[arg(long, value_name = "DRIVER", default_value = "auto", hide_default_value = true)]
+    driver: DriverChoice,
+    /// Leave the first seconds of the run out of the report
+    ///
+    /// Validity and measured values cover the rest, by the same limits: for a start that this
+    /// machine cannot emulate.
+    #[arg(long, value_name = "TIME")]
+    omit: Option<Rtt>,
     /// Name of the lab, for `lab exec` and others
     #[arg(long, value_name = "NAME")]
     pub(super) name: Option<String>,
@@ -59,19 +73,21 @@ pub(super) struct Stage {
 }
 
 impl Stage {
-    /// Starts it. From here on a signal ends it cleanly.
+    /// Starts it. From here on a signal ends it cleanly. `changing`: its links are meant to be
+    /// changed while it runs.
     pub(super) fn build(
         plan: &Plan,
         args: &StageArgs,
         machine: Option<usize>,
+        changing: bool,
     ) -> Result<Self, Failure> {
         let end_signal = EndSignal::default();
         end_on_signals(&end_signal);
         let reaper = Reaper::start(path_with_us());
-        let lab = Arc::new(
-            Lab::start(plan, Options { accurate: args.accurate, machine, ..Options::default() })
-                .map_err(Failure::usage)?,
-        );
+        let StageArgs { accurate, driver, omit, .. } = *args;
+        let omit = omit.map(Rtt::duration);
+        let options = Options { accurate, driver, omit, machine, changing, ..Options::default() };
+        let lab = Arc::new(Lab::start(plan, options).map_err(Failure::usage)?);
         cover_names(&lab);
         let name = match &args.name {
             Some(name) => lab::control::serve(name, &lab).map(|()| name.clone()),
@@ -201,6 +217,10 @@ pub(super) fn in_one_line(report: &PathReport) -> String {
     let idle = did.idle_rtt_ms.map_or("not measured".to_owned(), |rtt| format!("{rtt:.2} ms"));
     let micros = |late: u64| units::Rtt::from_micros(late).to_string();
     let drops = did.drops;
+    let part = match did.from_s {
+        0.0 => String::new(),
+        from => format!("from {from:.2} s on: "),
+    };
     let others = [
         (drops.aqm, "dropped by AQM"),
         (drops.policer, "dropped by the policer"),
@@ -218,13 +238,14 @@ pub(super) fn in_one_line(report: &PathReport) -> String {
         .map(|(count, what)| format!(", {count} {what}"))
         .collect();
     format!(
-        "delivered {} packets, {rate}; idle RTT {idle}; {} random losses, {} queue drops{others}; release delay {} (median), {} (99 %), {} (max); seed {}",
+        "{part}delivered {} packets, {rate}; idle RTT {idle}; {} random losses, {} queue drops{others}; release delay {} (median), {} (99 %), {} (max); driver {}; seed {}",
         did.packets,
         did.lost,
         drops.queue,
         micros(did.lateness_us.p50),
         micros(did.lateness_us.p99),
         micros(did.lateness_us.max),
+        report.asked.driver.name(),
         report.seed
     )
 }

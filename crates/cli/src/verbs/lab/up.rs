@@ -133,7 +133,9 @@ fn job(plan: &Plan, program: &ProgramPlan) -> Job {
 }
 
 fn run_inside(plan: &Plan, args: &UpArgs, console: &mut Console) -> Outcome {
-    let stage = Stage::build(plan, &args.stage, None)?;
+    // Without programs to wait for, the lab is there for commands from outside.
+    let changing = plan.programs.iter().all(|program| program.background);
+    let stage = Stage::build(plan, &args.stage, None, changing)?;
     console.say(&format!(
         "lab {}: {} hosts, {} links{}",
         stage.name,

@@ -1,0 +1,112 @@
+//! Labs whose packets the kernel holds (NFQUEUE).
+
+use crate::program::{
+    LONGHAUL, carried, end, lab_with, processes, reported, run, signal, start, until, worked,
+};
+use serde_json::Value;
+
+/// Whether such a lab can be made here.
+pub(crate) fn is_possible() -> bool {
+    worked(&lab_with("rate=1gbit,rtt=1ms", &["--driver", "nfqueue"], &["true"]), 0)
+}
+
+fn driver(report: &Value) -> (&str, &str) {
+    let text = |key: &str| report["asked"][key].as_str().unwrap();
+    (text("driver"), text("driver_reason"))
+}
+
+/// The hop limit is the sender's, the delay is that of the path.
+pub(crate) fn held_packets_arrive_as_sent() {
+    let pings = ["ping", "-q", "-c", "20", "-i", "0.01", "-t", "7", "server"];
+    let once = ["sh", "-c", "ping -c 1 -t 1 server && ping -6 -c 1 -t 1 server"];
+    let (_, report) = reported("rate=1gbit,rtt=20ms", &[], &pings);
+    let idle = report["achieved"]["idle_rtt_ms"].as_f64().unwrap();
+    assert!((idle - 20.0).abs() < 2.0, "{report}");
+    assert_eq!(driver(&report).0, "nfqueue");
+    let (ended, _) = carried("rate=10gbit,rtt=1ms", &["--driver", "nfqueue"], &once);
+    assert_eq!(ended.stdout.matches("1 received").count(), 2, "{}", ended.stdout);
+}
+
+/// A counter of /proc/net/snmp: a line of names, and one of values.
+fn counter(text: &str, protocol: &str, name: &str) -> u64 {
+    let mut lines = text.lines().filter(|line| line.contains(protocol));
+    let (names, values) = (lines.next().unwrap(), lines.next().unwrap());
+    let at = names.split(' ').rev().position(|word| word == name).unwrap();
+    values.split(' ').rev().nth(at).unwrap().parse().unwrap()
+}
+
+/// A burst that overflows the queue: the receiver counts as many losses as the model, packet by
+/// packet, whatever trains they came in.
+pub(crate) fn trains_are_dropped_packet_by_packet() {
+    let client = format!("{LONGHAUL} iperf3 -c server -u -b 2G -l 1400 -t 1 -J");
+    let server = format!("{LONGHAUL} iperf3 -s -1; grep -h ^Udp: /proc/net/snmp >&2");
+    let options = ["--driver", "nfqueue", "--server", &server];
+    let link = "rate=1gbit,rtt=20ms,queue=300p";
+    let (ended, path) = carried(link, &options, &["sh", "-c", &client]);
+    let report: Value = serde_json::from_str(&ended.stdout).unwrap();
+    let lost = report.pointer("/end/sum/lost_packets").and_then(Value::as_u64).unwrap();
+    let drops = &path["achieved"]["drops"];
+    // Beyond the path, the receiver's buffer may have been full.
+    let late = counter(&ended.stderr, "Udp: ", "RcvbufErrors");
+    assert!(lost > 1000, "{report}");
+    // A receiver does not miss the last datagrams, as it sees none after them.
+    let unseen = drops["queue"].as_u64().unwrap().checked_sub(lost - late);
+    assert!(unseen.is_some_and(|unseen| unseen < 100), "{lost}, {late} late, {path}");
+    assert_eq!(drops["unasked"], 0);
+}
+
+/// What TCP retransmits is what the queue dropped, and no checksum is wrong.
+pub(crate) fn what_is_left_of_a_train_is_whole() {
+    let client = format!("{LONGHAUL} test server -t 1 -J; grep -h ^Tcp: /proc/net/snmp");
+    let server = format!("{LONGHAUL} server --one-off; grep -h ^Tcp: /proc/net/snmp >&2");
+    let options = ["--driver", "nfqueue", "--tuned", "--server", &server];
+    let link = "rate=2gbit,rtt=10ms,queue=0.3bdp";
+    let (ended, path) = carried(link, &options, &["sh", "-c", &client]);
+    let queue = path["achieved"]["drops"]["queue"].as_u64().unwrap();
+    assert!(queue > 100 && path["achieved"]["drops"]["unasked"] == 0, "{path}");
+    assert_eq!(counter(&ended.stdout, "Tcp: ", "InCsumErrors"), 0);
+    let retransmitted = counter(&ended.stdout, "Tcp: ", "RetransSegs");
+    // The last ones may not be sent again before the end; others may that were not lost.
+    let slack = queue / 10 + 100;
+    assert!(retransmitted.abs_diff(queue) <= slack, "{retransmitted} {queue}");
+}
+
+pub(crate) fn the_driver_is_chosen() {
+    let cases: [(&str, &[&str], &str); 3] = [
+        ("rate=1gbit,rtt=1ms,loss=1%", &[], "loss acts on single packets"),
+        ("rate=100mbit,rtt=1ms", &[], "packets are spaced one by one"),
+        ("rate=1gbit,rtt=1ms", &["--driver", "tun"], "as requested"),
+    ];
+    for (link, options, reason) in cases {
+        let (_, report) = carried(link, options, &["true"]);
+        assert_eq!(driver(&report).0, "tun", "{link}");
+        assert!(driver(&report).1.contains(reason), "{link}: {report}");
+    }
+    let refused = lab_with("rate=1gbit,rtt=1ms,loss=1%", &["--driver", "nfqueue"], &["true"]);
+    assert_eq!(refused.code, Some(2), "{refused:?}");
+    assert!(refused.stderr.contains("loss") && refused.stderr.contains("--driver tun"));
+    let name = "held-7fd2";
+    let options = ["--link", "rate=1gbit,rtt=1ms", "--driver", "nfqueue", "--name", name];
+    let lab = start(&[&["lab", "run"][..], &options, &["--", "sleep", "60"]].concat());
+    until("the lab", || run(&["lab", "list"]).stdout.contains(name));
+    let set = |settings: &str| run(&["lab", "set", "--lab", name, settings]);
+    let refused = set("loss=1%");
+    assert!(refused.code == Some(2) && refused.stderr.contains("--driver tun"), "{refused:?}");
+    assert_eq!(set("rate=2gbit,rtt=4ms").code, Some(0));
+    // Nothing is left of a lab that is killed.
+    signal("KILL", lab.id());
+    end(lab);
+    until("its end", || processes(name).is_empty());
+    let unknown = run(&["lab", "check", "--link", "geo", "--driver", "warp"]);
+    assert!(unknown.code == Some(2) && unknown.stderr.contains("nfqueue"), "{unknown:?}");
+}
+
+/// The report covers the part of a run that was declared beforehand.
+pub(crate) fn a_report_covers_what_was_declared() {
+    let omit = ["--omit", "500ms"];
+    let (_, report) = carried("rate=1gbit,rtt=1ms", &omit, &["sleep", "1"]);
+    let from = report["achieved"]["from_s"].as_f64().unwrap();
+    assert!((0.5..0.8).contains(&from) && report["asked"]["omit_s"] == 0.5, "{report}");
+    let (ended, report) = carried("rate=1gbit,rtt=1ms", &["--omit", "60s"], &["true"]);
+    assert!(ended.code == Some(3) && report["reasons"][0].as_str().unwrap().contains("60 s"));
+}

@@ -1,0 +1,151 @@
+//! Messages of netfilter (linux/netfilter/nfnetlink.h), and changes of nf_tables.
+
+use netlink_sys::{Socket, SocketAddr, protocols::NETLINK_NETFILTER};
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+
+/// A netfilter socket in the calling thread's network namespace.
+#[derive(Debug)]
+pub(crate) struct Nfnetlink {
+    socket: Socket,
+}
+
+/// Message types of nf_tables.
+pub(crate) mod kind {
+    pub(crate) const NF_TABLES: u16 = libc::NFNL_SUBSYS_NFTABLES as u16;
+    pub(crate) const BATCH_BEGIN: u16 = libc::NFNL_MSG_BATCH_BEGIN as u16;
+    pub(crate) const BATCH_END: u16 = libc::NFNL_MSG_BATCH_END as u16;
+    pub(crate) const TABLE: u16 = libc::NFT_MSG_NEWTABLE as u16;
+    pub(crate) const CHAIN: u16 = libc::NFT_MSG_NEWCHAIN as u16;
+    pub(crate) const RULE: u16 = libc::NFT_MSG_NEWRULE as u16;
+}
+
+/// Type, flags and body of a change of nf_tables. Attribute numbers are those of
+/// linux/netfilter/nf_tables.h.
+pub(crate) type Request = (u16, libc::c_int, Vec<u8>);
+
+impl Nfnetlink {
+    pub(crate) fn open() -> io::Result<Self> {
+        let mut socket = Socket::new(NETLINK_NETFILTER)?;
+        socket.bind_auto()?;
+        socket.connect(&SocketAddr::new(0, 0))?;
+        // The kernel answers within the send call: there is nothing to wait for.
+        socket.set_non_blocking(true)?;
+        Ok(Nfnetlink { socket })
+    }
+
+    /// Makes all of these changes in tables of `family` (`NFPROTO_*`), or none.
+    ///
+    /// # Errors
+    /// The system error of the first change that the kernel refused.
+    pub(crate) fn commit(&self, family: libc::c_int, requests: Vec<Request>) -> io::Result<()> {
+        let last = requests.len();
+        let bound =
+            |kind, number| message(kind, libc::NLM_F_REQUEST, number, family, kind::NF_TABLES, &[]);
+        let mut batch = bound(kind::BATCH_BEGIN, 0);
+        for (number, (kind, flags, body)) in (1..).zip(requests) {
+            let ack = if number == last { libc::NLM_F_ACK } else { 0 };
+            let flags = libc::NLM_F_REQUEST | libc::NLM_F_CREATE | flags | ack;
+            batch.extend(message((kind::NF_TABLES << 8) | kind, flags, number, family, 0, &body));
+        }
+        batch.extend(bound(kind::BATCH_END, last + 1));
+        self.socket.send(&batch, 0)?;
+        self.acknowledged(last)
+    }
+
+    /// Sends a message that asks for an acknowledgement, and checks that.
+    pub(crate) fn request(&self, message: &[u8]) -> io::Result<()> {
+        self.socket.send(message, 0)?;
+        self.acknowledged(0)
+    }
+
+    /// Sends messages without waiting for anything.
+    pub(crate) fn send(&self, messages: &[u8]) -> io::Result<()> {
+        self.socket.send(messages, 0).map(drop)
+    }
+
+    fn acknowledged(&self, last: usize) -> io::Result<()> {
+        loop {
+            let (answer, _) = self.socket.recv_from_full()?;
+            if let Some((number, code)) = acknowledgement(&answer) {
+                if code != 0 {
+                    return Err(io::Error::from_raw_os_error(-code));
+                }
+                if usize::try_from(number) == Ok(last) {
+                    return Ok(());
+                }
+            }
+        }
+    }
+}
+
+impl AsFd for Nfnetlink {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
+
+/// An element of a rule's list of expressions.
+pub(crate) fn expression(name: &str, attributes: &[Vec<u8>]) -> Vec<u8> {
+    nest(1, &[text(1, name), nest(2, attributes)])
+}
+
+pub(crate) fn text(kind: u16, text: &str) -> Vec<u8> {
+    attribute(kind, &[text.as_bytes(), b"\0"].concat())
+}
+
+pub(crate) fn number(kind: u16, number: u32) -> Vec<u8> {
+    attribute(kind, &number.to_be_bytes())
+}
+
+pub(crate) fn data(kind: u16, value: &[u8]) -> Vec<u8> {
+    nest(kind, &[attribute(1, value)])
+}
+
+pub(crate) fn nest(kind: u16, attributes: &[Vec<u8>]) -> Vec<u8> {
+    const NESTED: u16 = 1 << 15;
+    attribute(kind | NESTED, &attributes.concat())
+}
+
+/// An attribute (netlink(7)): length, type, value, aligned to four bytes. All
+/// are far shorter than 64 KiB.
+pub(crate) fn attribute(kind: u16, value: &[u8]) -> Vec<u8> {
+    let length = u16::try_from(4 + value.len()).unwrap_or(u16::MAX);
+    let mut bytes = [&length.to_ne_bytes(), &kind.to_ne_bytes(), value].concat();
+    bytes.resize(bytes.len().next_multiple_of(4), 0);
+    bytes
+}
+
+/// A message: `struct nlmsghdr`, `struct nfgenmsg`, body.
+pub(crate) fn message(
+    kind: u16,
+    flags: libc::c_int,
+    number: usize,
+    family: libc::c_int,
+    resource: u16,
+    body: &[u8],
+) -> Vec<u8> {
+    let length = u32::try_from(20 + body.len()).unwrap_or(u32::MAX);
+    let flags = u16::try_from(flags).unwrap_or_default();
+    let number = u32::try_from(number).unwrap_or(u32::MAX);
+    let family = u8::try_from(family).unwrap_or_default();
+    [
+        &length.to_ne_bytes()[..],
+        &kind.to_ne_bytes(),
+        &flags.to_ne_bytes(),
+        &number.to_ne_bytes(),
+        &[0; 4],
+        &[family, 0],
+        &resource.to_be_bytes(),
+        body,
+    ]
+    .concat()
+}
+
+/// Number of the acknowledged request, and zero or a negative error number.
+pub(crate) fn acknowledgement(answer: &[u8]) -> Option<(u32, i32)> {
+    let bytes = |at: usize| answer.get(at..at + 4)?.try_into().ok();
+    let error = answer.get(4..6)? == (libc::NLMSG_ERROR as u16).to_ne_bytes();
+    let (number, code) = (u32::from_ne_bytes(bytes(8)?), i32::from_ne_bytes(bytes(16)?));
+    error.then_some((number, code))
+}

@@ -1,0 +1,83 @@
+//! Sends packets, and trains of packets, out of one Ethernet device (packet(7)).
+
+use crate::netlink::Netlink;
+use crate::sys;
+use crate::tun::VNET_HEADER;
+use std::io::{self, IoSlice};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+
+/// `PACKET_VNET_HDR` (linux/if_packet.h): a `virtio_net` header before each packet.
+const PACKET_VNET_HDR: libc::c_int = 15;
+
+/// Length of an Ethernet header.
+const ETHERNET: usize = 14;
+
+/// A socket that sends out of one device.
+#[derive(Debug)]
+pub struct PacketSender {
+    socket: OwnedFd,
+    address: [u8; 6],
+}
+
+impl PacketSender {
+    /// Opens it for a device of the calling thread's network namespace. `address` is both
+    /// source and destination of its frames.
+    ///
+    /// # Errors
+    /// The system error; without `CAP_NET_RAW` it is `PermissionDenied`.
+    pub fn open(device: &str, address: [u8; 6]) -> io::Result<Self> {
+        let index = Netlink::open()?.index(device)?;
+        let flags = libc::SOCK_RAW | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
+        // Of protocol 0 it receives nothing.
+        // SAFETY: plain flags; the descriptor that comes back is ours.
+        let socket =
+            unsafe { OwnedFd::from_raw_fd(sys::check(libc::socket(libc::AF_PACKET, flags, 0))?) };
+        sys::set_option(&socket, libc::SOL_PACKET, PACKET_VNET_HDR, &1i32)?;
+        // SAFETY: a `sockaddr_ll` of zeros is a valid one.
+        let mut to: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
+        to.sll_family = libc::AF_PACKET as libc::sa_family_t;
+        to.sll_ifindex = index.cast_signed();
+        let length = libc::socklen_t::try_from(size_of_val(&to)).unwrap_or_default();
+        // SAFETY: the address and its length are those of a live structure.
+        sys::check(unsafe { libc::bind(socket.as_raw_fd(), (&raw const to).cast(), length) })?;
+        Ok(PacketSender { socket, address })
+    }
+
+    /// Sends a packet: `headers` are a `virtio_net` header as of a TUN device and an IP header,
+    /// and more up to where `payload` begins.
+    ///
+    /// # Errors
+    /// The system error; the packet was not sent.
+    pub fn send(&self, headers: &[u8], payload: &[u8]) -> io::Result<()> {
+        let (vnet, ip) = headers
+            .split_first_chunk::<VNET_HEADER>()
+            .ok_or_else(|| io::Error::from(io::ErrorKind::InvalidInput))?;
+        let ether_type: u16 = match ip.first().map(|byte| byte >> 4) {
+            Some(4) => libc::ETH_P_IP as u16,
+            Some(6) => libc::ETH_P_IPV6 as u16,
+            _ => return Err(io::ErrorKind::InvalidInput.into()),
+        };
+        let mut vnet = *vnet;
+        // Header length and start of the checksum count from the Ethernet header on.
+        for at in [2, 6] {
+            let old = u16::from_ne_bytes([vnet[at], vnet[at + 1]]);
+            let counted = at == 2 && old == 0;
+            let new = if counted { 0 } else { old.saturating_add(ETHERNET as u16) };
+            vnet[at..at + 2].copy_from_slice(&new.to_ne_bytes());
+        }
+        let mut frame = [0; ETHERNET];
+        frame[..6].copy_from_slice(&self.address);
+        frame[6..12].copy_from_slice(&self.address);
+        frame[12..].copy_from_slice(&ether_type.to_be_bytes());
+        let pieces = [&vnet[..], &frame, ip, payload].map(IoSlice::new);
+        // SAFETY: IoSlice has the layout of `struct iovec` and its pieces are valid.
+        sys::retry(|| unsafe {
+            libc::writev(
+                self.socket.as_raw_fd(),
+                pieces.as_ptr().cast(),
+                pieces.len() as libc::c_int,
+            )
+        })
+        .map(drop)
+    }
+}

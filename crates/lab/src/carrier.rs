@@ -1,0 +1,193 @@
+//! What gets the packets of one direction from one host to the other: they are copied through
+//! TUN devices, or held in the kernel.
+
+use crate::buffers::{Pool, Slot};
+use crate::packet::Layout;
+use crate::queue_carrier::{QueueCarrier, QueueEnds};
+use crate::tun_carrier::TunCarrier;
+use host::transmit_times::TransmitTimes;
+use link::{Delivery, Train, WindowScale};
+use std::cell::Cell;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::rc::Rc;
+use std::time::Duration;
+
+/// One train in flight.
+#[derive(Debug)]
+pub(crate) struct Packet {
+    pub(crate) body: Body,
+    pub(crate) layout: Layout,
+    /// How late it may have arrived at the bottleneck because it was read late.
+    pub(crate) late: Duration,
+}
+
+/// Where its bytes are: a `virtio_net` header and the IP packet.
+#[derive(Debug)]
+pub(crate) enum Body {
+    Copied(Box<[u8]>),
+    /// In the first bytes of a slot.
+    Pooled(Slot, usize),
+    /// The first of them here, all in the kernel.
+    Held(HeldTrain),
+}
+
+/// A train in a queue of the kernel.
+#[derive(Debug)]
+pub(crate) struct HeldTrain {
+    pub(crate) id: u32,
+    pub(crate) bytes: Box<[u8]>,
+    /// Packets of MTU size that it stands for.
+    pub(crate) packets: u32,
+    /// Packets that the link has neither dropped nor released yet.
+    pub(crate) undecided: Cell<u32>,
+    /// Packets that it dropped.
+    pub(crate) dropped: Cell<u32>,
+}
+
+impl Packet {
+    /// Its bytes, as far as they are here.
+    pub(crate) fn buffer<'a>(&'a self, pool: &'a Pool) -> &'a [u8] {
+        match &self.body {
+            Body::Copied(bytes) => bytes,
+            Body::Pooled(slot, length) => &pool.bytes(slot)[..*length],
+            Body::Held(train) => &train.bytes,
+        }
+    }
+
+    /// The link dropped one of its packets.
+    pub(crate) fn packet_dropped(&self) {
+        if let Body::Held(train) = &self.body {
+            train.dropped.update(|dropped| dropped + 1);
+            train.undecided.update(|undecided| undecided.saturating_sub(1));
+        }
+    }
+
+    /// The link released some of its packets.
+    pub(crate) fn packets_released(&self, packets: u32) {
+        if let Body::Held(train) = &self.body {
+            train.undecided.update(|undecided| undecided.saturating_sub(packets));
+        }
+    }
+
+    /// Whether it can leave: a held train leaves with the last of its packets.
+    pub(crate) fn is_complete(&self) -> bool {
+        match &self.body {
+            Body::Held(train) => train.undecided.get() == 0,
+            _ => true,
+        }
+    }
+}
+
+/// A train that was read.
+pub(crate) struct Arrived {
+    /// Its length from the IP header on.
+    pub(crate) length: usize,
+    /// When it arrived, as wall-clock time since 1970, where the carrier knows.
+    pub(crate) time: Option<Duration>,
+    /// `None` if its headers are malformed.
+    pub(crate) train: Option<(Body, Layout, Train)>,
+}
+
+/// What a carrier is made of.
+#[derive(Debug)]
+pub(crate) enum CarrierEnds {
+    Tun(TunCarrier),
+    Queue(Box<QueueEnds>),
+}
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) enum Carrier {
+    Tun(TunCarrier),
+    Queue(QueueCarrier),
+}
+
+impl Carrier {
+    pub(crate) fn new(ends: CarrierEnds) -> Self {
+        match ends {
+            CarrierEnds::Tun(tun) => Carrier::Tun(tun),
+            CarrierEnds::Queue(ends) => Carrier::Queue(QueueCarrier::new(ends)),
+        }
+    }
+
+    /// Reads the next train; `None` if there is none.
+    pub(crate) fn next(
+        &mut self,
+        pool: &mut Pool,
+        window_scale: Option<WindowScale>,
+    ) -> io::Result<Option<Arrived>> {
+        match self {
+            Carrier::Tun(tun) => tun.next(pool, window_scale),
+            Carrier::Queue(queue) => queue.next(),
+        }
+    }
+
+    /// The train entered the link.
+    pub(crate) fn entered(&mut self, packet: &Rc<Packet>) {
+        if let Carrier::Queue(queue) = self {
+            queue.entered(packet);
+        }
+    }
+
+    /// Deliveries that are passed on at once, and are late by as much as the last of them.
+    pub(crate) fn at_once(&self) -> usize {
+        match self {
+            Carrier::Tun(_) => 1,
+            Carrier::Queue(_) => QueueCarrier::AT_ONCE,
+        }
+    }
+
+    /// Passes on deliveries of complete trains, in order; returns how many packets the
+    /// receiving host refused.
+    pub(crate) fn deliver(
+        &mut self,
+        pool: &Pool,
+        deliveries: &[Delivery<Rc<Packet>>],
+        scratch: &mut Vec<u8>,
+    ) -> io::Result<u64> {
+        match self {
+            Carrier::Tun(tun) => Ok(tun.deliver(pool, deliveries, scratch)),
+            Carrier::Queue(queue) => queue.deliver(deliveries, scratch),
+        }
+    }
+
+    /// Whether it has to know which packets the link drops.
+    pub(crate) fn needs_drops(&self) -> bool {
+        matches!(self, Carrier::Queue(_))
+    }
+
+    /// Packets are recorded with their content from here on.
+    pub(crate) fn keep_content(&mut self) -> io::Result<()> {
+        match self {
+            Carrier::Tun(_) => Ok(()),
+            Carrier::Queue(queue) => queue.keep_content(),
+        }
+    }
+
+    /// When packets were put into its device, where that is recorded apart from them.
+    pub(crate) fn take_times(&mut self) -> Option<TransmitTimes> {
+        match self {
+            Carrier::Tun(tun) => tun.times.take(),
+            Carrier::Queue(_) => None,
+        }
+    }
+
+    /// Trains that were lost before they were read.
+    pub(crate) fn missing(&self) -> u64 {
+        match self {
+            // The device counts them.
+            Carrier::Tun(_) => 0,
+            Carrier::Queue(queue) => queue.missing(),
+        }
+    }
+}
+
+impl AsFd for Carrier {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match self {
+            Carrier::Tun(tun) => tun.from.as_fd(),
+            Carrier::Queue(queue) => queue.as_fd(),
+        }
+    }
+}
