@@ -3,7 +3,10 @@
 //!
 //! Two hosts, a veth pair, plain settings, five alternating runs, medians.
 
+mod bare;
+mod bars;
 mod crowd;
+mod engine;
 mod pair;
 mod stamps;
 mod windows;
@@ -26,6 +29,14 @@ fn main() {
     if std::env::args().any(|argument| argument == "--test") {
         return;
     }
+    let options: Vec<String> = std::env::args().skip(1).collect();
+    if let Some(("--bare", of_pair)) = options.split_first().map(|(name, rest)| (&**name, rest)) {
+        if let Err(error) = bare::main(of_pair) {
+            eprintln!("{error}");
+            std::process::exit(1);
+        }
+        return;
+    }
     let measured = host::sandbox::run(|| {
         i32::from(measure().inspect_err(|error| eprintln!("{error}")).is_err())
     });
@@ -43,8 +54,9 @@ type Part = fn(&Pair) -> Fallible<()>;
 fn measure() -> Fallible<()> {
     let named: Vec<String> =
         std::env::args().skip(1).filter(|argument| !argument.starts_with('-')).collect();
-    let parts: [(&str, Part); 6] = [
-        ("tcp", tcp),
+    let parts: [(&str, Part); 7] = [
+        ("engine-short", engine::short),
+        ("engine", engine::all),
         ("udp", udp),
         ("paced", paced),
         ("crowd", crowd),
@@ -54,7 +66,7 @@ fn measure() -> Fallible<()> {
     println!("{:<52} {:>14} {:>14}", "", "promised", "measured");
     let pair = Pair::start()?;
     for (name, part) in parts {
-        if named.is_empty() || named.iter().any(|other| other == name) {
+        if (named.is_empty() && name != "engine") || named.iter().any(|other| other == name) {
             part(&pair)?;
         }
     }
@@ -74,17 +86,27 @@ fn median(values: &[f64]) -> f64 {
     model::statistics::median(values).unwrap_or(f64::NAN)
 }
 
-/// One run of a program against a server of its own kind: its JSON.
+/// One run of a program against a server of its own kind over the veth pair: its JSON.
 fn run(pair: &Pair, program: &[&str], options: &[&str]) -> Fallible<Value> {
+    run_between(pair, (1, pair::SERVER), program, options)
+}
+
+/// As [`run`], with the server at another host or address.
+fn run_between(
+    pair: &Pair,
+    (host, address): (usize, &str),
+    program: &[&str],
+    options: &[&str],
+) -> Fallible<Value> {
     let mut server = Command::new(program[0]);
     server.args(&program[1..]).args(["-s", "-1"]).stdout(Stdio::null()).stderr(Stdio::null());
-    let mut server = pair.spawn(1, &mut server)?;
+    let mut server = pair.spawn(host, &mut server)?;
     let mut report = Value::Null;
     // The server needs a moment to listen.
     for _ in 0..50 {
         std::thread::sleep(Duration::from_millis(100));
         let mut client = Command::new(program[0]);
-        client.args(&program[1..]).args(["-c", pair::SERVER, "-J"]).args(options);
+        client.args(&program[1..]).args(["-c", address, "-J"]).args(options);
         let client = client.stdout(Stdio::piped()).stderr(Stdio::null());
         let output = pair.spawn(0, client)?.wait_with_output()?;
         report = serde_json::from_slice(&output.stdout)?;
@@ -102,31 +124,6 @@ fn run(pair: &Pair, program: &[&str], options: &[&str]) -> Fallible<Value> {
 
 fn number(report: &Value, path: &str) -> f64 {
     report.pointer(path).and_then(Value::as_f64).unwrap_or(f64::NAN)
-}
-
-fn tcp(pair: &Pair) -> Fallible<()> {
-    for streams in ["-P1", "-P4"] {
-        let mut rates = [Vec::new(), Vec::new()];
-        let mut costs = [Vec::new(), Vec::new()];
-        for _ in 0..REPEATS {
-            for (end, program) in [&OURS[..], &THEIRS[..]].into_iter().enumerate() {
-                let report = run(pair, program, &["-t3", "-O1", streams])?;
-                let rate = number(&report, "/end/sum_received/bits_per_second") / 1e9;
-                let cpu = number(&report, "/end/cpu_utilization_percent/host_total")
-                    + number(&report, "/end/cpu_utilization_percent/remote_total");
-                rates[end].push(rate);
-                costs[end].push(cpu / rate);
-            }
-        }
-        let [ours, theirs] = rates.map(|values| median(&values));
-        let ratio = ours / theirs;
-        let what = format!("TCP {streams}, of iperf3's {theirs:.1} Gbit/s");
-        row(&what, "1.05", &format!("{ratio:.2}"), ratio >= 1.05);
-        let [ours, theirs] = costs.map(|values| median(&values));
-        let what = format!("TCP {streams}, CPU per bit, of iperf3's");
-        row(&what, "1.00", &format!("{:.2}", ours / theirs), ours <= theirs);
-    }
-    Ok(())
 }
 
 fn udp(pair: &Pair) -> Fallible<()> {

@@ -134,7 +134,7 @@ fn an_old_client_reads_a_new_server() {
     let format = sent.as_object_mut().unwrap().remove("format");
     assert_eq!(format, Some(json!(RESULTS_FORMAT)));
     let receiver = sent["streams"][0]["receiver"].as_object_mut().unwrap();
-    for later in ["rtt_us", "unread_bytes", "segments", "out_of_order", "window_scale"] {
+    for later in ["rtt_us", "unread_bytes", "segments", "out_of_order", "window_scale", "cpu_us"] {
         assert_eq!(receiver.remove(later), Some(json!([null, null])), "{later}");
     }
     assert_eq!(sent, serde_json::from_str::<Value>(FORMAT_1).unwrap());

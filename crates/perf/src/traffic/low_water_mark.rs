@@ -10,7 +10,7 @@ use socket2::Socket;
 use std::time::{Duration, Instant};
 
 /// The mark is at most this share of the socket's buffer: the window stays open while data
-/// waits, and what waits is not taken for an application that reads slowly.
+/// waits, and what waits is not taken for a slow receiving application.
 const OF_BUFFER: usize = 8;
 
 /// A lower mark saves nothing.

@@ -16,16 +16,16 @@ use record::Protocol;
 use std::io;
 
 /// A stream whose thread has others as well.
-struct Turn<'a> {
+struct Sender<'a> {
     stream: &'a Stream,
     /// Bytes of the present call that are written, of those that were drawn for it.
     written: usize,
     drawn: usize,
 }
 
-/// What became of a turn.
-enum Turned {
-    /// The socket is full, or another one's turn has come.
+/// What became of a write.
+enum Written {
+    /// The socket is full, or others are to write first.
     Again,
     /// Nothing is left to send.
     Done,
@@ -59,44 +59,49 @@ impl Traffic {
         groups
     }
 
-    /// Writes to each stream as much as its socket takes, in turn.
+    /// Writes to each stream as much as its socket takes, in sender.
     pub(super) fn write_in_turn(&self, streams: &[&Stream], plan: &Plan, load: &Load) {
-        let mut turns: Vec<_> =
-            streams.iter().map(|stream| Turn { stream, written: 0, drawn: 0 }).collect();
-        if let Err(error) = self.take_turns(&mut turns, plan, load)
+        let mut senders: Vec<_> =
+            streams.iter().map(|stream| Sender { stream, written: 0, drawn: 0 }).collect();
+        if let Err(error) = self.write_until_over(&mut senders, plan, load)
             && !self.has_sent()
         {
             streams.iter().for_each(|stream| stream.breaks(&error));
         }
         if plan.finish_block {
-            turns.iter().for_each(|turn| turn.finish_block(load));
+            senders.iter().for_each(|sender| sender.finish_block(load));
         }
     }
 
-    /// Returns when every stream has sent all of its bytes or failed, or the test is over.
-    fn take_turns(&self, turns: &mut [Turn<'_>], plan: &Plan, load: &Load) -> io::Result<()> {
+    /// Resenders when every stream has sent all of its bytes or failed, or the test is over.
+    fn write_until_over(
+        &self,
+        senders: &mut [Sender<'_>],
+        plan: &Plan,
+        load: &Load,
+    ) -> io::Result<()> {
         let bytes = Gather::of(plan.block).most() * plan.block;
         let (mut poller, mut ready) = (Poller::new()?, Vec::new());
-        for (token, turn) in turns.iter().enumerate() {
-            turn.stream.socket.set_nonblocking(true)?;
-            poller.add_for_writing(&turn.stream.socket, token)?;
+        for (token, sender) in senders.iter().enumerate() {
+            sender.stream.socket.set_nonblocking(true)?;
+            poller.add_for_writing(&sender.stream.socket, token)?;
         }
-        let mut left = turns.len();
+        let mut left = senders.len();
         while left > 0 && !self.has_sent() {
             poller.wait(Some(SOCKET_TIMEOUT), &mut ready)?;
             for &token in &ready {
-                let turn = &mut turns[token];
-                if turn.written == turn.drawn {
-                    (turn.written, turn.drawn) = (0, self.draw(bytes));
+                let sender = &mut senders[token];
+                if sender.written == sender.drawn {
+                    (sender.written, sender.drawn) = (0, self.draw(bytes));
                 }
-                let turned = turn.write(load);
-                if let Err(error) = &turned
+                let written = sender.write(load);
+                if let Err(error) = &written
                     && !self.has_sent()
                 {
-                    turn.stream.breaks(error);
+                    sender.stream.breaks(error);
                 }
-                if !matches!(turned, Ok(Turned::Again)) {
-                    poller.remove(&turn.stream.socket)?;
+                if !matches!(written, Ok(Written::Again)) {
+                    poller.remove(&sender.stream.socket)?;
                     left -= 1;
                 }
             }
@@ -105,19 +110,19 @@ impl Traffic {
     }
 }
 
-impl Turn<'_> {
-    fn write(&mut self, load: &Load) -> io::Result<Turned> {
+impl Sender<'_> {
+    fn write(&mut self, load: &Load) -> io::Result<Written> {
         if self.drawn == 0 {
-            return Ok(Turned::Done);
+            return Ok(Written::Done);
         }
         let socket = &self.stream.socket;
         match gather::write_repeated(socket, &load.block, self.written, self.drawn) {
             Ok(wrote) => {
                 self.stream.count(wrote);
                 self.written += wrote;
-                Ok(Turned::Again)
+                Ok(Written::Again)
             }
-            Err(error) if is_pause(&error) => Ok(Turned::Again),
+            Err(error) if is_pause(&error) => Ok(Written::Again),
             Err(error) => Err(error),
         }
     }
