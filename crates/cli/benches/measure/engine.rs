@@ -46,13 +46,17 @@ pub(crate) fn short(pair: &Pair) -> Fallible<()> {
 
 fn shapes(pair: &Pair, streams: &[&str]) -> Fallible<()> {
     let peers = peers();
-    println!("  beside {}", peers.join(", "));
+    let names: Vec<_> = peers.iter().map(|peer| file_name(peer)).collect();
+    println!("  beside {}", names.join(", "));
     let mut groups = Vec::new();
     for path in [Between::Veth, Between::Loopback] {
         for direction in DIRECTIONS {
             for zerocopy in [&[][..], &["-Z"]] {
                 for streams in streams {
                     let options = [&["-P", *streams], direction, zerocopy].concat();
+                    if !is_asked(&name(path, &options)) {
+                        continue;
+                    }
                     groups.push(shape(pair, path, &peers, streams, &options)?);
                 }
             }
@@ -61,17 +65,35 @@ fn shapes(pair: &Pair, streams: &[&str]) -> Fallible<()> {
     let asked: Vec<String> = std::env::args().collect();
     if let Some(at) = asked.iter().position(|argument| argument == "--svg") {
         let file = asked.get(at + 1).ok_or("--svg needs a file")?;
-        let name = |peer: &String| {
-            Path::new(peer).file_name().map_or(peer.clone(), |name| name.display().to_string())
-        };
         let programs: Vec<_> = ["longhaul".to_owned()]
             .into_iter()
-            .chain(peers.iter().map(name))
+            .chain(names)
             .chain(["bare pair".to_owned()])
             .collect();
         std::fs::write(file, bars::svg(&programs, &groups))?;
     }
     Ok(())
+}
+
+/// Whether the shape is one of `--shapes 'veth -P 4 -R,loopback -P 1'`; without it all are.
+fn is_asked(shape: &str) -> bool {
+    let asked: Vec<String> = std::env::args().collect();
+    let list = asked.iter().position(|argument| argument == "--shapes");
+    let list = list.and_then(|at| asked.get(at + 1));
+    list.is_none_or(|list| list.split(',').any(|one| one.trim() == shape))
+}
+
+fn name(path: Between, options: &[&str]) -> String {
+    let path = match path {
+        Between::Veth => "veth",
+        Between::Loopback => "loopback",
+    };
+    format!("{path} {}", options.join(" "))
+}
+
+/// The program's name without its directory.
+fn file_name(program: &str) -> String {
+    Path::new(program).file_name().map_or(program.to_owned(), |name| name.display().to_string())
 }
 
 /// iperf3 of the system, and those that scripts/bench-peers has built.
@@ -116,23 +138,20 @@ fn shape(
     let of_bare = (!bare.is_empty()).then(|| median(&rates) / median(&bare));
     let least = faster.iter().copied().fold(f64::MAX, f64::min);
     let most = faster.iter().copied().fold(0.0, f64::max);
-    let name = match path {
-        Between::Veth => "veth",
-        Between::Loopback => "loopback",
-    };
+    let name = name(path, options);
     let of_peer = |at: usize| -> Vec<f64> { theirs.iter().map(|all| all[at].rate).collect() };
     let medians = [Some(median(&rates))]
         .into_iter()
         .chain((0..peers.len()).map(|at| Some(median(&of_peer(at)))))
         .chain([has_bare.then(|| median(&bare))])
         .collect();
-    let group = Group { shape: format!("{name} {}", options.join(" ")), rates: medians };
+    let group = Group { shape: name.clone(), rates: medians };
     let bare = of_bare.map_or(String::new(), |ratio| format!(", {ratio:.2} of bare"));
-    let what = format!("{name} {}: {:.1} Gbit/s{bare}", options.join(" "), median(&rates));
+    let what = format!("{name}: {:.1} Gbit/s{bare}", median(&rates));
     let kept = median(&faster) >= PROMISED || of_bare.is_some_and(|ratio| ratio >= OF_BARE);
     row(&what, "1.05", &format!("{:.2} [{least:.2}, {most:.2}]", median(&faster)), kept);
     row(
-        &format!("{name} {}: CPU per bit", options.join(" ")),
+        &format!("{name}: CPU per bit"),
         "1.00",
         &format!("{:.2}", median(&costs)),
         median(&costs) <= 1.0,
