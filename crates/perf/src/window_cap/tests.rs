@@ -58,10 +58,10 @@ fn unsent_data_is_limited_at_high_rates_only() {
 
 #[test]
 fn the_cap_follows_the_rate_within_a_few_ticks() {
-    // 10 Gbit/s at 1 ms: a BDP of 1.25 MB.
-    let (cap, bytes) = run(End::Receiver, 1_000, 10.0, 0.0, &limited(10.0, 1_000.0));
-    assert_eq!(cap.settled(), Some(ByteCount::from_bytes(5_000_000)));
-    assert!(bytes > 0.99 * 12.5e9, "{bytes}");
+    // 40 Gbit/s at 1 ms: a BDP of 5 MB.
+    let (cap, bytes) = run(End::Receiver, 1_000, 10.0, 0.0, &limited(40.0, 1_000.0));
+    assert_eq!(cap.settled(), Some(ByteCount::from_bytes(20_000_000)));
+    assert!(bytes > 0.99 * 50e9, "{bytes}");
 }
 
 #[test]
@@ -77,7 +77,7 @@ fn a_cap_that_limits_the_rate_is_raised() {
 #[test]
 fn windows_far_above_the_need_are_not_reached() {
     // Slower with larger windows, as from memory.
-    let memory: Path<'_> = &|_, window| if window > 8 << 20 { 25e9 } else { 45e9 };
+    let memory: Path<'_> = &|_, window| if window > 16 << 20 { 25e9 } else { 45e9 };
     let (cap, bytes) = run(End::Receiver, 20, 10.0, 0.05, memory);
     assert_eq!(cap.settled(), Some(WINDOW_FLOOR));
     assert!(bytes > 0.97 * 45e9 / 8.0 * 10.0, "{bytes}");
