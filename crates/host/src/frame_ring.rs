@@ -3,9 +3,9 @@
 //! Documentation/networking/packet_mmap.rst). Reading it needs no system call, and it keeps
 //! packets while the reader is not scheduled.
 
+use crate::link_layer::{self, PACKET_VNET_HDR};
 use crate::sys;
 use std::io;
-use std::mem::size_of;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -13,9 +13,6 @@ use std::time::Duration;
 
 /// The kernel allocates the ring in blocks of whole pages.
 const BLOCK: usize = 64 << 10;
-
-/// `PACKET_VNET_HDR` (linux/if_packet.h): a `virtio_net` header before each packet.
-const PACKET_VNET_HDR: libc::c_int = 15;
 
 /// What to record, and how much of it.
 pub(crate) struct RingOptions<'a> {
@@ -106,21 +103,8 @@ impl FrameRing {
         let ring = NonNull::new(base.cast());
         let ring = ring.ok_or_else(|| io::Error::other("memory at address 0"))?;
         let ring = FrameRing { socket, ring, frames, frame, next: 0 };
-        ring.bind(index)?;
+        link_layer::bind(&ring.socket, index, libc::ETH_P_ALL)?;
         Ok(ring)
-    }
-
-    fn bind(&self, index: u32) -> io::Result<()> {
-        // SAFETY: a `sockaddr_ll` of zeros is a valid one.
-        let mut address: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
-        address.sll_family = libc::AF_PACKET as libc::sa_family_t;
-        // Transmitted packets are seen only by sockets for every protocol.
-        address.sll_protocol = (libc::ETH_P_ALL as u16).to_be();
-        address.sll_ifindex = libc::c_int::try_from(index).map_err(io::Error::other)?;
-        let length = size_of::<libc::sockaddr_ll>() as libc::socklen_t;
-        let address = (&raw const address).cast();
-        // SAFETY: the address is valid for its length across the call.
-        sys::check(unsafe { libc::bind(self.socket.as_raw_fd(), address, length) }).map(drop)
     }
 
     /// Reads the next packet; `None` if there is no other, or the ring had no room for it.

@@ -26,6 +26,7 @@ pub mod identity;
 pub mod interfaces;
 pub mod join;
 pub mod limits;
+mod link_layer;
 pub mod lock;
 pub mod memory;
 pub mod names;

@@ -1,16 +1,11 @@
 //! Sends packets, and trains of packets, out of one Ethernet device (packet(7)).
 
+use crate::link_layer::{self, ETHERNET_HEADER, PACKET_VNET_HDR};
 use crate::netlink::Netlink;
 use crate::sys;
 use crate::tun::VNET_HEADER;
 use std::io::{self, IoSlice};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
-
-/// `PACKET_VNET_HDR` (linux/if_packet.h): a `virtio_net` header before each packet.
-const PACKET_VNET_HDR: libc::c_int = 15;
-
-/// Length of an Ethernet header.
-const ETHERNET: usize = 14;
 
 /// A socket that sends out of one device.
 #[derive(Debug)]
@@ -33,13 +28,7 @@ impl PacketSender {
         let socket =
             unsafe { OwnedFd::from_raw_fd(sys::check(libc::socket(libc::AF_PACKET, flags, 0))?) };
         sys::set_option(&socket, libc::SOL_PACKET, PACKET_VNET_HDR, &1i32)?;
-        // SAFETY: a `sockaddr_ll` of zeros is a valid one.
-        let mut to: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
-        to.sll_family = libc::AF_PACKET as libc::sa_family_t;
-        to.sll_ifindex = index.cast_signed();
-        let length = libc::socklen_t::try_from(size_of_val(&to)).unwrap_or_default();
-        // SAFETY: the address and its length are those of a live structure.
-        sys::check(unsafe { libc::bind(socket.as_raw_fd(), (&raw const to).cast(), length) })?;
+        link_layer::bind(&socket, index, 0)?;
         Ok(PacketSender { socket, address })
     }
 
@@ -62,10 +51,10 @@ impl PacketSender {
         for at in [2, 6] {
             let old = u16::from_ne_bytes([vnet[at], vnet[at + 1]]);
             let counted = at == 2 && old == 0;
-            let new = if counted { 0 } else { old.saturating_add(ETHERNET as u16) };
+            let new = if counted { 0 } else { old.saturating_add(ETHERNET_HEADER as u16) };
             vnet[at..at + 2].copy_from_slice(&new.to_ne_bytes());
         }
-        let mut frame = [0; ETHERNET];
+        let mut frame = [0; ETHERNET_HEADER];
         frame[..6].copy_from_slice(&self.address);
         frame[6..12].copy_from_slice(&self.address);
         frame[12..].copy_from_slice(&ether_type.to_be_bytes());

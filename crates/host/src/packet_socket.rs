@@ -9,11 +9,11 @@ mod ring;
 pub use ring::{Block, RingPacket};
 
 use crate::tcp_info::get;
-use crate::{sys, wait};
+use crate::{link_layer, sys, wait};
 use bpf::Instruction;
 use ring::Ring;
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, FromRawFd, OwnedFd};
 use std::time::Duration;
 use units::ByteCount;
 
@@ -105,7 +105,7 @@ impl PacketSocket {
         }
         attach(&socket, options.filter)?;
         let ring = request_ring(&socket, options.ring)?;
-        bind(&socket, options.interface)?;
+        link_layer::bind(&socket, options.interface, libc::ETH_P_ALL)?;
         if options.promiscuous && options.interface != 0 {
             promiscuous(&socket, options.interface)?;
         }
@@ -212,18 +212,6 @@ fn request_ring(socket: &OwnedFd, size: ByteCount) -> io::Result<Ring> {
             }
         }
     }
-}
-
-fn bind(socket: &OwnedFd, interface: u32) -> io::Result<()> {
-    // SAFETY: zeros are a valid sockaddr_ll.
-    let mut address: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
-    address.sll_family = libc::AF_PACKET as u16;
-    address.sll_protocol = (libc::ETH_P_ALL as u16).to_be();
-    address.sll_ifindex = interface.cast_signed();
-    let length = libc::socklen_t::try_from(size_of_val(&address)).unwrap_or_default();
-    // SAFETY: the address and its length are those of a live structure.
-    sys::check(unsafe { libc::bind(socket.as_raw_fd(), (&raw const address).cast(), length) })
-        .map(drop)
 }
 
 fn promiscuous(socket: &OwnedFd, interface: u32) -> io::Result<()> {

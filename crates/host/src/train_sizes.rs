@@ -5,6 +5,7 @@
 //! of the device before, with a `virtio_net` header that does.
 
 use crate::frame_ring::{FrameRing, PACKET_TYPE, RingOptions, step};
+use crate::link_layer::ETHERNET_HEADER;
 use crate::tun::VNET_HEADER;
 use std::collections::VecDeque;
 use std::io;
@@ -17,9 +18,6 @@ const FRAMES: usize = 1 << 12;
 /// bytes of the transport header.
 const FRAME: usize = 256;
 const RECORDED: u32 = 14 + 60 + 8;
-
-/// Length of an Ethernet header.
-const ETHERNET: usize = 14;
 
 /// Trains that were recorded and not asked about: they were dropped on their way to the queue.
 const MOST_KEPT: usize = 2 * FRAMES;
@@ -49,7 +47,7 @@ impl TrainSizes {
     /// # Errors
     /// The system error; without `CAP_NET_RAW` it is `PermissionDenied`.
     pub fn open(index: u32, mtu: u32) -> io::Result<Self> {
-        let longest = mtu.saturating_add(ETHERNET as u32);
+        let longest = mtu.saturating_add(ETHERNET_HEADER as u32);
         let mut received_trains = [
             step(libc::BPF_LD | libc::BPF_W | libc::BPF_LEN, 0, 0, 0),
             step(libc::BPF_JMP | libc::BPF_JGT | libc::BPF_K, 0, 3, longest),
@@ -64,14 +62,14 @@ impl TrainSizes {
     }
 
     /// The payload of each packet but the last, in bytes, of a train of `length` bytes from the
-    /// IP header on, whose transport header begins with `start`. Trains are asked about in about
-    /// the order in which they arrived. `None` if it was not recorded.
+    /// IP header on, whose transport header begins with `start`. Calls come in about the order in which
+    /// the trains arrived. `None` if it was not recorded.
     pub fn segment(&mut self, length: usize, start: Start) -> Option<u16> {
         while let Some(recorded) = self.ring.read(|frame| {
             let vnet: &[u8; VNET_HEADER] = frame.bytes(-(VNET_HEADER as isize))?;
             let field = |at: usize| u16::from_ne_bytes([vnet[at], vnet[at + 1]]);
             Some(Recorded {
-                length: frame.length.checked_sub(ETHERNET)?,
+                length: frame.length.checked_sub(ETHERNET_HEADER)?,
                 start: *frame.bytes(isize::try_from(field(6)).ok()?)?,
                 segment: field(4),
             })

@@ -125,9 +125,9 @@ impl Poller {
         Ok(())
     }
 
-    /// Waits until a file is readable, or writable where that was asked for, has failed or was closed by its peer, or
-    /// `timeout` has passed (`None`: without limit), and puts the tokens of ready
-    /// files into `ready`. Level-triggered: an unread file is reported again.
+    /// Waits until a file is readable or, if added for writing, writable, has failed or was
+    /// closed by its peer, or `timeout` has passed (`None`: without limit), and puts the tokens
+    /// of ready files into `ready`. Level-triggered: an unread file is reported again.
     ///
     /// # Errors
     /// The system error; after an interruption by a signal none is ready.

@@ -5,6 +5,7 @@
 
 mod columns;
 
+use crate::socket::MAX_WINDOW;
 use columns::Table;
 use iperf3_proto::{
     Decoder, Extension, Results,
@@ -26,8 +27,6 @@ pub(crate) const RESULTS_FORMAT: u32 = 2;
 const MAX_STREAMS: usize = 256;
 /// Maximum loss burst classes: one per length up to 8, then one per power of two.
 const MAX_BURSTS: usize = 70;
-/// Largest window of TCP (RFC 7323).
-const MAX_WINDOW: u64 = 1 << 30;
 /// Maximum notes read from a peer.
 const MAX_NOTES: usize = 16;
 /// Maximum characters of a note.
@@ -279,7 +278,7 @@ impl ReadStream<'_> {
         ExtraStream {
             id: self.id,
             congestion: self.congestion,
-            cap_bytes: self.cap_bytes.filter(|bytes| *bytes <= MAX_WINDOW),
+            cap_bytes: self.cap_bytes.filter(|bytes| *bytes <= MAX_WINDOW.bytes()),
             datagrams: self.datagrams.map(Datagrams::from),
             sender: self.sender.map(|text| columns::rows(text.get())).unwrap_or_default(),
             receiver: self.receiver.map(|text| columns::rows(text.get())).unwrap_or_default(),

@@ -189,7 +189,7 @@ impl Traffic {
         let load = Arc::new(load);
         let _ = self.load.set(load.clone());
         // A busy-waiting sender needs a core of its own.
-        let precise = senders <= (host::cpu::cores() as usize / 2).max(1);
+        let precise = senders <= half_of_cores();
         let shared = self.shared_senders(streams, plan);
         let failed = |stream: &Stream, source| PerfError::System {
             operation: "start a thread for a stream",
@@ -290,10 +290,13 @@ impl Traffic {
 /// senders' threads: 91 Gbit/s of 16 streams with two threads on two cores, 61 with one; but
 /// with both directions 56 and 70.
 fn sending_threads(streams: &[Stream]) -> usize {
-    let cores = host::cpu::cores() as usize;
     let sends_within_host =
         streams.iter().all(|stream| stream.sending && stream.peer.ip().is_loopback());
-    if sends_within_host { cores } else { (cores / 2).max(1) }
+    if sends_within_host { host::cpu::cores() as usize } else { half_of_cores() }
+}
+
+fn half_of_cores() -> usize {
+    (host::cpu::cores() as usize / 2).max(1)
 }
 
 fn wait_for_none(running: &AtomicUsize, is_over: impl Fn() -> bool) {

@@ -92,13 +92,12 @@ impl ConnectionTruth {
 impl ReverseTruth {
     /// Between two readings of a link's counters, `interval_ns` apart.
     pub(crate) fn between(from: &Counters, to: &Counters, interval_ns: u64) -> Self {
-        let dropped = |c: &Counters| c.queue_drops + c.aqm_drops + c.policed + c.too_long;
-        let lost = |c: &Counters| c.lost + c.burst_lost + c.blackhole_lost;
+        let passed = to.since(from);
         ReverseTruth {
             utilization: utilization(from, to, interval_ns),
-            arrived: to.arrived - from.arrived,
-            dropped: dropped(to) - dropped(from),
-            lost: lost(to) - lost(from),
+            arrived: passed.arrived,
+            dropped: passed.queue_drops + passed.aqm_drops + passed.policed + passed.too_long,
+            lost: passed.lost + passed.burst_lost + passed.blackhole_lost,
         }
     }
 }
@@ -106,7 +105,7 @@ impl ReverseTruth {
 /// Share of the time between two readings in which the bottleneck was sending.
 pub(crate) fn utilization(from: &Counters, to: &Counters, interval_ns: u64) -> f64 {
     // A packet that begins within an interval counts in it whole.
-    (to.busy - from.busy).as_nanos() as f64 / interval_ns as f64
+    to.since(from).busy.as_nanos() as f64 / interval_ns as f64
 }
 
 /// Times between two readings.
@@ -123,13 +122,14 @@ pub(crate) fn passed(from: &LimitTimes, to: &LimitTimes) -> LimitTimes {
 
 /// Drops between two readings of a link's counters.
 pub(crate) fn drops(from: &Counters, to: &Counters) -> Drops {
+    let passed = to.since(from);
     Drops {
-        queue: to.queue_drops - from.queue_drops,
-        aqm: to.aqm_drops - from.aqm_drops,
-        policer: to.policed - from.policed,
-        too_long: to.too_long - from.too_long,
-        bursts: to.burst_lost - from.burst_lost,
-        blackhole: to.blackhole_lost - from.blackhole_lost,
+        queue: passed.queue_drops,
+        aqm: passed.aqm_drops,
+        policer: passed.policed,
+        too_long: passed.too_long,
+        bursts: passed.burst_lost,
+        blackhole: passed.blackhole_lost,
         unintended: 0,
     }
 }

@@ -84,9 +84,9 @@ pub(crate) struct TestArgs {
     /// Leave TCP's windows to the kernel on short paths too
     ///
     /// Below an RTT of 2 ms both ends otherwise cap what they hold: receive windows at four BDPs
-    /// and at least 4 MiB, and from 5 Gbit/s on unsent data likewise, at 128 KiB. A cap that
-    /// limits the rate is raised. Larger windows do not fit the CPU's caches, and cost throughput. With --compare, the windows are
-    /// the kernel's if they were in the earlier result.
+    /// and at least 16 MiB, and from 5 Gbit/s on unsent data at four BDPs and at least 4 MiB. A
+    /// cap that limits the rate is raised. Data beyond the CPU's caches can cost throughput. With
+    /// --compare, the windows are the kernel's if they were in the earlier result.
     #[arg(long)]
     autotuning: bool,
     /// Rate limit of each stream: 50mbit; 0 is unlimited

@@ -136,3 +136,65 @@ impl Sender<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+    use socket2::Socket;
+    use std::io::Read;
+    use std::net::{TcpListener, TcpStream};
+    use std::thread::{self, JoinHandle};
+
+    /// A stream that sends, and what its receiver got.
+    fn connected(plan: &Plan, id: u32) -> (Stream, JoinHandle<Vec<u8>>) {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let from = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (mut to, _) = listener.accept().unwrap();
+        let received = thread::spawn(move || {
+            let mut all = Vec::new();
+            to.read_to_end(&mut all).map(|_| all).unwrap_or_default()
+        });
+        (Stream::new(id, true, plan, Socket::from(from)).unwrap(), received)
+    }
+
+    #[test]
+    fn streams_that_share_a_thread_send_whole_blocks_up_to_the_limit() {
+        const BLOCK: usize = 40_000;
+        const BLOCKS: usize = 300;
+        let params = json!({"tcp": true, "len": BLOCK});
+        let plan = Plan::of(&serde_json::from_value(params).unwrap());
+        let (streams, received): (Vec<_>, Vec<_>) = (1..=3).map(|id| connected(&plan, id)).unzip();
+        let load = Load::prepare(&plan, &streams).unwrap();
+        let traffic = Traffic::new(None);
+        traffic.limit((BLOCKS * BLOCK) as u64);
+        // It ends when the budget is spent, without a thread of each stream's own.
+        let one_thread: Vec<_> = streams.iter().collect();
+        traffic.write_in_turn(&one_thread, &plan, &load);
+        let sent: Vec<u64> = streams.iter().map(Stream::bytes).collect();
+        assert_eq!(sent.iter().sum::<u64>(), (BLOCKS * BLOCK) as u64);
+        assert!(sent.iter().all(|bytes| *bytes > 0), "each has its turn: {sent:?}");
+        streams.iter().for_each(Stream::close);
+        for (received, sent) in received.into_iter().zip(sent) {
+            let received = received.join().unwrap();
+            assert_eq!(received.len() as u64, sent);
+            assert!(received.chunks(BLOCK).all(|block| block == load.block));
+        }
+    }
+
+    #[test]
+    fn a_stream_that_fails_does_not_end_the_others() {
+        let plan = Plan::of(&serde_json::from_value(json!({"tcp": true})).unwrap());
+        let (streams, received): (Vec<_>, Vec<_>) = (1..=2).map(|id| connected(&plan, id)).unzip();
+        let load = Load::prepare(&plan, &streams).unwrap();
+        let traffic = Traffic::new(None);
+        traffic.limit(20 * plan.block as u64);
+        streams[0].close();
+        traffic.write_in_turn(&streams.iter().collect::<Vec<_>>(), &plan, &load);
+        assert!(streams[0].broke().is_some() && streams[1].broke().is_none());
+        assert!(streams[1].bytes() > 0);
+        streams[1].close();
+        let lengths = received.into_iter().map(|received| received.join().unwrap().len() as u64);
+        assert_eq!(lengths.collect::<Vec<_>>(), [0, streams[1].bytes()]);
+    }
+}
