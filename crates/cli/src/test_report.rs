@@ -98,8 +98,6 @@ struct StreamTotal<'a> {
     received_seconds: f64,
     retransmits: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    window_cap_bytes: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     unsent_limit_bytes: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     datagrams: &'a Option<Datagrams>,
@@ -230,7 +228,6 @@ fn report<'a>(
                 sent_seconds: stream.sent_seconds,
                 received_seconds: stream.received_seconds,
                 retransmits: stream.retransmits,
-                window_cap_bytes: stream.window_cap_bytes,
                 unsent_limit_bytes: stream.unsent_limit_bytes,
                 datagrams: &stream.datagrams,
             })

@@ -10,7 +10,7 @@
 use crate::{
     direct_evidence,
     evidence::Evidence,
-    facts::{self, OwnCaps},
+    facts,
     known_path::KnownPath,
     missing_evidence,
     posterior::Posterior,
@@ -97,7 +97,8 @@ pub(crate) fn combine(m: &Measurement, e: &Evidence, test: &Prepared<'_>) -> Opt
         if m.lacks(Unavailable::SenderTimers) { at_most_likely(found) } else { found }
     };
     let path = KnownPath::of(m, e);
-    let (sender, own) = (facts::sender(m), OwnCaps::of(m));
+    let sender = facts::sender(m);
+    let limits_unsent = m.unsent_limit().is_some();
     let temper = test.step().map_or(1.0, |step| (FITTED_STEP / step).clamp(LEAST_TEMPER, 1.0));
     let judge = |statistics: &Statistics| {
         let fitted = Posterior::of(statistics).tempered(temper);
@@ -105,7 +106,7 @@ pub(crate) fn combine(m: &Measurement, e: &Evidence, test: &Prepared<'_>) -> Opt
             Some(path) => fitted.without(|limit| path.excludes(limit, statistics)),
             None => fitted,
         };
-        let measured = direct_evidence::apply(known, statistics, sender, own);
+        let measured = direct_evidence::apply(known, statistics, sender, limits_unsent);
         missing_evidence::apply(measured, m, statistics)
     };
     let parts = segments::find(test, end, judge);

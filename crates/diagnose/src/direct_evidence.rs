@@ -5,7 +5,7 @@
 //! The simulation that the terms were fitted to has no CPU at all; the other figures it has,
 //! but a term is smooth where these are facts.
 
-use crate::facts::{OwnCaps, Sender, WELL_UNDER};
+use crate::facts::{Sender, WELL_UNDER};
 use crate::posterior::Posterior;
 use crate::statistics::{SampleSource, Statistics};
 use record::Limit;
@@ -79,7 +79,7 @@ pub(crate) fn apply(
     posterior: Posterior,
     s: &Statistics,
     sender: Sender,
-    own: OwnCaps,
+    limits_unsent: bool,
 ) -> Posterior {
     let share = |name: &str| s.get(name).unwrap_or(0.0);
     let mut posterior = unread(window_scale(posterior, s), s);
@@ -89,7 +89,7 @@ pub(crate) fn apply(
     }
     // What a capture shows of these is an estimate, which the terms of captures weigh.
     let measured = s.source == SampleSource::Kernel;
-    if measured && !own.unsent && is_starved(s) {
+    if measured && !limits_unsent && is_starved(s) {
         let any = sender == Sender::Any;
         let limit = if any { Limit::Application } else { Limit::SendBuffer };
         posterior = posterior.at_least(STARVED, |other| other == limit);
@@ -100,7 +100,7 @@ pub(crate) fn apply(
         ("idle_share", &[Limit::Application]),
     ];
     for (timer, limits) in timers {
-        if measured && !is_own(timer, own) && share(timer) >= CONCLUSIVE {
+        if measured && !is_own(timer, limits_unsent) && share(timer) >= CONCLUSIVE {
             posterior = posterior.at_least(TIMED, |limit| limits.contains(&limit));
         }
     }
@@ -110,28 +110,24 @@ pub(crate) fn apply(
     if s.get("of_requested").is_some_and(|of| of >= REACHED) {
         posterior = posterior.at_least(REQUESTED, |limit| limit == Limit::Application);
     }
-    threads(without_own(posterior, s, own), s, own)
+    threads(without_own(posterior, s, limits_unsent), s, limits_unsent)
 }
 
-/// Whether a timer runs while the sender waits for a cap of the test's own.
-fn is_own(timer: &str, own: OwnCaps) -> bool {
-    (timer == "rwnd_share" && own.window) || (timer == "sndbuf_share" && own.unsent)
+/// Whether a timer runs while the sender waits for the test's own limit of unsent data. It is
+/// never what limits the rate.
+fn is_own(timer: &str, limits_unsent: bool) -> bool {
+    timer == "sndbuf_share" && limits_unsent
 }
 
-/// Without the limits that the test's own caps look like. Where the sender waits for a capped
-/// window most of the time, and nothing is left unread, what remains is no evidence either.
-fn without_own(posterior: Posterior, s: &Statistics, own: OwnCaps) -> Posterior {
+/// Without the send buffer, which the test's own limit of unsent data looks like. Where the sender
+/// waits for it most of the time, and nothing is left unread, what remains is no evidence either.
+fn without_own(posterior: Posterior, s: &Statistics, limits_unsent: bool) -> Posterior {
+    if !limits_unsent {
+        return posterior;
+    }
     let is_read = s.get("unread").or_else(|| s.get("rx_unread")).is_none_or(|left| left < UNREAD);
-    let excluded = |limit| match limit {
-        Limit::ReceiveWindow | Limit::WindowScaling => own.window,
-        Limit::SlowReceiver => own.window && is_read,
-        Limit::SendBuffer => own.unsent,
-        _ => false,
-    };
-    let waits = ["rwnd_share", "sndbuf_share"].into_iter();
-    let waits = waits.filter(|timer| is_own(timer, own)).filter_map(|timer| s.get(timer));
-    let posterior = posterior.without(excluded);
-    if is_read && waits.sum::<f64>() >= CONCLUSIVE {
+    let posterior = posterior.without(|limit| limit == Limit::SendBuffer);
+    if is_read && s.get("sndbuf_share").is_some_and(|share| share >= CONCLUSIVE) {
         posterior.at_least(TIMED, |limit| limit == Limit::Unknown)
     } else {
         posterior
@@ -172,8 +168,8 @@ fn unread(posterior: Posterior, s: &Statistics) -> Posterior {
     }
 }
 
-fn threads(posterior: Posterior, s: &Statistics, own: OwnCaps) -> Posterior {
-    let cpu = sending_thread(s, own).max(receiving_thread(s, own));
+fn threads(posterior: Posterior, s: &Statistics, limits_unsent: bool) -> Posterior {
+    let cpu = sending_thread(s, limits_unsent).max(receiving_thread(s));
     let (timers, memory) = (pacing_timers(s), memory(s));
     if cpu.max(timers).max(memory) <= 0.0 {
         return posterior;
@@ -217,19 +213,20 @@ fn full(core: Option<f64>) -> f64 {
     core.map_or(0.0, |share| logistic(share, CORE, CORE_WIDTH))
 }
 
-/// Whether the sender waits for a buffer or a window that the test does not cap.
-fn waits_for(timer: &str, s: &Statistics, own: OwnCaps) -> bool {
-    !is_own(timer, own) && s.get(timer).unwrap_or(0.0) > WAITS
+/// Whether the sender waits for a buffer that the test does not limit, or for a window.
+fn waits_for(timer: &str, s: &Statistics, limits_unsent: bool) -> bool {
+    !is_own(timer, limits_unsent) && s.get(timer).unwrap_or(0.0) > WAITS
 }
 
-fn sending_thread(s: &Statistics, own: OwnCaps) -> f64 {
-    let waits = waits_for("rwnd_share", s, own) || waits_for("sndbuf_share", s, own);
+fn sending_thread(s: &Statistics, limits_unsent: bool) -> f64 {
+    let waits =
+        waits_for("rwnd_share", s, limits_unsent) || waits_for("sndbuf_share", s, limits_unsent);
     if waits { 0.0 } else { full(s.get("sender_core")) }
 }
 
-fn receiving_thread(s: &Statistics, own: OwnCaps) -> f64 {
+fn receiving_thread(s: &Statistics) -> f64 {
     let open = s.get("window_floor").is_none_or(|floor| floor >= CLOSES);
-    let waits = waits_for("rwnd_share", s, own) && open;
+    let waits = s.get("rwnd_share").unwrap_or(0.0) > WAITS && open;
     let idle = s.get("idle_share").unwrap_or(0.0) > WAITS;
     if waits || idle { 0.0 } else { full(s.get("receiver_core")) }
 }
@@ -245,8 +242,7 @@ mod tests {
     /// The probabilities of CPU and memory.
     fn found(m: &Measurement) -> (f64, f64) {
         let statistics = prepared(m).over(0.0, 4.0);
-        let posterior =
-            apply(Posterior::of(&statistics), &statistics, Sender::Bulk, OwnCaps::default());
+        let posterior = apply(Posterior::of(&statistics), &statistics, Sender::Bulk, false);
         (posterior.probability(Limit::Cpu), posterior.probability(Limit::Memory))
     }
 
@@ -287,36 +283,11 @@ mod tests {
             (s.delivery_app_limited, s.unsent_bytes) = (true, 0);
         }));
         let statistics = prepared(&m).over(0.0, 4.0);
-        let of =
-            |sender| apply(Posterior::of(&statistics), &statistics, sender, OwnCaps::default());
+        let of = |sender| apply(Posterior::of(&statistics), &statistics, sender, false);
         let application = of(Sender::Any).probability(Limit::Application);
         assert!(application > 0.01, "{application}");
         assert_eq!(of(Sender::Bulk).probability(Limit::Application), 0.0);
         assert!(of(Sender::Bulk).probability(Limit::SendBuffer) >= application);
-    }
-
-    #[test]
-    fn a_window_that_the_test_capped_is_not_the_limit() {
-        // Rwnd-limited at 20 Gbit/s over 20 µs, with nothing unread.
-        let limited = |index: u64, s: &mut Sample| {
-            s.rwnd_limited_us = index * 95_000;
-            (s.rtt_us, s.min_rtt_us, s.peer_window_bytes) = (200, Some(20), Some(524_288));
-            s.in_flight_bytes = 524_288;
-        };
-        let named = |cap: Option<u64>, receiver: f64| {
-            let mut m = with(0.5, receiver, limited);
-            m.streams[0].window_cap_bytes = cap;
-            let statistics = prepared(&m).over(0.0, 4.0);
-            let fitted = Posterior::of(&statistics);
-            let found = apply(fitted, &statistics, Sender::Bulk, OwnCaps::of(&m));
-            (found.most_probable(), RECEIVER.map(|limit| found.probability(limit)).iter().sum())
-        };
-        let (limit, receiver): (Limit, f64) = named(None, 0.5);
-        assert!(RECEIVER.contains(&limit) && receiver > 0.9, "{limit:?}, {receiver}");
-        let (limit, receiver): (Limit, f64) = named(Some(524_288), 0.99);
-        assert!(limit == Limit::Cpu && receiver < 1e-6, "{limit:?}, {receiver}");
-        let (limit, receiver): (Limit, f64) = named(Some(524_288), 0.5);
-        assert!(limit == Limit::Unknown && receiver < 1e-6, "{limit:?}, {receiver}");
     }
 
     #[test]
@@ -325,7 +296,7 @@ mod tests {
         let send_buffer = |m: &Measurement| {
             let statistics = prepared(m).over(0.0, 4.0);
             let fitted = Posterior::of(&statistics);
-            let found = apply(fitted, &statistics, Sender::Bulk, OwnCaps::of(m));
+            let found = apply(fitted, &statistics, Sender::Bulk, m.unsent_limit().is_some());
             (found.most_probable(), found.probability(Limit::SendBuffer))
         };
         assert!(send_buffer(&m).1 > 0.9);
@@ -352,8 +323,7 @@ mod tests {
                 })
                 .collect();
             let statistics = prepared(&m).over(0.0, 4.0);
-            let posterior =
-                apply(Posterior::of(&statistics), &statistics, Sender::Bulk, OwnCaps::default());
+            let posterior = apply(Posterior::of(&statistics), &statistics, Sender::Bulk, false);
             [Limit::ReceiveWindow, Limit::SlowReceiver].map(|limit| posterior.probability(limit))
         };
         assert_eq!(of(0)[1], 0.0, "all is read");
@@ -402,8 +372,7 @@ mod tests {
     fn timers_of_bbr_take_a_fast_local_path_unless_a_rate_was_requested() {
         let of = |m: &Measurement| {
             let statistics = prepared(m).over(0.0, 4.0);
-            let posterior =
-                apply(Posterior::of(&statistics), &statistics, Sender::Bulk, OwnCaps::default());
+            let posterior = apply(Posterior::of(&statistics), &statistics, Sender::Bulk, false);
             posterior.probability(Limit::PacingTimers)
         };
         assert!(of(&local(25_000.0, "bbr", 1, 0.9)) > 0.9);

@@ -90,20 +90,6 @@ pub(crate) fn sender(m: &Measurement) -> Sender {
     }
 }
 
-/// Whether the test itself capped the receive windows, or the unsent data, of all its streams. It
-/// raises a cap that limits the rate, so what is waited for then is not the cap.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct OwnCaps {
-    pub(crate) window: bool,
-    pub(crate) unsent: bool,
-}
-
-impl OwnCaps {
-    pub(crate) fn of(m: &Measurement) -> Self {
-        OwnCaps { window: m.window_cap().is_some(), unsent: m.unsent_limit().is_some() }
-    }
-}
-
 /// Whether longhaul only watched the connection of another application.
 pub(crate) fn is_watched(m: &Measurement) -> bool {
     m.streams.iter().any(|stream| stream.watched)

@@ -1,6 +1,6 @@
 //! Socket options that common libraries lack.
 
-use crate::{sys, tcp_info};
+use crate::sys;
 use std::io;
 use std::net::{Ipv6Addr, SocketAddrV6};
 use std::os::fd::AsFd;
@@ -48,28 +48,6 @@ pub fn set_send_buffer(socket: &impl AsFd, bytes: ByteCount) -> io::Result<()> {
 pub fn set_receive_low_water_mark(socket: &impl AsFd, bytes: usize) -> io::Result<()> {
     let value = libc::c_int::try_from(bytes).unwrap_or(libc::c_int::MAX);
     sys::set_option(socket, libc::SOL_SOCKET, libc::SO_RCVLOWAT, &value)
-}
-
-/// The largest window that the socket advertises, bytes (tcp(7), `TCP_WINDOW_CLAMP`).
-///
-/// # Errors
-/// The system error.
-pub fn window_clamp(socket: &impl AsFd) -> io::Result<u32> {
-    let mut clamp: libc::c_int = 0;
-    // SAFETY: an integer takes any bytes the kernel writes.
-    unsafe { tcp_info::get(socket, libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP, &mut clamp) }?;
-    Ok(u32::try_from(clamp).unwrap_or(u32::MAX))
-}
-
-/// Sets it, for new data: what is already advertised stays. Autotuning replaces it each time
-/// the receive buffer grows (`tcp_rcv_space_adjust`); `None` leaves the window to the buffer.
-///
-/// # Errors
-/// The system error.
-pub fn set_window_clamp(socket: &impl AsFd, bytes: Option<ByteCount>) -> io::Result<()> {
-    let bytes = bytes.map_or(MAX_BUFFER, ByteCount::bytes).min(MAX_BUFFER);
-    let value = libc::c_int::try_from(bytes).unwrap_or(libc::c_int::MAX);
-    sys::set_option(socket, libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP, &value)
 }
 
 /// Sets how many bytes a program may have written that are not sent yet (tcp(7),
@@ -188,16 +166,6 @@ mod tests {
         set_send_buffer(&udp, ByteCount::from_bytes(300_000)).unwrap();
         set_dont_fragment(&udp, false, true).unwrap();
         set_mtu_probing(&udp, false).unwrap();
-    }
-
-    #[test]
-    fn the_window_of_a_connection_can_be_clamped() {
-        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-        let tcp = std::net::TcpStream::connect(listener.local_addr().unwrap()).unwrap();
-        set_window_clamp(&tcp, Some(ByteCount::from_bytes(524_288))).unwrap();
-        assert_eq!(window_clamp(&tcp).unwrap(), 524_288);
-        set_window_clamp(&tcp, None).unwrap();
-        assert!(window_clamp(&tcp).unwrap() >= 1 << 29);
     }
 
     #[test]

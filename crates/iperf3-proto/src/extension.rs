@@ -33,9 +33,9 @@ pub struct Extension {
     /// Whether a UDT test is in native mode; absent means no.
     #[serde(deserialize_with = "lenient::maybe_bool", skip_serializing_if = "Option::is_none")]
     pub native: Option<bool>,
-    /// Whether both ends cap TCP's windows on a short path; absent means no.
+    /// Whether an end that sends limits its unsent data on a short path; absent means no.
     #[serde(deserialize_with = "lenient::maybe_bool", skip_serializing_if = "Option::is_none")]
-    pub cap_windows: Option<bool>,
+    pub limit_unsent: Option<bool>,
     /// The client's proof that it knows one of the server's tokens.
     #[serde(deserialize_with = "lenient::object", skip_serializing_if = "Option::is_none")]
     pub token: Option<TokenProof>,

@@ -78,8 +78,8 @@ pub(crate) struct ThreadShares {
 pub(crate) struct ExtraStream {
     pub(crate) id: u32,
     pub(crate) congestion: Option<String>,
-    /// The cap at that end: of its receive window, or where it sends of its unsent bytes.
-    pub(crate) cap_bytes: Option<u64>,
+    /// The limit of unsent bytes at that end, if it sends and has one.
+    pub(crate) unsent_limit_bytes: Option<u64>,
     /// Datagrams received at that end; UDP only.
     pub(crate) datagrams: Option<Datagrams>,
     pub(crate) sender: Vec<Sample>,
@@ -113,7 +113,7 @@ pub(crate) struct ExtraMessage<'a> {
 pub(crate) struct StreamMessage<'a> {
     pub(crate) id: u32,
     pub(crate) congestion: Option<&'a str>,
-    pub(crate) cap_bytes: Option<u64>,
+    pub(crate) unsent_limit_bytes: Option<u64>,
     pub(crate) datagrams: Option<Datagrams>,
     pub(crate) sender: &'a [Sample],
     pub(crate) receiver: &'a [ReceiverSample],
@@ -124,8 +124,8 @@ impl Serialize for StreamMessage<'_> {
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("id", &self.id)?;
         map.serialize_entry("congestion", &self.congestion)?;
-        if let Some(cap) = self.cap_bytes {
-            map.serialize_entry("cap_bytes", &cap)?;
+        if let Some(limit) = self.unsent_limit_bytes {
+            map.serialize_entry("unsent_limit_bytes", &limit)?;
         }
         map.serialize_entry("datagrams", &self.datagrams)?;
         map.serialize_entry("sender", &Table(self.sender))?;
@@ -187,7 +187,7 @@ struct ReadStream<'a> {
     id: u32,
     #[serde(deserialize_with = "lenient::short_text::<CONGESTION, _>")]
     congestion: Option<String>,
-    cap_bytes: Option<u64>,
+    unsent_limit_bytes: Option<u64>,
     datagrams: Option<ReadDatagrams>,
     #[serde(borrow)]
     sender: Option<&'a RawValue>,
@@ -278,7 +278,9 @@ impl ReadStream<'_> {
         ExtraStream {
             id: self.id,
             congestion: self.congestion,
-            cap_bytes: self.cap_bytes.filter(|bytes| *bytes <= MAX_WINDOW.bytes()),
+            unsent_limit_bytes: self
+                .unsent_limit_bytes
+                .filter(|bytes| *bytes <= MAX_WINDOW.bytes()),
             datagrams: self.datagrams.map(Datagrams::from),
             sender: self.sender.map(|text| columns::rows(text.get())).unwrap_or_default(),
             receiver: self.receiver.map(|text| columns::rows(text.get())).unwrap_or_default(),

@@ -26,7 +26,7 @@ mod socket;
 mod stream;
 mod traffic;
 mod udt_state;
-mod window_cap;
+mod unsent_limit;
 
 pub use error::PerfError;
 pub use event::{

@@ -33,8 +33,8 @@ pub(crate) struct Plan {
     /// Whether TCP uses zero copy: forced on (`-Z`) or off, or `None` for whichever
     /// uses less CPU.
     pub(crate) zerocopy: Option<bool>,
-    /// Whether this end caps its windows while the path is short ([`crate::window_cap`]).
-    pub(crate) caps_windows: bool,
+    /// Whether unsent data is limited while the path is short ([`crate::unsent_limit`]).
+    pub(crate) limits_unsent: bool,
     /// Whether TCP receivers discard data without copying it.
     pub(crate) skip_rx_copy: bool,
     /// Whether the payload is a repeating pattern instead of random.
@@ -117,7 +117,7 @@ impl Plan {
                 0 => (!extra_flag(params, |extension| extension.zerocopy)).then_some(false),
                 _ => Some(true),
             },
-            caps_windows: caps_windows(params) && protocol == Protocol::Tcp,
+            limits_unsent: limits_unsent(params) && protocol == Protocol::Tcp,
             skip_rx_copy: params.skip_rx_copy != 0,
             repeating: params.repeating_payload,
             file: None,
@@ -151,11 +151,11 @@ impl Plan {
     }
 }
 
-/// Whether a client asks for capped windows, and neither sets them nor uses Multipath TCP, whose
-/// subflows have windows in common. It can say no more than yes or no: each end measures its own
+/// Whether a client asks for a limit of unsent data, and neither sets the buffers nor uses
+/// Multipath TCP, whose subflows have one in common. It can say no more than yes or no: each end measures its own
 /// bounds.
-fn caps_windows(params: &Params) -> bool {
-    let asked = params.longhaul.as_ref().and_then(|extension| extension.cap_windows);
+fn limits_unsent(params: &Params) -> bool {
+    let asked = params.longhaul.as_ref().and_then(|extension| extension.limit_unsent);
     asked == Some(true) && params.window == 0 && !params.mptcp
 }
 
@@ -186,19 +186,19 @@ mod tests {
     }
 
     #[test]
-    fn windows_are_capped_for_clients_that_ask() {
-        let capped = |value| plan(value).caps_windows;
-        assert!(capped(json!({"tcp": true, "longhaul": {"cap_windows": true}})));
+    fn unsent_data_is_limited_for_clients_that_ask() {
+        let limited = |value| plan(value).limits_unsent;
+        assert!(limited(json!({"tcp": true, "longhaul": {"limit_unsent": true}})));
         for other in [
             json!({"tcp": true}),
             json!({"tcp": true, "longhaul": {"version": "1"}}),
-            json!({"tcp": true, "longhaul": {"cap_windows": 1_000_000}}),
-            json!({"tcp": true, "window": 65_536, "longhaul": {"cap_windows": true}}),
-            json!({"tcp": true, "mptcp": true, "longhaul": {"cap_windows": true}}),
-            json!({"udp": true, "longhaul": {"cap_windows": true}}),
-            json!({"tcp": true, "longhaul": {"cap_windows": true, "udt": "udt"}}),
+            json!({"tcp": true, "longhaul": {"limit_unsent": 1_000_000}}),
+            json!({"tcp": true, "window": 65_536, "longhaul": {"limit_unsent": true}}),
+            json!({"tcp": true, "mptcp": true, "longhaul": {"limit_unsent": true}}),
+            json!({"udp": true, "longhaul": {"limit_unsent": true}}),
+            json!({"tcp": true, "longhaul": {"limit_unsent": true, "udt": "udt"}}),
         ] {
-            assert!(!capped(other.clone()), "{other}");
+            assert!(!limited(other.clone()), "{other}");
         }
     }
 

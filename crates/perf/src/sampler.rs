@@ -1,14 +1,13 @@
 //! Samples a running test, at either end: TCP_INFO samples, interval reports, the
 //! end of the warm-up, and the final counts.
 
-mod capping;
 mod outcome;
 mod track;
+mod unsent;
 
 pub(crate) use outcome::{DatagramOutcome, Outcome, StreamOutcome, ThreadCpu};
 
 use crate::{event::Interval, sampling::Schedule, stream::Stream, traffic::Traffic};
-use capping::Capping;
 use host::{
     clock,
     cpu::{self, ProcessCpu},
@@ -19,6 +18,7 @@ use record::{Protocol, ReceiverSample, Sample};
 use std::time::{Duration, Instant};
 use track::{Track, add};
 use units::{BitRate, Rtt};
+use unsent::LimitedSenders;
 
 /// Configuration of a sampler.
 #[derive(Debug, Clone, Copy)]
@@ -28,8 +28,8 @@ pub(crate) struct SamplerConfig {
     pub(crate) omit: Duration,
     /// Bytes that end the test, over all streams of one direction.
     pub(crate) limit: Option<u64>,
-    /// Whether windows are capped while the path is short.
-    pub(crate) caps_windows: bool,
+    /// Whether unsent data is limited while the path is short.
+    pub(crate) limits_unsent: bool,
     /// Interval between samples after the start of the test.
     pub(crate) sample_every: Duration,
     pub(crate) report_every: Duration,
@@ -43,7 +43,7 @@ pub(crate) struct Sampler<'a> {
     streams: &'a [Stream],
     traffic: &'a Traffic,
     tracks: Vec<Track>,
-    capping: Capping,
+    limited: Option<LimitedSenders>,
     schedule: Schedule,
     began: Instant,
     /// Start of the current phase: of the warm-up, then of the test.
@@ -72,7 +72,7 @@ impl<'a> Sampler<'a> {
             streams,
             traffic,
             tracks: streams.iter().map(track).collect(),
-            capping: Capping::begin(config.caps_windows, streams, now),
+            limited: config.limits_unsent.then(|| LimitedSenders::begin(streams, now)).flatten(),
             schedule,
             began: now,
             start: now,
@@ -116,13 +116,15 @@ impl<'a> Sampler<'a> {
     /// When [`Sampler::tick`] is due next.
     pub(crate) fn next_tick(&self) -> Instant {
         let due = self.next_sample.min(self.next_report);
-        self.capping.next_tick().map_or(due, |next| due.min(next))
+        self.limited.as_ref().map_or(due, |limited| due.min(limited.next_tick()))
     }
 
     /// Does what is due: samples, interval reports, the end of the warm-up.
     pub(crate) fn tick(&mut self, report: &mut dyn FnMut(Interval)) {
         let now = clock::now();
-        self.capping.tick(self.streams, now);
+        if let Some(limited) = &mut self.limited {
+            limited.tick(self.streams, now);
+        }
         if self.omitting && now >= self.began + self.config.omit {
             self.report(now, report);
             self.omitting = false;
@@ -238,7 +240,11 @@ impl<'a> Sampler<'a> {
                     .ok()
                     .filter(|_| tcp)
                     .or(udt.map(|udt| udt.algorithm.to_owned())),
-                cap: self.capping.bytes(stream.sending),
+                unsent_limit: self
+                    .limited
+                    .as_ref()
+                    .filter(|_| stream.sending)
+                    .and_then(LimitedSenders::bytes),
                 sender: track.sender.finish(),
                 receiver: track.receiver.finish(),
                 datagrams: (stream.protocol == Protocol::Udp).then(|| DatagramOutcome {

@@ -169,11 +169,8 @@ pub struct Stream {
     pub received_seconds: f64,
     /// Retransmitted segments, by the sender's kernel.
     pub retransmits: Option<u64>,
-    /// The largest receive window that the test allowed at last; `None` if it left that to the
-    /// kernel.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub window_cap_bytes: Option<u64>,
-    /// The most written and unsent bytes that the test allowed at last, likewise.
+    /// The most written and unsent bytes that the test allowed at last; `None` if it left that to
+    /// the kernel.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unsent_limit_bytes: Option<u64>,
     /// Datagrams sent, received and lost; `None` for TCP.
@@ -260,15 +257,8 @@ impl Measurement {
         part
     }
 
-    /// The largest receive window that the test allowed at last; `None` where it left that of a
-    /// stream to the kernel.
-    #[must_use]
-    pub fn window_cap(&self) -> Option<ByteCount> {
-        let caps = self.streams.iter().map(|stream| stream.window_cap_bytes);
-        caps.collect::<Option<Vec<u64>>>()?.into_iter().max().map(ByteCount::from_bytes)
-    }
-
-    /// The most unsent bytes that the test allowed at last, likewise.
+    /// The most unsent bytes that the test allowed at last; `None` where it left that of a stream
+    /// to the kernel.
     #[must_use]
     pub fn unsent_limit(&self) -> Option<ByteCount> {
         let limits = self.streams.iter().map(|stream| stream.unsent_limit_bytes);

@@ -43,9 +43,9 @@ pub struct TestSpec {
     pub streams: u32,
     /// Requested socket buffer size (`-w`); `None` for autotuning.
     pub window_bytes: Option<ByteCount>,
-    /// Whether both ends were asked to cap TCP's windows on a short path.
+    /// Whether ends that send were asked to limit unsent data on a short path.
     #[serde(default)]
-    pub caps_windows: bool,
+    pub limits_unsent: bool,
     /// Requested rate of each stream (`-b`); `None` is unlimited.
     pub rate_bps: Option<BitRate>,
     /// Blocks sent back to back at a requested rate (`-b RATE/BURST`).

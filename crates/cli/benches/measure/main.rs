@@ -9,7 +9,7 @@ mod crowd;
 mod engine;
 mod pair;
 mod stamps;
-mod windows;
+mod unsent;
 
 use pair::Pair;
 use serde_json::Value;
@@ -60,8 +60,8 @@ fn measure() -> Fallible<()> {
         ("udp", udp),
         ("paced", paced),
         ("crowd", crowd),
-        ("windows", windows::veth),
-        ("paths", windows::paths),
+        ("unsent", unsent::veth),
+        ("paths", unsent::paths),
     ];
     println!("{:<52} {:>14} {:>14}", "", "promised", "measured");
     let pair = Pair::start()?;

@@ -81,12 +81,11 @@ pub(crate) struct TestArgs {
     /// Socket buffer size at both ends [default: autotuned]
     #[arg(long, short, value_name = "SIZE")]
     window: Option<ByteCount>,
-    /// Leave TCP's windows to the kernel on short paths too
+    /// Leave TCP's buffers to the kernel on short paths too
     ///
-    /// Below an RTT of 2 ms both ends otherwise cap what they hold: receive windows at four BDPs
-    /// and at least 16 MiB, and from 5 Gbit/s on unsent data at four BDPs and at least 4 MiB. A
-    /// cap that limits the rate is raised. Data beyond the CPU's caches can cost throughput. With
-    /// --compare, the windows are the kernel's if they were in the earlier result.
+    /// Below an RTT of 2 ms and from 5 Gbit/s on, an end that sends otherwise limits its unsent
+    /// data to four BDPs, at least 1 MiB: data beyond the CPU's caches can cost throughput. With
+    /// --compare, the buffers are the kernel's if they were in the earlier result.
     #[arg(long)]
     autotuning: bool,
     /// Rate limit of each stream: 50mbit; 0 is unlimited
@@ -197,7 +196,7 @@ Examples:
   longhaul test server                    10 s, one TCP stream
   longhaul test server -R -P 8 -t 30      the server sends, 8 streams, 30 s
   longhaul test server -C bbr -w 4M       BBR, fixed socket buffers
-  longhaul test server --autotuning       the kernel's windows, as iperf3's
+  longhaul test server --autotuning       the kernel's buffers, as iperf3's
   longhaul test server --bidir            both directions at once
   longhaul test server -u -b 200mbit      UDP: loss, jitter, reordering
   longhaul test server --udt --cc cubic   UDT, CUBIC instead of its own control
@@ -326,7 +325,7 @@ fn measure(
 ) -> Result<Measured, Failure> {
     let mut config = config(args);
     // What differs must be the path, not the windows.
-    config.caps_windows &= earlier.is_none_or(|earlier| earlier.capped);
+    config.limits_unsent &= earlier.is_none_or(|earlier| earlier.limits_unsent);
     transfer(args, &config, args.modes.latency, console, stop)
 }
 
@@ -403,7 +402,7 @@ fn config(args: &TestArgs) -> ClientConfig {
         bytes: args.bytes,
         streams: args.parallel,
         window: args.window,
-        caps_windows: !args.autotuning,
+        limits_unsent: !args.autotuning,
         block: args.length,
         rate: match args.bitrate {
             Some(pace) => pace.0,

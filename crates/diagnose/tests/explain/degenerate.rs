@@ -176,7 +176,6 @@ fn any_stream() -> impl Strategy<Value = Stream> {
                 reverse: false,
                 watched: long[0] % 3 == 0,
                 captured: (long[0] % 4 == 1).then_some(CapturePoint::Receiver),
-                window_cap_bytes: None,
                 unsent_limit_bytes: None,
                 datagrams: None,
                 id: 1,

@@ -42,8 +42,9 @@ pub struct ClientConfig {
     pub streams: u32,
     /// Socket buffer size at both ends; `None` for the kernel's autotuning.
     pub window: Option<ByteCount>,
-    /// Whether both ends cap TCP's windows while the path is short, unless `window` sets them.
-    pub caps_windows: bool,
+    /// Whether an end that sends limits its unsent data while the path is short, unless `window`
+    /// sets its buffer.
+    pub limits_unsent: bool,
     /// Bytes of one write or datagram; `None` for 128 KiB, and for the control
     /// connection's MSS with UDP.
     pub block: Option<ByteCount>,
@@ -138,7 +139,7 @@ impl ClientConfig {
             blocks: None,
             streams: 1,
             window: None,
-            caps_windows: false,
+            limits_unsent: false,
             block: None,
             rate: None,
             burst: None,
@@ -187,9 +188,9 @@ impl ClientConfig {
         self.direction != Direction::Forward
     }
 
-    fn asks_for_caps(&self) -> bool {
+    fn asks_for_limit(&self) -> bool {
         let settable = self.protocol == Protocol::Tcp && !self.mptcp;
-        self.caps_windows && settable && self.window.is_none()
+        self.limits_unsent && settable && self.window.is_none()
     }
 
     /// Whether time ends the test.
@@ -213,7 +214,7 @@ impl ClientConfig {
             omit_s: self.omit_seconds,
             streams: self.streams,
             window_bytes: self.window,
-            caps_windows: self.asks_for_caps(),
+            limits_unsent: self.asks_for_limit(),
             rate_bps: self.rate,
             burst: self.burst,
             fq_rate_bps: self.fq_rate,
@@ -289,7 +290,7 @@ impl ClientConfig {
         }
         longhaul.segment = off(self.segment);
         longhaul.coalesce = off(self.coalesce);
-        longhaul.cap_windows = self.asks_for_caps().then_some(true);
+        longhaul.limit_unsent = self.asks_for_limit().then_some(true);
         longhaul.zerocopy = off(self.zerocopy != Some(false));
         let rate = |rate: Option<BitRate>| {
             rate.map_or(0, |rate| i64::try_from(rate.bps()).unwrap_or(i64::MAX))

@@ -115,7 +115,7 @@ pub(super) fn assemble(
         latency: None,
         tool: None,
     };
-    measurement.notes.extend(cap_note(&measurement));
+    measurement.notes.extend(unsent_note(&measurement));
     (measurement, results)
 }
 
@@ -143,12 +143,10 @@ impl Join<'_> {
         }
         let far_seconds = far.and_then(StreamResult::seconds).unwrap_or(self.seconds);
         let far_extra = self.extra.and_then(|e| e.streams.iter().find(|s| s.id == own.id));
-        let ours = own.cap.map(ByteCount::bytes);
-        let theirs = far_extra.and_then(|extra| extra.cap_bytes).filter(|_| self.plan.caps_windows);
         let mut stream = Stream { id: own.id, reverse: !own.sending, ..Stream::default() };
         stream.datagrams = self.datagrams(&own, far, far_extra);
         if own.sending {
-            (stream.window_cap_bytes, stream.unsent_limit_bytes) = (theirs, ours);
+            stream.unsent_limit_bytes = own.unsent_limit.map(ByteCount::bytes);
             stream.congestion = own.congestion;
             stream.sent_bytes = own.bytes;
             stream.sent_seconds = self.seconds;
@@ -159,7 +157,9 @@ impl Join<'_> {
             stream.sender = own.sender;
             stream.receiver = far_receiver;
         } else {
-            (stream.window_cap_bytes, stream.unsent_limit_bytes) = (ours, theirs);
+            stream.unsent_limit_bytes = far_extra
+                .and_then(|extra| extra.unsent_limit_bytes)
+                .filter(|_| self.plan.limits_unsent);
             let tcp = stream.datagrams.is_none();
             stream.congestion = far_extra
                 .and_then(|extra| extra.congestion.clone())
@@ -221,23 +221,18 @@ impl Join<'_> {
     }
 }
 
-/// What the test kept the windows at.
-fn cap_note(m: &Measurement) -> Option<String> {
-    let own = match (m.window_cap(), m.unsent_limit()) {
-        (Some(window), Some(unsent)) => {
-            format!("receive window capped at {window} and unsent data at {unsent} by the test")
-        }
-        (Some(window), None) => format!("receive window capped at {window} by the test"),
-        (None, Some(unsent)) => format!("unsent data capped at {unsent} by the test"),
-        (None, None) => return None,
-    };
+/// How much unsent data the test allowed.
+fn unsent_note(m: &Measurement) -> Option<String> {
+    let limit = m.unsent_limit()?;
     let sender = m.streams.iter().flat_map(|stream| &stream.sender).map(|s| s.min_rtt_us);
     let receiver = m.streams.iter().flat_map(|stream| &stream.receiver).map(|s| s.min_rtt_us);
     let least = sender.chain(receiver).flatten().min();
     let rtt = least.map_or(String::new(), |us| {
         format!(", as the minimum RTT is {}", units::Rtt::from_micros(us.into()))
     });
-    Some(format!("{own}{rtt}; --autotuning leaves it to the kernel"))
+    Some(format!(
+        "unsent data limited to {limit} by the test{rtt}; --autotuning leaves it to the kernel"
+    ))
 }
 
 fn acknowledged(samples: &[Sample]) -> u64 {

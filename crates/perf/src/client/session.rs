@@ -136,7 +136,7 @@ fn run_traffic(
         opened: true,
         omit: plan.omit,
         limit: plan.limit,
-        caps_windows: plan.caps_windows,
+        limits_unsent: plan.limits_unsent,
         sample_every: config.sample_every,
         report_every: config.report_every,
         max_samples: MAX_SAMPLES,

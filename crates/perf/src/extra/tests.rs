@@ -37,7 +37,7 @@ fn samples_survive_as_columns() {
         streams: vec![StreamMessage {
             id: 1,
             congestion: Some("cubic"),
-            cap_bytes: Some(524_288),
+            unsent_limit_bytes: Some(524_288),
             datagrams: Some(datagrams.clone()),
             sender: &samples,
             receiver: &receiver,
@@ -54,7 +54,7 @@ fn samples_survive_as_columns() {
         ("9", &notes[..], Some(0.5))
     );
     assert_eq!(back.streams[0].datagrams, Some(datagrams));
-    assert_eq!(back.streams[0].cap_bytes, Some(524_288));
+    assert_eq!(back.streams[0].unsent_limit_bytes, Some(524_288));
     assert_eq!(back.streams[0].congestion.as_deref(), Some("cubic"));
     assert_eq!(back.take_samples(1), (samples, receiver.to_vec()));
     assert_eq!(back.take_samples(2), (Vec::new(), Vec::new()));
@@ -77,9 +77,14 @@ fn an_invalid_extension_is_ignored() {
     assert_eq!(extra.version, "1[2J");
     assert!(extra.notes[0].len() <= MAX_NOTE_CHARS && !extra.notes[0].contains('\u{1b}'));
     assert_eq!(extra.take_samples(1), (Vec::new(), Vec::new()));
-    let many = json!({"version": "1", "streams": vec![json!({"cap_bytes": u64::MAX}); 300]});
+    let many =
+        json!({"version": "1", "streams": vec![json!({"unsent_limit_bytes": u64::MAX}); 300]});
     let many = read(&many).unwrap().streams;
-    assert_eq!((many.len(), many[0].cap_bytes), (MAX_STREAMS, None), "no window is so large");
+    assert_eq!(
+        (many.len(), many[0].unsent_limit_bytes),
+        (MAX_STREAMS, None),
+        "no window is so large"
+    );
 }
 
 /// What longhaul wrote before the format had a version of its own.
@@ -123,7 +128,7 @@ fn an_old_client_reads_a_new_server() {
         streams: vec![StreamMessage {
             id: 1,
             congestion: None,
-            cap_bytes: None,
+            unsent_limit_bytes: None,
             datagrams: None,
             sender: &[],
             receiver: &samples,

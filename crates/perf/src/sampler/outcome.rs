@@ -42,8 +42,8 @@ pub(crate) struct StreamOutcome {
     pub(crate) bytes: u64,
     pub(crate) retransmits: Option<u64>,
     pub(crate) congestion: Option<String>,
-    /// The cap at the end: of its receive window, or where this end sent of its unsent bytes.
-    pub(crate) cap: Option<ByteCount>,
+    /// The limit of unsent bytes at last, if this end sent and had one.
+    pub(crate) unsent_limit: Option<ByteCount>,
     pub(crate) sender: Vec<Sample>,
     pub(crate) receiver: Vec<ReceiverSample>,
     pub(crate) datagrams: Option<DatagramOutcome>,

@@ -282,7 +282,7 @@ impl Session<'_> {
             opened: false,
             omit: plan.omit,
             limit: plan.limit,
-            caps_windows: plan.caps_windows,
+            limits_unsent: plan.limits_unsent,
             sample_every: SAMPLE_INTERVAL,
             report_every: self.state.config.report_every,
             max_samples: (MAX_SAMPLES / streams.len().max(1)).min(MAX_STREAM_SAMPLES),
@@ -403,7 +403,7 @@ fn extra<'a>(notes: &'a [String], plan: &Plan, outcome: &'a Outcome) -> ExtraMes
         StreamMessage {
             id: stream.id,
             congestion: stream.congestion.as_deref(),
-            cap_bytes: stream.cap.map(ByteCount::bytes),
+            unsent_limit_bytes: stream.unsent_limit.map(ByteCount::bytes),
             datagrams: datagrams.map(|books| books.received(plan.block)),
             sender: &stream.sender,
             receiver: &stream.receiver,

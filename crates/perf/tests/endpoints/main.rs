@@ -11,4 +11,4 @@ mod ours;
 mod scripted_client;
 mod test_server;
 mod udt;
-mod windows;
+mod unsent;

@@ -9,8 +9,8 @@ use store::Baseline;
 /// An earlier result.
 pub(super) struct Earlier {
     pub(super) runs: Vec<RunFigures>,
-    /// Whether its test capped TCP's windows on a short path; earlier versions never did.
-    pub(super) capped: bool,
+    /// Whether its test limited unsent data on a short path; earlier versions never did.
+    pub(super) limits_unsent: bool,
 }
 
 /// Reads an earlier result, before anything is sent.
@@ -21,11 +21,11 @@ pub(super) fn load(path: &Path) -> Result<Earlier, Failure> {
             "{path} has no runs to compare with; give a result of `longhaul test --save`"
         ))
     };
-    let (runs, capped) = match store::load_baseline(path).map_err(Failure::usage)? {
+    let (runs, limits_unsent) = match store::load_baseline(path).map_err(Failure::usage)? {
         Baseline::Measurement(measurement) => {
-            (vec![repeats::figures(&measurement)], measurement.spec.caps_windows)
+            (vec![repeats::figures(&measurement)], measurement.spec.limits_unsent)
         }
-        Baseline::Repeat(report) => (report.runs, report.spec.caps_windows),
+        Baseline::Repeat(report) => (report.runs, report.spec.limits_unsent),
     };
     let sound = |run: &RunFigures| {
         run.blocks_bps.iter().all(|bps| bps.is_finite() && (0.0..1e15).contains(bps))
@@ -33,6 +33,6 @@ pub(super) fn load(path: &Path) -> Result<Earlier, Failure> {
     if runs.is_empty() || !runs.iter().all(sound) {
         Err(wrong())
     } else {
-        Ok(Earlier { runs, capped })
+        Ok(Earlier { runs, limits_unsent })
     }
 }

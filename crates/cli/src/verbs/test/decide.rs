@@ -29,7 +29,7 @@ pub(super) fn run(
         return Answer { decided: interrupted(), failed: None };
     }
     let mut config = test.config(&config(args));
-    config.caps_windows = first.spec.caps_windows;
+    config.limits_unsent = first.spec.limits_unsent;
     let announcement = test.announcement(&config);
     if args.forms.json {
         console.say(&announcement);

@@ -1,5 +1,5 @@
-//! Capped windows beside the kernel's: alternating runs of `longhaul test`, with and without
-//! `--autotuning`, over the veth pair and over the lab's paths.
+//! Limited unsent data beside the kernel's send buffer: alternating runs of `longhaul test`,
+//! without and with `--autotuning`, over the veth pair and over the lab's paths.
 
 use crate::{
     Fallible, LONGHAUL, median, number,
@@ -24,25 +24,36 @@ const PATHS: [(&str, &str); 9] = [
     ("300ms", "100mbit"),
 ];
 
-/// Over the veth pair, with 1 to 16 streams.
+/// Over the veth pair, with default buffers and with those of hosts that were tuned for long paths.
 pub(crate) fn veth(pair: &Pair) -> Fallible<()> {
-    let mut server = Command::new(LONGHAUL);
-    server.arg("server").stdout(Stdio::null()).stderr(Stdio::null());
-    let mut server = pair.spawn(1, &mut server)?;
-    std::thread::sleep(Duration::from_millis(500));
-    for direction in ["", "-R"] {
-        for streams in ["1", "4", "8", "16"] {
-            let run = |options: &[&str]| {
-                let mut client = Command::new(LONGHAUL);
-                client.args(["test", pair::SERVER, "--json", "-t2", "-P", streams]).args(options);
-                client.args(Some(direction).filter(|direction| !direction.is_empty()));
-                received(pair.spawn(0, client.stdout(Stdio::piped()).stderr(Stdio::null()))?)
-            };
-            compare(&format!("veth, -P {streams} {direction}"), run)?;
+    let sizes = [("default", 32u32 << 20, 4u32 << 20), ("64 MiB", 64 << 20, 64 << 20)];
+    for (buffers, receive, send) in sizes {
+        for host in [0, 1] {
+            let mut sysctl = Command::new("sysctl");
+            sysctl.arg("-qw").arg(format!("net.ipv4.tcp_rmem=4096 131072 {receive}"));
+            sysctl.arg(format!("net.ipv4.tcp_wmem=4096 16384 {send}"));
+            if !pair.spawn(host, &mut sysctl)?.wait()?.success() {
+                return Err("sysctl".into());
+            }
         }
+        let mut server = Command::new(LONGHAUL);
+        server.arg("server").stdout(Stdio::null()).stderr(Stdio::null());
+        let mut server = pair.spawn(1, &mut server)?;
+        std::thread::sleep(Duration::from_millis(500));
+        for congestion in ["cubic", "bbr"] {
+            for shape in ["-P 1", "-P 4", "-P 4 -R", "-P 16"] {
+                let run = |options: &[&str]| {
+                    let mut client = Command::new(LONGHAUL);
+                    client.args(["test", pair::SERVER, "--json", "-t2", "-C", congestion]);
+                    client.args(shape.split(' ')).args(options);
+                    received(pair.spawn(0, client.stdout(Stdio::piped()).stderr(Stdio::null()))?)
+                };
+                compare(&format!("veth, buffers {buffers}, {congestion}, {shape}"), run)?;
+            }
+        }
+        let _ = server.kill();
+        let _ = server.wait();
     }
-    let _ = server.kill();
-    let _ = server.wait();
     Ok(())
 }
 
@@ -73,20 +84,20 @@ fn received(test: Child) -> Fallible<f64> {
 }
 
 fn compare(what: &str, run: impl Fn(&[&str]) -> Fallible<f64>) -> Fallible<()> {
-    let (mut capped, mut autotuned) = (Vec::new(), Vec::new());
+    let (mut limited, mut autotuned) = (Vec::new(), Vec::new());
     for round in 0..REPEATS {
         // The order alternates: a machine that warms up favours neither.
         if round % 2 == 0 {
-            capped.push(run(&[])?);
+            limited.push(run(&[])?);
             autotuned.push(run(&["--autotuning"])?);
         } else {
             autotuned.push(run(&["--autotuning"])?);
-            capped.push(run(&[])?);
+            limited.push(run(&[])?);
         }
     }
-    let (capped, autotuned) = (median(&capped), median(&autotuned));
-    let ratio = capped / autotuned;
-    let what = format!("{what}: {capped:.3} Gbit/s, of {autotuned:.3}");
+    let (limited, autotuned) = (median(&limited), median(&autotuned));
+    let ratio = limited / autotuned;
+    let what = format!("{what}: {limited:.3} Gbit/s, of {autotuned:.3}");
     row(&what, "0.99", &format!("{ratio:.3}"), ratio >= 0.99);
     Ok(())
 }
