@@ -22,19 +22,14 @@ const WAITS: f64 = 0.5;
 /// A receiver that falls behind closes its window: the lowest window of the largest.
 const CLOSES: f64 = 0.5;
 
-/// ln of Gbit/s from which a byte's CPU time decides on a path of under 1 ms: 8 Gbit/s.
-const FAST: f64 = 2.08;
-
 /// The same share and width for the limits that make each byte cost more. Their transfers wait
 /// for timers and for the other thread, so the busiest thread is not quite busy: labelled runs
 /// begin at 0.86 (docs/design/local-paths.md).
 const BUSY: f64 = 0.78;
 const BUSY_WIDTH: f64 = 0.02;
 
-/// ln of the megabytes between the applications with which smaller buffers are as likely to
-/// help by a fifth as not, and the width of the transition: a veth pair and a loopback, last
-/// level cache of 32 MB.
-const BUFFERED: f64 = 3.47;
+/// Around [`model::CACHES`] smaller buffers are as likely to help by a fifth as not: the width of
+/// the transition, in ln of the megabytes between the applications.
 const BUFFERED_WIDTH: f64 = 0.2;
 
 /// A byte that costs no more than this, times its cost with little between the applications,
@@ -190,13 +185,14 @@ fn memory(s: &Statistics) -> f64 {
     if s.get("cpu_growth").is_some_and(|growth| growth < GREW) {
         return 0.0;
     }
-    COSTLY * costly(s) * logistic(buffered, BUFFERED, BUFFERED_WIDTH)
+    COSTLY * costly(s) * logistic(buffered, (model::CACHES.as_f64() / 1e6).ln(), BUFFERED_WIDTH)
 }
 
 /// The probability that a byte's CPU time is the limit on a path of under 1 ms. What the
 /// sender waits for does not matter: where threads share cores, each waits for the other.
 fn costly(s: &Statistics) -> f64 {
-    let fast = s.get("ln_local_gbps").is_some_and(|ln| ln > FAST);
+    let least_rate = (model::SHORT_PATH_RATE.as_f64() / 1e9).ln();
+    let fast = s.get("ln_local_gbps").is_some_and(|ln| ln >= least_rate);
     let requested = s.get("of_requested").is_some_and(|of| of >= REACHED)
         || s.get("of_max_pacing").is_some_and(|of| PACED.contains(&of));
     let core = |name: &str| s.get(name).unwrap_or(0.0);

@@ -35,6 +35,7 @@ mod loss;
 mod payload;
 mod pftk;
 mod ramp;
+mod short_path;
 pub mod statistics;
 mod transfer;
 mod udt;
@@ -61,6 +62,7 @@ pub use loss::{
 pub use payload::{ETHERNET_FRAMING, IpVersion, Payload, VLAN_TAG, share_of};
 pub use pftk::{RenoPath, linux_rto, loss_budget_pftk, pftk, pftk_simple};
 pub use ramp::{INITIAL_WINDOW_SEGMENTS, SlowStart, slow_start, slow_start_time};
+pub use short_path::{CACHES, SHORT_PATH_RATE, SHORT_RTT, is_short_path};
 pub use transfer::{Congestion, RampUp, Transfer, transfer};
 pub use udt::{
     UDT_DECREASE, UDT_LEAST_INCREASE, UDT_SYN_S, UDT_TAU, loss_budget_udt, udt_alpha, udt_recovery,

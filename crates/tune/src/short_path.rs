@@ -4,20 +4,6 @@
 use crate::Buffers;
 use units::{BitRate, ByteCount, Rtt};
 
-/// Below this RTT, and from this rate, a byte's CPU time can be the limit.
-const SHORT: Rtt = Rtt::from_micros(1_000);
-const FAST: BitRate = BitRate::from_bps(8_000_000_000);
-
-/// Data of all connections together with which a byte costs 1.2 times the CPU time, measured with
-/// a last level cache of that size.
-const CACHES: u64 = 32_000_000;
-
-/// Whether a byte's CPU time can be the limit on a path.
-#[must_use]
-pub fn is_short(rate: BitRate, rtt: Rtt) -> bool {
-    rtt < SHORT && rate >= FAST
-}
-
 /// What the autotuned buffers of some connections hold, if it is more than the caches on a short
 /// path. The smaller one of both buffers bounds it: a receive buffer stays empty where the
 /// receiver keeps up with what the send buffer holds. One connection showed no difference.
@@ -30,7 +16,7 @@ pub fn beyond_caches(
 ) -> Option<ByteCount> {
     let each = buffers.tcp_rmem[2].min(buffers.tcp_wmem[2]);
     let all = each.saturating_mul(u64::from(connections));
-    let beyond = is_short(rate, rtt) && connections > 1 && all > CACHES;
+    let beyond = model::is_short_path(rate, rtt) && connections > 1 && all > model::CACHES.bytes();
     beyond.then(|| ByteCount::from_bytes(all))
 }
 

@@ -10,9 +10,6 @@ use units::BitRate;
 /// A window that needs no scaling has at most this many bytes (RFC 7323).
 const UNSCALED: f64 = 65_535.0;
 
-/// Below this RTT, in seconds, memory can be the limit.
-const LOCAL: f64 = 0.001;
-
 pub(super) fn add(part: &Part<'_>, all: &mut Statistics) {
     let test = part.test;
     let m = test.m;
@@ -95,14 +92,15 @@ pub(super) fn add(part: &Part<'_>, all: &mut Statistics) {
     all.add("receiver_core", m.receiver_core().map(|core| core.min(2.0)));
     let in_flight = part.mean(|step| Some(step.after.in_flight_bytes as f64));
     let streams = m.streams.len() as f64;
-    let excess = in_flight.filter(|_| test.min_rtt < LOCAL).map(|each| {
+    let is_local = test.min_rtt < model::SHORT_RTT.secs_f64();
+    let excess = in_flight.filter(|_| is_local).map(|each| {
         let needed = rate / 8.0 * test.min_rtt.max(20e-6);
         ln(each * streams / needed.max(1.0), 1e-3)
     });
     all.add("ln_excess_in_flight", excess);
     let ln_rate = excess.map(|_| ln(rate / 1e9, 1e-3));
     all.add("ln_local_gbps", ln_rate);
-    let cost = test.cpu.as_ref().filter(|_| test.min_rtt < LOCAL);
+    let cost = test.cpu.as_ref().filter(|_| is_local);
     let cost = cost.and_then(|counters| counters.over(part.from, part.to));
     all.add("ln_buffered_mb", cost.map(|cost| ln(cost.buffered / 1e6, 1e-3)));
     all.add("cpu_growth", cost.and_then(|cost| cost.growth()));

@@ -299,7 +299,7 @@ fn bbr(facts: &Facts, target: &Target) -> (Verdict, String, &'static str) {
     let own = facts.device.seen().and_then(|device| device.nic.qdisc.seen());
     let fq = own.or(facts.settings.get("net.core.default_qdisc").and_then(Fact::seen));
     let is_fq = fq.is_some_and(|qdisc| qdisc == "fq");
-    let short = target.rtt.is_some_and(|rtt| tune::short_path::is_short(target.rate, rtt));
+    let short = target.rtt.is_some_and(|rtt| model::is_short_path(target.rate, rtt));
     if short && !is_fq {
         let why =
             "on a path of under 1 ms TCP's timer before each segment of 64 KiB can cost more \

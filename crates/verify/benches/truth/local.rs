@@ -1,9 +1,14 @@
 //! Transfers inside this host, where the CPU's cost per byte decides: `--local`.
 //!
-//! The truth is what helps. Each case is run as it is and in variants that differ in one
-//! respect, interleaved: with CUBIC instead of BBR, and with socket buffers of 256 KiB and of
-//! 1 MiB. A variant with at least [`HELPS`] times the goodput shows its cause; one below
-//! [`HELPS_NOT`] excludes it; cases in between are undecided and do not count.
+//! The truth is what helps. Each case is run as it is and in variants, interleaved:
+//!
+//! - *pacing-timers* applies where CUBIC instead of BBR has at least [`HELPS`] times the goodput;
+//! - *memory* applies where socket buffers of 256 KiB or 1 MiB do. With BBR they are compared
+//!   under CUBIC: a small window limits BBR before its pacing does, so it ends the timers, too.
+//!
+//! A variant with less than [`HELPS_NOT`] times the goodput excludes its cause. Both may apply;
+//! a finding that names either is right. A case with neither is right if neither is named. Where
+//! no variant helps, and one is in between, the case is undecided and does not count.
 //!
 //! `--set development|held-out`: the rules of `diagnose` were adjusted on the first only.
 //! `--save DIR` keeps the explained measurement of each case, `--load DIR` explains it again.
@@ -45,23 +50,23 @@ struct LocalRun {
     case: String,
     /// The gain with CUBIC instead of BBR; `None` if the case has no BBR.
     cubic: Option<f64>,
-    /// The gain with the better one of the smaller socket buffers.
+    /// The gain with the better one of the smaller socket buffers; where the case has BBR, that of
+    /// CUBIC with them over CUBIC without.
     smaller: f64,
     /// The first run of the case as it is.
     measurement: Measurement,
 }
 
-impl LocalRun {
-    /// What limits it; `None`: undecided. `Unknown` stands for any limit but the two.
-    fn truth(&self) -> Option<Limit> {
-        let cubic = self.cubic.unwrap_or(1.0);
-        if cubic >= HELPS && cubic >= self.smaller {
-            Some(Limit::PacingTimers)
-        } else if self.smaller >= HELPS {
-            Some(Limit::Memory)
-        } else {
-            (cubic < HELPS_NOT && self.smaller < HELPS_NOT).then_some(Limit::Unknown)
-        }
+/// Whether a finding is right; `None`: undecided.
+fn is_right(found: Limit, run: &LocalRun) -> Option<bool> {
+    let causes = [(Limit::PacingTimers, run.cubic.unwrap_or(1.0)), (Limit::Memory, run.smaller)];
+    let applies = causes.iter().any(|(_, gain)| *gain >= HELPS);
+    if !applies && causes.iter().any(|(_, gain)| *gain >= HELPS_NOT) {
+        return None;
+    }
+    match causes.iter().find(|(limit, _)| *limit == found) {
+        Some((_, gain)) => Some(*gain >= HELPS),
+        None => Some(!applies),
     }
 }
 
@@ -81,24 +86,17 @@ pub(crate) fn measure(options: &Options) -> Fallible<()> {
         }
         let finding = diagnose::explain(&run.measurement);
         let found = finding.limit.unwrap_or(Limit::Unknown);
-        let verdict = match run.truth() {
+        let verdict = match is_right(found, &run) {
             None => "undecided",
-            Some(truth) => {
-                let ours = matches!(found, Limit::Memory | Limit::PacingTimers);
-                let is_right = if truth == Limit::Unknown { !ours } else { found == truth };
+            Some(is_right) => {
                 decided += 1;
                 right += usize::from(is_right);
                 if is_right { "right" } else { "WRONG" }
             }
         };
         let cubic = run.cubic.map_or_else(|| "-".to_owned(), |gain| format!("{gain:.2}"));
-        let expected = run.truth().map_or("undecided", |truth| match truth {
-            Limit::Unknown => "neither",
-            other => other.name(),
-        });
         println!(
-            "{verdict:<9} {name}: {}, gain with cubic {cubic}, with smaller buffers {:.2}: \
-             {expected}; found {}",
+            "{verdict:<9} {name}: {}, gain with cubic {cubic}, with smaller buffers {:.2}; found {}",
             finding.throughput_bps,
             run.smaller,
             found.name()
@@ -114,17 +112,22 @@ pub(crate) fn measure(options: &Options) -> Fallible<()> {
 
 /// A change of the case.
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum Variant {
-    AsIs,
-    Cubic,
-    Smaller(u64),
+struct Variant {
+    cubic: bool,
+    /// Bytes.
+    smaller: Option<u64>,
+}
+
+impl Variant {
+    const AS_IS: Self = Variant { cubic: false, smaller: None };
 }
 
 fn run(case: &LocalCase) -> Fallible<LocalRun> {
     let hosts = Hosts::start(case.device, case.largest_buffer)?;
-    let mut variants = vec![Variant::AsIs];
-    variants.extend((case.congestion == "bbr").then_some(Variant::Cubic));
-    variants.extend(SMALLER.map(Variant::Smaller));
+    let is_bbr = case.congestion == "bbr";
+    let mut variants = vec![Variant::AS_IS];
+    variants.extend(is_bbr.then_some(Variant { cubic: true, smaller: None }));
+    variants.extend(SMALLER.map(|bytes| Variant { cubic: is_bbr, smaller: Some(bytes) }));
     let mut rates: Vec<Vec<f64>> = vec![Vec::new(); variants.len()];
     let mut first = None;
     for _ in 0..ROUNDS {
@@ -132,21 +135,22 @@ fn run(case: &LocalCase) -> Fallible<LocalRun> {
             let measurement = transfer(case, *variant, &hosts)?;
             let bits = measurement.received().bytes() as f64 * 8.0;
             rates.push(bits / measurement.seconds().max(1e-3));
-            if *variant == Variant::AsIs {
+            if *variant == Variant::AS_IS {
                 first.get_or_insert(measurement);
             }
         }
     }
-    let middle = |wanted: &dyn Fn(Variant) -> bool| {
+    // The best median of some variants, at least 1 bit/s.
+    let best = |wanted: &dyn Fn(Variant) -> bool| {
         let found = variants.iter().zip(&rates).filter(|(variant, _)| wanted(**variant));
-        found.filter_map(|(_, rates)| model::statistics::median(rates)).reduce(f64::max)
+        found.filter_map(|(_, rates)| model::statistics::median(rates)).fold(1.0, f64::max)
     };
-    let as_is = middle(&|variant| variant == Variant::AsIs).ok_or("nothing arrived")?;
-    let gain = |rate: Option<f64>| rate.map(|rate| rate / as_is.max(1.0));
+    let as_is = best(&|variant| variant == Variant::AS_IS);
+    let large = best(&|variant| variant.smaller.is_none() && variant.cubic == is_bbr);
     Ok(LocalRun {
         case: case.to_string(),
-        cubic: gain(middle(&|variant| variant == Variant::Cubic)),
-        smaller: gain(middle(&|variant| matches!(variant, Variant::Smaller(_)))).unwrap_or(1.0),
+        cubic: is_bbr.then_some(large / as_is),
+        smaller: best(&|variant| variant.smaller.is_some()) / large,
         measurement: first.ok_or("nothing arrived")?,
     })
 }
@@ -162,10 +166,11 @@ fn transfer(case: &LocalCase, variant: Variant, hosts: &Hosts) -> Fallible<Measu
         watch_load: Duration::ZERO,
         ..ClientConfig::new(hosts.address.to_string())
     };
-    match variant {
-        Variant::AsIs => {}
-        Variant::Cubic => config.congestion = Some("cubic".to_owned()),
-        Variant::Smaller(bytes) => config.window = Some(ByteCount::from_bytes(bytes)),
+    if variant.cubic {
+        config.congestion = Some("cubic".to_owned());
+    }
+    if let Some(bytes) = variant.smaller {
+        config.window = Some(ByteCount::from_bytes(bytes));
     }
     let settings = ServerConfig { one_off: true, ..ServerConfig::default() };
     let listening = hosts.server.run(|| Server::bind(&settings))??;

@@ -32,6 +32,7 @@ impl Hosts {
     /// A namespace, a device or a setting cannot be made.
     pub(crate) fn start(device: Device, largest_buffer: u64) -> Fallible<Self> {
         let server = NetNs::create()?;
+        server.run(|| bring_up("lo", None))??;
         let hosts = match device {
             Device::Loopback => {
                 let client = server.clone_handle()?;
@@ -46,6 +47,8 @@ impl Hosts {
                     ip(&["link", "add", "local0", "type", "veth", "peer", "name", "local1"])?;
                     ip(&["link", "set", "local1", "netns", &there])
                 })??;
+                // What is sent to an own address passes through the loopback.
+                client.run(|| bring_up("lo", None))??;
                 client.run(|| bring_up("local0", Some(CLIENT)))??;
                 server.run(|| bring_up("local1", Some(SERVER)))??;
                 Hosts { client, server, address: SERVER }
@@ -53,7 +56,6 @@ impl Hosts {
         };
         for host in [&hosts.client, &hosts.server] {
             host.run(|| -> Fallible<()> {
-                bring_up("lo", None)?;
                 sysctl::write("net.ipv4.tcp_rmem", &format!("4096 131072 {largest_buffer}"))?;
                 sysctl::write("net.ipv4.tcp_wmem", &format!("4096 16384 {largest_buffer}"))?;
                 Ok(())
