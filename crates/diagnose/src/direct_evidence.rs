@@ -28,6 +28,11 @@ const CLOSES: f64 = 0.5;
 const BUSY: f64 = 0.78;
 const BUSY_WIDTH: f64 = 0.02;
 
+/// The share from which timers of BBR's pacing are the limit: what they cost is the time of
+/// softirqs and of waking, not of threads. The least busy labelled run had 0.71; a link of 10
+/// Gbit/s takes 0.2 to 0.3 of a core.
+const WAITING: f64 = 0.6;
+
 /// Around [`model::CACHES`] smaller buffers are as likely to help by a fifth as not: the width of
 /// the transition, in ln of the megabytes between the applications.
 const BUFFERED_WIDTH: f64 = 0.2;
@@ -176,7 +181,7 @@ fn threads(posterior: Posterior, s: &Statistics, limits_unsent: bool) -> Posteri
 /// 1 ms, at a rate that no application asked for.
 fn pacing_timers(s: &Statistics) -> f64 {
     let bbr = s.get("is_bbr").is_some_and(|is| is > 0.5);
-    if bbr { COSTLY * costly(s) } else { 0.0 }
+    if bbr { COSTLY * costly(s, WAITING) } else { 0.0 }
 }
 
 /// The probability that data leaves the caches before it is read.
@@ -185,19 +190,22 @@ fn memory(s: &Statistics) -> f64 {
     if s.get("cpu_growth").is_some_and(|growth| growth < GREW) {
         return 0.0;
     }
-    COSTLY * costly(s) * logistic(buffered, (model::CACHES.as_f64() / 1e6).ln(), BUFFERED_WIDTH)
+    COSTLY
+        * costly(s, BUSY)
+        * logistic(buffered, (model::CACHES.as_f64() / 1e6).ln(), BUFFERED_WIDTH)
 }
 
-/// The probability that a byte's CPU time is the limit on a path of under 1 ms. What the
+/// The probability that a byte's CPU time is the limit on a path of under 1 ms, where `busy` is the
+/// share of a core that divides it from other limits. What the
 /// sender waits for does not matter: where threads share cores, each waits for the other.
-fn costly(s: &Statistics) -> f64 {
+fn costly(s: &Statistics, busy: f64) -> f64 {
     let least_rate = (model::SHORT_PATH_RATE.as_f64() / 1e9).ln();
     let fast = s.get("ln_local_gbps").is_some_and(|ln| ln >= least_rate);
     let requested = s.get("of_requested").is_some_and(|of| of >= REACHED)
         || s.get("of_max_pacing").is_some_and(|of| PACED.contains(&of));
     let core = |name: &str| s.get(name).unwrap_or(0.0);
     let busiest = core("sender_core").max(core("receiver_core"));
-    if fast && !requested && busiest > 0.0 { logistic(busiest, BUSY, BUSY_WIDTH) } else { 0.0 }
+    if fast && !requested && busiest > 0.0 { logistic(busiest, busy, BUSY_WIDTH) } else { 0.0 }
 }
 
 fn logistic(value: f64, middle: f64, width: f64) -> f64 {

@@ -1,14 +1,11 @@
 //! Transfers inside this host, where the CPU's cost per byte decides: `--local`.
 //!
-//! The truth is what helps. Each case is run as it is and in variants, interleaved:
-//!
-//! - *pacing-timers* applies where CUBIC instead of BBR has at least [`HELPS`] times the goodput;
-//! - *memory* applies where socket buffers of 256 KiB or 1 MiB do. With BBR they are compared
-//!   under CUBIC: a small window limits BBR before its pacing does, so it ends the timers, too.
-//!
-//! A variant with less than [`HELPS_NOT`] times the goodput excludes its cause. Both may apply;
-//! a finding that names either is right. A case with neither is right if neither is named. Where
-//! no variant helps, and one is in between, the case is undecided and does not count.
+//! The truth is what helps: the remedies of both findings. Each case is run as it is, with CUBIC
+//! instead of BBR, and with socket buffers of 256 KiB and of 1 MiB, interleaved. A finding is right
+//! where one of its remedies has at least [`HELPS`] times the goodput: CUBIC or 256 KiB for
+//! *pacing-timers* (a small window limits BBR before its pacing does), either size for *memory*.
+//! Where no variant has [`HELPS_NOT`] times the goodput, a finding is right that names neither.
+//! Where the best is in between, the case is undecided and does not count.
 //!
 //! `--set development|held-out`: the rules of `diagnose` were adjusted on the first only.
 //! `--save DIR` keeps the explained measurement of each case, `--load DIR` explains it again.
@@ -50,24 +47,25 @@ struct LocalRun {
     case: String,
     /// The gain with CUBIC instead of BBR; `None` if the case has no BBR.
     cubic: Option<f64>,
-    /// The gain with the better one of the smaller socket buffers; where the case has BBR, that of
-    /// CUBIC with them over CUBIC without.
-    smaller: f64,
+    /// The gain with each of [`SMALLER`].
+    smaller: [f64; 2],
     /// The first run of the case as it is.
     measurement: Measurement,
 }
 
 /// Whether a finding is right; `None`: undecided.
 fn is_right(found: Limit, run: &LocalRun) -> Option<bool> {
-    let causes = [(Limit::PacingTimers, run.cubic.unwrap_or(1.0)), (Limit::Memory, run.smaller)];
-    let applies = causes.iter().any(|(_, gain)| *gain >= HELPS);
-    if !applies && causes.iter().any(|(_, gain)| *gain >= HELPS_NOT) {
+    let [quarter, whole] = run.smaller;
+    let cubic = run.cubic.unwrap_or(1.0);
+    let best = cubic.max(quarter).max(whole);
+    if (HELPS_NOT..HELPS).contains(&best) {
         return None;
     }
-    match causes.iter().find(|(limit, _)| *limit == found) {
-        Some((_, gain)) => Some(*gain >= HELPS),
-        None => Some(!applies),
-    }
+    Some(match found {
+        Limit::PacingTimers => cubic.max(quarter) >= HELPS,
+        Limit::Memory => quarter.max(whole) >= HELPS,
+        _ => best < HELPS_NOT,
+    })
 }
 
 pub(crate) fn measure(options: &Options) -> Fallible<()> {
@@ -95,10 +93,11 @@ pub(crate) fn measure(options: &Options) -> Fallible<()> {
             }
         };
         let cubic = run.cubic.map_or_else(|| "-".to_owned(), |gain| format!("{gain:.2}"));
+        let [quarter, whole] = run.smaller;
         println!(
-            "{verdict:<9} {name}: {}, gain with cubic {cubic}, with smaller buffers {:.2}; found {}",
+            "{verdict:<9} {name}: {}, gain with cubic {cubic}, -w 256K {quarter:.2}, -w 1M \
+             {whole:.2}; found {}",
             finding.throughput_bps,
-            run.smaller,
             found.name()
         );
         println!("          {}", finding.sentence);
@@ -112,22 +111,17 @@ pub(crate) fn measure(options: &Options) -> Fallible<()> {
 
 /// A change of the case.
 #[derive(Debug, Clone, Copy, PartialEq)]
-struct Variant {
-    cubic: bool,
-    /// Bytes.
-    smaller: Option<u64>,
-}
-
-impl Variant {
-    const AS_IS: Self = Variant { cubic: false, smaller: None };
+enum Variant {
+    AsIs,
+    Cubic,
+    Smaller(u64),
 }
 
 fn run(case: &LocalCase) -> Fallible<LocalRun> {
     let hosts = Hosts::start(case.device, case.largest_buffer)?;
-    let is_bbr = case.congestion == "bbr";
-    let mut variants = vec![Variant::AS_IS];
-    variants.extend(is_bbr.then_some(Variant { cubic: true, smaller: None }));
-    variants.extend(SMALLER.map(|bytes| Variant { cubic: is_bbr, smaller: Some(bytes) }));
+    let mut variants = vec![Variant::AsIs];
+    variants.extend(SMALLER.map(Variant::Smaller));
+    variants.extend((case.congestion == "bbr").then_some(Variant::Cubic));
     let mut rates: Vec<Vec<f64>> = vec![Vec::new(); variants.len()];
     let mut first = None;
     for _ in 0..ROUNDS {
@@ -135,22 +129,21 @@ fn run(case: &LocalCase) -> Fallible<LocalRun> {
             let measurement = transfer(case, *variant, &hosts)?;
             let bits = measurement.received().bytes() as f64 * 8.0;
             rates.push(bits / measurement.seconds().max(1e-3));
-            if *variant == Variant::AS_IS {
+            if *variant == Variant::AsIs {
                 first.get_or_insert(measurement);
             }
         }
     }
-    // The best median of some variants, at least 1 bit/s.
-    let best = |wanted: &dyn Fn(Variant) -> bool| {
-        let found = variants.iter().zip(&rates).filter(|(variant, _)| wanted(**variant));
-        found.filter_map(|(_, rates)| model::statistics::median(rates)).fold(1.0, f64::max)
+    let medians: Vec<f64> =
+        rates.iter().filter_map(|rates| model::statistics::median(rates)).collect();
+    let [as_is, quarter, whole, cubic @ ..] = &*medians else {
+        return Err("nothing arrived".into());
     };
-    let as_is = best(&|variant| variant == Variant::AS_IS);
-    let large = best(&|variant| variant.smaller.is_none() && variant.cubic == is_bbr);
+    let gain = |rate: &f64| rate / as_is.max(1.0);
     Ok(LocalRun {
         case: case.to_string(),
-        cubic: is_bbr.then_some(large / as_is),
-        smaller: best(&|variant| variant.smaller.is_some()) / large,
+        cubic: cubic.first().map(gain),
+        smaller: [quarter, whole].map(gain),
         measurement: first.ok_or("nothing arrived")?,
     })
 }
@@ -166,11 +159,10 @@ fn transfer(case: &LocalCase, variant: Variant, hosts: &Hosts) -> Fallible<Measu
         watch_load: Duration::ZERO,
         ..ClientConfig::new(hosts.address.to_string())
     };
-    if variant.cubic {
-        config.congestion = Some("cubic".to_owned());
-    }
-    if let Some(bytes) = variant.smaller {
-        config.window = Some(ByteCount::from_bytes(bytes));
+    match variant {
+        Variant::AsIs => {}
+        Variant::Cubic => config.congestion = Some("cubic".to_owned()),
+        Variant::Smaller(bytes) => config.window = Some(ByteCount::from_bytes(bytes)),
     }
     let settings = ServerConfig { one_off: true, ..ServerConfig::default() };
     let listening = hosts.server.run(|| Server::bind(&settings))??;
