@@ -15,9 +15,6 @@ use record::{Limit, Remedy, RemedyCommand};
 /// Bytes of a segment for which a timer is armed at these rates: GSO's limit.
 const SEGMENT: f64 = 65_536.0;
 
-/// The largest socket buffer with which the window limits BBR before its pacing does, bytes.
-const SMALL_BUFFER: u64 = 256 << 10;
-
 pub(super) struct PacingTimers;
 
 impl Cause for PacingTimers {
@@ -43,21 +40,10 @@ impl Cause for PacingTimers {
         format!("limited by the timers of BBR's pacing: {:.0} a second; use CUBIC", timers(o))
     }
 
-    fn remedies(&self, next: &NextLimit<'_>) -> Vec<Remedy> {
-        let o = &next.o;
+    fn remedies(&self, _: &NextLimit<'_>) -> Vec<Remedy> {
         let why = "no prediction: what a timer costs depends on the host; measured in a virtual \
                    machine: 1.3 to 3.3 times the goodput";
-        let cubic = RemedyCommand::CongestionControl("cubic".to_owned());
-        let mut remedies = vec![call(cubic, Expectation::none(why))];
-        // Half of the buffer becomes window, and half of that is for the receiving thread's delay.
-        let bdp = o.e.min_rtt.map(|rtt| model::bdp(o.e.per_stream(), rtt));
-        let fits = bdp.is_some_and(|bdp| 4 * bdp.bytes() <= SMALL_BUFFER);
-        if fits && o.m.spec.window_bytes.is_none() {
-            let why = "no prediction: a window that is filled before the timer ends needs none";
-            let small = RemedyCommand::SocketBufferKib(SMALL_BUFFER >> 10);
-            remedies.push(call(small, Expectation::none(why)));
-        }
-        remedies
+        vec![call(RemedyCommand::CongestionControl("cubic".to_owned()), Expectation::none(why))]
     }
 }
 
@@ -82,8 +68,5 @@ mod tests {
         let remedies = example.remedies(&PacingTimers);
         assert_eq!(remedies[0].command.to_string(), "-C cubic");
         assert_eq!(remedies[0].expects_bps, None);
-        assert_eq!(remedies.len(), 1, "a BDP of 400 kB needs more than 256 KiB");
-        let remedies = Example::new(32_000.0, 0.01).remedies(&PacingTimers);
-        assert_eq!(remedies[1].command.to_string(), "-w 256K");
     }
 }

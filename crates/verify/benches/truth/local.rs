@@ -2,8 +2,8 @@
 //!
 //! The truth is what helps: the remedies of both findings. Each case is run as it is, with CUBIC
 //! instead of BBR, and with socket buffers of 256 KiB and of 1 MiB, interleaved. A finding is right
-//! where one of its remedies has at least [`HELPS`] times the goodput: CUBIC or 256 KiB for
-//! *pacing-timers* (a small window limits BBR before its pacing does), either size for *memory*.
+//! where its remedy has at least [`HELPS`] times the goodput: CUBIC for *pacing-timers*, either size
+//! for *memory*.
 //! Where no variant has [`HELPS_NOT`] times the goodput, a finding is right that names neither.
 //! Where the best is in between, the case is undecided and does not count.
 //!
@@ -62,7 +62,7 @@ fn is_right(found: Limit, run: &LocalRun) -> Option<bool> {
         return None;
     }
     Some(match found {
-        Limit::PacingTimers => cubic.max(quarter) >= HELPS,
+        Limit::PacingTimers => cubic >= HELPS,
         Limit::Memory => quarter.max(whole) >= HELPS,
         _ => best < HELPS_NOT,
     })
