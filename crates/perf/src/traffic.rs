@@ -9,6 +9,7 @@ mod datagram_pacer;
 mod datagrams;
 mod gather;
 mod low_water_mark;
+mod receive_polling;
 mod received;
 mod shared_sender;
 mod udt;
