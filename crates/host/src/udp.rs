@@ -87,6 +87,8 @@ pub struct Inbox {
     received_at: Option<Duration>,
     /// Number of messages to ask for next, by the length of the last ones.
     next_slots: usize,
+    /// The last call returned as many messages as it asked for.
+    is_full: bool,
     /// Addresses are recorded.
     has_sources: bool,
 }
@@ -129,6 +131,7 @@ impl Inbox {
             received: Vec::with_capacity(slots),
             received_at: None,
             next_slots: slots,
+            is_full: false,
             has_sources: false,
         }
     }
@@ -145,7 +148,20 @@ impl Inbox {
     /// The system error: `WouldBlock` if nothing arrived within the socket's timeout,
     /// `ConnectionRefused` if an earlier datagram met a closed port.
     pub fn receive(&mut self, socket: &impl AsFd) -> io::Result<usize> {
+        self.receive_with(socket, libc::MSG_WAITFORONE)
+    }
+
+    /// As [`Inbox::receive`], without waiting.
+    ///
+    /// # Errors
+    /// As [`Inbox::receive`]: `WouldBlock` if nothing is there.
+    pub fn receive_at_once(&mut self, socket: &impl AsFd) -> io::Result<usize> {
+        self.receive_with(socket, libc::MSG_DONTWAIT)
+    }
+
+    fn receive_with(&mut self, socket: &impl AsFd, flags: libc::c_int) -> io::Result<usize> {
         self.received.clear();
+        self.is_full = false;
         // SAFETY: plain structures for which all zeros is a value.
         let mut vectors: [libc::iovec; MAX_SLOTS] = unsafe { MaybeUninit::zeroed().assume_init() };
         // SAFETY: as above.
@@ -177,13 +193,14 @@ impl Inbox {
             }
         }
         let fd = socket.as_fd().as_raw_fd();
-        let flags = libc::MSG_WAITFORONE;
+        let asked = count as usize;
         // SAFETY: `count` messages are filled, each with a vector into a slot
         // of its own and a control of its own; all outlive the call.
         let count = unsafe {
             libc::recvmmsg(fd, messages.as_mut_ptr(), count, flags as _, ptr::null_mut())
         };
         let count = usize::try_from(count).map_err(|_| io::Error::last_os_error())?;
+        self.is_full = count == asked;
         for (message, source) in messages.iter().zip(&sources).take(count) {
             let bytes = (message.msg_len as usize).min(self.slot_bytes);
             // Without a size, the message is one datagram.
@@ -202,6 +219,12 @@ impl Inbox {
         let longest = longest.unwrap_or(0).max(1);
         self.next_slots = (CACHED_BYTES / longest).clamp(2, MAX_SLOTS);
         Ok(count)
+    }
+
+    /// Whether the last call returned as many messages as it asked for, so that more may wait.
+    #[must_use]
+    pub const fn is_full(&self) -> bool {
+        self.is_full
     }
 
     /// The time that message `index` of the last [`Inbox::receive`] had waited in the
@@ -366,8 +389,8 @@ mod tests {
         for number in 0..20u8 {
             from.send(&[number]).unwrap();
         }
-        assert_eq!(inbox.receive(&to).unwrap(), 8);
-        assert_eq!(inbox.receive(&to).unwrap(), 12);
+        assert_eq!((inbox.receive(&to).unwrap(), inbox.is_full()), (8, true));
+        assert_eq!((inbox.receive_at_once(&to).unwrap(), inbox.is_full()), (12, false));
         assert_eq!(inbox.message(11).collect::<Vec<_>>(), [&[19]]);
     }
 
@@ -381,6 +404,9 @@ mod tests {
         assert_eq!(take(&to, &mut inbox, 1), [vec![7; 8]], "cut to the buffer there is");
         to.set_read_timeout(Some(Duration::from_millis(1))).unwrap();
         let error = inbox.receive(&to).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::WouldBlock);
+        to.set_read_timeout(None).unwrap();
+        let error = inbox.receive_at_once(&to).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::WouldBlock);
         assert_eq!(inbox.message(0).count(), 0);
         assert_eq!(inbox.message(9).count(), 0);

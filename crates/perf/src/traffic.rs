@@ -9,6 +9,7 @@ mod datagram_pacer;
 mod datagrams;
 mod gather;
 mod low_water_mark;
+mod receive_polling;
 mod received;
 mod shared_sender;
 mod udt;
@@ -43,7 +44,7 @@ const STREAM_MEMORY: u64 = 64 * 1024;
 /// Maximum memory that a test's threads allocate.
 pub(crate) fn buffer_memory(plan: &Plan, sending: u32, receiving: u32) -> ByteCount {
     let (to_send, to_receive) = match plan.protocol {
-        Protocol::Tcp => (0, bytes::READ_BLOCK),
+        Protocol::Tcp => (0, bytes::read_bytes(sending as usize, receiving as usize)),
         Protocol::Udp => (datagrams::MAX_TRAIN_BYTES, datagrams::inbox_memory(plan)),
         Protocol::Udt => (udt::memory(plan), udt::memory(plan)),
     };

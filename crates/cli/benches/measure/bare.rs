@@ -1,6 +1,7 @@
 //! The machine's limit: a sender and a receiver without a protocol, with the settings that were
 //! found fastest here (docs/design/traffic.md). `measure --bare receive PORT STREAMS` prints
-//! Gbit/s; `measure --bare send HOST PORT STREAMS SECONDS`.
+//! Gbit/s; `measure --bare send HOST PORT STREAMS THREADS SECONDS`, where the threads are those of
+//! congestion control that paces.
 
 use crate::Fallible;
 use host::{socket, tcp_info, wait::Poller};
@@ -18,11 +19,11 @@ pub(crate) fn main(options: &[String]) -> Fallible<()> {
     let options: Vec<&str> = options.iter().map(String::as_str).collect();
     match options[..] {
         ["receive", port, streams] => receive(port.parse()?, streams.parse()?),
-        ["send", host, port, streams, seconds] => {
-            let until = Duration::from_secs_f64(seconds.parse()?);
-            send(host, port.parse()?, streams.parse()?, until)
+        ["send", host, port, streams, threads, seconds] => {
+            let lasts = Duration::from_secs_f64(seconds.parse()?);
+            send(host, port.parse()?, streams.parse()?, threads.parse()?, lasts)
         }
-        _ => Err("--bare receive PORT STREAMS, or --bare send HOST PORT STREAMS SECONDS".into()),
+        _ => Err("--bare receive PORT STREAMS, or send HOST PORT STREAMS THREADS SECONDS".into()),
     }
 }
 
@@ -46,12 +47,10 @@ fn receive(port: u16, streams: usize) -> Fallible<()> {
     Ok(())
 }
 
-fn send(host: &str, port: u16, streams: usize, lasts: Duration) -> Fallible<()> {
+fn send(host: &str, port: u16, streams: usize, shared: usize, lasts: Duration) -> Fallible<()> {
     let connected: Vec<_> =
         (0..streams).map(|_| TcpStream::connect((host, port))).collect::<std::io::Result<_>>()?;
     let paces = tcp_info::congestion(&connected[0])?.starts_with("bbr");
-    let cores = host::cpu::cores() as usize;
-    let shared = if host.starts_with("127.") { cores } else { cores.div_ceil(2) };
     let threads = if paces { shared.min(streams) } else { streams };
     let mut groups: Vec<Vec<TcpStream>> = (0..threads).map(|_| Vec::new()).collect();
     for (at, stream) in connected.iter().enumerate() {

@@ -1,9 +1,10 @@
-//! The figures of `engine` as a picture: `--svg FILE`. A bar for each program, a group for each
-//! shape of a test.
+//! The figures of `engine` or of `udp` as a picture: `--svg FILE`. A bar for each program, a group
+//! for each shape of a test.
 
+use crate::Fallible;
 use std::fmt::Write;
 
-/// A shape of a test, and what each program reached, Gbit/s.
+/// A shape of a test, and what each program reached: Gbit/s, of UDP thousands of datagrams a second.
 pub(crate) struct Group {
     pub(crate) shape: String,
     /// In the order of the legend; `None` where a program has no such test.
@@ -17,8 +18,18 @@ const GAP: usize = 9;
 const WIDTH: f64 = 460.0;
 const NAMES: usize = 190;
 
+/// Writes the file that `--svg` names; without it, nothing.
+pub(crate) fn write(programs: &[String], groups: &[Group]) -> Fallible<()> {
+    let asked: Vec<String> = std::env::args().collect();
+    if let Some(at) = asked.iter().position(|argument| argument == "--svg") {
+        let file = asked.get(at + 1).ok_or("--svg needs a file")?;
+        std::fs::write(file, svg(programs, groups))?;
+    }
+    Ok(())
+}
+
 /// An SVG document of bars.
-pub(crate) fn svg(programs: &[String], groups: &[Group]) -> String {
+fn svg(programs: &[String], groups: &[Group]) -> String {
     let longest =
         groups.iter().flat_map(|group| &group.rates).flatten().copied().fold(1.0, f64::max);
     let step = programs.len() * BAR + GAP;

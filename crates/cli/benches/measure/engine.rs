@@ -62,25 +62,19 @@ fn shapes(pair: &Pair, streams: &[&str]) -> Fallible<()> {
             }
         }
     }
-    let asked: Vec<String> = std::env::args().collect();
-    if let Some(at) = asked.iter().position(|argument| argument == "--svg") {
-        let file = asked.get(at + 1).ok_or("--svg needs a file")?;
-        let programs: Vec<_> = ["longhaul".to_owned()]
-            .into_iter()
-            .chain(names)
-            .chain(["bare pair".to_owned()])
-            .collect();
-        std::fs::write(file, bars::svg(&programs, &groups))?;
-    }
-    Ok(())
+    let programs: Vec<_> =
+        ["longhaul".to_owned()].into_iter().chain(names).chain(["bare pair".to_owned()]).collect();
+    bars::write(&programs, &groups)
 }
 
 /// Whether the shape is one of `--shapes 'veth -P 4 -R,loopback -P 1'`; without it all are.
 fn is_asked(shape: &str) -> bool {
-    let asked: Vec<String> = std::env::args().collect();
-    let list = asked.iter().position(|argument| argument == "--shapes");
-    let list = list.and_then(|at| asked.get(at + 1));
-    list.is_none_or(|list| list.split(',').any(|one| one.trim() == shape))
+    value_of("--shapes").is_none_or(|list| list.split(',').any(|one| one.trim() == shape))
+}
+
+/// The argument after `option`.
+fn value_of(option: &str) -> Option<String> {
+    std::env::args().skip_while(|argument| argument != option).nth(1)
 }
 
 fn name(path: Between, options: &[&str]) -> String {
@@ -92,17 +86,17 @@ fn name(path: Between, options: &[&str]) -> String {
 }
 
 /// The program's name without its directory.
-fn file_name(program: &str) -> String {
+pub(crate) fn file_name(program: &str) -> String {
     Path::new(program).file_name().map_or(program.to_owned(), |name| name.display().to_string())
 }
 
-/// iperf3 of the system, and those that scripts/bench-peers has built.
-fn peers() -> Vec<String> {
+/// The versions of iperf3 that scripts/bench-peers has built; without them, the system's.
+pub(crate) fn peers() -> Vec<String> {
     let built = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/bench-peers/bin");
     let built = std::fs::read_dir(built).into_iter().flatten().flatten();
     let mut built: Vec<_> = built.map(|entry| entry.path().display().to_string()).collect();
     built.sort();
-    [vec!["iperf3".to_owned()], built].concat()
+    if built.is_empty() { vec!["iperf3".to_owned()] } else { built }
 }
 
 fn shape(
@@ -112,16 +106,17 @@ fn shape(
     streams: &str,
     options: &[&str],
 ) -> Fallible<Group> {
-    // The bare pair sends in one direction, and copies.
-    let has_bare = !options.contains(&"--bidir") && !options.contains(&"-Z");
+    // The bare pair copies.
+    let has_bare = !options.contains(&"-Z");
+    let rounds = value_of("--rounds").map_or(Ok(ROUNDS), |rounds| rounds.parse())?;
     let (mut ours, mut theirs, mut bare) = (Vec::new(), Vec::new(), Vec::new());
-    for round in 0..ROUNDS {
+    for round in 0..rounds {
         let mut all = Vec::new();
         for peer in peers {
             all.push(run(pair, path, &[peer], options)?);
         }
         if has_bare {
-            bare.push(bare_run(pair, path, streams, round)?);
+            bare.push(bare_run(pair, path, streams, options, round)?);
         }
         ours.push(run(pair, path, &OURS, options)?);
         theirs.push(all);
@@ -178,17 +173,48 @@ fn run(pair: &Pair, path: Between, program: &[&str], options: &[&str]) -> Fallib
     Ok(Run { rate, cost: cpu / rate })
 }
 
-fn bare_run(pair: &Pair, path: Between, streams: &str, round: usize) -> Fallible<f64> {
+/// The bare pair's goodput; of both directions, if they are asked for, at the same time.
+fn bare_run(
+    pair: &Pair,
+    path: Between,
+    streams: &str,
+    options: &[&str],
+    round: usize,
+) -> Fallible<f64> {
     let (server, address) = ends(path);
-    let port = (6000 + round).to_string();
+    let client = if server == 0 { address } else { pair::CLIENT };
+    let directions = [(0, server, address), (server, 0, client)];
+    let directions = match (options.contains(&"--bidir"), options.contains(&"-R")) {
+        (true, _) => &directions[..],
+        (false, true) => &directions[1..],
+        (false, false) => &directions[..1],
+    };
+    // Over loopback the senders' threads do the receivers' part as well, as in traffic.rs.
+    let cores = host::cpu::cores() as usize;
+    let share = if server == 0 && directions.len() == 1 { cores } else { cores.div_ceil(2) };
     let program = std::env::current_exe()?;
-    let mut receiver = Command::new(&program);
-    receiver.args(["--bare", "receive", &port, streams]).stdout(Stdio::piped());
-    let receiver = pair.spawn(server, &mut receiver)?;
+    let mut receivers = Vec::new();
+    for (at, (_, to, _)) in directions.iter().enumerate() {
+        let port = (6000 + 2 * round + at).to_string();
+        let mut receiver = Command::new(&program);
+        receiver.args(["--bare", "receive", &port, streams]).stdout(Stdio::piped());
+        receivers.push(pair.spawn(*to, &mut receiver)?);
+    }
     std::thread::sleep(Duration::from_millis(200));
-    let mut sender = Command::new(&program);
-    sender.args(["--bare", "send", address, &port, streams, "2"]);
-    pair.spawn(0, &mut sender)?.wait()?;
-    let output = receiver.wait_with_output()?;
-    Ok(String::from_utf8(output.stdout)?.trim().parse()?)
+    let mut senders = Vec::new();
+    for (at, (from, _, address)) in directions.iter().enumerate() {
+        let (port, share) = ((6000 + 2 * round + at).to_string(), share.to_string());
+        let mut sender = Command::new(&program);
+        sender.args(["--bare", "send", address, &port, streams, &share, "2"]);
+        senders.push(pair.spawn(*from, &mut sender)?);
+    }
+    for mut sender in senders {
+        sender.wait()?;
+    }
+    let mut sum = 0.0;
+    for receiver in receivers {
+        let output = receiver.wait_with_output()?;
+        sum += String::from_utf8(output.stdout)?.trim().parse::<f64>()?;
+    }
+    Ok(sum)
 }

@@ -9,6 +9,7 @@ mod crowd;
 mod engine;
 mod pair;
 mod stamps;
+mod udp;
 mod unsent;
 
 use pair::Pair;
@@ -22,7 +23,6 @@ const REPEATS: usize = 5;
 const LONGHAUL: &str = env!("CARGO_BIN_EXE_longhaul");
 /// iperf3's own words for both programs: longhaul speaks them too.
 const OURS: [&str; 2] = [LONGHAUL, "iperf3"];
-const THEIRS: [&str; 1] = ["iperf3"];
 
 fn main() {
     // `cargo test --benches` only asks whether it builds.
@@ -57,8 +57,8 @@ fn measure() -> Fallible<()> {
     let parts: [(&str, Part); 7] = [
         ("engine-short", engine::short),
         ("engine", engine::all),
-        ("udp", udp),
-        ("paced", paced),
+        ("udp", udp::unlimited),
+        ("paced", udp::paced),
         ("crowd", crowd),
         ("unsent", unsent::veth),
         ("paths", unsent::paths),
@@ -124,43 +124,6 @@ fn run_between(
 
 fn number(report: &Value, path: &str) -> f64 {
     report.pointer(path).and_then(Value::as_f64).unwrap_or(f64::NAN)
-}
-
-fn udp(pair: &Pair) -> Fallible<()> {
-    let options = ["-t3", "-u", "-b0", "-l1448"];
-    let (mut rates, mut losses) = ([Vec::new(), Vec::new()], [Vec::new(), Vec::new()]);
-    for _ in 0..REPEATS {
-        for (end, program) in [&OURS[..], &THEIRS[..]].into_iter().enumerate() {
-            let report = run(pair, program, &options)?;
-            let lost = number(&report, "/end/sum/lost_percent");
-            let sent = number(&report, "/end/sum/bits_per_second") / 1e9;
-            rates[end].push(sent * (1.0 - lost / 100.0));
-            losses[end].push(lost);
-        }
-    }
-    let ([ours, theirs], [lost, lost_there]) =
-        (rates.map(|values| median(&values)), losses.map(|values| median(&values)));
-    let what = format!("UDP received, of iperf3's {theirs:.2} Gbit/s ({lost_there:.0} % lost)");
-    row(&what, "8", &format!("{:.1}", ours / theirs), ours >= 8.0 * theirs);
-    row(&format!("UDP lost, at {ours:.1} Gbit/s"), "2 %", &format!("{lost:.2} %"), lost <= 2.0);
-    Ok(())
-}
-
-fn paced(pair: &Pair) -> Fallible<()> {
-    let options = ["-t5", "-u", "-b1G", "-l1448"];
-    let (mut offs, mut losses, mut times) = (Vec::new(), Vec::new(), Vec::new());
-    for _ in 0..REPEATS {
-        let report = run(pair, &OURS, &options)?;
-        offs.push((number(&report, "/end/sum/bits_per_second") / 1e9 - 1.0).abs() * 100.0);
-        losses.push(number(&report, "/end/sum/lost_packets"));
-        let arrivals = stamps::capture(pair, || run(pair, &OURS, &options))?;
-        times.push(stamps::off_schedule(&arrivals, 1448.0 * 8.0 / 1e9, 0.99));
-    }
-    let (off, lost, time) = (median(&offs), median(&losses), median(&times) * 1e6);
-    row("UDP paced at 1 Gbit/s, rate off by", "0.1 %", &format!("{off:.4} %"), off <= 0.1);
-    row("UDP paced, datagrams lost", "0", &format!("{lost}"), lost == 0.0);
-    row("UDP paced, 99 % are off their time by", "50 us", &format!("{time:.0} us"), time <= 50.0);
-    Ok(())
 }
 
 fn crowd(pair: &Pair) -> Fallible<()> {

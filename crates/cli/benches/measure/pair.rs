@@ -6,7 +6,7 @@ use host::netns::NetNs;
 use std::process::{Child, Command, Stdio};
 
 pub(crate) const SERVER: &str = "10.1.0.2";
-const CLIENT: &str = "10.1.0.1";
+pub(crate) const CLIENT: &str = "10.1.0.1";
 
 pub(crate) struct Pair {
     hosts: [NetNs; 2],
@@ -32,6 +32,15 @@ impl Pair {
     /// Starts a program on the client's (0) or the server's host (1).
     pub(crate) fn spawn(&self, host: usize, program: &mut Command) -> Fallible<Child> {
         Ok(self.hosts[host].run(|| program.spawn())??)
+    }
+
+    /// Whether the devices take segments that are longer than a packet.
+    pub(crate) fn set_offload(&self, offload: bool) -> Fallible<()> {
+        let segments = if offload { "65535" } else { "1" };
+        for (end, device) in [(0, "near"), (1, "far")] {
+            self.ip(end, &["link", "set", device, "gso_max_segs", segments])?;
+        }
+        Ok(())
     }
 
     fn ip(&self, host: usize, arguments: &[&str]) -> Fallible<()> {

@@ -20,8 +20,18 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Bytes of a read, like iperf3's default block.
-pub(super) const READ_BLOCK: usize = 128 * 1024;
+/// Bytes of a read, like iperf3's default block, and where few streams are read, like a call of
+/// the sender ([`gather`]).
+const READ: usize = 128 * 1024;
+const LONG_READ: usize = 512 * 1024;
+
+/// Bytes of a read of an end with so many streams. Senders and receivers that share the cores take
+/// them from each other less often with long reads, and one stream is read with fewer wake-ups; the
+/// buffers of several do not fit the cache together (docs/design/traffic.md).
+pub(super) fn read_bytes(sending: usize, receiving: usize) -> usize {
+    let is_shared = sending > 0 && receiving <= 2 * cpu::cores() as usize;
+    if receiving == 1 || is_shared { LONG_READ } else { READ }
+}
 
 /// How often a sender that waits for its disk looks for the end of the test.
 const READ_WAIT: Duration = Duration::from_millis(50);
@@ -31,11 +41,13 @@ pub(super) struct Load {
     /// A block of generated data; empty if this end only receives.
     pub(super) block: Vec<u8>,
     /// The same block in a file, for zero copy.
-    pages: Option<File>,
+    pub(super) pages: Option<File>,
     /// The file to send.
     pub(super) file: Option<File>,
     /// The file for received data.
     received: Option<Received>,
+    /// Bytes of a read.
+    read_bytes: usize,
 }
 
 impl Load {
@@ -65,7 +77,8 @@ impl Load {
                 received = Some(Received::create(path).map_err(failed)?);
             }
         }
-        Ok(Load { block, pages, file, received })
+        let read_bytes = read_bytes(senders, streams - senders);
+        Ok(Load { block, pages, file, received, read_bytes })
     }
 
     /// Whether received data is written to a file, rather than to a device.
@@ -260,15 +273,15 @@ impl Traffic {
     /// could not process the end of the test.
     pub(super) fn read(&self, stream: &Stream, plan: &Plan, load: &Load) -> io::Result<()> {
         let skip = plan.skip_rx_copy && load.received.is_none();
-        let mut buffer = vec![0; if skip { 0 } else { READ_BLOCK }];
+        let mut buffer = vec![0; if skip { 0 } else { load.read_bytes }];
         // Over loopback, super-packets by reference are slower with a mark (40 and 46 Gbit/s).
         let whole_pages = plan.zerocopy == Some(true) && stream.peer.ip().is_loopback();
         let marked = plan.rate.is_none() && !whole_pages;
-        let mut mark = marked.then(|| LowWaterMark::new(clock::now()));
+        let mut mark = marked.then(|| LowWaterMark::new(load.read_bytes, clock::now()));
         stream.socket.set_read_timeout(mark.is_some().then_some(SOCKET_TIMEOUT))?;
         loop {
             let got = if skip {
-                bulk::discard(&stream.socket, READ_BLOCK)
+                bulk::discard(&stream.socket, load.read_bytes)
             } else {
                 (&stream.socket).read(&mut buffer)
             };

@@ -1,6 +1,6 @@
 //! UDP: sends trains of numbered datagrams, and counts those that arrive.
 
-use super::{Traffic, bytes::Load, datagram_pacer::DatagramPacer};
+use super::{Traffic, bytes::Load, datagram_pacer::DatagramPacer, receive_polling::ReceivePolling};
 use crate::{plan::Plan, stream::Stream};
 use host::{clock, udp, wait};
 use iperf3_proto::datagram::{self, Header};
@@ -14,7 +14,9 @@ use std::{
 pub(super) const MAX_TRAIN_BYTES: usize = 65_507;
 /// Maximum messages per receive call: datagrams, or trains of them.
 const SLOTS: usize = 32;
-const SLOT: usize = 65_536;
+/// Bytes of a message that may be a train. Not a power of two: single datagrams in slots of one
+/// would share a few sets of the CPU's caches.
+const SLOT: usize = 65_536 + 1_600;
 /// Pause of a sender while the device's queue is full.
 const FULL_PAUSE: Duration = Duration::from_micros(50);
 /// A peer that refuses datagrams (ICMP port unreachable) this long has ended.
@@ -101,9 +103,21 @@ impl Traffic {
     ) -> io::Result<()> {
         let trains = plan.coalesce && udp::coalesce(&stream.socket).is_ok();
         let mut inbox = udp::Inbox::new(SLOTS, slot(plan, trains));
+        // A paced stream is waited for: its jitter is measured, and its datagrams are few.
+        let mut polling = plan
+            .rate
+            .is_none()
+            .then(|| ReceivePolling::new(&stream.socket, plan.block, clock::now()));
+        if polling.is_some() {
+            wait::precise_timers();
+        }
         let mut replies = 0;
         while !self.has_ended() {
-            let came = match inbox.receive(&stream.socket) {
+            let received = match &polling {
+                Some(polling) => polling.receive(&mut inbox, &stream.socket),
+                None => inbox.receive(&stream.socket),
+            };
+            let came = match received {
                 Ok(came) => came,
                 Err(error)
                     if super::is_pause(&error)
@@ -116,11 +130,13 @@ impl Traffic {
             if self.has_ended() {
                 return Ok(());
             }
-            let now_us = micros(clock::now() - began);
+            let now = clock::now();
+            let now_us = micros(now - began);
             let Some(mut arrivals) = stream.arrivals() else { return Ok(()) };
-            let (mut bytes, mut all) = (0, 0);
+            let (mut bytes, mut all, mut datagrams) = (0, 0, 0);
             for index in 0..came {
                 for received in inbox.message(index) {
+                    datagrams += 1;
                     all += received.len();
                     if let Some(header) = Header::read(plan.counter, received) {
                         arrivals.take(header, now_us);
@@ -132,6 +148,9 @@ impl Traffic {
                 }
             }
             drop(arrivals);
+            if let Some(polling) = &mut polling {
+                polling.received(came, datagrams, now);
+            }
             stream.count(bytes);
             // Invalid datagrams count against the quota as well.
             if !self.charge(all) {

@@ -2,9 +2,9 @@
 //!
 //! Waking an idle core for every super-packet costs the sender more than the copy, where both
 //! are on one machine or an interrupt's core does the waking. Measured over a veth pair, one
-//! stream: 21 Gbit/s with a mark of one byte, 26 with 128 KiB.
+//! stream: 21 Gbit/s with a mark of one byte, 26 with 128 KiB. With several blocks in a call of the
+//! sender, the mark of a lone stream is as long as such a call.
 
-use super::bytes::READ_BLOCK;
 use host::socket;
 use socket2::Socket;
 use std::time::{Duration, Instant};
@@ -12,6 +12,9 @@ use std::time::{Duration, Instant};
 /// The mark is at most this share of the socket's buffer: the window stays open while data
 /// waits, and what waits is not taken for a slow receiving application.
 const OF_BUFFER: usize = 8;
+
+/// The mark where a longer read is not filled in time.
+const USUAL_MARK: usize = 128 * 1024;
 
 /// A lower mark saves nothing.
 const MIN_MARK: usize = 16 * 1024;
@@ -28,14 +31,16 @@ const PERIOD: Duration = Duration::from_millis(10);
 pub(super) struct LowWaterMark {
     /// Bytes; 1 is the kernel's own.
     mark: usize,
+    /// Bytes of a read: no mark is higher.
+    read: usize,
     /// The present period of measuring, and what was read in it.
     began: Instant,
     bytes: usize,
 }
 
 impl LowWaterMark {
-    pub(super) const fn new(now: Instant) -> Self {
-        LowWaterMark { mark: 1, began: now, bytes: 0 }
+    pub(super) const fn new(read: usize, now: Instant) -> Self {
+        LowWaterMark { mark: 1, read, began: now, bytes: 0 }
     }
 
     /// A read returned so many bytes, or none within the socket's timeout.
@@ -63,8 +68,10 @@ impl LowWaterMark {
         }
         let within = FILLED_WITHIN.as_secs_f64() / elapsed.as_secs_f64().max(1e-6);
         let filled = self.bytes as f64 * within;
-        let mark = READ_BLOCK.min(buffer() / OF_BUFFER);
-        let mark = if is_slow || mark < MIN_MARK || filled < mark as f64 { 1 } else { mark };
+        let most = buffer() / OF_BUFFER;
+        let is_filled = |mark: &usize| *mark >= MIN_MARK && filled >= *mark as f64;
+        let marks = [self.read, USUAL_MARK].map(|mark| mark.min(self.read).min(most));
+        let mark = marks.into_iter().find(is_filled).filter(|_| !is_slow).unwrap_or(1);
         (self.began, self.bytes) = (now, 0);
         let changes = mark != self.mark;
         self.mark = mark;
@@ -77,10 +84,16 @@ mod tests {
     use super::*;
     use host::clock;
 
-    /// The marks that are set while reads of `bytes` come every `micros`.
+    const READ: usize = 128 * 1024;
+
     fn marks(reads: &[(usize, u64)], buffer: usize) -> Vec<usize> {
+        marks_of(READ, reads, buffer)
+    }
+
+    /// The marks that are set while reads of `bytes` come every `micros`.
+    fn marks_of(read: usize, reads: &[(usize, u64)], buffer: usize) -> Vec<usize> {
         let mut now = clock::now();
-        let mut mark = LowWaterMark::new(now);
+        let mut mark = LowWaterMark::new(read, now);
         let step = |&(bytes, micros): &(usize, u64)| {
             now += Duration::from_micros(micros);
             mark.next(bytes, now, || buffer)
@@ -90,13 +103,13 @@ mod tests {
 
     #[test]
     fn a_fast_stream_has_a_high_mark_until_it_is_slow() {
-        let mut reads = vec![(READ_BLOCK, 100); 200];
-        assert_eq!(marks(&reads, 6 << 20), [READ_BLOCK]);
+        let mut reads = vec![(READ, 100); 200];
+        assert_eq!(marks(&reads, 6 << 20), [READ]);
         reads.extend([(40_000, 50_000), (1448, 1000)]);
-        assert_eq!(marks(&reads, 6 << 20), [READ_BLOCK, 1], "a read that timed out");
+        assert_eq!(marks(&reads, 6 << 20), [READ, 1], "a read that timed out");
         reads.truncate(200);
-        reads.extend(vec![(READ_BLOCK, 4000); 4]);
-        assert_eq!(marks(&reads, 6 << 20), [READ_BLOCK, 1], "a rate that fell");
+        reads.extend(vec![(READ, 4000); 4]);
+        assert_eq!(marks(&reads, 6 << 20), [READ, 1], "a rate that fell");
     }
 
     #[test]
@@ -104,5 +117,13 @@ mod tests {
         assert_eq!(marks(&vec![(65_536, 50); 400], 512 << 10), [64 << 10]);
         assert!(marks(&vec![(16_384, 50); 400], 64 << 10).is_empty());
         assert!(marks(&vec![(1448, 100); 400], 6 << 20).is_empty());
+    }
+
+    #[test]
+    fn a_long_read_has_a_mark_of_what_is_filled_in_time() {
+        let long = 4 * READ;
+        assert_eq!(marks_of(long, &vec![(long, 400); 100], 32 << 20), [long]);
+        assert_eq!(marks_of(long, &vec![(READ, 1000); 100], 32 << 20), [READ]);
+        assert_eq!(marks_of(long, &vec![(long, 400); 100], 2 << 20), [2 * READ]);
     }
 }
