@@ -2,8 +2,10 @@
 //! (NFQUEUE), and gets told when the next ones leave.
 //!
 //! Packets leave in the order in which they came, and a train leaves whole, when the last of its
-//! packets is due. Of a train of which the link dropped some packets, the others are sent in its
-//! place: it is moved to a second queue, read from there with all of its bytes, and dropped.
+//! packets is due. A TCP train of which the link dropped the last packets, as a full queue does,
+//! leaves with a shorter length in its IP header. Of any other train of which the link dropped
+//! some packets, the others are sent in its place: it is moved to a second queue, read from there
+//! with all of its bytes, and dropped.
 
 use crate::carrier::{Arrived, Body, HeldTrain, Packet};
 use crate::packet::{Layout, vnet_header};
@@ -114,8 +116,8 @@ impl QueueCarrier {
             };
             self.drop_until(|first| first.id == train.id);
             self.held.pop_front();
-            if train.dropped.get() == 0 {
-                self.decide(Verdict::Accept, train.id);
+            if let Some(verdict) = verdict_in_place(parts, train) {
+                self.decide(verdict, train.id);
                 continue;
             }
             self.decide(Verdict::Queue(self.ends.numbers.cut), train.id);
@@ -168,14 +170,13 @@ impl QueueCarrier {
             return Ok(parts.iter().map(count).sum());
         };
         let id = queued.id;
-        let vnet = train.bytes.first_chunk::<VNET_HEADER>().copied().unwrap_or_default();
-        let whole = [&vnet[..], queued.bytes].concat();
+        let vnet = train.bytes.get(..VNET_HEADER).unwrap_or_default();
         let mut refused = 0;
         // Parts are split where they are due apart; they leave together.
         for run in parts.chunk_by(|one, next| one.packets.end == next.packets.start) {
             let (Some(first), Some(last)) = (run.first(), run.last()) else { continue };
             let range = first.packets.start..last.packets.end;
-            let piece = packet.layout.cut(&whole, range, false, scratch);
+            let piece = packet.layout.cut_apart((vnet, queued.bytes), range, false, scratch);
             if self.ends.sender.send(piece.headers, piece.payload).is_err() {
                 refused += run.iter().map(count).sum::<u64>();
             }
@@ -192,6 +193,22 @@ impl QueueCarrier {
     pub(crate) fn missing(&self) -> u64 {
         self.missing
     }
+}
+
+/// The verdict that leaves of a train the packets that the link delivers; `None` if there is none.
+fn verdict_in_place(parts: &[Delivery<Rc<Packet>>], train: &HeldTrain) -> Option<Verdict> {
+    if train.dropped.get() == 0 {
+        return Some(Verdict::Accept);
+    }
+    let first = parts.first()?;
+    let mut left = 0;
+    for part in parts {
+        if part.packets.start != left {
+            return None;
+        }
+        left = part.packets.end;
+    }
+    first.payload.layout.shortened(&train.bytes, left).map(Verdict::Shorten)
 }
 
 impl AsFd for QueueCarrier {
