@@ -27,7 +27,7 @@ use std::rc::Rc;
 const HEADERS: u32 = 120;
 
 /// Kernel memory of trains that the link dropped whole and that still wait, in each direction.
-pub(crate) const MOST_DROPPED: u64 = 64 << 20;
+const MOST_DROPPED: u64 = 64 << 20;
 
 /// What the kernel needs for a packet beside its bytes: `sk_buff`, headroom, `nf_queue_entry`.
 const OVERHEAD: u64 = 1024;
