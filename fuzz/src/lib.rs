@@ -30,6 +30,7 @@ targets! {
     agent_replies,
     netlink_socket_diagnosis,
     netlink_route,
+    netlink_packet_queue,
     netlink_wifi,
     icmp_error,
     journal,

@@ -19,6 +19,13 @@ pub(crate) fn netlink_route(input: &[u8]) {
     let _ = fuzz::table_acknowledgement(input);
 }
 
+/// A message about a packet that the kernel holds.
+pub(crate) fn netlink_packet_queue(input: &[u8]) {
+    let Some(packet) = fuzz::queued_packet(input) else { return };
+    assert!(packet.bytes.len() <= input.len().saturating_sub(24), "headers of 24 bytes precede");
+    let _ = format!("{packet:?}");
+}
+
 /// An answer of nl80211.
 pub(crate) fn netlink_wifi(input: &[u8]) {
     let _ = fuzz::station_rate(input);

@@ -32,7 +32,7 @@ pub type Target = (&'static str, fn(&[u8]));
 
 /// Every target. `fuzz/seeds` has a directory for each, and `fuzz/src/lib.rs`
 /// a test.
-pub const TARGETS: [Target; 32] = [
+pub const TARGETS: [Target; 33] = [
     ("iperf3_framing", wire::iperf3_framing),
     ("iperf3_params", wire::iperf3_params),
     ("iperf3_results", wire::iperf3_results),
@@ -47,6 +47,7 @@ pub const TARGETS: [Target; 32] = [
     ("agent_replies", agent::replies),
     ("netlink_socket_diagnosis", kernel::netlink_socket_diagnosis),
     ("netlink_route", kernel::netlink_route),
+    ("netlink_packet_queue", kernel::netlink_packet_queue),
     ("netlink_wifi", kernel::netlink_wifi),
     ("icmp_error", kernel::icmp_error),
     ("journal", files::journal),

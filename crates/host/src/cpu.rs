@@ -132,6 +132,25 @@ pub fn pin_to(core: u32) -> io::Result<()> {
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
+/// The cores that the calling thread may run on, counted from 0, in order.
+///
+/// # Errors
+/// The system error: on a machine of more than 1024 cores it is `InvalidInput`.
+pub fn allowed() -> io::Result<Vec<u32>> {
+    // SAFETY: all zeros is an empty set, which outlives the call that fills it.
+    let (result, set) = unsafe {
+        let mut set = MaybeUninit::<libc::cpu_set_t>::zeroed().assume_init();
+        (libc::sched_getaffinity(0, size_of::<libc::cpu_set_t>(), &raw mut set), set)
+    };
+    if result != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: every number lies within the set.
+    let is_allowed = |core: &usize| unsafe { libc::CPU_ISSET(*core, &set) };
+    let cores = (0..8 * size_of::<libc::cpu_set_t>()).filter(is_allowed);
+    Ok(cores.filter_map(|core| u32::try_from(core).ok()).collect())
+}
+
 /// Number of cores this process may run on; at least one.
 #[must_use]
 pub fn cores() -> u32 {

@@ -1,6 +1,7 @@
 //! Entry points for the fuzz targets into the parsers of kernel messages, which
 //! are private otherwise.
 
+use crate::packet_queue::{self, QueuedPacket};
 use crate::recvmsg::{ExtendedError, Received};
 use crate::{netlink, nfnetlink, sock_diag, wifi};
 use std::time::Duration;
@@ -37,6 +38,12 @@ pub fn station_rate(bytes: &[u8]) -> Option<BitRate> {
 #[must_use]
 pub fn table_acknowledgement(bytes: &[u8]) -> Option<(u32, i32)> {
     nfnetlink::acknowledgement(bytes)
+}
+
+/// Parses a message about a packet in a queue of netfilter.
+#[must_use]
+pub fn queued_packet(bytes: &[u8]) -> Option<QueuedPacket<'_>> {
+    packet_queue::parse(bytes)
 }
 
 /// Parses one control message of a datagram (cmsg(3)) and returns the ICMP error

@@ -5,7 +5,7 @@
 //! counts up; the packet itself stays where it is. One decision covers all packets up to a
 //! number, so packets that leave in the order in which they came cost a fraction of a call each.
 
-use crate::nfnetlink::{Nfnetlink, attribute, message};
+use crate::nfnetlink::{self, Nfnetlink, attribute, message};
 use crate::sys;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
@@ -72,6 +72,9 @@ pub struct QueuedPacket<'a> {
 pub enum Verdict {
     /// They go on.
     Accept,
+    /// They go on with this value in the length field of the IP header. The host that receives
+    /// them discards the bytes beyond it, as those that a link has padded a packet with.
+    Shorten(u16),
     /// They are dropped.
     Drop,
     /// They go into another queue, last.
@@ -82,9 +85,17 @@ impl Verdict {
     fn code(self) -> u32 {
         match self {
             Verdict::Drop => libc::NF_DROP.cast_unsigned(),
-            Verdict::Accept => libc::NF_ACCEPT.cast_unsigned(),
+            Verdict::Accept | Verdict::Shorten(_) => libc::NF_ACCEPT.cast_unsigned(),
             Verdict::Queue(number) => libc::NF_QUEUE.cast_unsigned() | (u32::from(number) << 16),
         }
+    }
+
+    /// The mark by which the rules of [`queue_rules`](crate::queue_rules) know the length.
+    fn mark(self) -> Option<u32> {
+        let Verdict::Shorten(length) = self else { return None };
+        let [high, low] = length.to_be_bytes();
+        // They write its first two bytes, as they are in memory, into the header.
+        Some(u32::from_ne_bytes([high, low, 0, 0]))
     }
 }
 
@@ -230,7 +241,8 @@ impl PacketQueue {
         for (verdict, up_to) in verdicts {
             let value = [verdict.code().to_be_bytes(), up_to.to_be_bytes()].concat();
             let (flags, family) = (libc::NLM_F_REQUEST, libc::AF_UNSPEC);
-            let body = attribute(2, &value);
+            let mut body = attribute(2, &value);
+            body.extend(verdict.mark().into_iter().flat_map(|mark| nfnetlink::number(3, mark)));
             self.verdicts.extend(message(VERDICT_BATCH, flags, 0, family, self.number, &body));
         }
         self.socket.send(&self.verdicts)

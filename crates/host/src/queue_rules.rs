@@ -1,6 +1,6 @@
 //! Rules that hold forwarded packets in queues of user space
-//! ([`PacketQueue`](crate::packet_queue::PacketQueue)), and give them back the hop that
-//! forwarding takes.
+//! ([`PacketQueue`](crate::packet_queue::PacketQueue)), give them back the hop that forwarding
+//! takes, and write the length that a verdict asks for into their header.
 //!
 //! nf_tables has no expression that adds to a hop limit, so the rules use targets of x_tables
 //! (`TTL`, `HL`, `NFQUEUE`) through `nft_compat`, without the programs of iptables.
@@ -12,6 +12,22 @@ use std::io;
 const TABLE: &str = "mangle";
 const HOPS: &str = "hops";
 const QUEUES: &str = "queues";
+const LENGTHS: &str = "lengths";
+
+/// What the rules of the two versions of IP differ in.
+struct Version {
+    family: libc::c_int,
+    /// The target that adds to the hop limit.
+    hop_target: &'static str,
+    /// Offsets in the header of the field that states a length, and of the checksum.
+    length: u32,
+    checksum: Option<u32>,
+}
+
+const IPV4: Version =
+    Version { family: libc::NFPROTO_IPV4, hop_target: "TTL", length: 2, checksum: Some(10) };
+const IPV6: Version =
+    Version { family: libc::NFPROTO_IPV6, hop_target: "HL", length: 4, checksum: None };
 
 /// `struct ipt_TTL_info` and `struct ip6t_HL_info`: add 1, padded to eight bytes.
 const ADD_ONE: [u8; 8] = [1, 1, 0, 0, 0, 0, 0, 0];
@@ -27,12 +43,14 @@ const NAME_SIZE: usize = 16;
 /// `PermissionDenied` without `CAP_NET_ADMIN`.
 pub fn install(queues: &[(String, u16)]) -> io::Result<()> {
     let socket = Nfnetlink::open()?;
-    let of = |target| {
+    let of = |version: &Version| {
         let mut requests = vec![
             (kind::TABLE, libc::NLM_F_EXCL, text(1, TABLE)),
             chain(HOPS, libc::NF_INET_PRE_ROUTING, libc::NF_IP_PRI_MANGLE),
             chain(QUEUES, libc::NF_INET_FORWARD, libc::NF_IP_PRI_FILTER),
-            rule(HOPS, &[x_target(target, &ADD_ONE)]),
+            chain(LENGTHS, libc::NF_INET_FORWARD, libc::NF_IP_PRI_FILTER + 1),
+            rule(HOPS, &[x_target(version.hop_target, &ADD_ONE)]),
+            rule(LENGTHS, &set_length(version)),
         ];
         requests.extend(queues.iter().map(|(device, queue)| {
             let info = [&queue.to_ne_bytes()[..], &[0; 6]].concat();
@@ -41,9 +59,9 @@ pub fn install(queues: &[(String, u16)]) -> io::Result<()> {
         }));
         requests
     };
-    socket.commit(libc::NFPROTO_IPV4, of("TTL"))?;
+    socket.commit(IPV4.family, of(&IPV4))?;
     if crate::sysctl::read("net.ipv6.conf.all.forwarding").is_ok() {
-        socket.commit(libc::NFPROTO_IPV6, of("HL"))?;
+        socket.commit(IPV6.family, of(&IPV6))?;
     }
     Ok(())
 }
@@ -71,6 +89,30 @@ fn arrived_at(device: &str) -> [Vec<u8>; 2] {
             &[number(1, register), number(2, libc::NFT_META_IIFNAME.cast_unsigned())],
         ),
         expression("cmp", &[number(1, register), equal, data(3, &name)]),
+    ]
+}
+
+/// Writes the first two bytes of a packet's mark into the length field, unless the mark is 0:
+/// three expressions.
+fn set_length(version: &Version) -> [Vec<u8>; 3] {
+    /// `NFT_PAYLOAD_NETWORK_HEADER`, and `NFT_PAYLOAD_CSUM_INET` or `NFT_PAYLOAD_CSUM_NONE`.
+    const NETWORK_HEADER: u32 = 1;
+    let checksum_kind = u32::from(version.checksum.is_some());
+    let register = libc::NFT_REG_1.cast_unsigned();
+    let mark = [number(1, register), number(2, libc::NFT_META_MARK.cast_unsigned())];
+    let not = number(2, libc::NFT_CMP_NEQ.cast_unsigned());
+    let write = [
+        number(2, NETWORK_HEADER),
+        number(3, version.length),
+        number(4, 2),
+        number(5, register),
+        number(6, checksum_kind),
+        number(7, version.checksum.unwrap_or_default()),
+    ];
+    [
+        expression("meta", &mark),
+        expression("cmp", &[number(1, register), not, data(3, &[0; 4])]),
+        expression("payload", &write),
     ]
 }
 

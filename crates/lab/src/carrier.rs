@@ -36,6 +36,8 @@ pub(crate) enum Body {
 #[derive(Debug)]
 pub(crate) struct HeldTrain {
     pub(crate) id: u32,
+    /// All of it, from the IP header on.
+    pub(crate) length: usize,
     pub(crate) bytes: Box<[u8]>,
     /// Packets of MTU size that it stands for.
     pub(crate) packets: u32,
@@ -45,6 +47,13 @@ pub(crate) struct HeldTrain {
     pub(crate) dropped: Cell<u32>,
 }
 
+impl HeldTrain {
+    /// Whether the link dropped all of its packets.
+    pub(crate) fn is_dropped(&self) -> bool {
+        self.dropped.get() >= self.packets
+    }
+}
+
 impl Packet {
     /// Its bytes, as far as they are here.
     pub(crate) fn buffer<'a>(&'a self, pool: &'a Pool) -> &'a [u8] {
@@ -52,14 +61,6 @@ impl Packet {
             Body::Copied(bytes) => bytes,
             Body::Pooled(slot, length) => &pool.bytes(slot)[..*length],
             Body::Held(train) => &train.bytes,
-        }
-    }
-
-    /// The link dropped one of its packets.
-    pub(crate) fn packet_dropped(&self) {
-        if let Body::Held(train) = &self.body {
-            train.dropped.update(|dropped| dropped + 1);
-            train.undecided.update(|undecided| undecided.saturating_sub(1));
         }
     }
 
@@ -100,14 +101,14 @@ pub(crate) enum CarrierEnds {
 #[derive(Debug)]
 pub(crate) enum Carrier {
     Tun(TunCarrier),
-    Queue(QueueCarrier),
+    Queue(Box<QueueCarrier>),
 }
 
 impl Carrier {
     pub(crate) fn new(ends: CarrierEnds) -> Self {
         match ends {
             CarrierEnds::Tun(tun) => Carrier::Tun(tun),
-            CarrierEnds::Queue(ends) => Carrier::Queue(QueueCarrier::new(ends)),
+            CarrierEnds::Queue(ends) => Carrier::Queue(Box::new(QueueCarrier::new(*ends))),
         }
     }
 
@@ -130,12 +131,24 @@ impl Carrier {
         }
     }
 
+    /// The link dropped one of the packets of a train.
+    pub(crate) fn packet_dropped(&mut self, packet: &Packet) {
+        if let (Carrier::Queue(queue), Body::Held(train)) = (self, &packet.body) {
+            queue.packet_dropped(train);
+        }
+    }
+
     /// Deliveries that are passed on at once, and are late by as much as the last of them.
     pub(crate) fn at_once(&self) -> usize {
         match self {
             Carrier::Tun(_) => 1,
             Carrier::Queue(_) => QueueCarrier::AT_ONCE,
         }
+    }
+
+    /// Whether late deliveries that are passed on all at once would be lost.
+    pub(crate) fn paces_late_deliveries(&self) -> bool {
+        matches!(self, Carrier::Queue(_))
     }
 
     /// Passes on deliveries of complete trains, in order; returns how many packets the

@@ -25,6 +25,13 @@ const STALL: Duration = Duration::from_micros(500);
 /// part of the period.
 const CATCH_UP: Duration = Duration::from_millis(100);
 
+/// After a stall, deliveries that are late are passed on at this multiple of the rate at which
+/// they were due, where a host would otherwise lose them: it takes 1000 at once.
+const CATCH_UP_SPEED: u32 = 3;
+
+/// Most time between two iterations of the driver that counts for that.
+const CATCH_UP_STEP: Duration = Duration::from_millis(1);
+
 /// Shortest busy period from which a rate is derived: its ends are late by up to
 /// the wake-up time of a thread.
 const MIN_BUSY_PERIOD: Duration = Duration::from_millis(200);
@@ -90,6 +97,8 @@ pub(crate) struct DirectionDriver {
     read_until: Nanos,
     /// How late the current busy period may have begun.
     start_delay: Duration,
+    /// When deliveries were last passed on, and until when they were due.
+    passed_on: (Nanos, Nanos),
     scratch: Vec<u8>,
     /// Deliveries that the link released, and that wait for the rest of their train.
     released: Vec<Delivery<Rc<Packet>>>,
@@ -127,6 +136,7 @@ impl DirectionDriver {
             arrivals,
             read_until: Nanos(0),
             start_delay: Duration::ZERO,
+            passed_on: (Nanos(0), Nanos(0)),
             scratch: Vec::new(),
             released: Vec::new(),
             period: Period::default(),
@@ -185,7 +195,7 @@ impl DirectionDriver {
         // A carrier has to know what was dropped before it passes on the rest.
         self.record_fates(pool, &clock);
         let mut now = clock();
-        let until = now.min(self.read_until);
+        let until = self.deliver_until(now);
         let mut more = true;
         while more {
             more = self.release(until);
@@ -204,6 +214,20 @@ impl DirectionDriver {
             self.sample(now);
         }
         Ok(())
+    }
+
+    /// Until when deliveries are passed on that are due by `now`.
+    fn deliver_until(&mut self, now: Nanos) -> Nanos {
+        let mut until = now.min(self.read_until);
+        if self.carrier.paces_late_deliveries() {
+            let (last, reached) = self.passed_on;
+            if self.link.next_due().is_some_and(|due| due <= until) {
+                let step = now.since(last).min(CATCH_UP_STEP) * CATCH_UP_SPEED;
+                until = until.min(reached.plus(step));
+            }
+            self.passed_on = (now, until.max(reached));
+        }
+        until
     }
 
     /// Takes the next due packets from the link; true if there may be more.
@@ -325,23 +349,24 @@ impl DirectionDriver {
     /// Records the fates of all packets from here on.
     fn watch(&mut self) {
         // Fates so far would be lost.
-        self.link.fates().for_each(|fate| count_drop(&fate));
+        self.count_drops();
         self.link.watch(true);
+    }
+
+    fn count_drops(&mut self) {
+        self.link.fates().for_each(|fate| count_drop(&mut self.carrier, &fate));
     }
 
     /// Passes the new fates of packets to the carrier, the taps and the log.
     pub(crate) fn record_fates(&mut self, pool: &Pool, clock: impl Fn() -> Nanos) {
         if self.taps.is_empty() && self.intervals.is_none() {
-            if self.carrier.needs_drops() {
-                self.link.fates().for_each(|fate| count_drop(&fate));
-            }
-            return;
+            return self.count_drops();
         }
         let wanted = self.taps.iter().map(|tap| tap.bytes).max();
         let (link, direction) = (self.totals.link, self.totals.direction);
         let mut batch = Vec::new();
         for fate in self.link.fates() {
-            count_drop(&fate);
+            count_drop(&mut self.carrier, &fate);
             if let Some(log) = &mut self.intervals {
                 let length = fate.train.size(fate.index);
                 log.count(fate.train.flow(), length, fate.kind, || {
@@ -379,9 +404,9 @@ impl DirectionDriver {
     }
 }
 
-fn count_drop(fate: &Fate<Rc<Packet>>) {
+fn count_drop(carrier: &mut Carrier, fate: &Fate<Rc<Packet>>) {
     if matches!(fate.kind, FateKind::Dropped(_)) {
-        fate.payload.packet_dropped();
+        carrier.packet_dropped(&fate.payload);
     }
 }
 

@@ -10,10 +10,10 @@ use crate::buffers;
 use crate::buffers::Pool;
 use crate::direction::{DirectionCounters, DirectionDriver, Ends};
 use crate::watch::Tap;
-use host::clock;
 use host::lock::lock;
 use host::memory::Region;
 use host::wait::{self, EventFd, Poller};
+use host::{clock, cpu};
 use link::{Link, Schedule};
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -53,6 +53,8 @@ pub(crate) struct Work {
     pub(crate) epoch: Instant,
     /// Never sleep: busy-wait for accuracy.
     pub(crate) accurate: bool,
+    /// The core that it runs on; `None`: any.
+    pub(crate) core: Option<u32>,
 }
 
 /// The result of one thread.
@@ -215,6 +217,10 @@ impl Work {
         // Without the privilege it runs at ordinary priority; the report shows
         // the resulting release delay.
         let _ = wait::raise_priority();
+        if let Some(core) = self.core {
+            // It was allowed when the cores were divided.
+            let _ = cpu::pin_to(core);
+        }
         let begun = clock::now();
         let mut poller = Poller::new()?;
         poller.add(&self.commands.stop, STOP_TOKEN)?;
@@ -236,7 +242,7 @@ impl Work {
             accurate: self.accurate,
         };
         driver.run()?;
-        let used = host::cpu::this_thread().unwrap_or_default().as_secs_f64();
+        let used = cpu::this_thread().unwrap_or_default().as_secs_f64();
         let cpu = used / begun.elapsed().as_secs_f64().max(1e-9);
         let ended = driver.directions.into_iter().map(DirectionDriver::finish);
         let (directions, recordings): (Vec<_>, Vec<_>) = ended.unzip();

@@ -3,13 +3,14 @@
 //!
 //! ```text
 //!   lab0 (veth) ── 0a ──> forwarding, held in queue 0 ──> 0b ── (veth) lab0
-//!               <──── held in queue 2, forwarding <────
+//!               <──── held in queue 3, forwarding <────
 //! ```
 //!
 //! It has no addresses and no names for anyone: hop limits arrive as they were sent.
 
 use crate::LabError;
 use crate::carrier::CarrierEnds;
+use crate::cores::Cores;
 use crate::queue_carrier::{QueueEnds, QueueNumbers};
 use crate::watch::Direction;
 use host::netlink::{DeviceDrops, Netlink};
@@ -31,6 +32,8 @@ const LEAST_BUFFER: usize = 400 << 10;
 pub(crate) struct Forwarding {
     namespace: NetNs,
     ipv6: bool,
+    /// Whether the devices of hosts can pass what they receive to cores of their own.
+    pub(crate) steering: bool,
     /// The kernel gives packets a timestamp while a socket asks for it.
     #[expect(dead_code, reason = "holding it is the use")]
     timestamps: UdpSocket,
@@ -39,7 +42,7 @@ pub(crate) struct Forwarding {
 impl Forwarding {
     pub(crate) fn create() -> io::Result<Self> {
         let namespace = NetNs::create()?;
-        let (ipv6, timestamps) = namespace.run(|| -> io::Result<_> {
+        let (ipv6, steering, timestamps) = namespace.run(|| -> io::Result<_> {
             sysctl::write("net.ipv4.ip_forward", "1")?;
             for scope in ["all", "default"] {
                 sysctl::write(&format!("net.ipv4.conf.{scope}.rp_filter"), "0")?;
@@ -49,9 +52,9 @@ impl Forwarding {
             netlink.bring_up(netlink.index("lo")?, None, None)?;
             let timestamps = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))?;
             recvmsg::prepare(&timestamps, false)?;
-            Ok((ipv6, timestamps))
+            Ok((ipv6, Cores::can_steer(), timestamps))
         })??;
-        Ok(Forwarding { namespace, ipv6, timestamps })
+        Ok(Forwarding { namespace, ipv6, steering, timestamps })
     }
 
     /// In a host's namespace: creates its device `name` for that end of a link, down.
@@ -155,7 +158,7 @@ fn table(link: usize, direction: Direction) -> u32 {
 }
 
 fn numbers(link: usize, direction: Direction) -> io::Result<QueueNumbers> {
-    let first = 4 * link + if direction == Direction::Up { 0 } else { 2 };
+    let first = 6 * link + if direction == Direction::Up { 0 } else { 3 };
     let number = |number: usize| u16::try_from(number).map_err(io::Error::other);
-    Ok(QueueNumbers { held: number(first)?, cut: number(first + 1)? })
+    Ok(QueueNumbers { held: number(first)?, cut: number(first + 1)?, moved: number(first + 2)? })
 }

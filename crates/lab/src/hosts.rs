@@ -1,6 +1,7 @@
 //! A host of a lab: a network namespace behind TUN devices, or Ethernet devices.
 
 use crate::LabError;
+use crate::cores::Cores;
 use crate::driver_choice::longest_train;
 use crate::forwarding::Forwarding;
 use host::netlink::{DeviceDrops, Netlink, Route};
@@ -57,13 +58,19 @@ pub(crate) enum Port {
     Veth,
 }
 
-/// Settings of the machine that a host starts with.
-pub(crate) struct Inherited(Vec<(&'static str, String)>);
+/// What every host starts with.
+pub(crate) struct Defaults<'a> {
+    /// Settings of the machine.
+    inherited: Vec<(&'static str, String)>,
+    /// Where its devices pass what they receive.
+    cores: Option<&'a Cores>,
+}
 
-impl Inherited {
-    pub(crate) fn read() -> Self {
+impl<'a> Defaults<'a> {
+    pub(crate) fn read(cores: Option<&'a Cores>) -> Self {
         let read = |key| sysctl::read(key).ok().map(|value| (key, value));
-        Inherited(["net.ipv4.tcp_rmem", "net.ipv4.tcp_wmem"].into_iter().filter_map(read).collect())
+        let keys = ["net.ipv4.tcp_rmem", "net.ipv4.tcp_wmem"];
+        Defaults { inherited: keys.into_iter().filter_map(read).collect(), cores }
     }
 }
 
@@ -73,7 +80,7 @@ impl LabHost {
         plan: &Plan,
         index: usize,
         table: &Table,
-        inherited: &Inherited,
+        defaults: &Defaults<'_>,
         between: Option<&Forwarding>,
     ) -> Result<Self, LabError> {
         let asked = &plan.hosts[index];
@@ -82,8 +89,11 @@ impl LabHost {
         let devices = namespace
             .run(|| {
                 // Some kernels start a namespace with built-in buffers, not the machine's.
-                for (key, value) in &inherited.0 {
+                for (key, value) in &defaults.inherited {
                     set(key, value)?;
+                }
+                if let Some(cores) = defaults.cores {
+                    cores.steer().map_err(LabError::system("assigning cores to devices"))?;
                 }
                 connect(plan, index, table, between)
             })

@@ -168,27 +168,39 @@ impl Layout {
         marked: bool,
         scratch: &'a mut Vec<u8>,
     ) -> Piece<'a> {
+        self.cut_apart(buffer.split_at(VNET_HEADER), range, marked, scratch)
+    }
+
+    /// The same of a `virtio_net` header and an IP packet that lie apart.
+    pub(crate) fn cut_apart<'a>(
+        &self,
+        (vnet, ip): (&'a [u8], &'a [u8]),
+        range: Range<u32>,
+        marked: bool,
+        scratch: &'a mut Vec<u8>,
+    ) -> Piece<'a> {
         let packets = self.train().packets();
         if range.start == 0 && range.end >= packets {
             if !marked {
-                return Piece { headers: &buffer[..VNET_HEADER], payload: &buffer[VNET_HEADER..] };
+                return Piece { headers: vnet, payload: ip };
             }
             // An IPv4 header has at most 60 bytes, IPv6's has 40.
-            let (headers, payload) = buffer.split_at(buffer.len().min(VNET_HEADER + 60));
+            let (headers, payload) = ip.split_at(ip.len().min(60));
             scratch.clear();
+            scratch.extend_from_slice(vnet);
             scratch.extend_from_slice(headers);
             change::mark(&mut scratch[VNET_HEADER..]);
             return Piece { headers: scratch, payload };
         }
         let (first, last) = (range.start as usize, range.end as usize);
-        let ip = &buffer[VNET_HEADER..];
         let from = self.headers + first * self.segment;
         let to = (self.headers + last * self.segment).min(self.length);
         // A buffer may have the headers and the first bytes alone.
         let payload = &ip[from.min(ip.len())..to.min(ip.len())];
 
         scratch.clear();
-        scratch.extend_from_slice(&buffer[..VNET_HEADER + self.headers]);
+        scratch.extend_from_slice(vnet);
+        scratch.extend_from_slice(&ip[..self.headers]);
         let (vnet, headers) = scratch.split_at_mut(VNET_HEADER);
         if range.len() == 1 {
             vnet[1] = GSO_NONE;
@@ -222,6 +234,17 @@ impl Layout {
             change::mark(headers);
         }
         Piece { headers: scratch, payload }
+    }
+
+    /// What the IP header of `buffer`, whose layout this is, states as a length if only the first
+    /// `packets` are left; `None` if other fields would have to change, too.
+    pub(crate) fn shortened(&self, buffer: &[u8], packets: u32) -> Option<u16> {
+        let flags = buffer.get(VNET_HEADER + self.transport + 13)?;
+        if self.kind != Kind::Tcp || flags & TCP_FIN != 0 {
+            return None;
+        }
+        let length = (self.headers + packets as usize * self.segment).min(self.length);
+        u16::try_from(if self.ipv6 { length.checked_sub(40)? } else { length }).ok()
     }
 
     /// Sets the IP lengths, and for IPv4 the identification and the header checksum.

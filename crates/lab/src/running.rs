@@ -5,7 +5,7 @@ mod start;
 
 use crate::direction::DirectionCounters;
 use crate::driver::{Command, CommandQueue, Done};
-use crate::driver_choice::{self, ChosenDriver, DriverChoice};
+use crate::driver_choice::{self, ChosenDriver};
 use crate::forwarding::Forwarding;
 use crate::hosts::LabHost;
 use crate::interval_log::IntervalLog;
@@ -19,7 +19,7 @@ use std::io;
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
-use topology::PathSpec;
+use topology::{DriverChoice, PathSpec};
 use units::{ByteCount, Nanos};
 
 /// A running lab. Dropping it stops the emulation; [`Lab::finish`] also reports.
@@ -87,8 +87,8 @@ struct State {
 pub struct Options {
     /// The emulator busy-waits on one core instead of sleeping.
     pub accurate: bool,
-    /// What is to carry the packets.
-    pub driver: DriverChoice,
+    /// What is to carry the packets; `None`: what the plan says.
+    pub driver: Option<DriverChoice>,
     /// Links are meant to be changed while the lab runs, to settings that are not known yet.
     pub changing: bool,
     /// Time from the start of the clock that the report does not cover.

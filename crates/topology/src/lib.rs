@@ -1,12 +1,14 @@
 //! Descriptions of labs: paths, hosts, links and programs, from text to checked
 //! plans. Pure: the caller reads the files.
 
+mod driver_choice;
 mod emulator;
 mod path;
 pub mod plan;
 pub mod routes;
 pub mod shapes;
 
+pub use driver_choice::DriverChoice;
 pub use emulator::{Emulator, EmulatorSettings, for_emulator};
 pub use path::{
     Direction, KEYS, MAX_MTU, MIN_MTU, NamedPath, PATHS, PathError, PathKey, PathSpec, Reader,

@@ -43,7 +43,7 @@ pub use error::{PlanError, Problem};
 pub(crate) use names::listed;
 
 use crate::shapes::Shape;
-use crate::{PathSpec, Reader};
+use crate::{DriverChoice, PathSpec, Reader};
 use addresses::Family;
 use core::net::{Ipv4Addr, Ipv6Addr};
 use source::Source;
@@ -79,6 +79,8 @@ pub struct Plan {
     /// When the lab ends. `None`: when every program that is not in the
     /// background ended, or when it is told to, where there is none.
     pub duration: Option<Duration>,
+    /// What carries the packets, unless who starts the lab says otherwise.
+    pub driver: DriverChoice,
 }
 
 /// Whether a host forwards.
@@ -260,6 +262,7 @@ impl Plan {
             programs: Vec::new(),
             changes: Vec::new(),
             duration: None,
+            driver: DriverChoice::Auto,
         }
     }
 

@@ -6,7 +6,7 @@ use std::io;
 use std::path::Path;
 use std::time::Duration;
 use topology::plan::{Problem, Role, Wait};
-use topology::{Plan, PlanError, routes};
+use topology::{DriverChoice, Plan, PlanError, routes};
 use units::{BitRate, ByteCount, Rtt};
 
 fn parse(text: &str) -> Result<Plan, PlanError> {
@@ -123,7 +123,9 @@ command = "server"
 wait = "listening"
 "#;
     let plan = parse(&format!("{text}{TWO}")).unwrap();
-    assert_eq!(plan.duration, Some(Duration::from_secs(120)));
+    assert_eq!((plan.duration, plan.driver), (Some(Duration::from_secs(120)), DriverChoice::Auto));
+    let held = parse(&format!("driver = \"nfqueue\"\n{TWO}")).unwrap();
+    assert_eq!(held.driver, DriverChoice::Nfqueue);
     let waits: Vec<Wait> = plan.programs.iter().map(|program| program.wait).collect();
     assert_eq!(waits, [Wait::Briefly, Wait::No, Wait::No, Wait::UntilListening]);
     let late = &plan.programs[2];

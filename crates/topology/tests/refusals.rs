@@ -48,6 +48,12 @@ fn what_is_changed_is_what_is_named() {
         ("\"10s\"", "10", 1, "duration: '10' is not a time; write it as"),
         ("\"10s\"", "\"soon\"", 1, "'soon' is not a time"),
         ("duration", "length", 1, "unknown field 'length', expected one of 'name', 'duration'"),
+        (
+            "[host.alice]",
+            "driver = \"dpdk\"\n[host.alice]",
+            2,
+            "the drivers are auto, tun and nfqueue",
+        ),
         ("[host.bob]", "[host.Bob]", 3, "host name 'Bob' does not begin with a lower-case letter"),
         ("[host.bob]", "[host.b_b]", 3, "has characters other than"),
         ("[host.bob]", "[host.localhost]", 3, "is reserved for the loopback"),

@@ -4,6 +4,7 @@ use crate::program::{
     LONGHAUL, carried, end, lab_with, processes, reported, run, signal, start, until, worked,
 };
 use serde_json::Value;
+use std::os::fd::AsFd;
 
 /// Whether such a lab can be made here.
 pub(crate) fn is_possible() -> bool {
@@ -100,6 +101,70 @@ pub(crate) fn the_driver_is_chosen() {
     until("its end", || processes(name).is_empty());
     let unknown = run(&["lab", "check", "--link", "geo", "--driver", "warp"]);
     assert!(unknown.code == Some(2) && unknown.stderr.contains("nfqueue"), "{unknown:?}");
+}
+
+/// Two labs at once, each with packets of its own.
+pub(crate) fn two_labs_hold_packets_at_once() {
+    let run = |megabytes: u64| {
+        let client = format!("{LONGHAUL} iperf3 -c server -n {megabytes}M");
+        let server = format!("{LONGHAUL} iperf3 -s -1");
+        let options = ["--driver", "nfqueue", "--server", &server];
+        let command = ["sh", "-c", &client];
+        let (_, path) = carried("rate=1gbit,rtt=4ms", &options, &command);
+        assert_eq!(path["achieved"]["drops"]["unasked"], 0, "{path}");
+        let carried = path["achieved"]["bytes"].as_u64().unwrap();
+        let sent = megabytes << 20;
+        assert!((sent..sent + sent / 4).contains(&carried), "{megabytes} MiB: {carried}");
+    };
+    std::thread::scope(|scope| {
+        let labs = [60, 90].map(|megabytes| scope.spawn(move || run(megabytes)));
+        for lab in labs {
+            lab.join().unwrap();
+        }
+    });
+}
+
+/// The packets, or trains, that the kernel holds for a lab.
+fn held(lab: u32) -> u64 {
+    let files = std::fs::read_dir(format!("/proc/{lab}/fd")).into_iter().flatten().flatten();
+    let counts = files.filter_map(|file| {
+        let target = std::fs::read_link(file.path()).ok()?;
+        let namespace = target.to_str()?.starts_with("net:[");
+        let namespace = namespace.then(|| std::fs::File::open(file.path()).ok())??;
+        let queues = std::thread::spawn(move || {
+            host::netns::enter(namespace.as_fd()).ok()?;
+            std::fs::read_to_string("/proc/thread-self/net/netfilter/nfnetlink_queue").ok()
+        });
+        let queues = queues.join().unwrap()?;
+        let waiting = queues.lines().filter_map(|queue| queue.split_whitespace().nth(2));
+        Some(waiting.filter_map(|count| count.parse::<u64>().ok()).sum())
+    });
+    counts.max().unwrap_or_default()
+}
+
+/// What the link dropped does not wait in the kernel until what was before it has left.
+pub(crate) fn dropped_packets_take_bounded_memory() {
+    let name = "bounded-5c1e";
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("report.json").to_str().unwrap().to_owned();
+    let client = format!("{LONGHAUL} iperf3 -c server -u -b 8G -l 8900 -t 2");
+    let server = format!("{LONGHAUL} iperf3 -s -1");
+    let link = ["lab", "run", "--link", "rate=1gbit,rtt=400ms,mtu=9000", "--driver", "nfqueue"];
+    let options = ["--name", name, "--report", &file, "--server", &server, "--", "sh", "-c"];
+    let mut lab = start(&[&link[..], &options, &[&client]].concat());
+    let mut most = 0;
+    until("the end of the lab", || {
+        most = most.max(processes(name).into_iter().map(held).max().unwrap_or_default());
+        lab.try_wait().unwrap().is_some()
+    });
+    let ended = end(lab);
+    assert!(worked(&ended, 0), "{}", ended.stderr);
+    let report: Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
+    let dropped = report["achieved"]["drops"]["queue"].as_u64().unwrap();
+    // 300 MB of them, most of which would wait for 0.6 s behind 75 MB.
+    assert!(dropped > 34_000, "{report}");
+    // These 75 MB, and 64 MiB of dropped packets, in packets of 8928 bytes.
+    assert!((4_000..18_000).contains(&most), "{most} packets, {report}");
 }
 
 /// The report covers the part of a run that was declared beforehand.

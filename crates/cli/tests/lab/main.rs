@@ -65,6 +65,7 @@ enum Needs {
     Duckdb,
     /// That the kernel can hold packets.
     Held,
+    HeldAndRoot,
 }
 
 fn main() -> ExitCode {
@@ -99,7 +100,7 @@ fn main() -> ExitCode {
 }
 
 fn trials(lab: bool, iperf3: bool, devices: bool, held: bool) -> Vec<Trial> {
-    let tests: [(&str, Needs, fn()); 85] = [
+    let tests: [(&str, Needs, fn()); 87] = [
         // The longest first, so that the others end beside them.
         ("edge_cloud_holds", Needs::Nothing, studies::edge_cloud_holds),
         ("the_loop_closes", Needs::Nothing, closed_loop::the_loop_closes),
@@ -151,6 +152,12 @@ fn trials(lab: bool, iperf3: bool, devices: bool, held: bool) -> Vec<Trial> {
             holding::what_is_left_of_a_train_is_whole,
         ),
         ("the_driver_is_chosen", Needs::Held, holding::the_driver_is_chosen),
+        ("two_labs_hold_packets_at_once", Needs::Held, holding::two_labs_hold_packets_at_once),
+        (
+            "dropped_packets_take_bounded_memory",
+            Needs::HeldAndRoot,
+            holding::dropped_packets_take_bounded_memory,
+        ),
         (
             "a_report_covers_what_was_declared",
             Needs::Nothing,
@@ -278,6 +285,7 @@ fn trials(lab: bool, iperf3: bool, devices: bool, held: bool) -> Vec<Trial> {
             Needs::Root => tuning::can_be_done(),
             Needs::Duckdb => lab && duckdb,
             Needs::Held => lab && held,
+            Needs::HeldAndRoot => lab && held && tuning::can_be_done(),
         };
         let trial = if is_alone(name) {
             stall_retry::trial_alone(name, test)

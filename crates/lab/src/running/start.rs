@@ -2,11 +2,12 @@
 
 use super::{Coverage, Lab, LabLink, Options, State};
 use crate::carrier::CarrierEnds;
+use crate::cores::Cores;
 use crate::direction::Ends;
 use crate::driver::{CommandQueue, Work};
-use crate::driver_choice::{self, ChosenDriver, DriverChoice};
+use crate::driver_choice::{self, ChosenDriver};
 use crate::forwarding::Forwarding;
-use crate::hosts::{self, Inherited, LabHost};
+use crate::hosts::{self, Defaults, LabHost};
 use crate::watch::Direction;
 use crate::{LabError, buffers, idle, tun_carrier};
 use host::lock::lock;
@@ -14,7 +15,7 @@ use host::{clock, limits, memory};
 use record::PathDriver;
 use std::io;
 use std::sync::{Arc, Mutex};
-use topology::{Plan, routes};
+use topology::{DriverChoice, Plan, routes};
 use units::ByteCount;
 
 /// Driver threads: if only one direction is busy, a core remains for the hosts;
@@ -39,14 +40,15 @@ impl Lab {
         let _ = limits::raise_open_files();
         let table = routes::table(plan)?;
         let unsuited = unsuited(plan, options);
-        if let (DriverChoice::Nfqueue, Some(reason)) = (options.driver, &unsuited) {
+        let asked = options.driver.unwrap_or(plan.driver);
+        if let (DriverChoice::Nfqueue, Some(reason)) = (asked, &unsuited) {
             return Err(LabError::NeedsTun { reason: reason.clone() });
         }
         let mut lab = match unsuited {
             Some(reason) => Lab::build(plan, options, &table, ChosenDriver::tun(reason))?,
             None => {
                 Lab::build(plan, options, &table, ChosenDriver::nfqueue()).or_else(|error| {
-                    if options.driver == DriverChoice::Nfqueue {
+                    if asked == DriverChoice::Nfqueue {
                         return Err(error);
                     }
                     let chosen = ChosenDriver::tun(format!("NFQUEUE is not available: {error}"));
@@ -67,11 +69,15 @@ impl Lab {
     ) -> Result<Self, LabError> {
         let between = (driver.driver == PathDriver::Nfqueue).then(Forwarding::create).transpose();
         let between = between.map_err(LabError::system("creating a network namespace"))?;
-        let inherited = Inherited::read();
+        let cores = between
+            .as_ref()
+            .filter(|between| between.steering && !options.accurate && !options.shared)
+            .and_then(|_| Cores::divide());
+        let defaults = Defaults::read(cores.as_ref());
         let hosts = (0..plan.hosts.len())
             .map(|index| match options.machine {
                 Some(machine) if machine == index => LabHost::machine(plan, index, table),
-                _ => LabHost::create(plan, index, table, &inherited, between.as_ref()),
+                _ => LabHost::create(plan, index, table, &defaults, between.as_ref()),
             })
             .collect::<Result<Vec<_>, _>>()?;
         let mut lab = Lab {
@@ -85,7 +91,7 @@ impl Lab {
             drivers: Mutex::default(),
             coverage: Mutex::new(Coverage { omit: options.omit, ..Coverage::default() }),
         };
-        lab.connect(plan)?;
+        lab.connect(plan, cores.as_ref())?;
         Ok(lab)
     }
 
@@ -100,8 +106,9 @@ impl Lab {
     }
 
     /// Starts the threads, each with its share of the directions.
-    fn connect(&mut self, plan: &Plan) -> Result<(), LabError> {
+    fn connect(&mut self, plan: &Plan, cores: Option<&Cores>) -> Result<(), LabError> {
         let threads = if self.accurate { 1 } else { THREADS };
+        let threads = cores.map_or(threads, |cores| cores.drivers.len());
         let mut work: Vec<Vec<_>> = (0..threads).map(|_| Vec::new()).collect();
         let mut memory = vec![0; threads];
         let carriers = self.carriers(plan)?;
@@ -148,6 +155,7 @@ impl Lab {
                 commands,
                 epoch: self.epoch,
                 accurate: self.accurate,
+                core: cores.and_then(|cores| cores.drivers.get(number).copied()),
             };
             let driver = std::thread::Builder::new()
                 .name(format!("lab-{number}"))
@@ -193,7 +201,7 @@ impl Lab {
 
 /// Why a lab gets TUN, whatever is available.
 fn unsuited(plan: &Plan, options: Options) -> Option<String> {
-    match options.driver {
+    match options.driver.unwrap_or(plan.driver) {
         DriverChoice::Tun => Some("as requested".to_owned()),
         _ if options.machine.is_some() => Some("a host is the machine itself".to_owned()),
         DriverChoice::Auto if options.changing => {

@@ -41,6 +41,12 @@ pub(super) fn build(
             time.and_then(|time| if time.is_zero() { Err(Problem::NoTime) } else { Ok(time) });
         time.map_err(|wrong| source.error_at(duration, wrong))
     });
+    let driver = written.driver.as_ref().map(|driver| {
+        driver.value.parse().map_err(|known| {
+            let name = short(&driver.value, MAX_LISTED);
+            source.error_at(driver, Problem::Driver { name, known })
+        })
+    });
     let layout = layout(written, source, &mut paths)?;
     let mut plan = Plan {
         name,
@@ -51,6 +57,7 @@ pub(super) fn build(
         programs: Vec::new(),
         changes: Vec::new(),
         duration: duration.transpose()?,
+        driver: driver.transpose()?.unwrap_or_default(),
     };
     let find = Find::new(&plan, source);
     plan.links = links(written, &layout, &find, &mut paths)?;

@@ -71,6 +71,8 @@ pub enum Problem {
     Congestion { name: String },
     #[error("{key}: {wrong}")]
     Time { key: &'static str, wrong: String },
+    #[error("'{name}' is not a driver; {known}")]
+    Driver { name: String, known: &'static str },
     #[error("the duration is zero; give a longer one, or none")]
     NoTime,
     #[error(

@@ -13,6 +13,7 @@ use std::collections::BTreeMap;
 pub(super) struct PlanText {
     pub(super) name: Option<At<String>>,
     pub(super) duration: Option<At<Scalar>>,
+    pub(super) driver: Option<At<String>>,
     pub(super) congestion: Option<At<String>>,
     pub(super) tuned: bool,
     pub(super) sysctl: Sysctls,

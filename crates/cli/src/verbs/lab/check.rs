@@ -6,11 +6,11 @@ use crate::console::{self, Console};
 use crate::failure::{DONE, Failure, NOT_VALID, Outcome};
 use crate::{inside, stop};
 use clap::Args;
-use lab::{DriverChoice, Lab, Options};
+use lab::{Lab, Options};
 use record::{PathReport, RequestedPath};
 use report::terminal;
 use std::time::Duration;
-use topology::{PathSpec, Plan};
+use topology::{DriverChoice, PathSpec, Plan};
 use units::percent_with;
 
 /// Measure how accurately this machine emulates a path
@@ -28,8 +28,8 @@ pub(super) struct CheckArgs {
     #[arg(long)]
     accurate: bool,
     /// What carries packets: auto, tun, nfqueue
-    #[arg(long, value_name = "DRIVER", default_value = "auto", hide_default_value = true)]
-    driver: DriverChoice,
+    #[arg(long, value_name = "DRIVER")]
+    driver: Option<DriverChoice>,
     /// Seconds of load in each direction
     #[arg(long, short = 't', value_name = "SECONDS", default_value = "2", value_parser = seconds)]
     seconds: Duration,

@@ -6,14 +6,14 @@ use crate::failure::{Code, Failure, NOT_VALID};
 use clap::Args;
 use host::program::Reaper;
 use host::{private_file, sandbox, signals};
-use lab::{DriverChoice, EndSignal, Lab, LabError, LabReport, Options, PREFER_IPV4};
+use lab::{EndSignal, Lab, LabError, LabReport, Options, PREFER_IPV4};
 use record::PathReport;
 use std::ffi::OsString;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread::JoinHandle;
-use topology::Plan;
+use topology::{DriverChoice, Plan};
 use units::Rtt;
 
 /// Options of every lab: name, accuracy, logs.
@@ -27,8 +27,8 @@ pub(super) struct StageArgs {
     /// `nfqueue` holds them in the kernel, which carries high rates; `tun` copies them, and can
     /// carry out every setting of a link. `auto` takes `nfqueue` where it is available and can
     /// carry out every setting.
-    #[arg(long, value_name = "DRIVER", default_value = "auto", hide_default_value = true)]
-    driver: DriverChoice,
+    #[arg(long, value_name = "DRIVER")]
+    driver: Option<DriverChoice>,
     /// Leave the first seconds of the run out of the report
     ///
     /// Validity and measured values cover the rest, by the same limits: for a start that this
