@@ -27,6 +27,7 @@ pub mod interfaces;
 pub mod join;
 pub mod limits;
 mod link_layer;
+pub mod listener_congestion;
 pub mod lock;
 pub mod memory;
 pub mod names;

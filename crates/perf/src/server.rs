@@ -12,7 +12,7 @@ mod udp_accept;
 pub use crate::auth::{Padding, Tokens, Users};
 
 use crate::{Observer, PerfError, StopFlag, stream::unmapped};
-use host::resolve::Family;
+use host::{listener_congestion, resolve::Family};
 use socket2::{Domain, Protocol, Socket, Type};
 use std::{
     io,
@@ -242,6 +242,7 @@ fn listen(address: SocketAddr, device: Option<&str>) -> Result<TcpListener, Perf
         // Hundreds of connections may arrive at once, and a dropped SYN costs a second.
         // The kernel limits the backlog (net.core.somaxconn).
         socket.listen(4096)?;
+        listener_congestion::accept_unpaced(&socket);
         socket.set_nonblocking(true)?;
         Ok(socket.into())
     };

@@ -34,15 +34,6 @@ impl Pair {
         Ok(self.hosts[host].run(|| program.spawn())??)
     }
 
-    /// Whether the devices take segments that are longer than a packet.
-    pub(crate) fn set_offload(&self, offload: bool) -> Fallible<()> {
-        let segments = if offload { "65535" } else { "1" };
-        for (end, device) in [(0, "near"), (1, "far")] {
-            self.ip(end, &["link", "set", device, "gso_max_segs", segments])?;
-        }
-        Ok(())
-    }
-
     fn ip(&self, host: usize, arguments: &[&str]) -> Fallible<()> {
         let mut ip = Command::new("ip");
         let status = self.spawn(host, ip.args(arguments).stdin(Stdio::null()))?.wait()?;

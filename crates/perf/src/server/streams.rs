@@ -3,7 +3,7 @@
 use super::{admission::Arrival, state::ServerState};
 use crate::{PerfError, Role, control::Control, plan::Plan, socket, stream::Stream};
 use host::{
-    clock,
+    clock, listener_congestion,
     tcp_info::{self, CongestionError},
 };
 use iperf3_proto::{Params, State, datagram};
@@ -170,10 +170,13 @@ impl StreamSetup<'_> {
                 let _ = host::socket::set_dont_fragment(socket, peer.is_ipv6(), true);
             }
         } else {
-            if let Some(name) = params.congestion.as_ref().filter(|_| sending)
-                && let Err(error) = set_congestion(socket, name)
-            {
+            let asked = params.congestion.as_ref().filter(|_| sending);
+            let set = asked.map(|name| set_congestion(socket, name));
+            if let Some(Err(error)) = &set {
                 notes.push(format!("on the server: {error}"));
+            }
+            if !matches!(set, Some(Ok(()))) {
+                listener_congestion::restore_default(socket);
             }
             if params.nodelay {
                 let _ = socket.set_tcp_nodelay(true);

@@ -1,0 +1,55 @@
+//! Congestion control of accepted connections that are not to be paced by timers.
+//!
+//! BBR requests pacing as it starts, and Linux then paces the socket for good, whatever congestion
+//! control it is given later (`sk_pacing_status` never returns to `SK_PACING_NONE`). An accepted
+//! connection starts with its listener's: where that is BBR by default, a client that asks for CUBIC
+//! still waits for a timer before each segment of 64 KiB, at half the throughput over a veth pair
+//! (docs/design/local-paths.md). So the listener has Reno, which every kernel has and which does not
+//! pace, and each connection gets its own before it sends.
+
+use crate::{sysctl, tcp_info};
+use std::os::fd::AsFd;
+
+/// Paces nothing, and cannot be removed from a kernel.
+const UNPACED: &str = "reno";
+
+/// Keeps connections that this listener accepts from being paced as they start; where the kernel
+/// refuses, they are as before.
+pub fn accept_unpaced(listener: &impl AsFd) {
+    if tcp_info::congestion(listener).is_ok_and(|name| name.starts_with("bbr")) {
+        let _ = tcp_info::set_congestion(listener, UNPACED);
+    }
+}
+
+/// Gives an accepted connection the default congestion control, unless its route named another.
+pub fn restore_default(accepted: &impl AsFd) {
+    if tcp_info::congestion(accepted).is_ok_and(|name| name == UNPACED)
+        && let Ok(default) = sysctl::read("net.ipv4.tcp_congestion_control")
+    {
+        let _ = tcp_info::set_congestion(accepted, default.trim());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::{TcpListener, TcpStream};
+
+    #[test]
+    fn an_accepted_connection_starts_unpaced_and_has_the_default_again() {
+        let default = sysctl::read("net.ipv4.tcp_congestion_control").unwrap();
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        accept_unpaced(&listener);
+        let _client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let accepted = listener.accept().unwrap().0;
+        let paces = default.starts_with("bbr");
+        let first = if paces { UNPACED } else { default.trim() };
+        assert_eq!(tcp_info::congestion(&accepted).unwrap(), first);
+        restore_default(&accepted);
+        assert_eq!(tcp_info::congestion(&accepted).unwrap(), default.trim());
+        // What was chosen stays.
+        tcp_info::set_congestion(&accepted, "cubic").unwrap();
+        restore_default(&accepted);
+        assert_eq!(tcp_info::congestion(&accepted).unwrap(), "cubic");
+    }
+}
