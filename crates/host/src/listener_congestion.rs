@@ -7,8 +7,9 @@
 //! (docs/design/local-paths.md). So the listener has Reno, which every kernel has and which does not
 //! pace, and each connection gets its own before it sends.
 
-use crate::{sysctl, tcp_info};
-use std::os::fd::AsFd;
+use crate::tcp_info;
+use socket2::{Domain, Socket, Type};
+use std::{io, os::fd::AsFd};
 
 /// Paces nothing, and cannot be removed from a kernel.
 const UNPACED: &str = "reno";
@@ -24,10 +25,15 @@ pub fn accept_unpaced(listener: &impl AsFd) {
 /// Gives an accepted connection the default congestion control, unless its route named another.
 pub fn restore_default(accepted: &impl AsFd) {
     if tcp_info::congestion(accepted).is_ok_and(|name| name == UNPACED)
-        && let Ok(default) = sysctl::read("net.ipv4.tcp_congestion_control")
+        && let Ok(default) = default_congestion()
     {
-        let _ = tcp_info::set_congestion(accepted, default.trim());
+        let _ = tcp_info::set_congestion(accepted, &default);
     }
+}
+
+/// Of a new socket: a sandboxed server may not see the sysctl.
+fn default_congestion() -> io::Result<String> {
+    tcp_info::congestion(&Socket::new(Domain::IPV4, Type::STREAM, None)?)
 }
 
 #[cfg(test)]
@@ -37,16 +43,16 @@ mod tests {
 
     #[test]
     fn an_accepted_connection_starts_unpaced_and_has_the_default_again() {
-        let default = sysctl::read("net.ipv4.tcp_congestion_control").unwrap();
+        let default = default_congestion().unwrap();
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         accept_unpaced(&listener);
         let _client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         let accepted = listener.accept().unwrap().0;
         let paces = default.starts_with("bbr");
-        let first = if paces { UNPACED } else { default.trim() };
+        let first = if paces { UNPACED } else { &default };
         assert_eq!(tcp_info::congestion(&accepted).unwrap(), first);
         restore_default(&accepted);
-        assert_eq!(tcp_info::congestion(&accepted).unwrap(), default.trim());
+        assert_eq!(tcp_info::congestion(&accepted).unwrap(), default);
         // What was chosen stays.
         tcp_info::set_congestion(&accepted, "cubic").unwrap();
         restore_default(&accepted);
