@@ -28,6 +28,10 @@ const CLOSES: f64 = 0.5;
 const BUSY: f64 = 0.78;
 const BUSY_WIDTH: f64 = 0.02;
 
+/// The share of time that a thread waits for a core from which cores are contended: threads on cores
+/// of their own wait for 0.03 at most.
+const CONTENDED: f64 = 0.2;
+
 /// The share from which timers of BBR's pacing are the limit: what they cost is the time of
 /// softirqs and of waking, not of threads. The least busy labelled run had 0.71; a link of 10
 /// Gbit/s takes 0.2 to 0.3 of a core.
@@ -169,12 +173,19 @@ fn unread(posterior: Posterior, s: &Statistics) -> Posterior {
 }
 
 fn threads(posterior: Posterior, s: &Statistics, limits_unsent: bool) -> Posterior {
-    let cpu = sending_thread(s, limits_unsent).max(receiving_thread(s));
+    let cpu = sending_thread(s, limits_unsent).max(receiving_thread(s)).max(contended(s));
     let (timers, memory) = (pacing_timers(s), memory(s));
     if cpu.max(timers).max(memory) <= 0.0 {
         return posterior;
     }
     posterior.with(Limit::Cpu, cpu).with(Limit::Memory, memory).with(Limit::PacingTimers, timers)
+}
+
+/// The probability that threads wait for each other's cores on a path of under 1 ms: none of them is
+/// then quite busy, as each also waits for what the others do.
+fn contended(s: &Statistics) -> f64 {
+    let waits = s.get("core_wait").is_some_and(|share| share >= CONTENDED);
+    if waits { COSTLY * costly(s, BUSY) } else { 0.0 }
 }
 
 /// The probability that a busy sender waits for the timers of BBR's pacing: on a path of under
@@ -264,6 +275,20 @@ mod tests {
         let mut waits = with(0.55, 0.2, |_, _| {});
         waits.sender_core_wait = Some(0.44);
         assert!(found(&waits).0 > 0.98, "its thread waited for a core");
+    }
+
+    #[test]
+    fn threads_that_share_cores_on_a_short_path_are_limited_by_them() {
+        let cpu = |rate: f64, rtt_ms: f64, wait: f64| {
+            let mut m = sampled(samples(4.0, rate, |_, s| {
+                (s.rtt_us, s.min_rtt_us) = ((rtt_ms * 1e3) as u32, Some((rtt_ms * 1e3) as u32));
+            }));
+            (m.sender_cpu, m.sender_core_wait) = (Some(0.86 - wait), Some(wait));
+            found(&m).0
+        };
+        assert!(cpu(40_000.0, 0.05, 0.6) > 0.9);
+        assert!(cpu(40_000.0, 0.05, 0.03) < 0.1, "no core is contended");
+        assert!(cpu(900.0, 0.05, 0.6) < 0.1 && cpu(40_000.0, 20.0, 0.6) < 0.1, "slow, or long");
     }
 
     #[test]

@@ -4,7 +4,7 @@
 use crate::Fallible;
 use std::fmt::Write;
 
-/// A shape of a test, and what each program reached: Gbit/s, of UDP thousands of datagrams a second.
+/// A shape of a test, and what each program reached, in the unit of the picture.
 pub(crate) struct Group {
     pub(crate) shape: String,
     /// In the order of the legend; `None` where a program has no such test.
@@ -19,21 +19,21 @@ const WIDTH: f64 = 460.0;
 const NAMES: usize = 190;
 
 /// Writes the file that `--svg` names; without it, nothing.
-pub(crate) fn write(programs: &[String], groups: &[Group]) -> Fallible<()> {
+pub(crate) fn write(programs: &[String], groups: &[Group], unit: &str) -> Fallible<()> {
     let asked: Vec<String> = std::env::args().collect();
     if let Some(at) = asked.iter().position(|argument| argument == "--svg") {
         let file = asked.get(at + 1).ok_or("--svg needs a file")?;
-        std::fs::write(file, svg(programs, groups))?;
+        std::fs::write(file, svg(programs, groups, unit))?;
     }
     Ok(())
 }
 
 /// An SVG document of bars.
-fn svg(programs: &[String], groups: &[Group]) -> String {
+fn svg(programs: &[String], groups: &[Group], unit: &str) -> String {
     let longest =
         groups.iter().flat_map(|group| &group.rates).flatten().copied().fold(1.0, f64::max);
     let step = programs.len() * BAR + GAP;
-    let height = 40 + groups.len() * step;
+    let height = 52 + groups.len() * step;
     let mut svg = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 720 {height}\" \
          font-family=\"sans-serif\" font-size=\"11\">\n\
@@ -70,5 +70,6 @@ fn svg(programs: &[String], groups: &[Group]) -> String {
             );
         }
     }
+    let _ = writeln!(svg, "<text x=\"{NAMES}\" y=\"{}\">{unit}</text>", height - 10);
     svg + "</svg>\n"
 }

@@ -64,7 +64,7 @@ fn shapes(pair: &Pair, streams: &[&str]) -> Fallible<()> {
     }
     let programs: Vec<_> =
         ["longhaul".to_owned()].into_iter().chain(names).chain(["bare pair".to_owned()]).collect();
-    bars::write(&programs, &groups)
+    bars::write(&programs, &groups, "Gbit/s")
 }
 
 /// Whether the shape is one of `--shapes 'veth -P 4 -R,loopback -P 1'`; without it all are.

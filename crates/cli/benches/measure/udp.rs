@@ -37,7 +37,7 @@ pub(crate) fn unlimited(pair: &Pair) -> Fallible<()> {
         .chain(names)
         .chain(["longhaul --no-gsro".to_owned()])
         .collect();
-    bars::write(&programs, plain)
+    bars::write(&programs, plain, "thousands of datagrams a second")
 }
 
 /// Whether the devices take segments that are longer than a packet.

@@ -162,7 +162,11 @@ pub(crate) fn dropped_packets_take_bounded_memory() {
     let report: Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
     let dropped = report["achieved"]["drops"]["queue"].as_u64().unwrap();
     // 300 MB of them, most of which would wait for 0.6 s behind 75 MB.
-    assert!(dropped > 34_000, "{report}");
+    if dropped <= 34_000 {
+        stall_retry::undecided(format!(
+            "the sender was too slow: only {dropped} packets were dropped"
+        ));
+    }
     // These 75 MB, and 64 MiB of dropped packets, in packets of 8928 bytes.
     assert!((4_000..18_000).contains(&most), "{most} packets, {report}");
 }

@@ -2,10 +2,7 @@
 //!
 //! No equation: the goodput is what one core can process.
 
-use crate::{
-    causes::{Cause, Observed},
-    facts::CPU_FULL,
-};
+use crate::causes::{Cause, Observed};
 use record::Limit;
 use units::percent;
 
@@ -24,11 +21,7 @@ impl Cause for Cpu {
     }
 
     fn sentence(&self, o: &Observed<'_>) -> String {
-        let full = |share: Option<f64>| share.filter(|share| *share >= CPU_FULL);
-        let sends = match (full(o.m.sender_core()), full(o.m.receiver_core())) {
-            (Some(sender), Some(receiver)) => sender >= receiver,
-            (sender, _) => sender.is_some(),
-        };
+        let sends = o.m.sender_core() >= o.m.receiver_core();
         let (who, used, waited) = if sends {
             ("sending", o.m.sender_cpu, o.m.sender_core_wait)
         } else {
@@ -38,9 +31,10 @@ impl Cause for Cpu {
         match waited.filter(|waited| *waited >= WAITS) {
             Some(waited) => format!(
                 "CPU-limited: the {who} thread used {used} of a core at {} and waited for a core \
-                 {} of the time; reduce other load on that host. Larger buffers will not help.",
+                 {} of the time; {}reduce other load on that host. Larger buffers will not help.",
                 o.e.goodput,
-                percent(waited)
+                percent(waited),
+                if o.e.streams > 1 { "use fewer streams (-P), or " } else { "" }
             ),
             None => format!(
                 "CPU-limited: the {who} thread used {used} of a core at {}; use a faster core or \

@@ -90,6 +90,8 @@ pub(super) fn add(part: &Part<'_>, all: &mut Statistics) {
 
     all.add("sender_core", m.sender_core().map(|core| core.min(2.0)));
     all.add("receiver_core", m.receiver_core().map(|core| core.min(2.0)));
+    let waits = [m.sender_core_wait, m.receiver_core_wait].into_iter().flatten();
+    all.add("core_wait", waits.reduce(f64::max));
     let in_flight = part.mean(|step| Some(step.after.in_flight_bytes as f64));
     let streams = m.streams.len() as f64;
     let is_local = test.min_rtt < model::SHORT_RTT.secs_f64();
