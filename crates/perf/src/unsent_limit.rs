@@ -2,7 +2,7 @@
 //!
 //! Send buffers that were tuned for long paths hold tens of megabytes for each stream, many times
 //! the BDP of a short path: data then leaves the CPU's caches before it is read, and a byte costs
-//! up to three times the CPU time (docs/design/traffic.md). The limit is
+//! more CPU time (docs/design/traffic.md). The limit is
 //!
 //! > max(1 MiB, 4 x minimum RTT x peak rate of a stream)
 //!
