@@ -28,13 +28,13 @@ const CLOSES: f64 = 0.5;
 const BUSY: f64 = 0.78;
 const BUSY_WIDTH: f64 = 0.02;
 
-/// The share of time that a thread waits for a core from which cores are contended: threads on cores
-/// of their own wait for 0.03 at most.
+/// The share of time that a thread waits for a core from which cores are contended: in
+/// labelled runs at a requested rate threads wait for 0.06 at most.
 const CONTENDED: f64 = 0.2;
 
 /// The share from which timers of BBR's pacing are the limit: what they cost is the time of
-/// softirqs and of waking, not of threads. The least busy labelled run had 0.71; a link of 10
-/// Gbit/s takes 0.2 to 0.3 of a core.
+/// softirqs and of waking, not of threads. The least busy labelled run had 0.71; at 0.2 ns
+/// of CPU time per byte, 10 Gbit/s take a quarter of a core.
 const WAITING: f64 = 0.6;
 
 /// Around [`model::CACHES`] smaller buffers are as likely to help by a fifth as not: the width of

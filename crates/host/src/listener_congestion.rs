@@ -17,18 +17,24 @@ const UNPACED: &str = "reno";
 /// Keeps connections that this listener accepts from being paced as they start; where the kernel
 /// refuses, they are as before.
 pub fn accept_unpaced(listener: &impl AsFd) {
-    if tcp_info::congestion(listener).is_ok_and(|name| name.starts_with("bbr")) {
+    if tcp_info::congestion(listener).is_ok_and(|name| paces(&name)) {
         let _ = tcp_info::set_congestion(listener, UNPACED);
     }
 }
 
-/// Gives an accepted connection the default congestion control, unless its route named another.
+/// Gives an accepted connection the default congestion control where [`accept_unpaced`] has kept it
+/// from that. One whose route names another keeps it, except Reno, which looks like the listener's.
 pub fn restore_default(accepted: &impl AsFd) {
     if tcp_info::congestion(accepted).is_ok_and(|name| name == UNPACED)
         && let Ok(default) = default_congestion()
+        && paces(&default)
     {
         let _ = tcp_info::set_congestion(accepted, &default);
     }
+}
+
+fn paces(congestion: &str) -> bool {
+    congestion.starts_with("bbr")
 }
 
 /// Of a new socket: a sandboxed server may not see the sysctl.
@@ -48,8 +54,7 @@ mod tests {
         accept_unpaced(&listener);
         let _client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         let accepted = listener.accept().unwrap().0;
-        let paces = default.starts_with("bbr");
-        let first = if paces { UNPACED } else { &default };
+        let first = if paces(&default) { UNPACED } else { &default };
         assert_eq!(tcp_info::congestion(&accepted).unwrap(), first);
         restore_default(&accepted);
         assert_eq!(tcp_info::congestion(&accepted).unwrap(), default);

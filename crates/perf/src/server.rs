@@ -239,10 +239,10 @@ fn listen(address: SocketAddr, device: Option<&str>) -> Result<TcpListener, Perf
         // A server restarted at once must not wait for its old connections to time out.
         socket.set_reuse_address(true)?;
         socket.bind(&address.into())?;
+        listener_congestion::accept_unpaced(&socket);
         // Hundreds of connections may arrive at once, and a dropped SYN costs a second.
         // The kernel limits the backlog (net.core.somaxconn).
         socket.listen(4096)?;
-        listener_congestion::accept_unpaced(&socket);
         socket.set_nonblocking(true)?;
         Ok(socket.into())
     };

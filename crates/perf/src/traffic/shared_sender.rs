@@ -61,7 +61,7 @@ impl Traffic {
         groups
     }
 
-    /// Writes to each stream as much as its socket takes, in sender.
+    /// Writes to each stream as much as its socket takes, in turn.
     pub(super) fn write_in_turn(&self, streams: &[&Stream], plan: &Plan, load: &Load) {
         let mut senders: Vec<_> =
             streams.iter().map(|stream| Sender { stream, written: 0, drawn: 0 }).collect();
@@ -75,7 +75,7 @@ impl Traffic {
         }
     }
 
-    /// Resenders when every stream has sent all of its bytes or failed, or the test is over.
+    /// Returns when every stream has sent all of its bytes or failed, or the test is over.
     fn write_until_over(
         &self,
         senders: &mut [Sender<'_>],
