@@ -4,6 +4,7 @@
 use crate::arrivals::Arrivals;
 use crate::buffers::Pool;
 use crate::carrier::{Arrived, Carrier, CarrierEnds, Packet};
+use crate::catch_up::CatchUp;
 use crate::interval_log::{IntervalLog, IntervalLogger, LinkState};
 use crate::packet::change;
 use crate::packet::change::FlowKey;
@@ -24,13 +25,6 @@ const STALL: Duration = Duration::from_micros(500);
 /// How long after the beginning of a busy period deliveries may all be late; a longer delay is
 /// part of the period.
 const CATCH_UP: Duration = Duration::from_millis(100);
-
-/// After a stall, deliveries that are late are passed on at this multiple of the rate at which
-/// they were due, where a host would otherwise lose them: it takes 1000 at once.
-const CATCH_UP_SPEED: u32 = 3;
-
-/// Most time between two iterations of the driver that counts for that.
-const CATCH_UP_STEP: Duration = Duration::from_millis(1);
 
 /// Shortest busy period from which a rate is derived: its ends are late by up to
 /// the wake-up time of a thread.
@@ -97,8 +91,7 @@ pub(crate) struct DirectionDriver {
     read_until: Nanos,
     /// How late the current busy period may have begun.
     start_delay: Duration,
-    /// When deliveries were last passed on, and until when they were due.
-    passed_on: (Nanos, Nanos),
+    catch_up: CatchUp,
     scratch: Vec<u8>,
     /// Deliveries that the link released, and that wait for the rest of their train.
     released: Vec<Delivery<Rc<Packet>>>,
@@ -136,7 +129,7 @@ impl DirectionDriver {
             arrivals,
             read_until: Nanos(0),
             start_delay: Duration::ZERO,
-            passed_on: (Nanos(0), Nanos(0)),
+            catch_up: CatchUp::default(),
             scratch: Vec::new(),
             released: Vec::new(),
             period: Period::default(),
@@ -218,16 +211,12 @@ impl DirectionDriver {
 
     /// Until when deliveries are passed on that are due by `now`.
     fn deliver_until(&mut self, now: Nanos) -> Nanos {
-        let mut until = now.min(self.read_until);
+        let until = now.min(self.read_until);
         if self.carrier.paces_late_deliveries() {
-            let (last, reached) = self.passed_on;
-            if self.link.next_due().is_some_and(|due| due <= until) {
-                let step = now.since(last).min(CATCH_UP_STEP) * CATCH_UP_SPEED;
-                until = until.min(reached.plus(step));
-            }
-            self.passed_on = (now, until.max(reached));
+            self.catch_up.until(now, until, self.link.next_due())
+        } else {
+            until
         }
-        until
     }
 
     /// Takes the next due packets from the link; true if there may be more.

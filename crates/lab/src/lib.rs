@@ -20,6 +20,7 @@ mod at_once;
 mod buffers;
 pub mod capture;
 mod carrier;
+mod catch_up;
 pub mod check;
 pub mod control;
 mod cores;
