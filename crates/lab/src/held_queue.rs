@@ -66,7 +66,7 @@ impl HeldQueue {
 }
 
 /// Whether a message of the kernel is about this train.
-fn is_of(queued: &QueuedPacket<'_>, packet: &Packet) -> bool {
+pub(crate) fn is_of(queued: &QueuedPacket<'_>, packet: &Packet) -> bool {
     let Body::Held(train) = &packet.body else { return false };
     let start = train.bytes.get(VNET_HEADER..).unwrap_or_default();
     let both = start.len().min(queued.bytes.len());

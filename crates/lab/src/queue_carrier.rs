@@ -11,7 +11,7 @@
 //! those that remain are moved to a third queue (see [`held_queue`](crate::held_queue)).
 
 use crate::carrier::{Arrived, Body, HeldTrain, Packet};
-use crate::held_queue::HeldQueue;
+use crate::held_queue::{HeldQueue, is_of};
 use crate::packet::{Layout, vnet_header};
 use host::packet_queue::{PacketQueue, Verdict, WHOLE};
 use host::packet_sender::PacketSender;
@@ -237,6 +237,11 @@ impl QueueCarrier {
             return Ok(parts.iter().map(count).sum());
         };
         let id = queued.id;
+        // After a message that the kernel could not send, the next one is about another train.
+        if !is_of(&queued, packet) || queued.bytes.len() < queued.length {
+            self.cut.decide(&[(Verdict::Drop, id)])?;
+            return Ok(parts.iter().map(count).sum());
+        }
         let vnet = train.bytes.get(..VNET_HEADER).unwrap_or_default();
         let mut refused = 0;
         // Parts are split where they are due apart; they leave together.
