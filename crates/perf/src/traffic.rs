@@ -9,6 +9,7 @@ mod datagram_pacer;
 mod datagrams;
 mod gather;
 mod low_water_mark;
+mod reads;
 mod receive_polling;
 mod received;
 mod shared_sender;
@@ -23,6 +24,7 @@ use crate::{
 };
 use host::clock;
 use host::stop::StopFlag;
+use reads::Reads;
 use record::Protocol;
 use std::{
     io,
@@ -44,7 +46,7 @@ const STREAM_MEMORY: u64 = 64 * 1024;
 /// Maximum memory that a test's threads allocate.
 pub(crate) fn buffer_memory(plan: &Plan, sending: u32, receiving: u32) -> ByteCount {
     let (to_send, to_receive) = match plan.protocol {
-        Protocol::Tcp => (0, bytes::read_bytes(sending as usize, receiving as usize)),
+        Protocol::Tcp => (0, Reads::memory(receiving as usize, sending as usize)),
         Protocol::Udp => (datagrams::MAX_TRAIN_BYTES, datagrams::inbox_memory(plan)),
         Protocol::Udt => (udt::memory(plan), udt::memory(plan)),
     };
@@ -291,9 +293,13 @@ impl Traffic {
 /// senders' threads: 91 Gbit/s of 16 streams with two threads on two cores, 61 with one; but
 /// with both directions 56 and 70.
 fn sending_threads(streams: &[Stream]) -> usize {
-    let sends_within_host =
-        streams.iter().all(|stream| stream.sending && stream.peer.ip().is_loopback());
-    if sends_within_host { host::cpu::cores() as usize } else { half_of_cores() }
+    let only_sends = streams.iter().all(|stream| stream.sending);
+    if only_sends && within_host(streams) { host::cpu::cores() as usize } else { half_of_cores() }
+}
+
+/// Whether the other end of every stream is on this host.
+fn within_host(streams: &[Stream]) -> bool {
+    streams.iter().all(|stream| stream.peer.ip().is_loopback())
 }
 
 fn half_of_cores() -> usize {

@@ -1,11 +1,11 @@
 //! The machine's limit: a sender and a receiver without a protocol, with the settings that were
-//! found fastest here (docs/design/traffic.md). `measure --bare receive PORT STREAMS` prints
-//! Gbit/s; `measure --bare send HOST PORT STREAMS THREADS SECONDS`, where the threads are those of
+//! found fastest here (docs/design/traffic.md). `measure --bare receive PORT STREAMS READ BUFFER`
+//! reads so many bytes in a call, over a buffer of so many, and prints Gbit/s; `measure --bare send HOST PORT STREAMS THREADS SECONDS`, where the threads are those of
 //! congestion control that paces.
 
 use crate::Fallible;
-use host::{socket, tcp_info, wait::Poller};
-use std::io::{ErrorKind, IoSlice, Read, Write};
+use host::{bulk, socket, tcp_info, wait::Poller};
+use std::io::{ErrorKind, IoSlice, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::thread;
 use std::time::Duration;
@@ -18,24 +18,29 @@ const BLOCKS: usize = 4;
 pub(crate) fn main(options: &[String]) -> Fallible<()> {
     let options: Vec<&str> = options.iter().map(String::as_str).collect();
     match options[..] {
-        ["receive", port, streams] => receive(port.parse()?, streams.parse()?),
+        ["receive", port, streams, read, buffer] => {
+            receive(port.parse()?, streams.parse()?, read.parse()?, buffer.parse()?)
+        }
         ["send", host, port, streams, threads, seconds] => {
             let lasts = Duration::from_secs_f64(seconds.parse()?);
             send(host, port.parse()?, streams.parse()?, threads.parse()?, lasts)
         }
-        _ => Err("--bare receive PORT STREAMS, or send HOST PORT STREAMS THREADS SECONDS".into()),
+        _ => Err(
+            "--bare receive PORT STREAMS READ BUFFER, or send HOST PORT STREAMS THREADS SECONDS"
+                .into(),
+        ),
     }
 }
 
-fn receive(port: u16, streams: usize) -> Fallible<()> {
+fn receive(port: u16, streams: usize, most: usize, buffer: usize) -> Fallible<()> {
     let listener = TcpListener::bind(("0.0.0.0", port))?;
     let accepted: Vec<_> =
         (0..streams).map(|_| Ok(listener.accept()?.0)).collect::<Fallible<_>>()?;
     let began = host::clock::now();
-    let read_all = |mut stream: TcpStream| {
-        let _ = socket::set_receive_low_water_mark(&stream, BLOCK);
-        let (mut buffer, mut bytes) = (vec![0; BLOCK], 0);
-        while let Ok(got @ 1..) = stream.read(&mut buffer) {
+    let read_all = move |stream: TcpStream| {
+        let _ = socket::set_receive_low_water_mark(&stream, most);
+        let (mut buffer, mut bytes) = (vec![0; buffer], 0);
+        while let Ok(got @ 1..) = bulk::read_over(&stream, &mut buffer, most) {
             bytes += got;
         }
         bytes

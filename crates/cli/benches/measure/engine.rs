@@ -192,12 +192,18 @@ fn bare_run(
     // Over loopback the senders' threads do the receivers' part as well, as in traffic.rs.
     let cores = host::cpu::cores() as usize;
     let share = if server == 0 && directions.len() == 1 { cores } else { cores.div_ceil(2) };
+    // As in reads.rs.
+    let reads = match streams {
+        "1" if directions.len() == 1 => ["524288", "524288"],
+        _ if server == 0 || directions.len() == 2 => ["524288", "16384"],
+        _ => ["131072", "131072"],
+    };
     let program = std::env::current_exe()?;
     let mut receivers = Vec::new();
     for (at, (_, to, _)) in directions.iter().enumerate() {
         let port = (6000 + 2 * round + at).to_string();
         let mut receiver = Command::new(&program);
-        receiver.args(["--bare", "receive", &port, streams]).stdout(Stdio::piped());
+        receiver.args(["--bare", "receive", &port, streams]).args(reads).stdout(Stdio::piped());
         receivers.push(pair.spawn(*to, &mut receiver)?);
     }
     std::thread::sleep(Duration::from_millis(200));

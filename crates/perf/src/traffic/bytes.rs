@@ -2,7 +2,7 @@
 
 use super::{
     Traffic, chunks::Chunks, gather, gather::Gather, is_pause, low_water_mark::LowWaterMark,
-    received::Received, zerocopy_trial::ZerocopyTrial,
+    reads::Reads, received::Received, sending_threads, within_host, zerocopy_trial::ZerocopyTrial,
 };
 use crate::{
     PerfError,
@@ -14,24 +14,11 @@ use host::{bulk, clock, cpu};
 use record::Protocol;
 use std::{
     fs::File,
-    io::{self, Read, Write},
+    io::{self, Write},
     sync::atomic::Ordering,
     thread,
     time::{Duration, Instant},
 };
-
-/// Bytes of a read, like iperf3's default block, and where few streams are read, like a call of
-/// the sender ([`gather`]).
-const READ: usize = 128 * 1024;
-const LONG_READ: usize = 512 * 1024;
-
-/// Bytes of a read of an end with so many streams. Senders and receivers that share the cores take
-/// them from each other less often with long reads, and one stream is read with fewer wake-ups; the
-/// buffers of several do not fit the cache together (docs/design/traffic.md).
-pub(super) fn read_bytes(sending: usize, receiving: usize) -> usize {
-    let is_shared = sending > 0 && receiving <= 2 * cpu::cores() as usize;
-    if receiving == 1 || is_shared { LONG_READ } else { READ }
-}
 
 /// How often a sender that waits for its disk looks for the end of the test.
 const READ_WAIT: Duration = Duration::from_millis(50);
@@ -46,19 +33,18 @@ pub(super) struct Load {
     pub(super) file: Option<File>,
     /// The file for received data.
     received: Option<Received>,
-    /// Bytes of a read.
-    read_bytes: usize,
+    reads: Reads,
 }
 
 impl Load {
     pub(super) fn prepare(plan: &Plan, streams: &[Stream]) -> Result<Self, PerfError> {
         let senders = streams.iter().filter(|stream| stream.sending).count();
-        let (threads, streams) = (super::sending_threads(streams), streams.len());
-        let (sends, receives) = (senders > 0, streams > senders);
+        let receivers = streams.len() - senders;
+        let (sends, receives) = (senders > 0, receivers > 0);
         let block = if sends { plan.payload(plan.block) } else { Vec::new() };
         // A rate-limited stream has time to copy; with more streams than sending threads the
         // trials would differ and make the streams unequal.
-        let alone = streams <= threads;
+        let alone = streams.len() <= sending_threads(streams);
         let worth = alone && plan.rate.is_none() && plan.file.is_none();
         let by_reference =
             sends && plan.zerocopy.unwrap_or(worth) && plan.protocol == Protocol::Tcp;
@@ -77,8 +63,13 @@ impl Load {
                 received = Some(Received::create(path).map_err(failed)?);
             }
         }
-        let read_bytes = read_bytes(senders, streams - senders);
-        Ok(Load { block, pages, file, received, read_bytes })
+        let reads = match received {
+            Some(_) => Reads::stored(),
+            None => {
+                Reads::of(receivers, senders, within_host(streams), plan.zerocopy == Some(true))
+            }
+        };
+        Ok(Load { block, pages, file, received, reads })
     }
 
     /// Whether received data is written to a file, rather than to a device.
@@ -273,17 +264,15 @@ impl Traffic {
     /// could not process the end of the test.
     pub(super) fn read(&self, stream: &Stream, plan: &Plan, load: &Load) -> io::Result<()> {
         let skip = plan.skip_rx_copy && load.received.is_none();
-        let mut buffer = vec![0; if skip { 0 } else { load.read_bytes }];
-        // Over loopback, super-packets by reference are slower with a mark (40 and 46 Gbit/s).
-        let whole_pages = plan.zerocopy == Some(true) && stream.peer.ip().is_loopback();
-        let marked = plan.rate.is_none() && !whole_pages;
-        let mut mark = marked.then(|| LowWaterMark::new(load.read_bytes, clock::now()));
+        let mut buffer = if skip { Vec::new() } else { load.reads.buffer() };
+        let marked = plan.rate.is_none() && load.reads.have_mark;
+        let mut mark = marked.then(|| LowWaterMark::new(load.reads.most, clock::now()));
         stream.socket.set_read_timeout(mark.is_some().then_some(SOCKET_TIMEOUT))?;
         loop {
             let got = if skip {
-                bulk::discard(&stream.socket, load.read_bytes)
+                bulk::discard(&stream.socket, load.reads.most)
             } else {
-                (&stream.socket).read(&mut buffer)
+                bulk::read_over(&stream.socket, &mut buffer, load.reads.most)
             };
             match got {
                 Ok(0) => return Ok(()),
