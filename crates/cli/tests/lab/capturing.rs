@@ -123,11 +123,11 @@ pub(crate) fn files_are_whole_however_a_capture_ends() {
     let full = read(&at("full.pcapng"));
     assert!(full["packets"].as_u64().unwrap() > 80, "{full}");
     assert!(full["interfaces"][0]["received"].as_u64() >= full["packets"].as_u64(), "{full}");
-    for number in 1..=3 {
-        let path = at(&format!("ring-{number}.pcapng"));
-        assert!(packets(&path) > 10);
-        assert!(std::fs::metadata(&path).unwrap().len() <= 65_536);
-    }
+    let ring = [1, 2, 3].map(|number| at(&format!("ring-{number}.pcapng")));
+    assert!(ring.iter().all(|path| std::fs::metadata(path).unwrap().len() <= 65_536));
+    // The one that was written last may have begun just before the end.
+    let full = ring.iter().filter(|path| packets(path) > 10).count();
+    assert!(full >= 2, "{full}");
 }
 
 /// While it captures, it has no privilege, and as root it is another user.
