@@ -54,9 +54,9 @@ fn write(lab: &Lab, host: &str, watch: &Watch, mut out: impl Write) -> io::Resul
     loop {
         let ended = match watch.records.recv_timeout(WRITE_INTERVAL) {
             Ok(batch) => {
-                for record in &batch {
-                    if let Some(moment) = interfaces.moment(record) {
-                        let block = interfaces.block(record, zero + moment.since(Nanos(0)));
+                for record in batch {
+                    if let Some(moment) = interfaces.moment(&record) {
+                        let block = interfaces.block(&record, zero + moment.since(Nanos(0)));
                         order.add(moment, record.number, block);
                     }
                 }

@@ -2,7 +2,7 @@
 
 use link::{Cause, FateKind};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{self, Receiver, SyncSender, TrySendError};
 use std::time::Duration;
 use units::{ByteCount, Nanos};
@@ -65,16 +65,41 @@ pub const fn fate_name(kind: FateKind) -> &'static str {
     }
 }
 
-/// Batches queued for a slow reader. Further records are only counted, so that
-/// the reader never delays the path.
+/// Batches and their memory (bytes) queued for a slow reader. Further records are only counted, so
+/// that the reader never delays the path.
 const QUEUED_BATCHES: usize = 4096;
+const QUEUED_MEMORY: usize = 64 << 20;
 
 /// The reading end of a tap.
 #[derive(Debug)]
 pub struct Watch {
     /// The records, in batches.
-    pub records: Receiver<Vec<PacketRecord>>,
+    pub records: Receiver<Batch>,
     missed: Arc<AtomicU64>,
+}
+
+/// Records of packets, in the order in which they were made.
+#[derive(Debug)]
+pub struct Batch {
+    records: Vec<PacketRecord>,
+    memory: usize,
+    /// Memory of all batches that are queued.
+    queued: Arc<AtomicUsize>,
+}
+
+impl IntoIterator for Batch {
+    type Item = PacketRecord;
+    type IntoIter = std::vec::IntoIter<PacketRecord>;
+
+    fn into_iter(mut self) -> Self::IntoIter {
+        std::mem::take(&mut self.records).into_iter()
+    }
+}
+
+impl Drop for Batch {
+    fn drop(&mut self) {
+        self.queued.fetch_sub(self.memory, Ordering::Relaxed);
+    }
 }
 
 impl Watch {
@@ -87,8 +112,8 @@ impl Watch {
     /// Both ends; `bytes` is the snapshot length.
     pub(crate) fn new(bytes: usize) -> (Self, Tap) {
         let (sender, records) = mpsc::sync_channel(QUEUED_BATCHES);
-        let missed = Arc::new(AtomicU64::new(0));
-        (Watch { records, missed: Arc::clone(&missed) }, Tap { bytes, sender, missed })
+        let (missed, queued) = (Arc::new(AtomicU64::new(0)), Arc::default());
+        (Watch { records, missed: Arc::clone(&missed) }, Tap { bytes, sender, missed, queued })
     }
 }
 
@@ -96,8 +121,9 @@ impl Watch {
 #[derive(Debug, Clone)]
 pub(crate) struct Tap {
     pub(crate) bytes: usize,
-    sender: SyncSender<Vec<PacketRecord>>,
+    sender: SyncSender<Batch>,
     missed: Arc<AtomicU64>,
+    queued: Arc<AtomicUsize>,
 }
 
 impl Tap {
@@ -107,10 +133,19 @@ impl Tap {
         for record in batch.iter_mut().filter(|record| record.bytes.len() > self.bytes) {
             record.bytes = record.bytes[..self.bytes].into();
         }
-        match self.sender.try_send(batch) {
+        let memory = |record: &PacketRecord| size_of::<PacketRecord>() + record.bytes.len();
+        let memory = batch.iter().map(memory).sum();
+        let before = self.queued.fetch_add(memory, Ordering::Relaxed);
+        let batch = Batch { records: batch, memory, queued: Arc::clone(&self.queued) };
+        let missed = batch.records.len() as u64;
+        // A batch of its own always finds room, or nothing would ever be read.
+        let has_room = before == 0 || before + memory <= QUEUED_MEMORY;
+        let sent =
+            if has_room { self.sender.try_send(batch) } else { Err(TrySendError::Full(batch)) };
+        match sent {
             Ok(()) => true,
-            Err(TrySendError::Full(batch)) => {
-                self.missed.fetch_add(batch.len() as u64, Ordering::Relaxed);
+            Err(TrySendError::Full(_)) => {
+                self.missed.fetch_add(missed, Ordering::Relaxed);
                 true
             }
             Err(TrySendError::Disconnected(_)) => false,
@@ -137,4 +172,41 @@ pub struct QueueSample {
     pub lost: u64,
     /// Packets marked.
     pub marked: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn batch(packets: usize, bytes: usize) -> Vec<PacketRecord> {
+        let record = PacketRecord {
+            link: 0,
+            direction: Direction::Up,
+            number: 1,
+            length: 1500,
+            arrived: Nanos(0),
+            decided: Nanos(0),
+            kind: FateKind::Dropped(Cause::Lost),
+            bytes: vec![0; bytes].into(),
+        };
+        vec![record; packets]
+    }
+
+    #[test]
+    fn a_reader_that_is_too_slow_misses_packets() {
+        let (watch, tap) = Watch::new(usize::MAX);
+        // A sixteenth of the memory each, and a little more.
+        let one = || batch(4, QUEUED_MEMORY / 64);
+        assert!((0..20).all(|_| tap.send(one())));
+        assert_eq!(watch.missed(), 5 * 4);
+        assert_eq!(watch.records.try_iter().flatten().count(), 15 * 4);
+        // What was read makes room.
+        assert!(tap.send(one()) && tap.send(batch(1, 2 * QUEUED_MEMORY)));
+        assert_eq!(watch.missed(), 5 * 4 + 1);
+        assert_eq!(watch.records.try_iter().flatten().count(), 4);
+        assert!(tap.send(batch(1, 2 * QUEUED_MEMORY)), "a batch of its own finds room");
+        assert_eq!(watch.missed(), 5 * 4 + 1);
+        drop(watch);
+        assert!(!tap.send(one()));
+    }
 }
