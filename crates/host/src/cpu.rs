@@ -118,18 +118,57 @@ fn from_timeval(time: libc::timeval) -> Duration {
 /// # Errors
 /// `InvalidInput` if this process may not run on that core.
 pub fn pin_to(core: u32) -> io::Result<()> {
-    let core = usize::try_from(core).unwrap_or(usize::MAX);
-    if core >= 8 * size_of::<libc::cpu_set_t>() {
-        return Err(io::Error::from(io::ErrorKind::InvalidInput));
+    allow(0, &[core])
+}
+
+/// Allows a thread of this process, or the calling one (0), some cores.
+fn allow(thread: libc::pid_t, cores: &[u32]) -> io::Result<()> {
+    // SAFETY: all zeros is an empty set.
+    let mut set = unsafe { MaybeUninit::<libc::cpu_set_t>::zeroed().assume_init() };
+    for core in cores {
+        let core = usize::try_from(*core).unwrap_or(usize::MAX);
+        if core >= 8 * size_of::<libc::cpu_set_t>() {
+            return Err(io::Error::from(io::ErrorKind::InvalidInput));
+        }
+        // SAFETY: the core lies within the set.
+        unsafe { libc::CPU_SET(core, &mut set) };
     }
-    // SAFETY: all zeros is an empty set; the core lies within it, and the set
-    // outlives the call.
-    let result = unsafe {
-        let mut set = MaybeUninit::<libc::cpu_set_t>::zeroed().assume_init();
-        libc::CPU_SET(core, &mut set);
-        libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &raw const set)
-    };
+    // SAFETY: the set outlives the call; a thread that does not exist is refused.
+    let result =
+        unsafe { libc::sched_setaffinity(thread, size_of::<libc::cpu_set_t>(), &raw const set) };
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// While this exists, the thread that created it, and the threads and programs that it starts from
+/// then on, run on some of the cores only.
+#[derive(Debug)]
+pub struct Confinement {
+    thread: libc::pid_t,
+    /// The cores that it was allowed before.
+    before: Vec<u32>,
+}
+
+impl Confinement {
+    /// Confines the calling thread to these cores.
+    ///
+    /// # Errors
+    /// `InvalidInput` if it may run on none of them.
+    pub fn begin(cores: &[u32]) -> io::Result<Self> {
+        let before = allowed()?;
+        // SAFETY: takes nothing and cannot fail.
+        let thread = unsafe { libc::gettid() };
+        allow(0, cores)?;
+        Ok(Confinement { thread, before })
+    }
+}
+
+impl Drop for Confinement {
+    fn drop(&mut self) {
+        // A thread that has ended may have left its number to another process.
+        if fs::exists(format!("/proc/self/task/{}", self.thread)).unwrap_or(false) {
+            let _ = allow(self.thread, &self.before);
+        }
+    }
 }
 
 /// The cores that the calling thread may run on, counted from 0, in order.
@@ -242,6 +281,23 @@ mod tests {
         assert!(clock.read().unwrap() >= Duration::from_millis(5));
         drop(end);
         thread.join().unwrap();
+    }
+
+    #[test]
+    fn what_a_confined_thread_starts_is_confined_too() {
+        // Threads of other tests keep their cores.
+        let checked = thread::spawn(|| {
+            let before = allowed().unwrap();
+            let some = &before[..1];
+            let confinement = Confinement::begin(some).unwrap();
+            assert_eq!(allowed().unwrap(), some);
+            assert_eq!(thread::spawn(|| allowed().unwrap()).join().unwrap(), some);
+            // Another thread may end it.
+            thread::spawn(move || drop(confinement)).join().unwrap();
+            assert_eq!(allowed().unwrap(), before);
+        });
+        checked.join().unwrap();
+        assert!(Confinement::begin(&[u32::MAX]).is_err());
     }
 
     #[test]

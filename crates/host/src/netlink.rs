@@ -32,6 +32,14 @@ pub struct DeviceDrops {
     pub receive: u64,
 }
 
+impl DeviceDrops {
+    /// Of both directions.
+    #[must_use]
+    pub const fn total(&self) -> u64 {
+        self.transmit + self.receive
+    }
+}
+
 /// A route through a device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Route<'a> {

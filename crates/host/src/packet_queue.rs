@@ -7,6 +7,7 @@
 
 use crate::nfnetlink::{self, Nfnetlink, attribute, message};
 use crate::sys;
+use std::fs;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::time::Duration;
@@ -17,9 +18,8 @@ const PACKET: u16 = SUBSYSTEM;
 const CONFIG: u16 = SUBSYSTEM | 2;
 const VERDICT_BATCH: u16 = SUBSYSTEM | 3;
 
-/// Packets that a queue holds at most. The memory for them is bounded by the path, which drops
-/// by its own rules; the kernel's bound only has to be larger.
-const LONGEST: u32 = 1_000_000;
+/// Packets that a queue holds at most: the path drops by its own rules.
+const LONGEST: u32 = u32::MAX;
 
 /// Messages that are read with one call.
 const BATCH: usize = 64;
@@ -126,19 +126,18 @@ impl PacketQueue {
         if sys::set_option(&socket, libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, &BUFFER).is_err() {
             sys::set_option(&socket, libc::SOL_SOCKET, libc::SO_RCVBUF, &BUFFER)?;
         }
-        let mut queue = PacketQueue {
+        configure(2, &parameters(bytes))?;
+        Ok(PacketQueue {
             socket,
             number,
             bytes: Vec::new(),
             slot: 0,
-            wanted: 0,
+            wanted: slot_size(bytes),
             lengths: [0; BATCH],
             next: 0,
             read: 0,
             verdicts: Vec::new(),
-        };
-        queue.pass_on(bytes)?;
-        Ok(queue)
+        })
     }
 
     /// Passes on the first `bytes` of each packet that arrives from here on.
@@ -146,15 +145,12 @@ impl PacketQueue {
     /// # Errors
     /// The system error.
     pub fn pass_on(&mut self, bytes: u32) -> io::Result<()> {
-        let bytes = bytes.min(WHOLE);
-        // struct nfqnl_msg_config_params: range and NFQNL_COPY_PACKET.
-        let value = [&bytes.to_be_bytes()[..], &[2]].concat();
-        let body = attribute(2, &value);
-        // Its acknowledgement comes among packets, and is skipped.
+        let body = attribute(2, &parameters(bytes));
+        // An acknowledgement would come among packets; the kernel has accepted the like before.
         let flags = libc::NLM_F_REQUEST;
         self.socket.send(&message(CONFIG, flags, 0, libc::AF_UNSPEC, self.number, &body))?;
         // Messages that were read remain to be parsed in their slots.
-        self.wanted = self.wanted.max((ATTRIBUTES + bytes as usize).next_multiple_of(64));
+        self.wanted = self.wanted.max(slot_size(bytes));
         Ok(())
     }
 
@@ -255,6 +251,38 @@ impl AsFd for PacketQueue {
     }
 }
 
+/// `struct nfqnl_msg_config_params`: range and `NFQNL_COPY_PACKET`.
+fn parameters(bytes: u32) -> [u8; 5] {
+    let [a, b, c, d] = bytes.min(WHOLE).to_be_bytes();
+    [a, b, c, d, 2]
+}
+
+fn slot_size(bytes: u32) -> usize {
+    (ATTRIBUTES + bytes.min(WHOLE) as usize).next_multiple_of(64)
+}
+
+/// Packets, or trains of packets, that these queues of the calling thread's network namespace have
+/// lost: the queue was full, or the socket had no room for the message.
+///
+/// # Errors
+/// The system error if the kernel does not list its queues.
+pub fn lost(queues: &[u16]) -> io::Result<u64> {
+    let text = fs::read_to_string("/proc/thread-self/net/netfilter/nfnetlink_queue")?;
+    Ok(lost_of(&text, queues))
+}
+
+/// `seq_show` of nfnetlink_queue.c: number, port, length, mode, range, dropped because the queue was
+/// full, dropped because the message was not sent, latest packet number, 1.
+fn lost_of(text: &str, queues: &[u16]) -> u64 {
+    let of_line = |line: &str| {
+        let mut fields = line.split_ascii_whitespace();
+        let number: u16 = fields.next()?.parse().ok()?;
+        let dropped = fields.skip(4).take(2).map_while(|field| field.parse::<u64>().ok()).sum();
+        queues.contains(&number).then_some(dropped)
+    };
+    text.lines().filter_map(of_line).fold(0, u64::saturating_add)
+}
+
 /// A message about a packet; `None` if it is malformed.
 pub(crate) fn parse(message: &[u8]) -> Option<QueuedPacket<'_>> {
     let mut rest = message.get(20..)?;
@@ -321,6 +349,16 @@ mod tests {
         let whole = about_a_packet(&[(1, &number), (10, b"whole")]);
         assert_eq!(parse(&whole).map(|packet| (packet.length, packet.is_train)), Some((5, false)));
         assert_eq!(parse(&about_a_packet(&[(10, b"no number")])), None);
+    }
+
+    #[test]
+    fn the_kernel_counts_what_its_queues_lose() {
+        let text = "    0  23456     7 2    120     3     4      900  1\n\
+                    \u{20}   1  23457     0 2  65531     5     0        2  1\n\
+                    garbage\n";
+        assert_eq!(lost_of(text, &[0]), 7);
+        assert_eq!(lost_of(text, &[1, 0]), 12);
+        assert_eq!(lost_of(text, &[2]), 0);
     }
 
     proptest! {

@@ -7,6 +7,10 @@ use crate::tun::VNET_HEADER;
 use std::io::{self, IoSlice};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
+/// Memory for packets that were sent and that the other end has not processed yet, as requested: as
+/// many trains of 64 KiB as the receiving host's steering holds packets (1000).
+const BUFFER: libc::c_int = 64 << 20;
+
 /// A socket that sends out of one device.
 #[derive(Debug)]
 pub struct PacketSender {
@@ -28,6 +32,10 @@ impl PacketSender {
         let socket =
             unsafe { OwnedFd::from_raw_fd(sys::check(libc::socket(libc::AF_PACKET, flags, 0))?) };
         sys::set_option(&socket, libc::SOL_PACKET, PACKET_VNET_HDR, &1i32)?;
+        if sys::set_option(&socket, libc::SOL_SOCKET, libc::SO_SNDBUFFORCE, &BUFFER).is_err() {
+            // The most that an ordinary user gets.
+            sys::set_option(&socket, libc::SOL_SOCKET, libc::SO_SNDBUF, &BUFFER)?;
+        }
         link_layer::bind(&socket, index, 0)?;
         Ok(PacketSender { socket, address })
     }

@@ -97,6 +97,8 @@ fn arrived_at(device: &str) -> [Vec<u8>; 2] {
 fn set_length(version: &Version) -> [Vec<u8>; 3] {
     /// `NFT_PAYLOAD_NETWORK_HEADER`, and `NFT_PAYLOAD_CSUM_INET` or `NFT_PAYLOAD_CSUM_NONE`.
     const NETWORK_HEADER: u32 = 1;
+    /// `NFT_PAYLOAD_L4CSUM_PSEUDOHDR`: the length is part of TCP's checksum, too.
+    const PSEUDO_HEADER: u32 = 1;
     let checksum_kind = u32::from(version.checksum.is_some());
     let register = libc::NFT_REG_1.cast_unsigned();
     let mark = [number(1, register), number(2, libc::NFT_META_MARK.cast_unsigned())];
@@ -108,6 +110,7 @@ fn set_length(version: &Version) -> [Vec<u8>; 3] {
         number(5, register),
         number(6, checksum_kind),
         number(7, version.checksum.unwrap_or_default()),
+        number(8, PSEUDO_HEADER),
     ];
     [
         expression("meta", &mark),

@@ -86,6 +86,8 @@ pub(crate) struct Arrived {
     pub(crate) length: usize,
     /// When it arrived, as wall-clock time since 1970, where the carrier knows.
     pub(crate) time: Option<Duration>,
+    /// Whether it is known for how many packets it stands; otherwise it counts as one.
+    pub(crate) is_counted: bool,
     /// `None` if its headers are malformed.
     pub(crate) train: Option<(Body, Layout, Train)>,
 }
@@ -170,11 +172,11 @@ impl Carrier {
         matches!(self, Carrier::Queue(_))
     }
 
-    /// Packets are recorded with their content from here on.
-    pub(crate) fn keep_content(&mut self) -> io::Result<()> {
+    /// Whether packets are to be read with their content from here on, or may be without.
+    pub(crate) fn read_content(&mut self, whole: bool) -> io::Result<()> {
         match self {
             Carrier::Tun(_) => Ok(()),
-            Carrier::Queue(queue) => queue.keep_content(),
+            Carrier::Queue(queue) => queue.read_content(whole),
         }
     }
 
@@ -183,15 +185,6 @@ impl Carrier {
         match self {
             Carrier::Tun(tun) => tun.times.take(),
             Carrier::Queue(_) => None,
-        }
-    }
-
-    /// Trains that were lost before they were read.
-    pub(crate) fn missing(&self) -> u64 {
-        match self {
-            // The device counts them.
-            Carrier::Tun(_) => 0,
-            Carrier::Queue(queue) => queue.missing(),
         }
     }
 }

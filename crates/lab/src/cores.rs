@@ -5,9 +5,17 @@
 //! packet is on the link. So a device of a host passes packets on to other cores (receive packet
 //! steering, Documentation/networking/scaling.rst), where they wait as in the ring of a network
 //! card, and the threads that carry packets stay off those.
+//!
+//! Programs may use every core, as long as links are slow. From [`BUSY`] on they stay off the cores
+//! that carry packets, too: without a preemptible kernel a thread of real-time priority waits until
+//! a program's system call ends, and a sender that paces gets its timers, and with them all of its
+//! sending, on the core on which it last ran (docs/design/emulation.md has the measurements).
 
-use host::{cpu, random, sysctl};
+use host::cpu::{self, Confinement};
+use host::{random, sysctl};
 use std::io;
+use topology::{PathSpec, Plan};
+use units::BitRate;
 
 /// Devices that are created in a network namespace from here on pass the packets they receive to
 /// the cores of this mask.
@@ -15,6 +23,9 @@ const STEERING: &str = "net.core.rps_default_mask";
 
 /// With so many cores each direction has one of its own.
 const MANY: usize = 4;
+
+/// Rate of all links together at which a thread that carries their packets needs a third of a core.
+const BUSY: BitRate = BitRate::from_bps(5_000_000_000);
 
 /// The cores of a lab.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -47,21 +58,35 @@ impl Cores {
         sysctl::may_write(STEERING).is_ok()
     }
 
-    /// Tells the devices that will be created in the calling thread's network namespace.
-    pub(crate) fn steer(&self) -> io::Result<()> {
-        sysctl::write(STEERING, &self.mask())
+    /// Tells the devices that will be created in the calling thread's network namespace, that of
+    /// host number `host`. It has one of the cores: with several, the kernel would choose by a hash
+    /// that packets of a train that the link has cut do not share with the others of their flow,
+    /// and reorder them.
+    pub(crate) fn steer(&self, host: usize) -> io::Result<()> {
+        match self.hosts.get(host % self.hosts.len().max(1)) {
+            Some(core) => sysctl::write(STEERING, &mask(*core)),
+            None => Ok(()),
+        }
     }
 
-    /// The kernel's notation of a set of cores: 32 to a group, the highest group first.
-    fn mask(&self) -> String {
-        let groups = self.hosts.iter().max().map_or(1, |most| most / 32 + 1);
-        let group = |number: u32| {
-            let of_group = self.hosts.iter().filter(|core| *core / 32 == number);
-            let bits = of_group.fold(0_u32, |bits, core| bits | 1 << (core % 32));
-            format!("{bits:08x}")
-        };
-        (0..groups).rev().map(group).collect::<Vec<_>>().join(",")
+    /// Keeps the calling thread, and the programs that it starts, off the cores that carry the
+    /// packets of fast links; `None` where links are slow.
+    pub(crate) fn confine_programs(&self, plan: &Plan) -> io::Result<Option<Confinement>> {
+        let rates = plan.links.iter().filter_map(|link| fastest(&link.path));
+        let is_busy = rates.map(BitRate::bps).fold(0, u64::saturating_add) >= BUSY.bps();
+        is_busy.then(|| Confinement::begin(&self.hosts)).transpose()
     }
+}
+
+/// The kernel's notation of a set of one core: 32 to a group, the highest group first.
+fn mask(core: u32) -> String {
+    let rest = (0..core / 32).map(|_| ",00000000").collect::<String>();
+    format!("{:08x}{rest}", 1_u32 << (core % 32))
+}
+
+/// The rate of the faster direction; `None` if it is unlimited.
+fn fastest(path: &PathSpec) -> Option<BitRate> {
+    path.rate().max(path.down_rate())
 }
 
 #[cfg(test)]
@@ -84,10 +109,22 @@ mod tests {
     }
 
     #[test]
-    fn a_mask_has_a_bit_for_each_core() {
-        let mask = |hosts: &[u32]| Cores { drivers: vec![0], hosts: hosts.to_vec() }.mask();
-        assert_eq!(mask(&[1]), "00000002");
-        assert_eq!(mask(&[0, 3, 32, 63]), "80000001,00000009");
-        assert_eq!(mask(&[65]), "00000002,00000000,00000000");
+    fn programs_stay_off_the_cores_of_fast_links_only() {
+        let confines = |spec: &str| {
+            let plan = Plan::pair(spec.parse().unwrap(), "cubic", &[], false);
+            let cores = Cores { drivers: vec![], hosts: cpu::allowed().unwrap() };
+            cores.confine_programs(&plan).unwrap().is_some()
+        };
+        assert!(confines("rate=5gbit,rtt=1ms"));
+        assert!(confines("rate=1gbit,down.rate=10gbit,rtt=1ms"));
+        assert!(!confines("rate=4.9gbit,rtt=1ms"));
+        assert!(!confines("rate=unlimited,rtt=1ms"));
+    }
+
+    #[test]
+    fn a_mask_has_the_bit_of_its_core() {
+        assert_eq!(mask(1), "00000002");
+        assert_eq!(mask(31), "80000000");
+        assert_eq!(mask(65), "00000002,00000000,00000000");
     }
 }

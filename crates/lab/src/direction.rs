@@ -58,6 +58,8 @@ pub(crate) struct DirectionCounters {
     pub(crate) refused: u64,
     /// Buffers with malformed headers.
     pub(crate) unreadable: u64,
+    /// Trains that counted as one packet, as it was not known for how many they stand.
+    pub(crate) uncounted: u64,
     /// Bytes and real time of the busy periods that are long enough to derive a
     /// rate from.
     pub(crate) busy_bytes: ByteCount,
@@ -98,8 +100,8 @@ pub(crate) struct DirectionDriver {
     period: Period,
     next_sample: Nanos,
     sample_every: Duration,
-    /// The link's counters, and trains that were missing, where the report begins.
-    omitted: (Counters, u64),
+    /// The link's counters where the report begins.
+    omitted: Counters,
     totals: DirectionCounters,
 }
 
@@ -116,6 +118,7 @@ impl DirectionDriver {
             lateness: Histogram::new(2).map_err(io::Error::other)?,
             refused: 0,
             unreadable: 0,
+            uncounted: 0,
             busy_bytes: ByteCount::ZERO,
             busy: Duration::ZERO,
             samples: Vec::new(),
@@ -135,7 +138,7 @@ impl DirectionDriver {
             period: Period::default(),
             next_sample: Nanos(0),
             sample_every: SAMPLE_INTERVAL,
-            omitted: (Counters::default(), 0),
+            omitted: Counters::default(),
             totals,
         })
     }
@@ -151,12 +154,13 @@ impl DirectionDriver {
         for _ in 0..batch {
             let before = now();
             let window_scale = self.link.config().window_scale;
-            let Some(Arrived { length, time, train }) = self.carrier.next(pool, window_scale)?
-            else {
+            let arrived = self.carrier.next(pool, window_scale)?;
+            let Some(Arrived { length, time, is_counted, train }) = arrived else {
                 self.arrivals.found_empty(before);
                 self.read_until = before;
                 return Ok(false);
             };
+            self.totals.uncounted += u64::from(!is_counted);
             let arrival = self.arrivals.next(length, time, &now);
             let Some((body, layout, train)) = train else {
                 self.totals.unreadable += 1;
@@ -274,10 +278,10 @@ impl DirectionDriver {
     /// What was counted so far is not reported.
     pub(crate) fn omit(&mut self) {
         self.settings_changed();
-        self.omitted = (self.link.counters(), self.carrier.missing());
+        self.omitted = self.link.counters();
         let totals = &mut self.totals;
         totals.lateness.reset();
-        (totals.refused, totals.unreadable) = (0, 0);
+        (totals.refused, totals.unreadable, totals.uncounted) = (0, 0, 0);
         (totals.busy, totals.busy_bytes) = (Duration::ZERO, ByteCount::ZERO);
     }
 
@@ -322,7 +326,7 @@ impl DirectionDriver {
     /// Adds a tap, which gets the records from here on.
     pub(crate) fn add_tap(&mut self, tap: Tap) -> io::Result<()> {
         if tap.bytes > 0 {
-            self.carrier.keep_content()?;
+            self.carrier.read_content(true)?;
         }
         self.watch();
         self.taps.push(tap);
@@ -379,14 +383,16 @@ impl DirectionDriver {
         if self.taps.is_empty() && self.intervals.is_none() {
             self.link.watch_drops(self.carrier.needs_drops());
         }
+        if wanted.is_some_and(|bytes| bytes > 0) && self.taps.iter().all(|tap| tap.bytes == 0) {
+            // Without it, packets are read with more bytes than anyone needs.
+            let _ = self.carrier.read_content(false);
+        }
     }
 
     /// Its counters, and the recording, whose end takes the kernel some time.
     pub(crate) fn finish(mut self) -> (DirectionCounters, Option<TransmitTimes>) {
         self.close_period();
-        let (counters, missing) = &self.omitted;
-        self.totals.counters = self.link.counters().since(counters);
-        self.totals.refused += self.carrier.missing() - missing;
+        self.totals.counters = self.link.counters().since(&self.omitted);
         self.totals.intervals =
             self.intervals.take().map(IntervalLogger::finish).unwrap_or_default();
         (self.totals, self.arrivals.finish())
@@ -432,7 +438,10 @@ fn record(
         let range = fate.index..fate.index + 1;
         let piece = packet.layout.cut(packet.buffer(pool), range, false, scratch);
         let mut whole = [piece.headers, piece.payload].concat();
-        change::complete_checksum(&mut whole);
+        // Of packets that arrived before the tap was added, the kernel has passed on headers alone.
+        if whole.len() >= VNET_HEADER + fate.train.size(fate.index) as usize {
+            change::complete_checksum(&mut whole);
+        }
         let end = whole.len().min(VNET_HEADER.saturating_add(wanted));
         whole[VNET_HEADER.min(end)..end].into()
     };

@@ -36,13 +36,9 @@ const LONGEST_TRAIN: u64 = 65_536;
 /// Why the links of a plan need TUN, now or after a change that the plan has; `None` if they do
 /// not.
 pub(crate) fn needs_tun(plan: &Plan) -> Option<String> {
-    let starts = plan.links.iter().map(|link| (&link.name, &link.path));
-    let changes = plan
-        .changes
-        .iter()
-        .filter_map(|change| Some((&plan.links.get(change.link)?.name, &change.path)));
-    starts.chain(changes).find_map(|(name, path)| {
-        let reason = path_needs_tun(path)?;
+    (0..plan.links.len()).find_map(|link| {
+        let reason = plan.paths_of(link).find_map(path_needs_tun)?;
+        let name = &plan.links[link].name;
         Some(if plan.links.len() > 1 { format!("link {name}: {reason}") } else { reason })
     })
 }
@@ -87,12 +83,17 @@ fn setting_needs_tun(config: &LinkConfig) -> Option<String> {
     Some(format!("{effect} acts on single packets"))
 }
 
-/// The longest train that a host may send into a link, so that at none of its rates a train
-/// takes more than [`link::COALESCE`]; `None`: any.
-pub(crate) fn longest_train(path: &PathSpec) -> Option<u32> {
-    let directions = path.states().flat_map(|(_, directions)| directions);
-    let slowest = directions.filter_map(topology::Direction::rate).min()?;
-    let least = 2 * u64::from(path.mtu()) + TRAIN_HEADERS;
+/// The longest train that a host may send into a link of these paths in turn, so that at none of
+/// their rates a train takes more than [`link::COALESCE`]; `None`: any.
+pub(crate) fn longest_train<'a>(paths: impl Iterator<Item = &'a PathSpec>) -> Option<u32> {
+    let (mut slowest, mut mtu) = (None, 0);
+    for path in paths {
+        let directions = path.states().flat_map(|(_, directions)| directions);
+        slowest = directions.filter_map(topology::Direction::rate).chain(slowest).min();
+        mtu = path.mtu();
+    }
+    let slowest = slowest?;
+    let least = 2 * u64::from(mtu) + TRAIN_HEADERS;
     let bytes = slowest.bytes_in(link::COALESCE).bytes() + TRAIN_HEADERS;
     let bytes = bytes.max(least);
     (bytes < LONGEST_TRAIN).then(|| u32::try_from(bytes).unwrap_or(u32::MAX))
@@ -129,9 +130,15 @@ mod tests {
 
     #[test]
     fn a_train_lasts_no_longer_than_packets_are_merged() {
-        assert_eq!(longest_train(&path("rate=10gbit,rtt=1ms")), None);
+        let longest = |specs: &[&str]| {
+            let paths: Vec<_> = specs.iter().map(|spec| path(spec)).collect();
+            longest_train(paths.iter())
+        };
+        assert_eq!(longest(&["rate=10gbit,rtt=1ms"]), None);
         // 60 µs at 2 Gbit/s, and the headers.
-        assert_eq!(longest_train(&path("rate=2gbit,rtt=1ms")), Some(15_320));
-        assert_eq!(longest_train(&path("rate=1gbit,rtt=1ms,mtu=9000")), Some(18_320));
+        assert_eq!(longest(&["rate=2gbit,rtt=1ms"]), Some(15_320));
+        assert_eq!(longest(&["rate=1gbit,rtt=1ms,mtu=9000"]), Some(18_320));
+        // After a change of the plan.
+        assert_eq!(longest(&["rate=10gbit,rtt=1ms", "rate=2gbit,rtt=1ms"]), Some(15_320));
     }
 }

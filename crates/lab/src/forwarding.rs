@@ -18,7 +18,7 @@ use host::netns::NetNs;
 use host::packet_sender::PacketSender;
 use host::train_sizes::TrainSizes;
 use host::veth::Veth;
-use host::{queue_rules, recvmsg, sysctl};
+use host::{packet_queue, queue_rules, recvmsg, sysctl};
 use std::io;
 use std::net::{Ipv4Addr, UdpSocket};
 use topology::Plan;
@@ -94,34 +94,37 @@ impl Forwarding {
                 }
             }
             queue_rules::install(&queues)?;
-            let carriers = plan.links.iter().enumerate().map(|(link, planned)| {
-                let carrier = |direction| carrier(&netlink, link, direction, planned.path.mtu());
+            // A kernel that does not list its queues could lose packets unseen.
+            packet_queue::lost(&[])?;
+            let carriers = (0..plan.links.len()).map(|link| {
+                let carrier = |direction| carrier(&netlink, link, direction);
                 Ok([carrier(Direction::Up)?, carrier(Direction::Down)?])
             });
             carriers.collect::<io::Result<_>>()
         })?
     }
 
-    /// What the devices of a link have dropped here.
-    pub(crate) fn drops(&self, link: usize) -> Result<Vec<DeviceDrops>, LabError> {
+    /// What the devices and the queues of a link have dropped here.
+    pub(crate) fn drops(&self, link: usize) -> Result<u64, LabError> {
         let names = [0, 1].map(|end| device(link, end));
+        let dropped = || {
+            let queues = [numbers(link, Direction::Up)?, numbers(link, Direction::Down)?];
+            let lost = packet_queue::lost(queues.map(QueueNumbers::all).as_flattened())?;
+            let drops = Netlink::open()?.drops(&names)?;
+            Ok(lost + drops.iter().map(DeviceDrops::total).sum::<u64>())
+        };
         self.namespace
-            .run(|| Netlink::open()?.drops(&names))
+            .run(dropped)
             .and_then(|drops| drops)
-            .map_err(LabError::system("reading the device's counters"))
+            .map_err(LabError::system("reading the counters of a link"))
     }
 }
 
-fn carrier(
-    netlink: &Netlink,
-    link: usize,
-    direction: Direction,
-    mtu: u32,
-) -> io::Result<CarrierEnds> {
+fn carrier(netlink: &Netlink, link: usize, direction: Direction) -> io::Result<CarrierEnds> {
     let (from, to) = ends(direction);
-    let sizes = TrainSizes::open(netlink.index(&device(link, from))?, mtu)?;
+    let sizes = TrainSizes::open(netlink.index(&device(link, from))?)?;
     let sender = PacketSender::open(&device(link, to), address(link, to))?;
-    let carrier = QueueEnds::open(numbers(link, direction)?, sizes, sender, mtu)?;
+    let carrier = QueueEnds::open(numbers(link, direction)?, sizes, sender)?;
     let buffer = carrier.buffer()?;
     if buffer < LEAST_BUFFER {
         return Err(io::Error::other(format!(

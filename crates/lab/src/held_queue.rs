@@ -46,22 +46,21 @@ impl HeldQueue {
         told
     }
 
-    /// Reads the numbers of trains that verdicts have moved here; returns how many were lost on
-    /// the way.
-    pub(crate) fn receive(&mut self, moved: &[Rc<Packet>]) -> io::Result<u64> {
-        let (mut rest, mut lost) = (moved, 0);
+    /// Reads the numbers of trains that verdicts have moved here. The kernel counts those that were
+    /// lost on the way.
+    pub(crate) fn receive(&mut self, moved: &[Rc<Packet>]) -> io::Result<()> {
+        let mut rest = moved;
         while let Some(queued) = self.queue.next_packet()? {
             // Among them may be packets with headers that could not be read.
             let Some(at) = rest.iter().position(|packet| is_of(&queued, packet)) else { continue };
             // Verdicts about those that were lost are about the one before.
             self.trains.extend(rest[..at].iter().map(|packet| (self.latest, Rc::clone(packet))));
-            lost += at;
             self.latest = queued.id;
             self.trains.push_back((queued.id, Rc::clone(&rest[at])));
             rest = &rest[at + 1..];
         }
         self.trains.extend(rest.iter().map(|packet| (self.latest, Rc::clone(packet))));
-        Ok((lost + rest.len()) as u64)
+        Ok(())
     }
 }
 

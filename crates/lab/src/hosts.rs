@@ -21,8 +21,8 @@ use units::ByteCount;
 /// of 20-byte headers; one that asks for IPv6 gets it.
 pub const PREFER_IPV4: &str = "precedence ::ffff:0:0/96 100\n";
 
-/// Trains a device holds until the emulator has read them. The link has its
-/// own queue, so this one should never be full: 10 000 single packets are
+/// Trains a TUN device holds until the emulator has read them; an Ethernet device has no such
+/// queue. The link has its own queue, so this one should never be full: 10 000 single packets are
 /// 120 ms at 1 Gbit/s, in which the emulator is certain to be scheduled.
 const RING: u32 = 10_000;
 
@@ -93,7 +93,7 @@ impl LabHost {
                     set(key, value)?;
                 }
                 if let Some(cores) = defaults.cores {
-                    cores.steer().map_err(LabError::system("assigning cores to devices"))?;
+                    cores.steer(index).map_err(LabError::system("assigning cores to devices"))?;
                 }
                 connect(plan, index, table, between)
             })
@@ -184,7 +184,7 @@ fn connect(
             Some(between) => {
                 let end = usize::from(ends[0] != index);
                 between
-                    .add_device(&netlink, &name, link, end, longest_train(path))
+                    .add_device(&netlink, &name, link, end, longest_train(plan.paths_of(link)))
                     .map_err(system("creating a pair of devices"))?;
                 Port::Veth
             }

@@ -49,18 +49,18 @@ enum Kind {
 }
 
 /// The `virtio_net` header of a packet that the kernel holds. `recorded` knows the size of a
-/// train's packets by the first bytes of its transport header; without it, they are as long as
-/// the MTU allows.
+/// train's packets by the first bytes of its transport header. `None` for a train whose packets are
+/// not known: of a tunnel, or with headers between those of IP and of TCP or UDP.
 pub(crate) fn vnet_header(
     packet: &QueuedPacket<'_>,
-    mtu: u32,
     recorded: impl FnOnce([u8; 8]) -> Option<u16>,
-) -> [u8; VNET_HEADER] {
+) -> Option<[u8; VNET_HEADER]> {
     let mut vnet = [0; VNET_HEADER];
     let ip = packet.bytes;
-    let Some((transport, protocol)) = change::transport_at(ip) else { return vnet };
+    let known = Some(vnet).filter(|_| !packet.is_train);
+    let Some((transport, protocol)) = change::transport_at(ip) else { return known };
     let Some(start) = ip.get(transport..).and_then(|start| start.first_chunk::<8>()) else {
-        return vnet;
+        return known;
     };
     let (field, headers, kind) = match (protocol, ip[0] >> 4) {
         (Protocol::Udp, _) => (6, transport + 8, GSO_UDP),
@@ -76,15 +76,14 @@ pub(crate) fn vnet_header(
         vnet[8..10].copy_from_slice(&number(field));
     }
     if packet.is_train {
-        let longest = (mtu as usize).saturating_sub(headers);
-        let segment = recorded(*start).map_or(longest, usize::from);
+        let segment = recorded(*start).filter(|_| packet.needs_checksum)?;
         let reduced = protocol == Protocol::Tcp
             && ip.get(transport + 13).is_some_and(|flags| flags & TCP_CWR != 0);
         vnet[1] = if reduced { kind | GSO_ECN } else { kind };
         vnet[2..4].copy_from_slice(&number(headers));
-        vnet[4..6].copy_from_slice(&number(segment));
+        vnet[4..6].copy_from_slice(&segment.to_ne_bytes());
     }
-    vnet
+    Some(vnet)
 }
 
 /// Part of a train: headers of its own, and payload of the train.

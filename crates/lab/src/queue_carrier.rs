@@ -45,6 +45,12 @@ pub(crate) struct QueueNumbers {
     pub(crate) moved: u16,
 }
 
+impl QueueNumbers {
+    pub(crate) const fn all(self) -> [u16; 3] {
+        [self.held, self.cut, self.moved]
+    }
+}
+
 /// The sockets of a direction, which the namespace that forwards has opened.
 #[derive(Debug)]
 pub(crate) struct QueueEnds {
@@ -55,7 +61,6 @@ pub(crate) struct QueueEnds {
     sizes: TrainSizes,
     /// Out of the device towards the receiving host.
     sender: PacketSender,
-    mtu: u32,
 }
 
 /// See the module.
@@ -68,9 +73,6 @@ pub(crate) struct QueueCarrier {
     cut: PacketQueue,
     sizes: TrainSizes,
     sender: PacketSender,
-    mtu: u32,
-    latest_id: u32,
-    missing: u64,
     /// Memory of the trains that the link dropped whole and that still wait.
     dropped: u64,
 }
@@ -81,12 +83,11 @@ impl QueueEnds {
         numbers: QueueNumbers,
         sizes: TrainSizes,
         sender: PacketSender,
-        mtu: u32,
     ) -> io::Result<Self> {
         let held = PacketQueue::open(numbers.held, HEADERS)?;
         let moved = PacketQueue::open(numbers.moved, HEADERS)?;
         let cut = PacketQueue::open(numbers.cut, WHOLE)?;
-        Ok(QueueEnds { held, moved, numbers, cut, sizes, sender, mtu })
+        Ok(QueueEnds { held, moved, numbers, cut, sizes, sender })
     }
 
     /// Memory for packets that arrived and were not read yet, by the kernel's count.
@@ -100,7 +101,7 @@ impl QueueCarrier {
     pub(crate) const AT_ONCE: usize = 16;
 
     pub(crate) fn new(ends: QueueEnds) -> Self {
-        let QueueEnds { held, moved, numbers, cut, sizes, sender, mtu } = ends;
+        let QueueEnds { held, moved, numbers, cut, sizes, sender } = ends;
         QueueCarrier {
             held: HeldQueue::new(held),
             moved: HeldQueue::new(moved),
@@ -108,19 +109,17 @@ impl QueueCarrier {
             cut,
             sizes,
             sender,
-            mtu,
-            latest_id: 0,
-            missing: 0,
             dropped: 0,
         }
     }
 
     pub(crate) fn next(&mut self) -> io::Result<Option<Arrived>> {
         let Some(queued) = self.held.queue.next_packet()? else { return Ok(None) };
-        self.missing += u64::from(queued.id.wrapping_sub(self.latest_id).wrapping_sub(1));
-        self.latest_id = queued.id;
         let sizes = &mut self.sizes;
-        let vnet = vnet_header(&queued, self.mtu, |start| sizes.segment(queued.length, start));
+        sizes.read_records();
+        let vnet = vnet_header(&queued, |start| sizes.segment(queued.length, start));
+        let is_counted = vnet.is_some();
+        let vnet = vnet.unwrap_or_default();
         let bytes: Box<[u8]> = [&vnet[..], queued.bytes].concat().into();
         let layout = Layout::of_start(&bytes, queued.length);
         let (id, length, time) = (queued.id, queued.length, queued.time);
@@ -131,7 +130,7 @@ impl QueueCarrier {
             let held = HeldTrain { id, length, bytes, packets, undecided, dropped };
             (Body::Held(held), layout, train)
         });
-        Ok(Some(Arrived { length, time, train }))
+        Ok(Some(Arrived { length, time, is_counted, train }))
     }
 
     pub(crate) fn entered(&mut self, packet: &Rc<Packet>) {
@@ -218,8 +217,7 @@ impl QueueCarrier {
             }
         }
         self.held.tell()?;
-        self.missing += self.moved.receive(&moving)?;
-        Ok(())
+        self.moved.receive(&moving)
     }
 
     /// Sends the packets that the link kept of a train that was moved to the second queue;
@@ -233,15 +231,17 @@ impl QueueCarrier {
         let packet = &first.payload;
         let Body::Held(train) = &packet.body else { return Ok(0) };
         let count = |part: &Delivery<_>| u64::from(part.packets.end - part.packets.start);
-        let Some(queued) = self.cut.next_packet()? else {
-            return Ok(parts.iter().map(count).sum());
+        // A message about another train precedes where its own train's verdict came with this one's.
+        let queued = loop {
+            let Some(queued) = self.cut.next_packet()? else { break None };
+            if is_of(&queued, packet) && queued.bytes.len() >= queued.length {
+                break Some(queued);
+            }
+            let other = queued.id;
+            self.cut.decide(&[(Verdict::Drop, other)])?;
         };
+        let Some(queued) = queued else { return Ok(parts.iter().map(count).sum()) };
         let id = queued.id;
-        // After a message that the kernel could not send, the next one is about another train.
-        if !is_of(&queued, packet) || queued.bytes.len() < queued.length {
-            self.cut.decide(&[(Verdict::Drop, id)])?;
-            return Ok(parts.iter().map(count).sum());
-        }
         let vnet = train.bytes.get(..VNET_HEADER).unwrap_or_default();
         let mut refused = 0;
         // Parts are split where they are due apart; they leave together.
@@ -257,13 +257,9 @@ impl QueueCarrier {
         Ok(refused)
     }
 
-    /// Reads packets whole from here on.
-    pub(crate) fn keep_content(&mut self) -> io::Result<()> {
-        self.held.queue.pass_on(WHOLE)
-    }
-
-    pub(crate) fn missing(&self) -> u64 {
-        self.missing
+    /// Reads packets whole from here on, or their headers alone.
+    pub(crate) fn read_content(&mut self, whole: bool) -> io::Result<()> {
+        self.held.queue.pass_on(if whole { WHOLE } else { HEADERS })
     }
 }
 

@@ -12,8 +12,10 @@ use crate::interval_log::IntervalLog;
 use crate::validity::ValidityCheck;
 use crate::watch::{Direction, QueueSample, Watch};
 use crate::{LabError, at_once};
+use host::cpu::Confinement;
 use host::lock::lock;
 use host::memory;
+use host::netlink::DeviceDrops;
 use record::{PathChange, PathDriver, PathReport};
 use std::io;
 use std::sync::{Arc, Mutex};
@@ -35,6 +37,8 @@ pub struct Lab {
     commands: Vec<Arc<CommandQueue>>,
     drivers: Mutex<Vec<JoinHandle<io::Result<Done>>>>,
     coverage: Mutex<Coverage>,
+    /// Of the programs that the thread which started the lab starts.
+    confinement: Option<Confinement>,
 }
 
 /// Which part of a run its report covers.
@@ -68,6 +72,8 @@ struct LabLink {
     asked: PathSpec,
     seed: u64,
     idle_rtt: Option<Duration>,
+    /// The longest train that its hosts send where the kernel holds packets; `None`: any.
+    longest_train: Option<u32>,
     /// Thread of each direction, and its index there.
     driver_slots: [(usize, usize); 2],
     state: Mutex<State>,
@@ -176,10 +182,8 @@ impl Lab {
         for host in self.links[link].ends {
             all.push(self.hosts[host].drops(link)?);
         }
-        if let Some(between) = &self.between {
-            all.extend(between.drops(link)?);
-        }
-        Ok(all.iter().map(|drops| drops.transmit + drops.receive).sum())
+        let between = self.between.as_ref().map_or(Ok(0), |between| between.drops(link))?;
+        Ok(between + all.iter().map(DeviceDrops::total).sum::<u64>())
     }
 
     /// Changes a link's settings while it runs, such as `loss=1%`.
@@ -214,10 +218,16 @@ impl Lab {
         if path.mtu() != link.asked.mtu() {
             return Err(LabError::FixedMtu);
         }
-        if self.driver.driver == PathDriver::Nfqueue
-            && let Some(reason) = driver_choice::path_needs_tun(&path)
-        {
-            return Err(LabError::NeedsTun { reason });
+        if self.driver.driver == PathDriver::Nfqueue {
+            let slower = || {
+                let shorter = driver_choice::longest_train([&path].into_iter());
+                let is_shorter = shorter
+                    .is_some_and(|bytes| link.longest_train.is_none_or(|longest| bytes < longest));
+                is_shorter.then(|| "hosts send longer trains than suit this rate".to_owned())
+            };
+            if let Some(reason) = driver_choice::path_needs_tun(&path).or_else(slower) {
+                return Err(LabError::NeedsTun { reason });
+            }
         }
         state.path = path;
         let since = state.origin.unwrap_or(self.now());

@@ -26,15 +26,23 @@ pub(crate) struct TunCarrier {
     pub(crate) to: Arc<Tun>,
 }
 
-/// The carriers of both directions of each link between `hosts`; a direction is missing where a
-/// host has no device for it. `links` are the numbers of the hosts at the ends.
-pub(crate) fn of_links(hosts: &[LabHost], links: &[[usize; 2]]) -> Vec<[Option<CarrierEnds>; 2]> {
+/// The carriers of both directions of each link between `hosts`. `links` are the numbers of the
+/// hosts at the ends.
+///
+/// # Errors
+/// If a thread cannot be started, or a host has no device for its end of a link.
+pub(crate) fn of_links(
+    hosts: &[LabHost],
+    links: &[[usize; 2]],
+) -> io::Result<Vec<[CarrierEnds; 2]>> {
     let both = |link: usize| [Direction::Up, Direction::Down].map(|direction| (link, direction));
     let all: Vec<_> = (0..links.len()).flat_map(both).collect();
     let carriers =
         at_once::each(all, |(link, direction)| carrier(hosts, link, links[link], direction));
-    let mut carriers = carriers.into_iter().map(Option::flatten);
-    links.iter().map(|_| [carriers.next().flatten(), carriers.next().flatten()]).collect()
+    let missing = || io::Error::other("a thread could not be started, or a device is missing");
+    let mut carriers = carriers.into_iter().map(|carrier| carrier.flatten().ok_or_else(missing));
+    let mut next = || carriers.next().unwrap_or_else(|| Err(missing()));
+    links.iter().map(|_| Ok([next()?, next()?])).collect()
 }
 
 fn carrier(
@@ -78,6 +86,7 @@ impl TunCarrier {
         Ok(Some(Arrived {
             length: length - VNET_HEADER.min(length),
             time: None,
+            is_counted: true,
             train: layout.zip(train).map(|(layout, train)| (body, layout, train)),
         }))
     }

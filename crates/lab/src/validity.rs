@@ -154,6 +154,12 @@ impl ValidityCheck<'_> {
                 did.drops.unintended
             ));
         }
+        let uncounted: u64 = self.per_direction.iter().map(|totals| totals.uncounted).sum();
+        if uncounted > 0 {
+            reasons.push(format!(
+                "{uncounted} segmentation-offload packets of a tunnel, or with IPv6 extension headers, were treated as one packet each: use --driver tun"
+            ));
+        }
         let bound = MAX_LATENESS.max(self.path.rtt().duration() / 20);
         if u128::from(did.lateness_us.p99) > bound.as_micros() {
             let (late, most) = (Rtt::from_micros(did.lateness_us.p99), bound.as_secs_f64() * 1e3);

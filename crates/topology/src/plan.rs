@@ -210,6 +210,13 @@ impl Plan {
         build::build(name, &PlanText::of_shape(shape), &Source::default(), read)
     }
 
+    /// The paths that link number `link` has in turn: at the start, and after each change.
+    pub fn paths_of(&self, link: usize) -> impl Iterator<Item = &PathSpec> {
+        let start = self.links.get(link).map(|planned| &planned.path);
+        let changes = self.changes.iter().filter(move |change| change.link == link);
+        start.into_iter().chain(changes.map(|change| &change.path))
+    }
+
     /// Two hosts, `client` and `server`, and one link named `path`.
     #[must_use]
     pub fn pair(

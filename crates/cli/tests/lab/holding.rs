@@ -56,6 +56,18 @@ pub(crate) fn trains_are_dropped_packet_by_packet() {
     assert_eq!(drops["unasked"], 0);
 }
 
+/// Trains of which all packets together are shorter than the MTU are counted packet by packet, too.
+pub(crate) fn short_packets_are_counted() {
+    let client = format!("{LONGHAUL} iperf3 -c server -u -b 100M -l 160 -t 1 -J");
+    let server = format!("{LONGHAUL} iperf3 -s -1");
+    let options = ["--driver", "nfqueue", "--server", &server];
+    let (ended, path) = carried("rate=1gbit,rtt=1ms", &options, &["sh", "-c", &client]);
+    let report: Value = serde_json::from_str(&ended.stdout).unwrap();
+    let sent = report.pointer("/end/sum/packets").and_then(Value::as_u64).unwrap();
+    let counted = path["achieved"]["packets"].as_u64().unwrap();
+    assert!(sent > 1000 && (sent..sent + sent / 4 + 100).contains(&counted), "{sent} {path}");
+}
+
 /// What TCP retransmits is what the queue dropped, and no checksum is wrong.
 pub(crate) fn what_is_left_of_a_train_is_whole() {
     let client = format!("{LONGHAUL} test server -t 1 -J; grep -h ^Tcp: /proc/net/snmp");

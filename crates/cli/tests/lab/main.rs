@@ -100,7 +100,7 @@ fn main() -> ExitCode {
 }
 
 fn trials(lab: bool, iperf3: bool, devices: bool, held: bool) -> Vec<Trial> {
-    let tests: [(&str, Needs, fn()); 87] = [
+    let tests: [(&str, Needs, fn()); 88] = [
         // The longest first, so that the others end beside them.
         ("edge_cloud_holds", Needs::Nothing, studies::edge_cloud_holds),
         ("the_loop_closes", Needs::Nothing, closed_loop::the_loop_closes),
@@ -146,6 +146,7 @@ fn trials(lab: bool, iperf3: bool, devices: bool, held: bool) -> Vec<Trial> {
             Needs::Held,
             holding::trains_are_dropped_packet_by_packet,
         ),
+        ("short_packets_are_counted", Needs::Held, holding::short_packets_are_counted),
         (
             "what_is_left_of_a_train_is_whole",
             Needs::Held,

@@ -51,14 +51,31 @@ fn a_train_that_is_held_has_the_header_of_one_that_is_read() {
         let mut buffer = tcp4(4000, 1448, flags);
         buffer[1] |= if flags & TCP_CWR == 0 { 0 } else { GSO_ECN };
         let packet = held(&buffer, 60);
-        let vnet = vnet_header(&packet, 1500, |start| {
-            (start[4..] == [0xff, 0xff, 0xf0, 0]).then_some(1448)
-        });
+        let vnet =
+            vnet_header(&packet, |start| (start[4..] == [0xff, 0xff, 0xf0, 0]).then_some(1448));
+        let vnet = vnet.unwrap();
         assert_eq!(vnet, buffer[..VNET_HEADER]);
-        // The MTU leaves room for as much.
-        assert_eq!(vnet_header(&packet, 1500, |_| None), vnet);
         let start = [&vnet[..], packet.bytes].concat();
         assert_eq!(Layout::of_start(&start, 4052), Layout::of(&buffer));
+    }
+}
+
+#[test]
+fn the_packets_of_some_trains_are_not_known() {
+    let buffer = tcp4(4000, 1448, 0x10);
+    let train = held(&buffer, 60);
+    assert_eq!(vnet_header(&train, |_| None), None);
+    assert_eq!(vnet_header(&QueuedPacket { needs_checksum: false, ..train }, |_| Some(1448)), None);
+    // GRE (RFC 2784), a later fragment, and IPv6 destination options (RFC 8200, section 4.6).
+    let [mut gre, mut fragment] = [&buffer, &buffer].map(|it| it[VNET_HEADER..].to_vec());
+    gre[9] = 47;
+    fragment[7] = 1;
+    let options = [&[0x60, 0, 0, 0, 0, 80, 60, 64][..], &[0; 112]].concat();
+    for bytes in [&gre[..60], &fragment[..60], &options] {
+        assert_eq!(vnet_header(&QueuedPacket { bytes, ..train }, |_| Some(1448)), None);
+        // A single packet is one, whatever it contains.
+        let single = QueuedPacket { bytes, is_train: false, ..train };
+        assert_eq!(vnet_header(&single, |_| None), Some([0; VNET_HEADER]));
     }
 }
 

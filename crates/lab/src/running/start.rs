@@ -90,19 +90,29 @@ impl Lab {
             commands: Vec::new(),
             drivers: Mutex::default(),
             coverage: Mutex::new(Coverage { omit: options.omit, ..Coverage::default() }),
+            confinement: None,
         };
         lab.connect(plan, cores.as_ref())?;
+        if let Some(cores) = &cores {
+            lab.confinement = cores
+                .confine_programs(plan)
+                .map_err(LabError::system("confining programs to cores"))?;
+        }
         Ok(lab)
     }
 
     /// What carries the packets of both directions of each link.
-    fn carriers(&self, plan: &Plan) -> Result<Vec<[Option<CarrierEnds>; 2]>, LabError> {
-        let Some(between) = &self.between else {
-            let ends: Vec<[usize; 2]> = plan.links.iter().map(|link| link.ends).collect();
-            return Ok(tun_carrier::of_links(&self.hosts, &ends));
-        };
-        let carriers = between.connect(plan).map_err(LabError::system("opening packet queues"))?;
-        Ok(carriers.into_iter().map(|both| both.map(Some)).collect())
+    fn carriers(&self, plan: &Plan) -> Result<Vec<[CarrierEnds; 2]>, LabError> {
+        match &self.between {
+            Some(between) => {
+                between.connect(plan).map_err(LabError::system("opening packet queues"))
+            }
+            None => {
+                let ends: Vec<[usize; 2]> = plan.links.iter().map(|link| link.ends).collect();
+                tun_carrier::of_links(&self.hosts, &ends)
+                    .map_err(LabError::system("opening the devices of the links"))
+            }
+        }
     }
 
     /// Starts the threads, each with its share of the directions.
@@ -121,7 +131,6 @@ impl Lab {
                 // The two directions of a link go to different threads, and
                 // the busy ones of several links are spread.
                 let thread = (index + number) % threads;
-                let Some(carrier) = carrier else { continue };
                 let direction = [Direction::Up, Direction::Down][number];
                 driver_slots[number] = (thread, work[thread].len());
                 if matches!(carrier, CarrierEnds::Tun(_)) {
@@ -136,6 +145,7 @@ impl Lab {
                 asked: link.path.clone(),
                 seed,
                 idle_rtt: None,
+                longest_train: driver_choice::longest_train(plan.paths_of(index)),
                 driver_slots,
                 state: Mutex::new(State {
                     path: link.path.clone(),
