@@ -1,7 +1,7 @@
 //! The figures of `engine` or of `udp` as a picture: `--svg FILE`. A bar for each program, a group
 //! for each shape of a test.
 
-use crate::Fallible;
+use crate::{Fallible, options::Options};
 use std::fmt::Write;
 
 /// A shape of a test, and what each program reached, in the unit of the picture.
@@ -19,10 +19,13 @@ const WIDTH: f64 = 460.0;
 const NAMES: usize = 190;
 
 /// Writes the file that `--svg` names; without it, nothing.
-pub(crate) fn write(programs: &[String], groups: &[Group], unit: &str) -> Fallible<()> {
-    let asked: Vec<String> = std::env::args().collect();
-    if let Some(at) = asked.iter().position(|argument| argument == "--svg") {
-        let file = asked.get(at + 1).ok_or("--svg needs a file")?;
+pub(crate) fn write(
+    options: &Options,
+    programs: &[String],
+    groups: &[Group],
+    unit: &str,
+) -> Fallible<()> {
+    if let Some(file) = &options.svg {
         std::fs::write(file, svg(programs, groups, unit))?;
     }
     Ok(())

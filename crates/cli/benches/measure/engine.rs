@@ -1,15 +1,14 @@
 //! Throughput beside iperf3's versions and the bare pair, for every shape of a TCP test, over the
 //! veth pair and over loopback: `-- engine` runs all (an hour), `-- engine-short` one stream and
 //! four.
-//!
-//! Rounds alternate; the ratio is that of each round to the best of the others in it, its
-//! interval the least and the largest of five, which hold the median with a probability of 94 %.
 
 use crate::{
     Fallible, OURS,
     bars::{self, Group},
     median, number,
+    options::Options,
     pair::{self, Pair},
+    paired::{self, Ratios},
     row, run_between,
 };
 use std::path::Path;
@@ -36,45 +35,47 @@ struct Run {
     cost: f64,
 }
 
-pub(crate) fn all(pair: &Pair) -> Fallible<()> {
-    shapes(pair, &["1", "4", "16", "64"])
+/// What takes turns.
+enum Program<'a> {
+    Ours,
+    Peer(&'a str),
+    Bare,
 }
 
-pub(crate) fn short(pair: &Pair) -> Fallible<()> {
-    shapes(pair, &["1", "4"])
+pub(crate) fn all(pair: &Pair, options: &Options) -> Fallible<()> {
+    shapes(pair, options, &["1", "4", "16", "64"])
 }
 
-fn shapes(pair: &Pair, streams: &[&str]) -> Fallible<()> {
+pub(crate) fn short(pair: &Pair, options: &Options) -> Fallible<()> {
+    shapes(pair, options, &["1", "4"])
+}
+
+fn shapes(pair: &Pair, asked: &Options, streams: &[&str]) -> Fallible<()> {
     let peers = peers();
     let names: Vec<_> = peers.iter().map(|peer| file_name(peer)).collect();
     println!("  beside {}", names.join(", "));
+    let programs: Vec<_> = [Program::Ours]
+        .into_iter()
+        .chain(peers.iter().map(|peer| Program::Peer(peer)))
+        .chain([Program::Bare])
+        .collect();
     let mut groups = Vec::new();
     for path in [Between::Veth, Between::Loopback] {
         for direction in DIRECTIONS {
             for zerocopy in [&[][..], &["-Z"]] {
                 for streams in streams {
                     let options = [&["-P", *streams], direction, zerocopy].concat();
-                    if !is_asked(&name(path, &options)) {
-                        continue;
+                    let rounds = asked.rounds.unwrap_or(ROUNDS);
+                    if asked.includes(&name(path, &options)) {
+                        groups.push(shape(pair, path, &programs, &options, rounds)?);
                     }
-                    groups.push(shape(pair, path, &peers, streams, &options)?);
                 }
             }
         }
     }
     let programs: Vec<_> =
         ["longhaul".to_owned()].into_iter().chain(names).chain(["bare pair".to_owned()]).collect();
-    bars::write(&programs, &groups, "Gbit/s")
-}
-
-/// Whether the shape is one of `--shapes 'veth -P 4 -R,loopback -P 1'`; without it all are.
-fn is_asked(shape: &str) -> bool {
-    value_of("--shapes").is_none_or(|list| list.split(',').any(|one| one.trim() == shape))
-}
-
-/// The argument after `option`.
-fn value_of(option: &str) -> Option<String> {
-    std::env::args().skip_while(|argument| argument != option).nth(1)
+    bars::write(asked, &programs, &groups, "Gbit/s")
 }
 
 fn name(path: Between, options: &[&str]) -> String {
@@ -102,56 +103,38 @@ pub(crate) fn peers() -> Vec<String> {
 fn shape(
     pair: &Pair,
     path: Between,
-    peers: &[String],
-    streams: &str,
+    programs: &[Program<'_>],
     options: &[&str],
+    rounds: usize,
 ) -> Fallible<Group> {
-    // The bare pair copies.
-    let has_bare = !options.contains(&"-Z");
-    let rounds = value_of("--rounds").map_or(Ok(ROUNDS), |rounds| rounds.parse())?;
-    let (mut ours, mut theirs, mut bare) = (Vec::new(), Vec::new(), Vec::new());
-    for round in 0..rounds {
-        let mut all = Vec::new();
-        for peer in peers {
-            all.push(run(pair, path, &[peer], options)?);
-        }
-        if has_bare {
-            bare.push(bare_run(pair, path, streams, options, round)?);
-        }
-        ours.push(run(pair, path, &OURS, options)?);
-        theirs.push(all);
-    }
-    let rates: Vec<f64> = ours.iter().map(|run| run.rate).collect();
-    let ratios = |of: fn(&Run) -> f64, best: fn(f64, f64) -> f64| -> Vec<f64> {
-        let rounds = ours.iter().zip(&theirs);
-        rounds
-            .map(|(our, all)| of(our) / all.iter().map(of).reduce(best).unwrap_or(f64::NAN))
-            .collect()
+    let runs = paired::rounds(programs, rounds, |program, round| match program {
+        Program::Ours => run(pair, path, &OURS, options),
+        Program::Peer(peer) => run(pair, path, &[peer], options),
+        Program::Bare => Ok(Run { rate: bare_run(pair, path, options, round)?, cost: f64::NAN }),
+    })?;
+    let of = |figure: fn(&Run) -> f64| -> Vec<Vec<f64>> {
+        runs.iter().map(|runs| runs.iter().map(figure).collect()).collect()
     };
-    let faster = ratios(|run| run.rate, f64::max);
-    let costs = ratios(|run| run.cost, f64::min);
-    let of_bare = (!bare.is_empty()).then(|| median(&rates) / median(&bare));
-    let least = faster.iter().copied().fold(f64::MAX, f64::min);
-    let most = faster.iter().copied().fold(0.0, f64::max);
+    let (rates, costs) = (of(|run| run.rate), of(|run| run.cost));
+    let ([ours, peers @ .., bare], [our_cost, peer_costs @ .., _]) = (&rates[..], &costs[..])
+    else {
+        return Err("no program to compare with".into());
+    };
+    let faster = Ratios::of(ours, &paired::best(peers, f64::max));
+    let of_bare = Ratios::of(ours, bare);
+    let cheaper = Ratios::of(our_cost, &paired::best(peer_costs, f64::min));
     let name = name(path, options);
-    let of_peer = |at: usize| -> Vec<f64> { theirs.iter().map(|all| all[at].rate).collect() };
-    let medians = [Some(median(&rates))]
-        .into_iter()
-        .chain((0..peers.len()).map(|at| Some(median(&of_peer(at)))))
-        .chain([has_bare.then(|| median(&bare))])
-        .collect();
-    let group = Group { shape: name.clone(), rates: medians };
-    let bare = of_bare.map_or(String::new(), |ratio| format!(", {ratio:.2} of bare"));
-    let what = format!("{name}: {:.1} Gbit/s{bare}", median(&rates));
-    let kept = median(&faster) >= PROMISED || of_bare.is_some_and(|ratio| ratio >= OF_BARE);
-    row(&what, "1.05", &format!("{:.2} [{least:.2}, {most:.2}]", median(&faster)), kept);
     row(
-        &format!("{name}: CPU per bit"),
-        "1.00",
-        &format!("{:.2}", median(&costs)),
-        median(&costs) <= 1.0,
+        &format!("{name}: {:.1} Gbit/s", median(ours)),
+        &PROMISED.to_string(),
+        &faster.to_string(),
+        faster.median() >= PROMISED || of_bare.median() >= OF_BARE,
     );
-    Ok(group)
+    let kept = of_bare.median() >= OF_BARE;
+    row("  of the bare pair", &OF_BARE.to_string(), &of_bare.to_string(), kept);
+    row("  CPU per bit", "1.00", &cheaper.to_string(), cheaper.median() <= 1.0);
+    let rates = rates.iter().map(|rates| Some(median(rates))).collect();
+    Ok(Group { shape: name, rates })
 }
 
 fn ends(path: Between) -> (usize, &'static str) {
@@ -162,7 +145,7 @@ fn ends(path: Between) -> (usize, &'static str) {
 }
 
 fn run(pair: &Pair, path: Between, program: &[&str], options: &[&str]) -> Fallible<Run> {
-    let options = [&[SECONDS, "-O0.3"][..], options].concat();
+    let options = [&[SECONDS][..], options].concat();
     let report = run_between(pair, ends(path), program, &options)?;
     let of = |path: &str| Some(number(&report, path)).filter(|rate| rate.is_finite());
     let rate = of("/end/sum_received/bits_per_second").unwrap_or(f64::NAN)
@@ -174,13 +157,9 @@ fn run(pair: &Pair, path: Between, program: &[&str], options: &[&str]) -> Fallib
 }
 
 /// The bare pair's goodput; of both directions, if they are asked for, at the same time.
-fn bare_run(
-    pair: &Pair,
-    path: Between,
-    streams: &str,
-    options: &[&str],
-    round: usize,
-) -> Fallible<f64> {
+fn bare_run(pair: &Pair, path: Between, options: &[&str], round: usize) -> Fallible<f64> {
+    let streams = options.get(1).copied().unwrap_or("1");
+    let by_reference = options.contains(&"-Z");
     let (server, address) = ends(path);
     let client = if server == 0 { address } else { pair::CLIENT };
     let directions = [(0, server, address), (server, 0, client)];
@@ -192,12 +171,8 @@ fn bare_run(
     // Over loopback the senders' threads do the receivers' part as well, as in traffic.rs.
     let cores = host::cpu::cores() as usize;
     let share = if server == 0 && directions.len() == 1 { cores } else { cores.div_ceil(2) };
-    // As in reads.rs.
-    let reads = match streams {
-        "1" if directions.len() == 1 => ["524288", "524288"],
-        _ if server == 0 || directions.len() == 2 => ["524288", "16384"],
-        _ => ["131072", "131072"],
-    };
+    let threads = if by_reference { "reference".to_owned() } else { share.to_string() };
+    let reads = bare_reads(streams == "1", directions.len() == 2, server == 0, by_reference);
     let program = std::env::current_exe()?;
     let mut receivers = Vec::new();
     for (at, (_, to, _)) in directions.iter().enumerate() {
@@ -209,9 +184,9 @@ fn bare_run(
     std::thread::sleep(Duration::from_millis(200));
     let mut senders = Vec::new();
     for (at, (from, _, address)) in directions.iter().enumerate() {
-        let (port, share) = ((6000 + 2 * round + at).to_string(), share.to_string());
+        let port = (6000 + 2 * round + at).to_string();
         let mut sender = Command::new(&program);
-        sender.args(["--bare", "send", address, &port, streams, &share, "2"]);
+        sender.args(["--bare", "send", address, &port, streams, &threads, "2"]);
         senders.push(pair.spawn(*from, &mut sender)?);
     }
     for mut sender in senders {
@@ -223,4 +198,26 @@ fn bare_run(
         sum += String::from_utf8(output.stdout)?.trim().parse::<f64>()?;
     }
     Ok(sum)
+}
+
+/// Bytes of a read, of its buffer, and that wake the receiver, as in reads.rs.
+fn bare_reads(
+    is_single: bool,
+    both_directions: bool,
+    within_host: bool,
+    by_reference: bool,
+) -> [&'static str; 3] {
+    const LONG: &str = "524288";
+    const SHORT: &str = "131072";
+    const SMALL: &str = "16384";
+    if is_single && !both_directions {
+        return [LONG, LONG, LONG];
+    }
+    if within_host && by_reference {
+        return [LONG, SMALL, "1"];
+    }
+    if within_host || both_directions || by_reference {
+        return [LONG, SMALL, LONG];
+    }
+    [SHORT, SHORT, SHORT]
 }

@@ -7,11 +7,14 @@ mod bare;
 mod bars;
 mod crowd;
 mod engine;
+mod options;
 mod pair;
+mod paired;
 mod stamps;
 mod udp;
 mod unsent;
 
+use options::Options;
 use pair::Pair;
 use serde_json::Value;
 use std::process::{Command, Stdio};
@@ -49,11 +52,9 @@ fn main() {
     }
 }
 
-type Part = fn(&Pair) -> Fallible<()>;
+type Part = fn(&Pair, &Options) -> Fallible<()>;
 
 fn measure() -> Fallible<()> {
-    let named: Vec<String> =
-        std::env::args().skip(1).filter(|argument| !argument.starts_with('-')).collect();
     let parts: [(&str, Part); 7] = [
         ("engine-short", engine::short),
         ("engine", engine::all),
@@ -63,11 +64,13 @@ fn measure() -> Fallible<()> {
         ("unsent", unsent::veth),
         ("paths", unsent::paths),
     ];
+    let options = Options::read(std::env::args().skip(1), &parts.map(|(name, _)| name))?;
     println!("{:<52} {:>14} {:>14}", "", "promised", "measured");
     let pair = Pair::start()?;
     for (name, part) in parts {
-        if (named.is_empty() && name != "engine") || named.iter().any(|other| other == name) {
-            part(&pair)?;
+        let is_asked = options.parts.iter().any(|other| other == name);
+        if is_asked || (options.parts.is_empty() && name != "engine") {
+            part(&pair, &options)?;
         }
     }
     Ok(())
@@ -126,7 +129,7 @@ fn number(report: &Value, path: &str) -> f64 {
     report.pointer(path).and_then(Value::as_f64).unwrap_or(f64::NAN)
 }
 
-fn crowd(pair: &Pair) -> Fallible<()> {
+fn crowd(pair: &Pair, _: &Options) -> Fallible<()> {
     let mut server = Command::new(LONGHAUL);
     server
         .args(["server", "--max-tests", "200", "--max-per-address", "200"])

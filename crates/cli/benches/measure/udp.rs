@@ -8,7 +8,9 @@ use crate::{
     Fallible, OURS, REPEATS,
     bars::{self, Group},
     engine, median, note, number,
+    options::Options,
     pair::Pair,
+    paired::{self, Ratios},
     row, run, stamps,
 };
 use std::process::Command;
@@ -19,7 +21,7 @@ struct Arrived {
     lost_percent: f64,
 }
 
-pub(crate) fn unlimited(pair: &Pair) -> Fallible<()> {
+pub(crate) fn unlimited(pair: &Pair, options: &Options) -> Fallible<()> {
     let peers = engine::peers();
     let mut groups = Vec::new();
     for (offload, promised) in [(true, 8.0), (false, 1.5)] {
@@ -37,7 +39,7 @@ pub(crate) fn unlimited(pair: &Pair) -> Fallible<()> {
         .chain(names)
         .chain(["longhaul --no-gsro".to_owned()])
         .collect();
-    bars::write(&programs, plain, "thousands of datagrams a second")
+    bars::write(options, &programs, plain, "thousands of datagrams a second")
 }
 
 /// Whether the devices take segments that are longer than a packet.
@@ -61,46 +63,33 @@ fn beside(
     offload: bool,
     promised: f64,
 ) -> Fallible<Group> {
-    let (mut ours, mut single, mut theirs) = (Vec::new(), Vec::new(), Vec::new());
-    for _ in 0..REPEATS {
-        let mut all = Vec::new();
-        for peer in peers {
-            all.push(arrived(pair, &[peer], length, &[])?);
-        }
-        theirs.push(all);
-        ours.push(arrived(pair, &OURS, length, &[])?);
-        single.push(arrived(pair, &OURS, length, &["--no-gsro"])?);
-    }
-    let of = |runs: &[Arrived]| median(&runs.iter().map(|run| run.per_second).collect::<Vec<_>>());
-    let lost = median(&ours.iter().map(|run| run.lost_percent).collect::<Vec<_>>());
-    let ratios = |runs: &[Arrived]| -> Vec<f64> {
-        let best = |all: &Vec<Arrived>| all.iter().map(|run| run.per_second).fold(0.0, f64::max);
-        runs.iter().zip(&theirs).map(|(our, all)| our.per_second / best(all)).collect()
-    };
-    let interval = |ratios: &[f64]| {
-        let least = ratios.iter().copied().fold(f64::MAX, f64::min);
-        let most = ratios.iter().copied().fold(0.0, f64::max);
-        format!("{:.2} [{least:.2}, {most:.2}]", median(ratios))
-    };
+    let single = ["--no-gsro"];
+    let mut programs = vec![(&OURS[..], &[][..]), (&OURS[..], &single[..])];
+    let names: Vec<[&str; 1]> = peers.iter().map(|peer| [&**peer]).collect();
+    programs.extend(names.iter().map(|name| (&name[..], &[][..])));
+    let runs = paired::rounds(&programs, REPEATS, |(program, extra), _| {
+        arrived(pair, program, length, extra)
+    })?;
+    let per_second =
+        |runs: &Vec<Arrived>| runs.iter().map(|run| run.per_second).collect::<Vec<f64>>();
+    let rates: Vec<_> = runs.iter().map(per_second).collect();
+    let [ours, single, theirs @ ..] = &rates[..] else { return Err("no runs".into()) };
+    let lost = median(&runs[0].iter().map(|run| run.lost_percent).collect::<Vec<_>>());
+    let best = paired::best(theirs, f64::max);
+    let (faster, by_calls) = (Ratios::of(ours, &best), Ratios::of(single, &best));
     let bits = length.parse::<f64>()? * 8.0;
     let device = if offload { "" } else { ", no offload" };
     let shape = format!("UDP, {length} bytes{device}");
-    let what = format!("{shape}: {:.3} M/s, {:.1} Gbit/s", of(&ours) / 1e6, of(&ours) * bits / 1e9);
-    let faster = ratios(&ours);
-    row(&what, &promised.to_string(), &interval(&faster), median(&faster) >= promised);
+    let million = median(ours) / 1e6;
+    let what = format!("{shape}: {million:.3} M/s, {:.1} Gbit/s", million * bits / 1e3);
+    row(&what, &promised.to_string(), &faster.to_string(), faster.median() >= promised);
     row("  lost", "2 %", &format!("{lost:.2} %"), lost <= 2.0);
     note(
-        &format!("by sendmmsg (--no-gsro): {:.3} M/s", of(&single) / 1e6),
-        &interval(&ratios(&single)),
+        &format!("by sendmmsg (--no-gsro): {:.3} M/s", median(single) / 1e6),
+        &by_calls.to_string(),
     );
-    let of_peer =
-        |at: usize| median(&theirs.iter().map(|all| all[at].per_second / 1e3).collect::<Vec<_>>());
-    let rates = [of(&ours) / 1e3]
-        .into_iter()
-        .chain((0..peers.len()).map(of_peer))
-        .chain([of(&single) / 1e3])
-        .map(Some)
-        .collect();
+    let in_order = [ours].into_iter().chain(theirs).chain([single]);
+    let rates = in_order.map(|rates| Some(median(rates) / 1e3)).collect();
     Ok(Group { shape: format!("{length} bytes"), rates })
 }
 
@@ -113,7 +102,7 @@ fn arrived(pair: &Pair, program: &[&str], length: &str, extra: &[&str]) -> Falli
     Ok(Arrived { per_second, lost_percent })
 }
 
-pub(crate) fn paced(pair: &Pair) -> Fallible<()> {
+pub(crate) fn paced(pair: &Pair, _: &Options) -> Fallible<()> {
     let options = ["-t5", "-u", "-b1G", "-l1448"];
     let (mut offs, mut losses, mut times) = (Vec::new(), Vec::new(), Vec::new());
     for _ in 0..REPEATS {
@@ -123,7 +112,8 @@ pub(crate) fn paced(pair: &Pair) -> Fallible<()> {
         let arrivals = stamps::capture(pair, || run(pair, &OURS, &options))?;
         times.push(stamps::off_schedule(&arrivals, 1448.0 * 8.0 / 1e9, 0.99));
     }
-    let (off, lost, time) = (median(&offs), median(&losses), median(&times) * 1e6);
+    let (off, time) = (median(&offs), median(&times) * 1e6);
+    let lost: f64 = losses.iter().sum();
     row("UDP paced at 1 Gbit/s, rate off by", "0.1 %", &format!("{off:.4} %"), off <= 0.1);
     row("UDP paced, datagrams lost", "0", &format!("{lost}"), lost == 0.0);
     row("UDP paced, 99 % are off their time by", "50 us", &format!("{time:.0} us"), time <= 50.0);

@@ -3,7 +3,9 @@
 
 use crate::{
     Fallible, LONGHAUL, median, number,
+    options::Options,
     pair::{self, Pair},
+    paired::{self, Ratios},
     row,
 };
 use serde_json::Value;
@@ -25,7 +27,7 @@ const PATHS: [(&str, &str); 9] = [
 ];
 
 /// Over the veth pair, with default buffers and with those of hosts that were tuned for long paths.
-pub(crate) fn veth(pair: &Pair) -> Fallible<()> {
+pub(crate) fn veth(pair: &Pair, _: &Options) -> Fallible<()> {
     let sizes = [("default", 32u32 << 20, 4u32 << 20), ("64 MiB", 64 << 20, 64 << 20)];
     for (buffers, receive, send) in sizes {
         for host in [0, 1] {
@@ -58,7 +60,7 @@ pub(crate) fn veth(pair: &Pair) -> Fallible<()> {
 }
 
 /// Over the lab's paths, with one stream.
-pub(crate) fn paths(pair: &Pair) -> Fallible<()> {
+pub(crate) fn paths(pair: &Pair, _: &Options) -> Fallible<()> {
     for (rtt, rate) in PATHS {
         // Several RTTs of ramp-up do not hide what a steady transfer loses.
         let seconds = if rtt.starts_with("300") || rtt.starts_with("100") { "-t10" } else { "-t4" };
@@ -84,20 +86,11 @@ fn received(test: Child) -> Fallible<f64> {
 }
 
 fn compare(what: &str, run: impl Fn(&[&str]) -> Fallible<f64>) -> Fallible<()> {
-    let (mut limited, mut autotuned) = (Vec::new(), Vec::new());
-    for round in 0..REPEATS {
-        // The order alternates: a machine that warms up favours neither.
-        if round % 2 == 0 {
-            limited.push(run(&[])?);
-            autotuned.push(run(&["--autotuning"])?);
-        } else {
-            autotuned.push(run(&["--autotuning"])?);
-            limited.push(run(&[])?);
-        }
-    }
-    let (limited, autotuned) = (median(&limited), median(&autotuned));
-    let ratio = limited / autotuned;
-    let what = format!("{what}: {limited:.3} Gbit/s, of {autotuned:.3}");
-    row(&what, "0.99", &format!("{ratio:.3}"), ratio >= 0.99);
+    let settings: [&[&str]; 2] = [&[], &["--autotuning"]];
+    let rates = paired::rounds(&settings, REPEATS, |options, _| run(options))?;
+    let [limited, autotuned] = &rates[..] else { return Err("no runs".into()) };
+    let ratios = Ratios::of(limited, autotuned);
+    let what = format!("{what}: {:.3} Gbit/s, of {:.3}", median(limited), median(autotuned));
+    row(&what, "0.99", &ratios.to_string(), ratios.median() >= 0.99);
     Ok(())
 }
