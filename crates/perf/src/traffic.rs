@@ -62,8 +62,10 @@ pub(crate) struct Traffic {
     sent: AtomicBool,
     /// The test has ended: received bytes no longer count.
     ended: AtomicBool,
-    /// The file was sent completely.
-    exhausted: AtomicBool,
+    /// Streams that still send parts of the file; none have begun in a test without one.
+    sending_file: AtomicUsize,
+    /// A stream has sent the end of the file.
+    file_ended: AtomicBool,
     /// Bytes left to write over all streams in a test that bytes end; otherwise
     /// practically unlimited.
     budget: AtomicI64,
@@ -81,7 +83,8 @@ impl Traffic {
         Traffic {
             sent: AtomicBool::new(false),
             ended: AtomicBool::new(false),
-            exhausted: AtomicBool::new(false),
+            sending_file: AtomicUsize::new(0),
+            file_ended: AtomicBool::new(false),
             budget: AtomicI64::new(i64::MAX),
             senders: AtomicUsize::new(0),
             receivers: AtomicUsize::new(0),
@@ -122,9 +125,24 @@ impl Traffic {
         self.ended.load(Ordering::Relaxed)
     }
 
-    /// Whether the file was sent completely.
+    /// Whether the file was sent completely: by all streams, as each has a part of it.
     pub(crate) fn is_exhausted(&self) -> bool {
-        self.exhausted.load(Ordering::Relaxed)
+        self.file_ended.load(Ordering::Relaxed) && self.sending_file.load(Ordering::Acquire) == 0
+    }
+
+    /// Whether no more is read of the file: a terminal tells one of its readers alone that it has
+    /// ended.
+    fn has_read_file(&self) -> bool {
+        self.has_sent() || self.file_ended.load(Ordering::Relaxed)
+    }
+
+    /// A stream has written all that it read of the file, which has ended.
+    fn file_is_sent(&self) {
+        // A reader stops at the end of the test as at the end of the file.
+        if !self.has_sent() {
+            self.file_ended.store(true, Ordering::Relaxed);
+            self.sending_file.fetch_sub(1, Ordering::Release);
+        }
     }
 
     /// The limit of its quota that the test has exceeded.
@@ -191,6 +209,9 @@ impl Traffic {
         let load = bytes::Load::prepare(plan, streams)?;
         let load = Arc::new(load);
         let _ = self.load.set(load.clone());
+        if load.file.is_some() {
+            self.sending_file.store(senders, Ordering::Relaxed);
+        }
         // A busy-waiting sender needs a core of its own.
         let precise = senders <= half_of_cores();
         let shared = self.shared_senders(streams, plan);
