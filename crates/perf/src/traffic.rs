@@ -155,25 +155,38 @@ impl Traffic {
         self.quota.as_ref().is_none_or(|quota| quota.charge(bytes, clock::now()))
     }
 
-    /// Whether the quota allows sending `bytes` now; if so, they are charged.
-    fn may_send(&self, bytes: usize, now: Instant) -> bool {
-        self.quota.as_ref().is_none_or(|quota| quota.take(bytes, now) == Grant::Now)
+    /// How many of the bytes the quota allows to be sent now; they are charged.
+    fn may_send(&self, bytes: usize, now: Instant) -> usize {
+        match self.quota.as_ref().map(|quota| quota.take(bytes, 1, now)) {
+            None => bytes,
+            Some(Grant::Now(granted)) => granted,
+            Some(Grant::After(_) | Grant::Never) => 0,
+        }
     }
 
-    /// Waits until the quota allows sending `bytes`; false if the test ends first.
-    fn wait_for_quota(&self, bytes: usize) -> bool {
-        let Some(quota) = &self.quota else { return true };
+    /// Waits until the quota allows sending `bytes`, or as many parts of them as its limit leaves;
+    /// how many bytes, or none if the test ends first.
+    fn wait_for_quota(&self, bytes: usize, part: usize) -> usize {
+        let Some(quota) = self.quota.as_ref().filter(|_| bytes > 0) else { return bytes };
         loop {
             let now = clock::now();
-            match quota.take(bytes, now) {
-                Grant::Now => return true,
-                Grant::Never => return false,
+            match quota.take(bytes, part, now) {
+                Grant::Now(granted) => return granted,
+                Grant::Never => return 0,
                 Grant::After(wait) => {
                     if !pacing::sleep_until(now + wait, false, || self.has_sent()) {
-                        return false;
+                        return 0;
                     }
                 }
             }
+        }
+    }
+
+    /// Returns to the quota and to the budget what was taken for bytes that were not sent.
+    fn was_not_sent(&self, bytes: usize) {
+        self.give_back(bytes);
+        if let Some(quota) = self.quota.as_ref().filter(|_| bytes > 0) {
+            quota.give_back(bytes);
         }
     }
 

@@ -290,7 +290,10 @@ impl Session<'_> {
         let limits = &self.state.config.limits;
         let blocks = (plan.block as u64).saturating_mul(plan.burst.max(1).into());
         let blocks = ByteCount::from_bytes(blocks.saturating_mul(streams.len() as u64));
-        let traffic = Traffic::new(Quota::new(limits.rate, limits.bytes, blocks, clock::now()));
+        let quota = Quota::new(limits.rate, limits.bytes, blocks, clock::now());
+        let for_client = plan.limit.filter(|_| params.bidirectional).unwrap_or(0);
+        let for_client = ByteCount::from_bytes(for_client);
+        let traffic = Traffic::new(quota.map(|quota| quota.reserving(for_client)));
         let (state, session) = (self.state, self.number);
         let report = &mut |interval| state.emit(ServerEvent::Interval { session, interval });
         thread::scope(|scope| {

@@ -168,11 +168,8 @@ impl Traffic {
             let pages = load.pages.as_ref().filter(|_| copying.by_reference());
             let blocks = if pages.is_some() { 1 } else { gather.blocks() };
             // The budget is whole blocks, and only whole blocks are drawn.
-            if !self.wait_for_quota(block) {
-                return Ok(());
-            }
             let drawn = self.draw(blocks * block);
-            if drawn < block {
+            if drawn < block || self.wait_for_quota(drawn, drawn) < drawn {
                 return Ok(());
             }
             let smooth = pacer.filter(|_| plan.smooth);
@@ -215,12 +212,8 @@ impl Traffic {
                 return Ok(());
             }
             burst = if burst == 0 { plan.burst } else { burst }.saturating_sub(1);
-            let most = bytes.len().min(plan.block);
-            if !self.wait_for_quota(most) {
-                return Ok(());
-            }
-            let drawn = self.draw(most);
-            if drawn == 0 {
+            let drawn = self.draw(bytes.len().min(plan.block));
+            if drawn == 0 || self.wait_for_quota(drawn, drawn) < drawn {
                 return Ok(());
             }
             self.write_block(stream, plan, &Source::Bytes(&bytes[..drawn]), smooth)?;

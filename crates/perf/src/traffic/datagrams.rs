@@ -63,10 +63,9 @@ impl Traffic {
             {
                 return Ok(());
             }
-            if !self.wait_for_quota(train * length) {
-                return Ok(());
-            }
-            let granted = self.draw(train * length) / length;
+            let drawn = self.draw(train * length) / length;
+            let granted = self.wait_for_quota(drawn * length, length) / length;
+            self.give_back((drawn - granted) * length);
             if granted == 0 {
                 return Ok(());
             }
@@ -89,7 +88,7 @@ impl Traffic {
             number += sent as u64;
             stream.count(sent * length);
             stream.count_sent(sent as u64);
-            self.give_back((granted - sent) * length);
+            self.was_not_sent((granted - sent) * length);
         }
         Ok(())
     }

@@ -242,10 +242,9 @@ impl StreamEnd<'_> {
 
     /// Writes as much as there is room for and the rates allow; how much.
     fn offer(&self, connection: &mut impl Endpoint, bytes: &[u8]) -> usize {
-        let allowed = self.allowed(bytes.len().min(connection.writable()));
-        let granted = self.traffic.draw(allowed);
+        let granted = self.granted(bytes.len().min(connection.writable()));
         let written = connection.write(&bytes[..granted]);
-        self.traffic.give_back(granted - written);
+        self.traffic.was_not_sent(granted - written);
         if written > 0 {
             // Before they are counted: the last bytes must not end the test unacknowledged.
             self.stream.udt().wrote();
@@ -254,15 +253,19 @@ impl StreamEnd<'_> {
         written
     }
 
-    /// Bytes that the rates of the test and of the client's quota allow now, at most `most`.
-    fn allowed(&self, most: usize) -> usize {
+    /// Bytes that the test's rate, its limit of bytes and the client's quota grant now, at most
+    /// `most`.
+    fn granted(&self, most: usize) -> usize {
         let now = clock::now();
         let by_rate = self.plan.rate.map_or(most, |rate| {
             let due = rate.bytes_in(now.saturating_duration_since(self.began));
             let left = due.bytes().saturating_sub(self.stream.bytes());
             usize::try_from(left).unwrap_or(most).min(most)
         });
-        if by_rate > 0 && self.traffic.may_send(by_rate, now) { by_rate } else { 0 }
+        let drawn = self.traffic.draw(by_rate);
+        let granted = if drawn > 0 { self.traffic.may_send(drawn, now) } else { 0 };
+        self.traffic.give_back(drawn - granted);
+        granted
     }
 
     /// Reads what has arrived; false at the end of the test.
