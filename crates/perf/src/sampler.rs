@@ -193,7 +193,11 @@ impl<'a> Sampler<'a> {
 
     /// Ends the test now: stops the time and takes the last samples.
     pub(crate) fn end(&mut self) {
-        let now = clock::now();
+        self.end_at(clock::now());
+    }
+
+    /// The same for a test that ended at `now`, a moment ago.
+    pub(crate) fn end_at(&mut self, now: Instant) {
         self.ended = Some(now);
         if !self.omitting {
             let t_s = (now - self.start).as_secs_f64();

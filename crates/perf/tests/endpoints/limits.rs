@@ -1,7 +1,9 @@
 //! Bytes that end a test, as the end that counts them sees it.
 
 use crate::{scripted_client::ScriptedClient, test_server::TestServer};
+use iperf3_proto::State;
 use serde_json::json;
+use stall_retry::retry;
 use std::io::Read;
 use std::time::Duration;
 
@@ -30,4 +32,20 @@ fn a_server_that_omits_a_warm_up_sends_until_the_client_ends_the_test() {
     stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
     // The warm-up's megabyte, and ten times as much as was asked for.
     stream.read_exact(&mut vec![0; 1_100_000]).unwrap();
+}
+
+#[test]
+fn the_wait_for_late_datagrams_is_no_part_of_the_test() {
+    retry(|| {
+        let server = TestServer::new();
+        // The server waits 200 ms for the rest.
+        let asked = json!({"udp": true, "len": 1000, "num": 10_000, "parallel": 1});
+        let mut client = ScriptedClient::after(&server, &asked, 3);
+        client.sockets[0].send(&[0; 1000]).unwrap();
+        client.send(&[State::TestEnd.byte()]);
+        assert_eq!(client.receive(), State::ExchangeResults.byte());
+        let results = client.exchange(br#"{"cpu_util_total":0,"streams":[]}"#);
+        let seconds = results["streams"][0]["end_time"].as_f64().unwrap();
+        assert!(seconds < 0.15, "{seconds} s");
+    });
 }
