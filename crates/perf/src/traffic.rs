@@ -367,10 +367,24 @@ impl Drop for Closer<'_> {
 }
 
 /// Whether the call only has to be repeated: the socket is full, empty, or the
-/// call was interrupted.
+/// call was interrupted. A socket's timeout is `WouldBlock` (socket(7)); `TimedOut` is a peer that
+/// acknowledges nothing (tcp(7), `TCP_USER_TIMEOUT` and `tcp_retries2`).
 fn is_pause(error: &io::Error) -> bool {
-    matches!(
-        error.kind(),
-        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut | io::ErrorKind::Interrupted
-    )
+    matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Read;
+    use std::net::{TcpListener, TcpStream};
+
+    #[test]
+    fn a_sockets_timeout_is_a_pause_and_a_dead_connection_is_none() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let mut one = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        one.set_read_timeout(Some(Duration::from_millis(1))).unwrap();
+        assert!(is_pause(&one.read(&mut [0]).unwrap_err()));
+        assert!(!is_pause(&io::ErrorKind::TimedOut.into()));
+    }
 }
