@@ -91,6 +91,10 @@ impl Traffic {
         while left > 0 && !self.has_sent() {
             poller.wait(Some(SOCKET_TIMEOUT), &mut ready)?;
             for &token in &ready {
+                // A round writes a call to each stream, and the end does not wait for it.
+                if self.has_sent() {
+                    break;
+                }
                 let sender = &mut senders[token];
                 if sender.written == sender.drawn {
                     (sender.written, sender.drawn) = (0, self.draw(bytes));
