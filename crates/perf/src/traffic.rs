@@ -40,8 +40,9 @@ use units::ByteCount;
 /// Timeout for sending threads after the end.
 const SENDER_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Memory of one stream's thread and socket structures.
-const STREAM_MEMORY: u64 = 64 * 1024;
+/// Memory of one stream's socket structures, and of a thread.
+const STREAM_MEMORY: u64 = 32 * 1024;
+const THREAD_MEMORY: u64 = 32 * 1024;
 
 /// Maximum memory that a test's threads allocate.
 pub(crate) fn buffer_memory(plan: &Plan, sending: u32, receiving: u32) -> ByteCount {
@@ -50,10 +51,16 @@ pub(crate) fn buffer_memory(plan: &Plan, sending: u32, receiving: u32) -> ByteCo
         Protocol::Udp => (datagrams::MAX_TRAIN_BYTES, datagrams::inbox_memory(plan)),
         Protocol::Udt => (udt::memory(plan), udt::memory(plan)),
     };
-    let from_file = if plan.file.is_some() { chunks::CHUNKS * plan.chunk } else { 0 };
-    let of = |streams: u32, buffer: usize| u64::from(streams) * (STREAM_MEMORY + buffer as u64);
-    let shared = if sending > 0 { plan.block as u64 } else { 0 };
-    ByteCount::from_bytes(of(sending, to_send + from_file) + of(receiving, to_receive) + shared)
+    // A thread reads each stream's part.
+    let of_file = THREAD_MEMORY + (chunks::CHUNKS * plan.chunk) as u64;
+    let from_file = if plan.file.is_some() { of_file } else { 0 };
+    let stream = |buffer: usize| STREAM_MEMORY + THREAD_MEMORY + buffer as u64;
+    let (sender, receiver) = (stream(to_send) + from_file, stream(to_receive));
+    // A block, and its copy in a file for zero copy.
+    let blocks = if plan.protocol == Protocol::Tcp { 2 } else { 1 };
+    let shared = if sending > 0 { blocks * plan.block as u64 } else { 0 };
+    let (sending, receiving) = (u64::from(sending), u64::from(receiving));
+    ByteCount::from_bytes(sending * sender + receiving * receiver + shared)
 }
 
 /// State shared by a test's threads.
@@ -378,6 +385,20 @@ mod tests {
     use super::*;
     use std::io::Read;
     use std::net::{TcpListener, TcpStream};
+
+    #[test]
+    fn every_copy_of_a_block_and_every_thread_is_counted() {
+        let params = serde_json::json!({"tcp": true, "len": 1_000_000, "reverse": true});
+        let mut plan = Plan::of(&serde_json::from_value(params).unwrap());
+        let memory = |plan: &Plan, senders| buffer_memory(plan, senders, 0).bytes();
+        // Of one stream, and what all of them share.
+        let each = memory(&plan, 2) - memory(&plan, 1);
+        assert_eq!(memory(&plan, 1) - each, 2_000_000);
+        assert_eq!(memory(&plan, 0), 0);
+        plan.file = Some("file".into());
+        let with_file = memory(&plan, 2) - memory(&plan, 1);
+        assert_eq!(with_file - each, THREAD_MEMORY + 2_000_000, "two chunks of a block");
+    }
 
     #[test]
     fn a_sockets_timeout_is_a_pause_and_a_dead_connection_is_none() {
