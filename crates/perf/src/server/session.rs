@@ -21,7 +21,7 @@ use crate::{
     stream::Stream,
     traffic::{Closer, Traffic},
 };
-use host::clock;
+use host::{clock, listener_congestion};
 use iperf3_proto::{Cookie, Decoder, FrameError, Params, Refusal, Results, Role, State, framing};
 use std::io;
 use std::sync::Arc;
@@ -61,6 +61,7 @@ enum Reply {
 /// Runs a client's session from its parameters to its end, whatever that is.
 pub(super) fn serve<'a>(state: &'a ServerState<'a>, handshake: Handshake<'a>) {
     let Handshake { connection, peer, cookie, parameters, ticket } = handshake;
+    listener_congestion::restore_default(&connection);
     let keepalive = Keepalive::default();
     let mut control = match Control::new(connection, peer, Role::Server, keepalive, state.stop) {
         Ok(control) => control,
