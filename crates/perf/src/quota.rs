@@ -302,13 +302,13 @@ mod tests {
     #[test]
     fn a_sender_leaves_the_receiver_its_bytes_and_waits_for_the_end() {
         let start = host::clock::now();
-        let limit = Some(ByteCount::from_bytes(1000));
-        let quota = Quota::new(None, limit, ByteCount::ZERO, start).unwrap();
+        let limit = ByteCount::from_bytes(1000);
+        let quota = Quota::new(None, Some(limit), ByteCount::ZERO, start).unwrap();
         let quota = quota.reserving(ByteCount::from_bytes(400));
         assert_eq!(quota.take(900, 100, start), Grant::Now(600));
         assert_eq!(quota.take(1, 1, start), Grant::After(END_POLL_INTERVAL));
         assert!(quota.charge(400, start));
         assert_eq!(quota.take(1, 1, start + END_TIMEOUT), Grant::Never, "it never ended");
-        assert_eq!(quota.exceeded(), Some(Exceeded::Bytes(limit.unwrap())));
+        assert_eq!(quota.exceeded(), Some(Exceeded::Bytes(limit)));
     }
 }

@@ -265,8 +265,8 @@ impl Traffic {
         let skip = plan.skip_rx_copy && load.received.is_none();
         let mut buffer = if skip { Vec::new() } else { load.reads.buffer() };
         let marked = plan.rate.is_none() && load.reads.have_mark;
-        let mut mark = marked
-            .then(|| LowWaterMark::new(load.reads.most, plan.limit.is_some(), clock::now()));
+        let mut mark =
+            marked.then(|| LowWaterMark::new(load.reads.most, plan.limit.is_some(), clock::now()));
         stream.socket.set_read_timeout(mark.is_some().then_some(SOCKET_TIMEOUT))?;
         loop {
             let got = if skip {

@@ -223,7 +223,11 @@ impl StreamEnd<'_> {
     }
 
     /// Writes what was read of the file and what there is room for.
-    fn write_file(&mut self, connection: &mut impl Endpoint, chunks: &mut Chunks) -> io::Result<()> {
+    fn write_file(
+        &mut self,
+        connection: &mut impl Endpoint,
+        chunks: &mut Chunks,
+    ) -> io::Result<()> {
         while let Some(bytes) = chunks.next(Duration::ZERO)? {
             if bytes.is_empty() {
                 if !std::mem::replace(&mut self.is_file_sent, true) {

@@ -48,13 +48,16 @@ impl Drop for Folder {
     }
 }
 
-/// A test that must end by itself, long before its time does.
+/// Runs a test that must end by itself, long before its time does.
 fn run_to_its_end(config: &ClientConfig) -> Measurement {
     let (sender, ended) = mpsc::channel();
     let mut config = config.clone();
     config.seconds = 3600.0;
-    thread::spawn(move || sender.send(run(&config)));
-    ended.recv_timeout(Duration::from_secs(60)).expect("a test that does not end").unwrap()
+    thread::spawn(move || drop(sender.send(run(&config))));
+    let Ok(measured) = ended.recv_timeout(Duration::from_secs(60)) else {
+        panic!("a test that does not end");
+    };
+    measured.unwrap()
 }
 
 fn sending(server: &TestServer, file: &Path) -> ClientConfig {
@@ -142,8 +145,9 @@ fn a_pipe_without_data_does_not_hold_up_the_end() {
         });
         let (sender, client) = mpsc::channel();
         let config = ClientConfig { seconds: 0.2, ..sending(&server, &fifo) };
-        thread::spawn(move || sender.send(run(&config)));
-        let measured = client.recv_timeout(Duration::from_secs(60)).expect("it never ended");
+        thread::spawn(move || drop(sender.send(run(&config))));
+        let measured = client.recv_timeout(Duration::from_secs(60));
+        let Ok(measured) = measured else { panic!("a test that never ended") };
         assert_eq!(measured.unwrap().received(), ByteCount::ZERO);
         drop(ended);
         writer.into_iter().for_each(|writer| writer.join().unwrap());
