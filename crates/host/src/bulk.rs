@@ -7,6 +7,7 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::{AsFd, AsRawFd, FromRawFd};
 use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
 use std::ptr;
 
 /// How often [`read_over`] goes over its buffer at most.
@@ -50,6 +51,15 @@ pub fn send_file(socket: &impl AsFd, file: &File, count: usize) -> io::Result<us
     // SAFETY: both descriptors are open and the offset outlives the call.
     let sent = unsafe { libc::sendfile(to, file, &raw mut from, count) };
     usize::try_from(sent).map_err(|_| io::Error::last_os_error())
+}
+
+/// Opens a file to send its content. Neither this nor a read waits for whoever writes to a FIFO:
+/// wait with [`crate::wait::readable`], which reports the end of one only after a writer has come.
+///
+/// # Errors
+/// The system error.
+pub fn open_to_send(path: &Path) -> io::Result<File> {
+    File::options().read(true).custom_flags(libc::O_NONBLOCK).open(path)
 }
 
 /// Creates a file without a name that holds this content, to be sent with [`send_file`]: in the

@@ -5,7 +5,7 @@
 //! connection starts with its listener's: where that is BBR by default, a client that asks for CUBIC
 //! still waits for a timer before each segment of 64 KiB, at half the throughput over a veth pair
 //! (docs/design/local-paths.md). So the listener has Reno, which every kernel has and which does not
-//! pace, and each connection gets its own before it sends.
+//! pace, and whoever accepts a connection gives it its own before it sends.
 
 use crate::tcp_info;
 use socket2::{Domain, Socket, Type};
@@ -25,11 +25,14 @@ pub fn accept_unpaced(listener: &impl AsFd) {
 /// Gives an accepted connection the default congestion control where [`accept_unpaced`] has kept it
 /// from that. One whose route names another keeps it, except Reno, which looks like the listener's.
 pub fn restore_default(accepted: &impl AsFd) {
-    if tcp_info::congestion(accepted).is_ok_and(|name| name == UNPACED)
-        && let Ok(default) = default_congestion()
-        && paces(&default)
-    {
-        let _ = tcp_info::set_congestion(accepted, &default);
+    if let Ok(default) = default_congestion() {
+        restore(accepted, &default);
+    }
+}
+
+fn restore(accepted: &impl AsFd, default: &str) {
+    if paces(default) && tcp_info::congestion(accepted).is_ok_and(|name| name == UNPACED) {
+        let _ = tcp_info::set_congestion(accepted, default);
     }
 }
 
@@ -47,20 +50,44 @@ mod tests {
     use super::*;
     use std::net::{TcpListener, TcpStream};
 
+    fn accepted_by(listener: &TcpListener) -> (TcpStream, TcpStream) {
+        let client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        (client, listener.accept().unwrap().0)
+    }
+
     #[test]
-    fn an_accepted_connection_starts_unpaced_and_has_the_default_again() {
+    fn an_accepted_connection_has_the_default_again() {
         let default = default_congestion().unwrap();
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         accept_unpaced(&listener);
-        let _client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
-        let accepted = listener.accept().unwrap().0;
-        let first = if paces(&default) { UNPACED } else { &default };
-        assert_eq!(tcp_info::congestion(&accepted).unwrap(), first);
+        let (_client, accepted) = accepted_by(&listener);
         restore_default(&accepted);
         assert_eq!(tcp_info::congestion(&accepted).unwrap(), default);
         // What was chosen stays.
         tcp_info::set_congestion(&accepted, "cubic").unwrap();
         restore_default(&accepted);
+        assert_eq!(tcp_info::congestion(&accepted).unwrap(), "cubic");
+    }
+
+    /// On a host whose default is another, as where BBR is.
+    #[test]
+    fn connections_of_a_listener_with_bbr_start_unpaced() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        if tcp_info::set_congestion(&listener, "bbr").is_err() {
+            // A kernel without it paces none.
+            return;
+        }
+        accept_unpaced(&listener);
+        let (_client, accepted) = accepted_by(&listener);
+        assert_eq!(tcp_info::congestion(&accepted).unwrap(), UNPACED);
+        restore(&accepted, "cubic");
+        assert_eq!(tcp_info::congestion(&accepted).unwrap(), UNPACED, "a route may name it");
+        restore(&accepted, "bbr");
+        assert_eq!(tcp_info::congestion(&accepted).unwrap(), "bbr");
+        // One that does not pace is the connections' own.
+        tcp_info::set_congestion(&listener, "cubic").unwrap();
+        accept_unpaced(&listener);
+        let (_client, accepted) = accepted_by(&listener);
         assert_eq!(tcp_info::congestion(&accepted).unwrap(), "cubic");
     }
 }

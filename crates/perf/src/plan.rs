@@ -124,10 +124,7 @@ impl Plan {
             chunk: block,
             core: None,
             omit: Duration::from_secs(u64::try_from(params.omit).unwrap_or(0)),
-            // Whole blocks: iperf3 from 3.16 counts no others.
-            limit: params
-                .bytes_limit()
-                .map(|bytes| bytes.div_ceil(block as u64).saturating_mul(block as u64)),
+            limit: limit(params),
         }
     }
 
@@ -149,6 +146,12 @@ impl Plan {
     pub(crate) fn spacing(&self) -> Option<Duration> {
         Some(self.rate?.time_for(ByteCount::from_bytes(self.block as u64)))
     }
+}
+
+/// Bytes that end a test, of one direction: whole blocks, as iperf3 from 3.16 counts no others.
+pub(crate) fn limit(params: &Params) -> Option<u64> {
+    let block = u64::from(params.block());
+    params.bytes_limit().map(|bytes| bytes.div_ceil(block.max(1)).saturating_mul(block))
 }
 
 /// Whether a client asks for a limit of unsent data, and neither sets the buffers nor uses

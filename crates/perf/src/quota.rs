@@ -29,6 +29,13 @@ const FIRST_BLOCKS: Duration = Duration::from_secs(1);
 /// Minimum tokens at the start: a block of iperf3's default length.
 const MIN_INITIAL_TOKENS: ByteCount = ByteCount::from_bytes(128 * 1024);
 
+/// How long a sender that may send no more waits for the end of the test: a client that has all
+/// that it asked for ends it within an RTT.
+const END_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// How often it looks whether the test has ended.
+const END_POLL_INTERVAL: Duration = Duration::from_millis(5);
+
 /// The limit that a test exceeded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Exceeded {
@@ -50,6 +57,8 @@ impl fmt::Display for Exceeded {
 pub(crate) struct Quota {
     rate: Option<BitRate>,
     bytes: Option<ByteCount>,
+    /// Of those, what is received may take so many.
+    reserved: ByteCount,
     bucket: Mutex<TokenBucket>,
     exceeded: OnceLock<Exceeded>,
 }
@@ -61,14 +70,18 @@ struct TokenBucket {
     /// Maximum of tokens.
     depth: f64,
     filled: Instant,
-    /// Bytes counted so far.
+    /// Bytes counted so far, and those of them that were sent.
     passed: u64,
+    sent: u64,
+    /// Since when no more may be sent.
+    spent: Option<Instant>,
 }
 
 /// Whether a sender may send.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Grant {
-    Now,
+    /// So many bytes.
+    Now(usize),
     /// Retry after this time.
     After(Duration),
     Never,
@@ -94,8 +107,22 @@ impl Quota {
             depth: over(DEPTH).max(initial) as f64,
             filled: now,
             passed: 0,
+            sent: 0,
+            spent: None,
         };
-        Some(Quota { rate, bytes, bucket: Mutex::new(bucket), exceeded: OnceLock::new() })
+        Some(Quota {
+            rate,
+            bytes,
+            reserved: ByteCount::ZERO,
+            bucket: Mutex::new(bucket),
+            exceeded: OnceLock::new(),
+        })
+    }
+
+    /// The same quota, of whose bytes so many are kept for what is received: a sender does not know
+    /// when the other end has enough.
+    pub(crate) fn reserving(self, reserved: ByteCount) -> Self {
+        Quota { reserved, ..self }
     }
 
     /// The limit that the test has exceeded, if any.
@@ -118,12 +145,31 @@ impl Quota {
         false
     }
 
-    /// Takes the tokens for bytes to be sent, once there are enough.
-    pub(crate) fn take(&self, bytes: usize, now: Instant) -> Grant {
+    /// Takes the tokens for bytes to be sent, once there are enough: for all of them, or for as many
+    /// of their parts of `part` bytes as the limit of bytes leaves.
+    pub(crate) fn take(&self, bytes: usize, part: usize, now: Instant) -> Grant {
         if self.exceeded.get().is_some() {
             return Grant::Never;
         }
-        let mut bucket = lock(&self.bucket);
+        let (mut bucket, mut bytes) = (lock(&self.bucket), bytes);
+        if let Some(limit) = self.bytes {
+            let for_sending = limit.bytes().saturating_sub(self.reserved.bytes());
+            let left = limit.bytes().saturating_sub(bucket.passed);
+            let left = left.min(for_sending.saturating_sub(bucket.sent));
+            let left = usize::try_from(left).unwrap_or(usize::MAX);
+            if bytes > left {
+                bytes = left - left % part.max(1);
+            }
+            if bytes == 0 {
+                let spent = *bucket.spent.get_or_insert(now);
+                if now.saturating_duration_since(spent) < END_TIMEOUT {
+                    return Grant::After(END_POLL_INTERVAL);
+                }
+                drop(bucket);
+                let _ = self.exceeded.set(Exceeded::Bytes(limit));
+                return Grant::Never;
+            }
+        }
         bucket.fill(self.rate, now);
         if let Some(rate) = self.rate {
             // A write larger than the bucket waits until it is full.
@@ -135,11 +181,17 @@ impl Quota {
             }
         }
         bucket.pass(bytes);
-        if let Some(limit) = self.bytes.filter(|limit| bucket.passed > limit.bytes()) {
-            let _ = self.exceeded.set(Exceeded::Bytes(limit));
-            return Grant::Never;
-        }
-        Grant::Now
+        bucket.sent = bucket.sent.saturating_add(bytes as u64);
+        bucket.spent = None;
+        Grant::Now(bytes)
+    }
+
+    /// Returns what was taken for bytes that were not sent.
+    pub(crate) fn give_back(&self, bytes: usize) {
+        let mut bucket = lock(&self.bucket);
+        bucket.tokens = (bucket.tokens + bytes as f64).min(bucket.depth);
+        bucket.passed = bucket.passed.saturating_sub(bytes as u64);
+        bucket.sent = bucket.sent.saturating_sub(bytes as u64);
     }
 }
 
@@ -219,8 +271,8 @@ mod tests {
         let mut now = start;
         let mut sent = 0;
         while sent < 10 * MEGABYTE {
-            match quota.take(100_000, now) {
-                Grant::Now => sent += 100_000,
+            match quota.take(100_000, 100_000, now) {
+                Grant::Now(_) => sent += 100_000,
                 Grant::After(wait) => now += wait,
                 Grant::Never => panic!("a sender does not exceed its rate"),
             }
@@ -234,10 +286,29 @@ mod tests {
         let start = host::clock::now();
         let limit = Some(ByteCount::from_bytes(1000));
         let quota = Quota::new(None, limit, ByteCount::ZERO, start).unwrap();
-        assert_eq!(quota.take(500, start), Grant::Now);
+        assert_eq!(quota.take(500, 500, start), Grant::Now(500));
         assert!(quota.charge(500, start));
+        let full = Grant::After(END_POLL_INTERVAL);
+        assert_eq!(quota.take(1, 1, start), full, "the test may be about to end");
+        quota.give_back(1);
+        assert_eq!(quota.take(1, 1, start), Grant::Now(1), "what was not sent is not counted");
+        assert_eq!(quota.take(1, 1, start + END_TIMEOUT / 2), full);
+        assert_eq!(quota.exceeded(), None);
         assert!(!quota.charge(1, start));
-        assert_eq!(quota.take(1, start), Grant::Never);
+        assert_eq!(quota.take(1, 1, start), Grant::Never);
         assert_eq!(quota.exceeded().unwrap().to_string(), "more than 1 kB in one test");
+    }
+
+    #[test]
+    fn a_sender_leaves_the_receiver_its_bytes_and_waits_for_the_end() {
+        let start = host::clock::now();
+        let limit = ByteCount::from_bytes(1000);
+        let quota = Quota::new(None, Some(limit), ByteCount::ZERO, start).unwrap();
+        let quota = quota.reserving(ByteCount::from_bytes(400));
+        assert_eq!(quota.take(900, 100, start), Grant::Now(600));
+        assert_eq!(quota.take(1, 1, start), Grant::After(END_POLL_INTERVAL));
+        assert!(quota.charge(400, start));
+        assert_eq!(quota.take(1, 1, start + END_TIMEOUT), Grant::Never, "it never ended");
+        assert_eq!(quota.exceeded(), Some(Exceeded::Bytes(limit)));
     }
 }

@@ -146,6 +146,15 @@ impl<'a> Sampler<'a> {
         self.config.limit.is_some()
     }
 
+    /// Whether this end stops sending at the limit. The end that opened the test ends it when it has
+    /// counted all bytes. Where it does not count all that the other end sends, because datagrams
+    /// are lost or because the warm-up ends at different bytes, the other end sends until then, as
+    /// iperf3's server does.
+    fn stops_at_limit(&self) -> bool {
+        let loses = self.streams.iter().any(|stream| stream.protocol == Protocol::Udp);
+        self.config.opened || !loses && self.config.omit.is_zero()
+    }
+
     /// Whether all bytes of every direction have been received: read at this end,
     /// or acknowledged by the other.
     pub(crate) fn has_reached_limit(&self) -> bool {
@@ -184,7 +193,11 @@ impl<'a> Sampler<'a> {
 
     /// Ends the test now: stops the time and takes the last samples.
     pub(crate) fn end(&mut self) {
-        let now = clock::now();
+        self.end_at(clock::now());
+    }
+
+    /// The same for a test that ended at `now`, a moment ago.
+    pub(crate) fn end_at(&mut self, now: Instant) {
         self.ended = Some(now);
         if !self.omitting {
             let t_s = (now - self.start).as_secs_f64();
@@ -268,7 +281,7 @@ impl<'a> Sampler<'a> {
 
     /// Starts counting at `now`.
     fn count_from(&mut self, now: Instant) {
-        if let Some(limit) = self.config.limit {
+        if let Some(limit) = self.config.limit.filter(|_| self.stops_at_limit()) {
             self.traffic.limit(limit);
         }
         for (stream, track) in self.streams.iter().zip(&mut self.tracks) {

@@ -3,6 +3,7 @@
 mod accept;
 mod admission;
 mod check;
+mod drain;
 mod half_open;
 mod session;
 mod state;

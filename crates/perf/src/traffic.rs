@@ -40,8 +40,9 @@ use units::ByteCount;
 /// Timeout for sending threads after the end.
 const SENDER_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Memory of one stream's thread and socket structures.
-const STREAM_MEMORY: u64 = 64 * 1024;
+/// Memory of one stream's socket structures, and of a thread.
+const STREAM_MEMORY: u64 = 32 * 1024;
+const THREAD_MEMORY: u64 = 32 * 1024;
 
 /// Maximum memory that a test's threads allocate.
 pub(crate) fn buffer_memory(plan: &Plan, sending: u32, receiving: u32) -> ByteCount {
@@ -50,10 +51,16 @@ pub(crate) fn buffer_memory(plan: &Plan, sending: u32, receiving: u32) -> ByteCo
         Protocol::Udp => (datagrams::MAX_TRAIN_BYTES, datagrams::inbox_memory(plan)),
         Protocol::Udt => (udt::memory(plan), udt::memory(plan)),
     };
-    let from_file = if plan.file.is_some() { chunks::CHUNKS * plan.chunk } else { 0 };
-    let of = |streams: u32, buffer: usize| u64::from(streams) * (STREAM_MEMORY + buffer as u64);
-    let shared = if sending > 0 { plan.block as u64 } else { 0 };
-    ByteCount::from_bytes(of(sending, to_send + from_file) + of(receiving, to_receive) + shared)
+    // A thread reads each stream's part.
+    let of_file = THREAD_MEMORY + (chunks::CHUNKS * plan.chunk) as u64;
+    let from_file = if plan.file.is_some() { of_file } else { 0 };
+    let stream = |buffer: usize| STREAM_MEMORY + THREAD_MEMORY + buffer as u64;
+    let (sender, receiver) = (stream(to_send) + from_file, stream(to_receive));
+    // A block, and its copy in a file for zero copy.
+    let blocks = if plan.protocol == Protocol::Tcp { 2 } else { 1 };
+    let shared = if sending > 0 { blocks * plan.block as u64 } else { 0 };
+    let (sending, receiving) = (u64::from(sending), u64::from(receiving));
+    ByteCount::from_bytes(sending * sender + receiving * receiver + shared)
 }
 
 /// State shared by a test's threads.
@@ -62,8 +69,10 @@ pub(crate) struct Traffic {
     sent: AtomicBool,
     /// The test has ended: received bytes no longer count.
     ended: AtomicBool,
-    /// The file was sent completely.
-    exhausted: AtomicBool,
+    /// Streams that still send parts of the file; none have begun in a test without one.
+    sending_file: AtomicUsize,
+    /// A stream has sent the end of the file.
+    file_ended: AtomicBool,
     /// Bytes left to write over all streams in a test that bytes end; otherwise
     /// practically unlimited.
     budget: AtomicI64,
@@ -81,7 +90,8 @@ impl Traffic {
         Traffic {
             sent: AtomicBool::new(false),
             ended: AtomicBool::new(false),
-            exhausted: AtomicBool::new(false),
+            sending_file: AtomicUsize::new(0),
+            file_ended: AtomicBool::new(false),
             budget: AtomicI64::new(i64::MAX),
             senders: AtomicUsize::new(0),
             receivers: AtomicUsize::new(0),
@@ -122,9 +132,24 @@ impl Traffic {
         self.ended.load(Ordering::Relaxed)
     }
 
-    /// Whether the file was sent completely.
+    /// Whether the file was sent completely: by all streams, as each has a part of it.
     pub(crate) fn is_exhausted(&self) -> bool {
-        self.exhausted.load(Ordering::Relaxed)
+        self.file_ended.load(Ordering::Relaxed) && self.sending_file.load(Ordering::Acquire) == 0
+    }
+
+    /// Whether no more is read of the file: a terminal tells one of its readers alone that it has
+    /// ended.
+    fn has_read_file(&self) -> bool {
+        self.has_sent() || self.file_ended.load(Ordering::Relaxed)
+    }
+
+    /// A stream has written all that it read of the file, which has ended.
+    fn file_is_sent(&self) {
+        // A reader stops at the end of the test as at the end of the file.
+        if !self.has_sent() {
+            self.file_ended.store(true, Ordering::Relaxed);
+            self.sending_file.fetch_sub(1, Ordering::Release);
+        }
     }
 
     /// The limit of its quota that the test has exceeded.
@@ -137,25 +162,38 @@ impl Traffic {
         self.quota.as_ref().is_none_or(|quota| quota.charge(bytes, clock::now()))
     }
 
-    /// Whether the quota allows sending `bytes` now; if so, they are charged.
-    fn may_send(&self, bytes: usize, now: Instant) -> bool {
-        self.quota.as_ref().is_none_or(|quota| quota.take(bytes, now) == Grant::Now)
+    /// How many of the bytes the quota allows to be sent now; they are charged.
+    fn may_send(&self, bytes: usize, now: Instant) -> usize {
+        match self.quota.as_ref().map(|quota| quota.take(bytes, 1, now)) {
+            None => bytes,
+            Some(Grant::Now(granted)) => granted,
+            Some(Grant::After(_) | Grant::Never) => 0,
+        }
     }
 
-    /// Waits until the quota allows sending `bytes`; false if the test ends first.
-    fn wait_for_quota(&self, bytes: usize) -> bool {
-        let Some(quota) = &self.quota else { return true };
+    /// Waits until the quota allows sending `bytes`, or as many parts of them as its limit leaves;
+    /// how many bytes, or none if the test ends first.
+    fn wait_for_quota(&self, bytes: usize, part: usize) -> usize {
+        let Some(quota) = self.quota.as_ref().filter(|_| bytes > 0) else { return bytes };
         loop {
             let now = clock::now();
-            match quota.take(bytes, now) {
-                Grant::Now => return true,
-                Grant::Never => return false,
+            match quota.take(bytes, part, now) {
+                Grant::Now(granted) => return granted,
+                Grant::Never => return 0,
                 Grant::After(wait) => {
                     if !pacing::sleep_until(now + wait, false, || self.has_sent()) {
-                        return false;
+                        return 0;
                     }
                 }
             }
+        }
+    }
+
+    /// Returns to the quota and to the budget what was taken for bytes that were not sent.
+    fn was_not_sent(&self, bytes: usize) {
+        self.give_back(bytes);
+        if let Some(quota) = self.quota.as_ref().filter(|_| bytes > 0) {
+            quota.give_back(bytes);
         }
     }
 
@@ -191,6 +229,9 @@ impl Traffic {
         let load = bytes::Load::prepare(plan, streams)?;
         let load = Arc::new(load);
         let _ = self.load.set(load.clone());
+        if load.file.is_some() {
+            self.sending_file.store(senders, Ordering::Relaxed);
+        }
         // A busy-waiting sender needs a core of its own.
         let precise = senders <= half_of_cores();
         let shared = self.shared_senders(streams, plan);
@@ -333,10 +374,38 @@ impl Drop for Closer<'_> {
 }
 
 /// Whether the call only has to be repeated: the socket is full, empty, or the
-/// call was interrupted.
+/// call was interrupted. A socket's timeout is `WouldBlock` (socket(7)); `TimedOut` is a peer that
+/// acknowledges nothing (tcp(7), `TCP_USER_TIMEOUT` and `tcp_retries2`).
 fn is_pause(error: &io::Error) -> bool {
-    matches!(
-        error.kind(),
-        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut | io::ErrorKind::Interrupted
-    )
+    matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Read;
+    use std::net::{TcpListener, TcpStream};
+
+    #[test]
+    fn every_copy_of_a_block_and_every_thread_is_counted() {
+        let params = serde_json::json!({"tcp": true, "len": 1_000_000, "reverse": true});
+        let mut plan = Plan::of(&serde_json::from_value(params).unwrap());
+        let memory = |plan: &Plan, senders| buffer_memory(plan, senders, 0).bytes();
+        // Of one stream, and what all of them share.
+        let each = memory(&plan, 2) - memory(&plan, 1);
+        assert_eq!(memory(&plan, 1) - each, 2_000_000);
+        assert_eq!(memory(&plan, 0), 0);
+        plan.file = Some("file".into());
+        let with_file = memory(&plan, 2) - memory(&plan, 1);
+        assert_eq!(with_file - each, THREAD_MEMORY + 2_000_000, "two chunks of a block");
+    }
+
+    #[test]
+    fn a_sockets_timeout_is_a_pause_and_a_dead_connection_is_none() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let mut one = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        one.set_read_timeout(Some(Duration::from_millis(1))).unwrap();
+        assert!(is_pause(&one.read(&mut [0]).unwrap_err()));
+        assert!(!is_pause(&io::ErrorKind::TimedOut.into()));
+    }
 }

@@ -57,6 +57,11 @@ impl UdtState {
         self.statistics = Some(statistics);
     }
 
+    /// Bytes were written: until the next update they count as not acknowledged.
+    pub(crate) const fn wrote(&mut self) {
+        self.flushed = false;
+    }
+
     /// Whether all that was written is acknowledged.
     pub(crate) const fn is_flushed(&self) -> bool {
         self.flushed

@@ -1,5 +1,6 @@
 //! BBR's pacing on a path of under 1 ms: without the `fq` qdisc, TCP arms a high-resolution
-//! timer before each segment of up to 64 KiB (Linux `tcp_internal_pacing`).
+//! timer before each segment of up to 64 KiB (Linux `tcp_internal_pacing`). No measurement has the
+//! queue discipline of the sender's device, so what is said of the timers depends on it.
 //!
 //! No equation covers what a timer costs: it depends on the host, most of all on whether it is
 //! a virtual machine. Measured in one: 15 timers per MB, 0.18 to 0.26 ns of CPU time per byte
@@ -28,16 +29,20 @@ impl Cause for PacingTimers {
 
     fn sentence(&self, o: &Observed<'_>) -> String {
         format!(
-            "Limited by the timers of BBR's pacing at {}: the sender waits for a timer before each \
-             segment of 64 KiB, {:.0} of them a second; use CUBIC on this path (-C cubic). Larger \
-             buffers will not help.",
+            "Limited by the timers of BBR's pacing at {}, unless the queue discipline of the \
+             sender's device is fq: the sender waits for a timer before each segment of 64 KiB, \
+             {:.0} of them a second; use CUBIC on this path (-C cubic). Larger buffers will not \
+             help.",
             o.e.goodput,
             timers(o)
         )
     }
 
     fn one_line(&self, o: &Observed<'_>) -> String {
-        format!("limited by the timers of BBR's pacing: {:.0} a second; use CUBIC", timers(o))
+        let timers = timers(o);
+        format!(
+            "limited by the timers of BBR's pacing, unless the qdisc is fq: {timers:.0} a second; use CUBIC"
+        )
     }
 
     fn remedies(&self, _: &NextLimit<'_>) -> Vec<Remedy> {
@@ -65,6 +70,10 @@ mod tests {
             sentence.contains("at 32 Gbit/s") && sentence.contains("61035 of them"),
             "{sentence}"
         );
+        // With it TCP arms none, and the record does not say which one there is.
+        for text in [sentence, PacingTimers.one_line(&example.observed())] {
+            assert!(text.contains("unless the q") && text.contains("is fq"), "{text}");
+        }
         let remedies = example.remedies(&PacingTimers);
         assert_eq!(remedies[0].command.to_string(), "-C cubic");
         assert_eq!(remedies[0].expects_bps, None);

@@ -2,7 +2,7 @@
 
 use super::{Limits, ServerConfig};
 use crate::PerfError;
-use crate::plan::udt_algorithm;
+use crate::plan::{self, udt_algorithm};
 use host::clock;
 use iperf3_proto::{Cookie, Params, Refusal};
 use std::{net::SocketAddr, time::Duration};
@@ -67,7 +67,9 @@ pub(super) fn check(
         }
     }
     if let Some(limit) = limits.bytes {
-        let requested = params.bytes_limit().map_or(ByteCount::ZERO, ByteCount::from_bytes);
+        let directions = if params.bidirectional { 2 } else { 1 };
+        let requested = plan::limit(params).unwrap_or(0).saturating_mul(directions);
+        let requested = ByteCount::from_bytes(requested);
         if requested > limit {
             return not_offered(Refusal::TOTAL_RATE, format!("{requested}; the limit is {limit}"));
         }
@@ -180,12 +182,16 @@ mod tests {
     fn the_servers_own_limits_hold() {
         let mut config = ServerConfig::default();
         config.limits.rate = Some(BitRate::from_bps(1_000_000));
-        config.limits.bytes = Some(ByteCount::from_bytes(5_000));
+        config.limits.bytes = Some(ByteCount::from_bytes(6_000));
         let with = |value| check_with(&serde_json::from_value(value).unwrap(), &config);
         assert_eq!(with(json!({"bandwidth": 500_000, "parallel": 2})), Ok(()));
         assert_eq!(with(json!({"bandwidth": 500_001, "parallel": 2})), Err(27));
         assert_eq!(with(json!({"bandwidth": 5e6, "reverse": true})), Ok(()), "held to it");
-        assert_eq!((with(json!({"num": 5000})), with(json!({"num": 5001}))), (Ok(()), Err(27)));
+        // Whole blocks, and those of both directions.
+        let bytes = |num| with(json!({"len": 2000, "num": num}));
+        assert_eq!((bytes(5_999), bytes(6_001)), (Ok(()), Err(27)));
+        let both = |num| with(json!({"len": 1000, "num": num, "bidirectional": true}));
+        assert_eq!((both(3_000), both(3_001)), (Ok(()), Err(27)));
     }
 
     #[test]

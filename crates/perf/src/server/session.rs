@@ -5,6 +5,7 @@ use super::{
     accept::Handshake,
     admission::{AdmittedTest, Cost},
     check::{CheckContext, check, watchdog},
+    drain::drain,
     half_open::HandshakeTicket,
     state::ServerState,
     streams::StreamSetup,
@@ -20,15 +21,12 @@ use crate::{
     stream::Stream,
     traffic::{Closer, Traffic},
 };
-use host::clock;
-use host::stop::StopFlag;
+use host::{clock, listener_congestion};
 use iperf3_proto::{Cookie, Decoder, FrameError, Params, Refusal, Results, Role, State, framing};
-use record::Protocol;
 use std::io;
-use std::net::Shutdown;
 use std::sync::Arc;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use units::ByteCount;
 
 /// Samples sent to the client for one stream, and for all streams: keeps the
@@ -37,16 +35,6 @@ const MAX_STREAM_SAMPLES: usize = 600;
 const MAX_SAMPLES: usize = 4_800;
 /// Time between samples after the first 2 s.
 const SAMPLE_INTERVAL: Duration = Duration::from_millis(100);
-/// Maximum time to read data that has already arrived when the client ends the test.
-const DRAIN_TIMEOUT: Duration = Duration::from_millis(100);
-/// In a test that bytes end: maximum pause between bytes still in flight.
-const STALL_TIMEOUT: Duration = Duration::from_millis(200);
-/// Maximum time to wait for such bytes in all.
-const MAX_DRAIN: Duration = Duration::from_secs(60);
-/// The same where they are written to a file: a longhaul client waits 30 s for the results.
-const FILE_DRAIN: Duration = Duration::from_secs(20);
-/// Maximum pause between datagrams still in flight at the end of the test.
-const DATAGRAM_TIMEOUT: Duration = Duration::from_millis(20);
 
 /// How a session ended.
 struct Ended<'a> {
@@ -73,6 +61,7 @@ enum Reply {
 /// Runs a client's session from its parameters to its end, whatever that is.
 pub(super) fn serve<'a>(state: &'a ServerState<'a>, handshake: Handshake<'a>) {
     let Handshake { connection, peer, cookie, parameters, ticket } = handshake;
+    listener_congestion::restore_default(&connection);
     let keepalive = Keepalive::default();
     let mut control = match Control::new(connection, peer, Role::Server, keepalive, state.stop) {
         Ok(control) => control,
@@ -290,7 +279,10 @@ impl Session<'_> {
         let limits = &self.state.config.limits;
         let blocks = (plan.block as u64).saturating_mul(plan.burst.max(1).into());
         let blocks = ByteCount::from_bytes(blocks.saturating_mul(streams.len() as u64));
-        let traffic = Traffic::new(Quota::new(limits.rate, limits.bytes, blocks, clock::now()));
+        let quota = Quota::new(limits.rate, limits.bytes, blocks, clock::now());
+        let for_client = plan.limit.filter(|_| params.bidirectional).unwrap_or(0);
+        let for_client = ByteCount::from_bytes(for_client);
+        let traffic = Traffic::new(quota.map(|quota| quota.reserving(for_client)));
         let (state, session) = (self.state, self.number);
         let report = &mut |interval| state.emit(ServerEvent::Interval { session, interval });
         thread::scope(|scope| {
@@ -307,8 +299,8 @@ impl Session<'_> {
                 traffic.stop_sending();
                 traffic.wait_for_senders();
                 let expiry = sampler.began() + watchdog(params, limits);
-                drain(&sampler, &traffic, streams, (expiry, self.state.stop));
-                sampler.end();
+                let last_arrival = drain(&sampler, &traffic, streams, (expiry, self.state.stop));
+                sampler.end_at(last_arrival);
             }
             let incomplete = match sampler.broken() {
                 Some((_, reason)) => Some(reason.to_owned()),
@@ -419,48 +411,4 @@ fn extra<'a>(notes: &'a [String], plan: &Plan, outcome: &'a Outcome) -> ExtraMes
         notes,
         streams: outcome.streams.iter().map(stream).collect(),
     }
-}
-
-/// Reads data that has already arrived when the client ends the test. The client
-/// stops sending first, so this is little; in a test that bytes end, or whose data is
-/// written to a file, waits for all of them as long as they keep arriving, at most until the
-/// test's expiry or the server's stop.
-fn drain(
-    sampler: &Sampler<'_>,
-    traffic: &Traffic,
-    streams: &[Stream],
-    (expiry, stop): (Instant, &StopFlag),
-) {
-    let began = clock::now();
-    let count = || sampler.received();
-    let quiet_after = |pause: Duration, until: Instant| {
-        let (mut seen, mut since) = (count(), began);
-        while !sampler.has_reached_limit()
-            && traffic.exceeded().is_none()
-            && !stop.is_raised()
-            && clock::now() < (since + pause).min(until)
-        {
-            thread::sleep(Duration::from_millis(2));
-            if count() > seen {
-                (seen, since) = (count(), clock::now());
-            }
-        }
-    };
-    let at_most = if traffic.keeps_file() { FILE_DRAIN } else { MAX_DRAIN };
-    let until = expiry.min(began + at_most);
-    if sampler.has_limit() || traffic.keeps_file() {
-        quiet_after(STALL_TIMEOUT, until);
-    } else if streams.iter().any(|stream| stream.protocol != Protocol::Tcp) {
-        quiet_after(DATAGRAM_TIMEOUT, began + DRAIN_TIMEOUT);
-    }
-    if streams.iter().any(|stream| stream.protocol != Protocol::Tcp) {
-        return;
-    }
-    for stream in streams.iter().filter(|stream| !stream.sending) {
-        // Buffered data is still read, then the end of the stream.
-        let _ = stream.socket.shutdown(Shutdown::Read);
-    }
-    // A file is complete with its last byte only.
-    let soon = clock::now() + DRAIN_TIMEOUT;
-    traffic.wait_for_receivers(if traffic.keeps_file() { until.max(soon) } else { soon }, stop);
 }

@@ -15,7 +15,6 @@ use record::Protocol;
 use std::{
     fs::File,
     io::{self, Write},
-    sync::atomic::Ordering,
     thread,
     time::{Duration, Instant},
 };
@@ -53,7 +52,7 @@ impl Load {
         if let Some(path) = plan.file.as_ref().filter(|_| plan.protocol != Protocol::Udp) {
             let failed = |source| PerfError::File { path: path.clone(), source };
             if sends {
-                file = match File::open(path) {
+                file = match bulk::open_to_send(path) {
                     // In a bidirectional test the file may not exist yet.
                     Err(error) if receives && error.kind() == io::ErrorKind::NotFound => None,
                     opened => Some(opened.map_err(failed)?),
@@ -129,13 +128,14 @@ impl Traffic {
         load: &Load,
         began: Instant,
     ) -> io::Result<()> {
+        let pacer = plan.rate.map(|rate| Pacer::new(rate, began));
         let Some(file) = &load.file else {
-            return self.write_blocks(stream, plan, load, began, None);
+            return self.write_blocks(stream, plan, load, pacer);
         };
         thread::scope(|scope| {
-            let is_over = || self.has_sent();
+            let is_over = || self.has_read_file();
             let chunks = Chunks::read(scope, file, stream, plan.chunk, is_over)?;
-            self.write_blocks(stream, plan, load, began, Some(chunks))
+            self.write_file(stream, plan, chunks, pacer)
         })
     }
 
@@ -144,17 +144,15 @@ impl Traffic {
         stream: &Stream,
         plan: &Plan,
         load: &Load,
-        began: Instant,
-        mut chunks: Option<Chunks>,
+        pacer: Option<Pacer>,
     ) -> io::Result<()> {
         let block = load.block.len();
-        let pacer = plan.rate.map(|rate| Pacer::new(rate, began));
         let mut copying = match (plan.zerocopy, &load.pages) {
             (None, Some(_)) => ZerocopyTrial::trial(),
             (_, pages) => ZerocopyTrial::settled(pages.is_some()),
         };
         let mut gather = match plan.rate {
-            None if chunks.is_none() && self.quota.is_none() => Gather::of(block),
+            None if self.quota.is_none() => Gather::of(block),
             _ => Gather::single(),
         };
         // Blocks left of the current burst.
@@ -170,20 +168,11 @@ impl Traffic {
             let pages = load.pages.as_ref().filter(|_| copying.by_reference());
             let blocks = if pages.is_some() { 1 } else { gather.blocks() };
             // The budget is whole blocks, and only whole blocks are drawn.
-            if !self.wait_for_quota(block) {
-                return Ok(());
-            }
             let drawn = self.draw(blocks * block);
-            if drawn < block {
+            if drawn < block || self.wait_for_quota(drawn, drawn) < drawn {
                 return Ok(());
             }
             let smooth = pacer.filter(|_| plan.smooth);
-            if let Some(chunks) = &mut chunks {
-                if !self.write_of_file(stream, plan, chunks, smooth)? {
-                    return Ok(());
-                }
-                continue;
-            }
             let source = match pages {
                 Some(pages) => Source::Pages(pages, block),
                 None => Source::Repeated(&load.block, drawn / block),
@@ -199,28 +188,38 @@ impl Traffic {
         Ok(())
     }
 
-    /// Writes at most a block of the file as soon as it is read; `false` at the end of the file
-    /// or of the test.
-    fn write_of_file(
+    /// Writes the file as it is read, at most a block at once, until it ends or the bytes of the
+    /// test are spent: by what is there, as a pipe returns less than a block.
+    fn write_file(
         &self,
         stream: &Stream,
         plan: &Plan,
-        chunks: &mut Chunks,
+        mut chunks: Chunks,
         pacer: Option<Pacer>,
-    ) -> io::Result<bool> {
+    ) -> io::Result<()> {
+        let smooth = pacer.filter(|_| plan.smooth);
+        let mut burst = 0;
         while !self.has_sent() {
             let Some(bytes) = chunks.next(READ_WAIT)? else { continue };
             if bytes.is_empty() {
-                self.exhausted.store(true, Ordering::Relaxed);
-                return Ok(false);
+                self.file_is_sent();
+                return Ok(());
             }
-            let bytes = &bytes[..bytes.len().min(plan.block)];
-            self.write_block(stream, plan, &Source::Bytes(bytes), pacer)?;
-            let sent = bytes.len();
-            chunks.sent(sent);
-            return Ok(true);
+            let paced = pacer.filter(|_| burst == 0);
+            if let Some(pacer) = paced
+                && !pacer.wait(stream.bytes(), || self.has_sent())
+            {
+                return Ok(());
+            }
+            burst = if burst == 0 { plan.burst } else { burst }.saturating_sub(1);
+            let drawn = self.draw(bytes.len().min(plan.block));
+            if drawn == 0 || self.wait_for_quota(drawn, drawn) < drawn {
+                return Ok(());
+            }
+            self.write_block(stream, plan, &Source::Bytes(&bytes[..drawn]), smooth)?;
+            chunks.sent(drawn);
         }
-        Ok(false)
+        Ok(())
     }
 
     /// Writes one block, or those of one call. When the test ends, the rest of the block that
@@ -266,7 +265,8 @@ impl Traffic {
         let skip = plan.skip_rx_copy && load.received.is_none();
         let mut buffer = if skip { Vec::new() } else { load.reads.buffer() };
         let marked = plan.rate.is_none() && load.reads.have_mark;
-        let mut mark = marked.then(|| LowWaterMark::new(load.reads.most, clock::now()));
+        let mut mark =
+            marked.then(|| LowWaterMark::new(load.reads.most, plan.limit.is_some(), clock::now()));
         stream.socket.set_read_timeout(mark.is_some().then_some(SOCKET_TIMEOUT))?;
         loop {
             let got = if skip {

@@ -48,9 +48,9 @@ impl Traffic {
     ) -> io::Result<()> {
         let length = plan.block.max(plan.counter.header_len());
         let most = (MAX_TRAIN_BYTES / length).clamp(1, udp::MOST_SEGMENTS);
-        let mut pacer =
-            plan.spacing().map(|spacing| DatagramPacer::new(plan, spacing, began, precise));
-        let train = pacer.as_ref().map_or(most, |pacer| pacer.train().min(most));
+        let paced = |spacing| DatagramPacer::new(plan, spacing, began, precise, most);
+        let mut pacer = plan.spacing().map(paced);
+        let train = pacer.as_ref().map_or(most, |pacer| pacer.burst().min(most));
         let mut trains = Trains::new(stream, plan, load, length, train);
         if precise || train == 1 {
             wait::precise_timers();
@@ -58,15 +58,14 @@ impl Traffic {
         let mut number = 0u64;
         let mut refusals = Refusals::default();
         while !self.has_sent() {
-            if let Some(pacer) = &mut pacer
-                && !pacer.wait(number, || self.has_sent())
-            {
-                return Ok(());
-            }
-            if !self.wait_for_quota(train * length) {
-                return Ok(());
-            }
-            let granted = self.draw(train * length) / length;
+            let due = match &mut pacer {
+                Some(pacer) => pacer.wait(number, || self.has_sent()),
+                None => Some(train),
+            };
+            let Some(due) = due else { return Ok(()) };
+            let drawn = self.draw(due.min(train) * length) / length;
+            let granted = self.wait_for_quota(drawn * length, length) / length;
+            self.give_back((drawn - granted) * length);
             if granted == 0 {
                 return Ok(());
             }
@@ -87,9 +86,12 @@ impl Traffic {
                 Err(error) => return Err(error),
             };
             number += sent as u64;
+            if let Some(pacer) = &mut pacer {
+                pacer.sent(sent);
+            }
             stream.count(sent * length);
             stream.count_sent(sent as u64);
-            self.give_back((granted - sent) * length);
+            self.was_not_sent((granted - sent) * length);
         }
         Ok(())
     }

@@ -5,6 +5,7 @@
 //! stream: 21 Gbit/s with a mark of one byte, 26 with 128 KiB. With several blocks in a call of the
 //! sender, the mark of a lone stream is as long as such a call.
 
+use crate::stream::SOCKET_TIMEOUT;
 use host::socket;
 use socket2::Socket;
 use std::time::{Duration, Instant};
@@ -23,6 +24,10 @@ const MIN_MARK: usize = 16 * 1024;
 /// the interval in which they arrived.
 const FILLED_WITHIN: Duration = Duration::from_millis(2);
 
+/// Timeout of a read with a mark in a test that bytes end: the last of them may be less than the
+/// mark, and the test waits for them.
+const LAST_BYTES_TIMEOUT: Duration = Duration::from_millis(2);
+
 /// Time over which the rate is measured.
 const PERIOD: Duration = Duration::from_millis(10);
 
@@ -33,23 +38,35 @@ pub(super) struct LowWaterMark {
     mark: usize,
     /// Bytes of a read: no mark is higher.
     read: usize,
+    /// Timeout of a read while there is a mark.
+    timeout: Duration,
     /// The present period of measuring, and what was read in it.
     began: Instant,
     bytes: usize,
 }
 
 impl LowWaterMark {
-    pub(super) const fn new(read: usize, now: Instant) -> Self {
-        LowWaterMark { mark: 1, read, began: now, bytes: 0 }
+    /// Of reads of so many bytes, in a test that bytes end or not.
+    pub(super) const fn new(read: usize, has_limit: bool, now: Instant) -> Self {
+        let timeout = if has_limit { LAST_BYTES_TIMEOUT } else { SOCKET_TIMEOUT };
+        LowWaterMark { mark: 1, read, timeout, began: now, bytes: 0 }
     }
 
     /// A read returned so many bytes, or none within the socket's timeout.
     pub(super) fn read(&mut self, socket: &Socket, bytes: usize, now: Instant) {
         let buffer = || socket.recv_buffer_size().unwrap_or(0);
         if let Some(mark) = self.next(bytes, now, buffer) {
-            // A kernel that refuses it wakes the thread for every packet, as before.
-            let _ = socket::set_receive_low_water_mark(socket, mark);
+            // No mark without the timeout, which shows that it is not reached. A kernel that refuses
+            // one wakes the thread for every packet, as before.
+            let _ = socket
+                .set_read_timeout(Some(self.timeout()))
+                .and_then(|()| socket::set_receive_low_water_mark(socket, mark));
         }
+    }
+
+    /// Timeout of the next read. Without a mark the first byte ends it, so it need not be short.
+    const fn timeout(&self) -> Duration {
+        if self.mark > 1 { self.timeout } else { SOCKET_TIMEOUT }
     }
 
     /// The mark, if it changes.
@@ -93,7 +110,7 @@ mod tests {
     /// The marks that are set while reads of `bytes` come every `micros`.
     fn marks_of(read: usize, reads: &[(usize, u64)], buffer: usize) -> Vec<usize> {
         let mut now = clock::now();
-        let mut mark = LowWaterMark::new(read, now);
+        let mut mark = LowWaterMark::new(read, false, now);
         let step = |&(bytes, micros): &(usize, u64)| {
             now += Duration::from_micros(micros);
             mark.next(bytes, now, || buffer)
@@ -125,5 +142,21 @@ mod tests {
         assert_eq!(marks_of(long, &vec![(long, 400); 100], 32 << 20), [long]);
         assert_eq!(marks_of(long, &vec![(READ, 1000); 100], 32 << 20), [READ]);
         assert_eq!(marks_of(long, &vec![(long, 400); 100], 2 << 20), [2 * READ]);
+    }
+
+    #[test]
+    fn reads_with_a_mark_are_short_where_bytes_end_the_test() {
+        for (has_limit, marked) in [(false, SOCKET_TIMEOUT), (true, LAST_BYTES_TIMEOUT)] {
+            let mut now = clock::now();
+            let mut mark = LowWaterMark::new(READ, has_limit, now);
+            assert_eq!(mark.timeout(), SOCKET_TIMEOUT);
+            for _ in 0..200 {
+                now += Duration::from_micros(100);
+                mark.next(READ, now, || 6 << 20);
+            }
+            assert_eq!((mark.mark, mark.timeout()), (READ, marked));
+            mark.next(1448, now, || 6 << 20);
+            assert_eq!((mark.mark, mark.timeout()), (1, SOCKET_TIMEOUT));
+        }
     }
 }

@@ -9,7 +9,6 @@ use sha2::{Digest, Sha256};
 use std::{
     io,
     net::{SocketAddr, UdpSocket},
-    sync::atomic::Ordering,
     thread,
     time::{Duration, Instant},
 };
@@ -82,7 +81,7 @@ impl Traffic {
             return self.drive_with(driver, connection, carried, None);
         };
         thread::scope(|scope| {
-            let is_over = || self.has_sent();
+            let is_over = || self.has_read_file();
             let chunks = Chunks::read(scope, file, stream, plan.chunk, is_over)?;
             self.drive_with(driver, connection, carried, Some(chunks))
         })
@@ -104,6 +103,7 @@ impl Traffic {
             updated: None,
             charged_packets: 0,
             chunks,
+            is_file_sent: false,
             unread: None,
         };
         driver.run(connection, &mut |now: Nanos, connection: &mut E| end.poll(now, connection))?;
@@ -169,6 +169,8 @@ struct StreamEnd<'a> {
     charged_packets: u64,
     /// What is sent, if it is a file.
     chunks: Option<Chunks>,
+    /// Whether all of it was written.
+    is_file_sent: bool,
     /// Why it could not be read.
     unread: Option<io::Error>,
 }
@@ -221,10 +223,16 @@ impl StreamEnd<'_> {
     }
 
     /// Writes what was read of the file and what there is room for.
-    fn write_file(&self, connection: &mut impl Endpoint, chunks: &mut Chunks) -> io::Result<()> {
+    fn write_file(
+        &mut self,
+        connection: &mut impl Endpoint,
+        chunks: &mut Chunks,
+    ) -> io::Result<()> {
         while let Some(bytes) = chunks.next(Duration::ZERO)? {
             if bytes.is_empty() {
-                self.traffic.exhausted.store(true, Ordering::Relaxed);
+                if !std::mem::replace(&mut self.is_file_sent, true) {
+                    self.traffic.file_is_sent();
+                }
                 return Ok(());
             }
             let written = self.offer(connection, bytes);
@@ -238,23 +246,30 @@ impl StreamEnd<'_> {
 
     /// Writes as much as there is room for and the rates allow; how much.
     fn offer(&self, connection: &mut impl Endpoint, bytes: &[u8]) -> usize {
-        let allowed = self.allowed(bytes.len().min(connection.writable()));
-        let granted = self.traffic.draw(allowed);
+        let granted = self.granted(bytes.len().min(connection.writable()));
         let written = connection.write(&bytes[..granted]);
-        self.traffic.give_back(granted - written);
+        self.traffic.was_not_sent(granted - written);
+        if written > 0 {
+            // Before they are counted: the last bytes must not end the test unacknowledged.
+            self.stream.udt().wrote();
+        }
         self.stream.count(written);
         written
     }
 
-    /// Bytes that the rates of the test and of the client's quota allow now, at most `most`.
-    fn allowed(&self, most: usize) -> usize {
+    /// Bytes that the test's rate, its limit of bytes and the client's quota grant now, at most
+    /// `most`.
+    fn granted(&self, most: usize) -> usize {
         let now = clock::now();
         let by_rate = self.plan.rate.map_or(most, |rate| {
             let due = rate.bytes_in(now.saturating_duration_since(self.began));
             let left = due.bytes().saturating_sub(self.stream.bytes());
             usize::try_from(left).unwrap_or(most).min(most)
         });
-        if by_rate > 0 && self.traffic.may_send(by_rate, now) { by_rate } else { 0 }
+        let drawn = self.traffic.draw(by_rate);
+        let granted = if drawn > 0 { self.traffic.may_send(drawn, now) } else { 0 };
+        self.traffic.give_back(drawn - granted);
+        granted
     }
 
     /// Reads what has arrived; false at the end of the test.

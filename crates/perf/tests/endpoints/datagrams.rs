@@ -4,7 +4,7 @@ use crate::test_server::{TestServer, check, run, run_with_events};
 use perf::{Event, ServerEvent};
 use record::{Direction, Measurement, Protocol};
 use stall_retry::retry;
-use std::{path::PathBuf, thread};
+use std::thread;
 use units::ByteCount;
 
 fn books(measured: &Measurement) -> Vec<(u64, u64, u64)> {
@@ -135,31 +135,6 @@ fn clients_of_one_address_stay_separate() {
         let received: u64 = books.iter().map(|(_, received, _)| received).sum();
         assert_eq!((sent, received), (100 + client, 100 + client), "{books:?}");
     }
-}
-
-#[test]
-fn a_file_is_transferred_completely() {
-    let folder = std::env::temp_dir().join(format!("longhaul-file-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).unwrap();
-    let [from, to]: [PathBuf; 2] = ["from", "to"].map(|name| folder.join(name));
-    let content: Vec<u8> = (0..300_000u32).flat_map(u32::to_be_bytes).collect();
-    std::fs::write(&from, &content).unwrap();
-    let server = TestServer::with(|config| config.file = Some(to.clone()));
-    let mut config = server.config();
-    config.file = Some(from);
-    config.seconds = 60.0;
-    let measured = run(&config).unwrap();
-    assert_eq!(measured.received().bytes(), content.len() as u64);
-    assert!(std::fs::read(&to).unwrap() == content, "what arrived is not what was sent");
-    config.file = Some(folder.join("none"));
-    assert!(run(&config).unwrap_err().to_string().contains("none"));
-    // Until the server has ended, its part of that test may come and go in the folder.
-    drop(server);
-    let mut left: Vec<_> =
-        std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().file_name()).collect();
-    left.sort();
-    assert_eq!(left, ["from", "to"]);
-    std::fs::remove_dir_all(folder).unwrap();
 }
 
 #[test]

@@ -7,6 +7,8 @@ mod abuse;
 mod bad_clients;
 mod bad_servers;
 mod datagrams;
+mod files;
+mod limits;
 mod ours;
 mod scripted_client;
 mod test_server;

@@ -44,9 +44,10 @@ fn main() -> ExitCode {
         );
         eprintln!("iperf3 is not installed: the tests against it are skipped");
     }
-    let tests: [(&str, Test); 7] = [
+    let tests: [(&str, Test); 8] = [
         ("our_client_against_its_server", our_client_against_its_server),
         ("its_client_against_our_server", its_client_against_our_server),
+        ("a_file_of_any_length_ends_a_test", a_file_of_any_length_ends_a_test),
         (
             "unsupported_parameters_are_refused_in_iperf3s_words",
             unsupported_parameters_are_refused_in_iperf3s_words,
@@ -226,6 +227,32 @@ fn its_client_against_our_server(program: &str) {
             assert_eq!(report["end"]["sender_tcp_congestion"], "reno");
         }
         assert!(report["end"]["sum_sent"]["retransmits"].is_u64(), "{options:?}");
+    }
+}
+
+fn a_file_of_any_length_ends_a_test(program: &str) {
+    const LENGTH: usize = 300_001;
+    let name = |what: &str| format!("longhaul-foreign-{what}-{}", std::process::id());
+    let [from, to] = ["from", "to"].map(|what| std::env::temp_dir().join(name(what)));
+    std::fs::write(&from, vec![7; LENGTH]).unwrap();
+    let server = Iperf3::start(program);
+    let measured = server.test(|config| {
+        config.file = Some(from.clone());
+        config.bytes = Some(units::ByteCount::from_bytes(LENGTH as u64));
+    });
+    let sent: u64 = measured.streams.iter().map(|stream| stream.sent_bytes).sum();
+    assert_eq!(sent, LENGTH as u64);
+    // Versions from 3.16 count whole blocks only.
+    let received = measured.received().bytes();
+    assert!(received == sent || received == 2 * 131_072, "{received}");
+
+    let server = TestServer::with(|config| config.file = Some(to.clone()));
+    let report = iperf3_client(program, &server, &["-F", from.to_str().unwrap()]);
+    assert_eq!(report.get("error"), None, "{}", report["error"]);
+    assert_eq!(report["end"]["sum_received"]["bytes"], LENGTH);
+    assert_eq!(std::fs::read(&to).unwrap(), vec![7; LENGTH]);
+    for path in [from, to] {
+        std::fs::remove_file(path).unwrap();
     }
 }
 

@@ -73,6 +73,38 @@ fn the_servers_sending_is_limited_from_the_first_byte() {
 }
 
 #[test]
+fn a_test_of_as_many_bytes_as_allowed_completes() {
+    // A datagram that a stalled host loses is sent in vain.
+    stall_retry::retry(as_many_bytes_as_allowed_complete_a_test);
+}
+
+fn as_many_bytes_as_allowed_complete_a_test() {
+    let limit = ByteCount::from_bytes(1_000_000);
+    let server = TestServer::with(|config| config.limits.bytes = Some(limit));
+    for (protocol, direction) in [
+        (Protocol::Tcp, Direction::Forward),
+        (Protocol::Tcp, Direction::Reverse),
+        (Protocol::Tcp, Direction::Both),
+        (Protocol::Udp, Direction::Forward),
+        (Protocol::Udp, Direction::Reverse),
+        (Protocol::Udp, Direction::Both),
+        // What arrives is charged with its headers.
+        (Protocol::Udt, Direction::Reverse),
+    ] {
+        let mut config = server.config();
+        (config.protocol, config.direction) = (protocol, direction);
+        config.streams = 2;
+        config.block = Some(ByteCount::from_bytes(1000));
+        config.rate = (protocol == Protocol::Udp).then(|| "40mbit".parse().unwrap());
+        let each = if direction == Direction::Both { 500_000 } else { 1_000_000 };
+        config.bytes = Some(ByteCount::from_bytes(each));
+        let measured = run(&config).map_err(|error| format!("{protocol:?} {direction:?}: {error}"));
+        let received = measured.unwrap().received().bytes();
+        assert!(received <= limit.bytes() && received >= each, "{protocol:?} {direction:?}");
+    }
+}
+
+#[test]
 fn bytes_received_after_the_end_are_charged() {
     // A client that limits bytes reports the end and keeps sending.
     let server = TestServer::with(|config| {

@@ -105,8 +105,11 @@ impl ClientConfig {
         if self.flow_label.is_some_and(|label| !(1..1 << 20).contains(&label)) {
             return wrong("invalid flow label".to_owned(), "a flow label is 1 to 1048575");
         }
-        if let Some(core) = self.core.filter(|core| *core >= host::cpu::cores()) {
-            return wrong(format!("no CPU core {core}"), "cores are numbered from 0");
+        if let (Some(core), Ok(allowed)) = (self.core, host::cpu::allowed())
+            && !allowed.contains(&core)
+        {
+            let what = format!("CPU core {core}, on which this process may not run");
+            return wrong(what, &format!("choose one of {}", ranges(&allowed)));
         }
         self.check_ports()?;
         if self.sample_every < Duration::from_millis(1) {
@@ -158,6 +161,17 @@ impl ClientConfig {
     }
 }
 
+/// Numbers in ascending order as `0-3, 6`.
+fn ranges(numbers: &[u32]) -> String {
+    let runs = numbers.chunk_by(|one, next| one.checked_add(1) == Some(*next));
+    let runs = runs.filter_map(|run| match run {
+        [] => None,
+        [one] => Some(one.to_string()),
+        [first, .., last] => Some(format!("{first}-{last}")),
+    });
+    runs.collect::<Vec<_>>().join(", ")
+}
+
 /// The names of UDT's congestion controls, those of the other mode after the mode's own.
 fn udt_algorithms(native: bool) -> String {
     let names = |algorithms: &[Algorithm]| {
@@ -175,6 +189,7 @@ mod tests {
     use super::*;
     use record::EndCondition;
     use std::ops::RangeInclusive;
+    use std::thread;
 
     fn refused(change: impl FnOnce(&mut ClientConfig)) -> bool {
         let mut config = ClientConfig::new("host");
@@ -225,6 +240,25 @@ mod tests {
             c.congestion = Some("nonesuch".into());
             c.direction = Direction::Reverse;
         }));
+    }
+
+    #[test]
+    fn cores_of_the_process_are_accepted_and_no_others() {
+        // As in a cpuset: the number of cores says nothing of theirs.
+        let allowed = host::cpu::allowed().unwrap();
+        let last = *allowed.last().unwrap();
+        thread::spawn(move || {
+            host::cpu::pin_to(last).unwrap();
+            assert!(!refused(|c| c.core = Some(last)));
+            for other in allowed.iter().copied().filter(|core| *core != last) {
+                assert!(refused(|c| c.core = Some(other)), "{other}");
+            }
+            assert!(refused(|c| c.core = Some(last + 1)));
+        })
+        .join()
+        .unwrap();
+        assert_eq!(ranges(&[0, 1, 2, 4, 6, 7]), "0-2, 4, 6-7");
+        assert_eq!(ranges(&[]), "");
     }
 
     #[test]
