@@ -39,9 +39,14 @@ impl ShortSlices {
     }
 }
 
+/// Gives the calling thread, which may have been started with short slices, the system's default.
+pub fn use_default() {
+    let _ = set(Duration::ZERO);
+}
+
 impl Drop for ShortSlices {
     fn drop(&mut self) {
-        let _ = set(Duration::ZERO);
+        use_default();
     }
 }
 

@@ -1,8 +1,9 @@
 //! TCP: writes and reads, unlimited or at a rate.
 
 use super::{
-    Traffic, chunks::Chunks, gather, gather::Gather, is_pause, low_water_mark::LowWaterMark,
-    reads::Reads, received::Received, sending_threads, within_host, zerocopy_trial::ZerocopyTrial,
+    Traffic, chunks::Chunks, default_slices, gather, gather::Gather, is_pause,
+    low_water_mark::LowWaterMark, reads::Reads, received::Received, sending_threads, within_host,
+    zerocopy_trial::ZerocopyTrial,
 };
 use crate::{
     PerfError,
@@ -33,6 +34,8 @@ pub(super) struct Load {
     /// The file for received data.
     received: Option<Received>,
     reads: Reads,
+    /// See [`default_slices`].
+    pub(super) default_slices: bool,
 }
 
 impl Load {
@@ -68,7 +71,8 @@ impl Load {
                 Reads::of(receivers, senders, within_host(streams), plan.zerocopy == Some(true))
             }
         };
-        Ok(Load { block, pages, file, received, reads })
+        let default_slices = default_slices(streams, plan);
+        Ok(Load { block, pages, file, received, reads, default_slices })
     }
 
     /// Whether received data is written to a file, rather than to a device.
