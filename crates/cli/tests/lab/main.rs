@@ -44,12 +44,13 @@ use std::process::{Command, ExitCode};
 const LABS_PER_CORE: usize = 2;
 
 /// Tests that nothing may run beside.
-const ALONE: [&str; 7] = [
+const ALONE: [&str; 8] = [
     "the_idle_round_trip_is_as_asked",
     "the_rate_is_as_asked",
     "loss_is_binomial_on_the_wire",
     "latency_under_load",
     "the_highest_rate_is_found",
+    "trains_are_dropped_packet_by_packet",
     "our_client_its_server",
     "its_client_our_server",
 ];
