@@ -139,11 +139,19 @@ fn allow(thread: libc::pid_t, cores: &[u32]) -> io::Result<()> {
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
+/// Whether this process may be pinned to a core: one of its cpuset (cpuset(7)), whether the calling
+/// thread is allowed it at present or not.
+#[must_use]
+pub fn is_available(core: u32) -> bool {
+    thread::spawn(move || pin_to(core).is_ok()).join().unwrap_or(false)
+}
+
 /// While this exists, the thread that created it, and the threads and programs that it starts from
-/// then on, run on some of the cores only.
+/// then on, run on some of the cores only. Of several of a thread, the last one ends first.
 #[derive(Debug)]
 pub struct Confinement {
     thread: libc::pid_t,
+    cores: Vec<u32>,
     /// The cores that it was allowed before.
     before: Vec<u32>,
 }
@@ -158,7 +166,13 @@ impl Confinement {
         // SAFETY: takes nothing and cannot fail.
         let thread = unsafe { libc::gettid() };
         allow(0, cores)?;
-        Ok(Confinement { thread, before })
+        Ok(Confinement { thread, cores: cores.to_vec(), before })
+    }
+
+    /// The cores.
+    #[must_use]
+    pub fn cores(&self) -> &[u32] {
+        &self.cores
     }
 }
 
@@ -292,12 +306,15 @@ mod tests {
             let confinement = Confinement::begin(some).unwrap();
             assert_eq!(allowed().unwrap(), some);
             assert_eq!(thread::spawn(|| allowed().unwrap()).join().unwrap(), some);
+            assert_eq!(confinement.cores(), some);
+            assert!(before.iter().all(|core| is_available(*core)), "they are of the cpuset");
             // Another thread may end it.
             thread::spawn(move || drop(confinement)).join().unwrap();
             assert_eq!(allowed().unwrap(), before);
         });
         checked.join().unwrap();
         assert!(Confinement::begin(&[u32::MAX]).is_err());
+        assert!(!is_available(u32::MAX));
     }
 
     #[test]

@@ -10,8 +10,8 @@ use crate::tun::VNET_HEADER;
 use std::collections::VecDeque;
 use std::io;
 
-/// Trains that the ring holds; further ones are not recorded. At 20 Gbit/s, 4096 trains of
-/// 64 KiB are 0.1 s.
+/// Frames that the ring holds; further ones are not recorded. At 20 Gbit/s, 4096 trains of
+/// 64 KiB are 0.1 s; single packets at 10 Gbit/s, which may be trains until they are read, 5 ms.
 const FRAMES: usize = 1 << 12;
 
 /// Bytes of a frame, and of them those of the packet: Ethernet, IP header (at most 60), first
@@ -26,8 +26,8 @@ const MOST_KEPT: usize = 2 * FRAMES;
 /// question about it. Older ones are not asked about any more.
 const OUT_OF_ORDER: usize = 64;
 
-/// The longest frame of an acknowledgement: Ethernet, IPv6 and TCP headers. The shortest TCP train
-/// is longer (Linux has no MSS below 48).
+/// The longest frame of an acknowledgement: Ethernet, IPv6 and TCP headers. TCP trains are longer
+/// for any MSS from 88 bytes on, the least that `TCP_MAXSEG` accepts; shorter ones are not recorded.
 const LONGEST_ACKNOWLEDGEMENT: u32 = 14 + 40 + 60;
 
 /// `virtio_net` header: not a train.

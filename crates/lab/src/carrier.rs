@@ -5,6 +5,7 @@ use crate::buffers::{Pool, Slot};
 use crate::packet::Layout;
 use crate::queue_carrier::{QueueCarrier, QueueEnds};
 use crate::tun_carrier::TunCarrier;
+use host::packet_queue::PacketQueue;
 use host::transmit_times::TransmitTimes;
 use link::{Delivery, Train, WindowScale};
 use std::cell::Cell;
@@ -177,6 +178,14 @@ impl Carrier {
         match self {
             Carrier::Tun(_) => Ok(()),
             Carrier::Queue(queue) => queue.read_content(whole),
+        }
+    }
+
+    /// The queues of the kernel, which counts what they have lost as long as they are open.
+    pub(crate) fn into_queues(self) -> Vec<PacketQueue> {
+        match self {
+            Carrier::Tun(_) => Vec::new(),
+            Carrier::Queue(queue) => queue.into_queues(),
         }
     }
 

@@ -57,6 +57,9 @@ pub struct Inventory {
     pub hosts: Vec<HostEntry>,
     /// Its links.
     pub links: Vec<LinkEntry>,
+    /// The cores that its programs are confined to; `None`: any.
+    #[serde(default)]
+    pub program_cores: Option<Vec<u32>>,
 }
 
 /// A host of a running lab.
@@ -216,6 +219,7 @@ fn inventory(lab: &Lab) -> Inventory {
                 path: path.to_string(),
             })
             .collect(),
+        program_cores: lab.program_cores().map(<[u32]>::to_vec),
     }
 }
 

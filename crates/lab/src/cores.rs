@@ -70,11 +70,13 @@ impl Cores {
     }
 
     /// Keeps the calling thread, and the programs that it starts, off the cores that carry the
-    /// packets of fast links; `None` where links are slow.
-    pub(crate) fn confine_programs(&self, plan: &Plan) -> io::Result<Option<Confinement>> {
-        let rates = plan.links.iter().filter_map(|link| fastest(&link.path));
+    /// packets of fast links; `None` where links are slow, now and after the changes of the plan.
+    pub(crate) fn confine_programs(&self, plan: &Plan) -> Option<Confinement> {
+        let of_link = |link| plan.paths_of(link).filter_map(fastest).max();
+        let rates = (0..plan.links.len()).filter_map(of_link);
         let is_busy = rates.map(BitRate::bps).fold(0, u64::saturating_add) >= BUSY.bps();
-        is_busy.then(|| Confinement::begin(&self.hosts)).transpose()
+        // Without it the lab works, and its report says how late packets were.
+        is_busy.then(|| Confinement::begin(&self.hosts).ok()).flatten()
     }
 }
 
@@ -113,7 +115,7 @@ mod tests {
         let confines = |spec: &str| {
             let plan = Plan::pair(spec.parse().unwrap(), "cubic", &[], false);
             let cores = Cores { drivers: vec![], hosts: cpu::allowed().unwrap() };
-            cores.confine_programs(&plan).unwrap().is_some()
+            cores.confine_programs(&plan).is_some()
         };
         assert!(confines("rate=5gbit,rtt=1ms"));
         assert!(confines("rate=1gbit,down.rate=10gbit,rtt=1ms"));

@@ -10,6 +10,7 @@ use crate::packet::change;
 use crate::packet::change::FlowKey;
 use crate::watch::{Direction, PacketRecord, QueueSample, Tap};
 use hdrhistogram::Histogram;
+use host::packet_queue::PacketQueue;
 use host::transmit_times::TransmitTimes;
 use host::tun::VNET_HEADER;
 use link::{Counters, Delivery, Fate, FateKind, Link, Rate};
@@ -389,14 +390,26 @@ impl DirectionDriver {
         }
     }
 
-    /// Its counters, and the recording, whose end takes the kernel some time.
-    pub(crate) fn finish(mut self) -> (DirectionCounters, Option<TransmitTimes>) {
+    pub(crate) fn finish(mut self) -> Finished {
         self.close_period();
         self.totals.counters = self.link.counters().since(&self.omitted);
         self.totals.intervals =
             self.intervals.take().map(IntervalLogger::finish).unwrap_or_default();
-        (self.totals, self.arrivals.finish())
+        Finished {
+            counters: self.totals,
+            queues: self.carrier.into_queues(),
+            recording: self.arrivals.finish(),
+        }
     }
+}
+
+/// What is left of a direction.
+pub(crate) struct Finished {
+    pub(crate) counters: DirectionCounters,
+    /// See [`Carrier::into_queues`].
+    pub(crate) queues: Vec<PacketQueue>,
+    /// Its end takes the kernel some time.
+    pub(crate) recording: Option<TransmitTimes>,
 }
 
 fn count_drop(carrier: &mut Carrier, fate: &Fate<Rc<Packet>>) {

@@ -12,6 +12,7 @@ use crate::direction::{DirectionCounters, DirectionDriver, Ends};
 use crate::watch::Tap;
 use host::lock::lock;
 use host::memory::Region;
+use host::packet_queue::PacketQueue;
 use host::wait::{self, EventFd, Poller};
 use host::{clock, cpu};
 use link::{Link, Schedule};
@@ -61,6 +62,8 @@ pub(crate) struct Work {
 #[derive(Debug)]
 pub(crate) struct Done {
     pub(crate) directions: Vec<DirectionCounters>,
+    /// The kernel's queues, which it counts the losses of as long as they are open.
+    pub(crate) queues: Vec<PacketQueue>,
     /// CPU time of the thread as a share of one core.
     pub(crate) cpu: f64,
 }
@@ -244,10 +247,15 @@ impl Work {
         driver.run()?;
         let used = cpu::this_thread().unwrap_or_default().as_secs_f64();
         let cpu = used / begun.elapsed().as_secs_f64().max(1e-9);
-        let ended = driver.directions.into_iter().map(DirectionDriver::finish);
-        let (directions, recordings): (Vec<_>, Vec<_>) = ended.unzip();
+        let (mut directions, mut queues, mut recordings) = (Vec::new(), Vec::new(), Vec::new());
+        for direction in driver.directions {
+            let finished = direction.finish();
+            directions.push(finished.counters);
+            queues.extend(finished.queues);
+            recordings.extend(finished.recording);
+        }
         at_once::drop_each(recordings);
-        Ok(Done { directions, cpu })
+        Ok(Done { directions, queues, cpu })
     }
 }
 

@@ -109,7 +109,7 @@ impl Forwarding {
         let names = [0, 1].map(|end| device(link, end));
         let dropped = || {
             let queues = [numbers(link, Direction::Up)?, numbers(link, Direction::Down)?];
-            let lost = packet_queue::lost(queues.map(QueueNumbers::all).as_flattened())?;
+            let lost = packet_queue::lost(queues.map(QueueNumbers::uncounted).as_flattened())?;
             let drops = Netlink::open()?.drops(&names)?;
             Ok(lost + drops.iter().map(DeviceDrops::total).sum::<u64>())
         };

@@ -46,8 +46,9 @@ pub(crate) struct QueueNumbers {
 }
 
 impl QueueNumbers {
-    pub(crate) const fn all(self) -> [u16; 3] {
-        [self.held, self.cut, self.moved]
+    /// Those whose losses the kernel alone counts: what is missing in `cut` is seen.
+    pub(crate) const fn uncounted(self) -> [u16; 2] {
+        [self.held, self.moved]
     }
 }
 
@@ -255,6 +256,10 @@ impl QueueCarrier {
         }
         self.cut.decide(&[(Verdict::Drop, id)])?;
         Ok(refused)
+    }
+
+    pub(crate) fn into_queues(self) -> Vec<PacketQueue> {
+        vec![self.held.queue, self.moved.queue, self.cut]
     }
 
     /// Reads packets whole from here on, or their headers alone.

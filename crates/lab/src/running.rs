@@ -223,7 +223,7 @@ impl Lab {
                 let shorter = driver_choice::longest_train([&path].into_iter());
                 let is_shorter = shorter
                     .is_some_and(|bytes| link.longest_train.is_none_or(|longest| bytes < longest));
-                is_shorter.then(|| "hosts send longer trains than suit this rate".to_owned())
+                is_shorter.then(|| "the hosts' gso_max_size was set for a higher rate".to_owned())
             };
             if let Some(reason) = driver_choice::path_needs_tun(&path).or_else(slower) {
                 return Err(LabError::NeedsTun { reason });
@@ -336,6 +336,12 @@ impl Lab {
         self.links.iter().map(|link| &link.asked)
     }
 
+    /// The cores that programs are confined to; `None`: any.
+    #[must_use]
+    pub fn program_cores(&self) -> Option<&[u32]> {
+        self.confinement.as_ref().map(Confinement::cores)
+    }
+
     /// Lines for /etc/hosts with the names of all hosts. Resolvers prefer IPv6
     /// without [`crate::PREFER_IPV4`].
     #[must_use]
@@ -401,12 +407,13 @@ impl Lab {
     /// If a driver failed, or the counters of a device cannot be read.
     pub fn finish(&self) -> Result<LabReport, LabError> {
         self.commands.iter().for_each(|commands| commands.stop());
-        let (mut per_direction, mut cpu) = (Vec::new(), 0.0_f64);
+        let (mut per_direction, mut queues, mut cpu) = (Vec::new(), Vec::new(), 0.0_f64);
         for driver in lock(&self.drivers).drain(..) {
             let died = || LabError::Emulator(io::Error::other("its thread panicked"));
             let done = driver.join().map_err(|_| died())?.map_err(LabError::Emulator)?;
             cpu = cpu.max(done.cpu);
             per_direction.extend(done.directions);
+            queues.extend(done.queues);
         }
         // A tap still in the queue would wait forever.
         self.commands.iter().for_each(|commands| drop(commands.take()));
@@ -432,6 +439,8 @@ impl Lab {
                 intervals,
             });
         }
+        // Until here the kernel lists what they have lost.
+        drop(queues);
         Ok(LabReport { links })
     }
 }

@@ -157,7 +157,7 @@ impl ValidityCheck<'_> {
         let uncounted: u64 = self.per_direction.iter().map(|totals| totals.uncounted).sum();
         if uncounted > 0 {
             reasons.push(format!(
-                "{uncounted} segmentation-offload packets of a tunnel, or with IPv6 extension headers, were treated as one packet each: use --driver tun"
+                "{uncounted} segmentation-offload packets were treated as one packet each, as those of tunnels and with IPv6 extension headers are: use --driver tun"
             ));
         }
         let bound = MAX_LATENESS.max(self.path.rtt().duration() / 20);

@@ -29,9 +29,10 @@ const FIRST_BLOCKS: Duration = Duration::from_secs(1);
 /// Minimum tokens at the start: a block of iperf3's default length.
 const MIN_INITIAL_TOKENS: ByteCount = ByteCount::from_bytes(128 * 1024);
 
-/// How long a sender that may send no more waits for the end of the test: a client that has all
-/// that it asked for ends it within an RTT.
-const END_TIMEOUT: Duration = Duration::from_secs(2);
+/// How long a sender that may send no more waits for the end of the test, while nothing is received
+/// either: a client that has all that it asked for ends it, after what is in the socket's buffer (at
+/// 7 Mbit/s 4 MiB) and an RTT.
+const END_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// How often it looks whether the test has ended.
 const END_POLL_INTERVAL: Duration = Duration::from_millis(5);
@@ -135,6 +136,8 @@ impl Quota {
         let mut bucket = lock(&self.bucket);
         bucket.fill(self.rate, now);
         bucket.pass(bytes);
+        // The other direction goes on: the test is not about to end.
+        bucket.spent = None;
         let exceeded = match (self.rate, self.bytes) {
             (_, Some(limit)) if bucket.passed > limit.bytes() => Exceeded::Bytes(limit),
             (Some(limit), _) if bucket.tokens < 0.0 => Exceeded::Rate(limit),
@@ -306,9 +309,12 @@ mod tests {
         let quota = Quota::new(None, Some(limit), ByteCount::ZERO, start).unwrap();
         let quota = quota.reserving(ByteCount::from_bytes(400));
         assert_eq!(quota.take(900, 100, start), Grant::Now(600));
-        assert_eq!(quota.take(1, 1, start), Grant::After(END_POLL_INTERVAL));
-        assert!(quota.charge(400, start));
-        assert_eq!(quota.take(1, 1, start + END_TIMEOUT), Grant::Never, "it never ended");
+        let full = Grant::After(END_POLL_INTERVAL);
+        assert_eq!(quota.take(1, 1, start), full);
+        let later = start + END_TIMEOUT;
+        assert!(quota.charge(400, later));
+        assert_eq!(quota.take(1, 1, later), full, "it still received");
+        assert_eq!(quota.take(1, 1, later + END_TIMEOUT), Grant::Never, "it never ended");
         assert_eq!(quota.exceeded(), Some(Exceeded::Bytes(limit)));
     }
 }

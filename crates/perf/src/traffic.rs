@@ -343,8 +343,8 @@ fn sending_threads(streams: &[Stream]) -> usize {
 }
 
 /// Whether the threads of streams keep the system's scheduling slices: where each switch between a
-/// sender and a receiver that share a core costs more than a stream waits for its turn. With 16
-/// streams by reference over loopback 74 Gbit/s, 58 with short slices; with 4 streams, or copies, it
+/// sender and a receiver that share a core costs more than a stream gains by its turn. With `-R` and 16
+/// streams by reference over loopback 74 Gbit/s, 59 with short slices; with 4 streams, or copies, it
 /// is less (docs/design/traffic.md).
 fn default_slices(streams: &[Stream], plan: &Plan) -> bool {
     let many = streams.len() > 4 * host::cpu::cores() as usize;

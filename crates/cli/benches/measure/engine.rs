@@ -73,6 +73,9 @@ fn shapes(pair: &Pair, asked: &Options, streams: &[&str]) -> Fallible<()> {
             }
         }
     }
+    if groups.is_empty() {
+        return Err("no such shape; one is 'veth -P 4 -R'".into());
+    }
     let programs: Vec<_> =
         ["longhaul".to_owned()].into_iter().chain(names).chain(["bare pair".to_owned()]).collect();
     bars::write(asked, &programs, &groups, "Gbit/s")
@@ -172,7 +175,7 @@ fn bare_run(pair: &Pair, path: Between, options: &[&str], round: usize) -> Falli
     let cores = host::cpu::cores() as usize;
     let share = if server == 0 && directions.len() == 1 { cores } else { cores.div_ceil(2) };
     let threads = if by_reference { "reference".to_owned() } else { share.to_string() };
-    let reads = bare_reads(streams == "1", directions.len() == 2, server == 0, by_reference);
+    let reads = bare_reads(path, streams, directions.len(), by_reference);
     let program = std::env::current_exe()?;
     let mut receivers = Vec::new();
     for (at, (_, to, _)) in directions.iter().enumerate() {
@@ -202,22 +205,18 @@ fn bare_run(pair: &Pair, path: Between, options: &[&str], round: usize) -> Falli
 
 /// Bytes of a read, of its buffer, and that wake the receiver, as in reads.rs.
 fn bare_reads(
-    is_single: bool,
-    both_directions: bool,
-    within_host: bool,
+    path: Between,
+    streams: &str,
+    directions: usize,
     by_reference: bool,
 ) -> [&'static str; 3] {
     const LONG: &str = "524288";
     const SHORT: &str = "131072";
     const SMALL: &str = "16384";
-    if is_single && !both_directions {
-        return [LONG, LONG, LONG];
+    match (path, streams, directions) {
+        (_, "1", 1) => [LONG, LONG, LONG],
+        (Between::Loopback, ..) if by_reference => [LONG, SMALL, "1"],
+        (Between::Veth, _, 1) if !by_reference => [SHORT, SHORT, SHORT],
+        _ => [LONG, SMALL, LONG],
     }
-    if within_host && by_reference {
-        return [LONG, SMALL, "1"];
-    }
-    if within_host || both_directions || by_reference {
-        return [LONG, SMALL, LONG];
-    }
-    [SHORT, SHORT, SHORT]
 }

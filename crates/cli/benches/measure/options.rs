@@ -35,8 +35,17 @@ impl Options {
                 name => return Err(format!("{name}: the parts are {}", known.join(", ")).into()),
             }
         }
-        if options.svg.is_some() && options.parts.len() != 1 {
-            return Err("--svg is of one part: name it".into());
+        let is_engine = options.parts.iter().all(|part| part.starts_with("engine"));
+        let of_engine = options.rounds.is_some() || options.shapes.is_some();
+        if of_engine && (options.parts.is_empty() || !is_engine) {
+            return Err("--rounds and --shapes are of the engine: name that part".into());
+        }
+        if options.rounds == Some(0) {
+            return Err("--rounds is at least 1".into());
+        }
+        let has_picture = |part: &String| part == "udp" || part.starts_with("engine");
+        if options.svg.is_some() && !matches!(&options.parts[..], [part] if has_picture(part)) {
+            return Err("--svg is of one part, udp or engine: name it".into());
         }
         Ok(options)
     }

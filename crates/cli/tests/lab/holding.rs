@@ -58,7 +58,8 @@ pub(crate) fn trains_are_dropped_packet_by_packet() {
 
 /// Trains of which all packets together are shorter than the MTU are counted packet by packet, too.
 pub(crate) fn short_packets_are_counted() {
-    let client = format!("{LONGHAUL} iperf3 -c server -u -b 100M -l 160 -t 1 -J");
+    // Bursts are sent as trains of eight.
+    let client = format!("{LONGHAUL} iperf3 -c server -u -b 100M/8 -l 160 -t 1 -J");
     let server = format!("{LONGHAUL} iperf3 -s -1");
     let options = ["--driver", "nfqueue", "--server", &server];
     let (ended, path) = carried("rate=1gbit,rtt=1ms", &options, &["sh", "-c", &client]);
@@ -100,13 +101,15 @@ pub(crate) fn the_driver_is_chosen() {
     assert_eq!(refused.code, Some(2), "{refused:?}");
     assert!(refused.stderr.contains("loss") && refused.stderr.contains("--driver tun"));
     let name = "held-7fd2";
-    let options = ["--link", "rate=1gbit,rtt=1ms", "--driver", "nfqueue", "--name", name];
+    let options = ["--link", "rate=2gbit,rtt=1ms", "--driver", "nfqueue", "--name", name];
     let lab = start(&[&["lab", "run"][..], &options, &["--", "sleep", "60"]].concat());
     until("the lab", || run(&["lab", "list"]).stdout.contains(name));
     let set = |settings: &str| run(&["lab", "set", "--lab", name, settings]);
     let refused = set("loss=1%");
     assert!(refused.code == Some(2) && refused.stderr.contains("--driver tun"), "{refused:?}");
-    assert_eq!(set("rate=2gbit,rtt=4ms").code, Some(0));
+    assert_eq!(set("rate=3gbit,rtt=4ms").code, Some(0));
+    let refused = set("rate=1gbit");
+    assert!(refused.code == Some(2) && refused.stderr.contains("gso_max_size"), "{refused:?}");
     // Nothing is left of a lab that is killed.
     signal("KILL", lab.id());
     end(lab);
@@ -181,6 +184,35 @@ pub(crate) fn dropped_packets_take_bounded_memory() {
     }
     // These 75 MB, and 64 MiB of dropped packets, in packets of 8928 bytes.
     assert!((4_000..18_000).contains(&most), "{most} packets, {report}");
+}
+
+/// Packets that arrive while nobody reads them are lost between the kernel and the emulator, and the
+/// report says so.
+pub(crate) fn packets_that_the_emulator_does_not_read_are_lost() {
+    // What the kernel keeps for the emulator is less: 128 MiB of messages of 1 KiB.
+    const PACKETS: u64 = 250_000;
+    let name = "stopped-3e90";
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("report.json").to_str().unwrap().to_owned();
+    let client = format!("{LONGHAUL} iperf3 -c server -u -b 0 -l 64 --no-gsro -P 2 -t 5 -J");
+    let server = format!("{LONGHAUL} iperf3 -s -1");
+    let link = ["lab", "run", "--link", "rate=1gbit,rtt=1ms", "--driver", "nfqueue"];
+    let options = ["--name", name, "--report", &file, "--server", &server, "--", "sh", "-c"];
+    let lab = start(&[&link[..], &options, &[&client]].concat());
+    until("packets", || processes(name).into_iter().any(|process| held(process) > 0));
+    let emulator = processes(name);
+    emulator.iter().for_each(|process| signal("STOP", *process));
+    std::thread::sleep(std::time::Duration::from_millis(3500));
+    emulator.iter().for_each(|process| signal("CONT", *process));
+    let ended = end(lab);
+    let report: Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
+    let sent: Value = serde_json::from_str(&ended.stdout).unwrap_or_default();
+    let sent = sent.pointer("/end/sum/packets").and_then(Value::as_u64).unwrap_or_default();
+    let lost = report["achieved"]["drops"]["unasked"].as_u64().unwrap();
+    if lost == 0 && sent < PACKETS {
+        stall_retry::undecided(format!("the sender was too slow: {sent} datagrams"));
+    }
+    assert!(lost > 0 && report["valid"] == false, "{sent} sent, {report}");
 }
 
 /// The report covers the part of a run that was declared beforehand.

@@ -44,13 +44,14 @@ use std::process::{Command, ExitCode};
 const LABS_PER_CORE: usize = 2;
 
 /// Tests that nothing may run beside.
-const ALONE: [&str; 8] = [
+const ALONE: [&str; 9] = [
     "the_idle_round_trip_is_as_asked",
     "the_rate_is_as_asked",
     "loss_is_binomial_on_the_wire",
     "latency_under_load",
     "the_highest_rate_is_found",
     "trains_are_dropped_packet_by_packet",
+    "packets_that_the_emulator_does_not_read_are_lost",
     "our_client_its_server",
     "its_client_our_server",
 ];
@@ -101,7 +102,7 @@ fn main() -> ExitCode {
 }
 
 fn trials(lab: bool, iperf3: bool, devices: bool, held: bool) -> Vec<Trial> {
-    let tests: [(&str, Needs, fn()); 88] = [
+    let tests: [(&str, Needs, fn()); 89] = [
         // The longest first, so that the others end beside them.
         ("edge_cloud_holds", Needs::Nothing, studies::edge_cloud_holds),
         ("the_loop_closes", Needs::Nothing, closed_loop::the_loop_closes),
@@ -154,6 +155,11 @@ fn trials(lab: bool, iperf3: bool, devices: bool, held: bool) -> Vec<Trial> {
             holding::what_is_left_of_a_train_is_whole,
         ),
         ("the_driver_is_chosen", Needs::Held, holding::the_driver_is_chosen),
+        (
+            "packets_that_the_emulator_does_not_read_are_lost",
+            Needs::HeldAndRoot,
+            holding::packets_that_the_emulator_does_not_read_are_lost,
+        ),
         ("two_labs_hold_packets_at_once", Needs::Held, holding::two_labs_hold_packets_at_once),
         (
             "dropped_packets_take_bounded_memory",

@@ -93,11 +93,7 @@ impl Lab {
             confinement: None,
         };
         lab.connect(plan, cores.as_ref())?;
-        if let Some(cores) = &cores {
-            lab.confinement = cores
-                .confine_programs(plan)
-                .map_err(LabError::system("confining programs to cores"))?;
-        }
+        lab.confinement = cores.and_then(|cores| cores.confine_programs(plan));
         Ok(lab)
     }
 

@@ -43,7 +43,7 @@ impl Chunks {
     ) -> io::Result<Self> {
         stream.begin_source();
         let may_wait = !file.metadata()?.is_file();
-        let source = Source { file, may_wait };
+        let source = FileSource { file, may_wait };
         let (full_sender, full) = mpsc::sync_channel(0);
         let (empty, to_fill) = mpsc::channel::<Vec<u8>>();
         for _ in 0..CHUNKS {
@@ -104,13 +104,13 @@ impl Chunks {
 }
 
 /// What the chunks are read from.
-struct Source<'a> {
+struct FileSource<'a> {
     file: &'a File,
     /// Whether a read may wait for whoever writes: from anything but a regular file.
     may_wait: bool,
 }
 
-impl Source<'_> {
+impl FileSource<'_> {
     /// Reads until the chunk is full, the file has no more for now, or the test is over; how much.
     fn fill(
         &self,
@@ -170,7 +170,7 @@ mod tests {
     fn a_chunk_is_filled_by_several_reads_until_the_file_ends() {
         let mut file = bulk::memory_file(&vec![7; READ + 5]).unwrap();
         file.rewind().unwrap();
-        let source = Source { file: &file, may_wait: false };
+        let source = FileSource { file: &file, may_wait: false };
         let counted = Cell::new(0);
         let count = |bytes| counted.set(counted.get() + bytes);
         let mut chunk = vec![0; READ + 1];
@@ -178,7 +178,7 @@ mod tests {
         assert_eq!([filled(), filled(), filled()], [READ + 1, 4, 0]);
         assert_eq!(counted.get(), READ + 5);
         assert_eq!(source.fill(&mut chunk, &|| true, count).unwrap(), 0, "the test is over");
-        let directory = Source { file: &File::open("/").unwrap(), may_wait: true };
+        let directory = FileSource { file: &File::open("/").unwrap(), may_wait: true };
         assert!(directory.fill(&mut chunk, &|| false, count).is_err());
     }
 
@@ -186,7 +186,7 @@ mod tests {
     fn a_pipe_that_nothing_is_written_to_is_left_when_the_test_is_over() {
         let (reader, mut writer) = io::pipe().unwrap();
         let file = File::from(OwnedFd::from(reader));
-        let source = Source { file: &file, may_wait: true };
+        let source = FileSource { file: &file, may_wait: true };
         let mut chunk = vec![0; READ];
         let looks = Cell::new(0);
         let after_three = || looks.replace(looks.get() + 1) == 3;

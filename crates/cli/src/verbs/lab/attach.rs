@@ -6,6 +6,7 @@ use crate::console::{self, Console};
 use crate::failure::{DONE, Failure, Outcome};
 use crate::input;
 use clap::Args;
+use host::cpu::Confinement;
 use host::join::{HostNamespaces, JoinError};
 use host::private_file;
 use lab::LabError;
@@ -130,6 +131,8 @@ pub(super) fn exec(args: &ExecArgs) -> Outcome {
         other => Failure::work(other),
     };
     let namespaces = HostNamespaces::open(caller.connection(), host.namespace).map_err(failed)?;
+    // The program inherits it; on any core it would only disturb the lab.
+    let _confinement = inventory.program_cores.as_deref().map(Confinement::begin);
     namespaces.run(&command, path_with_us().as_deref()).map_err(failed)
 }
 
