@@ -143,7 +143,9 @@ fn allow(thread: libc::pid_t, cores: &[u32]) -> io::Result<()> {
 /// thread is allowed it at present or not.
 #[must_use]
 pub fn is_available(core: u32) -> bool {
-    thread::spawn(move || pin_to(core).is_ok()).join().unwrap_or(false)
+    // Not `thread::spawn`, which panics where no further thread can be started.
+    let pinned = thread::Builder::new().spawn(move || pin_to(core).is_ok());
+    pinned.is_ok_and(|pinned| pinned.join().unwrap_or(false))
 }
 
 /// While this exists, the thread that created it, and the threads and programs that it starts from
