@@ -10,6 +10,7 @@ mod console;
 #[cfg(test)]
 mod documented;
 mod failure;
+mod http_host;
 mod input;
 mod inside;
 mod log_limit;
