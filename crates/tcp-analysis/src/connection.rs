@@ -1,6 +1,7 @@
 //! One TCP connection: its packets in order of the capture.
 
 use crate::flags::{FlagCounts, Flags};
+use crate::outstanding::Outstanding;
 use crate::recovery::{self, Retransmissions};
 use crate::rules::Rules;
 use crate::sequence::after;
@@ -315,6 +316,24 @@ impl Connection {
     pub(crate) fn pair(&self, direction: Direction) -> (&Side, &Side) {
         let [a, b] = &self.sides;
         if direction == Direction::AToB { (a, b) } else { (b, a) }
+    }
+
+    /// Bytes that it takes on the heap.
+    #[inline]
+    pub(crate) fn heap_bytes(&self) -> usize {
+        let [a, b] = &self.sides;
+        a.heap_bytes() + b.heap_bytes()
+    }
+
+    /// Forgets the outstanding segments and gaps, which the next packet would be compared with:
+    /// the analysis ends here.
+    pub(crate) fn end_analysis(&mut self) {
+        for side in &mut self.sides {
+            side.outstanding = Outstanding::default();
+            if let Some(recovery) = &mut side.recovery {
+                recovery.forget_gaps();
+            }
+        }
     }
 
     /// Outstanding segments of both directions.

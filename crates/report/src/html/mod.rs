@@ -20,8 +20,8 @@ mod under_load;
 
 pub use baseline::baseline_page;
 pub use capture::{
-    CapturePage, MOST_BYTES, MOST_STREAMS, PageConversation, StreamGraphs, bytes_of_graphs,
-    capture as capture_page,
+    CapturePage, MOST_BYTES, MOST_CONVERSATIONS, MOST_STREAMS, PageConversation, StreamGraphs,
+    bytes_of_graphs, capture as capture_page,
 };
 pub use study::{StudyPage, SvgFile, cell_page, study, study_plots};
 

@@ -62,12 +62,15 @@ pub(crate) fn analyse(
     stop: &StopFlag,
     console: &mut Console,
 ) -> Result<Analysis, String> {
-    let mut streams = Streams::new(rules.rules());
+    let tables = reading::Tables::of_reading();
+    let mut streams = Streams::within(rules.rules(), &tables.budget);
     let mut tests = Tests::default();
-    let capture = reading::read_segments(path, stop, console, |packet, stream, segment| {
-        streams.add(stream, packet.number, packet.time_ns, segment);
-        tests.add(stream.number, packet.number, packet.time_ns, segment);
-    })?;
+    let mut capture =
+        reading::read_segments(path, &tables, stop, console, |packet, stream, segment| {
+            streams.add(stream, packet.number, packet.time_ns, segment);
+            tests.add(stream.number, packet.number, packet.time_ns, segment);
+        })?;
+    capture.not_analysed = reading::not_analysed(&streams, &capture.conversations);
     Ok(Analysis { capture, streams, tests })
 }
 
@@ -169,16 +172,19 @@ impl Analysis {
         mut see: impl FnMut(AnalysedPacket<'_>),
     ) -> Result<Vec<Explained>, String> {
         let mut samplers: HashMap<u32, (Connection, Sampler)> = HashMap::new();
+        let count = wanted.iter().map(Vec::len).sum();
         for number in wanted.iter().flatten() {
             if let Some((_, connection)) = self.streams.get(*number) {
                 let direction = connection.data_direction();
                 let point = connection.vantage(direction).point;
-                let sampler = Sampler::new(direction, connection.duration_ns(), point);
+                let sampler =
+                    Sampler::new(direction, connection.duration_ns(), point).sharing(count);
                 samplers.insert(*number, (Connection::default(), sampler));
             }
         }
         let rules = Rules::default();
-        reading::read_segments(path, stop, console, |packet, stream, segment| {
+        let tables = reading::Tables::of_second_reading();
+        reading::read_segments(path, &tables, stop, console, |packet, stream, segment| {
             if let Some((connection, sampler)) = samplers.get_mut(&stream.number) {
                 let place = PacketPosition {
                     packet: packet.number,

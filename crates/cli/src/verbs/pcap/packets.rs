@@ -2,7 +2,7 @@
 //! filter; or one of them with its fields and bytes.
 
 use super::analysis::RulesArg;
-use super::reading::{self, Dissected};
+use super::reading::{self, Dissected, Tables};
 use super::table::{self, Cell, ParquetTable};
 use super::{document, tables};
 use crate::console::{self, Console};
@@ -84,9 +84,10 @@ pub(super) fn run(args: &PacketsArgs, console: &mut Console) -> Outcome {
     let columns: Vec<Field> =
         args.columns.iter().map(|name| column(name)).collect::<Result<_, _>>()?;
     let stop = stop::on_signals();
-    let mut tracker = Tracker::new(args.rules.rules());
+    let tables = Tables::of_reading();
+    let mut tracker = Tracker::within(args.rules.rules(), &tables.budget);
     let mut list = List::new(args, columns, path, console)?;
-    let read = reading::read_packets(path, &stop, console, |found, console| {
+    let read = reading::read_packets(path, &tables, &stop, console, |found, console| {
         let Dissected { packet, layers, segment, stream, conversations, .. } = *found;
         let view = tracker.add(packet, layers, segment, stream, conversations);
         let is_wanted = match args.packet {
@@ -107,7 +108,8 @@ pub(super) fn run(args: &PacketsArgs, console: &mut Console) -> Outcome {
     if let Some(failure) = list.failure {
         return Err(failure);
     }
-    let capture = read.map_err(Failure::work)?;
+    let mut capture = read.map_err(Failure::work)?;
+    capture.not_analysed = reading::not_analysed(tracker.streams(), &capture.conversations);
     if let Some((file, path)) = list.parquet.take().zip(args.parquet.as_deref()) {
         file.finish()?;
         console.say(&format!("{} rows written to {}", list.shown, path.display()));

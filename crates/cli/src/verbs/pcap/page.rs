@@ -1,7 +1,8 @@
 //! `longhaul pcap FILE --html PAGE`: graphs of the largest TCP streams, on a page.
 
 use super::analysis::{self, Analysis, RulesArg};
-use super::{ConversationLayer, Files, Shown, Summary, each, rows};
+use super::rows::ConversationRows;
+use super::{ConversationLayer, Files, Shown, Summary, each};
 use crate::console::{self, Console};
 use crate::failure::{DONE, FAILED, Failure, Outcome};
 use crate::stop;
@@ -9,7 +10,8 @@ use capture::dissect::Direction;
 use clap::Args;
 use perf::StopFlag;
 use report::html::{
-    self, CapturePage, MOST_STREAMS, PageConversation, StreamGraphs, bytes_of_graphs,
+    self, CapturePage, MOST_CONVERSATIONS, MOST_STREAMS, PageConversation, StreamGraphs,
+    bytes_of_graphs,
 };
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -65,6 +67,7 @@ pub(super) fn run(args: &SummaryArgs, console: &mut Console) -> Outcome {
         overview: &capture.overview,
         notes: &capture.notes(),
         conversations: &conversations(&analysis),
+        conversation_count: capture.conversations.tcp().len() + capture.conversations.udp().len(),
         streams,
     });
     store::write(page, text.as_bytes()).map_err(Failure::work)?;
@@ -80,7 +83,7 @@ fn wanted(analysis: &Analysis, asked: &[u32]) -> Result<Vec<u32>, Failure> {
     let mut wanted: Vec<u32> = Vec::new();
     for number in asked {
         if analysis.streams.get(*number).is_none() {
-            let last = analysis.streams.iter().count();
+            let last = analysis.streams.len();
             return Err(Failure::usage(match last.checked_sub(1) {
                 Some(last) => format!("no TCP stream {number}; the capture has 0 to {last}"),
                 None => format!("no TCP stream {number}; the capture has none"),
@@ -169,12 +172,16 @@ fn sentence(text: &str) -> String {
 /// TCP and UDP conversations, those with most bytes first.
 fn conversations(analysis: &Analysis) -> Vec<PageConversation> {
     let all = &analysis.capture.conversations;
-    let mut listed: Vec<PageConversation> = [ConversationLayer::Tcp, ConversationLayer::Udp]
-        .into_iter()
-        .flat_map(|layer| rows(all, layer))
-        .map(|row| PageConversation { row, retransmissions: retransmissions(analysis, row.stream) })
-        .collect();
+    let mut listed: Vec<PageConversation> = Vec::new();
+    for layer in [ConversationLayer::Tcp, ConversationLayer::Udp] {
+        let rows = ConversationRows::of(all, layer);
+        listed.extend(rows.iter(MOST_CONVERSATIONS).map(|row| PageConversation {
+            row,
+            retransmissions: retransmissions(analysis, row.stream),
+        }));
+    }
     listed.sort_by_key(|conversation| std::cmp::Reverse(conversation.row.traffic.bytes()));
+    listed.truncate(MOST_CONVERSATIONS);
     listed
 }
 
