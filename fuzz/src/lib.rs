@@ -43,6 +43,7 @@ targets! {
     tool_result,
     baseline,
     server_list,
+    study_database,
     capture_file,
     capture_packet,
     capture_fragments,

@@ -16,6 +16,7 @@
 //! | `captures` | capture files, packets in them, two captures aligned |
 //! | `analysis` | display filters; TCP segments and fragments of packets |
 //! | `files` | journals, plans, paths, recordings, measurements, baselines, lists of servers, results of other tools |
+//! | `study_database` | databases of studies |
 
 mod agent;
 mod analysis;
@@ -24,6 +25,7 @@ mod copy;
 mod files;
 mod kernel;
 pub mod seeds;
+mod study_database;
 mod udt;
 mod wire;
 
@@ -32,7 +34,7 @@ pub type Target = (&'static str, fn(&[u8]));
 
 /// Every target. `fuzz/seeds` has a directory for each, and `fuzz/src/lib.rs`
 /// a test.
-pub const TARGETS: [Target; 33] = [
+pub const TARGETS: [Target; 34] = [
     ("iperf3_framing", wire::iperf3_framing),
     ("iperf3_params", wire::iperf3_params),
     ("iperf3_results", wire::iperf3_results),
@@ -60,6 +62,7 @@ pub const TARGETS: [Target; 33] = [
     ("tool_result", files::tool_result),
     ("baseline", files::baseline),
     ("server_list", files::server_list),
+    ("study_database", study_database::study_database),
     ("capture_file", captures::file),
     ("capture_packet", captures::packet),
     ("capture_fragments", analysis::fragments),
