@@ -336,6 +336,52 @@ fn documents_name_files_that_exist() {
     assert!(wrong.is_empty(), "no such file:\n{}", wrong.join("\n"));
 }
 
+/// Each bullet of SECURITY.md under *Guaranteed* names the tests that hold it, as
+/// ``(tests: `FILE: NAME`, `NAME`; `FILE: NAME`)``, and there are these.
+#[test]
+fn guarantees_name_tests_that_exist() {
+    let text = std::fs::read_to_string(root().join("SECURITY.md")).unwrap();
+    let guaranteed = text.split_once("\n## Guaranteed\n").unwrap().1;
+    let guaranteed = guaranteed.split_once("\n## ").unwrap().0;
+    let (mut wrong, mut named) = (Vec::new(), 0);
+    for bullet in guaranteed.split("\n- ").skip(1) {
+        let bullet = bullet.split("\n\n").next().unwrap();
+        let (title, tests) = bullet.split_once("(tests: ").unwrap_or((bullet, ""));
+        let title: String = title.chars().take(40).collect();
+        let (mut file, mut count) = ("", 0);
+        for quoted in tests.split('`').skip(1).step_by(2) {
+            count += 1;
+            let (path, test) = quoted.split_once(": ").unwrap_or((file, quoted));
+            file = path;
+            if !has_test(&root().join("crates").join(path), test) {
+                wrong.push(format!("{title}: no test {test} in {path}"));
+            }
+        }
+        if count == 0 {
+            wrong.push(format!("{title}: names no test"));
+        }
+        named += count;
+    }
+    assert!(named > 50, "{named} tests are named");
+    assert!(wrong.is_empty(), "SECURITY.md:\n{}", wrong.join("\n"));
+}
+
+/// Whether a file has a test of that name: a function with the attribute, or one of an integration
+/// test with a harness of its own.
+fn has_test(file: &Path, test: &str) -> bool {
+    let Ok(text) = std::fs::read_to_string(file) else { return false };
+    let has_harness = file.components().any(|part| part.as_os_str() == "tests");
+    let start = format!("fn {test}(");
+    let mut before = ["", "", ""];
+    text.lines().any(|line| {
+        let found = line.trim_start_matches("pub(crate) ").trim_start().starts_with(&start);
+        let is_test = before.iter().any(|line| line.trim() == "#[test]");
+        before.rotate_left(1);
+        before[2] = line;
+        found && (is_test || (has_harness && line.starts_with("pub(crate) fn ")))
+    })
+}
+
 #[test]
 fn pure_crates_reach_for_nothing() {
     let mut wrong = Vec::new();
