@@ -376,6 +376,18 @@ fn dependencies_come_under_licences_that_fit() {
     assert!(wrong.is_empty(), "not among the licences we take:\n{}", wrong.join("\n"));
 }
 
+/// A promise is kept in release builds, too: by a type, an error or `assert!`.
+#[test]
+fn no_promise_is_checked_in_debug_builds_only() {
+    let mark = ["debug_", "assert"].concat();
+    let sources = files().into_iter().filter(|path| name(path).contains("/src/"));
+    let found: Vec<String> = sources
+        .filter(|path| std::fs::read_to_string(path).is_ok_and(|text| text.contains(&mark)))
+        .map(|path| name(&path))
+        .collect();
+    assert!(found.is_empty(), "return an error: {found:?}");
+}
+
 /// What a terminal is sent passes one function (`report::untrusted`), which
 /// `console.rs` calls. Others write bytes that are no text of ours: the drop-in's
 /// lines pass the same function, `screen.rs` moves the cursor, `attach.rs`

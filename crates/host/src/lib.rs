@@ -46,6 +46,7 @@ pub mod random;
 pub mod recvmsg;
 pub mod resolve;
 pub mod sandbox;
+pub mod seccomp;
 pub mod signals;
 pub mod slice;
 pub mod slow_disk;
