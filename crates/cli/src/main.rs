@@ -13,6 +13,7 @@ mod failure;
 mod input;
 mod inside;
 mod log_limit;
+mod output_path;
 mod stop;
 mod test_report;
 mod usage_error;

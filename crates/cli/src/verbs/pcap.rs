@@ -13,6 +13,7 @@ mod tables;
 
 use crate::console::{self, Console};
 use crate::failure::{DONE, FAILED, Failure, Outcome};
+use crate::output_path::OutputPath;
 use crate::stop;
 use capture::conversations::Conversations;
 use capture::endpoints::{self, Endpoint};
@@ -93,7 +94,7 @@ struct Files {
     json: bool,
     /// Write the rows of the CSV to a Parquet file
     #[arg(long, value_name = "OUT", conflicts_with_all = ["csv", "json"])]
-    parquet: Option<PathBuf>,
+    parquet: Option<OutputPath>,
 }
 
 impl Files {
