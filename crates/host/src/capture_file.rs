@@ -4,7 +4,7 @@
 //! decides whether that user may create it there. An existing file is overwritten only if it is a
 //! regular one with one name that belongs to the user.
 
-use crate::output_file::{FinalLink, Place, Writer};
+use crate::output_file::{Destination, FinalLink, Writer};
 use crate::privileges::{self, User};
 use std::fs::File;
 use std::io;
@@ -35,12 +35,12 @@ fn explained(error: io::Error, user: User) -> io::Error {
 }
 
 fn create_as(path: &Path, writer: Writer) -> io::Result<File> {
-    let place = Place::of_writer(path, FinalLink::Refuse, writer)?;
-    match place.create_private() {
+    let destination = Destination::of_writer(path, FinalLink::Refuse, writer)?;
+    match destination.create_private() {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
         other => return other,
     }
-    let file = place.open_own()?;
+    let file = destination.open_own()?;
     // Emptied only now.
     file.set_len(0)?;
     Ok(file)

@@ -36,7 +36,7 @@ const DEFAULT_MODE: u32 = 0o666;
 /// # Errors
 /// The system error, and [`UnsafePath`] inside an [`io::Error`].
 pub fn create(path: &Path) -> io::Result<File> {
-    Place::of(path, FinalLink::Follow)?.create(PRIVATE_MODE)
+    Destination::of(path, FinalLink::Follow)?.create(PRIVATE_MODE)
 }
 
 /// As [`create`]; a new file has the permissions of the umask.
@@ -44,7 +44,7 @@ pub fn create(path: &Path) -> io::Result<File> {
 /// # Errors
 /// As [`create`].
 pub fn create_readable(path: &Path) -> io::Result<File> {
-    Place::of(path, FinalLink::Follow)?.create(DEFAULT_MODE)
+    Destination::of(path, FinalLink::Follow)?.create(DEFAULT_MODE)
 }
 
 /// Opens a log for appending; creates it with the permissions of the umask.
@@ -53,7 +53,7 @@ pub fn create_readable(path: &Path) -> io::Result<File> {
 /// As [`create`].
 pub fn append(path: &Path) -> io::Result<File> {
     let flags = libc::O_WRONLY | libc::O_APPEND | libc::O_CREAT;
-    Place::of(path, FinalLink::Follow)?.open(flags, DEFAULT_MODE)
+    Destination::of(path, FinalLink::Follow)?.open(flags, DEFAULT_MODE)
 }
 
 /// Creates a directory with the permissions of the umask; fails if the name exists.
@@ -76,27 +76,27 @@ pub fn directory(path: &Path) -> io::Result<OwnedFd> {
     open_at(Some(directory.as_fd()), c".", libc::O_RDONLY | libc::O_DIRECTORY, 0)
 }
 
-/// The place of an output file: a name in an open directory.
+/// The destination of an output file: a name in an open directory.
 #[derive(Debug)]
-pub struct Place {
+pub struct Destination {
     name: Name,
     writer: Writer,
 }
 
-impl Place {
-    /// Walks to the place that `path` names.
+impl Destination {
+    /// Walks to the destination that `path` names.
     ///
     /// # Errors
     /// The system error, and [`UnsafePath`] inside an [`io::Error`].
     pub fn of(path: &Path, link: FinalLink) -> io::Result<Self> {
-        Place::of_writer(path, link, Writer::calling())
+        Destination::of_writer(path, link, Writer::calling())
     }
 
     pub(crate) fn of_writer(path: &Path, link: FinalLink, writer: Writer) -> io::Result<Self> {
         if walk::names_directory(path) {
             return Err(io::Error::from_raw_os_error(libc::EISDIR));
         }
-        Ok(Place { name: Walk::begin(path, writer)?.into_name(link)?, writer })
+        Ok(Destination { name: Walk::begin(path, writer)?.into_name(link)?, writer })
     }
 
     /// Creates a file with the permissions of the umask; fails if the name exists,
@@ -180,7 +180,7 @@ impl Place {
         }
     }
 
-    /// Creates a file beside the place, or at it.
+    /// Creates a file beside the destination, or at it.
     fn create_exclusively(&self, name: &CStr, mode: u32) -> io::Result<File> {
         let flags = libc::O_RDWR | libc::O_CREAT | libc::O_EXCL | libc::O_NOFOLLOW;
         open_at(Some(self.name.directory.as_fd()), name, flags, mode).map(File::from)
@@ -234,7 +234,7 @@ impl Place {
         sys::check(code).map(drop)
     }
 
-    /// Gives the file with a name in this directory the name of the place, and replaces what is
+    /// Gives the file with a name in this directory the name of the destination, and replaces what is
     /// there.
     fn take_name_of(&self, name: &CStr) -> io::Result<()> {
         let directory = self.name.directory.as_raw_fd();

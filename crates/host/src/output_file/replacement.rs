@@ -1,6 +1,6 @@
-//! Files that appear at their place when they are complete.
+//! Files that appear at their destination when they are complete.
 
-use super::{FinalLink, PRIVATE_MODE, Place};
+use super::{Destination, FinalLink, PRIVATE_MODE};
 use crate::directory::{Unsafe, c_string};
 use crate::random;
 use std::ffi::{CString, OsStr};
@@ -20,11 +20,11 @@ pub struct Replacement {
     temporary: Option<Temporary>,
 }
 
-/// A name beside a place, removed when dropped.
+/// A name beside a destination, removed when dropped.
 #[derive(Debug)]
 struct Temporary {
-    place: Place,
-    /// `None` once the file has its place.
+    destination: Destination,
+    /// `None` once the file has its destination.
     name: Option<CString>,
 }
 
@@ -35,23 +35,26 @@ impl Replacement {
     /// The system error, and [`UnsafePath`](crate::directory::UnsafePath) inside an
     /// [`io::Error`]; also for a directory.
     pub fn begin(path: &Path) -> io::Result<Self> {
-        let place = Place::of(path, FinalLink::Follow)?;
-        match place.existing()? {
+        let destination = Destination::of(path, FinalLink::Follow)?;
+        match destination.existing()? {
             Some(there) if there.is_dir() => {
                 return Err(io::Error::from_raw_os_error(libc::EISDIR));
             }
-            Some(there) if there.is_symlink() => return Err(place.refused(Unsafe::Symlink)),
-            Some(there) if place.name.is_descriptor || !there.is_file() => {
-                return Ok(Replacement { file: place.create(PRIVATE_MODE)?, temporary: None });
+            Some(there) if there.is_symlink() => return Err(destination.refused(Unsafe::Symlink)),
+            Some(there) if destination.name.is_descriptor || !there.is_file() => {
+                return Ok(Replacement {
+                    file: destination.create(PRIVATE_MODE)?,
+                    temporary: None,
+                });
             }
             _ => {}
         }
         let mut attempt = 0;
         loop {
             let name = c_string(OsStr::new(&format!(".longhaul-{:016x}.part", random::seed())))?;
-            match place.create_exclusively(&name, PRIVATE_MODE) {
+            match destination.create_exclusively(&name, PRIVATE_MODE) {
                 Ok(file) => {
-                    let temporary = Some(Temporary { place, name: Some(name) });
+                    let temporary = Some(Temporary { destination, name: Some(name) });
                     return Ok(Replacement { file, temporary });
                 }
                 Err(error)
@@ -76,21 +79,21 @@ impl Replacement {
         self.temporary.is_none()
     }
 
-    /// Puts the file in its place. It has the permissions of an earlier file of the user's.
+    /// Puts the file in its destination. It has the permissions of an earlier file of the user's.
     ///
     /// # Errors
     /// The system error; the earlier file is then unchanged.
     pub fn keep(self) -> io::Result<()> {
         let Some(mut temporary) = self.temporary else { return Ok(()) };
-        let place = &temporary.place;
-        if let Some(there) = place.existing()?
+        let destination = &temporary.destination;
+        if let Some(there) = destination.existing()?
             && there.is_file()
-            && there.uid() == place.writer.uid
+            && there.uid() == destination.writer.uid
         {
             self.file.set_permissions(Permissions::from_mode(there.mode() & 0o777))?;
         }
         if let Some(name) = &temporary.name {
-            place.take_name_of(name)?;
+            destination.take_name_of(name)?;
         }
         temporary.name = None;
         Ok(())
@@ -100,7 +103,7 @@ impl Replacement {
 impl Drop for Temporary {
     fn drop(&mut self) {
         if let Some(name) = &self.name {
-            let _ = self.place.unlink(name);
+            let _ = self.destination.unlink(name);
         }
     }
 }

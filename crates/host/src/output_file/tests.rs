@@ -35,7 +35,7 @@ fn write_in_every_way(path: &Path) -> [io::Result<()>; 6] {
         create_readable(path).map(drop),
         append(path).and_then(|mut file| file.write_all(b"line")),
         replace(path, b"page"),
-        Place::of(path, FinalLink::Refuse).and_then(|place| place.create_new()).map(drop),
+        Destination::of(path, FinalLink::Refuse).and_then(|it| it.create_new()).map(drop),
         create_directory(path),
     ]
 }
@@ -127,7 +127,9 @@ fn root_follows_no_link_of_another_user() {
                     || error.kind() == io::ErrorKind::AlreadyExists;
                 assert!(is_refused, "{path:?}: {error}");
             }
-            assert!(Place::of(&path, FinalLink::Refuse).and_then(|p| p.open_existing()).is_err());
+            assert!(
+                Destination::of(&path, FinalLink::Refuse).and_then(|p| p.open_existing()).is_err()
+            );
         }
         assert!(directory(&planted.join("out")).is_err() && directory(planted).is_ok());
     }
@@ -150,7 +152,7 @@ fn an_ordinary_user_follows_links_on_the_path() {
     }
     let (_folder, shared, own) = directories();
     let writer = Writer::user(1234);
-    let open = |path: &Path| Place::of_writer(path, FinalLink::Follow, writer);
+    let open = |path: &Path| Destination::of_writer(path, FinalLink::Follow, writer);
     symlink(&own, shared.join("of-root")).unwrap();
     for (name, uid) in [("mine", 1234), ("strange", 4321)] {
         symlink(&own, shared.join(name)).unwrap();
@@ -165,25 +167,25 @@ fn an_ordinary_user_follows_links_on_the_path() {
 
 /// What the path leads to is replaced between the walk and what follows.
 #[test]
-fn a_place_stays_in_the_directory_that_was_walked_to() {
+fn a_destination_stays_in_the_directory_that_was_walked_to() {
     let (folder, _, own) = directories();
     let victims = folder.path().join("victims");
     fs::create_dir(&victims).unwrap();
     fs::write(victims.join("pid"), "precious").unwrap();
-    let place = Place::of(&own.join("pid"), FinalLink::Refuse).unwrap();
-    let file = place.create_new().unwrap();
+    let destination = Destination::of(&own.join("pid"), FinalLink::Refuse).unwrap();
+    let file = destination.create_new().unwrap();
     let replacement = Replacement::begin(&own.join("page")).unwrap();
     fs::rename(&own, folder.path().join("aside")).unwrap();
     symlink(&victims, &own).unwrap();
-    place.remove_if(&file).unwrap();
+    destination.remove_if(&file).unwrap();
     replacement.keep().unwrap();
     assert_eq!(fs::read_to_string(victims.join("pid")).unwrap(), "precious");
     assert_eq!(fs::read_dir(&victims).unwrap().count(), 1);
     let names: Vec<_> = fs::read_dir(folder.path().join("aside")).unwrap().collect();
-    assert_eq!(names.len(), 1, "the page, and no file of the place: {names:?}");
+    assert_eq!(names.len(), 1, "the page, and no file of the destination: {names:?}");
     // Another file of that name is not ours to remove.
-    let place = Place::of(&victims.join("pid"), FinalLink::Refuse).unwrap();
-    place.remove_if(&file).unwrap();
+    let destination = Destination::of(&victims.join("pid"), FinalLink::Refuse).unwrap();
+    destination.remove_if(&file).unwrap();
     assert!(victims.join("pid").exists());
 }
 

@@ -1,7 +1,7 @@
 //! The file that holds the process id while the program runs.
 
 use crate::failure::Failure;
-use host::output_file::{FinalLink, Place};
+use host::output_file::{Destination, FinalLink};
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::path::Path;
@@ -13,7 +13,7 @@ const MAX_BYTES: u64 = 32;
 /// Removes the file when dropped.
 #[derive(Debug)]
 pub(crate) struct PidFile {
-    place: Place,
+    destination: Destination,
     file: File,
 }
 
@@ -24,8 +24,8 @@ impl PidFile {
         let failed = |error: io::Error| {
             Failure::work(format!("cannot write the process id to {}: {error}", path.display()))
         };
-        let place = Place::of(path, FinalLink::Refuse).map_err(failed)?;
-        if let Some(text) = place.open_existing().and_then(read).map_err(failed)? {
+        let destination = Destination::of(path, FinalLink::Refuse).map_err(failed)?;
+        if let Some(text) = destination.open_existing().and_then(read).map_err(failed)? {
             let other = text.trim().parse::<u32>().ok();
             if let Some(other) = other.filter(|pid| Path::new(&format!("/proc/{pid}")).exists()) {
                 return Err(Failure::work(format!(
@@ -33,12 +33,12 @@ impl PidFile {
                     path.display()
                 )));
             }
-            place.remove().map_err(failed)?;
+            destination.remove().map_err(failed)?;
         }
         // Fails if another process has created it in the meantime.
-        let mut file = place.create_new().map_err(failed)?;
+        let mut file = destination.create_new().map_err(failed)?;
         file.write_all(std::process::id().to_string().as_bytes()).map_err(failed)?;
-        Ok(PidFile { place, file })
+        Ok(PidFile { destination, file })
     }
 }
 
@@ -56,9 +56,9 @@ fn read(file: Option<File>) -> io::Result<Option<String>> {
 impl Drop for PidFile {
     fn drop(&mut self) {
         // If another process has replaced it, it must stay.
-        let text = self.place.open_existing().and_then(read).ok().flatten();
+        let text = self.destination.open_existing().and_then(read).ok().flatten();
         if text.is_some_and(|text| text.trim() == std::process::id().to_string()) {
-            let _ = self.place.remove_if(&self.file);
+            let _ = self.destination.remove_if(&self.file);
         }
     }
 }
