@@ -14,6 +14,7 @@ mod http_host;
 mod input;
 mod inside;
 mod log_limit;
+mod output_path;
 mod stop;
 mod test_report;
 mod usage_error;

@@ -422,6 +422,79 @@ fn dependencies_come_under_licences_that_fit() {
     assert!(wrong.is_empty(), "not among the licences we take:\n{}", wrong.join("\n"));
 }
 
+/// A promise is kept in release builds, too: by a type, an error or `assert!`.
+#[test]
+fn no_promise_is_checked_in_debug_builds_only() {
+    let mark = ["debug_", "assert"].concat();
+    let sources = files().into_iter().filter(|path| name(path).contains("/src/"));
+    let found: Vec<String> = sources
+        .filter(|path| std::fs::read_to_string(path).is_ok_and(|text| text.contains(&mark)))
+        .map(|path| name(&path))
+        .collect();
+    assert!(found.is_empty(), "return an error: {found:?}");
+}
+
+/// Files are created, renamed and removed by `host::output_file` and `host::directory`, which
+/// follow no link that another user planted. Others open what has no name (`disk.rs`, `bulk.rs`),
+/// files of the kernel (`sysctl.rs`, `tun.rs`, and more), or what is below a directory that is open
+/// or that they made.
+#[test]
+fn output_files_are_opened_in_one_place() {
+    const OTHERS: [&str; 12] = [
+        "copy/src/directory.rs",
+        "host/src/bulk.rs",
+        "host/src/confined.rs",
+        "host/src/file.rs",
+        "host/src/join.rs",
+        "host/src/sandbox.rs",
+        "host/src/slow_disk.rs",
+        "host/src/sysctl.rs",
+        "host/src/tun.rs",
+        "doctor/src/gather.rs",
+        "doctor/src/disk.rs",
+        "tune/src/apply.rs",
+    ];
+    const CALLS: [&str; 14] = [
+        "File::create",
+        "File::options",
+        "OpenOptions",
+        "DirBuilder",
+        "fs::write",
+        "fs::copy",
+        "fs::rename",
+        "fs::remove_",
+        "fs::create_dir",
+        "fs::hard_link",
+        "fs::set_permissions",
+        "unix::fs::symlink",
+        "tempfile",
+        "libc::open(",
+    ];
+    let crates = root().join("crates");
+    let mut wrong = Vec::new();
+    for path in files() {
+        let Ok(within) = path.strip_prefix(&crates) else { continue };
+        let shown = within.display().to_string();
+        let is_test = shown.contains("/tests") || shown.starts_with("stall-retry");
+        if !shown.contains("/src/") || is_test || OTHERS.contains(&shown.as_str()) {
+            continue;
+        }
+        let Ok(text) = std::fs::read_to_string(&path) else { continue };
+        let code = text.split("#[cfg(test)]\nmod tests").next().unwrap();
+        for (number, line) in code.lines().enumerate() {
+            let line = line.split("//").next().unwrap();
+            let calls = |call: &&str| {
+                let found = line.find(*call);
+                found.is_some_and(|at| !line[..at].ends_with(char::is_alphanumeric))
+            };
+            if CALLS.iter().any(calls) {
+                wrong.push(format!("{shown}:{}: {line}", number + 1));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "use host::output_file:\n{}", wrong.join("\n"));
+}
+
 /// What a terminal is sent passes one function (`report::untrusted`), which
 /// `console.rs` calls. Others write bytes that are no text of ours: the drop-in's
 /// lines pass the same function, `screen.rs` moves the cursor, `attach.rs`

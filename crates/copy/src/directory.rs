@@ -31,6 +31,11 @@ impl Directory {
         Ok(Directory(fs::open(path, DIRECTORY | OFlags::RDONLY, Mode::empty())?))
     }
 
+    /// Opens a directory that the user named, to write below it.
+    pub(crate) fn open_to_write(path: &Path) -> io::Result<Self> {
+        host::output_file::directory(path).map(Directory)
+    }
+
     fn openat2(&self, path: &[u8], flags: OFlags, mode: Mode, links: Links) -> io::Result<OwnedFd> {
         let mut resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
         if links == Links::Refuse {

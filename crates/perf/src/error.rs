@@ -260,6 +260,9 @@ pub enum PerfError {
         /// The kernel's error.
         source: io::Error,
     },
+    /// The system gives no random numbers, and tests have cookies and keys.
+    #[error(transparent)]
+    NoRandomNumbers(io::Error),
     /// A failed login.
     #[error("{0}")]
     Login(String),

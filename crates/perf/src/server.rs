@@ -171,8 +171,10 @@ impl Server {
     ///
     /// # Errors
     /// [`PerfError::Listen`] if it is in use or reserved,
-    /// [`PerfError::Bind`] if the address is not this host's.
+    /// [`PerfError::Bind`] if the address is not this host's, and
+    /// [`PerfError::NoRandomNumbers`].
     pub fn bind(config: &ServerConfig) -> Result<Self, PerfError> {
+        host::random::check().map_err(PerfError::NoRandomNumbers)?;
         let device = config.device.as_deref();
         let at = |ip: IpAddr| listen(SocketAddr::new(ip, config.port), device);
         let listener = match (config.bind, config.family) {

@@ -10,6 +10,7 @@ use super::probe_args::time;
 use super::test;
 use crate::console::{self, Console};
 use crate::failure::{DONE, FAILED, Failure, Outcome};
+use crate::output_path::OutputPath;
 use crate::stop;
 use clap::{Args, value_parser};
 use host::{clock, random};
@@ -83,7 +84,7 @@ pub(crate) struct BaselineArgs {
     compare: Option<PathBuf>,
     /// Write NAME.html and NAME.json [default: baseline-HOST-TIME]
     #[arg(long, short, value_name = "NAME", help_heading = "Output")]
-    output: Option<PathBuf>,
+    output: Option<OutputPath>,
     /// Print the result as JSON
     #[arg(long, short = 'J', help_heading = "Output")]
     json: bool,

@@ -15,6 +15,7 @@ mod tables;
 
 use crate::console::{self, Console};
 use crate::failure::{DONE, FAILED, Failure, Outcome};
+use crate::output_path::OutputPath;
 use crate::stop;
 use capture::conversations::Conversations;
 use capture::dissect::FlowKey;
@@ -99,7 +100,7 @@ struct Files {
     json: bool,
     /// Write the rows of the CSV to a Parquet file
     #[arg(long, value_name = "OUT", conflicts_with_all = ["csv", "json"])]
-    parquet: Option<PathBuf>,
+    parquet: Option<OutputPath>,
 }
 
 impl Files {

@@ -18,6 +18,7 @@ mod other_tools;
 mod peer;
 mod private;
 mod program;
+mod random_numbers;
 mod results;
 mod samples;
 mod server;

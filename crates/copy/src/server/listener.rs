@@ -244,10 +244,11 @@ impl CopyServer {
     /// Listens.
     ///
     /// # Errors
-    /// The port is in use, or a token is too short.
+    /// The port is in use, a token is too short, or the system gives no random numbers.
     pub fn bind(config: CopyServerConfig) -> Result<Self, CopyError> {
         // Without it there are fewer descriptors.
         let _ = host::limits::raise_open_files();
+        host::random::check().map_err(|error| CopyError::Local(error.to_string()))?;
         if config.tokens.iter().any(|token| token.len() < CopyServer::MIN_TOKEN) {
             return Err(CopyError::Local(
                 "a token for copies has 16 characters or more, or whoever sees a handshake can \

@@ -44,7 +44,7 @@ impl Root {
     /// # Errors
     /// The directory cannot be opened.
     pub fn below(path: &Path, is_writable: bool) -> Result<Self, CopyError> {
-        let directory = Directory::open(path)
+        let directory = Directory::open_to_write(path)
             .map_err(|error| CopyError::at(path.as_os_str().as_bytes(), error))?;
         Ok(Root::Below(RootDirectory { directory, is_writable }))
     }
@@ -74,13 +74,14 @@ pub(crate) fn local_destination(
     sources: u32,
     expected: Option<Vec<Vec<u8>>>,
 ) -> Result<Destination, CopyError> {
-    if let Ok(directory) = Directory::open(Path::new(OsStr::from_bytes(path))) {
+    if let Ok(directory) = Directory::open_to_write(Path::new(OsStr::from_bytes(path))) {
         return Ok(Destination { directory, rename: None, expected });
     }
     let (parent, name) = split(path);
     let name = name.filter(|_| sources == 1 && !path.ends_with(b"/"));
     let name = name.ok_or_else(|| CopyError::at(path, "no such directory; create it first"))?;
-    let directory = Directory::open(&parent).map_err(|error| CopyError::at(path, error))?;
+    let directory =
+        Directory::open_to_write(&parent).map_err(|error| CopyError::at(path, error))?;
     Ok(Destination { directory, rename: Some(name), expected })
 }
 

@@ -69,6 +69,8 @@ struct Attempt<'a> {
 impl Attempt<'_> {
     fn run(self, progress: &mut dyn FnMut(Event), stop: &StopFlag) -> Result<Report, PerfError> {
         let Attempt { config, port, busy, mut notes } = self;
+        let cookie =
+            Cookie::from_random(host::random::secret().map_err(PerfError::NoRandomNumbers)?);
         let local_end = socket::LocalEnd {
             bind: config.bind,
             device: config.device.clone(),
@@ -85,7 +87,6 @@ impl Attempt<'_> {
         )?;
         let keepalive = config.keepalive.unwrap_or_default();
         let mut control = Control::new(stream, address, Role::Client, keepalive, stop)?;
-        let cookie = Cookie::from_random(host::random::bytes());
         // A busy server closes without reading; its reply can still be read.
         let _ = control.send(cookie.bytes());
         control.next(IDLE_TIMEOUT)?;

@@ -106,7 +106,7 @@ fn config(args: &Iperf3Args) -> Result<ServerConfig, Failure> {
         limits,
         report_every: setting::report_every(args),
         users: setting::users(args)?,
-        file: common.file.clone(),
+        file: common.file.as_deref().map(std::path::Path::to_owned),
         core: common.affinity.map(|affinity| affinity.here),
         ..ServerConfig::default()
     })

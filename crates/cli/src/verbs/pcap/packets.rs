@@ -7,6 +7,7 @@ use super::table::{self, Cell, ParquetTable};
 use super::{document, tables};
 use crate::console::{self, Console};
 use crate::failure::{DONE, FAILED, Failure, Outcome};
+use crate::output_path::OutputPath;
 use crate::stop;
 use clap::Args;
 use packet_fields::{Field, Filter, PacketView, Summary, Tracker, detail};
@@ -53,7 +54,7 @@ pub(super) struct PacketsArgs {
     json: bool,
     /// Write the rows of the CSV to a Parquet file
     #[arg(long, value_name = "OUT", conflicts_with_all = ["csv", "json", "packet", "fields"])]
-    parquet: Option<PathBuf>,
+    parquet: Option<OutputPath>,
 }
 
 const EXAMPLES: &str = "\
@@ -203,7 +204,7 @@ impl List {
         let style = style(console);
         let table = PacketTable::new(&style);
         let is_table = args.csv || args.parquet.is_some();
-        let create = |out: &PathBuf| {
+        let create = |out: &OutputPath| {
             let columns = match &columns[..] {
                 [] => tables::PACKETS.iter().map(|(name, it)| ((*name).to_owned(), *it)).collect(),
                 fields => {

@@ -5,6 +5,7 @@ use super::rows::ConversationRows;
 use super::{ConversationLayer, Files, Shown, Summary, each};
 use crate::console::{self, Console};
 use crate::failure::{DONE, FAILED, Failure, Outcome};
+use crate::output_path::OutputPath;
 use crate::stop;
 use capture::dissect::Direction;
 use clap::Args;
@@ -14,7 +15,7 @@ use report::html::{
     bytes_of_graphs,
 };
 use std::collections::HashMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use tcp_analysis::WindowScale;
 use tcp_graphs::{Limits, Recorder};
 
@@ -28,7 +29,7 @@ pub(super) struct SummaryArgs {
     /// packets of the time span shown and the conversations. The page needs no
     /// network and is at most 5 MB.
     #[arg(long, value_name = "PAGE", conflicts_with_all = ["csv", "json", "parquet"])]
-    html: Option<PathBuf>,
+    html: Option<OutputPath>,
     /// Draw this TCP stream instead, by its number; repeatable
     #[arg(long, value_name = "N", requires = "html")]
     stream: Vec<u32>,

@@ -1,5 +1,6 @@
 //! The server's flags, and the configuration they result in.
 
+use crate::output_path::OutputPath;
 use clap::Args;
 use perf::client::Family;
 use perf::server::{Limits, ServerConfig};
@@ -34,7 +35,7 @@ pub(crate) struct ListenArgs {
     idle_timeout: Option<u64>,
     /// Write received data to FILE, replacing it
     #[arg(long, short = 'F', value_name = "FILE")]
-    file: Option<PathBuf>,
+    file: Option<OutputPath>,
     /// CPU for the data threads [default: any]
     ///
     /// The choice of a client takes precedence.
@@ -168,7 +169,7 @@ pub(super) fn config(listen: &ListenArgs, limits: &LimitArgs) -> ServerConfig {
             receive: Duration::from_secs(limits.rcv_timeout),
             ..Limits::default()
         },
-        file: listen.file.clone(),
+        file: listen.file.as_deref().map(std::path::Path::to_owned),
         core: listen.affinity,
         ..ServerConfig::default()
     }
