@@ -22,6 +22,7 @@ mod results;
 mod samples;
 mod server;
 mod study;
+mod tokens;
 mod tools;
 mod tune;
 mod watch;
