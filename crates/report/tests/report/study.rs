@@ -173,7 +173,7 @@ fn each_plot_is_a_file_that_stands_alone() {
         }
     }
     // The fields of a heatmap have their colours without a page's style sheet.
-    let heat = files.iter().find(|file| file.svg.contains("class=\"heat\"")).unwrap();
+    let heat = files.iter().find(|file| file.svg.contains("class=\"heat ")).unwrap();
     assert!(heat.svg.contains("fill=\"#00639c\""), "{}", heat.svg);
 }
 
