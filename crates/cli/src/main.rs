@@ -12,7 +12,6 @@ mod documented;
 mod failure;
 mod input;
 mod inside;
-mod log_limit;
 mod stop;
 mod test_report;
 mod usage_error;

@@ -8,6 +8,7 @@
 //!
 //! | module | input |
 //! |---|---|
+//! | `iperf2` | datagrams of any sources at an iperf 2 server, in virtual time |
 //! | `wire` | what a peer of a test sends: iperf3's and iperf 2's messages |
 //! | `agent` | what an agent and whoever started it send |
 //! | `copy` | what a peer of a copy sends |
@@ -22,6 +23,7 @@ mod analysis;
 mod captures;
 mod copy;
 mod files;
+mod iperf2;
 mod kernel;
 pub mod seeds;
 mod udt;
@@ -32,7 +34,7 @@ pub type Target = (&'static str, fn(&[u8]));
 
 /// Every target. `fuzz/seeds` has a directory for each, and `fuzz/src/lib.rs`
 /// a test.
-pub const TARGETS: [Target; 33] = [
+pub const TARGETS: [Target; 34] = [
     ("iperf3_framing", wire::iperf3_framing),
     ("iperf3_params", wire::iperf3_params),
     ("iperf3_results", wire::iperf3_results),
@@ -40,6 +42,7 @@ pub const TARGETS: [Target; 33] = [
     ("iperf3_datagram", wire::iperf3_datagram),
     ("iperf2_header", wire::iperf2_header),
     ("iperf2_datagram", wire::iperf2_datagram),
+    ("iperf2_flows", iperf2::flows),
     ("udt_datagrams", udt::datagrams),
     ("udt_native_datagrams", udt::native_datagrams),
     ("copy_messages", copy::messages),

@@ -101,6 +101,14 @@ impl Markup {
         self
     }
 
+    /// A page's Content-Security-Policy, of keywords and hashes.
+    pub(super) fn policy(&mut self, policy: &str) -> &mut Self {
+        self.text.push_str("<meta http-equiv=\"Content-Security-Policy\" content=\"");
+        self.text.push_str(policy);
+        self.text.push_str("\">\n");
+        self
+    }
+
     /// A style sheet or a script of ours, which must not contain its end tag.
     pub(super) fn source(&mut self, tag: &'static str, text: &str) -> &mut Self {
         self.open(tag, &[]);

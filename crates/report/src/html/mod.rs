@@ -98,10 +98,7 @@ fn document(
     m.element("html", &[("lang", &"en")], |m| {
         m.element("head", &[], |m| {
             m.raw("<meta charset=\"utf-8\">\n");
-            let policy = content_policy::of(&style, script);
-            m.raw("<meta http-equiv=\"Content-Security-Policy\" content=\"")
-                .text(&policy)
-                .raw("\">\n");
+            m.policy(&content_policy::of(&style, script));
             m.raw("<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n");
             m.raw("<meta name=\"color-scheme\" content=\"light dark\">\n");
             m.leaf("title", &[], &title);
