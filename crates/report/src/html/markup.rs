@@ -35,9 +35,11 @@ impl Markup {
         self.text
     }
 
-    /// The style sheet of the classes that replaced style attributes.
+    /// The style sheet of the classes that replaced style attributes. Like these, its rules have
+    /// precedence over others: a class counts as often as a selector has it.
     pub(super) fn rules(&self) -> String {
-        self.rules.iter().map(|(class, style)| format!(".{class}{{{style}}}\n")).collect()
+        let rule = |(class, style)| format!(".{class}.{class}.{class}{{{style}}}\n");
+        self.rules.iter().map(rule).collect()
     }
 
     /// A literal of ours, unescaped.
@@ -204,7 +206,9 @@ mod tests {
         let mut m = Markup::new();
         m.leaf("i", &[("class", &"run"), ("style", &"left:12.50%")], &"");
         m.leaf("i", &[("style", &"}</style>\"")], &"");
-        assert_eq!(m.rules(), ".s_left_12_50_{left:12.50%}\n.s_style{style}\n");
+        let rule = |class: &str, style: &str| format!(".{class}.{class}.{class}{{{style}}}\n");
+        let rules = rule("s_left_12_50_", "left:12.50%") + &rule("s_style", "style");
+        assert_eq!(m.rules(), rules);
         let mut page = Markup::new();
         page.append(&m);
         assert_eq!(page.rules(), m.rules());
