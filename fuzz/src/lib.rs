@@ -23,6 +23,7 @@ targets! {
     iperf3_datagram,
     iperf2_header,
     iperf2_datagram,
+    iperf2_flows,
     udt_datagrams,
     udt_native_datagrams,
     copy_messages,

@@ -13,7 +13,6 @@ mod failure;
 mod http_host;
 mod input;
 mod inside;
-mod log_limit;
 mod output_path;
 mod stop;
 mod test_report;

@@ -8,6 +8,7 @@
 //!
 //! | module | input |
 //! |---|---|
+//! | `iperf2` | datagrams of any sources at an iperf 2 server, in virtual time |
 //! | `wire` | what a peer of a test sends: iperf3's and iperf 2's messages |
 //! | `agent` | what an agent and whoever started it send |
 //! | `copy` | what a peer of a copy sends |
@@ -23,6 +24,7 @@ mod analysis;
 mod captures;
 mod copy;
 mod files;
+mod iperf2;
 mod kernel;
 pub mod seeds;
 mod study_database;
@@ -42,6 +44,7 @@ pub const TARGETS: [Target; 34] = [
     ("iperf3_datagram", wire::iperf3_datagram),
     ("iperf2_header", wire::iperf2_header),
     ("iperf2_datagram", wire::iperf2_datagram),
+    ("iperf2_flows", iperf2::flows),
     ("udt_datagrams", udt::datagrams),
     ("udt_native_datagrams", udt::native_datagrams),
     ("copy_messages", copy::messages),

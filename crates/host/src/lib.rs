@@ -29,6 +29,7 @@ pub mod limits;
 mod link_layer;
 pub mod listener_congestion;
 pub mod lock;
+pub mod log_limit;
 pub mod memory;
 pub mod names;
 pub mod nat;

@@ -81,7 +81,11 @@ impl Refusal {
             134 => {
                 "its kernel lacks the congestion control; load the module there or request another"
             }
-            142 => "authentication failed; check the user name, password, key and both clocks",
+            142 => {
+                "authentication failed; check the user name, password, key or token, and both clocks; \
+                 tokens also need the same version of longhaul at both ends, and --token-name at a \
+                 server behind NAT"
+            }
             144 => "it received no data; check for a firewall that drops the streams",
             160 => "the test exceeded its maximum duration; request a shorter test",
             _ => return None,

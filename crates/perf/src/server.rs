@@ -10,7 +10,7 @@ mod state;
 mod streams;
 mod udp_accept;
 
-pub use crate::auth::{Padding, Tokens, Users};
+pub use crate::auth::{Padding, TokenName, Tokens, Users};
 
 use crate::{Observer, PerfError, StopFlag, stream::unmapped};
 use host::{listener_congestion, resolve::Family};

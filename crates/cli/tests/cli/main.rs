@@ -23,6 +23,7 @@ mod results;
 mod samples;
 mod server;
 mod study;
+mod tokens;
 mod tools;
 mod tune;
 mod watch;

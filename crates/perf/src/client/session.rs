@@ -91,8 +91,8 @@ impl Attempt<'_> {
         let _ = control.send(cookie.bytes());
         control.next(IDLE_TIMEOUT)?;
         let mut params = config.params(control.mss());
-        auth::sign(config, &cookie, &mut params)?;
-        control.send_json("parameters", &params)?;
+        let message = auth::signed_params(config, &cookie, &mut params, &control)?;
+        control.send(&message)?;
         control.next(ANSWER_TIMEOUT)?;
         // Observers do not get the login.
         params.authtoken = None;

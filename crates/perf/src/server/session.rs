@@ -163,14 +163,23 @@ fn run<'a>(
         ticket: Some(ticket),
     };
     let address = control.address();
-    let params: Params = match parameters.and_then(|decoder| decoder.finish()) {
-        Ok(params) => params,
+    let read = parameters.and_then(|decoder| Ok((decoder.finish::<Params>()?, decoder)));
+    let (params, decoder) = match read {
+        Ok(read) => read,
         Err(source) => return refused(control.frame_error("parameters", source), None, ticket),
     };
-    let context = CheckContext { config: state.config, has_udp: state.has_udp, cookie, address };
+    let context = CheckContext {
+        config: state.config,
+        has_udp: state.has_udp,
+        cookie,
+        address,
+        local: control.local(),
+        text: decoder.text(),
+    };
     if let Err((refusal, error)) = check(&params, &context) {
         return refused(error, Some(Reply::Refused(refusal)), ticket);
     }
+    drop(decoder);
     let plan = Plan { cookie: Some(*cookie), ..plan(state.config, &params) };
     let cost = Cost::of(&params, &plan);
     let admitted = match state.admit(cookie, key, cost) {

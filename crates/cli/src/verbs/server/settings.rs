@@ -3,7 +3,7 @@
 use crate::output_path::OutputPath;
 use clap::Args;
 use perf::client::Family;
-use perf::server::{Limits, ServerConfig};
+use perf::server::{Limits, ServerConfig, TokenName};
 use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -115,10 +115,17 @@ pub(crate) struct AdmissionArgs {
     /// Serve only longhaul clients with a token in FILE
     ///
     /// FILE has one token a line. Use random tokens (openssl rand -hex 16): a short one can be guessed from
-    /// one overheard test. A token admits the client; it neither encrypts nor
-    /// authenticates the test's parameters, data or results.
+    /// one overheard test. A token admits one test at this server, with the parameters that the
+    /// client asked for; it neither encrypts nor authenticates the data or the results.
     #[arg(long, value_name = "FILE")]
     pub(super) tokens: Option<PathBuf>,
+    /// Name of this server behind NAT, for --tokens
+    ///
+    /// NAME, ADDRESS, NAME:PORT or [ADDRESS]:PORT; can be repeated. A proof of a token is valid
+    /// at the server whose address the client connected to. Behind NAT that is not this
+    /// server's own: name what clients type, or the public address.
+    #[arg(long, value_name = "NAME", requires = "tokens")]
+    pub(super) token_name: Vec<TokenName>,
     /// RSA private key for iperf3 logins
     ///
     /// PEM without a passphrase.
