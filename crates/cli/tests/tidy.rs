@@ -1,10 +1,10 @@
 //! Reads the tree: what must never be in it, how long a file may be, which
-//! floor may #[path = "tidy/security.rs"]
-mod security;
-
-use which, and under which licences the dependencies come.
+//! floor may use which, and under which licences the dependencies come.
 
 #![expect(clippy::unwrap_used, reason = "in a test an unwrap is an assertion")]
+
+#[path = "tidy/security.rs"]
+mod security;
 
 use serde_json::Value;
 use std::path::{Path, PathBuf};

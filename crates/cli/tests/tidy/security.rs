@@ -92,7 +92,8 @@ fn output_files_are_opened_in_one_place() {
     for path in files() {
         let Ok(within) = path.strip_prefix(&crates) else { continue };
         let shown = within.display().to_string();
-        let is_test = shown.contains("/tests") || TEST_CRATES.iter().any(|name| shown.starts_with(name));
+        let is_test =
+            shown.contains("/tests") || TEST_CRATES.iter().any(|name| shown.starts_with(name));
         if !shown.contains("/src/") || is_test || OTHERS.contains(&shown.as_str()) {
             continue;
         }
