@@ -27,6 +27,7 @@ targets! {
     udt_datagrams,
     udt_native_datagrams,
     copy_messages,
+    copy_receiver,
     agent_requests,
     agent_replies,
     netlink_socket_diagnosis,

@@ -37,7 +37,7 @@ pub(crate) struct ServerHello {
     /// `None`: it has no UDP.
     pub(crate) udp_port: Option<u16>,
     pub(crate) tcp_port: u16,
-    /// The address at which ssh reached it.
+    /// The address at which ssh reached it: which of the host's addresses to try first.
     pub(crate) address: Option<IpAddr>,
 }
 

@@ -11,7 +11,7 @@
 //! | `iperf2` | datagrams of any sources at an iperf 2 server, in virtual time |
 //! | `wire` | what a peer of a test sends: iperf3's and iperf 2's messages |
 //! | `agent` | what an agent and whoever started it send |
-//! | `copy` | what a peer of a copy sends |
+//! | `copy`, `copy_receiver` | what a peer of a copy sends |
 //! | `udt` | datagrams of a UDT peer, and of anyone |
 //! | `kernel` | what the kernel answers: netlink, ICMP errors |
 //! | `captures` | capture files, packets in them, two captures aligned |
@@ -23,6 +23,7 @@ mod agent;
 mod analysis;
 mod captures;
 mod copy;
+mod copy_receiver;
 mod files;
 mod iperf2;
 mod kernel;
@@ -36,7 +37,7 @@ pub type Target = (&'static str, fn(&[u8]));
 
 /// Every target. `fuzz/seeds` has a directory for each, and `fuzz/src/lib.rs`
 /// a test.
-pub const TARGETS: [Target; 35] = [
+pub const TARGETS: [Target; 36] = [
     ("iperf3_framing", wire::iperf3_framing),
     ("iperf3_params", wire::iperf3_params),
     ("iperf3_results", wire::iperf3_results),
@@ -48,6 +49,7 @@ pub const TARGETS: [Target; 35] = [
     ("udt_datagrams", udt::datagrams),
     ("udt_native_datagrams", udt::native_datagrams),
     ("copy_messages", copy::messages),
+    ("copy_receiver", copy_receiver::copies),
     ("agent_requests", agent::requests),
     ("agent_replies", agent::replies),
     ("netlink_socket_diagnosis", kernel::netlink_socket_diagnosis),

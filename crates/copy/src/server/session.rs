@@ -1,5 +1,6 @@
 //! One copy at the far end.
 
+use crate::budget::Budget;
 use crate::directory::{Directory, Links, is_directory, split};
 use crate::hello::{ClientHello, fresh_identity};
 use crate::progress::Progress;
@@ -12,6 +13,7 @@ use copy_proto::message::{Message, Request};
 use host::clock;
 use host::stop::StopFlag;
 use pinned_tls::{Identity, PublicKey};
+use rustix::process::{Resource, getrlimit};
 use std::ffi::OsStr;
 use std::net::{IpAddr, UdpSocket};
 use std::os::unix::ffi::OsStrExt;
@@ -34,8 +36,10 @@ pub enum Root {
 /// A directory that no path leaves.
 #[derive(Debug)]
 pub struct RootDirectory {
-    directory: Directory,
+    directory: Arc<Directory>,
     is_writable: bool,
+    /// Those that copies may have open.
+    open_files: Arc<Budget>,
 }
 
 impl Root {
@@ -46,7 +50,9 @@ impl Root {
     pub fn below(path: &Path, is_writable: bool) -> Result<Self, CopyError> {
         let directory = Directory::open_to_write(path)
             .map_err(|error| CopyError::at(path.as_os_str().as_bytes(), error))?;
-        Ok(Root::Below(RootDirectory { directory, is_writable }))
+        let directory = Arc::new(directory);
+        let open_files = Budget::new(open_files_of_copies());
+        Ok(Root::Below(RootDirectory { directory, is_writable, open_files }))
     }
 
     fn sources(&self, patterns: &[Vec<u8>]) -> Result<Vec<walk::Source>, CopyError> {
@@ -62,7 +68,7 @@ impl Root {
             Root::Below(root) if !root.is_writable => {
                 Err(CopyError::Local("the server is read-only; start it with --writable".into()))
             }
-            Root::Below(root) => destination_below(&root.directory, path, sources),
+            Root::Below(root) => destination_below(root, path, sources),
         }
     }
 }
@@ -74,19 +80,27 @@ pub(crate) fn local_destination(
     sources: u32,
     expected: Option<Vec<Vec<u8>>>,
 ) -> Result<Destination, CopyError> {
+    let below = |directory| Destination::new(directory, Budget::new(open_files_of_copies()));
     if let Ok(directory) = Directory::open_to_write(Path::new(OsStr::from_bytes(path))) {
-        return Ok(Destination { directory, rename: None, expected });
+        return Ok(Destination { expected, ..below(directory) });
     }
     let (parent, name) = split(path);
     let name = name.filter(|_| sources == 1 && !path.ends_with(b"/"));
     let name = name.ok_or_else(|| CopyError::at(path, "no such directory; create it first"))?;
     let directory =
         Directory::open_to_write(&parent).map_err(|error| CopyError::at(path, error))?;
-    Ok(Destination { directory, rename: Some(name), expected })
+    Ok(Destination { rename: Some(name), expected, ..below(directory) })
+}
+
+/// A quarter of the descriptors that the process may have: the others are for connections,
+/// and for tests of the same server.
+fn open_files_of_copies() -> usize {
+    let most = getrlimit(Resource::Nofile).maximum.unwrap_or(u64::MAX);
+    usize::try_from(most / 4).unwrap_or(usize::MAX)
 }
 
 fn destination_below(
-    root: &Directory,
+    RootDirectory { directory: root, open_files, .. }: &RootDirectory,
     path: &[u8],
     sources: u32,
 ) -> Result<Destination, CopyError> {
@@ -97,13 +111,14 @@ fn destination_below(
     if let Ok(directory) = root.directory(&joined, Links::Follow)
         && directory.own_stat().is_ok_and(|stat| is_directory(&stat))
     {
-        return Ok(Destination { directory, rename: None, expected: None });
+        return Ok(Destination::new(directory, Arc::clone(open_files)));
     }
     let Some((name, parent)) = names.split_last().filter(|_| sources == 1) else {
         return Err(CopyError::at(path, "no such directory; create it first"));
     };
     let directory = root.directory(&parent.join(&b'/'), Links::Follow).map_err(wrong)?;
-    Ok(Destination { directory, rename: Some(name.to_vec()), expected: None })
+    let rename = Some(name.to_vec());
+    Ok(Destination { rename, ..Destination::new(directory, Arc::clone(open_files)) })
 }
 
 /// A session that waits for its client.
