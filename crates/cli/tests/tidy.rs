@@ -29,7 +29,7 @@ const LAYERS: [&[&str]; 7] = [
         "control",
     ],
     &["topology", "diagnose", "host", "tcp", "tcp-analysis", "capture-merge", "udt", "agent-proto"],
-    &["udt-socket", "remote", "tcp-graphs", "packet-fields", "tool-results"],
+    &["connection-limits", "udt-socket", "remote", "tcp-graphs", "packet-fields", "tool-results"],
     &["tune", "lab", "live-capture", "probe", "perf", "copy", "iperf2", "watch", "twin", "study"],
     &["doctor", "store", "report", "verify", "campaign", "agent", "baseline"],
     &["cli", "fuzz-targets"],

@@ -23,6 +23,8 @@ impl Refusal {
     pub const OVER_SERVER_DURATION: Refusal = Refusal::of(37);
     /// Too many streams.
     pub const STREAMS: Refusal = Refusal::of(6);
+    /// The buffers are too large.
+    pub const BUFFERS: Refusal = Refusal::of(8);
     /// The parameters could not be read.
     pub const PARAMETERS: Refusal = Refusal::of(114);
     /// An unexpected message was received.

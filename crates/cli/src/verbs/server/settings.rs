@@ -62,7 +62,7 @@ pub(crate) struct LimitArgs {
     #[arg(value_parser = clap::value_parser!(u32).range(1..=65_536))]
     pub(super) max_total_streams: u32,
     /// Maximum buffer memory of all tests
-    #[arg(long, value_name = "SIZE", value_parser = some_bytes, default_value = "512MiB")]
+    #[arg(long, value_name = "SIZE", value_parser = some_bytes, default_value = "640MiB")]
     pub(super) max_memory: ByteCount,
     /// Maximum duration of a test, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = Limits::default().duration.as_secs())]
