@@ -20,7 +20,7 @@ impl Distinct {
         let mixed = (hash ^ (hash >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
         let mixed = mixed ^ (mixed >> 31);
-        let rank = (mixed | REGISTERS as u64 - 1).leading_zeros() as u8 + 1;
+        let rank = (mixed | (REGISTERS as u64 - 1)).leading_zeros() as u8 + 1;
         if let Some(register) = self.registers.get_mut(mixed as usize % REGISTERS) {
             *register = rank.max(*register);
         }

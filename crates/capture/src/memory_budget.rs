@@ -59,6 +59,7 @@ const CHUNK: usize = 1024;
 #[derive(Debug)]
 pub struct ChunkedList<T> {
     chunks: Vec<Vec<T>>,
+    len: usize,
     budget: MemoryBudget,
 }
 
@@ -69,18 +70,20 @@ impl<T> ChunkedList<T> {
     /// No elements; its chunks are taken out of the budget.
     #[must_use]
     pub fn new(budget: &MemoryBudget) -> Self {
-        ChunkedList { chunks: Vec::new(), budget: budget.clone() }
+        ChunkedList { chunks: Vec::new(), len: 0, budget: budget.clone() }
     }
 
     /// Whether there is room for another element, for which the budget may have to give a chunk.
     #[must_use]
     #[inline]
     pub fn make_room(&mut self) -> bool {
-        if self.chunks.last().is_some_and(|last| last.len() < CHUNK) {
-            return true;
-        }
+        self.len < self.chunks.len() * CHUNK || self.add_chunk()
+    }
+
+    #[cold]
+    fn add_chunk(&mut self) -> bool {
         // Numbers are 32 bits, of which the last one stands for none.
-        let fits = self.len() < u32::MAX as usize - CHUNK && self.budget.take(Self::CHUNK_BYTES);
+        let fits = self.len < u32::MAX as usize - CHUNK && self.budget.take(Self::CHUNK_BYTES);
         if fits {
             self.chunks.push(Vec::with_capacity(CHUNK));
         }
@@ -95,6 +98,7 @@ impl<T> ChunkedList<T> {
         }
         if let Some(last) = self.chunks.last_mut() {
             last.push(element);
+            self.len += 1;
         }
         true
     }
@@ -103,7 +107,7 @@ impl<T> ChunkedList<T> {
     #[must_use]
     #[inline]
     pub fn len(&self) -> usize {
-        self.chunks.last().map_or(0, |last| (self.chunks.len() - 1) * CHUNK + last.len())
+        self.len
     }
 
     /// Whether there are none.
@@ -139,15 +143,15 @@ impl<T> Drop for ChunkedList<T> {
 
 /// The places of elements of a list, by their hashes.
 #[derive(Debug)]
-pub(crate) struct Places {
+pub(crate) struct HashIndex {
     table: HashTable<u32>,
     budget: MemoryBudget,
     taken: usize,
 }
 
-impl Places {
+impl HashIndex {
     pub(crate) fn new(budget: &MemoryBudget) -> Self {
-        Places { table: HashTable::new(), budget: budget.clone(), taken: 0 }
+        HashIndex { table: HashTable::new(), budget: budget.clone(), taken: 0 }
     }
 
     /// Whether there is room for another place; `hash` is that of an element.
@@ -176,7 +180,7 @@ impl Places {
         self.table.find(hash, is_it).copied()
     }
 
-    /// Adds a place for which [`Places::make_room`] found room.
+    /// Adds a place for which [`HashIndex::make_room`] found room.
     #[inline]
     pub(crate) fn insert(&mut self, hash: u64, place: u32, rehash: impl Fn(&u32) -> u64) {
         self.table.insert_unique(hash, place, rehash);
@@ -195,7 +199,7 @@ impl Places {
     }
 }
 
-impl Drop for Places {
+impl Drop for HashIndex {
     fn drop(&mut self) {
         self.budget.give_back(self.taken);
     }
@@ -223,7 +227,7 @@ mod tests {
     #[test]
     fn a_table_of_places_has_room_for_both_while_it_grows() {
         let budget = MemoryBudget::new(1 << 16);
-        let mut places = Places::new(&budget);
+        let mut places = HashIndex::new(&budget);
         let hash = |place: &u32| u64::from(*place) << 32 | u64::from(*place);
         let mut least = budget.left();
         let mut count = 0;

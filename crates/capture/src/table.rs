@@ -6,7 +6,7 @@
 use crate::dissect::Direction;
 use crate::dissect::FlowKey;
 use crate::distinct::Distinct;
-use crate::memory_budget::{ChunkedList, MemoryBudget, Places};
+use crate::memory_budget::{ChunkedList, HashIndex, MemoryBudget};
 
 /// A secret for hash functions. Take it from a random generator: with a known seed a
 /// file can be made whose flows all collide.
@@ -212,7 +212,7 @@ impl LeftOut {
 #[derive(Debug)]
 pub(crate) struct Table<K> {
     flows: ChunkedList<Conversation<K>>,
-    numbers: Places,
+    numbers: HashIndex,
     hasher: Hasher,
     last: u32,
     /// How many flows took the place of an older one, or ended one.
@@ -227,7 +227,7 @@ impl<K: Key> Table<K> {
     pub(crate) fn new(seed: Seed, budget: &MemoryBudget) -> Self {
         Table {
             flows: ChunkedList::new(budget),
-            numbers: Places::new(budget),
+            numbers: HashIndex::new(budget),
             hasher: Hasher::new(seed),
             last: 0,
             renewed: 0,

@@ -62,7 +62,9 @@ fn read(folder: &Path) -> Result<(), CampaignError> {
             }
         }
     }
-    (store.hosts()?, store.not_set()?, store.property("host")?);
+    store.hosts()?;
+    store.not_set()?;
+    store.property("host")?;
     let report = study.report(&runs, study::trends(&study, &runs));
     let style = report::terminal::Style { colour: false, width: 80, unicode: true };
     let _ = report::terminal::study(&report, &style);

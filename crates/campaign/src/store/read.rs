@@ -50,7 +50,7 @@ impl Store {
     pub(super) fn check(&mut self) -> Result<(), CampaignError> {
         self.check_version()?;
         self.check_tables()?;
-        match self.attempt(|connection| untrusted::first_fault(connection))? {
+        match self.attempt(untrusted::first_fault)? {
             None => Ok(()),
             Some(fault) => Err(self.damaged(fault)),
         }

@@ -158,7 +158,9 @@ fn read_all(folder: &Path) -> Result<usize, CampaignError> {
     for part in &study.parts {
         runs += store.runs(&part.name)?.len();
     }
-    (store.hosts()?, store.not_set()?, store.property("host")?);
+    store.hosts()?;
+    store.not_set()?;
+    store.property("host")?;
     Ok(runs)
 }
 
