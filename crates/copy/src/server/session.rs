@@ -10,6 +10,7 @@ use crate::{CopyError, sender, sockets, walk};
 use control::Algorithm;
 use copy_proto::message::{Message, Request};
 use host::clock;
+use host::directory::is_unsafe;
 use host::stop::StopFlag;
 use pinned_tls::{Identity, PublicKey};
 use std::ffi::OsStr;
@@ -74,8 +75,10 @@ pub(crate) fn local_destination(
     sources: u32,
     expected: Option<Vec<Vec<u8>>>,
 ) -> Result<Destination, CopyError> {
-    if let Ok(directory) = Directory::open_to_write(Path::new(OsStr::from_bytes(path))) {
-        return Ok(Destination { directory, rename: None, expected });
+    match Directory::open_to_write(Path::new(OsStr::from_bytes(path))) {
+        Ok(directory) => return Ok(Destination { directory, rename: None, expected }),
+        Err(error) if is_unsafe(&error) => return Err(CopyError::at(path, error)),
+        Err(_) => {}
     }
     let (parent, name) = split(path);
     let name = name.filter(|_| sources == 1 && !path.ends_with(b"/"));
