@@ -30,6 +30,12 @@ duration = "200ms"
 kind = "rows"
 y = "throughput_bps"
 "#;
+/// A copy's destination, which may be at another host: the program takes no path there.
+const COPY: Case = Case {
+    flag: "copy DST",
+    target: Target::Directory,
+    command: "copy --token-file {tokens} -p {copies} 127.0.0.1:plan.toml {}",
+};
 /// Commands at a time: most of them wait.
 const WORKERS: usize = 6;
 
@@ -114,6 +120,7 @@ impl Prepared {
         this.measure();
         let port = this.serve();
         this.words.insert("{port}", port);
+        this.serve_copies();
         let lab = ["lab", "run", "--link", LINK, "--name", &lab, "--", "sh", "-c"];
         this.running.push(start(&[&lab[..], &["echo ready; exec sleep 60"]].concat()));
         this.line_of_last();
@@ -144,6 +151,17 @@ impl Prepared {
         let line = self.line_of_last();
         let address = line.split([' ', ';', '"']).find(|word| word.starts_with("127.0.0.1:"));
         address.unwrap().rsplit(':').next().unwrap().to_owned()
+    }
+
+    /// Serves the files that are prepared to copies.
+    fn serve_copies(&mut self) {
+        let port = stall_retry::free_port().to_string();
+        let root = self.folder.path().display().to_string();
+        let server = ["server", "-B", "127.0.0.1", "-p", "0", "--tokens", &self.words["{tokens}"]];
+        let copies = ["--root", &root, "--copy-port", &port];
+        self.running.push(start(&[&server[..], &copies].concat()));
+        self.line_of_last();
+        self.words.insert("{copies}", port);
     }
 
     /// The first line of what was started last.
@@ -192,6 +210,7 @@ pub(crate) fn planted_links_lead_no_output_of_roots_elsewhere() {
     let before = planted.state();
     let attacks: Vec<(&Case, String)> = CASES
         .iter()
+        .chain([&COPY])
         .flat_map(|case| planted.paths(case.target).into_iter().map(move |path| (case, path)))
         .collect();
     let (next, found) = (AtomicUsize::new(0), Mutex::new(Vec::new()));

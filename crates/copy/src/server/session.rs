@@ -11,6 +11,7 @@ use crate::{CopyError, sender, sockets, walk};
 use control::Algorithm;
 use copy_proto::message::{Message, Request};
 use host::clock;
+use host::directory::is_unsafe;
 use host::stop::StopFlag;
 use pinned_tls::{Identity, PublicKey};
 use rustix::process::{Resource, getrlimit};
@@ -81,8 +82,10 @@ pub(crate) fn local_destination(
     expected: Option<Vec<Vec<u8>>>,
 ) -> Result<Destination, CopyError> {
     let below = |directory| Destination::new(directory, Budget::new(open_files_of_copies()));
-    if let Ok(directory) = Directory::open_to_write(Path::new(OsStr::from_bytes(path))) {
-        return Ok(Destination { expected, ..below(directory) });
+    match Directory::open_to_write(Path::new(OsStr::from_bytes(path))) {
+        Ok(directory) => return Ok(Destination { expected, ..below(directory) }),
+        Err(error) if is_unsafe(&error) => return Err(CopyError::at(path, error)),
+        Err(_) => {}
     }
     let (parent, name) = split(path);
     let name = name.filter(|_| sources == 1 && !path.ends_with(b"/"));

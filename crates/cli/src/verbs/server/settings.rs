@@ -121,8 +121,8 @@ pub(crate) struct AdmissionArgs {
     pub(super) tokens: Option<PathBuf>,
     /// Name of this server behind NAT, for --tokens
     ///
-    /// NAME, ADDRESS, NAME:PORT or [ADDRESS]:PORT; can be repeated. A proof of a token is valid
-    /// at the server whose address the client connected to. Behind NAT that is not this
+    /// A name or address, with its port where that differs; can be repeated. A proof of a
+    /// token is valid at the server whose address the client connected to. Behind NAT that is not this
     /// server's own: name what clients type, or the public address.
     #[arg(long, value_name = "NAME", requires = "tokens")]
     pub(super) token_name: Vec<TokenName>,
