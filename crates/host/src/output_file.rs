@@ -1,7 +1,7 @@
 //! Output files named by the user: captures, logs, recordings, reports, pages. Every output file
 //! of the program is opened here.
 //!
-//! The path is walked one directory at a time ([`walk`]), and everything that follows (creating,
+//! The path is walked one directory at a time (`walk.rs`), and everything that follows (creating,
 //! renaming, removing) is relative to the open directory. A symbolic link on the path is followed
 //! by root only if nobody else can have made it, and by other users unless somebody else planted
 //! it in a directory that everybody can write to. In a directory where other users can create
