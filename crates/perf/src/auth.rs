@@ -28,7 +28,7 @@ pub(crate) fn signed_params(
     let message = match &config.token {
         Some(word) => {
             let host = config.server_name.as_deref().unwrap_or(&config.host);
-            token::signed_params(params, word, cookie, host, control.address(), now)
+            token::signed_params(params, word, cookie, host, control.peer(), now)
         }
         None => framing::encode(params),
     };

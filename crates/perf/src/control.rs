@@ -125,6 +125,11 @@ impl Control {
         self.address
     }
 
+    /// The other end's address as the kernel connected to it: not 0.0.0.0, if that was given.
+    pub(crate) fn peer(&self) -> SocketAddr {
+        self.stream.peer_addr().map_or(self.address, unmapped)
+    }
+
     /// This end's address.
     pub(crate) fn local(&self) -> SocketAddr {
         self.stream.local_addr().map_or(self.address, unmapped)

@@ -206,6 +206,8 @@ fn both_ip_versions_of_a_listener_are_its_addresses() {
     };
     // A dual-stack listener sees this client at an IPv4-mapped address.
     run(&at("127.0.0.1")).unwrap();
+    // The kernel takes this for the host itself.
+    run(&at("0.0.0.0")).unwrap();
     if TcpListener::bind((Ipv6Addr::LOCALHOST, 0)).is_err() || !server.address.is_ipv6() {
         eprintln!("skipped: this host has no IPv6");
         return;
