@@ -28,8 +28,8 @@ use std::time::Duration;
 /// with long paths.
 const WINDOW_BYTES: usize = 8 << 20;
 const ENTRY_BYTES: usize = 1 << 10;
-/// Memory of the hashes of what the receiver has, bytes: those of 1 TB. What has no room is
-/// sent again.
+/// Memory of the hashes of what the receiver has, bytes: those of 1 TB. Blocks whose hashes have
+/// no room are sent although they are there.
 const HAVE_BYTES: usize = 64 << 20;
 /// Threads that read files.
 const READERS: usize = 2;
