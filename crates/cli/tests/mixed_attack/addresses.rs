@@ -19,7 +19,7 @@ pub(crate) const SERVER6: Ipv6Addr = Ipv6Addr::new(0xfd66, 0, 0, 0, 0, 0, 0, 1);
 pub(crate) const VICTIM: Ipv4Addr = Ipv4Addr::new(10, 66, 4, 1);
 
 /// Kinds of attackers: none is refused for what another kind has done.
-const KINDS: u8 = 10;
+const KINDS: u8 = 11;
 
 /// Addresses of each kind.
 const EACH: u8 = 6;

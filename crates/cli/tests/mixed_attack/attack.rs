@@ -1,6 +1,7 @@
 //! What attackers do, each kind at a rate of its own.
 
 use crate::addresses::{self, COPY_PORT, PORT};
+use crate::background::PREAMBLE_BYTES;
 use crate::schedule::Stop;
 use crate::session::{self, Session, Step};
 use crate::spoofed;
@@ -25,8 +26,8 @@ const GARBAGE: [&[u8]; 6] = [
 ];
 
 /// How a client of copies begins, with the ID of a key that the server does not have.
-const PREAMBLE: [u8; 40] = {
-    let mut preamble = [0x5a; 40];
+const UNKNOWN_KEY: [u8; PREAMBLE_BYTES] = {
+    let mut preamble = [0x5a; PREAMBLE_BYTES];
     *preamble.first_chunk_mut().unwrap() = *b"LHCOPY\0\x01";
     preamble
 };
@@ -35,13 +36,14 @@ const PREAMBLE: [u8; 40] = {
 type Act<'a> = Box<dyn FnMut(u32) -> bool + Send + 'a>;
 
 /// Starts all of them; they end with `stop` and tell how often they came as far as
-/// they meant to.
+/// they meant to. One of them has recorded what a client of copies sends first.
 pub(crate) fn start<'scope>(
     scope: &'scope Scope<'scope, '_>,
     stop: &'scope Stop,
+    recorded: &'scope [u8; PREAMBLE_BYTES],
 ) -> Vec<(&'static str, ScopedJoinHandle<'scope, u32>)> {
     // What waits for the server's answers is done by two threads each.
-    let all: [(&str, u32, Act<'scope>); 16] = [
+    let all: [(&str, u32, Act<'scope>); 17] = [
         ("half-open connections", 250, kept_open(PORT, 200, |turn| (from(0, turn), &[]))),
         (
             OF_ONE_NETWORK,
@@ -64,9 +66,14 @@ pub(crate) fn start<'scope>(
             kept_open(COPY_PORT, 1024, |turn| (addresses::silent(turn).into(), &[])),
         ),
         (
+            "preambles with an unknown key to the port for copies",
+            100,
+            kept_open(COPY_PORT, 50, |turn| (from(8, turn), &UNKNOWN_KEY)),
+        ),
+        (
             "replayed preambles to the port for copies",
             100,
-            kept_open(COPY_PORT, 50, |turn| (from(8, turn), &PREAMBLE)),
+            kept_open(COPY_PORT, 200, |turn| (from(10, turn), recorded)),
         ),
         (
             "garbage to the port for copies",
@@ -102,7 +109,7 @@ fn one_of<T: ?Sized>(all: &[&'static T], turn: u32) -> &'static T {
 fn kept_open<'a>(
     port: u16,
     keep: usize,
-    who: impl Fn(u32) -> (IpAddr, &'static [u8]) + Send + 'a,
+    who: impl Fn(u32) -> (IpAddr, &'a [u8]) + Send + 'a,
 ) -> Act<'a> {
     let mut open = VecDeque::new();
     Box::new(move |turn| {

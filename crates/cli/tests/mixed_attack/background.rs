@@ -5,8 +5,12 @@ use crate::addresses::{COPY_PORT, SERVER, TEST_PORT_BESIDE_COPIES};
 use crate::processes::{LONGHAUL, Served, ended, reads};
 use crate::schedule::Stop;
 use crate::server::Server;
+use host::wait;
 use serde_json::Value;
 use std::fs::{self, File, Permissions};
+use std::io::Read;
+use std::net::TcpListener;
+use std::os::fd::AsFd;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -21,10 +25,15 @@ const LIMIT: &str = "100mbit";
 /// The longest that a copy, and the end of a capture, may take.
 const LONGEST: Duration = Duration::from_secs(30);
 
+/// Length of what a client of copies sends before TLS.
+pub(crate) const PREAMBLE_BYTES: usize = 40;
+
 /// A server for copies, and the capture, which ends by itself at the latest when no
 /// test runs any more.
 pub(crate) struct Background {
     pub(crate) server: Server,
+    /// What a client with the token sends first, which is not encrypted.
+    pub(crate) preamble: [u8; PREAMBLE_BYTES],
     capture: Child,
     folder: TempDir,
 }
@@ -50,7 +59,8 @@ impl Background {
             .stderr(Stdio::null())
             .spawn()
             .unwrap();
-        Background { server, capture, folder }
+        let preamble = recorded_preamble(&[&at("token"), &at("data")]);
+        Background { server, preamble, capture, folder }
     }
 
     /// Copies a file a second, in both directions and over both transports in turn.
@@ -78,16 +88,10 @@ impl Background {
             let copied = at(format!("down-{turn}"));
             (format!("{SERVER}:data"), text(copied.clone()), copied)
         };
-        let child = Command::new(LONGHAUL)
-            .args(["copy", "--quiet", "--limit", LIMIT, "--transport", transport])
-            .args(["--port", &COPY_PORT.to_string(), "--token-file"])
-            .arg(at("token".to_owned()))
-            .args([&from, &to])
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::piped())
-            .spawn();
-        let mut child = child.unwrap();
+        let mut child = copy_command(&at("token".to_owned()), COPY_PORT)
+            .args(["--limit", LIMIT, "--transport", transport, &from, &to])
+            .spawn()
+            .unwrap();
         let what = format!("{from} to {to} over {transport}");
         let status = ended(&mut child, LONGEST).map_err(|error| format!("{what}: {error}"))?;
         if !status.success() {
@@ -122,10 +126,34 @@ impl Drop for Background {
     }
 }
 
+fn copy_command(token: &Path, port: u16) -> Command {
+    let mut command = Command::new(LONGHAUL);
+    command.args(["copy", "--quiet", "--port", &port.to_string(), "--token-file"]).arg(token);
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+    command
+}
+
+/// The first bytes of a client, at a port where nobody answers.
+fn recorded_preamble([token, data]: &[&Path; 2]) -> [u8; PREAMBLE_BYTES] {
+    let listener = TcpListener::bind((SERVER, 0)).unwrap();
+    let mut command = copy_command(token, listener.local_addr().unwrap().port());
+    let mut client = command.arg(data).arg(format!("{SERVER}:")).spawn().unwrap();
+    wait::readable([listener.as_fd()], Some(LONGEST)).unwrap();
+    listener.set_nonblocking(true).unwrap();
+    let mut connection = listener.accept().unwrap().0;
+    connection.set_nonblocking(false).unwrap();
+    connection.set_read_timeout(Some(LONGEST)).unwrap();
+    let mut preamble = [0; PREAMBLE_BYTES];
+    connection.read_exact(&mut preamble).unwrap();
+    client.kill().unwrap();
+    client.wait().unwrap();
+    preamble
+}
+
 fn data() -> Vec<u8> {
     (0..LENGTH).map(|at| at.wrapping_mul(2_654_435_761).to_le_bytes()[2]).collect()
 }
 
-fn text(path: impl AsRef<Path> + Into<PathBuf>) -> String {
-    path.as_ref().to_str().unwrap().to_owned()
+fn text(path: impl Into<PathBuf>) -> String {
+    path.into().into_os_string().into_string().unwrap()
 }

@@ -147,7 +147,8 @@ fn phase(seconds: u32, background: &Background, attacked: bool) -> Phase {
     thread::scope(|scope| {
         let _ends = stop.guard();
         let victim = spoofed::watch(scope, &stop);
-        let attacks = if attacked { attack::start(scope, &stop) } else { Vec::new() };
+        let attacks =
+            if attacked { attack::start(scope, &stop, &background.preamble) } else { Vec::new() };
         let newcomers = clients::newcomers(scope, &stop);
         let copies = background.copies(scope, &stop);
         let rates = clients::at_once(seconds);
