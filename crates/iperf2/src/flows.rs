@@ -252,7 +252,8 @@ impl<'a, 'd> UdpFlows<'a, 'd> {
         self.flows.insert(peer, flow);
     }
 
-    /// Removes a stream with one datagram, or an ended one, if there are too many. Active
+    /// Removes a stream with one datagram, or an ended one, if there are too many: the oldest of
+    /// the address with the most streams, so that no address takes another's report. Active
     /// streams are limited by [`UdpFlows::make_slot`].
     fn make_room(&mut self) {
         let half_open = self.flows.values().filter(|flow| flow.is_half_open()).count();
@@ -263,7 +264,9 @@ impl<'a, 'd> UdpFlows<'a, 'd> {
             })
         } else if self.flows.len() >= self.bounds.streams.saturating_add(MAX_HALF_OPEN) {
             let ended = self.flows.iter().filter(|(_, flow)| flow.ended.is_some());
-            ended.min_by_key(|(_, flow)| flow.last_received)
+            ended.max_by_key(|(_, flow)| {
+                (flow.streams_of_address(), std::cmp::Reverse(flow.last_received))
+            })
         } else {
             None
         };

@@ -217,6 +217,31 @@ fn idle_streams_are_evicted() {
     });
 }
 
+#[test]
+fn ended_streams_of_one_address_take_no_report_of_another() {
+    // A report is kept for 3 s.
+    stall_retry::retry(|| {
+        in_a_network(|| {
+            let test_server = server(|config| config.limits.streams = 8);
+            let stream = |from: IpAddr| {
+                let socket = UdpSocket::bind((from, 0)).unwrap();
+                socket.connect(test_server.address).unwrap();
+                socket.set_read_timeout(Some(Duration::from_millis(500))).unwrap();
+                for number in 1..=3 {
+                    socket.send(&datagram(number, number == 3, None, 600)).unwrap();
+                }
+                assert!(socket.recv(&mut [0; 2048]).is_ok(), "no report");
+                socket
+            };
+            let client = stream(address(80));
+            // More than the server keeps: 256 and those that may be active.
+            (0..300).for_each(|_| drop(stream(address(2))));
+            client.send(&datagram(3, true, None, 600)).unwrap();
+            assert!(client.recv(&mut [0; 2048]).is_ok(), "its report is gone");
+        });
+    });
+}
+
 /// Resident memory, KiB.
 fn resident() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();

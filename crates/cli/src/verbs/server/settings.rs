@@ -50,6 +50,8 @@ pub(crate) struct LimitArgs {
     #[arg(value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub(super) max_tests: u32,
     /// The same per client address [default: half of --max-tests]
+    ///
+    /// An address gets the same share of --max-total-streams and --max-memory.
     #[arg(long, value_name = "N")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=1024))]
     max_per_address: Option<u32>,
