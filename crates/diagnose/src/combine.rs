@@ -12,7 +12,9 @@ use crate::{
     evidence::Evidence,
     facts,
     known_path::KnownPath,
+    mechanisms::Mechanisms,
     missing_evidence,
+    outages::Outages,
     posterior::Posterior,
     segments,
     statistics::{Prepared, Statistics},
@@ -57,7 +59,26 @@ impl Combined {
         let length = |segment: &&Segment| segment.to_s - segment.from_s;
         with.max_by(|a, b| length(a).total_cmp(&length(b))).filter(|_| self.segments.len() > 1)
     }
+
+    /// The same with an unknown limit, since that one contradicts its own evidence.
+    pub(crate) fn without(mut self, withdrawn: Limit) -> Self {
+        (self.limit, self.confidence) = (Limit::Unknown, None);
+        self.posterior.retain(|probability| probability.limit != withdrawn);
+        for segment in self.segments.iter_mut().filter(|segment| segment.limit == withdrawn) {
+            (segment.limit, segment.confidence) = (Limit::Unknown, None);
+        }
+        self
+    }
+
+    /// A limit that was seen rather than judged.
+    fn seen(limit: Limit, rest: Self) -> Self {
+        let posterior = vec![Probability { limit, probability: SEEN }];
+        Combined { limit, confidence: Some(Confidence::Sure), posterior, ..rest }
+    }
 }
+
+/// The probability of a limit that was seen.
+const SEEN: f64 = 0.99;
 
 /// The confidence in a limit of that probability.
 fn confidence(limit: Limit, probability: f64) -> Option<Confidence> {
@@ -100,8 +121,10 @@ pub(crate) fn combine(m: &Measurement, e: &Evidence, test: &Prepared<'_>) -> Opt
     let sender = facts::sender(m);
     let limits_unsent = m.unsent_limit().is_some();
     let temper = test.step().map_or(1.0, |step| (FITTED_STEP / step).clamp(LEAST_TEMPER, 1.0));
+    let mechanisms = Mechanisms::of(m);
     let judge = |statistics: &Statistics| {
         let fitted = Posterior::of(statistics).tempered(temper);
+        let fitted = fitted.without(|limit| !mechanisms.can_act(limit));
         let known = match &path {
             Some(path) => fitted.without(|limit| path.excludes(limit, statistics)),
             None => fitted,
@@ -146,7 +169,17 @@ pub(crate) fn combine(m: &Measurement, e: &Evidence, test: &Prepared<'_>) -> Opt
     let posterior = whole.pooled(&weighted);
     let first = posterior.most_probable();
     let (limit, confidence) = named(first, posterior.probability(first));
-    Some(Combined { limit, confidence, posterior: posterior.reported(), segments })
+    let judged = Combined { limit, confidence, posterior: posterior.reported(), segments };
+    Some(match Outages::limiting(m, test) {
+        Some(_) if is_black_hole(m) => Combined::seen(Limit::PmtuBlackHole, judged),
+        Some(_) => Combined::seen(Limit::Outage, judged),
+        None => judged,
+    })
+}
+
+/// Whether what was lost in a stream was lost because of its size.
+fn is_black_hole(m: &Measurement) -> bool {
+    m.streams.iter().any(|stream| stream.segment_sizes.is_some_and(|sizes| sizes.is_black_hole()))
 }
 
 #[cfg(test)]

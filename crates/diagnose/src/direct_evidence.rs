@@ -75,6 +75,18 @@ const REQUESTED: f64 = 0.995;
 const MOSTLY: f64 = 0.5;
 const STARVED: f64 = 0.95;
 
+/// Bytes in flight that fill the receive window for most of the time are limited by it, whatever
+/// the congestion control does: BBR's window is twice what it has in flight, and its pacing hides
+/// the timer. The goodput is then the window over the RTT of the empty path; below this share of
+/// it, the window waits in a queue, and the bottleneck is the limit.
+const FILLS: f64 = 0.5;
+const FILLED_RATE: f64 = 0.8;
+
+/// The probability of an application that a capture shows to have nothing to send for most of the
+/// time, and that share of it.
+const IDLE: f64 = 0.5;
+const OBSERVED: f64 = 0.98;
+
 /// The limits that the receive window's timer counts.
 const RECEIVER: [Limit; 3] = [Limit::ReceiveWindow, Limit::WindowScaling, Limit::SlowReceiver];
 
@@ -87,6 +99,10 @@ pub(crate) fn apply(
 ) -> Posterior {
     let share = |name: &str| s.get(name).unwrap_or(0.0);
     let mut posterior = unread(window_scale(posterior, s), s);
+    if fills_window(s) {
+        let full = filling(s);
+        posterior = posterior.at_least(TIMED, |limit| limit == full);
+    }
     if sender == Sender::Bulk {
         // With nothing left in its buffer, it waits for the buffer.
         posterior = posterior.moved(Limit::Application, Limit::SendBuffer);
@@ -114,7 +130,30 @@ pub(crate) fn apply(
     if s.get("of_requested").is_some_and(|of| of >= REACHED) {
         posterior = posterior.at_least(REQUESTED, |limit| limit == Limit::Application);
     }
+    if s.get("activity_idle").is_some_and(|share| share >= IDLE) {
+        posterior = posterior.at_least(OBSERVED, |limit| limit == Limit::Application);
+    }
     threads(without_own(posterior, s, limits_unsent), s, limits_unsent)
+}
+
+/// Whether the receive window is full for most of the time, and not because it waits in a queue.
+fn fills_window(s: &Statistics) -> bool {
+    s.get("at_window").is_some_and(|share| share >= FILLS)
+        && s.get("window_per_rtt").is_some_and(|ln| ln >= FILLED_RATE.ln())
+}
+
+/// Which of the limits of the receiver fills the window.
+fn filling(s: &Statistics) -> Limit {
+    let over = |names: [&str; 2], least: f64| {
+        names.iter().find_map(|name| s.get(name)).is_some_and(|value| value >= least)
+    };
+    if over(["unread", "rx_unread"], UNREAD) {
+        Limit::SlowReceiver
+    } else if over(["unscaled", "rx_unscaled"], 0.5) {
+        Limit::WindowScaling
+    } else {
+        Limit::ReceiveWindow
+    }
 }
 
 /// Whether a timer runs while the sender waits for the test's own limit of unsent data. It is
@@ -146,13 +185,12 @@ fn is_starved(s: &Statistics) -> bool {
 }
 
 /// Without a window scale a window of at most 65,535 bytes is one without scaling; with one,
-/// or larger, it is not. Where the scale is not known, it may be either.
+/// or larger, or where the scale is not known, it is not.
 fn window_scale(posterior: Posterior, s: &Statistics) -> Posterior {
     // The statistic is ln(window / 65,535 + 0.001). A receiver alone knows its own windows.
     let largest = s.get("ln_window_64k").or_else(|| s.get("rx_ln_window_64k"));
     let small = largest.is_some_and(|ln| ln <= 1.001f64.ln() + 1e-6);
     match s.get("unscaled").or_else(|| s.get("rx_unscaled")) {
-        None if small => posterior,
         Some(unscaled) if unscaled > 0.5 && small => {
             posterior.moved(Limit::ReceiveWindow, Limit::WindowScaling)
         }

@@ -72,6 +72,7 @@ fn finding(confidence: Confidence, posterior: &[(Limit, f64)]) -> Finding {
         posterior: posterior.iter().map(p).collect(),
         segments: Vec::new(),
         bottleneck: None,
+        caveats: Vec::new(),
     }
 }
 
