@@ -60,16 +60,6 @@ impl Combined {
         with.max_by(|a, b| length(a).total_cmp(&length(b))).filter(|_| self.segments.len() > 1)
     }
 
-    /// The same with an unknown limit, since that one contradicts its own evidence.
-    pub(crate) fn without(mut self, withdrawn: Limit) -> Self {
-        (self.limit, self.confidence) = (Limit::Unknown, None);
-        self.posterior.retain(|probability| probability.limit != withdrawn);
-        for segment in self.segments.iter_mut().filter(|segment| segment.limit == withdrawn) {
-            (segment.limit, segment.confidence) = (Limit::Unknown, None);
-        }
-        self
-    }
-
     /// A limit that was seen rather than judged.
     fn seen(limit: Limit, rest: Self) -> Self {
         let posterior = vec![Probability { limit, probability: SEEN }];

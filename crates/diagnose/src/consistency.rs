@@ -4,9 +4,9 @@
 //! equation, bound or timer disagrees with what was measured is withdrawn, however probable the
 //! terms found it: *unknown* is an answer, nonsense is none.
 
-use crate::{causes::Observed, predict::Prediction};
-use record::Limit;
-use units::BitRate;
+use crate::causes;
+use record::{Finding, Limit, Measurement, Shares};
+use units::{BitRate, ByteCount, Rtt};
 
 /// The factor between prediction and measurement from which an equation does not describe the
 /// transfer.
@@ -15,12 +15,15 @@ const FAR_OFF: f64 = 3.0;
 /// What may pass a bound: windows and RTTs are medians of samples.
 const TOLERANCE: f64 = 1.1;
 
+/// iperf3's default block of TCP, in bytes (`DEFAULT_TCP_BLKSIZE`).
+const BLOCK: f64 = 131_072.0;
+
 /// The share of the time below which a cause took none: what rounds to 0 %.
 const NO_TIME: f64 = 0.005;
 
-/// Why a limit is withdrawn.
+/// Why a finding contradicts its own evidence.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) enum Contradiction {
+pub enum Contradiction {
     /// The equation is off by more than a factor of three.
     FarOff(BitRate),
     /// More arrived than the limit allows.
@@ -29,25 +32,18 @@ pub(crate) enum Contradiction {
     NoTime,
 }
 
-/// What contradicts a limit; `None` if nothing does.
-pub(crate) fn contradiction(
-    limit: Limit,
-    prediction: Option<&Prediction>,
-    o: &Observed<'_>,
-) -> Option<Contradiction> {
-    if let (Some(shares), true) = (o.shares, waits(limit)) {
-        let share = match limit {
-            Limit::SendBuffer => shares.send_buffer,
-            Limit::Application => shares.application,
-            _ => shares.receive_window,
-        };
-        if share < NO_TIME {
-            return Some(Contradiction::NoTime);
-        }
+/// What contradicts a finding of a measurement; `None` if nothing does.
+#[must_use]
+pub fn contradiction(finding: &Finding, m: &Measurement) -> Option<Contradiction> {
+    let limit = finding.limit?;
+    if finding.shares.and_then(|shares| share(limit, &shares)).is_some_and(|share| share < NO_TIME)
+    {
+        return Some(Contradiction::NoTime);
     }
-    let predicted = prediction?.rate;
-    let ratio = o.e.goodput.as_f64() / predicted.as_f64().max(1.0);
-    if is_bound(limit) && ratio > TOLERANCE {
+    let predicted = finding.predicted_bps?;
+    let goodput = finding.throughput_bps.as_f64();
+    let ratio = goodput / predicted.as_f64().max(1.0);
+    if is_bound(limit) && goodput > TOLERANCE * most(limit, predicted, finding, m) {
         Some(Contradiction::Exceeded(predicted))
     } else if !(1.0 / FAR_OFF..=FAR_OFF).contains(&ratio) {
         Some(Contradiction::FarOff(predicted))
@@ -56,8 +52,54 @@ pub(crate) fn contradiction(
     }
 }
 
-/// Whether the sender's timers count the time that the limit takes.
-const fn waits(limit: Limit) -> bool {
+/// The finding, or an unknown limit where it contradicts its evidence.
+pub(crate) fn consistent(finding: Finding, m: &Measurement) -> Finding {
+    let Some((why, limit)) = contradiction(&finding, m).zip(finding.limit) else {
+        return finding;
+    };
+    let mut finding = finding;
+    finding.sentence = sentence(causes::of(limit).noun(), why, finding.throughput_bps);
+    // A receiver alone names a limit or none.
+    finding.limit = finding.shares.map(|_| Limit::Unknown);
+    (finding.confidence, finding.predicted_bps, finding.equation) = (None, None, None);
+    finding.remedies.clear();
+    let parts = finding.segments.iter_mut().filter(|segment| segment.limit == limit);
+    for segment in parts {
+        (segment.limit, segment.confidence) = (Limit::Unknown, None);
+    }
+    let parts = finding.segments.iter_mut().map(|segment| &mut segment.posterior);
+    for posterior in parts.chain([&mut finding.posterior]) {
+        withdraw(posterior, limit);
+    }
+    finding
+}
+
+/// Leaves a limit's probability to an unknown one.
+fn withdraw(posterior: &mut Vec<record::Probability>, limit: Limit) {
+    let sum = |limit| posterior.iter().filter(|p| p.limit == limit).map(|p| p.probability).sum();
+    let (withdrawn, unknown): (f64, f64) = (sum(limit), sum(Limit::Unknown));
+    posterior.retain(|p| p.limit != limit && p.limit != Limit::Unknown);
+    if withdrawn + unknown > 0.0 {
+        let probability = withdrawn + unknown;
+        posterior.push(record::Probability { limit: Limit::Unknown, probability });
+        posterior.sort_by(|a, b| b.probability.total_cmp(&a.probability));
+    }
+}
+
+/// The share of the time that a limit took, if the sender's timers count it.
+const fn share(limit: Limit, shares: &Shares) -> Option<f64> {
+    match limit {
+        Limit::ReceiveWindow | Limit::WindowScaling | Limit::SlowReceiver => {
+            Some(shares.receive_window)
+        }
+        Limit::SendBuffer => Some(shares.send_buffer),
+        Limit::Application => Some(shares.application),
+        _ => None,
+    }
+}
+
+/// Whether a limit's equation gives the most that can arrive.
+const fn is_bound(limit: Limit) -> bool {
     matches!(
         limit,
         Limit::ReceiveWindow
@@ -65,17 +107,31 @@ const fn waits(limit: Limit) -> bool {
             | Limit::SlowReceiver
             | Limit::SendBuffer
             | Limit::Application
-    )
+            | Limit::Pacing
+    ) || limit.is_saturated()
 }
 
-/// Whether a limit's equation gives the most that can arrive.
-const fn is_bound(limit: Limit) -> bool {
-    waits(limit) || matches!(limit, Limit::Pacing) || limit.is_saturated()
+/// The most that a limit allows, in bit/s. Windows and buffers allow theirs in each RTT of the empty
+/// path. A requested rate allows a block at once in each stream, and catches up after slow start.
+fn most(limit: Limit, predicted: BitRate, finding: &Finding, m: &Measurement) -> f64 {
+    let predicted = predicted.as_f64();
+    match limit {
+        Limit::ReceiveWindow | Limit::WindowScaling | Limit::SlowReceiver | Limit::SendBuffer => {
+            let rtts = finding.loaded_rtt.zip(finding.min_rtt).filter(|(_, min)| *min > Rtt::ZERO);
+            predicted * rtts.map_or(1.0, |(loaded, min)| loaded.secs_f64() / min.secs_f64())
+        }
+        Limit::Application => {
+            let block = m.spec.block_bytes.map_or(BLOCK, ByteCount::as_f64);
+            let at_once = m.streams.len() as f64 * block * 8.0 / m.seconds().max(1e-3);
+            let caught_up = finding.throughput_bps.as_f64() / finding.average_bps.as_f64().max(1.0);
+            (predicted + at_once).max(predicted * caught_up)
+        }
+        _ => predicted,
+    }
 }
 
 /// The sentence of a finding whose limit was withdrawn.
-pub(crate) fn sentence(noun: &str, contradiction: Contradiction, o: &Observed<'_>) -> String {
-    let goodput = o.e.goodput;
+fn sentence(noun: &str, contradiction: Contradiction, goodput: BitRate) -> String {
     let why = match contradiction {
         Contradiction::FarOff(predicted) => {
             format!("its equation gives {predicted}, and {goodput} arrived")
@@ -94,20 +150,29 @@ pub(crate) fn sentence(noun: &str, contradiction: Contradiction, o: &Observed<'_
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::example::Example;
-    use record::Shares;
+    use crate::{evidence::Evidence, example::Example, unexplained};
+    use record::{Confidence, Probability};
+
+    fn finding(limit: Limit, mbit: f64, predicted: f64, share: f64) -> (Finding, Measurement) {
+        let Example { m, e, .. } = Example::new(mbit, 50.0);
+        let network = 1.0 - 3.0 * share;
+        let shares =
+            Shares { receive_window: share, send_buffer: share, application: share, network };
+        let posterior = vec![Probability { limit, probability: 0.995 }];
+        let named = Finding {
+            limit: Some(limit),
+            confidence: Some(Confidence::Sure),
+            predicted_bps: Some(BitRate::from_bps_f64(predicted * 1e6)),
+            shares: Some(shares),
+            posterior,
+            ..unexplained(&m, &Evidence { ..e })
+        };
+        (named, m)
+    }
 
     fn of(limit: Limit, mbit: f64, predicted: f64, share: f64) -> Option<Contradiction> {
-        let mut example = Example::new(mbit, 50.0);
-        example.shares = Some(Shares {
-            receive_window: share,
-            send_buffer: share,
-            application: share,
-            network: 1.0 - 3.0 * share,
-        });
-        let rate = BitRate::from_bps_f64(predicted * 1e6);
-        let prediction = Prediction { rate, equation: String::new() };
-        contradiction(limit, Some(&prediction), &example.observed())
+        let (finding, m) = finding(limit, mbit, predicted, share);
+        contradiction(&finding, &m)
     }
 
     #[test]
@@ -133,5 +198,15 @@ mod tests {
             assert_eq!(of(limit, 10.0, 10.0, 0.0049), Some(Contradiction::NoTime), "{limit:?}");
         }
         assert_eq!(of(Limit::Loss, 10.0, 10.0, 0.0), None);
+    }
+
+    #[test]
+    fn what_contradicts_itself_is_unknown() {
+        let (wrong, m) = finding(Limit::Loss, 81.2, 0.225, 0.1);
+        let found = consistent(wrong, &m);
+        assert_eq!((found.limit, found.confidence), (Some(Limit::Unknown), None));
+        assert_eq!(found.posterior[0].limit, Limit::Unknown);
+        assert!(found.sentence.contains("gives 225 kbit/s, and 81.2 Mbit/s arrived"));
+        assert_eq!(contradiction(&found, &m), None);
     }
 }

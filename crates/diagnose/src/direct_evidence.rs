@@ -101,7 +101,7 @@ pub(crate) fn apply(
     let mut posterior = unread(window_scale(posterior, s), s);
     if fills_window(s) {
         let full = filling(s);
-        posterior = posterior.at_least(TIMED, |limit| limit == full);
+        posterior = posterior.at_least(TIMED, |limit| full.contains(&limit));
     }
     if sender == Sender::Bulk {
         // With nothing left in its buffer, it waits for the buffer.
@@ -142,17 +142,16 @@ fn fills_window(s: &Statistics) -> bool {
         && s.get("window_per_rtt").is_some_and(|ln| ln >= FILLED_RATE.ln())
 }
 
-/// Which of the limits of the receiver fills the window.
-fn filling(s: &Statistics) -> Limit {
-    let over = |names: [&str; 2], least: f64| {
-        names.iter().find_map(|name| s.get(name)).is_some_and(|value| value >= least)
-    };
-    if over(["unread", "rx_unread"], UNREAD) {
-        Limit::SlowReceiver
-    } else if over(["unscaled", "rx_unscaled"], 0.5) {
-        Limit::WindowScaling
-    } else {
-        Limit::ReceiveWindow
+/// Which of the limits of the receiver fill the window: without a scale, either of two.
+fn filling(s: &Statistics) -> &'static [Limit] {
+    let first = |names: [&str; 2]| names.iter().find_map(|name| s.get(name));
+    if first(["unread", "rx_unread"]).is_some_and(|unread| unread >= UNREAD) {
+        return &[Limit::SlowReceiver];
+    }
+    match first(["unscaled", "rx_unscaled"]) {
+        Some(unscaled) if unscaled > 0.5 => &[Limit::WindowScaling],
+        Some(_) => &[Limit::ReceiveWindow],
+        None => &[Limit::ReceiveWindow, Limit::WindowScaling],
     }
 }
 
@@ -184,6 +183,10 @@ fn is_starved(s: &Statistics) -> bool {
     over("app_limited") && over("nothing_unsent") && cwnd_filled
 }
 
+/// The probability that a window of at most 65,535 bytes is scaled, where that is not known: hosts
+/// and middleboxes that disable scaling have become rare.
+const SCALED: f64 = 0.95;
+
 /// Without a window scale a window of at most 65,535 bytes is one without scaling; with one,
 /// or larger, or where the scale is not known, it is not.
 fn window_scale(posterior: Posterior, s: &Statistics) -> Posterior {
@@ -191,6 +194,11 @@ fn window_scale(posterior: Posterior, s: &Statistics) -> Posterior {
     let largest = s.get("ln_window_64k").or_else(|| s.get("rx_ln_window_64k"));
     let small = largest.is_some_and(|ln| ln <= 1.001f64.ln() + 1e-6);
     match s.get("unscaled").or_else(|| s.get("rx_unscaled")) {
+        None if small => posterior.moved(Limit::WindowScaling, Limit::ReceiveWindow).split(
+            Limit::ReceiveWindow,
+            Limit::WindowScaling,
+            SCALED,
+        ),
         Some(unscaled) if unscaled > 0.5 && small => {
             posterior.moved(Limit::ReceiveWindow, Limit::WindowScaling)
         }

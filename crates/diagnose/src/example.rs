@@ -37,6 +37,7 @@ impl Example {
             cwnd: Some(model::bdp(rate, rtt)),
             delivery: Some(rate),
             pacing: Some(rate),
+            losses: 100.0,
             ..example.e
         };
         example.e.steady.to_s = 10.0;

@@ -69,6 +69,7 @@ mod statistics;
 mod steady;
 mod udt;
 
+pub use consistency::{Contradiction, contradiction};
 pub use remedy::Goal;
 pub use shares::shares_between;
 pub use statistics::Statistics;
@@ -124,29 +125,27 @@ pub fn explain_for(m: &Measurement, goal: Option<Goal>) -> Finding {
     // A receiver alone names a limit or none.
     let limit = limit.filter(|limit| shares.is_some() || *limit != Limit::Unknown);
     let observed = Observed { m, e: &evidence, shares };
-    let named = Named { limit, combined, observed }.consistent();
-    let (posterior, segments, confidence) = named
-        .combined
-        .map_or_else(Default::default, |found| (found.posterior, found.segments, found.confidence));
-    let sentence = match &named.contradiction {
-        Some((noun, why)) => consistency::sentence(noun, *why, &observed),
-        None if facts::is_watched(m) => {
-            one_line::of(named.limit, confidence, &posterior, &observed)
-        }
-        None => sentence::of(named.limit, confidence, &posterior, &observed),
+    let prediction = limit.and_then(|limit| causes::of(limit).prediction(&observed));
+    let confidence = combined.as_ref().and_then(|combined| combined.confidence);
+    let (posterior, segments) =
+        combined.map_or_else(Default::default, |combined| (combined.posterior, combined.segments));
+    let sentence = if facts::is_watched(m) {
+        one_line::of(limit, confidence, &posterior, &observed)
+    } else {
+        sentence::of(limit, confidence, &posterior, &observed)
     };
-    let (predicted_bps, equation) = named.prediction.map(|p| (p.rate, p.equation)).unzip();
+    let (predicted_bps, equation) = prediction.map(|p| (p.rate, p.equation)).unzip();
     // Below a limit that is not known nothing is advised.
-    let is_known = named.limit.is_some_and(|limit| limit != Limit::Unknown);
+    let is_known = limit.is_some_and(|limit| limit != Limit::Unknown);
     let remedies = if is_known {
         remedy::of_posterior(&posterior, confidence, goal.as_ref(), &observed)
     } else {
         Vec::new()
     };
-    Finding {
+    let finding = Finding {
         predicted_bps,
         equation,
-        limit: named.limit,
+        limit,
         confidence,
         shares,
         sentence,
@@ -155,44 +154,8 @@ pub fn explain_for(m: &Measurement, goal: Option<Goal>) -> Finding {
         segments,
         bottleneck: rate_estimate::of(&test, evidence.has_standing_queue()),
         ..unexplained(m, &evidence)
-    }
-}
-
-/// A limit as the statistics suggest it.
-struct Named<'a> {
-    limit: Option<Limit>,
-    combined: Option<combine::Combined>,
-    observed: Observed<'a>,
-}
-
-/// The same, held against its own evidence.
-struct Consistent {
-    limit: Option<Limit>,
-    combined: Option<combine::Combined>,
-    prediction: Option<predict::Prediction>,
-    /// What was withdrawn, as a noun phrase, and why.
-    contradiction: Option<(&'static str, consistency::Contradiction)>,
-}
-
-impl Named<'_> {
-    /// Withdraws a limit that its prediction, its bound or its timer contradicts.
-    fn consistent(self) -> Consistent {
-        let Named { limit, combined, observed } = self;
-        let prediction = limit.and_then(|limit| causes::of(limit).prediction(&observed));
-        let found = limit.and_then(|limit| {
-            let why = consistency::contradiction(limit, prediction.as_ref(), &observed)?;
-            Some((limit, why))
-        });
-        let Some((withdrawn, why)) = found else {
-            return Consistent { limit, combined, prediction, contradiction: None };
-        };
-        Consistent {
-            limit: observed.shares.map(|_| Limit::Unknown),
-            combined: combined.map(|combined| combined.without(withdrawn)),
-            prediction: None,
-            contradiction: Some((causes::of(withdrawn).noun(), why)),
-        }
-    }
+    };
+    consistency::consistent(finding, m)
 }
 
 /// The figures of a test, without a limit.

@@ -17,6 +17,10 @@ const LEAST_RTTS: f64 = 4.0;
 /// whatever its share.
 const SHARE: f64 = 0.15;
 
+/// The loss ratio outside outages from which timeouts are those of a lossy path: each retransmission
+/// is lost as well with this probability, and the timer doubles.
+const LOSSY: f64 = 0.005;
+
 /// An outage of all streams.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Outage {
@@ -44,10 +48,22 @@ impl Outages {
     pub(crate) fn limiting(m: &Measurement, test: &Prepared<'_>) -> Option<Self> {
         let end = test.end();
         let found = Outages::of(m, test);
+        if found.is_lossy(test) {
+            return None;
+        }
         let lasted: f64 = found.all.iter().map(|outage| outage.to - outage.from).sum();
         (found.is_final || lasted > SHARE * end)
             .then_some(found)
             .filter(|found| !found.all.is_empty())
+    }
+
+    /// Whether the rest of the test loses so much that its timeouts are those of a lossy path.
+    fn is_lossy(&self, test: &Prepared<'_>) -> bool {
+        let steps = || test.series.streams.iter().flatten();
+        let outside = |step: &&Step| !self.all.iter().any(|o| step.to > o.from && step.from < o.to);
+        let lost: f64 = steps().filter(outside).map(|step| step.lost).sum();
+        let sent: f64 = steps().map(|step| step.rate * step.seconds() / 8.0 / step.mss()).sum();
+        lost > LOSSY * (sent + lost)
     }
 
     fn of(m: &Measurement, test: &Prepared<'_>) -> Self {

@@ -33,7 +33,10 @@ pub(crate) fn over(m: &Measurement, from: f64, to: f64) -> Option<Shares> {
 /// the send buffer's only when a segment is sent while the application already waits. What is
 /// added is taken from the network's share, which is the rest.
 pub(crate) fn attributed(shares: Shares, limit: Option<Limit>, s: &Statistics) -> Shares {
-    let seen = |name: &str, timer: f64| (s.get(name).unwrap_or(0.0) - timer).max(0.0);
+    // A timer that ran is more precise than samples.
+    let seen = |name: &str, timer: f64| {
+        s.get(name).filter(|share| timer < 0.5 * share).map_or(0.0, |share| share - timer)
+    };
     let mut shares = shares;
     let (place, more) = match limit {
         Some(Limit::ReceiveWindow | Limit::WindowScaling | Limit::SlowReceiver) => {

@@ -31,7 +31,7 @@ impl Cause for ClusteredLoss {
     fn prediction(&self, o: &Observed<'_>) -> Option<Prediction> {
         let lost = predict::loss_ratio(o.m, o.e)?.fraction();
         let clusters = model::loss_from_fraction(lost / cluster(o))?;
-        let mut p = predict::response(clusters, o)?;
+        let mut p = predict::response(clusters, o.e.losses / cluster(o), o)?;
         p.equation = format!(
             "p = {} / {:.1} = {}; {}",
             percent(lost),

@@ -201,6 +201,7 @@ impl ClientConfig {
     /// The request as recorded in the measurement.
     pub(crate) fn spec(&self, port: u16) -> TestSpec {
         TestSpec {
+            is_part_of_both: false,
             target: self.host.clone(),
             port,
             protocol: self.protocol,
