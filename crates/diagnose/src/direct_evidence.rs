@@ -99,7 +99,8 @@ pub(crate) fn apply(
 ) -> Posterior {
     let share = |name: &str| s.get(name).unwrap_or(0.0);
     let mut posterior = unread(window_scale(posterior, s), s);
-    if fills_window(s) {
+    let fills_window = fills_window(s);
+    if fills_window {
         let full = filling(s);
         posterior = posterior.at_least(TIMED, |limit| full.contains(&limit));
     }
@@ -120,7 +121,10 @@ pub(crate) fn apply(
         ("idle_share", &[Limit::Application]),
     ];
     for (timer, limits) in timers {
-        if measured && !is_own(timer, limits_unsent) && share(timer) >= CONCLUSIVE {
+        // Of two timers Linux runs that of the send buffer, also while the window is full.
+        let hides_window = fills_window && timer == "sndbuf_share";
+        let own = is_own(timer, limits_unsent) || hides_window;
+        if measured && !own && share(timer) >= CONCLUSIVE {
             posterior = posterior.at_least(TIMED, |limit| limits.contains(&limit));
         }
     }

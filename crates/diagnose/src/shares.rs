@@ -41,7 +41,12 @@ pub(crate) fn attributed(shares: Shares, limit: Option<Limit>, s: &Statistics) -
     let (place, more) = match limit {
         Some(Limit::ReceiveWindow | Limit::WindowScaling | Limit::SlowReceiver) => {
             let timer = shares.receive_window;
-            (&mut shares.receive_window, seen("at_window", timer))
+            let more = seen("at_window", timer);
+            // Of two timers Linux runs that of the send buffer.
+            let hidden = (more - shares.network).clamp(0.0, shares.send_buffer);
+            shares.send_buffer -= hidden;
+            shares.network += hidden;
+            (&mut shares.receive_window, more)
         }
         Some(Limit::SendBuffer) => {
             let timer = shares.send_buffer;

@@ -10,6 +10,11 @@ use units::BitRate;
 /// A window counts as full where no more of it is left than this share, or two segments.
 const AT_WINDOW: f64 = 0.05;
 
+/// Where the congestion window is this multiple of it, nothing else is full; BBR's pacing then sends
+/// bursts of up to ten segments, and drains in one round trip of eight, so that more is left.
+const ROOMY: f64 = 1.25;
+const AT_WINDOW_PACED: f64 = 0.2;
+
 /// A window that needs no scaling has at most this many bytes (RFC 7323).
 const UNSCALED: f64 = 65_535.0;
 
@@ -64,7 +69,9 @@ pub(super) fn add(part: &Part<'_>, all: &mut Statistics) {
     // What may be sent ends less than a segment before the window does.
     let at_window = |step: &Step| {
         let left = window(step).filter(|w| *w > 0.0)? - step.after.in_flight_bytes as f64;
-        let near = (2.0 * step.mss()).max(AT_WINDOW * window(step)?);
+        let has_room = step.after.cwnd_bytes as f64 > ROOMY * window(step)?;
+        let share = if has_room { AT_WINDOW_PACED } else { AT_WINDOW };
+        let near = (2.0 * step.mss()).max(share * window(step)?);
         Some(f64::from(u8::from(left <= near)))
     };
     all.add("at_window", part.mean(at_window));
