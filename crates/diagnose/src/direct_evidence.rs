@@ -77,10 +77,10 @@ const STARVED: f64 = 0.95;
 
 /// Bytes in flight that fill the receive window for most of the time are limited by it, whatever
 /// the congestion control does: BBR's window is twice what it has in flight, and its pacing hides
-/// the timer. The goodput is then the window over the RTT of the empty path; below this share of
-/// it, the window waits in a queue, and the bottleneck is the limit.
+/// the timer. Where the queueing delay exceeds this share of the RTT of the empty path, a good part
+/// of the window waits in a queue, and the bottleneck is the limit.
 const FILLS: f64 = 0.5;
-const FILLED_RATE: f64 = 0.8;
+const QUEUED: f64 = 0.25;
 
 /// The probability of an application that a capture shows to have nothing to send for most of the
 /// time, and that share of it.
@@ -143,7 +143,7 @@ pub(crate) fn apply(
 /// Whether the receive window is full for most of the time, and not because it waits in a queue.
 fn fills_window(s: &Statistics) -> bool {
     s.get("at_window").is_some_and(|share| share >= FILLS)
-        && s.get("window_per_rtt").is_some_and(|ln| ln >= FILLED_RATE.ln())
+        && s.get("q50_per_rtt").is_some_and(|ln| ln <= QUEUED.ln())
 }
 
 /// Which of the limits of the receiver fill the window: without a scale, either of two.
