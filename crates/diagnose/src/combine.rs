@@ -132,6 +132,13 @@ pub(crate) fn combine(m: &Measurement, e: &Evidence, test: &Prepared<'_>) -> Opt
         (REFERENCE * test.peak() - rate).max(0.0) * (part.to - part.from)
     };
     let all: f64 = parts.iter().map(lost).sum::<f64>().max(1e-9);
+    // What is reported is what a reader can check: the path's payload rate, or the highest that
+    // was seen, less what arrived.
+    let carried = path.as_ref().and_then(KnownPath::payload).unwrap_or(test.peak());
+    let missed = |part: &segments::Part| {
+        (carried - test.rate(part.from, part.to)).max(0.0) * (part.to - part.from)
+    };
+    let all_missed: f64 = parts.iter().map(missed).sum::<f64>().max(1e-9);
     let segments: Vec<Segment> = parts
         .iter()
         .map(|part| {
@@ -142,7 +149,7 @@ pub(crate) fn combine(m: &Measurement, e: &Evidence, test: &Prepared<'_>) -> Opt
                 limit,
                 confidence,
                 throughput_bps: BitRate::from_bps_f64(test.rate(part.from, part.to)),
-                lost_share: lost(part) / all,
+                lost_share: missed(part) / all_missed,
                 posterior: part.posterior.reported(),
             }
         })

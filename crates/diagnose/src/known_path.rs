@@ -22,6 +22,11 @@ impl<'a> KnownPath<'a> {
         Some(KnownPath { path, payload: predict::path_payload(m, e).map(|path| path.goodput) })
     }
 
+    /// The payload rate, bit/s; `None` without a rate limit.
+    pub(crate) fn payload(&self) -> Option<f64> {
+        self.payload.map(BitRate::as_f64)
+    }
+
     /// Whether the counters exclude a limit for a part with these statistics.
     pub(crate) fn excludes(&self, limit: Limit, s: &Statistics) -> bool {
         let (drops, achieved) = (&self.path.achieved.drops, &self.path.achieved);
