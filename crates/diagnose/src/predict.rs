@@ -107,9 +107,10 @@ pub(crate) fn loss_range(m: &Measurement, e: &Evidence) -> Option<(BitRate, BitR
     Some((reno.min(cubic), reno.max(cubic)))
 }
 
-/// The losses or marks from which their ratio is known well enough for an equation: of ten, the ratio's
-/// 95 % interval is a factor of 1.9 wide, and the rate's at most one of 1.6.
-const ENOUGH_EVENTS: f64 = 10.0;
+/// The losses or marks from which their ratio is known well enough for an equation: of twenty, the
+/// ratio's 95 % interval is a factor of 1.5 to either side, and the window before the first of them
+/// hardly counts any more.
+const ENOUGH_EVENTS: f64 = 20.0;
 
 /// The loss ratio from which timeouts take much of the time, which Mathis' and CUBIC's equations
 /// leave out (Padhye et al., SIGCOMM 1998, section 3).
