@@ -1,9 +1,10 @@
 //! One TCP connection: its packets in order of the capture.
 
+use crate::ecn::{self, EcnCounts, EcnMode};
 use crate::flags::{FlagCounts, Flags};
 use crate::recovery::{self, Retransmissions};
 use crate::rules::Rules;
-use crate::sequence::after;
+use crate::sequence::{after, before};
 use crate::side::{Side, WindowScale};
 use crate::vantage::Vantage;
 use crate::wireshark::{self, CapturedSegment, PacketAnalysis};
@@ -48,11 +49,22 @@ pub struct Connection {
     syn_ack_ns: u64,
     initial_rtt_ns: u64,
     completeness: u8,
+    ecn_mode: EcnMode,
     /// The side that sent the SYN.
     pub(crate) client: Option<Direction>,
 }
 
 impl Connection {
+    /// A connection before its first packet, with what an earlier pass over its packets proved.
+    #[must_use]
+    pub fn anew(&self) -> Self {
+        let mut new = Connection::default();
+        for (side, known) in new.sides.iter_mut().zip(&self.sides) {
+            side.least_scale = known.proven_scale();
+        }
+        new
+    }
+
     /// Analyses the next packet.
     #[inline]
     pub fn add(
@@ -86,6 +98,8 @@ impl Connection {
             initial_rtt_ns: self.initial_rtt_ns,
             mss: u32::from(peer.mss),
         };
+        follow_windows(segment, (value, echo), now, own, peer);
+        let marks = count_marks(&mut self.ecn_mode, self.client, segment, own, peer);
         let takes_space = segment.payload_len > 0 || segment.flags.has(CONTROL);
         let classified = if takes_space { recovery::observe_data(&seen, own, peer) } else { None };
         let evidence = recovery::observe_ack(&seen, &options, own, peer);
@@ -97,6 +111,7 @@ impl Connection {
             own.counts.get_or_insert_default().add(Flags::REUSED_PORTS);
         }
         found.proves_spurious = evidence.spurious;
+        found.echoed_marks = marks;
         if evidence.duplicate_sack {
             found.flags.set(Flags::DUPLICATE_SACK);
             own.counts.get_or_insert_default().add(Flags::DUPLICATE_SACK);
@@ -186,6 +201,10 @@ impl Connection {
         if !flags.has(TcpFlags::SYN) {
             return;
         }
+        self.ecn_mode = ecn::negotiated(self.ecn_mode, flags);
+        if flags.is_syn_ack() && self.ecn_mode == EcnMode::Accurate {
+            self.sides.iter_mut().for_each(|side| side.ecn.get_or_insert_default().begin());
+        }
         let own = segment.direction.index();
         let side = &mut self.sides[own];
         side.window_of_syn = true;
@@ -232,11 +251,79 @@ impl Connection {
     /// The direction that carried more payload.
     #[must_use]
     pub fn data_direction(&self) -> Direction {
-        if self.sides[1].payload_bytes > self.sides[0].payload_bytes {
+        if self.carried(Direction::BToA) > self.carried(Direction::AToB) {
             Direction::BToA
         } else {
             Direction::AToB
         }
+    }
+
+    /// Payload of a direction: as captured, or as acknowledged where no packet of it was.
+    #[must_use]
+    pub fn carried(&self, direction: Direction) -> u64 {
+        let (data, acks) = self.pair(direction);
+        if data.packets == 0 { acks.acked_unseen } else { data.payload_bytes }
+    }
+
+    /// Whether the other direction has no packet, though it answered: an ACK number of the one
+    /// that was captured says so. Without a packet that answers, a connection that never was
+    /// looks the same.
+    #[must_use]
+    pub fn is_one_way(&self) -> bool {
+        let is_alone = |one: &Side, other: &Side| one.packets > 0 && other.packets == 0;
+        let [a, b] = &self.sides;
+        let captured = if is_alone(a, b) {
+            a
+        } else if is_alone(b, a) {
+            b
+        } else {
+            return false;
+        };
+        captured.last_ack != 0
+    }
+
+    /// Whether the handshake of the side that sends in `direction` was not captured.
+    #[must_use]
+    pub fn lacks_syn(&self, direction: Direction) -> bool {
+        let side = &self.sides[direction.index()];
+        side.packets > 0 && side.scale == WindowScale::Unknown
+    }
+
+    /// The least scale of the windows of the side that sends in `direction`, by the bytes that
+    /// were in flight, where its SYN was not captured.
+    #[must_use]
+    pub fn proven_scale(&self, direction: Direction) -> Option<u8> {
+        self.sides[direction.index()].proven_scale()
+    }
+
+    /// The largest window of the side that sends in `direction`, in bytes, and whether that is a
+    /// lower bound; `None` if nothing is known of its scale.
+    #[must_use]
+    pub fn largest_window(&self, direction: Direction) -> Option<(u64, bool)> {
+        let side = &self.sides[direction.index()];
+        let is_bound = side.scale == WindowScale::Unknown;
+        let shift = if is_bound { side.proven_scale() } else { side.shift() }?;
+        (side.largest_window > 0).then(|| (u64::from(side.largest_window) << shift, is_bound))
+    }
+
+    /// The shift of the windows of the side that sends in `direction`: the least that is known,
+    /// 0 if nothing is.
+    #[must_use]
+    pub fn window_shift(&self, direction: Direction) -> u8 {
+        self.sides[direction.index()].shift().unwrap_or(0)
+    }
+
+    /// The explicit congestion notification that was negotiated.
+    #[must_use]
+    pub fn ecn_mode(&self) -> EcnMode {
+        self.ecn_mode
+    }
+
+    /// Packets with marks of the side that sends in `direction`.
+    #[must_use]
+    pub fn ecn_counts(&self, direction: Direction) -> EcnCounts {
+        let ecn = &self.sides[direction.index()].ecn;
+        ecn.as_ref().map(|ecn| ecn.counts).unwrap_or_default()
     }
 
     /// The side that sent the SYN, if that is known.
@@ -278,6 +365,9 @@ impl Connection {
     pub fn acknowledged(&self, direction: Direction) -> Option<u64> {
         let (data, acks) = self.pair(direction);
         let base = data.base_seq.filter(|_| acks.packets > 0)?;
+        if data.packets == 0 {
+            return Some(acks.acked_unseen);
+        }
         let low = u64::from(acks.last_ack.wrapping_sub(base).wrapping_sub(1));
         // What was sent at least once, modulo 2^32: transmissions only exceed it.
         let wraps = data.payload_bytes.saturating_sub(low) >> 32;
@@ -322,6 +412,66 @@ impl Connection {
     pub fn outstanding(&self) -> usize {
         self.sides.iter().map(|side| side.outstanding.len()).sum()
     }
+}
+
+/// Notes the window and the ACK of a side, and what its data proves of the scale of the other's
+/// windows, if no SYN says it.
+#[inline]
+fn follow_windows(
+    segment: &TcpSegment<'_>,
+    (value, echo): (u32, u32),
+    now: u64,
+    own: &mut Side,
+    peer: &mut Side,
+) {
+    if segment.flags.is_control() || !segment.flags.has(TcpFlags::ACK) {
+        return;
+    }
+    own.largest_window = own.largest_window.max(segment.window);
+    if peer.packets == 0 && own.last_ack != 0 && after(segment.ack, own.last_ack) {
+        own.acked_unseen += u64::from(segment.ack.wrapping_sub(own.last_ack));
+    }
+    if own.scale == WindowScale::Unknown && own.least_scale.is_none() {
+        let edges = own.edges.get_or_insert_default();
+        edges.add_ack(value, segment.ack, segment.window);
+    }
+    if segment.payload_len > 0
+        && let Some(edges) = &mut peer.edges
+    {
+        let mss = own.longest.max(segment.payload_len);
+        edges.add_data(segment.next_seq(), echo, mss, now);
+    }
+}
+
+/// Counts the marks of a packet; returns those that it reports.
+#[inline]
+fn count_marks(
+    mode: &mut EcnMode,
+    client: Option<Direction>,
+    segment: &TcpSegment<'_>,
+    own: &mut Side,
+    peer: &Side,
+) -> u32 {
+    let flags = segment.flags;
+    if segment.ecn != 0 {
+        let ecn = own.ecn.get_or_insert_default();
+        ecn.counts.capable = ecn.counts.capable.saturating_add(1);
+        ecn.counts.ce = ecn.counts.ce.saturating_add(u32::from(segment.ecn == 3));
+    }
+    if flags.has(TcpFlags::SYN.with(TcpFlags::RST)) {
+        return 0;
+    }
+    if *mode == EcnMode::Unknown && flags.has(TcpFlags::AE) {
+        // Only AccECN sets it.
+        *mode = EcnMode::Accurate;
+    }
+    if *mode != EcnMode::Accurate && ecn::ace(flags) == 0 {
+        return 0;
+    }
+    let is_third = client == Some(segment.direction) && own.data_packets == 0;
+    let is_late = before(segment.ack, own.last_ack) && own.last_ack != 0;
+    let mss = peer.longest;
+    own.ecn.get_or_insert_default().add(*mode, segment, mss, is_third, is_late)
 }
 
 /// Flags that take sequence space.

@@ -251,7 +251,9 @@ fn late(
     // At the receiver, what made the sender retransmit passed an RTT ago.
     let recent = recovery.evidence_ns != 0
         && now.saturating_sub(recovery.evidence_ns) < 2 * rtt.max(1_000_000);
-    let evidence = reported || (far_from_sender && recent);
+    // Without the other direction, what a sender repeats without a silence before was reported.
+    let unseen = peer.packets == 0 && silence < LEAST_TIMEOUT_NS.max(rtt);
+    let evidence = reported || (far_from_sender && recent) || unseen;
     let filled = recovery.fill(seq, end);
     // The original, which arrives after its retransmission: that has a later timestamp, by an
     // RTT.

@@ -41,8 +41,8 @@ impl RulesArg {
 /// Streams of a transfer that are explained together: as many as iperf3 can have.
 const MOST_STREAMS: usize = 128;
 
-/// Payload from which a stream is worth explaining.
-pub(super) const LEAST_PAYLOAD: u64 = 100_000;
+/// Payload from which a stream can be explained: a hang has little.
+pub(super) const LEAST_PAYLOAD: u64 = 1;
 
 /// A capture with its streams.
 pub(crate) struct Analysis {
@@ -104,7 +104,7 @@ impl Analysis {
             .streams
             .iter()
             .map(|(number, _, connection)| {
-                (connection.traffic(connection.data_direction()).2, number)
+                (connection.carried(connection.data_direction()), number)
             })
             .filter(|(payload, _)| *payload >= least_payload)
             .collect();
@@ -174,7 +174,7 @@ impl Analysis {
                 let direction = connection.data_direction();
                 let point = connection.vantage(direction).point;
                 let sampler = Sampler::new(direction, connection.duration_ns(), point);
-                samplers.insert(*number, (Connection::default(), sampler));
+                samplers.insert(*number, (connection.anew(), sampler.knowing(connection)));
             }
         }
         let rules = Rules::default();
@@ -230,6 +230,7 @@ impl Analysis {
             connection,
             sampler: sampler.clone(),
             is_bulk: self.tests.cookie_of(*number).is_some(),
+            caveats: Vec::new(),
         });
         let measurement = measurement((&target.0, target.1), requested, streams.collect(), notes);
         Some(Explained { streams: numbers, senders, measurement })

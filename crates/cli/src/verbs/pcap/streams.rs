@@ -107,7 +107,7 @@ fn worst_first(analysis: &Analysis) -> Vec<u32> {
         .iter()
         .map(|(number, _, connection)| {
             let direction = connection.data_direction();
-            let payload = connection.traffic(direction).2;
+            let payload = connection.carried(direction);
             (share(connection, direction), payload, number)
         })
         .collect();
