@@ -83,8 +83,7 @@ const FILLS: f64 = 0.5;
 const FILLED_RATE: f64 = 0.8;
 
 /// The probability of an application that a capture shows to have nothing to send for most of the
-/// time, and that share of it.
-const IDLE: f64 = 0.5;
+/// time.
 const OBSERVED: f64 = 0.98;
 
 /// The limits that the receive window's timer counts.
@@ -130,7 +129,7 @@ pub(crate) fn apply(
     if s.get("of_requested").is_some_and(|of| of >= REACHED) {
         posterior = posterior.at_least(REQUESTED, |limit| limit == Limit::Application);
     }
-    if s.get("activity_idle").is_some_and(|share| share >= IDLE) {
+    if s.get("activity_idle").is_some_and(|share| share >= crate::facts::IDLE) {
         posterior = posterior.at_least(OBSERVED, |limit| limit == Limit::Application);
     }
     threads(without_own(posterior, s, limits_unsent), s, limits_unsent)

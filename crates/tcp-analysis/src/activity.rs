@@ -57,6 +57,54 @@ pub(crate) struct KnownPath {
     pub(crate) mss: u64,
 }
 
+/// Pauses after at most two full segments: pacing by the kernel, or an application with a timer.
+///
+/// Pacing waits in proportion to what was sent (RFC 9002, section 7.7, describes it); a timer of an
+/// application comes at even times, however much it writes.
+#[derive(Debug, Clone, Default)]
+struct PacedPauses {
+    last_ns: Option<u64>,
+    /// Distances between their ends, and what was sent before each.
+    periods_ns: Vec<u64>,
+    sizes: Vec<u64>,
+    idle_ns: u64,
+    bytes: u64,
+}
+
+/// Pauses by which pacing and a timer are told apart; the share of them that a timer keeps within
+/// this part of their median, and the share that differs in size by that much.
+const LEAST_PAUSES: usize = 8;
+const EVEN: f64 = 0.8;
+const EVEN_WITHIN: f64 = 0.1;
+const UNEVEN: f64 = 0.2;
+const UNEVEN_BEYOND: f64 = 0.25;
+
+/// The share of values within that part of their median.
+fn share_within(values: &[u64], part: f64) -> f64 {
+    let Some(middle) = median(values).map(|value| value as f64) else { return 0.0 };
+    let is_near = |value: &&u64| (**value as f64 - middle).abs() <= part * middle;
+    values.iter().filter(is_near).count() as f64 / values.len() as f64
+}
+
+impl PacedPauses {
+    /// A pause ends, before which `bytes` were sent.
+    fn add(&mut self, now_ns: u64, pause_ns: u64, bytes: u64) {
+        if let Some(last_ns) = self.last_ns.replace(now_ns) {
+            keep(&mut self.periods_ns, now_ns.saturating_sub(last_ns));
+            keep(&mut self.sizes, bytes);
+        }
+        self.idle_ns += pause_ns;
+        self.bytes += bytes;
+    }
+
+    /// Whether a timer of the application made them.
+    fn are_of_a_timer(&self) -> bool {
+        self.periods_ns.len() >= LEAST_PAUSES
+            && share_within(&self.periods_ns, EVEN_WITHIN) >= EVEN
+            && 1.0 - share_within(&self.sizes, UNEVEN_BEYOND) >= UNEVEN
+    }
+}
+
 /// Data without a pause of the application.
 #[derive(Debug, Clone, Copy, Default)]
 struct Burst {
@@ -64,6 +112,17 @@ struct Burst {
     last_ns: u64,
     bytes: u64,
     segments: u64,
+}
+
+/// What a pause of a sender was.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Pause {
+    /// An ACK ended it, a loss was repaired, or it was too short to tell.
+    Released,
+    /// Pacing, or an application with a timer.
+    Paced,
+    /// The application had nothing to send.
+    Idle,
 }
 
 /// A packet, as far as the activity goes.
@@ -98,6 +157,9 @@ pub(crate) struct ActivityTracker {
     request_ns: Option<u64>,
     burst: Burst,
     idle_ns: u64,
+    /// Pauses that pacing may explain.
+    paced: PacedPauses,
+    paced_from: u64,
     sending_ns: u64,
     bytes: u64,
     bursts: u32,
@@ -212,13 +274,18 @@ impl ActivityTracker {
             }
             Some((last_ns, last_length)) => {
                 let pause = now.saturating_sub(last_ns);
-                let is_idle = self.is_idle(now, pause, last_length, seen.start > self.next);
-                self.idle_ns += if is_idle { pause } else { 0 };
-                is_idle
+                let why = self.pause(now, pause, last_length, seen.start > self.next);
+                if why == Pause::Paced {
+                    let bytes = self.next - self.paced_from;
+                    self.paced.add(now, pause, bytes);
+                    self.paced_from = self.next;
+                }
+                self.idle_ns += if why == Pause::Idle { pause } else { 0 };
+                why == Pause::Idle
             }
         };
         if is_idle || self.data.is_none() {
-            self.end_burst();
+            self.end_burst(now);
             keep(&mut self.starts_ns, now);
             self.burst = Burst { first_ns: now, ..Burst::default() };
         }
@@ -238,11 +305,11 @@ impl ActivityTracker {
         is_idle
     }
 
-    /// Whether a pause before new data was the application's.
-    fn is_idle(&mut self, now: u64, pause: u64, last_length: u64, is_gap: bool) -> bool {
+    /// What a pause before new data was.
+    fn pause(&mut self, now: u64, pause: u64, last_length: u64, is_gap: bool) -> Pause {
         let rtt = self.rtt_ns();
         if pause < LEAST_PAUSE_NS.max(rtt / LEAST_PAUSE_RTT) || is_gap {
-            return false;
+            return Pause::Released;
         }
         // An ACK that the sender may just have received is in the list, one before is `acked`.
         self.trim(now);
@@ -253,31 +320,36 @@ impl ActivityTracker {
         let acked = self.acked.max(newest);
         let all_acked = acked >= self.next;
         if acked < self.repaired_to {
-            return false;
+            return Pause::Released;
         }
         if self.request_ns.is_some() && all_acked {
-            return true;
+            return Pause::Idle;
         }
         let last_ns = now - pause;
         let was_heard = is_released || self.acked_ns + self.path.to_sender_ns >= last_ns;
         if is_released || (!all_acked && !was_heard && pause > rtt + rtt / 4) {
-            return false;
+            return Pause::Released;
         }
         let Burst { first_ns, last_ns, bytes, segments } = self.burst;
         let distance = last_ns.saturating_sub(first_ns) / segments.saturating_sub(1).max(1);
-        last_length < self.path.mss
+        let is_idle = last_length < self.path.mss
             || (all_acked && pause >= LONG_PAUSE_NS)
             || (bytes > PACED_SEGMENTS * self.path.mss
-                && pause >= BURST_PAUSE_NS.max(BURST_PAUSE * distance))
+                && pause >= BURST_PAUSE_NS.max(BURST_PAUSE * distance));
+        if is_idle { Pause::Idle } else { Pause::Paced }
     }
 
-    fn end_burst(&mut self) {
-        if self.burst.segments == 0 {
+    /// The next burst, or the end of the connection, is at `next_ns`.
+    fn end_burst(&mut self, next_ns: u64) {
+        let Burst { first_ns, last_ns, bytes, segments } = self.burst;
+        if segments == 0 {
             return;
         }
         self.bursts = self.bursts.saturating_add(1);
-        keep(&mut self.sizes, self.burst.bytes);
-        self.sending_ns += self.burst.last_ns.saturating_sub(self.burst.first_ns);
+        keep(&mut self.sizes, bytes);
+        // One within a flight takes a round trip to arrive.
+        let flight = self.rtt_ns().min(next_ns.saturating_sub(first_ns));
+        self.sending_ns += last_ns.saturating_sub(first_ns).max(flight);
     }
 
     /// When the connection's life began, in ns; `None` without a packet.
@@ -289,7 +361,7 @@ impl ActivityTracker {
     pub(crate) fn finish(mut self) -> Option<Activity> {
         let start = self.start_ns?;
         let (last_ns, _) = self.data?;
-        self.end_burst();
+        self.end_burst(self.last_ns);
         let acked = self.acks.iter().map(|(_, ack)| *ack).max().unwrap_or(0).max(self.acked);
         let end = self.closed_ns.unwrap_or(self.last_ns).max(last_ns);
         let tail = end - last_ns;
@@ -298,16 +370,22 @@ impl ActivityTracker {
         }
         let life = end.saturating_sub(start);
         let seconds = |ns: u64| ns as f64 / 1e9;
-        let starts: Vec<u64> =
+        let mut periods: Vec<u64> =
             self.starts_ns.windows(2).map(|pair| pair[1].saturating_sub(pair[0])).collect();
-        // A burst within one flight takes a round trip to arrive.
-        let sending = self.sending_ns.max(self.rtt_ns().min(life));
+        if self.paced.are_of_a_timer() {
+            self.idle_ns += self.paced.idle_ns;
+            // At most as many as there are pauses.
+            self.bursts += self.paced.periods_ns.len() as u32;
+            periods.extend(&self.paced.periods_ns);
+            self.sizes.extend(&self.paced.sizes);
+        }
+        let sending = self.sending_ns;
         Some(Activity {
             idle_share: if life > 0 { (self.idle_ns as f64 / life as f64).min(1.0) } else { 0.0 },
             sending_bps: if sending > 0 { self.bytes as f64 * 8.0 / seconds(sending) } else { 0.0 },
             bursts: self.bursts,
             burst_bytes: median(&self.sizes).unwrap_or(0),
-            burst_period_s: median(&starts).filter(|_| starts.len() >= 2).map(seconds),
+            burst_period_s: median(&periods).filter(|_| periods.len() >= 2).map(seconds),
             responses: self.responses,
             sender_think_s: median(&self.sender_thinks_ns).map(seconds),
             receiver_think_s: median(&self.receiver_thinks_ns).map(seconds),
