@@ -57,51 +57,56 @@ pub(crate) struct KnownPath {
     pub(crate) mss: u64,
 }
 
-/// Pauses after at most two full segments: pacing by the kernel, or an application with a timer.
+/// Pauses that no ACK ended: pacing by the kernel, or an application with a timer.
 ///
-/// Pacing waits in proportion to what was sent (RFC 9002, section 7.7, describes it); a timer of an
-/// application comes at even times, however much it writes.
+/// Pacing waits in proportion to what was sent; a timer of an application fires at even times,
+/// however much it writes.
 #[derive(Debug, Clone, Default)]
-struct PacedPauses {
+struct EvenPauses {
     last_ns: Option<u64>,
-    /// Distances between their ends, and what was sent before each.
-    periods_ns: Vec<u64>,
-    sizes: Vec<u64>,
-    idle_ns: u64,
-    bytes: u64,
+    /// Distances between their ends, and what was sent in between.
+    pairs: Vec<(u64, u64)>,
+    sent_to: u64,
+    /// Of those after at most two full segments, which pacing explains as well.
+    paced_ns: u64,
 }
 
 /// Pauses by which pacing and a timer are told apart; the share of them that a timer keeps within
-/// this part of their median, and the share that differs in size by that much.
+/// this part of their median, and the share of these that differ in size by that much.
 const LEAST_PAUSES: usize = 8;
-const EVEN: f64 = 0.8;
+const EVEN: f64 = 0.65;
 const EVEN_WITHIN: f64 = 0.1;
 const UNEVEN: f64 = 0.2;
 const UNEVEN_BEYOND: f64 = 0.25;
 
-/// The share of values within that part of their median.
-fn share_within(values: &[u64], part: f64) -> f64 {
-    let Some(middle) = median(values).map(|value| value as f64) else { return 0.0 };
-    let is_near = |value: &&u64| (**value as f64 - middle).abs() <= part * middle;
-    values.iter().filter(is_near).count() as f64 / values.len() as f64
+fn is_within(value: u64, middle: u64, part: f64) -> bool {
+    value.abs_diff(middle) as f64 <= part * middle as f64
 }
 
-impl PacedPauses {
-    /// A pause ends, before which `bytes` were sent.
-    fn add(&mut self, now_ns: u64, pause_ns: u64, bytes: u64) {
-        if let Some(last_ns) = self.last_ns.replace(now_ns) {
-            keep(&mut self.periods_ns, now_ns.saturating_sub(last_ns));
-            keep(&mut self.sizes, bytes);
+impl EvenPauses {
+    /// A pause ends, before which everything up to `sent_to` was sent.
+    fn add(&mut self, now_ns: u64, sent_to: u64) {
+        if let Some(last_ns) = self.last_ns.replace(now_ns)
+            && self.pairs.len() < MOST_VALUES
+        {
+            self.pairs.push((now_ns.saturating_sub(last_ns), sent_to - self.sent_to));
         }
-        self.idle_ns += pause_ns;
-        self.bytes += bytes;
+        self.sent_to = sent_to;
     }
 
-    /// Whether a timer of the application made them.
-    fn are_of_a_timer(&self) -> bool {
-        self.periods_ns.len() >= LEAST_PAUSES
-            && share_within(&self.periods_ns, EVEN_WITHIN) >= EVEN
-            && 1.0 - share_within(&self.sizes, UNEVEN_BEYOND) >= UNEVEN
+    /// The period of the application's timer and what it writes, if one made them.
+    fn timer(&self) -> Option<(u64, u64)> {
+        let periods: Vec<u64> = self.pairs.iter().map(|(period, _)| *period).collect();
+        let period = median(&periods)?;
+        let even = self.pairs.iter().filter(|pair| is_within(pair.0, period, EVEN_WITHIN));
+        let sizes: Vec<u64> = even.map(|(_, size)| *size).collect();
+        let size = median(&sizes)?;
+        let uneven = sizes.iter().filter(|other| !is_within(**other, size, UNEVEN_BEYOND)).count();
+        let is_timer = sizes.len() >= LEAST_PAUSES
+            && sizes.len() as f64 >= EVEN * self.pairs.len() as f64
+            && uneven as f64 >= UNEVEN * sizes.len() as f64;
+        let mean = sizes.iter().sum::<u64>() / sizes.len() as u64;
+        is_timer.then_some((period, mean))
     }
 }
 
@@ -157,9 +162,7 @@ pub(crate) struct ActivityTracker {
     request_ns: Option<u64>,
     burst: Burst,
     idle_ns: u64,
-    /// Pauses that pacing may explain.
-    paced: PacedPauses,
-    paced_from: u64,
+    even: EvenPauses,
     sending_ns: u64,
     bytes: u64,
     bursts: u32,
@@ -275,11 +278,10 @@ impl ActivityTracker {
             Some((last_ns, last_length)) => {
                 let pause = now.saturating_sub(last_ns);
                 let why = self.pause(now, pause, last_length, seen.start > self.next);
-                if why == Pause::Paced {
-                    let bytes = self.next - self.paced_from;
-                    self.paced.add(now, pause, bytes);
-                    self.paced_from = self.next;
+                if why != Pause::Released {
+                    self.even.add(now, self.next);
                 }
+                self.even.paced_ns += if why == Pause::Paced { pause } else { 0 };
                 self.idle_ns += if why == Pause::Idle { pause } else { 0 };
                 why == Pause::Idle
             }
@@ -357,6 +359,11 @@ impl ActivityTracker {
         self.start_ns
     }
 
+    /// The time of pauses that looked like pacing, and were those of a timer, in ns.
+    pub(crate) fn timer_ns(&self) -> u64 {
+        self.even.timer().map_or(0, |_| self.even.paced_ns)
+    }
+
     /// The activity over the connection's life; `None` without data.
     pub(crate) fn finish(mut self) -> Option<Activity> {
         let start = self.start_ns?;
@@ -370,22 +377,21 @@ impl ActivityTracker {
         }
         let life = end.saturating_sub(start);
         let seconds = |ns: u64| ns as f64 / 1e9;
-        let mut periods: Vec<u64> =
+        let starts: Vec<u64> =
             self.starts_ns.windows(2).map(|pair| pair[1].saturating_sub(pair[0])).collect();
-        if self.paced.are_of_a_timer() {
-            self.idle_ns += self.paced.idle_ns;
-            // At most as many as there are pauses.
-            self.bursts += self.paced.periods_ns.len() as u32;
-            periods.extend(&self.paced.periods_ns);
-            self.sizes.extend(&self.paced.sizes);
+        let mut burst = (median(&starts).filter(|_| starts.len() >= 2), median(&self.sizes));
+        if let Some((period, size)) = self.even.timer() {
+            self.idle_ns += self.timer_ns();
+            burst = (Some(period), Some(size));
+            self.bursts = u32::try_from(self.even.pairs.len() + 1).unwrap_or(u32::MAX);
         }
         let sending = self.sending_ns;
         Some(Activity {
             idle_share: if life > 0 { (self.idle_ns as f64 / life as f64).min(1.0) } else { 0.0 },
             sending_bps: if sending > 0 { self.bytes as f64 * 8.0 / seconds(sending) } else { 0.0 },
             bursts: self.bursts,
-            burst_bytes: median(&self.sizes).unwrap_or(0),
-            burst_period_s: median(&periods).filter(|_| periods.len() >= 2).map(seconds),
+            burst_bytes: burst.1.unwrap_or(0),
+            burst_period_s: burst.0.map(seconds),
             responses: self.responses,
             sender_think_s: median(&self.sender_thinks_ns).map(seconds),
             receiver_think_s: median(&self.receiver_thinks_ns).map(seconds),

@@ -382,6 +382,14 @@ impl Connection {
         (side.min_rtt_ns > 0).then_some((side.min_rtt_ns, side.smoothed_rtt_ns))
     }
 
+    /// RTT of the path as far as it is known: the soonest answers of both sides, in ns.
+    #[must_use]
+    pub fn path_rtt_ns(&self) -> Option<u64> {
+        let [a, b] = &self.sides;
+        let answers = [a.responses.least_ns(), b.responses.least_ns()];
+        answers.into_iter().flatten().reduce(|near, far| near + far).filter(|ns| *ns > 0)
+    }
+
     /// Whether and how the windows of the side that sends in `direction` are scaled.
     #[must_use]
     pub fn window_scale(&self, direction: Direction) -> WindowScale {

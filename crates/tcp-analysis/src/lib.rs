@@ -15,6 +15,7 @@
 //! | `handshake` | SYN, SYN-ACK and ACK as sent; window scaling that was stripped |
 //! | `window_edges` | the least window scale where no SYN was captured |
 //! | `ecn` | ECN and AccECN: what was negotiated, marks and their reports |
+//! | `faults` | copies by a mirror port and steps of the clock |
 //! | `vantage` | where the capture was made |
 //! | `sampler`, `measurement` | a connection as a `record::Measurement` from there |
 //! | `scoreboard`, `rounds`, `slow_start`, `echo_order` | the sender's state, which the samples show |
@@ -29,6 +30,7 @@ mod congestion_family;
 mod connection;
 mod echo_order;
 mod ecn;
+mod faults;
 mod flags;
 mod handshake;
 pub mod iperf3;
@@ -53,6 +55,7 @@ mod wireshark;
 pub use congestion_family::{CongestionEvidence, CongestionFamily};
 pub use connection::{Connection, PacketPosition, completeness};
 pub use ecn::{EcnCounts, EcnMode};
+pub use faults::{FaultFinder, Faults};
 pub use flags::{FLAG_COUNT, FlagCounts, Flags};
 pub use handshake::{Handshake, HandshakePacket, Handshakes, MOST_HANDSHAKES};
 pub use measurement::{Requested, Sampled, caveats, measurement};

@@ -157,8 +157,8 @@ impl TimeByCause {
     }
 
     /// The causes that took time, the one that took most first. Of the time that the congestion
-    /// window took, `buffered` spans were the send buffer's.
-    pub(crate) fn shares(&self, buffered: &[Span]) -> Vec<TimeShare> {
+    /// window took, `buffered` spans were the send buffer's, and `application_ns` the application's.
+    pub(crate) fn shares(&self, buffered: &[Span], application_ns: u64) -> Vec<TimeShare> {
         let mut closed = self.clone();
         closed.settle(false);
         closed.close();
@@ -166,6 +166,9 @@ impl TimeByCause {
         let window = &mut each[TimeCause::CongestionWindow as usize].0;
         let moved = buffered.iter().map(|span| span.ns).sum::<u64>().min(*window);
         *window -= moved;
+        let to_application = application_ns.min(*window);
+        *window -= to_application;
+        each[TimeCause::Application as usize].0 += to_application;
         let longest = buffered.iter().copied().max_by_key(|span| span.ns).unwrap_or_default();
         let buffer = &mut each[TimeCause::SendBuffer as usize];
         *buffer = (buffer.0 + moved, longest);
@@ -206,7 +209,7 @@ mod tests {
             times.add(cause, packet, ns);
         }
         let span = |packets, ns| Span { packets, ns };
-        let shares = times.shares(&[]);
+        let shares = times.shares(&[], 0);
         let found: Vec<_> = shares.iter().map(|it| (it.cause, it.ns, it.longest)).collect();
         assert_eq!(
             found,
@@ -218,9 +221,9 @@ mod tests {
         );
         assert!((shares.iter().map(|it| it.share).sum::<f64>() - 1.0).abs() < 1e-12);
         // The send buffer takes no more than there is.
-        let shares = times.shares(&[span((3, 4), 1000)]);
+        let shares = times.shares(&[span((3, 4), 1000)], 0);
         assert_eq!((shares[0].cause, shares[0].ns), (TimeCause::SendBuffer, 130));
-        assert!(times.shares(&[]).iter().all(|it| it.cause != TimeCause::SendBuffer));
-        assert!(TimeByCause::default().shares(&[]).is_empty());
+        assert!(times.shares(&[], 0).iter().all(|it| it.cause != TimeCause::SendBuffer));
+        assert!(TimeByCause::default().shares(&[], 0).is_empty());
     }
 }

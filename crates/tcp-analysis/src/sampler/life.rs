@@ -17,7 +17,7 @@ const IDLE: f64 = 0.5;
 /// Follows a connection from its first packet.
 #[derive(Debug, Clone)]
 pub(super) struct Life {
-    activity: ActivityTracker,
+    pub(super) activity: ActivityTracker,
     sizes: SizeTracker,
     mss: u32,
     /// Sequence number of position 0, and the first position that was not sent.

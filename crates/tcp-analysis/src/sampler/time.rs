@@ -74,6 +74,7 @@ impl Sampler {
         } else {
             self.rounds.buffer_time(mss(connection, self.direction))
         };
-        self.times.shares(&buffered)
+        let timer_ns = self.life.as_ref().map_or(0, |life| life.activity.timer_ns());
+        self.times.shares(&buffered, timer_ns)
     }
 }

@@ -6,14 +6,14 @@ use crate::console::Console;
 use capture::dissect::{Direction, FlowKey, TcpSegment};
 use clap::ValueEnum;
 use perf::StopFlag;
-use record::Measurement;
+use record::{Caveat, Measurement};
 use report::terminal;
 use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::path::Path;
 use tcp_analysis::iperf3::{Test, Tests};
 use tcp_analysis::{
-    CapturePoint, CongestionEvidence, Connection, PacketAnalysis, PacketPosition, Rules, Sampled,
+    CapturePoint, CongestionEvidence, Connection, FaultFinder, Faults, PacketAnalysis, PacketPosition, Rules, Sampled,
     Sampler, Streams, TimeShare, Vantage, measurement,
 };
 
@@ -50,6 +50,8 @@ pub(crate) struct Analysis {
     pub(super) streams: Streams,
     /// The iperf3 tests that began in the capture.
     pub(super) tests: Tests,
+    /// What capturing added: it is left out of `streams` and `tests`.
+    pub(super) faults: Faults,
 }
 
 /// Reads and analyses a file.
@@ -62,13 +64,32 @@ pub(crate) fn analyse(
     stop: &StopFlag,
     console: &mut Console,
 ) -> Result<Analysis, String> {
+    let mut finder = FaultFinder::default();
     let mut streams = Streams::new(rules.rules());
     let mut tests = Tests::default();
     let capture = reading::read_segments(path, stop, console, |packet, stream, segment| {
+        let rtt_ns = streams.get(stream.number).and_then(|(_, known)| known.path_rtt_ns());
+        finder.add(stream.number, packet.number, packet.time_ns, segment, rtt_ns);
         streams.add(stream, packet.number, packet.time_ns, segment);
         tests.add(stream.number, packet.number, packet.time_ns, segment);
     })?;
-    Ok(Analysis { capture, streams, tests })
+    let faults = finder.finish();
+    let found = Analysis { capture, streams, tests, faults };
+    // Standard input cannot be read twice.
+    if found.faults.is_empty() || path == Path::new("-") || found.capture.is_interrupted {
+        return Ok(found);
+    }
+    let mut streams = Streams::new(rules.rules());
+    let mut tests = Tests::default();
+    let faults = found.faults;
+    reading::read_segments(path, stop, console, |packet, stream, segment| {
+        let (number, side) = (stream.number, segment.direction);
+        if let Some(ns) = faults.corrected_ns(number, side, packet.number, packet.time_ns) {
+            streams.add(stream, packet.number, ns, segment);
+            tests.add(number, packet.number, ns, segment);
+        }
+    })?;
+    Ok(Analysis { capture: found.capture, streams, tests, faults })
 }
 
 /// Streams of one transfer that were explained together: their numbers, the largest first, and
@@ -180,9 +201,12 @@ impl Analysis {
         let rules = Rules::default();
         reading::read_segments(path, stop, console, |packet, stream, segment| {
             if let Some((connection, sampler)) = samplers.get_mut(&stream.number) {
+                let (number, side) = (stream.number, segment.direction);
+                let time = self.faults.corrected_ns(number, side, packet.number, packet.time_ns);
+                let Some(time_ns) = time else { return };
                 let place = PacketPosition {
                     packet: packet.number,
-                    time_ns: packet.time_ns,
+                    time_ns,
                     reuses_ports: stream.reuses_ports,
                 };
                 let found = connection.add(rules, place, segment);
@@ -230,10 +254,17 @@ impl Analysis {
             connection,
             sampler: sampler.clone(),
             is_bulk: self.tests.cookie_of(*number).is_some(),
-            caveats: Vec::new(),
+            caveats: self.caveats(*number),
         });
         let measurement = measurement((&target.0, target.1), requested, streams.collect(), notes);
         Some(Explained { streams: numbers, senders, measurement })
+    }
+
+    /// What the capture as a whole hides of a stream.
+    fn caveats(&self, stream: u32) -> Vec<Caveat> {
+        let packets = self.capture.cut_headers;
+        let cut = (packets > 0).then_some(Caveat::TruncatedHeaders { packets });
+        self.faults.caveats(stream).into_iter().chain(cut).collect()
     }
 
     /// The iperf3 test that a stream belongs to, in sentences.
