@@ -132,7 +132,8 @@ pub(crate) fn combine(m: &Measurement, e: &Evidence, test: &Prepared<'_>) -> Opt
     };
     let lengths: Vec<(f64, &Posterior)> =
         parts.iter().map(|part| (part.to - part.from, &part.posterior)).collect();
-    let long = if end > segments::LONG_S && parts.len() > 1 { Posterior::mean(&lengths) } else { None };
+    let long =
+        if end > segments::LONG_S && parts.len() > 1 { Posterior::mean(&lengths) } else { None };
     let whole = long.unwrap_or_else(whole);
     let lost = |part: &segments::Part| {
         let rate = test.rate(part.from, part.to);

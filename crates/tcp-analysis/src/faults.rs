@@ -6,9 +6,9 @@
 mod clock;
 mod copies;
 
+use capture::dissect::{Direction, TcpSegment};
 use clock::{ClockFinder, Step};
 use copies::CopyFinder;
-use capture::dissect::{Direction, TcpSegment};
 use record::Caveat;
 
 /// Looks for faults.
@@ -98,7 +98,8 @@ impl Faults {
     }
 
     fn clock_caveat(&self) -> Option<Caveat> {
-        let largest = self.steps.iter().map(|step| step.by_ns).max_by_key(|ns| ns.unsigned_abs())?;
+        let largest =
+            self.steps.iter().map(|step| step.by_ns).max_by_key(|ns| ns.unsigned_abs())?;
         Some(Caveat::ClockSteps {
             steps: u32::try_from(self.steps.len()).unwrap_or(u32::MAX),
             largest_s: largest as f64 / 1e9,

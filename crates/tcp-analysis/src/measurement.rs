@@ -4,8 +4,8 @@ use crate::connection::Connection;
 use crate::sampler::Sampler;
 use capture::dissect::Direction as Side;
 use record::{
-    Caveat, Direction, HostFacts, MEASUREMENT_SCHEMA, Measurement, Protocol, ReceiverSample, Stream,
-    TestSpec,
+    Caveat, Direction, HostFacts, MEASUREMENT_SCHEMA, Measurement, Protocol, ReceiverSample,
+    Stream, TestSpec,
 };
 use units::{BitRate, ByteCount};
 
@@ -32,9 +32,7 @@ pub fn caveats(connection: &Connection, direction: Side) -> Vec<Caveat> {
     }
     let receiver = direction.reverse();
     let scale_at_least = connection.proven_scale(receiver).filter(|scale| *scale > 0);
-    Vec::from_iter(
-        connection.lacks_syn(receiver).then_some(Caveat::NoHandshake { scale_at_least }),
-    )
+    Vec::from_iter(connection.lacks_syn(receiver).then_some(Caveat::NoHandshake { scale_at_least }))
 }
 
 /// What a test was asked for, where the capture shows it.

@@ -156,6 +156,14 @@ impl Side {
         };
     }
 
+    /// A number of bytes of its own, given modulo 2^32.
+    pub(crate) fn unwrapped(&self, low: u32) -> u64 {
+        // What was sent at least once, modulo 2^32: transmissions only exceed it.
+        let low = u64::from(low);
+        let wraps = self.payload_bytes.saturating_sub(low) >> 32;
+        (low + (wraps << 32)).min(self.payload_bytes)
+    }
+
     /// The least scale of its windows that the peer's data proves, where no SYN says it.
     pub(crate) fn proven_scale(&self) -> Option<u8> {
         if self.scale != WindowScale::Unknown {

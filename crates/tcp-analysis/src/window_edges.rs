@@ -101,8 +101,8 @@ impl WindowEdges {
     /// The least scale: proven, or one with which the sender fills the window for most of the
     /// time.
     pub(crate) fn least_scale(&self) -> Option<u8> {
-        let is_filled = self.total_ns > 0
-            && self.filled_ns as f64 >= FILLED_SHARE * self.total_ns as f64;
+        let is_filled =
+            self.total_ns > 0 && self.filled_ns as f64 >= FILLED_SHARE * self.total_ns as f64;
         (self.least > 0 || is_filled).then_some(self.least)
     }
 }

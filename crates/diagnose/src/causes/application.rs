@@ -92,11 +92,10 @@ fn activity(found: &Activity, o: &Observed<'_>) -> String {
     let Activity { bursts, responses, .. } = *found;
     let mut parts = vec![format!("nothing to send {} of the time", percent(found.idle_share))];
     let burst = ByteCount::from_bytes(found.burst_bytes).decimal();
-    let think = |seconds: Option<f64>| {
-        seconds.filter(|s| *s >= THINKS_S).map(|s| format!("{} s", units::significant(s, 3)))
-    };
+    let think = |seconds: Option<f64>| seconds.filter(|s| *s >= THINKS_S).map(duration);
     if responses > 0 && 2 * responses >= bursts {
-        let all = if responses == 1 { "1 response".to_owned() } else { format!("{responses} responses") };
+        let all =
+            if responses == 1 { "1 response".to_owned() } else { format!("{responses} responses") };
         parts.push(format!("{all} of {burst}"));
         if let Some(time) = think(found.sender_think_s) {
             parts.push(format!("the sender took {time} to answer"));
@@ -105,7 +104,7 @@ fn activity(found: &Activity, o: &Observed<'_>) -> String {
             parts.push(format!("the receiver took {time} to ask again"));
         }
     } else if let Some(period) = found.burst_period_s {
-        parts.push(format!("{bursts} bursts of {burst}, one every {} s", units::significant(period, 2)));
+        parts.push(format!("{bursts} bursts of {burst}, one every {}", duration(period)));
     } else if bursts > 1 {
         parts.push(format!("{bursts} bursts of {burst}"));
     }
@@ -114,6 +113,15 @@ fn activity(found: &Activity, o: &Observed<'_>) -> String {
         parts.push(format!("{sending} while it was sending"));
     }
     parts.join(", ")
+}
+
+/// `3.04 s`, `50 ms`.
+fn duration(seconds: f64) -> String {
+    if seconds < 1.0 {
+        format!("{} ms", units::significant(seconds * 1e3, 3))
+    } else {
+        format!("{} s", units::significant(seconds, 3))
+    }
 }
 
 #[cfg(test)]

@@ -46,9 +46,10 @@ impl Identity {
     #[inline]
     fn of(stream: u32, segment: &TcpSegment<'_>) -> Self {
         // FNV-1a.
-        let options = segment.option_bytes().iter().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
-            (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
-        });
+        let options =
+            segment.option_bytes().iter().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+                (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
+            });
         Identity {
             stream,
             is_b: segment.direction == Direction::BToA,
@@ -141,17 +142,14 @@ impl CopyFinder {
         }
         let identity = Identity::of(stream, segment);
         let place = identity.place();
-        let (Some(slot), Some(halves)) =
-            (self.remembered.get_mut(place), self.halves.get_mut(at))
+        let (Some(slot), Some(halves)) = (self.remembered.get_mut(place), self.halves.get_mut(at))
         else {
             return false;
         };
         let half = &mut halves[segment.direction.index()];
         let delay = time_ns.abs_diff(slot.1);
         let is_same = slot.0 == identity && slot.1 != 0 && delay <= MOST_DELAY_NS;
-        if is_same
-            && let Some(is_certain) = half.judge(segment, delay, rtt_ns)
-        {
+        if is_same && let Some(is_certain) = half.judge(segment, delay, rtt_ns) {
             half.copies = half.copies.saturating_add(1);
             half.certain = half.certain.saturating_add(u32::from(is_certain));
             self.marked.set(packet);

@@ -35,7 +35,13 @@ const MOST_GAP: u64 = 1 << 30;
 const LEAST_MSS: u64 = 536;
 
 impl Sampler {
-    pub(super) fn add_data(&mut self, segment: &TcpSegment<'_>, found: &PacketAnalysis, mss: u64, now: u64) {
+    pub(super) fn add_data(
+        &mut self,
+        segment: &TcpSegment<'_>,
+        found: &PacketAnalysis,
+        mss: u64,
+        now: u64,
+    ) {
         if !self.at_sender()
             && let Some((_, echo)) = segment.options().timestamps
         {

@@ -100,7 +100,8 @@ impl Life {
             self.answer(connection, direction, time_ns, segment, found);
             return false;
         }
-        let is_probe = found.flags.has(Flags::KEEP_ALIVE) || found.flags.has(Flags::ZERO_WINDOW_PROBE);
+        let is_probe =
+            found.flags.has(Flags::KEEP_ALIVE) || found.flags.has(Flags::ZERO_WINDOW_PROBE);
         let length = u64::from(segment.payload_len);
         let is_idle = length > 0 && !is_probe && self.data(time_ns, segment.seq, length, late_ns);
         if flags.has(TcpFlags::FIN) {

@@ -54,7 +54,9 @@ impl Sampler {
         match self.window {
             _ if self.is_closed => TimeCause::ZeroWindow,
             _ if self.board.in_recovery() => TimeCause::Recovery,
-            Some(window) if outstanding > 0 && window < outstanding + mss => TimeCause::ReceiveWindow,
+            Some(window) if outstanding > 0 && window < outstanding + mss => {
+                TimeCause::ReceiveWindow
+            }
             _ if self.app_limited(mss) => TimeCause::Application,
             _ => TimeCause::CongestionWindow,
         }

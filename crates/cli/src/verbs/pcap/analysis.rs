@@ -13,8 +13,8 @@ use std::net::SocketAddr;
 use std::path::Path;
 use tcp_analysis::iperf3::{Test, Tests};
 use tcp_analysis::{
-    CapturePoint, CongestionEvidence, Connection, FaultFinder, Faults, PacketAnalysis, PacketPosition, Rules, Sampled,
-    Sampler, Streams, TimeShare, Vantage, measurement,
+    CapturePoint, CongestionEvidence, Connection, FaultFinder, Faults, PacketAnalysis,
+    PacketPosition, Rules, Sampled, Sampler, Streams, TimeShare, Vantage, measurement,
 };
 
 /// The version of Wireshark whose rules apply.
@@ -41,8 +41,12 @@ impl RulesArg {
 /// Streams of a transfer that are explained together: as many as iperf3 can have.
 const MOST_STREAMS: usize = 128;
 
-/// Payload from which a stream can be explained: a hang has little.
-pub(super) const LEAST_PAYLOAD: u64 = 1;
+/// Payload from which a stream is worth explaining beside others.
+const LEAST_PAYLOAD: u64 = 100_000;
+
+/// A smaller one is a hang where it sent this share of its packets again, at least so often.
+const HANG_SHARE: f64 = 0.2;
+const HANG_PACKETS: u32 = 2;
 
 /// A capture with its streams.
 pub(crate) struct Analysis {
@@ -105,7 +109,7 @@ pub(crate) struct Explained {
 #[derive(Clone)]
 pub(super) struct SenderDetail {
     pub(super) times: Vec<TimeShare>,
-    pub(super) congestion: CongestionEvidence,
+    pub(super) congestion: Option<CongestionEvidence>,
 }
 
 /// A packet with its analysis.
@@ -134,10 +138,14 @@ impl Analysis {
     }
 
     /// The largest transfers by payload that are worth explaining, at most `most`: the streams of
-    /// one iperf3 test are one transfer.
+    /// one iperf3 test are one transfer. Small ones are where they hang, or all are small.
     pub(crate) fn largest(&self, most: usize) -> Vec<Vec<u32>> {
+        let large = self.largest_of(usize::MAX, LEAST_PAYLOAD);
+        let all_small = large.is_empty();
+        let small = self.largest_of(usize::MAX, 1).into_iter().skip(large.len());
+        let small = small.filter(|number| all_small || self.hangs(*number));
         let mut transfers: Vec<Vec<u32>> = Vec::new();
-        for number in self.largest_of(usize::MAX, LEAST_PAYLOAD) {
+        for number in large.into_iter().chain(small) {
             let same = transfers.iter().position(|it| self.is_same_test(it[0], number));
             match same {
                 Some(place) if transfers[place].len() < MOST_STREAMS => {
@@ -145,6 +153,29 @@ impl Analysis {
                 }
                 None if transfers.len() < most => transfers.push(vec![number]),
                 Some(_) | None => {}
+            }
+        }
+        transfers
+    }
+
+    /// Whether a stream sent much of what it had again.
+    fn hangs(&self, number: u32) -> bool {
+        self.streams.get(number).is_some_and(|(_, connection)| {
+            let direction = connection.data_direction();
+            let again = connection.retransmissions(direction).total();
+            let (_, packets, _) = connection.traffic(direction);
+            again >= HANG_PACKETS && f64::from(again) >= HANG_SHARE * f64::from(packets)
+        })
+    }
+
+    /// The transfers that `streams` are part of, each once.
+    pub(super) fn transfers_of(&self, streams: &[u32]) -> Vec<Vec<u32>> {
+        let all = self.largest(usize::MAX);
+        let mut transfers: Vec<Vec<u32>> = Vec::new();
+        for number in streams {
+            let with = |transfer: &&Vec<u32>| transfer.contains(number);
+            if !transfers.iter().any(|transfer| transfer.contains(number)) {
+                transfers.push(all.iter().find(with).cloned().unwrap_or_else(|| vec![*number]));
             }
         }
         transfers
@@ -232,7 +263,8 @@ impl Analysis {
         let mut notes = vec![format!("captured {}", place(&connection.vantage(direction)))];
         for (number, (connection, _)) in sampled {
             let kinds = retransmission_kinds(connection);
-            if kinds.is_empty() {
+            // What made a sender repeat shows in the other direction.
+            if kinds.is_empty() || connection.is_one_way() {
                 continue;
             }
             let of = if sampled.len() > 1 { format!(" of stream {number}") } else { String::new() };
@@ -241,14 +273,23 @@ impl Analysis {
         let target = (receiver.ip().to_string(), receiver.port());
         let numbers = sampled.iter().map(|(number, _)| *number).collect();
         let detail = |(_, (connection, sampler)): &(u32, (Connection, Sampler))| SenderDetail {
-            times: sampler.time_shares(connection),
-            congestion: sampler.congestion(),
+            // Neither shows in one direction.
+            times: if connection.is_one_way() {
+                Vec::new()
+            } else {
+                sampler.time_shares(connection)
+            },
+            congestion: (!connection.is_one_way()).then(|| sampler.congestion()),
         };
         let senders: Vec<SenderDetail> = sampled.iter().map(detail).collect();
         for ((number, _), sender) in sampled.iter().zip(&senders) {
+            if sender.times.is_empty() {
+                continue;
+            }
             let of = if sampled.len() > 1 { format!("stream {number}: ") } else { String::new() };
             notes.push(format!("{of}{}", terminal::time_by_cause(&sender.times)));
-            notes.push(format!("{of}{}", terminal::congestion(&sender.congestion)));
+            let family = sender.congestion.as_ref().map(terminal::congestion);
+            notes.extend(family.map(|text| format!("{of}{text}")));
         }
         let streams = sampled.iter().map(|(number, (connection, sampler))| Sampled {
             connection,
@@ -258,6 +299,13 @@ impl Analysis {
         });
         let measurement = measurement((&target.0, target.1), requested, streams.collect(), notes);
         Some(Explained { streams: numbers, senders, measurement })
+    }
+
+    /// What the capture does not show of a stream.
+    pub(super) fn hidden(&self, number: u32, connection: &Connection) -> Vec<Caveat> {
+        let mut all = self.caveats(number);
+        all.extend(tcp_analysis::caveats(connection, connection.data_direction()));
+        all
     }
 
     /// What the capture as a whole hides of a stream.
