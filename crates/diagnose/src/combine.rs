@@ -97,7 +97,7 @@ fn at_most_likely((limit, confidence): (Limit, Option<Confidence>)) -> (Limit, O
 pub(crate) fn combine(m: &Measurement, e: &Evidence, test: &Prepared<'_>) -> Option<Combined> {
     let end = m.spec.duration_s().filter(|planned| *planned > 0.0);
     let end = end.map_or(test.end(), |planned| test.end().min(planned));
-    if end <= 0.0 {
+    if end <= 0.0 || facts::has_one_direction(m) {
         return None;
     }
     let named = |limit: Limit, probability: f64| {
@@ -122,11 +122,19 @@ pub(crate) fn combine(m: &Measurement, e: &Evidence, test: &Prepared<'_>) -> Opt
         let measured = direct_evidence::apply(known, statistics, sender, limits_unsent);
         missing_evidence::apply(measured, m, statistics)
     };
-    let parts = segments::find(test, end, judge);
+    // An application that is idle for most of the time is idle between its bursts, too: they are
+    // no parts with limits of their own.
+    let whole = || judge(&test.over(0.0, end));
+    let parts = if facts::is_mostly_idle(m) {
+        vec![segments::Part { from: 0.0, to: end, limit: Limit::Application, posterior: whole() }]
+    } else {
+        segments::find(test, end, judge)
+    };
     let lengths: Vec<(f64, &Posterior)> =
         parts.iter().map(|part| (part.to - part.from, &part.posterior)).collect();
-    let long = if end > segments::LONG_S { Posterior::mean(&lengths) } else { None };
-    let whole = long.unwrap_or_else(|| judge(&test.over(0.0, end)));
+    let long =
+        if end > segments::LONG_S && parts.len() > 1 { Posterior::mean(&lengths) } else { None };
+    let whole = long.unwrap_or_else(whole);
     let lost = |part: &segments::Part| {
         let rate = test.rate(part.from, part.to);
         (REFERENCE * test.peak() - rate).max(0.0) * (part.to - part.from)

@@ -83,8 +83,7 @@ const FILLS: f64 = 0.5;
 const QUEUED: f64 = 0.25;
 
 /// The probability of an application that a capture shows to have nothing to send for most of the
-/// time, and that share of it.
-const IDLE: f64 = 0.5;
+/// time.
 const OBSERVED: f64 = 0.98;
 
 /// The limits that the receive window's timer counts.
@@ -134,7 +133,7 @@ pub(crate) fn apply(
     if s.get("of_requested").is_some_and(|of| of >= REACHED) {
         posterior = posterior.at_least(REQUESTED, |limit| limit == Limit::Application);
     }
-    if s.get("activity_idle").is_some_and(|share| share >= IDLE) {
+    if s.get("activity_idle").is_some_and(|share| share >= crate::facts::IDLE) {
         posterior = posterior.at_least(OBSERVED, |limit| limit == Limit::Application);
     }
     threads(without_own(posterior, s, limits_unsent), s, limits_unsent)

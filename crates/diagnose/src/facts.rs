@@ -2,7 +2,7 @@
 //! congestion control, and thresholds that more than one module uses.
 
 use crate::evidence::Evidence;
-use record::{Direction, Limit, Measurement, Sample, Unavailable};
+use record::{Activity, Caveat, Direction, Limit, Measurement, Sample, Unavailable};
 use units::BitRate;
 
 /// The share of a core from which a thread is CPU-limited.
@@ -88,6 +88,30 @@ pub(crate) fn sender(m: &Measurement) -> Sender {
         None if remote => Sender::RemoteBulk,
         None => Sender::Bulk,
     }
+}
+
+/// The share of the time with nothing to send from which that is the limit.
+pub(crate) const IDLE: f64 = 0.5;
+
+/// The activity of the stream with the most data, where it is known of every stream.
+pub(crate) fn activity(m: &Measurement) -> Option<Activity> {
+    if m.streams.iter().any(|stream| stream.activity.is_none()) {
+        return None;
+    }
+    m.streams.iter().max_by_key(|stream| stream.received_bytes)?.activity
+}
+
+/// Whether the senders' applications had nothing to send for most of the time.
+pub(crate) fn is_mostly_idle(m: &Measurement) -> bool {
+    let idle = m.streams.iter().map(|stream| Some(stream.activity?.idle_share));
+    let idle: Option<Vec<f64>> = idle.collect();
+    idle.and_then(|shares| model::statistics::mean(&shares)).is_some_and(|share| share >= IDLE)
+}
+
+/// Whether a stream was captured in one direction alone, which shows no limit.
+pub(crate) fn has_one_direction(m: &Measurement) -> bool {
+    let mut all = m.streams.iter().flat_map(|stream| &stream.caveats);
+    all.any(|caveat| matches!(caveat, Caveat::DataOnly | Caveat::AcknowledgementsOnly))
 }
 
 /// Whether longhaul only watched the connection of another application.

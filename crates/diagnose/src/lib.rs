@@ -114,6 +114,8 @@ pub fn explain_for(m: &Measurement, goal: Option<Goal>) -> Finding {
     let combined = combine::combine(m, &evidence, &test);
     // With several segments, the figures are those of the one that the finding names.
     let evidence = match combined.as_ref().and_then(combine::Combined::costliest) {
+        // What the application was idle counts.
+        _ if facts::is_mostly_idle(m) => Evidence::over(m, 0.0, test.end()),
         Some(segment) => Evidence::over(m, segment.from_s, segment.to_s),
         None => evidence,
     };

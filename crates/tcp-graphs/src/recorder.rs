@@ -140,7 +140,7 @@ impl Recorder {
         let scale = if flags.has(TcpFlags::SYN) {
             0
         } else {
-            connection.window_scale(segment.direction).shift()
+            connection.window_shift(segment.direction)
         };
         let window = u64::from(segment.window) << scale;
         let has_ack = flags.has(TcpFlags::ACK) && !flags.has(TcpFlags::RST);

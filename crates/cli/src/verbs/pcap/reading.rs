@@ -28,6 +28,8 @@ pub(super) struct Capture {
     pub(super) overview: Overview,
     pub(super) hierarchy: Hierarchy,
     pub(super) conversations: Conversations,
+    /// Packets whose TCP options were captured in part; no stream has them, as in Wireshark.
+    pub(super) cut_headers: u64,
     /// Where it broke off.
     pub(super) broken: Option<Broken>,
     /// Whether a signal ended the reading.
@@ -186,7 +188,7 @@ fn whole(
     let seed = seed();
     let (mut batch, mut overview) = (Batch::new(seed), Overview::default());
     let (mut hierarchy, mut conversations) = (Hierarchy::new(seed), Conversations::new(seed));
-    let mut rounds = 0_u32;
+    let (mut rounds, mut cut_headers) = (0_u32, 0);
     let broken = 'file: loop {
         let packets = match reader.next_packets() {
             Ok(Some(packets)) => packets,
@@ -203,6 +205,9 @@ fn whole(
             hierarchy.add(layers, packet.original_len);
             let segment = layers.tcp(packet.data);
             let segment = segment.as_ref();
+            if segment.is_none() && layers.tcp_with_cut_options(packet.data).is_some() {
+                cut_headers += 1;
+            }
             let stream = conversations.add_expected(&packet, layers, segment, stream);
             let (packet, conversations) = (&packet, &conversations);
             let is_last_of_batch = left == 0;
@@ -224,7 +229,16 @@ fn whole(
     console.clear();
     let file = reader.summary().clone();
     let (name, is_interrupted) = (name.to_owned(), stop.is_raised());
-    Ok(Capture { name, file, overview, hierarchy, conversations, broken, is_interrupted })
+    Ok(Capture {
+        name,
+        file,
+        overview,
+        hierarchy,
+        conversations,
+        cut_headers,
+        broken,
+        is_interrupted,
+    })
 }
 
 fn cannot_read(name: &str, broken: &Broken) -> String {
