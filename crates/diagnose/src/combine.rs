@@ -60,10 +60,19 @@ impl Combined {
         with.max_by(|a, b| length(a).total_cmp(&length(b))).filter(|_| self.segments.len() > 1)
     }
 
-    /// A limit that was seen rather than judged.
-    fn seen(limit: Limit, rest: Self) -> Self {
+    /// A limit that was seen rather than judged: that of the outages, and of the parts that they
+    /// fill for the most.
+    fn seen(limit: Limit, outages: &Outages, rest: Self) -> Self {
         let posterior = vec![Probability { limit, probability: SEEN }];
-        Combined { limit, confidence: Some(Confidence::Sure), posterior, ..rest }
+        let confidence = Some(Confidence::Sure);
+        let of_outage = |part: Segment| {
+            let is_filled =
+                outages.seconds_in(part.from_s, part.to_s) > 0.5 * (part.to_s - part.from_s);
+            let posterior = posterior.clone();
+            if is_filled { Segment { limit, confidence, posterior, ..part } } else { part }
+        };
+        let segments = rest.segments.into_iter().map(of_outage).collect();
+        Combined { limit, confidence, posterior, segments }
     }
 }
 
@@ -176,8 +185,8 @@ pub(crate) fn combine(m: &Measurement, e: &Evidence, test: &Prepared<'_>) -> Opt
     let (limit, confidence) = named(first, posterior.probability(first));
     let judged = Combined { limit, confidence, posterior: posterior.reported(), segments };
     Some(match Outages::limiting(m, test) {
-        Some(_) if is_black_hole(m) => Combined::seen(Limit::PmtuBlackHole, judged),
-        Some(_) => Combined::seen(Limit::Outage, judged),
+        Some(outages) if is_black_hole(m) => Combined::seen(Limit::PmtuBlackHole, &outages, judged),
+        Some(outages) => Combined::seen(Limit::Outage, &outages, judged),
         None => judged,
     })
 }

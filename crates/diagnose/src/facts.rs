@@ -119,6 +119,12 @@ pub(crate) fn is_watched(m: &Measurement) -> bool {
     m.streams.iter().any(|stream| stream.watched)
 }
 
+/// Whether it is a test of longhaul's own, at an unlimited rate, with samples of the receiver alone.
+pub(crate) fn is_received_only(m: &Measurement) -> bool {
+    let is_test = m.tool.is_none() && !is_watched(m) && requested_rate(m).is_none();
+    is_test && m.streams.iter().all(|s| s.sender.is_empty() && s.receiver.len() >= 2)
+}
+
 /// The limits that show in the samples of a receiver alone, whatever the sender's application
 /// does: one that writes at a constant rate looks like a bottleneck.
 const AT_RECEIVER: [Limit; 4] =

@@ -5,9 +5,10 @@
 //! after a burst of losses; an outage is longer than a timeout and its first repeat. A window of
 //! zero is the receiver's, not the path's (RFC 9293, section 3.8.6.1).
 
+use crate::facts;
 use crate::series::Step;
 use crate::statistics::Prepared;
-use record::{Measurement, Sample};
+use record::{Measurement, ReceiverSample, Sample, Stream};
 
 /// The shortest outage, in seconds and in RTTs.
 const LEAST_S: f64 = 1.0;
@@ -57,6 +58,11 @@ impl Outages {
             .filter(|found| !found.all.is_empty())
     }
 
+    /// How long they last between two times, in seconds.
+    pub(crate) fn seconds_in(&self, from: f64, to: f64) -> f64 {
+        self.all.iter().map(|outage| (outage.to.min(to) - outage.from.max(from)).max(0.0)).sum()
+    }
+
     /// Whether the rest of the test loses so much that its timeouts are those of a lossy path.
     fn is_lossy(&self, test: &Prepared<'_>) -> bool {
         let steps = || test.series.streams.iter().flatten();
@@ -67,38 +73,74 @@ impl Outages {
     }
 
     fn of(m: &Measurement, test: &Prepared<'_>) -> Self {
+        if facts::is_received_only(m) {
+            return Outages::at_receiver(m);
+        }
         let streams = &test.series.streams;
         if streams.is_empty() || streams.iter().any(Vec::is_empty) {
             return Outages::default();
         }
         let rtt = m.streams.iter().flat_map(|s| &s.sender).map(|s| s.rtt_us).min().unwrap_or(0);
         let least = LEAST_S.max(LEAST_RTTS * f64::from(rtt) / 1e6);
-        let spans = streams.iter().map(|steps| stalled(steps, least));
-        let common = spans.reduce(|one, other| intersection(&one, &other)).unwrap_or_default();
-        let common: Vec<(f64, f64)> =
-            common.into_iter().filter(|(from, to)| to - from >= least).collect();
+        let stalls = |steps: &Vec<Step>| {
+            joined(steps.iter().filter(|step| is_stalled(step)).map(|step| (step.from, step.to)))
+        };
         let end = streams.iter().flatten().map(|step| step.to).fold(0.0, f64::max);
-        let is_final = common.last().is_some_and(|(_, to)| *to >= end - 1e-9);
-        Outages { all: common.into_iter().map(|span| described(streams, span)).collect(), is_final }
+        let spans = in_common(streams.iter().map(stalls), least);
+        Outages::ending(spans, end, |span| described(streams, span))
+    }
+
+    /// Those in which nothing was received of a test's sender, which always has more to send.
+    fn at_receiver(m: &Measurement) -> Self {
+        let read = |s: &ReceiverSample| (s.t_s, s.received_bytes);
+        let stalls = |stream: &Stream| {
+            let samples: Vec<(f64, u64)> = stream.receiver.iter().map(read).collect();
+            let pairs = samples.windows(2).filter_map(|pair| match pair {
+                [(from, before), (to, after)] => (before >= after).then_some((*from, *to)),
+                _ => None,
+            });
+            joined(pairs)
+        };
+        let end = m.streams.iter().flat_map(|s| &s.receiver).map(|s| s.t_s).fold(0.0, f64::max);
+        let spans = in_common(m.streams.iter().map(stalls), LEAST_S);
+        Outages::ending(spans, end, |(from, to)| Outage {
+            from,
+            to,
+            retransmits: 0,
+            received: None,
+            outstanding: 0,
+        })
+    }
+
+    fn ending(spans: Vec<(f64, f64)>, end: f64, described: impl Fn((f64, f64)) -> Outage) -> Self {
+        let is_final = spans.last().is_some_and(|(_, to)| *to >= end - 1e-9);
+        Outages { all: spans.into_iter().map(described).collect(), is_final }
     }
 }
 
-/// The spans in which a stream delivered nothing, with data outstanding.
-fn stalled(steps: &[Step], least: f64) -> Vec<(f64, f64)> {
+/// Steps that follow each other as one span.
+fn joined(steps: impl Iterator<Item = (f64, f64)>) -> Vec<(f64, f64)> {
     let mut spans: Vec<(f64, f64)> = Vec::new();
-    for step in steps {
-        if !is_stalled(step) {
-            continue;
-        }
+    for (from, to) in steps {
         match spans.last_mut() {
-            Some((_, to)) if (*to - step.from).abs() < 1e-9 => *to = step.to,
-            _ => spans.push((step.from, step.to)),
+            Some((_, end)) if (*end - from).abs() < 1e-9 => *end = to,
+            _ => spans.push((from, to)),
         }
     }
-    spans.retain(|(from, to)| to - from >= least);
     spans
 }
 
+/// The spans that all streams have, of at least `least` seconds.
+fn in_common(streams: impl Iterator<Item = Vec<(f64, f64)>>, least: f64) -> Vec<(f64, f64)> {
+    let long = |mut spans: Vec<(f64, f64)>| {
+        spans.retain(|(from, to)| to - from >= least);
+        spans
+    };
+    let common = streams.map(long).reduce(|one, other| long(intersection(&one, &other)));
+    common.unwrap_or_default()
+}
+
+/// Whether a stream delivered nothing in a step, with data outstanding.
 fn is_stalled(step: &Step) -> bool {
     let delivered = |s: &Sample| s.delivered_bytes.max(s.acked_bytes);
     step.growth(delivered) <= 0.0
@@ -124,7 +166,7 @@ fn described(streams: &[Vec<Step>], (from, to): (f64, f64)) -> Outage {
         outage.retransmits += within().map(|step| step.lost as u64).sum::<u64>();
         let received: Option<f64> = within().map(|step| step.growth32(|s| s.acks)).sum();
         outage.received = outage.received.zip(received).map(|(sum, more)| sum + more as u64);
-        outage.outstanding += within().last().map_or(0, |step| outstanding(&step.after));
+        outage.outstanding += within().next_back().map_or(0, |step| outstanding(&step.after));
     }
     outage
 }
@@ -178,5 +220,33 @@ mod tests {
         let idle = |s: &mut Sample| (s.written_bytes, s.in_flight_bytes) = (s.acked_bytes, 0);
         assert_eq!(limiting(&stops(30, idle)), None);
         assert_eq!(limiting(&stops(30, |s| s.rtt_us = 800_000)), None, "four round trips");
+    }
+
+    #[test]
+    fn a_receiver_alone_sees_an_outage_of_an_unlimited_test() {
+        let received = |stopped: u64| {
+            let mut m = stops(0, |_| {});
+            let stream = &mut m.streams[0];
+            stream.sender.clear();
+            stream.receiver = (0..=100)
+                .map(|index| ReceiverSample {
+                    t_s: index as f64 / 10.0,
+                    received_bytes: 125_000 * index.min(stopped),
+                    ..ReceiverSample::default()
+                })
+                .collect();
+            m
+        };
+        let found = limiting(&received(60)).unwrap();
+        assert!(found.is_final && (found.all[0].from - 6.0).abs() < 0.01, "{found:?}");
+        assert_eq!(limiting(&received(91)), None);
+        let finding = crate::explain(&received(60));
+        assert_eq!(finding.limit, Some(record::Limit::Outage));
+        assert!(
+            finding.sentence.starts_with("Outage: nothing arrived from 6 s to 10 s (the end).")
+        );
+        let mut paced = received(60);
+        paced.spec.rate_bps = Some("10mbit".parse().unwrap());
+        assert_eq!(limiting(&paced), None);
     }
 }

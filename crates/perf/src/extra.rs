@@ -222,6 +222,7 @@ impl From<ReadDatagrams> for Datagrams {
             reorder_extent: read.reorder_extent,
             jitter: Rtt::from_secs(read.jitter_ms / 1e3),
             loss_bursts: read.loss_bursts,
+            fragmentation: None,
         }
     }
 }

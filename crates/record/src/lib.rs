@@ -50,7 +50,7 @@ pub use capture_point::CapturePoint;
 pub use caveat::Caveat;
 pub use closed_loop::{LOOP_SCHEMA, LoopReport, PlanItem};
 pub use comparison::{Comparison, REPEAT_SCHEMA, RepeatReport, RepeatSummary, RunFigures};
-pub use datagrams::{Datagrams, LossBurst};
+pub use datagrams::{Datagrams, Fragmentation, LossBurst};
 pub use decided::Decided;
 pub use doctor::{
     Area, Check, CheckCommand, DOCTOR_COMMANDS_SCHEMA, DOCTOR_SCHEMA, DoctorCommands, DoctorReport,

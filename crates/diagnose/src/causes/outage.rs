@@ -25,9 +25,16 @@ impl Cause for Outage {
             return "Outage: nothing arrived for a while, although data was outstanding."
                 .to_owned();
         };
-        let mut text = format!("Outage: nothing was acknowledged {}", times(&found));
         let retransmits: u64 = found.all.iter().map(|span| span.retransmits).sum();
-        text += &format!(", with {} outstanding", units::ByteCount::from_bytes(last.outstanding));
+        let mut text = match last.outstanding {
+            // Seen at the receiver.
+            0 => format!("Outage: nothing arrived {}", times(&found)),
+            bytes => format!(
+                "Outage: nothing was acknowledged {}, with {} outstanding",
+                times(&found),
+                units::ByteCount::from_bytes(bytes)
+            ),
+        };
         if retransmits > 0 {
             text += &format!(" and {retransmits} retransmissions after timeouts");
         }

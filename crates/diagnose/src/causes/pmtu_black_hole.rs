@@ -47,7 +47,7 @@ fn sizes(o: &Observed<'_>) -> Option<SegmentSizes> {
 fn lost(o: &Observed<'_>) -> String {
     match sizes(o) {
         Some(SegmentSizes { path_mtu_bytes: Some(mtu), .. }) => {
-            format!("packets of up to {mtu} B pass the path, full-size segments do not arrive")
+            format!("no full-size segment arrives, packets of up to {mtu} B pass the path")
         }
         Some(SegmentSizes { largest_delivered_bytes: 0, smallest_lost_bytes, .. }) => {
             format!("no segment of {smallest_lost_bytes} B arrives")

@@ -65,6 +65,9 @@ pub struct ClientConfig {
     /// Whether a UDT test ends with [`PerfError::Policed`](crate::PerfError::Policed) where the
     /// path may police UDP. It is looked for where this end sends.
     pub stops_if_policed: bool,
+    /// Whether a test that the path or the server ends early still has a result: what this end
+    /// measured, with [`Report::incomplete`](crate::client::Report::incomplete).
+    pub keeps_incomplete: bool,
     /// Whether connections use Multipath TCP (RFC 8684).
     pub mptcp: bool,
     /// The IP header's traffic class (RFC 2474: the DSCP is its upper six bits).
@@ -149,6 +152,7 @@ impl ClientConfig {
             nodelay: false,
             native: false,
             stops_if_policed: false,
+            keeps_incomplete: false,
             mptcp: false,
             tos: None,
             flow_label: None,

@@ -61,7 +61,15 @@ pub(super) fn open(
             }
             let address = control.address();
             let stream = Stream::new(iperf3_proto::stream_id(index), sending, plan, socket);
-            streams.push(stream.map_err(|source| failed("open a stream", address, source))?);
+            let mut stream = stream.map_err(|source| failed("open a stream", address, source))?;
+            if config.dont_fragment {
+                stream.fragmentation = None;
+            }
+            if let Some(fragmentation) = stream.fragmentation.filter(|_| index == 0) {
+                let length = u32::try_from(plan.block).unwrap_or(u32::MAX);
+                notes.push(fragmentation.sentence(length));
+            }
+            streams.push(stream);
             index += 1;
         }
     }
