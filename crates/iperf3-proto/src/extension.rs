@@ -36,6 +36,10 @@ pub struct Extension {
     /// Whether an end that sends limits its unsent data on a short path; absent means no.
     #[serde(deserialize_with = "lenient::maybe_bool", skip_serializing_if = "Option::is_none")]
     pub limit_unsent: Option<bool>,
+    /// Whether the receiver of a single UDP stream records when each datagram arrived, and asks the
+    /// sender to stop after enough losses; absent means no.
+    #[serde(deserialize_with = "lenient::maybe_bool", skip_serializing_if = "Option::is_none")]
+    pub train: Option<bool>,
     /// The client's proof that it knows one of the server's tokens.
     #[serde(deserialize_with = "lenient::object", skip_serializing_if = "Option::is_none")]
     pub token: Option<TokenProof>,

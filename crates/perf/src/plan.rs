@@ -30,6 +30,9 @@ pub(crate) struct Plan {
     pub(crate) segment: bool,
     /// Whether to use UDP receive offload where available.
     pub(crate) coalesce: bool,
+    /// Whether the receiver records when datagrams arrived, and stops the sender after enough
+    /// losses. For one UDP stream in one direction.
+    pub(crate) train: bool,
     /// Whether TCP uses zero copy: forced on (`-Z`) or off, or `None` for whichever
     /// uses less CPU.
     pub(crate) zerocopy: Option<bool>,
@@ -113,6 +116,7 @@ impl Plan {
             counter: params.counter(),
             segment: extra_flag(params, |extension| extension.segment),
             coalesce: extra_flag(params, |extension| extension.coalesce),
+            train: protocol == Protocol::Udp && is_train(params),
             zerocopy: match params.zerocopy {
                 0 => (!extra_flag(params, |extension| extension.zerocopy)).then_some(false),
                 _ => Some(true),
@@ -162,6 +166,12 @@ fn limits_unsent(params: &Params) -> bool {
     asked == Some(true) && params.window == 0 && !params.mptcp
 }
 
+/// Whether a client asks for the arrival times of a train, which has one stream.
+fn is_train(params: &Params) -> bool {
+    let asked = params.longhaul.as_ref().and_then(|extension| extension.train);
+    asked == Some(true) && params.streams() == 1 && !params.bidirectional
+}
+
 /// A flag of a longhaul client, on unless the client turns it off.
 fn extra_flag(params: &Params, flag: impl FnOnce(&Extension) -> Option<bool>) -> bool {
     params.longhaul.as_ref().and_then(flag).unwrap_or(true)
@@ -202,6 +212,22 @@ mod tests {
             json!({"tcp": true, "longhaul": {"limit_unsent": true, "udt": "udt"}}),
         ] {
             assert!(!limited(other.clone()), "{other}");
+        }
+    }
+
+    #[test]
+    fn a_train_has_one_udp_stream() {
+        let train = |value| plan(value).train;
+        assert!(train(json!({"udp": true, "longhaul": {"train": true}})));
+        for other in [
+            json!({"udp": true}),
+            json!({"udp": true, "longhaul": {"train": 1}}),
+            json!({"tcp": true, "longhaul": {"train": true}}),
+            json!({"udp": true, "parallel": 2, "longhaul": {"train": true}}),
+            json!({"udp": true, "bidirectional": true, "longhaul": {"train": true}}),
+            json!({"udp": true, "longhaul": {"train": true, "udt": "udt"}}),
+        ] {
+            assert!(!train(other.clone()), "{other}");
         }
     }
 

@@ -1,6 +1,8 @@
 //! UDP: sends trains of numbered datagrams, and counts those that arrive.
 
-use super::{Traffic, bytes::Load, datagram_pacer::DatagramPacer, receive_polling::ReceivePolling};
+use super::{
+    Traffic, TrainLog, bytes::Load, datagram_pacer::DatagramPacer, receive_polling::ReceivePolling,
+};
 use crate::{plan::Plan, stream::Stream};
 use host::{clock, udp, wait};
 use iperf3_proto::datagram::{self, Header};
@@ -34,7 +36,8 @@ fn slot(plan: &Plan, trains: bool) -> usize {
 
 /// Memory of a receiving stream's inbox.
 pub(super) fn inbox_memory(plan: &Plan) -> usize {
-    SLOTS * slot(plan, plan.coalesce)
+    let log = if plan.train { TrainLog::MEMORY } else { 0 };
+    log + SLOTS * slot(plan, plan.coalesce)
 }
 
 impl Traffic {
@@ -63,6 +66,9 @@ impl Traffic {
                 None => Some(train),
             };
             let Some(due) = due else { return Ok(()) };
+            if plan.train && self.was_stopped(stream) {
+                return Ok(());
+            }
             let drawn = self.draw(due.min(train) * length) / length;
             let granted = self.wait_for_quota(drawn * length, length) / length;
             self.give_back((drawn - granted) * length);
@@ -135,13 +141,19 @@ impl Traffic {
             let now = clock::now();
             let now_us = micros(now - began);
             let Some(mut arrivals) = stream.arrivals() else { return Ok(()) };
+            let mut train = stream.train();
             let (mut bytes, mut all, mut datagrams) = (0, 0, 0);
             for index in 0..came {
+                let arrived_us =
+                    micros((now - inbox.waited(index)).saturating_duration_since(began));
                 for received in inbox.message(index) {
                     datagrams += 1;
                     all += received.len();
                     if let Some(header) = Header::read(plan.counter, received) {
                         arrivals.take(header, now_us);
+                        if let Some(train) = &mut train {
+                            train.record(header, arrived_us);
+                        }
                         bytes += received.len();
                     } else if datagram::is_connect(received) && replies < MAX_REPLIES {
                         replies += 1;
@@ -149,7 +161,11 @@ impl Traffic {
                     }
                 }
             }
+            let lost = arrivals.counts().lost();
             drop(arrivals);
+            if train.is_some_and(|mut train| train.stops(lost)) {
+                self.stop_train(stream);
+            }
             if let Some(polling) = &mut polling {
                 polling.received(came, datagrams, now);
             }

@@ -47,6 +47,7 @@ fn measured(mbit: f64, retransmits: u64) -> Measurement {
         receiver_core_wait: None,
         notes: Vec::new(),
         latency: None,
+        decided: None,
         tool: None,
     }
 }

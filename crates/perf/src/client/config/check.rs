@@ -36,6 +36,10 @@ impl ClientConfig {
                 "a duration is above 0 and at most 86400 seconds",
             );
         }
+        let one_way = self.streams == 1 && self.direction != Direction::Both;
+        if self.train && !(self.protocol == Protocol::Udp && one_way) {
+            return wrong("a train over several streams".to_owned(), "a train is one UDP stream");
+        }
         if i64::from(self.omit_seconds) > params::MAX_OMIT_S {
             return wrong(
                 format!("invalid omitted time of {} s", self.omit_seconds),

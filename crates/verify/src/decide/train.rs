@@ -1,0 +1,219 @@
+//! Trains of datagrams that tell a policer from a shallow queue: which rates, how many bytes, and
+//! what they showed. How one is read is in [`diagnose::deciding::Train`].
+
+use diagnose::deciding::{DROPPING_ALIKE, Observation, Train};
+use perf::client::ClientConfig;
+use record::{Confidence, Decided, Direction, EndCondition, Finding, Limit, Measurement, Protocol};
+use units::{BitRate, ByteCount};
+
+/// The rate of a train over that of the bottleneck. Gentle: at twice the rate too few datagrams
+/// pass before the first loss, and others on the path suffer.
+const OVERDRIVE: f64 = 1.25;
+/// The same where 1.25 left too few datagrams before the first loss.
+const GENTLE: f64 = 1.12;
+/// How far the rate is raised where a train did not fill the bottleneck.
+const RAISED: f64 = 1.5;
+
+/// Maximum trains.
+const MOST_TRAINS: u32 = 3;
+/// Maximum bytes and seconds of a train.
+const MOST_BYTES: ByteCount = ByteCount::from_bytes(6_000_000);
+const MOST_SECONDS: f64 = 2.0;
+/// What the last datagrams may take to arrive.
+const ARRIVAL_SECONDS: f64 = 0.5;
+/// A train of fewer bytes shows nothing: a hundred datagrams.
+const LEAST_BYTES: ByteCount = ByteCount::from_bytes(150_000);
+/// The last datagram may pass the number of bytes by this much.
+const DATAGRAM: u64 = 9_000;
+
+/// The most that a test's bottleneck estimate counts, in goodputs: a burst may have passed faster.
+const MOST_BURST: f64 = 1.5;
+
+/// A test that tells a policer from a shallow queue.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TrainTest {
+    /// The more probable one first.
+    between: Vec<Limit>,
+    /// The payload rate of the next train.
+    rate: BitRate,
+    /// The rate that the user asked for at most.
+    most_rate: Option<BitRate>,
+    /// The bytes that the user asked for at most, less those of the trains so far.
+    left: ByteCount,
+    trains: u32,
+}
+
+/// The test, or why there is none, where a policer or a shallow queue is what most probably limited
+/// the transfer and neither is sure.
+pub(super) fn propose(m: &Measurement, finding: &Finding) -> Option<Result<TrainTest, String>> {
+    let probability = |limit: Limit| {
+        let found = finding.posterior.iter().find(|one| one.limit == limit);
+        found.map_or(0.0, |one| one.probability)
+    };
+    let [policer, queue] = DROPPING_ALIKE;
+    let (both, more) = (probability(policer) + probability(queue), probability(queue));
+    let mut others = finding.posterior.iter().filter(|one| !DROPPING_ALIKE.contains(&one.limit));
+    let is_sure = finding.confidence == Some(Confidence::Sure);
+    if both <= 0.0 || is_sure || others.any(|other| other.probability > both) {
+        return None;
+    }
+    let between = if more > probability(policer) { [queue, policer] } else { [policer, queue] };
+    Some(TrainTest::new(m, finding, between.to_vec()))
+}
+
+impl TrainTest {
+    fn new(m: &Measurement, finding: &Finding, between: Vec<Limit>) -> Result<Self, String> {
+        let why = "A policer and a shallow queue drop the same packets, and a train of datagrams \
+                   tells them apart";
+        if !m.peer.starts_with("longhaul") {
+            return Err(format!("{why}; it needs longhaul at both ends."));
+        }
+        let goodput = finding.throughput_bps;
+        let estimate = finding.bottleneck.map_or(goodput, |estimate| estimate.rate_bps);
+        let rate = estimate.min(goodput.scaled(MOST_BURST)).max(goodput).scaled(OVERDRIVE);
+        let streams = f64::from(m.spec.streams.max(1));
+        let test = TrainTest {
+            between,
+            rate,
+            most_rate: m.spec.rate_bps.map(|each| each.scaled(streams)),
+            left: match m.spec.end {
+                EndCondition::Bytes(bytes) => bytes,
+                _ => ByteCount::from_bytes(u64::MAX),
+            },
+            trains: 0,
+        };
+        if goodput == BitRate::ZERO || m.spec.direction == Direction::Both {
+            return Err(format!("{why}; it needs a test in one direction that transferred data."));
+        }
+        if test.most_rate.is_some_and(|most| most < goodput.scaled(GENTLE)) {
+            return Err(format!("{why}; it needs a rate above the {goodput} that arrived (-b)."));
+        }
+        if test.bytes() < LEAST_BYTES {
+            return Err(format!("{why}; it needs at least {LEAST_BYTES} (-n, -b)."));
+        }
+        Ok(TrainTest { rate: test.capped(test.rate), ..test })
+    }
+
+    fn capped(&self, rate: BitRate) -> BitRate {
+        self.most_rate.map_or(rate, |most| rate.min(most))
+    }
+
+    /// The bytes of the next train.
+    fn bytes(&self) -> ByteCount {
+        let timed = ByteCount::from_bytes((self.rate.as_f64() * MOST_SECONDS / 8.0) as u64);
+        let left = ByteCount::from_bytes(self.left.bytes().saturating_sub(DATAGRAM));
+        MOST_BYTES.min(timed).min(left)
+    }
+
+    /// The request of the next train, given that of the first test.
+    #[must_use]
+    pub fn config(&self, first: &ClientConfig) -> ClientConfig {
+        let bytes = self.bytes();
+        ClientConfig {
+            protocol: Protocol::Udp,
+            train: true,
+            rate: Some(self.rate),
+            bytes: Some(bytes),
+            blocks: None,
+            seconds: bytes.bytes() as f64 * 8.0 / self.rate.as_f64() + ARRIVAL_SECONDS,
+            omit_seconds: 0,
+            streams: 1,
+            wide_counters: true,
+            // One datagram at a time, each with a time of its own.
+            segment: false,
+            coalesce: false,
+            burst: None,
+            fq_rate: None,
+            block: None,
+            window: None,
+            limits_unsent: false,
+            mss: None,
+            congestion: None,
+            zerocopy: None,
+            nodelay: false,
+            mptcp: false,
+            skip_rx_copy: false,
+            file: None,
+            ..first.clone()
+        }
+    }
+
+    /// The options of the next train.
+    fn options(&self) -> String {
+        format!("-u -b {}kbit -n {}", self.rate.bps().div_ceil(1_000), self.bytes().bytes())
+    }
+
+    /// What the next train is for, in one line.
+    #[must_use]
+    pub fn announcement(&self) -> String {
+        let names: Vec<&str> = self.between.iter().map(|limit| limit.name()).collect();
+        format!(
+            "Second test, to decide between {}: a train of datagrams, {}",
+            names.join(" and "),
+            self.options()
+        )
+    }
+
+    /// Reads a train. The answer, or `None` if another train is to follow.
+    #[must_use]
+    pub fn take(&mut self, second: &Measurement) -> Option<Decided> {
+        let (options, goodput) = (self.options(), Observation::of(second).goodput);
+        let arrivals: Vec<_> =
+            second.streams.iter().flat_map(|stream| &stream.train).copied().collect();
+        let train = Train::read(&arrivals);
+        let sentence = match train.limit() {
+            Some(limit) => format!(
+                "It is {}: {}; a queue delays packets before it overflows, and a policer delays none.",
+                limit.name(),
+                train.saw()
+            ),
+            None if arrivals.is_empty() => {
+                "The second test does not decide: no arrival times came \
+                back; use the same version of longhaul at both ends."
+                    .to_owned()
+            }
+            None if self.go_on(&train, second) => return None,
+            None => format!(
+                "The second test does not decide between policer and shallow-queue: {}.",
+                train.saw()
+            ),
+        };
+        let decided = self.undecided(sentence);
+        Some(Decided {
+            options: Some(options),
+            throughput_bps: Some(goodput),
+            limit: train.limit(),
+            ..decided
+        })
+    }
+
+    /// Chooses the rate of the next train; false if there is none.
+    fn go_on(&mut self, train: &Train, second: &Measurement) -> bool {
+        let sent = second.streams.iter().map(|stream| stream.sent_bytes).sum();
+        self.left = ByteCount::from_bytes(self.left.bytes().saturating_sub(sent));
+        self.trains += 1;
+        let next = match train.overdrive {
+            None => self.rate.scaled(RAISED),
+            Some(overdrive) => {
+                let is_gentle = overdrive < OVERDRIVE * 1.1;
+                self.rate.scaled(if is_gentle { GENTLE } else { OVERDRIVE } / overdrive)
+            }
+        };
+        let next = self.capped(next);
+        let is_other = train.overdrive.is_some() || next > self.rate;
+        self.rate = next;
+        self.trains < MOST_TRAINS && is_other && self.bytes() >= LEAST_BYTES
+    }
+
+    /// The result if the trains did not run to their end.
+    #[must_use]
+    pub fn undecided(&self, sentence: String) -> Decided {
+        Decided {
+            between: self.between.clone(),
+            options: Some(self.options()),
+            throughput_bps: None,
+            limit: None,
+            sentence,
+        }
+    }
+}
