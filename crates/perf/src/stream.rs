@@ -77,7 +77,7 @@ impl Stream {
             sent: AtomicU64::new(0),
             source: OnceLock::new(),
             arrivals,
-            train: (plan.train && !sending).then(Mutex::default),
+            train: (plan.train.is_some() && !sending).then(Mutex::default),
             udt: Mutex::new(UdtState::default()),
             clock: OnceLock::new(),
             carried: OnceLock::new(),

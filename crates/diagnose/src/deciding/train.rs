@@ -4,11 +4,12 @@
 //! no statistic of losses tells them apart. But a queue delays each datagram until it overflows,
 //! and a bucket delays none. The growth of the one-way delay before the first loss is compared
 //! with what a queue would have added, which follows from the times of sending and the rate at
-//! which datagrams arrive once losses are regular. Only differences of delays count, so the two
+//! which datagrams arrive once losses are regular. The sender's rate may rise, as the bottleneck's is not
+//! known: what counts is the time from when it was passed. Only differences of delays count, so the two
 //! clocks need not agree; they drift by at most 0.1 ms a second, and a queue grows by 200 ms a
 //! second at 1.25 times its rate.
 
-use model::statistics::{median, percentile};
+use model::statistics::median;
 use record::{Limit, TimedDatagram};
 use units::{Rtt, percent, significant};
 
@@ -22,24 +23,26 @@ const ERRORS: f64 = 2.0;
 /// A share of a queue's growth that neither a policer nor a queue shows: other traffic.
 const PLAUSIBLE: std::ops::RangeInclusive<f64> = -0.5..=2.0;
 
-/// The fewest datagrams before the first loss, and the fewest that arrived after it.
+/// The fewest datagrams before the first loss.
 const LEAST_BEFORE: usize = 10;
-const LEAST_AFTER: usize = 40;
 
-/// How far a train is above the bottleneck's rate: less is no overload, more leaves too few
-/// datagrams before the first loss.
-const OVERDRIVE: std::ops::RangeInclusive<f64> = 1.04..=3.0;
+/// How far a train is above the bottleneck's rate while datagrams are lost: less is no overload.
+const OVERDRIVE: std::ops::RangeInclusive<f64> = 1.04..=8.0;
 
-/// Distances between losses at an overloaded bottleneck are nearly constant: their interquartile
-/// range is at most this share of the median. At random loss it is 1 to 1.6.
-const REGULAR: f64 = 0.7;
+/// Losses that are read, in a row or alone, and the fewest of them.
+const MOST_LOSSES: usize = 40;
+const LEAST_LOSSES: usize = 20;
 
-/// The fewest distances between losses.
-const LEAST_LOSSES: usize = 8;
+/// How far the level of a full bottleneck differs from loss to loss, in datagrams. With 20 random
+/// losses it differs by about 6.
+const WANDERS: f64 = 2.0;
 
 /// The datagrams before the first loss, in distances between later losses: a bucket or queue
-/// held at least as many datagrams. At random loss the chance is e^-3.
-const LEAST_DISTANCES: f64 = 3.0;
+/// held at least as many datagrams.
+const LEAST_DISTANCES: f64 = 2.0;
+
+/// The largest share of other losses before the bottleneck was full.
+const STRAY: f64 = 0.02;
 
 /// Groups of datagrams before the first loss; the median of each is robust against stalls.
 const GROUPS: usize = 5;
@@ -49,11 +52,16 @@ const GROUPS: usize = 5;
 pub struct Train {
     /// Datagrams that arrived.
     pub received: usize,
-    /// Datagrams that arrived before the first loss; all of them without any.
+    /// Datagrams that were lost.
+    pub lost: u64,
+    /// Datagrams that arrived between the time when the bottleneck's rate was passed and the first
+    /// loss; zero where it did not become full.
     pub before_loss: usize,
     /// The sending rate over the arrival rate once the bottleneck was full; `None` where it did
     /// not become full.
     pub overdrive: Option<f64>,
+    /// Time between arrivals then, in µs.
+    pub interval_us: Option<f64>,
     /// The growth of the delay before the first loss; `None` with too few datagrams.
     pub growth: Option<Growth>,
 }
@@ -89,15 +97,17 @@ impl Train {
         let mut all = arrivals.to_vec();
         all.sort_by_key(|datagram| datagram.number);
         all.dedup_by_key(|datagram| datagram.number);
-        let follows = |pair: &[TimedDatagram]| matches!(pair, [a, b] if a.number.checked_add(1) == Some(b.number));
-        let gap = all.windows(2).position(|pair| !follows(pair));
-        let (before, after) = all.split_at(gap.map_or(all.len(), |index| index + 1));
-        let full = Full::of(before, after);
+        let span = all.first().zip(all.last()).map_or(0, |(a, b)| b.number - a.number);
+        let lost = (span.saturating_add(1)).saturating_sub(all.len() as u64);
+        let lost = if all.is_empty() { 0 } else { lost };
+        let full = full(&all);
         Train {
             received: all.len(),
-            before_loss: before.len(),
-            overdrive: full.as_ref().map(|full| full.overdrive),
-            growth: full.and_then(|full| growth(before, &full)),
+            lost,
+            before_loss: full.as_ref().map_or(0, |(busy, _)| busy.len()),
+            overdrive: full.as_ref().map(|(_, full)| full.overdrive),
+            interval_us: full.as_ref().map(|(_, full)| full.interval),
+            growth: full.and_then(|(busy, full)| growth(&busy, &full)),
         }
     }
 
@@ -111,8 +121,8 @@ impl Train {
     #[must_use]
     pub fn saw(&self) -> String {
         let Some(overdrive) = self.overdrive else {
-            return if self.before_loss == self.received {
-                format!("none of the first {} datagrams was lost", self.received)
+            return if self.lost == 0 {
+                format!("none of {} datagrams was lost", self.received)
             } else {
                 "the losses are not those of a full bottleneck".to_owned()
             };
@@ -143,86 +153,103 @@ struct Full {
     overdrive: f64,
 }
 
+/// A datagram with the queue that it would meet, in µs.
+struct Queued {
+    datagram: TimedDatagram,
+    queue: f64,
+}
+
+/// The bottleneck once it is full, with the datagrams from when its rate was passed until the first
+/// loss; `None` where the losses are few or irregular. A loss of another cause may come earlier.
+fn full(all: &[TimedDatagram]) -> Option<(Vec<Queued>, Full)> {
+    let gaps = all.windows(2).enumerate().filter(|(_, pair)| is_gap(pair));
+    let mut stray = 0;
+    for (index, pair) in gaps {
+        let (before, after) = all.split_at(index + 1);
+        if stray as f64 > STRAY * before.len() as f64 {
+            return None;
+        }
+        if let Some((full, distance)) = Full::of(after) {
+            let busy = busy(before, &full);
+            if busy.len() as f64 >= LEAST_DISTANCES * distance {
+                return Some((busy, full));
+            }
+        }
+        stray += missing(pair);
+    }
+    None
+}
+
+fn missing(pair: &[TimedDatagram]) -> u64 {
+    pair.last().zip(pair.first()).map_or(0, |(next, one)| next.number - one.number - 1)
+}
+
+fn is_gap(pair: &[TimedDatagram]) -> bool {
+    missing(pair) > 0
+}
+
 impl Full {
-    /// `None` where the losses are few or irregular.
-    fn of(before: &[TimedDatagram], after: &[TimedDatagram]) -> Option<Self> {
-        if after.len() < LEAST_AFTER {
+    /// Of the datagrams from the first loss on, with the mean distance between losses.
+    ///
+    /// At each loss the bottleneck is full, so between two losses it has served as many datagrams as
+    /// arrived. At random loss this difference wanders.
+    fn of(after: &[TimedDatagram]) -> Option<(Self, f64)> {
+        let at = |index: usize| Some((index as f64, micros(after.get(index)?.sent_us)));
+        let gaps = after.windows(2).enumerate().filter(|(_, pair)| is_gap(pair));
+        let gaps = gaps.take(MOST_LOSSES);
+        let losses: Vec<(f64, f64)> = gaps.filter_map(|(index, _)| at(index)).collect();
+        let (first, last) = (losses.first()?, losses.last()?);
+        let (arrived, time) = (last.0 - first.0, last.1 - first.1);
+        if losses.len() < LEAST_LOSSES {
             return None;
         }
-        let distance = regular_distance(after)?;
-        if (before.len() as f64) < LEAST_DISTANCES * distance {
-            return None;
-        }
-        // A loss of another cause may come first: the later half.
-        let tail = after.get(after.len() / 2..)?;
-        let (first, last) = (tail.first()?, tail.last()?);
-        let numbers = last.number.checked_sub(first.number)? as f64;
-        let sent = (micros(last.sent_us) - micros(first.sent_us)) / numbers.max(1.0);
-        let (interval, interval_error) = slope(tail)?;
-        let overdrive = interval / sent;
-        OVERDRIVE.contains(&overdrive).then_some(Full { interval, interval_error, overdrive })
+        let interval = Some(time / arrived).filter(|interval| *interval > 0.0)?;
+        let filled = |loss: &(f64, f64)| loss.0 - first.0 - (loss.1 - first.1) / interval;
+        let (low, high) = losses
+            .iter()
+            .map(filled)
+            .fold((0.0, 0.0), |(low, high), level| (f64::min(low, level), f64::max(high, level)));
+        let numbers = after.get(last.0 as usize)?.number - after.get(first.0 as usize)?.number;
+        let (overdrive, numbers) = (micros(numbers) / arrived, micros(numbers));
+        let full = Full { interval, interval_error: interval / arrived, overdrive };
+        let is_full = high - low <= WANDERS && OVERDRIVE.contains(&overdrive);
+        is_full.then(|| (full, numbers / (losses.len() - 1) as f64))
     }
 }
 
-/// The median distance between losses, in datagrams sent, if it is nearly constant. Losses in a row
-/// count as one, as random losses in clusters would be regular otherwise.
-fn regular_distance(after: &[TimedDatagram]) -> Option<f64> {
-    let lost_next = |pair: &[TimedDatagram]| match pair {
-        [one, next] if next.number - one.number > 1 => Some(micros(one.number)),
-        _ => None,
-    };
-    let losses: Vec<f64> = after.windows(2).filter_map(lost_next).collect();
-    let distances: Vec<f64> =
-        losses.windows(2).filter_map(|pair| Some(pair.get(1)? - pair.first()?)).collect();
-    if distances.len() < LEAST_LOSSES {
-        return None;
-    }
-    let at = |share| percentile(&distances, share);
-    let (low, middle, high) = (at(0.25)?, at(0.5)?, at(0.75)?);
-    (high - low <= REGULAR * middle).then_some(middle)
-}
-
-/// The mean time between arrivals in µs, by least squares, and its standard error.
-fn slope(arrivals: &[TimedDatagram]) -> Option<(f64, f64)> {
-    let origin = micros(arrivals.first()?.arrived_us);
-    let count = arrivals.len() as f64;
-    let points =
-        || (0u32..).map(f64::from).zip(arrivals).map(|(x, d)| (x, micros(d.arrived_us) - origin));
-    let mean_x = (count - 1.0) / 2.0;
-    let mean_y = points().map(|(_, y)| y).sum::<f64>() / count;
-    let squares: f64 = points().map(|(x, _)| (x - mean_x).powi(2)).sum();
-    let slope = points().map(|(x, y)| (x - mean_x) * (y - mean_y)).sum::<f64>() / squares;
-    let residual = |(x, y): (f64, f64)| (y - mean_y - slope * (x - mean_x)).powi(2);
-    let variance = points().map(residual).sum::<f64>() / (count - 2.0).max(1.0);
-    let error = (variance / squares).sqrt();
-    (slope.is_finite() && slope > 0.0 && error.is_finite()).then_some((slope, error))
-}
-
-/// The growth of the delay before the first loss, against that of a queue that serves one datagram
-/// each `full.interval`.
-fn growth(before: &[TimedDatagram], full: &Full) -> Option<Growth> {
-    if before.len() < LEAST_BEFORE {
-        return None;
-    }
-    let origin = before.first()?;
-    let mut queue = 0.0;
-    let mut previous = micros(origin.sent_us);
-    let mut delays = Vec::with_capacity(before.len());
-    let mut queues = Vec::with_capacity(before.len());
-    for (index, datagram) in before.iter().enumerate() {
+/// The datagrams since a queue that serves one each `full.interval` was last empty.
+fn busy(before: &[TimedDatagram], full: &Full) -> Vec<Queued> {
+    let mut busy: Vec<Queued> = Vec::new();
+    let mut previous = None;
+    for datagram in before {
         let sent = micros(datagram.sent_us);
-        if index > 0 {
-            // Lindley's recursion: what was left of the queue, and this datagram.
-            queue = f64::max(0.0, queue + full.interval - (sent - previous));
+        // Lindley's recursion: what was left of the queue, and the datagram before.
+        let queue = match (busy.last(), previous) {
+            (Some(last), Some(previous)) => last.queue + full.interval - (sent - previous),
+            _ => 0.0,
+        };
+        if queue <= 0.0 {
+            busy.clear();
         }
-        previous = sent;
-        delays.push(
-            micros(datagram.arrived_us)
-                - micros(origin.arrived_us)
-                - (sent - micros(origin.sent_us)),
-        );
-        queues.push(queue);
+        previous = Some(sent);
+        busy.push(Queued { datagram: *datagram, queue: queue.max(0.0) });
     }
+    busy
+}
+
+/// The growth of the delay before the first loss, against that of a queue.
+fn growth(busy: &[Queued], full: &Full) -> Option<Growth> {
+    if busy.len() < LEAST_BEFORE {
+        return None;
+    }
+    let origin = busy.first()?.datagram;
+    let delay = |one: &Queued| {
+        let passed = |now: u64, then: u64| micros(now) - micros(then);
+        passed(one.datagram.arrived_us, origin.arrived_us)
+            - passed(one.datagram.sent_us, origin.sent_us)
+    };
+    let delays: Vec<f64> = busy.iter().map(delay).collect();
+    let queues: Vec<f64> = busy.iter().map(|one| one.queue).collect();
     let medians = |values: &[f64]| -> Option<Vec<f64>> {
         let at = |group: usize| group * values.len() / GROUPS;
         (0..GROUPS).map(|group| median(values.get(at(group)..at(group + 1))?)).collect()
@@ -239,7 +266,7 @@ fn growth(before: &[TimedDatagram], full: &Full) -> Option<Growth> {
     let spread = residuals.iter().map(|r| (r - mean).powi(2)).sum::<f64>();
     // Two of the five are used up by the line.
     let of_delays = (2.0 * spread / (GROUPS as f64 - 2.0)).sqrt() / expected;
-    let of_rate = ratio * full.interval_error * 0.8 * before.len() as f64 / expected;
+    let of_rate = ratio * full.interval_error * 0.8 * busy.len() as f64 / expected;
     let error = of_delays.hypot(of_rate);
     (ratio.is_finite() && error.is_finite()).then_some(Growth { delay_us, ratio, error })
 }

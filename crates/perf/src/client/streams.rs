@@ -116,7 +116,7 @@ impl Opener<'_> {
         if let Some(rate) = self.config.fq_rate {
             let _ = host::socket::set_max_pacing_rate(&socket, rate);
         }
-        if self.plan.train && !self.sending {
+        if self.plan.train.is_some() && !self.sending {
             let _ = host::udp::timestamps(&socket);
         }
         let is_udt = self.config.protocol == Protocol::Udt;

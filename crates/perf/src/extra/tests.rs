@@ -134,6 +134,7 @@ fn an_old_client_reads_a_new_server() {
             congestion: None,
             unsent_limit_bytes: None,
             datagrams: None,
+            train: &[],
             sender: &[],
             receiver: &samples,
         }],

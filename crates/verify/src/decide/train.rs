@@ -6,13 +6,16 @@ use perf::client::ClientConfig;
 use record::{Confidence, Decided, Direction, EndCondition, Finding, Limit, Measurement, Protocol};
 use units::{BitRate, ByteCount};
 
-/// The rate of a train over that of the bottleneck. Gentle: at twice the rate too few datagrams
-/// pass before the first loss, and others on the path suffer.
+/// The first rate of a train over the rate that was delivered. Gentle: at twice the bottleneck's
+/// rate too few datagrams pass before the first loss, and others on the path suffer.
 const OVERDRIVE: f64 = 1.25;
-/// The same where 1.25 left too few datagrams before the first loss.
-const GENTLE: f64 = 1.12;
-/// How far the rate is raised where a train did not fill the bottleneck.
-const RAISED: f64 = 1.5;
+/// How far the rate rises within a train, as far as it loses nothing: what TCP delivers through a
+/// small queue or bucket is down to a fifth of the bottleneck's rate (docs/design/diagnosis.md).
+const RISE: f64 = 4.0;
+/// The first rate of the next train: over the last one's where it did not fill the bottleneck, and
+/// over the bottleneck's where too few datagrams passed before the first loss.
+const ON: f64 = 0.8;
+const GENTLE: f64 = 1.02;
 
 /// Maximum trains.
 const MOST_TRAINS: u32 = 3;
@@ -34,7 +37,7 @@ const MOST_BURST: f64 = 1.5;
 pub struct TrainTest {
     /// The more probable one first.
     between: Vec<Limit>,
-    /// The payload rate of the next train.
+    /// The first payload rate of the next train.
     rate: BitRate,
     /// The rate that the user asked for at most.
     most_rate: Option<BitRate>,
@@ -91,16 +94,24 @@ impl TrainTest {
         if test.bytes() < LEAST_BYTES {
             return Err(format!("{why}; it needs at least {LEAST_BYTES} (-n, -b)."));
         }
-        Ok(TrainTest { rate: test.capped(test.rate), ..test })
+        Ok(TrainTest { rate: test.rate.min(test.top()), ..test })
     }
 
-    fn capped(&self, rate: BitRate) -> BitRate {
-        self.most_rate.map_or(rate, |most| rate.min(most))
+    /// The last rate of the next train.
+    fn top(&self) -> BitRate {
+        let top = self.rate.scaled(RISE);
+        self.most_rate.map_or(top, |most| top.min(most))
+    }
+
+    /// The mean rate of the next train over time, in bit/s: it rises exponentially.
+    fn mean(&self) -> f64 {
+        let (first, top) = (self.rate.as_f64(), self.top().as_f64());
+        if top > first { (top - first) / (top / first).ln() } else { first }
     }
 
     /// The bytes of the next train.
     fn bytes(&self) -> ByteCount {
-        let timed = ByteCount::from_bytes((self.rate.as_f64() * MOST_SECONDS / 8.0) as u64);
+        let timed = ByteCount::from_bytes((self.mean() * MOST_SECONDS / 8.0) as u64);
         let left = ByteCount::from_bytes(self.left.bytes().saturating_sub(DATAGRAM));
         MOST_BYTES.min(timed).min(left)
     }
@@ -111,11 +122,11 @@ impl TrainTest {
         let bytes = self.bytes();
         ClientConfig {
             protocol: Protocol::Udp,
-            train: true,
-            rate: Some(self.rate),
+            train: Some(self.rate),
+            rate: Some(self.top()),
             bytes: Some(bytes),
             blocks: None,
-            seconds: bytes.bytes() as f64 * 8.0 / self.rate.as_f64() + ARRIVAL_SECONDS,
+            seconds: bytes.bytes() as f64 * 8.0 / self.mean() + ARRIVAL_SECONDS,
             omit_seconds: 0,
             streams: 1,
             wide_counters: true,
@@ -140,7 +151,7 @@ impl TrainTest {
 
     /// The options of the next train.
     fn options(&self) -> String {
-        format!("-u -b {}kbit -n {}", self.rate.bps().div_ceil(1_000), self.bytes().bytes())
+        format!("-u -b {}kbit -n {}", self.top().bps().div_ceil(1_000), self.bytes().bytes())
     }
 
     /// What the next train is for, in one line.
@@ -148,9 +159,11 @@ impl TrainTest {
     pub fn announcement(&self) -> String {
         let names: Vec<&str> = self.between.iter().map(|limit| limit.name()).collect();
         format!(
-            "Second test, to decide between {}: a train of datagrams, {}",
+            "Second test, to decide between {}: datagrams at {} to {} until some are lost, at most {}",
             names.join(" and "),
-            self.options()
+            self.rate,
+            self.top(),
+            self.bytes().decimal()
         )
     }
 
@@ -192,16 +205,14 @@ impl TrainTest {
         let sent = second.streams.iter().map(|stream| stream.sent_bytes).sum();
         self.left = ByteCount::from_bytes(self.left.bytes().saturating_sub(sent));
         self.trains += 1;
-        let next = match train.overdrive {
-            None => self.rate.scaled(RAISED),
-            Some(overdrive) => {
-                let is_gentle = overdrive < OVERDRIVE * 1.1;
-                self.rate.scaled(if is_gentle { GENTLE } else { OVERDRIVE } / overdrive)
-            }
+        let length = second.streams.iter().filter_map(|stream| stream.datagrams.as_ref()).next();
+        let bits = length.map_or(0.0, |datagrams| 8.0 * f64::from(datagrams.length_bytes));
+        let next = match train.interval_us {
+            Some(interval) => BitRate::from_bps_f64(bits / interval * 1e6).scaled(GENTLE),
+            None => self.top().scaled(ON),
         };
-        let next = self.capped(next);
-        let is_other = train.overdrive.is_some() || next > self.rate;
-        self.rate = next;
+        let is_other = train.interval_us.is_some() || next > self.rate;
+        self.rate = self.most_rate.map_or(next, |most| next.min(most));
         self.trains < MOST_TRAINS && is_other && self.bytes() >= LEAST_BYTES
     }
 

@@ -37,8 +37,10 @@ impl ClientConfig {
             );
         }
         let one_way = self.streams == 1 && self.direction != Direction::Both;
-        if self.train && !(self.protocol == Protocol::Udp && one_way) {
-            return wrong("a train over several streams".to_owned(), "a train is one UDP stream");
+        let is_whole = self.protocol == Protocol::Udp && one_way && self.bytes.is_some();
+        if self.train.is_some() && !(is_whole && self.rate >= self.train) {
+            let remedy = "a train is one UDP stream with a number of bytes, and its rate rises";
+            return wrong("invalid train".to_owned(), remedy);
         }
         if i64::from(self.omit_seconds) > params::MAX_OMIT_S {
             return wrong(
