@@ -11,7 +11,7 @@
 
 use model::statistics::median;
 use record::{Limit, TimedDatagram};
-use units::{Rtt, percent, significant};
+use units::{Rtt, significant};
 
 /// Shares of a queue's growth: below, the bottleneck polices; from it on, it queues. Policers
 /// showed at most 0.05 and queues at least 0.4 (docs/design/diagnosis.md).
@@ -137,10 +137,10 @@ impl Train {
         let delay = Rtt::from_secs(growth.delay_us.max(0.0) * 1e-6);
         format!(
             "over the {} datagrams before the first loss, at {times} times the bottleneck's rate, \
-             the one-way delay grew by {delay}, {} (±{}) of what a queue adds",
+             the one-way delay grew by {delay}, {:.0} % (± {:.0} %) of what a queue adds",
             self.before_loss,
-            percent(growth.ratio.max(0.0)),
-            percent(growth.error)
+            (100.0 * growth.ratio).max(0.0),
+            (100.0 * growth.error).max(1.0)
         )
     }
 }

@@ -67,7 +67,7 @@ pub(super) struct TrainPacer {
     first: BitRate,
     last: BitRate,
     length: ByteCount,
-    /// Datagrams of the whole train, and those sent.
+    /// Datagrams of the whole train, and those sent. Lost ones count: a train never has more.
     count: u64,
     sent: u64,
     precise: bool,
@@ -94,9 +94,9 @@ impl TrainPacer {
         self.length.bytes() as usize
     }
 
-    /// Waits until the next datagram is due; false if the test ended first.
+    /// Waits until the next datagram is due; false if there is none, or the test ended first.
     pub(super) fn wait(&self, ended: impl Fn() -> bool) -> bool {
-        !ended() && pacing::sleep_until(self.due, self.precise, ended)
+        self.sent < self.count && !ended() && pacing::sleep_until(self.due, self.precise, ended)
     }
 
     /// Datagrams were sent at `now`.
@@ -171,6 +171,7 @@ mod tests {
         assert!(gaps.is_sorted_by(|one, next| one >= next));
         let (first, last) = (gaps[0].as_secs_f64(), gaps[999].as_secs_f64());
         assert!((first - 1e-3).abs() < 1e-5 && (last - 0.25e-3).abs() < 1e-5, "{first} {last}");
+        assert!(!pacer.wait(|| false), "all are sent");
         let all = (pacer.due - began).as_secs_f64();
         assert!((all - 4f64.ln() / 3.0).abs() < 0.002, "{all}");
     }

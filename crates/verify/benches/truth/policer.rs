@@ -183,29 +183,7 @@ fn decide(pair: Pair, truth: Limit, config: &ClientConfig) -> Fallible<Done> {
     let decided = match propose(&measured, &first) {
         Proposal::Train(mut test) => loop {
             trains += 1;
-            let c = test.config(config);
-            let m = transfer(&c)?;
-            let arr: Vec<_> = m.streams.iter().flat_map(|s| &s.train).copied().collect();
-            println!(
-                "   DBG rate/C {:.2} to {:.2} est/C {:.2} goodput/C {:.2} {:?}",
-                c.train.unwrap().as_f64() / pair.mbit / 1e6,
-                c.rate.unwrap().as_f64() / pair.mbit / 1e6,
-                first.bottleneck.map_or(0.0, |b| b.rate_bps.as_f64() / pair.mbit / 1e6),
-                first.throughput_bps.as_f64() / pair.mbit / 1e6,
-                diagnose::deciding::Train::read(&arr)
-            );
-            std::fs::write(
-                format!(
-                    "/tmp/lh/i-dbg/{}-{}-{}-{}.json",
-                    truth.name(),
-                    pair.seed,
-                    pair.mbit as u32,
-                    trains
-                ),
-                serde_json::to_string(&arr).unwrap(),
-            )
-            .unwrap();
-            if let Some(decided) = test.take(&m) {
+            if let Some(decided) = test.take(&transfer(&test.config(config))?) {
                 break decided;
             }
         },

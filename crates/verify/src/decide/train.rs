@@ -17,6 +17,12 @@ const RISE: f64 = 4.0;
 const ON: f64 = 0.8;
 const GENTLE: f64 = 1.02;
 
+/// The probability from which a cause is likely.
+const LIKELY: f64 = 0.15;
+
+/// A train that lost this many datagrams was stopped early: a higher rate would not help.
+const MANY_LOST: u64 = 40;
+
 /// Maximum trains.
 const MOST_TRAINS: u32 = 3;
 /// Maximum bytes and seconds of a train.
@@ -54,14 +60,19 @@ pub(super) fn propose(m: &Measurement, finding: &Finding) -> Option<Result<Train
         found.map_or(0.0, |one| one.probability)
     };
     let [policer, queue] = DROPPING_ALIKE;
-    let (both, more) = (probability(policer) + probability(queue), probability(queue));
-    let mut others = finding.posterior.iter().filter(|one| !DROPPING_ALIKE.contains(&one.limit));
+    let is_queue = probability(queue) > probability(policer);
+    let between = if is_queue { [queue, policer] } else { [policer, queue] };
+    let [more, less] = between.map(probability);
+    let others = finding.posterior.iter().filter(|one| !DROPPING_ALIKE.contains(&one.limit));
+    let other = others.map(|one| one.probability).fold(0.0, f64::max);
     let is_sure = finding.confidence == Some(Confidence::Sure);
-    if both <= 0.0 || is_sure || others.any(|other| other.probability > both) {
+    // Another likely cause comes before one of the two that is not.
+    let is_between_them = more + less > other && (less >= LIKELY || other < LIKELY);
+    if is_sure || !is_between_them {
         return None;
     }
-    let between = if more > probability(policer) { [queue, policer] } else { [policer, queue] };
-    Some(TrainTest::new(m, finding, between.to_vec()))
+    let test = TrainTest::new(m, finding, between.to_vec());
+    (test.is_ok() || other < LIKELY).then_some(test)
 }
 
 impl TrainTest {
@@ -79,8 +90,9 @@ impl TrainTest {
             between,
             rate,
             most_rate: m.spec.rate_bps.map(|each| each.scaled(streams)),
-            left: match m.spec.end {
-                EndCondition::Bytes(bytes) => bytes,
+            left: match (m.spec.end, m.spec.block_bytes) {
+                (EndCondition::Bytes(bytes), _) => bytes,
+                (EndCondition::Blocks(blocks), Some(block)) => block.times(blocks),
                 _ => ByteCount::from_bytes(u64::MAX),
             },
             trains: 0,
@@ -209,9 +221,11 @@ impl TrainTest {
         let bits = length.map_or(0.0, |datagrams| 8.0 * f64::from(datagrams.length_bytes));
         let next = match train.interval_us {
             Some(interval) => BitRate::from_bps_f64(bits / interval * 1e6).scaled(GENTLE),
+            // Something else drops, or a sender that was held up sent too much at once.
+            None if train.lost >= MANY_LOST => self.rate,
             None => self.top().scaled(ON),
         };
-        let is_other = train.interval_us.is_some() || next > self.rate;
+        let is_other = train.lost >= MANY_LOST || next > self.rate;
         self.rate = self.most_rate.map_or(next, |most| next.min(most));
         self.trains < MOST_TRAINS && is_other && self.bytes() >= LEAST_BYTES
     }
