@@ -202,6 +202,7 @@ mod tests {
             peer: String::new(),
             path: None,
             latency: None,
+            decided: None,
             tool: None,
             streams: Vec::new(),
             sender_cpu: None,

@@ -62,6 +62,7 @@ impl Example {
             receiver_core_wait: None,
             notes: Vec::new(),
             latency: None,
+            decided: None,
             tool: None,
         };
         let e = Evidence::gather(&m);

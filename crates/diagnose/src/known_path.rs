@@ -27,6 +27,12 @@ impl<'a> KnownPath<'a> {
         self.payload.map(BitRate::as_f64)
     }
 
+    /// Whether the counters tell a policer from a shallow queue, which drop the same packets.
+    pub(crate) fn tells_policer_from_queue(&self) -> bool {
+        let drops = &self.path.achieved.drops;
+        (drops.policer == 0) != (drops.queue == 0)
+    }
+
     /// Whether the counters exclude a limit for a part with these statistics.
     pub(crate) fn excludes(&self, limit: Limit, s: &Statistics) -> bool {
         let (drops, achieved) = (&self.path.achieved.drops, &self.path.achieved);

@@ -158,6 +158,9 @@ impl<'a> Sampler<'a> {
     /// Whether all bytes of every direction have been received: read at this end,
     /// or acknowledged by the other.
     pub(crate) fn has_reached_limit(&self) -> bool {
+        if self.traffic.train_has_ended() {
+            return true;
+        }
         if self.traffic.is_exhausted() {
             return self.is_acknowledged();
         }
@@ -284,6 +287,7 @@ impl<'a> Sampler<'a> {
                     bursts: stream.bursts(),
                     fragmentation: stream.fragmentation,
                 }),
+                train: stream.train().map_or_else(Vec::new, |log| log.datagrams().to_vec()),
             }
         });
         Outcome {

@@ -3,6 +3,7 @@
 use crate::{
     arrivals::{Arrivals, Counts},
     plan::Plan,
+    traffic::TrainLog,
     udt_state::UdtState,
 };
 use host::cpu::ThreadClock;
@@ -46,6 +47,8 @@ pub(crate) struct Stream {
     arrivals: Option<Mutex<Arrivals>>,
     /// How its datagrams are fragmented on the route from here.
     pub(crate) fragmentation: Option<Fragmentation>,
+    /// The arrival times of a train.
+    train: Option<Mutex<TrainLog>>,
     /// State of a UDT connection, updated by its thread.
     udt: Mutex<UdtState>,
     clock: OnceLock<ThreadClock>,
@@ -84,6 +87,7 @@ impl Stream {
             sent: AtomicU64::new(0),
             source: OnceLock::new(),
             arrivals,
+            train: (plan.train.is_some() && !sending).then(Mutex::default),
             udt: Mutex::new(UdtState::default()),
             clock: OnceLock::new(),
             carried: OnceLock::new(),
@@ -129,6 +133,11 @@ impl Stream {
     /// Counts of received datagrams; `None` if this end sends, and for TCP.
     pub(crate) fn arrivals(&self) -> Option<MutexGuard<'_, Arrivals>> {
         Some(host::lock::lock(self.arrivals.as_ref()?))
+    }
+
+    /// The arrival times of a train; `None` if this end sends, and in other tests.
+    pub(crate) fn train(&self) -> Option<MutexGuard<'_, TrainLog>> {
+        Some(host::lock::lock(self.train.as_ref()?))
     }
 
     /// State of its UDT connection.

@@ -91,6 +91,18 @@ pub struct LossBurst {
     pub count: u64,
 }
 
+/// A datagram of a train, with the times at both ends. The clocks differ: only differences
+/// between datagrams mean anything.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TimedDatagram {
+    /// Its sequence number, from 1.
+    pub number: u64,
+    /// When it was sent, by the sender's clock, in µs.
+    pub sent_us: u64,
+    /// When it arrived in the receiver's kernel, by the receiver's clock, in µs.
+    pub arrived_us: u64,
+}
+
 impl Datagrams {
     /// Counts as lost all that was sent and not received, with what was sent after the last arrival.
     pub fn count_unreceived(&mut self) {

@@ -50,7 +50,7 @@ pub use capture_point::CapturePoint;
 pub use caveat::Caveat;
 pub use closed_loop::{LOOP_SCHEMA, LoopReport, PlanItem};
 pub use comparison::{Comparison, REPEAT_SCHEMA, RepeatReport, RepeatSummary, RunFigures};
-pub use datagrams::{Datagrams, Fragmentation, LossBurst};
+pub use datagrams::{Datagrams, Fragmentation, LossBurst, TimedDatagram};
 pub use decided::Decided;
 pub use doctor::{
     Area, Check, CheckCommand, DOCTOR_COMMANDS_SCHEMA, DOCTOR_SCHEMA, DoctorCommands, DoctorReport,
@@ -191,6 +191,10 @@ pub struct Stream {
     /// Datagrams sent, received and lost; `None` for TCP.
     #[serde(default)]
     pub datagrams: Option<Datagrams>,
+    /// When the datagrams of a train were sent and arrived, in order of arrival; empty in other
+    /// tests.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub train: Vec<TimedDatagram>,
     /// The sending kernel's samples, oldest first; empty if the sender does not share
     /// them (a real iperf3).
     pub sender: Vec<Sample>,
@@ -232,6 +236,9 @@ pub struct Measurement {
     /// RTTs before, during and after it, if requested.
     #[serde(default)]
     pub latency: Option<LatencyUnderLoad>,
+    /// What a second test showed (`test --decide`), if one ran.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub decided: Option<Decided>,
     /// The other tool whose result it is; `None` for a test of longhaul's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool: Option<ToolResult>,

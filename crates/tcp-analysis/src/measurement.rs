@@ -124,6 +124,7 @@ pub fn measurement(
         receiver_core_wait: None,
         notes,
         latency: None,
+        decided: None,
         tool: None,
     }
 }

@@ -311,7 +311,7 @@ pub(crate) fn run(args: &TestArgs, console: &mut Console) -> Outcome {
         measurement.notes.iter().filter(|note| !printed.contains(note)).cloned().collect();
     // JSON is one document: it waits for the second test.
     let early = (args.modes.decide && args.forms.json)
-        .then(|| decide::run(args, &measurement, console, &stop));
+        .then(|| decide::run(args, &mut measurement, console, &stop));
     let added = Added {
         comparison: compared.as_ref(),
         decision: early.as_ref().map(|answer| &answer.decided),
@@ -319,12 +319,21 @@ pub(crate) fn run(args: &TestArgs, console: &mut Console) -> Outcome {
     };
     let code = test_report::print_with(console, &measurement, &added, &args.forms, &rest)?;
     let late = (args.modes.decide && !args.forms.json)
-        .then(|| decide::run(args, &measurement, console, &stop));
+        .then(|| decide::run(args, &mut measurement, console, &stop));
     if let Some(answer) = &late {
-        let text = terminal::decision(&answer.decided, &console.out);
-        console.print(&format!("\n{text}"));
+        let style = console.out;
+        let text = terminal::decision(&answer.decided, &style);
+        // With a train's answer the finding is another one.
+        let finding = diagnose::explain(&measurement);
+        let before = diagnose::explain(&Measurement { decided: None, ..measurement.clone() });
+        let changed =
+            if finding == before { String::new() } else { terminal::finding(&finding, &style) };
+        console.print(&format!("\n{text}{changed}"));
     }
     let answer = early.or(late);
+    if let Some(file) = args.save.as_ref().filter(|_| measurement.decided.is_some()) {
+        store::save(file, &measurement).map_err(Failure::work)?;
+    }
     let decision = answer.as_ref().map(|answer| &answer.decided);
     test_report::write_page(console, &measurement, decision, &args.forms)?;
     if let Some(file) = &args.save {

@@ -12,6 +12,7 @@ mod baseline;
 mod capturing;
 mod closed_loop;
 mod copying;
+mod deciding;
 mod doctor;
 mod drops;
 mod effects;
@@ -103,7 +104,7 @@ fn main() -> ExitCode {
 }
 
 fn trials(lab: bool, iperf3: bool, devices: bool, held: bool) -> Vec<Trial> {
-    let tests: [(&str, Needs, fn()); 92] = [
+    let tests: [(&str, Needs, fn()); 94] = [
         // The longest first, so that the others end beside them.
         ("edge_cloud_holds", Needs::Nothing, studies::edge_cloud_holds),
         ("the_loop_closes", Needs::Nothing, closed_loop::the_loop_closes),
@@ -294,6 +295,7 @@ fn trials(lab: bool, iperf3: bool, devices: bool, held: bool) -> Vec<Trial> {
             Needs::Nothing,
             udt::blocked_udt_switches_to_tcp_unless_it_is_encrypted,
         ),
+        ("a_train_decides", Needs::Nothing, deciding::a_train_decides),
         ("what_is_broken_off_is_put_back", Needs::Nothing, verify::what_is_broken_off_is_put_back),
         ("our_client_its_server", Needs::Iperf3, wire::our_client_its_server),
         ("its_client_our_server", Needs::Iperf3, wire::its_client_our_server),

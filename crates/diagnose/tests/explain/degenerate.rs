@@ -182,6 +182,7 @@ fn any_stream() -> impl Strategy<Value = Stream> {
                 segment_sizes: None,
                 unsent_limit_bytes: None,
                 datagrams: None,
+                train: Vec::new(),
                 id: 1,
                 congestion: None,
                 sent_bytes: long[0],

@@ -84,6 +84,11 @@ pub struct ClientConfig {
     pub segment: bool,
     /// Whether to use UDP receive offload (GRO) where available.
     pub coalesce: bool,
+    /// The first rate of a train, which rises to `rate` with the bytes sent; `None` for other tests.
+    /// The receiver records when each datagram arrived ([`record::Stream::train`]) and ends the
+    /// test after enough losses; `bytes` end it otherwise, or `seconds`. One UDP stream in one
+    /// direction; needs longhaul at the other end.
+    pub train: Option<BitRate>,
     /// Whether datagrams have 64-bit sequence numbers.
     pub wide_counters: bool,
     /// Whether the payload is a repeating pattern instead of random.
@@ -161,6 +166,7 @@ impl ClientConfig {
             skip_rx_copy: false,
             segment: true,
             coalesce: true,
+            train: None,
             wide_counters: false,
             repeating_payload: false,
             file: None,
@@ -295,6 +301,7 @@ impl ClientConfig {
         }
         longhaul.segment = off(self.segment);
         longhaul.coalesce = off(self.coalesce);
+        longhaul.train = self.train.map(BitRate::bps);
         longhaul.limit_unsent = self.asks_for_limit().then_some(true);
         longhaul.zerocopy = off(self.zerocopy != Some(false));
         let rate = |rate: Option<BitRate>| {

@@ -121,6 +121,7 @@ pub(super) fn assemble(
         receiver_core_wait: receiver_cpu.map(|cpu| cpu.waited),
         notes,
         latency: None,
+        decided: None,
         tool: None,
     };
     measurement.notes.extend(unsent_note(&measurement));
@@ -153,6 +154,9 @@ impl Join<'_> {
         let far_extra = self.extra.and_then(|e| e.streams.iter().find(|s| s.id == own.id));
         let mut stream = Stream { id: own.id, reverse: !own.sending, ..Stream::default() };
         stream.datagrams = self.datagrams(&own, far, far_extra);
+        let far_train =
+            far_extra.filter(|_| self.plan.train.is_some()).map(|extra| extra.train.clone());
+        stream.train = if own.sending { far_train.unwrap_or_default() } else { own.train };
         if own.sending {
             stream.unsent_limit_bytes = own.unsent_limit.map(ByteCount::bytes);
             stream.congestion = own.congestion;

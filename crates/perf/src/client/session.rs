@@ -211,7 +211,9 @@ fn run_until_end(
     let mut silence = Silence::begin(config.receive_timeout);
     let mut stall = Silence::begin(config.receive_timeout);
     let mut policing = PolicingCheck::new(config.stops_if_policed);
-    let length = Duration::from_secs_f64(if timed { config.seconds } else { 86_400.0 });
+    // What a train loses never reaches its number of bytes.
+    let bounded = timed || config.train.is_some();
+    let length = Duration::from_secs_f64(if bounded { config.seconds } else { 86_400.0 });
     loop {
         sampler.tick(report);
         if stop.is_raised() {

@@ -124,6 +124,9 @@ impl Opener<'_> {
         if let Some(rate) = self.config.fq_rate {
             let _ = host::socket::set_max_pacing_rate(&socket, rate);
         }
+        if self.plan.train.is_some() && !self.sending {
+            let _ = host::udp::timestamps(&socket);
+        }
         let is_udt = self.config.protocol == Protocol::Udt;
         let (waited, retry) = match is_udt {
             true => (UDT_ANSWER_TIMEOUT, UDT_RETRY_INTERVAL),

@@ -3,7 +3,7 @@
 use crate::{arrivals::Counts, stream::Stream};
 use host::cpu::ProcessCpu;
 use iperf3_proto::{Results, StreamResult};
-use record::{Datagrams, Fragmentation, LossBurst, ReceiverSample, Sample};
+use record::{Datagrams, Fragmentation, LossBurst, ReceiverSample, Sample, TimedDatagram};
 use std::time::Duration;
 use units::ByteCount;
 
@@ -47,6 +47,8 @@ pub(crate) struct StreamOutcome {
     pub(crate) sender: Vec<Sample>,
     pub(crate) receiver: Vec<ReceiverSample>,
     pub(crate) datagrams: Option<DatagramOutcome>,
+    /// When datagrams arrived at this end; in a train only.
+    pub(crate) train: Vec<TimedDatagram>,
 }
 
 /// A UDP stream's counts, warm-up included, and those of the warm-up alone.

@@ -72,6 +72,7 @@ pub(crate) fn measurement(window: f64, seconds: f64, streams: u32) -> Measuremen
         receiver_core_wait: None,
         notes: Vec::new(),
         latency: None,
+        decided: None,
         tool: None,
     }
 }
