@@ -197,7 +197,7 @@ impl Agents {
         access: &HostAccess,
         origin: Instant,
         stop: &StopFlag,
-    ) -> Result<Self, RemoteError> {
+    ) -> Result<Self, AttemptError> {
         let over_ssh = |host: &RemoteHost| Launcher::Ssh {
             ssh: access.ssh.clone(),
             host: host.ssh.clone(),
@@ -221,7 +221,7 @@ impl Agents {
             }
             Servers::Started(servers) => servers,
         };
-        let token = Secret(new_token());
+        let token = Secret(new_token().map_err(AttemptError::Token)?);
         let (mut servers, mut addresses) = (Vec::new(), Vec::new());
         for host in started {
             let mut agent = start(&over_ssh(host))?;
@@ -328,6 +328,6 @@ fn address(host: &RemoteHost, agent: &Agent) -> String {
 }
 
 /// What the servers of one study require.
-fn new_token() -> String {
-    host::random::bytes::<16>().iter().map(|byte| format!("{byte:02x}")).collect()
+fn new_token() -> std::io::Result<String> {
+    Ok(host::random::secret::<16>()?.iter().map(|byte| format!("{byte:02x}")).collect())
 }

@@ -8,11 +8,12 @@
 //! exports, the factors among them.
 
 use crate::export::{Column, ColumnKind, columns};
+use host::output_file;
 use parquet_file::{Values, Writer};
 use record::StudyRun;
 use serde_json::Value;
 use std::collections::BTreeMap;
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
 use study::{Part, Study};
@@ -49,7 +50,7 @@ pub fn parquet(
         let file = file.to_owned();
         move |source| ParquetExportError::Write { file, source }
     };
-    match fs::create_dir(folder) {
+    match output_file::create_directory(folder) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
             return Err(ParquetExportError::Exists(folder.to_owned()));
         }
@@ -58,15 +59,26 @@ pub fn parquet(
     let mut files = 0;
     for (part, runs) in study.parts.iter().zip(runs) {
         for (directory, runs) in partitions(study, part, runs) {
-            let directory = folder.join(directory);
-            fs::create_dir_all(&directory).map_err(write(&directory))?;
-            let path = directory.join("runs.parquet");
-            let file = File::create_new(&path).map_err(write(&path))?;
+            let path = folder.join(&directory).join("runs.parquet");
+            let file = begin(folder, &directory).map_err(write(&path))?;
             table(file, &columns, part, &runs).map_err(write(&path))?;
             files += 1;
         }
     }
     Ok(files)
+}
+
+/// Begins the file of a partition below `folder`, in directories that may be there.
+fn begin(folder: &Path, partition: &Path) -> io::Result<File> {
+    let mut directory = folder.to_owned();
+    for name in partition {
+        directory.push(name);
+        match output_file::create_directory(&directory) {
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+            _ => {}
+        }
+    }
+    output_file::create_readable(&directory.join("runs.parquet"))
 }
 
 /// The runs of a part by the value of its first factor, each with its directory.

@@ -14,6 +14,7 @@
 //! | `start_skew` | run of several real clients: how precisely they began together |
 
 mod read;
+mod untrusted;
 
 use crate::CampaignError;
 use flate2::Compression;
@@ -181,6 +182,7 @@ impl Store {
             Connection::open_with_flags(&file, flags).map_err(|error| classified(&file, &error))?;
         let mut store = Store { file, connection, _lock: Some(lock) };
         store.attempt(|connection| {
+            untrusted::restrict(connection, untrusted::MAX_STEPS)?;
             connection.busy_timeout(LOCKED)?;
             // Reports are made while runs are added.
             connection.pragma_update(None, "journal_mode", "WAL")?;
@@ -189,8 +191,8 @@ impl Store {
         if store.version()? == 0 {
             store.begin(study)?;
         }
-        store.check_version()?;
-        store.check_tables()?;
+        store.check()?;
+        store.attempt(untrusted::allow_writing)?;
         if store.study()? != *study {
             return Err(CampaignError::OtherPlan { folder });
         }

@@ -67,6 +67,8 @@ pub(crate) enum AttemptError {
     Host(#[from] io::Error),
     #[error("{0}")]
     Path(String),
+    #[error("cannot make a token for the servers: {0}")]
+    Token(io::Error),
     #[error(transparent)]
     Remote(#[from] remote::RemoteError),
     #[error("interrupted")]

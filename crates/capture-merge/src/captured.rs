@@ -4,14 +4,16 @@ use crate::packet::{IpHeader, PacketIdentity};
 use capture::conversations::StreamNumber;
 use capture::dissect::{Direction, FlowKey, Layers, Protocol, TcpOptions, TcpSegment};
 use capture::file::Packet;
+use capture::{MemoryBudget, TABLE_BYTES};
 use std::collections::BTreeMap;
 use std::ops::Range;
 
 /// Packets of a capture that are compared, 64 bytes each; further ones are only counted.
 pub const MAX_PACKETS: usize = 1 << 23;
 
-/// Flows of a capture; packets of further ones are only counted.
-const MAX_FLOWS: usize = 1 << 21;
+/// Bytes of memory for a flow: its place in the list of flows while that doubles, and two B-trees
+/// whose nodes are half full.
+const FLOW_BYTES: usize = 3 * size_of::<CapturedFlow>() + 3 * size_of::<(FlowKey, u32)>() + 64;
 
 /// SYNs whose options are kept.
 const MAX_SYNS: usize = 1 << 15;
@@ -33,8 +35,9 @@ impl CapturedFlow {
 }
 
 /// What is kept of a capture to be merged.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct CapturedPackets {
+    budget: MemoryBudget,
     pub(crate) packets: Vec<PacketIdentity>,
     pub(crate) flows: Vec<CapturedFlow>,
     /// Flows of TCP by the number of the stream.
@@ -52,16 +55,50 @@ pub struct CapturedPackets {
     pub packets_read: u64,
     /// Packets without an IP header, which are not compared.
     pub without_ip: u64,
+    /// Packets of flows for which there was no memory.
+    pub beyond_flows: u64,
     /// Packets beyond [`MAX_PACKETS`] or the most flows, and those cut off inside of the
     /// TCP options before any whole one of their connection: not compared.
     pub beyond_limit: u64,
+}
+
+impl Default for CapturedPackets {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Drop for CapturedPackets {
+    fn drop(&mut self) {
+        self.budget.give_back(self.flows.len() * FLOW_BYTES);
+    }
 }
 
 impl CapturedPackets {
     /// No packets yet.
     #[must_use]
     pub fn new() -> Self {
-        Self::default()
+        Self::within(&MemoryBudget::new(TABLE_BYTES))
+    }
+
+    /// No packets yet; memory for flows is taken from this budget.
+    #[must_use]
+    pub fn within(budget: &MemoryBudget) -> Self {
+        CapturedPackets {
+            budget: budget.clone(),
+            packets: Vec::new(),
+            flows: Vec::new(),
+            streams: BTreeMap::new(),
+            latest: BTreeMap::new(),
+            keys: BTreeMap::new(),
+            last: None,
+            syns: BTreeMap::new(),
+            span_ns: None,
+            packets_read: 0,
+            without_ip: 0,
+            beyond_flows: 0,
+            beyond_limit: 0,
+        }
     }
 
     /// Adds a packet, with the TCP segment in it and the number of its stream by
@@ -137,10 +174,12 @@ impl CapturedPackets {
 
     fn begin(&mut self, key: FlowKey, stream: Option<u32>) -> Option<u32> {
         let number = self.flows.len();
-        (number < MAX_FLOWS).then(|| {
-            self.flows.push(CapturedFlow { key, stream, ranges: [0..0, 0..0] });
-            number as u32
-        })
+        if !self.budget.take(FLOW_BYTES) {
+            self.beyond_flows += 1;
+            return None;
+        }
+        self.flows.push(CapturedFlow { key, stream, ranges: [0..0, 0..0] });
+        Some(number as u32)
     }
 
     /// Sorts the packets by flow, direction and time, and notes where each flow's are.

@@ -11,7 +11,8 @@
 
 use crate::dissect::{Direction, FlowKey, Layers, Protocol, TcpFlags, TcpSegment};
 use crate::file::Packet;
-use crate::table::{Conversation, Hasher, Key, MAX_FLOWS, Moment, Seed, Table};
+use crate::memory_budget::{ChunkedList, MemoryBudget, TABLE_BYTES};
+use crate::table::{Conversation, Hasher, Key, LeftOut, Moment, Seed, Table};
 
 /// Addresses of an Ethernet conversation, the lower one first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -104,7 +105,7 @@ pub struct Conversations {
     /// Without what TCP and UDP conversations have.
     other_ip: Table<FlowKey>,
     tcp: Table<FlowKey>,
-    first_numbers: Vec<FirstNumbers>,
+    first_numbers: ChunkedList<FirstNumbers>,
     udp: Table<FlowKey>,
     first_ns: Option<u64>,
     seed: Seed,
@@ -115,32 +116,32 @@ fn moment(packet: &Packet<'_>, direction: Direction) -> Moment {
     Moment { packet: packet.number, time_ns: packet.time_ns, direction }
 }
 
-/// Counts a frame of the flow of `key`.
-#[inline]
-fn count<K: Key>(table: &mut Table<K>, key: &K, moment: Moment, bytes: u32) {
-    if let Some(number) = table.number(key, moment)
-        && let Some(flow) = table.flow(number)
-    {
-        flow.traffic.add(moment.direction, moment.time_ns, bytes);
-    }
-}
-
 impl Conversations {
     /// No conversations; `seed` is for hash tables and should be random.
     #[must_use]
     pub fn new(seed: Seed) -> Self {
-        Self::with_limit(seed, MAX_FLOWS)
+        Self::within(seed, &MemoryBudget::new(TABLE_BYTES))
     }
 
-    /// As [`Conversations::new`], with at most `flows` for each layer.
+    /// As [`Conversations::new`], with memory for its tables from this budget.
     #[must_use]
-    pub fn with_limit(seed: Seed, flows: usize) -> Self {
+    pub fn within(seed: Seed, budget: &MemoryBudget) -> Self {
+        Self::of_layers(seed, budget, budget)
+    }
+
+    /// TCP conversations alone, with the numbers that they have beside others.
+    #[must_use]
+    pub fn of_tcp(seed: Seed, budget: &MemoryBudget) -> Self {
+        Self::of_layers(seed, budget, &MemoryBudget::new(0))
+    }
+
+    fn of_layers(seed: Seed, tcp: &MemoryBudget, others: &MemoryBudget) -> Self {
         Conversations {
-            ethernet: Table::new(seed, flows),
-            other_ip: Table::new(seed, flows),
-            tcp: Table::new(seed, flows),
-            first_numbers: Vec::new(),
-            udp: Table::new(seed, flows),
+            ethernet: Table::new(seed, others),
+            other_ip: Table::new(seed, others),
+            tcp: Table::new(seed, tcp),
+            first_numbers: ChunkedList::new(tcp),
+            udp: Table::new(seed, others),
             first_ns: None,
             seed,
         }
@@ -191,7 +192,7 @@ impl Conversations {
                 Protocol::Ethernet => {
                     let header = packet.data.get(layer.start as usize..).unwrap_or_default();
                     if let Some((key, direction)) = EthernetKey::of(header) {
-                        count(&mut self.ethernet, &key, moment(packet, direction), bytes);
+                        self.ethernet.count(&key, moment(packet, direction), bytes);
                     }
                 }
                 Protocol::Ipv4 | Protocol::Ipv6 => {
@@ -206,7 +207,7 @@ impl Conversations {
                 Protocol::Udp => {
                     if let Some((key, direction)) = layers.conversation(place, packet.data) {
                         network = None;
-                        count(&mut self.udp, &key, moment(packet, direction), bytes);
+                        self.udp.count(&key, moment(packet, direction), bytes);
                     }
                 }
                 _ => {}
@@ -226,7 +227,7 @@ impl Conversations {
         if let Some(place) = place
             && let Some((key, direction)) = layers.addresses(place, packet.data)
         {
-            count(&mut self.other_ip, &key, moment(packet, direction), packet.original_len);
+            self.other_ip.count(&key, moment(packet, direction), packet.original_len);
         }
     }
 
@@ -237,7 +238,19 @@ impl Conversations {
         moment: Moment,
         bytes: u32,
     ) -> Option<StreamNumber> {
+        let found = self.tcp_stream(segment, moment);
+        let flow = found.and_then(|stream| self.tcp.flow(stream.number));
+        match flow {
+            Some(flow) => flow.traffic.add(segment.direction, moment.time_ns, bytes),
+            None => self.tcp.count_further(bytes),
+        }
+        found
+    }
+
+    #[inline]
+    fn tcp_stream(&mut self, segment: &TcpSegment<'_>, moment: Moment) -> Option<StreamNumber> {
         let known = self.tcp.flows().len();
+        self.tcp.is_closed = !self.first_numbers.make_room();
         let mut number = self.tcp.number(&segment.key, moment)?;
         let side = segment.direction.index();
         let mut reuses_ports = false;
@@ -254,14 +267,13 @@ impl Conversations {
         if is_new {
             self.first_numbers.push(FirstNumbers::default());
         }
-        let traffic = &mut self.tcp.flow(number)?.traffic;
+        let traffic = &self.tcp.flow(number)?.traffic;
         // Known after the first segments, except that a SYN sets it anew.
         if (traffic.each[side].frames < 3 || segment.flags.has(TcpFlags::SYN))
             && let Some(first) = self.first_numbers.get_mut(number as usize)
         {
             first.update(segment);
         }
-        traffic.add(segment.direction, moment.time_ns, bytes);
         Some(StreamNumber { number, is_new, reuses_ports })
     }
 
@@ -271,53 +283,67 @@ impl Conversations {
         self.first_ns
     }
 
-    /// Packets that are in no conversation because there are too many of them.
+    /// What is in no conversation of Ethernet, IP, TCP and UDP because the memory for tables was
+    /// used up. IP has what its own packets, those without TCP and UDP, lack.
     #[must_use]
-    pub fn not_counted(&self) -> u64 {
-        self.ethernet.not_counted
-            + self.other_ip.not_counted
-            + self.tcp.not_counted
-            + self.udp.not_counted
+    pub fn left_out(&self) -> [LeftOut; 4] {
+        [
+            self.ethernet.left_out(),
+            self.other_ip.left_out(),
+            self.tcp.left_out(),
+            self.udp.left_out(),
+        ]
     }
 
     /// Conversations between Ethernet addresses, in the order of appearance.
     #[must_use]
-    pub fn ethernet(&self) -> &[Conversation<EthernetKey>] {
+    pub fn ethernet(&self) -> &ChunkedList<Conversation<EthernetKey>> {
         self.ethernet.flows()
     }
 
     /// TCP conversations; the place in the list is the stream's number.
     #[must_use]
-    pub fn tcp(&self) -> &[Conversation<FlowKey>] {
+    pub fn tcp(&self) -> &ChunkedList<Conversation<FlowKey>> {
         self.tcp.flows()
     }
 
     /// UDP conversations, in the order of appearance.
     #[must_use]
-    pub fn udp(&self) -> &[Conversation<FlowKey>] {
+    pub fn udp(&self) -> &ChunkedList<Conversation<FlowKey>> {
         self.udp.flows()
     }
 
-    /// Conversations between IP addresses of both versions, by first packet.
+    /// Conversations between IP addresses of both versions, in the order of the tables that they
+    /// are summed from, and what the budget has no room for.
     #[must_use]
-    pub fn ip(&self) -> Vec<Conversation<FlowKey>> {
-        let mut table = Table::new(self.seed, usize::MAX);
-        let parts = self.other_ip.flows().iter().chain(self.tcp.flows()).chain(self.udp.flows());
-        for part in parts {
+    pub fn ip(&self, budget: &MemoryBudget) -> (ChunkedList<Conversation<FlowKey>>, LeftOut) {
+        let mut table = Table::new(self.seed, budget);
+        for part in self.ip_parts() {
             let (key, direction) = part.key.addresses_only();
             let turned = direction == Direction::BToA;
             let first = if turned { part.first.reverse() } else { part.first };
             let time_ns = part.traffic.first_ns;
             let moment = Moment { packet: part.first_packet, time_ns, direction: first };
             let number = table.number(&key, moment);
-            let Some(flow) = number.and_then(|number| table.flow(number)) else { continue };
+            let Some(flow) = number.and_then(|number| table.flow(number)) else {
+                table.leave_out(&part.traffic);
+                continue;
+            };
             flow.traffic.merge(&part.traffic, turned);
             if part.first_packet < flow.first_packet {
                 (flow.first_packet, flow.first) = (part.first_packet, first);
             }
         }
-        let mut flows = table.into_flows();
-        flows.sort_by_key(|flow| flow.first_packet);
-        flows
+        let left_out = table.left_out();
+        (table.into_flows(), left_out)
+    }
+
+    pub(crate) fn seed(&self) -> Seed {
+        self.seed
+    }
+
+    /// The conversations whose traffic is that of IP.
+    pub(crate) fn ip_parts(&self) -> impl Iterator<Item = &Conversation<FlowKey>> {
+        self.other_ip.flows().iter().chain(self.tcp.flows().iter()).chain(self.udp.flows().iter())
     }
 }

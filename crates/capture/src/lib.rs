@@ -2,7 +2,7 @@
 //!
 //! Pure: no files, no clock, no threads. The input is a [`std::io::Read`], seeds of
 //! hash tables are arguments. Nothing is allocated for a packet, and memory is bounded
-//! whatever the input says: a buffer for the file, a fixed size for each flow.
+//! whatever the input says: a buffer for the file, and a budget for the tables of flows.
 //!
 //! ```text
 //!  bytes ─> file::Reader ─> Packet ─> dissect::Layers ─┬─> hierarchy::Hierarchy
@@ -19,20 +19,24 @@
 //! | [`conversations`] | flows of Ethernet, IP, TCP and UDP; numbers of TCP streams |
 //! | [`endpoints`] | the same by address |
 //! | [`overview`] | totals |
+//! | [`mod@memory_budget`] | the memory of all tables that grow with flows |
 //! | [`batch`] | several packets at a time, for speed |
 //! | [`mod@write`] | pcapng and pcap, for captures |
 
 pub mod batch;
 pub mod conversations;
 pub mod dissect;
+mod distinct;
 pub mod endpoints;
 pub mod file;
 pub mod hierarchy;
 pub mod link_type;
+pub mod memory_budget;
 pub mod overview;
 pub mod reassembly;
 mod table;
 pub mod write;
 
 pub use link_type::LinkType;
-pub use table::{Conversation, Counts, MAX_FLOWS, Seed, Traffic};
+pub use memory_budget::{ChunkedList, MemoryBudget, TABLE_BYTES};
+pub use table::{Conversation, Counts, LeftOut, Seed, Traffic};

@@ -2,7 +2,7 @@
 //! Wireshark reassembles them: the fragment that completes a packet has what is in it.
 //!
 //! Memory is bounded whatever the fragments say: [`MAX_PARTIAL`] packets of which parts are
-//! missing, [`MAX_BYTES`] of payload; beyond that the oldest ones are given up. The first
+//! missing, [`MAX_BYTES`] of memory; beyond that the oldest ones are given up. The first
 //! fragment to bring a byte decides its value.
 
 use crate::dissect::{Layer, Layers, Protocol};
@@ -13,7 +13,7 @@ use std::collections::VecDeque;
 /// Packets of which fragments are missing.
 pub const MAX_PARTIAL: usize = 4096;
 
-/// Bytes of payload that are kept of such packets.
+/// Bytes that such packets take: payload, ranges and what else is kept of each.
 pub const MAX_BYTES: usize = 16 << 20;
 
 /// Ranges with gaps between them, of a packet: enough for every second fragment of 64 KiB
@@ -115,16 +115,17 @@ impl Reassembler {
             let (key, serial) = (fragment.key, self.serial);
             let new =
                 Partial { key, serial, payload: Vec::new(), ranges: Vec::new(), length: None };
+            self.bytes += new.bytes();
             let hasher = &self.hasher;
             self.partial.insert_unique(hash, new, |it| it.key.hash(hasher));
         }
         let entry = self.partial.find_mut(hash, is_it)?;
-        let before = entry.payload.len();
+        self.bytes -= entry.bytes();
         entry.add(fragment, end);
-        self.bytes += entry.payload.len() - before;
+        self.bytes += entry.bytes();
         if entry.is_complete() || entry.ranges.len() > MAX_RANGES {
             let (removed, _) = self.partial.find_entry(hash, is_it).ok()?.remove();
-            self.bytes -= removed.payload.len();
+            self.bytes -= removed.bytes();
             return removed.is_complete().then_some(removed.payload);
         }
         self.give_up_oldest();
@@ -137,7 +138,7 @@ impl Reassembler {
             let Some((hash, serial)) = self.order.pop_front() else { return };
             if let Ok(entry) = self.partial.find_entry(hash, |it| it.serial == serial) {
                 let (removed, _) = entry.remove();
-                self.bytes -= removed.payload.len();
+                self.bytes -= removed.bytes();
             }
         }
         // Those that were completed are still in the order.
@@ -210,6 +211,13 @@ impl<'a> Fragment<'a> {
 }
 
 impl Partial {
+    /// Bytes that it takes, with what the allocator adds.
+    fn bytes(&self) -> usize {
+        const ALLOCATIONS: usize = 2 * 16;
+        let ranges = self.ranges.capacity() * size_of::<(usize, usize)>();
+        size_of::<Self>() + self.payload.capacity() + ranges + ALLOCATIONS
+    }
+
     /// Adds the bytes that are not there yet.
     fn add(&mut self, fragment: &Fragment<'_>, end: usize) {
         if fragment.is_last && self.length.is_none() {

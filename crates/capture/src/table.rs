@@ -5,16 +5,13 @@
 
 use crate::dissect::Direction;
 use crate::dissect::FlowKey;
-use hashbrown::HashTable;
+use crate::distinct::Distinct;
+use crate::memory_budget::{ChunkedList, HashIndex, MemoryBudget};
 
 /// A secret for hash functions. Take it from a random generator: with a known seed a
 /// file can be made whose flows all collide.
 #[derive(Debug, Clone, Copy)]
 pub struct Seed(pub [u64; 2]);
-
-/// Flows of a table, beyond which packets of further ones are only counted: 4 million,
-/// half a gigabyte.
-pub const MAX_FLOWS: usize = 1 << 22;
 
 /// Hashes words by multiplication with secret multipliers: the NH family (Black et al.,
 /// UMAC, CRYPTO 1999), whose collisions cannot be computed without the seed.
@@ -192,34 +189,56 @@ impl Moment {
     }
 }
 
+/// What a table has not, because its memory was used up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct LeftOut {
+    /// Flows by their keys, estimated to a few percent: TCP connections that reuse ports are one.
+    pub flows: u64,
+    /// Frames of them, and bytes of these.
+    pub counts: Counts,
+}
+
+impl LeftOut {
+    /// The sum of both.
+    #[must_use]
+    pub fn with(mut self, other: LeftOut) -> Self {
+        self.flows += other.flows;
+        self.counts.add(other.counts);
+        self
+    }
+}
+
 /// Flows by key, numbered in the order of appearance.
 #[derive(Debug)]
 pub(crate) struct Table<K> {
-    flows: Vec<Conversation<K>>,
-    numbers: HashTable<u32>,
+    flows: ChunkedList<Conversation<K>>,
+    numbers: HashIndex,
     hasher: Hasher,
     last: u32,
-    most: usize,
-    /// How many flows took the place of an older one.
+    /// How many flows took the place of an older one, or ended one.
     pub(crate) renewed: u32,
-    /// Packets of flows beyond `most`.
-    pub(crate) not_counted: u64,
+    /// Whether no flow begins any more.
+    pub(crate) is_closed: bool,
+    further: Distinct,
+    further_counts: Counts,
 }
 
 impl<K: Key> Table<K> {
-    pub(crate) fn new(seed: Seed, most: usize) -> Self {
+    pub(crate) fn new(seed: Seed, budget: &MemoryBudget) -> Self {
         Table {
-            flows: Vec::new(),
-            numbers: HashTable::new(),
+            flows: ChunkedList::new(budget),
+            numbers: HashIndex::new(budget),
             hasher: Hasher::new(seed),
             last: 0,
-            most,
             renewed: 0,
-            not_counted: 0,
+            is_closed: false,
+            further: Distinct::default(),
+            further_counts: Counts::default(),
         }
     }
 
-    /// The number of the flow, which is made where it is new; `None` beyond the most.
+    /// The number of the flow, which is made where it is new; `None` where the budget has no room
+    /// for it.
     #[inline]
     pub(crate) fn number(&mut self, key: &K, moment: Moment) -> Option<u32> {
         if let Some(last) = self.flows.get(self.last as usize)
@@ -235,9 +254,13 @@ impl<K: Key> Table<K> {
     /// The number of a flow that is there; `u32::MAX` where it is not.
     #[inline]
     pub(crate) fn find(&self, key: &K) -> u32 {
-        let hash = key.hash(&self.hasher);
-        let found = self.numbers.find(hash, |it| self.flows[*it as usize].key == *key);
-        found.copied().unwrap_or(u32::MAX)
+        self.place(key.hash(&self.hasher), key).unwrap_or(u32::MAX)
+    }
+
+    #[inline]
+    fn place(&self, hash: u64, key: &K) -> Option<u32> {
+        let is_it = |it: &u32| self.flows.get(*it as usize).is_some_and(|flow| flow.key == *key);
+        self.numbers.find(hash, is_it)
     }
 
     /// Tries `number` first in the next call of [`Table::number`].
@@ -248,37 +271,60 @@ impl<K: Key> Table<K> {
 
     fn look_up(&mut self, key: &K, moment: Moment) -> Option<u32> {
         let hash = key.hash(&self.hasher);
-        let flows = &self.flows;
-        let found = self.numbers.find(hash, |number| flows[*number as usize].key == *key);
-        if let Some(number) = found {
-            return Some(*number);
-        }
-        if self.flows.len() >= self.most {
-            self.not_counted += 1;
-            return None;
+        if let Some(number) = self.place(hash, key) {
+            return Some(number);
         }
         let number = self.flows.len() as u32;
-        self.flows.push(moment.begin(*key));
         let (flows, hasher) = (&self.flows, &self.hasher);
-        self.numbers.insert_unique(hash, number, |it| flows[*it as usize].key.hash(hasher));
+        let rehash = |it: &u32| flows.get(*it as usize).map_or(0, |flow| flow.key.hash(hasher));
+        let begins = !self.is_closed && self.numbers.make_room(rehash);
+        if !begins || !self.flows.push(moment.begin(*key)) {
+            self.further.add(hash);
+            return None;
+        }
+        let (flows, hasher) = (&self.flows, &self.hasher);
+        let rehash = |it: &u32| flows.get(*it as usize).map_or(0, |flow| flow.key.hash(hasher));
+        self.numbers.insert(hash, number, rehash);
         Some(number)
     }
 
-    /// Makes a new flow of the key of `number`, which takes its place.
+    /// Makes a new flow of the key of `number`, which takes its place. Where the budget has no
+    /// room for it, the old one ends all the same.
     pub(crate) fn renew(&mut self, number: u32, moment: Moment) -> Option<u32> {
         let key = self.flows.get(number as usize)?.key;
-        if self.flows.len() >= self.most {
-            self.not_counted += 1;
+        let hash = key.hash(&self.hasher);
+        self.renewed = self.renewed.wrapping_add(1);
+        let new = self.flows.len() as u32;
+        if self.is_closed || !self.flows.push(moment.begin(key)) {
+            self.numbers.remove(hash, number);
+            self.last = u32::MAX;
+            self.further.add(hash);
             return None;
         }
-        let hash = key.hash(&self.hasher);
-        let new = self.flows.len() as u32;
-        let place = self.numbers.find_mut(hash, |it| *it == number)?;
-        *place = new;
-        self.renewed = self.renewed.wrapping_add(1);
-        self.flows.push(moment.begin(key));
+        self.numbers.replace(hash, number, new);
         self.last = new;
         Some(new)
+    }
+
+    /// Counts a frame of a flow that has no number.
+    #[cold]
+    pub(crate) fn count_further(&mut self, bytes: u32) {
+        self.further_counts.add(Counts { frames: 1, bytes: u64::from(bytes) });
+    }
+
+    /// Counts the traffic of a flow that has no number.
+    pub(crate) fn leave_out(&mut self, traffic: &Traffic) {
+        traffic.each.into_iter().for_each(|counts| self.further_counts.add(counts));
+    }
+
+    /// Counts a frame of the flow of `key`.
+    #[inline]
+    pub(crate) fn count(&mut self, key: &K, moment: Moment, bytes: u32) {
+        let flow = self.number(key, moment).and_then(|number| self.flow(number));
+        match flow {
+            Some(flow) => flow.traffic.add(moment.direction, moment.time_ns, bytes),
+            None => self.count_further(bytes),
+        }
     }
 
     /// A flow by its number.
@@ -287,13 +333,18 @@ impl<K: Key> Table<K> {
         self.flows.get_mut(number as usize)
     }
 
-    pub(crate) fn into_flows(self) -> Vec<Conversation<K>> {
+    /// The flows in the order of their numbers.
+    pub(crate) fn flows(&self) -> &ChunkedList<Conversation<K>> {
+        &self.flows
+    }
+
+    pub(crate) fn into_flows(self) -> ChunkedList<Conversation<K>> {
         self.flows
     }
 
-    /// The flows in the order of their numbers.
-    pub(crate) fn flows(&self) -> &[Conversation<K>] {
-        &self.flows
+    /// The flows that have no number.
+    pub(crate) fn left_out(&self) -> LeftOut {
+        LeftOut { flows: self.further.count(), counts: self.further_counts }
     }
 }
 
@@ -311,7 +362,7 @@ mod tests {
 
     #[test]
     fn numbers_are_in_the_order_of_appearance() {
-        let mut table = Table::new(Seed([1, 2]), 1000);
+        let mut table = Table::new(Seed([1, 2]), &MemoryBudget::new(1 << 20));
         for round in 0..2 {
             for port in 0..500 {
                 assert_eq!(table.number(&key(1000 + port), at(round)), Some(u32::from(port)));
@@ -322,14 +373,35 @@ mod tests {
 
     #[test]
     fn a_renewed_flow_takes_the_place_of_the_old_one() {
-        let mut table = Table::new(Seed([1, 2]), 3);
+        let mut table = Table::new(Seed([1, 2]), &MemoryBudget::new(1 << 20));
         assert_eq!(table.number(&key(1), at(0)), Some(0));
         assert_eq!(table.number(&key(2), at(0)), Some(1));
         assert_eq!(table.renew(0, at(5)), Some(2));
         assert_eq!(table.number(&key(2), at(0)), Some(1));
         assert_eq!(table.number(&key(1), at(9)), Some(2));
-        assert_eq!((table.renew(1, at(5)), table.number(&key(3), at(0))), (None, None));
-        assert_eq!(table.not_counted, 2);
+        assert_eq!(table.left_out(), LeftOut::default());
+    }
+
+    #[test]
+    fn flows_beyond_the_budget_are_counted() {
+        let mut table = Table::new(Seed([1, 2]), &MemoryBudget::new(400_000));
+        for round in 0..2 {
+            for port in 0..20_000 {
+                table.count(&key(port), at(round), 100);
+            }
+        }
+        let (flows, left_out) = (table.flows().len() as u64, table.left_out());
+        assert!((1024..4000).contains(&flows), "{flows}");
+        assert_eq!(left_out.counts.frames, 2 * (20_000 - flows));
+        assert_eq!(left_out.counts.bytes, 200 * (20_000 - flows));
+        assert!(left_out.flows.abs_diff(20_000 - flows) < 1000, "{left_out:?}");
+        // A known flow that begins anew without room ends: what follows is not the old one's.
+        let before = table.flow(0).unwrap().traffic;
+        table.number(&key(0), at(3));
+        assert_eq!(table.renew(0, at(4)), None);
+        table.count(&key(0), at(5), 100);
+        assert_eq!(table.flow(0).unwrap().traffic, before);
+        assert_eq!(table.left_out().counts.frames, left_out.counts.frames + 1);
     }
 
     #[test]

@@ -10,9 +10,10 @@ mod console;
 #[cfg(test)]
 mod documented;
 mod failure;
+mod http_host;
 mod input;
 mod inside;
-mod log_limit;
+mod output_path;
 mod stop;
 mod test_report;
 mod usage_error;

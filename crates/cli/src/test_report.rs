@@ -2,6 +2,7 @@
 
 use crate::console::{self, Console};
 use crate::failure::{Failure, Outcome};
+use crate::output_path::OutputPath;
 use clap::Args;
 use record::{
     CaptureReport, Comparison, Datagrams, Decided, Direction, Finding, LatencyUnderLoad,
@@ -10,7 +11,6 @@ use record::{
 use report::html::{Page, Run};
 use report::terminal::{self, Rows, Trace};
 use serde::Serialize;
-use std::path::PathBuf;
 use units::ByteCount;
 
 /// The version of [`TestReport`] in JSON. Version 2 names limits more precisely: what was
@@ -27,7 +27,7 @@ pub(crate) struct Forms {
     pub(crate) json: bool,
     /// Write the result to a self-contained HTML page
     #[arg(long, value_name = "FILE")]
-    pub(crate) html: Option<PathBuf>,
+    pub(crate) html: Option<OutputPath>,
     /// Show each stream even above four, not only the sum
     #[arg(long)]
     each: bool,
@@ -168,6 +168,11 @@ fn parts(measurement: &Measurement) -> Vec<(&'static str, Measurement)> {
     } else {
         vec![("goodput", measurement.clone())]
     }
+}
+
+/// Checks that a result can be written, before the test that it is of.
+pub(crate) fn check_writable(file: Option<&std::path::Path>) -> Result<(), Failure> {
+    file.map_or(Ok(()), |file| store::check_writable(file).map_err(Failure::work))
 }
 
 /// Writes the result's page, if one was requested.

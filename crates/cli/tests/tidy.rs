@@ -3,6 +3,9 @@
 
 #![expect(clippy::unwrap_used, reason = "in a test an unwrap is an assertion")]
 
+#[path = "tidy/security.rs"]
+mod security;
+
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -26,7 +29,7 @@ const LAYERS: [&[&str]; 7] = [
         "control",
     ],
     &["topology", "diagnose", "host", "tcp", "tcp-analysis", "capture-merge", "udt", "agent-proto"],
-    &["udt-socket", "remote", "tcp-graphs", "packet-fields", "tool-results"],
+    &["connection-limits", "udt-socket", "remote", "tcp-graphs", "packet-fields", "tool-results"],
     &["tune", "lab", "live-capture", "probe", "perf", "copy", "iperf2", "watch", "twin", "study"],
     &["doctor", "store", "report", "verify", "campaign", "agent", "baseline"],
     &["cli", "fuzz-targets"],
@@ -374,6 +377,18 @@ fn dependencies_come_under_licences_that_fit() {
         }
     }
     assert!(wrong.is_empty(), "not among the licences we take:\n{}", wrong.join("\n"));
+}
+
+/// A promise is kept in release builds, too: by a type, an error or `assert!`.
+#[test]
+fn no_promise_is_checked_in_debug_builds_only() {
+    let mark = ["debug_", "assert"].concat();
+    let sources = files().into_iter().filter(|path| name(path).contains("/src/"));
+    let found: Vec<String> = sources
+        .filter(|path| std::fs::read_to_string(path).is_ok_and(|text| text.contains(&mark)))
+        .map(|path| name(&path))
+        .collect();
+    assert!(found.is_empty(), "return an error: {found:?}");
 }
 
 /// What a terminal is sent passes one function (`report::untrusted`), which

@@ -12,10 +12,10 @@ pub type Hash = [u8; 32];
 const MAX_EARLY: usize = 1 << 16;
 
 /// Hash of block `index` of a file of `file_bytes`: the chaining value of its subtree, or the
-/// file's hash if it is the only one.
+/// file's hash if it is the only one. An empty block is none of a file with several.
 #[must_use]
 pub fn of_block(file_bytes: u64, index: u64, block: &[u8]) -> Hash {
-    if block_count(file_bytes) <= 1 {
+    if block_count(file_bytes) <= 1 || block.is_empty() {
         return *blake3::hash(block).as_bytes();
     }
     let mut hasher = blake3::Hasher::new();
@@ -102,6 +102,12 @@ impl TreeHash {
         }
     }
 
+    /// Blocks whose hashes wait for that of an earlier one.
+    #[must_use]
+    pub fn early_count(&self) -> usize {
+        self.early.len()
+    }
+
     /// Whether the hash of each block is known.
     #[must_use]
     pub const fn is_whole(&self) -> bool {
@@ -164,6 +170,8 @@ mod tests {
 
     #[test]
     fn wrong_blocks_are_refused() {
+        // There is no subtree without data.
+        let _ = of_block(3 * BLOCK_BYTES as u64, 3, &[]);
         let mut tree = TreeHash::new(3 * BLOCK_BYTES as u64);
         assert_eq!(tree.insert(3, [0; 32]), Err(WrongBlock::BehindEnd(3)));
         assert_eq!(tree.insert(1, [0; 32]), Ok(()));

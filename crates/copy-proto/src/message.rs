@@ -57,7 +57,7 @@ pub struct Entry {
 pub enum EntryKind {
     /// A regular file of that many bytes.
     File(u64),
-    /// A directory; the entries below it follow.
+    /// A directory; all entries below it follow, before any other.
     Directory,
     /// A symbolic link to that target.
     Symlink(Vec<u8>),
@@ -76,8 +76,8 @@ pub enum Message {
     Entry(Entry),
     /// Sender: no entry follows. How many there were.
     AllEntries(u32),
-    /// Receiver: hashes of blocks of the file that it already has. After the last such
-    /// message of a file, the sender begins to send it.
+    /// Receiver: hashes of blocks of the file that it already has, in ascending order. After the
+    /// last such message of a file, the sender begins to send it.
     Have {
         /// The entry.
         id: u32,
@@ -131,7 +131,8 @@ pub enum Message {
     },
     /// Sender: something has no entry: its path and why.
     Skipped(String),
-    /// Receiver: an entry is as sent, and its hash was verified.
+    /// Receiver: an entry is as sent, and its hash was verified; of a directory, everything below
+    /// it has its answer.
     Stored(u32),
     /// Receiver: an entry is not stored.
     NotStored {

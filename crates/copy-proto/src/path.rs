@@ -96,7 +96,12 @@ impl RelativePath {
     }
 
     /// Whether a symbolic link at this path that contains `target` stays below the copy's
-    /// directory, as far as its text says.
+    /// directory, whatever else is created there, before or after it.
+    ///
+    /// The target climbs first and descends then: `..` is refused behind a name. The parent of
+    /// the link is a directory and no link, so what it climbs to is known from its text, and is
+    /// not above the copy's directory. What it descends through is below that, or another link,
+    /// of which the same is true. `..` behind a name would climb from where a link leads to.
     #[must_use]
     pub fn contains_target(&self, target: &[u8]) -> bool {
         if target.is_empty() || target.starts_with(b"/") || target.contains(&0) {
@@ -104,12 +109,13 @@ impl RelativePath {
         }
         // The link's own name is no directory.
         let mut depth = self.0.split(|byte| *byte == b'/').count() - 1;
+        let mut descends = false;
         for name in target.split(|byte| *byte == b'/') {
             match name {
                 b"" | b"." => {}
-                b".." if depth == 0 => return false,
+                b".." if descends || depth == 0 => return false,
                 b".." => depth -= 1,
-                _ => depth += 1,
+                _ => descends = true,
             }
         }
         true
@@ -185,6 +191,10 @@ mod tests {
         }
         for outside in ["", "/etc", "../../../x", "x/../../../../y", "../../..", "a\0"] {
             assert!(!link.contains_target(outside.as_bytes()), "{outside}");
+        }
+        // Where these lead is decided by what x is.
+        for unknown in ["x/..", "x/../y", "../x/../y", "x/./.."] {
+            assert!(!link.contains_target(unknown.as_bytes()), "{unknown}");
         }
         assert!(!path("link").unwrap().contains_target(b".."));
     }

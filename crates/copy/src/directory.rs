@@ -31,11 +31,26 @@ impl Directory {
         Ok(Directory(fs::open(path, DIRECTORY | OFlags::RDONLY, Mode::empty())?))
     }
 
+    /// Opens a directory that the user named, to write below it.
+    pub(crate) fn open_to_write(path: &Path) -> io::Result<Self> {
+        host::output_file::directory(path).map(Directory)
+    }
+
     fn openat2(&self, path: &[u8], flags: OFlags, mode: Mode, links: Links) -> io::Result<OwnedFd> {
         let mut resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
         if links == Links::Refuse {
             resolve |= ResolveFlags::NO_SYMLINKS;
         }
+        self.resolve(path, flags, mode, resolve)
+    }
+
+    fn resolve(
+        &self,
+        path: &[u8],
+        flags: OFlags,
+        mode: Mode,
+        resolve: ResolveFlags,
+    ) -> io::Result<OwnedFd> {
         let path = if path.is_empty() { b"." } else { path };
         loop {
             match fs::openat2(&self.0, path, flags | OFlags::CLOEXEC, mode, resolve) {
@@ -51,7 +66,7 @@ impl Directory {
                         "the path leads out of its directory",
                     ));
                 }
-                Err(Errno::LOOP) if links == Links::Refuse => {
+                Err(Errno::LOOP) if resolve.contains(ResolveFlags::NO_SYMLINKS) => {
                     return Err(io::Error::new(
                         io::ErrorKind::PermissionDenied,
                         "the path contains a symbolic link",
@@ -74,6 +89,19 @@ impl Directory {
             Ok(file)
         } else {
             Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file"))
+        }
+    }
+
+    /// Checks that a path leads to something below the directory, links followed, or to nothing:
+    /// to a name that is not there, or in a circle.
+    pub(crate) fn check_contains(&self, path: &[u8]) -> io::Result<()> {
+        // Without NO_MAGICLINKS, whose error is that of a circle: BENEATH refuses them.
+        match self.resolve(path, OFlags::PATH, Mode::empty(), ResolveFlags::BENEATH) {
+            Ok(_) => Ok(()),
+            Err(error) => match Errno::from_io_error(&error) {
+                Some(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => Ok(()),
+                _ => Err(error),
+            },
         }
     }
 
@@ -132,15 +160,58 @@ impl Directory {
 
     /// The names in it, sorted.
     pub(crate) fn names(&self) -> io::Result<Vec<Vec<u8>>> {
-        let mut names = Vec::new();
-        for entry in fs::Dir::read_from(&self.0)? {
+        self.names_by(usize::MAX)?.collect()
+    }
+
+    /// The names in it, so many of which are held, and sorted, at a time.
+    pub(crate) fn names_by(&self, most: usize) -> io::Result<Names> {
+        let mut names = Names { held: Vec::new(), most, rest: Some(fs::Dir::read_from(&self.0)?) };
+        names.read()?;
+        Ok(names)
+    }
+}
+
+/// Names in a directory. While more are to be read, it is open.
+pub(crate) struct Names {
+    /// The next one is the last.
+    held: Vec<Vec<u8>>,
+    most: usize,
+    rest: Option<fs::Dir>,
+}
+
+impl Names {
+    fn read(&mut self) -> io::Result<()> {
+        let Some(mut rest) = self.rest.take() else { return Ok(()) };
+        while self.held.len() < self.most {
+            let Some(entry) = rest.next() else {
+                self.sort();
+                return Ok(());
+            };
             let name = entry?.file_name().to_bytes().to_vec();
             if name != b"." && name != b".." {
-                names.push(name);
+                self.held.push(name);
             }
         }
-        names.sort_unstable();
-        Ok(names)
+        self.sort();
+        self.rest = Some(rest);
+        Ok(())
+    }
+
+    fn sort(&mut self) {
+        self.held.sort_unstable_by(|one, other| other.cmp(one));
+    }
+}
+
+impl Iterator for Names {
+    type Item = io::Result<Vec<u8>>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.held.is_empty()
+            && let Err(error) = self.read()
+        {
+            return Some(Err(error));
+        }
+        self.held.pop().map(Ok)
     }
 }
 

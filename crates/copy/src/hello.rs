@@ -37,7 +37,7 @@ pub(crate) struct ServerHello {
     /// `None`: it has no UDP.
     pub(crate) udp_port: Option<u16>,
     pub(crate) tcp_port: u16,
-    /// The address at which ssh reached it.
+    /// The address at which ssh reached it: which of the host's addresses to try first.
     pub(crate) address: Option<IpAddr>,
 }
 
@@ -119,7 +119,7 @@ pub(crate) fn from_value<T: for<'a> Deserialize<'a>>(value: Value) -> Result<T, 
 
 /// A key pair for one copy.
 pub(crate) fn fresh_identity() -> Result<Identity, CopyError> {
-    identity(&host::random::bytes())
+    identity(&host::random::secret().map_err(|error| CopyError::Local(error.to_string()))?)
 }
 
 /// The key pairs of the client and of the server that both derive from a token.

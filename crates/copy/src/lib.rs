@@ -9,15 +9,20 @@
 //! | `transport` | UDT or TCP with TLS, behind queues of messages |
 //! | `sender`, `walk` | reads files |
 //! | `receiver` | writes files |
+//! | `budget`, `block_hashes` | what both of them hold at most |
+//! | `in_memory` | both without a connection, for tests |
 //! | `directory` | files below a directory, whatever is on the disk |
 //!
 //! Data flows from the reading threads through bounded queues to the network and from there
 //! to the writing threads, so disks and network work at the same time, and which queue is
 //! full shows which of them is the limit.
 
+mod block_hashes;
+mod budget;
 mod client;
 mod directory;
 mod hello;
+pub mod in_memory;
 mod progress;
 mod queue;
 mod receiver;

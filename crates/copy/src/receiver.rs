@@ -1,12 +1,17 @@
 //! The end that writes files: it says what it has of each, writes the rest beside the old
 //! file, verifies the hash of the whole and puts it in the old one's place.
 
+mod directories;
 mod file;
+mod links;
+mod open_files;
+mod partial;
 #[cfg(test)]
 mod tests;
 mod worker;
 
 use crate::CopyError;
+use crate::budget::{Budget, Share};
 use crate::directory::{Directory, Links};
 use crate::progress::Progress;
 use crate::queue::Queue;
@@ -14,9 +19,9 @@ use crate::transport::{REPORT, Session};
 use crate::walk::{PARTIAL, matches_name};
 use copy_proto::message::{Entry, EntryKind, Message};
 use copy_proto::path::RelativePath;
+use directories::{OpenDirectories, OpenDirectory, Parent};
 use host::clock;
-use rustix::fs::{AtFlags, Mode, Timespec, Timestamps, fchmod, futimens, utimensat};
-use std::collections::HashSet;
+use rustix::fs::{Mode, Timespec, Timestamps};
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -29,6 +34,13 @@ const WORKERS: usize = 2;
 const TASK_BYTES: usize = 8 << 20;
 /// Entries without an answer, at most: twice what a sender of ours has.
 const MAX_OUTSTANDING: u64 = 16_384;
+/// What a copy may hold besides what is in its queues, bytes: entries without an answer, and
+/// hashes. Three times what a sender of ours needs, with each block of 16 GiB early.
+pub(crate) const HELD_BYTES: usize = 48 << 20;
+/// As long as no more of that is held, hashes of what is there already are, bytes.
+const KNOWN_BYTES: usize = HELD_BYTES / 2;
+/// Memory of an entry besides its path, bytes: a file's state, with the hashes of its subtrees.
+const ENTRY_BYTES: usize = 1_536;
 const TICK: Duration = Duration::from_millis(5);
 
 /// Where the copy goes, and what is expected.
@@ -40,6 +52,18 @@ pub(crate) struct Destination {
     pub(crate) rename: Option<Vec<u8>>,
     /// The last components of the paths that were asked for; `None`: the peer decides.
     pub(crate) expected: Option<Vec<Vec<u8>>>,
+    /// Memory of what is held of it, bytes.
+    pub(crate) held: Arc<Budget>,
+    /// Files that may be open, of all copies that share this.
+    pub(crate) open_files: Arc<Budget>,
+}
+
+impl Destination {
+    /// Below a directory, for a copy with memory of its own.
+    pub(crate) fn new(directory: Directory, open_files: Arc<Budget>) -> Self {
+        let held = Budget::new(HELD_BYTES);
+        Destination { directory, rename: None, expected: None, held, open_files }
+    }
 }
 
 /// What the receiver's threads share.
@@ -50,6 +74,8 @@ pub(crate) struct Receiver<'a> {
     directory: &'a Directory,
     answered: AtomicU64,
     written: AtomicU64,
+    held: &'a Arc<Budget>,
+    open_files: &'a Arc<Budget>,
 }
 
 /// Receives until every entry is answered.
@@ -64,6 +90,8 @@ pub(crate) fn receive(
         directory: &destination.directory,
         answered: AtomicU64::new(0),
         written: AtomicU64::new(0),
+        held: &destination.held,
+        open_files: &destination.open_files,
     };
     let queues: [Queue<Task>; WORKERS] = std::array::from_fn(|_| Queue::new(TASK_BYTES));
     let result = std::thread::scope(|scope| {
@@ -93,18 +121,21 @@ impl Receiver<'_> {
         path: &RelativePath,
         result: io::Result<()>,
     ) -> Result<(), CopyError> {
-        self.answered.fetch_add(1, Ordering::Relaxed);
-        match result {
+        let answer = match result {
             Ok(()) => {
                 self.progress.stored();
-                self.session.send(&Message::Stored(id))
+                Message::Stored(id)
             }
             Err(error) => {
                 let reason = error.to_string();
                 self.progress.problem(format!("{path}: {reason}"));
-                self.session.send(&Message::NotStored { id, reason })
+                Message::NotStored { id, reason }
             }
-        }
+        };
+        self.session.send(&answer)?;
+        // Once all are counted, the last message follows.
+        self.answered.fetch_add(1, Ordering::Relaxed);
+        Ok(())
     }
 }
 
@@ -115,11 +146,7 @@ struct Dispatcher<'a> {
     queues: &'a [Queue<Task>; WORKERS],
     next_id: u32,
     total: Option<u32>,
-    /// Directories get their attributes last: files in them change the times.
-    directories: Vec<(RelativePath, u32, (i64, u32))>,
-    /// Directories that this copy created: nothing is in them yet.
-    new_directories: HashSet<Vec<u8>>,
-    named_directories: HashSet<Vec<u8>>,
+    open: OpenDirectories,
     reported: Instant,
 }
 
@@ -136,9 +163,7 @@ impl<'a> Dispatcher<'a> {
             queues,
             next_id: 0,
             total: None,
-            directories: Vec::new(),
-            new_directories: HashSet::new(),
-            named_directories: HashSet::new(),
+            open: OpenDirectories::default(),
             reported,
         }
     }
@@ -148,8 +173,9 @@ impl<'a> Dispatcher<'a> {
         loop {
             match session.receive_within(TICK)? {
                 Some(Message::Entry(entry)) => self.on_entry(entry)?,
-                Some(Message::AllEntries(total)) if total == self.next_id => {
+                Some(Message::AllEntries(total)) if self.is_all(total) => {
                     self.total = Some(total);
+                    self.open.leave_all(self.receiver)?;
                     self.receiver.progress.all_listed();
                 }
                 Some(Message::Progress { waited, .. }) => {
@@ -172,7 +198,6 @@ impl<'a> Dispatcher<'a> {
             self.report();
             let answered = self.receiver.answered.load(Ordering::Relaxed);
             if self.total.is_some_and(|total| u64::from(total) == answered) {
-                self.set_directories()?;
                 self.report_now();
                 return session.finish_with(&Message::Finished);
             }
@@ -195,31 +220,44 @@ impl<'a> Dispatcher<'a> {
         }
     }
 
+    /// Whether these are all entries, and this was not said before.
+    fn is_all(&self, total: u32) -> bool {
+        total == self.next_id && self.total.is_none()
+    }
+
     fn on_entry(&mut self, entry: Entry) -> Result<(), CopyError> {
         let answered = self.receiver.answered.load(Ordering::Relaxed);
-        if entry.id != self.next_id || u64::from(entry.id) >= answered + MAX_OUTSTANDING {
+        let is_next = entry.id == self.next_id && self.total.is_none();
+        if !is_next || u64::from(entry.id) >= answered + MAX_OUTSTANDING {
             return Err(unexpected());
         }
         self.next_id = self.next_id.checked_add(1).ok_or_else(unexpected)?;
-        let path = self.path(&entry)?;
+        let entry = Entry { path: self.path(&entry)?, ..entry };
+        let parent = self.open.enter(self.receiver, &entry.path)?;
+        let share = self.receiver.held.take(ENTRY_BYTES + entry.path.bytes().len());
+        let share = share.ok_or_else(|| {
+            CopyError::Protocol("its entries take more memory than a copy may have".into())
+        })?;
         let bytes = match &entry.kind {
             EntryKind::File(bytes) => *bytes,
             _ => 0,
         };
         self.receiver.progress.listed(bytes);
+        let is_partial = entry.path.bytes().ends_with(PARTIAL);
+        let refused = || io::Error::other("names of this form are those of incomplete copies");
         let result = match &entry.kind {
-            _ if path.bytes().ends_with(PARTIAL) => {
-                Err(io::Error::other("names of this form are those of incomplete copies"))
+            EntryKind::Directory => {
+                let made = if is_partial { Err(refused()) } else { self.make_directory(&entry) };
+                return self.on_directory(entry, made, parent, share);
             }
-            EntryKind::File(_) => {
-                let parent = path.split_last().0.unwrap_or_default();
-                let is_new = self.new_directories.contains(parent);
-                return self.assign(Task::begin(Entry { path, ..entry }, is_new));
+            _ if is_partial => Err(refused()),
+            EntryKind::File(_) => return self.assign(Task::begin(entry, parent, share)),
+            EntryKind::Symlink(target) => {
+                links::make(self.receiver.directory, &entry.path, target, entry.modified)
             }
-            EntryKind::Directory => self.make_directory(&path, &entry),
-            EntryKind::Symlink(target) => self.make_symlink(&path, target, entry.modified),
         };
-        self.receiver.answer(entry.id, &path, result)
+        self.receiver.answer(entry.id, &entry.path, result)?;
+        self.receiver.leave(parent)
     }
 
     /// Where an entry goes. Only names that were asked for are accepted.
@@ -236,58 +274,26 @@ impl<'a> Dispatcher<'a> {
         }
     }
 
-    fn make_directory(&mut self, path: &RelativePath, entry: &Entry) -> io::Result<()> {
-        let (parent, name) = path.split_last();
+    /// Creates a directory, or takes one that is there. Whether it is new.
+    fn make_directory(&self, entry: &Entry) -> io::Result<bool> {
+        let (parent, name) = entry.path.split_last();
         let directory = self.receiver.directory;
-        let parent = directory.directory(parent.unwrap_or_default(), Links::Refuse)?;
-        if parent.make_directory(name)? {
-            self.new_directories.insert(path.bytes().to_vec());
-        }
-        // Once each, however often a sender names it.
-        if self.named_directories.insert(path.bytes().to_vec()) {
-            self.directories.push((path.clone(), entry.mode, entry.modified));
-        }
-        Ok(())
+        directory.directory(parent.unwrap_or_default(), Links::Refuse)?.make_directory(name)
     }
 
-    fn make_symlink(
-        &self,
-        path: &RelativePath,
-        target: &[u8],
-        modified: (i64, u32),
-    ) -> io::Result<()> {
-        if !path.contains_target(target) {
-            return Err(io::Error::other(format!(
-                "a symbolic link to {} leads out of the copy; it is not created",
-                String::from_utf8_lossy(target)
-            )));
+    /// What follows may be in it, even where it could not be created.
+    fn on_directory(
+        &mut self,
+        entry: Entry,
+        made: io::Result<bool>,
+        parent: Parent,
+        share: Share,
+    ) -> Result<(), CopyError> {
+        let (is_there, is_new) = (made.is_ok(), matches!(made, Ok(true)));
+        if let Err(error) = made {
+            self.receiver.answer(entry.id, &entry.path, Err(error))?;
         }
-        let (parent, name) = path.split_last();
-        let parent =
-            self.receiver.directory.directory(parent.unwrap_or_default(), Links::Refuse)?;
-        let partial = file::partial_name(name);
-        match parent.remove(&partial) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-            _ => {}
-        }
-        parent.make_symlink(target, &partial)?;
-        utimensat(&parent, &partial[..], &times(modified), AtFlags::SYMLINK_NOFOLLOW)?;
-        parent.rename(&partial, name)
-    }
-
-    fn set_directories(&mut self) -> Result<(), CopyError> {
-        for (path, mode, modified) in std::mem::take(&mut self.directories).into_iter().rev() {
-            let set = || -> io::Result<()> {
-                let directory = self.receiver.directory.directory(path.bytes(), Links::Refuse)?;
-                futimens(&directory, &times(modified))?;
-                Ok(fchmod(&directory, permissions(mode))?)
-            };
-            if let Err(error) = set() {
-                let text = format!("{path}: its attributes: {error}");
-                self.receiver.progress.problem(text.clone());
-                self.receiver.session.send(&Message::Skipped(text))?;
-            }
-        }
+        self.open.push(OpenDirectory { entry, is_new, is_there, parent, _share: share });
         Ok(())
     }
 

@@ -1,11 +1,13 @@
 //! The end that reads files: it lists them, learns what the receiver has, and sends the rest.
 
 use crate::CopyError;
-use crate::directory::Links;
+use crate::block_hashes::BlockHashes;
+use crate::budget::{Budget, Share};
+use crate::directory::{Directory, Links};
 use crate::progress::Progress;
 use crate::queue::Queue;
 use crate::transport::{REPORT, Session};
-use crate::walk::{Found, Source, modified, walk};
+use crate::walk::{Found, ParentDirectory, Source, modified, walk};
 use copy_proto::hash::{self, Hash, TreeHash};
 use copy_proto::message::{Entry, EntryKind, Message};
 use copy_proto::path::RelativePath;
@@ -16,21 +18,34 @@ use rustix::fs::{SeekFrom, fstat, seek};
 use rustix::io::Errno;
 use std::collections::HashMap;
 use std::fs::File;
+use std::io;
 use std::os::unix::fs::FileExt;
-use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// Entries that the receiver has not answered, at most.
-const WINDOW: usize = 8_192;
+/// Memory of the entries that the receiver has not answered, bytes: 8,192 entries, or fewer
+/// with long paths.
+const WINDOW_BYTES: usize = 8 << 20;
+const ENTRY_BYTES: usize = 1 << 10;
+/// Memory of the hashes of what the receiver has, bytes: those of 1 TB. Blocks whose hashes have
+/// no room are sent although they are there.
+const HAVE_BYTES: usize = 64 << 20;
 /// Threads that read files.
 const READERS: usize = 2;
 
 /// A file's thread asks whether the copy goes on, each time it has read so many blocks.
 pub(crate) const CHECK_BLOCKS: u64 = 64;
 
+/// The beginning of a hash: which blocks the receiver has needs no more, as it verifies the
+/// hash of the whole.
+type ShortHash = [u8; 16];
+
 /// An entry without an answer.
 struct Outstanding {
     path: RelativePath,
+    /// Its memory, which is its job's too: a receiver can answer before that is done.
+    _memory: Arc<Share>,
     /// Until the receiver has said what it has of it.
     job: Option<Job>,
 }
@@ -40,16 +55,19 @@ struct Job {
     id: u32,
     found: Found,
     bytes: u64,
-    have: HashMap<u64, Hash>,
+    have: BlockHashes<ShortHash>,
+    _memory: Arc<Share>,
 }
 
 struct Sender<'a> {
     session: &'a Session,
     progress: &'a Progress,
     outstanding: Mutex<HashMap<u32, Outstanding>>,
-    /// An item for each of them.
-    window: Queue<()>,
+    /// Memory of them and of the jobs.
+    window: Arc<Budget>,
+    have: Arc<Budget>,
     jobs: Queue<Job>,
+    is_listed: AtomicBool,
 }
 
 /// Sends sources and everything below them, until the receiver has answered each entry.
@@ -62,8 +80,10 @@ pub(crate) fn send(
         session,
         progress,
         outstanding: Mutex::new(HashMap::new()),
-        window: Queue::new(WINDOW),
+        window: Budget::new(WINDOW_BYTES),
+        have: Budget::new(HAVE_BYTES),
         jobs: Queue::new(usize::MAX),
+        is_listed: AtomicBool::new(false),
     };
     let result = std::thread::scope(|scope| {
         scope.spawn(|| sender.fails(sender.list(sources)));
@@ -71,7 +91,6 @@ pub(crate) fn send(
             scope.spawn(|| sender.fails(sender.read_files()));
         }
         let result = sender.fails(sender.answers());
-        sender.window.close();
         sender.jobs.close();
         result
     });
@@ -88,7 +107,6 @@ impl Sender<'_> {
     fn fails(&self, result: Result<(), CopyError>) -> Result<(), CopyError> {
         result.inspect_err(|error| {
             self.session.give_up(error.clone());
-            self.window.close();
             self.jobs.close();
         })
     }
@@ -110,11 +128,24 @@ impl Sender<'_> {
             )?;
         }
         self.progress.all_listed();
+        self.is_listed.store(true, Ordering::Relaxed);
         self.session.send(&Message::AllEntries(id))
     }
 
+    /// Memory for one more entry, once there is some.
+    fn memory(&self, found: &Found) -> Result<Share, CopyError> {
+        // It is kept in two places, and below its source.
+        let bytes = (3 * found.path.bytes().len() + ENTRY_BYTES / 4).max(ENTRY_BYTES);
+        loop {
+            self.session.check()?;
+            if let Some(share) = self.window.take_within(bytes, REPORT) {
+                return Ok(share);
+            }
+        }
+    }
+
     fn announce(&self, id: u32, found: Found) -> Result<(), CopyError> {
-        self.window.push((), 1).map_err(|_| self.session.ended())?;
+        let memory = Arc::new(self.memory(&found)?);
         let bytes = match found.kind {
             EntryKind::File(bytes) => bytes,
             _ => 0,
@@ -129,8 +160,12 @@ impl Sender<'_> {
             modified: found.modified,
         });
         let is_file = matches!(found.kind, EntryKind::File(_));
-        let job = is_file.then(|| Job { id, found, bytes, have: HashMap::new() });
-        lock(&self.outstanding).insert(id, Outstanding { path, job });
+        let have = self.have.take(0).filter(|_| is_file);
+        let job = have.map(|share| {
+            let have = BlockHashes::new(share, HAVE_BYTES);
+            Job { id, found, bytes, have, _memory: Arc::clone(&memory) }
+        });
+        lock(&self.outstanding).insert(id, Outstanding { path, _memory: memory, job });
         self.session.send(&entry)
     }
 
@@ -152,7 +187,7 @@ impl Sender<'_> {
             };
             match message {
                 Message::Have { id, first, hashes, is_last } => {
-                    self.on_have(id, first, hashes, is_last)?;
+                    self.on_have(id, first, &hashes, is_last)?;
                 }
                 Message::Stored(id) => {
                     self.take(id)?;
@@ -166,13 +201,11 @@ impl Sender<'_> {
                     self.progress.written(written);
                     self.progress.waited(waited);
                 }
-                // Attributes of directories, which are set at the end.
-                Message::Skipped(text) => self.progress.problem(text),
                 // The client does not wait for it: that would take a round trip.
                 Message::Accepted => {}
                 Message::CarryDataOver(carrier) => self.session.data_path().use_only(carrier),
                 Message::Refused(reason) => return Err(CopyError::Refused(reason)),
-                Message::Finished if lock(&self.outstanding).is_empty() => return Ok(()),
+                Message::Finished if self.is_answered() => return Ok(()),
                 _ => return Err(unexpected()),
             }
         }
@@ -180,25 +213,29 @@ impl Sender<'_> {
 
     fn take(&self, id: u32) -> Result<RelativePath, CopyError> {
         let outstanding = lock(&self.outstanding).remove(&id).ok_or_else(unexpected)?;
-        self.window.try_pop();
         Ok(outstanding.path)
+    }
+
+    fn is_answered(&self) -> bool {
+        self.is_listed.load(Ordering::Relaxed) && lock(&self.outstanding).is_empty()
     }
 
     fn on_have(
         &self,
         id: u32,
         first: u64,
-        hashes: Vec<Hash>,
+        hashes: &[Hash],
         is_last: bool,
     ) -> Result<(), CopyError> {
         let mut all = lock(&self.outstanding);
         let job = &mut all.get_mut(&id).ok_or_else(unexpected)?.job;
         let Some(known) = job else { return Err(unexpected()) };
         let end = first.checked_add(hashes.len() as u64);
-        if end.is_none_or(|end| end > block_count(known.bytes)) {
+        let is_in_order = hashes.is_empty() || first >= known.have.end();
+        if !is_in_order || end.is_none_or(|end| end > block_count(known.bytes)) {
             return Err(unexpected());
         }
-        known.have.extend((first..).zip(hashes));
+        known.have.push(first, hashes.iter().map(short).collect());
         if is_last && let Some(job) = job.take() {
             drop(all);
             let _ = self.jobs.force(job, 1);
@@ -207,11 +244,11 @@ impl Sender<'_> {
     }
 
     fn read_files(&self) -> Result<(), CopyError> {
-        let mut buffer = vec![0; BLOCK_BYTES];
+        let (mut buffer, mut parent) = (vec![0; BLOCK_BYTES], None);
         while !self.jobs.is_over() {
             let Some(job) = self.jobs.pop(Duration::from_secs(1)) else { continue };
             let (id, _reading) = (job.id, self.session.reading());
-            let message = match self.send_blocks(&job, &mut buffer) {
+            let message = match self.send_blocks(&job, &mut parent, &mut buffer) {
                 Ok(hash) => Message::End { id, hash },
                 Err(NotSent::Session(error)) => return Err(error),
                 Err(NotSent::File(error)) => Message::Unreadable { id, reason: error.to_string() },
@@ -221,8 +258,14 @@ impl Sender<'_> {
         Ok(())
     }
 
-    fn send_blocks(&self, job: &Job, buffer: &mut [u8]) -> Result<Hash, NotSent> {
-        let file = job.found.source.parent.read(&job.found.disk_path, Links::Refuse)?;
+    fn send_blocks(
+        &self,
+        job: &Job,
+        parent: &mut LastParent,
+        buffer: &mut [u8],
+    ) -> Result<Hash, NotSent> {
+        let parent = opened(&job.found.source.parent, parent)?;
+        let file = parent.read(&job.found.disk_path, Links::Refuse)?;
         let stored = check_unchanged(&file, job)?;
         let mut tree = TreeHash::new(job.bytes);
         let mut extents = if stored >= job.bytes { Extents::whole() } else { Extents::default() };
@@ -238,13 +281,13 @@ impl Sender<'_> {
                 block.fill(0);
             } else {
                 file.read_exact_at(block, begin).map_err(|error| match error.kind() {
-                    std::io::ErrorKind::UnexpectedEof => changed(),
+                    io::ErrorKind::UnexpectedEof => changed(),
                     _ => NotSent::File(error),
                 })?;
             }
             let hash = hash::of_block(job.bytes, index, block);
-            tree.insert(index, hash).map_err(|error| std::io::Error::other(error.to_string()))?;
-            let is_kept = job.have.get(&index) == Some(&hash);
+            tree.insert(index, hash).map_err(|error| io::Error::other(error.to_string()))?;
+            let is_kept = job.have.get(index) == Some(short(&hash));
             if is_kept || is_hole {
                 self.progress.kept(block.len() as u64);
                 run.add(index, !is_kept)?;
@@ -261,16 +304,30 @@ impl Sender<'_> {
     }
 }
 
+/// The directory of a thread's last source: the next one is often in it.
+type LastParent = Option<(Arc<ParentDirectory>, Arc<Directory>)>;
+
+fn opened(parent: &Arc<ParentDirectory>, last: &mut LastParent) -> io::Result<Arc<Directory>> {
+    if let Some((known, directory)) = last
+        && Arc::ptr_eq(known, parent)
+    {
+        return Ok(Arc::clone(directory));
+    }
+    let directory = parent.open()?;
+    *last = Some((Arc::clone(parent), Arc::clone(&directory)));
+    Ok(directory)
+}
+
 /// Why a file was not sent.
 enum NotSent {
     /// It could not be read.
-    File(std::io::Error),
+    File(io::Error),
     /// Nothing can be sent any more.
     Session(CopyError),
 }
 
-impl From<std::io::Error> for NotSent {
-    fn from(error: std::io::Error) -> Self {
+impl From<io::Error> for NotSent {
+    fn from(error: io::Error) -> Self {
         NotSent::File(error)
     }
 }
@@ -281,17 +338,21 @@ impl From<CopyError> for NotSent {
     }
 }
 
+fn short(hash: &Hash) -> ShortHash {
+    std::array::from_fn(|at| hash[at])
+}
+
 fn unexpected() -> CopyError {
     CopyError::Protocol("a message that has no place here".into())
 }
 
 fn changed() -> NotSent {
-    NotSent::File(std::io::Error::other("it changed while it was read; copy it again"))
+    NotSent::File(io::Error::other("it changed while it was read; copy it again"))
 }
 
 /// Gives the bytes that the file takes on the disk.
 fn check_unchanged(file: &File, job: &Job) -> Result<u64, NotSent> {
-    let stat = fstat(file).map_err(std::io::Error::from)?;
+    let stat = fstat(file).map_err(io::Error::from)?;
     let is_same =
         u64::try_from(stat.st_size) == Ok(job.bytes) && modified(&stat) == job.found.modified;
     /// Unit of `st_blocks`, bytes (stat(3type)).

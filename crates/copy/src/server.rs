@@ -1,6 +1,7 @@
 //! The far end: it serves the files of one session of an agent, or those below a root for any
 //! client with a token.
 
+mod handshake;
 mod listener;
 mod session;
 

@@ -6,6 +6,7 @@
 //! data goes to whichever connection has room.
 
 mod data_path;
+pub(crate) mod in_memory;
 mod pump;
 pub(crate) mod tls;
 pub(crate) mod udt;
@@ -109,8 +110,12 @@ impl Session {
         Reading(self)
     }
 
-    /// Tells the peer that this end is alive, and what it did. It never waits.
+    /// Tells the peer that this end is alive, and what it did. It never waits: a peer that
+    /// takes nothing is told nothing.
     pub(crate) fn report(&self, written: u64, waited: Duration) {
+        if self.control.is_full() {
+            return;
+        }
         let waited = u64::try_from(waited.as_nanos()).unwrap_or(u64::MAX);
         let frame = frame::encode(&Message::Progress { written, waited });
         let bytes = frame.len();
@@ -186,28 +191,6 @@ impl Session {
         self.control.close();
         self.data.close();
         self.incoming.close();
-    }
-
-    /// What a peer would have sent.
-    #[cfg(test)]
-    pub(crate) fn deliver(&self, message: Message) {
-        let _ = self.incoming.force(message, 0);
-    }
-
-    /// A connection that takes what is sent.
-    #[cfg(test)]
-    pub(crate) fn discard_until(&self, done: &StopFlag) {
-        while !done.is_raised() {
-            if self.control.try_pop().is_none() {
-                std::thread::sleep(Duration::from_millis(1));
-            }
-        }
-    }
-
-    /// The peer's end of the connection.
-    #[cfg(test)]
-    pub(crate) fn peer_is_done(&self) {
-        self.incoming.finish();
     }
 
     pub(crate) fn failure(&self) -> Option<CopyError> {

@@ -1,7 +1,7 @@
 //! What is sent: the paths that were asked for, and everything below them.
 
 use crate::CopyError;
-use crate::directory::{Directory, Links, is_directory, split};
+use crate::directory::{Directory, Links, Names, is_directory, split};
 use copy_proto::message::{EntryKind, MAX_FILE_BYTES};
 use copy_proto::path::RelativePath;
 use glob::{MatchOptions, Pattern};
@@ -16,11 +16,34 @@ pub(crate) const PARTIAL: &[u8] = b".longhaul-part";
 const MAX_MATCHES: usize = 10_000;
 const TOO_MANY: &str = "over 10 000 paths match; name the directory instead";
 
+/// Names of a directory that are held at a time, and of one that is below [`DEEP`] others.
+const NAMES: usize = 4_096;
+const NAMES_BELOW: usize = 64;
+const DEEP: usize = 8;
+
+/// A directory that contains sources.
+#[derive(Debug)]
+pub(crate) enum ParentDirectory {
+    /// Of this user's own choice.
+    Open(Arc<Directory>),
+    /// A path below a root. It is opened where it is needed: a client may ask for thousands.
+    Below(Arc<Directory>, Vec<u8>),
+}
+
+impl ParentDirectory {
+    pub(crate) fn open(&self) -> std::io::Result<Arc<Directory>> {
+        match self {
+            ParentDirectory::Open(directory) => Ok(Arc::clone(directory)),
+            ParentDirectory::Below(root, path) => root.directory(path, Links::Follow).map(Arc::new),
+        }
+    }
+}
+
 /// One of the paths that were asked for.
 #[derive(Debug)]
 pub(crate) struct Source {
     /// The directory that contains it.
-    pub(crate) parent: Arc<Directory>,
+    pub(crate) parent: Arc<ParentDirectory>,
     /// Its name there.
     pub(crate) name: Vec<u8>,
     /// The name it is sent as.
@@ -59,14 +82,14 @@ pub(crate) fn check_names(sources: &[Source]) -> Result<(), CopyError> {
 
 /// Sources of the same directory share it, since many match a wildcard.
 #[derive(Default)]
-struct Parents(Option<(Vec<u8>, Arc<Directory>)>);
+struct Parents(Option<(Vec<u8>, Arc<ParentDirectory>)>);
 
 impl Parents {
     fn find(
         &mut self,
         path: &[u8],
-        open: impl FnOnce() -> std::io::Result<Directory>,
-    ) -> std::io::Result<Arc<Directory>> {
+        open: impl FnOnce() -> std::io::Result<ParentDirectory>,
+    ) -> std::io::Result<Arc<ParentDirectory>> {
         if let Some((known, directory)) = &self.0
             && known == path
         {
@@ -85,7 +108,9 @@ fn local_source(path: &[u8], parents: &mut Parents) -> Result<Source, CopyError>
     let (parent, name) = split(real.as_os_str().as_bytes());
     let name = name.ok_or_else(|| CopyError::at(path, "name a file or directory below it"))?;
     let parent = parents
-        .find(parent.as_os_str().as_bytes(), || Directory::open(&parent))
+        .find(parent.as_os_str().as_bytes(), || {
+            Directory::open(&parent).map(|directory| ParentDirectory::Open(Arc::new(directory)))
+        })
         .map_err(|error| CopyError::at(path, error))?;
     // A symbolic link that the user names is followed, and keeps its name.
     let sent_as = split(path).1.unwrap_or_else(|| name.clone());
@@ -94,7 +119,7 @@ fn local_source(path: &[u8], parents: &mut Parents) -> Result<Source, CopyError>
 
 /// Sources below a directory that none of them may leave.
 pub(crate) fn sources_below(
-    root: &Directory,
+    root: &Arc<Directory>,
     patterns: &[Vec<u8>],
 ) -> Result<Vec<Source>, CopyError> {
     let (mut sources, mut parents) = (Vec::new(), Parents::default());
@@ -103,9 +128,9 @@ pub(crate) fn sources_below(
             let wrong = |error: std::io::Error| CopyError::at(pattern, error);
             let (parent, name) = path.split_last();
             let parent = parent.unwrap_or_default();
-            let parent =
-                parents.find(parent, || root.directory(parent, Links::Follow)).map_err(wrong)?;
-            parent.stat(name).map_err(wrong)?;
+            let below = || ParentDirectory::Below(Arc::clone(root), parent.to_vec());
+            let parent = parents.find(parent, || Ok(below())).map_err(wrong)?;
+            parent.open().and_then(|parent| parent.stat(name)).map_err(wrong)?;
             sources.push(Source { parent, name: name.to_vec(), sent_as: name.to_vec() });
             if sources.len() > MAX_MATCHES {
                 return Err(CopyError::at(pattern, TOO_MANY));
@@ -186,7 +211,7 @@ struct OpenDirectory {
     disk_path: Vec<u8>,
     path: RelativePath,
     /// Those still to visit.
-    names: std::vec::IntoIter<Vec<u8>>,
+    names: Names,
 }
 
 /// Visits a source and all that is below it, directories before what they contain. What
@@ -200,6 +225,10 @@ pub(crate) fn walk<E>(
     let Ok(top) = RelativePath::new(source.sent_as.clone()) else {
         return skipped(format!("{}: not a name", String::from_utf8_lossy(&source.sent_as)));
     };
+    let top_parent = match source.parent.open() {
+        Ok(parent) => parent,
+        Err(error) => return skipped(format!("{top}: {error}")),
+    };
     let mut open: Vec<OpenDirectory> = Vec::new();
     let mut next = Some((source.name.clone(), top));
     loop {
@@ -209,15 +238,16 @@ pub(crate) fn walk<E>(
             };
             match names.next() {
                 None => drop(open.pop()),
-                Some(name) if name.ends_with(PARTIAL) => {}
-                Some(name) => match path.join(&name) {
+                Some(Err(error)) => skipped(format!("{path}/…: {error}"))?,
+                Some(Ok(name)) if name.ends_with(PARTIAL) => {}
+                Some(Ok(name)) => match path.join(&name) {
                     Ok(path) => next = Some(([&disk[..], &name].join(&b'/'), path)),
                     Err(error) => skipped(format!("{path}/…: {error}"))?,
                 },
             }
             continue;
         };
-        let parent = open.last().map_or(&*source.parent, |open| &open.directory);
+        let parent = open.last().map_or(&*top_parent, |open| &open.directory);
         let name = disk_path.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
         let (stat, kind) = match parent.stat(name).and_then(|stat| {
             let kind = kind(parent, name, &stat)?;
@@ -231,13 +261,13 @@ pub(crate) fn walk<E>(
         };
         let mut below = None;
         if is_directory(&stat) {
+            let most = if open.len() < DEEP { NAMES } else { NAMES_BELOW };
             let listed = parent
                 .directory(name, Links::Refuse)
-                .and_then(|directory| Ok((directory.names()?, directory)));
+                .and_then(|directory| Ok((directory.names_by(most)?, directory)));
             match listed {
                 Ok((names, directory)) => {
                     let (disk_path, path) = (disk_path.clone(), path.clone());
-                    let names = names.into_iter();
                     below = Some(OpenDirectory { directory, disk_path, path, names });
                 }
                 Err(error) => {
@@ -298,4 +328,39 @@ pub(crate) fn sources_anywhere(patterns: &[Vec<u8>]) -> Result<Vec<Source>, Copy
         }
     }
     local_sources(&paths)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn thousands_of_sources_below_a_root_have_no_descriptor() {
+        let root = tempfile::tempdir().unwrap();
+        for number in 0..100 {
+            std::fs::create_dir(root.path().join(number.to_string())).unwrap();
+            std::fs::write(root.path().join(format!("{number}/file")), "").unwrap();
+        }
+        let top = Arc::new(Directory::open(root.path()).unwrap());
+        let sources = sources_below(&top, &[b"*/*".to_vec()]).unwrap();
+        let descriptors = std::fs::read_dir("/proc/self/fd").unwrap().filter(|entry| {
+            let link = std::fs::read_link(entry.as_ref().unwrap().path());
+            link.is_ok_and(|target| target.starts_with(root.path()))
+        });
+        assert_eq!((sources.len(), descriptors.count()), (100, 1));
+    }
+
+    #[test]
+    fn names_are_held_some_at_a_time() {
+        let directory = tempfile::tempdir().unwrap();
+        (0..10).for_each(|n| std::fs::write(directory.path().join(n.to_string()), "").unwrap());
+        let open = Directory::open(directory.path()).unwrap();
+        let all = open.names().unwrap();
+        for most in [1, 3, 10, 11] {
+            let mut names: Vec<_> = open.names_by(most).unwrap().map(Result::unwrap).collect();
+            names.sort();
+            assert_eq!(names, all, "{most}");
+        }
+        assert!(all.is_sorted() && all.len() == 10);
+    }
 }

@@ -2,10 +2,11 @@
 
 use capture::conversations::Conversations;
 use capture::dissect::{Layers, dissect};
+use capture::endpoints::Endpoints;
 use capture::file::Reader;
 use capture::hierarchy::Hierarchy;
 use capture::overview::Overview;
-use capture::{LinkType, Seed, endpoints};
+use capture::{LinkType, MemoryBudget, Seed};
 use capture_merge::CapturedPackets;
 
 /// A file, read to its end or to where it breaks off, and everything that is counted.
@@ -33,8 +34,9 @@ pub(crate) fn file(input: &[u8]) {
     assert_eq!(reader.summary().packets, overview.packets);
     let rows = hierarchy.rows();
     assert_eq!(rows.first().map(|row| row.frames), Some(overview.packets));
-    let _ = (overview.rate_bps(), endpoints::of_ip(&conversations.ip()));
-    let _ = endpoints::of_ports(conversations.tcp());
+    let view = MemoryBudget::new(1 << 20);
+    let _ = (overview.rate_bps(), conversations.ip(&view).0.len());
+    let _ = (Endpoints::of_ip(&conversations, &view), Endpoints::of_tcp(&conversations, &view));
 }
 
 /// A packet: the first byte is its link type, the second says how much more of it there

@@ -8,22 +8,27 @@
 //!
 //! | module | input |
 //! |---|---|
+//! | `iperf2` | datagrams of any sources at an iperf 2 server, in virtual time |
 //! | `wire` | what a peer of a test sends: iperf3's and iperf 2's messages |
 //! | `agent` | what an agent and whoever started it send |
-//! | `copy` | what a peer of a copy sends |
+//! | `copy`, `copy_receiver` | what a peer of a copy sends |
 //! | `udt` | datagrams of a UDT peer, and of anyone |
 //! | `kernel` | what the kernel answers: netlink, ICMP errors |
 //! | `captures` | capture files, packets in them, two captures aligned |
 //! | `analysis` | display filters; TCP segments and fragments of packets |
 //! | `files` | journals, plans, paths, recordings, measurements, baselines, lists of servers, results of other tools |
+//! | `study_database` | databases of studies |
 
 mod agent;
 mod analysis;
 mod captures;
 mod copy;
+mod copy_receiver;
 mod files;
+mod iperf2;
 mod kernel;
 pub mod seeds;
+mod study_database;
 mod udt;
 mod wire;
 
@@ -32,7 +37,7 @@ pub type Target = (&'static str, fn(&[u8]));
 
 /// Every target. `fuzz/seeds` has a directory for each, and `fuzz/src/lib.rs`
 /// a test.
-pub const TARGETS: [Target; 33] = [
+pub const TARGETS: [Target; 36] = [
     ("iperf3_framing", wire::iperf3_framing),
     ("iperf3_params", wire::iperf3_params),
     ("iperf3_results", wire::iperf3_results),
@@ -40,9 +45,11 @@ pub const TARGETS: [Target; 33] = [
     ("iperf3_datagram", wire::iperf3_datagram),
     ("iperf2_header", wire::iperf2_header),
     ("iperf2_datagram", wire::iperf2_datagram),
+    ("iperf2_flows", iperf2::flows),
     ("udt_datagrams", udt::datagrams),
     ("udt_native_datagrams", udt::native_datagrams),
     ("copy_messages", copy::messages),
+    ("copy_receiver", copy_receiver::copies),
     ("agent_requests", agent::requests),
     ("agent_replies", agent::replies),
     ("netlink_socket_diagnosis", kernel::netlink_socket_diagnosis),
@@ -60,6 +67,7 @@ pub const TARGETS: [Target; 33] = [
     ("tool_result", files::tool_result),
     ("baseline", files::baseline),
     ("server_list", files::server_list),
+    ("study_database", study_database::study_database),
     ("capture_file", captures::file),
     ("capture_packet", captures::packet),
     ("capture_fragments", analysis::fragments),

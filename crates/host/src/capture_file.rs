@@ -1,106 +1,58 @@
 //! Files for captures, which root creates for a user who may be another one.
 //!
-//! The directory is opened without following a symbolic link that another user can have
-//! created, and the file in it is opened relative to it. An existing file is overwritten only if
-//! it is a regular one with one name that belongs to the user: whoever can write to the
-//! directory cannot redirect the capture to a file of someone else.
+//! For the user who called sudo(8), the file is opened with that user's rights, so that the kernel
+//! decides whether that user may create it there. An existing file is overwritten only if it is a
+//! regular one with one name that belongs to the user.
 
-use crate::directory::{Directory, Trust, Unsafe, UnsafePath, effective_uid};
-use crate::privileges::User;
-use std::ffi::OsString;
+use crate::output_file::{Destination, FinalLink, Writer};
+use crate::privileges::{self, User};
 use std::fs::File;
 use std::io;
-use std::os::unix::fs::{MetadataExt, fchown};
-use std::path::{Component, Path, PathBuf};
+use std::path::Path;
 
-/// Most symbolic links on the path to a file, as in the kernel (path_resolution(7)).
-const MAX_LINKS: usize = 40;
-
-/// Creates or empties the file at `path`, readable by its owner alone: `user`, or the calling
-/// user.
+/// Creates or empties the file at `path`, readable by its owner alone: `user`, with the rights of
+/// that user, or the calling user.
 ///
 /// # Errors
-/// The system error, and [`UnsafePath`] inside an [`io::Error`].
+/// The system error, and [`UnsafePath`](crate::directory::UnsafePath) inside an [`io::Error`].
 pub fn create(path: &Path, user: Option<User>) -> io::Result<File> {
-    let not_a_file = || io::Error::new(io::ErrorKind::InvalidInput, "not the name of a file");
-    let name = path.file_name().and_then(|name| name.to_str()).ok_or_else(not_a_file)?;
-    let owner = user.map_or_else(effective_uid, |user| user.uid);
-    let path = std::path::absolute(path)?;
-    let folder = path.parent().ok_or_else(not_a_file)?;
-    let folder = without_links(folder, owner)?;
-    let directory = Directory::open(&folder, Trust::NoSymlinks)?;
-    let file = match directory.create_new(name, 0o600) {
-        Ok(file) => {
-            if let Some(User { uid, gid }) = user {
-                fchown(&file, Some(uid), Some(gid))?;
-            }
-            return Ok(file);
+    match user {
+        Some(user) => {
+            let create = || create_as(path, Writer::user(user.uid));
+            privileges::with_rights_of(user, create).map_err(|error| explained(error, user))
         }
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-            directory.open_or_create(name)?
-        }
-        Err(error) => return Err(error),
-    };
-    let there = file.metadata()?;
-    let refused = |why| Err(UnsafePath { component: path.clone(), why }.into());
-    if there.uid() != owner {
-        return refused(Unsafe::Owner(there.uid()));
+        None => create_as(path, Writer::calling()),
     }
-    if there.nlink() > 1 {
-        return refused(Unsafe::HardLinks);
+}
+
+/// Says whose rights were not enough: root may write everywhere.
+fn explained(error: io::Error, user: User) -> io::Error {
+    if error.kind() != io::ErrorKind::PermissionDenied {
+        return error;
     }
+    let remedy = "the file is created with the rights of the user who called sudo";
+    io::Error::new(error.kind(), format!("{error} for uid {}: {remedy}", user.uid))
+}
+
+fn create_as(path: &Path, writer: Writer) -> io::Result<File> {
+    let destination = Destination::of_writer(path, FinalLink::Refuse, writer)?;
+    match destination.create_private() {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+        other => return other,
+    }
+    let file = destination.open_own()?;
     // Emptied only now.
     file.set_len(0)?;
     Ok(file)
 }
 
-/// An absolute path with its symbolic links resolved: those of root, of the caller and of
-/// `owner`. A component that becomes a link afterwards is refused when the path is opened.
-fn without_links(path: &Path, owner: u32) -> io::Result<PathBuf> {
-    let trusted = [0, effective_uid(), owner];
-    let mut resolved = PathBuf::from("/");
-    let mut rest: Vec<OsString> = reversed(path);
-    let mut links = 0;
-    while let Some(name) = rest.pop() {
-        if name == ".." {
-            resolved.pop();
-            continue;
-        }
-        let next = resolved.join(&name);
-        let there = std::fs::symlink_metadata(&next)?;
-        if !there.is_symlink() {
-            resolved = next;
-            continue;
-        }
-        links += 1;
-        if !trusted.contains(&there.uid()) || links > MAX_LINKS {
-            return Err(UnsafePath { component: next, why: Unsafe::Symlink }.into());
-        }
-        let target = std::fs::read_link(&next)?;
-        if target.is_absolute() {
-            resolved = PathBuf::from("/");
-        }
-        rest.extend(reversed(&target));
-    }
-    Ok(resolved)
-}
-
-/// The components of a path, last one first.
-fn reversed(path: &Path) -> Vec<OsString> {
-    let components = path.components().rev().filter_map(|component| match component {
-        Component::Normal(name) => Some(name.to_owned()),
-        Component::ParentDir => Some("..".into()),
-        _ => None,
-    });
-    components.collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::fs;
+    use crate::directory::effective_uid;
+    use std::fs::{self, Permissions};
     use std::io::Write;
-    use std::os::unix::fs::{PermissionsExt, lchown, symlink};
+    use std::os::unix::fs::{MetadataExt, PermissionsExt, lchown, symlink};
 
     fn refused(path: &Path) -> String {
         create(path, None).unwrap_err().to_string()
@@ -157,13 +109,47 @@ mod tests {
         assert!(refused(&at("planted")).contains("is owned by uid 1234"));
         assert!(refused(&at("redirect/passwd")).contains("is a symbolic link"));
         assert_eq!(fs::read(at("target/passwd")).unwrap(), b"root");
-        // For the user who called sudo, that user's files are right, and root's are not.
+    }
+
+    /// What the user who called sudo may not write to, that user's captures do not change.
+    #[test]
+    fn a_file_for_another_user_is_created_with_that_users_rights() {
+        if effective_uid() != 0 {
+            return;
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        let mode =
+            |path: &Path, mode| fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
+        mode(folder.path(), 0o755);
+        fs::create_dir(at("home")).unwrap();
+        fs::write(at("home/planted"), "data").unwrap();
+        fs::write(at("home/passwd"), "root").unwrap();
+        mode(&at("home/passwd"), 0o666);
+        symlink("planted", at("home/link")).unwrap();
+        for name in ["home", "home/planted"] {
+            lchown(at(name), Some(1234), Some(1234)).unwrap();
+        }
         let user = Some(User { uid: 1234, gid: 1234 });
-        create(&at("planted"), user).unwrap();
-        assert!(fs::read(at("planted")).unwrap().is_empty());
-        let error = create(&at("target/passwd"), user).unwrap_err().to_string();
+        create(&at("home/planted"), user).unwrap();
+        assert!(fs::read(at("home/planted")).unwrap().is_empty());
+        create(&at("home/new"), user).unwrap();
+        let new = fs::metadata(at("home/new")).unwrap();
+        assert_eq!((new.uid(), new.gid(), new.mode() & 0o777), (1234, 1234, 0o600));
+        let error = create(&at("home/passwd"), user).unwrap_err().to_string();
         assert!(error.contains("is owned by uid 0"), "{error}");
-        create(&at("new"), user).unwrap();
-        assert_eq!(fs::metadata(at("new")).unwrap().uid(), 1234);
+        assert!(create(&at("home/link"), user).unwrap_err().to_string().contains("symbolic link"));
+        // Root alone, or root's group, may write there.
+        fs::create_dir(at("etc")).unwrap();
+        for (owner_mode, group) in [(0o755, 0), (0o775, 0)] {
+            lchown(at("etc"), Some(0), Some(group)).unwrap();
+            mode(&at("etc"), owner_mode);
+            let error = create(&at("etc/ld.so.preload"), user).unwrap_err();
+            assert_eq!(error.kind(), io::ErrorKind::PermissionDenied);
+        }
+        assert_eq!(fs::read_dir(at("etc")).unwrap().count(), 0);
+        // This thread has kept its rights.
+        fs::write(at("etc/by-root"), "").unwrap();
+        assert_eq!(fs::metadata(at("etc/by-root")).unwrap().uid(), 0);
     }
 }

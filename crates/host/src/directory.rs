@@ -330,7 +330,7 @@ fn check_directory(fd: &OwnedFd, path: &Path, trust: Trust, last: bool) -> io::R
         Trust::Owner if last => effective_uid(),
         Trust::Owner | Trust::NoSymlinks => return Ok(()),
     };
-    let metadata = File::from(fd.try_clone()?).metadata()?;
+    let metadata = metadata(fd)?;
     let (uid, mode) = (metadata.uid(), metadata.mode() & 0o7777);
     let why = if uid != owner {
         Unsafe::Owner(uid)
@@ -340,6 +340,11 @@ fn check_directory(fd: &OwnedFd, path: &Path, trust: Trust, last: bool) -> io::R
         return Ok(());
     };
     Err(UnsafePath { component: path.to_owned(), why }.into())
+}
+
+/// What an open file is.
+pub(crate) fn metadata(fd: &OwnedFd) -> io::Result<Metadata> {
+    File::from(fd.try_clone()?).metadata()
 }
 
 /// A directory that is only traversed need not be readable.
@@ -372,7 +377,7 @@ fn make_directory(at: BorrowedFd<'_>, name: &CStr) -> io::Result<()> {
     }
 }
 
-fn open_at(
+pub(crate) fn open_at(
     at: Option<BorrowedFd<'_>>,
     name: &CStr,
     flags: libc::c_int,
@@ -392,7 +397,7 @@ fn open_at(
 }
 
 /// Converts one component of a path.
-fn c_string(name: &OsStr) -> io::Result<CString> {
+pub(crate) fn c_string(name: &OsStr) -> io::Result<CString> {
     let invalid = || io::Error::new(io::ErrorKind::InvalidInput, "not a file name");
     if name.is_empty() || name == "." || name == ".." || name.as_bytes().contains(&b'/') {
         return Err(invalid());

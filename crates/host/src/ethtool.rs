@@ -17,16 +17,37 @@ const SIOCGHWTSTAMP: libc::Ioctl = 0x89b1;
 /// `HWTSTAMP_FILTER_ALL` of linux/net_tstamp.h: every received packet is timestamped.
 const ALL_PACKETS: u32 = 1;
 
-const GCOALESCE: u32 = 0x0e;
-const GRINGPARAM: u32 = 0x10;
-const GPAUSEPARAM: u32 = 0x12;
-const GRXCSUM: u32 = 0x14;
-const GTXCSUM: u32 = 0x16;
-const GTSO: u32 = 0x1e;
-const GGSO: u32 = 0x23;
-const GGRO: u32 = 0x2b;
-const GEEE: u32 = 0x44;
-const GLINKSETTINGS: u32 = 0x4c;
+/// A request with the `WORDS` words of its struct, of which the kernel writes no more.
+#[derive(Clone, Copy)]
+struct Request<const WORDS: usize> {
+    ioctl: libc::Ioctl,
+    /// The first word.
+    command: u32,
+}
+
+/// A command of `SIOCETHTOOL`. All there are is below: only here the length of a struct is said.
+const fn command<const WORDS: usize>(command: u32) -> Request<WORDS> {
+    Request { ioctl: SIOCETHTOOL, command }
+}
+
+/// `struct ethtool_coalesce`.
+const COALESCE: Request<23> = command(0x0e);
+/// `struct ethtool_ringparam`.
+const RINGPARAM: Request<9> = command(0x10);
+/// `struct ethtool_pauseparam`.
+const PAUSEPARAM: Request<4> = command(0x12);
+/// `struct ethtool_value`, as the next ones.
+const RXCSUM: Request<2> = command(0x14);
+const TXCSUM: Request<2> = command(0x16);
+const TSO: Request<2> = command(0x1e);
+const GSO: Request<2> = command(0x23);
+const GRO: Request<2> = command(0x2b);
+/// `struct ethtool_eee`.
+const EEE: Request<10> = command(0x44);
+/// `struct ethtool_link_settings` with the longest masks.
+const LINK_SETTINGS: Request<{ LINK_HEAD + 3 * MAX_MASK_WORDS }> = command(0x4c);
+/// `struct hwtstamp_config`: flags, `tx_type`, `rx_filter`.
+const TIMESTAMPS: Request<3> = Request { ioctl: SIOCGHWTSTAMP, command: 0 };
 
 /// Words of `struct ethtool_link_settings` before its masks.
 const LINK_HEAD: usize = 12;
@@ -112,7 +133,7 @@ pub struct Line {
 /// report it, `NotFound` if there is no such device, `InvalidInput` if the name
 /// is not valid; otherwise the system error.
 pub fn rings(device: &str) -> io::Result<Rings> {
-    let [_, rx_most, _, _, tx_most, rx, _, _, tx] = ask(device, GRINGPARAM)?;
+    let [_, rx_most, _, _, tx_most, rx, _, _, tx] = RINGPARAM.ask(device)?;
     Ok(Rings { rx, rx_most, tx, tx_most })
 }
 
@@ -121,7 +142,7 @@ pub fn rings(device: &str) -> io::Result<Rings> {
 /// # Errors
 /// As [`rings`].
 pub fn pause(device: &str) -> io::Result<Pause> {
-    let [_, negotiated, rx, tx] = ask(device, GPAUSEPARAM)?;
+    let [_, negotiated, rx, tx] = PAUSEPARAM.ask(device)?;
     Ok(Pause { negotiated: negotiated != 0, rx: rx != 0, tx: tx != 0 })
 }
 
@@ -130,16 +151,13 @@ pub fn pause(device: &str) -> io::Result<Pause> {
 /// # Errors
 /// As [`rings`], if it reports none of them.
 pub fn offloads(device: &str) -> io::Result<Offloads> {
-    let value = |command| -> io::Result<bool> {
-        let [_, on] = ask(device, command)?;
-        Ok(on != 0)
-    };
+    let value = |request: Request<2>| request.ask(device).map(|[_, on]| on != 0);
     Ok(Offloads {
-        gso: Some(value(GGSO)?),
-        rx_checksum: value(GRXCSUM).ok(),
-        tx_checksum: value(GTXCSUM).ok(),
-        tso: value(GTSO).ok(),
-        gro: value(GGRO).ok(),
+        gso: Some(value(GSO)?),
+        rx_checksum: value(RXCSUM).ok(),
+        tx_checksum: value(TXCSUM).ok(),
+        tso: value(TSO).ok(),
+        gro: value(GRO).ok(),
     })
 }
 
@@ -148,7 +166,7 @@ pub fn offloads(device: &str) -> io::Result<Offloads> {
 /// # Errors
 /// As [`rings`].
 pub fn eee(device: &str) -> io::Result<Eee> {
-    let [_, _, _, _, active, enabled, _, timer, _, _] = ask(device, GEEE)?;
+    let [_, _, _, _, active, enabled, _, timer, _, _] = EEE.ask(device)?;
     Ok(Eee { enabled: enabled != 0, active: active != 0, sleeps_after_us: timer })
 }
 
@@ -157,7 +175,7 @@ pub fn eee(device: &str) -> io::Result<Eee> {
 /// # Errors
 /// As [`rings`].
 pub fn coalescing(device: &str) -> io::Result<Coalescing> {
-    let words: [u32; 23] = ask(device, GCOALESCE)?;
+    let words = COALESCE.ask(device)?;
     Ok(Coalescing { rx_us: words[1], rx_adaptive: words[10] != 0 })
 }
 
@@ -166,19 +184,17 @@ pub fn coalescing(device: &str) -> io::Result<Coalescing> {
 /// # Errors
 /// As [`rings`].
 pub fn line(device: &str) -> io::Result<Line> {
-    const ROOM: usize = LINK_HEAD + 3 * MAX_MASK_WORDS;
     // With no room for masks, the kernel answers with their length in words, negated
     // (ethtool.h, "handshake").
-    let first: [u32; ROOM] = ask(device, GLINKSETTINGS)?;
+    let first = LINK_SETTINGS.ask(device)?;
     let reported = i8::from_ne_bytes([first[3].to_ne_bytes()[3]]);
     let words = usize::from(reported.unsigned_abs());
     if reported >= 0 || words > MAX_MASK_WORDS {
         return Err(io::ErrorKind::InvalidData.into());
     }
-    let mut filled = [0u32; ROOM];
-    filled[0] = GLINKSETTINGS;
-    filled[3] = u32::from_ne_bytes([0, 0, 0, reported.unsigned_abs()]);
-    call(device, &mut filled)?;
+    let mut lengths = LINK_SETTINGS.words();
+    lengths[3] = u32::from_ne_bytes([0, 0, 0, reported.unsigned_abs()]);
+    let filled = LINK_SETTINGS.call(device, lengths)?;
     let mask = |index: usize| &filled[LINK_HEAD + index * words..][..words];
     let negotiated = filled[2].to_ne_bytes()[3] != 0;
     Ok(Line {
@@ -224,45 +240,46 @@ fn speed_of(bit: usize) -> Option<u32> {
 /// # Errors
 /// As [`rings`].
 pub fn timestamps_all(device: &str) -> io::Result<bool> {
-    // struct hwtstamp_config: flags, tx_type, rx_filter.
-    let mut words = [0; 3];
-    ioctl(device, SIOCGHWTSTAMP, &mut words)?;
-    Ok(words[2] == ALL_PACKETS)
+    let [_, _, received] = TIMESTAMPS.ask(device)?;
+    Ok(received == ALL_PACKETS)
 }
 
-fn ask<const N: usize>(device: &str, command: u32) -> io::Result<[u32; N]> {
-    let mut words = [0u32; N];
-    words[0] = command;
-    call(device, &mut words)?;
-    Ok(words)
-}
-
-fn call(device: &str, words: &mut [u32]) -> io::Result<()> {
-    ioctl(device, SIOCETHTOOL, words)
-}
-
-fn ioctl(device: &str, command: libc::Ioctl, words: &mut [u32]) -> io::Result<()> {
-    // SAFETY: zeros are a valid ifreq.
-    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
-    let name = device.as_bytes();
-    // The last byte stays zero: it terminates the name.
-    if name.is_empty() || name.len() >= request.ifr_name.len() || name.contains(&0) {
-        return Err(io::ErrorKind::InvalidInput.into());
+impl<const WORDS: usize> Request<WORDS> {
+    const fn words(self) -> [u32; WORDS] {
+        const { assert!(WORDS > 0, "a request has its command") }
+        let mut words = [0; WORDS];
+        words[0] = self.command;
+        words
     }
-    for (to, from) in request.ifr_name.iter_mut().zip(name) {
-        *to = libc::c_char::from_ne_bytes([*from]);
+
+    fn ask(self, device: &str) -> io::Result<[u32; WORDS]> {
+        self.call(device, self.words())
     }
-    request.ifr_ifru.ifru_data = words.as_mut_ptr().cast();
-    let socket = Socket::new(Domain::UNIX, Type::DGRAM, None)?;
-    // SAFETY: the request names the device and points to words of ours that
-    // live across the call; each command above comes with room for the whole
-    // struct that the kernel writes for it.
-    let code = unsafe { libc::ioctl(socket.as_raw_fd(), command, &raw mut request) };
-    sys::check(code).map(drop).map_err(|error| match error.raw_os_error() {
-        Some(libc::EOPNOTSUPP | libc::EINVAL) => io::ErrorKind::Unsupported.into(),
-        Some(libc::ENODEV) => io::ErrorKind::NotFound.into(),
-        _ => error,
-    })
+
+    /// Passes `words` to the driver, and returns what it has made of them.
+    fn call(self, device: &str, mut words: [u32; WORDS]) -> io::Result<[u32; WORDS]> {
+        // SAFETY: zeros are a valid ifreq.
+        let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+        let name = device.as_bytes();
+        // The last byte stays zero: it terminates the name.
+        if name.is_empty() || name.len() >= request.ifr_name.len() || name.contains(&0) {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
+        for (to, from) in request.ifr_name.iter_mut().zip(name) {
+            *to = libc::c_char::from_ne_bytes([*from]);
+        }
+        request.ifr_ifru.ifru_data = words.as_mut_ptr().cast();
+        let socket = Socket::new(Domain::UNIX, Type::DGRAM, None)?;
+        // SAFETY: the request names the device and points to words of ours that live across the
+        // call. They are as many as the kernel's struct of this request has, by the type of the
+        // constants above, which are all requests there are.
+        let code = unsafe { libc::ioctl(socket.as_raw_fd(), self.ioctl, &raw mut request) };
+        sys::check(code).map(|_| words).map_err(|error| match error.raw_os_error() {
+            Some(libc::EOPNOTSUPP | libc::EINVAL) => io::ErrorKind::Unsupported.into(),
+            Some(libc::ENODEV) => io::ErrorKind::NotFound.into(),
+            _ => error,
+        })
+    }
 }
 
 #[cfg(test)]

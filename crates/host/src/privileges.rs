@@ -4,6 +4,7 @@ use crate::directory::effective_uid;
 use crate::identity;
 use crate::sys;
 use std::io;
+use std::thread;
 
 /// The user and the group without privileges: nobody and nogroup (Linux's overflow IDs).
 pub(crate) const NOBODY: u32 = 65_534;
@@ -68,6 +69,42 @@ pub fn drop(user: Option<User>) -> io::Result<()> {
         return Err(io::Error::other("still root"));
     }
     Ok(())
+}
+
+/// Calls `work` with the rights to files that a user has, and no others: by its user and group,
+/// without other groups and without root's. On a thread of its own, as only that thread's
+/// credentials change, which end with it.
+///
+/// # Errors
+/// The system error, also if there can be no thread, and those of `work`.
+pub fn with_rights_of<T: Send>(
+    user: User,
+    work: impl FnOnce() -> io::Result<T> + Send,
+) -> io::Result<T> {
+    thread::scope(|scope| {
+        let run = || take_file_rights(user).and_then(|()| work());
+        let thread = thread::Builder::new().name("files of a user".to_owned());
+        let thread = thread.spawn_scoped(scope, run)?;
+        thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    })
+}
+
+/// Sets the IDs that the kernel checks for files, of this thread alone (credentials(7)). Root
+/// loses its capabilities for files with its user ID (capabilities(7)).
+fn take_file_rights(User { uid, gid }: User) -> io::Result<()> {
+    // SAFETY: plain numbers; an empty list is never read. The C library's setgroups would change
+    // every thread.
+    if unsafe { libc::syscall(libc::SYS_setgroups, 0, std::ptr::null::<libc::gid_t>()) } == -1 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: plain numbers. Both return the previous ID, and say nothing of errors: an invalid ID
+    // changes nothing and returns the current one.
+    let set = unsafe {
+        libc::setfsgid(gid);
+        libc::setfsuid(uid);
+        [libc::setfsgid(u32::MAX), libc::setfsuid(u32::MAX)].map(libc::c_int::cast_unsigned)
+    };
+    if set == [gid, uid] { Ok(()) } else { Err(io::ErrorKind::PermissionDenied.into()) }
 }
 
 /// capset(2) with empty sets.

@@ -1,20 +1,55 @@
-//! Random numbers from the system.
+//! Random numbers from the system. Secrets and seeds have functions of their own: a secret that
+//! the system does not give is an error, and a seed has a fallback.
 
-use crate::sys;
+use crate::{clock, sys};
+use std::io;
 
-/// An unpredictable number (getrandom(2)).
-#[must_use]
-pub fn seed() -> u64 {
-    u64::from_ne_bytes(bytes())
-}
-
-/// Bytes that nobody can predict, for keys and names: at most 256.
-#[must_use]
-pub fn bytes<const N: usize>() -> [u8; N] {
+/// Returns bytes that nobody can predict, for keys, secrets and cookies (getrandom(2)): at
+/// most 256.
+///
+/// # Errors
+/// The system refuses getrandom(2), as a seccomp filter can. Whatever needs a secret must not
+/// go on without one.
+pub fn secret<const N: usize>() -> io::Result<[u8; N]> {
     const { assert!(N <= 256, "reads of up to 256 bytes are never short") }
     let mut bytes = [0u8; N];
     // SAFETY: N valid bytes.
     let read = sys::retry(|| unsafe { libc::getrandom(bytes.as_mut_ptr().cast(), N, 0) });
-    debug_assert_eq!(read.ok(), Some(N));
-    bytes
+    match read {
+        Ok(length) if length == N => Ok(bytes),
+        Ok(_) => Err(refused(&io::ErrorKind::UnexpectedEof.into())),
+        Err(error) => Err(refused(&error)),
+    }
+}
+
+/// Checks that the system gives random numbers: a server that makes a secret for each session
+/// does not start without.
+///
+/// # Errors
+/// As [`secret`].
+pub fn check() -> io::Result<()> {
+    secret::<1>().map(drop)
+}
+
+/// Returns a number that differs from run to run, for draws, orders and identifiers that need
+/// not be secret: where the system gives no random number, it is made from the clock and the
+/// process ID.
+#[must_use]
+pub fn seed() -> u64 {
+    secret().map_or_else(
+        |_| {
+            let nanos = clock::unix_time().as_nanos() as u64;
+            nanos ^ u64::from(std::process::id()).rotate_left(40)
+        },
+        u64::from_ne_bytes,
+    )
+}
+
+fn refused(error: &io::Error) -> io::Error {
+    io::Error::new(
+        error.kind(),
+        format!(
+            "the system gives no random numbers for keys and cookies (getrandom: {error}); allow getrandom in the seccomp filter"
+        ),
+    )
 }

@@ -13,6 +13,7 @@ use crate::meter::Meter;
 use crate::sockets;
 use crate::tcp::{self, Idle, Plan};
 use crate::udp::{self, UdpPath};
+use crate::udp_receiver::UdpReceiver;
 use host::resolve::resolve;
 use host::stop::StopFlag;
 use host::{clock, wait};
@@ -389,6 +390,7 @@ impl<'d> Session<'_, 'd> {
                 Some(thread) => sent.map(drop).and(thread.join().unwrap_or(Ok(()))),
                 None => {
                     let (number, budget) = (sent?.number, &Budget::Unlimited);
+                    let stream = Some(stream);
                     udp::await_report(context, socket, plan, head.as_ref(), budget, number, stream)
                 }
             }
@@ -402,26 +404,26 @@ impl<'d> Session<'_, 'd> {
         let failed = |source| Iperf2Error::System { what: "receive datagrams", source };
         let count = config.streams as usize;
         let bounds = Bounds { streams: count, per_address: count, idle_timeout: IDLE_TIMEOUT };
-        let mut flows = UdpFlows::new(context, socket, bounds)
+        let mut receiver = UdpReceiver::new(context, socket, bounds)
             .map_err(failed)?
             .only_from(self.peer.ip().to_canonical());
         let until = self.deadline() + REVERSE_TIMEOUT;
         // With -d the reverse streams start at once, with -r after ours.
         let begins_by = clock::now() + REVERSE_TIMEOUT;
-        let waits = |flows: &UdpFlows| {
+        let waits = |flows: &UdpFlows<'_, '_>| {
             let now = clock::now();
             now < until && (flows.has_started() || now < begins_by)
         };
-        while flows.ended < count && !context.stop.is_raised() && waits(&flows) {
-            flows.step(&mut drop).map_err(failed)?;
+        while receiver.flows.ended < count && !context.stop.is_raised() && waits(&receiver.flows) {
+            receiver.step(&mut drop).map_err(failed)?;
         }
-        let ended = flows.ended;
+        let ended = receiver.flows.ended;
         // The server may ask again for a lost report.
         let linger = clock::now() + Duration::from_millis(300);
         while clock::now() < linger {
-            flows.step(&mut drop).map_err(failed)?;
+            receiver.step(&mut drop).map_err(failed)?;
         }
-        flows.close();
+        receiver.flows.close(clock::now());
         if ended == 0 && !context.stop.is_raised() {
             return Err(Iperf2Error::NoReverseConnection { peer: self.peer, port });
         }

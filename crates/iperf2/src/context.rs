@@ -2,6 +2,7 @@
 
 use crate::event::{Event, Label};
 use crate::meter::Group;
+use crate::report_limit::ReportLimit;
 use crate::sockets;
 use host::clock;
 use host::lock::lock;
@@ -18,17 +19,6 @@ use std::{collections::BTreeMap, sync::Arc};
 
 /// How often waiting threads check the stop flag.
 pub(crate) const TICK: Duration = Duration::from_millis(50);
-
-/// Maximum number of reported peer errors per second: anyone can cause them.
-const MAX_ERRORS: u32 = 20;
-
-/// Limits the rate of reported errors.
-#[derive(Default)]
-struct ErrorLimit {
-    since: Option<Instant>,
-    reported: u32,
-    suppressed: u64,
-}
 
 /// Starts a thread for a stream of a server.
 ///
@@ -53,7 +43,8 @@ pub(crate) struct Context<'a> {
     pub(crate) until: Option<Instant>,
     next_id: AtomicU32,
     groups: Mutex<BTreeMap<IpAddr, Arc<Group<'a>>>>,
-    errors: Mutex<ErrorLimit>,
+    /// Of a server: clients of theirs cause what it reports.
+    pub(crate) report_limit: Option<Arc<ReportLimit>>,
 }
 
 impl<'a> Context<'a> {
@@ -69,7 +60,7 @@ impl<'a> Context<'a> {
             until: None,
             next_id: AtomicU32::new(1),
             groups: Mutex::default(),
-            errors: Mutex::default(),
+            report_limit: None,
         }
     }
 
@@ -81,29 +72,30 @@ impl<'a> Context<'a> {
         self.stop.is_raised() || self.until.is_some_and(|until| clock::now() >= until)
     }
 
-    /// Reports that a peer was refused or failed, at most [`MAX_ERRORS`] times a second;
-    /// the rest are only counted.
+    /// Limits what is reported, as a server must.
+    pub(crate) fn limited(self) -> Self {
+        Context { report_limit: Some(Arc::new(ReportLimit::new())), ..self }
+    }
+
+    /// Reports that a peer was refused or failed, within the limit of errors.
     pub(crate) fn peer_error(&self, peer: SocketAddr, reason: &dyn ToString) {
-        let mut errors = lock(&self.errors);
-        let now = clock::now();
-        let is_new_second = errors
-            .since
-            .is_none_or(|since| now.saturating_duration_since(since) >= Duration::from_secs(1));
-        if is_new_second {
-            (errors.since, errors.reported) = (Some(now), 0);
+        self.peer_error_at(peer, reason, clock::now());
+    }
+
+    pub(crate) fn peer_error_at(&self, peer: SocketAddr, reason: &dyn ToString, now: Instant) {
+        self.report_suppressed(now, false);
+        if self.report_limit.as_ref().is_none_or(|limit| limit.admits_error(now)) {
+            let reason = reason.to_string();
+            (self.on_event)(Event::PeerError { peer: sockets::plain(peer), reason });
         }
-        if errors.reported >= MAX_ERRORS {
-            errors.suppressed += 1;
-            return;
+    }
+
+    /// Reports the number of suppressed reports, once a second and at the end.
+    pub(crate) fn report_suppressed(&self, now: Instant, at_end: bool) {
+        let event = self.report_limit.as_ref().and_then(|limit| limit.suppressed(now, at_end));
+        if let Some(event) = event {
+            (self.on_event)(event);
         }
-        errors.reported += 1;
-        let suppressed = std::mem::take(&mut errors.suppressed);
-        drop(errors);
-        let mut reason = reason.to_string();
-        if suppressed > 0 {
-            reason = format!("{reason} ({suppressed} further errors suppressed)");
-        }
-        (self.on_event)(Event::PeerError { peer: sockets::plain(peer), reason });
     }
 
     /// The group of streams with one peer, whose reports are summed.

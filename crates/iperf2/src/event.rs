@@ -111,6 +111,15 @@ pub enum Event {
         /// Number of attempts.
         attempts: u32,
     },
+    /// What a server did not report since the last such event, because of its limits.
+    Suppressed {
+        /// Streams from their start to their end.
+        streams: u64,
+        /// Interval reports.
+        intervals: u64,
+        /// Errors of peers.
+        errors: u64,
+    },
     /// A client was refused or failed; the server continues.
     PeerError {
         /// The client.

@@ -5,20 +5,17 @@
 //! stream. The numbers of streams with one datagram, per address and in total are
 //! limited.
 
-use crate::context::{Context, TICK};
+use crate::context::Context;
 use crate::credit::{Credit, FlowCredit};
-use crate::event::{Event, Label};
-use crate::meter::Meter;
+use crate::meter::{Meter, Start};
+use crate::server::Limits;
 use crate::slots::LimitReached;
 use crate::sockets;
-use crate::tcp::is_retryable;
-use crate::udp::MAX_PAYLOAD;
 use host::address_key::AddressKey;
 use host::clock;
 use iperf2_proto::{ClientHeader, Datagram, Mode, ReceiveStats, report};
 use std::collections::HashMap;
-use std::io;
-use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -55,6 +52,25 @@ pub(crate) struct Bounds {
     pub(crate) idle_timeout: Duration,
 }
 
+impl Bounds {
+    pub(crate) fn of(limits: &Limits) -> Self {
+        let count = |streams| usize::try_from(streams).unwrap_or(usize::MAX);
+        Bounds {
+            streams: count(limits.streams),
+            per_address: count(limits.max_per_address()),
+            idle_timeout: limits.idle_timeout,
+        }
+    }
+}
+
+/// The socket that all streams share.
+pub(crate) trait FlowSocket {
+    /// Sends a datagram if the socket has room for it.
+    fn send(&self, bytes: &[u8], peer: SocketAddr);
+    /// The local address of datagrams from a peer.
+    fn local_towards(&self, peer: SocketAddr) -> SocketAddr;
+}
+
 /// A stream that requests data in the reverse direction.
 pub(crate) struct ReverseRequest {
     /// The source address, as the socket reports it.
@@ -66,17 +82,13 @@ pub(crate) struct ReverseRequest {
 
 pub(crate) struct UdpFlows<'a, 'd> {
     context: &'d Context<'a>,
-    socket: &'d UdpSocket,
-    local: SocketAddr,
     bounds: Bounds,
     /// The only accepted source, if any.
-    only: Option<IpAddr>,
+    pub(crate) only: Option<IpAddr>,
     /// Whether these are reverse streams of a client's test.
     reverse: bool,
     /// At most [`MAX_HALF_OPEN`] streams more than `bounds` permits.
     flows: HashMap<SocketAddr, UdpFlow<'a>>,
-    buffer: Vec<u8>,
-    ticked: Instant,
     /// Number of streams that have ended.
     pub(crate) ended: usize,
 }
@@ -122,30 +134,8 @@ impl Drop for UdpFlow<'_> {
 }
 
 impl<'a, 'd> UdpFlows<'a, 'd> {
-    pub(crate) fn new(
-        context: &'d Context<'a>,
-        socket: &'d UdpSocket,
-        bounds: Bounds,
-    ) -> io::Result<Self> {
-        socket.set_read_timeout(Some(TICK))?;
-        Ok(UdpFlows {
-            context,
-            socket,
-            local: sockets::plain(socket.local_addr()?),
-            bounds,
-            only: None,
-            reverse: false,
-            flows: HashMap::new(),
-            buffer: vec![0; MAX_PAYLOAD as usize],
-            ticked: clock::now(),
-            ended: 0,
-        })
-    }
-
-    /// Accepts reverse streams from one address only.
-    pub(crate) fn only_from(mut self, peer: IpAddr) -> Self {
-        self.only = Some(peer);
-        self
+    pub(crate) fn new(context: &'d Context<'a>, bounds: Bounds) -> Self {
+        UdpFlows { context, bounds, only: None, reverse: false, flows: HashMap::new(), ended: 0 }
     }
 
     /// Whether a stream has arrived.
@@ -153,34 +143,18 @@ impl<'a, 'd> UdpFlows<'a, 'd> {
         self.ended > 0 || !self.flows.is_empty()
     }
 
-    /// Receives one datagram, or waits for [`TICK`].
-    pub(crate) fn step(&mut self, on_request: &mut dyn FnMut(ReverseRequest)) -> io::Result<()> {
-        let mut buffer = std::mem::take(&mut self.buffer);
-        let read = self.socket.recv_from(&mut buffer);
-        let now = clock::now();
-        let result = match read {
-            Ok((length, peer)) => {
-                self.take(&buffer[..length], peer, now, on_request);
-                Ok(())
-            }
-            Err(error) if is_retryable(&error) => Ok(()),
-            // An ICMP error to an earlier report: the client is gone.
-            Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => Ok(()),
-            Err(error) => Err(error),
-        };
-        self.buffer = buffer;
-        if now.saturating_duration_since(self.ticked) >= TICK / 2 {
-            self.ticked = now;
-            self.tick(now);
-        }
-        result
+    /// Number of streams that it has state of.
+    pub(crate) fn count(&self) -> usize {
+        self.flows.len()
     }
 
-    fn take(
+    /// Takes a datagram that arrived at this time, also given as the time since 1970.
+    pub(crate) fn take(
         &mut self,
         bytes: &[u8],
         peer: SocketAddr,
-        now: Instant,
+        (now, unix): (Instant, Duration),
+        socket: &dyn FlowSocket,
         on_request: &mut dyn FnMut(ReverseRequest),
     ) {
         let Some(datagram) = Datagram::decode(bytes) else { return };
@@ -201,9 +175,9 @@ impl<'a, 'd> UdpFlows<'a, 'd> {
             self.insert(peer, header, now);
         }
         let second = !first && self.flows.get(&peer).is_some_and(UdpFlow::is_half_open);
-        if second && let Err(full) = self.make_slot(peer) {
+        if second && let Err(full) = self.make_slot(peer, now) {
             self.flows.remove(&peer);
-            self.context.peer_error(peer, &full);
+            self.context.peer_error_at(peer, &full, now);
             return;
         }
         let Some(flow) = self.flows.get_mut(&peer) else { return };
@@ -211,24 +185,23 @@ impl<'a, 'd> UdpFlows<'a, 'd> {
         flow.credit.credit().receive(bytes.len());
         if let Some(ended) = &mut flow.ended {
             if datagram.last {
-                send_report(self.socket, peer, ended, flow.credit.credit());
+                send_report(socket, peer, ended, flow.credit.credit());
             }
             return;
         }
         match &mut flow.meter {
             Some(meter) => {
                 meter.tick(now);
-                meter.arrive(&datagram, bytes.len(), clock::unix_time());
+                meter.arrive(&datagram, bytes.len(), unix);
             }
             None => {
-                let (length, time) = (bytes.len() as u64, clock::unix_time());
-                flow.stats.arrive(datagram.number, length, datagram.sent, time);
+                flow.stats.arrive(datagram.number, bytes.len() as u64, datagram.sent, unix);
             }
         }
         if second {
             let peer = sockets::plain(peer);
-            let ends = (sockets::local_towards(self.local, peer), peer);
-            flow.meter = Some(start_meter(self.context, ends, flow, self.reverse));
+            let ends = (socket.local_towards(peer), peer);
+            flow.meter = Some(start_meter(self.context, ends, flow, self.reverse, now));
         }
         let due = |request: &ReverseRequest| match request.header.mode {
             // The client sends only one datagram; the server checks whether it is trusted.
@@ -245,7 +218,7 @@ impl<'a, 'd> UdpFlows<'a, 'd> {
             self.ended += 1;
             let ended = flow.ended.insert(Ended { report, sent: 0 });
             if flow.header.is_none_or(|header| !header.no_report) {
-                send_report(self.socket, peer, ended, flow.credit.credit());
+                send_report(socket, peer, ended, flow.credit.credit());
             }
             let after = flow.request(peer).filter(|request| request.header.mode == Mode::TradeOff);
             let lasted = now.saturating_duration_since(flow.begun);
@@ -300,7 +273,7 @@ impl<'a, 'd> UdpFlows<'a, 'd> {
     }
 
     /// Frees a slot for one more active stream, if possible.
-    fn make_slot(&mut self, peer: SocketAddr) -> Result<(), LimitReached> {
+    fn make_slot(&mut self, peer: SocketAddr, now: Instant) -> Result<(), LimitReached> {
         let key = AddressKey::of(peer.ip());
         let (mut all, mut of_address) = (0, 0);
         for flow in self.flows.values().filter(|flow| flow.meter.is_some()) {
@@ -316,7 +289,9 @@ impl<'a, 'd> UdpFlows<'a, 'd> {
         };
         let is_evictable = |(_, flow): &(&SocketAddr, &UdpFlow<'_>)| {
             let matches = full == LimitReached::Total || flow.key == key;
-            matches && flow.meter.is_some() && flow.last_received.elapsed() >= EVICTABLE_AFTER
+            matches
+                && flow.meter.is_some()
+                && now.saturating_duration_since(flow.last_received) >= EVICTABLE_AFTER
         };
         let idlest =
             self.flows.iter().filter(is_evictable).min_by_key(|(_, flow)| flow.last_received);
@@ -325,12 +300,15 @@ impl<'a, 'd> UdpFlows<'a, 'd> {
             if let Some(meter) = flow.meter.take() {
                 meter.finish(flow.last_received);
             }
-            self.context.peer_error(idlest, &"idle: the stream was evicted for a new one");
+            let reason = "idle: the stream was evicted for a new one";
+            self.context.peer_error_at(idlest, &reason, now);
         }
         Ok(())
     }
 
-    fn tick(&mut self, now: Instant) {
+    /// Reports due intervals and ends idle streams.
+    pub(crate) fn tick(&mut self, now: Instant) {
+        self.context.report_suppressed(now, false);
         let (context, idle_timeout) = (self.context, self.bounds.idle_timeout);
         self.flows.retain(|peer, flow| {
             let quiet = now.saturating_duration_since(flow.last_received);
@@ -346,38 +324,45 @@ impl<'a, 'd> UdpFlows<'a, 'd> {
                 meter.finish(flow.last_received);
             }
             let reason = format!("idle timeout: no datagrams for {} s", idle_timeout.as_secs_f64());
-            context.peer_error(*peer, &reason);
+            context.peer_error_at(*peer, &reason, now);
             false
         });
     }
 
     /// Ends all active streams.
-    pub(crate) fn close(mut self) {
+    pub(crate) fn close(mut self, now: Instant) {
         for (_, mut flow) in self.flows.drain() {
             if let Some(meter) = flow.meter.take() {
                 meter.finish(flow.last_received);
             }
         }
+        self.context.report_suppressed(now, true);
     }
 }
 
 /// Reports a new stream and starts counting it.
 fn start_meter<'a>(
     context: &Context<'a>,
-    (local, peer): (SocketAddr, SocketAddr),
+    ends: (SocketAddr, SocketAddr),
     flow: &UdpFlow<'_>,
     reverse: bool,
+    now: Instant,
 ) -> Meter<'a> {
-    let label: Label = context.label(reverse);
-    let mode = flow.header.map_or(Mode::Normal, |header| header.mode);
-    (context.on_event)(Event::Connected { label, local, peer, mode, tcp: None });
-    Meter::new(context, label, (local, peer), flow.begun).with_stats(flow.stats)
+    let start = Start {
+        label: context.label(reverse),
+        ends,
+        mode: flow.header.map_or(Mode::Normal, |header| header.mode),
+        tcp: None,
+        connecting: None,
+        begun: flow.begun,
+    };
+    Meter::start(context, start, now).with_stats(flow.stats)
 }
 
 /// Sends a report if the address has credit for it.
-fn send_report(socket: &UdpSocket, peer: SocketAddr, ended: &mut Ended, credit: &Credit) {
+fn send_report(socket: &dyn FlowSocket, peer: SocketAddr, ended: &mut Ended, credit: &Credit) {
     if ended.sent < MAX_REPORTS && credit.pay_for_one(report::LENGTH) {
         ended.sent += 1;
-        let _ = socket.send_to(&ended.report, peer);
+        socket.send(&ended.report, peer);
     }
 }

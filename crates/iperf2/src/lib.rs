@@ -14,12 +14,15 @@ mod error;
 mod event;
 mod flows;
 mod meter;
+mod report_limit;
 pub mod server;
 mod session;
+pub mod simulation;
 mod slots;
 mod sockets;
 mod tcp;
 mod udp;
+mod udp_receiver;
 mod udp_reverse;
 
 pub use error::Iperf2Error;

@@ -1,9 +1,10 @@
 //! Counts the bytes of streams, reports intervals, and sums the streams of one peer.
 
 use crate::context::Context;
-use crate::event::{DatagramStats, Event, IntervalReport, Label};
+use crate::event::{ConnectionInfo, DatagramStats, Event, IntervalReport, Label};
+use crate::report_limit::{ReportLimit, is_proven};
 use host::lock::lock;
-use iperf2_proto::{Datagram, ReceiveStats, ServerReport};
+use iperf2_proto::{Datagram, Mode, ReceiveStats, ServerReport};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
@@ -22,8 +23,19 @@ pub(crate) struct Group<'a> {
 struct State {
     joined: u32,
     active: u32,
-    intervals: BTreeMap<u32, (u32, IntervalReport)>,
+    intervals: BTreeMap<u32, Sum>,
     total: Option<IntervalReport>,
+    /// Whether one of the streams was reported.
+    reported: bool,
+}
+
+/// The sum of an interval so far.
+#[derive(Clone, Copy)]
+struct Sum {
+    count: u32,
+    /// Whether one of the interval reports was reported.
+    reported: bool,
+    row: IntervalReport,
 }
 
 impl<'a> Group<'a> {
@@ -40,28 +52,37 @@ impl<'a> Group<'a> {
         state.active += 1;
     }
 
-    /// Reports an interval of a stream, and the sum once all streams have reported.
-    fn report(&self, number: u32, row: IntervalReport) {
+    /// Takes an interval of a stream, and reports it if it is to be `reported`; reports the sum
+    /// of those that were once all streams are through.
+    fn report(&self, number: u32, row: IntervalReport, reported: bool) {
         let mut state = lock(&self.state);
-        (self.on_event)(Event::Interval(row));
+        if reported {
+            (self.on_event)(Event::Interval(row));
+        }
         if row.whole {
             state.active = state.active.saturating_sub(1);
+            state.reported |= reported;
             state.total = Some(sum(state.total, &row));
-            if let (0, 2.., Some(total)) = (state.active, state.joined, state.total) {
+            if let (0, 2.., Some(total)) = (state.active, state.joined, state.total)
+                && state.reported
+            {
                 (self.on_event)(Event::Interval(total));
             }
             return;
         }
-        let (count, before) =
-            state.intervals.remove(&number).map_or((0, None), |(count, row)| (count, Some(row)));
-        let (count, total) = (count + 1, sum(before, &row));
-        if count < state.joined {
-            state.intervals.insert(number, (count, total));
+        let before = state.intervals.remove(&number);
+        let total = Sum {
+            count: before.map_or(1, |before| before.count + 1),
+            reported: reported || before.is_some_and(|before| before.reported),
+            row: sum(before.map(|before| before.row), &row),
+        };
+        if total.count < state.joined {
+            state.intervals.insert(number, total);
             if state.intervals.len() > MAX_PENDING_SUMS {
                 state.intervals.pop_first();
             }
-        } else if count > 1 {
-            (self.on_event)(Event::Interval(total));
+        } else if total.count > 1 && total.reported {
+            (self.on_event)(Event::Interval(total.row));
         }
     }
 }
@@ -86,9 +107,28 @@ fn sum(before: Option<IntervalReport>, row: &IntervalReport) -> IntervalReport {
     }
 }
 
+/// The start of a stream.
+pub(crate) struct Start {
+    pub(crate) label: Label,
+    /// Local and remote address.
+    pub(crate) ends: (SocketAddr, SocketAddr),
+    pub(crate) mode: Mode,
+    /// `None` for UDP.
+    pub(crate) tcp: Option<ConnectionInfo>,
+    /// Comes before it: this end connects to the peer.
+    pub(crate) connecting: Option<Event>,
+    pub(crate) begun: Instant,
+}
+
 /// The byte counts of one stream.
 pub(crate) struct Meter<'a> {
     group: Arc<Group<'a>>,
+    /// `None` if everything is reported.
+    limit: Option<Arc<ReportLimit>>,
+    /// Whether the stream is reported: from its start, or from when it has proven to be one.
+    reported: bool,
+    /// Events of its start that are not reported yet.
+    pending: Vec<Event>,
     label: Label,
     ends: (SocketAddr, SocketAddr),
     sending: bool,
@@ -113,6 +153,9 @@ impl<'a> Meter<'a> {
         group.join();
         Meter {
             group,
+            limit: None,
+            reported: true,
+            pending: Vec::new(),
             label,
             ends,
             sending: false,
@@ -123,6 +166,37 @@ impl<'a> Meter<'a> {
             bytes_before: 0,
             stats: None,
             stats_before: ReceiveStats::default(),
+        }
+    }
+
+    /// Reports the start of a server's stream, now or once it has proven to be one.
+    pub(crate) fn start(context: &Context<'a>, start: Start, now: Instant) -> Self {
+        let Start { label, ends, mode, tcp, connecting, begun } = start;
+        let (local, peer) = ends;
+        let connected = Event::Connected { label, local, peer, mode, tcp };
+        let mut meter = Meter::new(context, label, ends, begun);
+        meter.pending = connecting.into_iter().chain([connected]).collect();
+        meter.limit.clone_from(&context.report_limit);
+        meter.reported = false;
+        if meter.limit.as_ref().is_none_or(|limit| limit.admits_stream(now)) {
+            meter.announce();
+        }
+        meter
+    }
+
+    /// For the other direction of a stream that was reported with it.
+    pub(crate) fn also(context: &Context<'a>, other: &Meter<'a>, label: Label) -> Self {
+        Meter {
+            limit: other.limit.clone(),
+            reported: other.reported,
+            ..Meter::new(context, label, other.ends, other.begun)
+        }
+    }
+
+    fn announce(&mut self) {
+        self.reported = true;
+        for event in self.pending.drain(..) {
+            (self.group.on_event)(event);
         }
     }
 
@@ -165,15 +239,18 @@ impl<'a> Meter<'a> {
 
     /// Reports the intervals that are due.
     pub(crate) fn tick(&mut self, now: Instant) {
+        if !self.reported && is_proven(now.saturating_duration_since(self.begun), self.bytes) {
+            self.announce();
+        }
         let Some(interval) = self.interval else { return };
         let passed = now.saturating_duration_since(self.begun);
         while passed >= interval * (self.intervals + 1) {
             let to = interval * (self.intervals + 1);
-            self.report_interval(interval, to);
+            self.report_interval(interval, to, now);
         }
     }
 
-    fn report_interval(&mut self, interval: Duration, to: Duration) {
+    fn report_interval(&mut self, interval: Duration, to: Duration, now: Instant) {
         let since = self.stats.map(|stats| stats.since(&self.stats_before));
         let row = IntervalReport {
             label: Some(self.label),
@@ -185,10 +262,18 @@ impl<'a> Meter<'a> {
             whole: false,
             received: since.map(received),
         };
-        self.group.report(self.intervals, row);
+        let limit = self.limit.as_ref();
+        let reported =
+            self.reported && limit.is_none_or(|limit| limit.admits_interval(now, row.bytes));
+        self.group.report(self.intervals, row, reported);
         self.intervals += 1;
         self.bytes_before = self.bytes;
         self.stats_before = self.stats.unwrap_or_default();
+    }
+
+    /// Whether the stream is reported.
+    pub(crate) fn is_reported(&self) -> bool {
+        self.reported
     }
 
     /// Reports the last interval and the whole test; returns the server report.
@@ -198,7 +283,7 @@ impl<'a> Meter<'a> {
         if let Some(interval) = self.interval {
             // A remainder of a tenth or more is reported as an interval.
             if time.saturating_sub(interval * self.intervals) * 10 >= interval {
-                self.report_interval(interval, time);
+                self.report_interval(interval, time, now);
             }
         }
         let row = IntervalReport {
@@ -211,7 +296,10 @@ impl<'a> Meter<'a> {
             whole: true,
             received: self.stats.map(received),
         };
-        self.group.report(self.intervals, row);
+        self.group.report(self.intervals, row, self.reported);
+        if let Some(limit) = self.limit.as_ref().filter(|_| !self.reported) {
+            limit.suppress_stream();
+        }
         let stats = self.stats.unwrap_or_default();
         ServerReport {
             bytes: self.bytes,

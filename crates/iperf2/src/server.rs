@@ -3,10 +3,11 @@
 use crate::context::{self, Context, TICK};
 use crate::error::Iperf2Error;
 use crate::event::Event;
-use crate::flows::{Bounds, UdpFlows};
+use crate::flows::Bounds;
 use crate::session::ServerState;
 use crate::slots::StreamSlots;
 use crate::sockets::{self, Options};
+use crate::udp_receiver::UdpReceiver;
 use host::stop::StopFlag;
 use host::{clock, wait};
 use std::net::{IpAddr, SocketAddr, TcpListener, UdpSocket};
@@ -153,15 +154,17 @@ impl Server {
         stop: &StopFlag,
         on_event: &(dyn Fn(Event) + Sync),
     ) -> Result<(), Iperf2Error> {
-        let mut context = Context::new(on_event, stop, self.config.interval);
+        let mut context = Context::new(on_event, stop, self.config.interval).limited();
         context.until = self.config.time.map(|time| clock::now() + time);
         let limits = &self.config.limits;
         let slots = StreamSlots::new(limits.streams, limits.max_per_address());
         let state = ServerState { context: &context, config: &self.config, slots: &slots };
-        match &self.listener {
+        let served = match &self.listener {
             Listener::Tcp(listener) => serve_tcp(listener, &state),
             Listener::Udp(socket) => serve_udp(socket, &state),
-        }
+        };
+        context.report_suppressed(clock::now(), true);
+        served
     }
 }
 
@@ -169,6 +172,7 @@ fn serve_tcp(listener: &TcpListener, state: &ServerState<'_, '_>) -> Result<(), 
     let failed = |source| Iperf2Error::System { what: "wait for clients", source };
     thread::scope(|scope| {
         while !state.context.is_over() {
+            state.context.report_suppressed(clock::now(), false);
             if wait::readable([listener.as_fd()], Some(TICK)).map_err(failed)? == [false] {
                 continue;
             }
@@ -198,20 +202,14 @@ fn serve_tcp(listener: &TcpListener, state: &ServerState<'_, '_>) -> Result<(), 
 
 fn serve_udp(socket: &UdpSocket, state: &ServerState<'_, '_>) -> Result<(), Iperf2Error> {
     let failed = |source| Iperf2Error::System { what: "receive datagrams", source };
-    let limits = &state.config.limits;
-    let count = |streams| usize::try_from(streams).unwrap_or(usize::MAX);
-    let bounds = Bounds {
-        streams: count(limits.streams),
-        per_address: count(limits.max_per_address()),
-        idle_timeout: limits.idle_timeout,
-    };
+    let bounds = Bounds::of(&state.config.limits);
     thread::scope(|scope| {
-        let mut flows = UdpFlows::new(state.context, socket, bounds).map_err(failed)?;
+        let mut receiver = UdpReceiver::new(state.context, socket, bounds).map_err(failed)?;
         let mut on_request = |request| state.reverse_udp(scope, socket, request);
         while !state.context.is_over() {
-            flows.step(&mut on_request).map_err(failed)?;
+            receiver.step(&mut on_request).map_err(failed)?;
         }
-        flows.close();
+        receiver.flows.close(clock::now());
         Ok(())
     })
 }

@@ -3,7 +3,7 @@
 use crate::context::{self, Context};
 use crate::error::Iperf2Error;
 use crate::event::Event;
-use crate::meter::Meter;
+use crate::meter::{Meter, Start};
 use crate::server::ServerConfig;
 use crate::slots::{Slot, StreamSlots};
 use crate::tcp::{self, Idle, Plan, is_retryable};
@@ -142,17 +142,16 @@ where
         let mode = header.map_or(Mode::Normal, |header| header.mode);
         let label = context.label(false);
         let tcp = sockets::connection_info(stream);
-        (context.on_event)(Event::Connected { label, local, peer, mode, tcp });
         let ends = (local, peer);
+        let start = Start { label, ends, mode, tcp, connecting: None, begun };
+        let mut meter = Meter::start(context, start, clock::now());
         let plan = header.map(|header| self.plan(&header, false));
         if let (Mode::Reverse, Some(plan)) = (mode, plan) {
-            let meter = Meter::new(context, label, ends, begun);
             let sent = tcp::send(context, stream, &plan, meter, idle);
             drain(context, stream);
             return sent.map_err(aborted);
         }
         let length = self.config.length.unwrap_or(iperf2_proto::DEFAULT_BLOCK);
-        let mut meter = Meter::new(context, label, ends, begun);
         meter.add(read);
         let until = self.receive_deadline(header.as_ref(), begun);
         let receive = |meter| {
@@ -169,7 +168,7 @@ where
                 let _slot = self.slots.take(peer.ip()).map_err(refused)?;
                 thread::scope(|both| {
                     let label = crate::Label { reverse: true, ..label };
-                    let sending = Meter::new(context, label, ends, begun);
+                    let sending = Meter::also(context, &meter, label);
                     let send = move || tcp::send(context, stream, &plan, sending, idle);
                     let send = thread::Builder::new()
                         .name(context::THREAD_NAME.to_owned())
@@ -217,14 +216,14 @@ where
         let stream = self.connect_with_retry(peer, SocketAddr::new(local.ip(), 0))?;
         let _ = SockRef::from(&stream).set_tcp_user_timeout(Some(self.config.limits.idle_timeout));
         let buffer = sockets::buffer(&stream, true);
-        (context.on_event)(Event::Connecting { peer, buffer });
+        let connecting = Some(Event::Connecting { peer, buffer });
         let aborted = |source| Iperf2Error::Aborted { peer, source };
         let ends = sockets::ends(&stream).map_err(aborted)?;
         let label = context.label(true);
         let tcp = sockets::connection_info(&stream);
         let mode = Mode::Reverse;
-        (context.on_event)(Event::Connected { label, local: ends.0, peer: ends.1, mode, tcp });
-        let meter = Meter::new(context, label, ends, clock::now());
+        let start = Start { label, ends, mode, tcp, connecting, begun: clock::now() };
+        let meter = Meter::start(context, start, clock::now());
         let sent = tcp::send(context, &stream, plan, meter, self.idle());
         drain(context, &stream);
         sent.map_err(aborted)

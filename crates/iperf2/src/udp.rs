@@ -57,6 +57,8 @@ pub(crate) struct Sent {
     pub(crate) number: u64,
     /// Whether it was marked as the last.
     pub(crate) ended: bool,
+    /// Whether the stream is reported.
+    pub(crate) reported: bool,
 }
 
 /// Maximum sleep of a sender without credit, so that its reports are on time.
@@ -137,13 +139,17 @@ pub(crate) fn send(
     } else {
         number -= 1;
     }
-    let label = meter.label();
+    meter.tick(ended);
+    let (label, reported) = (meter.label(), meter.is_reported());
     meter.finish(ended);
-    (context.on_event)(Event::Sent { label, datagrams: number });
-    result.map(|()| Sent { number, ended: last })
+    if reported {
+        (context.on_event)(Event::Sent { label, datagrams: number });
+    }
+    result.map(|()| Sent { number, ended: last, reported })
 }
 
-/// Waits for the server report and repeats the last datagram until it arrives.
+/// Waits for the server report and repeats the last datagram until it arrives. It is reported
+/// for the `stream`, if that was.
 pub(crate) fn await_report(
     context: &Context<'_>,
     socket: &UdpSocket,
@@ -151,7 +157,7 @@ pub(crate) fn await_report(
     head: Option<&[u8; header::LENGTH]>,
     budget: &Budget,
     number: u64,
-    stream: (crate::Label, (SocketAddr, SocketAddr)),
+    stream: Option<(crate::Label, (SocketAddr, SocketAddr))>,
 ) -> io::Result<()> {
     let mut last = pattern(plan.length as usize);
     if let (Some(head), Some(field)) =
@@ -161,7 +167,11 @@ pub(crate) fn await_report(
     }
     let mut buffer = [0; 2048];
     socket.set_read_timeout(Some(TICK))?;
-    let (label, ends) = stream;
+    let report = |event: &dyn Fn(crate::Label, (SocketAddr, SocketAddr)) -> Event| {
+        if let Some((label, ends)) = stream {
+            (context.on_event)(event(label, ends));
+        }
+    };
     let mut refused = None;
     for attempt in 0..REPORT_ATTEMPTS {
         if attempt > 0 && budget.pay_for_last(u64::from(plan.length)) {
@@ -172,8 +182,8 @@ pub(crate) fn await_report(
         while clock::now() < until {
             match socket.recv(&mut buffer) {
                 Ok(length) => {
-                    let Some(report) = ServerReport::decode(&buffer[..length]) else { continue };
-                    (context.on_event)(Event::Report { label, ends, report });
+                    let Some(told) = ServerReport::decode(&buffer[..length]) else { continue };
+                    report(&|label, ends| Event::Report { label, ends, report: told });
                     return Ok(());
                 }
                 Err(error) if is_retryable(&error) => {}
@@ -185,7 +195,7 @@ pub(crate) fn await_report(
             break;
         }
     }
-    (context.on_event)(Event::NoReport { label, attempts: REPORT_ATTEMPTS });
+    report(&|label, _| Event::NoReport { label, attempts: REPORT_ATTEMPTS });
     refused.map_or(Ok(()), Err)
 }
 

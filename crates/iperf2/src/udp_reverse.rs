@@ -6,7 +6,7 @@ use crate::credit::Budget;
 use crate::error::Iperf2Error;
 use crate::event::Event;
 use crate::flows::ReverseRequest;
-use crate::meter::Meter;
+use crate::meter::{Meter, Start};
 use crate::server::Trust;
 use crate::session::{ServerState, port};
 use crate::sockets;
@@ -85,8 +85,9 @@ where
             let local = sockets::plain(socket.local_addr().map_err(failed)?);
             let local = sockets::local_towards(local, peer);
             let ends = (local, sockets::plain(peer));
-            (context.on_event)(Event::Connected { label, local, peer: ends.1, mode, tcp: None });
-            let meter = Meter::new(context, label, ends, clock::now());
+            let begun = clock::now();
+            let start = Start { label, ends, mode, tcp: None, connecting: None, begun };
+            let meter = Meter::start(context, start, begun);
             let path = UdpPath::To(socket, peer);
             return udp::send(context, &path, &plan, None, budget, meter).map(drop).map_err(failed);
         }
@@ -96,12 +97,14 @@ where
         let bind = (!server.is_unspecified()).then(|| SocketAddr::new(server, 0));
         let socket = sockets::connect_udp(peer, bind, &self.config.options)?;
         let buffer = sockets::buffer(&socket, true);
-        (context.on_event)(Event::Connecting { peer, buffer });
+        let connecting = Some(Event::Connecting { peer, buffer });
         let local = socket.local_addr().map_err(failed)?;
-        (context.on_event)(Event::Connected { label, local, peer, mode: Mode::Reverse, tcp: None });
         // On one machine the client may not have opened its socket yet.
         thread::sleep(Duration::from_millis(1));
-        let meter = Meter::new(context, label, (local, peer), clock::now());
+        let begun = clock::now();
+        let (ends, mode) = ((local, peer), Mode::Reverse);
+        let start = Start { label, ends, mode, tcp: None, connecting, begun };
+        let meter = Meter::start(context, start, begun);
         let stream = (meter.label(), meter.ends());
         let path = UdpPath::Connected(&socket);
         let sent = udp::send(context, &path, &plan, None, budget, meter).map_err(failed)?;
@@ -109,6 +112,7 @@ where
             // Without a last datagram there is no report.
             return Ok(());
         }
+        let stream = sent.reported.then_some(stream);
         udp::await_report(context, &socket, &plan, None, budget, sent.number, stream)
             .map_err(failed)
     }

@@ -41,27 +41,10 @@ pub struct Extension {
     /// the sender to stop after enough losses. Absent means no train.
     #[serde(deserialize_with = "lenient::maybe_count", skip_serializing_if = "Option::is_none")]
     pub train: Option<u64>,
-    /// The client's proof that it knows one of the server's tokens.
-    #[serde(deserialize_with = "lenient::object", skip_serializing_if = "Option::is_none")]
-    pub token: Option<TokenProof>,
+    /// Whether there is a token proof of a version before 2, which no server accepts.
+    #[serde(rename = "token", deserialize_with = "lenient::is_object", skip_serializing)]
+    pub outdated_token_proof: bool,
 }
-
-/// Proof of knowing a token: an HMAC over the cookie and the time.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct TokenProof {
-    /// When it was made, in seconds since 1970-01-01 UTC.
-    #[serde(deserialize_with = "lenient::int")]
-    pub time: i64,
-    /// The HMAC: 64 lower-case hexadecimal digits.
-    #[serde(deserialize_with = "lenient::short_text::<MAC, _>")]
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub mac: Option<String>,
-}
-
-/// Maximum characters kept of an HMAC: one more than valid, so that a longer one
-/// is not accepted truncated.
-const MAC: usize = 65;
 
 #[cfg(test)]
 mod tests {
@@ -80,6 +63,6 @@ mod tests {
         }))
         .unwrap();
         assert_eq!(extension.version.unwrap().len(), VERSION);
-        assert_eq!(extension.token.unwrap(), TokenProof { time: 0, mac: Some("0".repeat(65)) });
+        assert!(extension.outdated_token_proof);
     }
 }

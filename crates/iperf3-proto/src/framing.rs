@@ -48,12 +48,14 @@ pub enum FrameError {
 /// # Errors
 /// The value has no JSON, or one over 4 GiB.
 pub fn encode(message: &impl Serialize) -> Result<Vec<u8>, FrameError> {
-    let mut wire = vec![0; 4];
-    serde_json::to_writer(&mut wire, message)?;
-    let length = u32::try_from(wire.len() - 4)
+    frame(&serde_json::to_vec(message)?)
+}
+
+/// The text of a message, preceded by its length.
+pub(crate) fn frame(text: &[u8]) -> Result<Vec<u8>, FrameError> {
+    let length = u32::try_from(text.len())
         .map_err(|_| FrameError::TooLong { length: u32::MAX, limit: u32::MAX })?;
-    wire[..4].copy_from_slice(&length.to_be_bytes());
-    Ok(wire)
+    Ok([&length.to_be_bytes(), text].concat())
 }
 
 /// Takes one message in pieces.
@@ -169,6 +171,12 @@ impl Decoder {
             return Err(FrameError::TooLong { length, limit: self.limit });
         }
         Ok(())
+    }
+
+    /// The text as it was received, once [`Decoder::missing`] is zero.
+    #[must_use]
+    pub fn text(&self) -> &[u8] {
+        &self.body
     }
 
     /// The message, once [`Decoder::missing`] is zero.

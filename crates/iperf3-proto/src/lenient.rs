@@ -188,6 +188,13 @@ pub(crate) fn object<'de, T: DeserializeOwned, D: Deserializer<'de>>(
     deserializer.deserialize_any(OnlyVisitor(Object(PhantomData)))
 }
 
+/// Whether the value is an object.
+pub(crate) fn is_object<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> {
+    #[derive(Deserialize)]
+    struct AnyObject {}
+    Ok(object::<AnyObject, D>(deserializer)?.is_some())
+}
+
 /// The one type of JSON value that is read; any other counts as missing.
 trait Only<'de>: Sized {
     type Value;

@@ -10,6 +10,7 @@
 //! | [`framing`] | length-prefixed JSON, decoded incrementally |
 //! | [`params`] | a client's test parameters |
 //! | [`extension`] | a longhaul client's additional parameters |
+//! | [`token_proof`] | its proof that it knows a token |
 //! | [`results`] | one end's results |
 //! | [`json_text`] | JSON that is passed through as text |
 //! | [`lenient`] | lenient parsing of values, without building trees |
@@ -29,10 +30,11 @@ pub mod params;
 pub mod refusal;
 pub mod results;
 pub mod state;
+pub mod token_proof;
 mod trim;
 
 pub use cookie::Cookie;
-pub use extension::{Extension, TokenProof};
+pub use extension::Extension;
 pub use framing::{Decoder, FrameError};
 pub use json_text::JsonText;
 pub use order::{Order, OrderError, Role};
@@ -40,6 +42,7 @@ pub use params::{ParamError, Params};
 pub use refusal::Refusal;
 pub use results::{Results, StreamResult};
 pub use state::State;
+pub use token_proof::{TOKEN_PROOF_VERSION, TokenProof};
 
 /// The port of the control connection and of TCP streams by default.
 pub const DEFAULT_PORT: u16 = 5201;

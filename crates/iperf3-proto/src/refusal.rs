@@ -23,6 +23,8 @@ impl Refusal {
     pub const OVER_SERVER_DURATION: Refusal = Refusal::of(37);
     /// Too many streams.
     pub const STREAMS: Refusal = Refusal::of(6);
+    /// The buffers are too large.
+    pub const BUFFERS: Refusal = Refusal::of(8);
     /// The parameters could not be read.
     pub const PARAMETERS: Refusal = Refusal::of(114);
     /// An unexpected message was received.
@@ -81,7 +83,11 @@ impl Refusal {
             134 => {
                 "its kernel lacks the congestion control; load the module there or request another"
             }
-            142 => "authentication failed; check the user name, password, key and both clocks",
+            142 => {
+                "authentication failed; check the user name, password, key or token, and both clocks; \
+                 tokens also need the same version of longhaul at both ends, and --token-name at a \
+                 server behind NAT"
+            }
             144 => "it received no data; check for a firewall that drops the streams",
             160 => "the test exceeded its maximum duration; request a shorter test",
             _ => return None,

@@ -6,6 +6,7 @@ use crate::values;
 use capture::conversations::{Conversations, StreamNumber};
 use capture::dissect::{Layer, Layers, Protocol, TcpSegment};
 use capture::file::Packet;
+use capture::{ChunkedList, MemoryBudget, TABLE_BYTES};
 use tcp_analysis::{PacketAnalysis, Rules, Streams, WindowScale};
 
 /// What is known of a TCP segment from its stream.
@@ -130,11 +131,11 @@ struct Times {
 }
 
 /// Follows a capture packet by packet: TCP streams, and the times that others are
-/// relative to. Less than 520 bytes for a stream.
+/// relative to.
 #[derive(Debug)]
 pub struct Tracker {
     streams: Streams,
-    times: Vec<Times>,
+    times: ChunkedList<Times>,
     first_ns: Option<u64>,
     previous_ns: u64,
 }
@@ -147,7 +148,21 @@ impl Tracker {
     /// No packets yet.
     #[must_use]
     pub fn new(rules: Rules) -> Self {
-        Tracker { streams: Streams::new(rules), times: Vec::new(), first_ns: None, previous_ns: 0 }
+        Tracker::within(rules, &MemoryBudget::new(TABLE_BYTES))
+    }
+
+    /// As [`Tracker::new`], with memory from this budget.
+    #[must_use]
+    pub fn within(rules: Rules, budget: &MemoryBudget) -> Self {
+        let times = ChunkedList::new(budget);
+        let streams = Streams::within(rules, budget);
+        Tracker { streams, times, first_ns: None, previous_ns: 0 }
+    }
+
+    /// The TCP streams.
+    #[must_use]
+    pub fn streams(&self) -> &Streams {
+        &self.streams
     }
 
     /// Adds the next packet: `stream` is what `Conversations::add` returned for `segment`.
@@ -190,8 +205,8 @@ impl Tracker {
         let completeness = known.map_or(none, |(_, connection)| connection.completeness());
         let analysis = self.streams.add(stream, packet.number, now, segment)?;
         let at = stream.number as usize;
-        if at == self.times.len() {
-            self.times.push(Times { first_ns: now, last_ns: now });
+        if at == self.times.len() && !self.times.push(Times { first_ns: now, last_ns: now }) {
+            return None;
         }
         let times = self.times.get_mut(at)?;
         let (since_first_ns, since_previous_ns) =

@@ -4,25 +4,33 @@ mod login;
 mod login_slots;
 mod replay;
 mod token;
+mod token_name;
 
 pub use login::{Credentials, Padding, Users};
+pub(crate) use token::SignedParams;
 pub use token::Tokens;
+pub use token_name::TokenName;
 
-use crate::{PerfError, client::ClientConfig};
-use iperf3_proto::{Cookie, Params};
+use crate::{PerfError, client::ClientConfig, control::Control};
+use iperf3_proto::{Cookie, Params, framing};
 
-/// Adds the client's login and token signature to its parameters.
-pub(crate) fn sign(
+/// The client's parameters as a message, with its login and the proof that it knows a token.
+pub(crate) fn signed_params(
     config: &ClientConfig,
     cookie: &Cookie,
     params: &mut Params,
-) -> Result<(), PerfError> {
+    control: &Control,
+) -> Result<Vec<u8>, PerfError> {
     let now = host::clock::unix_seconds();
     if let Some(credentials) = &config.credentials {
         params.authtoken = Some(credentials.sealed(now)?);
     }
-    if let (Some(word), Some(longhaul)) = (&config.token, &mut params.longhaul) {
-        longhaul.token = Some(token::sign(word, cookie, now));
-    }
-    Ok(())
+    let message = match &config.token {
+        Some(word) => {
+            let host = config.server_name.as_deref().unwrap_or(&config.host);
+            token::signed_params(params, word, cookie, host, control.peer(), now)
+        }
+        None => framing::encode(params),
+    };
+    message.map_err(|source| control.frame_error("parameters", source))
 }

@@ -6,7 +6,7 @@ use crate::{
     memory_budget::{MemoryBudget, Reservation},
     stream::unmapped,
 };
-use host::{clock, tcp_info::TcpInfo, wait};
+use host::{address_key::AddressKey, clock, tcp_info::TcpInfo, wait};
 use iperf3_proto::{Decoder, Order, Refusal, Role, State, framing};
 use serde::{Serialize, de::DeserializeOwned};
 use socket2::{SockRef, TcpKeepalive};
@@ -58,6 +58,8 @@ pub(crate) struct Control {
     stop: StopFlag,
     /// Memory for messages of all sessions; `None` on a client.
     memory: Option<Arc<MemoryBudget>>,
+    /// [`MESSAGE_TIMEOUT`].
+    message_timeout: Duration,
 }
 
 /// A message that was received completely.
@@ -108,11 +110,24 @@ impl Control {
             source,
         })?;
         let order = Order::new(role);
-        Ok(Control { stream, address, order, peer_role, stop: stop.clone(), memory: None })
+        Ok(Control {
+            stream,
+            address,
+            order,
+            peer_role,
+            stop: stop.clone(),
+            memory: None,
+            message_timeout: MESSAGE_TIMEOUT,
+        })
     }
 
     pub(crate) fn address(&self) -> SocketAddr {
         self.address
+    }
+
+    /// The other end's address as the kernel connected to it: not 0.0.0.0, if that was given.
+    pub(crate) fn peer(&self) -> SocketAddr {
+        self.stream.peer_addr().map_or(self.address, unmapped)
     }
 
     /// This end's address.
@@ -128,20 +143,23 @@ impl Control {
     /// Sends raw bytes: the cookie or a whole message. The timeout covers all of
     /// them, also for a peer that reads byte by byte.
     pub(crate) fn send(&mut self, bytes: &[u8]) -> Result<(), PerfError> {
-        let until = clock::now() + MESSAGE_TIMEOUT;
+        let until = clock::now() + self.message_timeout;
         let mut rest = bytes;
         while !rest.is_empty() {
             match self.stream.write(rest) {
                 Ok(0) => return Err(self.closed()),
                 Ok(sent) => rest = &rest[sent..],
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    return Err(self.incomplete("reading a message", IDLE_TIMEOUT));
+                }
                 Err(error) => return Err(self.io_error(&error)),
             }
             if self.stop.is_raised() && !rest.is_empty() {
                 return Err(PerfError::Interrupted);
             }
             if clock::now() >= until && !rest.is_empty() {
-                return Err(self.silent(MESSAGE_TIMEOUT));
+                return Err(self.incomplete("reading a message", self.message_timeout));
             }
         }
         Ok(())
@@ -234,12 +252,15 @@ impl Control {
         what: &'static str,
         mut decoder: Decoder,
     ) -> Result<Message, PerfError> {
-        let whole = clock::now() + MESSAGE_TIMEOUT;
+        let whole = clock::now() + self.message_timeout;
         let mut piece = [0; 16 * 1024];
         let mut reservation = None;
         while decoder.missing() > 0 {
             let want = decoder.missing().min(piece.len());
             let got = self.read_some(&mut piece[..want], whole)?;
+            let Some(got) = got else {
+                return Err(self.incomplete(&format!("sending its {what}"), self.message_timeout));
+            };
             decoder.take(&piece[..got]).map_err(|source| self.frame_error(what, source))?;
             if let (Some(memory), Some(length), None) =
                 (&self.memory, decoder.length(), &reservation)
@@ -279,7 +300,8 @@ impl Control {
         loop {
             let now = clock::now();
             let wait = POLL_INTERVAL.min(until.saturating_duration_since(now));
-            if let Some(reservation) = memory.reserve(bytes, wait) {
+            let key = AddressKey::of(self.address.ip());
+            if let Some(reservation) = memory.reserve(key, bytes, wait) {
                 return Ok(reservation);
             }
             if self.stop.is_raised() {
@@ -316,7 +338,8 @@ impl Control {
                 let until = clock::now() + IDLE_TIMEOUT;
                 let mut at = 0;
                 while at < wire.len() {
-                    at += self.read_some(&mut wire[at..], until)?;
+                    let got = self.read_some(&mut wire[at..], until)?;
+                    at += got.ok_or_else(|| self.incomplete("sending its error", IDLE_TIMEOUT))?;
                 }
                 Err(PerfError::Refused { address, refusal: Refusal::from_wire(wire) })
             }
@@ -324,13 +347,14 @@ impl Control {
         }
     }
 
-    fn read_some(&mut self, into: &mut [u8], whole: Instant) -> Result<usize, PerfError> {
+    /// Reads a part of a message; `None` once `whole` has passed, the deadline of all of it.
+    fn read_some(&mut self, into: &mut [u8], whole: Instant) -> Result<Option<usize>, PerfError> {
         let idle = (clock::now() + IDLE_TIMEOUT).min(whole);
         loop {
             if self.readable_before(idle.min(clock::now() + POLL_INTERVAL)) {
                 match self.stream.read(into) {
                     Ok(0) => return Err(self.closed()),
-                    Ok(got) => return Ok(got),
+                    Ok(got) => return Ok(Some(got)),
                     Err(error) if is_transient(&error) => {}
                     Err(error) => return Err(self.io_error(&error)),
                 }
@@ -338,8 +362,10 @@ impl Control {
             if self.stop.is_raised() {
                 return Err(PerfError::Interrupted);
             }
-            if clock::now() >= idle {
-                return Err(self.silent(IDLE_TIMEOUT));
+            match clock::now() {
+                now if now >= whole => return Ok(None),
+                now if now >= idle => return Err(self.silent(IDLE_TIMEOUT)),
+                _ => {}
             }
         }
     }
@@ -360,6 +386,16 @@ impl Control {
 
     fn silent(&self, waited: Duration) -> PerfError {
         PerfError::Silent {
+            role: self.peer_role,
+            address: self.address,
+            point: self.order.point(),
+            waited,
+        }
+    }
+
+    fn incomplete(&self, what: &str, waited: Duration) -> PerfError {
+        PerfError::Incomplete {
+            what: what.to_owned(),
             role: self.peer_role,
             address: self.address,
             point: self.order.point(),
@@ -390,4 +426,52 @@ impl Control {
 
 fn is_transient(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::Interrupted | io::ErrorKind::WouldBlock)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::TcpListener;
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::thread;
+
+    /// A server's control connection, and its client.
+    fn pair() -> (Control, TcpStream) {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (stream, address) = listener.accept().unwrap();
+        let stop = StopFlag::new();
+        let mut control =
+            Control::new(stream, address, Role::Server, Keepalive::default(), &stop).unwrap();
+        control.message_timeout = Duration::from_millis(300);
+        (control, client)
+    }
+
+    #[test]
+    fn a_client_that_sends_a_byte_at_a_time_is_not_said_to_send_nothing() {
+        let (mut control, mut client) = pair();
+        let is_over = AtomicBool::new(false);
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                for byte in [0, 0, 0xff].iter().chain(std::iter::repeat(&b' ')) {
+                    if is_over.load(Ordering::Relaxed) || client.write(&[*byte]).is_err() {
+                        return;
+                    }
+                    thread::sleep(Duration::from_millis(2));
+                }
+            });
+            let read = control.read_json::<serde_json::Value>("results", 1 << 20);
+            is_over.store(true, Ordering::Relaxed);
+            let error = read.unwrap_err().to_string();
+            assert!(error.contains("did not complete sending its results"), "{error}");
+        });
+    }
+
+    #[test]
+    fn a_client_that_reads_nothing_is_not_said_to_send_nothing() {
+        let (mut control, _client) = pair();
+        control.stream.set_write_timeout(Some(Duration::from_millis(20))).unwrap();
+        let error = control.send(&vec![0; 64 << 20]).unwrap_err().to_string();
+        assert!(error.contains("did not complete reading a message"), "{error}");
+    }
 }

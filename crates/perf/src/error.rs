@@ -109,6 +109,22 @@ pub enum PerfError {
         /// The timeout.
         waited: Duration,
     },
+    /// The other end keeps the connection open and has not sent all of a message, or read it.
+    #[error(
+        "the {role} {address} did not complete {what} within {} s {point}; check whether it hangs or the path is down", waited.as_secs()
+    )]
+    Incomplete {
+        /// The message, and whether it was to be sent or read: "sending its results".
+        what: String,
+        /// The other end's role.
+        role: Role,
+        /// Its address.
+        address: SocketAddr,
+        /// Point of the protocol, such as `during the test`.
+        point: &'static str,
+        /// The timeout of the whole message.
+        waited: Duration,
+    },
     /// A message that violates the protocol.
     #[error("the {role} {address} violated the protocol: {source}")]
     Order {
@@ -164,6 +180,14 @@ pub enum PerfError {
         address: SocketAddr,
         /// The limit that was reached.
         why: String,
+    },
+    /// A test without a stream made way for another client's.
+    #[error(
+        "closed the test of the client {address}, which had opened no stream yet: the server is full, and others wait"
+    )]
+    Evicted {
+        /// The client.
+        address: SocketAddr,
     },
     /// Not all streams arrived.
     #[error(
@@ -272,6 +296,9 @@ pub enum PerfError {
         /// The kernel's error.
         source: io::Error,
     },
+    /// The system gives no random numbers, and tests have cookies and keys.
+    #[error(transparent)]
+    NoRandomNumbers(io::Error),
     /// A failed login.
     #[error("{0}")]
     Login(String),

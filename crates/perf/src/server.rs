@@ -4,25 +4,22 @@ mod accept;
 mod admission;
 mod check;
 mod drain;
-mod half_open;
 mod session;
 mod state;
 mod streams;
 mod udp_accept;
 
-pub use crate::auth::{Padding, Tokens, Users};
+pub use crate::auth::{Padding, TokenName, Tokens, Users};
 
 use crate::{Observer, PerfError, StopFlag, stream::unmapped};
+use connection_limits::HandshakeCounts;
 use host::{listener_congestion, resolve::Family};
 use socket2::{Domain, Protocol, Socket, Type};
 use std::{
     io,
     net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, UdpSocket},
     path::PathBuf,
-    sync::{
-        Arc,
-        atomic::{AtomicUsize, Ordering},
-    },
+    sync::Arc,
     time::Duration,
 };
 use units::{BitRate, ByteCount};
@@ -38,8 +35,10 @@ pub struct Limits {
     /// Streams of one test in each direction, at most 128.
     pub streams: u32,
     /// Streams of all tests, both directions counted: each takes a thread and a socket.
+    /// For those of one address see [`Limits::share_of_address`].
     pub total_streams: u32,
-    /// Buffers of all tests; the kernel limits socket buffers.
+    /// Buffers of all tests; the kernel limits socket buffers. For those of one address
+    /// see [`Limits::share_of_address`].
     pub memory: ByteCount,
     /// Rate of one test, all streams of both directions together, from the
     /// first byte to the last.
@@ -73,6 +72,14 @@ impl Limits {
         self.sessions_per_address.unwrap_or(self.sessions / 2).max(1)
     }
 
+    /// The part of a resource of all tests that the tests of one address may take: in
+    /// proportion to [`Limits::sessions_per_address`], so half of it by default.
+    #[must_use]
+    pub fn share_of_address(&self, all: u64) -> u64 {
+        let (share, whole) = (u128::from(self.sessions_per_address()), self.sessions.max(1).into());
+        u64::try_from(u128::from(all) * share.min(whole) / whole).unwrap_or(all)
+    }
+
     /// Connections of one address whose handshake is incomplete.
     #[must_use]
     pub fn half_open_per_address(&self) -> usize {
@@ -87,7 +94,7 @@ impl Default for Limits {
             sessions_per_address: None,
             streams: 128,
             total_streams: 2048,
-            memory: ByteCount::from_bytes(512 << 20),
+            memory: ByteCount::from_bytes(640 << 20),
             rate: None,
             bytes: None,
             duration: Duration::from_secs(3600),
@@ -163,7 +170,7 @@ pub struct Server {
     address: SocketAddr,
     config: ServerConfig,
     /// Connections whose handshake is incomplete.
-    half_open: AtomicUsize,
+    half_open: HandshakeCounts,
 }
 
 impl Server {
@@ -171,8 +178,10 @@ impl Server {
     ///
     /// # Errors
     /// [`PerfError::Listen`] if it is in use or reserved,
-    /// [`PerfError::Bind`] if the address is not this host's.
+    /// [`PerfError::Bind`] if the address is not this host's, and
+    /// [`PerfError::NoRandomNumbers`].
     pub fn bind(config: &ServerConfig) -> Result<Self, PerfError> {
+        host::random::check().map_err(PerfError::NoRandomNumbers)?;
         let device = config.device.as_deref();
         let at = |ip: IpAddr| listen(SocketAddr::new(ip, config.port), device);
         let listener = match (config.bind, config.family) {
@@ -192,7 +201,7 @@ impl Server {
         })?;
         // Without the UDP port the server offers TCP only.
         let udp_listener = udp_accept::listen(address).ok();
-        let half_open = AtomicUsize::new(0);
+        let half_open = HandshakeCounts::default();
         Ok(Server { listener, udp_listener, address, config: config.clone(), half_open })
     }
 
@@ -211,7 +220,7 @@ impl Server {
     /// Connections whose handshake is incomplete, at most [`Limits::half_open`].
     #[must_use]
     pub fn half_open(&self) -> usize {
-        self.half_open.load(Ordering::Relaxed)
+        self.half_open.total()
     }
 
     /// Serves until `stop` is raised, [`ServerConfig::drain`] is and the last

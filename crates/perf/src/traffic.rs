@@ -37,7 +37,6 @@ use std::{
     time::{Duration, Instant},
 };
 pub(crate) use train::TrainLog;
-use units::ByteCount;
 
 /// Timeout for sending threads after the end.
 const SENDER_TIMEOUT: Duration = Duration::from_secs(2);
@@ -46,23 +45,37 @@ const SENDER_TIMEOUT: Duration = Duration::from_secs(2);
 const STREAM_MEMORY: u64 = 32 * 1024;
 const THREAD_MEMORY: u64 = 32 * 1024;
 
-/// Maximum memory that a test's threads allocate.
-pub(crate) fn buffer_memory(plan: &Plan, sending: u32, receiving: u32) -> ByteCount {
-    let (to_send, to_receive) = match plan.protocol {
-        Protocol::Tcp => (0, Reads::memory(receiving as usize, sending as usize)),
-        Protocol::Udp => (datagrams::MAX_TRAIN_BYTES, datagrams::inbox_memory(plan)),
-        Protocol::Udt => (udt::memory(plan), udt::memory(plan)),
-    };
-    // A thread reads each stream's part.
-    let of_file = THREAD_MEMORY + (chunks::CHUNKS * plan.chunk) as u64;
-    let from_file = if plan.file.is_some() { of_file } else { 0 };
-    let stream = |buffer: usize| STREAM_MEMORY + THREAD_MEMORY + buffer as u64;
-    let (sender, receiver) = (stream(to_send) + from_file, stream(to_receive));
-    // A block, and its copy in a file for zero copy.
-    let blocks = if plan.protocol == Protocol::Tcp { 2 } else { 1 };
-    let shared = if sending > 0 { blocks * plan.block as u64 } else { 0 };
-    let (sending, receiving) = (u64::from(sending), u64::from(receiving));
-    ByteCount::from_bytes(sending * sender + receiving * receiver + shared)
+/// Maximum memory that a test's threads allocate, bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct BufferMemory {
+    /// For all streams together.
+    pub(crate) shared: u64,
+    /// For each stream that this end sends on.
+    pub(crate) sender: u64,
+    /// For each stream that this end receives on.
+    pub(crate) receiver: u64,
+}
+
+impl BufferMemory {
+    /// The memory of a test with so many streams in each direction.
+    pub(crate) fn of(plan: &Plan, sending: u32, receiving: u32) -> Self {
+        let (to_send, to_receive) = match plan.protocol {
+            Protocol::Tcp => (0, Reads::memory(receiving as usize, sending as usize)),
+            Protocol::Udp => (datagrams::MAX_TRAIN_BYTES, datagrams::inbox_memory(plan)),
+            Protocol::Udt => (udt::memory(plan), udt::memory(plan)),
+        };
+        // A thread reads each stream's part.
+        let of_file = THREAD_MEMORY + (chunks::CHUNKS * plan.chunk) as u64;
+        let from_file = if plan.file.is_some() { of_file } else { 0 };
+        let stream = |buffer: usize| (buffer as u64).saturating_add(STREAM_MEMORY + THREAD_MEMORY);
+        // A block, and its copy in a file for zero copy.
+        let blocks = if plan.protocol == Protocol::Tcp { 2 } else { 1 };
+        BufferMemory {
+            shared: if sending > 0 { blocks * plan.block as u64 } else { 0 },
+            sender: stream(to_send).saturating_add(from_file),
+            receiver: stream(to_receive),
+        }
+    }
 }
 
 /// State shared by a test's threads.
@@ -408,14 +421,12 @@ mod tests {
     fn every_copy_of_a_block_and_every_thread_is_counted() {
         let params = serde_json::json!({"tcp": true, "len": 1_000_000, "reverse": true});
         let mut plan = Plan::of(&serde_json::from_value(params).unwrap());
-        let memory = |plan: &Plan, senders| buffer_memory(plan, senders, 0).bytes();
-        // Of one stream, and what all of them share.
-        let each = memory(&plan, 2) - memory(&plan, 1);
-        assert_eq!(memory(&plan, 1) - each, 2_000_000);
-        assert_eq!(memory(&plan, 0), 0);
+        let memory = BufferMemory::of(&plan, 1, 0);
+        assert_eq!(memory.shared, 2_000_000);
+        assert_eq!(BufferMemory::of(&plan, 0, 1).shared, 0);
         plan.file = Some("file".into());
-        let with_file = memory(&plan, 2) - memory(&plan, 1);
-        assert_eq!(with_file - each, THREAD_MEMORY + 2_000_000, "two chunks of a block");
+        let with_file = BufferMemory::of(&plan, 1, 0).sender - memory.sender;
+        assert_eq!(with_file, THREAD_MEMORY + 2_000_000, "two chunks of a block");
     }
 
     #[test]

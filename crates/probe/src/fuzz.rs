@@ -23,6 +23,6 @@ pub fn quoted_request(message: &[u8], is_v6: bool) -> Option<(u16, u16)> {
 pub fn meaning(error: &ExtendedError, is_v6: bool) -> (String, Option<u32>) {
     let is_expected = icmp::is_expired(error, is_v6) || icmp::is_closed_port(error, is_v6);
     let mtu = icmp::too_big(error, is_v6);
-    debug_assert!(!is_expected || mtu.is_none(), "an error has one meaning: {error:?}");
+    assert!(!is_expected || mtu.is_none(), "an error has one meaning: {error:?}");
     (icmp::describe(error, is_v6), mtu)
 }

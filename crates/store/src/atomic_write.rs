@@ -1,10 +1,8 @@
 //! Atomic replacement of files.
 
-use host::private_file;
-use std::fs::{File, Permissions};
+use host::output_file::Replacement;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use tempfile::NamedTempFile;
 
 /// A file could not be written.
 #[derive(Debug, thiserror::Error)]
@@ -40,19 +38,25 @@ pub fn write(path: &Path, bytes: &[u8]) -> Result<(), WriteError> {
     file.commit()
 }
 
+/// Checks that the file at `path` can be written, before the work whose result it is to have.
+///
+/// # Errors
+/// [`WriteError`].
+pub fn check_writable(path: &Path) -> Result<(), WriteError> {
+    // A pipe is not opened twice: its reader could take the first end for the last.
+    if path.metadata().is_ok_and(|there| !there.is_file() && !there.is_dir()) {
+        return Ok(());
+    }
+    PendingFile::create(path).map(drop)
+}
+
 /// A file that is being written, and appears at its path when it is complete; until then it is
-/// temporary, and disappears with the process. A device or a pipe is written to directly.
+/// temporary, and removed when dropped. A device or a pipe is written to directly.
 #[derive(Debug)]
 pub struct PendingFile {
     /// As it was named.
     path: PathBuf,
-    target: Target,
-}
-
-#[derive(Debug)]
-enum Target {
-    Direct(File),
-    Temporary { file: NamedTempFile, path: PathBuf, permissions: Permissions },
+    file: Replacement,
 }
 
 impl PendingFile {
@@ -61,9 +65,10 @@ impl PendingFile {
     /// # Errors
     /// [`WriteError`]: the path is a directory, or its directory cannot be written.
     pub fn create(path: &Path) -> Result<Self, WriteError> {
-        let target =
-            Target::of(path).map_err(|source| WriteError { path: path.to_owned(), source })?;
-        Ok(PendingFile { path: path.to_owned(), target })
+        match Replacement::begin(path) {
+            Ok(file) => Ok(PendingFile { path: path.to_owned(), file }),
+            Err(source) => Err(WriteError { path: path.to_owned(), source }),
+        }
     }
 
     /// Puts the file in its place.
@@ -72,44 +77,18 @@ impl PendingFile {
     /// [`WriteError`]; the previous file is then unchanged.
     pub fn commit(self) -> Result<(), WriteError> {
         let put = || -> io::Result<()> {
-            if let Target::Temporary { file, path, permissions } = self.target {
-                file.as_file().set_permissions(permissions)?;
-                file.as_file().sync_all()?;
-                file.persist(&path).map_err(|error| error.error)?;
+            if !self.file.is_direct() {
+                self.file.file().sync_all()?;
             }
-            Ok(())
+            self.file.keep()
         };
         put().map_err(|source| WriteError { path: self.path, source })
     }
 }
 
-impl Target {
-    fn of(path: &Path) -> io::Result<Self> {
-        match std::fs::metadata(path) {
-            Ok(existing) if existing.is_dir() => return Err(io::ErrorKind::IsADirectory.into()),
-            Ok(existing) if !existing.is_file() => {
-                return Ok(Target::Direct(private_file::create(path)?));
-            }
-            _ => {}
-        }
-        // A symbolic link is followed only if no other user can have created it.
-        let path = private_file::resolve(path)?;
-        let permissions = private_file::permissions(&path);
-        let directory = match path.parent() {
-            Some(directory) if !directory.as_os_str().is_empty() => directory,
-            _ => Path::new("."),
-        };
-        let file = tempfile::Builder::new().prefix(".longhaul-").tempfile_in(directory)?;
-        Ok(Target::Temporary { file, path, permissions })
-    }
-}
-
 impl Write for PendingFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        match &mut self.target {
-            Target::Direct(file) => file.write(bytes),
-            Target::Temporary { file, .. } => file.write(bytes),
-        }
+        self.file.file().write(bytes)
     }
 
     fn flush(&mut self) -> io::Result<()> {

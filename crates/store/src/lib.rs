@@ -8,7 +8,7 @@ mod atomic_write;
 mod baseline;
 mod recording;
 
-pub use atomic_write::{PendingFile, WriteError, write};
+pub use atomic_write::{PendingFile, WriteError, check_writable, write};
 pub use baseline::{load_baseline_report, parse_baseline_report, save_baseline_report};
 pub use recording::{RecordedConnection, Recording, is_recording, load_recording, read_recording};
 

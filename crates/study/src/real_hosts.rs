@@ -76,8 +76,9 @@ impl RemoteHost {
             Some((ssh, address)) => (ssh, Some(address)),
             None => (text, None),
         };
-        let host = ssh.rsplit('@').next().unwrap_or(ssh);
-        if !is_host(host) || ssh.starts_with('-') || !ssh.chars().all(is_printable) {
+        let (user, host) =
+            ssh.split_once('@').map_or((None, ssh), |(user, host)| (Some(user), host));
+        if !is_host(host) || !user.is_none_or(is_user) {
             return Err(format!("'{text}' is not a host; write HOST or USER@HOST"));
         }
         if let Some(address) = address.filter(|address| !is_host(address)) {
@@ -107,8 +108,10 @@ impl Servers {
     }
 }
 
-fn is_printable(c: char) -> bool {
-    !c.is_whitespace() && !c.is_control()
+/// A user's name, without any character that a shell interprets.
+fn is_user(text: &str) -> bool {
+    let named = |c: char| c.is_ascii_alphanumeric() || ".-_+".contains(c);
+    !text.is_empty() && !text.starts_with('-') && text.chars().all(named)
 }
 
 /// A name or an address, and never an option of ssh.

@@ -4,6 +4,7 @@ mod figures;
 
 use crate::ecn::{self, EcnMode};
 use crate::flags::Flags;
+use crate::outstanding::Outstanding;
 use crate::recovery;
 use crate::rules::Rules;
 use crate::sequence::{after, before};
@@ -241,6 +242,24 @@ impl Connection {
     pub(crate) fn pair(&self, direction: Direction) -> (&Side, &Side) {
         let [a, b] = &self.sides;
         if direction == Direction::AToB { (a, b) } else { (b, a) }
+    }
+
+    /// Bytes that it takes on the heap.
+    #[inline]
+    pub(crate) fn heap_bytes(&self) -> usize {
+        let [a, b] = &self.sides;
+        a.heap_bytes() + b.heap_bytes()
+    }
+
+    /// Forgets the outstanding segments and gaps, which the next packet would be compared with:
+    /// the analysis ends here.
+    pub(crate) fn end_analysis(&mut self) {
+        for side in &mut self.sides {
+            side.outstanding = Outstanding::default();
+            if let Some(recovery) = &mut side.recovery {
+                recovery.forget_gaps();
+            }
+        }
     }
 
     /// Outstanding segments of both directions.

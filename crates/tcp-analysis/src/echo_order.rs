@@ -13,19 +13,29 @@ const MOST: usize = 1 << 16;
 #[derive(Debug, Clone)]
 pub(crate) struct EchoOrder<A> {
     waiting: VecDeque<(u32, A)>,
+    most: usize,
 }
 
 impl<A> Default for EchoOrder<A> {
     fn default() -> Self {
-        EchoOrder { waiting: VecDeque::new() }
+        EchoOrder { waiting: VecDeque::new(), most: MOST }
     }
 }
 
 impl<A> EchoOrder<A> {
+    /// Has at most so many ACKs wait.
+    pub(crate) fn limit(&mut self, most: usize) {
+        self.most = most.min(MOST);
+    }
+
     /// An ACK with its timestamp value passes by; what has waited too long is returned.
     pub(crate) fn ack(&mut self, value: u32, ack: A) -> Option<A> {
         self.waiting.push_back((value, ack));
-        if self.waiting.len() > MOST { self.waiting.pop_front().map(|(_, ack)| ack) } else { None }
+        if self.waiting.len() > self.most {
+            self.waiting.pop_front().map(|(_, ack)| ack)
+        } else {
+            None
+        }
     }
 
     /// The next ACK that the sender of a segment with this echo had received.

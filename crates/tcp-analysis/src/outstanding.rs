@@ -62,6 +62,13 @@ impl Outstanding {
         self.in_order.len() + self.disordered.as_ref().map_or(0, |list| list.len())
     }
 
+    /// Bytes that it takes on the heap.
+    #[inline]
+    pub(crate) fn heap_bytes(&self) -> usize {
+        let late = self.disordered.as_ref().map_or(0, |list| list.heap_bytes());
+        segments_bytes(self.in_order.capacity()) + late
+    }
+
     /// Adds a transmission.
     #[inline]
     pub(crate) fn push(&mut self, segment: Segment) {
@@ -133,6 +140,15 @@ impl Outstanding {
     }
 }
 
+/// What the allocator adds to an allocation, in bytes.
+pub(crate) const ALLOCATION: usize = 16;
+
+/// Bytes of an allocation for so many segments; none without.
+#[inline]
+fn segments_bytes(capacity: usize) -> usize {
+    if capacity == 0 { 0 } else { capacity * size_of::<Segment>() + ALLOCATION }
+}
+
 /// Whether a segment continues a run whose last one is that.
 #[inline]
 fn follows(last: &Segment, segment: &Segment) -> bool {
@@ -174,6 +190,13 @@ fn acknowledge_run(run: &mut Run, ack: u32) -> Option<Acked> {
 }
 
 impl Disordered {
+    fn heap_bytes(&self) -> usize {
+        let runs: usize = self.runs.iter().map(|run| segments_bytes(run.capacity())).sum();
+        let list = self.runs.capacity() * size_of::<Run>() + ALLOCATION;
+        let own = size_of::<Self>() + ALLOCATION;
+        own + list + runs + segments_bytes(self.rest.capacity())
+    }
+
     fn len(&self) -> usize {
         self.runs.iter().map(VecDeque::len).sum::<usize>() + self.rest.len()
     }

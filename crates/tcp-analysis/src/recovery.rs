@@ -13,6 +13,7 @@
 //! duplicate ACKs or SACK is a fast retransmit, the others until everything sent before is
 //! acknowledged belong to that recovery.
 
+use crate::outstanding::ALLOCATION;
 use crate::sequence::{after, before, up_to};
 use crate::side::Side;
 use crate::wireshark::CapturedSegment;
@@ -394,9 +395,18 @@ fn duplicate_block(options: &TcpOptions, ack: u32) -> Option<(u32, u32)> {
 }
 
 impl Recovery {
+    /// Bytes that it takes on the heap, itself included.
+    pub(crate) fn heap_bytes(&self) -> usize {
+        size_of::<Self>() + self.holes.capacity() * size_of::<Hole>() + 2 * ALLOCATION
+    }
+
     /// Whether something is missing of what passed this point.
     pub(crate) fn has_holes(&self) -> bool {
         !self.holes.is_empty()
+    }
+
+    pub(crate) fn forget_gaps(&mut self) {
+        self.holes = Vec::new();
     }
 
     fn open(&mut self, hole: Hole) {

@@ -5,8 +5,9 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-/// Segments that are followed; a BDP of 380 MB. What is beyond is not in the scoreboard.
-const MOST: usize = 1 << 18;
+/// Segments that are followed, and ranges of SACK blocks; a BDP of 380 MB. What is beyond is not
+/// in the scoreboard.
+pub(crate) const MOST: usize = 1 << 18;
 
 /// Segments below the highest SACK at which one counts as lost (RFC 6675, `DupThresh`).
 const DUP_THRESH: u64 = 3;
@@ -37,6 +38,8 @@ struct Sent {
 /// wrap.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Scoreboard {
+    /// Segments that are not followed for lack of memory: [`MOST`] less the limit.
+    fewer: usize,
     segments: VecDeque<Sent>,
     /// Ranges that SACK blocks have reported, from start to end.
     sacked: BTreeMap<u64, u64>,
@@ -102,6 +105,11 @@ impl Scoreboard {
         self.lost_bytes > 0 || self.resent_bytes > 0
     }
 
+    /// Follows at most so many segments.
+    pub(crate) fn limit(&mut self, most: usize) {
+        self.fewer = MOST.saturating_sub(most);
+    }
+
     /// The RTT of the handshake, the first sample.
     pub(crate) fn start(&mut self, rtt_ns: u64) {
         self.sample_rtt(rtt_ns);
@@ -119,7 +127,7 @@ impl Scoreboard {
             self.resend(start, end.min(self.nxt), mss, now_ns);
         }
         let mut at = self.nxt;
-        while at < end && self.segments.len() < MOST {
+        while at < end && self.segments.len() + self.fewer < MOST {
             let next = if at < start { start } else { (at + mss.max(1)).min(end) };
             self.segments_sent += 1;
             self.segments.push_back(Sent {
@@ -265,7 +273,7 @@ impl Scoreboard {
     /// The parts of a block that no block before it reported; they count as reported now.
     fn not_yet_sacked(&mut self, left: u64, right: u64) -> Vec<(u64, u64)> {
         let mut parts = Vec::new();
-        if left >= right {
+        if left >= right || self.sacked.len() + self.fewer >= MOST {
             return parts;
         }
         let (mut from, mut to, mut at) = (left, right, left);

@@ -2,7 +2,7 @@
 
 use crate::ecn::SideEcn;
 use crate::flags::{FlagCounts, Flags};
-use crate::outstanding::Outstanding;
+use crate::outstanding::{ALLOCATION, Outstanding};
 use crate::recovery::Recovery;
 use crate::vantage::Responses;
 use crate::window_edges::WindowEdges;
@@ -140,6 +140,14 @@ impl Default for Side {
 }
 
 impl Side {
+    /// Bytes that it takes on the heap.
+    #[inline]
+    pub(crate) fn heap_bytes(&self) -> usize {
+        let counts = self.counts.as_ref().map_or(0, |_| size_of::<FlagCounts>() + ALLOCATION);
+        let recovery = self.recovery.as_ref().map_or(0, |recovery| recovery.heap_bytes());
+        self.outstanding.heap_bytes() + counts + recovery
+    }
+
     /// Notes an RTT of its data.
     #[inline]
     pub(crate) fn sample_rtt(&mut self, rtt_ns: u64) {

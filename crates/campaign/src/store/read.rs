@@ -1,5 +1,6 @@
 //! Reading a store, whoever wrote it.
 
+use super::untrusted::{self, MAX_TEXT, MAX_VALUE};
 use super::{FILE, SCHEMA, SINCE, Store, WITH_START_SKEW, classified, form, signed};
 use crate::CampaignError;
 use flate2::read::GzDecoder;
@@ -10,9 +11,6 @@ use std::io::Read;
 use std::path::Path;
 use study::{Part, Run, Study};
 
-/// The longest value of a store: a measurement, compressed, or a plan.
-const MAX_VALUE: i32 = 64 << 20;
-
 /// The most plans of a study.
 const MAX_PARTS: usize = 100;
 
@@ -21,6 +19,9 @@ const MAX_HOSTS: usize = 32;
 
 /// The longest measurement, unpacked.
 const MAX_MEASUREMENT: u64 = 256 << 20;
+
+/// The figures of a part's runs, in bytes of memory.
+const MAX_FIGURES: usize = 512 << 20;
 
 impl Store {
     /// Opens a study to read it; nothing of it is changed.
@@ -37,16 +38,22 @@ impl Store {
             Connection::open_with_flags(&file, flags).map_err(|error| classified(&file, &error))?;
         let mut store = Store { file, connection, _lock: None };
         store.attempt(|connection| {
-            connection.busy_timeout(super::LOCKED)?;
-            connection.set_limit(SqlLimit::SQLITE_LIMIT_LENGTH, MAX_VALUE)?;
-            // A file from elsewhere may have views and triggers with side effects.
-            connection.pragma_update(None, "trusted_schema", "OFF")?;
-            connection.pragma_update(None, "cell_size_check", "ON")?;
-            connection.pragma_update(None, "mmap_size", 0)
+            untrusted::restrict(connection, untrusted::MAX_STEPS)?;
+            connection.pragma_update(None, "query_only", "ON")?;
+            connection.busy_timeout(super::LOCKED)
         })?;
-        store.check_version()?;
-        store.check_tables()?;
+        store.check()?;
         Ok(store)
+    }
+
+    /// Checks that it is a store, and whole, before anything of it is believed.
+    pub(super) fn check(&mut self) -> Result<(), CampaignError> {
+        self.check_version()?;
+        self.check_tables()?;
+        match self.attempt(untrusted::first_fault)? {
+            None => Ok(()),
+            Some(fault) => Err(self.damaged(fault)),
+        }
     }
 
     /// That its tables are those that [`Store::open`] creates, and nothing else: a view in the
@@ -55,9 +62,9 @@ impl Store {
         let tables = super::tables(self.version()?);
         let own = Connection::open_in_memory().and_then(|own| {
             own.execute_batch(&tables)?;
-            definitions(&own)
+            untrusted::definitions(&own)
         });
-        let found = definitions(&self.connection);
+        let found = untrusted::definitions(&self.connection);
         match (own, found) {
             (Ok(own), Ok(found)) if own == found => Ok(()),
             (Err(error), _) | (_, Err(error)) => Err(classified(&self.file, &error)),
@@ -184,15 +191,23 @@ impl Store {
         };
         let added = SINCE.map(|(name, _, since)| if since <= version { name } else { "NULL" });
         let added = added.join(", ");
-        let read = |connection: &Connection| -> rusqlite::Result<Vec<StudyRun>> {
+        let mut bytes = 0;
+        let mut read = |connection: &Connection| -> rusqlite::Result<Vec<StudyRun>> {
             let (columns, join) = skew;
             let mut query = connection.prepare(&format!(
                 "SELECT cell, repeat, status, attempts, started_unix_s, took_s, test_s, reason,
                         {columns}
                  FROM run {join} WHERE part = ?1 ORDER BY cell, repeat",
             ))?;
-            let runs = query.query_map([part], run_of)?;
-            let mut runs: Vec<StudyRun> = runs.collect::<Result<_, _>>()?;
+            let mut runs: Vec<StudyRun> = Vec::new();
+            for run in query.query_map([part], run_of)? {
+                let run = run?;
+                bytes += size_of::<StudyRun>() + run.reason.len();
+                if bytes > MAX_FIGURES {
+                    return Ok(runs);
+                }
+                runs.push(run);
+            }
             let mut query = connection.prepare(&format!(
                 "SELECT cell, repeat, flow, began_s, seconds, throughput_bps, steady_bps, sent_bps,
                         retransmits, min_rtt_ms, mean_rtt_ms, window_bytes, loss, out_of_order,
@@ -208,12 +223,21 @@ impl Store {
                     at += 1;
                 }
                 if let Some(run) = runs.get_mut(at).filter(|run| (run.cell, run.repeat) == key) {
-                    run.flows.push(flow_of(row)?);
+                    let flow = flow_of(row)?;
+                    bytes += bytes_of(&flow);
+                    if bytes > MAX_FIGURES {
+                        return Ok(runs);
+                    }
+                    run.flows.push(flow);
                 }
             }
             Ok(runs)
         };
-        read(&self.connection).map_err(|error| classified(&self.file, &error))
+        let runs = read(&self.connection).map_err(|error| classified(&self.file, &error))?;
+        if bytes > MAX_FIGURES {
+            return Err(self.damaged(format!("more than {} MiB of figures", MAX_FIGURES >> 20)));
+        }
+        Ok(runs)
     }
 
     /// The measurement of a run's flow, with its samples; `None` if there is none.
@@ -229,7 +253,10 @@ impl Store {
         let sql = "SELECT json_gz FROM measurement
                    WHERE part = ?1 AND cell = ?2 AND repeat = ?3 AND flow = ?4";
         let key = params![part, signed(run.cell), run.repeat, flow];
-        let found = self.connection.query_row(sql, key, |row| row.get::<_, Vec<u8>>(0));
+        let limit = |most| self.connection.set_limit(SqlLimit::SQLITE_LIMIT_LENGTH, most);
+        let found = limit(MAX_VALUE)
+            .and_then(|_| self.connection.query_row(sql, key, |row| row.get::<_, Vec<u8>>(0)));
+        limit(MAX_TEXT).map_err(|error| classified(&self.file, &error))?;
         let Some(packed) = found.optional().map_err(|error| classified(&self.file, &error))? else {
             return Ok(None);
         };
@@ -238,11 +265,10 @@ impl Store {
     }
 }
 
-/// What a file defines, by name.
-fn definitions(connection: &Connection) -> rusqlite::Result<Vec<(String, Option<String>)>> {
-    let mut query = connection.prepare("SELECT name, sql FROM sqlite_schema ORDER BY name")?;
-    let rows = query.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
-    rows.take(100).collect()
+/// Bytes of memory that a flow takes.
+fn bytes_of(flow: &FlowFigures) -> usize {
+    let series = flow.series_bps.len() + flow.disk_series_bps.len() + flow.nak_series.len();
+    size_of::<FlowFigures>() + flow.name.len() + series * size_of::<f64>()
 }
 
 fn run_of(row: &Row<'_>) -> rusqlite::Result<StudyRun> {

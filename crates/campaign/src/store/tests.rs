@@ -150,6 +150,121 @@ fn a_file_that_is_no_store_of_ours_is_refused() {
     assert!(matches!(error, CampaignError::Damaged { .. }), "{error}");
 }
 
+/// Reads everything, as a report does.
+fn read_all(folder: &Path) -> Result<usize, CampaignError> {
+    let store = Store::read(folder)?;
+    let study = store.study()?;
+    let mut runs = 0;
+    for part in &study.parts {
+        runs += store.runs(&part.name)?.len();
+    }
+    store.hosts()?;
+    store.not_set()?;
+    store.property("host")?;
+    Ok(runs)
+}
+
+/// A study with so many runs, in one file that no process has open.
+fn stored(folder: &Path, runs: u32) {
+    let mut store = Store::open(folder, &study()).unwrap();
+    store.connection.pragma_update(None, "synchronous", "OFF").unwrap();
+    for repeat in 0..runs {
+        store.add("", &measured(0, repeat)).unwrap();
+    }
+    drop(store);
+    let file = Connection::open(folder.join(FILE)).unwrap();
+    file.pragma_update(None, "journal_mode", "DELETE").unwrap();
+}
+
+#[test]
+fn definitions_of_somebody_else_are_refused() {
+    for sql in [
+        "CREATE TRIGGER t AFTER INSERT ON run BEGIN DELETE FROM run; END",
+        "CREATE INDEX i ON run (abs(took_s))",
+        "CREATE TABLE other (x)",
+        "ALTER TABLE run ADD COLUMN g TEXT AS (hex(took_s))",
+        "DROP TABLE flow; CREATE VIEW flow AS SELECT * FROM run",
+        "DROP TABLE flow; CREATE VIRTUAL TABLE flow USING rtree(id, a, b)",
+        "PRAGMA writable_schema = ON; UPDATE sqlite_schema SET type = 'view' WHERE name = 'run'",
+        "PRAGMA writable_schema = ON; UPDATE sqlite_schema SET sql = 'CREATE TABLE run (x)' \
+         WHERE name = 'run'",
+    ] {
+        let (_parent, folder) = folder();
+        stored(&folder, 1);
+        let file = Connection::open(folder.join(FILE)).unwrap();
+        file.execute_batch(sql).unwrap();
+        drop(file);
+        let before = std::fs::read(folder.join(FILE)).unwrap();
+        let error = read_all(&folder).unwrap_err();
+        assert!(matches!(error, CampaignError::Damaged { .. }), "{sql}: {error}");
+        assert_eq!(std::fs::read(folder.join(FILE)).unwrap(), before, "{sql}");
+    }
+}
+
+/// A page that is referred to again and again would be rows without end: with a few levels of such
+/// pages, more than any memory holds.
+#[test]
+fn a_page_in_several_places_is_found_before_it_is_read() {
+    let (_parent, folder) = folder();
+    stored(&folder, 60);
+    assert_eq!(read_all(&folder).unwrap(), 60);
+    let path = folder.join(FILE);
+    let file = Connection::open(&path).unwrap();
+    let number = |sql: &str| file.query_row(sql, [], |row| row.get::<_, u32>(0)).unwrap() as usize;
+    let size = number("PRAGMA page_size");
+    let root = number("SELECT rootpage FROM sqlite_schema WHERE name = 'flow'");
+    drop(file);
+    let mut bytes = std::fs::read(&path).unwrap();
+    let page = &mut bytes[(root - 1) * size..root * size];
+    assert_eq!(page[0], 2, "an interior page");
+    let cells = u16::from_be_bytes([page[3], page[4]]);
+    assert!(cells > 1);
+    let rightmost: [u8; 4] = page[8..12].try_into().unwrap();
+    for cell in 0..usize::from(cells) {
+        let at = usize::from(u16::from_be_bytes([page[12 + 2 * cell], page[13 + 2 * cell]]));
+        page[at..at + 4].copy_from_slice(&rightmost);
+    }
+    std::fs::write(&path, &bytes).unwrap();
+    let error = read_all(&folder).unwrap_err();
+    assert!(matches!(error, CampaignError::Damaged { .. }), "{error}");
+    assert_eq!(std::fs::read(&path).unwrap(), bytes);
+}
+
+#[test]
+fn long_texts_and_values_of_other_types_are_refused() {
+    for (sql, is_refused) in [
+        ("UPDATE run SET reason = hex(zeroblob(2097152))", false),
+        ("UPDATE run SET reason = hex(zeroblob(2097153))", true),
+        ("UPDATE flow SET series_bps = hex(zeroblob(2097153))", true),
+        ("INSERT INTO study VALUES ('hosts', hex(zeroblob(2097153)))", true),
+        ("INSERT INTO study VALUES ('not_set', replace(hex(zeroblob(100000)), '0', '['))", true),
+        ("UPDATE flow SET series_bps = '[1e999]', throughput_bps = 9e999", false),
+        ("PRAGMA ignore_check_constraints = ON; UPDATE run SET status = 'x'", false),
+    ] {
+        let (_parent, folder) = folder();
+        stored(&folder, 1);
+        let file = Connection::open(folder.join(FILE)).unwrap();
+        file.execute_batch(sql).unwrap();
+        drop(file);
+        assert_eq!(read_all(&folder).is_err(), is_refused, "{sql}");
+    }
+}
+
+#[test]
+fn a_query_ends_after_its_steps() {
+    let (_parent, folder) = folder();
+    stored(&folder, 1);
+    let mut store = Store::read(&folder).unwrap();
+    untrusted::restrict(&mut store.connection, 1_000_000).unwrap();
+    let endless = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n)
+                   SELECT count(*) FROM n";
+    let error = store.connection.query_row(endless, [], |row| row.get::<_, i64>(0)).unwrap_err();
+    assert_eq!(error.sqlite_error_code(), Some(ErrorCode::OperationInterrupted), "{error}");
+    let attached = store.connection.execute_batch("ATTACH ':memory:' AS other");
+    assert!(attached.is_err());
+    assert!(store.connection.execute_batch("DELETE FROM run").is_err());
+}
+
 #[test]
 fn a_directory_that_others_can_write_to_is_refused() {
     use std::os::unix::fs::PermissionsExt;

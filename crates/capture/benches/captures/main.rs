@@ -13,9 +13,10 @@ mod generate;
 use capture::batch::Batch;
 use capture::conversations::Conversations;
 use capture::dissect::{Layers, dissect};
+use capture::endpoints::Endpoints;
 use capture::file::Reader;
 use capture::hierarchy::Hierarchy;
-use capture::{Seed, endpoints};
+use capture::{MemoryBudget, Seed, TABLE_BYTES};
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -80,7 +81,9 @@ fn count_all(path: &Path) -> (u64, usize) {
         }
     }
     let packets = reader.summary().packets;
-    (packets, endpoints::of_ip(&conversations.ip()).len().max(conversations.tcp().len()))
+    let budget = MemoryBudget::new(TABLE_BYTES);
+    let endpoints = Endpoints::of_ip(&conversations, &budget);
+    (packets, endpoints.len().max(conversations.tcp().len()))
 }
 
 fn tshark(path: &Path) -> Option<Duration> {

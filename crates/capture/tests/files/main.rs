@@ -11,7 +11,7 @@ use capture::conversations::Conversations;
 use capture::dissect::{Layers, dissect};
 use capture::file::{Broken, Compression, FileSummary, Format, Problem, Reader};
 use capture::hierarchy::Hierarchy;
-use capture::{LinkType, Seed};
+use capture::{LinkType, MemoryBudget, Seed};
 use proptest::prelude::*;
 
 const ORDERS: [Order; 2] = [Order(false), Order(true)];
@@ -209,7 +209,7 @@ fn analyse(bytes: &[u8]) -> u64 {
     let seed = Seed([1, 2]);
     let Ok(mut reader) = Reader::new(bytes) else { return 0 };
     let (mut layers, mut hierarchy) = (Layers::new(), Hierarchy::new(seed));
-    let mut conversations = Conversations::with_limit(seed, 100);
+    let mut conversations = Conversations::within(seed, &MemoryBudget::new(1 << 20));
     while let Ok(Some(packet)) = reader.next_packet() {
         dissect(packet.link, packet.data, packet.original_len, &mut layers);
         hierarchy.add(&layers, packet.original_len);

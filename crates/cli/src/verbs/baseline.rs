@@ -10,6 +10,7 @@ use super::probe_args::time;
 use super::test;
 use crate::console::{self, Console};
 use crate::failure::{DONE, FAILED, Failure, Outcome};
+use crate::output_path::OutputPath;
 use crate::stop;
 use clap::{Args, value_parser};
 use host::{clock, random};
@@ -74,7 +75,9 @@ pub(crate) struct BaselineArgs {
     #[arg(short = '6', long = "ipv6")]
     ipv6: bool,
     /// Token of the server [default: LONGHAUL_TOKEN]
-    #[arg(long, value_name = "TOKEN")]
+    ///
+    /// No server of a list (--servers) gets a proof of it.
+    #[arg(long, value_name = "TOKEN", conflicts_with = "servers")]
     token: Option<String>,
     /// Compare with an earlier baseline
     ///
@@ -83,7 +86,7 @@ pub(crate) struct BaselineArgs {
     compare: Option<PathBuf>,
     /// Write NAME.html and NAME.json [default: baseline-HOST-TIME]
     #[arg(long, short, value_name = "NAME", help_heading = "Output")]
-    output: Option<PathBuf>,
+    output: Option<OutputPath>,
     /// Print the result as JSON
     #[arg(long, short = 'J', help_heading = "Output")]
     json: bool,
@@ -216,10 +219,17 @@ impl Session<'_> {
             within: args.within,
             streams: args.streams,
             seed,
-            token: args.token.clone().or_else(|| std::env::var("LONGHAUL_TOKEN").ok()),
+            token: self.token(),
         };
         let measured = Rounds::run(&asked, self.begun.0, console, self.stop)?;
         Ok(self.report(server, seed, host, measured))
+    }
+
+    /// The token, unless the server was chosen from a list: whoever runs it is nobody to prove
+    /// anything to.
+    fn token(&self) -> Option<String> {
+        let default = || std::env::var("LONGHAUL_TOKEN").ok();
+        self.args.token.clone().or_else(default).filter(|_| self.args.servers.is_none())
     }
 
     fn report(

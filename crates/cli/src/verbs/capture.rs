@@ -10,6 +10,7 @@ use super::in_lab;
 use super::probe_args::time;
 use crate::console::{self, Console};
 use crate::failure::{DONE, Failure, Outcome};
+use crate::output_path::OutputPath;
 use crate::stop;
 use clap::{Args, ValueEnum};
 use host::privileges::{self, User};
@@ -21,7 +22,6 @@ use live_capture::{
 use output::Ring;
 use record::{CAPTURE_SCHEMA, CaptureReport};
 use serde::Serialize;
-use std::path::PathBuf;
 use std::time::Duration;
 use units::ByteCount;
 
@@ -29,7 +29,7 @@ use units::ByteCount;
 ///
 /// Without IFACE it lists the interfaces with their addresses and traffic. Needs CAP_NET_RAW:
 /// the socket and the files are opened first, then all privileges are dropped; root
-/// becomes the user who called sudo, or nobody.
+/// becomes the user who called sudo, or nobody. Files are created with that user's rights.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct CaptureArgs {
@@ -44,7 +44,7 @@ pub(crate) struct CaptureArgs {
     filter: Vec<String>,
     /// Output file, mode 0600; - for standard output
     #[arg(long, short, value_name = "FILE")]
-    write: Option<PathBuf>,
+    write: Option<OutputPath>,
     /// Bytes kept of each packet; 0 for all of it
     ///
     /// The default keeps the headers up to TCP with all its options, also in a VXLAN tunnel

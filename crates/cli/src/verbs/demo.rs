@@ -2,12 +2,13 @@
 
 use crate::console::{self, Console};
 use crate::failure::{DONE, FAILED, Failure, NOT_VALID, Outcome};
+use crate::output_path::OutputPath;
+use crate::test_report::check_writable;
 use crate::{inside, stop};
 use clap::Args;
 use lab::LabError;
 use report::html::{Page, Run as PageRun};
 use report::terminal::{self, Trace};
-use std::path::PathBuf;
 use topology::{PathSpec, Plan};
 use units::{BitRate, ByteCount, Rtt};
 use verify::{Event, Experiment, Run, VerifyError};
@@ -26,7 +27,7 @@ pub(crate) struct DemoArgs {
     json: bool,
     /// Write the result to a self-contained HTML page
     #[arg(long, value_name = "FILE")]
-    html: Option<PathBuf>,
+    html: Option<OutputPath>,
 }
 
 const EXAMPLES: &str = "\
@@ -58,6 +59,7 @@ pub(crate) fn run(args: &DemoArgs, console: &mut Console) -> Outcome {
 }
 
 fn run_inside(args: &DemoArgs, console: &mut Console) -> Outcome {
+    check_writable(args.html.as_deref())?;
     let stop = stop::on_signals();
     let experiment = experiment();
     let mut show = Show { console, experiment: &experiment, json: args.json, rates: Vec::new() };

@@ -295,6 +295,10 @@ impl<'c> Printer<'c> {
         let mut to = lock(&self.to);
         let (text, console) = &mut *to;
         match event {
+            &Event::Suppressed { streams, intervals, errors } => console.say(&format!(
+                "log rate limit: suppressed {streams} streams, {intervals} interval reports and {errors} \
+                 errors"
+            )),
             Event::PeerError { peer, reason } => console.say(&format!("{peer}: {}", printable(reason))),
             Event::NoReport { label, attempts } => console.say(&format!(
                 "[{:3}] no server report after {attempts} attempts; check for a firewall on the path",

@@ -2,25 +2,32 @@
 
 pub(super) mod analysis;
 mod document;
+mod files_document;
 mod handshake;
 mod merge;
 mod packets;
 mod page;
 mod reading;
+mod rows;
 mod streams;
 mod table;
 mod tables;
 
 use crate::console::{self, Console};
 use crate::failure::{DONE, FAILED, Failure, Outcome};
+use crate::output_path::OutputPath;
 use crate::stop;
 use capture::conversations::Conversations;
-use capture::endpoints::{self, Endpoint};
+use capture::dissect::FlowKey;
+use capture::endpoints::Endpoint;
+use capture::{ChunkedList, Conversation};
 use clap::{Args, Subcommand, ValueEnum};
+use files_document::FilesDocument;
 use reading::Capture;
 use report::terminal::{self, CaptureSummary, ConversationRow};
+use rows::{ConversationRows, EndpointRows, MOST_TEXT_ROWS};
 use std::path::PathBuf;
-use table::Table;
+use table::TableOutput;
 
 /// Show what is in a capture: hosts, conversations, protocols
 ///
@@ -93,7 +100,7 @@ struct Files {
     json: bool,
     /// Write the rows of the CSV to a Parquet file
     #[arg(long, value_name = "OUT", conflicts_with_all = ["csv", "json"])]
-    parquet: Option<PathBuf>,
+    parquet: Option<OutputPath>,
 }
 
 impl Files {
@@ -102,16 +109,14 @@ impl Files {
         self.csv || self.json || self.parquet.is_some()
     }
 
-    /// Prints or writes the table.
-    fn put(&self, table: &Table, console: &mut Console) -> Result<(), Failure> {
-        match &self.parquet {
-            Some(path) => {
-                table.write_parquet(path)?;
-                console.say(&format!("{} rows written to {}", table.rows.len(), path.display()));
-            }
-            None => console.print(&table.csv()),
-        }
-        Ok(())
+    /// Whether rows go to a table.
+    fn is_table(&self) -> bool {
+        self.csv || self.parquet.is_some()
+    }
+
+    /// Where these rows go.
+    fn table(&self) -> TableOutput<'_> {
+        TableOutput::new(self.parquet.as_deref())
     }
 }
 
@@ -178,18 +183,29 @@ trait Shown {
     /// For the terminal.
     fn text(&self, capture: &Capture, console: &Console) -> String;
     /// Columns and rows, of the CSV and the Parquet file.
-    fn table(&self, capture: &Capture) -> Table;
+    fn write_table(
+        &self,
+        capture: &Capture,
+        to: &mut TableOutput<'_>,
+        console: &mut Console,
+    ) -> Result<(), Failure>;
     /// Schema of the JSON document.
     fn schema(&self) -> &'static str;
     /// The file's object in it.
-    fn json(&self, capture: &Capture) -> serde_json::Value;
+    fn write_json(
+        &self,
+        capture: &Capture,
+        to: &mut FilesDocument,
+        console: &mut Console,
+    ) -> Result<(), Failure>;
 }
 
 /// Reads each file and shows it; the exit code is that of the worst one.
 fn each(files: &Files, console: &mut Console, shown: &dyn Shown) -> Outcome {
     let stop = stop::on_signals();
     let mut code = DONE;
-    let (mut table, mut documents) = (None::<Table>, Vec::new());
+    let mut table = files.table();
+    let mut document = FilesDocument::new(shown.schema());
     let mut is_first = true;
     for path in &files.files {
         let capture = match reading::read(path, &stop, console) {
@@ -205,13 +221,9 @@ fn each(files: &Files, console: &mut Console, shown: &dyn Shown) -> Outcome {
             code = FAILED;
         }
         if files.json {
-            documents.push(shown.json(&capture));
-        } else if files.csv || files.parquet.is_some() {
-            let next = shown.table(&capture);
-            match &mut table {
-                Some(table) => table.rows.extend(next.rows),
-                None => table = Some(next),
-            }
+            shown.write_json(&capture, &mut document, console)?;
+        } else if files.is_table() {
+            shown.write_table(&capture, &mut table, console)?;
         } else {
             let text = shown.text(&capture, console);
             let between = if is_first { "" } else { "\n" };
@@ -228,10 +240,9 @@ fn each(files: &Files, console: &mut Console, shown: &dyn Shown) -> Outcome {
         }
     }
     if files.json {
-        let document = document::of_files(shown.schema(), &documents);
-        console.print(&console::json(&document)?);
-    } else if let Some(table) = table {
-        files.put(&table, console)?;
+        document.finish(console);
+    } else {
+        table.finish(console)?;
     }
     Ok(code)
 }
@@ -241,60 +252,55 @@ struct Summary;
 impl Shown for Summary {
     fn text(&self, capture: &Capture, console: &Console) -> String {
         let (layer, rows) = top(&capture.conversations);
-        let shown = rows.get(..TOP).unwrap_or(&rows);
+        let shown: Vec<ConversationRow> = rows.iter(TOP).collect();
         terminal::capture_summary(
             &CaptureSummary {
                 name: &capture.name,
                 file: &capture.file,
                 overview: &capture.overview,
-                top: (&format!("{} conversations", layer.name()), shown, rows.len()),
+                top: (&format!("{} conversations", layer.name()), &shown, rows.len()),
                 notes: &capture.notes(),
             },
             &console.out,
         )
     }
 
-    fn table(&self, capture: &Capture) -> Table {
-        tables::summary(capture)
+    fn write_table(
+        &self,
+        capture: &Capture,
+        to: &mut TableOutput<'_>,
+        console: &mut Console,
+    ) -> Result<(), Failure> {
+        to.add(tables::summary(capture), console)
     }
 
     fn schema(&self) -> &'static str {
         "longhaul.pcap/1"
     }
 
-    fn json(&self, capture: &Capture) -> serde_json::Value {
+    fn write_json(
+        &self,
+        capture: &Capture,
+        to: &mut FilesDocument,
+        console: &mut Console,
+    ) -> Result<(), Failure> {
         let (layer, rows) = top(&capture.conversations);
-        document::summary(capture, layer.name(), rows.get(..TOP).unwrap_or(&rows))
+        let shown: Vec<ConversationRow> = rows.iter(TOP).collect();
+        to.add(document::summary(capture, layer.name(), &shown), None, console)
     }
 }
 
 /// The conversations of the highest layer that has any.
-fn top(conversations: &Conversations) -> (ConversationLayer, Vec<ConversationRow>) {
+fn top(conversations: &Conversations) -> (ConversationLayer, ConversationRows<'_>) {
     use ConversationLayer::{Ethernet, Ip, Tcp, Udp};
-    let layers = [Tcp, Udp, Ip, Ethernet].map(|layer| (layer, rows(conversations, layer)));
-    let bytes = |rows: &[ConversationRow]| rows.iter().map(|row| row.traffic.bytes()).sum::<u64>();
-    let [tcp, udp, ip, ethernet] = layers;
-    let ports = if bytes(&tcp.1) >= bytes(&udp.1) { tcp } else { udp };
-    [ports, ip].into_iter().find(|(_, rows)| !rows.is_empty()).unwrap_or(ethernet)
-}
-
-/// The conversations of a layer, those with most bytes first.
-fn rows(conversations: &Conversations, layer: ConversationLayer) -> Vec<ConversationRow> {
-    let mut rows: Vec<ConversationRow> = match layer {
-        ConversationLayer::Tcp => {
-            let flows = conversations.tcp().iter().enumerate();
-            flows.map(|(number, flow)| ConversationRow::ports(flow, Some(number))).collect()
-        }
-        ConversationLayer::Udp => {
-            conversations.udp().iter().map(|flow| ConversationRow::ports(flow, None)).collect()
-        }
-        ConversationLayer::Ip => conversations.ip().iter().map(ConversationRow::ip).collect(),
-        ConversationLayer::Ethernet => {
-            conversations.ethernet().iter().map(ConversationRow::ethernet).collect()
-        }
-    };
-    rows.sort_by_key(|row| std::cmp::Reverse(row.traffic.bytes()));
-    rows
+    fn bytes(flows: &ChunkedList<Conversation<FlowKey>>) -> u64 {
+        flows.iter().map(|flow| flow.traffic.bytes()).sum()
+    }
+    let (tcp, udp) = (bytes(conversations.tcp()), bytes(conversations.udp()));
+    let layers = [if tcp >= udp { Tcp } else { Udp }, Ip].into_iter();
+    let mut each = layers.map(|layer| (layer, ConversationRows::of(conversations, layer)));
+    let found = each.find(|(_, rows)| rows.len() > 0);
+    found.unwrap_or_else(|| (Ethernet, ConversationRows::of(conversations, Ethernet)))
 }
 
 struct Hierarchy;
@@ -304,26 +310,38 @@ impl Shown for Hierarchy {
         capture.headed(&terminal::capture_hierarchy(&capture.hierarchy.rows(), &console.out))
     }
 
-    fn table(&self, capture: &Capture) -> Table {
-        tables::hierarchy(capture)
+    fn write_table(
+        &self,
+        capture: &Capture,
+        to: &mut TableOutput<'_>,
+        console: &mut Console,
+    ) -> Result<(), Failure> {
+        to.add(tables::hierarchy(capture), console)
     }
 
     fn schema(&self) -> &'static str {
         "longhaul.pcap-hierarchy/1"
     }
 
-    fn json(&self, capture: &Capture) -> serde_json::Value {
-        document::hierarchy(capture)
+    fn write_json(
+        &self,
+        capture: &Capture,
+        to: &mut FilesDocument,
+        console: &mut Console,
+    ) -> Result<(), Failure> {
+        to.add(document::hierarchy(capture), None, console)
     }
 }
 
 impl Listed {
-    /// The first of `all` rows, as many as were asked for.
-    fn first<'a, T>(&self, all: &'a [T]) -> &'a [T] {
-        match self.rows.unwrap_or(if self.files.is_whole() { 0 } else { ROWS }) {
-            0 => all,
-            count => all.get(..count).unwrap_or(all),
-        }
+    /// Rows to show.
+    fn most(&self) -> usize {
+        let is_whole = self.files.is_whole();
+        let most = match self.rows.unwrap_or(if is_whole { 0 } else { ROWS }) {
+            0 => usize::MAX,
+            most => most,
+        };
+        if is_whole { most } else { most.min(MOST_TEXT_ROWS) }
     }
 }
 
@@ -331,67 +349,83 @@ struct ConversationsOf<'a>(&'a Listed);
 
 impl Shown for ConversationsOf<'_> {
     fn text(&self, capture: &Capture, console: &Console) -> String {
-        let all = rows(&capture.conversations, self.0.layer);
+        let all = ConversationRows::of(&capture.conversations, self.0.layer);
         let title = format!("{} conversations", self.0.layer.name());
-        let shown = self.0.first(&all);
+        let shown: Vec<ConversationRow> = all.iter(self.0.most()).collect();
         let first_ns = capture.conversations.first_ns().unwrap_or(0);
         capture.headed(&terminal::capture_conversations(
             &title,
-            shown,
+            &shown,
             all.len(),
             first_ns,
             &console.out,
         ))
     }
 
-    fn table(&self, capture: &Capture) -> Table {
-        tables::conversations(capture, self.0.first(&rows(&capture.conversations, self.0.layer)))
+    fn write_table(
+        &self,
+        capture: &Capture,
+        to: &mut TableOutput<'_>,
+        console: &mut Console,
+    ) -> Result<(), Failure> {
+        let all = ConversationRows::of(&capture.conversations, self.0.layer);
+        to.add(tables::conversations(capture, all.iter(self.0.most())), console)
     }
 
     fn schema(&self) -> &'static str {
         "longhaul.pcap-conversations/1"
     }
 
-    fn json(&self, capture: &Capture) -> serde_json::Value {
-        let all = rows(&capture.conversations, self.0.layer);
-        document::conversations(capture, self.0.layer.name(), self.0.first(&all))
+    fn write_json(
+        &self,
+        capture: &Capture,
+        to: &mut FilesDocument,
+        console: &mut Console,
+    ) -> Result<(), Failure> {
+        const LIST: &str = "conversations";
+        let all = ConversationRows::of(&capture.conversations, self.0.layer);
+        let object = document::listed(capture, self.0.layer.name(), LIST, all.left_out());
+        let rows = document::rows(capture, all.iter(self.0.most()));
+        to.add(object, Some((LIST, Box::new(rows))), console)
     }
 }
 
 struct EndpointsOf<'a>(&'a Listed);
 
-impl EndpointsOf<'_> {
-    /// The endpoints, those with most bytes first.
-    fn all(&self, capture: &Capture) -> Vec<Endpoint> {
-        let conversations = &capture.conversations;
-        let mut all = match self.0.layer {
-            ConversationLayer::Tcp => endpoints::of_ports(conversations.tcp()),
-            ConversationLayer::Udp => endpoints::of_ports(conversations.udp()),
-            ConversationLayer::Ip => endpoints::of_ip(&conversations.ip()),
-            ConversationLayer::Ethernet => endpoints::of_ethernet(conversations.ethernet()),
-        };
-        all.sort_by_key(|endpoint| std::cmp::Reverse(endpoint.bytes()));
-        all
-    }
-}
-
 impl Shown for EndpointsOf<'_> {
     fn text(&self, capture: &Capture, console: &Console) -> String {
-        let all = self.all(capture);
+        let all = EndpointRows::of(&capture.conversations, self.0.layer);
         let title = format!("{} endpoints", self.0.layer.name());
-        let shown = self.0.first(&all);
-        capture.headed(&terminal::capture_endpoints(&title, shown, all.len(), &console.out))
+        let shown: Vec<Endpoint> = all.iter(self.0.most()).collect();
+        let table = terminal::capture_endpoints(&title, &shown, all.len(), &console.out);
+        let note = reading::not_listed(&title, all.left_out());
+        capture.headed(&(table + &note.map_or(String::new(), |note| note + "\n")))
     }
 
-    fn table(&self, capture: &Capture) -> Table {
-        tables::endpoints(capture, self.0.first(&self.all(capture)))
+    fn write_table(
+        &self,
+        capture: &Capture,
+        to: &mut TableOutput<'_>,
+        console: &mut Console,
+    ) -> Result<(), Failure> {
+        let all = EndpointRows::of(&capture.conversations, self.0.layer);
+        to.add(tables::endpoints(capture, all.iter(self.0.most())), console)
     }
 
     fn schema(&self) -> &'static str {
         "longhaul.pcap-endpoints/1"
     }
 
-    fn json(&self, capture: &Capture) -> serde_json::Value {
-        document::endpoints(capture, self.0.layer.name(), self.0.first(&self.all(capture)))
+    fn write_json(
+        &self,
+        capture: &Capture,
+        to: &mut FilesDocument,
+        console: &mut Console,
+    ) -> Result<(), Failure> {
+        const LIST: &str = "endpoints";
+        let all = EndpointRows::of(&capture.conversations, self.0.layer);
+        let object = document::listed(capture, self.0.layer.name(), LIST, all.left_out());
+        let rows = all.iter(self.0.most()).map(|row| document::endpoint(&row));
+        to.add(object, Some((LIST, Box::new(rows))), console)
     }
 }

@@ -11,6 +11,7 @@ mod unit;
 
 use crate::console::Console;
 use crate::failure::{DONE, Failure, Outcome};
+use crate::http_host::OwnNames;
 use crate::stop;
 use crate::verbs::test;
 use clap::Args;
@@ -45,6 +46,13 @@ pub(crate) struct ServerArgs {
     #[arg(long, value_name = "[ADDRESS:]PORT", value_parser = metrics_address)]
     #[arg(help_heading = "Output")]
     metrics: Option<SocketAddr>,
+    /// Answer metrics requests for this host name, too; repeatable
+    ///
+    /// Requests for IP addresses and localhost are always answered; those for any
+    /// other name get 421, so that no web page can read the metrics by DNS rebinding.
+    #[arg(long, value_name = "NAME", requires = "metrics", value_parser = crate::http_host::name)]
+    #[arg(help_heading = "Output")]
+    metrics_host: Vec<String>,
     /// Log each event as a line of JSON
     #[arg(long, help_heading = "Output")]
     json: bool,
@@ -82,7 +90,10 @@ pub(crate) fn run(args: &ServerArgs, console: &mut Console) -> Outcome {
     let copies = copies::start(&args.copies, &args.admission, &args.listen, console)?;
     let server = Arc::new(Server::bind(&config).map_err(test::failure)?);
     let counters = Arc::new(Mutex::new(Counters::new(clock::unix_time().as_secs_f64())));
-    let metrics = args.metrics.map(|at| serve_metrics(at, &server, &counters)).transpose()?;
+    let metrics = match args.metrics {
+        Some(at) => Some(serve_metrics(at, OwnNames::new(&args.metrics_host), &server, &counters)?),
+        None => None,
+    };
     let form = if args.json { Form::Json } else { Form::Text { style: console.out } };
     let log = Log::new(form, args.verbose);
     for line in log.listening(&server, &config.limits, metrics) {
@@ -106,6 +117,7 @@ pub(crate) fn run(args: &ServerArgs, console: &mut Console) -> Outcome {
 /// Serves metrics on a separate port until the process ends.
 fn serve_metrics(
     at: SocketAddr,
+    names: OwnNames,
     server: &Arc<Server>,
     counters: &Arc<Mutex<Counters>>,
 ) -> Result<SocketAddr, Failure> {
@@ -121,7 +133,7 @@ fn serve_metrics(
         let counters = lock(&counters);
         counters.text(server.half_open())
     };
-    http::serve(listener, page).map_err(wrong)?;
+    http::serve(listener, names, page).map_err(wrong)?;
     Ok(address)
 }
 

@@ -2,9 +2,13 @@
 
 use crate::console::Console;
 use crate::failure::{DONE, Failure, Outcome};
+use crate::output_path::OutputPath;
 use clap::{Args, Command};
 use clap_complete::Shell;
-use std::path::PathBuf;
+use clap_mangen::Man;
+use host::output_file;
+use std::io;
+use std::path::Path;
 
 /// Print a shell completion script
 #[derive(Debug, Args)]
@@ -27,7 +31,7 @@ Examples:
 pub(crate) struct ManArgs {
     /// Write all manual pages (longhaul.1, …) to this directory
     #[arg(long, value_name = "DIR")]
-    dir: Option<PathBuf>,
+    dir: Option<OutputPath>,
 }
 
 pub(crate) fn completions(
@@ -43,7 +47,7 @@ pub(crate) fn completions(
 
 pub(crate) fn man(args: &ManArgs, command: Command, console: &mut Console) -> Outcome {
     match &args.dir {
-        Some(folder) => clap_mangen::generate_to(command, folder).map_err(|error| {
+        Some(folder) => write_pages(command, folder).map_err(|error| {
             Failure::work(format!(
                 "cannot write manual pages to {}: {error}; create the directory first",
                 folder.display()
@@ -51,9 +55,22 @@ pub(crate) fn man(args: &ManArgs, command: Command, console: &mut Console) -> Ou
         })?,
         None => {
             let mut page = Vec::new();
-            clap_mangen::Man::new(command).render(&mut page).map_err(Failure::work)?;
+            Man::new(command).render(&mut page).map_err(Failure::work)?;
             console.print(&String::from_utf8_lossy(&page));
         }
     }
     Ok(DONE)
+}
+
+/// Writes a page for the command and each of its subcommands.
+fn write_pages(command: Command, folder: &Path) -> io::Result<()> {
+    let mut command = command.disable_help_subcommand(true);
+    command.build();
+    let mut all = vec![command];
+    while let Some(command) = all.pop() {
+        all.extend(command.get_subcommands().filter(|it| !it.is_hide_set()).cloned());
+        let page = Man::new(command);
+        page.render(&mut output_file::create_readable(&folder.join(page.get_filename()))?)?;
+    }
+    Ok(())
 }

@@ -15,6 +15,7 @@ mod udt_fallback;
 
 use crate::console::Console;
 use crate::failure::{FAILED, Failure, Outcome};
+use crate::output_path::OutputPath;
 use crate::stop;
 use crate::test_report::{self, Added, Forms};
 use capture::{Captured, TestCapture};
@@ -30,7 +31,6 @@ use record::{Direction, Measurement, Protocol};
 use report::terminal::{self, IntervalTable};
 use std::net::IpAddr;
 use std::ops::RangeInclusive;
-use std::path::PathBuf;
 use std::time::Duration;
 use udt_fallback::transfer;
 use units::{BitRate, ByteCount, Rtt};
@@ -138,14 +138,14 @@ pub(crate) struct TestArgs {
     forms: Forms,
     /// Save the measurement, for `longhaul explain FILE`
     #[arg(long, value_name = "FILE", help_heading = "Output")]
-    save: Option<PathBuf>,
+    save: Option<OutputPath>,
     /// Capture the headers of the test's packets to FILE
     ///
     /// pcapng, or pcap if FILE ends in .pcap: what is exchanged with the server's addresses and
     /// ports, on the interface of the route to it. Needs CAP_NET_RAW, as `longhaul capture` does.
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     #[arg(conflicts_with_all = ["repeat", "find_rate"])]
-    pcap: Option<PathBuf>,
+    pcap: Option<OutputPath>,
     #[command(flatten)]
     modes: ModeArgs,
 }
@@ -288,6 +288,8 @@ pub(crate) fn run(args: &TestArgs, console: &mut Console) -> Outcome {
     if !udp_safeguard::allows(&offered(args), args.yes, console)? {
         return Ok(FAILED);
     }
+    test_report::check_writable(args.save.as_deref())?;
+    test_report::check_writable(args.forms.html.as_deref())?;
     if args.modes.find_rate {
         return find_rate::run(args, console);
     }

@@ -8,15 +8,16 @@ use super::in_lab;
 use super::probe_args::time;
 use crate::console::{self, Console};
 use crate::failure::{DONE, Failure, Outcome};
+use crate::output_path::OutputPath;
 use clap::{Args, ValueEnum};
 use ending::Ending;
-use host::{clock, private_file};
+use host::{clock, output_file};
 use report::terminal::{self, Viewport};
 use report::untrusted;
 use std::fs::File;
 use std::io::{BufWriter, IsTerminal};
 use std::net::ToSocketAddrs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 use units::ByteCount;
 use watch::{Prefix, Recorder, Selection, Sort, WatchError, Watcher, Written};
@@ -73,7 +74,7 @@ pub(crate) struct WatchArgs {
     once: bool,
     /// Record all samples, for `longhaul explain`
     #[arg(long, value_name = "FILE")]
-    record: Option<PathBuf>,
+    record: Option<OutputPath>,
     /// Maximum size of the recording
     #[arg(long, value_name = "SIZE", default_value = "1GB", requires = "record")]
     record_max: ByteCount,
@@ -125,7 +126,7 @@ fn interval(text: &str) -> Result<Duration, String> {
 
 /// The recording, if any, and its maximum size.
 struct Recording {
-    file: Option<(PathBuf, Recorder<BufWriter<File>>)>,
+    file: Option<(OutputPath, Recorder<BufWriter<File>>)>,
     limit: ByteCount,
 }
 
@@ -267,7 +268,7 @@ fn start_recording(
     interval: Duration,
     limit: ByteCount,
 ) -> Result<Recorder<BufWriter<File>>, Failure> {
-    private_file::create(path)
+    output_file::create(path)
         .and_then(|file| Recorder::start(BufWriter::new(file), interval, limit))
         .map_err(|error| write_failure(path, &error))
 }

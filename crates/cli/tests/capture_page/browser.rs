@@ -27,21 +27,21 @@ pub(crate) fn chromium(folder: &Path) -> Command {
 /// page's own scripts; `errors` in it are those of the page.
 pub(crate) fn run(page: &Path, folder: &Path, script: &str) -> Result<Value, String> {
     let html = std::fs::read_to_string(page).map_err(|error| error.to_string())?;
-    let before = "<head><script>const errors = [];\
-                  addEventListener('error', (event) => errors.push(event.message));\
-                  addEventListener('securitypolicyviolation', (event) =>\
-                  errors.push(event.violatedDirective));</script>";
-    let after = format!(
-        "<script>{{ let result; try {{ result = (() => {{ {script} }})(); }} \
+    // Before the page's Content-Security-Policy, which permits no script but its own.
+    let ours = format!(
+        "<head><script>const errors = [];\
+         addEventListener('error', (event) => errors.push(event.message));\
+         addEventListener('securitypolicyviolation', (event) =>\
+         errors.push(event.violatedDirective));\
+         addEventListener('load', () => {{ let result; \
+         try {{ result = (() => {{ {script} }})(); }} \
          catch (error) {{ result = String(error.stack); }} \
          document.documentElement.innerHTML = '<pre></pre>'; \
          document.querySelector('pre').textContent = \
-         'RESULT:' + JSON.stringify(result).replace(/[<>&]/g, '?') + ':RESULT'; }}</script></body>"
+         'RESULT:' + JSON.stringify(result).replace(/[<>&]/g, '?') + ':RESULT'; }});</script>"
     );
-    let html = html.replacen("<head>", before, 1);
-    let end = html.rfind("</body>").ok_or("no body")?;
+    let html = html.replacen("<head>", &ours, 1);
     let copy = folder.join("with-script.html");
-    let html = format!("{}{after}{}", &html[..end], &html[end + "</body>".len()..]);
     std::fs::write(&copy, html).map_err(|error| error.to_string())?;
     let mut command = chromium(folder);
     command.arg("--dump-dom").arg(format!("file://{}", copy.display()));

@@ -65,6 +65,25 @@ fn the_far_end_is_started_over_ssh() {
 }
 
 #[test]
+fn the_far_end_cannot_name_an_address_to_connect_to() {
+    let directory = tempfile::tempdir().unwrap();
+    let far = env!("CARGO_BIN_EXE_longhaul");
+    let path = |name: &str| directory.path().join(name).to_str().unwrap().to_owned();
+    std::fs::write(path("data"), "data").unwrap();
+    // As sshd says it, the far end was reached at 127.0.0.1.
+    let says = "shift 2\nSSH_CONNECTION='127.0.0.1 1 127.0.0.1 22' exec \"$@\"";
+    let knows = format!("[ \"$1\" = -G ] && exec echo hostname 127.0.0.1\n{says}");
+    for (name, script, is_known) in [("stranger", says, false), ("alias", &knows, true)] {
+        stall_retry::write_script(Path::new(&path(name)), script);
+        let remote = format!("an-alias.invalid:{}", path("copied"));
+        let copy = ["copy", "--ssh", &path(name), "--far-program", far, &path("data"), &remote];
+        let copied = run(&copy);
+        assert_eq!(copied.status.success(), is_known, "{name}: {}", said(&copied));
+        assert_eq!(said(&copied).contains("name it yourself"), !is_known, "{}", said(&copied));
+    }
+}
+
+#[test]
 fn a_server_shares_a_directory_with_whoever_has_a_token() {
     let directory = tempfile::tempdir().unwrap();
     let path = |name: &str| directory.path().join(name).to_str().unwrap().to_owned();

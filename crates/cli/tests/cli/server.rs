@@ -129,11 +129,42 @@ fn metrics_follow_a_test() {
         assert!(clock::now() < until);
         thread::sleep(Duration::from_millis(200));
         let mut connection = TcpStream::connect(&address).unwrap();
-        let _ = connection.write_all(b"GET /metrics HTTP/1.1\r\n\r\n");
+        let _ = connection.write_all(b"GET /metrics HTTP/1.0\r\n\r\n");
         answer.clear();
         let _ = connection.read_to_string(&mut answer);
     }
     drop(crowd);
+}
+
+/// A page in a browser whose name resolves to this host reads no metrics (DNS rebinding).
+#[test]
+fn metrics_are_not_for_other_host_names() {
+    let mut server = Server::start(&["--metrics", "0", "--metrics-host", "metrics.example"]);
+    let line = server.line();
+    let address = line.trim().strip_prefix("Metrics on http://").unwrap();
+    let address = address.strip_suffix("/metrics").unwrap();
+    let port = address.rsplit(':').next().unwrap();
+    let get = |version: &str, headers: &str| {
+        let mut connection = TcpStream::connect(address).unwrap();
+        write!(connection, "GET /metrics HTTP/{version}\r\n{headers}\r\n").unwrap();
+        let mut answer = String::new();
+        connection.read_to_string(&mut answer).unwrap();
+        assert_eq!(answer.contains("longhaul_"), answer.starts_with("HTTP/1.1 200 "), "{answer}");
+        answer
+    };
+    for host in ["evil.example", &format!("evil.example:{port}"), "localhost.evil.example"] {
+        let refused = get("1.1", &format!("Host: {host}\r\n"));
+        assert!(refused.starts_with("HTTP/1.1 421 Misdirected Request\r\n"), "{refused}");
+        assert!(refused.contains("--metrics-host NAME"), "{refused}");
+    }
+    let doubled = format!("Host: evil.example\r\nHost: {address}\r\n");
+    for headers in ["", &doubled, "Host : localhost\r\n", "X: y\nHost: localhost\r\n"] {
+        assert!(get("1.1", headers).starts_with("HTTP/1.1 400 "), "{headers}");
+    }
+    for host in [address, "localhost", &format!("metrics.example:{port}"), "[::1]"] {
+        assert!(get("1.1", &format!("Host: {host}\r\n")).starts_with("HTTP/1.1 200 "), "{host}");
+    }
+    assert!(get("1.0", "").starts_with("HTTP/1.1 200 "));
 }
 
 #[test]
@@ -220,6 +251,8 @@ fn wrong_flags_are_refused_in_a_line() {
         &["--max-tests", "0"],
         &["--max-streams", "129"],
         &["--metrics", "host:1"],
+        &["--metrics-host", "name.example"],
+        &["--metrics", "0", "--metrics-host", "name.example:80"],
         &["--idle-timeout", "5"],
         &["-4", "-6"],
         &["--systemd-unit", "--one-off"],

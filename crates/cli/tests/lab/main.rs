@@ -21,6 +21,7 @@ mod holding;
 mod many;
 mod merging;
 mod native;
+mod output_files;
 mod path;
 mod ping_trace;
 #[path = "../cli/private.rs"]
@@ -104,7 +105,7 @@ fn main() -> ExitCode {
 }
 
 fn trials(lab: bool, iperf3: bool, devices: bool, held: bool) -> Vec<Trial> {
-    let tests: [(&str, Needs, fn()); 94] = [
+    let tests: [(&str, Needs, fn()); 95] = [
         // The longest first, so that the others end beside them.
         ("edge_cloud_holds", Needs::Nothing, studies::edge_cloud_holds),
         ("the_loop_closes", Needs::Nothing, closed_loop::the_loop_closes),
@@ -269,6 +270,16 @@ fn trials(lab: bool, iperf3: bool, devices: bool, held: bool) -> Vec<Trial> {
         ("programs_are_traffic", Needs::Nothing, studies::programs_are_traffic),
         ("state_that_others_can_change_is_refused", Needs::Root, state::refused),
         ("earlier_journals_are_moved_and_planted_ones_are_not", Needs::Root, state::moved),
+        (
+            "planted_links_lead_no_output_of_roots_elsewhere",
+            Needs::Root,
+            output_files::planted_links_lead_no_output_of_roots_elsewhere,
+        ),
+        (
+            "captures_have_the_rights_of_the_caller",
+            Needs::Root,
+            output_files::captures_have_the_rights_of_the_caller,
+        ),
         ("killed_while_tuning", Needs::Root, tuning::killed_while_tuning),
         ("sysctls_of_hosts_are_reverted", Needs::Root, real_hosts::sysctls_of_hosts_are_reverted),
         (

@@ -1,15 +1,35 @@
 //! What attackers do, each kind at a rate of its own.
 
-use crate::addresses;
+use crate::addresses::{self, COPY_PORT, PORT};
 use crate::schedule::Stop;
 use crate::session::{self, Session, Step};
 use crate::spoofed;
 use iperf3_proto::{State, framing};
 use serde_json::json;
 use std::collections::VecDeque;
-use std::io::{Read, Write};
+use std::io::{self, Read, Write};
 use std::net::{IpAddr, TcpStream};
 use std::thread::{Scope, ScopedJoinHandle};
+
+/// The only kind that needs IPv6.
+pub(crate) const OF_ONE_NETWORK: &str = "half-open connections of one /64";
+
+/// What does not belong there.
+const GARBAGE: [&[u8]; 6] = [
+    b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n",
+    &[0x16, 3, 1, 2, 0, 1, 0, 1, 0xfc, 3, 3],
+    &[0xff; 64],
+    &[0; 64],
+    b"\x1b[2J\x1b]0;title\x07\r\n\x1b[31m",
+    &[State::TestEnd.byte(), State::IperfDone.byte(), State::ClientTerminate.byte()],
+];
+
+/// How a client of copies begins, with the ID of a key that the server does not have.
+const PREAMBLE: [u8; 40] = {
+    let mut preamble = [0x5a; 40];
+    *preamble.first_chunk_mut().unwrap() = *b"LHCOPY\0\x01";
+    preamble
+};
 
 /// Something that an attacker does; whether the server let it come as far as meant.
 type Act<'a> = Box<dyn FnMut(u32) -> bool + Send + 'a>;
@@ -21,12 +41,12 @@ pub(crate) fn start<'scope>(
     stop: &'scope Stop,
 ) -> Vec<(&'static str, ScopedJoinHandle<'scope, u32>)> {
     // What waits for the server's answers is done by two threads each.
-    let all: [(&str, u32, Act<'scope>); 12] = [
-        ("half-open connections", 250, half_open(|turn| from(0, turn))),
+    let all: [(&str, u32, Act<'scope>); 16] = [
+        ("half-open connections", 250, kept_open(PORT, 200, |turn| (from(0, turn), &[]))),
         (
-            "half-open connections of one /64",
+            OF_ONE_NETWORK,
             250,
-            half_open(|turn| addresses::attacker6(turn).into()),
+            kept_open(PORT, 200, |turn| (addresses::attacker6(turn).into(), &[])),
         ),
         ("connections from one address", 500, Box::new(|_| session::connect(from(1, 0)).is_ok())),
         ("trickled bytes", 200, trickle()),
@@ -37,6 +57,22 @@ pub(crate) fn start<'scope>(
         ("result bombs", 5, Box::new(|turn| result_bomb(turn << 1 | 1))),
         ("garbage", 25, Box::new(|turn| garbage(turn << 1))),
         ("garbage", 25, Box::new(|turn| garbage(turn << 1 | 1))),
+        ("tests of one address that ask for everything", 25, everything()),
+        (
+            "silent connections of 64 addresses to the port for copies",
+            500,
+            kept_open(COPY_PORT, 1024, |turn| (addresses::silent(turn).into(), &[])),
+        ),
+        (
+            "replayed preambles to the port for copies",
+            100,
+            kept_open(COPY_PORT, 50, |turn| (from(8, turn), &PREAMBLE)),
+        ),
+        (
+            "garbage to the port for copies",
+            100,
+            kept_open(COPY_PORT, 50, |turn| (from(9, turn), one_of(&GARBAGE, turn))),
+        ),
         ("forged datagrams", 2000, spoofed::sender()),
     ];
     all.into_iter()
@@ -56,16 +92,66 @@ fn from(kind: u8, turn: u32) -> IpAddr {
     addresses::attacker(kind, turn).into()
 }
 
-/// Connections that say nothing, the latest 200 of them kept open.
-fn half_open<'a>(from: impl Fn(u32) -> IpAddr + Send + 'a) -> Act<'a> {
+/// One of several, in turn.
+fn one_of<T: ?Sized>(all: &[&'static T], turn: u32) -> &'static T {
+    all[usize::try_from(turn).unwrap() % all.len()]
+}
+
+/// Connections to a port that begin with something or with nothing, the latest of them
+/// kept open.
+fn kept_open<'a>(
+    port: u16,
+    keep: usize,
+    who: impl Fn(u32) -> (IpAddr, &'static [u8]) + Send + 'a,
+) -> Act<'a> {
     let mut open = VecDeque::new();
     Box::new(move |turn| {
-        let Ok(connection) = session::connect(from(turn)) else { return false };
+        let (from, begins) = who(turn);
+        let Ok(mut connection) = session::connect_to(port, from) else { return false };
+        let begun = connection.write_all(begins).is_ok();
         open.push_back(connection);
-        if open.len() > 200 {
+        if open.len() > keep {
             open.pop_front();
         }
-        true
+        begun
+    })
+}
+
+/// Tests of one address with as many streams or as much memory as can be asked for, and
+/// none of their streams. It keeps as many as the server admits, and 64 at most.
+fn everything<'a>() -> Act<'a> {
+    let udt = |window: u32| {
+        json!({"tcp": true, "time": 3, "parallel": 1, "window": window,
+               "longhaul": {"version": "1", "udt": "udt"}})
+    };
+    let streams = json!({"tcp": true, "time": 3, "parallel": 128, "len": 1 << 20, "reverse": true});
+    let (too_large, large) = (udt(522_000_000), udt(300_000_000));
+    let mut open = VecDeque::new();
+    Box::new(move |turn| {
+        let ask = || {
+            let mut session = Session::at(Step::Cookie, from(7, 0), 0x4000_0000 | turn)?;
+            session.ask(match turn % 32 {
+                // A second one of the same address waits for the first one's streams.
+                0 => &large,
+                even if even % 2 == 0 => &streams,
+                _ => &too_large,
+            })?;
+            let mut answer = [0];
+            session.control.read_exact(&mut answer)?;
+            io::Result::Ok((session, answer[0] == State::CreateStreams.byte()))
+        };
+        let Ok((session, admitted)) = ask() else {
+            // It makes room.
+            open.pop_front();
+            return false;
+        };
+        if admitted {
+            open.push_back(session);
+        }
+        if open.len() > 64 {
+            open.pop_front();
+        }
+        admitted
     })
 }
 
@@ -140,20 +226,12 @@ fn result_bomb(turn: u32) -> bool {
 
 /// What does not belong there, at every step of a test in turn.
 fn garbage(turn: u32) -> bool {
-    const ALL: [&[u8]; 6] = [
-        b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n",
-        &[0x16, 3, 1, 2, 0, 1, 0, 1, 0xfc, 3, 3],
-        &[0xff; 64],
-        &[0; 64],
-        b"\x1b[2J\x1b]0;title\x07\r\n\x1b[31m",
-        &[State::TestEnd.byte(), State::IperfDone.byte(), State::ClientTerminate.byte()],
-    ];
-    let at = usize::try_from(turn).unwrap();
-    let step = Step::ALL[at % Step::ALL.len()];
+    let steps = u32::try_from(Step::ALL.len()).unwrap();
+    let step = Step::ALL[usize::try_from(turn % steps).unwrap()];
     let Ok(mut session) = Session::at(step, from(6, turn), 0x3000_0000 | turn) else {
         return false;
     };
-    let written = session.control.write_all(ALL[at / Step::ALL.len() % ALL.len()]).is_ok();
+    let written = session.control.write_all(one_of(&GARBAGE, turn / steps)).is_ok();
     let _ = session.control.read(&mut [0; 64]);
     written
 }

@@ -1,10 +1,10 @@
 //! iperf3 as its users run it.
 
 use crate::addresses;
+use crate::processes::{Served, ended, reads};
 use crate::schedule::Stop;
-use host::clock;
 use serde_json::Value;
-use std::io::{Read, Seek};
+use std::io::Seek;
 use std::net::Ipv4Addr;
 use std::process::{Command, Stdio};
 use std::thread::{self, Scope, ScopedJoinHandle};
@@ -13,7 +13,7 @@ use std::time::Duration;
 /// Clients that run all the time.
 pub(crate) const COUNT: u8 = 4;
 
-/// Addresses of new clients, used in turn.
+/// Addresses of clients that come while these run, used in turn.
 pub(crate) const NEWCOMERS: u8 = 60;
 
 /// Beyond its own time, the longest that a client may take.
@@ -64,26 +64,17 @@ pub(crate) fn at_once(seconds: u32) -> Vec<Result<f64, String>> {
     })
 }
 
-/// What became of clients that came during the attack.
-#[derive(Default)]
-pub(crate) struct Newcomers {
-    pub(crate) served: u32,
-    pub(crate) failures: Vec<String>,
-}
-
 /// One short test after the other, each from another address.
 pub(crate) fn newcomers<'scope>(
     scope: &'scope Scope<'scope, '_>,
     stop: &'scope Stop,
-) -> ScopedJoinHandle<'scope, Newcomers> {
+) -> ScopedJoinHandle<'scope, Served> {
     scope.spawn(|| {
-        let mut told = Newcomers::default();
+        let mut told = Served::default();
         stop.repeat(1, |turn| {
             let number = u8::try_from(turn % u32::from(NEWCOMERS)).unwrap() + 1;
-            match iperf3(addresses::newcomer(number), &["-n", "64K"], LONGEST) {
-                Ok(_) => told.served += 1,
-                Err(error) => told.failures.push(error),
-            }
+            let test = iperf3(addresses::newcomer(number), &["-n", "64K"], LONGEST);
+            told.add(test.map(drop));
         });
         told
     })
@@ -100,18 +91,9 @@ fn iperf3(from: Ipv4Addr, options: &[&str], longest: Duration) -> Result<Value, 
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
-    let deadline = clock::now() + longest;
-    while child.try_wait().unwrap().is_none() {
-        if clock::now() > deadline {
-            child.kill().unwrap();
-            child.wait().unwrap();
-            return Err(format!("iperf3 from {from} did not end within {longest:?}"));
-        }
-        thread::sleep(Duration::from_millis(10));
-    }
-    let mut text = String::new();
+    ended(&mut child, longest).map_err(|error| format!("iperf3 from {from}: {error}"))?;
     report.rewind().unwrap();
-    report.read_to_string(&mut text).unwrap();
+    let text = reads(Some(report));
     let report: Value = serde_json::from_str(&text).map_err(|error| format!("{error}: {text}"))?;
     match report.get("error") {
         Some(error) => Err(format!("iperf3 from {from}: {error}")),

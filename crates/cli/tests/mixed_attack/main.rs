@@ -1,89 +1,64 @@
-//! Every kind of attack at once on a server with its default limits, beside four
-//! iperf3 clients: all of them finish, each at 0.8 of its throughput alone or more,
-//! new clients are admitted, the server's memory stays bounded, and no address
-//! that only appears as a forged source gets a byte.
+//! Every kind of attack at once on servers with their default limits, beside four
+//! iperf3 clients, a client that copies and a capture of every packet: each iperf3 client
+//! keeps 0.95 of its throughput beside the same copies and capture without attackers, every
+//! new client is served, no copy is refused, the servers' memory stays bounded, and no
+//! address that only appears as a forged source gets a byte.
 //!
-//! Server, clients and attackers are in a network namespace of their own, each at
+//! Servers, clients and attackers are in a network namespace of their own, each at
 //! addresses of its own. What an attacker does is limited in rate, so that it is the
-//! server's decisions that are tested and not the machine's processors.
+//! servers' decisions that are tested and not the machine's processors.
 //! `LONGHAUL_LONG=1` attacks for a minute. Without it, some seconds on a machine that
 //! others use as well: half the throughput is enough then, and a stall is no failure.
 
 #![expect(clippy::unwrap_used, reason = "in a test an unwrap is an assertion")]
 
+mod addresses;
 mod attack;
+mod background;
 mod clients;
+mod processes;
 mod schedule;
 mod server;
 mod session;
 mod spoofed;
 
+use background::Background;
 use clients::Client;
-use host::netlink::{Netlink, await_local_route};
 use host::netns::NetNs;
 use host::sandbox::{self, Ended};
 use libtest_mimic::Arguments;
+use processes::Served;
 use schedule::Stop;
 use server::Server;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::collections::BTreeMap;
 use std::process::{Command, ExitCode, Stdio};
 use std::thread;
-use std::time::Duration;
 
 /// Names the role in the environment: a sandbox needs a process with one thread.
 const ROLE: &str = "LONGHAUL_TEST_ROLE";
 
-/// Most memory of the server, in bytes.
+/// Most memory of a server, in bytes.
 const MEMORY: u64 = 256 << 20;
 
-/// Where everyone is.
-pub(crate) mod addresses {
-    use std::net::{Ipv4Addr, Ipv6Addr};
-
-    pub(crate) const PORT: u16 = 5201;
-    pub(crate) const SERVER: Ipv4Addr = Ipv4Addr::new(10, 66, 0, 1);
-    pub(crate) const SERVER6: Ipv6Addr = Ipv6Addr::new(0xfd66, 0, 0, 0, 0, 0, 0, 1);
-
-    /// Of the clients that run all the time.
-    pub(crate) const fn client(number: u8) -> Ipv4Addr {
-        Ipv4Addr::new(10, 66, 1, number)
-    }
-
-    /// Of the clients that come during the attack.
-    pub(crate) const fn newcomer(number: u8) -> Ipv4Addr {
-        Ipv4Addr::new(10, 66, 2, number)
-    }
-
-    /// Kinds of attackers: none is refused for what another kind has done.
-    pub(crate) const KINDS: u8 = 7;
-
-    /// Addresses of each kind.
-    pub(crate) const EACH: u8 = 6;
-
-    /// One of the addresses of a kind, in turn.
-    pub(crate) fn attacker(kind: u8, turn: u32) -> Ipv4Addr {
-        let number = u8::try_from(turn % u32::from(EACH)).unwrap() + 1;
-        Ipv4Addr::new(10, 66, 10 + kind, number)
-    }
-
-    /// Addresses of one /64: an attacker with IPv6 has as many as it wants.
-    pub(crate) fn attacker6(turn: u32) -> Ipv6Addr {
-        let number = u16::try_from(turn % u32::from(EACH)).unwrap() + 1;
-        Ipv6Addr::new(0xfd66, 0, 0, 1, 0, 0, 0, number)
-    }
-
-    /// Of those whose addresses are forged.
-    pub(crate) const VICTIM: Ipv4Addr = Ipv4Addr::new(10, 66, 4, 1);
-}
-
-/// What is asked of the server, and for how long.
+/// What is asked of the servers, and for how long.
 struct Span {
-    /// Duration of the clients alone, seconds.
-    alone: u32,
+    /// Duration without attackers, seconds.
+    before: u32,
     /// Duration of the attack, seconds.
     attack: u32,
-    /// Least share of its throughput alone that a client keeps.
+    /// Least share of its throughput without attackers that a client keeps.
     share: f64,
+}
+
+/// What clients got, and how far attackers came.
+struct Phase {
+    /// Throughput of the clients that run all the time, Mbit/s.
+    rates: Vec<Result<f64, String>>,
+    newcomers: Served,
+    copies: Served,
+    attacks: BTreeMap<&'static str, u32>,
+    /// Bytes sent to an address that was forged.
+    reflected: usize,
 }
 
 fn main() -> ExitCode {
@@ -129,94 +104,119 @@ fn in_a_sandbox(inside: impl FnOnce() -> i32 + Send) -> i32 {
     }
 }
 
-fn addresses() -> Vec<IpAddr> {
-    let v4 = |address: Ipv4Addr| IpAddr::V4(address);
-    let v6 = |address: Ipv6Addr| IpAddr::V6(address);
-    let mut all = vec![v4(addresses::SERVER), v6(addresses::SERVER6), v4(addresses::VICTIM)];
-    all.extend((1..=clients::COUNT).map(addresses::client).map(v4));
-    all.extend((1..=clients::NEWCOMERS).map(addresses::newcomer).map(v4));
-    for turn in 0..u32::from(addresses::EACH) {
-        all.extend((0..addresses::KINDS).map(|kind| v4(addresses::attacker(kind, turn))));
-        all.push(v6(addresses::attacker6(turn)));
-    }
-    all
-}
-
+/// Whether clients keep their share; says on standard error what they got.
 fn clients_are_served() -> bool {
     let long = std::env::var("LONGHAUL_LONG").as_deref() == Ok("1");
     let span = if long {
-        Span { alone: 3, attack: 60, share: 0.8 }
+        Span { before: 20, attack: 60, share: 0.95 }
     } else {
-        Span { alone: 1, attack: 6, share: 0.5 }
+        Span { before: 1, attack: 6, share: 0.5 }
     };
-    let netlink = Netlink::open().unwrap();
-    let device = netlink.index("lo").unwrap();
-    netlink.bring_up(device, None, None).unwrap();
-    for address in addresses() {
-        // A host without IPv6 is attacked by IPv4 alone.
-        let added = netlink.add_address(device, address);
-        assert!(added.is_ok() || address.is_ipv6(), "{address}: {added:?}");
-        if added.is_ok() && address.is_ipv6() {
-            await_local_route(address, Duration::from_secs(20)).unwrap();
+    addresses::add();
+    let port = addresses::PORT.to_string();
+    let server = Server::start(&["--port", &port], addresses::PORT);
+    let mut background = Background::start();
+    let before = phase(span.before, &background, false);
+    let during = phase(span.attack, &background, true);
+    let mut failures = unattacked(&before);
+    failures.extend(lost_throughput(&before, &during, span.share));
+    failures.extend(refused(&during));
+    failures.extend(background.end_capture().map(|packets| eprintln!("captured: {packets}")).err());
+    let servers = [("the server", &server), ("the server for copies", &background.server)];
+    for (name, server) in servers {
+        match server.peak_memory() {
+            Some(bytes) if bytes <= MEMORY => eprintln!("{name}'s peak: {} MB", bytes >> 20),
+            Some(bytes) => failures.push(format!("{name} used {} MB", bytes >> 20)),
+            None => failures.push(format!("{name} has ended")),
         }
-    }
-    let server = Server::start();
-    // One after the other where there is time; a paced client does no better alone.
-    let alone: Vec<f64> = if long {
-        Client::ALL.iter().map(|client| client.run(span.alone).unwrap()).collect()
-    } else {
-        clients::at_once(span.alone).into_iter().map(Result::unwrap).collect()
-    };
-    let mut failures = Vec::new();
-    let stop = Stop::after(span.attack + 60);
-    let (during, newcomers, reflected, attacks) = thread::scope(|scope| {
-        let _ends = stop.guard();
-        let victim = spoofed::watch(scope, &stop);
-        let attacks = attack::start(scope, &stop);
-        let newcomers = clients::newcomers(scope, &stop);
-        let during = clients::at_once(span.attack);
-        stop.raise();
-        let attacks: Vec<(&str, u32)> =
-            attacks.into_iter().map(|(name, thread)| (name, thread.join().unwrap())).collect();
-        (during, newcomers.join().unwrap(), victim.join().unwrap(), attacks)
-    });
-    for (name, times) in attacks {
-        eprintln!("{name}: {times}");
-        // An attack that does not reach the server shows nothing.
-        if times == 0 && name != "half-open connections of one /64" {
-            failures.push(format!("{name}: none came as far as it should"));
-        }
-    }
-    for ((client, alone), during) in Client::ALL.iter().zip(alone).zip(during) {
-        let name = client.name;
-        match during {
-            Ok(rate) if rate >= span.share * alone => {
-                eprintln!("{name}: {rate:.1} Mbit/s, alone {alone:.1}");
-            }
-            Ok(rate) => failures.push(format!("{name}: {rate:.1} Mbit/s, alone {alone:.1}")),
-            Err(error) => failures.push(format!("{name}: {error}")),
-        }
-    }
-    failures.extend(newcomers.failures.iter().map(|error| format!("a new client: {error}")));
-    eprintln!("new clients served: {}", newcomers.served);
-    if newcomers.served == 0 {
-        failures.push("no new client was served during the attack".to_owned());
-    }
-    if reflected > 0 {
-        failures.push(format!("{reflected} bytes were sent to a forged source address"));
-    }
-    match server.peak_memory() {
-        Some(bytes) if bytes <= MEMORY => {
-            eprintln!("the server's peak memory: {} MB", bytes >> 20);
-        }
-        Some(bytes) => failures.push(format!("the server used {} MB", bytes >> 20)),
-        None => failures.push("the server has ended".to_owned()),
     }
     for failure in &failures {
         eprintln!("{failure}");
     }
     if !failures.is_empty() {
-        eprintln!("the server's last lines:\n{}", server.last_lines());
+        for (name, server) in servers {
+            eprintln!("{name}'s last lines:\n{}", server.last_lines());
+        }
     }
     failures.is_empty()
+}
+
+/// Runs all clients for so many seconds, beside the background.
+fn phase(seconds: u32, background: &Background, attacked: bool) -> Phase {
+    let stop = Stop::after(seconds + 60);
+    thread::scope(|scope| {
+        let _ends = stop.guard();
+        let victim = spoofed::watch(scope, &stop);
+        let attacks = if attacked { attack::start(scope, &stop) } else { Vec::new() };
+        let newcomers = clients::newcomers(scope, &stop);
+        let copies = background.copies(scope, &stop);
+        let rates = clients::at_once(seconds);
+        stop.raise();
+        let mut came_through = BTreeMap::new();
+        for (name, thread) in attacks {
+            *came_through.entry(name).or_default() += thread.join().unwrap();
+        }
+        Phase {
+            rates,
+            attacks: came_through,
+            newcomers: newcomers.join().unwrap(),
+            copies: copies.join().unwrap(),
+            reflected: victim.join().unwrap(),
+        }
+    })
+}
+
+/// What failed although nobody attacked.
+fn unattacked(before: &Phase) -> Vec<String> {
+    let rates = before.rates.iter().filter_map(|rate| rate.as_ref().err());
+    let others = [&before.newcomers, &before.copies];
+    let failures = rates.chain(others.into_iter().flat_map(|served| &served.failures));
+    failures.map(|error| format!("without attackers: {error}")).collect()
+}
+
+/// Clients that lost more of their throughput than they may.
+fn lost_throughput(before: &Phase, during: &Phase, share: f64) -> Vec<String> {
+    let mut failures = Vec::new();
+    for ((client, before), during) in Client::ALL.iter().zip(&before.rates).zip(&during.rates) {
+        let name = client.name;
+        match (before, during) {
+            (Ok(before), Ok(during)) => {
+                let kept = during / before;
+                let text = format!("{name}: {kept:.3}: {during:.1} of {before:.1} Mbit/s");
+                if kept >= share {
+                    eprintln!("{text}");
+                } else {
+                    failures.push(text);
+                }
+            }
+            (_, Err(error)) => failures.push(format!("{name}: {error}")),
+            (Err(_), Ok(_)) => {}
+        }
+    }
+    failures
+}
+
+/// Clients that were refused during the attack, attacks that did not reach a server, and what
+/// was reflected.
+fn refused(during: &Phase) -> Vec<String> {
+    let mut failures = Vec::new();
+    for (name, times) in &during.attacks {
+        eprintln!("{name}: {times}");
+        // An attack that does not reach the server shows nothing.
+        if *times == 0 && *name != attack::OF_ONE_NETWORK {
+            failures.push(format!("{name}: none came as far as it should"));
+        }
+    }
+    for (name, served) in [("new clients", &during.newcomers), ("copies", &during.copies)] {
+        let refused = served.failures.len();
+        eprintln!("{name} served: {}, refused: {refused}", served.count);
+        if served.count == 0 {
+            failures.push(format!("{name}: none was served during the attack"));
+        }
+        failures.extend(served.failures.iter().map(|error| format!("one of the {name}: {error}")));
+    }
+    if during.reflected > 0 {
+        failures.push(format!("{} bytes were sent to a forged source address", during.reflected));
+    }
+    failures
 }

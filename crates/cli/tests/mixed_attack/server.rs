@@ -1,6 +1,7 @@
 //! `longhaul server` with its default limits.
 
 use crate::addresses;
+use crate::processes::LONGHAUL;
 use std::fs::{self, File};
 use std::net::TcpStream;
 use std::process::{Child, Command, Stdio};
@@ -14,12 +15,13 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// Returns once it listens.
-    pub(crate) fn start() -> Self {
+    /// Returns once it listens at `port`.
+    pub(crate) fn start(arguments: &[&str], port: u16) -> Self {
         let log = tempfile::NamedTempFile::new().unwrap();
         let file = || File::options().append(true).open(log.path()).unwrap();
-        let child = Command::new(env!("CARGO_BIN_EXE_longhaul"))
-            .args(["server", "--port", &addresses::PORT.to_string()])
+        let child = Command::new(LONGHAUL)
+            .arg("server")
+            .args(arguments)
             .stdin(Stdio::null())
             .stdout(file())
             .stderr(file())
@@ -27,7 +29,7 @@ impl Server {
             .unwrap();
         let server = Server { child, log };
         for _ in 0..1000 {
-            if TcpStream::connect((addresses::SERVER, addresses::PORT)).is_ok() {
+            if TcpStream::connect((addresses::SERVER, port)).is_ok() {
                 return server;
             }
             thread::sleep(Duration::from_millis(10));

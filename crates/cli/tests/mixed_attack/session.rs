@@ -2,7 +2,7 @@
 
 use crate::addresses;
 use iperf3_proto::{Cookie, State, framing};
-use serde_json::json;
+use serde_json::{Value, json};
 use socket2::{Domain, Protocol, Socket, Type};
 use std::io::{self, Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpStream};
@@ -11,11 +11,16 @@ use std::time::Duration;
 /// How long an attacker waits for what it needs to go on.
 const WAIT: Duration = Duration::from_secs(1);
 
-/// Connects from an address, which may be of either family.
+/// Connects to the server that is tested.
 pub(crate) fn connect(from: IpAddr) -> io::Result<TcpStream> {
+    connect_to(addresses::PORT, from)
+}
+
+/// Connects to a server's port from an address, which may be of either family.
+pub(crate) fn connect_to(port: u16, from: IpAddr) -> io::Result<TcpStream> {
     let to: SocketAddr = match from {
-        IpAddr::V4(_) => (addresses::SERVER, addresses::PORT).into(),
-        IpAddr::V6(_) => (addresses::SERVER6, addresses::PORT).into(),
+        IpAddr::V4(_) => (addresses::SERVER, port).into(),
+        IpAddr::V6(_) => (addresses::SERVER6, port).into(),
     };
     let socket = Socket::new(Domain::for_address(to), Type::STREAM, Some(Protocol::TCP))?;
     socket.bind(&SocketAddr::new(from, 0).into())?;
@@ -70,7 +75,7 @@ impl Session {
         }
         if step >= Step::Parameters {
             let asked = json!({"tcp": true, "time": 1, "parallel": 1, "len": 1024});
-            session.control.write_all(&framing::encode(&asked).map_err(io::Error::other)?)?;
+            session.ask(&asked)?;
             session.wait_for(State::CreateStreams)?;
         }
         if step >= Step::Streams {
@@ -93,6 +98,11 @@ impl Session {
         let mut byte = [0];
         self.control.read_exact(&mut byte)?;
         if byte[0] == state.byte() { Ok(()) } else { Err(io::Error::other("another state")) }
+    }
+
+    /// Sends parameters.
+    pub(crate) fn ask(&mut self, parameters: &Value) -> io::Result<()> {
+        self.control.write_all(&framing::encode(parameters).map_err(io::Error::other)?)
     }
 
     /// Sends a message with its length before it, and waits for the server's answer.

@@ -87,17 +87,9 @@ impl FarSide {
         let started = Agent::start_copy(&launcher, hello::to_value(&ours)?, stop);
         let (far, answer) = started.map_err(|error| CopyError::remote(&error))?;
         let hello = hello::from_value::<ServerHello>(answer)?;
-        let name = host.rsplit('@').next().unwrap_or(host);
-        // A name that only ssh knows has the address that ssh reached.
-        let mut addresses: Vec<IpAddr> = resolve(name, 0)
-            .map(|all| all.into_iter().map(|address| address.ip()).collect())
-            .unwrap_or_default();
-        if let Some(address) = hello.address
-            && !addresses.contains(&address)
-        {
-            addresses.push(address);
-        }
-        far_side(Box::new(far), identity, &hello, addresses)
+        let addresses =
+            addresses_of(host, hello.address, || remote::resolved_host(&plan.ssh, host));
+        far_side(Box::new(far), identity, &hello, addresses?)
     }
 
     /// Connects over UDT; `None` if UDP is blocked.
@@ -183,6 +175,41 @@ fn far_side(
     Ok(FarSide { _bootstrap: bootstrap, identity, key, addresses, udp_port, tcp_port })
 }
 
+/// The addresses of a host that ssh reached: those of the name that the user gave, and of the
+/// one that ssh's own configuration has for it, which `resolved` gives. The far end says at
+/// which of them it was `reached`; that one comes first. It cannot name any other, or it could
+/// have this host connect to whatever it likes.
+fn addresses_of(
+    host: &str,
+    reached: Option<IpAddr>,
+    resolved: impl FnOnce() -> Option<String>,
+) -> Result<Vec<IpAddr>, CopyError> {
+    let name = host.rsplit('@').next().unwrap_or(host);
+    let of = |name: &str| -> Vec<IpAddr> {
+        let all = resolve(name, 0).unwrap_or_default();
+        all.into_iter().map(|address| address.ip().to_canonical()).collect()
+    };
+    let reached = reached.map(|address| address.to_canonical());
+    let is_known = |all: &[IpAddr]| reached.is_none_or(|address| all.contains(&address));
+    let mut addresses = of(name);
+    if (addresses.is_empty() || !is_known(&addresses))
+        && let Some(other) = resolved()
+    {
+        let others = of(&other);
+        addresses.extend(others.into_iter().filter(|_| other != name));
+    }
+    if addresses.is_empty() {
+        return Err(CopyError::Connection(format!(
+            "{name} has no address here, and one that the far end names is not used: name it \
+             yourself, as in --ssh 'ssh -o HostName=ADDRESS'"
+        )));
+    }
+    // Stable: the others keep their order.
+    addresses.sort_by_key(|address| Some(*address) != reached);
+    addresses.dedup();
+    Ok(addresses)
+}
+
 fn begin(
     server: SocketAddr,
     client: PublicKey,
@@ -200,4 +227,35 @@ fn resolve(host: &str, port: u16) -> Result<Vec<SocketAddr>, CopyError> {
         .to_socket_addrs()
         .map(Iterator::collect)
         .map_err(|error| CopyError::Connection(format!("{host}: {error}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_far_end_names_only_addresses_that_the_host_has() {
+        let reached = |address: &str| Some(address.parse().unwrap());
+        let found = |host, reached, resolved: Option<&str>| {
+            let all = addresses_of(host, reached, || resolved.map(str::to_owned));
+            all.map(|all| all.iter().map(IpAddr::to_string).collect::<Vec<_>>())
+        };
+        let typed = Ok(vec!["192.0.2.1".to_owned()]);
+        for named in [None, reached("192.0.2.1"), reached("::ffff:192.0.2.1"), reached("10.0.0.1")]
+        {
+            assert_eq!(found("me@192.0.2.1", named, None), typed, "{named:?}");
+        }
+        // An alias of ssh's configuration.
+        let alias = "an-alias.invalid";
+        assert_eq!(found(alias, reached("192.0.2.1"), Some("192.0.2.1")), typed);
+        assert_eq!(found(alias, reached("10.0.0.1"), Some("192.0.2.1")), typed);
+        for named in [None, reached("10.0.0.1")] {
+            let refused = found(alias, named, None);
+            assert!(
+                matches!(&refused, Err(CopyError::Connection(why)) if why.contains("HostName="))
+            );
+        }
+        let both = found("192.0.2.1", reached("192.0.2.2"), Some("192.0.2.2"));
+        assert_eq!(both, Ok(vec!["192.0.2.2".to_owned(), "192.0.2.1".to_owned()]));
+    }
 }

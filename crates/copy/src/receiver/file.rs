@@ -1,33 +1,28 @@
 //! A file that is received. It grows beside the old one, under a name of its own, and takes
 //! its place once its hash is verified.
 
-use super::{Parents, SharedDirectory, permissions, times};
+use super::partial::{self, Identity, Partial, is_file, partial_name};
+use super::{KNOWN_BYTES, Parents, permissions, times};
+use crate::block_hashes::BlockHashes;
+use crate::budget::{Budget, Share};
 use crate::directory::Links;
 use crate::sender::{CHECK_BLOCKS, Extents};
 use crate::transport::Session;
-use crate::walk::PARTIAL;
 use copy_proto::hash::{self, Hash, TreeHash};
 use copy_proto::message::{Entry, EntryKind, MAX_HASHES};
 use copy_proto::path::RelativePath;
 use copy_proto::{BLOCK_BYTES, block_bytes, block_count};
-use host::clock;
-use rustix::fs::{
-    FallocateFlags, FileType, FlockOperation, Stat, fallocate, fchmod, flock, fstat, futimens,
-};
-use rustix::process::geteuid;
-use std::collections::HashMap;
+use rustix::fs::{fchmod, fstat, futimens};
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
-use std::time::Duration;
-
-/// Longest name of a file (`NAME_MAX`).
-const MAX_NAME: usize = 255;
+use std::sync::Arc;
 
 /// Hashes in one message: at the end of each the copy may be found to be over.
 const BATCH: usize = MAX_HASHES / 4;
-/// What an earlier copy of the file may take to end.
-const LOCK: Duration = Duration::from_secs(10);
+/// Memory of a block's hash that waits for an earlier block's: a part of a node of a B-tree
+/// that is half full.
+const EARLY_BYTES: usize = 96;
 
 /// What blocks that are kept are in.
 #[derive(Debug)]
@@ -35,38 +30,31 @@ enum Basis {
     Nothing,
     /// The incomplete copy itself.
     Partial,
-    /// The old file, which stays as it is until the new one is complete.
-    Existing,
+    /// The old file, which stays as it is until the new one is complete; as it was when it was
+    /// hashed.
+    Existing(Option<Identity>),
 }
 
 #[derive(Debug)]
 pub(super) struct Incoming {
     entry: Entry,
     bytes: u64,
-    name: Vec<u8>,
-    partial_name: Vec<u8>,
     basis: Basis,
     /// The incomplete copy, once there is one.
-    partial: Option<File>,
+    partial: Partial,
     tree: TreeHash,
-    /// Hashes of the blocks that the basis has.
-    known: HashMap<u64, Hash>,
+    /// Hashes of the blocks that the basis has, as many as there is memory for.
+    known: BlockHashes<Hash>,
+    /// There are more; those are hashed again.
+    is_partly_known: bool,
     /// Blocks of the old file that are kept, until there is an incomplete copy.
     kept: Vec<(u64, u64)>,
+    /// Memory of `tree` and `kept`.
+    held: Share,
     /// The incomplete copy has the length of the whole.
     is_exact: bool,
     /// The sender's hash of the whole, once it has sent everything.
     expected: Option<Hash>,
-}
-
-/// The name of an incomplete copy. A name that would become too long is replaced by its hash.
-pub(super) fn partial_name(name: &[u8]) -> Vec<u8> {
-    let with_name = [&b"."[..], name, PARTIAL].concat();
-    if with_name.len() <= MAX_NAME {
-        return with_name;
-    }
-    let digest = blake3::hash(name).to_hex();
-    [&b"."[..], digest.as_bytes(), PARTIAL].concat()
 }
 
 impl Incoming {
@@ -74,37 +62,36 @@ impl Incoming {
     pub(super) fn open(
         session: &Session,
         parents: &mut Parents<'_>,
+        held: &Arc<Budget>,
         entry: Entry,
         is_new: bool,
     ) -> io::Result<Self> {
         let EntryKind::File(bytes) = entry.kind else {
             return Err(io::Error::other("not a file"));
         };
-        let name = entry.path.split_last().1.to_vec();
-        let partial_name = partial_name(&name);
-        let (mut partial, mut basis) = (None, Basis::Nothing);
+        let (mut partial, mut basis) = (Partial::None, Basis::Nothing);
         if !is_new {
-            let parent = parents.of(&entry.path)?;
-            partial = open_partial(session, &parent, &partial_name)?;
-            basis = match &partial {
-                Some(_) => Basis::Partial,
-                None => match parent.stat(&name) {
-                    Ok(stat) if is_file(&stat) => Basis::Existing,
-                    // Something else is there, or nothing.
-                    _ => Basis::Nothing,
-                },
-            };
+            let (parent, name) = (parents.of(&entry.path)?, entry.path.split_last().1);
+            match partial::find(session, &parent, &partial_name(name))? {
+                Some(file) => (partial, basis) = (Partial::Open(file), Basis::Partial),
+                // Else something different is there, or nothing.
+                None if parent.stat(name).is_ok_and(|stat| is_file(&stat)) => {
+                    basis = Basis::Existing(None);
+                }
+                None => {}
+            }
         }
+        let share = || held.take(0).ok_or_else(|| io::Error::other("no memory is left"));
         Ok(Incoming {
             tree: TreeHash::new(bytes),
-            known: HashMap::new(),
+            known: BlockHashes::new(share()?, KNOWN_BYTES),
+            is_partly_known: false,
             kept: Vec::new(),
+            held: share()?,
             is_exact: false,
             expected: None,
             entry,
             bytes,
-            name,
-            partial_name,
             basis,
             partial,
         })
@@ -112,6 +99,20 @@ impl Incoming {
 
     pub(super) fn path(&self) -> &RelativePath {
         &self.entry.path
+    }
+
+    fn name(&self) -> &[u8] {
+        self.entry.path.split_last().1
+    }
+
+    /// Whether it has a descriptor.
+    pub(super) const fn is_open(&self) -> bool {
+        self.partial.is_open()
+    }
+
+    /// Gives back its descriptor, until more comes.
+    pub(super) fn close(&mut self) {
+        self.partial.close();
     }
 
     /// Bytes of `count` blocks.
@@ -127,12 +128,23 @@ impl Incoming {
         mut send: impl FnMut(u64, Vec<Hash>) -> Result<(), E>,
     ) -> Result<(), E> {
         let old = match self.basis {
-            Basis::Existing => self.open_old(parents).ok(),
+            Basis::Existing(_) => self.open_old(parents).ok(),
             Basis::Partial | Basis::Nothing => None,
         };
-        let Some(file) = old.as_ref().or(self.partial.as_ref()) else { return Ok(()) };
-        let Ok(metadata) = file.metadata() else { return Ok(()) };
-        let present = metadata.len();
+        let file = match (&old, &self.partial) {
+            (Some(file), _) | (None, Partial::Open(file)) => file,
+            _ => return Ok(()),
+        };
+        let Ok(stat) = fstat(file) else { return Ok(()) };
+        if let Basis::Existing(identity) = &mut self.basis {
+            *identity = Some(Identity::of(&stat));
+        }
+        let (known, is_partly_known) = (&mut self.known, &mut self.is_partly_known);
+        let mut pass_on = |first, hashes: Vec<Hash>| {
+            *is_partly_known |= !known.push(first, hashes[..].into());
+            send(first, hashes)
+        };
+        let present = u64::try_from(stat.st_size).unwrap_or_default();
         let (mut extents, mut buffer) = (Extents::default(), vec![0; BLOCK_BYTES]);
         let (mut first, mut hashes) = (0, Vec::new());
         for index in 0..block_count(self.bytes) {
@@ -143,7 +155,7 @@ impl Incoming {
                 && !extents.is_hole(file, begin, end)
                 && file.read_exact_at(block, begin).is_ok();
             if hashes.len() == BATCH || (!is_there && !hashes.is_empty()) {
-                send(first, std::mem::take(&mut hashes))?;
+                pass_on(first, std::mem::take(&mut hashes))?;
             }
             if end > present {
                 break;
@@ -152,35 +164,43 @@ impl Incoming {
                 if hashes.is_empty() {
                     first = index;
                 }
-                let hash = hash::of_block(self.bytes, index, block);
-                self.known.insert(index, hash);
-                hashes.push(hash);
+                hashes.push(hash::of_block(self.bytes, index, block));
             }
         }
         if !hashes.is_empty() {
-            send(first, hashes)?;
+            pass_on(first, hashes)?;
         }
         Ok(())
     }
 
     fn open_old(&self, parents: &mut Parents<'_>) -> io::Result<File> {
-        parents.of(&self.entry.path)?.read(&self.name, Links::Refuse)
+        parents.of(&self.entry.path)?.read(self.name(), Links::Refuse)
     }
 
     /// The incomplete copy; the first call creates it, with the blocks that were kept.
     fn partial(&mut self, session: &Session, parents: &mut Parents<'_>) -> io::Result<&File> {
-        if self.partial.is_none() {
-            let file = parents.of(&self.entry.path)?.create(&self.partial_name)?;
-            // A file of one block is complete at once.
-            if self.bytes > BLOCK_BYTES as u64 {
-                try_lock(&file)?;
-            }
-            for (first, count) in std::mem::take(&mut self.kept) {
-                self.copy_kept(session, parents, &file, first, count)?;
-            }
-            self.partial = Some(file);
+        if !self.partial.is_open() {
+            let (parent, name) = (parents.of(&self.entry.path)?, partial_name(self.name()));
+            let file = match &self.partial {
+                Partial::Closed(identity) => partial::reopen(&parent, &name, identity)?,
+                Partial::Open(_) | Partial::None => {
+                    let file = parent.create(&name)?;
+                    // A file of one block is complete at once.
+                    if self.bytes > BLOCK_BYTES as u64 {
+                        partial::try_lock(&file)?;
+                    }
+                    for (first, count) in std::mem::take(&mut self.kept) {
+                        self.copy_kept(session, parents, &file, first, count)?;
+                    }
+                    file
+                }
+            };
+            self.partial = Partial::Open(file);
         }
-        self.partial.as_ref().ok_or_else(|| io::Error::other("no file"))
+        match &self.partial {
+            Partial::Open(file) => Ok(file),
+            Partial::Closed(_) | Partial::None => Err(io::Error::other("no file")),
+        }
     }
 
     /// Copies blocks from the old file, which may have changed since they were hashed.
@@ -192,22 +212,24 @@ impl Incoming {
         first: u64,
         count: u64,
     ) -> io::Result<()> {
-        if !matches!(self.basis, Basis::Existing) {
-            return Ok(());
-        }
+        let Basis::Existing(identity) = &self.basis else { return Ok(()) };
+        let changed = || io::Error::other("the old file changed meanwhile; copy it again");
         let old = self.open_old(parents)?;
         let mut buffer = vec![0; BLOCK_BYTES];
-        for index in first..first.saturating_add(count) {
+        for index in first..first + count {
             check(session, index)?;
             let block = &mut buffer[..block_bytes(self.bytes, index)];
             let begin = index * BLOCK_BYTES as u64;
             old.read_exact_at(block, begin)?;
-            if self.known.get(&index) != Some(&hash::of_block(self.bytes, index, block)) {
-                return Err(io::Error::other("the old file changed meanwhile; copy it again"));
+            let known = self.known.get(index);
+            if known.is_some_and(|known| known != hash::of_block(self.bytes, index, block)) {
+                return Err(changed());
             }
             partial.write_all_at(block, begin)?;
         }
-        Ok(())
+        // Of blocks whose hashes are not held, nothing else says so.
+        let is_same = !self.is_partly_known || *identity == Some(Identity::of(&fstat(&old)?));
+        if is_same { Ok(()) } else { Err(changed()) }
     }
 
     pub(super) fn write(
@@ -222,12 +244,28 @@ impl Incoming {
         }
         self.insert(block, hash::of_block(self.bytes, block, bytes))?;
         // All of a new file.
-        self.is_exact = self.partial.is_none() && bytes.len() as u64 == self.bytes;
+        let is_new = matches!(self.partial, Partial::None);
+        self.is_exact = is_new && bytes.len() as u64 == self.bytes;
         self.partial(session, parents)?.write_all_at(bytes, block * BLOCK_BYTES as u64)
     }
 
+    /// Blocks in a row are some, which could otherwise be repeated without end, and the file's.
+    fn check_range(&self, first: u64, count: u64) -> io::Result<()> {
+        let end = first.checked_add(count).filter(|end| *end <= block_count(self.bytes));
+        match end {
+            Some(_) if count > 0 => Ok(()),
+            Some(_) => Err(io::Error::other("a range of blocks is empty")),
+            None => Err(io::Error::other("a range of blocks is behind the end of the file")),
+        }
+    }
+
     fn insert(&mut self, block: u64, hash: Hash) -> io::Result<()> {
-        self.tree.insert(block, hash).map_err(io::Error::other)
+        self.tree.insert(block, hash).map_err(io::Error::other)?;
+        let kept = self.kept.capacity() * size_of::<(u64, u64)>();
+        if self.held.resize(self.tree.early_count() * EARLY_BYTES + kept) {
+            return Ok(());
+        }
+        Err(io::Error::other("too many blocks of the copy's files came before earlier ones"))
     }
 
     pub(super) fn hole(
@@ -237,16 +275,17 @@ impl Incoming {
         first: u64,
         count: u64,
     ) -> io::Result<()> {
+        self.check_range(first, count)?;
         // A new file is a hole where nothing is written.
-        let is_fresh = self.partial.is_none();
+        let is_fresh = matches!(self.partial, Partial::None);
         let (offset, length) =
             (first.saturating_mul(BLOCK_BYTES as u64), self.bytes_of(first, count));
         let partial = self.partial(session, parents)?;
         if !is_fresh && length > 0 && partial.metadata()?.len() > offset {
-            punch(partial, offset, length)?;
+            partial::punch(partial, offset, length)?;
         }
         let zeros = vec![0; BLOCK_BYTES];
-        for block in first..first.saturating_add(count) {
+        for block in first..first + count {
             check(session, block)?;
             let zeros = &zeros[..block_bytes(self.bytes, block)];
             self.insert(block, hash::of_block(self.bytes, block, zeros))?;
@@ -261,19 +300,55 @@ impl Incoming {
         first: u64,
         count: u64,
     ) -> io::Result<()> {
-        for block in first..first.saturating_add(count) {
+        self.check_range(first, count)?;
+        let mut again = None;
+        for block in first..first + count {
             check(session, block)?;
-            let known = self.known.get(&block).copied();
-            let hash = known.ok_or_else(|| io::Error::other("a block to keep is not there"))?;
+            let hash = match self.known.get(block) {
+                Some(known) => known,
+                None if self.is_partly_known => {
+                    self.hash_again(session, parents, block, &mut again)?
+                }
+                None => return Err(io::Error::other("a block to keep is not there")),
+            };
             self.insert(block, hash)?;
         }
-        match &self.partial {
-            Some(partial) => self.copy_kept(session, parents, partial, first, count),
-            None => {
-                self.kept.push((first, count));
-                Ok(())
-            }
+        if !matches!(self.basis, Basis::Existing(_)) {
+            return Ok(());
         }
+        if matches!(self.partial, Partial::None) {
+            match self.kept.last_mut() {
+                Some((last, so_far)) if *last + *so_far == first => *so_far += count,
+                _ => self.kept.push((first, count)),
+            }
+            return Ok(());
+        }
+        self.partial(session, parents)?;
+        let Partial::Open(partial) = &self.partial else { return Ok(()) };
+        self.copy_kept(session, parents, partial, first, count)
+    }
+
+    /// The hash of a block of the basis whose hash is not held. `again` is the basis, opened by
+    /// the first call.
+    fn hash_again(
+        &mut self,
+        session: &Session,
+        parents: &mut Parents<'_>,
+        block: u64,
+        again: &mut Option<(File, Vec<u8>)>,
+    ) -> io::Result<Hash> {
+        if again.is_none() {
+            let file = match self.basis {
+                Basis::Existing(_) => self.open_old(parents)?,
+                Basis::Partial => self.partial(session, parents)?.try_clone()?,
+                Basis::Nothing => return Err(io::Error::other("a block to keep is not there")),
+            };
+            *again = Some((file, vec![0; BLOCK_BYTES]));
+        }
+        let Some((file, buffer)) = again else { return Err(io::Error::other("no file")) };
+        let buffer = &mut buffer[..block_bytes(self.bytes, block)];
+        file.read_exact_at(buffer, block.saturating_mul(BLOCK_BYTES as u64))?;
+        Ok(hash::of_block(self.bytes, block, buffer))
     }
 
     /// The sender has sent all of it, and this is the hash of the whole.
@@ -308,9 +383,9 @@ impl Incoming {
         if self.tree.root() != Some(expected) {
             return Err(io::Error::other("its hash is not the sender's; copy it again"));
         }
-        if let (Basis::Existing, None) = (&self.basis, &self.partial) {
+        if let (Basis::Existing(_), Partial::None) = (&self.basis, &self.partial) {
             let old = self.open_old(parents)?;
-            if old.metadata()?.len() == self.bytes && !self.known.is_empty() {
+            if old.metadata()?.len() == self.bytes && self.bytes > 0 {
                 // The old file is the same.
                 return self.set_attributes(&old);
             }
@@ -320,10 +395,10 @@ impl Incoming {
         if !is_whole {
             partial.set_len(bytes)?;
         }
-        if let Some(partial) = &self.partial {
+        if let Partial::Open(partial) = &self.partial {
             self.set_attributes(partial)?;
         }
-        parents.of(&self.entry.path)?.rename(&self.partial_name, &self.name)
+        parents.of(&self.entry.path)?.rename(&partial_name(self.name()), self.name())
     }
 
     fn set_attributes(&self, file: &File) -> io::Result<()> {
@@ -336,81 +411,6 @@ impl Incoming {
 fn check(session: &Session, block: u64) -> io::Result<()> {
     if block.is_multiple_of(CHECK_BLOCKS) {
         session.check().map_err(io::Error::other)?;
-    }
-    Ok(())
-}
-
-fn is_file(stat: &Stat) -> bool {
-    FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile
-}
-
-/// An incomplete copy of this user's that nobody else is writing. Anything else of that name
-/// is removed.
-fn open_partial(
-    session: &Session,
-    parent: &SharedDirectory,
-    name: &[u8],
-) -> io::Result<Option<File>> {
-    let until = clock::now() + LOCK;
-    loop {
-        let stat = match parent.stat(name) {
-            Ok(stat) => stat,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(error),
-        };
-        // A hard link may be to somebody's file.
-        let is_ours = is_file(&stat) && stat.st_nlink == 1 && stat.st_uid == geteuid().as_raw();
-        if !is_ours {
-            parent.remove(name)?;
-            return Ok(None);
-        }
-        let Some(file) = parent.open_existing(name)? else { continue };
-        match try_lock(&file) {
-            Ok(()) => {}
-            // The far end of a copy that was interrupted may not know it yet.
-            Err(_) if clock::now() < until => {
-                session.check().map_err(io::Error::other)?;
-                std::thread::sleep(Duration::from_millis(50));
-                continue;
-            }
-            Err(error) => return Err(error),
-        }
-        // Meanwhile another copy may have completed the file and given it its name.
-        let opened = fstat(&file)?;
-        let is_same = parent.stat(name).is_ok_and(|named| {
-            (named.st_dev, named.st_ino) == (opened.st_dev, opened.st_ino)
-                && opened.st_nlink == 1
-                && opened.st_uid == stat.st_uid
-                && is_file(&opened)
-        });
-        if is_same {
-            return Ok(Some(file));
-        }
-    }
-}
-
-fn try_lock(file: &File) -> io::Result<()> {
-    flock(file, FlockOperation::NonBlockingLockExclusive).map_err(|error| {
-        if error == rustix::io::Errno::WOULDBLOCK {
-            io::Error::other("another copy is writing this file")
-        } else {
-            error.into()
-        }
-    })
-}
-
-/// Makes a range a hole, or zeros where the file system has no holes.
-fn punch(file: &File, offset: u64, length: u64) -> io::Result<()> {
-    let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
-    if fallocate(file, flags, offset, length).is_ok() {
-        return Ok(());
-    }
-    let zeros = vec![0; BLOCK_BYTES];
-    let mut at = offset;
-    while at < offset + length {
-        let count = usize::try_from(offset + length - at).unwrap_or(BLOCK_BYTES).min(BLOCK_BYTES);
-        file.write_all_at(&zeros[..count], at)?;
-        at += count as u64;
     }
     Ok(())
 }

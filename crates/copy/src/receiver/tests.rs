@@ -2,9 +2,11 @@
 
 use super::{Destination, receive};
 use crate::CopyError;
+use crate::budget::Budget;
 use crate::directory::Directory;
 use crate::progress::Progress;
 use crate::transport::Session;
+use crate::transport::in_memory::Peer;
 use copy_proto::hash::Hash;
 use copy_proto::message::{Entry, EntryKind, Message};
 use copy_proto::path::RelativePath;
@@ -32,23 +34,24 @@ fn hash(bytes: &[u8]) -> Hash {
 fn received(
     directory: &std::path::Path,
     expected: Option<&str>,
-    messages: Vec<Message>,
+    messages: &[Message],
 ) -> (Result<(), CopyError>, Progress) {
     let session = Session::new(StopFlag::new());
-    let is_whole = matches!(messages.last(), Some(Message::AllEntries(_)));
-    messages.into_iter().for_each(|message| session.deliver(message));
-    if !is_whole {
-        session.peer_is_done();
-    }
     let progress = Progress::default();
     let destination = Destination {
-        directory: Directory::open(directory).unwrap(),
-        rename: None,
         expected: expected.map(|pattern| vec![pattern.as_bytes().to_vec()]),
+        ..Destination::new(Directory::open(directory).unwrap(), Budget::new(100))
     };
     let done = StopFlag::new();
     let result = std::thread::scope(|scope| {
-        scope.spawn(|| session.discard_until(&done));
+        scope.spawn(|| {
+            let peer = Peer::new(&session);
+            let _ = messages.iter().all(|message| peer.send(message));
+            if !matches!(messages.last(), Some(Message::AllEntries(_))) {
+                peer.close();
+            }
+            peer.linger(|| done.is_raised());
+        });
         let result = receive(&session, &progress, &destination);
         done.raise();
         result
@@ -66,7 +69,7 @@ fn only_names_that_were_asked_for_are_accepted() {
         ("a", "a/b", true),
     ] {
         let messages = vec![entry(0, name, EntryKind::File(0))];
-        let (result, _) = received(directory.path(), Some(pattern), messages);
+        let (result, _) = received(directory.path(), Some(pattern), &messages);
         let refused = matches!(&result, Err(CopyError::Protocol(why)) if why.contains("asked"));
         assert_eq!(!refused, is_accepted, "{pattern} {name}: {result:?}");
         assert!(result.is_err(), "the connection ended early");
@@ -83,16 +86,18 @@ fn links_are_not_written_through() {
     let messages = vec![
         entry(0, "link", EntryKind::Symlink(target)),
         entry(1, "near", EntryKind::Symlink(inside)),
-        entry(2, "near/file", EntryKind::File(1)),
-        entry(3, "planted/file", EntryKind::File(1)),
+        entry(2, "near", EntryKind::Directory),
+        entry(3, "near/file", EntryKind::File(1)),
+        entry(4, "planted", EntryKind::Directory),
+        entry(5, "planted/file", EntryKind::File(1)),
         // On its way when the receiver refused the files.
-        data(2, 0, b"x"),
         data(3, 0, b"x"),
-        Message::AllEntries(4),
+        data(5, 0, b"x"),
+        Message::AllEntries(6),
     ];
-    let (result, progress) = received(directory.path(), None, messages);
+    let (result, progress) = received(directory.path(), None, &messages);
     assert_eq!(result, Ok(()));
-    assert_eq!(progress.figures().problems, 3, "{:?}", progress.problems());
+    assert_eq!(progress.figures().problems, 5, "{:?}", progress.problems());
     assert_eq!(fs::read_dir(outside.path()).unwrap().count(), 0);
     assert_eq!(fs::read_dir(directory.path().join("elsewhere")).unwrap().count(), 0);
 }
@@ -107,7 +112,7 @@ fn a_wrong_hash_leaves_the_old_file() {
         end(0, hash(b"other")),
         Message::AllEntries(1),
     ];
-    let (result, progress) = received(directory.path(), None, messages);
+    let (result, progress) = received(directory.path(), None, &messages);
     assert_eq!(result, Ok(()));
     assert!(progress.problems()[0].contains("hash"), "{:?}", progress.problems());
     assert_eq!(fs::read(directory.path().join("file")).unwrap(), b"old");
@@ -130,7 +135,7 @@ fn messages_out_of_order_are_errors() {
     ];
     for messages in wrong {
         let directory = tempfile::tempdir().unwrap();
-        let (result, _) = received(directory.path(), None, messages.clone());
+        let (result, _) = received(directory.path(), None, &messages);
         assert!(result.is_err(), "{messages:?}");
         let names: Vec<_> = fs::read_dir(directory.path()).unwrap().collect();
         assert!(names.is_empty(), "{messages:?}: {names:?}");
@@ -153,7 +158,7 @@ fn messages_out_of_order_are_errors() {
             all.push(end(0, hash(b"one")));
         }
         all.push(Message::AllEntries(1));
-        let (result, progress) = received(directory.path(), None, all.clone());
+        let (result, progress) = received(directory.path(), None, &all);
         assert_eq!(result, Ok(()), "{all:?}");
         assert_eq!(progress.figures().problems, 1, "{all:?}");
         assert!(!directory.path().join("file").exists(), "{all:?}");
@@ -163,8 +168,9 @@ fn messages_out_of_order_are_errors() {
 #[test]
 fn a_sender_that_lists_without_end_is_stopped() {
     let directory = tempfile::tempdir().unwrap();
-    let all = (0..40_000).map(|id| entry(id, &format!("f{id}"), EntryKind::File(1))).collect();
-    let (result, _) = received(directory.path(), None, all);
+    let all: Vec<_> =
+        (0..40_000).map(|id| entry(id, &format!("f{id}"), EntryKind::File(1))).collect();
+    let (result, _) = received(directory.path(), None, &all);
     assert!(matches!(result, Err(CopyError::Protocol(_))), "{result:?}");
     assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
 }

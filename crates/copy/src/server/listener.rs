@@ -1,43 +1,30 @@
 //! TCP connections of clients: a preamble says which key a client has, then TLS proves it.
 
+use super::handshake::{self, Named, POLL, Pass, ProofCounts, Proofs};
 use super::session::{Prepared, Root};
 use super::{Event, Slots};
 use crate::CopyError;
-use crate::hello::{
-    self, ClientHello, MAX_LINE, PREAMBLE_BYTES, ServerHello, ServerRefusal, key_id, parse_preamble,
-};
+use crate::hello::{self, ClientHello, MAX_LINE, ServerHello, ServerRefusal, key_id};
 use crate::progress::Progress;
 use crate::sockets;
 use crate::transport::Session;
 use crate::transport::tls::Tls;
 use copy_proto::message::Request;
-use host::address_key::AddressKey;
 use host::lock::lock;
 use host::stop::StopFlag;
-use host::{clock, wait};
 use pinned_tls::{Identity, PublicKey};
 use std::collections::HashMap;
-use std::io::Read;
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
-use std::os::fd::AsFd;
 use std::sync::{Arc, Mutex};
 use std::thread::Builder;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-/// What a client may take for its preamble, and for everything before a copy begins.
-const PREAMBLE: Duration = Duration::from_secs(3);
-const HANDSHAKE: Duration = Duration::from_secs(10);
-/// How often a stop is noticed.
-const POLL: Duration = Duration::from_millis(100);
-/// Connections that have not shown a key yet: of all clients, and of one address.
-const MAX_UNKNOWN: usize = 128;
-const MAX_UNKNOWN_PER_ADDRESS: usize = 16;
 /// TCP connections of one copy.
 const MAX_LANES: usize = 64;
 
 /// What a connection with a known key is for.
 #[derive(Clone)]
-enum Purpose {
+pub(super) enum Purpose {
     /// It asks for a copy.
     Bootstrap,
     /// It carries one.
@@ -46,10 +33,10 @@ enum Purpose {
 
 /// A key that clients may show.
 #[derive(Clone)]
-struct Known {
+pub(super) struct Known {
     identity: Identity,
     client: PublicKey,
-    purpose: Purpose,
+    pub(super) purpose: Purpose,
 }
 
 /// The keys that clients may show, by their IDs.
@@ -83,7 +70,7 @@ impl Lanes {
         Lane { lanes: self, id }
     }
 
-    fn find(&self, id: &[u8; 32]) -> Option<Known> {
+    pub(super) fn find(&self, id: &[u8; 32]) -> Option<Known> {
         lock(&self.0).get(id).cloned()
     }
 }
@@ -99,115 +86,34 @@ impl Drop for Lane<'_> {
 
 /// Accepts the TCP connections of one copy, and nothing else, until it is `done`.
 pub(super) fn accept_lanes(listener: &TcpListener, lanes: &Lanes, done: &StopFlag) {
-    let unknown = Unknown::default();
+    let counts = ProofCounts::default();
+    let proofs = Proofs::new(&counts);
     std::thread::scope(|scope| {
-        let is_done = || done.is_raised();
-        accept(listener, is_done, |stream, from| {
-            let Some(admitted) = unknown.admit(from) else { return };
+        let named = |named| {
             // Without a thread the connection is closed.
             let _ = Builder::new().spawn_scoped(scope, move || {
-                let Ok((known, tls)) = identify(stream, lanes) else { return };
-                carry(known, tls, admitted);
+                let Named { connection, known, until, pass, .. } = named;
+                let Ok(tls) = prove(connection, &known, until) else { return };
+                carry(known, tls, until, Some(pass));
             });
-        });
+        };
+        handshake::accept(listener, lanes, &proofs, || done.is_raised(), named, |_, _| {});
     });
 }
 
-fn accept(
-    listener: &TcpListener,
-    stop: impl Fn() -> bool,
-    mut accepted: impl FnMut(TcpStream, SocketAddr),
-) {
-    let _ = listener.set_nonblocking(true);
-    while !stop() {
-        match listener.accept() {
-            Ok((stream, from)) => accepted(stream, from),
-            Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {
-                let _ = wait::readable([listener.as_fd()], Some(POLL));
-            }
-            // The client is gone, or descriptors have run out for the moment.
-            Err(_) => std::thread::sleep(POLL),
-        }
-    }
-}
-
-/// Connections that have not shown a key, by address.
-#[derive(Default)]
-struct Unknown(Mutex<HashMap<AddressKey, usize>>);
-
-struct Admitted<'a> {
-    unknown: &'a Unknown,
-    key: AddressKey,
-}
-
-impl Unknown {
-    fn admit(&self, from: SocketAddr) -> Option<Admitted<'_>> {
-        let mut counts = lock(&self.0);
-        let key = AddressKey::of(from.ip());
-        let all: usize = counts.values().sum();
-        let own = counts.get(&key).copied().unwrap_or(0);
-        if all >= MAX_UNKNOWN || own >= MAX_UNKNOWN_PER_ADDRESS {
-            return None;
-        }
-        counts.insert(key, own + 1);
-        Some(Admitted { unknown: self, key })
-    }
-}
-
-impl Drop for Admitted<'_> {
-    fn drop(&mut self) {
-        let mut counts = lock(&self.unknown.0);
-        if let Some(count) = counts.get_mut(&self.key) {
-            *count -= 1;
-            if *count == 0 {
-                counts.remove(&self.key);
-            }
-        }
-    }
-}
-
-/// Reads the preamble, and completes TLS with whoever has the key it names.
-fn identify(stream: TcpStream, lanes: &Lanes) -> Result<(Known, Tls), CopyError> {
-    let began = clock::now();
-    let preamble = read_preamble(&stream, began + PREAMBLE)?;
-    let id = parse_preamble(&preamble)
-        .ok_or_else(|| CopyError::Protocol("not a client of longhaul copy".into()))?;
-    let known = lanes.find(&id).ok_or(CopyError::Authentication)?;
-    let mut tls = Tls::server(stream, &known.identity, known.client)?;
-    tls.handshake(began + HANDSHAKE)?;
-    Ok((known, tls))
-}
-
-fn read_preamble(
-    mut stream: &TcpStream,
-    until: Instant,
-) -> Result<[u8; PREAMBLE_BYTES], CopyError> {
-    let (mut preamble, mut length) = ([0; PREAMBLE_BYTES], 0);
-    stream.set_nonblocking(true).map_err(CopyError::socket)?;
-    while length < PREAMBLE_BYTES {
-        match stream.read(&mut preamble[length..]) {
-            Ok(0) => return Err(CopyError::Connection("closed".into())),
-            Ok(count) => length += count,
-            Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {
-                let left = until.saturating_duration_since(clock::now());
-                if left.is_zero() {
-                    return Err(CopyError::Connection("no preamble came".into()));
-                }
-                wait::ready(&stream, false, left).map_err(CopyError::socket)?;
-            }
-            Err(error) => return Err(CopyError::socket(error)),
-        }
-    }
-    Ok(preamble)
+/// Completes TLS with whoever has the key that the preamble named.
+fn prove(connection: TcpStream, known: &Known, until: Instant) -> Result<Tls, CopyError> {
+    let mut tls = Tls::server(connection, &known.identity, known.client)?;
+    tls.handshake(until)?;
+    Ok(tls)
 }
 
 /// Carries a copy over one more connection.
-fn carry(known: Known, mut tls: Tls, admitted: Admitted<'_>) {
+fn carry(known: Known, mut tls: Tls, until: Instant, pass: Option<Pass<'_, '_>>) {
     let Purpose::Lane(session, slots) = known.purpose else { return };
     let Some(_slot) = slots.take(MAX_LANES) else { return };
-    let until = clock::now() + HANDSHAKE;
     let Ok(kind) = tls.receive_line(MAX_LINE, until) else { return };
-    drop(admitted);
+    drop(pass);
     tls.carry(&session, kind == crate::client::CONTROL_LANE);
 }
 
@@ -234,7 +140,6 @@ pub struct CopyServer {
     bind: Option<IpAddr>,
     max_copies: usize,
     copies: Slots,
-    unknown: Unknown,
 }
 
 impl CopyServer {
@@ -244,10 +149,11 @@ impl CopyServer {
     /// Listens.
     ///
     /// # Errors
-    /// The port is in use, or a token is too short.
+    /// The port is in use, a token is too short, or the system gives no random numbers.
     pub fn bind(config: CopyServerConfig) -> Result<Self, CopyError> {
         // Without it there are fewer descriptors.
         let _ = host::limits::raise_open_files();
+        host::random::check().map_err(|error| CopyError::Local(error.to_string()))?;
         if config.tokens.iter().any(|token| token.len() < CopyServer::MIN_TOKEN) {
             return Err(CopyError::Local(
                 "a token for copies has 16 characters or more, or whoever sees a handshake can \
@@ -266,7 +172,6 @@ impl CopyServer {
             bind: config.bind,
             max_copies: config.max_copies,
             copies: Slots::default(),
-            unknown: Unknown::default(),
         })
     }
 
@@ -281,49 +186,59 @@ impl CopyServer {
     /// Serves clients until `stop`, which ends their copies; `drain` ends once they have
     /// ended.
     pub fn serve(&self, stop: &StopFlag, drain: &StopFlag, report: &(dyn Fn(Event) + Sync)) {
+        let counts = ProofCounts::default();
+        let proofs = Proofs::new(&counts);
         std::thread::scope(|scope| {
             let is_over = || stop.is_raised() || drain.is_raised();
-            accept(&self.listener, is_over, |stream, from| {
-                let Some(admitted) = self.unknown.admit(from) else {
-                    let reason = "too many connections without a key".into();
-                    report(Event::Refused { from, reason });
-                    return;
-                };
-                let serve = move || {
-                    if let Err(error) = self.serve_connection(stream, from, admitted, stop, report)
-                    {
-                        report(Event::Refused { from, reason: error.to_string() });
-                    }
-                };
+            let refused = |from, reason| report(Event::Refused { from, reason });
+            let named = |named| {
+                let Named { from, .. } = named;
+                let serve = move || self.serve_connection(named, stop, report);
                 if let Err(error) = Builder::new().spawn_scoped(scope, serve) {
-                    let reason = format!("no thread: {error}");
-                    report(Event::Refused { from, reason });
+                    refused(from, format!("no thread: {error}"));
                 }
-            });
+            };
+            handshake::accept(&self.listener, &self.lanes, &proofs, is_over, named, refused);
         });
     }
 
     fn serve_connection(
         &self,
-        stream: TcpStream,
-        from: SocketAddr,
-        admitted: Admitted<'_>,
+        named: Named<'_, '_>,
         stop: &StopFlag,
         report: &(dyn Fn(Event) + Sync),
+    ) {
+        let Named { connection, from, known, until, pass } = named;
+        let mut pass = Some(pass);
+        let result = prove(connection, &known, until).and_then(|tls| {
+            self.serve_proven((known, tls, from), until, &mut pass, (stop, report))
+        });
+        if let Err(error) = result {
+            let reason = pass.map_or_else(|| error.to_string(), |pass| pass.reason(&error));
+            report(Event::Refused { from, reason });
+        }
+    }
+
+    /// Serves a client with a key. It keeps its place among those that have proved none until
+    /// its copy, or the one that it carries, is known.
+    fn serve_proven(
+        &self,
+        (known, mut tls, from): (Known, Tls, SocketAddr),
+        until: Instant,
+        pass: &mut Option<Pass<'_, '_>>,
+        (stop, report): (&StopFlag, &(dyn Fn(Event) + Sync)),
     ) -> Result<(), CopyError> {
-        let (known, mut tls) = identify(stream, &self.lanes)?;
         if let Purpose::Lane(..) = known.purpose {
-            carry(known, tls, admitted);
+            carry(known, tls, until, pass.take());
             return Ok(());
         }
-        let until = clock::now() + HANDSHAKE;
         let hello = hello::read::<ClientHello>(&tls.receive_line(MAX_LINE, until)?)?;
         let Some(_slot) = self.copies.take(self.max_copies) else {
             let reason = "the server is busy with other copies; try again later";
             tls.send_line(&hello::write(&ServerRefusal::new(reason))?, until)?;
             return Err(CopyError::Local("too many copies".into()));
         };
-        drop(admitted);
+        drop(pass.take());
         // Ends with the client's connection, or with the server.
         let copy_stop = StopFlag::new();
         let prepared = Prepared::new(&hello, self.bind, copy_stop.clone())?;

@@ -1,5 +1,6 @@
 //! One copy at the far end.
 
+use crate::budget::Budget;
 use crate::directory::{Directory, Links, is_directory, split};
 use crate::hello::{ClientHello, fresh_identity};
 use crate::progress::Progress;
@@ -10,8 +11,10 @@ use crate::{CopyError, sender, sockets, walk};
 use control::Algorithm;
 use copy_proto::message::{Message, Request};
 use host::clock;
+use host::directory::is_unsafe;
 use host::stop::StopFlag;
 use pinned_tls::{Identity, PublicKey};
+use rustix::process::{Resource, getrlimit};
 use std::ffi::OsStr;
 use std::net::{IpAddr, UdpSocket};
 use std::os::unix::ffi::OsStrExt;
@@ -34,8 +37,10 @@ pub enum Root {
 /// A directory that no path leaves.
 #[derive(Debug)]
 pub struct RootDirectory {
-    directory: Directory,
+    directory: Arc<Directory>,
     is_writable: bool,
+    /// Those that copies may have open.
+    open_files: Arc<Budget>,
 }
 
 impl Root {
@@ -44,9 +49,11 @@ impl Root {
     /// # Errors
     /// The directory cannot be opened.
     pub fn below(path: &Path, is_writable: bool) -> Result<Self, CopyError> {
-        let directory = Directory::open(path)
+        let directory = Directory::open_to_write(path)
             .map_err(|error| CopyError::at(path.as_os_str().as_bytes(), error))?;
-        Ok(Root::Below(RootDirectory { directory, is_writable }))
+        let directory = Arc::new(directory);
+        let open_files = Budget::new(open_files_of_copies());
+        Ok(Root::Below(RootDirectory { directory, is_writable, open_files }))
     }
 
     fn sources(&self, patterns: &[Vec<u8>]) -> Result<Vec<walk::Source>, CopyError> {
@@ -62,7 +69,7 @@ impl Root {
             Root::Below(root) if !root.is_writable => {
                 Err(CopyError::Local("the server is read-only; start it with --writable".into()))
             }
-            Root::Below(root) => destination_below(&root.directory, path, sources),
+            Root::Below(root) => destination_below(root, path, sources),
         }
     }
 }
@@ -74,18 +81,29 @@ pub(crate) fn local_destination(
     sources: u32,
     expected: Option<Vec<Vec<u8>>>,
 ) -> Result<Destination, CopyError> {
-    if let Ok(directory) = Directory::open(Path::new(OsStr::from_bytes(path))) {
-        return Ok(Destination { directory, rename: None, expected });
+    let below = |directory| Destination::new(directory, Budget::new(open_files_of_copies()));
+    match Directory::open_to_write(Path::new(OsStr::from_bytes(path))) {
+        Ok(directory) => return Ok(Destination { expected, ..below(directory) }),
+        Err(error) if is_unsafe(&error) => return Err(CopyError::at(path, error)),
+        Err(_) => {}
     }
     let (parent, name) = split(path);
     let name = name.filter(|_| sources == 1 && !path.ends_with(b"/"));
     let name = name.ok_or_else(|| CopyError::at(path, "no such directory; create it first"))?;
-    let directory = Directory::open(&parent).map_err(|error| CopyError::at(path, error))?;
-    Ok(Destination { directory, rename: Some(name), expected })
+    let directory =
+        Directory::open_to_write(&parent).map_err(|error| CopyError::at(path, error))?;
+    Ok(Destination { rename: Some(name), expected, ..below(directory) })
+}
+
+/// A quarter of the descriptors that the process may have: the others are for connections,
+/// and for tests of the same server.
+fn open_files_of_copies() -> usize {
+    let most = getrlimit(Resource::Nofile).maximum.unwrap_or(u64::MAX);
+    usize::try_from(most / 4).unwrap_or(usize::MAX)
 }
 
 fn destination_below(
-    root: &Directory,
+    RootDirectory { directory: root, open_files, .. }: &RootDirectory,
     path: &[u8],
     sources: u32,
 ) -> Result<Destination, CopyError> {
@@ -96,13 +114,14 @@ fn destination_below(
     if let Ok(directory) = root.directory(&joined, Links::Follow)
         && directory.own_stat().is_ok_and(|stat| is_directory(&stat))
     {
-        return Ok(Destination { directory, rename: None, expected: None });
+        return Ok(Destination::new(directory, Arc::clone(open_files)));
     }
     let Some((name, parent)) = names.split_last().filter(|_| sources == 1) else {
         return Err(CopyError::at(path, "no such directory; create it first"));
     };
     let directory = root.directory(&parent.join(&b'/'), Links::Follow).map_err(wrong)?;
-    Ok(Destination { directory, rename: Some(name.to_vec()), expected: None })
+    let rename = Some(name.to_vec());
+    Ok(Destination { rename, ..Destination::new(directory, Arc::clone(open_files)) })
 }
 
 /// A session that waits for its client.

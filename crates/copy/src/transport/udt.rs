@@ -37,10 +37,10 @@ pub(crate) struct Keys<'a> {
     pub(crate) algorithm: Algorithm,
 }
 
-fn config(algorithm: Algorithm, is_ipv4: bool) -> NativeConfig {
+fn config(algorithm: Algorithm, is_ipv4: bool) -> io::Result<NativeConfig> {
     let packet_bytes =
         if is_ipv4 { NativeConfig::IPV4_PACKET_BYTES } else { NativeConfig::IPV6_PACKET_BYTES };
-    NativeConfig { packet_bytes, max_buffer: MAX_BUFFER, algorithm, secret: random::bytes() }
+    Ok(NativeConfig { packet_bytes, max_buffer: MAX_BUFFER, algorithm, secret: random::secret()? })
 }
 
 impl Udt {
@@ -55,7 +55,7 @@ impl Udt {
         let is_ipv4 = server.ip().to_canonical().is_ipv4();
         let connection = NativeConnection::client(
             driver.now(),
-            config(keys.algorithm, is_ipv4),
+            config(keys.algorithm, is_ipv4).map_err(CopyError::socket)?,
             peer_address(server),
             keys.identity,
             keys.peer,
@@ -75,7 +75,7 @@ impl Udt {
         stop: impl Fn() -> bool,
     ) -> io::Result<Option<Self>> {
         let driver = Driver::new(socket)?;
-        let config = config(keys.algorithm, true);
+        let config = config(keys.algorithm, true)?;
         let identity = keys.identity.clone();
         let connection = NativeConnection::server(driver.now(), config, identity, keys.peer);
         let mut this = Udt { driver, connection };

@@ -109,8 +109,11 @@ pub struct ClientConfig {
     pub get_server_output: bool,
     /// Login, for a server that requires one.
     pub credentials: Option<Credentials>,
-    /// Token, for a longhaul server that requires one.
+    /// Token, for a longhaul server that requires one. The server gets a proof that is valid
+    /// there and nowhere else.
     pub token: Option<String>,
+    /// The server's name in that proof, if `host` is an address that it was resolved to.
+    pub server_name: Option<String>,
     /// Timeout without received data, if this end receives.
     pub receive_timeout: Duration,
     /// Timeout of unacknowledged data (RFC 5482); `None` for the kernel's default.
@@ -178,6 +181,7 @@ impl ClientConfig {
             get_server_output: false,
             credentials: None,
             token: None,
+            server_name: None,
             receive_timeout: Duration::from_secs(120),
             send_timeout: None,
             keepalive: None,

@@ -69,6 +69,8 @@ struct Attempt<'a> {
 impl Attempt<'_> {
     fn run(self, progress: &mut dyn FnMut(Event), stop: &StopFlag) -> Result<Report, PerfError> {
         let Attempt { config, port, busy, mut notes } = self;
+        let cookie =
+            Cookie::from_random(host::random::secret().map_err(PerfError::NoRandomNumbers)?);
         let local_end = socket::LocalEnd {
             bind: config.bind,
             device: config.device.clone(),
@@ -85,13 +87,12 @@ impl Attempt<'_> {
         )?;
         let keepalive = config.keepalive.unwrap_or_default();
         let mut control = Control::new(stream, address, Role::Client, keepalive, stop)?;
-        let cookie = Cookie::from_random(host::random::bytes());
         // A busy server closes without reading; its reply can still be read.
         let _ = control.send(cookie.bytes());
         control.next(IDLE_TIMEOUT)?;
         let mut params = config.params(control.mss());
-        auth::sign(config, &cookie, &mut params)?;
-        control.send_json("parameters", &params)?;
+        let message = auth::signed_params(config, &cookie, &mut params, &control)?;
+        control.send(&message)?;
         control.next(ANSWER_TIMEOUT)?;
         // Observers do not get the login.
         params.authtoken = None;

@@ -3,20 +3,23 @@
 //!
 //! A test is admitted once its handshake is complete and its parameters were
 //! accepted, never before: a client that is not authenticated holds no resource
-//! that another client needs.
+//! that another client needs. It then holds what a session costs; streams and their
+//! buffers count as they arrive. Where something is short, tests without a stream
+//! are evicted ([`connection_limits::Shares`]).
 
-use super::{Limits, ServerConfig};
-use crate::{RefusalReason, plan::Plan, traffic};
-use host::address_key::AddressKey;
-use host::lock::lock;
-use iperf3_proto::{Cookie, Params};
+use super::ServerConfig;
+use crate::{PerfError, RefusalReason, plan::Plan, traffic::BufferMemory};
+use connection_limits::{Exceeded, Limit, Scope, SessionId, Shares};
+use host::{address_key::AddressKey, clock, lock::lock};
+use iperf3_proto::{Cookie, Params, Refusal};
 use std::{
     collections::HashMap,
-    net::TcpStream,
+    net::{SocketAddr, TcpStream},
     sync::{
         Mutex,
         mpsc::{Receiver, SyncSender, sync_channel},
     },
+    time::Duration,
 };
 use units::ByteCount;
 
@@ -24,17 +27,32 @@ use units::ByteCount;
 /// streams.
 pub(super) type Arrival = (u64, TcpStream);
 
-/// Memory of a test whatever its streams: 4800 samples of at most 256 bytes,
+/// Memory of a test whatever its streams, bytes: 4800 samples of at most 256 bytes,
 /// the results of both ends, and a thread.
-const SESSION_MEMORY: ByteCount = ByteCount::from_bytes(2 << 20);
+const SESSION_MEMORY: u64 = 2 << 20;
 
-/// Resources of a running test.
+/// How long a test keeps its place without a stream, although the server is full:
+/// streams begin two RTTs after the parameters, and RTTs reach 600 ms.
+const STREAM_GRACE_PERIOD: Duration = Duration::from_secs(2);
+
+/// The counted resources.
+const TESTS: usize = 0;
+const STREAMS: usize = 1;
+const MEMORY: usize = 2;
+
+/// Resources of a test, each by its index.
+type Amounts = [u64; 3];
+
+/// What a test costs before its first stream.
+const SESSION: Amounts = [1, 0, SESSION_MEMORY];
+
+/// Resources of a test: of each stream a thread and a socket, and the buffers of the program.
+/// The kernel accounts for its socket buffers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Cost {
-    /// Streams of both directions, a thread and a socket each.
-    streams: u32,
-    /// Buffers of the program; the kernel accounts for its socket buffers.
-    memory: ByteCount,
+    sending: u32,
+    receiving: u32,
+    buffers: BufferMemory,
 }
 
 impl Cost {
@@ -45,38 +63,61 @@ impl Cost {
             (false, true) => (each, 0),
             (false, false) => (0, each),
         };
-        let buffers = traffic::buffer_memory(plan, sending, receiving);
-        let memory = ByteCount::from_bytes(SESSION_MEMORY.bytes() + buffers.bytes());
-        Cost { streams: sending + receiving, memory }
+        Cost { sending, receiving, buffers: BufferMemory::of(plan, sending, receiving) }
+    }
+
+    /// Cost of the stream with this index; the first one bears what all of them share, and the
+    /// client's own come first.
+    const fn of_stream(&self, index: u32) -> Amounts {
+        let buffers = &self.buffers;
+        let own = if index < self.receiving { buffers.receiver } else { buffers.sender };
+        let shared = if index == 0 { buffers.shared } else { 0 };
+        [0, 1, own.saturating_add(shared)]
+    }
+
+    fn whole(&self) -> Amounts {
+        let streams = u64::from(self.sending) + u64::from(self.receiving);
+        let of = |count: u32, each: u64| u64::from(count).saturating_mul(each);
+        let memory = SESSION_MEMORY
+            .saturating_add(self.buffers.shared)
+            .saturating_add(of(self.sending, self.buffers.sender))
+            .saturating_add(of(self.receiving, self.buffers.receiver));
+        [1, streams, memory]
     }
 }
 
 /// The running tests and their limits.
 pub(super) struct Admission {
-    tests: usize,
-    tests_per_address: usize,
     streams_per_test: usize,
-    streams: u32,
-    memory: ByteCount,
+    limits: [Limit; 3],
     running: Mutex<Running>,
 }
 
-#[derive(Default)]
 struct Running {
-    tests: HashMap<Cookie, Test>,
-    streams: u32,
-    memory: u64,
+    tests: HashMap<Cookie, StreamSender>,
+    cookies: HashMap<SessionId, Cookie>,
+    shares: Shares<3>,
 }
 
-struct Test {
-    client: AddressKey,
-    cost: Cost,
-    /// Channel for its streams; `None` once it has all of them.
-    stream_sender: Option<SyncSender<Arrival>>,
+/// Channel for a test's streams; `None` once it has all of them.
+type StreamSender = Option<SyncSender<Arrival>>;
+
+/// A client that is not admitted.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Refused {
+    /// The category.
+    pub(super) reason: RefusalReason,
+    /// The error code for a test that could never be served; `None` where it may be served later.
+    pub(super) refusal: Option<Refusal>,
+    /// The limit that is reached, in one line for the log.
+    pub(super) why: String,
 }
 
-/// Why a client is refused: category, and one line for the log.
-pub(super) type Refused = (RefusalReason, &'static str);
+impl Refused {
+    pub(super) fn now(reason: RefusalReason, why: &str) -> Self {
+        Refused { reason, refusal: None, why: why.to_owned() }
+    }
+}
 
 /// The test that a cookie belongs to.
 pub(super) enum CookieOwner {
@@ -90,16 +131,28 @@ pub(super) enum CookieOwner {
 
 impl Admission {
     pub(super) fn new(config: &ServerConfig) -> Self {
-        let Limits { sessions, streams, total_streams, memory, .. } = config.limits;
-        let count = |limit: u32| usize::try_from(limit).unwrap_or(usize::MAX);
+        let limits = &config.limits;
+        let tests = if config.one_off { 1 } else { limits.sessions };
+        let limit = |all, per_address| Limit { all, per_address };
+        let limits = [
+            limit(tests.into(), limits.sessions_per_address().min(tests).into()),
+            limit(
+                limits.total_streams.into(),
+                limits.share_of_address(limits.total_streams.into()),
+            ),
+            limit(limits.memory.bytes(), limits.share_of_address(limits.memory.bytes())),
+        ];
+        // Both directions may be requested at once.
+        let streams = 2 * config.limits.streams.clamp(1, 128);
+        let running = Running {
+            tests: HashMap::new(),
+            cookies: HashMap::new(),
+            shares: Shares::new(limits, STREAM_GRACE_PERIOD),
+        };
         Admission {
-            tests: if config.one_off { 1 } else { count(sessions) },
-            tests_per_address: count(config.limits.sessions_per_address()),
-            // Both directions may be requested at once.
-            streams_per_test: 2 * count(streams.clamp(1, 128)),
-            streams: total_streams,
-            memory,
-            running: Mutex::default(),
+            streams_per_test: usize::try_from(streams).unwrap_or(usize::MAX),
+            limits,
+            running: Mutex::new(running),
         }
     }
 
@@ -110,7 +163,7 @@ impl Admission {
     /// The test that a connection with this cookie belongs to.
     pub(super) fn owner_of(&self, cookie: &Cookie) -> CookieOwner {
         match lock(&self.running).tests.get(cookie) {
-            Some(Test { stream_sender: Some(sender), .. }) => CookieOwner::Waiting(sender.clone()),
+            Some(Some(sender)) => CookieOwner::Waiting(sender.clone()),
             Some(_) => CookieOwner::Complete,
             None => CookieOwner::Unknown,
         }
@@ -119,10 +172,11 @@ impl Admission {
     /// Whether a client of this address could be admitted now; otherwise it is
     /// refused before the rest of the handshake.
     pub(super) fn check_address(&self, client: AddressKey) -> Result<(), Refused> {
-        self.has_room(&lock(&self.running), client)
+        let fits = lock(&self.running).shares.fits(client, SESSION, clock::now());
+        fits.map_err(|exceeded| Refused::now(reason(exceeded), why(exceeded)))
     }
 
-    /// Admits a test; it runs until the [`AdmittedTest`] is dropped.
+    /// Admits a test; it runs until the [`AdmittedTest`] is dropped, or is evicted.
     pub(super) fn admit(
         &self,
         cookie: &Cookie,
@@ -130,42 +184,80 @@ impl Admission {
         cost: Cost,
     ) -> Result<AdmittedTest<'_>, Refused> {
         let (stream_sender, streams) = sync_channel(self.streams_per_test);
+        let now = clock::now();
+        let later = |exceeded| Refused::now(reason(exceeded), why(exceeded));
+        let mut evicted = Vec::new();
         let mut running = lock(&self.running);
-        self.has_room(&running, client)?;
+        let whole = cost.whole();
+        running.shares.allows(whole).map_err(|exceeded| self.never(exceeded, whole))?;
         if running.tests.contains_key(cookie) {
-            return Err((RefusalReason::ExtraStream, "another test has the same cookie"));
+            let why = "another test has the same cookie";
+            return Err(Refused::now(RefusalReason::ExtraStream, why));
         }
-        if cost.streams > self.streams.saturating_sub(running.streams) {
-            return Err((
-                RefusalReason::Capacity,
-                "its streams would exceed the limit on the streams of all tests",
-            ));
-        }
-        if cost.memory.bytes() > self.memory.bytes().saturating_sub(running.memory) {
-            return Err((
-                RefusalReason::Capacity,
-                "its buffers would exceed the limit on the memory of all tests",
-            ));
-        }
-        running.streams += cost.streams;
-        running.memory += cost.memory.bytes();
-        let test = Test { client, cost, stream_sender: Some(stream_sender) };
-        running.tests.insert(*cookie, test);
-        Ok(AdmittedTest { admission: self, cookie: *cookie, streams })
+        // Nothing is reserved for its streams, but a test without room for them is not begun.
+        running.shares.fits(client, whole, now).map_err(later)?;
+        let admitted = running.shares.admit(client, SESSION, now, &mut evicted);
+        let session = admitted.map_err(later)?;
+        let evicted = running.forget(&evicted);
+        running.cookies.insert(session, *cookie);
+        running.tests.insert(*cookie, Some(stream_sender));
+        drop(running);
+        drop(evicted);
+        Ok(AdmittedTest { admission: self, cookie: *cookie, session, cost, streams })
     }
 
-    fn has_room(&self, running: &Running, client: AddressKey) -> Result<(), Refused> {
-        if running.tests.len() >= self.tests {
-            return Err((RefusalReason::Busy, "the maximum number of tests is running"));
+    /// The refusal of a test that is larger than a limit.
+    fn never(&self, Exceeded { resource, scope }: Exceeded, whole: Amounts) -> Refused {
+        let Limit { all, per_address } = self.limits[resource];
+        let amount = |count: u64| match resource {
+            MEMORY => ByteCount::from_bytes(count).to_string(),
+            _ => format!("{count} streams"),
+        };
+        let flag = if resource == MEMORY { "--max-memory" } else { "--max-total-streams" };
+        let limit = match scope {
+            Scope::All => format!("{} of all tests ({flag})", amount(all)),
+            Scope::Address => {
+                let share = amount(per_address);
+                format!("{share} of one address ({flag} and --max-per-address)")
+            }
+        };
+        let needs = amount(whole[resource]);
+        let what = if resource == MEMORY { "of buffers " } else { "" };
+        Refused {
+            reason: RefusalReason::Limit,
+            refusal: Some(if resource == MEMORY { Refusal::BUFFERS } else { Refusal::STREAMS }),
+            why: format!("its test needs {needs} {what}and the limit is {limit}"),
         }
-        let same = running.tests.values().filter(|test| test.client == client).count();
-        if same >= self.tests_per_address {
-            return Err((
-                RefusalReason::AddressBusy,
-                "the maximum number of tests of its address is running",
-            ));
+    }
+}
+
+impl Running {
+    /// Removes evicted tests. The result is to be dropped without the lock: their sessions, which
+    /// wait for streams, then end.
+    fn forget(&mut self, evicted: &[SessionId]) -> Vec<StreamSender> {
+        let cookies = evicted.iter().filter_map(|session| self.cookies.remove(session));
+        cookies.filter_map(|cookie| self.tests.remove(&cookie)).collect()
+    }
+}
+
+fn reason(Exceeded { resource, scope }: Exceeded) -> RefusalReason {
+    match (resource, scope) {
+        (_, Scope::Address) => RefusalReason::AddressBusy,
+        (TESTS, Scope::All) => RefusalReason::Busy,
+        (_, Scope::All) => RefusalReason::Capacity,
+    }
+}
+
+fn why(Exceeded { resource, scope }: Exceeded) -> &'static str {
+    match (resource, scope) {
+        (TESTS, Scope::All) => "the maximum number of tests is running",
+        (TESTS, Scope::Address) => "the maximum number of tests of its address is running",
+        (STREAMS, Scope::All) => "its streams would exceed the limit on the streams of all tests",
+        (STREAMS, Scope::Address) => {
+            "its streams would exceed the limit on the streams of its address"
         }
-        Ok(())
+        (_, Scope::All) => "its buffers would exceed the limit on the memory of all tests",
+        (_, Scope::Address) => "its buffers would exceed the limit on the memory of its address",
     }
 }
 
@@ -173,15 +265,44 @@ impl Admission {
 pub(super) struct AdmittedTest<'a> {
     admission: &'a Admission,
     cookie: Cookie,
-    /// Channel from which its streams are received.
+    session: SessionId,
+    cost: Cost,
+    /// Channel from which its streams are received; disconnected once it was evicted.
     pub(super) streams: Receiver<Arrival>,
 }
 
 impl AdmittedTest<'_> {
+    /// Charges the stream with this index, from zero.
+    ///
+    /// # Errors
+    /// It does not fit, or the test was evicted.
+    pub(super) fn take_stream(&self, index: usize, client: SocketAddr) -> Result<(), PerfError> {
+        let index = u32::try_from(index).unwrap_or(u32::MAX);
+        let (more, now) = (self.cost.of_stream(index), clock::now());
+        let mut evicted = Vec::new();
+        let mut running = lock(&self.admission.running);
+        let taken = running.shares.take(self.session, more, now, &mut evicted);
+        let evicted = running.forget(&evicted);
+        drop(running);
+        drop(evicted);
+        match taken {
+            Some(Ok(())) => Ok(()),
+            Some(Err(exceeded)) => {
+                Err(PerfError::NotAdmitted { address: client, why: why(exceeded).to_owned() })
+            }
+            None => Err(PerfError::Evicted { address: client }),
+        }
+    }
+
+    /// True once the test was evicted.
+    pub(super) fn is_evicted(&self) -> bool {
+        !lock(&self.admission.running).shares.contains(self.session)
+    }
+
     /// It has its streams: later connections with its cookie are refused.
     pub(super) fn streams_are_complete(&self) {
         let mut running = lock(&self.admission.running);
-        let sender = running.tests.get_mut(&self.cookie).and_then(|test| test.stream_sender.take());
+        let sender = running.tests.get_mut(&self.cookie).and_then(Option::take);
         // No system call under the lock: with hundreds of threads its holder would
         // lose the processor there, and every other thread would wait for it.
         drop(running);
@@ -192,11 +313,9 @@ impl AdmittedTest<'_> {
 impl Drop for AdmittedTest<'_> {
     fn drop(&mut self) {
         let mut running = lock(&self.admission.running);
-        let test = running.tests.remove(&self.cookie);
-        if let Some(test) = &test {
-            running.streams -= test.cost.streams;
-            running.memory -= test.cost.memory.bytes();
-        }
+        running.shares.release(self.session);
+        // An evicted test's cookie may belong to another by now.
+        let test = running.forget(&[self.session]);
         drop(running);
         drop(test);
     }
@@ -204,6 +323,7 @@ impl Drop for AdmittedTest<'_> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Limits;
     use super::*;
     use serde_json::json;
 
@@ -227,33 +347,98 @@ mod tests {
     }
 
     fn reason(result: Result<AdmittedTest<'_>, Refused>) -> Option<RefusalReason> {
-        result.err().map(|(reason, _)| reason)
+        result.err().map(|refused| refused.reason)
+    }
+
+    fn client_address() -> SocketAddr {
+        "192.0.2.1:5".parse().unwrap()
+    }
+
+    /// Takes all streams of a test.
+    fn take_all(test: &AdmittedTest<'_>) {
+        let streams = usize::try_from(test.cost.whole()[STREAMS]).unwrap();
+        (0..streams).for_each(|index| test.take_stream(index, client_address()).unwrap());
     }
 
     #[test]
-    fn streams_of_all_tests_are_bounded() {
+    fn streams_count_as_they_arrive() {
         let admission = admission(|limits| limits.total_streams = 10);
         let four = cost(json!({"tcp": true, "parallel": 4}));
         let first = admission.admit(&cookie(1), client(1), four).unwrap();
-        let both = cost(json!({"tcp": true, "parallel": 3, "bidirectional": true}));
-        let _second = admission.admit(&cookie(2), client(2), both).unwrap();
-        let one = cost(json!({"tcp": true}));
-        let refused = admission.admit(&cookie(3), client(3), one);
+        // Of the same address: there is room until the first one has its streams.
+        let second = admission.admit(&cookie(2), client(1), four).unwrap();
+        take_all(&first);
+        second.take_stream(0, client_address()).unwrap();
+        let error = second.take_stream(1, client_address()).unwrap_err();
+        assert!(error.to_string().contains("streams of its address"), "{error}");
+        let third = admission.admit(&cookie(3), client(2), four).unwrap();
+        take_all(&third);
+        let two = cost(json!({"tcp": true, "parallel": 2}));
+        let refused = admission.admit(&cookie(4), client(3), two);
         assert_eq!(reason(refused), Some(RefusalReason::Capacity));
         drop(first);
-        assert!(admission.admit(&cookie(3), client(3), four).is_ok());
+        assert!(admission.admit(&cookie(4), client(3), four).is_ok());
     }
 
     #[test]
-    fn memory_of_all_tests_is_bounded() {
-        let large = cost(json!({"udp": true, "parallel": 64}));
-        let admission = admission(|limits| {
-            limits.memory = ByteCount::from_bytes(2 * large.memory.bytes());
-        });
-        let _two = [1, 2].map(|n| admission.admit(&cookie(n), client(n), large).unwrap());
-        let small = cost(json!({"tcp": true}));
-        let refused = admission.admit(&cookie(3), client(3), small);
+    fn a_test_larger_than_the_share_of_an_address_is_never_admitted() {
+        let admission = admission(|_| ());
+        let udt = |window: u64| {
+            cost(json!({"tcp": true, "window": window, "longhaul": {"version": "1", "udt": "udt"}}))
+        };
+        let refused = admission.admit(&cookie(1), client(1), udt(522_000_000)).err().unwrap();
+        assert_eq!(
+            (refused.reason, refused.refusal),
+            (RefusalReason::Limit, Some(Refusal::BUFFERS))
+        );
+        for part in ["MB of buffers", "320 MiB of one address", "--max-memory"] {
+            assert!(refused.why.contains(part), "{}", refused.why);
+        }
+        assert!(admission.admit(&cookie(1), client(1), udt(300_000_000)).is_ok());
+        let mut config = ServerConfig::default();
+        config.limits.total_streams = 200;
+        let both = cost(json!({"tcp": true, "parallel": 128, "bidirectional": true}));
+        let refused = Admission::new(&config).admit(&cookie(1), client(1), both).err().unwrap();
+        assert_eq!(
+            refused.why,
+            "its test needs 256 streams and the limit is 200 streams of all \
+                                 tests (--max-total-streams)"
+        );
+    }
+
+    #[test]
+    fn buffers_of_one_address_leave_another_its_share() {
+        let admission = admission(|_| ());
+        let large = cost(json!({"tcp": true, "window": 300_000_000,
+                                "longhaul": {"version": "1", "udt": "udt"}}));
+        let tests = [1, 2].map(|at| admission.admit(&cookie(at), client(at), large).unwrap());
+        tests.iter().for_each(take_all);
+        let refused = admission.admit(&cookie(3), client(1), large);
+        assert_eq!(reason(refused), Some(RefusalReason::AddressBusy));
+        let refused = admission.admit(&cookie(3), client(3), large);
         assert_eq!(reason(refused), Some(RefusalReason::Capacity));
+    }
+
+    #[test]
+    fn tests_without_streams_make_way() {
+        let admission = admission(|limits| limits.sessions = 4);
+        let one = cost(json!({"tcp": true}));
+        let idle = [1, 2].map(|at| admission.admit(&cookie(at), client(1), one).unwrap());
+        let others = [3, 4].map(|at| admission.admit(&cookie(at), client(2), one).unwrap());
+        take_all(&others[1]);
+        let newcomer = admission.admit(&cookie(5), client(3), one).unwrap();
+        assert!(idle[0].is_evicted() && !idle[1].is_evicted() && !others[0].is_evicted());
+        assert!(idle[0].streams.recv().is_err(), "its session is told");
+        let error = idle[0].take_stream(0, client_address()).unwrap_err();
+        assert!(matches!(error, PerfError::Evicted { .. }), "{error}");
+        // Its cookie may be used again, and is not released with it.
+        drop(newcomer);
+        let again = admission.admit(&cookie(1), client(3), one).unwrap();
+        drop(idle);
+        assert!(matches!(admission.owner_of(&cookie(1)), CookieOwner::Waiting(_)));
+        drop((again, others));
+        assert_eq!(admission.count(), 0);
+        assert!(lock(&admission.running).cookies.is_empty());
     }
 
     #[test]
@@ -264,8 +449,12 @@ mod tests {
         let refused = admission.admit(&cookie(3), client(1), one);
         assert_eq!(reason(refused), Some(RefusalReason::AddressBusy));
         assert!(admission.check_address(client(2)).is_ok());
-        let _others = [3, 4].map(|n| admission.admit(&cookie(n), client(n), one).unwrap());
-        let refused = admission.admit(&cookie(5), client(5), one);
+        let _others = [3, 4].map(|n| {
+            let test = admission.admit(&cookie(n), client(n), one).unwrap();
+            take_all(&test);
+            test
+        });
+        let refused = admission.admit(&cookie(5), client(3), one);
         assert_eq!(reason(refused), Some(RefusalReason::Busy));
     }
 

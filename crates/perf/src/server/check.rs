@@ -2,6 +2,7 @@
 
 use super::{Limits, ServerConfig};
 use crate::PerfError;
+use crate::auth::SignedParams;
 use crate::plan::{self, udt_algorithm};
 use host::clock;
 use iperf3_proto::{Cookie, Params, Refusal};
@@ -17,7 +18,12 @@ pub(super) struct CheckContext<'a> {
     /// Whether UDP streams can be opened.
     pub(super) has_udp: bool,
     pub(super) cookie: &'a Cookie,
+    /// The client's address.
     pub(super) address: SocketAddr,
+    /// The address at which the client reached the server.
+    pub(super) local: SocketAddr,
+    /// The parameters as they were received.
+    pub(super) text: &'a [u8],
 }
 
 /// Refuses what this server does not offer, and what is out of range.
@@ -92,8 +98,14 @@ pub(super) fn check(
 fn admit(params: &Params, context: &CheckContext<'_>) -> Result<(), String> {
     let now = clock::unix_seconds();
     if let Some(tokens) = &context.config.tokens {
-        let proof = params.longhaul.as_ref().and_then(|extension| extension.token.as_ref());
-        tokens.admit(proof, context.cookie, now).map_err(|why| format!("a test {why}"))?;
+        let extension = params.longhaul.as_ref();
+        let signed = SignedParams {
+            text: context.text,
+            outdated_proof: extension.is_some_and(|extension| extension.outdated_token_proof),
+            cookie: context.cookie,
+            local: context.local,
+        };
+        tokens.admit(&signed, now).map_err(|why| format!("a test {why}"))?;
     }
     match (&context.config.users, &params.authtoken) {
         (Some(users), Some(token)) => {
@@ -151,7 +163,9 @@ mod tests {
     fn check_with(params: &Params, config: &ServerConfig) -> Result<(), i32> {
         let address = "192.0.2.1:5".parse().unwrap();
         let cookie = &Cookie::from_wire([1; 37]);
-        let context = CheckContext { config, has_udp: true, cookie, address };
+        let text = &serde_json::to_vec(params).unwrap();
+        let local = "192.0.2.2:5201".parse().unwrap();
+        let context = CheckContext { config, has_udp: true, cookie, address, local, text };
         check(params, &context).map_err(|(refusal, error)| {
             assert!(!error.to_string().contains('\n'), "{error}");
             refusal.code

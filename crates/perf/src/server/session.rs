@@ -2,11 +2,10 @@
 
 use super::{
     ServerConfig,
-    accept::Handshake,
-    admission::{AdmittedTest, Cost},
+    accept::ReceivedHandshake,
+    admission::{AdmittedTest, Cost, Refused},
     check::{CheckContext, check, watchdog},
     drain::drain,
-    half_open::HandshakeTicket,
     state::ServerState,
     streams::StreamSetup,
 };
@@ -21,6 +20,7 @@ use crate::{
     stream::Stream,
     traffic::{Closer, Traffic},
 };
+use connection_limits::{HandshakeTicket, ThreadSlot};
 use host::{clock, listener_congestion};
 use iperf3_proto::{Cookie, Decoder, FrameError, Params, Refusal, Results, Role, State, framing};
 use std::io;
@@ -45,9 +45,12 @@ struct Ended<'a> {
     result: Result<Box<Summary>, PerfError>,
     /// The reply to a refused client.
     reply: Option<Reply>,
-    /// Counts it as half-open where it was not admitted.
-    ticket: Option<HandshakeTicket<'a>>,
+    /// Where it was not admitted.
+    unadmitted: Option<Unadmitted<'a>>,
 }
+
+/// Counts a client that is not admitted, or no longer: as half-open, and its thread.
+type Unadmitted<'a> = (HandshakeTicket<'a>, ThreadSlot<'a>);
 
 /// How a client is refused.
 #[derive(Debug, Clone, Copy)]
@@ -59,8 +62,8 @@ enum Reply {
 }
 
 /// Runs a client's session from its parameters to its end, whatever that is.
-pub(super) fn serve<'a>(state: &'a ServerState<'a>, handshake: Handshake<'a>) {
-    let Handshake { connection, peer, cookie, parameters, ticket } = handshake;
+pub(super) fn serve<'a>(state: &'a ServerState<'a>, handshake: ReceivedHandshake<'a>) {
+    let ReceivedHandshake { connection, peer, cookie, parameters, ticket, slot } = handshake;
     listener_congestion::restore_default(&connection);
     let keepalive = Keepalive::default();
     let mut control = match Control::new(connection, peer, Role::Server, keepalive, state.stop) {
@@ -73,15 +76,19 @@ pub(super) fn serve<'a>(state: &'a ServerState<'a>, handshake: Handshake<'a>) {
     control.note_sent(State::ParamExchange);
     control.account_to(Arc::clone(&state.message_memory));
     let address = ticket.key();
-    let ended = run(state, &mut control, &cookie, parameters, ticket);
+    let ended = run(state, &mut control, &cookie, parameters, (ticket, slot));
     let session = ended.admitted.as_ref().map(|(number, _)| *number);
     if ended.ran {
         state.test_ran();
     }
-    // Telling a client why takes a moment, and counts like a handshake until it is over.
+    // Telling a client why takes a moment, and counts like a handshake until it is over. Where its
+    // address does much of that already, the connection is closed at once.
     let closing = match ended.result {
         Ok(_) => None,
-        Err(_) => Some(ended.ticket.unwrap_or_else(|| state.handshakes.ticket(address))),
+        Err(_) => ended.unadmitted.or_else(|| {
+            let slot = state.threads.take(address)?;
+            Some((state.handshakes.ticket(address), slot))
+        }),
     };
     // A client that sees the connection closed may reconnect at once: free its slot first.
     drop(ended.admitted);
@@ -111,7 +118,9 @@ pub(super) fn serve<'a>(state: &'a ServerState<'a>, handshake: Handshake<'a>) {
                     state.emit(ServerEvent::Failed { session, peer, why });
                 }
             }
-            close(control, &error, reply);
+            if closing.is_some() {
+                close(control, &error, reply);
+            }
         }
     }
     drop(closing);
@@ -124,7 +133,8 @@ fn close(mut control: Control, error: &PerfError, reply: Option<Reply>) {
             let _ = control.send_state(State::ServerTerminate);
             return control.close_gently();
         }
-        (_, Some(Reply::Denied(_))) => {
+        (_, Some(Reply::Denied(_)))
+        | (PerfError::NotAdmitted { .. } | PerfError::Evicted { .. }, None) => {
             let _ = control.send_state(State::AccessDenied);
             return control.close_gently();
         }
@@ -152,42 +162,51 @@ fn run<'a>(
     control: &mut Control,
     cookie: &Cookie,
     parameters: Result<Decoder, FrameError>,
-    ticket: HandshakeTicket<'a>,
+    unadmitted: Unadmitted<'a>,
 ) -> Ended<'a> {
-    let key = ticket.key();
-    let refused = |error, reply, ticket| Ended {
+    let key = unadmitted.0.key();
+    let refused = |error, reply, unadmitted| Ended {
         admitted: None,
         ran: false,
         result: Err(error),
         reply,
-        ticket: Some(ticket),
+        unadmitted: Some(unadmitted),
     };
     let address = control.address();
-    let params: Params = match parameters.and_then(|decoder| decoder.finish()) {
-        Ok(params) => params,
-        Err(source) => return refused(control.frame_error("parameters", source), None, ticket),
+    let read = parameters.and_then(|decoder| Ok((decoder.finish::<Params>()?, decoder)));
+    let (params, decoder) = match read {
+        Ok(read) => read,
+        Err(source) => return refused(control.frame_error("parameters", source), None, unadmitted),
     };
-    let context = CheckContext { config: state.config, has_udp: state.has_udp, cookie, address };
+    let context = CheckContext {
+        config: state.config,
+        has_udp: state.has_udp,
+        cookie,
+        address,
+        local: control.local(),
+        text: decoder.text(),
+    };
     if let Err((refusal, error)) = check(&params, &context) {
-        return refused(error, Some(Reply::Refused(refusal)), ticket);
+        return refused(error, Some(Reply::Refused(refusal)), unadmitted);
     }
+    drop(decoder);
     let plan = Plan { cookie: Some(*cookie), ..plan(state.config, &params) };
     let cost = Cost::of(&params, &plan);
     let admitted = match state.admit(cookie, key, cost) {
         Ok(admitted) => admitted,
-        Err((reason, why)) => {
-            let why = why.to_owned();
+        Err(Refused { reason, refusal, why }) => {
+            let reply = refusal.map_or(Reply::Denied(reason), Reply::Refused);
             let error = PerfError::NotAdmitted { address, why };
-            return refused(error, Some(Reply::Denied(reason)), ticket);
+            return refused(error, Some(reply), unadmitted);
         }
     };
-    drop(ticket);
+    drop(unadmitted);
     let number = state.next_session();
     let notes = Vec::new();
     let mut session = Session { state, number, control, cookie, ran: false, notes };
     let result = session.run_test(&params, &plan, &admitted);
     let ran = session.ran;
-    Ended { admitted: Some((number, admitted)), ran, result, reply: None, ticket: None }
+    Ended { admitted: Some((number, admitted)), ran, result, reply: None, unadmitted: None }
 }
 
 /// The test as this server runs it, with its own rate limit applied to what it sends.
@@ -232,8 +251,9 @@ impl Session<'_> {
             params,
             plan,
             notes: &mut self.notes,
+            test,
         };
-        let streams = setup.run(&test.streams)?;
+        let streams = setup.run()?;
         test.streams_are_complete();
         self.control.send_state(State::TestStart)?;
         self.control.send_state(State::TestRunning)?;

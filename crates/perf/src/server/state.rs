@@ -3,17 +3,17 @@
 use super::{
     ServerConfig,
     admission::{Admission, AdmittedTest, Cost, Refused},
-    half_open::HandshakeCounts,
     udp_accept::UdpAccept,
 };
 use crate::{Observer, RefusalReason, ServerEvent, StopFlag, memory_budget::MemoryBudget};
+use connection_limits::{HandshakeCounts, ThreadSlots};
 use host::address_key::AddressKey;
 use iperf3_proto::Cookie;
 use std::{
     net::SocketAddr,
     sync::{
         Arc,
-        atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
 };
 
@@ -28,7 +28,9 @@ pub(super) struct ServerState<'a> {
     pub(super) admission: Admission,
     /// Memory for messages of all sessions.
     pub(super) message_memory: Arc<MemoryBudget>,
-    pub(super) handshakes: HandshakeCounts<'a>,
+    pub(super) handshakes: &'a HandshakeCounts,
+    /// Threads of clients that are not admitted, or no longer.
+    pub(super) threads: ThreadSlots,
     numbers: AtomicU64,
     served: AtomicBool,
     closed: AtomicBool,
@@ -38,7 +40,7 @@ impl<'a> ServerState<'a> {
     pub(super) fn new(
         config: &'a ServerConfig,
         has_udp: bool,
-        half_open: &'a AtomicUsize,
+        handshakes: &'a HandshakeCounts,
         stop: &'a StopFlag,
         observer: &'a dyn Observer,
     ) -> Self {
@@ -50,7 +52,9 @@ impl<'a> ServerState<'a> {
             udp: UdpAccept::default(),
             admission: Admission::new(config),
             message_memory: MemoryBudget::new(config.limits.message_memory),
-            handshakes: HandshakeCounts::new(half_open),
+            handshakes,
+            // The rest is for handshakes that are being read.
+            threads: ThreadSlots::new(config.limits.half_open / 2),
             numbers: AtomicU64::new(0),
             served: AtomicBool::new(false),
             closed: AtomicBool::new(false),
@@ -102,7 +106,8 @@ impl<'a> ServerState<'a> {
 
     fn check_draining(&self) -> Result<(), Refused> {
         if self.config.drain.is_raised() {
-            return Err((RefusalReason::Draining, "the server is shutting down"));
+            let why = "the server is shutting down";
+            return Err(Refused::now(RefusalReason::Draining, why));
         }
         Ok(())
     }

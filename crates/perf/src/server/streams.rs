@@ -1,6 +1,9 @@
 //! Accepts a client's streams and sets the requested socket options.
 
-use super::{admission::Arrival, state::ServerState};
+use super::{
+    admission::{AdmittedTest, Arrival},
+    state::ServerState,
+};
 use crate::{PerfError, Role, control::Control, plan::Plan, socket, stream::Stream};
 use host::{
     clock, listener_congestion,
@@ -32,16 +35,18 @@ pub(super) struct StreamSetup<'a> {
     pub(super) params: &'a Params,
     pub(super) plan: &'a Plan,
     pub(super) notes: &'a mut Vec<String>,
+    /// Its streams count as they arrive.
+    pub(super) test: &'a AdmittedTest<'a>,
 }
 
 impl StreamSetup<'_> {
     /// Requests the client's streams and waits for them.
-    pub(super) fn run(mut self, arrivals: &Receiver<Arrival>) -> Result<Vec<Stream>, PerfError> {
+    pub(super) fn run(mut self) -> Result<Vec<Stream>, PerfError> {
         let each = self.params.streams();
         let both = self.params.bidirectional;
         let wanted = if both { 2 * each } else { each };
         let sockets = match self.plan.protocol {
-            Protocol::Tcp => self.connections(arrivals, wanted)?,
+            Protocol::Tcp => self.connections(wanted)?,
             Protocol::Udp | Protocol::Udt => self.datagrams(wanted)?,
         };
         let address = self.control.address();
@@ -60,16 +65,14 @@ impl StreamSetup<'_> {
         Ok(streams)
     }
 
-    fn connections(
-        &mut self,
-        arrivals: &Receiver<Arrival>,
-        wanted: u32,
-    ) -> Result<Vec<Socket>, PerfError> {
+    fn connections(&mut self, wanted: u32) -> Result<Vec<Socket>, PerfError> {
+        let test = self.test;
         self.control.send_state(State::CreateStreams)?;
         let mut deadlines = self.deadlines(wanted);
         let mut arrived: Vec<Arrival> = Vec::new();
         while arrived.len() < deadlines.wanted {
-            if let Some(stream) = self.next(arrivals, &deadlines, arrived.len())? {
+            if let Some(stream) = self.next(&test.streams, &deadlines, arrived.len())? {
+                test.take_stream(arrived.len(), self.control.address())?;
                 arrived.push(stream);
                 deadlines.renew();
             }
@@ -81,7 +84,9 @@ impl StreamSetup<'_> {
     fn datagrams(&mut self, wanted: u32) -> Result<Vec<Socket>, PerfError> {
         let (peer, local) = (self.control.address(), self.control.local());
         let until = clock::now() + UDP_CLAIM_TIMEOUT;
-        let claim = self.state.udp.claim(peer.ip(), wanted as usize, until);
+        let is_over = || self.test.is_evicted() || clock::now() >= until;
+        let claim = self.state.udp.claim(peer.ip(), wanted as usize, is_over);
+        self.check_admitted()?;
         let claim = claim.ok_or(PerfError::StreamsMissing {
             address: peer,
             arrived: 0,
@@ -97,6 +102,7 @@ impl StreamSetup<'_> {
             if !known.insert(from) {
                 continue;
             }
+            self.test.take_stream(sockets.len(), peer)?;
             let socket = self.state.udp.open(local, from)?;
             // Before the reply, after which the client may send.
             if self.plan.coalesce {
@@ -138,6 +144,7 @@ impl StreamSetup<'_> {
                 if self.state.stop.is_raised() {
                     return Err(PerfError::Interrupted);
                 }
+                self.check_admitted()?;
                 if clock::now() >= deadlines.until {
                     return Err(PerfError::StreamsMissing {
                         address: self.control.address(),
@@ -147,8 +154,18 @@ impl StreamSetup<'_> {
                 }
                 Ok(None)
             }
-            Err(RecvTimeoutError::Disconnected) => Err(PerfError::Interrupted),
+            Err(RecvTimeoutError::Disconnected) => {
+                self.check_admitted()?;
+                Err(PerfError::Interrupted)
+            }
         }
+    }
+
+    fn check_admitted(&self) -> Result<(), PerfError> {
+        if self.test.is_evicted() {
+            return Err(PerfError::Evicted { address: self.control.address() });
+        }
+        Ok(())
     }
 
     /// Sets the requested socket options; an option that the kernel refuses is

@@ -9,7 +9,6 @@
 use super::state::ServerState;
 use crate::{PerfError, stream::unmapped};
 use host::{
-    clock,
     lock::{lock, wait_timeout},
     wait,
 };
@@ -24,7 +23,7 @@ use std::{
         Condvar, Mutex,
         mpsc::{Receiver, SyncSender, sync_channel},
     },
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 /// Interval between checks of the stop flag.
@@ -54,18 +53,19 @@ pub(super) struct UdpClaim<'a> {
 }
 
 impl UdpAccept {
-    /// Waits until no other session of this address opens streams; `None` after
-    /// `until`.
+    /// Waits until no other session of this address opens streams; `None` once `is_over`.
     pub(super) fn claim(
         &self,
         address: IpAddr,
         streams: usize,
-        until: Instant,
+        is_over: impl Fn() -> bool,
     ) -> Option<UdpClaim<'_>> {
         let mut awaiting = lock(&self.awaiting);
         while awaiting.contains_key(&address) {
-            let left = until.checked_duration_since(clock::now())?;
-            awaiting = wait_timeout(&self.released, awaiting, left.min(POLL_INTERVAL));
+            if is_over() {
+                return None;
+            }
+            awaiting = wait_timeout(&self.released, awaiting, POLL_INTERVAL);
         }
         // Connect datagrams may be repeated: room for more than are needed.
         let (sender, connects) = sync_channel(2 * streams.max(1));
@@ -176,8 +176,7 @@ mod tests {
         let at = stream.local_addr().unwrap();
         let [peer, other, stranger] =
             ["127.0.0.2:0", "127.0.0.3:0", "127.0.0.4:0"].map(|own| UdpSocket::bind(own).unwrap());
-        let until = clock::now() + Duration::from_secs(10);
-        let claim = accept.claim([127, 0, 0, 3].into(), 1, until).unwrap();
+        let claim = accept.claim([127, 0, 0, 3].into(), 1, || false).unwrap();
         stranger.send_to(&[0x5a; 1400], at).unwrap();
         other.send_to(&datagram::CONNECT, at).unwrap();
         stranger.send_to(&datagram::CONNECT, at).unwrap();

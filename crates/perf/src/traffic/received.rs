@@ -2,17 +2,14 @@
 //! directory, renamed when the test completes. A failed test keeps an earlier file,
 //! and two tests never write to the same file.
 
+use host::disk;
 use host::lock::lock;
-use host::{disk, private_file};
-use std::fs::{File, OpenOptions};
+use host::output_file::Replacement;
+use std::fs::File;
 use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-
-/// Maximum attempts at a unique name.
-const ATTEMPTS: u32 = 16;
 
 /// Bytes between checks of the free space.
 const CHECK_INTERVAL_BYTES: u64 = 16 << 20;
@@ -25,9 +22,9 @@ const MIN_FREE_FRACTION: u64 = 20;
 #[derive(Debug)]
 pub(super) struct Received {
     /// `None` once kept: a thread that still has data of the test writes no more.
-    file: Mutex<Option<File>>,
-    /// Temporary and final path; `None` for a device or a pipe.
-    paths: Option<(PathBuf, PathBuf)>,
+    file: Mutex<Option<Replacement>>,
+    /// Whether it is a file that [`Received::keep`] puts in its place, and no device or pipe.
+    is_kept: bool,
     bytes: AtomicU64,
     /// Whether some data could not be written.
     is_short: AtomicBool,
@@ -36,47 +33,18 @@ pub(super) struct Received {
 impl Received {
     /// Creates a temporary file for `path`; a device or a pipe is opened directly.
     pub(super) fn create(path: &Path) -> io::Result<Self> {
+        let file = Replacement::begin(path)?;
+        let is_kept = !file.is_direct();
+        if is_kept {
+            check_free_space(file.file())?;
+        }
         let (bytes, is_short) = (AtomicU64::new(0), AtomicBool::new(false));
-        match std::fs::metadata(path) {
-            Ok(there) if there.is_dir() => return Err(io::ErrorKind::IsADirectory.into()),
-            Ok(there) if !there.is_file() => {
-                let file = private_file::create(path)?;
-                return Ok(Received { file: Mutex::new(Some(file)), paths: None, bytes, is_short });
-            }
-            _ => {}
-        }
-        let path = private_file::resolve(path)?;
-        let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?.to_string_lossy();
-        let mut attempt = 0;
-        loop {
-            let mut number = [0; 8];
-            getrandom::fill(&mut number).map_err(io::Error::other)?;
-            let number = u64::from_le_bytes(number);
-            let temporary = path.with_file_name(format!(".{name:.100}.{number:016x}.part"));
-            let created =
-                OpenOptions::new().write(true).create_new(true).mode(0o600).open(&temporary);
-            match created {
-                Ok(file) => {
-                    let checked = check_free_space(&file);
-                    let paths = Some((temporary, path));
-                    // Removes the file if it is dropped here.
-                    let received =
-                        Received { file: Mutex::new(Some(file)), paths, bytes, is_short };
-                    return checked.map(|()| received);
-                }
-                Err(error)
-                    if error.kind() == io::ErrorKind::AlreadyExists && attempt < ATTEMPTS =>
-                {
-                    attempt += 1;
-                }
-                Err(error) => return Err(error),
-            }
-        }
+        Ok(Received { file: Mutex::new(Some(file)), is_kept, bytes, is_short })
     }
 
     /// Whether it is a file that [`Received::keep`] moves to its path.
     pub(super) const fn is_kept(&self) -> bool {
-        self.paths.is_some()
+        self.is_kept
     }
 
     /// Appends data received on one of the streams.
@@ -84,8 +52,8 @@ impl Received {
         let length = bytes.len() as u64;
         let before = self.bytes.fetch_add(length, Ordering::Relaxed);
         let is_due = before / CHECK_INTERVAL_BYTES != (before + length) / CHECK_INTERVAL_BYTES;
-        let mut file = lock(&self.file);
-        let Some(file) = file.as_mut() else { return Ok(()) };
+        let file = lock(&self.file);
+        let Some(mut file) = file.as_ref().map(Replacement::file) else { return Ok(()) };
         let written = if is_due && self.is_kept() { check_free_space(file) } else { Ok(()) };
         written
             .and_then(|()| file.write_all(bytes))
@@ -95,16 +63,14 @@ impl Received {
     /// The test has completed: the received data, if any, replaces the file and
     /// keeps its permissions.
     pub(super) fn keep(&self) -> io::Result<()> {
-        let Some((temporary, path)) = &self.paths else { return Ok(()) };
+        if !self.is_kept {
+            return Ok(());
+        }
         let Some(file) = lock(&self.file).take() else { return Ok(()) };
         if self.is_short.load(Ordering::Relaxed) {
             return Err(io::Error::other("some of the received data could not be written"));
         }
-        if self.bytes.load(Ordering::Relaxed) == 0 {
-            return Ok(());
-        }
-        file.set_permissions(private_file::permissions(path))?;
-        std::fs::rename(temporary, path)
+        if self.bytes.load(Ordering::Relaxed) == 0 { Ok(()) } else { file.keep() }
     }
 }
 
@@ -119,19 +85,11 @@ fn check_free_space(file: &File) -> io::Result<()> {
     Ok(())
 }
 
-impl Drop for Received {
-    fn drop(&mut self) {
-        if let Some((temporary, _)) = &self.paths {
-            // After a rename there is nothing to remove.
-            let _ = std::fs::remove_file(temporary);
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use std::fs;
+    use std::path::PathBuf;
 
     fn folder(name: &str) -> PathBuf {
         let name = format!("longhaul-{name}-{}", std::process::id());

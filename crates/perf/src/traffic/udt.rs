@@ -51,7 +51,7 @@ impl Traffic {
             return self.drive(&mut driver, &mut connection, (stream, plan, load, began));
         }
         // Zero is no socket ID.
-        let random = host::random::seed();
+        let random = u64::from_ne_bytes(host::random::secret()?);
         let first = Sequence::new(random as u32);
         let socket_id = (random >> 33) as u32 | 1;
         let mut connection = Connection::rendezvous(
@@ -147,7 +147,7 @@ fn native(
         },
         max_buffer: plan.udt.max_buffer,
         algorithm: plan.udt.algorithm,
-        secret: host::random::bytes(),
+        secret: host::random::secret()?,
     };
     if !stream.sending {
         return Ok(NativeConnection::server(now, config, receiver, sender.public_key()));

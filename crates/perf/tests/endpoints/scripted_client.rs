@@ -3,9 +3,10 @@
 use crate::test_server::TestServer;
 use iperf3_proto::{Cookie, State, datagram, framing};
 use serde_json::{Value, json};
+use socket2::{Domain, Socket, Type};
 use std::{
-    io::{Read, Write},
-    net::{TcpStream, UdpSocket},
+    io::{self, Read, Write},
+    net::{IpAddr, SocketAddr, TcpStream, UdpSocket},
     sync::atomic::{AtomicU64, Ordering},
     time::Duration,
 };
@@ -38,7 +39,10 @@ impl ScriptedClient {
         static COUNT: AtomicU64 = AtomicU64::new(0);
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
         let mut seed = [7; 36];
-        seed[..8].copy_from_slice(&count.to_le_bytes());
+        // A cookie's character is five bits.
+        seed.iter_mut().zip((0..60).step_by(5)).for_each(|(byte, at)| {
+            *byte = u8::try_from((count >> at) & 31).unwrap();
+        });
         control.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
         let cookie = Cookie::from_random(seed);
         ScriptedClient { control, cookie, asked, streams: Vec::new(), sockets: Vec::new() }
@@ -83,14 +87,21 @@ impl ScriptedClient {
     }
 
     fn open_streams(&mut self, server: &TestServer) {
+        let local = self.control.local_addr().unwrap().ip();
+        self.open_streams_from(server, local);
+    }
+
+    /// Opens its streams from this address.
+    pub(crate) fn open_streams_from(&mut self, server: &TestServer, from: IpAddr) {
         let both = u64::from(self.asked["bidirectional"].as_bool().unwrap_or(false)) + 1;
         for _ in 0..both * self.asked["parallel"].as_u64().unwrap_or(1) {
-            if self.asked["udp"].as_bool().unwrap_or(false) {
-                let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+            let is_udt = self.asked["longhaul"]["udt"].is_string();
+            if is_udt || self.asked["udp"].as_bool().unwrap_or(false) {
+                let socket = UdpSocket::bind((from, 0)).unwrap();
                 greet(server, &socket);
                 self.sockets.push(socket);
             } else {
-                let mut stream = TcpStream::connect(server.address).unwrap();
+                let mut stream = connect_from(from, server.address).unwrap();
                 stream.write_all(self.cookie.bytes()).unwrap();
                 self.streams.push(stream);
             }
@@ -126,6 +137,14 @@ impl ScriptedClient {
         self.send(&[State::IperfDone.byte()]);
         serde_json::from_slice(&json).unwrap()
     }
+}
+
+/// A connection from this address.
+pub(crate) fn connect_from(from: IpAddr, to: SocketAddr) -> io::Result<TcpStream> {
+    let socket = Socket::new(Domain::for_address(to), Type::STREAM, None)?;
+    socket.bind(&SocketAddr::new(from, 0).into())?;
+    socket.connect(&to.into())?;
+    Ok(socket.into())
 }
 
 /// Opens a UDP stream: sends connect datagrams until the reply arrives.

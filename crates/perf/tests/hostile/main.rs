@@ -13,5 +13,6 @@ mod admission;
 mod files;
 mod logins;
 mod messages;
+mod one_address;
 mod quota;
 mod tokens;

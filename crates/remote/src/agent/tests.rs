@@ -38,11 +38,18 @@ fn whatever_is_no_agent_is_refused_in_one_line() {
 }
 
 #[test]
-fn a_host_that_is_an_option_never_reaches_ssh() {
-    let host = "-oProxyCommand=touch /tmp/x".to_owned();
-    let launcher = Launcher::Ssh { ssh: vec!["false".into()], host, program: "longhaul".into() };
-    let error = Agent::start(&launcher, clock::now(), &StopFlag::new()).unwrap_err();
-    assert!(matches!(error, RemoteError::Host { why: crate::WrongHost::Option, .. }), "{error}");
+fn a_host_that_is_an_option_or_a_command_never_reaches_ssh() {
+    use crate::WrongHost::{Character, Option};
+    for (host, expected) in [
+        ("-oProxyCommand=touch /tmp/x", Option),
+        ("host;touch${IFS}x", Character(';')),
+        ("$(id)@host", Character('$')),
+    ] {
+        let (ssh, host) = (vec!["false".into()], host.to_owned());
+        let launcher = Launcher::Ssh { ssh, host, program: "longhaul".into() };
+        let error = Agent::start(&launcher, clock::now(), &StopFlag::new()).unwrap_err();
+        assert!(matches!(&error, RemoteError::Host { why, .. } if *why == expected), "{error}");
+    }
 }
 
 /// One deadline covers a whole reply, not each byte.

@@ -37,7 +37,7 @@ const SCRIPT: &str = concat!(
 pub const MOST_BYTES: usize = 5_000_000;
 
 /// Conversations in the page, those with most bytes; a row takes less than 250 bytes.
-const MOST_CONVERSATIONS: usize = 2000;
+pub const MOST_CONVERSATIONS: usize = 2000;
 
 /// Bytes of the document without the graphs: styles, script, conversations, notes.
 const OTHER_BYTES: usize = 800_000;
@@ -66,8 +66,11 @@ pub struct CapturePage<'a> {
     pub overview: &'a Overview,
     /// What else to know, as sentences.
     pub notes: &'a [String],
-    /// TCP and UDP conversations, those with most bytes first.
+    /// TCP and UDP conversations, those with most bytes first: at least [`MOST_CONVERSATIONS`], if
+    /// there are as many.
     pub conversations: &'a [PageConversation],
+    /// How many there are.
+    pub conversation_count: usize,
     /// The streams with graphs, the one to show first.
     pub streams: Vec<StreamGraphs>,
 }
@@ -223,7 +226,7 @@ fn data(page: &CapturePage<'_>) -> Value {
         .collect();
     json!({
         "conversations": conversations,
-        "conversationCount": page.conversations.len(),
+        "conversationCount": page.conversation_count,
         "streams": streams,
         "marks": Mark::ALL.map(Mark::name),
         "flags": Flags::ALL.map(|(_, name)| name),

@@ -1,9 +1,11 @@
 //! HTML writer whose interface escapes all text and closes every element.
 
 use crate::untrusted;
+use std::collections::BTreeMap;
 use std::fmt::Display;
 
-/// Attributes of an element.
+/// Attributes of an element. Declarations of `style` become a rule and a class, since a page's
+/// Content-Security-Policy permits no style attributes.
 pub(super) type Attributes<'a> = &'a [(&'static str, &'a dyn Display)];
 
 /// A length in an SVG, rounded to 0.1 pixel.
@@ -18,32 +20,44 @@ impl Display for Px {
     }
 }
 
-pub(super) struct Markup(String);
+pub(super) struct Markup {
+    text: String,
+    /// Declarations of single elements, by class.
+    rules: BTreeMap<String, String>,
+}
 
 impl Markup {
     pub(super) fn new() -> Self {
-        Markup(String::with_capacity(1 << 16))
+        Markup { text: String::with_capacity(1 << 16), rules: BTreeMap::new() }
     }
 
     pub(super) fn finish(self) -> String {
-        self.0
+        self.text
+    }
+
+    /// The style sheet of the classes that replaced style attributes. Like these, its rules have
+    /// precedence over others: a class counts as often as a selector has it.
+    pub(super) fn rules(&self) -> String {
+        let rule = |(class, style)| format!(".{class}.{class}.{class}{{{style}}}\n");
+        self.rules.iter().map(rule).collect()
     }
 
     /// A literal of ours, unescaped.
     pub(super) fn raw(&mut self, literal: &'static str) -> &mut Self {
-        self.0.push_str(literal);
+        self.text.push_str(literal);
         self
     }
 
     /// What another writer wrote, escaped already.
     pub(super) fn append(&mut self, other: &Markup) -> &mut Self {
-        self.0.push_str(&other.0);
+        self.text.push_str(&other.text);
+        self.rules.extend(other.rules.iter().map(|(class, style)| (class.clone(), style.clone())));
         self
     }
 
     /// Text, escaped.
     pub(super) fn text(&mut self, text: &dyn Display) -> &mut Self {
-        escape(&text.to_string(), &mut self.0);
+        escape(&text.to_string(), &mut self.text);
         self
     }
 
@@ -55,13 +69,13 @@ impl Markup {
         inside: impl FnOnce(&mut Markup),
     ) -> &mut Self {
         self.open(tag, attributes);
-        self.0.push('>');
+        self.text.push('>');
         inside(self);
-        self.0.push_str("</");
-        self.0.push_str(tag);
-        self.0.push('>');
+        self.text.push_str("</");
+        self.text.push_str(tag);
+        self.text.push('>');
         if is_block(tag) {
-            self.0.push('\n');
+            self.text.push('\n');
         }
         self
     }
@@ -80,32 +94,76 @@ impl Markup {
 
     /// A block of JSON for a script.
     pub(super) fn data(&mut self, id: &'static str, value: &serde_json::Value) -> &mut Self {
-        self.0.push_str("<script type=\"application/json\" id=\"");
-        self.0.push_str(id);
-        self.0.push_str("\">");
+        self.text.push_str("<script type=\"application/json\" id=\"");
+        self.text.push_str(id);
+        self.text.push_str("\">");
         // `<` occurs in strings only; escaped, no text can end the element.
-        self.0.push_str(&untrusted::json(&value.to_string()).replace('<', "\\u003c"));
-        self.0.push_str("</script>\n");
+        self.text.push_str(&untrusted::json(&value.to_string()).replace('<', "\\u003c"));
+        self.text.push_str("</script>\n");
+        self
+    }
+
+    /// A page's Content-Security-Policy, of keywords and hashes.
+    pub(super) fn policy(&mut self, policy: &str) -> &mut Self {
+        self.text.push_str("<meta http-equiv=\"Content-Security-Policy\" content=\"");
+        self.text.push_str(policy);
+        self.text.push_str("\">\n");
+        self
+    }
+
+    /// A style sheet or a script of ours, which must not contain its end tag.
+    pub(super) fn source(&mut self, tag: &'static str, text: &str) -> &mut Self {
+        self.open(tag, &[]);
+        self.text.push('>');
+        self.text.push_str(text);
+        self.text.push_str("</");
+        self.text.push_str(tag);
+        self.text.push_str(">\n");
         self
     }
 
     /// An empty element of SVG, or a void one of HTML.
     pub(super) fn shape(&mut self, tag: &'static str, attributes: Attributes<'_>) -> &mut Self {
         self.open(tag, attributes);
-        self.0.push_str("/>");
+        self.text.push_str("/>");
         self
     }
 
     fn open(&mut self, tag: &'static str, attributes: Attributes<'_>) {
-        self.0.push('<');
-        self.0.push_str(tag);
-        for (name, value) in attributes {
-            self.0.push(' ');
-            self.0.push_str(name);
-            self.0.push_str("=\"");
-            escape(&value.to_string(), &mut self.0);
-            self.0.push('"');
+        self.text.push('<');
+        self.text.push_str(tag);
+        let style = attributes.iter().find(|(name, _)| *name == "style");
+        let placed = style.map(|(_, value)| self.rule(&value.to_string()));
+        if let Some(placed) = &placed
+            && attributes.iter().all(|(name, _)| *name != "class")
+        {
+            self.attribute("class", placed);
         }
+        for (name, value) in attributes {
+            match (*name, &placed) {
+                ("style", _) => {}
+                ("class", Some(placed)) => self.attribute(name, &format!("{value} {placed}")),
+                _ => self.attribute(name, &value.to_string()),
+            }
+        }
+    }
+
+    fn attribute(&mut self, name: &str, value: &str) {
+        self.text.push(' ');
+        self.text.push_str(name);
+        self.text.push_str("=\"");
+        escape(value, &mut self.text);
+        self.text.push('"');
+    }
+
+    /// The class of these declarations, which are numbers and keywords.
+    fn rule(&mut self, style: &str) -> String {
+        let plain = |c: char| c.is_ascii_alphanumeric() || " -.:;%".contains(c);
+        let style: String = style.chars().filter(|c| plain(*c)).collect();
+        let name = |c: char| if c.is_ascii_alphanumeric() { c } else { '_' };
+        let class = format!("s_{}", style.chars().map(name).collect::<String>());
+        self.rules.insert(class.clone(), style);
+        class
     }
 }
 
@@ -141,6 +199,20 @@ mod tests {
         m.data("it", &serde_json::json!("</script><script>\u{202e}"));
         let expected = r#"<script type="application/json" id="it">"\u003c/script>\u003cscript>\u202e"</script>"#;
         assert_eq!(m.finish().trim_end(), expected);
+    }
+
+    #[test]
+    fn a_style_attribute_becomes_a_class() {
+        let mut m = Markup::new();
+        m.leaf("i", &[("class", &"run"), ("style", &"left:12.50%")], &"");
+        m.leaf("i", &[("style", &"}</style>\"")], &"");
+        let rule = |class: &str, style: &str| format!(".{class}.{class}.{class}{{{style}}}\n");
+        let rules = rule("s_left_12_50_", "left:12.50%") + &rule("s_style", "style");
+        assert_eq!(m.rules(), rules);
+        let mut page = Markup::new();
+        page.append(&m);
+        assert_eq!(page.rules(), m.rules());
+        assert_eq!(page.finish(), "<i class=\"run s_left_12_50_\"></i><i class=\"s_style\"></i>");
     }
 
     #[test]

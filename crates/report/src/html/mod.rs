@@ -9,6 +9,7 @@ mod baseline;
 mod capture;
 mod chart;
 mod conditions;
+mod content_policy;
 mod curves;
 mod findings;
 mod header;
@@ -20,8 +21,8 @@ mod under_load;
 
 pub use baseline::baseline_page;
 pub use capture::{
-    CapturePage, MOST_BYTES, MOST_STREAMS, PageConversation, StreamGraphs, bytes_of_graphs,
-    capture as capture_page,
+    CapturePage, MOST_BYTES, MOST_CONVERSATIONS, MOST_STREAMS, PageConversation, StreamGraphs,
+    bytes_of_graphs, capture as capture_page,
 };
 pub use study::{StudyPage, SvgFile, cell_page, study, study_plots};
 
@@ -90,25 +91,23 @@ fn document(
     script: &'static str,
     body: impl FnOnce(&mut Markup),
 ) {
+    let mut inner = Markup::new();
+    body(&mut inner);
+    let style = format!("\n{}{}", styles.concat(), inner.rules());
     m.raw("<!DOCTYPE html>\n");
     m.element("html", &[("lang", &"en")], |m| {
         m.element("head", &[], |m| {
             m.raw("<meta charset=\"utf-8\">\n");
-            m.raw("<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; ");
-            m.raw("style-src 'unsafe-inline'; script-src 'unsafe-inline'\">\n");
+            m.policy(&content_policy::of(&style, script));
             m.raw("<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n");
             m.raw("<meta name=\"color-scheme\" content=\"light dark\">\n");
             m.leaf("title", &[], &title);
-            m.raw("\n<style>\n");
-            for style in styles {
-                m.raw(style);
-            }
-            m.raw("</style>\n");
+            m.raw("\n").source("style", &style);
         });
         m.element("body", &[], |m| {
-            body(m);
+            m.append(&inner);
             if !script.is_empty() {
-                m.raw("\n<script>\n").raw(script).raw("</script>\n");
+                m.raw("\n").source("script", script);
             }
         });
     });

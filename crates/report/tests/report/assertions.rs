@@ -1,5 +1,7 @@
 //! Assertions on output, and golden files.
 
+use base64::{Engine, engine::general_purpose::STANDARD};
+use sha2::{Digest, Sha256};
 use std::path::PathBuf;
 
 /// No line is too long, ends in a space or holds an escape code.
@@ -22,8 +24,48 @@ pub(crate) fn golden(name: &str, text: &str) {
     assert!(kept == text, "{name} differs; LONGHAUL_BLESS=1 keeps the new one:\n{text}");
 }
 
-/// Every element that is opened is closed, in order.
+/// The page's Content-Security-Policy has the hashes of its style sheets and scripts and nothing
+/// else, and nothing on the page would need more.
+fn permitted_by_its_policy(html: &str) -> Result<(), String> {
+    let texts = |open: &str, close: &str| -> Vec<String> {
+        let parts = html.split(open).skip(1).filter_map(|rest| rest.split_once(close));
+        parts
+            .map(|(text, _)| format!("'sha256-{}'", STANDARD.encode(Sha256::digest(text))))
+            .collect()
+    };
+    let or_none = |hashes: Vec<String>| match hashes.is_empty() {
+        true => "'none'".to_owned(),
+        false => hashes.join(" "),
+    };
+    let policy = format!(
+        "default-src 'none'; style-src {}; script-src {}; base-uri 'none'; form-action 'none'",
+        or_none(texts("<style>", "</style>")),
+        or_none(texts("<script>", "</script>")),
+    );
+    let meta = format!("<meta http-equiv=\"Content-Security-Policy\" content=\"{policy}\">");
+    let (head, _) = html.split_once(&meta).ok_or(format!("not its policy: {meta}"))?;
+    if head.contains("<s") {
+        return Err("something comes before the policy".to_owned());
+    }
+    Ok(())
+}
+
+/// A tag has neither a style attribute nor an event handler, which the policy forbids.
+fn plain(tag: &str) -> Result<(), String> {
+    let names = tag.split('"').step_by(2).filter_map(|part| part.trim().strip_suffix('='));
+    for name in names.filter_map(|part| part.split_whitespace().next_back()) {
+        if name == "style" || name.starts_with("on") {
+            return Err(format!("an attribute that the policy forbids: <{tag}>"));
+        }
+    }
+    Ok(())
+}
+
+/// Every element that is opened is closed, in order; a page keeps its own policy.
 pub(crate) fn balanced(html: &str) -> Result<(), String> {
+    if html.starts_with("<!DOCTYPE html>") {
+        permitted_by_its_policy(html)?;
+    }
     const VOID: [&str; 4] = ["meta", "br", "link", "hr"];
     let mut open: Vec<String> = Vec::new();
     let mut rest = html;
@@ -31,6 +73,7 @@ pub(crate) fn balanced(html: &str) -> Result<(), String> {
         rest = &rest[start + 1..];
         let end = rest.find('>').ok_or_else(|| format!("'<' without '>': {rest:.40}"))?;
         let tag = &rest[..end];
+        plain(tag)?;
         rest = &rest[end + 1..];
         if tag.starts_with('!') || tag.ends_with('/') {
             continue;

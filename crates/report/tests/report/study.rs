@@ -1,5 +1,6 @@
 //! The page of a study with the plots that its plan names.
 
+use crate::assertions::balanced;
 use record::{
     Figure, FlowFigures, PlotKind, RunStatus, STUDY_PLAN_SCHEMA, STUDY_SCHEMA, StartSkew,
     StudyCell, StudyFactor, StudyHost, StudyPart, StudyPlanReport, StudyPlot, StudyReport,
@@ -121,20 +122,24 @@ fn results(
 /// The page of that study.
 fn page(plots: Vec<StudyPlot>, rate: impl Fn(usize, u32) -> f64) -> String {
     let (report, runs) = results(plots, rate);
-    html::study(&StudyPage {
+    let html = html::study(&StudyPage {
         report: &report,
         runs: &[runs],
         plans: &[HOSTILE.to_owned()],
         command: HOSTILE,
         host: HOSTILE,
         pages: &[Vec::new()],
-    })
+    });
+    assert_eq!(balanced(&html), Ok(()));
+    html
 }
 
 #[test]
 fn every_kind_of_plot_is_drawn_and_text_is_no_markup() {
     let plots = PlotKind::ALL.map(|kind| plot(kind, Figure::MeanRtt)).to_vec();
     let page = page(plots, |cell, repeat| 1e6 * (cell + 1) as f64 + f64::from(repeat));
+    // To inspect it, open target/tmp/study.html.
+    std::fs::write(concat!(env!("CARGO_TARGET_TMPDIR"), "/study.html"), &page).unwrap();
     assert_eq!(page.matches("<svg").count(), PlotKind::ALL.len());
     for caption in [
         "Mean RTT over streams, by loss",
@@ -173,7 +178,7 @@ fn each_plot_is_a_file_that_stands_alone() {
         }
     }
     // The fields of a heatmap have their colours without a page's style sheet.
-    let heat = files.iter().find(|file| file.svg.contains("class=\"heat\"")).unwrap();
+    let heat = files.iter().find(|file| file.svg.contains("class=\"heat ")).unwrap();
     assert!(heat.svg.contains("fill=\"#00639c\""), "{}", heat.svg);
 }
 

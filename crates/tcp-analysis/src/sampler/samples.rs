@@ -5,7 +5,20 @@ use crate::connection::Connection;
 use crate::ecn::EcnMode;
 use record::{ReceiverSample, Sample};
 
+/// Outstanding segments that are followed of all streams that are sampled together, 56 bytes each.
+const OUTSTANDING: usize = 1 << 21;
+
 impl Sampler {
+    /// One of so many samplers that share the memory for outstanding segments, 120 MB.
+    #[must_use]
+    pub fn sharing(mut self, samplers: usize) -> Self {
+        let most = OUTSTANDING / 2 / samplers.max(1);
+        self.board.limit(most);
+        self.passed.limit(most);
+        self.order.limit(most);
+        self
+    }
+
     /// The rate by which Linux sizes bursts: twice a window per RTT in slow start, 1.2 times
     /// later (`tcp_update_pacing_rate`); BBR has one of its own.
     fn pacing_rate(&self, cwnd: u64) -> Option<u64> {

@@ -88,7 +88,7 @@ fn native(now: Nanos, name: &str, server: Option<SocketAddr>) -> Fallible<Native
         packet_bytes: NativeConfig::IPV4_PACKET_BYTES,
         max_buffer: Config::MAX_BUFFER,
         algorithm,
-        secret: host::random::bytes(),
+        secret: host::random::secret()?,
     };
     let [own, peer] = [1, 2].map(|seed| Identity::new(&[seed; 32]));
     let (own, peer) = (own?, peer?);

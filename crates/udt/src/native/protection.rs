@@ -126,13 +126,16 @@ pub(crate) fn seal(
     out.extend(header.bytes());
     write(out);
     let (header, frame) = out[start..].split_at_mut(HEADER_BYTES);
-    let Ok(tag) = key.encrypt_in_place(number, header, frame) else {
-        out.truncate(start);
-        return false;
-    };
-    debug_assert_eq!(tag.as_ref().len(), TAG_BYTES);
-    out.extend(tag.as_ref());
-    true
+    match key.encrypt_in_place(number, header, frame) {
+        Ok(tag) if tag.as_ref().len() == TAG_BYTES => {
+            out.extend(tag.as_ref());
+            true
+        }
+        _ => {
+            out.truncate(start);
+            false
+        }
+    }
 }
 
 #[cfg(test)]

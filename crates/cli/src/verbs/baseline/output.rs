@@ -41,13 +41,11 @@ impl Files {
 
     /// Whether the directory can be written to: a file that was not there is not left.
     fn check(&self) -> Result<(), Failure> {
-        if !self.json.exists() {
-            store::write(&self.json, b"").map_err(|error| {
-                Failure::usage(format!("{error}; -o NAME names the files elsewhere"))
-            })?;
-            let _ = fs::remove_file(&self.json);
-        }
-        Ok(())
+        let wrong = |error| Failure::usage(format!("{error}; -o NAME names the files elsewhere"));
+        [&self.json, &self.page]
+            .into_iter()
+            .try_for_each(|file| store::check_writable(file))
+            .map_err(wrong)
     }
 
     /// Refuses to overwrite the baseline that is compared with.

@@ -62,6 +62,7 @@ impl Asked<'_> {
             streams: condition.streams,
             direction: condition.direction,
             token: self.token.clone(),
+            server_name: Some(self.server.host.clone()),
             report_every: REPORTS.min(self.duration).max(Duration::from_millis(10)),
             watch_load: Duration::ZERO,
             ..ClientConfig::new(address.unwrap_or_else(|| self.server.host.clone()))

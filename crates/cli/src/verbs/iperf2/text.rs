@@ -105,7 +105,9 @@ impl Text {
                 self.columns = None;
                 format!("[{:3}] Server Report:\n{}", label.id, self.row(&row))
             }
-            Event::NoReport { .. } | Event::PeerError { .. } => String::new(),
+            Event::NoReport { .. } | Event::PeerError { .. } | Event::Suppressed { .. } => {
+                String::new()
+            }
         }
     }
 

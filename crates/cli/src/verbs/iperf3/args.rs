@@ -4,6 +4,7 @@ use super::values::{
     Affinity, Bounded, Burst, CappedRate, KeepAlive, Ports, affinity, buffer, burst, capped_rate,
     dscp, format, keepalive, milliseconds, number, ports, rate, report_interval, size, tos, under,
 };
+use crate::output_path::OutputPath;
 use clap::Args;
 use report::iperf3::number::Format;
 use std::path::PathBuf;
@@ -58,7 +59,7 @@ pub(crate) struct CommonFlags {
     pub(crate) interval: f64,
     /// Write the process id to this file while running
     #[arg(long, short = 'I', value_name = "FILE")]
-    pub(crate) pidfile: Option<PathBuf>,
+    pub(crate) pidfile: Option<OutputPath>,
     /// Send this file, or replace it with the received data
     ///
     /// Received data goes to a temporary file that replaces FILE when the test has
@@ -66,7 +67,7 @@ pub(crate) struct CommonFlags {
     /// end wins. Writing stops when the file system is nearly full (1 GiB free, or 5 %
     /// of a small one). A bidirectional test sends the previous contents.
     #[arg(long, short = 'F', value_name = "FILE")]
-    pub(crate) file: Option<PathBuf>,
+    pub(crate) file: Option<OutputPath>,
     /// CPU to run on; after a comma that of the server
     #[arg(long, short = 'A', value_name = "N[,M]", value_parser = affinity)]
     pub(crate) affinity: Option<Affinity>,
@@ -90,7 +91,7 @@ pub(crate) struct CommonFlags {
     pub(crate) json_stream_full_output: bool,
     /// Append the output to this file
     #[arg(long, value_name = "FILE")]
-    pub(crate) logfile: Option<PathBuf>,
+    pub(crate) logfile: Option<OutputPath>,
     /// Flush after every line (always the case)
     #[arg(long)]
     pub(crate) forceflush: bool,

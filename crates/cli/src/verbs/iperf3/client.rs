@@ -86,7 +86,7 @@ fn config(args: &Iperf3Args, host: &str) -> Result<ClientConfig, Failure> {
     let bytes = match (flags.bytes, flags.blockcount, flags.time, &common.file) {
         // The end of the file ends the test, unless another end was given.
         (None, None, None, Some(path)) if !flags.reverse && !flags.bidir => {
-            std::fs::metadata(path).ok().map(|file| file.len())
+            std::fs::metadata(&**path).ok().map(|file| file.len())
         }
         (bytes, ..) => bytes,
     };
@@ -130,7 +130,7 @@ fn config(args: &Iperf3Args, host: &str) -> Result<ClientConfig, Failure> {
         coalesce: !flags.no_gsro,
         wide_counters: flags.udp_counters_64bit,
         repeating_payload: flags.repeating_payload,
-        file: common.file.clone(),
+        file: common.file.as_deref().map(std::path::Path::to_owned),
         core: common.affinity.map(|affinity| affinity.here),
         server_core: common.affinity.and_then(|affinity| affinity.server),
         title: flags.title.clone(),

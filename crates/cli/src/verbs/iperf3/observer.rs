@@ -306,7 +306,7 @@ pub(crate) fn head(started: &Started, server: Option<&str>, args: &Iperf3Args) -
         title: params.title.clone(),
         extra_data: params.extra_data.clone(),
         file: args.common.file.as_ref().map(|path| {
-            let size = std::fs::metadata(path).map_or(0, |file| file.len());
+            let size = std::fs::metadata(&**path).map_or(0, |file| file.len());
             (path.display().to_string(), size)
         }),
     }

@@ -3,7 +3,7 @@
 use super::args::Iperf3Args;
 use crate::console;
 use crate::failure::Failure;
-use host::{calendar, clock, private_file};
+use host::{calendar, clock, output_file};
 use report::untrusted;
 use std::fs::File;
 use std::io::{self, Write};
@@ -28,7 +28,7 @@ impl Output {
     /// Opens the log file if one was given.
     pub(crate) fn open(args: &Iperf3Args) -> Result<Self, Failure> {
         let log = args.common.logfile.as_ref().map(|path| {
-            private_file::append(path).map_err(|error| {
+            output_file::append(path).map_err(|error| {
                 Failure::work(format!("cannot open the log file {}: {error}", path.display()))
             })
         });

@@ -1,9 +1,10 @@
 //! The file that holds the process id while the program runs.
 
 use crate::failure::Failure;
-use host::private_file;
+use host::output_file::{Destination, FinalLink};
+use std::fs::File;
 use std::io::{self, Read, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// Maximum size of a pid file: ten digits, a newline, and some space for what
 /// other programs add.
@@ -11,7 +12,10 @@ const MAX_BYTES: u64 = 32;
 
 /// Removes the file when dropped.
 #[derive(Debug)]
-pub(crate) struct PidFile(PathBuf);
+pub(crate) struct PidFile {
+    destination: Destination,
+    file: File,
+}
 
 impl PidFile {
     /// Creates the file. Like iperf3 it replaces an existing pid file, unless that
@@ -20,44 +24,41 @@ impl PidFile {
         let failed = |error: io::Error| {
             Failure::work(format!("cannot write the process id to {}: {error}", path.display()))
         };
-        match read(path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            Err(error) => return Err(failed(error)),
-            Ok(text) => {
-                let other = text.trim().parse::<u32>().ok();
-                if let Some(other) = other.filter(|pid| Path::new(&format!("/proc/{pid}")).exists())
-                {
-                    return Err(Failure::work(format!(
-                        "process {other} in {} is still running; stop it or use another file",
-                        path.display()
-                    )));
-                }
-                std::fs::remove_file(path).map_err(failed)?;
+        let destination = Destination::of(path, FinalLink::Refuse).map_err(failed)?;
+        if let Some(text) = destination.open_existing().and_then(read).map_err(failed)? {
+            let other = text.trim().parse::<u32>().ok();
+            if let Some(other) = other.filter(|pid| Path::new(&format!("/proc/{pid}")).exists()) {
+                return Err(Failure::work(format!(
+                    "process {other} in {} is still running; stop it or use another file",
+                    path.display()
+                )));
             }
+            destination.remove().map_err(failed)?;
         }
         // Fails if another process has created it in the meantime.
-        private_file::create_new(path)
-            .and_then(|mut file| file.write_all(std::process::id().to_string().as_bytes()))
-            .map_err(failed)?;
-        Ok(PidFile(path.to_owned()))
+        let mut file = destination.create_new().map_err(failed)?;
+        file.write_all(std::process::id().to_string().as_bytes()).map_err(failed)?;
+        Ok(PidFile { destination, file })
     }
 }
 
-/// Reads a pid file; a longer file is something else.
-fn read(path: &Path) -> io::Result<String> {
+/// Reads a pid file, if there is one; a longer file is something else.
+fn read(file: Option<File>) -> io::Result<Option<String>> {
+    let Some(file) = file else { return Ok(None) };
     let mut text = String::new();
-    private_file::read(path)?.take(MAX_BYTES + 1).read_to_string(&mut text)?;
+    file.take(MAX_BYTES + 1).read_to_string(&mut text)?;
     if text.len() as u64 > MAX_BYTES {
         return Err(io::Error::other("it does not contain a process id"));
     }
-    Ok(text)
+    Ok(Some(text))
 }
 
 impl Drop for PidFile {
     fn drop(&mut self) {
         // If another process has replaced it, it must stay.
-        if read(&self.0).is_ok_and(|text| text.trim() == std::process::id().to_string()) {
-            let _ = std::fs::remove_file(&self.0);
+        let text = self.destination.open_existing().and_then(read).ok().flatten();
+        if text.is_some_and(|text| text.trim() == std::process::id().to_string()) {
+            let _ = self.destination.remove_if(&self.file);
         }
     }
 }

@@ -5,10 +5,10 @@ use super::observer::{self, OutputOptions, Show};
 use super::output::Output;
 use super::setting;
 use crate::failure::{Code, DONE, Failure};
-use crate::log_limit::LogLimit;
 use crate::stop;
 use host::clock;
 use host::lock::lock;
+use host::log_limit::LogLimit;
 use perf::server::{Limits, Server, ServerConfig};
 use perf::{Observer, PerfError, ServerEvent, ServerOutput};
 use report::iperf3::text;
@@ -106,7 +106,7 @@ fn config(args: &Iperf3Args) -> Result<ServerConfig, Failure> {
         limits,
         report_every: setting::report_every(args),
         users: setting::users(args)?,
-        file: common.file.clone(),
+        file: common.file.as_deref().map(std::path::Path::to_owned),
         core: common.affinity.map(|affinity| affinity.here),
         ..ServerConfig::default()
     })

@@ -5,15 +5,15 @@ use super::stage::path_with_us;
 use crate::console::{self, Console};
 use crate::failure::{DONE, Failure, Outcome};
 use crate::input;
+use crate::output_path::OutputPath;
 use clap::Args;
 use host::cpu::Confinement;
 use host::join::{HostNamespaces, JoinError};
-use host::private_file;
+use host::output_file;
 use lab::LabError;
 use lab::control::{self, Client};
 use std::ffi::OsString;
 use std::io::{self, IsTerminal, Read, Write};
-use std::path::PathBuf;
 use topology::{PathError, PathSpec};
 use units::{BitRate, Rtt};
 
@@ -83,7 +83,7 @@ pub(super) struct CaptureArgs {
     host: String,
     /// Output file (pcapng) [default: standard output]
     #[arg(long, short, value_name = "FILE")]
-    write: Option<PathBuf>,
+    write: Option<OutputPath>,
     /// Snapshot length, from the IP header
     #[arg(long, short = 's', value_name = "BYTES", default_value_t = 65_535)]
     bytes: u32,
@@ -181,7 +181,7 @@ pub(super) fn capture(args: &CaptureArgs) -> Outcome {
     })?;
     // Only now: a mistyped host name must not overwrite a file.
     let mut out: Box<dyn Write> = match &args.write {
-        Some(path) => Box::new(private_file::create(path).map_err(|error| {
+        Some(path) => Box::new(output_file::create(path).map_err(|error| {
             Failure::usage(format!("cannot write {}: {error}", path.display()))
         })?),
         None => Box::new(io::stdout()),

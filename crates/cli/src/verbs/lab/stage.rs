@@ -3,14 +3,16 @@
 use super::document::LinkDocument;
 use crate::console;
 use crate::failure::{Code, Failure, NOT_VALID};
+use crate::output_path::OutputPath;
+use crate::test_report;
 use clap::Args;
 use host::program::Reaper;
-use host::{private_file, sandbox, signals};
+use host::{output_file, sandbox, signals};
 use lab::{EndSignal, Lab, LabError, LabReport, Options, PREFER_IPV4};
 use record::PathReport;
 use std::ffi::OsString;
 use std::fs::File;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use topology::{DriverChoice, Plan};
@@ -40,23 +42,23 @@ pub(super) struct StageArgs {
     pub(super) name: Option<String>,
     /// Write a report on each link to FILE (JSON)
     #[arg(long, value_name = "FILE")]
-    report: Option<PathBuf>,
+    report: Option<OutputPath>,
     /// Write a record per packet to FILE (CSV)
     ///
     /// `loss=replay:FILE` reads it.
     #[arg(long, value_name = "FILE")]
-    packet_log: Option<PathBuf>,
+    packet_log: Option<OutputPath>,
     /// Write the queue lengths over time to FILE (CSV)
     #[arg(long, value_name = "FILE")]
-    queue_log: Option<PathBuf>,
+    queue_log: Option<OutputPath>,
     /// Capture the packets of HOST to FILE (pcapng)
     ///
     /// Dropped packets are included.
     #[arg(long, value_name = "HOST=FILE", value_parser = capture)]
-    pcap: Vec<(String, PathBuf)>,
+    pcap: Vec<(String, OutputPath)>,
 }
 
-fn capture(text: &str) -> Result<(String, PathBuf), String> {
+fn capture(text: &str) -> Result<(String, OutputPath), String> {
     let (host, file) =
         text.split_once('=').ok_or("write HOST=FILE, such as client=trace.pcapng")?;
     Ok((host.to_owned(), file.into()))
@@ -69,7 +71,7 @@ pub(super) struct Stage {
     pub(super) name: String,
     pub(super) reaper: Reaper,
     pub(super) end_signal: EndSignal,
-    writers: Vec<(PathBuf, JoinHandle<std::io::Result<u64>>)>,
+    writers: Vec<(OutputPath, JoinHandle<std::io::Result<u64>>)>,
 }
 
 impl Stage {
@@ -81,6 +83,9 @@ impl Stage {
         machine: Option<usize>,
         changing: bool,
     ) -> Result<Self, Failure> {
+        for file in [&args.queue_log, &args.report] {
+            test_report::check_writable(file.as_deref())?;
+        }
         let end_signal = EndSignal::default();
         end_on_signals(&end_signal);
         let reaper = Reaper::start(path_with_us());
@@ -156,7 +161,7 @@ impl Stage {
 }
 
 fn create(path: &Path) -> Result<File, Failure> {
-    private_file::create(path)
+    output_file::create(path)
         .map_err(|error| Failure::usage(format!("cannot write {}: {error}", path.display())))
 }
 

@@ -69,31 +69,34 @@ pub(crate) fn analyse(
     console: &mut Console,
 ) -> Result<Analysis, String> {
     let mut finder = FaultFinder::default();
-    let mut streams = Streams::new(rules.rules());
+    let tables = reading::Tables::of_reading();
+    let mut streams = Streams::within(rules.rules(), &tables.budget);
     let mut tests = Tests::default();
-    let capture = reading::read_segments(path, stop, console, |packet, stream, segment| {
-        let rtt_ns = streams.get(stream.number).and_then(|(_, known)| known.path_rtt_ns());
-        finder.add(stream.number, packet.number, packet.time_ns, segment, rtt_ns);
-        streams.add(stream, packet.number, packet.time_ns, segment);
-        tests.add(stream.number, packet.number, packet.time_ns, segment);
-    })?;
+    let mut capture =
+        reading::read_segments(path, &tables, stop, console, |packet, stream, segment| {
+            let rtt_ns = streams.get(stream.number).and_then(|(_, known)| known.path_rtt_ns());
+            finder.add(stream.number, packet.number, packet.time_ns, segment, rtt_ns);
+            streams.add(stream, packet.number, packet.time_ns, segment);
+            tests.add(stream.number, packet.number, packet.time_ns, segment);
+        })?;
+    capture.not_analysed = reading::not_analysed(&streams, &capture.conversations);
     let faults = finder.finish();
-    let found = Analysis { capture, streams, tests, faults };
     // Standard input cannot be read twice.
-    if found.faults.is_empty() || path == Path::new("-") || found.capture.is_interrupted {
-        return Ok(found);
+    if faults.is_empty() || path == Path::new("-") || capture.is_interrupted {
+        return Ok(Analysis { capture, streams, tests, faults });
     }
-    let mut streams = Streams::new(rules.rules());
+    drop((streams, tests));
+    let tables = reading::Tables::of_second_reading();
+    let mut streams = Streams::within(rules.rules(), &tables.budget);
     let mut tests = Tests::default();
-    let faults = found.faults;
-    reading::read_segments(path, stop, console, |packet, stream, segment| {
+    reading::read_segments(path, &tables, stop, console, |packet, stream, segment| {
         let (number, side) = (stream.number, segment.direction);
         if let Some(ns) = faults.corrected_ns(number, side, packet.number, packet.time_ns) {
             streams.add(stream, packet.number, ns, segment);
             tests.add(number, packet.number, ns, segment);
         }
     })?;
-    Ok(Analysis { capture: found.capture, streams, tests, faults })
+    Ok(Analysis { capture, streams, tests, faults })
 }
 
 /// Streams of one transfer that were explained together: their numbers, the largest first, and
@@ -221,16 +224,20 @@ impl Analysis {
         mut see: impl FnMut(AnalysedPacket<'_>),
     ) -> Result<Vec<Explained>, String> {
         let mut samplers: HashMap<u32, (Connection, Sampler)> = HashMap::new();
+        let count = wanted.iter().map(Vec::len).sum();
         for number in wanted.iter().flatten() {
             if let Some((_, connection)) = self.streams.get(*number) {
                 let direction = connection.data_direction();
                 let point = connection.vantage(direction).point;
-                let sampler = Sampler::new(direction, connection.duration_ns(), point);
-                samplers.insert(*number, (connection.anew(), sampler.knowing(connection)));
+                let sampler = Sampler::new(direction, connection.duration_ns(), point)
+                    .sharing(count)
+                    .knowing(connection);
+                samplers.insert(*number, (connection.anew(), sampler));
             }
         }
         let rules = Rules::default();
-        reading::read_segments(path, stop, console, |packet, stream, segment| {
+        let tables = reading::Tables::of_second_reading();
+        reading::read_segments(path, &tables, stop, console, |packet, stream, segment| {
             if let Some((connection, sampler)) = samplers.get_mut(&stream.number) {
                 let (number, side) = (stream.number, segment.direction);
                 let time = self.faults.corrected_ns(number, side, packet.number, packet.time_ns);

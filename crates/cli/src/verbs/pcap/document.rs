@@ -1,20 +1,15 @@
 //! The JSON documents of captures; `docs/reference/json.md` has their keys.
 
 use super::reading::Capture;
-use capture::Counts;
 use capture::dissect::{Direction, Protocol};
 use capture::endpoints::{Address, Endpoint};
+use capture::{Counts, LeftOut};
 use packet_fields::{PacketView, detail};
 use report::terminal::{ConversationRow, PacketRow};
 use report::untrusted::clean;
 use serde_json::{Value, json};
 use tcp_analysis::iperf3::{Cut, Document, Test};
 use tcp_analysis::{CongestionEvidence, CongestionFamily, EcnCounts, EcnMode, TimeShare};
-
-/// The document of several files.
-pub(super) fn of_files(schema: &str, files: &[Value]) -> Value {
-    json!({ "schema": schema, "version": env!("CARGO_PKG_VERSION"), "files": files })
-}
 
 fn seconds(ns: u64) -> f64 {
     ns as f64 / 1e9
@@ -81,7 +76,7 @@ pub(super) fn summary(capture: &Capture, layer: &str, top: &[ConversationRow]) -
             "without_length": overview.without_length,
             "not_dissected": overview.not_dissected,
             "layer": layer,
-            "conversations": rows(capture, top),
+            "conversations": rows(capture, top.iter().copied()).collect::<Vec<_>>(),
         }),
     )
 }
@@ -111,13 +106,21 @@ pub(super) fn hierarchy(capture: &Capture) -> Value {
     file(capture, json!({ "protocols": rows }))
 }
 
-pub(super) fn conversations(capture: &Capture, layer: &str, all: &[ConversationRow]) -> Value {
-    file(capture, json!({ "layer": layer, "conversations": rows(capture, all) }))
+/// The object of a file whose rows, under the key `list`, are written one by one.
+pub(super) fn listed(capture: &Capture, layer: &str, list: &str, left_out: LeftOut) -> Value {
+    let counts = left_out.counts;
+    let not_listed = (counts.frames > 0)
+        .then(|| json!({ list: left_out.flows, "packets": counts.frames, "bytes": counts.bytes }));
+    file(capture, json!({ "layer": layer, list: null, "not_listed": not_listed }))
 }
 
-fn rows(capture: &Capture, rows: &[ConversationRow]) -> Vec<Value> {
+/// Conversations one by one.
+pub(super) fn rows(
+    capture: &Capture,
+    rows: impl Iterator<Item = ConversationRow>,
+) -> impl Iterator<Item = Value> {
     let first_ns = capture.conversations.first_ns().unwrap_or(0);
-    let each = |row: &ConversationRow| {
+    let each = move |row: ConversationRow| {
         let [a, b] = row.ends.each_ref().map(end);
         let way = |counts: Counts, direction| {
             json!({
@@ -137,7 +140,7 @@ fn rows(capture: &Capture, rows: &[ConversationRow]) -> Vec<Value> {
             "b_to_a": way(backward, Direction::BToA),
         })
     };
-    rows.iter().map(each).collect()
+    rows.map(each)
 }
 
 fn end(address: &Address) -> Value {
@@ -151,16 +154,14 @@ fn end(address: &Address) -> Value {
     json!({ "address": text, "port": port })
 }
 
-pub(super) fn endpoints(capture: &Capture, layer: &str, all: &[Endpoint]) -> Value {
+/// An endpoint.
+pub(super) fn endpoint(row: &Endpoint) -> Value {
     let counts = |counts: Counts| json!({ "frames": counts.frames, "bytes": counts.bytes });
-    let each = |row: &Endpoint| {
-        json!({
-            "end": end(&row.address),
-            "sent": counts(row.sent),
-            "received": counts(row.received),
-        })
-    };
-    file(capture, json!({ "layer": layer, "endpoints": all.iter().map(each).collect::<Vec<_>>() }))
+    json!({
+        "end": end(&row.address),
+        "sent": counts(row.sent),
+        "received": counts(row.received),
+    })
 }
 
 /// An iperf3 test.

@@ -1,7 +1,8 @@
 //! `longhaul pcap handshake`: SYN, SYN-ACK and ACK as they were on the wire.
 
-use super::table::Table;
-use super::{Files, analysis, document, reading, tables};
+use super::files_document::FilesDocument;
+use super::reading::{self, Tables};
+use super::{Files, analysis, document, tables};
 use crate::console::{self, Console};
 use crate::failure::{DONE, FAILED, Outcome};
 use crate::stop;
@@ -29,14 +30,17 @@ const NAMES: [&str; 3] = ["SYN", "SYN-ACK", "ACK"];
 
 pub(super) fn run(args: &HandshakeArgs, console: &mut Console) -> Outcome {
     let stop = stop::on_signals();
-    let (mut code, mut documents, mut table) = (DONE, Vec::new(), None::<Table>);
+    let (mut code, mut table) = (DONE, args.files.table());
+    let mut document = FilesDocument::new("longhaul.pcap-handshake/1");
     for path in &args.files.files {
         let mut handshakes = Handshakes::default();
-        let read = reading::read_segments(path, &stop, console, |packet, stream, segment| {
-            if args.stream.is_none_or(|number| number == stream.number) {
-                handshakes.add(stream, packet.number, packet.time_ns, segment);
-            }
-        });
+        let tables = Tables::of_reading();
+        let read =
+            reading::read_segments(path, &tables, &stop, console, |packet, stream, segment| {
+                if args.stream.is_none_or(|number| number == stream.number) {
+                    handshakes.add(stream, packet.number, packet.time_ns, segment);
+                }
+            });
         let capture = match read {
             Ok(capture) => capture,
             Err(line) => {
@@ -57,23 +61,19 @@ pub(super) fn run(args: &HandshakeArgs, console: &mut Console) -> Outcome {
         };
         if args.files.json {
             let streams: Vec<Value> = shown.iter().map(object).collect();
-            documents.push(document::file(&capture, json!({ "handshakes": streams })));
-        } else if args.files.csv || args.files.parquet.is_some() {
-            let next = tables::handshakes(&capture, shown);
-            match &mut table {
-                Some(table) => table.rows.extend(next.rows),
-                None => table = Some(next),
-            }
+            let object = document::file(&capture, json!({ "handshakes": streams }));
+            document.add(object, None, console)?;
+        } else if args.files.is_table() {
+            table.add(tables::handshakes(&capture, shown), console)?;
         } else {
             let text = terminal::capture_handshakes(shown, all.len(), &console.out);
             console.print(&capture.headed(&text));
         }
     }
     if args.files.json {
-        let document = document::of_files("longhaul.pcap-handshake/1", &documents);
-        console.print(&console::json(&document)?);
-    } else if let Some(table) = table {
-        args.files.put(&table, console)?;
+        document.finish(console);
+    } else {
+        table.finish(console)?;
     }
     Ok(code)
 }

@@ -1,11 +1,12 @@
 //! `longhaul pcap merge`: two captures of one transfer, aligned.
 
-use super::reading::{self, Capture};
+use super::reading::{self, Capture, Tables};
 use super::{Files, analysis, document, tables};
 use crate::console;
 use crate::console::Console;
 use crate::failure::{DONE, FAILED, Failure, Outcome};
 use crate::stop;
+use capture::{MemoryBudget, TABLE_BYTES};
 use capture_merge::{
     CapturedPackets, Clock, ClockBasis, DelaySummary, Merge, PacketFate, PacketRow, Transit,
     TransitSummary,
@@ -54,9 +55,12 @@ struct Read {
 }
 
 fn read(path: &Path, stop: &StopFlag, console: &mut Console) -> Result<Read, String> {
-    let mut packets = CapturedPackets::new();
-    let mut streams = Streams::new(Rules::default());
-    let capture = reading::read_packets(path, stop, console, |found, _| {
+    // Both captures have tables at the same time, and each has two of them.
+    let tables = Tables::of_bytes(reading::READING_BYTES / 3);
+    let analysis = MemoryBudget::new(reading::READING_BYTES / 6);
+    let mut packets = CapturedPackets::within(&tables.budget);
+    let mut streams = Streams::within(Rules::default(), &analysis);
+    let mut capture = reading::read_packets(path, &tables, stop, console, |found, _| {
         let packet = found.packet;
         let tcp = found.stream.zip(found.segment);
         packets.add(packet, found.layers, tcp);
@@ -65,6 +69,13 @@ fn read(path: &Path, stop: &StopFlag, console: &mut Console) -> Result<Read, Str
         }
         ControlFlow::Continue(())
     })?;
+    capture.not_analysed = (packets.beyond_flows > 0).then(|| {
+        format!(
+            "{} packets of further flows are not compared: tables are limited to {} MiB.",
+            packets.beyond_flows,
+            TABLE_BYTES >> 20
+        )
+    });
     Ok(Read { capture, packets, streams })
 }
 
@@ -112,7 +123,9 @@ pub(super) fn run(files: &Files, same_clock: bool, console: &mut Console) -> Out
     if files.json {
         console.print(&console::json(&object(&merge, &captures, &points, &notes))?);
     } else if files.csv || files.parquet.is_some() {
-        files.put(&tables::merged(&merge.rows), console)?;
+        let mut table = files.table();
+        table.add(tables::merged(&merge.rows), console)?;
+        table.finish(console)?;
     } else {
         let [a, b] = [0, 1].map(|side| MergedCapture {
             name: &captures[side].name,

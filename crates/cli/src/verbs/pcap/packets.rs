@@ -2,11 +2,12 @@
 //! filter; or one of them with its fields and bytes.
 
 use super::analysis::RulesArg;
-use super::reading::{self, Dissected};
+use super::reading::{self, Dissected, Tables};
 use super::table::{self, Cell, ParquetTable};
 use super::{document, tables};
 use crate::console::{self, Console};
 use crate::failure::{DONE, FAILED, Failure, Outcome};
+use crate::output_path::OutputPath;
 use crate::stop;
 use clap::Args;
 use packet_fields::{Field, Filter, PacketView, Summary, Tracker, detail};
@@ -53,7 +54,7 @@ pub(super) struct PacketsArgs {
     json: bool,
     /// Write the rows of the CSV to a Parquet file
     #[arg(long, value_name = "OUT", conflicts_with_all = ["csv", "json", "packet", "fields"])]
-    parquet: Option<PathBuf>,
+    parquet: Option<OutputPath>,
 }
 
 const EXAMPLES: &str = "\
@@ -84,9 +85,10 @@ pub(super) fn run(args: &PacketsArgs, console: &mut Console) -> Outcome {
     let columns: Vec<Field> =
         args.columns.iter().map(|name| column(name)).collect::<Result<_, _>>()?;
     let stop = stop::on_signals();
-    let mut tracker = Tracker::new(args.rules.rules());
+    let tables = Tables::of_reading();
+    let mut tracker = Tracker::within(args.rules.rules(), &tables.budget);
     let mut list = List::new(args, columns, path, console)?;
-    let read = reading::read_packets(path, &stop, console, |found, console| {
+    let read = reading::read_packets(path, &tables, &stop, console, |found, console| {
         let Dissected { packet, layers, segment, stream, conversations, .. } = *found;
         let view = tracker.add(packet, layers, segment, stream, conversations);
         let is_wanted = match args.packet {
@@ -107,7 +109,8 @@ pub(super) fn run(args: &PacketsArgs, console: &mut Console) -> Outcome {
     if let Some(failure) = list.failure {
         return Err(failure);
     }
-    let capture = read.map_err(Failure::work)?;
+    let mut capture = read.map_err(Failure::work)?;
+    capture.not_analysed = reading::not_analysed(tracker.streams(), &capture.conversations);
     if let Some((file, path)) = list.parquet.take().zip(args.parquet.as_deref()) {
         file.finish()?;
         console.say(&format!("{} rows written to {}", list.shown, path.display()));
@@ -201,7 +204,7 @@ impl List {
         let style = style(console);
         let table = PacketTable::new(&style);
         let is_table = args.csv || args.parquet.is_some();
-        let create = |out: &PathBuf| {
+        let create = |out: &OutputPath| {
             let columns = match &columns[..] {
                 [] => tables::PACKETS.iter().map(|(name, it)| ((*name).to_owned(), *it)).collect(),
                 fields => {

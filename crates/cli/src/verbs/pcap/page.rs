@@ -1,19 +1,22 @@
 //! `longhaul pcap FILE --html PAGE`: graphs of the largest TCP streams, on a page.
 
 use super::analysis::{self, Analysis, RulesArg};
+use super::rows::ConversationRows;
 use super::{ConversationLayer, Files, Shown, Summary, each, rows, streams};
 use crate::console::{self, Console};
 use crate::failure::{DONE, FAILED, Failure, Outcome};
+use crate::output_path::OutputPath;
 use crate::stop;
 use capture::dissect::Direction;
 use clap::Args;
 use perf::StopFlag;
 use report::html::{
-    self, CapturePage, MOST_STREAMS, PageConversation, StreamGraphs, bytes_of_graphs,
+    self, CapturePage, MOST_CONVERSATIONS, MOST_STREAMS, PageConversation, StreamGraphs,
+    bytes_of_graphs,
 };
 use report::terminal::stream_sentences;
 use std::collections::HashMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use tcp_graphs::{Limits, Recorder};
 
 #[derive(Debug, Args)]
@@ -26,7 +29,7 @@ pub(super) struct SummaryArgs {
     /// packets of the time span shown and the conversations. The page needs no
     /// network and is at most 5 MB.
     #[arg(long, value_name = "PAGE", conflicts_with_all = ["csv", "json", "parquet"])]
-    html: Option<PathBuf>,
+    html: Option<OutputPath>,
     /// Draw this TCP stream instead, by its number; repeatable
     #[arg(long, value_name = "N", requires = "html")]
     stream: Vec<u32>,
@@ -65,6 +68,7 @@ pub(super) fn run(args: &SummaryArgs, console: &mut Console) -> Outcome {
         overview: &capture.overview,
         notes: &capture.notes(),
         conversations: &conversations(&analysis),
+        conversation_count: capture.conversations.tcp().len() + capture.conversations.udp().len(),
         streams,
     });
     store::write(page, text.as_bytes()).map_err(Failure::work)?;
@@ -80,7 +84,7 @@ fn wanted(analysis: &Analysis, asked: &[u32]) -> Result<Vec<u32>, Failure> {
     let mut wanted: Vec<u32> = Vec::new();
     for number in asked {
         if analysis.streams.get(*number).is_none() {
-            let last = analysis.streams.iter().count();
+            let last = analysis.streams.len();
             return Err(Failure::usage(match last.checked_sub(1) {
                 Some(last) => format!("no TCP stream {number}; the capture has 0 to {last}"),
                 None => format!("no TCP stream {number}; the capture has none"),
@@ -168,12 +172,16 @@ fn sentence(text: &str) -> String {
 /// TCP and UDP conversations, those with most bytes first.
 fn conversations(analysis: &Analysis) -> Vec<PageConversation> {
     let all = &analysis.capture.conversations;
-    let mut listed: Vec<PageConversation> = [ConversationLayer::Tcp, ConversationLayer::Udp]
-        .into_iter()
-        .flat_map(|layer| rows(all, layer))
-        .map(|row| PageConversation { row, retransmissions: retransmissions(analysis, row.stream) })
-        .collect();
+    let mut listed: Vec<PageConversation> = Vec::new();
+    for layer in [ConversationLayer::Tcp, ConversationLayer::Udp] {
+        let rows = ConversationRows::of(all, layer);
+        listed.extend(rows.iter(MOST_CONVERSATIONS).map(|row| PageConversation {
+            row,
+            retransmissions: retransmissions(analysis, row.stream),
+        }));
+    }
     listed.sort_by_key(|conversation| std::cmp::Reverse(conversation.row.traffic.bytes()));
+    listed.truncate(MOST_CONVERSATIONS);
     listed
 }
 

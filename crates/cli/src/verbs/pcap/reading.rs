@@ -1,13 +1,13 @@
 //! Reads a capture to its end, with progress, and everything that is counted.
 
 use crate::console::Console;
-use capture::Seed;
 use capture::batch::Batch;
 use capture::conversations::{Conversations, StreamNumber};
 use capture::dissect::{Layers, TcpSegment};
 use capture::file::{Broken, FileSummary, MAX_INTERFACES, Packet, Problem, Reader};
 use capture::hierarchy::Hierarchy;
 use capture::overview::Overview;
+use capture::{LeftOut, MemoryBudget, Seed, TABLE_BYTES};
 use host::{clock, file, wait};
 use perf::StopFlag;
 use std::cell::Cell;
@@ -19,7 +19,36 @@ use std::os::fd::AsFd;
 use std::path::Path;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
+use tcp_analysis::Streams;
 use units::{BitRate, ByteCount};
+
+/// The parts of [`TABLE_BYTES`]: tables that grow while a file is read; those of what is shown of
+/// it, or of a second reading. The rest is for iperf3's control connections.
+pub(super) const READING_BYTES: usize = TABLE_BYTES / 16 * 9;
+pub(super) const VIEW_BYTES: usize = TABLE_BYTES / 16 * 6;
+
+/// The memory for the tables of a reading.
+pub(super) struct Tables {
+    pub(super) budget: MemoryBudget,
+    is_tcp_alone: bool,
+}
+
+impl Tables {
+    /// Of the first reading of a file.
+    pub(super) fn of_reading() -> Self {
+        Tables { budget: MemoryBudget::new(READING_BYTES), is_tcp_alone: false }
+    }
+
+    /// Of a second one, while the tables of the first are there: only TCP streams get numbers.
+    pub(super) fn of_second_reading() -> Self {
+        Tables { budget: MemoryBudget::new(VIEW_BYTES / 3), is_tcp_alone: true }
+    }
+
+    /// Of a part of the whole.
+    pub(super) fn of_bytes(bytes: usize) -> Self {
+        Tables { budget: MemoryBudget::new(bytes), is_tcp_alone: false }
+    }
+}
 
 /// A file that was read, as far as it could be.
 pub(super) struct Capture {
@@ -34,6 +63,8 @@ pub(super) struct Capture {
     pub(super) broken: Option<Broken>,
     /// Whether a signal ended the reading.
     pub(super) is_interrupted: bool,
+    /// What an analysis of its streams left out.
+    pub(super) not_analysed: Option<String>,
 }
 
 impl Capture {
@@ -61,10 +92,16 @@ impl Capture {
                 interface.link
             ));
         }
-        let not_counted = self.conversations.not_counted();
-        if not_counted > 0 {
-            notes.push(format!("Too many conversations: {not_counted} packets are not in them."));
+        let layers = ["Ethernet", "IP", "TCP", "UDP"].into_iter();
+        for (layer, left_out) in layers.zip(self.conversations.left_out()) {
+            let what = if layer == "IP" {
+                "IP conversations without TCP and UDP".to_owned()
+            } else {
+                format!("{layer} conversations")
+            };
+            notes.extend(not_listed(&what, left_out));
         }
+        notes.extend(self.not_analysed.clone());
         notes
     }
 
@@ -73,6 +110,33 @@ impl Capture {
         let notes: String = self.notes().iter().map(|note| format!("{note}\n")).collect();
         format!("{}\n{text}{notes}", report::untrusted::clean(&self.name))
     }
+}
+
+/// A sentence about what is not listed because the memory for tables was used up.
+pub(super) fn not_listed(what: &str, left_out: LeftOut) -> Option<String> {
+    let LeftOut { flows, counts } = left_out;
+    (counts.frames > 0).then(|| {
+        format!(
+            "About {flows} further {what} ({} packets, {} bytes) are not listed: tables are limited \
+             to {} MiB.",
+            counts.frames,
+            counts.bytes,
+            TABLE_BYTES >> 20
+        )
+    })
+}
+
+/// A sentence about streams that were not analysed, or not to their end, for the same reason.
+pub(super) fn not_analysed(streams: &Streams, conversations: &Conversations) -> Option<String> {
+    let none = conversations.tcp().len().saturating_sub(streams.len());
+    let cut = streams.cut();
+    (none > 0 || cut > 0).then(|| {
+        format!(
+            "{none} TCP streams are not analysed, and {cut} not to their end: tables are limited to \
+             {} MiB.",
+            TABLE_BYTES >> 20
+        )
+    })
 }
 
 /// Bytes that a source gave so far.
@@ -126,7 +190,7 @@ pub(super) struct Dissected<'a> {
 /// # Errors
 /// One line: the file cannot be opened, or is no capture.
 pub(super) fn read(path: &Path, stop: &StopFlag, console: &mut Console) -> Result<Capture, String> {
-    read_packets(path, stop, console, |_, _| ControlFlow::Continue(()))
+    read_packets(path, &Tables::of_reading(), stop, console, |_, _| ControlFlow::Continue(()))
 }
 
 /// The same, and shows each TCP segment with the number of its stream to `see`.
@@ -135,11 +199,12 @@ pub(super) fn read(path: &Path, stop: &StopFlag, console: &mut Console) -> Resul
 /// As above.
 pub(super) fn read_segments(
     path: &Path,
+    tables: &Tables,
     stop: &StopFlag,
     console: &mut Console,
     mut see: impl FnMut(&Packet<'_>, StreamNumber, &TcpSegment<'_>),
 ) -> Result<Capture, String> {
-    read_packets(path, stop, console, |found, _| {
+    read_packets(path, tables, stop, console, |found, _| {
         if let (Some(stream), Some(segment)) = (found.stream, found.segment) {
             see(found.packet, stream, segment);
         }
@@ -153,6 +218,7 @@ pub(super) fn read_segments(
 /// As above.
 pub(super) fn read_packets(
     path: &Path,
+    tables: &Tables,
     stop: &StopFlag,
     console: &mut Console,
     see: impl FnMut(&Dissected<'_>, &mut Console) -> ControlFlow<()>,
@@ -162,18 +228,17 @@ pub(super) fn read_packets(
         let input = io::stdin().as_fd().try_clone_to_owned();
         let input = input.map_err(|error| format!("cannot read standard input: {error}"))?;
         let source = Interruptible { input: File::from(input), stop: stop.clone() };
-        return whole("standard input", source, None, stop, console, see);
+        return whole(("standard input", source, None), tables, stop, console, see);
     }
     let name = path.display().to_string();
     let file = file::open_regular(path).map_err(|error| format!("cannot read {name}: {error}"))?;
     let size = file.metadata().ok().map(|metadata| metadata.len());
-    whole(&name, file, size, stop, console, see)
+    whole((&name, file, size), tables, stop, console, see)
 }
 
 fn whole(
-    name: &str,
-    source: impl Read,
-    size: Option<u64>,
+    (name, source, size): (&str, impl Read, Option<u64>),
+    tables: &Tables,
     stop: &StopFlag,
     console: &mut Console,
     mut see: impl FnMut(&Dissected<'_>, &mut Console) -> ControlFlow<()>,
@@ -187,7 +252,11 @@ fn whole(
     })?;
     let seed = seed();
     let (mut batch, mut overview) = (Batch::new(seed), Overview::default());
-    let (mut hierarchy, mut conversations) = (Hierarchy::new(seed), Conversations::new(seed));
+    let mut hierarchy = Hierarchy::new(seed);
+    let mut conversations = match tables.is_tcp_alone {
+        true => Conversations::of_tcp(seed, &tables.budget),
+        false => Conversations::within(seed, &tables.budget),
+    };
     let (mut rounds, mut cut_headers) = (0_u32, 0);
     let broken = 'file: loop {
         let packets = match reader.next_packets() {
@@ -229,6 +298,7 @@ fn whole(
     console.clear();
     let file = reader.summary().clone();
     let (name, is_interrupted) = (name.to_owned(), stop.is_raised());
+    let not_analysed = None;
     Ok(Capture {
         name,
         file,
@@ -238,6 +308,7 @@ fn whole(
         cut_headers,
         broken,
         is_interrupted,
+        not_analysed,
     })
 }
 
@@ -286,5 +357,61 @@ impl Progress {
         });
         let rate = BitRate::of(read, elapsed);
         console.live(&format!("reading {name}: {}{of}, {rate}", read.decimal()));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::console::Colour;
+    use crate::verbs::pcap::rows::ConversationRows;
+    use crate::verbs::pcap::{ConversationLayer, document};
+    use tcp_analysis::Rules;
+
+    /// A pcap file of so many SYNs, each of a flow of its own.
+    fn syns(count: u32) -> Vec<u8> {
+        let header = [0xa1b2_c3d4, 2 | 4 << 16, 0, 0, 65_535, 101_u32];
+        let mut file = header.map(u32::to_le_bytes).as_flattened().to_vec();
+        for flow in 0..count {
+            file.extend([1, flow, 40, 40].map(u32::to_le_bytes).as_flattened());
+            file.extend([0x45, 0, 0, 40, 0, 0, 0, 0, 64, 6, 0, 0]);
+            file.extend((0x0a00_0000 + flow).to_be_bytes());
+            file.extend([192, 0, 2, 1, 4, 0, 0, 80, 0, 0, 0, 1, 0, 0, 0, 0, 0x50, 2, 1, 0]);
+            file.extend([0; 4]);
+        }
+        file
+    }
+
+    /// In the notes, which text, JSON and pages have, and in the JSON of conversations.
+    #[test]
+    fn what_the_tables_have_no_room_for_is_said() {
+        let tables = Tables::of_bytes(4 << 20);
+        let mut streams = Streams::within(Rules::default(), &tables.budget);
+        let (mut console, stop) = (Console::new(Colour::Never), StopFlag::new());
+        let source = ("syns", &syns(20_000)[..], None);
+        let mut capture = whole(source, &tables, &stop, &mut console, |found, _| {
+            if let (Some(stream), Some(segment)) = (found.stream, found.segment) {
+                streams.add(stream, found.packet.number, found.packet.time_ns, segment);
+            }
+            ControlFlow::Continue(())
+        })
+        .unwrap();
+        capture.not_analysed = not_analysed(&streams, &capture.conversations);
+        let listed = capture.conversations.tcp().len();
+        assert!((1000..10_000).contains(&listed), "{listed}");
+        let left_out = 20_000 - listed as u64;
+        let notes = capture.notes().join("\n");
+        let packets = format!("({left_out} packets, {} bytes) are not listed", left_out * 40);
+        assert!(notes.contains("further TCP conversations") && notes.contains(&packets), "{notes}");
+        assert!(notes.contains("limited to 512 MiB"), "{notes}");
+        let is_said =
+            notes.contains(&format!("{} TCP streams are not analysed", listed - streams.len()));
+        assert_eq!(is_said, streams.len() < listed, "{notes}");
+        let rows = ConversationRows::of(&capture.conversations, ConversationLayer::Tcp);
+        let json = document::listed(&capture, "TCP", "conversations", rows.left_out());
+        assert_eq!(json["not_listed"]["packets"], left_out);
+        assert_eq!(json["not_listed"]["bytes"], left_out * 40);
+        let flows = json["not_listed"]["conversations"].as_u64().unwrap();
+        assert!(flows.abs_diff(left_out) < left_out / 10, "{flows} of {left_out}");
     }
 }

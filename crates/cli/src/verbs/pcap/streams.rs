@@ -1,7 +1,8 @@
 //! `longhaul pcap streams`: TCP streams, worst first.
 
 use super::analysis::{self, Analysis, Explained, RulesArg};
-use super::table::Table;
+use super::files_document::FilesDocument;
+use super::rows::MOST_TEXT_ROWS;
 use super::{Files, document, tables};
 use crate::console::{self, Console};
 use crate::failure::{DONE, FAILED, Failure, Outcome};
@@ -33,7 +34,8 @@ const ROWS: usize = 10;
 
 pub(super) fn run(args: &StreamsArgs, console: &mut Console) -> Outcome {
     let stop = stop::on_signals();
-    let (mut code, mut documents, mut table) = (DONE, Vec::new(), None::<Table>);
+    let (mut code, mut table) = (DONE, args.files.table());
+    let mut document = FilesDocument::new("longhaul.pcap-streams/1");
     for path in &args.files.files {
         let analysis = match analysis::analyse(path, args.rules, &stop, console) {
             Ok(analysis) => analysis,
@@ -58,31 +60,24 @@ pub(super) fn run(args: &StreamsArgs, console: &mut Console) -> Outcome {
             0 => order.len(),
             most => most.min(order.len()),
         };
-        let shown: Vec<(StreamRow, u32)> = order
-            .iter()
-            .take(most)
-            .filter_map(|number| {
-                let (key, connection) = analysis.streams.get(*number)?;
-                Some((row(*number, key, connection, &explained, &analysis), *number))
-            })
-            .collect();
+        let shown = order.iter().take(most).filter_map(|number| {
+            let (key, connection) = analysis.streams.get(*number)?;
+            Some((row(*number, key, connection, &explained, &analysis), *number))
+        });
         if args.files.json {
-            let streams: Vec<Value> =
-                shown.iter().map(|(row, number)| object(row, *number, &analysis)).collect();
             let first_ns = analysis.capture.overview.first_ns;
             let tests = analysis.tests.iter();
             let tests: Vec<Value> =
                 tests.map(|test| document::iperf3_test(test, first_ns)).collect();
-            let view = json!({ "streams": streams, "iperf3_tests": tests });
-            documents.push(document::file(&analysis.capture, view));
-        } else if args.files.csv || args.files.parquet.is_some() {
-            let next = tables::streams(&analysis.capture, shown.iter().map(|(row, _)| row));
-            match &mut table {
-                Some(table) => table.rows.extend(next.rows),
-                None => table = Some(next),
-            }
+            let view = json!({ "streams": null, "iperf3_tests": tests });
+            let streams = shown.map(|(row, number)| object(&row, number, &analysis));
+            let object = document::file(&analysis.capture, view);
+            document.add(object, Some(("streams", Box::new(streams))), console)?;
+        } else if args.files.is_table() {
+            let rows = shown.map(|(row, _)| row);
+            table.add(tables::streams(&analysis.capture, rows), console)?;
         } else {
-            let rows: Vec<StreamRow> = shown.into_iter().map(|(row, _)| row).collect();
+            let rows: Vec<StreamRow> = shown.take(MOST_TEXT_ROWS).map(|(row, _)| row).collect();
             let first_ns = analysis.capture.overview.first_ns;
             let tests = analysis.tests.iter().take(ROWS);
             let tests: Vec<Vec<String>> =
@@ -92,10 +87,9 @@ pub(super) fn run(args: &StreamsArgs, console: &mut Console) -> Outcome {
         }
     }
     if args.files.json {
-        let document = document::of_files("longhaul.pcap-streams/1", &documents);
-        console.print(&console::json(&document)?);
-    } else if let Some(table) = table {
-        args.files.put(&table, console)?;
+        document.finish(console);
+    } else {
+        table.finish(console)?;
     }
     Ok(code)
 }

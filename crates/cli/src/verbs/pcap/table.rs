@@ -1,5 +1,6 @@
 //! A table of a capture: printed as comma-separated values, or written as a Parquet file.
 
+use crate::console::Console;
 use crate::failure::Failure;
 use parquet_file::{Column, ColumnType, Values, Writer};
 use std::fmt::Write as _;
@@ -79,28 +80,72 @@ fn field(text: &str, out: &mut String) {
 /// The names of columns, units among them, and their types.
 pub(super) type Columns = &'static [(&'static str, ColumnType)];
 
-/// Columns and rows.
-pub(super) struct Table {
-    pub(super) columns: Columns,
-    pub(super) rows: Vec<Vec<Cell>>,
+/// Columns, and rows that are made when they are written.
+pub(super) struct Table<'a> {
+    columns: Columns,
+    rows: Box<dyn Iterator<Item = Vec<Cell>> + 'a>,
 }
 
-impl Table {
-    /// The lines (RFC 4180).
-    pub(super) fn csv(&self) -> String {
-        let mut text = header(self.columns);
-        self.rows.iter().for_each(|row| csv_row(row, &mut text));
-        text
+impl<'a> Table<'a> {
+    pub(super) fn new(columns: Columns, rows: impl Iterator<Item = Vec<Cell>> + 'a) -> Self {
+        Table { columns, rows: Box::new(rows) }
+    }
+}
+
+/// Where the rows of all files go: lines of CSV (RFC 4180), or a Parquet file that is written
+/// completely or not at all.
+pub(super) struct TableOutput<'a> {
+    parquet: Option<&'a Path>,
+    table: Option<ParquetTable>,
+    text: String,
+    has_header: bool,
+    rows: usize,
+}
+
+/// Bytes of text that are collected before they are printed.
+const CHUNK: usize = 32 * 1024;
+
+impl<'a> TableOutput<'a> {
+    /// Rows go to this Parquet file, or else to standard output.
+    pub(super) fn new(parquet: Option<&'a Path>) -> Self {
+        TableOutput { parquet, table: None, text: String::new(), has_header: false, rows: 0 }
     }
 
-    /// The same as a Parquet file, completely or not at all.
-    pub(super) fn write_parquet(&self, path: &Path) -> Result<(), Failure> {
-        let columns = self.columns.iter().map(|(name, kind)| ((*name).to_owned(), *kind));
-        let mut table = ParquetTable::create(path, columns.collect())?;
-        for row in &self.rows {
-            table.row(row)?;
+    /// Writes the rows of a file, below a header that all have in common.
+    pub(super) fn add(&mut self, table: Table<'_>, console: &mut Console) -> Result<(), Failure> {
+        if !self.has_header {
+            self.has_header = true;
+            match self.parquet {
+                Some(path) => {
+                    let columns = table.columns.iter().map(|(name, it)| ((*name).to_owned(), *it));
+                    self.table = Some(ParquetTable::create(path, columns.collect())?);
+                }
+                None => self.text = header(table.columns),
+            }
         }
-        table.finish()
+        for row in table.rows {
+            self.rows += 1;
+            match &mut self.table {
+                Some(file) => file.row(&row)?,
+                None => csv_row(&row, &mut self.text),
+            }
+            if self.text.len() >= CHUNK {
+                console.print(&std::mem::take(&mut self.text));
+            }
+        }
+        Ok(())
+    }
+
+    /// Completes the output.
+    pub(super) fn finish(self, console: &mut Console) -> Result<(), Failure> {
+        if !self.text.is_empty() {
+            console.print(&self.text);
+        }
+        if let (Some(table), Some(path)) = (self.table, self.parquet) {
+            table.finish()?;
+            console.say(&format!("{} rows written to {}", self.rows, path.display()));
+        }
+        Ok(())
     }
 }
 

@@ -37,7 +37,7 @@ const SUMMARY: Columns = &[
     ("broken", Flag),
 ];
 
-pub(super) fn summary(capture: &Capture) -> Table {
+pub(super) fn summary(capture: &Capture) -> Table<'_> {
     let (file, overview) = (&capture.file, &capture.overview);
     let row = vec![
         Cell::text(&capture.name),
@@ -52,7 +52,7 @@ pub(super) fn summary(capture: &Capture) -> Table {
         Cell::maybe(file.dropped(), Cell::Whole),
         Cell::Flag(capture.broken.is_some()),
     ];
-    Table { columns: SUMMARY, rows: vec![row] }
+    Table::new(SUMMARY, std::iter::once(row))
 }
 
 const HIERARCHY: Columns = &[
@@ -66,9 +66,9 @@ const HIERARCHY: Columns = &[
     ("end_bytes", Whole),
 ];
 
-pub(super) fn hierarchy(capture: &Capture) -> Table {
+pub(super) fn hierarchy(capture: &Capture) -> Table<'_> {
     let mut path: Vec<&str> = Vec::new();
-    let rows = capture.hierarchy.rows().into_iter().map(|row| {
+    let rows = capture.hierarchy.rows().into_iter().map(move |row| {
         let protocol = if row.protocol == Protocol::None { "frame" } else { row.protocol.name() };
         path.truncate(row.depth);
         path.push(protocol);
@@ -78,7 +78,7 @@ pub(super) fn hierarchy(capture: &Capture) -> Table {
         cells.extend(counts.map(Cell::Whole));
         cells
     });
-    Table { columns: HIERARCHY, rows: rows.collect() }
+    Table::new(HIERARCHY, rows)
 }
 
 const CONVERSATIONS: Columns = &[
@@ -98,9 +98,12 @@ const CONVERSATIONS: Columns = &[
     ("b_to_a_bps", Real),
 ];
 
-pub(super) fn conversations(capture: &Capture, rows: &[ConversationRow]) -> Table {
+pub(super) fn conversations<'a>(
+    capture: &'a Capture,
+    rows: impl Iterator<Item = ConversationRow> + 'a,
+) -> Table<'a> {
     let first_ns = capture.conversations.first_ns().unwrap_or(0);
-    let rows = rows.iter().map(|row| {
+    let rows = rows.map(move |row| {
         let stream = row.stream.map(|number| number as u64);
         let mut cells = vec![Cell::text(&capture.name), Cell::maybe(stream, Cell::Whole)];
         cells.extend(row.ends.iter().flat_map(address));
@@ -113,7 +116,7 @@ pub(super) fn conversations(capture: &Capture, rows: &[ConversationRow]) -> Tabl
         }
         cells
     });
-    Table { columns: CONVERSATIONS, rows: rows.collect() }
+    Table::new(CONVERSATIONS, rows)
 }
 
 const ENDPOINTS: Columns = &[
@@ -126,15 +129,18 @@ const ENDPOINTS: Columns = &[
     ("received_bytes", Whole),
 ];
 
-pub(super) fn endpoints(capture: &Capture, rows: &[Endpoint]) -> Table {
-    let rows = rows.iter().map(|row| {
+pub(super) fn endpoints<'a>(
+    capture: &'a Capture,
+    rows: impl Iterator<Item = Endpoint> + 'a,
+) -> Table<'a> {
+    let rows = rows.map(|row| {
         let [address, port] = address(&row.address);
         let both = |counts: Counts| [Cell::Whole(counts.frames), Cell::Whole(counts.bytes)];
         let mut cells = vec![Cell::text(&capture.name), address, port];
         cells.extend([row.sent, row.received].into_iter().flat_map(both));
         cells
     });
-    Table { columns: ENDPOINTS, rows: rows.collect() }
+    Table::new(ENDPOINTS, rows)
 }
 
 const STREAMS: Columns = &[
@@ -156,7 +162,10 @@ const STREAMS: Columns = &[
     ("limit", Text),
 ];
 
-pub(super) fn streams<'a>(capture: &Capture, rows: impl Iterator<Item = &'a StreamRow>) -> Table {
+pub(super) fn streams<'a>(
+    capture: &'a Capture,
+    rows: impl Iterator<Item = StreamRow> + 'a,
+) -> Table<'a> {
     let rows = rows.map(|row| {
         let count = |kind: &Kind| {
             let found = row.retransmits.iter().find(|(name, _)| *name == kind.name());
@@ -179,7 +188,7 @@ pub(super) fn streams<'a>(capture: &Capture, rows: impl Iterator<Item = &'a Stre
         cells.push(Cell::maybe(row.limit.as_deref(), Cell::text));
         cells
     });
-    Table { columns: STREAMS, rows: rows.collect() }
+    Table::new(STREAMS, rows)
 }
 
 const HANDSHAKES: Columns = &[
@@ -197,9 +206,9 @@ const HANDSHAKES: Columns = &[
     ("options", Text),
 ];
 
-pub(super) fn handshakes(capture: &Capture, streams: &[HandshakeStream]) -> Table {
-    let rows = streams.iter().flat_map(|stream| {
-        stream.packets.iter().map(|row| {
+pub(super) fn handshakes<'a>(capture: &'a Capture, streams: &'a [HandshakeStream]) -> Table<'a> {
+    let rows = streams.iter().flat_map(move |stream| {
+        stream.packets.iter().map(move |row| {
             vec![
                 Cell::text(&capture.name),
                 Cell::Whole(u64::from(stream.stream)),
@@ -216,7 +225,7 @@ pub(super) fn handshakes(capture: &Capture, streams: &[HandshakeStream]) -> Tabl
             ]
         })
     });
-    Table { columns: HANDSHAKES, rows: rows.collect() }
+    Table::new(HANDSHAKES, rows)
 }
 
 /// The columns of packets.
@@ -289,7 +298,7 @@ const MERGED: Columns = &[
 ];
 
 /// The packets of two captures, one row for each pair.
-pub(super) fn merged(rows: &[MergedRow]) -> Table {
+pub(super) fn merged(rows: &[MergedRow]) -> Table<'_> {
     let rows = rows.iter().map(|row| {
         let number = |number: Option<u32>| Cell::maybe(number, |it| Cell::Whole(u64::from(it)));
         vec![
@@ -304,5 +313,5 @@ pub(super) fn merged(rows: &[MergedRow]) -> Table {
             Cell::Flag(row.is_reordered),
         ]
     });
-    Table { columns: MERGED, rows: rows.collect() }
+    Table::new(MERGED, rows)
 }

@@ -27,7 +27,7 @@ pub(super) fn read(
                 file.display()
             )));
         }
-        config.tokens = Some(Arc::new(tokens));
+        config.tokens = Some(Arc::new(tokens.with_names(args.token_name.clone())));
     }
     if let (Some(key), Some(list)) = (&args.private_key, &args.users) {
         let key = text(key, "private key", input::KEY, true, console)?;

@@ -4,10 +4,10 @@ use super::settings::{AdmissionArgs, ListenArgs};
 use crate::console::Console;
 use crate::failure::Failure;
 use crate::input;
+use crate::output_path::OutputPath;
 use crate::verbs::copy::{PORT, secret_text, tokens};
 use ::copy::{CopyServer, CopyServerConfig, Root};
 use clap::Args;
-use std::path::PathBuf;
 
 #[derive(Debug, Args)]
 pub(super) struct CopiesArgs {
@@ -17,7 +17,7 @@ pub(super) struct CopiesArgs {
     /// connections are encrypted. Nothing outside DIR can be read or written, whatever
     /// symbolic links it contains.
     #[arg(long, value_name = "DIR", requires = "tokens")]
-    root: Option<PathBuf>,
+    root: Option<OutputPath>,
     /// Let clients write below --root
     #[arg(long, requires = "root")]
     writable: bool,

@@ -5,6 +5,7 @@
 //! and close, and a maximum request size. Above the maximum number of connections
 //! the oldest is closed, so that slow clients cannot lock out a scraper.
 
+use crate::http_host::{HostError, OwnNames};
 use host::clock;
 use host::lock::lock;
 use std::collections::VecDeque;
@@ -26,22 +27,30 @@ const MAX_CONNECTIONS: usize = 16;
 /// Prometheus' text format.
 const TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
-/// Answers `GET /metrics` with the result of `page`, from a separate thread.
+/// The answer to a request for a host name that is not this server's.
+const REMEDY: &str = "This host name is not allowed. \
+    Use the server's IP address, or start it with --metrics-host NAME.\n";
+
+/// Answers `GET /metrics` for a host of `names` with the result of `page`, from a separate
+/// thread.
 ///
 /// # Errors
 /// If the thread cannot be created.
 pub(super) fn serve(
     listener: TcpListener,
+    names: OwnNames,
     page: impl Fn() -> String + Send + Sync + 'static,
 ) -> io::Result<()> {
-    serve_within(DEADLINE, listener, page)
+    serve_within(DEADLINE, listener, names, page)
 }
 
 fn serve_within(
     deadline: Duration,
     listener: TcpListener,
+    names: OwnNames,
     page: impl Fn() -> String + Send + Sync + 'static,
 ) -> io::Result<()> {
+    let page = move |head: &[u8]| reply(head, &names, &page);
     let (page, open) = (Arc::new(page), Arc::new(Open::default()));
     thread::Builder::new().name("metrics".to_owned()).spawn(move || {
         loop {
@@ -112,11 +121,15 @@ impl Drop for OpenConnection {
     }
 }
 
-fn answer(connection: &TcpStream, until: Instant, page: &dyn Fn() -> String) -> io::Result<()> {
+fn answer(
+    connection: &TcpStream,
+    until: Instant,
+    reply: &dyn Fn(&[u8]) -> (Status, String),
+) -> io::Result<()> {
     // The reserve is for the response that the request was too slow.
     let request_deadline = until.checked_sub(LINGER).unwrap_or(until);
     let (status, body) = match request(connection, request_deadline) {
-        Ok(head) => reply(&head, page),
+        Ok(head) => reply(&head),
         Err(status) => (status, String::new()),
     };
     let allow = if status == Status::Method { "Allow: GET\r\n" } else { "" };
@@ -171,6 +184,7 @@ enum Status {
     NotFound,
     Method,
     TooSlow,
+    Misdirected,
     TooLong,
 }
 
@@ -182,6 +196,7 @@ impl Status {
             Status::NotFound => "404 Not Found",
             Status::Method => "405 Method Not Allowed",
             Status::TooSlow => "408 Request Timeout",
+            Status::Misdirected => "421 Misdirected Request",
             Status::TooLong => "431 Request Header Fields Too Large",
         }
     }
@@ -207,20 +222,26 @@ fn request(mut connection: &TcpStream, until: Instant) -> Result<Vec<u8>, Status
     Ok(head)
 }
 
-fn reply(head: &[u8], page: &dyn Fn() -> String) -> (Status, String) {
-    match status_of(head) {
+fn reply(head: &[u8], names: &OwnNames, page: &dyn Fn() -> String) -> (Status, String) {
+    match status_of(head, names) {
         Status::Fine => (Status::Fine, page()),
+        Status::Misdirected => (Status::Misdirected, REMEDY.to_owned()),
         status => (status, String::new()),
     }
 }
 
-/// What the request line asks for (RFC 9112 section 3).
-fn status_of(head: &[u8]) -> Status {
+/// The status of a request by its Host and its request line (RFC 9112, section 3).
+fn status_of(head: &[u8], names: &OwnNames) -> Status {
     let line = head.split(|byte| *byte == b'\r').next().unwrap_or_default();
     let words: Vec<&[u8]> = line.split(|byte| *byte == b' ').collect();
     let [method, target, version] = words[..] else { return Status::Malformed };
     if !version.starts_with(b"HTTP/1.") {
         return Status::Malformed;
+    }
+    match names.check(head, version == b"HTTP/1.0") {
+        Ok(()) => {}
+        Err(HostError::Malformed) => return Status::Malformed,
+        Err(HostError::Foreign) => return Status::Misdirected,
     }
     let path = target.split(|byte| *byte == b'?').next().unwrap_or_default();
     match (path, method) {
@@ -248,7 +269,25 @@ mod tests {
             ("", Status::Malformed),
             ("\0\u{ff} \0 \0", Status::Malformed),
         ] {
-            assert_eq!(status_of(format!("{line}\r\n\r\n").as_bytes()), status, "{line}");
+            let head = format!("{line}\r\nHost: localhost\r\n\r\n");
+            assert_eq!(status_of(head.as_bytes(), &OwnNames::default()), status, "{line}");
+        }
+    }
+
+    #[test]
+    fn another_name_gets_no_page() {
+        for (version, header, status) in [
+            ("1.1", "Host: 192.0.2.1:9201\r\n", Status::Fine),
+            ("1.1", "Host: evil.example\r\n", Status::Misdirected),
+            ("1.0", "Host: evil.example\r\n", Status::Misdirected),
+            ("1.1", "", Status::Malformed),
+            ("1.0", "", Status::Fine),
+        ] {
+            let head = format!("GET /metrics HTTP/{version}\r\n{header}\r\n");
+            let (got, body) = reply(head.as_bytes(), &OwnNames::default(), &|| "page".to_owned());
+            assert_eq!(got, status, "{head}");
+            assert_eq!(body == "page", status == Status::Fine, "{head}");
+            assert_eq!(body.contains("--metrics-host"), status == Status::Misdirected, "{head}");
         }
     }
 
@@ -258,7 +297,7 @@ mod tests {
     fn response_to(parts: &[&[u8]], deadline: Duration) -> String {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let mut connection = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
-        serve_within(deadline, listener, || "page".to_owned()).unwrap();
+        serve_within(deadline, listener, OwnNames::default(), || "page".to_owned()).unwrap();
         for part in parts {
             connection.write_all(part).unwrap();
             thread::sleep(Duration::from_millis(10));
@@ -271,7 +310,7 @@ mod tests {
     #[test]
     fn requests_come_in_pieces_and_end() {
         const HOUR: Duration = Duration::from_secs(3600);
-        let pieces: [&[u8]; 3] = [b"GET /met", b"rics HTTP/1.1\r\nHost: x\r", b"\n\r\n"];
+        let pieces: [&[u8]; 3] = [b"GET /met", b"rics HTTP/1.1\r\nHost: [::1]\r", b"\n\r\n"];
         let answer = response_to(&pieces, HOUR);
         assert!(answer.starts_with("HTTP/1.1 200 OK\r\n") && answer.ends_with("\r\n\r\npage"));
         assert!(answer.contains("Content-Length: 4\r\n") && answer.contains("Connection: close"));
@@ -286,7 +325,7 @@ mod tests {
     fn under_attack(deadline: Duration) -> (std::net::SocketAddr, Vec<TcpStream>) {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
-        serve_within(deadline, listener, || "page".to_owned()).unwrap();
+        serve_within(deadline, listener, OwnNames::default(), || "page".to_owned()).unwrap();
         let slow = |_| {
             let mut connection = TcpStream::connect(address).unwrap();
             connection.write_all(b"GET /metrics HTTP/1.1\r\nX: ").unwrap();
@@ -302,7 +341,7 @@ mod tests {
         for _ in 0..20 {
             let mut scraper = TcpStream::connect(address).unwrap();
             scraper.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
-            scraper.write_all(b"GET /metrics HTTP/1.1\r\n\r\n").unwrap();
+            scraper.write_all(b"GET /metrics HTTP/1.0\r\n\r\n").unwrap();
             let mut answer = String::new();
             scraper.read_to_string(&mut answer).unwrap();
             assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"), "{answer}");
@@ -334,7 +373,7 @@ mod tests {
         // One in the middle of its request, and one that was answered already.
         let asking = slow.pop().unwrap();
         let mut answered = TcpStream::connect(address).unwrap();
-        answered.write_all(b"GET /metrics HTTP/1.1\r\n\r\n").unwrap();
+        answered.write_all(b"GET /metrics HTTP/1.0\r\n\r\n").unwrap();
         assert!(is_closed_eventually(asking));
         assert!(is_closed_eventually(answered));
     }

@@ -9,8 +9,8 @@ mod json;
 mod text;
 
 use super::observer::kind;
-use crate::log_limit::LogLimit;
 use host::clock;
+use host::log_limit::LogLimit;
 use perf::server::{Limits, Server};
 use perf::{ServerEvent, Summary};
 use record::Protocol;

@@ -1,8 +1,9 @@
 //! The server's flags, and the configuration they result in.
 
+use crate::output_path::OutputPath;
 use clap::Args;
 use perf::client::Family;
-use perf::server::{Limits, ServerConfig};
+use perf::server::{Limits, ServerConfig, TokenName};
 use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -34,7 +35,7 @@ pub(crate) struct ListenArgs {
     idle_timeout: Option<u64>,
     /// Write received data to FILE, replacing it
     #[arg(long, short = 'F', value_name = "FILE")]
-    file: Option<PathBuf>,
+    file: Option<OutputPath>,
     /// CPU for the data threads [default: any]
     ///
     /// The choice of a client takes precedence.
@@ -61,7 +62,7 @@ pub(crate) struct LimitArgs {
     #[arg(value_parser = clap::value_parser!(u32).range(1..=65_536))]
     pub(super) max_total_streams: u32,
     /// Maximum buffer memory of all tests
-    #[arg(long, value_name = "SIZE", value_parser = some_bytes, default_value = "512MiB")]
+    #[arg(long, value_name = "SIZE", value_parser = some_bytes, default_value = "640MiB")]
     pub(super) max_memory: ByteCount,
     /// Maximum duration of a test, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = Limits::default().duration.as_secs())]
@@ -114,10 +115,17 @@ pub(crate) struct AdmissionArgs {
     /// Serve only longhaul clients with a token in FILE
     ///
     /// FILE has one token a line. Use random tokens (openssl rand -hex 16): a short one can be guessed from
-    /// one overheard test. A token admits the client; it neither encrypts nor
-    /// authenticates the test's parameters, data or results.
+    /// one overheard test. A token admits one test at this server, with the parameters that the
+    /// client asked for; it neither encrypts nor authenticates the data or the results.
     #[arg(long, value_name = "FILE")]
     pub(super) tokens: Option<PathBuf>,
+    /// Name of this server behind NAT, for --tokens
+    ///
+    /// A name or address, with its port where that differs; can be repeated. A proof of a
+    /// token is valid at the server whose address the client connected to. Behind NAT that is not this
+    /// server's own: name what clients type, or the public address.
+    #[arg(long, value_name = "NAME", requires = "tokens")]
+    pub(super) token_name: Vec<TokenName>,
     /// RSA private key for iperf3 logins
     ///
     /// PEM without a passphrase.
@@ -168,7 +176,7 @@ pub(super) fn config(listen: &ListenArgs, limits: &LimitArgs) -> ServerConfig {
             receive: Duration::from_secs(limits.rcv_timeout),
             ..Limits::default()
         },
-        file: listen.file.clone(),
+        file: listen.file.as_deref().map(std::path::Path::to_owned),
         core: listen.affinity,
         ..ServerConfig::default()
     }

@@ -4,6 +4,7 @@ use super::results::Results;
 use crate::failure::Failure;
 use campaign::Store;
 use host::directory::{Directory, Trust};
+use host::output_file;
 use record::{Finding, Measurement, RunStatus, StudyRun};
 use report::html::{self, Page, StudyPage};
 use std::io::ErrorKind;
@@ -66,7 +67,7 @@ pub(super) fn write_plots(results: &Results, folder: &Path) -> Result<usize, Fai
             "there is nothing to plot: the study has no valid run yet, or none with the figures of its plots",
         ));
     }
-    std::fs::create_dir(folder).map_err(|error| {
+    output_file::create_directory(folder).map_err(|error| {
         let folder = folder.display();
         if error.kind() == ErrorKind::AlreadyExists {
             Failure::usage(format!("{folder} exists; give a directory that does not"))

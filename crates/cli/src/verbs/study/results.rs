@@ -3,6 +3,7 @@
 use super::pages;
 use crate::console::{self, Console};
 use crate::failure::{Code, DONE, FAILED, Failure, NOT_VALID, Outcome};
+use crate::output_path::OutputPath;
 use campaign::{ParquetExportError, Store};
 use clap::Args;
 use record::{StudyReport, StudyRun};
@@ -18,7 +19,7 @@ pub(super) struct ReportArgs {
     folder: PathBuf,
     /// Write a self-contained HTML page
     #[arg(long, value_name = "FILE")]
-    html: Option<PathBuf>,
+    html: Option<OutputPath>,
     /// Print the report as JSON
     #[arg(long, short = 'J')]
     json: bool,
@@ -65,10 +66,10 @@ struct Form {
     json: bool,
     /// Parquet files in a new directory, partitioned as by Hive: by part and first factor
     #[arg(long, value_name = "DIR")]
-    parquet: Option<PathBuf>,
+    parquet: Option<OutputPath>,
     /// An SVG file for each plot of the report in a new directory, for papers and slides
     #[arg(long, value_name = "DIR")]
-    svg: Option<PathBuf>,
+    svg: Option<OutputPath>,
 }
 
 /// A study with its runs.

@@ -6,6 +6,7 @@ use super::results::Results;
 use crate::ask;
 use crate::console::Console;
 use crate::failure::{DONE, FAILED, Failure, Outcome};
+use crate::output_path::OutputPath;
 use crate::{console, inside, stop};
 use campaign::{CampaignError, CaptureOptions, Event, HostAccess, Options, Progress, Store};
 use clap::Args;
@@ -39,7 +40,7 @@ pub(super) struct RunArgs {
     only: Option<String>,
     /// Directory of the results [default: NAME.study]
     #[arg(long, value_name = "DIR")]
-    out: Option<PathBuf>,
+    out: Option<OutputPath>,
     /// Print what would run, and stop
     #[arg(long)]
     dry_run: bool,
@@ -87,7 +88,7 @@ pub(super) fn run(args: &RunArgs, console: &mut Console) -> Outcome {
             "--pcap keeps captures of labs; between real hosts, run longhaul capture on one of them",
         ));
     }
-    let folder = args.out.clone().unwrap_or_else(|| default_folder(&study, args));
+    let folder = args.out.as_deref().map_or_else(|| default_folder(&study, args), Path::to_owned);
     check_folder(&study, &folder)?;
     if !allowed(args, &study, console)? || !hosts::allowed(&args.hosts, &study, console)? {
         return Ok(DONE);

@@ -1,9 +1,8 @@
 //! Connections whose handshake is not complete: counted by address, each with
 //! one deadline for the whole handshake.
 //!
-//! A half-open connection costs an entry, a descriptor and at most 8 KiB, and no
-//! thread. When the table is full, the oldest connection of the address with the
-//! most of them is closed, so that no address can lock out another.
+//! When the table is full, the oldest connection of the address with the most of
+//! them is closed, so that no address can lock out another.
 
 use host::address_key::AddressKey;
 use host::lock::lock;
@@ -19,46 +18,57 @@ use std::{
 /// How long a connection may exceed its address's share before it is closed.
 /// A client's first bytes follow its TCP handshake, so a burst of legitimate
 /// clients behind one address takes one RTT.
-pub(super) const GRACE_PERIOD: Duration = Duration::from_millis(250);
+pub const GRACE_PERIOD: Duration = Duration::from_millis(250);
 
-/// Handshakes in progress, by address.
-#[derive(Debug)]
-pub(super) struct HandshakeCounts<'a> {
-    by_address: Mutex<HashMap<AddressKey, usize>>,
-    /// Total over all addresses.
-    total: &'a AtomicUsize,
+/// Limits of handshakes in progress.
+#[derive(Debug, Clone, Copy)]
+pub struct HalfOpenLimits {
+    /// Handshakes of all addresses.
+    pub all: usize,
+    /// Handshakes of one address, once [`GRACE_PERIOD`] is over.
+    pub per_address: usize,
+    /// Timeout of a whole handshake.
+    pub timeout: Duration,
 }
 
-impl<'a> HandshakeCounts<'a> {
-    pub(super) fn new(total: &'a AtomicUsize) -> Self {
-        HandshakeCounts { by_address: Mutex::default(), total }
-    }
+/// Handshakes in progress, by address.
+#[derive(Debug, Default)]
+pub struct HandshakeCounts {
+    by_address: Mutex<HashMap<AddressKey, usize>>,
+    /// Total over all addresses.
+    total: AtomicUsize,
+}
 
+impl HandshakeCounts {
     /// Counts one more handshake, until the ticket is dropped.
-    pub(super) fn ticket(&self, key: AddressKey) -> HandshakeTicket<'_> {
+    pub fn ticket(&self, key: AddressKey) -> HandshakeTicket<'_> {
         *lock(&self.by_address).entry(key).or_default() += 1;
         self.total.fetch_add(1, Ordering::Relaxed);
         HandshakeTicket { counts: self, key }
     }
 
-    pub(super) fn of(&self, key: AddressKey) -> usize {
+    /// Handshakes of one address.
+    pub fn of(&self, key: AddressKey) -> usize {
         lock(&self.by_address).get(&key).copied().unwrap_or(0)
     }
 
-    pub(super) fn total(&self) -> usize {
+    /// Handshakes of all addresses.
+    pub fn total(&self) -> usize {
         self.total.load(Ordering::Relaxed)
     }
 }
 
 /// One handshake in progress.
 #[derive(Debug)]
-pub(super) struct HandshakeTicket<'a> {
-    counts: &'a HandshakeCounts<'a>,
+pub struct HandshakeTicket<'a> {
+    counts: &'a HandshakeCounts,
     key: AddressKey,
 }
 
 impl HandshakeTicket<'_> {
-    pub(super) fn key(&self) -> AddressKey {
+    /// The address that it counts for.
+    #[must_use]
+    pub fn key(&self) -> AddressKey {
         self.key
     }
 }
@@ -76,17 +86,16 @@ impl Drop for HandshakeTicket<'_> {
     }
 }
 
-/// The connections that handshakes are read from, by order of arrival.
-/// Handshakes that a session's thread completes are in the counts only.
-pub(super) struct HalfOpenTable<'a, T> {
-    counts: &'a HandshakeCounts<'a>,
+/// Connections whose handshake is in progress, by order of arrival. Handshakes may also be in
+/// the counts only, such as those that a thread completes.
+#[derive(Debug)]
+pub struct HalfOpenTable<'a, T> {
+    counts: &'a HandshakeCounts,
     entries: BTreeMap<u64, Entry<T>>,
-    /// Most handshakes of one address once [`GRACE_PERIOD`] is over.
-    per_address: usize,
-    /// Handshake timeout.
-    timeout: Duration,
+    limits: HalfOpenLimits,
 }
 
+#[derive(Debug)]
 struct Entry<T> {
     key: AddressKey,
     since: Instant,
@@ -94,32 +103,45 @@ struct Entry<T> {
 }
 
 impl<'a, T> HalfOpenTable<'a, T> {
-    pub(super) fn new(
-        counts: &'a HandshakeCounts<'a>,
-        per_address: usize,
-        timeout: Duration,
-    ) -> Self {
-        HalfOpenTable { counts, entries: BTreeMap::new(), per_address, timeout }
+    /// A table without connections. Each connection that is inserted holds, or has beside it, a
+    /// ticket of these counts.
+    #[must_use]
+    pub const fn new(counts: &'a HandshakeCounts, limits: HalfOpenLimits) -> Self {
+        HalfOpenTable { counts, entries: BTreeMap::new(), limits }
     }
 
-    pub(super) fn insert(&mut self, arrival: u64, key: AddressKey, since: Instant, connection: T) {
+    /// The limits.
+    #[must_use]
+    pub const fn limits(&self) -> HalfOpenLimits {
+        self.limits
+    }
+
+    /// Adds a connection; `arrival` numbers connections in order of arrival.
+    pub fn insert(&mut self, arrival: u64, key: AddressKey, since: Instant, connection: T) {
         self.entries.insert(arrival, Entry { key, since, connection });
     }
 
-    pub(super) fn get_mut(&mut self, arrival: u64) -> Option<&mut T> {
+    /// The connection with this number.
+    pub fn get_mut(&mut self, arrival: u64) -> Option<&mut T> {
         Some(&mut self.entries.get_mut(&arrival)?.connection)
     }
 
-    pub(super) fn remove(&mut self, arrival: u64) -> Option<T> {
+    /// Removes the connection with this number.
+    pub fn remove(&mut self, arrival: u64) -> Option<T> {
         Some(self.entries.remove(&arrival)?.connection)
+    }
+
+    /// All connections, oldest first.
+    pub fn iter(&self) -> impl Iterator<Item = (u64, &T)> {
+        self.entries.iter().map(|(arrival, entry)| (*arrival, &entry.connection))
     }
 
     /// Removes the connections whose handshake has timed out. The timeout is the
     /// same for all, so they expire in order of arrival.
-    pub(super) fn take_expired(&mut self, now: Instant) -> Vec<T> {
+    pub fn take_expired(&mut self, now: Instant) -> Vec<T> {
         let mut expired = Vec::new();
         while let Some(first) = self.entries.first_entry() {
-            if now < first.get().since + self.timeout {
+            if now < first.get().since + self.limits.timeout {
                 break;
             }
             expired.push(first.remove().connection);
@@ -129,13 +151,13 @@ impl<'a, T> HalfOpenTable<'a, T> {
 
     /// Removes connections of addresses over their share, oldest first, once
     /// their grace period is over.
-    pub(super) fn take_over_share(&mut self, now: Instant) -> Vec<T> {
+    pub fn take_over_share(&mut self, now: Instant) -> Vec<T> {
         let mut excess: HashMap<AddressKey, usize> = HashMap::new();
         let mut over = Vec::new();
         for (arrival, entry) in &self.entries {
-            let excess = excess
-                .entry(entry.key)
-                .or_insert_with(|| self.counts.of(entry.key).saturating_sub(self.per_address));
+            let excess = excess.entry(entry.key).or_insert_with(|| {
+                self.counts.of(entry.key).saturating_sub(self.limits.per_address)
+            });
             if *excess > 0 && now >= entry.since + GRACE_PERIOD {
                 *excess -= 1;
                 over.push(*arrival);
@@ -144,8 +166,14 @@ impl<'a, T> HalfOpenTable<'a, T> {
         over.into_iter().filter_map(|arrival| self.remove(arrival)).collect()
     }
 
+    /// Removes the oldest connection of the address with the most handshakes, if there are more
+    /// of all addresses than the limit.
+    pub fn take_excess(&mut self) -> Option<T> {
+        if self.counts.total() > self.limits.all { self.take_from_busiest() } else { None }
+    }
+
     /// Removes the oldest connection of the address with the most handshakes.
-    pub(super) fn take_from_busiest(&mut self) -> Option<T> {
+    pub fn take_from_busiest(&mut self) -> Option<T> {
         let mut busiest: Option<(usize, u64)> = None;
         let mut seen = std::collections::HashSet::new();
         for (arrival, entry) in &self.entries {
@@ -160,9 +188,10 @@ impl<'a, T> HalfOpenTable<'a, T> {
         self.remove(busiest?.1)
     }
 
-    /// When the next handshake times out.
-    pub(super) fn next_expiry(&self) -> Option<Instant> {
-        self.entries.first_key_value().map(|(_, entry)| entry.since + self.timeout)
+    /// The time at which the next handshake times out.
+    #[must_use]
+    pub fn next_expiry(&self) -> Option<Instant> {
+        self.entries.first_key_value().map(|(_, entry)| entry.since + self.limits.timeout)
     }
 }
 
@@ -178,11 +207,12 @@ mod tests {
 
     /// Connections are named by their order of arrival.
     fn table<'a>(
-        counts: &'a HandshakeCounts<'a>,
+        counts: &'a HandshakeCounts,
         arrivals: &[(u8, Duration)],
         start: Instant,
     ) -> HalfOpenTable<'a, (u64, HandshakeTicket<'a>)> {
-        let mut table = HalfOpenTable::new(counts, 4, TIMEOUT);
+        let limits = HalfOpenLimits { all: 100, per_address: 4, timeout: TIMEOUT };
+        let mut table = HalfOpenTable::new(counts, limits);
         for (arrival, (address, after)) in (1..).zip(arrivals) {
             let ticket = counts.ticket(key(*address));
             table.insert(arrival, key(*address), start + *after, (arrival, ticket));
@@ -196,8 +226,7 @@ mod tests {
 
     #[test]
     fn a_handshake_has_one_deadline() {
-        let (total, start) = (AtomicUsize::new(0), host::clock::now());
-        let counts = HandshakeCounts::new(&total);
+        let (counts, start) = (HandshakeCounts::default(), host::clock::now());
         let second = Duration::from_secs(1);
         let mut table = table(&counts, &[(1, Duration::ZERO), (2, second)], start);
         assert_eq!(table.next_expiry(), Some(start + TIMEOUT));
@@ -210,8 +239,7 @@ mod tests {
 
     #[test]
     fn an_address_keeps_its_share_once_the_grace_period_is_over() {
-        let (total, start) = (AtomicUsize::new(0), host::clock::now());
-        let counts = HandshakeCounts::new(&total);
+        let (counts, start) = (HandshakeCounts::default(), host::clock::now());
         let mut arrivals = vec![(1, Duration::ZERO); 7];
         arrivals.push((2, Duration::ZERO));
         let mut table = table(&counts, &arrivals, start);
@@ -223,8 +251,7 @@ mod tests {
 
     #[test]
     fn the_busiest_address_loses_a_connection() {
-        let (total, start) = (AtomicUsize::new(0), host::clock::now());
-        let counts = HandshakeCounts::new(&total);
+        let (counts, start) = (HandshakeCounts::default(), host::clock::now());
         let arrivals = [1, 2, 2, 3, 3, 3].map(|address| (address, Duration::ZERO));
         let mut table = table(&counts, &arrivals, start);
         // A handshake that a session's thread completes counts, but stays.

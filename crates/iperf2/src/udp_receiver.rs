@@ -1,0 +1,78 @@
+//! Receives the UDP streams of one port from its socket.
+
+use crate::context::{Context, TICK};
+use crate::flows::{Bounds, FlowSocket, ReverseRequest, UdpFlows};
+use crate::sockets;
+use crate::tcp::is_retryable;
+use crate::udp::MAX_PAYLOAD;
+use host::clock;
+use std::io;
+use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::time::Instant;
+
+pub(crate) struct UdpReceiver<'a, 'd> {
+    pub(crate) flows: UdpFlows<'a, 'd>,
+    socket: SharedSocket<'d>,
+    buffer: Vec<u8>,
+    ticked: Instant,
+}
+
+struct SharedSocket<'d> {
+    socket: &'d UdpSocket,
+    local: SocketAddr,
+}
+
+impl FlowSocket for SharedSocket<'_> {
+    fn send(&self, bytes: &[u8], peer: SocketAddr) {
+        let _ = self.socket.send_to(bytes, peer);
+    }
+
+    fn local_towards(&self, peer: SocketAddr) -> SocketAddr {
+        sockets::local_towards(self.local, peer)
+    }
+}
+
+impl<'a, 'd> UdpReceiver<'a, 'd> {
+    pub(crate) fn new(
+        context: &'d Context<'a>,
+        socket: &'d UdpSocket,
+        bounds: Bounds,
+    ) -> io::Result<Self> {
+        socket.set_read_timeout(Some(TICK))?;
+        let local = sockets::plain(socket.local_addr()?);
+        Ok(UdpReceiver {
+            flows: UdpFlows::new(context, bounds),
+            socket: SharedSocket { socket, local },
+            buffer: vec![0; MAX_PAYLOAD as usize],
+            ticked: clock::now(),
+        })
+    }
+
+    /// Accepts reverse streams from one address only.
+    pub(crate) fn only_from(mut self, peer: IpAddr) -> Self {
+        self.flows.only = Some(peer);
+        self
+    }
+
+    /// Receives one datagram, or waits for [`TICK`].
+    pub(crate) fn step(&mut self, on_request: &mut dyn FnMut(ReverseRequest)) -> io::Result<()> {
+        let read = self.socket.socket.recv_from(&mut self.buffer);
+        let now = clock::now();
+        let result = match read {
+            Ok((length, peer)) => {
+                let at = (now, clock::unix_time());
+                self.flows.take(&self.buffer[..length], peer, at, &self.socket, on_request);
+                Ok(())
+            }
+            Err(error) if is_retryable(&error) => Ok(()),
+            // An ICMP error to an earlier report: the client is gone.
+            Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => Ok(()),
+            Err(error) => Err(error),
+        };
+        if now.saturating_duration_since(self.ticked) >= TICK / 2 {
+            self.ticked = now;
+            self.flows.tick(now);
+        }
+        result
+    }
+}

@@ -1,0 +1,1 @@
+ALTER TABLE run ADD COLUMN g AS (hex(zeroblob(took_s*1e9)));

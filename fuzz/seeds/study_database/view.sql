@@ -1,0 +1,2 @@
+DROP TABLE run;
+CREATE VIEW run AS WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x+1 FROM n) SELECT '' AS part, x AS cell, x AS repeat FROM n;
