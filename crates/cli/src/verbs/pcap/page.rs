@@ -2,7 +2,7 @@
 
 use super::analysis::{self, Analysis, RulesArg};
 use super::rows::ConversationRows;
-use super::{ConversationLayer, Files, Shown, Summary, each, rows, streams};
+use super::{ConversationLayer, Files, Shown, Summary, each, streams};
 use crate::console::{self, Console};
 use crate::failure::{DONE, FAILED, Failure, Outcome};
 use crate::output_path::OutputPath;
