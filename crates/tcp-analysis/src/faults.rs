@@ -11,6 +11,9 @@ use clock::{ClockFinder, Step};
 use copies::CopyFinder;
 use record::Caveat;
 
+/// Streams that are looked at: the first ones, with 128 bytes each, as a capture may have millions.
+const MOST_STREAMS: u32 = 1 << 18;
+
 /// Looks for faults.
 #[derive(Debug, Default)]
 pub struct FaultFinder {
@@ -30,7 +33,7 @@ impl FaultFinder {
         segment: &TcpSegment<'_>,
         rtt_ns: Option<u64>,
     ) {
-        if self.copies.add(stream, packet, time_ns, segment, rtt_ns) {
+        if stream >= MOST_STREAMS || self.copies.add(stream, packet, time_ns, segment, rtt_ns) {
             return;
         }
         self.clock.add(stream, packet, time_ns, segment);
