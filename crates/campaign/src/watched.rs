@@ -96,6 +96,7 @@ pub(crate) fn measurement(
         receiver_core_wait: None,
         notes: vec![format!("the program {} over {ip} reported {rate}{over}", program.name)],
         latency: None,
+        decided: None,
         tool: None,
     }
 }

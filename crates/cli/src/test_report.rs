@@ -19,7 +19,7 @@ use units::ByteCount;
 const TEST_SCHEMA: &str = "longhaul.test/2";
 
 /// Output options of a result.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Output")]
 pub(crate) struct Forms {
     /// Print the result as JSON

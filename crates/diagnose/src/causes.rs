@@ -12,12 +12,15 @@ mod clustered_loss;
 mod congestion_avoidance;
 mod cpu;
 mod ecn_marks;
+mod fixed_window;
 mod loss;
 mod memory;
+mod outage;
 mod pacing;
 mod pacing_timers;
 mod path_change;
 mod path_rate;
+mod pmtu_black_hole;
 mod policer;
 mod ramp;
 mod receive_window;
@@ -56,6 +59,9 @@ pub(crate) static ALL: &[&dyn Cause] = &[
     &reordering::Reordering,
     &ack_path::AckPath,
     &path_change::PathChange,
+    &fixed_window::FixedWindow,
+    &outage::Outage,
+    &pmtu_black_hole::PmtuBlackHole,
     &unknown::Unknown,
 ];
 

@@ -4,16 +4,21 @@
 //! evidence is the requested rate, and what was sent and received.
 
 use crate::{evidence::Evidence, facts};
-use record::{Datagrams, Limit, Measurement};
-use units::{BitRate, percent};
+use record::{Datagrams, Fragmentation, Limit, Measurement, Stream};
+use units::{BitRate, percent, significant};
 
 /// The share of the requested rate from which it counts as reached.
 const REACHED: f64 = 0.98;
 /// The loss ratio from which something on the path overflows: 0.1 %.
 const SOME: f64 = 1e-3;
 
+/// The shortest time without an arrival at the end of a test that is an outage, in seconds.
+const LEAST_OUTAGE_S: f64 = 1.0;
+
 /// The counters of all streams together.
 struct Totals {
+    length: u32,
+    fragmentation: Option<Fragmentation>,
     received: u64,
     lost: u64,
     duplicates: u64,
@@ -27,8 +32,7 @@ struct Totals {
 pub(crate) fn explain(m: &Measurement, e: &Evidence) -> (Option<Limit>, String) {
     let totals = Totals::of(m);
     if totals.received == 0 {
-        let text = "No datagram arrived: allow UDP through the firewalls in both directions.";
-        return (None, text.to_owned());
+        return (None, totals.none_arrived(m));
     }
     let all = totals.lost.saturating_add(totals.received);
     let lost = totals.lost as f64 / all as f64;
@@ -38,6 +42,7 @@ pub(crate) fn explain(m: &Measurement, e: &Evidence) -> (Option<Limit>, String) 
         (Some(requested), Some(sent)) => sent.as_f64() >= REACHED * requested.as_f64(),
         _ => false,
     };
+    let outage = outage(m).filter(|_| lost >= SOME);
     let mut text = if totals.lost == 0 {
         format!("All {} datagrams arrived: {}", totals.received, e.average)
     } else {
@@ -51,6 +56,7 @@ pub(crate) fn explain(m: &Measurement, e: &Evidence) -> (Option<Limit>, String) 
         )
     };
     text += &match (requested, sent) {
+        _ if outage.is_some() => String::new(),
         (Some(requested), Some(sent)) if !reached => format!(
             "; the sender reached {sent} of the requested {requested}, limited by its CPU or \
              network device"
@@ -71,6 +77,16 @@ pub(crate) fn explain(m: &Measurement, e: &Evidence) -> (Option<Limit>, String) 
     if totals.reordered > 0 {
         text += &format!("; {} reordered, by up to {} datagrams", totals.reordered, totals.extent);
     }
+    if let Some(fragmentation) = totals.fragmentation.filter(|_| totals.lost > 0) {
+        text += &format!("; {}", fragmentation.sentence(totals.length));
+    }
+    if let Some(from) = outage {
+        text += &format!(
+            "; nothing arrived after {} s: look for an interruption of the path at that time",
+            significant(from, 2)
+        );
+        return (Some(Limit::Outage), text + ".");
+    }
     let limit = (reached && lost < SOME).then_some(Limit::Application);
     (limit, text + ".")
 }
@@ -85,12 +101,57 @@ fn sent_rate(m: &Measurement) -> Option<BitRate> {
     Some(BitRate::from_bps_f64(rates?.iter().sum()))
 }
 
+/// When the last datagram arrived, in seconds, if the rest of the test is an outage.
+fn outage(m: &Measurement) -> Option<f64> {
+    let ends =
+        m.streams.iter().map(|stream| Some((last_arrival(stream)?, stream.receiver.last()?.t_s)));
+    let ends: Vec<(f64, f64)> = ends.collect::<Option<_>>()?;
+    let latest = |of: fn(&(f64, f64)) -> f64| ends.iter().map(of).fold(0.0, f64::max);
+    let (last, end) = (latest(|(last, _)| *last), latest(|(_, end)| *end));
+    (end - last >= LEAST_OUTAGE_S).then_some(last)
+}
+
+/// The first sample of a receiver that has all bytes of the last one.
+fn last_arrival(stream: &Stream) -> Option<f64> {
+    let all = stream.receiver.last()?.received_bytes;
+    stream.receiver.iter().find(|sample| sample.received_bytes >= all).map(|sample| sample.t_s)
+}
+
 impl Totals {
+    /// The sentence where nothing was received.
+    fn none_arrived(&self, m: &Measurement) -> String {
+        let Totals { lost, length, .. } = self;
+        if let (1.., Some(fragmentation)) = (lost, self.fragmentation) {
+            let Fragmentation { fragments, largest_whole_bytes } = fragmentation;
+            return format!(
+                "None of {lost} datagrams arrived (100 % lost): datagrams of {length} B are fragmented \
+                 into {fragments}, and the path drops fragments. Send datagrams that are not \
+                 fragmented: -l {largest_whole_bytes}."
+            );
+        }
+        let is_sent = m.streams.iter().any(|stream| stream.sent_bytes > 0);
+        match (lost, m.tool.is_none()) {
+            (0, _) if is_sent => {
+                "The receiver's counts are missing: what arrived is unknown.".to_owned()
+            }
+            // Its streams were opened by a datagram in each direction.
+            (1.., true) => format!(
+                "None of {lost} datagrams arrived (100 % lost), although those that opened the stream \
+                 did: look for a firewall that limits UDP, or for a path MTU below {length} B of \
+                 payload (-l auto finds the size that passes)."
+            ),
+            _ => "No datagram arrived: allow UDP through the firewalls in both directions."
+                .to_owned(),
+        }
+    }
+
     fn of(m: &Measurement) -> Self {
         let streams = || m.streams.iter().filter_map(|stream| stream.datagrams.as_ref());
         let sum = |count: fn(&Datagrams) -> u64| streams().map(count).fold(0, u64::saturating_add);
         let bursts = || streams().flat_map(|datagrams| &datagrams.loss_bursts);
         Totals {
+            length: streams().map(|datagrams| datagrams.length_bytes).max().unwrap_or(0),
+            fragmentation: streams().find_map(|datagrams| datagrams.fragmentation),
             received: sum(|datagrams| datagrams.received),
             lost: sum(|datagrams| datagrams.lost),
             duplicates: sum(|datagrams| datagrams.duplicates),
@@ -106,6 +167,7 @@ impl Totals {
         match (self.bursts, self.longest) {
             (0, _) => String::new(),
             (_, 1) => ", one at a time".to_owned(),
+            (1, _) => ", in one burst".to_owned(),
             (bursts, longest) => format!(
                 ", in bursts of {:.1} on average and at most {longest}",
                 self.lost as f64 / bursts as f64
@@ -117,7 +179,7 @@ impl Totals {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use record::{Direction, HostFacts, LossBurst, Protocol, Stream, TestSpec};
+    use record::{Direction, HostFacts, LossBurst, Protocol, ReceiverSample, TestSpec};
 
     fn measured(sent: u64, lost: u64, asked: Option<u64>) -> Measurement {
         let mut m = Measurement {
@@ -140,6 +202,7 @@ mod tests {
             peer: String::new(),
             path: None,
             latency: None,
+            decided: None,
             tool: None,
             streams: Vec::new(),
             sender_cpu: None,
@@ -189,5 +252,53 @@ mod tests {
         let slow = crate::explain(&measured(1000, 0, Some(80_000_000))).sentence;
         assert!(slow.contains("reached 8 Mbit/s of the requested 80 Mbit/s"), "{slow}");
         assert!(crate::explain(&measured(0, 0, None)).sentence.starts_with("No datagram"));
+    }
+
+    #[test]
+    fn datagrams_that_stop_arriving_are_an_outage() {
+        let stopped = |after: u64, whole: u64| {
+            let mut m = measured(1000, 400, Some(8_000_000));
+            m.streams[0].receiver = (0..=whole)
+                .map(|tenth| ReceiverSample {
+                    t_s: tenth as f64 / 10.0,
+                    received_bytes: 10_000 * tenth.min(after),
+                    ..ReceiverSample::default()
+                })
+                .collect();
+            crate::explain(&m)
+        };
+        let found = stopped(16, 30);
+        assert_eq!(found.limit, Some(Limit::Outage));
+        assert!(found.sentence.contains("400 of 1000 datagrams were lost (40 %)"));
+        assert!(found.sentence.contains("nothing arrived after 1.6 s"), "{}", found.sentence);
+        assert_eq!(stopped(21, 30).limit, None, "for less than a second");
+        assert_eq!(stopped(30, 30).limit, None);
+    }
+
+    #[test]
+    fn fragments_that_never_arrive_are_named() {
+        let mut m = measured(1000, 1000, Some(8_000_000));
+        let text = crate::explain(&m).sentence;
+        assert!(
+            text.starts_with("None of 1000 datagrams arrived (100 % lost), although"),
+            "{text}"
+        );
+        let fragmentation = Fragmentation { fragments: 14, largest_whole_bytes: 1472 };
+        let datagrams = m.streams[0].datagrams.as_mut().unwrap();
+        (datagrams.length_bytes, datagrams.fragmentation) = (20_480, Some(fragmentation));
+        let text = crate::explain(&m).sentence;
+        assert!(text.contains("datagrams of 20480 B are fragmented into 14"), "{text}");
+        assert!(text.contains("drops fragments") && text.contains("-l 1472"), "{text}");
+        m.streams[0].datagrams.as_mut().unwrap().received = 900;
+        m.streams[0].datagrams.as_mut().unwrap().lost = 100;
+        let text = crate::explain(&m).sentence;
+        assert!(text.contains("one lost fragment loses the datagram"), "{text}");
+    }
+
+    #[test]
+    fn missing_counts_are_no_loss() {
+        let mut m = measured(1000, 0, None);
+        m.streams[0].datagrams.as_mut().unwrap().received = 0;
+        assert!(crate::explain(&m).sentence.contains("what arrived is unknown"));
     }
 }

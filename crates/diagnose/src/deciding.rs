@@ -7,13 +7,41 @@ mod change;
 mod observation;
 mod rule;
 mod table;
+mod train;
 
 pub use change::{Change, DecidingTest};
 pub use observation::Observation;
 pub use rule::Rule;
+pub use train::{Growth, Train};
 
-use record::Limit;
+use record::{Limit, Measurement};
 use table::{Row, TABLE};
+
+/// The limits that drop exactly the same packets: only a [`Train`] tells them apart.
+pub const DROPPING_ALIKE: [Limit; 2] = [Limit::Policer, Limit::ShallowQueue];
+
+/// Whether only a [`Train`] tells a limit from another one.
+#[must_use]
+pub fn is_dropping_alike(limit: Limit) -> bool {
+    DROPPING_ALIKE.contains(&limit)
+}
+
+/// Whether a train was sent after the test.
+pub(crate) fn train_ran(m: &Measurement) -> bool {
+    let between = m.decided.as_ref().map_or(&[][..], |decided| &decided.between);
+    DROPPING_ALIKE.iter().all(|limit| between.contains(limit))
+}
+
+/// The limit that a train showed, and the one that it excluded.
+pub(crate) fn told_by_train(m: &Measurement) -> Option<(Limit, Limit)> {
+    let shown = m.decided.as_ref().filter(|_| train_ran(m))?.limit?;
+    let [policer, queue] = DROPPING_ALIKE;
+    match shown {
+        Limit::Policer => Some((policer, queue)),
+        Limit::ShallowQueue => Some((queue, policer)),
+        _ => None,
+    }
+}
 
 /// A second test that tells two causes apart.
 #[derive(Debug, Clone, Copy, PartialEq)]

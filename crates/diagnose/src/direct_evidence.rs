@@ -75,6 +75,17 @@ const REQUESTED: f64 = 0.995;
 const MOSTLY: f64 = 0.5;
 const STARVED: f64 = 0.95;
 
+/// Bytes in flight that fill the receive window for most of the time are limited by it, whatever
+/// the congestion control does: BBR's window is twice what it has in flight, and its pacing hides
+/// the timer. Where the queueing delay exceeds this share of the RTT of the empty path, a good part
+/// of the window waits in a queue, and the bottleneck is the limit.
+const FILLS: f64 = 0.5;
+const QUEUED: f64 = 0.25;
+
+/// The probability of an application that a capture shows to have nothing to send for most of the
+/// time.
+const OBSERVED: f64 = 0.98;
+
 /// The limits that the receive window's timer counts.
 const RECEIVER: [Limit; 3] = [Limit::ReceiveWindow, Limit::WindowScaling, Limit::SlowReceiver];
 
@@ -87,6 +98,11 @@ pub(crate) fn apply(
 ) -> Posterior {
     let share = |name: &str| s.get(name).unwrap_or(0.0);
     let mut posterior = unread(window_scale(posterior, s), s);
+    let fills_window = fills_window(s);
+    if fills_window {
+        let full = filling(s);
+        posterior = posterior.at_least(TIMED, |limit| full.contains(&limit));
+    }
     if sender == Sender::Bulk {
         // With nothing left in its buffer, it waits for the buffer.
         posterior = posterior.moved(Limit::Application, Limit::SendBuffer);
@@ -104,7 +120,10 @@ pub(crate) fn apply(
         ("idle_share", &[Limit::Application]),
     ];
     for (timer, limits) in timers {
-        if measured && !is_own(timer, limits_unsent) && share(timer) >= CONCLUSIVE {
+        // Of two timers Linux runs that of the send buffer, also while the window is full.
+        let hides_window = fills_window && timer == "sndbuf_share";
+        let own = is_own(timer, limits_unsent) || hides_window;
+        if measured && !own && share(timer) >= CONCLUSIVE {
             posterior = posterior.at_least(TIMED, |limit| limits.contains(&limit));
         }
     }
@@ -114,7 +133,29 @@ pub(crate) fn apply(
     if s.get("of_requested").is_some_and(|of| of >= REACHED) {
         posterior = posterior.at_least(REQUESTED, |limit| limit == Limit::Application);
     }
+    if s.get("activity_idle").is_some_and(|share| share >= crate::facts::IDLE) {
+        posterior = posterior.at_least(OBSERVED, |limit| limit == Limit::Application);
+    }
     threads(without_own(posterior, s, limits_unsent), s, limits_unsent)
+}
+
+/// Whether the receive window is full for most of the time, and not because it waits in a queue.
+fn fills_window(s: &Statistics) -> bool {
+    s.get("at_window").is_some_and(|share| share >= FILLS)
+        && s.get("q50_per_rtt").is_some_and(|ln| ln <= QUEUED.ln())
+}
+
+/// Which of the limits of the receiver fill the window: without a scale, either of two.
+fn filling(s: &Statistics) -> &'static [Limit] {
+    let first = |names: [&str; 2]| names.iter().find_map(|name| s.get(name));
+    if first(["unread", "rx_unread"]).is_some_and(|unread| unread >= UNREAD) {
+        return &[Limit::SlowReceiver];
+    }
+    match first(["unscaled", "rx_unscaled"]) {
+        Some(unscaled) if unscaled > 0.5 => &[Limit::WindowScaling],
+        Some(_) => &[Limit::ReceiveWindow],
+        None => &[Limit::ReceiveWindow, Limit::WindowScaling],
+    }
 }
 
 /// Whether a timer runs while the sender waits for the test's own limit of unsent data. It is
@@ -145,14 +186,22 @@ fn is_starved(s: &Statistics) -> bool {
     over("app_limited") && over("nothing_unsent") && cwnd_filled
 }
 
+/// The probability that a window of at most 65,535 bytes is scaled, where that is not known: hosts
+/// and middleboxes that disable scaling have become rare.
+const SCALED: f64 = 0.95;
+
 /// Without a window scale a window of at most 65,535 bytes is one without scaling; with one,
-/// or larger, it is not. Where the scale is not known, it may be either.
+/// or larger, or where the scale is not known, it is not.
 fn window_scale(posterior: Posterior, s: &Statistics) -> Posterior {
     // The statistic is ln(window / 65,535 + 0.001). A receiver alone knows its own windows.
     let largest = s.get("ln_window_64k").or_else(|| s.get("rx_ln_window_64k"));
     let small = largest.is_some_and(|ln| ln <= 1.001f64.ln() + 1e-6);
     match s.get("unscaled").or_else(|| s.get("rx_unscaled")) {
-        None if small => posterior,
+        None if small => posterior.moved(Limit::WindowScaling, Limit::ReceiveWindow).split(
+            Limit::ReceiveWindow,
+            Limit::WindowScaling,
+            SCALED,
+        ),
         Some(unscaled) if unscaled > 0.5 && small => {
             posterior.moved(Limit::ReceiveWindow, Limit::WindowScaling)
         }

@@ -46,6 +46,10 @@ pub(crate) struct Evidence {
     pub(crate) retransmits: u64,
     /// The maximum smoothed RTT of the whole test.
     pub(crate) peak_rtt: Option<Rtt>,
+    /// Retransmitted segments within the part.
+    pub(crate) losses: f64,
+    /// Bytes in flight, summed over streams.
+    pub(crate) in_flight: Option<ByteCount>,
     /// The same over the segments sent in it: the loss ratio.
     pub(crate) loss: Option<f64>,
     /// Retransmitted segments per sampling interval with any.
@@ -100,7 +104,11 @@ impl Evidence {
             window_floor: window.window_floor(),
             // The mean: a full buffer drains and fills by whole writes.
             held: window
-                .mean(|s| s.written_bytes.saturating_sub(s.acked_bytes) as f64)
+                .mean(|s| {
+                    let written = s.written_bytes.saturating_sub(s.acked_bytes);
+                    // Writes are counted when they return, later than their bytes are sent.
+                    written.max(s.in_flight_bytes.saturating_add(s.unsent_bytes)) as f64
+                })
                 .map(|each| ByteCount::from_f64(each * m.streams.len() as f64)),
             cwnd: window.sum(|s| Some(s.cwnd_bytes)).map(ByteCount::from_f64),
             delivery: window
@@ -109,6 +117,8 @@ impl Evidence {
             pacing: window.sum(|s| s.pacing_rate_bps).map(BitRate::from_bps_f64),
             retransmits: retransmits(m),
             peak_rtt: peak_rtt(m),
+            losses: window.growth(|s| s.retransmits),
+            in_flight: window.sum(|s| Some(s.in_flight_bytes)).map(ByteCount::from_f64),
             loss: window.loss(),
             burst: window.burst(),
             backlog_at_losses: min_rtt.and_then(|least| window.backlog_at_losses(least)),
@@ -126,6 +136,11 @@ impl Evidence {
     pub(crate) fn queueing(&self) -> Option<Rtt> {
         let (least, loaded) = (self.min_rtt?, self.loaded_rtt?);
         Some(Rtt::from_nanos(loaded.nanos().saturating_sub(least.nanos())))
+    }
+
+    /// The RTT under load, else the minimum: bytes in flight over it are the goodput.
+    pub(crate) fn rtt(&self) -> Option<Rtt> {
+        self.loaded_rtt.or(self.min_rtt)
     }
 
     /// Whether there is a standing queue: a queueing delay above 15 % of the minimum

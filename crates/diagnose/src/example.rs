@@ -37,6 +37,7 @@ impl Example {
             cwnd: Some(model::bdp(rate, rtt)),
             delivery: Some(rate),
             pacing: Some(rate),
+            losses: 100.0,
             ..example.e
         };
         example.e.steady.to_s = 10.0;
@@ -61,6 +62,7 @@ impl Example {
             receiver_core_wait: None,
             notes: Vec::new(),
             latency: None,
+            decided: None,
             tool: None,
         };
         let e = Evidence::gather(&m);

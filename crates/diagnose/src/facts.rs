@@ -2,7 +2,7 @@
 //! congestion control, and thresholds that more than one module uses.
 
 use crate::evidence::Evidence;
-use record::{Direction, Limit, Measurement, Sample, Unavailable};
+use record::{Activity, Caveat, Direction, Limit, Measurement, Sample, Unavailable};
 use units::BitRate;
 
 /// The share of a core from which a thread is CPU-limited.
@@ -90,9 +90,39 @@ pub(crate) fn sender(m: &Measurement) -> Sender {
     }
 }
 
+/// The share of the time with nothing to send from which that is the limit.
+pub(crate) const IDLE: f64 = 0.5;
+
+/// The activity of the stream with the most data, where it is known of every stream.
+pub(crate) fn activity(m: &Measurement) -> Option<Activity> {
+    if m.streams.iter().any(|stream| stream.activity.is_none()) {
+        return None;
+    }
+    m.streams.iter().max_by_key(|stream| stream.received_bytes)?.activity
+}
+
+/// Whether the senders' applications had nothing to send for most of the time.
+pub(crate) fn is_mostly_idle(m: &Measurement) -> bool {
+    let idle = m.streams.iter().map(|stream| Some(stream.activity?.idle_share));
+    let idle: Option<Vec<f64>> = idle.collect();
+    idle.and_then(|shares| model::statistics::mean(&shares)).is_some_and(|share| share >= IDLE)
+}
+
+/// Whether a stream was captured in one direction alone, which shows no limit.
+pub(crate) fn has_one_direction(m: &Measurement) -> bool {
+    let mut all = m.streams.iter().flat_map(|stream| &stream.caveats);
+    all.any(|caveat| matches!(caveat, Caveat::DataOnly | Caveat::AcknowledgementsOnly))
+}
+
 /// Whether longhaul only watched the connection of another application.
 pub(crate) fn is_watched(m: &Measurement) -> bool {
     m.streams.iter().any(|stream| stream.watched)
+}
+
+/// Whether it is a test of longhaul's own, at an unlimited rate, with samples of the receiver alone.
+pub(crate) fn is_received_only(m: &Measurement) -> bool {
+    let is_test = m.tool.is_none() && !is_watched(m) && requested_rate(m).is_none();
+    is_test && m.streams.iter().all(|s| s.sender.is_empty() && s.receiver.len() >= 2)
 }
 
 /// The limits that show in the samples of a receiver alone, whatever the sender's application

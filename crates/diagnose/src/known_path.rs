@@ -22,6 +22,17 @@ impl<'a> KnownPath<'a> {
         Some(KnownPath { path, payload: predict::path_payload(m, e).map(|path| path.goodput) })
     }
 
+    /// The payload rate, bit/s; `None` without a rate limit.
+    pub(crate) fn payload(&self) -> Option<f64> {
+        self.payload.map(BitRate::as_f64)
+    }
+
+    /// Whether the counters tell a policer from a shallow queue, which drop the same packets.
+    pub(crate) fn tells_policer_from_queue(&self) -> bool {
+        let drops = &self.path.achieved.drops;
+        (drops.policer == 0) != (drops.queue == 0)
+    }
+
     /// Whether the counters exclude a limit for a part with these statistics.
     pub(crate) fn excludes(&self, limit: Limit, s: &Statistics) -> bool {
         let (drops, achieved) = (&self.path.achieved.drops, &self.path.achieved);

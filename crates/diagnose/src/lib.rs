@@ -15,11 +15,14 @@
 //! | the statistics of a part of the test | `statistics`, with `policer_evidence` |
 //! | where the first slow start ends | `slow_start` |
 //! | each limit's likelihood, given them | `fitted_terms` |
+//! | which limits could act at all | `mechanisms` |
 //! | and its probability | `posterior`, `direct_evidence`, `missing_evidence`, `known_path` |
+//! | spans without any delivery | `outages` |
 //! | the parts of the test by limit | `segments` |
 //! | the limit that is named first, and the confidence in it | `combine` |
 //! | the bottleneck's rate | `rate_estimate` |
 //! | prediction, sentence and remedies of each limit | `causes`, one file each |
+//! | limits that their own evidence contradicts | `consistency` |
 //! | the sentence without a limit | `sentence`; for watched connections, `one_line` |
 //! | the second test that tells two limits apart | `deciding` |
 //! | remedies, also for several likely limits | `remedy` |
@@ -31,6 +34,7 @@
 
 mod causes;
 mod combine;
+mod consistency;
 mod cpu_cost;
 mod curve;
 mod datagrams;
@@ -44,9 +48,11 @@ mod facts;
 mod fitted_terms;
 mod known_path;
 pub mod latency;
+mod mechanisms;
 mod missing_evidence;
 mod next_limit;
 mod one_line;
+mod outages;
 mod phrases;
 mod policer_evidence;
 mod posterior;
@@ -63,6 +69,7 @@ mod statistics;
 mod steady;
 mod udt;
 
+pub use consistency::{Contradiction, contradiction};
 pub use remedy::Goal;
 pub use shares::shares_between;
 pub use statistics::Statistics;
@@ -99,34 +106,25 @@ pub fn explain_for(m: &Measurement, goal: Option<Goal>) -> Finding {
     }
     if m.spec.protocol == Protocol::Udp {
         let (limit, sentence) = datagrams::explain(m, &evidence);
-        return Finding {
-            throughput_bps: evidence.goodput,
-            average_bps: evidence.average,
-            steady: evidence.steady,
-            predicted_bps: None,
-            equation: None,
-            limit,
-            confidence: limit.filter(|limit| *limit != Limit::Unknown).map(|_| Confidence::Likely),
-            shares: None,
-            min_rtt: None,
-            loaded_rtt: None,
-            sentence,
-            remedies: Vec::new(),
-            posterior: Vec::new(),
-            segments: Vec::new(),
-            bottleneck: None,
-        };
+        let confidence = limit.filter(|limit| *limit != Limit::Unknown);
+        let confidence = confidence.map(|_| Confidence::Likely);
+        return Finding { limit, confidence, sentence, ..unexplained(m, &evidence) };
     }
     let test = prepared(m);
     let combined = combine::combine(m, &evidence, &test);
     // With several segments, the figures are those of the one that the finding names.
     let evidence = match combined.as_ref().and_then(combine::Combined::costliest) {
+        // What the application was idle counts.
+        _ if facts::is_mostly_idle(m) => Evidence::over(m, 0.0, test.end()),
         Some(segment) => Evidence::over(m, segment.from_s, segment.to_s),
         None => evidence,
     };
-    let shares = shares::over(m, evidence.steady.from_s, evidence.steady.to_s);
-    // A receiver alone names a limit or none.
+    let steady = evidence.steady;
     let limit = combined.as_ref().map(|combined| combined.limit);
+    let shares = shares::over(m, steady.from_s, steady.to_s);
+    let shares = shares
+        .map(|shares| shares::attributed(shares, limit, &test.over(steady.from_s, steady.to_s)));
+    // A receiver alone names a limit or none.
     let limit = limit.filter(|limit| shares.is_some() || *limit != Limit::Unknown);
     let observed = Observed { m, e: &evidence, shares };
     let prediction = limit.and_then(|limit| causes::of(limit).prediction(&observed));
@@ -139,22 +137,54 @@ pub fn explain_for(m: &Measurement, goal: Option<Goal>) -> Finding {
         sentence::of(limit, confidence, &posterior, &observed)
     };
     let (predicted_bps, equation) = prediction.map(|p| (p.rate, p.equation)).unzip();
-    Finding {
-        throughput_bps: evidence.goodput,
-        average_bps: evidence.average,
-        steady: evidence.steady,
+    // Below a limit that is not known nothing is advised.
+    let is_known = limit.is_some_and(|limit| limit != Limit::Unknown);
+    let remedies = if is_known {
+        remedy::of_posterior(&posterior, confidence, goal.as_ref(), &observed)
+    } else {
+        Vec::new()
+    };
+    let finding = Finding {
         predicted_bps,
         equation,
         limit,
         confidence,
         shares,
-        min_rtt: evidence.min_rtt,
-        loaded_rtt: evidence.loaded_rtt,
         sentence,
-        remedies: remedy::of_posterior(&posterior, confidence, goal.as_ref(), &observed),
+        remedies,
         posterior,
         segments,
         bottleneck: rate_estimate::of(&test, evidence.has_standing_queue()),
+        ..unexplained(m, &evidence)
+    };
+    consistency::consistent(finding, m)
+}
+
+/// The figures of a test, without a limit.
+fn unexplained(m: &Measurement, e: &Evidence) -> Finding {
+    let mut caveats: Vec<record::Caveat> = Vec::new();
+    for caveat in m.streams.iter().flat_map(|stream| &stream.caveats) {
+        if !caveats.contains(caveat) {
+            caveats.push(*caveat);
+        }
+    }
+    Finding {
+        throughput_bps: e.goodput,
+        average_bps: e.average,
+        steady: e.steady,
+        predicted_bps: None,
+        equation: None,
+        limit: None,
+        confidence: None,
+        shares: None,
+        min_rtt: e.min_rtt,
+        loaded_rtt: e.loaded_rtt,
+        sentence: String::new(),
+        remedies: Vec::new(),
+        posterior: Vec::new(),
+        segments: Vec::new(),
+        bottleneck: None,
+        caveats,
     }
 }
 
@@ -162,21 +192,13 @@ fn explain_udt(m: &Measurement, e: &Evidence) -> Finding {
     let udt::Explanation { limit, sentence, prediction, shares } = udt::explain(m, e);
     let (predicted_bps, equation) = prediction.unzip();
     Finding {
-        throughput_bps: e.goodput,
-        average_bps: e.average,
-        steady: e.steady,
         predicted_bps,
         equation,
         limit,
         confidence: limit.filter(|limit| *limit != Limit::Unknown).map(|_| Confidence::Likely),
         shares,
-        min_rtt: e.min_rtt,
-        loaded_rtt: e.loaded_rtt,
         sentence,
-        remedies: Vec::new(),
-        posterior: Vec::new(),
-        segments: Vec::new(),
-        bottleneck: None,
+        ..unexplained(m, e)
     }
 }
 

@@ -35,6 +35,14 @@ const ALIKE: [Limit; 3] = [Limit::ReceiveWindow, Limit::SendBuffer, Limit::Appli
 /// transfers (Flach et al., SIGCOMM 2016).
 const POLICERS: f64 = 0.25;
 
+/// Bytes in flight and rates vary by less than this where a window fixes them; and the queueing
+/// delay, of the minimum RTT, is less than that.
+const LEVEL: f64 = 0.05;
+const QUEUED: f64 = 0.1;
+
+/// A requested rate makes up for slow start: the average is at least this share of the level.
+const CAUGHT_UP: f64 = 0.98;
+
 /// The posterior, with no more certainty than the tool's figures allow.
 pub(crate) fn apply(posterior: Posterior, m: &Measurement, s: &Statistics) -> Posterior {
     let lacks = |figure| m.lacks(figure);
@@ -43,7 +51,10 @@ pub(crate) fn apply(posterior: Posterior, m: &Measurement, s: &Statistics) -> Po
         && s.get("cwnd_filled").is_some_and(|filled| filled < HALF_FILLED)
     {
         posterior = posterior.at_least(UNFILLED, |limit| ENDS.contains(&limit));
-        if lacks(Unavailable::ReceiveWindow) && lacks(Unavailable::RequestedRate) {
+        if lacks(Unavailable::ReceiveWindow) && has_fixed_window(m, s) {
+            let windows = [Limit::SlowReceiver, Limit::WindowScaling].into_iter().chain(ALIKE);
+            posterior = windows.fold(posterior, |all, limit| all.moved(limit, Limit::FixedWindow));
+        } else if lacks(Unavailable::ReceiveWindow) && lacks(Unavailable::RequestedRate) {
             posterior = posterior
                 .moved(Limit::SlowReceiver, Limit::ReceiveWindow)
                 .moved(Limit::WindowScaling, Limit::ReceiveWindow)
@@ -58,6 +69,25 @@ pub(crate) fn apply(posterior: Posterior, m: &Measurement, s: &Statistics) -> Po
         posterior = posterior.moved(Limit::ClusteredLoss, Limit::Loss);
     }
     posterior
+}
+
+/// Whether the bytes in flight grow to one value and stay there, and no requested rate explains
+/// it: iperf3 sends faster after a slow start until the average is what was requested
+/// (`iperf_check_throttle`), so an average below the level excludes one.
+fn has_fixed_window(m: &Measurement, s: &Statistics) -> bool {
+    let below = |name: &str, most: f64| s.get(name).is_some_and(|value| value < most);
+    let is_level = below("flight_variation", LEVEL)
+        && below("block_variation", LEVEL.ln())
+        && below("q95_per_rtt", QUEUED.ln());
+    let requested = m.lacks(Unavailable::RequestedRate) && !falls_short(m, s);
+    is_level && !requested && crate::facts::requested_rate(m).is_none()
+}
+
+/// Whether the whole test's average is below the level, as no requested rate leaves it.
+fn falls_short(m: &Measurement, s: &Statistics) -> bool {
+    let level = s.get("ln_mbps").map_or(f64::INFINITY, f64::exp) * 1e6;
+    let bits = m.received().as_f64() * 8.0;
+    m.seconds() > 0.0 && bits / m.seconds() < CAUGHT_UP * level
 }
 
 #[cfg(test)]

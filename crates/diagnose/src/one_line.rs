@@ -4,7 +4,7 @@
 use crate::{
     causes::{self, Observed},
     evidence::Evidence,
-    sentence,
+    facts, sentence,
 };
 use record::{Confidence, Limit, Probability};
 
@@ -23,8 +23,19 @@ pub(crate) fn of(
             });
             causes::of(limit).one_line(o) + &other
         }
+        _ if facts::has_one_direction(o.m) => one_direction(o),
         _ => without_timers(o.e),
     }
+}
+
+/// Retransmissions show in the data alone, and nothing else.
+fn one_direction(o: &Observed<'_>) -> String {
+    let again = match o.e.retransmits {
+        0 => String::new(),
+        1 => "1 segment was sent again; ".to_owned(),
+        count => format!("{count} segments were sent again; "),
+    };
+    again + "one direction does not show the limit: capture both"
 }
 
 /// The peer sends, or the sender's kernel has no such timers.

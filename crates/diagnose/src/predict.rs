@@ -13,6 +13,9 @@ const SHORTEST_RTT: Rtt = Rtt::from_micros(5);
 /// A bound above this multiple of the goodput is no limit, and is not printed.
 const FAR_ABOVE: f64 = 100.0;
 
+/// A median delivery rate below this share of the goodput is not the bottleneck's.
+const DELIVERED: f64 = 0.95;
+
 /// A goodput and the equation behind it.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Prediction {
@@ -84,7 +87,9 @@ pub(crate) fn bottleneck(o: &Observed<'_>) -> Option<Prediction> {
             format!("rate x payload / packet = {rate} x {mss} / {wire} = {goodput} of TCP payload");
         return Some(Prediction { rate: goodput, equation });
     }
-    let rate = o.e.delivery.filter(|rate| *rate > BitRate::ZERO)?;
+    // ACKs that come in bursts make the kernel's estimate too low.
+    let rate = o.e.delivery.filter(|rate| rate.as_f64() >= DELIVERED * o.e.goodput.as_f64())?;
+    let rate = Some(rate).filter(|rate| *rate > BitRate::ZERO)?;
     let equation = format!("median delivery rate = {rate} of TCP payload");
     Some(Prediction { rate, equation })
 }
@@ -102,12 +107,42 @@ pub(crate) fn loss_range(m: &Measurement, e: &Evidence) -> Option<(BitRate, BitR
     Some((reno.min(cubic), reno.max(cubic)))
 }
 
-/// The goodput of Reno or CUBIC whose window is reduced once per `1 / p` segments; `None`
-/// for BBR, which does not respond to single losses.
-pub(crate) fn response(p: LossRatio, o: &Observed<'_>) -> Option<Prediction> {
+/// The losses or marks from which their ratio is known well enough for an equation: of twenty, the
+/// ratio's 95 % interval is a factor of 1.5 to either side, and the window before the first of them
+/// hardly counts any more.
+const ENOUGH_EVENTS: f64 = 20.0;
+
+/// The loss ratio from which timeouts take much of the time, which Mathis' and CUBIC's equations
+/// leave out (Padhye et al., SIGCOMM 1998, section 3).
+const TIMEOUTS: f64 = 0.02;
+
+/// The goodput with timeouts, of which CUBIC's are Reno's: windows are small there.
+fn with_timeouts(mss: ByteCount, rtt: Rtt, p: LossRatio, o: &Observed<'_>) -> Option<Prediction> {
+    let rto = model::linux_rto(rtt);
+    let path = model::RenoPath { mss, rtt, rto, window: None, packets_per_ack: 1 };
+    let sent = model::pftk(&path, p)?;
+    let one = sent.scaled(1.0 - p.fraction());
+    let rate = one.scaled(o.e.streams.max(1) as f64);
+    let mut equation = format!(
+        "Padhye's model with timeouts, at a loss of {} over {rtt} with an RTO of {rto} = {one}",
+        percent(p.fraction())
+    );
+    if o.e.streams > 1 {
+        equation += &format!(", times {} streams = {rate}", o.e.streams);
+    }
+    Some(capped(rate, equation + " of TCP payload", o))
+}
+
+/// The goodput of Reno or CUBIC whose window is reduced once per `1 / p` segments, as `events` of
+/// them show; `None` if they are too few, and for BBR, which does not respond to single losses.
+pub(crate) fn response(p: LossRatio, events: f64, o: &Observed<'_>) -> Option<Prediction> {
     let (mss, rtt) = (o.e.mss?, o.e.loaded_rtt?);
-    if facts::is_bbr(o.m) {
+    let is_known = o.m.path.as_ref().is_some_and(|path| path.loss > LossRatio::NONE);
+    if facts::is_bbr(o.m) || (!is_known && events < ENOUGH_EVENTS) {
         return None;
+    }
+    if p.fraction() >= TIMEOUTS {
+        return with_timeouts(mss, rtt, p, o);
     }
     let reno = model::mathis(mss, rtt, p)?;
     let cubic = model::cubic_region(mss, rtt, p)?;

@@ -19,9 +19,34 @@ pub(crate) fn of(
     let Some(limit) = limit else {
         return without_timers(o);
     };
+    let text = causes::of(limit).sentence(o);
+    if let Some(alike) = drops_alike(limit, confidence, posterior, o) {
+        return text + &alike;
+    }
     let other = rival(limit, confidence, posterior);
-    let other = other.map_or(String::new(), |other| also_possible(limit, &other, o));
-    causes::of(limit).sentence(o) + &other
+    text + &other.map_or(String::new(), |other| also_possible(limit, &other, o))
+}
+
+/// Where a policer or a shallow queue is not sure: that the other one would drop the same packets,
+/// and what tells them apart, unless it was done.
+fn drops_alike(
+    limit: Limit,
+    confidence: Option<Confidence>,
+    posterior: &[Probability],
+    o: &Observed<'_>,
+) -> Option<String> {
+    let [policer, queue] = deciding::DROPPING_ALIKE;
+    let other = if limit == policer { queue } else { policer };
+    let another = rival(limit, confidence, posterior).filter(|rival| rival.limit != other);
+    let is_open = deciding::is_dropping_alike(limit) && confidence != Some(Confidence::Sure);
+    if !is_open || another.is_some() || deciding::train_ran(o.m) {
+        return None;
+    }
+    let noun = causes::of(other).noun();
+    Some(format!(
+        " The same packets would be lost to {noun}: `longhaul test --decide` sends a train of datagrams \
+         that tells the two apart, with longhaul at both ends."
+    ))
 }
 
 /// The most probable other cause, if it is likely and `limit` is not sure.
@@ -75,11 +100,40 @@ fn without_timers(o: &Observed<'_>) -> String {
 #[cfg(test)]
 mod tests {
     use super::{also_possible, rival};
-    use crate::example::Example;
+    use crate::{causes::Observed, example::Example};
     use record::{Confidence, Limit, Probability};
 
     fn p(limit: Limit, probability: f64) -> Probability {
         Probability { limit, probability }
+    }
+
+    #[test]
+    fn a_policer_and_a_queue_are_left_to_a_train() {
+        let mut example = Example::new(48.0, 20.0);
+        let posterior = [p(Limit::Policer, 0.98)];
+        let likely = Some(Confidence::Likely);
+        let text = |limit, confidence, posterior: &[Probability], o: &Observed<'_>| {
+            super::of(Some(limit), confidence, posterior, o)
+        };
+        let told = text(Limit::Policer, likely, &posterior, &example.observed());
+        assert!(told.contains("lost to a shallow queue: `longhaul test --decide`"), "{told}");
+        let told = text(Limit::ShallowQueue, likely, &posterior, &example.observed());
+        assert!(told.contains("lost to a policer: `longhaul test --decide`"), "{told}");
+        let sure = Some(Confidence::Sure);
+        let told = text(Limit::Policer, sure, &posterior, &example.observed());
+        assert!(!told.contains("--decide"), "{told}");
+        let rival = [p(Limit::Policer, 0.6), p(Limit::Aqm, 0.3)];
+        let told = text(Limit::Policer, likely, &rival, &example.observed());
+        assert!(told.contains("Also possible") && !told.contains("lost to"), "{told}");
+        example.m.decided = Some(record::Decided {
+            between: vec![Limit::ShallowQueue, Limit::Policer],
+            options: None,
+            throughput_bps: None,
+            limit: None,
+            sentence: String::new(),
+        });
+        let told = text(Limit::Policer, likely, &posterior, &example.observed());
+        assert!(!told.contains("--decide"), "{told}");
     }
 
     #[test]

@@ -4,8 +4,8 @@
 //! data is unacknowledged or unsent, and includes the time limited by the receive
 //! window and by the send buffer (`tcp_chrono_start` in Linux `tcp_output.c`).
 
-use crate::curve::Curve;
-use record::{Measurement, Sample, Shares, Stream};
+use crate::{curve::Curve, statistics::Statistics};
+use record::{Limit, Measurement, Sample, Shares, Stream};
 
 /// The streams' mean shares from `from` to `to` seconds, which add up to 1;
 /// `None` if a stream has no timers.
@@ -26,6 +26,42 @@ pub(crate) fn over(m: &Measurement, from: f64, to: f64) -> Option<Shares> {
     let network = sum.network / streams;
     let application = (1.0 - receive_window - send_buffer - network).max(0.0);
     Some(Shares { application, receive_window, send_buffer, network })
+}
+
+/// The shares with what the samples show of the limit beyond the timers: the kernel starts the
+/// receive window's timer only where nothing else could be sent, which BBR's pacing hides, and
+/// the send buffer's only when a segment is sent while the application already waits. What is
+/// added is taken from the network's share, which is the rest.
+pub(crate) fn attributed(shares: Shares, limit: Option<Limit>, s: &Statistics) -> Shares {
+    // A timer that ran is more precise than samples.
+    let seen = |name: &str, timer: f64| {
+        s.get(name).filter(|share| timer < 0.5 * share).map_or(0.0, |share| share - timer)
+    };
+    let mut shares = shares;
+    let (place, more) = match limit {
+        Some(Limit::ReceiveWindow | Limit::WindowScaling | Limit::SlowReceiver) => {
+            let timer = shares.receive_window;
+            let more = seen("at_window", timer);
+            // Of two timers Linux runs that of the send buffer.
+            let hidden = (more - shares.network).clamp(0.0, shares.send_buffer);
+            shares.send_buffer -= hidden;
+            shares.network += hidden;
+            (&mut shares.receive_window, more)
+        }
+        Some(Limit::SendBuffer) => {
+            let timer = shares.send_buffer;
+            (&mut shares.send_buffer, seen("starved", timer))
+        }
+        Some(Limit::Application) => {
+            let timer = shares.application;
+            (&mut shares.application, seen("starved", timer).max(seen("activity_idle", timer)))
+        }
+        _ => return shares,
+    };
+    let more = more.min(shares.network);
+    *place += more;
+    shares.network -= more;
+    shares
 }
 
 fn of(stream: &Stream, from: f64, to: f64) -> Option<Shares> {

@@ -101,7 +101,8 @@ impl<'a> Prepared<'a> {
 
     /// Delivered rates of all streams together on a grid, bit/s.
     pub(crate) fn rates(&self, from: f64, to: f64) -> Vec<f64> {
-        let count = ((to - from) / self.grid).round().max(0.0) as usize;
+        // A span beyond the samples, of a file with absurd times, has no rates.
+        let count = ((to - from) / self.grid).round().clamp(0.0, 2.0 * GRID_VALUES) as usize;
         let at = |index: usize| total(&self.delivered, from + index as f64 * self.grid);
         let mut before = at(0);
         (1..=count)

@@ -76,6 +76,20 @@ pub fn set_dont_fragment(socket: &impl AsFd, ipv6: bool, refuse: bool) -> io::Re
     }
 }
 
+/// The MTU of a connected socket's route in bytes: the device's, or a smaller one that a router has
+/// reported (ip(7), `IP_MTU`).
+///
+/// # Errors
+/// The system error; `ENOTCONN` if the socket is not connected.
+pub fn route_mtu(socket: &impl AsFd, ipv6: bool) -> io::Result<u32> {
+    let mtu = if ipv6 {
+        sys::int_option(socket, libc::IPPROTO_IPV6, libc::IPV6_MTU)
+    } else {
+        sys::int_option(socket, libc::IPPROTO_IP, libc::IP_MTU)
+    };
+    u32::try_from(mtu?).map_err(|_| io::ErrorKind::InvalidData.into())
+}
+
 /// Sends packets up to the device's MTU unfragmented, regardless of the path MTU
 /// known to the kernel (ip(7), `IP_PMTUDISC_PROBE`).
 ///

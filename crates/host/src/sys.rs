@@ -22,6 +22,27 @@ pub(crate) fn retry(mut call: impl FnMut() -> isize) -> io::Result<usize> {
     }
 }
 
+/// Reads a socket option that is an integer (getsockopt(2)).
+pub(crate) fn int_option(
+    socket: &impl AsFd,
+    level: libc::c_int,
+    option: libc::c_int,
+) -> io::Result<libc::c_int> {
+    let mut value: libc::c_int = 0;
+    let mut length = libc::socklen_t::try_from(size_of::<libc::c_int>()).unwrap_or_default();
+    // SAFETY: the value's address and size are its own, and both live across the call.
+    check(unsafe {
+        libc::getsockopt(
+            socket.as_fd().as_raw_fd(),
+            level,
+            option,
+            std::ptr::from_mut(&mut value).cast(),
+            &raw mut length,
+        )
+    })
+    .map(|_| value)
+}
+
 /// Sets a socket option to a plain value of the option's type, whose size the
 /// kernel checks (setsockopt(2)).
 pub(crate) fn set_option<T: Copy>(

@@ -13,6 +13,10 @@ pub const OLD_CONNECT: [u8; 4] = [0x15, 0xCD, 0x5B, 0x07];
 /// What servers up to 3.11 reply.
 pub const OLD_CONNECT_REPLY: [u8; 4] = [0xB1, 0x68, 0xDE, 0x3A];
 
+/// What the receiver of a train sends when it has seen enough losses. Longhaul only, and only in a
+/// test that asked for it ([`Extension::train`](crate::Extension::train)).
+pub const STOP: [u8; 4] = *b"stop";
+
 /// Minimum datagram length: a header with either counter.
 pub const MIN_LENGTH: i64 = 16;
 /// Largest payload of a UDP datagram over IPv4 (65535 less the headers, RFC 768, RFC 791).

@@ -36,6 +36,11 @@ pub struct Extension {
     /// Whether an end that sends limits its unsent data on a short path; absent means no.
     #[serde(deserialize_with = "lenient::maybe_bool", skip_serializing_if = "Option::is_none")]
     pub limit_unsent: Option<bool>,
+    /// The first rate of a train in bit/s: the rate of a single UDP stream rises from it to
+    /// `bandwidth` with the bytes sent. The receiver records when each datagram arrived, and asks
+    /// the sender to stop after enough losses. Absent means no train.
+    #[serde(deserialize_with = "lenient::maybe_count", skip_serializing_if = "Option::is_none")]
+    pub train: Option<u64>,
     /// Whether there is a token proof of a version before 2, which no server accepts.
     #[serde(rename = "token", deserialize_with = "lenient::is_object", skip_serializing)]
     pub outdated_token_proof: bool,
@@ -49,7 +54,7 @@ mod tests {
     #[test]
     fn what_has_another_type_counts_as_missing() {
         let extension: Extension = serde_json::from_value(json!({
-            "version": [1], "segment": 1, "coalesce": false, "zerocopy": {}, "token": [7], "new": 1
+            "version": [1], "segment": 1, "coalesce": false, "zerocopy": {}, "token": [7], "train": true, "new": 1
         }))
         .unwrap();
         assert_eq!(extension, Extension { coalesce: Some(false), ..Extension::default() });

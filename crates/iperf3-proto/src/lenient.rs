@@ -155,6 +155,16 @@ pub(crate) fn maybe_bool<'de, D: Deserializer<'de>>(
     })
 }
 
+/// A whole number from 0; anything else counts as missing.
+pub(crate) fn maybe_count<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<u64>, D::Error> {
+    Ok(match Scalar::deserialize(deserializer)? {
+        Scalar::Unsigned(count) => Some(count),
+        _ => None,
+    })
+}
+
 /// A text that may be missing; anything else counts as missing.
 pub(crate) fn text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
     short_text::<{ usize::MAX }, D>(deserializer)

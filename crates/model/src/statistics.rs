@@ -37,6 +37,22 @@ pub fn median(values: &[f64]) -> Option<f64> {
     Some((lower + *upper) / 2.0)
 }
 
+/// The value up to which half of the weight lies; pairs of value and weight that are not finite, or
+/// without weight, are skipped. `None` without any.
+#[must_use]
+pub fn weighted_median(values: &[(f64, f64)]) -> Option<f64> {
+    let counts = |(value, weight): &(f64, f64)| value.is_finite() && *weight > 0.0;
+    let mut sorted: Vec<(f64, f64)> = values.iter().copied().filter(counts).collect();
+    sorted.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let half = sorted.iter().map(|(_, weight)| weight).sum::<f64>() / 2.0;
+    let mut below = 0.0;
+    let reaches = |(value, weight): (f64, f64)| {
+        below += weight;
+        (below >= half).then_some(value)
+    };
+    sorted.into_iter().find_map(reaches)
+}
+
 /// The percentile at `share` (0 to 1) by nearest rank: the smallest value that is not
 /// below `share` of the values; `None` for no values.
 #[must_use]
@@ -273,6 +289,14 @@ fn ln_gamma(x: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_weighted_median_counts_weight_rather_than_values() {
+        let often = [(116.0, 0.01), (117.0, 0.01), (118.0, 0.01), (266.0, 0.1)];
+        assert_eq!(weighted_median(&often), Some(266.0));
+        assert_eq!(weighted_median(&[(1.0, 1.0), (2.0, 1.0), (9.0, 1.0)]), Some(2.0));
+        assert_eq!(weighted_median(&[(1.0, 0.0), (f64::NAN, 1.0)]), None);
+    }
 
     #[test]
     fn student_is_as_in_the_tables() {

@@ -24,8 +24,10 @@ pub struct Report {
     pub measurement: Measurement,
     /// This end's results.
     pub ours: Results,
-    /// The server's results; `None` if the test was interrupted.
+    /// The server's results; `None` if the test was interrupted, or is incomplete.
     pub theirs: Option<Results>,
+    /// The reason that the server's results are missing, as one line, if the test failed.
+    pub incomplete: Option<String>,
 }
 
 /// Runs one test.

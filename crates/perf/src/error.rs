@@ -235,6 +235,18 @@ pub enum PerfError {
         /// The timeout.
         waited: Duration,
     },
+    /// No test data was acknowledged by the other end.
+    #[error(
+        "the {role} {address} acknowledged no data for {} s; check whether the path is down, or drops full-size packets (longhaul doctor --to)", waited.as_secs()
+    )]
+    Stalled {
+        /// The other end's role.
+        role: Role,
+        /// Its address.
+        address: SocketAddr,
+        /// The timeout.
+        waited: Duration,
+    },
     /// The server did not reply to the datagram that opens a UDP stream.
     #[error(
         "the server {address} did not reply by UDP within {} s; allow UDP to and from that port in the firewalls", waited.as_secs()
@@ -306,6 +318,18 @@ pub enum PerfError {
 }
 
 impl PerfError {
+    /// Whether a test that ends with it has what this end measured until then.
+    pub(crate) const fn leaves_measurement(&self) -> bool {
+        matches!(
+            self,
+            PerfError::NoData { .. }
+                | PerfError::Stalled { .. }
+                | PerfError::StreamBroke { .. }
+                | PerfError::Vanished { .. }
+                | PerfError::Silent { .. }
+        )
+    }
+
     /// Whether the command line was wrong rather than the test: exit code 2
     /// instead of 1.
     #[must_use]

@@ -11,7 +11,7 @@ use iperf3_proto::{
     Decoder, Extension, Results,
     lenient::{self, Scalar},
 };
-use record::{Datagrams, LossBurst, ReceiverSample, Sample};
+use record::{Datagrams, LossBurst, ReceiverSample, Sample, TimedDatagram};
 use serde::{Deserialize, Serialize, Serializer, ser::SerializeMap};
 use serde_json::value::RawValue;
 use units::Rtt;
@@ -20,7 +20,8 @@ use units::Rtt;
 ///
 /// 1. Samples at one interval; without the key `format`.
 /// 2. Samples that may be closer to each other at the start of a test. Version 1 reads them,
-///    as every sample has its time.
+///    as every sample has its time. With the arrival times of a train, if the client asked for
+///    them: versions that do not know these never ask.
 pub(crate) const RESULTS_FORMAT: u32 = 2;
 
 /// Maximum streams read from a peer, both directions together.
@@ -82,6 +83,8 @@ pub(crate) struct ExtraStream {
     pub(crate) unsent_limit_bytes: Option<u64>,
     /// Datagrams received at that end; UDP only.
     pub(crate) datagrams: Option<Datagrams>,
+    /// When datagrams arrived at that end; in a train only.
+    pub(crate) train: Vec<TimedDatagram>,
     pub(crate) sender: Vec<Sample>,
     pub(crate) receiver: Vec<ReceiverSample>,
 }
@@ -115,6 +118,7 @@ pub(crate) struct StreamMessage<'a> {
     pub(crate) congestion: Option<&'a str>,
     pub(crate) unsent_limit_bytes: Option<u64>,
     pub(crate) datagrams: Option<Datagrams>,
+    pub(crate) train: &'a [TimedDatagram],
     pub(crate) sender: &'a [Sample],
     pub(crate) receiver: &'a [ReceiverSample],
 }
@@ -128,6 +132,9 @@ impl Serialize for StreamMessage<'_> {
             map.serialize_entry("unsent_limit_bytes", &limit)?;
         }
         map.serialize_entry("datagrams", &self.datagrams)?;
+        if !self.train.is_empty() {
+            map.serialize_entry("train", &Table(self.train))?;
+        }
         map.serialize_entry("sender", &Table(self.sender))?;
         map.serialize_entry("receiver", &Table(self.receiver))?;
         map.end()
@@ -190,6 +197,8 @@ struct ReadStream<'a> {
     unsent_limit_bytes: Option<u64>,
     datagrams: Option<ReadDatagrams>,
     #[serde(borrow)]
+    train: Option<&'a RawValue>,
+    #[serde(borrow)]
     sender: Option<&'a RawValue>,
     #[serde(borrow)]
     receiver: Option<&'a RawValue>,
@@ -222,6 +231,7 @@ impl From<ReadDatagrams> for Datagrams {
             reorder_extent: read.reorder_extent,
             jitter: Rtt::from_secs(read.jitter_ms / 1e3),
             loss_bursts: read.loss_bursts,
+            fragmentation: None,
         }
     }
 }
@@ -282,6 +292,7 @@ impl ReadStream<'_> {
                 .unsent_limit_bytes
                 .filter(|bytes| *bytes <= MAX_WINDOW.bytes()),
             datagrams: self.datagrams.map(Datagrams::from),
+            train: self.train.map(|text| columns::rows(text.get())).unwrap_or_default(),
             sender: self.sender.map(|text| columns::rows(text.get())).unwrap_or_default(),
             receiver: self.receiver.map(|text| columns::rows(text.get())).unwrap_or_default(),
         }

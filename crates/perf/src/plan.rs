@@ -30,6 +30,10 @@ pub(crate) struct Plan {
     pub(crate) segment: bool,
     /// Whether to use UDP receive offload where available.
     pub(crate) coalesce: bool,
+    /// The first rate of a train, which rises to `rate` with the bytes sent. The receiver records
+    /// when datagrams arrived, and stops the sender after enough losses. For one UDP stream in one
+    /// direction, which bytes end.
+    pub(crate) train: Option<BitRate>,
     /// Whether TCP uses zero copy: forced on (`-Z`) or off, or `None` for whichever
     /// uses less CPU.
     pub(crate) zerocopy: Option<bool>,
@@ -113,6 +117,7 @@ impl Plan {
             counter: params.counter(),
             segment: extra_flag(params, |extension| extension.segment),
             coalesce: extra_flag(params, |extension| extension.coalesce),
+            train: train(params).filter(|_| protocol == Protocol::Udp),
             zerocopy: match params.zerocopy {
                 0 => (!extra_flag(params, |extension| extension.zerocopy)).then_some(false),
                 _ => Some(true),
@@ -162,6 +167,13 @@ fn limits_unsent(params: &Params) -> bool {
     asked == Some(true) && params.window == 0 && !params.mptcp
 }
 
+/// The first rate of a train, if a client asks for one.
+fn train(params: &Params) -> Option<BitRate> {
+    let is_one = params.streams() == 1 && !params.bidirectional;
+    let first = params.longhaul.as_ref()?.train.filter(|bps| *bps > 0)?;
+    (is_one && params.bandwidth > 0 && limit(params).is_some()).then(|| BitRate::from_bps(first))
+}
+
 /// A flag of a longhaul client, on unless the client turns it off.
 fn extra_flag(params: &Params, flag: impl FnOnce(&Extension) -> Option<bool>) -> bool {
     params.longhaul.as_ref().and_then(flag).unwrap_or(true)
@@ -202,6 +214,28 @@ mod tests {
             json!({"tcp": true, "longhaul": {"limit_unsent": true, "udt": "udt"}}),
         ] {
             assert!(!limited(other.clone()), "{other}");
+        }
+    }
+
+    #[test]
+    fn a_train_has_one_udp_stream() {
+        let train = |value| plan(value).train;
+        let whole = json!({"udp": true, "num": 5000, "bandwidth": 9000, "longhaul": {"train": 7}});
+        assert_eq!(train(whole.clone()), Some(BitRate::from_bps(7)));
+        for (key, other) in [
+            ("longhaul", json!({})),
+            ("longhaul", json!({"train": true})),
+            ("longhaul", json!({"train": 0})),
+            ("longhaul", json!({"train": 7, "udt": "udt"})),
+            ("udp", json!(false)),
+            ("num", json!(0)),
+            ("bandwidth", json!(0)),
+            ("parallel", json!(2)),
+            ("bidirectional", json!(true)),
+        ] {
+            let mut params = whole.clone();
+            params[key] = other;
+            assert_eq!(train(params.clone()), None, "{params}");
         }
     }
 

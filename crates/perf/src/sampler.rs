@@ -158,6 +158,9 @@ impl<'a> Sampler<'a> {
     /// Whether all bytes of every direction have been received: read at this end,
     /// or acknowledged by the other.
     pub(crate) fn has_reached_limit(&self) -> bool {
+        if self.traffic.train_has_ended() {
+            return true;
+        }
         if self.traffic.is_exhausted() {
             return self.is_acknowledged();
         }
@@ -172,7 +175,7 @@ impl<'a> Sampler<'a> {
     }
 
     /// Whether everything written here has been acknowledged.
-    fn is_acknowledged(&self) -> bool {
+    pub(crate) fn is_acknowledged(&self) -> bool {
         self.streams.iter().filter(|stream| stream.sending).all(|stream| match stream.protocol {
             Protocol::Tcp => TcpInfo::of(&stream.socket)
                 .map_or(true, |info| info.unacked == 0 && info.notsent_bytes.unwrap_or(0) == 0),
@@ -184,6 +187,18 @@ impl<'a> Sampler<'a> {
     /// Bytes received at this end since the traffic began, warm-up included.
     pub(crate) fn received(&self) -> u64 {
         self.streams.iter().filter(|stream| !stream.sending).map(Stream::bytes).sum()
+    }
+
+    /// What grows while a test makes progress: bytes read, written and acknowledged.
+    pub(crate) fn progress(&self) -> u64 {
+        let acknowledged = |stream: &Stream| match stream.protocol {
+            Protocol::Tcp if stream.sending => {
+                TcpInfo::of(&stream.socket).map_or(0, |info| info.delivered_bytes())
+            }
+            Protocol::Udt if stream.sending => stream.udt().acknowledged_bytes(),
+            _ => 0,
+        };
+        self.streams.iter().map(|stream| stream.bytes().saturating_add(acknowledged(stream))).sum()
     }
 
     /// The first stream that failed.
@@ -199,6 +214,9 @@ impl<'a> Sampler<'a> {
     /// The same for a test that ended at `now`, a moment ago.
     pub(crate) fn end_at(&mut self, now: Instant) {
         self.ended = Some(now);
+        for (stream, track) in self.streams.iter().zip(&mut self.tracks) {
+            track.end(stream);
+        }
         if !self.omitting {
             let t_s = (now - self.start).as_secs_f64();
             let every = self.schedule.interval(self.sampled_at - self.start);
@@ -220,7 +238,7 @@ impl<'a> Sampler<'a> {
             .streams
             .iter()
             .zip(&self.tracks)
-            .any(|(stream, track)| stream.bytes() != track.reported_bytes);
+            .any(|(stream, track)| track.bytes(stream) != track.reported_bytes);
         if unreported || now - self.reported_to >= self.config.report_every / 10 {
             self.report(now, report);
         }
@@ -241,10 +259,11 @@ impl<'a> Sampler<'a> {
             let udt =
                 stream.udt().statistics().filter(|_| stream.protocol == Protocol::Udt).copied();
             let info = TcpInfo::of(&stream.socket).ok().filter(|_| tcp && stream.sending);
+            let counts = track.counts(stream);
             StreamOutcome {
                 id: stream.id,
                 sending: stream.sending,
-                bytes: stream.bytes() - track.base_bytes,
+                bytes: track.bytes(stream) - track.base_bytes,
                 retransmits: info
                     .map(|info| u64::from(info.total_retrans))
                     .or(udt.filter(|_| stream.sending).map(|udt| udt.sent.retransmitted))
@@ -263,10 +282,12 @@ impl<'a> Sampler<'a> {
                 datagrams: (stream.protocol == Protocol::Udp).then(|| DatagramOutcome {
                     sent: stream.sent(),
                     omitted_sent: track.base_sent,
-                    counts: stream.counts().unwrap_or_default(),
+                    counts,
                     omitted: track.base_counts,
                     bursts: stream.bursts(),
+                    fragmentation: stream.fragmentation,
                 }),
+                train: stream.train().map_or_else(Vec::new, |log| log.datagrams().to_vec()),
             }
         });
         Outcome {

@@ -3,10 +3,11 @@
 use crate::{
     arrivals::{Arrivals, Counts},
     plan::Plan,
+    traffic::TrainLog,
     udt_state::UdtState,
 };
 use host::cpu::ThreadClock;
-use record::{LossBurst, Protocol};
+use record::{Fragmentation, LossBurst, Protocol};
 use socket2::Socket;
 use std::{
     io,
@@ -20,6 +21,12 @@ use std::{
 
 /// Timeout of blocking calls, and so the maximum time to notice the end of the test.
 pub(crate) const SOCKET_TIMEOUT: Duration = Duration::from_millis(50);
+
+/// Maximum pause between datagrams still in flight at the end of the test, and the maximum time to
+/// wait for them in all: a path with queues per flow delivers the control connection's messages
+/// before the datagrams that wait.
+pub(crate) const DATAGRAM_TIMEOUT: Duration = Duration::from_millis(50);
+pub(crate) const DATAGRAM_DRAIN: Duration = Duration::from_secs(1);
 
 /// One stream of a running test.
 pub(crate) struct Stream {
@@ -38,6 +45,10 @@ pub(crate) struct Stream {
     source: OnceLock<AtomicU64>,
     /// Counts of received datagrams, locked once per batch.
     arrivals: Option<Mutex<Arrivals>>,
+    /// How its datagrams are fragmented on the route from here.
+    pub(crate) fragmentation: Option<Fragmentation>,
+    /// The arrival times of a train.
+    train: Option<Mutex<TrainLog>>,
     /// State of a UDT connection, updated by its thread.
     udt: Mutex<UdtState>,
     clock: OnceLock<ThreadClock>,
@@ -63,17 +74,20 @@ impl Stream {
                 (!sending).then(|| Mutex::new(Arrivals::new(plan.counter)))
             }
         };
+        let peer = address(socket.peer_addr()?)?;
         Ok(Stream {
             id,
             sending,
             protocol: plan.protocol,
+            fragmentation: fragmentation(plan, &socket, peer),
             local: address(socket.local_addr()?)?,
-            peer: address(socket.peer_addr()?)?,
+            peer,
             socket,
             bytes: AtomicU64::new(0),
             sent: AtomicU64::new(0),
             source: OnceLock::new(),
             arrivals,
+            train: (plan.train.is_some() && !sending).then(Mutex::default),
             udt: Mutex::new(UdtState::default()),
             clock: OnceLock::new(),
             carried: OnceLock::new(),
@@ -119,6 +133,11 @@ impl Stream {
     /// Counts of received datagrams; `None` if this end sends, and for TCP.
     pub(crate) fn arrivals(&self) -> Option<MutexGuard<'_, Arrivals>> {
         Some(host::lock::lock(self.arrivals.as_ref()?))
+    }
+
+    /// The arrival times of a train; `None` if this end sends, and in other tests.
+    pub(crate) fn train(&self) -> Option<MutexGuard<'_, TrainLog>> {
+        Some(host::lock::lock(self.train.as_ref()?))
     }
 
     /// State of its UDT connection.
@@ -180,6 +199,14 @@ impl Stream {
     pub(crate) fn close(&self) {
         let _ = self.socket.shutdown(Shutdown::Both);
     }
+}
+
+/// How datagrams are fragmented on the route to `peer`.
+fn fragmentation(plan: &Plan, socket: &Socket, peer: SocketAddr) -> Option<Fragmentation> {
+    let length = u32::try_from(plan.block).ok().filter(|_| plan.protocol == Protocol::Udp)?;
+    let of_socket = socket.local_addr().ok()?.as_socket()?;
+    let mtu = host::socket::route_mtu(socket, of_socket.is_ipv6()).ok()?;
+    Fragmentation::of(length, mtu, peer.is_ipv6())
 }
 
 /// The IPv4 address behind a dual-stack socket's `::ffff:192.0.2.1`.

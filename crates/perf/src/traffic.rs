@@ -13,6 +13,7 @@ mod reads;
 mod receive_polling;
 mod received;
 mod shared_sender;
+mod train;
 mod udt;
 mod zerocopy_trial;
 
@@ -35,6 +36,7 @@ use std::{
     thread,
     time::{Duration, Instant},
 };
+pub(crate) use train::TrainLog;
 
 /// Timeout for sending threads after the end.
 const SENDER_TIMEOUT: Duration = Duration::from_secs(2);
@@ -86,6 +88,8 @@ pub(crate) struct Traffic {
     sending_file: AtomicUsize,
     /// A stream has sent the end of the file.
     file_ended: AtomicBool,
+    /// A train has lost enough datagrams.
+    train_ended: AtomicBool,
     /// Bytes left to write over all streams in a test that bytes end; otherwise
     /// practically unlimited.
     budget: AtomicI64,
@@ -105,6 +109,7 @@ impl Traffic {
             ended: AtomicBool::new(false),
             sending_file: AtomicUsize::new(0),
             file_ended: AtomicBool::new(false),
+            train_ended: AtomicBool::new(false),
             budget: AtomicI64::new(i64::MAX),
             senders: AtomicUsize::new(0),
             receivers: AtomicUsize::new(0),

@@ -1,6 +1,6 @@
 //! The limit of a transfer, in numbers and one sentence.
 
-use crate::Remedy;
+use crate::{Caveat, Remedy};
 use serde::{Deserialize, Serialize};
 use units::{BitRate, Rtt};
 
@@ -55,13 +55,21 @@ pub enum Limit {
     AckPath,
     /// The path's rate or route changed during the transfer.
     PathChange,
+    /// The bytes in flight stay at one value, as a window or a buffer bounds them: which of
+    /// both, the figures do not show.
+    FixedWindow,
+    /// Nothing arrived for a while, although data was outstanding.
+    Outage,
+    /// Full-size packets are lost, smaller ones arrive, and no ICMP message says so
+    /// (RFC 2923, section 2.1; RFC 4821).
+    PmtuBlackHole,
     /// The evidence shows no limit.
     Unknown,
 }
 
 impl Limit {
     /// Every limit, in the order of its declaration.
-    pub const ALL: [Limit; 23] = [
+    pub const ALL: [Limit; 26] = [
         Limit::ReceiveWindow,
         Limit::WindowScaling,
         Limit::SlowReceiver,
@@ -84,6 +92,9 @@ impl Limit {
         Limit::Reordering,
         Limit::AckPath,
         Limit::PathChange,
+        Limit::FixedWindow,
+        Limit::Outage,
+        Limit::PmtuBlackHole,
         Limit::Unknown,
     ];
 
@@ -113,6 +124,9 @@ impl Limit {
             Limit::Reordering => "reordering",
             Limit::AckPath => "ack-path",
             Limit::PathChange => "path-change",
+            Limit::FixedWindow => "fixed-window",
+            Limit::Outage => "outage",
+            Limit::PmtuBlackHole => "pmtu-black-hole",
             Limit::Unknown => "unknown",
         }
     }
@@ -248,4 +262,7 @@ pub struct Finding {
     /// The bottleneck's rate, estimated from the transfer.
     #[serde(default)]
     pub bottleneck: Option<RateEstimate>,
+    /// What the figures behind it cannot show; said before anything else.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub caveats: Vec<Caveat>,
 }

@@ -9,8 +9,10 @@
 //! JSON keys name their unit (`_bps`, `_ms`, `_us`, `_bytes`, `_s`); an unavailable
 //! value is `null`, never a guess.
 
+mod activity;
 mod baseline;
 mod capture_point;
+mod caveat;
 mod closed_loop;
 mod comparison;
 mod datagrams;
@@ -27,6 +29,7 @@ mod path;
 mod probe;
 mod remedy;
 mod sample;
+mod segment_sizes;
 mod spec;
 mod study;
 mod study_comparison;
@@ -37,15 +40,17 @@ mod tuning;
 mod verified;
 mod watch;
 
+pub use activity::Activity;
 pub use baseline::{
     AddressFamily, BASELINE_SCHEMA, BaselineComparison, BaselineCondition, BaselineDifference,
     BaselineLatency, BaselineLink, BaselinePath, BaselineReport, BaselineStep, ComparedCondition,
     ComparedRise, ConditionFactor, RttSource, ServerCandidate, ServerChoice, TestCondition,
 };
 pub use capture_point::CapturePoint;
+pub use caveat::Caveat;
 pub use closed_loop::{LOOP_SCHEMA, LoopReport, PlanItem};
 pub use comparison::{Comparison, REPEAT_SCHEMA, RepeatReport, RepeatSummary, RunFigures};
-pub use datagrams::{Datagrams, LossBurst};
+pub use datagrams::{Datagrams, Fragmentation, LossBurst, TimedDatagram};
 pub use decided::Decided;
 pub use doctor::{
     Area, Check, CheckCommand, DOCTOR_COMMANDS_SCHEMA, DOCTOR_SCHEMA, DoctorCommands, DoctorReport,
@@ -66,6 +71,7 @@ pub use path::{
 pub use probe::{Hop, PING_SCHEMA, Ping, PingReport, RoundTrips, TRACE_SCHEMA, TraceReport};
 pub use remedy::{Remedy, RemedyCommand, RemedyPlace};
 pub use sample::{ReceiverSample, Sample};
+pub use segment_sizes::SegmentSizes;
 pub use spec::{EndCondition, TestSpec};
 pub use study::{
     FlowFigures, RunStatus, STUDY_PLAN_SCHEMA, STUDY_SCHEMA, StartSkew, StudyCell, StudyFactor,
@@ -157,6 +163,15 @@ pub struct Stream {
     /// Where its packets were captured; `None` if the samples are the hosts' own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub captured: Option<CapturePoint>,
+    /// What the source of its figures cannot show.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub caveats: Vec<Caveat>,
+    /// When its applications had nothing to send; `None` if the source does not show it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub activity: Option<Activity>,
+    /// Sizes of segments that arrived and that did not; `None` where nothing was lost repeatedly.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub segment_sizes: Option<SegmentSizes>,
     /// The sender's congestion control, if known.
     pub congestion: Option<String>,
     /// Bytes written to the socket by the sender.
@@ -176,6 +191,10 @@ pub struct Stream {
     /// Datagrams sent, received and lost; `None` for TCP.
     #[serde(default)]
     pub datagrams: Option<Datagrams>,
+    /// When the datagrams of a train were sent and arrived, in order of arrival; empty in other
+    /// tests.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub train: Vec<TimedDatagram>,
     /// The sending kernel's samples, oldest first; empty if the sender does not share
     /// them (a real iperf3).
     pub sender: Vec<Sample>,
@@ -217,6 +236,9 @@ pub struct Measurement {
     /// RTTs before, during and after it, if requested.
     #[serde(default)]
     pub latency: Option<LatencyUnderLoad>,
+    /// What a second test showed (`test --decide`), if one ran.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub decided: Option<Decided>,
     /// The other tool whose result it is; `None` for a test of longhaul's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool: Option<ToolResult>,
@@ -253,6 +275,7 @@ impl Measurement {
         part.streams.retain(|stream| stream.reverse == reverse);
         if self.spec.direction == Direction::Both {
             part.spec.direction = if reverse { Direction::Reverse } else { Direction::Forward };
+            part.spec.is_part_of_both = true;
         }
         part
     }

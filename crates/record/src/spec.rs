@@ -30,6 +30,9 @@ pub struct TestSpec {
     pub protocol: Protocol,
     /// Direction of the data.
     pub direction: Direction,
+    /// Whether this is one direction of a test in both at the same time.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_part_of_both: bool,
     /// Requested duration in seconds, warm-up excluded; without effect unless
     /// [`TestSpec::end`] is [`EndCondition::Time`]: see [`TestSpec::duration_s`].
     pub seconds: f64,

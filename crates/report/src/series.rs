@@ -354,6 +354,7 @@ mod tests {
             receiver_core_wait: None,
             notes: Vec::new(),
             latency: None,
+            decided: None,
             tool: None,
         }
     }

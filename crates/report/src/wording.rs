@@ -104,6 +104,9 @@ pub(crate) fn verdict(limit: Option<Limit>) -> &'static str {
         Some(Limit::Reordering) => "limited by reordering",
         Some(Limit::AckPath) => "limited by the path of the acknowledgements",
         Some(Limit::PathChange) => "limited by changes of the path",
+        Some(Limit::FixedWindow) => "limited by a window or buffer of one size",
+        Some(Limit::Outage) => "interrupted by an outage",
+        Some(Limit::PmtuBlackHole) => "full-size packets are lost on the path",
         Some(Limit::Unknown) => "the evidence is inconclusive",
         None => NO_TIMERS,
     }

@@ -34,6 +34,7 @@ fn measurement() -> Measurement {
         receiver_core_wait: None,
         notes: vec!["a note".to_owned()],
         latency: None,
+        decided: None,
         tool: None,
     }
 }

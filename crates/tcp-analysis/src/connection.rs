@@ -1,12 +1,14 @@
 //! One TCP connection: its packets in order of the capture.
 
-use crate::flags::{FlagCounts, Flags};
+mod figures;
+
+use crate::ecn::{self, EcnMode};
+use crate::flags::Flags;
 use crate::outstanding::Outstanding;
-use crate::recovery::{self, Retransmissions};
+use crate::recovery;
 use crate::rules::Rules;
-use crate::sequence::after;
+use crate::sequence::{after, before};
 use crate::side::{Side, WindowScale};
-use crate::vantage::Vantage;
 use crate::wireshark::{self, CapturedSegment, PacketAnalysis};
 use capture::dissect::{Direction, TcpFlags, TcpOptions, TcpSegment};
 
@@ -49,11 +51,22 @@ pub struct Connection {
     syn_ack_ns: u64,
     initial_rtt_ns: u64,
     completeness: u8,
+    ecn_mode: EcnMode,
     /// The side that sent the SYN.
     pub(crate) client: Option<Direction>,
 }
 
 impl Connection {
+    /// A connection before its first packet, with what an earlier pass over its packets proved.
+    #[must_use]
+    pub fn anew(&self) -> Self {
+        let mut new = Connection::default();
+        for (side, known) in new.sides.iter_mut().zip(&self.sides) {
+            side.least_scale = known.proven_scale();
+        }
+        new
+    }
+
     /// Analyses the next packet.
     #[inline]
     pub fn add(
@@ -87,6 +100,8 @@ impl Connection {
             initial_rtt_ns: self.initial_rtt_ns,
             mss: u32::from(peer.mss),
         };
+        follow_windows(segment, (value, echo), now, own, peer);
+        let marks = count_marks(&mut self.ecn_mode, self.client, segment, own, peer);
         let takes_space = segment.payload_len > 0 || segment.flags.has(CONTROL);
         let classified = if takes_space { recovery::observe_data(&seen, own, peer) } else { None };
         let evidence = recovery::observe_ack(&seen, &options, own, peer);
@@ -98,6 +113,7 @@ impl Connection {
             own.counts.get_or_insert_default().add(Flags::REUSED_PORTS);
         }
         found.proves_spurious = evidence.spurious;
+        found.echoed_marks = marks;
         if evidence.duplicate_sack {
             found.flags.set(Flags::DUPLICATE_SACK);
             own.counts.get_or_insert_default().add(Flags::DUPLICATE_SACK);
@@ -187,6 +203,10 @@ impl Connection {
         if !flags.has(TcpFlags::SYN) {
             return;
         }
+        self.ecn_mode = ecn::negotiated(self.ecn_mode, flags);
+        if flags.is_syn_ack() && self.ecn_mode == EcnMode::Accurate {
+            self.sides.iter_mut().for_each(|side| side.ecn.get_or_insert_default().begin());
+        }
         let own = segment.direction.index();
         let side = &mut self.sides[own];
         side.window_of_syn = true;
@@ -218,100 +238,6 @@ impl Connection {
         }
     }
 
-    /// Bits of [`completeness`].
-    #[must_use]
-    pub fn completeness(&self) -> u8 {
-        self.completeness
-    }
-
-    /// From the SYN to the first ACK without SYN, in ns.
-    #[must_use]
-    pub fn initial_rtt_ns(&self) -> Option<u64> {
-        (self.initial_rtt_ns > 0).then_some(self.initial_rtt_ns)
-    }
-
-    /// The direction that carried more payload.
-    #[must_use]
-    pub fn data_direction(&self) -> Direction {
-        if self.sides[1].payload_bytes > self.sides[0].payload_bytes {
-            Direction::BToA
-        } else {
-            Direction::AToB
-        }
-    }
-
-    /// The side that sent the SYN, if that is known.
-    #[must_use]
-    pub fn client(&self) -> Option<Direction> {
-        self.client
-    }
-
-    /// Where the capture was made, for the data of `direction`.
-    #[must_use]
-    pub fn vantage(&self, direction: Direction) -> Vantage {
-        let (sender, receiver) = self.pair(direction);
-        Vantage::of(&sender.responses, &receiver.responses)
-    }
-
-    /// Flags of the packets of a direction.
-    #[must_use]
-    pub fn counts(&self, direction: Direction) -> FlagCounts {
-        self.sides[direction.index()].counts.as_deref().copied().unwrap_or_default()
-    }
-
-    /// Retransmissions of a direction.
-    #[must_use]
-    pub fn retransmissions(&self, direction: Direction) -> Retransmissions {
-        let recovery = &self.sides[direction.index()].recovery;
-        recovery.as_ref().map(|recovery| recovery.counts).unwrap_or_default()
-    }
-
-    /// Packets, packets with data, and their payload in bytes, of a direction.
-    #[must_use]
-    pub fn traffic(&self, direction: Direction) -> (u32, u32, u64) {
-        let side = &self.sides[direction.index()];
-        (side.packets, side.data_packets, side.payload_bytes)
-    }
-
-    /// Payload of a direction that was acknowledged, of at most 4 GiB beyond what was
-    /// captured; `None` without an ACK.
-    #[must_use]
-    pub fn acknowledged(&self, direction: Direction) -> Option<u64> {
-        let (data, acks) = self.pair(direction);
-        let base = data.base_seq.filter(|_| acks.packets > 0)?;
-        let low = u64::from(acks.last_ack.wrapping_sub(base).wrapping_sub(1));
-        // What was sent at least once, modulo 2^32: transmissions only exceed it.
-        let wraps = data.payload_bytes.saturating_sub(low) >> 32;
-        Some((low + (wraps << 32)).min(data.payload_bytes))
-    }
-
-    /// Smallest and smoothed RTT between this point and the receiver of a direction's data,
-    /// in ns.
-    #[must_use]
-    pub fn rtt_ns(&self, direction: Direction) -> Option<(u64, u64)> {
-        let side = &self.sides[direction.index()];
-        (side.min_rtt_ns > 0).then_some((side.min_rtt_ns, side.smoothed_rtt_ns))
-    }
-
-    /// Whether and how the windows of the side that sends in `direction` are scaled.
-    #[must_use]
-    pub fn window_scale(&self, direction: Direction) -> WindowScale {
-        self.sides[direction.index()].scale
-    }
-
-    /// The number of the SYN of the side that sends in `direction`, or the one before its
-    /// first byte: where relative sequence numbers begin.
-    #[must_use]
-    pub fn first_sequence_number(&self, direction: Direction) -> Option<u32> {
-        self.sides[direction.index()].base_seq
-    }
-
-    /// From the first to the last packet, in ns.
-    #[must_use]
-    pub fn duration_ns(&self) -> u64 {
-        self.last_ns.saturating_sub(self.first_ns)
-    }
-
     /// The side that sends the data of `direction`, and the one that receives it.
     pub(crate) fn pair(&self, direction: Direction) -> (&Side, &Side) {
         let [a, b] = &self.sides;
@@ -341,6 +267,66 @@ impl Connection {
     pub fn outstanding(&self) -> usize {
         self.sides.iter().map(|side| side.outstanding.len()).sum()
     }
+}
+
+/// Notes the window and the ACK of a side, and what its data proves of the scale of the other's
+/// windows, if no SYN says it.
+#[inline]
+fn follow_windows(
+    segment: &TcpSegment<'_>,
+    (value, echo): (u32, u32),
+    now: u64,
+    own: &mut Side,
+    peer: &mut Side,
+) {
+    if segment.flags.is_control() || !segment.flags.has(TcpFlags::ACK) {
+        return;
+    }
+    own.largest_window = own.largest_window.max(segment.window);
+    if peer.packets == 0 && own.last_ack != 0 && after(segment.ack, own.last_ack) {
+        own.acked_unseen += u64::from(segment.ack.wrapping_sub(own.last_ack));
+    }
+    if own.scale == WindowScale::Unknown && own.least_scale.is_none() {
+        let edges = own.edges.get_or_insert_default();
+        edges.add_ack(value, segment.ack, segment.window);
+    }
+    if segment.payload_len > 0
+        && let Some(edges) = &mut peer.edges
+    {
+        let mss = own.longest.max(segment.payload_len);
+        edges.add_data(segment.next_seq(), echo, mss, now);
+    }
+}
+
+/// Counts the marks of a packet; returns those that it reports.
+#[inline]
+fn count_marks(
+    mode: &mut EcnMode,
+    client: Option<Direction>,
+    segment: &TcpSegment<'_>,
+    own: &mut Side,
+    peer: &Side,
+) -> u32 {
+    let flags = segment.flags;
+    if segment.ecn != 0 {
+        let ecn = own.ecn.get_or_insert_default();
+        ecn.counts.capable = ecn.counts.capable.saturating_add(1);
+        ecn.counts.ce = ecn.counts.ce.saturating_add(u32::from(segment.ecn == 3));
+    }
+    if flags.has(TcpFlags::SYN.with(TcpFlags::RST)) {
+        return 0;
+    }
+    if *mode == EcnMode::Unknown && flags.has(TcpFlags::AE) {
+        // Only AccECN sets it.
+        *mode = EcnMode::Accurate;
+    }
+    if *mode != EcnMode::Accurate && ecn::ace(flags) == 0 {
+        return 0;
+    }
+    let is_third = client == Some(segment.direction) && own.data_packets == 0;
+    let is_late = before(segment.ack, own.last_ack) && own.last_ack != 0;
+    let mss = peer.longest;
+    own.ecn.get_or_insert_default().add(*mode, segment, mss, is_third, is_late)
 }
 
 /// Flags that take sequence space.

@@ -13,17 +13,24 @@
 //! | `connection` | the order of the steps, handshake, completeness |
 //! | `recovery` | kinds of retransmission; losses before and behind the capture point |
 //! | `handshake` | SYN, SYN-ACK and ACK as sent; window scaling that was stripped |
+//! | `window_edges` | the least window scale where no SYN was captured |
+//! | `ecn` | ECN and AccECN: what was negotiated, marks and their reports |
+//! | `faults` | copies by a mirror port and steps of the clock |
 //! | `vantage` | where the capture was made |
 //! | `sampler`, `measurement` | a connection as a `record::Measurement` from there |
 //! | `scoreboard`, `rounds`, `slow_start`, `echo_order` | the sender's state, which the samples show |
+//! | `activity`, `segment_sizes` | when the application had nothing to send; the sizes that arrive |
 //! | `one_way` | the delay of one direction, by timestamps |
 //! | `time_by_cause` | what the sender waited for, from packet to packet |
 //! | `congestion_family` | the family of congestion control, from the round trips |
 //! | [`iperf3`] | iperf3's tests: cookie, states, parameters and results |
 
+mod activity;
 mod congestion_family;
 mod connection;
 mod echo_order;
+mod ecn;
+mod faults;
 mod flags;
 mod handshake;
 pub mod iperf3;
@@ -35,19 +42,23 @@ mod rounds;
 mod rules;
 mod sampler;
 mod scoreboard;
+mod segment_sizes;
 mod sequence;
 mod side;
 mod slow_start;
 mod streams;
 mod time_by_cause;
 mod vantage;
+mod window_edges;
 mod wireshark;
 
 pub use congestion_family::{CongestionEvidence, CongestionFamily};
 pub use connection::{Connection, PacketPosition, completeness};
+pub use ecn::{EcnCounts, EcnMode};
+pub use faults::{FaultFinder, Faults};
 pub use flags::{FLAG_COUNT, FlagCounts, Flags};
 pub use handshake::{Handshake, HandshakePacket, Handshakes, MOST_HANDSHAKES};
-pub use measurement::{Requested, Sampled, measurement};
+pub use measurement::{Requested, Sampled, caveats, measurement};
 pub use record::CapturePoint;
 pub use recovery::{KIND_COUNT, Kind, Retransmissions};
 pub use rules::Rules;

@@ -2,9 +2,10 @@
 
 use crate::connection::Connection;
 use crate::sampler::Sampler;
+use capture::dissect::Direction as Side;
 use record::{
-    Direction, HostFacts, MEASUREMENT_SCHEMA, Measurement, Protocol, ReceiverSample, Stream,
-    TestSpec,
+    Caveat, Direction, HostFacts, MEASUREMENT_SCHEMA, Measurement, Protocol, ReceiverSample,
+    Stream, TestSpec,
 };
 use units::{BitRate, ByteCount};
 
@@ -17,6 +18,21 @@ pub struct Sampled<'a> {
     pub sampler: Sampler,
     /// Whether its sender is known to have had data at all times, as a test's does.
     pub is_bulk: bool,
+    /// What the capture as a whole hides of it.
+    pub caveats: Vec<Caveat>,
+}
+
+/// What a capture of a connection does not show of the data of `direction`.
+#[must_use]
+pub fn caveats(connection: &Connection, direction: Side) -> Vec<Caveat> {
+    let (data, _) = connection.pair(direction);
+    if connection.is_one_way() {
+        let has_data = data.packets > 0;
+        return vec![if has_data { Caveat::DataOnly } else { Caveat::AcknowledgementsOnly }];
+    }
+    let receiver = direction.reverse();
+    let scale_at_least = connection.proven_scale(receiver).filter(|scale| *scale > 0);
+    Vec::from_iter(connection.lacks_syn(receiver).then_some(Caveat::NoHandshake { scale_at_least }))
 }
 
 /// What a test was asked for, where the capture shows it.
@@ -59,6 +75,9 @@ pub fn measurement(
     for (id, mut sampled) in (1..).zip(streams) {
         let (direction, point) = (sampled.sampler.direction(), sampled.sampler.point());
         sampled.sampler.finish(sampled.connection);
+        let activity = sampled.sampler.activity().map(|(activity, _)| activity);
+        let segment_sizes = sampled.sampler.segment_sizes(sampled.connection);
+        sampled.caveats.extend(caveats(sampled.connection, direction));
         let has_sender = sampled.sampler.has_sender();
         let (mut sender, receiver) = sampled.sampler.into_samples();
         let is_bbr = requested.congestion.is_some_and(|name| name.starts_with("bbr"));
@@ -76,6 +95,9 @@ pub fn measurement(
             id,
             watched: !sampled.is_bulk,
             captured: Some(point),
+            caveats: sampled.caveats,
+            activity,
+            segment_sizes,
             congestion: requested.congestion.map(str::to_owned),
             sent_bytes: sender.last().map_or(0, |sample| sample.written_bytes),
             received_bytes: receiver.last().map_or(0, |sample| sample.received_bytes),
@@ -102,6 +124,7 @@ pub fn measurement(
         receiver_core_wait: None,
         notes,
         latency: None,
+        decided: None,
         tool: None,
     }
 }

@@ -240,7 +240,9 @@ fn late(
     } else {
         LEAST_PAUSE_NS.max(seen.initial_rtt_ns / 2)
     };
-    let since_sent = now.saturating_sub(own.outstanding.oldest_ns().unwrap_or(now));
+    let oldest_ns = own.outstanding.oldest_ns();
+    let since_sent = now.saturating_sub(oldest_ns.unwrap_or(now));
+    let is_soon = oldest_ns.is_some() && since_sent < LEAST_TIMEOUT_NS;
     let between_acks =
         !sack && silence >= pause && (far_from_sender || since_sent >= LEAST_TIMEOUT_NS);
     let timer = silence >= LEAST_TIMEOUT_NS.max(rtt) || between_acks;
@@ -252,7 +254,9 @@ fn late(
     // At the receiver, what made the sender retransmit passed an RTT ago.
     let recent = recovery.evidence_ns != 0
         && now.saturating_sub(recovery.evidence_ns) < 2 * rtt.max(1_000_000);
-    let evidence = reported || (far_from_sender && recent);
+    // Without the other direction, what a sender repeats without a silence before was reported.
+    let unseen = peer.packets == 0 && silence < LEAST_TIMEOUT_NS.max(rtt);
+    let evidence = reported || (far_from_sender && recent) || unseen;
     let filled = recovery.fill(seq, end);
     // The original, which arrives after its retransmission: that has a later timestamp, by an
     // RTT.
@@ -287,6 +291,8 @@ fn late(
         }
         State::Open if evidence && !timer => Kind::Fast,
         State::Open if tail && sack && recovery.probe.is_none() && !evidence => Kind::TailLossProbe,
+        // Duplicate ACKs that were not captured: no timer expires so soon.
+        State::Open if !timer && !far_from_sender && is_soon => Kind::Fast,
         State::Open if timer || !evidence => Kind::Timeout,
         State::Open => Kind::Fast,
     };

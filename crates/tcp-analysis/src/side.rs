@@ -1,9 +1,11 @@
 //! What is kept of one direction of a connection.
 
+use crate::ecn::SideEcn;
 use crate::flags::{FlagCounts, Flags};
 use crate::outstanding::{ALLOCATION, Outstanding};
 use crate::recovery::Recovery;
 use crate::vantage::Responses;
+use crate::window_edges::WindowEdges;
 
 /// Whether and how the windows of a side are scaled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -41,6 +43,8 @@ pub(crate) struct Side {
     /// Highest number that was captured without a gap.
     pub(crate) contiguous: u32,
     pub(crate) last_ack: u32,
+    /// Bytes that it acknowledged before the first packet of its peer.
+    pub(crate) acked_unseen: u64,
     pub(crate) last_ack_ns: u64,
     /// As last sent, not scaled; `None` before the first segment.
     pub(crate) window: Option<u16>,
@@ -50,6 +54,14 @@ pub(crate) struct Side {
     pub(crate) repeated_ack: u32,
     pub(crate) last_flags: Flags,
     pub(crate) scale: WindowScale,
+    /// The least scale of its windows where its SYN was not captured: known from an earlier pass
+    /// over the capture, or what the peer's data proves so far.
+    pub(crate) least_scale: Option<u8>,
+    pub(crate) edges: Option<Box<WindowEdges>>,
+    /// The largest window outside of a SYN, as sent.
+    pub(crate) largest_window: u16,
+    /// From its first packet with a mark, or with AccECN from the handshake on.
+    pub(crate) ecn: Option<Box<SideEcn>>,
     /// Whether the last window was in a SYN, which is never scaled.
     pub(crate) window_of_syn: bool,
     /// Whether its bytes in flight are known: no gap since the peer's last ACK.
@@ -93,12 +105,17 @@ impl Default for Side {
             next_seq_ns: 0,
             contiguous: 0,
             last_ack: 0,
+            acked_unseen: 0,
             last_ack_ns: 0,
             window: None,
             duplicate_acks: 0,
             repeated_ack: 0,
             last_flags: Flags::default(),
             scale: WindowScale::Unknown,
+            least_scale: None,
+            edges: None,
+            largest_window: 0,
+            ecn: None,
             window_of_syn: false,
             flight_known: true,
             has_sack: false,
@@ -147,10 +164,48 @@ impl Side {
         };
     }
 
-    /// The window it last advertised, in bytes.
+    /// A number of bytes of its own, given modulo 2^32.
+    pub(crate) fn unwrapped(&self, low: u32) -> u64 {
+        // What was sent at least once, modulo 2^32: transmissions only exceed it.
+        let low = u64::from(low);
+        let wraps = self.payload_bytes.saturating_sub(low) >> 32;
+        (low + (wraps << 32)).min(self.payload_bytes)
+    }
+
+    /// The least scale of its windows that the peer's data proves, where no SYN says it.
+    pub(crate) fn proven_scale(&self) -> Option<u8> {
+        if self.scale != WindowScale::Unknown {
+            return None;
+        }
+        self.least_scale.or_else(|| self.edges.as_ref()?.least_scale())
+    }
+
+    /// The shift of its windows, the least that is known; `None` if nothing is.
+    #[inline]
+    pub(crate) fn shift(&self) -> Option<u8> {
+        match self.scale {
+            WindowScale::Unknown => self.least_scale,
+            WindowScale::Off => Some(0),
+            WindowScale::Shift(shift) => Some(shift),
+        }
+    }
+
+    /// The window it last advertised, in bytes, at least; `None` if its scale is unknown and the
+    /// window not 0, which it is with any scale.
     #[inline]
     pub(crate) fn window_bytes(&self) -> Option<u64> {
-        let shift = if self.window_of_syn { 0 } else { self.scale.shift() };
-        self.window.map(|window| u64::from(window) << shift)
+        let window = u64::from(self.window?);
+        if self.window_of_syn || window == 0 {
+            return Some(window);
+        }
+        Some(window << self.shift()?)
+    }
+
+    /// Whether its window is closed, which it is with any scale only at 0.
+    pub(crate) fn has_closed_window(&self, mss: u64) -> bool {
+        match self.scale {
+            WindowScale::Unknown => self.window == Some(0),
+            _ => self.window_bytes().is_some_and(|window| window < mss),
+        }
     }
 }

@@ -76,18 +76,23 @@ pub struct TimeShare {
     pub longest: Span,
 }
 
+/// Spans that wait for data at most.
+const MOST_WAITING: usize = 1024;
+
 /// Adds up the time between packets.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct TimeByCause {
     each: [(u64, Span); TimeCause::ALL.len()],
     open: Option<(TimeCause, Span)>,
+    /// Spans since the last data: what comes next may show that the sender had nothing to send.
+    waiting: Vec<(TimeCause, Span)>,
     /// The last packet and its time.
     last: Option<(u64, u64)>,
 }
 
 impl TimeByCause {
-    /// A packet ends the time of `cause` since the one before. Times that run backwards count
-    /// as no time.
+    /// A packet ends the time of `cause` since the one before; [`TimeByCause::settle`] follows
+    /// where it is data. Times that run backwards count as no time.
     pub(crate) fn add(&mut self, cause: TimeCause, packet: u64, time_ns: u64) {
         let Some((before, last_ns)) = self.last else {
             self.last = Some((packet, time_ns));
@@ -98,14 +103,45 @@ impl TimeByCause {
         if ns == 0 {
             return;
         }
-        match &mut self.open {
+        match self.waiting.last_mut() {
             Some((open, span)) if *open == cause => {
                 span.ns += ns;
                 span.packets.1 = packet;
             }
+            _ => self.waiting.push((cause, Span { packets: (before, packet), ns })),
+        }
+        if self.waiting.len() > MOST_WAITING {
+            self.settle(false);
+        }
+    }
+
+    /// Data follows: if the sender's application had nothing to send until then (`is_idle`), the
+    /// time since the last data is the application's, where no loss or window took it. Returns
+    /// what the congestion window loses.
+    pub(crate) fn settle(&mut self, is_idle: bool) -> u64 {
+        let mut moved = 0;
+        for (cause, span) in std::mem::take(&mut self.waiting) {
+            let cause = match cause {
+                TimeCause::CongestionWindow if is_idle => {
+                    moved += span.ns;
+                    TimeCause::Application
+                }
+                other => other,
+            };
+            self.enter(cause, span);
+        }
+        moved
+    }
+
+    fn enter(&mut self, cause: TimeCause, next: Span) {
+        match &mut self.open {
+            Some((open, span)) if *open == cause => {
+                span.ns += next.ns;
+                span.packets.1 = next.packets.1;
+            }
             _ => {
                 self.close();
-                self.open = Some((cause, Span { packets: (before, packet), ns }));
+                self.open = Some((cause, next));
             }
         }
     }
@@ -121,14 +157,18 @@ impl TimeByCause {
     }
 
     /// The causes that took time, the one that took most first. Of the time that the congestion
-    /// window took, `buffered` spans were the send buffer's.
-    pub(crate) fn shares(&self, buffered: &[Span]) -> Vec<TimeShare> {
+    /// window took, `buffered` spans were the send buffer's, and `application_ns` the application's.
+    pub(crate) fn shares(&self, buffered: &[Span], application_ns: u64) -> Vec<TimeShare> {
         let mut closed = self.clone();
+        closed.settle(false);
         closed.close();
         let mut each = closed.each;
         let window = &mut each[TimeCause::CongestionWindow as usize].0;
         let moved = buffered.iter().map(|span| span.ns).sum::<u64>().min(*window);
         *window -= moved;
+        let to_application = application_ns.min(*window);
+        *window -= to_application;
+        each[TimeCause::Application as usize].0 += to_application;
         let longest = buffered.iter().copied().max_by_key(|span| span.ns).unwrap_or_default();
         let buffer = &mut each[TimeCause::SendBuffer as usize];
         *buffer = (buffer.0 + moved, longest);
@@ -169,7 +209,7 @@ mod tests {
             times.add(cause, packet, ns);
         }
         let span = |packets, ns| Span { packets, ns };
-        let shares = times.shares(&[]);
+        let shares = times.shares(&[], 0);
         let found: Vec<_> = shares.iter().map(|it| (it.cause, it.ns, it.longest)).collect();
         assert_eq!(
             found,
@@ -181,9 +221,9 @@ mod tests {
         );
         assert!((shares.iter().map(|it| it.share).sum::<f64>() - 1.0).abs() < 1e-12);
         // The send buffer takes no more than there is.
-        let shares = times.shares(&[span((3, 4), 1000)]);
+        let shares = times.shares(&[span((3, 4), 1000)], 0);
         assert_eq!((shares[0].cause, shares[0].ns), (TimeCause::SendBuffer, 130));
-        assert!(times.shares(&[]).iter().all(|it| it.cause != TimeCause::SendBuffer));
-        assert!(TimeByCause::default().shares(&[]).is_empty());
+        assert!(times.shares(&[], 0).iter().all(|it| it.cause != TimeCause::SendBuffer));
+        assert!(TimeByCause::default().shares(&[], 0).is_empty());
     }
 }

@@ -46,6 +46,9 @@ pub struct PacketAnalysis {
     /// The packet of a retransmission that it shows not to have been necessary: by Eifel or
     /// DSACK.
     pub proves_spurious: Option<u32>,
+    /// CE marks that it reports beyond those that earlier packets did: by AccECN's counter, or one
+    /// for ECE.
+    pub echoed_marks: u32,
 }
 
 /// A packet with its number in the capture and its time.

@@ -137,11 +137,8 @@ impl Recorder {
             own.bins.at(time_ns).merge(&bin);
         }
 
-        let scale = if flags.has(TcpFlags::SYN) {
-            0
-        } else {
-            connection.window_scale(segment.direction).shift()
-        };
+        let scale =
+            if flags.has(TcpFlags::SYN) { 0 } else { connection.window_shift(segment.direction) };
         let window = u64::from(segment.window) << scale;
         let has_ack = flags.has(TcpFlags::ACK) && !flags.has(TcpFlags::RST);
         let ack = has_ack.then(|| peer.numbers.of(segment.ack, 1));

@@ -62,6 +62,7 @@ impl Transfer {
             receiver_core_wait: None,
             notes: self.notes,
             latency: None,
+            decided: None,
             tool: Some(tool),
         }
     }

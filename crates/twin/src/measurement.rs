@@ -136,6 +136,7 @@ pub(crate) fn measurement(
         receiver_core_wait: None,
         notes: Vec::new(),
         latency: None,
+        decided: None,
         tool: None,
     }
 }

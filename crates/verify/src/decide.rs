@@ -1,7 +1,12 @@
 //! A second test that tells two causes apart: which one, with which options, and what it
 //! showed. Running it is the caller's part.
 //!
-//! The pairs, the rules and their reasons are in [`diagnose::deciding`].
+//! The pairs, the rules and their reasons are in [`diagnose::deciding`]. A policer and a shallow
+//! queue take a test of their own: [`TrainTest`].
+
+mod train;
+
+pub use train::TrainTest;
 
 use diagnose::deciding::{Change, Decision, Observation, decision};
 use perf::client::ClientConfig;
@@ -14,6 +19,8 @@ pub enum Proposal {
     Nothing(Decided),
     /// The test to run.
     Test(SecondTest),
+    /// Trains of datagrams, one after the other until one decides.
+    Train(TrainTest),
 }
 
 /// A test to run after the first one.
@@ -37,6 +44,11 @@ pub fn propose(measurement: &Measurement, finding: &Finding) -> Proposal {
             sentence,
         })
     };
+    match train::propose(measurement, finding) {
+        Some(Ok(test)) => return Proposal::Train(test),
+        Some(Err(why)) => return nothing(diagnose::deciding::DROPPING_ALIKE.to_vec(), why),
+        None => {}
+    }
     let first = match (finding.limit, finding.confidence) {
         (None | Some(Limit::Unknown), _) => {
             let text = "No second test decides: the limit is not identified.";

@@ -145,6 +145,7 @@ fn measurement(bps: f64, config: &ClientConfig) -> Measurement {
         receiver_core_wait: None,
         notes: vec![],
         latency: None,
+        decided: None,
         tool: None,
     }
 }

@@ -68,6 +68,7 @@ pub fn transfer<'a>(
         receiver_core_wait: None,
         notes: Vec::new(),
         latency: None,
+        decided: None,
         tool: None,
     };
     let mut finding = diagnose::explain(&measurement);

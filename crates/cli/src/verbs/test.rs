@@ -8,6 +8,7 @@ mod find_rate;
 pub(super) mod latency;
 mod line_class;
 mod modes;
+mod path_mtu;
 mod repeat;
 mod udp_safeguard;
 mod udt_fallback;
@@ -23,6 +24,7 @@ use compare::Earlier;
 use cross_traffic::InterfaceCounters;
 use diagnose::repeats;
 use modes::ModeArgs;
+use path_mtu::Length;
 use perf::client::{self, ClientConfig, Family};
 use perf::{Event, PerfError, StopFlag};
 use record::{Direction, Measurement, Protocol};
@@ -37,7 +39,7 @@ use units::{BitRate, ByteCount, Rtt};
 ///
 /// HOST runs `longhaul server` or an iperf3 server (3.x). Sizes and rates may be
 /// written as for iperf3: 96K is 96 x 1024 bytes, 200m is 200 Mbit/s.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct TestArgs {
     /// Server name or address
@@ -122,8 +124,10 @@ pub(crate) struct TestArgs {
     #[arg(long, short = 'O', value_name = "SECONDS", default_value_t = 0)]
     omit: u32,
     /// Size of each write (TCP) or datagram (UDP), in bytes
-    #[arg(long, short = 'l', value_name = "SIZE")]
-    length: Option<ByteCount>,
+    ///
+    /// auto: the largest UDP datagram that the path carries unfragmented, found by probes.
+    #[arg(long, short = 'l', value_name = "SIZE", value_parser = path_mtu::length)]
+    length: Option<Length>,
     #[command(flatten)]
     sockets: Sockets,
     /// Seconds between interval reports
@@ -147,7 +151,7 @@ pub(crate) struct TestArgs {
 }
 
 /// Socket options.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Sockets")]
 struct Sockets {
     /// TCP maximum segment size (MSS), in bytes
@@ -213,6 +217,9 @@ Examples:
 /// Default rate of UDP, as in iperf3: a test must not flood a path by default.
 const UDP_RATE: BitRate = BitRate::from_bps(1_000_000);
 
+/// A test that bytes end is given up when nothing has arrived for so long.
+const STALL_TIMEOUT: Duration = Duration::from_secs(30);
+
 /// A rate limit, or none.
 #[derive(Debug, Clone, Copy)]
 struct Pace(Option<BitRate>);
@@ -256,9 +263,28 @@ struct Measured {
     printed: Vec<String>,
     /// Bytes of other traffic that passed the interface during the test.
     cross_traffic: Option<u64>,
+    /// Why the server's results are missing, if the test failed.
+    incomplete: Option<String>,
+}
+
+impl Measured {
+    /// The measurement, unless the test failed.
+    fn complete(self) -> Result<Self, Failure> {
+        match self.incomplete {
+            Some(why) => Err(Failure::work(why)),
+            None => Ok(self),
+        }
+    }
 }
 
 pub(crate) fn run(args: &TestArgs, console: &mut Console) -> Outcome {
+    if args.length == Some(Length::Auto) {
+        // A signal ends the process: nothing runs yet.
+        let length = path_mtu::datagram_length(args, &StopFlag::new())?;
+        console
+            .say(&format!("datagrams of {} B: the largest that is not fragmented", length.bytes()));
+        return run(&TestArgs { length: Some(Length::Bytes(length)), ..args.clone() }, console);
+    }
     if !udp_safeguard::allows(&offered(args), args.yes, console)? {
         return Ok(FAILED);
     }
@@ -276,7 +302,7 @@ pub(crate) fn run(args: &TestArgs, console: &mut Console) -> Outcome {
     let capture = capture.map(|file| TestCapture::start(args, file, &stop)).transpose()?;
     let measured = measure(args, earlier.as_ref(), console, &stop);
     let captured = capture.map(TestCapture::finish);
-    let Measured { mut measurement, printed, .. } = measured?;
+    let Measured { mut measurement, printed, incomplete, .. } = measured?;
     measurement.notes.extend(line_class::note(&measurement));
     if let Some(file) = &args.save {
         store::save(file, &measurement).map_err(Failure::work)?;
@@ -287,7 +313,7 @@ pub(crate) fn run(args: &TestArgs, console: &mut Console) -> Outcome {
         measurement.notes.iter().filter(|note| !printed.contains(note)).cloned().collect();
     // JSON is one document: it waits for the second test.
     let early = (args.modes.decide && args.forms.json)
-        .then(|| decide::run(args, &measurement, console, &stop));
+        .then(|| decide::run(args, &mut measurement, console, &stop));
     let added = Added {
         comparison: compared.as_ref(),
         decision: early.as_ref().map(|answer| &answer.decided),
@@ -295,12 +321,21 @@ pub(crate) fn run(args: &TestArgs, console: &mut Console) -> Outcome {
     };
     let code = test_report::print_with(console, &measurement, &added, &args.forms, &rest)?;
     let late = (args.modes.decide && !args.forms.json)
-        .then(|| decide::run(args, &measurement, console, &stop));
+        .then(|| decide::run(args, &mut measurement, console, &stop));
     if let Some(answer) = &late {
-        let text = terminal::decision(&answer.decided, &console.out);
-        console.print(&format!("\n{text}"));
+        let style = console.out;
+        let text = terminal::decision(&answer.decided, &style);
+        // With a train's answer the finding is another one.
+        let finding = diagnose::explain(&measurement);
+        let before = diagnose::explain(&Measurement { decided: None, ..measurement.clone() });
+        let changed =
+            if finding == before { String::new() } else { terminal::finding(&finding, &style) };
+        console.print(&format!("\n{text}{changed}"));
     }
     let answer = early.or(late);
+    if let Some(file) = args.save.as_ref().filter(|_| measurement.decided.is_some()) {
+        store::save(file, &measurement).map_err(Failure::work)?;
+    }
     let decision = answer.as_ref().map(|answer| &answer.decided);
     test_report::write_page(console, &measurement, decision, &args.forms)?;
     if let Some(file) = &args.save {
@@ -315,7 +350,18 @@ pub(crate) fn run(args: &TestArgs, console: &mut Console) -> Outcome {
     if let Some(failed) = failed.or_else(|| captured.and_then(|captured| captured.failed)) {
         return Err(failed);
     }
-    Ok(if stop.is_raised() { FAILED } else { code })
+    if let Some(why) = incomplete {
+        return Err(Failure::work(why));
+    }
+    let is_failed = stop.is_raised() || carried_nothing(&measurement);
+    Ok(if is_failed { FAILED } else { code })
+}
+
+/// Whether nothing at all arrived in a direction.
+fn carried_nothing(measurement: &Measurement) -> bool {
+    let of = |reverse| measurement.streams.iter().filter(move |stream| stream.reverse == reverse);
+    let carried = |reverse| of(reverse).any(|stream| stream.received_bytes > 0);
+    [false, true].into_iter().any(|reverse| of(reverse).count() > 0 && !carried(reverse))
 }
 
 /// One test, its interval reports printed as they arrive; `earlier`: what it is compared with.
@@ -340,12 +386,14 @@ fn attempt(
     stop: &StopFlag,
 ) -> Result<Measured, PerfError> {
     let (mut printed, mut counters, mut table) = (Vec::new(), None, None);
+    let mut server = None;
     let live = !args.forms.json;
     let (protocol, both, rows) = (config.protocol, args.bidir, args.forms.rows());
     let progress = &mut |event| match event {
         Event::Connected(started) => {
             counters = InterfaceCounters::towards(started.peer.ip(), started.local.ip());
             let (peer, notes) = (started.peer, started.notes);
+            server = Some(peer);
             for note in &notes {
                 let style = console.err;
                 console.say(terminal::notes(std::slice::from_ref(note), &style).trim_end());
@@ -372,10 +420,13 @@ fn attempt(
         Some(port) => latency::around(config, port, latency::IDLE, progress, stop)?,
         None => client::run(config, progress, stop)?,
     };
-    let measurement = report.measurement;
+    let (mut measurement, incomplete) = (report.measurement, report.incomplete);
     let cross_traffic =
         counters.and_then(|counters: InterfaceCounters| counters.cross_traffic(&measurement));
-    Ok(Measured { measurement, printed, cross_traffic })
+    if let Some(server) = server {
+        path_mtu::examine(&mut measurement, incomplete.is_some(), (server, args.bind), stop);
+    }
+    Ok(Measured { measurement, printed, cross_traffic, incomplete })
 }
 
 /// What the test may send at most: a rate search sends UDP up to its limit.
@@ -405,7 +456,10 @@ fn config(args: &TestArgs) -> ClientConfig {
         streams: args.parallel,
         window: args.window,
         limits_unsent: !args.autotuning,
-        block: args.length,
+        block: match args.length {
+            Some(Length::Bytes(length)) => Some(length),
+            Some(Length::Auto) | None => None,
+        },
         rate: match args.bitrate {
             Some(pace) => pace.0,
             None => args.udp.then_some(UDP_RATE),
@@ -430,9 +484,15 @@ fn config(args: &TestArgs) -> ClientConfig {
         coalesce: !args.sockets.no_coalescing,
         dont_fragment: args.sockets.dont_fragment,
         device: args.sockets.device.clone(),
+        keeps_incomplete: true,
         token: args.sockets.token.clone().or_else(|| std::env::var("LONGHAUL_TOKEN").ok()),
         // A 32-bit packet counter wraps within minutes at 100 Gbit/s.
         wide_counters: args.udp,
+        // A stall that time does not end.
+        receive_timeout: match args.bytes {
+            Some(_) => STALL_TIMEOUT,
+            None => ClientConfig::new("").receive_timeout,
+        },
         // At most a day, as for the duration of a test.
         report_every: Duration::from_secs_f64(args.interval.min(86_400.0)),
         ..ClientConfig::new(&args.host)

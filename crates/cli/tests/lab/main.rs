@@ -12,6 +12,7 @@ mod baseline;
 mod capturing;
 mod closed_loop;
 mod copying;
+mod deciding;
 mod doctor;
 mod drops;
 mod effects;
@@ -27,6 +28,7 @@ mod ping_trace;
 mod private;
 mod program;
 mod real_hosts;
+mod stalls;
 mod state;
 mod studies;
 mod tuning;
@@ -103,7 +105,7 @@ fn main() -> ExitCode {
 }
 
 fn trials(lab: bool, iperf3: bool, devices: bool, held: bool) -> Vec<Trial> {
-    let tests: [(&str, Needs, fn()); 91] = [
+    let tests: [(&str, Needs, fn()); 95] = [
         // The longest first, so that the others end beside them.
         ("edge_cloud_holds", Needs::Nothing, studies::edge_cloud_holds),
         ("the_loop_closes", Needs::Nothing, closed_loop::the_loop_closes),
@@ -122,6 +124,21 @@ fn trials(lab: bool, iperf3: bool, devices: bool, held: bool) -> Vec<Trial> {
             "listed_losses_are_counted_exactly",
             Needs::Iperf3,
             drops::listed_losses_are_counted_exactly,
+        ),
+        (
+            "packets_that_are_too_long_are_named",
+            Needs::Nothing,
+            stalls::packets_that_are_too_long_are_named,
+        ),
+        (
+            "udp_that_stops_arriving_is_lost",
+            Needs::Nothing,
+            stalls::udp_that_stops_arriving_is_lost,
+        ),
+        (
+            "a_test_that_stops_names_the_outage",
+            Needs::Nothing,
+            stalls::a_test_that_stops_names_the_outage,
         ),
         ("the_loop_can_be_interrupted", Needs::Nothing, closed_loop::it_can_be_interrupted),
         ("the_command_has_the_terminal", Needs::Nothing, path::the_command_has_the_terminal),
@@ -289,6 +306,7 @@ fn trials(lab: bool, iperf3: bool, devices: bool, held: bool) -> Vec<Trial> {
             Needs::Nothing,
             udt::blocked_udt_switches_to_tcp_unless_it_is_encrypted,
         ),
+        ("a_train_decides", Needs::Nothing, deciding::a_train_decides),
         ("what_is_broken_off_is_put_back", Needs::Nothing, verify::what_is_broken_off_is_put_back),
         ("our_client_its_server", Needs::Iperf3, wire::our_client_its_server),
         ("its_client_our_server", Needs::Iperf3, wire::its_client_our_server),

@@ -9,8 +9,8 @@ use crate::{
     next_limit::NextLimit,
     predict::Prediction,
 };
-use record::{Limit, Remedy};
-use units::percent;
+use record::{Activity, Limit, Remedy};
+use units::{BitRate, ByteCount, percent};
 
 pub(super) struct Application;
 
@@ -45,6 +45,10 @@ impl Cause for Application {
                  raise -b or omit it.",
                 o.e.goodput
             ),
+            _ if facts::is_mostly_idle(o.m) && facts::activity(o.m).is_some() => format!(
+                "Application-limited: {}. Network tuning will not help.",
+                facts::activity(o.m).map(|it| activity(&it, o)).unwrap_or_default()
+            ),
             _ if idle >= HELD => format!(
                 "Application-limited {} of the time: the sending application wrote only {}. Use a \
                  faster source; network tuning will not help.",
@@ -62,7 +66,9 @@ impl Cause for Application {
 
     fn one_line(&self, o: &Observed<'_>) -> String {
         let idle = o.shares.unwrap_or_default().application;
-        if idle >= HELD {
+        if let Some(found) = facts::activity(o.m).filter(|_| facts::is_mostly_idle(o.m)) {
+            format!("application-limited: {}", activity(&found, o))
+        } else if idle >= HELD {
             format!("application-limited: nothing to send {} of the time", percent(idle))
         } else {
             "application-limited: it writes less than the network could send".to_owned()
@@ -72,6 +78,49 @@ impl Cause for Application {
     /// Without the requested rate, if there is one.
     fn remedies(&self, next: &NextLimit<'_>) -> Vec<Remedy> {
         Vec::from_iter(next.unpaced())
+    }
+}
+
+/// Thinking that takes less time is not mentioned, in seconds.
+const THINKS_S: f64 = 0.01;
+
+/// A rate while sending is mentioned from this ratio to the average on.
+const FASTER: f64 = 1.2;
+
+/// What the applications did, as their packets show it.
+fn activity(found: &Activity, o: &Observed<'_>) -> String {
+    let Activity { bursts, responses, .. } = *found;
+    let mut parts = vec![format!("nothing to send {} of the time", percent(found.idle_share))];
+    let burst = ByteCount::from_bytes(found.burst_bytes).decimal();
+    let think = |seconds: Option<f64>| seconds.filter(|s| *s >= THINKS_S).map(duration);
+    if responses > 0 && 2 * responses >= bursts {
+        let all =
+            if responses == 1 { "1 response".to_owned() } else { format!("{responses} responses") };
+        parts.push(format!("{all} of {burst}"));
+        if let Some(time) = think(found.sender_think_s) {
+            parts.push(format!("the sender took {time} to answer"));
+        }
+        if let Some(time) = think(found.receiver_think_s) {
+            parts.push(format!("the receiver took {time} to ask again"));
+        }
+    } else if let Some(period) = found.burst_period_s {
+        parts.push(format!("{bursts} bursts of {burst}, one every {}", duration(period)));
+    } else if bursts > 1 {
+        parts.push(format!("{bursts} bursts of {burst}"));
+    }
+    let sending = BitRate::from_bps_f64(found.sending_bps);
+    if found.sending_bps > FASTER * o.e.average.as_f64() && sending > BitRate::ZERO {
+        parts.push(format!("{sending} while it was sending"));
+    }
+    parts.join(", ")
+}
+
+/// `3.04 s`, `50 ms`.
+fn duration(seconds: f64) -> String {
+    if seconds < 1.0 {
+        format!("{} ms", units::significant(seconds * 1e3, 3))
+    } else {
+        format!("{} s", units::significant(seconds, 3))
     }
 }
 

@@ -30,8 +30,11 @@ impl Cause for ClusteredLoss {
 
     fn prediction(&self, o: &Observed<'_>) -> Option<Prediction> {
         let lost = predict::loss_ratio(o.m, o.e)?.fraction();
+        if lost > MOST_LOST {
+            return None;
+        }
         let clusters = model::loss_from_fraction(lost / cluster(o))?;
-        let mut p = predict::response(clusters, o)?;
+        let mut p = predict::response(clusters, o.e.losses / cluster(o), o)?;
         p.equation = format!(
             "p = {} / {:.1} = {}; {}",
             percent(lost),
@@ -70,6 +73,10 @@ impl Cause for ClusteredLoss {
         next.bbr().into_iter().chain(next.more_streams()).collect()
     }
 }
+
+/// The loss ratio above which clusters take whole windows, and timeouts the time between them: the
+/// equations count neither.
+const MOST_LOST: f64 = 0.05;
 
 /// Segments lost at a time, at least one.
 fn cluster(o: &Observed<'_>) -> f64 {

@@ -33,8 +33,9 @@ impl Cause for CongestionAvoidance {
     }
 
     /// The median window over the median RTT, which includes queueing delay.
+    /// BBR's window is twice what it has in flight.
     fn prediction(&self, o: &Observed<'_>) -> Option<Prediction> {
-        let cwnd = o.e.cwnd?;
+        let cwnd = o.e.cwnd.filter(|_| !facts::is_bbr(o.m))?;
         predict::over_rtt(
             &format!("congestion window / RTT = {cwnd}"),
             Some(cwnd),
@@ -51,8 +52,8 @@ impl Cause for CongestionAvoidance {
             text += &format!(" by {name}");
         }
         text += &format!(" at {}", e.goodput);
-        if let Some((cwnd, rtt, _)) = predict::window_rate(e.cwnd, e.loaded_rtt, e) {
-            text += &format!(": {cwnd} in flight over {rtt}");
+        if let Some((bytes, rtt, _)) = predict::window_rate(in_flight(o), e.loaded_rtt, e) {
+            text += &format!(": {bytes} in flight over {rtt}");
         }
         if e.retransmits > 0 {
             text += &format!(", {} retransmitted segments", e.retransmits);
@@ -73,7 +74,7 @@ impl Cause for CongestionAvoidance {
             0 => String::new(),
             count => format!(", {count} retransmitted segments"),
         };
-        format!("cwnd-limited{name}{}{retransmits}", phrases::over_rtt(o.e.cwnd, o.e))
+        format!("cwnd-limited{name}{}{retransmits}", phrases::over_rtt(in_flight(o), o.e))
     }
 
     /// BBR, without a promise: its model has no queue, and behind one of 20 packets
@@ -87,6 +88,12 @@ impl Cause for CongestionAvoidance {
         });
         bbr.into_iter().chain(longer).collect()
     }
+}
+
+/// Bytes in flight; where they were not sampled, the congestion window, but for BBR's.
+fn in_flight(o: &Observed<'_>) -> Option<ByteCount> {
+    let sampled = o.e.in_flight.filter(|bytes| *bytes > ByteCount::ZERO);
+    sampled.or(o.e.cwnd.filter(|_| !facts::is_bbr(o.m)))
 }
 
 /// The window that each stream lost, or would need for the known path, and the seconds

@@ -25,7 +25,11 @@ impl Cause for EcnMarks {
     }
 
     fn prediction(&self, o: &Observed<'_>) -> Option<Prediction> {
-        predict::response(model::loss_from_fraction(o.e.marked.filter(|p| *p > 0.0)?)?, o)
+        predict::response(
+            model::loss_from_fraction(o.e.marked.filter(|p| *p > 0.0)?)?,
+            f64::INFINITY,
+            o,
+        )
     }
 
     fn sentence(&self, o: &Observed<'_>) -> String {

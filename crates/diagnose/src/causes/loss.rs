@@ -25,7 +25,7 @@ impl Cause for Loss {
     }
 
     fn prediction(&self, o: &Observed<'_>) -> Option<Prediction> {
-        predict::response(predict::loss_ratio(o.m, o.e)?, o)
+        predict::response(predict::loss_ratio(o.m, o.e)?, o.e.losses, o)
     }
 
     fn sentence(&self, o: &Observed<'_>) -> String {

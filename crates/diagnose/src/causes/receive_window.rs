@@ -31,7 +31,7 @@ impl Cause for ReceiveWindow {
             }
             _ => format!("windows / RTT = {sum} over {} streams", windows.len()),
         };
-        predict::over_rtt(&left, Some(sum), o.e.min_rtt, o)
+        predict::over_rtt(&left, Some(sum), o.e.rtt(), o)
     }
 
     fn sentence(&self, o: &Observed<'_>) -> String {

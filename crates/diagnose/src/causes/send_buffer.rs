@@ -25,7 +25,7 @@ impl Cause for SendBuffer {
 
     fn prediction(&self, o: &Observed<'_>) -> Option<Prediction> {
         let held = o.e.held?;
-        predict::over_rtt(&format!("send buffer / RTT = {held}"), Some(held), o.e.min_rtt, o)
+        predict::over_rtt(&format!("send buffer / RTT = {held}"), Some(held), o.e.rtt(), o)
     }
 
     fn sentence(&self, o: &Observed<'_>) -> String {

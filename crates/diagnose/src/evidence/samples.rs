@@ -106,20 +106,39 @@ impl Window<'_> {
         self.m.streams.iter().flat_map(|stream| self.within(stream))
     }
 
-    /// The median over every stream's samples.
-    pub(super) fn median(&self, read: impl Fn(&Sample) -> Option<f64>) -> Option<f64> {
-        median(self.all().filter_map(read))
+    /// A figure of a stream's samples, each with the time since the sample before: they are close
+    /// at the start of a test, and would count ten times there.
+    fn weighted(&self, stream: &Stream, read: impl Fn(&Sample) -> Option<f64>) -> Vec<(f64, f64)> {
+        let first = stream.sender.first().map(|first| (None, first));
+        let later = stream.sender.windows(2).filter_map(|pair| Some((pair.first(), pair.get(1)?)));
+        let inside = |(_, s): &(Option<&Sample>, &Sample)| (self.from..=self.to).contains(&s.t_s);
+        let figure = |(before, s): (Option<&Sample>, &Sample)| {
+            // The first one, and one at the time of another, count for a moment.
+            let since = before.map_or(0.0, |before| s.t_s - before.t_s.max(self.from));
+            Some((read(s)?, since.max(1e-9)))
+        };
+        first.into_iter().chain(later).filter(inside).filter_map(figure).collect()
     }
 
+    /// The median over the time of every stream.
+    pub(super) fn median(&self, read: impl Fn(&Sample) -> Option<f64>) -> Option<f64> {
+        let streams = self.m.streams.iter().flat_map(|stream| self.weighted(stream, &read));
+        statistics::weighted_median(&streams.collect::<Vec<(f64, f64)>>())
+    }
+
+    /// The mean over the time of every stream.
     pub(super) fn mean(&self, read: impl Fn(&Sample) -> f64) -> Option<f64> {
-        let (sum, count) =
-            self.all().map(read).fold((0.0, 0.0), |(sum, n), value| (sum + value, n + 1.0));
-        (count > 0.0).then(|| sum / count)
+        let streams = self.m.streams.iter().flat_map(|s| self.weighted(s, |s| Some(read(s))));
+        let (sum, all) = streams.fold((0.0, 0.0), |(sum, all), (v, w)| (sum + v * w, all + w));
+        (all > 0.0).then(|| sum / all)
     }
 
     /// The sum over streams of each one's median; `None` if a stream has no value.
     pub(super) fn sum(&self, read: impl Fn(&Sample) -> Option<u64>) -> Option<f64> {
-        let one = |stream| median(self.within(stream).filter_map(&read).map(|v| v as f64));
+        let one = |stream| {
+            let values = self.weighted(stream, |s| read(s).map(|value| value as f64));
+            statistics::weighted_median(&values)
+        };
         let medians: Option<Vec<f64>> = self.m.streams.iter().map(one).collect();
         medians.filter(|medians| !medians.is_empty()).map(|medians| medians.iter().sum())
     }
@@ -137,14 +156,14 @@ impl Window<'_> {
             return None;
         }
         let one = |stream: &Stream| {
-            let advertised = self.within(stream).filter_map(|s| s.peer_window_bytes);
+            let advertised = self.weighted(stream, |s| s.peer_window_bytes.map(|w| w as f64));
             let own = stream
                 .receiver
                 .iter()
                 .filter(|s| (self.from..=self.to).contains(&s.t_s))
                 .filter_map(|s: &ReceiverSample| s.window_bytes);
             let window =
-                median(advertised.map(|w| w as f64)).or_else(|| median(own.map(|w| w as f64)));
+                statistics::weighted_median(&advertised).or_else(|| median(own.map(|w| w as f64)));
             window.filter(|bytes| *bytes > 0.0).map(ByteCount::from_f64)
         };
         self.m.streams.iter().map(one).collect()

@@ -7,6 +7,14 @@ use model::statistics::{median, percentile};
 use record::Unavailable;
 use units::BitRate;
 
+/// A window counts as full where no more of it is left than this share, or two segments.
+const AT_WINDOW: f64 = 0.05;
+
+/// Where the congestion window is this multiple of it, nothing else is full; BBR's pacing then sends
+/// bursts of up to ten segments, and drains in one round trip of eight, so that more is left.
+const ROOMY: f64 = 1.25;
+const AT_WINDOW_PACED: f64 = 0.2;
+
 /// A window that needs no scaling has at most this many bytes (RFC 7323).
 const UNSCALED: f64 = 65_535.0;
 
@@ -58,6 +66,19 @@ pub(super) fn add(part: &Part<'_>, all: &mut Statistics) {
         window(step).filter(|w| *w > 0.0).map(|w| step.after.in_flight_bytes as f64 / w)
     };
     all.add("window_filled", percentile(&part.values(window_filled), 0.8));
+    // What may be sent ends less than a segment before the window does.
+    let at_window = |step: &Step| {
+        let left = window(step).filter(|w| *w > 0.0)? - step.after.in_flight_bytes as f64;
+        let has_room = step.after.cwnd_bytes as f64 > ROOMY * window(step)?;
+        let share = if has_room { AT_WINDOW_PACED } else { AT_WINDOW };
+        let near = (2.0 * step.mss()).max(share * window(step)?);
+        Some(f64::from(u8::from(left <= near)))
+    };
+    all.add("at_window", part.mean(at_window));
+    all.add("flight_variation", super::variation(&part.values(in_flight)));
+    let idle = m.streams.iter().map(|stream| Some(stream.activity?.idle_share));
+    let idle: Option<Vec<f64>> = idle.collect();
+    all.add("activity_idle", idle.and_then(|shares| model::statistics::mean(&shares)));
     let windows = part.values(window);
     let largest = windows.iter().copied().fold(0.0, f64::max);
     let known = !windows.is_empty();
@@ -106,6 +127,10 @@ pub(super) fn add(part: &Part<'_>, all: &mut Statistics) {
     let cost = cost.and_then(|counters| counters.over(part.from, part.to));
     all.add("ln_buffered_mb", cost.map(|cost| ln(cost.buffered / 1e6, 1e-3)));
     all.add("cpu_growth", cost.and_then(|cost| cost.growth()));
+}
+
+fn in_flight(step: &Step) -> Option<f64> {
+    Some(step.after.in_flight_bytes as f64)
 }
 
 /// Delivered bytes that the receiving application has not read, over the largest window:

@@ -112,6 +112,7 @@ impl TestFlow {
             receiver_core_wait: None,
             notes: vec![],
             latency: None,
+            decided: None,
             tool: None,
         }
     }

@@ -2,8 +2,8 @@
 
 use crate::transfer::{Transfer, over};
 use control::Algorithm;
-use diagnose::explain;
-use record::{Confidence, Finding, Limit};
+use diagnose::{deciding::DROPPING_ALIKE, explain};
+use record::{Confidence, Decided, Finding, Limit};
 
 /// Asserts the limit of the first `seeds` variations. A finding far from certain would be an
 /// accident of the fit.
@@ -110,6 +110,47 @@ fn a_shallow_queue() {
 #[test]
 fn a_policer() {
     limited(Limit::Policer, 2, &over(80.0, 20.0, "queue=2bdp,police=15mbit:300000").seconds(8.0));
+}
+
+/// They drop the same packets, so no statistic is sure, and a train makes it so.
+#[test]
+fn a_policer_or_a_queue_is_sure_with_a_train_only() {
+    let policed = over(80.0, 20.0, "queue=2bdp,police=15mbit:300000").seconds(8.0);
+    let reno = over(50.0, 30.0, "queue=0.1bdp").congestion(Algorithm::NewReno).seconds(8.0);
+    let [policer, queue] = DROPPING_ALIKE;
+    let (mut likely, mut sure) = (0, 0);
+    for (transfer, limit, other) in [(policed, policer, queue), (reno, queue, policer)] {
+        for seed in 0..4 {
+            let mut m = transfer.run(seed);
+            let before = explain(&m);
+            assert_ne!(before.confidence, Some(Confidence::Sure), "{}", before.sentence);
+            assert!(before.segments.iter().all(|part| part.confidence != Some(Confidence::Sure)
+                || !DROPPING_ALIKE.contains(&part.limit)));
+            likely += u32::from(before.sentence.contains("--decide"));
+            let probability = |finding: &Finding, of| {
+                let found = finding.posterior.iter().find(|one| one.limit == of);
+                found.map_or(0.0, |one| one.probability)
+            };
+            let both = probability(&before, limit) + probability(&before, other);
+            // Against what the samples seem to say, too.
+            for (shown, excluded) in [(limit, other), (other, limit)] {
+                m.decided = Some(Decided {
+                    between: vec![other, limit],
+                    options: None,
+                    throughput_bps: None,
+                    limit: Some(shown),
+                    sentence: String::new(),
+                });
+                let after = explain(&m);
+                assert_eq!(after.limit, Some(shown), "{}", after.sentence);
+                assert!(probability(&after, excluded) <= 0.01, "{:?}", after.posterior);
+                assert!((probability(&after, shown) - both).abs() < 0.05, "{:?}", after.posterior);
+                assert!(!after.sentence.contains("train of datagrams"), "{}", after.sentence);
+                sure += u32::from(after.confidence == Some(Confidence::Sure));
+            }
+        }
+    }
+    assert!(likely >= 6 && sure >= 4, "{likely} {sure}");
 }
 
 #[test]

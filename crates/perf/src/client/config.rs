@@ -65,6 +65,9 @@ pub struct ClientConfig {
     /// Whether a UDT test ends with [`PerfError::Policed`](crate::PerfError::Policed) where the
     /// path may police UDP. It is looked for where this end sends.
     pub stops_if_policed: bool,
+    /// Whether a test that the path or the server ends early still has a result: what this end
+    /// measured, with [`Report::incomplete`](crate::client::Report::incomplete).
+    pub keeps_incomplete: bool,
     /// Whether connections use Multipath TCP (RFC 8684).
     pub mptcp: bool,
     /// The IP header's traffic class (RFC 2474: the DSCP is its upper six bits).
@@ -81,6 +84,11 @@ pub struct ClientConfig {
     pub segment: bool,
     /// Whether to use UDP receive offload (GRO) where available.
     pub coalesce: bool,
+    /// The first rate of a train, which rises to `rate` with the bytes sent; `None` for other tests.
+    /// The receiver records when each datagram arrived ([`record::Stream::train`]) and ends the
+    /// test after enough losses; `bytes` end it otherwise, or `seconds`. One UDP stream in one
+    /// direction; needs longhaul at the other end.
+    pub train: Option<BitRate>,
     /// Whether datagrams have 64-bit sequence numbers.
     pub wide_counters: bool,
     /// Whether the payload is a repeating pattern instead of random.
@@ -152,6 +160,7 @@ impl ClientConfig {
             nodelay: false,
             native: false,
             stops_if_policed: false,
+            keeps_incomplete: false,
             mptcp: false,
             tos: None,
             flow_label: None,
@@ -160,6 +169,7 @@ impl ClientConfig {
             skip_rx_copy: false,
             segment: true,
             coalesce: true,
+            train: None,
             wide_counters: false,
             repeating_payload: false,
             file: None,
@@ -205,6 +215,7 @@ impl ClientConfig {
     /// The request as recorded in the measurement.
     pub(crate) fn spec(&self, port: u16) -> TestSpec {
         TestSpec {
+            is_part_of_both: false,
             target: self.host.clone(),
             port,
             protocol: self.protocol,
@@ -294,6 +305,7 @@ impl ClientConfig {
         }
         longhaul.segment = off(self.segment);
         longhaul.coalesce = off(self.coalesce);
+        longhaul.train = self.train.map(BitRate::bps);
         longhaul.limit_unsent = self.asks_for_limit().then_some(true);
         longhaul.zerocopy = off(self.zerocopy != Some(false));
         let rate = |rate: Option<BitRate>| {

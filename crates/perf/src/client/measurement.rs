@@ -6,9 +6,10 @@ use crate::{
     plan::Plan,
     sampler::{Outcome, StreamOutcome, ThreadCpu},
 };
-use iperf3_proto::{Results, StreamResult};
+use iperf3_proto::{Results, StreamResult, cookie::COOKIE_LEN};
 use record::{
-    Datagrams, Direction, MEASUREMENT_SCHEMA, Measurement, Protocol, ReceiverSample, Sample, Stream,
+    Datagrams, Direction, MEASUREMENT_SCHEMA, Measurement, Protocol, ReceiverSample, Sample,
+    SegmentSizes, Stream,
 };
 use units::ByteCount;
 
@@ -18,6 +19,8 @@ pub(super) enum Ending {
     Completed(Box<ServerReport>),
     /// Interrupted by the user, without them.
     Interrupted,
+    /// Failed, without them: why, as one line.
+    Failed(String),
 }
 
 /// What the server reported.
@@ -56,12 +59,17 @@ pub(super) fn assemble(
             }
             (Some(report.results), report.extra)
         }
-        Ending::Interrupted => {
+        ended => {
             let sent = config.sends() && config.protocol != Protocol::Udp;
+            let known = if sent { ", received bytes are those acknowledged" } else { "" };
+            let when = outcome.seconds;
+            let why = match ended {
+                Ending::Failed(why) => format!("; {why}"),
+                _ => String::new(),
+            };
+            let how = if why.is_empty() { "interrupted" } else { "ended" };
             notes.push(format!(
-                "interrupted after {:.1} s: the server's results are missing{}",
-                outcome.seconds,
-                if sent { ", received bytes are those acknowledged" } else { "" }
+                "{how} after {when:.1} s: the server's results are missing{known}{why}"
             ));
             (None, None)
         }
@@ -113,6 +121,7 @@ pub(super) fn assemble(
         receiver_core_wait: receiver_cpu.map(|cpu| cpu.waited),
         notes,
         latency: None,
+        decided: None,
         tool: None,
     };
     measurement.notes.extend(unsent_note(&measurement));
@@ -145,6 +154,9 @@ impl Join<'_> {
         let far_extra = self.extra.and_then(|e| e.streams.iter().find(|s| s.id == own.id));
         let mut stream = Stream { id: own.id, reverse: !own.sending, ..Stream::default() };
         stream.datagrams = self.datagrams(&own, far, far_extra);
+        let far_train =
+            far_extra.filter(|_| self.plan.train.is_some()).map(|extra| extra.train.clone());
+        stream.train = if own.sending { far_train.unwrap_or_default() } else { own.train };
         if own.sending {
             stream.unsent_limit_bytes = own.unsent_limit.map(ByteCount::bytes);
             stream.congestion = own.congestion;
@@ -156,6 +168,9 @@ impl Join<'_> {
             stream.retransmits = own.retransmits;
             stream.sender = own.sender;
             stream.receiver = far_receiver;
+            if self.plan.protocol == Protocol::Tcp {
+                stream.segment_sizes = SegmentSizes::of(&stream.sender, COOKIE_LEN as u32);
+            }
         } else {
             stream.unsent_limit_bytes = far_extra
                 .and_then(|extra| extra.unsent_limit_bytes)
@@ -173,6 +188,9 @@ impl Join<'_> {
             stream.received_seconds = self.seconds;
             stream.retransmits = far.and_then(|far| u64::try_from(far.retransmits).ok());
             stream.sender = far_sender;
+            if self.plan.protocol == Protocol::Tcp {
+                stream.segment_sizes = SegmentSizes::of(&stream.sender, 0);
+            }
             stream.receiver = own.receiver;
         }
         stream
@@ -188,10 +206,12 @@ impl Join<'_> {
         let counts = own.datagrams.as_ref()?;
         let count = |count: i64| u64::try_from(count).unwrap_or(0);
         if !own.sending {
-            return Some(Datagrams {
-                sent: far.map(|far| count(far.packets)),
-                ..counts.received(self.plan.block)
-            });
+            let mut datagrams = counts.received(self.plan.block);
+            datagrams.sent = far.map(|far| count(far.packets));
+            datagrams.count_unreceived();
+            // The far end's route is unknown: most have the MTU of the way there.
+            datagrams.fragmentation = counts.fragmentation;
+            return Some(datagrams);
         }
         let reported = far_extra.and_then(|extra| extra.datagrams.clone());
         let mut datagrams = reported.unwrap_or_else(|| {
@@ -205,6 +225,10 @@ impl Join<'_> {
         });
         datagrams.length_bytes = u32::try_from(self.plan.block).unwrap_or(u32::MAX);
         datagrams.sent = Some(counts.sent);
+        datagrams.fragmentation = counts.fragmentation;
+        if far.is_some() {
+            datagrams.count_unreceived();
+        }
         Some(datagrams)
     }
 

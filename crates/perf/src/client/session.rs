@@ -14,12 +14,12 @@ use crate::{
     plan::Plan,
     sampler::{Outcome, Sampler, SamplerConfig, Silence},
     socket,
-    stream::Stream,
+    stream::{DATAGRAM_DRAIN, DATAGRAM_TIMEOUT, Stream},
     traffic::{Closer, Traffic},
 };
 use host::{clock, cpu};
 use iperf3_proto::{Cookie, Decoder, Role, State};
-use record::Direction;
+use record::{Direction, Protocol};
 use std::{thread, time::Duration};
 
 /// Timeout for a server's next message.
@@ -113,9 +113,13 @@ impl Attempt<'_> {
         let (outcome, ending) = run_traffic(config, &plan, &mut control, &streams, progress, stop)?;
         control.close_gently();
         let ours = outcome.results();
+        let incomplete = match &ending {
+            Ending::Failed(why) => Some(why.clone()),
+            Ending::Completed(_) | Ending::Interrupted => None,
+        };
         let evidence = Evidence { started_unix_s, busy, outcome, ending, notes };
         let (measurement, theirs) = assemble(config, &plan, port, evidence);
-        Ok(Report { measurement, ours, theirs })
+        Ok(Report { measurement, ours, theirs, incomplete })
     }
 }
 
@@ -123,6 +127,7 @@ impl Attempt<'_> {
 enum TestEnd {
     Completed,
     Interrupted,
+    Failed(PerfError),
 }
 
 fn run_traffic(
@@ -148,10 +153,11 @@ fn run_traffic(
         let _closer = Closer::new(&traffic, streams);
         let mut sampler = Sampler::begin(sampling, streams, &traffic);
         traffic.start_all(scope, streams, plan, sampler.began())?;
-        let over = run_until_end(config, control, &mut sampler, report, stop)?;
+        let over = run_until_end(config, control, &mut sampler, report, stop);
+        let over = over.or_else(|error| kept(config, error).map(TestEnd::Failed))?;
         let end_test = |control: &mut Control| match over {
             TestEnd::Completed => control.send_state(State::TestEnd),
-            TestEnd::Interrupted => Ok(()),
+            TestEnd::Interrupted | TestEnd::Failed(_) => Ok(()),
         };
         if config.receives() {
             // What the server sends until it reads TEST_END counts as sent and
@@ -159,7 +165,10 @@ fn run_traffic(
             traffic.stop_sending();
             traffic.wait_for_senders();
             end_test(control)?;
-            traffic.end();
+            // Datagrams in flight are no loss: their receivers count until the results are exchanged.
+            if config.protocol != Protocol::Udp {
+                traffic.end();
+            }
             sampler.end();
         } else {
             traffic.stop_sending();
@@ -169,18 +178,25 @@ fn run_traffic(
             end_test(control)?;
         }
         traffic.keep_received(plan)?;
-        let outcome = sampler.finish(report);
-        if let TestEnd::Completed = over {
-            match exchange(control, &outcome) {
+        let mut outcome = sampler.finish(report);
+        let ending = match over {
+            TestEnd::Completed => match exchange(control, &mut outcome, streams) {
                 Ok(report) => return Ok((outcome, Ending::Completed(Box::new(report)))),
-                Err(PerfError::Interrupted) => {}
-                Err(error) => return Err(error),
-            }
-        }
+                Err(PerfError::Interrupted) => Ending::Interrupted,
+                Err(error) => Ending::Failed(kept(config, error)?.to_string()),
+            },
+            TestEnd::Interrupted => Ending::Interrupted,
+            TestEnd::Failed(error) => Ending::Failed(error.to_string()),
+        };
         // The server may be gone as well; the test ends either way.
         let _ = control.send_state(State::ClientTerminate);
-        Ok((outcome, Ending::Interrupted))
+        Ok((outcome, ending))
     })
+}
+
+/// The error, if the test has a result nevertheless.
+fn kept(config: &ClientConfig, error: PerfError) -> Result<PerfError, PerfError> {
+    if config.keeps_incomplete && error.leaves_measurement() { Ok(error) } else { Err(error) }
 }
 
 /// Takes samples until the end of the test, and polls the control connection: the
@@ -194,8 +210,11 @@ fn run_until_end(
 ) -> Result<TestEnd, PerfError> {
     let timed = config.is_timed();
     let mut silence = Silence::begin(config.receive_timeout);
+    let mut stall = Silence::begin(config.receive_timeout);
     let mut policing = PolicingCheck::new(config.stops_if_policed);
-    let length = Duration::from_secs_f64(if timed { config.seconds } else { 86_400.0 });
+    // What a train loses never reaches its number of bytes.
+    let bounded = timed || config.train.is_some();
+    let length = Duration::from_secs_f64(if bounded { config.seconds } else { 86_400.0 });
     loop {
         sampler.tick(report);
         if stop.is_raised() {
@@ -223,11 +242,18 @@ fn run_until_end(
             let _ = control.send_state(State::ClientTerminate);
             return Err(PerfError::Policed { address: control.address(), delivered });
         }
+        let (role, address) = (Role::Server, control.address());
         if config.direction == Direction::Reverse
             && let Some(waited) = silence.over(sampler.received())
         {
-            let (role, address) = (Role::Server, control.address());
             return Err(PerfError::NoData { role, address, waited });
+        }
+        // Nothing else ends it where nothing arrives.
+        if !timed
+            && let Some(waited) = stall.over(sampler.progress())
+            && !sampler.is_acknowledged()
+        {
+            return Err(PerfError::Stalled { role, address, waited });
         }
         let mut until = sampler.next_tick().min(end);
         if !timed {
@@ -238,8 +264,17 @@ fn run_until_end(
     }
 }
 
-fn exchange(control: &mut Control, outcome: &Outcome) -> Result<ServerReport, PerfError> {
+fn exchange(
+    control: &mut Control,
+    outcome: &mut Outcome,
+    streams: &[Stream],
+) -> Result<ServerReport, PerfError> {
     control.next(ANSWER_TIMEOUT)?;
+    // The server has stopped sending.
+    if streams.iter().any(|stream| stream.arrivals().is_some()) {
+        wait_for_late(streams);
+        outcome.count_late(streams);
+    }
     control.send_json("results", &outcome.results())?;
     let message = control.read_message("results", Decoder::for_results())?;
     let results = message.parse()?;
@@ -249,4 +284,18 @@ fn exchange(control: &mut Control, outcome: &Outcome) -> Result<ServerReport, Pe
     // The results are complete: it does no harm if the server closes first.
     let _ = control.send_state(State::IperfDone);
     Ok(ServerReport { results, extra, cut })
+}
+
+/// Waits until no datagram arrives any more.
+fn wait_for_late(streams: &[Stream]) {
+    let received = || streams.iter().filter_map(Stream::counts).map(|counts| counts.received).sum();
+    let until = clock::now() + DATAGRAM_DRAIN;
+    let (mut last, mut seen): (_, u64) = (clock::now(), received());
+    while clock::now() < until.min(last + DATAGRAM_TIMEOUT) {
+        thread::sleep(LIMIT_POLL_INTERVAL);
+        let now = received();
+        if now > seen {
+            (last, seen) = (clock::now(), now);
+        }
+    }
 }

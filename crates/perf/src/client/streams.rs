@@ -61,7 +61,15 @@ pub(super) fn open(
             }
             let address = control.address();
             let stream = Stream::new(iperf3_proto::stream_id(index), sending, plan, socket);
-            streams.push(stream.map_err(|source| failed("open a stream", address, source))?);
+            let mut stream = stream.map_err(|source| failed("open a stream", address, source))?;
+            if config.dont_fragment {
+                stream.fragmentation = None;
+            }
+            if let Some(fragmentation) = stream.fragmentation.filter(|_| index == 0) {
+                let length = u32::try_from(plan.block).unwrap_or(u32::MAX);
+                notes.push(fragmentation.sentence(length));
+            }
+            streams.push(stream);
             index += 1;
         }
     }
@@ -115,6 +123,9 @@ impl Opener<'_> {
         }
         if let Some(rate) = self.config.fq_rate {
             let _ = host::socket::set_max_pacing_rate(&socket, rate);
+        }
+        if self.plan.train.is_some() && !self.sending {
+            let _ = host::udp::timestamps(&socket);
         }
         let is_udt = self.config.protocol == Protocol::Udt;
         let (waited, retry) = match is_udt {

@@ -2,14 +2,14 @@
 //! written once. Serialized and parsed value by value, without JSON trees.
 
 use iperf3_proto::lenient::Scalar;
-use record::{ReceiverSample, Sample};
+use record::{ReceiverSample, Sample, TimedDatagram};
 use serde::{
     Deserializer, Serialize, Serializer,
     de::{DeserializeSeed, Error, IgnoredAny, MapAccess, SeqAccess, Visitor},
 };
 use std::{fmt, marker::PhantomData};
 
-/// Maximum samples read from a peer for one stream.
+/// Maximum samples read from a peer for one stream, or datagrams of a train.
 const MAX_ROWS: usize = 6_000;
 
 /// Maximum memory of rows in halves of their text's length: a valid row takes at
@@ -91,6 +91,8 @@ columns!(ReceiverSample {
     window_scale: Option<u8>,
     cpu_us: Option<u64>,
 });
+
+columns!(TimedDatagram { number: u64, sent_us: u64, arrived_us: u64 });
 
 /// A value of a column.
 trait Cell: Sized {
@@ -333,6 +335,7 @@ mod tests {
         }
         names::<Sample>();
         names::<ReceiverSample>();
+        names::<TimedDatagram>();
     }
 
     #[test]

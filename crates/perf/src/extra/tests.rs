@@ -25,6 +25,8 @@ fn samples_survive_as_columns() {
         loss_bursts: vec![LossBurst { from: 1, to: 1, count: 3 }],
         ..Datagrams::default()
     };
+    let train = [(1, 0, 9_000_000), (2, 500, 9_000_480), (4, 1_500, 9_001_511)]
+        .map(|(number, sent_us, arrived_us)| TimedDatagram { number, sent_us, arrived_us });
     let notes = ["a note".to_owned()];
     let sent = ExtraMessage {
         version: "9",
@@ -39,6 +41,7 @@ fn samples_survive_as_columns() {
             congestion: Some("cubic"),
             unsent_limit_bytes: Some(524_288),
             datagrams: Some(datagrams.clone()),
+            train: &train,
             sender: &samples,
             receiver: &receiver,
         }],
@@ -54,6 +57,7 @@ fn samples_survive_as_columns() {
         ("9", &notes[..], Some(0.5))
     );
     assert_eq!(back.streams[0].datagrams, Some(datagrams));
+    assert_eq!(back.streams[0].train, train);
     assert_eq!(back.streams[0].unsent_limit_bytes, Some(524_288));
     assert_eq!(back.streams[0].congestion.as_deref(), Some("cubic"));
     assert_eq!(back.take_samples(1), (samples, receiver.to_vec()));
@@ -130,6 +134,7 @@ fn an_old_client_reads_a_new_server() {
             congestion: None,
             unsent_limit_bytes: None,
             datagrams: None,
+            train: &[],
             sender: &[],
             receiver: &samples,
         }],

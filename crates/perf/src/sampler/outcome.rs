@@ -1,9 +1,9 @@
 //! Result of a test at one end, and its form as iperf3 results.
 
-use crate::arrivals::Counts;
+use crate::{arrivals::Counts, stream::Stream};
 use host::cpu::ProcessCpu;
 use iperf3_proto::{Results, StreamResult};
-use record::{Datagrams, LossBurst, ReceiverSample, Sample};
+use record::{Datagrams, Fragmentation, LossBurst, ReceiverSample, Sample, TimedDatagram};
 use std::time::Duration;
 use units::ByteCount;
 
@@ -47,6 +47,8 @@ pub(crate) struct StreamOutcome {
     pub(crate) sender: Vec<Sample>,
     pub(crate) receiver: Vec<ReceiverSample>,
     pub(crate) datagrams: Option<DatagramOutcome>,
+    /// When datagrams arrived at this end; in a train only.
+    pub(crate) train: Vec<TimedDatagram>,
 }
 
 /// A UDP stream's counts, warm-up included, and those of the warm-up alone.
@@ -58,6 +60,8 @@ pub(crate) struct DatagramOutcome {
     pub(crate) counts: Counts,
     pub(crate) omitted: Counts,
     pub(crate) bursts: Vec<LossBurst>,
+    /// How this end's datagrams are fragmented.
+    pub(crate) fragmentation: Option<Fragmentation>,
 }
 
 impl DatagramOutcome {
@@ -73,11 +77,21 @@ impl DatagramOutcome {
             reorder_extent: self.counts.extent,
             jitter: self.counts.jitter(),
             loss_bursts: self.bursts.clone(),
+            fragmentation: None,
         }
     }
 }
 
 impl Outcome {
+    /// Counts the datagrams that arrived since the end of the test: they were in flight, not lost.
+    pub(crate) fn count_late(&mut self, streams: &[Stream]) {
+        for (outcome, stream) in self.streams.iter_mut().zip(streams) {
+            if let Some((datagrams, counts)) = outcome.datagrams.as_mut().zip(stream.counts()) {
+                (datagrams.counts, datagrams.bursts) = (counts, stream.bursts());
+            }
+        }
+    }
+
     /// Bytes of one direction, as this end counted them.
     pub(crate) fn bytes(&self, sending: bool) -> u64 {
         self.streams.iter().filter(|s| s.sending == sending).map(|stream| stream.bytes).sum()

@@ -24,6 +24,9 @@ pub(super) struct Track {
     pub(super) reported_delivered: u64,
     pub(super) reported_sent: u64,
     pub(super) reported_counts: Counts,
+    /// Bytes and counts of received datagrams at the end of the test; its thread goes on counting
+    /// those that were still in flight.
+    pub(super) ended: Option<(u64, Counts)>,
     pub(super) sender: Series<Sample>,
     pub(super) receiver: Series<ReceiverSample>,
 }
@@ -41,9 +44,26 @@ impl Track {
             reported_delivered: 0,
             reported_sent: 0,
             reported_counts: Counts::default(),
+            ended: None,
             sender: Series::new(max, start),
             receiver: Series::new(max, start),
         }
+    }
+
+    /// Ends a stream of received datagrams.
+    pub(super) fn end(&mut self, stream: &Stream) {
+        self.ended = stream.counts().map(|counts| (stream.bytes(), counts));
+    }
+
+    /// Bytes until now, or until the end of the test.
+    pub(super) fn bytes(&self, stream: &Stream) -> u64 {
+        self.ended.map_or_else(|| stream.bytes(), |(bytes, _)| bytes)
+    }
+
+    /// Counts of received datagrams, likewise.
+    pub(super) fn counts(&self, stream: &Stream) -> Counts {
+        let counts = self.ended.map(|(_, counts)| counts);
+        counts.or_else(|| stream.counts()).unwrap_or_default()
     }
 
     /// The interval since the last report.
@@ -54,7 +74,7 @@ impl Track {
         blank: Interval,
     ) -> Interval {
         let mut interval = blank;
-        let bytes = stream.bytes();
+        let bytes = self.bytes(stream);
         interval.bytes = ByteCount::from_bytes(bytes - self.reported_bytes);
         interval.rate = BitRate::of(interval.bytes, span);
         self.reported_bytes = bytes;
@@ -76,8 +96,7 @@ impl Track {
             }
             (Protocol::Udp, false) => {
                 interval.arrival_rate = Some(interval.rate);
-                let (counts, reported) =
-                    (stream.counts().unwrap_or_default(), self.reported_counts);
+                let (counts, reported) = (self.counts(stream), self.reported_counts);
                 interval.datagrams = Some(DatagramInterval {
                     packets: counts.highest - reported.highest,
                     // A datagram counted as lost before may have arrived since.

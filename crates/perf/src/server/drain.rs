@@ -1,6 +1,10 @@
 //! The end of a test at a server that receives: what is still in flight is read.
 
-use crate::{sampler::Sampler, stream::Stream, traffic::Traffic};
+use crate::{
+    sampler::Sampler,
+    stream::{DATAGRAM_DRAIN, DATAGRAM_TIMEOUT, Stream},
+    traffic::Traffic,
+};
 use host::{clock, stop::StopFlag};
 use record::Protocol;
 use std::{
@@ -19,8 +23,6 @@ const MAX_DRAIN: Duration = Duration::from_secs(60);
 const FILE_DRAIN: Duration = Duration::from_secs(20);
 /// Interval between looks at what has arrived.
 const DRAIN_POLL_INTERVAL: Duration = Duration::from_millis(2);
-/// Maximum pause between datagrams still in flight at the end of the test.
-const DATAGRAM_TIMEOUT: Duration = Duration::from_millis(20);
 
 /// Reads data that has already arrived when the client ends the test. The client
 /// stops sending first, so this is little; in a test that bytes end, or whose data is
@@ -50,7 +52,7 @@ pub(super) fn drain(
     if sampler.has_limit() || traffic.keeps_file() {
         quiet_after(STALL_TIMEOUT, until);
     } else if streams.iter().any(|stream| stream.protocol != Protocol::Tcp) {
-        quiet_after(DATAGRAM_TIMEOUT, began + DRAIN_TIMEOUT);
+        quiet_after(DATAGRAM_TIMEOUT, expiry.min(began + DATAGRAM_DRAIN));
     }
     if streams.iter().any(|stream| stream.protocol != Protocol::Tcp) {
         return last.at;

@@ -395,7 +395,9 @@ impl Session<'_> {
                 None => {}
             }
         }
-        let samples = outcome.streams.iter().map(|s| s.sender.len() + s.receiver.len()).sum();
+        // A datagram of a train takes a sixteenth of a sample.
+        let count = |s: &StreamOutcome| s.sender.len() + s.receiver.len() + s.train.len() / 16;
+        let samples = outcome.streams.iter().map(count).sum();
         let memory = self.control.reserve_samples(samples)?;
         let longhaul = params.longhaul.as_ref().filter(|_| memory.is_some());
         let longhaul = longhaul.map(|_| extra(&self.notes, plan, outcome));
@@ -417,6 +419,7 @@ fn extra<'a>(notes: &'a [String], plan: &Plan, outcome: &'a Outcome) -> ExtraMes
             congestion: stream.congestion.as_deref(),
             unsent_limit_bytes: stream.unsent_limit.map(ByteCount::bytes),
             datagrams: datagrams.map(|books| books.received(plan.block)),
+            train: &stream.train,
             sender: &stream.sender,
             receiver: &stream.receiver,
         }

@@ -108,6 +108,9 @@ impl StreamSetup<'_> {
             if self.plan.coalesce {
                 let _ = host::udp::coalesce(&socket);
             }
+            if self.plan.train.is_some() {
+                let _ = host::udp::timestamps(&socket);
+            }
             let _ = socket.send(&datagram::CONNECT_REPLY);
             sockets.push(socket);
             deadlines.renew();

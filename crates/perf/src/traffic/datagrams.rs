@@ -1,6 +1,9 @@
 //! UDP: sends trains of numbered datagrams, and counts those that arrive.
 
-use super::{Traffic, bytes::Load, datagram_pacer::DatagramPacer, receive_polling::ReceivePolling};
+use super::{
+    Traffic, TrainLog, bytes::Load, datagram_pacer::DatagramPacer, receive_polling::ReceivePolling,
+    train::TrainPacer,
+};
 use crate::{plan::Plan, stream::Stream};
 use host::{clock, udp, wait};
 use iperf3_proto::datagram::{self, Header};
@@ -34,7 +37,8 @@ fn slot(plan: &Plan, trains: bool) -> usize {
 
 /// Memory of a receiving stream's inbox.
 pub(super) fn inbox_memory(plan: &Plan) -> usize {
-    SLOTS * slot(plan, plan.coalesce)
+    let log = if plan.train.is_some() { TrainLog::MEMORY } else { 0 };
+    log + SLOTS * slot(plan, plan.coalesce)
 }
 
 impl Traffic {
@@ -47,6 +51,9 @@ impl Traffic {
         precise: bool,
     ) -> io::Result<()> {
         let length = plan.block.max(plan.counter.header_len());
+        if let Some(pacer) = TrainPacer::of(plan, length, precise) {
+            return self.send_train(stream, plan, load, began, pacer);
+        }
         let most = (MAX_TRAIN_BYTES / length).clamp(1, udp::MOST_SEGMENTS);
         let paced = |spacing| DatagramPacer::new(plan, spacing, began, precise, most);
         let mut pacer = plan.spacing().map(paced);
@@ -55,45 +62,79 @@ impl Traffic {
         if precise || train == 1 {
             wait::precise_timers();
         }
-        let mut number = 0u64;
-        let mut refusals = Refusals::default();
         while !self.has_sent() {
             let due = match &mut pacer {
-                Some(pacer) => pacer.wait(number, || self.has_sent()),
+                Some(pacer) => pacer.wait(stream.sent(), || self.has_sent()),
                 None => Some(train),
             };
             let Some(due) = due else { return Ok(()) };
-            let drawn = self.draw(due.min(train) * length) / length;
-            let granted = self.wait_for_quota(drawn * length, length) / length;
-            self.give_back((drawn - granted) * length);
-            if granted == 0 {
+            let Some(sent) = self.send_some(stream, &mut trains, due.min(train), began)? else {
                 return Ok(());
-            }
-            let sent_us = micros(clock::now() - began);
-            let sent = match trains.send(&stream.socket, granted, number, sent_us) {
-                Ok(sent) => sent,
-                Err(error) if udp::is_full(&error) || super::is_pause(&error) => {
-                    thread::sleep(FULL_PAUSE);
-                    0
-                }
-                // An ICMP error for an earlier datagram: the other end may not listen yet, or no longer.
-                Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
-                    if refusals.last_too_long(clock::now()) {
-                        return Err(error);
-                    }
-                    0
-                }
-                Err(error) => return Err(error),
             };
-            number += sent as u64;
             if let Some(pacer) = &mut pacer {
                 pacer.sent(sent);
             }
-            stream.count(sent * length);
-            stream.count_sent(sent as u64);
-            self.was_not_sent((granted - sent) * length);
         }
         Ok(())
+    }
+
+    /// Sends one datagram after the other, at a rate that rises, until the receiver has seen enough
+    /// losses.
+    fn send_train(
+        &self,
+        stream: &Stream,
+        plan: &Plan,
+        load: &Load,
+        began: Instant,
+        mut pacer: TrainPacer,
+    ) -> io::Result<()> {
+        wait::precise_timers();
+        let mut single = Trains::new(stream, plan, load, pacer.length(), 1);
+        while pacer.wait(|| self.has_sent()) && !self.was_stopped(stream) {
+            match self.send_some(stream, &mut single, 1, began)? {
+                Some(sent) => pacer.sent(sent as u64, clock::now()),
+                None => break,
+            }
+        }
+        Ok(())
+    }
+
+    /// Sends up to `due` datagrams as far as the test and its quota allow; how many, or `None` if
+    /// that ends sending.
+    fn send_some(
+        &self,
+        stream: &Stream,
+        trains: &mut Trains,
+        due: usize,
+        began: Instant,
+    ) -> io::Result<Option<usize>> {
+        let length = trains.length;
+        let drawn = self.draw(due * length) / length;
+        let granted = self.wait_for_quota(drawn * length, length) / length;
+        self.give_back((drawn - granted) * length);
+        if granted == 0 {
+            return Ok(None);
+        }
+        let sent_us = micros(clock::now() - began);
+        let sent = match trains.send(&stream.socket, granted, stream.sent(), sent_us) {
+            Ok(sent) => sent,
+            Err(error) if udp::is_full(&error) || super::is_pause(&error) => {
+                thread::sleep(FULL_PAUSE);
+                0
+            }
+            // An ICMP error for an earlier datagram: the other end may not listen yet, or no longer.
+            Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
+                if trains.refusals.last_too_long(clock::now()) {
+                    return Err(error);
+                }
+                0
+            }
+            Err(error) => return Err(error),
+        };
+        stream.count(sent * length);
+        stream.count_sent(sent as u64);
+        self.was_not_sent((granted - sent) * length);
+        Ok(Some(sent))
     }
 
     /// Receives datagrams until the end of the test.
@@ -135,13 +176,19 @@ impl Traffic {
             let now = clock::now();
             let now_us = micros(now - began);
             let Some(mut arrivals) = stream.arrivals() else { return Ok(()) };
+            let mut train = stream.train();
             let (mut bytes, mut all, mut datagrams) = (0, 0, 0);
             for index in 0..came {
+                let arrived_us =
+                    micros((now - inbox.waited(index)).saturating_duration_since(began));
                 for received in inbox.message(index) {
                     datagrams += 1;
                     all += received.len();
                     if let Some(header) = Header::read(plan.counter, received) {
                         arrivals.take(header, now_us);
+                        if let Some(train) = &mut train {
+                            train.record(header, arrived_us);
+                        }
                         bytes += received.len();
                     } else if datagram::is_connect(received) && replies < MAX_REPLIES {
                         replies += 1;
@@ -149,7 +196,11 @@ impl Traffic {
                     }
                 }
             }
+            let lost = arrivals.counts().lost();
             drop(arrivals);
+            if train.is_some_and(|mut train| train.stops(lost)) {
+                self.stop_train(stream);
+            }
             if let Some(polling) = &mut polling {
                 polling.received(came, datagrams, now);
             }
@@ -190,6 +241,7 @@ struct Trains {
     counter: datagram::Counter,
     /// Whether segmentation offload is used.
     offload: bool,
+    refusals: Refusals,
 }
 
 impl Trains {
@@ -200,7 +252,7 @@ impl Trains {
             && train > 1
             && u16::try_from(length)
                 .is_ok_and(|length| udp::segment(&stream.socket, length).is_ok());
-        Trains { room, length, counter: plan.counter, offload }
+        Trains { room, length, counter: plan.counter, offload, refusals: Refusals::default() }
     }
 
     /// Sends `count` datagrams with the numbers after `number`; returns how many were sent.

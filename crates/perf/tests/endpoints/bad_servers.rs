@@ -10,6 +10,7 @@ use std::{
     thread,
     time::Duration,
 };
+use units::ByteCount;
 
 /// A scripted server: reads a cookie, then runs the script.
 fn client(act: impl FnOnce(TcpStream, &TcpListener) + Send + 'static) -> SocketAddr {
@@ -136,4 +137,51 @@ fn nobody_listens() {
     let address = SocketAddr::from(([127, 0, 0, 1], stall_retry::free_port()));
     let error = run(&short(address)).unwrap_err();
     assert!(error.to_string().contains("start a server there"), "{error}");
+}
+
+/// A result with what this end measured, and the error, of a test with this script's server.
+fn incomplete(
+    change: impl FnOnce(&mut client::ClientConfig),
+    act: impl FnOnce(TcpStream, &TcpListener) + Send + 'static,
+) -> client::Report {
+    let mut config = short(client(act));
+    config.keeps_incomplete = true;
+    change(&mut config);
+    client::run(&config, &mut |_| (), &StopFlag::new()).unwrap()
+}
+
+/// The server counted something and cannot say what: the results message does not pass.
+#[test]
+fn missing_results_leave_what_was_measured() {
+    let report = incomplete(
+        |config| config.seconds = 0.3,
+        |mut control, listener| {
+            let _stream = up_to_traffic(&mut control, listener);
+            // Closes it after TEST_END.
+            let _ = control.read(&mut [0]);
+        },
+    );
+    let measurement = &report.measurement;
+    assert!(measurement.streams[0].sent_bytes > 0 && measurement.streams[0].received_bytes > 0);
+    assert!(measurement.streams[0].sender.len() >= 2 && report.theirs.is_none());
+    assert!(report.incomplete.is_some_and(|why| why.contains("closed the control connection")));
+    assert!(measurement.notes.iter().any(|note| note.contains("the server's results are missing")));
+}
+
+/// Bytes would end the test, and none arrive any more.
+#[test]
+fn a_test_that_bytes_end_is_given_up() {
+    let report = incomplete(
+        |config| {
+            config.bytes = Some(ByteCount::from_bytes(1 << 30));
+            config.receive_timeout = Duration::from_millis(500);
+        },
+        |mut control, listener| {
+            let _stream = up_to_traffic(&mut control, listener);
+            // Reads nothing more.
+            let _ = control.read(&mut [0]);
+        },
+    );
+    assert!(report.incomplete.is_some_and(|why| why.contains("acknowledged no data")));
+    assert!(report.measurement.streams[0].sent_bytes > 0);
 }

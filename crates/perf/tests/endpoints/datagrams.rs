@@ -2,7 +2,7 @@
 
 use crate::test_server::{TestServer, check, run, run_with_events};
 use perf::{Event, ServerEvent};
-use record::{Direction, Measurement, Protocol};
+use record::{Direction, Measurement, Protocol, TimedDatagram};
 use stall_retry::retry;
 use std::thread;
 use units::ByteCount;
@@ -32,15 +32,50 @@ fn every_datagram_is_counted() {
             check(&measured, &config);
             for (stream, (sent, received, lost)) in measured.streams.iter().zip(books(&measured)) {
                 let asked = 500;
-                assert!(received > asked / 2 && received <= sent, "{direction:?}: {measured:?}");
-                assert_eq!(lost, 0, "{measured:?}");
-                assert_eq!(stream.received_bytes, received * 1000);
-                // In reverse, some are sent after the client has stopped reading.
-                let late = if stream.reverse { 50 } else { 0 };
-                assert!(sent - received <= late, "{sent} {received}");
+                assert!(received > asked / 2, "{direction:?}: {measured:?}");
+                // Those that were sent before the server knew of the end arrive after it.
+                assert_eq!((received, lost), (sent, 0), "{direction:?}: {measured:?}");
+                let until_end = stream.received_bytes / 1000;
+                assert!(until_end == received || stream.reverse && until_end <= received);
             }
         }
     }
+}
+
+/// Over loopback nothing is lost: the bytes end the train.
+#[test]
+fn a_train_has_the_times_of_every_datagram() {
+    retry(trains_are_timed);
+}
+
+fn trains_are_timed() {
+    let server = TestServer::new();
+    for direction in [Direction::Forward, Direction::Reverse] {
+        let mut config = server.config();
+        config.protocol = Protocol::Udp;
+        config.direction = direction;
+        config.block = Some(ByteCount::from_bytes(1000));
+        config.train = Some("8mbit".parse().unwrap());
+        config.rate = Some("32mbit".parse().unwrap());
+        config.bytes = Some(ByteCount::from_bytes(200_000));
+        config.seconds = 2.0;
+        (config.wide_counters, config.segment, config.coalesce) = (true, false, false);
+        let measured = run(&config).unwrap();
+        let train = &measured.streams[0].train;
+        let numbers: Vec<u64> = train.iter().map(|datagram| datagram.number).collect();
+        assert_eq!(numbers, (1..=200).collect::<Vec<_>>(), "{direction:?}");
+        // From 1 ms to a quarter of it.
+        let gap = |from: usize| train[from + 40].sent_us - train[from].sent_us;
+        assert!(gap(0) > 30_000 && gap(150) < gap(0) * 3 / 5, "{} {}", gap(0), gap(150));
+        let delay = |d: &TimedDatagram| d.arrived_us.wrapping_sub(d.sent_us).cast_signed();
+        let (least, most) = (train.iter().map(delay).min(), train.iter().map(delay).max());
+        let spread = most.unwrap() - least.unwrap();
+        assert!(spread < 5_000, "times of the kernel: {spread} µs");
+    }
+    let mut config = server.config();
+    config.protocol = Protocol::Udp;
+    config.seconds = 0.1;
+    assert!(run(&config).unwrap().streams[0].train.is_empty(), "none that was not asked for");
 }
 
 #[test]
@@ -56,7 +91,7 @@ fn unlimited_rate_and_all_options_off() {
         config.wide_counters = fast;
         let (measured, events) = run_with_events(&config);
         let (sent, received, lost) = books(&measured)[0];
-        assert!(received > 1000 && received + lost <= sent, "{measured:?}");
+        assert!(received > 1000 && received + lost == sent, "{measured:?}");
         let rows = events.iter().filter_map(|event| match event {
             Event::Interval(row) => row.datagrams,
             Event::Connected(_) => None,

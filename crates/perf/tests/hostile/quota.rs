@@ -53,6 +53,31 @@ fn a_client_within_the_rate_is_not_disturbed() {
     }
 }
 
+/// The rate to which a train rises is the one that counts.
+#[test]
+fn a_train_above_the_rate_is_refused() {
+    let server = server();
+    let mut config = server.config();
+    config.protocol = Protocol::Udp;
+    config.train = Some(BitRate::from_bps(RATE.bps() / 2));
+    config.rate = Some(BitRate::from_bps(RATE.bps() + 1));
+    config.bytes = Some(ByteCount::from_bytes(100_000));
+    let error = run(&config).unwrap_err();
+    let total_rate = Refusal::TOTAL_RATE;
+    assert!(
+        matches!(error, PerfError::Refused { refusal, .. } if refusal == total_rate),
+        "{error}"
+    );
+    // What this end sends is held to the limit.
+    config.direction = Direction::Reverse;
+    config.seconds = 1.0;
+    let train = run(&config).unwrap().streams.remove(0).train;
+    let (first, last) = (train.first().unwrap(), train.last().unwrap());
+    let bits = (last.number - first.number) as f64 * 8.0 * 100_000.0 / train.len() as f64;
+    let rate = bits / ((last.sent_us - first.sent_us) as f64 * 1e-6);
+    assert!(rate <= 1.05 * RATE.as_f64(), "{rate}");
+}
+
 #[test]
 fn the_servers_sending_is_limited_from_the_first_byte() {
     let server = server();

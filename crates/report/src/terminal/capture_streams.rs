@@ -5,7 +5,9 @@ use super::{
     line::{Line, block, wrap},
     style,
 };
-use tcp_analysis::{CongestionEvidence, CongestionFamily, TimeCause, TimeShare};
+use tcp_analysis::{
+    CongestionEvidence, CongestionFamily, EcnCounts, EcnMode, TimeCause, TimeShare,
+};
 use units::{BitRate, ByteCount, Rtt};
 
 /// A stream to show, in the direction that carried more.
@@ -29,6 +31,13 @@ pub struct StreamRow {
     pub rtt: Option<(Rtt, Rtt)>,
     /// Where the capture was made, in words.
     pub point: String,
+    /// What the capture does not show of it, as sentences.
+    pub caveats: Vec<String>,
+    /// The receiver's largest window, and whether that is a lower bound; `None` if its scale is
+    /// unknown.
+    pub window: Option<(ByteCount, bool)>,
+    /// What ECN was negotiated, and the marks of the sender's and the receiver's packets.
+    pub ecn: (EcnMode, [EcnCounts; 2]),
     /// What limited it, one sentence; `None` for streams that were not explained.
     pub limit: Option<String>,
     /// What its sender waited for, the longest first; empty for streams that were not explained.
@@ -103,6 +112,33 @@ pub fn congestion(found: &CongestionEvidence) -> String {
     format!("congestion control: {family}; {}", parts.join(", "))
 }
 
+/// The marks of a stream, one sentence; `None` without any where ECN is not known to be in use.
+fn ecn_marks((mode, [sender, receiver]): &(EcnMode, [EcnCounts; 2])) -> Option<String> {
+    let packets = |count: u32, what: &str| {
+        let plural = if count == 1 { "" } else { "s" };
+        (count > 0).then(|| format!("{count} packet{plural} {what}"))
+    };
+    let parts = [
+        packets(sender.ce, "of the data with CE"),
+        packets(receiver.ce, "of the receiver with CE"),
+        packets(receiver.ece, "with ECE"),
+        packets(sender.cwr, "with CWR"),
+        packets(receiver.ace, "with CE reported by ACE"),
+    ];
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    let name = match mode {
+        EcnMode::Accurate => "AccECN",
+        EcnMode::Classic => "ECN",
+        EcnMode::Off => "ECN not negotiated",
+        EcnMode::Unknown => "ECN, if negotiated",
+    };
+    match (parts.is_empty(), mode) {
+        (false, _) => Some(format!("{name}: {}", parts.join(", "))),
+        (true, EcnMode::Accurate | EcnMode::Classic) => Some(format!("{name} without a mark")),
+        (true, EcnMode::Off | EcnMode::Unknown) => None,
+    }
+}
+
 /// The streams in the order given, of which there are `all`, and sentences about each iperf3
 /// `test` among them.
 #[must_use]
@@ -137,14 +173,25 @@ pub fn capture_streams(
     block(lines)
 }
 
+/// What a stream's lines say, as sentences.
+#[must_use]
+pub fn stream_sentences(row: &StreamRow) -> Vec<String> {
+    figures(row).into_iter().map(|(text, _)| text).collect()
+}
+
 fn figures(row: &StreamRow) -> Vec<(String, anstyle::Style)> {
     let rate = row.goodput.map_or_else(|| "-".to_owned(), |rate| rate.to_string());
     let mut first = format!("{} in {:.3} s, {rate}", row.payload.decimal(), row.seconds);
     if let Some((least, smoothed)) = row.rtt {
         first += &format!(", RTT {least} to {smoothed}");
     }
+    if let Some((window, is_bound)) = row.window {
+        let of = if is_bound { "at least " } else { "" };
+        first += &format!(", receive window {of}{window}");
+    }
     first += &format!(", captured {}", row.point);
-    let mut texts = vec![(first, style::PLAIN)];
+    let mut texts: Vec<_> = row.caveats.iter().map(|text| (text.clone(), style::WARN)).collect();
+    texts.push((first, style::PLAIN));
     if !row.retransmits.is_empty() {
         let kinds: Vec<String> = row
             .retransmits
@@ -154,6 +201,7 @@ fn figures(row: &StreamRow) -> Vec<(String, anstyle::Style)> {
         let share = units::percent_with(row.retransmit_share, 2);
         texts.push((format!("retransmitted {share}: {}", kinds.join(", ")), style::WARN));
     }
+    texts.extend(ecn_marks(&row.ecn).map(|text| (text, style::PLAIN)));
     if let Some(limit) = &row.limit {
         texts.push((limit.clone(), style::PLAIN));
     }
@@ -184,6 +232,9 @@ mod tests {
             retransmit_share: 0.0123,
             rtt: Some((Rtt::from_micros(40_000), Rtt::from_micros(55_000))),
             point: "at the sender (0 % of the RTT)".to_owned(),
+            caveats: vec!["The handshake was not captured.".to_owned()],
+            window: Some((ByteCount::from_bytes(39_600), true)),
+            ecn: (EcnMode::Accurate, [EcnCounts { ce: 3, ..EcnCounts::default() }; 2]),
             limit: Some("random loss keeps the congestion window small".to_owned()),
             times: vec![TimeShare {
                 cause: TimeCause::CongestionWindow,

@@ -28,6 +28,17 @@ pub fn finding(finding: &Finding, style: &Style) -> String {
     );
     let indent = if style.text_width() < 30 { 0 } else { 2 };
     let room = style.text_width().saturating_sub(indent);
+    let mut first: Vec<Line> = Vec::new();
+    for caveat in &finding.caveats {
+        first.extend(labelled(
+            style,
+            0,
+            (style::DIM, "Note"),
+            7,
+            (style::PLAIN, &caveat.sentence()),
+        ));
+    }
+    lines.splice(0..0, first);
     for part in wrap(style, &finding.sentence, room) {
         lines.push(Line::new(style).to(indent).put(style::PLAIN, &part));
     }

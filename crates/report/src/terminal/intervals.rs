@@ -420,6 +420,7 @@ mod tests {
             receiver_core_wait: None,
             notes: Vec::new(),
             latency: None,
+            decided: None,
             tool: None,
         };
         let brief = totals(&measurement, Rows::Brief, &STYLE);

@@ -56,7 +56,9 @@ pub use calc_result::calc_result;
 pub use capture_handshake::{HandshakeRow, HandshakeStream, capture_handshakes};
 pub use capture_merge::{MergedCapture, capture_merge};
 pub use capture_packets::{PacketRow, PacketTable, field_list, packet_detail};
-pub use capture_streams::{StreamRow, capture_streams, congestion, time_by_cause};
+pub use capture_streams::{
+    StreamRow, capture_streams, congestion, stream_sentences, time_by_cause,
+};
 pub use capture_summary::{CaptureSummary, capture_summary};
 pub(crate) use capture_tables::address;
 pub use capture_tables::{

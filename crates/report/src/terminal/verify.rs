@@ -252,6 +252,7 @@ mod tests {
             posterior: vec![],
             segments: vec![],
             bottleneck: None,
+            caveats: Vec::new(),
         }
     }
 

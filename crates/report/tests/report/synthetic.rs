@@ -72,6 +72,7 @@ pub(crate) fn measurement(window: f64, seconds: f64, streams: u32) -> Measuremen
         receiver_core_wait: None,
         notes: Vec::new(),
         latency: None,
+        decided: None,
         tool: None,
     }
 }
@@ -159,6 +160,7 @@ pub(crate) fn before() -> (Measurement, Finding) {
         posterior: vec![],
         segments: vec![],
         bottleneck: None,
+        caveats: Vec::new(),
     };
     (measurement(65_535.0, 10.0, 1), finding)
 }
@@ -190,6 +192,7 @@ pub(crate) fn after() -> (Measurement, Finding) {
         posterior: vec![],
         segments: vec![],
         bottleneck: None,
+        caveats: Vec::new(),
     };
     let mut measurement = measurement(6_291_456.0, 10.0, 1);
     measurement.notes.push("net.ipv4.tcp_rmem was increased for this test".to_owned());
@@ -229,6 +232,7 @@ pub(crate) fn in_segments() -> (Measurement, Finding) {
             low_bps: BitRate::from_bps(94_800_000),
             high_bps: Some(BitRate::from_bps(97_200_000)),
         }),
+        caveats: Vec::new(),
         sentence: "From 3.4 s on, random loss kept the congestion window at a fifth of the BDP."
             .to_owned(),
         ..finding

@@ -1,7 +1,8 @@
 //! What a sampler notes at a moment, and at the end.
 
-use super::{Sampler, mss, path_rtt};
+use super::{Captured, Sampler, mss, path_rtt};
 use crate::connection::Connection;
+use crate::ecn::EcnMode;
 use record::{ReceiverSample, Sample};
 
 /// Outstanding segments that are followed of all streams that are sampled together, 56 bytes each.
@@ -36,6 +37,19 @@ impl Sampler {
         }
         let queueing = self.board.smoothed_rtt_ns.checked_sub(self.board.min_rtt_ns)?;
         Some(queueing.saturating_sub(far))
+    }
+
+    /// Segments delivered with CE. Classic ECN repeats ECE on every ACK until CWR; a mark that
+    /// passed this point arrives, too.
+    fn ce_delivered(&self, connection: &Connection) -> u32 {
+        match connection.ecn_mode() {
+            EcnMode::Off => 0,
+            EcnMode::Classic | EcnMode::Accurate if self.at_sender() => self.echoed_marks,
+            EcnMode::Accurate => self.passed_marks.max(self.echoed_marks),
+            EcnMode::Classic => self.passed_marks,
+            EcnMode::Unknown if self.passed_marks > 0 => self.passed_marks,
+            EcnMode::Unknown => self.echoed_marks,
+        }
     }
 
     pub(super) fn sample(&mut self, connection: &Connection, at_ns: u64, mss: u32) {
@@ -73,9 +87,9 @@ impl Sampler {
             rwnd_limited_us: self.window_limited_ns / 1000,
             dsack_duplicates: Some(counts.spurious_dsack.saturating_add(counts.duplicated)),
             reorderings: Some(board.reorderings),
-            ce_delivered: Some(if self.ecn == [true; 2] { self.echoed_marks } else { 0 }),
+            ce_delivered: Some(self.ce_delivered(connection)),
             acks: Some(self.acks),
-            peer_window_scale: Some(acks.scale.shift()),
+            peer_window_scale: acks.shift(),
             ack_delay_us: self.ack_delay_ns().map(rtt_us),
             ..Sample::default()
         });
@@ -83,13 +97,16 @@ impl Sampler {
         let unread = self.largest_window.saturating_sub(self.window.unwrap_or(0));
         self.receiver.push(ReceiverSample {
             t_s,
-            received_bytes: passed.una().saturating_sub(unread),
+            received_bytes: match self.captured {
+                Captured::Data => passed.nxt(),
+                Captured::Both | Captured::Acks => passed.una().saturating_sub(unread),
+            },
             window_bytes: acks.window_bytes(),
             min_rtt_us: path_rtt(connection, self.direction).map(rtt_us),
             rtt_us: (self.timestamp_rtt_ns > 0).then(|| rtt_us(self.timestamp_rtt_ns)),
             segments: Some(self.segments),
             out_of_order: Some(self.out_of_order),
-            window_scale: Some(acks.scale.shift()),
+            window_scale: acks.shift(),
             ..ReceiverSample::default()
         });
     }
@@ -104,7 +121,8 @@ impl Sampler {
         if last.is_some_and(|t_s| t_s < at_ns as f64 / 1e9) {
             self.sample(connection, at_ns, mss);
         }
-        let spans = self.rounds.buffer_limited(mss);
+        let is_idle = self.is_mostly_idle();
+        let spans = if is_idle { Vec::new() } else { self.rounds.buffer_limited(mss) };
         let (mut spans, mut before_us) = (spans.into_iter().peekable(), 0);
         for sample in &mut self.sender {
             let now = start + (sample.t_s * 1e9) as u64;
@@ -118,6 +136,27 @@ impl Sampler {
                 // The buffer is all in flight.
                 (sample.unsent_bytes, sample.delivery_app_limited) = (0, true);
             }
+        }
+        if is_idle {
+            self.begin_with_life(start);
+        }
+    }
+
+    /// Shifts the samples, so that they begin with the connection and not with the transfer: what
+    /// the application waited before is part of it.
+    fn begin_with_life(&mut self, start_ns: u64) {
+        let Some((_, born_ns)) = self.activity() else { return };
+        let before_s = start_ns.saturating_sub(born_ns) as f64 / 1e9;
+        if before_s <= 0.0 {
+            return;
+        }
+        self.sender.iter_mut().for_each(|sample| sample.t_s += before_s);
+        self.receiver.iter_mut().for_each(|sample| sample.t_s += before_s);
+        if let Some(first) = self.sender.first().copied() {
+            self.sender.insert(0, Sample { t_s: 0.0, in_flight_bytes: 0, ..first });
+        }
+        if let Some(first) = self.receiver.first().copied() {
+            self.receiver.insert(0, ReceiverSample { t_s: 0.0, ..first });
         }
     }
 }

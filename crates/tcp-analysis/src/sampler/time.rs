@@ -10,13 +10,15 @@ use capture::dissect::{TcpFlags, TcpSegment};
 
 impl Sampler {
     /// The time since the packet before has a cause: the state that it left, or the timer that
-    /// this one shows to have expired.
+    /// this one shows to have expired. Data that is written only now shows that the sender waited
+    /// for its application since the data before (`is_idle`).
     pub(super) fn take_time(
         &mut self,
         connection: &Connection,
         position: PacketPosition,
         segment: &TcpSegment<'_>,
         found: &PacketAnalysis,
+        is_idle: bool,
     ) {
         let mss = u64::from(mss(connection, self.direction));
         let is_data = segment.direction == self.direction;
@@ -27,6 +29,10 @@ impl Sampler {
         self.times.add(cause, position.packet, position.time_ns);
         if cause == TimeCause::CongestionWindow {
             self.round_window.ns += position.time_ns.saturating_sub(before);
+        }
+        if is_data && segment.payload_len > 0 {
+            let moved = self.times.settle(is_idle);
+            self.round_window.ns = self.round_window.ns.saturating_sub(moved);
         }
         if self.round_window.packets.0 == 0 {
             self.round_window.packets.0 = position.packet;
@@ -46,9 +52,11 @@ impl Sampler {
         }
         let outstanding = self.board.nxt() - self.board.una();
         match self.window {
-            Some(window) if window < mss => TimeCause::ZeroWindow,
+            _ if self.is_closed => TimeCause::ZeroWindow,
             _ if self.board.in_recovery() => TimeCause::Recovery,
-            Some(window) if window < outstanding + mss => TimeCause::ReceiveWindow,
+            Some(window) if outstanding > 0 && window < outstanding + mss => {
+                TimeCause::ReceiveWindow
+            }
             _ if self.app_limited(mss) => TimeCause::Application,
             _ => TimeCause::CongestionWindow,
         }
@@ -63,6 +71,12 @@ impl Sampler {
     /// The time by cause, those that took most first; empty for a stream of one packet.
     #[must_use]
     pub fn time_shares(&self, connection: &Connection) -> Vec<TimeShare> {
-        self.times.shares(&self.rounds.buffer_time(mss(connection, self.direction)))
+        let buffered = if self.is_mostly_idle() {
+            Vec::new()
+        } else {
+            self.rounds.buffer_time(mss(connection, self.direction))
+        };
+        let timer_ns = self.life.as_ref().map_or(0, |life| life.activity.timer_ns());
+        self.times.shares(&buffered, timer_ns)
     }
 }

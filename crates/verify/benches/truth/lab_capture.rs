@@ -46,6 +46,7 @@ pub(crate) fn measurements(
             window: None,
         };
         let streams = measured.iter().map(|(connection, sampler)| Sampled {
+            caveats: Vec::new(),
             connection,
             sampler: sampler.clone(),
             is_bulk: true,

@@ -14,6 +14,8 @@
 //! ground truth of one case, `--vantage full|receiver|watch|slow|capture-sender|
 //! capture-receiver` explains what is seen from there, `--diagram FILE` draws the reliability diagram as SVG,
 //! `--congestion` compares the family of congestion control that captures show with the true one,
+//! `--decide-policer` runs pairs of a policer and a queue of the same depth with the test that
+//! `test --decide` chooses (`policer`),
 //! `--local` runs transfers inside this host, where the CPU's cost per byte decides (`local`).
 
 mod calibration;
@@ -29,6 +31,7 @@ mod lab_truth;
 mod label;
 mod local;
 mod options;
+mod policer;
 mod scored;
 mod show;
 #[path = "kernel/show.rs"]
@@ -61,6 +64,7 @@ fn main() {
     let work = |options: &Options| {
         let done = match &options.load {
             _ if options.local => local::measure(options),
+            _ if options.decide_policer => policer::measure(options),
             Some(folder) => explain_stored(options, folder),
             None => match options.show {
                 Some(number) => show(options, number),

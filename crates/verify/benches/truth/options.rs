@@ -23,6 +23,7 @@ pub(crate) struct Options {
     pub(crate) vantage: Vantage,
     pub(crate) diagram: Option<PathBuf>,
     pub(crate) local: bool,
+    pub(crate) decide_policer: bool,
     pub(crate) set: Option<Set>,
 }
 
@@ -46,6 +47,7 @@ pub(crate) fn parse() -> Fallible<Options> {
             "--twin" => options.twin = true,
             "--congestion" => (options.congestion, options.twin) = (true, true),
             "--local" => options.local = true,
+            "--decide-policer" => options.decide_policer = true,
             "--set" => {
                 options.set = match value()?.as_str() {
                     "development" => Some(Set::Development),

@@ -148,6 +148,7 @@ impl TwinCapture {
         }
         [sending, receiving].map(|hosts| {
             let streams = hosts.iter().map(|(connection, sampler, _)| Sampled {
+                caveats: Vec::new(),
                 connection,
                 sampler: sampler.clone(),
                 is_bulk: true,

@@ -1,10 +1,10 @@
 //! Proposals and answers from synthetic findings.
 
-use super::{Proposal, propose};
+use super::{Proposal, TrainTest, propose};
 use perf::client::ClientConfig;
 use record::{
-    Confidence, Datagrams, Finding, HostFacts, Limit, Measurement, Probability, Protocol,
-    ReceiverSample, Sample, Steady, Stream, TestSpec,
+    Confidence, Datagrams, Direction, EndCondition, Finding, HostFacts, Limit, Measurement,
+    Probability, Protocol, ReceiverSample, Sample, Steady, Stream, TestSpec, TimedDatagram,
 };
 use units::{BitRate, ByteCount};
 
@@ -47,6 +47,7 @@ fn measured(mbit: f64, retransmits: u64) -> Measurement {
         receiver_core_wait: None,
         notes: Vec::new(),
         latency: None,
+        decided: None,
         tool: None,
     }
 }
@@ -72,6 +73,7 @@ fn finding(confidence: Confidence, posterior: &[(Limit, f64)]) -> Finding {
         posterior: posterior.iter().map(p).collect(),
         segments: Vec::new(),
         bottleneck: None,
+        caveats: Vec::new(),
     }
 }
 
@@ -81,7 +83,7 @@ fn no_test(found: &Finding) -> String {
             assert_eq!((decided.options, decided.limit), (None, None));
             decided.sentence
         }
-        Proposal::Test(test) => panic!("{test:?}"),
+        test => panic!("{test:?}"),
     }
 }
 
@@ -154,4 +156,141 @@ fn datagrams_tell_loss_from_a_policer() {
     assert_eq!(lost(50).limit, Some(Limit::Loss), "{}", lost(50).sentence);
     assert_eq!(lost(0).limit, Some(Limit::Policer), "{}", lost(0).sentence);
     assert_eq!(lost(10).limit, None, "{}", lost(10).sentence);
+}
+
+const PAIR: [(Limit, f64); 3] =
+    [(Limit::Policer, 0.3), (Limit::ShallowQueue, 0.25), (Limit::Loss, 0.4)];
+
+fn ours(mbit: f64) -> Measurement {
+    Measurement { peer: "longhaul 0.1.0".to_owned(), ..measured(mbit, 50) }
+}
+
+fn train(first: &Measurement) -> TrainTest {
+    match propose(first, &finding(Confidence::Likely, &PAIR)) {
+        Proposal::Train(test) => test,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// A train of 1000-byte datagrams through a bottleneck of 25 Mbit/s that holds 20 of them.
+fn through(polices: bool, config: &ClientConfig, count: u64) -> Measurement {
+    let (first, last) = (config.train.unwrap().as_f64(), config.rate.unwrap().as_f64());
+    let (mut sent, mut level, interval) = (0.0, 0.0f64, 320.0);
+    let mut m = ours(20.0);
+    m.streams[0].sent_bytes = count * 1000;
+    for number in 1..=count {
+        let rate = first + (last - first) * number as f64 / count as f64;
+        let gap = 8e9 / rate;
+        sent += gap;
+        level = f64::max(0.0, level - gap / interval);
+        if level + 1.0 <= 20.0 {
+            let waits = if polices { 0.0 } else { level * interval };
+            level += 1.0;
+            let (sent_us, arrived_us) = (sent as u64, (sent + waits) as u64 + 9_000);
+            m.streams[0].train.push(TimedDatagram { number, sent_us, arrived_us });
+        }
+    }
+    let received = m.streams[0].train.len() as u64;
+    m.streams[0].datagrams =
+        Some(Datagrams { length_bytes: 1000, received, ..Datagrams::default() });
+    m
+}
+
+#[test]
+fn a_train_tells_a_policer_from_a_shallow_queue() {
+    for (polices, limit) in [(true, Limit::Policer), (false, Limit::ShallowQueue)] {
+        let mut test = train(&ours(20.0));
+        let config = test.config(&ClientConfig::new("192.0.2.1"));
+        assert_eq!((config.protocol, config.streams), (Protocol::Udp, 1));
+        let text = "Second test, to decide between policer and shallow-queue: datagrams at 25 Mbit/s \
+                    to 100 Mbit/s until some are lost, at most 6 MB";
+        assert_eq!(test.announcement(), text);
+        let decided = test.take(&through(polices, &config, 2_000)).unwrap();
+        assert_eq!(decided.limit, Some(limit), "{}", decided.sentence);
+        assert_eq!(decided.between, [Limit::Policer, Limit::ShallowQueue]);
+        let options = decided.options.unwrap();
+        assert_eq!(options, "-u -b 100000kbit -n 6000000");
+        assert!(decided.sentence.starts_with(&format!("It is {}: over the", limit.name())));
+    }
+}
+
+#[test]
+fn a_train_that_fills_nothing_is_followed_by_two_faster_ones_at_most() {
+    let first = ours(2.0);
+    let rate = BitRate::from_bps(2_000_000);
+    let slow = Finding { throughput_bps: rate, ..finding(Confidence::Likely, &PAIR) };
+    let Proposal::Train(mut test) = propose(&first, &slow) else { panic!("no train") };
+    let mut rates = Vec::new();
+    let decided = loop {
+        let config = test.config(&ClientConfig::new("192.0.2.1"));
+        rates.push(config.train.unwrap().bps());
+        assert!(config.bytes.unwrap().bytes() <= 6_000_000 && config.seconds <= 2.6);
+        assert_eq!(config.rate, config.train.map(|rate| rate.scaled(4.0)));
+        let mut empty = through(true, &config, 100);
+        empty.streams[0].train = (1..=100)
+            .map(|number| TimedDatagram { number, sent_us: number, arrived_us: number })
+            .collect();
+        if let Some(decided) = test.take(&empty) {
+            break decided;
+        }
+    };
+    assert_eq!(rates, [2_500_000, 8_000_000, 25_600_000]);
+    assert_eq!(decided.limit, None);
+    assert!(decided.sentence.contains("none of 100 datagrams was lost"), "{}", decided.sentence);
+    let nothing = train(&ours(20.0)).take(&ours(20.0)).unwrap();
+    assert!(nothing.limit.is_none() && nothing.sentence.contains("same version"), "{nothing:?}");
+}
+
+#[test]
+fn no_train_sends_more_than_the_user_asked_for() {
+    let alone = [(Limit::Policer, 0.9)];
+    let refused = |m: &Measurement| match propose(m, &finding(Confidence::Likely, &alone)) {
+        Proposal::Nothing(decided) => decided.sentence,
+        other => panic!("{other:?}"),
+    };
+    let mut m = ours(20.0);
+    m.spec.streams = 2;
+    m.spec.rate_bps = Some(BitRate::from_bps(15_000_000));
+    let config = train(&m).config(&ClientConfig::new("192.0.2.1"));
+    assert_eq!(config.rate.unwrap().bps(), 30_000_000, "of both streams");
+    m.spec.rate_bps = Some(BitRate::from_bps(10_000_000));
+    assert!(refused(&m).contains("a rate above the 20 Mbit/s that arrived (-b)"));
+    let mut m = ours(20.0);
+    m.spec.end = EndCondition::Bytes(ByteCount::from_bytes(1_000_000));
+    let mut test = train(&m);
+    let mut sent = 0;
+    loop {
+        let config = test.config(&ClientConfig::new("192.0.2.1"));
+        let bytes = config.bytes.unwrap().bytes().next_multiple_of(1448);
+        sent += bytes;
+        let mut far = ours(20.0);
+        far.streams[0].sent_bytes = bytes;
+        far.streams[0].train = vec![TimedDatagram { number: 1, sent_us: 1, arrived_us: 1 }];
+        if test.take(&far).is_some() {
+            break;
+        }
+    }
+    assert!(sent > 900_000 && sent <= 1_000_000, "{sent}");
+    m.spec.end = EndCondition::Bytes(ByteCount::from_bytes(100_000));
+    assert!(refused(&m).contains("at least 150"), "{}", refused(&m));
+    let foreign = Measurement { peer: "iperf3".to_owned(), ..ours(20.0) };
+    assert!(refused(&foreign).contains("longhaul at both ends"), "{}", refused(&foreign));
+    let mut both = ours(20.0);
+    both.spec.direction = Direction::Both;
+    assert!(refused(&both).contains("one direction"));
+}
+
+#[test]
+fn trains_are_for_policers_and_queues() {
+    let is_train = |confidence, posterior: &[(Limit, f64)]| {
+        matches!(propose(&ours(20.0), &finding(confidence, posterior)), Proposal::Train(_))
+    };
+    assert!(is_train(Confidence::Likely, &[(Limit::Policer, 0.98)]), "queues are never excluded");
+    let unknown = [(Limit::Unknown, 0.3), (Limit::Policer, 0.3), (Limit::ShallowQueue, 0.3)];
+    assert!(is_train(Confidence::Likely, &unknown));
+    assert!(!is_train(Confidence::Sure, &[(Limit::Policer, 1.0)]), "known already");
+    assert!(!is_train(Confidence::Likely, &[(Limit::Loss, 0.6), (Limit::Policer, 0.3)]));
+    assert!(!is_train(Confidence::Likely, &[(Limit::Policer, 0.6), (Limit::Loss, 0.3)]));
+    let foreign = propose(&measured(20.0, 50), &finding(Confidence::Likely, &PAIR));
+    assert!(!matches!(foreign, Proposal::Train(_)), "another test, or none");
 }

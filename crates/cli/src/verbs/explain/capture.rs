@@ -44,7 +44,7 @@ pub(super) fn run(args: &ExplainArgs, console: &mut Console) -> Outcome {
     console.clear();
     if explained.is_empty() {
         return Err(Failure::work(format!(
-            "{} has no TCP stream with 100 kB of payload; capture for longer",
+            "{} has no TCP stream with data to explain",
             path.display()
         )));
     }

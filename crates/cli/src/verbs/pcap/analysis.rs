@@ -6,15 +6,15 @@ use crate::console::Console;
 use capture::dissect::{Direction, FlowKey, TcpSegment};
 use clap::ValueEnum;
 use perf::StopFlag;
-use record::Measurement;
+use record::{Caveat, Measurement};
 use report::terminal;
 use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::path::Path;
 use tcp_analysis::iperf3::{Test, Tests};
 use tcp_analysis::{
-    CapturePoint, CongestionEvidence, Connection, PacketAnalysis, PacketPosition, Rules, Sampled,
-    Sampler, Streams, TimeShare, Vantage, measurement,
+    CapturePoint, CongestionEvidence, Connection, FaultFinder, Faults, PacketAnalysis,
+    PacketPosition, Rules, Sampled, Sampler, Streams, TimeShare, Vantage, measurement,
 };
 
 /// The version of Wireshark whose rules apply.
@@ -41,8 +41,12 @@ impl RulesArg {
 /// Streams of a transfer that are explained together: as many as iperf3 can have.
 const MOST_STREAMS: usize = 128;
 
-/// Payload from which a stream is worth explaining.
-pub(super) const LEAST_PAYLOAD: u64 = 100_000;
+/// Payload from which a stream is worth explaining beside others.
+const LEAST_PAYLOAD: u64 = 100_000;
+
+/// A smaller one is a hang where it sent this share of its packets again, at least so often.
+const HANG_SHARE: f64 = 0.2;
+const HANG_PACKETS: u32 = 2;
 
 /// A capture with its streams.
 pub(crate) struct Analysis {
@@ -50,6 +54,8 @@ pub(crate) struct Analysis {
     pub(super) streams: Streams,
     /// The iperf3 tests that began in the capture.
     pub(super) tests: Tests,
+    /// What capturing added: it is left out of `streams` and `tests`.
+    pub(super) faults: Faults,
 }
 
 /// Reads and analyses a file.
@@ -62,16 +68,35 @@ pub(crate) fn analyse(
     stop: &StopFlag,
     console: &mut Console,
 ) -> Result<Analysis, String> {
+    let mut finder = FaultFinder::default();
     let tables = reading::Tables::of_reading();
     let mut streams = Streams::within(rules.rules(), &tables.budget);
     let mut tests = Tests::default();
     let mut capture =
         reading::read_segments(path, &tables, stop, console, |packet, stream, segment| {
+            let rtt_ns = streams.get(stream.number).and_then(|(_, known)| known.path_rtt_ns());
+            finder.add(stream.number, packet.number, packet.time_ns, segment, rtt_ns);
             streams.add(stream, packet.number, packet.time_ns, segment);
             tests.add(stream.number, packet.number, packet.time_ns, segment);
         })?;
     capture.not_analysed = reading::not_analysed(&streams, &capture.conversations);
-    Ok(Analysis { capture, streams, tests })
+    let faults = finder.finish();
+    // Standard input cannot be read twice.
+    if faults.is_empty() || path == Path::new("-") || capture.is_interrupted {
+        return Ok(Analysis { capture, streams, tests, faults });
+    }
+    drop((streams, tests));
+    let tables = reading::Tables::of_second_reading();
+    let mut streams = Streams::within(rules.rules(), &tables.budget);
+    let mut tests = Tests::default();
+    reading::read_segments(path, &tables, stop, console, |packet, stream, segment| {
+        let (number, side) = (stream.number, segment.direction);
+        if let Some(ns) = faults.corrected_ns(number, side, packet.number, packet.time_ns) {
+            streams.add(stream, packet.number, ns, segment);
+            tests.add(number, packet.number, ns, segment);
+        }
+    })?;
+    Ok(Analysis { capture, streams, tests, faults })
 }
 
 /// Streams of one transfer that were explained together: their numbers, the largest first, and
@@ -87,7 +112,7 @@ pub(crate) struct Explained {
 #[derive(Clone)]
 pub(super) struct SenderDetail {
     pub(super) times: Vec<TimeShare>,
-    pub(super) congestion: CongestionEvidence,
+    pub(super) congestion: Option<CongestionEvidence>,
 }
 
 /// A packet with its analysis.
@@ -107,7 +132,7 @@ impl Analysis {
             .streams
             .iter()
             .map(|(number, _, connection)| {
-                (connection.traffic(connection.data_direction()).2, number)
+                (connection.carried(connection.data_direction()), number)
             })
             .filter(|(payload, _)| *payload >= least_payload)
             .collect();
@@ -116,10 +141,14 @@ impl Analysis {
     }
 
     /// The largest transfers by payload that are worth explaining, at most `most`: the streams of
-    /// one iperf3 test are one transfer.
+    /// one iperf3 test are one transfer. Small ones are where they hang, or all are small.
     pub(crate) fn largest(&self, most: usize) -> Vec<Vec<u32>> {
+        let large = self.largest_of(usize::MAX, LEAST_PAYLOAD);
+        let all_small = large.is_empty();
+        let small = self.largest_of(usize::MAX, 1).into_iter().skip(large.len());
+        let small = small.filter(|number| all_small || self.hangs(*number));
         let mut transfers: Vec<Vec<u32>> = Vec::new();
-        for number in self.largest_of(usize::MAX, LEAST_PAYLOAD) {
+        for number in large.into_iter().chain(small) {
             let same = transfers.iter().position(|it| self.is_same_test(it[0], number));
             match same {
                 Some(place) if transfers[place].len() < MOST_STREAMS => {
@@ -127,6 +156,29 @@ impl Analysis {
                 }
                 None if transfers.len() < most => transfers.push(vec![number]),
                 Some(_) | None => {}
+            }
+        }
+        transfers
+    }
+
+    /// Whether a stream sent much of what it had again.
+    fn hangs(&self, number: u32) -> bool {
+        self.streams.get(number).is_some_and(|(_, connection)| {
+            let direction = connection.data_direction();
+            let again = connection.retransmissions(direction).total();
+            let (_, packets, _) = connection.traffic(direction);
+            again >= HANG_PACKETS && f64::from(again) >= HANG_SHARE * f64::from(packets)
+        })
+    }
+
+    /// The transfers that `streams` are part of, each once.
+    pub(super) fn transfers_of(&self, streams: &[u32]) -> Vec<Vec<u32>> {
+        let all = self.largest(usize::MAX);
+        let mut transfers: Vec<Vec<u32>> = Vec::new();
+        for number in streams {
+            let with = |transfer: &&Vec<u32>| transfer.contains(number);
+            if !transfers.iter().any(|transfer| transfer.contains(number)) {
+                transfers.push(all.iter().find(with).cloned().unwrap_or_else(|| vec![*number]));
             }
         }
         transfers
@@ -177,18 +229,22 @@ impl Analysis {
             if let Some((_, connection)) = self.streams.get(*number) {
                 let direction = connection.data_direction();
                 let point = connection.vantage(direction).point;
-                let sampler =
-                    Sampler::new(direction, connection.duration_ns(), point).sharing(count);
-                samplers.insert(*number, (Connection::default(), sampler));
+                let sampler = Sampler::new(direction, connection.duration_ns(), point)
+                    .sharing(count)
+                    .knowing(connection);
+                samplers.insert(*number, (connection.anew(), sampler));
             }
         }
         let rules = Rules::default();
         let tables = reading::Tables::of_second_reading();
         reading::read_segments(path, &tables, stop, console, |packet, stream, segment| {
             if let Some((connection, sampler)) = samplers.get_mut(&stream.number) {
+                let (number, side) = (stream.number, segment.direction);
+                let time = self.faults.corrected_ns(number, side, packet.number, packet.time_ns);
+                let Some(time_ns) = time else { return };
                 let place = PacketPosition {
                     packet: packet.number,
-                    time_ns: packet.time_ns,
+                    time_ns,
                     reuses_ports: stream.reuses_ports,
                 };
                 let found = connection.add(rules, place, segment);
@@ -214,7 +270,8 @@ impl Analysis {
         let mut notes = vec![format!("captured {}", place(&connection.vantage(direction)))];
         for (number, (connection, _)) in sampled {
             let kinds = retransmission_kinds(connection);
-            if kinds.is_empty() {
+            // What made a sender repeat shows in the other direction.
+            if kinds.is_empty() || connection.is_one_way() {
                 continue;
             }
             let of = if sampled.len() > 1 { format!(" of stream {number}") } else { String::new() };
@@ -223,22 +280,46 @@ impl Analysis {
         let target = (receiver.ip().to_string(), receiver.port());
         let numbers = sampled.iter().map(|(number, _)| *number).collect();
         let detail = |(_, (connection, sampler)): &(u32, (Connection, Sampler))| SenderDetail {
-            times: sampler.time_shares(connection),
-            congestion: sampler.congestion(),
+            // Neither shows in one direction.
+            times: if connection.is_one_way() {
+                Vec::new()
+            } else {
+                sampler.time_shares(connection)
+            },
+            congestion: (!connection.is_one_way()).then(|| sampler.congestion()),
         };
         let senders: Vec<SenderDetail> = sampled.iter().map(detail).collect();
         for ((number, _), sender) in sampled.iter().zip(&senders) {
+            if sender.times.is_empty() {
+                continue;
+            }
             let of = if sampled.len() > 1 { format!("stream {number}: ") } else { String::new() };
             notes.push(format!("{of}{}", terminal::time_by_cause(&sender.times)));
-            notes.push(format!("{of}{}", terminal::congestion(&sender.congestion)));
+            let family = sender.congestion.as_ref().map(terminal::congestion);
+            notes.extend(family.map(|text| format!("{of}{text}")));
         }
         let streams = sampled.iter().map(|(number, (connection, sampler))| Sampled {
             connection,
             sampler: sampler.clone(),
             is_bulk: self.tests.cookie_of(*number).is_some(),
+            caveats: self.caveats(*number),
         });
         let measurement = measurement((&target.0, target.1), requested, streams.collect(), notes);
         Some(Explained { streams: numbers, senders, measurement })
+    }
+
+    /// What the capture does not show of a stream.
+    pub(super) fn hidden(&self, number: u32, connection: &Connection) -> Vec<Caveat> {
+        let mut all = self.caveats(number);
+        all.extend(tcp_analysis::caveats(connection, connection.data_direction()));
+        all
+    }
+
+    /// What the capture as a whole hides of a stream.
+    fn caveats(&self, stream: u32) -> Vec<Caveat> {
+        let packets = self.capture.cut_headers;
+        let cut = (packets > 0).then_some(Caveat::TruncatedHeaders { packets });
+        self.faults.caveats(stream).into_iter().chain(cut).collect()
     }
 
     /// The iperf3 test that a stream belongs to, in sentences.

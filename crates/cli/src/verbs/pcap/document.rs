@@ -9,7 +9,7 @@ use report::terminal::{ConversationRow, PacketRow};
 use report::untrusted::clean;
 use serde_json::{Value, json};
 use tcp_analysis::iperf3::{Cut, Document, Test};
-use tcp_analysis::{CongestionEvidence, CongestionFamily, TimeShare};
+use tcp_analysis::{CongestionEvidence, CongestionFamily, EcnCounts, EcnMode, TimeShare};
 
 fn seconds(ns: u64) -> f64 {
     ns as f64 / 1e9
@@ -206,6 +206,20 @@ pub(super) fn times(times: &[TimeShare]) -> Value {
         })
     });
     if times.is_empty() { Value::Null } else { json!(each.collect::<Vec<_>>()) }
+}
+
+/// The ECN marks of a stream's sender and receiver.
+pub(super) fn ecn((mode, [sender, receiver]): &(EcnMode, [EcnCounts; 2])) -> Value {
+    let each = |counts: &EcnCounts| {
+        json!({
+            "capable": counts.capable,
+            "ce": counts.ce,
+            "ece": counts.ece,
+            "cwr": counts.cwr,
+            "ace": counts.ace,
+        })
+    };
+    json!({ "mode": mode.name(), "sender": each(sender), "receiver": each(receiver) })
 }
 
 /// What a stream shows of its congestion control.

@@ -2,7 +2,7 @@
 
 use super::analysis::{self, Analysis, RulesArg};
 use super::rows::ConversationRows;
-use super::{ConversationLayer, Files, Shown, Summary, each};
+use super::{ConversationLayer, Files, Shown, Summary, each, streams};
 use crate::console::{self, Console};
 use crate::failure::{DONE, FAILED, Failure, Outcome};
 use crate::output_path::OutputPath;
@@ -14,9 +14,9 @@ use report::html::{
     self, CapturePage, MOST_CONVERSATIONS, MOST_STREAMS, PageConversation, StreamGraphs,
     bytes_of_graphs,
 };
+use report::terminal::stream_sentences;
 use std::collections::HashMap;
 use std::path::Path;
-use tcp_analysis::WindowScale;
 use tcp_graphs::{Limits, Recorder};
 
 #[derive(Debug, Args)]
@@ -128,27 +128,26 @@ fn graphs(
             (*number, Recorder::new(start_ns, is_sorted, carries, limits(wanted.len())))
         })
         .collect();
-    // Each by itself, be it of a test with more.
-    let alone: Vec<Vec<u32>> = wanted.iter().map(|number| vec![*number]).collect();
-    let explained = analysis.explain_packets(path, &alone, stop, console, |it| {
+    // As `pcap streams` explains them: those of one test together.
+    let transfers = analysis.transfers_of(wanted);
+    let explained = analysis.explain_packets(path, &transfers, stop, console, |it| {
         if let Some(recorder) = recorders.get_mut(&it.stream) {
             recorder.add(it.connection, it.place.packet, it.place.time_ns, it.segment, &it.found);
         }
     })?;
     let most = bytes_of_graphs(wanted.len());
-    let each = explained.iter().filter_map(|one| {
-        let number = *one.streams.first()?;
+    let each = wanted.iter().filter_map(|number| {
+        let number = *number;
         let recorder = recorders.remove(&number)?;
         let (key, connection) = analysis.streams.get(number)?;
         let direction = connection.data_direction();
-        let mut about = Vec::new();
-        if connection.traffic(direction).2 >= analysis::LEAST_PAYLOAD {
-            about.push(sentence(&diagnose::explain(&one.measurement).sentence));
-        }
-        about.extend(one.measurement.notes.iter().map(|note| sentence(note)));
+        let row = streams::row(number, key, connection, &explained, analysis);
+        let mut about: Vec<String> = stream_sentences(&row).iter().map(|it| sentence(it)).collect();
         about.extend(analysis.test_sentences(number).iter().map(|text| sentence(text)));
-        if connection.window_scale(direction.reverse()) == WindowScale::Unknown {
-            about.push("The SYN was not captured: windows are shown without their scale.".into());
+        if connection.lacks_syn(direction.reverse())
+            && connection.proven_scale(direction.reverse()).is_none()
+        {
+            about.push("Windows are shown without their scale.".to_owned());
         }
         Some(StreamGraphs {
             stream: number,

@@ -57,6 +57,8 @@ pub(super) struct Capture {
     pub(super) overview: Overview,
     pub(super) hierarchy: Hierarchy,
     pub(super) conversations: Conversations,
+    /// Packets whose TCP options were captured in part; no stream has them, as in Wireshark.
+    pub(super) cut_headers: u64,
     /// Where it broke off.
     pub(super) broken: Option<Broken>,
     /// Whether a signal ended the reading.
@@ -255,7 +257,7 @@ fn whole(
         true => Conversations::of_tcp(seed, &tables.budget),
         false => Conversations::within(seed, &tables.budget),
     };
-    let mut rounds = 0_u32;
+    let (mut rounds, mut cut_headers) = (0_u32, 0);
     let broken = 'file: loop {
         let packets = match reader.next_packets() {
             Ok(Some(packets)) => packets,
@@ -272,6 +274,9 @@ fn whole(
             hierarchy.add(layers, packet.original_len);
             let segment = layers.tcp(packet.data);
             let segment = segment.as_ref();
+            if segment.is_none() && layers.tcp_with_cut_options(packet.data).is_some() {
+                cut_headers += 1;
+            }
             let stream = conversations.add_expected(&packet, layers, segment, stream);
             let (packet, conversations) = (&packet, &conversations);
             let is_last_of_batch = left == 0;
@@ -300,6 +305,7 @@ fn whole(
         overview,
         hierarchy,
         conversations,
+        cut_headers,
         broken,
         is_interrupted,
         not_analysed,

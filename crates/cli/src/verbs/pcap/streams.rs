@@ -9,6 +9,7 @@ use crate::failure::{DONE, FAILED, Failure, Outcome};
 use crate::stop;
 use capture::dissect::{Direction, FlowKey};
 use clap::Args;
+use record::Caveat;
 use report::terminal::{self, StreamRow};
 use serde_json::{Value, json};
 use std::path::Path;
@@ -61,7 +62,7 @@ pub(super) fn run(args: &StreamsArgs, console: &mut Console) -> Outcome {
         };
         let shown = order.iter().take(most).filter_map(|number| {
             let (key, connection) = analysis.streams.get(*number)?;
-            Some((row(*number, key, connection, &explained), *number))
+            Some((row(*number, key, connection, &explained, &analysis), *number))
         });
         if args.files.json {
             let first_ns = analysis.capture.overview.first_ns;
@@ -101,7 +102,7 @@ fn worst_first(analysis: &Analysis) -> Vec<u32> {
         .iter()
         .map(|(number, _, connection)| {
             let direction = connection.data_direction();
-            let payload = connection.traffic(direction).2;
+            let payload = connection.carried(direction);
             (share(connection, direction), payload, number)
         })
         .collect();
@@ -115,11 +116,19 @@ fn share(connection: &Connection, direction: Direction) -> f64 {
     f64::from(connection.retransmissions(direction).total()) / f64::from(packets.max(1))
 }
 
-fn row(number: u32, key: &FlowKey, connection: &Connection, explained: &[Explained]) -> StreamRow {
+/// A stream's row, with what was explained of it.
+pub(super) fn row(
+    number: u32,
+    key: &FlowKey,
+    connection: &Connection,
+    explained: &[Explained],
+    analysis: &Analysis,
+) -> StreamRow {
     let direction = connection.data_direction();
-    let (_, _, sent) = connection.traffic(direction);
     let counts = connection.retransmissions(direction);
-    let payload = ByteCount::from_bytes(connection.acknowledged(direction).unwrap_or(sent));
+    let acknowledged = connection.acknowledged(direction);
+    let payload = acknowledged.unwrap_or_else(|| connection.sent_once(direction));
+    let payload = ByteCount::from_bytes(payload);
     let seconds = connection.duration_ns() as f64 / 1e9;
     let vantage = connection.vantage(direction);
     let whole = vantage.to_sender_ns.zip(vantage.to_receiver_ns).map(|(near, far)| near + far);
@@ -128,6 +137,13 @@ fn row(number: u32, key: &FlowKey, connection: &Connection, explained: &[Explain
         let queued = ns + smoothed.unwrap_or(0);
         (Rtt::from_micros(ns / 1000), Rtt::from_micros(queued / 1000))
     });
+    let retransmits = if connection.is_one_way() {
+        // What made the sender repeat shows in the other direction.
+        vec![("repeated segments", counts.total())]
+    } else {
+        Kind::ALL.iter().map(|kind| (kind.name(), counts.of(*kind))).collect()
+    };
+    let retransmits = retransmits.into_iter().filter(|(_, count)| *count > 0).collect();
     let limit = explained.iter().find(|one| one.streams.contains(&number));
     let sender = limit.and_then(|one| {
         let place = one.streams.iter().position(|stream| *stream == number)?;
@@ -140,17 +156,21 @@ fn row(number: u32, key: &FlowKey, connection: &Connection, explained: &[Explain
         seconds,
         payload,
         goodput: (seconds > 0.0).then(|| BitRate::from_bps_f64(payload.as_f64() * 8.0 / seconds)),
-        retransmits: Kind::ALL
-            .iter()
-            .map(|kind| (kind.name(), counts.of(*kind)))
-            .filter(|(_, count)| *count > 0)
-            .collect(),
+        retransmits,
         retransmit_share: share(connection, direction).min(1.0),
         rtt,
         point: analysis::place(&vantage),
+        caveats: analysis.hidden(number, connection).iter().map(Caveat::sentence).collect(),
+        window: connection
+            .largest_window(direction.reverse())
+            .map(|(bytes, is_bound)| (ByteCount::from_bytes(bytes), is_bound)),
+        ecn: (
+            connection.ecn_mode(),
+            [direction, direction.reverse()].map(|side| connection.ecn_counts(side)),
+        ),
         limit: limit.map(|one| diagnose::explain(&one.measurement).sentence),
         times: times.unwrap_or_default(),
-        congestion,
+        congestion: congestion.flatten(),
     }
 }
 
@@ -187,6 +207,12 @@ fn object(row: &StreamRow, number: u32, analysis: &Analysis) -> Value {
         "min_rtt_ms": row.rtt.map(|(least, _)| least.millis_f64()),
         "rtt_ms": row.rtt.map(|(_, smoothed)| smoothed.millis_f64()),
         "completeness": connection.completeness(),
+        "caveats": analysis.hidden(number, connection),
+        "receive_window": row.window.map(|(bytes, is_bound)| json!({
+            "largest_bytes": bytes.bytes(),
+            "is_lower_bound": is_bound,
+        })),
+        "ecn": document::ecn(&row.ecn),
         "flags": { "from_sender": flags(direction), "from_receiver": flags(direction.reverse()) },
         "iperf3": analysis.tests.of(number).and_then(|test| Some(&test.parameters.as_ref()?.json)),
         "limit": row.limit,

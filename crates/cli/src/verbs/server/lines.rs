@@ -253,17 +253,22 @@ impl Datagrams {
                 .filter(|(_, sends)| *sends == sending)
                 .map(|(id, _)| *id)
                 .collect();
-            let results = if sending { &summary.theirs } else { &summary.ours };
+            let (from, to) = match sending {
+                true => (&summary.ours, &summary.theirs),
+                false => (&summary.theirs, &summary.ours),
+            };
             let mut all = Datagrams { sending, packets: 0, lost: 0, jitter_s: 0.0 };
             for id in &ids {
-                // Packets are this end's count; the receiver counts the lost ones.
-                let packets = summary.ours.stream(*id).map_or(0, |stream| stream.packets);
-                let packets = u64::try_from(packets).unwrap_or(0);
-                let counted = results.stream(*id);
-                let lost = counted.map_or(0, |stream| u64::try_from(stream.errors).unwrap_or(0));
+                // Lost is what was sent and not received.
+                let count = |count: i64| u64::try_from(count).unwrap_or(0);
+                let (sent, counted) = (from.stream(*id), to.stream(*id));
+                let (numbers, missing) =
+                    counted.map_or((0, 0), |stream| (count(stream.packets), count(stream.errors)));
+                let packets = sent.map_or(0, |stream| count(stream.packets)).max(numbers);
+                let received = numbers.saturating_sub(missing);
                 let jitter = counted.map_or(0.0, |stream| stream.jitter);
                 all.packets = all.packets.saturating_add(packets);
-                all.lost = all.lost.saturating_add(lost.min(packets));
+                all.lost = all.lost.saturating_add(packets - received);
                 // No jitter exceeds an hour.
                 if jitter.is_finite() {
                     all.jitter_s += jitter.clamp(0.0, 3600.0) / ids.len() as f64;

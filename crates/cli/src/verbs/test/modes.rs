@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use units::LossRatio;
 
 /// Latency under load, repetitions, a comparison, a second test, a rate search.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Measurement modes")]
 pub(crate) struct ModeArgs {
     /// Measure RTT before, during and after the transfer

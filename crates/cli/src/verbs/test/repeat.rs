@@ -30,7 +30,8 @@ pub(super) fn run(
             break;
         }
         console.step(&format!("Test {number} of {count}"));
-        match measure(args, earlier, console, &stop) {
+        let measured = measure(args, earlier, console, &stop);
+        match measured.and_then(Measured::complete) {
             Ok(measured) => {
                 spec.get_or_insert_with(|| measured.measurement.spec.clone());
                 add(&measured, &stop, &mut runs, &mut notes);

@@ -36,6 +36,12 @@ impl ClientConfig {
                 "a duration is above 0 and at most 86400 seconds",
             );
         }
+        let one_way = self.streams == 1 && self.direction != Direction::Both;
+        let is_whole = self.protocol == Protocol::Udp && one_way && self.bytes.is_some();
+        if self.train.is_some() && !(is_whole && self.rate >= self.train) {
+            let remedy = "a train is one UDP stream with a number of bytes, and its rate rises";
+            return wrong("invalid train".to_owned(), remedy);
+        }
         if i64::from(self.omit_seconds) > params::MAX_OMIT_S {
             return wrong(
                 format!("invalid omitted time of {} s", self.omit_seconds),

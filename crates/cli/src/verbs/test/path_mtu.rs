@@ -1,0 +1,164 @@
+//! The largest packet of the path to the server: for `-l auto`, and after a test whose full-size
+//! segments were lost.
+
+use super::TestArgs;
+use crate::failure::Failure;
+use host::resolve::{self, Family};
+use perf::StopFlag;
+use record::{Fragmentation, Measurement, Protocol, SegmentSizes, Stream};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+use std::time::Duration;
+use units::ByteCount;
+
+/// Time to wait for the reply to a probe.
+const TIMEOUT: Duration = Duration::from_millis(500);
+
+/// The shortest stall at the end of a test, in seconds.
+const STALL_S: f64 = 1.0;
+
+/// Of a segment with timestamps (RFC 7323), in bytes.
+const TCP_HEADERS: u32 = 32;
+
+/// The most payload that fits a UDP datagram (RFC 768), less than IPv4's headers.
+const MAX_PAYLOAD: u32 = 65_507;
+
+/// The value of `-l`.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Length {
+    /// The largest datagram that is not fragmented.
+    Auto,
+    Bytes(ByteCount),
+}
+
+/// Parses the value of `-l`.
+pub(super) fn length(text: &str) -> Result<Length, String> {
+    if text == "auto" {
+        return Ok(Length::Auto);
+    }
+    text.parse().map(Length::Bytes).map_err(|error: units::ParseError| error.to_string())
+}
+
+/// The payload of the largest datagram that passes the path unfragmented.
+pub(super) fn datagram_length(args: &TestArgs, stop: &StopFlag) -> Result<ByteCount, Failure> {
+    if !args.udp && !args.modes.find_rate {
+        return Err(Failure::usage("-l auto is the size of UDP datagrams: add -u"));
+    }
+    let family = Family::from_flags(args.ipv4, args.ipv6);
+    let stopped = || stop.is_raised();
+    let found = resolve::resolve(&args.host, *args.port.start(), family, args.bind, &stopped);
+    let address = found.map_err(Failure::work)?.and_then(|all| all.first().copied());
+    let to = address.ok_or_else(|| Failure::work("interrupted"))?;
+    let mtu = path_mtu(to, args.bind, stop).ok_or_else(|| {
+        Failure::work(format!("no route to {to}: check the address and 'ip route'"))
+    })?;
+    let length = Fragmentation::largest_whole(mtu, to.is_ipv6()).min(MAX_PAYLOAD);
+    Ok(ByteCount::from_bytes(length.into()))
+}
+
+/// The largest IP packet that passes the path to `to`, in bytes: that of the route from here
+/// where no probe is answered; `None` without a route.
+fn path_mtu(to: SocketAddr, bind: Option<IpAddr>, stop: &StopFlag) -> Option<u32> {
+    let (of_route, passes) = probed(to, bind, stop)?;
+    Some(passes.map_or(of_route, |passes| passes.min(of_route)))
+}
+
+/// The MTU of the route to `to`, and the largest packet of up to that size that was answered.
+fn probed(to: SocketAddr, bind: Option<IpAddr>, stop: &StopFlag) -> Option<(u32, Option<u32>)> {
+    let any = if to.is_ipv4() {
+        IpAddr::from(Ipv4Addr::UNSPECIFIED)
+    } else {
+        IpAddr::from(Ipv6Addr::UNSPECIFIED)
+    };
+    let socket = UdpSocket::bind((bind.unwrap_or(any), 0)).ok()?;
+    // Sends nothing: the kernel only chooses a route.
+    socket.connect(to).ok()?;
+    let of_route = host::socket::route_mtu(&socket, to.is_ipv6()).ok()?;
+    if to.ip().is_loopback() {
+        return Some((of_route, Some(of_route)));
+    }
+    let found = probe::path_mtu(to.ip(), of_route, TIMEOUT, &|| stop.is_raised());
+    Some((of_route, found.ok().and_then(|found| found.arrived)))
+}
+
+/// Looks for a path MTU below that of the route where the test was stalled at its end: adds what was
+/// found to its streams.
+pub(super) fn examine(
+    measurement: &mut Measurement,
+    is_incomplete: bool,
+    (server, bind): (SocketAddr, Option<IpAddr>),
+    stop: &StopFlag,
+) {
+    let protocol = measurement.spec.protocol;
+    let is_stalled = |stream: &Stream| match protocol {
+        Protocol::Tcp => is_stalled(stream, is_incomplete),
+        Protocol::Udp => stream.sent_bytes > 0 && stream.received_bytes == 0,
+        Protocol::Udt => false,
+    };
+    if stop.is_raised() || !measurement.streams.iter().any(is_stalled) {
+        return;
+    }
+    let Some((of_route, passes)) = probed(server, bind, stop) else { return };
+    for stream in measurement.streams.iter_mut().filter(|stream| is_stalled(stream)) {
+        let sizes = stream.segment_sizes;
+        stream.segment_sizes = match passes {
+            Some(mtu) if mtu < of_route => Some(below(mtu, of_route, sizes, server.is_ipv6())),
+            // Size is not the reason.
+            Some(_) => None,
+            None => sizes,
+        };
+        if let Some((datagrams, mtu)) = stream.datagrams.as_mut().zip(passes) {
+            let length = datagrams.length_bytes;
+            let found = Fragmentation::of(length, mtu.min(of_route), server.is_ipv6());
+            datagrams.fragmentation = found;
+        }
+    }
+}
+
+/// Whether nothing arrived any more at the end: by the sender's samples, or by the receiver's where
+/// the server's results are missing.
+fn is_stalled(stream: &Stream, is_incomplete: bool) -> bool {
+    let arrived = |s: &record::Sample| (s.t_s, s.delivered_bytes.max(s.acked_bytes));
+    if !stream.sender.is_empty() {
+        let stalled = stalled_for(stream.sender.iter().map(arrived));
+        return stream.segment_sizes.is_some() && stalled >= STALL_S;
+    }
+    let read = stream.receiver.iter().map(|s| (s.t_s, s.received_bytes));
+    is_incomplete && stream.reverse && stalled_for(read) >= STALL_S
+}
+
+/// How long a count had not grown at its end, in seconds.
+fn stalled_for(counts: impl Iterator<Item = (f64, u64)> + Clone) -> f64 {
+    let Some((end, last)) = counts.clone().last() else { return 0.0 };
+    let since = counts.into_iter().find(|(_, count)| *count >= last);
+    since.map_or(0.0, |(since, _)| end - since)
+}
+
+/// The sizes where packets of up to `mtu` bytes pass, and the route's do not.
+fn below(mtu: u32, of_route: u32, sizes: Option<SegmentSizes>, is_v6: bool) -> SegmentSizes {
+    let headers = TCP_HEADERS + if is_v6 { 40 } else { 20 };
+    let lost = sizes.map_or(of_route - headers, |sizes| sizes.smallest_lost_bytes);
+    let delivered = sizes.map_or(u32::MAX, |sizes| sizes.largest_delivered_bytes);
+    SegmentSizes {
+        largest_delivered_bytes: delivered.min(mtu.saturating_sub(headers)),
+        smallest_lost_bytes: lost,
+        path_mtu_bytes: Some(mtu),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_length_is_a_size_or_auto() {
+        assert_eq!(length("auto"), Ok(Length::Auto));
+        assert_eq!(length("20k"), Ok(Length::Bytes(ByteCount::from_bytes(20_480))));
+        assert!(length("automatic").is_err());
+    }
+
+    #[test]
+    fn the_loopback_device_has_a_route() {
+        let mtu = path_mtu(([127, 0, 0, 1], 9).into(), None, &StopFlag::new()).unwrap();
+        assert!(mtu >= 1500, "{mtu}");
+    }
+}
