@@ -15,6 +15,9 @@
 //! A request of the other side that comes once all is acknowledged is a pause as well, whatever
 //! follows at once: the sender waited for it.
 
+mod even;
+
+use even::EvenPauses;
 use record::Activity;
 use std::collections::VecDeque;
 
@@ -57,59 +60,6 @@ pub(crate) struct KnownPath {
     pub(crate) mss: u64,
 }
 
-/// Pauses that no ACK ended: pacing by the kernel, or an application with a timer.
-///
-/// Pacing waits in proportion to what was sent; a timer of an application fires at even times,
-/// however much it writes.
-#[derive(Debug, Clone, Default)]
-struct EvenPauses {
-    last_ns: Option<u64>,
-    /// Distances between their ends, and what was sent in between.
-    pairs: Vec<(u64, u64)>,
-    sent_to: u64,
-    /// Of those after at most two full segments, which pacing explains as well.
-    paced_ns: u64,
-}
-
-/// Pauses by which pacing and a timer are told apart; the share of them that a timer keeps within
-/// this part of their median, and the share of these that differ in size by that much.
-const LEAST_PAUSES: usize = 8;
-const EVEN: f64 = 0.65;
-const EVEN_WITHIN: f64 = 0.1;
-const UNEVEN: f64 = 0.2;
-const UNEVEN_BEYOND: f64 = 0.25;
-
-fn is_within(value: u64, middle: u64, part: f64) -> bool {
-    value.abs_diff(middle) as f64 <= part * middle as f64
-}
-
-impl EvenPauses {
-    /// A pause ends, before which everything up to `sent_to` was sent.
-    fn add(&mut self, now_ns: u64, sent_to: u64) {
-        if let Some(last_ns) = self.last_ns.replace(now_ns)
-            && self.pairs.len() < MOST_VALUES
-        {
-            self.pairs.push((now_ns.saturating_sub(last_ns), sent_to - self.sent_to));
-        }
-        self.sent_to = sent_to;
-    }
-
-    /// The period of the application's timer and what it writes, if one made them.
-    fn timer(&self) -> Option<(u64, u64)> {
-        let periods: Vec<u64> = self.pairs.iter().map(|(period, _)| *period).collect();
-        let period = median(&periods)?;
-        let even = self.pairs.iter().filter(|pair| is_within(pair.0, period, EVEN_WITHIN));
-        let sizes: Vec<u64> = even.map(|(_, size)| *size).collect();
-        let size = median(&sizes)?;
-        let uneven = sizes.iter().filter(|other| !is_within(**other, size, UNEVEN_BEYOND)).count();
-        let is_timer = sizes.len() >= LEAST_PAUSES
-            && sizes.len() as f64 >= EVEN * self.pairs.len() as f64
-            && uneven as f64 >= UNEVEN * sizes.len() as f64;
-        let mean = sizes.iter().sum::<u64>() / sizes.len() as u64;
-        is_timer.then_some((period, mean))
-    }
-}
-
 /// Data without a pause of the application.
 #[derive(Debug, Clone, Copy, Default)]
 struct Burst {
@@ -122,10 +72,15 @@ struct Burst {
 /// What a pause of a sender was.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Pause {
-    /// An ACK ended it, a loss was repaired, or it was too short to tell.
+    /// A loss was repaired, a window was full, or it was too short to tell.
+    Explained,
+    /// An ACK ended it, be it by chance.
     Released,
     /// Pacing, or an application with a timer.
     Paced,
+    /// The application had nothing to send, if such pauses come at even times: far from the sender
+    /// the jitter of the path makes single ones.
+    Timed,
     /// The application had nothing to send.
     Idle,
 }
@@ -137,6 +92,8 @@ pub(crate) struct Seen {
     /// First and last number, as positions in the sender's direction.
     pub(crate) start: u64,
     pub(crate) end: u64,
+    /// The receiver's window, if it is known.
+    pub(crate) window: Option<u64>,
 }
 
 /// Follows a connection.
@@ -163,6 +120,8 @@ pub(crate) struct ActivityTracker {
     burst: Burst,
     idle_ns: u64,
     even: EvenPauses,
+    /// Whether the last data filled the receiver's window.
+    is_full: bool,
     sending_ns: u64,
     bytes: u64,
     bursts: u32,
@@ -277,11 +236,8 @@ impl ActivityTracker {
             }
             Some((last_ns, last_length)) => {
                 let pause = now.saturating_sub(last_ns);
-                let why = self.pause(now, pause, last_length, seen.start > self.next);
-                if why != Pause::Released {
-                    self.even.add(now, self.next);
-                }
-                self.even.paced_ns += if why == Pause::Paced { pause } else { 0 };
+                let why = self.pause(&seen, pause, last_length);
+                self.even.add(why, now, pause, self.next);
                 self.idle_ns += if why == Pause::Idle { pause } else { 0 };
                 why == Pause::Idle
             }
@@ -303,15 +259,18 @@ impl ActivityTracker {
         self.burst.segments += 1;
         self.bytes += length;
         self.data = Some((now, length));
+        let flight = seen.end.saturating_sub(self.acked);
+        self.is_full = seen.window.is_some_and(|window| window < flight + 2 * self.path.mss);
         self.next = self.next.max(seen.end);
         is_idle
     }
 
     /// What a pause before new data was.
-    fn pause(&mut self, now: u64, pause: u64, last_length: u64, is_gap: bool) -> Pause {
-        let rtt = self.rtt_ns();
-        if pause < LEAST_PAUSE_NS.max(rtt / LEAST_PAUSE_RTT) || is_gap {
-            return Pause::Released;
+    fn pause(&mut self, seen: &Seen, pause: u64, last_length: u64) -> Pause {
+        let (now, length) = (seen.time_ns, seen.end - seen.start);
+        let (rtt, mss) = (self.rtt_ns(), self.path.mss);
+        if pause < LEAST_PAUSE_NS.max(rtt / LEAST_PAUSE_RTT) || seen.start > self.next {
+            return Pause::Explained;
         }
         // An ACK that the sender may just have received is in the list, one before is `acked`.
         self.trim(now);
@@ -322,23 +281,37 @@ impl ActivityTracker {
         let acked = self.acked.max(newest);
         let all_acked = acked >= self.next;
         if acked < self.repaired_to {
-            return Pause::Released;
+            return Pause::Explained;
         }
         if self.request_ns.is_some() && all_acked {
             return Pause::Idle;
         }
-        let last_ns = now - pause;
-        let was_heard = is_released || self.acked_ns + self.path.to_sender_ns >= last_ns;
-        if is_released || (!all_acked && !was_heard && pause > rtt + rtt / 4) {
-            return Pause::Released;
+        // A super-segment ends with what is left.
+        let was_short = last_length % mss.max(1) != 0;
+        if is_released {
+            // Nagle's algorithm holds what does not fill a segment until all is acknowledged.
+            let is_held = was_short && all_acked && length < mss;
+            return if is_held { Pause::Idle } else { Pause::Released };
+        }
+        let was_heard = self.acked_ns + self.path.to_sender_ns >= now - pause;
+        if !all_acked && !was_heard && pause > rtt + rtt / 4 {
+            return Pause::Explained;
+        }
+        if all_acked && pause >= LONG_PAUSE_NS.max(2 * rtt) {
+            return Pause::Idle;
+        }
+        if self.is_full {
+            return Pause::Explained;
         }
         let Burst { first_ns, last_ns, bytes, segments } = self.burst;
         let distance = last_ns.saturating_sub(first_ns) / segments.saturating_sub(1).max(1);
-        let is_idle = last_length < self.path.mss
-            || (all_acked && pause >= LONG_PAUSE_NS)
-            || (bytes > PACED_SEGMENTS * self.path.mss
-                && pause >= BURST_PAUSE_NS.max(BURST_PAUSE * distance));
-        if is_idle { Pause::Idle } else { Pause::Paced }
+        let ends_burst =
+            bytes > PACED_SEGMENTS * mss && pause >= BURST_PAUSE_NS.max(BURST_PAUSE * distance);
+        match was_short || ends_burst {
+            true if self.path.at_sender => Pause::Idle,
+            true => Pause::Timed,
+            false => Pause::Paced,
+        }
     }
 
     /// The next burst, or the end of the connection, is at `next_ns`.
@@ -359,9 +332,9 @@ impl ActivityTracker {
         self.start_ns
     }
 
-    /// The time of pauses that looked like pacing, and were those of a timer, in ns.
+    /// The time of pauses that only their even times show to be the application's, in ns.
     pub(crate) fn timer_ns(&self) -> u64 {
-        self.even.timer().map_or(0, |_| self.even.paced_ns)
+        self.even.timer().map_or(0, |(_, ns)| ns)
     }
 
     /// The activity over the connection's life; `None` without data.
@@ -380,10 +353,12 @@ impl ActivityTracker {
         let starts: Vec<u64> =
             self.starts_ns.windows(2).map(|pair| pair[1].saturating_sub(pair[0])).collect();
         let mut burst = (median(&starts).filter(|_| starts.len() >= 2), median(&self.sizes));
-        if let Some((period, size)) = self.even.timer() {
-            self.idle_ns += self.timer_ns();
-            burst = (Some(period), Some(size));
-            self.bursts = u32::try_from(self.even.pairs.len() + 1).unwrap_or(u32::MAX);
+        if let Some((timer, ns)) = self.even.timer()
+            && ns > self.idle_ns / 2
+        {
+            self.idle_ns += ns;
+            burst = (Some(timer.period_ns), Some(timer.bytes));
+            self.bursts = u32::try_from(timer.count).unwrap_or(u32::MAX);
         }
         let sending = self.sending_ns;
         Some(Activity {

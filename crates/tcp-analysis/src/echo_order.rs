@@ -38,6 +38,11 @@ impl<A> EchoOrder<A> {
         }
     }
 
+    /// The ACK that has waited longest.
+    pub(crate) fn oldest(&mut self) -> Option<A> {
+        self.waiting.pop_front().map(|(_, ack)| ack)
+    }
+
     /// The next ACK that the sender of a segment with this echo had received.
     pub(crate) fn echoed(&mut self, echo: u32) -> Option<A> {
         let (value, _) = self.waiting.front()?;

@@ -75,6 +75,8 @@ pub struct Sampler {
     /// here an RTT earlier.
     passed: Scoreboard,
     order: EchoOrder<Ack>,
+    /// When the sender has the ACK of everything, be it that nothing follows that echoes it.
+    settles_ns: Option<u64>,
     slow_start: SlowStart,
     rounds: Rounds,
     family: FamilyEstimate,
@@ -140,6 +142,7 @@ impl Sampler {
             board: Scoreboard::default(),
             passed: Scoreboard::default(),
             order: EchoOrder::default(),
+            settles_ns: None,
             slow_start: SlowStart::default(),
             rounds: Rounds::default(),
             family: FamilyEstimate::default(),
@@ -246,11 +249,13 @@ impl Sampler {
                 break;
             }
             let due = self.next_ns;
-            self.pass_time(mss, start + due);
+            self.settle(u64::from(mss), start + due);
+            self.pass_time(u64::from(mss), start + due);
             self.sample(connection, due, mss);
             self.next_ns += if due < RAMP_NS { RAMP_INTERVAL_NS } else { self.interval_ns };
         }
-        self.pass_time(mss, now);
+        self.settle(u64::from(mss), now);
+        self.pass_time(u64::from(mss), now);
         if is_data {
             self.add_data(segment, found, u64::from(mss), now);
             if let Some(rtt) = found.timestamp_rtt_ns {
@@ -288,14 +293,14 @@ impl Sampler {
     }
 
     /// Counts the time since the last packet for what limited it.
-    fn pass_time(&mut self, mss: u32, now: u64) {
+    fn pass_time(&mut self, mss: u64, now: u64) {
         let passed = now.saturating_sub(self.last_ns);
         self.last_ns = self.last_ns.max(now);
         let outstanding = self.board.nxt() - self.board.una();
         let is_full = self.is_closed
-            || self.window.is_some_and(|window| {
-                window > 0 && outstanding > 0 && window < outstanding + u64::from(mss)
-            });
+            || self
+                .window
+                .is_some_and(|window| window > 0 && outstanding > 0 && window < outstanding + mss);
         // A window that is closed holds the sender back with nothing in flight, too.
         if outstanding > 0 || is_full {
             self.busy_ns += passed;

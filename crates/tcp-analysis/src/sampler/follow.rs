@@ -60,6 +60,7 @@ impl Sampler {
         if length == 0 {
             return;
         }
+        self.settles_ns = None;
         self.segments = self.segments.saturating_add(1);
         self.short_segment = length < mss;
         self.round_disturbed |= segment.ecn == 3;
@@ -130,11 +131,24 @@ impl Sampler {
                     let blocks = self.blocks(&ack, near).into_iter().flatten();
                     self.passed.acknowledge(number, blocks, mss, now, false);
                 }
+                let is_all = self.passed.una() == self.board.nxt();
+                self.settles_ns = is_all.then_some(now + self.board.min_rtt_ns);
                 if let Some(oldest) = self.order.ack(value, ack) {
                     self.receive(&oldest, mss, now, false);
                 }
             }
             None => self.receive(&ack, mss, now, true),
+        }
+    }
+
+    /// Where everything is acknowledged and nothing follows, no segment echoes the last ACKs: the
+    /// sender has them within a round trip.
+    pub(super) fn settle(&mut self, mss: u64, now: u64) {
+        let Some(at) = self.settles_ns.filter(|at| *at <= now) else { return };
+        self.settles_ns = None;
+        self.pass_time(mss, at);
+        while let Some(ack) = self.order.oldest() {
+            self.receive(&ack, mss, at, false);
         }
     }
 

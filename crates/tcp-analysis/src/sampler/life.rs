@@ -44,7 +44,7 @@ impl Sampler {
             to_sender_ns: vantage.to_sender_ns.unwrap_or(0),
             to_receiver_ns: vantage.to_receiver_ns.or(path_rtt(known, self.direction)).unwrap_or(0),
             at_sender: matches!(self.point, CapturePoint::Sender | CapturePoint::Unknown),
-            mss: u64::from(mss),
+            mss: u64::from(full_segment(known, self.direction)),
         };
         self.life = Some(Life {
             activity: ActivityTracker::new(path),
@@ -79,6 +79,22 @@ impl Sampler {
     }
 }
 
+/// Payload from which the longest segment may be a full one on a path with a smaller MTU: IPv6
+/// carries packets of 1280 bytes everywhere (RFC 8200, section 5).
+const LEAST_FULL: u32 = 1180;
+
+/// Payload of a full segment, be it that none was sent: the receiver's MSS, or the one that every
+/// host accepts (RFC 9293, section 3.7.1).
+fn full_segment(known: &Connection, direction: Direction) -> u32 {
+    let (data, acks) = known.pair(direction);
+    let options = if data.latest_ts == 0 { 0 } else { 12 };
+    match u32::from(acks.mss) {
+        0 => data.longest.clamp(536, 65_495),
+        most if data.longest >= LEAST_FULL => most.saturating_sub(options).min(data.longest),
+        most => most.saturating_sub(options).max(1),
+    }
+}
+
 impl Life {
     /// Follows a packet that took `late_ns` longer than the fastest; returns whether it is data
     /// that the sender's application had not written before.
@@ -103,7 +119,14 @@ impl Life {
         let is_probe =
             found.flags.has(Flags::KEEP_ALIVE) || found.flags.has(Flags::ZERO_WINDOW_PROBE);
         let length = u64::from(segment.payload_len);
-        let is_idle = length > 0 && !is_probe && self.data(time_ns, segment.seq, length, late_ns);
+        let is_idle = length > 0
+            && !is_probe
+            && self.data(
+                time_ns.saturating_sub(late_ns),
+                segment.seq,
+                length,
+                connection.pair(direction).1.window_bytes(),
+            );
         if flags.has(TcpFlags::FIN) {
             self.activity.close(time_ns);
         }
@@ -116,7 +139,7 @@ impl Life {
         self.next.checked_add_signed(i64::from(distance))
     }
 
-    fn data(&mut self, time_ns: u64, seq: u32, length: u64, late_ns: u64) -> bool {
+    fn data(&mut self, time_ns: u64, seq: u32, length: u64, window: Option<u64>) -> bool {
         let Some(start) = self.position(seq) else { return false };
         let end = start + length;
         if end <= self.next && self.next > 0 {
@@ -126,7 +149,7 @@ impl Life {
         }
         self.sizes.send(start, end);
         self.next = end;
-        self.activity.data(Seen { time_ns: time_ns.saturating_sub(late_ns), start, end })
+        self.activity.data(Seen { time_ns, start, end, window })
     }
 
     /// A packet of the receiver.
