@@ -242,6 +242,9 @@ impl Log {
     }
 }
 
+/// The most datagrams of a stream: of 64 bytes at 100 Gbit/s, those of an hour.
+const MAX_DATAGRAMS: u64 = 1 << 40;
+
 impl Datagrams {
     /// What the receiving end counted in each direction; the client's word is
     /// taken within reason.
@@ -259,16 +262,21 @@ impl Datagrams {
             };
             let mut all = Datagrams { sending, packets: 0, lost: 0, jitter_s: 0.0 };
             for id in &ids {
-                // Lost is what was sent and not received.
-                let count = |count: i64| u64::try_from(count).unwrap_or(0);
+                // Lost is what was sent and not received. A peer may claim any numbers: of what cannot
+                // be a count only the losses are used.
+                let valid = |count: i64| u64::try_from(count).ok().filter(|n| *n <= MAX_DATAGRAMS);
                 let (sent, counted) = (from.stream(*id), to.stream(*id));
-                let (numbers, missing) =
-                    counted.map_or((0, 0), |stream| (count(stream.packets), count(stream.errors)));
-                let packets = sent.map_or(0, |stream| count(stream.packets)).max(numbers);
-                let received = numbers.saturating_sub(missing);
+                let sent = sent.and_then(|stream| valid(stream.packets)).unwrap_or(0);
+                let numbers = counted.and_then(|stream| valid(stream.packets));
+                let missing = counted.map_or(0, |stream| u64::try_from(stream.errors).unwrap_or(0));
+                let packets = if sending { sent } else { sent.max(numbers.unwrap_or(0)) };
+                let lost = match numbers {
+                    Some(numbers) => packets - numbers.min(packets).saturating_sub(missing),
+                    None => missing.min(packets),
+                };
                 let jitter = counted.map_or(0.0, |stream| stream.jitter);
                 all.packets = all.packets.saturating_add(packets);
-                all.lost = all.lost.saturating_add(packets - received);
+                all.lost = all.lost.saturating_add(lost);
                 // No jitter exceeds an hour.
                 if jitter.is_finite() {
                     all.jitter_s += jitter.clamp(0.0, 3600.0) / ids.len() as f64;
