@@ -15,8 +15,8 @@ use record::{Limit, Measurement, Sample, Unavailable};
 /// a reduction (`tcp_undo_cwnd_reduction`) gives all of it back, CUBIC keeps 0.7 and Reno 0.5.
 const RESTORED: f64 = 0.9;
 
-/// The share of the losses after which the window must have been restored.
-const MOSTLY: f64 = 0.5;
+/// Samples after a reduction within which it is undone.
+const UNDONE_WITHIN: usize = 3;
 
 /// What a transfer's counters and options rule out.
 #[derive(Debug, Clone, Copy)]
@@ -74,17 +74,21 @@ fn is_reordered(m: &Measurement) -> bool {
     if counts().next().is_some() {
         return counts().any(|count| count > 0);
     }
-    let (mut restored, mut all) = (0, 0);
+    let mut losses = false;
     for stream in &m.streams {
-        for pair in stream.sender.windows(2) {
+        for (at, pair) in stream.sender.windows(2).enumerate() {
             let [before, after] = pair else { continue };
-            if after.retransmits > before.retransmits && before.cwnd_bytes > 0 {
-                all += 1;
-                restored += u32::from(is_restored(before, after));
+            if after.retransmits <= before.retransmits || before.cwnd_bytes == 0 {
+                continue;
+            }
+            losses = true;
+            let later = stream.sender.iter().skip(at + 1).take(UNDONE_WITHIN);
+            if !later.into_iter().any(|later| is_restored(before, later)) {
+                return false;
             }
         }
     }
-    all > 0 && f64::from(restored) > MOSTLY * f64::from(all)
+    losses
 }
 
 fn is_restored(before: &Sample, after: &Sample) -> bool {

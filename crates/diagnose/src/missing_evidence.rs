@@ -26,6 +26,9 @@ const ENDS: [Limit; 9] = [
     Limit::PacingTimers,
 ];
 
+/// Those of the receiver.
+const RECEIVER: [Limit; 3] = [Limit::ReceiveWindow, Limit::WindowScaling, Limit::SlowReceiver];
+
 /// Those that leave the same samples where neither the timers, nor the window, nor the
 /// requested rate are known.
 const ALIKE: [Limit; 3] = [Limit::ReceiveWindow, Limit::SendBuffer, Limit::Application];
@@ -47,6 +50,11 @@ const CAUGHT_UP: f64 = 0.98;
 pub(crate) fn apply(posterior: Posterior, m: &Measurement, s: &Statistics) -> Posterior {
     let lacks = |figure| m.lacks(figure);
     let mut posterior = posterior;
+    // A pacing rate that was not reported does not show.
+    let unpaced = lacks(Unavailable::SenderTimers) && lacks(Unavailable::RequestedRate);
+    if unpaced && s.get("of_max_pacing").or_else(|| s.get("of_pacing")).is_none() {
+        posterior = posterior.moved(Limit::Pacing, Limit::Unknown);
+    }
     if lacks(Unavailable::SenderTimers)
         && s.get("cwnd_filled").is_some_and(|filled| filled < HALF_FILLED)
     {
@@ -60,6 +68,14 @@ pub(crate) fn apply(posterior: Posterior, m: &Measurement, s: &Statistics) -> Po
                 .moved(Limit::WindowScaling, Limit::ReceiveWindow)
                 .levelled(&ALIKE);
         }
+    }
+    // A congestion window that is filled is the limit, unless the receive window is known to be.
+    if lacks(Unavailable::SenderTimers)
+        && lacks(Unavailable::ReceiveWindow)
+        && s.get("cwnd_filled").is_some_and(|filled| filled >= HALF_FILLED)
+    {
+        posterior =
+            RECEIVER.into_iter().fold(posterior, |all, limit| all.moved(limit, Limit::Unknown));
     }
     if lacks(Unavailable::IdleRtt) {
         posterior = posterior.split(Limit::Policer, Limit::ShallowQueue, POLICERS);
