@@ -287,7 +287,7 @@ impl ActivityTracker {
             return Pause::Idle;
         }
         // A super-segment ends with what is left.
-        let was_short = last_length % mss.max(1) != 0;
+        let was_short = !last_length.is_multiple_of(mss.max(1));
         if is_released {
             // Nagle's algorithm holds what does not fill a segment until all is acknowledged.
             let is_held = was_short && all_acked && length < mss;

@@ -226,11 +226,11 @@ impl Copies {
     }
 
     pub(super) fn count(&self, stream: u32) -> u64 {
-        self.halves.get(stream as usize).map_or(0, |halves| left_out(halves))
+        self.halves.get(stream as usize).map_or(0, left_out)
     }
 
     pub(super) fn all(&self) -> u64 {
-        self.halves.iter().map(|halves| left_out(halves)).sum()
+        self.halves.iter().map(left_out).sum()
     }
 }
 
