@@ -9,7 +9,7 @@ use crate::vantage::Vantage;
 use capture::dissect::Direction;
 
 impl Connection {
-    /// Bits of [`completeness`].
+    /// Bits of [`crate::completeness`].
     #[must_use]
     pub fn completeness(&self) -> u8 {
         self.completeness
