@@ -32,8 +32,8 @@ pub(crate) fn of(
 fn one_direction(o: &Observed<'_>) -> String {
     let again = match o.e.retransmits {
         0 => String::new(),
-        1 => "1 segment was sent again; ".to_owned(),
-        count => format!("{count} segments were sent again; "),
+        1 => "1 segment was retransmitted; ".to_owned(),
+        count => format!("{count} segments were retransmitted; "),
     };
     again + "one direction does not show the limit: capture both"
 }

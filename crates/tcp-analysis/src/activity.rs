@@ -87,7 +87,7 @@ enum Pause {
 
 /// A packet, as far as the activity goes.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Seen {
+pub(crate) struct SentSegment {
     pub(crate) time_ns: u64,
     /// First and last number, as positions in the sender's direction.
     pub(crate) start: u64,
@@ -224,7 +224,7 @@ impl ActivityTracker {
     }
 
     /// The sender sends new data; returns whether its application had nothing to send until then.
-    pub(crate) fn data(&mut self, seen: Seen) -> bool {
+    pub(crate) fn data(&mut self, seen: SentSegment) -> bool {
         let (now, length) = (seen.time_ns, seen.end - seen.start);
         let is_idle = match self.data {
             None => {
@@ -266,7 +266,7 @@ impl ActivityTracker {
     }
 
     /// What a pause before new data was.
-    fn pause(&mut self, seen: &Seen, pause: u64, last_length: u64) -> Pause {
+    fn pause(&mut self, seen: &SentSegment, pause: u64, last_length: u64) -> Pause {
         let (now, length) = (seen.time_ns, seen.end - seen.start);
         let (rtt, mss) = (self.rtt_ns(), self.path.mss);
         if pause < LEAST_PAUSE_NS.max(rtt / LEAST_PAUSE_RTT) || seen.start > self.next {

@@ -1,4 +1,4 @@
-//! The sizes of segments that arrive, and of those that are sent again and never do: what tells
+//! The sizes of segments that arrive, and of those that are retransmitted and never do: what tells
 //! a path MTU black hole from an outage (RFC 4821, section 7.6.2).
 
 use record::SegmentSizes;

@@ -456,14 +456,8 @@ fn config(args: &TestArgs) -> ClientConfig {
         streams: args.parallel,
         window: args.window,
         limits_unsent: !args.autotuning,
-        block: match args.length {
-            Some(Length::Bytes(length)) => Some(length),
-            Some(Length::Auto) | None => None,
-        },
-        rate: match args.bitrate {
-            Some(pace) => pace.0,
-            None => args.udp.then_some(UDP_RATE),
-        },
+        block: args.length.and_then(Length::bytes),
+        rate: args.bitrate.map_or_else(|| args.udp.then_some(UDP_RATE), |pace| pace.0),
         congestion: args.congestion.clone(),
         direction: match (args.bidir, args.reverse) {
             (true, _) => Direction::Both,

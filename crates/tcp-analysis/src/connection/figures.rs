@@ -144,7 +144,7 @@ impl Connection {
         Some(data.unwrapped(acks.last_ack.wrapping_sub(base).wrapping_sub(1)))
     }
 
-    /// Payload of a direction without what was sent again; of at most 4 GiB beyond what was
+    /// Payload of a direction without retransmissions; of at most 4 GiB beyond what was
     /// captured.
     #[must_use]
     pub fn sent_once(&self, direction: Direction) -> u64 {

@@ -2,7 +2,7 @@
 //! arrive.
 
 use super::{Captured, MOST_REQUEST, Sampler, mss, path_rtt};
-use crate::activity::{ActivityTracker, KnownPath, Seen};
+use crate::activity::{ActivityTracker, KnownPath, SentSegment};
 use crate::connection::Connection;
 use crate::flags::Flags;
 use crate::segment_sizes::SizeTracker;
@@ -69,7 +69,7 @@ impl Sampler {
         self.activity().is_some_and(|(activity, _)| activity.idle_share >= IDLE)
     }
 
-    /// Sizes of what arrived and of what was sent again in vain. They tell of the path's MTU only
+    /// Sizes of what arrived and of what was retransmitted in vain. They tell of the path's MTU only
     /// where something arrived before: a handshake, or a smaller segment.
     pub(crate) fn segment_sizes(&self, connection: &Connection) -> Option<SegmentSizes> {
         let life = self.life.as_ref()?;
@@ -149,7 +149,7 @@ impl Life {
         }
         self.sizes.send(start, end);
         self.next = end;
-        self.activity.data(Seen { time_ns, start, end, window })
+        self.activity.data(SentSegment { time_ns, start, end, window })
     }
 
     /// A packet of the receiver.

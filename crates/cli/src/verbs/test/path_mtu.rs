@@ -30,6 +30,16 @@ pub(super) enum Length {
     Bytes(ByteCount),
 }
 
+impl Length {
+    /// The length that was asked for; `None` if it is found.
+    pub(super) const fn bytes(self) -> Option<ByteCount> {
+        match self {
+            Length::Bytes(length) => Some(length),
+            Length::Auto => None,
+        }
+    }
+}
+
 /// Parses the value of `-l`.
 pub(super) fn length(text: &str) -> Result<Length, String> {
     if text == "auto" {
