@@ -80,6 +80,9 @@ const STARVED: f64 = 0.95;
 /// the timer. Where the queueing delay exceeds this share of the RTT of the empty path, a good part
 /// of the window waits in a queue, and the bottleneck is the limit.
 const FILLS: f64 = 0.5;
+/// What arrives over the window of each RTT, from which the window is known too low: without the SYNs
+/// of a capture it is a lower bound.
+const EXCEEDED: f64 = 1.1;
 const QUEUED: f64 = 0.25;
 
 /// The probability of an application that a capture shows to have nothing to send for most of the
@@ -98,7 +101,9 @@ pub(crate) fn apply(
 ) -> Posterior {
     let share = |name: &str| s.get(name).unwrap_or(0.0);
     let mut posterior = unread(window_scale(posterior, s), s);
-    let fills_window = fills_window(s);
+    // Without the SYNs a capture's window is a lower bound that the bytes in flight prove, so that they
+    // always seem to fill it.
+    let fills_window = s.source == SampleSource::Kernel && fills_window(s);
     if fills_window {
         let full = filling(s);
         posterior = posterior.at_least(TIMED, |limit| full.contains(&limit));
@@ -139,10 +144,13 @@ pub(crate) fn apply(
     threads(without_own(posterior, s, limits_unsent), s, limits_unsent)
 }
 
-/// Whether the receive window is full for most of the time, and not because it waits in a queue.
+/// Whether the receive window is full for most of the time, and not because it waits in a queue, or
+/// grows with the transfer (autotuning).
 fn fills_window(s: &Statistics) -> bool {
     s.get("at_window").is_some_and(|share| share >= FILLS)
         && s.get("q50_per_rtt").is_some_and(|ln| ln <= QUEUED.ln())
+        && s.get("window_floor").is_none_or(|floor| floor >= CLOSES)
+        && s.get("window_per_rtt").is_none_or(|ln| ln <= EXCEEDED.ln())
 }
 
 /// Which of the limits of the receiver fill the window: without a scale, either of two.

@@ -7,6 +7,11 @@
 use crate::{curve::Curve, statistics::Statistics};
 use record::{Limit, Measurement, Sample, Shares, Stream};
 
+/// The share of a requested rate from which it was kept, and that of the time below which the timers
+/// did not show it.
+const REQUESTED: f64 = 0.95;
+const REQUESTED_TIME: f64 = 0.01;
+
 /// The streams' mean shares from `from` to `to` seconds, which add up to 1;
 /// `None` if a stream has no timers.
 pub(crate) fn over(m: &Measurement, from: f64, to: f64) -> Option<Shares> {
@@ -54,6 +59,11 @@ pub(crate) fn attributed(shares: Shares, limit: Option<Limit>, s: &Statistics) -
         }
         Some(Limit::Application) => {
             let timer = shares.application;
+            // A sender that keeps to a requested rate waits for it, whatever else it waits for.
+            if timer < REQUESTED_TIME && s.get("of_requested").is_some_and(|of| of >= REQUESTED) {
+                shares.application += std::mem::take(&mut shares.network);
+                return shares;
+            }
             (&mut shares.application, seen("starved", timer).max(seen("activity_idle", timer)))
         }
         _ => return shares,
