@@ -119,6 +119,7 @@ pub(crate) fn combine(m: &Measurement, e: &Evidence, test: &Prepared<'_>) -> Opt
         train.is_some() || path.as_ref().is_some_and(KnownPath::tells_policer_from_queue);
     let named = |limit: Limit, probability: f64| {
         let shows = facts::shows_network(m)
+            || (limit == Limit::Application && facts::is_mostly_idle(m))
             || (facts::shows_at_receiver(m, limit) && probability >= LIKELY_RECEIVER);
         let found = named(limit, if shows { probability } else { 0.0 });
         // The terms were fitted to samples with timers.

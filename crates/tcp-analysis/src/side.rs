@@ -201,6 +201,11 @@ impl Side {
         Some(window << self.shift()?)
     }
 
+    /// The window it last advertised, in bytes; `None` if its scale is unknown or a lower bound.
+    pub(crate) fn exact_window_bytes(&self) -> Option<u64> {
+        self.window_bytes().filter(|_| self.scale != WindowScale::Unknown)
+    }
+
     /// Whether its window is closed, which it is with any scale only at 0.
     pub(crate) fn has_closed_window(&self, mss: u64) -> bool {
         match self.scale {

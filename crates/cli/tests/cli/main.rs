@@ -6,6 +6,7 @@
 mod bad_input;
 mod calc;
 mod captures;
+mod conversation;
 mod copy;
 mod doctor;
 mod escapes;
@@ -14,6 +15,7 @@ mod hosts;
 mod iperf3;
 mod large_files;
 mod log_floods;
+mod ordinary_traffic;
 mod other_tools;
 mod peer;
 mod private;

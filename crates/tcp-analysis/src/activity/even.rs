@@ -17,7 +17,7 @@ const UNEVEN: f64 = 0.2;
 const UNEVEN_BEYOND: f64 = 0.25;
 
 /// The share of pauses that no ACK ends, from which those that one ends are chance.
-const UNRELEASED: f64 = 0.2;
+const UNRELEASED: f64 = 0.1;
 
 /// Distances between the ends of pauses, and what was sent in between.
 #[derive(Debug, Clone, Default)]
