@@ -360,7 +360,6 @@ impl ActivityTracker {
             burst = (Some(timer.period_ns), Some(timer.bytes));
             self.bursts = u32::try_from(timer.count).unwrap_or(u32::MAX);
         }
-        eprintln!("DBG {:?} {:?} life {life} idle {}", self.even.timer(), self.bursts, self.idle_ns);
         let sending = self.sending_ns;
         Some(Activity {
             idle_share: if life > 0 { (self.idle_ns as f64 / life as f64).min(1.0) } else { 0.0 },

@@ -243,8 +243,10 @@ fn late(
     let oldest_ns = own.outstanding.oldest_ns();
     let since_sent = now.saturating_sub(oldest_ns.unwrap_or(now));
     let is_soon = oldest_ns.is_some() && since_sent < LEAST_TIMEOUT_NS;
-    let between_acks =
-        !sack && silence >= pause && (far_from_sender || since_sent >= LEAST_TIMEOUT_NS);
+    let between_acks = !sack
+        && peer.packets > 0
+        && silence >= pause
+        && (far_from_sender || since_sent >= LEAST_TIMEOUT_NS);
     let timer = silence >= LEAST_TIMEOUT_NS.max(rtt) || between_acks;
     let tail = end == next_seq;
     let syn = seen.segment.flags.has(TcpFlags::SYN);

@@ -5,7 +5,7 @@ use crate::flags::{FlagCounts, Flags};
 use crate::outstanding::{ALLOCATION, Outstanding};
 use crate::recovery::Recovery;
 use crate::vantage::Responses;
-use crate::window_edges::WindowEdges;
+use crate::window_edges::{LeastScale, WindowEdges};
 
 /// Whether and how the windows of a side are scaled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -56,7 +56,7 @@ pub(crate) struct Side {
     pub(crate) scale: WindowScale,
     /// The least scale of its windows where its SYN was not captured: known from an earlier pass
     /// over the capture, or what the peer's data proves so far.
-    pub(crate) least_scale: Option<u8>,
+    pub(crate) least_scale: Option<LeastScale>,
     pub(crate) edges: Option<Box<WindowEdges>>,
     /// The largest window outside of a SYN, as sent.
     pub(crate) largest_window: u16,
@@ -173,7 +173,7 @@ impl Side {
     }
 
     /// The least scale of its windows that the peer's data proves, where no SYN says it.
-    pub(crate) fn proven_scale(&self) -> Option<u8> {
+    pub(crate) fn proven_scale(&self) -> Option<LeastScale> {
         if self.scale != WindowScale::Unknown {
             return None;
         }
@@ -184,26 +184,23 @@ impl Side {
     #[inline]
     pub(crate) fn shift(&self) -> Option<u8> {
         match self.scale {
-            WindowScale::Unknown => self.least_scale,
+            WindowScale::Unknown => self.least_scale.map(|scale| scale.shift),
             WindowScale::Off => Some(0),
             WindowScale::Shift(shift) => Some(shift),
         }
     }
 
-    /// The window it last advertised, in bytes, at least; `None` if its scale is unknown and the
-    /// window not 0, which it is with any scale.
+    /// The window it last advertised, in bytes; `None` if its scale is unknown, or only a lower
+    /// bound, and the window not 0, which it is with any scale.
     #[inline]
     pub(crate) fn window_bytes(&self) -> Option<u64> {
         let window = u64::from(self.window?);
         if self.window_of_syn || window == 0 {
             return Some(window);
         }
-        Some(window << self.shift()?)
-    }
-
-    /// The window it last advertised, in bytes; `None` if its scale is unknown or a lower bound.
-    pub(crate) fn exact_window_bytes(&self) -> Option<u64> {
-        self.window_bytes().filter(|_| self.scale != WindowScale::Unknown)
+        let is_bound = self.scale == WindowScale::Unknown
+            && self.least_scale.is_none_or(|scale| !scale.is_filled);
+        self.shift().filter(|_| !is_bound).map(|shift| window << shift)
     }
 
     /// Whether its window is closed, which it is with any scale only at 0.

@@ -17,16 +17,28 @@ const MOST_WAITING: usize = 4096;
 /// Segments beyond the edge that prove a scale: one alone may follow an ACK that was not captured.
 const PROOF: u8 = 3;
 
-/// The sender fills a window up to so many segments, for this share of the time at least where
-/// the window is the limit.
+/// The sender fills a window up to so many segments, and this part of it, for this share of the time
+/// at least where the window is the limit. What is in flight for another reason is anywhere between
+/// the window and half of it, as scales are powers of two.
 const FILLED_SEGMENTS: u32 = 2;
+const FILLED_PART: u32 = 8;
 const FILLED_SHARE: f64 = 0.5;
+
+/// The least window scale where no SYN says it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct LeastScale {
+    pub(crate) shift: u8,
+    /// Whether the sender fills the window with it, so that it is the scale.
+    pub(crate) is_filled: bool,
+}
 
 /// What the data of one side proves of the windows of the other.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct WindowEdges {
     /// The right edge of the window that the sender has, with each scale; `None` before an ACK.
     edges: Option<[u32; MOST_SCALE + 1]>,
+    /// The window of the last ACK that the sender has.
+    window: u16,
     /// Timestamp value, number and window of ACKs that the sender may not have received.
     waiting: VecDeque<(u32, u32, u16)>,
     least: u8,
@@ -54,6 +66,7 @@ impl WindowEdges {
     }
 
     fn receive(&mut self, ack: u32, window: u16) {
+        self.window = window;
         let new = std::array::from_fn(|scale| ack.wrapping_add(u32::from(window) << scale));
         let edges = self.edges.get_or_insert(new);
         for (edge, new) in edges.iter_mut().zip(new) {
@@ -95,15 +108,18 @@ impl WindowEdges {
         }
         let edge = edges.get(usize::from(self.least)).copied().unwrap_or(end);
         let room = edge.wrapping_sub(end) as i32;
-        self.last = Some((i64::from(room) < i64::from(mss * FILLED_SEGMENTS), now_ns));
+        let window = u32::from(self.window) << self.least;
+        let little = (mss * FILLED_SEGMENTS).min(window / FILLED_PART);
+        self.last = Some((i64::from(room) <= i64::from(little), now_ns));
     }
 
     /// The least scale: proven, or one with which the sender fills the window for most of the
     /// time.
-    pub(crate) fn least_scale(&self) -> Option<u8> {
+    pub(crate) fn least_scale(&self) -> Option<LeastScale> {
         let is_filled =
             self.total_ns > 0 && self.filled_ns as f64 >= FILLED_SHARE * self.total_ns as f64;
-        (self.least > 0 || is_filled).then_some(self.least)
+        let shift = self.least;
+        (shift > 0 || is_filled).then_some(LeastScale { shift, is_filled })
     }
 }
 
@@ -114,7 +130,7 @@ mod tests {
     const MSS: u32 = 1000;
 
     /// A window of so many bytes is filled again and again, without or with timestamps.
-    fn filled(window: u32, scale: u8, has_timestamps: bool) -> Option<u8> {
+    fn filled(window: u32, scale: u8, has_timestamps: bool) -> Option<LeastScale> {
         let mut edges = WindowEdges::default();
         let raw = (window >> scale) as u16;
         let window = u32::from(raw) << scale;
@@ -138,11 +154,13 @@ mod tests {
     #[test]
     fn bytes_beyond_the_edge_prove_a_scale() {
         for (window, scale) in [(39_600, 8), (200_000, 3), (200_000, 10), (60_000, 1)] {
-            assert_eq!(filled(window, scale, false), Some(scale), "{window} {scale}");
-            assert_eq!(filled(window, scale, true), Some(scale), "{window} {scale}");
+            let found = Some(LeastScale { shift: scale, is_filled: true });
+            assert_eq!(filled(window, scale, false), found, "{window} {scale}");
+            assert_eq!(filled(window, scale, true), found, "{window} {scale}");
         }
         // A window that needs no scale, and is full.
-        assert_eq!(filled(60_000, 0, false), Some(0));
+        let found = Some(LeastScale { shift: 0, is_filled: true });
+        assert_eq!(filled(60_000, 0, false), found);
     }
 
     #[test]

@@ -157,14 +157,21 @@ impl World<'_> {
         self.plan.rtt_ms * MS / 2
     }
 
+    /// How long after it was sent a packet passes the capture.
+    fn passes(&self, from_sender: bool) -> u64 {
+        let share = if from_sender { self.plan.position } else { 100 - self.plan.position };
+        self.way() * share / 100
+    }
+
     /// The handshake, and then everything until the end.
     fn run(&mut self) {
         let (way, sender_is_client) = (self.way(), !self.plan.answers());
         let ecn = self.plan.accurate_ecn.is_some();
         let (syn, answer) = if ecn { (0x1c2, 0x0d2) } else { (0x002, 0x012) };
-        self.capture(0, sender_is_client, (0, 0, syn, 0), &[]);
-        self.capture(way, !sender_is_client, (0, 1, answer, 0), &[]);
-        self.capture(2 * way, sender_is_client, (1, 1, 0x010, 0), &[]);
+        let (there, back) = (self.passes(sender_is_client), self.passes(!sender_is_client));
+        self.capture(there, sender_is_client, (0, 0, syn, 0), &[]);
+        self.capture(way + back, !sender_is_client, (0, 1, answer, 0), &[]);
+        self.capture(2 * way + there, sender_is_client, (1, 1, 0x010, 0), &[]);
         self.receiver_echo = value(0);
         match self.plan.app {
             App::Bulk => self.at(2 * way + MS, Event::Write(u64::MAX / 4)),
@@ -220,14 +227,14 @@ impl World<'_> {
         let (plan, way) = (self.plan, self.way());
         let leaves = now.max(self.free_ns) + (end - start + 66) * plan.ns_per_byte;
         self.free_ns = leaves;
-        let vanishes = plan.black_hole.is_some_and(|(from_ms, longest)| {
-            now >= from_ms * MS && end - start + 52 > longest
-        });
+        let vanishes = plan
+            .black_hole
+            .is_some_and(|(from_ms, longest)| now >= from_ms * MS && end - start + 52 > longest);
         let is_lost = plan.lose_every > 0 && self.sent.is_multiple_of(plan.lose_every);
         let is_marked =
             plan.accurate_ecn.is_some_and(|every| every > 0 && self.sent.is_multiple_of(every));
         // At the sender it is captured when it is sent; elsewhere if it gets there.
-        let passes = if plan.position == 0 { now } else { leaves + way * plan.position / 100 };
+        let passes = if plan.position == 0 { now } else { leaves + self.passes(true) };
         if plan.position == 0 || !(is_lost || vanishes) {
             let flags = if end == self.written { 0x018 } else { 0x010 };
             let marked = is_marked && plan.position > 0;
@@ -272,7 +279,7 @@ impl World<'_> {
         let gap = self.early.contains_key(&start).then_some((start, end));
         let (ack, echo, ace, way) = (self.received, self.receiver_echo, self.ace, self.way());
         let ace = if self.plan.accurate_ecn.is_some() { ace } else { 0 };
-        let passes = now + way * (100 - self.plan.position) / 100;
+        let passes = now + self.passes(false);
         self.acknowledgement(passes, ack, gap, (value(now), echo), ace);
         self.at(now + way, Event::Ack { ack, gap, value: value(now), echo, ace });
         if let App::Answers(bytes, _, think_ms) = self.plan.app
@@ -285,7 +292,7 @@ impl World<'_> {
     /// The client asks, and acknowledges everything.
     fn request(&mut self, now: u64) {
         self.requests += 1;
-        let passes = now + self.way() * (100 - self.plan.position) / 100;
+        let passes = now + self.passes(false);
         let numbers = (1 + 200 * (self.requests - 1), self.received + 1, 0x018, 200);
         let stamps = stamps(value(now), self.receiver_echo);
         self.capture(passes, false, numbers, &stamps);
@@ -320,7 +327,15 @@ impl World<'_> {
         self.send_what_fits(now);
     }
 
-    fn data(&mut self, passes: u64, start: u64, end: u64, (v, e): (u32, u32), flags: u16, ce: bool) {
+    fn data(
+        &mut self,
+        passes: u64,
+        start: u64,
+        end: u64,
+        (v, e): (u32, u32),
+        flags: u16,
+        ce: bool,
+    ) {
         let others = 1 + 200 * self.requests;
         self.capture(passes, true, (start + 1, others, flags, end - start), &stamps(v, e));
         if let Some(packet) = self.packets.last_mut()

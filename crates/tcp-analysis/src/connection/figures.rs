@@ -66,7 +66,7 @@ impl Connection {
     /// were in flight, where its SYN was not captured.
     #[must_use]
     pub fn proven_scale(&self, direction: Direction) -> Option<u8> {
-        self.sides[direction.index()].proven_scale()
+        self.sides[direction.index()].proven_scale().map(|scale| scale.shift)
     }
 
     /// The largest window of the side that sends in `direction`, in bytes, and whether that is a
@@ -75,7 +75,8 @@ impl Connection {
     pub fn largest_window(&self, direction: Direction) -> Option<(u64, bool)> {
         let side = &self.sides[direction.index()];
         let is_bound = side.scale == WindowScale::Unknown;
-        let shift = if is_bound { side.proven_scale() } else { side.shift() }?;
+        let proven = side.proven_scale().map(|scale| scale.shift);
+        let shift = if is_bound { proven } else { side.shift() }?;
         (side.largest_window > 0).then(|| (u64::from(side.largest_window) << shift, is_bound))
     }
 

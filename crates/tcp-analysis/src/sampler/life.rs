@@ -125,7 +125,7 @@ impl Life {
                 time_ns.saturating_sub(late_ns),
                 segment.seq,
                 length,
-                connection.pair(direction).1.exact_window_bytes(),
+                connection.pair(direction).1.window_bytes(),
             );
         if flags.has(TcpFlags::FIN) {
             self.activity.close(time_ns);
