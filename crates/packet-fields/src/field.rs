@@ -148,6 +148,7 @@ fields! {
         TcpFlags "tcp.flags" Hex(16) "Flags",
         TcpFlagsRes "tcp.flags.res" Boolean "Reserved",
         TcpFlagsAe "tcp.flags.ae" Boolean "Accurate ECN",
+        TcpFlagsAce "tcp.flags.ace" Decimal(8) "Counter of AccECN: AE, CWR and ECE as a number",
         TcpFlagsCwr "tcp.flags.cwr" Boolean "Congestion window reduced",
         TcpFlagsEce "tcp.flags.ece" Boolean "ECN-Echo",
         TcpFlagsUrg "tcp.flags.urg" Boolean "Urgent",

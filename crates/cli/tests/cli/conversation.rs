@@ -250,7 +250,7 @@ impl World<'_> {
 
     fn restart_timer(&mut self, now: u64) {
         self.timer += 1;
-        let wait = (200 + 2 * self.plan.rtt_ms) * MS << self.backoff.min(6);
+        let wait = ((200 + 2 * self.plan.rtt_ms) * MS) << self.backoff.min(6);
         self.at(now + wait, Event::Timer(self.timer));
     }
 

@@ -6,7 +6,8 @@ use std::path::Path;
 use std::process::Command;
 
 /// Fields that tshark shows in another form, or not in every file: the name, and why.
-const NOT_COMPARED: [(&str, &str); 6] = [
+const NOT_COMPARED: [(&str, &str); 7] = [
+    ("tcp.flags.ace", "tshark shows it where AccECN is in use"),
     ("frame.interface_id", "files of pcap have no interfaces"),
     ("tcp.options.sack_perm", "tshark has the option's bytes"),
     ("tcp.analysis.duplicate_ack", "tshark has it twice"),

@@ -52,6 +52,7 @@ pub(super) fn tcp<'a>(
         Field::TcpFlags => bits(header.word(12), 0, 0xfff),
         Field::TcpFlagsRes => bits(header.word(12), 9, 7).map(|it| i64::from(it != 0)),
         Field::TcpFlagsAe => flag(8),
+        Field::TcpFlagsAce => bits(header.word(12), 6, 7),
         Field::TcpFlagsCwr => flag(7),
         Field::TcpFlagsEce => flag(6),
         Field::TcpFlagsUrg => flag(5),
