@@ -80,7 +80,7 @@ enum Event {
 }
 
 /// Both hosts and the path between them.
-struct World<'a> {
+struct Simulation<'a> {
     plan: &'a Conversation,
     events: BinaryHeap<Reverse<(u64, u64, Event)>>,
     order: u64,
@@ -112,7 +112,7 @@ fn value(now: u64) -> u32 {
 impl Conversation {
     /// The packets as captured.
     pub(crate) fn packets(&self) -> Vec<Packet> {
-        let mut world = World {
+        let mut simulation = Simulation {
             plan: self,
             events: BinaryHeap::new(),
             order: 0,
@@ -136,8 +136,8 @@ impl Conversation {
             ace: 5,
             requests: 0,
         };
-        world.run();
-        let mut packets = world.packets;
+        simulation.run();
+        let mut packets = simulation.packets;
         packets.sort_by_key(|packet| packet.time_ns);
         packets
     }
@@ -147,7 +147,7 @@ impl Conversation {
     }
 }
 
-impl World<'_> {
+impl Simulation<'_> {
     fn at(&mut self, time: u64, event: Event) {
         self.order += 1;
         self.events.push(Reverse((time, self.order, event)));
