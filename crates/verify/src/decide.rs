@@ -32,23 +32,57 @@ pub struct SecondTest {
     change: Change,
 }
 
+/// Why a second test has no answer.
+const INTERRUPTED: &str = "The second test was interrupted.";
+const FAILED: &str = "The second test failed.";
+
+/// Runs the test that decides between the likely limits of `first`, if there is one; `config` is the
+/// request of `first`. `transfer` prints the announcement and runs a test; `None` if it was
+/// interrupted.
+///
+/// # Errors
+/// That of `transfer`, with the answer without it.
+pub fn decide<E>(
+    first: &Measurement,
+    config: &ClientConfig,
+    transfer: &mut dyn FnMut(&str, &ClientConfig) -> Result<Option<Measurement>, E>,
+) -> Result<Decided, (Decided, E)> {
+    let finding = diagnose::explain(first);
+    let test = match propose(first, &finding) {
+        Proposal::Nothing(decided) => return Ok(decided),
+        Proposal::Train(test) => return test.run(config, transfer),
+        Proposal::Test(test) => test,
+    };
+    let mut second = test.config(config);
+    second.limits_unsent = first.spec.limits_unsent;
+    let failed = |error| (test.undecided(FAILED.to_owned()), error);
+    let Some(m) = transfer(&test.announcement(&second), &second).map_err(failed)? else {
+        return Ok(test.undecided(INTERRUPTED.to_owned()));
+    };
+    let answer = test.answer(first, &m);
+    let Some(train) = train::after(first, &finding, &answer) else { return Ok(answer) };
+    let told = train.run(config, transfer).map_err(|(_, error)| (answer.clone(), error))?;
+    Ok(if told.limit.is_some() { told } else { answer })
+}
+
 /// The second test for a finding, between its limit and the most probable other limit.
 #[must_use]
 pub fn propose(measurement: &Measurement, finding: &Finding) -> Proposal {
-    let nothing = |between: Vec<Limit>, sentence: String| {
-        Proposal::Nothing(Decided {
-            between,
-            options: None,
-            throughput_bps: None,
-            limit: None,
-            sentence,
-        })
-    };
-    match train::propose(measurement, finding) {
-        Some(Ok(test)) => return Proposal::Train(test),
-        Some(Err(why)) => return nothing(diagnose::deciding::DROPPING_ALIKE.to_vec(), why),
-        None => {}
+    let other = usual(measurement, finding);
+    match train::propose(measurement, finding, matches!(other, Proposal::Test(_))) {
+        Some(Ok(test)) => Proposal::Train(test),
+        Some(Err(why)) => nothing(diagnose::deciding::DROPPING_ALIKE.to_vec(), why),
+        None => other,
     }
+}
+
+fn nothing(between: Vec<Limit>, sentence: String) -> Proposal {
+    let (options, throughput_bps, limit) = (None, None, None);
+    Proposal::Nothing(Decided { between, options, throughput_bps, limit, sentence })
+}
+
+/// The usual second test: the first one with another option.
+fn usual(measurement: &Measurement, finding: &Finding) -> Proposal {
     let first = match (finding.limit, finding.confidence) {
         (None | Some(Limit::Unknown), _) => {
             let text = "No second test decides: the limit is not identified.";

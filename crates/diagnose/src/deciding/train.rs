@@ -4,17 +4,17 @@
 //! no statistic of losses tells them apart. But a queue delays each datagram until it overflows,
 //! and a bucket delays none. The growth of the one-way delay before the first loss is compared
 //! with what a queue would have added, which follows from the times of sending and the rate at
-//! which datagrams arrive once losses are regular. The sender's rate may rise, as the bottleneck's is not
-//! known: what counts is the time from when it was passed. Only differences of delays count, so the two
-//! clocks need not agree; they drift by at most 0.1 ms a second, and a queue grows by 200 ms a
-//! second at 1.25 times its rate.
+//! which datagrams arrive once losses are regular. The sender's rate may rise, as the bottleneck's
+//! is not known: what counts is the time from when it was passed. Only differences of delays count,
+//! so the two clocks need not agree; they drift by at most 0.1 ms a second, and a queue grows by
+//! 200 ms a second at 1.25 times its rate.
 
 use model::statistics::median;
 use record::{Limit, TimedDatagram};
 use units::{Rtt, significant};
 
 /// Shares of a queue's growth: below, the bottleneck polices; from it on, it queues. Policers
-/// showed at most 0.05 and queues at least 0.4 (docs/design/diagnosis.md).
+/// showed at most 0.11 and queues at least 0.85 (docs/design/diagnosis.md).
 const THRESHOLD: f64 = 0.2;
 
 /// The growth must be this many standard errors away from the threshold.

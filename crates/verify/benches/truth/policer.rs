@@ -4,6 +4,7 @@
 use crate::draws::Draws;
 use crate::options::Options;
 use crate::{Fallible, fresh_seed};
+use diagnose::deciding::DROPPING_ALIKE;
 use lab::{Lab, Options as LabOptions};
 use perf::client::{self, ClientConfig};
 use perf::server::{Server, ServerConfig};
@@ -11,7 +12,6 @@ use perf::{ServerEvent, StopFlag};
 use record::{Decided, Direction, Finding, Limit, Measurement};
 use std::time::Duration;
 use topology::Plan;
-use verify::decide::{Proposal, propose};
 
 /// The whole range of a pair: Mbit/s, ms, and the depth in BDPs, of at least some packets.
 const RATES: (f64, f64) = (4.0, 400.0);
@@ -42,6 +42,8 @@ struct Done {
     /// With the answer.
     second: Finding,
     trains: u32,
+    /// Other second tests.
+    others: u32,
 }
 
 impl Pair {
@@ -115,6 +117,7 @@ impl Done {
         let verdict = match self.decided.limit {
             None => "undecided",
             Some(limit) if limit == self.truth => "right",
+            Some(limit) if !DROPPING_ALIKE.contains(&limit) => "another cause",
             Some(_) => "WRONG",
         };
         let name = |finding: &Finding| {
@@ -123,10 +126,11 @@ impl Done {
             format!("{limit} {confidence}")
         };
         format!(
-            "{} {}: {verdict}, {} trains; {} -> {}; {}",
+            "{} {}: {verdict}, {} trains, {} other; {} -> {}; {}",
             self.truth.name(),
             self.pair.words(),
             self.trains,
+            self.others,
             name(&self.first),
             name(&self.second),
             self.decided.sentence
@@ -179,20 +183,15 @@ fn decide(pair: Pair, truth: Limit, config: &ClientConfig) -> Fallible<Done> {
     };
     let mut measured = transfer(config)?;
     let first = diagnose::explain(&measured);
-    let mut trains = 0;
-    let decided = match propose(&measured, &first) {
-        Proposal::Train(mut test) => loop {
-            trains += 1;
-            if let Some(decided) = test.take(&transfer(&test.config(config))?) {
-                break decided;
-            }
-        },
-        Proposal::Nothing(decided) => decided,
-        Proposal::Test(test) => test.undecided("another test was chosen".to_owned()),
+    let (mut trains, mut others) = (0, 0);
+    let mut second = |_: &str, config: &ClientConfig| {
+        *(if config.train.is_some() { &mut trains } else { &mut others }) += 1;
+        transfer(config).map(Some)
     };
+    let decided = verify::decide::decide(&measured, config, &mut second).map_err(|(_, e)| e)?;
     measured.decided = Some(decided.clone());
     let second = diagnose::explain(&measured);
-    Ok(Done { pair, truth, first, decided, second, trains })
+    Ok(Done { pair, truth, first, decided, second, trains, others })
 }
 
 /// The share of runs that a train was chosen for, that were decided, and that were wrong.
@@ -200,8 +199,9 @@ fn report(all: &[Done]) {
     let row = |name: &str, chosen: &dyn Fn(&Done) -> bool| {
         let of: Vec<&Done> = all.iter().filter(|done| chosen(done)).collect();
         let count = |holds: &dyn Fn(&Done) -> bool| of.iter().filter(|done| holds(done)).count();
-        let decided = count(&|done| done.decided.limit.is_some());
-        let wrong = count(&|done| done.decided.limit.is_some_and(|limit| limit != done.truth));
+        let answer = |done: &Done| done.decided.limit.filter(|it| DROPPING_ALIKE.contains(it));
+        let decided = count(&|done| answer(done).is_some());
+        let wrong = count(&|done| answer(done).is_some_and(|limit| limit != done.truth));
         let tried = count(&|done| done.trains > 0);
         let sure = count(&|done| {
             done.second.confidence == Some(record::Confidence::Sure)

@@ -210,7 +210,10 @@ fn a_train_tells_a_policer_from_a_shallow_queue() {
         assert_eq!(decided.between, [Limit::Policer, Limit::ShallowQueue]);
         let options = decided.options.unwrap();
         assert_eq!(options, "-u -b 100000kbit -n 6000000");
-        assert!(decided.sentence.starts_with(&format!("It is {}: over the", limit.name())));
+        assert!(decided.sentence.starts_with(&format!(
+            "Of policer and shallow-queue it is {}: over the",
+            limit.name()
+        )));
     }
 }
 
@@ -290,7 +293,43 @@ fn trains_are_for_policers_and_queues() {
     assert!(is_train(Confidence::Likely, &unknown));
     assert!(!is_train(Confidence::Sure, &[(Limit::Policer, 1.0)]), "known already");
     assert!(!is_train(Confidence::Likely, &[(Limit::Loss, 0.6), (Limit::Policer, 0.3)]));
-    assert!(!is_train(Confidence::Likely, &[(Limit::Policer, 0.6), (Limit::Loss, 0.3)]));
+    let full = [(Limit::PathRate, 0.6), (Limit::ShallowQueue, 0.3)];
+    assert!(!is_train(Confidence::Likely, &full), "-C bbr decides");
+    let shared = [(Limit::SharedBottleneck, 0.6), (Limit::ShallowQueue, 0.3)];
+    assert!(is_train(Confidence::Likely, &shared), "no other test decides");
     let foreign = propose(&measured(20.0, 50), &finding(Confidence::Likely, &PAIR));
     assert!(!matches!(foreign, Proposal::Train(_)), "another test, or none");
+}
+
+/// Random loss that is none at half the rate is followed by trains.
+#[test]
+fn a_train_follows_a_test_whose_answer_is_one_of_both() {
+    let first = ours(20.0);
+    let loss = [(Limit::Loss, 0.6), (Limit::Policer, 0.3)];
+    let found = finding(Confidence::Likely, &loss);
+    let Proposal::Test(test) = propose(&first, &found) else { panic!("no test") };
+    let mut second = measured(10.0, 0);
+    second.spec.protocol = Protocol::Udp;
+    second.streams[0].datagrams = Some(Datagrams { received: 17_000, ..Datagrams::default() });
+    let answer = test.answer(&first, &second);
+    assert_eq!(answer.limit, Some(Limit::Policer), "{}", answer.sentence);
+    let train = super::train::after(&first, &found, &answer).unwrap();
+    let mut announced = Vec::new();
+    let told = train.run::<()>(&ClientConfig::new("192.0.2.1"), &mut |text, config| {
+        announced.push(text.to_owned());
+        Ok(Some(through(false, config, 2_000)))
+    });
+    assert_eq!(told.unwrap().limit, Some(Limit::ShallowQueue));
+    assert_eq!(announced.len(), 1);
+    let lossy = record::Decided { limit: Some(Limit::Loss), ..answer };
+    assert!(super::train::after(&first, &found, &lossy).is_none());
+}
+
+#[test]
+fn a_test_that_is_interrupted_or_fails_answers_nothing() {
+    let config = ClientConfig::new("192.0.2.1");
+    let interrupted = train(&ours(20.0)).run::<()>(&config, &mut |_, _| Ok(None)).unwrap();
+    assert!(interrupted.limit.is_none() && interrupted.sentence.contains("interrupted"));
+    let (failed, error) = train(&ours(20.0)).run(&config, &mut |_, _| Err("refused")).unwrap_err();
+    assert!(failed.sentence.contains("failed") && error == "refused");
 }

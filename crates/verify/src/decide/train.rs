@@ -1,9 +1,13 @@
 //! Trains of datagrams that tell a policer from a shallow queue: which rates, how many bytes, and
 //! what they showed. How one is read is in [`diagnose::deciding::Train`].
 
-use diagnose::deciding::{DROPPING_ALIKE, Observation, Train};
+use super::{FAILED, INTERRUPTED};
+use diagnose::deciding::{DROPPING_ALIKE, Observation, Train, is_dropping_alike};
 use perf::client::ClientConfig;
-use record::{Confidence, Decided, Direction, EndCondition, Finding, Limit, Measurement, Protocol};
+use record::{
+    Confidence, Decided, Direction, EndCondition, Finding, Limit, Measurement, Probability,
+    Protocol,
+};
 use units::{BitRate, ByteCount};
 
 /// The first rate of a train over the rate that was delivered. Gentle: at twice the bottleneck's
@@ -52,31 +56,45 @@ pub struct TrainTest {
     trains: u32,
 }
 
-/// The test, or why there is none, where a policer or a shallow queue is what most probably limited
-/// the transfer and neither is sure.
-pub(super) fn propose(m: &Measurement, finding: &Finding) -> Option<Result<TrainTest, String>> {
+/// The test, or why there is none, between a policer and a shallow queue: where one of them is the
+/// finding, or both together are more probable than any other cause. `is_other`: whether another
+/// second test decides.
+pub(super) fn propose(
+    m: &Measurement,
+    finding: &Finding,
+    is_other: bool,
+) -> Option<Result<TrainTest, String>> {
     let probability = |limit: Limit| {
         let found = finding.posterior.iter().find(|one| one.limit == limit);
         found.map_or(0.0, |one| one.probability)
     };
-    let [policer, queue] = DROPPING_ALIKE;
-    let is_queue = probability(queue) > probability(policer);
-    let between = if is_queue { [queue, policer] } else { [policer, queue] };
-    let [more, less] = between.map(probability);
+    let both: f64 = DROPPING_ALIKE.into_iter().map(probability).sum();
     let others = finding.posterior.iter().filter(|one| !DROPPING_ALIKE.contains(&one.limit));
     let other = others.map(|one| one.probability).fold(0.0, f64::max);
+    let is_first = both > other || finding.limit.is_some_and(is_dropping_alike);
     let is_sure = finding.confidence == Some(Confidence::Sure);
-    // Another likely cause comes before one of the two that is not.
-    let is_between_them = more + less > other && (less >= LIKELY || other < LIKELY);
-    if is_sure || !is_between_them {
+    if is_sure || !is_first && (is_other || both < LIKELY) {
         return None;
     }
-    let test = TrainTest::new(m, finding, between.to_vec());
-    (test.is_ok() || other < LIKELY).then_some(test)
+    let test = TrainTest::new(m, finding);
+    // What the usual test tells is better than nothing.
+    (test.is_ok() || !is_other).then_some(test)
+}
+
+/// The test that follows another one, whose answer was a policer or a shallow queue.
+pub(super) fn after(m: &Measurement, finding: &Finding, answer: &Decided) -> Option<TrainTest> {
+    answer.limit.filter(|limit| is_dropping_alike(*limit))?;
+    TrainTest::new(m, finding).ok()
 }
 
 impl TrainTest {
-    fn new(m: &Measurement, finding: &Finding, between: Vec<Limit>) -> Result<Self, String> {
+    fn new(m: &Measurement, finding: &Finding) -> Result<Self, String> {
+        let is_either = |one: &&Probability| is_dropping_alike(one.limit);
+        let likely = finding.posterior.iter().filter(is_either);
+        let first = likely.max_by(|one, other| one.probability.total_cmp(&other.probability));
+        let [policer, queue] = DROPPING_ALIKE;
+        let is_queue = first.is_some_and(|first| first.limit == queue);
+        let between = if is_queue { [queue, policer] } else { [policer, queue] }.to_vec();
         let why = "A policer and a shallow queue drop the same packets, and a train of datagrams \
                    tells them apart";
         if !m.peer.starts_with("longhaul") {
@@ -179,6 +197,25 @@ impl TrainTest {
         )
     }
 
+    /// Sends trains until one decides.
+    pub(super) fn run<E>(
+        mut self,
+        first: &ClientConfig,
+        transfer: &mut dyn FnMut(&str, &ClientConfig) -> Result<Option<Measurement>, E>,
+    ) -> Result<Decided, (Decided, E)> {
+        loop {
+            let run = transfer(&self.announcement(), &self.config(first));
+            match run.map_err(|error| (self.undecided(FAILED.to_owned()), error))? {
+                None => return Ok(self.undecided(INTERRUPTED.to_owned())),
+                Some(second) => {
+                    if let Some(decided) = self.take(&second) {
+                        return Ok(decided);
+                    }
+                }
+            }
+        }
+    }
+
     /// Reads a train. The answer, or `None` if another train is to follow.
     #[must_use]
     pub fn take(&mut self, second: &Measurement) -> Option<Decided> {
@@ -188,7 +225,8 @@ impl TrainTest {
         let train = Train::read(&arrivals);
         let sentence = match train.limit() {
             Some(limit) => format!(
-                "It is {}: {}; a queue delays packets before it overflows, and a policer delays none.",
+                "Of policer and shallow-queue it is {}: {}; a queue delays packets before it \
+                 overflows, and a policer delays none.",
                 limit.name(),
                 train.saw()
             ),
