@@ -104,7 +104,9 @@ impl Evidence {
             window_floor: window.window_floor(),
             // The mean: a full buffer drains and fills by whole writes.
             held: window
-                .mean(|s| s.written_bytes.saturating_sub(s.acked_bytes) as f64)
+                .mean(|s| {
+                    s.written_bytes.saturating_sub(s.acked_bytes).max(s.in_flight_bytes) as f64
+                })
                 .map(|each| ByteCount::from_f64(each * m.streams.len() as f64)),
             cwnd: window.sum(|s| Some(s.cwnd_bytes)).map(ByteCount::from_f64),
             delivery: window

@@ -74,17 +74,22 @@ fn is_reordered(m: &Measurement) -> bool {
     if counts().next().is_some() {
         return counts().any(|count| count > 0);
     }
-    let (mut restored, mut all) = (0, 0);
-    for stream in &m.streams {
-        for pair in stream.sender.windows(2) {
-            let [before, after] = pair else { continue };
-            if after.retransmits > before.retransmits && before.cwnd_bytes > 0 {
-                all += 1;
-                restored += u32::from(is_restored(before, after));
-            }
+    // The sample at a start has no window of its own in other tools' results.
+    let pairs = m.streams.iter().flat_map(|stream| stream.sender.windows(2));
+    let losses = pairs.filter_map(|pair| match pair {
+        [before, after] if before.t_s > 0.0 && before.cwnd_bytes > 0 => {
+            let lost = after.retransmits.saturating_sub(before.retransmits);
+            (lost > 0).then(|| (lost as f64, is_restored(before, after)))
         }
-    }
-    all > 0 && f64::from(restored) > MOSTLY * f64::from(all)
+        _ => None,
+    });
+    let losses: Vec<(f64, bool)> = losses.collect();
+    let undone = || losses.iter().filter(|(_, is_restored)| *is_restored);
+    // Of the events, and of what was lost in them: a window that grew and was cut between two
+    // samples seems to be restored.
+    let segments = |lost: &mut dyn Iterator<Item = &(f64, bool)>| lost.map(|(lost, _)| lost).sum();
+    let (of_all, of_undone): (f64, f64) = (segments(&mut losses.iter()), segments(&mut undone()));
+    undone().count() as f64 > MOSTLY * losses.len() as f64 && of_undone > MOSTLY * of_all
 }
 
 fn is_restored(before: &Sample, after: &Sample) -> bool {
@@ -139,6 +144,13 @@ mod tests {
         assert!(can(mechanisms(lost(|_| 100_000))), "the window stays");
         assert!(!can(mechanisms(lost(|index| 100_000 >> (index / 10)))), "it is cut");
         assert!(!can(mechanisms(|_, _| {})), "nothing was lost");
+        // Windows that come back after single losses, and one that is cut by most of them.
+        let burst = mechanisms(|index, s| {
+            let cut = index / 10 >= 3;
+            s.retransmits = index / 10 + if cut { 500 } else { 0 };
+            s.cwnd_bytes = if cut { 25_000 } else { 100_000 };
+        });
+        assert!(!can(burst), "a burst");
         let counted = |count| {
             mechanisms(move |index, s| {
                 (s.retransmits, s.reorderings, s.dsack_duplicates) =
