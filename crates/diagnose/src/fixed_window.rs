@@ -321,7 +321,7 @@ mod tests {
         for mbit in [20.0, 85.0] {
             let either = omitted(mbit);
             assert_eq!(reason(&either), Some(Reason::Undecided), "{mbit}");
-            assert_eq!(crate::explain(&either).limit, Some(record::Limit::Unknown), "{mbit}");
+            assert_eq!(crate::explain(&either).limit, None, "{mbit}");
         }
     }
 

@@ -128,10 +128,14 @@ mod tests {
             }
         };
         let (half, full) = (filled(0.59), filled(0.61));
-        let ends = |p: &Posterior| ENDS.iter().map(|limit| p.probability(*limit)).sum::<f64>();
+        // A pacing rate that the file does not have is unknown.
+        let ends = |p: &Posterior| {
+            let named = ENDS.iter().map(|limit| p.probability(*limit)).sum::<f64>();
+            named + p.probability(Limit::Unknown)
+        };
         assert!(ends(&found(&UNKNOWN_SENDER[..1], half).1) >= UNFILLED - 1e-9);
         let (before, after) = found(&UNKNOWN_SENDER[..1], full);
-        assert_eq!(before, after);
+        assert_eq!(before.moved(Limit::Pacing, Limit::Unknown), after);
         let (before, after) = found(&[], half);
         assert_eq!(before, after, "with timers");
     }

@@ -394,12 +394,12 @@ fn stream(load_from: f64, rates: &[Rate], rtts: &[(f64, f64)], idle_ms: f64) -> 
     let us = |ms: f64| count(Some(ms * 1e3)).and_then(|us| u32::try_from(us).ok());
     let min_rtt_us = us(least).filter(|_| least.is_finite());
     let first = ReceiverSample { min_rtt_us, ..ReceiverSample::default() };
-    let (mut bytes, mut before, mut samples) = (0.0, load_from, vec![first]);
+    let (mut bytes, mut before, mut samples) = (0.0_f64, load_from, vec![first]);
     for rate in rates {
         if rate.from > before + GAP_S {
             samples.push(ReceiverSample {
                 t_s: rate.from - load_from,
-                received_bytes: bytes as u64,
+                received_bytes: bytes.round() as u64,
                 ..first
             });
         }
@@ -409,15 +409,15 @@ fn stream(load_from: f64, rates: &[Rate], rtts: &[(f64, f64)], idle_ms: f64) -> 
         let rtt = rtts.get(near).or_else(|| rtts.last());
         samples.push(ReceiverSample {
             t_s: rate.to - load_from,
-            received_bytes: bytes as u64,
+            received_bytes: bytes.round() as u64,
             rtt_us: rtt.and_then(|(_, ms)| us(*ms)).filter(|us| *us > 0),
             ..first
         });
     }
     let seconds = before - load_from;
     Stream {
-        sent_bytes: bytes as u64,
-        received_bytes: bytes as u64,
+        sent_bytes: bytes.round() as u64,
+        received_bytes: bytes.round() as u64,
         sent_seconds: seconds,
         received_seconds: seconds,
         receiver: samples,
