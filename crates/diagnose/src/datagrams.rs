@@ -4,7 +4,7 @@
 //! evidence is the requested rate, and what was sent and received.
 
 use crate::{evidence::Evidence, facts};
-use record::{Datagrams, Fragmentation, Limit, Measurement, Stream};
+use record::{Datagrams, Fragmentation, Limit, Measurement, Stream, Unavailable};
 use units::{BitRate, percent, significant};
 
 /// The share of the requested rate from which it counts as reached.
@@ -19,6 +19,8 @@ const LEAST_OUTAGE_S: f64 = 1.0;
 struct Totals {
     length: u32,
     fragmentation: Option<Fragmentation>,
+    /// `None` if a sender's count is missing.
+    sent: Option<u64>,
     received: u64,
     lost: u64,
     duplicates: u64,
@@ -42,18 +44,23 @@ pub(crate) fn explain(m: &Measurement, e: &Evidence) -> (Option<Limit>, String) 
         (Some(requested), Some(sent)) => sent.as_f64() >= REACHED * requested.as_f64(),
         _ => false,
     };
-    let outage = outage(m).filter(|_| lost >= SOME);
-    let mut text = if totals.lost == 0 {
-        format!("All {} datagrams arrived: {}", totals.received, e.average)
-    } else {
-        format!(
-            "{} of {} datagrams were lost ({}){}: {} arrived",
-            totals.lost,
-            all,
+    let outage = outage(m, &totals).filter(|_| lost >= SOME);
+    // Without one end's count, what was sent after the last arrival is unknown.
+    let known = match (totals.sent.is_none(), m.lacks(Unavailable::Received)) {
+        (false, false) => "",
+        _ => " up to the last arrival",
+    };
+    let mut text = match totals.lost {
+        0 if known.is_empty() => {
+            format!("All {} datagrams arrived: {}", totals.received, e.average)
+        }
+        0 => format!("No datagram was lost{known}: {}", e.average),
+        lost_count => format!(
+            "{lost_count} of {all} datagrams{known} were lost ({}){}: {} arrived",
             percent(lost),
             totals.bursts(),
             e.average,
-        )
+        ),
     };
     text += &match (requested, sent) {
         _ if outage.is_some() => String::new(),
@@ -80,12 +87,8 @@ pub(crate) fn explain(m: &Measurement, e: &Evidence) -> (Option<Limit>, String) 
     if let Some(fragmentation) = totals.fragmentation.filter(|_| totals.lost > 0) {
         text += &format!("; {}", fragmentation.sentence(totals.length));
     }
-    if let Some(from) = outage {
-        text += &format!(
-            "; nothing arrived after {} s: look for an interruption of the path at that time",
-            significant(from, 2)
-        );
-        return (Some(Limit::Outage), text + ".");
+    if let Some(outage) = outage {
+        return (Some(Limit::Outage), text + "; " + &outage + ".");
     }
     let limit = (reached && lost < SOME).then_some(Limit::Application);
     (limit, text + ".")
@@ -101,14 +104,37 @@ fn sent_rate(m: &Measurement) -> Option<BitRate> {
     Some(BitRate::from_bps_f64(rates?.iter().sum()))
 }
 
+/// The outage that lost most of what was lost, as a part of the sentence.
+fn outage(m: &Measurement, totals: &Totals) -> Option<String> {
+    const LOOK: &str = "look for an interruption of the path";
+    if let Some(last) = last_arrivals(m) {
+        let last = significant(last, 2);
+        return Some(format!("nothing arrived after {last} s: {LOOK} at that time"));
+    }
+    let longest = m.streams.iter().filter_map(longest_burst).fold(0.0, f64::max);
+    let is_most = totals.longest.saturating_mul(2) > totals.lost / m.streams.len().max(1) as u64;
+    (longest >= LEAST_OUTAGE_S && is_most).then(|| {
+        let (count, seconds) = (totals.longest, significant(longest, 2));
+        format!("{count} of them in a row, which is {seconds} s of the test: {LOOK}")
+    })
+}
+
 /// When the last datagram arrived, in seconds, if the rest of the test is an outage.
-fn outage(m: &Measurement) -> Option<f64> {
+fn last_arrivals(m: &Measurement) -> Option<f64> {
     let ends =
         m.streams.iter().map(|stream| Some((last_arrival(stream)?, stream.receiver.last()?.t_s)));
     let ends: Vec<(f64, f64)> = ends.collect::<Option<_>>()?;
     let latest = |of: fn(&(f64, f64)) -> f64| ends.iter().map(of).fold(0.0, f64::max);
     let (last, end) = (latest(|(last, _)| *last), latest(|(_, end)| *end));
     (end - last >= LEAST_OUTAGE_S).then_some(last)
+}
+
+/// The time in which a stream sent the datagrams of its longest burst of losses, in seconds.
+fn longest_burst(stream: &Stream) -> Option<f64> {
+    let datagrams = stream.datagrams.as_ref()?;
+    let longest = datagrams.loss_bursts.iter().map(|burst| burst.from).max()?;
+    let all = datagrams.received.saturating_add(datagrams.lost);
+    Some(longest as f64 / all.max(1) as f64 * stream.sent_seconds)
 }
 
 /// The first sample of a receiver that has all bytes of the last one.
@@ -152,6 +178,7 @@ impl Totals {
         Totals {
             length: streams().map(|datagrams| datagrams.length_bytes).max().unwrap_or(0),
             fragmentation: streams().find_map(|datagrams| datagrams.fragmentation),
+            sent: streams().map(|datagrams| datagrams.sent).sum(),
             received: sum(|datagrams| datagrams.received),
             lost: sum(|datagrams| datagrams.lost),
             duplicates: sum(|datagrams| datagrams.duplicates),

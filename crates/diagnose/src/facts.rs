@@ -119,6 +119,13 @@ pub(crate) fn is_watched(m: &Measurement) -> bool {
     m.streams.iter().any(|stream| stream.watched)
 }
 
+/// Whether a rate at which packets are paced is known: one that was requested, or the kernel's.
+pub(crate) fn shows_pacing(m: &Measurement) -> bool {
+    let mut samples = m.streams.iter().flat_map(|stream| &stream.sender);
+    m.spec.fq_rate_bps.is_some()
+        || samples.any(|s| s.pacing_rate_bps.or(s.max_pacing_rate_bps).is_some())
+}
+
 /// Whether it is a test of longhaul's own, at an unlimited rate, with samples of the receiver alone.
 pub(crate) fn is_received_only(m: &Measurement) -> bool {
     let is_test = m.tool.is_none() && !is_watched(m) && requested_rate(m).is_none();

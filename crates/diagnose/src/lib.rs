@@ -17,11 +17,13 @@
 //! | each limit's likelihood, given them | `fitted_terms` |
 //! | which limits could act at all | `mechanisms` |
 //! | and its probability | `posterior`, `direct_evidence`, `missing_evidence`, `known_path` |
+//! | windows that stay as they are, in results without timers | `fixed_window` |
 //! | spans without any delivery | `outages` |
 //! | the parts of the test by limit | `segments` |
 //! | the limit that is named first, and the confidence in it | `combine` |
 //! | the bottleneck's rate | `rate_estimate` |
 //! | prediction, sentence and remedies of each limit | `causes`, one file each |
+//! | transfers of nothing, or within a round trip | `too_little` |
 //! | limits that their own evidence contradicts | `consistency` |
 //! | the sentence without a limit | `sentence`; for watched connections, `one_line` |
 //! | the second test that tells two limits apart | `deciding` |
@@ -46,6 +48,7 @@ mod evidence;
 mod example;
 mod facts;
 mod fitted_terms;
+mod fixed_window;
 mod known_path;
 pub mod latency;
 mod mechanisms;
@@ -67,6 +70,7 @@ mod shares;
 mod slow_start;
 mod statistics;
 mod steady;
+mod too_little;
 mod udt;
 
 pub use consistency::{Contradiction, contradiction};
@@ -119,8 +123,11 @@ pub fn explain_for(m: &Measurement, goal: Option<Goal>) -> Finding {
         Some(segment) => Evidence::over(m, segment.from_s, segment.to_s),
         None => evidence,
     };
-    let steady = evidence.steady;
     let limit = combined.as_ref().map(|combined| combined.limit);
+    if let Some(sentence) = too_little::sentence(m, limit, &evidence) {
+        return Finding { sentence, ..unexplained(m, &evidence) };
+    }
+    let steady = evidence.steady;
     let shares = shares::over(m, steady.from_s, steady.to_s);
     let shares = shares
         .map(|shares| shares::attributed(shares, limit, &test.over(steady.from_s, steady.to_s)));

@@ -78,7 +78,10 @@ fn is_reordered(m: &Measurement) -> bool {
     for stream in &m.streams {
         for (at, pair) in stream.sender.windows(2).enumerate() {
             let [before, after] = pair else { continue };
-            if after.retransmits <= before.retransmits || before.cwnd_bytes == 0 {
+            if after.retransmits <= before.retransmits
+                || before.cwnd_bytes == 0
+                || before.t_s <= 0.0
+            {
                 continue;
             }
             losses = true;
@@ -143,6 +146,13 @@ mod tests {
         assert!(can(mechanisms(lost(|_| 100_000))), "the window stays");
         assert!(!can(mechanisms(lost(|index| 100_000 >> (index / 10)))), "it is cut");
         assert!(!can(mechanisms(|_, _| {})), "nothing was lost");
+        // Windows that come back after single losses, and one that is cut by most of them.
+        let burst = mechanisms(|index, s| {
+            let cut = index / 10 >= 3;
+            s.retransmits = index / 10 + if cut { 500 } else { 0 };
+            s.cwnd_bytes = if cut { 25_000 } else { 100_000 };
+        });
+        assert!(!can(burst), "a burst");
         let counted = |count| {
             mechanisms(move |index, s| {
                 (s.retransmits, s.reorderings, s.dsack_duplicates) =

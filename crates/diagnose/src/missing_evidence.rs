@@ -5,7 +5,12 @@
 //! for no evidence. Where two limits differ in that statistic alone, the others then decide by
 //! chance. The shares below are assumptions: no labelled runs bound them.
 
-use crate::{posterior::Posterior, statistics::Statistics};
+use crate::{
+    facts,
+    fixed_window::{self, Reason},
+    posterior::Posterior,
+    statistics::Statistics,
+};
 use record::{Limit, Measurement, Unavailable};
 
 /// Of the congestion window, in the median, less than this share in flight shows that neither
@@ -14,7 +19,8 @@ const HALF_FILLED: f64 = 0.6;
 const UNFILLED: f64 = 0.95;
 
 /// The limits with which the congestion window is not filled.
-const ENDS: [Limit; 9] = [
+const ENDS: [Limit; 10] = [
+    Limit::FixedWindow,
     Limit::ReceiveWindow,
     Limit::WindowScaling,
     Limit::SlowReceiver,
@@ -38,31 +44,19 @@ const ALIKE: [Limit; 3] = [Limit::ReceiveWindow, Limit::SendBuffer, Limit::Appli
 /// transfers (Flach et al., SIGCOMM 2016).
 const POLICERS: f64 = 0.25;
 
-/// Bytes in flight and rates vary by less than this where a window fixes them; and the queueing
-/// delay, of the minimum RTT, is less than that.
-const LEVEL: f64 = 0.05;
-const QUEUED: f64 = 0.1;
-
-/// A requested rate makes up for slow start: the average is at least this share of the level.
-const CAUGHT_UP: f64 = 0.98;
+/// The rate of a segment at the level of a fixed window, as shares of that: slow start is part of
+/// a whole test.
+const AT_LEVEL: std::ops::RangeInclusive<f64> = 0.6..=1.1;
 
 /// The posterior, with no more certainty than the tool's figures allow.
 pub(crate) fn apply(posterior: Posterior, m: &Measurement, s: &Statistics) -> Posterior {
     let lacks = |figure| m.lacks(figure);
     let mut posterior = posterior;
-    // A pacing rate that was not reported does not show.
-    let unpaced = lacks(Unavailable::SenderTimers) && lacks(Unavailable::RequestedRate);
-    if unpaced && s.get("of_max_pacing").or_else(|| s.get("of_pacing")).is_none() {
-        posterior = posterior.moved(Limit::Pacing, Limit::Unknown);
-    }
     if lacks(Unavailable::SenderTimers)
         && s.get("cwnd_filled").is_some_and(|filled| filled < HALF_FILLED)
     {
         posterior = posterior.at_least(UNFILLED, |limit| ENDS.contains(&limit));
-        if lacks(Unavailable::ReceiveWindow) && has_fixed_window(m, s) {
-            let windows = [Limit::SlowReceiver, Limit::WindowScaling].into_iter().chain(ALIKE);
-            posterior = windows.fold(posterior, |all, limit| all.moved(limit, Limit::FixedWindow));
-        } else if lacks(Unavailable::ReceiveWindow) && lacks(Unavailable::RequestedRate) {
+        if lacks(Unavailable::ReceiveWindow) && lacks(Unavailable::RequestedRate) {
             posterior = posterior
                 .moved(Limit::SlowReceiver, Limit::ReceiveWindow)
                 .moved(Limit::WindowScaling, Limit::ReceiveWindow)
@@ -77,6 +71,23 @@ pub(crate) fn apply(posterior: Posterior, m: &Measurement, s: &Statistics) -> Po
         posterior =
             RECEIVER.into_iter().fold(posterior, |all, limit| all.moved(limit, Limit::Unknown));
     }
+    if lacks(Unavailable::SenderTimers) {
+        if !facts::shows_pacing(m) {
+            // A rate that was set and is not in the file is rare.
+            posterior = posterior.moved(Limit::Pacing, Limit::Unknown);
+        }
+        if let Some(found) = fixed_window::find(m).filter(|found| is_at_level(found.rate, s)) {
+            let only = |all: Posterior, limit| all.at_least(UNFILLED, |other| other == limit);
+            posterior = match found.reason {
+                Reason::Window => only(posterior, Limit::FixedWindow),
+                Reason::SendBuffer => only(posterior, Limit::SendBuffer),
+                Reason::Line => only(posterior, Limit::PathRate),
+                Reason::Undecided => {
+                    posterior.at_least(UNFILLED, |limit| ALIKE.contains(&limit)).levelled(&ALIKE)
+                }
+            };
+        }
+    }
     if lacks(Unavailable::IdleRtt) {
         posterior = posterior.split(Limit::Policer, Limit::ShallowQueue, POLICERS);
     }
@@ -87,23 +98,9 @@ pub(crate) fn apply(posterior: Posterior, m: &Measurement, s: &Statistics) -> Po
     posterior
 }
 
-/// Whether the bytes in flight grow to one value and stay there, and no requested rate explains
-/// it: iperf3 sends faster after a slow start until the average is what was requested
-/// (`iperf_check_throttle`), so an average below the level excludes one.
-fn has_fixed_window(m: &Measurement, s: &Statistics) -> bool {
-    let below = |name: &str, most: f64| s.get(name).is_some_and(|value| value < most);
-    let is_level = below("flight_variation", LEVEL)
-        && below("block_variation", LEVEL.ln())
-        && below("q95_per_rtt", QUEUED.ln());
-    let requested = m.lacks(Unavailable::RequestedRate) && !falls_short(m, s);
-    is_level && !requested && crate::facts::requested_rate(m).is_none()
-}
-
-/// Whether the whole test's average is below the level, as no requested rate leaves it.
-fn falls_short(m: &Measurement, s: &Statistics) -> bool {
-    let level = s.get("ln_mbps").map_or(f64::INFINITY, f64::exp) * 1e6;
-    let bits = m.received().as_f64() * 8.0;
-    m.seconds() > 0.0 && bits / m.seconds() < CAUGHT_UP * level
+fn is_at_level(rate: f64, s: &Statistics) -> bool {
+    let found = s.get("ln_mbps").map_or(0.0, f64::exp) * 1e6;
+    AT_LEVEL.contains(&(found / rate))
 }
 
 #[cfg(test)]
@@ -134,12 +131,22 @@ mod tests {
 
     #[test]
     fn a_window_that_is_not_filled_is_not_what_limits() {
-        let half = |s: &mut Sample| (s.cwnd_bytes, s.in_flight_bytes) = (100_000, 59_000);
-        let full = |s: &mut Sample| (s.cwnd_bytes, s.in_flight_bytes) = (100_000, 61_000);
-        let ends = |p: &Posterior| ENDS.iter().map(|limit| p.probability(*limit)).sum::<f64>();
+        // A window that grows, so that it is not fixed.
+        let filled = |share: f64| {
+            move |s: &mut Sample| {
+                let cwnd = 100_000.0 + 5_000.0 * s.t_s;
+                (s.cwnd_bytes, s.in_flight_bytes) = (cwnd as u64, (share * cwnd) as u64);
+            }
+        };
+        let (half, full) = (filled(0.59), filled(0.61));
+        // A pacing rate that the file does not have is unknown.
+        let ends = |p: &Posterior| {
+            let named = ENDS.iter().map(|limit| p.probability(*limit)).sum::<f64>();
+            named + p.probability(Limit::Unknown)
+        };
         assert!(ends(&found(&UNKNOWN_SENDER[..1], half).1) >= UNFILLED - 1e-9);
         let (before, after) = found(&UNKNOWN_SENDER[..1], full);
-        assert_eq!(before, after);
+        assert_eq!(before.moved(Limit::Pacing, Limit::Unknown), after);
         let (before, after) = found(&[], half);
         assert_eq!(before, after, "with timers");
     }

@@ -6,6 +6,7 @@ use crate::{
     facts,
     predict::{self, Prediction},
 };
+use model::IpVersion;
 use record::Measurement;
 use units::{BitRate, ByteCount, Rtt};
 
@@ -16,6 +17,19 @@ pub(crate) fn needed(m: &Measurement, e: &Evidence) -> Option<(BitRate, ByteCoun
     let streams = u32::try_from(e.streams).unwrap_or(u32::MAX);
     let rate = path.rate_bps?;
     Some((rate, model::per_stream(model::bdp(rate, rtt), streams)))
+}
+
+/// Where the goodput over a real path is the payload rate of an Ethernet line, that sentence.
+pub(crate) fn line(m: &Measurement, e: &Evidence) -> Option<String> {
+    if m.path.is_some() || e.goodput == BitRate::ZERO {
+        return None;
+    }
+    let of = |ip| model::line_class(e.goodput, ip);
+    let class = of(IpVersion::Ipv4).or_else(|| of(IpVersion::Ipv6))?;
+    Some(format!(
+        "{} arrived, which is what a link of {} carries of TCP payload ({}): {}.",
+        e.goodput, class.link, class.goodput, class.means
+    ))
 }
 
 /// ` for each of 4 streams`.

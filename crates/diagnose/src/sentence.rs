@@ -4,7 +4,7 @@
 use crate::{
     causes::{self, Observed},
     deciding::{self, Change},
-    predict, remedy,
+    phrases, predict, remedy,
 };
 use record::{Confidence, Limit, Probability};
 use units::{Rtt, percent};
@@ -79,6 +79,9 @@ fn change(limit: Limit, other: Limit, o: &Observed<'_>) -> Option<Change> {
 
 fn without_timers(o: &Observed<'_>) -> String {
     let (m, e) = (o.m, o.e);
+    if let Some(line) = phrases::line(m, e) {
+        return format!("Cannot identify the limit from the samples alone. {line}");
+    }
     let mut text = format!(
         "Cannot identify the limit: the sender's TCP_INFO timers are unavailable; {} arrived",
         e.goodput

@@ -1,6 +1,8 @@
 //! flent's data files (version 3 and 4): series of rates and of ping RTTs on common times.
 //!
-//! The rates are those of netperf or iperf, in Mbit/s; the pings ran before, during and after.
+//! The rates are those of netperf or iperf, in Mbit/s; the pings ran before, during and after. The
+//! raw values have the times of each report: common times have some of them, or none, where reports
+//! are further apart.
 //! With `--socket-stats` there are the sender's window and RTT as well, but its losses are not
 //! there as a series.
 
@@ -8,7 +10,7 @@ use crate::{
     format::NotAResult,
     ndt7::unix_seconds,
     number::{self, count},
-    transfer::{self, MOST_NAME, Transfer},
+    transfer::{self, MOST_NAME, MOST_STREAMS, Transfer},
 };
 use diagnose::latency::{Load, ProbeFlow, under_load};
 use iperf3_proto::lenient::{Scalar, short_text};
@@ -24,9 +26,14 @@ const WHAT: &str = "a flent data file";
 /// Times of a series: more than an hour of flent's default of 0.2 s.
 const MOST_TIMES: usize = 20_000;
 
-/// Flows, and series of flows and pings.
-const MOST_FLOWS: usize = 32;
-const MOST_SERIES: usize = 256;
+/// Series: of each flow a rate and an RTT, and those of pings.
+const MOST_SERIES: usize = 2 * MOST_STREAMS + 32;
+
+/// The series of a flow's RTTs, after its name.
+const RTT: &str = "::tcp_rtt";
+
+/// Reports that are further apart than this have a gap between them, in seconds.
+const GAP_S: f64 = 0.02;
 
 /// Between the end of the load and the first ping that met no queue of it, in seconds.
 const QUIET_S: f64 = 0.5;
@@ -37,6 +44,43 @@ struct Document {
     #[serde(deserialize_with = "number::list::<_, MOST_TIMES, _>")]
     x_values: Vec<Scalar>,
     results: ByName<Values>,
+    #[serde(default)]
+    raw_values: ByName<Reports>,
+}
+
+/// What a runner reported of a series, each at its time.
+#[derive(Debug, Deserialize)]
+struct Reports(#[serde(deserialize_with = "number::list::<_, MOST_TIMES, _>")] Vec<RawValue>);
+
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+enum RawValue {
+    Report(Report),
+    Other(IgnoredAny),
+}
+
+#[derive(Debug, Default, Clone, Copy, Deserialize)]
+#[serde(default)]
+struct Report {
+    /// Its end, seconds since 1970.
+    #[serde(deserialize_with = "number::maybe")]
+    t: Option<f64>,
+    /// Its length, in seconds.
+    #[serde(deserialize_with = "number::maybe")]
+    dur: Option<f64>,
+    /// Mbit/s, or ms.
+    #[serde(deserialize_with = "number::maybe")]
+    val: Option<f64>,
+    #[serde(deserialize_with = "number::maybe")]
+    tcp_rtt: Option<f64>,
+}
+
+/// A rate in Mbit/s over a time in seconds.
+#[derive(Debug, Clone, Copy)]
+struct Rate {
+    from: f64,
+    to: f64,
+    mbit: f64,
 }
 
 /// A series; null where it has no value.
@@ -59,13 +103,17 @@ struct Metadata {
     series_meta: ByName<SeriesMeta>,
 }
 
-/// What belongs to the names of flows and pings; other names are skipped.
+/// What belongs to the names of flows and pings; other names are skipped. Of flows beyond
+/// [`MOST_STREAMS`] only the number is kept.
 #[derive(Debug)]
-struct ByName<T>(BTreeMap<String, T>);
+struct ByName<T> {
+    all: BTreeMap<String, T>,
+    left_out: usize,
+}
 
 impl<T> Default for ByName<T> {
     fn default() -> Self {
-        ByName(BTreeMap::new())
+        ByName { all: BTreeMap::new(), left_out: 0 }
     }
 }
 
@@ -85,16 +133,21 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for ByNameVisitor<T> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<ByName<T>, A::Error> {
-        let mut all = BTreeMap::new();
+        let (mut all, mut flows, mut left_out) = (BTreeMap::new(), 0, 0);
         while let Some(name) = map.next_key::<String>()? {
-            let is_ours = name.starts_with("TCP") || name.starts_with("Ping");
-            if is_ours && name.len() <= MOST_NAME && all.len() < MOST_SERIES {
+            let is_flow = direction(&name).is_some();
+            let is_ours = is_flow || name.ends_with(RTT) || name.starts_with("Ping");
+            let is_one_too_many = is_flow && flows == MOST_STREAMS;
+            left_out += usize::from(is_one_too_many);
+            let has_room = all.len() < MOST_SERIES && name.len() <= MOST_NAME;
+            if is_ours && has_room && !is_one_too_many {
+                flows += usize::from(is_flow);
                 all.insert(name, map.next_value()?);
             } else {
                 map.next_value::<IgnoredAny>()?;
             }
         }
-        Ok(ByName(all))
+        Ok(ByName { all, left_out })
     }
 }
 
@@ -114,10 +167,10 @@ pub(crate) fn document(text: &str) -> Result<Measurement, NotAResult> {
     let times: Vec<f64> = document.x_values.iter().map(|x| x.real().unwrap_or(f64::NAN)).collect();
     let flows: Vec<(&String, Direction)> = document
         .results
-        .0
+        .all
         .keys()
         .filter_map(|name| Some((name, direction(name)?)))
-        .take(MOST_FLOWS)
+        .take(MOST_STREAMS)
         .collect();
     if flows.is_empty() {
         return Err(NotAResult::empty(
@@ -125,17 +178,16 @@ pub(crate) fn document(text: &str) -> Result<Measurement, NotAResult> {
             "no series of TCP upload or download; accepted are tests such as tcp_upload and rrul",
         ));
     }
-    // Under load: from the first to the last rate of any flow.
-    let loaded = flows.iter().filter_map(|(name, _)| span(&times, &document.results.0[*name].0));
-    let (from, to) = loaded.fold((f64::INFINITY, 0.0), |(from, to), (first, last)| {
-        (f64::min(from, first), f64::max(to, last))
-    });
-    if from >= to {
+    let step = document.metadata.step_size.filter(|step| (0.01..=60.0).contains(step));
+    let all = Series::of(&document, &flows, &times, step.unwrap_or(0.2));
+    // Under load: from the start of the first rate of any flow to the end of the last.
+    let loaded = || all.rates.iter().flatten();
+    let load_from = loaded().map(|rate| rate.from).fold(f64::INFINITY, f64::min);
+    let to = loaded().map(|rate| rate.to).fold(f64::NEG_INFINITY, f64::max);
+    if load_from >= to {
         return Err(NotAResult::empty(WHAT, "no rates: every value is null, the test failed"));
     }
-    let step = document.metadata.step_size.filter(|step| (0.01..=60.0).contains(step));
-    let load_from = from - step.unwrap_or(0.2);
-    let pings = pings(&document, &times);
+    let pings = &all.pings;
     let idle = pings.iter().filter(|(t, _)| *t < load_from).map(|(_, ms)| *ms);
     let idle = idle.fold(f64::INFINITY, f64::min);
     let mut unavailable = vec![
@@ -158,14 +210,20 @@ pub(crate) fn document(text: &str) -> Result<Measurement, NotAResult> {
         unavailable,
         ..Transfer::default()
     };
-    for (id, (name, flow)) in (1..).zip(&flows) {
-        let rtts = document.results.0.get(&format!("{name}::tcp_rtt"));
-        let rtts = rtts.map_or_else(|| pings.clone(), |series| pairs(&times, &series.0));
-        let rates = pairs(&times, &document.results.0[*name].0);
-        let mut stream = stream(load_from, &rates, &rtts, idle);
-        stream.id = id;
+    if document.results.left_out > 0 {
+        transfer.notes.push(format!(
+            "the file has {} flows, of which {} are left out",
+            flows.len() + document.results.left_out,
+            document.results.left_out
+        ));
+    }
+    for (index, (name, flow)) in flows.iter().enumerate() {
+        let rates = all.rates.get(index).map(Vec::as_slice).unwrap_or_default();
+        let rtts = all.rtts.get(index).filter(|rtts| !rtts.is_empty()).unwrap_or(pings);
+        let mut stream = stream(load_from, rates, rtts, idle);
+        stream.id = u32::try_from(index + 1).unwrap_or(u32::MAX);
         stream.reverse = *flow == Direction::Reverse;
-        if let Some(meta) = document.metadata.series_meta.0.get(*name) {
+        if let Some(meta) = document.metadata.series_meta.all.get(*name) {
             stream.congestion = meta.cong_control.clone();
             stream.retransmits = count(meta.tcpi_total_retrans);
         }
@@ -191,6 +249,98 @@ pub(crate) fn document(text: &str) -> Result<Measurement, NotAResult> {
         measurement.latency = Some(under_load(flow, None, load));
     }
     Ok(measurement)
+}
+
+/// The series of a file, by flow, on one clock.
+struct Series {
+    rates: Vec<Vec<Rate>>,
+    /// Times and ms.
+    rtts: Vec<Vec<(f64, f64)>>,
+    pings: Vec<(f64, f64)>,
+}
+
+impl Reports {
+    fn known(&self) -> Vec<Report> {
+        let report = |value: &RawValue| match value {
+            RawValue::Report(report) => Some(*report),
+            RawValue::Other(_) => None,
+        };
+        self.0.iter().filter_map(report).collect()
+    }
+}
+
+impl Series {
+    /// As they were reported, if that is known of each flow; else as interpolated to common times.
+    fn of(document: &Document, flows: &[(&String, Direction)], times: &[f64], step: f64) -> Self {
+        let reports = |name: &String| document.raw_values.all.get(name).map(Reports::known);
+        let raw = flows.iter().map(|(name, _)| reports(name).map(|all| rates(&all)));
+        let raw: Option<Vec<Vec<Rate>>> = raw.collect();
+        let is_known = |all: &Vec<Vec<Rate>>| {
+            flows.iter().zip(all).all(|((name, _), rates)| {
+                !rates.is_empty() || pairs(times, &document.results.all[*name].0).is_empty()
+            })
+        };
+        let ping = document.results.all.keys().chain(document.raw_values.all.keys()).find(|name| {
+            // Of several pings the first by name counts.
+            name.starts_with("Ping") && !name.ends_with(" avg")
+        });
+        if let Some(rates) = raw.filter(is_known) {
+            let at = |report: &Report, value: Option<f64>| value_at(report.t?, value?);
+            let rtts = |(name, _): &(&String, Direction)| {
+                let reports = reports(name).unwrap_or_default();
+                reports.iter().filter_map(|one| at(one, one.tcp_rtt)).collect()
+            };
+            let pings = ping.and_then(reports).unwrap_or_default();
+            return Series {
+                rates,
+                rtts: flows.iter().map(rtts).collect(),
+                pings: pings.iter().filter_map(|one| at(one, one.val)).collect(),
+            };
+        }
+        let series = |name: &String| {
+            document.results.all.get(name).map_or_else(Vec::new, |one| pairs(times, &one.0))
+        };
+        Series {
+            rates: flows.iter().map(|(name, _)| between(&series(name), step)).collect(),
+            rtts: flows.iter().map(|(name, _)| series(&format!("{name}{RTT}"))).collect(),
+            pings: ping.map_or_else(Vec::new, series),
+        }
+    }
+}
+
+/// The rates of reports, each over its own time.
+fn rates(reports: &[Report]) -> Vec<Rate> {
+    let mut all: Vec<Rate> = Vec::new();
+    for report in reports {
+        let (Some(to), Some(mbit)) = (report.t, report.val) else { continue };
+        let seconds = report.dur.filter(|seconds| (0.0..=3600.0).contains(seconds));
+        let from = match (seconds, all.last()) {
+            (Some(seconds), _) => to - seconds,
+            (None, Some(before)) => before.to,
+            (None, None) => continue,
+        };
+        if value_at(to, mbit).is_some() && from < to && all.last().is_none_or(|last| to > last.to) {
+            all.push(Rate { from, to, mbit });
+        }
+    }
+    all
+}
+
+/// The rates of values at common times: each since the one before, the first over a step.
+fn between(values: &[(f64, f64)], step: f64) -> Vec<Rate> {
+    let mut before = values.first().map_or(0.0, |(t, _)| t - step);
+    let mut all = Vec::new();
+    for (t, mbit) in values {
+        if *t > before {
+            all.push(Rate { from: before, to: *t, mbit: *mbit });
+            before = *t;
+        }
+    }
+    all
+}
+
+fn value_at(t: f64, value: f64) -> Option<(f64, f64)> {
+    (t.is_finite() && (0.0..1e9).contains(&value)).then_some((t, value))
 }
 
 fn tool(metadata: &Metadata) -> String {
@@ -233,53 +383,124 @@ fn spec(metadata: &Metadata, flows: &[(&String, Direction)], seconds: f64) -> Te
 
 /// The times and values of a series that has them.
 fn pairs(times: &[f64], values: &[Scalar]) -> Vec<(f64, f64)> {
-    let pair = |(t, value): (&f64, &Scalar)| Some((*t, value.real()?));
-    let pairs = times.iter().zip(values).filter_map(pair);
-    pairs.filter(|(t, value)| t.is_finite() && (0.0..1e9).contains(value)).collect()
+    let pair = |(t, value): (&f64, &Scalar)| value_at(*t, value.real()?);
+    times.iter().zip(values).filter_map(pair).collect()
 }
 
-fn span(times: &[f64], values: &[Scalar]) -> Option<(f64, f64)> {
-    let pairs = pairs(times, values);
-    Some((pairs.first()?.0, pairs.last()?.0))
-}
-
-/// The RTTs of the ping through the same path, in ms; several are told apart by their names,
-/// of which the first counts.
-fn pings(document: &Document, times: &[f64]) -> Vec<(f64, f64)> {
-    let is_ping = |name: &&String| name.starts_with("Ping") && !name.ends_with(" avg");
-    let first = document.results.0.keys().find(is_ping);
-    first.map_or_else(Vec::new, |name| pairs(times, &document.results.0[name].0))
-}
-
-/// A flow as its receiver sees it: rates in Mbit/s as bytes, with the RTTs beside.
-fn stream(from: f64, rates: &[(f64, f64)], rtts: &[(f64, f64)], idle_ms: f64) -> Stream {
+/// A flow as its receiver sees it: rates in Mbit/s as bytes, with the RTTs beside. Between two
+/// reports nothing is known to have arrived.
+fn stream(load_from: f64, rates: &[Rate], rtts: &[(f64, f64)], idle_ms: f64) -> Stream {
     let least = rtts.iter().map(|(_, ms)| *ms).fold(idle_ms, f64::min);
     let us = |ms: f64| count(Some(ms * 1e3)).and_then(|us| u32::try_from(us).ok());
     let min_rtt_us = us(least).filter(|_| least.is_finite());
     let first = ReceiverSample { min_rtt_us, ..ReceiverSample::default() };
-    let (mut bytes, mut before, mut samples) = (0.0, from, vec![first]);
-    for (t, mbit) in rates {
-        if *t <= before {
-            continue;
+    let (mut bytes, mut before, mut samples) = (0.0_f64, load_from, vec![first]);
+    for rate in rates {
+        if rate.from > before + GAP_S {
+            samples.push(ReceiverSample {
+                t_s: rate.from - load_from,
+                received_bytes: bytes.round() as u64,
+                ..first
+            });
         }
-        bytes += mbit * 1e6 / 8.0 * (t - before);
-        before = *t;
-        let near = rtts.partition_point(|(time, _)| time < t);
+        bytes += rate.mbit * 1e6 / 8.0 * (rate.to - rate.from);
+        before = rate.to;
+        let near = rtts.partition_point(|(time, _)| *time < rate.to);
         let rtt = rtts.get(near).or_else(|| rtts.last());
         samples.push(ReceiverSample {
-            t_s: t - from,
-            received_bytes: bytes as u64,
+            t_s: rate.to - load_from,
+            received_bytes: bytes.round() as u64,
             rtt_us: rtt.and_then(|(_, ms)| us(*ms)).filter(|us| *us > 0),
             ..first
         });
     }
-    let seconds = before - from;
+    let seconds = before - load_from;
     Stream {
-        sent_bytes: bytes as u64,
-        received_bytes: bytes as u64,
+        sent_bytes: bytes.round() as u64,
+        received_bytes: bytes.round() as u64,
         sent_seconds: seconds,
         received_seconds: seconds,
         receiver: samples,
         ..Stream::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+
+    /// A file with flows that report every second, each beginning a second after the one before;
+    /// `raw` removes or keeps the reports.
+    fn file(flows: usize, raw: bool) -> String {
+        let name = |flow: usize| format!("TCP upload::{flow}");
+        let reports = |flow: usize| {
+            let first = json!({"t": 1000.3 + flow as f64, "dur": 0.3, "val": 5.0});
+            let rest = (1..=10)
+                .map(|n| json!({"t": 1000.3 + flow as f64 + f64::from(n), "dur": 1.0, "val": 2.0}));
+            Value::from_iter(std::iter::once(first).chain(rest))
+        };
+        let times: Vec<f64> = (0..200).map(|index| f64::from(index) / 10.0).collect();
+        let values = |flow: usize| {
+            let at = |t: &f64| {
+                let since = t - 0.3 - flow as f64;
+                let is_report = since > -0.05 && (since - since.round()).abs() < 0.05;
+                (is_report && since < 10.5).then_some(if since < 0.5 { 5.0 } else { 2.0 })
+            };
+            times.iter().map(at).collect::<Value>()
+        };
+        let all = |value: &dyn Fn(usize) -> Value| {
+            let all = (0..flows).map(|flow| (name(flow), value(flow)));
+            Value::Object(all.collect())
+        };
+        let raw_values = if raw { all(&reports) } else { json!({}) };
+        json!({
+            "metadata": {"NAME": "tcp_nup", "STEP_SIZE": 0.1},
+            "x_values": times,
+            "results": all(&values),
+            "raw_values": raw_values,
+        })
+        .to_string()
+    }
+
+    #[test]
+    fn a_report_has_its_own_time() {
+        let one = document(&file(1, true)).unwrap();
+        // 5 Mbit/s for 0.3 s, then 2 Mbit/s for 10 s.
+        assert_eq!(one.streams[0].received_bytes, 187_500 + 2_500_000);
+        assert!((one.seconds() - 10.3).abs() < 1e-6, "{}", one.seconds());
+        let later = document(&file(3, true)).unwrap();
+        let third = &later.streams[2].receiver;
+        let (start, first) = (&third[1], &third[2]);
+        assert!((start.t_s - 2.0).abs() < 1e-6 && start.received_bytes == 0, "{start:?}");
+        assert!((first.t_s - 2.3).abs() < 1e-6 && first.received_bytes == 187_500, "{first:?}");
+    }
+
+    #[test]
+    fn nothing_arrives_between_reports() {
+        let mut file: Value = serde_json::from_str(&file(1, true)).unwrap();
+        let reports = file["raw_values"]["TCP upload::0"].as_array_mut().unwrap();
+        reports.drain(3..8);
+        let one = document(&file.to_string()).unwrap();
+        assert_eq!(one.streams[0].received_bytes, 187_500 + 5 * 250_000);
+        let flat = one.streams[0].receiver.windows(2).find(|pair| pair[1].t_s - pair[0].t_s > 4.0);
+        let flat = flat.unwrap();
+        assert_eq!(flat[0].received_bytes, flat[1].received_bytes);
+    }
+
+    #[test]
+    fn without_reports_the_common_times_count() {
+        let one = document(&file(1, false)).unwrap();
+        let bytes = one.streams[0].received_bytes as f64;
+        assert!((bytes / 2_562_500.0 - 1.0).abs() < 0.02, "{bytes}");
+    }
+
+    #[test]
+    fn flows_that_are_left_out_are_said() {
+        let all = document(&file(40, true)).unwrap();
+        assert_eq!((all.streams.len(), all.notes.len()), (40, 0));
+        let many = document(&file(MOST_STREAMS + 3, true)).unwrap();
+        assert_eq!(many.streams.len(), MOST_STREAMS);
+        assert_eq!(many.notes, ["the file has 259 flows, of which 3 are left out"]);
     }
 }

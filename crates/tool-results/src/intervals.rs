@@ -5,7 +5,7 @@
 //! Without these, they show how fast data went, as the samples of a receiver do.
 
 use crate::start;
-use record::{Interval, ReceiverSample, Sample, Stream, Unavailable};
+use record::{Caveat, Interval, ReceiverSample, Sample, Stream, Unavailable};
 use units::{ByteCount, Rtt};
 
 /// Totals of a stream, where the tool reports them.
@@ -14,12 +14,21 @@ pub(crate) struct Totals {
     /// Bytes written by the sender, and read by the receiver.
     pub(crate) sent: Option<u64>,
     pub(crate) received: Option<u64>,
+    /// Seconds in which the receiver read them.
+    pub(crate) received_seconds: Option<f64>,
     pub(crate) retransmits: Option<u64>,
     /// The least RTT.
     pub(crate) min_rtt: Option<Rtt>,
     /// Payload of a full segment.
     pub(crate) mss: u32,
 }
+
+/// Samples further apart than this hide what happens between them, in seconds.
+const SPARSE_S: f64 = 1.5;
+
+/// A receiver whose transfer took this many times as long as the sender's had data in the send
+/// buffer to wait for.
+const DRAINED: f64 = 1.05;
 
 /// A stream of its intervals, oldest first, and what is not known of it.
 pub(crate) fn stream(
@@ -53,12 +62,18 @@ pub(crate) fn stream(
         sent_bytes: sent,
         received_bytes: received,
         sent_seconds: last,
-        received_seconds: last,
+        received_seconds: totals.received_seconds.unwrap_or(last),
         retransmits: totals.retransmits.or_else(|| sum_of_retransmits(&kept)),
+        caveats: caveats(intervals, &kept),
         ..Stream::default()
     };
-    if shows_sender {
-        all.sender = sender(&kept, sent.saturating_sub(received), totals);
+    if is_within_one_round_trip(&kept, all.received_seconds) {
+        all.caveats.push(Caveat::WithinOneRoundTrip);
+        all.receiver = whole(&all);
+        lacking.extend([Unavailable::CongestionWindow, Unavailable::Rtt]);
+    } else if shows_sender {
+        let omitted = intervals.iter().filter(|one| one.omitted);
+        all.sender = sender(&kept, omitted, totals, &all);
     } else {
         lacking.extend([Unavailable::CongestionWindow, Unavailable::Rtt]);
         if all.retransmits.is_none() {
@@ -68,6 +83,41 @@ pub(crate) fn stream(
         all.receiver = receiver(&kept, unread);
     }
     (all, lacking)
+}
+
+/// What the reports do not show.
+fn caveats(all: &[Interval], kept: &[&Interval]) -> Vec<Caveat> {
+    let omitted = || all.iter().filter(|one| one.omitted);
+    let lengths = |one: &Interval| one.to_s - one.from_s;
+    let mut found = Vec::new();
+    let seconds = omitted().map(lengths).filter(|s| s.is_finite() && *s > 0.0).sum();
+    if seconds > 0.0 {
+        let retransmits = sum_of_retransmits(&omitted().collect::<Vec<_>>());
+        found.push(Caveat::OmittedSeconds { seconds, retransmits });
+    }
+    let lengths: Vec<f64> = kept.iter().map(|one| lengths(one)).collect();
+    let interval_s = model::statistics::median(&lengths).unwrap_or(0.0);
+    if interval_s > SPARSE_S && kept.len() > 1 {
+        found.push(Caveat::SparseSamples { interval_s });
+    }
+    found
+}
+
+/// Whether a transfer of so many seconds was over before an acknowledgement could change its rate.
+fn is_within_one_round_trip(intervals: &[&Interval], seconds: f64) -> bool {
+    let rtts = intervals.iter().filter_map(|one| one.rtt).filter(|rtt| *rtt > Rtt::ZERO);
+    let written = intervals.last().map_or(0.0, |last| last.to_s);
+    rtts.min().is_some_and(|rtt| written.min(seconds) <= rtt.secs_f64())
+}
+
+/// A transfer as its receiver reports it: start and end.
+fn whole(stream: &Stream) -> Vec<ReceiverSample> {
+    let end = ReceiverSample {
+        t_s: stream.received_seconds,
+        received_bytes: stream.received_bytes,
+        ..ReceiverSample::default()
+    };
+    vec![ReceiverSample::default(), end]
 }
 
 /// The intervals that count, without those that go back in time.
@@ -90,20 +140,39 @@ fn sum_of_retransmits(intervals: &[&Interval]) -> Option<u64> {
     sum.filter(|_| !intervals.is_empty())
 }
 
-/// Samples of the sender. `unread` bytes of what it wrote never arrived: they filled the send
-/// buffer, from the first interval to the last.
-fn sender(intervals: &[&Interval], unread: u64, totals: &Totals) -> Vec<Sample> {
+/// Samples of the sender. What it wrote and the receiver did not read filled the send buffer, from
+/// the first interval to the last. `omitted` are the intervals before them: a loss in these has
+/// ended slow start.
+fn sender<'a>(
+    intervals: &[&Interval],
+    omitted: impl Iterator<Item = &'a Interval>,
+    totals: &Totals,
+    stream: &Stream,
+) -> Vec<Sample> {
+    let unread = stream.sent_bytes.saturating_sub(stream.received_bytes);
     let us = |rtt: Rtt| u32::try_from(rtt.nanos() / 1000).unwrap_or(u32::MAX);
     let least = intervals.iter().filter_map(|one| one.rtt).filter(|rtt| *rtt > Rtt::ZERO).min();
     let least = totals.min_rtt.filter(|rtt| *rtt > Rtt::ZERO).into_iter().chain(least).min();
     let mss = totals.mss.max(1);
     let (mut written, mut acked, mut retransmits) = (0_u64, 0_u64, 0_u64);
-    let mut ssthresh: Option<u64> = None;
+    let (mut begun_cwnd, mut begun_ssthresh) = (None, None);
+    for one in omitted {
+        begun_cwnd = one.cwnd.map(ByteCount::bytes).or(begun_cwnd);
+        if one.retransmits.is_some_and(|lost| lost > 0) {
+            begun_ssthresh = begun_cwnd;
+        }
+    }
+    let mut ssthresh: Option<u64> = begun_ssthresh;
     let mut before = 0.0;
+    // No more has arrived at any time than the receiver's average allows, if it went on longer.
+    let last = intervals.last().map_or(0.0, |one| one.to_s);
+    let is_drained = stream.received_seconds > DRAINED * last;
+    let per_second = stream.received_bytes as f64 / stream.received_seconds.max(1e-9);
+    let at_most = |t_s: f64| if is_drained { (per_second * t_s) as u64 } else { u64::MAX };
     let mut samples = Vec::with_capacity(intervals.len() + 1);
     for one in intervals {
         written = written.saturating_add(one.bytes.bytes());
-        let arrived = written.saturating_sub(unread).saturating_sub(acked);
+        let arrived = written.saturating_sub(unread).min(at_most(one.to_s)).saturating_sub(acked);
         acked = acked.saturating_add(arrived);
         let lost = one.retransmits.unwrap_or(0);
         retransmits = retransmits.saturating_add(lost);
@@ -133,10 +202,25 @@ fn sender(intervals: &[&Interval], unread: u64, totals: &Totals) -> Vec<Sample> 
             ..Sample::default()
         };
         if samples.is_empty() {
-            samples.push(start::of_sender(&sample));
+            let begun = start::of_sender(&sample);
+            samples.push(Sample {
+                cwnd_bytes: begun_cwnd.unwrap_or(begun.cwnd_bytes),
+                ssthresh_bytes: begun_ssthresh,
+                ..begun
+            });
         }
         samples.push(sample);
         before = one.to_s;
+    }
+    if let Some(end) = samples.last().copied().filter(|_| is_drained) {
+        let acked = stream.received_bytes.max(end.acked_bytes);
+        samples.push(Sample {
+            t_s: stream.received_seconds,
+            acked_bytes: acked,
+            delivered_bytes: acked,
+            in_flight_bytes: 0,
+            ..end
+        });
     }
     samples
 }

@@ -190,7 +190,8 @@ fn datagrams(id: u32, rows: &[Row<'_>]) -> Result<Stream, NotAResult> {
         received_seconds: seconds,
         datagrams: Some(Datagrams {
             length_bytes: length,
-            sent: Some(total),
+            // The server's line has the numbers up to the last arrival.
+            sent: None,
             received,
             lost,
             reordered: late,

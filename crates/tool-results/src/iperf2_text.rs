@@ -24,6 +24,9 @@ const MOST_WORDS: usize = 24;
 /// iperf 2's port.
 const PORT: u16 = 5001;
 
+/// Datagrams that a sender counts and a receiver does not: that of the end.
+const LAST_DATAGRAM: u64 = 1;
+
 /// As many intervals with as many writes each are no coincidence.
 const CLOCKED_INTERVALS: usize = 5;
 const CLOCKED_WRITES: u64 = 10;
@@ -36,6 +39,8 @@ struct FlowReports {
     totals: Totals,
     /// Jitter, lost and all datagrams, as the receiver counted them.
     datagrams: Option<(Rtt, u64, u64)>,
+    /// Datagrams that the sender counted.
+    sent: Option<u64>,
     received_bytes: u64,
     received_seconds: f64,
     irtt: Option<Rtt>,
@@ -82,6 +87,9 @@ pub(crate) fn lines(text: &str) -> Result<Vec<Measurement>, NotAResult> {
         let Some(flow) = flows.get_mut(index) else { continue };
         if rest.contains("Server Report") {
             reports_server = Some(id);
+        } else if let Some(count) = rest.strip_prefix("Sent ") {
+            flow.sent =
+                count.strip_suffix(" datagrams").and_then(|count| count.trim().parse().ok());
         } else if rest.contains("connected with") {
             flow.connected(rest);
         } else if let Some(row) = Row::parse(rest) {
@@ -280,20 +288,24 @@ impl FlowReports {
         let received = total.saturating_sub(lost);
         let fitting = self.received_bytes.checked_div(received).and_then(|n| u32::try_from(n).ok());
         let length = if length > 0 { length } else { fitting.unwrap_or(0) };
+        // The one that ends the test has no number of its own.
+        let sent = self.sent.map(|sent| sent.saturating_sub(LAST_DATAGRAM).max(total));
+        let mut datagrams = Datagrams {
+            length_bytes: length,
+            sent,
+            received,
+            lost,
+            jitter,
+            ..Datagrams::default()
+        };
+        datagrams.count_unreceived();
         Some(Stream {
             id,
-            sent_bytes: total.saturating_mul(u64::from(length)),
+            sent_bytes: sent.unwrap_or(total).saturating_mul(u64::from(length)),
             received_bytes: self.received_bytes,
             sent_seconds: self.received_seconds,
             received_seconds: self.received_seconds,
-            datagrams: Some(Datagrams {
-                length_bytes: length,
-                sent: Some(total),
-                received,
-                lost,
-                jitter,
-                ..Datagrams::default()
-            }),
+            datagrams: Some(datagrams),
             ..Stream::default()
         })
     }

@@ -106,12 +106,20 @@ fn measurement(document: &Document, what: &'static str) -> Result<Measurement, N
             transfer.streams.push(datagrams(id, reverse, &reports, end, asked.blksize));
             continue;
         }
-        let totals = end.map_or_else(Totals::default, |end| end.totals(sends));
+        // A test that was ended early has no results of the other end.
+        let complete = document.error.is_none();
+        let totals = end.map_or_else(Totals::default, |end| end.totals(sends, complete));
         let totals = Totals { mss: mss(start, &reports), ..totals };
         let (mut stream, lacking) = intervals::stream(id, reverse, &reports, &totals);
         stream.congestion = document.end.sender_tcp_congestion.clone();
         transfer.unavailable.extend(lacking);
         transfer.streams.push(stream);
+    }
+    if is_udp && direction != Direction::Both {
+        match received_datagrams(document) {
+            Some(received) => count_received(&mut transfer.streams, received),
+            None => transfer.unavailable.push(Unavailable::Received),
+        }
     }
     if document.end.sender_tcp_congestion.is_none() && !is_udp {
         transfer.unavailable.push(Unavailable::CongestionControl);
@@ -207,6 +215,32 @@ fn mss(start: &Start, reports: &[Interval]) -> u32 {
     let of_mtu = || reports.iter().find_map(|one| one.pmtu).map(|mtu| mtu.saturating_sub(52));
     let plausible = |mss: &u32| (64..=65_535).contains(mss);
     given.filter(plausible).or_else(|| of_mtu().filter(plausible)).unwrap_or(USUAL_MSS)
+}
+
+/// The datagrams that all receivers counted; before 3.8 the file has those that were sent, and the
+/// gaps before the last arrival.
+fn received_datagrams(document: &Document) -> Option<u64> {
+    let sum = document.end.sum_received.as_ref()?;
+    let length = count(document.start.test_start.blksize).filter(|length| *length > 0)?;
+    let by_bytes = count(sum.bytes).filter(|bytes| *bytes > 0).map(|bytes| bytes / length);
+    let numbers = || Some(count(sum.packets)?.saturating_sub(count(sum.lost_packets).unwrap_or(0)));
+    by_bytes.or_else(numbers)
+}
+
+/// Counts as lost what was sent and not received. The receivers' count is that of all streams: each
+/// has its share of what was sent after the last arrival.
+fn count_received(streams: &mut [Stream], received: u64) {
+    let all: u64 =
+        streams.iter().filter_map(|one| one.datagrams.as_ref()).map(|d| d.received).sum();
+    for stream in streams {
+        let Some(datagrams) = &mut stream.datagrams else { continue };
+        if received < all {
+            let part = u128::from(datagrams.received) * u128::from(received) / u128::from(all);
+            datagrams.received = u64::try_from(part).unwrap_or(0);
+            datagrams.count_unreceived();
+        }
+        stream.received_bytes = datagrams.received * u64::from(datagrams.length_bytes);
+    }
 }
 
 /// A stream of datagrams. Without the totals at the end, nothing is known of losses.

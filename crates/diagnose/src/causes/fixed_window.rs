@@ -4,16 +4,12 @@
 
 use crate::{
     causes::{Cause, Observed},
+    fixed_window::{HALF_OF_DEFAULT, NEAR},
     next_limit::{NextLimit, Side},
     phrases, predict,
 };
 use record::{Limit, Remedy};
 use units::{ByteCount, Rtt};
-
-/// Half of the default maximum of Linux's `tcp_rmem` (6 MiB, `tcp_init`), which is what a window
-/// grows to before Linux 6.6, and how near to it counts.
-const HALF_OF_DEFAULT: f64 = 3_145_728.0;
-const NEAR: f64 = 0.08;
 
 pub(super) struct FixedWindow;
 
@@ -39,10 +35,11 @@ impl Cause for FixedWindow {
             format!("; the path's {rate} need {window}{}", phrases::for_each(o.e))
         });
         format!(
-            "A fixed window of {window}{default} limits the transfer: so much is in flight over {rtt}, \
-             without loss or queueing delay, at {}. It is the receive window or the send buffer, \
-             which these figures do not tell apart{needed}: raise tcp_rmem on the receiver and \
-             tcp_wmem on the sender, or -w where it was set.",
+            "A fixed window of {window}{}{default} limits the transfer: so much is in flight over \
+             {rtt}, without loss or queueing delay, at {}. It is the receive window or the send \
+             buffer, which these figures do not tell apart{needed}: raise tcp_rmem on the receiver \
+             and tcp_wmem on the sender, or -w where it was set.",
+            phrases::for_each(o.e),
             o.e.goodput
         )
     }
@@ -58,12 +55,11 @@ impl Cause for FixedWindow {
     }
 }
 
-/// Bytes in flight, over the RTT under load.
+/// Bytes in flight of each stream, over the RTT under load.
 fn in_flight(o: &Observed<'_>) -> Option<(ByteCount, Rtt)> {
     let rtt = o.e.loaded_rtt.or(o.e.min_rtt)?;
-    let (window, rtt, _) =
-        predict::window_rate(Some(model::bdp(o.e.goodput, rtt)), Some(rtt), o.e)?;
-    Some((window, rtt))
+    let (all, rtt, _) = predict::window_rate(Some(model::bdp(o.e.goodput, rtt)), Some(rtt), o.e)?;
+    Some((ByteCount::from_bytes(all.bytes() / o.e.streams.max(1) as u64), rtt))
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! The evidence shows no limit.
 
 use crate::causes::{Cause, Observed};
+use crate::phrases;
 use record::Limit;
 
 pub(super) struct Unknown;
@@ -15,6 +16,9 @@ impl Cause for Unknown {
     }
 
     fn sentence(&self, o: &Observed<'_>) -> String {
+        if let Some(line) = phrases::line(o.m, o.e) {
+            return format!("Cannot identify the limit from the samples alone. {line}");
+        }
         format!(
             "Cannot identify the limit at {}: no window, buffer, application, CPU, queue or loss \
              stands out; check the load of both hosts and run a longer test (-t).",

@@ -8,8 +8,8 @@ use crate::{
 };
 use iperf3_proto::{Results, StreamResult, cookie::COOKIE_LEN};
 use record::{
-    Datagrams, Direction, MEASUREMENT_SCHEMA, Measurement, Protocol, ReceiverSample, Sample,
-    SegmentSizes, Stream,
+    Caveat, Datagrams, Direction, MEASUREMENT_SCHEMA, Measurement, Protocol, ReceiverSample,
+    Sample, SegmentSizes, Stream,
 };
 use units::ByteCount;
 
@@ -193,7 +193,29 @@ impl Join<'_> {
             }
             stream.receiver = own.receiver;
         }
+        stream.caveats = self.caveats(&stream);
         stream
+    }
+
+    /// What its figures do not show.
+    fn caveats(&self, stream: &Stream) -> Vec<Caveat> {
+        if self.plan.protocol == Protocol::Udp {
+            return Vec::new();
+        }
+        let mut caveats = Vec::new();
+        if !self.plan.omit.is_zero() {
+            // The kernel's counter is that of the whole connection.
+            let retransmits = stream.sender.first().map(|first| first.retransmits);
+            let seconds = self.plan.omit.as_secs_f64();
+            caveats.push(Caveat::OmittedSeconds { seconds, retransmits });
+        }
+        let of_sender = stream.sender.iter().filter_map(|sample| sample.min_rtt_us);
+        let of_receiver = stream.receiver.iter().filter_map(|sample| sample.min_rtt_us);
+        let min_rtt = of_sender.chain(of_receiver).min().map(|us| f64::from(us) / 1e6);
+        if self.plan.omit.is_zero() && min_rtt.is_some_and(|rtt| stream.received_seconds <= rtt) {
+            caveats.push(Caveat::WithinOneRoundTrip);
+        }
+        caveats
     }
 
     /// The receiver's datagram counts.

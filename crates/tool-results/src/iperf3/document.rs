@@ -213,6 +213,8 @@ pub(super) struct End {
     #[serde(deserialize_with = "number::list::<_, MOST_STREAMS, _>")]
     pub(super) streams: Vec<EndStream>,
     pub(super) cpu_utilization_percent: Cpu,
+    /// What all receivers counted.
+    pub(super) sum_received: Option<StreamReport>,
     #[serde(deserialize_with = "short_text::<60, _>")]
     pub(super) sender_tcp_congestion: Option<String>,
 }
@@ -262,13 +264,16 @@ impl EndStream {
         count(any.socket)
     }
 
-    pub(super) fn totals(&self, sends: bool) -> Totals {
+    /// The totals of a stream; `complete` if both ends reported theirs.
+    pub(super) fn totals(&self, sends: bool, complete: bool) -> Totals {
         let of = |end: &Option<StreamReport>| end.as_ref().and_then(|end| count(end.bytes));
+        let receiver = self.receiver.as_ref();
         let sender = self.sender.as_ref();
         let min_rtt = sender.and_then(|end| count(end.min_rtt)).filter(|us| *us > 0 && sends);
         Totals {
             sent: of(&self.sender).filter(|bytes| *bytes > 0),
-            received: of(&self.receiver).filter(|bytes| *bytes > 0),
+            received: of(&self.receiver).filter(|bytes| *bytes > 0 || complete),
+            received_seconds: receiver.and_then(|end| end.end).filter(|end| *end > 0.0),
             retransmits: sender.and_then(|end| count(end.retransmits)),
             min_rtt: min_rtt.map(Rtt::from_micros),
             mss: 0,
