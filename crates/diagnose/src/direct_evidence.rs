@@ -159,9 +159,9 @@ fn filling(s: &Statistics) -> &'static [Limit] {
     if first(["unread", "rx_unread"]).is_some_and(|unread| unread >= UNREAD) {
         return &[Limit::SlowReceiver];
     }
-    match first(["unscaled", "rx_unscaled"]) {
-        Some(unscaled) if unscaled > 0.5 => &[Limit::WindowScaling],
-        Some(_) => &[Limit::ReceiveWindow],
+    match is_scaled(s) {
+        Some(false) => &[Limit::WindowScaling],
+        Some(true) => &[Limit::ReceiveWindow],
         None => &[Limit::ReceiveWindow, Limit::WindowScaling],
     }
 }
@@ -201,20 +201,26 @@ const SCALED: f64 = 0.95;
 /// Without a window scale a window of at most 65,535 bytes is one without scaling; with one,
 /// or larger, or where the scale is not known, it is not.
 fn window_scale(posterior: Posterior, s: &Statistics) -> Posterior {
-    // The statistic is ln(window / 65,535 + 0.001). A receiver alone knows its own windows.
-    let largest = s.get("ln_window_64k").or_else(|| s.get("rx_ln_window_64k"));
-    let small = largest.is_some_and(|ln| ln <= 1.001f64.ln() + 1e-6);
-    match s.get("unscaled").or_else(|| s.get("rx_unscaled")) {
-        None if small => posterior.moved(Limit::WindowScaling, Limit::ReceiveWindow).split(
+    match is_scaled(s) {
+        None => posterior.moved(Limit::WindowScaling, Limit::ReceiveWindow).split(
             Limit::ReceiveWindow,
             Limit::WindowScaling,
             SCALED,
         ),
-        Some(unscaled) if unscaled > 0.5 && small => {
-            posterior.moved(Limit::ReceiveWindow, Limit::WindowScaling)
-        }
-        _ => posterior.moved(Limit::WindowScaling, Limit::ReceiveWindow),
+        Some(false) => posterior.moved(Limit::ReceiveWindow, Limit::WindowScaling),
+        Some(true) => posterior.moved(Limit::WindowScaling, Limit::ReceiveWindow),
     }
+}
+
+/// Whether the window is scaled, if that is known: a larger one than 65,535 bytes is, whatever scale
+/// is reported.
+fn is_scaled(s: &Statistics) -> Option<bool> {
+    let first = |names: [&str; 2]| names.iter().find_map(|name| s.get(name));
+    // The statistic is ln(window / 65,535 + 0.001). A receiver alone knows its own windows.
+    let is_small =
+        first(["ln_window_64k", "rx_ln_window_64k"]).is_some_and(|ln| ln <= 1.001f64.ln() + 1e-6);
+    let scaled = first(["unscaled", "rx_unscaled"]).map(|unscaled| unscaled <= 0.5);
+    if is_small { scaled } else { Some(true) }
 }
 
 /// Where the application has read what arrived, it is not the application; where it has not,
