@@ -178,7 +178,7 @@ impl Totals {
         Totals {
             length: streams().map(|datagrams| datagrams.length_bytes).max().unwrap_or(0),
             fragmentation: streams().find_map(|datagrams| datagrams.fragmentation),
-            sent: streams().map(|datagrams| datagrams.sent).sum(),
+            sent: streams().try_fold(0, |all: u64, each| Some(all.saturating_add(each.sent?))),
             received: sum(|datagrams| datagrams.received),
             lost: sum(|datagrams| datagrams.lost),
             duplicates: sum(|datagrams| datagrams.duplicates),

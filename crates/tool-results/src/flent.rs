@@ -6,31 +6,20 @@
 //! With `--socket-stats` there are the sender's window and RTT as well, but its losses are not
 //! there as a series.
 
+mod document;
+
 use crate::{
     format::NotAResult,
     ndt7::unix_seconds,
-    number::{self, count},
-    transfer::{self, MOST_NAME, MOST_STREAMS, Transfer},
+    number::count,
+    transfer::{self, MOST_STREAMS, Transfer},
 };
 use diagnose::latency::{Load, ProbeFlow, under_load};
-use iperf3_proto::lenient::{Scalar, short_text};
+use document::{Document, Metadata, RTT, RawValue, Report, Reports, direction};
+use iperf3_proto::lenient::Scalar;
 use record::{Direction, LatencyProbe, Measurement, ReceiverSample, Stream, TestSpec, Unavailable};
-use serde::de::{IgnoredAny, MapAccess, Visitor};
-use serde::{Deserialize, Deserializer};
-use std::collections::BTreeMap;
-use std::fmt;
-use std::marker::PhantomData;
 
 const WHAT: &str = "a flent data file";
-
-/// Times of a series: more than an hour of flent's default of 0.2 s.
-const MOST_TIMES: usize = 20_000;
-
-/// Series: of each flow a rate and an RTT, and those of pings.
-const MOST_SERIES: usize = 2 * MOST_STREAMS + 32;
-
-/// The series of a flow's RTTs, after its name.
-const RTT: &str = "::tcp_rtt";
 
 /// Reports that are further apart than this have a gap between them, in seconds.
 const GAP_S: f64 = 0.02;
@@ -38,127 +27,12 @@ const GAP_S: f64 = 0.02;
 /// Between the end of the load and the first ping that met no queue of it, in seconds.
 const QUIET_S: f64 = 0.5;
 
-#[derive(Debug, Deserialize)]
-struct Document {
-    metadata: Metadata,
-    #[serde(deserialize_with = "number::list::<_, MOST_TIMES, _>")]
-    x_values: Vec<Scalar>,
-    results: ByName<Values>,
-    #[serde(default)]
-    raw_values: ByName<Reports>,
-}
-
-/// What a runner reported of a series, each at its time.
-#[derive(Debug, Deserialize)]
-struct Reports(#[serde(deserialize_with = "number::list::<_, MOST_TIMES, _>")] Vec<RawValue>);
-
-#[derive(Debug, Deserialize)]
-#[serde(untagged)]
-enum RawValue {
-    Report(Report),
-    Other(IgnoredAny),
-}
-
-#[derive(Debug, Default, Clone, Copy, Deserialize)]
-#[serde(default)]
-struct Report {
-    /// Its end, seconds since 1970.
-    #[serde(deserialize_with = "number::maybe")]
-    t: Option<f64>,
-    /// Its length, in seconds.
-    #[serde(deserialize_with = "number::maybe")]
-    dur: Option<f64>,
-    /// Mbit/s, or ms.
-    #[serde(deserialize_with = "number::maybe")]
-    val: Option<f64>,
-    #[serde(deserialize_with = "number::maybe")]
-    tcp_rtt: Option<f64>,
-}
-
 /// A rate in Mbit/s over a time in seconds.
 #[derive(Debug, Clone, Copy)]
 struct Rate {
     from: f64,
     to: f64,
     mbit: f64,
-}
-
-/// A series; null where it has no value.
-#[derive(Debug, Deserialize)]
-struct Values(#[serde(deserialize_with = "number::list::<_, MOST_TIMES, _>")] Vec<Scalar>);
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default, rename_all = "UPPERCASE")]
-struct Metadata {
-    #[serde(deserialize_with = "short_text::<120, _>")]
-    host: Option<String>,
-    #[serde(deserialize_with = "short_text::<60, _>")]
-    name: Option<String>,
-    #[serde(deserialize_with = "short_text::<40, _>")]
-    time: Option<String>,
-    #[serde(deserialize_with = "short_text::<40, _>")]
-    flent_version: Option<String>,
-    #[serde(deserialize_with = "number::maybe")]
-    step_size: Option<f64>,
-    series_meta: ByName<SeriesMeta>,
-}
-
-/// What belongs to the names of flows and pings; other names are skipped. Of flows beyond
-/// [`MOST_STREAMS`] only the number is kept.
-#[derive(Debug)]
-struct ByName<T> {
-    all: BTreeMap<String, T>,
-    left_out: usize,
-}
-
-impl<T> Default for ByName<T> {
-    fn default() -> Self {
-        ByName { all: BTreeMap::new(), left_out: 0 }
-    }
-}
-
-impl<'de, T: Deserialize<'de>> Deserialize<'de> for ByName<T> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_map(ByNameVisitor(PhantomData))
-    }
-}
-
-struct ByNameVisitor<T>(PhantomData<T>);
-
-impl<'de, T: Deserialize<'de>> Visitor<'de> for ByNameVisitor<T> {
-    type Value = ByName<T>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an object with the names of series")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<ByName<T>, A::Error> {
-        let (mut all, mut flows, mut left_out) = (BTreeMap::new(), 0, 0);
-        while let Some(name) = map.next_key::<String>()? {
-            let is_flow = direction(&name).is_some();
-            let is_ours = is_flow || name.ends_with(RTT) || name.starts_with("Ping");
-            let is_one_too_many = is_flow && flows == MOST_STREAMS;
-            left_out += usize::from(is_one_too_many);
-            let has_room = all.len() < MOST_SERIES && name.len() <= MOST_NAME;
-            if is_ours && has_room && !is_one_too_many {
-                flows += usize::from(is_flow);
-                all.insert(name, map.next_value()?);
-            } else {
-                map.next_value::<IgnoredAny>()?;
-            }
-        }
-        Ok(ByName { all, left_out })
-    }
-}
-
-/// What a runner said of its series.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default, rename_all = "UPPERCASE")]
-struct SeriesMeta {
-    #[serde(deserialize_with = "short_text::<40, _>")]
-    cong_control: Option<String>,
-    #[serde(deserialize_with = "number::maybe")]
-    tcpi_total_retrans: Option<f64>,
 }
 
 /// The test of a file.
@@ -347,19 +221,6 @@ fn tool(metadata: &Metadata) -> String {
     match &metadata.flent_version {
         Some(version) => format!("flent {version}"),
         None => "flent".to_owned(),
-    }
-}
-
-/// The direction of a flow's series; `None` for sums, means, pings and socket statistics.
-fn direction(name: &str) -> Option<Direction> {
-    let computed = [" sum", " avg", "totals", "::tcp_", " fairness"];
-    if !name.starts_with("TCP") || computed.iter().any(|word| name.contains(word)) {
-        return None;
-    }
-    if name.contains("upload") {
-        Some(Direction::Forward)
-    } else {
-        name.contains("download").then_some(Direction::Reverse)
     }
 }
 
