@@ -229,7 +229,7 @@ fn bursts_of_losses_are_no_reordering() {
     let seconds = (0..12).map(|index| {
         let is_cut = index % 3 == 2;
         let (cwnd, mbit) = if is_cut { (1_400_000, 35) } else { (4_900_000, 94) };
-        let retransmits = if is_cut { 1_500 } else { u64::from(index % 3) };
+        let retransmits = if is_cut { 1_500 } else { index % 3 };
         Second { bytes: mbit * 125_000, retransmits, cwnd, rtt_us: 311_000 + 300 * (index % 4) }
     });
     let (_, finding) = File::new("3.9", seconds.collect()).explained();

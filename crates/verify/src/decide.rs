@@ -36,16 +36,18 @@ pub struct SecondTest {
 const INTERRUPTED: &str = "The second test was interrupted.";
 const FAILED: &str = "The second test failed.";
 
+/// Prints an announcement and runs a test; `None` if it was interrupted.
+pub type Transfer<'a, E> = dyn FnMut(&str, &ClientConfig) -> Result<Option<Measurement>, E> + 'a;
+
 /// Runs the test that decides between the likely limits of `first`, if there is one; `config` is the
-/// request of `first`. `transfer` prints the announcement and runs a test; `None` if it was
-/// interrupted.
+/// request of `first`.
 ///
 /// # Errors
 /// That of `transfer`, with the answer without it.
 pub fn decide<E>(
     first: &Measurement,
     config: &ClientConfig,
-    transfer: &mut dyn FnMut(&str, &ClientConfig) -> Result<Option<Measurement>, E>,
+    transfer: &mut Transfer<'_, E>,
 ) -> Result<Decided, (Decided, E)> {
     let finding = diagnose::explain(first);
     let test = match propose(first, &finding) {

@@ -1,7 +1,7 @@
 //! Trains of datagrams that tell a policer from a shallow queue: which rates, how many bytes, and
 //! what they showed. How one is read is in [`diagnose::deciding::Train`].
 
-use super::{FAILED, INTERRUPTED};
+use super::{FAILED, INTERRUPTED, Transfer};
 use diagnose::deciding::{DROPPING_ALIKE, Observation, Train, is_dropping_alike};
 use perf::client::ClientConfig;
 use record::{
@@ -201,7 +201,7 @@ impl TrainTest {
     pub(super) fn run<E>(
         mut self,
         first: &ClientConfig,
-        transfer: &mut dyn FnMut(&str, &ClientConfig) -> Result<Option<Measurement>, E>,
+        transfer: &mut Transfer<'_, E>,
     ) -> Result<Decided, (Decided, E)> {
         loop {
             let run = transfer(&self.announcement(), &self.config(first));
