@@ -41,7 +41,7 @@ pub(crate) fn start_skew(skew: &StartSkew) -> String {
     format!("at most {ms} ms between the clients' flows (± {uncertainty} ms)")
 }
 
-/// Why a finding has no limit (`limit: None`).
+/// Why the time of each limit is unknown.
 pub(crate) const NO_TIMERS: &str = "the sender's TCP_INFO timers are unavailable";
 
 /// Whether the limit found is one to accept, one to fix, or not known.
@@ -108,7 +108,7 @@ pub(crate) fn verdict(limit: Option<Limit>) -> &'static str {
         Some(Limit::Outage) => "interrupted by an outage",
         Some(Limit::PmtuBlackHole) => "full-size packets are lost on the path",
         Some(Limit::Unknown) => "the evidence is inconclusive",
-        None => NO_TIMERS,
+        None => "no evidence of what limited it",
     }
 }
 
