@@ -1,7 +1,9 @@
 //! Identity of this host, of its boot and of its network namespaces.
 
+use crate::sys;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
+use std::os::unix::net::UnixDatagram;
 use std::path::PathBuf;
 
 /// The host's ID, set at installation (machine-id(5)); `None` if there is none,
@@ -30,7 +32,39 @@ pub fn network_namespace() -> Option<u64> {
     fs::metadata("/proc/thread-self/ns/net").ok().map(|file| file.ino())
 }
 
-/// The same for another process; `None` if it does not exist or belongs to another user.
+/// The cookie of the calling thread's network namespace, which no other one of this boot has or
+/// will have (`SO_NETNS_COOKIE`, socket(7)); `None` before Linux 5.14.
+#[must_use]
+pub fn network_namespace_cookie() -> Option<u64> {
+    const SO_NETNS_COOKIE: libc::c_int = 71;
+    let socket = UnixDatagram::unbound().ok()?;
+    sys::number_option(&socket, libc::SOL_SOCKET, SO_NETNS_COOKIE).ok()
+}
+
+/// Whether a process or a mount has a network namespace of that inode number; `None` where none
+/// was found, but not every process can be examined.
+#[must_use]
+pub fn network_namespace_exists(inode: u64) -> Option<bool> {
+    let mounts = fs::read_to_string("/proc/self/mountinfo").ok()?;
+    if mounts.contains(&format!(" net:[{inode}] ")) {
+        return Some(true);
+    }
+    let mut is_complete = true;
+    for entry in fs::read_dir("/proc").ok()?.flatten() {
+        let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else {
+            continue;
+        };
+        match network_namespace_of(pid) {
+            Some(found) if found == inode => return Some(true),
+            Some(_) => {}
+            // It ended, or belongs to another user.
+            None => is_complete &= !entry.path().exists(),
+        }
+    }
+    is_complete.then_some(false)
+}
+
+/// Inode number of another process's network namespace; `None` if it does not exist or belongs to another user.
 #[must_use]
 pub fn network_namespace_of(pid: u32) -> Option<u64> {
     fs::metadata(format!("/proc/{pid}/ns/net")).ok().map(|file| file.ino())

@@ -28,8 +28,23 @@ pub(crate) fn int_option(
     level: libc::c_int,
     option: libc::c_int,
 ) -> io::Result<libc::c_int> {
-    let mut value: libc::c_int = 0;
-    let mut length = libc::socklen_t::try_from(size_of::<libc::c_int>()).unwrap_or_default();
+    number_option(socket, level, option)
+}
+
+/// A type whose every bit pattern is a value, as the kernel writes one.
+pub(crate) trait Number: Copy + Default {}
+
+impl Number for libc::c_int {}
+impl Number for u64 {}
+
+/// Reads a socket option of one number (getsockopt(2)).
+pub(crate) fn number_option<T: Number>(
+    socket: &impl AsFd,
+    level: libc::c_int,
+    option: libc::c_int,
+) -> io::Result<T> {
+    let mut value = T::default();
+    let mut length = libc::socklen_t::try_from(size_of::<T>()).unwrap_or_default();
     // SAFETY: the value's address and size are its own, and both live across the call.
     check(unsafe {
         libc::getsockopt(

@@ -85,10 +85,10 @@ pub use study_plot::{Figure, PlotKind, Quantity, StudyPlot};
 pub use tool_result::{ToolResult, Unavailable};
 pub use tuned_sysctl::{TUNED_SYSCTLS, is_tuned_sysctl, is_tuned_value, tuned_sysctls};
 pub use tuning::{
-    AppliedFile, AppliedPlan, AppliedSetting, MemoryCost, Outcome, PlannedSetting, RevertOutcome,
-    RevertedSetting, SettingStatus, SkippedSetting, TUNE_APPLY_SCHEMA, TUNE_PLAN_SCHEMA,
-    TUNE_ROLLBACK_SCHEMA, TUNE_STATUS_SCHEMA, TuneApplied, TunePlan, TuneRollback, TuneStatus,
-    Written,
+    AppliedFile, AppliedPlan, AppliedSetting, MemoryCost, OtherNetwork, Outcome, PlannedSetting,
+    RevertOutcome, RevertedSetting, SettingStatus, SkippedSetting, TUNE_APPLY_SCHEMA,
+    TUNE_PLAN_SCHEMA, TUNE_ROLLBACK_SCHEMA, TUNE_STATUS_SCHEMA, TuneApplied, TunePlan,
+    TuneRollback, TuneStatus, Written,
 };
 pub use verified::{
     FarEndChange, StepDirection, StepVerdict, VERIFY_SCHEMA, VerifyGoal, VerifyReport, VerifyStep,

@@ -251,4 +251,16 @@ pub struct TuneStatus {
     pub at_s: u64,
     /// The applied plans, oldest first.
     pub applied: Vec<AppliedPlan>,
+    /// The journals of other network namespaces of this boot, such as those of labs.
+    #[serde(default)]
+    pub other_networks: Vec<OtherNetwork>,
+}
+
+/// A journal of another network namespace.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OtherNetwork {
+    /// Its path.
+    pub journal: String,
+    /// The inode number of the namespace (namespaces(7)).
+    pub network: u64,
 }

@@ -37,6 +37,9 @@ const MAX_LINES: usize = TUNED_SYSCTLS + 3;
 /// Name of a journal under construction.
 const UNFINISHED: &str = "unfinished";
 
+/// What follows the name of a journal whose network namespace is gone.
+const SET_ASIDE: &str = ".gone";
+
 /// Longest text that is printed, in bytes.
 const MAX_TEXT: usize = 256;
 
@@ -49,8 +52,11 @@ pub struct Identity {
     pub hostname: String,
     /// The boot id: settings do not survive a reboot.
     pub boot: String,
-    /// The network namespace, which has its own settings.
+    /// The inode number of the network namespace, which has its own settings.
     pub network: u64,
+    /// Its cookie: inode numbers are used again. `None` where the kernel has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub network_cookie: Option<u64>,
 }
 
 impl Identity {
@@ -63,6 +69,15 @@ impl Identity {
             hostname,
             boot: host::identity::boot_id().unwrap_or_default(),
             network: host::identity::network_namespace().unwrap_or_default(),
+            network_cookie: host::identity::network_namespace_cookie(),
+        }
+    }
+
+    /// Whether both are of one network namespace, by the cookies where both are known.
+    fn is_same_network(&self, other: &Identity) -> bool {
+        match (self.network_cookie, other.network_cookie) {
+            (Some(own), Some(others)) => own == others,
+            _ => self.network == other.network,
         }
     }
 }
@@ -311,11 +326,18 @@ impl Journal {
             let hostname = crate::apply::shown(&there.hostname);
             return Err(JournalError::OtherHost { path: self.path.clone(), hostname });
         }
-        if there.boot == here.boot && there.network != here.network {
+        if self.is_of_other_network(here) {
             let network = there.network;
             return Err(JournalError::OtherNetwork { path: self.path.clone(), network });
         }
         Ok(())
+    }
+
+    /// Whether its values are those of another network namespace of this boot: no matter of this
+    /// host's.
+    pub(crate) fn is_of_other_network(&self, here: &Identity) -> bool {
+        let there = &self.begun.identity;
+        there.machine == here.machine && there.boot == here.boot && !there.is_same_network(here)
     }
 
     pub(crate) fn is_of_earlier_boot(&self, here: &Identity) -> bool {
@@ -394,6 +416,15 @@ impl JournalStore<'_> {
         self.disk.remove(&journal.path).map_err(access("remove", &journal.path))
     }
 
+    /// Renames a journal whose network namespace is gone, and its settings with it.
+    pub(crate) fn set_aside(&self, journal: &Journal) -> Result<PathBuf, JournalError> {
+        let mut aside = journal.path.clone().into_os_string();
+        aside.push(SET_ASIDE);
+        let aside = PathBuf::from(aside);
+        self.disk.rename(&journal.path, &aside).map_err(access("rename", &journal.path))?;
+        Ok(aside)
+    }
+
     pub(crate) fn numbers(&self) -> Result<Vec<u64>, JournalError> {
         let names = self.disk.list(self.folder).map_err(access("list", self.folder))?;
         Ok(names.iter().filter_map(|name| number(name)).collect())
@@ -417,7 +448,8 @@ impl JournalStore<'_> {
 /// Whether Longhaul creates a file of this name in a directory of journals.
 #[must_use]
 pub fn is_journal_file(name: &str) -> bool {
-    matches!(name, "lock" | UNFINISHED) || number(name).is_some()
+    let set_aside = || name.strip_suffix(SET_ASIDE).is_some_and(|name| number(name).is_some());
+    matches!(name, "lock" | UNFINISHED) || number(name).is_some() || set_aside()
 }
 
 /// The number in a journal's name: six digits or more.

@@ -5,7 +5,8 @@ use crate::journal::{FileChange, Journal};
 use crate::undo::is_ours;
 use crate::{JournalError, Tuner};
 use record::{
-    AppliedFile, AppliedPlan, AppliedSetting, SettingStatus, TUNE_STATUS_SCHEMA, TuneStatus,
+    AppliedFile, AppliedPlan, AppliedSetting, OtherNetwork, SettingStatus, TUNE_STATUS_SCHEMA,
+    TuneStatus,
 };
 
 impl Tuner<'_> {
@@ -15,6 +16,7 @@ impl Tuner<'_> {
     /// [`JournalError`].
     pub fn status(&self) -> Result<TuneStatus, JournalError> {
         let journals = self.journals()?;
+        let others = self.journals_of_other_networks()?;
         Ok(TuneStatus {
             schema: TUNE_STATUS_SCHEMA.to_owned(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -23,6 +25,13 @@ impl Tuner<'_> {
                 .iter()
                 .enumerate()
                 .map(|(index, journal)| self.applied_plan(journal, &journals[index + 1..]))
+                .collect(),
+            other_networks: others
+                .iter()
+                .map(|journal| OtherNetwork {
+                    journal: journal.path.display().to_string(),
+                    network: journal.begun.identity.network,
+                })
                 .collect(),
         })
     }

@@ -82,11 +82,36 @@ impl<'a> Tuner<'a> {
         JournalStore { disk: self.disk, folder: self.folder }
     }
 
-    /// The journals, all checked against this host.
+    /// The journals of this network namespace, all checked against this host.
     pub(crate) fn journals(&self) -> Result<Vec<Journal>, JournalError> {
-        let journals = self.journal_store().all()?;
+        let mut journals = self.journal_store().all()?;
+        journals.retain(|journal| !journal.is_of_other_network(&self.here));
         journals.iter().try_for_each(|journal| journal.check(&self.here))?;
         Ok(journals)
+    }
+
+    /// The journals of other network namespaces, such as those of labs.
+    pub(crate) fn journals_of_other_networks(&self) -> Result<Vec<Journal>, JournalError> {
+        let mut journals = self.journal_store().all()?;
+        journals.retain(|journal| journal.is_of_other_network(&self.here));
+        Ok(journals)
+    }
+
+    /// Renames the journals of network namespaces that are gone, whose settings are gone with them.
+    /// `exists` answers for the inode number of one; `None` if that is unknown. Returns the new
+    /// names.
+    ///
+    /// # Errors
+    /// [`JournalError`].
+    pub fn set_aside_gone(
+        &self,
+        _lock: &Lock,
+        exists: impl Fn(u64) -> Option<bool>,
+    ) -> Result<Vec<PathBuf>, JournalError> {
+        let journals = self.journals_of_other_networks()?;
+        let gone = |journal: &&Journal| exists(journal.begun.identity.network) == Some(false);
+        let store = self.journal_store();
+        journals.iter().filter(gone).map(|journal| store.set_aside(journal)).collect()
     }
 
     /// What [`apply`](Self::apply) would do, without doing it.

@@ -130,8 +130,18 @@ struct Host<'a> {
 }
 
 impl Host<'_> {
-    fn lock(&self) -> Result<Lock, Failure> {
-        Lock::take(&self.disk.journals, self.disk.trust).map_err(apply::locked)
+    /// Locks the journals, and sets those aside whose network namespace is gone.
+    fn lock(&self, console: &mut Console) -> Result<Lock, Failure> {
+        let lock = Lock::take(&self.disk.journals, self.disk.trust).map_err(apply::locked)?;
+        let gone = self.tuner.set_aside_gone(&lock, identity::network_namespace_exists);
+        for path in gone.map_err(apply::unfit)? {
+            console.say(&format!(
+                "a network namespace that was tuned is gone, as that of an ended lab: its journal is \
+                 now {}",
+                path.display()
+            ));
+        }
+        Ok(lock)
     }
 }
 

@@ -8,8 +8,8 @@ use super::{
 };
 use crate::calendar;
 use record::{
-    AppliedPlan, AppliedSetting, Outcome, RevertOutcome, RevertedSetting, SettingStatus,
-    TuneApplied, TunePlan, TuneRollback, TuneStatus,
+    AppliedPlan, AppliedSetting, OtherNetwork, Outcome, RevertOutcome, RevertedSetting,
+    SettingStatus, TuneApplied, TunePlan, TuneRollback, TuneStatus,
 };
 
 /// Column of the texts.
@@ -166,15 +166,19 @@ fn restored(one: &RevertedSetting, style: &Style) -> Vec<Line> {
 /// The plans applied, and the status of each setting.
 #[must_use]
 pub fn tune_status(status: &TuneStatus, style: &Style) -> String {
-    if status.applied.is_empty() {
-        return block(row(style, "Applied", style::PLAIN, "nothing"));
-    }
     let mut lines = Vec::new();
+    if status.applied.is_empty() {
+        lines.extend(row(style, "Applied", style::PLAIN, "nothing"));
+    }
     for (index, holding) in status.applied.iter().enumerate() {
         if index > 0 {
             lines.push(Line::new(style));
         }
         lines.extend(applied_plan(holding, status.at_s, style));
+    }
+    for OtherNetwork { journal, network } in &status.other_networks {
+        let text = format!("{journal} is of another network namespace (net:[{network}])");
+        lines.extend(row(style, "Note", style::DIM, &text));
     }
     block(lines)
 }

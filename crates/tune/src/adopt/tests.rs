@@ -6,7 +6,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 
 fn here() -> Identity {
     let [machine, hostname, boot] = ["machine", "host", "boot"].map(str::to_owned);
-    Identity { machine, hostname, boot, network: 1 }
+    Identity { machine, hostname, boot, network: 1, network_cookie: None }
 }
 
 /// A journal of one setting, and of the boot file if given.

@@ -15,6 +15,7 @@ fn begun() -> Begun {
             hostname: "here".to_owned(),
             boot: "def".to_owned(),
             network: 4_026_531_840,
+            network_cookie: None,
         },
         goal: "100 Mbit/s over 173 ms".to_owned(),
         entries: vec![entry("net.ipv4.tcp_rmem"), entry("net.ipv4.tcp_wmem")],

@@ -174,6 +174,7 @@ pub(crate) fn identity() -> Identity {
         hostname: "here".to_owned(),
         boot: "first".to_owned(),
         network: 4_026_531_840,
+        network_cookie: None,
     }
 }
 

@@ -279,6 +279,33 @@ fn a_reboot_resets_the_values_and_keeps_the_file() {
 }
 
 #[test]
+fn journals_of_other_network_namespaces_do_not_matter() {
+    let fake = Fake::new();
+    let lab = || Identity { network: 7, network_cookie: Some(42), ..identity() };
+    let in_lab = Tuner { here: lab(), ..fake.tuner() };
+    in_lab.apply(&fake.lock(), &fake.plan(&GOAL), false).unwrap();
+    // Neither the host nor a later namespace with the same number has anything to do with it.
+    for here in [identity(), Identity { network_cookie: Some(43), ..lab() }] {
+        let elsewhere = Tuner { here, ..fake.tuner() };
+        let status = elsewhere.status().unwrap();
+        assert!(status.applied.is_empty(), "{status:?}");
+        assert_eq!(status.other_networks[0].network, 7);
+        let undone = elsewhere.undo(&fake.lock(), true, &mut |_| panic!()).unwrap();
+        assert_eq!((undone.undone, undone.remain), (0, 0));
+        // Another namespace has a value of its own.
+        fake.put(CORE, "212992");
+        elsewhere.apply(&fake.lock(), &fake.plan(&GOAL), false).unwrap();
+        assert_eq!(elsewhere.undo(&fake.lock(), false, &mut |_| panic!()).unwrap().undone, 1);
+    }
+    let aside = |exists| fake.tuner().set_aside_gone(&fake.lock(), |_| exists).unwrap();
+    assert!(aside(Some(true)).is_empty() && aside(None).is_empty());
+    assert_eq!(in_lab.status().unwrap().applied.len(), 1);
+    let gone = aside(Some(false));
+    assert_eq!(gone, [fake.state.join("000001.journal.gone")]);
+    assert!(gone[0].exists() && fake.tuner().status().unwrap().other_networks.is_empty());
+}
+
+#[test]
 fn journals_of_others_are_refused() {
     let fake = Fake::new();
     apply(&fake, &GOAL, false);
@@ -289,8 +316,6 @@ fn journals_of_others_are_refused() {
     };
     let error = undo(Identity { machine: "other".into(), ..identity() });
     assert!(matches!(error, TunerError::Journal(JournalError::OtherHost { .. })), "{error}");
-    let error = undo(Identity { network: 1, ..identity() });
-    assert!(matches!(error, TunerError::Journal(JournalError::OtherNetwork { .. })), "{error}");
     // Truncated by a disk error: unusable, and kept.
     let journal = fake.state.join("000001.journal");
     let text = std::fs::read_to_string(&journal).unwrap();

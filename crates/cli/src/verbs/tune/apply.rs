@@ -57,7 +57,7 @@ pub(super) fn run(args: &ApplyArgs, host: &Host<'_>, console: &mut Console) -> O
             console.say("nothing was changed");
             return Ok(FAILED);
         }
-        let lock = host.lock()?;
+        let lock = host.lock(console)?;
         // Not interruptible: it is short, and half a plan is useless.
         signals::block();
         done = tuner.apply(&lock, &plan, args.persist).map_err(failed)?;

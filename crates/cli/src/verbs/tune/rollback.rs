@@ -63,7 +63,7 @@ pub(super) fn run(args: &RollbackArgs, host: &Host<'_>, console: &mut Console) -
             return Ok(FAILED);
         }
     }
-    let lock = host.lock()?;
+    let lock = host.lock(console)?;
     if args.yes {
         signals::block();
     }

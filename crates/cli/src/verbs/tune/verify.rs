@@ -95,7 +95,7 @@ pub(super) fn run(args: &VerifyArgs, host: &Host<'_>, console: &mut Console) -> 
     let job = job(args)?;
     let stop = stop::on_signals();
     // Held from the first test on, so that no other plan is applied in between.
-    let lock = host.lock()?;
+    let lock = host.lock(console)?;
     let mut here = Here { console, stop: &stop, as_json, begun: false, length: 0.0 };
     let prepared = Prepared::new(job, tuner, &mut here).map_err(refused)?;
     // Before the question: it may not be possible at all.
