@@ -10,6 +10,7 @@ mod console;
 #[cfg(test)]
 mod documented;
 mod failure;
+mod host_port;
 mod http_host;
 mod input;
 mod inside;
@@ -21,6 +22,7 @@ mod verbs;
 
 use clap::{CommandFactory, Parser, Subcommand};
 use console::{Colour, Console};
+use failure::{Failure, Outcome};
 
 #[derive(Debug, Parser)]
 #[command(
@@ -93,37 +95,56 @@ enum Verb {
 
 fn main() {
     let arguments = verbs::iperf3::with_verb(std::env::args_os().collect());
-    let cli = Cli::try_parse_from(&arguments)
+    let mut cli = Cli::try_parse_from(&arguments)
         .unwrap_or_else(|error| usage_error::exit(&error, &Cli::command(), &arguments));
     let console = &mut Console::new(cli.color);
-    let outcome = match &cli.verb {
-        Verb::Demo(args) => verbs::demo::run(args, console),
-        Verb::Test(args) => verbs::test::run(args, console),
-        Verb::Baseline(args) => verbs::baseline::run(args, console),
-        Verb::Server(args) => verbs::server::run(args, console),
-        Verb::Copy(args) => verbs::copy::run(args, console),
-        Verb::Agent(args) => verbs::agent::run(args, console),
-        Verb::Iperf2(args) => verbs::iperf2::run(args, console),
-        Verb::Explain(args) => verbs::explain::run(args, console),
-        Verb::Capture(args) => verbs::capture::run(args, console),
-        Verb::Pcap(args) => verbs::pcap::run(args, console),
-        Verb::Ping(args) => verbs::ping::run(args, console),
-        Verb::Trace(args) => verbs::trace::run(args, console),
-        Verb::Doctor(args) => verbs::doctor::run(args, console),
-        Verb::Watch(args) => verbs::watch::run(args, console),
-        Verb::Bdp(args) => verbs::bdp::run(args, console),
-        Verb::Tune(args) => verbs::tune::run(args, console),
-        Verb::Calc(args) => verbs::calc::run(args, console),
-        Verb::Iperf3(args) => Ok(verbs::iperf3::run(args)),
-        Verb::Lab(args) => verbs::lab::run(args, console),
-        Verb::Study(args) => verbs::study::run(args, console),
-        Verb::Completions(args) => verbs::shell::completions(args, Cli::command(), console),
-        Verb::Man(args) => verbs::shell::man(args, Cli::command(), console),
-    };
+    let outcome = cli.verb.split_ports().and_then(|()| cli.verb.run(console));
     let code = outcome.unwrap_or_else(|failure| {
         console.clear();
         console::complain(&failure.to_string());
         failure.code
     });
     std::process::exit(code);
+}
+
+impl Verb {
+    /// Splits `HOST:PORT` where a host is given.
+    fn split_ports(&mut self) -> Result<(), Failure> {
+        match self {
+            Verb::Test(args) => args.split_port(),
+            Verb::Baseline(args) => args.split_port(),
+            Verb::Ping(args) => args.split_port(),
+            Verb::Trace(args) => args.split_port(),
+            Verb::Doctor(args) => args.split_port(),
+            Verb::Tune(args) => args.split_port(),
+            _ => Ok(()),
+        }
+    }
+
+    fn run(&self, console: &mut Console) -> Outcome {
+        match self {
+            Verb::Demo(args) => verbs::demo::run(args, console),
+            Verb::Test(args) => verbs::test::run(args, console),
+            Verb::Baseline(args) => verbs::baseline::run(args, console),
+            Verb::Server(args) => verbs::server::run(args, console),
+            Verb::Copy(args) => verbs::copy::run(args, console),
+            Verb::Agent(args) => verbs::agent::run(args, console),
+            Verb::Iperf2(args) => verbs::iperf2::run(args, console),
+            Verb::Explain(args) => verbs::explain::run(args, console),
+            Verb::Capture(args) => verbs::capture::run(args, console),
+            Verb::Pcap(args) => verbs::pcap::run(args, console),
+            Verb::Ping(args) => verbs::ping::run(args, console),
+            Verb::Trace(args) => verbs::trace::run(args, console),
+            Verb::Doctor(args) => verbs::doctor::run(args, console),
+            Verb::Watch(args) => verbs::watch::run(args, console),
+            Verb::Bdp(args) => verbs::bdp::run(args, console),
+            Verb::Tune(args) => verbs::tune::run(args, console),
+            Verb::Calc(args) => verbs::calc::run(args, console),
+            Verb::Iperf3(args) => Ok(verbs::iperf3::run(args)),
+            Verb::Lab(args) => verbs::lab::run(args, console),
+            Verb::Study(args) => verbs::study::run(args, console),
+            Verb::Completions(args) => verbs::shell::completions(args, Cli::command(), console),
+            Verb::Man(args) => verbs::shell::man(args, Cli::command(), console),
+        }
+    }
 }

@@ -7,9 +7,9 @@ mod rounds;
 mod servers;
 
 use super::probe_args::time;
-use super::test;
 use crate::console::{self, Console};
 use crate::failure::{DONE, FAILED, Failure, Outcome};
+use crate::host_port;
 use crate::output_path::OutputPath;
 use crate::stop;
 use clap::{Args, value_parser};
@@ -42,7 +42,7 @@ pub(crate) struct BaselineArgs {
     /// Server port, or a range: 5201-5210
     ///
     /// Of a range, each test uses the first port whose server is not busy.
-    #[arg(long, short, default_value = "5201", value_parser = test::ports)]
+    #[arg(long, short, default_value = "5201", value_parser = host_port::ports)]
     port: RangeInclusive<u16>,
     /// Use the nearest fast server of a public list
     ///
@@ -90,6 +90,16 @@ pub(crate) struct BaselineArgs {
     /// Print the result as JSON
     #[arg(long, short = 'J', help_heading = "Output")]
     json: bool,
+}
+
+impl BaselineArgs {
+    /// Splits `HOST:PORT`.
+    pub(crate) fn split_port(&mut self) -> Result<(), Failure> {
+        match &mut self.host {
+            Some(host) => host_port::split(host, &mut self.port),
+            None => Ok(()),
+        }
+    }
 }
 
 const EXAMPLES: &str = "\

@@ -3,6 +3,7 @@
 use super::probe_args::failure as probe_failure;
 use crate::console::{self, Console};
 use crate::failure::{DONE, FAILED, Failure, Outcome};
+use crate::host_port;
 use crate::input;
 use crate::stop;
 use clap::{Args, ValueEnum, value_parser};
@@ -80,6 +81,16 @@ pub(crate) struct DoctorArgs {
     /// Directory used as / (tests)
     #[arg(long, hide = true, conflicts_with = "system")]
     root: Option<PathBuf>,
+}
+
+impl DoctorArgs {
+    /// Splits `HOST:PORT`.
+    pub(crate) fn split_port(&mut self) -> Result<(), Failure> {
+        match &mut self.to {
+            Some(host) => host_port::split(host, &mut self.port),
+            None => Ok(()),
+        }
+    }
 }
 
 /// The system of another host.

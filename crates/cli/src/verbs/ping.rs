@@ -2,7 +2,8 @@
 
 use super::probe_args::{Destination, failure, time};
 use crate::console::{self, Console};
-use crate::failure::{DONE, FAILED, Outcome};
+use crate::failure::{DONE, FAILED, Failure, Outcome};
+use crate::host_port;
 use crate::stop;
 use clap::Args;
 use probe::{Event, PingConfig, PingMethod};
@@ -57,6 +58,13 @@ pub(crate) struct PingArgs {
     /// Print JSON, with the RTT of every probe
     #[arg(long, short = 'J')]
     json: bool,
+}
+
+impl PingArgs {
+    /// Splits `HOST:PORT`, which asks for connections to that port.
+    pub(crate) fn split_port(&mut self) -> Result<(), Failure> {
+        host_port::split(&mut self.destination.host, &mut self.tcp)
+    }
 }
 
 const EXAMPLES: &str = "\

@@ -15,6 +15,7 @@ mod udt_fallback;
 
 use crate::console::Console;
 use crate::failure::{FAILED, Failure, Outcome};
+use crate::host_port;
 use crate::output_path::OutputPath;
 use crate::stop;
 use crate::test_report::{self, Added, Forms};
@@ -42,12 +43,12 @@ use units::{BitRate, ByteCount, Rtt};
 #[derive(Debug, Clone, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct TestArgs {
-    /// Server name or address
+    /// Server: a name or an address, also HOST:PORT
     host: String,
     /// Server port, or a range: 5201-5210
     ///
     /// Of a range the first port is used whose server is not busy.
-    #[arg(long, short, default_value = "5201", value_parser = ports)]
+    #[arg(long, short, default_value = "5201", value_parser = host_port::ports)]
     port: RangeInclusive<u16>,
     /// Use UDP instead of TCP [default rate: 1 Mbit/s]
     #[arg(long, short)]
@@ -150,6 +151,13 @@ pub(crate) struct TestArgs {
     modes: ModeArgs,
 }
 
+impl TestArgs {
+    /// Splits `HOST:PORT`.
+    pub(crate) fn split_port(&mut self) -> Result<(), Failure> {
+        host_port::split(&mut self.host, &mut self.port)
+    }
+}
+
 /// Socket options.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Sockets")]
@@ -232,16 +240,6 @@ fn rate_or_unlimited(text: &str) -> Result<Pace, String> {
     let is_bare = !text.is_empty() && text.chars().all(|c| c.is_ascii_digit());
     let text = if is_bare { &format!("{text}bit") } else { text };
     text.parse().map(|rate| Pace(Some(rate))).map_err(|error: units::ParseError| error.to_string())
-}
-
-/// A port, or a range of ports.
-pub(super) fn ports(text: &str) -> Result<RangeInclusive<u16>, String> {
-    let port = |text: &str| text.parse::<u16>().ok().filter(|port| *port > 0);
-    let (first, last) = text.split_once('-').unwrap_or((text, text));
-    match (port(first), port(last)) {
-        (Some(first), Some(last)) if first <= last => Ok(first..=last),
-        _ => Err("ports are 1 to 65535, or a range such as 5201-5210".to_owned()),
-    }
 }
 
 /// A number of seconds as in iperf3, or a time with its unit.

@@ -2,7 +2,8 @@
 
 use super::probe_args::{Destination, failure, time};
 use crate::console::{self, Console};
-use crate::failure::{DONE, FAILED, Outcome};
+use crate::failure::{DONE, FAILED, Failure, Outcome};
+use crate::host_port;
 use crate::stop;
 use clap::Args;
 use probe::{TraceConfig, TraceMethod};
@@ -62,6 +63,13 @@ pub(crate) struct TraceArgs {
     /// Print JSON
     #[arg(long, short = 'J')]
     json: bool,
+}
+
+impl TraceArgs {
+    /// Splits `HOST:PORT`.
+    pub(crate) fn split_port(&mut self) -> Result<(), Failure> {
+        host_port::split(&mut self.destination.host, &mut self.port)
+    }
 }
 
 const EXAMPLES: &str = "\

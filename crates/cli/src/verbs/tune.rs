@@ -36,6 +36,16 @@ pub(crate) struct TuneArgs {
     journals: Option<PathBuf>,
 }
 
+impl TuneArgs {
+    /// Splits `HOST:PORT`.
+    pub(crate) fn split_port(&mut self) -> Result<(), Failure> {
+        match &mut self.what {
+            What::Verify(verify) => verify.split_port(),
+            _ => Ok(()),
+        }
+    }
+}
+
 const EXAMPLES: &str = "\
 Examples:
   longhaul tune plan --rate 10gbit --rtt 200ms       print, change nothing

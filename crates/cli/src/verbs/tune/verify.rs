@@ -4,6 +4,7 @@ use super::apply::{asked, failed};
 use super::{Host, json};
 use crate::console::Console;
 use crate::failure::{DONE, FAILED, Failure, Outcome};
+use crate::host_port;
 use crate::verbs::test::{cross_traffic, seconds};
 use crate::{console, stop};
 use clap::{Args, value_parser};
@@ -74,6 +75,13 @@ pub(super) struct VerifyArgs {
     /// Do not ask for confirmation
     #[arg(long, short)]
     yes: bool,
+}
+
+impl VerifyArgs {
+    /// Splits `HOST:PORT`.
+    pub(super) fn split_port(&mut self) -> Result<(), Failure> {
+        host_port::split(&mut self.to, &mut self.port)
+    }
 }
 
 const EXAMPLES: &str = "\
