@@ -18,9 +18,10 @@ mod output_path;
 mod stop;
 mod test_report;
 mod usage_error;
+mod verb_groups;
 mod verbs;
 
-use clap::{CommandFactory, Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use console::{Colour, Console};
 use failure::{Failure, Outcome};
 
@@ -87,7 +88,7 @@ enum Verb {
     Iperf3(Box<verbs::iperf3::Iperf3Args>),
     /// Run programs over an emulated path inside this machine
     Lab(verbs::lab::LabArgs),
-    /// Check the plans of measurement campaigns
+    /// Run measurement campaigns, built-in or your own, and compare their results
     Study(verbs::study::StudyArgs),
     Completions(verbs::shell::CompletionsArgs),
     Man(verbs::shell::ManArgs),
@@ -95,8 +96,12 @@ enum Verb {
 
 fn main() {
     let arguments = verbs::iperf3::with_verb(std::env::args_os().collect());
-    let mut cli = Cli::try_parse_from(&arguments)
-        .unwrap_or_else(|error| usage_error::exit(&error, &Cli::command(), &arguments));
+    let command = verb_groups::grouped(Cli::command());
+    let mut cli = command
+        .clone()
+        .try_get_matches_from(&arguments)
+        .and_then(|matches| Cli::from_arg_matches(&matches))
+        .unwrap_or_else(|error| usage_error::exit(&error, &command, &arguments));
     let console = &mut Console::new(cli.color);
     let outcome = cli.verb.split_ports().and_then(|()| cli.verb.run(console));
     let code = outcome.unwrap_or_else(|failure| {
