@@ -111,6 +111,10 @@ impl FromStr for BitRate {
         let scale = scale_of(unit).ok_or_else(|| {
             wrong(match unit {
                 "" => format!("give the unit, as in {EXAMPLE}"),
+                _ if is_of_bytes(unit) => format!(
+                    "{} are bytes: write 8 times as many bits, as in {EXAMPLE}",
+                    short(unit)
+                ),
                 _ => format!(
                     "'{unit}' is not a unit of rate (bit, kbit, mbit, gbit, tbit); write {EXAMPLE}",
                     unit = short(unit)
@@ -130,10 +134,15 @@ pub(crate) fn short(unit: &str) -> String {
     unit.chars().filter(|c| !c.is_control()).take(12).collect()
 }
 
+/// Whether a unit is one of bytes, such as MB or MB/s: as bits it would be wrong by a factor of
+/// eight.
+fn is_of_bytes(unit: &str) -> bool {
+    ["B", "B/s", "Bps"].iter().any(|bytes| unit.ends_with(bytes))
+}
+
 /// `mbit`, `Mbit/s`, `mbps`, iperf3's `m`: always bits, always powers of 1000.
 fn scale_of(unit: &str) -> Option<u64> {
-    // MB/s is a byte rate; reading it as bits would be wrong by a factor of eight.
-    if unit.ends_with("B/s") || unit.ends_with("Bps") {
+    if is_of_bytes(unit) {
         return None;
     }
     let unit = unit.to_ascii_lowercase();
@@ -181,6 +190,9 @@ mod tests {
             "101tbit",
             "99999999999999999999t",
             "10MB/s",
+            "10MB",
+            "1 GB",
+            "3kB",
             "0.1bit",
             "1e8",
             "NaN",
@@ -198,6 +210,8 @@ mod tests {
             error.to_string(),
             "'100' is not a rate: give the unit, as in 100mbit or 2.5gbit"
         );
+        let error = "10MB".parse::<BitRate>().unwrap_err().to_string();
+        assert!(error.contains("MB are bytes"), "{error}");
     }
 
     #[test]
