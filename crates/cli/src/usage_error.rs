@@ -19,8 +19,63 @@ pub(crate) fn exit(error: &Error, command: &Command, arguments: &[OsString]) -> 
     if arguments.get(1).is_some_and(|verb| verb == "iperf3") {
         iperf3::refuse(iperf3::given(error, command).as_deref().unwrap_or(&message));
     }
-    console::complain(&format!("{message}; see --help"));
+    console::complain(&format!("{message}; {}", next_command(error, command, arguments)));
     std::process::exit(USAGE)
+}
+
+/// The command to run next: this one as it was meant, else its help.
+fn next_command(error: &Error, command: &Command, arguments: &[OsString]) -> String {
+    if let Some(words) = corrected(error, command, arguments) {
+        return format!("try: {}", words.join(" "));
+    }
+    let (mut verb, mut words) = (command, vec![command.get_name()]);
+    for argument in arguments.iter().skip(1).filter_map(|argument| argument.to_str()) {
+        let Some(found) = verb.find_subcommand(argument) else { continue };
+        words.push(found.get_name());
+        verb = found;
+    }
+    format!("see: {} --help", words.join(" "))
+}
+
+/// The words with the one that clap would replace, if the result is accepted.
+fn corrected(error: &Error, command: &Command, arguments: &[OsString]) -> Option<Vec<String>> {
+    let single = |kind| match error.get(kind)? {
+        ContextValue::String(text) => Some(text.clone()),
+        ContextValue::Strings(all) => all.first().cloned(),
+        _ => None,
+    };
+    let pairs = [
+        (ContextKind::InvalidSubcommand, ContextKind::SuggestedSubcommand),
+        (ContextKind::InvalidArg, ContextKind::SuggestedArg),
+        (ContextKind::InvalidValue, ContextKind::SuggestedValue),
+    ];
+    let (wrong, meant) =
+        pairs.into_iter().find_map(|(wrong, meant)| Some((single(wrong)?, single(meant)?)))?;
+    let meant = meant.split_whitespace().next()?.to_owned();
+    let mut is_replaced = false;
+    let mut words = Vec::with_capacity(arguments.len());
+    for argument in arguments {
+        let word = argument.to_str()?;
+        let (name, value) = word.split_once('=').map_or((word, None), |(n, v)| (n, Some(v)));
+        let replaced = match value {
+            _ if is_replaced => None,
+            _ if word == wrong => Some(meant.clone()),
+            Some(value) if name == wrong => Some(format!("{meant}={value}")),
+            Some(value) if value == wrong => Some(format!("{name}={meant}")),
+            _ => None,
+        };
+        is_replaced |= replaced.is_some();
+        words.push(replaced.unwrap_or_else(|| word.to_owned()));
+    }
+    let accepted = command.clone().try_get_matches_from(&words).is_ok();
+    if let Some(program) = words.first_mut() {
+        command.get_name().clone_into(program);
+    }
+    let is_plain = |word: &String| {
+        !word.is_empty()
+            && word.chars().all(|c| c.is_ascii_alphanumeric() || "-_./:=,%@+".contains(c))
+    };
+    (is_replaced && accepted && words.iter().all(is_plain)).then_some(words)
 }
 
 /// clap's message without its usage line and the hint about `--`.
@@ -31,10 +86,26 @@ fn message(error: &Error) -> String {
         .map(str::trim)
         .filter(|line| !line.is_empty() && !line.starts_with("tip: to pass"))
         .take_while(|line| !line.starts_with("Usage:") && !line.starts_with("For more"))
-        .map(|line| line.strip_prefix("tip: ").map_or(line.to_owned(), |tip| format!("({tip})")))
+        .map(in_words)
+        .map(|line| match line.strip_prefix("tip: ") {
+            Some(tip) => format!("({tip})"),
+            None => line,
+        })
         .collect();
     let message = lines.join(" ");
     message.strip_prefix("error: ").unwrap_or(&message).to_owned()
+}
+
+/// A line without the phrases of Rust's parsers.
+fn in_words(line: &str) -> String {
+    const PHRASES: [(&str, &str); 5] = [
+        ("invalid digit found in string", "give a whole number"),
+        ("cannot parse integer from empty string", "give a whole number"),
+        ("number too large to fit in target type", "it is too large"),
+        ("number too small to fit in target type", "it is too small"),
+        ("invalid float literal", "give a number"),
+    ];
+    PHRASES.iter().fold(line.to_owned(), |text, (phrase, words)| text.replace(phrase, words))
 }
 
 /// clap takes `-1ms` for a flag. Where it is the value of an argument that

@@ -38,7 +38,7 @@ pub(crate) struct DoctorArgs {
     #[arg(long)]
     rate: Option<BitRate>,
     /// RTT, such as 200ms [default: measured to --to]
-    #[arg(long, required_unless_present_any = ["to", "read"])]
+    #[arg(long)]
     rtt: Option<Rtt>,
     /// Far end: measure its RTT, path MTU and TCP options
     #[arg(long, value_name = "HOST")]
@@ -124,6 +124,12 @@ struct Document<'a> {
 pub(crate) fn run(args: &DoctorArgs, console: &mut Console) -> Outcome {
     if let Some(file) = &args.read {
         return read(file, args.json, console);
+    }
+    if args.rtt.is_none() && args.to.is_none() {
+        return Err(Failure::usage(
+            "the RTT is missing: give it, as in longhaul doctor --rtt 100ms, or measure it with \
+             longhaul doctor --to HOST",
+        ));
     }
     let asked = "asked";
     if args.rtt == Some(Rtt::ZERO) {

@@ -2,10 +2,11 @@
 //! exit code of 1 or 2.
 
 use crate::program::{Server, run};
+use std::collections::BTreeSet;
 use std::io::{Read, Write};
 use std::net::TcpListener;
 
-fn refused(arguments: &[&str], code: i32, says: &str) {
+fn refused(arguments: &[&str], code: i32, says: &str) -> String {
     let output = run(arguments);
     let text = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(code), "{arguments:?}: {text}");
@@ -13,10 +14,20 @@ fn refused(arguments: &[&str], code: i32, says: &str) {
     assert_eq!(text.lines().count(), 1, "{arguments:?}: {text}");
     assert!(text.contains(says), "{arguments:?}: {text}");
     assert!(output.stdout.is_empty(), "{arguments:?}: nothing is printed beside the error");
+    text
+}
+
+/// The command that an error ends with.
+fn next_command(error: &str) -> Option<Vec<String>> {
+    let command = ["; see: longhaul ", "; try: longhaul "]
+        .iter()
+        .find_map(|before| error.trim_end().split_once(before).map(|(_, command)| command))?;
+    Some(command.split(' ').map(str::to_owned).collect())
 }
 
 #[test]
 fn wrong_usage_is_refused_before_anything_runs() {
+    let (mut commands, mut errors) = (BTreeSet::new(), 0);
     for (arguments, says) in [
         (&["bdp", "100mbit", "173"][..], "give the unit"),
         (&["bdp", "100", "173ms"], "give the unit"),
@@ -126,7 +137,36 @@ fn wrong_usage_is_refused_before_anything_runs() {
         (&["no-such-verb"], "no-such-verb"),
         (&["completions", "csh"], "csh"),
     ] {
-        refused(arguments, 2, says);
+        if let Some(command) = next_command(&refused(arguments, 2, says)) {
+            commands.insert(command);
+            errors += 1;
+        }
+    }
+    // Most of them name the command to run next, which works.
+    assert!(errors >= 50, "{errors} errors name a command");
+    for command in commands {
+        let words: Vec<&str> = command.iter().map(String::as_str).collect();
+        let output = run(&words);
+        assert!(output.status.success() && !output.stdout.is_empty(), "{command:?}");
+    }
+}
+
+#[test]
+fn what_was_meant_is_a_command_that_works() {
+    for (wrong, meant) in [
+        (&["bdpp", "100mbit", "173ms"][..], "bdp 100mbit 173ms"),
+        (&["bdp", "100mbit", "173ms", "--widnow", "64KiB"], "bdp 100mbit 173ms --window 64KiB"),
+        (&["bdp", "100mbit", "173ms", "--color=alwys"], "bdp 100mbit 173ms --color=always"),
+        (
+            &["calc", "transfr", "1GB", "--rate", "1gbit", "--rtt", "1ms"],
+            "calc transfer 1GB --rate 1gbit --rtt 1ms",
+        ),
+        (&["study", "lits"], "study list"),
+    ] {
+        let command = next_command(&refused(wrong, 2, meant)).unwrap();
+        assert_eq!(command.join(" "), meant);
+        let words: Vec<&str> = command.iter().map(String::as_str).collect();
+        assert!(run(&words).status.success(), "{meant}");
     }
 }
 
