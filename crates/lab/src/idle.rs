@@ -128,7 +128,7 @@ pub(crate) fn measure(
         .filter_map(|direction| Some(validity::constant_rate(direction)?.time_for(size)))
         .sum();
     // On a path so slow that echoes queue behind each other, the RTT is not idle.
-    if serialisation > echoes.apart || path.rtt().duration() > Duration::from_secs(5) {
+    if serialisation > echoes.apart || path.mean_rtt() > Duration::from_secs(5) {
         return Ok(None);
     }
     // Where the delay varies, a reply may be early, and much later than expected.
@@ -184,9 +184,12 @@ fn echo(
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
             Err(error) => return Err(error),
         }
-        let missing = sent.iter().zip(&received).find(|(_, received)| received.is_none());
-        let expected = missing.map(|(sent, _)| *sent + path);
-        if next == received.len() && expected.is_none_or(|at| now > at + timeout) {
+        let missing = sent.iter().zip(&received).filter(|(_, received)| received.is_none());
+        let mut missing = missing.map(|(sent, _)| *sent + path);
+        let expected = missing.next();
+        // An echo that was lost must not end the wait for the last one.
+        let last = missing.last().or(expected);
+        if next == received.len() && last.is_none_or(|at| now > at + timeout) {
             return Ok(received.into_iter().flatten().collect());
         }
         let upcoming = [expected, (next < received.len()).then_some(next_at)];

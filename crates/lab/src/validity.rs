@@ -334,7 +334,8 @@ mod tests {
         let one = expected("rate=1gbit,rtt=40ms,up.loss=ge:1%:30%");
         assert!((one - 0.75 * 0.03226).abs() < 1e-12, "{one}");
         // A list or a schedule has no mean: what was drawn.
-        for link in ["rate=1gbit,rtt=40ms,loss=list:3+7", "rate=1gbit,rtt=40ms,loss=1%,@5s.loss=2%"] {
+        for link in ["rate=1gbit,rtt=40ms,loss=list:3+7", "rate=1gbit,rtt=40ms,loss=1%,@5s.loss=2%"]
+        {
             assert!((expected(link) - 124.0 / 4000.0).abs() < 1e-12, "{link}");
         }
     }
