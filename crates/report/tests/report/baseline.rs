@@ -86,7 +86,6 @@ fn the_terminal_shows_every_part_in_its_width() {
     for part in [
         "Before the tests",
         "median           75 % interval    median RTT bloat",
-        "What differs in mean goodput",
         "mean goodput                    before          now",
         "download, 4 streams",
         "20.1 → ",
