@@ -8,6 +8,7 @@ use crate::driver::{Command, CommandQueue, Done};
 use crate::driver_choice::{self, ChosenDriver};
 use crate::forwarding::Forwarding;
 use crate::hosts::LabHost;
+use crate::idle::IdleRtt;
 use crate::interval_log::IntervalLog;
 use crate::validity::ValidityCheck;
 use crate::watch::{Direction, QueueSample, Watch};
@@ -71,7 +72,7 @@ struct LabLink {
     /// As configured at the start.
     asked: PathSpec,
     seed: u64,
-    idle_rtt: Option<Duration>,
+    idle_rtt: Option<IdleRtt>,
     /// The longest train that its hosts send where the kernel holds packets; `None`: any.
     longest_train: Option<u32>,
     /// Thread of each direction, and its index there.
@@ -102,6 +103,9 @@ pub struct Options {
     /// Other labs may run at the same time: the idle RTT is measured without busy-waiting,
     /// which would keep their emulators off the cores.
     pub shared: bool,
+    /// Longest time for measuring the idle RTT of a link whose delay varies; `None`: 0.6 s.
+    /// With few echoes it is inaccurate, and it is left out where fewer than five fit.
+    pub idle_time: Option<Duration>,
     /// Index of the host that is the machine itself: its devices are created in
     /// the machine's namespace. Needs root.
     pub machine: Option<usize>,

@@ -2,8 +2,9 @@
 
 use crate::direction::DirectionCounters;
 use crate::driver_choice::ChosenDriver;
+use crate::idle::IdleRtt;
 use hdrhistogram::Histogram;
-use link::Rate;
+use link::{Loss, Rate};
 use record::{
     Achieved, Drops, Lateness, PathChange, PathReport, RequestedDirection, RequestedPath,
 };
@@ -40,7 +41,7 @@ pub(crate) struct ValidityCheck<'a> {
     pub(crate) omit: Option<Duration>,
     /// From when on the run is covered; `None` if it ended before.
     pub(crate) covered_from: Option<Duration>,
-    pub(crate) idle_rtt: Option<Duration>,
+    pub(crate) idle_rtt: Option<IdleRtt>,
     pub(crate) changes: &'a [PathChange],
     /// Of this link alone.
     pub(crate) per_direction: Vec<&'a DirectionCounters>,
@@ -88,20 +89,27 @@ impl ValidityCheck<'_> {
                 omit_s: self.omit.unwrap_or_default().as_secs_f64(),
                 driver: self.driver.driver,
                 driver_reason: self.driver.reason.clone(),
-                idle_rtt_within_ms: meant.as_secs_f64() * 1e3,
+                mean_rtt_ms: millis(path.mean_rtt()),
+                idle_rtt_within_ms: millis(meant),
                 changes: self.changes.to_vec(),
             },
-            achieved: Achieved { idle_rtt_ms: self.idle_rtt_ms(), ..Achieved::default() },
+            achieved: self.idle(),
             cpu: 0.0,
         }
     }
 
-    fn idle_rtt_ms(&self) -> Option<f64> {
-        self.idle_rtt.map(|rtt| rtt.as_secs_f64() * 1e3)
+    /// What is known before the first transfer.
+    fn idle(&self) -> Achieved {
+        let idle = self.idle_rtt;
+        Achieved {
+            idle_rtt_ms: idle.map(|idle| millis(idle.rtt)),
+            idle_rtt_error_ms: idle.and_then(|idle| idle.standard_error).map(millis),
+            ..Achieved::default()
+        }
     }
 
     fn achieved(&self) -> Achieved {
-        let mut did = Achieved { idle_rtt_ms: self.idle_rtt_ms(), ..Achieved::default() };
+        let mut did = self.idle();
         did.drops.unintended = self.dropped;
         did.from_s = self.covered_from.unwrap_or_default().as_secs_f64();
         let (mut busiest, mut expected, mut sent) = (Duration::ZERO, 0.0, 0);
@@ -137,9 +145,33 @@ impl ValidityCheck<'_> {
             let share = |lost: f64| Some(lost / sent as f64);
             #[expect(clippy::cast_precision_loss, reason = "as above")]
             let lost = did.lost as f64;
-            (did.loss, did.loss_expected) = (share(lost), share(expected));
+            (did.loss, did.loss_expected) =
+                (share(lost), self.long_term_loss().or(share(expected)));
         }
         did
+    }
+
+    /// The mean of the loss models of the packets sent; `None` where it changes or is that of
+    /// listed packets. The draws of a Gilbert-Elliott model depend on its states, which differ
+    /// from run to run.
+    fn long_term_loss(&self) -> Option<f64> {
+        let [up, down] = self.path.directions();
+        let is_list = [up, down].iter().any(|at| matches!(at.config().loss, Loss::List(_)));
+        if is_list || !self.changes.is_empty() || self.path.has_schedule() {
+            return None;
+        }
+        let ratios = [up, down].map(|direction| direction.mean_loss().fraction());
+        let [up, down] = ratios;
+        if (up - down).abs() < f64::EPSILON {
+            return Some(up);
+        }
+        let (lost, sent) = self.per_direction.iter().fold((0.0, 0.0), |(lost, sent), totals| {
+            let ratio = ratios[usize::from(totals.direction == crate::Direction::Down)];
+            #[expect(clippy::cast_precision_loss, reason = "fewer than 2^53 packets")]
+            let packets = totals.counters.sent as f64;
+            (lost + packets * ratio, sent + packets)
+        });
+        (sent > 0.0).then(|| lost / sent)
     }
 
     fn reasons(&self, did: &Achieved) -> Vec<String> {
@@ -168,7 +200,7 @@ impl ValidityCheck<'_> {
                 "1 % of the packets were released {late} late or more (limit {most:.1} ms): the machine is too busy to emulate this path (the emulator used {cpu:.0} % of a core)"
             ));
         }
-        if let Some(idle) = self.idle_rtt {
+        if let Some(IdleRtt { rtt: idle, .. }) = self.idle_rtt {
             let asked = self.path.rtt().duration();
             if !varies(self.path) && idle.abs_diff(asked) > IDLE_TOLERANCE.max(asked / 50) {
                 reasons.push(format!(
@@ -225,6 +257,10 @@ pub(crate) fn constant_rate(direction: &Direction) -> Option<BitRate> {
     }
 }
 
+fn millis(time: Duration) -> f64 {
+    time.as_secs_f64() * 1e3
+}
+
 /// Whether the configured RTT varies from packet to packet: then neither the RTT
 /// nor the spacing of deliveries shows the error of the emulator.
 fn varies(path: &PathSpec) -> bool {
@@ -241,5 +277,75 @@ fn worse(so_far: Lateness, histogram: &Histogram<u64>) -> Lateness {
         p50: so_far.p50.max(histogram.value_at_quantile(0.5)),
         p99: so_far.p99.max(histogram.value_at_quantile(0.99)),
         max: so_far.max.max(histogram.max()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Direction as Way;
+    use crate::interval_log::IntervalLog;
+    use link::Counters;
+
+    /// What a direction did that sent `sent` packets and drew losses with the given sum.
+    fn direction(direction: Way, sent: u64, drawn: f64) -> DirectionCounters {
+        DirectionCounters {
+            link: 0,
+            direction,
+            counters: Counters { sent, loss_expected: drawn, ..Counters::default() },
+            lateness: Histogram::new(3).unwrap(),
+            refused: 0,
+            unreadable: 0,
+            uncounted: 0,
+            busy_bytes: units::ByteCount::ZERO,
+            busy: Duration::ZERO,
+            samples: Vec::new(),
+            intervals: IntervalLog::default(),
+        }
+    }
+
+    fn report(link: &str) -> PathReport {
+        let path: PathSpec = link.parse().unwrap();
+        let directions = [direction(Way::Up, 3000, 104.0), direction(Way::Down, 1000, 20.0)];
+        let check = ValidityCheck {
+            path: &path,
+            seed: 1,
+            accurate: false,
+            driver: &ChosenDriver::tun("a test"),
+            omit: None,
+            covered_from: None,
+            idle_rtt: None,
+            changes: &[],
+            per_direction: directions.iter().collect(),
+            dropped: 0,
+            cpu: 0.0,
+        };
+        check.report()
+    }
+
+    #[test]
+    fn the_expected_loss_is_the_configured_one_whatever_states_were_drawn() {
+        let expected = |link: &str| report(link).achieved.loss_expected.unwrap();
+        let path = report("rate=1gbit,rtt=40ms,loss=ge:1%:30%");
+        assert_eq!(path.achieved.loss_expected, Some(path.loss.fraction()));
+        assert!(path.asked.up.effects[0].starts_with("loss 3.226 % in bursts"), "{path:?}");
+        assert_eq!(path.loss.to_string(), "3.226 %");
+        // By the packets of each direction: 3 of 4 up.
+        let one = expected("rate=1gbit,rtt=40ms,up.loss=ge:1%:30%");
+        assert!((one - 0.75 * 0.03226).abs() < 1e-12, "{one}");
+        // A list or a schedule has no mean: what was drawn.
+        for link in ["rate=1gbit,rtt=40ms,loss=list:3+7", "rate=1gbit,rtt=40ms,loss=1%,@5s.loss=2%"]
+        {
+            assert!((expected(link) - 124.0 / 4000.0).abs() < 1e-12, "{link}");
+        }
+    }
+
+    #[test]
+    fn the_configured_mean_of_the_rtt_has_the_mean_of_jitter() {
+        let mean = |link: &str| report(link).asked.mean_rtt_ms;
+        assert!((mean("rate=1gbit,rtt=40ms") - 40.0).abs() < 1e-6);
+        assert!((mean("rate=1gbit,rtt=40ms,jitter=5ms") - 40.0).abs() < 1e-3);
+        assert!((mean("rate=1gbit,rtt=40ms,jitter=exponential:5ms") - 50.0).abs() < 1e-6);
+        assert!((mean("rate=1gbit,rtt=40ms,down.jitter=exponential:5ms") - 45.0).abs() < 1e-6);
     }
 }

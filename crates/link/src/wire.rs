@@ -292,7 +292,7 @@ fn delivered<P>(
 }
 
 /// Due time of a packet sent at `end`, with a random delay.
-fn delayed(end: Nanos, delay: u64, jitter: Jitter, rng: &mut Pcg64Mcg) -> Nanos {
+pub(crate) fn delayed(end: Nanos, delay: u64, jitter: Jitter, rng: &mut Pcg64Mcg) -> Nanos {
     let scale = jitter.scale.as_secs_f64() * 1e9;
     let draw = match jitter.distribution {
         Distribution::Normal => {

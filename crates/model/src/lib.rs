@@ -51,7 +51,8 @@ pub use bdp_report::{
     PayloadLine, Question, RampLine, WindowLine, WindowRateLine, bdp_report,
 };
 pub use buffers::{
-    BufferTarget, BufferTooLarge, MAX_BUFFER, SEND_SHARE, raised_triple, share_of_buffer,
+    AUTOTUNED_SHARES, BufferTarget, BufferTooLarge, MAX_BUFFER, SEND_SHARE, raised_triple,
+    share_of_buffer,
 };
 pub use line_class::{LINE_RATES, LineClass, line_class};
 pub use loss::{

@@ -62,6 +62,10 @@ pub struct RequestedPath {
     /// Why that driver: a clause without a full stop. Empty in files of earlier versions.
     #[serde(default)]
     pub driver_reason: String,
+    /// Mean RTT of the idle path, in ms: `rtt_ms` with the means of jitter and reordering. Zero
+    /// in files of earlier versions.
+    #[serde(default)]
+    pub mean_rtt_ms: f64,
     /// Tolerance of the idle RTT in this mode, in ms.
     pub idle_rtt_within_ms: f64,
     /// Changes during the run, in order.
@@ -122,8 +126,12 @@ pub struct Achieved {
     /// Rate while the bottleneck was busy, in real time, of the busier direction; `None`
     /// if it was not busy for long enough.
     pub rate_bps: Option<BitRate>,
-    /// Median idle RTT without transmission time; `None` without a probe reply.
+    /// Idle RTT without transmission time, to be compared with
+    /// [`RequestedPath::mean_rtt_ms`]: the median of the echoes, or, where the configured delay
+    /// varies, their mean. `None` without a probe reply.
     pub idle_rtt_ms: Option<f64>,
+    /// Standard error of `idle_rtt_ms` where that is a mean.
+    pub idle_rtt_error_ms: Option<f64>,
     /// Packets forwarded.
     pub packets: u64,
     /// Bytes forwarded, including headers and framing.
@@ -132,7 +140,8 @@ pub struct Achieved {
     pub lost: u64,
     /// Their share of the packets sent; `None` if none was sent.
     pub loss: Option<f64>,
-    /// The share expected from the model's probabilities.
+    /// The share that the configured models lose in the long run; with listed packets or
+    /// settings that change, the share that they lose of the packets sent.
     pub loss_expected: Option<f64>,
     /// Dropped packets, by cause.
     pub drops: Drops,

@@ -24,13 +24,17 @@ pub struct StudyComparison {
     pub unmatched: u64,
     /// Cells whose difference is significant.
     pub significant: u64,
-    /// The geometric mean over the cells of the second study's goodput over the first one's.
+    /// The geometric mean over the cells of the second study's goodput over the first one's;
+    /// `None` unless the cells have the same factors and changed alike.
     pub ratio: Option<f64>,
     /// Lower end of its confidence interval (Student's t, over the cells' logarithms); `None`
     /// below two cells.
     pub ratio_low: Option<f64>,
     /// Its upper end.
     pub ratio_high: Option<f64>,
+    /// Why there is no `ratio`.
+    #[serde(default)]
+    pub no_ratio: Option<String>,
     /// The result in a sentence.
     pub sentence: String,
 }

@@ -24,4 +24,4 @@ mod timeline;
 pub mod untrusted;
 mod wording;
 
-pub use wording::long_time;
+pub use wording::{idle_rtt, long_time};

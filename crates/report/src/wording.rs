@@ -1,8 +1,8 @@
 //! Terms and number formats shared by terminal output and HTML pages.
 
 use record::{
-    BaselineCondition, BaselineDifference, BaselineLatency, ConditionFactor, Confidence, Finding,
-    LatencyPhase, LatencyUnderLoad, Limit, Shares, StartSkew, StudyHost,
+    Achieved, BaselineCondition, BaselineDifference, BaselineLatency, ConditionFactor, Confidence,
+    Finding, LatencyPhase, LatencyUnderLoad, Limit, Shares, StartSkew, StudyHost,
 };
 use units::{BitRate, percent_with, share};
 
@@ -33,6 +33,16 @@ pub(crate) fn study_host(host: &StudyHost) -> String {
         text += &format!(", clock {by} ms {side} (± {uncertainty} ms)");
     }
     text
+}
+
+/// The measured idle RTT of a lab's path, with the standard error where it is a mean.
+#[must_use]
+pub fn idle_rtt(achieved: &Achieved, decimals: usize) -> Option<String> {
+    let ms = achieved.idle_rtt_ms.filter(|ms| ms.is_finite())?;
+    Some(match achieved.idle_rtt_error_ms.filter(|error| error.is_finite()) {
+        Some(error) => format!("{ms:.decimals$} ± {error:.decimals$} ms"),
+        None => format!("{ms:.decimals$} ms"),
+    })
 }
 
 /// How precisely the flows of several clients began together.
@@ -261,9 +271,9 @@ pub(crate) fn rtt_under_load(latency: &BaselineLatency) -> Option<String> {
 }
 
 /// What a median interval is, for the legend of its table.
-pub(crate) const MEDIAN_INTERVAL: &str = "Intervals of the median are between values of the tests \
-     (order statistics), with at least the level given: 95 % needs six tests. Differences are \
-     tested by Welch's t-test with Holm's correction, at 95 %.";
+pub(crate) const MEDIAN_INTERVAL: &str = "RTT: before the load → under load. Intervals of the median are between values of the tests \
+     (order statistics), with at least the level given: 95 % needs six tests. Differences of \
+     means are tested by Welch's t-test with Holm's correction, at 95 %.";
 
 /// A relative change as `-1.4 %`; less than 0.05 % is none.
 pub(crate) fn relative(share: Option<f64>) -> String {

@@ -11,6 +11,10 @@ use units::change;
 /// Of intervals and tests.
 const CONFIDENCE: f64 = 0.95;
 
+/// Factor between the overall ratio and that of each cell, and the ends of its interval, up to
+/// which the cells are alike.
+const ALIKE: f64 = 2.0;
+
 /// A study with the runs of each of its parts.
 pub type StudyRuns<'a> = (&'a Study, &'a [Vec<StudyRun>]);
 
@@ -44,10 +48,10 @@ pub fn compare(first: StudyRuns<'_>, second: StudyRuns<'_>) -> Result<StudyCompa
     }
     let unmatched = (before.len() + after.len()).saturating_sub(2 * cells.len());
     let significant = mark_significant(&mut cells);
-    let positive = cells.iter().filter(|cell| cell.goodput_bps.iter().all(|rate| *rate > 0.0));
-    let logarithms: Vec<f64> =
-        positive.map(|cell| (cell.goodput_bps[1] / cell.goodput_bps[0]).ln()).collect();
-    let interval = statistics::mean_interval(&logarithms, CONFIDENCE);
+    let (overall, unlike) = match overall(&before, &cells) {
+        Ok(overall) => (Some(overall), None),
+        Err(unlike) => (None, Some(unlike)),
+    };
     let mut comparison = StudyComparison {
         schema: STUDY_COMPARISON_SCHEMA.to_owned(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -56,14 +60,63 @@ pub fn compare(first: StudyRuns<'_>, second: StudyRuns<'_>) -> Result<StudyCompa
         confidence: CONFIDENCE,
         unmatched: unmatched as u64,
         significant: significant as u64,
-        ratio: statistics::mean(&logarithms).map(f64::exp),
-        ratio_low: interval.map(|interval| interval.low.exp()),
-        ratio_high: interval.map(|interval| interval.high.exp()),
+        ratio: overall.map(|overall| overall.ratio),
+        ratio_low: overall.and_then(|overall| Some(overall.interval?[0])),
+        ratio_high: overall.and_then(|overall| Some(overall.interval?[1])),
         cells,
+        no_ratio: unlike,
         sentence: String::new(),
     };
     comparison.sentence = sentence(&comparison);
     Ok(comparison)
+}
+
+/// The second study's goodput over the first one's, over all cells.
+#[derive(Debug, Clone, Copy)]
+struct Overall {
+    ratio: f64,
+    /// Confidence interval; `None` below two cells.
+    interval: Option<[f64; 2]>,
+}
+
+/// The geometric mean of the cells' ratios.
+///
+/// # Errors
+/// The cells are not alike, and why: a mean of cells with other factors, or whose goodputs
+/// changed by other factors, describes none of them.
+fn overall(measured: &[MeasuredCell], cells: &[ComparedCell]) -> Result<Overall, String> {
+    if cells.iter().any(|cell| cell.goodput_bps.iter().any(|rate| *rate <= 0.0)) {
+        return Err("a cell has no goodput".to_owned());
+    }
+    let is_compared = |part: &str| cells.iter().any(|cell| cell.part == part);
+    let mut factors = measured
+        .iter()
+        .filter(|cell| is_compared(&cell.key.0))
+        .map(|cell| cell.key.1.iter().map(|(factor, _)| factor.as_str()).collect::<Vec<_>>());
+    let first = factors.next();
+    if factors.any(|other| Some(other) != first) {
+        return Err("the cells have different factors".to_owned());
+    }
+    let ratio = |cell: &ComparedCell| cell.goodput_bps[1] / cell.goodput_bps[0];
+    let logarithms: Vec<f64> = cells.iter().map(|cell| ratio(cell).ln()).collect();
+    let Some(mean) = statistics::mean(&logarithms) else {
+        return Err("no cell was measured in both".to_owned());
+    };
+    let interval = statistics::mean_interval(&logarithms, CONFIDENCE);
+    let is_near = |logarithm: f64| (logarithm - mean).abs() <= ALIKE.ln();
+    let ends = interval.iter().flat_map(|interval| [interval.low, interval.high]);
+    if !logarithms.iter().copied().chain(ends).all(is_near) {
+        let by_ratio = |a: &&ComparedCell, b: &&ComparedCell| ratio(a).total_cmp(&ratio(b));
+        let extremes = [cells.iter().min_by(by_ratio), cells.iter().max_by(by_ratio)];
+        let named = extremes
+            .into_iter()
+            .flatten()
+            .map(|cell| format!("{} ({})", change(ratio(cell) - 1.0), cell.label));
+        let named: Vec<String> = named.collect();
+        return Err(format!("the changes differ, from {}", named.join(" to ")));
+    }
+    let interval = interval.map(|interval| [interval.low.exp(), interval.high.exp()]);
+    Ok(Overall { ratio: mean.exp(), interval })
 }
 
 /// The cells that have valid runs, in the order of the plans.
@@ -147,7 +200,8 @@ fn differing(first: &Study, second: &Study) -> Vec<DifferingSetting> {
 fn sentence(comparison: &StudyComparison) -> String {
     let cells = comparison.cells.len();
     let tested = comparison.cells.iter().filter(|cell| cell.p.is_some()).count();
-    let overall = match (comparison.ratio, comparison.ratio_low, comparison.ratio_high) {
+    let ratios = (comparison.ratio, comparison.ratio_low, comparison.ratio_high);
+    let overall = match ratios {
         (Some(ratio), Some(low), Some(high)) => format!(
             "over {cells} cells the second study's goodput is {} (geometric mean; 95 % \
              confidence interval {} to {})",
@@ -156,7 +210,10 @@ fn sentence(comparison: &StudyComparison) -> String {
             change(high - 1.0)
         ),
         (Some(ratio), ..) => format!("the second study's goodput is {}", change(ratio - 1.0)),
-        _ => format!("{cells} cells have no goodput to compare"),
+        _ => {
+            let why = comparison.no_ratio.as_deref().unwrap_or("nothing to compare");
+            format!("no overall figure for {cells} cells: {why}")
+        }
     };
     let tests = match tested {
         0 => "no cell has two runs or more in both studies, which a test needs".to_owned(),
@@ -230,6 +287,33 @@ count = 3
         assert!((ratio - 1.1f64.sqrt()).abs() < 1e-3, "{ratio}");
         assert_eq!(found.differing[0].values, ["cubic", "bbr"]);
         assert!(found.sentence.contains("1 of 2 cells differ"), "{}", found.sentence);
+    }
+
+    fn compared_rates(before: &[[f64; 3]], after: &[[f64; 3]]) -> StudyComparison {
+        let study = Study::of_plan("windows", PLAN, false).unwrap();
+        compare((&study, &runs(before)), (&study, &runs(after))).unwrap()
+    }
+
+    #[test]
+    fn cells_that_changed_differently_have_no_overall_ratio() {
+        let before = [[5.0, 5.1, 4.9], [10.0, 10.1, 9.9]];
+        // Twice as much and fifty times as much: their mean would be from -99.9 % to thousands.
+        let found = compared_rates(&before, &[[10.0, 10.1, 9.9], [500.0, 501.0, 499.0]]);
+        assert_eq!((found.ratio, found.ratio_low, found.ratio_high), (None, None, None));
+        let why = "No overall figure for 2 cells: the changes differ, from 2 times (window=64KiB) \
+                   to 50 times (window=128KiB); 2 of 2";
+        assert!(found.sentence.starts_with(why), "{}", found.sentence);
+        // Within a factor of two of their mean, but two cells do not bound it.
+        let found = compared_rates(&before, &[[5.0, 5.1, 4.9], [19.0, 19.1, 18.9]]);
+        assert_eq!(found.ratio, None, "{}", found.sentence);
+        let found = compared_rates(&before, &[[5.5, 5.6, 5.4], [11.1, 11.2, 11.0]]);
+        assert!(found.no_ratio.is_none() && found.ratio.is_some(), "{}", found.sentence);
+        assert!(found.ratio_low > Some(1.0) && found.ratio_high < Some(1.2), "{found:?}");
+        // One cell is its own overall figure.
+        let found = compared_rates(&before[..1], &[[500.0, 501.0, 499.0]]);
+        assert!((found.ratio.unwrap() - 100.0).abs() < 0.01, "{found:?}");
+        let found = compared_rates(&before, &[[0.0; 3], [10.0, 10.1, 9.9]]);
+        assert_eq!(found.no_ratio.as_deref(), Some("a cell has no goodput"));
     }
 
     #[test]

@@ -203,6 +203,13 @@ impl PathSpec {
         Rtt::from_nanos(self.directions().iter().map(|direction| direction.delay().nanos()).sum())
     }
 
+    /// Mean of the RTTs that a slow ping measures at the start: [`PathSpec::rtt`] with jitter
+    /// and reordering.
+    #[must_use]
+    pub fn mean_rtt(&self) -> Duration {
+        self.directions().iter().map(|direction| direction.config().mean_delay()).sum()
+    }
+
     /// MTU of the hosts' devices, bytes.
     #[must_use]
     pub fn mtu(&self) -> u32 {

@@ -35,7 +35,7 @@ pub use journal::{Identity, JournalError, is_journal_file};
 pub use lock::{Lock, LockError};
 pub use machine::{Disk, HostDisk, Settings, ThisHost};
 pub use persist::PERSISTED;
-pub use plan::{Buffers, allowed_rate, plan};
+pub use plan::{Buffers, allowed_rate, autotuned_rates, plan};
 pub use profile::Profile;
 pub use tuner::{Tuner, TunerError};
 pub use undo::{Decision, Foreign};

@@ -54,13 +54,32 @@ pub fn plan(
 /// `None` for a round trip of zero.
 #[must_use]
 pub fn allowed_rate(sender: &Buffers, receiver: &Buffers, share: f64, rtt: Rtt) -> Option<BitRate> {
+    rate_by_shares(sender, receiver, [SEND_SHARE, share], rtt)
+}
+
+/// The rates that autotuning reaches with these buffers at their maximum, from the least to the
+/// most: the share of a buffer that holds payload depends on the kernel, the size of packets,
+/// and how many the device passes on at once ([`model::AUTOTUNED_SHARES`]).
+/// `None` for a round trip of zero.
+#[must_use]
+pub fn autotuned_rates(sender: &Buffers, receiver: &Buffers, rtt: Rtt) -> Option<[BitRate; 2]> {
+    let [least, most] =
+        model::AUTOTUNED_SHARES.map(|share| rate_by_shares(sender, receiver, [share; 2], rtt));
+    Some([least?, most?])
+}
+
+/// The rate with these shares of the send and the receive buffer.
+fn rate_by_shares(
+    sender: &Buffers,
+    receiver: &Buffers,
+    [send, receive]: [f64; 2],
+    rtt: Rtt,
+) -> Option<BitRate> {
     let scaled = sender.window_scaling && receiver.window_scaling;
     let announced = if scaled { model::MAX_WINDOW } else { model::UNSCALED_WINDOW };
-    let window = share_of_buffer(ByteCount::from_bytes(receiver.tcp_rmem[2]), share).min(announced);
-    model::window_rate(
-        window.min(share_of_buffer(ByteCount::from_bytes(sender.tcp_wmem[2]), SEND_SHARE)),
-        rtt,
-    )
+    let most = |triple: [u64; 3]| ByteCount::from_bytes(triple[2]);
+    let window = share_of_buffer(most(receiver.tcp_rmem), receive).min(announced);
+    model::window_rate(window.min(share_of_buffer(most(sender.tcp_wmem), send)), rtt)
 }
 
 fn raise(
@@ -122,6 +141,32 @@ mod tests {
         for number in ["100 Mbit/s x 173 ms = 2.16 MB", "4.33 MB", "50 %", "17 MiB"] {
             assert!(plan[0].why.contains(number), "{}", plan[0].why);
         }
+    }
+
+    #[test]
+    fn autotuning_reaches_what_was_measured() {
+        let reached = |rmem, wmem, rtt: &str| {
+            let buffers = Buffers {
+                tcp_rmem: [4096, 131_072, rmem],
+                tcp_wmem: [4096, 16_384, wmem],
+                ..DEFAULT
+            };
+            autotuned_rates(&buffers, &buffers, rtt.parse().unwrap()).unwrap()
+        };
+        // Goodput in labs of 1 Gbit/s with Linux 6.18, Mbit/s. The initial values of the buffers
+        // do not limit; the maximum does.
+        for (rmem, wmem, rtt, measured) in [
+            (32 << 20, 4 << 20, "173ms", 160),
+            (6 << 20, 64 << 20, "100ms", 383),
+            (1 << 20, 64 << 20, "100ms", 64),
+            (64 << 20, 1 << 20, "100ms", 65),
+            (64 << 20, 512 << 10, "100ms", 34),
+        ] {
+            let [least, most] = reached(rmem, wmem, rtt);
+            let measured = BitRate::from_bps(measured * 1_000_000);
+            assert!(least < measured && measured < most, "{least} to {most}, not {measured}");
+        }
+        assert_eq!(autotuned_rates(&DEFAULT, &DEFAULT, Rtt::ZERO), None);
     }
 
     #[test]

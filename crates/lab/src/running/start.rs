@@ -56,7 +56,7 @@ impl Lab {
                 })?
             }
         };
-        lab.measure_idle(plan, &table, options.shared)?;
+        lab.measure_idle(plan, &table, options)?;
         Ok(lab)
     }
 
@@ -177,16 +177,18 @@ impl Lab {
         &mut self,
         plan: &Plan,
         table: &routes::Table,
-        shared: bool,
+        options: Options,
     ) -> Result<(), LabError> {
-        let many = shared || self.links.len() > 1;
+        let many = options.shared || self.links.len() > 1;
         let hosts = &self.hosts;
         let measure = |index: usize, link: &LabLink| {
             let [from, to] = link.ends;
             if table.links_between(plan, from, to) != [index] {
                 return Ok(None);
             }
-            idle::measure(&hosts[from].namespace, hosts[to].ipv4, &plan.links[index].path, many)
+            let path = &plan.links[index].path;
+            let echoes = idle::Echoes::new(path, many, options.idle_time);
+            idle::measure(&hosts[from].namespace, hosts[to].ipv4, path, echoes)
         };
         let times: Vec<Result<_, LabError>> = std::thread::scope(|scope| {
             let threads: Vec<_> = self

@@ -202,8 +202,8 @@ fn configured(path: &PathReport) -> String {
 fn measured(path: &PathReport) -> String {
     let rate =
         path.achieved.rate_bps.map_or_else(|| "rate not measured".to_owned(), |r| r.to_string());
-    match path.achieved.idle_rtt_ms.filter(|ms| ms.is_finite()) {
-        Some(ms) => format!("{rate}, idle RTT {ms:.1} ms"),
+    match wording::idle_rtt(&path.achieved, 1) {
+        Some(idle) => format!("{rate}, idle RTT {idle}"),
         None => format!("{rate}, idle RTT not measured"),
     }
 }

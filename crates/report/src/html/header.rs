@@ -91,8 +91,7 @@ fn result(m: &mut Markup, page: &Page<'_>) {
 fn path_strip(m: &mut Markup, path: &PathReport, valid: bool) {
     let achieved = &path.achieved;
     let rate = achieved.rate_bps.map_or_else(|| "not measured".to_owned(), |r| r.to_string());
-    let idle = achieved.idle_rtt_ms.filter(|ms| ms.is_finite());
-    let idle = idle.map_or_else(|| "not measured".to_owned(), |ms| format!("{ms:.1} ms"));
+    let idle = wording::idle_rtt(achieved, 1).unwrap_or_else(|| "not measured".to_owned());
     let bdp = path
         .rate_bps
         .map_or_else(|| "–".to_owned(), |rate| rate.bytes_in(path.rtt.duration()).to_string());

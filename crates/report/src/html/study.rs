@@ -22,6 +22,9 @@ use record::{PlotKind, StudyPart, StudyPlot, StudyReport, StudyRun, StudyTrend};
 
 const STYLE: &str = include_str!("study/study.css");
 
+/// What a plot without points of single runs shows.
+const MEANS: &str = "The mean of each cell's valid runs.";
+
 /// The contents of a study's page.
 #[derive(Debug, Clone, Copy)]
 pub struct StudyPage<'a> {
@@ -220,9 +223,9 @@ fn named(part: &StudyPart, runs: &[StudyRun], named: &StudyPlot) -> Vec<Chart> {
 fn chart(part: &StudyPart, plot: &PartPlot) -> Option<Chart> {
     match plot.plotted {
         Plotted::Lines { .. } => lines::draw(part, plot),
-        Plotted::Heatmap { .. } => heatmap::draw(part, plot),
-        Plotted::Surface { .. } => surface::draw(part, plot),
-        Plotted::Rows => Some(rows::draw(part, plot)),
+        Plotted::Heatmap { .. } => heatmap::draw(part, plot).map(|chart| chart.with_note(MEANS)),
+        Plotted::Surface { .. } => surface::draw(part, plot).map(|chart| chart.with_note(MEANS)),
+        Plotted::Rows => Some(rows::draw(part, plot).with_note(MEANS)),
     }
 }
 

@@ -127,8 +127,7 @@ fn conditions(report: &BaselineReport, style: &Style) -> Vec<Line> {
     };
     let interval = wording::interval_heading(&report.conditions);
     let mut head = Line::new(style).put(style::STRONG, "Goodput");
-    for (name, column) in ["median", interval.as_str(), "RTT, loaded", "bloat"].iter().zip(FIGURES)
-    {
+    for (name, column) in ["median", interval.as_str(), "median RTT", "bloat"].iter().zip(FIGURES) {
         head = head.right(style::DIM, name, column);
     }
     let mut lines = vec![Line::new(style), head];
@@ -190,7 +189,7 @@ fn differences(all: &[BaselineDifference], style: &Style) -> Vec<Line> {
     if all.is_empty() {
         return Vec::new();
     }
-    let mut lines = heading(style, "What differs").to_vec();
+    let mut lines = heading(style, "What differs in mean goodput").to_vec();
     let significant = |one: &&BaselineDifference| one.significant == Some(true);
     for one in all.iter().filter(significant) {
         let (what, within) = wording::difference(one);

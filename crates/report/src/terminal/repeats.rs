@@ -2,7 +2,7 @@
 
 use super::{
     Style,
-    line::{Line, block, labelled},
+    line::{Line, block, labelled, wrap},
     style,
 };
 use record::{Comparison, Decided, RepeatSummary, RunFigures};
@@ -11,8 +11,18 @@ use units::{BitRate, percent};
 /// Column of the texts.
 const COLUMN: usize = 14;
 
+/// Right ends of a run's goodputs: of the steady part, and of the whole test.
+const RATES: [usize; 2] = [20, 34];
+
+/// Column of the bars.
+const BARS: usize = 36;
+
 /// Columns of the longest bar.
-const BAR: usize = 30;
+const BAR: usize = 28;
+
+/// What the columns are.
+const COLUMNS: &str = "Goodput is the payload that the receiver got. steady: after the ramp-up; \
+     median, mean and std dev are of it. whole test: as iperf3 and a server's log count it.";
 
 fn rate(bps: f64) -> String {
     BitRate::from_bps_f64(bps).to_string()
@@ -22,7 +32,12 @@ fn rate(bps: f64) -> String {
 #[must_use]
 pub fn repeats(runs: &[RunFigures], summary: &RepeatSummary, style: &Style) -> String {
     let most = summary.max_bps.filter(|most| *most > 0.0).unwrap_or(1.0);
-    let mut lines = vec![Line::new(style).put(style::STRONG, &format!("{} runs", runs.len()))];
+    let head = Line::new(style).right(style::DIM, "steady", RATES[0]);
+    let head = head.right(style::DIM, "whole test", RATES[1]).to(BARS);
+    let mut lines = vec![
+        Line::new(style).put(style::STRONG, &format!("{} runs", runs.len())),
+        head.put(style::DIM, "steady; retransmitted segments"),
+    ];
     let mark = if style.unicode { "█" } else { "#" };
     for (number, run) in (1..).zip(runs) {
         let share = (run.throughput_bps.as_f64() / most).clamp(0.0, 1.0);
@@ -31,8 +46,9 @@ pub fn repeats(runs: &[RunFigures], summary: &RepeatSummary, style: &Style) -> S
         lines.push(
             Line::new(style)
                 .right(style::DIM, &number.to_string(), 4)
-                .right(style::STRONG, &run.throughput_bps.to_string(), 20)
-                .to(22)
+                .right(style::STRONG, &run.throughput_bps.to_string(), RATES[0])
+                .right(style::PLAIN, &run.average_bps.to_string(), RATES[1])
+                .to(BARS)
                 .put(style::run(1), &mark.repeat(bar))
                 .put(style::DIM, &retransmits),
         );
@@ -57,6 +73,9 @@ pub fn repeats(runs: &[RunFigures], summary: &RepeatSummary, style: &Style) -> S
     }
     if let Some(variation) = summary.variation {
         row("std dev", &format!("{} of the mean", percent(variation)));
+    }
+    for part in wrap(style, COLUMNS, style.text_width().saturating_sub(2)) {
+        lines.push(Line::new(style).to(2).put(style::DIM, &part));
     }
     for warning in &summary.warnings {
         lines.extend(labelled(style, 2, (style::WARN, "warning"), COLUMN, (style::PLAIN, warning)));
@@ -90,7 +109,7 @@ mod tests {
         RunFigures {
             started_unix_s: 0,
             throughput_bps: BitRate::from_bps(mbit * 1_000_000),
-            average_bps: BitRate::ZERO,
+            average_bps: BitRate::from_bps(mbit * 900_000),
             block_s: 1.0,
             blocks_bps: Vec::new(),
             received_bytes: 1,
@@ -122,9 +141,17 @@ mod tests {
         let style = Style { colour: false, width: 80, unicode: false };
         let text = repeats(&[run(100), run(50)], &summary, &style);
         assert!(text.is_ascii() && text.lines().all(|line| line.len() <= 80), "{text}");
-        assert!(text.contains(&format!("{}  100 retr", "#".repeat(30))), "{text}");
-        assert!(text.contains(&format!(" {}  50 retr", "#".repeat(15))), "{text}");
+        assert!(
+            text.contains(&format!(" 100 Mbit/s     90 Mbit/s  {}  100 retr", "#".repeat(28))),
+            "{text}"
+        );
+        assert!(text.contains(&format!(" {}  50 retr", "#".repeat(14))), "{text}");
         assert!(text.contains("  warning     the runs disagree"), "{text}");
+        assert!(
+            text.starts_with("2 runs\n              steady    whole test  steady; retr"),
+            "{text}"
+        );
+        assert!(text.contains("median, mean and std"), "{text}");
         assert!(text.contains("95 % confidence interval 0 bit/s to 392"), "{text}");
     }
 }

@@ -109,7 +109,7 @@ fn cells(part: &StudyPart, style: &Style) -> Vec<Line> {
     let width = longest.clamp(part.name.chars().count(), most.max(part.name.len()));
     let most = part.cells.iter().filter_map(|cell| cell.throughput_bps).fold(0.0, f64::max);
     let third = Third::of(part);
-    let heads = ["goodput", "±95 %", third.head()];
+    let heads = ["mean goodput", "±95 %", third.head()];
     let mut head = Line::new(style).put(style::STRONG, &clean(&part.name));
     for (name, column) in heads.into_iter().zip(COLUMNS) {
         head = head.right(style::DIM, name, width + column);

@@ -66,7 +66,11 @@ fn cells(comparison: &StudyComparison, style: &Style) -> Vec<Line> {
     for (name, column) in ["first", "second", "change", "±95 %"].into_iter().zip(COLUMNS) {
         head = head.right(style::DIM, name, width + column);
     }
-    let mut lines = vec![head.to(width + COLUMNS[3] + 2).put(style::DIM, "differs")];
+    let caption = "mean goodput of each cell's valid runs";
+    let mut lines = vec![
+        Line::new(style).put(style::DIM, caption),
+        head.to(width + COLUMNS[3] + 2).put(style::DIM, "differs"),
+    ];
     for cell in shown() {
         let text: String = label(cell).chars().take(width).collect();
         lines.push(figures(cell, width, Line::new(style).put(style::PLAIN, &text)));
@@ -134,6 +138,7 @@ mod tests {
             ratio: Some(1.2),
             ratio_low: None,
             ratio_high: None,
+            no_ratio: None,
             sentence: "It is faster.".to_owned(),
         };
         let text =
@@ -141,6 +146,7 @@ mod tests {
         for part in [
             "congestion = cubic in the first, not set in the second",
             "2 cells measured",
+            "mean goodput of each cell",
             "10 Mbit/s",
             "12 Mbit/s",
             "+20 %",

@@ -55,8 +55,8 @@ fn path_lines(path: &PathReport, style: &Style) -> Vec<Line> {
     if let Some(rate) = path.achieved.rate_bps {
         measured.push(rate.to_string());
     }
-    match path.achieved.idle_rtt_ms.filter(|ms| ms.is_finite()) {
-        Some(ms) => measured.push(format!("idle RTT {ms:.1} ms")),
+    match wording::idle_rtt(&path.achieved, 1) {
+        Some(idle) => measured.push(format!("idle RTT {idle}")),
         None => measured.push("idle RTT not measured".to_owned()),
     }
     measured.push(if path.valid { "valid" } else { "not valid" }.to_owned());

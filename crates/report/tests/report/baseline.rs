@@ -85,7 +85,8 @@ fn the_terminal_shows_every_part_in_its_width() {
     let text = baseline(&report, &Style { colour: false, width: 80, unicode: true });
     for part in [
         "Before the tests",
-        "75 % interval",
+        "median           75 % interval    median RTT bloat",
+        "mean goodput                    before          now",
         "download, 4 streams",
         "20.1 → ",
         "What limits each",
@@ -107,7 +108,18 @@ fn the_page_is_complete_and_loads_nothing() {
     for fetched in ["src=", "href=", "url(", "<script"] {
         assert!(!page.contains(fetched), "{fetched}");
     }
-    for part in ["Do first", "dots-row", "What limits each", "Compared with 1970", "monday.json"] {
+    for part in [
+        "Do first",
+        "dots-row",
+        "What limits each",
+        "Compared with 1970",
+        "monday.json",
+        ">Median goodput<",
+        ">Median RTT<",
+        ">Mean before<",
+        ">Mean now<",
+        ">Mean RTT rise<",
+    ] {
         assert!(page.contains(part), "{part}");
     }
     // Without a test there is a page all the same.

@@ -151,6 +151,8 @@ fn every_kind_of_plot_is_drawn_and_text_is_no_markup() {
         assert!(page.contains(caption), "{caption}");
     }
     assert!(page.contains(" ms<"), "no axis in ms");
+    assert_eq!(page.matches(">The mean of each cell&#39;s valid runs.<").count(), 3);
+    assert!(page.contains(">Mean goodput<") && page.contains(">Mean / predicted<"));
     assert!(!page.contains("<script>"), "markup in a text");
 }
 
@@ -237,6 +239,7 @@ fn the_third_column_is_the_prediction_or_the_fairness() {
     let (mut report, _) = results(Vec::new(), |_, _| 1e6);
     let text = report::terminal::study(&report, &style);
     assert!(text.contains("of predicted") && !text.contains("Jain"), "{text}");
+    assert!(text.contains("mean goodput   ±95 %"), "{text}");
     for cell in report.parts.iter_mut().flat_map(|part| &mut part.cells) {
         cell.fairness = Some(0.756);
     }

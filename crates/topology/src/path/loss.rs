@@ -82,14 +82,18 @@ fn mean_of(model: &GilbertElliott) -> f64 {
     bad * model.bad.fraction() + (1.0 - bad) * model.good.fraction()
 }
 
-/// Long-term loss ratio; a list, being finite, has none.
+/// Long-term loss ratio; a list, being finite, has none. That of a Gilbert-Elliott model is
+/// rounded to four significant digits, here and nowhere else: it is the same number wherever it
+/// is printed.
 pub(super) fn mean(model: &Loss) -> LossRatio {
     match model {
         Loss::None | Loss::List(_) => LossRatio::NONE,
         Loss::Bernoulli(ratio) => *ratio,
-        // A ratio has a resolution of 10^-12: 12 decimals are exact.
         Loss::GilbertElliott(model) => {
-            format!("{:.12}", mean_of(model)).parse().unwrap_or(LossRatio::NONE)
+            let mean = mean_of(model);
+            let rounded = units::percent_with(mean, 4).parse();
+            // Next to 100 %, four digits are 100 %. A ratio has a resolution of 10^-12.
+            rounded.or_else(|_| format!("{mean:.12}").parse()).unwrap_or(LossRatio::NONE)
         }
     }
 }

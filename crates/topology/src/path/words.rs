@@ -68,10 +68,8 @@ fn loss(settings: &DirectionSettings) -> String {
 
 fn gilbert_elliott(model: &GilbertElliott, settings: &DirectionSettings) -> String {
     let GilbertElliott { p, r, bad, good } = model;
-    // Three decimals of a percent suffice.
-    let mean = format!("{:.3}", super::loss::mean(&settings.loss.model).fraction() * 100.0);
-    let mean = mean.trim_end_matches('0').trim_end_matches('.');
-    format!("{mean} % in bursts (Gilbert-Elliott p {p}, r {r}, bad {bad}, good {good})")
+    let mean = super::loss::mean(&settings.loss.model);
+    format!("{mean} in bursts (Gilbert-Elliott p {p}, r {r}, bad {bad}, good {good})")
 }
 
 /// The effects of a direction beside rate, delay and queue.

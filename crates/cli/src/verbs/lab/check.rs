@@ -38,6 +38,9 @@ pub(super) struct CheckArgs {
     json: bool,
 }
 
+/// Time for the idle RTT of a path whose delay varies: 200 echoes with jitter of 5 ms.
+const IDLE_TIME: Duration = Duration::from_secs(6);
+
 const EXAMPLES: &str = "\
 Examples:
   longhaul lab check --link rate=1gbit,rtt=50ms
@@ -64,7 +67,7 @@ fn run_inside(args: &CheckArgs, console: &mut Console) -> Outcome {
     let plan = Plan::pair(args.link.clone(), "cubic", &[], false);
     console.live("starting the lab and measuring the idle RTT");
     let CheckArgs { accurate, driver, .. } = *args;
-    let options = Options { accurate, driver, ..Options::default() };
+    let options = Options { accurate, driver, idle_time: Some(IDLE_TIME), ..Options::default() };
     let lab = Lab::start(&plan, options).map_err(Failure::usage)?;
     console.live(&format!(
         "saturating the path for {:.1} s in each direction",
@@ -92,8 +95,21 @@ fn run_inside(args: &CheckArgs, console: &mut Console) -> Outcome {
 fn table(report: &PathReport) -> String {
     let did = &report.achieved;
     let none = || "-".to_owned();
-    let ms = |value: f64| format!("{value:.2} ms");
-    let percent = |share: f64| percent_with(share, 3);
+    let idle = report::idle_rtt(did, 2).unwrap_or_else(none);
+    let configured_idle = report.asked.mean_rtt_ms;
+    let is_mean = (configured_idle - report.rtt.millis_f64()).abs() > 1e-6;
+    let idle_name = match did.idle_rtt_error_ms {
+        Some(_) => "idle RTT, mean ± std error",
+        None if is_mean => "idle RTT, mean",
+        None => "idle RTT",
+    };
+    // The configured ratio as everywhere else.
+    let loss_is_constant = did.loss_expected == Some(report.loss.fraction());
+    let expected = |share| match loss_is_constant {
+        true => report.loss.to_string(),
+        false => percent_with(share, 4),
+    };
+    let percent = |share: f64| percent_with(share, 4);
     let lateness = did.lateness_us;
     let rows = [
         (
@@ -101,8 +117,12 @@ fn table(report: &PathReport) -> String {
             report.rate_bps.map_or_else(|| "unlimited".to_owned(), |rate| rate.to_string()),
             did.rate_bps.map_or_else(none, |rate| rate.to_string()),
         ),
-        ("idle RTT", ms(report.rtt.millis_f64()), did.idle_rtt_ms.map_or_else(none, ms)),
-        ("loss", did.loss_expected.map_or_else(none, percent), did.loss.map_or_else(none, percent)),
+        (idle_name, format!("{configured_idle:.2} ms"), idle),
+        (
+            "loss",
+            did.loss_expected.map_or_else(none, expected),
+            did.loss.map_or_else(none, percent),
+        ),
         ("release delay, median", none(), format!("{} µs", lateness.p50)),
         ("release delay, 99 %", none(), format!("{} µs", lateness.p99)),
         ("release delay, max", none(), format!("{} µs", lateness.max)),
@@ -114,4 +134,40 @@ fn table(report: &PathReport) -> String {
         text += &format!("{what:27}{asked:>16}{achieved:>16}\n");
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use record::Achieved;
+
+    /// The configured and the measured value of a row.
+    fn row(report: &PathReport, name: &str) -> String {
+        let text = table(report);
+        let line = text.lines().find(|line| line.starts_with(name)).unwrap_or(&text);
+        line[name.len()..].split_whitespace().collect::<Vec<_>>().join(" ")
+    }
+
+    #[test]
+    fn a_configured_loss_is_printed_as_everywhere_else() {
+        let mut report = PathReport { loss: "3.226%".parse().unwrap(), ..PathReport::default() };
+        report.achieved.loss = Some(0.034_567);
+        report.achieved.loss_expected = Some(report.loss.fraction());
+        assert_eq!(row(&report, "loss"), format!("{} 3.457 %", report.loss));
+        // Of directions that differ.
+        report.achieved.loss_expected = Some(0.016_129_03);
+        assert_eq!(row(&report, "loss"), "1.613 % 3.457 %");
+    }
+
+    #[test]
+    fn jitter_compares_means() {
+        let mut report = PathReport { rtt: "40ms".parse().unwrap(), ..PathReport::default() };
+        report.asked.mean_rtt_ms = 43.333;
+        report.achieved =
+            Achieved { idle_rtt_ms: Some(42.1), idle_rtt_error_ms: Some(2.04), ..report.achieved };
+        assert_eq!(row(&report, "idle RTT, mean ± std error"), "43.33 ms 42.10 ± 2.04 ms");
+        report.asked.mean_rtt_ms = 40.0;
+        report.achieved.idle_rtt_error_ms = None;
+        assert_eq!(row(&report, "idle RTT"), "40.00 ms 42.10 ms");
+    }
 }

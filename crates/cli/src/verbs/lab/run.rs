@@ -209,13 +209,12 @@ fn introduce(lab: &Lab, congestion: &str) {
     let (Ok(client), Ok(server)) = (buffers(lab.client()), buffers(lab.server())) else {
         return;
     };
-    let share = model::INITIAL_WINDOW_SHARE;
-    let allowed = tune::allowed_rate(&client, &server, share, lab.path().rtt());
-    if let Some((allowed, rate)) = allowed.zip(lab.path().rate())
-        && allowed < rate
+    let reached = tune::autotuned_rates(&client, &server, lab.path().rtt());
+    if let Some(([least, most], rate)) = reached.zip(lab.path().rate())
+        && least < rate
     {
         console::note(&format!(
-            "lab: the hosts' TCP buffers limit one connection to about {allowed}; use --tuned to size them for the path"
+            "lab: with the hosts' TCP buffers, autotuning reaches about {least} to {most} per connection; use --tuned to size them for the path"
         ));
     }
 }

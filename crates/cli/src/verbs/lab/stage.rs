@@ -219,7 +219,7 @@ pub(super) fn in_one_line(report: &PathReport) -> String {
     let rate = did.rate_bps.map_or("not busy long enough to measure the rate".to_owned(), |rate| {
         format!("{rate} while busy")
     });
-    let idle = did.idle_rtt_ms.map_or("not measured".to_owned(), |rtt| format!("{rtt:.2} ms"));
+    let idle = report::idle_rtt(did, 2).unwrap_or("not measured".to_owned());
     let micros = |late: u64| units::Rtt::from_micros(late).to_string();
     let drops = did.drops;
     let part = match did.from_s {

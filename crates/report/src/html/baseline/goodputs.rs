@@ -87,12 +87,12 @@ type Figure = (&'static str, fn(&BaselineCondition) -> Option<String>);
 
 const FIGURES: [Figure; 5] = [
     ("Tests", |one| Some(one.runs.len().to_string())),
-    ("Median", |one| one.summary.median_bps.map(wording::bps)),
+    ("Median goodput", |one| one.summary.median_bps.map(wording::bps)),
     ("Interval", |one| {
         let interval = one.median_low_bps.zip(one.median_high_bps)?;
         Some(wording::rates(interval.0, interval.1))
     }),
-    ("RTT, loaded", |one| wording::rtt_under_load(one.latency.as_ref()?)),
+    ("Median RTT", |one| wording::rtt_under_load(one.latency.as_ref()?)),
     ("Bufferbloat", |one| one.latency.as_ref()?.grade.clone()),
 ];
 

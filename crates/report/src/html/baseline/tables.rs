@@ -78,6 +78,7 @@ pub(super) fn differences(m: &mut Markup, all: &[BaselineDifference]) {
         (texts, Some(tone))
     };
     section(m, "What differs", |m| {
+        m.leaf("p", &[("class", &"note")], &"The mean goodput of the tests of each condition.");
         let rows: Vec<_> = all.iter().map(row).collect();
         table(m, &["Compared", "Within", "Means", "Change", "Verdict"], &rows);
     });
@@ -101,7 +102,7 @@ pub(super) fn links(m: &mut Markup, links: &[BaselineLink]) {
                     slowest link, or the provisioned rate.";
         m.leaf("p", &[("class", &"note")], &note);
         let rows: Vec<_> = links.iter().map(row).collect();
-        table(m, &["Condition", "Median", "Link", "Meaning"], &rows);
+        table(m, &["Condition", "Median goodput", "Link", "Meaning"], &rows);
     });
 }
 
@@ -137,7 +138,11 @@ pub(super) fn comparison(m: &mut Markup, found: &BaselineComparison) {
                 (texts, Some(tone))
             })
             .collect();
-        table(m, &["Condition", "Before", "Now", "Change", "RTT rise", "Goodput"], &rows);
+        table(
+            m,
+            &["Condition", "Mean before", "Mean now", "Change", "Mean RTT rise", "Goodput"],
+            &rows,
+        );
         if found.conditions.iter().any(|one| one.rise.is_some_and(|r| r.significant == Some(true)))
         {
             m.leaf("p", &[("class", &"note")], &"* The rise of the RTT changed significantly.");

@@ -44,7 +44,7 @@ fn head(m: &mut Markup, part: &StudyPart) {
         m.leaf("th", &[("scope", &"col")], &factor.name);
     }
     let fairness = part.cells.iter().any(|cell| cell.fairness.is_some());
-    let all = ["Valid runs", "Goodput", "± 95 %", "Predicted", "Measured / predicted", "Limit"];
+    let all = ["Valid runs", "Mean goodput", "± 95 %", "Predicted", "Mean / predicted", "Limit"];
     for name in all.into_iter().chain(fairness.then_some("Jain's index")) {
         m.leaf("th", &[("scope", &"col")], &name);
     }

@@ -17,7 +17,7 @@ pub(super) fn comparison(found: &BaselineComparison, style: &Style) -> Vec<Line>
     let mut lines = super::heading(style, &title).to_vec();
     let tone = style::STRONG;
     lines.extend(labelled(style, 2, (tone, ""), 2, (tone, &found.sentence)));
-    let mut head = Line::new(style);
+    let mut head = Line::new(style).to(2).put(style::DIM, "mean goodput");
     for (name, column) in ["before", "now", "change"].into_iter().zip(FIGURES) {
         head = head.right(style::DIM, name, column);
     }
