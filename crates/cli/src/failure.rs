@@ -11,6 +11,7 @@ pub(crate) const DONE: Code = 0;
 pub(crate) const FAILED: Code = 1;
 pub(crate) const USAGE: Code = 2;
 pub(crate) const NOT_VALID: Code = 3;
+pub(crate) const WORSE: Code = 4;
 
 /// Why a subcommand failed: one line for the user.
 #[derive(Debug)]

@@ -15,6 +15,7 @@ mod http_host;
 mod input;
 mod inside;
 mod output_path;
+mod regression;
 mod stop;
 mod test_report;
 mod usage_error;
@@ -62,7 +63,7 @@ Examples:
   longhaul lab run --link rate=1gbit,rtt=50ms -- ping -c 3 server
 
 Exit codes: 0 success, 1 failure, 2 usage error or missing privileges,
-3 invalid result.";
+3 invalid result, 4 worse than the result compared with (--fail-if-worse).";
 
 #[derive(Debug, Subcommand)]
 enum Verb {

@@ -11,6 +11,7 @@ use crate::console::{self, Console};
 use crate::failure::{DONE, FAILED, Failure, Outcome};
 use crate::host_port;
 use crate::output_path::OutputPath;
+use crate::regression::RegressionArgs;
 use crate::stop;
 use clap::{Args, value_parser};
 use host::{clock, random};
@@ -84,6 +85,8 @@ pub(crate) struct BaselineArgs {
     /// FILE is the JSON that it wrote; the result says which conditions changed significantly.
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     compare: Option<PathBuf>,
+    #[command(flatten)]
+    regression: RegressionArgs,
     /// Write NAME.html and NAME.json [default: baseline-HOST-TIME]
     #[arg(long, short, value_name = "NAME", help_heading = "Output")]
     output: Option<OutputPath>,
@@ -112,7 +115,8 @@ Examples:
   longhaul baseline server --within 60 --duration 3
 
 Exit codes: 0 measured, 1 no test succeeded, or interrupted (what was measured
-is reported and saved), 2 wrong usage.";
+is reported and saved), 2 wrong usage, 4 worse than the baseline compared with
+(--fail-if-worse).";
 
 /// The server to measure to.
 #[derive(Debug, Clone)]
@@ -164,7 +168,8 @@ pub(crate) fn run(args: &BaselineArgs, console: &mut Console) -> Outcome {
     // The files first: they are kept even if nobody reads the output.
     files.write(&report, console)?;
     console.print(&text);
-    Ok(if report.interrupted { FAILED } else { DONE })
+    let code = if report.interrupted { FAILED } else { DONE };
+    Ok(args.regression.code_of_baseline(code, report.comparison.as_ref()))
 }
 
 /// One call of the command.

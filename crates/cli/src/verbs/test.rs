@@ -352,7 +352,8 @@ pub(crate) fn run(args: &TestArgs, console: &mut Console) -> Outcome {
         return Err(Failure::work(why));
     }
     let is_failed = stop.is_raised() || carried_nothing(&measurement);
-    Ok(if is_failed { FAILED } else { code })
+    let code = if is_failed { FAILED } else { code };
+    Ok(args.modes.regression.code_of(code, compared.as_ref()))
 }
 
 /// Whether nothing at all arrived in a direction.

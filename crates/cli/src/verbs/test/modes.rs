@@ -1,5 +1,6 @@
 //! Flags of `test` for more than one plain transfer.
 
+use crate::regression::RegressionArgs;
 use clap::{Args, value_parser};
 use std::path::PathBuf;
 use units::LossRatio;
@@ -29,6 +30,8 @@ pub(crate) struct ModeArgs {
     /// FILE is from --save; the result says whether the difference is significant.
     #[arg(long, value_name = "FILE", visible_alias = "baseline")]
     pub(super) compare: Option<PathBuf>,
+    #[command(flatten)]
+    pub(super) regression: RegressionArgs,
     /// Run the second test that decides between two causes
     ///
     /// Without it, the finding names both causes and the options of the test that tells

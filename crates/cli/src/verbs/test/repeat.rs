@@ -70,7 +70,8 @@ pub(super) fn run(
         format!("\n{repeats}{compared}{}", terminal::notes(&report.notes, &style))
     };
     console.print(&text);
-    Ok(if complete { DONE } else { FAILED })
+    let code = if complete { DONE } else { FAILED };
+    Ok(args.modes.regression.code_of(code, report.comparison.as_ref()))
 }
 
 /// Adds the figures of a test, unless it was interrupted.
