@@ -131,6 +131,11 @@ pub(super) enum CookieOwner {
 
 impl Admission {
     pub(super) fn new(config: &ServerConfig) -> Self {
+        Admission::with_grace_period(config, STREAM_GRACE_PERIOD)
+    }
+
+    /// `grace_period`: how long a test is safe without a stream.
+    fn with_grace_period(config: &ServerConfig, grace_period: Duration) -> Self {
         let limits = &config.limits;
         let tests = if config.one_off { 1 } else { limits.sessions };
         let limit = |all, per_address| Limit { all, per_address };
@@ -147,7 +152,7 @@ impl Admission {
         let running = Running {
             tests: HashMap::new(),
             cookies: HashMap::new(),
-            shares: Shares::new(limits, STREAM_GRACE_PERIOD),
+            shares: Shares::new(limits, grace_period),
         };
         Admission {
             streams_per_test: usize::try_from(streams).unwrap_or(usize::MAX),
@@ -320,6 +325,9 @@ impl Drop for AdmittedTest<'_> {
         drop(test);
     }
 }
+
+#[cfg(test)]
+mod model;
 
 #[cfg(test)]
 mod tests {
