@@ -185,9 +185,8 @@ impl<'a> Payload<'a> {
         let (protocol, layer) = view.layers.get(place)?;
         let bytes = view.bytes(place, layer);
         let payload = bytes.get(layer.header_len as usize..).filter(|it| !it.is_empty())?;
-        let number = |at: usize| {
-            bytes.get(at..)?.first_chunk::<2>().map(|bytes| u16::from_be_bytes(*bytes))
-        };
+        let number =
+            |at: usize| bytes.get(at..)?.first_chunk::<2>().map(|bytes| u16::from_be_bytes(*bytes));
         let carrier = match protocol {
             Protocol::Tcp => Carrier::Tcp,
             // What is dissected has a layer of its own.

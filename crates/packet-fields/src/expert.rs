@@ -220,11 +220,7 @@ fn tcp<'a>(view: &PacketView<'a>, put: &mut dyn FnMut(usize, Detail<'a>)) {
 }
 
 /// The values of a field of the expert information.
-pub(crate) fn values(
-    view: &PacketView<'_>,
-    field: Field,
-    emit: &mut dyn FnMut(Value<'_>),
-) {
+pub(crate) fn values(view: &PacketView<'_>, field: Field, emit: &mut dyn FnMut(Value<'_>)) {
     each(view, |item| match field {
         Field::ExpertMessage => emit(Value::Text(&item.message())),
         Field::ExpertSeverity => emit(Value::Integer(i64::from(item.kind.severity as u32))),

@@ -17,6 +17,7 @@ mod parser;
 mod pattern;
 mod program;
 mod slice;
+mod unknown;
 
 pub use error::FilterError;
 

@@ -95,7 +95,13 @@ impl Side {
     }
 
     /// Gives up the bytes before `to`, or before the first that waits.
-    fn skip(&mut self, to: u32, (packet, time_ns): (u64, u64), direction: Direction, emit: Emit<'_>) {
+    fn skip(
+        &mut self,
+        to: u32,
+        (packet, time_ns): (u64, u64),
+        direction: Direction,
+        emit: Emit<'_>,
+    ) {
         let Some(next) = self.next else { return };
         let first = self.waiting.front().map(|first| first.seq);
         let to = first.filter(|first| is_after(to, *first)).unwrap_or(to);

@@ -25,6 +25,7 @@ pub mod expert;
 pub mod field;
 pub mod filter;
 pub mod follow;
+mod lookup;
 mod names;
 pub mod summary;
 pub mod value;

@@ -144,8 +144,13 @@ const HANDSHAKE_TYPES: Names = &[
     (20, "Finished"),
 ];
 
-const TLS_VERSIONS: Names =
-    &[(0x300, "SSL 3.0"), (0x301, "TLS 1.0"), (0x302, "TLS 1.1"), (0x303, "TLS 1.2"), (0x304, "TLS 1.3")];
+const TLS_VERSIONS: Names = &[
+    (0x300, "SSL 3.0"),
+    (0x301, "TLS 1.0"),
+    (0x302, "TLS 1.1"),
+    (0x303, "TLS 1.2"),
+    (0x304, "TLS 1.3"),
+];
 
 const DHCP_MESSAGES: Names = &[
     (1, "Discover"),
@@ -167,7 +172,8 @@ const NTP_MODES: Names = &[
 ];
 
 const SET: Names = &[(1, "Set"), (0, "Not set"), (1, "True"), (0, "False")];
-const GROUP_BIT: Names = &[(1, "Group address (multicast/broadcast)"), (0, "Individual address (unicast)")];
+const GROUP_BIT: Names =
+    &[(1, "Group address (multicast/broadcast)"), (0, "Individual address (unicast)")];
 const LOCAL_BIT: Names = &[
     (1, "Locally administered address (this is NOT the factory default)"),
     (0, "Globally unique address (factory default)"),
@@ -178,7 +184,9 @@ const RESPONSE: Names = &[(1, "Message is a response"), (0, "Message is a query"
 pub(crate) fn of(field: Field) -> Names {
     match field {
         Field::IpProto | Field::Ipv6Nxt => IP_PROTOCOLS,
-        Field::EthType | Field::VlanEtype | Field::SllEthertype | Field::ArpProtoType => ETHER_TYPES,
+        Field::EthType | Field::VlanEtype | Field::SllEthertype | Field::ArpProtoType => {
+            ETHER_TYPES
+        }
         Field::ArpOpcode => ARP_OPCODES,
         Field::IpEcn | Field::Ipv6Ecn => ECN,
         Field::IpDscp | Field::Ipv6Dscp => DSCP,

@@ -18,8 +18,8 @@ mod transport;
 use crate::field::Field;
 use crate::value::Value;
 use crate::view::PacketView;
-use capture::dissect::{Layer, Protocol};
 pub(crate) use application::values as of_payload;
+use capture::dissect::{Layer, Protocol};
 pub(crate) use frame::values as of_frame;
 pub(crate) use stream::acknowledgment;
 
@@ -27,8 +27,8 @@ pub(crate) use stream::acknowledgment;
 type Emit<'e> = &'e mut dyn FnMut(Value<'_>);
 
 /// The values of a field in the header at `place`.
-pub(crate) fn of_layer<'a>(
-    view: &PacketView<'a>,
+pub(crate) fn of_layer(
+    view: &PacketView<'_>,
     field: Field,
     place: usize,
     (protocol, layer): (Protocol, &Layer),
@@ -49,6 +49,8 @@ pub(crate) fn of_layer<'a>(
         Protocol::Icmp | Protocol::Icmpv6 => internet::icmp(view, header, field, emit),
         Protocol::Gre | Protocol::Vxlan | Protocol::GtpU => transport::tunnel(header, field, emit),
         Protocol::Quic => quic::values(header, field, emit),
+        // What has a name is no data.
+        Protocol::Data if view.application().is_some() => {}
         Protocol::Data => match field {
             Field::DataData if !header.bytes.is_empty() => emit(Value::Bytes(header.bytes)),
             Field::DataLen => emit(Value::Integer(i64::from(layer.header_len))),
@@ -108,7 +110,7 @@ fn put(number: Option<i64>, emit: Emit<'_>) {
 }
 
 /// Hands over values that were captured.
-fn put_values<'a, const N: usize>(values: [Option<Value<'a>>; N], emit: Emit<'_>) {
+fn put_values<const N: usize>(values: [Option<Value<'_>>; N], emit: Emit<'_>) {
     values.into_iter().flatten().for_each(emit);
 }
 

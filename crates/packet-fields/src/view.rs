@@ -115,7 +115,7 @@ impl<'a> PacketView<'a> {
     pub fn each_value_of(&self, field: Field, layer: i8, emit: impl FnMut(Value<'_>)) {
         let headers = || {
             let each = self.layers.iter().enumerate();
-            each.filter(|(_, (protocol, _))| field.is_of(*protocol)).map(|(place, _)| place)
+            each.filter(move |(_, (protocol, _))| field.is_of(*protocol)).map(|(place, _)| place)
         };
         let wanted = match usize::try_from(layer) {
             Ok(number) => number.checked_sub(1),
@@ -146,6 +146,7 @@ impl<'a> PacketView<'a> {
     pub fn each_header(&self, protocol: Tested, mut emit: impl FnMut(&'a [u8])) {
         match protocol {
             Tested::Frame => emit(self.packet.frame),
+            Tested::Header(Protocol::Data) if self.application().is_some() => {}
             Tested::Header(protocol) => {
                 for (place, (its, layer)) in self.layers.iter().enumerate() {
                     if its == protocol {
@@ -169,12 +170,13 @@ impl<'a> PacketView<'a> {
 }
 
 /// What is kept of a stream: its first and last time, and more.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 struct Times {
     first_ns: u64,
     last_ns: u64,
     /// Bytes of each direction since its last PSH, and whether that was its last segment.
-    pushed: [(u32, bool); 2],
+    unpushed: [u32; 2],
+    is_pushed: [bool; 2],
     /// Who sent the first FIN.
     closes_first: Option<Direction>,
 }
@@ -182,9 +184,12 @@ struct Times {
 impl Times {
     /// Counts the bytes of a segment as `tcp.analysis.push_bytes_sent` does.
     fn push(&mut self, segment: &TcpSegment<'_>) -> u32 {
-        let [forward, back] = &mut self.pushed;
-        let (sent, is_pushed) =
-            if segment.direction == Direction::default() { forward } else { back };
+        let (Some(sent), Some(is_pushed)) = (
+            self.unpushed.get_mut(segment.direction.index()),
+            self.is_pushed.get_mut(segment.direction.index()),
+        ) else {
+            return 0;
+        };
         let before = if *is_pushed { 0 } else { *sent };
         *sent = before.saturating_add(segment.payload_len);
         *is_pushed = segment.flags.has(TcpFlags::PSH);
@@ -277,8 +282,7 @@ impl Tracker {
         let completeness = known.map_or(none, |(_, connection)| connection.completeness());
         let analysis = self.streams.add(stream, packet.number, now, segment)?;
         let at = stream.number as usize;
-        let (pushed, closes_first) = ([(0, false); 2], None);
-        let new = Times { first_ns: now, last_ns: now, pushed, closes_first };
+        let new = Times { first_ns: now, last_ns: now, ..Times::default() };
         if at == self.times.len() && !self.times.push(new) {
             return None;
         }

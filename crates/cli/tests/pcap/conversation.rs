@@ -9,7 +9,8 @@ const IPV4: u16 = 0x0800;
 /// The ones' complement sum of RFC 1071.
 fn checksum(parts: &[&[u8]]) -> u16 {
     let bytes = parts.concat();
-    let words = bytes.chunks(2).map(|it| u32::from(it[0]) << 8 | u32::from(*it.get(1).unwrap_or(&0)));
+    let words =
+        bytes.chunks(2).map(|it| u32::from(it[0]) << 8 | u32::from(*it.get(1).unwrap_or(&0)));
     let mut sum: u32 = words.sum();
     while sum > 0xffff {
         sum = (sum & 0xffff) + (sum >> 16);
@@ -19,7 +20,12 @@ fn checksum(parts: &[&[u8]]) -> u16 {
 
 /// An IPv4 packet with right checksums; `fields` are the type of service, the identification, flags
 /// with offset, and the time to live.
-fn ip(protocol: u8, from_client: bool, fields: (u8, u16, u16, u8), mut payload: Vec<u8>) -> Vec<u8> {
+fn ip(
+    protocol: u8,
+    from_client: bool,
+    fields: (u8, u16, u16, u8),
+    mut payload: Vec<u8>,
+) -> Vec<u8> {
     let (from, to) = if from_client { (CLIENT, SERVER) } else { (SERVER, CLIENT) };
     let at = match protocol {
         6 => Some(16),
@@ -30,7 +36,7 @@ fn ip(protocol: u8, from_client: bool, fields: (u8, u16, u16, u8), mut payload: 
     if let Some(at) = at {
         let length = (payload.len() as u32).to_be_bytes();
         let pseudo = [&from[..], &to, &length, &[0, 0, 0, protocol]].concat();
-        let pseudo = if protocol == 1 { &[][..] } else { &pseudo };
+        let pseudo: &[u8] = if protocol == 1 { &[] } else { &pseudo };
         let sum = checksum(&[pseudo, &payload]).to_be_bytes();
         payload[at..at + 2].copy_from_slice(&sum);
     }
@@ -107,12 +113,14 @@ fn dhcp_discover() -> Vec<u8> {
 /// A connection to a web server: handshake, request, answer, a hole with duplicate ACKs and a
 /// retransmission, the end.
 fn web() -> Vec<Vec<u8>> {
-    const SYN_OPTIONS: [u8; 20] =
-        [2, 4, 5, 180, 4, 2, 8, 10, 0, 0, 4, 0, 0, 0, 0, 0, 1, 3, 3, 7];
+    const SYN_OPTIONS: [u8; 20] = [2, 4, 5, 180, 4, 2, 8, 10, 0, 0, 4, 0, 0, 0, 0, 0, 1, 3, 3, 7];
     const TIMES: [u8; 12] = [1, 1, 8, 10, 0, 0, 4, 1, 0, 0, 4, 0];
-    let sack = [&TIMES[..], &[1, 1, 5, 10], &1449_u32.to_be_bytes(), &2449_u32.to_be_bytes()].concat();
-    let request = b"GET /index.html HTTP/1.1\r\nHost: www.example.com\r\nUser-Agent: curl/8.1\r\n\r\n";
-    let answer = b"HTTP/1.1 404 Not Found\r\nContent-Type: text/html\r\nContent-Length: 4\r\n\r\ngone";
+    let sack =
+        [&TIMES[..], &[1, 1, 5, 10], &1449_u32.to_be_bytes(), &2449_u32.to_be_bytes()].concat();
+    let request =
+        b"GET /index.html HTTP/1.1\r\nHost: www.example.com\r\nUser-Agent: curl/8.1\r\n\r\n";
+    let answer =
+        b"HTTP/1.1 404 Not Found\r\nContent-Type: text/html\r\nContent-Length: 4\r\n\r\ngone";
     let (q, a) = (request.len() as u32, answer.len() as u32);
     let ports = [40_000, 80];
     let side = |from_client: bool, numbers: [u32; 2], flags: u8, options: &[u8], payload: &[u8]| {
@@ -134,7 +142,7 @@ fn web() -> Vec<Vec<u8>> {
 /// Data with a hole, on a port that nobody knows.
 fn transfer() -> Vec<Vec<u8>> {
     let side = |from_client: bool, numbers: [u32; 2], flags: u8, window: u16, payload: &[u8]| {
-        let ports = [50_002, 9];
+        let ports = [50_002, 40_020];
         segment(&Segment { ports, from_client, numbers, flags, window, options: &[], payload })
     };
     let data = [b'x'; 1000];
@@ -178,12 +186,16 @@ pub(crate) fn frames() -> Vec<Vec<u8>> {
     let mut discover = datagram(true, [68, 67], &dhcp_discover());
     discover[..6].fill(0xff);
     let v6 = {
-        let addresses = [[0x20, 1, 0x0d, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1]; 2].concat();
-        let payload = udp([40_007, 40_008], b"six");
+        let addresses: Vec<u8> =
+            [[0x20, 1, 0x0d, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1]; 2].concat();
+        let mut payload = udp([40_007, 40_008], b"six");
+        let length = (payload.len() as u32).to_be_bytes();
+        let sum = checksum(&[&addresses, &length, &[0, 0, 0, 17], &payload]);
+        payload[6..8].copy_from_slice(&sum.to_be_bytes());
         let start = [0x60, 0, 0, 0, 0, payload.len() as u8, 17, 64];
         ethernet(0x86dd, &[&start[..], &addresses, &payload].concat())
     };
-    let ping = |kind: u8| ip(1, kind == 8, PLAIN, vec![kind, 0, 0, 0, 0, 9, 0, 1, 1, 2, 3, 4]);
+    let ping = |kind: u8| ip(1, kind == 8, PLAIN, vec![kind, 0, 0, 0, 0, 9, 0, 1]);
     let mut tagged = ethernet(0x8100, &[0, 100, 8, 0]);
     tagged.extend(&datagram(true, [40_009, 40_010], b"tagged")[14..]);
     let lldp = [2, 7, 4, 2, 0, 0, 0, 0, 1, 4, 2, 7, b'1', 6, 2, 0, 120, 0, 0];

@@ -136,7 +136,9 @@ impl fmt::Display for Expression {
                     write!(f, " {between} ")?;
                 }
                 match part {
-                    Expression::Xor(_) | Expression::Or(_) | Expression::And(_) => write!(f, "({part})")?,
+                    Expression::Xor(_) | Expression::Or(_) | Expression::And(_) => {
+                        write!(f, "({part})")?
+                    }
                     _ => write!(f, "{part}")?,
                 }
             }
@@ -147,7 +149,9 @@ impl fmt::Display for Expression {
             Expression::Or(parts) => list(f, parts, "||"),
             Expression::And(parts) => list(f, parts, "&&"),
             Expression::Not(inner) => match **inner {
-                Expression::Xor(_) | Expression::Or(_) | Expression::And(_) => write!(f, "!({inner})"),
+                Expression::Xor(_) | Expression::Or(_) | Expression::And(_) => {
+                    write!(f, "!({inner})")
+                }
                 _ => write!(f, "!{inner}"),
             },
             Expression::Test(test) => write!(f, "{test}"),

@@ -66,9 +66,7 @@ impl Function {
                     .then_some(Kind::Decimal(32))
             }
             Function::Lower | Function::Upper => (of == Kind::Text).then_some(Kind::Text),
-            Function::String => {
-                (!matches!(of, Kind::Presence | Kind::Bytes)).then_some(Kind::Text)
-            }
+            Function::String => (!matches!(of, Kind::Presence | Kind::Bytes)).then_some(Kind::Text),
             Function::Max | Function::Min | Function::Abs => is_number.then_some(of),
         }
     }
@@ -90,7 +88,8 @@ impl Function {
                 Function::Max | Function::Min => {
                     let Some(number) = number(value) else { return };
                     is_time = matches!(value, Value::Time(_));
-                    let order = if self == Function::Max { Ordering::Greater } else { Ordering::Less };
+                    let order =
+                        if self == Function::Max { Ordering::Greater } else { Ordering::Less };
                     if extreme.is_none_or(|its| number.cmp(&its) == order) {
                         extreme = Some(number);
                     }

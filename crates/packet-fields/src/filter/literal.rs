@@ -50,7 +50,7 @@ impl Literal {
         let text = match token {
             Token::Word(text) => text.as_str(),
             Token::Character(byte) if matches!(kind, Kind::Bytes | Kind::Text) => {
-                return Literal::of(&Token::Quoted(vec![*byte]), kind, (name, names), at);
+                return Literal::of(&Token::Quoted(vec![*byte]), kind, (name, names), at.clone());
             }
             Token::Character(byte) => {
                 character = byte.to_string();
@@ -160,7 +160,8 @@ impl Literal {
 
 fn no_such_name(field: &str, names: &[(i64, &str)]) -> String {
     const MOST: usize = 4;
-    let some: Vec<String> = names.iter().take(MOST).map(|(_, name)| format!("\"{name}\"")).collect();
+    let some: Vec<String> =
+        names.iter().take(MOST).map(|(_, name)| format!("\"{name}\"")).collect();
     let more = if names.len() > MOST { " and others" } else { "" };
     format!("{field} has no value of that name; it has {}{more}, and numbers", some.join(", "))
 }
@@ -180,7 +181,9 @@ pub(super) fn integer(text: &str) -> Option<i64> {
     if !digits.starts_with(|c: char| c.is_ascii_digit()) {
         return None;
     }
-    let prefixed = |lower, upper| digits.strip_prefix(lower).or_else(|| digits.strip_prefix(upper));
+    let prefixed = |lower: &str, upper: &str| {
+        digits.strip_prefix(lower).or_else(|| digits.strip_prefix(upper))
+    };
     let (digits, radix) = match (prefixed("0x", "0X"), prefixed("0b", "0B")) {
         (Some(digits), _) => (digits, 16),
         (_, Some(digits)) => (digits, 2),
@@ -196,11 +199,16 @@ fn seconds(text: &str) -> Option<i64> {
     let (digits, negative) = text.strip_prefix('-').map_or((text, false), |rest| (rest, true));
     let (whole, part) = digits.split_once('.').unwrap_or((digits, ""));
     let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
-    if (whole.is_empty() && part.is_empty()) || !is_number(whole) || !is_number(part) || part.len() > 9 {
+    if (whole.is_empty() && part.is_empty())
+        || !is_number(whole)
+        || !is_number(part)
+        || part.len() > 9
+    {
         return None;
     }
     let nanoseconds: i64 = format!("{part:0<9}").parse().ok()?;
-    let total = (if whole.is_empty() { 0 } else { whole.parse::<i64>().ok()? }).checked_mul(1_000_000_000)?.checked_add(nanoseconds)?;
+    let whole_seconds = if whole.is_empty() { 0 } else { whole.parse::<i64>().ok()? };
+    let total = whole_seconds.checked_mul(1_000_000_000)?.checked_add(nanoseconds)?;
     Some(if negative { -total } else { total })
 }
 

@@ -1,14 +1,15 @@
 //! From tokens to an expression. `!` binds closest, then `&&`, then `^^`, then `||`.
 
-use super::error::{FilterError, quoted};
+use super::error::FilterError;
 use super::expression::{Condition, Expression, Operand, Relation, Source, Test};
-use super::lexer::{Token, tokens};
 use super::function::Function;
+use super::lexer::{Token, tokens};
 use super::literal::{Literal, integer};
 use super::pattern::Pattern;
 use super::slice::slices;
+use super::unknown::unknown;
 use super::{MAX_DEPTH, MAX_ELEMENTS, MAX_LENGTH};
-use crate::field::{Field, nearest, protocol_from_name};
+use crate::field::{Field, protocol_from_name};
 use crate::names;
 use crate::value::Kind;
 use core::ops::Range;
@@ -324,7 +325,9 @@ impl<'a> Parser<'a> {
         }
         // A text is one even where it is the name of something.
         let is_operand = match self.peek() {
-            Some(Token::Word(name)) if names::value_of(name.as_bytes(), operand.names()).is_none() => {
+            Some(Token::Word(name))
+                if names::value_of(name.as_bytes(), operand.names()).is_none() =>
+            {
                 let next = self.tokens.get(self.at + 1).map(|(token, _)| token);
                 let is_call = Function::from_name(name).is_some() && next == Some(&Token::Open);
                 is_call || (kind != Kind::Text && source(name).is_some())
@@ -433,15 +436,4 @@ fn is_above(low: &Literal, high: &Literal) -> bool {
 fn source(name: &str) -> Option<Source> {
     let protocol = || protocol_from_name(name).map(Source::Protocol);
     Field::from_name(name).map(Source::Field).or_else(protocol)
-}
-
-fn unknown(name: &str) -> String {
-    if integer(name).is_some() {
-        return format!("{} is a number; a comparison begins with a field", quoted(name));
-    }
-    let shown = quoted(name);
-    match nearest(name) {
-        Some(nearest) => format!("{shown} is no field or protocol; did you mean '{nearest}'?"),
-        None => format!("{shown} is no field or protocol; 'pcap packets --fields' lists them"),
-    }
 }

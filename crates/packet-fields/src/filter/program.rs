@@ -147,7 +147,9 @@ impl Operand {
                 Some(mask) => value.and_then(|value| masked(value, mask)),
                 None => value,
             };
-            value.map_or((), &mut *emit);
+            if let Some(value) = value {
+                emit(value);
+            }
         };
         self.each_whole(view, &mut |value| {
             if self.slices.is_empty() {

@@ -33,7 +33,9 @@ fn slice(text: &str) -> Option<Slice> {
         let (from, to) = (offset(text.get(..at + 1)?)?, offset(text.get(at + 2..)?)?);
         let length = usize::try_from(to.checked_sub(from)?.checked_add(1)?).ok();
         let is_same_sign = (from < 0) == (to < 0);
-        return length.filter(|it| *it > 0 && is_same_sign).map(|it| Slice { from, length: Some(it) });
+        return length
+            .filter(|it| *it > 0 && is_same_sign)
+            .map(|it| Slice { from, length: Some(it) });
     }
     Some(Slice { from: offset(text)?, length: Some(1) })
 }

@@ -6,7 +6,7 @@ use crate::field::Field;
 use crate::value::Value;
 use crate::view::PacketView;
 
-pub(super) fn values(view: &PacketView<'_>, owner: Application, field: Field, emit: Emit<'_>) {
+pub(crate) fn values(view: &PacketView<'_>, owner: Application, field: Field, emit: Emit<'_>) {
     let Some(payload) = Payload::of(view).filter(|it| it.has_fields_of(owner)) else { return };
     match owner {
         Application::Http => http::values(payload.bytes, field, emit),

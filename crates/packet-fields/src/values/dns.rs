@@ -36,7 +36,10 @@ pub(super) fn values(payload: &Payload<'_>, field: Field, emit: Emit<'_>) {
         Field::DnsCountAnswers => word(6),
         Field::DnsCountAuthRr => word(8),
         Field::DnsCountAddRr => word(10),
-        _ => return entries(message, field, emit),
+        _ => {
+            entries(message, field, emit);
+            return;
+        }
     };
     super::put(value, emit);
 }

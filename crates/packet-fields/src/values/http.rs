@@ -8,8 +8,23 @@ use crate::value::Value;
 
 /// Methods that begin a request (RFC 9110, section 9; WebDAV; UPnP).
 const METHODS: [&[u8]; 18] = [
-    b"GET", b"HEAD", b"POST", b"PUT", b"DELETE", b"CONNECT", b"OPTIONS", b"TRACE", b"PATCH",
-    b"PROPFIND", b"PROPPATCH", b"MKCOL", b"COPY", b"MOVE", b"LOCK", b"UNLOCK", b"NOTIFY",
+    b"GET",
+    b"HEAD",
+    b"POST",
+    b"PUT",
+    b"DELETE",
+    b"CONNECT",
+    b"OPTIONS",
+    b"TRACE",
+    b"PATCH",
+    b"PROPFIND",
+    b"PROPPATCH",
+    b"MKCOL",
+    b"COPY",
+    b"MOVE",
+    b"LOCK",
+    b"UNLOCK",
+    b"NOTIFY",
     b"SUBSCRIBE",
 ];
 
@@ -107,7 +122,7 @@ pub(super) fn values(bytes: &[u8], field: Field, emit: Emit<'_>) {
             if target.starts_with(b"http://") {
                 put_text(target, emit);
             } else if let Some(host) = header_values(bytes, b"host").next() {
-                put_text(&[b"http://", host, target].concat(), emit);
+                put_text(&[&b"http://"[..], host, target].concat(), emit);
             }
         }
         _ => {}

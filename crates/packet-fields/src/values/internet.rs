@@ -13,9 +13,9 @@ fn reassembled(view: &PacketView<'_>, header: Header<'_>, place: usize) -> Optio
     })
 }
 
-pub(super) fn v4<'a>(
-    view: &PacketView<'a>,
-    header: Header<'a>,
+pub(super) fn v4(
+    view: &PacketView<'_>,
+    header: Header<'_>,
     place: usize,
     field: Field,
     emit: Emit<'_>,
@@ -51,9 +51,9 @@ pub(super) fn v4<'a>(
     put(number, emit);
 }
 
-pub(super) fn v6<'a>(
-    _view: &PacketView<'a>,
-    header: Header<'a>,
+pub(super) fn v6(
+    _view: &PacketView<'_>,
+    header: Header<'_>,
     _place: usize,
     field: Field,
     emit: Emit<'_>,

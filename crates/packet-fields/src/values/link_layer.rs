@@ -6,7 +6,7 @@ use crate::field::Field;
 /// The largest value of Ethernet's last field that is a length (IEEE 802.3, 3.2.6).
 const LARGEST_LENGTH: i64 = 1500;
 
-pub(super) fn values<'a>(header: Header<'a>, field: Field, emit: Emit<'_>) {
+pub(super) fn values(header: Header<'_>, field: Field, emit: Emit<'_>) {
     let kind = |at| header.word(at).filter(|it| *it > LARGEST_LENGTH);
     // Version 2 of Linux cooked has 20 bytes, in another order.
     let is_cooked_v2 = header.layer.header_len == 20;

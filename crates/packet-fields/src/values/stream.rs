@@ -70,7 +70,7 @@ pub(crate) fn acknowledgment(segment: &TcpSegment<'_>, stream: &StreamView) -> u
     if segment.flags.has(TcpFlags::ACK) { stream.relative_ack(segment.ack) } else { segment.ack }
 }
 
-pub(super) fn values<'a>(view: &PacketView<'a>, field: Field, emit: Emit<'_>) {
+pub(super) fn values(view: &PacketView<'_>, field: Field, emit: Emit<'_>) {
     let Some(segment) = view.segment else { return };
     if !option_values(view, segment, field, emit)
         && let Some(stream) = &view.stream
@@ -185,7 +185,7 @@ fn option_values(
     for option in segment.each_option() {
         // A no-operation has no length.
         let length = if option.kind == 1 { 1 } else { option.data.len() + 2 };
-        let (whole, after) = rest.split_at_checked(length).unwrap_or((rest, &[]));
+        let (whole, after) = rest.split_at_checked(length).unwrap_or((rest, &[][..]));
         rest = after;
         if option_kind(field) == Some(option.kind) {
             emit(Value::Bytes(whole));

@@ -68,7 +68,9 @@ fn handshake((kind, body): (u8, &[u8]), field: Field, emit: Emit<'_>) {
     match (field, kind) {
         (Field::TlsHandshakeType, _) => emit(Value::Integer(i64::from(kind))),
         (Field::TlsHandshakeVersion, 1 | 2) => super::put(number(body, 0, 2), emit),
-        (_, 1 | 2) => drop(extensions(kind, body, field, emit)),
+        (_, 1 | 2) => {
+            extensions(kind, body, field, emit);
+        }
         _ => {}
     }
 }

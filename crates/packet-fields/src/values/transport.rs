@@ -5,9 +5,9 @@ use crate::field::Field;
 use crate::value::Value;
 use crate::view::PacketView;
 
-pub(super) fn udp<'a>(
-    view: &PacketView<'a>,
-    header: Header<'a>,
+pub(super) fn udp(
+    view: &PacketView<'_>,
+    header: Header<'_>,
     place: usize,
     field: Field,
     emit: Emit<'_>,
@@ -31,9 +31,9 @@ pub(super) fn udp<'a>(
     }
 }
 
-pub(super) fn tcp<'a>(
-    view: &PacketView<'a>,
-    header: Header<'a>,
+pub(super) fn tcp(
+    view: &PacketView<'_>,
+    header: Header<'_>,
     place: usize,
     field: Field,
     emit: Emit<'_>,
@@ -93,7 +93,7 @@ fn flag_letters(flags: i64) -> String {
 }
 
 /// GRE, VXLAN and GTP-U.
-pub(super) fn tunnel<'a>(header: Header<'a>, field: Field, emit: Emit<'_>) {
+pub(super) fn tunnel(header: Header<'_>, field: Field, emit: Emit<'_>) {
     let number = match field {
         Field::GreProto => header.word(2),
         Field::GreKey => {

@@ -99,10 +99,8 @@ pub fn capture_io(curves: &[IoCurve], interval_s: f64, unit: IoUnit, style: &Sty
             .iter()
             .fold((0, 0), |(packets, bytes), bin| (packets + bin.packets, bytes + bin.bytes));
         let label: String = curve.label.chars().take(40).collect();
-        let text = format!(
-            "{packets} packets, {bytes} bytes, peak {}",
-            readable(*peak, unit.units())
-        );
+        let text =
+            format!("{packets} packets, {bytes} bytes, peak {}", readable(*peak, unit.units()));
         let line = Line::new(style).to(LEFT);
         let line = line.put(style::run(index), &canvas::swatch(index, style.unicode));
         let line = line.put(style::PLAIN, " ").put(style::PLAIN, &label);

@@ -219,7 +219,7 @@ pub fn field_list(style: &Style) -> String {
             Tested::Frame => "every packet".to_owned(),
             Tested::Header(_) => "the packet has it".to_owned(),
             Tested::Application(it) => format!("{}: {}", it.label(), it.numbers()),
-            Tested::Expert => "the expert information says something".to_owned(),
+            Tested::Expert => "the packet has expert information".to_owned(),
         };
         let line = Line::new(style).put(style::STRONG, name).to(width);
         lines.push(line.put(style::DIM, "protocol").to(width + kinds).put(style::PLAIN, &meaning));

@@ -97,9 +97,10 @@ pub(super) fn run(args: &ExpertArgs, console: &mut Console) -> Outcome {
     });
     let mut capture = read.map_err(Failure::work)?;
     capture.not_analysed = reading::not_analysed(tracker.streams(), &capture.conversations);
-    let rows = KINDS.into_iter().zip(counts).filter(|(kind, (count, _))| {
-        *count > 0 && kind.severity >= args.severity.severity()
-    });
+    let rows = KINDS
+        .into_iter()
+        .zip(counts)
+        .filter(|(kind, (count, _))| *count > 0 && kind.severity >= args.severity.severity());
     let mut rows: Vec<ExpertRow> =
         rows.map(|(kind, (count, first))| ExpertRow { kind, count, first }).collect();
     rows.sort_by_key(|row| std::cmp::Reverse((row.kind.severity, row.count)));

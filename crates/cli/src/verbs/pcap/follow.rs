@@ -25,21 +25,21 @@ pub(super) struct FollowArgs {
     /// Capture file; '-' for standard input
     #[arg(value_name = "FILE")]
     file: PathBuf,
-    /// Number of the stream: tcp.stream, or udp.stream with --type udp
+    /// Its number: tcp.stream, or udp.stream with --type udp
     #[arg(value_name = "STREAM")]
     stream: u32,
     /// Protocol: tcp, udp
     #[arg(long = "type", short = 't', value_enum, value_name = "PROTOCOL", default_value = "tcp")]
     #[arg(hide_possible_values = true)]
     transport: Transport,
-    /// Show bytes as: ascii, hex (with ASCII), raw (hexadecimal)
+    /// Form: ascii, hex, raw (hexadecimal alone)
     #[arg(long = "as", value_enum, value_name = "FORM", default_value = "ascii")]
     #[arg(hide_possible_values = true)]
     form: Form,
     /// Show one end: first (that sent first), second
     #[arg(long, value_enum, value_name = "END", hide_possible_values = true)]
     end: Option<End>,
-    /// Bytes to show; 0 for all [default: 1000000, with --write or --json all]
+    /// Bytes to show; 0 for all [default: 1000000, with -w and -J all]
     #[arg(long, short = 'n', value_name = "N")]
     bytes: Option<u64>,
     /// Print JSON, one document per line

@@ -28,10 +28,10 @@ pub(super) struct IoArgs {
     /// Capture file; '-' for standard input
     #[arg(value_name = "FILE")]
     file: PathBuf,
-    /// Display filters, one for each curve; each in quotes
+    /// Display filters, a curve for each; quote each of them
     #[arg(value_name = "FILTER")]
     filters: Vec<String>,
-    /// Interval, such as 100ms [default: by the length of the capture]
+    /// Interval, such as 100ms [default: by the duration]
     #[arg(long, short = 'i', value_name = "TIME", value_parser = time)]
     interval: Option<Duration>,
     /// What is counted: bits, bytes, packets
