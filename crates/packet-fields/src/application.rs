@@ -41,7 +41,8 @@ macro_rules! applications {
                 let lists = lists.iter().map(|(carrier, numbers)| {
                     format!("{} {}", carrier.name(), numbers.replace("..=", " to "))
                 });
-                lists.collect::<Vec<_>>().join("; ")
+                let lists = lists.collect::<Vec<_>>().join("; ");
+                if lists.is_empty() { "what it says".to_owned() } else { lists }
             }
 
             fn of(carrier: Carrier, number: u16) -> Option<Application> {
@@ -108,6 +109,8 @@ applications! {
     Diameter "diameter" "Diameter" { Tcp [3868] }
     Tacplus "tacplus" "TACACS+" { Tcp [49] }
     Nbss "nbss" "NetBIOS session service, SMB" { Tcp [139, 445] }
+    Smb "smb" "SMB 1" {}
+    Smb2 "smb2" "SMB 2 and 3" {}
     Nbns "nbns" "NetBIOS name service" { Udp [137] }
     Nbdgm "nbdgm" "NetBIOS datagram service" { Udp [138] }
     Rpc "rpc" "ONC RPC" { Tcp [111] Udp [111] }
@@ -172,6 +175,8 @@ pub(crate) struct Payload<'a> {
     pub(crate) bytes: &'a [u8],
     /// Whether TCP carries it.
     pub(crate) is_stream: bool,
+    /// Whether it goes to the port that tells the protocol.
+    pub(crate) is_to_server: bool,
 }
 
 impl<'a> Payload<'a> {
@@ -205,16 +210,29 @@ impl<'a> Payload<'a> {
         let (source, destination) = (number(0)?, number(2)?);
         // The lower port first, as Wireshark does.
         let ports = [source.min(destination), source.max(destination)];
-        let found = ports.into_iter().find_map(|port| Application::of(carrier, port));
+        let mut each = ports.into_iter();
+        let found = each.find_map(|port| Application::of(carrier, port).map(|it| (it, port)));
         let is_stream = carrier == Carrier::Tcp;
-        let by_content = || (is_stream && is_tls(payload)).then_some(Application::Tls);
-        let application = found.or_else(by_content)?;
-        Some(Payload { application, bytes: payload, is_stream })
+        let by_content = || (is_stream && is_tls(payload)).then_some((Application::Tls, 0));
+        let (application, port) = found.or_else(by_content)?;
+        let is_to_server = port == destination;
+        Some(Payload { application, bytes: payload, is_stream, is_to_server })
     }
 
     fn typed(carrier: Carrier, number: u16, bytes: &'a [u8]) -> Option<Self> {
         let application = Application::of(carrier, number)?;
-        Some(Payload { application, bytes, is_stream: false })
+        Some(Payload { application, bytes, is_stream: false, is_to_server: false })
+    }
+
+    /// Whether `application` is its protocol, or is inside of it.
+    pub(crate) fn is(&self, application: Application) -> bool {
+        // Behind the header of the NetBIOS session service (MS-SMB2, 2.1).
+        let inner = match (self.application, self.bytes.get(4..8)) {
+            (Application::Nbss, Some(b"\xffSMB")) => Some(Application::Smb),
+            (Application::Nbss, Some(b"\xfeSMB")) => Some(Application::Smb2),
+            _ => None,
+        };
+        self.application == application || inner == Some(application)
     }
 
     /// Whether `application` is its protocol, or that of its fields: those of multicast DNS are

@@ -412,6 +412,28 @@ fields! {
     Owner::Application(Application::Ssh) => {
         SshProtocol "ssh.protocol" Text "Version of an end",
     }
+    Owner::Application(Application::Ftp) => {
+        FtpRequest "ftp.request" Boolean "Request",
+        FtpRequestCommand "ftp.request.command" Text "Command",
+        FtpRequestArg "ftp.request.arg" Text "Argument of the command",
+        FtpResponse "ftp.response" Boolean "Response",
+        FtpResponseCode "ftp.response.code" Decimal(32) "Code",
+        FtpResponseArg "ftp.response.arg" Text "Text of the response",
+    }
+    Owner::Application(Application::Smtp) => {
+        SmtpReq "smtp.req" Boolean "Request",
+        SmtpReqCommand "smtp.req.command" Text "Command",
+        SmtpReqParameter "smtp.req.parameter" Text "Parameter of the command",
+        SmtpRsp "smtp.rsp" Boolean "Response",
+        SmtpResponseCode "smtp.response.code" Decimal(32) "Code",
+        SmtpRspParameter "smtp.rsp.parameter" Text "Text of the response",
+    }
+    Owner::Application(Application::Sip) => {
+        SipMethod "sip.Method" Text "Method",
+        SipRequestLine "sip.Request-Line" Text "First line of a request",
+        SipStatusLine "sip.Status-Line" Text "First line of a response",
+        SipStatusCode "sip.Status-Code" Decimal(32) "Status code",
+    }
 }
 
 impl Field {

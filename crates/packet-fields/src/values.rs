@@ -9,6 +9,7 @@ mod dns;
 mod frame;
 pub(crate) mod http;
 mod internet;
+mod lines;
 mod link_layer;
 mod quic;
 mod stream;

@@ -155,7 +155,7 @@ impl<'a> PacketView<'a> {
                 }
             }
             Tested::Application(application) => {
-                let payload = Payload::of(self).filter(|it| it.application == application);
+                let payload = Payload::of(self).filter(|it| it.is(application));
                 payload.map(|payload| payload.bytes).into_iter().for_each(emit);
             }
             Tested::Expert => {

@@ -74,8 +74,8 @@ fn segment(it: &Segment<'_>) -> Vec<u8> {
 }
 
 /// A query for `www.example.com`, or its answer.
-fn dns(flags: u16, with_answer: bool) -> Vec<u8> {
-    let mut message = vec![0x12, 0x34];
+fn dns(id: u16, flags: u16, with_answer: bool) -> Vec<u8> {
+    let mut message = id.to_be_bytes().to_vec();
     message.extend(flags.to_be_bytes());
     message.extend([0, 1, 0, u8::from(with_answer), 0, 0, 0, 0]);
     message.extend(b"\x03www\x07example\x03com\0\0\x01\0\x01");
@@ -84,6 +84,14 @@ fn dns(flags: u16, with_answer: bool) -> Vec<u8> {
         message.extend(SERVER);
     }
     message
+}
+
+/// A message of SIP with this first line.
+fn sip(first: &str) -> Vec<u8> {
+    let header = "Via: SIP/2.0/UDP a.example.com;branch=z9hG4bK1\r\n\
+                  From: <sip:a@example.com>;tag=1\r\nTo: <sip:bob@example.com>\r\n\
+                  Call-ID: 1@a\r\nCSeq: 1 INVITE\r\nContent-Length: 0\r\n\r\n";
+    format!("{first}\r\n{header}").into_bytes()
 }
 
 /// A client's hello with a server name, as a record.
@@ -171,8 +179,12 @@ pub(crate) fn frames() -> Vec<Vec<u8>> {
     let datagram = |from_client: bool, ports: [u16; 2], payload: &[u8]| {
         ip(17, from_client, PLAIN, udp(ports, payload))
     };
-    let secure = |numbers: [u32; 2], flags: u8, payload: &[u8]| {
-        let (ports, from_client, window, options) = ([50_001, 443], true, 8000, &[][..]);
+    let secure = |from_client: bool, numbers: [u32; 2], flags: u8, payload: &[u8]| {
+        let (ports, window, options) = ([50_001, 443], 8000, &[][..]);
+        segment(&Segment { ports, from_client, numbers, flags, window, options, payload })
+    };
+    let ftp = |from_client: bool, numbers: [u32; 2], payload: &[u8]| {
+        let (ports, flags, window, options) = ([50_003, 21], 24, 8000, &[][..]);
         segment(&Segment { ports, from_client, numbers, flags, window, options, payload })
     };
     let arp = |target: [u8; 4]| {
@@ -202,13 +214,18 @@ pub(crate) fn frames() -> Vec<Vec<u8>> {
     let mut all = web();
     all.extend(transfer());
     all.extend([
-        secure([1, 0], 2, b""),
-        secure([2, 1], 24, &client_hello()),
-        secure([2 + client_hello().len() as u32, 1], 24, &[21, 3, 3, 0, 2, 2, 40]),
-        datagram(true, [40_003, 53], &dns(0x0100, false)),
-        datagram(false, [53, 40_003], &dns(0x8180, true)),
-        datagram(false, [53, 40_003], &dns(0x8183, false)),
-        datagram(true, [5353, 5353], &dns(0, false)),
+        secure(true, [1, 0], 2, b""),
+        secure(false, [7, 2], 18, b""),
+        secure(true, [2, 8], 24, &client_hello()),
+        secure(true, [2 + client_hello().len() as u32, 8], 24, &[21, 3, 3, 0, 2, 2, 40]),
+        ftp(true, [1, 1], b"USER anonymous\r\n"),
+        ftp(false, [1, 17], b"331 Please specify the password.\r\n"),
+        datagram(true, [5060, 5060], &sip("INVITE sip:bob@example.com SIP/2.0")),
+        datagram(false, [5060, 5060], &sip("SIP/2.0 180 Ringing")),
+        datagram(true, [40_003, 53], &dns(0x1234, 0x0100, false)),
+        datagram(false, [53, 40_003], &dns(0x1234, 0x8180, true)),
+        datagram(false, [53, 40_003], &dns(0x1235, 0x8183, false)),
+        datagram(true, [5353, 5353], &dns(0, 0, false)),
         datagram(true, [123, 123], &[&[0x23, 0][..], &[0; 46]].concat()),
         discover,
         datagram(true, [40_004, 514], b"<13>Nov 14 22:13:20 host tag: text"),

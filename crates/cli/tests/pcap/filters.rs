@@ -239,6 +239,10 @@ const FILTERS: &[(&str, &[&str])] = &[
             "dhcp.hw.mac_addr == 02:00:00:00:00:01",
             "ntp.stratum == 0",
             "ssh.protocol contains \"OpenSSH\"",
+            "ftp.request.command == \"USER\"",
+            "ftp.response.code == 331",
+            "sip.Method == \"INVITE\"",
+            "sip.Status-Code == 180",
             "http2",
             "smb2",
         ],
@@ -284,12 +288,14 @@ const REFUSED_HERE: &[(&str, &str)] = &[
     ("ip.geoip.country == \"US\"", "needs a database of locations"),
     ("frame.coloring_rule.name == \"Bad TCP\"", "packets have no colouring rules"),
     ("http2", "not dissected"),
-    ("smb2", "not dissected"),
     ("tcp.srcport + 1 == 81", "no arithmetic"),
 ];
 
 /// Filters whose packets differ, and why.
-const DIFFERENT: &[(&str, &str)] = &[];
+const DIFFERENT: &[(&str, &str)] = &[
+    ("data", "a retransmitted payload is data here"),
+    ("udp[8:2] == 12:34", "a slice of a protocol reaches into its payload"),
+];
 
 /// Preferences of tshark for filters of a checksum's status: they are verified as we do.
 const VERIFYING: [&str; 6] = [
@@ -324,6 +330,7 @@ fn its_verdict(path: &Path, filter: &str) -> Verdict {
 fn numbers(output: &std::process::Output) -> Verdict {
     let text = String::from_utf8_lossy(&output.stdout);
     let numbers = text.lines().filter_map(|line| line.trim().parse().ok());
+    let numbers = numbers.filter(|number| *number <= conversation::frames().len());
     output.status.success().then(|| numbers.collect())
 }
 
@@ -402,7 +409,10 @@ fn page_with(page: &str, table: &str) -> String {
 pub(crate) fn filters_as_people_write_them() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("conversation.pcap");
-    std::fs::write(&path, pcap_every(1000, 1, &conversation::frames())).unwrap();
+    // The statistics of tshark do not show the last interval: something follows the frames.
+    let mut frames = conversation::frames();
+    frames.push(frames[frames.len() - 1].clone());
+    std::fs::write(&path, pcap_every(1000, 1, &frames)).unwrap();
     let its = its_verdicts(&path);
     let (mut wrong, mut refused, mut passed) = (Vec::new(), Vec::new(), 0);
     let mut table = String::from(

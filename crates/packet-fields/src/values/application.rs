@@ -1,6 +1,6 @@
-//! The fields of payloads: HTTP, DNS, TLS, DHCP, NTP, SSH. Each segment is read by itself.
+//! The fields of payloads: HTTP, DNS, TLS, DHCP, NTP, SSH, and protocols of lines. Each segment is read by itself.
 
-use super::{Emit, dns, http, tls};
+use super::{Emit, dns, http, lines, tls};
 use crate::application::{Application, Payload};
 use crate::field::Field;
 use crate::value::Value;
@@ -14,6 +14,9 @@ pub(crate) fn values(view: &PacketView<'_>, owner: Application, field: Field, em
         Application::Tls => tls::values(payload.bytes, field, emit),
         Application::Dhcp => dhcp(payload.bytes, field, emit),
         Application::Ntp => ntp(payload.bytes, field, emit),
+        Application::Ftp | Application::Smtp | Application::Sip => {
+            lines::values(&payload, field, emit);
+        }
         Application::Ssh => ssh(payload.bytes, field, emit),
         _ => {}
     }
