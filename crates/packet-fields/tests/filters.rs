@@ -156,6 +156,26 @@ fn regular_expressions_functions_and_names() {
     assert_eq!(passing("frame.protocols == \"raw:ip:udp:data\""), [5]);
 }
 
+/// Expressions that take exponential time elsewhere, over a payload made for them; and those that
+/// would take much memory are refused.
+#[test]
+fn regular_expressions_are_bounded() {
+    let mut payload = vec![b'a'; 30_000];
+    payload.push(b'!');
+    let file =
+        pcap(&[ipv4(17, 1, &[&[0x13, 0x88, 0x0f, 0xa0, 0, 0, 0, 0], &payload[..]].concat())]);
+    for (text, passes) in
+        [("(a+)+$", false), ("(a|a)*b", false), ("(a*)*!", true), ("(.*)(.*)(.*)c", false)]
+    {
+        let filter = Filter::new(&format!("frame matches \"{text}\"")).unwrap();
+        each(&file, |view| assert_eq!(filter.matches(view), passes, "{text}"));
+    }
+    for text in ["(a{1,200}){1,200}", "((a{100}){100}){100}"] {
+        let error = Filter::new(&format!("frame matches \"{text}\"")).unwrap_err();
+        assert!(error.message.contains("too large"), "{}", error.message);
+    }
+}
+
 /// A difference of packets that were shown depends on which were.
 #[test]
 fn time_since_the_packet_shown_before() {
