@@ -18,7 +18,7 @@ use store::{PendingFile, WriteError};
 /// Show what both ends of a stream sent, in order
 ///
 /// As Wireshark's "Follow Stream". '>' begins the lines of the end that sent
-/// first, '<' those of the other, '!' tells of bytes that were not captured.
+/// first, '<' those of the other, '!' reports bytes that were not captured.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct FollowArgs {
