@@ -78,9 +78,16 @@ pub struct Packets<'a> {
     bytes: &'a [u8],
     records: &'a [Record],
     first_number: u64,
+    summary: &'a FileSummary,
 }
 
 impl<'a> Packets<'a> {
+    /// What the file says of itself up to here.
+    #[must_use]
+    pub fn summary(&self) -> &'a FileSummary {
+        self.summary
+    }
+
     /// How many there are.
     #[must_use]
     pub fn count(&self) -> usize {
@@ -90,7 +97,7 @@ impl<'a> Packets<'a> {
     /// The packets in order, at most [`BATCH`] and at least one.
     #[inline]
     pub fn iter(&self) -> impl Iterator<Item = Packet<'a>> + use<'a> {
-        let Packets { bytes, records, first_number } = *self;
+        let Packets { bytes, records, first_number, .. } = *self;
         let numbers = first_number..;
         records.iter().zip(numbers).map(move |(record, number)| packet(bytes, record, number))
     }
@@ -204,7 +211,8 @@ impl<R: Read> Reader<R> {
             self.records.push(record);
         }
         self.buffer.release();
-        Ok(Some(Packets { bytes: self.buffer.all(), records: &self.records, first_number }))
+        let (bytes, records, summary) = (self.buffer.all(), &self.records, &self.summary);
+        Ok(Some(Packets { bytes, records, first_number, summary }))
     }
 
     #[inline]

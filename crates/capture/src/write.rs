@@ -2,6 +2,7 @@
 //! nanoseconds. Records are appended to a buffer, each of them whole.
 
 use crate::LinkType;
+use crate::file::Packet;
 
 /// Format of a capture that is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -100,23 +101,54 @@ pub fn begin(
                 text(out, 4, application);
                 end_of_options(out);
             });
-            for interface in interfaces {
-                block(out, INTERFACE_DESCRIPTION, |out| {
-                    out.extend(interface.link.0.to_le_bytes());
-                    out.extend([0, 0]);
-                    out.extend(interface.snaplen.to_le_bytes());
-                    text(out, 2, interface.name);
-                    option(out, 9, &[&[NANOSECONDS]]);
-                    if !interface.filter.is_empty() {
-                        // The first byte says that the filter is a text.
-                        let filter = excerpt(interface.filter);
-                        option(out, 11, &[&[0], filter.as_bytes()]);
-                    }
-                    end_of_options(out);
-                });
-            }
+            interfaces.iter().for_each(|it| interface(out, it));
         }
     }
+}
+
+/// Appends the description of an interface to a pcapng file: the packets behind it may be of it.
+pub fn interface(out: &mut Vec<u8>, interface: &CapturedInterface<'_>) {
+    block(out, INTERFACE_DESCRIPTION, |out| {
+        out.extend(interface.link.0.to_le_bytes());
+        out.extend([0, 0]);
+        out.extend(interface.snaplen.to_le_bytes());
+        text(out, 2, interface.name);
+        option(out, 9, &[&[NANOSECONDS]]);
+        if !interface.filter.is_empty() {
+            // The first byte says that the filter is a text.
+            let filter = excerpt(interface.filter);
+            option(out, 11, &[&[0], filter.as_bytes()]);
+        }
+        end_of_options(out);
+    });
+}
+
+/// Appends a packet of another file as it was captured, with its options.
+pub fn copied(out: &mut Vec<u8>, format: WriteFormat, copied: &Packet<'_>) {
+    if format == WriteFormat::Pcap {
+        let data: &[&[u8]] = &[copied.frame];
+        let (interface, time_ns, original_len) = (0, copied.time_ns, copied.original_len);
+        let as_captured =
+            CapturedPacket { interface, time_ns, original_len, data, inbound: None, comment: "" };
+        return packet(out, format, &as_captured);
+    }
+    block(out, ENHANCED_PACKET, |out| {
+        out.extend(copied.interface.to_le_bytes());
+        time(out, copied.time_ns);
+        // Bounded by the longest packet that is read.
+        out.extend((copied.frame.len() as u32).to_le_bytes());
+        out.extend(copied.original_len.to_le_bytes());
+        out.extend_from_slice(copied.frame);
+        pad(out, copied.frame.len());
+        let mut has_options = false;
+        for (code, value) in copied.options.little_endian() {
+            option(out, code, &[&value]);
+            has_options = true;
+        }
+        if has_options {
+            end_of_options(out);
+        }
+    });
 }
 
 /// Appends a packet.
@@ -306,6 +338,39 @@ mod tests {
                 assert_eq!(summary.dropped(), Some(2));
                 assert_eq!(summary.captured_by, ["test 1"]);
             }
+        }
+    }
+
+    #[test]
+    fn packets_are_copied_with_their_options() {
+        let original = file(WriteFormat::Pcapng);
+        let mut reader = Reader::new(&original[..]).unwrap();
+        let (mut pcapng, mut pcap) = (Vec::new(), Vec::new());
+        let new = |link| CapturedInterface { name: "a", link, snaplen: 0, filter: "" };
+        let first = new(LinkType::ETHERNET);
+        begin(&mut pcapng, WriteFormat::Pcapng, "copy", &[]);
+        begin(&mut pcap, WriteFormat::Pcap, "copy", &[first]);
+        interface(&mut pcapng, &first);
+        interface(&mut pcapng, &new(LinkType::RAW));
+        while let Some(packet) = reader.next_packet().unwrap() {
+            copied(&mut pcapng, WriteFormat::Pcapng, &packet);
+            copied(&mut pcap, WriteFormat::Pcap, &packet);
+        }
+        for (copy, has_options) in [(pcapng, true), (pcap, false)] {
+            let (mut before, mut after) =
+                (Reader::new(&original[..]).unwrap(), Reader::new(&copy[..]).unwrap());
+            while let Some(a) = before.next_packet().unwrap() {
+                let b = after.next_packet().unwrap().unwrap();
+                assert_eq!(
+                    (a.time_ns, a.original_len, a.frame),
+                    (b.time_ns, b.original_len, b.frame)
+                );
+                if has_options {
+                    assert_eq!((a.interface, a.link), (b.interface, b.link));
+                    assert!(a.options.iter().eq(b.options.iter()));
+                }
+            }
+            assert!(after.next_packet().unwrap().is_none());
         }
     }
 

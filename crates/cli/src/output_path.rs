@@ -40,7 +40,7 @@ mod tests {
     use std::any::TypeId;
 
     /// Flags whose paths are read, or written to without a name (`doctor --disk`).
-    const INPUTS: [&str; 31] = [
+    const INPUTS: [&str; 34] = [
         "baseline --compare",
         "baseline --servers",
         "copy --token-file",
@@ -54,9 +54,12 @@ mod tests {
         "lab up plan",
         "pcap conversations files",
         "pcap endpoints files",
+        "pcap expert file",
         "pcap files",
+        "pcap follow file",
         "pcap handshake files",
         "pcap hierarchy files",
+        "pcap io file",
         "pcap merge files",
         "pcap packets file",
         "pcap streams files",

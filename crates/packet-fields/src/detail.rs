@@ -1,6 +1,6 @@
 //! One packet in full: its layers with the values of their fields.
 
-use crate::field::Field;
+use crate::field::{Field, Owner};
 use crate::value::Value;
 use crate::view::PacketView;
 use capture::dissect::Protocol;
@@ -35,7 +35,7 @@ pub struct LayerDetail {
 #[must_use]
 pub fn layers(view: &PacketView<'_>) -> Vec<LayerDetail> {
     let mut frame = Vec::new();
-    for field in Field::ALL.iter().filter(|field| field.is_of(Protocol::None)) {
+    for field in Field::ALL.iter().filter(|field| field.description().owner == Owner::Frame) {
         view.each_value(*field, |value| frame.push(text(*field, value)));
     }
     let mut found = vec![LayerDetail {
@@ -60,6 +60,16 @@ pub fn layers(view: &PacketView<'_>) -> Vec<LayerDetail> {
             is_reassembled: reassembled_at.is_some_and(|it| place > it),
             fields,
         });
+    }
+    // What a payload says, and what the expert information says of the packet.
+    let own = |field: &&Field| match field.description().owner {
+        Owner::Application(_) | Owner::Expert => true,
+        Owner::Frame | Owner::Header(_) => false,
+    };
+    if let Some(last) = found.last_mut() {
+        for field in Field::ALL.iter().filter(own) {
+            view.each_value(*field, |value| last.fields.push(text(*field, value)));
+        }
     }
     found
 }

@@ -1,5 +1,8 @@
 //! The fields of packets, by the names that Wireshark's filters have.
 
+use crate::application::Application;
+use crate::lookup::current_name;
+pub use crate::lookup::{Tested, nearest, protocol_from_name, protocols};
 use crate::value::Kind;
 use capture::dissect::Protocol;
 
@@ -8,16 +11,45 @@ use capture::dissect::Protocol;
 pub struct Description {
     /// Its name in filters.
     pub name: &'static str,
-    /// Whose header it is in; [`Protocol::None`] for those of the frame.
-    pub protocol: Protocol,
+    /// What it is part of.
+    pub owner: Owner,
     /// What its values are.
     pub kind: Kind,
     /// Wireshark's label.
     pub label: &'static str,
 }
 
+/// What a field is part of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Owner {
+    /// The frame.
+    Frame,
+    /// A header.
+    Header(Protocol),
+    /// A payload whose protocol is told by a port.
+    Application(Application),
+    /// The expert information.
+    Expert,
+}
+
+impl Owner {
+    /// Its name in filters.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Owner::Frame => "frame",
+            Owner::Header(protocol) => protocol.name(),
+            Owner::Application(application) => application.name(),
+            Owner::Expert => EXPERT,
+        }
+    }
+}
+
+/// The name of the expert information in filters.
+pub const EXPERT: &str = "_ws.expert";
+
 macro_rules! fields {
-    ($($protocol:ident: { $($id:ident $name:literal $kind:ident $(($size:literal))? $label:literal,)* })*) => {
+    ($($owner:expr => { $($id:ident $name:literal $kind:ident $(($size:literal))? $label:literal,)* })*) => {
         /// A field.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         #[expect(missing_docs, reason = "the table has their names")]
@@ -33,7 +65,7 @@ macro_rules! fields {
                 match self {
                     $($(Field::$id => Description {
                         name: $name,
-                        protocol: Protocol::$protocol,
+                        owner: $owner,
                         kind: Kind::$kind $(($size))?,
                         label: $label,
                     },)*)*
@@ -44,54 +76,71 @@ macro_rules! fields {
 }
 
 fields! {
-    None: {
+    Owner::Frame => {
         FrameNumber "frame.number" Decimal(32) "Frame number",
+        FrameTime "frame.time" Date "Arrival time",
         FrameTimeEpoch "frame.time_epoch" Time "Time since 1970",
         FrameTimeRelative "frame.time_relative" Time "Time since first frame",
         FrameTimeDelta "frame.time_delta" Time "Time since previous frame",
+        FrameTimeDeltaDisplayed "frame.time_delta_displayed" Time "Time since the previous frame that passed the filter",
         FrameLen "frame.len" Decimal(32) "Length on the wire",
         FrameCapLen "frame.cap_len" Decimal(32) "Captured length",
         FrameInterfaceId "frame.interface_id" Decimal(32) "Interface",
         FrameComment "frame.comment" Text "Comment",
+        FrameProtocols "frame.protocols" Text "Protocols from the outside in",
+        FrameMarked "frame.marked" Boolean "Marked; never",
+        FrameIgnored "frame.ignored" Boolean "Ignored; never",
+        FrameDirection "frame.packet_flags_direction" Hex(32) "Direction: 1 inbound, 2 outbound",
     }
-    Ethernet: {
+    Owner::Header(Protocol::Ethernet) => {
         EthDst "eth.dst" Ethernet "Destination",
         EthSrc "eth.src" Ethernet "Source",
         EthAddr "eth.addr" Ethernet "Source or destination",
         EthType "eth.type" Hex(16) "Type",
         EthLen "eth.len" Decimal(16) "Length",
+        EthIg "eth.ig" Boolean "Group bit of source or destination",
+        EthLg "eth.lg" Boolean "Locally administered bit of source or destination",
+        EthDstIg "eth.dst.ig" Boolean "Group bit of the destination",
+        EthDstLg "eth.dst.lg" Boolean "Locally administered bit of the destination",
+        EthSrcIg "eth.src.ig" Boolean "Group bit of the source",
+        EthSrcLg "eth.src.lg" Boolean "Locally administered bit of the source",
+        EthDstOui "eth.dst.oui" Hex(24) "Vendor of the destination",
+        EthSrcOui "eth.src.oui" Hex(24) "Vendor of the source",
     }
-    LinuxCooked: {
+    Owner::Header(Protocol::LinuxCooked) => {
         SllPktType "sll.pkttype" Decimal(16) "Packet type",
         SllEthertype "sll.etype" Hex(16) "Protocol",
     }
-    Vlan: {
+    Owner::Header(Protocol::Vlan) => {
         VlanPriority "vlan.priority" Decimal(16) "Priority",
         VlanDei "vlan.dei" Boolean "DEI",
         VlanId "vlan.id" Decimal(16) "ID",
         VlanEtype "vlan.etype" Hex(16) "Type",
     }
-    ServiceVlan: {
+    Owner::Header(Protocol::ServiceVlan) => {
         ServiceVlanPriority "ieee8021ad.priority" Decimal(16) "Priority",
         ServiceVlanDei "ieee8021ad.dei" Decimal(16) "DEI",
         ServiceVlanId "ieee8021ad.id" Decimal(16) "ID",
     }
-    Mpls: {
+    Owner::Header(Protocol::Mpls) => {
         MplsLabel "mpls.label" Decimal(32) "Label",
         MplsExp "mpls.exp" Decimal(32) "Traffic class",
         MplsBottom "mpls.bottom" Decimal(32) "Bottom of stack",
         MplsTtl "mpls.ttl" Decimal(32) "TTL",
     }
-    Arp: {
+    Owner::Header(Protocol::Arp) => {
         ArpHwType "arp.hw.type" Decimal(16) "Hardware type",
         ArpProtoType "arp.proto.type" Hex(16) "Protocol type",
+        ArpHwSize "arp.hw.size" Decimal(8) "Length of a hardware address",
+        ArpProtoSize "arp.proto.size" Decimal(8) "Length of a protocol address",
         ArpOpcode "arp.opcode" Decimal(16) "Opcode",
+        ArpIsGratuitous "arp.isgratuitous" Boolean "Sender and target are the same",
         ArpSrcHwMac "arp.src.hw_mac" Ethernet "Sender MAC address",
         ArpSrcProtoIpv4 "arp.src.proto_ipv4" Ipv4 "Sender IP address",
         ArpDstHwMac "arp.dst.hw_mac" Ethernet "Target MAC address",
         ArpDstProtoIpv4 "arp.dst.proto_ipv4" Ipv4 "Target IP address",
     }
-    Ipv4: {
+    Owner::Header(Protocol::Ipv4) => {
         IpVersion "ip.version" Decimal(8) "Version",
         IpHdrLen "ip.hdr_len" Decimal(8) "Header length",
         IpDsfield "ip.dsfield" Hex(8) "Differentiated services",
@@ -107,12 +156,16 @@ fields! {
         IpTtl "ip.ttl" Decimal(8) "Time to live",
         IpProto "ip.proto" Decimal(8) "Protocol",
         IpChecksum "ip.checksum" Hex(16) "Header checksum",
+        IpChecksumStatus "ip.checksum.status" Decimal(8) "Header checksum: 0 bad, 1 good, 2 unverified",
         IpSrc "ip.src" Ipv4 "Source",
         IpDst "ip.dst" Ipv4 "Destination",
         IpAddr "ip.addr" Ipv4 "Source or destination",
+        IpSrcHost "ip.src_host" Text "Source, as text",
+        IpDstHost "ip.dst_host" Text "Destination, as text",
+        IpHost "ip.host" Text "Source or destination, as text",
         IpReassembledLength "ip.reassembled.length" Decimal(32) "Length of the reassembled payload",
     }
-    Ipv6: {
+    Owner::Header(Protocol::Ipv6) => {
         Ipv6Version "ipv6.version" Decimal(8) "Version",
         Ipv6Tclass "ipv6.tclass" Hex(32) "Traffic class",
         Ipv6Dscp "ipv6.tclass.dscp" Decimal(32) "DSCP",
@@ -124,15 +177,18 @@ fields! {
         Ipv6Src "ipv6.src" Ipv6 "Source",
         Ipv6Dst "ipv6.dst" Ipv6 "Destination",
         Ipv6Addr "ipv6.addr" Ipv6 "Source or destination",
+        Ipv6SrcHost "ipv6.src_host" Text "Source, as text",
+        Ipv6DstHost "ipv6.dst_host" Text "Destination, as text",
+        Ipv6Host "ipv6.host" Text "Source or destination, as text",
         Ipv6FragOffset "ipv6.fraghdr.offset" Decimal(16) "Fragment offset in units of 8 bytes",
         Ipv6FragMore "ipv6.fraghdr.more" Boolean "More fragments",
         Ipv6FragIdent "ipv6.fraghdr.ident" Hex(32) "Fragment identification",
     }
-    Gre: {
+    Owner::Header(Protocol::Gre) => {
         GreProto "gre.proto" Hex(16) "Protocol type",
         GreKey "gre.key" Hex(32) "Key",
     }
-    Tcp: {
+    Owner::Header(Protocol::Tcp) => {
         TcpSrcport "tcp.srcport" Decimal(16) "Source port",
         TcpDstport "tcp.dstport" Decimal(16) "Destination port",
         TcpPort "tcp.port" Decimal(16) "Source or destination port",
@@ -146,6 +202,7 @@ fields! {
         TcpAckRaw "tcp.ack_raw" Decimal(32) "Acknowledgment number",
         TcpHdrLen "tcp.hdr_len" Decimal(8) "Header length",
         TcpFlags "tcp.flags" Hex(16) "Flags",
+        TcpFlagsStr "tcp.flags.str" Text "Flags as letters",
         TcpFlagsRes "tcp.flags.res" Boolean "Reserved",
         TcpFlagsAe "tcp.flags.ae" Boolean "Accurate ECN",
         TcpFlagsAce "tcp.flags.ace" Decimal(8) "Counter of AccECN: AE, CWR and ECE as a number",
@@ -161,21 +218,37 @@ fields! {
         TcpWindowSize "tcp.window_size" Decimal(32) "Window, scaled",
         TcpWindowSizeScalefactor "tcp.window_size_scalefactor" Signed "Window scale factor; -1 unknown, -2 not scaled",
         TcpChecksum "tcp.checksum" Hex(16) "Checksum",
+        TcpChecksumStatus "tcp.checksum.status" Decimal(8) "Checksum: 0 bad, 1 good, 2 unverified",
         TcpUrgentPointer "tcp.urgent_pointer" Decimal(16) "Urgent pointer",
         TcpOptions "tcp.options" Bytes "Options",
         TcpOptionKind "tcp.option_kind" Decimal(8) "Kind of an option",
+        TcpOptionLen "tcp.option_len" Decimal(8) "Length of an option",
+        TcpOptionsMssOption "tcp.options.mss" Bytes "MSS option",
+        TcpOptionsNop "tcp.options.nop" Bytes "No-operation",
+        TcpOptionsEol "tcp.options.eol" Bytes "End of the options",
         TcpOptionsMss "tcp.options.mss_val" Decimal(16) "MSS",
+        TcpOptionsWscale "tcp.options.wscale" Bytes "Window scale option",
         TcpOptionsWscaleShift "tcp.options.wscale.shift" Decimal(8) "Window scale shift",
         TcpOptionsWscaleMultiplier "tcp.options.wscale.multiplier" Decimal(16) "Window scale factor",
         TcpOptionsSackPerm "tcp.options.sack_perm" Presence "SACK permitted",
+        TcpOptionsSack "tcp.options.sack" Bytes "SACK option",
         TcpOptionsSackLe "tcp.options.sack_le" Decimal(32) "SACK left edge, relative",
         TcpOptionsSackRe "tcp.options.sack_re" Decimal(32) "SACK right edge, relative",
         TcpOptionsSackCount "tcp.options.sack.count" Decimal(8) "SACK blocks",
+        TcpOptionsTimestamp "tcp.options.timestamp" Bytes "Timestamps option",
         TcpOptionsTsval "tcp.options.timestamp.tsval" Decimal(32) "Timestamp value",
         TcpOptionsTsecr "tcp.options.timestamp.tsecr" Decimal(32) "Timestamp echo reply",
+        TcpOptionsTfo "tcp.options.tfo" Bytes "Fast open option",
+        TcpOptionsMptcpSubtype "tcp.options.mptcp.subtype" Decimal(8) "MPTCP subtype",
         TcpTimeRelative "tcp.time_relative" Time "Time since the stream's first frame",
         TcpTimeDelta "tcp.time_delta" Time "Time since the stream's previous frame",
         TcpPayload "tcp.payload" Bytes "Payload",
+        TcpConnectionSyn "tcp.connection.syn" Presence "SYN of a connection",
+        TcpConnectionSynack "tcp.connection.synack" Presence "SYN-ACK of a connection",
+        TcpConnectionFin "tcp.connection.fin" Presence "FIN of a connection",
+        TcpConnectionFinActive "tcp.connection.fin_active" Presence "FIN of the end that closes first",
+        TcpConnectionFinPassive "tcp.connection.fin_passive" Presence "FIN of the other end",
+        TcpConnectionRst "tcp.connection.rst" Presence "RST of a connection",
         TcpAnalysis "tcp.analysis" Presence "Analysis",
         TcpAnalysisFlags "tcp.analysis.flags" Presence "Any analysis flag",
         TcpAnalysisRetransmission "tcp.analysis.retransmission" Presence "Retransmission, of any kind",
@@ -199,39 +272,42 @@ fields! {
         TcpAnalysisAckRtt "tcp.analysis.ack_rtt" Time "RTT of that segment",
         TcpAnalysisInitialRtt "tcp.analysis.initial_rtt" Time "Initial RTT of the stream",
         TcpAnalysisBytesInFlight "tcp.analysis.bytes_in_flight" Decimal(32) "Bytes in flight",
+        TcpAnalysisPushBytesSent "tcp.analysis.push_bytes_sent" Decimal(32) "Bytes sent since the last PSH",
         TcpAnalysisRto "tcp.analysis.rto" Time "Time since the oldest unacknowledged segment",
     }
-    Udp: {
+    Owner::Header(Protocol::Udp) => {
         UdpSrcport "udp.srcport" Decimal(16) "Source port",
         UdpDstport "udp.dstport" Decimal(16) "Destination port",
         UdpPort "udp.port" Decimal(16) "Source or destination port",
         UdpLength "udp.length" Decimal(16) "Length",
         UdpChecksum "udp.checksum" Hex(16) "Checksum",
+        UdpChecksumStatus "udp.checksum.status" Decimal(8) "Checksum: 0 bad, 1 good, 2 unverified, 3 not present",
         UdpStream "udp.stream" Decimal(32) "Stream",
         UdpPayload "udp.payload" Bytes "Payload",
     }
-    Icmp: {
+    Owner::Header(Protocol::Icmp) => {
         IcmpType "icmp.type" Decimal(8) "Type",
         IcmpCode "icmp.code" Decimal(8) "Code",
         IcmpChecksum "icmp.checksum" Hex(16) "Checksum",
+        IcmpChecksumStatus "icmp.checksum.status" Decimal(8) "Checksum: 0 bad, 1 good, 2 unverified",
         IcmpIdent "icmp.ident" Decimal(16) "Identifier",
         IcmpSeq "icmp.seq" Decimal(16) "Sequence number",
     }
-    Icmpv6: {
+    Owner::Header(Protocol::Icmpv6) => {
         Icmpv6Type "icmpv6.type" Decimal(8) "Type",
         Icmpv6Code "icmpv6.code" Decimal(8) "Code",
         Icmpv6Checksum "icmpv6.checksum" Hex(16) "Checksum",
         Icmpv6Ident "icmpv6.echo.identifier" Decimal(16) "Identifier",
         Icmpv6Seq "icmpv6.echo.sequence_number" Decimal(16) "Sequence number",
     }
-    Vxlan: {
+    Owner::Header(Protocol::Vxlan) => {
         VxlanVni "vxlan.vni" Decimal(24) "Network identifier",
     }
-    GtpU: {
+    Owner::Header(Protocol::GtpU) => {
         GtpMessage "gtp.message" Hex(8) "Message type",
         GtpTeid "gtp.teid" Hex(32) "Tunnel endpoint identifier",
     }
-    Quic: {
+    Owner::Header(Protocol::Quic) => {
         QuicHeaderForm "quic.header_form" Decimal(8) "Header form",
         QuicVersion "quic.version" Hex(32) "Version",
         QuicPacketType "quic.long.packet_type" Decimal(8) "Packet type",
@@ -240,9 +316,123 @@ fields! {
         QuicScil "quic.scil" Decimal(8) "Source connection ID length",
         QuicScid "quic.scid" Bytes "Source connection ID",
     }
-    Data: {
+    Owner::Header(Protocol::Data) => {
         DataData "data.data" Bytes "Data",
         DataLen "data.len" Decimal(32) "Length",
+    }
+    Owner::Expert => {
+        ExpertMessage "_ws.expert.message" Text "Message of the expert information",
+        ExpertSeverity "_ws.expert.severity" Decimal(32) "Severity: Chat, Note, Warning, Error",
+        ExpertGroup "_ws.expert.group" Decimal(32) "Group: Sequence, Malformed and others",
+    }
+    Owner::Application(Application::Http) => {
+        HttpRequest "http.request" Boolean "Request",
+        HttpRequestMethod "http.request.method" Text "Method",
+        HttpRequestUri "http.request.uri" Text "Target of the request",
+        HttpRequestFullUri "http.request.full_uri" Text "URI of the request",
+        HttpRequestVersion "http.request.version" Text "Version of the request",
+        HttpResponse "http.response" Boolean "Response",
+        HttpResponseCode "http.response.code" Decimal(16) "Status code",
+        HttpResponsePhrase "http.response.phrase" Text "Reason",
+        HttpResponseVersion "http.response.version" Text "Version of the response",
+        HttpHost "http.host" Text "Host",
+        HttpUserAgent "http.user_agent" Text "User agent",
+        HttpReferer "http.referer" Text "Referer",
+        HttpCookie "http.cookie" Text "Cookie",
+        HttpSetCookie "http.set_cookie" Text "Set-Cookie",
+        HttpServer "http.server" Text "Server",
+        HttpLocation "http.location" Text "Location",
+        HttpContentType "http.content_type" Text "Content type",
+        HttpContentLength "http.content_length" Decimal(32) "Content length",
+        HttpContentEncoding "http.content_encoding" Text "Content encoding",
+        HttpTransferEncoding "http.transfer_encoding" Text "Transfer encoding",
+        HttpConnection "http.connection" Text "Connection",
+        HttpAuthorization "http.authorization" Text "Authorization",
+        HttpAccept "http.accept" Text "Accept",
+        HttpXForwardedFor "http.x_forwarded_for" Text "X-Forwarded-For",
+    }
+    Owner::Application(Application::Dns) => {
+        DnsId "dns.id" Hex(16) "Transaction ID",
+        DnsFlags "dns.flags" Hex(16) "Flags",
+        DnsFlagsResponse "dns.flags.response" Boolean "Response",
+        DnsFlagsOpcode "dns.flags.opcode" Decimal(16) "Opcode",
+        DnsFlagsAuthoritative "dns.flags.authoritative" Boolean "Authoritative answer",
+        DnsFlagsTruncated "dns.flags.truncated" Boolean "Truncated",
+        DnsFlagsRecdesired "dns.flags.recdesired" Boolean "Recursion desired",
+        DnsFlagsRecavail "dns.flags.recavail" Boolean "Recursion available",
+        DnsFlagsRcode "dns.flags.rcode" Decimal(16) "Reply code",
+        DnsCountQueries "dns.count.queries" Decimal(16) "Questions",
+        DnsCountAnswers "dns.count.answers" Decimal(16) "Answers",
+        DnsCountAuthRr "dns.count.auth_rr" Decimal(16) "Authority records",
+        DnsCountAddRr "dns.count.add_rr" Decimal(16) "Additional records",
+        DnsQryName "dns.qry.name" Text "Name of a question",
+        DnsQryNameLen "dns.qry.name.len" Decimal(16) "Length of the name",
+        DnsQryType "dns.qry.type" Decimal(16) "Type of a question",
+        DnsQryClass "dns.qry.class" Hex(16) "Class of a question",
+        DnsRespName "dns.resp.name" Text "Name of a record",
+        DnsRespType "dns.resp.type" Decimal(16) "Type of a record",
+        DnsRespTtl "dns.resp.ttl" Decimal(32) "Time to live of a record, in seconds",
+        DnsA "dns.a" Ipv4 "IPv4 address of a record",
+        DnsAaaa "dns.aaaa" Ipv6 "IPv6 address of a record",
+        DnsCname "dns.cname" Text "Canonical name of a record",
+    }
+    Owner::Application(Application::Tls) => {
+        TlsRecord "tls.record" Presence "Record",
+        TlsRecordContentType "tls.record.content_type" Decimal(8) "Content type of a record",
+        TlsRecordVersion "tls.record.version" Hex(16) "Version of a record",
+        TlsRecordLength "tls.record.length" Decimal(16) "Length of a record",
+        TlsHandshake "tls.handshake" Presence "Handshake message",
+        TlsHandshakeType "tls.handshake.type" Decimal(8) "Type of a handshake message",
+        TlsHandshakeVersion "tls.handshake.version" Hex(16) "Version of a hello",
+        TlsHandshakeServerName "tls.handshake.extensions_server_name" Text "Server name (SNI)",
+        TlsHandshakeAlpn "tls.handshake.extensions_alpn_str" Text "Application protocol (ALPN)",
+        TlsHandshakeExtensionType "tls.handshake.extension.type" Decimal(16) "Type of an extension",
+        TlsChangeCipherSpec "tls.change_cipher_spec" Presence "Change of the cipher",
+        TlsAlertMessage "tls.alert_message" Presence "Alert",
+        TlsAlertLevel "tls.alert_message.level" Decimal(8) "Level of an alert",
+        TlsAlertDesc "tls.alert_message.desc" Decimal(8) "Description of an alert",
+        TlsAppData "tls.app_data" Bytes "Encrypted data",
+    }
+    Owner::Application(Application::Dhcp) => {
+        DhcpType "dhcp.type" Decimal(8) "1 request, 2 reply",
+        DhcpId "dhcp.id" Hex(32) "Transaction ID",
+        DhcpIpClient "dhcp.ip.client" Ipv4 "Address of the client",
+        DhcpIpYour "dhcp.ip.your" Ipv4 "Address for the client",
+        DhcpIpServer "dhcp.ip.server" Ipv4 "Address of the next server",
+        DhcpHwMacAddr "dhcp.hw.mac_addr" Ethernet "MAC address of the client",
+        DhcpOptionType "dhcp.option.type" Decimal(8) "Type of an option",
+        DhcpOptionDhcp "dhcp.option.dhcp" Decimal(8) "Message type",
+        DhcpOptionHostname "dhcp.option.hostname" Text "Host name",
+    }
+    Owner::Application(Application::Ntp) => {
+        NtpFlagsMode "ntp.flags.mode" Decimal(8) "Mode",
+        NtpFlagsVn "ntp.flags.vn" Decimal(8) "Version",
+        NtpStratum "ntp.stratum" Decimal(8) "Stratum",
+    }
+    Owner::Application(Application::Ssh) => {
+        SshProtocol "ssh.protocol" Text "Version of an end",
+    }
+    Owner::Application(Application::Ftp) => {
+        FtpRequest "ftp.request" Boolean "Request",
+        FtpRequestCommand "ftp.request.command" Text "Command",
+        FtpRequestArg "ftp.request.arg" Text "Argument of the command",
+        FtpResponse "ftp.response" Boolean "Response",
+        FtpResponseCode "ftp.response.code" Decimal(32) "Code",
+        FtpResponseArg "ftp.response.arg" Text "Text of the response",
+    }
+    Owner::Application(Application::Smtp) => {
+        SmtpReq "smtp.req" Boolean "Request",
+        SmtpReqCommand "smtp.req.command" Text "Command",
+        SmtpReqParameter "smtp.req.parameter" Text "Parameter of the command",
+        SmtpRsp "smtp.rsp" Boolean "Response",
+        SmtpResponseCode "smtp.response.code" Decimal(32) "Code",
+        SmtpRspParameter "smtp.rsp.parameter" Text "Text of the response",
+    }
+    Owner::Application(Application::Sip) => {
+        SipMethod "sip.Method" Text "Method",
+        SipRequestLine "sip.Request-Line" Text "First line of a request",
+        SipStatusLine "sip.Status-Line" Text "First line of a response",
+        SipStatusCode "sip.Status-Code" Decimal(32) "Status code",
     }
 }
 
@@ -250,50 +440,28 @@ impl Field {
     /// The field of that name.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Field> {
-        Field::ALL.iter().find(|field| field.description().name == name).copied()
+        let current = current_name(name);
+        Field::ALL.iter().find(|field| field.description().name == current).copied()
     }
 
     /// Whether its values are those of two other fields: source and destination.
     #[must_use]
     pub fn is_either(self) -> bool {
-        use Field::{EthAddr, IpAddr, Ipv6Addr, TcpPort, UdpPort};
-        matches!(self, EthAddr | IpAddr | Ipv6Addr | TcpPort | UdpPort)
+        use Field::{EthAddr, EthIg, EthLg, IpAddr, IpHost, Ipv6Addr, Ipv6Host, TcpPort, UdpPort};
+        matches!(
+            self,
+            EthAddr | EthIg | EthLg | IpAddr | IpHost | Ipv6Addr | Ipv6Host | TcpPort | UdpPort
+        )
     }
 
     /// Whether a header of `protocol` has it.
     #[must_use]
     #[inline]
     pub fn is_of(self, protocol: Protocol) -> bool {
-        let own = self.description().protocol;
         // Wireshark's IPv6 header has a hidden `ip.version`.
-        own == protocol || (self == Field::IpVersion && protocol == Protocol::Ipv6)
+        self.description().owner == Owner::Header(protocol)
+            || (self == Field::IpVersion && protocol == Protocol::Ipv6)
     }
-}
-
-/// Protocols that filters can test for: the name, and the protocol; frames are
-/// [`Protocol::None`].
-pub fn protocols() -> impl Iterator<Item = (&'static str, Protocol)> {
-    let name = |protocol: Protocol| match protocol {
-        Protocol::None => "frame",
-        other => other.name(),
-    };
-    Protocol::ALL.into_iter().map(move |protocol| (name(protocol), protocol))
-}
-
-/// The protocol of that name.
-#[must_use]
-pub fn protocol_from_name(name: &str) -> Option<Protocol> {
-    protocols().find(|(its, _)| *its == name).map(|(_, protocol)| protocol)
-}
-
-/// The field or protocol whose name is nearest to `name`.
-#[must_use]
-pub fn nearest(name: &str) -> Option<&'static str> {
-    let fields = Field::ALL.iter().map(|field| field.description().name);
-    let names = fields.chain(protocols().map(|(name, _)| name));
-    let scored = names.map(|its| (strsim::jaro_winkler(its, name), its));
-    let best = scored.max_by(|a, b| a.0.total_cmp(&b.0));
-    best.filter(|(score, _)| *score > 0.75).map(|(_, name)| name)
 }
 
 #[cfg(test)]
@@ -307,17 +475,10 @@ mod tests {
         names.sort_unstable();
         assert!(names.windows(2).all(|pair| pair[0] != pair[1]), "{names:?}");
         for field in Field::ALL {
-            let Description { name, protocol, .. } = field.description();
-            let of = if protocol == Protocol::None { "frame" } else { protocol.name() };
+            let Description { name, owner, .. } = field.description();
+            let of = owner.name();
             assert!(name.starts_with(&format!("{of}.")), "{name}");
             assert_eq!(Field::from_name(name), Some(*field));
         }
-    }
-
-    #[test]
-    fn a_misspelt_name_has_a_neighbour() {
-        assert_eq!(nearest("tcp.prot"), Some("tcp.port"));
-        assert_eq!(nearest("ip.adr"), Some("ip.addr"));
-        assert_eq!(nearest("zzz"), None);
     }
 }

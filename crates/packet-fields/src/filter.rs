@@ -5,15 +5,19 @@
 //! ```
 //!
 //! Everything about the text is bounded: its length, its nesting, the elements of a set.
-//! A program is a flat list of tests with jumps; a packet's verdict takes no recursion and
-//! no allocation.
+//! A program is a flat list of tests with jumps; a packet's verdict takes no recursion but that of
+//! nested functions, which is bounded, too.
 
 mod error;
 mod expression;
+mod function;
 mod lexer;
 mod literal;
 mod parser;
+mod pattern;
 mod program;
+mod slice;
+mod unknown;
 
 pub use error::FilterError;
 

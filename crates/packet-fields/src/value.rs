@@ -1,5 +1,6 @@
 //! The values of fields.
 
+use crate::date;
 use core::fmt;
 use core::net::{Ipv4Addr, Ipv6Addr};
 
@@ -18,6 +19,8 @@ pub enum Kind {
     Boolean,
     /// A time or duration in nanoseconds; in filters seconds.
     Time,
+    /// A date with a time, in nanoseconds since 1970.
+    Date,
     /// An Ethernet address.
     Ethernet,
     /// An IPv4 address.
@@ -40,6 +43,7 @@ impl Kind {
             Kind::Signed => "signed",
             Kind::Boolean => "boolean",
             Kind::Time => "seconds",
+            Kind::Date => "date",
             Kind::Ethernet => "Ethernet address",
             Kind::Ipv4 => "IPv4 address",
             Kind::Ipv6 => "IPv6 address",
@@ -90,6 +94,7 @@ impl Value<'_> {
                 }
                 _ => write!(out, "{number}"),
             },
+            Value::Time(ns) if kind == Kind::Date => date::write(ns, out),
             Value::Time(ns) => {
                 let sign = if ns < 0 { "-" } else { "" };
                 let ns = ns.unsigned_abs();

@@ -3,47 +3,37 @@
 //! Headers are read in place; what was not captured has no value. Options of TCP are walked
 //! for each field that is in one.
 
+mod application;
+mod checksum;
+mod dns;
+mod frame;
+pub(crate) mod http;
 mod internet;
+mod lines;
 mod link_layer;
 mod quic;
 mod stream;
+mod tls;
 mod transport;
 
 use crate::field::Field;
 use crate::value::Value;
 use crate::view::PacketView;
+pub(crate) use application::values as of_payload;
 use capture::dissect::{Layer, Protocol};
+pub(crate) use frame::values as of_frame;
 pub(crate) use stream::acknowledgment;
 
 /// Takes the values of a field, one by one.
-type Emit<'e, 'a> = &'e mut dyn FnMut(Value<'a>);
-
-/// The values of a field of the frame.
-pub(crate) fn of_frame<'a>(view: &PacketView<'a>, field: Field, emit: Emit<'_, 'a>) {
-    let packet = view.packet;
-    let integer = |number: u64| Value::Integer(number.cast_signed());
-    emit(match field {
-        Field::FrameNumber => integer(packet.number),
-        Field::FrameTimeEpoch => Value::Time(packet.time_ns.cast_signed()),
-        Field::FrameTimeRelative => Value::Time(view.since_first_ns),
-        Field::FrameTimeDelta => Value::Time(view.since_previous_ns),
-        Field::FrameLen => integer(u64::from(packet.original_len)),
-        Field::FrameCapLen => integer(packet.frame.len() as u64),
-        Field::FrameInterfaceId => integer(u64::from(packet.interface)),
-        Field::FrameComment => {
-            return packet.options.comments().for_each(|text| emit(Value::Text(text)));
-        }
-        _ => return,
-    });
-}
+type Emit<'e> = &'e mut dyn FnMut(Value<'_>);
 
 /// The values of a field in the header at `place`.
-pub(crate) fn of_layer<'a>(
-    view: &PacketView<'a>,
+pub(crate) fn of_layer(
+    view: &PacketView<'_>,
     field: Field,
     place: usize,
     (protocol, layer): (Protocol, &Layer),
-    emit: Emit<'_, 'a>,
+    emit: Emit<'_>,
 ) {
     let header = Header { bytes: view.bytes(place, layer), layer: *layer };
     match protocol {
@@ -57,9 +47,11 @@ pub(crate) fn of_layer<'a>(
         Protocol::Ipv6 => internet::v6(view, header, place, field, emit),
         Protocol::Tcp => transport::tcp(view, header, place, field, emit),
         Protocol::Udp => transport::udp(view, header, place, field, emit),
-        Protocol::Icmp | Protocol::Icmpv6 => internet::icmp(header, field, emit),
+        Protocol::Icmp | Protocol::Icmpv6 => internet::icmp(view, header, field, emit),
         Protocol::Gre | Protocol::Vxlan | Protocol::GtpU => transport::tunnel(header, field, emit),
         Protocol::Quic => quic::values(header, field, emit),
+        // What has a name is no data.
+        Protocol::Data if view.application().is_some() => {}
         Protocol::Data => match field {
             Field::DataData if !header.bytes.is_empty() => emit(Value::Bytes(header.bytes)),
             Field::DataLen => emit(Value::Integer(i64::from(layer.header_len))),
@@ -112,14 +104,14 @@ impl<'a> Header<'a> {
 }
 
 /// Hands over a number that was captured.
-fn put(number: Option<i64>, emit: Emit<'_, '_>) {
+fn put(number: Option<i64>, emit: Emit<'_>) {
     if let Some(number) = number {
         emit(Value::Integer(number));
     }
 }
 
 /// Hands over values that were captured.
-fn put_values<'a, const N: usize>(values: [Option<Value<'a>>; N], emit: Emit<'_, 'a>) {
+fn put_values<const N: usize>(values: [Option<Value<'_>>; N], emit: Emit<'_>) {
     values.into_iter().flatten().for_each(emit);
 }
 

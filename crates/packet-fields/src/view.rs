@@ -1,10 +1,12 @@
 //! A packet, and what is known of it from the packets before.
 
-use crate::field::Field;
+use crate::application::{Application, Payload};
+use crate::expert;
+use crate::field::{Field, Owner, Tested};
 use crate::value::Value;
 use crate::values;
 use capture::conversations::{Conversations, StreamNumber};
-use capture::dissect::{Layer, Layers, Protocol, TcpSegment};
+use capture::dissect::{Direction, Layer, Layers, Protocol, TcpFlags, TcpSegment};
 use capture::file::Packet;
 use capture::{ChunkedList, MemoryBudget, TABLE_BYTES};
 use tcp_analysis::{PacketAnalysis, Rules, Streams, WindowScale};
@@ -24,6 +26,10 @@ pub struct StreamView {
     pub initial_rtt_ns: Option<u64>,
     /// What was captured of the stream before this packet.
     pub completeness: u8,
+    /// Bytes sent since the last segment with PSH; `None` where bytes in flight are unknown.
+    pub push_bytes_sent: Option<u32>,
+    /// Whether its sender was the first to send a FIN.
+    pub closes_first: bool,
     /// Time since the stream's first packet, and since the one before, in ns.
     pub since_first_ns: i64,
     /// Likewise.
@@ -47,6 +53,8 @@ pub struct PacketView<'a> {
     pub since_first_ns: i64,
     /// Likewise.
     pub since_previous_ns: i64,
+    /// Time since the previous packet that passed the filter ([`Tracker::passed`]), in ns.
+    pub since_passed_ns: i64,
 }
 
 impl<'a> PacketView<'a> {
@@ -87,20 +95,45 @@ impl<'a> PacketView<'a> {
 
     /// Hands each value of a field to `emit`.
     #[inline]
-    pub fn each_value(&self, field: Field, mut emit: impl FnMut(Value<'a>)) {
-        if field.description().protocol == Protocol::None {
-            values::of_frame(self, field, &mut emit);
-            return;
-        }
-        for (place, (protocol, layer)) in self.layers.iter().enumerate() {
-            if field.is_of(protocol) {
-                values::of_layer(self, field, place, (protocol, layer), &mut emit);
+    pub fn each_value(&self, field: Field, mut emit: impl FnMut(Value<'_>)) {
+        match field.description().owner {
+            Owner::Header(_) => {
+                for (place, (protocol, layer)) in self.layers.iter().enumerate() {
+                    if field.is_of(protocol) {
+                        values::of_layer(self, field, place, (protocol, layer), &mut emit);
+                    }
+                }
             }
+            Owner::Frame => values::of_frame(self, field, &mut emit),
+            Owner::Application(owner) => values::of_payload(self, owner, field, &mut emit),
+            Owner::Expert => expert::values(self, field, &mut emit),
         }
     }
 
+    /// Hands the values of a field in one of several headers of its protocol to `emit`: from 1, or
+    /// from -1 for the last.
+    pub fn each_value_of(&self, field: Field, layer: i8, emit: impl FnMut(Value<'_>)) {
+        let headers = || {
+            let each = self.layers.iter().enumerate();
+            each.filter(move |(_, (protocol, _))| field.is_of(*protocol)).map(|(place, _)| place)
+        };
+        let wanted = match usize::try_from(layer) {
+            Ok(number) => number.checked_sub(1),
+            Err(_) => headers().count().checked_sub(usize::from(layer.unsigned_abs())),
+        };
+        if let Some(place) = wanted.and_then(|at| headers().nth(at)) {
+            self.each_value_at(field, place, emit);
+        }
+    }
+
+    /// The protocol of the payload, if a number tells it.
+    #[must_use]
+    pub fn application(&self) -> Option<Application> {
+        Payload::of(self).map(|payload| payload.application)
+    }
+
     /// Hands the values of a field in the header at `place` to `emit`.
-    pub fn each_value_at(&self, field: Field, place: usize, mut emit: impl FnMut(Value<'a>)) {
+    pub fn each_value_at(&self, field: Field, place: usize, mut emit: impl FnMut(Value<'_>)) {
         if let Some((protocol, layer)) = self.layers.get(place)
             && field.is_of(protocol)
         {
@@ -110,24 +143,58 @@ impl<'a> PacketView<'a> {
 
     /// Hands the bytes of each header of a protocol to `emit`, payload included.
     #[inline]
-    pub fn each_header(&self, protocol: Protocol, mut emit: impl FnMut(&'a [u8])) {
-        if protocol == Protocol::None {
-            emit(self.packet.frame);
-            return;
-        }
-        for (place, (its, layer)) in self.layers.iter().enumerate() {
-            if its == protocol {
-                emit(self.bytes(place, layer));
+    pub fn each_header(&self, protocol: Tested, mut emit: impl FnMut(&'a [u8])) {
+        match protocol {
+            Tested::Frame => emit(self.packet.frame),
+            Tested::Header(Protocol::Data) if self.application().is_some() => {}
+            Tested::Header(protocol) => {
+                for (place, (its, layer)) in self.layers.iter().enumerate() {
+                    if its == protocol {
+                        emit(self.bytes(place, layer));
+                    }
+                }
+            }
+            Tested::Application(application) => {
+                let payload = Payload::of(self).filter(|it| it.is(application));
+                payload.map(|payload| payload.bytes).into_iter().for_each(emit);
+            }
+            Tested::Expert => {
+                let mut found = false;
+                expert::each(self, |_| found = true);
+                if found {
+                    emit(&[]);
+                }
             }
         }
     }
 }
 
-/// First and last time of a stream.
-#[derive(Debug, Clone, Copy)]
+/// What is kept of a stream: its first and last time, and more.
+#[derive(Debug, Clone, Copy, Default)]
 struct Times {
     first_ns: u64,
     last_ns: u64,
+    /// Bytes of each direction since its last PSH, and whether that was its last segment.
+    unpushed: [u32; 2],
+    is_pushed: [bool; 2],
+    /// Who sent the first FIN.
+    closes_first: Option<Direction>,
+}
+
+impl Times {
+    /// Counts the bytes of a segment as `tcp.analysis.push_bytes_sent` does.
+    fn push(&mut self, segment: &TcpSegment<'_>) -> u32 {
+        let (Some(sent), Some(is_pushed)) = (
+            self.unpushed.get_mut(segment.direction.index()),
+            self.is_pushed.get_mut(segment.direction.index()),
+        ) else {
+            return 0;
+        };
+        let before = if *is_pushed { 0 } else { *sent };
+        *sent = before.saturating_add(segment.payload_len);
+        *is_pushed = segment.flags.has(TcpFlags::PSH);
+        *sent
+    }
 }
 
 /// Follows a capture packet by packet: TCP streams, and the times that others are
@@ -138,6 +205,8 @@ pub struct Tracker {
     times: ChunkedList<Times>,
     first_ns: Option<u64>,
     previous_ns: u64,
+    /// Time of the last packet that passed.
+    passed_ns: Option<u64>,
 }
 
 fn since(time_ns: u64, before_ns: u64) -> i64 {
@@ -156,13 +225,19 @@ impl Tracker {
     pub fn within(rules: Rules, budget: &MemoryBudget) -> Self {
         let times = ChunkedList::new(budget);
         let streams = Streams::within(rules, budget);
-        Tracker { streams, times, first_ns: None, previous_ns: 0 }
+        Tracker { streams, times, first_ns: None, previous_ns: 0, passed_ns: None }
     }
 
     /// The TCP streams.
     #[must_use]
     pub fn streams(&self) -> &Streams {
         &self.streams
+    }
+
+    /// Notes that a packet passed the filter and is shown.
+    #[inline]
+    pub fn passed(&mut self, time_ns: u64) {
+        self.passed_ns = Some(time_ns);
     }
 
     /// Adds the next packet: `stream` is what `Conversations::add` returned for `segment`.
@@ -179,6 +254,7 @@ impl Tracker {
         let first_ns = *self.first_ns.get_or_insert(now);
         let previous_ns = if packet.number == 1 { now } else { self.previous_ns };
         self.previous_ns = now;
+        let passed_ns = self.passed_ns.unwrap_or(now);
         let followed = segment.zip(stream);
         let stream = followed.and_then(|(segment, stream)| self.follow(packet, segment, stream));
         PacketView {
@@ -189,6 +265,7 @@ impl Tracker {
             conversations,
             since_first_ns: since(now, first_ns),
             since_previous_ns: since(now, previous_ns),
+            since_passed_ns: since(now, passed_ns),
         }
     }
 
@@ -205,13 +282,20 @@ impl Tracker {
         let completeness = known.map_or(none, |(_, connection)| connection.completeness());
         let analysis = self.streams.add(stream, packet.number, now, segment)?;
         let at = stream.number as usize;
-        if at == self.times.len() && !self.times.push(Times { first_ns: now, last_ns: now }) {
+        let new = Times { first_ns: now, last_ns: now, ..Times::default() };
+        if at == self.times.len() && !self.times.push(new) {
             return None;
         }
         let times = self.times.get_mut(at)?;
         let (since_first_ns, since_previous_ns) =
             (since(now, times.first_ns), since(now, times.last_ns));
         times.last_ns = now;
+        let has_bytes = segment.payload_len > 0 && analysis.bytes_in_flight.is_some();
+        let push_bytes_sent = has_bytes.then(|| times.push(segment));
+        if segment.flags.has(TcpFlags::FIN) {
+            times.closes_first.get_or_insert(segment.direction);
+        }
+        let closes_first = times.closes_first == Some(segment.direction);
         let (_, connection) = self.streams.get(stream.number)?;
         let direction = segment.direction;
         let base = |direction| connection.first_sequence_number(direction).unwrap_or(0);
@@ -222,6 +306,8 @@ impl Tracker {
             scale: connection.window_scale(direction),
             initial_rtt_ns: connection.initial_rtt_ns(),
             completeness,
+            push_bytes_sent,
+            closes_first,
             since_first_ns,
             since_previous_ns,
         })

@@ -131,6 +131,77 @@ fn numbers_addresses_times_bytes_and_sets() {
 }
 
 #[test]
+fn regular_expressions_functions_and_names() {
+    assert_eq!(passing("tcp.payload matches \"get /IND\""), [3, 4]);
+    assert_eq!(passing("tcp ~ r\"\\x47ET\\s/\""), [3, 4]);
+    assert_eq!(passing("http.request.method == GET && http.request.uri matches \"^/i\""), [0; 0]);
+    assert_eq!(passing("http"), [3, 4]);
+    assert_eq!(passing("len(tcp.payload) == 10"), [3, 4]);
+    assert_eq!(passing("count(ip.addr) == 2 && udp"), [5]);
+    assert_eq!(passing("upper(ip.host) contains \"10.0.0.1\" && udp"), [5]);
+    assert_eq!(passing("string(tcp.srcport) matches \"^8\""), [2]);
+    assert_eq!(passing("max(tcp.srcport, tcp.dstport) == 40000"), [1, 2, 3, 4]);
+    assert_eq!(passing("ip.proto == TCP xor tcp.len > 0"), [1, 2]);
+    assert_eq!(passing("tcp ^^ udp ^^ frame"), [0; 0]);
+    assert_eq!(passing("ip.proto == \"udp\""), [5]);
+    assert_eq!(passing("tcp.flags.syn == Set && tcp.flags.str contains \"A\""), [2]);
+    assert_eq!(passing("ip.src[3] == 02"), [2, 5]);
+    assert_eq!(passing("tcp.payload[-5:] == \"index\""), [3, 4]);
+    assert_eq!(passing("udp.payload[0,-1] == \"ho\""), [5]);
+    assert_eq!(passing("ip.src#1 == 10.0.0.2 && !(ip.src#2 == 10.0.0.2)"), [2, 5]);
+    assert_eq!(passing("frame.time >= \"2023-11-14 22:13:20.003\""), [4, 5]);
+    assert_eq!(passing("tcp.connection.syn || tcp.connection.synack"), [1, 2]);
+    assert_eq!(passing("_ws.expert.severity == Note"), [4]);
+    assert_eq!(passing("_ws.expert"), [1, 2, 4]);
+    assert_eq!(passing("frame.protocols == \"raw:ip:udp:data\""), [5]);
+}
+
+/// Expressions that take exponential time elsewhere, over a payload made for them; and those that
+/// would take much memory are refused.
+#[test]
+fn regular_expressions_are_bounded() {
+    let mut payload = vec![b'a'; 30_000];
+    payload.push(b'!');
+    let file =
+        pcap(&[ipv4(17, 1, &[&[0x13, 0x88, 0x0f, 0xa0, 0, 0, 0, 0], &payload[..]].concat())]);
+    for (text, passes) in
+        [("(a+)+$", false), ("(a|a)*b", false), ("(a*)*!", true), ("(.*)(.*)(.*)c", false)]
+    {
+        let filter = Filter::new(&format!("frame matches \"{text}\"")).unwrap();
+        each(&file, |view| assert_eq!(filter.matches(view), passes, "{text}"));
+    }
+    for text in ["(a{1,200}){1,200}", "((a{100}){100}){100}"] {
+        let error = Filter::new(&format!("frame matches \"{text}\"")).unwrap_err();
+        assert!(error.message.contains("too large"), "{}", error.message);
+    }
+}
+
+/// A difference of packets that were shown depends on which were.
+#[test]
+fn time_since_the_packet_shown_before() {
+    let filter = Filter::new("frame.time_delta_displayed >= 0.002 or frame.number == 1").unwrap();
+    let seed = capture::Seed([1, 2]);
+    let file = capture();
+    let (mut reader, mut conversations) =
+        (Reader::new(&file[..]).unwrap(), Conversations::new(seed));
+    let mut tracker = Tracker::new(tcp_analysis::Rules::default());
+    let mut layers = Layers::new();
+    let mut shown = Vec::new();
+    while let Some(packet) = reader.next_packet().unwrap() {
+        dissect(packet.link, packet.data, packet.original_len, &mut layers);
+        let segment = layers.tcp(packet.data);
+        let segment = segment.as_ref();
+        let stream = conversations.add(&packet, &layers, segment);
+        let view = tracker.add(&packet, &layers, segment, stream, &conversations);
+        if filter.matches(&view) {
+            shown.push(packet.number);
+            tracker.passed(packet.time_ns);
+        }
+    }
+    assert_eq!(shown, [1, 3, 5]);
+}
+
+#[test]
 fn and_binds_closer_than_or() {
     assert_eq!(passing("udp or tcp and tcp.len > 0"), [3, 4, 5]);
     assert_eq!(passing("(udp or tcp) and tcp.len > 0"), [3, 4]);
@@ -143,7 +214,8 @@ fn mistakes_have_a_place_and_a_remedy() {
     for (text, says, at) in [
         ("tcp.prot == 80", "did you mean 'tcp.port'?", 0),
         ("tcp && foo.bar", "no field or protocol", 7),
-        ("tcp.port == http", "not an unsigned number", 12),
+        ("tcp.port == web", "not an unsigned number", 12),
+        ("tcp.port == http", "cannot be compared", 12),
         ("tcp.port == 70000", "at most 65535", 12),
         ("ip.addr == fd00::1", "an IPv4 address", 11),
         ("ip.addr == 10.0.0.0/40", "an IPv4 address", 11),
@@ -158,6 +230,19 @@ fn mistakes_have_a_place_and_a_remedy() {
         ("tcp.port in {9..1}", "ends before it begins", 13),
         ("tcp.port == \"80\"", "without quotation marks", 12),
         ("ip.src contains 10", "no parts", 16),
+        ("tcp.segment", "'tcp.len > 0'", 0),
+        ("tcp.optons.timestamp", "did you mean 'tcp.options.timestamp'?", 0),
+        ("ip.proto == TPC", "no value of that name; it has", 12),
+        ("tcp.port matches \"80\"", "string(tcp.port)", 17),
+        ("tcp matches \"(a\"", "no regular expression", 12),
+        ("tcp matches \"(a{1,200}){1,200}\"", "too large", 12),
+        ("tcp matches \"a\\.b\"", "no such escape", 14),
+        ("len(tcp.port) > 1", "is not for tcp.port", 4),
+        ("len(tcp.payload", "add ')'", 15),
+        ("len(tcp.payload)", "compared with a value", 0),
+        ("count(tcp) > 1", "is not for tcp", 6),
+        ("frame.time > yesterday", "is not a date", 13),
+        ("tcp.port#0 == 1", "which header", 9),
         ("1 == tcp.port", "begins with a field", 0),
         ("1 < tcp.port < 9", "begins with a field", 0),
         ("tcp.len > 1 < 9", "cannot be chained", 12),
@@ -201,6 +286,7 @@ fn test() -> impl Strategy<Value = String> {
                 Kind::Signed => Some((number.cast_signed() >> 1).to_string()),
                 Kind::Boolean => Some((number & 1).to_string()),
                 Kind::Time => Some(format!("{}.{:03}", number >> 10, number & 511)),
+                Kind::Date => Some(format!("\"2023-11-14 22:13:{:02}\"", number % 60)),
                 Kind::Ethernet => Some(format!("02:00:{:02x}:00:ff:01", number & 255)),
                 Kind::Ipv4 => Some(format!("10.0.0.{}/{}", number & 255, number % 33)),
                 Kind::Ipv6 => Some(format!("fd00::{:x}/{}", number & 255, number % 129)),
@@ -256,7 +342,7 @@ proptest! {
         tokens in prop::collection::vec(
             prop::sample::select(vec![
                 "tcp", "tcp.port", "==", "80", "&&", "||", "!", "(", ")", "{", "}", "in", ",", "..",
-                "all", "[0]", "[1:2]", "&", "\"a\"", "ip.addr", "10.0.0.1/8", "contains", "not",
+                "all", "[0]", "[1:2]", "len", "xor", "#", "1", "matches", "upper", "http.host", "frame", "&", "\"a\"", "ip.addr", "10.0.0.1/8", "contains", "not",
             ]),
             0..20,
         )

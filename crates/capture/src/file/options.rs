@@ -72,6 +72,19 @@ impl<'a> PacketOptions<'a> {
         Options { rest: self.bytes, order: self.order }
     }
 
+    /// Codes and values with little-endian numbers (epb_flags, epb_dropcount, epb_packetid and
+    /// epb_queue).
+    pub(crate) fn little_endian(self) -> impl Iterator<Item = (u16, Vec<u8>)> + use<'a> {
+        let big_endian = self.order.big_endian;
+        self.iter().map(move |(code, value)| {
+            let mut value = value.to_vec();
+            if big_endian && matches!(code, 2 | 4 | 5 | 6) {
+                value.reverse();
+            }
+            (code, value)
+        })
+    }
+
     /// The comments. Text of the file: unfiltered.
     pub fn comments(self) -> impl Iterator<Item = &'a str> {
         self.iter()

@@ -2,9 +2,14 @@
 
 pub(super) mod analysis;
 mod document;
+mod expert;
 mod files_document;
+mod follow;
 mod handshake;
+mod io;
+mod io_bins;
 mod merge;
+mod packet_file;
 mod packets;
 mod page;
 mod reading;
@@ -63,6 +68,10 @@ Examples:
   longhaul pcap streams trace.pcap             what slowed each transfer down
   longhaul pcap handshake trace.pcap --stream 3
   longhaul pcap packets trace.pcap tcp.analysis.retransmission
+  longhaul pcap packets trace.pcap udp -w udp.pcap
+  longhaul pcap follow trace.pcap 3            what both ends of a stream sent
+  longhaul pcap expert trace.pcap --severity warning
+  longhaul pcap io trace.pcap tcp udp          a graph of bits per interval
   longhaul pcap merge client.pcap server.pcap  delays and losses between both ends
 
 Exit codes: 0 read, 1 a file could not be read to its end, 2 wrong usage.";
@@ -83,6 +92,9 @@ enum View {
     /// Show SYN, SYN-ACK and ACK of TCP streams: options, scale, window
     Handshake(handshake::HandshakeArgs),
     Packets(packets::PacketsArgs),
+    Follow(follow::FollowArgs),
+    Expert(expert::ExpertArgs),
+    Io(io::IoArgs),
     /// Align two captures of one transfer: one-way delays, losses, changes
     Merge(merge::MergeArgs),
 }
@@ -174,6 +186,9 @@ pub(crate) fn run(args: &PcapArgs, console: &mut Console) -> Outcome {
         Some(View::Streams(args)) => streams::run(args, console),
         Some(View::Handshake(args)) => handshake::run(args, console),
         Some(View::Packets(args)) => packets::run(args, console),
+        Some(View::Follow(args)) => follow::run(args, console),
+        Some(View::Expert(args)) => expert::run(args, console),
+        Some(View::Io(args)) => io::run(args, console),
         Some(View::Merge(args)) => merge::run(&args.files, args.same_clock, console),
     }
 }

@@ -29,15 +29,19 @@ fn datagram(payload: &[u8]) -> Vec<u8> {
     packet
 }
 
-/// Datagrams of raw IP a millisecond apart, each with a comment.
+/// Numbered datagrams of raw IP a millisecond apart, each with a comment.
 fn capture(count: u32, comment: &[u8]) -> Vec<u8> {
+    capture_of((0..count).map(|number| datagram(format!("datagram {number}").as_bytes())), comment)
+}
+
+/// These packets.
+fn capture_of(packets: impl Iterator<Item = Vec<u8>>, comment: &[u8]) -> Vec<u8> {
     let mut file = block(
         0x0a0d_0d0a,
         &[&0x1a2b_3c4d_u32.to_le_bytes()[..], &[1, 0, 0, 0], &[0xff; 8]].concat(),
     );
     file.extend(block(1, &[101, 0, 0, 0, 0, 0, 0, 0]));
-    for number in 0..count {
-        let packet = datagram(format!("datagram {number}").as_bytes());
+    for (number, packet) in (0_u32..).zip(packets) {
         let (micros, length) = (number * 1000, packet.len() as u32);
         let mut body: Vec<u8> = [0, 0, micros, length, length]
             .iter()
@@ -172,4 +176,93 @@ fn a_closed_pipe_ends_the_list_quietly() {
     let output = child.wait_with_output().unwrap();
     assert!(output.stderr.is_empty(), "{}", String::from_utf8_lossy(&output.stderr));
     assert_eq!(output.status.code(), Some(0));
+}
+
+/// The packets that pass are written as they were, also in the place of the file itself.
+#[test]
+fn packets_are_written_to_a_capture() {
+    let (folder, path) = file(30, b"a comment");
+    let (path, out) = (path.to_str().unwrap(), folder.path().join("few.pcapng"));
+    let out = out.to_str().unwrap();
+    let fields = ["-e", "frame.time_epoch", "-e", "frame.comment", "-e", "udp.payload"];
+    let output = run(&["pcap", "packets", path, "udp.length > 18", "-n", "5", "-w", out]);
+    let text = String::from_utf8(output.stderr).unwrap();
+    assert_eq!((output.status.code(), output.stdout.len()), (Some(0), 0), "{text}");
+    assert!(text.contains("5 packets written to"), "{text}");
+    let all = [&["pcap", "packets", path, "udp.length > 18", "-n", "5"], &fields[..]].concat();
+    let wanted = printed(&all);
+    assert_eq!(wanted.lines().count(), 6, "{wanted}");
+    assert_eq!(printed(&[&["pcap", "packets", out], &fields[..]].concat()), wanted);
+    // The output replaces the input.
+    assert!(run(&["pcap", "packets", out, "frame.number > 3", "-w", out]).status.success());
+    assert_eq!(printed(&["pcap", "packets", out]).lines().count(), 3);
+    let output = run(&["pcap", "packets", path, "tcp", "-w", out]);
+    assert!(output.status.success());
+    assert!(run(&["pcap", "packets", out]).stdout.is_empty());
+}
+
+/// Neither control characters nor lines that look like the other end's.
+#[test]
+fn a_stream_is_followed_in_every_form() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("stream.pcapng");
+    let payloads = [&b"first\x1b[31m\n< forged\n"[..], b"rest \xff", b" of it\n"];
+    let bytes = capture_of(payloads.iter().map(|it| datagram(it)), b"");
+    std::fs::write(&path, bytes).unwrap();
+    let path = path.to_str().unwrap();
+    let follow =
+        |more: &[&str]| printed(&[&["pcap", "follow", path, "0", "-t", "udp"], more].concat());
+    let text = follow(&[]);
+    let lines: Vec<&str> = text.lines().collect();
+    let head = "UDP stream 0: 10.0.0.1:4000 > 10.0.0.2:5000";
+    assert_eq!(lines, [head, "> first.[31m", "> < forged", "> rest . of it"]);
+    let hex = follow(&["--as", "hex", "-n", "5"]);
+    assert_eq!(hex.lines().nth(1).map(str::trim_end), Some(HEX_OF_FIRST));
+    assert_eq!(follow(&["--as", "raw"]).lines().nth(2), Some("> 7265737420ff"));
+    assert_eq!(follow(&["--end", "second"]).lines().count(), 1);
+    let json = follow(&["--json"]);
+    let last: serde_json::Value = serde_json::from_str(json.lines().nth(2).unwrap()).unwrap();
+    assert_eq!((&last["packet"], &last["end"]), (&3.into(), &"first".into()), "{last}");
+    let out = folder.path().join("bytes");
+    let arguments = ["pcap", "follow", path, "0", "-t", "udp", "-w", out.to_str().unwrap()];
+    assert!(run(&arguments).status.success());
+    assert_eq!(std::fs::read(&out).unwrap(), payloads.concat());
+    let output = run(&["pcap", "follow", path, "0"]);
+    let text = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{text}");
+    assert!(text.contains("has no TCP stream 0") && text.lines().count() == 1, "{text}");
+}
+
+const HEX_OF_FIRST: &str = "> 00000000  66 69 72 73 74                                   first";
+
+#[test]
+fn packets_are_counted_per_interval() {
+    let (_folder, path) = file(30, b"");
+    let path = path.to_str().unwrap();
+    let json = printed(&["pcap", "io", path, "frame.number <= 3", "udp", "-i", "10ms", "--json"]);
+    let document: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(document["interval_s"], 0.01);
+    assert_eq!(document["curves"][0]["packets"], serde_json::json!([3, 0, 0]));
+    assert_eq!(document["curves"][1]["packets"], serde_json::json!([10, 10, 10]));
+    let text = printed(&["pcap", "io", path, "--unit", "packets"]);
+    assert!(text.contains("all packets") && text.contains("30 packets, 1160 bytes"), "{text}");
+}
+
+#[test]
+fn expert_information_is_counted_by_kind() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("requests.pcap");
+    // An IP packet that is too short for the header in it.
+    let mut malformed = datagram(b"");
+    malformed[3] = 24;
+    let bytes = capture_of([datagram(b"whole"), malformed].into_iter(), b"");
+    std::fs::write(&path, bytes).unwrap();
+    let path = path.to_str().unwrap();
+    let json = printed(&["pcap", "expert", path, "--json"]);
+    let document: serde_json::Value = serde_json::from_str(&json).unwrap();
+    let item = &document["items"][0];
+    assert_eq!((&item["severity"], &item["count"]), (&"Error".into(), &1.into()), "{document}");
+    assert_eq!(item["first_packet"], 2);
+    let none = printed(&["pcap", "expert", path, "frame.number == 1"]);
+    assert!(none.contains("Nothing stands out."), "{none}");
 }

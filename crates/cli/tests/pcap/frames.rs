@@ -32,13 +32,29 @@ pub(crate) fn ipv6(next: u8, payload: &[u8]) -> Vec<u8> {
 
 /// A TCP segment with timestamps.
 pub(crate) fn tcp(ports: [u16; 2], seq: u32, flags: u8, payload: &[u8]) -> Vec<u8> {
+    let ack = if flags & 16 != 0 { 1 } else { 0 };
+    let timestamps = [1, 1, 8, 10, 0, 0, 0, 1, 0, 0, 0, 2];
+    tcp_with(ports, [seq, ack], flags, 0xffff, &timestamps, payload)
+}
+
+/// A TCP segment with these options.
+pub(crate) fn tcp_with(
+    ports: [u16; 2],
+    [seq, ack]: [u32; 2],
+    flags: u8,
+    window: u16,
+    options: &[u8],
+    payload: &[u8],
+) -> Vec<u8> {
     let mut header = Vec::new();
     header.extend(ports[0].to_be_bytes());
     header.extend(ports[1].to_be_bytes());
     header.extend(seq.to_be_bytes());
-    header.extend(if flags & 16 != 0 { 1_u32 } else { 0 }.to_be_bytes());
-    header.extend([0x80, flags, 0xff, 0xff, 0, 0, 0, 0]);
-    header.extend([1, 1, 8, 10, 0, 0, 0, 1, 0, 0, 0, 2]);
+    header.extend(ack.to_be_bytes());
+    header.extend([(20 + options.len() as u8) << 2, flags]);
+    header.extend(window.to_be_bytes());
+    header.extend([0; 4]);
+    header.extend(options);
     header.extend(payload);
     header
 }
@@ -56,13 +72,19 @@ pub(crate) fn udp(ports: [u16; 2], payload: &[u8]) -> Vec<u8> {
 
 /// A pcap file of that link type; frames are a millisecond apart.
 pub(crate) fn pcap(link: u32, frames: &[Vec<u8>]) -> Vec<u8> {
+    pcap_every(1, link, frames)
+}
+
+/// A pcap file whose frames are so many milliseconds apart.
+pub(crate) fn pcap_every(step_ms: u32, link: u32, frames: &[Vec<u8>]) -> Vec<u8> {
     let mut file = Vec::new();
     for word in [0xa1b2_c3d4_u32, 0x0004_0002, 0, 0, 262_144, link] {
         file.extend(word.to_le_bytes());
     }
     for (number, frame) in frames.iter().enumerate() {
         let length = frame.len() as u32;
-        for word in [1_700_000_000, number as u32 * 1000, length, length] {
+        let ms = number as u32 * step_ms;
+        for word in [1_700_000_000 + ms / 1000, ms % 1000 * 1000, length, length] {
             file.extend(word.to_le_bytes());
         }
         file.extend(frame);

@@ -4,6 +4,8 @@
 #![expect(clippy::unwrap_used, reason = "in a test an unwrap is an assertion")]
 
 mod compare;
+mod conversation;
+mod filters;
 mod flags;
 mod frames;
 mod packets;
@@ -21,12 +23,13 @@ fn main() -> ExitCode {
         assert!(!stall_retry::required(), "LONGHAUL_REQUIRE_PEERS=1 asks for tshark and a lab");
         eprintln!("tshark is not installed, or no lab can be made here: tests are skipped");
     }
-    let tests: [(&str, bool, fn()); 20] = [
+    let tests: [(&str, bool, fn()); 21] = [
         ("ethernet_frames_one_by_one", false, ethernet_frames),
         ("other_link_types", false, link_types),
         ("streams_that_reuse_ports", false, reused_ports),
         ("packets_cut_off_by_the_snaplen", false, cut_off),
         ("fragments_that_make_packets", false, fragments),
+        ("filters_as_people_write_them", false, filters::filters_as_people_write_them),
         ("fields_of_every_encapsulation", false, fields_of_frames),
         ("fields_and_filters_of_a_transfer", true, fields_of_a_transfer),
         ("fields_and_filters_of_pings_and_datagrams", true, fields_of_datagrams),

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::Command;
 
 /// Fields that tshark shows in another form, or not in every file: the name, and why.
-const NOT_COMPARED: [(&str, &str); 7] = [
+const NOT_COMPARED: [(&str, &str); 13] = [
     ("tcp.flags.ace", "tshark shows it where AccECN is in use"),
     ("frame.interface_id", "files of pcap have no interfaces"),
     ("tcp.options.sack_perm", "tshark has the option's bytes"),
@@ -14,6 +14,12 @@ const NOT_COMPARED: [(&str, &str); 7] = [
     ("data.data", "tshark has none in what it takes for a retransmission"),
     ("data.len", "likewise"),
     ("ip.reassembled.length", "compared by the flows"),
+    ("ip.checksum.status", "tshark verifies none unless it is told to"),
+    ("tcp.checksum.status", "likewise"),
+    ("udp.checksum.status", "likewise"),
+    ("_ws.expert.message", "tshark has those of every dissector"),
+    ("_ws.expert.severity", "likewise"),
+    ("_ws.expert.group", "likewise"),
 ];
 
 /// Filters: the first twelve for frames of every kind, then those for a transfer, and from
@@ -95,14 +101,11 @@ pub(crate) fn differing_values(path: &Path) -> Vec<String> {
         names.filter(|name| NOT_COMPARED.iter().all(|(its, _)| its != name)).collect();
     assert!(names.len() > 100, "{names:?}");
     let mut tshark = Command::new("tshark");
-    tshark.args(["-n", "-r"]).arg(path).args(["-T", "fields", "-E", "separator=/t"]);
+    tshark.env("TZ", "UTC").args(["-n", "-r"]).arg(path);
+    tshark.args(["-T", "fields", "-E", "separator=/t"]);
     tshark.args(["-E", "aggregator=;", "-o", "tcp.desegment_tcp_streams:FALSE"]);
     let mut ours = longhaul(path);
-    // Their values may have commas: last.
-    let is_text = |name: &&&str| **name == "frame.comment";
-    let ordered = names.iter().filter(|it| !is_text(it)).chain(names.iter().filter(is_text));
-    let ordered: Vec<&str> = ordered.copied().collect();
-    for name in &ordered {
+    for name in &names {
         tshark.args(["-e", name]);
         ours.args(["-e", name]);
     }
@@ -112,15 +115,27 @@ pub(crate) fn differing_values(path: &Path) -> Vec<String> {
         wrong.push(format!("{} packets and {}", its.len(), ours.len() - 1));
     }
     for (number, (its, ours)) in (1..).zip(its.iter().zip(&ours[1..])) {
-        let ours = ours.splitn(ordered.len(), ',');
-        for ((name, its), ours) in ordered.iter().zip(its.split('\t')).zip(ours) {
-            if !is_same(its, ours.trim_matches('"')) {
+        for ((name, its), ours) in names.iter().zip(its.split('\t')).zip(cells(ours)) {
+            if !is_same(its, &ours) {
                 wrong.push(format!("packet {number}, {name}: tshark {its:?}, we {ours:?}"));
             }
         }
     }
     wrong.truncate(20);
     wrong
+}
+
+/// The cells of a line of CSV; what has commas is in quotes.
+fn cells(line: &str) -> Vec<String> {
+    let (mut cells, mut is_quoted) = (vec![String::new()], false);
+    for c in line.chars() {
+        match c {
+            '"' => is_quoted = !is_quoted,
+            ',' if !is_quoted => cells.push(String::new()),
+            c => cells.last_mut().unwrap().push(c),
+        }
+    }
+    cells
 }
 
 /// Whether two lists of values say the same: numbers in any base, long bytes as far as we

@@ -1,13 +1,16 @@
 //! What a filter says, as a tree whose depth is bounded; its text is a filter again.
 
+use super::function::Function;
 use super::literal::Literal;
-use crate::field::{Field, protocols};
-use capture::dissect::Protocol;
+use super::pattern::Pattern;
+use crate::field::{Field, Tested, protocols};
 use core::fmt;
 
 /// A filter's logic.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Expression {
+    /// An odd number of them.
+    Xor(Vec<Expression>),
     /// Any of them.
     Or(Vec<Expression>),
     /// All of them.
@@ -31,6 +34,8 @@ pub(crate) enum Relation {
     GreaterOrEqual,
     LessOrEqual,
     Contains,
+    /// By a regular expression.
+    Matches,
 }
 
 impl Relation {
@@ -47,31 +52,38 @@ impl Relation {
             Relation::GreaterOrEqual => ">=",
             Relation::LessOrEqual => "<=",
             Relation::Contains => "contains",
+            Relation::Matches => "matches",
         }
     }
 }
 
-/// Bytes of a value: from, and how many; to the end where that is `None`.
+/// Bytes of a value: from, counted from the end where that is negative, and how many; to the end
+/// where that is `None`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Slice {
-    pub(super) from: usize,
+    pub(super) from: i32,
     pub(super) length: Option<usize>,
 }
 
 /// What has values.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Source {
     /// A field.
     Field(Field),
     /// A protocol: the bytes from its header on.
-    Protocol(Protocol),
+    Protocol(Tested),
+    /// What a function makes of others.
+    Call(Function, Vec<Operand>),
 }
 
 /// A source, and which part of its values counts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Operand {
     pub(super) source: Source,
-    pub(super) slice: Option<Slice>,
+    /// Which of its protocol's headers, from 1; from the last one on where it is negative.
+    pub(super) layer: Option<i8>,
+    /// Parts of the bytes, one behind the other; all of them where it is empty.
+    pub(super) slices: Vec<Slice>,
     pub(super) mask: Option<i64>,
 }
 
@@ -98,6 +110,13 @@ pub(crate) enum Condition {
         /// With what.
         other: Operand,
     },
+    /// A regular expression finds something in it.
+    Matches {
+        /// As above.
+        all: bool,
+        /// What is looked for.
+        pattern: Pattern,
+    },
     /// It is in one of these ranges.
     In(Vec<(Literal, Literal)>),
 }
@@ -117,17 +136,22 @@ impl fmt::Display for Expression {
                     write!(f, " {between} ")?;
                 }
                 match part {
-                    Expression::Or(_) | Expression::And(_) => write!(f, "({part})")?,
+                    Expression::Xor(_) | Expression::Or(_) | Expression::And(_) => {
+                        write!(f, "({part})")?
+                    }
                     _ => write!(f, "{part}")?,
                 }
             }
             Ok(())
         };
         match self {
+            Expression::Xor(parts) => list(f, parts, "^^"),
             Expression::Or(parts) => list(f, parts, "||"),
             Expression::And(parts) => list(f, parts, "&&"),
             Expression::Not(inner) => match **inner {
-                Expression::Or(_) | Expression::And(_) => write!(f, "!({inner})"),
+                Expression::Xor(_) | Expression::Or(_) | Expression::And(_) => {
+                    write!(f, "!({inner})")
+                }
                 _ => write!(f, "!{inner}"),
             },
             Expression::Test(test) => write!(f, "{test}"),
@@ -137,17 +161,29 @@ impl fmt::Display for Expression {
 
 impl fmt::Display for Operand {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.source {
+        match &self.source {
             Source::Field(field) => f.write_str(field.description().name)?,
+            Source::Call(function, arguments) => {
+                write!(f, "{}(", function.name())?;
+                for (place, argument) in arguments.iter().enumerate() {
+                    write!(f, "{}{argument}", if place > 0 { ", " } else { "" })?;
+                }
+                f.write_str(")")?;
+            }
             Source::Protocol(protocol) => {
-                let name = protocols().find(|(_, its)| *its == protocol).map(|(name, _)| name);
+                let name = protocols().find(|(_, its)| its == protocol).map(|(name, _)| name);
                 f.write_str(name.unwrap_or_default())?;
             }
         }
-        match self.slice {
-            Some(Slice { from, length: Some(length) }) => write!(f, "[{from}:{length}]")?,
-            Some(Slice { from, length: None }) => write!(f, "[{from}:]")?,
-            None => {}
+        if let Some(layer) = self.layer {
+            write!(f, "#{layer}")?;
+        }
+        for (place, Slice { from, length }) in self.slices.iter().enumerate() {
+            write!(f, "{}{from}:", if place > 0 { "," } else { "[" })?;
+            length.map_or(Ok(()), |length| write!(f, "{length}"))?;
+        }
+        if !self.slices.is_empty() {
+            f.write_str("]")?;
         }
         match self.mask {
             Some(mask) => write!(f, " & 0x{mask:x}"),
@@ -167,6 +203,9 @@ impl fmt::Display for Test {
             }
             Condition::CompareWith { relation, all: every, other } => {
                 write!(f, "{}{operand} {} {other}", all(every), relation.spelling())
+            }
+            Condition::Matches { all: every, pattern } => {
+                write!(f, "{}{operand} matches {pattern}", all(every))
             }
             Condition::In(ranges) => {
                 write!(f, "{operand} in {{")?;

@@ -11,16 +11,21 @@ pub(super) enum Token {
     Word(String),
     /// A text in quotes, with its escapes resolved.
     Quoted(Vec<u8>),
+    /// A character in single quotes: a number, or a text of one.
+    Character(u8),
     /// What is between brackets.
     Slice(String),
     Relation(Relation),
     And,
     Or,
+    Xor,
     Not,
     In,
     Any,
     All,
     BitAnd,
+    /// Which of several headers of a protocol.
+    Layer,
     DotDot,
     Comma,
     Open,
@@ -30,7 +35,7 @@ pub(super) enum Token {
 }
 
 /// Operators by their spelling, longer ones first.
-const OPERATORS: [(&str, Token); 22] = [
+const OPERATORS: [(&str, Token); 26] = [
     ("===", Token::Relation(Relation::AllEqual)),
     ("!==", Token::Relation(Relation::AnyNotEqual)),
     ("==", Token::Relation(Relation::Equal)),
@@ -40,12 +45,15 @@ const OPERATORS: [(&str, Token); 22] = [
     ("<=", Token::Relation(Relation::LessOrEqual)),
     ("&&", Token::And),
     ("||", Token::Or),
+    ("^^", Token::Xor),
     ("..", Token::DotDot),
     (">", Token::Relation(Relation::Greater)),
     ("<", Token::Relation(Relation::Less)),
     ("=", Token::Relation(Relation::Equal)),
     ("!", Token::Not),
+    ("~", Token::Relation(Relation::Matches)),
     ("&", Token::BitAnd),
+    ("#", Token::Layer),
     (",", Token::Comma),
     ("(", Token::Open),
     (")", Token::Close),
@@ -53,12 +61,14 @@ const OPERATORS: [(&str, Token); 22] = [
     ("}", Token::CloseSet),
     ("\u{2260}", Token::Relation(Relation::NotEqual)),
     ("\u{2265}", Token::Relation(Relation::GreaterOrEqual)),
+    ("\u{2264}", Token::Relation(Relation::LessOrEqual)),
 ];
 
 fn keyword(word: &str) -> Option<Token> {
     Some(match word {
         "and" => Token::And,
         "or" => Token::Or,
+        "xor" => Token::Xor,
         "not" => Token::Not,
         "in" => Token::In,
         "any" => Token::Any,
@@ -72,6 +82,7 @@ fn keyword(word: &str) -> Option<Token> {
         "lt" => Token::Relation(Relation::Less),
         "ge" => Token::Relation(Relation::GreaterOrEqual),
         "le" => Token::Relation(Relation::LessOrEqual),
+        "matches" => Token::Relation(Relation::Matches),
         "contains" => Token::Relation(Relation::Contains),
         _ => return None,
     })
@@ -94,7 +105,8 @@ pub(super) fn tokens(text: &str) -> Result<Vec<(Token, Range<usize>)>, FilterErr
             continue;
         }
         let (token, length) = match first {
-            '"' | '\'' => string(rest, first, at)?,
+            '"' | '\'' => quoted_token(rest, first, at)?,
+            'r' | 'R' if rest.get(1..2) == Some("\"") => raw_string(rest, at)?,
             '[' => slice(rest, at)?,
             _ => operator(rest).or_else(|| word(rest)).ok_or_else(|| {
                 let at = at..at + first.len_utf8();
@@ -127,13 +139,39 @@ fn slice(rest: &str, at: usize) -> Result<(Token, usize), FilterError> {
     }
 }
 
+/// A text in quotes, or a character.
+fn quoted_token(rest: &str, quote: char, at: usize) -> Result<(Token, usize), FilterError> {
+    let (bytes, length) = string(rest, quote, at)?;
+    let token = match bytes[..] {
+        [byte] if quote == '\'' => Token::Character(byte),
+        _ => Token::Quoted(bytes),
+    };
+    Ok((token, length))
+}
+
+/// `r"..."`, in which a backslash is one.
+fn raw_string(rest: &str, at: usize) -> Result<(Token, usize), FilterError> {
+    let text = rest.get(2..).unwrap_or_default();
+    match text.find('"') {
+        Some(end) => {
+            let bytes = text.get(..end).unwrap_or_default().as_bytes().to_vec();
+            Ok((Token::Quoted(bytes), end + 3))
+        }
+        None => Err(not_closed(at)),
+    }
+}
+
+fn not_closed(at: usize) -> FilterError {
+    FilterError::new(at..at + 1, "the text is not closed; add a quotation mark")
+}
+
 /// A text in quotes: `\"`, `\\`, `\n`, `\r`, `\t`, `\0` and `\xHH`.
-fn string(rest: &str, quote: char, at: usize) -> Result<(Token, usize), FilterError> {
+fn string(rest: &str, quote: char, at: usize) -> Result<(Vec<u8>, usize), FilterError> {
     let mut bytes = Vec::new();
     let mut each = rest.char_indices().skip(1);
     while let Some((place, c)) = each.next() {
         if c == quote {
-            return Ok((Token::Quoted(bytes), place + c.len_utf8()));
+            return Ok((bytes, place + c.len_utf8()));
         }
         if c != '\\' {
             bytes.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes());
@@ -157,10 +195,11 @@ fn string(rest: &str, quote: char, at: usize) -> Result<(Token, usize), FilterEr
             _ => None,
         };
         let Some(byte) = byte else {
-            let message = "no such escape; use \\\\, \\\", \\n, \\r, \\t, \\0 or \\xHH";
+            let message = "no such escape; use \\\\, \\\", \\n, \\r, \\t, \\0 or \\xHH, or r\"...\" for a \
+                           regular expression";
             return Err(FilterError::new(at + place..at + place + 1, message));
         };
         bytes.push(byte);
     }
-    Err(FilterError::new(at..at + 1, "the text is not closed; add a quotation mark"))
+    Err(not_closed(at))
 }

@@ -2,6 +2,8 @@
 
 use super::error::{FilterError, quoted};
 use super::lexer::Token;
+use crate::date;
+use crate::names::value_of;
 use crate::value::{Kind, Value};
 use core::cmp::Ordering;
 use core::fmt;
@@ -32,19 +34,40 @@ impl Literal {
     pub(super) fn of(
         token: &Token,
         kind: Kind,
+        (name, names): (&str, &[(i64, &str)]),
         at: Range<usize>,
-        name: &str,
     ) -> Result<Literal, FilterError> {
         let wrong = |message: String| Err(FilterError::new(at.clone(), message));
+        let character;
+        let named = match token {
+            Token::Word(text) => value_of(text.as_bytes(), names),
+            Token::Quoted(bytes) => value_of(bytes, names),
+            _ => None,
+        };
+        if let Some(number) = named {
+            return Ok(Literal::Integer(number));
+        }
         let text = match token {
             Token::Word(text) => text.as_str(),
+            Token::Character(byte) if matches!(kind, Kind::Bytes | Kind::Text) => {
+                return Literal::of(&Token::Quoted(vec![*byte]), kind, (name, names), at.clone());
+            }
+            Token::Character(byte) => {
+                character = byte.to_string();
+                character.as_str()
+            }
             Token::Quoted(bytes) => {
                 return match kind {
+                    Kind::Date => match core::str::from_utf8(bytes).ok().and_then(date::parse) {
+                        Some(ns) => Ok(Literal::Time(ns)),
+                        None => wrong(format!("this is not {}{}", article(kind), example(kind))),
+                    },
                     Kind::Bytes => Ok(Literal::Bytes(bytes.clone().into())),
                     Kind::Text => match core::str::from_utf8(bytes) {
                         Ok(text) => Ok(Literal::Text(text.into())),
                         Err(_) => wrong("the text is not UTF-8".to_owned()),
                     },
+                    _ if !names.is_empty() => wrong(no_such_name(name, names)),
                     _ => wrong(format!(
                         "{name} is {}: write it without quotation marks",
                         article(kind)
@@ -77,6 +100,7 @@ impl Literal {
                 _ => None,
             },
             Kind::Time => seconds(text).map(Literal::Time),
+            Kind::Date => date::parse(text).or_else(|| seconds(text)).map(Literal::Time),
             Kind::Ethernet => hexadecimal(text)
                 .and_then(|bytes| bytes.first_chunk().copied().filter(|_| bytes.len() == 6))
                 .map(Literal::Ethernet),
@@ -93,6 +117,9 @@ impl Literal {
         };
         match parsed {
             Some(literal) => Ok(literal),
+            None if !names.is_empty() && text.starts_with(|c: char| c.is_ascii_alphabetic()) => {
+                wrong(no_such_name(name, names))
+            }
             None => wrong(format!("{} is not {}{}", quoted(text), article(kind), example(kind))),
         }
     }
@@ -131,6 +158,14 @@ impl Literal {
     }
 }
 
+fn no_such_name(field: &str, names: &[(i64, &str)]) -> String {
+    const MOST: usize = 4;
+    let some: Vec<String> =
+        names.iter().take(MOST).map(|(_, name)| format!("\"{name}\"")).collect();
+    let more = if names.len() > MOST { " and others" } else { "" };
+    format!("{field} has no value of that name; it has {}{more}, and numbers", some.join(", "))
+}
+
 /// Whether `needle` is in `hay`.
 fn contains(hay: &[u8], needle: &[u8]) -> bool {
     let Some(first) = needle.first() else { return true };
@@ -146,10 +181,14 @@ pub(super) fn integer(text: &str) -> Option<i64> {
     if !digits.starts_with(|c: char| c.is_ascii_digit()) {
         return None;
     }
-    let (digits, radix) = match digits.strip_prefix("0x").or_else(|| digits.strip_prefix("0X")) {
-        Some(digits) => (digits, 16),
-        None if digits.len() > 1 && digits.starts_with('0') => (digits, 8),
-        None => (digits, 10),
+    let prefixed = |lower: &str, upper: &str| {
+        digits.strip_prefix(lower).or_else(|| digits.strip_prefix(upper))
+    };
+    let (digits, radix) = match (prefixed("0x", "0X"), prefixed("0b", "0B")) {
+        (Some(digits), _) => (digits, 16),
+        (_, Some(digits)) => (digits, 2),
+        _ if digits.len() > 1 && digits.starts_with('0') => (digits, 8),
+        _ => (digits, 10),
     };
     let number = u32::from_str_radix(digits, radix).ok().map(i64::from)?;
     Some(if negative { -number } else { number })
@@ -160,11 +199,16 @@ fn seconds(text: &str) -> Option<i64> {
     let (digits, negative) = text.strip_prefix('-').map_or((text, false), |rest| (rest, true));
     let (whole, part) = digits.split_once('.').unwrap_or((digits, ""));
     let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
-    if whole.is_empty() || !is_number(whole) || !is_number(part) || part.len() > 9 {
+    if (whole.is_empty() && part.is_empty())
+        || !is_number(whole)
+        || !is_number(part)
+        || part.len() > 9
+    {
         return None;
     }
     let nanoseconds: i64 = format!("{part:0<9}").parse().ok()?;
-    let total = whole.parse::<i64>().ok()?.checked_mul(1_000_000_000)?.checked_add(nanoseconds)?;
+    let whole_seconds = if whole.is_empty() { 0 } else { whole.parse::<i64>().ok()? };
+    let total = whole_seconds.checked_mul(1_000_000_000)?.checked_add(nanoseconds)?;
     Some(if negative { -total } else { total })
 }
 
@@ -174,6 +218,12 @@ fn hexadecimal(text: &str) -> Option<Vec<u8>> {
         let is_pair = pair.len() == 2 && pair.bytes().all(|it| it.is_ascii_hexdigit());
         u8::from_str_radix(pair, 16).ok().filter(|_| is_pair)
     };
+    // Cisco's form has four digits between dots.
+    if text.contains('.') {
+        let is_quad = |part: &str| part.len() == 4;
+        let joined: String = text.split('.').filter(|part| is_quad(part)).collect();
+        return if text.split('.').all(is_quad) { hexadecimal(&joined) } else { None };
+    }
     let separator = [':', '-'].into_iter().find(|it| text.contains(*it));
     if let Some(separator) = separator {
         return text.split(separator).map(byte).collect();
@@ -201,6 +251,7 @@ fn article(kind: Kind) -> &'static str {
         Kind::Signed => "a number",
         Kind::Boolean => "0 or 1",
         Kind::Time => "a time in seconds",
+        Kind::Date => "a date",
         Kind::Ethernet => "an Ethernet address",
         Kind::Ipv4 => "an IPv4 address",
         Kind::Ipv6 => "an IPv6 address",
@@ -213,6 +264,7 @@ fn example(kind: Kind) -> &'static str {
     match kind {
         Kind::Decimal(_) | Kind::Hex(_) => ", such as 80 or 0x50",
         Kind::Time => ", such as 0.25",
+        Kind::Date => ", such as \"2023-11-14 22:13:20\" (UTC)",
         Kind::Ethernet => ", such as 00:11:22:33:44:55",
         Kind::Ipv4 => ", such as 10.0.0.1 or 10.0.0.0/8",
         Kind::Ipv6 => ", such as fd00::1 or fd00::/8",

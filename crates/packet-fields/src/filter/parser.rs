@@ -1,11 +1,16 @@
-//! From tokens to an expression. `!` binds closest, then `&&`, then `||`.
+//! From tokens to an expression. `!` binds closest, then `&&`, then `^^`, then `||`.
 
-use super::error::{FilterError, quoted};
-use super::expression::{Condition, Expression, Operand, Relation, Slice, Source, Test};
+use super::error::FilterError;
+use super::expression::{Condition, Expression, Operand, Relation, Source, Test};
+use super::function::Function;
 use super::lexer::{Token, tokens};
 use super::literal::{Literal, integer};
+use super::pattern::Pattern;
+use super::slice::slices;
+use super::unknown::unknown;
 use super::{MAX_DEPTH, MAX_ELEMENTS, MAX_LENGTH};
-use crate::field::{Field, nearest, protocol_from_name};
+use crate::field::{Field, protocol_from_name};
+use crate::names;
 use crate::value::Kind;
 use core::ops::Range;
 
@@ -38,16 +43,36 @@ struct Parser<'a> {
 
 impl Operand {
     /// What its values are, after the slice and the mask.
-    fn kind(&self) -> Kind {
-        match (self.source, self.slice, self.mask) {
-            (_, Some(slice), Some(_)) => Kind::Hex(8 * slice.length.unwrap_or(4).min(4) as u8),
-            (_, Some(_), None) | (Source::Protocol(_), ..) => Kind::Bytes,
-            (Source::Field(field), None, _) => field.description().kind,
+    pub(super) fn kind(&self) -> Kind {
+        let length: Option<usize> = self.slices.iter().map(|slice| slice.length).sum();
+        match (&self.source, self.slices.is_empty(), self.mask) {
+            (_, false, Some(_)) => Kind::Hex(8 * length.unwrap_or(4).min(4) as u8),
+            (_, false, None) | (Source::Protocol(_), ..) => Kind::Bytes,
+            (Source::Field(field), true, _) => field.description().kind,
+            (Source::Call(function, arguments), true, _) => {
+                let of = arguments.first().map_or(Kind::Presence, Operand::kind);
+                function.kind(of).unwrap_or(of)
+            }
+        }
+    }
+
+    /// The names of its values.
+    fn names(&self) -> &'static [(i64, &'static str)] {
+        match self.source {
+            Source::Field(field) if self.slices.is_empty() && self.mask.is_none() => {
+                names::of(field)
+            }
+            _ => &[],
         }
     }
 
     fn name(&self) -> String {
-        Operand { mask: None, ..*self }.to_string()
+        Operand { mask: None, ..self.clone() }.to_string()
+    }
+
+    /// Whether it is a protocol as a whole.
+    fn is_protocol(&self) -> bool {
+        matches!(self.source, Source::Protocol(_)) && self.slices.is_empty()
     }
 }
 
@@ -96,7 +121,11 @@ impl<'a> Parser<'a> {
     }
 
     fn or(&mut self) -> Result<Expression, FilterError> {
-        self.list(&Token::Or, Self::and, Expression::Or)
+        self.list(&Token::Or, Self::xor, Expression::Or)
+    }
+
+    fn xor(&mut self) -> Result<Expression, FilterError> {
+        self.list(&Token::Xor, Self::and, Expression::Xor)
     }
 
     fn and(&mut self) -> Result<Expression, FilterError> {
@@ -149,21 +178,26 @@ impl<'a> Parser<'a> {
             }
             _ => Condition::Exists,
         };
-        if matches!(operand.source, Source::Protocol(_))
-            && operand.slice.is_none()
-            && !matches!(
-                condition,
-                Condition::Exists | Condition::Compare { relation: Relation::Contains, .. }
-            )
-        {
-            let message = "a protocol can be tested for, searched with 'contains', or sliced";
+        let searches = matches!(
+            condition,
+            Condition::Exists
+                | Condition::Matches { .. }
+                | Condition::Compare { relation: Relation::Contains, .. }
+        );
+        if operand.is_protocol() && !searches {
+            let message =
+                "a protocol can be tested for, searched with 'contains' and 'matches', or sliced";
+            return Err(FilterError::new(start, message));
+        }
+        if matches!(operand.source, Source::Call(..)) && condition == Condition::Exists {
+            let message = format!("{} is compared with a value", operand.name());
             return Err(FilterError::new(start, message));
         }
         let test = Expression::Test(Test { operand, condition });
         Ok(if negated { Expression::Not(Box::new(test)) } else { test })
     }
 
-    /// A field or protocol, with its slice and its mask.
+    /// A field, protocol or function, with its slice and its mask.
     fn operand(&mut self) -> Result<Operand, FilterError> {
         let at = self.range();
         let name = match self.peek() {
@@ -171,43 +205,108 @@ impl<'a> Parser<'a> {
             None => return Err(self.error("the filter ends where a field is expected")),
             Some(_) => return Err(self.error("a field or protocol is expected here")),
         };
-        let Some(source) = source(name) else {
-            return Err(FilterError::new(at, unknown(name)));
+        let is_call = self.tokens.get(self.at + 1).is_some_and(|(it, _)| *it == Token::Open);
+        let source = match Function::from_name(name).filter(|_| is_call) {
+            Some(function) => self.call(function)?,
+            None => {
+                let found = source(name);
+                self.at += 1;
+                found.ok_or_else(|| FilterError::new(at.clone(), unknown(name)))?
+            }
         };
-        self.at += 1;
-        let mut operand = Operand { source, slice: None, mask: None };
+        let mut operand = Operand { source, layer: None, slices: Vec::new(), mask: None };
+        if self.peek() == Some(&Token::Layer) {
+            operand.layer = Some(self.layer(&operand)?);
+        }
         if let Some(Token::Slice(text)) = self.peek() {
-            if !matches!(operand.kind(), Kind::Bytes | Kind::Ethernet) {
+            let kind = operand.kind();
+            let has_bytes =
+                matches!(kind, Kind::Bytes | Kind::Text | Kind::Ethernet | Kind::Ipv4 | Kind::Ipv6);
+            if !has_bytes {
                 return Err(self.error(format!("{name} cannot be sliced: only bytes can")));
             }
-            operand.slice = match slice(text) {
-                Some(slice) => Some(slice),
-                None => return Err(self.error("a slice is [offset:length], [from-to] or [offset]")),
-            };
+            operand.slices = slices(text).ok_or_else(|| {
+                self.error("a slice is [offset:length], [from-to] or [offset], or several of them")
+            })?;
             self.at += 1;
         }
         if self.takes(&Token::BitAnd) {
-            let mask = match self.peek() {
-                Some(Token::Word(text)) => integer(text),
-                _ => None,
-            };
-            let has_bits = match operand.slice {
-                Some(slice) => slice.length.is_some_and(|length| length <= 4),
-                None => operand.kind().is_integer(),
-            };
-            if !has_bits {
-                return Err(FilterError::new(
-                    at,
-                    format!("'&' needs a number, and {name} is none"),
-                ));
-            }
-            let Some(mask) = mask.filter(|mask| *mask >= 0) else {
-                return Err(self.error("a number is expected after '&', such as 0x12"));
-            };
-            self.at += 1;
-            operand.mask = Some(mask);
+            operand.mask = Some(self.mask(&operand, at)?);
         }
         Ok(operand)
+    }
+
+    fn mask(&mut self, operand: &Operand, at: Range<usize>) -> Result<i64, FilterError> {
+        let has_bits = match &operand.slices[..] {
+            [] => operand.kind().is_integer(),
+            slices => {
+                let length: Option<usize> = slices.iter().map(|slice| slice.length).sum();
+                length.is_some_and(|length| length <= 4)
+            }
+        };
+        if !has_bits {
+            let message = format!("'&' needs a number, and {} is none", operand.name());
+            return Err(FilterError::new(at, message));
+        }
+        let mask = match self.peek() {
+            Some(Token::Word(text)) => integer(text).filter(|mask| *mask >= 0),
+            _ => None,
+        };
+        let mask =
+            mask.ok_or_else(|| self.error("a number is expected after '&', such as 0x12"))?;
+        self.at += 1;
+        Ok(mask)
+    }
+
+    /// `#1`: which of several headers.
+    fn layer(&mut self, operand: &Operand) -> Result<i8, FilterError> {
+        let is_field = matches!(operand.source, Source::Field(_));
+        if !is_field {
+            return Err(self.error("'#' follows a field"));
+        }
+        self.at += 1;
+        let number = match self.peek() {
+            Some(Token::Word(text)) => text.parse().ok().filter(|number: &i8| *number != 0),
+            _ => None,
+        };
+        let number = number.ok_or_else(|| {
+            self.error("which header is expected after '#': 1 for the first, -1 for the last")
+        })?;
+        self.at += 1;
+        Ok(number)
+    }
+
+    /// A function with its arguments.
+    fn call(&mut self, function: Function) -> Result<Source, FilterError> {
+        let name = function.name();
+        if self.depth >= MAX_DEPTH {
+            return Err(self.error(format!("more than {MAX_DEPTH} levels are nested")));
+        }
+        self.depth += 1;
+        // The name and the parenthesis.
+        self.at += 2;
+        let (mut arguments, mut kind) = (Vec::new(), None);
+        loop {
+            let at = self.range();
+            let argument = self.operand()?;
+            let its = argument.kind();
+            let is_whole_protocol = argument.is_protocol() && function != Function::Len;
+            let makes = function.kind(its).filter(|_| !is_whole_protocol);
+            if makes.is_none() || kind.is_some_and(|kind| of_kind(kind) != of_kind(its)) {
+                let message = format!("{name}() is not for {}", argument.name());
+                return Err(FilterError::new(at, message));
+            }
+            kind = Some(its);
+            arguments.push(argument);
+            if self.takes(&Token::Close) {
+                break;
+            }
+            if arguments.len() >= function.most_arguments() || !self.takes(&Token::Comma) {
+                return Err(self.error(format!("{name}() is not closed; add ')'")));
+            }
+        }
+        self.depth -= 1;
+        Ok(Source::Call(function, arguments))
     }
 
     fn comparison(
@@ -217,17 +316,27 @@ impl<'a> Parser<'a> {
         all: bool,
     ) -> Result<Condition, FilterError> {
         let (at, kind) = (self.range(), operand.kind());
+        if relation == Relation::Matches {
+            return self.matching(operand, all);
+        }
         if relation == Relation::Contains && !matches!(kind, Kind::Bytes | Kind::Text) {
             let message = format!("{} has no parts to search; compare it", operand.name());
             return Err(FilterError::new(at, message));
         }
-        if kind != Kind::Text
-            && let Some(Token::Word(name)) = self.peek()
-            && source(name).is_some()
-        {
+        // A text is one even where it is the name of something.
+        let is_operand = match self.peek() {
+            Some(Token::Word(name))
+                if names::value_of(name.as_bytes(), operand.names()).is_none() =>
+            {
+                let next = self.tokens.get(self.at + 1).map(|(token, _)| token);
+                let is_call = Function::from_name(name).is_some() && next == Some(&Token::Open);
+                is_call || (kind != Kind::Text && source(name).is_some())
+            }
+            _ => false,
+        };
+        if is_operand {
             let other = self.operand()?;
-            let is_same = core::mem::discriminant(&of_kind(kind))
-                == core::mem::discriminant(&of_kind(other.kind()));
+            let is_same = of_kind(kind) == of_kind(other.kind());
             if kind == Kind::Presence || !is_same || relation == Relation::Contains {
                 let message = format!("{} and {} cannot be compared", operand.name(), other.name());
                 return Err(FilterError::new(at, message));
@@ -238,12 +347,31 @@ impl<'a> Parser<'a> {
         Ok(Condition::Compare { relation, all, literal })
     }
 
+    fn matching(&mut self, operand: &Operand, all: bool) -> Result<Condition, FilterError> {
+        let at = self.range();
+        if !matches!(operand.kind(), Kind::Bytes | Kind::Text) {
+            let name = operand.name();
+            let message = format!("{name} is no text; compare it, or write string({name})");
+            return Err(FilterError::new(at, message));
+        }
+        let text = match self.next() {
+            Some(Token::Quoted(bytes)) => core::str::from_utf8(bytes).ok().map(str::to_owned),
+            Some(Token::Character(byte)) => Some(char::from(*byte).to_string()),
+            Some(Token::Word(text)) => Some(text.clone()),
+            _ => None,
+        };
+        let Some(text) = text else {
+            return Err(FilterError::new(at, "a regular expression in quotes is expected here"));
+        };
+        Ok(Condition::Matches { all, pattern: Pattern::new(&text, at)? })
+    }
+
     fn literal(&mut self, operand: &Operand) -> Result<Literal, FilterError> {
         let at = self.range();
         let Some(token) = self.next() else {
             return Err(FilterError::new(at, "the filter ends where a value is expected"));
         };
-        Literal::of(token, operand.kind(), at, &operand.name())
+        Literal::of(token, operand.kind(), (&operand.name(), operand.names()), at)
     }
 
     fn set(&mut self, operand: &Operand) -> Result<Condition, FilterError> {
@@ -291,6 +419,7 @@ fn quantified_relation(relation: Relation, quantified: bool, all: bool) -> Relat
 fn of_kind(kind: Kind) -> Kind {
     match kind {
         Kind::Decimal(_) | Kind::Hex(_) | Kind::Signed | Kind::Boolean => Kind::Signed,
+        Kind::Date => Kind::Time,
         other => other,
     }
 }
@@ -307,33 +436,4 @@ fn is_above(low: &Literal, high: &Literal) -> bool {
 fn source(name: &str) -> Option<Source> {
     let protocol = || protocol_from_name(name).map(Source::Protocol);
     Field::from_name(name).map(Source::Field).or_else(protocol)
-}
-
-fn unknown(name: &str) -> String {
-    if integer(name).is_some() {
-        return format!("{} is a number; a comparison begins with a field", quoted(name));
-    }
-    if name == "matches" {
-        return "regular expressions are not supported; use 'contains'".to_owned();
-    }
-    let shown = quoted(name);
-    match nearest(name) {
-        Some(nearest) => format!("{shown} is no field or protocol; did you mean '{nearest}'?"),
-        None => format!("{shown} is no field or protocol; 'pcap packets --fields' lists them"),
-    }
-}
-
-/// `[offset:length]`, `[from-to]`, `[offset]`, `[:length]`, `[offset:]`.
-fn slice(text: &str) -> Option<Slice> {
-    let number = |text: &str| text.trim().parse::<u16>().ok().map(usize::from);
-    if let Some((from, length)) = text.split_once(':') {
-        let from = if from.trim().is_empty() { 0 } else { number(from)? };
-        let length = if length.trim().is_empty() { None } else { Some(number(length)?) };
-        return Some(Slice { from, length }).filter(|slice| slice.length != Some(0));
-    }
-    if let Some((from, to)) = text.split_once('-') {
-        let (from, to) = (number(from)?, number(to)?);
-        return Some(Slice { from, length: Some(to.checked_sub(from)? + 1) });
-    }
-    Some(Slice { from: number(text)?, length: Some(1) })
 }

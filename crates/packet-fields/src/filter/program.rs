@@ -5,12 +5,17 @@ use super::literal::Literal;
 use crate::value::Value;
 use crate::view::PacketView;
 use core::cmp::Ordering;
+use std::borrow::Cow;
 
 /// A step; what it decides is the verdict until the next one decides.
 #[derive(Debug, Clone)]
 enum Step {
     Test(Test),
     Not,
+    /// Keeps the verdict until [`Step::Xor`].
+    Keep,
+    /// Whether the verdict differs from the one kept last.
+    Xor,
     /// Continues at a later step if the verdict is that.
     Skip {
         when: bool,
@@ -39,6 +44,18 @@ impl Program {
                 self.add(inner);
                 return self.steps.push(Step::Not);
             }
+            Expression::Xor(parts) => {
+                for (place, part) in parts.iter().enumerate() {
+                    if place > 0 {
+                        self.steps.push(Step::Keep);
+                    }
+                    self.add(part);
+                    if place > 0 {
+                        self.steps.push(Step::Xor);
+                    }
+                }
+                return;
+            }
             Expression::Or(parts) => (parts, true),
             Expression::And(parts) => (parts, false),
         };
@@ -61,12 +78,19 @@ impl Program {
     #[inline]
     pub(super) fn matches(&self, view: &PacketView<'_>) -> bool {
         let (mut verdict, mut at) = (true, 0);
+        // At most one for each level of nesting, of which there are fewer than bits.
+        let mut kept = 0_u128;
         // Jumps go forward only.
         while let Some(step) = self.steps.get(at) {
             at += 1;
             match step {
                 Step::Test(test) => verdict = test.holds(view),
                 Step::Not => verdict = !verdict,
+                Step::Keep => kept = kept << 1 | u128::from(verdict),
+                Step::Xor => {
+                    verdict ^= kept & 1 == 1;
+                    kept >>= 1;
+                }
                 Step::Skip { when, to } if *when == verdict => at = *to,
                 Step::Skip { .. } => {}
             }
@@ -75,13 +99,27 @@ impl Program {
     }
 }
 
-impl Slice {
-    fn of<'a>(self, value: Value<'a>) -> Option<Value<'a>> {
-        let Value::Bytes(bytes) = value else { return None };
-        let rest = bytes.get(self.from..)?;
-        match self.length {
-            Some(length) => rest.get(..length).map(Value::Bytes),
-            None => Some(Value::Bytes(rest)),
+/// Parts of bytes, one behind the other; `None` where one of them is not there.
+fn sliced<'a>(slices: &[Slice], bytes: &'a [u8]) -> Option<Cow<'a, [u8]>> {
+    let part = |slice: &Slice| {
+        let from = match usize::try_from(slice.from) {
+            Ok(from) => from,
+            Err(_) => bytes.len().checked_sub(slice.from.unsigned_abs() as usize)?,
+        };
+        let rest = bytes.get(from..)?;
+        match slice.length {
+            Some(length) => rest.get(..length),
+            None => Some(rest),
+        }
+    };
+    match slices {
+        [slice] => part(slice).map(Cow::Borrowed),
+        slices => {
+            let mut all = Vec::new();
+            for slice in slices {
+                all.extend_from_slice(part(slice)?);
+            }
+            Some(Cow::Owned(all))
         }
     }
 }
@@ -100,43 +138,47 @@ fn masked(value: Value<'_>, mask: i64) -> Option<Value<'_>> {
 
 impl Operand {
     /// Hands each of its values in a packet to `emit`.
-    #[inline]
-    fn each(&self, view: &PacketView<'_>, mut emit: impl FnMut(Value<'_>)) {
-        if self.slice.is_none() && self.mask.is_none() {
-            return match self.source {
-                Source::Field(field) => view.each_value(field, emit),
-                Source::Protocol(protocol) => {
-                    view.each_header(protocol, |bytes| emit(Value::Bytes(bytes)));
-                }
-            };
+    pub(super) fn each(&self, view: &PacketView<'_>, emit: &mut dyn FnMut(Value<'_>)) {
+        if self.slices.is_empty() && self.mask.is_none() {
+            return self.each_whole(view, emit);
         }
-        let mut part = |value: Value<'_>| {
-            let value = match (self.slice, value) {
-                (None, value) => Some(value),
-                (Some(slice), Value::Ethernet(address)) => {
-                    return emit_part(slice.of(Value::Bytes(&address)), self.mask, &mut emit);
-                }
-                (Some(slice), value) => slice.of(value),
+        let mut put = |value: Option<Value<'_>>| {
+            let value = match self.mask {
+                Some(mask) => value.and_then(|value| masked(value, mask)),
+                None => value,
             };
-            emit_part(value, self.mask, &mut emit);
-        };
-        match self.source {
-            Source::Field(field) => view.each_value(field, part),
-            Source::Protocol(protocol) => {
-                view.each_header(protocol, |bytes| part(Value::Bytes(bytes)));
+            if let Some(value) = value {
+                emit(value);
             }
-        }
+        };
+        self.each_whole(view, &mut |value| {
+            if self.slices.is_empty() {
+                return put(Some(value));
+            }
+            let mut part = |bytes: &[u8]| {
+                put(sliced(&self.slices, bytes).as_deref().map(Value::Bytes));
+            };
+            match value {
+                Value::Bytes(bytes) => part(bytes),
+                Value::Text(text) => part(text.as_bytes()),
+                Value::Ethernet(address) => part(&address),
+                Value::Ipv4(address) => part(&address.to_be_bytes()),
+                Value::Ipv6(address) => part(&address.to_be_bytes()),
+                Value::Present | Value::Integer(_) | Value::Time(_) => {}
+            }
+        });
     }
-}
 
-#[inline]
-fn emit_part(value: Option<Value<'_>>, mask: Option<i64>, emit: &mut impl FnMut(Value<'_>)) {
-    let value = match mask {
-        Some(mask) => value.and_then(|value| masked(value, mask)),
-        None => value,
-    };
-    if let Some(value) = value {
-        emit(value);
+    /// The same without slice and mask.
+    fn each_whole(&self, view: &PacketView<'_>, emit: &mut dyn FnMut(Value<'_>)) {
+        match (&self.source, self.layer) {
+            (Source::Field(field), None) => view.each_value(*field, emit),
+            (Source::Field(field), Some(layer)) => view.each_value_of(*field, layer, emit),
+            (Source::Protocol(protocol), _) => {
+                view.each_header(*protocol, |bytes| emit(Value::Bytes(bytes)));
+            }
+            (Source::Call(function, arguments), _) => function.apply(arguments, view, emit),
+        }
     }
 }
 
@@ -150,7 +192,7 @@ impl Relation {
             Relation::Less => order.is_lt(),
             Relation::GreaterOrEqual => order.is_ge(),
             Relation::LessOrEqual => order.is_le(),
-            Relation::Contains => false,
+            Relation::Contains | Relation::Matches => false,
         }
     }
 
@@ -186,13 +228,13 @@ impl Test {
         match &self.condition {
             Condition::Exists => {
                 let has_bits = self.operand.mask.is_some();
-                self.operand.each(view, |value| {
+                self.operand.each(view, &mut |value| {
                     verdicts.add(!has_bits || value != Value::Integer(0));
                 });
                 verdicts.any
             }
             Condition::Compare { relation, all, literal } => {
-                self.operand.each(view, |value| {
+                self.operand.each(view, &mut |value| {
                     verdicts.add(match relation {
                         Relation::Contains => literal.is_in(&value),
                         relation => literal.order(&value).is_some_and(|it| relation.holds(it)),
@@ -201,15 +243,25 @@ impl Test {
                 verdicts.decide(*all || relation.is_for_all())
             }
             Condition::CompareWith { relation, all, other } => {
-                self.operand.each(view, |value| {
-                    other.each(view, |its| {
+                self.operand.each(view, &mut |value| {
+                    other.each(view, &mut |its| {
                         verdicts.add(order(&value, &its).is_some_and(|it| relation.holds(it)));
                     });
                 });
                 verdicts.decide(*all || relation.is_for_all())
             }
+            Condition::Matches { all, pattern } => {
+                self.operand.each(view, &mut |value| {
+                    verdicts.add(match value {
+                        Value::Bytes(bytes) => pattern.is_match(bytes),
+                        Value::Text(text) => pattern.is_match(text.as_bytes()),
+                        _ => false,
+                    });
+                });
+                verdicts.decide(*all)
+            }
             Condition::In(ranges) => {
-                self.operand.each(view, |value| {
+                self.operand.each(view, &mut |value| {
                     verdicts.add(ranges.iter().any(|range| is_within(&value, range)));
                 });
                 verdicts.any

@@ -1,7 +1,8 @@
 //! IPv4, IPv6 with its fragment header, ICMP.
 
-use super::{Emit, Header, bits, put, put_values};
+use super::{Emit, Header, bits, checksum, put, put_values};
 use crate::field::Field;
+use crate::value::{Kind, Value};
 use crate::view::PacketView;
 
 /// Bytes of a reassembled packet's payload, in the frame that completed it.
@@ -12,12 +13,12 @@ fn reassembled(view: &PacketView<'_>, header: Header<'_>, place: usize) -> Optio
     })
 }
 
-pub(super) fn v4<'a>(
-    view: &PacketView<'a>,
-    header: Header<'a>,
+pub(super) fn v4(
+    view: &PacketView<'_>,
+    header: Header<'_>,
     place: usize,
     field: Field,
-    emit: Emit<'_, 'a>,
+    emit: Emit<'_>,
 ) {
     let number = match field {
         Field::IpVersion => bits(header.byte(0), 4, 15),
@@ -35,21 +36,27 @@ pub(super) fn v4<'a>(
         Field::IpTtl => header.byte(8),
         Field::IpProto => header.byte(9),
         Field::IpChecksum => header.word(10),
+        Field::IpChecksumStatus => {
+            header.bytes.get(..header.layer.header_len as usize).map(checksum::ipv4)
+        }
         Field::IpReassembledLength => reassembled(view, header, place),
         Field::IpSrc => return put_values([header.ipv4(12)], emit),
         Field::IpDst => return put_values([header.ipv4(16)], emit),
         Field::IpAddr => return put_values([header.ipv4(12), header.ipv4(16)], emit),
+        Field::IpSrcHost => return put_hosts([header.ipv4(12)], emit),
+        Field::IpDstHost => return put_hosts([header.ipv4(16)], emit),
+        Field::IpHost => return put_hosts([header.ipv4(12), header.ipv4(16)], emit),
         _ => None,
     };
     put(number, emit);
 }
 
-pub(super) fn v6<'a>(
-    _view: &PacketView<'a>,
-    header: Header<'a>,
+pub(super) fn v6(
+    _view: &PacketView<'_>,
+    header: Header<'_>,
     _place: usize,
     field: Field,
-    emit: Emit<'_, 'a>,
+    emit: Emit<'_>,
 ) {
     let number = match field {
         Field::IpVersion | Field::Ipv6Version => bits(header.byte(0), 4, 15),
@@ -63,6 +70,9 @@ pub(super) fn v6<'a>(
         Field::Ipv6Src => return put_values([header.ipv6(8)], emit),
         Field::Ipv6Dst => return put_values([header.ipv6(24)], emit),
         Field::Ipv6Addr => return put_values([header.ipv6(8), header.ipv6(24)], emit),
+        Field::Ipv6SrcHost => return put_hosts([header.ipv6(8)], emit),
+        Field::Ipv6DstHost => return put_hosts([header.ipv6(24)], emit),
+        Field::Ipv6Host => return put_hosts([header.ipv6(8), header.ipv6(24)], emit),
         Field::Ipv6FragOffset => {
             fragment_header(header).and_then(|at| bits(header.word(at + 2), 3, 0x1fff))
         }
@@ -92,13 +102,27 @@ fn fragment_header(header: Header<'_>) -> Option<usize> {
     None
 }
 
-pub(super) fn icmp<'a>(header: Header<'a>, field: Field, emit: Emit<'_, 'a>) {
+/// Hands over addresses as texts.
+fn put_hosts<const N: usize>(addresses: [Option<Value<'_>>; N], emit: Emit<'_>) {
+    for address in addresses.into_iter().flatten() {
+        let mut text = String::new();
+        // Formatting into a string cannot fail.
+        let _ = address.write(Kind::Text, &mut text);
+        emit(Value::Text(&text));
+    }
+}
+
+pub(super) fn icmp(view: &PacketView<'_>, header: Header<'_>, field: Field, emit: Emit<'_>) {
     // Echo request and reply: 8 and 0 (RFC 792), 128 and 129 (RFC 4443).
     let is_echo = |types: [i64; 2]| header.byte(0).is_some_and(|kind| types.contains(&kind));
     let number = match field {
         Field::IcmpType | Field::Icmpv6Type => header.byte(0),
         Field::IcmpCode | Field::Icmpv6Code => header.byte(1),
         Field::IcmpChecksum | Field::Icmpv6Checksum => header.word(2),
+        Field::IcmpChecksumStatus if !view.layers.is_fragment() || view.is_reassembled() => {
+            let length = header.layer.header_len + header.layer.payload_len;
+            Some(checksum::icmp(header.bytes, length as usize))
+        }
         Field::IcmpIdent if is_echo([0, 8]) => header.word(4),
         Field::IcmpSeq if is_echo([0, 8]) => header.word(6),
         Field::Icmpv6Ident if is_echo([128, 129]) => header.word(4),

@@ -4,7 +4,7 @@ use super::{Emit, Header, bits, put};
 use crate::field::Field;
 use crate::value::Value;
 
-pub(super) fn values<'a>(header: Header<'a>, field: Field, emit: Emit<'_, 'a>) {
+pub(super) fn values(header: Header<'_>, field: Field, emit: Emit<'_>) {
     const DCIL: usize = 5;
     let dcil = header.byte(DCIL);
     let scil_at = dcil.and_then(|length| usize::try_from(length).ok()).map(|it| DCIL + 1 + it);

@@ -4,7 +4,7 @@ use super::Emit;
 use crate::field::Field;
 use crate::value::Value;
 use crate::view::{PacketView, StreamView};
-use capture::dissect::{TcpFlags, TcpSegment};
+use capture::dissect::{TcpFlags, TcpOption, TcpSegment};
 use tcp_analysis::{Flags, WindowScale};
 
 /// Which flag of the analysis a field is.
@@ -70,7 +70,7 @@ pub(crate) fn acknowledgment(segment: &TcpSegment<'_>, stream: &StreamView) -> u
     if segment.flags.has(TcpFlags::ACK) { stream.relative_ack(segment.ack) } else { segment.ack }
 }
 
-pub(super) fn values<'a>(view: &PacketView<'a>, field: Field, emit: Emit<'_, 'a>) {
+pub(super) fn values(view: &PacketView<'_>, field: Field, emit: Emit<'_>) {
     let Some(segment) = view.segment else { return };
     if !option_values(view, segment, field, emit)
         && let Some(stream) = &view.stream
@@ -86,6 +86,7 @@ fn of_stream<'a>(segment: &TcpSegment<'_>, stream: &StreamView, field: Field) ->
     }
     let integer = |number: u32| Some(Value::Integer(i64::from(number)));
     let time = |ns: u64| Value::Time(ns.cast_signed());
+    let present = |is_there: bool| is_there.then_some(Value::Present);
     let analysis = &stream.analysis;
     let duplicates = analysis.flags.has(Flags::DUPLICATE_ACK);
     match field {
@@ -113,63 +114,118 @@ fn of_stream<'a>(segment: &TcpSegment<'_>, stream: &StreamView, field: Field) ->
         Field::TcpAnalysisAckRtt => Some(analysis.acknowledges?.1).filter(|ns| *ns > 0).map(time),
         Field::TcpAnalysisInitialRtt if is_analysed(stream) => stream.initial_rtt_ns.map(time),
         Field::TcpAnalysisBytesInFlight => integer(analysis.bytes_in_flight?),
+        // Wireshark does not show 0.
+        Field::TcpAnalysisPushBytesSent => integer(stream.push_bytes_sent.filter(|it| *it > 0)?),
+        Field::TcpConnectionSyn => present(segment.flags.is_first_syn()),
+        Field::TcpConnectionSynack => present(segment.flags.is_syn_ack()),
+        Field::TcpConnectionFin => present(segment.flags.has(TcpFlags::FIN)),
+        Field::TcpConnectionFinActive => {
+            present(segment.flags.has(TcpFlags::FIN) && stream.closes_first)
+        }
+        Field::TcpConnectionFinPassive => {
+            present(segment.flags.has(TcpFlags::FIN) && !stream.closes_first)
+        }
+        Field::TcpConnectionRst => present(segment.flags.has(TcpFlags::RST)),
         Field::TcpAnalysisRto => analysis.retransmit_delay_ns.filter(|ns| *ns > 0).map(time),
         _ => None,
     }
 }
 
+/// The kind of the option that a field shows as a whole.
+fn option_kind(field: Field) -> Option<u8> {
+    Some(match field {
+        Field::TcpOptionsEol => 0,
+        Field::TcpOptionsNop => 1,
+        Field::TcpOptionsMssOption => 2,
+        Field::TcpOptionsWscale => 3,
+        Field::TcpOptionsSack => 5,
+        Field::TcpOptionsTimestamp => 8,
+        Field::TcpOptionsTfo => 34,
+        _ => return None,
+    })
+}
+
+/// Whether a field is in an option, or is an option as a whole.
+fn is_in_options(field: Field) -> bool {
+    option_kind(field).is_some()
+        || matches!(
+            field,
+            Field::TcpOptionKind
+                | Field::TcpOptionLen
+                | Field::TcpOptionsMss
+                | Field::TcpOptionsWscaleShift
+                | Field::TcpOptionsWscaleMultiplier
+                | Field::TcpOptionsSackPerm
+                | Field::TcpOptionsSackLe
+                | Field::TcpOptionsSackRe
+                | Field::TcpOptionsSackCount
+                | Field::TcpOptionsTsval
+                | Field::TcpOptionsTsecr
+                | Field::TcpOptionsMptcpSubtype
+        )
+}
+
 /// The values of a field that is in options; whether it is one.
-fn option_values<'a>(
-    view: &PacketView<'a>,
-    segment: &TcpSegment<'a>,
+fn option_values(
+    view: &PacketView<'_>,
+    segment: &TcpSegment<'_>,
     field: Field,
-    emit: Emit<'_, 'a>,
+    emit: Emit<'_>,
 ) -> bool {
-    let long = |[a, b, c, d]: [u8; 4]| u32::from_be_bytes([a, b, c, d]);
-    match field {
-        Field::TcpOptions => {
-            if !segment.option_bytes().is_empty() {
-                emit(Value::Bytes(segment.option_bytes()));
-            }
-            return true;
+    if field == Field::TcpOptions {
+        if !segment.option_bytes().is_empty() {
+            emit(Value::Bytes(segment.option_bytes()));
         }
-        Field::TcpOptionKind
-        | Field::TcpOptionsMss
-        | Field::TcpOptionsWscaleShift
-        | Field::TcpOptionsWscaleMultiplier
-        | Field::TcpOptionsSackPerm
-        | Field::TcpOptionsSackLe
-        | Field::TcpOptionsSackRe
-        | Field::TcpOptionsSackCount
-        | Field::TcpOptionsTsval
-        | Field::TcpOptionsTsecr => {}
-        _ => return false,
+        return true;
     }
+    if !is_in_options(field) {
+        return false;
+    }
+    let mut rest = segment.option_bytes();
     for option in segment.each_option() {
-        let number = match (field, option.kind, option.data) {
-            (Field::TcpOptionKind, kind, _) => i64::from(kind),
-            (Field::TcpOptionsMss, 2, [a, b]) => i64::from(u16::from_be_bytes([*a, *b])),
-            (Field::TcpOptionsWscaleShift, 3, [shift]) => i64::from(*shift),
-            (Field::TcpOptionsWscaleMultiplier, 3, [shift]) => 1 << (*shift).min(14),
-            (Field::TcpOptionsSackPerm, 4, []) => {
-                emit(Value::Present);
-                continue;
-            }
-            (Field::TcpOptionsSackCount, 5, data) => (data.len() / 8) as i64,
-            (Field::TcpOptionsSackLe | Field::TcpOptionsSackRe, 5, data) => {
-                for [a, b, c, d, e, f, g, h] in data.as_chunks::<8>().0 {
-                    let is_left = field == Field::TcpOptionsSackLe;
-                    let edge = long(if is_left { [*a, *b, *c, *d] } else { [*e, *f, *g, *h] });
-                    let relative = view.stream.map_or(edge, |stream| stream.relative_ack(edge));
-                    emit(Value::Integer(i64::from(relative)));
-                }
-                continue;
-            }
-            (Field::TcpOptionsTsval, 8, &[a, b, c, d, ..]) => i64::from(long([a, b, c, d])),
-            (Field::TcpOptionsTsecr, 8, &[_, _, _, _, a, b, c, d]) => i64::from(long([a, b, c, d])),
-            _ => continue,
-        };
-        emit(Value::Integer(number));
+        // A no-operation has no length.
+        let length = if option.kind == 1 { 1 } else { option.data.len() + 2 };
+        let (whole, after) = rest.split_at_checked(length).unwrap_or((rest, &[][..]));
+        rest = after;
+        if option_kind(field) == Some(option.kind) {
+            emit(Value::Bytes(whole));
+        } else {
+            in_option(view, option, field, emit);
+        }
+    }
+    // It ends the list, and the rest is padding.
+    if option_kind(field) == Some(0) && rest.first() == Some(&0) {
+        emit(Value::Bytes(rest.get(..1).unwrap_or_default()));
+    }
+    if field == Field::TcpOptionKind && rest.first() == Some(&0) {
+        emit(Value::Integer(0));
     }
     true
+}
+
+fn in_option(view: &PacketView<'_>, option: TcpOption<'_>, field: Field, emit: Emit<'_>) {
+    let long = |[a, b, c, d]: [u8; 4]| u32::from_be_bytes([a, b, c, d]);
+    let number = match (field, option.kind, option.data) {
+        (Field::TcpOptionKind, kind, _) => i64::from(kind),
+        (Field::TcpOptionLen, 2.., data) => data.len() as i64 + 2,
+        (Field::TcpOptionsMss, 2, [a, b]) => i64::from(u16::from_be_bytes([*a, *b])),
+        (Field::TcpOptionsWscaleShift, 3, [shift]) => i64::from(*shift),
+        (Field::TcpOptionsWscaleMultiplier, 3, [shift]) => 1 << (*shift).min(14),
+        (Field::TcpOptionsSackPerm, 4, []) => return emit(Value::Present),
+        (Field::TcpOptionsSackCount, 5, data) => (data.len() / 8) as i64,
+        (Field::TcpOptionsSackLe | Field::TcpOptionsSackRe, 5, data) => {
+            for [a, b, c, d, e, f, g, h] in data.as_chunks::<8>().0 {
+                let is_left = field == Field::TcpOptionsSackLe;
+                let edge = long(if is_left { [*a, *b, *c, *d] } else { [*e, *f, *g, *h] });
+                let relative = view.stream.map_or(edge, |stream| stream.relative_ack(edge));
+                emit(Value::Integer(i64::from(relative)));
+            }
+            return;
+        }
+        (Field::TcpOptionsTsval, 8, &[a, b, c, d, ..]) => i64::from(long([a, b, c, d])),
+        (Field::TcpOptionsTsecr, 8, &[_, _, _, _, a, b, c, d]) => i64::from(long([a, b, c, d])),
+        (Field::TcpOptionsMptcpSubtype, 30, [first, ..]) => i64::from(first >> 4),
+        _ => return,
+    };
+    emit(Value::Integer(number));
 }

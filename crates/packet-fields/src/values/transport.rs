@@ -1,16 +1,16 @@
 //! TCP and UDP headers, TCP's options, and tunnels.
 
-use super::{Emit, Header, bits, put, stream};
+use super::{Emit, Header, bits, checksum, put, stream};
 use crate::field::Field;
 use crate::value::Value;
 use crate::view::PacketView;
 
-pub(super) fn udp<'a>(
-    view: &PacketView<'a>,
-    header: Header<'a>,
+pub(super) fn udp(
+    view: &PacketView<'_>,
+    header: Header<'_>,
     place: usize,
     field: Field,
-    emit: Emit<'_, 'a>,
+    emit: Emit<'_>,
 ) {
     match field {
         Field::UdpSrcport => put(header.word(0), emit),
@@ -21,6 +21,7 @@ pub(super) fn udp<'a>(
         }
         Field::UdpLength => put(header.word(4), emit),
         Field::UdpChecksum => put(header.word(6), emit),
+        Field::UdpChecksumStatus => put(Some(checksum::transport(view, place, 6, 17)), emit),
         Field::UdpStream => {
             let key = view.layers.conversation(place, view.packet.data).map(|(key, _)| key);
             put(key.and_then(|key| view.conversations.udp_stream(&key)).map(i64::from), emit);
@@ -30,12 +31,12 @@ pub(super) fn udp<'a>(
     }
 }
 
-pub(super) fn tcp<'a>(
-    view: &PacketView<'a>,
-    header: Header<'a>,
+pub(super) fn tcp(
+    view: &PacketView<'_>,
+    header: Header<'_>,
     place: usize,
     field: Field,
-    emit: Emit<'_, 'a>,
+    emit: Emit<'_>,
 ) {
     let flag = |shift| bits(header.word(12), shift, 1);
     let number = match field {
@@ -63,6 +64,13 @@ pub(super) fn tcp<'a>(
         Field::TcpFlagsFin => flag(0),
         Field::TcpWindowSizeValue => header.word(14),
         Field::TcpChecksum => header.word(16),
+        Field::TcpChecksumStatus => Some(checksum::transport(view, place, 16, 6)),
+        Field::TcpFlagsStr => {
+            if let Some(flags) = bits(header.word(12), 0, 0xfff) {
+                emit(Value::Text(&flag_letters(flags)));
+            }
+            None
+        }
         Field::TcpUrgentPointer => header.word(18),
         Field::TcpPayload => {
             if !header.payload().is_empty() {
@@ -77,8 +85,15 @@ pub(super) fn tcp<'a>(
     put(number, emit);
 }
 
+/// Flags as Wireshark shows them: a letter for each that is set, a middle dot for others.
+fn flag_letters(flags: i64) -> String {
+    let letters = "RRRACEUAPRSF".chars();
+    let each = letters.enumerate();
+    each.map(|(at, letter)| if flags >> (11 - at) & 1 == 1 { letter } else { '\u{b7}' }).collect()
+}
+
 /// GRE, VXLAN and GTP-U.
-pub(super) fn tunnel<'a>(header: Header<'a>, field: Field, emit: Emit<'_, 'a>) {
+pub(super) fn tunnel(header: Header<'_>, field: Field, emit: Emit<'_>) {
     let number = match field {
         Field::GreProto => header.word(2),
         Field::GreKey => {

@@ -7,6 +7,7 @@ use crate::untrusted;
 use capture::dissect::Protocol;
 use core::fmt::Write;
 use packet_fields::detail::LayerDetail;
+use packet_fields::field::Tested;
 use packet_fields::{Field, Summary};
 
 /// A packet in the list.
@@ -214,9 +215,14 @@ pub fn field_list(style: &Style) -> String {
         );
     }
     for (name, protocol) in packet_fields::field::protocols() {
-        let meaning = if protocol == Protocol::None { "every packet" } else { "the packet has it" };
+        let meaning = match protocol {
+            Tested::Frame => "every packet".to_owned(),
+            Tested::Header(_) => "the packet has it".to_owned(),
+            Tested::Application(it) => format!("{}: {}", it.label(), it.numbers()),
+            Tested::Expert => "the packet has expert information".to_owned(),
+        };
         let line = Line::new(style).put(style::STRONG, name).to(width);
-        lines.push(line.put(style::DIM, "protocol").to(width + kinds).put(style::PLAIN, meaning));
+        lines.push(line.put(style::DIM, "protocol").to(width + kinds).put(style::PLAIN, &meaning));
     }
     block(lines)
 }

@@ -133,7 +133,7 @@ pub(super) fn plot_row(
     }
 }
 
-fn time_axis(x: &Axis, width: usize, style: &Style) -> [Line; 2] {
+pub(super) fn time_axis(x: &Axis, width: usize, style: &Style) -> [Line; 2] {
     let mut ticks: Vec<Tick> =
         x.ticks().into_iter().map(|(at, label)| (x.share(at), label, "")).collect();
     if let Some(last) = ticks.last_mut() {

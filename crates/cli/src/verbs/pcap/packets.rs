@@ -2,6 +2,7 @@
 //! filter; or one of them with its fields and bytes.
 
 use super::analysis::RulesArg;
+use super::packet_file::PacketFile;
 use super::reading::{self, Dissected, Tables};
 use super::table::{self, Cell, ParquetTable};
 use super::{document, tables};
@@ -55,6 +56,10 @@ pub(super) struct PacketsArgs {
     /// Write the rows of the CSV to a Parquet file
     #[arg(long, value_name = "OUT", conflicts_with_all = ["csv", "json", "packet", "fields"])]
     parquet: Option<OutputPath>,
+    /// Write these packets to a capture file in the format of FILE
+    #[arg(long, short = 'w', value_name = "OUT")]
+    #[arg(conflicts_with_all = ["columns", "csv", "json", "parquet", "fields"])]
+    write: Option<OutputPath>,
 }
 
 const EXAMPLES: &str = "\
@@ -67,6 +72,7 @@ Examples:
   longhaul pcap packets trace.pcap udp --csv > udp.csv
   longhaul pcap packets trace.pcap -e frame.number -e tcp.analysis.bytes_in_flight
   longhaul pcap packets trace.pcap tcp --parquet tcp.parquet
+  longhaul pcap packets trace.pcap 'tcp.stream == 3' -w stream.pcap
   tcpdump -U -w - | longhaul pcap packets - 'tcp.flags.syn == 1'
   longhaul pcap packets --fields
 
@@ -88,6 +94,7 @@ pub(super) fn run(args: &PacketsArgs, console: &mut Console) -> Outcome {
     let tables = Tables::of_reading();
     let mut tracker = Tracker::within(args.rules.rules(), &tables.budget);
     let mut list = List::new(args, columns, path, console)?;
+    let mut copy = args.write.as_ref().map(|path| PacketFile::create(path)).transpose()?;
     let read = reading::read_packets(path, &tables, &stop, console, |found, console| {
         let Dissected { packet, layers, segment, stream, conversations, .. } = *found;
         let view = tracker.add(packet, layers, segment, stream, conversations);
@@ -95,9 +102,19 @@ pub(super) fn run(args: &PacketsArgs, console: &mut Console) -> Outcome {
             Some(number) => packet.number == number,
             None => filter.as_ref().is_none_or(|filter| filter.matches(&view)),
         };
-        if is_wanted && let Err(failure) = list.add(&view) {
-            list.failure = Some(failure);
-            return ControlFlow::Break(());
+        if is_wanted {
+            let added = match &mut copy {
+                Some(copy) => {
+                    list.shown += 1;
+                    copy.add(packet, found.file)
+                }
+                None => list.add(&view),
+            };
+            if let Err(failure) = added {
+                list.failure = Some(failure);
+                return ControlFlow::Break(());
+            }
+            tracker.passed(packet.time_ns);
         }
         list.write(found.is_last_of_batch, console);
         if list.has_enough() || !console.is_open() {
@@ -114,6 +131,10 @@ pub(super) fn run(args: &PacketsArgs, console: &mut Console) -> Outcome {
     if let Some((file, path)) = list.parquet.take().zip(args.parquet.as_deref()) {
         file.finish()?;
         console.say(&format!("{} rows written to {}", list.shown, path.display()));
+    }
+    if let Some((copy, path)) = copy.zip(args.write.as_deref()) {
+        copy.finish(&capture.file)?;
+        console.say(&format!("{} packets written to {}", list.shown, path.display()));
     }
     let name = report::untrusted::clean(&capture.name);
     if list.shown == 0 && !capture.is_interrupted {
@@ -135,7 +156,7 @@ pub(super) fn run(args: &PacketsArgs, console: &mut Console) -> Outcome {
 }
 
 /// Compiles the filter, if there is one.
-fn compile(text: &str) -> Result<Option<Filter>, Failure> {
+pub(super) fn compile(text: &str) -> Result<Option<Filter>, Failure> {
     if text.trim().is_empty() {
         return Ok(None);
     }
@@ -229,7 +250,8 @@ impl List {
                 (Form::Lines(table), header)
             }
         };
-        let text = if parquet.is_some() { String::new() } else { text };
+        let is_printed = parquet.is_none() && args.write.is_none();
+        let text = if is_printed { text } else { String::new() };
         Ok(List {
             form,
             parquet,

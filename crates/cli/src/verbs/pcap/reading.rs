@@ -181,6 +181,8 @@ pub(super) struct Dissected<'a> {
     /// The conversation of the segment.
     pub(super) stream: Option<StreamNumber>,
     pub(super) conversations: &'a Conversations,
+    /// What the file says of itself up to here.
+    pub(super) file: &'a FileSummary,
     /// Whether the next one may be long in coming.
     pub(super) is_last_of_batch: bool,
 }
@@ -280,8 +282,16 @@ fn whole(
             let stream = conversations.add_expected(&packet, layers, segment, stream);
             let (packet, conversations) = (&packet, &conversations);
             let is_last_of_batch = left == 0;
-            let found =
-                Dissected { packet, layers, segment, stream, conversations, is_last_of_batch };
+            let file = packets.summary();
+            let found = Dissected {
+                packet,
+                layers,
+                segment,
+                stream,
+                conversations,
+                file,
+                is_last_of_batch,
+            };
             if see(&found, console).is_break() {
                 break 'file None;
             }

@@ -278,7 +278,7 @@ pub(super) fn fields(columns: &[Field], view: &PacketView<'_>) -> Vec<Cell> {
         });
         match (count, kind) {
             (0, _) => Cell::Missing,
-            (_, packet_fields::Kind::Text) => Cell::text(&text),
+            (_, packet_fields::Kind::Text | packet_fields::Kind::Date) => Cell::text(&text),
             _ => Cell::Printed(text),
         }
     };

@@ -26,7 +26,7 @@ const fn case(flag: &'static str, target: Target, command: &'static str) -> Case
     Case { flag, command, target }
 }
 
-pub(crate) const CASES: [Case; 42] = [
+pub(crate) const CASES: [Case; 44] = [
     case("baseline --output", File, "baseline 127.0.0.1 -p {port} -o {}"),
     case("capture --write", File, "capture lo -t 1 -w {}"),
     case("capture --write", File, "capture lo -t 1 -w {} --ring 2:100kB"),
@@ -57,10 +57,12 @@ pub(crate) const CASES: [Case; 42] = [
     case("pcap --parquet", File, "pcap {client} --parquet {}"),
     case("pcap conversations --parquet", File, "pcap conversations {client} --parquet {}"),
     case("pcap endpoints --parquet", File, "pcap endpoints {client} --parquet {}"),
+    case("pcap follow --write", File, "pcap follow {client} 0 -w {}"),
     case("pcap handshake --parquet", File, "pcap handshake {client} --parquet {}"),
     case("pcap hierarchy --parquet", File, "pcap hierarchy {client} --parquet {}"),
     case("pcap merge --parquet", File, "pcap merge {client} {server} --parquet {}"),
     case("pcap packets --parquet", File, "pcap packets {client} --parquet {}"),
+    case("pcap packets --write", File, "pcap packets {client} -w {}"),
     case("pcap streams --parquet", File, "pcap streams {client} --parquet {}"),
     case("pcap summary --html", File, "pcap summary {client} --html {}"),
     case("pcap summary --parquet", File, "pcap summary {client} --parquet {}"),

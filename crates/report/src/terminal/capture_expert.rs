@@ -1,0 +1,56 @@
+//! The expert information of a capture: a row for each kind.
+
+use super::{
+    Style,
+    line::{Line, block},
+    style,
+};
+use packet_fields::expert::{Kind, Severity};
+
+/// A kind of item, how many there are, and in which packet the first of them is.
+#[derive(Debug, Clone, Copy)]
+pub struct ExpertRow {
+    /// The kind.
+    pub kind: Kind,
+    /// Items of that kind.
+    pub count: u64,
+    /// Number of the first packet.
+    pub first: u64,
+}
+
+/// The rows, in the order given.
+#[must_use]
+pub fn capture_expert(rows: &[ExpertRow], style: &Style) -> String {
+    const GROUP: usize = 10;
+    const PROTOCOL: usize = 21;
+    const COUNT: usize = 38;
+    const FIRST: usize = 50;
+    if rows.is_empty() {
+        return block(vec![Line::new(style).put(style::PLAIN, "Nothing stands out.")]);
+    }
+    let line = |severity: (anstyle::Style, &str), texts: [&str; 5], text: anstyle::Style| {
+        let [group, protocol, count, first, message] = texts;
+        Line::new(style)
+            .put(severity.0, severity.1)
+            .to(GROUP)
+            .put(text, group)
+            .to(PROTOCOL)
+            .put(text, protocol)
+            .right(text, count, COUNT)
+            .right(text, first, FIRST)
+            .to(FIRST + 2)
+            .put(text, message)
+    };
+    let titles = ["Group", "Protocol", "Count", "First packet", "Message"];
+    let mut lines = vec![line((style::DIM, "Severity"), titles, style::DIM)];
+    for ExpertRow { kind, count, first } in rows {
+        let colour = match kind.severity {
+            Severity::Error | Severity::Warning => style::STRONG,
+            Severity::Note | Severity::Chat => style::PLAIN,
+        };
+        let (count, first) = (count.to_string(), first.to_string());
+        let texts = [kind.group.name(), kind.protocol, &count, &first, kind.summary];
+        lines.push(line((colour, kind.severity.name()), texts, style::PLAIN));
+    }
+    block(lines)
+}

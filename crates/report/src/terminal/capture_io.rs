@@ -1,0 +1,110 @@
+//! Packets, bytes or bits per interval of a capture, as curves.
+
+use super::{
+    Style,
+    canvas::{self, Canvas},
+    line::{Line, block, columns},
+    plot::{LEFT, ROWS, plot_row, time_axis},
+    style,
+};
+use crate::axis::{Axis, COUNT, ELAPSED, RATE, Unit, readable};
+
+/// Base unit byte/s.
+const BYTE_RATE: &[Unit] = &[(1.0, "B/s"), (1e3, "kB/s"), (1e6, "MB/s"), (1e9, "GB/s")];
+
+/// What passed in an interval.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct IoBin {
+    /// Packets.
+    pub packets: u64,
+    /// Their bytes on the wire.
+    pub bytes: u64,
+}
+
+/// A curve, one value for each interval.
+#[derive(Debug, Clone)]
+pub struct IoCurve {
+    /// Its filter; from the command line.
+    pub label: String,
+    /// The intervals from the first packet of the capture on.
+    pub bins: Vec<IoBin>,
+}
+
+/// What is drawn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum IoUnit {
+    /// Bits per second.
+    Bits,
+    /// Bytes per second.
+    Bytes,
+    /// Packets per interval.
+    Packets,
+}
+
+impl IoUnit {
+    fn value(self, bin: &IoBin, interval_s: f64) -> f64 {
+        match self {
+            IoUnit::Bits => bin.bytes as f64 * 8.0 / interval_s,
+            IoUnit::Bytes => bin.bytes as f64 / interval_s,
+            IoUnit::Packets => bin.packets as f64,
+        }
+    }
+
+    fn units(self) -> &'static [Unit] {
+        match self {
+            IoUnit::Bits => RATE,
+            IoUnit::Bytes => BYTE_RATE,
+            IoUnit::Packets => COUNT,
+        }
+    }
+}
+
+/// The curves on one scale, and what each of them is.
+#[must_use]
+pub fn capture_io(curves: &[IoCurve], interval_s: f64, unit: IoUnit, style: &Style) -> String {
+    let values: Vec<Vec<f64>> = curves
+        .iter()
+        .map(|curve| curve.bins.iter().map(|bin| unit.value(bin, interval_s)).collect())
+        .collect();
+    let peaks: Vec<f64> = values.iter().map(|it| it.iter().copied().fold(0.0, f64::max)).collect();
+    let top = peaks.iter().copied().fold(0.0, f64::max);
+    let count = values.iter().map(Vec::len).max().unwrap_or(0);
+    let what = if unit == IoUnit::Packets { "packets per " } else { "in intervals of " };
+    let title = format!("{what}{}", readable(interval_s, crate::axis::DELAY));
+    let mut lines = vec![Line::new(style).to(LEFT).put(style::DIM, &title)];
+    let width = style.text_width().saturating_sub(LEFT + 1);
+    if top > 0.0 && width >= 20 {
+        let y = Axis::over(top * 1.04, unit.units(), 6.0);
+        let x = Axis::to(count as f64 * interval_s, ELAPSED, 8.0);
+        let mut canvas = Canvas::new(width, ROWS, style.unicode);
+        for (index, values) in values.iter().enumerate() {
+            let point = |(at, value): (usize, &f64)| {
+                (x.share((at as f64 + 0.5) * interval_s), y.share(*value))
+            };
+            canvas.curve(&values.iter().enumerate().map(point).collect::<Vec<_>>(), index);
+        }
+        lines.push(Line::new(style).right(style::DIM, y.unit, LEFT - 1));
+        let ticks: Vec<(usize, String)> =
+            y.ticks().into_iter().map(|(at, label)| (canvas.row_of(y.share(at)), label)).collect();
+        for row in 0..ROWS {
+            let tick = ticks.iter().find(|tick| tick.0 == row).map(|tick| tick.1.as_str());
+            lines.push(plot_row(row, tick, &canvas, &[], style));
+        }
+        lines.extend(time_axis(&x, width, style));
+    }
+    let labels = curves.iter().map(|curve| columns(&curve.label)).max().unwrap_or(0).min(40);
+    for (index, (curve, peak)) in curves.iter().zip(&peaks).enumerate() {
+        let (packets, bytes) = curve
+            .bins
+            .iter()
+            .fold((0, 0), |(packets, bytes), bin| (packets + bin.packets, bytes + bin.bytes));
+        let label: String = curve.label.chars().take(40).collect();
+        let text =
+            format!("{packets} packets, {bytes} bytes, peak {}", readable(*peak, unit.units()));
+        let line = Line::new(style).to(LEFT);
+        let line = line.put(style::run(index), &canvas::swatch(index, style.unicode));
+        let line = line.put(style::PLAIN, " ").put(style::PLAIN, &label);
+        lines.push(line.to(LEFT + 6 + labels).put(style::PLAIN, &text));
+    }
+    block(lines)
+}
