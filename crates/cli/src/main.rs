@@ -92,6 +92,8 @@ enum Verb {
 }
 
 fn main() {
+    // In the background of a script it is to end with SIGINT as well, as iperf3 does.
+    host::signals::restore_interrupts();
     let arguments = verbs::iperf3::with_verb(std::env::args_os().collect());
     let cli = Cli::try_parse_from(&arguments)
         .unwrap_or_else(|error| usage_error::exit(&error, &Cli::command(), &arguments));

@@ -6,6 +6,7 @@ use crate::prober::{Outcome, Prober, Response, Target};
 use crate::resolve::{Family, resolve};
 use crate::rtt_stats::{ReplyKind, RttStats};
 use crate::{ProbeError, icmp};
+use host::address::{host_text, with_port};
 use host::{clock, wait};
 use record::{PING_SCHEMA, PingReport};
 use std::net::{IpAddr, SocketAddr};
@@ -54,9 +55,9 @@ pub struct PingConfig {
 impl PingConfig {
     /// Some probes to an address, by ICMP where that is permitted, with the system's defaults.
     #[must_use]
-    pub fn plain(address: IpAddr, count: u64, interval: Duration, timeout: Duration) -> Self {
+    pub fn plain(address: SocketAddr, count: u64, interval: Duration, timeout: Duration) -> Self {
         PingConfig {
-            host: address.to_string(),
+            host: host_text(address),
             family: Family::Any,
             method: PingMethod::IcmpOrTcp,
             count,
@@ -135,7 +136,7 @@ pub fn ping(
         PingMethod::IcmpOrTcp => match EchoProber::open(target, config.payload) {
             Ok(prober) => Box::new(prober),
             Err(ProbeError::Privileges) => {
-                target.to = SocketAddr::new(to.ip(), 443);
+                target.to = with_port(to, 443);
                 notes.push(
                     "using TCP connections: this user may not send ICMP; run as root, setcap \
                      cap_net_raw+ep on the program, or widen net.ipv4.ping_group_range"

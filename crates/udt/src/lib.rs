@@ -134,6 +134,9 @@ pub enum CloseReason {
     /// The peer does not have the expected key.
     #[error("the peer does not have the expected key")]
     Authentication,
+    /// The path carried larger packets and does not any more; at most this, bytes of UDP payload.
+    #[error("the path no longer carries packets of more than {0} bytes of UDP payload")]
+    PathMtu(usize),
     /// Nothing came from the peer for long.
     #[error("the peer no longer answers")]
     TimedOut,

@@ -188,7 +188,7 @@ fn spoofed_requests_get_no_more_than_they_are_and_keep_nothing() {
         native: Some(99),
     };
     for index in 0..10_000_u32 {
-        let from = PeerAddress { address: [3; 16], port: index as u16 };
+        let from = PeerAddress { address: [3; 16], port: index as u16, zone: 0 };
         let request = if index % 2 == 0 { Request::Induction } else { Request::Conclusion };
         let mut datagram = Vec::new();
         let handshake = udt::Control::Handshake(asked(request, index));
@@ -268,7 +268,7 @@ fn a_replayed_or_changed_packet_changes_nothing() {
 fn a_client_may_change_its_address() {
     let mut path = NativePath::established(bottleneck(20, 40, 1.0), Algorithm::Bbr3);
     path.saturate(Duration::from_secs(2));
-    let moved = PeerAddress { address: [8; 16], port: 9 };
+    let moved = PeerAddress { address: [8; 16], port: 9, zone: 0 };
     path.client_address = moved;
     path.saturate(Duration::from_secs(2));
     assert_eq!(path.server.peer_address(), Some(moved));
@@ -283,7 +283,7 @@ fn an_address_that_does_not_answer_gets_three_times_what_came_from_it() {
     let (now, mut out) = (path.now, Vec::new());
     path.client.poll_transmit(now, 1, &mut out).unwrap();
     // Someone on the path sends the client's packet from a victim's address.
-    let victim = PeerAddress { address: [66; 16], port: 66 };
+    let victim = PeerAddress { address: [66; 16], port: 66, zone: 0 };
     path.server.receive(now, now, victim, [&out[..]]);
     path.run_for(Duration::from_secs(20), |_| {});
     assert_eq!(path.server.peer_address(), Some(CLIENT));
