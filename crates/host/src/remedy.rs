@@ -48,9 +48,6 @@ fn of_number(number: i32) -> Option<&'static str> {
         libc::EADDRINUSE => {
             "the address and port are in use: choose another port, or end that program ('ss -lntup')"
         }
-        libc::EINVAL => {
-            "the system does not accept the address or option: a link-local address needs its interface"
-        }
         libc::EAFNOSUPPORT => "this system has no such IP version or protocol: use -4 or -6",
         libc::EPROTONOSUPPORT | libc::ENOPROTOOPT | libc::EOPNOTSUPP => {
             "this kernel does not support it"

@@ -163,7 +163,7 @@ impl Open {
     }
 
     /// UDP payload of the largest packet that may carry data, bytes.
-    pub(super) const fn packet_bytes(&self) -> usize {
+    pub(super) fn packet_bytes(&self) -> usize {
         self.mtu.bytes()
     }
 

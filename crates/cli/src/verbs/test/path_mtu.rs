@@ -23,6 +23,9 @@ const TCP_HEADERS: u32 = 32;
 /// The most payload that fits a UDP datagram (RFC 768), less than IPv4's headers.
 const MAX_PAYLOAD: u32 = 65_507;
 
+/// UDT's packets at most, in bytes.
+const UDT_PACKET: u32 = 1_500;
+
 /// The value of `-l`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Length {
@@ -74,7 +77,7 @@ pub(super) fn below_the_route(args: &TestArgs, stop: &StopFlag) -> Option<u32> {
     let found = resolve::resolve(&args.host, *args.port.start(), family, args.bind, &stopped);
     let to = *found.ok()??.first()?;
     let (of_route, passes) = probed(to, args.bind, stop)?;
-    passes.filter(|passes| *passes < of_route)
+    passes.filter(|passes| *passes < of_route.min(UDT_PACKET))
 }
 
 /// The largest IP packet that passes the path to `to`, in bytes: that of the route from here
