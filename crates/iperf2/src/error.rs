@@ -70,7 +70,7 @@ pub enum Iperf2Error {
         port: u16,
     },
     /// Another system call failed.
-    #[error("cannot {what}: {source}")]
+    #[error("cannot {what}: {}", remedy::with_advice(source, ""))]
     System {
         /// The operation.
         what: &'static str,

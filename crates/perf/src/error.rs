@@ -22,7 +22,10 @@ pub enum PerfError {
     #[error(transparent)]
     Resolve(#[from] host::resolve::ResolveError),
     /// The requested local address or interface does not belong to this host.
-    #[error("cannot bind to {address}: {source}; 'ip address' lists this host's addresses")]
+    #[error(
+        "cannot bind to {address}: {}",
+        remedy::with_advice(source, "'ip address' lists this host's addresses")
+    )]
     Bind {
         /// The address.
         address: String,
@@ -289,7 +292,11 @@ pub enum PerfError {
         limit: String,
     },
     /// The file to send or to write.
-    #[error("cannot use {}: {source}; check the path, permissions and free space", path.display())]
+    #[error(
+        "cannot use {}: {}",
+        path.display(),
+        remedy::with_advice(source, "check the path, permissions and free space")
+    )]
     File {
         /// The file.
         path: PathBuf,

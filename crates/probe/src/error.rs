@@ -20,7 +20,10 @@ pub enum ProbeError {
     #[error(transparent)]
     Resolve(#[from] host::resolve::ResolveError),
     /// The requested local address is not this host's.
-    #[error("cannot bind to {address}: {source}; 'ip address' lists this host's addresses")]
+    #[error(
+        "cannot bind to {address}: {}",
+        remedy::with_advice(source, "'ip address' lists this host's addresses")
+    )]
     Bind {
         /// The address.
         address: IpAddr,

@@ -136,35 +136,43 @@ impl FarSide {
         streams: u32,
         timeout: Duration,
     ) -> Result<Vec<Tls>, CopyError> {
-        let known = lock(&self.segments).map(|(segment, _)| segment);
-        let first = match self.lane(server, known, timeout) {
-            Err(LaneError::Segments(error)) if known.is_none() => {
-                let small = |size| self.lane(server, Some(size), timeout).map_err(CopyError::from);
-                let (segment, mtu) = segments::find(server.is_ipv6(), &small).ok_or(error)?;
-                *lock(&self.segments) = Some((segment, mtu));
-                self.lane(server, Some(segment), timeout)?
+        let mut lanes = Vec::new();
+        if lock(&self.segments).is_none() {
+            let soon = |size| self.lane(server, size, timeout, true).map_err(CopyError::from);
+            match self.lane(server, None, timeout, true) {
+                Ok(lane) => lanes.push(Ok(lane)),
+                Err(LaneError::Segments(_)) => {
+                    *lock(&self.segments) = segments::find(server.is_ipv6(), &soon);
+                }
+                Err(LaneError::Other(error)) => return Err(error),
             }
-            first => first?,
-        };
+        }
         let known = lock(&self.segments).map(|(segment, _)| segment);
-        let lane = || self.lane(server, known, timeout).map_err(CopyError::from);
-        let others = vec![(); streams.max(1) as usize - 1];
-        let others = others.chunks(AT_ONCE).flat_map(|some| at_once(some.len(), &lane));
-        std::iter::once(Ok(first)).chain(others).collect()
+        let lane = || self.lane(server, known, timeout, false).map_err(CopyError::from);
+        let others = vec![(); streams.max(1) as usize - lanes.len()];
+        lanes.extend(others.chunks(AT_ONCE).flat_map(|some| at_once(some.len(), &lane)));
+        lanes.into_iter().collect()
     }
 
-    /// One more connection, over which segments of full size have passed.
+    /// One more connection, over which segments of full size have passed, `soon` if they have to be
+    /// as fast as the path lets them.
     fn lane(
         &self,
         server: SocketAddr,
         segment: Option<u32>,
         timeout: Duration,
+        soon: bool,
     ) -> Result<Tls, LaneError> {
         let until = clock::now() + timeout;
         let stream = begin(server, self.identity.public_key(), segment, timeout)?;
         let mut tls = Tls::client(stream, &self.identity, self.key)?;
-        let soon = segments::deadline(&tls, until);
-        match tls.handshake(soon).and_then(|()| segments::check(&mut tls, until)) {
+        let deadline = |tls: &Tls| if soon { segments::deadline(tls, until) } else { until };
+        let limit = deadline(&tls);
+        let checked = tls.handshake(limit).and_then(|()| {
+            let limit = deadline(&tls);
+            segments::check(&mut tls, limit)
+        });
+        match checked {
             Err(error @ CopyError::Connection(_)) => Err(LaneError::Segments(error)),
             other => Ok(other.map(|()| tls)?),
         }

@@ -8,9 +8,9 @@ use crate::transport::tls::Tls;
 use host::clock;
 use std::time::{Duration, Instant};
 
-/// Sizes that are tried, bytes, descending: those of PPPoE, tunnels, mobile networks, and what
-/// every path carries.
-const SIZES: [u32; AT_ONCE] = [1_440, 1_412, 1_372, 1_320, 1_200, 1_000, 730, 500];
+/// Sizes that are tried beside full ones, bytes, descending: those of PPPoE, tunnels, mobile
+/// networks, and what every path carries.
+const SIZES: [u32; AT_ONCE - 1] = [1_440, 1_400, 1_340, 1_200, 1_000, 730, 500];
 /// Segments of messages that need no rate.
 pub(crate) const SMALL: u32 = 500;
 /// Headers of IPv4 and IPv6 with TCP's, bytes.
@@ -32,8 +32,8 @@ pub(crate) const MAX_TRIAL: usize = 16_000;
 pub struct PathMtu {
     /// Packets of this size arrive.
     pub carries: u32,
-    /// Packets of this size do not.
-    pub drops: u32,
+    /// Packets of this size do not; `None`: those of the link's size.
+    pub drops: Option<u32>,
 }
 
 impl PathMtu {
@@ -41,13 +41,13 @@ impl PathMtu {
     pub(crate) fn of_udp(carries: usize, drops: usize, is_ipv6: bool) -> Self {
         // TCP's header has 12 bytes more than UDP's.
         let tcp = |bytes: usize| u32::try_from(bytes).unwrap_or(u32::MAX).saturating_sub(12);
-        PathMtu::of(tcp(carries), tcp(drops), is_ipv6)
+        PathMtu::of(tcp(carries), Some(tcp(drops)), is_ipv6)
     }
 
     /// By the sizes of segments that arrived and that did not.
-    fn of(carries: u32, drops: u32, is_ipv6: bool) -> Self {
+    fn of(carries: u32, drops: Option<u32>, is_ipv6: bool) -> Self {
         let headers = if is_ipv6 { IPV6_HEADERS } else { IPV4_HEADERS };
-        PathMtu { carries: carries + headers, drops: drops + headers }
+        PathMtu { carries: carries + headers, drops: drops.map(|drops| drops + headers) }
     }
 }
 
@@ -67,12 +67,11 @@ pub(super) fn deadline(tls: &Tls, until: Instant) -> Instant {
     (clock::now() + ANSWER + tls.rtt() * ROUND_TRIPS).min(until)
 }
 
-/// Whether full-size segments arrive in both directions.
+/// Waits until full-size segments have arrived in both directions.
 ///
 /// # Errors
 /// They do not, or the connection failed.
 pub(super) fn check(tls: &mut Tls, until: Instant) -> Result<(), CopyError> {
-    let until = deadline(tls, until);
     let line = trial_line(tls);
     tls.send_line(&line, until)?;
     let answer = tls.receive_line(MAX_TRIAL, until)?;
@@ -82,17 +81,26 @@ pub(super) fn check(tls: &mut Tls, until: Instant) -> Result<(), CopyError> {
     }
 }
 
-/// The largest of [`SIZES`] with which `connect` succeeds; all are tried at the same time.
+/// The largest of [`SIZES`] with which `connect` succeeds; all are tried at the same time, beside
+/// full segments. `None` if those arrive, or none do: size is not the reason.
 pub(super) fn find(
     is_ipv6: bool,
-    connect: &(impl Fn(u32) -> Result<Tls, CopyError> + Sync),
+    connect: &(impl Fn(Option<u32>) -> Result<Tls, CopyError> + Sync),
 ) -> Option<(u32, PathMtu)> {
+    let sizes: Vec<Option<u32>> = [None].into_iter().chain(SIZES.map(Some)).collect();
     let tried: Vec<bool> = std::thread::scope(|scope| {
-        let begin = |size| std::thread::Builder::new().spawn_scoped(scope, move || connect(size));
-        let begun = SIZES.map(begin);
-        begun.map(|one| one.is_ok_and(|one| one.join().is_ok_and(|tls| tls.is_ok()))).to_vec()
+        let begin = |size: &Option<u32>| {
+            let size = *size;
+            std::thread::Builder::new().spawn_scoped(scope, move || connect(size))
+        };
+        let begun: Vec<_> = sizes.iter().map(begin).collect();
+        let arrived = begun.into_iter().map(|one| match one {
+            Ok(thread) => thread.join().is_ok_and(|connected| connected.is_ok()),
+            Err(_) => false,
+        });
+        arrived.collect()
     });
     let at = tried.iter().position(|arrived| *arrived)?;
-    let drops = at.checked_sub(1).map_or(1_460, |at| SIZES[at]);
-    Some((SIZES[at], PathMtu::of(SIZES[at], drops, is_ipv6)))
+    let drops = sizes[at.checked_sub(1)?];
+    sizes[at].map(|size| (size, PathMtu::of(size, drops, is_ipv6)))
 }

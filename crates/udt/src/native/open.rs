@@ -173,7 +173,7 @@ impl Open {
 
     fn on_path_mtu(&mut self, found: Option<Found>) -> Result<(), CloseReason> {
         match found {
-            Some(Found::Smaller(bytes)) => return Err(CloseReason::PathMtu(bytes)),
+            Some(Found::Vanishes(bytes)) => return Err(CloseReason::PathMtu(bytes)),
             Some(Found::Size(bytes)) => {
                 self.outgoing.set_payload_bytes(payload_bytes(bytes), !self.mtu.is_first());
             }

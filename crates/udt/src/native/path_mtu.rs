@@ -24,8 +24,8 @@ const RAISE_NS: u64 = 600_000_000_000;
 pub(super) enum Found {
     /// The size of new packets is this, bytes.
     Size(usize),
-    /// The path carried larger packets, and does not any more: at most this, bytes.
-    Smaller(usize),
+    /// The path carried packets of this size, bytes, and does not any more; smaller ones arrive.
+    Vanishes(usize),
 }
 
 /// The search for the largest packet that the path carries.
@@ -150,11 +150,7 @@ impl PathMtu {
     }
 
     fn found(&self) -> Option<Found> {
-        match self.doubted {
-            None => Some(Found::Size(self.confirmed)),
-            Some(_) if self.raise.is_some() => Some(Found::Smaller(self.confirmed)),
-            Some(_) => None,
-        }
+        self.doubted.is_none().then_some(Found::Size(self.confirmed))
     }
 
     /// When [`PathMtu::on_timeout`] is to be called.
@@ -184,11 +180,12 @@ impl PathMtu {
             return None;
         }
         self.is_first = false;
-        if self.doubted.is_some() && self.sizes.first() == Some(&BASE_BYTES) {
-            // Nothing arrives at all: the path is down.
-            self.confirmed = self.doubted.take().unwrap_or(self.confirmed);
+        if let Some(doubted) = self.doubted.take() {
+            let arrives = self.sizes.first() != Some(&BASE_BYTES);
+            // Else the path is down, whatever the size.
+            self.confirmed = doubted;
             self.begin_round(now, Vec::new());
-            return None;
+            return arrives.then_some(Found::Vanishes(doubted));
         }
         self.refused = self.sizes.first().copied().unwrap_or(self.refused);
         self.refine(now);
@@ -280,12 +277,7 @@ mod tests {
             search(&mut path, 1_472, 0);
             path.doubt(Nanos(1));
             let (found, _) = search(&mut path, mtu, 0);
-            let smaller = found.iter().find_map(|found| match found {
-                Found::Smaller(bytes) => Some(*bytes),
-                Found::Size(_) => None,
-            });
-            assert_eq!(smaller.is_some(), expected, "{mtu}: {found:?}");
-            assert!(smaller.is_none_or(|bytes| (990..=1_000).contains(&bytes)), "{smaller:?}");
+            assert_eq!(found.contains(&Found::Vanishes(1_472)), expected, "{mtu}: {found:?}");
             assert_eq!(path.bytes(), 1_472);
         }
     }

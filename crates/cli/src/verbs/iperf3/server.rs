@@ -8,7 +8,7 @@ use crate::failure::{Code, DONE, Failure};
 use crate::stop;
 use host::lock::lock;
 use host::log_limit::LogLimit;
-use host::{background, clock};
+use host::{address, background, clock};
 use perf::server::{Limits, Server, ServerConfig};
 use perf::{Observer, PerfError, ServerEvent, ServerOutput};
 use report::iperf3::text;
@@ -85,6 +85,11 @@ fn bind(args: &Iperf3Args, config: &mut ServerConfig) -> Result<Server, Failure>
 fn config(args: &Iperf3Args) -> Result<ServerConfig, Failure> {
     let (common, flags) = (&args.common, &args.server_flags);
     let near = setting::near(args)?;
+    if let (Some(ip), None) = (near.address, &near.device)
+        && address::lacks_zone(&(ip, 0).into())
+    {
+        return Err(Failure::usage(address::zone_advice(ip)));
+    }
     let seconds = |value: u32| Duration::from_secs(u64::from(value));
     let defaults = Limits::default();
     let limits = Limits {

@@ -41,10 +41,14 @@ pub(super) fn transfer(
     let noted = path_mtu.map(|mtu| {
         format!("the path MTU is {mtu} bytes, less than the route's: UDT sends smaller packets")
     });
-    noted.iter().for_each(|note| say(note, console));
+    if let Some(note) = &noted {
+        say(note, console);
+    }
     let mut measured = carried(args, config, probed, plain_udt, console, stop)?;
-    measured.measurement.notes.splice(0..0, noted.clone());
-    measured.printed.extend(noted);
+    if let Some(note) = noted {
+        measured.measurement.notes.insert(0, note.clone());
+        measured.printed.push(note);
+    }
     Ok(measured)
 }
 
