@@ -233,7 +233,10 @@ impl Driver {
                 let waited = nanos(self.inbox.waited(index)).min(MAX_WAITED_NS);
                 let arrived = Nanos(now.0.saturating_sub(waited));
                 self.last_source = self.inbox.source(index).or(self.last_source);
-                self.asked = self.inbox.local(index).or(self.asked);
+                if !connection.is_established() {
+                    // Later ones may be forged: it stays what the handshake was sent to.
+                    self.asked = self.inbox.local(index).or(self.asked);
+                }
                 let Some(from) = self.last_source else { continue };
                 connection.receive(now, arrived, peer_address(from), self.inbox.message(index));
             }

@@ -1,5 +1,5 @@
 //! Which TCP segments the path carries. Where full-size packets vanish without an ICMP message
-//! (RFC 2923), TCP stands still: each connection first carries a line of more than a segment in
+//! (RFC 2923), TCP stalls: each connection first carries a line of more than a segment in
 //! both directions, and where that does not arrive, several connections at once try smaller ones.
 
 use super::far_side::AT_ONCE;

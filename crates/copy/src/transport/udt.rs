@@ -138,6 +138,7 @@ impl Udt {
                     let packets = sent.packets + received.packets + received.missing;
                     session.data_path().count(packets, sent.lost + received.missing);
                     if let Some((carries, drops)) = connection.smaller_packets()
+                        && drops <= carries + NativeConfig::MTU_PRECISION
                         && !std::mem::replace(&mut is_mtu_known, true)
                     {
                         on_smaller(PathMtu::of_udp(carries, drops, !is_ipv4));
@@ -160,6 +161,10 @@ impl Udt {
                 Next::At(now.plus(POLL))
             },
         );
+        // It was over before the search.
+        if let (Some((carries, drops)), false) = (self.connection.smaller_packets(), is_mtu_known) {
+            on_smaller(PathMtu::of_udp(carries, drops, !is_ipv4));
+        }
         if let Err(error) = carried {
             session.fail(CopyError::Connection(error.to_string()));
         }

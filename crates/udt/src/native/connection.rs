@@ -32,6 +32,8 @@ pub struct NativeConfig {
 impl NativeConfig {
     /// Smallest packet.
     pub const MIN_PACKET_BYTES: usize = 256;
+    /// Bytes to which the size of packets is found that the path carries.
+    pub const MTU_PRECISION: usize = 8;
     /// Packets of Ethernet's MTU over IPv4 and over IPv6.
     pub const IPV4_PACKET_BYTES: usize = 1_472;
     /// See [`NativeConfig::IPV4_PACKET_BYTES`].
@@ -129,8 +131,8 @@ impl NativeConnection {
         self.open.as_ref().map_or(self.ours.packet_bytes as usize, |open| open.packet_bytes())
     }
 
-    /// Where packets of the agreed size vanish on the path, once that is known: the bytes of UDP
-    /// payload that arrive, and those that do not.
+    /// Where packets of the agreed size vanish on the path: the bytes of UDP payload that arrive, and
+    /// those that do not, which come close to each other.
     #[must_use]
     pub fn smaller_packets(&self) -> Option<(usize, usize)> {
         self.open.as_ref().and_then(|open| open.smaller_packets())

@@ -26,7 +26,7 @@ const MAX_DOUBLINGS: u32 = 6;
 #[derive(Debug)]
 pub(crate) struct Outgoing {
     store: PacketStore,
-    /// Bytes of new packets, small ones until it is known what the path carries.
+    /// Bytes of new packets, small ones until the path MTU is known.
     payload_bytes: usize,
     is_size_known: bool,
     /// The first packet that is not acknowledged, the next to be sent for the first time,
@@ -108,7 +108,8 @@ impl Outgoing {
         &self.flight
     }
 
-    /// New packets have so many bytes at most; `is_known`: that is what the path carries.
+    /// New packets have so many bytes at most; `is_known`: the path MTU is no
+    /// longer waited for.
     pub(crate) fn set_payload_bytes(&mut self, bytes: usize, is_known: bool) {
         self.payload_bytes = bytes.min(self.store.stride());
         self.is_size_known = is_known;

@@ -2,6 +2,7 @@
 //! path carries; padded pings of larger sizes, up to that of this host's link, show which of them
 //! arrive. No answer of a router is needed, and no data is lost to the search.
 
+use super::connection::NativeConfig;
 use super::packet::Ack;
 use super::round_trip::RoundTrip;
 use units::Nanos;
@@ -15,7 +16,7 @@ const USUAL_BYTES: usize = 1_200;
 const MAX_PROBES: u32 = 3;
 /// Sizes that are tried at a time, and the difference at which the search ends, bytes.
 const SIZES: usize = 7;
-const PRECISION: usize = 8;
+const PRECISION: usize = NativeConfig::MTU_PRECISION;
 /// Time after which a larger size is tried once more, ns (`PMTU_RAISE_TIMER`).
 const RAISE_NS: u64 = 600_000_000_000;
 
@@ -76,10 +77,9 @@ impl PathMtu {
         self.doubted.unwrap_or(self.confirmed)
     }
 
-    /// What arrives and what does not, once a search has ended below the size of the link.
+    /// What arrives and what does not, where that is below the size of the link.
     pub(super) fn smaller(&self) -> Option<(usize, usize)> {
-        let is_smaller = self.raise.is_some() && self.refused <= self.max;
-        is_smaller.then_some((self.confirmed, self.refused))
+        (self.refused <= self.max).then_some((self.confirmed, self.refused))
     }
 
     /// Whether more than the first window is to wait for larger packets.
