@@ -96,6 +96,8 @@ enum Verb {
 }
 
 fn main() {
+    // In the background of a script it is to end with SIGINT as well, as iperf3 does.
+    host::signals::restore_interrupts();
     let arguments = verbs::iperf3::with_verb(std::env::args_os().collect());
     let command = verb_groups::grouped(Cli::command());
     let mut cli = command

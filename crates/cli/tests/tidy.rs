@@ -391,6 +391,30 @@ fn no_promise_is_checked_in_debug_builds_only() {
     assert!(found.is_empty(), "return an error: {found:?}");
 }
 
+/// A link-local address is of no use without its zone, which an address that is put together from
+/// another one's parts does not have.
+#[test]
+fn one_place_makes_addresses_of_others() {
+    for file in files() {
+        let name = name(&file);
+        let is_source = name.contains("/src/") && name.ends_with(".rs");
+        if !is_source || name.ends_with("host/src/address.rs") {
+            continue;
+        }
+        let text = std::fs::read_to_string(&file).unwrap();
+        for (number, line) in text.lines().enumerate() {
+            let takes =
+                [".ip(), ", ".ip().to_canonical(), "].iter().any(|part| line.contains(part));
+            let makes = ["SocketAddr::new(", "SocketAddr::from((", ").into()"];
+            assert!(
+                !takes || !makes.iter().any(|part| line.contains(part)),
+                "{name}:{}: host::address keeps the zone: {line}",
+                number + 1
+            );
+        }
+    }
+}
+
 /// What a terminal is sent passes one function (`report::untrusted`), which
 /// `console.rs` calls. Others write bytes that are no text of ours: the drop-in's
 /// lines pass the same function, `screen.rs` moves the cursor, `attach.rs`

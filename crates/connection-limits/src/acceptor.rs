@@ -163,7 +163,7 @@ impl<'a, H: Handshake> Acceptor<'a, H> {
         for _ in 0..ACCEPT_BATCH {
             match self.listener.accept() {
                 Ok((connection, peer)) => {
-                    let peer = SocketAddr::new(peer.ip().to_canonical(), peer.port());
+                    let peer = host::address::canonical(peer);
                     self.receive(connection, peer, ended);
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,

@@ -1,6 +1,7 @@
 //! A copy from the user's side.
 
 mod far_side;
+pub(crate) mod segments;
 mod tcp_trial;
 
 use crate::progress::{Figures, Progress};
@@ -14,6 +15,7 @@ pub(crate) use far_side::CONTROL_LANE;
 use far_side::FarSide;
 use host::clock;
 use host::stop::StopFlag;
+pub use segments::PathMtu;
 use std::time::{Duration, Instant};
 use tcp_trial::TcpTrial;
 use units::BitRate;
@@ -100,6 +102,8 @@ pub enum Notice {
         /// The share.
         loss: f64,
     },
+    /// Full-size packets vanish on the path: smaller ones are used.
+    SmallerPackets(PathMtu),
     /// What each carried. Unless TCP carried half as much again, UDT stays.
     TriedTcp {
         /// Rate of UDT before the trial.
@@ -261,7 +265,9 @@ impl Attempt<'_> {
             };
             let transport = match udt {
                 Some(mut udt) => {
-                    scope.spawn(move || udt.carry(session, true));
+                    scope.spawn(move || {
+                        udt.carry(session, true, &|mtu| report(Notice::SmallerPackets(mtu)));
+                    });
                     if self.transport == Choice::Auto && self.plan.target().is_none() {
                         let trial = TcpTrial { attempt: self, far: &far, session, done };
                         scope.spawn(move || trial.run(scope, report));
@@ -275,6 +281,9 @@ impl Attempt<'_> {
                 }
                 None => {
                     let lanes = far.connect_tcp(self.plan.streams, CONNECT, Some(0))?;
+                    if let Some(mtu) = far.path_mtu() {
+                        report(Notice::SmallerPackets(mtu));
+                    }
                     for (index, mut tls) in lanes.into_iter().enumerate() {
                         scope.spawn(move || tls.carry(session, index == 0));
                     }

@@ -32,7 +32,7 @@ mod sockets;
 mod transport;
 mod walk;
 
-pub use client::{Choice, CopyPlan, End, Notice, Remote, Summary, copy};
+pub use client::{Choice, CopyPlan, End, Notice, PathMtu, Remote, Summary, copy};
 pub use hello::{MAX_TARGET, MIN_TARGET};
 pub use progress::{Figures, Progress};
 pub use server::{CopyServer, CopyServerConfig, Event, Root, RootDirectory, serve_one};

@@ -10,7 +10,7 @@ use copy::{
 use host::stop::StopFlag;
 use std::fs;
 use std::io::Write;
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::Ipv4Addr;
 use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt, symlink};
 use std::path::Path;
 use std::time::{Duration, SystemTime};
@@ -31,7 +31,7 @@ impl Ends {
     fn new(is_writable: bool) -> Self {
         let (near, far) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let config = CopyServerConfig {
-            bind: Some(IpAddr::V4(Ipv4Addr::LOCALHOST)),
+            bind: Some((Ipv4Addr::LOCALHOST, 0).into()),
             port: 0,
             root: Root::below(far.path(), is_writable).unwrap(),
             tokens: vec!["another token of this server".into(), TOKEN.into()],

@@ -66,6 +66,9 @@ impl<T> From<std::io::Result<T>> for Fact<T> {
     }
 }
 
+/// Devices below a virtual one that are examined.
+pub const MAX_PORTS: usize = 8;
+
 /// The kernel's settings by their names with dots.
 pub type Settings = BTreeMap<String, Fact<String>>;
 
@@ -86,6 +89,9 @@ pub struct Facts {
     pub cpu: Cpu,
     /// The device that sends the traffic.
     pub device: Fact<Device>,
+    /// The hardware below a virtual device, as far as it is up: ports of a bridge, members of a
+    /// bond, the device of a VLAN; at most [`MAX_PORTS`].
+    pub ports: Vec<Device>,
     /// The path to the far end, where one was given.
     pub path: Option<PathFacts>,
     /// The disk, where a directory was given.

@@ -43,6 +43,8 @@ pub struct Root(PathBuf);
 pub struct Asked {
     /// The device, where the user gave one.
     pub device: Option<String>,
+    /// The interface of the far end's link-local address.
+    pub zone: Option<String>,
     /// The far end, which selects the device by its route.
     pub to: Option<IpAddr>,
 }
@@ -101,6 +103,7 @@ fn short(text: &str) -> String {
 /// All facts of a host. `nic` queries a device's driver ([`this_nic`]).
 #[must_use]
 pub fn gather(root: &Root, asked: &Asked, nic: &dyn Fn(&str) -> Nic) -> Facts {
+    let device = device::device(root, asked, nic);
     Facts {
         kernel: root.text("proc/sys/kernel/osrelease").into(),
         boot_line: root.text("proc/cmdline").into(),
@@ -108,7 +111,8 @@ pub fn gather(root: &Root, asked: &Asked, nic: &dyn Fn(&str) -> Nic) -> Facts {
         may_set: may_set(root),
         memory: machine::memory(root),
         cpu: machine::cpu(root),
-        device: device::device(root, asked, nic),
+        ports: device.seen().map_or_else(Vec::new, |above| device::ports(root, above, nic)),
+        device,
         path: None,
         disk: None,
     }

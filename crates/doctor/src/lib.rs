@@ -22,8 +22,8 @@ pub use checks::{examine, report};
 pub use commands::{System, commands};
 pub use disk::{BLOCK, disk};
 pub use facts::{
-    Cpu, Device, DiskFacts, Fact, Facts, HandshakeFacts, Interrupts, Memory, Mtu, Nic, PathFacts,
-    Pci, Settings, Usb, Wireless,
+    Cpu, Device, DiskFacts, Fact, Facts, HandshakeFacts, Interrupts, MAX_PORTS, Memory, Mtu, Nic,
+    PathFacts, Pci, Settings, Usb, Wireless,
 };
 pub use gather::{Asked, Root, gather, link_rate, this_nic};
 pub use pasted::{UnknownText, pasted};

@@ -1,6 +1,7 @@
 //! Probes of the path to the far end: RTT, path MTU, one handshake. A few dozen packets in all.
 
 use crate::facts::{Fact, HandshakeFacts, Mtu, PathFacts};
+use host::address::host_text;
 use probe::{PingConfig, ProbeError, TcpHandshake};
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -34,7 +35,7 @@ pub struct PathProbe<'a> {
 /// [`ProbeError`]: no route, or interrupted. A single failed probe becomes an unavailable fact.
 pub fn path(probe: &mut PathProbe<'_>) -> Result<PathFacts, ProbeError> {
     (probe.tell)("RTT");
-    let config = PingConfig::plain(probe.to.ip(), PROBES, INTERVAL, TIMEOUT);
+    let config = PingConfig::plain(probe.to, PROBES, INTERVAL, TIMEOUT);
     let pinged = probe::ping(&config, &mut |_| {}, probe.stop)?;
     let check_stop = |probe: &PathProbe<'_>| match (probe.stop)() {
         true => Err(ProbeError::Interrupted),
@@ -75,7 +76,7 @@ pub fn path(probe: &mut PathProbe<'_>) -> Result<PathFacts, ProbeError> {
     let mtu = mtu(probe, rtt)?;
     Ok(PathFacts {
         host: probe.host.to_owned(),
-        address: probe.to.ip().to_string(),
+        address: host_text(probe.to),
         method: method.to_owned(),
         rtt_ns: rtt.map_or_else(|| Fact::unread("no reply"), Fact::Seen),
         echo_rtt_ns: match (pinged.method, echo_rtt) {
@@ -93,7 +94,7 @@ pub fn path(probe: &mut PathProbe<'_>) -> Result<PathFacts, ProbeError> {
 fn mtu(probe: &PathProbe<'_>, rtt: Option<Rtt>) -> Result<Fact<Mtu>, ProbeError> {
     let trip = rtt.map_or(Duration::ZERO, Rtt::duration);
     let timeout = (trip * 3).clamp(Duration::from_millis(700), Duration::from_secs(3));
-    match probe::path_mtu(probe.to.ip(), probe.mtu, timeout, probe.stop) {
+    match probe::path_mtu(probe.to, probe.mtu, timeout, probe.stop) {
         Ok(_) if (probe.stop)() => Err(ProbeError::Interrupted),
         Ok(found) => Ok(Fact::Seen(Mtu {
             tried: found.tried,

@@ -8,7 +8,7 @@ use udt::{
 };
 use units::Nanos;
 
-const PEER: PeerAddress = PeerAddress { address: [1; 16], port: 9 };
+const PEER: PeerAddress = PeerAddress { address: [1; 16], port: 9, zone: 0 };
 const STEP_NS: u64 = 7_000_000;
 /// Bytes that each datagram may make the other end send.
 const MOST: usize = 64 * 1_500;

@@ -5,6 +5,7 @@
 //! of what it is used for.
 #![expect(unsafe_code, reason = "the only crate with system calls that no safe library wraps")]
 
+pub mod address;
 pub mod address_key;
 pub mod background;
 pub mod bulk;
@@ -37,6 +38,7 @@ pub mod netlink;
 pub mod netns;
 mod nfnetlink;
 pub mod output_file;
+pub mod packet_info;
 pub mod packet_queue;
 pub mod packet_sender;
 pub mod packet_socket;
@@ -45,6 +47,7 @@ pub mod program;
 pub mod queue_rules;
 pub mod random;
 pub mod recvmsg;
+pub mod remedy;
 pub mod resolve;
 pub mod sandbox;
 pub mod seccomp;

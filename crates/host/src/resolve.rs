@@ -1,5 +1,6 @@
 //! Resolves host names to addresses.
 
+use crate::address;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
@@ -42,17 +43,18 @@ impl Family {
 
 /// A name without an address of the requested family.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("cannot resolve '{host}': {reason}; check the name, or give an address")]
+#[error("cannot resolve '{host}': {reason}")]
 pub struct ResolveError {
     /// The name.
     pub host: String,
-    /// The resolver's error.
+    /// The resolver's error, and what to do.
     pub reason: String,
 }
 
 /// The addresses of `host` in the family of the arguments and of `bind`, at least one,
 /// in the resolver's order; `None` if `stop` ended the wait. Runs the resolver in a
-/// thread, as it cannot be interrupted. An IPv6 address may be in brackets.
+/// thread, as it cannot be interrupted. An IPv6 address may be in brackets and have a zone; link-local
+/// ones without are left out.
 ///
 /// # Errors
 /// There is none.
@@ -64,6 +66,7 @@ pub fn resolve(
     stop: &dyn Fn() -> bool,
 ) -> Result<Option<Vec<SocketAddr>>, ResolveError> {
     let failed = |reason: String| ResolveError { host: host.to_owned(), reason };
+    let unknown = |reason: &str| failed(format!("{reason}; check the name, or give an address"));
     let name = host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(host);
     let name = name.to_owned();
     let (sender, receiver) = mpsc::channel();
@@ -72,10 +75,10 @@ pub fn resolve(
         let _ = sender.send(found.map(Iterator::collect::<Vec<_>>));
     };
     let thread = thread::Builder::new().name("resolve".to_owned());
-    thread.spawn(work).map_err(|error| failed(error.to_string()))?;
+    thread.spawn(work).map_err(|error| unknown(&error.to_string()))?;
     let mut addresses = loop {
         match receiver.recv_timeout(POLL_INTERVAL) {
-            Ok(found) => break found.map_err(|error| failed(error.to_string()))?,
+            Ok(found) => break found.map_err(|error| unknown(&error.to_string()))?,
             Err(RecvTimeoutError::Timeout) if !stop() => {}
             Err(_) => return Ok(None),
         }
@@ -84,13 +87,19 @@ pub fn resolve(
         family.admits(address.ip()) && bind.is_none_or(|bind| bind.is_ipv4() == address.is_ipv4())
     });
     addresses.dedup();
+    // The kernel refuses them.
+    let unzoned = addresses.iter().find(|address| address::lacks_zone(address)).copied();
+    addresses.retain(|address| !address::lacks_zone(address));
+    if let Some(unzoned) = unzoned.filter(|_| addresses.is_empty()) {
+        return Err(failed(address::zone_advice(unzoned.ip())));
+    }
     if addresses.is_empty() {
         let kind = match (family, bind) {
             (Family::V4, _) | (_, Some(IpAddr::V4(_))) => "it has no IPv4 address",
             (Family::V6, _) | (_, Some(IpAddr::V6(_))) => "it has no IPv6 address",
             _ => "it has no address",
         };
-        return Err(failed(kind.to_owned()));
+        return Err(unknown(kind));
     }
     Ok(Some(addresses))
 }
@@ -107,6 +116,11 @@ mod tests {
         assert_eq!(ask("[2001:db8::1]", Family::V6), one("[2001:db8::1]:7"));
         assert!(ask("192.0.2.1", Family::V6).unwrap_err().to_string().contains("no IPv6"));
         assert!(ask("2001:db8::1", Family::V4).is_err());
+        assert_eq!(ask("fe80::1%lo", Family::Any), one("[fe80::1%1]:7"));
+        for unzoned in ["fe80::1", "[fe80::1]"] {
+            let error = ask(unzoned, Family::Any).unwrap_err().to_string();
+            assert!(error.contains("link-local: add the interface: fe80::1%"), "{error}");
+        }
         let bind = Some("::1".parse().unwrap());
         assert!(resolve("192.0.2.1", 7, Family::Any, bind, &|| false).is_err());
     }

@@ -25,8 +25,8 @@ fn set(with_child: bool) -> libc::sigset_t {
     }
 }
 
-/// Whether the signal was ignored when we were started, as by `nohup` or in the
-/// background of a script. Blocking it would deliver it nevertheless.
+/// Whether the signal was ignored when we were started, as SIGHUP by nohup(1). Blocking it would
+/// deliver it nevertheless.
 fn is_ignored(signal: libc::c_int) -> bool {
     // SAFETY: the structure lives across the call; null leaves the action as it is.
     unsafe {
@@ -37,15 +37,19 @@ fn is_ignored(signal: libc::c_int) -> bool {
 }
 
 /// Restores the default action of SIGINT and SIGQUIT, which a script's background jobs
-/// inherit as ignored, and of SIGHUP, which those of nohup(1) do, for this program and those
-/// that it starts.
+/// inherit as ignored, for this program and those that it starts.
 pub fn restore_interrupts() {
-    // SAFETY: the default action is always valid for these signals.
-    unsafe {
-        libc::signal(libc::SIGINT, libc::SIG_DFL);
-        libc::signal(libc::SIGQUIT, libc::SIG_DFL);
-        libc::signal(libc::SIGHUP, libc::SIG_DFL);
+    for signal in [libc::SIGINT, libc::SIGQUIT] {
+        // SAFETY: the default action is always valid for these signals.
+        unsafe { libc::signal(signal, libc::SIG_DFL) };
     }
+}
+
+/// Restores the default action of SIGHUP, which nohup(1) has ignored, for this program and
+/// those that it starts.
+pub fn restore_hangup() {
+    // SAFETY: the default action is always valid for SIGHUP.
+    unsafe { libc::signal(libc::SIGHUP, libc::SIG_DFL) };
 }
 
 /// Restores the default action of SIGCHLD: if inherited as ignored, exit codes

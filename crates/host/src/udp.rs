@@ -1,10 +1,10 @@
 //! Batches of datagrams: many per system call (udp(7), `UDP_SEGMENT`, `UDP_GRO`;
 //! sendmmsg(2), recvmmsg(2)).
 
-use crate::{clock, sys};
+use crate::{clock, packet_info, sys};
 use std::io;
 use std::mem::MaybeUninit;
-use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
 use std::os::fd::{AsFd, AsRawFd};
 use std::ptr;
 use std::time::Duration;
@@ -109,14 +109,16 @@ struct Received {
     datagram: usize,
     /// Wall-clock time of its arrival.
     arrived: Option<Duration>,
-    /// Where it comes from, if that is recorded.
+    /// Where it comes from, and where it was sent to, if that is recorded.
     source: Option<SocketAddr>,
+    local: Option<IpAddr>,
 }
 
-/// Buffer for the control messages: the size of a train's datagrams, and a timestamp.
+/// Buffer for the control messages: the size of a train's datagrams, a timestamp, and the address
+/// that it was sent to.
 #[repr(C)]
 union Control {
-    space: [u8; 64],
+    space: [u8; 128],
     align: libc::cmsghdr,
 }
 
@@ -167,7 +169,7 @@ impl Inbox {
         // SAFETY: as above.
         let mut messages: [libc::mmsghdr; MAX_SLOTS] =
             unsafe { MaybeUninit::zeroed().assume_init() };
-        let mut controls = [const { Control { space: [0; 64] } }; MAX_SLOTS];
+        let mut controls = [const { Control { space: [0; 128] } }; MAX_SLOTS];
         let mut sources = [const { MaybeUninit::<libc::sockaddr_storage>::zeroed() }; MAX_SLOTS];
         let mut count: libc::c_uint = 0;
         for (((slot, vector), message), control) in self
@@ -204,8 +206,13 @@ impl Inbox {
         for (message, source) in messages.iter().zip(&sources).take(count) {
             let bytes = (message.msg_len as usize).min(self.slot_bytes);
             // Without a size, the message is one datagram.
-            let mut received =
-                Received { bytes, datagram: bytes.max(1), arrived: None, source: None };
+            let mut received = Received {
+                bytes,
+                datagram: bytes.max(1),
+                arrived: None,
+                source: None,
+                local: None,
+            };
             received.read_control(&message.msg_hdr);
             if self.has_sources {
                 // SAFETY: zeros are a value of it, and the kernel has written an address.
@@ -245,6 +252,13 @@ impl Inbox {
         self.received.get(index)?.source
     }
 
+    /// The address that message `index` of the last [`Inbox::receive`] was sent to; `None` without
+    /// [`packet_info::record`].
+    #[must_use]
+    pub fn local(&self, index: usize) -> Option<IpAddr> {
+        self.received.get(index)?.local
+    }
+
     /// The datagrams of message `index` of the last [`Inbox::receive`].
     pub fn message(&self, index: usize) -> impl Iterator<Item = &[u8]> {
         let (bytes, datagram) =
@@ -257,7 +271,7 @@ impl Inbox {
 }
 
 /// An IP address and port; `None` for those of another family.
-fn socket_address(storage: &libc::sockaddr_storage) -> Option<SocketAddr> {
+pub(crate) fn socket_address(storage: &libc::sockaddr_storage) -> Option<SocketAddr> {
     let storage = ptr::from_ref(storage);
     // SAFETY: both structures fit into the storage, which is aligned for either, and any
     // bytes are a value of them.
@@ -307,7 +321,8 @@ impl Received {
                     let (s, ns) = (u64::try_from(time.tv_sec), u32::try_from(time.tv_nsec));
                     self.arrived = s.ok().zip(ns.ok()).map(|(s, ns)| Duration::new(s, ns));
                 }
-                _ => {}
+                // SAFETY: such a header, from the kernel.
+                _ => self.local = self.local.or(unsafe { packet_info::of_control(control) }),
             }
             // SAFETY: as for the first.
             control = unsafe { libc::CMSG_NXTHDR(header, control) };

@@ -14,6 +14,7 @@ use crate::sockets;
 use crate::tcp::{self, Idle, Plan};
 use crate::udp::{self, UdpPath};
 use crate::udp_receiver::UdpReceiver;
+use host::address::{self, with_port};
 use host::resolve::resolve;
 use host::stop::StopFlag;
 use host::{clock, wait};
@@ -117,9 +118,7 @@ fn listener(
         return Ok(None);
     }
     let port = config.listen_port.unwrap_or(config.port);
-    let bind = config.bind.map(|bind| bind.ip());
-    let any = if peer.is_ipv4() { [0, 0, 0, 0].into() } else { [0u16; 8].into() };
-    let bind = Some(bind.unwrap_or(any));
+    let bind = Some(config.bind.unwrap_or(address::any_like(peer)));
     let reverse = if config.udp {
         ReverseListener::Udp(sockets::listen_udp(bind, port, &config.options)?)
     } else {
@@ -167,11 +166,16 @@ impl<'d> Session<'_, 'd> {
         Iperf2Error::Aborted { peer: self.peer, source }
     }
 
+    /// The local address, a link-local one in the zone of the server.
+    fn local_end(&self) -> Option<SocketAddr> {
+        self.config.bind.map(|bind| address::beside(bind.ip(), bind.port(), self.peer))
+    }
+
     /// The local address of a stream: a fixed port is incremented per stream.
     fn bind(&self, index: u32) -> Option<SocketAddr> {
-        self.config.bind.map(|bind| match bind.port() {
+        self.local_end().map(|bind| match bind.port() {
             0 => bind,
-            port => SocketAddr::new(bind.ip(), port.saturating_add(index.try_into().unwrap_or(0))),
+            port => with_port(bind, port.saturating_add(index.try_into().unwrap_or(0))),
         })
     }
 
@@ -388,6 +392,8 @@ impl<'d> Session<'_, 'd> {
             let sent = udp::send(context, &path, plan, head.as_ref(), &Budget::Unlimited, meter);
             match receiving {
                 Some(thread) => sent.map(drop).and(thread.join().unwrap_or(Ok(()))),
+                // A group does not answer.
+                None if self.peer.ip().is_multicast() => sent.map(drop),
                 None => {
                     let (number, budget) = (sent?.number, &Budget::Unlimited);
                     let stream = Some(stream);

@@ -3,7 +3,6 @@
 use crate::event::{Event, Label};
 use crate::meter::Group;
 use crate::report_limit::ReportLimit;
-use crate::sockets;
 use host::clock;
 use host::lock::lock;
 use host::stop::StopFlag;
@@ -86,7 +85,7 @@ impl<'a> Context<'a> {
         self.report_suppressed(now, false);
         if self.report_limit.as_ref().is_none_or(|limit| limit.admits_error(now)) {
             let reason = reason.to_string();
-            (self.on_event)(Event::PeerError { peer: sockets::plain(peer), reason });
+            (self.on_event)(Event::PeerError { peer: host::address::canonical(peer), reason });
         }
     }
 

@@ -1,7 +1,11 @@
 //! Errors, each in one line.
 
+use host::remedy;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
+
+/// What to do about errors without advice of their own.
+const PORT: &str = "choose another port or address (-p, -L, -B)";
 
 /// Why a test or a server failed.
 #[derive(Debug, thiserror::Error)]
@@ -10,9 +14,7 @@ pub enum Iperf2Error {
     #[error(transparent)]
     Resolve(#[from] host::resolve::ResolveError),
     /// The connection failed.
-    #[error(
-        "cannot connect to {peer}: {source}; check that a server is running there (longhaul iperf2 -s)"
-    )]
+    #[error("cannot connect to {peer}: {}", remedy::of_connect(source, "longhaul iperf2 -s"))]
     Connect {
         /// The server.
         peer: SocketAddr,
@@ -20,10 +22,21 @@ pub enum Iperf2Error {
         source: io::Error,
     },
     /// A local address or port is unavailable.
-    #[error("cannot listen on {address}: {source}; choose another port or address (-p, -L, -B)")]
+    #[error("cannot listen on {address}: {}", remedy::with_advice(source, PORT))]
     Bind {
         /// The local address.
         address: SocketAddr,
+        /// The system's error.
+        source: io::Error,
+    },
+    /// A multicast group could not be joined.
+    #[error(
+        "cannot join {group}: {source}; give this host a route to it, as in 'ip route add \
+         {group} dev eth0'"
+    )]
+    Group {
+        /// The group.
+        group: IpAddr,
         /// The system's error.
         source: io::Error,
     },
@@ -39,7 +52,7 @@ pub enum Iperf2Error {
     #[error("{0}")]
     Usage(String),
     /// The test was aborted.
-    #[error("the test with {peer} was aborted: {source}")]
+    #[error("the test with {peer} was aborted: {}", remedy::with_advice(source, "repeat it"))]
     Aborted {
         /// The peer.
         peer: SocketAddr,
@@ -57,7 +70,7 @@ pub enum Iperf2Error {
         port: u16,
     },
     /// Another system call failed.
-    #[error("cannot {what}: {source}")]
+    #[error("cannot {what}: {}", remedy::with_advice(source, ""))]
     System {
         /// The operation.
         what: &'static str,
@@ -75,7 +88,10 @@ impl Iperf2Error {
     pub fn is_usage(&self) -> bool {
         matches!(
             self,
-            Iperf2Error::Usage(_) | Iperf2Error::Option { .. } | Iperf2Error::Bind { .. }
+            Iperf2Error::Usage(_)
+                | Iperf2Error::Option { .. }
+                | Iperf2Error::Group { .. }
+                | Iperf2Error::Bind { .. }
         )
     }
 }

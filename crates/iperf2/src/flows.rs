@@ -10,7 +10,7 @@ use crate::credit::{Credit, FlowCredit};
 use crate::meter::{Meter, Start};
 use crate::server::Limits;
 use crate::slots::LimitReached;
-use crate::sockets;
+use host::address::canonical;
 use host::address_key::AddressKey;
 use host::clock;
 use iperf2_proto::{ClientHeader, Datagram, Mode, ReceiveStats, report};
@@ -75,6 +75,8 @@ pub(crate) trait FlowSocket {
 pub(crate) struct ReverseRequest {
     /// The source address, as the socket reports it.
     pub(crate) peer: SocketAddr,
+    /// The address of this host that the stream was sent to, if it is known.
+    pub(crate) asked: Option<IpAddr>,
     pub(crate) header: ClientHeader,
     /// Pays for the data if the address is not trusted.
     pub(crate) credit: Arc<FlowCredit>,
@@ -118,7 +120,7 @@ impl UdpFlow<'_> {
     /// The reverse direction that the client requests, if any.
     fn request(&self, peer: SocketAddr) -> Option<ReverseRequest> {
         let header = self.header.filter(|header| header.mode != Mode::Normal)?;
-        Some(ReverseRequest { peer, header, credit: Arc::clone(&self.credit) })
+        Some(ReverseRequest { peer, asked: None, header, credit: Arc::clone(&self.credit) })
     }
 
     /// Number of streams that share the credit of this address, including reverse ones.
@@ -199,7 +201,7 @@ impl<'a, 'd> UdpFlows<'a, 'd> {
             }
         }
         if second {
-            let peer = sockets::plain(peer);
+            let peer = canonical(peer);
             let ends = (socket.local_towards(peer), peer);
             flow.meter = Some(start_meter(self.context, ends, flow, self.reverse, now));
         }

@@ -10,7 +10,7 @@ use crate::sockets::{self, Options};
 use crate::udp_receiver::UdpReceiver;
 use host::stop::StopFlag;
 use host::{clock, wait};
-use std::net::{IpAddr, SocketAddr, TcpListener, UdpSocket};
+use std::net::{SocketAddr, TcpListener, UdpSocket};
 use std::os::fd::AsFd;
 use std::thread;
 use std::time::Duration;
@@ -79,8 +79,8 @@ impl Default for Limits {
 /// The configuration of a server.
 #[derive(Debug, Clone, Default)]
 pub struct ServerConfig {
-    /// Address to listen on; all addresses of both IP versions if `None`.
-    pub bind: Option<IpAddr>,
+    /// Address to listen on, whose port is not used; all addresses of both IP versions if `None`.
+    pub bind: Option<SocketAddr>,
     /// Port; 0 for any.
     pub port: u16,
     /// UDP instead of TCP.

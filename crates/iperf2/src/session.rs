@@ -8,6 +8,7 @@ use crate::server::ServerConfig;
 use crate::slots::{Slot, StreamSlots};
 use crate::tcp::{self, Idle, Plan, is_retryable};
 use crate::{sockets, tcp::drain, udp};
+use host::address::with_port;
 use host::clock;
 use iperf2_proto::{Amount, ClientHeader, Mode, Pace, Preamble, header};
 use socket2::SockRef;
@@ -212,8 +213,8 @@ where
         plan: &Plan,
     ) -> Result<(), Iperf2Error> {
         let context = self.context;
-        let peer = SocketAddr::new(peer.ip(), port(header)?);
-        let stream = self.connect_with_retry(peer, SocketAddr::new(local.ip(), 0))?;
+        let peer = with_port(peer, port(header)?);
+        let stream = self.connect_with_retry(peer, with_port(local, 0))?;
         let _ = SockRef::from(&stream).set_tcp_user_timeout(Some(self.config.limits.idle_timeout));
         let buffer = sockets::buffer(&stream, true);
         let connecting = Some(Event::Connecting { peer, buffer });

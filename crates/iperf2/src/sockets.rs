@@ -2,10 +2,11 @@
 
 use crate::error::Iperf2Error;
 use crate::event::ConnectionInfo;
+use host::address::{canonical, with_port};
 use host::tcp_info::{self, TcpInfo};
 use socket2::{Domain, Protocol, SockRef, Socket, Type};
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::os::fd::AsFd;
 use std::time::Duration;
 
@@ -100,20 +101,21 @@ fn bind_to(socket: &Socket, bind: Option<SocketAddr>) -> Result<(), Iperf2Error>
 
 /// Binds a socket to `bind`, or to all addresses of both IP versions.
 fn bind_port(
-    bind: Option<IpAddr>,
+    bind: Option<SocketAddr>,
     port: u16,
     kind: Type,
     options: &Options,
 ) -> Result<(Socket, SocketAddr), Iperf2Error> {
-    let open = |ip: IpAddr, both: bool| {
-        let address = SocketAddr::new(ip, port);
+    let open = |ip: SocketAddr, both: bool| {
+        let address = with_port(ip, port);
         let failed = |source| Iperf2Error::Bind { address, source };
         let socket = Socket::new(Domain::for_address(address), kind, None).map_err(failed)?;
         if both {
             socket.set_only_v6(false).map_err(failed)?;
         }
         let tcp = kind == Type::STREAM;
-        if tcp {
+        // Several programs may receive what a group gets.
+        if tcp || address.ip().is_multicast() {
             socket.set_reuse_address(true).map_err(failed)?;
         }
         options.apply(&socket, ip.is_ipv6(), tcp)?;
@@ -121,29 +123,33 @@ fn bind_port(
         Ok((socket, address))
     };
     match bind {
-        Some(ip) => open(ip, false),
+        Some(address) => open(address, false),
         // Without IPv6, IPv4 only.
-        None => open(Ipv6Addr::UNSPECIFIED.into(), true)
-            .or_else(|_: Iperf2Error| open(Ipv4Addr::UNSPECIFIED.into(), false)),
+        None => open((Ipv6Addr::UNSPECIFIED, 0).into(), true)
+            .or_else(|_: Iperf2Error| open((Ipv4Addr::UNSPECIFIED, 0).into(), false)),
     }
 }
 
 pub(crate) fn listen(
-    bind: Option<IpAddr>,
+    bind: Option<SocketAddr>,
     port: u16,
     options: &Options,
 ) -> Result<TcpListener, Iperf2Error> {
+    if let Some(group) = bind.filter(|bind| bind.ip().is_multicast()) {
+        return Err(Iperf2Error::Usage(format!("{} is a multicast group: add -u", group.ip())));
+    }
     let (socket, address) = bind_port(bind, port, Type::STREAM, options)?;
     socket.listen(128).map_err(|source| Iperf2Error::Bind { address, source })?;
     Ok(socket.into())
 }
 
 pub(crate) fn listen_udp(
-    bind: Option<IpAddr>,
+    bind: Option<SocketAddr>,
     port: u16,
     options: &Options,
 ) -> Result<UdpSocket, Iperf2Error> {
-    let (socket, _) = bind_port(bind, port, Type::DGRAM, options)?;
+    let (socket, address) = bind_port(bind, port, Type::DGRAM, options)?;
+    join(&socket, address).map_err(|source| Iperf2Error::Group { group: address.ip(), source })?;
     if options.window.is_none() {
         // The default of 208 KiB holds 140 datagrams: 1 to 2 ms at 1 Gbit/s. The kernel
         // caps the value silently.
@@ -152,9 +158,22 @@ pub(crate) fn listen_udp(
     Ok(socket.into())
 }
 
+/// Joins the group that a socket is bound to, if it is one.
+fn join(socket: &Socket, address: SocketAddr) -> io::Result<()> {
+    match address {
+        SocketAddr::V4(v4) if v4.ip().is_multicast() => {
+            socket.join_multicast_v4(v4.ip(), &Ipv4Addr::UNSPECIFIED)
+        }
+        SocketAddr::V6(v6) if v6.ip().is_multicast() => {
+            socket.join_multicast_v6(v6.ip(), v6.scope_id())
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Local and remote address of a connection; IPv4-mapped ones as IPv4.
 pub(crate) fn ends(stream: &TcpStream) -> io::Result<(SocketAddr, SocketAddr)> {
-    Ok((plain(stream.local_addr()?), plain(stream.peer_addr()?)))
+    Ok((canonical(stream.local_addr()?), canonical(stream.peer_addr()?)))
 }
 
 /// The source address of datagrams to `peer` from a wildcard socket: the kernel's choice.
@@ -163,15 +182,10 @@ pub(crate) fn local_towards(local: SocketAddr, peer: SocketAddr) -> SocketAddr {
     if !local.ip().is_unspecified() {
         return local;
     }
-    let chosen = connect_udp(plain(peer), None, &Options::default()).and_then(|socket| {
+    let chosen = connect_udp(canonical(peer), None, &Options::default()).and_then(|socket| {
         socket.local_addr().map_err(|source| Iperf2Error::Connect { peer, source })
     });
-    chosen.map_or(local, |chosen| SocketAddr::new(chosen.ip(), local.port()))
-}
-
-/// Converts an IPv4-mapped address to IPv4.
-pub(crate) fn plain(address: SocketAddr) -> SocketAddr {
-    SocketAddr::new(address.ip().to_canonical(), address.port())
+    chosen.map_or(local, |chosen| with_port(chosen, local.port()))
 }
 
 /// The `TCP_INFO` of a new connection.

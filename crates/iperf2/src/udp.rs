@@ -5,10 +5,10 @@ use crate::credit::Budget;
 use crate::event::Event;
 use crate::meter::Meter;
 use crate::tcp::{Plan, is_retryable, pattern};
-use host::{clock, udp, wait};
+use host::{clock, packet_info, udp, wait};
 use iperf2_proto::{Datagram, ReceiveStats, ServerReport, datagram, header};
 use std::io;
-use std::net::{SocketAddr, UdpSocket};
+use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -38,15 +38,15 @@ pub(crate) const MAX_PAYLOAD: u32 = 65_507;
 pub(crate) enum UdpPath<'a> {
     /// Over the stream's connected socket.
     Connected(&'a UdpSocket),
-    /// From a shared socket.
-    To(&'a UdpSocket, SocketAddr),
+    /// From a shared socket, and that address of it.
+    To(&'a UdpSocket, SocketAddr, Option<IpAddr>),
 }
 
 impl UdpPath<'_> {
     fn send(&self, bytes: &[u8]) -> io::Result<usize> {
         match self {
             UdpPath::Connected(socket) => socket.send(bytes),
-            UdpPath::To(socket, peer) => socket.send_to(bytes, peer),
+            UdpPath::To(socket, peer, from) => packet_info::send(socket, bytes, *peer, *from),
         }
     }
 }

@@ -5,7 +5,7 @@ use crate::flows::{Bounds, FlowSocket, ReverseRequest, UdpFlows};
 use crate::sockets;
 use crate::tcp::is_retryable;
 use crate::udp::MAX_PAYLOAD;
-use host::clock;
+use host::{address, clock, packet_info};
 use std::io;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::time::Instant;
@@ -20,15 +20,23 @@ pub(crate) struct UdpReceiver<'a, 'd> {
 struct SharedSocket<'d> {
     socket: &'d UdpSocket,
     local: SocketAddr,
+    /// The address that the last datagram was sent to: what answers it comes from there.
+    asked: Option<IpAddr>,
 }
 
 impl FlowSocket for SharedSocket<'_> {
     fn send(&self, bytes: &[u8], peer: SocketAddr) {
-        let _ = self.socket.send_to(bytes, peer);
+        // Whoever sends to a group expects no answer.
+        if !self.local.ip().is_multicast() {
+            let _ = packet_info::send(self.socket, bytes, peer, self.asked);
+        }
     }
 
     fn local_towards(&self, peer: SocketAddr) -> SocketAddr {
-        sockets::local_towards(self.local, peer)
+        match self.asked {
+            Some(asked) => address::beside(asked, self.local.port(), peer),
+            None => sockets::local_towards(self.local, peer),
+        }
     }
 }
 
@@ -39,10 +47,12 @@ impl<'a, 'd> UdpReceiver<'a, 'd> {
         bounds: Bounds,
     ) -> io::Result<Self> {
         socket.set_read_timeout(Some(TICK))?;
-        let local = sockets::plain(socket.local_addr()?);
+        let local = socket.local_addr()?;
+        packet_info::record(socket, local.is_ipv6())?;
+        let local = address::canonical(local);
         Ok(UdpReceiver {
             flows: UdpFlows::new(context, bounds),
-            socket: SharedSocket { socket, local },
+            socket: SharedSocket { socket, local, asked: None },
             buffer: vec![0; MAX_PAYLOAD as usize],
             ticked: clock::now(),
         })
@@ -56,10 +66,12 @@ impl<'a, 'd> UdpReceiver<'a, 'd> {
 
     /// Receives one datagram, or waits for [`TICK`].
     pub(crate) fn step(&mut self, on_request: &mut dyn FnMut(ReverseRequest)) -> io::Result<()> {
-        let read = self.socket.socket.recv_from(&mut self.buffer);
+        let read = packet_info::receive(self.socket.socket, &mut self.buffer);
         let now = clock::now();
         let result = match read {
-            Ok((length, peer)) => {
+            Ok((length, peer, asked)) => {
+                self.socket.asked = asked;
+                let on_request = &mut |request| on_request(ReverseRequest { asked, ..request });
                 let at = (now, clock::unix_time());
                 self.flows.take(&self.buffer[..length], peer, at, &self.socket, on_request);
                 Ok(())

@@ -11,9 +11,10 @@ use crate::server::Trust;
 use crate::session::{ServerState, port};
 use crate::sockets;
 use crate::udp::{self, UdpPath};
+use host::address::{beside, canonical, with_port};
 use host::clock;
 use iperf2_proto::{ClientHeader, Mode};
-use std::net::{SocketAddr, UdpSocket};
+use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::thread::{self, Scope};
 use std::time::Duration;
 
@@ -29,7 +30,7 @@ where
         request: ReverseRequest,
     ) {
         let (context, limits) = (self.context, &self.config.limits);
-        let ReverseRequest { peer, header, credit } = request;
+        let ReverseRequest { peer, asked, header, credit } = request;
         let trusted = match limits.trust {
             Trust::None => false,
             Trust::Loopback => peer.ip().to_canonical().is_loopback(),
@@ -56,7 +57,7 @@ where
         };
         let work = move || {
             let _slot = slot;
-            if let Err(error) = self.send_reverse(socket, peer, &header, &budget) {
+            if let Err(error) = self.send_reverse(socket, (peer, asked), &header, &budget) {
                 context.peer_error(peer, &error);
             }
         };
@@ -68,33 +69,37 @@ where
     fn send_reverse(
         &self,
         socket: &UdpSocket,
-        peer: SocketAddr,
+        (peer, asked): (SocketAddr, Option<IpAddr>),
         header: &ClientHeader,
         budget: &Budget,
     ) -> Result<(), Iperf2Error> {
         let context = self.context;
         let mut plan = self.plan(header, true);
-        if header.length == 0 && sockets::plain(peer).is_ipv4() {
+        if header.length == 0 && canonical(peer).is_ipv4() {
             plan.length = iperf2_proto::DEFAULT_DATAGRAM_V4;
         }
-        let failed = |source| Iperf2Error::Aborted { peer: sockets::plain(peer), source };
+        let failed = |source| Iperf2Error::Aborted { peer: canonical(peer), source };
         let mode = header.mode;
         // With -R the server's direction is the only one.
         let label = context.label(mode != Mode::Reverse);
         if matches!(mode, Mode::Reverse | Mode::FullDuplex) {
-            let local = sockets::plain(socket.local_addr().map_err(failed)?);
-            let local = sockets::local_towards(local, peer);
-            let ends = (local, sockets::plain(peer));
+            let local = canonical(socket.local_addr().map_err(failed)?);
+            let local = match asked {
+                Some(asked) => beside(asked, local.port(), peer),
+                None => sockets::local_towards(local, peer),
+            };
+            let ends = (local, canonical(peer));
             let begun = clock::now();
             let start = Start { label, ends, mode, tcp: None, connecting: None, begun };
             let meter = Meter::start(context, start, begun);
-            let path = UdpPath::To(socket, peer);
+            let path = UdpPath::To(socket, peer, asked);
             return udp::send(context, &path, &plan, None, budget, meter).map(drop).map_err(failed);
         }
-        let peer = SocketAddr::new(peer.ip().to_canonical(), port(header)?);
+        let peer = with_port(canonical(peer), port(header)?);
         // The client accepts the reverse stream from the server's address only.
-        let server = socket.local_addr().map_err(failed)?.ip();
-        let bind = (!server.is_unspecified()).then(|| SocketAddr::new(server, 0));
+        let server = canonical(socket.local_addr().map_err(failed)?);
+        let server = asked.map_or(server, |asked| beside(asked, 0, peer));
+        let bind = (!server.ip().is_unspecified()).then(|| with_port(server, 0));
         let socket = sockets::connect_udp(peer, bind, &self.config.options)?;
         let buffer = sockets::buffer(&socket, true);
         let connecting = Some(Event::Connecting { peer, buffer });

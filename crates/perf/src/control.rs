@@ -4,8 +4,8 @@
 use crate::{
     PerfError, StopFlag,
     memory_budget::{MemoryBudget, Reservation},
-    stream::unmapped,
 };
+use host::address::canonical;
 use host::{address_key::AddressKey, clock, tcp_info::TcpInfo, wait};
 use iperf3_proto::{Decoder, Order, Refusal, Role, State, framing};
 use serde::{Serialize, de::DeserializeOwned};
@@ -127,12 +127,12 @@ impl Control {
 
     /// The other end's address as the kernel connected to it: not 0.0.0.0, if that was given.
     pub(crate) fn peer(&self) -> SocketAddr {
-        self.stream.peer_addr().map_or(self.address, unmapped)
+        self.stream.peer_addr().map_or(self.address, canonical)
     }
 
     /// This end's address.
     pub(crate) fn local(&self) -> SocketAddr {
-        self.stream.local_addr().map_or(self.address, unmapped)
+        self.stream.local_addr().map_or(self.address, canonical)
     }
 
     /// Its segment size, bytes of payload.

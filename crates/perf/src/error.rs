@@ -1,5 +1,6 @@
 //! Errors of a test, each with its remedy.
 
+use host::remedy;
 use iperf3_proto::{FrameError, OrderError, ParamError, Refusal, Role};
 use std::{io, net::SocketAddr, path::PathBuf, time::Duration};
 use units::BitRate;
@@ -21,7 +22,10 @@ pub enum PerfError {
     #[error(transparent)]
     Resolve(#[from] host::resolve::ResolveError),
     /// The requested local address or interface does not belong to this host.
-    #[error("cannot bind to {address}: {source}; 'ip address' lists this host's addresses")]
+    #[error(
+        "cannot bind to {address}: {}",
+        remedy::with_advice(source, "'ip address' lists this host's addresses")
+    )]
     Bind {
         /// The address.
         address: String,
@@ -32,14 +36,15 @@ pub enum PerfError {
     #[error(transparent)]
     Congestion(#[from] host::tcp_info::CongestionError),
     /// The connection could not be established.
-    #[error("cannot connect to {address}: {source}; {remedy}")]
+    #[error(
+        "cannot connect to {address}: {}",
+        remedy::of_connect(source, "longhaul server, or iperf3 -s")
+    )]
     Connect {
         /// The server.
         address: SocketAddr,
         /// The kernel's error.
         source: io::Error,
-        /// What to try.
-        remedy: &'static str,
     },
     /// The server cannot listen on its port.
     #[error("cannot listen on {address}: {source}; {remedy}")]
@@ -202,15 +207,13 @@ pub enum PerfError {
         requested: u32,
     },
     /// A stream failed while the control connection was open.
-    #[error(
-        "stream {id} to {address} failed during the test: {reason}; retry, and check for a middlebox that resets connections"
-    )]
+    #[error("stream {id} to {address} failed during the test: {reason}")]
     StreamBroke {
         /// iperf3's stream id.
         id: u32,
         /// The far end.
         address: SocketAddr,
-        /// The kernel's error.
+        /// The kernel's error, and what to do.
         reason: String,
     },
     /// The test exceeded its watchdog's limit.
@@ -289,7 +292,11 @@ pub enum PerfError {
         limit: String,
     },
     /// The file to send or to write.
-    #[error("cannot use {}: {source}; check the path, permissions and free space", path.display())]
+    #[error(
+        "cannot use {}: {}",
+        path.display(),
+        remedy::with_advice(source, "check the path, permissions and free space")
+    )]
     File {
         /// The file.
         path: PathBuf,
@@ -306,7 +313,7 @@ pub enum PerfError {
     #[error("interrupted before the test ran")]
     Interrupted,
     /// A system call failed.
-    #[error("cannot {operation} ({address}): {source}")]
+    #[error("cannot {operation} ({address}): {}", remedy::with_advice(source, ""))]
     System {
         /// The operation.
         operation: &'static str,

@@ -62,6 +62,8 @@ pub(crate) struct UdtPlan {
     pub(crate) native: bool,
     /// Packets that the buffer of each end of a connection holds at most.
     pub(crate) max_buffer: u64,
+    /// IP packets of this size pass the path, bytes: without native mode, which finds it out.
+    pub(crate) path_mtu: Option<u32>,
 }
 
 /// Packets of all streams' buffers by default: the BDP of 10 Gbit/s x 75 ms.
@@ -81,6 +83,7 @@ impl UdtPlan {
             algorithm: algorithm.unwrap_or(UDT_ALGORITHMS[0]),
             native,
             max_buffer: window.map_or(shared, |window| (window / packet).max(2)),
+            path_mtu: None,
         }
     }
 }

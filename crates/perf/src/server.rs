@@ -11,8 +11,9 @@ mod udp_accept;
 
 pub use crate::auth::{Padding, TokenName, Tokens, Users};
 
-use crate::{Observer, PerfError, StopFlag, stream::unmapped};
+use crate::{Observer, PerfError, StopFlag};
 use connection_limits::HandshakeCounts;
+use host::address::canonical;
 use host::{listener_congestion, resolve::Family};
 use socket2::{Domain, Protocol, Socket, Type};
 use std::{
@@ -183,7 +184,7 @@ impl Server {
     pub fn bind(config: &ServerConfig) -> Result<Self, PerfError> {
         host::random::check().map_err(PerfError::NoRandomNumbers)?;
         let device = config.device.as_deref();
-        let at = |ip: IpAddr| listen(SocketAddr::new(ip, config.port), device);
+        let at = |ip: IpAddr| listen((ip, config.port).into(), device);
         let listener = match (config.bind, config.family) {
             (Some(ip), _) => at(ip)?,
             (None, Family::V4) => at(Ipv4Addr::UNSPECIFIED.into())?,
@@ -195,7 +196,7 @@ impl Server {
             },
         };
         let address = listener.local_addr().map_err(|source| PerfError::Listen {
-            address: SocketAddr::new(Ipv4Addr::UNSPECIFIED.into(), config.port),
+            address: (Ipv4Addr::UNSPECIFIED, config.port).into(),
             source,
             remedy: "try again",
         })?;
@@ -208,7 +209,7 @@ impl Server {
     /// The address it listens on, with the port the kernel chose.
     #[must_use]
     pub fn local_addr(&self) -> SocketAddr {
-        unmapped(self.address)
+        canonical(self.address)
     }
 
     /// Whether UDP tests can be served: another program may have the UDP port.

@@ -1,12 +1,12 @@
 //! Opens connections and sets socket options: local address, buffers, traffic class.
 
 use crate::{PerfError, Role, StopFlag};
-use host::clock;
 use host::resolve::{Family, ResolveError, resolve};
+use host::{address, clock};
 use socket2::{Domain, Protocol, Socket, Type};
 use std::{
     io,
-    net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream},
+    net::{IpAddr, SocketAddr, TcpStream},
     sync::mpsc,
     thread,
     time::Duration,
@@ -41,8 +41,9 @@ pub(crate) fn connect_by_name(
     stop: &StopFlag,
 ) -> Result<(TcpStream, SocketAddr), PerfError> {
     let stopped = || stop.is_raised();
+    let zoned = local_end.device.as_ref().map_or(host.into(), |name| address::in_zone(host, name));
     let addresses =
-        resolve(host, port, family, local_end.bind, &stopped)?.ok_or(PerfError::Interrupted)?;
+        resolve(&zoned, port, family, local_end.bind, &stopped)?.ok_or(PerfError::Interrupted)?;
     let (sender, receiver) = mpsc::channel();
     let local_end = local_end.clone();
     let work = move || {
@@ -91,8 +92,7 @@ pub(crate) fn connect(
     timeout: Duration,
     prepare: impl FnOnce(&Socket) -> Result<SocketAddr, PerfError>,
 ) -> Result<Socket, PerfError> {
-    let failed =
-        |source: io::Error| PerfError::Connect { address, remedy: remedy_for(&source), source };
+    let failed = |source: io::Error| PerfError::Connect { address, source };
     let protocol = if local_end.mptcp { Protocol::MPTCP } else { Protocol::TCP };
     let socket =
         Socket::new(Domain::for_address(address), Type::STREAM, Some(protocol)).map_err(failed)?;
@@ -114,12 +114,8 @@ pub(crate) fn bind_to(
             .map_err(|source| PerfError::Bind { address: device.clone(), source })?;
     }
     if local_end.bind.is_some() || local_end.port != 0 {
-        let any = if peer.is_ipv4() {
-            IpAddr::from(Ipv4Addr::UNSPECIFIED)
-        } else {
-            IpAddr::from(Ipv6Addr::UNSPECIFIED)
-        };
-        let local = SocketAddr::new(local_end.bind.unwrap_or(any), local_end.port);
+        let ip = local_end.bind.unwrap_or(address::any_like(peer).ip());
+        let local = address::beside(ip, local_end.port, peer);
         if local_end.port != 0 {
             // The next test reuses a fixed port.
             let _ = socket.set_reuse_address(true);
@@ -137,21 +133,6 @@ pub(crate) fn set_tos(socket: &Socket, peer: SocketAddr, tos: u8) -> io::Result<
         socket.set_tos_v4(tos.into())
     } else {
         socket.set_tclass_v6(tos.into())
-    }
-}
-
-fn remedy_for(error: &io::Error) -> &'static str {
-    match error.kind() {
-        io::ErrorKind::ConnectionRefused => {
-            "start a server there: longhaul server, or iperf3 -s, on that port"
-        }
-        io::ErrorKind::TimedOut | io::ErrorKind::WouldBlock => {
-            "no reply: check the address, and firewalls for that port"
-        }
-        io::ErrorKind::NetworkUnreachable | io::ErrorKind::HostUnreachable => {
-            "no route: check the address and 'ip route'"
-        }
-        _ => "check the address and the port",
     }
 }
 

@@ -6,6 +6,7 @@ use crate::{
     traffic::TrainLog,
     udt_state::UdtState,
 };
+use host::address::canonical;
 use host::cpu::ThreadClock;
 use record::{Fragmentation, LossBurst, Protocol};
 use socket2::Socket;
@@ -64,7 +65,7 @@ impl Stream {
     pub(crate) fn new(id: u32, sending: bool, plan: &Plan, socket: Socket) -> io::Result<Self> {
         socket.set_write_timeout(Some(SOCKET_TIMEOUT))?;
         let address = |address: socket2::SockAddr| {
-            address.as_socket().map(unmapped).ok_or_else(|| io::Error::other("no IP address"))
+            address.as_socket().map(canonical).ok_or_else(|| io::Error::other("no IP address"))
         };
         let arrivals = match plan.protocol {
             Protocol::Tcp | Protocol::Udt => None,
@@ -153,7 +154,7 @@ impl Stream {
         self.arrivals().map(|arrivals| arrivals.clone()).map_or(Vec::new(), |a| a.bursts())
     }
 
-    /// The kernel's error, if the stream failed during the test.
+    /// The kernel's error and what to do, if the stream failed during the test.
     pub(crate) fn broke(&self) -> Option<&str> {
         self.broke.get().map(String::as_str)
     }
@@ -183,7 +184,7 @@ impl Stream {
 
     /// Records that the stream failed.
     pub(crate) fn breaks(&self, error: &io::Error) {
-        let _ = self.broke.set(error.to_string());
+        let _ = self.broke.set(host::remedy::with_advice(error, "repeat the test"));
     }
 
     /// Records the end of the stream's thread.
@@ -207,9 +208,4 @@ fn fragmentation(plan: &Plan, socket: &Socket, peer: SocketAddr) -> Option<Fragm
     let of_socket = socket.local_addr().ok()?.as_socket()?;
     let mtu = host::socket::route_mtu(socket, of_socket.is_ipv6()).ok()?;
     Fragmentation::of(length, mtu, peer.is_ipv6())
-}
-
-/// The IPv4 address behind a dual-stack socket's `::ffff:192.0.2.1`.
-pub(crate) fn unmapped(address: SocketAddr) -> SocketAddr {
-    SocketAddr::new(address.ip().to_canonical(), address.port())
 }

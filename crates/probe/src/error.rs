@@ -1,5 +1,6 @@
 //! Errors, each with a remedy.
 
+use host::remedy;
 use std::{io, net::IpAddr, path::PathBuf};
 
 /// Why a probe failed. Every message is one line: the operation, the object, the
@@ -19,7 +20,10 @@ pub enum ProbeError {
     #[error(transparent)]
     Resolve(#[from] host::resolve::ResolveError),
     /// The requested local address is not this host's.
-    #[error("cannot bind to {address}: {source}; 'ip address' lists this host's addresses")]
+    #[error(
+        "cannot bind to {address}: {}",
+        remedy::with_advice(source, "'ip address' lists this host's addresses")
+    )]
     Bind {
         /// The address.
         address: IpAddr,
@@ -34,7 +38,7 @@ pub enum ProbeError {
     )]
     Privileges,
     /// There is no route to the host.
-    #[error("cannot send to {address}: {source}; check the address and 'ip route'")]
+    #[error("cannot send to {address}: {}", remedy::with_advice(source, "check the address"))]
     NoRoute {
         /// The host.
         address: IpAddr,
@@ -42,7 +46,7 @@ pub enum ProbeError {
         source: io::Error,
     },
     /// Another system call failed.
-    #[error("cannot {operation} ({address}): {source}")]
+    #[error("cannot {operation} ({address}): {}", remedy::with_advice(source, ""))]
     System {
         /// The operation.
         operation: &'static str,

@@ -7,6 +7,7 @@
 use crate::ProbeError;
 use crate::echo::EchoProber;
 use crate::prober::{Outcome, Prober, Response, Target};
+use host::address::with_port;
 use host::{clock, socket};
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -92,12 +93,12 @@ impl Search {
 /// [`ProbeError::Privileges`] if this user may not send echo requests; no route; errors
 /// of the system.
 pub fn path_mtu(
-    to: IpAddr,
+    to: SocketAddr,
     max_size: u32,
     timeout: Duration,
     stop: &dyn Fn() -> bool,
 ) -> Result<PathMtu, ProbeError> {
-    let target = Target { to: SocketAddr::new(to, 0), bind: None, tos: None, ttl: None };
+    let target = Target { to: with_port(to, 0), bind: None, tos: None, ttl: None };
     // The minimum MTU (RFC 791, RFC 8200), and the length of IP and ICMP headers.
     let (floor, headers) = if target.is_v6() { (1_280, 48) } else { (576, 28) };
     let prober = EchoProber::open(target, 0)?;
@@ -106,7 +107,8 @@ pub fn path_mtu(
         .map_err(|error| target.open_error(error))?;
     let max_size = max_size.clamp(floor, MAX_PACKET);
     let mut run = Run { prober, headers, timeout, next: 0 };
-    let failed = |source| ProbeError::System { operation: "probe the MTU", address: to, source };
+    let failed =
+        |source| ProbeError::System { operation: "probe the MTU", address: to.ip(), source };
 
     let first = if max_size > floor { vec![floor, max_size] } else { vec![floor] };
     let answers = run.round(&first, stop).map_err(failed)?;

@@ -6,8 +6,9 @@ use crate::prober::{Outcome, Prober, Response, Target};
 use crate::resolve::{Family, resolve};
 use crate::rtt_stats::{ReplyKind, RttStats};
 use crate::{ProbeError, icmp};
+use host::address::{host_text, with_port};
 use host::{clock, wait};
-use record::{PING_SCHEMA, PingReport};
+use record::{PING_SCHEMA, PingError, PingReport};
 use std::net::{IpAddr, SocketAddr};
 use std::time::{Duration, Instant};
 
@@ -26,6 +27,12 @@ pub enum PingMethod {
     Tcp(u16),
 }
 
+/// A router gives up a neighbour that does not answer three requests, one each second (RFC 4861
+/// section 10; Linux does so for ARP as well).
+const NEIGHBOUR: Duration = Duration::from_millis(3_500);
+/// Kinds of errors that are listed.
+const MAX_ERRORS: usize = 16;
+
 /// The configuration of [`ping()`].
 #[derive(Debug, Clone)]
 pub struct PingConfig {
@@ -43,6 +50,9 @@ pub struct PingConfig {
     pub payload: usize,
     /// A reply after more than this is late.
     pub timeout: Duration,
+    /// Whether a run without any reply waits for what routers say of its probes: they take 3 s to find
+    /// out that a host is missing.
+    pub waits_for_errors: bool,
     /// Source address.
     pub bind: Option<IpAddr>,
     /// The TOS byte: DSCP and ECN; `None` for the system's default.
@@ -54,15 +64,16 @@ pub struct PingConfig {
 impl PingConfig {
     /// Some probes to an address, by ICMP where that is permitted, with the system's defaults.
     #[must_use]
-    pub fn plain(address: IpAddr, count: u64, interval: Duration, timeout: Duration) -> Self {
+    pub fn plain(address: SocketAddr, count: u64, interval: Duration, timeout: Duration) -> Self {
         PingConfig {
-            host: address.to_string(),
+            host: host_text(address),
             family: Family::Any,
             method: PingMethod::IcmpOrTcp,
             count,
             interval,
             payload: 56,
             timeout,
+            waits_for_errors: false,
             bind: None,
             tos: None,
             ttl: None,
@@ -135,7 +146,7 @@ pub fn ping(
         PingMethod::IcmpOrTcp => match EchoProber::open(target, config.payload) {
             Ok(prober) => Box::new(prober),
             Err(ProbeError::Privileges) => {
-                target.to = SocketAddr::new(to.ip(), 443);
+                target.to = with_port(to, 443);
                 notes.push(
                     "using TCP connections: this user may not send ICMP; run as root, setcap \
                      cap_net_raw+ep on the program, or widen net.ipv4.ping_group_range"
@@ -154,13 +165,14 @@ pub fn ping(
     };
     on_event(Event::Started { address: to.ip(), port, notes: notes.clone() });
     let started_unix_s = clock::unix_seconds();
-    let mut run = Run { config, stats: RttStats::new(timeout), on_event };
+    let stats = RttStats::new(timeout);
+    let mut run = Run { config, stats, errors: Vec::new(), on_event };
     run.run(prober.as_mut(), stop).map_err(|source| ProbeError::System {
         operation: "wait for replies",
         address: to.ip(),
         source,
     })?;
-    let stats = run.stats;
+    let (stats, unreachable) = (run.stats, run.errors);
     let waiting = if stop() { stats.waiting(clock::now()) } else { 0 };
     let lost = stats.sent.saturating_sub(stats.received + stats.late + waiting);
     let settled = stats.sent - waiting;
@@ -184,6 +196,7 @@ pub fn ping(
         duplicates: stats.duplicates,
         reordered: stats.reordered,
         errors: stats.errors,
+        unreachable,
         round_trips: stats.round_trips(),
         probes: stats.probes(),
         notes,
@@ -220,6 +233,7 @@ fn connect_prober(target: Target) -> Result<ConnectProber, ProbeError> {
 struct Run<'a> {
     config: &'a PingConfig,
     stats: RttStats,
+    errors: Vec<PingError>,
     on_event: &'a mut dyn FnMut(Event),
 }
 
@@ -228,14 +242,16 @@ impl Run<'_> {
         wait::precise_timers();
         let mut responses = Vec::new();
         let mut next = clock::now();
+        let mut last = next;
         while !stop() {
             let now = clock::now();
             let all = self.config.count > 0 && self.stats.sent >= self.config.count;
-            if all && self.stats.waiting(now) == 0 {
+            if all && self.stats.waiting(now) == 0 && !self.waits_for_errors(now, last) {
                 break;
             }
             if !all && now >= next {
                 self.send(prober, now);
+                last = now;
                 // After a stall, missed probes are not sent in a burst.
                 next = (next + self.config.interval).max(now);
             }
@@ -251,6 +267,12 @@ impl Run<'_> {
         Ok(())
     }
 
+    /// Whether nothing has come back and a router may still say why.
+    fn waits_for_errors(&self, now: Instant, last: Instant) -> bool {
+        let is_silent = self.stats.received + self.stats.late + self.stats.errors == 0;
+        self.config.waits_for_errors && is_silent && now.duration_since(last) < NEIGHBOUR
+    }
+
     fn send(&mut self, prober: &mut dyn Prober, now: Instant) {
         let number = self.stats.sent + 1;
         // Probes carry the low 16 bits.
@@ -261,6 +283,7 @@ impl Run<'_> {
                 self.stats.send(now);
                 self.stats.fail(number);
                 let reason = format!("cannot send: {error}");
+                self.count_error(None, &reason);
                 (self.on_event)(Event::Unreachable { number, from: None, reason });
             }
         }
@@ -293,8 +316,22 @@ impl Run<'_> {
         }
     }
 
+    fn count_error(&mut self, from: Option<IpAddr>, reason: &str) {
+        let from = from.map(|from| from.to_string());
+        let known =
+            self.errors.iter_mut().find(|known| known.from == from && known.reason == reason);
+        match known {
+            Some(known) => known.count += 1,
+            None if self.errors.len() < MAX_ERRORS => {
+                self.errors.push(PingError { from, reason: reason.to_owned(), count: 1 });
+            }
+            None => {}
+        }
+    }
+
     fn fail(&mut self, number: u64, from: Option<IpAddr>, reason: String) {
         if self.stats.fail(number) {
+            self.count_error(from, &reason);
             (self.on_event)(Event::Unreachable { number, from, reason });
         }
     }

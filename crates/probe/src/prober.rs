@@ -1,6 +1,7 @@
 //! The interface of all probe types, and the sockets that they share.
 
 use crate::ProbeError;
+use host::address::beside;
 use host::recvmsg;
 use socket2::{Domain, Protocol, Socket, Type};
 use std::io;
@@ -85,7 +86,7 @@ impl Target {
             None => {}
         }
         if let Some(bind) = self.bind {
-            socket.bind(&SocketAddr::new(bind, 0).into())?;
+            socket.bind(&beside(bind, 0, self.to).into())?;
         }
         Ok(socket)
     }

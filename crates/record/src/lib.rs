@@ -68,7 +68,9 @@ pub use path::{
     Achieved, Drops, Lateness, PathChange, PathDriver, PathReport, RequestedDirection,
     RequestedPath,
 };
-pub use probe::{Hop, PING_SCHEMA, Ping, PingReport, RoundTrips, TRACE_SCHEMA, TraceReport};
+pub use probe::{
+    Hop, PING_SCHEMA, Ping, PingError, PingReport, RoundTrips, TRACE_SCHEMA, TraceReport,
+};
 pub use remedy::{Remedy, RemedyCommand, RemedyPlace};
 pub use sample::{ReceiverSample, Sample};
 pub use segment_sizes::SegmentSizes;

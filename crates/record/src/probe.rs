@@ -48,12 +48,25 @@ pub struct PingReport {
     pub reordered: u64,
     /// Probes answered by an ICMP error, or not sent.
     pub errors: u64,
+    /// What routers and this host said of them, with how often: the first kinds.
+    pub unreachable: Vec<PingError>,
     /// RTT statistics, including late replies; `None` without a reply.
     pub round_trips: Option<RoundTrips>,
     /// The latest 65 536 probes, in sending order.
     pub probes: Vec<Ping>,
     /// Notes for the user.
     pub notes: Vec<String>,
+}
+
+/// An error that probes met.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct PingError {
+    /// The router or host that sent it; `None` for this host.
+    pub from: Option<String>,
+    /// What it says.
+    pub reason: String,
+    /// Probes that met it.
+    pub count: u64,
 }
 
 /// One probe.

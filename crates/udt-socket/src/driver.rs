@@ -1,10 +1,10 @@
 //! The thread of one connection.
 
 use crate::{Application, Next, peer_address};
-use host::{clock, udp, wait};
+use host::{clock, packet_info, udp, wait};
 use socket2::SockRef;
 use std::io;
-use std::net::{IpAddr, Ipv6Addr, SocketAddr, UdpSocket};
+use std::net::{IpAddr, Ipv6Addr, SocketAddr, SocketAddrV6, UdpSocket};
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 use udt::{Endpoint, PeerAddress, Transmit};
@@ -51,6 +51,8 @@ pub struct Driver {
     /// The peer that the socket is connected to, else where the last datagram came from.
     connected: bool,
     last_source: Option<SocketAddr>,
+    /// This host's address that the peer sends to.
+    asked: Option<IpAddr>,
 }
 
 impl Driver {
@@ -76,7 +78,18 @@ impl Driver {
             messages: MessageRate::default(),
             connected: false,
             last_source: None,
+            asked: None,
         })
+    }
+
+    /// Sends every packet whole, whatever the kernel takes for the path's MTU: for connections that
+    /// find out themselves what arrives.
+    pub fn forbid_fragments(&self) {
+        // Without it, probes of the path MTU may arrive as fragments.
+        let _ = host::socket::set_mtu_probing(&self.socket, false);
+        if self.socket.local_addr().is_ok_and(|local| local.is_ipv6()) {
+            let _ = host::socket::set_mtu_probing(&self.socket, true);
+        }
     }
 
     /// The time on the clock of its connections.
@@ -105,6 +118,9 @@ impl Driver {
         self.connected = self.last_source.is_some();
         if !self.connected {
             self.inbox.record_sources();
+            let is_ipv6 = self.socket.local_addr().is_ok_and(|local| local.is_ipv6());
+            // Without it, the kernel chooses the address that answers.
+            let _ = packet_info::record(&self.socket, is_ipv6);
         }
         loop {
             let now = self.now();
@@ -158,8 +174,10 @@ impl Driver {
             let sent = match to {
                 None if is_whole => self.socket.send(&self.out),
                 None => udp::send_each(&self.socket, &self.out, size),
-                Some(to) if is_whole => self.socket.send_to(&self.out, to),
-                Some(to) => self.socket.send_to(&self.out[..size], to),
+                Some(to) => {
+                    let bytes = if is_whole { &self.out[..] } else { &self.out[..size] };
+                    packet_info::send(&self.socket, bytes, to, self.asked)
+                }
             };
             match sent {
                 Ok(sent) if sent < self.out.len() => {
@@ -189,20 +207,15 @@ impl Driver {
         }
     }
 
-    /// A peer's address for this socket. That of the last datagram also has the scope of a
-    /// link-local one.
+    /// A peer's address for this socket.
     fn socket_address(&self, peer: PeerAddress) -> Option<SocketAddr> {
-        if let Some(last) = self.last_source.filter(|last| peer_address(*last) == peer) {
-            return Some(last);
-        }
         let address = Ipv6Addr::from(peer.address);
         let is_ipv4 = self.socket.local_addr().ok()?.is_ipv4();
-        let address = match address.to_ipv4_mapped() {
-            Some(v4) if is_ipv4 => IpAddr::V4(v4),
-            None if is_ipv4 => return None,
-            _ => IpAddr::V6(address),
-        };
-        Some(SocketAddr::new(address, peer.port))
+        match address.to_ipv4_mapped() {
+            Some(v4) if is_ipv4 => Some((v4, peer.port).into()),
+            None if is_ipv4 => None,
+            _ => Some(SocketAddrV6::new(address, peer.port, 0, peer.zone).into()),
+        }
     }
 
     /// Receives what has arrived, some messages at most, and gives their number.
@@ -220,6 +233,10 @@ impl Driver {
                 let waited = nanos(self.inbox.waited(index)).min(MAX_WAITED_NS);
                 let arrived = Nanos(now.0.saturating_sub(waited));
                 self.last_source = self.inbox.source(index).or(self.last_source);
+                if !connection.is_established() {
+                    // Later ones may be forged: it stays what the handshake was sent to.
+                    self.asked = self.inbox.local(index).or(self.asked);
+                }
                 let Some(from) = self.last_source else { continue };
                 connection.receive(now, arrived, peer_address(from), self.inbox.message(index));
             }

@@ -10,7 +10,7 @@ mod driver;
 pub use accept::accept;
 pub use driver::{Driver, SOCKET_BUFFER};
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use udt::{Connection, PeerAddress};
 use units::Nanos;
 
@@ -41,9 +41,9 @@ impl<E, F: FnMut(Nanos, &mut E) -> Next> Application<E> for F {
 /// A socket's address as connections know it.
 #[must_use]
 pub fn peer_address(from: SocketAddr) -> PeerAddress {
-    let address = match from.ip() {
-        IpAddr::V4(v4) => v4.to_ipv6_mapped().octets(),
-        IpAddr::V6(v6) => v6.octets(),
+    let (address, zone) = match from {
+        SocketAddr::V4(v4) => (v4.ip().to_ipv6_mapped().octets(), 0),
+        SocketAddr::V6(v6) => (v6.ip().octets(), v6.scope_id()),
     };
-    PeerAddress { address, port: from.port() }
+    PeerAddress { address, port: from.port(), zone }
 }

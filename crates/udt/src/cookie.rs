@@ -15,6 +15,8 @@ pub struct PeerAddress {
     pub address: [u8; 16],
     /// UDP port.
     pub port: u16,
+    /// Number of the interface of a link-local address (RFC 4007), else zero.
+    pub zone: u32,
 }
 
 impl PeerAddress {
@@ -55,6 +57,7 @@ impl Cookies {
         let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(&self.secret) else { return 0 };
         mac.update(&peer.address);
         mac.update(&peer.port.to_be_bytes());
+        mac.update(&peer.zone.to_be_bytes());
         mac.update(&minute.to_be_bytes());
         let digest = mac.finalize().into_bytes();
         u32::from_be_bytes([digest[0], digest[1], digest[2], digest[3]])
@@ -74,7 +77,7 @@ mod tests {
     #[test]
     fn cookies_are_of_an_address_and_two_minutes() {
         let cookies = Cookies::new([7; 32]);
-        let peer = PeerAddress { address: [1; 16], port: 9000 };
+        let peer = PeerAddress { address: [1; 16], port: 9000, zone: 0 };
         let other = PeerAddress { port: 9001, ..peer };
         let at = |s: u64| Nanos(s * 1_000_000_000);
         let cookie = cookies.make(&peer, at(59));

@@ -165,6 +165,16 @@ fn say(args: &CopyArgs, notice: Notice, before: &mut Option<Transport>, console:
             let limit = args.target.map_or("", |_| "; --target is only a limit there");
             format!("UDP is blocked: copying over TCP with TLS{limit}")
         }
+        Notice::SmallerPackets(mtu) => {
+            let range = match mtu.drops {
+                Some(drops) => format!("from {} to {}", mtu.carries, drops.saturating_sub(1)),
+                None => format!("{} or more", mtu.carries),
+            };
+            format!(
+                "full-size packets vanish on the path without an ICMP message: its MTU is {range} \
+                 bytes; copying in smaller packets"
+            )
+        }
         Notice::TryingTcp { loss } => {
             let loss = units::percent(loss);
             format!("UDP loses {loss} of its packets and may be policed: trying TCP with TLS")

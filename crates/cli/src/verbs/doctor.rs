@@ -206,7 +206,11 @@ fn gather(args: &DoctorArgs, console: &mut Console) -> Result<Facts, Failure> {
         Some(host) => Some(address(args, host, &|| stop.is_raised())?),
         None => None,
     };
-    let asked = Asked { device: args.device.clone(), to: to.map(|to| to.ip()) };
+    let asked = Asked {
+        device: args.device.clone(),
+        zone: to.and_then(host::address::zone_name),
+        to: to.map(|to| to.ip()),
+    };
     let mut facts = match &args.root {
         Some(root) => {
             doctor::gather(&Root::at(root), &asked, &|_| Nic::unread("not read below --root"))

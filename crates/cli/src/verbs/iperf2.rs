@@ -8,13 +8,14 @@ use crate::console::Console;
 use crate::failure::{DONE, FAILED, Failure, Outcome};
 use crate::stop;
 use clap::{ArgAction, ArgGroup, Args};
+use host::address;
 use host::lock::lock;
 use host::resolve::Family;
 use iperf2::client::{self, ClientConfig};
 use iperf2::server::{Limits, Server, ServerConfig, Trust};
 use iperf2::{Event, Iperf2Error, Options};
 use iperf2_proto::{Amount, Format, Mode, Pace, quantity};
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::sync::Mutex;
 use std::time::Duration;
 use text::Text;
@@ -174,10 +175,14 @@ fn length(text: &str) -> Result<u32, String> {
 }
 
 fn bind(text: &str) -> Result<SocketAddr, String> {
-    let address = text.parse::<IpAddr>().map(|ip| SocketAddr::new(ip, 0));
-    address.or_else(|_| text.parse()).map_err(|_| {
-        format!("'{text}' is not an address; give one such as 10.0.0.1 or 10.0.0.1:4000")
-    })
+    // An address with a port: 10.0.0.1:4000, [fe80::1%eth0]:4000.
+    if let Some((address, port)) = text.rsplit_once(':')
+        && (address.ends_with(']') || !address.contains(':'))
+        && let Ok(port) = port.parse()
+    {
+        return address::parse(address).map(|address| address::with_port(address, port));
+    }
+    address::parse(text)
 }
 
 pub(crate) fn run(args: &Iperf2Args, console: &mut Console) -> Outcome {
@@ -251,10 +256,7 @@ fn run_client(args: &Iperf2Args, host: &str, console: &mut Console) -> Outcome {
 
 fn run_server(args: &Iperf2Args, console: &mut Console) -> Outcome {
     let config = ServerConfig {
-        bind: args
-            .bind
-            .map(|bind| bind.ip())
-            .or_else(|| args.ipv4.then(|| IpAddr::from([0, 0, 0, 0]))),
+        bind: args.bind.or_else(|| args.ipv4.then(|| SocketAddr::from(([0, 0, 0, 0], 0)))),
         port: args.port,
         udp: args.udp,
         length: args.len.map(|length| length.clamp(1, 1 << 24)),

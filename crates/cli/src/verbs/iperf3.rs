@@ -103,15 +103,16 @@ fn work(args: &Iperf3Args) -> Result<Code, Failure> {
     }
 }
 
-/// Starts this program again in the background.
+/// Starts this program again in the background, and waits until it listens.
 fn detach() -> Result<Code, Failure> {
     let mut arguments = std::env::args_os();
     let name = arguments.next().unwrap_or_else(|| OsString::from("longhaul"));
     let mut arguments: Vec<OsString> = arguments.collect();
     arguments.push(OsString::from("--in-background"));
-    background::start(name, &arguments)
-        .map(|_| DONE)
-        .map_err(|error| Failure::work(format!("cannot start in the background: {error}")))
+    let started = background::start(name, &arguments)
+        .map_err(|error| Failure::work(format!("cannot start in the background: {error}")))?;
+    started.messages.lines().for_each(console::note);
+    Ok(if started.is_ready { DONE } else { FAILED })
 }
 
 /// Programs parse the first word and number.

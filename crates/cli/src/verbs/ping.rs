@@ -102,6 +102,7 @@ pub(crate) fn run(args: &PingArgs, console: &mut Console) -> Outcome {
         interval: args.interval,
         payload: args.size,
         timeout: args.timeout,
+        waits_for_errors: true,
         bind: args.destination.bind,
         tos: args.dscp.or(args.tos),
         ttl: args.ttl,

@@ -18,7 +18,7 @@ pub(super) struct Destination {
     #[arg(short = '6', long = "ipv6")]
     ipv6: bool,
     /// Source address
-    #[arg(long, short = 'B', value_name = "ADDRESS")]
+    #[arg(long, short = 'B', value_name = "ADDRESS", value_parser = local_address)]
     pub(super) bind: Option<IpAddr>,
 }
 
@@ -26,6 +26,11 @@ impl Destination {
     pub(super) fn family(&self) -> Family {
         Family::from_flags(self.ipv4, self.ipv6)
     }
+}
+
+/// Parses an address of this host. The zone of a link-local one is that of the other end.
+pub(super) fn local_address(text: &str) -> Result<IpAddr, String> {
+    host::address::parse(text).map(|address| address.ip())
 }
 
 /// Maximum time, seconds: a day.

@@ -13,6 +13,7 @@ mod repeat;
 mod udp_safeguard;
 mod udt_fallback;
 
+use super::probe_args::local_address;
 use crate::console::Console;
 use crate::failure::{FAILED, Failure, Outcome};
 use crate::host_port;
@@ -113,7 +114,7 @@ pub(crate) struct TestArgs {
     #[arg(long, short = 'd', conflicts_with = "reverse")]
     bidir: bool,
     /// Local address to bind to
-    #[arg(long, short = 'B', value_name = "ADDRESS")]
+    #[arg(long, short = 'B', value_name = "ADDRESS", value_parser = local_address)]
     bind: Option<IpAddr>,
     /// Use IPv4 only
     #[arg(short = '4', long = "ipv4", conflicts_with = "ipv6")]
@@ -390,7 +391,7 @@ fn attempt(
     let (protocol, both, rows) = (config.protocol, args.bidir, args.forms.rows());
     let progress = &mut |event| match event {
         Event::Connected(started) => {
-            counters = InterfaceCounters::towards(started.peer.ip(), started.local.ip());
+            counters = InterfaceCounters::towards(started.peer, started.local);
             let (peer, notes) = (started.peer, started.notes);
             server = Some(peer);
             for note in &notes {

@@ -89,6 +89,7 @@ fn main() {
     arguments.test_threads.get_or_insert(parallel);
     // In a script's background the tests ignore Ctrl-C; what they start must not.
     host::signals::restore_interrupts();
+    host::signals::restore_hangup();
     let lab = arguments.list || has_lab();
     let required = std::env::var("LONGHAUL_REQUIRE_PEERS").as_deref() == Ok("1");
     assert!(!required || lab, "LONGHAUL_REQUIRE_PEERS=1 asks for a lab");

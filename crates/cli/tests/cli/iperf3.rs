@@ -3,7 +3,7 @@
 use crate::program::{command, run};
 use serde_json::Value;
 use std::collections::BTreeSet;
-use std::io::{BufReader, Read};
+use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, Command, Stdio};
 
 #[test]
@@ -117,6 +117,56 @@ fn a_failed_test_is_a_whole_document() {
     let document: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert!(document["error"].as_str().unwrap().contains("cannot connect"), "{document}");
     assert!(document["start"]["version"].is_string() && document["end"].is_object());
+}
+
+/// The parent of a server in the background waits until it listens, or says why it does not.
+#[test]
+fn a_server_in_the_background_reports_a_busy_port() {
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = taken.local_addr().unwrap().port().to_string();
+    let flags = ["iperf3", "-s", "-D", "-1", "-B", "127.0.0.1", "-p", &port];
+    let output = run(&flags);
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.starts_with("iperf3: error") && said.contains("in use"), "{said}");
+    assert_eq!(said.lines().count(), 1, "{said}");
+    drop(taken);
+    let output = run(&flags);
+    assert_eq!(output.status.code(), Some(0), "{:?}", output.stderr);
+    assert!(output.stderr.is_empty(), "{:?}", output.stderr);
+    // It listens already.
+    let test = run(&["iperf3", "-c", "127.0.0.1", "-p", &port, "-n", "1K"]);
+    assert!(test.status.success(), "{test:?}");
+}
+
+/// A client that is refused while another one is tested is a document of its own.
+#[test]
+fn a_refused_client_is_a_document_of_the_server() {
+    let port = free_port();
+    let serving = Server::start(Whose::Ours, &port, &["-J"]);
+    let to = ["-c", "127.0.0.1", "-p", &port];
+    let mut first =
+        iperf3(Whose::Ours, &[&to[..], &["-t", "2", "-b", "1M", "--json-stream"]].concat())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+    let mut output = BufReader::new(first.stdout.take().unwrap());
+    let mut line = String::new();
+    output.read_line(&mut line).unwrap();
+    assert!(line.contains("\"start\""), "{line}");
+    let refused = iperf3(Whose::Ours, &[&to[..], &["-t", "1"]].concat()).output().unwrap();
+    assert_eq!(refused.status.code(), Some(1));
+    output.read_to_string(&mut line).unwrap();
+    assert!(first.wait().unwrap().success());
+    let text = serving.end();
+    let documents: Vec<Value> = serde_json::Deserializer::from_str(&text)
+        .into_iter()
+        .map(|document| document.unwrap_or_else(|error| panic!("{error}: {text}")))
+        .collect();
+    let errors: Vec<&str> =
+        documents.iter().filter_map(|document| document["error"].as_str()).collect();
+    assert!(matches!(errors[..], [only] if only.contains("was refused")), "{text}");
+    assert_eq!(documents.len(), 2, "{text}");
 }
 
 fn free_port() -> String {

@@ -11,6 +11,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 pub(crate) fn command(arguments: &[&str]) -> Command {
     // In a script's background the tests ignore Ctrl-C; what they start must not.
     host::signals::restore_interrupts();
+    host::signals::restore_hangup();
     let mut command = Command::new(env!("CARGO_BIN_EXE_longhaul"));
     command.args(arguments).env_remove("NO_COLOR").env("LC_ALL", "C.UTF-8").stdin(Stdio::null());
     command

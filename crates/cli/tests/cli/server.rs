@@ -363,3 +363,35 @@ fn a_crowd_fills_neither_memory_nor_log() {
     assert!(lines < 300.max(connects / 4), "{lines} lines for {connects} connections");
     assert_eq!(server.ended(), Some(0));
 }
+
+/// A script's background jobs inherit an ignored SIGINT; they end with it nevertheless, as iperf3
+/// does. What nohup(1) has ignored stays so.
+#[test]
+fn an_inherited_sigint_ends_it_and_an_inherited_hangup_does_not() {
+    let mut child = Command::new("sh")
+        .args(["-c", "trap '' INT QUIT HUP; exec \"$0\" server -B 127.0.0.1 -p 0"])
+        .arg(env!("CARGO_BIN_EXE_longhaul"))
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut output = std::io::BufReader::new(child.stdout.take().unwrap());
+    let mut line = String::new();
+    std::io::BufRead::read_line(&mut output, &mut line).unwrap();
+    let id = child.id().to_string();
+    let signal = |name: &str| {
+        assert!(Command::new("kill").args(["-s", name, &id]).status().unwrap().success());
+    };
+    let ignored = || {
+        let status = std::fs::read_to_string(format!("/proc/{id}/status")).unwrap();
+        let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).unwrap();
+        u64::from_str_radix(mask.trim(), 16).unwrap()
+    };
+    // Bits from SIGHUP, which is 1.
+    assert_eq!(ignored() & 0b111, 0b001);
+    signal("HUP");
+    assert!(child.try_wait().unwrap().is_none());
+    signal("INT");
+    let mut rest = String::new();
+    output.read_to_string(&mut rest).unwrap();
+    child.wait().unwrap();
+}

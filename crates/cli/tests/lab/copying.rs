@@ -77,3 +77,33 @@ pub(crate) fn copies_move_to_tcp_where_udp_is_policed() {
         assert!(ended.stderr.contains("continuing over TCP"), "{from}: {}", ended.stderr);
     }
 }
+
+/// Packets of more than `mtu` bytes vanish in both directions.
+pub(crate) fn copies_pass_where_full_size_packets_vanish() {
+    for (mtu, transport) in [(1_400, "auto"), (1_400, "tcp"), (620, "auto")] {
+        let link = format!("rate=100mbit,rtt=10ms,mtu={mtu}");
+        let folder = folder();
+        let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+        let (root, token) = (path("root"), path("token"));
+        let server = format!("{LONGHAUL} server --root {root} --writable --tokens {token}");
+        let data = data(5_000_000);
+        fs::write(path("up"), &data).unwrap();
+        fs::write(path("root/down"), &data).unwrap();
+        let copy = format!("{LONGHAUL} copy --json --token-file {token} --transport {transport}");
+        let there = folder.path().display();
+        let script = format!("{copy} {} server: && {copy} server:down {there}", path("up"));
+        let ended = lab_with(&link, &["--server", &server], &["sh", "-c", &script]);
+        assert!(worked(&ended, 0), "{link}: {}", ended.stderr);
+        assert!(fs::read(path("root/up")).unwrap() == data, "{link}");
+        assert!(fs::read(path("down")).unwrap() == data, "{link}");
+        let documents = serde_json::Deserializer::from_str(&ended.stdout).into_iter::<Value>();
+        for document in documents.map(Result::unwrap) {
+            // It does not wait for a timeout of the connection, which is 30 s.
+            let seconds = document["elapsed_s"].as_f64().unwrap();
+            assert!(seconds < 15.0, "{link} {transport}: {seconds} s, {}", ended.stderr);
+            assert_eq!(document["resumed"], 0, "{document}");
+        }
+        let notes = ended.stderr.matches("full-size packets vanish on the path").count();
+        assert_eq!(notes, 2, "{link} {transport}: {}", ended.stderr);
+    }
+}

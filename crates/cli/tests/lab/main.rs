@@ -8,6 +8,7 @@
 
 #![expect(clippy::unwrap_used, reason = "in a test an unwrap is an assertion")]
 
+mod addresses;
 mod baseline;
 mod capturing;
 mod closed_loop;
@@ -82,6 +83,7 @@ fn main() -> ExitCode {
     }
     // In a script's background the tests ignore Ctrl-C; what they start must not.
     host::signals::restore_interrupts();
+    host::signals::restore_hangup();
     let probe = program::lab("rate=1gbit,rtt=1ms", &["true"]);
     // A busy machine has labs, too, if none that is valid.
     let lab = program::worked(&probe, 0);
@@ -105,7 +107,7 @@ fn main() -> ExitCode {
 }
 
 fn trials(lab: bool, iperf3: bool, devices: bool, held: bool) -> Vec<Trial> {
-    let tests: [(&str, Needs, fn()); 95] = [
+    let tests: [(&str, Needs, fn()); 98] = [
         // The longest first, so that the others end beside them.
         ("edge_cloud_windows_hold", Needs::Nothing, studies::edge_cloud_windows_hold),
         ("the_loop_closes", Needs::Nothing, closed_loop::the_loop_closes),
@@ -305,6 +307,21 @@ fn trials(lab: bool, iperf3: bool, devices: bool, held: bool) -> Vec<Trial> {
             "blocked_udt_switches_to_tcp_unless_it_is_encrypted",
             Needs::Nothing,
             udt::blocked_udt_switches_to_tcp_unless_it_is_encrypted,
+        ),
+        (
+            "copies_pass_where_full_size_packets_vanish",
+            Needs::Nothing,
+            copying::copies_pass_where_full_size_packets_vanish,
+        ),
+        (
+            "link_local_addresses_work_with_their_interface",
+            Needs::Root,
+            addresses::link_local_addresses_work_with_their_interface,
+        ),
+        (
+            "answers_come_from_the_address_that_was_asked",
+            Needs::Root,
+            addresses::answers_come_from_the_address_that_was_asked,
         ),
         ("a_train_decides", Needs::Nothing, deciding::a_train_decides),
         ("what_is_broken_off_is_put_back", Needs::Nothing, verify::what_is_broken_off_is_put_back),

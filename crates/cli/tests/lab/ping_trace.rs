@@ -92,7 +92,12 @@ pub(crate) fn a_way_is_listed_in_order() {
 
 pub(crate) fn what_does_not_arrive_says_why() {
     let (_, out) = chained("longhaul ping server --ttl 2 -c 2 -i 0.2 > OUT; echo code $? >> OUT");
-    assert_eq!(out.matches("time to live exceeded").count(), 2, "{out}");
+    // A line for each, and one in the summary.
+    assert_eq!(out.matches("time to live exceeded").count(), 3, "{out}");
+    assert!(
+        out.lines().any(|line| line.ends_with(": 2") && line.contains("exceeded from")),
+        "{out}"
+    );
     assert!(out.contains("100 % lost") && out.ends_with("code 1\n"), "{out}");
     let (_, out) = chained("longhaul trace server -m 2 -c 1 > OUT; echo code $? >> OUT");
     assert!(out.contains("r2 (") && !out.contains("r3 ("), "{out}");

@@ -1,16 +1,21 @@
 //! The far end of a copy, and the connections to it.
 
+use super::segments::{self, PathMtu};
 use super::{CONNECT, CopyPlan};
 use crate::hello::{self, ClientHello, MAX_LINE, ServerHello};
 use crate::transport::tls::Tls;
 use crate::transport::udt::{Keys, Udt};
 use crate::{CopyError, sockets};
 use control::Algorithm;
+use host::address::{canonical, with_port};
 use host::clock;
+use host::lock::lock;
+use host::resolve::Family;
 use host::stop::StopFlag;
 use pinned_tls::{Identity, PublicKey};
 use remote::{Agent, Launcher};
-use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Mutex;
 use std::thread::Builder;
 use std::time::Duration;
 
@@ -20,7 +25,7 @@ const DATA_LANE: &str = "data";
 /// UDP that does not answer within this time is taken for blocked.
 const UDT_ANSWER: Duration = Duration::from_millis(2_500);
 /// TCP connections that are established at a time: half of what a server allows an address.
-const AT_ONCE: usize = 8;
+pub(super) const AT_ONCE: usize = 8;
 
 /// A far end that waits for connections.
 pub(super) struct FarSide {
@@ -28,9 +33,11 @@ pub(super) struct FarSide {
     _bootstrap: Box<dyn std::any::Any + Send + Sync>,
     identity: Identity,
     key: PublicKey,
-    addresses: Vec<IpAddr>,
+    addresses: Vec<SocketAddr>,
     udp_port: Option<u16>,
     tcp_port: u16,
+    /// The segments that the path carries, where it does not carry full-size ones.
+    segments: Mutex<Option<(u32, PathMtu)>>,
 }
 
 impl FarSide {
@@ -49,7 +56,7 @@ impl FarSide {
         for address in resolve(host, plan.port)? {
             let until = clock::now() + CONNECT;
             let connect = || -> Result<Tls, CopyError> {
-                let stream = begin(address, own.public_key(), CONNECT)?;
+                let stream = begin(address, own.public_key(), Some(segments::SMALL), CONNECT)?;
                 let mut tls = Tls::client(stream, &own, server.public_key())?;
                 tls.handshake(until).map_err(|error| match error {
                     // A server that does not know the key says no more than that.
@@ -68,7 +75,7 @@ impl FarSide {
                     let line = tls.receive_line(MAX_LINE, until)?;
                     let hello = hello::read::<ServerHello>(&line)?;
                     let bootstrap = Box::new(tls);
-                    return far_side(bootstrap, identity, &hello, vec![address.ip()]);
+                    return far_side(bootstrap, identity, &hello, vec![address]);
                 }
                 Err(error) => last = error,
             }
@@ -98,7 +105,7 @@ impl FarSide {
             return Ok(None);
         };
         let keys = Keys { identity: &self.identity, peer: self.key, algorithm };
-        Udt::connect((*address, port).into(), &keys, UDT_ANSWER)
+        Udt::connect(with_port(*address, port), &keys, UDT_ANSWER)
     }
 
     /// Connects `streams` times over TCP; of the connections, the one at `control` carries
@@ -111,23 +118,90 @@ impl FarSide {
     ) -> Result<Vec<Tls>, CopyError> {
         let mut last = CopyError::Connection("the far end has no address".into());
         for address in &self.addresses {
-            let lane = || -> Result<Tls, CopyError> {
-                let until = clock::now() + timeout;
-                let server = (*address, self.tcp_port).into();
-                let stream = begin(server, self.identity.public_key(), timeout)?;
-                let mut tls = Tls::client(stream, &self.identity, self.key)?;
-                tls.handshake(until)?;
-                Ok(tls)
-            };
-            let all = vec![(); streams.max(1) as usize];
-            let connected: Result<Vec<_>, _> =
-                all.chunks(AT_ONCE).flat_map(|some| at_once(some.len(), &lane)).collect();
-            match connected {
+            let server = with_port(*address, self.tcp_port);
+            match self.connect_all(server, streams, timeout) {
                 Ok(lanes) => return join(lanes, timeout, control),
                 Err(error) => last = error,
             }
         }
         Err(last)
+    }
+}
+
+impl FarSide {
+    /// Connects so many times with the largest segments that the path carries.
+    fn connect_all(
+        &self,
+        server: SocketAddr,
+        streams: u32,
+        timeout: Duration,
+    ) -> Result<Vec<Tls>, CopyError> {
+        let mut lanes = Vec::new();
+        if lock(&self.segments).is_none() {
+            let soon = |size| self.lane(server, size, timeout, true).map_err(CopyError::from);
+            match self.lane(server, None, timeout, true) {
+                Ok(lane) => lanes.push(Ok(lane)),
+                Err(LaneError::Segments(_)) => {
+                    *lock(&self.segments) = segments::find(server.is_ipv6(), &soon);
+                }
+                Err(LaneError::Other(error)) => return Err(error),
+            }
+        }
+        let known = lock(&self.segments).map(|(segment, _)| segment);
+        let lane = || self.lane(server, known, timeout, false).map_err(CopyError::from);
+        let others = vec![(); streams.max(1) as usize - lanes.len()];
+        lanes.extend(others.chunks(AT_ONCE).flat_map(|some| at_once(some.len(), &lane)));
+        lanes.into_iter().collect()
+    }
+
+    /// One more connection, over which segments of full size have passed, `soon` if they have to be
+    /// as fast as the path lets them.
+    fn lane(
+        &self,
+        server: SocketAddr,
+        segment: Option<u32>,
+        timeout: Duration,
+        soon: bool,
+    ) -> Result<Tls, LaneError> {
+        let until = clock::now() + timeout;
+        let stream = begin(server, self.identity.public_key(), segment, timeout)?;
+        let mut tls = Tls::client(stream, &self.identity, self.key)?;
+        let deadline = |tls: &Tls| if soon { segments::deadline(tls, until) } else { until };
+        let limit = deadline(&tls);
+        let checked = tls.handshake(limit).and_then(|()| {
+            let limit = deadline(&tls);
+            segments::check(&mut tls, limit)
+        });
+        match checked {
+            Err(error @ CopyError::Connection(_)) => Err(LaneError::Segments(error)),
+            other => Ok(other.map(|()| tls)?),
+        }
+    }
+
+    /// The path MTU, where full-size segments vanish.
+    pub(super) fn path_mtu(&self) -> Option<PathMtu> {
+        lock(&self.segments).map(|(_, mtu)| mtu)
+    }
+}
+
+/// Why a connection is of no use.
+enum LaneError {
+    /// It was made, and then what was sent did not arrive: the segments may be too large.
+    Segments(CopyError),
+    Other(CopyError),
+}
+
+impl From<CopyError> for LaneError {
+    fn from(error: CopyError) -> Self {
+        LaneError::Other(error)
+    }
+}
+
+impl From<LaneError> for CopyError {
+    fn from(error: LaneError) -> Self {
+        match error {
+            LaneError::Segments(error) | LaneError::Other(error) => error,
+        }
     }
 }
 
@@ -169,10 +243,11 @@ fn far_side(
     bootstrap: Box<dyn std::any::Any + Send + Sync>,
     identity: Identity,
     hello: &ServerHello,
-    addresses: Vec<IpAddr>,
+    addresses: Vec<SocketAddr>,
 ) -> Result<FarSide, CopyError> {
     let (key, udp_port, tcp_port) = (hello.key()?, hello.udp_port, hello.tcp_port);
-    Ok(FarSide { _bootstrap: bootstrap, identity, key, addresses, udp_port, tcp_port })
+    let segments = Mutex::default();
+    Ok(FarSide { _bootstrap: bootstrap, identity, key, addresses, udp_port, tcp_port, segments })
 }
 
 /// The addresses of a host that ssh reached: those of the name that the user gave, and of the
@@ -183,14 +258,15 @@ fn addresses_of(
     host: &str,
     reached: Option<IpAddr>,
     resolved: impl FnOnce() -> Option<String>,
-) -> Result<Vec<IpAddr>, CopyError> {
+) -> Result<Vec<SocketAddr>, CopyError> {
     let name = host.rsplit('@').next().unwrap_or(host);
-    let of = |name: &str| -> Vec<IpAddr> {
-        let all = resolve(name, 0).unwrap_or_default();
-        all.into_iter().map(|address| address.ip().to_canonical()).collect()
+    let of = |name: &str| -> Vec<SocketAddr> {
+        resolve(name, 0).unwrap_or_default().into_iter().map(canonical).collect()
     };
     let reached = reached.map(|address| address.to_canonical());
-    let is_known = |all: &[IpAddr]| reached.is_none_or(|address| all.contains(&address));
+    let is_known = |all: &[SocketAddr]| {
+        reached.is_none_or(|reached| all.iter().any(|one| one.ip() == reached))
+    };
     let mut addresses = of(name);
     if (addresses.is_empty() || !is_known(&addresses))
         && let Some(other) = resolved()
@@ -205,7 +281,7 @@ fn addresses_of(
         )));
     }
     // Stable: the others keep their order.
-    addresses.sort_by_key(|address| Some(*address) != reached);
+    addresses.sort_by_key(|address| Some(address.ip()) != reached);
     addresses.dedup();
     Ok(addresses)
 }
@@ -213,20 +289,18 @@ fn addresses_of(
 fn begin(
     server: SocketAddr,
     client: PublicKey,
+    segment: Option<u32>,
     timeout: Duration,
 ) -> Result<std::net::TcpStream, CopyError> {
     use std::io::Write;
-    let mut stream = sockets::connect(server, timeout)?;
+    let mut stream = sockets::connect(server, segment, timeout)?;
     stream.write_all(&hello::preamble(client)).map_err(CopyError::socket)?;
     Ok(stream)
 }
 
 fn resolve(host: &str, port: u16) -> Result<Vec<SocketAddr>, CopyError> {
-    let bare = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
-    (bare, port)
-        .to_socket_addrs()
-        .map(Iterator::collect)
-        .map_err(|error| CopyError::Connection(format!("{host}: {error}")))
+    let found = host::resolve::resolve(host, port, Family::Any, None, &|| false);
+    found.map(Option::unwrap_or_default).map_err(|error| CopyError::Connection(error.to_string()))
 }
 
 #[cfg(test)]
@@ -238,7 +312,7 @@ mod tests {
         let reached = |address: &str| Some(address.parse().unwrap());
         let found = |host, reached, resolved: Option<&str>| {
             let all = addresses_of(host, reached, || resolved.map(str::to_owned));
-            all.map(|all| all.iter().map(IpAddr::to_string).collect::<Vec<_>>())
+            all.map(|all| all.iter().map(|one| one.ip().to_string()).collect::<Vec<_>>())
         };
         let typed = Ok(vec!["192.0.2.1".to_owned()]);
         for named in [None, reached("192.0.2.1"), reached("::ffff:192.0.2.1"), reached("10.0.0.1")]

@@ -4,6 +4,7 @@ use super::handshake::{self, Named, POLL, Pass, ProofCounts, Proofs};
 use super::session::{Prepared, Root};
 use super::{Event, Slots};
 use crate::CopyError;
+use crate::client::segments;
 use crate::hello::{self, ClientHello, MAX_LINE, ServerHello, ServerRefusal, key_id};
 use crate::progress::Progress;
 use crate::sockets;
@@ -14,7 +15,7 @@ use host::lock::lock;
 use host::stop::StopFlag;
 use pinned_tls::{Identity, PublicKey};
 use std::collections::HashMap;
-use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::thread::Builder;
 use std::time::Instant;
@@ -112,7 +113,15 @@ fn prove(connection: TcpStream, known: &Known, until: Instant) -> Result<Tls, Co
 fn carry(known: Known, mut tls: Tls, until: Instant, pass: Option<Pass<'_, '_>>) {
     let Purpose::Lane(session, slots) = known.purpose else { return };
     let Some(_slot) = slots.take(MAX_LANES) else { return };
-    let Ok(kind) = tls.receive_line(MAX_LINE, until) else { return };
+    let Ok(mut kind) = tls.receive_line(segments::MAX_TRIAL, until) else { return };
+    if segments::is_trial(&kind) {
+        let answer = segments::trial_line(&tls);
+        if tls.send_line(&answer, until).is_err() {
+            return;
+        }
+        let Ok(joins) = tls.receive_line(MAX_LINE, until) else { return };
+        kind = joins;
+    }
     drop(pass);
     tls.carry(&session, kind == crate::client::CONTROL_LANE);
 }
@@ -120,8 +129,8 @@ fn carry(known: Known, mut tls: Tls, until: Instant, pass: Option<Pass<'_, '_>>)
 /// Settings of a server.
 #[derive(Debug)]
 pub struct CopyServerConfig {
-    /// Address to listen on; `None`: all.
-    pub bind: Option<IpAddr>,
+    /// Address to listen on, whose port is not used; `None`: all.
+    pub bind: Option<SocketAddr>,
     /// TCP port; each copy uses a UDP port of its own.
     pub port: u16,
     /// The files.
@@ -137,7 +146,7 @@ pub struct CopyServer {
     listener: TcpListener,
     lanes: Lanes,
     root: Root,
-    bind: Option<IpAddr>,
+    bind: Option<SocketAddr>,
     max_copies: usize,
     copies: Slots,
 }

@@ -16,7 +16,7 @@ use host::stop::StopFlag;
 use pinned_tls::{Identity, PublicKey};
 use rustix::process::{Resource, getrlimit};
 use std::ffi::OsStr;
-use std::net::{IpAddr, UdpSocket};
+use std::net::{SocketAddr, UdpSocket};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
@@ -137,7 +137,7 @@ pub(super) struct Prepared {
 impl Prepared {
     pub(super) fn new(
         hello: &ClientHello,
-        bind: Option<IpAddr>,
+        bind: Option<SocketAddr>,
         stop: StopFlag,
     ) -> Result<Self, CopyError> {
         let udp = sockets::udp_any(bind).ok();
@@ -183,7 +183,7 @@ impl Prepared {
         let session = &self.session;
         let is_decided = || session.has_begun() || session.failure().is_some();
         if let Ok(Some(mut udt)) = Udt::accept(socket, &keys, REQUEST, is_decided) {
-            udt.carry(session, false);
+            udt.carry(session, false, &|_| {});
         }
     }
 

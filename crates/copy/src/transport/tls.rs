@@ -181,6 +181,17 @@ impl Tls {
         }
     }
 
+    /// The largest segment that it sends, bytes of payload.
+    pub(crate) fn segment_bytes(&self) -> u32 {
+        TcpInfo::of(&self.stream).map_or(0, |info| info.snd_mss)
+    }
+
+    /// The RTT so far.
+    pub(crate) fn rtt(&self) -> Duration {
+        TcpInfo::of(&self.stream)
+            .map_or(Duration::ZERO, |info| Duration::from_micros(info.rtt_us.into()))
+    }
+
     /// Whether the peer has closed the connection. Nothing else is read.
     pub(crate) fn is_closed(&mut self) -> bool {
         self.exchange().unwrap_or(true)

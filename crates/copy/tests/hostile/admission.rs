@@ -45,7 +45,7 @@ fn serves_beside(addresses: u8, held: usize, sent: &[u8]) -> Refusals {
     let (near, far) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     std::fs::write(far.path().join("file"), "x").unwrap();
     let config = CopyServerConfig {
-        bind: Some(IpAddr::V4(Ipv4Addr::LOCALHOST)),
+        bind: Some((Ipv4Addr::LOCALHOST, 0).into()),
         port: 0,
         root: Root::below(far.path(), false).unwrap(),
         tokens: vec![TOKEN.into()],
@@ -141,7 +141,7 @@ fn replayed_preambles_lock_no_client_with_a_token_out() {
 fn a_connection_that_makes_way_is_closed_at_once() {
     let far = tempfile::tempdir().unwrap();
     let config = CopyServerConfig {
-        bind: Some(IpAddr::V4(Ipv4Addr::LOCALHOST)),
+        bind: Some((Ipv4Addr::LOCALHOST, 0).into()),
         port: 0,
         root: Root::below(far.path(), false).unwrap(),
         tokens: vec![TOKEN.into()],

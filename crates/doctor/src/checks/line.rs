@@ -38,7 +38,7 @@ fn speed(device: &Device, target: &Target) -> Vec<Check> {
             (Fact::Unread { not_readable }, _) if device.lower.is_empty() => not_readable.clone(),
             _ => {
                 let lower = device.lower.join(", ");
-                format!("a virtual device on top of {lower}: check those with --device")
+                format!("a virtual device on top of {lower}")
             }
         };
         let draft = check(Area::Nic, "nic.speed", Verdict::Unknown).seen(why).needs(needed);

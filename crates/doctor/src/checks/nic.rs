@@ -35,6 +35,24 @@ pub(super) fn checks(facts: &Facts, target: &Target) -> Vec<Check> {
     }
     checks.push(offloads(device));
     checks.push(queue(facts, device));
+    checks.extend(facts.ports.iter().flat_map(|port| below(facts, port, target)));
+    checks
+}
+
+/// Checks of hardware below the device. Which port of a bridge leads to the far end is not known.
+fn below(facts: &Facts, port: &Device, target: &Target) -> Vec<Check> {
+    let mut checks = line::checks(port, target);
+    checks.extend([
+        driver(port),
+        rings(port, target),
+        pause(port, target),
+        errors(facts, port, target),
+        offloads(port),
+    ]);
+    for check in &mut checks {
+        check.id = format!("{}.{}", check.id, port.name);
+        check.seen = format!("{}: {}", port.name, check.seen);
+    }
     checks
 }
 

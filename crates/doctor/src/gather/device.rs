@@ -1,7 +1,7 @@
 //! One network device, from `/sys/class/net`.
 
 use super::{Asked, Root, route};
-use crate::facts::{Device, Fact, Interrupts, Nic, Pci, Usb, Wireless};
+use crate::facts::{Device, Fact, Interrupts, MAX_PORTS, Nic, Pci, Usb, Wireless};
 use std::collections::BTreeMap;
 
 /// Counters worth knowing (Documentation/ABI/testing/sysfs-class-net-statistics).
@@ -17,6 +17,9 @@ const COUNTERS: [&str; 9] = [
     "rx_fifo_errors",
 ];
 
+/// Devices that are looked at below another one: a bridge of virtual machines has hundreds.
+const MAX_BELOW: usize = 64;
+
 /// How far above a device's folder its USB device is looked for.
 const LEVELS: usize = 6;
 
@@ -24,6 +27,8 @@ pub(super) fn device(root: &Root, asked: &Asked, nic: &dyn Fn(&str) -> Nic) -> F
     let known = root.names("sys/class/net");
     let (name, chosen) = if let Some(name) = &asked.device {
         (name.clone(), "selected with --device".to_owned())
+    } else if let Some(name) = &asked.zone {
+        (name.clone(), "the interface of the address".to_owned())
     } else if let Some(name) = route::device(root, asked.to) {
         let on_route = asked.to.is_some();
         let why = if on_route { "on the route to the far end" } else { "the default route" };
@@ -43,6 +48,27 @@ pub(super) fn device(root: &Root, asked: &Asked, nic: &dyn Fn(&str) -> Nic) -> F
         ));
     }
     Fact::Seen(read(root, name, chosen, nic))
+}
+
+/// The hardware below a device that is up, through bonds and VLANs.
+pub(super) fn ports(root: &Root, above: &Device, nic: &dyn Fn(&str) -> Nic) -> Vec<Device> {
+    let mut names = above.lower.clone();
+    let mut found: Vec<Device> = Vec::new();
+    let mut next = 0;
+    while next < names.len() && next < MAX_BELOW && found.len() < MAX_PORTS {
+        let name = names[next].clone();
+        next += 1;
+        let port = read(root, name, format!("below {}", above.name), nic);
+        for lower in &port.lower {
+            if !names.contains(lower) {
+                names.push(lower.clone());
+            }
+        }
+        if port.is_hardware && port.state.seen().is_some_and(|state| state == "up") {
+            found.push(port);
+        }
+    }
+    found
 }
 
 fn read(root: &Root, name: String, chosen: String, nic: &dyn Fn(&str) -> Nic) -> Device {

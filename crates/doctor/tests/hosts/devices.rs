@@ -181,3 +181,53 @@ fn a_driver_that_nobody_knows_tells_nothing_and_harms_nothing() {
         assert_eq!((check.verdict, check.seen.as_str()), (Unknown, "no driver"));
     }
 }
+
+#[test]
+fn the_ports_of_a_bridge_are_examined() {
+    let bridge = |members: &[(&str, &str, &str)]| {
+        let mut host = Host::server()
+            .without("sys/class/net/eth0")
+            .with("sys/class/net/br0/operstate", "up")
+            .with("sys/class/net/br0/mtu", "1500")
+            .with("sys/class/net/br0/uevent", "DEVTYPE=bridge")
+            // A guest's device, which is no hardware.
+            .with("sys/class/net/br0/lower_tap0/operstate", "up")
+            .with("sys/class/net/tap0/operstate", "up")
+            .with("proc/net/route", "x\nbr0 00000000 01 0003 0 0 600 00000000\n");
+        for (name, speed, duplex) in members {
+            let file = |what: &str| format!("sys/class/net/{name}/{what}");
+            host = host
+                .with(&format!("sys/class/net/br0/lower_{name}/operstate"), "up")
+                .with(&file("operstate"), "up")
+                .with(&file("speed"), speed)
+                .with(&file("duplex"), duplex)
+                .with(&file("mtu"), "1500")
+                .with(&file("statistics/rx_packets"), "1000")
+                .with(&file("statistics/rx_errors"), "100")
+                .driver(name, "e1000e");
+        }
+        host
+    };
+    let goal = target("1gbit", "50ms");
+    let checks = bridge(&[("eno1", "100", "half"), ("eno2", "1000", "full")]).checks(&goal);
+    let slow = one(&checks, "nic.speed.eno1");
+    assert!(slow.verdict == Fail && slow.seen.starts_with("eno1: 100 Mbit/s"), "{slow:?}");
+    assert_eq!(verdict(&checks, "nic.duplex.eno1"), Fail);
+    assert_eq!(verdict(&checks, "nic.errors.eno1"), Fail);
+    assert_eq!(verdict(&checks, "nic.speed.eno2"), Pass);
+    assert!(!checks.iter().any(|check| check.id.contains("tap0")), "{checks:#?}");
+    // A VLAN on a bond on two ports; and devices that name each other.
+    let loops = bridge(&[])
+        .with("sys/class/net/br0/lower_bond0/operstate", "up")
+        .with("sys/class/net/bond0/lower_br0/operstate", "up")
+        .with("sys/class/net/bond0/lower_eno9/operstate", "up")
+        .with("sys/class/net/eno9/operstate", "up")
+        .with("sys/class/net/eno9/speed", "10")
+        .driver("eno9", "igb");
+    assert_eq!(verdict(&loops.checks(&goal), "nic.speed.eno9"), Fail);
+    let many: Vec<String> = (0..50).map(|port| format!("eno{port}")).collect();
+    let many: Vec<_> = many.iter().map(|name| (name.as_str(), "1000", "full")).collect();
+    let checks = bridge(&many).checks(&goal);
+    let ports = checks.iter().filter(|check| check.id.starts_with("nic.speed.")).count();
+    assert_eq!(ports, doctor::MAX_PORTS);
+}

@@ -66,6 +66,7 @@ fn main() {
     }
     // In the background of a script the tests ignore Ctrl-C; their children must not.
     host::signals::restore_interrupts();
+    host::signals::restore_hangup();
     let arguments = Arguments::from_args();
     let look = !arguments.list;
     let (sandbox_available, root) = (!look || role::sandbox_available(), !look || role::root());

@@ -21,7 +21,7 @@ const CLIENT: u8 = 80;
 
 fn server(udp: bool, interval: Option<Duration>) -> TestServer {
     TestServer::with(udp, |config| {
-        config.bind = Some(SERVER);
+        config.bind = Some((SERVER, 0).into());
         config.interval = interval;
     })
 }

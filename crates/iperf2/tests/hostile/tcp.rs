@@ -119,7 +119,7 @@ fn one_address_holds_half_of_the_slots() {
             (address_v6(1, 1), [1, 2, 3, 4, 5, 6].map(|n| address_v6(2, n)), address_v6(1, 2)),
         ] {
             let server = TestServer::with(false, |config| {
-                config.bind = Some(bind);
+                config.bind = Some((bind, 0).into());
                 config.limits.streams = 4;
             });
             let held = attacker.map(|from| connect(from, server.address));

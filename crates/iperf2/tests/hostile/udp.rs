@@ -21,7 +21,7 @@ const HOUR: Amount = Amount::Time(Duration::from_secs(3600));
 
 fn server(change: impl FnOnce(&mut iperf2::server::ServerConfig)) -> TestServer {
     TestServer::with(true, |config| {
-        config.bind = Some(SERVER);
+        config.bind = Some((SERVER, 0).into());
         change(config);
     })
 }
@@ -294,7 +294,7 @@ fn a_flood_of_first_datagrams_evicts_no_client() {
 fn an_ipv6_prefix_is_one_address() {
     in_a_network(|| {
         let test_server = server(|config| {
-            config.bind = Some(address_v6(1, 1));
+            config.bind = Some((address_v6(1, 1), 0).into());
             config.limits.streams = 8;
         });
         let mut sockets = Vec::new();

@@ -26,7 +26,8 @@ impl TestServer {
     }
 
     pub(crate) fn with(udp: bool, change: impl FnOnce(&mut ServerConfig)) -> Self {
-        let mut config = ServerConfig { bind: Some(HERE), udp, ..ServerConfig::default() };
+        let mut config =
+            ServerConfig { bind: Some((HERE, 0).into()), udp, ..ServerConfig::default() };
         change(&mut config);
         let server = Server::bind(&config).unwrap();
         let (address, stop) = (server.local_addr(), StopFlag::new());

@@ -202,7 +202,7 @@ impl<'a> Claim<'a> {
     /// The server as the client knows it, in the form of `--token-name`.
     fn server(&self) -> String {
         match self.host.parse::<IpAddr>() {
-            Ok(address) => SocketAddr::new(address, self.port).to_string(),
+            Ok(address) => SocketAddr::from((address, self.port)).to_string(),
             Err(_) => format!("{}:{}", self.host, self.port),
         }
     }

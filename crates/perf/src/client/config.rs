@@ -125,6 +125,9 @@ pub struct ClientConfig {
     pub sample_every: Duration,
     /// Interval between interval reports: at least 10 ms.
     pub report_every: Duration,
+    /// Largest IP packet that the path is known to carry, bytes: UDT's are no longer. The server
+    /// agrees to the smaller size of both ends.
+    pub path_mtu: Option<u32>,
     /// Connect timeout.
     pub connect_timeout: Duration,
     /// How long the CPU load is measured before the test; zero to skip it.
@@ -141,6 +144,7 @@ impl ClientConfig {
             bind: None,
             device: None,
             local_port: None,
+            path_mtu: None,
             family: Family::Any,
             protocol: Protocol::Tcp,
             direction: Direction::Forward,

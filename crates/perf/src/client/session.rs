@@ -11,7 +11,7 @@ use crate::{
     control::{Control, IDLE_TIMEOUT},
     event::started,
     extra::Extra,
-    plan::Plan,
+    plan::{Plan, UdtPlan},
     sampler::{Outcome, Sampler, SamplerConfig, Silence},
     socket,
     stream::{DATAGRAM_DRAIN, DATAGRAM_TIMEOUT, Stream},
@@ -102,6 +102,7 @@ impl Attempt<'_> {
             chunk: config.file_chunk.map_or(plan.chunk, |chunk| chunk.bytes() as usize),
             core: config.core,
             cookie: Some(cookie),
+            udt: UdtPlan { path_mtu: config.path_mtu, ..plan.udt },
             ..plan
         };
         let streams = streams::open(config, &plan, &mut control, &cookie, stop, &mut notes)?;

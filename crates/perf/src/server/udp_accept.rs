@@ -7,7 +7,8 @@
 //! connection.
 
 use super::state::ServerState;
-use crate::{PerfError, stream::unmapped};
+use crate::PerfError;
+use host::address::canonical;
 use host::{
     lock::{lock, wait_timeout},
     wait,
@@ -91,7 +92,7 @@ impl UdpAccept {
         if !datagram::is_connect(received) {
             return;
         }
-        let from = unmapped(from);
+        let from = canonical(from);
         if let Some(session) = lock(&self.awaiting).get(&from.ip()) {
             // A full channel holds more connects than the session needs.
             let _ = session.try_send(from);

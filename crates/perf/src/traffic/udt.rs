@@ -24,6 +24,8 @@ const POLL: Duration = Duration::from_millis(5);
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 /// UDT counts the headers of IPv4; those of IPv6 have 20 bytes more.
 const IPV6_PACKET_BYTES: u32 = Config::DEFAULT_PACKET_BYTES - 20;
+/// Smallest packets: those that every path carries.
+const MIN_PACKET_BYTES: u32 = 540;
 /// Messages that one call receives.
 const INBOX_BYTES: u64 = 32 * 65_536;
 
@@ -47,6 +49,7 @@ impl Traffic {
         let peer = socket.peer_addr()?;
         let mut driver = Driver::new(socket)?;
         if plan.udt.native {
+            driver.forbid_fragments();
             let mut connection = native(driver.now(), stream, plan, peer)?;
             return self.drive(&mut driver, &mut connection, (stream, plan, load, began));
         }
@@ -57,11 +60,7 @@ impl Traffic {
         let mut connection = Connection::rendezvous(
             driver.now(),
             Config {
-                packet_bytes: if peer.is_ipv4() {
-                    Config::DEFAULT_PACKET_BYTES
-                } else {
-                    IPV6_PACKET_BYTES
-                },
+                packet_bytes: packet_bytes(peer, plan.udt.path_mtu),
                 max_buffer: plan.udt.max_buffer,
                 seed: random,
                 ..Config::new(socket_id, first, plan.udt.algorithm)
@@ -113,6 +112,7 @@ impl Traffic {
         match connection.closed() {
             Some(
                 reason @ (CloseReason::TimedOut
+                | CloseReason::PathMtu(_)
                 | CloseReason::Protocol(_)
                 | CloseReason::HandshakeTimeout
                 | CloseReason::Refused
@@ -155,6 +155,13 @@ fn native(
     let address = udt_socket::peer_address(peer);
     NativeConnection::client(now, config, address, &sender, receiver.public_key())
         .map_err(io::Error::other)
+}
+
+/// Packets as UDT counts them, where IP packets of `path_mtu` pass.
+fn packet_bytes(peer: SocketAddr, path_mtu: Option<u32>) -> u32 {
+    let full = if peer.is_ipv4() { Config::DEFAULT_PACKET_BYTES } else { IPV6_PACKET_BYTES };
+    let headers = Config::DEFAULT_PACKET_BYTES - full;
+    path_mtu.map_or(full, |mtu| mtu.saturating_sub(headers).clamp(MIN_PACKET_BYTES, full))
 }
 
 /// One end of a stream.

@@ -7,7 +7,7 @@ use super::{
     style,
 };
 use crate::wording;
-use record::{Ping, PingReport, RoundTrips};
+use record::{Ping, PingError, PingReport, RoundTrips};
 
 /// Column of the figures in the summary.
 const COLUMN: usize = 14;
@@ -83,6 +83,7 @@ pub fn ping_summary(report: &PingReport, style: &Style) -> String {
             lines.push(Line::new(style).to(2).put(style::WARN, &text));
         }
     }
+    lines.extend(report.unreachable.iter().map(|error| unreachable(error, style)));
     if let Some(trips) = &report.round_trips {
         lines.extend(figures(trips, style));
         if trips.count > 1 {
@@ -90,6 +91,13 @@ pub fn ping_summary(report: &PingReport, style: &Style) -> String {
         }
     }
     block(lines)
+}
+
+/// What a router said, and how often.
+fn unreachable(error: &PingError, style: &Style) -> Line {
+    let from = error.from.as_deref().unwrap_or("this host");
+    let text = format!("{} from {from}: {}", error.reason, error.count);
+    Line::new(style).to(4).put(style::PLAIN, &text)
 }
 
 fn figures(trips: &RoundTrips, style: &Style) -> Vec<Line> {
@@ -228,6 +236,11 @@ mod tests {
             duplicates: 1,
             reordered: 0,
             errors: 2,
+            unreachable: vec![PingError {
+                from: Some("10.0.0.9".to_owned()),
+                reason: "host unreachable".to_owned(),
+                count: 2,
+            }],
             round_trips: Some(RoundTrips {
                 count: 3,
                 min_ms: 10.0,
@@ -251,6 +264,7 @@ mod tests {
         let expected = "\
 ser[2Jver (10.0.0.2): 4 sent, 3 received, 25 % lost
   1 duplicate, 2 probes not delivered
+    host unreachable from 10.0.0.9: 2
   RTT         min  10.000    avg  20.000    max  30.000    mdev 8.165 ms
   percentiles p50  20.000    p90  30.000    p95  30.000    p99  30.000 ms
   jitter      10.000 ms, mean difference of consecutive RTTs

@@ -130,7 +130,8 @@ fn cookie_in(answer: &[u8]) -> u32 {
 fn a_flood_of_requests_leaves_nothing_behind() {
     let mut listener = Listener::new([1; 32], 2);
     let accepts = config(2, NATIVE);
-    let from = |n: u32| PeerAddress { address: [(n % 251) as u8; 16], port: (n % 60_000) as u16 };
+    let from =
+        |n: u32| PeerAddress { address: [(n % 251) as u8; 16], port: (n % 60_000) as u16, zone: 0 };
     for n in 0..10_000 {
         for request in [asked(Request::Induction, 0), asked(Request::Conclusion, n)] {
             let incoming = listener.on_handshake(Nanos(0), &from(n), &request, &accepts);
@@ -144,7 +145,7 @@ fn a_flood_of_requests_leaves_nothing_behind() {
 fn a_cookie_is_good_for_one_address_and_connections_are_limited() {
     let mut listener = Listener::new([1; 32], 2);
     let accepts = config(2, NATIVE);
-    let from = |port| PeerAddress { address: [1; 16], port };
+    let from = |port| PeerAddress { address: [1; 16], port, zone: 0 };
     for port in 1..=3 {
         let induction = asked(Request::Induction, 0);
         let Incoming::Reply(answer) =

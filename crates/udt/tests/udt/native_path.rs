@@ -7,8 +7,8 @@ use std::time::Duration;
 use udt::{Identity, NativeConfig, NativeConnection, PeerAddress, PublicKey};
 use units::Nanos;
 
-pub(crate) const CLIENT: PeerAddress = PeerAddress { address: [1; 16], port: 7_000 };
-pub(crate) const SERVER: PeerAddress = PeerAddress { address: [2; 16], port: 5_201 };
+pub(crate) const CLIENT: PeerAddress = PeerAddress { address: [1; 16], port: 7_000, zone: 0 };
+pub(crate) const SERVER: PeerAddress = PeerAddress { address: [2; 16], port: 5_201, zone: 0 };
 
 pub(crate) fn identity(seed: u8) -> Identity {
     Identity::new(&[seed; 32]).unwrap()

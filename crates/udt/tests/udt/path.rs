@@ -7,7 +7,7 @@ use udt::{Config, Connection, HEADER_BYTES, Incoming, Listener, Packet, PeerAddr
 use units::{BitRate, ByteCount, Nanos};
 
 pub(crate) const PAYLOAD: u64 = 1_456;
-pub(crate) const CLIENT: PeerAddress = PeerAddress { address: [1; 16], port: 7_000 };
+pub(crate) const CLIENT: PeerAddress = PeerAddress { address: [1; 16], port: 7_000, zone: 0 };
 pub(crate) const NATIVE: Algorithm = Algorithm::Udt(UdtRules::Udt);
 
 pub(crate) fn ms(ms: u64) -> Duration {

@@ -115,7 +115,7 @@ fn unresolved(addresses: Vec<Resolved>) -> Unmeasured {
 
 /// Facts of this host, with the device towards an address.
 fn gather(to: IpAddr) -> Facts {
-    let asked = Asked { device: None, to: Some(to) };
+    let asked = Asked { to: Some(to), ..Asked::default() };
     doctor::gather(&Root::machine(), &asked, &doctor::this_nic)
 }
 

@@ -260,7 +260,7 @@ fn attempt(
     console.live(&terminal::baseline_progress(progress, &style));
     let on_event = &mut |event| match event {
         Event::Connected(started) => {
-            counters = InterfaceCounters::towards(started.peer.ip(), started.local.ip());
+            counters = InterfaceCounters::towards(started.peer, started.local);
         }
         // The last interval may last a few milliseconds only: its rate means nothing.
         Event::Interval(interval) if interval.to_s - interval.from_s < shortest => {}

@@ -126,7 +126,7 @@ fn probed(server: &ListedServer, family: Family, stop: &StopFlag) -> ProbedServe
         Err(probe::ProbeError::Resolve(error)) => return ProbedServer::Dead(error.reason),
         Err(_) => return ProbedServer::Dead("its name did not resolve within 5 s".to_owned()),
     };
-    let config = PingConfig::plain(to.ip(), ECHOES, INTERVAL, TIMEOUT);
+    let config = PingConfig::plain(to, ECHOES, INTERVAL, TIMEOUT);
     let pinged = probe::ping(&config, &mut |_| {}, &|| stop.is_raised());
     let echo = pinged.ok().filter(|report| report.method == "icmp");
     if let Some(trips) = echo.and_then(|report| report.round_trips) {

@@ -6,9 +6,9 @@ use super::output::Output;
 use super::setting;
 use crate::failure::{Code, DONE, Failure};
 use crate::stop;
-use host::clock;
 use host::lock::lock;
 use host::log_limit::LogLimit;
+use host::{address, background, clock};
 use perf::server::{Limits, Server, ServerConfig};
 use perf::{Observer, PerfError, ServerEvent, ServerOutput};
 use report::iperf3::text;
@@ -44,6 +44,9 @@ pub(crate) fn run(args: &Iperf3Args, output: Output) -> Result<Code, Failure> {
     }
     let stop = stop::on_signals();
     let server = bind(args, &mut config)?;
+    if args.server_flags.in_background {
+        background::ready().map_err(|error| Failure::work(format!("/dev/null: {error}")))?;
+    }
     let observer = TestObserver {
         args,
         options: OutputOptions::of(args),
@@ -82,6 +85,11 @@ fn bind(args: &Iperf3Args, config: &mut ServerConfig) -> Result<Server, Failure>
 fn config(args: &Iperf3Args) -> Result<ServerConfig, Failure> {
     let (common, flags) = (&args.common, &args.server_flags);
     let near = setting::near(args)?;
+    if let (Some(ip), None) = (near.address, &near.device)
+        && address::lacks_zone(&(ip, 0).into())
+    {
+        return Err(Failure::usage(address::zone_advice(ip)));
+    }
     let seconds = |value: u32| Duration::from_secs(u64::from(value));
     let defaults = Limits::default();
     let limits = Limits {
@@ -217,6 +225,13 @@ impl Observer for TestObserver<'_> {
                 show.fail(&why, output);
                 show.close(output);
                 self.listen_again(state, shown);
+            }
+            ServerEvent::Refused { peer, why, .. } if !self.options.is_text() => {
+                if state.connection_limit.admits(clock::now(), LINES_OF_FAILURE) {
+                    let mut show = Show::new(self.options, None, None);
+                    show.fail(&format!("{peer} was refused: {why}"), &mut state.output);
+                    show.close(&mut state.output);
+                }
             }
             ServerEvent::Refused { peer, why, .. } => {
                 if state.connection_limit.admits(clock::now(), 1) {

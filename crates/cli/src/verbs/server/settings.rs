@@ -4,7 +4,7 @@ use crate::output_path::OutputPath;
 use clap::Args;
 use perf::client::Family;
 use perf::server::{Limits, ServerConfig, TokenName};
-use std::net::IpAddr;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 use units::{BitRate, ByteCount};
@@ -16,7 +16,8 @@ pub(crate) struct ListenArgs {
     pub(super) port: u16,
     /// Address to listen on [default: all]
     #[arg(long, short = 'B', value_name = "ADDRESS", conflicts_with_all = ["ipv4", "ipv6"])]
-    pub(super) bind: Option<IpAddr>,
+    #[arg(value_parser = host::address::parse)]
+    pub(super) bind: Option<SocketAddr>,
     /// Network interface to bind to
     #[arg(long, value_name = "INTERFACE", visible_alias = "bind-dev")]
     device: Option<String>,
@@ -157,8 +158,9 @@ fn count(limit: u32) -> usize {
 /// Everything but authentication.
 pub(super) fn config(listen: &ListenArgs, limits: &LimitArgs) -> ServerConfig {
     ServerConfig {
-        bind: listen.bind,
-        device: listen.device.clone(),
+        bind: listen.bind.map(|bind| bind.ip()),
+        // The interface of a link-local address.
+        device: listen.device.clone().or_else(|| host::address::zone_name(listen.bind?)),
         family: Family::from_flags(listen.ipv4, listen.ipv6),
         port: listen.port,
         one_off: listen.one_off,

@@ -4,6 +4,7 @@ use super::TestArgs;
 use super::cross_traffic::device_towards;
 use crate::failure::Failure;
 use crate::verbs::capture;
+use host::address;
 use host::privileges::User;
 use host::resolve::{self, Family};
 use live_capture::{CaptureConfig, Ending, Limits, LiveCapture, Output, Totals, WriteFormat};
@@ -92,9 +93,11 @@ fn config(args: &TestArgs, stop: &StopFlag) -> Result<CaptureConfig, Failure> {
 
 /// The interface of the route to a server; `any` where it is unknown.
 fn device(server: SocketAddr, bind: Option<IpAddr>) -> String {
-    let unspecified: IpAddr =
-        if server.is_ipv4() { [0, 0, 0, 0].into() } else { [0_u16; 8].into() };
-    let local = UdpSocket::bind((bind.unwrap_or(unspecified), 0)).and_then(|socket| {
+    if let Some(zone) = address::zone_name(server) {
+        return zone;
+    }
+    let local = bind.unwrap_or(address::any_like(server).ip());
+    let local = UdpSocket::bind((local, 0)).and_then(|socket| {
         // Sends nothing: the kernel only chooses a route.
         socket.connect(server)?;
         socket.local_addr()

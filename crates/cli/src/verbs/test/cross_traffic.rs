@@ -2,7 +2,7 @@
 
 use record::Measurement;
 use std::fs;
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
 /// Ethernet, IP and TCP headers with timestamps, in bytes, of a segment and of
 /// its acknowledgement: at most one for each segment.
@@ -21,8 +21,9 @@ pub(in crate::verbs) struct InterfaceCounters {
 impl InterfaceCounters {
     /// Reads the counter of the interface that routes from `local` to `peer`;
     /// `None` where it is unknown.
-    pub(in crate::verbs) fn towards(peer: IpAddr, local: IpAddr) -> Option<Self> {
-        Self::of_device(device_towards(peer, local)?)
+    pub(in crate::verbs) fn towards(peer: SocketAddr, local: SocketAddr) -> Option<Self> {
+        let zone = host::address::zone_name(peer);
+        Self::of_device(zone.or_else(|| device_towards(peer.ip(), local.ip()))?)
     }
 
     /// Reads the counter of an interface; `None` where it is unknown.

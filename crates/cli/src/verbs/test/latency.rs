@@ -137,6 +137,7 @@ fn ping_config(config: &ClientConfig, method: PingMethod, interval: Duration) ->
         interval,
         payload: 56,
         timeout: Duration::from_secs(2),
+        waits_for_errors: false,
         bind: config.bind,
         tos: config.tos,
         ttl: None,

@@ -3,10 +3,11 @@
 
 use super::TestArgs;
 use crate::failure::Failure;
+use host::address;
 use host::resolve::{self, Family};
 use perf::StopFlag;
 use record::{Fragmentation, Measurement, Protocol, SegmentSizes, Stream};
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::time::Duration;
 use units::ByteCount;
 
@@ -21,6 +22,9 @@ const TCP_HEADERS: u32 = 32;
 
 /// The most payload that fits a UDP datagram (RFC 768), less than IPv4's headers.
 const MAX_PAYLOAD: u32 = 65_507;
+
+/// UDT's packets at most, in bytes.
+const UDT_PACKET: u32 = 1_500;
 
 /// The value of `-l`.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -65,6 +69,17 @@ pub(super) fn datagram_length(args: &TestArgs, stop: &StopFlag) -> Result<ByteCo
     Ok(ByteCount::from_bytes(length.into()))
 }
 
+/// The path MTU, where it is below the MTU of the route and no router says so: UDT would send
+/// packets that do not arrive.
+pub(super) fn below_the_route(args: &TestArgs, stop: &StopFlag) -> Option<u32> {
+    let family = Family::from_flags(args.ipv4, args.ipv6);
+    let stopped = || stop.is_raised();
+    let found = resolve::resolve(&args.host, *args.port.start(), family, args.bind, &stopped);
+    let to = *found.ok()??.first()?;
+    let (of_route, passes) = probed(to, args.bind, stop)?;
+    passes.filter(|passes| *passes < of_route.min(UDT_PACKET))
+}
+
 /// The largest IP packet that passes the path to `to`, in bytes: that of the route from here
 /// where no probe is answered; `None` without a route.
 fn path_mtu(to: SocketAddr, bind: Option<IpAddr>, stop: &StopFlag) -> Option<u32> {
@@ -74,19 +89,15 @@ fn path_mtu(to: SocketAddr, bind: Option<IpAddr>, stop: &StopFlag) -> Option<u32
 
 /// The MTU of the route to `to`, and the largest packet of up to that size that was answered.
 fn probed(to: SocketAddr, bind: Option<IpAddr>, stop: &StopFlag) -> Option<(u32, Option<u32>)> {
-    let any = if to.is_ipv4() {
-        IpAddr::from(Ipv4Addr::UNSPECIFIED)
-    } else {
-        IpAddr::from(Ipv6Addr::UNSPECIFIED)
-    };
-    let socket = UdpSocket::bind((bind.unwrap_or(any), 0)).ok()?;
+    let bind = bind.map_or(address::any_like(to), |bind| address::beside(bind, 0, to));
+    let socket = UdpSocket::bind(bind).ok()?;
     // Sends nothing: the kernel only chooses a route.
     socket.connect(to).ok()?;
     let of_route = host::socket::route_mtu(&socket, to.is_ipv6()).ok()?;
     if to.ip().is_loopback() {
         return Some((of_route, Some(of_route)));
     }
-    let found = probe::path_mtu(to.ip(), of_route, TIMEOUT, &|| stop.is_raised());
+    let found = probe::path_mtu(to, of_route, TIMEOUT, &|| stop.is_raised());
     Some((of_route, found.ok().and_then(|found| found.arrived)))
 }
 

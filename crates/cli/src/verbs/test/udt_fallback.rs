@@ -1,6 +1,6 @@
 //! Where a UDT test continues over TCP: UDP is blocked, or policed and TCP carries more.
 
-use super::{Measured, TestArgs, attempt, failure, latency};
+use super::{Measured, TestArgs, attempt, failure, latency, path_mtu};
 use crate::console::Console;
 use crate::failure::Failure;
 use diagnose::repeats;
@@ -36,6 +36,31 @@ pub(super) fn transfer(
     }
     let probed = probed.then_some(port);
     let plain_udt = config.protocol == Protocol::Udt && !config.is_native();
+    let path_mtu = if plain_udt { path_mtu::below_the_route(args, stop) } else { None };
+    let config = &ClientConfig { path_mtu, ..config.clone() };
+    let noted = path_mtu.map(|mtu| {
+        format!("the path MTU is {mtu} bytes, less than the route's: UDT sends smaller packets")
+    });
+    if let Some(note) = &noted {
+        say(note, console);
+    }
+    let mut measured = carried(args, config, probed, plain_udt, console, stop)?;
+    if let Some(note) = noted {
+        measured.measurement.notes.insert(0, note.clone());
+        measured.printed.push(note);
+    }
+    Ok(measured)
+}
+
+/// One test, over TCP where UDT does not reach the server.
+fn carried(
+    args: &TestArgs,
+    config: &ClientConfig,
+    probed: Option<u16>,
+    plain_udt: bool,
+    console: &mut Console,
+    stop: &StopFlag,
+) -> Result<Measured, Failure> {
     if !plain_udt || args.no_fallback {
         return attempt(args, config, probed, console, stop).map_err(failure);
     }
