@@ -188,7 +188,7 @@ fn echo(
         let mut missing = missing.map(|(sent, _)| *sent + path);
         let expected = missing.next();
         // An echo that was lost must not end the wait for the last one.
-        let last = missing.last().or(expected);
+        let last = missing.next_back().or(expected);
         if next == received.len() && last.is_none_or(|at| now > at + timeout) {
             return Ok(received.into_iter().flatten().collect());
         }

@@ -318,11 +318,12 @@ impl Run<'_> {
 
     fn count_error(&mut self, from: Option<IpAddr>, reason: &str) {
         let from = from.map(|from| from.to_string());
+        let has_room = self.errors.len() < MAX_ERRORS;
         let known =
             self.errors.iter_mut().find(|known| known.from == from && known.reason == reason);
         match known {
             Some(known) => known.count += 1,
-            None if self.errors.len() < MAX_ERRORS => {
+            None if has_room => {
                 self.errors.push(PingError { from, reason: reason.to_owned(), count: 1 });
             }
             None => {}

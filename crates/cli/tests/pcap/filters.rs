@@ -401,7 +401,7 @@ const HEADING: &str = "## Filters beside tshark 4.0\n";
 
 /// The page with this table in its section.
 fn page_with(page: &str, table: &str) -> String {
-    let (before, rest) = page.split_once(HEADING).expect("the page has no such section");
+    let (before, rest) = page.split_once(HEADING).unwrap();
     let after = rest.find("\n## ").map_or("", |at| &rest[at..]);
     format!("{before}{HEADING}{table}{after}")
 }

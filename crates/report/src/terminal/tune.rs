@@ -307,6 +307,7 @@ mod tests {
             schema: String::new(),
             version: String::new(),
             at_s: 7_200,
+            other_networks: vec![OtherNetwork { journal: "j".to_owned(), network: 42 }],
             applied: vec![holding(true, false), holding(false, true)],
         };
         for style in styles() {
@@ -320,6 +321,7 @@ mod tests {
             "+ net.ipv4.tcp_rmem = 7 8 9",
             "! net.ipv4.tcp_rmem = 1 2 3; was set to 7 8 9 (before: 4 5 6)",
             "! net.ipv4.tcp_rmem = unreadable",
+            "j is of another network namespace (net:[42])",
         ] {
             assert!(text.contains(part), "{part}: {text}");
         }

@@ -172,7 +172,7 @@ impl<'a> Server<'a> {
                 self.connect(*client, *host, *cookie, *test);
             }
             Step::Stream(at) if !self.running.is_empty() => {
-                self.stream(at.index(self.running.len()))
+                self.stream(at.index(self.running.len()));
             }
             Step::End(at) if !self.running.is_empty() => self.end(at.index(self.running.len())),
             Step::Stream(_) | Step::End(_) => {}
