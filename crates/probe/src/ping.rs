@@ -318,15 +318,11 @@ impl Run<'_> {
 
     fn count_error(&mut self, from: Option<IpAddr>, reason: &str) {
         let from = from.map(|from| from.to_string());
-        let has_room = self.errors.len() < MAX_ERRORS;
-        let known =
-            self.errors.iter_mut().find(|known| known.from == from && known.reason == reason);
-        match known {
-            Some(known) => known.count += 1,
-            None if has_room => {
-                self.errors.push(PingError { from, reason: reason.to_owned(), count: 1 });
-            }
-            None => {}
+        let is_known = |known: &PingError| known.from == from && known.reason == reason;
+        if let Some(at) = self.errors.iter().position(is_known) {
+            self.errors[at].count += 1;
+        } else if self.errors.len() < MAX_ERRORS {
+            self.errors.push(PingError { from, reason: reason.to_owned(), count: 1 });
         }
     }
 

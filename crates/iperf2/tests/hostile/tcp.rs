@@ -139,8 +139,8 @@ const USER: &str = "61207";
 #[test]
 fn a_thread_that_cannot_be_started_does_not_end_the_server() {
     if let Ok(port) = std::env::var(PORT) {
+        let bind = Some(([127, 0, 0, 1], 0).into());
         let port = port.parse().unwrap();
-        let bind = Some(SocketAddr::from(([127, 0, 0, 1], port)));
         let time = Some(Duration::from_secs(60));
         let config = ServerConfig { bind, port, time, ..ServerConfig::default() };
         let server = Server::bind(&config).unwrap();
