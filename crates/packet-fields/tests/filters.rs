@@ -247,7 +247,7 @@ fn mistakes_have_a_place_and_a_remedy() {
         ("1 < tcp.port < 9", "begins with a field", 0),
         ("tcp.len > 1 < 9", "cannot be chained", 12),
         ("tcp.payload contains \"a", "not closed", 21),
-        ("tcp.port == 80 # 1", "no operator", 15),
+        ("tcp.port == 80 $ 1", "no operator", 15),
         ("ip.src == tcp.port", "cannot be compared", 10),
     ] {
         let error = Filter::new(text).unwrap_err();
