@@ -137,7 +137,7 @@ impl fmt::Display for Expression {
                 }
                 match part {
                     Expression::Xor(_) | Expression::Or(_) | Expression::And(_) => {
-                        write!(f, "({part})")?
+                        write!(f, "({part})")?;
                     }
                     _ => write!(f, "{part}")?,
                 }
