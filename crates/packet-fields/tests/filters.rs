@@ -232,6 +232,7 @@ fn mistakes_have_a_place_and_a_remedy() {
         ("ip.src contains 10", "no parts", 16),
         ("tcp.segment", "'tcp.len > 0'", 0),
         ("tcp.optons.timestamp", "did you mean 'tcp.options.timestamp'?", 0),
+        ("ip.proto == ICMPP", "did you mean \"ICMP\"?", 12),
         ("ip.proto == TPC", "no value of that name; it has", 12),
         ("tcp.port matches \"80\"", "string(tcp.port)", 17),
         ("tcp matches \"(a\"", "no regular expression", 12),
@@ -247,7 +248,7 @@ fn mistakes_have_a_place_and_a_remedy() {
         ("1 < tcp.port < 9", "begins with a field", 0),
         ("tcp.len > 1 < 9", "cannot be chained", 12),
         ("tcp.payload contains \"a", "not closed", 21),
-        ("tcp.port == 80 # 1", "no operator", 15),
+        ("tcp.port == 80 $ 1", "no operator", 15),
         ("ip.src == tcp.port", "cannot be compared", 10),
     ] {
         let error = Filter::new(text).unwrap_err();

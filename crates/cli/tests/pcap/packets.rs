@@ -104,6 +104,8 @@ pub(crate) fn differing_values(path: &Path) -> Vec<String> {
     tshark.env("TZ", "UTC").args(["-n", "-r"]).arg(path);
     tshark.args(["-T", "fields", "-E", "separator=/t"]);
     tshark.args(["-E", "aggregator=;", "-o", "tcp.desegment_tcp_streams:FALSE"]);
+    // Protocols that are not dissected here.
+    tshark.args(["--disable-protocol", "ipx"]);
     let mut ours = longhaul(path);
     for name in &names {
         tshark.args(["-e", name]);

@@ -67,7 +67,9 @@ impl Literal {
                         Ok(text) => Ok(Literal::Text(text.into())),
                         Err(_) => wrong("the text is not UTF-8".to_owned()),
                     },
-                    _ if !names.is_empty() => wrong(no_such_name(name, names)),
+                    _ if !names.is_empty() => {
+                        wrong(no_such_name(name, &String::from_utf8_lossy(bytes), names))
+                    }
                     _ => wrong(format!(
                         "{name} is {}: write it without quotation marks",
                         article(kind)
@@ -118,7 +120,7 @@ impl Literal {
         match parsed {
             Some(literal) => Ok(literal),
             None if !names.is_empty() && text.starts_with(|c: char| c.is_ascii_alphabetic()) => {
-                wrong(no_such_name(name, names))
+                wrong(no_such_name(name, text, names))
             }
             None => wrong(format!("{} is not {}{}", quoted(text), article(kind), example(kind))),
         }
@@ -158,7 +160,14 @@ impl Literal {
     }
 }
 
-fn no_such_name(field: &str, names: &[(i64, &str)]) -> String {
+fn no_such_name(field: &str, text: &str, names: &[(i64, &str)]) -> String {
+    let text = text.to_lowercase();
+    let score = |name: &str| strsim::jaro_winkler(&name.to_lowercase(), &text);
+    let scored = names.iter().map(|(_, name)| (score(name), name));
+    let best = scored.max_by(|a, b| a.0.total_cmp(&b.0)).filter(|(score, _)| *score > 0.75);
+    if let Some((_, name)) = best {
+        return format!("{field} has no value of that name; did you mean \"{name}\"?");
+    }
     const MOST: usize = 4;
     let some: Vec<String> =
         names.iter().take(MOST).map(|(_, name)| format!("\"{name}\"")).collect();

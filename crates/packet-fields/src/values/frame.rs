@@ -1,11 +1,13 @@
 //! The fields of the frame.
 
 use super::Emit;
+use super::application::number;
 use crate::application::Payload;
 use crate::field::Field;
 use crate::value::Value;
 use crate::view::PacketView;
 use capture::dissect::Protocol;
+use tcp_analysis::Flags;
 
 /// The values of a field of the frame.
 pub(crate) fn values(view: &PacketView<'_>, field: Field, emit: Emit<'_>) {
@@ -33,33 +35,70 @@ pub(crate) fn values(view: &PacketView<'_>, field: Field, emit: Emit<'_>) {
     });
 }
 
-/// The protocols from the outside in, with Wireshark's `ethertype` behind each header that has
-/// such a type.
+/// The protocols from the outside in, as Wireshark lists them: `ethertype` behind each header that
+/// has such a type, IPv6's extension headers by name, and no data in a retransmission.
 fn protocols(view: &PacketView<'_>) -> String {
     let mut names: Vec<&str> = Vec::new();
     let payload = Payload::of(view);
     for (place, (protocol, layer)) in view.layers.iter().enumerate() {
-        if protocol == Protocol::Data
-            && let Some(payload) = payload
-        {
-            names.push(payload.application.name());
-            continue;
-        }
-        names.push(protocol.name());
+        let bytes = view.bytes(place, layer);
         // Below 1536, the number is a length (IEEE 802.3, 3.2.6).
-        let typed = |at: usize| {
-            let bytes = view.bytes(place, layer).get(at..).and_then(<[u8]>::first_chunk::<2>);
-            bytes.is_some_and(|bytes| u16::from_be_bytes(*bytes) >= 1536)
-        };
+        let typed = |at: usize| number(bytes, at, 2).is_some_and(|kind| kind >= 1536);
         let has_type = match protocol {
             Protocol::Ethernet => typed(12),
             Protocol::Vlan | Protocol::ServiceVlan => typed(2),
             Protocol::LinuxCooked => typed(if layer.header_len == 20 { 0 } else { 14 }),
             _ => false,
         };
+        match (protocol, payload) {
+            (Protocol::Data, Some(payload)) => names.push(payload.application.name()),
+            (Protocol::Data, None) if is_retransmission(view) => {}
+            // One name for a stack of labels.
+            (Protocol::Mpls, _) if names.last() == Some(&"mpls") => {}
+            // A dissector for every version, of the same name.
+            (Protocol::Igmp, _) => names.extend(["igmp", "igmp"]),
+            _ => names.push(protocol.name()),
+        }
         if has_type {
             names.push("ethertype");
         }
+        let header = bytes.get(..layer.header_len as usize).unwrap_or(bytes);
+        match protocol {
+            Protocol::Ipv6 => extension_headers(header, &mut names),
+            Protocol::Icmp | Protocol::Icmpv6 if has_echo_data(protocol, bytes) => {
+                names.push("data");
+            }
+            _ => {}
+        }
     }
     names.join(":")
+}
+
+fn is_retransmission(view: &PacketView<'_>) -> bool {
+    let kinds = [Flags::RETRANSMISSION, Flags::FAST_RETRANSMISSION, Flags::SPURIOUS_RETRANSMISSION];
+    view.stream.is_some_and(|stream| kinds.iter().any(|kind| stream.analysis.flags.has(*kind)))
+}
+
+/// The extension headers behind an IPv6 header of 40 bytes (RFC 8200, section 4).
+fn extension_headers(header: &[u8], names: &mut Vec<&str>) {
+    let (mut next, mut at) = (number(header, 6, 1), 40);
+    while at < header.len() {
+        let (name, length) = match next {
+            Some(0) => ("ipv6.hopopts", None),
+            Some(43) => ("ipv6.routing", None),
+            Some(44) => ("ipv6.fraghdr", Some(8)),
+            Some(60) => ("ipv6.dstopts", None),
+            _ => return,
+        };
+        names.push(name);
+        next = number(header, at, 1);
+        let units = header.get(at + 1).map_or(0, |units| usize::from(*units));
+        at += length.unwrap_or(units * 8 + 8);
+    }
+}
+
+/// Whether an echo request or reply has more than its header of 8 bytes.
+fn has_echo_data(protocol: Protocol, bytes: &[u8]) -> bool {
+    let types = if protocol == Protocol::Icmp { [0, 8] } else { [128, 129] };
+    bytes.len() > 8 && bytes.first().is_some_and(|kind| types.contains(kind))
 }
