@@ -61,11 +61,7 @@ fn from(walk: &mut Walk, skip: usize) -> Result<Next, Unreadable> {
 /// Either of the two, by the address.
 pub(super) fn either_hdlc(walk: &mut Walk) -> Result<Next, Unreadable> {
     match walk.header::<1>()? {
-        [0x0f | 0x8f] => {
-            // Wireshark has PPP outside of it.
-            walk.push(Protocol::Ppp, 0);
-            cisco_hdlc(walk)
-        }
+        [0x0f | 0x8f] => cisco_hdlc(walk),
         _ => Ok(Next::Ppp),
     }
 }

@@ -97,7 +97,6 @@ pub(super) fn radiotap(walk: &mut Walk) -> Result<Next, Unreadable> {
 pub(super) fn prism(walk: &mut Walk) -> Result<Next, Unreadable> {
     let header: [u8; 8] = walk.header()?;
     if header[..3] == [0x80, 0x21, 0x10] {
-        walk.push(Protocol::Prism, 0);
         return avs(walk);
     }
     let length = [header[4], header[5], header[6], header[7]];

@@ -21,7 +21,7 @@ const ROUNDING: f64 = 0.006;
 
 /// A flow with the reports of its receiver and sender.
 #[derive(Debug, Default)]
-struct Flow {
+struct FlowLines {
     id: u32,
     /// What its intervals add up to: datagrams, lost, bytes.
     packets: u64,
@@ -40,7 +40,7 @@ struct Flow {
 #[derive(Debug, Default)]
 struct Lines {
     document: Document,
-    flows: Vec<Flow>,
+    flows: Vec<FlowLines>,
     is_udp: bool,
     is_reverse: bool,
     is_server: bool,
@@ -175,11 +175,11 @@ impl Lines {
         self.document.intervals.push(Report { streams: vec![report] });
     }
 
-    fn flow(&mut self, id: u32) -> Option<&mut Flow> {
+    fn flow(&mut self, id: u32) -> Option<&mut FlowLines> {
         let place = match self.flows.iter().position(|flow| flow.id == id) {
             Some(place) => place,
             None if self.flows.len() < MOST_STREAMS => {
-                self.flows.push(Flow { id, ..Flow::default() });
+                self.flows.push(FlowLines { id, ..FlowLines::default() });
                 self.flows.len() - 1
             }
             None => return None,
