@@ -9,12 +9,16 @@
 mod ip;
 mod key;
 mod link_layer;
+mod not_understood;
 mod options;
+mod ppp;
 mod protocol;
 pub mod tcp;
 mod tunnel;
+mod wireless;
 
 pub use key::{Direction, FlowKey};
+pub use not_understood::{NotUnderstood, NotUnderstoodCounts};
 pub use options::{OptionIter, TcpOption, TcpOptions, mptcp_name};
 pub use protocol::Protocol;
 pub use tcp::{TcpFlags, TcpSegment};
@@ -48,6 +52,7 @@ pub struct Layers {
     transport: Option<u8>,
     fragment: bool,
     length_from_frame: bool,
+    not_understood: Option<NotUnderstood>,
 }
 
 impl Layers {
@@ -89,6 +94,13 @@ impl Layers {
     #[must_use]
     pub fn is_length_from_frame(&self) -> bool {
         self.length_from_frame
+    }
+
+    /// The header at which the dissection ended although a packet may follow.
+    #[must_use]
+    #[inline]
+    pub fn not_understood(&self) -> Option<NotUnderstood> {
+        self.not_understood
     }
 
     /// The innermost TCP segment in `data`, the packet's bytes.
@@ -201,6 +213,10 @@ enum Next {
     IpProtocol(u8),
     Vxlan,
     GtpU,
+    Geneve,
+    Teredo,
+    /// An IEEE 802.11 frame.
+    Wlan,
     Data,
     Stop,
 }
@@ -220,10 +236,18 @@ struct Walk<'a, 'l> {
     /// Where the packet ends by its outer layers; may be more than was captured.
     end: usize,
     network: u8,
+    /// Whether the header of an 802.11 frame is padded to four bytes.
+    pads_wlan: bool,
     out: &'l mut Layers,
 }
 
 impl Walk<'_, '_> {
+    /// Records what is not dissected although a packet may be in it.
+    fn not_understood(&mut self, what: NotUnderstood) -> Next {
+        self.out.not_understood = Some(what).filter(|what| what.may_hide_packets());
+        Next::Data
+    }
+
     /// The next `N` bytes.
     #[inline]
     fn header<const N: usize>(&self) -> Result<[u8; N], Unreadable> {
@@ -281,8 +305,9 @@ pub fn dissect(link: LinkType, data: &[u8], original_len: u32, layers: &mut Laye
     layers.transport = None;
     layers.fragment = false;
     layers.length_from_frame = false;
+    layers.not_understood = None;
     let end = (original_len as usize).max(data.len());
-    let mut walk = Walk { data, at: 0, end, network: u8::MAX, out: layers };
+    let mut walk = Walk { data, at: 0, end, network: u8::MAX, pads_wlan: false, out: layers };
     let next = link_layer::first(link, &mut walk);
     follow(&mut walk, next);
 }
@@ -295,8 +320,10 @@ pub(crate) fn dissect_reassembled(data: &[u8], place: usize, layers: &mut Layers
     layers.count = place;
     layers.transport = None;
     layers.fragment = false;
+    layers.not_understood = None;
     let at = layer.start as usize;
-    let mut walk = Walk { data, at, end: data.len(), network: u8::MAX, out: layers };
+    let mut walk =
+        Walk { data, at, end: data.len(), network: u8::MAX, pads_wlan: false, out: layers };
     follow(&mut walk, Ok(Next::Ip));
 }
 
@@ -309,13 +336,16 @@ fn follow(walk: &mut Walk<'_, '_>, mut next: Result<Next, Unreadable>) {
             Ok(Next::Ethernet) => link_layer::ethernet(walk),
             Ok(Next::EtherType(number)) => link_layer::ether_type(walk, number),
             Ok(Next::Llc) => link_layer::llc(walk),
-            Ok(Next::Ppp) => link_layer::ppp(walk),
+            Ok(Next::Ppp) => ppp::ppp(walk),
             Ok(Next::Ip) => ip::by_version(walk),
             Ok(Next::Ipv4) => ip::v4(walk),
             Ok(Next::Ipv6) => ip::v6(walk),
             Ok(Next::IpProtocol(number)) => ip::protocol(walk, number),
             Ok(Next::Vxlan) => tunnel::vxlan(walk),
             Ok(Next::GtpU) => tunnel::gtp_u(walk),
+            Ok(Next::Geneve) => tunnel::geneve(walk),
+            Ok(Next::Teredo) => tunnel::teredo(walk),
+            Ok(Next::Wlan) => wireless::frame(walk),
             Ok(Next::Data | Next::Stop) | Err(_) => break,
         };
         next = step;

@@ -1,5 +1,5 @@
 //! Packets out of capture files: pcap and pcapng, detected by content, plain or
-//! compressed.
+//! compressed. Captures in other formats are named ([`Problem::OtherFormat`]).
 //!
 //! [`Reader`] has one buffer, which it grows to the longest record that it accepts;
 //! a [`Packet`] borrows from it. What was read before an error stays valid, and
@@ -8,14 +8,16 @@
 mod blocks;
 mod broken;
 mod buffer;
+mod bzip2;
 mod decompress;
 mod options;
+mod other_formats;
 mod pcap;
 mod pcapng;
 mod summary;
 
 pub use broken::{Broken, Problem};
-pub use decompress::Compression;
+pub use decompress::{Compression, Decompressed, HEAD};
 pub use options::PacketOptions;
 pub use summary::{Backwards, FileSummary, Format, Interface, MAX_INTERFACES, MAX_NAMES, Name};
 
@@ -133,6 +135,16 @@ pub struct Reader<R: Read> {
     ended: bool,
 }
 
+/// Whether a file that begins with these bytes, of which [`HEAD`] are enough, is a capture in any
+/// program's format. A compressed file may be one: see [`Compression::of`].
+#[must_use]
+pub fn is_capture(head: &[u8]) -> bool {
+    let Some(magic) = head.first_chunk() else { return false };
+    u32::from_le_bytes(*magic) == pcapng::SECTION_HEADER
+        || pcap::is_magic(*magic)
+        || matches!(other_formats::problem(head), Problem::OtherFormat(_))
+}
+
 #[derive(Debug)]
 enum Kind {
     Pcap(pcap::State),
@@ -177,6 +189,10 @@ impl<R: Read> Reader<R> {
             summary.format = Format::Pcapng;
             let state = pcapng::State::begin(buffer, &mut summary)?;
             return Ok((Kind::Pcapng(state), summary));
+        }
+        if !pcap::is_magic(magic) {
+            buffer.fill(HEAD)?;
+            return Err(other_formats::problem(buffer.bytes()));
         }
         let state = pcap::State::begin(buffer, magic, &mut summary)?;
         Ok((Kind::Pcap(state), summary))

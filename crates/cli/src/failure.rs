@@ -30,6 +30,11 @@ impl Failure {
     pub(crate) fn work(error: impl fmt::Display) -> Self {
         Failure { code: FAILED, line: untrusted::line(&error.to_string(), false) }
     }
+
+    /// The same, where a file's path is a detail of ours, by a name that the user knows.
+    pub(crate) fn with_name(self, path: &str, name: &str) -> Self {
+        Failure { line: self.line.replace(path, name), ..self }
+    }
 }
 
 impl fmt::Display for Failure {

@@ -54,6 +54,7 @@ pub(crate) fn packet(input: &[u8]) {
         end += layer.header_len;
         assert!(end + layer.payload_len <= original, "{protocol:?}");
     }
+    assert!(layers.not_understood().is_none_or(|what| !what.to_string().is_empty()));
     if let Some(segment) = layers.tcp(data) {
         assert!(segment.payload.len() <= segment.payload_len as usize);
         assert!(segment.payload_len <= original);

@@ -155,6 +155,12 @@ pub fn set_flow_label(
     Ok(SocketAddrV6::new(destination, peer.port(), label.to_be(), peer.scope_id()))
 }
 
+/// Whether a socket lacks an option, as those of MPTCP do some of TCP's.
+#[must_use]
+pub fn is_not_offered(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::ENOPROTOOPT | libc::EOPNOTSUPP))
+}
+
 /// Whether a call failed because descriptors or memory have run out (accept(2)):
 /// an immediate retry would fail too.
 #[must_use]

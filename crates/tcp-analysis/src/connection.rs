@@ -91,12 +91,19 @@ impl Connection {
         if position.reuses_ports {
             own.next_seq = own.contiguous;
         }
+        let signals_mptcp = options.mptcp.is_some() && {
+            let acks = options.mptcp_data_ack.is_some_and(|ack| ack != own.data_ack);
+            own.data_ack = options.mptcp_data_ack.unwrap_or(own.data_ack);
+            // A hole in a subflow repeats its ACK while data of others arrives.
+            options.mptcp_signals || (acks && !has_sack)
+        };
         let seen = CapturedSegment {
             segment,
             packet: u32::try_from(position.packet).unwrap_or(u32::MAX),
             time_ns: now,
             ts_value: value,
             has_sack,
+            signals_mptcp,
             initial_rtt_ns: self.initial_rtt_ns,
             mss: u32::from(peer.mss),
         };

@@ -39,6 +39,21 @@ impl FaultFinder {
         self.clock.add(stream, packet, time_ns, segment);
     }
 
+    /// Takes the next segment whose options were captured in part; the clock needs whole ones.
+    #[inline]
+    pub fn add_cut(
+        &mut self,
+        stream: u32,
+        packet: u64,
+        time_ns: u64,
+        segment: &TcpSegment<'_>,
+        rtt_ns: Option<u64>,
+    ) {
+        if stream < MOST_STREAMS {
+            self.copies.add(stream, packet, time_ns, segment, rtt_ns);
+        }
+    }
+
     /// What was found.
     #[must_use]
     pub fn finish(self) -> Faults {

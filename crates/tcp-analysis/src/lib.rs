@@ -16,6 +16,7 @@
 //! | `window_edges` | the least window scale where no SYN was captured |
 //! | `ecn` | ECN and AccECN: what was negotiated, marks and their reports |
 //! | `faults` | copies by a mirror port and steps of the clock |
+//! | `mptcp` | the subflows of MPTCP connections |
 //! | `vantage` | where the capture was made |
 //! | `sampler`, `measurement` | a connection as a `record::Measurement` from there |
 //! | `scoreboard`, `rounds`, `slow_start`, `echo_order` | the sender's state, which the samples show |
@@ -35,6 +36,7 @@ mod flags;
 mod handshake;
 pub mod iperf3;
 mod measurement;
+mod mptcp;
 mod one_way;
 mod outstanding;
 mod recovery;
@@ -59,6 +61,7 @@ pub use faults::{FaultFinder, Faults};
 pub use flags::{FLAG_COUNT, FlagCounts, Flags};
 pub use handshake::{Handshake, HandshakePacket, Handshakes, MOST_HANDSHAKES};
 pub use measurement::{Requested, Sampled, caveats, measurement};
+pub use mptcp::{MptcpConnections, Subflow};
 pub use record::CapturePoint;
 pub use recovery::{KIND_COUNT, Kind, Retransmissions};
 pub use rules::Rules;

@@ -53,6 +53,8 @@ pub(crate) struct Side {
     /// Packet whose ACK the duplicates repeat.
     pub(crate) repeated_ack: u32,
     pub(crate) last_flags: Flags,
+    /// The data-level acknowledgement of its last MPTCP option; 0: none.
+    pub(crate) data_ack: u32,
     pub(crate) scale: WindowScale,
     /// The least scale of its windows where its SYN was not captured: known from an earlier pass
     /// over the capture, or what the peer's data proves so far.
@@ -111,6 +113,7 @@ impl Default for Side {
             duplicate_acks: 0,
             repeated_ack: 0,
             last_flags: Flags::default(),
+            data_ack: 0,
             scale: WindowScale::Unknown,
             least_scale: None,
             edges: None,

@@ -61,6 +61,8 @@ pub(crate) struct CapturedSegment<'a, 's> {
     pub(crate) ts_value: u32,
     /// Whether it has SACK blocks.
     pub(crate) has_sack: bool,
+    /// Whether its MPTCP options say something that its sender's last ones did not.
+    pub(crate) signals_mptcp: bool,
     /// Initial RTT of the connection, or 0.
     pub(crate) initial_rtt_ns: u64,
     /// Bytes of a segment: the peer's MSS, or 0.
@@ -199,6 +201,10 @@ fn own_flags(rules: Rules, seen: &CapturedSegment<'_, '_>, own: &mut Side, peer:
     }
     if same_window && peer.last_flags.has(Flags::KEEP_ALIVE) {
         flags.set(Flags::KEEP_ALIVE_ACK);
+        return flags;
+    }
+    // MPTCP sends its signals in ACKs that are no sign of a loss (RFC 8684, section 4).
+    if seen.signals_mptcp {
         return flags;
     }
     if same_window || (seen.has_sack && rules.sack_makes_duplicate()) {

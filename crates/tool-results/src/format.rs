@@ -1,17 +1,15 @@
 //! Which format a file has, by its content.
 
-use crate::{flent, iperf2_csv, iperf2_text, iperf3, ndt7, ss};
-use flate2::read::MultiGzDecoder;
+use crate::{decode, flent, iperf2_csv, iperf3, json_document, ndt7, pasted_text, ss};
 use record::Measurement;
-use std::io::Read;
 use units::ByteCount;
 
 /// The largest text that is read, unpacked.
 pub const MAX_SIZE: ByteCount = ByteCount::from_bytes(64 << 20);
 
 /// The files that `longhaul explain` reads, as an error names them.
-const ACCEPTED: &str = "longhaul's measurements and recordings, captures (pcap, pcapng), iperf3's \
-                        -J and --json-stream output, iperf 2's -y C and -e output, ss -tin, \
+const ACCEPTED: &str = "longhaul's measurements and recordings, captures (pcap, pcapng), output \
+                        of iperf3 (-J, --json-stream, text) and iperf 2 (-y C, text), ss -tin, \
                         ndt7's JSON, and flent's data files";
 
 /// Bytes at the beginning in which a document's keys are looked for.
@@ -66,76 +64,54 @@ impl NotAResult {
 /// # Errors
 /// [`NotAResult`]: one line that identifies the file.
 pub fn read(bytes: &[u8]) -> Result<Vec<Measurement>, NotAResult> {
-    if bytes.starts_with(&[0x1f, 0x8b]) {
-        let text = unpacked(bytes)?;
-        return read_text(&text);
-    }
-    if bytes.starts_with(b"BZh") {
-        return Err(NotAResult::Unknown(
-            "it is compressed with bzip2: unpack it with bunzip2".to_owned(),
-        ));
-    }
-    if bytes.len() as u64 > MAX_SIZE.bytes() {
-        return Err(NotAResult::Unknown(format!("it is larger than {MAX_SIZE}")));
-    }
-    match std::str::from_utf8(bytes) {
-        Ok(text) => read_text(text),
-        Err(_) => Err(NotAResult::Unknown("it is not text".to_owned())),
+    let text = decode::text(bytes)?;
+    let text = json_document::unquoted(&text);
+    match json_document::begins_at(&text) {
+        // Text may have braces too.
+        Some(at) => read_json(&text, at).or_else(|error| match error {
+            NotAResult::Unknown(_) => read_text(&text).map_err(|_| error),
+            NotAResult::Damaged { .. } => Err(error),
+        }),
+        None => read_text(&text),
     }
 }
 
-/// Whether the beginning of a gzip file unpacks to the beginning of JSON.
-#[must_use]
-pub fn is_packed_json(beginning: &[u8]) -> bool {
-    let mut first = [0; 64];
-    let read = MultiGzDecoder::new(beginning).read(&mut first).unwrap_or(0);
-    let text = first.get(..read).unwrap_or_default().trim_ascii_start();
-    text.first() == Some(&b'{')
-}
-
-/// A gzip file's text, of at most [`MAX_SIZE`].
-fn unpacked(bytes: &[u8]) -> Result<String, NotAResult> {
-    const WHAT: &str = "a gzip file";
-    let damaged = |why: &str| NotAResult::Damaged { what: WHAT, why: why.to_owned() };
-    let mut text = Vec::new();
-    let limit = MAX_SIZE.bytes().saturating_add(1);
-    let read = MultiGzDecoder::new(bytes).take(limit).read_to_end(&mut text);
-    if text.len() as u64 > MAX_SIZE.bytes() {
-        return Err(damaged(&format!("it unpacks to more than {MAX_SIZE}")));
-    }
-    match read {
-        Err(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => {
-            Err(damaged("it is truncated"))
-        }
-        Err(_) => Err(damaged("it is damaged")),
-        Ok(_) => String::from_utf8(text).map_err(|_| damaged("it contains no text")),
-    }
+/// JSON that begins at `at` of the text.
+fn read_json(text: &str, at: usize) -> Result<Vec<Measurement>, NotAResult> {
+    let start = head(text.get(at..).unwrap_or_default());
+    let start: String = start.chars().take(80).filter(|c| !c.is_whitespace()).collect();
+    let is_event = start.starts_with("{\"event\":");
+    let found = if is_event || start.starts_with("{\"Key\":") {
+        json_document::lines(text)
+    } else {
+        json_document::complete(text)
+    };
+    let document = found.document.trim_start();
+    let head = head(document);
+    let has = |key: &str| head.contains(key);
+    let start: String = head.chars().take(80).filter(|c| !c.is_whitespace()).collect();
+    let mut all = if is_event {
+        iperf3::stream(document).map(|one| vec![one])
+    } else if start.starts_with("{\"Key\":") {
+        ndt7::client(document)
+    } else if start.starts_with("{\"start\":") && has("\"iperf 3") {
+        iperf3::document(document).map(|one| vec![one])
+    } else if has("\"ServerIP\"") && has("\"StartTime\"") {
+        ndt7::archive(document)
+    } else if document.contains("\"x_values\"") && document.contains("\"results\"") {
+        flent::document(document).map(|one| vec![one])
+    } else {
+        Err(NotAResult::Unknown(other_json(head)))
+    }?;
+    all.iter_mut().for_each(|one| one.notes.extend(found.notes.iter().cloned()));
+    Ok(all)
 }
 
 fn read_text(text: &str) -> Result<Vec<Measurement>, NotAResult> {
-    let text = text.trim_start_matches('\u{feff}').trim_start();
-    let head = head(text);
-    let has = |key: &str| head.contains(key);
-    if text.starts_with('{') {
-        let start: String = head.chars().take(80).filter(|c| !c.is_whitespace()).collect();
-        return if start.starts_with("{\"event\":") {
-            iperf3::stream(text).map(|one| vec![one])
-        } else if start.starts_with("{\"Key\":") {
-            ndt7::client(text)
-        } else if start.starts_with("{\"start\":") && has("\"iperf 3") {
-            iperf3::document(text).map(|one| vec![one])
-        } else if has("\"ServerIP\"") && has("\"StartTime\"") {
-            ndt7::archive(text)
-        } else if text.contains("\"x_values\"") && text.contains("\"results\"") {
-            flent::document(text).map(|one| vec![one])
-        } else {
-            Err(NotAResult::Unknown(other_json(head)))
-        };
-    }
-    if iperf2_csv::is_csv(text) {
-        iperf2_csv::lines(text)
-    } else if iperf2_text::is_text(head) {
-        iperf2_text::lines(text)
+    if iperf2_csv::is_csv(text.trim_start()) {
+        iperf2_csv::lines(text.trim_start())
+    } else if pasted_text::is_text(text) {
+        pasted_text::results(text)
     } else if text.lines().any(crate::ss_details::is_details) {
         ss::samples(text)
     } else {
@@ -166,9 +142,6 @@ fn other_text(text: &str) -> String {
     let first = text.lines().map(str::trim).find(|line| !line.is_empty());
     match first {
         None => "it is empty".to_owned(),
-        Some(_) if text.contains("- - - - -") && text.contains("[ ID] Interval") => {
-            "it is iperf3's text: run iperf3 with -J".to_owned()
-        }
         Some(line) => {
             let start: String = line.chars().take(40).collect();
             format!("it is of an unknown tool: it begins with '{start}'")

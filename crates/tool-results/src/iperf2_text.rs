@@ -8,6 +8,7 @@ use crate::{
     format::NotAResult,
     intervals::{self, Totals},
     iperf2_csv::sent_rate,
+    text_row::{self, RowId, TextRow, bytes},
     transfer::{self, MOST_STREAMS, Transfer},
 };
 use record::{
@@ -17,9 +18,8 @@ use units::{BitRate, ByteCount, Rtt};
 
 const WHAT: &str = "iperf 2's text";
 
-/// Lines that are read, and words of a line.
+/// Lines that are read.
 const MOST_LINES: usize = 500_000;
-const MOST_WORDS: usize = 24;
 
 /// iperf 2's port.
 const PORT: u16 = 5001;
@@ -59,22 +59,19 @@ struct Head {
     length: u32,
 }
 
-/// Whether a text begins as iperf 2's.
-pub(crate) fn is_text(head: &str) -> bool {
-    let has = |text: &str| head.contains(text);
-    let begins = has("Client connecting to ") || has("Server listening on ");
-    begins && (has("TCP port") || has("UDP port")) && !has("Server listening on 5201")
-}
-
 /// The flows of all lines, as one test.
-pub(crate) fn lines(text: &str) -> Result<Vec<Measurement>, NotAResult> {
+pub(crate) fn lines(text: &str) -> Result<Measurement, NotAResult> {
     let mut head = Head::default();
     let mut flows: Vec<FlowReports> = Vec::new();
     let mut reports_server = None;
     for line in text.lines().take(MOST_LINES) {
-        let Some((id, rest)) = id_of(line) else {
-            head.read(line);
-            continue;
+        let (id, rest) = match text_row::flow_of(line) {
+            Some((RowId::Flow(id), _, rest)) => (id, rest),
+            Some((RowId::Sum, ..)) => continue,
+            None => {
+                head.read(line);
+                continue;
+            }
         };
         let index = match flows.iter().position(|flow| flow.id == id) {
             Some(index) => index,
@@ -92,7 +89,7 @@ pub(crate) fn lines(text: &str) -> Result<Vec<Measurement>, NotAResult> {
                 count.strip_suffix(" datagrams").and_then(|count| count.trim().parse().ok());
         } else if rest.contains("connected with") {
             flow.connected(rest);
-        } else if let Some(row) = Row::parse(rest) {
+        } else if let Some(row) = Row::parse(line) {
             flow.add(&row, !head.is_server, reports_server == Some(id));
         }
     }
@@ -100,14 +97,10 @@ pub(crate) fn lines(text: &str) -> Result<Vec<Measurement>, NotAResult> {
     if flows.is_empty() {
         return Err(NotAResult::empty(WHAT, "no interval: it is truncated, or the test failed"));
     }
-    measurement(&head, &flows).map(|one| vec![one])
-}
-
-/// `[  1] …` as its id and the rest; sums and headings have none.
-fn id_of(line: &str) -> Option<(u32, &str)> {
-    let (id, rest) = line.trim_start().strip_prefix('[')?.split_once(']')?;
-    let id = id.trim().trim_start_matches('*').parse().ok()?;
-    Some((id, rest.trim()))
+    // Without the lines before the reports, losses tell.
+    let is_known = head.is_server || !head.target.is_empty();
+    head.is_udp |= !is_known && flows.iter().all(|flow| flow.datagrams.is_some());
+    measurement(&head, &flows)
 }
 
 impl Head {
@@ -141,20 +134,6 @@ fn port(text: &str) -> Option<u16> {
     text.split_once("port ")?.1.split_whitespace().next()?.parse().ok()
 }
 
-/// `3.38`, `MBytes`: units of 1024.
-fn bytes(number: &str, unit: &str) -> Option<ByteCount> {
-    let factor = match unit {
-        "Byte" | "Bytes" => 1.0,
-        "KByte" | "KBytes" => 1024.0,
-        "MByte" | "MBytes" => 1024.0 * 1024.0,
-        "GByte" | "GBytes" => 1024.0 * 1024.0 * 1024.0,
-        "TByte" | "TBytes" => 1024.0 * 1024.0 * 1024.0 * 1024.0,
-        _ => return None,
-    };
-    let number: f64 = number.parse().ok().filter(|number| (0.0..1e15).contains(number))?;
-    Some(ByteCount::from_f64(number * factor))
-}
-
 /// A report of one flow.
 #[derive(Debug, Default)]
 struct Row {
@@ -170,28 +149,16 @@ struct Row {
 }
 
 impl Row {
-    fn parse(text: &str) -> Option<Row> {
-        let words: Vec<&str> = text.split_whitespace().take(MOST_WORDS).collect();
-        let [span, "sec", amount, unit, _rate, rate_unit, rest @ ..] = &*words else { return None };
-        let (from, to) = span.split_once('-')?;
-        let second = |text: &str| text.parse::<f64>().ok().filter(|s| (0.0..1e7).contains(s));
-        if !rate_unit.ends_with("bits/sec") {
-            return None;
-        }
-        let mut row = Row {
-            from_s: second(from)?,
-            to_s: second(to)?,
-            bytes: bytes(amount, unit)?,
-            ..Row::default()
-        };
-        match rest {
-            [writes, retries, state, "us", ..] => {
-                row.writes = writes.split_once('/').and_then(|(count, _)| count.parse().ok());
-                row.retries = retries.parse().ok();
-                row.read_state(state);
-            }
-            [jitter, "ms", counts, ..] => row.datagrams = row_datagrams(jitter, counts),
-            _ => {}
+    fn parse(line: &str) -> Option<Row> {
+        let text = TextRow::parse(line)?;
+        let mut row =
+            Row { from_s: text.from_s, to_s: text.to_s, bytes: text.bytes, ..Row::default() };
+        row.datagrams =
+            text.datagrams().map(|(ms, lost, total)| (Rtt::from_secs(ms / 1e3), lost, total));
+        if let [writes, retries, state, "us", ..] = &*text.rest {
+            row.writes = writes.split_once('/').and_then(|(count, _)| count.parse().ok());
+            row.retries = retries.parse().ok();
+            row.read_state(state);
         }
         Some(row)
     }
@@ -206,13 +173,6 @@ impl Row {
         self.rtt = us(rtt).filter(|rtt| *rtt > Rtt::ZERO);
         self.rttvar = us(variance.trim_end_matches(')'));
     }
-}
-
-/// Jitter in ms, and `lost/total`.
-fn row_datagrams(jitter: &str, counts: &str) -> Option<(Rtt, u64, u64)> {
-    let jitter: f64 = jitter.parse().ok()?;
-    let (lost, total) = counts.split_once('/')?;
-    Some((Rtt::from_secs(jitter / 1e3), lost.parse().ok()?, total.parse().ok()?))
 }
 
 impl FlowReports {

@@ -5,6 +5,7 @@
 //! (esnet/iperf, `src/iperf_api.c`, `iperf_print_intermediate` and `iperf_print_results`).
 
 mod document;
+pub(crate) mod text;
 
 use crate::{
     format::NotAResult,
@@ -51,12 +52,16 @@ pub(crate) fn stream(text: &str) -> Result<Measurement, NotAResult> {
     const WHAT: &str = "iperf3's --json-stream output";
     let mut document = Document::default();
     let lines = text.lines().filter(|line| !line.trim().is_empty());
-    let mut reports = 0;
+    let (mut reports, mut is_second) = (0, false);
     for (number, line) in (1..).zip(lines) {
         let wrong = |error: &serde_json::Error| NotAResult::json_line(WHAT, number, error);
         let event: Event<'_> = serde_json::from_str(line).map_err(|e| wrong(&e))?;
         let Some(data) = event.data.map(RawValue::get) else { continue };
         match event.event.as_deref() {
+            Some("start") if reports > 0 => {
+                is_second = true;
+                break;
+            }
             Some("start") => document.start = serde_json::from_str(data).map_err(|e| wrong(&e))?,
             Some("interval") if reports < MOST_REPORTS => {
                 let report: Report = serde_json::from_str(data).map_err(|e| wrong(&e))?;
@@ -68,7 +73,11 @@ pub(crate) fn stream(text: &str) -> Result<Measurement, NotAResult> {
             _ => {}
         }
     }
-    measurement(&document, WHAT)
+    let mut measurement = measurement(&document, WHAT)?;
+    if is_second {
+        measurement.notes.push("another result follows and was ignored".to_owned());
+    }
+    Ok(measurement)
 }
 
 fn measurement(document: &Document, what: &'static str) -> Result<Measurement, NotAResult> {

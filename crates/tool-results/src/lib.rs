@@ -8,9 +8,13 @@
 //! | format | module |
 //! |---|---|
 //! | which one it is | `format` |
+//! | text of a file: packed, UTF-16 | `decode` |
+//! | JSON among other lines | `json_document` |
 //! | iperf3 `-J`, `--json-stream` | `iperf3` |
 //! | iperf 2 `-y C` | `iperf2_csv` |
+//! | text of iperf3 and iperf 2 as it is pasted | `pasted_text`, a line of it `text_row` |
 //! | iperf 2's text, `-e` | `iperf2_text` |
+//! | iperf3's text | `iperf3/text` |
 //! | `ss -tin`, once or as a series | `ss`, its details [`ss_details`] |
 //! | ndt7: the client's lines, the server's archival JSON | `ndt7`, Linux's figures `ndt7_tcp_info` |
 //! | flent's data files | `flent` |
@@ -19,19 +23,23 @@
 //! | a measurement of what was read | `transfer` |
 //! | the test that would reveal more | `next_test` |
 
+mod decode;
 mod flent;
 mod format;
 mod intervals;
 mod iperf2_csv;
 mod iperf2_text;
 mod iperf3;
+mod json_document;
 mod ndt7;
 mod ndt7_tcp_info;
 mod next_test;
 mod number;
+mod pasted_text;
 mod ss;
 pub mod ss_details;
 mod start;
+mod text_row;
 mod transfer;
 
-pub use format::{MAX_SIZE, NotAResult, is_packed_json, read};
+pub use format::{MAX_SIZE, NotAResult, read};

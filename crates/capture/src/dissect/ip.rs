@@ -2,6 +2,7 @@
 //! and the transport headers.
 
 use super::key::{Direction, FlowKey};
+use super::not_understood::{NotUnderstood, hidden_in_udp};
 use super::tcp::IpFields;
 use super::{Next, Protocol, Unreadable, Walk, link_layer, tunnel};
 
@@ -12,6 +13,8 @@ pub(super) const UDP: u8 = 17;
 /// UDP ports whose payload is a tunnel.
 const VXLAN_PORT: u16 = 4789;
 const GTP_U_PORT: u16 = 2152;
+const GENEVE_PORT: u16 = 6081;
+const TEREDO_PORT: u16 = 3544;
 
 pub(super) fn by_version(walk: &mut Walk) -> Result<Next, Unreadable> {
     let [first] = walk.header::<1>()?;
@@ -89,17 +92,23 @@ pub(super) fn protocol(walk: &mut Walk, number: u8) -> Result<Next, Unreadable> 
         1 => terminal(walk, Protocol::Icmp, 4),
         58 => terminal(walk, Protocol::Icmpv6, 4),
         2 => terminal(walk, Protocol::Igmp, 8),
-        50 => terminal(walk, Protocol::Esp, 8),
+        50 => {
+            walk.not_understood(NotUnderstood::Named("ESP (encrypted)"));
+            terminal(walk, Protocol::Esp, 8)
+        }
         132 => terminal(walk, Protocol::Sctp, 12),
         33 => terminal(walk, Protocol::Dccp, 12),
         136 => terminal(walk, Protocol::UdpLite, 8),
         4 => Ok(Next::Ipv4),
         41 => Ok(Next::Ipv6),
         47 => tunnel::gre(walk),
+        97 => tunnel::ether_ip(walk),
         137 => link_layer::mpls(walk),
+        // Ethernet, in segment routing (RFC 8986).
+        143 => Ok(Next::Ethernet),
         // No next header.
         59 => Ok(Next::Data),
-        _ => Ok(Next::Data),
+        _ => Ok(walk.not_understood(NotUnderstood::IpProtocol(number))),
     }
 }
 
@@ -159,6 +168,15 @@ fn udp(walk: &mut Walk) -> Result<Next, Unreadable> {
     }
     if [source, destination].contains(&GTP_U_PORT) {
         return Ok(Next::GtpU);
+    }
+    if [source, destination].contains(&GENEVE_PORT) {
+        return Ok(Next::Geneve);
+    }
+    if [source, destination].contains(&TEREDO_PORT) {
+        return Ok(Next::Teredo);
+    }
+    if let Some(name) = hidden_in_udp([source, destination], walk) {
+        return Ok(walk.not_understood(NotUnderstood::Named(name)));
     }
     if tunnel::is_quic_long_header(walk) {
         let rest = walk.end.saturating_sub(walk.at);

@@ -1,7 +1,8 @@
 //! Link layers, and what is between them and IP: Ethernet, VLAN tags, LLC, MPLS, PPPoE,
-//! PPP, Linux cooked, loopback, ARP.
+//! FDDI, Linux cooked, loopback, ARP.
 
-use super::{Next, Protocol, Unreadable, Walk};
+use super::not_understood::NotUnderstood;
+use super::{Next, Protocol, Unreadable, Walk, ppp, wireless};
 use crate::link_type::LinkType;
 
 /// EtherTypes (IEEE 802 registry).
@@ -37,7 +38,17 @@ pub(super) fn first(link: LinkType, walk: &mut Walk) -> Result<Next, Unreadable>
         LinkType::LINUX_SLL2 => cooked_v2(walk),
         LinkType::NULL | LinkType::LOOP => loopback(walk),
         LinkType::PPP => Ok(Next::Ppp),
-        _ => Ok(Next::Data),
+        LinkType::PPP_HDLC => ppp::either_hdlc(walk),
+        LinkType::PPP_ETHER => pppoe_session(walk),
+        LinkType::PPP_PPPD | LinkType::PPP_WITH_DIRECTION => ppp::with_direction(walk),
+        LinkType::CISCO_HDLC => ppp::cisco_hdlc(walk),
+        LinkType::FDDI => fddi(walk),
+        LinkType::IEEE802_11 => Ok(Next::Wlan),
+        LinkType::PRISM => wireless::prism(walk),
+        LinkType::RADIOTAP => wireless::radiotap(walk),
+        LinkType::AVS => wireless::avs(walk),
+        LinkType::PPI => wireless::ppi(walk),
+        _ => Ok(walk.not_understood(NotUnderstood::Link(link))),
     }
 }
 
@@ -77,16 +88,25 @@ pub(super) fn ether_type(walk: &mut Walk, number: u16) -> Result<Next, Unreadabl
             walk.push(Protocol::PppoeDiscovery, 6 + length);
             Next::Stop
         }
-        PPPOE_SESSION => {
-            let header: [u8; 6] = walk.header()?;
-            walk.push(Protocol::PppoeSession, 6);
-            walk.bound(usize::from(u16::from_be_bytes([header[4], header[5]])));
-            Next::Ppp
-        }
+        PPPOE_SESSION => pppoe_session(walk)?,
         BRIDGED => Next::Ethernet,
         PPP => Next::Ppp,
-        _ => Next::Data,
+        _ => walk.not_understood(NotUnderstood::EtherType(number)),
     })
+}
+
+fn pppoe_session(walk: &mut Walk) -> Result<Next, Unreadable> {
+    let header: [u8; 6] = walk.header()?;
+    walk.push(Protocol::PppoeSession, 6);
+    walk.bound(usize::from(u16::from_be_bytes([header[4], header[5]])));
+    Ok(Next::Ppp)
+}
+
+/// FDDI: frame control and two addresses; frames of class LLC have packets.
+fn fddi(walk: &mut Walk) -> Result<Next, Unreadable> {
+    let header: [u8; 13] = walk.header()?;
+    walk.push(Protocol::Fddi, 13);
+    Ok(if header[0] & 0x70 == 0x50 { Next::Llc } else { Next::Data })
 }
 
 fn tag(walk: &mut Walk, protocol: Protocol) -> Result<Next, Unreadable> {
@@ -107,7 +127,7 @@ pub(super) fn mpls(walk: &mut Walk) -> Result<Next, Unreadable> {
     Ok(match first >> 4 {
         4 => Next::Ipv4,
         6 => Next::Ipv6,
-        _ => Next::Data,
+        _ => walk.not_understood(NotUnderstood::Named("pseudowire of MPLS")),
     })
 }
 
@@ -124,29 +144,6 @@ pub(super) fn llc(walk: &mut Walk) -> Result<Next, Unreadable> {
     let number = u16::from_be_bytes([snap[6], snap[7]]);
     // Organisation 0 is EtherTypes.
     Ok(if snap[3..6] == [0, 0, 0] { Next::EtherType(number) } else { Next::Data })
-}
-
-/// PPP: address and control where they are there, a protocol of one or two bytes.
-pub(super) fn ppp(walk: &mut Walk) -> Result<Next, Unreadable> {
-    let hdlc = matches!(walk.header::<2>(), Ok([0xff, 0x03]));
-    let skip = if hdlc { 2 } else { 0 };
-    let header: [u8; 1] = if hdlc { [walk.header::<3>()?[2]] } else { walk.header()? };
-    // An odd first byte is the whole number (RFC 1661, section 2).
-    let (number, length) = if header[0] & 1 == 1 {
-        (u16::from(header[0]), skip + 1)
-    } else if hdlc {
-        let [_, _, high, low] = walk.header()?;
-        (u16::from_be_bytes([high, low]), 4)
-    } else {
-        (u16::from_be_bytes(walk.header()?), 2)
-    };
-    walk.push(Protocol::Ppp, length);
-    Ok(match number {
-        0x0021 => Next::Ipv4,
-        0x0057 => Next::Ipv6,
-        0x0281 => Next::EtherType(MPLS),
-        _ => Next::Data,
-    })
 }
 
 fn cooked(walk: &mut Walk) -> Result<Next, Unreadable> {
@@ -179,6 +176,6 @@ fn loopback(walk: &mut Walk) -> Result<Next, Unreadable> {
     Ok(match family {
         2 => Next::Ipv4,
         10 | 24 | 28 | 30 => Next::Ipv6,
-        _ => Next::Data,
+        _ => walk.not_understood(NotUnderstood::Named("unknown address family")),
     })
 }

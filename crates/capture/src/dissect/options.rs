@@ -20,6 +20,11 @@ pub struct TcpOptions {
     pub fast_open: Option<u8>,
     /// Subtype of the first MPTCP option.
     pub mptcp: Option<u8>,
+    /// Whether an MPTCP option says more than which data arrived: any but DSS, or a DSS that ends
+    /// the data.
+    pub mptcp_signals: bool,
+    /// The data-level acknowledgement of a DSS option, its lower 32 bits.
+    pub mptcp_data_ack: Option<u32>,
 }
 
 impl TcpOptions {
@@ -60,14 +65,31 @@ impl TcpOptions {
                 self.timestamps =
                     Some((u32::from_be_bytes([a, b, c, d]), u32::from_be_bytes([e, f, g, h])));
             }
-            (30, [first, ..]) => {
-                self.mptcp.get_or_insert(first >> 4);
-            }
+            (30, data) => self.add_mptcp(data),
             // An option has at most 253 bytes of data.
             (34, data) => self.fast_open = Some(data.len() as u8),
             // The experimental option of RFC 6994 with fast open's magic number.
             (254, [0xf9, 0x89, cookie @ ..]) => self.fast_open = Some(cookie.len() as u8),
             _ => {}
+        }
+    }
+
+    /// RFC 8684, section 3.3: DSS has flags in its second byte, and then the acknowledgement, of 4
+    /// or 8 bytes.
+    #[cold]
+    fn add_mptcp(&mut self, data: &[u8]) {
+        const DSS: u8 = 2;
+        const DATA_FIN: u8 = 0x10;
+        const EIGHT_BYTES: u8 = 0x02;
+        const HAS_ACK: u8 = 0x01;
+        let Some(first) = data.first() else { return };
+        self.mptcp.get_or_insert(first >> 4);
+        let flags = data.get(1).copied().unwrap_or(0);
+        self.mptcp_signals |= first >> 4 != DSS || flags & DATA_FIN != 0;
+        if first >> 4 == DSS && flags & HAS_ACK != 0 {
+            let at = if flags & EIGHT_BYTES != 0 { 6 } else { 2 };
+            let ack = data.get(at..).and_then(<[u8]>::first_chunk);
+            self.mptcp_data_ack = ack.map(|ack| u32::from_be_bytes(*ack)).or(self.mptcp_data_ack);
         }
     }
 

@@ -40,6 +40,22 @@ pub enum Protocol {
     Igmp,
     Vxlan,
     GtpU,
+    Geneve,
+    Erspan,
+    Teredo,
+    /// A header of radiotap before an 802.11 frame.
+    Radiotap,
+    /// That of the Prism or of the AVS driver.
+    Prism,
+    Avs,
+    Ppi,
+    /// What such headers say of the radio, which has no bytes of its own.
+    WlanRadio,
+    /// IEEE 802.11.
+    Wlan,
+    CiscoHdlc,
+    Fddi,
+    EtherIp,
     /// QUIC with a long header.
     Quic,
     /// Whatever follows the last layer that is known.
@@ -52,7 +68,7 @@ pub enum Protocol {
 
 impl Protocol {
     /// Every protocol, in the order of their numbers.
-    pub const ALL: [Protocol; 32] = [
+    pub const ALL: [Protocol; 44] = [
         Protocol::None,
         Protocol::Ethernet,
         Protocol::LinuxCooked,
@@ -81,6 +97,18 @@ impl Protocol {
         Protocol::Igmp,
         Protocol::Vxlan,
         Protocol::GtpU,
+        Protocol::Geneve,
+        Protocol::Erspan,
+        Protocol::Teredo,
+        Protocol::Radiotap,
+        Protocol::Prism,
+        Protocol::Avs,
+        Protocol::Ppi,
+        Protocol::WlanRadio,
+        Protocol::Wlan,
+        Protocol::CiscoHdlc,
+        Protocol::Fddi,
+        Protocol::EtherIp,
         Protocol::Quic,
         Protocol::Data,
         Protocol::Truncated,
@@ -119,6 +147,18 @@ impl Protocol {
             Protocol::Igmp => "igmp",
             Protocol::Vxlan => "vxlan",
             Protocol::GtpU => "gtp",
+            Protocol::Geneve => "geneve",
+            Protocol::Erspan => "erspan",
+            Protocol::Teredo => "teredo",
+            Protocol::Radiotap => "radiotap",
+            Protocol::Prism => "prism",
+            Protocol::Avs => "wlancap",
+            Protocol::Ppi => "ppi",
+            Protocol::WlanRadio => "wlan_radio",
+            Protocol::Wlan => "wlan",
+            Protocol::CiscoHdlc => "chdlc",
+            Protocol::Fddi => "fddi",
+            Protocol::EtherIp => "etherip",
             Protocol::Quic => "quic",
             Protocol::Data => "data",
             Protocol::Truncated => "_ws.short",

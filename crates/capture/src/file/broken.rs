@@ -29,6 +29,12 @@ pub enum Problem {
     /// Neither format.
     #[error("not a capture file (pcap or pcapng)")]
     UnknownFormat,
+    /// A capture in another program's format.
+    #[error("a file of {0}; convert it with `editcap -F pcapng IN OUT`")]
+    OtherFormat(&'static str),
+    /// Packed files, or a compression that is not read.
+    #[error("{0}: unpack it")]
+    Packed(&'static str),
     /// The header of the file or of a section is cut off.
     #[error("the file header is cut off")]
     TruncatedHeader,

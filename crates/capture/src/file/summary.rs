@@ -21,6 +21,8 @@ pub enum Format {
     PcapMicros,
     /// pcap with times in nanoseconds.
     PcapNanos,
+    /// pcap with longer headers of packets, as some routers write it.
+    PcapModified,
     /// pcapng.
     Pcapng,
 }
@@ -32,6 +34,7 @@ impl Format {
         match self {
             Format::PcapMicros => "pcap",
             Format::PcapNanos => "pcap, nanoseconds",
+            Format::PcapModified => "modified pcap",
             Format::Pcapng => "pcapng",
         }
     }

@@ -131,3 +131,9 @@ pub(crate) fn gzip(bytes: &[u8]) -> Vec<u8> {
 pub(crate) fn zstd(bytes: &[u8]) -> Vec<u8> {
     ruzstd::encoding::compress_to_vec(bytes, ruzstd::encoding::CompressionLevel::Fastest)
 }
+
+/// The bytes of hexadecimal digits.
+pub(crate) fn hex(digits: &str) -> Vec<u8> {
+    let digits: Vec<u32> = digits.chars().filter_map(|it| it.to_digit(16)).collect();
+    digits.as_chunks::<2>().0.iter().map(|[high, low]| (high << 4 | low) as u8).collect()
+}

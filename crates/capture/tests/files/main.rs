@@ -4,6 +4,7 @@
 #![expect(clippy::unwrap_used, reason = "in a test an unwrap is an assertion")]
 
 mod build;
+mod formats;
 
 use build::{Order, Packet};
 use capture::batch::Batch;
@@ -233,6 +234,10 @@ fn cut_at_every_byte() {
         build::pcapng(Order(true), &packets),
         build::gzip(&build::pcapng(Order(false), &packets)),
         build::zstd(&build::pcapng(Order(false), &packets)),
+        formats::modified(Order(true), 28, &packets),
+        build::hex(formats::XZ),
+        build::hex(formats::BZIP2),
+        build::hex(formats::LZ4),
     ] {
         let mut before = 0;
         for end in 0..=whole.len() {
@@ -244,16 +249,23 @@ fn cut_at_every_byte() {
     }
 }
 
-const LINKS: [u16; 11] = [0, 1, 9, 12, 101, 108, 113, 147, 228, 229, 276];
+const LINKS: [u16; 22] = [
+    0, 1, 9, 10, 12, 50, 51, 101, 104, 105, 108, 113, 119, 127, 147, 163, 166, 192, 204, 228, 229,
+    276,
+];
 
 proptest! {
     #[test]
     fn bits_that_are_flipped(
         flips in prop::collection::vec((any::<prop::sample::Index>(), 0_u8..8), 1..8),
-        form in 0..4,
+        form in 0..8,
     ) {
         let packets = build::packets(4);
         let mut file = match form {
+            4 => build::hex(formats::XZ),
+            5 => build::hex(formats::BZIP2),
+            6 => build::hex(formats::LZ4),
+            7 => formats::modified(Order(false), 24, &packets),
             0 => build::pcap(Order(false), false, &packets),
             1 => build::pcapng(Order(true), &packets),
             2 => build::gzip(&build::pcap(Order(true), true, &packets)),
@@ -269,9 +281,12 @@ proptest! {
     #[test]
     fn arbitrary_bytes_after_a_header(
         bytes in prop::collection::vec(any::<u8>(), 0..600),
-        form in 0..4,
+        form in 0..7,
     ) {
         let mut file = match form {
+            4 => build::hex(formats::XZ)[..12].to_vec(),
+            5 => b"BZh11AY&SY".to_vec(),
+            6 => build::hex(formats::LZ4)[..7].to_vec(),
             0 => build::pcap(Order(false), false, &[]),
             1 => build::pcapng(Order(true), &[]),
             2 => vec![0x28, 0xb5, 0x2f, 0xfd],

@@ -9,19 +9,27 @@ use crate::console::Console;
 use crate::failure::{Failure, Outcome};
 use crate::test_report::{self, Forms};
 use clap::Args;
-use std::path::PathBuf;
+use host::bulk;
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::fd::{AsFd, AsRawFd};
+use std::path::{Path, PathBuf};
+use units::ByteCount;
+
+/// The most that is kept of standard input.
+const MOST_INPUT: ByteCount = ByteCount::from_bytes(4 << 30);
 
 /// Explain a measurement, recording, capture or another tool's result
 ///
 /// Measurements are saved by `test --save`, recordings by `watch --record`;
 /// captures are pcap or pcapng, of which the largest TCP streams are explained.
 /// Results of other tools, recognised by their content, are those of iperf3 (-J,
-/// --json-stream), iperf 2 (-y C, -e), ss (-tin, once or as a series), ndt7
-/// (client and server) and flent.
-#[derive(Debug, Args)]
+/// --json-stream, text), iperf 2 (-y C, text), ss (-tin, once or as a series), ndt7
+/// (client and server) and flent; also with other lines around them.
+#[derive(Debug, Clone, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct ExplainArgs {
-    /// Measurement, recording, capture or result of another tool
+    /// Measurement, recording, capture or result of another tool; - reads standard input
     file: PathBuf,
     /// Explain this connection of a file with several
     ///
@@ -45,20 +53,45 @@ Examples:
   longhaul explain trace.pcap                    the largest TCP streams
   iperf3 -c HOST -J > iperf3.json                any version from 3.1 on
   longhaul explain iperf3.json
+  xclip -o | longhaul explain -                  text of iperf3, as it was pasted
   while sleep 1; do date +%s.%N; ss -tin; done > ss.txt
   longhaul explain ss.txt                        connections of any program
   longhaul explain rrul.flent.gz                 rates, and RTT under load";
 
 pub(crate) fn run(args: &ExplainArgs, console: &mut Console) -> Outcome {
+    if args.file != Path::new("-") {
+        return explain(args, console);
+    }
+    let input = standard_input()
+        .map_err(|error| Failure::work(format!("cannot read standard input: {error}")))?;
+    let path = format!("/proc/self/fd/{}", input.as_raw_fd());
+    let args = ExplainArgs { file: PathBuf::from(&path), ..args.clone() };
+    explain(&args, console).map_err(|failure| failure.with_name(&path, "standard input"))
+}
+
+/// Standard input as a file: captures are read twice.
+fn standard_input() -> io::Result<File> {
+    let input = File::from(io::stdin().as_fd().try_clone_to_owned()?);
+    if input.metadata()?.is_file() {
+        return Ok(input);
+    }
+    let mut file = bulk::file_to_send(&[])?;
+    let copied = io::copy(&mut input.take(MOST_INPUT.bytes() + 1), &mut file)?;
+    if copied > MOST_INPUT.bytes() {
+        let why = format!("it is larger than {MOST_INPUT}; save it to a file");
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, why));
+    }
+    Ok(file)
+}
+
+fn explain(args: &ExplainArgs, console: &mut Console) -> Outcome {
     if store::is_recording(&args.file) {
         return recording::run(args, console);
     }
-    let is_result = tool_result::is_candidate(&args.file);
-    // Both may be packed.
-    if capture::is_capture(&args.file) && !(is_result && tool_result::is_packed(&args.file)) {
+    if capture::is_capture(&args.file) {
         return capture::run(args, console);
     }
-    if is_result {
+    if tool_result::is_candidate(&args.file) {
         return tool_result::run(args, console);
     }
     let measurement = store::load(&args.file).map_err(Failure::work)?;

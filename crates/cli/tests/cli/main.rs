@@ -11,6 +11,7 @@ mod copy;
 mod doctor;
 mod escapes;
 mod figures;
+mod formats;
 mod hosts;
 mod iperf3;
 mod large_files;

@@ -55,7 +55,7 @@ fn heuristics() -> Vec<String> {
         let mut fields = line.split('\t');
         let below = fields.next()?;
         let name = fields.next().filter(|_| ["tcp", "udp"].contains(&below))?;
-        (!name.contains("quic")).then(|| name.to_owned())
+        (!name.contains("quic") && name != "teredo").then(|| name.to_owned())
     });
     let names: Vec<String> = names.collect();
     assert!(!names.is_empty(), "tshark lists no heuristic dissectors");

@@ -227,6 +227,44 @@ pub(crate) fn all() -> Vec<(&'static str, Vec<u8>)> {
         ("esp", ethernet(IPV4, &ipv4(50, 0, &[&[0, 0, 0, 9, 0, 0, 0, 1][..], &[0; 24]].concat()))),
         ("unknown protocol", ethernet(IPV4, &ipv4(253, 0, &[0; 24]))),
     ]
+    .into_iter()
+    .chain(tunnels())
+    .collect()
+}
+
+/// Frames of Ethernet in which other frames are.
+fn tunnels() -> Vec<(&'static str, Vec<u8>)> {
+    let frame = |port| ethernet(IPV4, &segment(port));
+    let in_udp = |ports, payload: &[u8]| ethernet(IPV4, &ipv4(17, 0, &udp(ports, payload)));
+    let gre =
+        |header: &[u8], payload: &[u8]| ethernet(IPV4, &ipv4(47, 0, &[header, payload].concat()));
+    let geneve = |header: &[u8], payload: &[u8]| [header, &[0, 0, 9, 0], payload].concat();
+    let whole = geneve(&[0, 0, 0x65, 0x58], &frame(40_060));
+    let option = [&[1, 2, 3, 1, 0, 0, 0, 5][..], &frame(40_061)].concat();
+    let inside6 = ipv6(6, &tcp([40_062, 50_001], 1, ACK, &[0; 16]));
+    let origin = [0, 0, 1, 2, 1, 2, 3, 4];
+    let erspan2 = [0x10, 0, 0x88, 0xbe, 0, 0, 0, 1, 0x10, 1, 0, 1, 0, 0, 0, 2];
+    let erspan3 =
+        |last: u8| [0x10, 0, 0x22, 0xeb, 0, 0, 0, 1, 0x20, 1, 0, 1, 0, 0, 0, 2, 0, 0, 0, last];
+    vec![
+        ("geneve", in_udp([40_034, 6081], &whole)),
+        ("geneve options", in_udp([40_034, 6081], &geneve(&[2, 0x40, 0x65, 0x58], &option))),
+        ("geneve ip", in_udp([40_034, 6081], &geneve(&[0, 0, 8, 0], &segment(40_063)))),
+        ("geneve over ipv6", ethernet(IPV6, &ipv6(17, &udp([40_035, 6081], &whole)))),
+        ("erspan 1", gre(&[0, 0, 0x88, 0xbe], &frame(40_064))),
+        ("erspan 2", gre(&erspan2, &frame(40_065))),
+        ("erspan 3", gre(&erspan3(0), &frame(40_066))),
+        ("erspan 3 options", gre(&erspan3(1), &[&[0; 8][..], &frame(40_067)].concat())),
+        ("wccp", gre(&[0, 0, 0x88, 0x3e], &[&[0; 4][..], &segment(40_068)].concat())),
+        ("teredo", in_udp([40_036, 3544], &inside6)),
+        ("teredo origin", in_udp([3544, 40_037], &[&origin[..], &inside6].concat())),
+        (
+            "teredo authentication",
+            in_udp([3544, 40_037], &[&[0, 1, 0, 0][..], &[0; 9], &origin, &inside6].concat()),
+        ),
+        ("etherip", ethernet(IPV4, &ipv4(97, 0, &[&[0x30, 0][..], &frame(40_069)].concat()))),
+        ("ethernet in ip", ethernet(IPV4, &ipv4(143, 0, &frame(40_070)))),
+    ]
 }
 
 /// Streams that begin anew: with the same first number, with another one.

@@ -114,6 +114,52 @@ fn link_types() {
     };
     compare_frames(276, &[before(&cooked2(0x0800), &v4), before(&cooked2(0x86dd), &v6)]);
     compare_frames(9, &[before(&[0xff, 3, 0, 0x21], &v4), before(&[0, 0x57], &v6)]);
+    compare_frames(50, &[before(&[0xff, 3, 0, 0x21], &v4), before(&[0x0f, 0, 8, 0], &v4)]);
+    let length = (2 + v4.len() as u16).to_be_bytes();
+    compare_frames(51, &[before(&[0x11, 0, 0, 1, length[0], length[1], 0, 0x21], &v4)]);
+    compare_frames(104, &[before(&[0x0f, 0, 8, 0], &v4), before(&[0x8f, 0, 0x86, 0xdd], &v6)]);
+    compare_frames(204, &[before(&[0, 0xff, 3, 0, 0x21], &v4), before(&[1, 0, 0x57], &v6)]);
+    let llc = before(&[0xaa, 0xaa, 3, 0, 0, 0, 8, 0], &v4);
+    compare_frames(10, &[[&[0x57][..], &[2; 12], &llc].concat()]);
+    wireless(&llc);
+}
+
+/// 802.11 with each of its headers, and each driver's header before it.
+fn wireless(llc: &[u8]) {
+    let data = |start: [u8; 2], more: usize| [&start[..], &vec![0; 22 + more], llc].concat();
+    let plain = data([0x08, 1], 0);
+    let encrypted = [&[0x08, 0x41][..], &[0; 22], &[1, 0, 0, 0x20, 0, 0, 0, 0], &[0; 60]].concat();
+    // Data, QoS data, four addresses, QoS data with HT control, null, acknowledgement.
+    let frames = [
+        plain.clone(),
+        data([0x88, 1], 2),
+        data([0x08, 3], 6),
+        data([0x88, 0x81], 6),
+        encrypted,
+        [&[0x48, 1][..], &[0; 22]].concat(),
+        [&[0xd4, 0][..], &[0; 8]].concat(),
+    ];
+    compare_frames(105, &frames);
+    let before = |header: &[u8], frame: &[u8]| [header, frame].concat();
+    compare_frames(
+        119,
+        &[before(&[&[0x44, 0, 0, 0, 144, 0, 0, 0][..], &[0; 136]].concat(), &plain)],
+    );
+    let avs = [&[0x80, 0x21, 0x10, 1, 0, 0, 0, 64][..], &[0; 56]].concat();
+    compare_frames(163, &[before(&avs, &plain)]);
+    compare_frames(192, &[before(&[0, 0, 8, 0, 105, 0, 0, 0], &plain)]);
+    let with_fcs = [&plain[..], &[0; 4]].concat();
+    let padded = [&[0x88, 1][..], &[0; 24 + 2], llc].concat();
+    let time = [&[0, 0, 25, 0, 3, 0, 0, 0][..], &[0; 8], &[0x10], &[0; 8]].concat();
+    compare_frames(
+        127,
+        &[
+            before(&[0, 0, 8, 0, 0, 0, 0, 0], &plain),
+            before(&[0, 0, 9, 0, 2, 0, 0, 0, 0x10], &with_fcs),
+            before(&[0, 0, 9, 0, 2, 0, 0, 0, 0x20], &padded),
+            before(&time, &with_fcs),
+        ],
+    );
 }
 
 /// Fragments that complete packets, in order and not, that overlap, that miss one.

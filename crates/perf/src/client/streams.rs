@@ -221,7 +221,11 @@ impl Opener<'_> {
             if let Some(mss) = config.mss {
                 socket.set_tcp_mss(mss).map_err(set("set the segment size"))?;
             }
-            socket.set_tcp_user_timeout(config.send_timeout).map_err(set("set the timeout"))?;
+            match socket.set_tcp_user_timeout(config.send_timeout) {
+                // Kernels differ in what sockets of MPTCP have.
+                Err(error) if config.mptcp && host::socket::is_not_offered(&error) => {}
+                result => result.map_err(set("set the timeout"))?,
+            }
         } else if config.dont_fragment {
             host::socket::set_dont_fragment(socket, address.is_ipv6(), true)
                 .map_err(set("forbid fragments"))?;

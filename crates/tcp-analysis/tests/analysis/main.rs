@@ -6,4 +6,5 @@ mod any;
 mod exchange;
 mod iperf3;
 mod kinds;
+mod mptcp;
 mod wireshark;

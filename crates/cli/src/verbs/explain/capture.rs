@@ -6,6 +6,7 @@ use crate::failure::{DONE, FAILED, Failure, Outcome};
 use crate::stop;
 use crate::test_report;
 use crate::verbs::pcap::analysis::{self, RulesArg};
+use capture::file::{Decompressed, HEAD, is_capture as is_capture_head};
 use host::file;
 use std::io::Read;
 use std::path::Path;
@@ -13,19 +14,14 @@ use std::path::Path;
 /// Transfers that are explained one after the other.
 const MOST: usize = 5;
 
-/// Whether the file begins as a capture, or as something compressed, which measurements and
-/// recordings are not.
+/// Whether the file begins as a capture, also as one that is compressed.
 pub(super) fn is_capture(path: &Path) -> bool {
-    let mut magic = [0; 4];
-    let read = file::open_regular(path).map(|mut file| file.read_exact(&mut magic));
-    if !matches!(read, Ok(Ok(()))) {
-        return false;
-    }
-    let pcap = [0xa1b2_c3d4_u32, 0xa1b2_3c4d].map(|it| [it.to_be_bytes(), it.to_le_bytes()]);
-    pcap.as_flattened().contains(&magic)
-        || magic == [0x0a, 0x0d, 0x0d, 0x0a]
-        || magic[..2] == [0x1f, 0x8b]
-        || magic == [0x28, 0xb5, 0x2f, 0xfd]
+    let Ok(file) = file::open_regular(path) else { return false };
+    let mut head = Vec::new();
+    let plain = Decompressed::new(file).map(|plain| plain.take(HEAD as u64));
+    let read = plain.and_then(|mut plain| plain.read_to_end(&mut head));
+    // The error of a damaged one is that of captures, which are what is compressed most.
+    is_capture_head(&head) || (read.is_err() && head.is_empty())
 }
 
 /// Explains the largest streams, or the one that `--connection` names.
@@ -42,10 +38,13 @@ pub(super) fn run(args: &ExplainArgs, console: &mut Console) -> Outcome {
     };
     let explained = analysis.explain(path, &wanted, &stop, console).map_err(Failure::work)?;
     console.clear();
+    let notes = analysis.notes();
     if explained.is_empty() {
+        let notes: String = notes.iter().map(|note| format!("; {note}")).collect();
         return Err(Failure::work(format!(
-            "{} has no TCP stream with data to explain",
-            path.display()
+            "{} has no TCP stream with data to explain{}",
+            path.display(),
+            notes.trim_end_matches('.')
         )));
     }
     if args.connection.is_none() && (args.forms.json || args.forms.html.is_some()) {
@@ -58,13 +57,20 @@ pub(super) fn run(args: &ExplainArgs, console: &mut Console) -> Outcome {
         if !single {
             console.print(&format!("{}\n", named(&one.streams)));
         }
-        let notes = &one.measurement.notes;
-        let outcome = test_report::print(console, &one.measurement, &args.forms, notes)?;
+        let mut measurement = one.measurement.clone();
+        if single {
+            measurement.notes.extend(notes.iter().cloned());
+        }
+        let said = &measurement.notes;
+        let outcome = test_report::print(console, &measurement, &args.forms, said)?;
         if outcome != DONE {
             code = FAILED;
         }
     }
     let first = wanted.first().and_then(|transfer| transfer.first());
+    if !single {
+        notes.iter().for_each(|note| console::note(note));
+    }
     for sentence in first.map(|stream| analysis.test_sentences(*stream)).unwrap_or_default() {
         console::note(&sentence);
     }

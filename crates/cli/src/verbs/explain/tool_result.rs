@@ -30,11 +30,6 @@ pub(super) fn is_candidate(path: &Path) -> bool {
     !is_json || whole().is_ok_and(|bytes| !String::from_utf8_lossy(&bytes).contains(SCHEMA))
 }
 
-/// Whether it is packed JSON, such as flent's data files.
-pub(super) fn is_packed(path: &Path) -> bool {
-    beginning(path).is_some_and(|beginning| tool_results::is_packed_json(&beginning))
-}
-
 fn beginning(path: &Path) -> Option<Vec<u8>> {
     let mut beginning = Vec::new();
     let file = file::open_regular(path).ok()?;

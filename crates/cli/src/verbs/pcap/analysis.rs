@@ -10,11 +10,13 @@ use record::{Caveat, Measurement};
 use report::terminal;
 use std::collections::HashMap;
 use std::net::SocketAddr;
+use std::ops::ControlFlow;
 use std::path::Path;
 use tcp_analysis::iperf3::{Test, Tests};
 use tcp_analysis::{
-    CapturePoint, CongestionEvidence, Connection, FaultFinder, Faults, PacketAnalysis,
-    PacketPosition, Rules, Sampled, Sampler, Streams, TimeShare, Vantage, measurement,
+    CapturePoint, CongestionEvidence, Connection, FaultFinder, Faults, MptcpConnections,
+    PacketAnalysis, PacketPosition, Rules, Sampled, Sampler, Streams, TimeShare, Vantage,
+    measurement,
 };
 
 /// The version of Wireshark whose rules apply.
@@ -54,6 +56,7 @@ pub(crate) struct Analysis {
     pub(super) streams: Streams,
     /// The iperf3 tests that began in the capture.
     pub(super) tests: Tests,
+    pub(super) mptcp: MptcpConnections,
     /// What capturing added: it is left out of `streams` and `tests`.
     pub(super) faults: Faults,
 }
@@ -72,18 +75,31 @@ pub(crate) fn analyse(
     let tables = reading::Tables::of_reading();
     let mut streams = Streams::within(rules.rules(), &tables.budget);
     let mut tests = Tests::default();
-    let mut capture =
-        reading::read_segments(path, &tables, stop, console, |packet, stream, segment| {
-            let rtt_ns = streams.get(stream.number).and_then(|(_, known)| known.path_rtt_ns());
-            finder.add(stream.number, packet.number, packet.time_ns, segment, rtt_ns);
-            streams.add(stream, packet.number, packet.time_ns, segment);
-            tests.add(stream.number, packet.number, packet.time_ns, segment);
-        })?;
+    let mut mptcp = MptcpConnections::default();
+    let mut capture = reading::read_packets(path, &tables, stop, console, |found, _| {
+        let (number, time_ns) = (found.packet.number, found.packet.time_ns);
+        let rtt_of = |streams: &Streams, stream| {
+            streams.get(stream).and_then(|(_, known): &(_, Connection)| known.path_rtt_ns())
+        };
+        if let (Some(stream), Some(segment)) = (found.stream, found.segment) {
+            let rtt_ns = rtt_of(&streams, stream.number);
+            finder.add(stream.number, number, time_ns, segment, rtt_ns);
+            streams.add(stream, number, time_ns, segment);
+            tests.add(stream.number, number, time_ns, segment);
+            mptcp.add(stream.number, segment);
+        } else if let Some(cut) = found.cut
+            && let Some(stream) = found.conversations.find(&cut.key).number()
+        {
+            finder.add_cut(stream, number, time_ns, cut, rtt_of(&streams, stream));
+        }
+        ControlFlow::Continue(())
+    })?;
+    capture.mptcp = mptcp.connections();
     capture.not_analysed = reading::not_analysed(&streams, &capture.conversations);
     let faults = finder.finish();
     // Standard input cannot be read twice.
     if faults.is_empty() || path == Path::new("-") || capture.is_interrupted {
-        return Ok(Analysis { capture, streams, tests, faults });
+        return Ok(Analysis { capture, streams, tests, faults, mptcp });
     }
     drop((streams, tests));
     let tables = reading::Tables::of_second_reading();
@@ -96,7 +112,7 @@ pub(crate) fn analyse(
             tests.add(number, packet.number, ns, segment);
         }
     })?;
-    Ok(Analysis { capture, streams, tests, faults })
+    Ok(Analysis { capture, streams, tests, faults, mptcp })
 }
 
 /// Streams of one transfer that were explained together: their numbers, the largest first, and
@@ -126,6 +142,11 @@ pub(super) struct AnalysedPacket<'a> {
 }
 
 impl Analysis {
+    /// What else to know of the capture, as sentences.
+    pub(crate) fn notes(&self) -> Vec<String> {
+        self.capture.notes()
+    }
+
     /// The largest streams with at least so much payload, at most `most`.
     pub(super) fn largest_of(&self, most: usize, least_payload: u64) -> Vec<u32> {
         let mut all: Vec<(u64, u32)> = self

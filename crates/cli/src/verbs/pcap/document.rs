@@ -75,6 +75,10 @@ pub(super) fn summary(capture: &Capture, layer: &str, top: &[ConversationRow]) -
             "super_segments": overview.super_segments,
             "without_length": overview.without_length,
             "not_dissected": overview.not_dissected,
+            "not_understood": capture.not_understood.kinds().iter().map(|(what, count)| json!({
+                "what": what.to_string(),
+                "packets": count,
+            })).collect::<Vec<_>>(),
             "layer": layer,
             "conversations": rows(capture, top.iter().copied()).collect::<Vec<_>>(),
         }),

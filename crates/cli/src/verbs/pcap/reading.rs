@@ -3,7 +3,7 @@
 use crate::console::Console;
 use capture::batch::Batch;
 use capture::conversations::{Conversations, StreamNumber};
-use capture::dissect::{Layers, TcpSegment};
+use capture::dissect::{Layers, NotUnderstood, NotUnderstoodCounts, TcpSegment};
 use capture::file::{Broken, FileSummary, MAX_INTERFACES, Packet, Problem, Reader};
 use capture::hierarchy::Hierarchy;
 use capture::overview::Overview;
@@ -57,6 +57,8 @@ pub(super) struct Capture {
     pub(super) overview: Overview,
     pub(super) hierarchy: Hierarchy,
     pub(super) conversations: Conversations,
+    /// Packets in headers that are not dissected.
+    pub(super) not_understood: NotUnderstoodCounts,
     /// Packets whose TCP options were captured in part; no stream has them, as in Wireshark.
     pub(super) cut_headers: u64,
     /// Where it broke off.
@@ -65,6 +67,8 @@ pub(super) struct Capture {
     pub(super) is_interrupted: bool,
     /// What an analysis of its streams left out.
     pub(super) not_analysed: Option<String>,
+    /// The subflows of each MPTCP connection, as an analysis found them.
+    pub(super) mptcp: Vec<Vec<u32>>,
 }
 
 impl Capture {
@@ -85,13 +89,7 @@ impl Capture {
                 backwards.largest_ns as f64 / 1e9
             ));
         }
-        let unknown = self.file.interfaces.iter().find(|it| it.link.name().is_none());
-        if let Some(interface) = unknown {
-            notes.push(format!(
-                "Packets of {} are counted, and not dissected: the type is unknown.",
-                interface.link
-            ));
-        }
+        notes.extend(not_understood(&self.not_understood));
         let layers = ["Ethernet", "IP", "TCP", "UDP"].into_iter();
         for (layer, left_out) in layers.zip(self.conversations.left_out()) {
             let what = if layer == "IP" {
@@ -102,6 +100,7 @@ impl Capture {
             notes.extend(not_listed(&what, left_out));
         }
         notes.extend(self.not_analysed.clone());
+        notes.extend(mptcp(&self.mptcp));
         notes
     }
 
@@ -110,6 +109,57 @@ impl Capture {
         let notes: String = self.notes().iter().map(|note| format!("{note}\n")).collect();
         format!("{}\n{text}{notes}", report::untrusted::clean(&self.name))
     }
+}
+
+/// A sentence about packets that are not understood, with the most frequent kinds.
+fn not_understood(counts: &NotUnderstoodCounts) -> Option<String> {
+    const MOST: usize = 4;
+    let kinds = counts.kinds();
+    let one = |(what, count): &(NotUnderstood, u64)| format!("{} {what}", thousands(*count));
+    let named: Vec<String> = match &kinds[..] {
+        [] => return None,
+        [(what, _)] => vec![what.to_string()],
+        kinds => kinds.iter().take(MOST).map(one).collect(),
+    };
+    let more = if kinds.len() > MOST { ", and others" } else { "" };
+    let total = counts.total();
+    Some(format!(
+        "{} packet{} not understood: {}{more}.",
+        thousands(total),
+        if total == 1 { "" } else { "s" },
+        named.join(", ")
+    ))
+}
+
+/// A sentence for each MPTCP connection with several subflows, of the first ones.
+fn mptcp(connections: &[Vec<u32>]) -> Vec<String> {
+    const MOST: usize = 8;
+    const MOST_STREAMS: usize = 16;
+    let several = connections.iter().filter(|streams| streams.len() > 1);
+    let sentence = |streams: &Vec<u32>| {
+        let numbers: Vec<String> = streams.iter().take(MOST_STREAMS).map(u32::to_string).collect();
+        let more = if streams.len() > MOST_STREAMS { ", ..." } else { "" };
+        format!("Streams {}{more} are subflows of one MPTCP connection.", numbers.join(", "))
+    };
+    let mut sentences: Vec<String> = several.clone().take(MOST).map(sentence).collect();
+    let left = several.count().saturating_sub(MOST);
+    if left > 0 {
+        sentences.push(format!("{left} further MPTCP connections have several subflows."));
+    }
+    sentences
+}
+
+/// `12,000`.
+fn thousands(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::with_capacity(digits.len() * 4 / 3);
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
 }
 
 /// A sentence about what is not listed because the memory for tables was used up.
@@ -178,6 +228,8 @@ pub(super) struct Dissected<'a> {
     pub(super) packet: &'a Packet<'a>,
     pub(super) layers: &'a Layers,
     pub(super) segment: Option<&'a TcpSegment<'a>>,
+    /// A segment whose options were captured in part, which is of no stream.
+    pub(super) cut: Option<&'a TcpSegment<'a>>,
     /// The conversation of the segment.
     pub(super) stream: Option<StreamNumber>,
     pub(super) conversations: &'a Conversations,
@@ -260,6 +312,7 @@ fn whole(
         false => Conversations::within(seed, &tables.budget),
     };
     let (mut rounds, mut cut_headers) = (0_u32, 0);
+    let mut not_understood = NotUnderstoodCounts::default();
     let broken = 'file: loop {
         let packets = match reader.next_packets() {
             Ok(Some(packets)) => packets,
@@ -274,19 +327,22 @@ fn whole(
             left = left.saturating_sub(1);
             overview.add(&packet, layers);
             hierarchy.add(layers, packet.original_len);
+            not_understood.add(layers.not_understood());
             let segment = layers.tcp(packet.data);
             let segment = segment.as_ref();
-            if segment.is_none() && layers.tcp_with_cut_options(packet.data).is_some() {
-                cut_headers += 1;
-            }
+            let cut =
+                if segment.is_none() { layers.tcp_with_cut_options(packet.data) } else { None };
+            cut_headers += u64::from(cut.is_some());
             let stream = conversations.add_expected(&packet, layers, segment, stream);
             let (packet, conversations) = (&packet, &conversations);
             let is_last_of_batch = left == 0;
+            let cut = cut.as_ref();
             let file = packets.summary();
             let found = Dissected {
                 packet,
                 layers,
                 segment,
+                cut,
                 stream,
                 conversations,
                 file,
@@ -308,17 +364,19 @@ fn whole(
     console.clear();
     let file = reader.summary().clone();
     let (name, is_interrupted) = (name.to_owned(), stop.is_raised());
-    let not_analysed = None;
+    let (not_analysed, mptcp) = (None, Vec::new());
     Ok(Capture {
         name,
         file,
         overview,
         hierarchy,
         conversations,
+        not_understood,
         cut_headers,
         broken,
         is_interrupted,
         not_analysed,
+        mptcp,
     })
 }
 

@@ -213,6 +213,10 @@ fn object(row: &StreamRow, number: u32, analysis: &Analysis) -> Value {
             "is_lower_bound": is_bound,
         })),
         "ecn": document::ecn(&row.ecn),
+        "mptcp": analysis.mptcp.of(number).map(|subflow| json!({
+            "connection": subflow.connection,
+            "joined": subflow.is_joined,
+        })),
         "flags": { "from_sender": flags(direction), "from_receiver": flags(direction.reverse()) },
         "iperf3": analysis.tests.of(number).and_then(|test| Some(&test.parameters.as_ref()?.json)),
         "limit": row.limit,
