@@ -1,6 +1,10 @@
 //! Made-up TCP conversations as capture files: a sender with an application, a window and a
 //! bottleneck, seen from any point of the path.
 
+mod files;
+
+pub(crate) use files::{file, mirrored, mirrored_at, snapped, stepped};
+
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
@@ -15,6 +19,8 @@ pub(crate) enum App {
     Bulk,
     /// Writes so many bytes, every so many ms.
     Every(u64, u64),
+    /// Writes about so many bytes, about every so many ms.
+    Uneven(u64, u64),
     /// Answers requests with so many bytes; the times in ms that it and the client take.
     Answers(u64, u64, u64),
 }
@@ -111,7 +117,11 @@ struct Simulation<'a> {
     receiver_echo: u32,
     ace: u8,
     requests: u64,
+    writes: usize,
 }
+
+/// Sizes and pauses of uneven writes, in % of their mean.
+const UNEVEN: [u64; 7] = [50, 180, 70, 250, 30, 60, 60];
 
 fn value(now: u64) -> u32 {
     (now / MS) as u32 + 5000
@@ -144,6 +154,7 @@ impl Conversation {
             receiver_echo: 0,
             ace: 5,
             requests: 0,
+            writes: 0,
         };
         simulation.run();
         let mut packets = simulation.packets;
@@ -184,7 +195,9 @@ impl Simulation<'_> {
         self.receiver_echo = value(0);
         match self.plan.app {
             App::Bulk => self.at(2 * way + MS, Event::Write(u64::MAX / 4)),
-            App::Every(bytes, _) => self.at(2 * way + MS, Event::Write(bytes)),
+            App::Every(bytes, _) | App::Uneven(bytes, _) => {
+                self.at(2 * way + MS, Event::Write(bytes));
+            }
             App::Answers(..) => self.request(2 * way + MS / 2),
         }
         let end = self.plan.seconds * 1000 * MS;
@@ -218,6 +231,11 @@ impl Simulation<'_> {
         self.written = self.written.saturating_add(bytes);
         if let App::Every(bytes, every_ms) = self.plan.app {
             self.at(now + every_ms * MS, Event::Write(bytes));
+        }
+        if let App::Uneven(bytes, every_ms) = self.plan.app {
+            self.writes += 1;
+            let [size, pause] = [1, 2].map(|step| UNEVEN[step * self.writes % UNEVEN.len()]);
+            self.at(now + every_ms * MS * pause / 100, Event::Write(bytes * size / 100));
         }
         self.send_what_fits(now);
     }
@@ -443,65 +461,4 @@ fn stamps(value: u32, echo: u32) -> Vec<u8> {
     options.extend(value.to_be_bytes());
     options.extend(echo.to_be_bytes());
     options
-}
-
-/// Each packet once more, after so many µs, where `of` says so.
-pub(crate) fn mirrored(
-    packets: &[Packet],
-    after_us: u64,
-    of: impl Fn(&Packet) -> bool,
-) -> Vec<Packet> {
-    let copies = packets.iter().filter(|packet| of(packet)).map(|packet| {
-        let mut copy = packet.clone();
-        copy.time_ns += after_us * 1000;
-        copy.bytes[8] -= 1;
-        copy
-    });
-    let mut all: Vec<Packet> = packets.iter().cloned().chain(copies).collect();
-    all.sort_by_key(|packet| packet.time_ns);
-    all
-}
-
-/// Each packet once more, after so many µs for its number.
-pub(crate) fn mirrored_at(packets: &[Packet], after_us: impl Fn(u64) -> u64) -> Vec<Packet> {
-    let mut all = packets.to_vec();
-    for (number, packet) in (0..).zip(packets) {
-        let mut copy = packet.clone();
-        copy.time_ns += after_us(number) * 1000;
-        copy.bytes[8] -= 1;
-        all.push(copy);
-    }
-    all.sort_by_key(|packet| packet.time_ns);
-    all
-}
-
-/// The clock is set by so many ms at a packet.
-pub(crate) fn stepped(packets: &[Packet], at: usize, by_ms: i64) -> Vec<Packet> {
-    let mut packets = packets.to_vec();
-    for packet in &mut packets[at..] {
-        packet.time_ns = packet.time_ns.saturating_add_signed(by_ms * 1_000_000);
-    }
-    packets
-}
-
-/// A pcap file of raw IP packets, with times in ns.
-pub(crate) fn file(packets: &[Packet]) -> Vec<u8> {
-    snapped(packets, usize::MAX)
-}
-
-/// The same with the first bytes of each packet alone.
-pub(crate) fn snapped(packets: &[Packet], most: usize) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    for word in [0xa1b2_3c4d_u32, 0x0004_0002, 0, 0, 262_144, 101] {
-        bytes.extend(word.to_le_bytes());
-    }
-    for packet in packets {
-        let (seconds, rest) = (packet.time_ns / 1_000_000_000, packet.time_ns % 1_000_000_000);
-        let kept = &packet.bytes[..packet.bytes.len().min(most)];
-        for word in [seconds as u32, rest as u32, kept.len() as u32, packet.bytes.len() as u32] {
-            bytes.extend(word.to_le_bytes());
-        }
-        bytes.extend(kept);
-    }
-    bytes
 }

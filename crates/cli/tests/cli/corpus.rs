@@ -94,7 +94,8 @@ fn untrue(found: &Value, limit: &str) -> Option<String> {
 
 #[test]
 fn every_file_is_explained_as_its_truth_says() {
-    let made: BTreeMap<String, Vec<u8>> = captures::all().into_iter().chain(tool_files::all()).collect();
+    let made: BTreeMap<String, Vec<u8>> =
+        captures::all().into_iter().chain(tool_files::all()).collect();
     if std::env::var_os("LONGHAUL_BLESS").is_some() {
         for (name, bytes) in &made {
             std::fs::write(folder().join(name), bytes).unwrap();
@@ -111,7 +112,8 @@ fn every_file_is_explained_as_its_truth_says() {
     }
     let half = truths.len().div_ceil(2);
     let failed: Vec<String> = std::thread::scope(|scope| {
-        let parts: Vec<_> = truths.chunks(half).map(|part| scope.spawn(|| failures(part))).collect();
+        let parts: Vec<_> =
+            truths.chunks(half).map(|part| scope.spawn(|| failures(part))).collect();
         parts.into_iter().flat_map(|part| part.join().unwrap()).collect()
     });
     assert!(failed.is_empty(), "\n{}", failed.join("\n"));

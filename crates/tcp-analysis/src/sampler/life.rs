@@ -38,6 +38,7 @@ impl Sampler {
             self.captured = if data.packets > 0 { Captured::Data } else { Captured::Acks };
             return self;
         }
+        self.known_rtt_ns = path_rtt(known, self.direction);
         let vantage = known.vantage(self.direction);
         let mss = mss(known, self.direction);
         let path = KnownPath {

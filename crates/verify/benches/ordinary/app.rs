@@ -42,10 +42,12 @@ struct Sender<'a> {
 }
 
 /// Follows the steps, again and again, until `seconds` have passed; returns the share of the time in
-/// which the sender had nothing to send: neither in its socket nor beyond.
+/// which the sender had nothing to send: neither in its socket nor beyond. Up to `held` bytes that the
+/// socket holds back until they fill a segment are not sent because the application wrote no more.
 pub(crate) fn run(
     steps: &[Step],
     seconds: f64,
+    held: u32,
     sender: &TcpStream,
     receiver: &TcpStream,
 ) -> Fallible<f64> {
@@ -59,7 +61,7 @@ pub(crate) fn run(
     let sending = Sender { socket: sender, began, end, is_writing: &is_writing };
     thread::scope(|scope| {
         scope.spawn(|| receive(steps, receiver, &ended));
-        let idle = scope.spawn(|| idle_share(sender, &is_writing, &ended));
+        let idle = scope.spawn(|| idle_share(sender, held, &is_writing, &ended));
         let sent = sending.run(steps);
         ended.raise();
         let idle = idle.join().map_err(|_| "the sampling thread panicked")??;
@@ -69,13 +71,18 @@ pub(crate) fn run(
 }
 
 /// The share of the time until the end in which nothing was unsent.
-fn idle_share(socket: &TcpStream, is_writing: &AtomicBool, ended: &StopFlag) -> io::Result<f64> {
+fn idle_share(
+    socket: &TcpStream,
+    held: u32,
+    is_writing: &AtomicBool,
+    ended: &StopFlag,
+) -> io::Result<f64> {
     let began = clock::now();
     let (mut last, mut idle) = (began, Duration::ZERO);
     while !ended.is_raised() {
         thread::sleep(EVERY);
         let now = clock::now();
-        let is_busy = is_writing.load(Ordering::Relaxed) || unsent(socket)? > 0;
+        let is_busy = is_writing.load(Ordering::Relaxed) || unsent(socket)? > held;
         idle += if is_busy { Duration::ZERO } else { now - last };
         last = now;
     }

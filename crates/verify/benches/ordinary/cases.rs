@@ -107,7 +107,11 @@ pub(crate) fn case(seed: u64, number: usize) -> Case {
         number,
         path: format!("{},{queue}{loss}", base.path()),
         rtt: Duration::from_secs_f64(base.rtt / 1e3),
-        congestion: draws.one(&["cubic", "cubic", "cubic", "reno", "bbr"]),
+        // BBR does not slow down for losses.
+        congestion: match control {
+            Some(Limit::Loss) => draws.loss_based(),
+            _ => draws.one(&["cubic", "cubic", "cubic", "reno", "bbr"]),
+        },
         steps,
         seconds: base.seconds,
         server_sends: draws.chance(0.7),

@@ -15,6 +15,9 @@ const SNAPLEN: usize = 120;
 
 const PORT: u16 = 8080;
 
+/// Payload of a segment over a path with an MTU of 1500 bytes.
+const MSS: u32 = 1448;
+
 /// Time that a connection may take over a path with losses.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -60,7 +63,9 @@ fn transfer(case: &Case, lab: &Lab) -> Fallible<f64> {
     }
     let (sender, receiver) =
         if case.server_sends { (&server, &client) } else { (&client, &server) };
-    let idle = app::run(&case.steps, case.seconds, sender, receiver)?;
+    // Nagle's algorithm holds less than a segment (RFC 1122, section 4.2.3.4).
+    let held = if case.no_delay { 0 } else { MSS };
+    let idle = app::run(&case.steps, case.seconds, held, sender, receiver)?;
     // The last packets pass.
     drop((client, server));
     thread::sleep(case.rtt + Duration::from_millis(50));

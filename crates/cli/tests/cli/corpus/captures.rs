@@ -24,6 +24,17 @@ fn one_way(packets: &[Packet], from_sender: bool) -> Vec<Packet> {
     packets.iter().filter(|packet| packet.from_sender == from_sender).cloned().collect()
 }
 
+/// The last packet is a reset, which acknowledges nothing.
+fn reset(mut packets: Vec<Packet>) -> Vec<Packet> {
+    if let Some(last) = packets.last_mut() {
+        last.bytes.truncate(52);
+        last.bytes[2..4].copy_from_slice(&[0, 52]);
+        last.bytes[28..32].fill(0);
+        last.bytes[33] = 0x04;
+    }
+    packets
+}
+
 /// 20 Mbit/s x 60 ms.
 fn path(app: App, seconds: u64) -> Conversation {
     Conversation { app, seconds, ns_per_byte: 400, ..Conversation::default() }
@@ -54,6 +65,7 @@ fn applications() -> Vec<File> {
     let apps = [
         ("cbr", App::Every(5_000, 100), 4),
         ("small-writes", App::Every(200, 70), 4),
+        ("messages", App::Uneven(400, 60), 3),
         ("on-off", App::Every(60_000, 1500), 8),
         ("server-thinks", App::Answers(60_000, 2500, 0), 6),
         ("requests", App::Answers(3_000, 0, 0), 3),
@@ -97,12 +109,16 @@ fn networks() -> Vec<File> {
     let slow = Conversation { ns_per_byte: 8_000, rtt_ms: 40, ..path(App::Bulk, 6) };
     let mut files = vec![file("link-1-mbit", &slow.packets())];
     for (point, position) in POINTS {
-        files.push(file(&format!("loss-{point}"), &Conversation { position, ..losses() }.packets()));
+        files
+            .push(file(&format!("loss-{point}"), &Conversation { position, ..losses() }.packets()));
     }
-    for (name, plan) in [("loss", losses()), ("window", window()), ("cbr", path(App::Every(5_000, 100), 4))] {
+    for (name, plan) in
+        [("loss", losses()), ("window", window()), ("cbr", path(App::Every(5_000, 100), 4))]
+    {
         let packets = plan.packets();
         files.push(file(&format!("{name}-data-only"), &one_way(&packets, true)));
         files.push(file(&format!("{name}-acks-only"), &later(&one_way(&packets, false))));
+        files.push(file(&format!("{name}-data-only-reset"), &reset(one_way(&packets, true))));
     }
     files
 }

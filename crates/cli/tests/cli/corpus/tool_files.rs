@@ -58,8 +58,11 @@ impl Iperf3 {
         let all = self.seconds.iter().enumerate();
         let intervals: Vec<Value> = all.map(|(at, second)| self.interval(at, *second)).collect();
         let streams: Vec<Value> = (0..self.streams).map(end).collect();
-        let start = start(self.version, json!({"protocol": "TCP", "num_streams": self.streams,
-            "blksize": 131_072, "omit": self.omit, "duration": seconds, "reverse": 0}));
+        let start = start(
+            self.version,
+            json!({"protocol": "TCP", "num_streams": self.streams,
+            "blksize": 131_072, "omit": self.omit, "duration": seconds, "reverse": 0}),
+        );
         let end = json!({"streams": streams, "sender_tcp_congestion": self.congestion});
         written(name, &start, &intervals.into(), &end)
     }
@@ -100,12 +103,15 @@ pub(super) fn all() -> Vec<File> {
 }
 
 fn windows() -> Vec<File> {
-    let known = |window| Iperf3 { window: Some(window), ..Iperf3::new("3.12", level(3_100_000, 296, 10)) };
+    let known =
+        |window| Iperf3 { window: Some(window), ..Iperf3::new("3.12", level(3_100_000, 296, 10)) };
     let many = Iperf3 { streams: 8, ..Iperf3::new("3.9", level(800_000, 150, 10)) };
-    let gigabit: Vec<Second> = (0..10).map(|at| (117_675_000, 0, 4_000_000 + 900_000 * (at % 4), 20_000)).collect();
+    let gigabit: Vec<Second> =
+        (0..10).map(|at| (117_675_000, 0, 4_000_000 + 900_000 * (at % 4), 20_000)).collect();
     vec![
         Iperf3::new("3.1.7", level(3_145_728, 296, 10)).file("iperf3-3.1-fixed-window"),
-        Iperf3 { omit: 2, ..Iperf3::new("3.18", level(1_500_000, 230, 12)) }.file("iperf3-3.18-fixed-window-omit"),
+        Iperf3 { omit: 2, ..Iperf3::new("3.18", level(1_500_000, 230, 12)) }
+            .file("iperf3-3.18-fixed-window-omit"),
         many.file("iperf3-3.9-fixed-windows-of-8-streams"),
         known(3_150_000).file("iperf3-3.12-receive-window"),
         known(6_291_456).file("iperf3-3.12-send-buffer"),
@@ -156,9 +162,7 @@ fn datagrams() -> Vec<File> {
             "sum_received": received});
         written(name, &start("3.12", test), &interval, &end)
     };
-    let sum = |arrived: u64, gaps: u64| {
-        json!({"bytes": arrived * 1448, "packets": arrived + gaps, "lost_packets": gaps, "seconds": 3})
-    };
+    let sum = |arrived: u64, gaps: u64| json!({"bytes": arrived * 1448, "packets": arrived + gaps, "lost_packets": gaps, "seconds": 3});
     vec![
         file("iperf3-udp-tail-lost", 518, 10, sum(269, 10)),
         file("iperf3-udp-all-arrived", 518, 0, sum(518, 0)),
@@ -176,8 +180,9 @@ fn flent(name: &str, flows: u32, seconds: u32, mbit: f64) -> File {
     for flow in 1..=flows {
         let reports = 1..seconds;
         let at = |second: u32| f64::from(second) + 0.01 * f64::from(flow % 7);
-        let values: Vec<Value> =
-            (0..count).map(|at| if at % 5 == flow % 5 { mbit.into() } else { Value::Null }).collect();
+        let values: Vec<Value> = (0..count)
+            .map(|at| if at % 5 == flow % 5 { mbit.into() } else { Value::Null })
+            .collect();
         let reports: Vec<Value> = reports
             .map(|second| json!({"t": begins + at(second), "dur": 1.0, "val": mbit}))
             .collect();
