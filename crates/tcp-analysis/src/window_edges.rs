@@ -24,6 +24,10 @@ const FILLED_SEGMENTS: u32 = 2;
 const FILLED_PART: u32 = 8;
 const FILLED_SHARE: f64 = 0.5;
 
+/// ACKs with the timestamp that a segment echoes are received before or after it is sent, if they
+/// open at most this part of the window.
+const DOUBTFUL_PART: u32 = 16;
+
 /// The least window scale where no SYN says it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct LeastScale {
@@ -122,9 +126,13 @@ impl WindowEdges {
                 (self.filled_ns, self.total_ns) = (0, 0);
             }
         }
-        let (ack, window) = self.certain;
-        let window = u32::from(window) << self.least;
-        let room = ack.wrapping_add(window).wrapping_sub(end) as i32;
+        let edge_of = |(ack, window): (u32, u16)| ack.wrapping_add(u32::from(window) << self.least);
+        let window = u32::from(self.latest.1) << self.least;
+        // Of a window that has few segments, one ACK is a good part.
+        let (certain, latest) = (edge_of(self.certain), edge_of(self.latest));
+        let is_doubtful = latest.wrapping_sub(certain) <= window / DOUBTFUL_PART;
+        let edge = if is_doubtful { certain } else { latest };
+        let room = edge.wrapping_sub(end) as i32;
         let little = (mss * FILLED_SEGMENTS).min(window / FILLED_PART);
         self.last = Some((i64::from(room) <= i64::from(little), now_ns));
     }
