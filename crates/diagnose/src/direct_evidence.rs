@@ -89,6 +89,12 @@ const QUEUED: f64 = 0.25;
 /// time.
 const OBSERVED: f64 = 0.98;
 
+/// The initial window in segments (RFC 6928). With no more in flight and nothing lost, no congestion
+/// window is filled; an application that writes little is the common cause, a smaller send buffer
+/// the rare one. The share is an assumption.
+const INITIAL_WINDOW: f64 = 10.0;
+const WRITES_LITTLE: f64 = 0.9;
+
 /// The limits that the receive window's timer counts.
 const RECEIVER: [Limit; 3] = [Limit::ReceiveWindow, Limit::WindowScaling, Limit::SlowReceiver];
 
@@ -141,7 +147,17 @@ pub(crate) fn apply(
     if s.get("activity_idle").is_some_and(|share| share >= crate::facts::IDLE) {
         posterior = posterior.at_least(OBSERVED, |limit| limit == Limit::Application);
     }
+    if sender == Sender::Any && s.source == SampleSource::Capture && has_little_in_flight(s) {
+        posterior = posterior.split(Limit::Application, Limit::SendBuffer, WRITES_LITTLE);
+    }
     threads(without_own(posterior, s, limits_unsent), s, limits_unsent)
+}
+
+/// Whether the initial window was not exceeded although nothing was lost.
+fn has_little_in_flight(s: &Statistics) -> bool {
+    // The statistics are ln(segments + 1) and ln(losses + 0.5).
+    s.get("ln_window").is_some_and(|ln| ln <= INITIAL_WINDOW.ln_1p())
+        && s.get("ln_lost").is_none_or(|ln| ln <= 0.0)
 }
 
 /// Whether the receive window is full for most of the time, and not because it waits in a queue, or

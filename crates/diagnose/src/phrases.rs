@@ -78,6 +78,11 @@ pub(crate) fn at_most(prediction: Option<Prediction>) -> String {
     prediction.map_or(String::new(), |most| format!(", at most {}", most.rate))
 }
 
+/// `, about 3.03 Mbit/s`, where the equation is no bound.
+pub(crate) fn about(prediction: Option<Prediction>) -> String {
+    prediction.map_or(String::new(), |usual| format!(", about {}", usual.rate))
+}
+
 /// `9.1 s`, and whole seconds from 100 s.
 pub(crate) fn seconds(seconds: f64) -> String {
     if seconds < 99.95 { format!("{seconds:.1} s") } else { format!("{seconds:.0} s") }

@@ -11,6 +11,7 @@
 //! | recovery | a retransmission ends it, or something is missing |
 //! | retransmission timer, tail loss probe | no ACK came for a round trip, with data outstanding |
 //! | application | the last segment was short, or all was acknowledged, or a burst ended |
+//! | application | the segments before and after it are short: a backlog would have filled them |
 //!
 //! A request of the other side that comes once all is acknowledged is a pause as well, whatever
 //! follows at once: the sender waited for it.
@@ -286,6 +287,10 @@ impl ActivityTracker {
         if self.request_ns.is_some() && all_acked {
             return Pause::Idle;
         }
+        // A backlog fills segments: one that is shorter was all that the application had written.
+        if last_length < mss && length < mss && !self.is_full {
+            return Pause::Idle;
+        }
         // A super-segment ends with what is left.
         let was_short = !last_length.is_multiple_of(mss.max(1));
         if is_released {
@@ -308,7 +313,8 @@ impl ActivityTracker {
         let ends_burst =
             bytes > PACED_SEGMENTS * mss && pause >= BURST_PAUSE_NS.max(BURST_PAUSE * distance);
         match was_short || ends_burst {
-            true if self.path.at_sender => Pause::Idle,
+            // With all acknowledged, neither a window nor a buffer holds the sender.
+            true if self.path.at_sender || all_acked => Pause::Idle,
             true => Pause::Timed,
             false => Pause::Paced,
         }

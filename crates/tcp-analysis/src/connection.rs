@@ -286,6 +286,7 @@ fn follow_windows(
     own: &mut Side,
     peer: &mut Side,
 ) {
+    own.has_acked |= segment.flags.has(TcpFlags::ACK);
     if segment.flags.is_control() || !segment.flags.has(TcpFlags::ACK) {
         return;
     }

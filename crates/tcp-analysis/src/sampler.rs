@@ -118,6 +118,9 @@ pub struct Sampler {
     times: TimeByCause,
     /// Of this round trip: its packets, and the time that the congestion window took.
     round_window: Span,
+    /// RTT of the path, where an earlier pass has seen the connection: without a handshake, what
+    /// comes before the first data does not show it.
+    known_rtt_ns: Option<u64>,
     /// What shows over the whole life, where an earlier pass has seen the connection.
     life: Option<Life>,
     /// Payload from which a segment is the transfer's first.
@@ -174,6 +177,7 @@ impl Sampler {
             last_time_ns: None,
             times: TimeByCause::default(),
             round_window: Span::default(),
+            known_rtt_ns: None,
             life: None,
             least_first: MOST_REQUEST,
             captured: Captured::Both,
@@ -280,7 +284,7 @@ impl Sampler {
         let (_, acks) = connection.pair(self.direction);
         self.window = acks.window_bytes();
         self.is_closed = acks.has_closed_window(u64::from(mss(connection, self.direction)));
-        if let Some(rtt) = path_rtt(connection, self.direction) {
+        if let Some(rtt) = path_rtt(connection, self.direction).or(self.known_rtt_ns) {
             self.board.start(rtt);
         }
     }

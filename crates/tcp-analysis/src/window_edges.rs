@@ -24,6 +24,10 @@ const FILLED_SEGMENTS: u32 = 2;
 const FILLED_PART: u32 = 8;
 const FILLED_SHARE: f64 = 0.5;
 
+/// ACKs with the timestamp that a segment echoes are received before or after it is sent, if they
+/// open at most this part of the window.
+const DOUBTFUL_PART: u32 = 16;
+
 /// The least window scale where no SYN says it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct LeastScale {
@@ -37,8 +41,12 @@ pub(crate) struct LeastScale {
 pub(crate) struct WindowEdges {
     /// The right edge of the window that the sender has, with each scale; `None` before an ACK.
     edges: Option<[u32; MOST_SCALE + 1]>,
-    /// The window of the last ACK that the sender has.
-    window: u16,
+    /// Number and window of the last ACK that the sender has, and of the last one that it had for
+    /// certain when it sent: further ones may carry the timestamp that it echoes.
+    latest: (u32, u16),
+    certain: (u32, u16),
+    /// The timestamp that its last segment echoed.
+    echo: u32,
     /// Timestamp value, number and window of ACKs that the sender may not have received.
     waiting: VecDeque<(u32, u32, u16)>,
     least: u8,
@@ -66,7 +74,7 @@ impl WindowEdges {
     }
 
     fn receive(&mut self, ack: u32, window: u16) {
-        self.window = window;
+        self.latest = (ack, window);
         let new = std::array::from_fn(|scale| ack.wrapping_add(u32::from(window) << scale));
         let edges = self.edges.get_or_insert(new);
         for (edge, new) in edges.iter_mut().zip(new) {
@@ -76,15 +84,27 @@ impl WindowEdges {
         }
     }
 
-    /// The other side sends data up to `end` in segments of `mss` bytes; `echo` is the timestamp
-    /// that it echoes, 0 without.
-    pub(crate) fn add_data(&mut self, end: u32, echo: u32, mss: u32, now_ns: u64) {
-        while let Some(&(value, ack, window)) = self.waiting.front()
-            && (echo == 0 || (value.wrapping_sub(echo) as i32) <= 0)
-        {
+    /// The sender has received ACKs that wait, as long as their timestamps are those, at most `most`.
+    fn receive_waiting(&mut self, is_received: impl Fn(u32) -> bool, most: usize) {
+        for _ in 0..most {
+            let first = self.waiting.front().copied().filter(|first| is_received(first.0));
+            let Some((_, ack, window)) = first else { return };
             self.waiting.pop_front();
             self.receive(ack, window);
         }
+    }
+
+    /// The other side sends data up to `end` in segments of `mss` bytes; `echo` is the timestamp
+    /// that it echoes, 0 without.
+    pub(crate) fn add_data(&mut self, end: u32, echo: u32, mss: u32, now_ns: u64) {
+        let is_new = echo == 0 || echo != self.echo;
+        self.receive_waiting(|value| (value.wrapping_sub(echo) as i32) < 0, usize::MAX);
+        // The one that it echoes, at least.
+        if is_new {
+            self.receive_waiting(|value| value == echo, 1);
+            (self.echo, self.certain) = (echo, self.latest);
+        }
+        self.receive_waiting(|value| value == echo || echo == 0, usize::MAX);
         let Some(edges) = self.edges else { return };
         if let Some((is_filled, since_ns)) = self.last {
             let passed = now_ns.saturating_sub(since_ns);
@@ -106,9 +126,13 @@ impl WindowEdges {
                 (self.filled_ns, self.total_ns) = (0, 0);
             }
         }
-        let edge = edges.get(usize::from(self.least)).copied().unwrap_or(end);
+        let edge_of = |(ack, window): (u32, u16)| ack.wrapping_add(u32::from(window) << self.least);
+        let window = u32::from(self.latest.1) << self.least;
+        // Of a window that has few segments, one ACK is a good part.
+        let (certain, latest) = (edge_of(self.certain), edge_of(self.latest));
+        let is_doubtful = latest.wrapping_sub(certain) <= window / DOUBTFUL_PART;
+        let edge = if is_doubtful { certain } else { latest };
         let room = edge.wrapping_sub(end) as i32;
-        let window = u32::from(self.window) << self.least;
         let little = (mss * FILLED_SEGMENTS).min(window / FILLED_PART);
         self.last = Some((i64::from(room) <= i64::from(little), now_ns));
     }
@@ -161,6 +185,21 @@ mod tests {
         // A window that needs no scale, and is full.
         let found = Some(LeastScale { shift: 0, is_filled: true });
         assert_eq!(filled(60_000, 0, false), found);
+    }
+
+    /// Eight ACKs in each tick of the clock, which all pass before the data that they release.
+    #[test]
+    fn a_timestamp_of_several_acks_is_that_of_the_first() {
+        let (mut edges, raw) = (WindowEdges::default(), 1560);
+        let window = u32::from(raw) << 7;
+        for tick in 1..200 {
+            let acks = || (0..8).map(move |number| (8 * tick + number) * MSS);
+            acks().for_each(|ack| edges.add_ack(tick, ack, raw));
+            acks().for_each(|ack| {
+                edges.add_data(ack + window, tick, MSS, u64::from(ack) * 125);
+            });
+        }
+        assert_eq!(edges.least_scale(), Some(LeastScale { shift: 7, is_filled: true }));
     }
 
     #[test]

@@ -1,6 +1,10 @@
 //! Made-up TCP conversations as capture files: a sender with an application, a window and a
 //! bottleneck, seen from any point of the path.
 
+mod files;
+
+pub(crate) use files::{file, mirrored, mirrored_at, snapped, stepped};
+
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
@@ -15,6 +19,8 @@ pub(crate) enum App {
     Bulk,
     /// Writes so many bytes, every so many ms.
     Every(u64, u64),
+    /// Writes about so many bytes, about every so many ms.
+    Uneven(u64, u64),
     /// Answers requests with so many bytes; the times in ms that it and the client take.
     Answers(u64, u64, u64),
 }
@@ -37,6 +43,10 @@ pub(crate) struct Conversation {
     pub(crate) lose_every: u64,
     /// From this time on, in ms, packets of the sender that are longer than so many bytes vanish.
     pub(crate) black_hole: Option<(u64, u64)>,
+    /// Until this time, in ms; then they arrive again.
+    pub(crate) black_hole_to: u64,
+    /// The sender closes the connection at the end.
+    pub(crate) closes: bool,
     /// AccECN, with CE on every so many segments; 0: never.
     pub(crate) accurate_ecn: Option<u64>,
     /// Whether the sender's IP has an identification.
@@ -56,6 +66,8 @@ impl Default for Conversation {
             most_cwnd: 1 << 30,
             lose_every: 0,
             black_hole: None,
+            black_hole_to: u64::MAX / MS,
+            closes: false,
             accurate_ecn: None,
             has_id: true,
         }
@@ -93,6 +105,8 @@ struct Simulation<'a> {
     threshold: u64,
     duplicates: u32,
     recovers_to: u64,
+    /// After a timeout, what is retransmitted next: from there to `recovers_to` all counts as lost.
+    resends: Option<u64>,
     sent: u64,
     free_ns: u64,
     timer: u64,
@@ -103,7 +117,11 @@ struct Simulation<'a> {
     receiver_echo: u32,
     ace: u8,
     requests: u64,
+    writes: usize,
 }
+
+/// Sizes and pauses of uneven writes, in % of their mean.
+const UNEVEN: [u64; 7] = [50, 180, 70, 250, 30, 60, 60];
 
 fn value(now: u64) -> u32 {
     (now / MS) as u32 + 5000
@@ -125,6 +143,7 @@ impl Conversation {
             threshold: u64::MAX,
             duplicates: 0,
             recovers_to: 0,
+            resends: None,
             sent: 0,
             free_ns: 0,
             timer: 0,
@@ -135,6 +154,7 @@ impl Conversation {
             receiver_echo: 0,
             ace: 5,
             requests: 0,
+            writes: 0,
         };
         simulation.run();
         let mut packets = simulation.packets;
@@ -175,7 +195,9 @@ impl Simulation<'_> {
         self.receiver_echo = value(0);
         match self.plan.app {
             App::Bulk => self.at(2 * way + MS, Event::Write(u64::MAX / 4)),
-            App::Every(bytes, _) => self.at(2 * way + MS, Event::Write(bytes)),
+            App::Every(bytes, _) | App::Uneven(bytes, _) => {
+                self.at(2 * way + MS, Event::Write(bytes));
+            }
             App::Answers(..) => self.request(2 * way + MS / 2),
         }
         let end = self.plan.seconds * 1000 * MS;
@@ -199,12 +221,21 @@ impl Simulation<'_> {
                 Event::Timer(_) => {}
             }
         }
+        if self.plan.closes {
+            let numbers = (self.next + 1, 1 + 200 * self.requests, 0x011, 0);
+            self.capture(end + self.passes(true), true, numbers, &[]);
+        }
     }
 
     fn write(&mut self, now: u64, bytes: u64) {
         self.written = self.written.saturating_add(bytes);
         if let App::Every(bytes, every_ms) = self.plan.app {
             self.at(now + every_ms * MS, Event::Write(bytes));
+        }
+        if let App::Uneven(bytes, every_ms) = self.plan.app {
+            self.writes += 1;
+            let [size, pause] = [1, 2].map(|step| UNEVEN[step * self.writes % UNEVEN.len()]);
+            self.at(now + every_ms * MS * pause / 100, Event::Write(bytes * size / 100));
         }
         self.send_what_fits(now);
     }
@@ -227,9 +258,9 @@ impl Simulation<'_> {
         let (plan, way) = (self.plan, self.way());
         let leaves = now.max(self.free_ns) + (end - start + 66) * plan.ns_per_byte;
         self.free_ns = leaves;
-        let vanishes = plan
-            .black_hole
-            .is_some_and(|(from_ms, longest)| now >= from_ms * MS && end - start + 52 > longest);
+        let vanishes = plan.black_hole.is_some_and(|(from_ms, longest)| {
+            (from_ms * MS..plan.black_hole_to * MS).contains(&now) && end - start + 52 > longest
+        });
         let is_lost = plan.lose_every > 0 && self.sent.is_multiple_of(plan.lose_every);
         let is_marked =
             plan.accurate_ecn.is_some_and(|every| every > 0 && self.sent.is_multiple_of(every));
@@ -258,8 +289,20 @@ impl Simulation<'_> {
         self.backoff += 1;
         (self.threshold, self.cwnd) = ((self.cwnd / 2).max(2 * MSS), MSS);
         self.recovers_to = self.next;
-        let end = (self.acked + MSS).min(self.next);
-        self.send(now, self.acked, end);
+        self.resends = Some(self.acked);
+        self.resend(now);
+    }
+
+    /// Retransmits what the congestion window allows after a timeout.
+    fn resend(&mut self, now: u64) {
+        let Some(from) = self.resends else { return };
+        let mut start = from.max(self.acked);
+        while start < self.recovers_to && start < self.acked + self.cwnd {
+            let end = (start + MSS).min(self.recovers_to);
+            self.send(now, start, end);
+            start = end;
+        }
+        self.resends = (self.acked < self.recovers_to).then_some(start);
     }
 
     fn arrive(&mut self, now: u64, (start, end): (u64, u64), value_of: u32, is_marked: bool) {
@@ -305,10 +348,14 @@ impl Simulation<'_> {
             let more = ack - self.acked;
             self.acked = ack;
             (self.duplicates, self.backoff) = (0, 0);
-            if ack < self.recovers_to {
+            if self.resends.is_some() && ack < self.recovers_to {
+                self.cwnd += more.min(MSS);
+                self.resend(now);
+            } else if ack < self.recovers_to {
                 let end = (ack + MSS).min(self.next);
                 self.send(now, ack, end);
             } else if self.cwnd < self.threshold {
+                self.resends = None;
                 self.cwnd += more;
             } else {
                 self.cwnd += MSS * more / self.cwnd.max(1);
@@ -414,47 +461,4 @@ fn stamps(value: u32, echo: u32) -> Vec<u8> {
     options.extend(value.to_be_bytes());
     options.extend(echo.to_be_bytes());
     options
-}
-
-/// Each packet once more, after so many µs, where `of` says so.
-pub(crate) fn mirrored(
-    packets: &[Packet],
-    after_us: u64,
-    of: impl Fn(&Packet) -> bool,
-) -> Vec<Packet> {
-    let copies = packets.iter().filter(|packet| of(packet)).map(|packet| {
-        let mut copy = packet.clone();
-        copy.time_ns += after_us * 1000;
-        copy.bytes[8] -= 1;
-        copy
-    });
-    let mut all: Vec<Packet> = packets.iter().cloned().chain(copies).collect();
-    all.sort_by_key(|packet| packet.time_ns);
-    all
-}
-
-/// The clock is set by so many ms at a packet.
-pub(crate) fn stepped(packets: &[Packet], at: usize, by_ms: i64) -> Vec<Packet> {
-    let mut packets = packets.to_vec();
-    for packet in &mut packets[at..] {
-        packet.time_ns = packet.time_ns.saturating_add_signed(by_ms * 1_000_000);
-    }
-    packets
-}
-
-/// A pcap file of raw IP packets, with times in ns.
-pub(crate) fn file(packets: &[Packet]) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    for word in [0xa1b2_3c4d_u32, 0x0004_0002, 0, 0, 262_144, 101] {
-        bytes.extend(word.to_le_bytes());
-    }
-    for packet in packets {
-        let (seconds, rest) = (packet.time_ns / 1_000_000_000, packet.time_ns % 1_000_000_000);
-        let length = packet.bytes.len() as u32;
-        for word in [seconds as u32, rest as u32, length, length] {
-            bytes.extend(word.to_le_bytes());
-        }
-        bytes.extend(&packet.bytes);
-    }
-    bytes
 }

@@ -8,6 +8,7 @@ mod calc;
 mod captures;
 mod conversation;
 mod copy;
+mod corpus;
 mod doctor;
 mod escapes;
 mod figures;

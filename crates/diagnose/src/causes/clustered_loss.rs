@@ -65,8 +65,8 @@ impl Cause for ClusteredLoss {
     }
 
     fn one_line(&self, o: &Observed<'_>) -> String {
-        let most = phrases::at_most(self.prediction(o));
-        format!("random loss{} keeps the congestion window small{most}", lost(o))
+        let usual = phrases::about(self.prediction(o));
+        format!("random loss{} keeps the congestion window small{usual}", lost(o))
     }
 
     fn remedies(&self, next: &NextLimit<'_>) -> Vec<Remedy> {

@@ -53,8 +53,8 @@ impl Cause for Loss {
 
     fn one_line(&self, o: &Observed<'_>) -> String {
         let lost = o.e.loss.map_or(String::new(), |loss| format!(" of {}", percent(loss)));
-        let most = phrases::at_most(self.prediction(o));
-        format!("random loss{lost} keeps the congestion window small{most}")
+        let usual = phrases::about(self.prediction(o));
+        format!("random loss{lost} keeps the congestion window small{usual}")
     }
 
     fn remedies(&self, next: &NextLimit<'_>) -> Vec<Remedy> {

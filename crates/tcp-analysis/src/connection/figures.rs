@@ -52,7 +52,7 @@ impl Connection {
         } else {
             return false;
         };
-        captured.last_ack != 0
+        captured.has_acked
     }
 
     /// Whether the handshake of the side that sends in `direction` was not captured.

@@ -38,6 +38,7 @@ impl Sampler {
             self.captured = if data.packets > 0 { Captured::Data } else { Captured::Acks };
             return self;
         }
+        self.known_rtt_ns = path_rtt(known, self.direction);
         let vantage = known.vantage(self.direction);
         let mss = mss(known, self.direction);
         let path = KnownPath {
@@ -83,13 +84,13 @@ impl Sampler {
 /// carries packets of 1280 bytes everywhere (RFC 8200, section 5).
 const LEAST_FULL: u32 = 1180;
 
-/// Payload of a full segment, be it that none was sent: the receiver's MSS, or the one that every
-/// host accepts (RFC 9293, section 3.7.1).
+/// Payload of a full segment, be it that none was sent: the receiver's MSS; where its SYN is
+/// unknown and all segments are shorter than on any usual path, one of such a path.
 fn full_segment(known: &Connection, direction: Direction) -> u32 {
     let (data, acks) = known.pair(direction);
     let options = if data.latest_ts == 0 { 0 } else { 12 };
     match u32::from(acks.mss) {
-        0 => data.longest.clamp(536, 65_495),
+        0 => data.longest.clamp(LEAST_FULL, 65_495),
         most if data.longest >= LEAST_FULL => most.saturating_sub(options).min(data.longest),
         most => most.saturating_sub(options).max(1),
     }
