@@ -3,6 +3,10 @@
 
 use units::{BitRate, ByteCount};
 
+/// Linux's default maximum of `tcp_wmem`, and the window of its default `tcp_rmem`: half of 6 MiB.
+const DEFAULT_SEND_BUFFER: ByteCount = ByteCount::from_bytes(4 << 20);
+const DEFAULT_WINDOW: ByteCount = ByteCount::from_bytes(3 << 20);
+
 /// A transfer, and the traffic beside it.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Case {
@@ -32,6 +36,8 @@ pub(crate) struct Case {
     /// The largest receive window, in payload bytes; `None`: ample. The lab sets twice as
     /// much as `tcp_rmem`'s maximum.
     pub(crate) receive_window: Option<ByteCount>,
+    /// Both buffers of the socket at the client and at the server (`-w`).
+    pub(crate) window: Option<ByteCount>,
     /// Settings of both hosts in addition to what the path needs; the lab only.
     pub(crate) sysctls: Vec<(String, String)>,
     /// The streams negotiate ECN (RFC 3168).
@@ -70,9 +76,24 @@ impl Case {
             reader: None,
             send_buffer: None,
             receive_window: None,
+            window: None,
             sysctls: Vec::new(),
             ecn: false,
             cross: Vec::new(),
         }
+    }
+
+    /// With Linux's default `tcp_rmem` and `tcp_wmem`, where the case does not set them.
+    pub(crate) fn with_default_buffers(self) -> Self {
+        Case {
+            send_buffer: self.send_buffer.or(Some(DEFAULT_SEND_BUFFER)),
+            receive_window: self.receive_window.or(Some(DEFAULT_WINDOW)),
+            ..self
+        }
+    }
+
+    /// Whether either is one of the defaults.
+    pub(crate) fn has_default_buffers(&self) -> bool {
+        self.send_buffer == Some(DEFAULT_SEND_BUFFER) || self.receive_window == Some(DEFAULT_WINDOW)
     }
 }
