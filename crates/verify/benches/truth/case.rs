@@ -3,10 +3,6 @@
 
 use units::{BitRate, ByteCount};
 
-/// Linux's default maximum of `tcp_wmem`, and the window of its default `tcp_rmem`: half of 6 MiB.
-const DEFAULT_SEND_BUFFER: ByteCount = ByteCount::from_bytes(4 << 20);
-const DEFAULT_WINDOW: ByteCount = ByteCount::from_bytes(3 << 20);
-
 /// A transfer, and the traffic beside it.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Case {
@@ -81,19 +77,5 @@ impl Case {
             ecn: false,
             cross: Vec::new(),
         }
-    }
-
-    /// With Linux's default `tcp_rmem` and `tcp_wmem`, where the case does not set them.
-    pub(crate) fn with_default_buffers(self) -> Self {
-        Case {
-            send_buffer: self.send_buffer.or(Some(DEFAULT_SEND_BUFFER)),
-            receive_window: self.receive_window.or(Some(DEFAULT_WINDOW)),
-            ..self
-        }
-    }
-
-    /// Whether either is one of the defaults.
-    pub(crate) fn has_default_buffers(&self) -> bool {
-        self.send_buffer == Some(DEFAULT_SEND_BUFFER) || self.receive_window == Some(DEFAULT_WINDOW)
     }
 }

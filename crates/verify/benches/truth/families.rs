@@ -8,6 +8,7 @@ mod transients;
 
 use crate::case::Case;
 use crate::draws::{Draws, Mix};
+use units::ByteCount;
 
 /// A family.
 pub(crate) struct Family {
@@ -92,8 +93,26 @@ pub(crate) fn case(environment: Environment, set: Set, seed: u64, number: usize)
         Set::Balanced => Some(Mix::of(number / total * family.weight + at + place)),
         Set::Bulk => None,
     };
-    let draws =
+    let mut draws =
         mix.map_or_else(|| Draws::new(seed, number), |mix| Draws::of_mix(seed, number, mix));
-    let case = Case { family: family.name, number, ..(family.draw)(&mut { draws }) };
-    if mix.is_some_and(|mix| mix.default_buffers) { case.with_default_buffers() } else { case }
+    let case = Case { family: family.name, number, ..(family.draw)(&mut draws) };
+    if mix.is_some_and(|mix| mix.default_buffers) { with_default_buffers(case) } else { case }
+}
+
+/// Linux's default maximum of `tcp_wmem`, and the window of its default `tcp_rmem`: half of 6 MiB.
+const DEFAULT_SEND_BUFFER: ByteCount = ByteCount::from_bytes(4 << 20);
+const DEFAULT_WINDOW: ByteCount = ByteCount::from_bytes(3 << 20);
+
+/// With Linux's default `tcp_rmem` and `tcp_wmem`, where the case does not set them.
+fn with_default_buffers(case: Case) -> Case {
+    Case {
+        send_buffer: case.send_buffer.or(Some(DEFAULT_SEND_BUFFER)),
+        receive_window: case.receive_window.or(Some(DEFAULT_WINDOW)),
+        ..case
+    }
+}
+
+/// Whether a case has either of the defaults.
+pub(crate) fn has_default_buffers(case: &Case) -> bool {
+    case.send_buffer == Some(DEFAULT_SEND_BUFFER) || case.receive_window == Some(DEFAULT_WINDOW)
 }

@@ -1,6 +1,7 @@
 //! A finding beside the truth.
 
 use crate::case::Case;
+use crate::families;
 use crate::label::{TrueSegment, Truth};
 use record::{Confidence, Finding, Limit};
 
@@ -63,7 +64,7 @@ impl Scored {
             congestion: case.congestion,
             several: case.streams > 1,
             reverse: case.reverse,
-            default_buffers: case.has_default_buffers(),
+            default_buffers: families::has_default_buffers(case),
             truth: truth.limit,
             truth_share: truth.shares.first().map_or(0.0, |(_, share)| *share),
             found,

@@ -52,6 +52,6 @@ fn the_balanced_draw_has_all_controls_streams_directions_and_buffers_in_equal_pa
         if family.name != "window-scaling" {
             assert_eq!(count(&|case| case.streams > 1), runs / 2, "{}", family.name);
         }
-        assert!(count(&Case::has_default_buffers) >= runs / 2, "{}", family.name);
+        assert!(count(&families::has_default_buffers) >= runs / 2, "{}", family.name);
     }
 }
