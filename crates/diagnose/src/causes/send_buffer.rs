@@ -79,8 +79,24 @@ impl Cause for SendBuffer {
 #[cfg(test)]
 mod tests {
     use super::SendBuffer;
-    use crate::{causes::Cause, example::Example};
+    use crate::causes::Cause;
+    use crate::example::{Example, sampled, samples};
+    use record::Limit;
     use units::ByteCount;
+
+    /// 50 kB in flight over 20 ms, of a congestion window of 100 kB.
+    #[test]
+    fn a_buffer_that_bbr_has_mostly_sent_is_the_limit() {
+        let of = |unsent: u64| {
+            let mut m = sampled(samples(4.0, 20.0, |_, s| {
+                (s.in_flight_bytes, s.unsent_bytes) = (50_000, unsent);
+            }));
+            m.streams[0].congestion = Some("bbr".to_owned());
+            crate::explain(&m).limit
+        };
+        assert_eq!(of(5_000), Some(Limit::SendBuffer));
+        assert_ne!(of(100_000), Some(Limit::SendBuffer), "it has more to send");
+    }
 
     #[test]
     fn the_buffer_over_the_rtt_is_the_prediction() {

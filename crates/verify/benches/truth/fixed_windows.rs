@@ -11,6 +11,7 @@ use crate::{
     Fallible, LAB_ATTEMPTS, each_in_parallel, fresh_seed, lab_run, threads, twin_run, words,
 };
 use record::{Confidence, Finding, Limit, Measurement};
+use units::ByteCount;
 
 /// The range of what is in flight in all streams, bytes, and its largest share of the BDP.
 const IN_FLIGHT: (f64, f64) = (32.0 * 1024.0, 4.0 * 1024.0 * 1024.0);
@@ -26,10 +27,9 @@ const NEAR: f64 = 0.08;
 /// The share of the time for which a thread may wait for a core.
 const WAITED: f64 = 0.15;
 
-/// Bytes in flight above this multiple of what was set: the kernel's windows are up to 1.3 times as
-/// large, and a send buffer may hold more than its size where all of it is sent at once (`tcp`,
-/// `BufferCheck`); it bounds nothing then.
-const EXCEEDED: f64 = 1.5;
+/// The kernel's windows are up to this multiple of what was set. A send buffer may hold more than its
+/// size where all of it is sent at once (`tcp`, `BufferCheck`); it bounds nothing then.
+const WIDER: f64 = 1.5;
 
 /// What bounds the bytes in flight.
 const SETTINGS: [(&str, &[Limit]); 3] = [
@@ -117,15 +117,13 @@ fn run(options: &Options, seed: u64, case: &Case) -> Option<Done> {
     Some(done)
 }
 
-/// Whether more was in flight, in the mean over the samples' second half, than was set.
+/// Whether more was ever in flight than was set.
 fn exceeds(case: &Case, m: &Measurement) -> bool {
-    let set = case.window.or(case.receive_window).or(case.send_buffer);
-    let in_flight = m.streams.iter().map(|stream| {
-        let late = stream.sender.iter().skip(stream.sender.len() / 2);
-        let all: Vec<f64> = late.map(|s| s.in_flight_bytes as f64).collect();
-        all.iter().sum::<f64>() / all.len().max(1) as f64
-    });
-    set.is_some_and(|set| in_flight.fold(0.0, f64::max) > EXCEEDED * set.as_f64())
+    let window = case.window.or(case.receive_window).map(|set| WIDER * set.as_f64());
+    let set = window.or(case.send_buffer.map(ByteCount::as_f64));
+    let samples = m.streams.iter().flat_map(|stream| &stream.sender);
+    let most = samples.map(|s| s.in_flight_bytes).max().unwrap_or(0);
+    set.is_some_and(|set| most as f64 > set)
 }
 
 /// A run whose threads waited for a core is not valid: a receiver that does not run closes its
