@@ -125,6 +125,10 @@ pub(crate) fn apply(
         let limit = if any { Limit::Application } else { Limit::SendBuffer };
         posterior = posterior.at_least(STARVED, |other| other == limit);
     }
+    let is_bulk = matches!(sender, Sender::Bulk | Sender::RemoteBulk);
+    if measured && is_bulk && !limits_unsent && !fills_window && is_sent(s) {
+        posterior = posterior.at_least(STARVED, |limit| limit == Limit::SendBuffer);
+    }
     let timers: [(&str, &[Limit]); 3] = [
         ("rwnd_share", &RECEIVER),
         ("sndbuf_share", &[Limit::SendBuffer]),
@@ -210,6 +214,16 @@ fn is_starved(s: &Statistics) -> bool {
     over("app_limited") && over("nothing_unsent") && cwnd_filled
 }
 
+/// Whether BBR mostly had sent what the buffer holds, into a path with room, though its window was
+/// not full: its pacing hides the timer, and leaves something unsent.
+fn is_sent(s: &Statistics) -> bool {
+    let over = |name: &str, least: f64| s.get(name).is_some_and(|share| share >= least);
+    over("is_bbr", MOSTLY)
+        && over("mostly_sent", CONCLUSIVE)
+        && s.get("cwnd_filled").is_some_and(|filled| filled < WELL_UNDER)
+        && s.get("q50_per_rtt").is_some_and(|ln| ln <= QUEUED.ln())
+}
+
 /// The probability that a window of at most 65,535 bytes is scaled, where that is not known: hosts
 /// and middleboxes that disable scaling have become rare.
 const SCALED: f64 = 0.95;
@@ -229,8 +243,11 @@ fn window_scale(posterior: Posterior, s: &Statistics) -> Posterior {
 }
 
 /// Whether the window is scaled, if that is known: a larger one than 65,535 bytes is, whatever scale
-/// is reported.
+/// is reported, and one that was requested smaller is not for want of a scale.
 fn is_scaled(s: &Statistics) -> Option<bool> {
+    if s.get("small_requested").is_some_and(|small| small > 0.5) {
+        return Some(true);
+    }
     let first = |names: [&str; 2]| names.iter().find_map(|name| s.get(name));
     // The statistic is ln(window / 65,535 + 0.001). A receiver alone knows its own windows.
     let is_small =

@@ -28,8 +28,11 @@ pub(crate) struct Evidence {
     pub(crate) streams: usize,
     pub(crate) min_rtt: Option<Rtt>,
     pub(crate) loaded_rtt: Option<Rtt>,
+    /// The mean over bytes: bytes in flight over it are the goodput (Little's law), also where bursts
+    /// queue for a part of the time, which the median does not show.
+    pub(crate) mean_rtt: Option<Rtt>,
     pub(crate) mss: Option<ByteCount>,
-    /// Each stream's median receive window, from the sender's samples or else from the
+    /// Each stream's typical receive window, from the sender's samples or else from the
     /// receiver's.
     pub(crate) windows: Option<Vec<ByteCount>>,
     /// How far the advertised window closed: its 10th percentile over its maximum.
@@ -48,7 +51,7 @@ pub(crate) struct Evidence {
     pub(crate) peak_rtt: Option<Rtt>,
     /// Retransmitted segments within the part.
     pub(crate) losses: f64,
-    /// Bytes in flight, summed over streams.
+    /// Bytes in flight: the mean over time, summed over streams.
     pub(crate) in_flight: Option<ByteCount>,
     /// The same over the segments sent in it: the loss ratio.
     pub(crate) loss: Option<f64>,
@@ -97,6 +100,7 @@ impl Evidence {
             loaded_rtt: window
                 .median(|s| (s.rtt_us > 0).then(|| f64::from(s.rtt_us)))
                 .map(|us| Rtt::from_micros(us as u64)),
+            mean_rtt: window.mean_rtt(),
             mss: window
                 .median(|s| (s.mss_bytes > 0).then(|| f64::from(s.mss_bytes)))
                 .map(ByteCount::from_f64),
@@ -107,7 +111,7 @@ impl Evidence {
                 .mean(|s| {
                     let written = s.written_bytes.saturating_sub(s.acked_bytes);
                     // Writes are counted when they return, later than their bytes are sent.
-                    written.max(s.in_flight_bytes.saturating_add(s.unsent_bytes)) as f64
+                    Some(written.max(s.in_flight_bytes.saturating_add(s.unsent_bytes)) as f64)
                 })
                 .map(|each| ByteCount::from_f64(each * m.streams.len() as f64)),
             cwnd: window.sum(|s| Some(s.cwnd_bytes)).map(ByteCount::from_f64),
@@ -118,7 +122,9 @@ impl Evidence {
             retransmits: retransmits(m),
             peak_rtt: peak_rtt(m),
             losses: window.growth(|s| s.retransmits),
-            in_flight: window.sum(|s| Some(s.in_flight_bytes)).map(ByteCount::from_f64),
+            in_flight: window
+                .mean(|s| Some(s.in_flight_bytes as f64))
+                .map(|each| ByteCount::from_f64(each * m.streams.len() as f64)),
             loss: window.loss(),
             burst: window.burst(),
             backlog_at_losses: min_rtt.and_then(|least| window.backlog_at_losses(least)),
@@ -138,9 +144,9 @@ impl Evidence {
         Some(Rtt::from_nanos(loaded.nanos().saturating_sub(least.nanos())))
     }
 
-    /// The RTT under load, else the minimum: bytes in flight over it are the goodput.
+    /// The mean RTT, else the minimum: bytes in flight over it are the goodput.
     pub(crate) fn rtt(&self) -> Option<Rtt> {
-        self.loaded_rtt.or(self.min_rtt)
+        self.mean_rtt.or(self.loaded_rtt).or(self.min_rtt)
     }
 
     /// Whether there is a standing queue: a queueing delay above 15 % of the minimum

@@ -31,6 +31,7 @@ impl Example {
             streams: 1,
             min_rtt: Some(rtt),
             loaded_rtt: Some(rtt),
+            mean_rtt: Some(rtt),
             mss: Some(ByteCount::from_bytes(1448)),
             windows: Some(vec![window]),
             held: Some(window),

@@ -55,7 +55,10 @@ pub(crate) fn attributed(shares: Shares, limit: Option<Limit>, s: &Statistics) -
         }
         Some(Limit::SendBuffer) => {
             let timer = shares.send_buffer;
-            (&mut shares.send_buffer, seen("starved", timer))
+            // BBR's pacing leaves something unsent.
+            let bbr = s.get("is_bbr").is_some_and(|is| is > 0.5);
+            let sent = if bbr { seen("mostly_sent", timer) } else { 0.0 };
+            (&mut shares.send_buffer, seen("starved", timer).max(sent))
         }
         Some(Limit::Application) => {
             let timer = shares.application;

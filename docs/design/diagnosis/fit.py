@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """Fits the terms of the posterior (crates/diagnose/src/causes/weights.csv).
 
-    cargo bench -p longhaul-verify --bench truth -- --twin --runs 20000 --seed 1 --export rows.csv
+    cargo bench -p longhaul-verify --bench truth -- --twin --set bulk --runs 20000 --seed 1 --export rows.csv
     python3 docs/design/diagnosis/fit.py rows.csv crates/diagnose/src/causes/weights.csv
 
 and those of captures, from rows of runs that were also captured:
 
-    cargo bench -p longhaul-verify --bench truth -- --twin --runs 20000 --seed 1 \\
+    cargo bench -p longhaul-verify --bench truth -- --twin --set bulk --runs 20000 --seed 1 \\
         --vantage capture-sender --export rows.csv
     python3 docs/design/diagnosis/fit.py rows.csv \\
         crates/diagnose/src/causes/weights_of_captures.csv --captures

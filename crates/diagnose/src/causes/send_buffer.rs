@@ -1,6 +1,9 @@
 //! The send buffer: all that it holds is in flight, and the application cannot write more.
 //!
 //! > goodput <= bytes held / RTT
+//!
+//! Of what it holds, a part may be unsent, as a control that paces leaves it, and a blocked writer
+//! fills it again only when a third is free: the prediction takes what was in flight.
 
 use crate::{
     causes::{Cause, Observed},
@@ -10,7 +13,7 @@ use crate::{
     predict::{self, Prediction},
 };
 use record::{Limit, Remedy};
-use units::percent;
+use units::{ByteCount, percent};
 
 pub(super) struct SendBuffer;
 
@@ -25,7 +28,12 @@ impl Cause for SendBuffer {
 
     fn prediction(&self, o: &Observed<'_>) -> Option<Prediction> {
         let held = o.e.held?;
-        predict::over_rtt(&format!("send buffer / RTT = {held}"), Some(held), o.e.rtt(), o)
+        let sent = o.e.in_flight.filter(|sent| *sent > ByteCount::ZERO && *sent < held);
+        let left = match sent {
+            Some(sent) => format!("in flight of the send buffer / RTT = {sent}"),
+            None => format!("send buffer / RTT = {held}"),
+        };
+        predict::over_rtt(&left, sent.or(Some(held)), o.e.rtt(), o)
     }
 
     fn sentence(&self, o: &Observed<'_>) -> String {
@@ -71,8 +79,24 @@ impl Cause for SendBuffer {
 #[cfg(test)]
 mod tests {
     use super::SendBuffer;
-    use crate::{causes::Cause, example::Example};
+    use crate::causes::Cause;
+    use crate::example::{Example, sampled, samples};
+    use record::Limit;
     use units::ByteCount;
+
+    /// 50 kB in flight over 20 ms, of a congestion window of 100 kB.
+    #[test]
+    fn a_buffer_that_bbr_has_mostly_sent_is_the_limit() {
+        let of = |unsent: u64| {
+            let mut m = sampled(samples(4.0, 20.0, |_, s| {
+                (s.in_flight_bytes, s.unsent_bytes) = (50_000, unsent);
+            }));
+            m.streams[0].congestion = Some("bbr".to_owned());
+            crate::explain(&m).limit
+        };
+        assert_eq!(of(5_000), Some(Limit::SendBuffer));
+        assert_ne!(of(100_000), Some(Limit::SendBuffer), "it has more to send");
+    }
 
     #[test]
     fn the_buffer_over_the_rtt_is_the_prediction() {
@@ -82,6 +106,9 @@ mod tests {
         assert_eq!(p.rate.bps() / 1000, 48_489, "{}", p.equation);
         let remedies = example.remedies(&SendBuffer);
         assert!(remedies[0].command.to_string().contains("tcp_wmem"), "{remedies:?}");
+        example.e.in_flight = Some(ByteCount::from_bytes(900_000));
+        let p = SendBuffer.prediction(&example.observed()).unwrap();
+        assert_eq!(p.rate.bps() / 1000, 41_618, "{}", p.equation);
         // With buffers fixed by -w, the sysctl would change nothing.
         example.m.spec.window_bytes = Some(ByteCount::from_bytes(1 << 20));
         assert!(SendBuffer.sentence(&example.observed()).ends_with("use a larger -w."));

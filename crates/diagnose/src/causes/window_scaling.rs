@@ -72,7 +72,21 @@ impl Cause for WindowScaling {
 #[cfg(test)]
 mod tests {
     use super::WindowScaling;
-    use crate::{causes::Cause, example::Example};
+    use crate::causes::Cause;
+    use crate::example::{Example, sampled, samples};
+    use record::Limit;
+
+    /// Linux chooses the scale by the buffer: one that was requested so small needs none.
+    #[test]
+    fn a_small_window_that_was_requested_is_no_missing_scale() {
+        let mut m = sampled(samples(4.0, 20.0, |_, s| {
+            (s.peer_window_bytes, s.in_flight_bytes) = (Some(50_000), 50_000);
+            (s.peer_window_scale, s.rwnd_limited_us) = (Some(0), s.busy_us);
+        }));
+        assert_eq!(crate::explain(&m).limit, Some(Limit::WindowScaling));
+        m.spec.window_bytes = Some(units::ByteCount::from_bytes(40_000));
+        assert_eq!(crate::explain(&m).limit, Some(Limit::ReceiveWindow));
+    }
 
     #[test]
     fn the_largest_unscaled_window_over_the_rtt() {

@@ -89,6 +89,22 @@ fn median(values: impl Iterator<Item = f64>) -> Option<f64> {
     statistics::median(&values.collect::<Vec<f64>>())
 }
 
+/// The mean of values with weights; `None` without any.
+fn weighted_mean(values: &[(f64, f64)]) -> Option<f64> {
+    let (sum, all) = values.iter().fold((0.0, 0.0), |(sum, all), (v, w)| (sum + v * w, all + w));
+    (all > 0.0).then(|| sum / all)
+}
+
+/// A mean that differs from the median by no more than this share is of noise.
+const NOISE: f64 = 0.05;
+
+/// The median of values with weights, or the mean where they vary: bytes in flight follow a window
+/// that closes and opens.
+fn typical(values: &[(f64, f64)]) -> Option<f64> {
+    let (median, mean) = (statistics::weighted_median(values)?, weighted_mean(values)?);
+    Some(if (mean - median).abs() <= NOISE * median { median } else { mean })
+}
+
 /// The samples of a span of time.
 pub(super) struct Window<'a> {
     pub(super) m: &'a Measurement,
@@ -127,10 +143,24 @@ impl Window<'_> {
     }
 
     /// The mean over the time of every stream.
-    pub(super) fn mean(&self, read: impl Fn(&Sample) -> f64) -> Option<f64> {
-        let streams = self.m.streams.iter().flat_map(|s| self.weighted(s, |s| Some(read(s))));
-        let (sum, all) = streams.fold((0.0, 0.0), |(sum, all), (v, w)| (sum + v * w, all + w));
-        (all > 0.0).then(|| sum / all)
+    pub(super) fn mean(&self, read: impl Fn(&Sample) -> Option<f64>) -> Option<f64> {
+        let streams = self.m.streams.iter().flat_map(|s| self.weighted(s, &read));
+        weighted_mean(&streams.collect::<Vec<(f64, f64)>>())
+    }
+
+    /// The mean RTT of the bytes that were delivered.
+    pub(super) fn mean_rtt(&self) -> Option<Rtt> {
+        let delivered = |s: &Sample| s.delivered_bytes.max(s.acked_bytes);
+        let one = |stream| {
+            let samples: Vec<&Sample> = self.within(stream).filter(|s| s.rtt_us > 0).collect();
+            let pairs = samples.windows(2).filter_map(|pair| Some((*pair.first()?, *pair.get(1)?)));
+            let weigh = |(before, s): (&Sample, &Sample)| {
+                (f64::from(s.rtt_us), delivered(s).saturating_sub(delivered(before)) as f64)
+            };
+            pairs.map(weigh).collect::<Vec<(f64, f64)>>()
+        };
+        let all: Vec<(f64, f64)> = self.m.streams.iter().flat_map(one).collect();
+        weighted_mean(&all).map(|us| Rtt::from_micros(us as u64))
     }
 
     /// The sum over streams of each one's median; `None` if a stream has no value.
@@ -162,8 +192,8 @@ impl Window<'_> {
                 .iter()
                 .filter(|s| (self.from..=self.to).contains(&s.t_s))
                 .filter_map(|s: &ReceiverSample| s.window_bytes);
-            let window =
-                statistics::weighted_median(&advertised).or_else(|| median(own.map(|w| w as f64)));
+            let window = typical(&advertised)
+                .or_else(|| typical(&own.map(|w| (w as f64, 1.0)).collect::<Vec<_>>()));
             window.filter(|bytes| *bytes > 0.0).map(ByteCount::from_f64)
         };
         self.m.streams.iter().map(one).collect()
@@ -233,5 +263,39 @@ impl Window<'_> {
             }
         }
         if lossy > 0.0 { lost / lossy } else { 0.0 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::evidence::Evidence;
+    use crate::example::{close, sampled, samples};
+    use record::Sample;
+    use units::{ByteCount, Rtt};
+
+    fn evidence(change: impl Fn(u64, &mut Sample)) -> Evidence {
+        Evidence::over(&sampled(samples(10.0, 10.0, change)), 0.0, 10.0)
+    }
+
+    #[test]
+    fn the_mean_rtt_is_that_of_the_bytes() {
+        // Nine of ten bytes wait in a queue, for half of the time.
+        let e = evidence(|index, s| {
+            s.delivered_bytes = 10_000 * (index / 2) + 9_000 * (index % 2);
+            s.acked_bytes = s.delivered_bytes;
+            s.rtt_us = if index % 2 == 1 { 60_000 } else { 20_000 };
+        });
+        close(e.mean_rtt.map(Rtt::millis_f64), 56.0);
+        assert_eq!(evidence(|_, s| s.rtt_us = 0).mean_rtt, None);
+    }
+
+    #[test]
+    fn a_window_that_closes_and_opens_is_its_mean() {
+        let window = |change: &dyn Fn(u64) -> u64| {
+            let e = evidence(|index, s| s.peer_window_bytes = Some(change(index)));
+            e.window_sum().map(ByteCount::as_f64)
+        };
+        close(window(&|index| if index % 3 == 0 { 10_000 } else { 100_000 }), 70_000.0);
+        assert_eq!(window(&|index| 65_535 - index % 3 / 2), Some(65_535.0), "noise");
     }
 }

@@ -5,7 +5,7 @@ use crate::facts::WELL_UNDER;
 use crate::series::Step;
 use model::statistics::{median, percentile};
 use record::Unavailable;
-use units::BitRate;
+use units::{BitRate, ByteCount};
 
 /// A window counts as full where no more of it is left than this share, or two segments.
 const AT_WINDOW: f64 = 0.05;
@@ -14,6 +14,9 @@ const AT_WINDOW: f64 = 0.05;
 /// bursts of up to ten segments, and drains in one round trip of eight, so that more is left.
 const ROOMY: f64 = 1.25;
 const AT_WINDOW_PACED: f64 = 0.2;
+
+/// Nearly all that a buffer holds is sent where less than this share of what is in flight is not.
+const MOSTLY_SENT: f64 = 0.3;
 
 /// A window that needs no scaling has at most this many bytes (RFC 7323).
 const UNSCALED: f64 = 65_535.0;
@@ -43,6 +46,12 @@ pub(super) fn add(part: &Part<'_>, all: &mut Statistics) {
     all.add("app_limited", part.mean(|step| flag(step.after.delivery_app_limited)));
     let empty = |step: &Step| flag((step.after.unsent_bytes as f64) < step.mss());
     all.add("nothing_unsent", part.mean(empty));
+    // Autotuning gives a sender that always has more to send twice its window, and BBR more.
+    let sent = |step: &Step| {
+        let (sent, unsent) = (step.after.in_flight_bytes as f64, step.after.unsent_bytes as f64);
+        flag(unsent < MOSTLY_SENT * sent).filter(|_| sent > 0.0)
+    };
+    all.add("mostly_sent", part.mean(sent));
     let filled = |step: &Step| {
         let cwnd = step.after.cwnd_bytes as f64;
         (cwnd > 0.0).then(|| step.after.in_flight_bytes as f64 / cwnd)
@@ -91,6 +100,9 @@ pub(super) fn add(part: &Part<'_>, all: &mut Statistics) {
     let unscaled =
         |step: &Step| step.after.peer_window_scale.map(|scale| f64::from(u8::from(scale == 0)));
     all.add("unscaled", part.mean(unscaled));
+    // Linux chooses the scale by the buffer: one that was requested so small needs none.
+    let small = |window: ByteCount| f64::from(u8::from(window.as_f64() <= UNSCALED));
+    all.add("small_requested", m.spec.window_bytes.map(small));
     all.add("window_per_rtt", over_window(part));
 
     let rate = test.rate(part.from, part.to);
@@ -206,6 +218,14 @@ mod tests {
             assert_eq!(of(name, |_, _| {}), None, "{name}");
         }
         assert_eq!(of("unscaled", |_, s| s.peer_window_scale = Some(0)), Some(1.0));
+    }
+
+    #[test]
+    fn what_is_unsent_is_compared_with_what_is_in_flight() {
+        let of = |unsent: u64| {
+            of("mostly_sent", |_, s| (s.in_flight_bytes, s.unsent_bytes) = (50_000, unsent))
+        };
+        assert_eq!((of(14_000), of(16_000)), (Some(1.0), Some(0.0)));
     }
 
     #[test]

@@ -32,6 +32,8 @@ pub(crate) struct Case {
     /// The largest receive window, in payload bytes; `None`: ample. The lab sets twice as
     /// much as `tcp_rmem`'s maximum.
     pub(crate) receive_window: Option<ByteCount>,
+    /// Both buffers of the socket at the client and at the server (`-w`).
+    pub(crate) window: Option<ByteCount>,
     /// Settings of both hosts in addition to what the path needs; the lab only.
     pub(crate) sysctls: Vec<(String, String)>,
     /// The streams negotiate ECN (RFC 3168).
@@ -70,6 +72,7 @@ impl Case {
             reader: None,
             send_buffer: None,
             receive_window: None,
+            window: None,
             sysctls: Vec::new(),
             ecn: false,
             cross: Vec::new(),

@@ -9,7 +9,32 @@ const MOST_PACKETS: f64 = 1.2e6;
 /// Bits of a packet of 1500 bytes.
 pub(crate) const PACKET_BITS: f64 = 12_000.0;
 
-pub(crate) struct Draws(Pcg64);
+pub(crate) struct Draws {
+    generator: Pcg64,
+    mix: Option<Mix>,
+}
+
+/// What the balanced draw has in equal parts in every family, whatever the family would draw.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Mix {
+    congestion: &'static str,
+    several: bool,
+    reverse: bool,
+    /// Both hosts have Linux's default buffers, unless the family sets them.
+    pub(crate) default_buffers: bool,
+}
+
+impl Mix {
+    /// That of a family's run of a number: 24 in a row are all that there are.
+    pub(crate) const fn of(number: usize) -> Self {
+        Mix {
+            congestion: ["cubic", "reno", "bbr"][number % 3],
+            several: number % 2 == 1,
+            reverse: number / 2 % 2 == 1,
+            default_buffers: number / 4 % 2 == 1,
+        }
+    }
+}
 
 /// A path without its queue: rates in Mbit/s, times in ms.
 #[derive(Debug, Clone, Copy)]
@@ -22,13 +47,19 @@ pub(crate) struct Base {
 impl Draws {
     /// The generator of one case.
     pub(crate) fn new(seed: u64, number: usize) -> Self {
-        Draws(Pcg64::seed_from_u64(seed.wrapping_mul(1_000_003).wrapping_add(number as u64)))
+        let seed = seed.wrapping_mul(1_000_003).wrapping_add(number as u64);
+        Draws { generator: Pcg64::seed_from_u64(seed), mix: None }
+    }
+
+    /// The same for a case whose mix is given.
+    pub(crate) fn of_mix(seed: u64, number: usize, mix: Mix) -> Self {
+        Draws { mix: Some(mix), ..Draws::new(seed, number) }
     }
 
     /// Uniform between two values.
     pub(crate) fn between(&mut self, low: f64, high: f64) -> f64 {
         // The 53 bits of a double's mantissa.
-        let share = (self.0.next_u64() >> 11) as f64 / (1u64 << 53) as f64;
+        let share = (self.generator.next_u64() >> 11) as f64 / (1u64 << 53) as f64;
         low + (high - low) * share
     }
 
@@ -69,17 +100,50 @@ impl Draws {
     }
 
     pub(crate) fn congestion(&mut self) -> &'static str {
-        self.one(&["cubic", "cubic", "cubic", "reno", "bbr", "bbr"])
+        self.mix.map_or_else(
+            || self.one(&["cubic", "cubic", "cubic", "reno", "bbr", "bbr"]),
+            |mix| mix.congestion,
+        )
     }
 
     /// Controls that losses reduce.
     pub(crate) fn loss_based(&mut self) -> &'static str {
-        self.one(&["cubic", "cubic", "reno"])
+        self.mix.map_or_else(|| self.one(&["cubic", "cubic", "reno"]), |mix| mix.congestion)
+    }
+
+    /// The same in that share of the runs, else BBR.
+    pub(crate) fn mostly_loss_based(&mut self, share: f64) -> &'static str {
+        if self.mix.is_some() || self.chance(share) { self.loss_based() } else { "bbr" }
+    }
+
+    /// The control that a case is about.
+    pub(crate) fn about(&self, congestion: &'static str) -> &'static str {
+        self.mix.map_or(congestion, |mix| mix.congestion)
     }
 
     /// One stream in six of ten runs, else 2 to 8.
     pub(crate) fn streams(&mut self) -> u32 {
-        if self.chance(0.6) { 1 } else { self.between(2.0, 9.0) as u32 }
+        self.streams_of(0.6, 9.0)
+    }
+
+    /// The same, with one stream in a share of the runs more.
+    pub(crate) fn mostly_one_stream(&mut self, share: f64) -> u32 {
+        if self.mix.is_none() && self.chance(share) { 1 } else { self.streams() }
+    }
+
+    /// One stream in eight of ten runs, else 2 to 4.
+    pub(crate) fn few_streams(&mut self) -> u32 {
+        self.streams_of(0.8, 5.0)
+    }
+
+    fn streams_of(&mut self, single: f64, below: f64) -> u32 {
+        let one = self.mix.map_or_else(|| self.chance(single), |mix| !mix.several);
+        if one { 1 } else { self.between(2.0, below) as u32 }
+    }
+
+    /// Whether the server sends (`-R`), in that share of the runs.
+    pub(crate) fn reverse(&mut self, share: f64) -> bool {
+        self.mix.map_or_else(|| self.chance(share), |mix| mix.reverse)
     }
 
     /// A drop-tail queue between two depths in BDP, log-uniform; at least `least` packets.

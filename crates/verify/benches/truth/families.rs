@@ -7,7 +7,8 @@ mod saturated;
 mod transients;
 
 use crate::case::Case;
-use crate::draws::Draws;
+use crate::draws::{Draws, Mix};
+use units::ByteCount;
 
 /// A family.
 pub(crate) struct Family {
@@ -63,18 +64,55 @@ pub(crate) fn of(environment: Environment) -> impl Iterator<Item = &'static Fami
     FAMILIES.iter().chain(further)
 }
 
+/// How the families' cases are mixed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum Set {
+    /// Every family has CUBIC, Reno and BBR, one and several streams, both directions, and
+    /// ample and default buffers in equal parts.
+    #[default]
+    Balanced,
+    /// As bulk transfers are: mostly CUBIC, one stream, and from the client. The terms were
+    /// fitted to these.
+    Bulk,
+}
+
 /// The case of that number for a `seed`.
-pub(crate) fn case(environment: Environment, seed: u64, number: usize) -> Case {
+pub(crate) fn case(environment: Environment, set: Set, seed: u64, number: usize) -> Case {
     let total = of(environment).map(|family| family.weight).sum::<usize>().max(1);
     // Neighbours are of different families: a stride that has no factor in common with
     // any total below it.
     let mut at = number * 7919 % total;
-    let family = of(environment).find(|family| {
+    let found = of(environment).enumerate().find(|(_, family)| {
         let within = at < family.weight;
         at = at.saturating_sub(if within { 0 } else { family.weight });
         within
     });
-    let family = family.unwrap_or(&FAMILIES[0]);
-    let case = (family.draw)(&mut Draws::new(seed, number));
-    Case { family: family.name, number, ..case }
+    let (place, family) = found.unwrap_or((0, &FAMILIES[0]));
+    let mix = match set {
+        // Families begin at different mixes, or the first runs would all be CUBIC's.
+        Set::Balanced => Some(Mix::of(number / total * family.weight + at + place)),
+        Set::Bulk => None,
+    };
+    let mut draws =
+        mix.map_or_else(|| Draws::new(seed, number), |mix| Draws::of_mix(seed, number, mix));
+    let case = Case { family: family.name, number, ..(family.draw)(&mut draws) };
+    if mix.is_some_and(|mix| mix.default_buffers) { with_default_buffers(case) } else { case }
+}
+
+/// Linux's default maximum of `tcp_wmem`, and the window of its default `tcp_rmem`: half of 6 MiB.
+const DEFAULT_SEND_BUFFER: ByteCount = ByteCount::from_bytes(4 << 20);
+const DEFAULT_WINDOW: ByteCount = ByteCount::from_bytes(3 << 20);
+
+/// With Linux's default `tcp_rmem` and `tcp_wmem`, where the case does not set them.
+fn with_default_buffers(case: Case) -> Case {
+    Case {
+        send_buffer: case.send_buffer.or(Some(DEFAULT_SEND_BUFFER)),
+        receive_window: case.receive_window.or(Some(DEFAULT_WINDOW)),
+        ..case
+    }
+}
+
+/// Whether a case has either of the defaults.
+pub(crate) fn has_default_buffers(case: &Case) -> bool {
+    case.send_buffer == Some(DEFAULT_SEND_BUFFER) || case.receive_window == Some(DEFAULT_WINDOW)
 }

@@ -247,6 +247,7 @@ fn transfer(
         rate: case.rate,
         fq_rate: case.pacing,
         block: case.block,
+        window: case.window,
         file: sink.clone().filter(|_| case.reverse),
         sample_every: Duration::from_millis(50),
         report_every: Duration::from_secs(60),

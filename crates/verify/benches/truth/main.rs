@@ -6,7 +6,9 @@
 //! Prints the share of right findings by family, the confusion matrix, findings that are
 //! wrong with confidence "sure", and how well the probabilities are calibrated.
 //!
-//! Options, after `--`: `--twin` runs in the twin; `--runs N` (300), `--seed N` (drawn and
+//! Options, after `--`: `--twin` runs in the twin; `--set balanced|bulk` draws every family with
+//! CUBIC, Reno and BBR, one and several streams, both directions, and ample and default buffers in
+//! equal parts (the default), or mostly CUBIC, one stream and forward; `--runs N` (300), `--seed N` (drawn and
 //! printed unless given), `--part I/N` to split the work among processes, `--only FAMILY`,
 //! `--save DIR` stores every run, `--load DIR` labels and explains stored ones again,
 //! `--export FILE` writes the statistics of each run, for fitting, `--labels` leaves out the
@@ -16,6 +18,8 @@
 //! `--congestion` compares the family of congestion control that captures show with the true one,
 //! `--decide-policer` runs pairs of a policer and a queue of the same depth with the test that
 //! `test --decide` chooses (`policer`),
+//! `--fixed-windows` runs windows and buffers far below the BDP, and compares finding and prediction
+//! with what was set and achieved (`fixed_windows`),
 //! `--local` runs transfers inside this host, where the CPU's cost per byte decides (`local`).
 
 mod calibration;
@@ -25,6 +29,7 @@ mod diagram;
 mod draws;
 mod export;
 mod families;
+mod fixed_windows;
 mod lab_capture;
 mod lab_run;
 mod lab_truth;
@@ -65,6 +70,7 @@ fn main() {
         let done = match &options.load {
             _ if options.local => local::measure(options),
             _ if options.decide_policer => policer::measure(options),
+            _ if options.fixed_windows => fixed_windows::measure(options),
             Some(folder) => explain_stored(options, folder),
             None => match options.show {
                 Some(number) => show(options, number),
@@ -100,7 +106,7 @@ fn measure(options: &Options) -> Fallible<()> {
     let only = options.only.as_deref();
     let cases: Vec<Case> = (0..options.runs)
         .filter(|number| number % of == part % of)
-        .map(|number| families::case(options.environment(), seed, number))
+        .map(|number| families::case(options.environment(), options.draw, seed, number))
         .filter(|case| only.is_none_or(|name| name == case.family))
         .collect();
     if options.congestion {
@@ -218,7 +224,7 @@ fn scored(options: &Options, case: &Case, run: &Run, truth: &Truth) -> Fallible<
     let explain = |seen: Measurement| diagnose::explain(&Measurement { path: None, ..seen });
     let seen = options.vantage.of(run)?;
     let finding = (!options.labels).then(|| explain(seen));
-    let mut scored = Scored::new(case.family, truth, finding);
+    let mut scored = Scored::new(case, truth, finding);
     if options.vantage.captured_host().is_some() && !options.labels {
         scored.from_tcp_info = explain(run.measurement.clone()).limit;
     }
@@ -237,7 +243,7 @@ fn is_cpu_limited(run: &LabRun) -> bool {
 
 fn show(options: &Options, number: usize) -> Fallible<()> {
     let seed = options.seed.ok_or("--show needs --seed")?;
-    let case = families::case(options.environment(), seed, number);
+    let case = families::case(options.environment(), options.draw, seed, number);
     if !options.twin {
         let run = lab_run::run_valid(&case, seed, LAB_ATTEMPTS, false)?;
         println!("{}", show_lab::Table { case: &case, run: &run });
@@ -256,7 +262,7 @@ fn explain_stored(options: &Options, folder: &Path) -> Fallible<()> {
     let mut out = export::create(options)?;
     let mut all = Vec::new();
     for run in stored::load(folder)? {
-        let case = families::case(options.environment(), run.seed, run.number);
+        let case = families::case(options.environment(), options.draw, run.seed, run.number);
         if words(&case) != run.case {
             return Err(format!("the families have changed since this run: {}", run.case).into());
         }
@@ -303,6 +309,7 @@ fn words(case: &Case) -> String {
     let sizes = [
         ("send buffer", case.send_buffer),
         ("receive window", case.receive_window),
+        ("-w", case.window),
         ("block", case.block.filter(|_| case.rate.is_none())),
     ];
     for (name, size) in sizes {

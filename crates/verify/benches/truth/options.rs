@@ -1,7 +1,7 @@
 //! The options of the bench.
 
 use crate::Fallible;
-use crate::families::Environment;
+use crate::families::{self, Environment};
 use crate::local::Set;
 use crate::vantage::Vantage;
 use std::path::PathBuf;
@@ -24,6 +24,10 @@ pub(crate) struct Options {
     pub(crate) diagram: Option<PathBuf>,
     pub(crate) local: bool,
     pub(crate) decide_policer: bool,
+    pub(crate) fixed_windows: bool,
+    /// Of the families.
+    pub(crate) draw: families::Set,
+    /// Of `local`.
     pub(crate) set: Option<Set>,
 }
 
@@ -48,15 +52,17 @@ pub(crate) fn parse() -> Fallible<Options> {
             "--congestion" => (options.congestion, options.twin) = (true, true),
             "--local" => options.local = true,
             "--decide-policer" => options.decide_policer = true,
-            "--set" => {
-                options.set = match value()?.as_str() {
-                    "development" => Some(Set::Development),
-                    "held-out" => Some(Set::HeldOut),
-                    other => {
-                        return Err(format!("--set is development or held-out, not {other}").into());
-                    }
+            "--fixed-windows" => options.fixed_windows = true,
+            "--set" => match value()?.as_str() {
+                "balanced" => options.draw = families::Set::Balanced,
+                "bulk" => options.draw = families::Set::Bulk,
+                "development" => options.set = Some(Set::Development),
+                "held-out" => options.set = Some(Set::HeldOut),
+                other => {
+                    let known = "balanced or bulk; with --local development or held-out";
+                    return Err(format!("--set is {known}, not {other}").into());
                 }
-            }
+            },
             "--labels" => options.labels = true,
             "--show" => options.show = Some(value()?.parse()?),
             "--runs" => options.runs = value()?.parse()?,

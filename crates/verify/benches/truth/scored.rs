@@ -1,12 +1,18 @@
 //! A finding beside the truth.
 
+use crate::case::Case;
+use crate::families;
 use crate::label::{TrueSegment, Truth};
 use record::{Confidence, Finding, Limit};
 
 /// What was true of a run, and what the diagnosis found.
 #[derive(Debug, Clone)]
 pub(crate) struct Scored {
-    pub(crate) family: String,
+    pub(crate) family: &'static str,
+    pub(crate) congestion: &'static str,
+    pub(crate) several: bool,
+    pub(crate) reverse: bool,
+    pub(crate) default_buffers: bool,
     pub(crate) truth: Limit,
     /// The truth's share of the cost: near a half, two limits cost about the same.
     pub(crate) truth_share: f64,
@@ -42,7 +48,7 @@ pub(crate) struct Boundaries {
 pub(crate) const LASTING_S: f64 = 1.0;
 
 impl Scored {
-    pub(crate) fn new(family: &str, truth: &Truth, finding: Option<Finding>) -> Self {
+    pub(crate) fn new(case: &Case, truth: &Truth, finding: Option<Finding>) -> Self {
         let found = finding.as_ref().and_then(|finding| finding.limit).unwrap_or(Limit::Unknown);
         let confidence = finding.as_ref().and_then(|finding| finding.confidence);
         let segments = finding.iter().flat_map(|finding| &finding.segments);
@@ -54,7 +60,11 @@ impl Scored {
             (entries.collect(), finding.sentence)
         });
         Scored {
-            family: family.to_owned(),
+            family: case.family,
+            congestion: case.congestion,
+            several: case.streams > 1,
+            reverse: case.reverse,
+            default_buffers: families::has_default_buffers(case),
             truth: truth.limit,
             truth_share: truth.shares.first().map_or(0.0, |(_, share)| *share),
             found,

@@ -9,7 +9,9 @@ use std::fmt;
 #[derive(Default)]
 pub(crate) struct Table {
     counts: BTreeMap<(Limit, Limit), u32>,
-    families: BTreeMap<String, Counts>,
+    families: BTreeMap<&'static str, Counts>,
+    /// By what a test was asked for: control, streams, direction, buffers.
+    requests: BTreeMap<(usize, &'static str), Counts>,
     all: Counts,
 }
 
@@ -49,8 +51,17 @@ impl Table {
         let mut table = Table::default();
         for one in scored {
             *table.counts.entry((one.truth, one.found)).or_default() += 1;
-            table.families.entry(one.family.clone()).or_default().add(one);
+            table.families.entry(one.family).or_default().add(one);
             table.all.add(one);
+            let requests = [
+                one.congestion,
+                if one.several { "-P 2 and more" } else { "-P 1" },
+                if one.reverse { "-R" } else { "forward" },
+                if one.default_buffers { "default buffers" } else { "ample or set buffers" },
+            ];
+            for request in requests.into_iter().enumerate() {
+                table.requests.entry(request).or_default().add(one);
+            }
         }
         table
     }
@@ -89,7 +100,10 @@ impl fmt::Display for Table {
         for (family, tally) in &self.families {
             writeln!(f, "{family:<20} {tally}")?;
         }
-        writeln!(f, "{:<20} {}", "all", self.all)?;
+        writeln!(f, "{:<20} {}\n", "all", self.all)?;
+        for ((_, request), tally) in &self.requests {
+            writeln!(f, "{request:<20} {tally}")?;
+        }
         write!(f, "{}", self.named_unseen())
     }
 }
@@ -115,7 +129,7 @@ pub(crate) fn labels(scored: &[Scored]) -> String {
     let mut families: BTreeMap<&str, BTreeMap<Limit, u32>> = BTreeMap::new();
     let mut limits: BTreeMap<Limit, u32> = BTreeMap::new();
     for one in scored {
-        *families.entry(&one.family).or_default().entry(one.truth).or_default() += 1;
+        *families.entry(one.family).or_default().entry(one.truth).or_default() += 1;
         *limits.entry(one.truth).or_default() += 1;
     }
     let list = |counts: &BTreeMap<Limit, u32>| {

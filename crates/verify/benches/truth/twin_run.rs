@@ -124,15 +124,22 @@ fn stream(case: &Case, unscaled: bool, buffer_check: BufferCheck, index: u32) ->
     });
     let window = case.receive_window.unwrap_or(AMPLE);
     let window = if unscaled { window.min(UNSCALED) } else { window };
+    let ample = (BufferSize::Auto(case.send_buffer.unwrap_or(AMPLE)), WindowSize::Auto(window));
+    // The kernel doubles what is set, and half of the receive buffer is window.
+    let fixed = |set: ByteCount| {
+        let sent = ByteCount::from_bytes(2 * set.bytes());
+        (BufferSize::Fixed(sent), WindowSize::Fixed(set))
+    };
+    let (buffer, window) = case.window.map_or(ample, fixed);
     ConnectionConfig {
         start: STAGGER * index,
         measured: true,
         algorithm: algorithm(case.congestion),
         application,
-        buffer: BufferSize::Auto(case.send_buffer.unwrap_or(AMPLE)),
+        buffer,
         buffer_check,
         max_pacing_rate: case.pacing,
-        window: WindowSize::Auto(window),
+        window,
         reader: case.reader.map_or(Reader::Immediate, reader),
         ecn: case.ecn,
         ..ConnectionConfig::default()

@@ -59,7 +59,7 @@ fn scored(found: f64) -> Scored {
     posterior.sort_by(|one, other| other.probability.total_cmp(&one.probability));
     let limit = Some(posterior[0].limit);
     let finding = diagnose::explain(&outcome.measurement);
-    Scored::new("plain", &truth, Some(Finding { limit, posterior, ..finding }))
+    Scored::new(&case, &truth, Some(Finding { limit, posterior, ..finding }))
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! What captures of the simulated twin show, beside what its sender knows.
 
 use crate::case::Case;
-use crate::families::{self, Environment};
+use crate::families::{self, Environment, Set};
 use crate::{scored::Scored, table, twin_run};
 use record::{Limit, Measurement};
 use tcp_analysis::CongestionFamily;
@@ -19,7 +19,7 @@ fn a_capture_gives_the_cause_that_the_sender_knows() {
     const RUNS: usize = 30;
     let mut same = [0; 2];
     for number in 0..RUNS {
-        let case = families::case(Environment::Twin, SEED, number);
+        let case = families::case(Environment::Twin, Set::Bulk, SEED, number);
         let (outcome, captured) = twin_run::run_captured(&case, SEED).unwrap();
         let from_samples = limit(&outcome.measurement);
         for (count, seen) in same.iter_mut().zip(&captured) {
@@ -84,7 +84,7 @@ fn the_agreement_is_counted() {
     let scored = |found, from_tcp_info| Scored {
         found,
         from_tcp_info: Some(from_tcp_info),
-        ..Scored::new("plain", &truth, None)
+        ..Scored::new(&case, &truth, None)
     };
     let text = table::agreement(&[
         scored(Limit::Loss, Limit::Loss),

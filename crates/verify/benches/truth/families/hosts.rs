@@ -15,7 +15,7 @@ fn on(draws: &mut Draws, base: &Base) -> Case {
     Case {
         congestion: draws.congestion(),
         streams: draws.streams(),
-        reverse: draws.chance(0.4),
+        reverse: draws.reverse(0.4),
         ..Case::new("", 0, path, base.seconds)
     }
 }

@@ -18,7 +18,7 @@ pub(super) fn policer(draws: &mut Draws) -> Case {
     Case {
         congestion: draws.congestion(),
         streams: draws.streams(),
-        reverse: draws.chance(0.4),
+        reverse: draws.reverse(0.4),
         ..Case::new("", 0, path, base.seconds)
     }
 }
@@ -26,18 +26,23 @@ pub(super) fn policer(draws: &mut Draws) -> Case {
 /// Independent loss: 3 to 300 a run, or as much as leaves a share of the rate.
 pub(super) fn independent(draws: &mut Draws) -> Case {
     let base = draws.base_within((4.0, 2000.0), (2.0, 300.0));
-    let congestion = if draws.chance(0.92) { draws.loss_based() } else { "bbr" };
-    let streams = if draws.chance(0.8) { 1 } else { draws.between(2.0, 5.0) as u32 };
+    let congestion = draws.mostly_loss_based(0.92);
+    let streams = draws.few_streams();
     let loss = random_loss(draws, &base, congestion, streams);
     let path = format!("{},{},loss={:.6}%", base.path(), draws.any_queue(&base), loss * 100.0);
-    Case { congestion, streams, reverse: draws.chance(0.4), ..Case::new("", 0, path, base.seconds) }
+    Case {
+        congestion,
+        streams,
+        reverse: draws.reverse(0.4),
+        ..Case::new("", 0, path, base.seconds)
+    }
 }
 
 /// Gilbert-Elliott loss, and bursts of lost packets.
 pub(super) fn clustered(draws: &mut Draws) -> Case {
     let base = draws.base_within((4.0, 2000.0), (2.0, 300.0));
-    let congestion = if draws.chance(0.92) { draws.loss_based() } else { "bbr" };
-    let streams = if draws.chance(0.8) { 1 } else { draws.between(2.0, 5.0) as u32 };
+    let congestion = draws.mostly_loss_based(0.92);
+    let streams = draws.few_streams();
     let loss = if draws.chance(0.7) {
         // Each cluster is one event for the control, however many packets it has.
         let clusters = random_loss(draws, &base, congestion, streams);
@@ -51,7 +56,7 @@ pub(super) fn clustered(draws: &mut Draws) -> Case {
     Case {
         congestion,
         streams,
-        reverse: draws.chance(0.4),
+        reverse: draws.reverse(0.4),
         ..Case::new(
             "",
             0,
@@ -76,8 +81,8 @@ pub(super) fn reordering(draws: &mut Draws) -> Case {
     };
     Case {
         congestion: draws.loss_based(),
-        streams: if draws.chance(0.8) { 1 } else { draws.between(2.0, 5.0) as u32 },
-        reverse: draws.chance(0.4),
+        streams: draws.few_streams(),
+        reverse: draws.reverse(0.4),
         ..Case::new("", 0, format!("{},{queue},{effect}", base.path()), base.seconds)
     }
 }
@@ -85,7 +90,7 @@ pub(super) fn reordering(draws: &mut Draws) -> Case {
 /// Slow or lossy directions of acknowledgements.
 pub(super) fn ack_path(draws: &mut Draws) -> Case {
     let base = draws.base_within((20.0, 1000.0), (4.0, 200.0));
-    let reverse = draws.chance(0.5);
+    let reverse = draws.reverse(0.5);
     let back = if reverse { "up" } else { "down" };
     let data = if reverse { "down" } else { "up" };
     // Both directions have a queue of their own.

@@ -10,7 +10,7 @@ pub(super) fn plain(draws: &mut Draws) -> Case {
     Case {
         congestion: draws.congestion(),
         streams: draws.streams(),
-        reverse: draws.chance(0.4),
+        reverse: draws.reverse(0.4),
         ..Case::new("", 0, path, base.seconds)
     }
 }
@@ -21,11 +21,11 @@ pub(super) fn shallow_queue(draws: &mut Draws) -> Case {
     let rtt = draws.log(2.0, 300.0);
     let base = draws.base_within(((320.0 / rtt).max(2.0), 2000.0), (rtt, rtt));
     let path = format!("{},{}", base.path(), draws.drop_tail(&base, (0.03, 0.3), 3.0));
-    let congestion = if draws.chance(0.85) { draws.loss_based() } else { "bbr" };
+    let congestion = draws.mostly_loss_based(0.85);
     Case {
         congestion,
         streams: draws.streams(),
-        reverse: draws.chance(0.4),
+        reverse: draws.reverse(0.4),
         ..Case::new("", 0, path, base.seconds)
     }
 }
@@ -34,11 +34,11 @@ pub(super) fn shallow_queue(draws: &mut Draws) -> Case {
 pub(super) fn aqm(draws: &mut Draws) -> Case {
     let base = draws.base();
     let path = format!("{},{}", base.path(), draws.aqm(&base));
-    let congestion = if draws.chance(0.85) { draws.loss_based() } else { "bbr" };
+    let congestion = draws.mostly_loss_based(0.85);
     Case {
         congestion,
         streams: draws.streams(),
-        reverse: draws.chance(0.4),
+        reverse: draws.reverse(0.4),
         ..Case::new("", 0, path, base.seconds)
     }
 }
@@ -56,7 +56,7 @@ pub(super) fn ecn_marks(draws: &mut Draws) -> Case {
     Case {
         congestion: draws.loss_based(),
         streams: draws.streams(),
-        reverse: draws.chance(0.4),
+        reverse: draws.reverse(0.4),
         ecn: true,
         ..Case::new("", 0, format!("{},{queue}", base.path()), base.seconds)
     }
@@ -71,8 +71,8 @@ pub(super) fn shared_bottleneck(draws: &mut Draws) -> Case {
     let cross = (0..flows).map(|_| cross_flow(draws, base.rate, flows)).collect();
     Case {
         congestion: draws.congestion(),
-        streams: if draws.chance(0.8) { 1 } else { draws.between(2.0, 5.0) as u32 },
-        reverse: draws.chance(0.4),
+        streams: draws.few_streams(),
+        reverse: draws.reverse(0.4),
         cross,
         ..Case::new("", 0, format!("{},{queue}", base.path()), base.seconds)
     }

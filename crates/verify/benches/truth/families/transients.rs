@@ -11,8 +11,8 @@ pub(super) fn ramp(draws: &mut Draws) -> Case {
     let seconds = (base.rtt * draws.log(4.0, 16.0) / 1e3).max(0.5);
     Case {
         congestion: draws.congestion(),
-        streams: if draws.chance(0.8) { 1 } else { draws.streams() },
-        reverse: draws.chance(0.4),
+        streams: draws.mostly_one_stream(0.8),
+        reverse: draws.reverse(0.4),
         ..Case::new("", 0, path, seconds)
     }
 }
@@ -22,28 +22,30 @@ pub(super) fn ramp(draws: &mut Draws) -> Case {
 pub(super) fn overshoot(draws: &mut Draws) -> Case {
     let base = draws.base_within((50.0, 2000.0), (60.0, 300.0));
     let mut path = base.path();
-    let congestion = match draws.between(0.0, 3.0) as u32 {
+    let (congestion, reverse) = match draws.between(0.0, 3.0) as u32 {
         // Reno has no early exit: it fills the queue and halves.
         0 => {
             path += &format!(",{}", draws.drop_tail(&base, (0.3, 0.9), 64.0));
-            "reno"
+            (draws.about("reno"), draws.reverse(0.0))
         }
         // Delay variation ends CUBIC's slow start (HyStart).
         1 => {
             path += &format!(",{}", draws.any_queue(&base));
             path += &format!(",jitter=uniform:{:.0}us", base.rtt * draws.log(0.01, 0.15) * 1e3);
-            "cubic"
+            (draws.about("cubic"), draws.reverse(0.0))
         }
         _ => {
             let first = draws.log(20.0, 2_000.0);
             let packets = draws.log(1.0, 30.0);
-            let data = if draws.chance(0.5) { "down" } else { "up" };
+            let reverse = draws.reverse(0.5);
+            let data = if reverse { "down" } else { "up" };
             path += &format!(",{},{data}.loss=", draws.drop_tail(&base, (0.3, 4.0), 64.0));
             path += &format!("list:{first:.0}-{:.0}", first + packets);
-            draws.loss_based()
+            (draws.loss_based(), reverse)
         }
     };
-    Case { congestion, reverse: path.contains(",down."), ..Case::new("", 0, path, base.seconds) }
+    let streams = draws.mostly_one_stream(1.0);
+    Case { congestion, streams, reverse, ..Case::new("", 0, path, base.seconds) }
 }
 
 /// The rate or the delay changes once or several times.
@@ -66,8 +68,8 @@ pub(super) fn path_change(draws: &mut Draws) -> Case {
     }
     Case {
         congestion: draws.congestion(),
-        streams: if draws.chance(0.7) { 1 } else { draws.streams() },
-        reverse: draws.chance(0.4),
+        streams: draws.mostly_one_stream(0.7),
+        reverse: draws.reverse(0.4),
         ..Case::new("", 0, path, base.seconds)
     }
 }
@@ -90,8 +92,8 @@ pub(super) fn handovers(draws: &mut Draws) -> Case {
     }
     Case {
         congestion: draws.congestion(),
-        streams: if draws.chance(0.7) { 1 } else { draws.streams() },
-        reverse: draws.chance(0.4),
+        streams: draws.mostly_one_stream(0.7),
+        reverse: draws.reverse(0.4),
         ..Case::new("", 0, path, base.seconds)
     }
 }
@@ -115,7 +117,7 @@ pub(super) fn wifi(draws: &mut Draws) -> Case {
     Case {
         congestion: draws.congestion(),
         streams: draws.streams(),
-        reverse: draws.chance(0.4),
+        reverse: draws.reverse(0.4),
         ..Case::new("", 0, path, base.seconds)
     }
 }
@@ -127,9 +129,9 @@ pub(super) fn succession(draws: &mut Draws) -> Case {
     let queue = draws.any_queue(&base);
     let at = base.seconds * draws.between(0.25, 0.7);
     let case = Case {
-        congestion: if draws.chance(0.85) { draws.loss_based() } else { "bbr" },
-        streams: if draws.chance(0.7) { 1 } else { draws.streams() },
-        reverse: draws.chance(0.4),
+        congestion: draws.mostly_loss_based(0.85),
+        streams: draws.mostly_one_stream(0.7),
+        reverse: draws.reverse(0.4),
         ..Case::new("", 0, format!("{},{queue}", base.path()), base.seconds)
     };
     let prefix = format!("@{:.0}ms.", at * 1e3);

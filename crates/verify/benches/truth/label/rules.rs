@@ -80,7 +80,7 @@ fn of_sender(facts: &Facts, times: &LimitTimes, read: f64) -> Option<Limit> {
     // A pacing rate includes headers.
     let pacing = case.pacing.map(|rate| rate.scaled(PAYLOAD_SHARE));
     let paced = if reaches(pacing) { times.pacing_ns } else { 0 };
-    let buffer = if case.send_buffer.is_some() { times.send_buffer_ns } else { 0 };
+    let buffer = if case.send_buffer.or(case.window).is_some() { times.send_buffer_ns } else { 0 };
     let by_control = times.pacing_ns - paced;
     let network = times.cwnd_ns + times.send_buffer_ns - buffer;
     let hosts = [
