@@ -148,7 +148,7 @@ fn expected_idle(steps: &[Step], base: &Base, window: Option<f64>) -> f64 {
             Step::Request { after, .. } => now += after.as_secs_f64() + base.rtt / 1e3,
             Step::Wait(time) => now += time.as_secs_f64(),
             Step::Tick(period) => {
-                now = now.max((now / period.as_secs_f64()).ceil() * period.as_secs_f64())
+                now = now.max((now / period.as_secs_f64()).ceil() * period.as_secs_f64());
             }
             Step::Data(bytes) => now += transfer_s(bytes as f64, base, window),
         }

@@ -60,7 +60,7 @@ impl Iperf3 {
         let streams: Vec<Value> = (0..self.streams).map(end).collect();
         let start = start(
             self.version,
-            json!({"protocol": "TCP", "num_streams": self.streams,
+            &json!({"protocol": "TCP", "num_streams": self.streams,
             "blksize": 131_072, "omit": self.omit, "duration": seconds, "reverse": 0}),
         );
         let end = json!({"streams": streams, "sender_tcp_congestion": self.congestion});
@@ -68,7 +68,7 @@ impl Iperf3 {
     }
 }
 
-fn start(version: &str, test: Value) -> Value {
+fn start(version: &str, test: &Value) -> Value {
     json!({
         "connected": [{"socket": 5, "local_host": "192.0.2.1", "remote_host": "198.51.100.1"}],
         "version": format!("iperf {version}"), "tcp_mss_default": 1448,
@@ -146,7 +146,7 @@ fn short() -> Vec<File> {
         "sender": {"socket": 5, "end": 0.0007, "bytes": 60_000, "retransmits": 0},
         "receiver": {"socket": 5, "end": 0.19, "bytes": 28_960}}]});
     vec![
-        written("iperf3-3.9-within-one-rtt", &start("3.9", test), &interval, &end),
+        written("iperf3-3.9-within-one-rtt", &start("3.9", &test), &interval, &end),
         nothing.file("iperf3-3.12-nothing-received"),
     ]
 }
@@ -160,7 +160,7 @@ fn datagrams() -> Vec<File> {
         let end = json!({
             "streams": [{"udp": {"socket": 5, "packets": sent, "lost_packets": gaps, "seconds": 3}}],
             "sum_received": received});
-        written(name, &start("3.12", test), &interval, &end)
+        written(name, &start("3.12", &test), &interval, &end)
     };
     let sum = |arrived: u64, gaps: u64| json!({"bytes": arrived * 1448, "packets": arrived + gaps, "lost_packets": gaps, "seconds": 3});
     vec![
