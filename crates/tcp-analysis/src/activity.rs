@@ -338,9 +338,13 @@ impl ActivityTracker {
         self.start_ns
     }
 
+    fn timer(&self) -> Option<(even::Timer, u64)> {
+        self.even.timer((!self.path.at_sender).then_some(self.rtt_ns()))
+    }
+
     /// The time of pauses that only their even times show to be the application's, in ns.
     pub(crate) fn timer_ns(&self) -> u64 {
-        self.even.timer().map_or(0, |(_, ns)| ns)
+        self.timer().map_or(0, |(_, ns)| ns)
     }
 
     /// The activity over the connection's life; `None` without data.
@@ -359,7 +363,7 @@ impl ActivityTracker {
         let starts: Vec<u64> =
             self.starts_ns.windows(2).map(|pair| pair[1].saturating_sub(pair[0])).collect();
         let mut burst = (median(&starts).filter(|_| starts.len() >= 2), median(&self.sizes));
-        if let Some((timer, ns)) = self.even.timer()
+        if let Some((timer, ns)) = self.timer()
             && ns > self.idle_ns / 2
         {
             self.idle_ns += ns;

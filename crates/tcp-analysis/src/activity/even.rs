@@ -16,6 +16,10 @@ const EVEN_WITHIN: f64 = 0.1;
 const UNEVEN: f64 = 0.2;
 const UNEVEN_BEYOND: f64 = 0.25;
 
+/// Periods, as shares of the RTT, that a full window has as well: one burst in each round trip, which a
+/// queue may make longer.
+const ROUND_TRIPS: std::ops::RangeInclusive<f64> = 0.9..=1.25;
+
 /// The share of pauses that no ACK ends, from which those that one ends are chance.
 const UNRELEASED: f64 = 0.1;
 
@@ -110,12 +114,20 @@ impl EvenPauses {
     }
 
     /// The timer of the application, if there is one, and the time that it explains beyond the
-    /// pauses that are certain, in ns.
-    pub(super) fn timer(&self) -> Option<(Timer, u64)> {
+    /// pauses that are certain, in ns. Away from the sender, where the jitter of the path hides which
+    /// ACK ends a pause, `rtt_ns` is no period.
+    pub(super) fn timer(&self, rtt_ns: Option<u64>) -> Option<(Timer, u64)> {
         let certain = self.idle.saturating_add(self.timed.count);
         let unreleased = certain.saturating_add(self.paced.count);
         let all = unreleased.saturating_add(self.released.count);
-        let is_timer = |found: &Timer| found.is_uneven || certain >= self.paced.count;
+        let is_round_trip = |found: &Timer| {
+            rtt_ns.is_some_and(|rtt_ns| {
+                ROUND_TRIPS.contains(&(found.period_ns as f64 / rtt_ns.max(1) as f64))
+            })
+        };
+        let is_timer = |found: &Timer| {
+            (found.is_uneven || certain >= self.paced.count) && !is_round_trip(found)
+        };
         let unprompted = self.timed.ns + self.paced.ns;
         if f64::from(unreleased) >= UNRELEASED * f64::from(all)
             && let Some(timer) = self.all.even().filter(is_timer)
@@ -134,6 +146,15 @@ mod tests {
 
     /// Pauses of these lengths in ms, each after so many bytes.
     fn timer(why: Pause, pauses: impl IntoIterator<Item = (u64, u64)>) -> Option<u64> {
+        timer_beside(None, why, pauses)
+    }
+
+    /// The same with an RTT in ms.
+    fn timer_beside(
+        rtt_ms: Option<u64>,
+        why: Pause,
+        pauses: impl IntoIterator<Item = (u64, u64)>,
+    ) -> Option<u64> {
         let mut even = EvenPauses::default();
         let (mut now, mut sent) = (0, 0);
         for (pause, bytes) in pauses {
@@ -141,7 +162,8 @@ mod tests {
             sent += bytes;
             even.add(why, now, pause * MS, sent);
         }
-        even.timer().map(|(timer, _)| timer.period_ns / MS)
+        let timer = even.timer(rtt_ms.map(|ms| ms * MS));
+        timer.map(|(timer, _)| timer.period_ns / MS)
     }
 
     #[test]
@@ -152,6 +174,14 @@ mod tests {
         assert_eq!(timer(Pause::Paced, (0..50).map(|_| (11, 2896))), None, "all the same");
         assert_eq!(timer(Pause::Paced, (0..50).map(|n| (10, bytes(n)))), Some(10));
         assert_eq!(timer(Pause::Timed, (0..50).map(|_| (20, 5000))), Some(20));
+    }
+
+    #[test]
+    fn a_burst_in_each_round_trip_is_no_timer() {
+        for (rtt_ms, found) in [(20, None), (17, None), (14, Some(20)), (60, Some(20))] {
+            let pauses = (0..50).map(|_| (20, 15_000));
+            assert_eq!(timer_beside(Some(rtt_ms), Pause::Timed, pauses), found, "{rtt_ms}");
+        }
     }
 
     #[test]
