@@ -79,8 +79,10 @@ impl Cause for SendBuffer {
 #[cfg(test)]
 mod tests {
     use super::SendBuffer;
-    use crate::causes::Cause;
-    use crate::example::{Example, sampled, samples};
+    use crate::{
+        causes::Cause,
+        example::{Example, sampled, samples},
+    };
     use record::Limit;
     use units::ByteCount;
 

@@ -72,8 +72,10 @@ impl Cause for WindowScaling {
 #[cfg(test)]
 mod tests {
     use super::WindowScaling;
-    use crate::causes::Cause;
-    use crate::example::{Example, sampled, samples};
+    use crate::{
+        causes::Cause,
+        example::{Example, sampled, samples},
+    };
     use record::Limit;
 
     /// Linux chooses the scale by the buffer: one that was requested so small needs none.
