@@ -308,12 +308,10 @@ fn other_encodings_and_compression() {
 
 #[test]
 fn lines_between_those_of_a_stream() {
-    let stream = format!(
-        "{{\"event\":\"start\",\"data\":{{\"version\":\"iperf 3.17\"}}}}\nhello\n{{\"event\":\"interval\",\
-         \"data\":{{\"streams\":[{{\"socket\":5,\"start\":0,\"end\":1,\"bytes\":1000,\"sender\":true}}]}}}}\n\
-         {{\"event\":\"start\",\"data\":{{}}}}\n"
-    );
-    let measurement = one(&stream);
+    let stream = "{\"event\":\"start\",\"data\":{\"version\":\"iperf 3.17\"}}\nhello\n{\"event\":\"interval\",\
+         \"data\":{\"streams\":[{\"socket\":5,\"start\":0,\"end\":1,\"bytes\":1000,\"sender\":true}]}}\n\
+         {\"event\":\"start\",\"data\":{}}\n";
+    let measurement = one(stream);
     has(&measurement, "1 line between");
     has(&measurement, "another result");
 }
