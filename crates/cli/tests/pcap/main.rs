@@ -118,7 +118,6 @@ fn link_types() {
     let length = (2 + v4.len() as u16).to_be_bytes();
     compare_frames(51, &[before(&[0x11, 0, 0, 1, length[0], length[1], 0, 0x21], &v4)]);
     compare_frames(104, &[before(&[0x0f, 0, 8, 0], &v4), before(&[0x8f, 0, 0x86, 0xdd], &v6)]);
-    compare_frames(204, &[before(&[0, 0xff, 3, 0, 0x21], &v4), before(&[1, 0, 0x57], &v6)]);
     let llc = before(&[0xaa, 0xaa, 3, 0, 0, 0, 8, 0], &v4);
     compare_frames(10, &[[&[0x57][..], &[2; 12], &llc].concat()]);
     wireless(&llc);
