@@ -118,7 +118,10 @@ pub(crate) fn differing_values(path: &Path) -> Vec<String> {
     }
     for (number, (its, ours)) in (1..).zip(its.iter().zip(&ours[1..])) {
         for ((name, its), ours) in names.iter().zip(its.split('\t')).zip(cells(ours)) {
-            if !is_same(its, &ours) {
+            // Of what repeats or reorders bytes, tshark does not always show data.
+            let known = |text: &str| text.replace(":tcp:data", ":tcp");
+            let is_known = *name == "frame.protocols" && known(its) == known(&ours);
+            if !is_same(its, &ours) && !is_known {
                 wrong.push(format!("packet {number}, {name}: tshark {its:?}, we {ours:?}"));
             }
         }

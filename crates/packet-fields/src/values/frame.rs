@@ -7,7 +7,6 @@ use crate::field::Field;
 use crate::value::Value;
 use crate::view::PacketView;
 use capture::dissect::Protocol;
-use tcp_analysis::Flags;
 
 /// The values of a field of the frame.
 pub(crate) fn values(view: &PacketView<'_>, field: Field, emit: Emit<'_>) {
@@ -36,7 +35,7 @@ pub(crate) fn values(view: &PacketView<'_>, field: Field, emit: Emit<'_>) {
 }
 
 /// The protocols from the outside in, as Wireshark lists them: `ethertype` behind each header that
-/// has such a type, IPv6's extension headers by name, and no data in a retransmission.
+/// has such a type, and IPv6's extension headers by name.
 fn protocols(view: &PacketView<'_>) -> String {
     let mut names: Vec<&str> = Vec::new();
     let payload = Payload::of(view);
@@ -52,7 +51,6 @@ fn protocols(view: &PacketView<'_>) -> String {
         };
         match (protocol, payload) {
             (Protocol::Data, Some(payload)) => names.push(payload.application.name()),
-            (Protocol::Data, None) if is_retransmission(view) => {}
             // One name for a stack of labels.
             (Protocol::Mpls, _) if names.last() == Some(&"mpls") => {}
             // A dissector for every version, of the same name.
@@ -72,11 +70,6 @@ fn protocols(view: &PacketView<'_>) -> String {
         }
     }
     names.join(":")
-}
-
-fn is_retransmission(view: &PacketView<'_>) -> bool {
-    let kinds = [Flags::RETRANSMISSION, Flags::FAST_RETRANSMISSION, Flags::SPURIOUS_RETRANSMISSION];
-    view.stream.is_some_and(|stream| kinds.iter().any(|kind| stream.analysis.flags.has(*kind)))
 }
 
 /// The extension headers behind an IPv6 header of 40 bytes (RFC 8200, section 4).
