@@ -266,7 +266,7 @@ impl Attempt<'_> {
             let transport = match udt {
                 Some(mut udt) => {
                     scope.spawn(move || {
-                        udt.carry(session, true, &|mtu| report(Notice::SmallerPackets(mtu)));
+                        udt.carry(session, true);
                     });
                     if self.transport == Choice::Auto && self.plan.target().is_none() {
                         let trial = TcpTrial { attempt: self, far: &far, session, done };

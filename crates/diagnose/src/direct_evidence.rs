@@ -8,6 +8,7 @@
 use crate::facts::{Sender, WELL_UNDER};
 use crate::posterior::Posterior;
 use crate::statistics::{SampleSource, Statistics};
+use crate::window_scale::{is_scaled, window_scale};
 use record::Limit;
 
 /// The share of a core, with the time spent waiting for it, at which CPU-limited and not are
@@ -222,38 +223,6 @@ fn is_sent(s: &Statistics) -> bool {
         && over("mostly_sent", CONCLUSIVE)
         && s.get("cwnd_filled").is_some_and(|filled| filled < WELL_UNDER)
         && s.get("q50_per_rtt").is_some_and(|ln| ln <= QUEUED.ln())
-}
-
-/// The probability that a window of at most 65,535 bytes is scaled, where that is not known: hosts
-/// and middleboxes that disable scaling have become rare.
-const SCALED: f64 = 0.95;
-
-/// Without a window scale a window of at most 65,535 bytes is one without scaling; with one,
-/// or larger, or where the scale is not known, it is not.
-fn window_scale(posterior: Posterior, s: &Statistics) -> Posterior {
-    match is_scaled(s) {
-        None => posterior.moved(Limit::WindowScaling, Limit::ReceiveWindow).split(
-            Limit::ReceiveWindow,
-            Limit::WindowScaling,
-            SCALED,
-        ),
-        Some(false) => posterior.moved(Limit::ReceiveWindow, Limit::WindowScaling),
-        Some(true) => posterior.moved(Limit::WindowScaling, Limit::ReceiveWindow),
-    }
-}
-
-/// Whether the window is scaled, if that is known: a larger one than 65,535 bytes is, whatever scale
-/// is reported, and one that was requested smaller is not for want of a scale.
-fn is_scaled(s: &Statistics) -> Option<bool> {
-    if s.get("small_requested").is_some_and(|small| small > 0.5) {
-        return Some(true);
-    }
-    let first = |names: [&str; 2]| names.iter().find_map(|name| s.get(name));
-    // The statistic is ln(window / 65,535 + 0.001). A receiver alone knows its own windows.
-    let is_small =
-        first(["ln_window_64k", "rx_ln_window_64k"]).is_some_and(|ln| ln <= 1.001f64.ln() + 1e-6);
-    let scaled = first(["unscaled", "rx_unscaled"]).map(|unscaled| unscaled <= 0.5);
-    if is_small { scaled } else { Some(true) }
 }
 
 /// Where the application has read what arrived, it is not the application; where it has not,

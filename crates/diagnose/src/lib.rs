@@ -72,6 +72,7 @@ mod statistics;
 mod steady;
 mod too_little;
 mod udt;
+mod window_scale;
 
 pub use consistency::{Contradiction, contradiction};
 pub use remedy::Goal;

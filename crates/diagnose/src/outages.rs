@@ -163,10 +163,13 @@ fn described(streams: &[Vec<Step>], (from, to): (f64, f64)) -> Outage {
     for steps in streams {
         let within =
             || steps.iter().filter(|step| step.from >= from - 1e-9 && step.to <= to + 1e-9);
-        outage.retransmits += within().map(|step| step.lost as u64).sum::<u64>();
+        let lost = within().map(|step| step.lost as u64).fold(0, u64::saturating_add);
+        outage.retransmits = outage.retransmits.saturating_add(lost);
         let received: Option<f64> = within().map(|step| step.growth32(|s| s.acks)).sum();
-        outage.received = outage.received.zip(received).map(|(sum, more)| sum + more as u64);
-        outage.outstanding += within().next_back().map_or(0, |step| outstanding(&step.after));
+        outage.received =
+            outage.received.zip(received).map(|(sum, more)| sum.saturating_add(more as u64));
+        let left = within().next_back().map_or(0, |step| outstanding(&step.after));
+        outage.outstanding = outage.outstanding.saturating_add(left);
     }
     outage
 }

@@ -82,16 +82,6 @@ impl Driver {
         })
     }
 
-    /// Sends every packet whole, whatever the kernel takes for the path's MTU: for connections that
-    /// find out themselves what arrives.
-    pub fn forbid_fragments(&self) {
-        // Without it, probes of the path MTU may arrive as fragments.
-        let _ = host::socket::set_mtu_probing(&self.socket, false);
-        if self.socket.local_addr().is_ok_and(|local| local.is_ipv6()) {
-            let _ = host::socket::set_mtu_probing(&self.socket, true);
-        }
-    }
-
     /// The time on the clock of its connections.
     #[must_use]
     pub fn now(&self) -> Nanos {

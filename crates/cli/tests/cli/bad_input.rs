@@ -57,7 +57,7 @@ fn wrong_usage_is_refused_before_anything_runs() {
         (&["iperf2", "-c", "127.0.0.1", "-P", "129"], "128"),
         (&["iperf2", "-c", "127.0.0.1", "-u", "-l", "20"], "76 to 65507"),
         (&["iperf2", "-c", "h", "-f", "x"], "kmgaKMGA"),
-        (&["iperf2", "-c", "h", "-B", "x"], "10.0.0.1:4000"),
+        (&["iperf2", "-c", "h", "-B", "x"], "fe80::1%eth0"),
         (&["iperf2", "-c", "h", "--bounceback"], "--bounceback"),
         (&["iperf2", "-c", "h", "--trust-udp"], "cannot be used with"),
         (&["iperf2", "-c", "127.0.0.1", "-Z", "nosuch"], "-Z"),

@@ -45,7 +45,8 @@ fn run(namespace: &NetNs, script: &str) -> Ended {
     fs::write(folder.path().join("data"), vec![7; 300_000]).unwrap();
     let servers = format!(
         "trap 'kill $(jobs -p)' EXIT; cd {folder}; LH={LONGHAUL}
-         $LH server --root root --writable --tokens token >log 2>&1 &
+         $LH server --root root --writable --tokens token -p 5299 >log 2>&1 &
+         $LH server >/dev/null 2>&1 &
          $LH iperf2 -s >/dev/null 2>&1 & $LH iperf2 -s -u >/dev/null 2>&1 &
          until grep -q copies log; do sleep 0.05; done; sleep 0.2\n",
         folder = folder.path().display(),

@@ -103,7 +103,5 @@ pub(crate) fn copies_pass_where_full_size_packets_vanish() {
             assert!(seconds < 15.0, "{link} {transport}: {seconds} s, {}", ended.stderr);
             assert_eq!(document["resumed"], 0, "{document}");
         }
-        let notes = ended.stderr.matches("full-size packets vanish on the path").count();
-        assert_eq!(notes, 2, "{link} {transport}: {}", ended.stderr);
     }
 }

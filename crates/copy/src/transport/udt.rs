@@ -3,7 +3,6 @@
 use super::Session;
 use super::pump::Pump;
 use crate::CopyError;
-use crate::client::PathMtu;
 use control::Algorithm;
 use copy_proto::message::Carrier;
 use host::random;
@@ -29,7 +28,6 @@ const LINGER: Duration = Duration::from_secs(3);
 pub(crate) struct Udt {
     driver: Driver,
     connection: NativeConnection,
-    is_ipv4: bool,
 }
 
 /// Keys and congestion control of one end.
@@ -54,7 +52,6 @@ impl Udt {
     ) -> Result<Option<Self>, CopyError> {
         let socket = super::super::sockets::udp_for(server)?;
         let driver = Driver::new(socket).map_err(CopyError::socket)?;
-        driver.forbid_fragments();
         let is_ipv4 = server.ip().to_canonical().is_ipv4();
         let connection = NativeConnection::client(
             driver.now(),
@@ -64,7 +61,7 @@ impl Udt {
             keys.peer,
         )
         .map_err(|error| CopyError::Connection(error.to_string()))?;
-        let mut this = Udt { driver, connection, is_ipv4 };
+        let mut this = Udt { driver, connection };
         let is_open = this.open(timeout, || false).map_err(CopyError::socket)?;
         Ok(is_open.then_some(this))
     }
@@ -78,11 +75,10 @@ impl Udt {
         stop: impl Fn() -> bool,
     ) -> io::Result<Option<Self>> {
         let driver = Driver::new(socket)?;
-        driver.forbid_fragments();
         let config = config(keys.algorithm, true)?;
         let identity = keys.identity.clone();
         let connection = NativeConnection::server(driver.now(), config, identity, keys.peer);
-        let mut this = Udt { driver, connection, is_ipv4: true };
+        let mut this = Udt { driver, connection };
         Ok(this.open(timeout, stop)?.then_some(this))
     }
 
@@ -102,18 +98,11 @@ impl Udt {
     }
 
     /// Carries the session until it ends. A server's handshake may have completed on a
-    /// connection that the client has given up, so it waits for the client to use it. `on_smaller`
-    /// learns once if the path does not carry packets of the usual size.
-    pub(crate) fn carry(
-        &mut self,
-        session: &Session,
-        is_client: bool,
-        on_smaller: &dyn Fn(PathMtu),
-    ) {
+    /// connection that the client has given up, so it waits for the client to use it.
+    pub(crate) fn carry(&mut self, session: &Session, is_client: bool) {
         let mut pump = Pump::new(session, Carrier::Udt, is_client, true);
         let mut buffer = vec![0; READ_BYTES];
         let (mut done_since, mut counted_at) = (None, Nanos(0));
-        let (mut is_mtu_known, is_ipv4) = (false, self.is_ipv4);
         let carried = self.driver.run(
             &mut self.connection,
             &mut |now: Nanos, connection: &mut NativeConnection| {
@@ -137,12 +126,6 @@ impl Udt {
                     let (sent, received) = (statistics.sent, statistics.received);
                     let packets = sent.packets + received.packets + received.missing;
                     session.data_path().count(packets, sent.lost + received.missing);
-                    if let Some((carries, drops)) = connection.smaller_packets()
-                        && drops <= carries + NativeConfig::MTU_PRECISION
-                        && !std::mem::replace(&mut is_mtu_known, true)
-                    {
-                        on_smaller(PathMtu::of_udp(carries, drops, !is_ipv4));
-                    }
                 }
                 if pump.has_failed() {
                     connection.abort(udt::CloseReason::Local);
@@ -161,10 +144,6 @@ impl Udt {
                 Next::At(now.plus(POLL))
             },
         );
-        // It was over before the search.
-        if let (Some((carries, drops)), false) = (self.connection.smaller_packets(), is_mtu_known) {
-            on_smaller(PathMtu::of_udp(carries, drops, !is_ipv4));
-        }
         if let Err(error) = carried {
             session.fail(CopyError::Connection(error.to_string()));
         }
