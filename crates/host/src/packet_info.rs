@@ -55,7 +55,7 @@ pub(crate) unsafe fn of_control(control: *const libc::cmsghdr) -> Option<IpAddr>
     (!plain.is_multicast() && !plain.is_unspecified()).then_some(plain)
 }
 
-/// Receives one datagram: its length, where it comes from, and with [`record`] the address that it
+/// Receives one datagram: its length, where it comes from, and with [`record()`] the address that it
 /// was sent to.
 ///
 /// # Errors

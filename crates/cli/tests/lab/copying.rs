@@ -80,7 +80,7 @@ pub(crate) fn copies_move_to_tcp_where_udp_is_policed() {
 
 /// Packets of more than `mtu` bytes to the server vanish.
 pub(crate) fn copies_pass_where_full_size_packets_vanish() {
-    for (mtu, transport) in [(1_400, "tcp"), (1_280, "tcp")] {
+    for (mtu, transport) in [(1_280, "tcp"), (1_400, "auto")] {
         let link = format!("rate=100mbit,rtt=10ms,up.mtu={mtu}");
         let folder = folder();
         let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
@@ -101,7 +101,7 @@ pub(crate) fn copies_pass_where_full_size_packets_vanish() {
             // It does not wait for a timeout of the connection, which is 30 s.
             let seconds = document["elapsed_s"].as_f64().unwrap();
             assert!(seconds < 15.0, "{link} {transport}: {seconds} s, {}", ended.stderr);
-            assert_eq!(document["resumed"], 0, "{document}");
+            assert!(document["resumed"].as_u64().unwrap() <= 1, "{document}");
         }
         let note = "full-size packets vanish on the path";
         assert!(ended.stderr.contains(note), "{link} {transport}: {}", ended.stderr);

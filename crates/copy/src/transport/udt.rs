@@ -21,6 +21,12 @@ const MAX_BUFFER: u64 = 1 << 16;
 /// How often the lost packets are counted.
 const COUNT: Duration = Duration::from_millis(100);
 const READ_BYTES: usize = 256 << 10;
+/// Where none of what is in flight is acknowledged for so long at the beginning, full-size packets
+/// do not arrive: a path that carries smaller ones only, which UDT cannot use.
+const STUCK: Duration = Duration::from_secs(3);
+/// Packets that were acknowledged by then: those of the session's first messages, which are small.
+const FIRST_PACKETS: u64 = 64;
+
 /// What an end that finished waits for the peer to acknowledge.
 const LINGER: Duration = Duration::from_secs(3);
 
@@ -103,6 +109,7 @@ impl Udt {
         let mut pump = Pump::new(session, Carrier::Udt, is_client, true);
         let mut buffer = vec![0; READ_BYTES];
         let (mut done_since, mut counted_at) = (None, Nanos(0));
+        let mut progress = (0, self.driver.now());
         let carried = self.driver.run(
             &mut self.connection,
             &mut |now: Nanos, connection: &mut NativeConnection| {
@@ -126,6 +133,13 @@ impl Udt {
                     let (sent, received) = (statistics.sent, statistics.received);
                     let packets = sent.packets + received.packets + received.missing;
                     session.data_path().count(packets, sent.lost + received.missing);
+                    if statistics.in_flight == 0 || statistics.acknowledged != progress.0 {
+                        progress = (statistics.acknowledged, now);
+                    }
+                    if progress.0 < FIRST_PACKETS && now >= progress.1.plus(STUCK) {
+                        connection.abort(udt::CloseReason::TimedOut);
+                        return Next::Never;
+                    }
                 }
                 if pump.has_failed() {
                     connection.abort(udt::CloseReason::Local);
