@@ -40,7 +40,7 @@ pub struct PacketPosition {
     pub reuses_ports: bool,
 }
 
-/// The state of a connection: less than 500 bytes, and 24 for each outstanding segment.
+/// The state of a connection: at most 512 bytes, and 24 for each outstanding segment.
 #[derive(Debug, Clone, Default)]
 pub struct Connection {
     pub(crate) sides: [Side; 2],
