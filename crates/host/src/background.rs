@@ -3,10 +3,10 @@
 
 use crate::sys::check;
 use std::ffi::OsString;
-use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::AsRawFd;
 use std::os::unix::process::CommandExt;
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 /// What a program writes last to standard error while somebody waits for it.
@@ -61,7 +61,7 @@ pub fn start(name: OsString, arguments: &[OsString]) -> io::Result<Started> {
 /// # Errors
 /// The system error, without /dev/null.
 pub fn ready() -> io::Result<()> {
-    let nowhere = File::options().write(true).open("/dev/null")?;
+    let nowhere = crate::output_file::append(Path::new("/dev/null"))?;
     // Whoever started it may have gone.
     let _ = io::stderr().write_all(&[READY]);
     // SAFETY: both are open descriptors; standard error stays one.

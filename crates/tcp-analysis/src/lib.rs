@@ -2,7 +2,7 @@
 //!
 //! One pass, packet by packet: [`Streams`] keeps a [`Connection`] for each stream and
 //! returns a [`PacketAnalysis`] for each packet. Nothing is allocated for a packet in the
-//! steady state; a connection takes at most 512 bytes and 24 for each outstanding
+//! steady state; a connection takes less than 500 bytes and 24 for each outstanding
 //! segment, of which it keeps at most 10,000 in each direction.
 //!
 //! | module | contents |

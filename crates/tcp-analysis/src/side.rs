@@ -45,8 +45,6 @@ pub(crate) struct Side {
     pub(crate) last_ack: u32,
     /// Bytes that it acknowledged before the first packet of its peer.
     pub(crate) acked_unseen: u64,
-    /// Whether it acknowledged anything.
-    pub(crate) has_acked: bool,
     pub(crate) last_ack_ns: u64,
     /// As last sent, not scaled; `None` before the first segment.
     pub(crate) window: Option<u16>,
@@ -110,7 +108,6 @@ impl Default for Side {
             contiguous: 0,
             last_ack: 0,
             acked_unseen: 0,
-            has_acked: false,
             last_ack_ns: 0,
             window: None,
             duplicate_acks: 0,

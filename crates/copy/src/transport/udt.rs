@@ -12,7 +12,7 @@ use std::net::{SocketAddr, UdpSocket};
 use std::time::Duration;
 use udt::{NativeConfig, NativeConnection};
 use udt_socket::{Driver, Next, peer_address};
-use units::Nanos;
+use units::{Nanos, Rtt};
 
 /// How often the session is asked for more to send.
 const POLL: Duration = Duration::from_millis(1);
@@ -21,9 +21,11 @@ const MAX_BUFFER: u64 = 1 << 16;
 /// How often the lost packets are counted.
 const COUNT: Duration = Duration::from_millis(100);
 const READ_BYTES: usize = 256 << 10;
-/// Where none of what is in flight is acknowledged for so long at the beginning, full-size packets
-/// do not arrive: a path that carries smaller ones only, which UDT cannot use.
+/// Where none of what is in flight is acknowledged for so long at the beginning, and for so many
+/// RTTs, full-size packets do not arrive: a path that carries smaller ones only, which UDT cannot
+/// use.
 const STUCK: Duration = Duration::from_secs(3);
+const STUCK_RTTS: u32 = 8;
 /// Packets that were acknowledged by then: those of the session's first messages, which are small.
 const FIRST_PACKETS: u64 = 64;
 
@@ -136,7 +138,9 @@ impl Udt {
                     if statistics.in_flight == 0 || statistics.acknowledged != progress.0 {
                         progress = (statistics.acknowledged, now);
                     }
-                    if progress.0 < FIRST_PACKETS && now >= progress.1.plus(STUCK) {
+                    let rtt = statistics.rtt.map_or(Duration::ZERO, Rtt::duration);
+                    let stuck = STUCK.max(rtt * STUCK_RTTS);
+                    if progress.0 < FIRST_PACKETS && now >= progress.1.plus(stuck) {
                         connection.abort(udt::CloseReason::TimedOut);
                         return Next::Never;
                     }

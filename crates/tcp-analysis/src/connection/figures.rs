@@ -45,14 +45,7 @@ impl Connection {
     pub fn is_one_way(&self) -> bool {
         let is_alone = |one: &Side, other: &Side| one.packets > 0 && other.packets == 0;
         let [a, b] = &self.sides;
-        let captured = if is_alone(a, b) {
-            a
-        } else if is_alone(b, a) {
-            b
-        } else {
-            return false;
-        };
-        captured.has_acked
+        (is_alone(a, b) || is_alone(b, a)) && self.has_acked
     }
 
     /// Whether the handshake of the side that sends in `direction` was not captured.
