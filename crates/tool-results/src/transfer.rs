@@ -2,7 +2,8 @@
 
 use crate::next_test;
 use record::{
-    HostFacts, MEASUREMENT_SCHEMA, Measurement, Stream, TestSpec, ToolResult, Unavailable,
+    Direction, HostFacts, MEASUREMENT_SCHEMA, Measurement, Stream, TestSpec, ToolResult,
+    Unavailable,
 };
 
 /// Most characters of a name that a file gives: of a host, a tool or a congestion control.
@@ -77,6 +78,28 @@ fn thin<T>(samples: &mut Vec<T>) {
             keep
         });
     }
+}
+
+/// Names each of several tests by its number.
+pub(crate) fn number(tests: &mut [Measurement]) {
+    let count = tests.len();
+    for (number, one) in (1..).zip(tests) {
+        if let Some(tool) = one.tool.as_mut().filter(|_| count > 1) {
+            tool.transfer = format!("test {number} of {count}");
+        }
+    }
+}
+
+/// The direction of a test with these streams, and how many of them each direction has.
+pub(crate) fn direction(streams: &[Stream]) -> (Direction, u32) {
+    let reverse = streams.iter().filter(|stream| stream.reverse).count();
+    let forward = streams.len() - reverse;
+    let direction = match (forward, reverse) {
+        (_, 0) => Direction::Forward,
+        (0, _) => Direction::Reverse,
+        _ => Direction::Both,
+    };
+    (direction, u32::try_from(forward.max(reverse)).unwrap_or(1))
 }
 
 /// At most [`MOST_NAME`] characters of a name.
