@@ -22,6 +22,7 @@ mod find_rate;
 mod finding;
 mod interval;
 mod latency;
+mod level_comparison;
 mod live_capture;
 mod millis;
 mod pasted;
@@ -49,7 +50,9 @@ pub use baseline::{
 pub use capture_point::CapturePoint;
 pub use caveat::Caveat;
 pub use closed_loop::{LOOP_SCHEMA, LoopReport, PlanItem};
-pub use comparison::{Comparison, REPEAT_SCHEMA, RepeatReport, RepeatSummary, RunFigures};
+pub use comparison::{
+    Comparison, LimitCount, REPEAT_SCHEMA, RepeatReport, RepeatSummary, RunFigures,
+};
 pub use datagrams::{Datagrams, Fragmentation, LossBurst, TimedDatagram};
 pub use decided::Decided;
 pub use doctor::{
@@ -60,6 +63,7 @@ pub use find_rate::{FIND_RATE_SCHEMA, FindRateReport, RateTry};
 pub use finding::{Confidence, Finding, Limit, Probability, RateEstimate, Segment, Shares, Steady};
 pub use interval::{DatagramInterval, Interval};
 pub use latency::{LatencyPhase, LatencyProbe, LatencyUnderLoad};
+pub use level_comparison::LevelComparison;
 pub use live_capture::{
     CAPTURE_SCHEMA, CaptureReport, INTERFACES_SCHEMA, InterfaceTraffic, InterfacesReport,
 };

@@ -28,6 +28,7 @@ Examples:
   longhaul study run window.toml --out results    run it; again: resume it
   longhaul study report results --html page.html
   longhaul study compare cubic.study bbr.study    the difference, cell by cell
+  longhaul study compare cubic.study bbr.study --html differ.html
   longhaul study export results --csv > runs.csv
 
 A plan has a question, a path, what varies, and what is sent:

@@ -74,6 +74,29 @@ pub(crate) fn a_killed_study_resumes() {
     let again = run(&["study", "run", &plan, "--out", &results, "--json"]);
     let same: Value = serde_json::from_str(&again.stdout).unwrap();
     assert_eq!(same["parts"], report["parts"]);
+    levels_are_compared(&report, Path::new(&results));
+}
+
+/// In JSON and first on the page, to which the pages of the cells link back; and a page beside
+/// another study.
+fn levels_are_compared(report: &Value, results: &Path) {
+    let compared = report["parts"][0]["comparisons"].as_array().unwrap();
+    let of = |factor: &str| compared.iter().filter(|one| one["factor"] == factor).count();
+    // Windows with 3 numbers of streams and over all; 3 pairs of these with 2 windows and over both.
+    assert_eq!((of("window"), of("streams")), (4, 9), "{compared:?}");
+    let index = fs::read_to_string(results.join("index.html")).unwrap();
+    let is_measured = compared.iter().any(|one| one["ratio"].is_number());
+    assert_eq!(index.contains("class=\"verdicts\""), is_measured, "{compared:?}");
+    let cells = index.matches("href=\"cells/").count();
+    assert!(cells > 0, "no page of a cell");
+    for entry in fs::read_dir(results.join("cells")).unwrap() {
+        let page = fs::read_to_string(entry.unwrap().path()).unwrap();
+        assert!(page.contains("href=\"../index.html\""), "no way back");
+    }
+    let (page, results) = (results.with_extension("html"), results.to_str().unwrap());
+    let ended = run(&["study", "compare", results, results, "--html", page.to_str().unwrap()]);
+    let text = fs::read_to_string(&page).unwrap_or_default();
+    assert!(ended.code == Some(2) || text.contains("Cells of both studies"), "{}", ended.stderr);
 }
 
 /// The Python that has DuckDB, if `scripts/peers` could install it.

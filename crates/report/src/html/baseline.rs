@@ -4,6 +4,8 @@
 mod goodputs;
 mod tables;
 
+pub(super) use goodputs::{track, track_axis};
+
 use super::{
     CSS, document, footer,
     header::{capital, class, tile},
@@ -14,7 +16,7 @@ use record::{
     AddressFamily, BaselineCondition, BaselinePath, BaselineReport, BaselineStep, Direction,
 };
 
-const STYLE: &str = include_str!("baseline/baseline.css");
+pub(super) const STYLE: &str = include_str!("baseline/baseline.css");
 
 /// The page as one HTML document; `json` is the name of the file with the same as JSON.
 #[must_use]

@@ -11,6 +11,11 @@ pub(super) fn write(m: &mut Markup, page: &Page<'_>) {
         if !page.lead.is_empty() {
             m.leaf("p", &[("class", &"lead")], &page.lead);
         }
+        if let Some(back) = page.back {
+            m.element("p", &[("class", &"note")], |m| {
+                m.leaf("a", &[("href", &back)], &"All cells of the study");
+            });
+        }
     });
     invalid(m, page);
     result(m, page);

@@ -6,6 +6,7 @@
 
 mod baseline;
 mod bdp_report;
+mod brief;
 mod calc_result;
 mod canvas;
 mod capture_changes;
@@ -54,6 +55,7 @@ mod watch;
 
 pub use baseline::{BaselineProgress, baseline, baseline_progress, baseline_start, baseline_test};
 pub use bdp_report::bdp_report;
+pub use brief::{Fix, brief};
 pub use calc_result::calc_result;
 pub use capture_expert::{ExpertRow, capture_expert};
 pub use capture_handshake::{HandshakeRow, HandshakeStream, capture_handshakes};

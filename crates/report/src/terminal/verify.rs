@@ -231,6 +231,9 @@ mod tests {
             confidence: 0.95,
             variation: None,
             two_groups: false,
+            limit: None,
+            limits: Vec::new(),
+            limit_sentence: String::new(),
             warnings: vec!["the runs disagree".to_owned()],
         }
     }

@@ -5,6 +5,7 @@
 mod assertions;
 mod baseline;
 mod calculators;
+mod comparisons;
 mod degenerate;
 mod page;
 mod study;

@@ -24,6 +24,7 @@ fn two(before: &(Measurement, Finding), after: &(Measurement, Finding)) -> Strin
         decision: None,
         plan: &plan,
         gain: Some(32.2),
+        ..Page::default()
     })
 }
 
@@ -41,6 +42,7 @@ fn a_page_has_the_answer_of_the_second_test() {
         decision: Some(&decided),
         plan: &[],
         gain: None,
+        ..Page::default()
     };
     let with = html::page(&page);
     assert_eq!(balanced(&with), Ok(()));
@@ -58,6 +60,7 @@ fn one((measurement, finding): &(Measurement, Finding)) -> String {
         decision: None,
         plan: &[],
         gain: None,
+        ..Page::default()
     })
 }
 
@@ -247,6 +250,7 @@ fn a_peer_cannot_write_the_page() {
         decision: Some(&decided),
         plan: &plan,
         gain: Some(2.0),
+        ..Page::default()
     });
     assert_eq!(balanced(&html), Ok(()));
     assert_eq!(html.matches("<script").count(), 1, "our own");

@@ -38,6 +38,9 @@ pub(super) struct CompareArgs {
     /// The directory of the second study's results
     #[arg(value_name = "DIR")]
     second: PathBuf,
+    /// Write a self-contained HTML page
+    #[arg(long, value_name = "FILE")]
+    html: Option<OutputPath>,
     /// Print the comparison as JSON
     #[arg(long, short = 'J')]
     json: bool,
@@ -143,6 +146,11 @@ pub(super) fn compare(args: &CompareArgs, console: &mut Console) -> Outcome {
     // Two runs of one plan have one name.
     if comparison.names[0] == comparison.names[1] {
         comparison.names = folders;
+    }
+    if let Some(file) = &args.html {
+        let page = report::html::study_comparison_page(&comparison);
+        store::write(file, page.as_bytes()).map_err(Failure::work)?;
+        console.say(&format!("page written to {}", file.display()));
     }
     console.print(&if args.json {
         console::json(&comparison)?
