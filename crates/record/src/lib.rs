@@ -59,7 +59,7 @@ pub use doctor::{
     Area, Check, CheckCommand, DOCTOR_COMMANDS_SCHEMA, DOCTOR_SCHEMA, DoctorCommands, DoctorReport,
     DoctorTarget, Recipe, Verdict,
 };
-pub use find_rate::{FIND_RATE_SCHEMA, FindRateReport, RateTry};
+pub use find_rate::{FIND_RATE_SCHEMA, FindRateReport, RateTry, TryFailure};
 pub use finding::{Confidence, Finding, Limit, Probability, RateEstimate, Segment, Shares, Steady};
 pub use interval::{DatagramInterval, Interval};
 pub use latency::{LatencyPhase, LatencyProbe, LatencyUnderLoad};

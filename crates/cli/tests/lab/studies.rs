@@ -233,6 +233,24 @@ pub(crate) fn edge_cloud_windows_hold() {
     let page = fs::read_to_string(Path::new(&results).join("index.html")).unwrap();
     assert!(page.contains("window-plateau") && !page.contains("http://") && !page.contains("src="));
     assert!(Path::new(&results).join("cells/windows-0.html").is_file());
+    links_lead_to_files(Path::new(&results));
+}
+
+/// No link of a study's pages is dead.
+fn links_lead_to_files(results: &Path) {
+    let cells = fs::read_dir(results.join("cells")).unwrap().map(|entry| entry.unwrap().path());
+    let mut links = 0;
+    for page in cells.chain([results.join("index.html")]) {
+        let html = fs::read_to_string(&page).unwrap();
+        for link in html.split("href=\"").skip(1).filter_map(|rest| rest.split('"').next()) {
+            let (file, anchor) = link.split_once('#').unwrap_or((link, ""));
+            let target = if file.is_empty() { page.clone() } else { page.with_file_name(file) };
+            let target = fs::read_to_string(&target).unwrap_or_else(|e| panic!("{link}: {e}"));
+            assert!(anchor.is_empty() || target.contains(&format!("id=\"{anchor}\"")), "{link}");
+            links += 1;
+        }
+    }
+    assert!(links > 0, "no link");
 }
 
 /// Programs as traffic: one that works, and some that do what they should not.

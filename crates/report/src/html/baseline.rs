@@ -7,8 +7,8 @@ mod tables;
 pub(super) use goodputs::{track, track_axis};
 
 use super::{
-    CSS, document, footer,
-    header::{capital, class, tile},
+    CSS, document, findings as finding_cards, footer,
+    header::{capital, tile},
     markup::Markup,
 };
 use crate::{calendar, wording};
@@ -180,8 +180,7 @@ fn findings(m: &mut Markup, conditions: &[BaselineCondition]) {
 fn card(m: &mut Markup, one: &BaselineCondition) {
     m.element("p", &[("class", &"card-run")], |m| {
         m.leaf("span", &[], &one.condition);
-        let chip = format!("chip {}", class(wording::tone(one.limit)));
-        m.leaf("span", &[("class", &chip)], &wording::limit_name(one.limit));
+        finding_cards::chip(m, one.limit, wording::limit_name(one.limit));
     });
     m.leaf("h3", &[], &capital(wording::verdict(one.limit)));
     let Some(finding) = &one.finding else { return };

@@ -15,6 +15,7 @@ mod curves;
 mod findings;
 mod header;
 mod labels;
+mod limit_colours;
 mod markup;
 mod naks;
 mod repeats;
@@ -103,7 +104,7 @@ fn document(
 ) {
     let mut inner = Markup::new();
     body(&mut inner);
-    let style = format!("\n{}{}", styles.concat(), inner.rules());
+    let style = format!("\n{}{}{}", styles.concat(), limit_colours::style(), inner.rules());
     m.raw("<!DOCTYPE html>\n");
     m.element("html", &[("lang", &"en")], |m| {
         m.element("head", &[], |m| {

@@ -143,7 +143,7 @@ fn trends(m: &mut Markup, trends: &[StudyTrend]) {
     }
     m.element("section", &[], |m| {
         m.leaf("h2", &[], &"Published and measured");
-        m.element("table", &[("class", &"plan trends")], |m| {
+        m.table("plan trends", |m| {
             m.element("thead", &[], |m| {
                 m.element("tr", &[], |m| {
                     for head in ["Trend", "Published", "Measured", "Verdict"] {
@@ -265,7 +265,7 @@ fn invalid(m: &mut Markup, report: &StudyReport) {
 fn conditions(m: &mut Markup, page: &StudyPage<'_>) {
     m.element("section", &[], |m| {
         m.leaf("h2", &[], &"Conditions");
-        m.element("table", &[("class", &"conditions")], |m| {
+        m.table("conditions", |m| {
             m.element("tbody", &[], |m| {
                 let not_set = page.report.not_set.join(", ");
                 let not_set =

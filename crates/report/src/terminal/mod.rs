@@ -25,6 +25,7 @@ mod find_rate;
 mod finding;
 #[cfg(test)]
 mod fit;
+mod fold;
 mod follow;
 mod graph;
 mod interfaces;
@@ -52,6 +53,7 @@ mod tune;
 mod under_load;
 mod verify;
 mod watch;
+mod watch_help;
 
 pub use baseline::{BaselineProgress, baseline, baseline_progress, baseline_start, baseline_test};
 pub use bdp_report::bdp_report;
@@ -73,6 +75,7 @@ pub use capture_tables::{
 pub use doctor::{doctor, doctor_commands};
 pub use find_rate::{find_rate, trial_header, trial_row};
 pub use finding::{finding, notes};
+pub use fold::fold;
 pub use follow::follow;
 pub use interfaces::interfaces;
 pub use intervals::{IntervalTable, Rows, totals};
@@ -93,6 +96,7 @@ pub use tune::{tune_applied, tune_plan, tune_rolled_back, tune_status};
 pub use under_load::under_load;
 pub use verify::{verify_plan, verify_report, verify_step};
 pub use watch::{Viewport, watch};
+pub use watch_help::watch_help;
 
 /// Most columns of running text and tables; longer lines are hard to read.
 const MAX_TEXT_WIDTH: usize = 100;

@@ -22,7 +22,7 @@ fn factor(name: &str, values: &[&str], numbers: &[f64]) -> StudyFactor {
     }
 }
 
-fn plot(kind: PlotKind, y: Figure) -> StudyPlot {
+pub(crate) fn plot(kind: PlotKind, y: Figure) -> StudyPlot {
     let (x, by) = (Some("streams".to_owned()), Some("loss".to_owned()));
     let title = Some(format!("Figure 1 {HOSTILE}"));
     StudyPlot { title, kind, x, by, flow: None, y }
@@ -48,7 +48,7 @@ fn comparison(ratio: Option<f64>) -> LevelComparison {
 }
 
 /// A study of 3 x 3 cells with two runs each, whose goodputs are `rate`.
-fn results(
+pub(crate) fn results(
     plots: Vec<StudyPlot>,
     rate: impl Fn(usize, u32) -> f64,
 ) -> (StudyReport, Vec<StudyRun>) {

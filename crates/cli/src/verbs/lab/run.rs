@@ -8,7 +8,8 @@ use crate::failure::{Failure, Outcome};
 use crate::inside;
 use clap::Args;
 use lab::{EndReason, Job, Lab, LabError, LabHost, Session, SessionEvent, Streams};
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
+use std::path::Path;
 use std::time::Duration;
 use topology::plan::Wait;
 use topology::{PathSpec, Plan};
@@ -124,14 +125,40 @@ pub(super) fn run(args: &RunArgs) -> Outcome {
 
 pub(super) fn shell(args: &ShellArgs) -> Outcome {
     let shell = std::env::var_os("SHELL").filter(|shell| !shell.is_empty());
-    let command = [shell.unwrap_or_else(|| "/bin/sh".into())];
-    let words = words(&command);
+    let shell = shell.unwrap_or_else(|| "/bin/sh".into());
+    let words = words(std::slice::from_ref(&shell));
+    let command = prompted(shell);
     inside::sandbox(|| {
         console::note(
             "lab: shell on host `client`; the far host is `server`; type exit to end the lab",
         );
         run_inside(&args.pair, &command, words, true)
     })
+}
+
+/// The shell with the place in its prompt. The start-up files of bash and zsh may set a prompt of
+/// their own: bash is told to put the place before it.
+fn prompted(shell: OsString) -> Vec<OsString> {
+    const PLACE: &str = "(lab client)";
+    let name = Path::new(&shell).file_name().unwrap_or_default().to_string_lossy();
+    let (directory, end) = match name.as_ref() {
+        "bash" => (" \\w", "\\$"),
+        "zsh" => (" %~", "%#"),
+        _ => ("", "$"),
+    };
+    let mut prompt_command =
+        OsString::from(format!("case $PS1 in *'{PLACE}'*) ;; *) PS1=\"{PLACE} $PS1\" ;; esac"));
+    if let Some(own) = std::env::var_os("PROMPT_COMMAND").filter(|own| !own.is_empty()) {
+        prompt_command = [own, prompt_command].join(OsStr::new("\n"));
+    }
+    let set = |name: &str, value: OsString| [OsString::from(name), value].join(OsStr::new("="));
+    vec![
+        "/usr/bin/env".into(),
+        "LONGHAUL_LAB=client".into(),
+        set("PS1", format!("{PLACE}{directory} {end} ").into()),
+        set("PROMPT_COMMAND", prompt_command),
+        shell,
+    ]
 }
 
 fn words(command: &[OsString]) -> String {

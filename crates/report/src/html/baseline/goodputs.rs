@@ -112,7 +112,7 @@ const FIGURES: [Figure; 5] = [
 ];
 
 fn table(m: &mut Markup, conditions: &[BaselineCondition]) {
-    m.element("table", &[("class", &"plan stacked")], |m| {
+    m.table("plan stacked", |m| {
         m.element("thead", &[], |m| {
             m.element("tr", &[], |m| {
                 m.leaf("th", &[("scope", &"col")], &"Condition");
