@@ -25,12 +25,14 @@ mod latency;
 mod level_comparison;
 mod live_capture;
 mod millis;
+mod next_command;
 mod pasted;
 mod path;
 mod probe;
 mod remedy;
 mod sample;
 mod segment_sizes;
+mod shell;
 mod spec;
 mod study;
 mod study_comparison;
@@ -67,6 +69,7 @@ pub use level_comparison::LevelComparison;
 pub use live_capture::{
     CAPTURE_SCHEMA, CaptureReport, INTERFACES_SCHEMA, InterfaceTraffic, InterfacesReport,
 };
+pub use next_command::{Action, AlsoShows, CommandHost, NextCommand};
 pub use pasted::{PASTED_SCHEMA, PastedConnection, PastedCounter, PastedReport};
 pub use path::{
     Achieved, Drops, Lateness, PathChange, PathDriver, PathReport, RequestedDirection,
@@ -78,6 +81,7 @@ pub use probe::{
 pub use remedy::{Remedy, RemedyCommand, RemedyPlace};
 pub use sample::{ReceiverSample, Sample};
 pub use segment_sizes::SegmentSizes;
+pub use shell::{command_line, shell_word};
 pub use spec::{EndCondition, TestSpec};
 pub use study::{
     FlowFigures, RunStatus, STUDY_PLAN_SCHEMA, STUDY_SCHEMA, StartSkew, StudyCell, StudyFactor,

@@ -1,9 +1,8 @@
 //! A measurement of what a file says of one transfer.
 
-use crate::next_test;
 use record::{
-    Direction, HostFacts, MEASUREMENT_SCHEMA, Measurement, Stream, TestSpec, ToolResult,
-    Unavailable,
+    Action, AlsoShows, Direction, HostFacts, MEASUREMENT_SCHEMA, Measurement, Stream, TestSpec,
+    ToolResult, Unavailable,
 };
 
 /// Most characters of a name that a file gives: of a host, a tool or a congestion control.
@@ -14,6 +13,9 @@ pub(crate) const MOST_STREAMS: usize = 256;
 
 /// Samples of a stream; of more, every second one is kept.
 const MOST_SAMPLES: usize = 20_000;
+
+/// Longest test that is proposed, in seconds.
+const MOST_S: f64 = 60.0;
 
 /// One transfer in a file.
 #[derive(Debug, Default)]
@@ -46,7 +48,7 @@ impl Transfer {
             tool: self.tool.clone(),
             transfer: self.name,
             unavailable: self.unavailable,
-            next_test: next_test::of(&self.spec),
+            next_test: next_test(&self.spec),
         };
         Measurement {
             schema: MEASUREMENT_SCHEMA.to_owned(),
@@ -67,6 +69,13 @@ impl Transfer {
             tool: Some(tool),
         }
     }
+}
+
+/// The test of longhaul's that would reveal what a file does not say: the same one, with the
+/// second test that decides between likely causes.
+fn next_test(spec: &TestSpec) -> String {
+    let spec = TestSpec { seconds: spec.seconds.min(MOST_S), ..spec.clone() };
+    Action::Test(Box::new(spec), AlsoShows::Cause).command()
 }
 
 /// Keeps every second sample until there are few enough, the first always.

@@ -21,6 +21,7 @@ use crate::host_port;
 use crate::output_path::OutputPath;
 use crate::stop;
 use crate::test_report::{self, Added, Forms};
+use crate::token::TokenArgs;
 use capture::{Captured, TestCapture};
 use clap::Args;
 use compare::Earlier;
@@ -154,8 +155,9 @@ pub(crate) struct TestArgs {
 }
 
 impl TestArgs {
-    /// Splits `HOST:PORT`.
-    pub(crate) fn split_port(&mut self) -> Result<(), Failure> {
+    /// Splits `HOST:PORT`, and reads the token.
+    pub(crate) fn prepare(&mut self, console: &mut Console) -> Result<(), Failure> {
+        self.sockets.token.read(console)?;
         host_port::split(&mut self.host, &mut self.port)
     }
 }
@@ -197,12 +199,8 @@ struct Sockets {
     /// Network interface to bind to
     #[arg(long, value_name = "INTERFACE")]
     device: Option<String>,
-    /// Token for a server that uses --tokens
-    ///
-    /// Default: the environment variable LONGHAUL_TOKEN, which other users of this
-    /// host cannot see, unlike the command line.
-    #[arg(long, value_name = "TOKEN")]
-    token: Option<String>,
+    #[command(flatten)]
+    token: TokenArgs,
 }
 
 const EXAMPLES: &str = "\
@@ -481,7 +479,7 @@ fn config(args: &TestArgs) -> ClientConfig {
         dont_fragment: args.sockets.dont_fragment,
         device: args.sockets.device.clone(),
         keeps_incomplete: true,
-        token: args.sockets.token.clone().or_else(|| std::env::var("LONGHAUL_TOKEN").ok()),
+        token: args.sockets.token.value(),
         // A 32-bit packet counter wraps within minutes at 100 Gbit/s.
         wide_counters: args.udp,
         // A stall that time does not end.

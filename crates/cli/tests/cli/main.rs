@@ -17,6 +17,7 @@ mod hosts;
 mod iperf3;
 mod large_files;
 mod log_floods;
+mod mistakes;
 mod ordinary_traffic;
 mod other_tools;
 mod peer;

@@ -44,6 +44,12 @@ fn card(m: &mut Markup, page: &Page<'_>, index: usize, run: &Run<'_>) {
         let text = format!("Bottleneck rate: {}", timeline::bottleneck(estimate));
         m.leaf("p", &[("class", &"note")], &text);
     }
+    if let Some(next) = &finding.next {
+        m.element("p", &[("class", &"note")], |m| {
+            m.leaf("b", &[], &"Next: ").leaf("code", &[("class", &"next")], &next.command);
+            m.text(&format!(" ({})", next.remark()));
+        });
+    }
     m.element("div", &[("class", &"evidence")], |m| evidence(m, page, index, run));
 }
 

@@ -74,7 +74,7 @@ pub use capture_tables::{
 };
 pub use doctor::{doctor, doctor_commands};
 pub use find_rate::{find_rate, trial_header, trial_row};
-pub use finding::{finding, notes};
+pub use finding::{finding, next_command, notes};
 pub use fold::fold;
 pub use follow::follow;
 pub use interfaces::interfaces;

@@ -159,6 +159,7 @@ fn one_limit() -> impl Strategy<Value = Finding> {
                 ..Shares::default()
             }),
             sentence,
+            next: None,
             ..synthetic::before().1
         })
 }

@@ -13,6 +13,10 @@ use study::Study;
 
 /// Report on a study, finished or not: on the terminal, as a page, or as JSON
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  longhaul study report edge-cloud.study
+  longhaul study report edge-cloud.study --html page.html")]
 pub(super) struct ReportArgs {
     /// The directory of its results
     #[arg(value_name = "DIR")]
@@ -31,6 +35,9 @@ pub(super) struct ReportArgs {
 /// differ, such as the congestion control. Differences are tested with Welch's t-test over the
 /// valid runs, and called significant with Holm's correction for the number of cells.
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  longhaul study compare cubic.study bbr.study")]
 pub(super) struct CompareArgs {
     /// The directory of the first study's results
     #[arg(value_name = "DIR")]
@@ -49,6 +56,11 @@ pub(super) struct CompareArgs {
 /// Export the runs of a study as a table (its factors, the repeat, and every figure), or its
 /// plots
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  longhaul study export window.study --csv > runs.csv
+  longhaul study export window.study --parquet runs
+  longhaul study export window.study --svg plots")]
 pub(super) struct ExportArgs {
     /// The directory of its results
     #[arg(value_name = "DIR")]
