@@ -359,7 +359,7 @@ impl Cells<'_> {
         let sends_both = |test: &Test| test.flows.iter().any(|f| f.direction == Direction::Both);
         let is_udp = |test: &Test| test.flows.iter().any(|f| f.protocol == Protocol::Udp);
         if differs(is_udp) {
-            Some("UDP sends at the rate that was asked, TCP at what the path carries".to_owned())
+            Some("UDP sends at the rate that was asked, TCP as fast as the path allows".to_owned())
         } else if differs(sends_both) {
             Some("one goodput is of both directions together".to_owned())
         } else {
