@@ -185,8 +185,8 @@ struct Sample {
     /// Of the goodputs; empty if one of them is zero.
     logarithms: Vec<f64>,
     mean: Option<f64>,
-    /// Why there is none.
-    missing: String,
+    /// Why there is none, before the name of the level and after it.
+    missing: [String; 2],
 }
 
 impl Sample {
@@ -197,11 +197,11 @@ impl Sample {
         let carried = rates.iter().all(|rate| rate.is_finite() && *rate > 0.0);
         let logarithms: Vec<f64> = rates.iter().filter(|_| carried).map(|rate| rate.ln()).collect();
         let reason = runs.iter().map(|run| run.reason.as_str()).find(|reason| !reason.is_empty());
-        let missing = match (rates.is_empty(), runs.is_empty(), reason) {
-            (false, ..) => "nothing arrived in a run".to_owned(),
-            (true, true, _) => "it has not run yet".to_owned(),
-            (true, false, Some(reason)) => format!("no run was valid ({reason})"),
-            (true, false, None) => "no run was valid".to_owned(),
+        let reason = reason.map_or_else(String::new, |reason| format!(" ({reason})"));
+        let missing = match (rates.is_empty(), runs.is_empty()) {
+            (false, _) => ["nothing arrived in a run with ".to_owned(), String::new()],
+            (true, true) => ["no run yet with ".to_owned(), String::new()],
+            (true, false) => ["no valid run with ".to_owned(), reason],
         };
         let mean = statistics::mean(&logarithms);
         Sample { runs: u32::try_from(rates.len()).unwrap_or(u32::MAX), logarithms, mean, missing }
@@ -246,7 +246,7 @@ impl Cells<'_> {
             None => {
                 let mut missing = samples.iter().zip(&named.levels);
                 let missing = missing.find(|(sample, _)| sample.mean.is_none());
-                missing.map(|(sample, level)| format!("{level}: {}", sample.missing))
+                missing.map(|(sample, level)| sample.missing.join(level))
             }
             Some(_) => self.unlike(&both),
         };
@@ -359,7 +359,7 @@ impl Cells<'_> {
         let sends_both = |test: &Test| test.flows.iter().any(|f| f.direction == Direction::Both);
         let is_udp = |test: &Test| test.flows.iter().any(|f| f.protocol == Protocol::Udp);
         if differs(is_udp) {
-            Some("UDP sends at the rate that was asked, TCP at what the path carries".to_owned())
+            Some("UDP sends at the rate that was asked, TCP as fast as the path allows".to_owned())
         } else if differs(sends_both) {
             Some("one goodput is of both directions together".to_owned())
         } else {

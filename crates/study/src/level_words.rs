@@ -32,7 +32,11 @@ impl Named {
         let claim = if self.are_fast {
             format!("{faster} is {ratio} times as fast as {slower}{at}")
         } else {
-            format!("With {faster}, the goodput is {ratio} times that with {slower}{at}")
+            let goodput = format!("goodput with {faster} is {ratio} times that with {slower}");
+            match capital(at.trim_start()) {
+                at if at.is_empty() => format!("The {goodput}"),
+                at => format!("{at}, the {goodput}"),
+            }
         };
         let Some([low, high]) = known.interval else {
             return match known.runs {
@@ -59,6 +63,12 @@ impl Named {
         let [first, second] = &self.levels;
         format!("No ratio of {first} to {second}{}: {why}", self.at)
     }
+}
+
+fn capital(text: &str) -> String {
+    let mut letters = text.chars();
+    let first = letters.next().map(|first| first.to_uppercase().to_string());
+    first.unwrap_or_default() + letters.as_str()
 }
 
 /// A ratio with as many digits as tell it from 1.

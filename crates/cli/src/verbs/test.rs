@@ -1,6 +1,5 @@
 //! `longhaul test`: measures a transfer and explains what limited it.
 
-mod brief;
 mod capture;
 mod compare;
 pub(super) mod cross_traffic;
@@ -9,6 +8,7 @@ mod find_rate;
 pub(super) mod latency;
 mod line_class;
 mod modes;
+mod one_screen;
 mod path_mtu;
 mod repeat;
 mod udp_safeguard;
@@ -299,7 +299,7 @@ pub(crate) fn run(args: &TestArgs, console: &mut Console) -> Outcome {
     let stop = stop::on_signals();
     let capture = args.pcap.as_deref();
     let capture = capture.map(|file| TestCapture::start(args, file, &stop)).transpose()?;
-    brief::announce(args, console);
+    one_screen::announce(args, console);
     let measured = measure(args, earlier.as_ref(), console, &stop);
     let captured = capture.map(TestCapture::finish);
     let Measured { mut measurement, printed, incomplete, .. } = measured?;
@@ -320,7 +320,7 @@ pub(crate) fn run(args: &TestArgs, console: &mut Console) -> Outcome {
         capture: captured.as_ref().map(|captured| &captured.report),
     };
     let code = if args.modes.brief {
-        brief::print(console, &measurement, &added, &rest)
+        one_screen::print(console, &measurement, &added, &rest)
     } else {
         test_report::print_with(console, &measurement, &added, &args.forms, &rest)?
     };

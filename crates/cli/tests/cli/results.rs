@@ -116,6 +116,31 @@ fn what_is_saved_is_explained_alike() {
 }
 
 #[test]
+fn repeated_and_compared_tests_have_pages_and_a_brief_one_fits_a_screen() {
+    let server = Server::start(&[]);
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let (kept, repeats, compared) = (path("r.json"), path("r.html"), path("c.html"));
+    let test = ["test", "127.0.0.1", "-p", &server.port, "-t", "1", "-b", "10m"];
+    let with = |more: &[&str]| printed(&[&test[..], more].concat());
+    let text = with(&["--repeat", "2", "--save", &kept, "--html", &repeats]);
+    let limit = text.lines().find(|line| line.starts_with("  limit ")).unwrap();
+    let page = std::fs::read_to_string(&repeats).unwrap();
+    let limit = limit.trim_start_matches("  limit").trim();
+    assert!(limit.ends_with(" of 2 runs"), "{text}");
+    assert!(
+        page.contains(&format!("Limit: {limit}")) && !page.contains("earlier result"),
+        "{page}"
+    );
+    with(&["--compare", &kept, "--html", &compared]);
+    let page = std::fs::read_to_string(&compared).unwrap();
+    assert!(page.contains(">Compared with the earlier result<"), "{page}");
+    let brief = with(&["--brief"]);
+    assert!(brief.lines().count() <= 22 && brief.contains("\nGrade "), "{brief}");
+    assert!(brief.lines().all(|line| line.chars().count() <= 80), "{brief}");
+}
+
+#[test]
 fn one_off_serves_one_and_ends() {
     let mut server = Server::start(&["--one-off"]);
     printed(&["test", "127.0.0.1", "-p", &server.port, "-t", "0.3"]);

@@ -6,7 +6,6 @@
 
 mod baseline;
 mod bdp_report;
-mod brief;
 mod calc_result;
 mod canvas;
 mod capture_changes;
@@ -32,6 +31,7 @@ mod interfaces;
 mod intervals;
 mod iperf3_test;
 mod line;
+mod one_screen;
 mod pasted;
 mod ping;
 mod plan;
@@ -57,7 +57,6 @@ mod watch_help;
 
 pub use baseline::{BaselineProgress, baseline, baseline_progress, baseline_start, baseline_test};
 pub use bdp_report::bdp_report;
-pub use brief::{Fix, brief};
 pub use calc_result::calc_result;
 pub use capture_expert::{ExpertRow, capture_expert};
 pub use capture_handshake::{HandshakeRow, HandshakeStream, capture_handshakes};
@@ -80,6 +79,7 @@ pub use follow::follow;
 pub use interfaces::interfaces;
 pub use intervals::{IntervalTable, Rows, totals};
 pub use iperf3_test::iperf3_test;
+pub use one_screen::{Fix, one_screen};
 pub use pasted::pasted;
 pub use ping::{PingReply, ReplyKind, ping_reply, ping_summary};
 pub use plan::plan;

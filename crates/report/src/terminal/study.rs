@@ -57,7 +57,7 @@ pub fn study(report: &StudyReport, style: &Style) -> String {
         row(if index == 0 { "compared" } else { "" }, &clean(verdict));
     }
     if more > 0 {
-        row("", &format!("{more} more: --html FILE or --json"));
+        row("", &format!("{more} more on the page (--html) and in --json"));
     }
     row("runs", &runs(report));
     if !report.not_set.is_empty() {

@@ -298,7 +298,7 @@ fn verdicts_stand_before_plots_and_cells() {
     assert!(!page.contains("is fast, None</li>") && page.contains(">7 more, with smaller"));
     let style = report::terminal::Style { colour: false, width: 80, unicode: true };
     let text = report::terminal::study(&report, &style);
-    assert!(text.contains("compared    ") && text.contains("8 more: --html FILE"), "{text}");
+    assert!(text.contains("compared    ") && text.contains("8 more on the page"), "{text}");
     assert!(text.find("compared").unwrap() < text.find("runs        ").unwrap());
     report.parts[0].comparisons.remove(0);
     let page = html(&report);

@@ -147,7 +147,7 @@ fn a_brief_result_fits_a_screen_whatever_was_found() {
         command: Some("sudo sysctl -w net.ipv4.tcp_rmem=\"4096 131072 6291456\"".to_owned()),
     };
     let style = Style { colour: false, width: 80, unicode: true };
-    let few = terminal::brief(&measurement, &finding, &fix, &["a note".to_owned()], &style);
+    let few = terminal::one_screen(&measurement, &finding, &fix, &["a note".to_owned()], &style);
     fits(&few, 80);
     for part in ["Rate  ", "RTT idle  ", "RTT loaded  ", "Grade  ", "Cause  ", "Fix  ", "Note  "] {
         assert!(few.lines().any(|line| line.starts_with(part)), "{part}: {few}");
@@ -161,10 +161,10 @@ fn a_brief_result_fits_a_screen_whatever_was_found() {
             .to_owned();
         40
     ];
-    let many = terminal::brief(&measurement, &finding, &fix, &notes, &style);
+    let many = terminal::one_screen(&measurement, &finding, &fix, &notes, &style);
     fits(&many, 80);
     assert!(many.lines().count() <= 22, "{many}");
     assert!(many.contains("without --brief") && many.contains("sudo sysctl"), "{many}");
     let narrow = Style { colour: false, width: 30, unicode: false };
-    fits(&terminal::brief(&measurement, &finding, &fix, &notes, &narrow), 30);
+    fits(&terminal::one_screen(&measurement, &finding, &fix, &notes, &narrow), 30);
 }

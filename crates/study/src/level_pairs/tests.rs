@@ -67,7 +67,7 @@ fn levels_are_compared_where_all_else_is_equal() {
     let loss = of(&part, "loss");
     assert_eq!(
         loss[0].verdict,
-        "With 0 % loss, the goodput is 48 times that with 1 % loss with CUBIC; 95 %: 46 to 49"
+        "With CUBIC, the goodput with 0 % loss is 48 times that with 1 % loss; 95 %: 46 to 49"
     );
 }
 
@@ -90,15 +90,21 @@ fn cells_without_a_valid_run_have_no_ratio_and_a_reason() {
         run.status = RunStatus::Invalid;
         run.reason = "late".to_owned();
     }
+    let invalid = part(CUBIC_AND_BBR, all.clone());
+    let why = "No ratio of CUBIC to BBR at 1 % loss: no valid run with BBR (late)";
+    assert!(invalid.comparisons.iter().any(|one| one.verdict == why), "{invalid:?}");
+    // The others have theirs.
+    assert_eq!(invalid.comparisons.iter().filter(|one| one.ratio.is_some()).count(), 2);
     all.iter_mut().filter(|run| of_cell(run, 1)).for_each(|run| run.flows[0].throughput_bps = 0.0);
     all.retain(|run| run.cell != 2);
     let part = part(CUBIC_AND_BBR, all);
     assert!(part.comparisons.iter().all(|one| one.ratio.is_none() && one.p.is_none()));
     let why: Vec<&str> = part.comparisons.iter().map(|one| one.verdict.as_str()).collect();
     for expected in [
-        "No ratio of CUBIC to BBR at 1 % loss: CUBIC: nothing arrived in a run",
-        "No ratio of CUBIC to BBR at 0 % loss: BBR: it has not run yet",
-        "No ratio of 0 % loss to 1 % loss with CUBIC: 1 % loss: nothing arrived in a run",
+        "No ratio of CUBIC to BBR at 1 % loss: nothing arrived in a run with CUBIC",
+        "No ratio of CUBIC to BBR at 0 % loss: no run yet with BBR",
+        "No ratio of 0 % loss to 1 % loss with CUBIC: nothing arrived in a run with 1 % loss",
+        "No ratio of 0 % loss to 1 % loss with BBR: no run yet with 0 % loss",
     ] {
         assert!(why.contains(&expected), "{expected}: {why:?}");
     }
@@ -129,7 +135,7 @@ fn one_run_each_has_a_ratio_and_no_interval() {
     assert_eq!((found.ratio, found.ratio_low, found.significant), (Some(2.0), None, None));
     assert_eq!(
         found.verdict,
-        "With 2 streams, the goodput is 2 times that with 1 stream; one run each, so there is no \
+        "The goodput with 2 streams is 2 times that with 1 stream; one run each, so there is no \
          interval"
     );
 }
@@ -147,7 +153,7 @@ fn paired_factors_are_compared_as_one() {
     assert_eq!((compared.len(), of(&part, "rtt").len()), (3, 0));
     assert!(compared.iter().all(|one| (one.ratio.unwrap() - 4.0).abs() < 1e-9), "{compared:?}");
     assert!(
-        compared[1].verdict.contains("With 80 Mbit/s and an RTT of 40 ms, the goodput is 4 times"),
+        compared[1].verdict.contains("the goodput with 80 Mbit/s and an RTT of 40 ms is 4 times"),
         "{compared:?}"
     );
     assert_eq!(compared[1].at.as_deref().map(|at| at.starts_with("streams=")), Some(true));

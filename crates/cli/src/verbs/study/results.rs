@@ -4,6 +4,7 @@ use super::pages;
 use crate::console::{self, Console};
 use crate::failure::{Code, DONE, FAILED, Failure, NOT_VALID, Outcome};
 use crate::output_path::OutputPath;
+use crate::test_report;
 use campaign::{ParquetExportError, Store};
 use clap::Args;
 use record::{StudyReport, StudyRun};
@@ -151,6 +152,7 @@ pub(super) fn report(args: &ReportArgs, console: &mut Console) -> Outcome {
 }
 
 pub(super) fn compare(args: &CompareArgs, console: &mut Console) -> Outcome {
+    test_report::check_writable(args.html.as_deref())?;
     let ((first, _), (second, _)) = (Results::read(&args.first)?, Results::read(&args.second)?);
     let comparison = study::compare((&first.study, &first.runs), (&second.study, &second.runs));
     let mut comparison = comparison.map_err(Failure::usage)?;

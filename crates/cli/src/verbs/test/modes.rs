@@ -21,7 +21,7 @@ pub(crate) struct ModeArgs {
     #[arg(long, value_name = "PORT", requires = "latency")]
     #[arg(value_parser = value_parser!(u16).range(1..))]
     pub(super) latency_port: Option<u16>,
-    /// Print one screen: rate, RTT, latency grade, cause and fix
+    /// Print one screen: rate, RTT, grade, cause, fix
     ///
     /// The RTT is measured idle and under load, as with --latency. No interval reports.
     #[arg(long, conflicts_with_all = ["json", "repeat", "find_rate", "decide", "bidir"])]

@@ -26,7 +26,7 @@ const fn case(flag: &'static str, target: Target, command: &'static str) -> Case
     Case { flag, command, target }
 }
 
-pub(crate) const CASES: [Case; 44] = [
+pub(crate) const CASES: [Case; 45] = [
     case("baseline --output", File, "baseline 127.0.0.1 -p {port} -o {}"),
     case("capture --write", File, "capture lo -t 1 -w {}"),
     case("capture --write", File, "capture lo -t 1 -w {} --ring 2:100kB"),
@@ -67,6 +67,7 @@ pub(crate) const CASES: [Case; 44] = [
     case("pcap summary --html", File, "pcap summary {client} --html {}"),
     case("pcap summary --parquet", File, "pcap summary {client} --parquet {}"),
     case("server --root", Directory, "server -p {free} --copy-port 0 --tokens {tokens} --root {}"),
+    case("study compare --html", File, "study compare {study} {study} --html {}"),
     case("study export --parquet", NewDirectory, "study export {study} --parquet {}"),
     case("study export --svg", NewDirectory, "study export {study} --svg {}"),
     case("study report --html", File, "study report {study} --html {}"),

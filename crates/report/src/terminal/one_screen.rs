@@ -30,7 +30,7 @@ pub struct Fix {
 /// The result of a test in at most 22 lines, wherever the terminal has 80 columns; `notes` as far
 /// as they fit.
 #[must_use]
-pub fn brief(
+pub fn one_screen(
     m: &Measurement,
     finding: &Finding,
     fix: &Fix,

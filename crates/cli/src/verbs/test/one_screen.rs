@@ -4,7 +4,9 @@ use super::TestArgs;
 use crate::console::Console;
 use crate::failure::Code;
 use crate::test_report::{self, Added};
-use record::{Direction, Finding, Limit, Measurement, Remedy, RemedyPlace, TestSpec};
+use record::{
+    Direction, Finding, Limit, Measurement, Protocol, Remedy, RemedyCommand, RemedyPlace, TestSpec,
+};
 use report::terminal::{self, Fix};
 
 /// Says what runs, as there are no interval reports.
@@ -25,7 +27,7 @@ pub(super) fn print(
     let fix = fix(&finding, &m.spec);
     let compared = added.comparison.map(|found| found.sentence.clone());
     let notes: Vec<String> = compared.into_iter().chain(notes.iter().cloned()).collect();
-    console.print(&terminal::brief(m, &finding, &fix, &notes, &console.out));
+    console.print(&terminal::one_screen(m, &finding, &fix, &notes, &console.out));
     test_report::code(m)
 }
 
@@ -56,10 +58,7 @@ fn of_remedy(remedy: &Remedy, spec: &TestSpec) -> Fix {
         RemedyPlace::Receiver => Some(spec.direction == Direction::Reverse),
     };
     let (place, command) = match here {
-        None => {
-            let test = format!("longhaul test {} {}", server(spec), remedy.command);
-            ("in the options of the test", test)
-        }
+        None => ("in the options of the test", test_with(&remedy.command, spec)),
         Some(true) => ("on this host", format!("sudo {}", remedy.command)),
         Some(false) => ("on the server", format!("sudo {}", remedy.command)),
     };
@@ -68,6 +67,26 @@ fn of_remedy(remedy: &Remedy, spec: &TestSpec) -> Fix {
         None => String::new(),
     };
     Fix { text: format!("{place}{expected}"), command: Some(command) }
+}
+
+/// The test with a remedy among its options.
+fn test_with(remedy: &RemedyCommand, spec: &TestSpec) -> String {
+    let option = match remedy {
+        // It is not said again.
+        RemedyCommand::NoRateLimit | RemedyCommand::NoPacingLimit => String::new(),
+        other => format!(" {other}"),
+    };
+    let streams = match remedy {
+        RemedyCommand::Streams(_) => String::new(),
+        _ if spec.streams > 1 => format!(" -P {}", spec.streams),
+        _ => String::new(),
+    };
+    let protocol = match spec.protocol {
+        Protocol::Tcp => "",
+        Protocol::Udp => " -u",
+        Protocol::Udt => " --udt",
+    };
+    format!("longhaul test {}{protocol}{streams}{option}", server(spec))
 }
 
 /// The server, its port and the direction, as options of a test.
@@ -85,7 +104,6 @@ fn server(spec: &TestSpec) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use record::RemedyCommand;
 
     #[test]
     fn a_remedy_is_a_command_for_the_place_it_is_for() {
@@ -106,6 +124,8 @@ mod tests {
         let found = of_remedy(&bbr, &spec(Direction::Reverse));
         let command = "longhaul test '$(reboot)' -p 5202 -R -C bbr";
         assert_eq!(found.command.as_deref(), Some(command));
+        let without = test_with(&RemedyCommand::NoRateLimit, &spec(Direction::Forward));
+        assert_eq!(without, "longhaul test '$(reboot)' -p 5202");
         let key = "net.ipv4.tcp_rmem".to_owned();
         let sysctl = RemedyCommand::Sysctl { key, value: "1 2 3".to_owned() };
         for (place, direction, text) in [
