@@ -22,6 +22,8 @@ deb:
 
 # Every check there is but the long ones. CONTRIBUTING.md says what each holds.
 # Most tests wait for a path, a peer or a deadline: more of them at once than cores.
+# From clean, what incremental compilation stores costs more than it saves.
+test: export CARGO_INCREMENTAL = 0
 test: peers
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings

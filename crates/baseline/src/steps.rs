@@ -1,8 +1,8 @@
 //! What to do first: what makes the measurement itself doubtful, then what costs most.
 
 use record::{
-    BaselineCondition, BaselineDifference, BaselineReport, BaselineStep, ConditionFactor,
-    Direction, Limit, Remedy, RemedyPlace, Verdict,
+    Action, AlsoShows, BaselineCondition, BaselineDifference, BaselineReport, BaselineStep,
+    ConditionFactor, Direction, Limit, Remedy, RemedyPlace, TestCondition, TestSpec, Verdict,
 };
 use std::collections::BTreeSet;
 use units::BitRate;
@@ -42,7 +42,7 @@ pub fn steps(report: &BaselineReport) -> Vec<BaselineStep> {
         } else {
             "Nothing to fix: keep this result, and compare a later baseline with it"
         };
-        steps.push(step(text, None));
+        steps.push(step(text, Some(again(report))));
     }
     steps
 }
@@ -57,7 +57,7 @@ fn doubts(report: &BaselineReport) -> Vec<BaselineStep> {
     let checks = report.checks.iter().filter(|check| wrong(check.verdict));
     let of_checks = checks.filter(|check| !check.remedy.is_empty()).map(|check| {
         let text = format!("{} ({}): {}; then measure again", check.id, check.seen, check.remedy);
-        step(text, check.command.as_ref().map(ToString::to_string))
+        step(text, check.command.as_ref().map(ToString::to_string).or_else(|| Some(again(report))))
     });
     let cdn = report.paths.iter().find_map(|path| path.cdn.as_ref());
     let of_cdn = cdn.map(|cdn| {
@@ -65,7 +65,8 @@ fn doubts(report: &BaselineReport) -> Vec<BaselineStep> {
             "The server's address belongs to {cdn}: measure to a host of your own, or one of \
              --servers, to learn of the path and not of the network's nearest site"
         );
-        step(text, None)
+        let elsewhere = Action::Baseline { host: String::new(), port: 0 };
+        step(text, Some(elsewhere.command()))
     });
     of_cdn.into_iter().chain(of_checks).collect()
 }
@@ -91,7 +92,8 @@ fn link(report: &BaselineReport) -> Option<BaselineStep> {
             found.condition, found.means
         ),
     };
-    Some(step(text, None))
+    let check = Action::CheckPath { host: report.target.clone(), port: report.port };
+    Some(step(text, Some(check.command())))
 }
 
 /// The largest difference of a factor that matters, as a ratio.
@@ -116,7 +118,7 @@ fn family(report: &BaselineReport) -> Option<BaselineStep> {
             slow.family.name(),
             found.comparison.sentence
         ),
-        Some(format!("longhaul trace {flag} {}", quoted(&report.target))),
+        Some(trace(report, Some(flag))),
     ))
 }
 
@@ -137,8 +139,7 @@ fn streams(report: &BaselineReport, explained: &mut BTreeSet<Limit>) -> Option<B
         found.comparison.sentence,
         single.finding.as_ref().map_or("", |finding| &finding.sentence)
     );
-    let remedy = single.finding.as_ref().and_then(|finding| finding.remedies.first());
-    Some(step(text.trim_end(), remedy.map(|remedy| command(remedy, single, report))))
+    Some(step(text.trim_end(), Some(fix(single, report))))
 }
 
 /// The limits that can be removed, the one with the lowest goodput first.
@@ -157,8 +158,7 @@ fn limits(report: &BaselineReport, explained: &mut BTreeSet<Limit>) -> Vec<Basel
         }
         let median = one.summary.median_bps.map(BitRate::from_bps_f64).unwrap_or_default();
         let text = format!("{} ({median}): {}", one.condition, finding.sentence);
-        let remedy = finding.remedies.first();
-        steps.push(step(text, remedy.map(|remedy| command(remedy, one, report))));
+        steps.push(step(text, Some(fix(one, report))));
     }
     steps
 }
@@ -175,13 +175,23 @@ fn costs_nothing(one: &BaselineCondition, report: &BaselineReport) -> bool {
     saturated.filter_map(|other| other.summary.median_bps).any(|rate| median >= rate * SAME_RATE)
 }
 
+/// What to do about a condition's limit: its first remedy, else what its finding ends with.
+fn fix(of: &BaselineCondition, report: &BaselineReport) -> String {
+    let finding = of.finding.as_ref();
+    let remedy = finding.and_then(|finding| finding.remedies.first());
+    let next = || finding?.next.as_ref().map(ToString::to_string);
+    remedy.map(|remedy| command(remedy, of, report)).or_else(next).unwrap_or_else(|| {
+        Action::Test(Box::new(test(report, of.condition)), AlsoShows::Cause).command()
+    })
+}
+
 /// A remedy as a command: the setting, or the test that shows its effect.
 fn command(remedy: &Remedy, of: &BaselineCondition, report: &BaselineReport) -> String {
+    let test = test(report, of.condition);
     match remedy.place {
         RemedyPlace::Call => {
-            let reverse = if of.condition.direction == Direction::Reverse { " -R" } else { "" };
-            let target = quoted(&report.target);
-            format!("longhaul test {target} -p {}{reverse} {}", report.port, remedy.command)
+            let spec = test.clone().with(&remedy.command).unwrap_or(test);
+            Action::Test(Box::new(spec), AlsoShows::Nothing).command()
         }
         RemedyPlace::Sender | RemedyPlace::Receiver => {
             let sender = remedy.place == RemedyPlace::Sender;
@@ -192,14 +202,24 @@ fn command(remedy: &Remedy, of: &BaselineCondition, report: &BaselineReport) -> 
     }
 }
 
-/// The target, which a list may have named, as one word of a shell.
-fn quoted(target: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-:%".contains(c);
-    if !target.is_empty() && target.chars().all(is_plain) {
-        target.to_owned()
-    } else {
-        format!("'{}'", target.replace('\'', "'\\''"))
+/// The test of a condition, with what else it is to show.
+fn test(report: &BaselineReport, of: TestCondition) -> TestSpec {
+    TestSpec {
+        target: report.target.clone(),
+        port: report.port,
+        direction: of.direction,
+        streams: of.streams,
+        ..TestSpec::default()
     }
+}
+
+fn trace(report: &BaselineReport, family: Option<&'static str>) -> String {
+    Action::Trace { host: report.target.clone(), family }.command()
+}
+
+/// The same baseline once more.
+fn again(report: &BaselineReport) -> String {
+    Action::Baseline { host: report.target.clone(), port: report.port }.command()
 }
 
 /// Directions that differ although nothing but their provisioned rates limits them.
@@ -215,7 +235,7 @@ fn direction(report: &BaselineReport) -> Option<BaselineStep> {
              plan is symmetric, ask the provider",
             found.comparison.sentence
         ),
-        None,
+        Some(trace(report, None)),
     ))
 }
 
@@ -250,7 +270,7 @@ fn bufferbloat(report: &BaselineReport) -> Vec<BaselineStep> {
                  active queue management {place}: cake or fq_codel, shaped to about {shaped}",
                 one.condition
             ),
-            None,
+            Some(Action::Test(Box::new(test(report, one.condition)), AlsoShows::Latency).command()),
         ));
     }
     steps
@@ -329,12 +349,10 @@ mod tests {
         }
         found.differences = differences(&found.conditions);
         let all = steps(&found);
-        assert_eq!(all[0].command.as_deref(), Some("longhaul trace -6 server.example.net"));
+        assert_eq!(all[0].command.as_deref(), Some("longhaul trace server.example.net -6"));
+        assert!(all.iter().all(|step| step.command.is_some()), "{all:?}");
         assert!(all[1].text.starts_with("A single connection is limited by loss: 4 streams"));
-        assert_eq!(
-            all[1].command.as_deref(),
-            Some("longhaul test server.example.net -p 5201 -C bbr")
-        );
+        assert_eq!(all[1].command.as_deref(), Some("longhaul test server.example.net -C bbr"));
         // The same limit is not explained twice.
         assert_eq!(all.iter().filter(|step| step.text.contains("The limit is loss")).count(), 1);
         // Nor is one that costs nothing: four streams saturate the path at the same rate.
@@ -344,6 +362,6 @@ mod tests {
         same.conditions[0].summary.median_bps = Some(77e6);
         assert!(steps(&same)[0].text.starts_with("IPv4 upload, 1 stream (77 Mbit/s): The limit"));
         found.target = "$(reboot)".to_owned();
-        assert_eq!(steps(&found)[0].command.as_deref(), Some("longhaul trace -6 '$(reboot)'"));
+        assert_eq!(steps(&found)[0].command.as_deref(), Some("longhaul trace '$(reboot)' -6"));
     }
 }

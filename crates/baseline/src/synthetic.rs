@@ -46,6 +46,7 @@ pub(crate) fn run(rate: f64, limit: Limit, rise: Option<f64>) -> TestRun {
         segments: Vec::new(),
         bottleneck: None,
         caveats: Vec::new(),
+        next: None,
     };
     let latency = rise.map(|rise| {
         let probe = |at_s, rtt_ms| LatencyProbe { at_s, rtt_ms: Some(rtt_ms) };

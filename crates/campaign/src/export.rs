@@ -1,6 +1,7 @@
 //! The runs of a study as a table: one row for each, with the factors, the repeat, the
 //! goodput, then every other figure.
 
+use crate::numeric_twin;
 use record::{FlowFigures, StartSkew, StudyRun};
 use serde_json::Value;
 use study::{Part, Study};
@@ -134,6 +135,14 @@ pub(crate) fn columns(study: &Study) -> Vec<Column> {
             add(&name, kind, Box::new(move |_, run| run.flow(&flow).map_or(Value::Null, value)));
         }
     }
+    for twin in numeric_twin::of(study) {
+        // `window_bytes` is a figure: what was advertised.
+        let is_taken = all.iter().any(|column| column.name == twin.column);
+        let name =
+            if is_taken { format!("requested_{}", twin.column) } else { twin.column.clone() };
+        let value: Box<Cell> = Box::new(move |part, run| twin.value(part, run.cell));
+        all.push(Column { name, kind: Real, value });
+    }
     all
 }
 
@@ -236,6 +245,22 @@ duration = "1s"
         assert!(lines[2].starts_with("1MiB,\"a,\"\"b\",1,5000000.0,valid"), "{text}");
         let columns = lines[0].split(',').count();
         assert_eq!(lines[1].split(',').count(), columns);
+    }
+
+    #[test]
+    fn factors_are_numbers_as_well() {
+        let plan = PLAN.replace("window = [", "loss = [\"1%\", \"ge:1%:10%\"]\nwindow = [");
+        let study = Study::of_plan("s", &plan, false).unwrap();
+        let text = json_lines(&study, &[vec![run(2, "traffic"), run(4, "traffic")]]);
+        let rows: Vec<Value> =
+            text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        assert_eq!((&rows[0]["loss"], &rows[0]["loss_ratio"]), (&"1%".into(), &0.01.into()));
+        assert_eq!(rows[1]["loss_ratio"], Value::Null);
+        // What was asked for is not what was advertised.
+        assert_eq!(rows[0]["requested_window_bytes"], 1_048_576.0);
+        assert_eq!(rows[0]["window_bytes"], Value::Null);
+        let parquet = columns(&study).into_iter().find(|column| column.name == "loss_ratio");
+        assert_eq!(parquet.unwrap().kind, Real);
     }
 
     #[test]

@@ -19,6 +19,7 @@ mod export;
 mod figures;
 mod host_testbed;
 mod missing;
+mod numeric_twin;
 mod parquet;
 mod programs;
 mod runner;

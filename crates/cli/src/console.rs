@@ -111,7 +111,8 @@ impl Console {
     /// outlive the reader of its log.
     pub(crate) fn log(&mut self, line: &str) {
         self.clear();
-        let line = untrusted::line(line, self.out.colour);
+        let width = terminal_size_of(io::stdout());
+        let line = folded(untrusted::line(line, self.out.colour), width);
         let mut out = io::stdout().lock();
         let _ = writeln!(out, "{line}").and_then(|()| out.flush());
     }
@@ -119,7 +120,7 @@ impl Console {
     /// Prints a line, or a block of lines, to standard error.
     pub(crate) fn say(&mut self, line: &str) {
         self.clear();
-        write_err(&format!("{}\n", untrusted::shown(line, self.err.colour)));
+        write_err(&format!("{}\n", on_stderr(untrusted::shown(line, self.err.colour))));
     }
 
     /// Prints the title of the next step.
@@ -196,12 +197,12 @@ pub(crate) fn complain(line: &str) {
 
 /// One line on standard error, for code that has no [`Console`].
 pub(crate) fn note(line: &str) {
-    write_err(&format!("{}\n", untrusted::line(line, false)));
+    write_err(&format!("{}\n", on_stderr(untrusted::line(line, false))));
 }
 
 /// Prints a prompt to standard error, without a newline.
 pub(crate) fn ask(question: &str) {
-    write_err(&untrusted::shown(question, false));
+    write_err(&on_stderr(untrusted::shown(question, false)));
 }
 
 /// Prints help or a version.
@@ -213,6 +214,19 @@ pub(crate) fn help(text: &str, colour: bool, to_error: bool) {
         let mut out = io::stdout().lock();
         // A closed pipe (a pager that was quit) is no error.
         let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+    }
+}
+
+/// Broken between words where it is wider than the terminal on standard error; in a file or a
+/// pipe a message stays one line.
+fn on_stderr(text: String) -> String {
+    folded(text, terminal_size_of(io::stderr()))
+}
+
+fn folded(text: String, size: Option<(Width, Height)>) -> String {
+    match size {
+        Some((Width(width), _)) if width > 0 => report::terminal::fold(&text, width.into()),
+        _ => text,
     }
 }
 

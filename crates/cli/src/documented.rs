@@ -21,7 +21,7 @@ fn pages(path: &Path) -> Vec<PathBuf> {
 
 /// The simple commands of a line, as sh(1) would cut it up; redirections and
 /// comments are left out, and `$(…)` counts as a word.
-fn simple_commands(line: &str) -> Vec<Vec<String>> {
+pub(crate) fn simple_commands(line: &str) -> Vec<Vec<String>> {
     let mut commands = vec![Vec::new()];
     let mut word: Option<String> = None;
     let mut rest = line.chars().peekable();
@@ -63,7 +63,7 @@ fn simple_commands(line: &str) -> Vec<Vec<String>> {
 }
 
 /// Parses a command of ours, and those inside it.
-fn check(words: &[String], wrong: &mut Vec<String>) -> usize {
+pub(crate) fn check(words: &[String], wrong: &mut Vec<String>) -> usize {
     let words = match words.first().map(String::as_str) {
         Some("sudo") => &words[1..],
         _ => words,

@@ -18,17 +18,29 @@ pub(crate) const WORSE: Code = 4;
 pub(crate) struct Failure {
     pub(crate) code: Code,
     line: String,
+    /// The word that is wrong, and the one that was probably meant.
+    meant: Option<(String, String)>,
 }
 
 impl Failure {
     /// The command line or the system's configuration is wrong.
     pub(crate) fn usage(error: impl fmt::Display) -> Self {
-        Failure { code: USAGE, line: untrusted::line(&error.to_string(), false) }
+        Failure { code: USAGE, line: untrusted::line(&error.to_string(), false), meant: None }
     }
 
     /// The operation failed.
     pub(crate) fn work(error: impl fmt::Display) -> Self {
-        Failure { code: FAILED, line: untrusted::line(&error.to_string(), false) }
+        Failure { code: FAILED, line: untrusted::line(&error.to_string(), false), meant: None }
+    }
+
+    /// The same, with a word of the command line and the one that was probably meant.
+    pub(crate) fn meaning(self, wrong: &str, meant: Option<impl Into<String>>) -> Self {
+        Failure { meant: meant.map(|meant| (wrong.to_owned(), meant.into())), ..self }
+    }
+
+    /// The wrong word, and the one that was probably meant.
+    pub(crate) fn meant(&self) -> Option<(&str, &str)> {
+        self.meant.as_ref().map(|(wrong, meant)| (wrong.as_str(), meant.as_str()))
     }
 
     /// The same, where a file's path is a detail of ours, by a name that the user knows.

@@ -39,6 +39,13 @@ impl PortOption for Option<u16> {
 /// # Errors
 /// A port that is none, or that contradicts the option.
 pub(crate) fn split(host: &mut String, option: &mut impl PortOption) -> Result<(), Failure> {
+    if let Some((_, rest)) = host.split_once("://") {
+        let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+        let error = format!("'{host}' is a URL: give its host");
+        return Err(
+            Failure::usage(error).meaning(host, Some(&rest[..end]).filter(|name| !name.is_empty()))
+        );
+    }
     let Some((name, port)) = parts(host) else { return Ok(()) };
     let name = name.to_owned();
     if let Some(port) = port {

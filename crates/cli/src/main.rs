@@ -9,15 +9,20 @@ mod ask;
 mod console;
 #[cfg(test)]
 mod documented;
+#[cfg(test)]
+mod examples;
 mod failure;
 mod host_port;
 mod http_host;
 mod input;
 mod inside;
+#[cfg(test)]
+mod next_commands;
 mod output_path;
 mod regression;
 mod stop;
 mod test_report;
+mod token;
 mod usage_error;
 mod verb_groups;
 mod verbs;
@@ -89,7 +94,7 @@ enum Verb {
     Iperf3(Box<verbs::iperf3::Iperf3Args>),
     /// Run programs over an emulated path inside this machine
     Lab(verbs::lab::LabArgs),
-    /// Run measurement campaigns, built-in or your own, and compare their results
+    /// Measure each combination of settings, repeatedly, and compare them
     Study(verbs::study::StudyArgs),
     Completions(verbs::shell::CompletionsArgs),
     Man(verbs::shell::ManArgs),
@@ -106,25 +111,25 @@ fn main() {
         .and_then(|matches| Cli::from_arg_matches(&matches))
         .unwrap_or_else(|error| usage_error::exit(&error, &command, &arguments));
     let console = &mut Console::new(cli.color);
-    let outcome = cli.verb.split_ports().and_then(|()| cli.verb.run(console));
+    let outcome = cli.verb.prepare(console).and_then(|()| cli.verb.run(console));
     let code = outcome.unwrap_or_else(|failure| {
         console.clear();
-        console::complain(&failure.to_string());
+        console::complain(&usage_error::refused(&failure, &command, &arguments));
         failure.code
     });
     std::process::exit(code);
 }
 
 impl Verb {
-    /// Splits `HOST:PORT` where a host is given.
-    fn split_ports(&mut self) -> Result<(), Failure> {
+    /// Splits `HOST:PORT` where a host is given, and reads the token.
+    fn prepare(&mut self, console: &mut Console) -> Result<(), Failure> {
         match self {
-            Verb::Test(args) => args.split_port(),
-            Verb::Baseline(args) => args.split_port(),
+            Verb::Test(args) => args.prepare(console),
+            Verb::Baseline(args) => args.prepare(console),
             Verb::Ping(args) => args.split_port(),
             Verb::Trace(args) => args.split_port(),
             Verb::Doctor(args) => args.split_port(),
-            Verb::Tune(args) => args.split_port(),
+            Verb::Tune(args) => args.prepare(console),
             _ => Ok(()),
         }
     }

@@ -40,9 +40,10 @@ mod tests {
     use std::any::TypeId;
 
     /// Flags whose paths are read, or written to without a name (`doctor --disk`).
-    const INPUTS: [&str; 34] = [
+    const INPUTS: [&str; 37] = [
         "baseline --compare",
         "baseline --servers",
+        "baseline --token-file",
         "copy --token-file",
         "doctor --disk",
         "doctor --read",
@@ -73,8 +74,10 @@ mod tests {
         "study report folder",
         "study run --token-file",
         "test --compare",
+        "test --token-file",
         "trace --mmdb",
         "tune --journals",
+        "tune verify --token-file",
     ];
 
     /// Adds every flag of some types as "verb verb --flag", and whether it names a directory.

@@ -1,7 +1,7 @@
 //! The result of `test` and `explain`: a measurement and its finding.
 
 use crate::console::{self, Console};
-use crate::failure::{Failure, Outcome};
+use crate::failure::{Code, DONE, Failure, NOT_VALID, Outcome};
 use crate::output_path::OutputPath;
 use clap::Args;
 use record::{
@@ -111,7 +111,7 @@ pub(crate) fn print(
     notes: &[String],
 ) -> Outcome {
     let code = print_with(console, measurement, &Added::default(), forms, notes)?;
-    write_page(console, measurement, None, forms)?;
+    write_page(console, measurement, &Added::default(), forms)?;
     Ok(code)
 }
 
@@ -154,10 +154,22 @@ pub(crate) fn print_with(
             terminal::notes(notes, &style),
         ));
     }
-    Ok(match &measurement.path {
-        Some(path) if !path.valid => crate::failure::NOT_VALID,
-        _ => crate::failure::DONE,
-    })
+    Ok(code(measurement))
+}
+
+/// The exit code of a measurement: whether its path was emulated as configured.
+pub(crate) fn code(measurement: &Measurement) -> Code {
+    match &measurement.path {
+        Some(path) if !path.valid => NOT_VALID,
+        _ => DONE,
+    }
+}
+
+/// Whether nothing at all arrived in a direction.
+pub(crate) fn carried_nothing(measurement: &Measurement) -> bool {
+    let of = |reverse| measurement.streams.iter().filter(move |stream| stream.reverse == reverse);
+    let carried = |reverse| of(reverse).any(|stream| stream.received_bytes > 0);
+    [false, true].into_iter().any(|reverse| of(reverse).count() > 0 && !carried(reverse))
 }
 
 /// The directions of a test, with what the plot calls them.
@@ -179,7 +191,7 @@ pub(crate) fn check_writable(file: Option<&std::path::Path>) -> Result<(), Failu
 pub(crate) fn write_page(
     console: &mut Console,
     measurement: &Measurement,
-    decision: Option<&Decided>,
+    added: &Added<'_>,
     forms: &Forms,
 ) -> Result<(), Failure> {
     let Some(file) = &forms.html else { return Ok(()) };
@@ -194,9 +206,9 @@ pub(crate) fn write_page(
         runs: runs
             .map(|((name, measurement), finding)| Run { label: label(*name), measurement, finding })
             .collect(),
-        decision,
-        plan: &[],
-        gain: None,
+        decision: added.decision,
+        comparison: added.comparison,
+        ..Page::default()
     };
     store::write(file, report::html::page(&page).as_bytes()).map_err(Failure::work)?;
     console.say(&format!("page written to {}", file.display()));

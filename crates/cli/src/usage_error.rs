@@ -1,11 +1,17 @@
 //! One-line errors about the command line.
 
+mod corrections;
+#[cfg(test)]
+mod parsers;
+
 use crate::console::{self, Colour, Console};
-use crate::failure::USAGE;
+use crate::failure::{Failure, USAGE};
 use crate::verbs::iperf3;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, Command, Error};
 use std::ffi::OsString;
+
+pub(crate) use corrections::nearest;
 
 /// Prints the requested help or version, otherwise a one-line error, and exits.
 pub(crate) fn exit(error: &Error, command: &Command, arguments: &[OsString]) -> ! {
@@ -15,19 +21,56 @@ pub(crate) fn exit(error: &Error, command: &Command, arguments: &[OsString]) -> 
         | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => show_help(error),
         _ => {}
     }
-    let message = negative_number(command, arguments).unwrap_or_else(|| message(error));
+    let negative = negative_number(command, arguments);
+    let (value, message) = match &negative {
+        Some((value, text)) => (Some(value.as_str()), text.clone()),
+        None => (None, message(error)),
+    };
     if arguments.get(1).is_some_and(|verb| verb == "iperf3") {
         iperf3::refuse(iperf3::given(error, command).as_deref().unwrap_or(&message));
     }
-    console::complain(&format!("{message}; {}", next_command(error, command, arguments)));
+    let next = next_command(error, value, command, arguments);
+    console::complain(&format!("{message}; {next}"));
     std::process::exit(USAGE)
 }
 
-/// The command to run next: this one as it was meant, else its help.
-fn next_command(error: &Error, command: &Command, arguments: &[OsString]) -> String {
-    if let Some(words) = corrected(error, command, arguments) {
-        return format!("try: {}", words.join(" "));
+/// The line of a failure, with the command to run next where the command line was refused.
+pub(crate) fn refused(failure: &Failure, command: &Command, arguments: &[OsString]) -> String {
+    let line = failure.to_string();
+    let is_said = ["; try: ", "; see: "].iter().any(|before| line.contains(before));
+    if failure.code != USAGE || is_said {
+        return line;
     }
+    let meant = match failure.meant() {
+        Some((wrong, meant)) => corrections::replaced(command, arguments, wrong, meant),
+        None if line.contains("run as root") => {
+            let given = arguments.iter().map(|word| word.to_str().map(str::to_owned));
+            let own = given.collect::<Option<Vec<String>>>();
+            let own = own.map(|words| corrections::named(command, words));
+            own.map(|words| std::iter::once("sudo".to_owned()).chain(words).collect())
+        }
+        None => None,
+    };
+    format!("{line}; {}", meant.map_or_else(|| see(command, arguments), try_it))
+}
+
+/// The command to run next: this one as it was meant, else its help.
+fn next_command(
+    error: &Error,
+    negative: Option<&str>,
+    command: &Command,
+    arguments: &[OsString],
+) -> String {
+    let meant = corrections::of_error(error, negative, command, arguments);
+    meant.map_or_else(|| see(command, arguments), try_it)
+}
+
+fn try_it(words: Vec<String>) -> String {
+    format!("try: {}", record::command_line(words))
+}
+
+/// The help of the command.
+fn see(command: &Command, arguments: &[OsString]) -> String {
     let (mut verb, mut words) = (command, vec![command.get_name()]);
     for argument in arguments.iter().skip(1).filter_map(|argument| argument.to_str()) {
         let Some(found) = verb.find_subcommand(argument) else { continue };
@@ -35,47 +78,6 @@ fn next_command(error: &Error, command: &Command, arguments: &[OsString]) -> Str
         verb = found;
     }
     format!("see: {} --help", words.join(" "))
-}
-
-/// The words with the one that clap would replace, if the result is accepted.
-fn corrected(error: &Error, command: &Command, arguments: &[OsString]) -> Option<Vec<String>> {
-    let single = |kind| match error.get(kind)? {
-        ContextValue::String(text) => Some(text.clone()),
-        ContextValue::Strings(all) => all.first().cloned(),
-        _ => None,
-    };
-    let pairs = [
-        (ContextKind::InvalidSubcommand, ContextKind::SuggestedSubcommand),
-        (ContextKind::InvalidArg, ContextKind::SuggestedArg),
-        (ContextKind::InvalidValue, ContextKind::SuggestedValue),
-    ];
-    let (wrong, meant) =
-        pairs.into_iter().find_map(|(wrong, meant)| Some((single(wrong)?, single(meant)?)))?;
-    let meant = meant.split_whitespace().next()?.to_owned();
-    let mut is_replaced = false;
-    let mut words = Vec::with_capacity(arguments.len());
-    for argument in arguments {
-        let word = argument.to_str()?;
-        let (name, value) = word.split_once('=').map_or((word, None), |(n, v)| (n, Some(v)));
-        let replaced = match value {
-            _ if is_replaced => None,
-            _ if word == wrong => Some(meant.clone()),
-            Some(value) if name == wrong => Some(format!("{meant}={value}")),
-            Some(value) if value == wrong => Some(format!("{name}={meant}")),
-            _ => None,
-        };
-        is_replaced |= replaced.is_some();
-        words.push(replaced.unwrap_or_else(|| word.to_owned()));
-    }
-    let accepted = command.clone().try_get_matches_from(&words).is_ok();
-    if let Some(program) = words.first_mut() {
-        command.get_name().clone_into(program);
-    }
-    let is_plain = |word: &String| {
-        !word.is_empty()
-            && word.chars().all(|c| c.is_ascii_alphanumeric() || "-_./:=,%@+".contains(c))
-    };
-    (is_replaced && accepted && words.iter().all(is_plain)).then_some(words)
 }
 
 /// clap's message without its usage line and the hint about `--`.
@@ -109,8 +111,8 @@ fn in_words(line: &str) -> String {
 }
 
 /// clap takes `-1ms` for a flag. Where it is the value of an argument that
-/// rejects it, that is what is wrong.
-fn negative_number(command: &Command, arguments: &[OsString]) -> Option<String> {
+/// rejects it, that is what is wrong: the value, and the message.
+fn negative_number(command: &Command, arguments: &[OsString]) -> Option<(String, String)> {
     let is_negative = |word: &str| {
         let number = word.strip_prefix(['-', '\u{2212}']);
         number.is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit() || c == '.'))
@@ -125,7 +127,8 @@ fn negative_number(command: &Command, arguments: &[OsString]) -> Option<String> 
     };
     let value = text(ContextKind::InvalidValue).filter(|value| is_negative(value))?;
     let argument = text(ContextKind::InvalidArg)?;
-    Some(format!("{value} for {argument}: {} cannot be negative", quantity(argument)))
+    let text = format!("{value} for {argument}: {} cannot be negative", quantity(argument));
+    Some((value.to_owned(), text))
 }
 
 /// The command with every value allowed to begin with a hyphen.

@@ -265,7 +265,9 @@ impl Attempt<'_> {
             };
             let transport = match udt {
                 Some(mut udt) => {
-                    scope.spawn(move || udt.carry(session, true));
+                    scope.spawn(move || {
+                        udt.carry(session, true, &|mtu| report(Notice::SmallerPackets(mtu)));
+                    });
                     if self.transport == Choice::Auto && self.plan.target().is_none() {
                         let trial = TcpTrial { attempt: self, far: &far, session, done };
                         scope.spawn(move || trial.run(scope, report));

@@ -32,7 +32,7 @@ mod slow_receiver;
 mod unknown;
 mod window_scaling;
 
-use crate::{evidence::Evidence, next_limit::NextLimit, predict::Prediction};
+use crate::{evidence::Evidence, next_limit::NextLimit, phrases, predict::Prediction};
 use record::{Limit, Measurement, Remedy, Shares};
 
 /// Every cause.
@@ -72,6 +72,13 @@ pub(crate) struct Observed<'a> {
     pub(crate) e: &'a Evidence,
     /// `None` without the sender's timers.
     pub(crate) shares: Option<Shares>,
+}
+
+impl Observed<'_> {
+    /// `96.4 Mbit/s arrived`, of the steady part.
+    pub(crate) fn arrived(&self) -> String {
+        phrases::arrived(self.m, self.e.goodput)
+    }
 }
 
 /// Something that can limit a transfer.

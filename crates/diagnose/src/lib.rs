@@ -28,6 +28,7 @@
 //! | the sentence without a limit | `sentence`; for watched connections, `one_line` |
 //! | the second test that tells two limits apart | `deciding` |
 //! | remedies, also for several likely limits | `remedy` |
+//! | the command to run next | `next_command` |
 //! | the goodput expected with a remedy | `next_limit` |
 //! | UDP, which has no timers | `datagrams` |
 //!
@@ -53,6 +54,7 @@ mod known_path;
 pub mod latency;
 mod mechanisms;
 mod missing_evidence;
+mod next_command;
 mod next_limit;
 mod one_line;
 mod outages;
@@ -75,6 +77,7 @@ mod udt;
 mod window_scale;
 
 pub use consistency::{Contradiction, contradiction};
+pub use next_command::next_command;
 pub use remedy::Goal;
 pub use shares::shares_between;
 pub use statistics::Statistics;
@@ -105,6 +108,12 @@ pub fn explain_for(m: &Measurement, goal: Option<Goal>) -> Finding {
     } else {
         m
     };
+    let finding = found(m, goal.as_ref());
+    Finding { next: Some(next_command(&finding, m, goal.as_ref())), ..finding }
+}
+
+/// The finding of one direction, without the command to run next.
+fn found(m: &Measurement, goal: Option<&Goal>) -> Finding {
     let evidence = Evidence::gather(m);
     if m.spec.protocol == Protocol::Udt {
         return explain_udt(m, &evidence);
@@ -148,7 +157,7 @@ pub fn explain_for(m: &Measurement, goal: Option<Goal>) -> Finding {
     // Below a limit that is not known nothing is advised.
     let is_known = limit.is_some_and(|limit| limit != Limit::Unknown);
     let remedies = if is_known {
-        remedy::of_posterior(&posterior, confidence, goal.as_ref(), &observed)
+        remedy::of_posterior(&posterior, confidence, goal, &observed)
     } else {
         Vec::new()
     };
@@ -193,6 +202,7 @@ fn unexplained(m: &Measurement, e: &Evidence) -> Finding {
         segments: Vec::new(),
         bottleneck: None,
         caveats,
+        next: None,
     }
 }
 

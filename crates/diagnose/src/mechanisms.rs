@@ -8,6 +8,7 @@
 //! | a window without scaling | a scale that is known, from the SYNs or the kernel (RFC 7323) |
 //! | a policer, a queue that overflows, loss | retransmitted segments |
 //! | other traffic | a path that this test's own other direction does not explain |
+//! | other traffic, there or on the path of the ACKs, and AQM | of a watched connection, some seconds |
 
 use record::{Limit, Measurement, Sample, Unavailable};
 
@@ -18,6 +19,10 @@ const RESTORED: f64 = 0.9;
 /// Samples after a reduction within which it is undone.
 const UNDONE_WITHIN: usize = 3;
 
+/// Seconds that a connection is watched before what shows over time is said of it: a few samples
+/// from the middle of a transfer look like any varying rate.
+const LEAST_WATCHED_S: f64 = 5.0;
+
 /// What a transfer's counters and options rule out.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Mechanisms {
@@ -25,6 +30,7 @@ pub(crate) struct Mechanisms {
     is_reordered: bool,
     has_losses: bool,
     is_bidirectional: bool,
+    is_brief: bool,
 }
 
 impl Mechanisms {
@@ -48,6 +54,8 @@ impl Mechanisms {
                 || unsampled
                 || m.lacks(Unavailable::Retransmissions),
             is_bidirectional: m.spec.is_part_of_both,
+            is_brief: m.streams.iter().any(|stream| stream.watched)
+                && m.spec.seconds < LEAST_WATCHED_S,
         }
     }
 
@@ -59,8 +67,9 @@ impl Mechanisms {
             Limit::Policer | Limit::ShallowQueue | Limit::Loss | Limit::ClusteredLoss => {
                 self.has_losses
             }
-            Limit::Aqm => self.has_losses || self.is_marked,
-            Limit::SharedBottleneck => !self.is_bidirectional,
+            Limit::Aqm => (self.has_losses || self.is_marked) && !self.is_brief,
+            Limit::SharedBottleneck => !self.is_bidirectional && !self.is_brief,
+            Limit::AckPath => !self.is_brief,
             _ => true,
         }
     }
@@ -112,6 +121,22 @@ mod tests {
         assert!(!mechanisms(|_, _| {}).can_act(Limit::EcnMarks));
         assert!(!mechanisms(|_, s| s.ce_delivered = Some(0)).can_act(Limit::EcnMarks));
         assert!(mechanisms(|_, s| s.ce_delivered = Some(1)).can_act(Limit::EcnMarks));
+    }
+
+    #[test]
+    fn other_traffic_is_not_claimed_in_the_first_seconds_of_a_watch() {
+        let watched = |seconds: f64, watched: bool| {
+            let mut m = sampled(samples(4.0, 10.0, |_, s| s.ce_delivered = Some(1)));
+            m.spec.seconds = seconds;
+            m.streams.iter_mut().for_each(|stream| stream.watched = watched);
+            Mechanisms::of(&m)
+        };
+        for limit in [Limit::SharedBottleneck, Limit::AckPath, Limit::Aqm] {
+            assert!(!watched(4.9, true).can_act(limit), "{limit:?}");
+            assert!(watched(5.0, true).can_act(limit), "{limit:?}");
+            assert!(watched(1.0, false).can_act(limit), "a test knows its beginning: {limit:?}");
+        }
+        assert!(watched(1.0, true).can_act(Limit::PathRate));
     }
 
     #[test]

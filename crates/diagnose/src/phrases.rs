@@ -7,7 +7,7 @@ use crate::{
     predict::{self, Prediction},
 };
 use model::IpVersion;
-use record::Measurement;
+use record::{Measurement, Unavailable};
 use units::{BitRate, ByteCount, Rtt};
 
 /// The path's rate, and the window that each stream needs for it, if the path is known.
@@ -19,6 +19,15 @@ pub(crate) fn needed(m: &Measurement, e: &Evidence) -> Option<(BitRate, ByteCoun
     Some((rate, model::per_stream(model::bdp(rate, rtt), streams)))
 }
 
+/// `96.4 Mbit/s arrived`; where the receiver's count is missing, the sender's.
+pub(crate) fn arrived(m: &Measurement, rate: BitRate) -> String {
+    if m.lacks(Unavailable::Received) {
+        format!("{rate} was written by the sender")
+    } else {
+        format!("{rate} arrived")
+    }
+}
+
 /// Where the goodput over a real path is the payload rate of an Ethernet line, that sentence.
 pub(crate) fn line(m: &Measurement, e: &Evidence) -> Option<String> {
     if m.path.is_some() || e.goodput == BitRate::ZERO {
@@ -27,8 +36,11 @@ pub(crate) fn line(m: &Measurement, e: &Evidence) -> Option<String> {
     let of = |ip| model::line_class(e.goodput, ip);
     let class = of(IpVersion::Ipv4).or_else(|| of(IpVersion::Ipv6))?;
     Some(format!(
-        "{} arrived, which is what a link of {} carries of TCP payload ({}): {}.",
-        e.goodput, class.link, class.goodput, class.means
+        "{}, which is what a link of {} carries of TCP payload ({}): {}.",
+        arrived(m, e.goodput),
+        class.link,
+        class.goodput,
+        class.means
     ))
 }
 

@@ -3,7 +3,8 @@
 use crate::curve::total;
 use crate::evidence::{Evidence, arrived};
 use model::statistics::{self, Welch};
-use record::{Comparison, Measurement, RepeatSummary, RunFigures};
+use record::{Comparison, Limit, LimitCount, Measurement, RepeatSummary, RunFigures};
+use std::collections::BTreeMap;
 use units::{BitRate, change, percent, percent_with};
 
 /// The confidence level of intervals.
@@ -64,6 +65,7 @@ pub fn summary(runs: &[RunFigures]) -> RepeatSummary {
     let variation = variation.map(|(deviation, mean)| deviation / mean);
     let groups = statistics::two_groups(&rates);
     let interval = statistics::mean_interval(&rates, CONFIDENCE);
+    let limits = limits(runs);
     let mut warnings = Vec::new();
     if let Some(variation) = variation.filter(|variation| *variation > DISAGREE) {
         warnings.push(format!(
@@ -94,7 +96,45 @@ pub fn summary(runs: &[RunFigures]) -> RepeatSummary {
         confidence: CONFIDENCE,
         variation,
         two_groups: groups.is_some(),
+        limit: agreed(&limits),
+        limit_sentence: limits_in_words(&limits, runs.len()),
+        limits,
         warnings,
+    }
+}
+
+/// In how many runs each limit was found, the most frequent first.
+fn limits(runs: &[RunFigures]) -> Vec<LimitCount> {
+    let mut counts: BTreeMap<Limit, u64> = BTreeMap::new();
+    for run in runs {
+        *counts.entry(run.limit.unwrap_or(Limit::Unknown)).or_default() += 1;
+    }
+    let mut counts: Vec<LimitCount> =
+        counts.into_iter().map(|(limit, runs)| LimitCount { limit, runs }).collect();
+    // Stable: of equal counts the order of the limits.
+    counts.sort_by_key(|count| std::cmp::Reverse(count.runs));
+    counts
+}
+
+/// The limit of all runs.
+fn agreed(limits: &[LimitCount]) -> Option<Limit> {
+    let [only] = limits else { return None };
+    Some(only.limit).filter(|limit| *limit != Limit::Unknown)
+}
+
+fn limits_in_words(limits: &[LimitCount], runs: usize) -> String {
+    let words: Vec<String> = limits
+        .iter()
+        .map(|count| format!("{} in {} of {runs}", count.limit.name(), count.runs))
+        .collect();
+    let plural = if runs == 1 { "run" } else { "runs" };
+    match limits {
+        [] => "no run ended".to_owned(),
+        [only] if only.limit == Limit::Unknown => {
+            format!("cannot identify it in any of {runs} {plural}")
+        }
+        [_] => format!("{} {plural}", words.concat()),
+        _ => format!("the runs differ: {} {plural}", words.join(", ")),
     }
 }
 
@@ -267,6 +307,25 @@ mod tests {
         let one = summary(&runs(&[90.0]));
         assert_eq!((one.mean_low_bps, one.variation, one.median_bps), (None, None, Some(90e6)));
         assert_eq!(summary(&[]).mean_bps, None);
+    }
+
+    #[test]
+    fn the_limit_over_all_runs_is_named_where_they_agree() {
+        let of = |limits: &[Option<Limit>]| {
+            let runs = limits.iter().map(|limit| RunFigures { limit: *limit, ..run(90.0) });
+            let found = summary(&runs.collect::<Vec<_>>());
+            (found.limit, found.limit_sentence)
+        };
+        let (window, loss) = (Some(Limit::ReceiveWindow), Some(Limit::Loss));
+        assert_eq!(of(&[window; 5]), (window, "receive-window in 5 of 5 runs".to_owned()));
+        let differ = "the runs differ: loss in 3 of 5, receive-window in 2 of 5 runs";
+        assert_eq!(of(&[window, loss, loss, window, loss]), (None, differ.to_owned()));
+        // Unknown is no agreement, with a name or without.
+        let unknown = of(&[None, Some(Limit::Unknown)]);
+        assert_eq!(unknown, (None, "cannot identify it in any of 2 runs".to_owned()));
+        assert!(of(&[window, None]).1.starts_with("the runs differ: receive-window in 1 of 2"));
+        assert_eq!(of(&[window]), (window, "receive-window in 1 of 1 run".to_owned()));
+        assert_eq!(of(&[]).1, "no run ended");
     }
 
     #[test]

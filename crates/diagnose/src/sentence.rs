@@ -83,8 +83,8 @@ fn without_timers(o: &Observed<'_>) -> String {
         return format!("Cannot identify the limit from the samples alone. {line}");
     }
     let mut text = format!(
-        "Cannot identify the limit: the sender's TCP_INFO timers are unavailable; {} arrived",
-        e.goodput
+        "Cannot identify the limit: the sender's TCP_INFO timers are unavailable; {}",
+        o.arrived()
     );
     let rtt = e.min_rtt.or(m.path.as_ref().map(|path| path.rtt)).filter(|rtt| *rtt > Rtt::ZERO);
     if let Some((window, rtt, most)) = predict::window_rate(e.window_sum(), rtt, e) {

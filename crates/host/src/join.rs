@@ -16,7 +16,7 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, RawFd};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::os::unix::process::CommandExt;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 /// Why a program cannot be run on a lab host.
 #[derive(Debug, thiserror::Error)]
@@ -94,8 +94,9 @@ impl HostNamespaces {
         })
     }
 
-    /// Runs `arguments` (the program first) on the host with our standard streams
-    /// and, if it exists there, in our working directory, and waits for its end.
+    /// Runs `arguments` (the program first) on the host with our standard streams but for
+    /// `output`, its standard output, and, if it exists there, in our working directory, and
+    /// waits for its end.
     /// Programs are searched for in `path`, if given.
     ///
     /// Signals sent to this process alone are forwarded; those from a terminal reach
@@ -106,14 +107,19 @@ impl HostNamespaces {
     ///
     /// # Errors
     /// [`JoinError`]. If the lab ends, the program is killed: exit code 137.
-    pub fn run(self, arguments: &[OsString], path: Option<&OsStr>) -> Result<ExitCode, JoinError> {
+    pub fn run(
+        self,
+        arguments: &[OsString],
+        path: Option<&OsStr>,
+        output: Stdio,
+    ) -> Result<ExitCode, JoinError> {
         sandbox::single_thread().map_err(other("entering namespaces"))?;
         let [name, arguments @ ..] = arguments else {
             let source = io::Error::new(io::ErrorKind::InvalidInput, "no program given");
             return Err(JoinError::Start { program: String::new(), source });
         };
         let mut command = Command::new(name);
-        command.args(arguments);
+        command.args(arguments).stdout(output);
         if let Some(path) = path {
             command.env("PATH", path);
         }

@@ -2,6 +2,9 @@
 
 use std::fmt;
 
+/// errno of Linux: a key was rejected.
+const EKEYREJECTED: i32 = 129;
+
 /// What follows the `SERVER_ERROR` byte: two big-endian `i32`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Refusal {
@@ -31,6 +34,8 @@ impl Refusal {
     pub const UNEXPECTED: Refusal = Refusal::of(110);
     /// Authentication failed.
     pub const AUTHENTICATION: Refusal = Refusal::of(142);
+    /// The same for want of a valid token: iperf3 prints the errno as "Key was rejected by service".
+    pub const TOKEN: Refusal = Refusal { code: 142, errno: EKEYREJECTED };
     /// The streams could not be set up.
     pub const STREAM_SETUP: Refusal = Refusal::of(104);
     /// The total rate or byte count of all streams exceeds the limit.
@@ -63,6 +68,14 @@ impl Refusal {
     /// Cause and remedy in words; `None` for an unknown code.
     #[must_use]
     pub const fn meaning(self) -> Option<&'static str> {
+        if self.code == Refusal::TOKEN.code && self.errno == Refusal::TOKEN.errno {
+            return Some(
+                "it admits only clients with one of its tokens: give --token-file FILE or set \
+                 LONGHAUL_TOKEN; a token of its own is refused where the versions of longhaul \
+                 differ, the clocks differ by minutes, or the server is behind NAT without \
+                 --token-name",
+            );
+        }
         Some(match self.code {
             5 => "the duration is out of range; request a shorter test",
             6 => "too many streams; request fewer",
@@ -83,11 +96,7 @@ impl Refusal {
             134 => {
                 "its kernel lacks the congestion control; load the module there or request another"
             }
-            142 => {
-                "authentication failed; check the user name, password, key or token, and both clocks; \
-                 tokens also need the same version of longhaul at both ends, and --token-name at a \
-                 server behind NAT"
-            }
+            142 => "authentication failed; check the user name, password and key, and both clocks",
             144 => "it received no data; check for a firewall that drops the streams",
             160 => "the test exceeded its maximum duration; request a shorter test",
             _ => return None,

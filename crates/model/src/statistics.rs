@@ -150,10 +150,16 @@ pub fn median_interval(values: &[f64], confidence: f64) -> Option<MedianInterval
 /// rejective multiple test procedure"). A test without a p-value is left open.
 #[must_use]
 pub fn holm(p: &[Option<f64>], confidence: f64) -> Vec<Option<bool>> {
+    holm_among(p, 0, confidence)
+}
+
+/// The same where `p` has the smallest p-values of at least `tests` tests.
+#[must_use]
+pub fn holm_among(p: &[Option<f64>], tests: usize, confidence: f64) -> Vec<Option<bool>> {
     let mut ranked: Vec<(usize, f64)> =
         p.iter().enumerate().filter_map(|(at, p)| Some((at, (*p)?))).collect();
     ranked.sort_by(|a, b| a.1.total_cmp(&b.1));
-    let count = ranked.len();
+    let count = ranked.len().max(tests);
     let holds =
         |(rank, (_, p)): &(usize, &(usize, f64))| *p <= (1.0 - confidence) / (count - rank) as f64;
     let significant = ranked.iter().enumerate().take_while(holds).count();
@@ -359,6 +365,8 @@ mod tests {
         assert_eq!(marks, [Some(false), None, Some(true), Some(true)]);
         // 0.02 > 0.05 / 3, and nothing after it.
         assert_eq!(holm(&[Some(0.03), Some(0.02), Some(0.04)], 0.95), [Some(false); 3]);
+        // Of ten tests 0.01 > 0.05 / 10.
+        assert_eq!(holm_among(&[Some(0.01), Some(0.004)], 10, 0.95), [Some(false), Some(true)]);
         assert_eq!(holm(&[], 0.95), []);
     }
 

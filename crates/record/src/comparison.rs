@@ -112,8 +112,26 @@ pub struct RepeatSummary {
     pub variation: Option<f64>,
     /// Whether the runs fall into two groups.
     pub two_groups: bool,
+    /// The limit in which all runs agree; `None` where they differ, or where none is known.
+    #[serde(default)]
+    pub limit: Option<Limit>,
+    /// In how many runs each limit was found, the most frequent first.
+    #[serde(default)]
+    pub limits: Vec<LimitCount>,
+    /// The limit over all runs in words; empty in files of earlier versions.
+    #[serde(default)]
+    pub limit_sentence: String,
     /// Warnings, one sentence each.
     pub warnings: Vec<String>,
+}
+
+/// The number of runs with a limit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LimitCount {
+    /// The limit; [`Limit::Unknown`] where the evidence shows none.
+    pub limit: Limit,
+    /// Runs.
+    pub runs: u64,
 }
 
 /// The comparison of two results.

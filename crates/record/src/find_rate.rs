@@ -53,4 +53,20 @@ pub struct RateTry {
     pub loss: f64,
     /// Whether it met the target.
     pub within: bool,
+    /// Why it failed; `None` if it passed, and in files of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failed: Option<TryFailure>,
+}
+
+/// Why a rate cannot be sustained.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum TryFailure {
+    /// More than the target was lost.
+    Loss,
+    /// Less than the target was lost, but data arrived more slowly than it was sent: a queue
+    /// grows, and overflows in the end.
+    QueueGrows,
+    /// Nothing arrived.
+    NothingArrived,
 }

@@ -1,6 +1,6 @@
 //! The limit of a transfer, in numbers and one sentence.
 
-use crate::{Caveat, Remedy};
+use crate::{Caveat, NextCommand, Remedy};
 use serde::{Deserialize, Serialize};
 use units::{BitRate, Rtt};
 
@@ -265,4 +265,7 @@ pub struct Finding {
     /// What the figures behind it cannot show; said before anything else.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub caveats: Vec<Caveat>,
+    /// The command to run next; `None` in files of earlier versions.
+    #[serde(default)]
+    pub next: Option<NextCommand>,
 }

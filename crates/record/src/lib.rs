@@ -22,14 +22,17 @@ mod find_rate;
 mod finding;
 mod interval;
 mod latency;
+mod level_comparison;
 mod live_capture;
 mod millis;
+mod next_command;
 mod pasted;
 mod path;
 mod probe;
 mod remedy;
 mod sample;
 mod segment_sizes;
+mod shell;
 mod spec;
 mod study;
 mod study_comparison;
@@ -49,20 +52,24 @@ pub use baseline::{
 pub use capture_point::CapturePoint;
 pub use caveat::Caveat;
 pub use closed_loop::{LOOP_SCHEMA, LoopReport, PlanItem};
-pub use comparison::{Comparison, REPEAT_SCHEMA, RepeatReport, RepeatSummary, RunFigures};
+pub use comparison::{
+    Comparison, LimitCount, REPEAT_SCHEMA, RepeatReport, RepeatSummary, RunFigures,
+};
 pub use datagrams::{Datagrams, Fragmentation, LossBurst, TimedDatagram};
 pub use decided::Decided;
 pub use doctor::{
     Area, Check, CheckCommand, DOCTOR_COMMANDS_SCHEMA, DOCTOR_SCHEMA, DoctorCommands, DoctorReport,
     DoctorTarget, Recipe, Verdict,
 };
-pub use find_rate::{FIND_RATE_SCHEMA, FindRateReport, RateTry};
+pub use find_rate::{FIND_RATE_SCHEMA, FindRateReport, RateTry, TryFailure};
 pub use finding::{Confidence, Finding, Limit, Probability, RateEstimate, Segment, Shares, Steady};
 pub use interval::{DatagramInterval, Interval};
 pub use latency::{LatencyPhase, LatencyProbe, LatencyUnderLoad};
+pub use level_comparison::LevelComparison;
 pub use live_capture::{
     CAPTURE_SCHEMA, CaptureReport, INTERFACES_SCHEMA, InterfaceTraffic, InterfacesReport,
 };
+pub use next_command::{Action, AlsoShows, CommandHost, NextCommand};
 pub use pasted::{PASTED_SCHEMA, PastedConnection, PastedCounter, PastedReport};
 pub use path::{
     Achieved, Drops, Lateness, PathChange, PathDriver, PathReport, RequestedDirection,
@@ -74,6 +81,7 @@ pub use probe::{
 pub use remedy::{Remedy, RemedyCommand, RemedyPlace};
 pub use sample::{ReceiverSample, Sample};
 pub use segment_sizes::SegmentSizes;
+pub use shell::{command_line, shell_word};
 pub use spec::{EndCondition, TestSpec};
 pub use study::{
     FlowFigures, RunStatus, STUDY_PLAN_SCHEMA, STUDY_SCHEMA, StartSkew, StudyCell, StudyFactor,

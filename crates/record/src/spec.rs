@@ -1,6 +1,6 @@
 //! What was requested of a test.
 
-use crate::{Direction, Protocol};
+use crate::{Direction, Protocol, RemedyCommand};
 use serde::{Deserialize, Serialize};
 use units::{BitRate, ByteCount};
 
@@ -107,6 +107,34 @@ impl TestSpec {
     #[must_use]
     pub fn duration_s(&self) -> Option<f64> {
         (self.end == EndCondition::Time).then_some(self.seconds)
+    }
+
+    /// The request with a remedy; `None` for a remedy that is no option of a test.
+    #[must_use]
+    pub fn with(self, remedy: &RemedyCommand) -> Option<Self> {
+        let bytes = |count: u64, unit: u64| ByteCount::from_bytes(count.saturating_mul(unit));
+        Some(match remedy {
+            RemedyCommand::CongestionControl(name) => {
+                TestSpec { congestion: Some(name.clone()), ..self }
+            }
+            RemedyCommand::SocketBufferMib(mib) => {
+                TestSpec { window_bytes: Some(bytes(*mib, 1 << 20)), ..self }
+            }
+            RemedyCommand::SocketBufferKib(kib) => {
+                TestSpec { window_bytes: Some(bytes(*kib, 1 << 10)), ..self }
+            }
+            RemedyCommand::Streams(streams) => TestSpec { streams: *streams, ..self },
+            RemedyCommand::Seconds(seconds) => {
+                TestSpec { seconds: *seconds as f64, end: EndCondition::Time, ..self }
+            }
+            RemedyCommand::RateLimitKbit(kbit) => {
+                let rate = BitRate::from_bps(kbit.saturating_mul(1000));
+                TestSpec { rate_bps: Some(rate), ..self }
+            }
+            RemedyCommand::NoRateLimit => TestSpec { rate_bps: None, ..self },
+            RemedyCommand::NoPacingLimit => TestSpec { fq_rate_bps: None, ..self },
+            RemedyCommand::Sysctl { .. } | RemedyCommand::Other(_) => return None,
+        })
     }
 }
 

@@ -1,6 +1,6 @@
 //! Studies: what a plan comes to, and the figures of its runs.
 
-use crate::{Limit, StudyPlot};
+use crate::{LevelComparison, Limit, StudyPlot};
 use serde::{Deserialize, Serialize};
 
 /// The version of [`StudyPlanReport`] in JSON.
@@ -349,6 +349,12 @@ pub struct StudyPart {
     pub plan: StudyPlanReport,
     /// Its cells, in the order of the plan.
     pub cells: Vec<StudyCell>,
+    /// Each pair of levels of each factor: of a factor the most important pair first.
+    #[serde(default)]
+    pub comparisons: Vec<LevelComparison>,
+    /// Further pairs, with smaller ratios than those of their factor in `comparisons`.
+    #[serde(default)]
+    pub more_comparisons: u64,
 }
 
 impl StudyPart {

@@ -33,7 +33,8 @@ pub(crate) struct Axis {
 }
 
 impl Axis {
-    /// An axis over 0..=`top` that ends exactly there, with about `want` ticks.
+    /// An axis over 0..=`top` that ends exactly there, with about `want` ticks, and at least
+    /// three.
     pub(crate) fn to(top: f64, units: &'static [Unit], want: f64) -> Self {
         let top = if top.is_finite() && top > 0.0 { top } else { units[0].0.max(1.0) };
         // The next tick above must stay finite.
@@ -45,9 +46,15 @@ impl Axis {
         let ten = 10f64.powf(power);
         // Steps of 25 and 250 are readable; 2.5 would need a decimal on every tick.
         let quarter = if ten >= 10.0 { 2.5 } else { 5.0 };
-        let round =
+        let wanted =
             [1.0, 2.0, quarter, 5.0].into_iter().find(|m| m * ten >= raw * 0.999).unwrap_or(10.0);
-        let step = round * ten;
+        // Two steps of a smaller one are never more than half the axis.
+        let smaller = [10.0, 5.0, quarter, 2.0, 1.0, 0.5, 0.2, 0.1].into_iter();
+        let step = smaller
+            .filter(|m| *m <= wanted)
+            .find(|m| m * ten * 2.0 <= top / scale * 1.0005)
+            .unwrap_or(wanted)
+            * ten;
         let places = (0..6)
             .find(|&p| {
                 let shifted = step * 10f64.powi(p);
@@ -121,6 +128,9 @@ mod tests {
         let axis = Axis::over(0.18, DELAY, 4.0);
         assert_eq!(axis.ticks().last().unwrap().1, "200");
         assert_eq!(readable(6_291_456.0, SIZE), "6.29 MB");
+        // Of 9 s, not only 0 and 5.
+        let labels: Vec<_> = Axis::to(9.0, ELAPSED, 4.4).ticks().into_iter().map(|t| t.1).collect();
+        assert_eq!(labels, ["0", "2", "4", "6", "8"]);
         let axis = Axis::over(3.05e6, RATE, 4.0);
         assert_eq!(axis.ticks().last().unwrap().1, "4");
     }
@@ -130,7 +140,7 @@ mod tests {
         fn any_top_has_a_few_ticks(top in proptest::num::f64::ANY) {
             for units in [RATE, SIZE, DELAY, ELAPSED, MILLIS, SHARE, COUNT] {
                 let axis = Axis::over(top, units, 5.0);
-                proptest::prop_assert!(axis.ticks().len() <= 12);
+                proptest::prop_assert!((3..=12).contains(&axis.ticks().len()));
                 proptest::prop_assert!(axis.max > 0.0);
                 proptest::prop_assert!(axis.share(top) <= 1.0);
             }

@@ -16,6 +16,7 @@
 
 mod axis;
 mod calendar;
+mod foremost;
 pub mod html;
 pub mod iperf3;
 pub mod series;

@@ -328,10 +328,16 @@ pub(crate) fn probed_by(latency: &LatencyUnderLoad) -> String {
 
 /// The bufferbloat grade and the rise of the mean RTT under load.
 pub(crate) fn bufferbloat(latency: &LatencyUnderLoad) -> Option<String> {
-    let (rise, grade) = (latency.rise_ms?, latency.grade.as_ref()?);
+    let (rise, grade) = (rtt_rise(latency)?, latency.grade.as_ref()?);
+    Some(format!("{grade}: {rise} under load"))
+}
+
+/// `mean RTT +35.1 ms`: the rise under load.
+pub(crate) fn rtt_rise(latency: &LatencyUnderLoad) -> Option<String> {
+    let rise = latency.rise_ms?;
     // Avoids -0.0.
     let rise = if rise.abs() < 0.05 { 0.0 } else { rise };
-    Some(format!("{grade}: mean RTT {rise:+.1} ms under load"))
+    Some(format!("mean RTT {rise:+.1} ms"))
 }
 
 /// Responsiveness in round trips per minute, with its method.

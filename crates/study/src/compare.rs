@@ -1,5 +1,6 @@
 //! The statistics of the difference between two studies.
 
+use crate::mean_ratio::{MeanRatio, mean_ratio};
 use crate::study::{Part, Study};
 use model::statistics;
 use record::{
@@ -10,10 +11,6 @@ use units::change;
 
 /// Of intervals and tests.
 const CONFIDENCE: f64 = 0.95;
-
-/// Factor between the overall ratio and that of each cell, and the ends of its interval, up to
-/// which the cells are alike.
-const ALIKE: f64 = 2.0;
 
 /// A study with the runs of each of its parts.
 pub type StudyRuns<'a> = (&'a Study, &'a [Vec<StudyRun>]);
@@ -71,20 +68,12 @@ pub fn compare(first: StudyRuns<'_>, second: StudyRuns<'_>) -> Result<StudyCompa
     Ok(comparison)
 }
 
-/// The second study's goodput over the first one's, over all cells.
-#[derive(Debug, Clone, Copy)]
-struct Overall {
-    ratio: f64,
-    /// Confidence interval; `None` below two cells.
-    interval: Option<[f64; 2]>,
-}
-
 /// The geometric mean of the cells' ratios.
 ///
 /// # Errors
 /// The cells are not alike, and why: a mean of cells with other factors, or whose goodputs
 /// changed by other factors, describes none of them.
-fn overall(measured: &[MeasuredCell], cells: &[ComparedCell]) -> Result<Overall, String> {
+fn overall(measured: &[MeasuredCell], cells: &[ComparedCell]) -> Result<MeanRatio, String> {
     if cells.iter().any(|cell| cell.goodput_bps.iter().any(|rate| *rate <= 0.0)) {
         return Err("a cell has no goodput".to_owned());
     }
@@ -99,13 +88,7 @@ fn overall(measured: &[MeasuredCell], cells: &[ComparedCell]) -> Result<Overall,
     }
     let ratio = |cell: &ComparedCell| cell.goodput_bps[1] / cell.goodput_bps[0];
     let logarithms: Vec<f64> = cells.iter().map(|cell| ratio(cell).ln()).collect();
-    let Some(mean) = statistics::mean(&logarithms) else {
-        return Err("no cell was measured in both".to_owned());
-    };
-    let interval = statistics::mean_interval(&logarithms, CONFIDENCE);
-    let is_near = |logarithm: f64| (logarithm - mean).abs() <= ALIKE.ln();
-    let ends = interval.iter().flat_map(|interval| [interval.low, interval.high]);
-    if !logarithms.iter().copied().chain(ends).all(is_near) {
+    mean_ratio(&logarithms, CONFIDENCE).ok_or_else(|| {
         let by_ratio = |a: &&ComparedCell, b: &&ComparedCell| ratio(a).total_cmp(&ratio(b));
         let extremes = [cells.iter().min_by(by_ratio), cells.iter().max_by(by_ratio)];
         let named = extremes
@@ -113,10 +96,8 @@ fn overall(measured: &[MeasuredCell], cells: &[ComparedCell]) -> Result<Overall,
             .flatten()
             .map(|cell| format!("{} ({})", change(ratio(cell) - 1.0), cell.label));
         let named: Vec<String> = named.collect();
-        return Err(format!("the changes differ, from {}", named.join(" to ")));
-    }
-    let interval = interval.map(|interval| [interval.low.exp(), interval.high.exp()]);
-    Ok(Overall { ratio: mean.exp(), interval })
+        format!("the changes differ, from {}", named.join(" to "))
+    })
 }
 
 /// The cells that have valid runs, in the order of the plans.

@@ -1,5 +1,6 @@
 //! The results of a study: the figures of each cell, and the answer.
 
+use crate::level_pairs;
 use crate::study::{Part, Study};
 use model::statistics;
 use record::{
@@ -70,7 +71,15 @@ impl Part {
         }
         let cells = (0..self.plan.cells())
             .map(|number| self.cell(number, of_cell.get(&number).map_or(&[][..], Vec::as_slice)));
-        StudyPart { name: self.name.clone(), plan: self.plan.report(), cells: cells.collect() }
+        let cells = cells.collect();
+        let pairs = level_pairs::compare(&self.plan, &of_cell);
+        StudyPart {
+            name: self.name.clone(),
+            plan: self.plan.report(),
+            cells,
+            comparisons: pairs.comparisons,
+            more_comparisons: pairs.more,
+        }
     }
 
     fn cell(&self, number: usize, runs: &[&StudyRun]) -> StudyCell {

@@ -114,6 +114,8 @@ fn read_text(text: &str) -> Result<Vec<Measurement>, NotAResult> {
         pasted_text::results(text)
     } else if text.lines().any(crate::ss_details::is_details) {
         ss::samples(text)
+    } else if let Some(why) = pasted_text::failure(text) {
+        Err(NotAResult::Damaged { what: "iperf3's text", why })
     } else {
         Err(NotAResult::Unknown(other_text(text)))
     }

@@ -1,7 +1,7 @@
 //! iperf 2's CSV (`-y C`): `time,address,port,address,port,id,from-to,bytes,bit/s`, and for
 //! datagrams `,jitter ms,lost,total,lost %,out of order` (iperf 2, `src/ReportOutputs.c`).
 //!
-//! The columns are the same at both ends, so TCP's bytes may be those written or those read.
+//! The first address is that of the data's source. The columns are the same at both ends, so TCP's bytes may be those written or those read.
 
 use crate::{
     format::NotAResult,
@@ -10,12 +10,22 @@ use crate::{
     transfer::{self, MOST_STREAMS, Transfer},
 };
 use record::{Datagrams, Interval, Measurement, Protocol, Stream, TestSpec, Unavailable};
+use std::collections::{HashMap, hash_map::Entry};
 use units::{BitRate, ByteCount, Rtt};
 
 const WHAT: &str = "iperf 2's CSV output";
 
-/// Lines that are read.
+/// Lines that are read, flows of a file, and tests.
 const MOST_LINES: usize = 500_000;
+const MOST_FLOWS: usize = 16_384;
+const MOST_TESTS: usize = 64;
+
+/// Times are whole seconds, and those of the first day in 1970 are missing.
+const RESOLUTION_S: f64 = 1.0;
+const NO_TIME: u64 = 86_400;
+
+/// What is said where lines have no times.
+const NO_TIMES: &str = "the lines have no times (iperf 2 writes them with -i): which of the flows ran at the same time is unknown, and each is a test of its own";
 
 /// iperf 2's port.
 const PORT: u16 = 5001;
@@ -23,11 +33,14 @@ const PORT: u16 = 5001;
 /// The id of the sum over streams.
 const SUM: &str = "-1";
 
+/// Addresses and ports: the data's source, and its destination.
+type Ends<'a> = [(&'a str, u16); 2];
+
 /// One line.
 #[derive(Debug)]
 struct Row<'a> {
     time: &'a str,
-    ends: [(&'a str, u16); 2],
+    ends: Ends<'a>,
     id: &'a str,
     from_s: f64,
     to_s: f64,
@@ -80,13 +93,55 @@ pub(crate) fn is_csv(text: &str) -> bool {
     text.lines().take(2).any(|line| Row::parse(line).is_some())
 }
 
-/// The streams of all lines, as one test.
+/// The data from one end to the other of one connection.
+#[derive(Debug)]
+struct FlowRows<'a> {
+    rows: Vec<Row<'a>>,
+    /// Numbers of its first and its last line.
+    lines: [usize; 2],
+}
+
+impl<'a> FlowRows<'a> {
+    fn source(&self) -> &'a str {
+        self.rows.first().map_or("", |row| row.ends[0].0)
+    }
+
+    /// When it began and ended, in seconds since 1970; without `-i`, 2.1 has no times.
+    fn times(&self) -> Option<[f64; 2]> {
+        let last = self.rows.last()?;
+        let end = started(last.time).filter(|end| *end > NO_TIME)? as f64;
+        Some([end - last.to_s, end])
+    }
+}
+
+/// The tests of all lines, in order: flows that follow each other, as with `-r` or in a server's
+/// log, are no streams of one test.
 pub(crate) fn lines(text: &str) -> Result<Vec<Measurement>, NotAResult> {
-    let mut streams: Vec<(&str, Vec<Row<'_>>)> = Vec::new();
-    let mut first: Option<([(&str, u16); 2], &str)> = None;
+    let flows = flows(text)?;
+    let first = flows.first().and_then(|flow| flow.rows.first());
+    let Some(first) = first else { return Err(NotAResult::empty(WHAT, "no interval")) };
+    let [near, far] = first.ends;
+    let server = if near.1 == PORT && far.1 != PORT { near } else { far };
+    let (tests, is_certain) = tests(flows);
+    let mut all = Vec::new();
+    for flows in &tests {
+        let mut transfer = transfer(flows, server)?;
+        if !is_certain {
+            transfer.notes.push(NO_TIMES.to_owned());
+        }
+        all.push(transfer.into_measurement());
+    }
+    transfer::number(&mut all);
+    Ok(all)
+}
+
+fn flows(text: &str) -> Result<Vec<FlowRows<'_>>, NotAResult> {
+    let mut flows: Vec<FlowRows<'_>> = Vec::new();
+    let mut places: HashMap<(Ends<'_>, &str), usize> = HashMap::new();
     for (number, line) in (1..).zip(text.lines()).take(MOST_LINES) {
         let Some(row) = Row::parse(line) else {
-            if number == 1 || line.trim().is_empty() {
+            // Column names, and headings of a server that connects to its client.
+            if !line.starts_with(|first: char| first.is_ascii_digit()) {
                 continue;
             }
             let why = format!("line {number} is truncated or not valid");
@@ -95,46 +150,92 @@ pub(crate) fn lines(text: &str) -> Result<Vec<Measurement>, NotAResult> {
         if row.id == SUM {
             continue;
         }
-        first.get_or_insert((row.ends, row.time));
-        match streams.iter().position(|(id, _)| *id == row.id) {
-            Some(at) => streams[at].1.push(row),
-            None if streams.len() < MOST_STREAMS => streams.push((row.id, vec![row])),
-            None => {}
+        match places.entry((row.ends, row.id)) {
+            Entry::Occupied(place) => {
+                if let Some(flow) = flows.get_mut(*place.get()) {
+                    flow.lines[1] = number;
+                    flow.rows.push(row);
+                }
+            }
+            Entry::Vacant(place) if flows.len() < MOST_FLOWS => {
+                place.insert(flows.len());
+                flows.push(FlowRows { rows: vec![row], lines: [number; 2] });
+            }
+            Entry::Vacant(_) => {}
         }
     }
-    let Some((ends, time)) = first else { return Err(NotAResult::empty(WHAT, "no interval")) };
-    let is_udp = streams.iter().any(|(_, rows)| rows.iter().any(|row| row.datagrams.is_some()));
-    let [near, far] = ends;
-    let (host, port) = if near.1 == PORT && far.1 != PORT { near } else { far };
+    Ok(flows)
+}
+
+/// The flows of each test, and whether the file shows which belong together.
+fn tests(flows: Vec<FlowRows<'_>>) -> (Vec<Vec<FlowRows<'_>>>, bool) {
+    let (mut tests, mut is_certain): (Vec<Vec<FlowRows<'_>>>, bool) = (Vec::new(), true);
+    let (mut last_line, mut end) = (0, None);
+    for flow in flows {
+        let times = flow.times();
+        let is_later = flow.lines[0] > last_line
+            && match (times, end) {
+                (Some([begin, _]), Some(end)) => begin + RESOLUTION_S >= end,
+                _ => {
+                    is_certain &= tests.is_empty();
+                    true
+                }
+            };
+        last_line = last_line.max(flow.lines[1]);
+        let its_end = times.map(|[_, end]| end);
+        let is_full = tests.len() == MOST_TESTS;
+        match tests.last_mut() {
+            Some(test) if !is_later => {
+                end = end.zip(its_end).map(|(a, b): (f64, f64)| a.max(b));
+                if test.len() < MOST_STREAMS {
+                    test.push(flow);
+                }
+            }
+            Some(_) if is_full => {}
+            _ => {
+                end = its_end;
+                tests.push(vec![flow]);
+            }
+        }
+    }
+    (tests, is_certain)
+}
+
+fn transfer(flows: &[FlowRows<'_>], (host, port): (&str, u16)) -> Result<Transfer, NotAResult> {
+    let is_udp = flows.iter().any(|flow| flow.rows.iter().any(|row| row.datagrams.is_some()));
+    let time = flows.first().and_then(|flow| flow.rows.first()).map_or("", |row| row.time);
     let mut transfer = Transfer {
         tool: "iperf 2".to_owned(),
         started_unix_s: started(time).unwrap_or(0),
         unavailable: vec![Unavailable::CongestionControl, Unavailable::RequestedRate],
         ..Transfer::default()
     };
-    for (id, (_, rows)) in (1..).zip(&streams) {
+    for (id, flow) in (1..).zip(flows) {
+        // The first end of a line is where the data comes from.
+        let reverse = flow.source() == host;
         if is_udp {
-            transfer.streams.push(datagrams(id, rows)?);
+            transfer.streams.push(Stream { reverse, ..datagrams(id, &flow.rows)? });
         } else {
-            let intervals: Vec<Interval> =
-                without_total(rows).iter().map(|r| interval(r)).collect();
-            let (stream, lacking) = intervals::stream(id, false, &intervals, &Totals::default());
+            let intervals: Vec<Interval> = without_total(&flow.rows).iter().map(interval).collect();
+            let (stream, lacking) = intervals::stream(id, reverse, &intervals, &Totals::default());
             transfer.unavailable.extend(lacking);
             transfer.streams.push(stream);
         }
     }
+    let (direction, streams) = transfer::direction(&transfer.streams);
     let seconds = transfer.streams.iter().map(|one| one.received_seconds).fold(0.0, f64::max);
     transfer.spec = TestSpec {
         target: transfer::name(host),
         // longhaul's own server has iperf3's port.
         port: if port == PORT { 0 } else { port },
         protocol: if is_udp { Protocol::Udp } else { Protocol::Tcp },
+        direction,
         seconds,
-        streams: u32::try_from(transfer.streams.len()).unwrap_or(1),
+        streams,
         rate_bps: is_udp.then(|| sent_rate(&transfer.streams)).flatten(),
         ..TestSpec::default()
     };
-    Ok(vec![transfer.into_measurement()])
+    Ok(transfer)
 }
 
 /// The intervals, or the total if there is nothing else.

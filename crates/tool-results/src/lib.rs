@@ -21,7 +21,6 @@
 //! | interval reports as samples | `intervals` |
 //! | the sample at a connection's start | `start` |
 //! | a measurement of what was read | `transfer` |
-//! | the test that would reveal more | `next_test` |
 
 mod decode;
 mod flent;
@@ -33,7 +32,6 @@ mod iperf3;
 mod json_document;
 mod ndt7;
 mod ndt7_tcp_info;
-mod next_test;
 mod number;
 mod pasted_text;
 mod ss;

@@ -3,13 +3,19 @@
 
 use crate::format::NotAResult;
 use crate::text_row::{RowId, TextRow};
-use crate::{iperf2_text, iperf3};
+use crate::{iperf2_text, iperf3, transfer};
 use record::Measurement;
 
 /// Lines in which a first interval is looked for, lines that are read, and runs of a text.
 const MOST_HEAD: usize = 2000;
 const MOST_LINES: usize = 500_000;
 const MOST_RUNS: usize = 64;
+/// Characters of an error.
+const MOST_WHY: usize = 200;
+
+/// The first lines of iperf 2's ends.
+const CLIENT: &str = "Client connecting to ";
+const SERVER: &str = "Server listening on ";
 
 /// What is said of each run.
 const FROM_TEXT: &str = "read from text: figures have three digits, and a congestion window says little without the RTT";
@@ -33,11 +39,31 @@ struct Run<'a> {
     has_flows: bool,
     /// Whether the line of a total was there, after which another run may begin.
     has_total: bool,
+    /// Whether it has the first line of iperf 2's client, and of its server with a connection after
+    /// it.
+    has_client: bool,
+    has_server: bool,
+    has_connection: bool,
+}
+
+impl Run<'_> {
+    /// Whether a line says that iperf 2's server connects to its client, as `-r` and `-d` ask.
+    fn is_answered_by(&self, line: &str) -> bool {
+        self.has_connection && !self.has_client && line.contains(CLIENT)
+    }
 }
 
 /// Whether a text has the line of an interval.
 pub(crate) fn is_text(text: &str) -> bool {
     text.lines().take(MOST_HEAD).any(|line| TextRow::parse(line).is_some())
+}
+
+/// Why a test without an interval failed, by iperf3's own line.
+pub(crate) fn failure(text: &str) -> Option<String> {
+    let mut lines = text.lines().take(MOST_HEAD);
+    let why = lines.find_map(|line| line.split_once("iperf3: error - "))?.1;
+    let why: String = why.trim().chars().take(MOST_WHY).collect();
+    Some(format!("the test failed before its first interval: {why}"))
 }
 
 /// The runs of a text, in order.
@@ -51,25 +77,20 @@ pub(crate) fn results(text: &str) -> Result<Vec<Measurement>, NotAResult> {
         }
         let read = match run.tool.or(run.likely) {
             Some(Tool::Iperf2) => iperf2_text::lines(&lines),
-            Some(Tool::Iperf3) | None => iperf3::text::lines(&lines),
+            Some(Tool::Iperf3) | None => iperf3::text::lines(&lines).map(|one| vec![one]),
         };
         match read {
-            Ok(mut one) => {
+            Ok(tests) => all.extend(tests.into_iter().map(|mut one| {
                 one.notes.push(FROM_TEXT.to_owned());
                 if !run.has_flows {
                     one.notes.push("the text has the sum of the streams alone".to_owned());
                 }
-                all.push(one);
-            }
+                one
+            })),
             Err(why) => error = Some(why),
         }
     }
-    let count = all.len();
-    for (number, one) in (1..).zip(&mut all) {
-        if let Some(tool) = one.tool.as_mut().filter(|_| count > 1) {
-            tool.transfer = format!("test {number} of {count}");
-        }
-    }
+    transfer::number(&mut all);
     match error {
         Some(error) if all.is_empty() => Err(error),
         _ => Ok(all),
@@ -83,12 +104,15 @@ fn runs(text: &str) -> Vec<Run<'_>> {
         let row = TextRow::parse(line);
         let is_first = |row: &TextRow<'_>| row.from_s == 0.0 && !is_total(row);
         let Some(current) = runs.last_mut() else { break };
-        let begins_anew = begins_run(line) && current.has_rows
+        let begins_anew = begins_run(line) && current.has_rows && !current.is_answered_by(line)
             || current.has_total && row.as_ref().is_some_and(is_first);
         if begins_anew && runs.len() < MOST_RUNS {
             runs.push(Run::default());
         }
         let Some(current) = runs.last_mut() else { break };
+        current.has_client |= line.contains(CLIENT) && !current.is_answered_by(line);
+        current.has_server |= line.contains(SERVER);
+        current.has_connection |= current.has_server && line.contains("connected with");
         current.tool = current.tool.or_else(|| tool_of(line));
         if let Some(row) = &row {
             let likely = if row.has_two_decimals { Tool::Iperf3 } else { Tool::Iperf2 };
@@ -113,7 +137,7 @@ fn begins_run(line: &str) -> bool {
     const FIRST: [&str; 6] = [
         "Connecting to host ",
         "Accepted connection from ",
-        "Client connecting to ",
+        CLIENT,
         "iperf3 -",
         "iperf -",
         "iperf2 -",
@@ -122,13 +146,8 @@ fn begins_run(line: &str) -> bool {
 }
 
 fn tool_of(line: &str) -> Option<Tool> {
-    const IPERF2: [&str; 5] = [
-        "Client connecting to ",
-        "Server listening on TCP",
-        "Server listening on UDP",
-        "iperf -",
-        "iperf2 -",
-    ];
+    const IPERF2: [&str; 5] =
+        [CLIENT, "Server listening on TCP", "Server listening on UDP", "iperf -", "iperf2 -"];
     const IPERF3: [&str; 7] = [
         "Connecting to host ",
         "Accepted connection from ",

@@ -21,7 +21,8 @@ pub(crate) enum RowId {
 #[derive(Debug)]
 pub(crate) struct TextRow<'a> {
     pub(crate) id: RowId,
-    /// `TX-C`, `RX-S`: in tests of both directions, who sends, and at which end.
+    /// `TX-C`, `RX-S`: in tests of both directions, who sends, and at which end; `*` before the
+    /// number: iperf 2's other direction.
     pub(crate) role: Option<&'a str>,
     pub(crate) from_s: f64,
     pub(crate) to_s: f64,
@@ -105,13 +106,14 @@ pub(crate) fn flow_of(line: &str) -> Option<(RowId, Option<&str>, &str)> {
     let mut rest = line;
     while let Some((_, inside)) = rest.split_once('[') {
         let (id, after) = inside.split_once(']')?;
-        let id = id.trim().trim_start_matches('*').trim_start();
+        let id = id.trim();
+        let (id, is_starred) = id.strip_prefix('*').map_or((id, false), |id| (id.trim(), true));
         let id = if id == "SUM" { Some(RowId::Sum) } else { id.parse().ok().map(RowId::Flow) };
         if let Some(id) = id {
             let role = after.strip_prefix('[').and_then(|role| role.split_once(']'));
             return Some(match role {
                 Some((role, after)) => (id, Some(role), after.trim()),
-                None => (id, None, after.trim()),
+                None => (id, is_starred.then_some("*"), after.trim()),
             });
         }
         rest = inside;

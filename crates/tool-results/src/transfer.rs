@@ -1,8 +1,8 @@
 //! A measurement of what a file says of one transfer.
 
-use crate::next_test;
 use record::{
-    HostFacts, MEASUREMENT_SCHEMA, Measurement, Stream, TestSpec, ToolResult, Unavailable,
+    Action, AlsoShows, Direction, HostFacts, MEASUREMENT_SCHEMA, Measurement, Stream, TestSpec,
+    ToolResult, Unavailable,
 };
 
 /// Most characters of a name that a file gives: of a host, a tool or a congestion control.
@@ -13,6 +13,9 @@ pub(crate) const MOST_STREAMS: usize = 256;
 
 /// Samples of a stream; of more, every second one is kept.
 const MOST_SAMPLES: usize = 20_000;
+
+/// Longest test that is proposed, in seconds.
+const MOST_S: f64 = 60.0;
 
 /// One transfer in a file.
 #[derive(Debug, Default)]
@@ -45,7 +48,7 @@ impl Transfer {
             tool: self.tool.clone(),
             transfer: self.name,
             unavailable: self.unavailable,
-            next_test: next_test::of(&self.spec),
+            next_test: next_test(&self.spec),
         };
         Measurement {
             schema: MEASUREMENT_SCHEMA.to_owned(),
@@ -68,6 +71,13 @@ impl Transfer {
     }
 }
 
+/// The test of longhaul's that would reveal what a file does not say: the same one, with the
+/// second test that decides between likely causes.
+fn next_test(spec: &TestSpec) -> String {
+    let spec = TestSpec { seconds: spec.seconds.min(MOST_S), ..spec.clone() };
+    Action::Test(Box::new(spec), AlsoShows::Cause).command()
+}
+
 /// Keeps every second sample until there are few enough, the first always.
 fn thin<T>(samples: &mut Vec<T>) {
     while samples.len() > MOST_SAMPLES {
@@ -77,6 +87,28 @@ fn thin<T>(samples: &mut Vec<T>) {
             keep
         });
     }
+}
+
+/// Names each of several tests by its number.
+pub(crate) fn number(tests: &mut [Measurement]) {
+    let count = tests.len();
+    for (number, one) in (1..).zip(tests) {
+        if let Some(tool) = one.tool.as_mut().filter(|_| count > 1) {
+            tool.transfer = format!("test {number} of {count}");
+        }
+    }
+}
+
+/// The direction of a test with these streams, and how many of them each direction has.
+pub(crate) fn direction(streams: &[Stream]) -> (Direction, u32) {
+    let reverse = streams.iter().filter(|stream| stream.reverse).count();
+    let forward = streams.len() - reverse;
+    let direction = match (forward, reverse) {
+        (_, 0) => Direction::Forward,
+        (0, _) => Direction::Reverse,
+        _ => Direction::Both,
+    };
+    (direction, u32::try_from(forward.max(reverse)).unwrap_or(1))
 }
 
 /// At most [`MOST_NAME`] characters of a name.

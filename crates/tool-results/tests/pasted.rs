@@ -333,3 +333,155 @@ proptest! {
         }
     }
 }
+
+/// What iperf 2.1.8's client printed, without intervals.
+const TRADEOFF: &str = "\
+Server listening on TCP port 5001
+TCP window size:  128 KByte (default)
+------------------------------------------------------------
+Client connecting to server, TCP port 5001
+TCP window size: 16.0 KByte (default)
+------------------------------------------------------------
+[  1] local 10.0.0.1 port 54328 connected with 10.0.0.2 port 5001 (icwnd/mss/irtt=14/1448/100154)
+[ ID] Interval       Transfer     Bandwidth
+[  1] 0.0000-3.5766 sec  7.25 MBytes  2.03 MBytes/sec
+[  2] local 10.0.0.1 port 5001 connected with 10.0.0.2 port 49942
+[ ID] Interval       Transfer     Bandwidth
+[  2] 0.0000-3.4726 sec  7.12 MBytes  2.09 MBytes/sec
+";
+
+/// The directions of each test's streams, and what they carried in units of 1/8 MiB.
+fn carried(text: &str) -> Vec<(Direction, Vec<(bool, u64)>)> {
+    let eighths = |bytes: u64| (bytes as f64 / MIB * 8.0).round() as u64;
+    read(text)
+        .iter()
+        .map(|test| {
+            let streams = test.streams.iter().map(|it| (it.reverse, eighths(it.sent_bytes)));
+            (test.spec.direction, streams.collect())
+        })
+        .collect()
+}
+
+#[test]
+fn one_direction_after_the_other_is_two_tests() {
+    let [forward, reverse] = [Direction::Forward, Direction::Reverse];
+    let two = vec![(forward, vec![(false, 58)]), (reverse, vec![(true, 57)])];
+    assert_eq!(carried(TRADEOFF), two);
+    // Lines of the reports alone.
+    let rows: String = TRADEOFF
+        .lines()
+        .filter(|line| line.contains(" sec "))
+        .map(|it| format!("{it}\n"))
+        .collect();
+    assert_eq!(carried(&rows), [(forward, vec![(false, 58)]), (forward, vec![(false, 57)])]);
+    // Those with a sum are streams of one test.
+    let sum = format!("{rows}[SUM] 0.0000-3.5766 sec  14.4 MBytes  4.02 MBytes/sec\n");
+    assert_eq!(carried(&sum), [(forward, vec![(false, 58), (false, 57)])]);
+}
+
+#[test]
+fn both_directions_at_once_are_one_test() {
+    let dual = "\
+Client connecting to server, TCP port 5001
+[  1] local 10.0.0.1 port 47368 connected with 10.0.0.2 port 5001
+[  2] local 10.0.0.1 port 5001 connected with 10.0.0.2 port 53276
+[  1] 0.0000-1.0000 sec  2.00 MBytes  16.8 Mbits/sec
+[  2] 0.0000-1.0000 sec  1.00 MBytes  8.39 Mbits/sec
+[  1] 1.0000-2.0000 sec  2.00 MBytes  16.8 Mbits/sec
+[  1] 0.0000-2.0000 sec  4.00 MBytes  16.8 Mbits/sec
+[  2] 1.0000-2.0000 sec  1.00 MBytes  8.39 Mbits/sec
+[  2] 0.0000-2.0000 sec  2.00 MBytes  8.39 Mbits/sec
+";
+    let both = vec![(Direction::Both, vec![(false, 32), (true, 16)])];
+    assert_eq!(carried(dual), both);
+    // On one connection: the other direction has a star.
+    let full = dual.lines().filter(|line| !line.contains("53276"));
+    let full: String = full.map(|line| line.replace("[  2]", "[ *1]") + "\n").collect();
+    assert_eq!(carried(&full), both);
+    let server = "\
+Server listening on TCP port 5001
+[  1] local 10.0.0.2 port 5001 connected with 10.0.0.1 port 45860 (full-duplex)
+[ *1] 0.0000-2.0000 sec  2.00 MBytes  8.39 Mbits/sec
+[  1] 0.0000-2.0000 sec  4.00 MBytes  16.8 Mbits/sec
+[SUM] 0.0000-2.0000 sec  6.00 MBytes  25.2 Mbits/sec
+";
+    assert_eq!(carried(server), [(Direction::Both, vec![(true, 16), (false, 32)])]);
+    let reverse = server.lines().filter(|line| !line.contains("[  1] 0"));
+    let reverse: String = reverse.map(|line| format!("{line}\n")).collect();
+    assert_eq!(carried(&reverse), [(Direction::Reverse, vec![(true, 16)])]);
+}
+
+/// A server's log, in which it connects to a client that asked for it.
+#[test]
+fn a_servers_log_is_a_test_for_each_client() {
+    let log = "\
+Server listening on TCP port 5001
+[  1] local 10.0.0.2 port 5001 connected with 10.0.0.1 port 34778
+[  1] 0.0000-3.0000 sec  4.00 MBytes  11.2 Mbits/sec
+[  2] local 10.0.0.2 port 5001 connected with 10.0.0.1 port 34798
+[  3] local 10.0.0.2 port 5001 connected with 10.0.0.1 port 34802
+[  2] 0.0000-3.0000 sec  2.00 MBytes  5.59 Mbits/sec
+[  3] 0.0000-3.0000 sec  1.00 MBytes  2.80 Mbits/sec
+[SUM] 0.0000-3.0000 sec  3.00 MBytes  8.39 Mbits/sec
+[  4] local 10.0.0.2 port 5001 connected with 10.0.0.1 port 47368
+Client connecting to 10.0.0.1, TCP port 5001
+[ *5] local 10.0.0.2 port 53276 connected with 10.0.0.1 port 5001 (reverse)
+[  4] 0.0000-3.0000 sec  4.00 MBytes  11.2 Mbits/sec
+[ *5] 0.0000-3.0000 sec  3.00 MBytes  8.39 Mbits/sec
+[SUM] 0.0000-3.0000 sec  7.00 MBytes  19.6 Mbits/sec
+";
+    assert_eq!(
+        carried(log),
+        [
+            (Direction::Forward, vec![(false, 32)]),
+            (Direction::Forward, vec![(false, 16), (false, 8)]),
+            (Direction::Both, vec![(false, 32), (true, 24)]),
+        ]
+    );
+}
+
+/// iperf 2's lines of values: the first address is the data's source.
+#[test]
+fn values_of_flows_that_follow_each_other_are_tests_of_their_own() {
+    let row = |time: u64, ends: &str, id: u32, span: &str, eighths: u64| {
+        format!("{time},{ends},{id},{span},{},0\n", eighths << 17)
+    };
+    let (up, other) = ("10.0.0.1,57848,10.0.0.2,5001", "10.0.0.1,57850,10.0.0.2,5001");
+    let (down, back) = ("10.0.0.2,60008,10.0.0.1,5001", "10.0.0.2,5001,10.0.0.1,57848");
+    let at = |second: u64| 20_261_126_162_400 + second;
+    let [first, second] = ["0.0-1.0", "1.0-2.0"];
+    let reverse = (Direction::Reverse, vec![(true, 12)]);
+    let forward = (Direction::Forward, vec![(false, 16)]);
+    // -r, with times.
+    let one = row(at(2), up, 1, "0.0-2.0", 16);
+    assert_eq!(
+        carried(&(one.clone() + &row(at(4), down, 2, "0.0-2.0", 12))),
+        [forward.clone(), reverse.clone()]
+    );
+    // Without times, which of them ran at once is unknown.
+    let untimed = one.replace("20261126162402", "19700101000000");
+    let two = untimed.clone() + &untimed.replace("57848", "57850");
+    assert_eq!(carried(&two), [forward.clone(), forward.clone()]);
+    assert!(read(&two)[0].notes[0].contains("have no times"), "{:?}", read(&two)[0].notes);
+    assert!(read(&untimed)[0].notes.is_empty());
+    // -P 2, with one line each, and in turn.
+    let two = one.clone() + &row(at(2), other, 2, "0.0-2.0", 8);
+    assert_eq!(carried(&two), [(Direction::Forward, vec![(false, 16), (false, 8)])]);
+    let turns = row(at(1), up, 1, first, 8)
+        + &row(at(1), back, 1, first, 4)
+        + &row(at(2), up, 1, second, 8)
+        + &row(at(2), back, 1, second, 8);
+    assert_eq!(carried(&turns), [(Direction::Both, vec![(false, 16), (true, 12)])]);
+    // -R; and a server's log in which it connects to its client.
+    assert_eq!(carried(&row(at(2), back, 1, "0.0-2.0", 12)), std::slice::from_ref(&reverse));
+    let log = one + "Client connecting to 10.0.0.1, TCP port 5001\n";
+    assert_eq!(carried(&(log + &row(at(5), down, 2, "0.0-2.0", 12))), [forward, reverse]);
+}
+
+#[test]
+fn a_test_that_failed_says_why() {
+    let text =
+        "$ iperf3 -c host -n 5M\niperf3: error - unable to connect to server: Connection refused\n";
+    let error = tool_results::read(text.as_bytes()).unwrap_err().to_string();
+    assert!(error.contains("failed before its first interval: unable to connect"), "{error}");
+}

@@ -82,6 +82,16 @@ impl Driver {
         })
     }
 
+    /// Sends every packet whole, whatever the kernel takes for the path's MTU: for connections that
+    /// find out themselves what arrives.
+    pub fn forbid_fragments(&self) {
+        // Without it, probes of the path MTU may arrive as fragments.
+        let _ = host::socket::set_mtu_probing(&self.socket, false);
+        if self.socket.local_addr().is_ok_and(|local| local.is_ipv6()) {
+            let _ = host::socket::set_mtu_probing(&self.socket, true);
+        }
+    }
+
     /// The time on the clock of its connections.
     #[must_use]
     pub fn now(&self) -> Nanos {
@@ -143,10 +153,14 @@ impl Driver {
     fn send(&mut self, transmit: Transmit) -> io::Result<()> {
         let size = transmit.packet_bytes;
         let is_train = self.out.len() > size && !transmit.is_pair;
-        if is_train && self.can_segment && size != self.segment_bytes {
+        // What is longer than a segment is split, a single packet too.
+        let is_split = self.segment_bytes > 0 && size > self.segment_bytes;
+        if (is_train || is_split) && self.can_segment && size != self.segment_bytes {
             self.segment_bytes = size;
             let offload = u16::try_from(size).map(|size| udp::segment(&self.socket, size));
             if !matches!(offload, Ok(Ok(()))) {
+                // Refused: nothing is to be split at the size before.
+                let _ = udp::segment(&self.socket, 0);
                 self.segment_bytes = 0;
             }
         }
@@ -323,4 +337,30 @@ pub(crate) fn is_transient(error: &io::Error) -> bool {
             | io::ErrorKind::HostUnreachable
             | io::ErrorKind::NetworkUnreachable
     ) || error.raw_os_error().is_some_and(|code| by_icmp.contains(&code))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Where packets have different sizes, the kernel goes on splitting at the size of the train
+    /// before.
+    #[test]
+    fn a_packet_longer_than_the_packets_of_the_train_before_leaves_whole() {
+        let receiver = UdpSocket::bind("127.0.0.1:0").unwrap();
+        receiver.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+        let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+        socket.connect(receiver.local_addr().unwrap()).unwrap();
+        let mut driver = Driver::new(socket).unwrap();
+        driver.connected = true;
+        for (bytes, packet_bytes, is_pair) in
+            [(1_500, 500, false), (1_400, 1_400, false), (500, 500, false), (2_800, 1_400, true)]
+        {
+            driver.out = vec![7; bytes];
+            driver.send(Transmit { packet_bytes, is_pair, to: None }).unwrap();
+            for _ in 0..bytes / packet_bytes {
+                assert_eq!(receiver.recv(&mut [0; 65_536]).unwrap(), packet_bytes, "{bytes}");
+            }
+        }
+    }
 }

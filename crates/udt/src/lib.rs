@@ -134,6 +134,10 @@ pub enum CloseReason {
     /// The peer does not have the expected key.
     #[error("the peer does not have the expected key")]
     Authentication,
+    /// The path carried packets of so many bytes of UDP payload and does not any more; smaller ones
+    /// arrive.
+    #[error("packets of {0} bytes no longer arrive on the path, and smaller ones do")]
+    PathMtu(usize),
     /// Nothing came from the peer for long.
     #[error("the peer no longer answers")]
     TimedOut,

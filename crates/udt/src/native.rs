@@ -20,6 +20,7 @@
 //! | `outgoing` | the stream that is sent |
 //! | `incoming` | the stream that is received, acknowledgements |
 //! | `path` | the peer's address and its validation |
+//! | `path_mtu` | which packet size the path carries (RFC 8899) |
 //! | `clocks`, `round_trip` | the receiver's times, the RTT |
 //! | `open` | an open connection |
 //! | `connection` | all of it |
@@ -33,6 +34,7 @@ mod opening;
 mod outgoing;
 mod packet;
 mod path;
+mod path_mtu;
 mod protection;
 mod round_trip;
 mod tls;

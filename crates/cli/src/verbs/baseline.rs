@@ -13,6 +13,7 @@ use crate::host_port;
 use crate::output_path::OutputPath;
 use crate::regression::RegressionArgs;
 use crate::stop;
+use crate::token::TokenArgs;
 use clap::{Args, value_parser};
 use host::{clock, random};
 use output::Files;
@@ -49,7 +50,7 @@ pub(crate) struct BaselineArgs {
     ///
     /// Lines HOST PORTS RATE LOCATION, such as `speedtest.example.net 5201-5210 10gbit
     /// Amsterdam`, or the JSON of public lists, with IP/HOST, PORT, GB/S and SITE.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["token", "token_file"])]
     servers: Option<PathBuf>,
     /// Server rate needed [default: this host's link]
     #[arg(long, requires = "servers", conflicts_with = "host")]
@@ -78,11 +79,8 @@ pub(crate) struct BaselineArgs {
     /// Use IPv6 only
     #[arg(short = '6', long = "ipv6")]
     ipv6: bool,
-    /// Token of the server [default: LONGHAUL_TOKEN]
-    ///
-    /// No server of a list (--servers) gets a proof of it.
-    #[arg(long, value_name = "TOKEN", conflicts_with = "servers")]
-    token: Option<String>,
+    #[command(flatten)]
+    token: TokenArgs,
     /// Compare with an earlier baseline
     ///
     /// FILE is the JSON that it wrote; the result says which conditions changed significantly.
@@ -99,8 +97,9 @@ pub(crate) struct BaselineArgs {
 }
 
 impl BaselineArgs {
-    /// Splits `HOST:PORT`.
-    pub(crate) fn split_port(&mut self) -> Result<(), Failure> {
+    /// Splits `HOST:PORT`, and reads the token.
+    pub(crate) fn prepare(&mut self, console: &mut Console) -> Result<(), Failure> {
+        self.token.read(console)?;
         match &mut self.host {
             Some(host) => host_port::split(host, &mut self.port),
             None => Ok(()),
@@ -250,8 +249,7 @@ impl Session<'_> {
     /// The token, unless the server was chosen from a list: whoever runs it is nobody to prove
     /// anything to.
     fn token(&self) -> Option<String> {
-        let default = || std::env::var("LONGHAUL_TOKEN").ok();
-        self.args.token.clone().or_else(default).filter(|_| self.args.servers.is_none())
+        self.args.token.value().filter(|_| self.args.servers.is_none())
     }
 
     fn report(

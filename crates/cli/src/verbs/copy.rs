@@ -5,7 +5,7 @@ mod result;
 
 use crate::console::Console;
 use crate::failure::{DONE, FAILED, Failure, Outcome};
-use crate::{console, input, stop};
+use crate::{console, stop, token};
 use ::copy::{
     Choice, CopyError, CopyPlan, End, MAX_TARGET, MIN_TARGET, Notice, Progress, Remote, Transport,
 };
@@ -15,7 +15,7 @@ use host::clock;
 use report::untrusted;
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 use units::BitRate;
 
@@ -206,7 +206,7 @@ fn plan(args: &CopyArgs, console: &mut Console) -> Result<CopyPlan, Failure> {
     Ok(CopyPlan {
         sources,
         destination: end(&args.destination)?,
-        token: token(args.token_file.as_deref(), console)?,
+        token: args.token_file.as_deref().map(|file| token::of_file(file, console)).transpose()?,
         port: args.port,
         ssh: words,
         far_program: args.far_program.clone(),
@@ -244,23 +244,6 @@ fn end(text: &OsString) -> Result<End, Failure> {
         Failure::usage(format!("{host}: {error}; for a file with a colon write ./FILE"))
     })?;
     Ok(End::Remote(Remote { host, path: bytes[colon + 1..].to_vec() }))
-}
-
-fn token(file: Option<&Path>, console: &mut Console) -> Result<Option<String>, Failure> {
-    let Some(file) = file else { return Ok(None) };
-    let text = if file == Path::new("-") {
-        let mut line = String::new();
-        std::io::stdin()
-            .read_line(&mut line)
-            .map_err(|error| Failure::usage(format!("cannot read the token: {error}")))?;
-        line
-    } else {
-        far_end::secret_text(file, input::LIST, console)?
-    };
-    let token = far_end::tokens(&text).next().map(str::to_owned);
-    token.map(Some).ok_or_else(|| {
-        Failure::usage(format!("no token in {}; make one: openssl rand -hex 16", file.display()))
-    })
 }
 
 #[cfg(test)]

@@ -104,6 +104,7 @@ fn run_inside(args: &DemoArgs, console: &mut Console) -> Outcome {
             decision: None,
             plan: &report.plan,
             gain: Some(report.gain),
+            ..Page::default()
         };
         store::write(file, report::html::page(&page).as_bytes()).map_err(Failure::work)?;
         console.say(&format!("page written to {}", file.display()));

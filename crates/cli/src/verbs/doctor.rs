@@ -28,8 +28,8 @@ const USUAL_MTU: u32 = 1_500;
 /// Check whether this host can sustain a rate at a given RTT
 ///
 /// Checks the kernel's settings and version, the network device, CPUs and
-/// memory; with --to the path, with --disk a disk. Prints a fix for each failed
-/// check. Changes nothing and needs no privileges; a check that cannot be made
+/// memory; with --to the path, with --disk a disk. Prints what is not in order,
+/// each with a fix, and counts the rest. Changes nothing and needs no privileges; a check that cannot be made
 /// is reported as unknown. Sends packets only with --to: a few dozen.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
@@ -68,6 +68,9 @@ pub(crate) struct DoctorArgs {
     #[arg(requires = "rate", requires = "rtt")]
     #[arg(conflicts_with_all = ["to", "disk", "device"])]
     system: Option<Kind>,
+    /// Show every check, also those that passed
+    #[arg(long, conflicts_with_all = ["system", "read", "json"])]
+    all: bool,
     /// Explain saved output of netstat -s or ss -tin; - is stdin
     ///
     /// netstat -s and netstat -st of Linux and macOS, ss -tin of Linux: totals, shares and
@@ -105,6 +108,7 @@ const EXAMPLES: &str = "\
 Examples:
   longhaul doctor --rate 10gbit --rtt 200ms   can this host sustain it?
   longhaul doctor --to HOST                   link rate and measured RTT
+  longhaul doctor --to HOST --all             every check
   longhaul doctor --to HOST --rate 1gbit --disk /data
   longhaul doctor --for macos --rate 1gbit --rtt 100ms
   netstat -st | longhaul doctor --read -      what the counters mean
@@ -174,7 +178,7 @@ pub(crate) fn run(args: &DoctorArgs, console: &mut Console) -> Outcome {
     let text = if args.json {
         json(&Document { report: &report, facts: &facts })?
     } else {
-        terminal::doctor(&report, &console.out)
+        terminal::doctor(&report, args.all, &console.out)
     };
     console.print(&text);
     Ok(if report.verdict == Verdict::Fail { FAILED } else { DONE })

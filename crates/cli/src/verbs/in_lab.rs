@@ -5,6 +5,7 @@ use host::join::{HostNamespaces, JoinError};
 use lab::LabError;
 use lab::control::Client;
 use std::ffi::OsString;
+use std::process::Stdio;
 
 /// A host of a running lab.
 pub(super) struct LabHost {
@@ -38,7 +39,7 @@ pub(super) fn find(place: &str) -> Result<LabHost, Failure> {
 pub(super) fn run(place: &LabHost, added: &[OsString]) -> Outcome {
     let connection = place.client.connection();
     let namespaces = HostNamespaces::open(connection, place.namespace).map_err(Failure::work)?;
-    namespaces.run(&command(added)?, None).map_err(Failure::work)
+    namespaces.run(&command(added)?, None, Stdio::inherit()).map_err(Failure::work)
 }
 
 fn command(added: &[OsString]) -> Result<Vec<OsString>, Failure> {

@@ -49,13 +49,13 @@ enum LabVerb {
 
 pub(crate) fn run(args: &LabArgs, console: &mut Console) -> Outcome {
     match &args.verb {
-        LabVerb::Run(args) => run::run(args),
+        LabVerb::Run(args) => run::run(args, console),
         LabVerb::Shell(args) => run::shell(args),
         LabVerb::Up(args) => up::run(args, console),
         LabVerb::Check(args) => check::run(args, console),
         LabVerb::Paths(args) => paths::run(args, console),
-        LabVerb::Exec(args) => attach::exec(args),
-        LabVerb::Set(args) => attach::set(args),
+        LabVerb::Exec(args) => attach::exec(args, console),
+        LabVerb::Set(args) => attach::set(args, console),
         LabVerb::Capture(args) => attach::capture(args),
         LabVerb::List(args) => attach::list(args, console),
     }

@@ -80,16 +80,38 @@ Exit codes: 0 read, 1 a file could not be read to its end, 2 wrong usage.";
 #[derive(Debug, Subcommand)]
 enum View {
     /// Show format, time, rate, drops and top conversations (default)
+    #[command(after_help = "\
+Examples:
+  longhaul pcap summary trace.pcap
+  longhaul pcap summary trace.pcap --html trace.html")]
     Summary(page::SummaryArgs),
     /// Show frames and bytes of each protocol
+    #[command(after_help = "\
+Examples:
+  longhaul pcap hierarchy trace.pcap
+  longhaul pcap hierarchy trace.pcap --csv")]
     Hierarchy(Files),
     /// Show the conversations, those with most bytes first
+    #[command(after_help = "\
+Examples:
+  longhaul pcap conversations trace.pcap --type udp
+  longhaul pcap conversations trace.pcap --csv > flows.csv")]
     Conversations(Listed),
     /// Show what each address sent and received
+    #[command(after_help = "\
+Examples:
+  longhaul pcap endpoints trace.pcap --type ip --json")]
     Endpoints(Listed),
     /// Show TCP streams, worst first: goodput, retransmissions, RTT, limit
+    #[command(after_help = "\
+Examples:
+  longhaul pcap streams trace.pcap
+  longhaul pcap streams trace.pcap --json")]
     Streams(streams::StreamsArgs),
     /// Show SYN, SYN-ACK and ACK of TCP streams: options, scale, window
+    #[command(after_help = "\
+Examples:
+  longhaul pcap handshake trace.pcap --stream 3")]
     Handshake(handshake::HandshakeArgs),
     Packets(packets::PacketsArgs),
     Follow(follow::FollowArgs),

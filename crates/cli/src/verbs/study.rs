@@ -8,8 +8,10 @@ mod run;
 use crate::console::{self, Console};
 use crate::failure::{DONE, Failure, Outcome};
 use crate::input;
+use crate::usage_error::nearest;
 use clap::{Args, Subcommand};
 use report::terminal;
+use serde::Serialize;
 use std::path::Path;
 use study::{BuiltIn, PlanError, Study};
 
@@ -28,6 +30,7 @@ Examples:
   longhaul study run window.toml --out results    run it; again: resume it
   longhaul study report results --html page.html
   longhaul study compare cubic.study bbr.study    the difference, cell by cell
+  longhaul study compare cubic.study bbr.study --html differ.html
   longhaul study export results --csv > runs.csv
 
 A plan has a question, a path, what varies, and what is sent:
@@ -55,6 +58,10 @@ enum StudyVerb {
 
 /// Check a plan without running it: cells, runs and estimated time
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  longhaul study check window.toml
+  longhaul study check edge-cloud --quick --json")]
 struct CheckArgs {
     /// The plan, a TOML file, or the name of a built-in study
     #[arg(value_name = "PLAN|NAME")]
@@ -69,10 +76,31 @@ struct CheckArgs {
 
 /// List the built-in studies, with the published results they reproduce
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  longhaul study list
+  longhaul study list --json | jq -r '.studies[].name'")]
 struct ListArgs {
     /// Print their names only, one per line
     #[arg(long)]
     names: bool,
+    /// Print JSON
+    #[arg(long, short = 'J', conflicts_with = "names")]
+    json: bool,
+}
+
+/// What `study list --json` prints.
+#[derive(Serialize)]
+struct ListDocument {
+    schema: &'static str,
+    version: &'static str,
+    studies: Vec<Listed>,
+}
+
+#[derive(Serialize)]
+struct Listed {
+    name: &'static str,
+    question: &'static str,
 }
 
 pub(crate) fn run(args: &StudyArgs, console: &mut Console) -> Outcome {
@@ -82,17 +110,23 @@ pub(crate) fn run(args: &StudyArgs, console: &mut Console) -> Outcome {
         StudyVerb::Report(args) => results::report(args, console),
         StudyVerb::Compare(args) => results::compare(args, console),
         StudyVerb::Export(args) => results::export(args, console),
-        StudyVerb::List(ListArgs { names: true }) => {
-            let names: String = study::BUILT_IN.iter().map(|s| format!("{}\n", s.name)).collect();
-            console.print(&names);
-            Ok(DONE)
-        }
-        StudyVerb::List(ListArgs { names: false }) => {
-            let known = study::BUILT_IN.iter().map(|known| (known.name, known.question));
-            console.print(&terminal::studies(known, &console.out));
-            Ok(DONE)
-        }
+        StudyVerb::List(args) => list(args, console),
     }
+}
+
+fn list(args: &ListArgs, console: &mut Console) -> Outcome {
+    let all = study::BUILT_IN.iter().map(|known| (known.name, known.question));
+    let text = if args.json {
+        let studies = all.map(|(name, question)| Listed { name, question }).collect();
+        let version = env!("CARGO_PKG_VERSION");
+        console::json(&ListDocument { schema: "longhaul.study-list/1", version, studies })?
+    } else if args.names {
+        all.map(|(name, _)| format!("{name}\n")).collect()
+    } else {
+        terminal::studies(all, &console.out)
+    };
+    console.print(&text);
+    Ok(DONE)
 }
 
 fn check(args: &CheckArgs, console: &mut Console) -> Outcome {
@@ -127,8 +161,10 @@ fn find(plan: &str, quick: bool, only: Option<&str>) -> Result<Study, Failure> {
     let file = Path::new(plan);
     let text = input::text(file, input::PLAN).map_err(|error| {
         let known: Vec<&str> = study::BUILT_IN.iter().map(|known| known.name).collect();
+        let meant = nearest(plan, known.iter().copied());
         let known = known.join(", ");
-        Failure::usage(format!("cannot read {plan}: {error}; built-in studies are {known}"))
+        let error = format!("cannot read {plan}: {error}; built-in studies are {known}");
+        Failure::usage(error).meaning(plan, meant)
     })?;
     let name = file.file_stem().map_or_else(|| plan.to_owned(), |n| n.to_string_lossy().into());
     Study::of_plan(&name, &text, quick)

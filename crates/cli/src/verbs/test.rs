@@ -1,5 +1,6 @@
 //! `longhaul test`: measures a transfer and explains what limited it.
 
+mod brief;
 mod capture;
 mod compare;
 pub(super) mod cross_traffic;
@@ -20,6 +21,7 @@ use crate::host_port;
 use crate::output_path::OutputPath;
 use crate::stop;
 use crate::test_report::{self, Added, Forms};
+use crate::token::TokenArgs;
 use capture::{Captured, TestCapture};
 use clap::Args;
 use compare::Earlier;
@@ -153,8 +155,9 @@ pub(crate) struct TestArgs {
 }
 
 impl TestArgs {
-    /// Splits `HOST:PORT`.
-    pub(crate) fn split_port(&mut self) -> Result<(), Failure> {
+    /// Splits `HOST:PORT`, and reads the token.
+    pub(crate) fn prepare(&mut self, console: &mut Console) -> Result<(), Failure> {
+        self.sockets.token.read(console)?;
         host_port::split(&mut self.host, &mut self.port)
     }
 }
@@ -196,12 +199,8 @@ struct Sockets {
     /// Network interface to bind to
     #[arg(long, value_name = "INTERFACE")]
     device: Option<String>,
-    /// Token for a server that uses --tokens
-    ///
-    /// Default: the environment variable LONGHAUL_TOKEN, which other users of this
-    /// host cannot see, unlike the command line.
-    #[arg(long, value_name = "TOKEN")]
-    token: Option<String>,
+    #[command(flatten)]
+    token: TokenArgs,
 }
 
 const EXAMPLES: &str = "\
@@ -218,6 +217,7 @@ Examples:
   longhaul test server --json | jq .sentence
   sudo longhaul test server --pcap test.pcapng
   longhaul test server --latency          RTT under load (bufferbloat)
+  longhaul test server --brief            one screen: rate, RTT, cause, fix
   longhaul test server --decide           a second test if in doubt
   longhaul test server --repeat 5 --save before.json
   longhaul test server --repeat 5 --compare before.json
@@ -299,6 +299,7 @@ pub(crate) fn run(args: &TestArgs, console: &mut Console) -> Outcome {
     let stop = stop::on_signals();
     let capture = args.pcap.as_deref();
     let capture = capture.map(|file| TestCapture::start(args, file, &stop)).transpose()?;
+    brief::announce(args, console);
     let measured = measure(args, earlier.as_ref(), console, &stop);
     let captured = capture.map(TestCapture::finish);
     let Measured { mut measurement, printed, incomplete, .. } = measured?;
@@ -318,7 +319,11 @@ pub(crate) fn run(args: &TestArgs, console: &mut Console) -> Outcome {
         decision: early.as_ref().map(|answer| &answer.decided),
         capture: captured.as_ref().map(|captured| &captured.report),
     };
-    let code = test_report::print_with(console, &measurement, &added, &args.forms, &rest)?;
+    let code = if args.modes.brief {
+        brief::print(console, &measurement, &added, &rest)
+    } else {
+        test_report::print_with(console, &measurement, &added, &args.forms, &rest)?
+    };
     let late = (args.modes.decide && !args.forms.json)
         .then(|| decide::run(args, &mut measurement, console, &stop));
     if let Some(answer) = &late {
@@ -336,7 +341,8 @@ pub(crate) fn run(args: &TestArgs, console: &mut Console) -> Outcome {
         store::save(file, &measurement).map_err(Failure::work)?;
     }
     let decision = answer.as_ref().map(|answer| &answer.decided);
-    test_report::write_page(console, &measurement, decision, &args.forms)?;
+    let added = Added { comparison: compared.as_ref(), decision, capture: None };
+    test_report::write_page(console, &measurement, &added, &args.forms)?;
     if let Some(file) = &args.save {
         console.say(&format!("measurement saved to {}", file.display()));
     }
@@ -352,16 +358,9 @@ pub(crate) fn run(args: &TestArgs, console: &mut Console) -> Outcome {
     if let Some(why) = incomplete {
         return Err(Failure::work(why));
     }
-    let is_failed = stop.is_raised() || carried_nothing(&measurement);
+    let is_failed = stop.is_raised() || test_report::carried_nothing(&measurement);
     let code = if is_failed { FAILED } else { code };
     Ok(args.modes.regression.code_of(code, compared.as_ref()))
-}
-
-/// Whether nothing at all arrived in a direction.
-fn carried_nothing(measurement: &Measurement) -> bool {
-    let of = |reverse| measurement.streams.iter().filter(move |stream| stream.reverse == reverse);
-    let carried = |reverse| of(reverse).any(|stream| stream.received_bytes > 0);
-    [false, true].into_iter().any(|reverse| of(reverse).count() > 0 && !carried(reverse))
 }
 
 /// One test, its interval reports printed as they arrive; `earlier`: what it is compared with.
@@ -374,7 +373,8 @@ fn measure(
     let mut config = config(args);
     // What differs must be the path, not the windows.
     config.limits_unsent &= earlier.is_none_or(|earlier| earlier.limits_unsent);
-    transfer(args, &config, args.modes.latency, console, stop)
+    let is_probed = args.modes.latency || args.modes.brief;
+    transfer(args, &config, is_probed, console, stop)
 }
 
 /// The same as requested by `config`, with RTT probes to the port `probed`.
@@ -387,18 +387,18 @@ fn attempt(
 ) -> Result<Measured, PerfError> {
     let (mut printed, mut counters, mut table) = (Vec::new(), None, None);
     let mut server = None;
-    let live = !args.forms.json;
+    let live = !args.forms.json && !args.modes.brief;
     let (protocol, both, rows) = (config.protocol, args.bidir, args.forms.rows());
     let progress = &mut |event| match event {
         Event::Connected(started) => {
             counters = InterfaceCounters::towards(started.peer, started.local);
             let (peer, notes) = (started.peer, started.notes);
             server = Some(peer);
-            for note in &notes {
+            for note in notes.iter().filter(|_| !args.modes.brief) {
                 let style = console.err;
                 console.say(terminal::notes(std::slice::from_ref(note), &style).trim_end());
             }
-            printed = notes;
+            printed = if args.modes.brief { Vec::new() } else { notes };
             if live {
                 let style = console.out;
                 let ids = started.streams.iter().map(|stream| stream.id).collect();
@@ -479,7 +479,7 @@ fn config(args: &TestArgs) -> ClientConfig {
         dont_fragment: args.sockets.dont_fragment,
         device: args.sockets.device.clone(),
         keeps_incomplete: true,
-        token: args.sockets.token.clone().or_else(|| std::env::var("LONGHAUL_TOKEN").ok()),
+        token: args.sockets.token.value(),
         // A 32-bit packet counter wraps within minutes at 100 Gbit/s.
         wide_counters: args.udp,
         // A stall that time does not end.

@@ -37,10 +37,10 @@ pub(crate) struct TuneArgs {
 }
 
 impl TuneArgs {
-    /// Splits `HOST:PORT`.
-    pub(crate) fn split_port(&mut self) -> Result<(), Failure> {
+    /// Splits `HOST:PORT`, and reads the token.
+    pub(crate) fn prepare(&mut self, console: &mut Console) -> Result<(), Failure> {
         match &mut self.what {
-            What::Verify(verify) => verify.split_port(),
+            What::Verify(verify) => verify.prepare(console),
             _ => Ok(()),
         }
     }

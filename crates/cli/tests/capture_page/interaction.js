@@ -33,7 +33,10 @@ check("the largest first", state.stream.number === 0 && state.side === 0);
 for (const kind of ["sequence", "throughput", "rtt", "windows"]) {
   check(`${kind} is drawn`, painted(kind) > 100);
 }
-check("the limit is named", /captured|retransm/i.test($("about").textContent));
+const card = () => [...document.querySelectorAll(".stream-card")].filter((card) => !card.hidden);
+check("the card of the stream", card().length === 1 && card()[0].dataset.stream === "0");
+check("its loss, its rate, folded prose", /\b20 of /.test(card()[0].textContent) &&
+  /bit\/s/.test(card()[0].textContent) && !card()[0].querySelector("details").open);
 const { marks, data, acks } = bins();
 const total = (values) => values.reduce((a, b) => a + b, 0);
 check("segments", total(data.segments) === 20_021);
@@ -55,6 +58,19 @@ key("0");
 check("0 resets", near(width(), whole) && near(state.view.from, state.home.from));
 key("ArrowLeft");
 check("the view stays within", near(state.view.from, state.home.from));
+const eventTimes = [...marks.start].filter((_, i) => marks.counts.some((counts, mark) => mark < 9 && counts[i]))
+  .map((start) => start + marks.width / 2);
+$("next").click();
+draw();
+check("Event › begins with the first", near(state.cursor, eventTimes[0]));
+pointer("sequence", "pointermove", 400, 100);
+pointer("sequence", "pointerleave", 400, 100);
+$("next").click();
+check("and goes on after the pointer left", near(state.cursor, eventTimes.find((time) => time > eventTimes[0] + 1e-9)));
+$("reset").click();
+$("previous").click();
+check("‹ Event begins with the last", near(state.cursor, eventTimes.at(-1)));
+$("reset").click();
 key("n");
 draw();
 check("n goes to an event", state.cursor !== null && width() < whole / 10);
@@ -119,10 +135,22 @@ $("search").value = "40001";
 $("search").dispatchEvent(new Event("input"));
 check("search", $("conversation-rows").rows.length === 1);
 document.querySelector("#conversation-rows button").click();
+check("its card", card().length === 1 && card()[0].dataset.stream === "1");
 check("a conversation's graphs", state.stream.number === 1 && state.stream.kept === state.stream.packetCount);
 draw();
 check("all of its packets", painted("sequence") > 50 && painted("windows") > 50);
-const focusable = [...document.querySelectorAll("button, select, input, canvas[tabindex], .scroll[tabindex]")];
+// The width of a phone, at every zoom: three lines of the grid.
+for (const [from, to] of [[0, 9], [0, 4.08], [3.21, 3.2199], [1e6, 1e6 + 2e-4], [-0.04, 0.9]]) {
+  const step = stepWithin(from, to, 228 / 110);
+  const lines = Math.floor(to / step + 1e-9) - Math.ceil(from / step - 1e-9) + 1;
+  check(`three ticks from ${from} to ${to}: ${lines}`, lines >= 3 && lines <= 7);
+}
+dispatchEvent(new Event("beforeprint"));
+const paper = getComputedStyle(document.documentElement).getPropertyValue("--text");
+check("dark on paper", document.documentElement.classList.contains("print") && paper.trim() === "#1b1e23");
+dispatchEvent(new Event("afterprint"));
+check("and as before after it", !document.documentElement.classList.contains("print"));
+const focusable = [...document.querySelectorAll("button, select, input, canvas[tabindex], .scroll[tabindex], article:not([hidden]) summary")];
 check("reachable by Tab", focusable.length > 15 && focusable.every((element) => element.tabIndex >= 0));
 check("names for screen readers", focusable.every((element) => element.textContent || element.ariaLabel || element.labels?.length || element.title));
 return { wrong, checked, errors };

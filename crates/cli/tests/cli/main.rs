@@ -19,6 +19,7 @@ mod iperf3;
 mod large_files;
 mod log_floods;
 mod missing_features;
+mod mistakes;
 mod ordinary_traffic;
 mod other_tools;
 mod peer;

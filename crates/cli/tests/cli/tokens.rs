@@ -1,6 +1,6 @@
 //! To whom a token's proof is sent.
 
-use crate::program::command;
+use crate::program::{Server, command, run};
 use std::io::{self, Read, Write};
 use std::net::TcpListener;
 use std::process::Stdio;
@@ -59,4 +59,29 @@ fn servers_of_a_list_get_no_proof_of_a_token() {
     assert!(named.contains("\"longhaul_token\":"), "{named}");
     // Nothing is sent that would prove the token elsewhere: not to itself either.
     assert!(!named.contains("0123456789abcdef"), "{named}");
+}
+
+#[test]
+fn a_missing_or_wrong_token_is_named_and_a_file_has_the_right_one() {
+    let directory = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| {
+        let path = directory.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        path.to_str().unwrap().to_owned()
+    };
+    let (right, wrong) =
+        (write("right", "0123456789abcdef\n"), write("wrong", "fedcba9876543210\n"));
+    let server = Server::start(&["--tokens", &right]);
+    let test = ["test", "127.0.0.1", "-p", &server.port, "-n", "1K"];
+    let with_file = |file| run(&[&test[..], &["--token-file", file]].concat());
+    for output in [run(&test), with_file(&wrong)] {
+        let text = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(1), "{text}");
+        assert!(text.contains("one of its tokens: give --token-file FILE"), "{text}");
+        assert!(!text.contains("password") && text.lines().last().unwrap().contains("token"));
+    }
+    let admitted = with_file(&right);
+    let text = String::from_utf8(admitted.stderr).unwrap();
+    assert!(admitted.status.success(), "{text}");
+    assert!(text.contains("warning: other users can read"), "the file's mode is 644: {text}");
 }

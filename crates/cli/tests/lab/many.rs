@@ -108,7 +108,15 @@ pub(crate) fn ways_in() {
     let own = list.as_array().unwrap().iter().find(|lab| lab["name"] == "ways-in").unwrap();
     assert_eq!(own["links"][1]["name"], "wan", "{own}");
 
-    let ended = run(&["lab", "set", "--lab", "ways-in", "wan", "loss=99%"]);
+    let ended =
+        run(&["lab", "exec", "--lab", "ways-in", "-J", "bob", "sh", "-c", "echo said; exit 7"]);
+    let document: Value = serde_json::from_str(&ended.stdout).unwrap();
+    assert!(ended.code == Some(7) && ended.stderr.contains("said"), "{ended:?}");
+    assert_eq!((&document["on"], &document["exit_code"]), (&"bob".into(), &7.into()));
+
+    let ended = run(&["lab", "set", "--lab", "ways-in", "--json", "wan", "loss=99%"]);
+    let document: Value = serde_json::from_str(&ended.stdout).unwrap();
+    assert_eq!((&document["link"], &document["set"]), (&"wan".into(), &"loss=99%".into()));
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
     let ended = inside("alice", "ping -q -c 40 -i 0.002 -W 1 bob");
     assert!(
@@ -128,6 +136,17 @@ pub(crate) fn ways_in() {
     assert!(ended.code == Some(2) && said(&ended).contains("ways-in"), "{ended:?}");
     signal("INT", child.id());
     stopped(child);
+}
+
+/// The document of a lab with one program; what the program writes is beside it.
+pub(crate) fn a_run_as_json() {
+    let link = ["lab", "run", "--link", "rate=10mbit,rtt=2ms", "--json", "--"];
+    let ended = valid(|| run(&[&link[..], &["sh", "-c", "echo said; exit 5"]].concat()));
+    assert!(worked(&ended, 5) && ended.stderr.contains("said"), "{ended:?}");
+    let document: Value = serde_json::from_str(&ended.stdout).unwrap();
+    assert_eq!(document["schema"], "longhaul.lab/1");
+    assert_eq!(document["programs"][0]["exit_code"], 5, "{document}");
+    assert_eq!(document["links"][0]["rate_bps"], 10_000_000, "{document}");
 }
 
 /// A trace is read by who asks, from where they stand, and goes to the lab in

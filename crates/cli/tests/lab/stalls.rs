@@ -47,9 +47,17 @@ pub(crate) fn a_test_that_stops_names_the_outage() {
 
 /// Packets of more than 1400 bytes vanish: what is sent in them never arrives, and what fits does.
 pub(crate) fn packets_that_are_too_long_are_named() {
-    let tests = ["-t 2", "-u -l 20k -b 2mbit -t 1", "-u -l auto -b 2mbit -t 1"];
+    let tests = [
+        "-t 2",
+        "-u -l 20k -b 2mbit -t 1",
+        "-u -l auto -b 2mbit -t 1",
+        "--udt --no-fallback -t 1",
+        "--udt --native --no-fallback -t 1",
+    ];
     let results = tested("rate=50mbit,rtt=10ms,up.mtu=1400", &tests);
-    let [(tcp_code, tcp), (udp_code, udp), (auto_code, auto)] = &results[..] else { panic!() };
+    let [(tcp_code, tcp), (udp_code, udp), (auto_code, auto), udt @ ..] = &results[..] else {
+        panic!()
+    };
     assert_eq!((*tcp_code, *udp_code, *auto_code), (1, 1, 0));
     assert_eq!(tcp["limit"], "pmtu-black-hole", "{}", sentence(tcp));
     assert!(sentence(tcp).contains("no full-size segment arrives"), "{}", sentence(tcp));
@@ -65,4 +73,8 @@ pub(crate) fn packets_that_are_too_long_are_named() {
     assert!(notes.contains("fragmented into 14"), "said before the test: {notes}");
     assert_eq!(auto["streams"][0]["datagrams"]["length_bytes"], 1372);
     assert!(auto["received_bytes"].as_u64().unwrap() > 0);
+    for (code, result) in udt {
+        let received = result["received_bytes"].as_u64().unwrap();
+        assert!(*code == 0 && received > 1_000_000, "{received}: {}", sentence(result));
+    }
 }

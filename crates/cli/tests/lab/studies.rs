@@ -74,6 +74,29 @@ pub(crate) fn a_killed_study_resumes() {
     let again = run(&["study", "run", &plan, "--out", &results, "--json"]);
     let same: Value = serde_json::from_str(&again.stdout).unwrap();
     assert_eq!(same["parts"], report["parts"]);
+    levels_are_compared(&report, Path::new(&results));
+}
+
+/// In JSON and first on the page, to which the pages of the cells link back; and a page beside
+/// another study.
+fn levels_are_compared(report: &Value, results: &Path) {
+    let compared = report["parts"][0]["comparisons"].as_array().unwrap();
+    let of = |factor: &str| compared.iter().filter(|one| one["factor"] == factor).count();
+    // Windows with 3 numbers of streams and over all; 3 pairs of these with 2 windows and over both.
+    assert_eq!((of("window"), of("streams")), (4, 9), "{compared:?}");
+    let index = fs::read_to_string(results.join("index.html")).unwrap();
+    let is_measured = compared.iter().any(|one| one["ratio"].is_number());
+    assert_eq!(index.contains("class=\"verdicts\""), is_measured, "{compared:?}");
+    let cells = index.matches("href=\"cells/").count();
+    assert!(cells > 0, "no page of a cell");
+    for entry in fs::read_dir(results.join("cells")).unwrap() {
+        let page = fs::read_to_string(entry.unwrap().path()).unwrap();
+        assert!(page.contains("href=\"../index.html\""), "no way back");
+    }
+    let (page, results) = (results.with_extension("html"), results.to_str().unwrap());
+    let ended = run(&["study", "compare", results, results, "--html", page.to_str().unwrap()]);
+    let text = fs::read_to_string(&page).unwrap_or_default();
+    assert!(ended.code == Some(2) || text.contains("Cells of both studies"), "{}", ended.stderr);
 }
 
 /// The Python that has DuckDB, if `scripts/peers` could install it.
@@ -210,6 +233,24 @@ pub(crate) fn edge_cloud_windows_hold() {
     let page = fs::read_to_string(Path::new(&results).join("index.html")).unwrap();
     assert!(page.contains("window-plateau") && !page.contains("http://") && !page.contains("src="));
     assert!(Path::new(&results).join("cells/windows-0.html").is_file());
+    links_lead_to_files(Path::new(&results));
+}
+
+/// No link of a study's pages is dead.
+fn links_lead_to_files(results: &Path) {
+    let cells = fs::read_dir(results.join("cells")).unwrap().map(|entry| entry.unwrap().path());
+    let mut links = 0;
+    for page in cells.chain([results.join("index.html")]) {
+        let html = fs::read_to_string(&page).unwrap();
+        for link in html.split("href=\"").skip(1).filter_map(|rest| rest.split('"').next()) {
+            let (file, anchor) = link.split_once('#').unwrap_or((link, ""));
+            let target = if file.is_empty() { page.clone() } else { page.with_file_name(file) };
+            let target = fs::read_to_string(&target).unwrap_or_else(|e| panic!("{link}: {e}"));
+            assert!(anchor.is_empty() || target.contains(&format!("id=\"{anchor}\"")), "{link}");
+            links += 1;
+        }
+    }
+    assert!(links > 0, "no link");
 }
 
 /// Programs as traffic: one that works, and some that do what they should not.

@@ -37,6 +37,13 @@ pub struct PathMtu {
 }
 
 impl PathMtu {
+    /// By the UDP payloads of packets that arrived and that did not.
+    pub(crate) fn of_udp(carries: usize, drops: usize, is_ipv6: bool) -> Self {
+        // TCP's header has 12 bytes more than UDP's.
+        let tcp = |bytes: usize| u32::try_from(bytes).unwrap_or(u32::MAX).saturating_sub(12);
+        PathMtu::of(tcp(carries), Some(tcp(drops)), is_ipv6)
+    }
+
     /// By the sizes of segments that arrived and that did not.
     fn of(carries: u32, drops: Option<u32>, is_ipv6: bool) -> Self {
         let headers = if is_ipv6 { IPV6_HEADERS } else { IPV4_HEADERS };

@@ -183,7 +183,7 @@ impl Prepared {
         let session = &self.session;
         let is_decided = || session.has_begun() || session.failure().is_some();
         if let Ok(Some(mut udt)) = Udt::accept(socket, &keys, REQUEST, is_decided) {
-            udt.carry(session, false);
+            udt.carry(session, false, &|_| {});
         }
     }
 

@@ -3,6 +3,7 @@
 use super::Session;
 use super::pump::Pump;
 use crate::CopyError;
+use crate::client::PathMtu;
 use control::Algorithm;
 use copy_proto::message::Carrier;
 use host::random;
@@ -12,7 +13,7 @@ use std::net::{SocketAddr, UdpSocket};
 use std::time::Duration;
 use udt::{NativeConfig, NativeConnection};
 use udt_socket::{Driver, Next, peer_address};
-use units::{Nanos, Rtt};
+use units::Nanos;
 
 /// How often the session is asked for more to send.
 const POLL: Duration = Duration::from_millis(1);
@@ -21,14 +22,6 @@ const MAX_BUFFER: u64 = 1 << 16;
 /// How often the lost packets are counted.
 const COUNT: Duration = Duration::from_millis(100);
 const READ_BYTES: usize = 256 << 10;
-/// Where none of what is in flight is acknowledged for so long at the beginning, and for so many
-/// RTTs, full-size packets do not arrive: a path that carries smaller ones only, which UDT cannot
-/// use.
-const STUCK: Duration = Duration::from_secs(3);
-const STUCK_RTTS: u32 = 8;
-/// Packets that were acknowledged by then: those of the session's first messages, which are small.
-const FIRST_PACKETS: u64 = 64;
-
 /// What an end that finished waits for the peer to acknowledge.
 const LINGER: Duration = Duration::from_secs(3);
 
@@ -36,6 +29,7 @@ const LINGER: Duration = Duration::from_secs(3);
 pub(crate) struct Udt {
     driver: Driver,
     connection: NativeConnection,
+    is_ipv4: bool,
 }
 
 /// Keys and congestion control of one end.
@@ -60,6 +54,7 @@ impl Udt {
     ) -> Result<Option<Self>, CopyError> {
         let socket = super::super::sockets::udp_for(server)?;
         let driver = Driver::new(socket).map_err(CopyError::socket)?;
+        driver.forbid_fragments();
         let is_ipv4 = server.ip().to_canonical().is_ipv4();
         let connection = NativeConnection::client(
             driver.now(),
@@ -69,7 +64,7 @@ impl Udt {
             keys.peer,
         )
         .map_err(|error| CopyError::Connection(error.to_string()))?;
-        let mut this = Udt { driver, connection };
+        let mut this = Udt { driver, connection, is_ipv4 };
         let is_open = this.open(timeout, || false).map_err(CopyError::socket)?;
         Ok(is_open.then_some(this))
     }
@@ -83,10 +78,11 @@ impl Udt {
         stop: impl Fn() -> bool,
     ) -> io::Result<Option<Self>> {
         let driver = Driver::new(socket)?;
+        driver.forbid_fragments();
         let config = config(keys.algorithm, true)?;
         let identity = keys.identity.clone();
         let connection = NativeConnection::server(driver.now(), config, identity, keys.peer);
-        let mut this = Udt { driver, connection };
+        let mut this = Udt { driver, connection, is_ipv4: true };
         Ok(this.open(timeout, stop)?.then_some(this))
     }
 
@@ -106,12 +102,18 @@ impl Udt {
     }
 
     /// Carries the session until it ends. A server's handshake may have completed on a
-    /// connection that the client has given up, so it waits for the client to use it.
-    pub(crate) fn carry(&mut self, session: &Session, is_client: bool) {
+    /// connection that the client has given up, so it waits for the client to use it. `on_smaller`
+    /// learns once if the path does not carry packets of the usual size.
+    pub(crate) fn carry(
+        &mut self,
+        session: &Session,
+        is_client: bool,
+        on_smaller: &dyn Fn(PathMtu),
+    ) {
         let mut pump = Pump::new(session, Carrier::Udt, is_client, true);
         let mut buffer = vec![0; READ_BYTES];
         let (mut done_since, mut counted_at) = (None, Nanos(0));
-        let mut progress = (0, self.driver.now());
+        let (mut is_mtu_known, is_ipv4) = (false, self.is_ipv4);
         let carried = self.driver.run(
             &mut self.connection,
             &mut |now: Nanos, connection: &mut NativeConnection| {
@@ -135,14 +137,11 @@ impl Udt {
                     let (sent, received) = (statistics.sent, statistics.received);
                     let packets = sent.packets + received.packets + received.missing;
                     session.data_path().count(packets, sent.lost + received.missing);
-                    if statistics.in_flight == 0 || statistics.acknowledged != progress.0 {
-                        progress = (statistics.acknowledged, now);
-                    }
-                    let rtt = statistics.rtt.map_or(Duration::ZERO, Rtt::duration);
-                    let stuck = STUCK.max(rtt * STUCK_RTTS);
-                    if progress.0 < FIRST_PACKETS && now >= progress.1.plus(stuck) {
-                        connection.abort(udt::CloseReason::TimedOut);
-                        return Next::Never;
+                    if let Some((carries, drops)) = connection.smaller_packets()
+                        && drops <= carries + NativeConfig::MTU_PRECISION
+                        && !std::mem::replace(&mut is_mtu_known, true)
+                    {
+                        on_smaller(PathMtu::of_udp(carries, drops, !is_ipv4));
                     }
                 }
                 if pump.has_failed() {
@@ -162,6 +161,10 @@ impl Udt {
                 Next::At(now.plus(POLL))
             },
         );
+        // It was over before the search.
+        if let (Some((carries, drops)), false) = (self.connection.smaller_packets(), is_mtu_known) {
+            on_smaller(PathMtu::of_udp(carries, drops, !is_ipv4));
+        }
         if let Err(error) = carried {
             session.fail(CopyError::Connection(error.to_string()));
         }

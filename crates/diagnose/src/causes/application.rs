@@ -41,9 +41,9 @@ impl Cause for Application {
         }
         match facts::requested_rate(o.m) {
             Some(requested) if facts::reached_requested_rate(o.m, o.e) => format!(
-                "Application-limited: the test was limited to {requested} (-b), and {} arrived; \
+                "Application-limited: the test was limited to {requested} (-b), and {}; \
                  raise -b or omit it.",
-                o.e.goodput
+                o.arrived()
             ),
             _ if facts::is_mostly_idle(o.m) && facts::activity(o.m).is_some() => format!(
                 "Application-limited: {}. Network tuning will not help.",

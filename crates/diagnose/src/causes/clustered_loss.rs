@@ -57,9 +57,9 @@ impl Cause for ClusteredLoss {
             ""
         };
         format!(
-            "Random loss{} keeps the congestion window small: {} arrived{predicted}; {repair}use {}.",
+            "Random loss{} keeps the congestion window small: {}{predicted}; {repair}use {}.",
             lost(o),
-            e.goodput,
+            o.arrived(),
             phrases::bbr_or_more_streams(o)
         )
     }

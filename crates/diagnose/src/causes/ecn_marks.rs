@@ -38,10 +38,10 @@ impl Cause for EcnMarks {
             format!(", {} predicted for {name} with those marks", p.rate, name = control(o))
         });
         format!(
-            "ECN marks{share} keep the congestion window small: {} arrived{predicted}{}; the \
+            "ECN marks{share} keep the congestion window small: {}{predicted}{}; the \
              bottleneck signals congestion before its queue builds up: raise its marking \
              threshold, or reduce the other traffic there.",
-            o.e.goodput,
+            o.arrived(),
             phrases::with_queueing(o.e)
         )
     }

@@ -34,7 +34,7 @@ impl Cause for Loss {
         let share = share.map_or_else(String::new, |share| format!(" of {share}"));
         let rtt = e.loaded_rtt.unwrap_or_default();
         let mut text = format!("Random loss{share} keeps the congestion window small: ");
-        text += &format!("{} arrived", e.goodput);
+        text += &o.arrived();
         if let Some(prediction) = self.prediction(o) {
             text += &format!(", {} predicted for that loss and an RTT of {rtt}", prediction.rate);
         }

@@ -25,10 +25,10 @@ impl Cause for PathChange {
 
     fn sentence(&self, o: &Observed<'_>) -> String {
         format!(
-            "The path changed during the test{}; {} arrived on average. Run a longer test (-t) to \
+            "The path changed during the test{}; {} on average. Run a longer test (-t) to \
              cover several changes, and look for route changes or handovers at these times.",
             levels(o),
-            o.e.goodput
+            o.arrived()
         )
     }
 

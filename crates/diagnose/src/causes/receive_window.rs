@@ -38,7 +38,7 @@ impl Cause for ReceiveWindow {
         let e = o.e;
         let mut text = match o.shares {
             Some(shares) => format!("Rwnd-limited {} of the time", percent(shares.receive_window)),
-            None => format!("Rwnd-limited, as seen by the receiver: {} arrived", e.goodput),
+            None => format!("Rwnd-limited, as seen by the receiver: {}", o.arrived()),
         };
         if let Some((sum, rtt, most)) = predict::window_rate(e.window_sum(), e.min_rtt, e) {
             text += &if e.streams > 1 {

@@ -29,10 +29,10 @@ impl Cause for Reordering {
     fn sentence(&self, o: &Observed<'_>) -> String {
         let bbr = if facts::is_bbr(o.m) { "" } else { ", or use BBR (-C bbr)" };
         format!(
-            "Reordered segments are mistaken for lost ones: {} arrived, {}; find what reorders \
+            "Reordered segments are mistaken for lost ones: {}, {}; find what reorders \
              (load balancing per packet, link aggregation, retransmissions of a radio \
              link){bbr}.",
-            o.e.goodput,
+            o.arrived(),
             retransmitted(o)
         )
     }

@@ -43,7 +43,7 @@ impl Cause for WindowScaling {
         {
             text += &format!(", which over {rtt} allows at most {}", p.rate);
         }
-        text += &format!(", and {} arrived", o.e.goodput);
+        text += &format!(", and {}", o.arrived());
         let need = match phrases::needed(o.m, o.e) {
             Some((rate, window)) => {
                 format!("; the path's {rate} need {window}{}", phrases::for_each(o.e))

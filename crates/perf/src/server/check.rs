@@ -34,8 +34,8 @@ pub(super) fn check(
     let (address, limits) = (context.address, &context.config.limits);
     let not_offered =
         |refusal, what: String| Err((refusal, PerfError::NotOffered { address, what }));
-    if let Err(why) = admit(params, context) {
-        return not_offered(Refusal::AUTHENTICATION, why);
+    if let Err((refusal, why)) = admit(params, context) {
+        return not_offered(refusal, why);
     }
     if params.sctp {
         let what = "an SCTP test; this server supports TCP and UDP";
@@ -95,7 +95,7 @@ pub(super) fn check(
 }
 
 /// Authenticates the client. The error is for the server's log only.
-fn admit(params: &Params, context: &CheckContext<'_>) -> Result<(), String> {
+fn admit(params: &Params, context: &CheckContext<'_>) -> Result<(), (Refusal, String)> {
     let now = clock::unix_seconds();
     if let Some(tokens) = &context.config.tokens {
         let extension = params.longhaul.as_ref();
@@ -105,9 +105,10 @@ fn admit(params: &Params, context: &CheckContext<'_>) -> Result<(), String> {
             cookie: context.cookie,
             local: context.local,
         };
-        tokens.admit(&signed, now).map_err(|why| format!("a test {why}"))?;
+        let refused = |why| (Refusal::TOKEN, format!("a test {why}"));
+        tokens.admit(&signed, now).map_err(refused)?;
     }
-    match (&context.config.users, &params.authtoken) {
+    let login = match (&context.config.users, &params.authtoken) {
         (Some(users), Some(token)) => {
             let result = users.authenticate(token, context.address.ip(), now);
             result.map(drop).map_err(|why| format!("a test with an invalid login: {why}"))
@@ -117,7 +118,8 @@ fn admit(params: &Params, context: &CheckContext<'_>) -> Result<(), String> {
             Err("a login, but this server has no users; omit the user name".to_owned())
         }
         (None, None) => Ok(()),
-    }
+    };
+    login.map_err(|why| (Refusal::AUTHENTICATION, why))
 }
 
 fn rate(bps: i64) -> BitRate {

@@ -99,7 +99,7 @@ pub(super) fn serve<'a>(state: &'a ServerState<'a>, handshake: ReceivedHandshake
         (Err(error), reply) => {
             let reason = match reply {
                 Some(Reply::Denied(reason)) => Some(reason),
-                Some(Reply::Refused(Refusal::AUTHENTICATION)) => {
+                Some(Reply::Refused(Refusal::AUTHENTICATION | Refusal::TOKEN)) => {
                     Some(RefusalReason::Authentication)
                 }
                 Some(Reply::Refused(Refusal::NOT_OFFERED)) => Some(RefusalReason::NotOffered),

@@ -49,6 +49,7 @@ impl Traffic {
         let peer = socket.peer_addr()?;
         let mut driver = Driver::new(socket)?;
         if plan.udt.native {
+            driver.forbid_fragments();
             let mut connection = native(driver.now(), stream, plan, peer)?;
             return self.drive(&mut driver, &mut connection, (stream, plan, load, began));
         }
@@ -111,6 +112,7 @@ impl Traffic {
         match connection.closed() {
             Some(
                 reason @ (CloseReason::TimedOut
+                | CloseReason::PathMtu(_)
                 | CloseReason::Protocol(_)
                 | CloseReason::HandshakeTimeout
                 | CloseReason::Refused

@@ -84,7 +84,7 @@ fn answer_over(connection: TcpStream, server: &TestServer, cookie: Cookie, text:
 }
 
 fn refusal() -> Vec<u8> {
-    [&[State::ServerError.byte()], &Refusal::AUTHENTICATION.to_wire()[..]].concat()
+    [&[State::ServerError.byte()], &Refusal::TOKEN.to_wire()[..]].concat()
 }
 
 /// The reason in the server's log.

@@ -4,6 +4,7 @@ use super::{
     Page,
     chart::Frame,
     curves::{run_class, section},
+    limit_colours,
     markup::{Markup, Px},
 };
 use crate::{
@@ -11,21 +12,10 @@ use crate::{
     wording::{self, whole_percent},
 };
 
-/// Colours of the style sheet; further limits share the last one.
-const COLOURS: usize = 6;
 /// Height of the strip above the plot, in pixels.
 const STRIP: f64 = 6.0;
 /// Width of a character of a band's name, in pixels, at most.
 const CHARACTER: f64 = 7.0;
-
-/// The class of a limit's colour.
-fn class(timeline: &Timeline, part: &Part) -> String {
-    colour(timeline.rank(part.limit))
-}
-
-fn colour(rank: usize) -> String {
-    format!("s-{}", rank.min(COLOURS - 1))
-}
 
 /// `loss from 3.1 s to 10 s`.
 fn named(part: &Part) -> String {
@@ -44,7 +34,7 @@ pub(super) fn draw(m: &mut Markup, timeline: &Timeline, f: &Frame) {
     for part in &timeline.parts {
         let (from, to) = (f.across(part.from_s), f.across(part.to_s));
         let wide = (to - from).max(0.0);
-        m.element("g", &[("class", &class(timeline, part))], |m| {
+        m.element("g", &[("class", &limit_colours::class(part.limit))], |m| {
             m.leaf("title", &[], &named(part));
             for (kind, y, high) in
                 [("tint", f.y1, f.y0 - f.y1), ("strip", f.y1 - STRIP - 1.0, STRIP)]
@@ -72,9 +62,9 @@ pub(super) fn draw(m: &mut Markup, timeline: &Timeline, f: &Frame) {
 /// The limits, in their colours, with what each cost.
 pub(super) fn legend(m: &mut Markup, timeline: &Timeline) {
     m.element("ul", &[("class", &"legend")], |m| {
-        for (rank, total) in timeline.totals.iter().enumerate() {
+        for total in &timeline.totals {
             m.element("li", &[], |m| {
-                m.leaf("i", &[("class", &colour(rank))], &"");
+                limit_colours::mark(m, total.limit);
                 m.leaf("b", &[], &total.limit.name());
                 m.text(&" ").text(&cost(total));
             });
@@ -113,7 +103,7 @@ fn table(m: &mut Markup, timeline: &Timeline) {
                 }
             });
             for part in &timeline.parts {
-                row(m, timeline, part);
+                row(m, part);
             }
         });
     });
@@ -123,13 +113,13 @@ fn table(m: &mut Markup, timeline: &Timeline) {
     }
 }
 
-fn row(m: &mut Markup, timeline: &Timeline, part: &Part) {
+fn row(m: &mut Markup, part: &Part) {
     m.element("tr", &[], |m| {
         for t_s in [part.from_s, part.to_s] {
             m.leaf("td", &[], &wording::seconds(t_s).trim_end_matches(" s"));
         }
         m.element("th", &[("scope", &"row")], |m| {
-            m.leaf("i", &[("class", &class(timeline, part))], &"");
+            limit_colours::mark(m, part.limit);
             m.text(&part.limit.name());
         });
         let probability = part.probability.map_or_else(|| "–".to_owned(), certainty);

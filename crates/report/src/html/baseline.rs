@@ -4,9 +4,11 @@
 mod goodputs;
 mod tables;
 
+pub(super) use goodputs::{track, track_axis};
+
 use super::{
-    CSS, document, footer,
-    header::{capital, class, tile},
+    CSS, document, findings as finding_cards, footer,
+    header::{capital, tile},
     markup::Markup,
 };
 use crate::{calendar, wording};
@@ -14,7 +16,7 @@ use record::{
     AddressFamily, BaselineCondition, BaselinePath, BaselineReport, BaselineStep, Direction,
 };
 
-const STYLE: &str = include_str!("baseline/baseline.css");
+pub(super) const STYLE: &str = include_str!("baseline/baseline.css");
 
 /// The page as one HTML document; `json` is the name of the file with the same as JSON.
 #[must_use]
@@ -178,8 +180,7 @@ fn findings(m: &mut Markup, conditions: &[BaselineCondition]) {
 fn card(m: &mut Markup, one: &BaselineCondition) {
     m.element("p", &[("class", &"card-run")], |m| {
         m.leaf("span", &[], &one.condition);
-        let chip = format!("chip {}", class(wording::tone(one.limit)));
-        m.leaf("span", &[("class", &chip)], &wording::limit_name(one.limit));
+        finding_cards::chip(m, one.limit, wording::limit_name(one.limit));
     });
     m.leaf("h3", &[], &capital(wording::verdict(one.limit)));
     let Some(finding) = &one.finding else { return };

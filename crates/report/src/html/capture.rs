@@ -4,18 +4,20 @@
 //! What is drawn comes from `tcp-graphs`, as columns of numbers in base64; a script without
 //! any library draws it on canvases. The document is at most [`MOST_BYTES`] long.
 
+mod cards;
 mod controls;
 mod tables;
 
 use super::markup::Markup;
 use super::{CSS, document, footer};
 use crate::calendar;
-use crate::terminal::{ConversationRow, address};
+use crate::terminal::{ConversationRow, StreamRow, address};
 use crate::wording::grouped;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use capture::file::FileSummary;
 use capture::overview::Overview;
+use record::Finding;
 use serde_json::{Value, json};
 use tcp_analysis::Flags;
 use tcp_graphs::{Encoded, Mark};
@@ -95,7 +97,13 @@ pub struct StreamGraphs {
     pub payload: [u64; 2],
     /// 0 to show the data of side A first, 1 for that of side B.
     pub side: usize,
-    /// Sentences about it: its limit, the capture point.
+    /// Its figures, in the direction that carried more.
+    pub row: StreamRow,
+    /// Its data segments and those that were retransmitted; `None` if no data was captured.
+    pub segments: Option<(u32, u32)>,
+    /// What limited it; `None` if it was not explained.
+    pub finding: Option<Finding>,
+    /// Further sentences about it.
     pub about: Vec<String>,
     /// Its graphs.
     pub graphs: Encoded,
@@ -108,6 +116,8 @@ pub fn capture(page: &CapturePage<'_>) -> String {
     document(&mut m, page.name, &[CSS, STYLE], SCRIPT, |m| {
         m.element("main", &[], |m| {
             header(m, page);
+            cards::write(m, page);
+            notes(m, page);
             controls::graphs(m, page);
             tables::packets(m, page);
             tables::conversations(m);
@@ -144,23 +154,15 @@ fn header(m: &mut Markup, page: &CapturePage<'_>) {
                 calendar::utc(overview.first_ns / 1_000_000_000)
             );
         }
-        m.leaf("p", &[("class", &"lead")], &lead);
-        let notes = notes(page);
-        if !notes.is_empty() {
-            m.element("ul", &[("class", &"notes")], |m| {
-                for note in notes.iter().take(MOST_NOTES) {
-                    m.leaf("li", &[], &short(note));
-                }
-            });
-        }
+        m.leaf("p", &[("class", &"note")], &lead);
         m.element("noscript", &[], |m| {
             m.leaf("p", &[("class", &"alert")], &"The graphs need JavaScript, which is off here.");
         });
     });
 }
 
-/// What to know of the file before its graphs are believed.
-fn notes(page: &CapturePage<'_>) -> Vec<String> {
+/// What to know of the file before its graphs are believed; folded, what else it says of itself.
+fn notes(m: &mut Markup, page: &CapturePage<'_>) {
     let file = page.file;
     let mut notes = page.notes.to_vec();
     if let Some(count) = file.dropped().filter(|count| *count > 0) {
@@ -170,11 +172,28 @@ fn notes(page: &CapturePage<'_>) -> Vec<String> {
             grouped(count)
         ));
     }
-    if !file.captured_by.is_empty() {
-        notes.push(format!("Captured by {}.", file.captured_by.join(", ")));
+    list(m, &notes);
+    let by = &file.captured_by;
+    let by = (!by.is_empty()).then(|| format!("Captured by {}.", by.join(", ")));
+    let comments = file.comments.iter().map(|comment| format!("Comment: {comment}"));
+    let about: Vec<String> = by.into_iter().chain(comments).collect();
+    if !about.is_empty() {
+        m.element("details", &[("class", &"about")], |m| {
+            m.leaf("summary", &[], &"About the file");
+            list(m, &about);
+        });
     }
-    notes.extend(file.comments.iter().map(|comment| format!("Comment: {comment}")));
-    notes
+}
+
+fn list(m: &mut Markup, notes: &[String]) {
+    if notes.is_empty() {
+        return;
+    }
+    m.element("ul", &[("class", &"notes")], |m| {
+        for note in notes.iter().take(MOST_NOTES) {
+            m.leaf("li", &[], &short(note));
+        }
+    });
 }
 
 /// What the script reads.
@@ -209,13 +228,11 @@ fn data(page: &CapturePage<'_>) -> Value {
         .iter()
         .map(|stream| {
             let graphs = &stream.graphs;
-            let about: Vec<String> = stream.about.iter().map(|text| short(text)).collect();
             json!({
                 "number": stream.stream,
                 "ends": stream.ends,
                 "payload": stream.payload,
                 "side": stream.side,
-                "about": about,
                 "widthNs": graphs.width_ns,
                 "bins": graphs.bins.each_ref().map(|bytes| STANDARD.encode(bytes)),
                 "packets": graphs.packets.each_ref().map(|bytes| STANDARD.encode(bytes)),

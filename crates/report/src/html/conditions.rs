@@ -13,7 +13,7 @@ pub(super) fn plan(m: &mut Markup, items: &[PlanItem]) {
     }
     m.element("section", &[], |m| {
         m.leaf("h2", &[], &"Changed settings");
-        m.element("table", &[("class", &"plan")], |m| {
+        m.table("plan", |m| {
             m.element("thead", &[], |m| {
                 m.element("tr", &[], |m| {
                     for head in ["Host", "Setting", "Before", "After", "Reason"] {
@@ -41,53 +41,106 @@ pub(super) fn plan(m: &mut Markup, items: &[PlanItem]) {
     });
 }
 
-/// A row of the table: its label and its value for a run.
-type Row = (&'static str, fn(&Run<'_>) -> Option<String>);
+/// The host that a setting is of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Host {
+    /// The one that measured.
+    Measuring,
+    Sender,
+    Receiver,
+    Both,
+}
+
+impl Host {
+    fn name(self, measurement: &Measurement) -> &'static str {
+        let is = |of: fn(&record::Stream) -> bool| measurement.streams.iter().any(of);
+        if is(|stream| stream.watched) {
+            return "recorded host";
+        }
+        // Of the ends of a captured connection, none is known to be the client of a test.
+        let is_captured = is(|stream| stream.captured.is_some());
+        match (self, measurement.spec.direction) {
+            (Host::Sender, _) if is_captured => "sender",
+            (Host::Receiver, _) if is_captured => "receiver",
+            (Host::Measuring, _)
+            | (Host::Sender, Direction::Forward)
+            | (Host::Receiver, Direction::Reverse) => "client",
+            (Host::Sender, Direction::Reverse) | (Host::Receiver, Direction::Forward) => "server",
+            (Host::Both | Host::Sender | Host::Receiver, _) => "client and server",
+        }
+    }
+}
+
+/// A row of the table: its label, the host of a setting, and its value for a run.
+type Row = (&'static str, Option<Host>, fn(&Run<'_>) -> Option<String>);
 
 const ROWS: &[Row] = &[
-    ("Started", |r| Some(calendar::utc(r.measurement.started_unix_s))),
-    ("Server", |r| {
+    ("Started", None, |r| {
+        (r.measurement.started_unix_s > 0).then(|| calendar::utc(r.measurement.started_unix_s))
+    }),
+    ("Server", None, |r| {
         Some(format!("{}, port {}", r.measurement.spec.target, r.measurement.spec.port))
     }),
-    ("Peer software", |r| Some(r.measurement.peer.clone())),
-    ("Direction", |r| Some(direction(r.measurement.spec.direction).to_owned())),
-    ("Requested length", |r| requested_length(&r.measurement.spec)),
-    ("Streams", |r| Some(r.measurement.streams.len().to_string())),
-    ("Received", |r| Some(received(r.measurement))),
-    ("Average of the whole test", |r| Some(r.finding.average_bps.to_string())),
-    ("Retransmits", |r| retransmits(r.measurement).map(wording::grouped)),
-    ("Congestion control", |r| congestion(r.measurement)),
-    ("Requested window", |r| r.measurement.spec.window_bytes.map(|w| w.to_string())),
-    ("Unsent data limit", |r| r.measurement.unsent_limit().map(|limit| limit.to_string())),
-    ("Target rate per stream", |r| r.measurement.spec.rate_bps.map(|b| b.to_string())),
-    ("Kernel", |r| Some(r.measurement.host.kernel.clone()).filter(|k| !k.is_empty())),
-    ("CPU cores", |r| Some(r.measurement.host.cores.to_string())),
-    ("CPU utilization before the test", |r| {
+    ("Peer software", None, |r| Some(r.measurement.peer.clone())),
+    ("Direction", None, |r| Some(direction(r.measurement.spec.direction).to_owned())),
+    ("Requested length", None, |r| requested_length(&r.measurement.spec)),
+    ("Streams", None, |r| Some(r.measurement.streams.len().to_string())),
+    ("Received", None, |r| Some(received(r.measurement))),
+    ("Average of the whole test", None, |r| Some(r.finding.average_bps.to_string())),
+    ("Retransmits", None, |r| retransmits(r.measurement).map(wording::grouped)),
+    ("Congestion control", Some(Host::Sender), |r| congestion(r.measurement)),
+    ("Requested window", Some(Host::Both), |r| {
+        r.measurement.spec.window_bytes.map(|w| w.to_string())
+    }),
+    ("Unsent data limit", Some(Host::Sender), |r| {
+        r.measurement.unsent_limit().map(|it| it.to_string())
+    }),
+    ("Target rate per stream", Some(Host::Sender), |r| {
+        r.measurement.spec.rate_bps.map(|b| b.to_string())
+    }),
+    ("Kernel", Some(Host::Measuring), |r| {
+        Some(r.measurement.host.kernel.clone()).filter(|kernel| !kernel.is_empty())
+    }),
+    ("CPU cores", Some(Host::Measuring), |r| {
+        (r.measurement.host.cores > 0).then(|| r.measurement.host.cores.to_string())
+    }),
+    ("CPU utilization before the test", Some(Host::Measuring), |r| {
         r.measurement.host.busy_before.map(wording::whole_percent)
     }),
-    ("Sender thread, share of a core", |r| r.measurement.sender_cpu.map(wording::whole_percent)),
-    ("Sender thread waiting for a core", |r| {
+    ("Sender thread, share of a core", Some(Host::Sender), |r| {
+        r.measurement.sender_cpu.map(wording::whole_percent)
+    }),
+    ("Sender thread waiting for a core", Some(Host::Sender), |r| {
         r.measurement.sender_core_wait.map(wording::whole_percent)
     }),
-    ("Receiver thread, share of a core", |r| {
+    ("Receiver thread, share of a core", Some(Host::Receiver), |r| {
         r.measurement.receiver_cpu.map(wording::whole_percent)
     }),
-    ("Receiver thread waiting for a core", |r| {
+    ("Receiver thread waiting for a core", Some(Host::Receiver), |r| {
         r.measurement.receiver_core_wait.map(wording::whole_percent)
     }),
-    ("tcp_rmem", |r| r.measurement.host.tcp_rmem.map(triple)),
-    ("tcp_wmem", |r| r.measurement.host.tcp_wmem.map(triple)),
-    ("Longhaul version", |r| Some(r.measurement.version.clone())),
-    ("Path, configured", |r| r.measurement.path.as_ref().map(configured)),
-    ("Path, measured", |r| r.measurement.path.as_ref().map(measured)),
-    ("Packets", |r| r.measurement.path.as_ref().map(packets)),
-    ("Packet release lateness", |r| r.measurement.path.as_ref().map(lateness)),
-    ("Emulation driver", |r| {
+    ("tcp_rmem", Some(Host::Measuring), |r| r.measurement.host.tcp_rmem.map(triple)),
+    ("tcp_wmem", Some(Host::Measuring), |r| r.measurement.host.tcp_wmem.map(triple)),
+    ("Longhaul version", None, |r| Some(r.measurement.version.clone())),
+    ("Path, configured", None, |r| r.measurement.path.as_ref().map(configured)),
+    ("Path, measured", None, |r| r.measurement.path.as_ref().map(measured)),
+    ("Packets", None, |r| r.measurement.path.as_ref().map(packets)),
+    ("Packet release lateness", None, |r| r.measurement.path.as_ref().map(lateness)),
+    ("Emulation driver", None, |r| {
         r.measurement.path.as_ref().map(|path| path.asked.driver.name().to_owned())
     }),
-    ("Emulation", |r| r.measurement.path.as_ref().map(validity)),
-    ("Notes", |r| Some(r.measurement.notes.join(" · ")).filter(|n| !n.is_empty())),
+    ("Emulation", None, |r| r.measurement.path.as_ref().map(validity)),
+    ("Notes", None, |r| Some(r.measurement.notes.join(" · ")).filter(|n| !n.is_empty())),
 ];
+
+/// The value of a row for a run, with the name of its host.
+fn value(run: &Run<'_>, (_, host, get): &Row) -> Option<String> {
+    let value = get(run)?;
+    Some(match host {
+        Some(host) => format!("{}: {value}", host.name(run.measurement)),
+        None => value,
+    })
+}
 
 pub(super) fn write(m: &mut Markup, page: &Page<'_>) {
     if page.runs.is_empty() {
@@ -100,7 +153,7 @@ pub(super) fn write(m: &mut Markup, page: &Page<'_>) {
             &[("class", &"note")],
             &"Needed to interpret and to reproduce the figures above.",
         );
-        m.element("table", &[("class", &"conditions")], |m| {
+        m.table("conditions", |m| {
             if page.runs.len() > 1 {
                 m.element("thead", &[], |m| {
                     m.element("tr", &[], |m| {
@@ -112,8 +165,8 @@ pub(super) fn write(m: &mut Markup, page: &Page<'_>) {
                 });
             }
             m.element("tbody", &[], |m| {
-                for (label, get) in ROWS {
-                    row(m, label, page.runs.iter().map(get).collect());
+                for shown in ROWS {
+                    row(m, shown.0, page.runs.iter().map(|run| value(run, shown)).collect());
                 }
             });
         });

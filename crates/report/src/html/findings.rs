@@ -3,13 +3,11 @@
 use super::{
     Page, Run, curves,
     header::{capital, class},
+    limit_colours,
     markup::{Markup, Px},
 };
-use crate::{
-    timeline,
-    wording::{self, Cause},
-};
-use record::{Finding, Shares};
+use crate::{timeline, wording};
+use record::{Finding, Limit, Shares};
 
 pub(super) fn write(m: &mut Markup, page: &Page<'_>) {
     if page.runs.is_empty() {
@@ -34,8 +32,7 @@ fn card(m: &mut Markup, page: &Page<'_>, index: usize, run: &Run<'_>) {
     let finding = run.finding;
     m.element("p", &[("class", &"card-run")], |m| {
         m.leaf("span", &[("class", &curves::run_class(page, index))], &run.label);
-        let chip = format!("chip {}", class(wording::tone(finding.limit)));
-        m.leaf("span", &[("class", &chip)], &wording::limit_with_confidence(finding));
+        chip(m, finding.limit, &wording::limit_with_confidence(finding));
     });
     m.leaf("h3", &[], &capital(wording::verdict(finding.limit)));
     m.leaf("p", &[("class", &"sentence")], &finding.sentence);
@@ -47,7 +44,23 @@ fn card(m: &mut Markup, page: &Page<'_>, index: usize, run: &Run<'_>) {
         let text = format!("Bottleneck rate: {}", timeline::bottleneck(estimate));
         m.leaf("p", &[("class", &"note")], &text);
     }
+    if let Some(next) = &finding.next {
+        m.element("p", &[("class", &"note")], |m| {
+            m.leaf("b", &[], &"Next: ").leaf("code", &[("class", &"next")], &next.command);
+            m.text(&format!(" ({})", next.remark()));
+        });
+    }
     m.element("div", &[("class", &"evidence")], |m| evidence(m, page, index, run));
+}
+
+/// A limit in the colours of its tone, with the mark of its own.
+pub(super) fn chip(m: &mut Markup, limit: Option<Limit>, text: &str) {
+    m.element("span", &[("class", &format!("chip {}", class(wording::tone(limit))))], |m| {
+        if let Some(limit) = limit {
+            limit_colours::mark(m, limit);
+        }
+        m.text(&text);
+    });
 }
 
 /// The figures behind a finding; at the bottom, so that neighbouring cards line up.
@@ -101,24 +114,19 @@ fn stacked(m: &mut Markup, shares: &Shares) {
     m.element("div", &[("class", &"bar"), ("role", &"img"), ("aria-label", &label)], |m| {
         for (cause, share) in parts.iter().filter(|(_, share)| *share >= 0.0005) {
             let style = format!("flex-grow:{}", Px(share * 1000.0));
-            m.leaf("span", &[("class", &cause_class(*cause)), ("style", &style)], &"");
+            m.leaf(
+                "span",
+                &[("class", &limit_colours::class_of_cause(*cause)), ("style", &style)],
+                &"",
+            );
         }
     });
     m.element("ul", &[("class", &"legend")], |m| {
         for (cause, share) in parts.iter().filter(|(_, share)| *share >= 0.0005) {
             m.element("li", &[], |m| {
-                m.leaf("i", &[("class", &cause_class(*cause))], &"");
+                m.leaf("i", &[("class", &limit_colours::class_of_cause(*cause))], &"");
                 m.text(&cause.name()).text(&" ").leaf("b", &[], &wording::whole_percent(*share));
             });
         }
     });
-}
-
-fn cause_class(cause: Cause) -> &'static str {
-    match cause {
-        Cause::ReceiveWindow => "c-rwnd",
-        Cause::SendBuffer => "c-sndbuf",
-        Cause::Network => "c-network",
-        Cause::Application => "c-app",
-    }
 }

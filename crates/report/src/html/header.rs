@@ -2,7 +2,7 @@
 
 use super::{Page, markup::Markup, path, paths};
 use crate::wording::{self, Tone};
-use record::PathReport;
+use record::{LatencyUnderLoad, PathReport};
 
 pub(super) fn write(m: &mut Markup, page: &Page<'_>) {
     m.element("header", &[], |m| {
@@ -10,6 +10,11 @@ pub(super) fn write(m: &mut Markup, page: &Page<'_>) {
         m.leaf("h1", &[], &page.title);
         if !page.lead.is_empty() {
             m.leaf("p", &[("class", &"lead")], &page.lead);
+        }
+        if let Some(back) = page.back {
+            m.element("p", &[("class", &"note")], |m| {
+                m.leaf("a", &[("href", &back)], &"All cells of the study");
+            });
         }
     });
     invalid(m, page);
@@ -64,6 +69,7 @@ fn result(m: &mut Markup, page: &Page<'_>) {
                     m.text(&capital(last.label)).text(&": ");
                     m.text(&wording::verdict(last.finding.limit)).text(&".");
                 });
+                grades(m, page);
             });
         }
         _ => {
@@ -82,9 +88,33 @@ fn result(m: &mut Markup, page: &Page<'_>) {
                     let note = format!("{} of the predicted rate", wording::whole_percent(ratio));
                     m.leaf("p", &[("class", &"figure-note")], &note);
                 }
+                grades(m, page);
             });
         }
     });
+}
+
+/// The grade of the latency under load, of each run that has one; of both directions of one test
+/// it is the same.
+fn grades(m: &mut Markup, page: &Page<'_>) {
+    let mut shown: Vec<&LatencyUnderLoad> = Vec::new();
+    for run in &page.runs {
+        let Some(latency) = &run.measurement.latency else { continue };
+        let Some(grade) = latency.grade.as_ref().filter(|_| !shown.contains(&latency)) else {
+            continue;
+        };
+        shown.push(latency);
+        m.element("p", &[("class", &"grade")], |m| {
+            m.leaf("b", &[], grade);
+            m.text(&"latency under load");
+            if let Some(rise) = wording::rtt_rise(latency) {
+                m.text(&format!(": {rise}"));
+            }
+            if page.gain.is_some() {
+                m.text(&format!(", {}", run.label));
+            }
+        });
+    }
 }
 
 /// The path as configured and as measured.

@@ -92,6 +92,17 @@ impl Markup {
         })
     }
 
+    /// A table that scrolls where it is wider than the page, so that the page does not.
+    pub(super) fn table(
+        &mut self,
+        class: &'static str,
+        inside: impl FnOnce(&mut Markup),
+    ) -> &mut Self {
+        self.element("div", &[("class", &"wide-table")], |m| {
+            m.element("table", &[("class", &class)], inside);
+        })
+    }
+
     /// A block of JSON for a script.
     pub(super) fn data(&mut self, id: &'static str, value: &serde_json::Value) -> &mut Self {
         self.text.push_str("<script type=\"application/json\" id=\"");

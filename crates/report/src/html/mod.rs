@@ -8,15 +8,19 @@ mod bands;
 mod baseline;
 mod capture;
 mod chart;
+mod compared;
 mod conditions;
 mod content_policy;
 mod curves;
 mod findings;
 mod header;
 mod labels;
+mod limit_colours;
 mod markup;
 mod naks;
+mod repeats;
 mod study;
+mod study_comparison;
 mod under_load;
 
 pub use baseline::baseline_page;
@@ -24,16 +28,18 @@ pub use capture::{
     CapturePage, MOST_BYTES, MOST_CONVERSATIONS, MOST_STREAMS, PageConversation, StreamGraphs,
     bytes_of_graphs, capture as capture_page,
 };
+pub use repeats::repeats_page;
 pub use study::{StudyPage, SvgFile, cell_page, study, study_plots};
+pub use study_comparison::study_comparison_page;
 
 use markup::Markup;
-use record::{Decided, Finding, Measurement, PathReport, PlanItem};
+use record::{Comparison, Decided, Finding, Measurement, PathReport, PlanItem};
 
 const CSS: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("crosshair.js");
 
 /// The contents of a page.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Page<'a> {
     /// The heading, also the document's title.
     pub title: String,
@@ -49,6 +55,10 @@ pub struct Page<'a> {
     pub plan: &'a [PlanItem],
     /// Throughput of the last run over that of the first.
     pub gain: Option<f64>,
+    /// The comparison with an earlier result.
+    pub comparison: Option<&'a Comparison>,
+    /// The page that it belongs to, as a relative address.
+    pub back: Option<&'a str>,
 }
 
 /// One transfer and its finding.
@@ -69,6 +79,7 @@ pub fn page(page: &Page<'_>) -> String {
     document(&mut m, &page.title, &[CSS], SCRIPT, |m| {
         m.element("main", &[], |m| {
             header::write(m, page);
+            compared::write(m, page.comparison);
             curves::throughput(m, page);
             findings::write(m, page);
             bands::tables(m, page);
@@ -93,7 +104,7 @@ fn document(
 ) {
     let mut inner = Markup::new();
     body(&mut inner);
-    let style = format!("\n{}{}", styles.concat(), inner.rules());
+    let style = format!("\n{}{}{}", styles.concat(), limit_colours::style(), inner.rules());
     m.raw("<!DOCTYPE html>\n");
     m.element("html", &[("lang", &"en")], |m| {
         m.element("head", &[], |m| {

@@ -3,6 +3,7 @@
 
 mod cells;
 mod chart;
+mod comparisons;
 mod disk;
 mod distribution;
 mod drawing;
@@ -13,6 +14,7 @@ mod rows;
 mod scale;
 mod stacked;
 mod surface;
+mod values;
 
 use super::{CSS, markup::Markup};
 use crate::wording;
@@ -20,7 +22,7 @@ use chart::Chart;
 use drawing::{PartPlot, Plotted};
 use record::{PlotKind, StudyPart, StudyPlot, StudyReport, StudyRun, StudyTrend};
 
-const STYLE: &str = include_str!("study/study.css");
+pub(super) const STYLE: &str = include_str!("study/study.css");
 
 /// What a plot without points of single runs shows.
 const MEANS: &str = "The mean of each cell's valid runs.";
@@ -50,6 +52,7 @@ pub fn study(page: &StudyPage<'_>) -> String {
     super::document(&mut m, &report.question, &[CSS, STYLE], "", |m| {
         m.element("main", &[], |m| {
             header(m, report);
+            comparisons::write(m, &report.parts);
             trends(m, &report.trends);
             for (index, part) in report.parts.iter().enumerate() {
                 let runs = page.runs.get(index).map_or(&[][..], Vec::as_slice);
@@ -140,7 +143,7 @@ fn trends(m: &mut Markup, trends: &[StudyTrend]) {
     }
     m.element("section", &[], |m| {
         m.leaf("h2", &[], &"Published and measured");
-        m.element("table", &[("class", &"plan trends")], |m| {
+        m.table("plan trends", |m| {
             m.element("thead", &[], |m| {
                 m.element("tr", &[], |m| {
                     for head in ["Trend", "Published", "Measured", "Verdict"] {
@@ -262,7 +265,7 @@ fn invalid(m: &mut Markup, report: &StudyReport) {
 fn conditions(m: &mut Markup, page: &StudyPage<'_>) {
     m.element("section", &[], |m| {
         m.leaf("h2", &[], &"Conditions");
-        m.element("table", &[("class", &"conditions")], |m| {
+        m.table("conditions", |m| {
             m.element("tbody", &[], |m| {
                 let not_set = page.report.not_set.join(", ");
                 let not_set =

@@ -14,16 +14,16 @@ use units::{Rtt, percent};
 /// Column of the texts.
 const COLUMN: usize = 10;
 /// Line continuation of a POSIX shell, and of PowerShell.
-const SHELL: &str = "\\";
+pub(super) const SHELL: &str = "\\";
 const POWERSHELL: &str = "`";
 /// Column of a check's name, after its mark and verdict.
 const NAME: usize = 12;
 /// Longer names get a line of their own.
 const MAX_NAME: usize = 22;
 
-/// The report on a host.
+/// The report on a host: what is not in order and a line for the rest, or `all`.
 #[must_use]
-pub fn doctor(report: &DoctorReport, style: &Style) -> String {
+pub fn doctor(report: &DoctorReport, all: bool, style: &Style) -> String {
     let mut lines = goal(&report.target, report.to.as_deref(), style);
     let counts = [
         (report.fail, "fail"),
@@ -42,7 +42,7 @@ pub fn doctor(report: &DoctorReport, style: &Style) -> String {
         }
     }
     for area in Area::ALL {
-        let of_area = |check: &&Check| check.area == area;
+        let of_area = |check: &&Check| check.area == area && (all || is_open(check));
         if !report.checks.iter().any(|check| of_area(&check)) {
             continue;
         }
@@ -52,9 +52,26 @@ pub fn doctor(report: &DoctorReport, style: &Style) -> String {
             lines.extend(check(one, style));
         }
     }
+    if !all && report.pass + report.unknown > 0 {
+        lines.push(Line::new(style));
+        lines.extend(row(style, "Rest", style::DIM, &rest(report)));
+    }
     lines.extend(remedies(&report.checks, style));
     lines.extend(notes(style, COLUMN, &report.notes));
     block(lines)
+}
+
+/// Whether there is something to do about it.
+fn is_open(check: &Check) -> bool {
+    matches!(check.verdict, Verdict::Fail | Verdict::Warn)
+}
+
+/// The checks that are not shown, in a line.
+fn rest(report: &DoctorReport) -> String {
+    let parts = [(report.pass, "passed"), (report.unknown, "could not be made")];
+    let parts = parts.iter().filter(|(count, _)| *count > 0);
+    let parts: Vec<String> = parts.map(|(count, what)| format!("{count} {what}")).collect();
+    format!("{} (--all shows them)", parts.join(", "))
 }
 
 fn row(style: &Style, label: &str, text_style: anstyle::Style, text: &str) -> Vec<Line> {
@@ -162,7 +179,7 @@ fn check(check: &Check, style: &Style) -> Vec<Line> {
             first = Line::new(style);
         }
     }
-    if matches!(check.verdict, Verdict::Fail | Verdict::Warn) {
+    if is_open(check) {
         let indent = if style.text_width() < column + 20 { 4 } else { column };
         let why = format!("{} [{}]", check.why, check.source);
         lines.extend(labelled(style, indent, (style::DIM, ""), indent, (style::DIM, &why)));
@@ -205,7 +222,7 @@ fn remedies(checks: &[Check], style: &Style) -> Vec<Line> {
 
 /// A command that can be pasted, on several lines if it is long; `continuation` is the
 /// shell's line continuation.
-fn pasted(command: &str, continuation: &str, style: &Style) -> Vec<Line> {
+pub(super) fn pasted(command: &str, continuation: &str, style: &Style) -> Vec<Line> {
     const INDENT: usize = 6;
     let room = style.text_width().saturating_sub(INDENT + 2).max(1);
     let mut lines: Vec<String> = vec![String::new()];
@@ -357,9 +374,10 @@ mod tests {
     #[test]
     fn failures_come_first_and_each_remedy_once() {
         for style in styles() {
-            assert_fits(&doctor(&report(), &style), &style);
+            assert_fits(&doctor(&report(), true, &style), &style);
+            assert_fits(&doctor(&report(), false, &style), &style);
         }
-        let text = doctor(&report(), &Style { colour: false, width: 80, unicode: true });
+        let text = doctor(&report(), true, &Style { colour: false, width: 80, unicode: true });
         let line = |start: &str| {
             text.lines()
                 .position(|line| line.starts_with(start))
@@ -374,8 +392,21 @@ mod tests {
         );
         assert_eq!(text.matches(APPLY).count(), 1, "{text}");
         assert!(text.contains("✗ tcp_rmem, tcp_wmem: raise them"), "{text}");
-        let ascii = doctor(&report(), &Style { colour: false, width: 80, unicode: false });
+        let ascii = doctor(&report(), true, &Style { colour: false, width: 80, unicode: false });
         assert!(ascii.contains("x fail    tcp_rmem") && ascii.contains("+ pass"), "{ascii}");
+    }
+
+    #[test]
+    fn what_is_not_in_order_is_shown_and_the_rest_is_a_line() {
+        let text = doctor(&report(), false, &Style { colour: false, width: 80, unicode: true });
+        for shown in ["✗ fail    tcp_rmem", "! warn    tcp_wmem", "✗ fail    write", "Remedies"]
+        {
+            assert!(text.contains(shown), "{shown}: {text}");
+        }
+        for hidden in ["✓ pass", "? unknown", "window-scale"] {
+            assert!(!text.contains(hidden), "{hidden}: {text}");
+        }
+        assert!(text.contains("Rest      1 passed, 1 could not be made (--all"), "{text}");
     }
 
     #[test]
@@ -385,7 +416,11 @@ mod tests {
         (all.verdict, all.fail, all.warn, all.unknown) = (Verdict::Pass, 0, 0, 0);
         all.target.rtt_ms = None;
         all.target.bdp_bytes = None;
-        let text = doctor(&all, &Style { colour: false, width: 80, unicode: true });
+        let style = Style { colour: false, width: 80, unicode: true };
+        let short = doctor(&all, false, &style);
+        assert!(short.contains("Rest      1 passed (--all shows them)"), "{short}");
+        assert!(!short.contains("window-scale") && !short.contains("Path"), "{short}");
+        let text = doctor(&all, true, &style);
         assert!(!text.contains("Remedies") && text.contains("Verdict   1 pass"), "{text}");
     }
 

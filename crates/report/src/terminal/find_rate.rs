@@ -7,31 +7,47 @@ use super::{
     style,
 };
 use model::calc::{Curve, Scale, Series};
-use record::{FindRateReport, RateTry};
+use record::{FindRateReport, RateTry, TryFailure};
 
 /// The table header of the trials, without newline.
 #[must_use]
 pub fn trial_header(style: &Style) -> String {
     let mut line = Line::new(style);
-    for (name, column) in [("target", 14), ("sent", 28), ("received", 42), ("loss", 52)] {
+    for (name, column) in [("target", 12), ("sent", 24), ("received", 36), ("loss", 45)] {
         line = line.right(style::DIM, name, column);
     }
     line.finish()
 }
 
-/// One trial, without newline.
+/// One trial, without newline: the reason of a failure is on a line of its own where the
+/// terminal is too narrow.
 #[must_use]
-pub fn trial_row(tried: &RateTry, style: &Style) -> String {
-    let (text_style, word) =
-        if tried.within { (style::GOOD, "pass") } else { (style::BAD, "fail") };
-    Line::new(style)
-        .right(style::STRONG, &tried.asked_bps.to_string(), 14)
-        .right(style::PLAIN, &tried.sent_bps.to_string(), 28)
-        .right(style::PLAIN, &tried.received_bps.to_string(), 42)
-        .right(text_style, &units::percent(tried.loss), 52)
-        .to(54)
-        .put(text_style, word)
-        .finish()
+pub fn trial_row(tried: &RateTry, loss_target: f64, style: &Style) -> String {
+    let text_style = if tried.within { style::GOOD } else { style::BAD };
+    let reason = match tried.failed {
+        None => String::new(),
+        Some(TryFailure::Loss) => {
+            format!(": loss above {}", units::percent_with(loss_target, 3))
+        }
+        Some(TryFailure::QueueGrows) => ": sent faster than it arrives".to_owned(),
+        Some(TryFailure::NothingArrived) => ": nothing arrived".to_owned(),
+    };
+    let word = if tried.within { "pass" } else { "fail" };
+    let line = Line::new(style)
+        .right(style::STRONG, &tried.asked_bps.to_string(), 12)
+        .right(style::PLAIN, &tried.sent_bps.to_string(), 24)
+        .right(style::PLAIN, &tried.received_bps.to_string(), 36)
+        .right(text_style, &units::percent(tried.loss), 45)
+        .to(47)
+        .put(text_style, word);
+    if line.used() + reason.len() <= style.width {
+        return line.put(text_style, &reason).finish();
+    }
+    let reason = reason.trim_start_matches(": ");
+    let lines = wrap(style, reason, style.width.saturating_sub(4)).into_iter();
+    let below =
+        lines.map(|part| "\n".to_owned() + &Line::new(style).to(4).put(text_style, &part).finish());
+    line.finish() + &below.collect::<String>()
 }
 
 /// The result of the search, with the curve of loss against rate.
@@ -80,6 +96,7 @@ mod tests {
             received_bps: BitRate::from_bps(mbit * 1_000_000),
             loss,
             within: loss < 0.001,
+            failed: (loss >= 0.001).then_some(TryFailure::Loss),
         };
         let found = FindRateReport {
             schema: record::FIND_RATE_SCHEMA.to_owned(),
@@ -99,12 +116,13 @@ mod tests {
         };
         for width in [20, 80, 200] {
             let style = Style { colour: false, width, unicode: false };
-            let rows = found.tries.iter().map(|tried| trial_row(tried, &style) + "\n");
+            let rows = found.tries.iter().map(|tried| trial_row(tried, 0.001, &style) + "\n");
             let text = trial_header(&style) + "\n" + &rows.collect::<String>();
             let text = text + &find_rate(&found, &style);
             assert!(text.is_ascii() && text.lines().all(|line| line.len() <= width), "{text}");
             assert_eq!(text.contains("Loss against target rate"), width >= 80, "{text}");
-            assert!(width < 80 || text.contains("30 %  fail"), "{text}");
+            assert!(width < 80 || text.contains("30 %  fail: loss above 0.1 %\n"), "{text}");
+            assert!(width != 20 || text.contains("\n    loss above 0.1 %\n"), "{text}");
         }
     }
 }

@@ -2,14 +2,14 @@
 
 use super::{
     Style,
-    line::{Line, block, labelled, wrap},
+    line::{Line, block, columns, labelled, wrap},
     segments, shares, style,
 };
 use crate::{
     timeline::{self, Timeline},
     wording,
 };
-use record::{Finding, Remedy, RemedyPlace};
+use record::{Finding, NextCommand, Remedy, RemedyPlace};
 
 /// Column of the values.
 const COLUMN: usize = 14;
@@ -55,7 +55,62 @@ pub fn finding(finding: &Finding, style: &Style) -> String {
         let label = Line::new(style).to(indent).put(style::DIM, "limits");
         lines.extend(segments::lines(&timeline, COLUMN + indent, label, style));
     }
+    if let Some(next) = &finding.next {
+        lines.push(Line::new(style));
+        lines.extend(self::next(next, style));
+    }
     block(lines)
+}
+
+/// The command to run next.
+#[must_use]
+pub fn next_command(command: &str, style: &Style) -> String {
+    block(next_lines(command, style))
+}
+
+/// The command to run next, and below it where to run it and what it does.
+pub(super) fn next(next: &NextCommand, style: &Style) -> Vec<Line> {
+    let mut lines = next_lines(&next.command, style);
+    let remark = next.remark();
+    lines.extend(labelled(style, 0, (style::DIM, ""), NEXT.len(), (style::DIM, &remark)));
+    lines
+}
+
+const NEXT: &str = "Next: ";
+
+/// `Next: longhaul …`, in lines that a shell takes as one: each but the last ends with `\`. A
+/// word that is longer than a line is left to the terminal to wrap.
+fn next_lines(command: &str, style: &Style) -> Vec<Line> {
+    let room = style.width.saturating_sub(NEXT.len() + 2);
+    let mut parts: Vec<String> = Vec::new();
+    for word in shell_words(command) {
+        match parts.last_mut() {
+            Some(last) if columns(last) + 1 + columns(word) <= room => {
+                last.push(' ');
+                last.push_str(word);
+            }
+            _ => parts.push(word.to_owned()),
+        }
+    }
+    let last = parts.len().saturating_sub(1);
+    let style = Style { width: usize::MAX, ..*style };
+    let line = |(index, part): (usize, String)| {
+        let label = if index == 0 { NEXT } else { "" };
+        let more = if index < last { " \\" } else { "" };
+        let line = Line::new(&style).put(style::STRONG, label).to(NEXT.len());
+        line.put(style::PLAIN, &(part + more))
+    };
+    parts.into_iter().enumerate().map(line).collect()
+}
+
+/// The words of a command line; spaces between single quotes separate none.
+fn shell_words(command: &str) -> Vec<&str> {
+    let mut is_quoted = false;
+    let words = command.split(|c: char| {
+        is_quoted ^= c == '\'';
+        c == ' ' && !is_quoted
+    });
+    words.filter(|word| !word.is_empty()).collect()
 }
 
 fn numbers(finding: &Finding, style: &Style, indent: usize) -> Vec<Line> {

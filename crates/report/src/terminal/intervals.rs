@@ -107,7 +107,7 @@ impl IntervalTable {
             datagrams: interval.datagrams.map(|counts| DatagramColumns {
                 jitter: (!interval.sending).then_some(counts.jitter),
                 lost: (!interval.sending).then_some(counts.lost),
-                total: counts.packets,
+                total: Some(counts.packets),
             }),
         };
         let units = self.units.unwrap_or_else(|| {
@@ -235,15 +235,11 @@ impl Totals {
             }
         };
         let datagrams = self.datagrams.as_ref();
-        let sent = datagrams.map(|of| DatagramColumns {
-            jitter: None,
-            lost: None,
-            total: of.sent.unwrap_or(0),
-        });
+        let sent = datagrams.map(|of| DatagramColumns { jitter: None, lost: None, total: of.sent });
         let received = datagrams.map(|of| DatagramColumns {
             jitter: Some(of.jitter),
             lost: Some(of.lost),
-            total: of.received.saturating_add(of.lost),
+            total: Some(of.received.saturating_add(of.lost)),
         });
         [(row(0, self.retransmits, sent), "sender"), (row(1, None, received), "receiver")]
     }
@@ -254,8 +250,8 @@ impl Totals {
 struct DatagramColumns {
     jitter: Option<Rtt>,
     lost: Option<u64>,
-    /// Sent, or expected.
-    total: u64,
+    /// Sent, or expected; `None`: the sender's count is missing.
+    total: Option<u64>,
 }
 
 /// A row up to the columns that only interval reports have.
@@ -302,11 +298,11 @@ impl Row {
             return line.right(warn, &retransmits, RETR);
         };
         let jitter = counts.jitter.map_or("-".to_owned(), ColumnUnits::time);
-        let lost = match counts.lost {
-            None => format!("{} sent", counts.total),
-            Some(lost) => {
-                let share = percent(share(lost, counts.total));
-                format!("{lost}/{} ({share})", counts.total)
+        let lost = match (counts.lost, counts.total) {
+            (_, None) => "-".to_owned(),
+            (None, Some(total)) => format!("{total} sent"),
+            (Some(lost), Some(total)) => {
+                format!("{lost}/{total} ({})", percent(share(lost, total)))
             }
         };
         let warn = if counts.lost.unwrap_or(0) > 0 { style::WARN } else { ink };

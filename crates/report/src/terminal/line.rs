@@ -142,7 +142,7 @@ pub(super) fn wrap(style: &Style, text: &str, width: usize) -> Vec<String> {
 }
 
 /// The words; `2.16 MB` is one.
-fn words(text: &str) -> Vec<String> {
+pub(super) fn words(text: &str) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
     for word in text.split_whitespace() {
         match words.last_mut() {

@@ -6,6 +6,7 @@
 
 mod baseline;
 mod bdp_report;
+mod brief;
 mod calc_result;
 mod canvas;
 mod capture_changes;
@@ -24,6 +25,7 @@ mod find_rate;
 mod finding;
 #[cfg(test)]
 mod fit;
+mod fold;
 mod follow;
 mod graph;
 mod interfaces;
@@ -51,9 +53,11 @@ mod tune;
 mod under_load;
 mod verify;
 mod watch;
+mod watch_help;
 
 pub use baseline::{BaselineProgress, baseline, baseline_progress, baseline_start, baseline_test};
 pub use bdp_report::bdp_report;
+pub use brief::{Fix, brief};
 pub use calc_result::calc_result;
 pub use capture_expert::{ExpertRow, capture_expert};
 pub use capture_handshake::{HandshakeRow, HandshakeStream, capture_handshakes};
@@ -70,7 +74,8 @@ pub use capture_tables::{
 };
 pub use doctor::{doctor, doctor_commands};
 pub use find_rate::{find_rate, trial_header, trial_row};
-pub use finding::{finding, notes};
+pub use finding::{finding, next_command, notes};
+pub use fold::fold;
 pub use follow::follow;
 pub use interfaces::interfaces;
 pub use intervals::{IntervalTable, Rows, totals};
@@ -91,6 +96,7 @@ pub use tune::{tune_applied, tune_plan, tune_rolled_back, tune_status};
 pub use under_load::under_load;
 pub use verify::{verify_plan, verify_report, verify_step};
 pub use watch::{Viewport, watch};
+pub use watch_help::watch_help;
 
 /// Most columns of running text and tables; longer lines are hard to read.
 const MAX_TEXT_WIDTH: usize = 100;

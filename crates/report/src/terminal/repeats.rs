@@ -56,6 +56,9 @@ pub fn repeats(runs: &[RunFigures], summary: &RepeatSummary, style: &Style) -> S
     let mut row = |label: &str, text: &str| {
         lines.extend(labelled(style, 2, (style::DIM, label), COLUMN, (style::STRONG, text)));
     };
+    if !summary.limit_sentence.is_empty() {
+        row("limit", &summary.limit_sentence);
+    }
     if let Some(median) = summary.median_bps {
         row("median", &rate(median));
     }
@@ -136,6 +139,9 @@ mod tests {
             confidence: 0.95,
             variation: Some(0.47),
             two_groups: false,
+            limit: None,
+            limits: Vec::new(),
+            limit_sentence: "loss in 2 of 2 runs".to_owned(),
             warnings: vec!["the runs disagree".to_owned()],
         };
         let style = Style { colour: false, width: 80, unicode: false };
@@ -147,6 +153,7 @@ mod tests {
         );
         assert!(text.contains(&format!(" {}  50 retr", "#".repeat(14))), "{text}");
         assert!(text.contains("  warning     the runs disagree"), "{text}");
+        assert!(text.contains("  limit       loss in 2 of 2 runs\n"), "{text}");
         assert!(
             text.starts_with("2 runs\n              steady    whole test  steady; retr"),
             "{text}"

@@ -5,6 +5,7 @@ use super::{
     line::{Line, block, labelled},
     style,
 };
+use crate::foremost::{foremost, of_each_factor};
 use crate::{untrusted::clean, wording};
 use record::{StudyCell, StudyPart, StudyReport, StudyTrend};
 use units::{BitRate, percent};
@@ -14,6 +15,9 @@ const COLUMN: usize = 12;
 
 /// Cells of a part that are listed; the others are in the export.
 const MOST_CELLS: usize = 60;
+
+/// Verdicts that are listed.
+const MOST_VERDICTS: usize = 9;
 
 /// Columns of the values of a cell's factors.
 const MOST_LABEL: usize = 26;
@@ -48,6 +52,13 @@ pub fn study(report: &StudyReport, style: &Style) -> String {
     for (index, sentence) in report.answer.iter().enumerate() {
         row(if index == 0 { "answer" } else { "" }, &clean(sentence));
     }
+    let (verdicts, more) = verdicts(report);
+    for (index, verdict) in verdicts.iter().enumerate() {
+        row(if index == 0 { "compared" } else { "" }, &clean(verdict));
+    }
+    if more > 0 {
+        row("", &format!("{more} more: --html FILE or --json"));
+    }
     row("runs", &runs(report));
     if !report.not_set.is_empty() {
         row("not set", &clean(&format!("{}: {}", report.not_set.join(", "), wording::NOT_SET)));
@@ -70,6 +81,20 @@ pub fn study(report: &StudyReport, style: &Style) -> String {
         lines.extend(cells(part, style));
     }
     block(lines)
+}
+
+/// What levels come to beside each other: the most important verdicts, and the number of others.
+fn verdicts(report: &StudyReport) -> (Vec<String>, u64) {
+    let of_part = |part: &StudyPart| -> Vec<String> {
+        let prefix = if part.name.is_empty() { "" } else { &format!("{}: ", part.name) };
+        let shown = foremost(&part.comparisons, of_each_factor(report.parts.len()));
+        shown.into_iter().map(|one| format!("{prefix}{}", one.verdict)).collect()
+    };
+    let all = report.parts.iter().map(|part| part.comparisons.len() as u64 + part.more_comparisons);
+    let all: u64 = all.sum();
+    let shown: Vec<String> = report.parts.iter().flat_map(of_part).take(MOST_VERDICTS).collect();
+    let more = all.saturating_sub(shown.len() as u64);
+    (shown, more)
 }
 
 fn runs(report: &StudyReport) -> String {

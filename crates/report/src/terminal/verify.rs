@@ -2,7 +2,7 @@
 //! settings kept.
 
 use super::{
-    Style,
+    Style, finding,
     line::{Line, block, labelled},
     settings, style,
 };
@@ -198,15 +198,13 @@ pub fn verify_report(report: &VerifyReport, undo: &str, style: &Style) -> String
     block(lines)
 }
 
-fn limit(finding: &Finding, style: &Style) -> Vec<Line> {
-    let name = wording::limit_name(finding.limit);
-    labelled(
-        style,
-        0,
-        (style::STRONG, "Limit"),
-        COLUMN,
-        (style::PLAIN, &format!("{name}: {}", finding.sentence)),
-    )
+fn limit(last: &Finding, style: &Style) -> Vec<Line> {
+    let name = wording::limit_name(last.limit);
+    let mut lines = row(style, "Limit", &format!("{name}: {}", last.sentence));
+    if let Some(next) = &last.next {
+        lines.extend(finding::next(next, style));
+    }
+    lines
 }
 
 #[cfg(test)]
@@ -231,6 +229,9 @@ mod tests {
             confidence: 0.95,
             variation: None,
             two_groups: false,
+            limit: None,
+            limits: Vec::new(),
+            limit_sentence: String::new(),
             warnings: vec!["the runs disagree".to_owned()],
         }
     }
@@ -253,6 +254,7 @@ mod tests {
             segments: vec![],
             bottleneck: None,
             caveats: Vec::new(),
+            next: None,
         }
     }
 

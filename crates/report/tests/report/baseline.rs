@@ -15,7 +15,7 @@ const KEPT: &str = include_str!("../../../../fuzz/seeds/baseline/lab");
 const HOSTILE: &str = "<script>alert(1)</script>\u{1b}[31m\u{202e}";
 
 /// With every part, and texts as a hostile peer or list would choose them.
-fn full() -> BaselineReport {
+pub(crate) fn full() -> BaselineReport {
     let Ok(mut report) = serde_json::from_str::<BaselineReport>(KEPT) else {
         panic!("no baseline: its keys have changed")
     };

@@ -159,6 +159,7 @@ fn one_limit() -> impl Strategy<Value = Finding> {
                 ..Shares::default()
             }),
             sentence,
+            next: None,
             ..synthetic::before().1
         })
 }
@@ -230,6 +231,7 @@ proptest! {
             decision: None,
             plan: &plan,
             gain,
+            ..Page::default()
         });
         prop_assert_eq!(balanced(&html), Ok(()));
         prop_assert!(!html.contains("NaN,") && !html.contains("inf,"));
@@ -273,6 +275,7 @@ fn a_million_segments_give_a_bounded_result() {
         decision: None,
         plan: &[],
         gain: None,
+        ..Page::default()
     });
     assert_eq!(balanced(&html), Ok(()));
     assert!(html.len() < 300_000, "{} bytes", html.len());

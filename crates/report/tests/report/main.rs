@@ -2,12 +2,18 @@
 //!
 //! `LONGHAUL_BLESS=1` rewrites the golden files instead of comparing.
 
+mod access;
 mod assertions;
 mod baseline;
 mod calculators;
+mod colours;
+mod comparisons;
 mod degenerate;
+mod elements;
 mod page;
+mod pages;
 mod study;
+mod style_rules;
 mod synthetic;
 mod terminal;
 mod watch;

@@ -10,7 +10,7 @@ fn keep(name: &str, html: &str) {
     assert!(std::fs::write(path, html).is_ok());
 }
 
-fn two(before: &(Measurement, Finding), after: &(Measurement, Finding)) -> String {
+pub(crate) fn two(before: &(Measurement, Finding), after: &(Measurement, Finding)) -> String {
     let path = synthetic::path();
     let plan = synthetic::plan();
     let run = |label, (measurement, finding)| Run { label, measurement, finding };
@@ -24,6 +24,7 @@ fn two(before: &(Measurement, Finding), after: &(Measurement, Finding)) -> Strin
         decision: None,
         plan: &plan,
         gain: Some(32.2),
+        ..Page::default()
     })
 }
 
@@ -41,6 +42,7 @@ fn a_page_has_the_answer_of_the_second_test() {
         decision: Some(&decided),
         plan: &[],
         gain: None,
+        ..Page::default()
     };
     let with = html::page(&page);
     assert_eq!(balanced(&with), Ok(()));
@@ -49,7 +51,7 @@ fn a_page_has_the_answer_of_the_second_test() {
     assert!(!html::page(&Page { decision: None, ..page }).contains("Second test"));
 }
 
-fn one((measurement, finding): &(Measurement, Finding)) -> String {
+pub(crate) fn one((measurement, finding): &(Measurement, Finding)) -> String {
     html::page(&Page {
         title: "Test of 10.77.0.2".to_owned(),
         lead: String::new(),
@@ -58,6 +60,7 @@ fn one((measurement, finding): &(Measurement, Finding)) -> String {
         decision: None,
         plan: &[],
         gain: None,
+        ..Page::default()
     })
 }
 
@@ -74,8 +77,10 @@ fn a_page_of_two_runs_compares_them() {
         "predicted 96.5 Mbit/s",
         "BDP 2.16 MB",
         "net.ipv4.tcp_rmem",
-        "6.12.48-amd64",
-        "cubic",
+        ">client: 6.12.48-amd64<",
+        ">client: cubic<",
+        ">client: 4096 16384 16777216<",
+        ">server: 11 %<",
         "2026-11-21",
         "prefers-color-scheme: dark",
     ] {
@@ -83,8 +88,8 @@ fn a_page_of_two_runs_compares_them() {
     }
 }
 
-#[test]
-fn a_page_shows_latency_under_load() {
+/// A run with the latency under load, whose grade is A+.
+pub(crate) fn with_latency() -> (Measurement, Finding) {
     let mut run = synthetic::before();
     let phase = |ms: f64| LatencyPhase {
         count: 100,
@@ -113,6 +118,12 @@ fn a_page_shows_latency_under_load() {
         probes: (-20..220).map(probe).collect(),
         notes: vec!["a <note>".to_owned()],
     });
+    run
+}
+
+#[test]
+fn a_page_shows_latency_under_load() {
+    let run = with_latency();
     let html = one(&run);
     keep("latency.html", &html);
     assert_eq!(balanced(&html), Ok(()));
@@ -124,6 +135,8 @@ fn a_page_shows_latency_under_load() {
         "Bufferbloat grade A+: mean RTT +0.0 ms under load",
         ">under load<",
         "a &lt;note&gt;",
+        // Beside the headline.
+        "<b>A+</b>latency under load: mean RTT +0.0 ms</p>",
     ] {
         assert!(html.contains(part), "{part}");
     }
@@ -164,7 +177,7 @@ fn a_page_shows_the_limits_over_time() {
         "Limits: ramp from 0 s to 1.2 s, path-rate from 1.2 s to 3.4 s, loss from 3.4 s",
         "<title>loss from 3.4 s to 8 s</title>",
         "</b> 46 % of the time, 83 % of the lost goodput",
-        "<td>1.2</td><td>3.4</td><th scope=\"row\"><i class=\"s-2\"></i>path-rate</th>\
+        "<td>1.2</td><td>3.4</td><th scope=\"row\"><i class=\"l-path-rate\"></i>path-rate</th>\
          <td>&gt;99 %</td><td>96 Mbit/s</td><td>0 %</td>",
     ] {
         assert!(html.contains(part), "{part}");
@@ -247,6 +260,7 @@ fn a_peer_cannot_write_the_page() {
         decision: Some(&decided),
         plan: &plan,
         gain: Some(2.0),
+        ..Page::default()
     });
     assert_eq!(balanced(&html), Ok(()));
     assert_eq!(html.matches("<script").count(), 1, "our own");

@@ -2,9 +2,9 @@
 
 use crate::assertions::balanced;
 use record::{
-    Figure, FlowFigures, PlotKind, RunStatus, STUDY_PLAN_SCHEMA, STUDY_SCHEMA, StartSkew,
-    StudyCell, StudyFactor, StudyHost, StudyPart, StudyPlanReport, StudyPlot, StudyReport,
-    StudyRun,
+    Figure, FlowFigures, LevelComparison, PlotKind, RunStatus, STUDY_PLAN_SCHEMA, STUDY_SCHEMA,
+    StartSkew, StudyCell, StudyFactor, StudyHost, StudyPart, StudyPlanReport, StudyPlot,
+    StudyReport, StudyRun,
 };
 use report::html::{self, StudyPage};
 use std::collections::HashSet;
@@ -22,14 +22,33 @@ fn factor(name: &str, values: &[&str], numbers: &[f64]) -> StudyFactor {
     }
 }
 
-fn plot(kind: PlotKind, y: Figure) -> StudyPlot {
+pub(crate) fn plot(kind: PlotKind, y: Figure) -> StudyPlot {
     let (x, by) = (Some("streams".to_owned()), Some("loss".to_owned()));
     let title = Some(format!("Figure 1 {HOSTILE}"));
     StudyPlot { title, kind, x, by, flow: None, y }
 }
 
+/// Two levels, with a ratio or without.
+fn comparison(ratio: Option<f64>) -> LevelComparison {
+    LevelComparison {
+        factor: "loss".to_owned(),
+        levels: ["1".to_owned(), HOSTILE.to_owned()],
+        at: Some(format!("streams={HOSTILE}")),
+        conditions: 1,
+        cells: Some([0, 1]),
+        runs: [2, 2],
+        ratio,
+        ratio_low: ratio.map(|ratio| ratio - 0.5),
+        ratio_high: ratio.map(|ratio| ratio + 0.5),
+        p: ratio.map(|_| 0.01),
+        significant: ratio.map(|_| true),
+        no_ratio: ratio.is_none().then(|| HOSTILE.to_owned()),
+        verdict: format!("{HOSTILE} is fast, {ratio:?}"),
+    }
+}
+
 /// A study of 3 x 3 cells with two runs each, whose goodputs are `rate`.
-fn results(
+pub(crate) fn results(
     plots: Vec<StudyPlot>,
     rate: impl Fn(usize, u32) -> f64,
 ) -> (StudyReport, Vec<StudyRun>) {
@@ -114,7 +133,13 @@ fn results(
         }],
         start_skew: Some(StartSkew { ms: 0.25, uncertainty_ms: 0.125 }),
         trends: Vec::new(),
-        parts: vec![StudyPart { name: String::new(), plan, cells: cells.collect() }],
+        parts: vec![StudyPart {
+            name: String::new(),
+            plan,
+            cells: cells.collect(),
+            comparisons: vec![comparison(Some(3.5)), comparison(None)],
+            more_comparisons: 7,
+        }],
     };
     (report, runs)
 }
@@ -140,7 +165,9 @@ fn every_kind_of_plot_is_drawn_and_text_is_no_markup() {
     let page = page(plots, |cell, repeat| 1e6 * (cell + 1) as f64 + f64::from(repeat));
     // To inspect it, open target/tmp/study.html.
     std::fs::write(concat!(env!("CARGO_TARGET_TMPDIR"), "/study.html"), &page).unwrap();
-    assert_eq!(page.matches("<svg").count(), PlotKind::ALL.len());
+    // A drawing for a page and one for a phone.
+    assert_eq!(page.matches("<svg").count(), 2 * PlotKind::ALL.len());
+    assert_eq!(page.matches("<summary>Values<").count(), PlotKind::ALL.len());
     for caption in [
         "Mean RTT over streams, by loss",
         "Mean RTT over streams and loss, as a surface",
@@ -248,4 +275,34 @@ fn the_third_column_is_the_prediction_or_the_fairness() {
     report.parts[0].cells[0].predicted_bps = Some(2e6);
     let text = report::terminal::study(&report, &style);
     assert!(text.contains("of predicted") && text.contains("50 %"), "{text}");
+}
+
+#[test]
+fn verdicts_stand_before_plots_and_cells() {
+    let (mut report, runs) = results(Vec::new(), |cell, _| 1e6 * (cell + 1) as f64);
+    let html = |report: &StudyReport| {
+        html::study(&StudyPage {
+            report,
+            runs: std::slice::from_ref(&runs),
+            plans: &[String::new()],
+            command: "",
+            host: "",
+            pages: &[Vec::new()],
+        })
+    };
+    let page = html(&report);
+    let at = |text: &str| page.find(text).unwrap_or_else(|| panic!("{text}: {page}"));
+    assert!(at("is fast, Some(3.5)</li>") < at("<svg") && at("<svg") < at(">Cells<"));
+    // The pair without a ratio is in the table, with its reason, beside those that are left out.
+    assert!(at("no ratio: ") > at("<summary>9 comparisons<"), "{page}");
+    assert!(!page.contains("is fast, None</li>") && page.contains(">7 more, with smaller"));
+    let style = report::terminal::Style { colour: false, width: 80, unicode: true };
+    let text = report::terminal::study(&report, &style);
+    assert!(text.contains("compared    ") && text.contains("8 more: --html FILE"), "{text}");
+    assert!(text.find("compared").unwrap() < text.find("runs        ").unwrap());
+    report.parts[0].comparisons.remove(0);
+    let page = html(&report);
+    assert!(!page.contains("class=\"verdicts\"") && page.contains("is fast, None</p>"), "{page}");
+    report.parts[0].comparisons.clear();
+    assert!(!html(&report).contains(">Comparisons<"));
 }

@@ -2,9 +2,9 @@
 //! that is too small, and with one that is large enough.
 
 use record::{
-    Achieved, Confidence, Direction, Finding, HostFacts, Lateness, Limit, LoopReport, Measurement,
-    PathReport, PlanItem, Probability, RateEstimate, ReceiverSample, Sample, Segment, Shares,
-    Steady, Stream, TestSpec,
+    Achieved, CommandHost, Confidence, Direction, Finding, HostFacts, Lateness, Limit, LoopReport,
+    Measurement, NextCommand, PathReport, PlanItem, Probability, RateEstimate, ReceiverSample,
+    Sample, Segment, Shares, Steady, Stream, TestSpec,
 };
 use units::{BitRate, ByteCount, LossRatio, Rtt};
 
@@ -161,6 +161,11 @@ pub(crate) fn before() -> (Measurement, Finding) {
         segments: vec![],
         bottleneck: None,
         caveats: Vec::new(),
+        next: Some(NextCommand {
+            command: "longhaul tune plan --rate 100mbit --rtt 173ms".to_owned(),
+            on: CommandHost::Receiver,
+            why: "prints the settings for this path, and changes nothing".to_owned(),
+        }),
     };
     (measurement(65_535.0, 10.0, 1), finding)
 }
@@ -193,6 +198,13 @@ pub(crate) fn after() -> (Measurement, Finding) {
         segments: vec![],
         bottleneck: None,
         caveats: Vec::new(),
+        next: Some(NextCommand {
+            command: "longhaul lab run --link rate=100mbit,rtt=173ms,queue=1bdp --server \
+                      'longhaul server' -- longhaul test server --latency"
+                .to_owned(),
+            on: CommandHost::Here,
+            why: "shows the queueing delay of the saturated path".to_owned(),
+        }),
     };
     let mut measurement = measurement(6_291_456.0, 10.0, 1);
     measurement.notes.push("net.ipv4.tcp_rmem was increased for this test".to_owned());

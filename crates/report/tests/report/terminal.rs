@@ -138,3 +138,33 @@ fn a_peer_cannot_drive_the_terminal() {
     let note = "\u{1b}]0;owned\u{7}\u{9b}2J\r\u{202e}x".to_owned();
     assert_eq!(terminal::notes(&[note], &style), "note: ]0;owned2J x\n");
 }
+
+#[test]
+fn a_brief_result_fits_a_screen_whatever_was_found() {
+    let (mut measurement, mut finding) = synthetic::before();
+    let fix = terminal::Fix {
+        text: "on the server; expected: 96 Mbit/s".to_owned(),
+        command: Some("sudo sysctl -w net.ipv4.tcp_rmem=\"4096 131072 6291456\"".to_owned()),
+    };
+    let style = Style { colour: false, width: 80, unicode: true };
+    let few = terminal::brief(&measurement, &finding, &fix, &["a note".to_owned()], &style);
+    fits(&few, 80);
+    for part in ["Rate  ", "RTT idle  ", "RTT loaded  ", "Grade  ", "Cause  ", "Fix  ", "Note  "] {
+        assert!(few.lines().any(|line| line.starts_with(part)), "{part}: {few}");
+    }
+    assert!(few.contains("\n      sudo sysctl -w net.ipv4.tcp_rmem="), "{few}");
+    assert!(few.contains("unknown: the RTT under load was not measured"), "{few}");
+    finding.sentence = "A long sentence that goes on. ".repeat(60);
+    measurement.spec.target = "h".repeat(300);
+    let notes = vec![
+        "a note of some length that takes more than a line of the screen, or two"
+            .to_owned();
+        40
+    ];
+    let many = terminal::brief(&measurement, &finding, &fix, &notes, &style);
+    fits(&many, 80);
+    assert!(many.lines().count() <= 22, "{many}");
+    assert!(many.contains("without --brief") && many.contains("sudo sysctl"), "{many}");
+    let narrow = Style { colour: false, width: 30, unicode: false };
+    fits(&terminal::brief(&measurement, &finding, &fix, &notes, &narrow), 30);
+}

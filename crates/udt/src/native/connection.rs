@@ -32,6 +32,8 @@ pub struct NativeConfig {
 impl NativeConfig {
     /// Smallest packet.
     pub const MIN_PACKET_BYTES: usize = 256;
+    /// Bytes to which the size of packets is found that the path carries.
+    pub const MTU_PRECISION: usize = 8;
     /// Packets of Ethernet's MTU over IPv4 and over IPv6.
     pub const IPV4_PACKET_BYTES: usize = 1_472;
     /// See [`NativeConfig::IPV4_PACKET_BYTES`].
@@ -122,10 +124,18 @@ impl NativeConnection {
         self.closed
     }
 
-    /// Bytes of a full packet, without the headers of IP and UDP.
+    /// Bytes of a full packet as far as the path is known to carry it, without the headers of IP
+    /// and UDP.
     #[must_use]
     pub fn packet_bytes(&self) -> usize {
-        self.open.as_ref().map_or(self.ours.packet_bytes as usize, |open| open.packet_bytes)
+        self.open.as_ref().map_or(self.ours.packet_bytes as usize, |open| open.packet_bytes())
+    }
+
+    /// Where packets of the agreed size vanish on the path: the bytes of UDP payload that arrive, and
+    /// those that do not, which come close to each other.
+    #[must_use]
+    pub fn smaller_packets(&self) -> Option<(usize, usize)> {
+        self.open.as_ref().and_then(|open| open.smaller_packets())
     }
 
     /// Bytes that a full packet carries.
@@ -225,11 +235,12 @@ impl NativeConnection {
             return Some(Transmit { packet_bytes: out.len(), is_pair: false, to: Some(to) });
         }
         let open = self.open.as_mut()?;
+        let mut first = None;
         let timestamp_us = (now.nanos_since(self.began) / 1_000) as u32;
         let to = if self.closed.is_some() {
             std::mem::take(&mut open.due.close).then(|| open.send(now, Frame::Close, out))?
         } else {
-            open.poll(now, timestamp_us, max_segments.max(1), out)?
+            open.poll(now, timestamp_us, max_segments.max(1), &mut first, out)?
         };
         if open.is_closing && open.outgoing.is_empty() && open.due.close {
             self.closed = Some(CloseReason::Local);
@@ -237,7 +248,7 @@ impl NativeConnection {
         if out.is_empty() {
             return None;
         }
-        let packet_bytes = open.packet_bytes.min(out.len());
+        let packet_bytes = first.unwrap_or(out.len());
         Some(Transmit { packet_bytes, is_pair: false, to: Some(to) })
     }
 

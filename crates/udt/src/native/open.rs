@@ -4,8 +4,9 @@ use super::clocks::Clocks;
 use super::incoming::Incoming;
 use super::opening::Opened;
 use super::outgoing::Outgoing;
-use super::packet::{ACK_BYTES, DATA_BYTES, Frame, HEADER_BYTES, TAG_BYTES};
+use super::packet::{ACK_BYTES, DATA_BYTES, Frame, HEADER_BYTES, TAG_BYTES, expand};
 use super::path::Path;
+use super::path_mtu::{Found, PathMtu};
 use super::protection::Protection;
 use super::round_trip::RoundTrip;
 use super::tls::TlsHandshake;
@@ -31,7 +32,7 @@ const CHALLENGE_BYTES: usize = HEADER_BYTES + 9 + TAG_BYTES;
 #[derive(Debug)]
 pub(super) struct Open {
     peer_id: u64,
-    pub(super) packet_bytes: usize,
+    mtu: PathMtu,
     protection: Protection,
     pub(super) path: Path,
     rtt: RoundTrip,
@@ -75,14 +76,16 @@ impl Open {
         opened: Opened,
         packet_bytes: usize,
         path: Path,
-        outgoing: Outgoing,
+        mut outgoing: Outgoing,
         incoming: Incoming,
     ) -> Self {
         // The client repeats its last messages until it receives something.
         let ping = opened.last_messages.is_none();
+        let mtu = PathMtu::new(packet_bytes);
+        outgoing.set_payload_bytes(payload_bytes(mtu.bytes()), !mtu.is_first());
         Open {
             peer_id: opened.peer.id,
-            packet_bytes,
+            mtu,
             protection: opened.protection,
             path,
             rtt: RoundTrip::default(),
@@ -141,6 +144,9 @@ impl Open {
                 if self.outgoing.on_ack(now, arrived_at, &ack, &mut self.rtt).is_err() {
                     return Err(CloseReason::Protocol("acknowledgement of what was never sent"));
                 }
+                let largest = expand(ack.largest, self.outgoing.flight().next());
+                let found = self.mtu.on_ack(now, &ack, largest);
+                self.on_path_mtu(found)?;
             }
             Frame::Ping => {}
             Frame::Close => return Err(CloseReason::Peer),
@@ -156,6 +162,39 @@ impl Open {
         Ok(())
     }
 
+    /// UDP payload of the largest packet that may carry data, bytes.
+    pub(super) fn packet_bytes(&self) -> usize {
+        self.mtu.bytes()
+    }
+
+    pub(super) fn smaller_packets(&self) -> Option<(usize, usize)> {
+        self.mtu.smaller()
+    }
+
+    fn on_path_mtu(&mut self, found: Option<Found>) -> Result<(), CloseReason> {
+        match found {
+            Some(Found::Vanishes(bytes)) => return Err(CloseReason::PathMtu(bytes)),
+            Some(Found::Size(bytes)) => {
+                self.outgoing.set_payload_bytes(payload_bytes(bytes), !self.mtu.is_first());
+            }
+            None => {}
+        }
+        Ok(())
+    }
+
+    /// A ping of `bytes`, which shows whether the path carries them.
+    fn send_probe(&mut self, now: Nanos, bytes: usize, out: &mut Vec<u8>) -> PeerAddress {
+        let number = self.outgoing.flight().next();
+        self.protection.seal(self.peer_id, number, out, |out| {
+            Frame::Ping.write(out);
+            out.resize(bytes - TAG_BYTES, 0);
+        });
+        self.outgoing.on_send_other(now);
+        self.mtu.on_send(now, number, bytes);
+        self.last_sent = now;
+        self.path.address()
+    }
+
     /// Appends one packet and gives where it is sent.
     pub(super) fn send(&mut self, now: Nanos, frame: Frame<'_>, out: &mut Vec<u8>) -> PeerAddress {
         let number = self.outgoing.flight().next();
@@ -165,11 +204,14 @@ impl Open {
         self.path.address()
     }
 
+    /// Fills `out` with packets and gives where they are sent; `first` gets the length of the first
+    /// of a train.
     pub(super) fn poll(
         &mut self,
         now: Nanos,
         timestamp_us: u32,
         max_segments: usize,
+        first: &mut Option<usize>,
         out: &mut Vec<u8>,
     ) -> Option<PeerAddress> {
         if let Some(datagram) = self.due.tls.pop_front() {
@@ -187,9 +229,12 @@ impl Open {
         if std::mem::take(&mut self.due.ping) {
             return Some(self.send(now, Frame::Ping, out));
         }
+        if let Some(bytes) = self.mtu.poll() {
+            return Some(self.send_probe(now, bytes, out));
+        }
+        let max_bytes = self.packet_bytes() - HEADER_BYTES - ACK_BYTES - TAG_BYTES;
         let (protection, outgoing) = (&mut self.protection, &mut self.outgoing);
         let id = self.peer_id;
-        let max_bytes = self.packet_bytes - HEADER_BYTES - ACK_BYTES - TAG_BYTES;
         let has_ack = self.incoming.poll_ack(now, max_bytes, |ack| {
             let number = outgoing.flight().next();
             protection.seal(id, number, out, |out| Frame::Ack(*ack).write(out));
@@ -203,6 +248,7 @@ impl Open {
         } else {
             self.outgoing.transmit(now, timestamp_us, &self.rtt, max_segments, |number, frame| {
                 protection.seal(id, number, out, |out| frame.write(out));
+                first.get_or_insert(out.len());
             });
         }
         if out.is_empty() {
@@ -223,6 +269,7 @@ impl Open {
             self.incoming.next_ack(),
             self.outgoing.next_transmit(),
             self.outgoing.next_timeout(&self.rtt),
+            self.mtu.next_timeout(&self.rtt),
         ]
         .into_iter()
         .flatten()
@@ -243,6 +290,11 @@ impl Open {
             self.due.tls.extend(tls.datagrams(self.peer_id));
         }
         self.due.ping |= self.outgoing.on_timeout(now, &self.rtt);
+        if self.outgoing.is_stalled() {
+            self.mtu.doubt(now);
+        }
+        let found = self.mtu.on_timeout(now, &self.rtt);
+        self.on_path_mtu(found)?;
         if self.protection.is_exhausted() {
             return Err(CloseReason::Protocol("keys are used up"));
         }

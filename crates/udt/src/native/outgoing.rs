@@ -17,6 +17,8 @@ const FIRST_CAPACITY: u64 = 8_192;
 const PROBES: u32 = 2;
 /// Probe timeouts in a row after which all in flight is taken as lost.
 const PERSISTENT: u32 = 3;
+/// Packets that are written before the first answer, which are small: more would stay so.
+const FIRST_WRITTEN: u64 = 64;
 /// Probe timeouts double up to this often.
 const MAX_DOUBLINGS: u32 = 6;
 
@@ -24,6 +26,9 @@ const MAX_DOUBLINGS: u32 = 6;
 #[derive(Debug)]
 pub(crate) struct Outgoing {
     store: PacketStore,
+    /// Bytes of new packets, small ones until the path MTU is known.
+    payload_bytes: usize,
+    is_size_known: bool,
     /// The first packet that is not acknowledged, the next to be sent for the first time,
     /// and one past the last that was written.
     una: u64,
@@ -66,6 +71,8 @@ impl Outgoing {
     ) -> Self {
         Outgoing {
             store: PacketStore::new(payload_bytes),
+            payload_bytes,
+            is_size_known: true,
             una: 0,
             nxt: 0,
             end: 0,
@@ -101,6 +108,18 @@ impl Outgoing {
         &self.flight
     }
 
+    /// New packets have so many bytes at most; `is_known`: the path MTU is no
+    /// longer waited for.
+    pub(crate) fn set_payload_bytes(&mut self, bytes: usize, is_known: bool) {
+        self.payload_bytes = bytes.min(self.store.stride());
+        self.is_size_known = is_known;
+    }
+
+    /// Whether what is in flight has not been acknowledged for several timeouts.
+    pub(crate) const fn is_stalled(&self) -> bool {
+        self.timeouts >= PERSISTENT
+    }
+
     /// A packet without data is sent.
     pub(crate) fn on_send_other(&mut self, now: Nanos) {
         self.flight.on_send(now, None);
@@ -125,6 +144,9 @@ impl Outgoing {
     }
 
     fn capacity(&self) -> u64 {
+        if !self.is_size_known {
+            return FIRST_WRITTEN.min(self.max_capacity);
+        }
         let windows = self.control.send_buffer_windows() * self.control.cwnd();
         windows.max(FIRST_CAPACITY).min(self.max_capacity)
     }
@@ -144,15 +166,16 @@ impl Outgoing {
             return 0;
         }
         if self.is_tail_open && self.nxt < self.end {
-            written = self.store.extend(self.end - 1, bytes);
+            let room = self.payload_bytes.saturating_sub(self.store.payload(self.end - 1).len());
+            written = self.store.extend(self.end - 1, &bytes[..room.min(bytes.len())]);
             bytes = &bytes[written..];
         }
-        let stride = self.store.stride();
-        for payload in bytes.chunks(stride).take(self.room() as usize) {
+        let full = self.payload_bytes;
+        for payload in bytes.chunks(full).take(self.room() as usize) {
             self.store.put(self.end, 0, payload);
             self.end += 1;
             written += payload.len();
-            self.is_tail_open = payload.len() < stride;
+            self.is_tail_open = payload.len() < full;
         }
         written
     }
@@ -212,6 +235,7 @@ impl Outgoing {
         let probe = now.plus_nanos(rtt.probe_timeout_ns());
         self.window_probe = is_blocked.then(|| self.window_probe.unwrap_or(probe));
         let most = pacing::burst_packets(period_ns).min(max_packets as u64);
+        let mut train = None;
         for count in 0..most {
             // Pacing is of trains: their packets leave together.
             let limit = self.limit(now).filter(|limit| count == 0 || *limit != SendLimit::Pacing);
@@ -224,17 +248,18 @@ impl Outgoing {
                 }
                 return;
             }
-            let packet = match self.lost.take_first(1) {
-                Some(run) => {
-                    self.counters.retransmitted += 1;
-                    run.start
-                }
-                None => {
-                    self.nxt += 1;
-                    self.nxt - 1
-                }
-            };
+            let packet = self.lost.first().map_or(self.nxt, |run| run.start);
             let payload = self.store.payload(packet);
+            let full = *train.get_or_insert(payload.len());
+            if payload.len() > full {
+                // Of another train.
+                return;
+            }
+            if self.lost.take_first(1).is_some() {
+                self.counters.retransmitted += 1;
+            } else {
+                self.nxt += 1;
+            }
             let header = DataHeader {
                 sequence: packet as u32,
                 timestamp_us,
@@ -243,7 +268,7 @@ impl Outgoing {
             };
             let number = self.flight.next();
             send(number, Frame::Data(header, payload));
-            let is_full = payload.len() == self.store.stride();
+            let is_full = payload.len() == full;
             self.counters.packets += 1;
             self.probes = self.probes.saturating_sub(1);
             self.flight.on_send(now, Some(packet));

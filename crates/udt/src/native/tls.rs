@@ -12,7 +12,7 @@ use std::fmt;
 const PROTOCOL: &[u8] = b"longhaul-native/1";
 
 /// Bytes of messages in a datagram: with headers it fits any path of IPv6.
-const CHUNK_BYTES: usize = 1_100;
+const CHUNK_BYTES: usize = 470;
 /// Bytes of messages that a peer may send at each level.
 const MAX_BYTES: usize = 16_384;
 /// Bytes of an offset before the messages.

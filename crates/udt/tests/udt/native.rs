@@ -31,6 +31,52 @@ fn streams_arrive_whole_under_any_control_and_loss() {
     }
 }
 
+/// Packets of more than the path's MTU vanish, in both directions and from the first on.
+#[test]
+fn a_smaller_mtu_is_found_while_data_flows() {
+    for mtu in [1_499, 1_400, 1_000, 560] {
+        for loss in ["0%", "2%"] {
+            let links = lossy(bottleneck(50, 40, 1.0), loss)
+                .map(|link| LinkConfig { mtu: Some(mtu), ..link });
+            let mut path = NativePath::established(links, Algorithm::Bbr3);
+            let time = path.transfer(3_000_000);
+            assert!(time < 3.0, "{mtu} {loss}: {time:.1} s");
+            path.run_for(Duration::from_secs(4), |_| {});
+            let (carries, drops) = path.client.smaller_packets().unwrap();
+            let payload = mtu as usize - 28;
+            assert!(carries <= payload && payload < drops, "{carries} to {drops} for {payload}");
+            assert!(drops - carries <= 8 && path.client.packet_bytes() == carries);
+        }
+    }
+    let mut path = NativePath::established(bottleneck(50, 40, 1.0), Algorithm::Bbr3);
+    path.transfer(3_000_000);
+    assert_eq!(path.client.smaller_packets(), None);
+    assert_eq!(path.client.packet_bytes(), 1_472);
+}
+
+/// What is in flight cannot be cut again: the connection ends, and says what arrives.
+#[test]
+fn a_path_whose_mtu_falls_ends_the_connection_and_an_outage_does_not() {
+    let mut path = NativePath::established(bottleneck(50, 40, 1.0), Algorithm::Bbr3);
+    path.saturate(Duration::from_secs(1));
+    path.tamper = |datagram| {
+        if datagram.len() > 1_000 {
+            datagram.clear();
+        }
+    };
+    path.saturate(Duration::from_secs(4));
+    let closed = path.client.closed();
+    assert_eq!(closed, Some(CloseReason::PathMtu(1_472)));
+    let mut path = NativePath::established(bottleneck(50, 40, 1.0), Algorithm::Bbr3);
+    path.saturate(Duration::from_secs(1));
+    path.tamper = |datagram| datagram.clear();
+    path.saturate(Duration::from_secs(5));
+    path.tamper = |_| {};
+    path.saturate(Duration::from_secs(10));
+    assert!(path.saturate(Duration::from_secs(2)) > 30e6);
+    assert_eq!((path.client.closed(), path.client.packet_bytes()), (None, 1_472));
+}
+
 #[test]
 fn both_directions_carry_streams_at_once() {
     let [forward, _] = bottleneck(50, 20, 1.0);

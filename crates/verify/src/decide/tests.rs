@@ -74,6 +74,7 @@ fn finding(confidence: Confidence, posterior: &[(Limit, f64)]) -> Finding {
         segments: Vec::new(),
         bottleneck: None,
         caveats: Vec::new(),
+        next: None,
     }
 }
 

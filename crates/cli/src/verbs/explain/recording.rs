@@ -4,7 +4,7 @@ use super::ExplainArgs;
 use crate::console::{self, Console};
 use crate::failure::{DONE, Failure, Outcome};
 use crate::test_report;
-use record::{ConnectionId, Finding};
+use record::{ConnectionId, Finding, command_line};
 use report::terminal::{self, ConnectionSummary};
 use report::untrusted;
 use serde::Serialize;
@@ -74,7 +74,9 @@ pub(super) fn run(args: &ExplainArgs, console: &mut Console) -> Outcome {
     } else {
         let rows: Vec<ConnectionSummary<'_>> =
             all.iter().map(|(one, transfer)| row(one, transfer)).collect();
-        terminal::recorded_connections(&rows, &console.out)
+        let words = ["longhaul", "explain", &args.file.to_string_lossy(), "--connection", "1"];
+        let next = terminal::next_command(&command_line(words), &console.out);
+        format!("{}\n{next}", terminal::recorded_connections(&rows, &console.out))
     };
     console.print(&text);
     Ok(DONE)

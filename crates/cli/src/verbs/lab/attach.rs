@@ -1,6 +1,6 @@
 //! Commands for a running lab: `lab exec`, `lab set`, `lab capture`, `lab list`.
 
-use super::document::RunningLab;
+use super::document::{ExecDocument, RunningLab, SetDocument};
 use super::stage::path_with_us;
 use crate::console::{self, Console};
 use crate::failure::{DONE, Failure, Outcome};
@@ -14,6 +14,7 @@ use lab::LabError;
 use lab::control::{self, Client};
 use std::ffi::OsString;
 use std::io::{self, IsTerminal, Read, Write};
+use std::process::Stdio;
 use topology::{PathError, PathSpec};
 use units::{BitRate, Rtt};
 
@@ -37,6 +38,11 @@ impl Which {
 pub(super) struct ExecArgs {
     #[command(flatten)]
     which: Which,
+    /// Print the result as JSON
+    ///
+    /// Output of CMD goes to standard error.
+    #[arg(long, short = 'J')]
+    json: bool,
     /// Host to run it on
     #[arg(value_name = "HOST")]
     host: String,
@@ -50,6 +56,7 @@ Examples:
   longhaul lab exec server iperf3 -s
   longhaul lab exec client ping -c 3 server
   longhaul lab exec --lab dumbbell client1
+  longhaul lab exec --json client ping -c 3 server
 
 Exit code: that of the program; 137 if the lab ended first.";
 
@@ -59,6 +66,9 @@ Exit code: that of the program; 137 if the lab ended first.";
 pub(super) struct SetArgs {
     #[command(flatten)]
     which: Which,
+    /// Print the change as JSON
+    #[arg(long, short = 'J')]
+    json: bool,
     /// Link if there are several; settings KEY=VALUE,…
     #[arg(value_names = ["LINK", "SETTINGS"], num_args = 1..=2, required = true)]
     words: Vec<String>,
@@ -113,7 +123,7 @@ Examples:
   longhaul lab list
   longhaul lab list --json | jq '.[].hosts[].name'";
 
-pub(super) fn exec(args: &ExecArgs) -> Outcome {
+pub(super) fn exec(args: &ExecArgs, console: &mut Console) -> Outcome {
     let mut caller = args.which.call()?;
     let inventory = caller.inventory().map_err(Failure::work)?;
     let Some(host) = inventory.hosts.iter().find(|host| host.name == args.host) else {
@@ -133,10 +143,17 @@ pub(super) fn exec(args: &ExecArgs) -> Outcome {
     let namespaces = HostNamespaces::open(caller.connection(), host.namespace).map_err(failed)?;
     // The program inherits it; on any core it would only disturb the lab.
     let _confinement = inventory.program_cores.as_deref().map(Confinement::begin);
-    namespaces.run(&command, path_with_us().as_deref()).map_err(failed)
+    let streams = if args.json { Stdio::from(io::stderr()) } else { Stdio::inherit() };
+    let code = namespaces.run(&command, path_with_us().as_deref(), streams).map_err(failed)?;
+    if args.json {
+        let words: Vec<_> = command.iter().map(|word| word.to_string_lossy()).collect();
+        let on = args.host.as_str();
+        console.print(&console::json(&ExecDocument::new(on, words.join(" "), code))?);
+    }
+    Ok(code)
 }
 
-pub(super) fn set(args: &SetArgs) -> Outcome {
+pub(super) fn set(args: &SetArgs, console: &mut Console) -> Outcome {
     let (link, settings) = match args.words.as_slice() {
         [settings] => (None, settings),
         [link, settings, ..] => (Some(link.as_str()), settings),
@@ -148,6 +165,12 @@ pub(super) fn set(args: &SetArgs) -> Outcome {
         LabError::Refused { .. } => Failure::usage(error),
         other => Failure::work(other),
     })?;
+    if args.json {
+        // Without a name there is one link alone.
+        let inventory = args.which.call()?.inventory().map_err(Failure::work)?;
+        let only = inventory.links.first().map_or("", |only| only.name.as_str());
+        console.print(&console::json(&SetDocument::new(link.unwrap_or(only), settings))?);
+    }
     Ok(DONE)
 }
 

@@ -1,4 +1,5 @@
-//! A lab as a JSON document: `lab up --json`, and the links of `--report`.
+//! Labs as JSON documents: `lab up`, `lab run`, `lab exec` and `lab set` with `--json`, and the
+//! links of `--report`.
 
 use lab::control::Inventory;
 use lab::{Job, LabReport, LinkReport, SessionEnd};
@@ -42,6 +43,39 @@ pub(super) struct RunningLab<'a> {
     pub(super) name: &'a str,
     #[serde(flatten)]
     pub(super) inventory: &'a Inventory,
+}
+
+/// A program that ran on a host of a running lab.
+#[derive(Debug, Serialize)]
+pub(super) struct ExecDocument<'a> {
+    schema: &'static str,
+    version: &'static str,
+    on: &'a str,
+    command: String,
+    exit_code: i32,
+}
+
+impl<'a> ExecDocument<'a> {
+    pub(super) fn new(on: &'a str, command: String, exit_code: i32) -> Self {
+        let version = env!("CARGO_PKG_VERSION");
+        ExecDocument { schema: "longhaul.lab-exec/1", version, on, command, exit_code }
+    }
+}
+
+/// A changed link of a running lab.
+#[derive(Debug, Serialize)]
+pub(super) struct SetDocument<'a> {
+    schema: &'static str,
+    version: &'static str,
+    link: &'a str,
+    set: &'a str,
+}
+
+impl<'a> SetDocument<'a> {
+    pub(super) fn new(link: &'a str, set: &'a str) -> Self {
+        let version = env!("CARGO_PKG_VERSION");
+        SetDocument { schema: "longhaul.lab-set/1", version, link, set }
+    }
 }
 
 impl<'a> LabDocument<'a> {

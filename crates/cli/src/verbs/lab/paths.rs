@@ -3,6 +3,7 @@
 use super::{own_paths, parse_path};
 use crate::console::{self, Console};
 use crate::failure::{DONE, Failure, Outcome};
+use crate::usage_error::nearest;
 use clap::{Args, ValueEnum};
 use report::untrusted::clean;
 use serde::Serialize;
@@ -98,7 +99,9 @@ fn settings(name: &str, tool: Tool) -> Result<EmulatorSettings, Failure> {
 pub(super) fn run(args: &PathsArgs, console: &mut Console) -> Outcome {
     let mut all = listed()?;
     if let Some(unknown) = args.names.iter().find(|name| all.iter().all(|one| one.name != **name)) {
-        return Err(Failure::usage(format!("no path is named '{unknown}': longhaul lab paths")));
+        let meant = nearest(unknown, all.iter().map(|one| one.name.as_str()));
+        let error = format!("no path is named '{unknown}'; `longhaul lab paths` lists them");
+        return Err(Failure::usage(error).meaning(unknown, meant));
     }
     all.retain(|one| args.names.is_empty() || args.names.contains(&one.name));
     if let Some(tool) = args.tool {

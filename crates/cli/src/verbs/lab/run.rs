@@ -1,14 +1,16 @@
 //! `longhaul lab run` and `lab shell`: a program on the client, behind an emulated path.
 
+use super::document::LabDocument;
 use super::machine::{self, FarEnd};
 use super::stage::{self, Stage, StageArgs};
 use super::{parse_path, setting};
-use crate::console;
+use crate::console::{self, Console};
 use crate::failure::{Failure, Outcome};
 use crate::inside;
 use clap::Args;
 use lab::{EndReason, Job, Lab, LabError, LabHost, Session, SessionEvent, Streams};
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
+use std::path::Path;
 use std::time::Duration;
 use topology::plan::Wait;
 use topology::{PathSpec, Plan};
@@ -91,6 +93,11 @@ fn run_help() -> String {
 pub(super) struct RunArgs {
     #[command(flatten)]
     pair: PairArgs,
+    /// Print the result as JSON
+    ///
+    /// Output of CMD goes to standard error.
+    #[arg(long, short = 'J')]
+    json: bool,
     /// Program to run on the client, with its arguments
     #[arg(last = true, required = true, value_name = "CMD")]
     command: Vec<OsString>,
@@ -117,30 +124,73 @@ pub(super) struct ShellArgs {
     pair: PairArgs,
 }
 
-pub(super) fn run(args: &RunArgs) -> Outcome {
-    let words = words(&args.command);
-    inside::sandbox(|| run_inside(&args.pair, &args.command, words, false))
+pub(super) fn run(args: &RunArgs, console: &mut Console) -> Outcome {
+    let streams = if args.json { Streams::Errors } else { Streams::Terminal };
+    let job = client(&args.command, streams);
+    inside::sandbox(|| run_inside(&args.pair, job, false, args.json.then_some(console)))
 }
 
 pub(super) fn shell(args: &ShellArgs) -> Outcome {
     let shell = std::env::var_os("SHELL").filter(|shell| !shell.is_empty());
-    let command = [shell.unwrap_or_else(|| "/bin/sh".into())];
-    let words = words(&command);
+    let shell = shell.unwrap_or_else(|| "/bin/sh".into());
+    let words = shell.to_string_lossy().into_owned();
+    let job = Job { words, ..client(&prompted(shell), Streams::Terminal) };
     inside::sandbox(|| {
         console::note(
             "lab: shell on host `client`; the far host is `server`; type exit to end the lab",
         );
-        run_inside(&args.pair, &command, words, true)
+        run_inside(&args.pair, job, true, None)
     })
 }
 
-fn words(command: &[OsString]) -> String {
-    let words: Vec<_> = command.iter().map(|word| word.to_string_lossy()).collect();
-    words.join(" ")
+/// The shell with the place in its prompt. The start-up files of bash and zsh may set a prompt of
+/// their own: bash is told to put the place before it.
+fn prompted(shell: OsString) -> Vec<OsString> {
+    const PLACE: &str = "(lab client)";
+    let name = Path::new(&shell).file_name().unwrap_or_default().to_string_lossy();
+    let (directory, end) = match name.as_ref() {
+        "bash" => (" \\w", "\\$"),
+        "zsh" => (" %~", "%#"),
+        _ => ("", "$"),
+    };
+    let mut prompt_command =
+        OsString::from(format!("case $PS1 in *'{PLACE}'*) ;; *) PS1=\"{PLACE} $PS1\" ;; esac"));
+    if let Some(own) = std::env::var_os("PROMPT_COMMAND").filter(|own| !own.is_empty()) {
+        prompt_command = [own, prompt_command].join(OsStr::new("\n"));
+    }
+    let set = |name: &str, value: OsString| [OsString::from(name), value].join(OsStr::new("="));
+    vec![
+        "/usr/bin/env".into(),
+        "LONGHAUL_LAB=client".into(),
+        set("PS1", format!("{PLACE}{directory} {end} ").into()),
+        set("PROMPT_COMMAND", prompt_command),
+        shell,
+    ]
 }
 
-/// `changing`: the path is meant to be changed while the command runs.
-fn run_inside(args: &PairArgs, command: &[OsString], words: String, changing: bool) -> Outcome {
+/// The program on the client.
+fn client(command: &[OsString], streams: Streams) -> Job {
+    let words: Vec<_> = command.iter().map(|word| word.to_string_lossy()).collect();
+    Job {
+        host: "client".to_owned(),
+        arguments: command.to_vec(),
+        words: words.join(" "),
+        background: false,
+        wait: Wait::No,
+        start: Duration::ZERO,
+        stop: None,
+        streams,
+    }
+}
+
+/// `changing`: the path is meant to be changed while the command runs. With a console, prints
+/// the result as JSON.
+fn run_inside(
+    args: &PairArgs,
+    command: Job,
+    changing: bool,
+    console: Option<&mut Console>,
+) -> Outcome {
     let mut plan = Plan::pair(args.link.clone(), &args.cc, &args.sysctl, args.tuned);
     let far_end = machine::FarHost::of(args.far_end, args.nat, &mut plan)?;
     let stage = Stage::build(&plan, &args.stage, far_end.place(), changing)?;
@@ -161,17 +211,8 @@ fn run_inside(args: &PairArgs, command: &[OsString], words: String, changing: bo
             streams: Streams::Errors,
         });
     }
-    jobs.push(Job {
-        host: "client".to_owned(),
-        arguments: command.to_vec(),
-        words,
-        background: false,
-        wait: Wait::No,
-        start: Duration::ZERO,
-        stop: None,
-        streams: Streams::Terminal,
-    });
-    let session = Session { jobs, ..Session::default() };
+    jobs.push(command);
+    let session = Session { jobs: jobs.clone(), ..Session::default() };
     let ended = session.run(&stage.lab, &stage.reaper, &stage.end_signal, &mut |event| {
         if let SessionEvent::NotListening(_, timeout) = event {
             console::note(&format!(
@@ -182,6 +223,10 @@ fn run_inside(args: &PairArgs, command: &[OsString], words: String, changing: bo
     });
     let ended = ended.map_err(start_failure)?;
     let report = stage.finish(&args.stage)?;
+    if let Some(console) = console {
+        let document = LabDocument::new(&plan, &jobs, &ended, &report);
+        console.print(&console::json(&document)?);
+    }
     let code = ended.ends.last().and_then(|end| end.as_ref()?.code);
     let code = match (code, ended.why) {
         (Some(code), _) => code,

@@ -142,6 +142,9 @@ fn graphs(
         let (key, connection) = analysis.streams.get(number)?;
         let direction = connection.data_direction();
         let row = streams::row(number, key, connection, &explained, analysis);
+        let (_, packets, _) = connection.traffic(direction);
+        let again = connection.retransmissions(direction).total();
+        let own = explained.iter().find(|one| one.streams.contains(&number));
         let mut about: Vec<String> = stream_sentences(&row).iter().map(|it| sentence(it)).collect();
         about.extend(analysis.test_sentences(number).iter().map(|text| sentence(text)));
         if connection.lacks_syn(direction.reverse())
@@ -155,6 +158,9 @@ fn graphs(
                 .map(|side| analysis::end(key, side).to_string()),
             payload: payload(number),
             side: direction.index(),
+            segments: (packets > 0).then_some((packets, again)),
+            finding: own.map(|one| diagnose::explain(&one.measurement)),
+            row,
             about,
             graphs: recorder.finish().encode(most),
         })

@@ -9,7 +9,7 @@ use crate::failure::{DONE, FAILED, Failure, Outcome};
 use crate::stop;
 use capture::dissect::{Direction, FlowKey};
 use clap::Args;
-use record::Caveat;
+use record::{Caveat, command_line};
 use report::terminal::{self, StreamRow};
 use serde_json::{Value, json};
 use std::path::Path;
@@ -84,6 +84,12 @@ pub(super) fn run(args: &StreamsArgs, console: &mut Console) -> Outcome {
                 tests.map(|test| terminal::iperf3_test(test, first_ns)).collect();
             let text = terminal::capture_streams(&rows, order.len(), &tests, &console.out);
             console.print(&analysis.capture.headed(&text));
+            if let Some(first) = rows.first().filter(|_| again) {
+                let words = ["longhaul", "explain", &path.to_string_lossy(), "--connection"];
+                let number = first.stream.to_string();
+                let command = command_line(words.into_iter().chain([number.as_str()]));
+                console.print(&format!("\n{}", terminal::next_command(&command, &console.out)));
+            }
         }
     }
     if args.files.json {

@@ -3,8 +3,7 @@
 use crate::ask;
 use crate::console::Console;
 use crate::failure::Failure;
-use crate::input;
-use crate::verbs::copy::{secret_text, tokens};
+use crate::token;
 use campaign::HostAccess;
 use clap::Args;
 use report::untrusted::clean;
@@ -32,11 +31,7 @@ pub(super) struct HostArgs {
 
 impl HostArgs {
     pub(super) fn access(&self, console: &mut Console) -> Result<HostAccess, Failure> {
-        let token = self.token_file.as_ref().map(|file| {
-            let text = secret_text(file, input::LIST, console)?;
-            let token = tokens(&text).next().map(str::to_owned);
-            token.ok_or_else(|| Failure::usage(format!("no token in {}", file.display())))
-        });
+        let token = self.token_file.as_ref().map(|file| token::of_file(file, console));
         Ok(HostAccess {
             ssh: self.ssh.split_whitespace().map(str::to_owned).collect(),
             far_program: self.far_program.clone(),

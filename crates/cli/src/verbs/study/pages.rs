@@ -112,6 +112,8 @@ fn cell(part: &Part, run: &StudyRun, store: &Store) -> Result<Option<String>, Fa
         decision: None,
         plan: &[],
         gain: None,
+        back: Some("../index.html"),
+        ..Page::default()
     };
     Ok(Some(html::page(&page)))
 }

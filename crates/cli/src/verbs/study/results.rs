@@ -13,6 +13,10 @@ use study::Study;
 
 /// Report on a study, finished or not: on the terminal, as a page, or as JSON
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  longhaul study report edge-cloud.study
+  longhaul study report edge-cloud.study --html page.html")]
 pub(super) struct ReportArgs {
     /// The directory of its results
     #[arg(value_name = "DIR")]
@@ -31,6 +35,9 @@ pub(super) struct ReportArgs {
 /// differ, such as the congestion control. Differences are tested with Welch's t-test over the
 /// valid runs, and called significant with Holm's correction for the number of cells.
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  longhaul study compare cubic.study bbr.study")]
 pub(super) struct CompareArgs {
     /// The directory of the first study's results
     #[arg(value_name = "DIR")]
@@ -38,6 +45,9 @@ pub(super) struct CompareArgs {
     /// The directory of the second study's results
     #[arg(value_name = "DIR")]
     second: PathBuf,
+    /// Write a self-contained HTML page
+    #[arg(long, value_name = "FILE")]
+    html: Option<OutputPath>,
     /// Print the comparison as JSON
     #[arg(long, short = 'J')]
     json: bool,
@@ -46,6 +56,11 @@ pub(super) struct CompareArgs {
 /// Export the runs of a study as a table (its factors, the repeat, and every figure), or its
 /// plots
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  longhaul study export window.study --csv > runs.csv
+  longhaul study export window.study --parquet runs
+  longhaul study export window.study --svg plots")]
 pub(super) struct ExportArgs {
     /// The directory of its results
     #[arg(value_name = "DIR")]
@@ -143,6 +158,11 @@ pub(super) fn compare(args: &CompareArgs, console: &mut Console) -> Outcome {
     // Two runs of one plan have one name.
     if comparison.names[0] == comparison.names[1] {
         comparison.names = folders;
+    }
+    if let Some(file) = &args.html {
+        let page = report::html::study_comparison_page(&comparison);
+        store::write(file, page.as_bytes()).map_err(Failure::work)?;
+        console.say(&format!("page written to {}", file.display()));
     }
     console.print(&if args.json {
         console::json(&comparison)?

@@ -25,6 +25,11 @@ use units::{BitRate, ByteCount};
 /// command is run again. Runs during which the machine could not emulate the path are
 /// repeated, and marked as invalid if they stay so.
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  longhaul study run edge-cloud --quick          a built-in study, its short form
+  longhaul study run window.toml --out results    a plan of your own; again: resume it
+  longhaul study run window.toml --dry-run")]
 pub(super) struct RunArgs {
     /// The plan, a TOML file, or the name of a built-in study
     #[arg(value_name = "PLAN|NAME")]

@@ -8,7 +8,9 @@ use host::clock;
 use perf::StopFlag;
 use perf::client::{self, ClientConfig};
 use perf::search::{Ending, Search, Step};
-use record::{Direction, FIND_RATE_SCHEMA, FindRateReport, Measurement, Protocol, RateTry, Stream};
+use record::{
+    Direction, FIND_RATE_SCHEMA, FindRateReport, Measurement, Protocol, RateTry, Stream, TryFailure,
+};
 use report::terminal;
 use std::time::Duration;
 use units::BitRate;
@@ -61,9 +63,9 @@ pub(super) fn run(args: &TestArgs, console: &mut Console) -> Outcome {
                 peer = server;
                 search.record(tried.within, tried.sent_bps);
                 if args.forms.json {
-                    console.say(&terminal::trial_row(&tried, &console.err));
+                    console.say(&terminal::trial_row(&tried, target, &console.err));
                 } else {
-                    console.print(&(terminal::trial_row(&tried, &style) + "\n"));
+                    console.print(&(terminal::trial_row(&tried, target, &style) + "\n"));
                 }
                 tries.push(tried);
             }
@@ -143,13 +145,20 @@ fn rate_try(measurement: &Measurement, rate: BitRate, target: f64) -> RateTry {
         .fold((0, 0), |(received, lost), d| (received + d.received, lost + d.lost));
     // If nothing arrived, the receiver cannot count losses: all was lost.
     let loss = if received == 0 { 1.0 } else { lost as f64 / (received + lost) as f64 };
-    let grows = loss <= target && arriving.is_some_and(|rate| rate < SUSTAINED * sent);
+    let grows = arriving.is_some_and(|rate| rate < SUSTAINED * sent);
+    let failed = match (received, loss > target, grows) {
+        (0, ..) => Some(TryFailure::NothingArrived),
+        (_, true, _) => Some(TryFailure::Loss),
+        (_, _, true) => Some(TryFailure::QueueGrows),
+        _ => None,
+    };
     RateTry {
         asked_bps: rate,
         sent_bps: BitRate::from_bps_f64(sent),
         received_bps: BitRate::from_bps_f64(arriving.unwrap_or(reported)),
         loss,
-        within: loss <= target && !grows,
+        within: failed.is_none(),
+        failed,
     }
 }
 
@@ -205,17 +214,23 @@ fn sentence(report: &FindRateReport) -> String {
     let (Some(rate), Some(loss)) = (report.rate_bps, report.loss) else {
         return match report.ending.as_str() {
             "interrupted" | "failed" => "Stopped before any rate met the loss target.".to_owned(),
-            _ => format!(
-                "No rate meets the loss target of {target} %: even the lowest rate tried loses \
-                 more."
-            ),
+            _ => {
+                let why = match report.tries.last().and_then(|tried| tried.failed) {
+                    Some(TryFailure::QueueGrows) => "arrives more slowly than it is sent",
+                    Some(TryFailure::NothingArrived) => "does not arrive at all",
+                    Some(TryFailure::Loss) | None => "loses more",
+                };
+                format!(
+                    "No rate meets the loss target of {target} %: even the lowest rate tried {why}."
+                )
+            }
         };
     };
     let met = format!("{rate} of payload arrived with {:.3} % loss", loss * 100.0);
     match (report.ending.as_str(), report.lossy_bps) {
         ("found", Some(lossy)) => format!(
-            "The path sustains {rate}: {met} (target {target} %), and {lossy} misses the \
-             target."
+            "The path sustains {rate}: {met} (target {target} %), and {lossy} {}.",
+            missed(report, lossy)
         ),
         ("sender-limited", _) => format!(
             "The path sustains at least {rate}: {met}. The sender is the limit; try larger \
@@ -231,6 +246,16 @@ fn sentence(report: &FindRateReport) -> String {
             "No stable result after {} tries: {met}; the capacity of the path varies.",
             report.tries.len()
         ),
+    }
+}
+
+/// How a rate missed the target.
+fn missed(report: &FindRateReport, rate: BitRate) -> &'static str {
+    let mut of_rate = report.tries.iter().filter(|tried| tried.asked_bps == rate);
+    match of_rate.find_map(|tried| tried.failed) {
+        Some(TryFailure::QueueGrows) => "arrives more slowly than it is sent",
+        Some(TryFailure::NothingArrived) => "does not arrive at all",
+        Some(TryFailure::Loss) | None => "misses the target",
     }
 }
 

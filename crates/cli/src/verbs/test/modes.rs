@@ -21,8 +21,13 @@ pub(crate) struct ModeArgs {
     #[arg(long, value_name = "PORT", requires = "latency")]
     #[arg(value_parser = value_parser!(u16).range(1..))]
     pub(super) latency_port: Option<u16>,
+    /// Print one screen: rate, RTT, latency grade, cause and fix
+    ///
+    /// The RTT is measured idle and under load, as with --latency. No interval reports.
+    #[arg(long, conflicts_with_all = ["json", "repeat", "find_rate", "decide", "bidir"])]
+    pub(super) brief: bool,
     /// Run N tests; report mean with confidence interval
-    #[arg(long, value_name = "N", conflicts_with = "html")]
+    #[arg(long, value_name = "N")]
     #[arg(value_parser = value_parser!(u32).range(1..=1000))]
     pub(super) repeat: Option<u32>,
     /// Compare with an earlier result

@@ -60,6 +60,11 @@ pub(super) fn run(
         store::save_repeat(file, &report).map_err(Failure::work)?;
         console.say(&format!("{} tests saved to {}", report.runs.len(), file.display()));
     }
+    if let Some(file) = &args.forms.html {
+        store::write(file, report::html::repeats_page(&report).as_bytes())
+            .map_err(Failure::work)?;
+        console.say(&format!("page written to {}", file.display()));
+    }
     let text = if args.forms.json {
         console::json(&report)?
     } else {

@@ -5,6 +5,7 @@ use super::{Host, json};
 use crate::console::Console;
 use crate::failure::{DONE, FAILED, Failure, Outcome};
 use crate::host_port;
+use crate::token::TokenArgs;
 use crate::verbs::test::{cross_traffic, seconds};
 use crate::{console, stop};
 use clap::{Args, value_parser};
@@ -67,19 +68,17 @@ pub(super) struct VerifyArgs {
     /// Use IPv6 only
     #[arg(short = '6', long = "ipv6")]
     ipv6: bool,
-    /// Token for a server with --tokens
-    ///
-    /// Visible to other users in the list of processes; LONGHAUL_TOKEN is not.
-    #[arg(long, value_name = "WORD")]
-    token: Option<String>,
+    #[command(flatten)]
+    token: TokenArgs,
     /// Do not ask for confirmation
     #[arg(long, short)]
     yes: bool,
 }
 
 impl VerifyArgs {
-    /// Splits `HOST:PORT`.
-    pub(super) fn split_port(&mut self) -> Result<(), Failure> {
+    /// Splits `HOST:PORT`, and reads the token.
+    pub(super) fn prepare(&mut self, console: &mut Console) -> Result<(), Failure> {
+        self.token.read(console)?;
         host_port::split(&mut self.to, &mut self.port)
     }
 }
@@ -153,7 +152,7 @@ fn job(args: &VerifyArgs) -> Result<Job, Failure> {
             ports: args.port..=args.port,
             family,
             streams: args.streams,
-            token: args.token.clone().or_else(|| std::env::var("LONGHAUL_TOKEN").ok()),
+            token: args.token.value(),
             ..ClientConfig::new(&args.to)
         },
         directions: match (args.both, args.reverse) {

@@ -64,12 +64,13 @@ enum Page {
     Table,
     /// A connection, by its id.
     Follow(String),
-    Help,
 }
 
 /// The state of the view.
 struct State {
     page: Page,
+    /// Whether the help covers the page.
+    help: bool,
     /// The selected row, and the id of its connection.
     row: usize,
     selected: Option<String>,
@@ -94,6 +95,7 @@ pub(super) fn run(
     })?;
     let mut state = State {
         page: Page::Table,
+        help: false,
         row: 0,
         selected: None,
         paused: false,
@@ -191,8 +193,9 @@ fn press(key: Key, watcher: &mut Watcher, state: &mut State) -> bool {
         Key::Char('q') => return false,
         Key::Char('s') => watcher.sort = watcher.sort.next(),
         Key::Char('p') => state.paused = !state.paused,
-        Key::Char('?' | 'h') => state.page = Page::Help,
-        Key::Char('/') if state.page == Page::Table => {
+        Key::Char('?' | 'h') => state.help = !state.help,
+        Key::Escape if state.help => state.help = false,
+        Key::Char('/') if !state.help && state.page == Page::Table => {
             state.typing = Some(watcher.selection.text.clone());
         }
         Key::Char('b') => watcher.selection.busy = !watcher.selection.busy,
@@ -200,7 +203,7 @@ fn press(key: Key, watcher: &mut Watcher, state: &mut State) -> bool {
         Key::Down | Key::Char('j') => go(state, row + 1),
         Key::PageUp => go(state, row.saturating_sub(10)),
         Key::PageDown => go(state, row + 10),
-        Key::Enter if state.page == Page::Table => {
+        Key::Enter if !state.help && state.page == Page::Table => {
             if let Some(one) = state.report.connections.get(row) {
                 watcher.follow(Some(&one.who.id));
                 state.page = Page::Follow(one.who.id.clone());
@@ -236,6 +239,7 @@ fn draw(
     }
     let order = watcher.sort.to_string();
     let text = match &state.page {
+        _ if state.help => drawn::watch_help(&style),
         Page::Table => {
             let selected = state.selected.is_some().then_some(state.row);
             drawn::watch(&state.report, &order, Viewport { lines, selected }, &style)
@@ -244,7 +248,6 @@ fn draw(
             Some(one) => drawn::follow(&one, &watcher.history(id), shares, &style),
             None => "This connection has ended. Esc goes back.\n".to_owned(),
         },
-        Page::Help => HELP.to_owned(),
     };
     let mut out = String::from("\x1b[H");
     for line in text.lines().take(lines) {
@@ -269,27 +272,6 @@ fn shares(
     diagnose::shares_between(&earlier.sent, &later.sent).filter(|_| known && has_sent)
 }
 
-const HELP: &str = "\
-Keys
-  s            cycle the sort order: rate, RTT, retransmits, limit
-  /            filter by program, address or port; Esc clears the filter
-  b            toggle between busy and all connections
-  up, down     select a connection; also Page Up, Page Down
-  Enter        follow the selected connection
-  Esc          back to the table
-  p            pause or resume
-  q            quit
-
-  bit/s        payload acknowledged (arrow right) or received (arrow left)
-  RTT, min     smoothed and minimum RTT, ms
-  cwnd, flight congestion window and bytes in flight
-  retr         segments retransmitted in the interval
-
-  The bar divides the interval: limited by the receive window, limited by the send
-  buffer, limited by the network, nothing to send. The text beside it explains what
-  limited the connection over its last 30 samples. The counters below are of this host.
-";
-
 fn status(watcher: &Watcher, state: &State) -> String {
     if let Some(text) = &state.typing {
         return format!("filter: {text}_   Enter apply, Esc clear");
@@ -308,9 +290,9 @@ fn status(watcher: &Watcher, state: &State) -> String {
         text.push_str("busy only  ");
     }
     text.push_str(match state.page {
+        _ if state.help => "q quit  ? close help",
         Page::Table => "q quit  s sort  / filter  b busy  Enter follow  p pause  ? help",
         Page::Follow(_) => "q quit  p pause  Esc back  ? help",
-        Page::Help => "q quit  Esc back",
     });
     text
 }

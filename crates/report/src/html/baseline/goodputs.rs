@@ -4,7 +4,7 @@
 use crate::axis::{Axis, RATE};
 use crate::html::markup::Markup;
 use crate::wording;
-use record::{AddressFamily, BaselineCondition, BaselineReport};
+use record::{AddressFamily, BaselineCondition, BaselineReport, RunFigures};
 
 pub(super) fn write(m: &mut Markup, report: &BaselineReport) {
     if report.conditions.is_empty() {
@@ -38,21 +38,29 @@ fn plot(m: &mut Markup, conditions: &[BaselineCondition]) {
             m.element("div", &[("class", &"dots-row")], |m| {
                 let label = format!("{}, {}", condition.direction_name(), condition.streams_name());
                 m.leaf("span", &[("class", &"dots-label")], &label);
-                m.element("span", &[("class", &"dots-track")], |m| track(m, one, &axis));
+                m.element("span", &[("class", &"dots-track")], |m| {
+                    let interval = one.median_low_bps.zip(one.median_high_bps);
+                    track(m, &one.runs, one.summary.median_bps, interval, &axis);
+                });
                 let median = one.summary.median_bps.map_or("–".to_owned(), wording::bps);
                 m.leaf("span", &[("class", &"dots-value")], &median);
             });
         }
-        m.element("div", &[("class", &"dots-row dots-axis")], |m| {
-            m.leaf("span", &[("class", &"dots-label")], &"");
-            m.element("span", &[("class", &"dots-track")], |m| {
-                for (value, label) in axis.ticks() {
-                    let at = format!("left:{}", percent(axis.share(value)));
-                    m.leaf("b", &[("style", &at)], &label);
-                }
-            });
-            m.leaf("span", &[("class", &"dots-value")], &axis.unit);
+        track_axis(m, &axis);
+    });
+}
+
+/// The labels below the tracks.
+pub(in crate::html) fn track_axis(m: &mut Markup, axis: &Axis) {
+    m.element("div", &[("class", &"dots-row dots-axis")], |m| {
+        m.leaf("span", &[("class", &"dots-label")], &"");
+        m.element("span", &[("class", &"dots-track")], |m| {
+            for (value, label) in axis.ticks() {
+                let at = format!("left:{}", percent(axis.share(value)));
+                m.leaf("b", &[("style", &at)], &label);
+            }
         });
+        m.leaf("span", &[("class", &"dots-value")], &axis.unit);
     });
 }
 
@@ -61,22 +69,29 @@ fn percent(share: f64) -> String {
     format!("{:.2}%", share * 100.0)
 }
 
-fn track(m: &mut Markup, one: &BaselineCondition, axis: &Axis) {
+/// Runs as points, with their median and an interval.
+pub(in crate::html) fn track(
+    m: &mut Markup,
+    runs: &[RunFigures],
+    median: Option<f64>,
+    interval: Option<(f64, f64)>,
+    axis: &Axis,
+) {
     for (value, _) in axis.ticks() {
         let at = format!("left:{}", percent(axis.share(value)));
         m.leaf("i", &[("class", &"tick"), ("style", &at)], &"");
     }
-    if let (Some(low), Some(high)) = (one.median_low_bps, one.median_high_bps) {
+    if let Some((low, high)) = interval {
         let (left, right) = (axis.share(low), axis.share(high));
         let place = format!("left:{};width:{}", percent(left), percent((right - left).max(0.0)));
         m.leaf("i", &[("class", &"interval"), ("style", &place)], &"");
     }
-    for run in &one.runs {
+    for run in runs {
         let rate = run.throughput_bps;
         let at = format!("left:{}", percent(axis.share(rate.as_f64())));
         m.leaf("i", &[("class", &"run"), ("style", &at), ("title", &rate)], &"");
     }
-    if let Some(median) = one.summary.median_bps {
+    if let Some(median) = median {
         let at = format!("left:{}", percent(axis.share(median)));
         m.leaf("i", &[("class", &"median"), ("style", &at)], &"");
     }
@@ -97,7 +112,7 @@ const FIGURES: [Figure; 5] = [
 ];
 
 fn table(m: &mut Markup, conditions: &[BaselineCondition]) {
-    m.element("table", &[("class", &"plan stacked")], |m| {
+    m.table("plan stacked", |m| {
         m.element("thead", &[], |m| {
             m.element("tr", &[], |m| {
                 m.leaf("th", &[("scope", &"col")], &"Condition");

@@ -15,7 +15,7 @@ const MOST_SERVERS: usize = 60;
 /// A table whose rows become blocks on a narrow screen. `rows` are the texts of each row, the
 /// first of which names it; `tone` that of the last.
 fn table(m: &mut Markup, heads: &[&'static str], rows: &[(Vec<String>, Option<Tone>)]) {
-    m.element("table", &[("class", &"plan stacked")], |m| {
+    m.table("plan stacked", |m| {
         m.element("thead", &[], |m| {
             m.element("tr", &[], |m| {
                 for head in heads {
@@ -207,8 +207,8 @@ pub(super) fn conditions(m: &mut Markup, report: &BaselineReport, json: &str) {
         ("Peer software", report.peer.clone()),
         ("Seed of the order", report.seed.to_string()),
         ("Time for everything", wording::long_time(report.within_s)),
-        ("Kernel", report.host.kernel.clone()),
-        ("CPU cores", report.host.cores.to_string()),
+        ("Kernel", format!("client: {}", report.host.kernel)),
+        ("CPU cores", format!("client: {}", report.host.cores)),
         ("Longhaul version", report.version.clone()),
         ("The same as JSON", json.to_owned()),
     ];
@@ -232,7 +232,7 @@ pub(super) fn conditions(m: &mut Markup, report: &BaselineReport, json: &str) {
     }
     rows.extend(report.notes.iter().map(|note| ("Note", note.clone())));
     section(m, "Test conditions", |m| {
-        m.element("table", &[("class", &"conditions")], |m| {
+        m.table("conditions", |m| {
             m.element("tbody", &[], |m| {
                 for (name, text) in &rows {
                     m.element("tr", &[], |m| {

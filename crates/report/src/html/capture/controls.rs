@@ -11,7 +11,6 @@ pub(super) fn graphs(m: &mut Markup, page: &CapturePage<'_>) {
         }
         tools(m, page);
         m.leaf("p", &[("id", &"message"), ("class", &"note"), ("role", &"status")], &"");
-        m.leaf("p", &[("id", &"about"), ("class", &"note")], &"");
         m.leaf("p", &[("id", &"said"), ("aria-live", &"polite")], &"");
         figure(m, "sequence", "Time–sequence", |m| {
             key(m, "k-data", false, "segments");

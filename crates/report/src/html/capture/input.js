@@ -131,6 +131,14 @@ const listen = () => {
     schedule();
   });
   window.addEventListener("resize", schedule);
+  // On paper the colours are those of the light theme.
+  const print = (begins) => () => {
+    document.documentElement.classList.toggle("print", begins);
+    legend();
+    draw();
+  };
+  window.addEventListener("beforeprint", print(true));
+  window.addEventListener("afterprint", print(false));
   window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
     legend();
     schedule();

@@ -24,6 +24,14 @@ const stepOf = (length, want) => {
   return ten * ([1, 2, 5].find((factor) => factor * ten >= raw * 0.999) ?? 10);
 };
 
+// Like stepOf, but the largest step of which at least three multiples lie between two values.
+const stepWithin = (low, high, want) => {
+  const count = (step) => Math.floor(high / step + 1e-9) - Math.ceil(low / step - 1e-9) + 1;
+  let step = stepOf(high - low, want);
+  for (let tries = 0; tries < 6 && count(step) < 3; tries++) step = stepOf(step / 2.5, 1);
+  return step;
+};
+
 const decimals = (step) => Math.max(0, Math.min(9, -Math.floor(Math.log10(step) + 1e-9)));
 
 const LEFT = 96;
@@ -74,7 +82,7 @@ class Plot {
     context.fillStyle = this.colour("muted");
     context.strokeStyle = this.colour("grid");
     const [scale, unit] = unitOf(Math.max(Math.abs(low), Math.abs(high)), units);
-    const step = stepOf((high - low) / scale, Math.max(2, this.height / 52));
+    const step = stepWithin(low / scale, high / scale, Math.max(2, this.height / 52));
     // Far from zero, a few bytes apart: all digits instead of a long fraction.
     const label = (value) =>
       units === BYTES && decimals(step) > 3
@@ -89,15 +97,20 @@ class Plot {
       context.lineTo(LEFT + this.width, y);
       context.fillText(label(n * step), LEFT - 8, y);
     }
-    const width = to - from;
-    const stepX = stepOf(width, Math.max(2, this.width / 110));
+    const stepX = stepWithin(from, to, Math.max(2, this.width / 110));
+    let free = -Infinity;
     context.textAlign = "center";
     context.textBaseline = "top";
     for (let n = Math.ceil(from / stepX - 1e-9); n * stepX <= to; n++) {
       const x = Math.round(this.x(n * stepX)) + 0.5;
       context.moveTo(x, TOP);
       context.lineTo(x, TOP + this.height);
-      context.fillText(`${(n * stepX).toFixed(decimals(stepX))} s`, x, TOP + this.height + 7);
+      // Far zoomed in, on a narrow screen, not every label has room.
+      const text = `${(n * stepX).toFixed(decimals(stepX))} s`;
+      const half = context.measureText(text).width / 2;
+      if (x - half < free) continue;
+      free = x + half + 6;
+      context.fillText(text, x, TOP + this.height + 7);
     }
     context.stroke();
     context.save();

@@ -7,7 +7,7 @@ pub(super) fn packets(m: &mut Markup, page: &CapturePage<'_>) {
     if page.streams.is_empty() {
         return;
     }
-    m.element("section", &[], |m| {
+    m.element("section", &[("class", &"packets")], |m| {
         m.leaf("h2", &[], &"Packets in the time span");
         m.leaf("p", &[("id", &"packet-count"), ("class", &"note")], &"");
         table(
@@ -21,7 +21,7 @@ pub(super) fn packets(m: &mut Markup, page: &CapturePage<'_>) {
 }
 
 pub(super) fn conversations(m: &mut Markup) {
-    m.element("section", &[], |m| {
+    m.element("section", &[("class", &"conversations")], |m| {
         m.leaf("h2", &[], &"Conversations");
         m.element("label", &[("class", &"search")], |m| {
             m.text(&"Search");
@@ -105,7 +105,7 @@ pub(super) fn shortcuts(m: &mut Markup) {
         ("s", "time–sequence graph by Stevens, or by tcptrace"),
         ("wheel, drag", "zoom; with Shift: pan. Double-click zooms in"),
     ];
-    m.element("section", &[], |m| {
+    m.element("section", &[("class", &"keyboard")], |m| {
         m.leaf("h2", &[], &"Keys");
         m.element("dl", &[("class", &"shortcuts")], |m| {
             for (keys, what) in KEYS {

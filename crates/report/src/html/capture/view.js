@@ -19,6 +19,8 @@ const state = {
   home: { from: 0, to: 1 },
   view: { from: 0, to: 1 },
   cursor: null,
+  // The event last gone to.
+  event: null,
 };
 
 const graphs = figures.map((figure) => ({
@@ -64,20 +66,28 @@ const pan = (share) => {
   setView(from + by, to + by);
 };
 
-const reset = () => setView(state.home.from, state.home.to);
+const reset = () => {
+  state.cursor = state.event = null;
+  setView(state.home.from, state.home.to);
+};
 
-// Moves the view to the next (1) or previous (-1) event.
+// Moves the view to the next (1) or previous (-1) event: from the cursor or the event last
+// shown, and otherwise from the edge of the view, which makes it the first or the last one.
 const toEvent = (step) => {
   const { marks } = bins();
   const { from, to } = state.view;
-  const centre = state.cursor !== null && state.cursor >= from && state.cursor <= to
-    ? state.cursor : (from + to) / 2;
   const isEvent = (i) => marks.counts.some((counts, mark) => mark < 9 && counts[i]) || marks.counts[10][i];
-  let i = lowerBound(marks.start, centre - marks.width / 2 + (step > 0 ? 1e-9 : 0)) - (step > 0 ? 0 : 1);
-  if (step > 0 && i < marks.start.length && marks.start[i] + marks.width / 2 <= centre + 1e-9) i++;
+  const start = [state.cursor, state.event].find((moment) => moment !== null && moment >= from && moment <= to);
+  const half = marks.width / 2;
+  let i;
+  if (start === undefined) i = step > 0 ? lowerBound(marks.start, from - half) : lowerBound(marks.start, to - half) - 1;
+  else {
+    i = lowerBound(marks.start, start - half + (step > 0 ? 1e-9 : 0)) - (step > 0 ? 0 : 1);
+    if (step > 0 && i < marks.start.length && marks.start[i] + half <= start + 1e-9) i++;
+  }
   while (i >= 0 && i < marks.start.length && !isEvent(i)) i += step;
   if (i < 0 || i >= marks.start.length) return say("No further event in this direction.");
-  state.cursor = marks.start[i] + marks.width / 2;
+  state.event = state.cursor = marks.start[i] + half;
   const width = Math.min(to - from, 200 * marks.width);
   setView(state.cursor - width / 2, state.cursor + width / 2);
   say(describe(state.cursor));
@@ -118,6 +128,7 @@ const averageOf = (step) => 0.025 * 10 ** (step / 10);
 
 const setSide = (side) => {
   state.side = side;
+  state.event = null;
   const { ends } = state.stream;
   $("direction").textContent = `${ends[side]} → ${ends[1 - side]}`;
   $("direction").setAttribute("aria-label",
@@ -149,7 +160,9 @@ const setStream = (number) => {
   state.view = { ...state.home };
   state.cursor = null;
   $("stream").value = String(number);
-  $("about").textContent = stream.about.join(" ");
+  for (const card of document.querySelectorAll(".stream-card")) {
+    card.hidden = card.dataset.stream !== String(number);
+  }
   markRows();
   setSide(stream.side);
 };

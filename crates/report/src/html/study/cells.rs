@@ -1,6 +1,7 @@
 //! The cells of a part as a table.
 
 use super::cell_page;
+use crate::html::limit_colours;
 use crate::html::markup::Markup;
 use crate::wording;
 use record::{StudyCell, StudyPart};
@@ -74,7 +75,15 @@ fn row(m: &mut Markup, part: &StudyPart, cell: &StudyCell, pages: &[usize]) {
         &or_dash(cell.predicted_bps.map(wording::bps)),
     );
     m.leaf("td", &[], &or_dash(cell.throughput_bps.and_then(ratio)));
-    m.leaf("td", &[], &or_dash(cell.limit.map(|limit| limit.name().to_owned())));
+    m.element("td", &[], |m| match cell.limit {
+        Some(limit) => {
+            limit_colours::mark(m, limit);
+            m.text(&limit.name());
+        }
+        None => {
+            m.text(&"–");
+        }
+    });
     if let Some(fairness) = cell.fairness {
         m.leaf("td", &[], &format!("{fairness:.3}"));
     }

@@ -1,55 +1,117 @@
-//! A chart: a drawing with its caption, in a page or as an SVG file of its own.
+//! A chart: a drawing with its caption and its values, in a page or as an SVG file of its own.
 
+use super::values::Values;
 use crate::html::markup::Markup;
 
 /// Colours and fonts of an SVG file. It is for papers and other programs, which know neither
 /// the variables of a page's style sheet nor a dark theme.
 const STYLE: &str = include_str!("chart.css");
 
-/// A drawing, what it shows, and how to read it.
+/// Where a drawing is shown: its texts keep their size.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Width {
+    /// The full width of a page, and an SVG file.
+    Wide,
+    /// The full width of a phone.
+    Narrow,
+}
+
+impl Width {
+    /// In pixels.
+    pub(super) const fn pixels(self) -> f64 {
+        match self {
+            Width::Wide => 960.0,
+            Width::Narrow => 400.0,
+        }
+    }
+
+    /// One of two values.
+    pub(super) fn of<T>(self, wide: T, narrow: T) -> T {
+        match self {
+            Width::Wide => wide,
+            Width::Narrow => narrow,
+        }
+    }
+
+    const fn class(self) -> &'static str {
+        match self {
+            Width::Wide => "wide",
+            Width::Narrow => "narrow",
+        }
+    }
+}
+
+/// A drawing of a width.
+struct Drawing {
+    width: Width,
+    height: f64,
+    markup: Markup,
+}
+
+impl Drawing {
+    /// `draw` gets the width, and returns the height in pixels.
+    fn of(width: Width, draw: &impl Fn(&mut Markup, Width) -> f64) -> Self {
+        let mut markup = Markup::new();
+        let height = draw(&mut markup, width);
+        Drawing { width, height, markup }
+    }
+
+    fn view(&self) -> String {
+        format!("0 0 {} {}", self.width.pixels(), self.height)
+    }
+}
+
+/// A drawing, what it shows, how to read it, and its values.
 pub(super) struct Chart {
     pub(super) caption: String,
     note: String,
-    size: (f64, f64),
-    drawing: Markup,
+    wide: Drawing,
+    narrow: Drawing,
+    values: Values,
 }
 
 impl Chart {
-    /// A drawing of `size`, in pixels.
-    pub(super) fn new(caption: String, size: (f64, f64), draw: impl FnOnce(&mut Markup)) -> Self {
-        let mut drawing = Markup::new();
-        draw(&mut drawing);
-        Chart { caption, note: String::new(), size, drawing }
+    /// A drawing for each width; `draw` returns the height in pixels.
+    pub(super) fn new(
+        caption: String,
+        values: Values,
+        draw: impl Fn(&mut Markup, Width) -> f64,
+    ) -> Self {
+        let [wide, narrow] = [Width::Wide, Width::Narrow].map(|width| Drawing::of(width, &draw));
+        Chart { caption, note: String::new(), wide, narrow, values }
     }
 
     pub(super) fn with_note(self, note: impl Into<String>) -> Self {
         Chart { note: note.into(), ..self }
     }
 
-    fn view(&self) -> String {
-        format!("0 0 {} {}", self.size.0, self.size.1)
-    }
-
     /// As a figure of a page.
     pub(super) fn figure(&self, m: &mut Markup) {
-        let view = self.view();
-        let attributes: [(_, &dyn std::fmt::Display); 3] =
-            [("viewBox", &view), ("role", &"img"), ("aria-label", &self.caption)];
         m.element("figure", &[("class", &"chart")], |m| {
             m.leaf("figcaption", &[], &self.caption);
-            m.element("svg", &attributes, |m| {
-                m.append(&self.drawing);
-            });
+            for drawing in [&self.wide, &self.narrow] {
+                let (class, view) = (drawing.width.class(), drawing.view());
+                let attributes: [(_, &dyn std::fmt::Display); 4] = [
+                    ("class", &class),
+                    ("viewBox", &view),
+                    ("role", &"img"),
+                    ("aria-label", &self.caption),
+                ];
+                m.element("svg", &attributes, |m| {
+                    m.append(&drawing.markup);
+                });
+            }
             if !self.note.is_empty() {
                 m.leaf("p", &[("class", &"note")], &self.note);
             }
+            self.values.write(m);
         });
     }
 
     /// As an SVG document.
     pub(super) fn document(&self) -> String {
-        let (width, height) = self.size;
-        let view = self.view();
+        let (width, height) = (self.wide.width.pixels(), self.wide.height);
+        let view = self.wide.view();
         let attributes: [(_, &dyn std::fmt::Display); 4] = [
             ("xmlns", &"http://www.w3.org/2000/svg"),
             ("viewBox", &view),
@@ -66,7 +128,7 @@ impl Chart {
                 m.raw(STYLE);
             });
             m.shape("rect", &[("width", &"100%"), ("height", &"100%"), ("fill", &"white")]);
-            m.append(&self.drawing);
+            m.append(&self.wide.markup);
         });
         m.finish()
     }
@@ -87,16 +149,38 @@ mod tests {
 
     #[test]
     fn a_document_stands_alone_and_escapes_its_texts() {
-        let chart = Chart::new("a < b & c".to_owned(), (100.0, 50.5), |m| {
+        let chart = Chart::new("a < b & c".to_owned(), Values::default(), |m, width| {
             m.leaf("text", &[("class", &"axis")], &"<script>");
+            width.of(50.5, 70.0)
         });
         let svg = chart.with_note("see \"d\"").document();
         assert!(
-            svg.starts_with("<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 100 50.5\"")
+            svg.starts_with("<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 960 50.5\"")
         );
         assert!(svg.contains("<title>a &lt; b &amp; c</title>") && svg.contains("&lt;script&gt;"));
         // Nothing is fetched, and nothing comes from a page's style sheet.
         assert!(!svg.contains("var(") && !svg.contains("url(") && !svg.contains("href"));
+    }
+
+    #[test]
+    fn a_figure_has_a_drawing_for_each_width_and_its_values() {
+        let values = Values {
+            heads: vec!["window".to_owned(), "<b>".to_owned()],
+            rows: vec![vec!["64KiB".to_owned(), "1 Mbit/s".to_owned()]],
+        };
+        let chart = Chart::new(String::new(), values, |_, width| width.of(300.0, 200.0));
+        let mut m = Markup::new();
+        chart.figure(&mut m);
+        let html = m.finish();
+        for part in [
+            "class=\"wide\" viewBox=\"0 0 960 300\"",
+            "class=\"narrow\" viewBox=\"0 0 400 200\"",
+            "<summary>Values</summary>",
+            ">&lt;b&gt;</th>",
+            ">64KiB</th><td>1 Mbit/s</td>",
+        ] {
+            assert!(html.contains(part), "{part}: {html}");
+        }
     }
 
     #[test]

@@ -1,16 +1,17 @@
 //! What a disk gives and what the network carries over time, of the cells that send a file: a
 //! disk-limited flow has peaks, and troughs in which it waits for the disk.
 
-use super::chart::Chart;
-use super::drawing::{Area, line, points, text};
+use super::chart::{Chart, Width};
+use super::drawing::{line, points, text};
+use super::lines::area;
 use super::stacked::steps;
+use super::values::Values;
 use crate::axis::{Axis, ELAPSED, RATE};
 use crate::html::labels::{self, Label};
 use crate::wording;
 use record::{FlowFigures, Limit, RunStatus, StudyPart, StudyRun};
 
-const SIZE: (f64, f64) = (960.0, 340.0);
-const AREA: Area = Area { left: 92.0, right: 740.0, top: 16.0, bottom: 290.0 };
+const BOTTOM: f64 = 290.0;
 
 /// Flows that are told apart.
 const MOST: usize = 4;
@@ -31,40 +32,51 @@ pub(super) fn draw(part: &StudyPart, runs: &[StudyRun]) -> Option<Chart> {
         || senders.iter().flat_map(|one| [&one.flow.series_bps, &one.flow.disk_series_bps]);
     let seconds = series().map(Vec::len).max()?.clamp(1, MOST_STEPS);
     let most = series().flatten().copied().fold(0.0, f64::max);
-    let (across, up) = (Axis::to(seconds as f64, ELAPSED, 8.0), Axis::over(most, RATE, 5.0));
-    let chart =
-        Chart::new("Disk and network over time of flows that send a file".to_owned(), SIZE, |m| {
-            for (value, label) in up.ticks() {
-                let y = AREA.y(up.share(value));
-                line(m, "grid", (AREA.left, y), (AREA.right, y));
-                text(m, "tick-y", (AREA.left - 8.0, y + 4.0), &format!("{label} {}", up.unit));
+    let up = Axis::over(most, RATE, 5.0);
+    let columns = senders.iter().flat_map(|one| {
+        let column = |what, series: &[f64]| {
+            (format!("{}, {what}", one.name), series.iter().copied().take(seconds).collect())
+        };
+        let (network, disk) = (&one.flow.series_bps, &one.flow.disk_series_bps);
+        [column("network", network), column("disk", disk)]
+    });
+    let values = Values::over_time(&columns.collect::<Vec<_>>(), 1);
+    let caption = "Disk and network over time of flows that send a file".to_owned();
+    let chart = Chart::new(caption, values, |m, width| {
+        let area = area(width, BOTTOM);
+        let across = Axis::to(seconds as f64, ELAPSED, width.of(8.0, 4.0));
+        for (value, label) in up.ticks() {
+            let y = area.y(up.share(value));
+            line(m, "grid", (area.left, y), (area.right, y));
+            text(m, "tick-y", (area.left - 8.0, y + 4.0), &format!("{label} {}", up.unit));
+        }
+        for (value, label) in across.ticks() {
+            let x = area.x(across.share(value));
+            text(m, "tick-x", (x, area.bottom + 20.0), &format!("{label} s"));
+        }
+        let place = |(step, value): (usize, f64)| {
+            (area.x(across.share(step as f64)), area.y(up.share(value)))
+        };
+        let mut names = Vec::new();
+        for (index, one) in senders.iter().enumerate() {
+            let class = format!("q-{index}");
+            let curves = [
+                ("curve", "network", &one.flow.series_bps),
+                ("predicted", "disk", &one.flow.disk_series_bps),
+            ];
+            for (kind, what, series) in curves {
+                let series = &series[..series.len().min(seconds)];
+                let outline = points(steps(series).map(place));
+                let drawn = format!("{kind} {class}");
+                m.shape("polyline", &[("class", &drawn), ("points", &outline)]);
+                let end = series.last().map(|last| place((0, *last)).1);
+                let text = format!("{}, {what}", one.name);
+                names.extend(end.map(|from| Label { text, class: class.clone(), from }));
             }
-            for (value, label) in across.ticks() {
-                let x = AREA.x(across.share(value));
-                text(m, "tick-x", (x, AREA.bottom + 20.0), &format!("{label} s"));
-            }
-            let place = |(step, value): (usize, f64)| {
-                (AREA.x(across.share(step as f64)), AREA.y(up.share(value)))
-            };
-            let mut names = Vec::new();
-            for (index, one) in senders.iter().enumerate() {
-                let class = format!("q-{index}");
-                let curves = [
-                    ("curve", "network", &one.flow.series_bps),
-                    ("predicted", "disk", &one.flow.disk_series_bps),
-                ];
-                for (kind, what, series) in curves {
-                    let series = &series[..series.len().min(seconds)];
-                    let outline = points(steps(series).map(place));
-                    let drawn = format!("{kind} {class}");
-                    m.shape("polyline", &[("class", &drawn), ("points", &outline)]);
-                    let end = series.last().map(|last| place((0, *last)).1);
-                    let text = format!("{}, {what}", one.name);
-                    names.extend(end.map(|from| Label { text, class: class.clone(), from }));
-                }
-            }
-            labels::write(m, names, (AREA.right, AREA.top, AREA.bottom), true);
-        });
+        }
+        labels::write(m, names, (area.right, area.top, area.bottom), width == Width::Wide);
+        area.bottom + 50.0
+    });
     let limits = senders.iter().map(|one| {
         let disk = one.flow.disk_bps.map(wording::bps).unwrap_or_default();
         let is_limit = one.flow.limit == Some(Limit::Application);

@@ -1,18 +1,18 @@
 //! Distributions of the runs: boxes with quartiles, and cumulative distributions.
 
-use super::chart::Chart;
-use super::drawing::{Area, line, points, text};
+use super::chart::{Chart, Width};
+use super::drawing::{line, points, text};
 use super::figure::{self, Shown};
-use super::lines::grid;
+use super::lines::{area, grid};
 use super::scale::Scale;
+use super::values::Values;
 use crate::html::labels::{self, Label};
 use crate::html::markup::{Markup, Px};
 use model::statistics;
 use record::{StudyPart, StudyPlot, StudyRun};
 use std::collections::BTreeMap;
 
-const SIZE: (f64, f64) = (960.0, 400.0);
-const AREA: Area = Area { left: 92.0, right: 760.0, top: 16.0, bottom: 350.0 };
+const BOTTOM: f64 = 350.0;
 
 /// Groups that are drawn; of more, the first.
 const MOST_BOXES: usize = 24;
@@ -47,6 +47,10 @@ fn groups(part: &StudyPart, runs: &[StudyRun], plot: &StudyPlot, by: Option<&Str
     groups.filter(|(_, values)| !values.is_empty()).collect()
 }
 
+fn by_name(groups: &Groups) -> impl Iterator<Item = (&str, &[f64])> {
+    groups.iter().map(|(name, values)| (name.as_str(), values.as_slice()))
+}
+
 /// A box for each value of a factor.
 pub(super) fn boxes(part: &StudyPart, runs: &[StudyRun], plot: &StudyPlot) -> Chart {
     let mut groups = groups(part, runs, plot, plot.x.as_ref());
@@ -58,18 +62,24 @@ pub(super) fn boxes(part: &StudyPart, runs: &[StudyRun], plot: &StudyPlot) -> Ch
     };
     let up = Scale::of_values(groups.iter().flat_map(|group| group.1.iter().copied()), shown.units);
     let caption = shown.prefix.clone() + &caption;
-    let chart = Chart::new(caption, SIZE, |m| {
-        grid(m, &up);
-        let wide = (AREA.right - AREA.left) / groups.len().max(1) as f64;
+    let table = Values::of_groups(by_name(&groups), shown.units);
+    let chart = Chart::new(caption, table, |m, width| {
+        let area = area(width, BOTTOM);
+        grid(m, &up, &area);
+        let wide = (area.right - area.left) / groups.len().max(1) as f64;
+        let every = groups.len().div_ceil(width.of(MOST_BOXES, 5)).max(1);
         for (at, (name, values)) in groups.iter().enumerate() {
-            let middle = AREA.left + (at as f64 + 0.5) * wide;
-            one_box(m, values, middle, (wide * 0.5).min(60.0), |value| AREA.y(up.share(value)));
+            let middle = area.left + (at as f64 + 0.5) * wide;
+            one_box(m, values, middle, (wide * 0.5).min(60.0), |value| area.y(up.share(value)));
             // The factor's name is in the caption.
             let label = name.split_once('=').map_or(name.as_str(), |(_, value)| value);
-            let fits = (wide / 7.0).max(3.0) as usize;
+            let fits = (wide * every as f64 / 7.0).max(3.0) as usize;
             let label: String = label.chars().take(fits).collect();
-            text(m, "tick-x", (middle, AREA.bottom + 20.0), &label);
+            if at % every == 0 {
+                text(m, "tick-x", (middle, area.bottom + 20.0), &label);
+            }
         }
+        area.bottom + 50.0
     });
     let note = "Boxes: quartiles and median. Whiskers: the outermost runs within 1.5 times the \
                 height of the box. Points: the others.";
@@ -109,6 +119,7 @@ fn one_box(m: &mut Markup, values: &[f64], x: f64, wide: f64, y: impl Fn(f64) ->
 pub(super) fn cumulative(part: &StudyPart, runs: &[StudyRun], plot: &StudyPlot) -> Chart {
     let mut groups = groups(part, runs, plot, plot.by.as_ref());
     groups.truncate(MOST_CURVES);
+    groups.iter_mut().for_each(|group| group.1.sort_by(f64::total_cmp));
     let shown = Shown::of(plot);
     let caption = match &plot.by {
         Some(by) => format!("Cumulative distribution of the {}, by {by}", lower(&shown.title)),
@@ -117,29 +128,33 @@ pub(super) fn cumulative(part: &StudyPart, runs: &[StudyRun], plot: &StudyPlot) 
     let across =
         Scale::of_values(groups.iter().flat_map(|group| group.1.iter().copied()), shown.units);
     let caption = shown.prefix.clone() + &caption;
-    Chart::new(caption, SIZE, |m| {
+    let table = Values::of_groups(by_name(&groups), shown.units);
+    Chart::new(caption, table, |m, width| {
+        let area = area(width, BOTTOM);
         for percent in [0, 25, 50, 75, 100] {
-            let y = AREA.y(f64::from(percent) / 100.0);
-            line(m, "grid", (AREA.left, y), (AREA.right, y));
-            text(m, "tick-y", (AREA.left - 8.0, y + 4.0), &format!("{percent} %"));
+            let y = area.y(f64::from(percent) / 100.0);
+            line(m, "grid", (area.left, y), (area.right, y));
+            text(m, "tick-y", (area.left - 8.0, y + 4.0), &format!("{percent} %"));
         }
-        for (value, label) in across.value_ticks() {
-            text(m, "tick-x", (AREA.x(across.share(value)), AREA.bottom + 20.0), &label);
+        let ticks = across.value_ticks();
+        let every = ticks.len().div_ceil(width.of(12, 4)).max(1);
+        for (value, label) in ticks.into_iter().step_by(every) {
+            text(m, "tick-x", (area.x(across.share(value)), area.bottom + 20.0), &label);
         }
-        text(m, "axis", (AREA.x(0.5), AREA.bottom + 42.0), &shown.title);
+        text(m, "axis", (area.x(0.5), area.bottom + 42.0), &shown.title);
         let mut names = Vec::new();
-        for (index, (name, values)) in groups.iter_mut().enumerate() {
+        for (index, (name, values)) in groups.iter().enumerate() {
             let class = format!("q-{index}");
-            values.sort_by(f64::total_cmp);
             let steps =
-                steps(values).map(|(value, share)| (AREA.x(across.share(value)), AREA.y(share)));
+                steps(values).map(|(value, share)| (area.x(across.share(value)), area.y(share)));
             let curve = points(steps);
             m.shape("polyline", &[("class", &format!("curve {class}")), ("points", &curve)]);
             let middle = statistics::median(values).unwrap_or_default();
-            let from = AREA.y(0.5 + 0.4 * (across.share(middle) - 0.5));
+            let from = area.y(0.5 + 0.4 * (across.share(middle) - 0.5));
             names.push(Label { text: name.clone(), class, from });
         }
-        labels::write(m, names, (AREA.right, AREA.top, AREA.bottom), true);
+        labels::write(m, names, (area.right, area.top, area.bottom), width == Width::Wide);
+        area.bottom + 50.0
     })
 }
 

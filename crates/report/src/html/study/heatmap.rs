@@ -2,34 +2,36 @@
 
 use super::chart::{Chart, tint};
 use super::drawing::{Area, PartPlot, Plotted, labelled, text};
+use super::values::Values;
 use crate::axis::readable;
 use crate::html::markup::{Markup, Px};
 use record::StudyPart;
 
-const WIDTH: f64 = 960.0;
 const ROW: f64 = 30.0;
-const LEFT: f64 = 110.0;
 const TOP: f64 = 6.0;
 
-/// Columns up to which the goodput is written into each field.
-const WRITTEN: usize = 12;
+/// Columns up to which the goodput is written into each field, on a page and on a phone.
+const WRITTEN: [usize; 2] = [12, 4];
 
 pub(super) fn draw(part: &StudyPart, plot: &PartPlot) -> Option<Chart> {
     let Plotted::Heatmap { x, y } = plot.plotted else { return None };
     let (across, down) = (&part.plan.factors[x], &part.plan.factors[y]);
     let (columns, rows) = (across.values.len(), down.values.len());
     let height = (rows as f64 * ROW).min(600.0);
-    let area = Area { left: LEFT, right: WIDTH - 20.0, top: TOP, bottom: TOP + height };
     let grid = plot.by_values(part, x, y);
     let most = grid.values().copied().fold(0.0, f64::max);
-    let (wide, high) = ((area.right - area.left) / columns as f64, height / rows as f64);
-    Some(Chart::new(plot.caption(part), (WIDTH, area.bottom + 50.0), |m| {
+    let values = Values::of_cells(part, plot);
+    Some(Chart::new(plot.caption(part), values, |m, width| {
+        let (left, right) = (width.of(110.0, 70.0), width.pixels() - width.of(20.0, 4.0));
+        let area = Area { left, right, top: TOP, bottom: TOP + height };
+        let (wide, high) = ((area.right - area.left) / columns as f64, height / rows as f64);
+        let most_written = width.of(WRITTEN[0], WRITTEN[1]);
         for (column, value) in across.values.iter().enumerate() {
             for (row, other) in down.values.iter().enumerate() {
                 let Some(&rate) = grid.get(&(value.as_str(), other.as_str())) else { continue };
                 // The largest value of the second factor is at the top, as on an axis.
                 let at = (area.left + column as f64 * wide, area.bottom - (row + 1) as f64 * high);
-                let written = (columns <= WRITTEN).then(|| readable(rate, plot.shown.units));
+                let written = (columns <= most_written).then(|| readable(rate, plot.shown.units));
                 field(m, at, (wide, high), rate / most, written);
             }
         }
@@ -37,12 +39,13 @@ pub(super) fn draw(part: &StudyPart, plot: &PartPlot) -> Option<Chart> {
             let y = area.bottom - (row as f64 + 0.5) * high + 4.0;
             text(m, "row", (area.left - 8.0, y), &down.values[row]);
         }
-        for column in labelled(across, 12) {
+        for column in labelled(across, width.of(12, 5)) {
             let x = area.left + (column as f64 + 0.5) * wide;
             text(m, "tick-x", (x, area.bottom + 18.0), &across.values[column]);
         }
         let name = format!("{} (rows: {})", across.name, down.name);
         text(m, "axis", (area.x(0.5), area.bottom + 40.0), &name);
+        area.bottom + 50.0
     }))
 }
 

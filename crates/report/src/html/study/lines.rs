@@ -1,15 +1,20 @@
 //! Means over a numeric factor: a line for each value of another, with confidence intervals
 //! and what the equations predict.
 
-use super::chart::Chart;
+use super::chart::{Chart, Width};
 use super::drawing::{Area, PartPlot, Plotted, labelled, line, points, text};
 use super::scale::Scale;
+use super::values::Values;
 use crate::html::labels::{self, Label};
 use crate::html::markup::{Markup, Px};
 use record::{StudyCell, StudyPart};
 
-const SIZE: (f64, f64) = (960.0, 400.0);
-const AREA: Area = Area { left: 92.0, right: 760.0, top: 16.0, bottom: 350.0 };
+const BOTTOM: f64 = 350.0;
+
+/// The plot of a chart whose lines are named at the right, or on a phone within it; `height` of it.
+pub(super) fn area(width: Width, height: f64) -> Area {
+    Area { left: width.of(92.0, 80.0), right: width.of(760.0, 390.0), top: 16.0, bottom: height }
+}
 
 /// Lines that are told apart by their colours; of more, some are left out.
 const MOST_SERIES: usize = 8;
@@ -25,27 +30,30 @@ pub(super) fn draw(part: &StudyPart, plot: &PartPlot) -> Option<Chart> {
     let rates =
         cells.clone().flat_map(|cell| [cell.throughput_bps, cell.predicted_bps, cell.high_bps]);
     let up = Scale::of_values(rates.flatten(), plot.shown.units);
-    let chart = Chart::new(plot.caption(part), SIZE, |m| {
-        grid(m, &up);
-        for at in labelled(factor, 12) {
-            let place = AREA.x(across.share(factor.numbers[at]));
-            line(m, "base", (place, AREA.bottom), (place, AREA.bottom + 4.0));
-            text(m, "tick-x", (place, AREA.bottom + 20.0), &factor.values[at]);
+    let values = Values::of_cells(part, plot);
+    let chart = Chart::new(plot.caption(part), values, |m, width| {
+        let area = area(width, BOTTOM);
+        grid(m, &up, &area);
+        for at in labelled(factor, width.of(12, 4)) {
+            let place = area.x(across.share(factor.numbers[at]));
+            line(m, "base", (place, area.bottom), (place, area.bottom + 4.0));
+            text(m, "tick-x", (place, area.bottom + 20.0), &factor.values[at]);
         }
-        text(m, "axis", (AREA.x(0.5), AREA.bottom + 42.0), &factor.name);
+        text(m, "axis", (area.x(0.5), area.bottom + 42.0), &factor.name);
         let mut names = Vec::new();
         for (index, (name, cells)) in lines(part, plot, x, series).into_iter().enumerate() {
             let class = format!("q-{index}");
             let at = |cell: &StudyCell, value: f64| {
                 let number = factor.values.iter().position(|v| Some(v) == cell.values.get(x));
                 let number = number.map_or(0.0, |at| factor.numbers[at]);
-                (AREA.x(across.share(number)), AREA.y(up.share(value)))
+                (area.x(across.share(number)), area.y(up.share(value)))
             };
             one(m, &class, &cells, at);
             let last = cells.last().and_then(|cell| Some(at(cell, cell.throughput_bps?)));
             names.extend(last.map(|last| Label { text: name, class, from: last.1 }));
         }
-        labels::write(m, names, (AREA.right, AREA.top, AREA.bottom), true);
+        labels::write(m, names, (area.right, area.top, area.bottom), width == Width::Wide);
+        area.bottom + 50.0
     });
     let predicted = plot.cells(part).any(|cell| cell.predicted_bps.is_some());
     let dashed = if predicted { " Dashed: predicted." } else { "" };
@@ -54,11 +62,11 @@ pub(super) fn draw(part: &StudyPart, plot: &PartPlot) -> Option<Chart> {
 }
 
 /// Horizontal lines at round values.
-pub(super) fn grid(m: &mut Markup, up: &Scale) {
+pub(super) fn grid(m: &mut Markup, up: &Scale, area: &Area) {
     for (value, label) in up.value_ticks() {
-        let y = AREA.y(up.share(value));
-        line(m, "grid", (AREA.left, y), (AREA.right, y));
-        text(m, "tick-y", (AREA.left - 8.0, y + 4.0), &label);
+        let y = area.y(up.share(value));
+        line(m, "grid", (area.left, y), (area.right, y));
+        text(m, "tick-y", (area.left - 8.0, y + 4.0), &label);
     }
 }
 

@@ -1,13 +1,14 @@
 //! The mean of each cell as a row: for factors that are words.
 
-use super::chart::Chart;
+use super::chart::{Chart, Width};
 use super::drawing::{Area, PartPlot, line, text};
 use super::scale::Scale;
+use super::values::Values;
 use crate::html::markup::Px;
 use record::StudyPart;
 
-const WIDTH: f64 = 960.0;
-const ROW: f64 = 28.0;
+/// Heights of a row: on a phone its label is above it.
+const ROW: [f64; 2] = [28.0, 46.0];
 
 /// Characters of a label that fit beside the plot.
 const MOST_LABEL: usize = 40;
@@ -17,19 +18,27 @@ pub(super) fn draw(part: &StudyPart, plot: &PartPlot) -> Chart {
     let rates =
         cells.iter().flat_map(|cell| [cell.throughput_bps, cell.high_bps, cell.predicted_bps]);
     let across = Scale::of_values(rates.flatten(), plot.shown.units);
-    let bottom = 10.0 + cells.len() as f64 * ROW;
-    let area = Area { left: 300.0, right: WIDTH - 40.0, top: 10.0, bottom };
-    Chart::new(plot.caption(part), (WIDTH, bottom + 34.0), |m| {
-        for (value, label) in across.value_ticks() {
+    let values = Values::of_cells(part, plot);
+    Chart::new(plot.caption(part), values, |m, width| {
+        let high = width.of(ROW[0], ROW[1]);
+        let bottom = 10.0 + cells.len() as f64 * high;
+        let (left, right) = (width.of(300.0, 34.0), width.pixels() - 40.0);
+        let area = Area { left, right, top: 10.0, bottom };
+        let ticks = across.value_ticks();
+        let every = ticks.len().div_ceil(width.of(12, 4)).max(1);
+        for (value, label) in ticks.into_iter().step_by(every) {
             let x = area.x(across.share(value));
             line(m, "grid", (x, area.top), (x, area.bottom));
             text(m, "tick-x", (x, area.bottom + 20.0), &label);
         }
         for (row, cell) in cells.iter().enumerate() {
-            let y = area.top + (row as f64 + 0.5) * ROW;
+            let y = area.top + (row as f64 + width.of(0.5, 0.7)) * high;
             let values: Vec<&str> = part.values(cell).map(|(_, value)| value).collect();
             let label: String = values.join(" ").chars().take(MOST_LABEL).collect();
-            text(m, "row", (area.left - 10.0, y + 4.0), &label);
+            match width {
+                Width::Wide => text(m, "row", (area.left - 10.0, y + 4.0), &label),
+                Width::Narrow => text(m, "row-above", (0.0, y - 15.0), &label),
+            }
             let at = |value: f64| (area.x(across.share(value)), y);
             if let (Some(low), Some(high)) = (cell.low_bps, cell.high_bps) {
                 line(m, "whisker q-1", at(low), at(high));
@@ -45,5 +54,6 @@ pub(super) fn draw(part: &StudyPart, plot: &PartPlot) -> Chart {
                 &[("class", &"point q-1"), ("cx", &place.0), ("cy", &place.1), ("r", &place.2)],
             );
         }
+        area.bottom + 34.0
     })
 }

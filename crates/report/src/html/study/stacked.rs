@@ -1,15 +1,16 @@
 //! The flows of a cell over time, stacked against the link's capacity, with the NAKs of UDT.
 
-use super::chart::Chart;
-use super::drawing::{Area, label, line, points, text};
+use super::chart::{Chart, Width};
+use super::drawing::{label, line, points, text};
+use super::lines::area;
+use super::values::Values;
 use crate::axis::{Axis, ELAPSED, RATE};
 use crate::html::labels::{self, Label};
 use crate::html::naks;
 use crate::wording;
 use record::{FlowFigures, RunStatus, StudyCell, StudyPart, StudyRun};
 
-const SIZE: (f64, f64) = (960.0, 300.0);
-const AREA: Area = Area { left: 92.0, right: 780.0, top: 16.0, bottom: 250.0 };
+const BOTTOM: f64 = 250.0;
 
 const DAY: usize = 86_400;
 
@@ -48,19 +49,25 @@ pub(super) fn draw(part: &StudyPart, run: &StudyRun) -> Option<Chart> {
     let sums: Vec<f64> =
         (0..count).map(|number| run.flows.iter().map(|flow| mean(flow, number)).sum()).collect();
     let most = sums.iter().copied().fold(capacity.unwrap_or(0.0), f64::max);
-    let (across, up) = (Axis::to(seconds as f64, ELAPSED, 8.0), Axis::over(most, RATE, 4.0));
-    let chart = Chart::new(title, SIZE, |m| {
+    let up = Axis::over(most, RATE, 4.0);
+    let column = |flow: &FlowFigures| {
+        (flow.name.clone(), (0..count).map(|number| mean(flow, number)).collect())
+    };
+    let values = Values::over_time(&run.flows.iter().map(column).collect::<Vec<_>>(), step);
+    let chart = Chart::new(title, values, |m, width| {
+        let area = area(width, BOTTOM);
+        let across = Axis::to(seconds as f64, ELAPSED, width.of(8.0, 4.0));
         for (value, label) in up.ticks() {
-            let y = AREA.y(up.share(value));
-            line(m, "grid", (AREA.left, y), (AREA.right, y));
-            text(m, "tick-y", (AREA.left - 8.0, y + 4.0), &format!("{label} {}", up.unit));
+            let y = area.y(up.share(value));
+            line(m, "grid", (area.left, y), (area.right, y));
+            text(m, "tick-y", (area.left - 8.0, y + 4.0), &format!("{label} {}", up.unit));
         }
         for (value, label) in across.ticks() {
-            let x = AREA.x(across.share(value));
-            text(m, "tick-x", (x, AREA.bottom + 20.0), &format!("{label} s"));
+            let x = area.x(across.share(value));
+            text(m, "tick-x", (x, area.bottom + 20.0), &format!("{label} s"));
         }
         let place = |number: usize, value: f64| {
-            (AREA.x(across.share((number * step) as f64)), AREA.y(up.share(value)))
+            (area.x(across.share((number * step) as f64)), area.y(up.share(value)))
         };
         let mut below = vec![0.0; count];
         let (mut names, mut marks) = (Vec::new(), Vec::new());
@@ -86,12 +93,13 @@ pub(super) fn draw(part: &StudyPart, run: &StudyRun) -> Option<Chart> {
             below = above;
         }
         if let Some(capacity) = capacity {
-            let y = AREA.y(up.share(capacity));
-            line(m, "capacity", (AREA.left, y), (AREA.right, y));
+            let y = area.y(up.share(capacity));
+            line(m, "capacity", (area.left, y), (area.right, y));
         }
         // Above every flow.
         marks.iter().for_each(|(at, count, when)| naks::mark(m, *at, *count, when));
-        labels::write(m, names, (AREA.right, AREA.top, AREA.bottom), true);
+        labels::write(m, names, (area.right, area.top, area.bottom), width == Width::Wide);
+        area.bottom + 50.0
     });
     let fairness =
         cell.fairness.map(|index| format!(" Jain's fairness index of the means: {index:.3}."));

@@ -1,23 +1,58 @@
 //! Means over two numeric factors, as a surface in parallel projection.
 
-use super::chart::{Chart, tint};
+use super::chart::{Chart, Width, tint};
 use super::drawing::{PartPlot, Plotted, labelled, line, points, text};
 use super::scale::Scale;
+use super::values::Values;
 use crate::axis::{Unit, readable};
 use crate::html::markup::Markup;
 use record::StudyPart;
 
-const SIZE: (f64, f64) = (960.0, 490.0);
-/// The corner of the lowest values, in pixels.
-const ORIGIN: (f64, f64) = (430.0, 430.0);
-/// One axis to the right and back, the other to the left and back, and the goodput upwards.
-const RIGHT: (f64, f64) = (390.0, -110.0);
-const BACK: (f64, f64) = (-330.0, -110.0);
-const UP: f64 = -200.0;
+/// A parallel projection, in pixels.
+#[derive(Debug, Clone, Copy)]
+struct Projection {
+    /// The corner of the lowest values.
+    origin: (f64, f64),
+    /// One axis to the right and back.
+    right: (f64, f64),
+    /// The other one to the left and back.
+    back: (f64, f64),
+    /// The values upwards.
+    up: f64,
+    /// Of the drawing.
+    height: f64,
+}
 
-/// A place in the drawing; all three are shares of their axes.
-fn place(x: f64, y: f64, z: f64) -> (f64, f64) {
-    (ORIGIN.0 + RIGHT.0 * x + BACK.0 * y, ORIGIN.1 + RIGHT.1 * x + BACK.1 * y + UP * z)
+const WIDE: Projection = Projection {
+    origin: (430.0, 430.0),
+    right: (390.0, -110.0),
+    back: (-330.0, -110.0),
+    up: -200.0,
+    height: 490.0,
+};
+const NARROW: Projection = Projection {
+    origin: (205.0, 350.0),
+    right: (170.0, -70.0),
+    back: (-120.0, -70.0),
+    up: -180.0,
+    height: 410.0,
+};
+
+impl Projection {
+    const fn of(width: Width) -> Self {
+        match width {
+            Width::Wide => WIDE,
+            Width::Narrow => NARROW,
+        }
+    }
+
+    /// A place in the drawing; all three are shares of their axes.
+    fn place(&self, x: f64, y: f64, z: f64) -> (f64, f64) {
+        (
+            self.origin.0 + self.right.0 * x + self.back.0 * y,
+            self.origin.1 + self.right.1 * x + self.back.1 * y + self.up * z,
+        )
+    }
 }
 
 pub(super) fn draw(part: &StudyPart, plot: &PartPlot) -> Option<Chart> {
@@ -35,13 +70,15 @@ pub(super) fn draw(part: &StudyPart, plot: &PartPlot) -> Option<Chart> {
         let values = (across.values[column].as_str(), back.values[row].as_str());
         grid.get(&values).map(|rate| rate / most)
     };
-    let corner = |column: usize, row: usize| {
-        let (x, y) =
-            (right_scale.share(across.numbers[column]), back_scale.share(back.numbers[row]));
-        height(column, row).map(|z| (place(x, y, z), z))
-    };
-    Some(Chart::new(plot.caption(part), SIZE, |m| {
-        axes(m, most, plot.shown.units);
+    let values = Values::of_cells(part, plot);
+    Some(Chart::new(plot.caption(part), values, |m, width| {
+        let view = Projection::of(width);
+        let corner = |column: usize, row: usize| {
+            let (x, y) =
+                (right_scale.share(across.numbers[column]), back_scale.share(back.numbers[row]));
+            height(column, row).map(|z| (view.place(x, y, z), z))
+        };
+        axes(m, &view, most, plot.shown.units);
         // From the back to the front, so that the front covers what is behind it.
         for row in (0..back.values.len().saturating_sub(1)).rev() {
             for column in (0..across.values.len().saturating_sub(1)).rev() {
@@ -64,22 +101,24 @@ pub(super) fn draw(part: &StudyPart, plot: &PartPlot) -> Option<Chart> {
                 );
             }
         }
-        for at in labelled(across, 6) {
-            let (px, py) = place(right_scale.share(across.numbers[at]), 0.0, 0.0);
+        for at in labelled(across, width.of(6, 4)) {
+            let (px, py) = view.place(right_scale.share(across.numbers[at]), 0.0, 0.0);
             text(m, "tick-x", (px + 12.0, py + 20.0), &across.values[at]);
         }
-        for at in labelled(back, 6) {
-            let (px, py) = place(0.0, back_scale.share(back.numbers[at]), 0.0);
+        for at in labelled(back, width.of(6, 4)) {
+            let (px, py) = view.place(0.0, back_scale.share(back.numbers[at]), 0.0);
             text(m, "tick-y", (px - 6.0, py + 14.0), &back.values[at]);
         }
-        let (px, py) = place(0.5, 0.0, 0.0);
-        text(m, "axis", (px + 70.0, py + 46.0), &across.name);
-        let (px, py) = place(0.0, 0.5, 0.0);
-        text(m, "axis", (px - 80.0, py + 40.0), &back.name);
+        let (px, py) = view.place(0.5, 0.0, 0.0);
+        text(m, "axis", (px + width.of(70.0, 30.0), py + 46.0), &across.name);
+        let (px, py) = view.place(0.0, 0.5, 0.0);
+        text(m, "axis", (px - width.of(80.0, 50.0), py + 40.0), &back.name);
+        view.height
     }))
 }
 
-fn axes(m: &mut Markup, most: f64, units: &'static [Unit]) {
+fn axes(m: &mut Markup, view: &Projection, most: f64, units: &'static [Unit]) {
+    let place = |x, y, z| view.place(x, y, z);
     line(m, "axis3", place(0.0, 0.0, 0.0), place(1.0, 0.0, 0.0));
     line(m, "axis3", place(0.0, 0.0, 0.0), place(0.0, 1.0, 0.0));
     line(m, "axis3", place(0.0, 1.0, 0.0), place(1.0, 1.0, 0.0));

@@ -1,0 +1,101 @@
+//! The values of a chart as a table, for readers and for machines that do not see the drawing.
+
+use super::drawing::PartPlot;
+use crate::axis::{RATE, Unit, readable};
+use crate::html::markup::Markup;
+use model::statistics;
+use record::{StudyCell, StudyPart};
+
+/// Rows of a table; of more, some are left out.
+const MOST_ROWS: usize = 240;
+
+/// A table: the first column names the rows.
+#[derive(Debug, Default)]
+pub(super) struct Values {
+    pub(super) heads: Vec<String>,
+    pub(super) rows: Vec<Vec<String>>,
+}
+
+impl Values {
+    /// The cells of a plot, with their means.
+    pub(super) fn of_cells(part: &StudyPart, plot: &PartPlot) -> Self {
+        let units = plot.shown.units;
+        let factors = part.plan.factors.iter().filter(|factor| !factor.paired);
+        let figures = [plot.shown.title.as_str(), "95 % from", "95 % to", "predicted"];
+        let heads = factors.map(|factor| factor.name.clone());
+        let row = |cell: &StudyCell| {
+            let values = part.values(cell).map(|(_, value)| value.to_owned());
+            let figures = [cell.throughput_bps, cell.low_bps, cell.high_bps, cell.predicted_bps];
+            values.chain(figures.map(|figure| shown(figure, units))).collect()
+        };
+        Values {
+            heads: heads.chain(figures.map(str::to_owned)).collect(),
+            rows: plot.cells(part).map(row).collect(),
+        }
+    }
+
+    /// Groups of runs by their quartiles.
+    pub(super) fn of_groups<'a>(
+        groups: impl Iterator<Item = (&'a str, &'a [f64])>,
+        units: &'static [Unit],
+    ) -> Self {
+        let quartiles = [0.0, 0.25, 0.5, 0.75, 1.0];
+        let heads = ["runs of", "runs", "least", "25 %", "median", "75 %", "most"];
+        let row = |(name, values): (&str, &[f64])| {
+            let figures = quartiles.map(|share| match share {
+                0.5 => statistics::median(values),
+                share => statistics::percentile(values, share),
+            });
+            let figures = figures.map(|figure| shown(figure, units));
+            [name.to_owned(), values.len().to_string()].into_iter().chain(figures).collect()
+        };
+        Values { heads: heads.map(str::to_owned).into(), rows: groups.map(row).collect() }
+    }
+
+    /// Goodputs over time: a column for each series, a row for each of its steps of `step_s`.
+    pub(super) fn over_time(series: &[(String, Vec<f64>)], step_s: usize) -> Self {
+        let steps = series.iter().map(|(_, values)| values.len()).max().unwrap_or(0);
+        let row = |step: usize| {
+            let at = |(_, values): &(String, Vec<f64>)| shown(values.get(step).copied(), RATE);
+            let time = (step * step_s).to_string();
+            std::iter::once(time).chain(series.iter().map(at)).collect()
+        };
+        let heads = std::iter::once("s".to_owned()).chain(series.iter().map(|one| one.0.clone()));
+        Values { heads: heads.collect(), rows: (0..steps).map(row).collect() }
+    }
+
+    pub(super) fn write(&self, m: &mut Markup) {
+        if self.rows.is_empty() {
+            return;
+        }
+        let every = self.rows.len().div_ceil(MOST_ROWS);
+        m.element("details", &[], |m| {
+            m.leaf("summary", &[], &"Values");
+            m.element("div", &[("class", &"scroll")], |m| {
+                m.element("table", &[("class", &"figures")], |m| {
+                    m.element("tr", &[], |m| {
+                        for head in &self.heads {
+                            m.leaf("th", &[("scope", &"col")], head);
+                        }
+                    });
+                    for row in self.rows.iter().step_by(every) {
+                        m.element("tr", &[], |m| {
+                            for (at, text) in row.iter().enumerate() {
+                                let (tag, scope): (_, &[_]) = match at {
+                                    0 => ("th", &[("scope", &"row" as &dyn std::fmt::Display)]),
+                                    _ => ("td", &[]),
+                                };
+                                m.leaf(tag, scope, text);
+                            }
+                        });
+                    }
+                });
+            });
+        });
+    }
+}
+
+fn shown(value: Option<f64>, units: &'static [Unit]) -> String {
+    let value = value.filter(|value| value.is_finite());
+    value.map_or_else(|| "–".to_owned(), |value| readable(value, units))
+}
