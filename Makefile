@@ -11,11 +11,12 @@ demo:
 build:
 	$(CARGO) build --release --locked
 
-# The binary to distribute: stripped, statically linked, for any Linux.
+# What a release offers, into target/dist: a static binary for any Linux with man
+# pages, completions, examples and the book, as archive, deb and rpm; install.sh; checksums.
 release:
 	@scripts/release
 
-# That binary with man pages, completions and the unit file, as a Debian package.
+# The Debian package alone.
 deb:
 	@scripts/deb
 
@@ -69,6 +70,7 @@ long: peers
 	LONGHAUL_LONG=1 $(CARGO) test --release --locked -p longhaul --test mixed_attack
 	LONGHAUL_LONG=1 $(CARGO) test --locked -p longhaul --test how_to_add
 	LONGHAUL_LONG=1 $(CARGO) test --release --locked -p longhaul-udt-socket --test interop
+	scripts/vm-check short
 	scripts/fuzz
 
 # Licences are checked by a test as well; known advisories need cargo-deny and

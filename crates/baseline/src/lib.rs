@@ -40,7 +40,9 @@ pub use compare::compare;
 pub use differences::differences;
 pub use links::links;
 pub use rtt_source::{RttChoice, choose_rtt};
-pub use schedule::{LEAST_ROUNDS, Remaining, Schedule, TestCost, conditions, measures_latency};
+pub use schedule::{
+    LEAST_ROUNDS, Remaining, Schedule, TestCost, conditions, fitting_duration, measures_latency,
+};
 pub use server_choice::{NeededRate, ProbedServer, choose_server, reject_chosen, worth_probing};
 pub use server_list::{ListError, ListedServer, MOST_SERVERS, ServerList};
 pub use steps::steps;

@@ -16,6 +16,33 @@ const MOST_ROUNDS: u32 = 1_000;
 /// Consecutive failures after which a condition is no longer tested.
 const MOST_FAILURES: u32 = 2;
 
+/// Duration of a test where time is left for it, and the shortest that is chosen. On long paths
+/// a test of a second is mostly slow start.
+const LONGEST_TEST: Duration = Duration::from_secs(8);
+const SHORTEST_TEST: Duration = Duration::from_secs(1);
+
+/// Steps in which a duration is chosen.
+const TEST_STEP: Duration = Duration::from_millis(500);
+
+/// The longest tests, up to 8 s, of which [`LEAST_ROUNDS`] rounds fit `within`, or 1 s if none do.
+/// `cost` is what tests of a duration cost.
+#[must_use]
+pub fn fitting_duration(
+    conditions: &[TestCondition],
+    within: Duration,
+    cost: impl Fn(Duration) -> TestCost,
+) -> Duration {
+    let mut duration = LONGEST_TEST;
+    let least = |duration| {
+        let schedule = Schedule::new(conditions, 0, Duration::ZERO, cost(duration));
+        schedule.remaining(&[], Duration::ZERO).time
+    };
+    while duration > SHORTEST_TEST && least(duration) > within {
+        duration = duration.saturating_sub(TEST_STEP);
+    }
+    duration
+}
+
 /// Every condition of these IP versions: both directions, one stream and `streams`.
 #[must_use]
 pub fn conditions(families: &[AddressFamily], streams: u32) -> Vec<TestCondition> {
@@ -226,6 +253,20 @@ mod tests {
         assert_eq!(run(&mut Schedule::new(&one, 1, secs(307), COST)).len(), 6);
         // However little time there is.
         assert_eq!(run(&mut Schedule::new(&both, 1, secs(1), COST)).len(), 3);
+    }
+
+    #[test]
+    fn tests_are_as_long_as_three_rounds_allow() {
+        let second = Duration::from_secs(1);
+        let cost =
+            |duration| TestCost { plain: duration + second, with_latency: duration + second };
+        let one = conditions(&[Ipv4], 4);
+        // 12 tests: of 8 s and 1 s beside each, 108 s.
+        assert_eq!(fitting_duration(&one, secs(108), cost), secs(8));
+        assert_eq!(fitting_duration(&one, secs(107), cost), Duration::from_millis(7_500));
+        assert_eq!(fitting_duration(&one, secs(50), cost), secs(3));
+        assert_eq!(fitting_duration(&one, secs(1), cost), secs(1));
+        assert_eq!(fitting_duration(&[], secs(0), cost), secs(8));
     }
 
     #[test]

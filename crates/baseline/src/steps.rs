@@ -36,10 +36,13 @@ pub fn steps(report: &BaselineReport) -> Vec<BaselineStep> {
     steps.extend(bufferbloat(report));
     steps.truncate(MOST_STEPS);
     if steps.is_empty() {
-        steps.push(step(
-            "Nothing to fix: keep this result, and compare a later baseline with it",
-            Some(again(report)),
-        ));
+        let text = if report.interrupted {
+            "Repeat the baseline to the end: an interrupted one shows nothing to fix so far, and is \
+             no result to compare with"
+        } else {
+            "Nothing to fix: keep this result, and compare a later baseline with it"
+        };
+        steps.push(step(text, Some(again(report))));
     }
     steps
 }
@@ -291,6 +294,8 @@ mod tests {
         let found = steps(&good);
         assert_eq!(found.len(), 1);
         assert!(found[0].text.starts_with("Nothing to fix"), "{found:?}");
+        let interrupted = BaselineReport { interrupted: true, ..good.clone() };
+        assert!(steps(&interrupted)[0].text.starts_with("Repeat the baseline"), "{interrupted:?}");
         let none = BaselineReport { conditions: Vec::new(), ..good };
         assert_eq!(steps(&none), []);
     }

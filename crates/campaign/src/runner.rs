@@ -152,11 +152,14 @@ fn round(
     observe: &mut dyn FnMut(Event<'_>),
     stop: &StopFlag,
 ) -> Result<(), CampaignError> {
-    let mut timing = Timing::new(store.count()?, queue.iter().map(|job| job.test.planned()));
+    let workers = testbed.at_once(options.parallel).max(1);
+    let at_once = |job: &Job<'_>| if job.test.is_light() { workers } else { 1 };
+    let planned = queue.iter().map(|job| (job.test.planned(), at_once(job)));
+    let mut timing = Timing::new(store.count()?, planned);
     let schedule = Schedule::new(queue);
     let (sender, messages) = mpsc::channel();
     let stored = thread::scope(|scope| {
-        for _ in 0..testbed.at_once(options.parallel).max(1) {
+        for _ in 0..workers {
             let worker = Worker { options, testbed, stop, report: sender.clone() };
             let schedule = &schedule;
             scope.spawn(move || worker.work(schedule));

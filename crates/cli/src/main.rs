@@ -34,7 +34,7 @@ use failure::{Failure, Outcome};
 #[derive(Debug, Parser)]
 #[command(
     name = "longhaul",
-    version,
+    version = env!("VERSION_AND_COMMIT"),
     about,
     propagate_version = true,
     max_term_width = 100,

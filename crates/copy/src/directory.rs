@@ -60,6 +60,12 @@ impl Directory {
                 Err(Errno::NOSYS) => {
                     return Err(io::Error::other("this needs Linux 5.6 (openat2)"));
                 }
+                Err(Errno::PERM) => {
+                    return Err(io::Error::new(
+                        io::ErrorKind::PermissionDenied,
+                        "not permitted; a container's seccomp filter must allow openat2",
+                    ));
+                }
                 Err(Errno::XDEV) => {
                     return Err(io::Error::new(
                         io::ErrorKind::PermissionDenied,

@@ -49,6 +49,8 @@ pub struct HostNamespaces {
     user: Option<File>,
     processes: File,
     mounts: File,
+    /// The lab's root directory, that of a chroot if it was started in one.
+    root: File,
     network: File,
 }
 
@@ -86,6 +88,8 @@ impl HostNamespaces {
             },
             processes: open("opening its PID namespace", "ns/pid".to_owned())?,
             mounts: open("opening its mount namespace", "ns/mnt".to_owned())?,
+            root: sandbox::open_root(&format!("/proc/{process}/root"))
+                .map_err(other("opening its root directory"))?,
             network,
         })
     }
@@ -165,6 +169,8 @@ impl HostNamespaces {
         set(&self.processes, libc::CLONE_NEWPID).map_err(other("entering its PID namespace"))?;
         // Changes the working directory to the root directory.
         set(&self.mounts, libc::CLONE_NEWNS).map_err(other("entering its mount namespace"))?;
+        // Which is that of the namespace: a chroot is below it.
+        sandbox::change_root(&self.root).map_err(other("entering its root directory"))?;
         if let Ok(folder) = folder {
             // If it fails, the working directory is the root directory.
             let _ = std::env::set_current_dir(folder);

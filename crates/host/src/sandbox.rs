@@ -13,8 +13,10 @@
 
 use crate::{signals, sys};
 use std::ffi::CStr;
+use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::unix::fs::OpenOptionsExt;
 use std::sync::OnceLock;
 
 /// Why the sandbox cannot be created, and the remedy.
@@ -163,8 +165,7 @@ fn init_process(alive: &OwnedFd) -> Result<(), SandboxError> {
     // SAFETY: plain flags.
     sys::check(unsafe { libc::unshare(libc::CLONE_NEWNS) })
         .map_err(permission_error("mount namespace"))?;
-    mount(None, c"/", None, libc::MS_REC | libc::MS_PRIVATE)
-        .map_err(other("making mounts private"))?;
+    make_mounts_private().map_err(other("making mounts private"))?;
     // Programs look themselves up in /proc by their PID inside. Containers that mask
     // parts of /proc refuse a new mount; then /proc shows the PIDs outside.
     let _ = mount(
@@ -174,6 +175,38 @@ fn init_process(alive: &OwnedFd) -> Result<(), SandboxError> {
         libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC,
     );
     Ok(())
+}
+
+/// Makes what is mounted from here on visible here only. The root directory of a chroot is not
+/// the root of a mount, so that is done from the namespace's own root directory.
+fn make_mounts_private() -> io::Result<()> {
+    let private = || mount(None, c"/", None, libc::MS_REC | libc::MS_PRIVATE);
+    match private() {
+        Err(error) if error.raw_os_error() == Some(libc::EINVAL) => {}
+        result => return result,
+    }
+    let root = open_root("/")?;
+    let namespace = File::open("/proc/self/ns/mnt")
+        .map_err(|_| io::Error::other("a chroot needs /proc: mount -t proc proc /proc"))?;
+    // Changes the root directory to the namespace's own.
+    // SAFETY: the descriptor is open for the length of the call.
+    sys::check(unsafe { libc::setns(namespace.as_raw_fd(), libc::CLONE_NEWNS) })?;
+    let made = private();
+    change_root(&root)?;
+    made
+}
+
+/// Opens a directory to be the root directory.
+pub(crate) fn open_root(path: &str) -> io::Result<File> {
+    OpenOptions::new().read(true).custom_flags(libc::O_PATH | libc::O_DIRECTORY).open(path)
+}
+
+/// Makes a directory the root and working directory of this process.
+pub(crate) fn change_root(root: &File) -> io::Result<()> {
+    // SAFETY: the descriptor is open for the length of the call.
+    sys::check(unsafe { libc::fchdir(root.as_raw_fd()) })?;
+    // SAFETY: a static string.
+    sys::check(unsafe { libc::chroot(c".".as_ptr()) }).map(drop)
 }
 
 /// Sets the parent death signal to SIGKILL, and returns whether the parent was

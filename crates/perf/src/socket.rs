@@ -94,12 +94,19 @@ pub(crate) fn connect(
 ) -> Result<Socket, PerfError> {
     let failed = |source: io::Error| PerfError::Connect { address, source };
     let protocol = if local_end.mptcp { Protocol::MPTCP } else { Protocol::TCP };
-    let socket =
-        Socket::new(Domain::for_address(address), Type::STREAM, Some(protocol)).map_err(failed)?;
+    let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(protocol))
+        .map_err(|error| failed(if local_end.mptcp { without_mptcp(&error) } else { error }))?;
     bind_to(&socket, address, local_end)?;
     let address = prepare(&socket)?;
     socket.connect_timeout(&address.into(), timeout).map_err(failed)?;
     Ok(socket)
+}
+
+/// What is missing where a socket of Multipath TCP is refused.
+fn without_mptcp(error: &io::Error) -> io::Error {
+    io::Error::other(format!(
+        "{error}: Multipath TCP needs Linux 5.6 and net.mptcp.enabled=1; leave out --mptcp"
+    ))
 }
 
 /// Binds a socket to its local end.

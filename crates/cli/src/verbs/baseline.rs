@@ -55,12 +55,15 @@ pub(crate) struct BaselineArgs {
     /// Server rate needed [default: this host's link]
     #[arg(long, requires = "servers", conflicts_with = "host")]
     rate: Option<BitRate>,
-    /// Duration of each test, in seconds
-    #[arg(long, value_name = "SECONDS", default_value = "8", value_parser = time)]
-    duration: Duration,
+    /// Duration of each test, in seconds [default: 8, or what fits]
+    ///
+    /// Without it, tests are as short as three rounds within the time need, down to 1 s.
+    #[arg(long, value_name = "SECONDS", value_parser = time)]
+    duration: Option<Duration>,
     /// Time for everything, in seconds
     ///
-    /// Three tests of each condition are made in any case.
+    /// Three tests of each condition are made in any case; if they take longer, that is said
+    /// before the first one.
     #[arg(long, value_name = "TIME", default_value = "300", value_parser = time)]
     within: Duration,
     /// Streams of the tests with several, 2 to 128
@@ -111,7 +114,7 @@ Examples:
   longhaul baseline server --compare monday.json
   longhaul baseline server -p 5201-5210 -4    the first free port, IPv4 only
   longhaul baseline --servers list.txt --rate 2.5gbit
-  longhaul baseline server --within 60 --duration 3
+  longhaul baseline server --within 120 -4    in 2 minutes, with shorter tests
 
 Exit codes: 0 measured, 1 no test succeeded, or interrupted (what was measured
 is reported and saved), 2 wrong usage, 4 worse than the baseline compared with
@@ -226,10 +229,14 @@ impl Session<'_> {
         let args = self.args;
         let host = host_checks::Examined::towards(server, args, self.stop, console)?;
         let seed = args.seed.unwrap_or_else(random::seed);
+        let elapsed = clock::now().saturating_duration_since(self.begun.0);
+        let left = args.within.saturating_sub(elapsed);
+        let fitting = || rounds::fitting_duration(&host.paths, args.streams, left);
+        let duration = args.duration.unwrap_or_else(fitting);
         let asked = rounds::Asked {
             server,
             paths: &host.paths,
-            duration: args.duration,
+            duration,
             within: args.within,
             streams: args.streams,
             seed,
@@ -274,7 +281,7 @@ impl Session<'_> {
             peer: measured.peer,
             seed,
             within_s: args.within.as_secs_f64(),
-            duration_s: args.duration.as_secs_f64(),
+            duration_s: measured.duration.as_secs_f64(),
             rounds: measured.rounds,
             interrupted: self.stop.is_raised(),
             checks: host.checks,

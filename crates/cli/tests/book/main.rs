@@ -1,5 +1,5 @@
-//! The book in docs/ and the README, held against the program: every command
-//! is run and its output compared with the one printed there, and tables of
+//! The book in docs/ and the README, held against the program: commands are run, or say why
+//! not, their output is compared with the one printed there, and tables of
 //! keys, flags, schemas and metrics are compared with the program's own lists.
 //!
 //! A page whose labs this machine cannot carry is counted as ignored, unless
@@ -8,6 +8,7 @@
 #![expect(clippy::unwrap_used, reason = "in a test an unwrap is an assertion")]
 
 mod compare;
+mod examples;
 mod links;
 mod markdown;
 mod page;
@@ -35,7 +36,7 @@ pub(crate) fn pages() -> Vec<PathBuf> {
     while let Some(folder) = folders.pop() {
         for entry in std::fs::read_dir(folder).unwrap().map(Result::unwrap) {
             let path = entry.path();
-            // Design notes are about the code and no part of the book.
+            // Design notes are about the code: their examples are not for users.
             if path == docs.join("design") {
                 continue;
             }
@@ -56,11 +57,14 @@ pub(crate) fn name(page: &Path) -> String {
 }
 
 /// What is compared without a lab.
-const CHECKS: [(&str, fn()); 11] = [
+const CHECKS: [(&str, fn()); 14] = [
     ("rules_of_comparison", compare::rules),
     ("readme_is_short", tables::readme_is_short),
     ("links_lead_somewhere", links::lead_somewhere),
     ("every_page_is_in_the_summary", links::every_page_is_in_the_summary),
+    ("links_stay_in_the_book", links::stay_in_the_book),
+    ("rules_of_examples", examples::rules),
+    ("each_example_is_run_or_says_why_not", examples::each_is_run_or_says_why_not),
     ("keys_of_a_path", tables::keys_of_a_path),
     ("flags_of_the_server", tables::flags_of_the_server),
     ("limits_of_a_finding", tables::limits_of_a_finding),
@@ -103,6 +107,13 @@ fn main() {
             })
         })
         .collect();
+    trials.push(Trial::ignorable_test(
+        "links_of_the_built_book",
+        || match links::of_the_built_book() {
+            Ok(()) => Ok(Completion::Completed),
+            Err(missing) => Ok(Completion::ignored_with(missing)),
+        },
+    ));
     for path in pages() {
         let text = std::fs::read_to_string(&path).unwrap();
         if !page::has_commands(&text) {

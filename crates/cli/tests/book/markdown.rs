@@ -5,7 +5,7 @@
 pub(crate) struct Block {
     /// First word of the info string: `console`, `sh`, `toml`.
     pub(crate) language: String,
-    /// The other words, such as `tolerance=20%`.
+    /// The other words, such as `tolerance=20%` and `no-run="needs a far host"`.
     pub(crate) options: Vec<String>,
     /// Index of the first line inside the fence.
     pub(crate) start: usize,
@@ -22,7 +22,7 @@ pub(crate) fn blocks(page: &str) -> Vec<Block> {
             (Some(_), Some(_)) => blocks.extend(open.take()),
             (Some(block), None) => block.lines.push(line.to_owned()),
             (None, Some(info)) => {
-                let mut words = info.split_whitespace().map(str::to_owned);
+                let mut words = words_of(info).into_iter();
                 open = Some(Block {
                     language: words.next().unwrap_or_default(),
                     options: words.collect(),
@@ -34,6 +34,21 @@ pub(crate) fn blocks(page: &str) -> Vec<Block> {
         }
     }
     blocks
+}
+
+/// The words of an info string; a value in quotation marks may have spaces.
+fn words_of(info: &str) -> Vec<String> {
+    let (mut words, mut open, mut quoted) = (Vec::new(), String::new(), false);
+    for c in info.chars().chain([' ']) {
+        match c {
+            '"' => quoted = !quoted,
+            c if c.is_whitespace() && !quoted => {
+                words.extend(Some(std::mem::take(&mut open)).filter(|word| !word.is_empty()));
+            }
+            c => open.push(c),
+        }
+    }
+    words
 }
 
 /// Commands of a block with their continuation lines joined, each with the

@@ -1,6 +1,6 @@
-//! One page of the book, run: its `console` blocks from top to bottom, in a
+//! One page of the book, run: its `console` and `sh` blocks from top to bottom, in a
 //! folder and, where that is allowed, a network namespace of its own. A block
-//! with `file=NAME` is written to that file.
+//! with `file=NAME` is written to that file, one with `no-run="WHY"` is skipped.
 
 use crate::compare::{Mode, blessed, matches};
 use crate::markdown::{Block, blocks, commands};
@@ -41,9 +41,15 @@ impl Drop for Background {
     }
 }
 
+/// Whether the commands of a block are run; only a `console` block says what they print.
+pub(crate) fn is_run(block: &Block) -> bool {
+    let is_shell = ["console", "sh"].contains(&block.language.as_str());
+    is_shell && option(block, "no-run").is_none()
+}
+
 /// Whether a page has anything to run.
 pub(crate) fn has_commands(page: &str) -> bool {
-    blocks(page).iter().any(|block| block.language == "console")
+    blocks(page).iter().any(is_run)
 }
 
 /// Whether any of it needs a lab.
@@ -51,7 +57,7 @@ pub(crate) fn needs_lab(page: &str) -> bool {
     let of = |block: &Block| commands(block).into_iter().map(|(command, _)| command);
     blocks(page)
         .iter()
-        .filter(|block| block.language == "console")
+        .filter(|block| is_run(block))
         .flat_map(of)
         .any(|command| command.contains("longhaul lab") || command.contains("longhaul demo"))
 }
@@ -72,7 +78,14 @@ pub(crate) fn run(file: &Path, root: &Path, bless: bool) -> Outcome {
         if let Some(name) = option(block, "file") {
             fs::write(folder.path().join(name), block.lines.join("\n") + "\n").unwrap();
         }
-        if block.language != "console" {
+        if !is_run(block) {
+            continue;
+        }
+        if block.language == "sh" {
+            match scripted(block, &place) {
+                Ok(failed) => wrong.extend(failed.map(|why| format!("{}: {why}", file.display()))),
+                Err(reason) => return Outcome::Undecided(reason),
+            }
             continue;
         }
         let mode = mode(block);
@@ -135,7 +148,7 @@ fn with(block: &Block, outputs: Vec<Vec<String>>) -> Vec<String> {
 }
 
 /// The value of `name=value` in the info string.
-fn option<'a>(block: &'a Block, name: &str) -> Option<&'a str> {
+pub(crate) fn option<'a>(block: &'a Block, name: &str) -> Option<&'a str> {
     block.options.iter().find_map(|option| option.strip_prefix(name)?.strip_prefix('='))
 }
 
@@ -144,6 +157,33 @@ fn mode(block: &Block) -> Mode {
         let percent: f64 = share.strip_suffix('%').unwrap().parse().unwrap();
         Mode::Within(percent / 100.0)
     })
+}
+
+/// Runs the lines of an `sh` block, of which each has to end with the status of the block; returns
+/// the first that does not. `status=any` is for verdicts about the machine. `Err` where no lab was
+/// valid.
+fn scripted(block: &Block, place: &Position) -> Result<Option<String>, String> {
+    let status = option(block, "status").unwrap_or("0");
+    for (command, _) in commands(block).iter().filter(|(command, _)| !command.is_empty()) {
+        let fits = |code: Option<i32>| match (code, status) {
+            (Some(0 | 1), "any") => true,
+            (code, status) => code.is_some_and(|code| code.to_string() == status),
+        };
+        let mut ended = once(command, place);
+        for _ in 1..TRIES {
+            if ended.0 == Some(NOT_VALID) && !fits(ended.0) {
+                ended = once(command, place);
+            }
+        }
+        let (code, printed) = ended;
+        let shown = format!("$ {command}\n{}\nexit code {code:?}", printed.join("\n"));
+        match code {
+            code if fits(code) => {}
+            Some(NOT_VALID) => return Err(shown),
+            _ => return Ok(Some(shown)),
+        }
+    }
+    Ok(None)
 }
 
 /// What the command printed, the last of up to three times where it depends

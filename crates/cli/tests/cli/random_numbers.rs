@@ -22,7 +22,7 @@ fn without_random_numbers(arguments: &[&str]) -> Output {
 #[test]
 fn a_secret_that_the_system_refuses_is_an_error() {
     if let Ok(arguments) = std::env::var(ARGUMENTS) {
-        seccomp::refuse_random_numbers().unwrap();
+        seccomp::refuse(&[seccomp::Refusal::RANDOM_NUMBERS]).unwrap();
         assert!(random::secret::<32>().is_err() && random::check().is_err());
         assert_ne!(random::seed(), 0, "a seed is no secret");
         let mut command = Command::new("timeout");

@@ -107,7 +107,7 @@ fn main() -> ExitCode {
 }
 
 fn trials(lab: bool, iperf3: bool, devices: bool, held: bool) -> Vec<Trial> {
-    let tests: [(&str, Needs, fn()); 99] = [
+    let tests: [(&str, Needs, fn()); 100] = [
         // The longest first, so that the others end beside them.
         ("edge_cloud_windows_hold", Needs::Nothing, studies::edge_cloud_windows_hold),
         ("the_loop_closes", Needs::Nothing, closed_loop::the_loop_closes),
@@ -161,6 +161,7 @@ fn trials(lab: bool, iperf3: bool, devices: bool, held: bool) -> Vec<Trial> {
         ("interrupted", Needs::Nothing, ends::interrupted),
         ("orphans_end_too", Needs::Nothing, ends::orphans_end_too),
         ("an_ordinary_user_has_a_lab", Needs::RootAndDevices, user::has_a_lab),
+        ("a_chroot_has_a_lab", Needs::RootAndDevices, user::has_a_lab_in_a_chroot),
         ("a_closed_device_names_the_remedy", Needs::RootAndDevices, user::closed_device),
         ("held_packets_arrive_as_sent", Needs::Held, holding::held_packets_arrive_as_sent),
         (

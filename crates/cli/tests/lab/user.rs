@@ -2,6 +2,7 @@
 //! mount namespace of its own: the machine's may be closed to users, and
 //! stays as it is.
 
+use crate::private;
 use crate::program::LONGHAUL;
 use std::process::{Command, Output};
 
@@ -33,6 +34,33 @@ pub(crate) fn has_a_lab() {
     // On a busy machine a lab may be too late for its path; the user has one all the same.
     assert!(output.status.success() || error.contains("not valid"), "{error}");
     assert!(text.contains("2 received"), "{text}");
+}
+
+/// The root directory of a chroot is not that of a mount. Its lab runs there, also where a program
+/// joins it, and nothing stays mounted where mounts are shared.
+pub(crate) fn has_a_lab_in_a_chroot() {
+    let folder = private::directory();
+    let root = folder.path().display();
+    let script = format!(
+        "set -e; mount --make-rshared /; cd {root}
+         for name in /*; do
+             if [ -L $name ]; then cp -a $name .$name; continue; fi
+             [ -d $name ] && mkdir .$name && mount --rbind $name .$name
+         done
+         umount -l ./etc; cp -r /etc/. etc; umount -l ./tmp; touch tmp/here; cp {LONGHAUL} tmp/longhaul
+         lines() {{ wc -l </proc/self/mountinfo; }}
+         before=$(lines)
+         chroot . /tmp/longhaul lab up --shape pair --path rate=10mbit,rtt=2ms --name rooted >log &
+         for _ in $(seq 100); do [ -s log ] && break; sleep 0.1; done
+         chroot . /tmp/longhaul lab exec --lab rooted client sh -c 'ls /tmp; ping -c 1 server'
+         kill -INT $!; wait || true
+         [ $before = $(lines) ] && echo nothing is left"
+    );
+    let output = Command::new("unshare").args(["--mount", "sh", "-c", &script]).output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let error = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(text.starts_with("here\nlonghaul\n") && text.contains("1 received"), "{text}{error}");
+    assert!(text.ends_with("nothing is left\n"), "{text}{error}");
 }
 
 pub(crate) fn closed_device() {

@@ -125,6 +125,7 @@ pub(super) fn assemble(
         tool: None,
     };
     measurement.notes.extend(unsent_note(&measurement));
+    measurement.notes.extend(unseen_note(&measurement));
     (measurement, results)
 }
 
@@ -279,6 +280,17 @@ fn unsent_note(m: &Measurement) -> Option<String> {
     Some(format!(
         "unsent data limited to {limit} by the test{rtt}; --autotuning leaves it to the kernel"
     ))
+}
+
+/// Where the system refuses `TCP_INFO` of this end, which sends.
+fn unseen_note(m: &Measurement) -> Option<String> {
+    let is_unseen = |stream: &Stream| !stream.reverse && stream.sender.is_empty();
+    let is_tcp = m.spec.protocol == Protocol::Tcp;
+    (is_tcp && m.streams.iter().any(is_unseen)).then(|| {
+        "no TCP_INFO of this end: the system refuses it (a container's seccomp filter?), and any \
+         limit is inferred from the receiver alone"
+            .to_owned()
+    })
 }
 
 fn acknowledged(samples: &[Sample]) -> u64 {

@@ -92,6 +92,55 @@ pub const PATHS: &[NamedPath] = &[
         "rate=100mbit,rtt=25ms,blackhole=100ms@15s,\
          @15s.rtt=60ms,@30s.rtt=100ms,@45s.rtt=40ms,repeat=60s",
     ),
+    NamedPath::new(
+        "wifi-2.4ghz-crowded",
+        "Wi-Fi at 2.4 GHz, 20 MHz, half of the airtime taken by others; RTT spikes",
+        "Silicon Labs, SiWT917 Wi-Fi throughput (52.6 Mbit/s of TCP in a shielded chamber); Biswas et al., Large-scale Measurements of Wireless Network Behavior, 2015 (half of the channel in use); Pei et al., WiFi Can Be the Weakest Link, 2016 (half of the packets wait 20 ms and more); Huitema, Wi-Fi Jitter (1 to 2 ms, spikes of 50 to 200 ms, in order); assumed: the steps of the rate",
+        "rate=26mbit,rtt=2ms,burst=64KiB,jitter=exponential:20ms,\
+         @3s.rate=13mbit,@5s.rate=39mbit,@8s.rate=20mbit,repeat=10s",
+    ),
+    NamedPath::new(
+        "wifi-5ghz",
+        "Wi-Fi 6 at 5 GHz, 80 MHz, two streams, near the access point",
+        "M3AAWG training, Understanding Network Performance, 2025 (800 Mbit/s of a link rate of 1201); Huitema, Wi-Fi Jitter (1 to 2 ms in good conditions); Hoiland-Jorgensen et al., Ending the Anomaly, 2017 (FQ-CoDel in Linux access points); assumed: rate steps of 0.8 and 0.6 as between 1024-QAM, 256-QAM and 64-QAM, jitter",
+        "rate=800mbit,rtt=2ms,burst=64KiB,jitter=exponential:1ms,queue=fq_codel,\
+         @4s.rate=640mbit,@7s.rate=480mbit,@9s.rate=640mbit,repeat=12s",
+    ),
+    NamedPath::new(
+        "wifi-6ghz",
+        "Wi-Fi 6E at 6 GHz, 160 MHz, two streams, in the same room",
+        "McCann, Understanding Wi-Fi Speed and How 6 GHz Compares, 2021 (link rate 2400 Mbit/s); Huitema, Wi-Fi Jitter (1 to 2 ms); assumed: the same two thirds of the link rate and steps as at 5 GHz, half the jitter",
+        "rate=1.6gbit,rtt=2ms,burst=64KiB,jitter=exponential:500us,queue=fq_codel,\
+         @4s.rate=1.28gbit,@7s.rate=960mbit,@9s.rate=1.28gbit,repeat=12s",
+    ),
+    NamedPath::new(
+        "lte-driving",
+        "LTE in a moving car, 2 to 7 Mbit/s down and 1 to 3 Mbit/s up",
+        "mahimahi, traces ATT-LTE-driving-2016 (means of 20 s; recorded as in Winstein et al., 2013); WebPageTest (RTT of LTE); assumed: a queue of 1 s",
+        "down.rate=6.9mbit,up.rate=3.1mbit,rtt=70ms,queue=1s,\
+         @20s.down.rate=2.3mbit,@20s.up.rate=1.1mbit,@40s.down.rate=3.9mbit,@40s.up.rate=1.6mbit,\
+         @60s.down.rate=6mbit,@60s.up.rate=2.5mbit,@80s.down.rate=3.4mbit,@80s.up.rate=1.8mbit,\
+         @100s.down.rate=4.9mbit,@100s.up.rate=1.4mbit,repeat=120s",
+    ),
+    NamedPath::new(
+        "5g-mid-band",
+        "5G at 2.5 to 3.7 GHz, the median downloads of three carriers in turn",
+        "Ookla, Speedtest Intelligence, March 2024 (224.67, 287.14 and 145.36 Mbit/s); i46, Bandwidth Scaling in 5G Networks, 2026 (mean latency 28.93 ms in band n78); assumed: 25 Mbit/s up, 5 s for each rate, queues of 100 ms",
+        "down.rate=225mbit,up.rate=25mbit,rtt=29ms,queue=100ms,\
+         @5s.down.rate=287mbit,@10s.down.rate=145mbit,repeat=15s",
+    ),
+    NamedPath::new(
+        "docsis",
+        "Cable modem of DOCSIS 3.1 with PIE upstream: 15 to 30 ms under load",
+        "White et al., Low Latency DOCSIS, 2019 (10 ms idle); RFC 8034 (PIE upstream); Flickinger et al., Improving Latency with AQM During COVID-19, 2021 (15 to 30 ms under load); assumed: 250 Mbit/s and 11 Mbit/s",
+        "down.rate=250mbit,up.rate=11mbit,rtt=10ms,up.queue=pie",
+    ),
+    NamedPath::new(
+        "docsis-no-aqm",
+        "The same cable modem with an unmanaged queue upstream: 250 ms under load",
+        "Flickinger et al., Improving Latency with AQM During COVID-19, 2021 (about 250 ms under load); the rest as docsis",
+        "down.rate=250mbit,up.rate=11mbit,rtt=10ms,up.queue=250ms",
+    ),
     NamedPath::new("emulab-100m-0ms-0", "Emulab, 100 Mbit/s", EMULAB, "rate=100mbit,delay=0ms"),
     NamedPath::new(
         "emulab-100m-0ms-1",

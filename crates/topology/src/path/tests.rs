@@ -1,5 +1,6 @@
 //! Paths read, refused, changed and printed.
 
+mod access_links;
 mod every_key;
 mod forms;
 mod queue_forms;

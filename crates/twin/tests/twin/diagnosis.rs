@@ -28,6 +28,39 @@ fn a_send_buffer_that_bursts_past_is_still_the_limit() {
     assert_eq!(diagnose::explain(&outcome.measurement).limit, Some(Limit::SendBuffer));
 }
 
+/// Fields that older kernels do not report: the window of the receiver (Linux 6.2), that which the
+/// sender sees (5.4), and the timers (4.10), as `host::tcp_info` reads a short struct.
+#[test]
+fn fields_cut_from_tcp_info_hide_a_limit_and_never_invent_one() {
+    let window = ByteCount::from_bytes(100 * MSS);
+    type Change<'a> = &'a dyn Fn(&mut ConnectionConfig);
+    let limits: [(Limit, Change<'_>); 3] = [
+        (Limit::ReceiveWindow, &|c| c.window = WindowSize::Fixed(window)),
+        (Limit::SendBuffer, &|c| c.buffer = BufferSize::Fixed(window)),
+        (Limit::PathRate, &|_| {}),
+    ];
+    for (truth, change) in limits {
+        let mut scenario = scenario(bottleneck(50, 50, 1.0), Algorithm::Cubic, 20);
+        scenario.connections.iter_mut().for_each(change);
+        let mut measurement = twin::run(&scenario).measurement;
+        let found = |measurement: &record::Measurement| diagnose::explain(measurement).limit;
+        for stream in &mut measurement.streams {
+            stream.receiver.iter_mut().for_each(|sample| sample.window_bytes = None);
+        }
+        assert_eq!(found(&measurement), Some(truth), "Linux 6.1");
+        for stream in &mut measurement.streams {
+            stream.sender.iter_mut().for_each(|sample| sample.peer_window_bytes = None);
+        }
+        assert_eq!(found(&measurement), Some(truth), "Linux 5.3");
+        for sample in measurement.streams.iter_mut().flat_map(|stream| &mut stream.sender) {
+            (sample.busy_us, sample.rwnd_limited_us, sample.sndbuf_limited_us) = (0, 0, 0);
+        }
+        let blind = found(&measurement);
+        let honest = [None, Some(Limit::Unknown), Some(truth)].contains(&blind);
+        assert!(honest, "without timers, {truth:?} is called {blind:?}");
+    }
+}
+
 #[test]
 fn diagnosis_names_the_limits_that_tcp_info_shows() {
     let window = ByteCount::from_bytes(100 * MSS);

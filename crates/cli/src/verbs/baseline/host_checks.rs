@@ -82,7 +82,7 @@ impl Examined {
         console.live("Observing other traffic");
         let link = doctor::link_rate(&facts);
         let mut checks = power_saving(&facts, link);
-        checks.extend(traffic(&facts, link, args.duration.min(OBSERVED), stop));
+        checks.extend(traffic(&facts, link, args.duration.unwrap_or(OBSERVED).min(OBSERVED), stop));
         console.clear();
         if stop.is_raised() {
             return Err(interrupted());

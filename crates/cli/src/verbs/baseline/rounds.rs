@@ -40,18 +40,31 @@ pub(super) struct Asked<'a> {
     pub(super) token: Option<String>,
 }
 
+/// Idle time before and after a test with RTT probes: less around short tests.
+fn idle(duration: Duration) -> Duration {
+    latency::IDLE.min(duration / 2)
+}
+
+/// What tests of this duration cost.
+fn cost(duration: Duration) -> TestCost {
+    let plain = duration.saturating_add(PAUSE + OVERHEAD);
+    let idle = idle(duration);
+    TestCost { plain, with_latency: plain + idle * 2 + latency::TAIL.min(idle) }
+}
+
+/// Every condition over the paths that can be used.
+fn conditions(paths: &[BaselinePath], streams: u32) -> Vec<TestCondition> {
+    let usable = paths.iter().filter(|path| path.skipped.is_none());
+    let families: Vec<AddressFamily> = usable.map(|path| path.family).collect();
+    baseline::conditions(&families, streams)
+}
+
+/// The duration of the tests that fit, where none is asked for.
+pub(super) fn fitting_duration(paths: &[BaselinePath], streams: u32, left: Duration) -> Duration {
+    baseline::fitting_duration(&conditions(paths, streams), left, cost)
+}
+
 impl Asked<'_> {
-    /// Idle time before and after a test with RTT probes: less around short tests.
-    fn idle(&self) -> Duration {
-        latency::IDLE.min(self.duration / 2)
-    }
-
-    fn cost(&self) -> TestCost {
-        let plain = self.duration.saturating_add(PAUSE + OVERHEAD);
-        let idle = self.idle();
-        TestCost { plain, with_latency: plain + idle * 2 + latency::TAIL.min(idle) }
-    }
-
     fn config(&self, condition: &TestCondition) -> ClientConfig {
         let path = self.paths.iter().find(|path| path.family == condition.family);
         // The same address in every test, whatever the name resolves to next.
@@ -91,6 +104,8 @@ pub(super) struct Rounds {
     pub(super) peer: String,
     pub(super) host: HostFacts,
     pub(super) notes: Vec<String>,
+    /// Duration of a test.
+    pub(super) duration: Duration,
 }
 
 impl Rounds {
@@ -101,10 +116,9 @@ impl Rounds {
         console: &mut Console,
         stop: &StopFlag,
     ) -> Result<Self, Unmeasured> {
-        let usable = asked.paths.iter().filter(|path| path.skipped.is_none());
-        let families: Vec<AddressFamily> = usable.map(|path| path.family).collect();
-        let conditions = baseline::conditions(&families, asked.streams);
-        let mut schedule = Schedule::new(&conditions, asked.seed, asked.within, asked.cost());
+        let conditions = conditions(asked.paths, asked.streams);
+        let cost = cost(asked.duration);
+        let mut schedule = Schedule::new(&conditions, asked.seed, asked.within, cost);
         let tested = |condition: &TestCondition| Tested {
             condition: *condition,
             runs: Vec::new(),
@@ -117,6 +131,7 @@ impl Rounds {
             peer: String::new(),
             host: HostFacts::default(),
             notes: Vec::new(),
+            duration: asked.duration,
         };
         let elapsed = || clock::now().saturating_duration_since(begun);
         let (mut number, mut last) = (0, None);
@@ -125,6 +140,9 @@ impl Rounds {
             if all.rounds == 1 {
                 let left = schedule.remaining(&round, elapsed());
                 console.say(&terminal::baseline_start(left.tests, left.time, asked.seed));
+                if elapsed() + left.time > asked.within {
+                    console.say(&longer(asked.within));
+                }
             }
             for (at, condition) in round.iter().enumerate() {
                 if stop.is_raised() || !schedule.has(condition) {
@@ -224,6 +242,15 @@ impl Rounds {
     }
 }
 
+/// The reason for which the time asked for is exceeded.
+fn longer(within: Duration) -> String {
+    format!(
+        "Three tests of each condition take longer than --within {}: fewer conditions (-4 or -6) \
+         or a shorter --duration need less",
+        within.as_secs_f64()
+    )
+}
+
 /// One test, again with longer and longer waits while the server is busy.
 fn tested_once(
     asked: &Asked<'_>,
@@ -273,7 +300,7 @@ fn attempt(
         Event::Interval(_) => {}
     };
     let report = if baseline::measures_latency(condition) {
-        latency::around(&config, asked.probed_port(), asked.idle(), on_event, stop)?
+        latency::around(&config, asked.probed_port(), idle(asked.duration), on_event, stop)?
     } else {
         client::run(&config, on_event, stop)?
     };
