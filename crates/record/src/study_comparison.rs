@@ -67,6 +67,16 @@ pub struct ComparedCell {
     pub low_bps: Option<f64>,
     /// Its upper end.
     pub high_bps: Option<f64>,
+    /// The geometric mean of the second study's goodputs over that of the first one's; `None` if
+    /// nothing arrived in a run.
+    #[serde(default)]
+    pub ratio: Option<f64>,
+    /// Lower end of its confidence interval (Welch, of the logarithms), likewise.
+    #[serde(default)]
+    pub ratio_low: Option<f64>,
+    /// Its upper end.
+    #[serde(default)]
+    pub ratio_high: Option<f64>,
     /// The p-value of Welch's t-test.
     pub p: Option<f64>,
     /// Whether the difference is significant, all cells considered (Holm 1979).

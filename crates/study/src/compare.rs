@@ -130,6 +130,9 @@ fn compared(before: &MeasuredCell, after: &MeasuredCell) -> ComparedCell {
     let both = [&before.goodputs, &after.goodputs];
     let means = both.map(|rates| statistics::mean(rates).unwrap_or_default());
     let test = statistics::welch(both[0], both[1], CONFIDENCE);
+    let [first, second] = both.map(|rates| logarithms(rates));
+    let ratio = statistics::mean(&first).zip(statistics::mean(&second));
+    let of_ratio = statistics::welch(&first, &second, CONFIDENCE);
     ComparedCell {
         part: before.key.0.clone(),
         label: before.label.clone(),
@@ -138,9 +141,18 @@ fn compared(before: &MeasuredCell, after: &MeasuredCell) -> ComparedCell {
         difference_bps: means[1] - means[0],
         low_bps: test.map(|test| test.interval.low),
         high_bps: test.map(|test| test.interval.high),
+        ratio: ratio.map(|(first, second)| (second - first).exp()),
+        ratio_low: of_ratio.map(|test| test.interval.low.exp()),
+        ratio_high: of_ratio.map(|test| test.interval.high.exp().min(f64::MAX)),
         p: test.map(|test| test.p.clamp(0.0, 1.0)),
         significant: None,
     }
+}
+
+/// Logarithms of goodputs; none if one of them has none.
+pub(crate) fn logarithms(goodputs: &[f64]) -> Vec<f64> {
+    let carried = goodputs.iter().all(|rate| rate.is_finite() && *rate > 0.0);
+    goodputs.iter().filter(|_| carried).map(|rate| rate.ln()).collect()
 }
 
 /// Marks the cells that differ significantly among all (Holm's correction); how many do.
@@ -262,6 +274,8 @@ count = 3
         let cell = found.cells.iter().find(|cell| cell.label == "window=128KiB").unwrap();
         assert!((cell.difference_bps - 1e6).abs() < 1.0 && cell.significant == Some(true));
         assert!(cell.low_bps.unwrap() > 0.7e6 && cell.high_bps.unwrap() < 1.3e6, "{cell:?}");
+        assert!((cell.ratio.unwrap() - 1.1).abs() < 1e-3, "{cell:?}");
+        assert!(cell.ratio_low > Some(1.07) && cell.ratio_high < Some(1.13), "{cell:?}");
         let same = found.cells.iter().find(|cell| cell.label == "window=64KiB").unwrap();
         assert_eq!(same.significant, Some(false));
         let ratio = found.ratio.unwrap();
@@ -295,6 +309,7 @@ count = 3
         assert!((found.ratio.unwrap() - 100.0).abs() < 0.01, "{found:?}");
         let found = compared_rates(&before, &[[0.0; 3], [10.0, 10.1, 9.9]]);
         assert_eq!(found.no_ratio.as_deref(), Some("a cell has no goodput"));
+        assert_eq!((found.cells[0].ratio, found.cells[0].ratio_low), (None, None));
     }
 
     #[test]
@@ -323,6 +338,9 @@ count = 3
                 difference_bps: 0.0,
                 low_bps: None,
                 high_bps: None,
+                ratio: None,
+                ratio_low: None,
+                ratio_high: None,
                 significant: None,
             })
             .collect();

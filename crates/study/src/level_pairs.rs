@@ -2,6 +2,7 @@
 //! factors are equal, and over all of these.
 
 use crate::cells::{Cell, Test};
+use crate::compare::logarithms;
 use crate::level_words::{self, Known, Named, times};
 use crate::mean_ratio::mean_ratio;
 use crate::plan::Plan;
@@ -194,8 +195,7 @@ impl Sample {
         let runs = all.get(&cell).map_or(&[][..], Vec::as_slice);
         let valid = runs.iter().filter(|run| run.status == RunStatus::Valid);
         let rates: Vec<f64> = valid.map(|run| run.throughput_bps()).collect();
-        let carried = rates.iter().all(|rate| rate.is_finite() && *rate > 0.0);
-        let logarithms: Vec<f64> = rates.iter().filter(|_| carried).map(|rate| rate.ln()).collect();
+        let logarithms = logarithms(&rates);
         let reason = runs.iter().map(|run| run.reason.as_str()).find(|reason| !reason.is_empty());
         let reason = reason.map_or_else(String::new, |reason| format!(" ({reason})"));
         let missing = match (rates.is_empty(), runs.is_empty()) {

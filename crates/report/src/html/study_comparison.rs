@@ -117,8 +117,16 @@ fn cells(m: &mut Markup, comparison: &StudyComparison) {
     });
 }
 
-const HEADS: [&str; 7] =
-    ["Cell", "Valid runs", "First", "Second", "Change", "Difference, 95 %", "Result"];
+const HEADS: [&str; 8] = [
+    "Cell",
+    "Valid runs",
+    "First",
+    "Second",
+    "Change",
+    "Difference, 95 %",
+    "Ratio, 95 %",
+    "Result",
+];
 
 fn row(m: &mut Markup, cell: &ComparedCell) {
     let part = if cell.part.is_empty() { "" } else { &format!("{} ", cell.part) };
@@ -132,6 +140,10 @@ fn row(m: &mut Markup, cell: &ComparedCell) {
     let interval = cell.low_bps.zip(cell.high_bps);
     let interval = interval.map(|(low, high)| format!("{} to {}", signed(low), signed(high)));
     m.leaf("td", &[], &interval.unwrap_or_else(|| "–".to_owned()));
+    let ratio = cell.ratio_low.zip(cell.ratio_high);
+    let ratio =
+        ratio.map(|(low, high)| format!("{} to {}", significant(low, 3), significant(high, 3)));
+    m.leaf("td", &[], &ratio.unwrap_or_else(|| "–".to_owned()));
     let result = match cell.significant {
         None => "too few runs",
         other => wording::significance(other),

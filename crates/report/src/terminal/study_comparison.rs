@@ -119,6 +119,9 @@ mod tests {
             difference_bps: 2e6,
             low_bps: Some(1.5e6),
             high_bps: Some(2.5e6),
+            ratio: Some(1.2),
+            ratio_low: Some(0.9),
+            ratio_high: Some(1.6),
             p: Some(0.001),
             significant,
         };

@@ -48,6 +48,9 @@ fn two_studies_have_a_page_with_every_cell() {
         difference_bps: 2e6,
         low_bps: Some(-1e6),
         high_bps: Some(5e6),
+        ratio: Some(1.2),
+        ratio_low: Some(0.9),
+        ratio_high: Some(1.6),
         p: Some(0.2),
         significant,
     };
@@ -71,7 +74,8 @@ fn two_studies_have_a_page_with_every_cell() {
         sentence: "It is faster.".to_owned(),
     };
     let html = html::study_comparison_page(&comparison);
-    let parts = ["1.2×", "95 %: 1.1 to 1.3", "not set", "window=64KiB", "+20 %", "3 / 2"];
+    let parts =
+        ["1.2×", "95 %: 1.1 to 1.3", "not set", "window=64KiB", "+20 %", "3 / 2", ">0.9 to 1.6<"];
     holds(&html, &parts);
     holds(&html, &["−1 Mbit/s to +5 Mbit/s", "not significant", "too few runs", "1 cell measured"]);
     // Without a ratio the sentence says why, and no figure stands in its place.
