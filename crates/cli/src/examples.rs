@@ -24,10 +24,8 @@ fn examples(help: &str) -> Vec<String> {
     let lines = section.lines().take_while(|line| !line.trim().is_empty());
     let text = lines.collect::<Vec<_>>().join("\n").replace("\\\n", " ");
     let command = |line: &str| {
-        let words = line.split("  ").map(str::trim);
-        let with = line.matches('\'').count() % 2 == 0;
-        assert!(with, "{line}");
-        words.clone().find(|part| !part.is_empty()).unwrap_or_default().to_owned()
+        let mut parts = line.split("  ").map(str::trim);
+        parts.find(|part| !part.is_empty()).unwrap_or_default().to_owned()
     };
     text.lines().filter(|line| line.starts_with(' ')).map(command).collect()
 }

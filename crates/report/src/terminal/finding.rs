@@ -172,3 +172,23 @@ pub fn notes(notes: &[String], style: &Style) -> String {
     let each = |note: &String| labelled(style, 0, (style::WARN, "note:"), 6, (style::PLAIN, note));
     block(notes.iter().flat_map(each).collect())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_is_broken_where_a_shell_joins_it_again() {
+        let command = "longhaul lab run --link rate=100mbit,rtt=173ms,queue=1bdp,loss=0.1% \
+                       --server 'longhaul server' -- longhaul test server --decide";
+        for width in [10, 40, 80, 400] {
+            let text = next_command(command, &Style { colour: false, width, unicode: true });
+            let text = text.strip_prefix("Next: ").unwrap();
+            let joined: Vec<&str> = text.split('\n').map(str::trim).collect();
+            assert_eq!(joined.join(" ").replace(" \\ ", " ").trim_end(), command, "{text}");
+            assert!(text.contains("'longhaul server'"), "{text}");
+            let is_long = |line: &&str| line.len() > width && line.trim().matches(' ').count() > 1;
+            assert_eq!(text.lines().find(is_long), None, "{width}");
+        }
+    }
+}
