@@ -32,7 +32,8 @@ fn examples(help: &str) -> Vec<String> {
 
 #[test]
 fn every_command_has_examples_that_it_accepts() {
-    let program = Cli::command();
+    let mut program = Cli::command();
+    program.build();
     let mut found = Vec::new();
     leaves(&program, "longhaul", &mut found);
     assert!(found.len() > 40, "{}", found.len());

@@ -107,7 +107,7 @@ fn main() -> ExitCode {
 }
 
 fn trials(lab: bool, iperf3: bool, devices: bool, held: bool) -> Vec<Trial> {
-    let tests: [(&str, Needs, fn()); 99] = [
+    let tests: [(&str, Needs, fn()); 100] = [
         // The longest first, so that the others end beside them.
         ("edge_cloud_windows_hold", Needs::Nothing, studies::edge_cloud_windows_hold),
         ("the_loop_closes", Needs::Nothing, closed_loop::the_loop_closes),
@@ -202,6 +202,7 @@ fn trials(lab: bool, iperf3: bool, devices: bool, held: bool) -> Vec<Trial> {
         ("sixty_four_hosts", Needs::Nothing, many::sixty_four_hosts),
         ("ways_in", Needs::Nothing, many::ways_in),
         ("a_run_as_json", Needs::Nothing, many::a_run_as_json),
+        ("the_next_command_starts_the_lab", Needs::Nothing, many::the_next_command_starts_the_lab),
         ("captures_tell_fates", Needs::Nothing, many::captures_tell_fates),
         (
             "losses_and_delays_are_those_of_the_fates",
