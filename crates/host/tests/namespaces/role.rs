@@ -232,7 +232,8 @@ fn join(name: &str, command: &[OsString]) -> i32 {
     let question = if command == ["wrong"] { "wrong" } else { "host" };
     connection.send_line(question, TIMEOUT).unwrap();
     let number = connection.receive_line(TIMEOUT).unwrap().unwrap().parse().unwrap();
-    let joined = HostNamespaces::open(&connection, number).and_then(|way| way.run(command, None));
+    let joined = HostNamespaces::open(&connection, number)
+        .and_then(|way| way.run(command, None, Stdio::inherit()));
     match joined {
         Ok(code) => code,
         Err(JoinError::Ended) => 96,
