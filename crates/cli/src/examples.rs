@@ -22,19 +22,24 @@ fn leaves<'a>(command: &'a Command, path: &str, found: &mut Vec<(String, &'a Com
 fn examples(help: &str) -> Vec<String> {
     let Some((_, section)) = help.split_once("Examples:\n") else { return Vec::new() };
     let lines = section.lines().take_while(|line| !line.trim().is_empty());
-    let text = lines.collect::<Vec<_>>().join("\n").replace("\\\n", " ");
+    let mut text = String::new();
+    for line in lines {
+        match text.strip_suffix('\\') {
+            Some(begun) => text = format!("{}{}", begun, line.trim_start()),
+            None => text = format!("{text}\n{line}"),
+        }
+    }
     let command = |line: &str| {
-        let words = line.split("  ").map(str::trim);
-        let with = line.matches('\'').count() % 2 == 0;
-        assert!(with, "{line}");
-        words.clone().find(|part| !part.is_empty()).unwrap_or_default().to_owned()
+        let mut parts = line.split("  ").map(str::trim);
+        parts.find(|part| !part.is_empty()).unwrap_or_default().to_owned()
     };
     text.lines().filter(|line| line.starts_with(' ')).map(command).collect()
 }
 
 #[test]
 fn every_command_has_examples_that_it_accepts() {
-    let program = Cli::command();
+    let mut program = Cli::command();
+    program.build();
     let mut found = Vec::new();
     leaves(&program, "longhaul", &mut found);
     assert!(found.len() > 40, "{}", found.len());
@@ -58,6 +63,8 @@ fn every_command_has_examples_that_it_accepts() {
     }
     lacking.dedup();
     assert!(lacking.is_empty(), "no example of its own: {lacking:#?}");
+    // A file of the reader's own.
+    wrong.retain(|error| !error.contains("cannot read 'my.toml'"));
     assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
 }
 

@@ -32,7 +32,7 @@ fn with_limit(m: &Measurement, limit: Option<Limit>, remedy: Option<RemedyComman
     let finding = Finding {
         limit,
         remedies: Vec::from_iter(remedies),
-        throughput_bps: BitRate::from_bps(94_123_456),
+        throughput_bps: m.spec.rate_bps.unwrap_or(BitRate::from_bps(94_123_456)),
         min_rtt: Some(Rtt::from_micros(12_345)),
         ..diagnose::explain(m)
     };

@@ -2,6 +2,7 @@
 
 use crate::console::{self, Console};
 use crate::failure::{Code, DONE, Failure, NOT_VALID, Outcome};
+use crate::inside;
 use crate::output_path::OutputPath;
 use clap::Args;
 use record::{
@@ -123,9 +124,9 @@ pub(crate) fn print_with(
     forms: &Forms,
     notes: &[String],
 ) -> Outcome {
-    let finding = diagnose::explain(measurement);
+    let finding = explained(measurement);
     let parts = parts(measurement);
-    let back = parts.get(1).map(|(_, part)| diagnose::explain(part));
+    let back = parts.get(1).map(|(_, part)| explained(part));
     if forms.json {
         let json = report(measurement, added, &finding, back.as_ref());
         console.print(&console::json(&json)?);
@@ -172,6 +173,15 @@ pub(crate) fn carried_nothing(measurement: &Measurement) -> bool {
     [false, true].into_iter().any(|reverse| of(reverse).count() > 0 && !carried(reverse))
 }
 
+/// The finding; its next command starts the lab again in which this test runs.
+fn explained(measurement: &Measurement) -> Finding {
+    let finding = diagnose::explain(measurement);
+    if measurement.path.is_some() || measurement.tool.is_some() {
+        return finding;
+    }
+    Finding { next: finding.next.map(inside::after_this_lab), ..finding }
+}
+
 /// The directions of a test, with what the plot calls them.
 fn parts(measurement: &Measurement) -> Vec<(&'static str, Measurement)> {
     if measurement.spec.direction == Direction::Both {
@@ -196,7 +206,7 @@ pub(crate) fn write_page(
 ) -> Result<(), Failure> {
     let Some(file) = &forms.html else { return Ok(()) };
     let parts = parts(measurement);
-    let findings: Vec<Finding> = parts.iter().map(|(_, part)| diagnose::explain(part)).collect();
+    let findings: Vec<Finding> = parts.iter().map(|(_, part)| explained(part)).collect();
     let runs = parts.iter().zip(&findings);
     let label = |label| if parts.len() > 1 { label } else { "transfer" };
     let page = Page {

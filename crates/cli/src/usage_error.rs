@@ -37,7 +37,7 @@ pub(crate) fn exit(error: &Error, command: &Command, arguments: &[OsString]) -> 
 /// The line of a failure, with the command to run next where the command line was refused.
 pub(crate) fn refused(failure: &Failure, command: &Command, arguments: &[OsString]) -> String {
     let line = failure.to_string();
-    let is_said = ["; try: ", "; see: "].iter().any(|before| line.contains(before));
+    let is_said = ["; try: longhaul ", "; see: longhaul "].iter().any(|one| line.contains(one));
     if failure.code != USAGE || is_said {
         return line;
     }

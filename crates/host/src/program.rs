@@ -20,6 +20,8 @@ pub type ExitCode = i32;
 pub struct Reaper {
     shared: Arc<Shared>,
     path: Option<OsString>,
+    /// An environment variable of its programs.
+    variable: Option<(&'static str, OsString)>,
 }
 
 #[derive(Debug, Default)]
@@ -66,10 +68,15 @@ impl Reaper {
     /// searched for in `path`, if given, which also becomes their own `PATH`.
     #[must_use]
     pub fn start(path: Option<OsString>) -> Self {
-        let reaper = Reaper { shared: Arc::default(), path };
+        let reaper = Reaper { shared: Arc::default(), path, variable: None };
         let shared = Arc::clone(&reaper.shared);
         std::thread::spawn(move || collect(&shared));
         reaper
+    }
+
+    /// Sets an environment variable of the programs that are started from here on.
+    pub fn set_variable(&mut self, name: &'static str, value: impl Into<OsString>) {
+        self.variable = Some((name, value.into()));
     }
 
     /// Starts `arguments` (the program first) in a network namespace.
@@ -85,6 +92,9 @@ impl Reaper {
         let mut command = command(arguments)?;
         if let Some(path) = &self.path {
             command.env("PATH", path);
+        }
+        if let Some((name, value)) = &self.variable {
+            command.env(name, value);
         }
         match streams {
             Streams::Ours => {}

@@ -179,7 +179,11 @@ impl Action {
             Action::CheckHost { rate, rtt } => with("doctor", &target(*rate, *rtt)),
             Action::CheckPath { host, port } => {
                 // A name that looks like a flag is the value of one.
-                with("doctor", &[vec![format!("--to={}", named(host))], port_flag(*port)].concat())
+                let mut words = with("doctor", &[format!("--to={}", named(host))]);
+                if let [_, number] = port_flag(*port).as_slice() {
+                    words.extend(["--port".to_owned(), number.clone()]);
+                }
+                words
             }
             Action::Trace { host, family } => {
                 to_host("trace", host, &Vec::from_iter(family.map(str::to_owned)))
@@ -240,6 +244,7 @@ fn target(rate: BitRate, rtt: Rtt) -> Vec<String> {
         let text = text.replace(' ', "").replace('µ', "u").to_lowercase();
         text.strip_suffix("bit/s").map(|rate| format!("{rate}bit")).unwrap_or(text)
     };
+    let (rate, rtt) = (rate.min(BitRate::MAX), rtt.min(Rtt::MAX));
     let [rate, rtt] = [word(rate.to_string()), word(rtt.to_string())];
     vec!["--rate".to_owned(), rate, "--rtt".to_owned(), rtt]
 }
@@ -259,7 +264,7 @@ fn test(spec: &TestSpec, also: AlsoShows) -> Vec<String> {
     if let Some(window) = spec.window_bytes.filter(|window| window.bytes() > 0) {
         flag("-w", size(window.bytes()));
     }
-    if let Some(rate) = spec.rate_bps.filter(|rate| rate.bps() > 0) {
+    if let Some(rate) = spec.rate_bps.filter(|rate| rate.bps() > 0 && *rate <= BitRate::MAX) {
         flag("-b", format!("{}kbit", rate.bps().div_ceil(1000)));
     }
     // A name that looks like a flag is none of a congestion control.
@@ -346,7 +351,7 @@ mod tests {
         assert_eq!(decide(spec("x; rm -rf ~")), "longhaul test 'x; rm -rf ~' --decide");
         assert_eq!(decide(spec("--json")), "longhaul test --decide -- --json");
         let path = Action::CheckPath { host: "-x".to_owned(), port: 80 };
-        assert_eq!(path.command(), "longhaul doctor --to=-x -p 80");
+        assert_eq!(path.command(), "longhaul doctor --to=-x --port 80");
     }
 
     #[test]

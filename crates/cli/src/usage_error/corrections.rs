@@ -13,7 +13,12 @@ pub(crate) fn nearest<'a>(name: &str, names: impl IntoIterator<Item = &'a str>) 
     if name.len() > 100 {
         return None;
     }
-    let near = names.into_iter().map(|known| (strsim::jaro_winkler(name, known), known));
+    let likeness = |known: &str| {
+        // Of a short name, one mistake is a large part.
+        let is_close = strsim::osa_distance(name, known) <= 1;
+        strsim::jaro_winkler(name, known).max(if is_close { SIMILAR } else { 0.0 })
+    };
+    let near = names.into_iter().map(|known| (likeness(known), known));
     let best = near.max_by(|(one, _), (other, _)| one.total_cmp(other))?;
     (best.0 >= SIMILAR).then_some(best.1)
 }

@@ -3,6 +3,8 @@
 
 use crate::program::{Server, run};
 use std::collections::BTreeSet;
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 /// What an error ends with.
@@ -34,13 +36,13 @@ const MISTAKES: &[(&str, &str, Next)] = &[
         Works("calc transfer 1GB --rate 1gbit --rtt 1ms"),
     ),
     ("tune aply --rate 1gbit --rtt 9ms", "aply", Needs("tune apply --rate 1gbit --rtt 9ms")),
-    ("completions csh", "csh", Help),
+    ("completions csh", "csh", Works("completions zsh")),
     // Hosts and ports.
     ("test", "<HOST>", Help),
     ("test no.such.host.invalid", "cannot resolve", Help),
     ("test http://127.0.0.1:PORT/ -n 1K", "is a URL", Works("test 127.0.0.1:PORT -n 1K")),
     ("ping ftp://127.0.0.1/file -c 1", "is a URL", Works("ping 127.0.0.1 -c 1")),
-    ("test 127.0.0.1:http", "HOST:PORT", Help),
+    ("test 127.0.0.1:http", "is no port", Help),
     ("test 127.0.0.1:5201 -p 5202", "two ports", Help),
     ("test 127.0.0.1 -p 70000", "ports are 1 to 65535", Help),
     ("test [::1 -p PORT", "[::1", Help),
@@ -117,8 +119,8 @@ const MISTAKES: &[(&str, &str, Next)] = &[
         Needs("lab run --link geo -- ping -c 1 server"),
     ),
     ("lab run -- true", "--link", Help),
-    ("lab run --link rate=1mbit,delay=5ms -- true", "delay", Help),
-    ("lab set --lab no-such-lab loss=1%", "no-such-lab", Help),
+    ("lab check --link rte=1mbit,rtt=5ms", "rte", Help),
+    ("lab check --link rate=fast,rtt=5ms", "fast", Help),
     ("study check edge-clowd --quick", "edge-cloud", Works("study check edge-cloud --quick")),
     ("study run edge-cloud --only nothing", "nothing", Help),
     // Files.
@@ -126,7 +128,7 @@ const MISTAKES: &[(&str, &str, Next)] = &[
     ("study check DIR/plan.toml", "plan.toml", Help),
     ("lab up DIR/plan.toml", "plan.toml", Help),
     ("lab up DIR/missing.toml", "cannot read", Help),
-    ("baseline --servers DIR/text", "HOST PORTS RATE LOCATION", Help),
+    ("baseline --servers DIR/text", "a list has lines", Help),
     ("baseline 127.0.0.1 --compare DIR/text", "it is not JSON", Help),
     ("test 127.0.0.1 --compare DIR/missing", "missing", Help),
     ("server --tokens DIR/empty -p 0", "no token in", Help),
@@ -177,7 +179,9 @@ fn files(folder: &Path) {
         ("binary", &[0, 159, 146, 150, 255, 254, 7, 8]),
         ("plan.toml", b"question = 5\n"),
     ] {
-        std::fs::write(folder.join(name), bytes).unwrap();
+        let path = folder.join(name);
+        std::fs::write(&path, bytes).unwrap();
+        std::fs::set_permissions(&path, Permissions::from_mode(0o600)).unwrap();
     }
 }
 

@@ -203,6 +203,7 @@ fn trials(lab: bool, iperf3: bool, devices: bool, held: bool) -> Vec<Trial> {
         ("sixty_four_hosts", Needs::Nothing, many::sixty_four_hosts),
         ("ways_in", Needs::Nothing, many::ways_in),
         ("a_run_as_json", Needs::Nothing, many::a_run_as_json),
+        ("the_next_command_starts_the_lab", Needs::Nothing, many::the_next_command_starts_the_lab),
         ("captures_tell_fates", Needs::Nothing, many::captures_tell_fates),
         (
             "losses_and_delays_are_those_of_the_fates",

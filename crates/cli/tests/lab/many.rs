@@ -149,6 +149,19 @@ pub(crate) fn a_run_as_json() {
     assert_eq!(document["links"][0]["rate_bps"], 10_000_000, "{document}");
 }
 
+/// The lab has ended when its reader types the next command: that starts it again.
+pub(crate) fn the_next_command_starts_the_lab() {
+    let server = format!("{LONGHAUL} server --one-off");
+    let link = ["lab", "run", "--link", "rate=10mbit,rtt=2ms", "--server", &server, "--"];
+    let ended = run(&[&link[..], &[LONGHAUL, "test", "server", "-t", "1", "--json"]].concat());
+    assert!(worked(&ended, 0), "{ended:?}");
+    let document: Value = serde_json::from_str(&ended.stdout).unwrap();
+    let next = document["next"]["command"].as_str().unwrap();
+    let lab =
+        format!("longhaul lab run --link rate=10mbit,rtt=2ms --server '{server}' -- longhaul ");
+    assert!(next.starts_with(&lab), "{next}");
+}
+
 /// A trace is read by who asks, from where they stand, and goes to the lab in
 /// parts; what is no trace is not repeated.
 fn traces_are_sent() {

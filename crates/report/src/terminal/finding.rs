@@ -81,7 +81,7 @@ const NEXT: &str = "Next: ";
 /// `Next: longhaul …`, in lines that a shell takes as one: each but the last ends with `\`. A
 /// word that is longer than a line is left to the terminal to wrap.
 fn next_lines(command: &str, style: &Style) -> Vec<Line> {
-    let room = style.width.saturating_sub(NEXT.len() + 2);
+    let room = style.text_width().saturating_sub(NEXT.len() + 2);
     let mut parts: Vec<String> = Vec::new();
     for word in shell_words(command) {
         match parts.last_mut() {
@@ -171,4 +171,25 @@ fn remedy(one: &Remedy) -> String {
 pub fn notes(notes: &[String], style: &Style) -> String {
     let each = |note: &String| labelled(style, 0, (style::WARN, "note:"), 6, (style::PLAIN, note));
     block(notes.iter().flat_map(each).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_is_broken_where_a_shell_joins_it_again() {
+        let command = "longhaul lab run --link rate=100mbit,rtt=173ms,queue=1bdp,loss=0.1% \
+                       --server 'longhaul server' -- longhaul test server --decide";
+        for width in [10, 40, 80, 400] {
+            let text = next_command(command, &Style { colour: false, width, unicode: true });
+            let text = text.strip_prefix("Next: ").unwrap();
+            let joined: Vec<&str> = text.split('\n').map(str::trim).collect();
+            assert_eq!(joined.join(" ").replace(" \\ ", " ").trim_end(), command, "{text}");
+            assert!(text.contains("'longhaul server'"), "{text}");
+            let words = |line: &str| shell_words(line.trim().trim_end_matches('\\')).len();
+            let is_long = |line: &&str| line.len() > width && words(line) > 1;
+            assert_eq!(text.lines().skip(1).find(is_long), None, "{width}");
+        }
+    }
 }

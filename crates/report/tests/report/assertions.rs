@@ -4,11 +4,15 @@ use base64::{Engine, engine::general_purpose::STANDARD};
 use sha2::{Digest, Sha256};
 use std::path::PathBuf;
 
-/// No line is too long, ends in a space or holds an escape code.
+/// No line is too long, ends in a space or holds an escape code. A word of a command to paste is
+/// not broken, however narrow the terminal.
 pub(crate) fn fits(text: &str, width: usize) {
     for line in text.lines() {
         let wide = unicode_width::UnicodeWidthStr::width(line);
-        assert!(wide <= width, "{wide} columns of {width}: {line:?}");
+        let word = line.strip_prefix("Next: ").or_else(|| line.strip_prefix("      "));
+        let word = word.map(|word| word.trim_end_matches(" \\"));
+        let is_word = word.is_some_and(|word| !word.contains(' ') || word.starts_with('\''));
+        assert!(wide <= width || is_word, "{wide} columns of {width}: {line:?}");
         assert_eq!(line, line.trim_end(), "a trailing space");
         assert!(!line.contains('\u{1b}'), "an escape code: {line:?}");
     }

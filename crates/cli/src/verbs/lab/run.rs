@@ -168,6 +168,14 @@ fn prompted(shell: OsString) -> Vec<OsString> {
     ]
 }
 
+/// This command line up to CMD, for a shell.
+fn before_command() -> String {
+    let words = std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned());
+    let words = words.take_while(|word| word != "--");
+    let words = std::iter::once("longhaul".to_owned()).chain(words);
+    record::command_line(words.chain(["--".to_owned()]))
+}
+
 /// The program on the client.
 fn client(command: &[OsString], streams: Streams) -> Job {
     let words: Vec<_> = command.iter().map(|word| word.to_string_lossy()).collect();
@@ -193,7 +201,10 @@ fn run_inside(
 ) -> Outcome {
     let mut plan = Plan::pair(args.link.clone(), &args.cc, &args.sysctl, args.tuned);
     let far_end = machine::FarHost::of(args.far_end, args.nat, &mut plan)?;
-    let stage = Stage::build(&plan, &args.stage, far_end.place(), changing)?;
+    let mut stage = Stage::build(&plan, &args.stage, far_end.place(), changing)?;
+    if !changing {
+        stage.reaper.set_variable(inside::LAB_RUN, before_command());
+    }
     introduce(&stage.lab, &args.cc);
     let _open = far_end.open(&stage.lab)?;
     let mut jobs = Vec::new();
