@@ -36,7 +36,7 @@ pub(super) fn write(m: &mut Markup, comparison: Option<&Comparison>) {
                     row(&format!("Difference, {}", percent(found.confidence)), &interval);
                 }
                 if let Some(p) = found.p {
-                    row("p-value (Welch)", &format!("{}", units::significant(p, 2)));
+                    row("p-value (Welch)", &units::significant(p, 2).to_string());
                 }
             });
         });
