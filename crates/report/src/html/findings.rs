@@ -2,7 +2,7 @@
 
 use super::{
     Page, Run, curves,
-    header::{capital, class},
+    header::{capital, class, sentence},
     limit_colours,
     markup::{Markup, Px},
 };
@@ -35,7 +35,7 @@ fn card(m: &mut Markup, page: &Page<'_>, index: usize, run: &Run<'_>) {
         chip(m, finding.limit, &wording::limit_with_confidence(finding));
     });
     m.leaf("h3", &[], &capital(wording::verdict(finding.limit)));
-    m.leaf("p", &[("class", &"sentence")], &finding.sentence);
+    m.leaf("p", &[("class", &"sentence")], &sentence(&finding.sentence));
     if let Some(text) = timeline::probabilities(&finding.posterior) {
         let text = format!("{}: {text}", capital(wording::confidence(finding)));
         m.leaf("p", &[("class", &"note")], &text);

@@ -9,7 +9,7 @@ pub(super) fn write(m: &mut Markup, page: &Page<'_>) {
         m.leaf("p", &[("class", &"eyebrow")], &"Longhaul");
         m.leaf("h1", &[], &page.title);
         if !page.lead.is_empty() {
-            m.leaf("p", &[("class", &"lead")], &page.lead);
+            m.leaf("p", &[("class", &"lead")], &sentence(&page.lead));
         }
         if let Some(back) = page.back {
             m.element("p", &[("class", &"note")], |m| {
@@ -79,12 +79,17 @@ fn result(m: &mut Markup, page: &Page<'_>) {
                 m.text(&number).leaf("small", &[], &format!(" {unit}"));
             });
             m.element("div", &[], |m| {
-                m.leaf(
-                    "p",
-                    &[("class", &"figure-step")],
-                    &capital(wording::verdict(last.finding.limit)),
-                );
-                if let Some(ratio) = wording::of_predicted(last.finding) {
+                let verdict = capital(wording::verdict(last.finding.limit));
+                m.leaf("p", &[("class", &"figure-step")], &verdict);
+                // Of both directions the number is that of the last.
+                for run in page.runs.iter().filter(|_| page.runs.len() > 1) {
+                    let (rate, limit) = (run.finding.throughput_bps, run.finding.limit);
+                    let note = format!("{}: {rate}, {}", run.label, wording::verdict(limit));
+                    m.leaf("p", &[("class", &"figure-note")], &note);
+                }
+                if let Some(ratio) =
+                    wording::of_predicted(last.finding).filter(|_| page.runs.len() == 1)
+                {
                     let note = format!("{} of the predicted rate", wording::whole_percent(ratio));
                     m.leaf("p", &[("class", &"figure-note")], &note);
                 }
@@ -167,6 +172,12 @@ pub(super) fn class(tone: Tone) -> &'static str {
         Tone::Fixable => "fixable",
         Tone::Unknown => "unknown",
     }
+}
+
+/// The text with its first letter in upper case, and a full stop.
+pub(super) fn sentence(text: &str) -> String {
+    let end = if text.ends_with(['.', '?', '!', ':']) { "" } else { "." };
+    capital(text) + end
 }
 
 /// The text with its first letter in upper case.

@@ -13,13 +13,18 @@ use crate::{
 };
 use record::{LatencyPhase, LatencyUnderLoad};
 
-/// A section for every run that measured it.
+/// A section for every run that measured it; one for both directions of a test.
 pub(super) fn write(m: &mut Markup, page: &Page<'_>) {
-    for (index, run) in page.runs.iter().enumerate() {
-        let Some(latency) = &run.measurement.latency else { continue };
-        let title = match page.runs.len() {
-            1 => "Latency under load".to_owned(),
-            _ => format!("Latency under load, {}", run.label),
+    let measured = page.runs.iter().enumerate();
+    let mut measured: Vec<_> = measured
+        .filter_map(|(index, run)| Some((index, run, run.measurement.latency.as_ref()?)))
+        .collect();
+    measured.dedup_by(|later, earlier| later.2 == earlier.2);
+    let several = measured.len() > 1;
+    for (index, run, latency) in measured {
+        let title = match several {
+            false => "Latency under load".to_owned(),
+            true => format!("Latency under load, {}", run.label),
         };
         let how = wording::probed_by(latency);
         let note =

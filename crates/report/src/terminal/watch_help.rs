@@ -7,8 +7,8 @@ use super::{
 };
 
 const KEYS: [(&str, &str); 9] = [
-    ("s", "cycle the sort order: rate, RTT, retransmits, limit"),
-    ("/", "filter by program, address or port; Esc clears the filter"),
+    ("s", "sort by rate, RTT, retransmits or limit"),
+    ("/", "filter by program, address, port; Esc clears it"),
     ("b", "toggle between busy and all connections"),
     ("up, down", "select a connection; also Page Up, Page Down"),
     ("Enter", "follow the selected connection"),
@@ -25,10 +25,9 @@ const COLUMNS: [(&str, &str); 4] = [
     ("retr", "segments retransmitted in the interval"),
 ];
 
-const BAR: &str = "The bar divides the interval: limited by the receive window, limited by the \
-                   send buffer, limited by the network, nothing to send. The text beside it \
-                   explains what limited the connection over its last 30 samples. The counters \
-                   below are of this host.";
+const BAR: &str = "The bar divides the interval: limited by the receive window, the send buffer, \
+                   the network, nothing to send. The text beside it explains the last 30 \
+                   samples. The counters below are of this host.";
 
 /// Column of the explanations.
 const TEXT: usize = 15;

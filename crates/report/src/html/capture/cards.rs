@@ -3,7 +3,7 @@
 
 use super::{CapturePage, MOST_NOTES, StreamGraphs, short};
 use crate::html::findings::chip;
-use crate::html::header::{capital, tile};
+use crate::html::header::{capital, sentence, tile};
 use crate::html::markup::Markup;
 use crate::wording::{self, grouped};
 use std::fmt::Display;
@@ -32,8 +32,7 @@ fn card(m: &mut Markup, stream: &StreamGraphs) {
     });
     m.leaf("h2", &[], &capital(wording::verdict(limit)));
     if let Some(finding) = &stream.finding {
-        let sentence = format!("{}.", capital(finding.sentence.trim_end_matches('.')));
-        m.leaf("p", &[("class", &"sentence")], &short(&sentence));
+        m.leaf("p", &[("class", &"sentence")], &short(&sentence(&finding.sentence)));
     }
     m.element("dl", &[("class", &"numbers")], |m| figures(m, stream));
     if !stream.about.is_empty() {
