@@ -274,3 +274,24 @@ fn introduce(lab: &Lab, congestion: &str) {
         ));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::prompted;
+    use std::process::Command;
+
+    #[test]
+    fn the_prompt_begins_with_the_place_once() {
+        let own =
+            "PS1='mine> '; eval \"$PROMPT_COMMAND\"; eval \"$PROMPT_COMMAND\"; printf %s \"$PS1\"";
+        let plain = "printf %s \"$PS1\"";
+        for (shell, script, prompt) in
+            [("bash", own, "(lab client) mine> "), ("sh", plain, "(lab client) $ ")]
+        {
+            let command = prompted(shell.into());
+            let output =
+                Command::new(&command[0]).args(&command[1..]).args(["-c", script]).output();
+            assert_eq!(String::from_utf8_lossy(&output.unwrap().stdout), prompt, "{shell}");
+        }
+    }
+}

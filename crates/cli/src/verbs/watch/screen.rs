@@ -255,11 +255,23 @@ fn draw(
         out.push_str("\x1b[K\r\n");
     }
     out.push_str("\x1b[J");
-    let cut = untrusted::excerpt(&status(watcher, state), width.saturating_sub(1));
+    let status = status(watcher, state);
+    let cut =
+        untrusted::excerpt(whole_items(&status, width.saturating_sub(1)), width.saturating_sub(1));
     out.push_str(&format!("\x1b[{height};1H{cut}"));
     let mut stdout = io::stdout().lock();
     stdout.write_all(out.as_bytes())?;
     stdout.flush()
+}
+
+/// The items of a status line that fit, the first one in any case; two spaces divide them.
+fn whole_items(status: &str, width: usize) -> &str {
+    let mut fitting = status;
+    while fitting.chars().count() > width {
+        let Some((shorter, _)) = fitting.rsplit_once("  ") else { break };
+        fitting = shorter;
+    }
+    fitting
 }
 
 /// Shares of an interval by cause, if anything was sent.
@@ -291,8 +303,21 @@ fn status(watcher: &Watcher, state: &State) -> String {
     }
     text.push_str(match state.page {
         _ if state.help => "q quit  ? close help",
-        Page::Table => "q quit  s sort  / filter  b busy  Enter follow  p pause  ? help",
-        Page::Follow(_) => "q quit  p pause  Esc back  ? help",
+        Page::Table => "q quit  ? help  s sort  / filter  b busy  Enter follow  p pause",
+        Page::Follow(_) => "q quit  ? help  p pause  Esc back",
     });
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_status_line_has_whole_items() {
+        let status = "q quit  ? help  s sort";
+        assert_eq!(whole_items(status, 22), status);
+        assert_eq!(whole_items(status, 21), "q quit  ? help");
+        assert_eq!(whole_items(status, 3), "q quit");
+    }
 }
