@@ -304,10 +304,12 @@ impl Measurement {
         self.streams.iter().map(|s| s.received_seconds).fold(0.0, f64::max)
     }
 
-    /// Whether another tool measured it, and did not report that figure.
+    /// Whether another tool measured it and did not report that figure, or the kernel did not.
     #[must_use]
     pub fn lacks(&self, figure: Unavailable) -> bool {
         self.tool.as_ref().is_some_and(|tool| tool.unavailable.contains(&figure))
+            || figure == Unavailable::SenderTimers
+                && self.streams.iter().any(|stream| sample::have_no_timers(&stream.sender))
     }
 
     /// Whether every stream has samples of the sender's `TCP_INFO` timers.

@@ -93,6 +93,17 @@ pub struct Sample {
     pub cpu_us: Option<u64>,
 }
 
+/// Intervals with data in flight at both ends in which a timer that exists has run.
+const BUSY_INTERVALS: usize = 10;
+
+/// Whether the kernel does not report the timers: data was in flight, and none of them ran.
+pub(crate) fn have_no_timers(samples: &[Sample]) -> bool {
+    let ran = |sample: &Sample| sample.busy_us > 0;
+    let is_busy = |pair: &[Sample]| pair.iter().all(|sample| sample.in_flight_bytes > 0);
+    !samples.iter().any(ran)
+        && samples.windows(2).filter(|pair| is_busy(pair)).count() >= BUSY_INTERVALS
+}
+
 impl Sample {
     /// The sample with times and counters relative to an earlier one of the same connection.
     #[must_use]
