@@ -5,7 +5,8 @@ use crate::console::Console;
 use crate::failure::Code;
 use crate::test_report::{self, Added};
 use record::{
-    Direction, Finding, Limit, Measurement, Protocol, Remedy, RemedyCommand, RemedyPlace, TestSpec,
+    Direction, Finding, Limit, Measurement, NextCommand, Protocol, Remedy, RemedyCommand,
+    RemedyPlace, TestSpec,
 };
 use report::terminal::{self, Fix};
 
@@ -36,18 +37,13 @@ fn fix(finding: &Finding, spec: &TestSpec) -> Fix {
     if let Some(remedy) = finding.remedies.first() {
         return of_remedy(remedy, spec);
     }
-    match finding.limit {
-        None | Some(Limit::Unknown) => Fix {
-            text: "not known; the test that decides between causes:".to_owned(),
-            command: Some(format!("longhaul test {} --decide", server(spec))),
-        },
-        Some(limit) if limit.is_saturated() => {
-            Fix { text: "none: the bottleneck is saturated".to_owned(), command: None }
-        }
-        Some(_) => Fix {
-            text: "none that a setting makes; all that was measured:".to_owned(),
-            command: Some(format!("longhaul test {} --latency", server(spec))),
-        },
+    if finding.limit.is_some_and(Limit::is_saturated) {
+        return Fix { text: "none: the bottleneck is saturated".to_owned(), command: None };
+    }
+    let next = finding.next.as_ref();
+    Fix {
+        text: next.map_or_else(|| "unknown".to_owned(), NextCommand::remark),
+        command: next.map(|next| next.command.clone()),
     }
 }
 
@@ -91,11 +87,7 @@ fn test_with(remedy: &RemedyCommand, spec: &TestSpec) -> String {
 
 /// The server, its port and the direction, as options of a test.
 fn server(spec: &TestSpec) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-:%".contains(c);
-    let target = match spec.target.as_str() {
-        target if !target.is_empty() && target.chars().all(is_plain) => target.to_owned(),
-        other => format!("'{}'", other.replace('\'', "'\\''")),
-    };
+    let target = record::shell_word(&spec.target);
     let port = if spec.port == 5201 { String::new() } else { format!(" -p {}", spec.port) };
     let reverse = if spec.direction == Direction::Reverse { " -R" } else { "" };
     format!("{target}{port}{reverse}")
