@@ -83,10 +83,17 @@ fn see(command: &Command, arguments: &[OsString]) -> String {
 /// clap's message without its usage line and the hint about `--`.
 fn message(error: &Error) -> String {
     let text = error.render().to_string();
+    let name = |kind| match error.get(kind) {
+        Some(ContextValue::String(name)) => name.as_str(),
+        _ => "",
+    };
+    let (wrong, meant) = (name(ContextKind::InvalidArg), name(ContextKind::SuggestedArg));
+    let is_near = corrections::are_alike(wrong, meant);
     let lines: Vec<String> = text
         .lines()
         .map(str::trim)
         .filter(|line| !line.is_empty() && !line.starts_with("tip: to pass"))
+        .filter(|line| !line.starts_with("tip: a similar argument") || is_near)
         .take_while(|line| !line.starts_with("Usage:") && !line.starts_with("For more"))
         .map(in_words)
         .map(|line| match line.strip_prefix("tip: ") {

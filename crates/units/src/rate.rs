@@ -146,13 +146,19 @@ fn scale_of(unit: &str) -> Option<u64> {
         return None;
     }
     let unit = unit.to_ascii_lowercase();
+    // `mbps` is of bits everywhere; `mb` and `mb/s` may be of bytes.
+    let is_ps = unit.ends_with("ps");
     let unit = unit.strip_suffix("/s").or_else(|| unit.strip_suffix("ps")).unwrap_or(&unit);
     Some(match unit {
         "bit" | "bits" => 1,
-        "k" | "kbit" | "kbits" | "kb" => 1_000,
-        "m" | "mbit" | "mbits" | "mb" => 1_000_000,
-        "g" | "gbit" | "gbits" | "gb" => 1_000_000_000,
-        "t" | "tbit" | "tbits" | "tb" => 1_000_000_000_000,
+        "k" | "kbit" | "kbits" => 1_000,
+        "m" | "mbit" | "mbits" => 1_000_000,
+        "g" | "gbit" | "gbits" => 1_000_000_000,
+        "t" | "tbit" | "tbits" => 1_000_000_000_000,
+        "kb" if is_ps => 1_000,
+        "mb" if is_ps => 1_000_000,
+        "gb" if is_ps => 1_000_000_000,
+        "tb" if is_ps => 1_000_000_000_000,
         _ => return None,
     })
 }
@@ -169,6 +175,7 @@ mod tests {
             ("2.5 Gbit/s", 2_500_000_000),
             ("200m", 200_000_000),
             ("56kbps", 56_000),
+            ("10 Mbps", 10_000_000),
             ("1bit", 1),
             ("100tbit", 100_000_000_000_000),
         ] {
@@ -193,6 +200,8 @@ mod tests {
             "10MB",
             "1 GB",
             "3kB",
+            "10mb",
+            "10mb/s",
             "0.1bit",
             "1e8",
             "NaN",

@@ -23,6 +23,13 @@ pub(crate) fn nearest<'a>(name: &str, names: impl IntoIterator<Item = &'a str>) 
     (best.0 >= SIMILAR).then_some(best.1)
 }
 
+/// Whether one name may be meant by another: clap proposes less similar ones, too.
+pub(super) fn are_alike(wrong: &str, meant: &str) -> bool {
+    let plain = |name: &str| name.trim_start_matches('-').to_owned();
+    let meant = plain(meant.split_whitespace().next().unwrap_or_default());
+    nearest(&plain(wrong), [meant.as_str()]).is_some()
+}
+
 /// The words that clap would accept instead.
 pub(super) fn of_error(
     error: &Error,
@@ -42,6 +49,9 @@ pub(super) fn of_error(
     ];
     for (wrong, meant) in pairs {
         let Some((wrong, meant)) = single(wrong).zip(single(meant)) else { continue };
+        if !are_alike(&wrong, &meant) {
+            continue;
+        }
         if let Some(word) = meant.split_whitespace().next()
             && let Some(words) = replaced(command, arguments, &wrong, word)
         {
@@ -49,7 +59,7 @@ pub(super) fn of_error(
         }
     }
     if error.kind() == ErrorKind::UnknownArgument
-        && let Some(word) = single(ContextKind::InvalidArg)
+        && let Some(word) = single(ContextKind::InvalidArg).filter(|word| !word.starts_with('-'))
         && let Some(words) = separated(command, arguments, &word)
     {
         return Some(words);
@@ -121,8 +131,9 @@ fn meant_values(value: &str) -> Vec<String> {
     if let Ok(number) = number.parse::<f64>()
         && number.is_finite()
     {
-        // Bytes per second, as bits.
-        let bits = |prefix: &str| format!("{}{prefix}bit", number * 8.0);
+        // Bytes per second, as bits, unless they may be bits.
+        let times = if unit.contains('B') { 8.0 } else { 1.0 };
+        let bits = |prefix: &str| format!("{}{prefix}bit", number * times);
         match unit.trim().to_lowercase().trim_end_matches("/s").trim_end_matches("ps") {
             "" => all.extend([format!("{value}ms"), format!("{value}mbit")]),
             "kb" => all.push(bits("k")),

@@ -64,6 +64,11 @@ const MISTAKES: &[(&str, &str, Next)] = &[
         "bytes",
         Works("test 127.0.0.1 -p PORT -n 1K -b 80mbit"),
     ),
+    (
+        "test 127.0.0.1 -p PORT -n 1K -b 90mb/s",
+        "mb/s",
+        Works("test 127.0.0.1 -p PORT -n 1K -b 90mbit"),
+    ),
     ("test 127.0.0.1 -t ten", "ten", Help),
     ("test 127.0.0.1 -t", "a value is required", Help),
     ("test 127.0.0.1 -P 99999999999", "99999999999", Help),
@@ -87,6 +92,8 @@ const MISTAKES: &[(&str, &str, Next)] = &[
         "--intervall",
         Works("ping 127.0.0.1 -c 1 --interval 1s"),
     ),
+    // A flag that is like no other.
+    ("capture lo --filter tcp", "'--filter' found; see", Help),
     ("test 127.0.0.1 -4 -6", "cannot be used with", Help),
     ("test 127.0.0.1 -R --bidir", "cannot be used with", Help),
     ("trace 127.0.0.1 --udp --tcp", "cannot be used with", Help),

@@ -44,8 +44,9 @@ use libtest_mimic::{Arguments, Trial};
 use std::path::Path;
 use std::process::{Command, ExitCode};
 
-/// Labs beside each other, for each core: a lab of some Mbit/s takes a tenth of one.
-const LABS_PER_CORE: usize = 2;
+/// Labs beside each other, for each core: most wait for their paths. A lab of some Mbit/s takes a
+/// tenth of a core.
+const LABS_PER_CORE: usize = 4;
 
 /// Tests that nothing may run beside.
 const ALONE: [&str; 9] = [
