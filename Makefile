@@ -4,9 +4,11 @@ CARGO ?= cargo
 
 .PHONY: demo build release deb test peers bench studies vm-check long audit man docs clean
 
-# Builds the program and runs the whole loop, inside this machine.
+# Builds the program and runs the whole loop, inside this machine: as `make test` builds it,
+# with what carries packets optimised, which takes half of the time of `make build`.
+demo: export CARGO_INCREMENTAL = 0
 demo:
-	$(CARGO) run --release --locked -- demo
+	$(CARGO) run --locked -- demo
 
 build:
 	$(CARGO) build --release --locked
