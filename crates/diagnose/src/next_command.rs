@@ -235,7 +235,12 @@ impl Facts<'_> {
     fn spec(&self) -> TestSpec {
         let spec = &self.m.spec;
         if !facts::is_watched(self.m) && !self.is_captured() {
-            return spec.clone();
+            let mut spec = spec.clone();
+            // Another tool names the sender's, which this host may lack.
+            if self.m.tool.is_some() && spec.direction == Direction::Reverse {
+                spec.congestion = None;
+            }
+            return spec;
         }
         TestSpec {
             target: spec.target.clone(),
@@ -363,6 +368,9 @@ mod tests {
             why: String::new(),
         }];
         assert_eq!(next_command(&finding, &m, None).command, "longhaul test a.example -C bbr");
+        m.spec.direction = Direction::Reverse;
+        assert_eq!(next_command(&finding, &m, None).command, "longhaul test a.example -R -C bbr");
+        m.spec.direction = Direction::Forward;
         m.path = Some(PathReport {
             asked: RequestedPath { link: "rate=1gbit,loss=1%".to_owned(), ..Default::default() },
             ..PathReport::default()

@@ -268,9 +268,7 @@ fn test(spec: &TestSpec, also: AlsoShows) -> Vec<String> {
         flag("-b", format!("{}kbit", rate.bps().div_ceil(1000)));
     }
     // A name that looks like a flag is none of a congestion control.
-    if let Some(congestion) = spec.congestion.as_ref().filter(|name| !name.starts_with('-'))
-        && (spec.direction != Direction::Reverse || spec.protocol == Protocol::Udt)
-    {
+    if let Some(congestion) = spec.congestion.as_ref().filter(|name| !name.starts_with('-')) {
         flag("-C", congestion.clone());
     }
     if spec.end == EndCondition::Time && spec.seconds.round() > DEFAULT_S {

@@ -74,7 +74,11 @@ impl Transfer {
 /// The test of longhaul's that would reveal what a file does not say: the same one, with the
 /// second test that decides between likely causes.
 fn next_test(spec: &TestSpec) -> String {
-    let spec = TestSpec { seconds: spec.seconds.min(MOST_S), ..spec.clone() };
+    let mut spec = TestSpec { seconds: spec.seconds.min(MOST_S), ..spec.clone() };
+    if spec.direction == Direction::Reverse {
+        // The sender's, which this host may lack.
+        spec.congestion = None;
+    }
     Action::Test(Box::new(spec), AlsoShows::Cause).command()
 }
 

@@ -5,7 +5,7 @@ use crate::console::Console;
 use crate::failure::Code;
 use crate::test_report::{self, Added};
 use record::{
-    Direction, Finding, Limit, Measurement, NextCommand, Protocol, Remedy, RemedyCommand,
+    Action, AlsoShows, Direction, Finding, Limit, Measurement, NextCommand, Remedy, RemedyCommand,
     RemedyPlace, TestSpec,
 };
 use report::terminal::{self, Fix};
@@ -67,30 +67,8 @@ fn of_remedy(remedy: &Remedy, spec: &TestSpec) -> Fix {
 
 /// The test with a remedy among its options.
 fn test_with(remedy: &RemedyCommand, spec: &TestSpec) -> String {
-    let option = match remedy {
-        // It is not said again.
-        RemedyCommand::NoRateLimit | RemedyCommand::NoPacingLimit => String::new(),
-        other => format!(" {other}"),
-    };
-    let streams = match remedy {
-        RemedyCommand::Streams(_) => String::new(),
-        _ if spec.streams > 1 => format!(" -P {}", spec.streams),
-        _ => String::new(),
-    };
-    let protocol = match spec.protocol {
-        Protocol::Tcp => "",
-        Protocol::Udp => " -u",
-        Protocol::Udt => " --udt",
-    };
-    format!("longhaul test {}{protocol}{streams}{option}", server(spec))
-}
-
-/// The server, its port and the direction, as options of a test.
-fn server(spec: &TestSpec) -> String {
-    let target = record::shell_word(&spec.target);
-    let port = if spec.port == 5201 { String::new() } else { format!(" -p {}", spec.port) };
-    let reverse = if spec.direction == Direction::Reverse { " -R" } else { "" };
-    format!("{target}{port}{reverse}")
+    let with = spec.clone().with(remedy).unwrap_or_else(|| spec.clone());
+    Action::Test(Box::new(with), AlsoShows::Nothing).command()
 }
 
 #[cfg(test)]

@@ -2,8 +2,8 @@
 //! disk-limited flow has peaks, and troughs in which it waits for the disk.
 
 use super::chart::{Chart, Width};
-use super::drawing::{line, points, text};
-use super::lines::area;
+use super::drawing::points;
+use super::lines::{area, axes_over_time};
 use super::stacked::steps;
 use super::values::Values;
 use crate::axis::{Axis, ELAPSED, RATE};
@@ -45,15 +45,7 @@ pub(super) fn draw(part: &StudyPart, runs: &[StudyRun]) -> Option<Chart> {
     let chart = Chart::new(caption, values, |m, width| {
         let area = area(width, BOTTOM);
         let across = Axis::to(seconds as f64, ELAPSED, width.of(8.0, 4.0));
-        for (value, label) in up.ticks() {
-            let y = area.y(up.share(value));
-            line(m, "grid", (area.left, y), (area.right, y));
-            text(m, "tick-y", (area.left - 8.0, y + 4.0), &format!("{label} {}", up.unit));
-        }
-        for (value, label) in across.ticks() {
-            let x = area.x(across.share(value));
-            text(m, "tick-x", (x, area.bottom + 20.0), &format!("{label} s"));
-        }
+        axes_over_time(m, &up, &across, &area);
         let place = |(step, value): (usize, f64)| {
             (area.x(across.share(step as f64)), area.y(up.share(value)))
         };

@@ -5,6 +5,7 @@ use super::chart::{Chart, Width};
 use super::drawing::{Area, PartPlot, Plotted, labelled, line, points, text};
 use super::scale::Scale;
 use super::values::Values;
+use crate::axis::Axis;
 use crate::html::labels::{self, Label};
 use crate::html::markup::{Markup, Px};
 use record::{StudyCell, StudyPart};
@@ -67,6 +68,19 @@ pub(super) fn grid(m: &mut Markup, up: &Scale, area: &Area) {
         let y = area.y(up.share(value));
         line(m, "grid", (area.left, y), (area.right, y));
         text(m, "tick-y", (area.left - 8.0, y + 4.0), &label);
+    }
+}
+
+/// The axes of rates over time: lines at round rates, and the seconds.
+pub(super) fn axes_over_time(m: &mut Markup, up: &Axis, across: &Axis, area: &Area) {
+    for (value, label) in up.ticks() {
+        let y = area.y(up.share(value));
+        line(m, "grid", (area.left, y), (area.right, y));
+        text(m, "tick-y", (area.left - 8.0, y + 4.0), &format!("{label} {}", up.unit));
+    }
+    for (value, label) in across.ticks() {
+        let x = area.x(across.share(value));
+        text(m, "tick-x", (x, area.bottom + 20.0), &format!("{label} s"));
     }
 }
 

@@ -1,8 +1,8 @@
 //! The flows of a cell over time, stacked against the link's capacity, with the NAKs of UDT.
 
 use super::chart::{Chart, Width};
-use super::drawing::{label, line, points, text};
-use super::lines::area;
+use super::drawing::{label, line, points};
+use super::lines::{area, axes_over_time};
 use super::values::Values;
 use crate::axis::{Axis, ELAPSED, RATE};
 use crate::html::labels::{self, Label};
@@ -57,15 +57,7 @@ pub(super) fn draw(part: &StudyPart, run: &StudyRun) -> Option<Chart> {
     let chart = Chart::new(title, values, |m, width| {
         let area = area(width, BOTTOM);
         let across = Axis::to(seconds as f64, ELAPSED, width.of(8.0, 4.0));
-        for (value, label) in up.ticks() {
-            let y = area.y(up.share(value));
-            line(m, "grid", (area.left, y), (area.right, y));
-            text(m, "tick-y", (area.left - 8.0, y + 4.0), &format!("{label} {}", up.unit));
-        }
-        for (value, label) in across.ticks() {
-            let x = area.x(across.share(value));
-            text(m, "tick-x", (x, area.bottom + 20.0), &format!("{label} s"));
-        }
+        axes_over_time(m, &up, &across, &area);
         let place = |number: usize, value: f64| {
             (area.x(across.share((number * step) as f64)), area.y(up.share(value)))
         };
