@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""Fits the terms of the posterior (crates/diagnose/src/causes/weights.csv).
+"""Fits the terms of the posterior (crates/explain/diagnose/src/causes/weights.csv).
 
     cargo bench -p longhaul-verify --bench truth -- --twin --set bulk --runs 20000 --seed 1 --export rows.csv
-    python3 docs/design/diagnosis/fit.py rows.csv crates/diagnose/src/causes/weights.csv
+    python3 docs/design/diagnosis/fit.py rows.csv crates/explain/diagnose/src/causes/weights.csv
 
 and those of captures, from rows of runs that were also captured:
 
     cargo bench -p longhaul-verify --bench truth -- --twin --set bulk --runs 20000 --seed 1 \\
         --vantage capture-sender --export rows.csv
     python3 docs/design/diagnosis/fit.py rows.csv \\
-        crates/diagnose/src/causes/weights_of_captures.csv --captures
+        crates/explain/diagnose/src/causes/weights_of_captures.csv --captures
 
 Needs numpy and scipy. The model is a multinomial logistic regression over hat functions:
 for each statistic a continuous, piecewise linear term with knots at quantiles, and a
