@@ -66,7 +66,7 @@ pub use ramp::{INITIAL_WINDOW_SEGMENTS, SlowStart, slow_start, slow_start_time};
 pub use short_path::{CACHES, SHORT_PATH_RATE, SHORT_RTT, is_short_path};
 pub use transfer::{Congestion, RampUp, Transfer, transfer};
 pub use udt::{
-    UDT_DECREASE, UDT_LEAST_INCREASE, UDT_SYN_S, UDT_TAU, loss_budget_udt, udt_alpha, udt_recovery,
+    UDT_DECREASE, UDT_MIN_INCREASE, UDT_SYN_S, UDT_TAU, loss_budget_udt, udt_alpha, udt_recovery,
     udt_under_loss,
 };
 pub use wifi::{WIFI_TCP_SHARE, wifi_6_rate};

@@ -16,11 +16,11 @@ pub const UDT_TAU: i32 = 9;
 pub const UDT_DECREASE: f64 = 8.0 / 9.0;
 
 /// Minimum increase in packets per SYN (UDT 4.11; draft-gg-udt-03 has 1/1500).
-pub const UDT_LEAST_INCREASE: f64 = 0.01;
+pub const UDT_MIN_INCREASE: f64 = 0.01;
 
 /// `alpha = 10^(ceil(log10(L - C)) - tau) x 1500/S x 1/SYN` in packets/s, added
 /// once per SYN: L is the link rate and C the sending rate in bit/s, S the packet size
-/// in bytes. The minimum is [`UDT_LEAST_INCREASE`] per SYN, also if C reaches L. `None`
+/// in bytes. The minimum is [`UDT_MIN_INCREASE`] per SYN, also if C reaches L. `None`
 /// for a packet size of zero.
 #[must_use]
 pub fn udt_alpha(link: BitRate, sending: BitRate, packet: u32) -> Option<f64> {
@@ -32,7 +32,7 @@ fn alpha_of(gap_bps: f64, packet: u32) -> Option<f64> {
     if packet == 0 {
         return None;
     }
-    let least = UDT_LEAST_INCREASE / UDT_SYN_S;
+    let least = UDT_MIN_INCREASE / UDT_SYN_S;
     if gap_bps < 1.0 {
         return Some(least);
     }

@@ -9,13 +9,13 @@ use units::{BitRate, Rtt};
 const DEFAULT_PORT: u16 = 5201;
 
 /// Streams at most, as the command line takes them.
-const MOST_STREAMS: u32 = 128;
+const MAX_STREAMS: u32 = 128;
 
 /// Seconds of a test without `-t`.
 const DEFAULT_S: f64 = 10.0;
 
 /// Seconds of a test at most, as far as one is proposed.
-const MOST_S: f64 = 3600.0;
+const MAX_S: f64 = 3600.0;
 
 /// Stands for a host that nothing names.
 const ANY_HOST: &str = "HOST";
@@ -259,7 +259,7 @@ fn test(spec: &TestSpec, also: AlsoShows) -> Vec<String> {
     words.extend(direction.map(str::to_owned));
     let mut flag = |name: &str, value: String| words.extend([name.to_owned(), value]);
     if spec.streams > 1 {
-        flag("-P", spec.streams.min(MOST_STREAMS).to_string());
+        flag("-P", spec.streams.min(MAX_STREAMS).to_string());
     }
     if let Some(window) = spec.window_bytes.filter(|window| window.bytes() > 0) {
         flag("-w", size(window.bytes()));
@@ -272,7 +272,7 @@ fn test(spec: &TestSpec, also: AlsoShows) -> Vec<String> {
         flag("-C", congestion.clone());
     }
     if spec.end == EndCondition::Time && spec.seconds.round() > DEFAULT_S {
-        flag("-t", format!("{:.0}", spec.seconds.min(MOST_S)));
+        flag("-t", format!("{:.0}", spec.seconds.min(MAX_S)));
     }
     let native = spec.native.then_some("--native");
     let protocol = match spec.protocol {

@@ -7,7 +7,7 @@ const FIRST: Duration = Duration::from_millis(500);
 const LONGEST: Duration = Duration::from_secs(8);
 
 /// All waits of one test together.
-const MOST: Duration = Duration::from_secs(60);
+const MAX: Duration = Duration::from_secs(60);
 
 /// The waits before further attempts.
 #[derive(Debug, Clone)]
@@ -37,7 +37,7 @@ impl Iterator for Backoff {
     fn next(&mut self) -> Option<Duration> {
         let wait = self.next;
         let waited = self.waited + wait;
-        if waited > MOST {
+        if waited > MAX {
             return None;
         }
         self.waited = waited;

@@ -41,10 +41,10 @@ pub use differences::differences;
 pub use links::links;
 pub use rtt_source::{RttChoice, choose_rtt};
 pub use schedule::{
-    LEAST_ROUNDS, Remaining, Schedule, TestCost, conditions, fitting_duration, measures_latency,
+    MIN_ROUNDS, Remaining, Schedule, TestCost, conditions, fitting_duration, measures_latency,
 };
 pub use server_choice::{NeededRate, ProbedServer, choose_server, reject_chosen, worth_probing};
-pub use server_list::{ListError, ListedServer, MOST_SERVERS, ServerList};
+pub use server_list::{ListError, ListedServer, MAX_SERVERS, ServerList};
 pub use steps::steps;
 pub use summary::{TestRun, summary};
 

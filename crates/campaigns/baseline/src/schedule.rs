@@ -8,13 +8,13 @@ use record::{AddressFamily, Direction, TestCondition};
 use std::time::Duration;
 
 /// Rounds, however long they take: with two tests there is no median to speak of.
-pub const LEAST_ROUNDS: u32 = 3;
+pub const MIN_ROUNDS: u32 = 3;
 
 /// Rounds at most, for tests of a fraction of a second.
-const MOST_ROUNDS: u32 = 1_000;
+const MAX_ROUNDS: u32 = 1_000;
 
 /// Consecutive failures after which a condition is no longer tested.
-const MOST_FAILURES: u32 = 2;
+const MAX_FAILURES: u32 = 2;
 
 /// Duration of a test where time is left for it, and the shortest that is chosen. On long paths
 /// a test of a second is mostly slow start.
@@ -24,7 +24,7 @@ const SHORTEST_TEST: Duration = Duration::from_secs(1);
 /// Steps in which a duration is chosen.
 const TEST_STEP: Duration = Duration::from_millis(500);
 
-/// The longest tests, up to 8 s, of which [`LEAST_ROUNDS`] rounds fit `within`, or 1 s if none do.
+/// The longest tests, up to 8 s, of which [`MIN_ROUNDS`] rounds fit `within`, or 1 s if none do.
 /// `cost` is what tests of a duration cost.
 #[must_use]
 pub fn fitting_duration(
@@ -102,7 +102,7 @@ pub struct Schedule {
 }
 
 impl Schedule {
-    /// Rounds over `conditions` that end `within` so much time, or after [`LEAST_ROUNDS`].
+    /// Rounds over `conditions` that end `within` so much time, or after [`MIN_ROUNDS`].
     #[must_use]
     pub fn new(conditions: &[TestCondition], seed: u64, within: Duration, cost: TestCost) -> Self {
         let untested = |condition: &TestCondition| ConditionTimes {
@@ -124,9 +124,9 @@ impl Schedule {
     /// The next round in its order, `elapsed` since the start; `None` if it would not fit, or
     /// if no condition is left.
     pub fn next_round(&mut self, elapsed: Duration) -> Option<Vec<TestCondition>> {
-        let needed = self.rounds < LEAST_ROUNDS;
+        let needed = self.rounds < MIN_ROUNDS;
         let fits = elapsed.saturating_add(self.round_time()) <= self.within;
-        if self.all.is_empty() || self.rounds >= MOST_ROUNDS || !(needed || fits) {
+        if self.all.is_empty() || self.rounds >= MAX_ROUNDS || !(needed || fits) {
             return None;
         }
         self.rounds += 1;
@@ -151,7 +151,7 @@ impl Schedule {
         };
         let Some(one) = self.all.get_mut(at) else { return false };
         one.failures += 1;
-        let over = one.failures >= MOST_FAILURES;
+        let over = one.failures >= MAX_FAILURES;
         if over {
             self.all.remove(at);
         }
@@ -188,14 +188,14 @@ impl Schedule {
 
     /// Rounds that still follow if the present one ends at `elapsed`.
     fn further_rounds(&self, elapsed: Duration) -> u32 {
-        let needed = LEAST_ROUNDS.saturating_sub(self.rounds);
+        let needed = MIN_ROUNDS.saturating_sub(self.rounds);
         let round = self.round_time();
         if round.is_zero() {
             return needed;
         }
         let left = self.within.saturating_sub(elapsed).as_nanos() / round.as_nanos();
         let fit = u32::try_from(left).unwrap_or(u32::MAX);
-        needed.max(fit).min(MOST_ROUNDS.saturating_sub(self.rounds))
+        needed.max(fit).min(MAX_ROUNDS.saturating_sub(self.rounds))
     }
 
     fn round_time(&self) -> Duration {

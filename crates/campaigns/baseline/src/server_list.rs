@@ -11,11 +11,11 @@ use std::collections::HashSet;
 use units::BitRate;
 
 /// Servers of a list at most: the public ones are a few hundred.
-pub const MOST_SERVERS: usize = 2_000;
+pub const MAX_SERVERS: usize = 2_000;
 
 /// Characters of a location, and of a name (RFC 1035, section 2.3.4) at most.
-const MOST_LOCATION: usize = 80;
-const MOST_NAME: usize = 253;
+const MAX_LOCATION: usize = 80;
+const MAX_NAME: usize = 253;
 
 /// iperf3's port, where a list has none.
 const PORT: u16 = 5201;
@@ -33,7 +33,7 @@ pub enum ListError {
         why: String,
     },
     /// Too many servers.
-    #[error("more than {MOST_SERVERS} servers: shorten the list to those in question")]
+    #[error("more than {MAX_SERVERS} servers: shorten the list to those in question")]
     TooMany,
 }
 
@@ -83,7 +83,7 @@ fn of_lines(text: &str) -> Result<Vec<ListedServer>, ListError> {
         if line.trim().is_empty() {
             continue;
         }
-        if servers.len() >= MOST_SERVERS {
+        if servers.len() >= MAX_SERVERS {
             return Err(ListError::TooMany);
         }
         let server =
@@ -119,7 +119,7 @@ fn of_json(text: &str) -> Result<Vec<ListedServer>, ListError> {
         },
         _ => return Err(wrong("this JSON is no list of servers".to_owned())),
     };
-    if entries.len() > MOST_SERVERS {
+    if entries.len() > MAX_SERVERS {
         return Err(ListError::TooMany);
     }
     let read = |(number, entry): (usize, &Value)| {
@@ -201,7 +201,7 @@ fn host_name(text: &str) -> Result<String, String> {
     let text = text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(text);
     let is_sound = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_' | ':' | '%');
     let starts = text.starts_with(|c: char| c.is_ascii_alphanumeric() || c == ':');
-    if starts && text.len() <= MOST_NAME && text.chars().all(is_sound) {
+    if starts && text.len() <= MAX_NAME && text.chars().all(is_sound) {
         Ok(text.to_owned())
     } else {
         Err(format!("'{}' is no host name or address", short(text)))
@@ -213,7 +213,7 @@ fn location(parts: &[&str]) -> String {
     let parts: Vec<&str> =
         parts.iter().map(|part| part.trim()).filter(|part| !part.is_empty()).collect();
     let text: String = parts.join(", ").chars().filter(|c| !c.is_control()).collect();
-    text.chars().take(MOST_LOCATION).collect()
+    text.chars().take(MAX_LOCATION).collect()
 }
 
 /// The beginning of a text for a message.
@@ -285,7 +285,7 @@ mod tests {
             assert!(error.contains(part) && error.contains("HOST PORTS RATE"), "{text}: {error}");
             assert!(!error.contains('\n'), "{error}");
         }
-        let many = "a.example.net 5201\n".repeat(MOST_SERVERS + 1);
+        let many = "a.example.net 5201\n".repeat(MAX_SERVERS + 1);
         assert_eq!(ServerList::parse(&many), Err(ListError::TooMany));
     }
 

@@ -11,7 +11,7 @@ use units::BitRate;
 const BLOATED: [&str; 3] = ["C", "D", "F"];
 
 /// Steps at most: further ones follow from the next baseline.
-const MOST_STEPS: usize = 6;
+const MAX_STEPS: usize = 6;
 
 /// From this share of a saturated bottleneck's rate on a limit costs nothing.
 const SAME_RATE: f64 = 0.97;
@@ -34,7 +34,7 @@ pub fn steps(report: &BaselineReport) -> Vec<BaselineStep> {
     steps.extend(limits(report, &mut explained));
     steps.extend(direction(report));
     steps.extend(bufferbloat(report));
-    steps.truncate(MOST_STEPS);
+    steps.truncate(MAX_STEPS);
     if steps.is_empty() {
         let text = if report.interrupted {
             "Repeat the baseline to the end: an interrupted one shows nothing to fix so far, and is \

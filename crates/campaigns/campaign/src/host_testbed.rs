@@ -44,7 +44,7 @@ const FIRST_EXCHANGES: u32 = 10;
 const EXCHANGES: u32 = 3;
 
 /// Runs without a result, one after the other, after which the study stops.
-const MOST_FAILED: u32 = 3;
+const MAX_FAILED: u32 = 3;
 
 /// How long a wait before another attempt is: a host may be starting.
 const SETTLE: Duration = Duration::from_secs(3);
@@ -90,7 +90,7 @@ impl<'a> HostTestbed<'a> {
             agents: Mutex::new(Some(agents)),
             facts,
             buffers: Mutex::default(),
-            failed: Mutex::new(MOST_FAILED),
+            failed: Mutex::new(MAX_FAILED),
         })
     }
 
@@ -187,7 +187,7 @@ impl Testbed for HostTestbed<'_> {
     fn goes_on(&self, has_result: bool) -> bool {
         let mut failed = lock(&self.failed);
         *failed = if has_result { 0 } else { failed.saturating_add(1) };
-        *failed < MOST_FAILED
+        *failed < MAX_FAILED
     }
 }
 
@@ -242,11 +242,11 @@ impl Agents {
 
     /// How far ahead a run's beginning is, so that each agent knows of it before.
     fn lead(&self) -> Duration {
-        const LEAST: Duration = Duration::from_millis(200);
+        const MIN: Duration = Duration::from_millis(200);
         let uncertain = self.clients.iter().filter_map(Agent::offset);
         // Half a round trip: a request may take several times that, as when a packet is lost.
         let half = uncertain.map(|offset| offset.uncertainty_ns).max().unwrap_or(0);
-        LEAST + Duration::from_nanos(half).saturating_mul(8).min(Duration::from_secs(10))
+        MIN + Duration::from_nanos(half).saturating_mul(8).min(Duration::from_secs(10))
     }
 
     /// Sets what the test asks for on each side.

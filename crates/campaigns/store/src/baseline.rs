@@ -5,8 +5,8 @@ use record::{BASELINE_SCHEMA, BaselineReport, RunFigures};
 use std::path::Path;
 
 /// Conditions and tests of one at most: more than any baseline has.
-const MOST_CONDITIONS: usize = 64;
-const MOST_RUNS: usize = 2_000;
+const MAX_CONDITIONS: usize = 64;
+const MAX_RUNS: usize = 2_000;
 
 /// A goodput that no test reaches, bit/s.
 const TOO_FAST: f64 = 1e15;
@@ -48,7 +48,7 @@ pub fn parse_baseline_report(path: &Path, text: &[u8]) -> Result<BaselineReport,
     }
     let report: BaselineReport = serde_json::from_slice(text).map_err(no_json)?;
     let runs = || report.conditions.iter().flat_map(|one| &one.runs);
-    if report.conditions.len() > MOST_CONDITIONS || runs().count() > MOST_RUNS {
+    if report.conditions.len() > MAX_CONDITIONS || runs().count() > MAX_RUNS {
         return Err(wrong("it has more tests than a baseline".to_owned()));
     }
     if runs().next().is_none() {

@@ -124,7 +124,7 @@ const NAMES: [(&str, Setting); 18] = [
 ];
 
 /// The most values of one factor.
-const MOST_LEVELS: usize = 1_000;
+const MAX_LEVELS: usize = 1_000;
 
 impl Setting {
     /// By its name.
@@ -254,8 +254,8 @@ impl Setting {
             Written::List(items) if items.is_empty() => {
                 Err(format!("{self} has no values; write at least one"))
             }
-            Written::List(items) if items.len() > MOST_LEVELS => {
-                Err(format!("{self} has {} values; at most {MOST_LEVELS}", items.len()))
+            Written::List(items) if items.len() > MAX_LEVELS => {
+                Err(format!("{self} has {} values; at most {MAX_LEVELS}", items.len()))
             }
             Written::List(items) => items.iter().map(|(text, _)| self.level(text)).collect(),
         }
@@ -314,7 +314,7 @@ impl Setting {
         };
         let numbers = numbers.ok_or_else(|| {
             format!(
-                "'{text}' cannot be divided like that; at most {MOST_LEVELS} values, a factor \
+                "'{text}' cannot be divided like that; at most {MAX_LEVELS} values, a factor \
                      above 1, a step above 0, and a first value above 0 for factors and log"
             )
         })?;
@@ -343,7 +343,7 @@ fn is_digit(character: char) -> bool {
 /// FIRST, FIRST x FACTOR, ... up to LAST, which is a value also where it is not reached.
 fn multiplied(first: f64, last: f64, factor: f64) -> Option<Vec<f64>> {
     let mut all = vec![first];
-    while factor > 1.0 && first > 0.0 && all.len() < MOST_LEVELS {
+    while factor > 1.0 && first > 0.0 && all.len() < MAX_LEVELS {
         let next = all.last()? * factor;
         if next > last * (1.0 + 1e-9) {
             return Some(ending_with(all, last));
@@ -356,7 +356,7 @@ fn multiplied(first: f64, last: f64, factor: f64) -> Option<Vec<f64>> {
 fn added(first: f64, last: f64, step: f64) -> Option<Vec<f64>> {
     let count = (last - first) / step + 1e-9;
     // False for NaN as well.
-    let few = step > 0.0 && count < MOST_LEVELS as f64 - 1.0;
+    let few = step > 0.0 && count < MAX_LEVELS as f64 - 1.0;
     few.then(|| {
         let all = (0..=count as usize).map(|index| first + index as f64 * step).collect();
         ending_with(all, last)
@@ -372,7 +372,7 @@ fn ending_with(mut all: Vec<f64>, last: f64) -> Vec<f64> {
 
 fn divided(first: f64, last: f64, count: &str, log: bool) -> Option<Vec<f64>> {
     let count: usize = count.parse().ok()?;
-    let possible = (2..=MOST_LEVELS).contains(&count) && (!log || first > 0.0);
+    let possible = (2..=MAX_LEVELS).contains(&count) && (!log || first > 0.0);
     possible.then(|| {
         let at = |index: usize| {
             let share = index as f64 / (count - 1) as f64;

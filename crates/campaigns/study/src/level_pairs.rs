@@ -15,10 +15,10 @@ use std::collections::BTreeMap;
 const CONFIDENCE: f64 = 0.95;
 
 /// Pairs of cells of a factor that are compared; of more, those with the largest ratios.
-const MOST_CELL_PAIRS: usize = 300;
+const MAX_CELL_PAIRS: usize = 300;
 
 /// Pairs of levels that are compared over all conditions, likewise.
-const MOST_OVERALL: usize = 50;
+const MAX_OVERALL: usize = 50;
 
 /// The comparisons of a part.
 #[derive(Debug, Default)]
@@ -113,7 +113,7 @@ impl Varied {
     }
 
     fn cell_pairs(&self, cells: &Cells<'_>) -> Heaviest<CellPair> {
-        let mut kept = Heaviest::new(MOST_CELL_PAIRS);
+        let mut kept = Heaviest::new(MAX_CELL_PAIRS);
         for base in self.bases(cells) {
             for levels in self.level_pairs() {
                 let pair = (levels, base);
@@ -124,7 +124,7 @@ impl Varied {
     }
 
     fn overall_pairs(&self, cells: &Cells<'_>) -> Heaviest<[usize; 2]> {
-        let mut kept = Heaviest::new(MOST_OVERALL);
+        let mut kept = Heaviest::new(MAX_OVERALL);
         for levels in self.level_pairs() {
             let all = self.logarithms(cells, levels);
             let (count, sum) = all.fold((0, 0.0), |(count, sum), one| (count + 1, sum + one));

@@ -16,7 +16,7 @@ const CONFIDENCE: f64 = 0.95;
 const AGREES: f64 = 0.10;
 
 /// Reasons of invalid runs that a cell lists.
-const MOST_REASONS: usize = 5;
+const MAX_REASONS: usize = 5;
 
 impl Study {
     /// The results of the runs of each part, in the order of the parts.
@@ -96,7 +96,7 @@ impl Part {
         let fairness: Vec<f64> = valid.iter().filter_map(of_run).collect();
         let mut reasons: Vec<String> = Vec::new();
         for reason in runs.iter().map(|run| &run.reason).filter(|reason| !reason.is_empty()) {
-            if !reasons.contains(reason) && reasons.len() < MOST_REASONS {
+            if !reasons.contains(reason) && reasons.len() < MAX_REASONS {
                 reasons.push(reason.clone());
             }
         }

@@ -86,7 +86,7 @@ const LONGEST_OMIT: Duration = Duration::from_secs(600);
 const CHUNKS: RangeInclusive<ByteCount> =
     ByteCount::from_bytes(1)..=ByteCount::from_bytes(64 << 20);
 /// The most streams of one flow, as of the client.
-const MOST_STREAMS: f64 = 128.0;
+const MAX_STREAMS: f64 = 128.0;
 
 impl Traffic {
     /// Ten seconds of TCP over one stream.
@@ -130,8 +130,8 @@ impl Traffic {
             Setting::Start => self.start = time(number, "start", 0.0, LONGEST)?,
             Setting::Duration => self.duration = time(number, "duration", 0.1, LONGEST)?,
             Setting::Omit => self.omit = time(number, "omit", 0.0, LONGEST_OMIT)?,
-            Setting::Streams if !(1.0..=MOST_STREAMS).contains(&number) => {
-                return Err(format!("streams = {text}; it is 1 to {MOST_STREAMS}"));
+            Setting::Streams if !(1.0..=MAX_STREAMS).contains(&number) => {
+                return Err(format!("streams = {text}; it is 1 to {MAX_STREAMS}"));
             }
             Setting::Streams => self.streams = number as u32,
             Setting::Bitrate => self.bitrate = Some(BitRate::from_bps_f64(number)),

@@ -17,14 +17,14 @@ pub(crate) struct Range {
 }
 
 /// Ranges that a few packets may be cut into: the segments of a super-segment.
-const MOST: usize = 64;
+const MAX: usize = 64;
 
 /// Cuts the ranges of both captures at the boundaries of the other's.
 pub(crate) fn cut(a: &[Range], b: &[Range]) -> [Vec<Range>; 2] {
     let (of_a, of_b) = (boundaries(a), boundaries(b));
     // What one capture has in fewer and longer packets is as many ranges as the other has
     // packets, several times over where they were retransmitted.
-    let most = (a.len() + b.len()).saturating_mul(2).saturating_add(MOST);
+    let most = (a.len() + b.len()).saturating_mul(2).saturating_add(MAX);
     [cut_at(a, &of_b, most), cut_at(b, &of_a, most)]
 }
 
@@ -125,7 +125,7 @@ mod tests {
         let long = ranges(&vec![(0, 60_000); 2000]);
         let short = ranges(&(0..2000).map(|i| (i * 30, 30)).collect::<Vec<_>>());
         let [a, b] = cut(&long, &short);
-        assert!(a.len() <= 2 * 4000 + MOST && b.len() == 2000, "{} {}", a.len(), b.len());
+        assert!(a.len() <= 2 * 4000 + MAX && b.len() == 2000, "{} {}", a.len(), b.len());
         // Nothing is lost by it: each packet keeps all of its bytes.
         let bytes: u64 = a.iter().map(|it| u64::from(it.length)).sum();
         assert_eq!(bytes, 60_000 * 2000);

@@ -32,7 +32,7 @@ const LIKELY: f64 = 0.4;
 /// between two look like one event. Log-likelihoods then count less, at least this much of
 /// them.
 const FITTED_STEP: f64 = 1.1;
-const LEAST_TEMPER: f64 = 0.3;
+const MIN_TEMPER: f64 = 0.3;
 
 /// The probability from which a limit is named at the receiver of a connection of another
 /// program, whose sender may be idle at times: the terms were fitted to tests.
@@ -132,7 +132,7 @@ pub(crate) fn combine(m: &Measurement, e: &Evidence, test: &Prepared<'_>) -> Opt
     };
     let sender = facts::sender(m);
     let limits_unsent = m.unsent_limit().is_some();
-    let temper = test.step().map_or(1.0, |step| (FITTED_STEP / step).clamp(LEAST_TEMPER, 1.0));
+    let temper = test.step().map_or(1.0, |step| (FITTED_STEP / step).clamp(MIN_TEMPER, 1.0));
     let mechanisms = Mechanisms::of(m);
     let judge = |statistics: &Statistics| {
         let fitted = Posterior::of(statistics).tempered(temper);

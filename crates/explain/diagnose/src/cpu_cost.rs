@@ -10,7 +10,7 @@ use record::Measurement;
 
 /// The shortest time over which both are compared, in seconds, and the most values.
 const CELL_S: f64 = 0.02;
-const MOST_CELLS: f64 = 4_000.0;
+const MAX_CELLS: f64 = 4_000.0;
 
 /// Bytes between the applications up to which a byte costs the least, within 12 %
 /// (docs/design/local-paths.md: 0.5 to 8 MB).
@@ -76,7 +76,7 @@ impl CpuCounters {
         if written.is_empty() {
             return None;
         }
-        let cell = CELL_S.max(end / MOST_CELLS);
+        let cell = CELL_S.max(end / MAX_CELLS);
         let mut all = CpuCounters { written, read, cpu, end, cell, ns_while_small: None };
         all.ns_while_small = all.while_small();
         Some(all)

@@ -13,7 +13,7 @@ const REACHED: f64 = 0.98;
 const SOME: f64 = 1e-3;
 
 /// The shortest time without an arrival at the end of a test that is an outage, in seconds.
-const LEAST_OUTAGE_S: f64 = 1.0;
+const MIN_OUTAGE_S: f64 = 1.0;
 
 /// The counters of all streams together.
 struct Totals {
@@ -113,7 +113,7 @@ fn outage(m: &Measurement, totals: &Totals) -> Option<String> {
     }
     let longest = m.streams.iter().filter_map(longest_burst).fold(0.0, f64::max);
     let is_most = totals.longest.saturating_mul(2) > totals.lost / m.streams.len().max(1) as u64;
-    (longest >= LEAST_OUTAGE_S && is_most).then(|| {
+    (longest >= MIN_OUTAGE_S && is_most).then(|| {
         let (count, seconds) = (totals.longest, significant(longest, 2));
         format!("{count} of them in a row, which is {seconds} s of the test: {LOOK}")
     })
@@ -126,7 +126,7 @@ fn last_arrivals(m: &Measurement) -> Option<f64> {
     let ends: Vec<(f64, f64)> = ends.collect::<Option<_>>()?;
     let latest = |of: fn(&(f64, f64)) -> f64| ends.iter().map(of).fold(0.0, f64::max);
     let (last, end) = (latest(|(last, _)| *last), latest(|(_, end)| *end));
-    (end - last >= LEAST_OUTAGE_S).then_some(last)
+    (end - last >= MIN_OUTAGE_S).then_some(last)
 }
 
 /// The time in which a stream sent the datagrams of its longest burst of losses, in seconds.

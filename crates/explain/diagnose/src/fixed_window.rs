@@ -13,7 +13,7 @@ use record::{Caveat, Measurement, Sample, Stream, Unavailable};
 use units::BitRate;
 
 /// Intervals that show a level: their number, and their share of all.
-const LEAST: usize = 3;
+const MIN: usize = 3;
 const SHARE: f64 = 0.5;
 
 /// The ramp-up ends with the first interval of at least this share of the level.
@@ -129,7 +129,7 @@ fn level(stream: &Stream) -> Option<Level> {
     // What the first full interval has of the ramp-up, or what filled the send buffer in it.
     let begin = if begin > 0 || rates.first()? > &typical { begin + 1 } else { begin };
     let (kept, of_level) = (pairs.get(begin..)?, rates.get(begin..)?);
-    if kept.len() < LEAST || (kept.len() as f64) < SHARE * pairs.len() as f64 || typical <= 0.0 {
+    if kept.len() < MIN || (kept.len() as f64) < SHARE * pairs.len() as f64 || typical <= 0.0 {
         return None;
     }
     let rate = of_level.iter().sum::<f64>() / of_level.len() as f64;

@@ -4,7 +4,7 @@ use model::statistics;
 use record::{LatencyPhase, LatencyProbe, LatencyUnderLoad};
 
 /// The minimum number of RTTs for a responsiveness in RPM.
-const LEAST_FOR_RPM: usize = 20;
+const MIN_FOR_RPM: usize = 20;
 
 /// The share of the RTTs that the trimmed mean keeps
 /// (draft-ietf-ippm-responsiveness-09, section 4.4: the 95th percentile).
@@ -44,7 +44,7 @@ pub fn under_load(flow: ProbeFlow, connects: Option<&ProbeFlow>, load: Load) -> 
     let after = phase(&flow.probes, load.quiet_s, f64::INFINITY);
     let rise_ms = during.mean_ms.zip(before.mean_ms).map(|(loaded, idle)| loaded - idle);
     let rtts = connects.map_or(Vec::new(), |flow| rtts(&flow.probes, load.from_s, load.to_s));
-    let enough = rtts.len() >= LEAST_FOR_RPM;
+    let enough = rtts.len() >= MIN_FOR_RPM;
     let rpm_tcp = statistics::trimmed_mean(&rtts, KEPT)
         .filter(|mean| enough && *mean > 0.0)
         .map(|mean| 60_000.0 / mean);

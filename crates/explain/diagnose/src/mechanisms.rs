@@ -21,7 +21,7 @@ const UNDONE_WITHIN: usize = 3;
 
 /// Seconds that a connection is watched before what shows over time is said of it: a few samples
 /// from the middle of a transfer look like any varying rate.
-const LEAST_WATCHED_S: f64 = 5.0;
+const MIN_WATCHED_S: f64 = 5.0;
 
 /// What a transfer's counters and options rule out.
 #[derive(Debug, Clone, Copy)]
@@ -55,7 +55,7 @@ impl Mechanisms {
                 || m.lacks(Unavailable::Retransmissions),
             is_bidirectional: m.spec.is_part_of_both,
             is_brief: m.streams.iter().any(|stream| stream.watched)
-                && m.spec.seconds < LEAST_WATCHED_S,
+                && m.spec.seconds < MIN_WATCHED_S,
         }
     }
 

@@ -11,8 +11,8 @@ use crate::statistics::Prepared;
 use record::{Measurement, ReceiverSample, Sample, Stream};
 
 /// The shortest outage, in seconds and in RTTs.
-const LEAST_S: f64 = 1.0;
-const LEAST_RTTS: f64 = 4.0;
+const MIN_S: f64 = 1.0;
+const MIN_RTTS: f64 = 4.0;
 
 /// The share of the test from which outages are its limit; one that lasts until the end is
 /// whatever its share.
@@ -81,7 +81,7 @@ impl Outages {
             return Outages::default();
         }
         let rtt = m.streams.iter().flat_map(|s| &s.sender).map(|s| s.rtt_us).min().unwrap_or(0);
-        let least = LEAST_S.max(LEAST_RTTS * f64::from(rtt) / 1e6);
+        let least = MIN_S.max(MIN_RTTS * f64::from(rtt) / 1e6);
         let stalls = |steps: &Vec<Step>| {
             joined(steps.iter().filter(|step| is_stalled(step)).map(|step| (step.from, step.to)))
         };
@@ -102,7 +102,7 @@ impl Outages {
             joined(pairs)
         };
         let end = m.streams.iter().flat_map(|s| &s.receiver).map(|s| s.t_s).fold(0.0, f64::max);
-        let spans = in_common(m.streams.iter().map(stalls), LEAST_S);
+        let spans = in_common(m.streams.iter().map(stalls), MIN_S);
         Outages::ending(spans, end, |(from, to)| Outage {
             from,
             to,

@@ -10,10 +10,10 @@ use model::statistics::percentile;
 use record::{Measurement, Sample, Stream};
 
 /// The minimum number of intervals with losses.
-const LEAST_LOSSES: usize = 4;
+const MIN_LOSSES: usize = 4;
 
 /// The minimum range of the bucket's level, in segments.
-const LEAST_SEGMENTS: f64 = 10.0;
+const MIN_SEGMENTS: f64 = 10.0;
 
 /// The bucket's level at a stream's losses.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -53,13 +53,13 @@ fn of(stream: &Stream, from: f64, to: f64) -> Option<AtLosses> {
         .filter(|pair| lossy(pair))
         .filter_map(|pair| pair.first().map(|s| level(s)))
         .collect();
-    if lost.len() < LEAST_LOSSES || levels.iter().any(|level| !level.is_finite()) {
+    if lost.len() < MIN_LOSSES || levels.iter().any(|level| !level.is_finite()) {
         return None;
     }
     levels.sort_by(f64::total_cmp);
     // A constant rate leaves all levels equal.
     let (low, high) = (levels.first()?, levels.last()?);
-    if high - low < LEAST_SEGMENTS * f64::from(end.mss_bytes.max(536)) {
+    if high - low < MIN_SEGMENTS * f64::from(end.mss_bytes.max(536)) {
         return None;
     }
     let range = high - low;

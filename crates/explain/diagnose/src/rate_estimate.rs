@@ -18,7 +18,7 @@ const AT: f64 = 0.95;
 const OFTEN: f64 = 0.15;
 
 /// The fewest rates.
-const LEAST: usize = 10;
+const MIN: usize = 10;
 
 /// Half of the 90 % interval of a quantile, in standard deviations.
 const DEVIATIONS: f64 = 1.645;
@@ -28,7 +28,7 @@ const DEVIATIONS: f64 = 1.645;
 pub(crate) fn of(test: &Prepared<'_>, queued: bool) -> Option<RateEstimate> {
     let rates = test.rates(0.0, test.end());
     let ceiling = percentile(&rates, CEILING).filter(|rate| *rate > 0.0)?;
-    if rates.len() < LEAST {
+    if rates.len() < MIN {
         return None;
     }
     let top: Vec<f64> = rates.iter().copied().filter(|rate| *rate >= AT * ceiling).collect();

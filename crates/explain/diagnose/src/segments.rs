@@ -15,8 +15,8 @@ use crate::{
 use record::Limit;
 
 /// The shortest segment, in seconds and in RTTs.
-const LEAST_S: f64 = 0.5;
-const LEAST_RTTS: f64 = 4.0;
+const MIN_S: f64 = 0.5;
+const MIN_RTTS: f64 = 4.0;
 
 /// Most boundaries that are considered; more of them would only cost time.
 const BOUNDARIES: usize = 32;
@@ -60,7 +60,7 @@ pub(crate) fn find(
     to: f64,
     posterior: impl Fn(&Statistics) -> Posterior,
 ) -> Vec<Part> {
-    let least = LEAST_S.max(LEAST_RTTS * test.min_rtt);
+    let least = MIN_S.max(MIN_RTTS * test.min_rtt);
     match slow_start::end(test).filter(|end| *end < to) {
         Some(end) => {
             let end = if to - end < least { to } else { end };
@@ -85,7 +85,7 @@ fn between(
     to: f64,
     posterior: impl Fn(&Statistics) -> Posterior,
 ) -> Vec<Part> {
-    let least = LEAST_S.max(LEAST_RTTS * test.min_rtt);
+    let least = MIN_S.max(MIN_RTTS * test.min_rtt);
     let edges = boundaries(test, from, to, least);
     let judged = Judged::of(edges, |from, to| posterior(&test.over(from, to)));
     // The limit of a part is what its own statistics show; neighbours with one are one part.
@@ -294,7 +294,7 @@ mod tests {
         for seconds in [0.3, 1.0, 15.0, 100.0, 3_600.0] {
             let m = falls(seconds, (seconds * 4.0) as u64);
             let test = prepared(&m);
-            let edges = boundaries(&test, 0.0, seconds, LEAST_S);
+            let edges = boundaries(&test, 0.0, seconds, MIN_S);
             assert!(edges.len() <= BOUNDARIES + 1 && edges.is_sorted(), "{seconds}: {edges:?}");
             let ends = (edges[0], edges[edges.len() - 1]);
             assert!(ends.0 == 0.0 && (ends.1 - seconds).abs() < 1e-9, "{seconds}: {ends:?}");

@@ -9,15 +9,15 @@ use record::Sample;
 
 /// The shortest span that counts as ramp-up, in seconds and RTTs: as in the ground truth
 /// (docs/design/ground-truth.md).
-const LEAST_S: f64 = 0.3;
-const LEAST_RTTS: f64 = 2.0;
+const MIN_S: f64 = 0.3;
+const MIN_RTTS: f64 = 2.0;
 
 /// Share of the rate of the rest of the test that counts as its speed, over so many RTTs.
 const AT_SPEED: f64 = 0.9;
 const SPEED_RTTS: f64 = 2.0;
 
 /// Most samples of a stream that are looked at: 10 ms apart in the first 2 s.
-const MOST: usize = 2_000;
+const MAX: usize = 2_000;
 
 /// The end of the first slow start, in seconds; `None` without the samples of every sender,
 /// or if it was too short.
@@ -26,7 +26,7 @@ pub(crate) fn end(test: &Prepared<'_>) -> Option<f64> {
     let left = streams.iter().map(|stream| left(&stream.sender)).collect::<Option<Vec<f64>>>()?;
     let left = left.into_iter().fold(f64::INFINITY, f64::min);
     let end = left.min(at_speed(test));
-    (end.is_finite() && end >= LEAST_S.max(LEAST_RTTS * test.min_rtt)).then_some(end)
+    (end.is_finite() && end >= MIN_S.max(MIN_RTTS * test.min_rtt)).then_some(end)
 }
 
 /// When a stream left slow start or retransmitted; infinite if it never did.
@@ -36,7 +36,7 @@ fn left(samples: &[Sample]) -> Option<f64> {
         s.ssthresh_bytes.is_some_and(|threshold| s.cwnd_bytes >= threshold)
             || s.retransmits > first.retransmits
     };
-    Some(samples.iter().take(MOST).find(leaves).map_or(f64::INFINITY, |s| s.t_s))
+    Some(samples.iter().take(MAX).find(leaves).map_or(f64::INFINITY, |s| s.t_s))
 }
 
 /// When the rate of all streams first reached that of the rest of the test; infinite if that
@@ -45,7 +45,7 @@ fn at_speed(test: &Prepared<'_>) -> f64 {
     let width = (SPEED_RTTS * test.min_rtt).max(0.05);
     let rest = |from: f64| test.rate(from, test.end()).min(test.peak());
     let fast = |to: &f64| test.rate(to - width, *to) >= AT_SPEED * rest(*to);
-    let times = (0..MOST).map(|index| width * (1.0 + index as f64 / 4.0));
+    let times = (0..MAX).map(|index| width * (1.0 + index as f64 / 4.0));
     times.take_while(|to| *to < test.end()).find(fast).unwrap_or(f64::INFINITY)
 }
 

@@ -23,8 +23,8 @@ use record::Activity;
 use std::collections::VecDeque;
 
 /// Shorter pauses are not looked at: ns, and share of the RTT.
-const LEAST_PAUSE_NS: u64 = 2_000_000;
-const LEAST_PAUSE_RTT: u64 = 20;
+const MIN_PAUSE_NS: u64 = 2_000_000;
+const MIN_PAUSE_RTT: u64 = 20;
 
 /// How long after an ACK's arrival what it releases may pass: at the sender; and elsewhere, where
 /// the path in between adds its jitter.
@@ -46,8 +46,8 @@ const LONG_PAUSE_NS: u64 = 250_000_000;
 const PACED_SEGMENTS: u64 = 2;
 
 /// ACKs that are remembered, and pauses and bursts of which a median is taken.
-const MOST_ACKS: usize = 4096;
-const MOST_VALUES: usize = 4096;
+const MAX_ACKS: usize = 4096;
+const MAX_VALUES: usize = 4096;
 
 /// What is known of a connection beforehand.
 #[derive(Debug, Clone, Copy, Default)]
@@ -134,7 +134,7 @@ pub(crate) struct ActivityTracker {
 }
 
 fn keep(values: &mut Vec<u64>, value: u64) {
-    if values.len() < MOST_VALUES {
+    if values.len() < MAX_VALUES {
         values.push(value);
     }
 }
@@ -199,7 +199,7 @@ impl ActivityTracker {
     fn trim(&mut self, now_ns: u64) {
         let latest = now_ns.saturating_sub(self.path.to_sender_ns + self.prompt_ns());
         while let Some(&(time_ns, ack)) = self.acks.front()
-            && (time_ns < latest || self.acks.len() > MOST_ACKS)
+            && (time_ns < latest || self.acks.len() > MAX_ACKS)
         {
             (self.acked, self.acked_ns) = (self.acked.max(ack), time_ns);
             self.acks.pop_front();
@@ -270,7 +270,7 @@ impl ActivityTracker {
     fn pause(&mut self, seen: &SentSegment, pause: u64, last_length: u64) -> Pause {
         let (now, length) = (seen.time_ns, seen.end - seen.start);
         let (rtt, mss) = (self.rtt_ns(), self.path.mss);
-        if pause < LEAST_PAUSE_NS.max(rtt / LEAST_PAUSE_RTT) || seen.start > self.next {
+        if pause < MIN_PAUSE_NS.max(rtt / MIN_PAUSE_RTT) || seen.start > self.next {
             return Pause::Explained;
         }
         // An ACK that the sender may just have received is in the list, one before is `acked`.

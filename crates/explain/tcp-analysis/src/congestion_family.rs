@@ -14,20 +14,20 @@
 use crate::time_by_cause::Span;
 
 /// Reductions that are kept of a stream.
-const MOST_REDUCTIONS: usize = 512;
+const MAX_REDUCTIONS: usize = 512;
 
 /// Least window that tells factors apart: in segments, half a segment is 4 % of it.
-const LEAST_WINDOW: f64 = 12.0;
+const MIN_WINDOW: f64 = 12.0;
 
 /// Round trips that a recovery may take.
-const MOST_ROUNDS: u32 = 8;
+const MAX_ROUNDS: u32 = 8;
 
 /// What a congestion control reduces its window to after a loss (Linux's CUBIC: 717/1024), and
 /// CUBIC's constant in segments/s^3, and its growth in segments where it is as Reno's.
 const RENO_FACTOR: f64 = 0.5;
 const CUBIC_FACTOR: f64 = 0.7;
 const CUBIC_C: f64 = 0.4;
-const CUBIC_LEAST_GROWTH: f64 = 8.0 / 15.0;
+const CUBIC_MIN_GROWTH: f64 = 8.0 / 15.0;
 
 /// A family of congestion controls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -190,12 +190,12 @@ impl FamilyEstimate {
     }
 
     fn reduce(&mut self, loss: &Loss, round: &RoundFlight) {
-        let is_one = loss.recoveries == 1 && loss.rounds <= MOST_ROUNDS;
-        if !is_one || loss.before < LEAST_WINDOW {
+        let is_one = loss.recoveries == 1 && loss.rounds <= MAX_ROUNDS;
+        if !is_one || loss.before < MIN_WINDOW {
             return;
         }
         let factor = round.flight / loss.before;
-        if self.factors.len() < MOST_REDUCTIONS {
+        if self.factors.len() < MAX_REDUCTIONS {
             self.factors.push((factor, loss.before));
         }
         if 1.0 - factor > self.largest_cut {
@@ -229,7 +229,7 @@ impl FamilyEstimate {
             }
             _ => {}
         }
-        if last.flight < LEAST_WINDOW || round.flight > FALL * last.flight {
+        if last.flight < MIN_WINDOW || round.flight > FALL * last.flight {
             return;
         }
         self.falls += 1;
@@ -253,7 +253,7 @@ impl FamilyEstimate {
             let most = most.max(first);
             let k = ((most - first) / CUBIC_C).cbrt();
             let curve = CUBIC_C * (seconds - k).powi(3) + most;
-            curve.max(first + rounds * CUBIC_LEAST_GROWTH)
+            curve.max(first + rounds * CUBIC_MIN_GROWTH)
         };
         let models =
             [first + rounds, cubic(before), cubic(before * f64::midpoint(1.0, CUBIC_FACTOR))];
@@ -339,15 +339,15 @@ impl Epoch {
 }
 
 /// Losses that must agree, and the share of all that were measured.
-const LEAST_LOSSES: u32 = 2;
+const MIN_LOSSES: u32 = 2;
 const AGREEING: f64 = 0.7;
 
 /// Cycles between falls that must be those of BBR, and their share.
-const LEAST_CYCLES: u32 = 2;
+const MIN_CYCLES: u32 = 2;
 const CYCLIC: f64 = 0.5;
 
 /// Round trips without loss in which cycles are looked for: an application's rhythm repeats, too.
-const LEAST_CLEAN: u32 = 32;
+const MIN_CLEAN: u32 = 32;
 
 /// Share of the losses up to which a sender that reduces its window may be BBR.
 const FEW: f64 = 0.3;
@@ -356,10 +356,10 @@ const FEW: f64 = 0.3;
 fn decide(found: &CongestionEvidence) -> Option<CongestionFamily> {
     let all = f64::from(found.reductions.max(1));
     let share = |count: u32| f64::from(count) / all;
-    let agree = |count: u32| count >= LEAST_LOSSES && share(count) >= AGREEING;
+    let agree = |count: u32| count >= MIN_LOSSES && share(count) >= AGREEING;
     let between = found.falls.saturating_sub(1).max(1);
-    let is_cyclic = found.clean_rounds >= LEAST_CLEAN
-        && found.cycles >= LEAST_CYCLES
+    let is_cyclic = found.clean_rounds >= MIN_CLEAN
+        && found.cycles >= MIN_CYCLES
         && f64::from(found.cycles) / f64::from(between) >= CYCLIC;
     let dipped = found.dips > 0 && found.falls > 0;
     if (is_cyclic || dipped) && share(found.halved + found.cubic_reductions) <= FEW {

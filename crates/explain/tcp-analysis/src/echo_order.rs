@@ -7,7 +7,7 @@
 use std::collections::VecDeque;
 
 /// ACKs that wait at most; the oldest are taken as received.
-const MOST: usize = 1 << 16;
+const MAX: usize = 1 << 16;
 
 /// ACKs that no segment has echoed.
 #[derive(Debug, Clone)]
@@ -18,14 +18,14 @@ pub(crate) struct EchoOrder<A> {
 
 impl<A> Default for EchoOrder<A> {
     fn default() -> Self {
-        EchoOrder { waiting: VecDeque::new(), most: MOST }
+        EchoOrder { waiting: VecDeque::new(), most: MAX }
     }
 }
 
 impl<A> EchoOrder<A> {
     /// Has at most so many ACKs wait.
     pub(crate) fn limit(&mut self, most: usize) {
-        self.most = most.min(MOST);
+        self.most = most.min(MAX);
     }
 
     /// An ACK with its timestamp value passes by; what has waited too long is returned.

@@ -12,7 +12,7 @@ use copies::CopyFinder;
 use record::Caveat;
 
 /// Streams that are looked at: the first ones, with 128 bytes each, as a capture may have millions.
-const MOST_STREAMS: u32 = 1 << 18;
+const MAX_STREAMS: u32 = 1 << 18;
 
 /// Looks for faults.
 #[derive(Debug, Default)]
@@ -33,7 +33,7 @@ impl FaultFinder {
         segment: &TcpSegment<'_>,
         rtt_ns: Option<u64>,
     ) {
-        if stream >= MOST_STREAMS || self.copies.add(stream, packet, time_ns, segment, rtt_ns) {
+        if stream >= MAX_STREAMS || self.copies.add(stream, packet, time_ns, segment, rtt_ns) {
             return;
         }
         self.clock.add(stream, packet, time_ns, segment);
@@ -49,7 +49,7 @@ impl FaultFinder {
         segment: &TcpSegment<'_>,
         rtt_ns: Option<u64>,
     ) {
-        if stream < MOST_STREAMS {
+        if stream < MAX_STREAMS {
             self.copies.add(stream, packet, time_ns, segment, rtt_ns);
         }
     }

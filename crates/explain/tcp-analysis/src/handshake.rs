@@ -4,7 +4,7 @@ use capture::conversations::StreamNumber;
 use capture::dissect::{Direction, FlowKey, TcpFlags, TcpOption, TcpOptions, TcpSegment};
 
 /// Streams whose handshakes are kept; further ones are only counted.
-pub const MOST_HANDSHAKES: usize = 10_000;
+pub const MAX_HANDSHAKES: usize = 10_000;
 
 /// A packet of a handshake.
 #[derive(Debug, Clone, PartialEq)]
@@ -63,7 +63,7 @@ impl Handshakes {
         let place = match place {
             Ok(place) => place,
             Err(_) if !syn => return,
-            Err(_) if self.all.len() >= MOST_HANDSHAKES => {
+            Err(_) if self.all.len() >= MAX_HANDSHAKES => {
                 self.not_kept += 1;
                 return;
             }

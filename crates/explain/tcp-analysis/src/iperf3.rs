@@ -38,10 +38,10 @@ use units::{BitRate, ByteCount};
 const COOKIE: usize = 37;
 
 /// Connections of iperf3 that are followed.
-const MOST_CONNECTIONS: usize = 256;
+const MAX_CONNECTIONS: usize = 256;
 
 /// JSON of all tests of a capture that is kept, in bytes: a test of 128 streams has 50 kB.
-const MOST_JSON: usize = 1 << 20;
+const MAX_JSON: usize = 1 << 20;
 
 /// A test's cookie.
 pub type Cookie = [u8; COOKIE];
@@ -128,13 +128,13 @@ impl Tests {
             return;
         }
         if let Some(cookie) = cookie
-            && self.connections.len() < MOST_CONNECTIONS
+            && self.connections.len() < MAX_CONNECTIONS
         {
             let begin = || Control::new(stream, cookie, segment);
             self.connections.entry(stream).or_insert_with(begin);
         }
         if let Some(control) = self.connections.get_mut(&stream) {
-            let left = MOST_JSON - self.json_bytes;
+            let left = MAX_JSON - self.json_bytes;
             self.json_bytes += control.add(packet, time_ns, segment, left);
         }
     }

@@ -59,7 +59,7 @@ pub use connection::{Connection, PacketPosition, completeness};
 pub use ecn::{EcnCounts, EcnMode};
 pub use faults::{FaultFinder, Faults};
 pub use flags::{FLAG_COUNT, FlagCounts, Flags};
-pub use handshake::{Handshake, HandshakePacket, Handshakes, MOST_HANDSHAKES};
+pub use handshake::{Handshake, HandshakePacket, Handshakes, MAX_HANDSHAKES};
 pub use measurement::{Requested, Sampled, caveats, measurement};
 pub use mptcp::{MptcpConnections, Subflow};
 pub use record::CapturePoint;

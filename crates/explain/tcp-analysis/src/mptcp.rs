@@ -13,8 +13,8 @@ const MP_CAPABLE: u8 = 0;
 const MP_JOIN: u8 = 1;
 
 /// Connections and subflows that are kept.
-const MOST_CONNECTIONS: usize = 1 << 14;
-const MOST_SUBFLOWS: usize = 1 << 16;
+const MAX_CONNECTIONS: usize = 1 << 14;
+const MAX_SUBFLOWS: usize = 1 << 16;
 
 /// A subflow's place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -77,7 +77,7 @@ impl MptcpConnections {
     }
 
     fn name(&mut self, token: u32, connection: u32) {
-        if self.tokens.len() < 2 * MOST_CONNECTIONS {
+        if self.tokens.len() < 2 * MAX_CONNECTIONS {
             self.tokens.entry(token).or_insert(connection);
         }
     }
@@ -87,8 +87,8 @@ impl MptcpConnections {
         if let Some(subflow) = self.subflows.get(&stream) {
             return Some(subflow.connection);
         }
-        let has_room = self.subflows.len() < MOST_SUBFLOWS
-            && (known.is_some() || (self.connections as usize) < MOST_CONNECTIONS);
+        let has_room = self.subflows.len() < MAX_SUBFLOWS
+            && (known.is_some() || (self.connections as usize) < MAX_CONNECTIONS);
         if !has_room {
             return None;
         }

@@ -10,7 +10,7 @@ use crate::sequence::{after, before, up_to};
 use std::collections::VecDeque;
 
 /// Entries that Wireshark keeps for a direction (`TCP_MAX_UNACKED_SEGMENTS`).
-pub(crate) const MOST: usize = 10_000;
+pub(crate) const MAX: usize = 10_000;
 
 /// One transmission.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,7 +31,7 @@ pub(crate) struct Acked {
 }
 
 /// Queues beside the first one: recoveries in a recovery.
-const MOST_RUNS: usize = 8;
+const MAX_RUNS: usize = 8;
 
 /// Segments in order, without an overlap.
 type Run = VecDeque<Segment>;
@@ -205,7 +205,7 @@ impl Disordered {
         let fits = |run: &&mut Run| run.back().is_some_and(|last| follows(last, &segment));
         if let Some(run) = self.runs.iter_mut().find(fits) {
             run.push_back(segment);
-        } else if self.runs.len() < MOST_RUNS {
+        } else if self.runs.len() < MAX_RUNS {
             self.runs.push(VecDeque::from([segment]));
         } else {
             self.include(&segment);

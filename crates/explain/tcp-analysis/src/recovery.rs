@@ -110,7 +110,7 @@ struct Hole {
 }
 
 /// Gaps that are remembered for a direction; the oldest ones are forgotten.
-const MOST_HOLES: usize = 1024;
+const MAX_HOLES: usize = 1024;
 
 /// Retransmissions that a DSACK is compared with.
 const RECENT: usize = 32;
@@ -144,10 +144,10 @@ pub(crate) struct Recovery {
 
 /// A retransmission timer is never shorter (Linux `TCP_RTO_MIN`), less the timer's
 /// granularity.
-const LEAST_TIMEOUT_NS: u64 = 180_000_000;
+const MIN_TIMEOUT_NS: u64 = 180_000_000;
 
 /// What an ACK makes a sender send follows it sooner than this.
-const LEAST_PAUSE_NS: u64 = 20_000_000;
+const MIN_PAUSE_NS: u64 = 20_000_000;
 
 /// A retransmission as classified.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -173,7 +173,7 @@ pub(crate) fn observe_data(
             open_hole(seen, own, peer);
         }
         let since = seen.time_ns.saturating_sub(own.last_ack_ns);
-        let silent = since >= LEAST_TIMEOUT_NS && since >= own.smoothed_rtt_ns;
+        let silent = since >= MIN_TIMEOUT_NS && since >= own.smoothed_rtt_ns;
         own.after_silence = if silent && seq == own.next_seq { end } else { 0 };
         return None;
     }
@@ -236,18 +236,18 @@ fn late(
     // ACKs come, and these do not restart the timer. What they do release follows one of them, and
     // arrives within an RTT.
     let pause = if far_from_sender {
-        (LEAST_TIMEOUT_NS / 2).max(2 * seen.initial_rtt_ns)
+        (MIN_TIMEOUT_NS / 2).max(2 * seen.initial_rtt_ns)
     } else {
-        LEAST_PAUSE_NS.max(seen.initial_rtt_ns / 2)
+        MIN_PAUSE_NS.max(seen.initial_rtt_ns / 2)
     };
     let oldest_ns = own.outstanding.oldest_ns();
     let since_sent = now.saturating_sub(oldest_ns.unwrap_or(now));
-    let is_soon = oldest_ns.is_some() && since_sent < LEAST_TIMEOUT_NS;
+    let is_soon = oldest_ns.is_some() && since_sent < MIN_TIMEOUT_NS;
     let between_acks = !sack
         && peer.packets > 0
         && silence >= pause
-        && (far_from_sender || since_sent >= LEAST_TIMEOUT_NS);
-    let timer = silence >= LEAST_TIMEOUT_NS.max(rtt) || between_acks;
+        && (far_from_sender || since_sent >= MIN_TIMEOUT_NS);
+    let timer = silence >= MIN_TIMEOUT_NS.max(rtt) || between_acks;
     let tail = end == next_seq;
     let syn = seen.segment.flags.has(TcpFlags::SYN);
     let passed = own.outstanding.ts_value_at(seq);
@@ -257,7 +257,7 @@ fn late(
     let recent = recovery.evidence_ns != 0
         && now.saturating_sub(recovery.evidence_ns) < 2 * rtt.max(1_000_000);
     // Without the other direction, what a sender repeats without a silence before was reported.
-    let unseen = peer.packets == 0 && silence < LEAST_TIMEOUT_NS.max(rtt);
+    let unseen = peer.packets == 0 && silence < MIN_TIMEOUT_NS.max(rtt);
     let evidence = reported || (far_from_sender && recent) || unseen;
     let filled = recovery.fill(seq, end);
     // The original, which arrives after its retransmission: that has a later timestamp, by an
@@ -412,7 +412,7 @@ impl Recovery {
     }
 
     fn open(&mut self, hole: Hole) {
-        if self.holes.len() >= MOST_HOLES {
+        if self.holes.len() >= MAX_HOLES {
             self.holes.remove(0);
         }
         self.holes.push(hole);
@@ -428,7 +428,7 @@ impl Recovery {
         match (front, back) {
             (Some(front), Some(back)) => {
                 self.holes[place] = front;
-                if self.holes.len() < MOST_HOLES {
+                if self.holes.len() < MAX_HOLES {
                     self.holes.insert(place + 1, back);
                 }
             }

@@ -11,13 +11,13 @@
 use crate::time_by_cause::Span;
 
 /// Round trips, and time in ns, over which the bytes in flight stay the same.
-const LEAST_ROUNDS: usize = 8;
-const LEAST_NS: u64 = 3_800_000_000;
+const MIN_ROUNDS: usize = 8;
+const MIN_NS: u64 = 3_800_000_000;
 /// By how much they may differ: segments, and share of them at most.
 const SEGMENTS: f64 = 2.5;
 const SHARE: f64 = 0.1;
 /// Round trips that are kept; beyond, two become one.
-const MOST: usize = 1 << 14;
+const MAX: usize = 1 << 14;
 
 /// One round trip.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,7 +54,7 @@ impl Rounds {
             return;
         }
         self.all.push(joined);
-        if self.all.len() == MOST {
+        if self.all.len() == MAX {
             self.all = self.all.chunks(2).map(|pair| join(pair[0], pair[pair.len() - 1])).collect();
             self.merged = self.merged.max(1) * 2;
         }
@@ -83,8 +83,8 @@ impl Rounds {
             let length = self.flat(first, mss);
             let rounds = &self.all[first..first + length];
             if let (Some(from), Some(to)) = (rounds.first(), rounds.last())
-                && length * self.merged.max(1) as usize >= LEAST_ROUNDS
-                && to.to_ns - from.from_ns >= LEAST_NS
+                && length * self.merged.max(1) as usize >= MIN_ROUNDS
+                && to.to_ns - from.from_ns >= MIN_NS
             {
                 parts.push(rounds);
             }
@@ -153,9 +153,9 @@ mod tests {
 
     #[test]
     fn memory_is_bounded() {
-        let many = rounds((0..3 * MOST as u64).map(|_| 64_000));
-        assert!(many.all.len() < MOST);
+        let many = rounds((0..3 * MAX as u64).map(|_| 64_000));
+        assert!(many.all.len() < MAX);
         let [(0, to_ns)] = many.buffer_limited(1448)[..] else { panic!("one span") };
-        assert!(to_ns > 2 * MOST as u64 * 1_000_000_000);
+        assert!(to_ns > 2 * MAX as u64 * 1_000_000_000);
     }
 }

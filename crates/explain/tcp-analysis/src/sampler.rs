@@ -41,7 +41,7 @@ use life::Life;
 use record::{CapturePoint, ReceiverSample, Sample};
 
 /// Samples of a stream at most; a longer one is sampled less often.
-const MOST_SAMPLES: usize = 4000;
+const MAX_SAMPLES: usize = 4000;
 
 /// Intervals between samples, in ns: as in a test, short while the ramp-up lasts.
 const RAMP_INTERVAL_NS: u64 = 10_000_000;
@@ -137,7 +137,7 @@ impl Sampler {
         Sampler {
             direction,
             point,
-            interval_ns: (duration_ns / (MOST_SAMPLES as u64 / 2)).max(INTERVAL_NS),
+            interval_ns: (duration_ns / (MAX_SAMPLES as u64 / 2)).max(INTERVAL_NS),
             start_ns: None,
             next_ns: 0,
             last_ns: 0,
@@ -179,7 +179,7 @@ impl Sampler {
             round_window: Span::default(),
             known_rtt_ns: None,
             life: None,
-            least_first: MOST_REQUEST,
+            least_first: MAX_REQUEST,
             captured: Captured::Both,
             sender: Vec::new(),
             receiver: Vec::new(),
@@ -247,7 +247,7 @@ impl Sampler {
         // Times that run backwards count as no time.
         let now = time_ns.max(self.last_ns).max(start);
         while start + self.next_ns <= now {
-            if self.sender.len() >= MOST_SAMPLES {
+            if self.sender.len() >= MAX_SAMPLES {
                 // Times that jump, further than the capture lasts.
                 self.next_ns = u64::MAX - start;
                 break;
@@ -350,7 +350,7 @@ impl Sampler {
 }
 
 /// Payload up to which a first segment is a request, in bytes: iperf3's cookie has 37.
-const MOST_REQUEST: u32 = 512;
+const MAX_REQUEST: u32 = 512;
 
 /// The RTT of the path without its queues: the soonest answers of both sides.
 fn path_rtt(connection: &Connection, direction: Direction) -> Option<u64> {

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 /// Segments that are followed, and ranges of SACK blocks; a BDP of 380 MB. What is beyond is not
 /// in the scoreboard.
-pub(crate) const MOST: usize = 1 << 18;
+pub(crate) const MAX: usize = 1 << 18;
 
 /// Segments below the highest SACK at which one counts as lost (RFC 6675, `DupThresh`).
 const DUP_THRESH: u64 = 3;
@@ -38,7 +38,7 @@ struct Sent {
 /// wrap.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Scoreboard {
-    /// Segments that are not followed for lack of memory: [`MOST`] less the limit.
+    /// Segments that are not followed for lack of memory: [`MAX`] less the limit.
     fewer: usize,
     segments: VecDeque<Sent>,
     /// Ranges that SACK blocks have reported, from start to end.
@@ -107,7 +107,7 @@ impl Scoreboard {
 
     /// Follows at most so many segments.
     pub(crate) fn limit(&mut self, most: usize) {
-        self.fewer = MOST.saturating_sub(most);
+        self.fewer = MAX.saturating_sub(most);
     }
 
     /// The RTT of the handshake, the first sample.
@@ -127,7 +127,7 @@ impl Scoreboard {
             self.resend(start, end.min(self.nxt), mss, now_ns);
         }
         let mut at = self.nxt;
-        while at < end && self.segments.len() + self.fewer < MOST {
+        while at < end && self.segments.len() + self.fewer < MAX {
             let next = if at < start { start } else { (at + mss.max(1)).min(end) };
             self.segments_sent += 1;
             self.segments.push_back(Sent {
@@ -273,7 +273,7 @@ impl Scoreboard {
     /// The parts of a block that no block before it reported; they count as reported now.
     fn not_yet_sacked(&mut self, left: u64, right: u64) -> Vec<(u64, u64)> {
         let mut parts = Vec::new();
-        if left >= right || self.sacked.len() + self.fewer >= MOST {
+        if left >= right || self.sacked.len() + self.fewer >= MAX {
             return parts;
         }
         let (mut from, mut to, mut at) = (left, right, left);

@@ -5,7 +5,7 @@ use record::SegmentSizes;
 use std::collections::VecDeque;
 
 /// Outstanding segments that are followed; with more, the oldest are forgotten.
-const MOST: usize = 512;
+const MAX: usize = 512;
 
 /// Payload up to which no path loses segments because of their size, in bytes: every host takes
 /// packets of 576 bytes (RFC 791, section 3.1).
@@ -28,7 +28,7 @@ pub(crate) struct SizeTracker {
 
 impl SizeTracker {
     pub(crate) fn send(&mut self, start: u64, end: u64) {
-        if self.outstanding.len() >= MOST {
+        if self.outstanding.len() >= MAX {
             self.outstanding.pop_front();
         }
         self.outstanding.push_back(Outstanding { start, end, is_repeated: false });

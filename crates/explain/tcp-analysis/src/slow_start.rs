@@ -5,7 +5,7 @@
 //! congestion window holds the sender back.
 
 /// Growth in a round trip below which it is not slow start.
-const LEAST_GROWTH: f64 = 1.25;
+const MIN_GROWTH: f64 = 1.25;
 
 /// What a window is reduced to at most where a loss ends slow start: CUBIC's beta (RFC 9438).
 const BETA: f64 = 0.7;
@@ -28,7 +28,7 @@ impl SlowStart {
     /// by the application.
     pub(crate) fn end_round(&mut self, flight: u64, held: bool) {
         if self.threshold.is_none() {
-            let grew = flight as f64 >= self.last_flight as f64 * LEAST_GROWTH;
+            let grew = flight as f64 >= self.last_flight as f64 * MIN_GROWTH;
             self.slow_rounds = if grew || held { 0 } else { self.slow_rounds + 1 };
             if self.slow_rounds >= 2 {
                 self.threshold = Some(flight);

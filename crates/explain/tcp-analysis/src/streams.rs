@@ -7,7 +7,7 @@
 
 use crate::connection::{Connection, PacketPosition};
 use crate::flags::FlagCounts;
-use crate::outstanding::{MOST, Segment};
+use crate::outstanding::{MAX, Segment};
 use crate::rules::Rules;
 use crate::wireshark::PacketAnalysis;
 use capture::conversations::StreamNumber;
@@ -19,7 +19,7 @@ const FOR_PACKETS: (usize, usize) = (2, 5);
 
 /// The most that a packet can make a connection take: twice the longest list of segments in each
 /// direction, as a list doubles.
-const STEP: usize = 4 * MOST * size_of::<Segment>();
+const STEP: usize = 4 * MAX * size_of::<Segment>();
 
 /// All connections of a capture. `capture::Conversations` numbers them.
 #[derive(Debug)]

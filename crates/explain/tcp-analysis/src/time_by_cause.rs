@@ -77,7 +77,7 @@ pub struct TimeShare {
 }
 
 /// Spans that wait for data at most.
-const MOST_WAITING: usize = 1024;
+const MAX_WAITING: usize = 1024;
 
 /// Adds up the time between packets.
 #[derive(Debug, Clone, Default)]
@@ -110,7 +110,7 @@ impl TimeByCause {
             }
             _ => self.waiting.push((cause, Span { packets: (before, packet), ns })),
         }
-        if self.waiting.len() > MOST_WAITING {
+        if self.waiting.len() > MAX_WAITING {
             self.settle(false);
         }
     }

@@ -9,10 +9,10 @@ use crate::sequence::after;
 use std::collections::VecDeque;
 
 /// The largest scale (RFC 7323, section 2.3).
-const MOST_SCALE: usize = 14;
+const MAX_SCALE: usize = 14;
 
 /// ACKs that wait for a segment to echo them; beyond it, the oldest count as received.
-const MOST_WAITING: usize = 4096;
+const MAX_WAITING: usize = 4096;
 
 /// Segments beyond the edge that prove a scale: one alone may follow an ACK that was not captured.
 const PROOF: u8 = 3;
@@ -40,7 +40,7 @@ pub(crate) struct LeastScale {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct WindowEdges {
     /// The right edge of the window that the sender has, with each scale; `None` before an ACK.
-    edges: Option<[u32; MOST_SCALE + 1]>,
+    edges: Option<[u32; MAX_SCALE + 1]>,
     /// Number and window of the last ACK that the sender has, and of the last one that it had for
     /// certain when it sent: further ones may carry the timestamp that it echoes.
     latest: (u32, u16),
@@ -66,7 +66,7 @@ impl WindowEdges {
             return;
         }
         self.waiting.push_back((value, ack, window));
-        if self.waiting.len() > MOST_WAITING
+        if self.waiting.len() > MAX_WAITING
             && let Some((_, ack, window)) = self.waiting.pop_front()
         {
             self.receive(ack, window);
@@ -116,7 +116,7 @@ impl WindowEdges {
         // Beyond any window: numbers of another connection.
         let Some(more) = needed else { return };
         if more > 0 {
-            // At most MOST_SCALE.
+            // At most MAX_SCALE.
             let scale = (least + more) as u8;
             let (count, smallest) = self.beyond;
             self.beyond = (count + 1, if count == 0 { scale } else { smallest.min(scale) });

@@ -5,7 +5,7 @@
 //! the other one. A stored number of 0 counts as not seen: so does Wireshark.
 
 use crate::flags::Flags;
-use crate::outstanding::{MOST, Segment};
+use crate::outstanding::{MAX, Segment};
 use crate::rules::Rules;
 use crate::sequence::{after, before, up_to};
 use crate::side::{Side, WindowScale};
@@ -18,7 +18,7 @@ const FAST_NS: u64 = 20_000_000;
 const OVERTAKEN_NS: u64 = 3_000_000;
 
 /// Bytes in flight of this many and more are not credible.
-const MOST_IN_FLIGHT: u32 = 2_000_000_000;
+const MAX_IN_FLIGHT: u32 = 2_000_000_000;
 
 /// What the rules say of a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -270,7 +270,7 @@ fn remember(seen: &CapturedSegment<'_, '_>, flags: Flags, own: &mut Side) {
     let control = segment.flags.has(TcpFlags::SYN.with(TcpFlags::FIN));
     let seq = segment.seq;
     let mut next = seq.wrapping_add(segment.payload_len);
-    if (segment.payload_len > 0 || control) && own.outstanding.len() < MOST {
+    if (segment.payload_len > 0 || control) && own.outstanding.len() < MAX {
         next = next.wrapping_add(u32::from(control));
         own.outstanding.push(Segment {
             time_ns: now,
@@ -302,5 +302,5 @@ fn in_flight(flags: TcpFlags, own: &Side, peer: &Side) -> Option<u32> {
     let bytes = span.wrapping_sub(peer.sacked_bytes);
     let bytes =
         if flags.has(TcpFlags::SYN.with(TcpFlags::FIN)) { bytes.wrapping_sub(1) } else { bytes };
-    (bytes > 0 && bytes < MOST_IN_FLIGHT).then_some(bytes)
+    (bytes > 0 && bytes < MAX_IN_FLIGHT).then_some(bytes)
 }

@@ -32,5 +32,5 @@ mod recorder;
 pub use bins::{Acks, Bin, Bins, Data, Span};
 pub use columns::Encoded;
 pub use marks::{MARK_COUNT, Mark};
-pub use packets::{KeptPacket, MOST_BLOCKS};
+pub use packets::{KeptPacket, MAX_BLOCKS};
 pub use recorder::{Graphs, Limits, Recorder};

@@ -18,7 +18,7 @@ use std::collections::VecDeque;
 use tcp_analysis::Flags;
 
 /// SACK blocks that an option has room for.
-pub const MOST_BLOCKS: usize = 4;
+pub const MAX_BLOCKS: usize = 4;
 
 /// Packets of a run that is kept as a whole.
 const RUN: u64 = 32;
@@ -60,7 +60,7 @@ pub struct KeptPacket {
     /// RTT that its ACK shows, in ns.
     pub rtt_ns: Option<u64>,
     /// SACK blocks, as relative sequence numbers.
-    pub sacked: [(i64, i64); MOST_BLOCKS],
+    pub sacked: [(i64, i64); MAX_BLOCKS],
     /// How many there are.
     pub block_count: u8,
 }
@@ -69,7 +69,7 @@ impl KeptPacket {
     /// SACK blocks.
     #[must_use]
     pub fn blocks(&self) -> &[(i64, i64)] {
-        &self.sacked[..usize::from(self.block_count).min(MOST_BLOCKS)]
+        &self.sacked[..usize::from(self.block_count).min(MAX_BLOCKS)]
     }
 }
 

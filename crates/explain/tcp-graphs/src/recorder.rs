@@ -4,13 +4,13 @@ use crate::bins::{Acks, Bin, Bins, Data, Span};
 use crate::columns::{self, Encoded};
 use crate::in_flight::{InFlight, Progress};
 use crate::marks::Mark;
-use crate::packets::{KeptPacket, MOST_BLOCKS, PacketStore};
+use crate::packets::{KeptPacket, MAX_BLOCKS, PacketStore};
 use capture::dissect::{Direction, TcpFlags, TcpSegment};
 use runs::{Run, RunSet};
 use tcp_analysis::{Connection, PacketAnalysis};
 
 /// Runs of received data that are told apart; beyond it, SACK counts no more.
-const MOST_RUNS: usize = 4096;
+const MAX_RUNS: usize = 4096;
 
 /// How much is kept of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -68,7 +68,7 @@ impl Half {
         let unsigned = |number: i64| u64::try_from(number).unwrap_or(0).max(1);
         self.received.insert(Run::new(1, unsigned(ack)));
         for (left, right) in blocks {
-            if self.received.iter().len() < MOST_RUNS {
+            if self.received.iter().len() < MAX_RUNS {
                 self.received.insert(Run::new(unsigned(*left), unsigned(*right)));
             }
         }
@@ -142,7 +142,7 @@ impl Recorder {
         let window = u64::from(segment.window) << scale;
         let has_ack = flags.has(TcpFlags::ACK) && !flags.has(TcpFlags::RST);
         let ack = has_ack.then(|| peer.numbers.of(segment.ack, 1));
-        let mut sacked = [(0, 0); MOST_BLOCKS];
+        let mut sacked = [(0, 0); MAX_BLOCKS];
         let mut block_count = 0;
         if let Some(ack) = ack {
             let options = segment.options();

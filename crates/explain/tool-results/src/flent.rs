@@ -12,7 +12,7 @@ use crate::{
     format::NotAResult,
     ndt7::unix_seconds,
     number::count,
-    transfer::{self, MOST_STREAMS, Transfer},
+    transfer::{self, MAX_STREAMS, Transfer},
 };
 use diagnose::latency::{Load, ProbeFlow, under_load};
 use document::{Document, Metadata, RTT, RawValue, Report, Reports, direction};
@@ -44,7 +44,7 @@ pub(crate) fn document(text: &str) -> Result<Measurement, NotAResult> {
         .all
         .keys()
         .filter_map(|name| Some((name, direction(name)?)))
-        .take(MOST_STREAMS)
+        .take(MAX_STREAMS)
         .collect();
     if flows.is_empty() {
         return Err(NotAResult::empty(
@@ -360,8 +360,8 @@ mod tests {
     fn flows_that_are_left_out_are_said() {
         let all = document(&file(40, true)).unwrap();
         assert_eq!((all.streams.len(), all.notes.len()), (40, 0));
-        let many = document(&file(MOST_STREAMS + 3, true)).unwrap();
-        assert_eq!(many.streams.len(), MOST_STREAMS);
+        let many = document(&file(MAX_STREAMS + 3, true)).unwrap();
+        assert_eq!(many.streams.len(), MAX_STREAMS);
         assert_eq!(many.notes, ["the file has 259 flows, of which 3 are left out"]);
     }
 }

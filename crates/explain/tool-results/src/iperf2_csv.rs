@@ -7,7 +7,7 @@ use crate::{
     format::NotAResult,
     intervals::{self, Totals},
     ndt7::unix_seconds,
-    transfer::{self, MOST_STREAMS, Transfer},
+    transfer::{self, MAX_STREAMS, Transfer},
 };
 use record::{Datagrams, Interval, Measurement, Protocol, Stream, TestSpec, Unavailable};
 use std::collections::{HashMap, hash_map::Entry};
@@ -16,9 +16,9 @@ use units::{BitRate, ByteCount, Rtt};
 const WHAT: &str = "iperf 2's CSV output";
 
 /// Lines that are read, flows of a file, and tests.
-const MOST_LINES: usize = 500_000;
-const MOST_FLOWS: usize = 16_384;
-const MOST_TESTS: usize = 64;
+const MAX_LINES: usize = 500_000;
+const MAX_FLOWS: usize = 16_384;
+const MAX_TESTS: usize = 64;
 
 /// Times are whole seconds, and those of the first day in 1970 are missing.
 const RESOLUTION_S: f64 = 1.0;
@@ -138,7 +138,7 @@ pub(crate) fn lines(text: &str) -> Result<Vec<Measurement>, NotAResult> {
 fn flows(text: &str) -> Result<Vec<FlowRows<'_>>, NotAResult> {
     let mut flows: Vec<FlowRows<'_>> = Vec::new();
     let mut places: HashMap<(Ends<'_>, &str), usize> = HashMap::new();
-    for (number, line) in (1..).zip(text.lines()).take(MOST_LINES) {
+    for (number, line) in (1..).zip(text.lines()).take(MAX_LINES) {
         let Some(row) = Row::parse(line) else {
             // Column names, and headings of a server that connects to its client.
             if !line.starts_with(|first: char| first.is_ascii_digit()) {
@@ -157,7 +157,7 @@ fn flows(text: &str) -> Result<Vec<FlowRows<'_>>, NotAResult> {
                     flow.rows.push(row);
                 }
             }
-            Entry::Vacant(place) if flows.len() < MOST_FLOWS => {
+            Entry::Vacant(place) if flows.len() < MAX_FLOWS => {
                 place.insert(flows.len());
                 flows.push(FlowRows { rows: vec![row], lines: [number; 2] });
             }
@@ -183,11 +183,11 @@ fn tests(flows: Vec<FlowRows<'_>>) -> (Vec<Vec<FlowRows<'_>>>, bool) {
             };
         last_line = last_line.max(flow.lines[1]);
         let its_end = times.map(|[_, end]| end);
-        let is_full = tests.len() == MOST_TESTS;
+        let is_full = tests.len() == MAX_TESTS;
         match tests.last_mut() {
             Some(test) if !is_later => {
                 end = end.zip(its_end).map(|(a, b): (f64, f64)| a.max(b));
-                if test.len() < MOST_STREAMS {
+                if test.len() < MAX_STREAMS {
                     test.push(flow);
                 }
             }

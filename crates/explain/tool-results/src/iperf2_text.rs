@@ -11,7 +11,7 @@ use crate::{
     intervals::{self, Totals},
     iperf2_csv::sent_rate,
     text_row::{self, RowId, bytes},
-    transfer::{self, MOST_STREAMS, Transfer},
+    transfer::{self, MAX_STREAMS, Transfer},
 };
 use record::{Measurement, Protocol, TestSpec, Unavailable};
 use reports::{Connection, FlowReports, Row};
@@ -21,9 +21,9 @@ use units::ByteCount;
 const WHAT: &str = "iperf 2's text";
 
 /// Lines that are read, flows of a text, and tests.
-const MOST_LINES: usize = 500_000;
-const MOST_FLOWS: usize = 16_384;
-const MOST_TESTS: usize = 64;
+const MAX_LINES: usize = 500_000;
+const MAX_FLOWS: usize = 16_384;
+const MAX_TESTS: usize = 64;
 
 /// iperf 2's port.
 const PORT: u16 = 5001;
@@ -59,7 +59,7 @@ fn read(text: &str) -> (Head, Vec<FlowReports>, bool) {
     // Numbers are used again by later connections.
     let mut connections: HashMap<u32, Connection> = HashMap::new();
     let mut current: HashMap<(u32, bool), usize> = HashMap::new();
-    for (number, line) in text.lines().enumerate().take(MOST_LINES) {
+    for (number, line) in text.lines().enumerate().take(MAX_LINES) {
         let (id, is_starred, rest) = match text_row::flow_of(line) {
             Some((RowId::Flow(id), role, rest)) => (id, role.is_some(), rest),
             Some((RowId::Sum, ..)) => {
@@ -89,7 +89,7 @@ fn read(text: &str) -> (Head, Vec<FlowReports>, bool) {
         }
         let place = match current.get(&(id, is_starred)) {
             Some(place) => *place,
-            None if flows.len() < MOST_FLOWS => {
+            None if flows.len() < MAX_FLOWS => {
                 let is_server = head.is_server && !head.is_client();
                 let connection = connections.get(&id).copied();
                 flows.push(FlowReports::new(number, connection, is_starred, is_server));
@@ -117,9 +117,9 @@ fn tests(mut flows: Vec<FlowReports>, has_sum: bool) -> Vec<Vec<FlowReports>> {
     for flow in flows {
         let is_later = flow.first_line > last_line && (flow.connection.is_some() || !has_sum);
         last_line = last_line.max(flow.last_line);
-        let is_full = tests.len() == MOST_TESTS;
+        let is_full = tests.len() == MAX_TESTS;
         match tests.last_mut() {
-            Some(test) if !is_later && test.len() < MOST_STREAMS => test.push(flow),
+            Some(test) if !is_later && test.len() < MAX_STREAMS => test.push(flow),
             Some(_) if !is_later || is_full => {}
             _ => tests.push(vec![flow]),
         }

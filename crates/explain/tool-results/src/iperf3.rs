@@ -11,7 +11,7 @@ use crate::{
     format::NotAResult,
     intervals::{self, Totals},
     number::{self, count},
-    transfer::{self, MOST_STREAMS, Transfer},
+    transfer::{self, MAX_STREAMS, Transfer},
 };
 use document::{Document, EndStream, Report, Start, StreamReport};
 use iperf3_proto::lenient::short_text;
@@ -24,7 +24,7 @@ use serde_json::value::RawValue;
 use units::{BitRate, ByteCount, Rtt};
 
 /// Interval reports of all streams: 128 streams for a quarter of an hour.
-const MOST_REPORTS: usize = 200_000;
+const MAX_REPORTS: usize = 200_000;
 
 /// Payload of a segment where the file has none: Ethernet's MTU with timestamps.
 const USUAL_MSS: u32 = 1448;
@@ -63,7 +63,7 @@ pub(crate) fn stream(text: &str) -> Result<Measurement, NotAResult> {
                 break;
             }
             Some("start") => document.start = serde_json::from_str(data).map_err(|e| wrong(&e))?,
-            Some("interval") if reports < MOST_REPORTS => {
+            Some("interval") if reports < MAX_REPORTS => {
                 let report: Report = serde_json::from_str(data).map_err(|e| wrong(&e))?;
                 reports += report.streams.len().max(1);
                 document.intervals.push(report);
@@ -211,7 +211,7 @@ fn by_socket(document: &Document, is_server: bool) -> Vec<(u64, Vec<Interval>)> 
         let interval = one.interval(sends);
         match all.iter().position(|(other, _)| *other == socket) {
             Some(at) => all[at].1.push(interval),
-            None if all.len() < MOST_STREAMS => all.push((socket, vec![interval])),
+            None if all.len() < MAX_STREAMS => all.push((socket, vec![interval])),
             None => {}
         }
     }

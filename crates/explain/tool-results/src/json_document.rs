@@ -6,7 +6,7 @@ use serde_json::Deserializer;
 use std::borrow::Cow;
 
 /// Places at which a document may begin that are tried.
-const MOST_TRIED: usize = 16;
+const MAX_TRIED: usize = 16;
 
 /// What iperf3 and other C programs print for numbers that are none; longer ones first.
 const NO_NUMBERS: [&str; 12] = [
@@ -76,14 +76,14 @@ pub(crate) fn unquoted(text: &str) -> Cow<'_, str> {
 pub(crate) fn complete(text: &str) -> Found<'_> {
     let mut tried = 0;
     let mut first: Option<(usize, usize)> = None;
-    for (start, indent) in starts(text).take(MOST_TRIED * 64) {
+    for (start, indent) in starts(text).take(MAX_TRIED * 64) {
         let from = text.get(start..).unwrap_or_default();
         // What is indented further is inside of the first one.
         if first.is_some_and(|(_, its)| indent > its) {
             continue;
         }
         tried += 1;
-        if tried > MOST_TRIED {
+        if tried > MAX_TRIED {
             break;
         }
         first.get_or_insert((start, indent));

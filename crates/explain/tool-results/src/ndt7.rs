@@ -16,7 +16,7 @@ use record::{Direction, Measurement, ReceiverSample, Sample, Stream, TestSpec, U
 use serde::Deserialize;
 
 /// Measurements of one direction: a server makes ten a second at most, a test lasts 10 s.
-const MOST_MEASUREMENTS: usize = 20_000;
+const MAX_MEASUREMENTS: usize = 20_000;
 
 /// What a test of one direction has.
 #[derive(Debug, Default, Deserialize)]
@@ -24,9 +24,9 @@ const MOST_MEASUREMENTS: usize = 20_000;
 struct OneDirection {
     #[serde(deserialize_with = "short_text::<40, _>")]
     start_time: Option<String>,
-    #[serde(deserialize_with = "number::list::<_, MOST_MEASUREMENTS, _>")]
+    #[serde(deserialize_with = "number::list::<_, MAX_MEASUREMENTS, _>")]
     server_measurements: Vec<Reported>,
-    #[serde(deserialize_with = "number::list::<_, MOST_MEASUREMENTS, _>")]
+    #[serde(deserialize_with = "number::list::<_, MAX_MEASUREMENTS, _>")]
     client_measurements: Vec<Reported>,
 }
 
@@ -129,7 +129,7 @@ pub(crate) fn client(text: &str) -> Result<Vec<Measurement>, NotAResult> {
         if let Some(name) = &value.server {
             server = transfer::name(name);
         }
-        if line.key.as_deref() != Some("measurement") || count >= 4 * MOST_MEASUREMENTS {
+        if line.key.as_deref() != Some("measurement") || count >= 4 * MAX_MEASUREMENTS {
             continue;
         }
         count += 1;

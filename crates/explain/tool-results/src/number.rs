@@ -23,19 +23,19 @@ pub(crate) fn count32(number: Option<f64>) -> Option<u32> {
     number.filter(|number| *number >= 0.0).map(|number| number as u32)
 }
 
-/// A list of at most `MOST` elements.
-struct List<T, const MOST: usize>(Vec<T>);
+/// A list of at most `MAX` elements.
+struct List<T, const MAX: usize>(Vec<T>);
 
-impl<'de, T: Deserialize<'de>, const MOST: usize> Deserialize<'de> for List<T, MOST> {
+impl<'de, T: Deserialize<'de>, const MAX: usize> Deserialize<'de> for List<T, MAX> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        bounded::<T, MOST, D>(deserializer).map(List)
+        bounded::<T, MAX, D>(deserializer).map(List)
     }
 }
 
-/// A list of which the first `MOST` elements are kept; null, as Go writes it, is an empty one.
-pub(crate) fn list<'de, T: Deserialize<'de>, const MOST: usize, D: Deserializer<'de>>(
+/// A list of which the first `MAX` elements are kept; null, as Go writes it, is an empty one.
+pub(crate) fn list<'de, T: Deserialize<'de>, const MAX: usize, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Vec<T>, D::Error> {
-    let list: Option<List<T, MOST>> = Option::deserialize(deserializer)?;
+    let list: Option<List<T, MAX>> = Option::deserialize(deserializer)?;
     Ok(list.map_or_else(Vec::new, |list| list.0))
 }

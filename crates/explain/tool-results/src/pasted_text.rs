@@ -7,11 +7,11 @@ use crate::{iperf2_text, iperf3, transfer};
 use record::Measurement;
 
 /// Lines in which a first interval is looked for, lines that are read, and runs of a text.
-const MOST_HEAD: usize = 2000;
-const MOST_LINES: usize = 500_000;
-const MOST_RUNS: usize = 64;
+const MAX_HEAD: usize = 2000;
+const MAX_LINES: usize = 500_000;
+const MAX_RUNS: usize = 64;
 /// Characters of an error.
-const MOST_WHY: usize = 200;
+const MAX_WHY: usize = 200;
 
 /// The first lines of iperf 2's ends.
 const CLIENT: &str = "Client connecting to ";
@@ -55,14 +55,14 @@ impl Run<'_> {
 
 /// Whether a text has the line of an interval.
 pub(crate) fn is_text(text: &str) -> bool {
-    text.lines().take(MOST_HEAD).any(|line| TextRow::parse(line).is_some())
+    text.lines().take(MAX_HEAD).any(|line| TextRow::parse(line).is_some())
 }
 
 /// Why a test without an interval failed, by iperf3's own line.
 pub(crate) fn failure(text: &str) -> Option<String> {
-    let mut lines = text.lines().take(MOST_HEAD);
+    let mut lines = text.lines().take(MAX_HEAD);
     let why = lines.find_map(|line| line.split_once("iperf3: error - "))?.1;
-    let why: String = why.trim().chars().take(MOST_WHY).collect();
+    let why: String = why.trim().chars().take(MAX_WHY).collect();
     Some(format!("the test failed before its first interval: {why}"))
 }
 
@@ -100,13 +100,13 @@ pub(crate) fn results(text: &str) -> Result<Vec<Measurement>, NotAResult> {
 /// The runs that have intervals.
 fn runs(text: &str) -> Vec<Run<'_>> {
     let mut runs = vec![Run::default()];
-    for line in text.lines().take(MOST_LINES) {
+    for line in text.lines().take(MAX_LINES) {
         let row = TextRow::parse(line);
         let is_first = |row: &TextRow<'_>| row.from_s == 0.0 && !is_total(row);
         let Some(current) = runs.last_mut() else { break };
         let begins_anew = begins_run(line) && current.has_rows && !current.is_answered_by(line)
             || current.has_total && row.as_ref().is_some_and(is_first);
-        if begins_anew && runs.len() < MOST_RUNS {
+        if begins_anew && runs.len() < MAX_RUNS {
             runs.push(Run::default());
         }
         let Some(current) = runs.last_mut() else { break };

@@ -16,13 +16,13 @@ use std::collections::HashMap;
 const WHAT: &str = "output of ss";
 
 /// Connections that are followed.
-const MOST_CONNECTIONS: usize = 4_096;
+const MAX_CONNECTIONS: usize = 4_096;
 
 /// Samples of all connections.
-const MOST_SAMPLES: usize = 200_000;
+const MAX_SAMPLES: usize = 200_000;
 
 /// Transfers that are returned, the largest first.
-const MOST_TRANSFERS: usize = 64;
+const MAX_TRANSFERS: usize = 64;
 
 /// Payload from which a connection is a transfer, in bytes, unless there is no larger one.
 const TRANSFER: u64 = 100_000;
@@ -58,7 +58,7 @@ pub(crate) fn samples(text: &str) -> Result<Vec<Measurement>, NotAResult> {
     let transfers: Vec<Measurement> = transfers
         .into_iter()
         .filter(|(bytes, _)| *bytes >= least)
-        .take(MOST_TRANSFERS)
+        .take(MAX_TRANSFERS)
         .map(|(_, measurement)| measurement)
         .collect();
     if transfers.is_empty() {
@@ -93,7 +93,7 @@ fn read(text: &str) -> Vec<Connection> {
         before = "";
         let at = match index.get(&ends) {
             Some(at) => *at,
-            None if all.len() < MOST_CONNECTIONS => {
+            None if all.len() < MAX_CONNECTIONS => {
                 index.insert(ends.clone(), all.len());
                 all.push(Connection { ends, ..Connection::default() });
                 all.len() - 1
@@ -101,7 +101,7 @@ fn read(text: &str) -> Vec<Connection> {
             None => continue,
         };
         count += 1;
-        let Some(connection) = all.get_mut(at).filter(|_| count <= MOST_SAMPLES) else { break };
+        let Some(connection) = all.get_mut(at).filter(|_| count <= MAX_SAMPLES) else { break };
         let details = Details::of(line);
         connection.congestion = details.congestion().map(transfer::name);
         connection.samples.push(sample(&details, send_queue(with_addresses), clock.now));

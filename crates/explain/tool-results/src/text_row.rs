@@ -6,7 +6,7 @@
 use units::ByteCount;
 
 /// Words of a line that are read.
-const MOST_WORDS: usize = 24;
+const MAX_WORDS: usize = 24;
 
 /// Which flow a line is of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,7 +37,7 @@ impl<'a> TextRow<'a> {
     /// The row in a line, if it has one.
     pub(crate) fn parse(line: &'a str) -> Option<Self> {
         let (id, role, rest) = flow_of(line)?;
-        let mut words = rest.split_whitespace().take(MOST_WORDS);
+        let mut words = rest.split_whitespace().take(MAX_WORDS);
         // iperf 2 pads the end of an interval: `0.0- 1.0`.
         let first = words.next()?;
         let (from, to) = match first.strip_suffix('-') {

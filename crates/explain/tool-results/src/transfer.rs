@@ -6,16 +6,16 @@ use record::{
 };
 
 /// Most characters of a name that a file gives: of a host, a tool or a congestion control.
-pub(crate) const MOST_NAME: usize = 120;
+pub(crate) const MAX_NAME: usize = 120;
 
 /// Streams of one transfer: iperf3 has at most 128 in each direction.
-pub(crate) const MOST_STREAMS: usize = 256;
+pub(crate) const MAX_STREAMS: usize = 256;
 
 /// Samples of a stream; of more, every second one is kept.
-const MOST_SAMPLES: usize = 20_000;
+const MAX_SAMPLES: usize = 20_000;
 
 /// Longest test that is proposed, in seconds.
-const MOST_S: f64 = 60.0;
+const MAX_S: f64 = 60.0;
 
 /// One transfer in a file.
 #[derive(Debug, Default)]
@@ -74,7 +74,7 @@ impl Transfer {
 /// The test of longhaul's that would reveal what a file does not say: the same one, with the
 /// second test that decides between likely causes.
 fn next_test(spec: &TestSpec) -> String {
-    let mut spec = TestSpec { seconds: spec.seconds.min(MOST_S), ..spec.clone() };
+    let mut spec = TestSpec { seconds: spec.seconds.min(MAX_S), ..spec.clone() };
     if spec.direction == Direction::Reverse {
         // The sender's, which this host may lack.
         spec.congestion = None;
@@ -84,7 +84,7 @@ fn next_test(spec: &TestSpec) -> String {
 
 /// Keeps every second sample until there are few enough, the first always.
 fn thin<T>(samples: &mut Vec<T>) {
-    while samples.len() > MOST_SAMPLES {
+    while samples.len() > MAX_SAMPLES {
         let mut keep = false;
         samples.retain(|_| {
             keep = !keep;
@@ -115,9 +115,9 @@ pub(crate) fn direction(streams: &[Stream]) -> (Direction, u32) {
     (direction, u32::try_from(forward.max(reverse)).unwrap_or(1))
 }
 
-/// At most [`MOST_NAME`] characters of a name.
+/// At most [`MAX_NAME`] characters of a name.
 pub(crate) fn name(text: &str) -> String {
-    text.chars().take(MOST_NAME).collect()
+    text.chars().take(MAX_NAME).collect()
 }
 
 /// Bytes as a JSON number has them, a share of a core as a percentage.

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Source files that one addition may touch, at most.
-const MOST_SOURCES: usize = 4;
+const MAX_SOURCES: usize = 4;
 
 struct Example {
     /// First cell of the row in ARCHITECTURE.md.
@@ -69,7 +69,7 @@ fn every_addition_has_few_sources() {
     let table = table();
     assert!(table.len() >= EXAMPLES.len(), "{table:?}");
     for (addition, named) in table {
-        assert!((1..=MOST_SOURCES).contains(&named.len()), "{addition}: {named:?}");
+        assert!((1..=MAX_SOURCES).contains(&named.len()), "{addition}: {named:?}");
     }
 }
 
@@ -85,7 +85,7 @@ fn touches_what_the_table_names(example: &Example) {
         })
         .collect();
     let sources = changes.keys().filter(|path| path.contains("/src/")).count();
-    assert!(sources <= MOST_SOURCES, "{}: {sources} source files", example.patch);
+    assert!(sources <= MAX_SOURCES, "{}: {sources} source files", example.patch);
     let table = table();
     let named = table.get(example.addition);
     assert_eq!(named, Some(&touched), "ARCHITECTURE.md's row and {}", example.patch);

@@ -5,7 +5,7 @@ use copy_proto::hash::TreeHash;
 use copy_proto::message::{EntryKind, Message};
 
 /// Blocks of one run that are tried.
-const MOST: u64 = 100;
+const MAX: u64 = 100;
 
 /// A stream in pieces of 7 bytes. What is read is written and read once more, and paths stay
 /// below their directory.
@@ -38,7 +38,7 @@ fn consume(message: &Message, tree: &mut TreeHash) {
             let _ = entry.path.with_first(b"name");
         }
         Message::Hole { first, count, .. } | Message::Kept { first, count, .. } => {
-            for block in *first..first.saturating_add((*count).min(MOST)) {
+            for block in *first..first.saturating_add((*count).min(MAX)) {
                 let _ = tree.insert(block, [7; 32]);
             }
         }

@@ -34,7 +34,7 @@ fn packet_bytes(address: SocketAddr, payload: u64) -> u64 {
     payload + if address.is_ipv4() { 28 } else { 48 }
 }
 
-const MOST_RECORDS: usize = 256;
+const MAX_RECORDS: usize = 256;
 
 pub(crate) fn flows(input: &[u8]) {
     let limits = Limits { streams: 64, ..Limits::default() };
@@ -118,7 +118,7 @@ fn arrivals(input: &[u8]) -> Vec<Arrival> {
     let mut at = Duration::ZERO;
     let mut arrivals = Vec::new();
     let (records, _) = input.as_chunks::<4>();
-    for &[gap, source, kind, number] in records.iter().take(MOST_RECORDS) {
+    for &[gap, source, kind, number] in records.iter().take(MAX_RECORDS) {
         let step = if gap & 0x80 == 0 { 1 } else { 50 };
         at += Duration::from_millis(u64::from(gap & 0x7f) * step);
         for index in 0..1_u64 << (2 * (kind & 3)) {

@@ -11,7 +11,7 @@ use units::Nanos;
 const PEER: PeerAddress = PeerAddress { address: [1; 16], port: 9, zone: 0 };
 const STEP_NS: u64 = 7_000_000;
 /// Bytes that each datagram may make the other end send.
-const MOST: usize = 64 * 1_500;
+const MAX: usize = 64 * 1_500;
 
 fn sequence_of(mut input: &[u8]) -> impl Iterator<Item = Vec<u8>> {
     std::iter::from_fn(move || {
@@ -34,7 +34,7 @@ pub(crate) fn datagrams(input: &[u8]) {
         }
         connection.receive(now, now, [&datagram[..]]);
         let mut sent = 0;
-        while connection.poll_transmit(now, 64, &mut out).is_some() && sent < MOST {
+        while connection.poll_transmit(now, 64, &mut out).is_some() && sent < MAX {
             sent += out.len();
         }
         while connection.read(&mut buffer) > 0 {}

@@ -227,11 +227,11 @@ unsafe fn address(data: *const u8, room: usize) -> Option<IpAddr> {
 /// Time since a timestamp; zero if the clock was set back in between, or if the
 /// result is longer than any timeout, as then the clock was set forward.
 fn waited(stamp: &libc::timespec) -> Duration {
-    const MOST: Duration = Duration::from_secs(60);
+    const MAX: Duration = Duration::from_secs(60);
     let seconds = u64::try_from(stamp.tv_sec).unwrap_or_default();
     let nanos = u32::try_from(stamp.tv_nsec).unwrap_or_default().min(999_999_999);
     let since = clock::unix_time().checked_sub(Duration::new(seconds, nanos));
-    since.filter(|since| *since < MOST).unwrap_or_default()
+    since.filter(|since| *since < MAX).unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -20,7 +20,7 @@ const FRAME: usize = 256;
 const RECORDED: u32 = 14 + 60 + 8;
 
 /// Trains that were recorded and not asked about: they were dropped on their way to the queue.
-const MOST_KEPT: usize = 2 * FRAMES;
+const MAX_KEPT: usize = 2 * FRAMES;
 
 /// Trains of other flows, received by other cores, that may come between a train's record and the
 /// question about it. Older ones are not asked about any more.
@@ -76,7 +76,7 @@ impl TrainSizes {
         }) {
             self.recorded.extend(recorded);
         }
-        let surplus = self.recorded.len().saturating_sub(MOST_KEPT);
+        let surplus = self.recorded.len().saturating_sub(MAX_KEPT);
         self.recorded.drain(..surplus);
     }
 

@@ -10,7 +10,7 @@ use std::ptr;
 use std::time::Duration;
 
 /// Maximum number of datagrams per GSO buffer (`UDP_MAX_SEGMENTS` before 6.9).
-pub const MOST_SEGMENTS: usize = 64;
+pub const MAX_SEGMENTS: usize = 64;
 
 /// Enables segmentation offload: every write is split into datagrams of `bytes`
 /// each; the last one may be shorter.

@@ -15,7 +15,7 @@ use tune::Goal;
 use units::{BitRate, Rtt};
 
 /// Bytes read of a file at most: /proc/interrupts of 512 CPUs is 1 MB.
-const MOST: u64 = 4 << 20;
+const MAX: u64 = 4 << 20;
 
 /// Settings that are checked here and not planned by `tune`.
 const KEYS: [&str; 12] = [
@@ -69,7 +69,7 @@ impl Root {
     /// A file's text, trimmed.
     fn text(&self, name: &str) -> io::Result<String> {
         let mut bytes = Vec::new();
-        std::fs::File::open(self.path(name))?.take(MOST).read_to_end(&mut bytes)?;
+        std::fs::File::open(self.path(name))?.take(MAX).read_to_end(&mut bytes)?;
         Ok(String::from_utf8_lossy(&bytes).trim().to_owned())
     }
 

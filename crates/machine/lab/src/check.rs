@@ -78,7 +78,7 @@ fn send(
     let payload = mtu.saturating_sub(HEADERS);
     let packets = offered.bytes_in(WRITE).bytes() / u64::from(mtu);
     // One write stays below 64 KiB.
-    let most = usize::try_from(65_507 / payload.max(1)).unwrap_or(1).min(udp::MOST_SEGMENTS);
+    let most = usize::try_from(65_507 / payload.max(1)).unwrap_or(1).min(udp::MAX_SEGMENTS);
     let segments = usize::try_from(packets).unwrap_or(most).clamp(1, most.max(1));
     let payload = usize::try_from(payload).unwrap_or_default();
     let bytes = vec![0; payload * segments];

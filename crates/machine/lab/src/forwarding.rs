@@ -25,7 +25,7 @@ use topology::Plan;
 
 /// Memory for packets that wait to be read below which a lab does without: at 10 Gbit/s, the
 /// headers of 5 ms of trains.
-const LEAST_BUFFER: usize = 400 << 10;
+const MIN_BUFFER: usize = 400 << 10;
 
 /// See the module.
 #[derive(Debug)]
@@ -126,7 +126,7 @@ fn carrier(netlink: &Netlink, link: usize, direction: Direction) -> io::Result<C
     let sender = PacketSender::open(&device(link, to), address(link, to))?;
     let carrier = QueueEnds::open(numbers(link, direction)?, sizes, sender)?;
     let buffer = carrier.buffer()?;
-    if buffer < LEAST_BUFFER {
+    if buffer < MIN_BUFFER {
         return Err(io::Error::other(format!(
             "packets that wait have {} KiB; raise net.core.rmem_max to 4 MiB",
             buffer >> 10

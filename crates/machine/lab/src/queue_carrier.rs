@@ -27,7 +27,7 @@ use std::rc::Rc;
 const HEADERS: u32 = 120;
 
 /// Kernel memory of trains that the link dropped whole and that still wait, in each direction.
-const MOST_DROPPED: u64 = 64 << 20;
+const MAX_DROPPED: u64 = 64 << 20;
 
 /// What the kernel needs for a packet beside its bytes: `sk_buff`, headroom, `nf_queue_entry`.
 const OVERHEAD: u64 = 1024;
@@ -171,7 +171,7 @@ impl QueueCarrier {
         // number up from the head of its queue.
         self.drop_until(|first| !is_dropped(first));
         self.tell()?;
-        if self.dropped > MOST_DROPPED {
+        if self.dropped > MAX_DROPPED {
             self.save_memory()?;
         }
         Ok(refused)

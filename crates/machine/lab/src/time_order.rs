@@ -9,7 +9,7 @@ use units::Nanos;
 pub(crate) const HOLD_NS: u64 = 1_000_000_000;
 
 /// Bytes that are held back at most; then the earliest packets go first.
-const MOST_BYTES: usize = 64 << 20;
+const MAX_BYTES: usize = 64 << 20;
 
 /// Encoded packets that wait for earlier ones.
 #[derive(Debug, Default)]
@@ -30,7 +30,7 @@ impl TimeOrder {
     /// The next packet for which no earlier one is expected at `now`.
     pub(crate) fn next(&mut self, now: Nanos) -> Option<Vec<u8>> {
         let Reverse((at, ..)) = self.held.peek()?;
-        if at.0.saturating_add(HOLD_NS) > now.0 && self.bytes <= MOST_BYTES {
+        if at.0.saturating_add(HOLD_NS) > now.0 && self.bytes <= MAX_BYTES {
             return None;
         }
         self.pop()
@@ -66,7 +66,7 @@ mod tests {
     fn what_is_held_is_bounded() {
         let mut order = TimeOrder::default();
         for at in 0..3 {
-            order.add(Nanos(at), at, vec![0; MOST_BYTES / 2]);
+            order.add(Nanos(at), at, vec![0; MAX_BYTES / 2]);
         }
         assert!(order.next(Nanos(0)).is_some());
         assert!(order.next(Nanos(0)).is_none());

@@ -5,7 +5,7 @@ use units::Nanos;
 /// Rounds of each of two halves of the window of maxima.
 const ROUNDS: u32 = 5;
 /// At most what the bandwidth delivers in that time, s.
-const MOST_S: f64 = 0.1;
+const MAX_S: f64 = 0.1;
 
 /// Packets acknowledged beyond the expected ones, at most, within 5 to 10 rounds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -57,6 +57,6 @@ impl Aggregation {
 
     /// Packets that the window holds for it.
     pub(crate) fn extra(&self, bandwidth: f64) -> u64 {
-        self.most[0].max(self.most[1]).min((bandwidth * MOST_S) as u64)
+        self.most[0].max(self.most[1]).min((bandwidth * MAX_S) as u64)
     }
 }

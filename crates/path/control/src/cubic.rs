@@ -22,9 +22,9 @@ const TICK_NS: u64 = 4_000_000;
 /// whole ticks.
 const RECOMPUTE_TICKS: u64 = 7;
 /// Packets acknowledged per packet of growth: at most half the window a round trip.
-const LEAST_PER: u64 = 2;
+const MIN_PER: u64 = 2;
 /// The same before the first loss: at least 5 % a round trip.
-const MOST_PER_AT_FIRST: u64 = 20;
+const MAX_PER_AT_FIRST: u64 = 20;
 /// At or above the target the window grows by one packet in that many round trips.
 const ROUNDS_AT_TARGET: u64 = 100;
 /// After a reduction, RTTs are no measure of the path for a second.
@@ -138,12 +138,12 @@ impl Growth {
                 self.per =
                     if target > cwnd { cwnd / (target - cwnd) } else { ROUNDS_AT_TARGET * cwnd };
                 if last_max == 0 {
-                    self.per = self.per.min(MOST_PER_AT_FIRST);
+                    self.per = self.per.min(MAX_PER_AT_FIRST);
                 }
             }
         }
         self.stay_friendly(cwnd);
-        self.per = self.per.max(LEAST_PER);
+        self.per = self.per.max(MIN_PER);
         self.per
     }
 

@@ -14,14 +14,14 @@ use units::{BitRate, Nanos};
 /// The rate is controlled once in this time, ns (SYN).
 const SYN_NS: u64 = 10_000_000;
 /// Window at the start, and what the window holds beyond the arrival rate, packets.
-const LEAST_WINDOW: f64 = 16.0;
+const MIN_WINDOW: f64 = 16.0;
 /// Period at the start, ns: slow start is limited by its window alone. (The library's 1 us
 /// would limit it to 11.6 Gbit/s.)
 const FIRST_PERIOD_NS: f64 = 100.0;
 /// Longest period, ns: a packet a second, where the arrival rate is all but zero.
 const LONGEST_PERIOD_NS: f64 = 1e9;
 /// Smallest increase, packets a SYN.
-const LEAST_INCREASE: f64 = 0.01;
+const MIN_INCREASE: f64 = 0.01;
 /// RTT before the first sample, ns.
 const FIRST_RTT_NS: u64 = 100_000_000;
 /// Headers of a packet: IPv4, UDP, UDT. UDT's packet size counts them.
@@ -114,7 +114,7 @@ impl Udt {
             rules,
             mss: mss.clamp(1, 65_535),
             max_window: max_window.max(1) as f64,
-            cwnd: LEAST_WINDOW,
+            cwnd: MIN_WINDOW,
             period_ns: FIRST_PERIOD_NS,
             slow_start: true,
             rtt_ns: FIRST_RTT_NS,
@@ -186,11 +186,11 @@ impl Udt {
             unused = capacity / 9.0;
         }
         if unused <= 0.0 {
-            return LEAST_INCREASE;
+            return MIN_INCREASE;
         }
         let size = f64::from(self.mss + HEADER_BYTES);
         let decade = (unused * size * 8.0).log10().ceil();
-        (10_f64.powf(decade) * 1.5e-6 / size).max(LEAST_INCREASE)
+        (10_f64.powf(decade) * 1.5e-6 / size).max(MIN_INCREASE)
     }
 
     fn decrease(&mut self, sent_to: u64) {
@@ -217,7 +217,7 @@ impl CongestionControl for Udt {
                 self.leave_slow_start(false);
             }
         } else {
-            self.cwnd = self.arrival_pps * self.window_time_ns() / 1e9 + LEAST_WINDOW;
+            self.cwnd = self.arrival_pps * self.window_time_ns() / 1e9 + MIN_WINDOW;
         }
         if self.slow_start {
             return;

@@ -4,7 +4,7 @@ use units::Rtt;
 
 /// Least that the timeout exceeds the smoothed RTT by: 200 ms (RFC 6298: at least 1 s in
 /// all).
-const LEAST_MARGIN_NS: u64 = 200_000_000;
+const MIN_MARGIN_NS: u64 = 200_000_000;
 /// Before the first sample.
 const INITIAL_TIMEOUT_NS: u64 = 1_000_000_000;
 /// The longest timeout, backoff included.
@@ -70,7 +70,7 @@ impl RttEstimator {
         if self.smoothed_ns == 0 {
             return INITIAL_TIMEOUT_NS;
         }
-        (self.smoothed_ns + (4 * self.deviation_ns).max(LEAST_MARGIN_NS)).min(MAX_TIMEOUT_NS)
+        (self.smoothed_ns + (4 * self.deviation_ns).max(MIN_MARGIN_NS)).min(MAX_TIMEOUT_NS)
     }
 
     /// The timeout.

@@ -13,7 +13,7 @@ const ETHERNET_HEADER: i64 = 14;
 const UNLIMITED: BitRate = BitRate::from_bps(10_000_000_000);
 
 /// clumsy's largest rate, KB/s of 1024 bytes (`BANDWIDTH_MAX` in its bandwidth.c).
-const CLUMSY_MOST_KB_S: u64 = 99_999;
+const CLUMSY_MAX_KB_S: u64 = 99_999;
 
 /// The packets that clumsy delays at most; it releases 800 of them early when they are
 /// more (`KEEP_AT_MOST` in its lag.c).
@@ -206,7 +206,7 @@ fn clumsy(path: &PathSpec) -> EmulatorSettings {
                 ));
             }
             match rate.bps() / 8 / 1_024 {
-                kb @ 1..=CLUMSY_MOST_KB_S => {
+                kb @ 1..=CLUMSY_MAX_KB_S => {
                     command += &format!(" --bandwidth on --bandwidth-bandwidth {kb}");
                 }
                 _ => differs.push(format!("{name}: no rate limit, its largest is 819 Mbit/s")),

@@ -18,7 +18,7 @@ pub struct HostPauses {
 }
 
 /// The most that a draw exceeds its mean.
-const MOST: f64 = 10.0;
+const MAX: f64 = 10.0;
 
 /// The pauses of one host, in the order of time; without any, it never pauses.
 #[derive(Debug)]
@@ -53,7 +53,7 @@ impl Pauses {
     /// Nanoseconds, at least one.
     fn around(&mut self, mean: Duration) -> u64 {
         let times: f64 = Exp1.sample(&mut self.random);
-        ((nanos(mean) as f64 * times.min(MOST)) as u64).max(1)
+        ((nanos(mean) as f64 * times.min(MAX)) as u64).max(1)
     }
 }
 

@@ -20,7 +20,7 @@ const SHORT: Rtt = Rtt::from_micros(2_000);
 const BDPS: u64 = 4;
 /// The least limit: two of the largest system calls (`traffic/gather.rs`). Smaller ones gained no
 /// more, and a stream over a veth pair lost with 512 KiB.
-const LEAST: ByteCount = ByteCount::from_bytes(1 << 20);
+const MIN: ByteCount = ByteCount::from_bytes(1 << 20);
 /// The rate of all streams from which unsent data costs throughput. Below, a writer that is woken
 /// more often takes CPU time from others, and the limit gains nothing.
 const FAST: BitRate = BitRate::from_bps(5_000_000_000);
@@ -69,7 +69,7 @@ impl UnsentLimit {
     /// Bytes of each stream; `None` until the streams are fast enough.
     pub(crate) fn bytes(&self) -> Option<ByteCount> {
         let bdps = self.peak.bytes_in(self.min_rtt.duration()).times(BDPS);
-        self.fast.then(|| bdps.max(LEAST))
+        self.fast.then(|| bdps.max(MIN))
     }
 }
 
@@ -119,7 +119,7 @@ mod tests {
         for (ms, count) in [(0, 0), (0, 5), (20, u64::MAX), (10, 7), (5_000, 3), (90_000, u64::MAX)]
         {
             limit.tick(Duration::from_millis(ms), [count]);
-            assert!(limit.bytes().is_none_or(|bytes| bytes >= LEAST));
+            assert!(limit.bytes().is_none_or(|bytes| bytes >= MIN));
         }
     }
 }

@@ -142,7 +142,7 @@ impl Driver {
         for _ in 0..MAX_TRAINS {
             let now = self.now();
             let max_segments = MAX_TRAIN_BYTES / connection.packet_bytes();
-            let max_segments = max_segments.clamp(1, udp::MOST_SEGMENTS);
+            let max_segments = max_segments.clamp(1, udp::MAX_SEGMENTS);
             let transmit = connection.poll_transmit(now, max_segments, &mut self.out);
             let Some(transmit) = transmit else { break };
             self.send(transmit)?;

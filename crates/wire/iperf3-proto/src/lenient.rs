@@ -170,15 +170,15 @@ pub(crate) fn text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<
     short_text::<{ usize::MAX }, D>(deserializer)
 }
 
-/// A text of which the first `MOST` characters are kept; anything else counts
+/// A text of which the first `MAX` characters are kept; anything else counts
 /// as missing.
 ///
 /// # Errors
 /// The input is not JSON.
-pub fn short_text<'de, const MOST: usize, D: Deserializer<'de>>(
+pub fn short_text<'de, const MAX: usize, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<String>, D::Error> {
-    deserializer.deserialize_any(OnlyVisitor(ShortText { most: MOST }))
+    deserializer.deserialize_any(OnlyVisitor(ShortText { most: MAX }))
 }
 
 /// An object of known fields; anything else counts as missing.
@@ -273,15 +273,15 @@ impl<'de, O: Only<'de>> Visitor<'de> for OnlyVisitor<O> {
     }
 }
 
-/// A list of which the first `MOST` elements are kept; the rest is skipped
+/// A list of which the first `MAX` elements are kept; the rest is skipped
 /// while it is read.
 ///
 /// # Errors
 /// The input is not a list, or a kept element is not a `T`.
-pub fn bounded<'de, T: Deserialize<'de>, const MOST: usize, D: Deserializer<'de>>(
+pub fn bounded<'de, T: Deserialize<'de>, const MAX: usize, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Vec<T>, D::Error> {
-    deserializer.deserialize_seq(BoundedVisitor { most: MOST, element: PhantomData })
+    deserializer.deserialize_seq(BoundedVisitor { most: MAX, element: PhantomData })
 }
 
 struct BoundedVisitor<T> {

@@ -6,7 +6,7 @@ use units::Nanos;
 /// Arrivals that give the rate.
 const ARRIVALS: usize = 16;
 /// The rate is known if more of them than this are near the median.
-const LEAST_ARRIVALS: usize = 8;
+const MIN_ARRIVALS: usize = 8;
 /// Pairs that give the capacity.
 const PAIRS: usize = 64;
 /// Interval of a pair before there are samples, ns.
@@ -16,12 +16,12 @@ const BAND: u64 = 8;
 
 /// Arrivals within this time count as one, ns: trains of a paced sender, and what the
 /// network or the host delivers together.
-const LEAST_INTERVAL_NS: u64 = 1_000_000;
+const MIN_INTERVAL_NS: u64 = 1_000_000;
 
 /// Packets that arrived in an interval.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Arrival {
-    /// At least [`LEAST_INTERVAL_NS`].
+    /// At least [`MIN_INTERVAL_NS`].
     interval_ns: u64,
     packets: u64,
 }
@@ -66,7 +66,7 @@ struct Train {
 }
 
 /// Packets of a train, at least, whose dispersion is measured.
-const LEAST_TRAIN: u64 = 8;
+const MIN_TRAIN: u64 = 8;
 
 impl ArrivalEstimator {
     pub(crate) fn new() -> Self {
@@ -92,7 +92,7 @@ impl ArrivalEstimator {
         };
         self.packets += packets;
         let interval_ns = now.nanos_since(last);
-        if interval_ns < LEAST_INTERVAL_NS {
+        if interval_ns < MIN_INTERVAL_NS {
             return;
         }
         self.arrivals[self.next_arrival] = Arrival { interval_ns, packets: self.packets };
@@ -114,7 +114,7 @@ impl ArrivalEstimator {
             train.next = packet + 1;
             return;
         }
-        if train.before_latest >= LEAST_TRAIN {
+        if train.before_latest >= MIN_TRAIN {
             let interval_ns = train.latest.nanos_since(train.first) / train.before_latest;
             self.pairs_since_train = 0;
             self.add_interval(interval_ns.max(1));
@@ -166,7 +166,7 @@ impl ArrivalEstimator {
             packets += arrival.packets;
             time_ns += arrival.interval_ns;
         }
-        if count > LEAST_ARRIVALS { rate(packets, time_ns) } else { 0 }
+        if count > MIN_ARRIVALS { rate(packets, time_ns) } else { 0 }
     }
 
     /// Capacity of the path, packets a second.

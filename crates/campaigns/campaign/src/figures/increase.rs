@@ -13,17 +13,17 @@ const HEADER_BYTES: u32 = 44;
 const SLOW_START_PPS: f64 = 5e6;
 
 /// Two samples further apart are not compared: the capacity in between is unknown, in s.
-const MOST_S: f64 = 0.5;
+const MAX_S: f64 = 0.5;
 
 /// After a decrease, the unused capacity counts as at most this share of the capacity.
 const CAUTIOUS: f64 = 1.0 / 9.0;
 
 /// The rate is controlled when an acknowledgement comes, which is each SYN at the earliest and
 /// less often where one comes a little early: at least so many times alpha.
-const LEAST: f64 = 0.3;
+const MIN: f64 = 0.3;
 
 /// Samples are rounded to bit/s, and the capacity changes between two of them.
-const MOST: f64 = 1.05;
+const MAX: f64 = 1.05;
 
 /// The increases of all streams.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -57,14 +57,14 @@ impl Increases {
         let [a, b] = pair else { return };
         let time = b.t_s - a.t_s;
         let (Some(from), Some(to)) = (packets_per_second(a), packets_per_second(b)) else { return };
-        let compared = a.naks.is_some() && a.naks == b.naks && time > 0.0 && time <= MOST_S;
+        let compared = a.naks.is_some() && a.naks == b.naks && time > 0.0 && time <= MAX_S;
         let rises = to > from && from < SLOW_START_PPS && to < SLOW_START_PPS;
         let Some((least, most)) = alphas(a, b).filter(|_| compared && rises) else { return };
         let syns = time / UDT_SYN_S;
         let grown = to - from;
         self.count += 1;
         // A SYN that began before the first sample may end after it.
-        if grown <= (syns + 1.0) * most * MOST && grown >= syns * least * LEAST {
+        if grown <= (syns + 1.0) * most * MAX && grown >= syns * least * MIN {
             self.by_alpha += 1;
         }
         self.grown += grown;

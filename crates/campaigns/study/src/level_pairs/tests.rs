@@ -163,8 +163,8 @@ fn paired_factors_are_compared_as_one() {
 fn of_many_pairs_those_with_the_largest_ratios_are_kept() {
     let rates: Vec<f64> = (1..=100).map(f64::from).collect();
     let part = part("streams = \"1..100 +1\"", runs(&rates));
-    assert_eq!(part.comparisons.len(), super::MOST_CELL_PAIRS);
-    assert_eq!(part.more_comparisons, 99 * 50 - super::MOST_CELL_PAIRS as u64);
+    assert_eq!(part.comparisons.len(), super::MAX_CELL_PAIRS);
+    assert_eq!(part.more_comparisons, 99 * 50 - super::MAX_CELL_PAIRS as u64);
     let first = &part.comparisons[0];
     assert_eq!(
         (first.levels.clone(), first.ratio),

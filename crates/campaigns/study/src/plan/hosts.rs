@@ -9,7 +9,7 @@ use std::ops::Range;
 use toml::Spanned;
 
 /// The most hosts of one side.
-const MOST: usize = 16;
+const MAX: usize = 16;
 
 /// Keys of a path that say what a real one is believed to be.
 const BELIEVED: [&str; 4] = ["rate", "rtt", "loss", "mtu"];
@@ -86,8 +86,8 @@ impl Reader<'_> {
             }
             hosts.push(host);
         }
-        if hosts.is_empty() || hosts.len() > MOST {
-            let problem = format!("{} hosts; 1 to {MOST}", hosts.len());
+        if hosts.is_empty() || hosts.len() > MAX {
+            let problem = format!("{} hosts; 1 to {MAX}", hosts.len());
             return Err(self.error(&entry.value_span, problem));
         }
         Ok(hosts)

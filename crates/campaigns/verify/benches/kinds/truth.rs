@@ -22,7 +22,7 @@ const BEFORE_NS: i64 = 50_000;
 const AFTER_NS: i64 = 2_000_000;
 
 /// More events than this without a packet, or packets without an event: not usable.
-const MOST_UNMATCHED: f64 = 0.01;
+const MAX_UNMATCHED: f64 = 0.01;
 
 /// `TCP_CA_Recovery` and `TCP_CA_Loss`.
 const RECOVERY: u8 = 3;
@@ -40,7 +40,7 @@ pub(crate) fn not_usable(run: &Run) -> Option<String> {
     }
     let (truth, unmatched) = matched(run);
     let without = truth.values().filter(|found| found.kind.is_none()).count();
-    let most = (truth.len() as f64 * MOST_UNMATCHED).max(2.0);
+    let most = (truth.len() as f64 * MAX_UNMATCHED).max(2.0);
     (unmatched as f64 > most || without as f64 > most).then(|| {
         format!(
             "of {} retransmissions {without} have no event, and {unmatched} events no packet",

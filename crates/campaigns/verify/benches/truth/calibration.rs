@@ -10,7 +10,7 @@ const BINS: usize = 10;
 /// Resamples of the bootstrap.
 const RESAMPLES: usize = 1_000;
 /// Probabilities are no lower in the log score: a limit that is not listed has less than 1 %.
-const LEAST_PROBABILITY: f64 = 0.001;
+const MIN_PROBABILITY: f64 = 0.001;
 
 /// Figures over all findings that have probabilities.
 #[derive(Debug, Clone, PartialEq)]
@@ -71,7 +71,7 @@ fn top(one: &Scored) -> Option<(f64, bool)> {
 
 fn probability(one: &Scored, limit: Limit) -> f64 {
     let entry = one.posterior.iter().find(|(other, _)| *other == limit);
-    entry.map_or(0.0, |(_, probability)| *probability).clamp(LEAST_PROBABILITY, 1.0)
+    entry.map_or(0.0, |(_, probability)| *probability).clamp(MIN_PROBABILITY, 1.0)
 }
 
 /// Bins of equal mass of points that are sorted by probability.

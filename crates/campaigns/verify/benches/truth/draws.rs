@@ -5,7 +5,7 @@ use rand_pcg::Pcg64;
 use units::{BitRate, ByteCount};
 
 /// The most data packets of a run: bounds the time that the twin takes for it.
-const MOST_PACKETS: f64 = 1.2e6;
+const MAX_PACKETS: f64 = 1.2e6;
 /// Bits of a packet of 1500 bytes.
 pub(crate) const PACKET_BITS: f64 = 12_000.0;
 
@@ -93,7 +93,7 @@ impl Draws {
     }
 
     fn lasting(&mut self, rate: f64, rtt: f64) -> Base {
-        let most = (MOST_PACKETS * PACKET_BITS / (rate * 1e6)).clamp(4.0, 20.0);
+        let most = (MAX_PACKETS * PACKET_BITS / (rate * 1e6)).clamp(4.0, 20.0);
         // A path of 300 ms needs some seconds to leave slow start.
         let least = (4.0 + rtt * 0.015).min(most);
         Base { rate, rtt, seconds: self.between(least, most) }

@@ -15,7 +15,7 @@ use units::ByteCount;
 
 /// The range of what is in flight in all streams, bytes, and its largest share of the BDP.
 const IN_FLIGHT: (f64, f64) = (32.0 * 1024.0, 4.0 * 1024.0 * 1024.0);
-const MOST_OF_BDP: f64 = 0.7;
+const MAX_OF_BDP: f64 = 0.7;
 
 /// The ranges of the path: Mbit/s and ms.
 const RATES: (f64, f64) = (10.0, 500.0);
@@ -55,7 +55,7 @@ fn case(seed: u64, number: usize) -> Case {
     let streams = if number / 18 % 4 == 3 { draws.between(2.0, 5.0) as u32 } else { 1 };
     let each = f64::from(streams);
     let in_flight = draws.log(IN_FLIGHT.0 * each, IN_FLIGHT.1);
-    let fits = |base: &Base| in_flight <= MOST_OF_BDP * base.bdp();
+    let fits = |base: &Base| in_flight <= MAX_OF_BDP * base.bdp();
     let base = (0..1_000).map(|_| draws.base_within(RATES, RTTS)).find(fits);
     let base = base.unwrap_or(Base { rate: RATES.1, rtt: RTTS.1, seconds: 0.0 });
     let window = Some(bytes(in_flight / each));

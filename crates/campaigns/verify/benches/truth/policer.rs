@@ -17,7 +17,7 @@ use topology::Plan;
 const RATES: (f64, f64) = (4.0, 400.0);
 const RTTS: (f64, f64) = (12.0, 200.0);
 const DEPTHS: (f64, f64) = (0.04, 0.3);
-const LEAST_PACKETS: f64 = 4.0;
+const MIN_PACKETS: f64 = 4.0;
 
 /// Runs of a case until one is valid.
 const ATTEMPTS: u32 = 2;
@@ -54,7 +54,7 @@ impl Pair {
         Pair {
             mbit,
             rtt_ms,
-            bytes: depth.max(LEAST_PACKETS * 1500.0),
+            bytes: depth.max(MIN_PACKETS * 1500.0),
             congestion: draws.congestion(),
             reverse: draws.chance(0.4),
             seed: seed.wrapping_add(number as u64),

@@ -14,7 +14,7 @@ use twin::{ConnectionConfig, DatagramSource, HostPauses, Outcome, Scenario};
 use units::{BitRate, ByteCount};
 
 /// Bounds a run whose path lets more through than its family reckons with.
-const MOST_PACKETS: u64 = 2_000_000;
+const MAX_PACKETS: u64 = 2_000_000;
 /// The largest window without window scaling (RFC 9293).
 const UNSCALED: ByteCount = ByteCount::from_bytes(65_535);
 /// Buffers that do not limit a stream: four times the largest BDP of the families.
@@ -102,7 +102,7 @@ fn scenario(case: &Case, seed: u64) -> Fallible<(Scenario, u8)> {
         datagrams,
         sending_host: pauses(&mut draws, seed ^ 1),
         receiving_host: pauses(&mut draws, seed ^ 2),
-        max_packets: MOST_PACKETS,
+        max_packets: MAX_PACKETS,
         ..Scenario::new(forward, reverse, duration)
     };
     Ok((scenario, if unscaled { 0 } else { 7 }))

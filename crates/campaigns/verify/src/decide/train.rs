@@ -28,19 +28,19 @@ const LIKELY: f64 = 0.15;
 const MANY_LOST: u64 = 40;
 
 /// Maximum trains.
-const MOST_TRAINS: u32 = 3;
+const MAX_TRAINS: u32 = 3;
 /// Maximum bytes and seconds of a train.
-const MOST_BYTES: ByteCount = ByteCount::from_bytes(6_000_000);
-const MOST_SECONDS: f64 = 2.0;
+const MAX_BYTES: ByteCount = ByteCount::from_bytes(6_000_000);
+const MAX_SECONDS: f64 = 2.0;
 /// What the last datagrams may take to arrive.
 const ARRIVAL_SECONDS: f64 = 0.5;
 /// A train of fewer bytes shows nothing: a hundred datagrams.
-const LEAST_BYTES: ByteCount = ByteCount::from_bytes(150_000);
+const MIN_BYTES: ByteCount = ByteCount::from_bytes(150_000);
 /// The last datagram may pass the number of bytes by this much.
 const DATAGRAM: u64 = 9_000;
 
 /// The most that a test's bottleneck estimate counts, in goodputs: a burst may have passed faster.
-const MOST_BURST: f64 = 1.5;
+const MAX_BURST: f64 = 1.5;
 
 /// A test that tells a policer from a shallow queue.
 #[derive(Debug, Clone, PartialEq)]
@@ -102,7 +102,7 @@ impl TrainTest {
         }
         let goodput = finding.throughput_bps;
         let estimate = finding.bottleneck.map_or(goodput, |estimate| estimate.rate_bps);
-        let rate = estimate.min(goodput.scaled(MOST_BURST)).max(goodput).scaled(OVERDRIVE);
+        let rate = estimate.min(goodput.scaled(MAX_BURST)).max(goodput).scaled(OVERDRIVE);
         let streams = f64::from(m.spec.streams.max(1));
         let test = TrainTest {
             between,
@@ -121,8 +121,8 @@ impl TrainTest {
         if test.most_rate.is_some_and(|most| most < goodput.scaled(GENTLE)) {
             return Err(format!("{why}; it needs a rate above the {goodput} that arrived (-b)."));
         }
-        if test.bytes() < LEAST_BYTES {
-            return Err(format!("{why}; it needs at least {LEAST_BYTES} (-n, -b)."));
+        if test.bytes() < MIN_BYTES {
+            return Err(format!("{why}; it needs at least {MIN_BYTES} (-n, -b)."));
         }
         Ok(TrainTest { rate: test.rate.min(test.top()), ..test })
     }
@@ -141,9 +141,9 @@ impl TrainTest {
 
     /// The bytes of the next train.
     fn bytes(&self) -> ByteCount {
-        let timed = ByteCount::from_bytes((self.mean() * MOST_SECONDS / 8.0) as u64);
+        let timed = ByteCount::from_bytes((self.mean() * MAX_SECONDS / 8.0) as u64);
         let left = ByteCount::from_bytes(self.left.bytes().saturating_sub(DATAGRAM));
-        MOST_BYTES.min(timed).min(left)
+        MAX_BYTES.min(timed).min(left)
     }
 
     /// The request of the next train, given that of the first test.
@@ -265,7 +265,7 @@ impl TrainTest {
         };
         let is_other = train.lost >= MANY_LOST || next > self.rate;
         self.rate = self.most_rate.map_or(next, |most| next.min(most));
-        self.trains < MOST_TRAINS && is_other && self.bytes() >= LEAST_BYTES
+        self.trains < MAX_TRAINS && is_other && self.bytes() >= MIN_BYTES
     }
 
     /// The result if the trains did not run to their end.

@@ -6,7 +6,7 @@
 use super::hull::{Bounds, Point};
 
 /// Steps that are told apart; a clock that is set more often is unsuitable.
-const MOST: usize = 16;
+const MAX: usize = 16;
 
 /// Smallest step in ns. ntpd steps from 128 ms on, chrony by its configuration.
 const SMALLEST: f64 = 1e6;
@@ -18,7 +18,7 @@ const INTERVALS: usize = 256;
 const PACKETS: usize = 10;
 
 /// Intervals of one RTT that are looked across.
-const MOST_UNCLEAR: usize = 32;
+const MAX_UNCLEAR: usize = 32;
 
 /// The bounds of the clock in an interval.
 #[derive(Debug, Clone, Copy)]
@@ -75,7 +75,7 @@ pub(super) fn find(there: &[Point], back: &[Point]) -> (Vec<Step>, bool) {
     // An interval with the step inside of it has half of it, and so have those in which
     // packets of one direction are from before it and packets of the other from after it.
     let width = intervals.first().map_or(1.0, |it| it.to - it.from);
-    let unclear = ((rtt / width).ceil() as usize).min(MOST_UNCLEAR) + 2;
+    let unclear = ((rtt / width).ceil() as usize).min(MAX_UNCLEAR) + 2;
     let mut steps = Vec::new();
     let mut place = 0;
     while let Some(old) = intervals.get(place) {
@@ -89,7 +89,7 @@ pub(super) fn find(there: &[Point], back: &[Point]) -> (Vec<Step>, bool) {
             place += 1;
             continue;
         };
-        if steps.len() == MOST {
+        if steps.len() == MAX {
             return (Vec::new(), true);
         }
         steps.push(step(there, back, [old, new], by));

@@ -30,7 +30,7 @@ impl Cause for ClusteredLoss {
 
     fn prediction(&self, o: &Observed<'_>) -> Option<Prediction> {
         let lost = predict::loss_ratio(o.m, o.e)?.fraction();
-        if lost > MOST_LOST {
+        if lost > MAX_LOST {
             return None;
         }
         let clusters = model::loss_from_fraction(lost / cluster(o))?;
@@ -76,7 +76,7 @@ impl Cause for ClusteredLoss {
 
 /// The loss ratio above which clusters take whole windows, and timeouts the time between them: the
 /// equations count neither.
-const MOST_LOST: f64 = 0.05;
+const MAX_LOST: f64 = 0.05;
 
 /// Segments lost at a time, at least one.
 fn cluster(o: &Observed<'_>) -> f64 {

@@ -26,7 +26,7 @@ pub enum DecidingTest {
 
 /// The factor on the number of streams, and the most that a test can have.
 const TIMES_STREAMS: u32 = 4;
-const MOST_STREAMS: u32 = 128;
+const MAX_STREAMS: u32 = 128;
 
 /// The factor on the duration of [`DecidingTest::Longer`].
 const TIMES_DURATION: f64 = 4.0;
@@ -82,7 +82,7 @@ impl DecidingTest {
                 .then(|| Change { congestion: Some("cubic".to_owned()), ..none }),
             DecidingTest::Streams => {
                 let more = streams.saturating_mul(TIMES_STREAMS);
-                (more <= MOST_STREAMS).then_some(Change { streams: Some(more), ..none })
+                (more <= MAX_STREAMS).then_some(Change { streams: Some(more), ..none })
             }
             // At half the rate, as many packets take twice the time.
             DecidingTest::UdpBelow => (each > BitRate::ZERO).then(|| Change {

@@ -24,14 +24,14 @@ const ERRORS: f64 = 2.0;
 const PLAUSIBLE: std::ops::RangeInclusive<f64> = -0.5..=2.0;
 
 /// The fewest datagrams before the first loss.
-const LEAST_BEFORE: usize = 10;
+const MIN_BEFORE: usize = 10;
 
 /// How far a train is above the bottleneck's rate while datagrams are lost: less is no overload.
 const OVERDRIVE: std::ops::RangeInclusive<f64> = 1.04..=8.0;
 
 /// Losses that are read, in a row or alone, and the fewest of them.
-const MOST_LOSSES: usize = 40;
-const LEAST_LOSSES: usize = 20;
+const MAX_LOSSES: usize = 40;
+const MIN_LOSSES: usize = 20;
 
 /// How far the level of a full bottleneck differs from loss to loss, in datagrams. With 20 random
 /// losses it differs by about 6.
@@ -39,7 +39,7 @@ const WANDERS: f64 = 2.0;
 
 /// The datagrams before the first loss, in distances between later losses: a bucket or queue
 /// held at least as many datagrams.
-const LEAST_DISTANCES: f64 = 2.0;
+const MIN_DISTANCES: f64 = 2.0;
 
 /// The largest share of other losses before the bottleneck was full.
 const STRAY: f64 = 0.02;
@@ -171,7 +171,7 @@ fn full(all: &[TimedDatagram]) -> Option<(Vec<Queued>, Full)> {
         }
         if let Some((full, distance)) = Full::of(after) {
             let busy = busy(before, &full);
-            if busy.len() as f64 >= LEAST_DISTANCES * distance {
+            if busy.len() as f64 >= MIN_DISTANCES * distance {
                 return Some((busy, full));
             }
         }
@@ -196,11 +196,11 @@ impl Full {
     fn of(after: &[TimedDatagram]) -> Option<(Self, f64)> {
         let at = |index: usize| Some((index as f64, micros(after.get(index)?.sent_us)));
         let gaps = after.windows(2).enumerate().filter(|(_, pair)| is_gap(pair));
-        let gaps = gaps.take(MOST_LOSSES);
+        let gaps = gaps.take(MAX_LOSSES);
         let losses: Vec<(f64, f64)> = gaps.filter_map(|(index, _)| at(index)).collect();
         let (first, last) = (losses.first()?, losses.last()?);
         let (arrived, time) = (last.0 - first.0, last.1 - first.1);
-        if losses.len() < LEAST_LOSSES {
+        if losses.len() < MIN_LOSSES {
             return None;
         }
         let interval = Some(time / arrived).filter(|interval| *interval > 0.0)?;
@@ -239,7 +239,7 @@ fn busy(before: &[TimedDatagram], full: &Full) -> Vec<Queued> {
 
 /// The growth of the delay before the first loss, against that of a queue.
 fn growth(busy: &[Queued], full: &Full) -> Option<Growth> {
-    if busy.len() < LEAST_BEFORE {
+    if busy.len() < MIN_BEFORE {
         return None;
     }
     let origin = busy.first()?.datagram;

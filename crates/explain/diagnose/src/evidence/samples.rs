@@ -57,7 +57,7 @@ pub(super) fn length(m: &Measurement) -> f64 {
 
 /// The shortest credible RTT estimate of a receiver, in µs. Its estimate of 1 µs is the
 /// kernel's floor and no measurement; TCP over loopback takes about 10 µs.
-const LEAST_RECEIVER_RTT_US: u32 = 5;
+const MIN_RECEIVER_RTT_US: u32 = 5;
 
 pub(crate) fn min_rtt(m: &Measurement) -> Option<Rtt> {
     let sent = m.streams.iter().flat_map(|stream| &stream.sender).filter_map(|s| s.min_rtt_us);
@@ -65,7 +65,7 @@ pub(crate) fn min_rtt(m: &Measurement) -> Option<Rtt> {
         m.streams.iter().flat_map(|stream| &stream.receiver).filter_map(|s| s.min_rtt_us);
     // A receiver samples few RTTs: they count only if the sender has none.
     let sent = sent.filter(|us| *us > 0).min();
-    let least = sent.or_else(|| received.filter(|us| *us >= LEAST_RECEIVER_RTT_US).min());
+    let least = sent.or_else(|| received.filter(|us| *us >= MIN_RECEIVER_RTT_US).min());
     least.map(|us| Rtt::from_micros(u64::from(us)))
 }
 

@@ -14,13 +14,13 @@ const BLOCK_S: f64 = 0.5;
 const BLOCK_RTTS: f64 = 4.0;
 
 /// Fewest blocks of which levels are compared.
-const LEAST_BLOCKS: usize = 4;
+const MIN_BLOCKS: usize = 4;
 
 /// A standing queue of less, in seconds, is the links' own variation.
-const LEAST_QUEUE_S: f64 = 3e-4;
+const MIN_QUEUE_S: f64 = 3e-4;
 
 /// ln of the rate varies by at least this much where a slope over it says something.
-const LEAST_SPREAD: f64 = 0.05;
+const MIN_SPREAD: f64 = 0.05;
 
 /// A stall counts as this share of the peak rate, or it would outweigh all other changes.
 const STALLED: f64 = 0.02;
@@ -49,7 +49,7 @@ pub(super) fn add(part: &Part<'_>, all: &mut Statistics) {
     let least = percentile(&part.queueing(), 0.95).unwrap_or(0.0) / 2.0;
     let queued = |step: &Step| {
         let queue = step.rtt().map_or(0.0, |rtt| rtt - part.test.min_rtt);
-        queue > least.max(LEAST_QUEUE_S)
+        queue > least.max(MIN_QUEUE_S)
     };
     let of = |read: fn(&Step) -> Option<f64>| {
         super::network::slope(part, |step| read(step).filter(|_| queued(step)))
@@ -61,7 +61,7 @@ pub(super) fn add(part: &Part<'_>, all: &mut Statistics) {
 fn blocks(part: &Part<'_>) -> Vec<Block> {
     let length = BLOCK_S.max(BLOCK_RTTS * part.test.min_rtt);
     let count = (part.seconds() / length).floor();
-    if count.is_nan() || count < LEAST_BLOCKS as f64 {
+    if count.is_nan() || count < MIN_BLOCKS as f64 {
         return Vec::new();
     }
     let count = (count as usize).min(1_000);
@@ -90,15 +90,15 @@ fn delay_by_rate(part: &Part<'_>, blocks: &[Block]) -> Option<f64> {
     let queue = |block: &Block| block.high - part.test.min_rtt;
     let points: Vec<(f64, f64)> = blocks
         .iter()
-        .filter(|block| queue(block) > LEAST_QUEUE_S)
+        .filter(|block| queue(block) > MIN_QUEUE_S)
         .map(|block| (block.rate.ln(), queue(block).ln()))
         .collect();
     let x = mean(&points.iter().map(|point| point.0).collect::<Vec<f64>>())?;
     let y = mean(&points.iter().map(|point| point.1).collect::<Vec<f64>>())?;
     let squares: f64 = points.iter().map(|point| (point.0 - x).powi(2)).sum();
     let products: f64 = points.iter().map(|point| (point.0 - x) * (point.1 - y)).sum();
-    let varies = squares / points.len() as f64 > LEAST_SPREAD.powi(2);
-    (points.len() >= LEAST_BLOCKS && varies).then(|| (products / squares).clamp(-2.0, 2.0))
+    let varies = squares / points.len() as f64 > MIN_SPREAD.powi(2);
+    (points.len() >= MIN_BLOCKS && varies).then(|| (products / squares).clamp(-2.0, 2.0))
 }
 
 /// Two levels of the rate, the one split that explains most of its variation.
@@ -116,7 +116,7 @@ struct Split {
 }
 
 fn split(blocks: &[Block]) -> Option<Split> {
-    if blocks.len() < LEAST_BLOCKS {
+    if blocks.len() < MIN_BLOCKS {
         return None;
     }
     let rates: Vec<f64> = blocks.iter().map(|block| block.rate.ln()).collect();

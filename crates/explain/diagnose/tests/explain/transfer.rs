@@ -9,7 +9,7 @@ use twin::{ConnectionConfig, Scenario};
 use units::{BitRate, ByteCount};
 
 /// Bounds a run whose path carries more than intended.
-const MOST_PACKETS: u64 = 200_000;
+const MAX_PACKETS: u64 = 200_000;
 
 /// What each seed multiplies the bottleneck's rate by, and divides the RTT by: the BDP, and
 /// what is given in its terms, stays.
@@ -138,7 +138,7 @@ impl Transfer {
         }));
         let outcome = twin::run(&Scenario {
             connections,
-            max_packets: MOST_PACKETS,
+            max_packets: MAX_PACKETS,
             ..Scenario::new(forward, reverse, Duration::from_secs_f64(self.seconds))
         });
         assert!(!outcome.truncated, "{text}");

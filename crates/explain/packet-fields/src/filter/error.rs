@@ -21,8 +21,8 @@ impl FilterError {
 
 /// A part of the text in an error message.
 pub(super) fn quoted(text: &str) -> impl fmt::Display {
-    const MOST: usize = 40;
-    let cut = text.chars().nth(MOST).is_some();
-    let shown: String = text.chars().take(MOST).collect();
+    const MAX: usize = 40;
+    let cut = text.chars().nth(MAX).is_some();
+    let shown: String = text.chars().take(MAX).collect();
     format!("'{shown}{}'", if cut { "..." } else { "" })
 }

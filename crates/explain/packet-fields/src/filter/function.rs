@@ -49,8 +49,8 @@ impl Function {
 
     /// Most arguments.
     pub(super) fn most_arguments(self) -> usize {
-        const MOST: usize = 16;
-        if matches!(self, Function::Max | Function::Min) { MOST } else { 1 }
+        const MAX: usize = 16;
+        if matches!(self, Function::Max | Function::Min) { MAX } else { 1 }
     }
 
     /// What it makes of arguments of that kind; `None` if they are not for it.

@@ -168,10 +168,9 @@ fn no_such_name(field: &str, text: &str, names: &[(i64, &str)]) -> String {
     if let Some((_, name)) = best {
         return format!("{field} has no value of that name; did you mean \"{name}\"?");
     }
-    const MOST: usize = 4;
-    let some: Vec<String> =
-        names.iter().take(MOST).map(|(_, name)| format!("\"{name}\"")).collect();
-    let more = if names.len() > MOST { " and others" } else { "" };
+    const MAX: usize = 4;
+    let some: Vec<String> = names.iter().take(MAX).map(|(_, name)| format!("\"{name}\"")).collect();
+    let more = if names.len() > MAX { " and others" } else { "" };
     format!("{field} has no value of that name; it has {}{more}, and numbers", some.join(", "))
 }
 

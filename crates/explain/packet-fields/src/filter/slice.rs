@@ -3,13 +3,13 @@
 use super::expression::Slice;
 
 /// Most parts of a slice.
-const MOST: usize = 16;
+const MAX: usize = 16;
 
 /// The slices between two brackets; `None` if they are none.
 pub(super) fn slices(text: &str) -> Option<Vec<Slice>> {
     let parts = text.split(',').filter(|part| !part.trim().is_empty());
     let slices: Vec<Slice> = parts.map(slice).collect::<Option<_>>()?;
-    (1..=MOST).contains(&slices.len()).then_some(slices)
+    (1..=MAX).contains(&slices.len()).then_some(slices)
 }
 
 /// An offset, which may be negative.

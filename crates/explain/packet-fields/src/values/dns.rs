@@ -7,7 +7,7 @@ use crate::field::Field;
 use crate::value::Value;
 
 /// Questions and records of a message that are read.
-const MOST_ENTRIES: i64 = 128;
+const MAX_ENTRIES: i64 = 128;
 
 /// Longest name, and most pointers in one.
 const MAX_NAME: usize = 255;
@@ -47,7 +47,7 @@ pub(super) fn values(payload: &Payload<'_>, field: Field, emit: Emit<'_>) {
 /// Walks over the questions and the records.
 fn entries(message: &[u8], field: Field, emit: Emit<'_>) -> Option<()> {
     let mut at = HEADER;
-    for _ in 0..number(message, 4, 2)?.min(MOST_ENTRIES) {
+    for _ in 0..number(message, 4, 2)?.min(MAX_ENTRIES) {
         let (name, end) = name(message, at)?;
         let value = |at| number(message, at, 2).map(Value::Integer);
         match field {
@@ -60,7 +60,7 @@ fn entries(message: &[u8], field: Field, emit: Emit<'_>) -> Option<()> {
         at = end + 4;
     }
     let records = [6, 8, 10].into_iter().filter_map(|at| number(message, at, 2)).sum::<i64>();
-    for _ in 0..records.min(MOST_ENTRIES) {
+    for _ in 0..records.min(MAX_ENTRIES) {
         let (name, end) = name(message, at)?;
         let length = usize::try_from(number(message, end + 8, 2)?).ok()?;
         record(message, (&name, end, length), field, emit);

@@ -4,10 +4,10 @@
 //! written. ACKs that end a pause by chance, as they do where the RTT is a multiple of the period,
 //! leave others that no ACK ends.
 
-use super::{MOST_VALUES, Pause, median};
+use super::{MAX_VALUES, Pause, median};
 
 /// Pauses from which they are judged.
-const LEAST_PAUSES: usize = 8;
+const MIN_PAUSES: usize = 8;
 
 /// Even times: this share of the distances is within this part of their median. Uneven sizes: this
 /// share of what was sent in these differs from the median by that much.
@@ -47,7 +47,7 @@ fn is_within(value: u64, middle: u64, part: f64) -> bool {
 impl Series {
     fn add(&mut self, now_ns: u64, sent_to: u64) {
         if let Some(last_ns) = self.last_ns.replace(now_ns)
-            && self.pairs.len() < MOST_VALUES
+            && self.pairs.len() < MAX_VALUES
         {
             self.pairs.push((now_ns.saturating_sub(last_ns), sent_to - self.sent_to));
         }
@@ -62,7 +62,7 @@ impl Series {
         let size = median(&sizes)?;
         let uneven = sizes.iter().filter(|other| !is_within(**other, size, UNEVEN_BEYOND)).count();
         let count = sizes.len();
-        let is_even = count >= LEAST_PAUSES && count as f64 >= EVEN * self.pairs.len() as f64;
+        let is_even = count >= MIN_PAUSES && count as f64 >= EVEN * self.pairs.len() as f64;
         is_even.then(|| Timer {
             period_ns,
             bytes: sizes.iter().sum::<u64>() / count as u64,

@@ -9,14 +9,14 @@ use crate::sequence::after;
 use capture::dissect::TcpSegment;
 
 /// The least step back, and forward, that is looked for, in ns.
-const LEAST_BACK_NS: i64 = 10_000_000;
-const LEAST_FORWARD_NS: i64 = 100_000_000;
+const MIN_BACK_NS: i64 = 10_000_000;
+const MIN_FORWARD_NS: i64 = 100_000_000;
 
 /// Packets within this time before and behind a jump are compared, in ns.
 const NEAR_NS: i64 = 1_000_000_000;
 
 /// Steps that are bridged at most.
-const MOST_STEPS: usize = 1000;
+const MAX_STEPS: usize = 1000;
 
 /// The tick of timestamps that is assumed, in ns, and the time over which it is measured.
 const TICK_NS: f64 = 1e6;
@@ -76,7 +76,7 @@ impl ClockFinder {
     #[inline]
     pub(super) fn add(&mut self, stream: u32, packet: u64, time_ns: u64, segment: &TcpSegment<'_>) {
         let passed = since(time_ns, self.last_ns);
-        if self.last_ns != 0 && (passed <= -LEAST_BACK_NS || passed >= LEAST_FORWARD_NS) {
+        if self.last_ns != 0 && (passed <= -MIN_BACK_NS || passed >= MIN_FORWARD_NS) {
             self.close();
             self.jumps = self.jumps.wrapping_add(1);
             self.jump = Some(Jump {
@@ -106,7 +106,7 @@ impl ClockFinder {
 
     fn close(&mut self) {
         let Some(mut jump) = self.jump.take() else { return };
-        if jump.is_refuted || jump.shifts_ns.is_empty() || self.steps.len() >= MOST_STEPS {
+        if jump.is_refuted || jump.shifts_ns.is_empty() || self.steps.len() >= MAX_STEPS {
             return;
         }
         jump.shifts_ns.sort_unstable();
@@ -170,7 +170,7 @@ impl Half {
             // Of a direction that was stored out of order, the numbers go back as well.
             passed < 0 && ticks >= 0
         } else {
-            ticks >= 0 && 2 * by_host <= passed && passed - by_host >= LEAST_FORWARD_NS / 2
+            ticks >= 0 && 2 * by_host <= passed && passed - by_host >= MIN_FORWARD_NS / 2
         };
         if is_step {
             jump.shifts_ns.push(by_host - passed);

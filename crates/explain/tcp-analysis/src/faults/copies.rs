@@ -11,7 +11,7 @@
 use capture::dissect::{Direction, TcpFlags, TcpSegment};
 
 /// The longest delay of a mirror, in ns.
-const MOST_DELAY_NS: u64 = 5_000_000;
+const MAX_DELAY_NS: u64 = 5_000_000;
 
 /// The longest delay where neither identification nor RTT tell, in ns.
 const SHORT_DELAY_NS: u64 = 500_000;
@@ -25,7 +25,7 @@ const MIRRORED: f64 = 0.3;
 const MIRRORED_ACKS: f64 = 0.8;
 
 /// Packets from which a direction's share says something by itself.
-const LEAST_PACKETS: u32 = 8;
+const MIN_PACKETS: u32 = 8;
 
 /// What makes two packets the same.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -148,7 +148,7 @@ impl CopyFinder {
         };
         let half = &mut halves[segment.direction.index()];
         let delay = time_ns.abs_diff(slot.1);
-        let is_same = slot.0 == identity && slot.1 != 0 && delay <= MOST_DELAY_NS;
+        let is_same = slot.0 == identity && slot.1 != 0 && delay <= MAX_DELAY_NS;
         if is_same && let Some(is_certain) = half.judge(segment, delay, rtt_ns) {
             half.copies = half.copies.saturating_add(1);
             half.certain = half.certain.saturating_add(u32::from(is_certain));
@@ -202,7 +202,7 @@ impl Half {
             return false;
         }
         let least = if self.certain > 0 { MIRRORED } else { MIRRORED_ACKS };
-        copies >= least * packets && (self.packets >= LEAST_PACKETS || is_capture_mirrored)
+        copies >= least * packets && (self.packets >= MIN_PACKETS || is_capture_mirrored)
     }
 }
 

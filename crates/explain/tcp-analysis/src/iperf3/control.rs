@@ -5,7 +5,7 @@ use super::{COOKIE, Cookie, Document, State, StateChange, Test, partial_json};
 use capture::dissect::{Direction, TcpSegment};
 
 /// States that are kept: a test has eight.
-const MOST_STATES: usize = 32;
+const MAX_STATES: usize = 32;
 
 /// A connection that began with a cookie.
 #[derive(Debug)]
@@ -61,7 +61,7 @@ impl Control {
         let mut kept = 0;
         side.add(segment, |item| match item {
             Item::State(state) => {
-                if test.states.len() < MOST_STATES {
+                if test.states.len() < MAX_STATES {
                     test.states.push(StateChange { state, packet, time_ns, error: None });
                 }
             }

@@ -29,10 +29,10 @@ const PROMPT_SHARE: u64 = 50;
 const PROMPT_NS: u64 = 300_000;
 
 /// Bytes by which a segment may be ahead of what was captured: the largest window.
-const MOST_GAP: u64 = 1 << 30;
+const MAX_GAP: u64 = 1 << 30;
 
 /// Payload of a segment where none was captured (RFC 9293, section 3.7.1).
-const LEAST_MSS: u64 = 536;
+const MIN_MSS: u64 = 536;
 
 impl Sampler {
     pub(super) fn add_data(
@@ -70,7 +70,7 @@ impl Sampler {
         self.round_unprompted += u32::from(now.saturating_sub(self.acked_ns) > prompt);
         let Some(at) = self.position(segment.seq, self.board.nxt()) else { return };
         // Not more than a window can follow: a number that is not of this stream.
-        if at > self.board.nxt() + MOST_GAP {
+        if at > self.board.nxt() + MAX_GAP {
             return;
         }
         if let Some(kind) = found.kind {
@@ -118,10 +118,10 @@ impl Sampler {
         }
         if self.captured == Captured::Acks
             && let Some(end) = self.position(ack.number, self.board.nxt())
-            && end <= self.board.nxt() + MOST_GAP
+            && end <= self.board.nxt() + MAX_GAP
         {
             // It was sent before, at a time that no packet shows.
-            self.board.send(self.board.nxt(), end, mss.max(LEAST_MSS), now);
+            self.board.send(self.board.nxt(), end, mss.max(MIN_MSS), now);
             return self.receive(&ack, mss, now, false);
         }
         match options.timestamps.filter(|_| !self.at_sender()) {

@@ -1,7 +1,7 @@
 //! What shows only over a connection's whole life: the applications' activity and the sizes that
 //! arrive.
 
-use super::{Captured, MOST_REQUEST, Sampler, mss, path_rtt};
+use super::{Captured, MAX_REQUEST, Sampler, mss, path_rtt};
 use crate::activity::{ActivityTracker, KnownPath, SentSegment};
 use crate::connection::Connection;
 use crate::flags::Flags;
@@ -33,7 +33,7 @@ impl Sampler {
     pub fn knowing(mut self, known: &Connection) -> Self {
         let (data, _) = known.pair(self.direction);
         // Small messages alone are the transfer.
-        self.least_first = MOST_REQUEST.min(data.longest.max(1));
+        self.least_first = MAX_REQUEST.min(data.longest.max(1));
         if known.is_one_way() {
             self.captured = if data.packets > 0 { Captured::Data } else { Captured::Acks };
             return self;
@@ -82,7 +82,7 @@ impl Sampler {
 
 /// Payload from which the longest segment may be a full one on a path with a smaller MTU: IPv6
 /// carries packets of 1280 bytes everywhere (RFC 8200, section 5).
-const LEAST_FULL: u32 = 1180;
+const MIN_FULL: u32 = 1180;
 
 /// Payload of a full segment, be it that none was sent: the receiver's MSS; where its SYN is
 /// unknown and all segments are shorter than on any usual path, one of such a path.
@@ -90,8 +90,8 @@ fn full_segment(known: &Connection, direction: Direction) -> u32 {
     let (data, acks) = known.pair(direction);
     let options = if data.latest_ts == 0 { 0 } else { 12 };
     match u32::from(acks.mss) {
-        0 => data.longest.clamp(LEAST_FULL, 65_495),
-        most if data.longest >= LEAST_FULL => most.saturating_sub(options).min(data.longest),
+        0 => data.longest.clamp(MIN_FULL, 65_495),
+        most if data.longest >= MIN_FULL => most.saturating_sub(options).min(data.longest),
         most => most.saturating_sub(options).max(1),
     }
 }

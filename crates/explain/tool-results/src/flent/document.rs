@@ -2,7 +2,7 @@
 
 use crate::{
     number,
-    transfer::{MOST_NAME, MOST_STREAMS},
+    transfer::{MAX_NAME, MAX_STREAMS},
 };
 use iperf3_proto::lenient::{Scalar, short_text};
 use record::Direction;
@@ -13,10 +13,10 @@ use std::fmt;
 use std::marker::PhantomData;
 
 /// Times of a series: more than an hour of flent's default of 0.2 s.
-const MOST_TIMES: usize = 20_000;
+const MAX_TIMES: usize = 20_000;
 
 /// Series: of each flow a rate and an RTT, and those of pings.
-const MOST_SERIES: usize = 2 * MOST_STREAMS + 32;
+const MAX_SERIES: usize = 2 * MAX_STREAMS + 32;
 
 /// The series of a flow's RTTs, after its name.
 pub(super) const RTT: &str = "::tcp_rtt";
@@ -24,7 +24,7 @@ pub(super) const RTT: &str = "::tcp_rtt";
 #[derive(Debug, Deserialize)]
 pub(super) struct Document {
     pub(super) metadata: Metadata,
-    #[serde(deserialize_with = "number::list::<_, MOST_TIMES, _>")]
+    #[serde(deserialize_with = "number::list::<_, MAX_TIMES, _>")]
     pub(super) x_values: Vec<Scalar>,
     pub(super) results: ByName<Values>,
     #[serde(default)]
@@ -34,7 +34,7 @@ pub(super) struct Document {
 /// What a runner reported of a series, each at its time.
 #[derive(Debug, Deserialize)]
 pub(super) struct Reports(
-    #[serde(deserialize_with = "number::list::<_, MOST_TIMES, _>")] pub(super) Vec<RawValue>,
+    #[serde(deserialize_with = "number::list::<_, MAX_TIMES, _>")] pub(super) Vec<RawValue>,
 );
 
 #[derive(Debug, Deserialize)]
@@ -63,7 +63,7 @@ pub(super) struct Report {
 /// A series; null where it has no value.
 #[derive(Debug, Deserialize)]
 pub(super) struct Values(
-    #[serde(deserialize_with = "number::list::<_, MOST_TIMES, _>")] pub(super) Vec<Scalar>,
+    #[serde(deserialize_with = "number::list::<_, MAX_TIMES, _>")] pub(super) Vec<Scalar>,
 );
 
 #[derive(Debug, Default, Deserialize)]
@@ -83,7 +83,7 @@ pub(super) struct Metadata {
 }
 
 /// What belongs to the names of flows and pings; other names are skipped. Of flows beyond
-/// [`MOST_STREAMS`] only the number is kept.
+/// [`MAX_STREAMS`] only the number is kept.
 #[derive(Debug)]
 pub(super) struct ByName<T> {
     pub(super) all: BTreeMap<String, T>,
@@ -116,9 +116,9 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for ByNameVisitor<T> {
         while let Some(name) = map.next_key::<String>()? {
             let is_flow = direction(&name).is_some();
             let is_ours = is_flow || name.ends_with(RTT) || name.starts_with("Ping");
-            let is_one_too_many = is_flow && flows == MOST_STREAMS;
+            let is_one_too_many = is_flow && flows == MAX_STREAMS;
             left_out += usize::from(is_one_too_many);
-            let has_room = all.len() < MOST_SERIES && name.len() <= MOST_NAME;
+            let has_room = all.len() < MAX_SERIES && name.len() <= MAX_NAME;
             if is_ours && has_room && !is_one_too_many {
                 flows += usize::from(is_flow);
                 all.insert(name, map.next_value()?);

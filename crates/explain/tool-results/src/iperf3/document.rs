@@ -1,9 +1,9 @@
 //! The document of `-J`, as far as it is read; the lines of `--json-stream` have its parts.
 
-use super::MOST_REPORTS;
+use super::MAX_REPORTS;
 use crate::intervals::Totals;
 use crate::number::{self, count};
-use crate::transfer::MOST_STREAMS;
+use crate::transfer::MAX_STREAMS;
 use iperf3_proto::lenient::{Scalar, short_text};
 use record::Interval;
 use serde::de::{IgnoredAny, MapAccess, SeqAccess, Visitor};
@@ -22,7 +22,7 @@ pub(super) struct Document {
     pub(super) error: Option<String>,
 }
 
-/// The intervals, until they have [`MOST_REPORTS`] of all streams; later ones are skipped.
+/// The intervals, until they have [`MAX_REPORTS`] of all streams; later ones are skipped.
 fn intervals<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Report>, D::Error> {
     deserializer.deserialize_seq(IntervalsVisitor)
 }
@@ -38,7 +38,7 @@ impl<'de> Visitor<'de> for IntervalsVisitor {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Vec<Report>, A::Error> {
         let (mut all, mut count) = (Vec::new(), 0);
-        while count < MOST_REPORTS {
+        while count < MAX_REPORTS {
             let Some(report) = seq.next_element::<Report>()? else { return Ok(all) };
             count += report.streams.len().max(1);
             all.push(report);
@@ -105,9 +105,7 @@ impl<'de> Visitor<'de> for StartVisitor {
 }
 
 #[derive(Debug, Deserialize)]
-struct Connections(
-    #[serde(deserialize_with = "number::list::<_, MOST_STREAMS, _>")] Vec<Connected>,
-);
+struct Connections(#[serde(deserialize_with = "number::list::<_, MAX_STREAMS, _>")] Vec<Connected>);
 
 #[derive(Debug, Deserialize)]
 struct Text(#[serde(deserialize_with = "short_text::<60, _>")] Option<String>);
@@ -165,7 +163,7 @@ pub(super) struct TestStart {
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Report {
-    #[serde(deserialize_with = "number::list::<_, MOST_STREAMS, _>")]
+    #[serde(deserialize_with = "number::list::<_, MAX_STREAMS, _>")]
     pub(super) streams: Vec<StreamReport>,
 }
 
@@ -210,7 +208,7 @@ pub(super) struct StreamReport {
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct End {
-    #[serde(deserialize_with = "number::list::<_, MOST_STREAMS, _>")]
+    #[serde(deserialize_with = "number::list::<_, MAX_STREAMS, _>")]
     pub(super) streams: Vec<EndStream>,
     pub(super) cpu_utilization_percent: Cpu,
     /// What all receivers counted.

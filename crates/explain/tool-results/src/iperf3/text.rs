@@ -4,11 +4,11 @@
 //! datagrams their number at the sender, `jitter ms lost/total` at the receiver. The totals end in
 //! `sender` or `receiver` (esnet/iperf, `src/iperf_locale.c`).
 
-use super::MOST_REPORTS;
+use super::MAX_REPORTS;
 use super::document::{Address, Document, EndStream, Report, StreamReport};
 use crate::format::NotAResult;
 use crate::text_row::{RowId, TextRow, bytes, count, number};
-use crate::transfer::MOST_STREAMS;
+use crate::transfer::MAX_STREAMS;
 use record::Measurement;
 use units::ByteCount;
 
@@ -131,7 +131,7 @@ impl Lines {
     fn interval(&mut self, id: u32, row: &TextRow<'_>, mut report: StreamReport) {
         let (is_reverse, is_server) = (self.is_reverse, self.is_server);
         let (has_retransmits, is_udp) = (self.has_retransmits, self.is_udp);
-        if self.document.intervals.len() >= MOST_REPORTS {
+        if self.document.intervals.len() >= MAX_REPORTS {
             return;
         }
         let Some(flow) = self.flow(id) else { return };
@@ -178,7 +178,7 @@ impl Lines {
     fn flow(&mut self, id: u32) -> Option<&mut FlowLines> {
         let place = match self.flows.iter().position(|flow| flow.id == id) {
             Some(place) => place,
-            None if self.flows.len() < MOST_STREAMS => {
+            None if self.flows.len() < MAX_STREAMS => {
                 self.flows.push(FlowLines { id, ..FlowLines::default() });
                 self.flows.len() - 1
             }

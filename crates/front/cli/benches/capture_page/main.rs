@@ -19,7 +19,7 @@ use std::process::Command;
 use std::time::Duration;
 
 /// The promised figures.
-const MOST_BYTES: f64 = 5e6;
+const MAX_BYTES: f64 = 5e6;
 const OPENS: Duration = Duration::from_secs(2);
 const ZOOMS_MS: f64 = 100.0;
 
@@ -88,7 +88,7 @@ fn measure(name: &str, capture: &Path, folder: &Path) -> Result<(), Box<dyn Erro
     println!("{name}");
     println!("  summary alone    {:7.2} s", summary.as_secs_f64());
     println!("  with the page    {:7.2} s", written.as_secs_f64());
-    println!("  page             {:7.2} MB   (promised: below {})", bytes / 1e6, MOST_BYTES / 1e6);
+    println!("  page             {:7.2} MB   (promised: below {})", bytes / 1e6, MAX_BYTES / 1e6);
     if !browser::is_installed() {
         println!("  chromium is not installed: not opened");
         return Ok(());

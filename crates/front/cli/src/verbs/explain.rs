@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use units::ByteCount;
 
 /// The most that is kept of standard input.
-const MOST_INPUT: ByteCount = ByteCount::from_bytes(4 << 30);
+const MAX_INPUT: ByteCount = ByteCount::from_bytes(4 << 30);
 
 /// Explain a measurement, recording, capture or another tool's result
 ///
@@ -76,9 +76,9 @@ fn standard_input() -> io::Result<File> {
         return Ok(input);
     }
     let mut file = bulk::file_to_send(&[])?;
-    let copied = io::copy(&mut input.take(MOST_INPUT.bytes() + 1), &mut file)?;
-    if copied > MOST_INPUT.bytes() {
-        let why = format!("it is larger than {MOST_INPUT}; save it to a file");
+    let copied = io::copy(&mut input.take(MAX_INPUT.bytes() + 1), &mut file)?;
+    if copied > MAX_INPUT.bytes() {
+        let why = format!("it is larger than {MAX_INPUT}; save it to a file");
         return Err(io::Error::new(io::ErrorKind::FileTooLarge, why));
     }
     Ok(file)

@@ -30,7 +30,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use files_document::FilesDocument;
 use reading::Capture;
 use report::terminal::{self, CaptureSummary, ConversationRow};
-use rows::{ConversationRows, EndpointRows, MOST_TEXT_ROWS};
+use rows::{ConversationRows, EndpointRows, MAX_TEXT_ROWS};
 use std::path::PathBuf;
 use table::TableOutput;
 
@@ -378,7 +378,7 @@ impl Listed {
             0 => usize::MAX,
             most => most,
         };
-        if is_whole { most } else { most.min(MOST_TEXT_ROWS) }
+        if is_whole { most } else { most.min(MAX_TEXT_ROWS) }
     }
 }
 

@@ -5,7 +5,7 @@ use crate::page::{is_run, option};
 use crate::{name, pages};
 
 /// Fewest `sh` blocks that are run: a reason is for what a test cannot do.
-const LEAST_RUN: usize = 15;
+const MIN_RUN: usize = 15;
 
 /// What is wrong with a block; whether it is run otherwise.
 fn check(block: &Block) -> Result<bool, String> {
@@ -38,7 +38,7 @@ pub(crate) fn each_is_run_or_says_why_not() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-    assert!(run >= LEAST_RUN && skipped > 0, "only {run} sh blocks are run");
+    assert!(run >= MIN_RUN && skipped > 0, "only {run} sh blocks are run");
 }
 
 /// The rule above, by example.

@@ -15,7 +15,7 @@ use std::process::{Command, ExitCode, Output};
 use tempfile::TempDir;
 
 /// Bytes of a page at most.
-const MOST_BYTES: u64 = 5_000_000;
+const MAX_BYTES: u64 = 5_000_000;
 
 fn main() -> ExitCode {
     let mut arguments = Arguments::from_args();
@@ -53,7 +53,7 @@ fn page_of(folder: &TempDir, name: &str, segments: &[Sent]) -> PathBuf {
     let error = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(output.status.success(), "{error}");
     assert!(error.contains("page written to"), "{error}");
-    assert!(std::fs::metadata(&page).unwrap().len() <= MOST_BYTES);
+    assert!(std::fs::metadata(&page).unwrap().len() <= MAX_BYTES);
     page
 }
 

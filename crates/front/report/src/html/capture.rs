@@ -2,7 +2,7 @@
 //! TCP streams, its conversations, and the packets of a time span.
 //!
 //! What is drawn comes from `tcp-graphs`, as columns of numbers in base64; a script without
-//! any library draws it on canvases. The document is at most [`MOST_BYTES`] long.
+//! any library draws it on canvases. The document is at most [`MAX_BYTES`] long.
 
 mod cards;
 mod controls;
@@ -36,25 +36,25 @@ const SCRIPT: &str = concat!(
 );
 
 /// Bytes of the whole document at most.
-pub const MOST_BYTES: usize = 5_000_000;
+pub const MAX_BYTES: usize = 5_000_000;
 
 /// Conversations in the page, those with most bytes; a row takes less than 250 bytes.
-pub const MOST_CONVERSATIONS: usize = 2000;
+pub const MAX_CONVERSATIONS: usize = 2000;
 
 /// Bytes of the document without the graphs: styles, script, conversations, notes.
 const OTHER_BYTES: usize = 800_000;
 
 /// Characters of a note, a name, a sentence at most, and notes.
-const MOST_TEXT: usize = 1000;
-const MOST_NOTES: usize = 50;
+const MAX_TEXT: usize = 1000;
+const MAX_NOTES: usize = 50;
 
 /// Streams with graphs at most.
-pub const MOST_STREAMS: usize = 20;
+pub const MAX_STREAMS: usize = 20;
 
 /// Bytes for the graphs of each of `streams`, before they are in base64.
 #[must_use]
 pub fn bytes_of_graphs(streams: usize) -> usize {
-    (MOST_BYTES - OTHER_BYTES) / 4 * 3 / streams.clamp(1, MOST_STREAMS)
+    (MAX_BYTES - OTHER_BYTES) / 4 * 3 / streams.clamp(1, MAX_STREAMS)
 }
 
 /// The contents of a capture's page.
@@ -68,7 +68,7 @@ pub struct CapturePage<'a> {
     pub overview: &'a Overview,
     /// What else to know, as sentences.
     pub notes: &'a [String],
-    /// TCP and UDP conversations, those with most bytes first: at least [`MOST_CONVERSATIONS`], if
+    /// TCP and UDP conversations, those with most bytes first: at least [`MAX_CONVERSATIONS`], if
     /// there are as many.
     pub conversations: &'a [PageConversation],
     /// How many there are.
@@ -131,7 +131,7 @@ pub fn capture(page: &CapturePage<'_>) -> String {
 
 /// At most so many characters: names and sentences come from files.
 fn short(text: &str) -> String {
-    crate::untrusted::excerpt(text, MOST_TEXT)
+    crate::untrusted::excerpt(text, MAX_TEXT)
 }
 
 fn header(m: &mut Markup, page: &CapturePage<'_>) {
@@ -190,7 +190,7 @@ fn list(m: &mut Markup, notes: &[String]) {
         return;
     }
     m.element("ul", &[("class", &"notes")], |m| {
-        for note in notes.iter().take(MOST_NOTES) {
+        for note in notes.iter().take(MAX_NOTES) {
             m.leaf("li", &[], &short(note));
         }
     });
@@ -202,7 +202,7 @@ fn data(page: &CapturePage<'_>) -> Value {
     let conversations: Vec<Value> = page
         .conversations
         .iter()
-        .take(MOST_CONVERSATIONS)
+        .take(MAX_CONVERSATIONS)
         .map(|conversation| {
             let PageConversation { row, retransmissions } = conversation;
             let traffic = &row.traffic;

@@ -25,7 +25,7 @@ mod under_load;
 
 pub use baseline::baseline_page;
 pub use capture::{
-    CapturePage, MOST_BYTES, MOST_CONVERSATIONS, MOST_STREAMS, PageConversation, StreamGraphs,
+    CapturePage, MAX_BYTES, MAX_CONVERSATIONS, MAX_STREAMS, PageConversation, StreamGraphs,
     bytes_of_graphs, capture as capture_page,
 };
 pub use repeats::repeats_page;

@@ -8,7 +8,7 @@ use record::{RepeatReport, RunFigures};
 use units::percent;
 
 /// Runs that are listed; JSON has all.
-const MOST_RUNS: usize = 400;
+const MAX_RUNS: usize = 400;
 
 /// The page as one HTML document.
 #[must_use]
@@ -109,7 +109,7 @@ fn table(m: &mut Markup, runs: &[RunFigures]) {
                 m.leaf("th", &[("scope", &"col")], &head);
             }
         });
-        for (number, run) in (1..).zip(runs).take(MOST_RUNS) {
+        for (number, run) in (1..).zip(runs).take(MAX_RUNS) {
             let dash = || "–".to_owned();
             m.element("tr", &[], |m| {
                 m.leaf("th", &[("scope", &"row")], &number);

@@ -98,9 +98,9 @@ pub fn study_plots(report: &StudyReport, runs: &[Vec<StudyRun>]) -> Vec<SvgFile>
 
 /// A text as the name of a file: any text is safe in it.
 fn file_stem(text: &str) -> String {
-    const MOST: usize = 100;
+    const MAX: usize = 100;
     let plain = text.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { ' ' });
-    let plain: String = plain.take(MOST).collect::<String>().to_ascii_lowercase();
+    let plain: String = plain.take(MAX).collect::<String>().to_ascii_lowercase();
     let words: Vec<&str> = plain.split_whitespace().collect();
     if words.is_empty() { "plot".to_owned() } else { words.join("-") }
 }
@@ -251,13 +251,13 @@ fn invalid(m: &mut Markup, report: &StudyReport) {
         let note = "They are in no figure. A run is repeated before it is given up.";
         m.leaf("p", &[("class", &"note")], &note);
         m.element("ul", &[], |m| {
-            for (label, cell) in bad().take(cells::MOST) {
+            for (label, cell) in bad().take(cells::MAX) {
                 let text = format!("{label}: {}", cell.reasons.join("; "));
                 m.leaf("li", &[], &text);
             }
         });
-        if count > cells::MOST {
-            m.leaf("p", &[("class", &"note")], &format!("{} more", count - cells::MOST));
+        if count > cells::MAX {
+            m.leaf("p", &[("class", &"note")], &format!("{} more", count - cells::MAX));
         }
     });
 }

@@ -7,7 +7,7 @@ use record::{ComparedCell, StudyComparison};
 use units::{change, significant};
 
 /// Cells that are listed; JSON has all.
-const MOST_CELLS: usize = 1_000;
+const MAX_CELLS: usize = 1_000;
 
 /// The page as one HTML document.
 #[must_use]
@@ -97,14 +97,14 @@ fn cells(m: &mut Markup, comparison: &StudyComparison) {
                     });
                 });
                 m.element("tbody", &[], |m| {
-                    for cell in comparison.cells.iter().take(MOST_CELLS) {
+                    for cell in comparison.cells.iter().take(MAX_CELLS) {
                         m.element("tr", &[], |m| row(m, cell));
                     }
                 });
             });
         });
-        if comparison.cells.len() > MOST_CELLS {
-            let more = comparison.cells.len() - MOST_CELLS;
+        if comparison.cells.len() > MAX_CELLS {
+            let more = comparison.cells.len() - MAX_CELLS;
             let note = format!("{more} more cells are in the JSON (--json).");
             m.leaf("p", &[("class", &"note")], &note);
         }

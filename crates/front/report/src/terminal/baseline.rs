@@ -24,7 +24,7 @@ const COLUMN: usize = 10;
 const FIGURES: [usize; 4] = [36, 60, 74, 80];
 
 /// Servers of a list that are shown; JSON and the page have all.
-const MOST_SERVERS: usize = 8;
+const MAX_SERVERS: usize = 8;
 
 /// The report.
 #[must_use]
@@ -282,7 +282,7 @@ fn servers(choice: &ServerChoice, style: &Style) -> Vec<Line> {
     let mut lines = heading(style, &title).to_vec();
     let needed = format!("needed: {} ({})", choice.needed_bps, choice.needed_from);
     lines.extend(labelled(style, 2, (style::DIM, ""), 2, (style::DIM, &needed)));
-    for server in choice.servers.iter().take(MOST_SERVERS) {
+    for server in choice.servers.iter().take(MAX_SERVERS) {
         let (tone, text) = match &server.rejected {
             None => (
                 style::GOOD,
@@ -294,8 +294,8 @@ fn servers(choice: &ServerChoice, style: &Style) -> Vec<Line> {
         };
         lines.extend(labelled(style, 2, (style::PLAIN, &server.host), 36, (tone, &text)));
     }
-    if choice.servers.len() > MOST_SERVERS {
-        let more = format!("{} more: see the page", choice.servers.len() - MOST_SERVERS);
+    if choice.servers.len() > MAX_SERVERS {
+        let more = format!("{} more: see the page", choice.servers.len() - MAX_SERVERS);
         lines.push(Line::new(style).to(2).put(style::DIM, &more));
     }
     lines

@@ -50,12 +50,12 @@ pub struct StreamRow {
 const INDENT: usize = 8;
 
 /// Share of the time below which a cause is not shown.
-const LEAST_SHARE: f64 = 0.005;
+const MIN_SHARE: f64 = 0.005;
 
 /// The time of a stream by cause with its longest spans, one sentence.
 #[must_use]
 pub fn time_by_cause(times: &[TimeShare]) -> String {
-    let shown = times.iter().filter(|time| time.share >= LEAST_SHARE);
+    let shown = times.iter().filter(|time| time.share >= MIN_SHARE);
     let each: Vec<String> = shown
         .map(|time| {
             let name = match time.cause {

@@ -22,7 +22,7 @@ const JITTER: usize = 58;
 const LOST: usize = 80;
 
 /// Streams in one direction above which only their sum is shown.
-const MOST_STREAMS: usize = 4;
+const MAX_STREAMS: usize = 4;
 
 /// Which rows of a test are shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,7 +36,7 @@ pub enum Rows {
 impl Rows {
     /// Whether streams of a direction that has so many are shown one by one.
     fn shows_each(self, streams: usize) -> bool {
-        self == Rows::Each || streams <= MOST_STREAMS
+        self == Rows::Each || streams <= MAX_STREAMS
     }
 }
 

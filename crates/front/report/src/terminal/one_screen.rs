@@ -13,10 +13,10 @@ use record::{Finding, Measurement};
 const COLUMN: usize = 12;
 
 /// Lines of a terminal of 24 lines beside the prompts before and after.
-const MOST_LINES: usize = 22;
+const MAX_LINES: usize = 22;
 
 /// Lines of the finding's sentence.
-const MOST_OF_SENTENCE: usize = 6;
+const MAX_OF_SENTENCE: usize = 6;
 
 /// What to do about the limit.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -54,8 +54,8 @@ pub fn one_screen(
     let cause = format!("{name}: {}", wording::verdict(finding.limit));
     lines.extend(row("Cause", tone, &cause));
     let mut sentence = row("", style::PLAIN, &finding.sentence);
-    if sentence.len() > MOST_OF_SENTENCE {
-        sentence.truncate(MOST_OF_SENTENCE - 1);
+    if sentence.len() > MAX_OF_SENTENCE {
+        sentence.truncate(MAX_OF_SENTENCE - 1);
         sentence.push(Line::new(style).to(COLUMN).put(style::DIM, "... without --brief"));
     }
     lines.extend(sentence);
@@ -84,7 +84,7 @@ fn add_notes(lines: &mut Vec<Line>, notes: &[String], style: &Style) {
         let more = labelled(style, 0, (style::WARN, "Note"), COLUMN, text);
         // Further notes need a line of their own.
         let last = usize::from(number + 1 < notes.len());
-        if lines.len() + more.len() + last > MOST_LINES {
+        if lines.len() + more.len() + last > MAX_LINES {
             let left = notes.len() - number;
             let text = format!("{left} more without --brief");
             lines.extend(labelled(style, 0, (style::WARN, "Notes"), COLUMN, (style::DIM, &text)));

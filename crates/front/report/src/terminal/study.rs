@@ -14,13 +14,13 @@ use units::{BitRate, percent};
 const COLUMN: usize = 12;
 
 /// Cells of a part that are listed; the others are in the export.
-const MOST_CELLS: usize = 60;
+const MAX_CELLS: usize = 60;
 
 /// Verdicts that are listed.
-const MOST_VERDICTS: usize = 9;
+const MAX_VERDICTS: usize = 9;
 
 /// Columns of the values of a cell's factors.
-const MOST_LABEL: usize = 26;
+const MAX_LABEL: usize = 26;
 
 /// Right ends of the figures, after the values.
 const COLUMNS: [usize; 3] = [13, 21, 35];
@@ -92,7 +92,7 @@ fn verdicts(report: &StudyReport) -> (Vec<String>, u64) {
     };
     let all = report.parts.iter().map(|part| part.comparisons.len() as u64 + part.more_comparisons);
     let all: u64 = all.sum();
-    let shown: Vec<String> = report.parts.iter().flat_map(of_part).take(MOST_VERDICTS).collect();
+    let shown: Vec<String> = report.parts.iter().flat_map(of_part).take(MAX_VERDICTS).collect();
     let more = all.saturating_sub(shown.len() as u64);
     (shown, more)
 }
@@ -129,7 +129,7 @@ fn trend(trend: &StudyTrend, style: &Style) -> Vec<Line> {
 /// A line for each cell: its values, its goodput and confidence interval, how it compares with
 /// the prediction or how equal the flows' shares are, its limit, and the goodput as a bar.
 fn cells(part: &StudyPart, style: &Style) -> Vec<Line> {
-    let most = MOST_LABEL.max(style.text_width().saturating_sub(BARS + SHORTEST_BAR));
+    let most = MAX_LABEL.max(style.text_width().saturating_sub(BARS + SHORTEST_BAR));
     let (labels, longest) = labels(part, most);
     let width = longest.clamp(part.name.chars().count(), most.max(part.name.len()));
     let most = part.cells.iter().filter_map(|cell| cell.throughput_bps).fold(0.0, f64::max);
@@ -144,8 +144,8 @@ fn cells(part: &StudyPart, style: &Style) -> Vec<Line> {
         let text: String = text.chars().take(width).collect();
         lines.push(figures(cell, third, most, width, Line::new(style).put(style::PLAIN, &text)));
     }
-    if part.cells.len() > MOST_CELLS {
-        let more = format!("{} more cells: longhaul study export", part.cells.len() - MOST_CELLS);
+    if part.cells.len() > MAX_CELLS {
+        let more = format!("{} more cells: longhaul study export", part.cells.len() - MAX_CELLS);
         lines.push(Line::new(style).put(style::DIM, &more));
     }
     lines
@@ -156,7 +156,7 @@ fn cells(part: &StudyPart, style: &Style) -> Vec<Line> {
 fn labels(part: &StudyPart, most: usize) -> (Vec<String>, usize) {
     let longest =
         |labels: &[String]| labels.iter().map(|text| text.chars().count()).max().unwrap_or(0);
-    let cells = || part.cells.iter().take(MOST_CELLS);
+    let cells = || part.cells.iter().take(MAX_CELLS);
     let named: Vec<String> = cells().map(|cell| clean(&part.label(cell))).collect();
     let columns = longest(&named);
     if columns <= most {

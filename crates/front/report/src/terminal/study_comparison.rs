@@ -13,10 +13,10 @@ use units::{BitRate, change};
 const COLUMN: usize = 12;
 
 /// Cells that are listed.
-const MOST_CELLS: usize = 60;
+const MAX_CELLS: usize = 60;
 
 /// Columns of a cell's values.
-const MOST_LABEL: usize = 22;
+const MAX_LABEL: usize = 22;
 
 /// Right ends of the figures, after the values: both goodputs, the difference, its interval.
 const COLUMNS: [usize; 4] = [12, 24, 33, 46];
@@ -59,9 +59,9 @@ fn cells(comparison: &StudyComparison, style: &Style) -> Vec<Line> {
         let part = if cell.part.is_empty() { "" } else { &format!("{} ", cell.part) };
         clean(&format!("{part}{}", cell.label))
     };
-    let shown = || comparison.cells.iter().take(MOST_CELLS);
+    let shown = || comparison.cells.iter().take(MAX_CELLS);
     let longest = shown().map(|cell| label(cell).chars().count()).max().unwrap_or(0);
-    let width = longest.min(MOST_LABEL.max(style.text_width().saturating_sub(COLUMNS[3] + 16)));
+    let width = longest.min(MAX_LABEL.max(style.text_width().saturating_sub(COLUMNS[3] + 16)));
     let mut head = Line::new(style);
     for (name, column) in ["first", "second", "change", "±95 %"].into_iter().zip(COLUMNS) {
         head = head.right(style::DIM, name, width + column);
@@ -75,8 +75,8 @@ fn cells(comparison: &StudyComparison, style: &Style) -> Vec<Line> {
         let text: String = label(cell).chars().take(width).collect();
         lines.push(figures(cell, width, Line::new(style).put(style::PLAIN, &text)));
     }
-    if comparison.cells.len() > MOST_CELLS {
-        let more = format!("{} more cells: --json", comparison.cells.len() - MOST_CELLS);
+    if comparison.cells.len() > MAX_CELLS {
+        let more = format!("{} more cells: --json", comparison.cells.len() - MAX_CELLS);
         lines.push(Line::new(style).put(style::DIM, &more));
     }
     lines

@@ -13,14 +13,14 @@ const WAIT_NS: u64 = 2_000_000_000;
 const WAIT_SPREAD_NS: f64 = 1e9;
 /// Rounds between two probes at most: those in which Reno would grow to the BDP, and no
 /// more than this many, so that it coexists with Reno and CUBIC.
-const MOST_ROUNDS: u64 = 63;
+const MAX_ROUNDS: u64 = 63;
 /// RFC 9438 section 4.2: the time K in which CUBIC regains its window W after a loss is
 /// the cube root of W (1 - 0.7) / 0.4, in s.
 const CUBIC_K: f64 = 0.75;
 /// After this share of K it has regained 99.8 %.
 const REGAINED: f64 = 0.8;
 /// The window doubles its growth each round, this often at most.
-const MOST_DOUBLINGS: u32 = 30;
+const MAX_DOUBLINGS: u32 = 30;
 
 /// The cycle.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -80,7 +80,7 @@ impl Bbr3 {
             self.cycle.wait_ns
         };
         let has_waited = now.nanos_since(self.cycle.since) > wait_ns;
-        has_waited || self.cycle.rounds >= self.target_inflight().min(MOST_ROUNDS)
+        has_waited || self.cycle.rounds >= self.target_inflight().min(MAX_ROUNDS)
     }
 
     fn is_time_to_cruise(&self, ack: &Ack) -> bool {
@@ -137,7 +137,7 @@ impl Bbr3 {
     /// The bound grows by one packet a round, two, four and so on.
     fn raise_slope(&mut self) {
         let growth = 1 << self.cycle.doublings;
-        self.cycle.doublings = (self.cycle.doublings + 1).min(MOST_DOUBLINGS);
+        self.cycle.doublings = (self.cycle.doublings + 1).min(MAX_DOUBLINGS);
         self.cycle.per_packet = (self.cwnd / growth).max(1);
     }
 

@@ -54,7 +54,7 @@ impl Traffic {
         if let Some(pacer) = TrainPacer::of(plan, length, precise) {
             return self.send_train(stream, plan, load, began, pacer);
         }
-        let most = (MAX_TRAIN_BYTES / length).clamp(1, udp::MOST_SEGMENTS);
+        let most = (MAX_TRAIN_BYTES / length).clamp(1, udp::MAX_SEGMENTS);
         let paced = |spacing| DatagramPacer::new(plan, spacing, began, precise, most);
         let mut pacer = plan.spacing().map(paced);
         let train = pacer.as_ref().map_or(most, |pacer| pacer.burst().min(most));

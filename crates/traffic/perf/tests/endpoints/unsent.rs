@@ -6,7 +6,7 @@ use stall_retry::retry;
 use units::{BitRate, ByteCount};
 
 /// The least limit.
-const LEAST: ByteCount = ByteCount::from_bytes(1 << 20);
+const MIN: ByteCount = ByteCount::from_bytes(1 << 20);
 /// The rate from which unsent data is limited.
 const FAST: BitRate = BitRate::from_bps(5_000_000_000);
 
@@ -33,7 +33,7 @@ fn an_end_that_sends_limits_its_unsent_data_if_asked() {
             let slowest = slowest.into_iter().filter(|bytes| *bytes > 0).min().unwrap_or(0);
             let rate = BitRate::from_bps((8.0 * slowest as f64 / measured.seconds()) as u64);
             assert!(limit.is_some() || rate < FAST, "{direction:?}, {rate}");
-            assert!(limit.is_none_or(|limit| limit >= LEAST), "{limit:?}");
+            assert!(limit.is_none_or(|limit| limit >= MIN), "{limit:?}");
             assert_eq!(is_limited(&measured), limit.is_some(), "{:?}", measured.notes);
         });
     }

@@ -157,7 +157,7 @@ pub(super) fn hidden_in_udp(ports: [u16; 2], walk: &Walk) -> Option<&'static str
 }
 
 /// Kinds that are counted one by one; packets of others are counted together.
-const MOST_KINDS: usize = 16;
+const MAX_KINDS: usize = 16;
 
 /// Packets that were not understood, by kind.
 #[derive(Debug, Clone, Default)]
@@ -178,7 +178,7 @@ impl NotUnderstoodCounts {
     fn count(&mut self, what: NotUnderstood) {
         if let Some((_, count)) = self.kinds.iter_mut().find(|(its, _)| *its == what) {
             *count += 1;
-        } else if self.kinds.len() < MOST_KINDS {
+        } else if self.kinds.len() < MAX_KINDS {
             self.kinds.push((what, 1));
         } else {
             self.others += 1;

@@ -13,9 +13,9 @@ const END: u64 = 0x1772_4538_5090;
 const LEVEL_BYTES: usize = 100_000;
 /// Symbols that one Huffman table codes, and the most tables' choices of a block.
 const GROUP: usize = 50;
-const MOST_SELECTORS: usize = 18_002;
+const MAX_SELECTORS: usize = 18_002;
 const LONGEST_CODE: usize = 20;
-const MOST_SYMBOLS: usize = 258;
+const MAX_SYMBOLS: usize = 258;
 
 /// CRC-32 of the polynomial 0x04c11db7, the highest bit first.
 const CRC: [u32; 256] = {
@@ -203,7 +203,7 @@ impl<R: BufRead> Bzip2<R> {
             return Err(invalid("a block's tables"));
         }
         let mut front = [0, 1, 2, 3, 4, 5_u8];
-        let mut selectors = Vec::with_capacity(count.min(MOST_SELECTORS));
+        let mut selectors = Vec::with_capacity(count.min(MAX_SELECTORS));
         for _ in 0..count {
             let mut at = 0;
             while self.bits.take(1)? == 1 {
@@ -214,7 +214,7 @@ impl<R: BufRead> Bzip2<R> {
             }
             front[..=at].rotate_right(1);
             // Some compressors write more than a block can use.
-            if selectors.len() < MOST_SELECTORS {
+            if selectors.len() < MAX_SELECTORS {
                 selectors.push(front[0]);
             }
         }
@@ -345,7 +345,7 @@ struct Code {
 impl Code {
     /// Reads the lengths of the code of `count` symbols.
     fn lengths<R: BufRead>(bits: &mut Bits<R>, count: usize) -> io::Result<Self> {
-        let mut lengths = [0_usize; MOST_SYMBOLS];
+        let mut lengths = [0_usize; MAX_SYMBOLS];
         let mut length = bits.take(5)? as usize;
         for slot in lengths.iter_mut().take(count) {
             while bits.take(1)? == 1 {

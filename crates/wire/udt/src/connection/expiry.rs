@@ -5,9 +5,9 @@ use crate::rtt::RttEstimator;
 use units::Nanos;
 
 /// Shortest time for each expiration in a row, ns.
-const LEAST_NS: u64 = 300_000_000;
+const MIN_NS: u64 = 300_000_000;
 /// The connection is broken after more expirations in a row than this,
-const MOST_EXPIRATIONS: u64 = 16;
+const MAX_EXPIRATIONS: u64 = 16;
 /// and no less than this time without a response, ns.
 const BROKEN_NS: u64 = 5_000_000_000;
 
@@ -41,7 +41,7 @@ impl Expiry {
 
     pub(super) fn deadline(&self, rtt: &RttEstimator) -> Nanos {
         let by_rtt = self.count * rtt.timeout_ns() + SYN_NS;
-        self.since.plus_nanos(by_rtt.max(self.count * LEAST_NS))
+        self.since.plus_nanos(by_rtt.max(self.count * MIN_NS))
     }
 
     /// What the timer says now.
@@ -49,7 +49,7 @@ impl Expiry {
         if now < self.deadline(rtt) {
             return None;
         }
-        if self.count > MOST_EXPIRATIONS && now.nanos_since(self.since) >= BROKEN_NS {
+        if self.count > MAX_EXPIRATIONS && now.nanos_since(self.since) >= BROKEN_NS {
             return Some(Expired::Connection);
         }
         self.count += 1;

@@ -15,7 +15,7 @@ const LIGHT_EVERY: u32 = 64;
 /// Acknowledgements that are remembered until they are confirmed.
 const REMEMBERED: usize = 1_024;
 /// A sender with a window of one packet could not send a packet pair.
-const LEAST_WINDOW: u64 = 2;
+const MIN_WINDOW: u64 = 2;
 
 #[derive(Debug, Default)]
 pub(super) struct Acknowledgements {
@@ -91,7 +91,7 @@ impl Receiver {
         }
         let (arrival, capacity) = (self.estimator.arrival_pps(), self.estimator.capacity_pps());
         self.grow(arrival, rtt);
-        let window = self.window().max(LEAST_WINDOW);
+        let window = self.window().max(MIN_WINDOW);
         let acknowledgements = &mut self.acknowledgements;
         acknowledgements.sent_to = self.next;
         acknowledgements.sent_at = now;

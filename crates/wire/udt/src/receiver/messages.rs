@@ -12,7 +12,7 @@ use std::ops::Range;
 const LOOK_AHEAD: u64 = 1_024;
 
 /// Packets of one message that can be dropped: those of the library's whole send buffer.
-const MOST_DROPPED: u64 = 8_192;
+const MAX_DROPPED: u64 = 8_192;
 
 /// Where the search for the end of the first unread message goes on: one past the packets
 /// known to be in the middle of it.
@@ -107,7 +107,7 @@ impl Receiver {
             return;
         };
         let is_within =
-            first <= last && last < self.read + self.capacity && last - first < MOST_DROPPED;
+            first <= last && last < self.read + self.capacity && last - first < MAX_DROPPED;
         // A stream is whole or broken.
         if self.socket_type != SocketType::Message || !is_within {
             return;

@@ -29,7 +29,7 @@ const HEADERS: usize = 28;
 const TRAIN: Duration = Duration::from_millis(1);
 
 /// Most datagrams of a train: 48 KiB.
-const MOST: usize = 40;
+const MAX: usize = 40;
 
 /// One flow, connected.
 pub(super) enum CrossTraffic {
@@ -169,14 +169,14 @@ fn is_pause(error: &io::Error) -> bool {
 
 fn send(socket: &UdpSocket, rate: BitRate, on: Duration, off: Duration, clock: &TestClock) {
     let payload = DATAGRAM - HEADERS;
-    let train = vec![0x5a; payload * MOST];
+    let train = vec![0x5a; payload * MAX];
     let datagram = ByteCount::from_bytes(DATAGRAM as u64);
     let mut start = Duration::ZERO;
     while clock.wait_until(start) {
         let mut sent = 0u64;
         while let Some(passed) = clock.elapsed().and_then(|now| now.checked_sub(start)) {
             let due = rate.bytes_in(passed.min(on)).bytes() / DATAGRAM as u64 + 1;
-            let count = usize::try_from(due.saturating_sub(sent)).unwrap_or(MOST).min(MOST);
+            let count = usize::try_from(due.saturating_sub(sent)).unwrap_or(MAX).min(MAX);
             if count > 0 {
                 // A full device drops it, as it would on a real host.
                 let _ = socket.send(&train[..count * payload]);

@@ -13,7 +13,7 @@ use units::{BitRate, ByteCount};
 const PIECE: Duration = Duration::from_millis(5);
 
 /// A pipe holds 64 KiB.
-const MOST: usize = 64 * 1024;
+const MAX: usize = 64 * 1024;
 
 pub(super) struct SlowSink {
     reader: PipeReader,
@@ -47,8 +47,8 @@ pub(super) struct Drain {
 impl Drain {
     /// Reads at the rate until the test has ended, then everything.
     pub(super) fn run(mut self, seconds: f64, clock: &TestClock) {
-        let piece = usize::try_from(self.rate.bytes_in(PIECE).bytes()).unwrap_or(MOST);
-        let mut buffer = vec![0; piece.clamp(1448, MOST)];
+        let piece = usize::try_from(self.rate.bytes_in(PIECE).bytes()).unwrap_or(MAX);
+        let mut buffer = vec![0; piece.clamp(1448, MAX)];
         let end = Duration::try_from_secs_f64(seconds).unwrap_or_default();
         let mut passed = 0;
         loop {

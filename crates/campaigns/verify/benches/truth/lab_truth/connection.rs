@@ -179,10 +179,10 @@ fn add_events(interval: &mut ConnectionTruth, before: &SenderReading, after: &Se
 /// the least threshold, two segments, a recovery does not change it.
 fn is_reduced(before: &SenderReading, after: &SenderReading) -> bool {
     const RECOVERY: u8 = 3;
-    const LEAST: u32 = 2;
+    const MIN: u32 = 2;
     let threshold = after.info.snd_ssthresh;
     let unchanged = threshold == before.info.snd_ssthresh;
-    if after.bbr.is_some() || (unchanged && threshold == Some(LEAST)) {
+    if after.bbr.is_some() || (unchanged && threshold == Some(MIN)) {
         return before.info.ca_state < RECOVERY && after.info.ca_state >= RECOVERY;
     }
     !unchanged && threshold.is_some_and(|threshold| threshold < before.info.snd_cwnd)

@@ -10,7 +10,7 @@ use units::Nanos;
 /// TCP payload of an IP packet of 1500 bytes: timestamps are on.
 pub(super) const PAYLOAD_SHARE: f64 = 1448.0 / 1500.0;
 /// Changes by less are not called a change of path.
-const LEAST_CHANGE: f64 = 1.15;
+const MIN_CHANGE: f64 = 1.15;
 
 /// Losses are clustered if so many packets are lost at a time on average.
 const CLUSTER: f64 = 2.0;
@@ -166,7 +166,7 @@ impl<'a> Facts<'a> {
 
 impl Settings {
     fn differs(&self, other: &Settings) -> bool {
-        let far = |one: f64, other: f64| one.max(other) > one.min(other) * LEAST_CHANGE;
+        let far = |one: f64, other: f64| one.max(other) > one.min(other) * MIN_CHANGE;
         far(self.rate, other.rate) || far(self.rtt_s, other.rtt_s) || self.outage != other.outage
     }
 }

@@ -21,7 +21,7 @@ const REACHED_BLOCKS: f64 = 4.0;
 /// Below this share of an earlier rate, a path's rate has fallen.
 const FALLEN: f64 = 0.7;
 /// A saturated bottleneck has this much queued at times: two packets.
-const LEAST_QUEUE: u64 = 3_000;
+const MIN_QUEUE: u64 = 3_000;
 /// A control that paces itself follows a wait of the hosts that takes this share of the time.
 const FOLLOWED: f64 = 0.25;
 /// A managed queue limits the windows if it caused this share of the latest reductions.
@@ -50,7 +50,7 @@ pub(super) fn limits(facts: &Facts, intervals: &[TruthInterval]) -> Vec<Limit> {
             let sums = Sums { others, ..sums };
             let sawtooth = sawtooth(facts, intervals, &overflows, index);
             let causes = &causes[index].0;
-            let full = sums.utilization >= SATURATED && sums.peak_queue_bytes >= LEAST_QUEUE;
+            let full = sums.utilization >= SATURATED && sums.peak_queue_bytes >= MIN_QUEUE;
             if full || sawtooth.is_some_and(|full| full) {
                 return of_saturated(facts, intervals[index].to_s, &settings, &sums, causes);
             }

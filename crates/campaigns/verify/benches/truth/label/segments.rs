@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use twin::TruthInterval;
 
 /// A boundary is found within this at least, s: the ground truth's intervals are 0.1 s.
-const LEAST_NEAR_S: f64 = 0.31;
+const MIN_NEAR_S: f64 = 0.31;
 
 /// Maximal spans of one limit; a span shorter than `shortest_s` of its limit belongs to the
 /// longer of its neighbours, the shortest first.
@@ -78,6 +78,6 @@ pub(super) fn costs(
         costs.into_iter().map(|(limit, cost)| (limit, cost / total)).collect();
     shares.sort_by(|one, other| other.1.total_cmp(&one.1));
     let limit = shares.first().map_or(Limit::Unknown, |(limit, _)| *limit);
-    let near_s = (2.0 * facts.at(0.0).rtt_s).max(LEAST_NEAR_S);
+    let near_s = (2.0 * facts.at(0.0).rtt_s).max(MIN_NEAR_S);
     Truth { limit, segments, shares, near_s }
 }

@@ -8,7 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Characters of a host's name in the name of a file at most.
-const MOST_NAME: usize = 60;
+const MAX_NAME: usize = 60;
 
 /// Where the results go.
 pub(super) struct Files {
@@ -82,7 +82,7 @@ impl Files {
 /// `baseline-server.example.net-20261125-0903`, whatever characters the host's name has.
 fn default_stem(host: &str, started_unix_s: u64) -> PathBuf {
     let plain = |c: char| if c.is_ascii_alphanumeric() || c == '.' { c } else { '-' };
-    let host: String = host.chars().take(MOST_NAME).map(plain).collect();
+    let host: String = host.chars().take(MAX_NAME).map(plain).collect();
     let host = host.trim_matches(['-', '.']);
     let time = calendar::local(started_unix_s, "%Y%m%d-%H%M");
     PathBuf::from(format!("baseline-{host}-{time}"))

@@ -27,7 +27,7 @@ const OVERHEAD: Duration = Duration::from_millis(700);
 const REPORTS: Duration = Duration::from_millis(500);
 
 /// Failures that are told one by one; more are counted.
-const MOST_NOTES: usize = 12;
+const MAX_NOTES: usize = 12;
 
 /// What is tested.
 pub(super) struct Asked<'a> {
@@ -221,7 +221,7 @@ impl Rounds {
         }
         let given_up = schedule.failed(condition);
         let end = if given_up { "; not tested any more" } else { "" };
-        if self.notes.len() < MOST_NOTES {
+        if self.notes.len() < MAX_NOTES {
             self.notes.push(format!("{condition}: a test failed: {error}{end}"));
         }
     }

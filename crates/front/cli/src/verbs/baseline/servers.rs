@@ -17,7 +17,7 @@ use std::time::Duration;
 use units::BitRate;
 
 /// Servers that are pinged, and at the same time: of a longer list the first.
-const MOST_PINGED: usize = 256;
+const MAX_PINGED: usize = 256;
 const AT_ONCE: usize = 12;
 
 /// Echo requests to each, their interval, and the wait for the last reply.
@@ -57,7 +57,7 @@ pub(super) fn choose(
 ) -> Result<ServerChoice, Failure> {
     let needed = needed(args);
     let mut worth = baseline::worth_probing(&list.servers, needed.rate);
-    worth.truncate(MOST_PINGED);
+    worth.truncate(MAX_PINGED);
     let family = Family::from_flags(args.ipv4, args.ipv6);
     let probed = probe_all(&list.servers, &worth, family, stop, console);
     console.clear();

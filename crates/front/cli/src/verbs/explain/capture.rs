@@ -12,7 +12,7 @@ use std::io::Read;
 use std::path::Path;
 
 /// Transfers that are explained one after the other.
-const MOST: usize = 5;
+const MAX: usize = 5;
 
 /// Whether the file begins as a capture, also as one that is compressed.
 pub(super) fn is_capture(path: &Path) -> bool {
@@ -31,7 +31,7 @@ pub(super) fn run(args: &ExplainArgs, console: &mut Console) -> Outcome {
     let analysis =
         analysis::analyse(path, RulesArg::default(), &stop, console).map_err(Failure::work)?;
     let wanted = match &args.connection {
-        None => analysis.largest(MOST),
+        None => analysis.largest(MAX),
         Some(which) => vec![vec![which.parse().map_err(|_| {
             Failure::usage("--connection of a capture is a stream's number, as in `pcap streams`")
         })?]],
@@ -53,7 +53,7 @@ pub(super) fn run(args: &ExplainArgs, console: &mut Console) -> Outcome {
     }
     let single = args.forms.json || args.forms.html.is_some();
     let mut code = DONE;
-    for one in explained.iter().take(if single { 1 } else { MOST }) {
+    for one in explained.iter().take(if single { 1 } else { MAX }) {
         if !single {
             console.print(&format!("{}\n", named(&one.streams)));
         }

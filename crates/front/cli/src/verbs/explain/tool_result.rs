@@ -11,7 +11,7 @@ use std::io::Read;
 use std::path::Path;
 
 /// Transfers that are explained one after the other.
-const MOST: usize = 5;
+const MAX: usize = 5;
 
 /// Bytes at the beginning of a file that show what it is not.
 const BEGINNING: u64 = 4096;
@@ -47,14 +47,14 @@ pub(super) fn run(args: &ExplainArgs, console: &mut Console) -> Outcome {
     drop(bytes);
     let chosen: Vec<&Measurement> = match &args.connection {
         Some(which) => vec![select(&all, which)?],
-        None => all.iter().take(MOST).collect(),
+        None => all.iter().take(MAX).collect(),
     };
     let is_single = args.forms.json || args.forms.html.is_some();
     if is_single && chosen.len() > 1 {
         let first = chosen.first().map_or("", |one| transfer(one));
         console.say(&format!("{first}, the first of {}; --connection selects another", all.len()));
     }
-    for measurement in chosen.iter().take(if is_single { 1 } else { MOST }) {
+    for measurement in chosen.iter().take(if is_single { 1 } else { MAX }) {
         if chosen.len() > 1 && !is_single {
             console.print(&format!("{}\n", untrusted::clean(transfer(measurement))));
         }
@@ -64,10 +64,10 @@ pub(super) fn run(args: &ExplainArgs, console: &mut Console) -> Outcome {
         }
         test_report::print(console, &measurement, &args.forms, &measurement.notes)?;
     }
-    if args.connection.is_none() && all.len() > MOST && !is_single {
+    if args.connection.is_none() && all.len() > MAX && !is_single {
         console.say(&format!(
             "{} more transfers; --connection NUMBER explains one of {}",
-            all.len() - MOST,
+            all.len() - MAX,
             all.len()
         ));
     }

@@ -288,8 +288,8 @@ macro_rules! bounds {
         #[derive(Debug, Clone, Copy)]
         pub(crate) struct $name;
         impl Bounded for $name {
-            const LEAST: u32 = $least;
-            const MOST: u32 = $most;
+            const MIN: u32 = $least;
+            const MAX: u32 = $most;
             const WHAT: &'static str = $what;
         }
     )*};

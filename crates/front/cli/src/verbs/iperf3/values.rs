@@ -5,8 +5,8 @@ use std::ops::RangeInclusive;
 
 /// A whole number between two bounds.
 pub(crate) trait Bounded {
-    const LEAST: u32;
-    const MOST: u32;
+    const MIN: u32;
+    const MAX: u32;
     const WHAT: &'static str;
 }
 
@@ -24,7 +24,7 @@ pub(crate) fn under<B: Bounded>(text: &str) -> Result<u32, String> {
     let value = whole(text).ok_or_else(|| outside::<B>())?;
     u32::try_from(value)
         .ok()
-        .filter(|value| (B::LEAST..=B::MOST).contains(value))
+        .filter(|value| (B::MIN..=B::MAX).contains(value))
         .ok_or_else(|| outside::<B>())
 }
 
@@ -34,7 +34,7 @@ pub(crate) fn under<B: Bounded>(text: &str) -> Result<u32, String> {
     reason = "the bounds are checked first"
 )]
 fn within<B: Bounded>(value: f64) -> Result<u32, String> {
-    if value >= f64::from(B::LEAST) && value <= f64::from(B::MOST) {
+    if value >= f64::from(B::MIN) && value <= f64::from(B::MAX) {
         Ok(value as u32)
     } else {
         Err(outside::<B>())
@@ -42,7 +42,7 @@ fn within<B: Bounded>(value: f64) -> Result<u32, String> {
 }
 
 fn outside<B: Bounded>() -> String {
-    format!("give {} to {} {}", B::LEAST, B::MOST, B::WHAT)
+    format!("give {} to {} {}", B::MIN, B::MAX, B::WHAT)
 }
 
 /// The number that a text begins with, and the rest of the text.

@@ -41,10 +41,10 @@ impl RulesArg {
 }
 
 /// Streams of a transfer that are explained together: as many as iperf3 can have.
-const MOST_STREAMS: usize = 128;
+const MAX_STREAMS: usize = 128;
 
 /// Payload from which a stream is worth explaining beside others.
-const LEAST_PAYLOAD: u64 = 100_000;
+const MIN_PAYLOAD: u64 = 100_000;
 
 /// A smaller one is a hang where it sent this share of its packets again, at least so often.
 const HANG_SHARE: f64 = 0.2;
@@ -164,7 +164,7 @@ impl Analysis {
     /// The largest transfers by payload that are worth explaining, at most `most`: the streams of
     /// one iperf3 test are one transfer. Small ones are where they hang, or all are small.
     pub(crate) fn largest(&self, most: usize) -> Vec<Vec<u32>> {
-        let large = self.largest_of(usize::MAX, LEAST_PAYLOAD);
+        let large = self.largest_of(usize::MAX, MIN_PAYLOAD);
         let all_small = large.is_empty();
         let small = self.largest_of(usize::MAX, 1).into_iter().skip(large.len());
         let small = small.filter(|number| all_small || self.hangs(*number));
@@ -172,7 +172,7 @@ impl Analysis {
         for number in large.into_iter().chain(small) {
             let same = transfers.iter().position(|it| self.is_same_test(it[0], number));
             match same {
-                Some(place) if transfers[place].len() < MOST_STREAMS => {
+                Some(place) if transfers[place].len() < MAX_STREAMS => {
                     transfers[place].push(number);
                 }
                 None if transfers.len() < most => transfers.push(vec![number]),

@@ -76,11 +76,11 @@ impl From<Unit> for terminal::IoUnit {
 }
 
 /// Most filters.
-const MOST_FILTERS: usize = 8;
+const MAX_FILTERS: usize = 8;
 
 pub(super) fn run(args: &IoArgs, console: &mut Console) -> Outcome {
-    if args.filters.len() > MOST_FILTERS {
-        return Err(Failure::usage(format!("at most {MOST_FILTERS} filters have curves")));
+    if args.filters.len() > MAX_FILTERS {
+        return Err(Failure::usage(format!("at most {MAX_FILTERS} filters have curves")));
     }
     let filters: Vec<Option<Filter>> = if args.filters.is_empty() {
         vec![None]

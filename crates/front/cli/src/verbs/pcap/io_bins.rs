@@ -5,12 +5,12 @@ use report::terminal::IoBin;
 use std::time::Duration;
 
 /// Most intervals.
-const MOST_BINS: usize = 1 << 16;
+const MAX_BINS: usize = 1 << 16;
 
 /// The interval that the others are multiples of, and how many there are at most, where none was
 /// asked for.
 const FINEST_NS: u64 = 1_000_000;
-const MOST_DRAWN: usize = 200;
+const MAX_DRAWN: usize = 200;
 
 pub(super) struct Bins {
     width_ns: u64,
@@ -37,7 +37,7 @@ impl Bins {
     /// The interval of a packet. One that is earlier than the first packet is in the first.
     pub(super) fn at(&mut self, time_ns: u64) -> usize {
         let since = time_ns.saturating_sub(*self.start_ns.get_or_insert(time_ns));
-        while since / self.width_ns >= MOST_BINS as u64 {
+        while since / self.width_ns >= MAX_BINS as u64 {
             self.join(10);
         }
         // Below the bound.
@@ -78,14 +78,14 @@ impl Bins {
     pub(super) fn finish(&mut self) -> Option<String> {
         if self.asked.is_none() {
             let mut rounds = (0..6).flat_map(|power| [1, 2, 5].map(|it| it * 10_usize.pow(power)));
-            let factor = rounds.find(|it| self.length.div_ceil(*it) <= MOST_DRAWN);
+            let factor = rounds.find(|it| self.length.div_ceil(*it) <= MAX_DRAWN);
             self.join(factor.unwrap_or(1));
         }
         let length = self.length;
         self.curves.iter_mut().for_each(|bins| bins.resize(length, IoBin::default()));
         let asked = self.asked.filter(|it| it.as_nanos() != u128::from(self.width_ns))?;
         Some(format!(
-            "Intervals of {} s instead of {} s: there are at most {MOST_BINS}.",
+            "Intervals of {} s instead of {} s: there are at most {MAX_BINS}.",
             self.interval_s(),
             asked.as_secs_f64()
         ))
@@ -134,7 +134,7 @@ mod tests {
             }
             assert_eq!(bins.finish().is_some(), interval.is_some());
             assert_eq!(packets(&bins).iter().sum::<u64>(), 5);
-            let most = if interval.is_some() { MOST_BINS } else { MOST_DRAWN };
+            let most = if interval.is_some() { MAX_BINS } else { MAX_DRAWN };
             assert!(bins.curves().all(|bins| bins.len() <= most && !bins.is_empty()));
         }
     }

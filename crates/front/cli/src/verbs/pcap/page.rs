@@ -11,7 +11,7 @@ use capture::dissect::Direction;
 use clap::Args;
 use perf::StopFlag;
 use report::html::{
-    self, CapturePage, MOST_CONVERSATIONS, MOST_STREAMS, PageConversation, StreamGraphs,
+    self, CapturePage, MAX_CONVERSATIONS, MAX_STREAMS, PageConversation, StreamGraphs,
     bytes_of_graphs,
 };
 use report::terminal::stream_sentences;
@@ -48,8 +48,8 @@ pub(super) fn run(args: &SummaryArgs, console: &mut Console) -> Outcome {
             "--html reads the capture twice, which standard input does not allow; save it to a file",
         ));
     }
-    if args.stream.len() > MOST_STREAMS {
-        return Err(Failure::usage(format!("a page has graphs of at most {MOST_STREAMS} streams")));
+    if args.stream.len() > MAX_STREAMS {
+        return Err(Failure::usage(format!("a page has graphs of at most {MAX_STREAMS} streams")));
     }
     let stop = stop::on_signals();
     let analysis =
@@ -181,13 +181,13 @@ fn conversations(analysis: &Analysis) -> Vec<PageConversation> {
     let mut listed: Vec<PageConversation> = Vec::new();
     for layer in [ConversationLayer::Tcp, ConversationLayer::Udp] {
         let rows = ConversationRows::of(all, layer);
-        listed.extend(rows.iter(MOST_CONVERSATIONS).map(|row| PageConversation {
+        listed.extend(rows.iter(MAX_CONVERSATIONS).map(|row| PageConversation {
             row,
             retransmissions: retransmissions(analysis, row.stream),
         }));
     }
     listed.sort_by_key(|conversation| std::cmp::Reverse(conversation.row.traffic.bytes()));
-    listed.truncate(MOST_CONVERSATIONS);
+    listed.truncate(MAX_CONVERSATIONS);
     listed
 }
 

@@ -113,15 +113,15 @@ impl Capture {
 
 /// A sentence about packets that are not understood, with the most frequent kinds.
 fn not_understood(counts: &NotUnderstoodCounts) -> Option<String> {
-    const MOST: usize = 4;
+    const MAX: usize = 4;
     let kinds = counts.kinds();
     let one = |(what, count): &(NotUnderstood, u64)| format!("{} {what}", thousands(*count));
     let named: Vec<String> = match &kinds[..] {
         [] => return None,
         [(what, _)] => vec![what.to_string()],
-        kinds => kinds.iter().take(MOST).map(one).collect(),
+        kinds => kinds.iter().take(MAX).map(one).collect(),
     };
-    let more = if kinds.len() > MOST { ", and others" } else { "" };
+    let more = if kinds.len() > MAX { ", and others" } else { "" };
     let total = counts.total();
     Some(format!(
         "{} packet{} not understood: {}{more}.",
@@ -133,16 +133,16 @@ fn not_understood(counts: &NotUnderstoodCounts) -> Option<String> {
 
 /// A sentence for each MPTCP connection with several subflows, of the first ones.
 fn mptcp(connections: &[Vec<u32>]) -> Vec<String> {
-    const MOST: usize = 8;
-    const MOST_STREAMS: usize = 16;
+    const MAX: usize = 8;
+    const MAX_STREAMS: usize = 16;
     let several = connections.iter().filter(|streams| streams.len() > 1);
     let sentence = |streams: &Vec<u32>| {
-        let numbers: Vec<String> = streams.iter().take(MOST_STREAMS).map(u32::to_string).collect();
-        let more = if streams.len() > MOST_STREAMS { ", ..." } else { "" };
+        let numbers: Vec<String> = streams.iter().take(MAX_STREAMS).map(u32::to_string).collect();
+        let more = if streams.len() > MAX_STREAMS { ", ..." } else { "" };
         format!("Streams {}{more} are subflows of one MPTCP connection.", numbers.join(", "))
     };
-    let mut sentences: Vec<String> = several.clone().take(MOST).map(sentence).collect();
-    let left = several.count().saturating_sub(MOST);
+    let mut sentences: Vec<String> = several.clone().take(MAX).map(sentence).collect();
+    let left = several.count().saturating_sub(MAX);
     if left > 0 {
         sentences.push(format!("{left} further MPTCP connections have several subflows."));
     }

@@ -13,7 +13,7 @@ use report::terminal::ConversationRow;
 use std::cmp::Reverse;
 
 /// Rows of a table in text at most: a line takes some kilobytes until it is printed.
-pub(super) const MOST_TEXT_ROWS: usize = 50_000;
+pub(super) const MAX_TEXT_ROWS: usize = 50_000;
 
 /// The conversations of a layer, by bytes; of equal ones the earlier first.
 pub(super) struct ConversationRows<'a> {

@@ -2,7 +2,7 @@
 
 use super::analysis::{self, Analysis, Explained, RulesArg};
 use super::files_document::FilesDocument;
-use super::rows::MOST_TEXT_ROWS;
+use super::rows::MAX_TEXT_ROWS;
 use super::{Files, document, tables};
 use crate::console::{self, Console};
 use crate::failure::{DONE, FAILED, Failure, Outcome};
@@ -77,7 +77,7 @@ pub(super) fn run(args: &StreamsArgs, console: &mut Console) -> Outcome {
             let rows = shown.map(|(row, _)| row);
             table.add(tables::streams(&analysis.capture, rows), console)?;
         } else {
-            let rows: Vec<StreamRow> = shown.take(MOST_TEXT_ROWS).map(|(row, _)| row).collect();
+            let rows: Vec<StreamRow> = shown.take(MAX_TEXT_ROWS).map(|(row, _)| row).collect();
             let first_ns = analysis.capture.overview.first_ns;
             let tests = analysis.tests.iter().take(ROWS);
             let tests: Vec<Vec<String>> =

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use study::{Part, Run};
 
 /// Cells of a part that have a page: of a larger part the first ones.
-const MOST_PAGES: usize = 200;
+const MAX_PAGES: usize = 200;
 
 /// Writes the pages of the cells and the report into the study's directory; the report's file.
 pub(super) fn write_all(
@@ -87,7 +87,7 @@ fn shown(runs: &[StudyRun]) -> impl Iterator<Item = &StudyRun> {
     let best = |runs: &'_ [StudyRun]| {
         runs.iter().position(|run| run.status == RunStatus::Valid).unwrap_or(0)
     };
-    of_cell.filter_map(move |runs| runs.get(best(runs))).take(MOST_PAGES)
+    of_cell.filter_map(move |runs| runs.get(best(runs))).take(MAX_PAGES)
 }
 
 /// The page of a run, with each of its flows; `None` if it failed.

@@ -19,7 +19,7 @@ use units::BitRate;
 const FIRST: BitRate = BitRate::from_bps(1_000_000);
 
 /// Default upper limit of the search: 1 Tbit/s.
-const MOST: BitRate = BitRate::from_bps(1_000_000_000_000);
+const MAX: BitRate = BitRate::from_bps(1_000_000_000_000);
 
 /// Maximum number of tries; over a path whose rate is constant 20 to 30 suffice.
 const TRIES: u32 = 80;
@@ -29,7 +29,7 @@ const TRIES: u32 = 80;
 const SUSTAINED: f64 = 0.985;
 
 /// Minimum number of receiver samples with new data for an arrival rate.
-const LEAST_SAMPLES: usize = 5;
+const MIN_SAMPLES: usize = 5;
 
 pub(super) fn run(args: &TestArgs, console: &mut Console) -> Outcome {
     let stop = stop::on_signals();
@@ -42,7 +42,7 @@ pub(super) fn run(args: &TestArgs, console: &mut Console) -> Outcome {
     };
     let each = config.streams.max(1);
     let most = args.bitrate.and_then(|pace| pace.0);
-    let most = most.map_or(MOST, |rate| rate.scaled(f64::from(each)));
+    let most = most.map_or(MAX, |rate| rate.scaled(f64::from(each)));
     let mut search = Search::new(FIRST.min(most), most, TRIES);
     let (mut tries, mut peer, mut failed) = (Vec::new(), String::new(), None);
     let started_unix_s = clock::unix_seconds();
@@ -174,7 +174,7 @@ fn arrival_rate(stream: &Stream) -> Option<f64> {
     let grew: Vec<_> = grew.collect();
     let (first, last) = (grew.get(1)?.0, grew.get(grew.len().checked_sub(2)?)?.1);
     let seconds = last.t_s - first.t_s;
-    (grew.len() >= LEAST_SAMPLES && seconds > 0.0)
+    (grew.len() >= MIN_SAMPLES && seconds > 0.0)
         .then(|| last.received_bytes.saturating_sub(first.received_bytes) as f64 * 8.0 / seconds)
 }
 

@@ -36,7 +36,7 @@ const ECHOES: Duration = Duration::from_millis(20);
 const CONNECTS: Duration = Duration::from_millis(50);
 
 /// A ping keeps 65 536 probes; in long tests the interval is longer.
-const MOST_PROBES: f64 = 60_000.0;
+const MAX_PROBES: f64 = 60_000.0;
 
 /// The probes of one flow, and when the first was sent.
 type ProbeResult = Result<(Instant, PingReport), ProbeError>;
@@ -53,7 +53,7 @@ pub(in crate::verbs) fn around(
     let ended = AtomicBool::new(false);
     let ended = &ended;
     let seconds = config.seconds + f64::from(config.omit_seconds) + 10.0;
-    let spaced = |least: Duration| least.max(Duration::from_secs_f64(seconds / MOST_PROBES));
+    let spaced = |least: Duration| least.max(Duration::from_secs_f64(seconds / MAX_PROBES));
     let echo = ping_config(config, PingMethod::IcmpOrTcp, spaced(ECHOES));
     let connect = ping_config(config, PingMethod::Tcp(port), spaced(CONNECTS));
     thread::scope(|scope| {

@@ -10,7 +10,7 @@ use record::{
 };
 
 /// Servers of a list that are shown; JSON has all.
-const MOST_SERVERS: usize = 60;
+const MAX_SERVERS: usize = 60;
 
 /// A table whose rows become blocks on a narrow screen. `rows` are the texts of each row, the
 /// first of which names it; `tone` that of the last.
@@ -179,7 +179,7 @@ pub(super) fn servers(m: &mut Markup, choice: &ServerChoice) {
     section(m, "Choice of the server", |m| {
         let note = format!("Needed: {} ({}).", choice.needed_bps, choice.needed_from);
         m.leaf("p", &[("class", &"note")], &note);
-        let shown = choice.servers.iter().take(MOST_SERVERS);
+        let shown = choice.servers.iter().take(MAX_SERVERS);
         let rows: Vec<_> = shown
             .map(|server| {
                 let texts = vec![
@@ -193,8 +193,8 @@ pub(super) fn servers(m: &mut Markup, choice: &ServerChoice) {
             })
             .collect();
         table(m, &["Server", "Location", "Rate", "RTT", "Why"], &rows);
-        if choice.servers.len() > MOST_SERVERS {
-            let more = format!("{} more are in JSON.", choice.servers.len() - MOST_SERVERS);
+        if choice.servers.len() > MAX_SERVERS {
+            let more = format!("{} more are in JSON.", choice.servers.len() - MAX_SERVERS);
             m.leaf("p", &[("class", &"note")], &more);
         }
     });

@@ -1,7 +1,7 @@
 //! The card of each stream with graphs: its cause, rate, loss and RTT, and the rest folded. The
 //! script shows the card of the stream that is selected; without it, the first one is shown.
 
-use super::{CapturePage, MOST_NOTES, StreamGraphs, short};
+use super::{CapturePage, MAX_NOTES, StreamGraphs, short};
 use crate::html::findings::chip;
 use crate::html::header::{capital, sentence, tile};
 use crate::html::markup::Markup;
@@ -39,7 +39,7 @@ fn card(m: &mut Markup, stream: &StreamGraphs) {
         m.element("details", &[("class", &"about")], |m| {
             m.leaf("summary", &[], &"Details of this stream");
             m.element("ul", &[("class", &"notes")], |m| {
-                for text in stream.about.iter().take(MOST_NOTES) {
+                for text in stream.about.iter().take(MAX_NOTES) {
                     m.leaf("li", &[], &short(text));
                 }
             });

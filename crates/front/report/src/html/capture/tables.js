@@ -1,7 +1,7 @@
 // The packets of the visible time span, and the conversations.
 
-const MOST_PACKETS = 300;
-const MOST_CONVERSATIONS = 100;
+const MAX_PACKETS = 300;
+const MAX_CONVERSATIONS = 100;
 
 const cell = (row, text, tag = "td") => {
   const element = document.createElement(tag);
@@ -28,7 +28,7 @@ const showPackets = () => {
   body.textContent = "";
   const fragment = document.createDocumentFragment();
   let last = null;
-  for (const packet of kept.slice(0, MOST_PACKETS)) {
+  for (const packet of kept.slice(0, MAX_PACKETS)) {
     if (last && packet.ordinal > last.ordinal + 1) {
       const gap = document.createElement("tr");
       gap.className = "gap";
@@ -57,10 +57,10 @@ const showPackets = () => {
     });
     fragment.append(row);
   }
-  if (kept.length > MOST_PACKETS) {
+  if (kept.length > MAX_PACKETS) {
     const more = document.createElement("tr");
     more.className = "gap";
-    cell(more, `${grouped(kept.length - MOST_PACKETS)} more: zoom in`).colSpan = 9;
+    cell(more, `${grouped(kept.length - MAX_PACKETS)} more: zoom in`).colSpan = 9;
     fragment.append(more);
   }
   body.append(fragment);
@@ -83,11 +83,11 @@ const showConversations = () => {
   const hidden = capture.conversationCount - capture.conversations.length;
   $("conversation-count").textContent =
     `${grouped(found.length)} of ${grouped(capture.conversations.length)} conversations` +
-    (found.length > MOST_CONVERSATIONS ? `; the ${MOST_CONVERSATIONS} with most bytes are shown` : "") +
+    (found.length > MAX_CONVERSATIONS ? `; the ${MAX_CONVERSATIONS} with most bytes are shown` : "") +
     (hidden > 0 ? `; ${grouped(hidden)} smaller ones are not in this page` : "");
   const body = $("conversation-rows");
   body.textContent = "";
-  for (const conversation of found.slice(0, MOST_CONVERSATIONS)) {
+  for (const conversation of found.slice(0, MAX_CONVERSATIONS)) {
     const [protocol, stream, a, b, start, duration, framesA, bytesA, framesB, bytesB, retransmitted] = conversation;
     const row = document.createElement("tr");
     const first = cell(row, "", "th");

@@ -8,7 +8,7 @@ use record::{StudyCell, StudyPart};
 use units::percent;
 
 /// Cells that are listed; the export has all.
-pub(super) const MOST: usize = 1_000;
+pub(super) const MAX: usize = 1_000;
 
 pub(super) fn table(m: &mut Markup, part: &StudyPart, pages: &[usize]) {
     m.element("section", &[], |m| {
@@ -24,14 +24,14 @@ pub(super) fn table(m: &mut Markup, part: &StudyPart, pages: &[usize]) {
                     m.element("tr", &[], |m| head(m, part));
                 });
                 m.element("tbody", &[], |m| {
-                    for cell in part.cells.iter().take(MOST) {
+                    for cell in part.cells.iter().take(MAX) {
                         m.element("tr", &[], |m| row(m, part, cell, pages));
                     }
                 });
             });
         });
-        if part.cells.len() > MOST {
-            let more = part.cells.len() - MOST;
+        if part.cells.len() > MAX {
+            let more = part.cells.len() - MAX;
             let note =
                 format!("{more} more cells are in the export (longhaul study export DIR --csv).");
             m.leaf("p", &[("class", &"note")], &note);

@@ -7,7 +7,7 @@ use record::{LevelComparison, StudyPart};
 use units::significant;
 
 /// Rows of a table; JSON has more.
-const MOST_ROWS: usize = 400;
+const MAX_ROWS: usize = 400;
 
 const NOTE: &str = "Ratios of the goodput where all other factors are equal, with their 95 % \
                     confidence intervals (Welch, of the logarithms of the runs).";
@@ -59,13 +59,13 @@ fn table(m: &mut Markup, part: &StudyPart) {
                     });
                 });
                 m.element("tbody", &[], |m| {
-                    for one in part.comparisons.iter().take(MOST_ROWS) {
+                    for one in part.comparisons.iter().take(MAX_ROWS) {
                         m.element("tr", &[], |m| row(m, one));
                     }
                 });
             });
         });
-        let more = count - part.comparisons.len().min(MOST_ROWS) as u64;
+        let more = count - part.comparisons.len().min(MAX_ROWS) as u64;
         if more > 0 {
             let note = format!("{more} more, with smaller ratios.");
             m.leaf("p", &[("class", &"note")], &note);

@@ -14,10 +14,10 @@ use record::{FlowFigures, Limit, RunStatus, StudyPart, StudyRun};
 const BOTTOM: f64 = 290.0;
 
 /// Flows that are told apart.
-const MOST: usize = 4;
+const MAX: usize = 4;
 
 /// Steps of a drawing: of a longer run the first ones.
-const MOST_STEPS: usize = 600;
+const MAX_STEPS: usize = 600;
 
 /// A flow that sends a file.
 struct Sender<'a> {
@@ -30,7 +30,7 @@ pub(super) fn draw(part: &StudyPart, runs: &[StudyRun]) -> Option<Chart> {
     let senders = senders(part, runs);
     let series =
         || senders.iter().flat_map(|one| [&one.flow.series_bps, &one.flow.disk_series_bps]);
-    let seconds = series().map(Vec::len).max()?.clamp(1, MOST_STEPS);
+    let seconds = series().map(Vec::len).max()?.clamp(1, MAX_STEPS);
     let most = series().flatten().copied().fold(0.0, f64::max);
     let up = Axis::over(most, RATE, 5.0);
     let columns = senders.iter().flat_map(|one| {
@@ -98,7 +98,7 @@ fn senders<'a>(part: &StudyPart, runs: &'a [StudyRun]) -> Vec<Sender<'a>> {
             found.push(Sender { name, flow });
         }
     }
-    found.truncate(MOST);
+    found.truncate(MAX);
     found
 }
 

@@ -15,11 +15,11 @@ use std::collections::BTreeMap;
 const BOTTOM: f64 = 350.0;
 
 /// Groups that are drawn; of more, the first.
-const MOST_BOXES: usize = 24;
-const MOST_CURVES: usize = 8;
+const MAX_BOXES: usize = 24;
+const MAX_CURVES: usize = 8;
 
 /// Points of a curve; of more, some are left out.
-const MOST_POINTS: usize = 400;
+const MAX_POINTS: usize = 400;
 
 /// Beyond so many interquartile ranges from the box a value is an outlier (Tukey 1977).
 const WHISKER: f64 = 1.5;
@@ -54,7 +54,7 @@ fn by_name(groups: &Groups) -> impl Iterator<Item = (&str, &[f64])> {
 /// A box for each value of a factor.
 pub(super) fn boxes(part: &StudyPart, runs: &[StudyRun], plot: &StudyPlot) -> Chart {
     let mut groups = groups(part, runs, plot, plot.x.as_ref());
-    groups.truncate(MOST_BOXES);
+    groups.truncate(MAX_BOXES);
     let shown = Shown::of(plot);
     let caption = match &plot.x {
         Some(x) => format!("{} of the runs, by {x}", shown.title),
@@ -67,7 +67,7 @@ pub(super) fn boxes(part: &StudyPart, runs: &[StudyRun], plot: &StudyPlot) -> Ch
         let area = area(width, BOTTOM);
         grid(m, &up, &area);
         let wide = (area.right - area.left) / groups.len().max(1) as f64;
-        let every = groups.len().div_ceil(width.of(MOST_BOXES, 5)).max(1);
+        let every = groups.len().div_ceil(width.of(MAX_BOXES, 5)).max(1);
         for (at, (name, values)) in groups.iter().enumerate() {
             let middle = area.left + (at as f64 + 0.5) * wide;
             one_box(m, values, middle, (wide * 0.5).min(60.0), |value| area.y(up.share(value)));
@@ -118,7 +118,7 @@ fn one_box(m: &mut Markup, values: &[f64], x: f64, wide: f64, y: impl Fn(f64) ->
 /// The share of the runs at or below each value, a curve for each value of a factor.
 pub(super) fn cumulative(part: &StudyPart, runs: &[StudyRun], plot: &StudyPlot) -> Chart {
     let mut groups = groups(part, runs, plot, plot.by.as_ref());
-    groups.truncate(MOST_CURVES);
+    groups.truncate(MAX_CURVES);
     groups.iter_mut().for_each(|group| group.1.sort_by(f64::total_cmp));
     let shown = Shown::of(plot);
     let caption = match &plot.by {
@@ -161,7 +161,7 @@ pub(super) fn cumulative(part: &StudyPart, runs: &[StudyRun], plot: &StudyPlot) 
 /// The corners of the empirical distribution of sorted values.
 fn steps(values: &[f64]) -> impl Iterator<Item = (f64, f64)> {
     let count = values.len();
-    let step = count.div_ceil(MOST_POINTS).max(1);
+    let step = count.div_ceil(MAX_POINTS).max(1);
     let share = move |rank: usize| rank as f64 / count as f64;
     let picked = values.iter().enumerate().filter(move |(at, _)| at % step == 0 || at + 1 == count);
     picked.flat_map(move |(at, value)| [(*value, share(at)), (*value, share(at + 1))])
@@ -187,7 +187,7 @@ mod tests {
         assert_eq!(corners[..3], [(1.0, 0.0), (1.0, third), (2.0, third)]);
         assert_eq!(corners.last(), Some(&(4.0, 1.0)));
         let many: Vec<f64> = (0..100_000).map(f64::from).collect();
-        assert!(steps(&many).count() <= 2 * (MOST_POINTS + 1));
+        assert!(steps(&many).count() <= 2 * (MAX_POINTS + 1));
         assert_eq!(steps(&many).last(), Some((99_999.0, 1.0)));
     }
 }

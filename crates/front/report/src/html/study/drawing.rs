@@ -6,13 +6,13 @@ use record::{PlotKind, StudyCell, StudyFactor, StudyPart, StudyPlot};
 use std::collections::HashMap;
 
 /// Most plots of one kind: each shows one combination of the factors that are on no axis.
-const MOST_PLOTS: usize = 6;
+const MAX_PLOTS: usize = 6;
 
 /// Values of a factor up to which a surface and a heatmap are drawn.
-const MOST_VALUES: usize = 100;
+const MAX_VALUES: usize = 100;
 
 /// Most cells of a plot of rows.
-const MOST_ROWS: usize = 40;
+const MAX_ROWS: usize = 40;
 
 /// What is on the axes, as indices of factors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,7 +58,7 @@ impl PartPlot {
             [x] => vec![Plotted::Lines { x: *x, series: words }],
             [x, y, ..] => {
                 let mut kinds = vec![Plotted::Lines { x: *x, series: Some(*y) }];
-                let enough = |at: &usize| (3..=MOST_VALUES).contains(&factors[*at].values.len());
+                let enough = |at: &usize| (3..=MAX_VALUES).contains(&factors[*at].values.len());
                 if enough(x) && enough(y) {
                     kinds.push(Plotted::Surface { x: *x, y: *y });
                     kinds.push(Plotted::Heatmap { x: *x, y: *y });
@@ -104,7 +104,7 @@ impl PartPlot {
             let value = |at: &usize| (*at, cell.values.get(*at).cloned().unwrap_or_default());
             let fixed: Vec<(usize, String)> = others.iter().map(value).collect();
             if !plots.iter().any(|plot| plot.fixed == fixed) {
-                if plots.len() == MOST_PLOTS {
+                if plots.len() == MAX_PLOTS {
                     break;
                 }
                 plots.push(PartPlot { plotted, fixed, shown: shown.clone() });
@@ -142,7 +142,7 @@ impl PartPlot {
         &'a self,
         part: &'a StudyPart,
     ) -> impl Iterator<Item = &'a StudyCell> + Clone {
-        let limit = if self.plotted == Plotted::Rows { MOST_ROWS } else { usize::MAX };
+        let limit = if self.plotted == Plotted::Rows { MAX_ROWS } else { usize::MAX };
         part.cells
             .iter()
             .filter(|cell| cell.throughput_bps.is_some_and(f64::is_finite))

@@ -18,7 +18,7 @@ pub(super) fn area(width: Width, height: f64) -> Area {
 }
 
 /// Lines that are told apart by their colours; of more, some are left out.
-const MOST_SERIES: usize = 8;
+const MAX_SERIES: usize = 8;
 
 pub(super) fn draw(part: &StudyPart, plot: &PartPlot) -> Option<Chart> {
     let Plotted::Lines { x, series } = plot.plotted else { return None };
@@ -104,7 +104,7 @@ fn lines<'a>(
         return vec![(plot.shown.title.to_lowercase(), sorted(plot.cells(part).collect()))];
     };
     let other = &part.plan.factors[series];
-    let shown = labelled(other, MOST_SERIES).into_iter().map(|at| &other.values[at]);
+    let shown = labelled(other, MAX_SERIES).into_iter().map(|at| &other.values[at]);
     let of = |value: &String| {
         let cells = plot.cells(part).filter(|cell| cell.values.get(series) == Some(value));
         (format!("{}={value}", other.name), sorted(cells.collect()))

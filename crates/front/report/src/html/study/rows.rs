@@ -11,7 +11,7 @@ use record::StudyPart;
 const ROW: [f64; 2] = [28.0, 46.0];
 
 /// Characters of a label that fit beside the plot.
-const MOST_LABEL: usize = 40;
+const MAX_LABEL: usize = 40;
 
 pub(super) fn draw(part: &StudyPart, plot: &PartPlot) -> Chart {
     let cells: Vec<_> = plot.cells(part).collect();
@@ -34,7 +34,7 @@ pub(super) fn draw(part: &StudyPart, plot: &PartPlot) -> Chart {
         for (row, cell) in cells.iter().enumerate() {
             let y = area.top + (row as f64 + width.of(0.5, 0.7)) * high;
             let values: Vec<&str> = part.values(cell).map(|(_, value)| value).collect();
-            let label: String = values.join(" ").chars().take(MOST_LABEL).collect();
+            let label: String = values.join(" ").chars().take(MAX_LABEL).collect();
             match width {
                 Width::Wide => text(m, "row", (area.left - 10.0, y + 4.0), &label),
                 Width::Narrow => text(m, "row-above", (0.0, y - 15.0), &label),

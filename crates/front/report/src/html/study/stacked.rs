@@ -15,10 +15,10 @@ const BOTTOM: f64 = 250.0;
 const DAY: usize = 86_400;
 
 /// Cells of a part that are drawn.
-const MOST: usize = 6;
+const MAX: usize = 6;
 
 /// Steps of a drawing: a longer run has several seconds in each.
-const MOST_STEPS: usize = 600;
+const MAX_STEPS: usize = 600;
 
 /// The first valid run of each cell with several flows, or with NAKs.
 pub(super) fn cells<'a>(part: &StudyPart, runs: &'a [StudyRun]) -> Vec<&'a StudyRun> {
@@ -29,7 +29,7 @@ pub(super) fn cells<'a>(part: &StudyPart, runs: &'a [StudyRun]) -> Vec<&'a Study
     let mut found: Vec<&StudyRun> = Vec::new();
     for run in runs.iter().filter(shown) {
         let known = part.cells.len() > run.cell && !found.iter().any(|one| one.cell == run.cell);
-        if known && found.len() < MOST {
+        if known && found.len() < MAX {
             found.push(run);
         }
     }
@@ -41,7 +41,7 @@ pub(super) fn draw(part: &StudyPart, run: &StudyRun) -> Option<Chart> {
     let title = format!("Flows over time, {}", label(part, cell));
     let capacity = capacity(part, cell);
     let seconds = run.flows.iter().map(end).fold(1, usize::max);
-    let step = seconds.div_ceil(MOST_STEPS);
+    let step = seconds.div_ceil(MAX_STEPS);
     let count = seconds.div_ceil(step);
     let mean = |flow: &FlowFigures, number: usize| {
         (0..step).map(|second| at(flow, number * step + second)).sum::<f64>() / step as f64

@@ -7,7 +7,7 @@ use model::statistics;
 use record::{StudyCell, StudyPart};
 
 /// Rows of a table; of more, some are left out.
-const MOST_ROWS: usize = 240;
+const MAX_ROWS: usize = 240;
 
 /// A table: the first column names the rows.
 #[derive(Debug, Default)]
@@ -68,7 +68,7 @@ impl Values {
         if self.rows.is_empty() {
             return;
         }
-        let every = self.rows.len().div_ceil(MOST_ROWS);
+        let every = self.rows.len().div_ceil(MAX_ROWS);
         m.element("details", &[], |m| {
             m.leaf("summary", &[], &"Values");
             m.element("div", &[("class", &"scroll")], |m| {
