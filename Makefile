@@ -45,15 +45,15 @@ bench:
 	$(CARGO) bench --locked -p longhaul-verify --bench kinds
 	$(CARGO) bench --locked -p longhaul-verify --bench explain
 	$(CARGO) bench --locked -p longhaul-verify --bench remedy
-	$(CARGO) bench --locked -p longhaul --bench measure
-	$(CARGO) bench --locked -p longhaul --bench capture
-	$(CARGO) bench --locked -p longhaul --bench copy
-	$(CARGO) bench --locked -p longhaul --bench udt
-	$(CARGO) bench --locked -p longhaul --bench watch
-	$(CARGO) bench --locked -p longhaul --bench large_study
+	$(CARGO) bench --locked -p longhaul-cli --bench measure
+	$(CARGO) bench --locked -p longhaul-cli --bench capture
+	$(CARGO) bench --locked -p longhaul-cli --bench copy
+	$(CARGO) bench --locked -p longhaul-cli --bench udt
+	$(CARGO) bench --locked -p longhaul-cli --bench watch
+	$(CARGO) bench --locked -p longhaul-cli --bench large_study
 	$(CARGO) bench --locked -p longhaul-udt-socket --bench throughput
 	$(CARGO) bench --locked -p longhaul-capture --bench captures
-	$(CARGO) bench --locked -p longhaul --bench capture_page
+	$(CARGO) bench --locked -p longhaul-cli --bench capture_page
 
 # Every built-in study in its short form: fails if a published trend does not hold.
 studies:
@@ -69,8 +69,8 @@ vm-check:
 # and each fuzz target for FUZZ_SECONDS (600).
 long: peers
 	PROPTEST_CASES=100000 $(CARGO) test --workspace --release --locked --lib --test link --test explain
-	LONGHAUL_LONG=1 $(CARGO) test --release --locked -p longhaul --test mixed_attack
-	LONGHAUL_LONG=1 $(CARGO) test --locked -p longhaul --test how_to_add
+	LONGHAUL_LONG=1 $(CARGO) test --release --locked -p longhaul-cli --test mixed_attack
+	LONGHAUL_LONG=1 $(CARGO) test --locked -p longhaul-cli --test how_to_add
 	LONGHAUL_LONG=1 $(CARGO) test --release --locked -p longhaul-udt-socket --test interop
 	scripts/vm-check short
 	scripts/fuzz

@@ -39,7 +39,7 @@ const EXAMPLES: [Example; 2] = [
     Example {
         addition: "verb",
         patch: "verb.patch",
-        tests: &["-p", "longhaul", "--bin", "longhaul"],
+        tests: &["-p", "longhaul-cli", "--lib"],
         command: &["mss", "1500"],
         prints: "1448 bytes",
     },
@@ -121,7 +121,7 @@ fn passes_its_tests(example: &Example) {
     cargo(&["fmt", "--all", "--check"]);
     cargo(&[&locked, example.tests].concat());
     // Names, terms, lengths and layers; it builds the program as well.
-    cargo(&[&locked[..], &["-p", "longhaul", "--test", "tidy"]].concat());
+    cargo(&[&locked[..], &["-p", "longhaul-cli", "--test", "tidy"]].concat());
     let program = target.join("debug/longhaul");
     let output = Command::new(program).args(example.command).output().unwrap();
     let text = String::from_utf8_lossy(&output.stdout);

@@ -1,6 +1,6 @@
 //! Messages of an agent, and of whoever started one.
 
-use agent_proto::{
+use remote::protocol::{
     Clock, FlowReply, Lines, MAX_FLOWS, MAX_REPLY, MAX_REQUEST, Probe, Reply, Request, Started,
     parse_reply, parse_request, start_skew, write,
 };

@@ -1,8 +1,8 @@
 //! Messages of a peer of `longhaul copy`.
 
-use copy_proto::frame::{Decoder, encode};
-use copy_proto::hash::TreeHash;
-use copy_proto::message::{EntryKind, Message};
+use copy::protocol::frame::{Decoder, encode};
+use copy::protocol::hash::TreeHash;
+use copy::protocol::message::{EntryKind, Message};
 
 /// Blocks of one run that are tried.
 const MAX: u64 = 100;

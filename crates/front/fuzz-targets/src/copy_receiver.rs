@@ -2,9 +2,9 @@
 //! receiver holds, opens and creates meanwhile.
 
 use copy::in_memory::{Limits, Peer, links_that_lead_out, receive};
-use copy_proto::BLOCK_BYTES;
-use copy_proto::message::{Entry, EntryKind, Message};
-use copy_proto::path::RelativePath;
+use copy::protocol::BLOCK_BYTES;
+use copy::protocol::message::{Entry, EntryKind, Message};
+use copy::protocol::path::RelativePath;
 use std::collections::HashMap;
 use std::fs;
 use std::path::Path;
@@ -133,7 +133,7 @@ fn message(code: u8, steps: &mut Steps<'_>, sent: &mut Sent) -> Option<Message> 
     let first = u64::from(steps.byte() % 5);
     Some(match code {
         6 | 7 => {
-            let length = copy_proto::block_bytes(bytes, first).max(usize::from(code == 7));
+            let length = copy::protocol::block_bytes(bytes, first).max(usize::from(code == 7));
             Message::Data { id, block: first, bytes: vec![0; length] }
         }
         8 => Message::Hole { id, first, count: u64::from(steps.byte() % 8) },

@@ -1,13 +1,13 @@
 //! The flows of a run: tests against servers, each at its time.
 
 use crate::input::Requests;
-use agent_proto::{FlowReply, FlowRequest, Reply, Secret};
 use host::clock;
 use host::resolve::Family;
 use host::stop::StopFlag;
 use perf::client::{self, ClientConfig};
 use perf::{Event, PerfError};
 use record::Protocol;
+use remote::protocol::{FlowReply, FlowRequest, Reply, Secret};
 use std::sync::OnceLock;
 use std::thread;
 use std::time::{Duration, Instant};

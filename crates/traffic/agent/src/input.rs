@@ -1,9 +1,9 @@
 //! Requests as they come: a thread reads the input to its end, which ends everything else.
 
-use agent_proto::{LineTooLong, Lines, MAX_REQUEST};
 use host::clock;
 use host::lock::lock;
 use host::stop::StopFlag;
+use remote::protocol::{LineTooLong, Lines, MAX_REQUEST};
 use std::io::{ErrorKind, Read};
 use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};

@@ -11,7 +11,6 @@ mod flows;
 mod input;
 mod sysctls;
 
-use agent_proto::{Hello, MAX_RESULTS, Reply, Request, Secret, VERSION, parse_request, write};
 use copy::CopyError;
 use flows::Flows;
 use host::clock;
@@ -20,6 +19,7 @@ use host::stop::StopFlag;
 use input::{Ended, Requests};
 use perf::ServerEvent;
 use perf::server::{Limits, Server, ServerConfig, Tokens};
+use remote::protocol::{Hello, MAX_RESULTS, Reply, Request, Secret, VERSION, parse_request, write};
 use std::io::Read;
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex};

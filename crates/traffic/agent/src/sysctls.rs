@@ -3,12 +3,12 @@
 //! The journal is that of `longhaul tune`: whatever happens to the agent, `longhaul tune
 //! rollback` reverts what it set, and the next agent of a study does so first.
 
-use agent_proto::SysctlRequest;
 use host::clock;
 use record::{
     MemoryCost, Outcome, PlannedSetting, RevertOutcome, TUNE_PLAN_SCHEMA, TunePlan, Written,
     is_tuned_sysctl, is_tuned_value,
 };
+use remote::protocol::SysctlRequest;
 use std::path::Path;
 use tune::{Decision, HostDisk, Identity, Lock, PERSISTED, ThisHost, Tuner, TunerError};
 use units::ByteCount;

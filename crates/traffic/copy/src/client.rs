@@ -5,12 +5,12 @@ pub(crate) mod segments;
 mod tcp_trial;
 
 use crate::progress::{Figures, Progress};
+use crate::protocol::message::{Carrier, Message, Request};
 use crate::receiver;
 use crate::server::local_destination;
 use crate::transport::{Session, Transport};
 use crate::{CopyError, sender, walk};
 use control::Algorithm;
-use copy_proto::message::{Carrier, Message, Request};
 pub(crate) use far_side::CONTROL_LANE;
 use far_side::FarSide;
 use host::clock;

@@ -3,8 +3,8 @@
 //! they are.
 
 use crate::CopyError;
+use crate::protocol::VERSION;
 use control::Algorithm;
-use copy_proto::VERSION;
 use pinned_tls::{Identity, PublicKey};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;

@@ -4,6 +4,7 @@
 //! | module | |
 //! |---|---|
 //! | `client` | a copy from the user's side: bootstrap, connections, the result |
+//! | `protocol` | messages, their frames, names and hashes, without I/O |
 //! | `hello` | the keys and ports that both ends tell each other over ssh or TLS |
 //! | `server` | the far end: one session of an agent, or many behind a listener |
 //! | `transport` | UDT or TCP with TLS, behind queues of messages |
@@ -24,6 +25,7 @@ mod directory;
 mod hello;
 pub mod in_memory;
 mod progress;
+pub mod protocol;
 mod queue;
 mod receiver;
 mod sender;

@@ -12,9 +12,9 @@ pub(crate) mod tls;
 pub(crate) mod udt;
 
 use crate::CopyError;
+use crate::protocol::frame;
+use crate::protocol::message::Message;
 use crate::queue::Queue;
-use copy_proto::frame;
-use copy_proto::message::Message;
 use data_path::DataPath;
 use host::lock::lock;
 use host::{clock, stop::StopFlag};

@@ -2,8 +2,8 @@
 
 use crate::CopyError;
 use crate::directory::{Directory, Links, Names, is_directory, split};
-use copy_proto::message::{EntryKind, MAX_FILE_BYTES};
-use copy_proto::path::RelativePath;
+use crate::protocol::message::{EntryKind, MAX_FILE_BYTES};
+use crate::protocol::path::RelativePath;
 use glob::{MatchOptions, Pattern};
 use rustix::fs::{FileType, Stat};
 use std::collections::HashSet;

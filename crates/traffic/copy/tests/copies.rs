@@ -16,7 +16,7 @@ use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 const TOKEN: &str = "0123456789abcdef0123456789abcdef";
-const BLOCK: usize = copy_proto::BLOCK_BYTES;
+const BLOCK: usize = copy::protocol::BLOCK_BYTES;
 
 /// Directories of both ends, and a server of the second one.
 struct Ends {

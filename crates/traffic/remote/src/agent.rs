@@ -1,7 +1,7 @@
 //! What is asked of an agent.
 
 use crate::process::{Launcher, Process, RemoteError};
-use agent_proto::{
+use crate::protocol::{
     Clock, FlowReply, FlowRequest, Hello, MAX_REPLY, MAX_RESULTS, Offset, Probe, Reply, Request,
     Secret, SysctlRequest, VERSION, parse_reply, write,
 };

@@ -5,12 +5,14 @@
 //! |---|---|
 //! | `host_name` | which hosts are given to ssh |
 //! | `resolved_host` | the host that ssh connects to for a name |
+//! | `protocol` | messages and their bounds, and the difference of two clocks, without I/O |
 //! | `process` | the process, and lines to and from it: each with a deadline and a bound |
 //! | `agent` | requests, their replies, and the agent's clock |
 
 mod agent;
 mod host_name;
 mod process;
+pub mod protocol;
 mod resolved_host;
 
 pub use agent::{Agent, FIRST_REPLY};

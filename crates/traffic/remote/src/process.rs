@@ -5,7 +5,7 @@
 //! could move the cursor with it.
 
 use crate::host_name::{WrongHost, check_host};
-use agent_proto::Lines;
+use crate::protocol::Lines;
 use host::lock::lock;
 use host::stop::StopFlag;
 use host::{clock, wait};

@@ -3,11 +3,11 @@
 use super::Agents;
 use crate::cell_lab;
 use crate::testbed::AttemptError;
-use agent_proto::{FlowReply, FlowRequest, Offset, Secret, Started, start_skew};
 use host::clock;
 use model::IpVersion;
 use perf::StopFlag;
 use record::{FlowFigures, Measurement, Protocol, StartSkew};
+use remote::protocol::{FlowReply, FlowRequest, Offset, Secret, Started, start_skew};
 use remote::{Agent, RemoteError};
 use std::collections::BTreeMap;
 use std::thread;

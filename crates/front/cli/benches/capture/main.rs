@@ -1,6 +1,6 @@
 //! The promised figure of `longhaul capture`: at 10 Gbit/s on a veth pair, headers only, at most
 //! 1 % of the packets are dropped, and every drop is counted:
-//! `cargo bench -p longhaul --bench capture`.
+//! `cargo bench -p longhaul-cli --bench capture`.
 //!
 //! Packets are counted by the interface. In super-segments a packet stands for up to 45 on the
 //! wire; without them each is captured by itself.

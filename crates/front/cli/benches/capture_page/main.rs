@@ -1,4 +1,4 @@
-//! What the page of a capture promises: `cargo bench -p longhaul --bench capture_page`.
+//! What the page of a capture promises: `cargo bench -p longhaul-cli --bench capture_page`.
 //!
 //! The bulk transfer of `wire/capture/benches` (1.6 GB, 1.14 million packets), and ten million
 //! packets captured without payload: how long the page takes to write, how long it is, and,

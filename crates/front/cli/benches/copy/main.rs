@@ -1,5 +1,5 @@
 //! What `longhaul copy` promises, some of it beside scp on the same path in the same run:
-//! `cargo bench -p longhaul --bench copy`, or with names, some of it.
+//! `cargo bench -p longhaul-cli --bench copy`, or with names, some of it.
 //!
 //! The files are in memory (`/dev/shm`), so that no disk is the limit: `large` needs 20 GB
 //! there. `scp` needs Debian's openssh-server. Root is required: sshd needs it.

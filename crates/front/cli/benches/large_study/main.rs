@@ -1,4 +1,4 @@
-//! What `longhaul study report` promises of a large study: `cargo bench -p longhaul --bench
+//! What `longhaul study report` promises of a large study: `cargo bench -p longhaul-cli --bench
 //! large_study`.
 //!
 //! A study of 100 000 cells is begun in the lab, until its first run is stored; that run, with

@@ -1,5 +1,5 @@
 //! The measuring's promised figures, beside Debian's iperf3 in the same run:
-//! `cargo bench -p longhaul --bench measure`, or with names, some of them.
+//! `cargo bench -p longhaul-cli --bench measure`, or with names, some of them.
 //!
 //! Two hosts, a veth pair, plain settings, five alternating runs, medians.
 

@@ -1,4 +1,4 @@
-//! What UDT promises over emulated paths: `cargo bench -p longhaul --bench udt`, or with names,
+//! What UDT promises over emulated paths: `cargo bench -p longhaul-cli --bench udt`, or with names,
 //! some of it. Medians of three; libudt 4.11 and the kernel's TCP run alternately with ours.
 //!
 //! A path that the machine cannot emulate in time is named instead of measured: 10 Gbit/s takes

@@ -1,4 +1,4 @@
-//! What `longhaul watch` promises: `cargo bench -p longhaul --bench watch`.
+//! What `longhaul watch` promises: `cargo bench -p longhaul-cli --bench watch`.
 //!
 //! 5000 idle and 50 busy sockets over the loopback of a network namespace of its
 //! own; twenty looks a second apart, each asked of the kernel, compared, judged and

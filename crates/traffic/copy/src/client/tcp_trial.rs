@@ -5,8 +5,8 @@
 
 use super::far_side::FarSide;
 use super::{Attempt, Notice};
+use crate::protocol::message::{Carrier, Message};
 use crate::transport::{Session, Transport};
-use copy_proto::message::{Carrier, Message};
 use host::clock;
 use host::stop::StopFlag;
 use std::collections::VecDeque;

@@ -8,9 +8,9 @@
 //! through one that does is found here, by following it.
 
 use crate::directory::{Directory, Links};
+use crate::protocol::path::RelativePath;
 use crate::receiver::partial::partial_name;
 use crate::receiver::times;
-use copy_proto::path::RelativePath;
 use rustix::fs::{AtFlags, utimensat};
 use std::io;
 

@@ -1,10 +1,10 @@
 //! The incomplete copy of a file, under a name of its own. It is locked while it is open; it
 //! is closed where nothing comes for it, as descriptors are few.
 
+use crate::protocol::BLOCK_BYTES;
 use crate::receiver::SharedDirectory;
 use crate::transport::Session;
 use crate::walk::PARTIAL;
-use copy_proto::BLOCK_BYTES;
 use host::clock;
 use rustix::fs::{FallocateFlags, FileType, FlockOperation, Stat, fallocate, flock, fstat};
 use rustix::process::geteuid;

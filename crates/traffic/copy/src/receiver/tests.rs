@@ -5,11 +5,11 @@ use crate::CopyError;
 use crate::budget::Budget;
 use crate::directory::Directory;
 use crate::progress::Progress;
+use crate::protocol::hash::Hash;
+use crate::protocol::message::{Entry, EntryKind, Message};
+use crate::protocol::path::RelativePath;
 use crate::transport::Session;
 use crate::transport::in_memory::Peer;
-use copy_proto::hash::Hash;
-use copy_proto::message::{Entry, EntryKind, Message};
-use copy_proto::path::RelativePath;
 use host::stop::StopFlag;
 use std::fs;
 

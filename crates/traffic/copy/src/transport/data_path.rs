@@ -1,6 +1,6 @@
 //! Which of a session's connections carry data, and what UDT loses.
 
-use copy_proto::message::Carrier;
+use crate::protocol::message::Carrier;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 
 const UDT: u8 = 1;

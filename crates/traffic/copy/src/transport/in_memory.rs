@@ -3,8 +3,8 @@
 use super::Session;
 use super::pump::MESSAGE_COST;
 use crate::CopyError;
-use copy_proto::frame::{self, Decoder};
-use copy_proto::message::Message;
+use crate::protocol::frame::{self, Decoder};
+use crate::protocol::message::Message;
 use host::clock;
 use std::cell::RefCell;
 use std::collections::VecDeque;

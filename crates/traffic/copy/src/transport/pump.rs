@@ -2,8 +2,8 @@
 
 use super::Session;
 use crate::CopyError;
-use copy_proto::frame::Decoder;
-use copy_proto::message::Carrier;
+use crate::protocol::frame::Decoder;
+use crate::protocol::message::Carrier;
 use host::clock;
 use host::lock::lock;
 use std::sync::atomic::Ordering;

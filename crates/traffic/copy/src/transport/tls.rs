@@ -3,7 +3,7 @@
 use super::Session;
 use super::pump::Pump;
 use crate::CopyError;
-use copy_proto::message::Carrier;
+use crate::protocol::message::Carrier;
 use host::tcp_info::TcpInfo;
 use host::{clock, wait};
 use pinned_tls::{Identity, IdentityError, PublicKey};

@@ -3,7 +3,7 @@
 use crate::messages::{BLOCK, data, end, file};
 use crate::{alone, scratch};
 use copy::in_memory::{self, Limits, Peer};
-use copy_proto::message::Message;
+use copy::protocol::message::Message;
 use std::fs;
 use std::path::Path;
 use std::time::Duration;

@@ -3,7 +3,7 @@
 use crate::messages::{directory, file, link};
 use crate::{alone, scratch};
 use copy::in_memory::{self, Limits, Outcome};
-use copy_proto::message::Message;
+use copy::protocol::message::Message;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use std::fs;

@@ -5,7 +5,7 @@ use crate::messages::{BLOCK, data, directory, file, link};
 use crate::{alone, scratch};
 use copy::CopyError;
 use copy::in_memory::{self, Limits};
-use copy_proto::message::Message;
+use copy::protocol::message::Message;
 use std::fs;
 use std::time::Duration;
 

@@ -1,8 +1,8 @@
 //! Messages of a sender.
 
-use copy_proto::BLOCK_BYTES;
-use copy_proto::message::{Entry, EntryKind, Message};
-use copy_proto::path::RelativePath;
+use copy::protocol::BLOCK_BYTES;
+use copy::protocol::message::{Entry, EntryKind, Message};
+use copy::protocol::path::RelativePath;
 
 pub(crate) const BLOCK: u64 = BLOCK_BYTES as u64;
 

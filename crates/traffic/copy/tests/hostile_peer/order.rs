@@ -4,7 +4,7 @@ use crate::messages::{BLOCK, data, directory, end, file, link};
 use crate::{alone, scratch};
 use copy::CopyError;
 use copy::in_memory::{self, Limits, Outcome};
-use copy_proto::message::{Entry, Message};
+use copy::protocol::message::{Entry, Message};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;

@@ -4,7 +4,7 @@ use crate::allocator::peak_of;
 use crate::{alone, scratch};
 use copy::CopyError;
 use copy::in_memory::{self, Outcome, Peer};
-use copy_proto::message::{MAX_HASHES, Message};
+use copy::protocol::message::{MAX_HASHES, Message};
 use std::fs;
 use std::path::Path;
 use std::time::Duration;

@@ -1,7 +1,7 @@
 //! BLAKE3 of a file whose blocks arrive in any order: the hash that `b3sum` prints, made of
 //! the subtrees of its blocks (BLAKE3 paper section 2.1).
 
-use crate::{BLOCK_BYTES, block_count};
+use crate::protocol::{BLOCK_BYTES, block_count};
 use blake3::hazmat::{self, HasherExt, Mode};
 use std::collections::BTreeMap;
 
@@ -136,7 +136,7 @@ impl TreeHash {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::block_bytes;
+    use crate::protocol::block_bytes;
 
     fn hashed(bytes: &[u8], order: impl Iterator<Item = u64>) -> Option<Hash> {
         let size = bytes.len() as u64;

@@ -1,7 +1,7 @@
 //! Frames: a length of four bytes (little-endian), then that many bytes of one message.
 
-use crate::BLOCK_BYTES;
-use crate::message::{Message, WrongMessage};
+use crate::protocol::BLOCK_BYTES;
+use crate::protocol::message::{Message, WrongMessage};
 
 /// Longest message, bytes: a block, its kind and its numbers.
 pub const MAX_MESSAGE: usize = BLOCK_BYTES + 32;

@@ -1,9 +1,9 @@
 //! Messages, and how they are written: numbers little-endian, byte strings with a length of
 //! two bytes before them, the last field of a message without one.
 
-use crate::hash::Hash;
-use crate::path::{RelativePath, WrongPath};
-use crate::{BLOCK_BYTES, block_count};
+use crate::protocol::hash::Hash;
+use crate::protocol::path::{RelativePath, WrongPath};
+use crate::protocol::{BLOCK_BYTES, block_count};
 
 /// Most hashes in one [`Message::Have`].
 pub const MAX_HASHES: usize = 4_096;

@@ -2,10 +2,10 @@
 
 #![expect(clippy::unwrap_used, reason = "in a test an unwrap is an assertion")]
 
-use copy_proto::frame::{Decoder, MAX_MESSAGE, encode};
-use copy_proto::message::{Entry, EntryKind, MAX_FILE_BYTES, Message, Request, WrongMessage};
-use copy_proto::path::RelativePath;
-use copy_proto::{BLOCK_BYTES, block_count};
+use copy::protocol::frame::{Decoder, MAX_MESSAGE, encode};
+use copy::protocol::message::{Entry, EntryKind, MAX_FILE_BYTES, Message, Request, WrongMessage};
+use copy::protocol::path::RelativePath;
+use copy::protocol::{BLOCK_BYTES, block_count};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
