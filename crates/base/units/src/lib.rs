@@ -27,6 +27,7 @@ mod number;
 mod percent;
 mod rate;
 mod rtt;
+pub mod seconds;
 
 pub use bytes::ByteCount;
 pub use loss::{LossRatio, Probability};

@@ -1,5 +1,6 @@
 //! How a subcommand ends: its exit code, and a one-line error.
 
+use longhaul::{Fault, Field, Problem};
 use report::untrusted;
 use std::fmt;
 
@@ -46,6 +47,32 @@ impl Failure {
     /// The same, where a file's path is a detail of ours, by a name that the user knows.
     pub(crate) fn with_name(self, path: &str, name: &str) -> Self {
         Failure { line: self.line.replace(path, name), ..self }
+    }
+}
+
+impl From<Problem> for Failure {
+    fn from(problem: Problem) -> Self {
+        let line = problem.line(|field| flag(field).to_owned());
+        match problem.fault {
+            Fault::Request | Fault::Host => Failure::usage(line),
+            Fault::Peer | Fault::Interrupted | Fault::Internal => Failure::work(line),
+        }
+    }
+}
+
+/// The flag, or the argument, of a request's field.
+pub(crate) const fn flag(field: Field) -> &'static str {
+    match field {
+        Field::Host => "HOST",
+        Field::Interval => "--interval",
+        Field::MaxHops => "--max-hops",
+        Field::Method => "another kind of probes",
+        Field::Payload => "--size",
+        Field::Port => "--port",
+        Field::Rate => "--rate",
+        Field::Rtt => "--rtt",
+        Field::Timeout => "--timeout",
+        Field::Ttl => "--ttl",
     }
 }
 

@@ -54,8 +54,9 @@ impl EchoProber {
         to.set_port(0);
         socket.connect(&to.into()).map_err(|error| match (error.kind(), to) {
             (io::ErrorKind::PermissionDenied, SocketAddr::V4(to)) => ProbeError::Setting {
+                field: problem::Field::Host,
                 what: format!("{} is a broadcast address", to.ip()),
-                remedy: "give the address of a single host",
+                accepted: "the address of a single host",
             },
             _ => target.open_error(error),
         })?;

@@ -1,6 +1,7 @@
 //! Errors, each with a remedy.
 
 use host::remedy;
+use problem::{Fault, Field, Problem};
 use std::{io, net::IpAddr, path::PathBuf};
 
 /// Why a probe failed. Every message is one line: the operation, the object, the
@@ -9,12 +10,14 @@ use std::{io, net::IpAddr, path::PathBuf};
 #[non_exhaustive]
 pub enum ProbeError {
     /// A setting is out of range.
-    #[error("{what}: {remedy}")]
+    #[error("{what}; give {}, {accepted}", field.name())]
     Setting {
+        /// The field of the configuration.
+        field: Field,
         /// The setting and its value.
         what: String,
         /// The valid values.
-        remedy: &'static str,
+        accepted: &'static str,
     },
     /// The host name has no address of the requested family.
     #[error(transparent)]
@@ -68,6 +71,18 @@ pub enum ProbeError {
     /// Stopped by the user before there was anything to report.
     #[error("interrupted before the first probe")]
     Interrupted,
+}
+
+impl From<ProbeError> for Problem {
+    fn from(error: ProbeError) -> Self {
+        match error {
+            ProbeError::Setting { field, what, accepted } => Problem::field(field, what, accepted),
+            ProbeError::Interrupted => Problem::new(Fault::Interrupted, error),
+            ProbeError::Privileges => Problem::new(Fault::Host, error),
+            _ if error.is_usage() => Problem::new(Fault::Request, error),
+            _ => Problem::new(Fault::Peer, error),
+        }
+    }
 }
 
 impl ProbeError {

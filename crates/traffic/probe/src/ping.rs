@@ -8,7 +8,9 @@ use crate::rtt_stats::{ReplyKind, RttStats};
 use crate::{ProbeError, icmp};
 use host::address::{host_text, with_port};
 use host::{clock, wait};
+use problem::Field;
 use record::{PING_SCHEMA, PingError, PingReport};
+use serde::{Deserialize, Serialize};
 use std::net::{IpAddr, SocketAddr};
 use std::time::{Duration, Instant};
 
@@ -19,9 +21,11 @@ const MAX_PAYLOAD: usize = 65_535 - 20 - icmp::HEADER;
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// The type of probes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum PingMethod {
     /// ICMP echo requests; TCP connections to port 443 if they are not permitted.
+    #[default]
     IcmpOrTcp,
     /// TCP connections to this port.
     Tcp(u16),
@@ -34,7 +38,8 @@ const NEIGHBOUR: Duration = Duration::from_millis(3_500);
 const MAX_ERRORS: usize = 16;
 
 /// The configuration of [`ping()`].
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct PingConfig {
     /// Host name or address.
     pub host: String,
@@ -45,10 +50,12 @@ pub struct PingConfig {
     /// Number of probes; 0 for no limit.
     pub count: u64,
     /// Interval between probes, at least 1 ms.
+    #[serde(with = "units::seconds")]
     pub interval: Duration,
     /// Payload of each echo request, bytes.
     pub payload: usize,
     /// A reply after more than this is late.
+    #[serde(with = "units::seconds")]
     pub timeout: Duration,
     /// Whether a run without any reply waits for what routers say of its probes: they take 3 s to find
     /// out that a host is missing.
@@ -61,19 +68,18 @@ pub struct PingConfig {
     pub ttl: Option<u8>,
 }
 
-impl PingConfig {
-    /// Some probes to an address, by ICMP where that is permitted, with the system's defaults.
-    #[must_use]
-    pub fn plain(address: SocketAddr, count: u64, interval: Duration, timeout: Duration) -> Self {
+impl Default for PingConfig {
+    /// Ten probes, one per second, as ping(8) sends them. The host is missing.
+    fn default() -> Self {
         PingConfig {
-            host: host_text(address),
+            host: String::new(),
             family: Family::Any,
             method: PingMethod::IcmpOrTcp,
-            count,
-            interval,
+            count: 10,
+            interval: Duration::from_secs(1),
             payload: 56,
-            timeout,
-            waits_for_errors: false,
+            timeout: Duration::from_secs(2),
+            waits_for_errors: true,
             bind: None,
             tos: None,
             ttl: None,
@@ -81,8 +87,63 @@ impl PingConfig {
     }
 }
 
+impl PingConfig {
+    /// Ten probes to a host, one per second.
+    #[must_use]
+    pub fn new(host: &str) -> Self {
+        PingConfig { host: host.to_owned(), ..PingConfig::default() }
+    }
+
+    /// Some probes to an address, by ICMP where that is permitted, with the system's defaults.
+    #[must_use]
+    pub fn plain(address: SocketAddr, count: u64, interval: Duration, timeout: Duration) -> Self {
+        PingConfig {
+            host: host_text(address),
+            count,
+            interval,
+            timeout,
+            waits_for_errors: false,
+            ..PingConfig::default()
+        }
+    }
+
+    /// Checks the fields.
+    ///
+    /// # Errors
+    /// [`ProbeError::Setting`]: the field, and what it accepts.
+    pub fn check(&self) -> Result<(), ProbeError> {
+        let wrong =
+            |field, what: String, accepted| Err(ProbeError::Setting { field, what, accepted });
+        if self.host.is_empty() {
+            return wrong(Field::Host, "no host".to_owned(), "a name or an address");
+        }
+        if self.interval < Duration::from_millis(1) {
+            return wrong(
+                Field::Interval,
+                format!("interval {:?}", self.interval),
+                "at least 1 ms",
+            );
+        }
+        if self.timeout.is_zero() {
+            return wrong(Field::Timeout, "timeout 0".to_owned(), "a time above 0, such as 2s");
+        }
+        if self.payload > MAX_PAYLOAD {
+            let what = format!("payload of {} bytes", self.payload);
+            return wrong(Field::Payload, what, "at most 65507 bytes");
+        }
+        if self.method == PingMethod::Tcp(0) {
+            return wrong(Field::Port, "TCP port 0".to_owned(), "1 to 65535");
+        }
+        if self.ttl == Some(0) {
+            return wrong(Field::Ttl, "TTL 0".to_owned(), "1 to 255");
+        }
+        Ok(())
+    }
+}
+
 /// What [`ping()`] reports while it runs.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Event {
     /// The address is resolved and the socket open.
     Started {
@@ -104,6 +165,7 @@ pub enum Event {
         /// The remaining TTL of the reply.
         ttl: Option<u8>,
         /// The RTT.
+        #[serde(with = "units::seconds")]
         rtt: Duration,
         /// Whether it came after the timeout.
         late: bool,
@@ -133,7 +195,7 @@ pub fn ping(
     on_event: &mut dyn FnMut(Event),
     stop: &dyn Fn() -> bool,
 ) -> Result<PingReport, ProbeError> {
-    check(config)?;
+    config.check()?;
     let port = match config.method {
         PingMethod::IcmpOrTcp => 0,
         PingMethod::Tcp(port) => port,
@@ -201,26 +263,6 @@ pub fn ping(
         probes: stats.probes(),
         notes,
     })
-}
-
-fn check(config: &PingConfig) -> Result<(), ProbeError> {
-    let wrong = |what: String, remedy| Err(ProbeError::Setting { what, remedy });
-    if config.interval < Duration::from_millis(1) {
-        return wrong(format!("interval {:?}", config.interval), "give at least 1 ms");
-    }
-    if config.timeout.is_zero() {
-        return wrong("timeout 0".to_owned(), "give a time above 0, such as 2s");
-    }
-    if config.payload > MAX_PAYLOAD {
-        return wrong(format!("payload of {} bytes", config.payload), "give at most 65507");
-    }
-    if config.method == PingMethod::Tcp(0) {
-        return wrong("TCP port 0".to_owned(), "ports are 1 to 65535");
-    }
-    if config.ttl == Some(0) {
-        return wrong("TTL 0".to_owned(), "give 1 to 255");
-    }
-    Ok(())
 }
 
 /// Opens one socket first, to report errors that every probe would have.

@@ -9,7 +9,9 @@ use crate::hops::{Hops, Next};
 use crate::prober::{Prober, Target};
 use crate::resolve::{Family, resolve};
 use host::{clock, names, wait};
+use problem::Field;
 use record::{TRACE_SCHEMA, TraceReport};
+use serde::{Deserialize, Serialize};
 use socket2::{Protocol, Type};
 use std::collections::HashMap;
 use std::io;
@@ -31,8 +33,10 @@ const NAME_TIMEOUT: Duration = Duration::from_secs(2);
 const MAX_RESOLVERS: usize = 64;
 
 /// The type of probes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum TraceMethod {
+    #[default]
     /// UDP: needs no privilege.
     Udp,
     /// ICMP echo requests.
@@ -42,7 +46,8 @@ pub enum TraceMethod {
 }
 
 /// The configuration of [`trace()`].
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct TraceConfig {
     /// Host name or address.
     pub host: String,
@@ -57,8 +62,10 @@ pub struct TraceConfig {
     /// Maximum number of hops.
     pub max_hops: u8,
     /// Interval between rounds, at least 10 ms.
+    #[serde(with = "units::seconds")]
     pub interval: Duration,
     /// A later reply counts as lost.
+    #[serde(with = "units::seconds")]
     pub timeout: Duration,
     /// Source address.
     pub bind: Option<IpAddr>,
@@ -79,7 +86,7 @@ pub fn trace(
     on_update: &mut dyn FnMut(&TraceReport),
     stop: &dyn Fn() -> bool,
 ) -> Result<TraceReport, ProbeError> {
-    check(config)?;
+    config.check()?;
     let geoip = GeoIp::open(&config.databases)?;
     let port = match config.method {
         TraceMethod::Udp => config.port.unwrap_or(33_434),
@@ -138,24 +145,64 @@ pub fn trace(
     Ok(run.finish())
 }
 
-fn check(config: &TraceConfig) -> Result<(), ProbeError> {
-    let wrong = |what: String, remedy| Err(ProbeError::Setting { what, remedy });
-    if config.interval < Duration::from_millis(10) {
-        return wrong(format!("interval {:?}", config.interval), "give at least 10 ms");
+impl Default for TraceConfig {
+    /// Ten rounds, one per second. The host is missing.
+    fn default() -> Self {
+        TraceConfig {
+            host: String::new(),
+            family: Family::Any,
+            method: TraceMethod::Udp,
+            port: None,
+            rounds: 10,
+            max_hops: 30,
+            interval: Duration::from_secs(1),
+            timeout: Duration::from_secs(1),
+            bind: None,
+            resolve_names: true,
+            databases: Vec::new(),
+        }
     }
-    if config.timeout.is_zero() {
-        return wrong("timeout 0".to_owned(), "give a time above 0, such as 1s");
+}
+
+impl TraceConfig {
+    /// Ten rounds to a host, one per second.
+    #[must_use]
+    pub fn new(host: &str) -> Self {
+        TraceConfig { host: host.to_owned(), ..TraceConfig::default() }
     }
-    if config.max_hops == 0 {
-        return wrong("maximum of 0 hops".to_owned(), "give 1 to 255");
+
+    /// Checks the fields.
+    ///
+    /// # Errors
+    /// [`ProbeError::Setting`]: the field, and what it accepts.
+    pub fn check(&self) -> Result<(), ProbeError> {
+        let wrong =
+            |field, what: String, accepted| Err(ProbeError::Setting { field, what, accepted });
+        if self.host.is_empty() {
+            return wrong(Field::Host, "no host".to_owned(), "a name or an address");
+        }
+        if self.interval < Duration::from_millis(10) {
+            return wrong(
+                Field::Interval,
+                format!("interval {:?}", self.interval),
+                "at least 10 ms",
+            );
+        }
+        if self.timeout.is_zero() {
+            return wrong(Field::Timeout, "timeout 0".to_owned(), "a time above 0, such as 1s");
+        }
+        if self.max_hops == 0 {
+            return wrong(Field::MaxHops, "maximum of 0 hops".to_owned(), "1 to 255");
+        }
+        if self.port == Some(0) {
+            return wrong(Field::Port, "port 0".to_owned(), "1 to 65535");
+        }
+        if self.port.is_some() && self.method == TraceMethod::Icmp {
+            let what = "ICMP has no ports".to_owned();
+            return wrong(Field::Method, what, "UDP or TCP with a port");
+        }
+        Ok(())
     }
-    if config.port == Some(0) {
-        return wrong("port 0".to_owned(), "ports are 1 to 65535");
-    }
-    if config.port.is_some() && config.method == TraceMethod::Icmp {
-        return wrong("port with ICMP".to_owned(), "ICMP has no ports; use --udp or --tcp");
-    }
-    Ok(())
 }
 
 /// Opens one socket first, to report errors that every probe would have.

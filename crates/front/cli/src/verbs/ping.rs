@@ -1,12 +1,12 @@
 //! `longhaul ping`: RTT, loss and percentiles.
 
-use super::probe_args::{Destination, failure, time};
+use super::probe_args::{Destination, time};
 use crate::console::{self, Console};
 use crate::failure::{DONE, FAILED, Failure, Outcome};
 use crate::host_port;
 use crate::stop;
 use clap::Args;
-use probe::{Event, PingConfig, PingMethod};
+use longhaul::ping::{self, PingEvent as Event, PingMethod, PingRequest};
 use report::terminal::{self, PingReply, ReplyKind};
 use std::time::Duration;
 
@@ -94,7 +94,7 @@ fn dscp(text: &str) -> Result<u8, String> {
 
 pub(crate) fn run(args: &PingArgs, console: &mut Console) -> Outcome {
     let stop = stop::on_signals();
-    let config = PingConfig {
+    let request = PingRequest {
         host: args.destination.host.clone(),
         family: args.destination.family(),
         method: args.tcp.map_or(PingMethod::IcmpOrTcp, PingMethod::Tcp),
@@ -133,7 +133,7 @@ pub(crate) fn run(args: &PingArgs, console: &mut Console) -> Outcome {
             console.live(&format!("{replies} replies"));
         }
     };
-    let report = probe::ping(&config, &mut on_event, &|| stop.is_raised()).map_err(failure)?;
+    let report = ping::run(&request, &mut on_event, &stop)?;
     let text = if args.json {
         console::json(&report)?
     } else {

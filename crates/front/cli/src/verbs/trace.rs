@@ -1,12 +1,12 @@
 //! `longhaul trace`: the route to a host, hop by hop.
 
-use super::probe_args::{Destination, failure, time};
+use super::probe_args::{Destination, time};
 use crate::console::{self, Console};
 use crate::failure::{DONE, FAILED, Failure, Outcome};
 use crate::host_port;
 use crate::stop;
 use clap::Args;
-use probe::{TraceConfig, TraceMethod};
+use longhaul::trace::{self, TraceMethod, TraceRequest};
 use report::terminal;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -84,7 +84,7 @@ Exit codes: 0 the host replied, 1 it did not, 2 wrong usage or no privilege.";
 
 pub(crate) fn run(args: &TraceArgs, console: &mut Console) -> Outcome {
     let stop = stop::on_signals();
-    let config = TraceConfig {
+    let request = TraceRequest {
         host: args.destination.host.clone(),
         family: args.destination.family(),
         method: match (args.icmp, args.tcp) {
@@ -105,7 +105,7 @@ pub(crate) fn run(args: &TraceArgs, console: &mut Console) -> Outcome {
         let block = terminal::route(report, &console.err);
         console.frame(&block);
     };
-    let report = probe::trace(&config, &mut show, &|| stop.is_raised()).map_err(failure)?;
+    let report = trace::run(&request, &mut show, &stop)?;
     let text =
         if args.json { console::json(&report)? } else { terminal::route(&report, &console.out) };
     console.print(&text);

@@ -1,0 +1,82 @@
+//! What is wrong, whose fault it is, and what would be accepted instead.
+//!
+//! A [`Problem`] names a field of the request, never a flag or a form field: a command line
+//! shows [`Field::Rate`] as `--rate`, a page as the label of its input.
+
+mod field;
+
+pub use field::Field;
+
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// Who can remove a problem.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Fault {
+    /// The request: a value, a combination, a file that it names.
+    Request,
+    /// This host: a privilege, a missing program, a full disk.
+    Host,
+    /// The path or the far end: it does not answer, refuses, or broke off.
+    Peer,
+    /// Nobody: the caller asked to stop.
+    Interrupted,
+    /// Longhaul.
+    Internal,
+}
+
+/// A value that would be accepted.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Remedy {
+    /// The field of the request.
+    pub field: Field,
+    /// What it accepts, after "give": `a rate such as 1gbit`. Empty where the field says it.
+    pub accepted: String,
+}
+
+/// Why a request was not carried out.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Problem {
+    /// Who can remove it.
+    pub fault: Fault,
+    /// What is wrong, with the remedy unless a field has it: one line, without a full stop.
+    pub message: String,
+    /// The field that removes it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub remedy: Option<Remedy>,
+}
+
+impl Problem {
+    /// A problem that no field of the request removes.
+    pub fn new(fault: Fault, message: impl fmt::Display) -> Self {
+        Problem { fault, message: message.to_string(), remedy: None }
+    }
+
+    /// A wrong value of `field`, which accepts `accepted`.
+    pub fn field(field: Field, message: impl fmt::Display, accepted: impl Into<String>) -> Self {
+        Problem::new(Fault::Request, message).with(field, accepted)
+    }
+
+    /// The same, removed by `field`.
+    #[must_use]
+    pub fn with(self, field: Field, accepted: impl Into<String>) -> Self {
+        Problem { remedy: Some(Remedy { field, accepted: accepted.into() }), ..self }
+    }
+
+    /// The problem in one line; `name` is what the front end calls a field.
+    pub fn line(&self, name: impl FnOnce(Field) -> String) -> String {
+        let Some(Remedy { field, accepted }) = &self.remedy else { return self.message.clone() };
+        let comma = if accepted.is_empty() { "" } else { ", " };
+        format!("{}; give {}{comma}{accepted}", self.message, name(*field))
+    }
+}
+
+/// In the words of the API, whose fields have names.
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.line(|field| field.name().to_owned()))
+    }
+}
+
+impl std::error::Error for Problem {}
